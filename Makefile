@@ -1,0 +1,106 @@
+# mxgold: the only build file. `make help` lists the targets; all output goes to build/$(CONFIG)/.
+# CONFIG is release unless a prefix target (asan-, usan-, tsan-, clang-) sets it.
+
+CONFIG  ?= release
+CC      ?= gcc
+AR      ?= ar
+PYTHON  ?= python3
+PREFIX  ?= /usr/local
+INSTALL ?= yes
+B       := build/$(CONFIG)
+
+# Bits first: no fused multiply-add behind our back, no -march=native, no fast-math. ISA flags belong to single files (below).
+WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-missing-field-initializers
+OPT     ?= -O2
+CSTD    := -std=c11 -D_GNU_SOURCE
+FP      := -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
+OMP     ?= -fopenmp
+CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -Iinclude $(SAN) $(CFLAGS)
+LIBS    := -ljansson -lxxhash -lm
+LIBS_REF := -lgmp
+LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
+
+ARCH    := $(shell $(CC) -dumpmachine | cut -d- -f1)
+# One operation x one ISA a file; only the file of that name may use the ISA.
+ISA_avx2   := -mavx2 -mfma -mf16c -mbmi -mbmi2
+ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mavx512bf16 -mfma -mf16c -mbmi -mbmi2
+ISA_amx    := $(ISA_avx512) -mamx-tile -mamx-int8
+ISA_neon   :=
+isa_of      = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
+ifeq ($(ARCH),x86_64)
+ISA_SKIP := %_neon.c
+else
+ISA_SKIP := %_avx2.c %_avx512.c %_amx.c
+endif
+
+LIB_DIRS := core kernels gemm io verify ablate train
+LIB_SRC  := $(filter-out $(ISA_SKIP),$(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c)))
+REF_SRC  := $(wildcard ref/*.c)
+CLI_SRC  := $(wildcard src/cli/*.c)
+TEST_SRC := $(wildcard tests/test_*.c)
+TEST_LIB := $(wildcard tests/lib/*.c)
+
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+LIB_A := $(B)/libmxgold.a
+LIB_SO := $(B)/libmxgold.so
+REF_A := $(B)/libmxref.a
+BIN   := $(B)/mxgold
+TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
+
+.PHONY: all
+all: deps $(BIN) $(LIB_A) $(LIB_SO) ## build the library and build/release/mxgold (the default)
+.DEFAULT_GOAL := all
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-zA-Z%_-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Each entry target installs what it misses through one script; nothing missing, nothing run. INSTALL=no prints the list and stops.
+.PHONY: deps deps-test
+deps:
+	@tools/install-deps.sh --mode=$(INSTALL) build
+deps-test:
+	@tools/install-deps.sh --mode=$(INSTALL) build test
+
+$(B)/obj/%.o: %.c | deps
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
+
+$(LIB_A): $(call obj,$(LIB_SRC))
+	@rm -f $@; $(AR) rcs $@ $^
+$(REF_A): $(call obj,$(REF_SRC))
+	@rm -f $@; $(AR) rcs $@ $^
+$(LIB_SO): $(call obj,$(LIB_SRC))
+	$(CC) -shared -Wl,-soname,libmxgold.so $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+$(BIN): $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -o $@
+$(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -lmpfr -lgmp $$(pkg-config --libs check) -o $@
+
+# A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+
+.PHONY: unit
+unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
+	@set -e; for t in $(TESTS); do $$t; done
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: style style-check
+STYLE_SRC = $(shell git ls-files '*.c' '*.h' '*.hip' '*.cu')
+style: ## format every source file
+	clang-format-14 -i $(STYLE_SRC)
+style-check:
+	clang-format-14 --dry-run --Werror $(STYLE_SRC)
+
+asan-%: ## any target under AddressSanitizer
+	$(MAKE) CONFIG=asan OPT=-O1 SAN="-fsanitize=address -fno-omit-frame-pointer" $*
+usan-%: ## any target under UndefinedBehaviorSanitizer
+	$(MAKE) CONFIG=usan OPT=-O1 SAN="-fsanitize=undefined -fno-sanitize-recover=all" $*
+tsan-%: ## any target under ThreadSanitizer
+	$(MAKE) CONFIG=tsan OPT=-O1 SAN="-fsanitize=thread" $*
+clang-%: ## any target with clang
+	$(MAKE) CONFIG=clang CC=clang $*

@@ -1,0 +1,89 @@
+/** Files of tensors: .npy, .safetensors and raw bytes in; .npy and .safetensors out.
+ *
+ *  Reading maps the file, so a tensor larger than memory costs address space only; a pipe is copied to an unlinked temporary file first.
+ *  Every reader treats its input as hostile: sizes are checked before use, arithmetic is overflow-checked, nothing recurses on input. An error
+ *  names the file, the byte offset and what was expected.
+ *  Writing goes to a file beside the target's name and is renamed by mx_writer_commit(): readers never see half a file, and an abandoned or
+ *  failed run leaves the old file as it was.
+ *  Threads: one mx_file may be read from many threads; one mx_writer is written from one thread at a time.
+ *  Oracle: tests/test_file.c, golden/bad/, tests/fuzz/. */
+#ifndef MXGOLD_FILE_H
+#define MXGOLD_FILE_H
+
+#include "dtype.h"
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MX_MAX_DIMS = 8 };
+
+/** One tensor inside an open file. Row-major, little-endian, not necessarily aligned to its dtype (safetensors promises nothing). */
+typedef struct mx_array {
+  const char *name; /* "" in .npy and raw files */
+  mx_dtype dtype;
+  int n_dims;
+  uint64_t shape[MX_MAX_DIMS];
+  uint64_t n_values; /* product of shape; 1 for a scalar */
+  uint64_t n_bytes;
+  const uint8_t *data; /* in the mapping, valid until mx_file_close() */
+} mx_array;
+
+typedef struct mx_file mx_file;
+
+/** Open a file by its content (magic of .npy, header of .safetensors). path "-" is standard input.
+ *  Returns MX_OK; MX_ERR_IO (cannot open, read or map); MX_ERR_FORMAT (truncated, oversized, lying header, overflowing shape, dtype unknown,
+ *  Fortran order, big-endian); MX_ERR_NOMEM. On error *out is NULL. */
+mx_status mx_file_open(mx_file **out, const char *path, mx_error *err);
+/** Open headerless bytes as one tensor of the stated dtype and shape; the size must match exactly. */
+mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, const uint64_t *shape, int n_dims, mx_error *err);
+void mx_file_close(mx_file *file);
+
+size_t mx_file_count(const mx_file *file);
+/** The index-th tensor in the order of the file; NULL past the end. */
+const mx_array *mx_file_at(const mx_file *file, size_t index);
+/** A tensor by name; NULL or "" means the only one. MX_ERR_KEY names the nearest tensors when there is no such one. */
+mx_status mx_file_find(const mx_array **out, const mx_file *file, const char *name, mx_error *err);
+/** A metadata string (safetensors __metadata__), NULL when absent. Keys are enumerated with mx_file_meta_at(). */
+const char *mx_file_meta(const mx_file *file, const char *key);
+size_t mx_file_meta_count(const mx_file *file);
+const char *mx_file_meta_at(const mx_file *file, size_t index, const char **value);
+/** Path as given, for messages. */
+const char *mx_file_path(const mx_file *file);
+
+/** Open "FILE", or "FILE.safetensors:TENSOR", and find the tensor. The caller closes *file. */
+mx_status mx_tensor_open(mx_file **file, const mx_array **array, const char *spec, mx_error *err);
+
+/** Copy values [first, first + n) of an F32, F16 or BF16 array to binary32, exactly. U16 counts as BF16 when bf16 is true. Other dtypes:
+ *  MX_ERR_UNSUPPORTED. */
+mx_status mx_array_read_f32(float *out, const mx_array *array, uint64_t first, uint64_t n, int bf16);
+
+typedef struct mx_writer mx_writer;
+
+/** Start a file. The ending chooses the kind: .npy (one tensor, no metadata) or .safetensors; path "-" writes safetensors to standard output.
+ *  Nothing is created on disk until mx_writer_begin(). */
+mx_status mx_writer_open(mx_writer **out, const char *path, mx_error *err);
+/** Declare a tensor; returns its index, tensors are laid out in the order of declaration. Only before mx_writer_begin(). */
+mx_status mx_writer_add(mx_writer *w, const char *name, mx_dtype dtype, int n_dims, const uint64_t *shape, size_t *index);
+/** Metadata string; both are copied. Before mx_writer_begin(), except for keys reserved by the writer ("xxh3.NAME"). */
+mx_status mx_writer_meta(mx_writer *w, const char *key, const char *value);
+/** Create the temporary file and lay it out. Free space is claimed now, so that a full disk is known before the work. */
+mx_status mx_writer_begin(mx_writer *w, mx_error *err);
+/** Append n_bytes to tensor `index`. Tensors may be interleaved; each is written from its start to its end, and its XXH3-128 digest is taken
+ *  on the way. More bytes than declared: MX_ERR_SHAPE. */
+mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n_bytes, mx_error *err);
+/** Check that every tensor is complete, write the digests into the metadata ("xxh3.NAME", 32 hex digits), flush and rename. Frees w always. */
+mx_status mx_writer_commit(mx_writer *w, mx_error *err);
+/** Drop the temporary file and free w. NULL is allowed. Also happens to open writers when the process gets SIGINT, SIGTERM or SIGHUP, if the
+ *  program called mx_writer_install_signal_cleanup(). */
+void mx_writer_abort(mx_writer *w);
+void mx_writer_install_signal_cleanup(void);
+
+/** XXH3-128 of bytes as 32 lower-case hex digits and a NUL. */
+void mx_digest(char out[33], const void *data, size_t n_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/** Status of a call, and the one line that explains a failure.
+ *
+ *  Every function that can fail returns mx_status. Functions that meet files or text also take an mx_error, which may be NULL: on failure
+ *  it holds one line that says what is wrong, where (file, byte, key) and what was expected. The library never prints and never exits. */
+#ifndef MXGOLD_STATUS_H
+#define MXGOLD_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum mx_status {
+#define MX_STATUS(id, text) MX_##id,
+#include "../../formats/status.def"
+#undef MX_STATUS
+  MX_STATUS_COUNT
+} mx_status;
+
+typedef struct mx_error {
+  mx_status status;
+  char text[480];
+} mx_error;
+
+/** The text of a status, never NULL; unknown values give "unknown status". Threads: reentrant. */
+const char *mx_status_text(mx_status status);
+
+/** Fill err (may be NULL) with a formatted line and return status, so that a call can end in `return mx_fail(...)`. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+mx_status mx_fail(mx_error *err, mx_status status, const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

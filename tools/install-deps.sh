@@ -1,0 +1,58 @@
+#!/bin/sh
+# Installs what a make target misses, and nothing when nothing is missing.
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test (later: hip bench)
+set -eu
+mode=yes
+groups=
+for a in "$@"; do
+  case $a in
+    --mode=*) mode=${a#--mode=} ;;
+    *) groups="$groups $a" ;;
+  esac
+done
+
+missing=
+# need PACKAGE COMMAND...: PACKAGE is missing when COMMAND fails
+need() {
+  package=$1
+  shift
+  if ! "$@" >/dev/null 2>&1; then missing="$missing $package"; fi
+}
+header() { printf '#include <%s>\n' "$1" | "${CC:-cc}" -E -x c - ; }
+
+for g in $groups; do
+  case $g in
+    build)
+      need gcc sh -c "command -v ${CC:-cc}"
+      need pkg-config command -v pkg-config
+      need libjansson-dev header jansson.h
+      need libxxhash-dev header xxhash.h
+      need libgmp-dev header gmp.h
+      need librandom123-dev header Random123/philox.h
+      ;;
+    test)
+      need check header check.h
+      need libmpfr-dev header mpfr.h
+      need python3 command -v python3
+      ;;
+  esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$mode" = no ]; then
+  echo "mxgold: these Debian packages are missing:$missing" >&2
+  exit 2
+fi
+if [ "$(id -u)" = 0 ]; then root=
+elif command -v sudo >/dev/null 2>&1; then root=sudo
+else
+  echo "mxgold: neither root nor sudo is to be had; please install:$missing" >&2
+  exit 2
+fi
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "mxgold: apt-get is not to be had; please install the equivalents of:$missing" >&2
+  exit 2
+fi
+echo "mxgold: installing$missing"
+$root apt-get update -qq
+DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq --no-install-recommends $missing
