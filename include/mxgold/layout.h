@@ -1,0 +1,40 @@
+/** Layouts of scales and codes, each a bijection with its inverse. SPEC section 7. */
+#ifndef MXGOLD_LAYOUT_H
+#define MXGOLD_LAYOUT_H
+
+#include "spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum mx_layout {
+#define MX_LAYOUT(id, ...) MX_LAYOUT_##id,
+#include "../../formats/layouts.def"
+#undef MX_LAYOUT
+  MX_LAYOUT_COUNT
+} mx_layout;
+
+/** Name ("row", "nv128x4", "amd_shuffle", ...) and back; -1 for an unknown name. */
+const char *mx_layout_name(mx_layout layout);
+int mx_layout_find(const char *name);
+
+/** Bytes that [rows][kb] one-byte scales take in a layout, padding included; SIZE_MAX on overflow. */
+size_t mx_layout_size(mx_layout layout, size_t rows, size_t kb);
+/** Position of scale (row, k) in the layout. row and k may be in the padding. */
+size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, size_t k);
+/** From row-major to layout, padding set to pad; and back (padding is dropped). out must not overlap in. */
+void mx_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad);
+void mx_layout_unpack(uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb);
+
+/** Two 4-bit codes a byte: n codes (one a byte in) to (n + 1) / 2 bytes, in the given MX_NIBBLE_* order (half_block in blocks of `block`). */
+void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
+void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block);
+/** 6-bit codes as one dense little-endian bit stream: n codes to (6 n + 7) / 8 bytes, and back. */
+void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n);
+void mx_unpack6(uint8_t *codes, const uint8_t *in, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

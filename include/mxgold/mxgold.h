@@ -1,0 +1,14 @@
+/** mxgold: everything, in the order of the data path. */
+#ifndef MXGOLD_H
+#define MXGOLD_H
+
+#include "status.h"
+#include "dtype.h"
+#include "format.h"
+#include "spec.h"
+#include "random.h"
+#include "quantize.h"
+#include "layout.h"
+#include "file.h"
+
+#endif

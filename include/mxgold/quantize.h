@@ -1,0 +1,77 @@
+/** Quantise, dequantise, rotate. SPEC sections 3 and 5. */
+#ifndef MXGOLD_QUANTIZE_H
+#define MXGOLD_QUANTIZE_H
+
+#include "spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A quantised matrix. Sizes follow from (spec, rows, cols); see mx_tensor_alloc().
+ *   codes   4-bit elements two a byte as spec.nibble says, [rows][code_stride] with code_stride = cols_padded / 2; wider elements one a byte,
+ *           [rows][cols_padded]; elem=none: none. cols_padded is cols rounded up to a whole block (to an even number for blocks of one column).
+ *   scales  scale_bytes each, [rows][scale_cols] for 1xC and RxC blocks (each row of a tile repeats the tile's scale), [scale_rows][cols] for
+ *           Rx1 blocks (block=col).
+ *   micro   scale.rule=hif4 only: 3 bytes a block, [rows][scale_cols][3]: byte 0 the level-2 bits (bit i: elements 8i..8i+7 doubled), bytes 1, 2
+ *           the level-3 bits (bit i: elements 4i..4i+3 doubled), little-endian. */
+typedef struct mx_tensor {
+  size_t rows, cols, cols_padded, code_stride;
+  size_t scale_rows, scale_cols, scale_bytes; /* scale_bytes 1, 2 (e8m3, bf16) or 4 (fp32) */
+  uint8_t *codes, *scales, *micro;
+  float tensor_scale; /* as spec.tensor_store or the chain stores it; 1 without tensor scale */
+  int has_tensor_scale;
+} mx_tensor;
+
+/** Fill in the sizes for a [rows][cols] matrix under spec and allocate zeroed memory. Either extent may be 0. The caller frees it with
+ *  mx_tensor_free(). MX_ERR_NOMEM (also when sizes overflow), MX_ERR_CONFLICT. */
+mx_status mx_tensor_alloc(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
+/** The same sizes without memory: codes, scales, micro are NULL. */
+mx_status mx_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
+void mx_tensor_free(mx_tensor *tensor);
+
+/** How to run, apart from what the bits are. The zero struct: all processors, best ISA. */
+typedef struct mx_exec {
+  int n_threads;     /* 0: OpenMP's default */
+  uint32_t isa_mask; /* ISAs switched off, MX_ISA_* bits (isa.h) */
+} mx_exec;
+
+/** Quantise a row-major matrix into blocks along its last axis.
+ *  out    from mx_tensor_alloc(rows, cols, spec). Caller owns it.
+ *  src    float32 [rows][cols], row stride ld >= cols. NaN, Inf and subnormals are data, handled as spec says.
+ *  spec   what to do, in full; {0} is OCP MXFP4.
+ *  exec   may be NULL.
+ *  Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_CONFLICT (spec keys that exclude each other); MX_ERR_SHAPE (ld < cols, out of another shape);
+ *  MX_ERR_DATA (a value that spec refuses: scale.nan=error, elem.nan=error; err says where). On error out's contents are unspecified.
+ *  Threads: reentrant; the same bits for any number of threads and any ISA.
+ *  Source: OCP MX v1.0 sec. 6.3 for the default; formats/ for the others.   Oracle: ref_quantize, tests/test_quantize.c, tests/peers. */
+mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err);
+
+/** Quantise the transpose of src: out is [cols][rows] of a src [rows][cols], blocks along src's first axis. As mx_quantize of the transposed
+ *  matrix, bit for bit, without a copy of it. */
+mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                                 mx_error *err);
+
+/** Values of a quantised matrix, float32 [rows][ld], ld >= cols: rnd_f32(code * scale * tensor scale), or as spec.deq_arith says. NaN scales
+ *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).  SPEC 3.4. */
+mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
+
+/** Largest magnitude of src [rows][cols]: NaN if there is a NaN (spec.scale_nan=finite: NaN is skipped), after flush and rotation by spec.
+ *  This is the A that mx_quantize uses unless spec.tensor_given. */
+mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec);
+
+/** The tensor scale that mx_quantize stores for a tensor whose largest magnitude is amax, as spec.tensor_store or the chain says. For use with
+ *  data that arrive in pieces: take the amax of all pieces, then give each piece spec.tensor_given = 1 and this value. */
+mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec);
+
+/** Hadamard rotation of each row in tiles of size (a power of two, 2..1024) along cols; a short last tile is filled with +0 and only its first
+ *  elements are stored. Butterflies of stride 1, 2, 4 .. size/2, each rounded, then one multiplication by rnd_f32(1/sqrt(size)). Signs come
+ *  first: sign MX_HAD_SIGN_*, signs as mx_spec.had_signs, seed for MX_HAD_SIGN_FRESH. In place when out == src and the strides agree.
+ *  Source: SPEC 5.  Oracle: ref_hadamard. */
+mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign, const uint8_t *signs,
+                      uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
