@@ -67,9 +67,9 @@ $(B)/obj/%.o: %.c | deps
 	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
 
 $(LIB_A): $(call obj,$(LIB_SRC))
-	@rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(REF_A): $(call obj,$(REF_SRC))
-	@rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(LIB_SO): $(call obj,$(LIB_SRC))
 	$(CC) -shared -Wl,-soname,libmxgold.so $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 $(BIN): $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
