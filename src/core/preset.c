@@ -1,7 +1,7 @@
 /* Presets by name. */
 #include <string.h>
 
-#include "core/nearest.h"
+#include "mxgold/nearest.h"
 #include "mxgold/spec.h"
 
 #define MX_PRESET(name, keys, status, source) {name, keys, NULL, MX_PRESET_##status, source},
@@ -12,7 +12,10 @@ static const mx_preset presets[] = {
 
 size_t mx_preset_count(void) { return sizeof presets / sizeof presets[0]; }
 const mx_preset *mx_preset_at(size_t index) { return index < mx_preset_count() ? &presets[index] : NULL; }
-static const char *preset_name(size_t index) { return index < mx_preset_count() ? presets[index].name : NULL; }
+static const char *preset_name(const void *set, size_t index) {
+  (void)set;
+  return index < mx_preset_count() ? presets[index].name : NULL;
+}
 
 mx_status mx_preset_find(mx_spec *out, const char *name, mx_error *err) {
   for (size_t i = 0; i < mx_preset_count(); i++) {
@@ -24,6 +27,6 @@ mx_status mx_preset_find(mx_spec *out, const char *name, mx_error *err) {
     return status;
   }
   char near[160];
-  mx_nearest(near, sizeof near, name, preset_name);
+  mx_nearest(near, sizeof near, name, preset_name, NULL);
   return mx_fail(err, MX_ERR_KEY, "unknown preset '%s'; nearest: %s", name, near);
 }

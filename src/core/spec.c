@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/choices.h"
-#include "core/nearest.h"
+#include "mxgold/nearest.h"
 
 static int *int_at(mx_spec *s, size_t at) { return (int *)((char *)s + at); }
 static float *float_at(mx_spec *s, size_t at) { return (float *)((char *)s + at); }
@@ -82,13 +82,18 @@ static mx_status unknown_value(mx_error *err, const mx_key_row *key, const char 
   return mx_fail(err, MX_ERR_KEY, "%s=%s: expected one of %s", key->name, value, names);
 }
 
+static const char *key_name(const void *set, size_t index) {
+  (void)set;
+  return mx_key_name(index);
+}
+
 mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_error *err) {
   const mx_key_row *key = NULL;
   for (size_t i = 0; i < mx_key_rows_count; i++)
     if (!strcmp(mx_key_rows[i].name, name)) key = &mx_key_rows[i];
   if (!key) {
     char near[160];
-    mx_nearest(near, sizeof near, name, mx_key_name);
+    mx_nearest(near, sizeof near, name, key_name, NULL);
     return mx_fail(err, MX_ERR_KEY, "unknown key '%s'; nearest: %s", name, near);
   }
   float number = 0;
