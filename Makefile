@@ -15,7 +15,7 @@ OPT     ?= -O2
 CSTD    := -std=c11 -D_GNU_SOURCE
 FP      := -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
 OMP     ?= -fopenmp
-CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -Iinclude $(SAN) $(CFLAGS)
+CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -Iinclude -Isrc $(SAN) $(CFLAGS)
 LIBS    := -ljansson -lxxhash -lm
 LIBS_REF := -lgmp
 LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
@@ -67,9 +67,9 @@ $(B)/obj/%.o: %.c | deps
 	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
 
 $(LIB_A): $(call obj,$(LIB_SRC))
-	@rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(REF_A): $(call obj,$(REF_SRC))
-	@rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(LIB_SO): $(call obj,$(LIB_SRC))
 	$(CC) -shared -Wl,-soname,libmxgold.so $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 $(BIN): $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)

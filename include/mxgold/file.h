@@ -61,26 +61,35 @@ mx_status mx_array_read_f32(float *out, const mx_array *array, uint64_t first, u
 
 typedef struct mx_writer mx_writer;
 
-/** Start a file. The ending chooses the kind: .npy (one tensor, no metadata) or .safetensors; path "-" writes safetensors to standard output.
+/** Start a file. The ending chooses the kind: .npy (one tensor, no metadata) or .safetensors; path "-" writes safetensors to standard output,
+ *  and a path that is a pipe or a device gets safetensors unless it ends in .npy. Another ending: MX_ERR_ARG.
  *  Nothing is created on disk until mx_writer_begin(). */
 mx_status mx_writer_open(mx_writer **out, const char *path, mx_error *err);
-/** Declare a tensor; returns its index, tensors are laid out in the order of declaration. Only before mx_writer_begin(). */
+/** True for .npy: one tensor, no metadata, no BF16. */
+int mx_writer_is_npy(const mx_writer *w);
+/** Declare a tensor; its index (index may be NULL) counts from 0, tensors are laid out in the order of declaration. Only before
+ *  mx_writer_begin(). MX_ERR_ARG (NULL, begun, name taken or not UTF-8), MX_ERR_SHAPE (more than MX_MAX_DIMS, overflow), MX_ERR_UNSUPPORTED
+ *  (what .npy can't hold), MX_ERR_NOMEM. */
 mx_status mx_writer_add(mx_writer *w, const char *name, mx_dtype dtype, int n_dims, const uint64_t *shape, size_t *index);
-/** Metadata string; both are copied. Before mx_writer_begin(), except for keys reserved by the writer ("xxh3.NAME"). */
+/** Metadata string; both are copied. Before mx_writer_begin(). MX_ERR_ARG (NULL, begun, key taken, not UTF-8, or a key reserved by the writer:
+ *  "xxh3.NAME"), MX_ERR_UNSUPPORTED (.npy holds none), MX_ERR_NOMEM. */
 mx_status mx_writer_meta(mx_writer *w, const char *key, const char *value);
-/** Create the temporary file and lay it out. Free space is claimed now, so that a full disk is known before the work. */
+/** Create the temporary file and lay it out. Free space is claimed now, so that a full disk is known before the work. On error the caller still
+ *  has w, for mx_writer_abort(). */
 mx_status mx_writer_begin(mx_writer *w, mx_error *err);
 /** Append n_bytes to tensor `index`. Tensors may be interleaved; each is written from its start to its end, and its XXH3-128 digest is taken
- *  on the way. More bytes than declared: MX_ERR_SHAPE. */
+ *  on the way. Small pieces are gathered, so a row at a time is fine. More bytes than declared: MX_ERR_SHAPE. */
 mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n_bytes, mx_error *err);
-/** Check that every tensor is complete, write the digests into the metadata ("xxh3.NAME", 32 hex digits), flush and rename. Frees w always. */
+/** Check that every tensor is complete (MX_ERR_SHAPE), write the digests into the metadata ("xxh3.NAME", 32 hex digits), and rename; standard
+ *  output, a pipe or a device gets its bytes here. Frees w always; on error nothing is left behind. */
 mx_status mx_writer_commit(mx_writer *w, mx_error *err);
-/** Drop the temporary file and free w. NULL is allowed. Also happens to open writers when the process gets SIGINT, SIGTERM or SIGHUP, if the
- *  program called mx_writer_install_signal_cleanup(). */
+/** Drop the temporary file and free w. NULL is allowed. The file also goes when the process gets SIGINT, SIGTERM or SIGHUP, if the program
+ *  called mx_writer_install_signal_cleanup(), the one call of the library that touches the process: it sets handlers that unlink, then let
+ *  the signal end the process as it would have. */
 void mx_writer_abort(mx_writer *w);
 void mx_writer_install_signal_cleanup(void);
 
-/** XXH3-128 of bytes as 32 lower-case hex digits and a NUL. */
+/** XXH3-128 of bytes as 32 lower-case hex digits and a NUL: what `xxh128sum` prints. Threads: reentrant. */
 void mx_digest(char out[33], const void *data, size_t n_bytes);
 
 #ifdef __cplusplus

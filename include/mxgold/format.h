@@ -70,6 +70,7 @@ int mx_format_is_nan(const mx_format *format, uint64_t code);
 typedef struct mx_encoding {
   int round;     /* MX_ROUND_*, key elem.round */
   int overflow;  /* MX_OVERFLOW_*, key elem.overflow */
+  int saturate_to; /* MX_SATURATE_TO_*, key elem.saturate_to */
   int nan;       /* MX_ELEM_NAN_*, key elem.nan */
   int inf;       /* MX_ELEM_INF_*, key elem.inf */
   int zero_sign; /* MX_ZERO_SIGN_*, key elem.zero_sign */

@@ -28,7 +28,8 @@ const char *mx_status_text(mx_status status);
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-mx_status mx_fail(mx_error *err, mx_status status, const char *format, ...);
+mx_status
+mx_fail(mx_error *err, mx_status status, const char *format, ...);
 
 #ifdef __cplusplus
 }

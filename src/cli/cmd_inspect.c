@@ -1,0 +1,86 @@
+/* mxgold inspect FILE */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mxgold/file.h"
+#include "out.h"
+#include "progress.h"
+
+struct args {
+  const char *file;
+  int json, no_digests;
+};
+
+static const cli_option options[] = {
+    {"FILE", 0, CLI_POS, offsetof(struct args, file), NULL, "a .npy or .safetensors file, or - for standard input", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {"no-digests", 0, CLI_FLAG, offsetof(struct args, no_digests), NULL, "do not read the data, headers alone", NULL},
+    {0},
+};
+
+/* The digest that the file states for a tensor, NULL if it states none. */
+static const char *stated_digest(const mx_file *f, const mx_array *a) {
+  char key[512];
+  if (snprintf(key, sizeof key, "xxh3.%s", a->name) >= (int)sizeof key) return NULL;
+  return mx_file_meta(f, key);
+}
+
+/* One row a tensor; returns how many differ from their stated digest. */
+static size_t list_tensors(out *o, const mx_file *f, const cli_context *ctx, int digests) {
+  uint64_t total = 0, done = 0;
+  size_t n_differ = 0;
+  for (size_t i = 0; i < mx_file_count(f); i++) total += mx_file_at(f, i)->n_bytes;
+  progress p;
+  progress_start(&p, ctx, "digests", total);
+  out_table(o, "tensors");
+  for (size_t i = 0; i < mx_file_count(f); i++) {
+    const mx_array *a = mx_file_at(f, i);
+    out_row(o);
+    out_text(o, "name", a->name);
+    out_text(o, "dtype", mx_dtype_name(a->dtype));
+    out_shape(o, "shape", a->shape, a->n_dims);
+    out_u64(o, "bytes", a->n_bytes);
+    if (!digests) continue;
+    char digest[33];
+    mx_digest(digest, a->data, a->n_bytes);
+    progress_at(&p, done += a->n_bytes);
+    const char *stated = stated_digest(f, a);
+    int differs = stated && strcmp(stated, digest);
+    n_differ += (size_t)differs;
+    out_text(o, "xxh3-128", digest);
+    out_text(o, "stated", !stated ? "none" : differs ? "differs" : "same");
+  }
+  out_end(o);
+  if (digests) progress_end(&p);
+  return n_differ;
+}
+
+static void list_metadata(out *o, const mx_file *f) {
+  int any = 0;
+  for (size_t i = 0; i < mx_file_meta_count(f); i++) {
+    const char *value, *key = mx_file_meta_at(f, i, &value);
+    if (!strncmp(key, "xxh3.", 5)) continue; /* said in the table of tensors */
+    if (!any++) out_object(o, "metadata");
+    out_text(o, key, value);
+  }
+  if (any) out_end(o);
+}
+
+static int run(const cli_context *ctx, void *args) {
+  const struct args *a = args;
+  mx_error err;
+  mx_file *f;
+  if (mx_file_open(&f, a->file, &err)) return cli_fail(&err);
+  out *o = out_new();
+  out_text(o, "file", mx_file_path(f));
+  size_t n_differ = list_tensors(o, f, ctx, !a->no_digests);
+  list_metadata(o, f);
+  mx_file_close(f);
+  int rc = out_print(o, a->json);
+  return rc ? rc : n_differ ? CLI_DIFFERS : CLI_FINE;
+}
+
+const cli_command cmd_inspect = {options, sizeof(struct args), run,
+                                 "Digests are XXH3-128, as xxh128sum prints them; a file that mxgold wrote states them in its metadata.\n"
+                                 "Exit status 1 if a stated digest differs from the data."};

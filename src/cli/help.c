@@ -1,0 +1,56 @@
+/* Help on the terminal. */
+#include <string.h>
+
+#include "help.h"
+#include "mxgold/version.h"
+#include "opts.h"
+
+void help_overview(FILE *out) {
+  fprintf(out, "mxgold %s: the exact bytes of microscaling formats\n\n", MX_VERSION);
+  for (const cli_entry *e = cli_entries; e->name; e++) fprintf(out, "  mxgold %-12s %s\n", e->name, e->summary);
+  fputs(
+      "\nmxgold help COMMAND tells more. IN is a .npy or .safetensors file, FILE.safetensors:TENSOR, or - for standard input; -o - writes to\n"
+      "standard output. Exit status: 0 fine, 1 differs, 2 trouble.\n",
+      out);
+}
+
+/* "-o, --output FILE", and how wide it came out. */
+static int left_side(char *out, size_t n, const cli_option *o) {
+  if (opts_is_position(o)) return snprintf(out, n, "  %s", o->name);
+  char letter[8] = "    ";
+  if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
+  return snprintf(out, n, "  %s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+}
+
+static void print_choices(FILE *out, const cli_option *o, int indent) {
+  enum { WIDTH = 100 };
+  int at = 0;
+  const char *word;
+  for (size_t i = 0; (word = o->choices(i)); i++) {
+    int n = (int)strlen(word) + 1;
+    if (at && at + n > WIDTH) at = 0;
+    if (!at) at = fprintf(out, "%s%*s", i ? "\n" : "", indent, "") - (i ? 1 : 0);
+    at += fprintf(out, " %s", word);
+  }
+  fputc('\n', out);
+}
+
+static void print_table(FILE *out, const cli_option *table) {
+  enum { COLUMN = 30 };
+  for (const cli_option *o = table; o->name; o++) {
+    char left[128];
+    int n = left_side(left, sizeof left, o);
+    if (n < COLUMN)
+      fprintf(out, "%-*s %s\n", COLUMN, left, o->help);
+    else
+      fprintf(out, "%s\n%*s %s\n", left, COLUMN, "", o->help);
+    if (o->choices) print_choices(out, o, COLUMN);
+  }
+}
+
+void help_command(FILE *out, const cli_entry *e) {
+  fprintf(out, "mxgold %s %s\n\n%s\n\n", e->name, e->synopsis, e->summary);
+  print_table(out, e->command->options);
+  print_table(out, cli_common_options);
+  if (e->command->details) fprintf(out, "\n%s\n", e->command->details);
+}

@@ -1,0 +1,16 @@
+/* Text made from the tables: help, the man page, completion. */
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+void help_overview(FILE *out);
+void help_command(FILE *out, const cli_entry *entry);
+/** The man page, troff. */
+void help_man(FILE *out);
+/** A completion script for bash. */
+void help_bash_completion(FILE *out);
+
+#endif

@@ -1,0 +1,63 @@
+/* mxgold COMMAND ...: find the command, parse its options, run it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "help.h"
+#include "mxgold/file.h"
+#include "mxgold/version.h"
+#include "opts.h"
+
+static const char *command_at(const void *entries, size_t index) { return ((const cli_entry *)entries)[index].name; }
+
+/* Started with a standard stream closed, the first file opened would take its number, and messages would go into that file. */
+static void hold_standard_streams(void) {
+  for (int fd = 0; fd < 3; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) _exit(CLI_TROUBLE);
+}
+
+static int run(const cli_entry *entry, int argc, char **argv) {
+  cli_context common = {0};
+  int help = 0;
+  void *args = calloc(1, entry->command->n_args ? entry->command->n_args : 1);
+  if (!args) return cli_error("out of memory");
+  int rc = opts_parse(entry, argc, argv, &common, args, &help);
+  if (!rc && help)
+    help_command(stdout, entry);
+  else if (!rc)
+    rc = entry->command->run(&common, args);
+  opts_free(entry->command->options, args);
+  free(args);
+  return rc;
+}
+
+/* What was printed may still stand in a buffer, and only here is it known whether it arrives. */
+static int finish(int rc) {
+  if (fflush(stdout) || ferror(stdout)) {
+    if (rc == CLI_TROUBLE) return rc; /* one line has been said */
+    return cli_error("standard output: cannot write: %s", strerror(errno));
+  }
+  return rc;
+}
+
+int main(int argc, char **argv) {
+  hold_standard_streams();
+  /* A closed pipe and a file-size limit come back as errors of write(): one line, exit 2. */
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  mx_writer_install_signal_cleanup();
+  if (argc < 2) return cli_error("no command, expected mxgold COMMAND ...; mxgold help lists them");
+  const char *name = argv[1];
+  if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+    printf("mxgold %s\n", MX_VERSION);
+    return finish(CLI_FINE);
+  }
+  if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
+  const cli_entry *entry = cli_find(name);
+  if (!entry) return cli_unknown(NULL, "command", name, command_at, cli_entries);
+  return finish(run(entry, argc - 2, argv + 2));
+}

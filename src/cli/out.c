@@ -1,0 +1,260 @@
+/* A document as a flat list of items; two printers walk it. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "out.h"
+
+typedef enum item_kind { PAIR, TABLE, ROW, OBJECT, END } item_kind;
+
+typedef struct item {
+  item_kind kind;
+  char *key, *text, *json; /* text and json: PAIR only */
+  int number;              /* aligned right */
+} item;
+
+struct out {
+  item *items;
+  size_t n, room;
+  int failed;
+};
+
+out *out_new(void) { return calloc(1, sizeof(out)); }
+
+void out_free(out *o) {
+  if (!o) return;
+  for (size_t i = 0; i < o->n; i++) {
+    free(o->items[i].key);
+    free(o->items[i].text);
+    free(o->items[i].json);
+  }
+  free(o->items);
+  free(o);
+}
+
+/* Takes text and json over. */
+static void add(out *o, item_kind kind, const char *key, char *text, char *json, int number) {
+  if (o && o->n == o->room) {
+    size_t room = o->room ? 2 * o->room : 64;
+    item *items = realloc(o->items, room * sizeof *items);
+    if (items) {
+      o->items = items;
+      o->room = room;
+    } else {
+      o->failed = 1;
+    }
+  }
+  char *own_key = key ? strdup(key) : NULL;
+  if (!o || o->n == o->room || (key && !own_key) || (kind == PAIR && (!text || !json))) {
+    if (o) o->failed = 1;
+    free(own_key);
+    free(text);
+    free(json);
+    return;
+  }
+  o->items[o->n++] = (item){kind, own_key, text, json, number};
+}
+
+static char *quote(const char *s) {
+  json_t *v = json_string(s);
+  if (!v) v = json_string("(not UTF-8)");
+  char *q = json_dumps(v, JSON_ENCODE_ANY);
+  json_decref(v);
+  return q;
+}
+
+static char *print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *print(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *s;
+  if (vasprintf(&s, format, args) < 0) s = NULL;
+  va_end(args);
+  return s;
+}
+
+void out_table(out *o, const char *key) { add(o, TABLE, key, NULL, NULL, 0); }
+void out_row(out *o) { add(o, ROW, NULL, NULL, NULL, 0); }
+void out_object(out *o, const char *key) { add(o, OBJECT, key, NULL, NULL, 0); }
+void out_end(out *o) { add(o, END, NULL, NULL, NULL, 0); }
+
+void out_text(out *o, const char *key, const char *value) {
+  char *text = strdup(value);
+  for (char *p = text; p && *p; p++)
+    if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?'; /* files' strings must not drive a terminal */
+  add(o, PAIR, key, text, quote(value), 0);
+}
+
+void out_u64(out *o, const char *key, uint64_t v) { add(o, PAIR, key, print("%" PRIu64, v), print("%" PRIu64, v), 1); }
+void out_i64(out *o, const char *key, int64_t v) { add(o, PAIR, key, print("%" PRId64, v), print("%" PRId64, v), 1); }
+void out_bool(out *o, const char *key, int v) { add(o, PAIR, key, strdup(v ? "yes" : "no"), strdup(v ? "true" : "false"), 0); }
+
+void out_f64(out *o, const char *key, double v, const char *format) {
+  char text[64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  snprintf(text, sizeof text, format, v);
+#pragma GCC diagnostic pop
+  add(o, PAIR, key, strdup(text), isfinite(v) ? print("%.17g", v) : strdup(isnan(v) ? "\"nan\"" : v > 0 ? "\"inf\"" : "\"-inf\""), 1);
+}
+
+void out_shape(out *o, const char *key, const uint64_t *shape, int n_dims) {
+  char text[256] = "", json[256] = "[";
+  size_t nt = 0, nj = 1;
+  for (int i = 0; i < n_dims; i++) { /* at most 8 dimensions of 19 digits */
+    nt += (size_t)snprintf(text + nt, sizeof text - nt, "%s%" PRIu64, i ? "x" : "", shape[i]);
+    nj += (size_t)snprintf(json + nj, sizeof json - nj, "%s%" PRIu64, i ? ", " : "", shape[i]);
+  }
+  add(o, PAIR, key, strdup(n_dims ? text : "scalar"), print("%s]", json), 0);
+}
+
+void out_bar(out *o, const char *key, double share) {
+  enum { WIDTH = 40 };
+  char bar[WIDTH + 1];
+  int n = share > 0 ? (int)(share * WIDTH + 0.5) : 0;
+  if (n > WIDTH) n = WIDTH;
+  memset(bar, '#', sizeof bar);
+  bar[n] = 0;
+  add(o, PAIR, key, strdup(bar), print("%.17g", share), 0);
+}
+
+/* Columns on a terminal: bytes but for the continuation bytes of UTF-8. */
+static int width(const char *s) {
+  int n = 0;
+  for (; *s; s++) n += (*s & 0xc0) != 0x80;
+  return n;
+}
+
+static void print_cell(const char *s, int wide, int right, int last) {
+  int fill = wide - width(s);
+  if (right) printf("%*s", fill, "");
+  fputs(s, stdout);
+  if (!last) printf("%*s", (right ? 0 : fill) + 2, "");
+}
+
+/* Pairs from i up to what is none, keys padded to the widest. */
+static size_t print_pairs(const out *o, size_t i, const char *indent) {
+  int wide = 0;
+  for (size_t k = i; k < o->n && o->items[k].kind == PAIR; k++)
+    if (width(o->items[k].key) > wide) wide = width(o->items[k].key);
+  for (; i < o->n && o->items[i].kind == PAIR; i++) {
+    fputs(indent, stdout);
+    print_cell(o->items[i].key, wide, 0, 0);
+    puts(o->items[i].text);
+  }
+  return i;
+}
+
+enum { MAX_COLUMNS = 32 };
+
+typedef struct column {
+  const char *key;
+  int wide, number;
+} column;
+
+static size_t find_column(column *columns, size_t *n, const char *key) {
+  size_t c = 0;
+  while (c < *n && strcmp(columns[c].key, key)) c++;
+  if (c == *n && c < MAX_COLUMNS) columns[(*n)++] = (column){key, width(key), 1};
+  return c;
+}
+
+/* The items of a table, from the one after TABLE; returns where its END is. */
+static size_t print_table(const out *o, size_t begin) {
+  column columns[MAX_COLUMNS];
+  size_t n = 0, end = begin;
+  for (; end < o->n && o->items[end].kind != END; end++) {
+    const item *it = &o->items[end];
+    if (it->kind != PAIR) continue;
+    size_t c = find_column(columns, &n, it->key);
+    if (c == MAX_COLUMNS) continue;
+    if (width(it->text) > columns[c].wide) columns[c].wide = width(it->text);
+    columns[c].number &= it->number;
+  }
+  for (size_t c = 0; c < n; c++) print_cell(columns[c].key, columns[c].wide, columns[c].number, c + 1 == n);
+  if (n) putchar('\n');
+  for (size_t i = begin; i < end;) {
+    const char *cells[MAX_COLUMNS] = {0};
+    for (i++; i < end && o->items[i].kind == PAIR; i++) {
+      size_t c = find_column(columns, &n, o->items[i].key);
+      if (c < MAX_COLUMNS) cells[c] = o->items[i].text;
+    }
+    for (size_t c = 0; c < n; c++) print_cell(cells[c] ? cells[c] : "", columns[c].wide, columns[c].number, c + 1 == n);
+    putchar('\n');
+  }
+  return end;
+}
+
+static void print_text(const out *o) {
+  for (size_t i = 0; i < o->n;) {
+    item_kind kind = o->items[i].kind;
+    if (kind == PAIR) {
+      i = print_pairs(o, i, "");
+      continue;
+    }
+    if (i) putchar('\n'); /* a blank line between parts */
+    if (kind == OBJECT) {
+      puts(o->items[i].key);
+      i = print_pairs(o, i + 1, "  ") + 1;
+    } else {
+      i = print_table(o, i + 1) + 1;
+    }
+    if (i < o->n && o->items[i].kind == PAIR) putchar('\n');
+  }
+}
+
+static void print_key(const char *key) {
+  char *q = quote(key);
+  printf("%s: ", q ? q : "\"\"");
+  free(q);
+}
+
+/* Pairs and parts alternate freely, so what goes before each item is told from the item before it. */
+static void print_json(const out *o) {
+  int depth = 1, first = 1, in_table = 0, row_open = 0;
+  putchar('{');
+  for (size_t i = 0; i < o->n; i++) {
+    const item *it = &o->items[i];
+    if (it->kind == ROW) {
+      printf("%s\n    {", row_open ? "}," : "");
+      row_open = first = 1;
+      continue;
+    }
+    if (it->kind == END) {
+      if (in_table)
+        printf("%s]", row_open ? "}\n  " : "");
+      else
+        printf("%s}", first ? "" : "\n  ");
+      in_table = row_open = first = 0;
+      depth = 1;
+      continue;
+    }
+    if (in_table)
+      printf("%s", first ? "" : ", ");
+    else
+      printf("%s\n%*s", first ? "" : ",", 2 * depth, "");
+    print_key(it->key);
+    first = 0;
+    if (it->kind == PAIR) {
+      fputs(it->json, stdout);
+    } else {
+      putchar(it->kind == TABLE ? '[' : '{');
+      in_table = it->kind == TABLE;
+      first = 1;
+      depth = 2;
+    }
+  }
+  puts("\n}");
+}
+
+int out_print(out *o, int json) {
+  int failed = !o || o->failed;
+  if (!failed && json) print_json(o);
+  if (!failed && !json) print_text(o);
+  out_free(o);
+  return failed ? cli_error("out of memory") : CLI_FINE;
+}

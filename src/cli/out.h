@@ -1,0 +1,41 @@
+/* One structure for what a command prints: pairs, tables, nested objects. Printed as aligned text, or as one JSON object under --json.
+ *
+ *   out *o = out_new();
+ *   out_text(o, "file", path);                     a pair
+ *   out_table(o, "tensors");                       a table: rows of pairs, columns by key in the order they first come
+ *   out_row(o); out_text(o, "name", ..); out_u64(o, "bytes", ..);
+ *   out_end(o);
+ *   return out_print(o, json);                     prints, frees, and says the error if memory ran out
+ */
+#ifndef CLI_OUT_H
+#define CLI_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct out out;
+
+out *out_new(void);
+void out_table(out *o, const char *key);
+void out_row(out *o);
+/** Pairs of their own under a key: {"key": {...}}, or an indented list. */
+void out_object(out *o, const char *key);
+/** Ends out_table() or out_object(). They do not nest. */
+void out_end(out *o);
+
+void out_text(out *o, const char *key, const char *value);
+void out_u64(out *o, const char *key, uint64_t value);
+void out_i64(out *o, const char *key, int64_t value);
+/** format is for the text; JSON gets all digits, and "nan", "inf", "-inf" as strings. */
+void out_f64(out *o, const char *key, double value, const char *format);
+void out_bool(out *o, const char *key, int value);
+/** 2x3 in text, [2, 3] in JSON; a scalar is "scalar" and []. */
+void out_shape(out *o, const char *key, const uint64_t *shape, int n_dims);
+/** A share between 0 and 1: a bar in text, the number in JSON. */
+void out_bar(out *o, const char *key, double share);
+
+/** Print to standard output and free. Returns CLI_FINE or CLI_TROUBLE. NULL (out of memory) is allowed in every call. */
+int out_print(out *o, int json);
+void out_free(out *o);
+
+#endif

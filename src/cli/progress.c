@@ -1,0 +1,44 @@
+/* Progress of long work, on a terminal. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+static double seconds(const struct timespec *from, const struct timespec *to) {
+  return (double)(to->tv_sec - from->tv_sec) + 1e-9 * (double)(to->tv_nsec - from->tv_nsec);
+}
+
+static void print_rate(const progress *p, double elapsed) {
+  const double mib = 1 << 20;
+  fprintf(stderr, "%.1f MiB, %.0f MiB/s", (double)p->done / mib, elapsed > 0 ? (double)p->done / mib / elapsed : 0.0);
+}
+
+void progress_start(progress *p, const cli_context *ctx, const char *what, uint64_t total_bytes) {
+  *p = (progress){.what = what, .total = total_bytes, .terminal = isatty(STDERR_FILENO), .verbose = ctx->verbose};
+  clock_gettime(CLOCK_MONOTONIC, &p->start);
+  p->last = p->start;
+}
+
+void progress_at(progress *p, uint64_t done) {
+  p->done = done;
+  if (!p->terminal) return;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  double elapsed = seconds(&p->start, &now);
+  if (seconds(&p->last, &now) < 0.1 || (!p->verbose && elapsed < 1)) return;
+  p->last = now;
+  p->shown = 1;
+  fprintf(stderr, "\r\033[K%s: %3.0f%%, ", p->what, p->total ? 100.0 * (double)done / (double)p->total : 100.0);
+  print_rate(p, elapsed);
+  fflush(stderr);
+}
+
+void progress_end(progress *p) {
+  if (p->shown) fputs("\r\033[K", stderr);
+  if (!p->verbose) return;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  fprintf(stderr, "%s: ", p->what);
+  print_rate(p, seconds(&p->start, &now));
+  fprintf(stderr, ", %.3f s\n", seconds(&p->start, &now));
+}

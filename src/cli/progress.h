@@ -1,0 +1,24 @@
+/* Progress of long work, on a terminal. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "cli.h"
+
+typedef struct progress {
+  const char *what;
+  uint64_t total, done; /* bytes */
+  struct timespec start, last;
+  int terminal, verbose, shown;
+} progress;
+
+/** Begin. A line with share and rate is kept up to date on standard error if that is a terminal, from the start under -v, else after a second. */
+void progress_start(progress *p, const cli_context *ctx, const char *what, uint64_t total_bytes);
+/** `done` bytes are behind us. Cheap: looks at the clock, prints ten times a second at most. From one thread. */
+void progress_at(progress *p, uint64_t done);
+/** Take the line away; under -v say time and rate, on a terminal or not. */
+void progress_end(progress *p);
+
+#endif

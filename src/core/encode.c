@@ -1,0 +1,118 @@
+/* One value to one code: SPEC 2. */
+#include <math.h>
+
+#include "mxgold/spec.h"
+
+/* |x| as significand * 2^exponent with 53 bits, the significand's top bit set (0 stays 0). */
+static uint64_t split(double x, int *exponent) {
+  int e;
+  const double m = frexp(fabs(x), &e);
+  *exponent = e - 53;
+  return (uint64_t)ldexp(m, 53);
+}
+
+/* Is the discarded part to be rounded up? significand / 2^shift is the magnitude in steps of the target; odd: the code below is odd. */
+static int rounds_up(uint64_t significand, int shift, int odd, int negative, const mx_encoding *how, uint32_t random) {
+  const uint64_t rest = shift >= 64 ? significand : significand & ((UINT64_C(1) << shift) - 1);
+  const uint64_t half = shift > 64 ? UINT64_MAX : UINT64_C(1) << (shift - 1); /* 53 bits never reach UINT64_MAX */
+  switch (how->round) {
+  case MX_ROUND_RNE: return rest > half || (rest == half && odd);
+  case MX_ROUND_RNA: return rest >= half;
+  case MX_ROUND_RTZ_TIE: return rest > half;
+  case MX_ROUND_RTZ: return 0;
+  case MX_ROUND_RTP: return rest && !negative;
+  case MX_ROUND_RTN: return rest && negative;
+  default: break;
+  }
+  /* Stochastic: d = rest / 2^shift against the random b of r bits, d in units of 2^-keep. */
+  const int r = how->sr_bits ? how->sr_bits : 16;
+  const uint64_t b = random & ((UINT64_C(1) << r) - 1);
+  const int keep = how->sr_mode == MX_SR_FAST ? r + 1 : r;
+  const int drop = shift - keep;
+  uint64_t d = drop >= 64 ? 0 : drop >= 0 ? rest >> drop : rest << -drop;
+  if (how->sr_mode == MX_SR_FAST) return d + 2 * b + 1 >= UINT64_C(1) << keep;
+  if (how->sr_mode != MX_SR_FASTEST && drop > 0 && drop < 64) {
+    const uint64_t low = rest & ((UINT64_C(1) << drop) - 1), middle = UINT64_C(1) << (drop - 1);
+    const uint64_t tie_up = how->sr_mode == MX_SR_ODD ? !(d & 1) : d & 1;
+    d += low > middle || (low == middle && tie_up);
+  }
+  return d + b >= UINT64_C(1) << r;
+}
+
+/* floor(rnd_f32(u + 1/2)), u in steps of the target: some libraries' own way to round, which rounds twice just below one half. */
+static uint64_t round_f32(float u, int ties_even) {
+  const float sum = u + 0.5f;
+  return (uint64_t)floorf(sum) - (ties_even && fmodf(u - 0.5f, 2) == 0);
+}
+
+static uint64_t nan_code(const mx_format *f, uint64_t sign, const mx_encoding *how) {
+  const uint64_t natural = f->nan_code != MX_NO_CODE ? f->nan_code : f->max_code;
+  switch (how->nan) {
+  case MX_ELEM_NAN_POSMAX: return natural;
+  case MX_ELEM_NAN_SATMAX: return sign | f->max_code;
+  case MX_ELEM_NAN_ZERO: return 0;
+  case MX_ELEM_NAN_ZERO_FLIP: return f->sign_bits && !sign ? UINT64_C(1) << (f->bits - 1) : 0;
+  case MX_ELEM_NAN_CODE: return sign | how->nan_code;
+  default: return f->kind == MX_KIND_FNUZ ? natural : sign | natural;
+  }
+}
+
+/* Magnitude code of finite |x|, as if the format went on above its largest value. */
+static uint64_t magnitude(const mx_format *f, double x, int negative, const mx_encoding *how, uint32_t random) {
+  int exponent;
+  const uint64_t significand = split(x, &exponent);
+  int e = exponent + 52; /* floor(log2 |x|) */
+  if (significand == 0) return 0;
+  uint64_t base; /* code of the value below, less the steps of its quantum */
+  if (f->kind == MX_KIND_INT) {
+    if (e > 0) return f->max_code + 1;
+    e = 0;
+    base = 0;
+  } else if (f->kind == MX_KIND_EXP) {
+    if (e < -f->bias) return 0; /* nothing below the smallest */
+    base = (uint64_t)(e + f->bias - 1) << f->man_bits;
+  } else {
+    const int emin = 1 - f->bias;
+    if (e < emin) e = emin;
+    base = (uint64_t)(e - emin) << f->man_bits;
+  }
+  const int quantum = e - f->man_bits, shift = quantum - exponent;
+  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32) return base + round_f32((float)ldexp(fabs(x), -quantum), how->round == MX_ROUND_RNE_F32);
+  if (shift <= 0) return base + (significand << -shift);
+  base += shift >= 64 ? 0 : significand >> shift;
+  return base + rounds_up(significand, shift, (int)(base & 1), negative, how, random);
+}
+
+/* What a magnitude beyond the largest becomes. */
+static uint64_t overflowed(const mx_format *f, double x, const mx_encoding *how) {
+  const int down = signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
+  const int stays_finite = !isinf(x) && (down || how->round == MX_ROUND_RTZ);
+  if (how->overflow == MX_OVERFLOW_IEEE && !stays_finite) {
+    if (f->inf_code != MX_NO_CODE) return f->inf_code;
+    if (f->nan_code != MX_NO_CODE) return f->nan_code;
+  }
+  return how->saturate_to == MX_SATURATE_TO_NAN && f->nan_code != MX_NO_CODE ? f->nan_code : f->max_code;
+}
+
+uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
+  const uint64_t all = f->bits == 64 ? UINT64_MAX : (UINT64_C(1) << f->bits) - 1, top = UINT64_C(1) << (f->bits - 1);
+  const int negative = f->sign_bits && signbit(x), integer = f->kind == MX_KIND_INT;
+  const uint64_t sign = negative && !integer ? top : 0;
+  uint64_t mag;
+  if (isnan(x))
+    mag = nan_code(f, sign, how);
+  else if (isinf(x) && how->inf == MX_ELEM_INF_ZERO)
+    return 0;
+  else if (isinf(x) && how->inf == MX_ELEM_INF_CODE)
+    mag = sign | how->inf_code;
+  else {
+    mag = isinf(x) ? f->max_code + 1 : magnitude(f, x, negative, how, random);
+    if (mag > f->max_code) {
+      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO) return (sign | mag) & all;
+      mag = overflowed(f, x, how);
+    }
+    const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL || (how->zero_sign == MX_ZERO_SIGN_DROP_INPUT && x == 0));
+    if (!integer && !dropped && !(f->kind == MX_KIND_FNUZ && mag == f->nan_code)) mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && !(x > 0) ? top : sign;
+  }
+  return integer && negative ? (~mag + 1) & all : mag;
+}

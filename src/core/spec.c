@@ -1,0 +1,227 @@
+/* Specs as text: parse, print, compare. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/choices.h"
+#include "mxgold/nearest.h"
+
+static int *int_at(mx_spec *s, size_t at) { return (int *)((char *)s + at); }
+static float *float_at(mx_spec *s, size_t at) { return (float *)((char *)s + at); }
+static uint32_t *count_at(mx_spec *s, size_t at) { return (uint32_t *)((char *)s + at); }
+
+static int parse_real(float *out, const char *text) {
+  char *end;
+  if (!*text || isspace((unsigned char)*text)) return 0;
+  errno = 0;
+  *out = strtof(text, &end);
+  return !*end;
+}
+
+static int parse_unsigned(uint64_t *out, const char *text, uint64_t max) {
+  char *end;
+  if (!isdigit((unsigned char)*text)) return 0;
+  errno = 0;
+  *out = strtoull(text, &end, 0);
+  return !*end && !errno && *out <= max;
+}
+
+/* "even", "byte=92", or a bare number where the list has a row without a name. */
+static int parse_choice(int *row, float *number, const mx_choice_row *rows, const char *text) {
+  for (int i = 0; rows[i].name; i++) {
+    const size_t n = strlen(rows[i].name);
+    if (!rows[i].takes_number) {
+      if (strcmp(rows[i].name, text)) continue;
+      *number = 0;
+    } else {
+      const char *digits = text;
+      if (n) {
+        if (strncmp(rows[i].name, text, n) || text[n] != '=') continue;
+        digits = text + n + 1;
+      }
+      if (!parse_real(number, digits) || !isfinite(*number) || *number < 0) continue;
+    }
+    *row = i;
+    return 1;
+  }
+  return 0;
+}
+
+static int parse_block(int *rows, int *cols, const char *text) {
+  static const struct {
+    const char *name;
+    int rows, cols;
+  } named[] = {{"row", 1, MX_BLOCK_WHOLE}, {"col", MX_BLOCK_WHOLE, 1}, {"tensor", MX_BLOCK_WHOLE, MX_BLOCK_WHOLE}};
+  for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+    if (!strcmp(named[i].name, text)) {
+      *rows = named[i].rows;
+      *cols = named[i].cols;
+      return 1;
+    }
+  char *end;
+  if (!isdigit((unsigned char)*text)) return 0;
+  const long r = strtol(text, &end, 10);
+  if (*end != 'x' || !isdigit((unsigned char)end[1])) return 0;
+  const long c = strtol(end + 1, &end, 10);
+  if (*end || r < 1 || c < 1 || r > 65536 || c > 65536) return 0;
+  *rows = r == 1 ? 0 : (int)r;
+  *cols = c == 32 ? 0 : (int)c;
+  return 1;
+}
+
+static mx_status unknown_value(mx_error *err, const mx_key_row *key, const char *value) {
+  if (!key->rows) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected %s", key->name, value, key->doc);
+  char names[256] = "";
+  size_t n = 0;
+  for (const mx_choice_row *r = key->rows; r->name && n < sizeof names; r++)
+    n += (size_t)snprintf(names + n, sizeof names - n, "%s%s%s", n ? ", " : "", r->name, r->takes_number ? (*r->name ? "=N" : "a number") : "");
+  return mx_fail(err, MX_ERR_KEY, "%s=%s: expected one of %s", key->name, value, names);
+}
+
+static const char *key_name(const void *set, size_t index) {
+  (void)set;
+  return mx_key_name(index);
+}
+
+mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_error *err) {
+  const mx_key_row *key = NULL;
+  for (size_t i = 0; i < mx_key_rows_count; i++)
+    if (!strcmp(mx_key_rows[i].name, name)) key = &mx_key_rows[i];
+  if (!key) {
+    char near[160];
+    mx_nearest(near, sizeof near, name, key_name, NULL);
+    return mx_fail(err, MX_ERR_KEY, "unknown key '%s'; nearest: %s", name, near);
+  }
+  float number = 0;
+  uint64_t count = 0;
+  int row = 0, cols = 0;
+  switch (key->kind) {
+  case MX_KEY_CHOICE:
+  case MX_KEY_CHOICE_N:
+    if (!parse_choice(&row, &number, key->rows, value)) return unknown_value(err, key, value);
+    *int_at(spec, key->at) = row;
+    if (key->kind == MX_KEY_CHOICE_N) *float_at(spec, key->at2) = number;
+    break;
+  case MX_KEY_BLOCK:
+    if (!parse_block(&row, &cols, value)) return unknown_value(err, key, value);
+    *int_at(spec, key->at) = row;
+    *int_at(spec, key->at2) = cols;
+    break;
+  case MX_KEY_COUNT:
+    if (!parse_unsigned(&count, value, key->max)) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected an integer 0..%" PRIu32, name, value, key->max);
+    *count_at(spec, key->at) = (uint32_t)count;
+    break;
+  case MX_KEY_REAL:
+    if (!parse_real(&number, value) || !isfinite(number) || number < 0) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number, 0 or more", name, value);
+    *float_at(spec, key->at) = number;
+    break;
+  case MX_KEY_SEED:
+    if (!parse_unsigned(&count, value, UINT64_MAX)) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected an integer 0..2^64-1", name, value);
+    spec->seed = count;
+    break;
+  case MX_KEY_GIVEN:
+    if (!strcmp(value, "none")) {
+      spec->tensor_given = 0;
+      spec->tensor_given_value = 0;
+      break;
+    }
+    if (!parse_real(&number, value)) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected none, a number, nan or inf", name, value);
+    spec->tensor_given = 1;
+    spec->tensor_given_value = number;
+    break;
+  }
+  return MX_OK;
+}
+
+/* tensor.norm=nv means TransformerEngine's chain unless a chain is named, before or after. */
+static void imply_chain(mx_spec *spec, int chain_named) {
+  if (spec->tensor_norm == MX_TENSOR_NORM_NV && !chain_named && spec->chain == MX_CHAIN_EXACT) spec->chain = MX_CHAIN_TE;
+}
+
+mx_status mx_spec_parse(mx_spec *spec, const char *text, mx_error *err) {
+  mx_spec work = *spec;
+  int chain_named = 0, norm_named = 0;
+  while (*text) {
+    while (*text == ' ' || *text == ',' || *text == '\n' || *text == '\t') text++;
+    if (!*text) break;
+    char item[160];
+    size_t n = strcspn(text, " ,\n\t");
+    if (n >= sizeof item) return mx_fail(err, MX_ERR_KEY, "'%.40s...': expected key=value of less than %zu characters", text, sizeof item);
+    memcpy(item, text, n);
+    item[n] = 0;
+    text += n;
+    char *equals = strchr(item, '=');
+    if (!equals) return mx_fail(err, MX_ERR_KEY, "'%s': expected key=value", item);
+    *equals = 0;
+    chain_named |= !strcmp(item, "chain");
+    norm_named |= !strcmp(item, "tensor.norm");
+    const mx_status status = mx_spec_set(&work, item, equals + 1, err);
+    if (status) return status;
+  }
+  if (norm_named) imply_chain(&work, chain_named);
+  *spec = work;
+  return MX_OK;
+}
+
+static int key_is_default(const mx_spec *s, const mx_key_row *key) {
+  const mx_spec zero = {0};
+  const char *a = (const char *)s, *z = (const char *)&zero;
+  if (key->kind == MX_KEY_SEED) return s->seed == 0;
+  if (key->kind == MX_KEY_GIVEN) return !s->tensor_given;
+  if (memcmp(a + key->at, z + key->at, 4)) return 0;
+  return !key->at2 || !memcmp(a + key->at2, z + key->at2, 4);
+}
+
+static size_t print_value(char *out, size_t size, const mx_spec *spec, const mx_key_row *key) {
+  mx_spec *s = (mx_spec *)(uintptr_t)spec; /* read only: the accessors serve both directions */
+  switch (key->kind) {
+  case MX_KEY_CHOICE: return (size_t)snprintf(out, size, "%s", key->rows[*int_at(s, key->at)].name);
+  case MX_KEY_CHOICE_N: {
+    const mx_choice_row *row = &key->rows[*int_at(s, key->at)];
+    if (!row->takes_number) return (size_t)snprintf(out, size, "%s", row->name);
+    return (size_t)snprintf(out, size, "%s%s%.9g", row->name, *row->name ? "=" : "", (double)*float_at(s, key->at2));
+  }
+  case MX_KEY_BLOCK: {
+    const int r = s->block_rows ? s->block_rows : 1, c = s->block_cols ? s->block_cols : 32;
+    if (r == MX_BLOCK_WHOLE && c == MX_BLOCK_WHOLE) return (size_t)snprintf(out, size, "tensor");
+    if (c == MX_BLOCK_WHOLE) return (size_t)snprintf(out, size, "row");
+    if (r == MX_BLOCK_WHOLE) return (size_t)snprintf(out, size, "col");
+    return (size_t)snprintf(out, size, "%dx%d", r, c);
+  }
+  case MX_KEY_COUNT: return (size_t)snprintf(out, size, "%" PRIu32, *count_at(s, key->at));
+  case MX_KEY_REAL: return (size_t)snprintf(out, size, "%.9g", (double)*float_at(s, key->at));
+  case MX_KEY_SEED: return (size_t)snprintf(out, size, "%" PRIu64, s->seed);
+  case MX_KEY_GIVEN: return s->tensor_given ? (size_t)snprintf(out, size, "%.9g", (double)s->tensor_given_value) : (size_t)snprintf(out, size, "none");
+  }
+  return 0;
+}
+
+size_t mx_spec_print(char *out, size_t size, const mx_spec *spec, int all) {
+  size_t n = 0;
+  if (size) *out = 0;
+  for (size_t i = 0; i < mx_key_rows_count; i++) {
+    const mx_key_row *key = &mx_key_rows[i];
+    const int implied = !strcmp(key->name, "chain") && spec->tensor_norm == MX_TENSOR_NORM_NV; /* say it: nv alone means te */
+    if (!all && key_is_default(spec, key) && !implied) continue;
+    n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "%s%s=", n ? " " : "", key->name);
+    n += print_value(n < size ? out + n : NULL, n < size ? size - n : 0, spec, key);
+  }
+  return n;
+}
+
+int mx_spec_equal(const mx_spec *a, const mx_spec *b) {
+  char ta[2048], tb[2048];
+  mx_spec_print(ta, sizeof ta, a, 1);
+  mx_spec_print(tb, sizeof tb, b, 1);
+  return !strcmp(ta, tb) && !memcmp(a->had_signs, b->had_signs, sizeof a->had_signs);
+}
+
+void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols) {
+  const int r = spec->block_rows ? spec->block_rows : 1, c = spec->block_cols ? spec->block_cols : 32;
+  *block_rows = r == MX_BLOCK_WHOLE ? (rows ? rows : 1) : (size_t)r;
+  *block_cols = c == MX_BLOCK_WHOLE ? (cols ? cols : 1) : (size_t)c;
+}

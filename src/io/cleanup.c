@@ -1,0 +1,71 @@
+/* Removing temporary files when a signal ends the process.
+ *
+ * The one piece of process-wide state in the library, because signal handlers are: a fixed table of paths in static storage, so that the handler
+ * reads nothing that could be freed under it. It calls unlink(), sigaction() and raise() alone, all async-signal-safe. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "mxgold/file.h"
+
+enum { N_SLOTS = 8, FREE = 0, TAKEN = 1, READY = 2 };
+
+static struct {
+  atomic_int state;
+  char path[4096];
+} slots[N_SLOTS];
+
+static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void remove_and_die(int sig) {
+  for (int i = 0; i < N_SLOTS; i++)
+    if (atomic_load(&slots[i].state) == READY) unlink(slots[i].path);
+  struct sigaction act = {.sa_handler = SIG_DFL};
+  sigaction(sig, &act, NULL);
+  raise(sig); /* delivered on return: the parent sees the death it expects */
+}
+
+void mx_writer_install_signal_cleanup(void) {
+  struct sigaction act = {.sa_handler = remove_and_die};
+  sigemptyset(&act.sa_mask);
+  for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
+    struct sigaction old;
+    /* nohup(1) and shells' background jobs ignore some of these on purpose. */
+    if (!sigaction(watched[i], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(watched[i], &act, NULL);
+  }
+}
+
+static int take_slot(const char *path) {
+  for (int i = 0; i < N_SLOTS; i++) {
+    int was = FREE;
+    if (!atomic_compare_exchange_strong(&slots[i].state, &was, TAKEN)) continue;
+    if (snprintf(slots[i].path, sizeof slots[i].path, "%s", path) < (int)sizeof slots[i].path) return i;
+    atomic_store(&slots[i].state, FREE);
+    break;
+  }
+  return -1;
+}
+
+int io_create_temporary(const char *path, int *slot) {
+  sigset_t block, old;
+  sigemptyset(&block);
+  for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) sigaddset(&block, watched[i]);
+  *slot = take_slot(path);
+  pthread_sigmask(SIG_BLOCK, &block, &old);
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), why = errno;
+  if (*slot >= 0) atomic_store(&slots[*slot].state, fd >= 0 ? READY : FREE);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (fd < 0) *slot = -1;
+  errno = why;
+  return fd;
+}
+
+void io_forget_temporary(int slot) {
+  if (slot >= 0) atomic_store(&slots[slot].state, FREE);
+}

@@ -1,0 +1,9 @@
+/* Digests on the way to a file. Internal to src/io/. */
+#ifndef MX_IO_DIGEST_H
+#define MX_IO_DIGEST_H
+
+#include <xxhash.h>
+
+void io_digest_text(char out[33], XXH128_hash_t hash);
+
+#endif

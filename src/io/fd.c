@@ -1,0 +1,51 @@
+/* File descriptors: whole writes, and files without a name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "io.h"
+
+/* Linux moves at most this much in one call; smaller pieces also let an interrupt in. */
+enum { MAX_PIECE = 1 << 28 };
+
+static int write_all(int fd, const void *data, size_t n_bytes, const uint64_t *at, uint64_t *done) {
+  const uint8_t *p = data;
+  for (*done = 0; *done < n_bytes;) {
+    size_t n = n_bytes - *done < MAX_PIECE ? n_bytes - *done : MAX_PIECE;
+    ssize_t got = at ? pwrite(fd, p + *done, n, (off_t)(*at + *done)) : write(fd, p + *done, n);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return -1;
+    }
+    if (got == 0) {
+      errno = ENOSPC;
+      return -1;
+    }
+    *done += (size_t)got;
+  }
+  return 0;
+}
+
+int io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done) { return write_all(fd, data, n_bytes, NULL, done); }
+
+int io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done) { return write_all(fd, data, n_bytes, &at, done); }
+
+int io_unnamed_file(void) {
+  const char *dir = getenv("TMPDIR");
+  if (!dir || !*dir) dir = "/tmp";
+#ifdef O_TMPFILE
+  int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0) return fd;
+#endif
+  /* Not every file system has nameless files: make one with a name and take the name away. */
+  char name[4096];
+  if (snprintf(name, sizeof name, "%s/mxgold.XXXXXX", dir) >= (int)sizeof name) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  int named = mkostemp(name, O_CLOEXEC);
+  if (named >= 0) unlink(name);
+  return named;
+}

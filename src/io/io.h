@@ -1,0 +1,50 @@
+/* What the readers share. Internal to src/io/. */
+#ifndef MX_IO_H
+#define MX_IO_H
+
+#include <stdint.h>
+
+#include "mxgold/file.h"
+
+typedef struct io_meta {
+  char *key, *value;
+} io_meta;
+
+struct mx_file {
+  char *path;          /* as given, for messages; "standard input" for "-" */
+  const uint8_t *base; /* the whole file; NULL when it is empty */
+  size_t n_bytes;
+  mx_array *arrays;
+  size_t n_arrays;
+  io_meta *meta;
+  size_t n_meta;
+};
+
+/* Parsers fill arrays and metadata from base[0 .. n_bytes); what they allocate hangs on f even on failure, for mx_file_close(). */
+mx_status io_parse_npy(mx_file *f, mx_error *err);
+mx_status io_parse_safetensors(mx_file *f, mx_error *err);
+/* Recognise the kind and parse. A file may be put together from bytes that the caller keeps, as the fuzz targets do; then io_free_parsed() frees
+ * what the parser made. */
+mx_status io_parse(mx_file *f, mx_error *err);
+void io_free_parsed(mx_file *f);
+
+/* "PATH: byte N: ..." and the status MX_ERR_FORMAT. */
+mx_status io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Fill n_values and n_bytes from dtype and shape. 0 when the sizes overflow 63 bits. Zeros are left out of the checked product, so that any
+ * partial product of the shape fits as well: callers may multiply dimensions freely. */
+int io_size_array(mx_array *a);
+
+static inline uint64_t io_read_u64(const uint8_t *p) {
+  uint64_t v = 0;
+  for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
+  return v;
+}
+
+/* Write all of it, through EINTR and short writes; -1 with errno on failure, *done bytes written either way. */
+int io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done);
+int io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done);
+/* A file without a name, in $TMPDIR or /tmp; -1 with errno. */
+int io_unnamed_file(void);
+
+#endif

@@ -1,0 +1,285 @@
+/* Writing: declare, claim the space, fill, rename. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "writer.h"
+
+enum { GATHER = 1 << 18 }; /* pieces below this are collected into one write */
+
+static mx_status failed(const mx_writer *w, mx_error *err, const char *what) {
+  return mx_fail(err, MX_ERR_IO, "%s: %s: %s", w->path, what, strerror(errno));
+}
+
+static mx_status no_memory(const mx_writer *w, mx_error *err) { return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", w->path); }
+
+static int ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), m = strlen(end);
+  return n >= m && !strcmp(s + n - m, end);
+}
+
+static void free_writer(mx_writer *w) {
+  if (w->fd >= 0) close(w->fd);
+  if (w->temporary) unlink(w->temporary);
+  io_forget_temporary(w->slot);
+  for (size_t i = 0; i < w->n_tensors; i++) {
+    free((char *)(uintptr_t)w->tensors[i].a.name);
+    free(w->tensors[i].gather);
+    XXH3_freeState(w->tensors[i].digest);
+  }
+  for (size_t i = 0; i < w->n_meta; i++) {
+    free(w->meta[i].key);
+    free(w->meta[i].value);
+  }
+  free(w->tensors);
+  free(w->meta);
+  free(w->temporary);
+  free(w->target);
+  free(w->path);
+  free(w);
+}
+
+mx_status mx_writer_open(mx_writer **out, const char *path, mx_error *err) {
+  if (!out || !path) return mx_fail(err, MX_ERR_ARG, "mx_writer_open: NULL argument");
+  *out = NULL;
+  int is_stdout = !strcmp(path, "-");
+  struct stat st;
+  int exists = !is_stdout && !stat(path, &st);
+  int stream = is_stdout || (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+  int npy = ends_with(path, ".npy");
+  if (!stream && !npy && !ends_with(path, ".safetensors"))
+    return mx_fail(err, MX_ERR_ARG, "%s: unknown kind of output, expected a name that ends in .npy or .safetensors, or -", path);
+  mx_writer *w = calloc(1, sizeof *w);
+  if (!w) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);
+  w->fd = w->slot = -1;
+  w->npy = npy;
+  w->stream = stream;
+  w->path = strdup(is_stdout ? "standard output" : path);
+  /* A link stays a link: what it points to is replaced. */
+  if (exists && !stream) w->target = realpath(path, NULL);
+  if (!w->target) w->target = strdup(path);
+  if (!w->path || !w->target) {
+    free_writer(w);
+    return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);
+  }
+  *out = w;
+  return MX_OK;
+}
+
+int mx_writer_is_npy(const mx_writer *w) { return w->npy; }
+
+/* Room for one more in an array that doubles when its count is a power of two. */
+static void *grow(void *p, size_t n, size_t size) { return n & (n - 1) ? p : realloc(p, (n ? 2 * n : 1) * size); }
+
+static int is_utf8(const char *s) {
+  for (const unsigned char *p = (const unsigned char *)s; *p;) {
+    int n = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : (*p & 0xf0) == 0xe0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : -1;
+    if (n < 0) return 0;
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f)) return 0;
+    for (p++; n > 0; n--, p++)
+      if ((*p & 0xc0) != 0x80) return 0;
+  }
+  return 1;
+}
+
+mx_status mx_writer_add(mx_writer *w, const char *name, mx_dtype dtype, int n_dims, const uint64_t *shape, size_t *index) {
+  if (!w || w->fd >= 0 || !name || (n_dims && !shape) || !mx_dtype_bytes(dtype) || !is_utf8(name) || !strcmp(name, "__metadata__"))
+    return MX_ERR_ARG;
+  if (w->npy && (w->n_tensors || !*mx_dtype_npy(dtype))) return MX_ERR_UNSUPPORTED;
+  if (n_dims < 0 || n_dims > MX_MAX_DIMS) return MX_ERR_SHAPE;
+  for (size_t i = 0; i < w->n_tensors; i++)
+    if (!strcmp(w->tensors[i].a.name, name)) return MX_ERR_ARG;
+  io_tensor t = {.a = {.dtype = dtype, .n_dims = n_dims}};
+  if (n_dims) memcpy(t.a.shape, shape, (size_t)n_dims * sizeof *shape);
+  if (!io_size_array(&t.a)) return MX_ERR_SHAPE;
+  io_tensor *all = grow(w->tensors, w->n_tensors, sizeof *all);
+  if (!all) return MX_ERR_NOMEM;
+  w->tensors = all;
+  t.a.name = strdup(name);
+  t.digest = XXH3_createState();
+  if (!t.a.name || !t.digest) {
+    free((char *)(uintptr_t)t.a.name);
+    XXH3_freeState(t.digest);
+    return MX_ERR_NOMEM;
+  }
+  XXH3_128bits_reset(t.digest);
+  if (index) *index = w->n_tensors;
+  all[w->n_tensors++] = t;
+  return MX_OK;
+}
+
+mx_status mx_writer_meta(mx_writer *w, const char *key, const char *value) {
+  if (!w || w->fd >= 0 || !key || !value || !is_utf8(key) || !is_utf8(value) || !strncmp(key, "xxh3.", 5)) return MX_ERR_ARG;
+  if (w->npy) return MX_ERR_UNSUPPORTED;
+  for (size_t i = 0; i < w->n_meta; i++)
+    if (!strcmp(w->meta[i].key, key)) return MX_ERR_ARG;
+  io_meta *all = grow(w->meta, w->n_meta, sizeof *all);
+  if (!all) return MX_ERR_NOMEM;
+  w->meta = all;
+  io_meta m = {strdup(key), strdup(value)};
+  if (!m.key || !m.value) {
+    free(m.key);
+    free(m.value);
+    return MX_ERR_NOMEM;
+  }
+  all[w->n_meta++] = m;
+  return MX_OK;
+}
+
+/* The temporary file stands beside its target: rename() can't cross file systems. Its name is short, whatever the target's is. */
+static mx_status create(mx_writer *w, mx_error *err) {
+  struct stat st;
+  int exists = !stat(w->target, &st);
+  if (exists && S_ISDIR(st.st_mode)) {
+    errno = EISDIR;
+    return failed(w, err, "cannot write");
+  }
+  const char *slash = strrchr(w->target, '/');
+  int n_dir = slash ? (int)(slash - w->target + 1) : 0;
+  for (int k = 0; k < 1000; k++) {
+    if (asprintf(&w->temporary, "%.*s.mxgold.%ld.%d.tmp", n_dir, w->target, (long)getpid(), k) < 0) w->temporary = NULL;
+    if (!w->temporary) return no_memory(w, err);
+    w->fd = io_create_temporary(w->temporary, &w->slot);
+    if (w->fd >= 0) {
+      if (exists && fchmod(w->fd, st.st_mode & 0777)) errno = 0; /* the old file's mode if we may; ours if not */
+      return MX_OK;
+    }
+    free(w->temporary);
+    w->temporary = NULL;
+    if (errno != EEXIST) break;
+  }
+  return failed(w, err, "cannot create a file beside it");
+}
+
+/* Claim the space. Where the file system can't, look at what is free: posix_fallocate() would write every block once for nothing. */
+static mx_status claim(const mx_writer *w, mx_error *err) {
+  int rc;
+  do rc = fallocate(w->fd, 0, 0, (off_t)w->n_bytes);
+  while (rc && errno == EINTR);
+  if (!rc) return MX_OK;
+  if (errno == EOPNOTSUPP || errno == ENOSYS) {
+    struct statvfs fs;
+    if (fstatvfs(w->fd, &fs) || (uint64_t)fs.f_bavail >= w->n_bytes / fs.f_frsize + 1) {
+      if (!ftruncate(w->fd, (off_t)w->n_bytes)) return MX_OK;
+    } else {
+      errno = ENOSPC;
+    }
+  }
+  return mx_fail(err, MX_ERR_IO, "%s: cannot claim %llu bytes: %s", w->path, (unsigned long long)w->n_bytes, strerror(errno));
+}
+
+static mx_status put(const mx_writer *w, const void *data, size_t n_bytes, uint64_t at, mx_error *err) {
+  uint64_t done;
+  if (!io_pwrite_all(w->fd, data, n_bytes, at, &done)) return MX_OK;
+  return mx_fail(err, MX_ERR_IO, "%s: byte %llu: cannot write: %s", w->path, (unsigned long long)(at + done), strerror(errno));
+}
+
+mx_status mx_writer_begin(mx_writer *w, mx_error *err) {
+  if (!w) return mx_fail(err, MX_ERR_ARG, "mx_writer_begin: NULL argument");
+  if (w->fd >= 0) return mx_fail(err, MX_ERR_ARG, "%s: begun twice", w->path);
+  if (w->npy && !w->n_tensors) return mx_fail(err, MX_ERR_ARG, "%s: no tensor, a .npy file holds one", w->path);
+  uint8_t *header = NULL;
+  size_t n_header = 0;
+  mx_status s = w->npy ? io_layout_npy(w, &header, &n_header, err) : io_layout_safetensors(w, &header, &n_header, err);
+  if (!s && w->stream) {
+    w->fd = io_unnamed_file();
+    if (w->fd < 0) s = failed(w, err, "cannot make a temporary file for the output");
+  } else if (!s) {
+    s = create(w, err);
+  }
+  if (!s) s = claim(w, err);
+  if (!s) s = put(w, header, n_header, 0, err);
+  free(header);
+  return s;
+}
+
+static mx_status flush_gathered(const mx_writer *w, io_tensor *t, mx_error *err) {
+  size_t n = (size_t)(t->taken - t->written);
+  if (!n) return MX_OK;
+  mx_status s = put(w, t->gather, n, t->at + t->written, err);
+  if (!s) t->written = t->taken;
+  return s;
+}
+
+mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n_bytes, mx_error *err) {
+  if (!w || w->fd < 0 || index >= w->n_tensors || (!data && n_bytes)) return mx_fail(err, MX_ERR_ARG, "mx_writer_write: invalid argument");
+  io_tensor *t = &w->tensors[index];
+  if (n_bytes > t->a.n_bytes - t->taken)
+    return mx_fail(err, MX_ERR_SHAPE, "%s: tensor '%s' gets %llu bytes, expected %llu", w->path, t->a.name,
+                   (unsigned long long)(t->taken + n_bytes), (unsigned long long)t->a.n_bytes);
+  if (!n_bytes) return MX_OK;
+  mx_status s = MX_OK;
+  size_t gathered = (size_t)(t->taken - t->written);
+  if (gathered + n_bytes > GATHER) s = flush_gathered(w, t, err);
+  if (s) return s;
+  XXH3_128bits_update(t->digest, data, n_bytes);
+  if (n_bytes >= GATHER) {
+    s = put(w, data, n_bytes, t->at + t->written, err);
+    t->taken = t->written += n_bytes;
+    return s;
+  }
+  if (!t->gather && !(t->gather = malloc(GATHER))) return no_memory(w, err);
+  memcpy(t->gather + (t->taken - t->written), data, n_bytes);
+  t->taken += n_bytes;
+  return MX_OK;
+}
+
+static mx_status finish(const mx_writer *w, mx_error *err) {
+  mx_status s = MX_OK;
+  for (size_t i = 0; i < w->n_tensors && !s; i++) {
+    io_tensor *t = &w->tensors[i];
+    if (t->taken != t->a.n_bytes)
+      return mx_fail(err, MX_ERR_SHAPE, "%s: tensor '%s' got %llu bytes, expected %llu", w->path, t->a.name, (unsigned long long)t->taken,
+                     (unsigned long long)t->a.n_bytes);
+    s = flush_gathered(w, t, err);
+    if (s || w->npy) continue;
+    char digits[33];
+    io_digest_text(digits, XXH3_128bits_digest(t->digest));
+    s = put(w, digits, 32, t->digest_at, err);
+  }
+  return s;
+}
+
+static mx_status copy_out(const mx_writer *w, mx_error *err) {
+  int to = strcmp(w->target, "-") ? open(w->target, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
+  if (to < 0) return failed(w, err, "cannot open");
+  mx_status s = MX_OK;
+  uint64_t done = 0;
+  void *bytes = mmap(NULL, (size_t)w->n_bytes, PROT_READ, MAP_SHARED, w->fd, 0);
+  if (bytes == MAP_FAILED)
+    s = failed(w, err, "cannot map the temporary file");
+  else if (io_write_all(to, bytes, (size_t)w->n_bytes, &done))
+    s = mx_fail(err, MX_ERR_IO, "%s: byte %llu: cannot write: %s", w->path, (unsigned long long)done, strerror(errno));
+  if (bytes != MAP_FAILED) munmap(bytes, (size_t)w->n_bytes);
+  if (to != STDOUT_FILENO && close(to) && !s) s = failed(w, err, "cannot write");
+  return s;
+}
+
+static mx_status move(mx_writer *w, mx_error *err) {
+  int fd = w->fd;
+  w->fd = -1;
+  if (close(fd)) return failed(w, err, "cannot write"); /* where network file systems tell of a full disk */
+  if (rename(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
+  free(w->temporary);
+  w->temporary = NULL;
+  return MX_OK;
+}
+
+mx_status mx_writer_commit(mx_writer *w, mx_error *err) {
+  if (!w) return mx_fail(err, MX_ERR_ARG, "mx_writer_commit: NULL argument");
+  mx_status s = w->fd < 0 ? mx_fail(err, MX_ERR_ARG, "%s: not begun", w->path) : finish(w, err);
+  if (!s) s = w->stream ? copy_out(w, err) : move(w, err);
+  free_writer(w);
+  return s;
+}
+
+void mx_writer_abort(mx_writer *w) {
+  if (w) free_writer(w);
+}

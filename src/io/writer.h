@@ -1,0 +1,35 @@
+/* What the writer and its layouts share. Internal to src/io/. */
+#ifndef MX_IO_WRITER_H
+#define MX_IO_WRITER_H
+
+#include "digest.h"
+#include "io.h"
+
+typedef struct io_tensor {
+  mx_array a;              /* name owned; data unused */
+  uint64_t at;             /* of its first byte in the file */
+  uint64_t taken, written; /* bytes taken from the caller, and those of them that went to the file */
+  uint8_t *gather;         /* taken, not yet written */
+  XXH3_state_t *digest;
+  uint64_t digest_at; /* of its 32 digits in the header */
+} io_tensor;
+
+struct mx_writer {
+  char *path;      /* as given, for messages */
+  char *target;    /* what is renamed over: path, or what it links to */
+  char *temporary; /* NULL until it exists, and again once it is renamed */
+  int slot;        /* in the table of cleanup.h */
+  int fd;          /* -1 until mx_writer_begin() */
+  int npy, stream; /* stream: no rename, the bytes are copied at the end */
+  io_tensor *tensors;
+  size_t n_tensors;
+  io_meta *meta;
+  size_t n_meta;
+  uint64_t n_bytes;
+};
+
+/* Lay the file out: the header as text that the caller frees, with zeros for digests; places of tensors and of their digests; w->n_bytes. */
+mx_status io_layout_npy(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err);
+mx_status io_layout_safetensors(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err);
+
+#endif

@@ -1,0 +1,83 @@
+/* Values from codes: SPEC 3.4. */
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/plan.h"
+
+/* What code * scale is multiplied by and divided by: one of the two is 1 but for stored maxima. */
+typedef struct multiplier {
+  double times, over;
+} multiplier;
+
+static multiplier tensor_multiplier(const mx_plan *p, float stored) {
+  const mx_spec *s = &p->spec;
+  if (!p->has_tensor_scale) return (multiplier){1, 1};
+  int store = s->tensor_store;
+  if (p->uses_chain) { /* by what the chain stores: A, a divisor S or a multiplier T */
+    const char *name = mx_chain_row(s->chain)->store;
+    store = *name == 'A' ? MX_TENSOR_STORE_AMAX : *name == 'S' ? MX_TENSOR_STORE_DIVISOR : MX_TENSOR_STORE_SCALE;
+  }
+  double g_times = (double)stored, g_over = 1; /* max|X| / K, from what is stored */
+  if (store == MX_TENSOR_STORE_AMAX) g_over = p->target;
+  if (store == MX_TENSOR_STORE_DIVISOR) g_times = 1, g_over = (double)stored;
+  /* nv: value = code * scale * g / K. unit: * g. The encode forms divide by scale * N / g. */
+  const double per_target = s->tensor_norm == MX_TENSOR_NORM_NV ? 1 : p->target / p->norm;
+  return (multiplier){g_times * per_target, g_over};
+}
+
+static float value_of(const mx_plan *p, double code, double scale, multiplier m) {
+  if (isnan(code) || isnan(scale)) return NAN;
+  const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
+  double v;
+  if (p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP) {
+    const float step = encode ? (float)(code / scale) : (float)(code * scale);
+    v = (double)step * (double)(float)mx_quotient_to_odd(m.times, m.over);
+  } else if (encode)
+    v = mx_quotient_to_odd(code * m.times, scale * m.over);
+  else
+    v = mx_quotient_to_odd(code * scale * m.times, m.over);
+  return isnan(v) ? NAN : (float)v;
+}
+
+static uint32_t code_at(const mx_tensor *t, const mx_plan *p, size_t row, size_t c) {
+  const uint8_t *codes = t->codes + row * t->code_stride;
+  if (p->elem->bits > 4) return codes[c];
+  const size_t bc = p->block_cols, half = bc / 2;
+  switch (p->spec.nibble) {
+  case MX_NIBBLE_HIGH_FIRST: return c % 2 ? codes[c / 2] & 15u : codes[c / 2] >> 4;
+  case MX_NIBBLE_HALF_BLOCK: return codes[c / bc * half + c % bc % half] >> (c % bc >= half ? 4 : 0) & 15u;
+  default: return codes[c / 2] >> (c % 2 * 4) & 15u;
+  }
+}
+
+mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
+  if (!t || !spec || (!out && t->rows && t->cols)) return MX_ERR_ARG;
+  if (ld < t->cols) return MX_ERR_SHAPE;
+  mx_plan plan;
+  const mx_status status = mx_plan_init(&plan, spec, t->rows, t->cols, NULL);
+  if (status) return status;
+  const mx_plan *p = &plan;
+  const multiplier m = tensor_multiplier(p, t->tensor_scale);
+  double values[256];
+  for (unsigned c = 0; c < 256; c++) values[c] = p->elem->bits <= 8 ? mx_decode(p->elem, c) : 0;
+#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads())
+  for (size_t r = 0; r < t->rows; r++) {
+    float *row = out + r * ld;
+    if (p->elem->kind == MX_KIND_NONE) {
+      memcpy(row, t->codes + r * t->code_stride, t->cols * sizeof *row);
+      continue;
+    }
+    const size_t scale_row = t->scale_rows == t->rows ? r : r / p->block_rows;
+    for (size_t c = 0; c < t->cols; c++) {
+      const size_t at = scale_row * t->scale_cols + c / p->block_cols;
+      uint32_t code = 0;
+      memcpy(&code, t->scales + at * t->scale_bytes, t->scale_bytes);
+      double scale = mx_decode(p->scale, code);
+      if (spec->scale_sign == MX_SCALE_SIGN_MASKED) scale = fabs(scale);
+      if (t->micro) scale *= mx_hif4_factor(t->micro + at * 3, c % 64);
+      row[c] = value_of(p, values[code_at(t, p, r, c)], scale, m);
+    }
+  }
+  return MX_OK;
+}

@@ -1,0 +1,82 @@
+/* From an element and its block's scale to a code: SPEC 3.2 step 10. */
+#include <float.h>
+#include <math.h>
+
+#include "kernels/plan.h"
+#include "mxgold/random.h"
+
+/* x * product / divisor of reals, with NaN as mx_chain_step has it. */
+static double exact_scaled(const mx_plan *p, double used, double x) {
+  if (isnan(x)) return x;
+  if (isnan(used)) return used;
+  const double pre = p->spec.elem_prescale != 0 ? (double)p->spec.elem_prescale : 1;
+  double y;
+  if (p->spec.scale_form == MX_SCALE_FORM_ENCODE) y = mx_quotient_to_odd(x * pre * used * p->norm, p->g);
+  else if (isinf(used)) y = isinf(x) ? NAN : x * 0;
+  else y = used == 0 && x != 0 ? copysign(INFINITY, x) : mx_quotient_to_odd(x * pre * p->norm, used * p->g);
+  return isnan(y) ? copysign(NAN, -1) : y;
+}
+
+double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
+  const mx_spec *s = &p->spec;
+  float y = x;
+  switch (b->how) {
+  case MX_AS_IS: return x;
+  case MX_TO_ZERO: return 0;
+  case MX_TIMES_ZERO: return mx_chain_step('*', x, 0);
+  case MX_TIMES_FLT_MAX: return mx_chain_step('*', x, FLT_MAX);
+  case MX_BY_CHAIN:
+    for (int i = 0; i < p->chain.element.n; i++) y = mx_chain_step(p->chain.element.op[i], y, b->factor[i]);
+    return y;
+  default: break;
+  }
+  const float used = (float)b->used;
+  if (s->elem_prescale != 0 && s->elem_arith != MX_ELEM_ARITH_EXACT) y = mx_chain_step('*', y, s->elem_prescale);
+  switch (s->elem_arith) {
+  case MX_ELEM_ARITH_DIV32: y = mx_chain_step('/', y, used); break;
+  case MX_ELEM_ARITH_RECIP32: y = mx_chain_step('*', y, mx_chain_step('/', 1, used)); break;
+  case MX_ELEM_ARITH_MUL32: y = mx_chain_step('*', y, used); break;
+  default:
+    if (s->input_dtype == MX_INPUT_DTYPE_FLOAT32) return exact_scaled(p, b->used, x);
+    y = (float)exact_scaled(p, b->used, x);
+  }
+  return mx_round_dtype(y, s->input_dtype);
+}
+
+/* The first code, in code order, of least distance; a distance that is NaN or Inf never wins. */
+static uint32_t scan(const mx_plan *p, double x, double y, double used) {
+  uint32_t best = 0;
+  float least = INFINITY;
+  for (uint32_t c = 0; c < 1u << p->elem->bits; c++) {
+    const double v = mx_decode(p->elem, c);
+    float d;
+    if (p->spec.elem_round == MX_ROUND_SCAN_Y) d = fabsf((float)y - (float)v);
+    else d = fabs(v * used) > FLT_MAX ? INFINITY : fabsf((float)(v * used) - (float)x);
+    if (d < least || c == 0) least = isnan(d) ? INFINITY : d, best = c;
+  }
+  return best;
+}
+
+static uint32_t random_of(const mx_plan *p, uint64_t index) {
+  const mx_spec *s = &p->spec;
+  if (s->sr_source == MX_SR_SOURCE_GIVEN) return s->given_bits[index];
+  if (s->sr_source == MX_SR_SOURCE_AMD_LFSR) {
+    const uint32_t seed = mx_random(s->seed, MX_STREAM_ELEMENT, index / 2);
+    return (index % 2 ? mx_random_lfsr(seed) : seed) >> (32 - p->encode.sr_bits);
+  }
+  return mx_random(s->seed, MX_STREAM_ELEMENT, index) >> (32 - p->encode.sr_bits);
+}
+
+uint32_t mx_element_code(const mx_plan *p, const mx_block_scale *b, float x, uint64_t index) {
+  const int round = p->spec.elem_round;
+  double y = mx_scaled_value(p, b, x);
+  if (round == MX_ROUND_SCAN_Y || round == MX_ROUND_SCAN_X) return scan(p, (double)x, y, b->how == MX_BY_CHAIN ? (double)b->sf : b->used);
+  const uint32_t random = round == MX_ROUND_SR ? random_of(p, index) : 0;
+  uint32_t code = (uint32_t)mx_encode(p->elem, y, &p->encode, random);
+  if (b->how == MX_BY_CHAIN && p->chain.again.n) {
+    float q = (float)mx_decode(p->elem, code);
+    for (int i = 0; i < p->chain.again.n; i++) q = mx_chain_step(p->chain.again.op[i], q, b->again[i]);
+    code = (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
+  }
+  return code;
+}

@@ -1,0 +1,50 @@
+/* Exactness helpers. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/plan.h"
+
+double mx_quotient_to_odd(double product, double divisor) {
+  double q = product / divisor;
+  if (q == 0 || !isfinite(q) || isinf(divisor)) return q;
+  const double rest = fma(-q, divisor, product); /* exact: its sign says on which side of the quotient q lies */
+  if (rest == 0) return q;
+  uint64_t bits;
+  memcpy(&bits, &q, sizeof bits);
+  if (bits & 1) return q; /* the odd neighbour already */
+  const int quotient_above = (rest > 0) == (divisor > 0); /* in value */
+  const int away = quotient_above == (q > 0);             /* in magnitude */
+  bits = away ? bits + 1 : bits - 1;
+  memcpy(&q, &bits, sizeof q);
+  return q;
+}
+
+/* The exact log2 rounded once to binary32 reaches k from below already at 2^k (1 - d) for d up to half an ulp of k times ln 2: such numbers have
+ * floor k, not k - 1; and from above likewise. x = m * 2^k with m next to 1 decides by log1p, far better than the half ulp needs. */
+static int log2_rounds_to(double m_minus_1, int k) {
+  if (k == 0) return m_minus_1 == 0; /* log2 near 0 has all the precision there is */
+  const double l = log1p(m_minus_1) / 0.693147180559945309417232121458;
+  return (float)((double)k + l) == (float)k;
+}
+
+int mx_floor_log2(double x, int log2f) {
+  int e;
+  const double m = frexp(x, &e) * 2; /* x = m * 2^(e-1), 1 <= m < 2 */
+  if (log2f && m > 1.99 && log2_rounds_to(m / 2 - 1, e)) return e;
+  return e - 1;
+}
+
+int mx_ceil_log2(double x, int log2f) {
+  int e;
+  const double m = frexp(x, &e) * 2;
+  if (m == 1) return e - 1;
+  if (log2f && m < 1.01 && log2_rounds_to(m - 1, e - 1)) return e - 1;
+  return e;
+}
+
+float mx_round_dtype(float x, int dtype) {
+  static const mx_encoding nearest = {.overflow = MX_OVERFLOW_IEEE};
+  if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x)) return x;
+  const mx_format *f = dtype == MX_INPUT_DTYPE_BFLOAT16 ? mx_scale_format(MX_SCALE_BF16) : mx_operand_format(MX_OPERAND_F16);
+  return (float)mx_decode(f, mx_encode(f, x, &nearest, 0));
+}

@@ -1,0 +1,262 @@
+/* Quantise: the driver over bands of rows. SPEC 3.2. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/plan.h"
+#include "kernels/rows.h"
+#include "kernels/select.h"
+
+/* A band is as many rows as a block is high; a tile is one block of it. */
+typedef struct band {
+  const float *at; /* rows as the rule sees them */
+  size_t ld, first, rows;
+} band;
+
+typedef struct job {
+  const mx_plan *plan;
+  const mx_source *src;
+  mx_tensor *out;
+  size_t refused; /* least index of a value that the spec refuses, SIZE_MAX if none */
+} job;
+
+static void gather_stats(mx_block_stats *st, const mx_plan *p, const band *b, size_t c0, size_t c1) {
+  *st = (mx_block_stats){0};
+  for (size_t r = 0; r < b->rows; r++)
+    for (size_t c = c0; c < c1; c++) {
+      const float a = fabsf(b->at[r * b->ld + c]);
+      if (isnan(a)) st->has_nan = 1;
+      else if (isinf(a)) st->has_inf = 1;
+      else if (a > st->amax_finite) st->amax_finite = a;
+    }
+  st->amax = st->has_inf ? INFINITY : st->amax_finite;
+  if (p->spec.scale_rule != MX_SCALE_RULE_QUEST) return;
+  const double n = (double)(p->block_rows * p->block_cols); /* a short block is filled with zeros */
+  double sum = 0, squares = 0;
+  for (size_t r = 0; r < b->rows; r++)
+    for (size_t c = c0; c < c1; c++) sum += (double)b->at[r * b->ld + c];
+  const double mean = sum / n;
+  for (size_t r = 0; r < b->rows; r++)
+    for (size_t c = c0; c < c1; c++) squares += ((double)b->at[r * b->ld + c] - mean) * ((double)b->at[r * b->ld + c] - mean);
+  squares += (n - (double)(b->rows * (c1 - c0))) * mean * mean;
+  st->std = sqrt(squares / n);
+}
+
+static void store_scale(const job *j, const band *b, size_t block_row, size_t block_col, uint32_t code) {
+  mx_tensor *t = j->out;
+  const size_t n = t->scale_bytes, repeats = t->scale_rows == t->rows ? b->rows : 1;
+  for (size_t r = 0; r < repeats; r++) {
+    const size_t row = repeats == 1 && t->scale_rows != t->rows ? block_row : b->first + r;
+    memcpy(t->scales + (row * t->scale_cols + block_col) * n, &code, n);
+  }
+}
+
+/* Codes of a tile row, which starts at column c0: one code a byte in `codes` (uint32 for elem=none). */
+static void store_codes(const job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
+  const mx_plan *p = j->plan;
+  uint8_t *out = j->out->codes + row * j->out->code_stride;
+  if (p->elem->bits > 8) memcpy(out + 4 * c0, codes, 4 * n);
+  else if (p->elem->bits > 4)
+    for (size_t i = 0; i < n; i++) out[c0 + i] = (uint8_t)codes[i];
+  else
+    for (size_t i = 0; i < n; i++) {
+      const size_t c = c0 + i, bc = p->block_cols, half = bc / 2;
+      size_t byte = c / 2;
+      int high = c % 2;
+      if (p->spec.nibble == MX_NIBBLE_HIGH_FIRST) high = !high;
+      if (p->spec.nibble == MX_NIBBLE_HALF_BLOCK) {
+        byte = c / bc * half + c % bc % half;
+        high = c % bc >= half;
+      }
+      out[byte] |= (uint8_t)(codes[i] << (high ? 4 : 0));
+    }
+}
+
+static void refuse(job *j, size_t index) {
+#pragma omp critical(mx_quantize_refuse)
+  if (index < j->refused) j->refused = index;
+}
+
+static void pass_through(const job *j, const band *b, size_t c0, size_t c1, size_t block_row, size_t block_col, uint32_t *codes) {
+  const mx_encoding nearest = {0};
+  for (size_t r = 0; r < b->rows; r++) {
+    memcpy(codes, b->at + r * b->ld + c0, (c1 - c0) * 4);
+    store_codes(j, b->first + r, c0, c1 - c0, codes);
+  }
+  store_scale(j, b, block_row, block_col, (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0));
+}
+
+static void hif4_tile(const job *j, const band *b, size_t c0, size_t c1, size_t block_col, uint32_t *codes) {
+  uint8_t bytes[64];
+  uint32_t scale;
+  mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, b->at + c0, c1 - c0);
+  for (size_t i = 0; i < c1 - c0; i++) codes[i] = bytes[i];
+  store_codes(j, b->first, c0, c1 - c0, codes);
+  store_scale(j, b, b->first, block_col, scale);
+}
+
+static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t c1, uint32_t *codes) {
+  const mx_plan *p = j->plan;
+  const uint64_t index = (uint64_t)(b->first + r) * p->cols;
+  for (size_t c = c0; c < c1; c++) {
+    const float x = b->at[r * b->ld + c];
+    if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c;
+    codes[c - c0] = mx_element_code(p, scale, x, index + c);
+  }
+  return SIZE_MAX;
+}
+
+/* Does the map-to-4 candidate win? TECHNIQUES 4.5: strictly smaller error. */
+static int four_wins(const job *j, const band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t c1, uint32_t *codes) {
+  const mx_block_scale *both[2] = {six, four};
+  float error[2] = {0, 0};
+  for (int i = 0; i < 2; i++)
+    for (size_t r = 0; r < b->rows; r++) {
+      encode_row(j, b, both[i], r, c0, c1, codes);
+      const float e = mx_candidate_error(j->plan, both[i], b->at + r * b->ld + c0, codes, c1 - c0);
+      error[i] = r ? error[i] + e : e;
+    }
+  return error[1] < error[0];
+}
+
+static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_col, uint32_t *codes) {
+  const mx_plan *p = j->plan;
+  const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
+  if (p->elem->kind == MX_KIND_NONE) {
+    pass_through(j, b, c0, c1, block_row, block_col, codes);
+    return;
+  }
+  if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) {
+    hif4_tile(j, b, c0, c1, block_col, codes);
+    return;
+  }
+  mx_block_stats stats;
+  mx_block_scale scale, four;
+  gather_stats(&stats, p, b, c0, c1);
+  const uint64_t index = (uint64_t)block_row * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
+  if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
+    for (size_t r = 0; r < b->rows; r++)
+      for (size_t c = c0; c < c1; c++)
+        if (!isfinite(b->at[r * b->ld + c])) refuse(j, (b->first + r) * p->cols + c);
+    return;
+  }
+  if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, c1, codes)) scale = four;
+  for (size_t r = 0; r < b->rows; r++) {
+    const size_t bad = encode_row(j, b, &scale, r, c0, c1, codes);
+    if (bad != SIZE_MAX) refuse(j, (b->first + r) * p->cols + bad);
+    else store_codes(j, b->first + r, c0, c1 - c0, codes);
+  }
+  store_scale(j, b, block_row, block_col, scale.code);
+}
+
+static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
+
+static mx_status run(job *j, const mx_exec *exec) {
+  const mx_plan *p = j->plan;
+  const size_t bands = p->rows / p->block_rows + (p->rows % p->block_rows != 0);
+  const size_t tiles = p->cols / p->block_cols + (p->cols % p->block_cols != 0);
+  const int direct = mx_rows_direct(j->src, &p->spec);
+  int failed = 0;
+#pragma omp parallel num_threads(threads_of(exec))
+  {
+    float *rows = direct ? NULL : malloc((p->block_rows * p->cols + 1) * sizeof *rows);
+    uint32_t *codes = malloc((p->block_cols + 1) * sizeof *codes);
+    if (!codes || (!direct && !rows)) {
+#pragma omp atomic write
+      failed = 1;
+    }
+#pragma omp for schedule(dynamic, 1)
+    for (size_t i = 0; i < bands; i++) {
+      if (!codes || (!direct && !rows)) continue;
+      const size_t first = i * p->block_rows, n = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
+      band b = {rows, p->cols, first, n};
+      if (direct) {
+        b.at = j->src->at + (ptrdiff_t)first * j->src->row_step;
+        b.ld = (size_t)j->src->row_step;
+      } else
+        mx_rows_load(rows, j->src, first, n, &p->spec);
+      for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, codes);
+    }
+    free(rows);
+    free(codes);
+  }
+  return failed ? MX_ERR_NOMEM : MX_OK;
+}
+
+static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
+  const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE;
+  float largest = 0;
+  int has_nan = 0, failed = 0;
+#pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
+  {
+    float *row = direct ? NULL : malloc((src->cols + 1) * sizeof *row);
+    failed = !direct && !row;
+#pragma omp for schedule(static)
+    for (size_t r = 0; r < src->rows; r++) {
+      if (!direct && !row) continue;
+      if (!direct) mx_rows_load(row, src, r, 1, spec);
+      const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
+      for (size_t c = 0; c < src->cols; c++) {
+        const float a = fabsf(x[c]);
+        if (a > largest) largest = a;
+        has_nan |= a != a;
+      }
+    }
+    free(row);
+  }
+  *out = has_nan && !skip_nan ? NAN : largest;
+  return failed ? MX_ERR_NOMEM : MX_OK;
+}
+
+static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+  mx_plan plan;
+  mx_status status = mx_plan_init(&plan, spec, src->rows, src->cols, err);
+  if (status) return status;
+  mx_tensor want;
+  status = mx_tensor_layout(&want, src->rows, src->cols, spec);
+  if (status) return mx_fail(err, status, "a matrix of %zu x %zu is too large", src->rows, src->cols);
+  if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols || out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
+    return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
+  float amax = 0;
+  if (mx_plan_needs_amax(&plan) && (status = amax_of_source(&amax, src, spec, exec))) return mx_fail(err, status, "no memory for a row");
+  mx_plan_set_amax(&plan, amax);
+  out->tensor_scale = plan.tensor_scale;
+  out->has_tensor_scale = plan.has_tensor_scale;
+  memset(out->codes, 0, out->rows * out->code_stride);
+  job j = {&plan, src, out, SIZE_MAX};
+  status = run(&j, exec);
+  if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
+  if (j.refused != SIZE_MAX) return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses", j.refused / src->cols, j.refused % src->cols);
+  return MX_OK;
+}
+
+mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+  if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
+  const mx_source source = {src, (ptrdiff_t)ld, 1, rows, cols};
+  return quantize(out, &source, spec, exec, err);
+}
+
+mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+  if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
+  const mx_source source = {src, 1, (ptrdiff_t)ld, cols, rows};
+  return quantize(out, &source, spec, exec, err);
+}
+
+mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec) {
+  if (!out || !spec || (!src && rows && cols)) return MX_ERR_ARG;
+  if (ld < cols) return MX_ERR_SHAPE;
+  const mx_source source = {src, (ptrdiff_t)ld, 1, rows, cols};
+  return amax_of_source(out, &source, spec, exec);
+}
+
+mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec) {
+  mx_plan plan;
+  const mx_status status = mx_plan_init(&plan, spec, 1, 1, NULL);
+  if (status) return status;
+  mx_plan_set_amax(&plan, amax);
+  *out = plan.tensor_scale;
+  return MX_OK;
+}

@@ -1,0 +1,246 @@
+/* From a block's amax to its scale: SPEC 3.1 to 3.3, steps 6 to 9 of 3.2. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/plan.h"
+#include "mxgold/random.h"
+
+static uint32_t code_of(const mx_format *f, double value) {
+  static const mx_encoding nearest = {0};
+  return (uint32_t)mx_encode(f, value, &nearest, 0);
+}
+
+static double decode_scale(const mx_plan *p, uint32_t code) {
+  const double v = mx_decode(p->scale, code);
+  return p->spec.scale_sign == MX_SCALE_SIGN_SIGNED ? v : fabs(v);
+}
+
+static uint32_t nan_scale_code(const mx_plan *p) { return p->scale->nan_code != MX_NO_CODE ? (uint32_t)p->scale->nan_code : (uint32_t)p->scale->max_code; }
+
+/* scale.rule=even: half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest normal. */
+static double even_round(const mx_plan *p, double amax) {
+  const int bits = p->spec.scale_even_bits ? (int)p->spec.scale_even_bits : p->elem->man_bits;
+  const int emin = p->spec.input_dtype == MX_INPUT_DTYPE_FLOAT16 ? -14 : -126;
+  int e = ilogb(amax);
+  if (e < emin) return ldexp(amax, -emin) * ldexp(1, bits) >= ldexp(1, bits) - 0.5 ? ldexp(1, emin) : 0;
+  const double m = floor(ldexp(amax, bits - e) + 0.5);
+  return ldexp(m, e - bits);
+}
+
+/* The value that is to be rounded to the scale format. */
+static double raw_value(const mx_plan *p, double amax, const mx_block_stats *stats, int map_to_4) {
+  const mx_spec *s = &p->spec;
+  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F;
+  const double f = map_to_4 ? 4 : p->f;
+  switch (s->scale_rule) {
+  case MX_SCALE_RULE_FLOOR: return ldexp(1, mx_floor_log2(amax, log2f) - p->emax);
+  case MX_SCALE_RULE_CEIL: return ldexp(1, mx_ceil_log2(amax, log2f) - p->emax);
+  case MX_SCALE_RULE_EVEN: {
+    const double r = even_round(p, amax);
+    return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
+  }
+  case MX_SCALE_RULE_QUEST: return ldexp(1, mx_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
+  default: break;
+  }
+  if (p->uses_chain) {
+    float vars[MX_CHAIN_VARS];
+    memcpy(vars, p->vars, sizeof vars);
+    vars[MX_VAR_AMAX] = (float)amax;
+    const float v = mx_chain_eval(&p->chain.scale, vars);
+    return map_to_4 ? mx_chain_step('*', v, 1.5f) : v;
+  }
+  if (s->scale_form == MX_SCALE_FORM_ENCODE) return mx_quotient_to_odd(f * p->g, amax * p->norm);
+  if (s->scale_arith == MX_SCALE_ARITH_DIV32) return (float)amax / (float)f;
+  if (s->scale_arith == MX_SCALE_ARITH_RECIP32) return (float)amax * (1 / (float)f);
+  return mx_quotient_to_odd(amax * p->norm, f * p->g);
+}
+
+/* ggml's UE4M3: half up on the one bit below the mantissa, subnormals stop at 7, everything from 248 is 448. */
+static uint32_t ggml_ue4m3(float v) {
+  if (!(v > 0)) return 0;
+  if (v > 448) v = 448;
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  int e = (int)(bits >> 23) - 127 + 7;
+  uint32_t m = (bits >> 20 & 7) + (bits >> 19 & 1);
+  if (e <= 0) {
+    const float n = v * 512 + 0.5f;
+    return n >= 7 ? 7 : (uint32_t)n;
+  }
+  if (m > 7) m = 0, e++;
+  return e >= 15 ? 0x7E : (uint32_t)e << 3 | m;
+}
+
+/* Exponent of an E8M0 scale from the value, which is positive and finite. */
+static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
+  const mx_spec *s = &p->spec;
+  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F, e = mx_floor_log2(v, 0);
+  const double m = ldexp(v, -e); /* 1 <= m < 2 */
+  switch (s->scale_round) {
+  case MX_SCALE_ROUND_UP:
+    if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
+    return mx_ceil_log2(v, log2f);
+  case MX_SCALE_ROUND_DOWN: return mx_floor_log2(v, log2f);
+  case MX_SCALE_ROUND_RNA: return e + (m >= 1.5);
+  case MX_SCALE_ROUND_SR: return e + ((uint64_t)((m - 1) * 0x1p24) + (mx_random(s->seed, MX_STREAM_SCALE, index) >> 8) >= 1u << 24);
+  default: return e + (m > 1.5 || (m == 1.5 && (e + p->scale->bias) % 2 != 0)); /* the even exponent code */
+  }
+}
+
+/* Store the code of a power of two, whose exponent may lie outside the byte. */
+static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
+  const mx_spec *s = &p->spec;
+  const int least = -p->scale->bias, largest = (int)p->scale->max_code - p->scale->bias;
+  const int clamped = e < least ? least : e > largest ? largest : e;
+  if (s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP) {
+    out->code = (uint32_t)(e + p->scale->bias) & 0xFF;
+    out->used = ldexp(1, (int)out->code - p->scale->bias);
+  } else {
+    out->code = (uint32_t)(clamped + p->scale->bias);
+    out->used = ldexp(1, clamped);
+  }
+  if (s->scale_used == MX_SCALE_USED_UNCLAMPED) out->used = ldexp(1, e);
+  if (s->scale_used == MX_SCALE_USED_CLAMPED) out->used = ldexp(1, clamped);
+}
+
+/* The last words on the code: ends of the range, then what elements are to be divided by. */
+static void finish(mx_block_scale *out, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  const uint32_t largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
+  const uint32_t least = s->scale_min_byte;
+  const int is_nan = mx_format_is_nan(p->scale, out->code);
+  if (!is_nan && (out->code < least || out->code > largest)) {
+    out->code = out->code < least ? least : largest;
+    if (s->scale_used == MX_SCALE_USED_STORED) out->used = decode_scale(p, out->code);
+  }
+  out->sf = (float)decode_scale(p, out->code);
+  if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
+  if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
+    switch (s->scale_byte0) {
+    case MX_SCALE_BYTE0_DIV126: out->used = 0x1p-126; break;
+    case MX_SCALE_BYTE0_TIMES1: out->used = 1; break;
+    case MX_SCALE_BYTE0_TIMES0: out->how = MX_TIMES_ZERO; break;
+    case MX_SCALE_BYTE0_ZERO: out->how = MX_TO_ZERO; break;
+    default: break;
+    }
+  }
+  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32) out->used = mx_round_dtype((float)out->used, s->input_dtype);
+  if (out->how != MX_BY_CHAIN) return;
+  float vars[MX_CHAIN_VARS];
+  memcpy(vars, p->vars, sizeof vars);
+  vars[MX_VAR_SF] = out->sf;
+  for (int i = 0; i < p->chain.element.n; i++) out->factor[i] = mx_chain_eval(&p->chain.element.factor[i], vars);
+  for (int i = 0; i < p->chain.again.n; i++) out->again[i] = mx_chain_eval(&p->chain.again.factor[i], vars);
+}
+
+static void store_code(mx_block_scale *out, const mx_plan *p, uint32_t code) {
+  out->code = code;
+  out->used = decode_scale(p, code);
+}
+
+/* A scale that came out as zero. */
+static void zero_scale(mx_block_scale *out, const mx_plan *p) {
+  store_code(out, p, 0);
+  switch (p->spec.scale_zero) {
+  case MX_SCALE_ZERO_MIN: store_code(out, p, code_of(p->scale, mx_format_min(p->scale))); break;
+  case MX_SCALE_ZERO_ONE: store_code(out, p, code_of(p->scale, 1)); break;
+  case MX_SCALE_ZERO_ZERO: out->how = MX_TIMES_ZERO; break;
+  case MX_SCALE_ZERO_MAX: out->how = MX_TIMES_FLT_MAX; break;
+  case MX_SCALE_ZERO_BYTE: store_code(out, p, (uint32_t)p->spec.scale_zero_n); break;
+  default: break; /* chain: 0 goes on */
+  }
+}
+
+/* Round a value to the scale format. */
+static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t index) {
+  const mx_spec *s = &p->spec;
+  if (isnan(v)) {
+    uint32_t code = nan_scale_code(p);
+    if (s->scale_nan == MX_SCALE_NAN_MAX) code = (uint32_t)p->scale->max_code;
+    if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits) code |= 1u << (p->scale->bits - 1);
+    store_code(out, p, code);
+    return;
+  }
+  if (s->scale_min > 0 && v < (double)s->scale_min) v = (double)s->scale_min;
+  if (v == 0) {
+    zero_scale(out, p);
+    return;
+  }
+  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE;
+  if (p->scale->kind == MX_KIND_EXP && isfinite(v)) {
+    const int e = power_rule ? ilogb(v) : rounded_exponent(p, v, index);
+    if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149) zero_scale(out, p); /* a binary32 power of two underflows */
+    else store_exponent(out, p, e);
+    return;
+  }
+  if (s->scale_round == MX_SCALE_ROUND_GGML) out->code = ggml_ue4m3((float)v);
+  else out->code = (uint32_t)mx_encode(p->scale, v, &p->scale_encode, s->scale_round == MX_SCALE_ROUND_SR ? mx_random(s->seed, MX_STREAM_SCALE, index) >> 8 : 0);
+  out->used = decode_scale(p, out->code);
+  if (out->used == 0) zero_scale(out, p);
+}
+
+/* The choices of scale.nan and scale.inf that fix the code at once. Returns 0 if this one does not. */
+static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float number) {
+  switch (choice) {
+  case MX_SCALE_NAN_MAX: store_code(out, p, (uint32_t)p->scale->max_code); return 1;
+  case MX_SCALE_NAN_BYTE: store_code(out, p, (uint32_t)number); return 1;
+  case MX_SCALE_NAN_BYTE_INF: out->used = INFINITY; break;
+  case MX_SCALE_NAN_BYTE_NAN: out->used = NAN; break;
+  case MX_SCALE_NAN_BYTE_ZERO: out->used = 0; break;
+  default: return 0;
+  }
+  out->code = (uint32_t)number;
+  return 1;
+}
+
+int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
+  const mx_spec *s = &p->spec;
+  /* Lists SCALE_NAN and SCALE_INF have the same rows, but for the first of SCALE_INF. */
+  int choice = -1;
+  float number = 0;
+  const int nan_ignored = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP;
+  if (stats->has_nan && !(nan_ignored && stats->has_inf)) choice = s->scale_nan, number = s->scale_nan_n;
+  else if (stats->has_inf && s->scale_inf == MX_SCALE_INF_AS_NAN) choice = s->scale_nan, number = s->scale_nan_n;
+  else if (stats->has_inf) choice = s->scale_inf - 1, number = s->scale_inf_n;
+  *out = (mx_block_scale){.how = MX_BY_NUMBER};
+  if (choice == MX_SCALE_NAN_ERROR) return 1;
+  if (p->tensor_nan) choice = MX_SCALE_NAN_PROPAGATE;
+  double amax = stats->amax;
+  if (choice == MX_SCALE_NAN_IGNORE) amax = stats->amax_finite;
+  if (choice == MX_SCALE_NAN_CLAMP && isinf(amax)) amax = FLT_MAX;
+  const int flows = p->uses_chain && !p->tensor_nan;
+  if (flows && stats->has_nan && (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_RULE || choice == MX_SCALE_NAN_MAX || choice == MX_SCALE_NAN_TENSOR)) {
+    amax = NAN;
+  } else if (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_TENSOR || (choice == MX_SCALE_NAN_RULE && stats->has_nan)) {
+    store_code(out, p, nan_scale_code(p));
+    out->used = NAN;
+    finish(out, p);
+    return 0;
+  } else if (choice >= 0 && special_code(out, p, choice, number)) {
+    finish(out, p);
+    return 0;
+  } else if (choice == MX_SCALE_NAN_RULE && !p->uses_chain)
+    amax = 0x1p128;
+
+  if (amax == 0 && s->scale_allzero != MX_SCALE_ALLZERO_CHAIN) {
+    const uint32_t code = s->scale_allzero == MX_SCALE_ALLZERO_ONE    ? code_of(p->scale, 1)
+                          : s->scale_allzero == MX_SCALE_ALLZERO_MIN  ? code_of(p->scale, mx_format_min(p->scale))
+                          : s->scale_allzero == MX_SCALE_ALLZERO_BYTE ? (uint32_t)s->scale_allzero_n
+                                                                      : 0;
+    store_code(out, p, code);
+    out->how = MX_AS_IS;
+    out->sf = (float)out->used;
+    return 0;
+  }
+  double v;
+  if (amax == 0 && !p->uses_chain) v = 0;
+  else v = raw_value(p, amax, stats, map_to_4);
+  if (s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF && isfinite(amax) && amax < 0x1p128 && even_round(p, amax) >= (s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? 0x1p16 : 0x1p128)) {
+    const mx_block_stats inf = {.amax = INFINITY, .amax_finite = stats->amax_finite, .has_inf = 1};
+    return mx_block_scale_find(out, p, &inf, map_to_4, index);
+  }
+  cast_value(out, p, v, index);
+  finish(out, p);
+  return 0;
+}
