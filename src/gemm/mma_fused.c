@@ -130,9 +130,7 @@ static partial align_presums(const group *g, mma_num c) {
 
 static const mma_num nothing = {0, MMA_NO_EXP, MMA_ZERO};
 
-static partial align_group(const group *g, mma_num c) {
-  return g->plan->x.P ? align_presums(g, c) : align_products(g, 0, 1, c);
-}
+static partial align_group(const group *g, mma_num c) { return g->plan->x.P ? align_presums(g, c) : align_products(g, 0, 1, c); }
 
 /* Even and odd products, each aligned to its own, then to each other. */
 static partial align_split(const group *g) {

@@ -36,9 +36,9 @@ typedef struct mma_panel {
 typedef struct mma_plan {
   const mx_mma_model *model;
   mx_accum x;
-  int frac;       /* fraction bits of a product's sig (scales included unless P) */
-  int scale_frac; /* with P: fraction bits of a product of two scale significands */
-  int zero_exp;   /* exponent of a zero operand: -126 or MMA_NO_EXP */
+  int frac;        /* fraction bits of a product's sig (scales included unless P) */
+  int scale_frac;  /* with P: fraction bits of a product of two scale significands */
+  int zero_exp;    /* exponent of a zero operand: -126 or MMA_NO_EXP */
   int may_be_huge; /* a finite product can reach 2^128, and that matters */
   /* type of D */
   int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
@@ -64,7 +64,7 @@ void mma_panel_free(mma_panel *p);
 void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_format *type, const void *codes, const uint8_t *scales);
 
 /* mma_round.c */
-int64_t mma_cut(int64_t value, int shift, int mode); /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
+int64_t mma_cut(int64_t value, int shift, int mode);                        /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
 uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
 uint64_t mma_inf(const mma_plan *plan, int negative);
 uint64_t mma_nan(const mma_plan *plan);
