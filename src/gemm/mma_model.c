@@ -2,6 +2,7 @@
 #include "mma_table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/nearest.h"
@@ -97,17 +98,29 @@ static int find_instruction(mx_mma_model *out, const char *name) {
   return 0;
 }
 
-/* Every name of the table in turn, for mx_nearest(). */
-static const char *name_at(const void *model, size_t index) {
-  mx_mma_model *m = *(mx_mma_model *const *)model;
-  return mx_mma_model_at(m, index) ? NULL : m->name;
+/* All names of the table, for mx_nearest(), which keeps pointers to them. */
+typedef struct names {
+  size_t n;
+  char (*text)[sizeof((mx_mma_model *)0)->name];
+} names;
+
+static const char *name_at(const void *set, size_t index) {
+  const names *all = set;
+  return index < all->n ? all->text[index] : NULL;
 }
 
 static mx_status no_such_model(const char *name, mx_error *err) {
-  mx_mma_model row, *at = &row;
-  char near[256];
-  mx_nearest(near, sizeof near, name, name_at, &at);
-  return mx_fail(err, MX_ERR_KEY, "model '%s' is unknown, nearest: %s", name, near);
+  mx_mma_model row;
+  names all = {mx_mma_model_count(), NULL};
+  char near[256] = "";
+  all.text = calloc(all.n, sizeof *all.text);
+  for (size_t i = 0; all.text && i < all.n; i++) {
+    mx_mma_model_at(&row, i);
+    memcpy(all.text[i], row.name, sizeof row.name);
+  }
+  if (all.text) mx_nearest(near, sizeof near, name, name_at, &all);
+  free(all.text);
+  return mx_fail(err, MX_ERR_KEY, "model '%s' is unknown%s%s", name, *near ? ", nearest: " : "", near);
 }
 
 mx_status mx_mma_model_find(mx_mma_model *out, const char *text, mx_error *err) {
