@@ -10,5 +10,7 @@
 #include "quantize.h"
 #include "layout.h"
 #include "file.h"
+#include "quantized.h"
+#include "version.h"
 
 #endif
