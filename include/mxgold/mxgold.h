@@ -8,6 +8,7 @@
 #include "spec.h"
 #include "random.h"
 #include "quantize.h"
+#include "vector.h"
 #include "layout.h"
 #include "file.h"
 #include "quantized.h"
