@@ -8,7 +8,10 @@
 #include "spec.h"
 #include "random.h"
 #include "quantize.h"
+#include "vector.h"
 #include "layout.h"
 #include "file.h"
+#include "quantized.h"
+#include "version.h"
 
 #endif

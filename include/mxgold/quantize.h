@@ -34,6 +34,10 @@ void mx_tensor_free(mx_tensor *tensor);
 typedef struct mx_exec {
   int n_threads;     /* 0: OpenMP's default */
   uint32_t isa_mask; /* ISAs switched off, MX_ISA_* bits (isa.h) */
+  /* For a tensor that arrives in pieces of whole block rows: */
+  size_t first_row; /* where src's first row lies in the tensor; a multiple of the block's rows. Random bits depend on it. */
+  int amax_known;   /* 1: amax is mx_tensor_amax of the whole tensor, and no pass is made to find it */
+  float amax;
 } mx_exec;
 
 /** Quantise a row-major matrix into blocks along its last axis.
@@ -60,9 +64,10 @@ mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx
  *  This is the A that mx_quantize uses unless spec.tensor_given. */
 mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec);
 
-/** The tensor scale that mx_quantize stores for a tensor whose largest magnitude is amax, as spec.tensor_store or the chain says. For use with
- *  data that arrive in pieces: take the amax of all pieces, then give each piece spec.tensor_given = 1 and this value. */
+/** The tensor scale that mx_quantize stores for a tensor whose largest magnitude is amax, in the convention of spec.tensor_store or the chain. */
 mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec);
+/** That convention: "scale" (multiply to dequantise), "divisor", "amax", or "none". */
+const char *mx_tensor_store_name(const mx_spec *spec);
 
 /** Hadamard rotation of each row in tiles of size (a power of two, 2..1024) along cols; a short last tile is filled with +0 and only its first
  *  elements are stored. Butterflies of stride 1, 2, 4 .. size/2, each rounded, then one multiplication by rnd_f32(1/sqrt(size)). Signs come

@@ -37,7 +37,6 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->scale_rule == MX_SCALE_RULE_HIF4 && (s->elem != MX_ELEM_E1M2 || s->scale != MX_SCALE_E6M2 || s->block_cols != 64 || s->block_rows > 1))
     return conflict(err, "scale.rule=hif4", "elem, scale or block", "it needs elem=e1m2 scale=e6m2 block=1x64");
   if ((s->scale == MX_SCALE_E6M2) != (s->scale_rule == MX_SCALE_RULE_HIF4)) return conflict(err, "scale=e6m2", "scale.rule", "it belongs to scale.rule=hif4");
-  if (s->elem_round == MX_ROUND_SR && s->sr_source == MX_SR_SOURCE_GIVEN && !s->given_bits) return conflict(err, "sr.source=given", "no bits", "give the random bits as a tensor");
   if ((s->elem_round == MX_ROUND_SCAN_X || s->elem_round == MX_ROUND_SCAN_Y) && elem->bits > 8) return conflict(err, "elem.round=scan", "elem", "it scans at most 256 codes");
   if (s->nibble == MX_NIBBLE_HALF_BLOCK && (s->block_cols % 2 || s->block_cols == MX_BLOCK_WHOLE)) return conflict(err, "nibble=half_block", "block", "it needs an even number of columns in a block");
   if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 && (chain || normed)) return conflict(err, "input.dtype", "chain, tensor.norm", "chains are of binary32");

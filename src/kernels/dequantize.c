@@ -13,14 +13,10 @@ typedef struct multiplier {
 static multiplier tensor_multiplier(const mx_plan *p, float stored) {
   const mx_spec *s = &p->spec;
   if (!p->has_tensor_scale) return (multiplier){1, 1};
-  int store = s->tensor_store;
-  if (p->uses_chain) { /* by what the chain stores: A, a divisor S or a multiplier T */
-    const char *name = mx_chain_row(s->chain)->store;
-    store = *name == 'A' ? MX_TENSOR_STORE_AMAX : *name == 'S' ? MX_TENSOR_STORE_DIVISOR : MX_TENSOR_STORE_SCALE;
-  }
+  const char *store = mx_tensor_store_name(s);
   double g_times = (double)stored, g_over = 1; /* max|X| / K, from what is stored */
-  if (store == MX_TENSOR_STORE_AMAX) g_over = p->target;
-  if (store == MX_TENSOR_STORE_DIVISOR) g_times = 1, g_over = (double)stored;
+  if (!strcmp(store, "amax")) g_over = p->target;
+  if (!strcmp(store, "divisor")) g_times = 1, g_over = (double)stored;
   /* nv: value = code * scale * g / K. unit: * g. The encode forms divide by scale * N / g. */
   const double per_target = s->tensor_norm == MX_TENSOR_NORM_NV ? 1 : p->target / p->norm;
   return (multiplier){g_times * per_target, g_over};

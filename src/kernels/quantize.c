@@ -18,6 +18,7 @@ typedef struct job {
   const mx_plan *plan;
   const mx_source *src;
   mx_tensor *out;
+  size_t first_row;
   size_t refused; /* least index of a value that the spec refuses, SIZE_MAX if none */
 } job;
 
@@ -98,7 +99,7 @@ static void hif4_tile(const job *j, const band *b, size_t c0, size_t c1, size_t 
 
 static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t c1, uint32_t *codes) {
   const mx_plan *p = j->plan;
-  const uint64_t index = (uint64_t)(b->first + r) * p->cols;
+  const uint64_t index = (uint64_t)(j->first_row + b->first + r) * p->cols;
   for (size_t c = c0; c < c1; c++) {
     const float x = b->at[r * b->ld + c];
     if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c;
@@ -134,7 +135,7 @@ static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_
   mx_block_stats stats;
   mx_block_scale scale, four;
   gather_stats(&stats, p, b, c0, c1);
-  const uint64_t index = (uint64_t)block_row * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
+  const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
   if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
     for (size_t r = 0; r < b->rows; r++)
       for (size_t c = c0; c < c1; c++)
@@ -213,21 +214,23 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   mx_plan plan;
   mx_status status = mx_plan_init(&plan, spec, src->rows, src->cols, err);
   if (status) return status;
+  if (spec->elem_round == MX_ROUND_SR && spec->sr_source == MX_SR_SOURCE_GIVEN && !spec->given_bits)
+    return mx_fail(err, MX_ERR_ARG, "sr.source=given, but no bits are given");
   mx_tensor want;
   status = mx_tensor_layout(&want, src->rows, src->cols, spec);
   if (status) return mx_fail(err, status, "a matrix of %zu x %zu is too large", src->rows, src->cols);
   if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols || out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
     return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
-  float amax = 0;
-  if (mx_plan_needs_amax(&plan) && (status = amax_of_source(&amax, src, spec, exec))) return mx_fail(err, status, "no memory for a row");
+  float amax = exec && exec->amax_known ? exec->amax : 0;
+  if (mx_plan_needs_amax(&plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec))) return mx_fail(err, status, "no memory for a row");
   mx_plan_set_amax(&plan, amax);
   out->tensor_scale = plan.tensor_scale;
   out->has_tensor_scale = plan.has_tensor_scale;
   memset(out->codes, 0, out->rows * out->code_stride);
-  job j = {&plan, src, out, SIZE_MAX};
+  job j = {&plan, src, out, exec ? exec->first_row : 0, SIZE_MAX};
   status = run(&j, exec);
   if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
-  if (j.refused != SIZE_MAX) return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses", j.refused / src->cols, j.refused % src->cols);
+  if (j.refused != SIZE_MAX) return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses", j.first_row + j.refused / src->cols, j.refused % src->cols);
   return MX_OK;
 }
 
@@ -259,4 +262,11 @@ mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec) {
   mx_plan_set_amax(&plan, amax);
   *out = plan.tensor_scale;
   return MX_OK;
+}
+
+const char *mx_tensor_store_name(const mx_spec *s) {
+  if (s->tensor_norm == MX_TENSOR_NORM_NONE) return "none";
+  const char *name = mx_chain_row(s->chain)->store; /* A, a divisor S or a multiplier T; the exact chain has none */
+  if (s->chain == MX_CHAIN_EXACT) return s->tensor_store == MX_TENSOR_STORE_AMAX ? "amax" : s->tensor_store == MX_TENSOR_STORE_DIVISOR ? "divisor" : "scale";
+  return *name == 'A' ? "amax" : *name == 'S' ? "divisor" : "scale";
 }

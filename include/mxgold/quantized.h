@@ -1,0 +1,48 @@
+/** Files that hold a quantised matrix: what `mxgold quantize` writes and every later command reads.
+ *
+ *  A .safetensors file with tensors codes (U8; F32 under elem=none), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has one), micro (U8,
+ *  scale.rule=hif4 alone) and dequantized (F32, on request), and metadata: spec (every key), preset, shape (of the input), rows, cols, dtype,
+ *  block, tensor_store, seed, version, and xxh3.NAME a tensor. */
+#ifndef MXGOLD_QUANTIZED_H
+#define MXGOLD_QUANTIZED_H
+
+#include "file.h"
+#include "quantize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mx_quantized {
+  mx_file *file;
+  mx_spec spec;
+  mx_tensor tensor; /* pointers into the mapping: read only, valid until mx_quantized_close() */
+  uint64_t shape[MX_MAX_DIMS];
+  int n_dims;
+  const mx_array *dequantized; /* NULL if not in the file */
+  const char *preset;          /* "" if none was named */
+} mx_quantized;
+
+/** Open such a file and check that every tensor has the dtype and shape that its spec asks for.
+ *  MX_ERR_FORMAT names the file, the tensor or metadata key, and what was expected. */
+mx_status mx_quantized_open(mx_quantized *out, const char *path, mx_error *err);
+void mx_quantized_close(mx_quantized *q);
+
+/** Writing, in pieces of rows. declare: the tensors and metadata of a [rows][cols] matrix go to w, before mx_writer_begin(); index[] gets the
+ *  tensors' indices, -1 for those that the spec does not have. */
+enum { MX_Q_CODES, MX_Q_SCALES, MX_Q_MICRO, MX_Q_TENSOR_SCALE, MX_Q_DEQUANTIZED, MX_Q_COUNT };
+typedef struct mx_quantized_layout {
+  ptrdiff_t index[MX_Q_COUNT];
+} mx_quantized_layout;
+mx_status mx_quantized_declare(mx_quantized_layout *out, mx_writer *w, const mx_spec *spec, const char *preset, const uint64_t *shape, int n_dims,
+                               mx_dtype dtype, int with_dequantized, mx_error *err);
+/** Append rows: codes and scales of a piece (whole block rows), and its dequantised values if declared (else NULL). */
+mx_status mx_quantized_append(mx_writer *w, const mx_quantized_layout *layout, const mx_tensor *piece, const float *dequantized, mx_error *err);
+
+/** [rows][cols] of a shape: the product of the leading dimensions, and the last; a vector is one row, a scalar 1 x 1. 0 on overflow. */
+int mx_matrix_of(size_t *rows, size_t *cols, const uint64_t *shape, int n_dims);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
