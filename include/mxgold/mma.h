@@ -60,7 +60,8 @@ mx_status mx_mma_model_check(const mx_mma_model *model, mx_error *err);
 size_t mx_mma_model_count(void);
 mx_status mx_mma_model_at(mx_mma_model *out, size_t index);
 
-/** The parameters that differ from their defaults, as "KEY=VALUE,...", into text (at most size bytes with the NUL). */
+/** L, F and the parameters that differ from their defaults, as "KEY=VALUE,...", into text (at most size bytes with the NUL). Behind "fused:" it
+ *  gives the same parameters again. */
 void mx_accum_text(char *text, size_t size, const mx_accum *accum);
 
 /** Bytes that n elements along K take: two a byte for 4-bit types (low nibble = even k), else 1, 2, 4 or 8 each. */

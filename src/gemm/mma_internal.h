@@ -64,8 +64,10 @@ void mma_panel_free(mma_panel *p);
 void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_format *type, const void *codes, const uint8_t *scales);
 
 /* mma_round.c */
-int64_t mma_cut(int64_t value, int shift, int mode);                        /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
+int64_t mma_cut(int64_t value, int shift, int mode); /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
+__int128 mma_cut_wide(__int128 value, int shift, int mode);
 uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
+uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);
 uint64_t mma_inf(const mma_plan *plan, int negative);
 uint64_t mma_nan(const mma_plan *plan);
 uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y); /* two values of type D, RNE */

@@ -194,7 +194,8 @@ void mx_accum_text(char *text, size_t size, const mx_accum *accum) {
     int value = *field_of(accum, &keys[i]);
     const value_row *named = keys[i].is_enum ? value_of(keys[i].name, value) : NULL;
     char number[16];
-    if (value == 0 && strcmp(keys[i].name, "F")) continue; /* 0 is the default of every key; F has none */
+    int always = !strcmp(keys[i].name, "L") || !strcmp(keys[i].name, "F"); /* 0 is the default of the other keys */
+    if (value == 0 && !always) continue;
     snprintf(number, sizeof number, "%d", value);
     const char *shown = named ? named->text : value == keys[i].none && *keys[i].none_text ? keys[i].none_text : number;
     int n = snprintf(text + used, size - used, "%s%s=%s", used ? "," : "", keys[i].name, shown);
