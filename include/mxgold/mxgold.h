@@ -6,6 +6,7 @@
 #include "dtype.h"
 #include "format.h"
 #include "spec.h"
+#include "encoder.h"
 #include "random.h"
 #include "quantize.h"
 #include "vector.h"
