@@ -85,6 +85,33 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
 
+.PHONY: check-cli
+check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
+	tests/run-cli.sh $(BIN)
+
+# Fuzz targets link what they need of core and io, instrumented; clang alone has libFuzzer.
+.PHONY: deps-fuzz fuzz fuzz-short fuzzers
+FUZZ_SECONDS ?= 600
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+deps-fuzz:
+	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
+$(B)/libfuzz.a: $(call obj,$(wildcard src/core/*.c src/io/*.c))
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+fuzzers: deps-fuzz $(FUZZERS)
+fuzz-short: ## five seconds of each fuzz target
+	$(MAKE) fuzz FUZZ_SECONDS=5
+fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
+	$(MAKE) CONFIG=fuzz CC=clang OMP= OPT=-O1 SAN="-fsanitize=fuzzer-no-link,address" fuzzers
+	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
+
+.PHONY: man
+man: $(BIN) ## docs/mxgold.1 from the tables of commands
+	@mkdir -p docs
+	$(BIN) help --man >docs/mxgold.1
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build
