@@ -8,7 +8,7 @@ for target in "$1"/fuzz_*; do
   found=$1/../found/$name
   mkdir -p "$found"
   seeds=("$root/tests/fuzz/corpus/$name")
-  [ "$name" = spec ] || seeds+=("$root/golden/bad")
+  case $name in npy | safetensors) seeds+=("$root/golden/bad") ;; esac
   if "$target" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -artifact_prefix="$found/" \
     "$found" "${seeds[@]}" >"$found.log" 2>&1; then
     echo "fuzz: $name: ok, $(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log") inputs in $2 s"
