@@ -10,6 +10,7 @@
 #include "random.h"
 #include "quantize.h"
 #include "vector.h"
+#include "verify.h"
 #include "layout.h"
 #include "file.h"
 #include "quantized.h"
