@@ -5,6 +5,7 @@
 #define MXGOLD_VERIFY_H
 
 #include "quantize.h"
+#include "vector.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +48,23 @@ typedef struct mx_cases {
  *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_gen.c. */
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
 void mx_cases_free(mx_cases *cases);
+
+/** Codes of one matrix, one a number: 4-bit codes unpacked, elem=none the float's bits. out [rows][cols]. */
+void mx_unpack_codes(uint32_t *out, const mx_tensor *tensor, const mx_spec *spec);
+/** The index-th scale code of a matrix, whatever its width. */
+uint32_t mx_scale_code_at(const mx_tensor *tensor, size_t index);
+
+/** Cases as vectors: columns x, codes, scales (micro; tensor_scale where each case is a tensor) and a header that holds every key of the spec,
+ *  `suite`, `gen.seed`, `generator`, `rows`, `cols`, and `case`: "row" (the cases are the rows of one tensor, whose tensor scale is the header's
+ *  tensor_scale) or "tensor". With inputs_only the lines hold x alone, and what is asked for is named by the other columns.
+ *  preset may be NULL.  MX_ERR_DATA if the spec refuses a value. */
+mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_spec *spec, const char *suite, const char *preset, uint64_t seed,
+                              int inputs_only, mx_error *err);
+/** The spec of a vector's header. MX_ERR_FORMAT. */
+mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
+/** Fill the expected columns from x by the header's spec: a new set of vectors with every column. MX_ERR_FORMAT (header or columns are not
+ *  those of mx_cases_to_vectors). */
+mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
 
 #ifdef __cplusplus
 }
