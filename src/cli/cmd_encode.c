@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "key_choices.h"
 #include "mxgold/encoder.h"
 #include "tensor_io.h"
 
@@ -12,14 +13,9 @@ struct args {
   cli_u64 nbits, seed;
 };
 
-static const char *choice_of(const char *key, size_t index) {
-  for (size_t k = 0; mx_key_name(k); k++)
-    if (!strcmp(mx_key_name(k), key)) return mx_key_choice(k, index, NULL, NULL);
-  return NULL;
-}
-static const char *rounds(size_t index) { return choice_of("elem.round", index); }
-static const char *sr_modes(size_t index) { return choice_of("sr.mode", index); }
-static const char *overflows(size_t index) { return choice_of("elem.overflow", index); }
+static const char *rounds(size_t index) { return key_choice("elem.round", index); }
+static const char *sr_modes(size_t index) { return key_choice("sr.mode", index); }
+static const char *overflows(size_t index) { return key_choice("elem.overflow", index); }
 
 static const cli_option options[] = {
     {"X.npy", 0, CLI_POS, offsetof(struct args, in), NULL, "a .npy file, or a tensor of a .safetensors file; - for standard input", NULL},
