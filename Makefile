@@ -107,10 +107,15 @@ fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept
 	$(MAKE) CONFIG=fuzz CC=clang OMP= OPT=-O1 SAN="-fsanitize=fuzzer-no-link,address" fuzzers
 	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
 
-.PHONY: man
+.PHONY: man docs
 man: $(BIN) ## docs/mxgold.1 from the tables of commands
 	@mkdir -p docs
 	$(BIN) help --man >docs/mxgold.1
+# docs/PRESETS.md ends with what `make peers` measured, if it did: docs/peers.md.
+docs: man ## docs/FORMATS.md, docs/PRESETS.md and the man page, written by the program from its tables
+	$(BIN) formats --markdown >docs/FORMATS.md
+	$(BIN) presets --markdown >docs/PRESETS.md
+	@if [ -f docs/peers.md ]; then cat docs/peers.md >>docs/PRESETS.md; fi
 
 .PHONY: clean
 clean: ## remove build/
