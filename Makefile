@@ -15,7 +15,7 @@ OPT     ?= -O2
 CSTD    := -std=c11 -D_GNU_SOURCE
 FP      := -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
 OMP     ?= -fopenmp
-CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -Iinclude -Isrc $(SAN) $(CFLAGS)
+CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -I. -Iinclude -Isrc $(SAN) $(CFLAGS)
 LIBS    := -ljansson -lxxhash -lm
 LIBS_REF := -lgmp
 LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)

@@ -200,16 +200,36 @@ num ref_chain_eval(const chain_expr *expr, const chain_env *env) {
     }
     num a = stack[--n], v = a;
     switch (op->op) {
-    case '+': v = num_add_r(a, b, NUM_F32); break;
-    case '-': v = num_sub_r(a, b, NUM_F32); break;
-    case '*': v = num_mul_r(a, b, NUM_F32); break;
-    case '/': v = num_div_r(a, b, NUM_F32); break;
-    case 'm': v = lesser(a, b, 0); break;
-    case 'M': v = lesser(a, b, 1); break;
-    case 'z': v = num_is_zero(a) ? b : a; break;
-    case 'i': v = a.kind == NUM_INF ? b : a; break;
-    case 'n': v = num_is_nan(a) ? b : a; break;
-    case 'Z': v = num_is_zero(a) ? num_zero(0) : b; break;
+    case '+':
+      v = num_add_r(a, b, NUM_F32);
+      break;
+    case '-':
+      v = num_sub_r(a, b, NUM_F32);
+      break;
+    case '*':
+      v = num_mul_r(a, b, NUM_F32);
+      break;
+    case '/':
+      v = num_div_r(a, b, NUM_F32);
+      break;
+    case 'm':
+      v = lesser(a, b, 0);
+      break;
+    case 'M':
+      v = lesser(a, b, 1);
+      break;
+    case 'z':
+      v = num_is_zero(a) ? b : a;
+      break;
+    case 'i':
+      v = a.kind == NUM_INF ? b : a;
+      break;
+    case 'n':
+      v = num_is_nan(a) ? b : a;
+      break;
+    case 'Z':
+      v = num_is_zero(a) ? num_zero(0) : b;
+      break;
     }
     stack[n++] = v;
   }

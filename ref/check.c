@@ -25,7 +25,8 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   const int e8m0 = spec->scale == MX_SCALE_E8M0, norm = spec->tensor_norm != MX_TENSOR_NORM_NONE;
   NO(chained && (spec->scale_rule != MX_SCALE_RULE_VALUE || encode), "chain other than exact needs scale.rule=value and scale.form=decode");
   NO(chained && norm && spec->tensor_norm != MX_TENSOR_NORM_NV, "chain other than exact excludes tensor.norm=unit, chmiel, seed004");
-  NO((spec->elem_round == MX_ROUND_SCAN_Y || spec->elem_round == MX_ROUND_SCAN_X) && elem->bits > 8, "elem.round=scan_y, scan_x need a narrow elem");
+  NO((spec->elem_round == MX_ROUND_SCAN_Y || spec->elem_round == MX_ROUND_SCAN_X) && elem->bits > 8,
+     "elem.round=scan_y, scan_x need a narrow elem");
   NO(spec->scale_rule == MX_SCALE_RULE_HIF4 && (spec->elem != MX_ELEM_E1M2 || spec->scale != MX_SCALE_E6M2),
      "scale.rule=hif4 needs elem=e1m2 and scale=e6m2");
   NO(spec->scale_rule == MX_SCALE_RULE_HIF4 && (spec->block_cols != 64 || spec->block_rows > 1), "scale.rule=hif4 needs block=1x64");

@@ -118,10 +118,14 @@ static uint64_t nearest_steps(place p, int bits, int odd) {
 static int stochastic_up(place p, int mode, int bits, uint32_t random) {
   const uint64_t one = UINT64_C(1) << bits, b = random & (one - 1);
   switch (mode) {
-  case MX_SR_FASTEST: return (p.frac >> (64 - bits)) + b >= one;
-  case MX_SR_SRC: return nearest_steps(p, bits, 0) + b >= one;
-  case MX_SR_ODD: return nearest_steps(p, bits, 1) + b >= one;
-  default: return (p.frac >> (63 - bits)) + 2 * b + 1 >= 2 * one; /* MX_SR_FAST */
+  case MX_SR_FASTEST:
+    return (p.frac >> (64 - bits)) + b >= one;
+  case MX_SR_SRC:
+    return nearest_steps(p, bits, 0) + b >= one;
+  case MX_SR_ODD:
+    return nearest_steps(p, bits, 1) + b >= one;
+  default:
+    return (p.frac >> (63 - bits)) + 2 * b + 1 >= 2 * one; /* MX_SR_FAST */
   }
 }
 
@@ -138,15 +142,24 @@ static int float_up(const mx_format *f, num v, place p, int even) {
 static int rounds_up(const mx_format *f, num x, place p, const ref_how *how, uint32_t random) {
   if (at_code(p)) return 0;
   switch (how->base.round) {
-  case MX_ROUND_RNA: return half(p) >= 0;
-  case MX_ROUND_RTZ_TIE: return half(p) > 0;
-  case MX_ROUND_RTZ: return 0;
-  case MX_ROUND_RTP: return !x.sign;
-  case MX_ROUND_RTN: return x.sign;
-  case MX_ROUND_SR: return stochastic_up(p, how->base.sr_mode, how->base.sr_bits ? how->base.sr_bits : 16, random);
-  case MX_ROUND_RNA_F32: return float_up(f, num_abs(x), p, 0);
-  case MX_ROUND_RNE_F32: return float_up(f, num_abs(x), p, 1);
-  default: return half(p) > 0 || (half(p) == 0 && (p.code & 1));
+  case MX_ROUND_RNA:
+    return half(p) >= 0;
+  case MX_ROUND_RTZ_TIE:
+    return half(p) > 0;
+  case MX_ROUND_RTZ:
+    return 0;
+  case MX_ROUND_RTP:
+    return !x.sign;
+  case MX_ROUND_RTN:
+    return x.sign;
+  case MX_ROUND_SR:
+    return stochastic_up(p, how->base.sr_mode, how->base.sr_bits ? how->base.sr_bits : 16, random);
+  case MX_ROUND_RNA_F32:
+    return float_up(f, num_abs(x), p, 0);
+  case MX_ROUND_RNE_F32:
+    return float_up(f, num_abs(x), p, 1);
+  default:
+    return half(p) > 0 || (half(p) == 0 && (p.code & 1));
   }
 }
 
@@ -173,12 +186,18 @@ static uint64_t or_sign(const mx_format *f, uint64_t code, int sign) {
 
 static uint64_t encode_nan(const mx_format *f, int sign, const mx_encoding *how) {
   switch (how->nan) {
-  case MX_ELEM_NAN_POSMAX: return nan_code(f, 0, 0);
-  case MX_ELEM_NAN_SATMAX: return nan_code(f, sign, 1);
-  case MX_ELEM_NAN_ZERO: return 0;
-  case MX_ELEM_NAN_ZERO_FLIP: return with_sign(f, 0, !sign);
-  case MX_ELEM_NAN_CODE: return or_sign(f, how->nan_code, sign);
-  default: return nan_code(f, sign, 0);
+  case MX_ELEM_NAN_POSMAX:
+    return nan_code(f, 0, 0);
+  case MX_ELEM_NAN_SATMAX:
+    return nan_code(f, sign, 1);
+  case MX_ELEM_NAN_ZERO:
+    return 0;
+  case MX_ELEM_NAN_ZERO_FLIP:
+    return with_sign(f, 0, !sign);
+  case MX_ELEM_NAN_CODE:
+    return or_sign(f, how->nan_code, sign);
+  default:
+    return nan_code(f, sign, 0);
   }
 }
 

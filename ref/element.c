@@ -33,12 +33,18 @@ static num formula(const ref_plan *plan, const chain_expr *expr, num s, num x, n
 
 num ref_scaled(const ref_plan *plan, const ref_scale *scale, num x) {
   switch (scale->scaling) {
-  case SCALING_AS_IS: return x;
-  case SCALING_PLUS_ZERO: return num_zero(0);
-  case SCALING_TIMES_0: return num_mul_r(x, num_zero(0), NUM_F32);
-  case SCALING_SIGNED_ZERO: return num_is_nan(x) ? x : num_zero(x.sign);
-  case SCALING_FLT_MAX: return num_mul_r(x, ref_flt_max(), NUM_F32);
-  default: break;
+  case SCALING_AS_IS:
+    return x;
+  case SCALING_PLUS_ZERO:
+    return num_zero(0);
+  case SCALING_TIMES_0:
+    return num_mul_r(x, num_zero(0), NUM_F32);
+  case SCALING_SIGNED_ZERO:
+    return num_is_nan(x) ? x : num_zero(x.sign);
+  case SCALING_FLT_MAX:
+    return num_mul_r(x, ref_flt_max(), NUM_F32);
+  default:
+    break;
   }
   if (plan->chained) return formula(plan, &plan->chain.element, scale->used, x, x);
   return scaled_exact(plan, scale->used, x);

@@ -22,10 +22,14 @@ static num root(unsigned k) {
 static int negated(int sign, const uint8_t *signs, uint64_t seed, unsigned i) {
   static const uint8_t te[16] = {0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 1};
   switch (sign) {
-  case MX_HAD_SIGN_FIXED: return signs[i % 128 / 8] >> i % 8 & 1;
-  case MX_HAD_SIGN_TE: return te[i % 16];
-  case MX_HAD_SIGN_FRESH: return (int)(ref_random(seed, MX_STREAM_SIGN, i / 32) >> i % 32 & 1);
-  default: return 0;
+  case MX_HAD_SIGN_FIXED:
+    return signs[i % 128 / 8] >> i % 8 & 1;
+  case MX_HAD_SIGN_TE:
+    return te[i % 16];
+  case MX_HAD_SIGN_FRESH:
+    return (int)(ref_random(seed, MX_STREAM_SIGN, i / 32) >> i % 32 & 1);
+  default:
+    return 0;
   }
 }
 

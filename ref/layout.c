@@ -27,11 +27,13 @@ size_t ref_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, si
     size_t tile = (row / 128) * (width / 4) + k / 4, r = row % 128;
     return tile * 512 + (r % 32) * 16 + (r / 32) * 4 + k % 4;
   }
-  case MX_LAYOUT_NV8X4: return ((row / 8) * (width / 4) + k / 4) * 32 + (row % 8) * 4 + k % 4;
+  case MX_LAYOUT_NV8X4:
+    return ((row / 8) * (width / 4) + k / 4) * 32 + (row % 8) * 4 + k % 4;
   case MX_LAYOUT_AMD_SHUFFLE:
   case MX_LAYOUT_AMD_SHUFFLE_256: /* view (R/32, 2, 16, K/8, 2, 4) permuted to (R/32, K/8, 4, 16, 2, 2) */
     return (row / 32) * 32 * width + (k / 8) * 256 + (k % 4) * 64 + (row % 16) * 4 + (k % 8 / 4) * 2 + row % 32 / 16;
-  default: return row * width + k;
+  default:
+    return row * width + k;
   }
 }
 

@@ -150,12 +150,14 @@ static mx_status run(work *w, mx_error *err) {
   for (size_t row = 0; row < t->rows; row += plan->block_rows)
     for (size_t col = 0; col < t->cols; col += plan->block_cols)
       if (!do_block(w, row, col))
-        return ref_fail(err, MX_ERR_DATA, "row %zu, column %zu: its block holds a NaN or an Inf that the spec refuses", w->first_row + row, col);
+        return ref_fail(err, MX_ERR_DATA, "row %zu, column %zu: its block holds a NaN or an Inf that the spec refuses", w->first_row + row,
+                        col);
   if (has_codes) pack(t, w->unpacked, plan);
   return MX_OK;
 }
 
-mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                       mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return ref_fail(err, MX_ERR_ARG, "out, src or spec is NULL");
   mx_status status = ref_spec_check(spec, err);
   if (status != MX_OK) return status;
@@ -184,8 +186,8 @@ mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t col
   return status;
 }
 
-mx_status ref_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
-                                  mx_error *err) {
+mx_status ref_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                                  const mx_exec *exec, mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return ref_fail(err, MX_ERR_ARG, "out, src or spec is NULL");
   if (ld < cols) return ref_fail(err, MX_ERR_SHAPE, "row stride %zu is less than %zu columns", ld, cols);
   size_t n;

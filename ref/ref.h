@@ -38,10 +38,11 @@ int ref_log2f_int(float x, int up);
 mx_status ref_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
 mx_status ref_tensor_alloc(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
 void ref_tensor_free(mx_tensor *tensor);
-mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err);
+mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                       mx_error *err);
 /** Transposes, then quantises. */
-mx_status ref_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
-                                  mx_error *err);
+mx_status ref_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                                  const mx_exec *exec, mx_error *err);
 mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
 mx_status ref_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec);
 mx_status ref_tensor_scale(float *out, float amax, const mx_spec *spec);

@@ -59,10 +59,16 @@ static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scali
   ref_scale s = {code, in_type(plan, used), scaling};
   if (code != 0) return s;
   switch (plan->spec->scale_byte0) {
-  case MX_SCALE_BYTE0_DIV126: return (ref_scale){code, num_pow2(-126), SCALING_USED};
-  case MX_SCALE_BYTE0_TIMES1: return (ref_scale){code, num_int(1), SCALING_USED};
-  case MX_SCALE_BYTE0_TIMES0: s.scaling = SCALING_TIMES_0; break;
-  case MX_SCALE_BYTE0_ZERO: s.scaling = SCALING_PLUS_ZERO; break;
+  case MX_SCALE_BYTE0_DIV126:
+    return (ref_scale){code, num_pow2(-126), SCALING_USED};
+  case MX_SCALE_BYTE0_TIMES1:
+    return (ref_scale){code, num_int(1), SCALING_USED};
+  case MX_SCALE_BYTE0_TIMES0:
+    s.scaling = SCALING_TIMES_0;
+    break;
+  case MX_SCALE_BYTE0_ZERO:
+    s.scaling = SCALING_PLUS_ZERO;
+    break;
   }
   return s;
 }
@@ -78,9 +84,15 @@ static uint64_t code_of_one(const ref_plan *plan) { return ref_code(plan->scale,
 static ref_scale allzero_scale(const ref_plan *plan) {
   uint64_t code = 0;
   switch (plan->spec->scale_allzero) {
-  case MX_SCALE_ALLZERO_ONE: code = code_of_one(plan); break;
-  case MX_SCALE_ALLZERO_MIN: code = smallest_code(plan); break;
-  case MX_SCALE_ALLZERO_BYTE: code = (uint64_t)plan->spec->scale_allzero_n; break;
+  case MX_SCALE_ALLZERO_ONE:
+    code = code_of_one(plan);
+    break;
+  case MX_SCALE_ALLZERO_MIN:
+    code = smallest_code(plan);
+    break;
+  case MX_SCALE_ALLZERO_BYTE:
+    code = (uint64_t)plan->spec->scale_allzero_n;
+    break;
   }
   return (ref_scale){code, ref_scale_value(plan, code), SCALING_AS_IS};
 }
@@ -89,11 +101,16 @@ static ref_scale allzero_scale(const ref_plan *plan) {
 static ref_scale zero_scale(const ref_plan *plan) {
   uint64_t code;
   switch (plan->spec->scale_zero) {
-  case MX_SCALE_ZERO_ONE: return stored_and_used(plan, code_of_one(plan));
-  case MX_SCALE_ZERO_BYTE: return stored_and_used(plan, (uint64_t)plan->spec->scale_zero_n);
-  case MX_SCALE_ZERO_ZERO: return finish(plan, 0, num_zero(0), SCALING_SIGNED_ZERO);
-  case MX_SCALE_ZERO_MAX: return finish(plan, 0, num_zero(0), SCALING_FLT_MAX);
-  case MX_SCALE_ZERO_CHAIN: return finish(plan, 0, num_zero(0), SCALING_USED);
+  case MX_SCALE_ZERO_ONE:
+    return stored_and_used(plan, code_of_one(plan));
+  case MX_SCALE_ZERO_BYTE:
+    return stored_and_used(plan, (uint64_t)plan->spec->scale_zero_n);
+  case MX_SCALE_ZERO_ZERO:
+    return finish(plan, 0, num_zero(0), SCALING_SIGNED_ZERO);
+  case MX_SCALE_ZERO_MAX:
+    return finish(plan, 0, num_zero(0), SCALING_FLT_MAX);
+  case MX_SCALE_ZERO_CHAIN:
+    return finish(plan, 0, num_zero(0), SCALING_USED);
   default:
     code = smallest_code(plan);
     if (plan->spec->scale_used == MX_SCALE_USED_CLAMPED) return finish(plan, clamp_code(plan, code), ref_scale_value(plan, code), SCALING_USED);
@@ -105,12 +122,18 @@ static ref_scale zero_scale(const ref_plan *plan) {
 static ref_scale special_scale(const ref_plan *plan, int act, float n) {
   uint64_t code = (uint64_t)n;
   switch (act) {
-  case MX_SCALE_NAN_MAX: return stored_and_used(plan, largest_code(plan));
-  case MX_SCALE_NAN_BYTE: return stored_and_used(plan, code);
-  case MX_SCALE_NAN_BYTE_INF: return finish(plan, code, num_inf(0), SCALING_USED);
-  case MX_SCALE_NAN_BYTE_NAN: return finish(plan, code, num_nan(0), SCALING_USED);
-  case MX_SCALE_NAN_BYTE_ZERO: return finish(plan, code, num_zero(0), SCALING_USED);
-  default: return nan_scale(plan);
+  case MX_SCALE_NAN_MAX:
+    return stored_and_used(plan, largest_code(plan));
+  case MX_SCALE_NAN_BYTE:
+    return stored_and_used(plan, code);
+  case MX_SCALE_NAN_BYTE_INF:
+    return finish(plan, code, num_inf(0), SCALING_USED);
+  case MX_SCALE_NAN_BYTE_NAN:
+    return finish(plan, code, num_nan(0), SCALING_USED);
+  case MX_SCALE_NAN_BYTE_ZERO:
+    return finish(plan, code, num_zero(0), SCALING_USED);
+  default:
+    return nan_scale(plan);
   }
 }
 
@@ -118,8 +141,8 @@ static ref_scale special_scale(const ref_plan *plan, int act, float n) {
 
 /* floor(d * 2^24) + b >= 2^24 on the first 24 bits of the word. */
 static ref_how scale_rounding(const ref_plan *plan) {
-  static const int rounds[] = {[MX_SCALE_ROUND_RNE] = MX_ROUND_RNE,   [MX_SCALE_ROUND_UP] = MX_ROUND_RTP, [MX_SCALE_ROUND_DOWN] = MX_ROUND_RTZ,
-                               [MX_SCALE_ROUND_RNA] = MX_ROUND_RNA,   [MX_SCALE_ROUND_SR] = MX_ROUND_SR,  [MX_SCALE_ROUND_GGML] = MX_ROUND_RNE};
+  static const int rounds[] = {[MX_SCALE_ROUND_RNE] = MX_ROUND_RNE, [MX_SCALE_ROUND_UP] = MX_ROUND_RTP, [MX_SCALE_ROUND_DOWN] = MX_ROUND_RTZ,
+                               [MX_SCALE_ROUND_RNA] = MX_ROUND_RNA, [MX_SCALE_ROUND_SR] = MX_ROUND_SR,  [MX_SCALE_ROUND_GGML] = MX_ROUND_RNE};
   return (ref_how){.base = {.round = rounds[plan->spec->scale_round], .sr_mode = MX_SR_FASTEST, .sr_bits = 24}};
 }
 
@@ -140,8 +163,16 @@ static int round_exponent(const ref_plan *plan, const ref_block *block, num v) {
     }
   }
   /* A format like E8M0 with exponents enough for any value here; its codes count exponents from -20000. */
-  static const mx_format wide = {.name = "exponent", .kind = MX_KIND_EXP, .bits = 32, .exp_bits = 32, .bias = 20000, .max_code = 40000,
-                                 .inf_code = MX_NO_CODE, .nan_first = MX_NO_CODE, .nan_last = MX_NO_CODE, .nan_code = MX_NO_CODE};
+  static const mx_format wide = {.name = "exponent",
+                                 .kind = MX_KIND_EXP,
+                                 .bits = 32,
+                                 .exp_bits = 32,
+                                 .bias = 20000,
+                                 .max_code = 40000,
+                                 .inf_code = MX_NO_CODE,
+                                 .nan_first = MX_NO_CODE,
+                                 .nan_last = MX_NO_CODE,
+                                 .nan_code = MX_NO_CODE};
   ref_how how = scale_rounding(plan);
   return (int)ref_code(&wide, v, &how, scale_random(plan, block)) - wide.bias;
 }
@@ -213,9 +244,7 @@ static int log2_int(const ref_plan *plan, num a, int up) {
 /* scale.rule=even. On amax alone it works on the encoding of input.dtype: half of the last kept bit is added, the bits below are cleared; a
  * subnormal becomes 0 or the smallest normal. With a tensor scale it rounds the real's significand half up. */
 static num even_amax(const ref_plan *plan, num a) {
-  static const struct {
-    int man_bits, exp_min;
-  } types[] = {[NUM_F32] = {23, -126}, [NUM_BF16] = {7, -126}, [NUM_F16] = {10, -14}};
+  static const struct { int man_bits, exp_min; } types[] = {[NUM_F32] = {23, -126}, [NUM_BF16] = {7, -126}, [NUM_F16] = {10, -14}};
   int keep = plan->spec->scale_even_bits ? (int)plan->spec->scale_even_bits : plan->elem->man_bits;
   if (plan->spec->tensor_norm == MX_TENSOR_NORM_NONE) {
     if (keep > types[plan->type].man_bits) keep = types[plan->type].man_bits;
@@ -259,16 +288,22 @@ static num power_rule(const ref_plan *plan, const ref_block *block, num amax, in
   if (a.kind != NUM_FINITE) return encode ? num_ratio(NULL, 0, &a, 1) : a;
   int exp;
   switch (plan->spec->scale_rule) {
-  case MX_SCALE_RULE_CEIL: exp = log2_int(plan, a, 1) - elem_emax(plan); break;
+  case MX_SCALE_RULE_CEIL:
+    exp = log2_int(plan, a, 1) - elem_emax(plan);
+    break;
   case MX_SCALE_RULE_EVEN:
     a = even_amax(plan, a);
     if (num_is_zero(a)) return encode ? num_inf(0) : a;
     *carried = a.exp > (plan->type == NUM_F16 ? 15 : 127);
     exp = a.exp - elem_emax(plan);
     break;
-  case MX_SCALE_RULE_QUEST: exp = ref_quest_exponent(plan, block); break;
-  case MX_SCALE_RULE_HIF4: return num_mul_r(a, num_div_r(num_int(1), num_int(7), NUM_BF16), NUM_BF16);
-  default: exp = log2_int(plan, a, 0) - elem_emax(plan);
+  case MX_SCALE_RULE_QUEST:
+    exp = ref_quest_exponent(plan, block);
+    break;
+  case MX_SCALE_RULE_HIF4:
+    return num_mul_r(a, num_div_r(num_int(1), num_int(7), NUM_BF16), NUM_BF16);
+  default:
+    exp = log2_int(plan, a, 0) - elem_emax(plan);
   }
   return num_pow2(encode ? -exp : exp);
 }
@@ -280,7 +315,8 @@ int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *bl
   if (plan->amax.kind == NUM_INF && plan->act_inf == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
 
   if (num_is_nan(amax)) {
-    int flows = plan->chained && (plan->act_nan == MX_SCALE_NAN_PROPAGATE || plan->act_nan == MX_SCALE_NAN_RULE || plan->act_nan == MX_SCALE_NAN_MAX);
+    int flows =
+        plan->chained && (plan->act_nan == MX_SCALE_NAN_PROPAGATE || plan->act_nan == MX_SCALE_NAN_RULE || plan->act_nan == MX_SCALE_NAN_MAX);
     if (plan->act_nan == MX_SCALE_NAN_ERROR) return 0;
     if (!flows) return out[0] = special_scale(plan, plan->act_nan, plan->nan_n), 1;
   } else if (amax.kind == NUM_INF) {

@@ -71,8 +71,10 @@ static num scale_max(const mx_spec *spec, const mx_format *elem) {
 }
 
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols) {
-  static const num_type types[] = {[MX_INPUT_DTYPE_FLOAT32] = NUM_F32, [MX_INPUT_DTYPE_BFLOAT16] = NUM_BF16, [MX_INPUT_DTYPE_FLOAT16] = NUM_F16};
-  *plan = (ref_plan){.spec = spec, .elem = ref_elem_format(spec->elem), .scale = ref_scale_format(spec->scale), .type = types[spec->input_dtype]};
+  static const num_type types[] = {
+      [MX_INPUT_DTYPE_FLOAT32] = NUM_F32, [MX_INPUT_DTYPE_BFLOAT16] = NUM_BF16, [MX_INPUT_DTYPE_FLOAT16] = NUM_F16};
+  *plan =
+      (ref_plan){.spec = spec, .elem = ref_elem_format(spec->elem), .scale = ref_scale_format(spec->scale), .type = types[spec->input_dtype]};
   plan->block_rows = extent(spec->block_rows, 1, rows);
   plan->block_cols = extent(spec->block_cols, 32, cols);
   plan->most = scale_max(spec, plan->elem);
@@ -92,7 +94,9 @@ mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t
                                  .inf = spec->elem_inf,
                                  .zero_sign = spec->elem_zero_sign,
                                  .sr_mode = lfsr ? MX_SR_FASTEST : spec->sr_mode,
-                                 .sr_bits = lfsr ? 23 - plan->elem->man_bits : spec->sr_bits ? (int)spec->sr_bits : 16,
+                                 .sr_bits = lfsr            ? 23 - plan->elem->man_bits
+                                            : spec->sr_bits ? (int)spec->sr_bits
+                                                            : 16,
                                  .nan_code = (uint32_t)spec->elem_nan_n,
                                  .inf_code = (uint32_t)spec->elem_inf_n};
   return MX_OK;
@@ -102,9 +106,12 @@ mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t
 static num normaliser(const ref_plan *plan) {
   switch (plan->spec->tensor_norm) {
   case MX_TENSOR_NORM_NV:
-  case MX_TENSOR_NORM_CHMIEL: return plan->target;
-  case MX_TENSOR_NORM_SEED004: return num_ratio((num[]){plan->target, num_pow2(-1)}, 2, NULL, 0);
-  default: return num_int(1);
+  case MX_TENSOR_NORM_CHMIEL:
+    return plan->target;
+  case MX_TENSOR_NORM_SEED004:
+    return num_ratio((num[]){plan->target, num_pow2(-1)}, 2, NULL, 0);
+  default:
+    return num_int(1);
   }
 }
 
@@ -112,7 +119,9 @@ static num normaliser(const ref_plan *plan) {
 static int convention(const ref_plan *plan) {
   if (plan->spec->tensor_store != MX_TENSOR_STORE_CHAIN) return plan->spec->tensor_store;
   if (!plan->chained) return MX_TENSOR_STORE_SCALE;
-  return plan->chain.store == 'A' - 'A' ? MX_TENSOR_STORE_AMAX : plan->chain.store == 'S' - 'A' ? MX_TENSOR_STORE_DIVISOR : MX_TENSOR_STORE_SCALE;
+  return plan->chain.store == 'A' - 'A'   ? MX_TENSOR_STORE_AMAX
+         : plan->chain.store == 'S' - 'A' ? MX_TENSOR_STORE_DIVISOR
+                                          : MX_TENSOR_STORE_SCALE;
 }
 
 static num zero_as_one(num a) { return num_is_zero(a) ? num_int(1) : a; }
@@ -131,9 +140,14 @@ void ref_plan_tensor(ref_plan *plan, num amax, num *stored) {
   plan->norm_under = plan->chained ? num_int(1) : zero_as_one(amax);
   if (spec->tensor_given) {
     switch (how) {
-    case MX_TENSOR_STORE_AMAX: plan->amax = given; break;
-    case MX_TENSOR_STORE_DIVISOR: plan->amax = num_div_r(n, given, NUM_F32); break;
-    default: plan->amax = num_mul_r(given, n, NUM_F32);
+    case MX_TENSOR_STORE_AMAX:
+      plan->amax = given;
+      break;
+    case MX_TENSOR_STORE_DIVISOR:
+      plan->amax = num_div_r(n, given, NUM_F32);
+      break;
+    default:
+      plan->amax = num_mul_r(given, n, NUM_F32);
     }
     if (own && plan->chain.store >= 0 && how != MX_TENSOR_STORE_AMAX) fixed = &given;
     if (!plan->chained && !num_is_zero(given)) { /* the number itself, not an amax made from it */
@@ -168,9 +182,14 @@ void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *und
   const num n = plan->chained ? plan->target : normaliser(plan);
   if (!plan->chained) stored = zero_as_one(stored);
   switch (convention(plan)) {
-  case MX_TENSOR_STORE_AMAX: *over = stored, *under = n; break;
-  case MX_TENSOR_STORE_DIVISOR: *under = stored; break;
-  default: *over = stored;
+  case MX_TENSOR_STORE_AMAX:
+    *over = stored, *under = n;
+    break;
+  case MX_TENSOR_STORE_DIVISOR:
+    *under = stored;
+    break;
+  default:
+    *over = stored;
   }
 }
 
