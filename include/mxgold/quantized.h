@@ -32,6 +32,8 @@ typedef struct mx_quantized {
 /** Open such a file and check that every tensor has the dtype and shape that its spec asks for.
  *  MX_ERR_FORMAT names the file, the tensor or metadata key, and what was expected. */
 mx_status mx_quantized_open(mx_quantized *out, const char *path, mx_error *err);
+/** The same from an open file, which *out then owns. On error the caller still has it, and *out is zero. */
+mx_status mx_quantized_take(mx_quantized *out, mx_file *file, mx_error *err);
 void mx_quantized_close(mx_quantized *q);
 
 /** Writing, in pieces of rows. declare: the tensors and metadata of a [rows][cols] matrix go to w, before mx_writer_begin(); index[] gets the

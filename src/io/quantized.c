@@ -186,12 +186,23 @@ static mx_status open_tensors(mx_quantized *q, mx_error *err) {
   return MX_OK;
 }
 
-mx_status mx_quantized_open(mx_quantized *out, const char *path, mx_error *err) {
+mx_status mx_quantized_take(mx_quantized *out, mx_file *file, mx_error *err) {
   memset(out, 0, sizeof *out);
-  mx_status status = mx_file_open(&out->file, path, err);
+  out->file = file;
+  const mx_status status = open_tensors(out, err);
+  if (!status) return MX_OK;
+  free(out->unpacked);
+  memset(out, 0, sizeof *out);
+  return status;
+}
+
+mx_status mx_quantized_open(mx_quantized *out, const char *path, mx_error *err) {
+  mx_file *file;
+  memset(out, 0, sizeof *out);
+  mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
-  status = open_tensors(out, err);
-  if (status) mx_quantized_close(out);
+  status = mx_quantized_take(out, file, err);
+  if (status) mx_file_close(file);
   return status;
 }
 

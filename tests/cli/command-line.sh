@@ -4,8 +4,8 @@ refuses "mxgold: command 'inspct' is unknown, nearest: inspect" "$mxgold" inspct
 refuses "mxgold: inspect: option '--jsn' is unknown, nearest: --json" "$mxgold" inspect --jsn x.npy
 refuses "mxgold: inspect: option '-z' is unknown, see mxgold help inspect" "$mxgold" inspect -z x.npy
 refuses "mxgold: inspect: --json takes no value" "$mxgold" inspect --json=yes x.npy
-refuses "mxgold: inspect: no FILE, expected mxgold inspect FILE [--json] [--no-digests]" "$mxgold" inspect --json
-refuses "mxgold: inspect: 'y.npy' is one argument too many, expected mxgold inspect FILE [--json] [--no-digests]" "$mxgold" inspect x.npy y.npy
+refuses "mxgold: inspect: no FILE, expected mxgold inspect FILE [--input X.npy] [--json] [--no-digests]" "$mxgold" inspect --json
+refuses "mxgold: inspect: 'y.npy' is one argument too many, expected mxgold inspect FILE [--input X.npy] [--json] [--no-digests]" "$mxgold" inspect x.npy y.npy
 refuses "mxgold: none.npy: cannot open: No such file or directory" "$mxgold" inspect none.npy
 refuses "mxgold: --json: cannot open: No such file or directory" "$mxgold" inspect -- --json
 refuses "mxgold: a?b.npy: cannot open: No such file or directory" "$mxgold" inspect $'a\nb.npy'
