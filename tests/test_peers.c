@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "lib/peers.h"
+#include "ref/ref.h"
 
 static const char *folder(void) { return getenv("PEERS") ? getenv("PEERS") : "tests/peers"; }
 
 static mx_status production(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
   return mx_quantize(out, src, rows, cols, ld, spec, NULL, NULL);
+}
+
+static mx_status reference(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
+  return ref_quantize(out, src, rows, cols, ld, spec, NULL, NULL);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -43,7 +48,8 @@ static void all(peer_quantize *quantize, const char *who) {
       snprintf(path, sizeof path, "%s/%s.safetensors", folder(), names[i]);
       ck_assert_msg(peers_compare(&c, path, names[i], quantize, why) == 0, "%s: %s", names[i], why);
       if (getenv("PEERS_TABLE")) printf("| %s | %zu | %zu | %zu |\n", names[i], c.suites, c.bytes, c.codes + c.scales + c.tensor_scales);
-      ck_assert_msg(c.codes + c.scales + c.tensor_scales == 0, "%s: %zu codes, %zu scales, %zu tensor scales differ", names[i], c.codes, c.scales, c.tensor_scales);
+      ck_assert_msg(c.codes + c.scales + c.tensor_scales == 0, "%s: %zu codes, %zu scales, %zu tensor scales differ", names[i], c.codes,
+                    c.scales, c.tensor_scales);
       total.bytes += c.bytes;
       total.suites += c.suites;
       presets++;
@@ -57,11 +63,15 @@ static void all(peer_quantize *quantize, const char *who) {
 START_TEST(production_gives_every_librarys_bytes) { all(production, "library"); }
 END_TEST
 
+START_TEST(reference_gives_every_librarys_bytes) { all(reference, "reference"); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("peers");
   TCase *t = tcase_create("bytes");
   tcase_set_timeout(t, 300);
   tcase_add_test(t, production_gives_every_librarys_bytes);
+  tcase_add_test(t, reference_gives_every_librarys_bytes);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

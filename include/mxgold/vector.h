@@ -46,7 +46,7 @@ void mx_vectors_free(mx_vectors *v);
 mx_status mx_vectors_set_meta(mx_vectors *v, const char *key, const char *value);
 /** Value of a header line, NULL without one. */
 const char *mx_vectors_meta(const mx_vectors *v, const char *key);
-/** Add a column while there are no cases; it counts as filled. MX_ERR_ARG (name, bits, count,too many). */
+/** Add a column while there are no cases; it counts as filled. MX_ERR_ARG (name, bits, count, too many). */
 mx_status mx_vectors_add_column(mx_vectors *v, const char *name, unsigned bits, size_t count);
 /** Index of a column by name, -1 without one. */
 int mx_vectors_find(const mx_vectors *v, const char *name);
