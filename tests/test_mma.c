@@ -42,7 +42,7 @@ static uint64_t one(const char *model, size_t K, const given *g, const uint64_t 
     put(b, m.b, k, g->b[k]);
   }
   mx_mma_args args = {1, 1, 1, K, a, b, c, m.scale ? g->scale_a : NULL, m.scale ? g->scale_b : NULL};
-  ck_assert_int_eq(mx_mma(&d[0], &m, &args, 1), MX_OK);
+  ck_assert_int_eq(mx_mma(&d[0], &m, &args, NULL, NULL), MX_OK);
   ck_assert_int_eq(ref_mma(&d[1], &m, &args), MX_OK);
   ck_assert_msg(d[0] == d[1], "%s: %#lx, the reference has %#lx", model, (unsigned long)d[0], (unsigned long)d[1]);
   return d[0];
@@ -248,22 +248,42 @@ END_TEST
 
 /* --- the fast path against the reference --- */
 
+/* The first output of `got` that differs from the reference's. */
+static void same(const mx_mma_model *m, const tiles *t, const void *got, tiles_kind kind, const char *path) {
+  size_t width = mx_mma_bytes(m->d, 1);
+  char keys[512];
+  for (size_t at = 0; at < t->d_bytes; at += width) {
+    uint64_t x = 0, y = 0;
+    memcpy(&x, (const uint8_t *)got + at, width);
+    memcpy(&y, (const uint8_t *)t->d_ref + at, width);
+    if (x == y) continue;
+    mx_accum_text(keys, sizeof keys, &m->accum);
+    ck_abort_msg("%s (%s; a=%s b=%s c=%s d=%s k=%d) %s, tiles %d K=%zu C=%d output %zu: %#lx, the reference has %#lx", m->name, keys,
+                 m->a->name, m->b->name, m->c->name, m->d->name, m->k, path, (int)kind, t->args.K, t->c != NULL, at / width, (unsigned long)x,
+                 (unsigned long)y);
+  }
+}
+
+/* Every path against the reference: the best ISA, and the portable one. */
 static void compare(const mx_mma_model *m, tiles_kind kind, size_t T, size_t M, size_t N, size_t K, int with_c, uint64_t *state) {
   tiles t;
-  char keys[512];
   tiles_make(&t, m, kind, T, M, N, K, with_c, state);
-  ck_assert_int_eq(mx_mma(t.d, m, &t.args, 1), MX_OK);
   ck_assert_int_eq(ref_mma(t.d_ref, m, &t.args), MX_OK);
-  mx_accum_text(keys, sizeof keys, &m->accum);
-  for (size_t i = 0; i < t.d_bytes; i++)
-    if (((uint8_t *)t.d)[i] != ((uint8_t *)t.d_ref)[i]) {
-      size_t width = mx_mma_bytes(m->d, 1), at = i / width * width;
-      uint64_t got = 0, want = 0;
-      memcpy(&got, (uint8_t *)t.d + at, width);
-      memcpy(&want, (uint8_t *)t.d_ref + at, width);
-      ck_abort_msg("%s (%s; a=%s b=%s c=%s d=%s k=%d) tiles %d K=%zu C=%d output %zu: %#lx, the reference has %#lx", m->name, keys, m->a->name,
-                   m->b->name, m->c->name, m->d->name, m->k, (int)kind, K, with_c, at / width, (unsigned long)got, (unsigned long)want);
-    }
+  ck_assert_int_eq(mx_mma(t.d, m, &t.args, NULL, NULL), MX_OK);
+  same(m, &t, t.d, kind, "best");
+  memset(t.d, 0xA5, t.d_bytes);
+  ck_assert_int_eq(mx_mma(t.d, m, &t.args, &(mx_exec){.isa_mask = UINT32_MAX}, NULL), MX_OK);
+  same(m, &t, t.d, kind, "portable");
+  tiles_free(&t);
+}
+
+/* Too large for the reference: best against portable. */
+static void compare_paths(const mx_mma_model *m, tiles_kind kind, size_t M, size_t N, size_t K, int with_c, uint64_t *state) {
+  tiles t;
+  tiles_make(&t, m, kind, 1, M, N, K, with_c, state);
+  ck_assert_int_eq(mx_mma(t.d_ref, m, &t.args, &(mx_exec){.isa_mask = UINT32_MAX}, NULL), MX_OK);
+  ck_assert_int_eq(mx_mma(t.d, m, &t.args, NULL, NULL), MX_OK);
+  same(m, &t, t.d, kind, "best against portable");
   tiles_free(&t);
 }
 
@@ -324,6 +344,17 @@ START_TEST(any_parameters_equal_reference) {
 }
 END_TEST
 
+START_TEST(paths_agree_on_larger_shapes) {
+  uint64_t state = 42;
+  mx_mma_model m;
+  for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK; i++) {
+    tiles_kind kind = (tiles_kind)(i % TILES_COUNT);
+    size_t k = m.k ? (size_t)m.k : 40;
+    compare_paths(&m, kind, 5 + i % 17, 1 + i % 40, (1 + 300 / k) * k, i % 3 > 0, &state);
+  }
+}
+END_TEST
+
 START_TEST(shapes_and_threads) {
   uint64_t state = 7;
   static const char *const names[] = {"hopper/wgmma_m64n8k16_f32_f16_f16",
@@ -336,11 +367,11 @@ START_TEST(shapes_and_threads) {
     mx_mma_model m = model_of(names[i]);
     tiles t;
     tiles_make(&t, &m, TILES_NEAR, 3, 37, 41, m.whole_k ? 64 : 67, 1, &state);
-    ck_assert_int_eq(mx_mma(t.d, &m, &t.args, 1), MX_OK);
-    ck_assert_int_eq(mx_mma(t.d_ref, &m, &t.args, 3), MX_OK);
+    ck_assert_int_eq(mx_mma(t.d, &m, &t.args, &(mx_exec){.n_threads = 1}, NULL), MX_OK);
+    ck_assert_int_eq(mx_mma(t.d_ref, &m, &t.args, &(mx_exec){.n_threads = 3}, NULL), MX_OK);
     ck_assert_mem_eq(t.d, t.d_ref, t.d_bytes);
     if (m.c == m.d) { /* d over c */
-      ck_assert_int_eq(mx_mma(t.c, &m, &t.args, 2), MX_OK);
+      ck_assert_int_eq(mx_mma(t.c, &m, &t.args, &(mx_exec){.n_threads = 2}, NULL), MX_OK);
       ck_assert_mem_eq(t.c, t.d, t.d_bytes);
     }
     tiles_free(&t);
@@ -353,16 +384,16 @@ START_TEST(refusals) {
   uint16_t a[32] = {0};
   uint32_t d = 5;
   mx_mma_args args = {1, 1, 1, 16, a, a, NULL, NULL, NULL};
-  ck_assert_int_eq(mx_mma(NULL, &m, &args, 1), MX_ERR_ARG);
-  ck_assert_int_eq(mx_mma(&d, NULL, &args, 1), MX_ERR_ARG);
-  ck_assert_int_eq(mx_mma(&d, &m, NULL, 1), MX_ERR_ARG);
-  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){1, 1, 1, 16, a, NULL, NULL, NULL, NULL}, 1), MX_ERR_ARG);
-  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){1, 1, 1, 24, a, a, NULL, NULL, NULL}, 1), MX_ERR_SHAPE);
-  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){SIZE_MAX, SIZE_MAX, 1, 16, a, a, NULL, NULL, NULL}, 1), MX_ERR_SHAPE);
-  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){1, 1, 1, 16, a, a, NULL, a, a}, 1), MX_ERR_ARG);
-  ck_assert_int_eq(mx_mma(&d, &s, &(mx_mma_args){1, 1, 1, 32, a, a, NULL, NULL, NULL}, 1), MX_ERR_ARG);
+  ck_assert_int_eq(mx_mma(NULL, &m, &args, NULL, NULL), MX_ERR_ARG);
+  ck_assert_int_eq(mx_mma(&d, NULL, &args, NULL, NULL), MX_ERR_ARG);
+  ck_assert_int_eq(mx_mma(&d, &m, NULL, NULL, NULL), MX_ERR_ARG);
+  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){1, 1, 1, 16, a, NULL, NULL, NULL, NULL}, NULL, NULL), MX_ERR_ARG);
+  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){1, 1, 1, 24, a, a, NULL, NULL, NULL}, NULL, NULL), MX_ERR_SHAPE);
+  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){SIZE_MAX, SIZE_MAX, 1, 16, a, a, NULL, NULL, NULL}, NULL, NULL), MX_ERR_SHAPE);
+  ck_assert_int_eq(mx_mma(&d, &m, &(mx_mma_args){1, 1, 1, 16, a, a, NULL, a, a}, NULL, NULL), MX_ERR_ARG);
+  ck_assert_int_eq(mx_mma(&d, &s, &(mx_mma_args){1, 1, 1, 32, a, a, NULL, NULL, NULL}, NULL, NULL), MX_ERR_ARG);
   m.accum.split = MX_ACC_SPLIT_EVENODD;
-  ck_assert_int_eq(mx_mma(&d, &m, &args, 1), MX_ERR_CONFLICT);
+  ck_assert_int_eq(mx_mma(&d, &m, &args, NULL, NULL), MX_ERR_CONFLICT);
   ck_assert_uint_eq(d, 5);
 }
 END_TEST
@@ -370,7 +401,7 @@ END_TEST
 /* --- MMA-Sim --- */
 
 typedef mx_status run_mma(void *d, const mx_mma_model *m, const mx_mma_args *args);
-static mx_status run_fast(void *d, const mx_mma_model *m, const mx_mma_args *args) { return mx_mma(d, m, args, 0); }
+static mx_status run_fast(void *d, const mx_mma_model *m, const mx_mma_args *args) { return mx_mma(d, m, args, NULL, NULL); }
 
 static const mx_array *tensor(const mx_file *f, const char *model, const char *name) {
   char full[128];
@@ -460,6 +491,7 @@ int main(void) {
   t = group(s, "against ref");
   tcase_add_test(t, rows_equal_reference);
   tcase_add_test(t, any_parameters_equal_reference);
+  tcase_add_test(t, paths_agree_on_larger_shapes);
   tcase_add_test(t, shapes_and_threads);
   tcase_add_test(t, refusals);
   t = group(s, "MMA-Sim");

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "format.h"
+#include "quantize.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,12 +82,12 @@ typedef struct mx_mma_args {
  *  d        [T][M][N] raw bits of type model->d. May be args->c where both types are one.
  *  model    from mx_mma_model_find(), or filled by the caller.
  *  args     operands; NaN, Inf and subnormals are data. The sign bit of an e4m3 scale is masked.
- *  threads  0: as many as OpenMP gives.
+ *  exec     threads and ISA (any bit of isa_mask: the portable path); NULL: {0}.
  *  Returns MX_OK; MX_ERR_ARG (NULL operand, scales missing or not wanted); MX_ERR_SHAPE (K not a multiple of the instruction's k, or sizes
  *  overflow); MX_ERR_CONFLICT (mx_mma_model_check); MX_ERR_NOMEM. On error d is untouched, except MX_ERR_NOMEM.
  *  Threads: reentrant; the same bits for any number of threads and any ISA.
  *  Source: docs/SPEC.md section 4 and the row's own.   Oracle: ref_mma, tests/test_mma.c */
-mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, int threads);
+mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, const mx_exec *exec, mx_error *err);
 
 #ifdef __cplusplus
 }

@@ -132,11 +132,10 @@ static mx_status work(const struct args *a, const mx_file *f, mx_error *err) {
     return mx_fail(err, MX_ERR_SHAPE, "%s: d of %zu x %zu x %zu values is too large", a->in, g->T, g->M, g->N);
   void *d = malloc(n_bytes ? n_bytes : 1);
   if (!d) return mx_fail(err, MX_ERR_NOMEM, "%s: no memory for d (%zu bytes)", a->in, n_bytes);
-  status = a->ref ? ref_mma(d, &j.model, g) : mx_mma(d, &j.model, g, (int)a->threads.v);
-  if (status)
-    mx_fail(err, status, "%s under %s: %s", a->in, j.model.name, mx_status_text(status));
-  else
-    status = write_d(a->output, &j, d, err);
+  mx_exec exec = {.n_threads = (int)a->threads.v};
+  if (a->ref && (status = ref_mma(d, &j.model, g))) mx_fail(err, status, "%s under %s: %s", a->in, j.model.name, mx_status_text(status));
+  if (!a->ref) status = mx_mma(d, &j.model, g, &exec, err);
+  if (!status) status = write_d(a->output, &j, d, err);
   free(d);
   return status;
 }

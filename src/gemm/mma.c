@@ -1,5 +1,5 @@
 /* mx_mma: cuts D into blocks of outputs, turns their operands into panels, and runs one kernel on each output. */
-#include "mma_internal.h"
+#include "mma_lanes.h"
 
 #include <string.h>
 #ifdef _OPENMP
@@ -57,6 +57,7 @@ static void make_plan(mma_plan *plan, const mx_mma_model *m, size_t K) {
 
 typedef struct work {
   const mma_plan *plan;
+  const mma_lanes_plan *lanes; /* NULL: one output at a time */
   const mx_mma_args *args;
   mma_kernel *kernel;
   void *d;
@@ -72,22 +73,74 @@ static void fill(mma_panel *p, const work *w, const mx_format *type, const void 
                    scales ? (const uint8_t *)scales + (first + r) * w->row_s : NULL);
 }
 
-/* Block `job` of D: which tile, which rows, which columns. The panel of A is kept while only columns change. */
-static void run_job(const work *w, size_t job, mma_panel *a, mma_panel *b, size_t *have_a) {
+/* What a thread works in. */
+typedef struct desk {
+  mma_panel a, b;
+  mma_lanes_work lanes;
+  size_t strip; /* whose rows of A the panel holds */
+} desk;
+
+/* A block of D: outputs i0 .. i0+ni-1 by j0 .. j0+nj-1 of tile t. */
+typedef struct block {
+  size_t t, i0, j0, ni, nj;
+} block;
+
+static size_t place_of(const work *w, const block *k, size_t i, size_t j) { return (k->t * w->args->M + k->i0 + i) * w->args->N + k->j0 + j; }
+
+static mma_acc c_at(const work *w, size_t at) {
+  const mx_mma_model *m = w->plan->model;
+  if (!w->args->c) return (mma_acc){0, 0};
+  return (mma_acc){widen(m->c, m->d, mma_code(w->args->c, m->c, at)), 1};
+}
+
+static void run_one(const work *w, const desk *k, const block *o, size_t i, size_t j) {
+  size_t at = place_of(w, o, i, j);
+  store(w->d, w->plan->model->d, at, w->kernel(w->plan, &k->a, i, &k->b, j, c_at(w, at)).bits);
+}
+
+/* Columns j .. j+n-1 in lanes; rows and columns with an Inf or NaN one by one. */
+static void run_lanes(const work *w, desk *k, const block *o, size_t j, size_t n) {
+  uint32_t *acc = k->lanes.acc;
+  for (size_t i = 0; w->args->c && i < o->ni; i++)
+    for (size_t q = 0; q < MMA_LANES; q++) acc[i * MMA_LANES + q] = q < n ? (uint32_t)c_at(w, place_of(w, o, i, j + q)).bits : 0;
+  mma_lanes_block(w->lanes, w->plan, &k->lanes, &k->a, o->ni, &k->b, j, n, w->args->c != NULL);
+  for (size_t i = 0; i < o->ni; i++)
+    for (size_t q = 0; q < n; q++)
+      if (k->a.special[i] | k->b.special[j + q])
+        run_one(w, k, o, i, j + q);
+      else
+        store(w->d, w->plan->model->d, place_of(w, o, i, j + q), acc[i * MMA_LANES + q]);
+}
+
+/* Block `job` of D. The panel of A is kept while only columns change. */
+static void run_job(const work *w, size_t job, desk *k) {
   const mx_mma_args *g = w->args;
   const mx_mma_model *m = w->plan->model;
-  size_t strip = job / w->cols, t = strip / w->rows, i0 = strip % w->rows * w->side, j0 = job % w->cols * w->side;
-  size_t ni = g->M - i0 < w->side ? g->M - i0 : w->side, nj = g->N - j0 < w->side ? g->N - j0 : w->side;
-  if (*have_a != strip) fill(a, w, m->a, g->a, g->scale_a, w->row_a, t * g->M + i0, ni);
-  *have_a = strip;
-  fill(b, w, m->b, g->b, g->scale_b, w->row_b, t * g->N + j0, nj);
-  for (size_t i = 0; i < ni; i++)
-    for (size_t j = 0; j < nj; j++) {
-      size_t at = (t * g->M + i0 + i) * g->N + j0 + j;
-      mma_acc acc = {0, 0};
-      if (g->c) acc = (mma_acc){widen(m->c, m->d, mma_code(g->c, m->c, at)), 1};
-      store(w->d, m->d, at, w->kernel(w->plan, a, i, b, j, acc).bits);
-    }
+  size_t strip = job / w->cols;
+  block o = {strip / w->rows, strip % w->rows * w->side, job % w->cols * w->side, 0, 0};
+  o.ni = g->M - o.i0 < w->side ? g->M - o.i0 : w->side;
+  o.nj = g->N - o.j0 < w->side ? g->N - o.j0 : w->side;
+  if (k->strip != strip) fill(&k->a, w, m->a, g->a, g->scale_a, w->row_a, o.t * g->M + o.i0, o.ni);
+  k->strip = strip;
+  fill(&k->b, w, m->b, g->b, g->scale_b, w->row_b, o.t * g->N + o.j0, o.nj);
+  for (size_t j = 0; w->lanes && j < o.nj; j += MMA_LANES) run_lanes(w, k, &o, j, o.nj - j < MMA_LANES ? o.nj - j : MMA_LANES);
+  for (size_t i = 0; !w->lanes && i < o.ni; i++)
+    for (size_t j = 0; j < o.nj; j++) run_one(w, k, &o, i, j);
+}
+
+static mx_status desk_alloc(desk *k, const work *w) {
+  memset(k, 0, sizeof *k);
+  k->strip = SIZE_MAX;
+  mx_status status = mma_panel_alloc(&k->a, w->plan, w->side, w->args->K);
+  if (!status) status = mma_panel_alloc(&k->b, w->plan, w->side, w->args->K);
+  if (!status && w->lanes) status = mma_lanes_alloc(&k->lanes, w->lanes, w->plan, w->side, w->args->K);
+  return status;
+}
+
+static void desk_free(desk *k) {
+  mma_panel_free(&k->a);
+  mma_panel_free(&k->b);
+  mma_lanes_free(&k->lanes);
 }
 
 static mx_status run(const work *w, int threads) {
@@ -99,18 +152,16 @@ static mx_status run(const work *w, int threads) {
   (void)threads;
 #pragma omp parallel num_threads(threads)
   {
-    mma_panel a = {0}, b = {0};
-    size_t have_a = SIZE_MAX;
-    int ok = !mma_panel_alloc(&a, w->plan, w->side, w->args->K) && !mma_panel_alloc(&b, w->plan, w->side, w->args->K);
+    desk k;
+    int ok = desk_alloc(&k, w) == MX_OK;
     if (!ok) {
 #pragma omp atomic write
       failed = 1;
     }
 #pragma omp for schedule(dynamic, 4)
     for (size_t job = 0; job < jobs; job++)
-      if (ok) run_job(w, job, &a, &b, &have_a);
-    mma_panel_free(&a);
-    mma_panel_free(&b);
+      if (ok) run_job(w, job, &k);
+    desk_free(&k);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
@@ -121,33 +172,45 @@ static int fits(size_t x, size_t y, size_t z) {
   return !__builtin_mul_overflow(x, y, &n) && !__builtin_mul_overflow(n, z, &n) && n <= SIZE_MAX / 64;
 }
 
-mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, int threads) {
+/* Rows and columns of a block: panels of at most about 2^20 numbers. */
+static size_t side_of(const mx_mma_args *g, int lanes) {
+  size_t most = lanes ? 64 : 32, side = g->K ? (UINT64_C(1) << 20) / g->K : most, needed = g->M > g->N ? g->M : g->N;
+  if (side > most) side = most;
+  if (side < MMA_LANES) side = MMA_LANES;
+  return side < needed ? side : needed;
+}
+
+static mx_status check_args(void *d, const mx_mma_model *model, const mx_mma_args *g, mx_error *err) {
+  if (!d || !model || !g) return mx_fail(err, MX_ERR_ARG, "mma: NULL");
+  mx_status status = mx_mma_model_check(model, err);
+  if (status) return status;
+  if (!g->a || !g->b) return mx_fail(err, MX_ERR_ARG, "mma: a or b is NULL");
+  if (!model->scale != !g->scale_a || !model->scale != !g->scale_b)
+    return mx_fail(err, MX_ERR_ARG, "mma: model '%s' %s", model->name, model->scale ? "needs scale_a and scale_b" : "has no scales");
+  if (model->whole_k && g->K % (size_t)model->k)
+    return mx_fail(err, MX_ERR_SHAPE, "mma: K=%zu is not a multiple of %d, the k of '%s'", g->K, model->k, model->name);
+  if (!fits(g->T, g->M, g->N) || !fits(g->T, g->M, g->K) || !fits(g->T, g->N, g->K))
+    return mx_fail(err, MX_ERR_SHAPE, "mma: %zu tiles of %zu x %zu x %zu are too large", g->T, g->M, g->N, g->K);
+  return MX_OK;
+}
+
+mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, const mx_exec *exec, mx_error *err) {
   static mma_kernel *const kernels[] = {
       [MX_ACC_OP_FUSED] = mma_fused, [MX_ACC_OP_PAIRWISE] = mma_pairwise, [MX_ACC_OP_FMA] = mma_fma, [MX_ACC_OP_INTEGER] = mma_integer};
-  if (!d || !model || !args) return MX_ERR_ARG;
-  mx_status status = mx_mma_model_check(model, NULL);
+  mx_status status = check_args(d, model, args, err);
   if (status) return status;
   const mx_mma_args g = *args;
-  if (!g.a || !g.b || !model->scale != !g.scale_a || !model->scale != !g.scale_b) return MX_ERR_ARG;
-  if (model->whole_k && g.K % (size_t)model->k) return MX_ERR_SHAPE;
-  if (!fits(g.T, g.M, g.N) || !fits(g.T, g.M, g.K) || !fits(g.T, g.N, g.K)) return MX_ERR_SHAPE;
   if (!g.T || !g.M || !g.N) return MX_OK;
 
   mma_plan plan;
+  mma_lanes_plan lanes;
   make_plan(&plan, model, g.K);
-  /* Panels of at most about 2^20 numbers, 32 rows where they fit. */
-  size_t side = g.K ? (UINT64_C(1) << 20) / g.K : 32;
-  side = side < 1 ? 1 : side > 32 ? 32 : side;
-  work w = {&plan,
-            &g,
-            kernels[model->accum.op],
-            d,
-            side,
-            (g.M + side - 1) / side,
-            (g.N + side - 1) / side,
-            mx_mma_bytes(model->a, g.K),
-            mx_mma_bytes(model->b, g.K),
-            0};
+  int in_lanes = g.K > 0 && mma_lanes_make(&lanes, &plan, exec);
+  size_t side = side_of(&g, in_lanes);
+  work w = {&plan, in_lanes ? &lanes : NULL, &g, kernels[model->accum.op], d, side, (g.M + side - 1) / side, (g.N + side - 1) / side};
+  w.row_a = mx_mma_bytes(model->a, g.K);
+  w.row_b = mx_mma_bytes(model->b, g.K);
   if (model->scale) w.row_s = (g.K + (size_t)model->block - 1) / (size_t)model->block;
-  return run(&w, threads);
+  status = run(&w, exec ? exec->n_threads : 0);
+  return status ? mx_fail(err, status, "mma: no memory for %zu x %zu panels", side, g.K) : MX_OK;
 }

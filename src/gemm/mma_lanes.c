@@ -1,0 +1,217 @@
+/* Which models run 16 outputs at a time, and the walk along K. */
+#include "mma_lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- whether --- */
+
+static int64_t largest_sig(const mx_format *f, int via) {
+  if (via == MX_ACC_VIA_F16) return (1 << 11) - 1;
+  return f->kind == MX_KIND_INT ? INT64_C(1) << (f->bits - f->sign_bits) : (INT64_C(2) << f->man_bits) - 1;
+}
+
+/* Shifts that take `frac` fraction bits to F: left by *up, right by *down. */
+static void shifts(int *up, int *down, int frac, int F) {
+  *up = F > frac ? F - frac : 0;
+  *down = F > frac ? 0 : frac - F;
+}
+
+/* The largest term of a product, in units of 2^-F below the largest exponent. */
+static int64_t largest_term(const mma_plan *plan, int up, int down) {
+  const mx_mma_model *m = plan->model;
+  int64_t scale = m->scale ? largest_sig(m->scale, 0) : 1;
+  int64_t product = largest_sig(m->a, plan->x.via) * largest_sig(m->b, plan->x.via) * scale * scale;
+  if (product > INT32_MAX || product << up > INT32_MAX) return INT32_MAX;
+  return ((product << up) >> down) + 1;
+}
+
+static int sums_fit(const mma_lanes_plan *p, const mma_plan *plan) {
+  int64_t term = largest_term(plan, p->up, p->down), half = (p->L + 1) / 2 * term, c = INT64_C(2) << p->F;
+  if (p->kind == MMA_LANES_IN) return half + c < INT32_MAX && 2 * half + c < UINT32_MAX;
+  return p->L * term < INT32_MAX / 2;
+}
+
+/* Presums: elements fit 7 bits and a sign in units of their smallest, terms and their sum fit 62 bits. */
+static int byte_range(const mx_format *f) {
+  return f->kind == MX_KIND_FLOAT && f->inf_code == MX_NO_CODE && f->nan_first == MX_NO_CODE && f->max_code < 32 &&
+         (1 << f->exp_bits) - 2 + f->man_bits + 1 <= 6;
+}
+
+static int presums_fit(mma_lanes_plan *p, const mma_plan *plan) {
+  const mx_mma_model *m = plan->model;
+  if (!m->scale || !byte_range(m->a) || !byte_range(m->b) || plan->x.P % 4 || plan->x.P > 64 || p->L % plan->x.P ||
+      p->L / plan->x.P > MMA_PRESUMS || m->block % plan->x.P)
+    return 0;
+  int unit = m->a->man_bits + m->a->bias - 1 + m->b->man_bits + m->b->bias - 1; /* a product of two smallest elements is 2^-unit */
+  shifts(&p->up, &p->down, unit + plan->scale_frac, p->F);
+  int64_t scale = largest_sig(m->scale, 0);
+  double term = 64.0 * 64.0 * plan->x.P * (double)(scale * scale);
+  return term < 0x1p30 && term * (double)(INT64_C(1) << p->up) * (p->L / plan->x.P + 1) < 0x1p60 && p->F <= 36;
+}
+
+static int join_fits(mma_lanes_plan *p, const mma_plan *plan) {
+  const mx_accum *x = &plan->x;
+  shifts(&p->sum_up, &p->sum_down, p->F, x->sum_bits);
+  shifts(&p->c_up, &p->c_down, p->man, x->c_bits);
+  p->join_bits = x->sum_bits > x->c_bits ? x->sum_bits : x->c_bits;
+  p->sum_place = p->join_bits - x->sum_bits;
+  p->c_place = p->join_bits - x->c_bits;
+  p->join_rz = x->join_cut == MX_ACC_CUT_RZ;
+  p->c_drop = x->c_drop;
+  return x->join_cut != MX_ACC_CUT_RNE && 32 + p->sum_up + p->sum_place < 62 && p->man + 2 + p->c_up + p->c_place < 62;
+}
+
+static int has_isa(const mx_exec *exec) {
+  if (exec && exec->isa_mask) return 0;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni");
+#else
+  return 0;
+#endif
+}
+
+int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec) {
+  const mx_accum *x = &plan->x;
+  const mx_format *d = plan->model->d;
+  memset(p, 0, sizeof *p);
+  if (!has_isa(exec) || x->op != MX_ACC_OP_FUSED || x->F == MX_ACC_F_EXACT || x->align != MX_ACC_ALIGN_RZ || x->out_round == MX_ACC_OUT_RD ||
+      plan->may_be_huge)
+    return 0;
+  if (plan->k > 1 << 12) return 0; /* a group of the whole of a long K */
+  p->k = (int)plan->k;
+  p->L = x->L ? x->L : p->k;
+  p->P = x->P;
+  p->F = x->F;
+  p->man = plan->man;
+  p->bias = plan->bias;
+  p->exp_min = plan->exp_min;
+  p->exp_max = plan->exp_max;
+  p->keep = plan->keep;
+  p->bits = d->bits;
+  p->round = x->out_round;
+  p->under = x->under;
+  p->nan = (uint32_t)mma_nan(plan);
+  p->inf = (uint32_t)mma_inf(plan, 0);
+  p->zero_exp = plan->zero_exp;
+  p->skip = x->zero == MX_ACC_ZERO_SKIP;
+  p->floor = x->floor ? x->floor : INT32_MIN;
+  p->split = x->split;
+  p->add = x->join == MX_ACC_JOIN_ADD;
+  shifts(&p->up_c, &p->down_c, p->man, p->F);
+  shifts(&p->up, &p->down, plan->frac, p->F);
+  if (p->add && d->man_bits == 7) return 0; /* bf16 has no vector addition here */
+  p->kind = x->P ? MMA_LANES_PRESUM : x->join == MX_ACC_JOIN_AFTER ? MMA_LANES_AFTER : MMA_LANES_IN;
+  if (p->kind == MMA_LANES_PRESUM) return x->join == MX_ACC_JOIN_IN && presums_fit(p, plan);
+  if (p->kind == MMA_LANES_AFTER && !join_fits(p, plan)) return 0;
+  return sums_fit(p, plan);
+}
+
+/* --- memory --- */
+
+static void *lines(size_t n) { return aligned_alloc(64, (n + 63) / 64 * 64 + 64); }
+
+mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K) {
+  size_t k = (size_t)p->k, n;
+  memset(w, 0, sizeof *w);
+  w->stretch = k >= 256 ? k : 256 / k * k; /* what 16 columns take stays in the first cache */
+  if (plan->model->scale && p->P) {        /* stretches start at a block */
+    size_t block = (size_t)plan->model->block;
+    if (block > 256 || 256 % block || 256 % k) w->stretch = (K + block - 1) / block * block;
+  }
+  n = w->stretch;
+  int ok = (w->acc = lines(rows * MMA_LANES * 4)) != NULL;
+  if (!p->P) {
+    ok &= (w->columns.sig = lines(n * MMA_LANES * 4)) != NULL;
+    ok &= (w->columns.exp = lines(n * MMA_LANES * 4)) != NULL;
+  } else {
+    size_t blocks = n / (size_t)plan->model->block + 1;
+    ok &= (w->columns.bytes = lines((n + 4) * MMA_LANES)) != NULL;
+    ok &= (w->columns.bias = lines((n / (size_t)p->P + 1) * MMA_LANES * 4)) != NULL;
+    ok &= (w->columns.scale_sig = lines(blocks * MMA_LANES * 4)) != NULL;
+    ok &= (w->columns.scale_exp = lines(blocks * MMA_LANES * 4)) != NULL;
+    ok &= (w->bytes_a = lines(rows * (n + 4))) != NULL;
+  }
+  if (ok) return MX_OK;
+  mma_lanes_free(w);
+  return MX_ERR_NOMEM;
+}
+
+void mma_lanes_free(mma_lanes_work *w) {
+  free(w->columns.sig);
+  free(w->columns.exp);
+  free(w->columns.bytes);
+  free(w->columns.bias);
+  free(w->columns.scale_sig);
+  free(w->columns.scale_exp);
+  free(w->bytes_a);
+  free(w->acc);
+  memset(w, 0, sizeof *w);
+}
+
+/* --- columns --- */
+
+static void lay_products(mma_columns *c, const mma_lanes_plan *p, const mma_panel *b, size_t j0, size_t nj, size_t k0, size_t n) {
+  for (size_t j = 0; j < MMA_LANES; j++) {
+    size_t row = (j0 + (j < nj ? j : 0)) * b->K + k0; /* lanes without a column repeat the first */
+    for (size_t k = 0; k < n; k++) {
+      c->sig[k * MMA_LANES + j] = b->sig[row + k] * (1 << p->up);
+      c->exp[k * MMA_LANES + j] = b->exp[row + k];
+    }
+  }
+}
+
+/* An element in units of the smallest: a zero's exponent may be any. */
+static int as_byte(const mma_panel *panel, size_t at, int lowest) {
+  return panel->sig[at] ? panel->sig[at] * (1 << (panel->exp[at] - lowest)) : 0;
+}
+
+static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan *plan, const mma_panel *b, size_t j0, size_t nj, size_t k0,
+                        size_t n) {
+  size_t block = (size_t)plan->model->block, P = (size_t)p->P, blocks = (n + block - 1) / block;
+  int lowest = 1 - plan->model->b->bias;
+  memset(c->bias, 0, (n + P - 1) / P * MMA_LANES * 4);
+  for (size_t j = 0; j < MMA_LANES; j++) {
+    size_t r = j0 + (j < nj ? j : 0);
+    for (size_t k = 0; k < (n + 3) / 4 * 4; k++) {
+      int v = k < n ? as_byte(b, r * b->K + k0 + k, lowest) : 0;
+      c->bytes[(k / 4 * MMA_LANES + j) * 4 + k % 4] = (int8_t)v;
+      c->bias[k / P * MMA_LANES + j] -= 64 * v; /* A's bytes are 64 too large */
+    }
+    for (size_t i = 0; i < blocks; i++) {
+      c->scale_sig[i * MMA_LANES + j] = b->scale_sig[r * b->n_blocks + k0 / block + i];
+      c->scale_exp[i * MMA_LANES + j] = b->scale_exp[r * b->n_blocks + k0 / block + i];
+    }
+  }
+}
+
+static void lay_rows(uint8_t *bytes, const mma_plan *plan, const mma_panel *a, size_t ni, size_t k0, size_t n, size_t stride) {
+  int lowest = 1 - plan->model->a->bias;
+  for (size_t i = 0; i < ni; i++)
+    for (size_t k = 0; k < (n + 3) / 4 * 4; k++) bytes[i * stride + k] = (uint8_t)(64 + (k < n ? as_byte(a, i * a->K + k0 + k, lowest) : 0));
+}
+
+void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
+                     size_t j0, size_t nj, int some) {
+  size_t K = a->K, block = p->P ? (size_t)plan->model->block : 1, stride = w->stretch + 4;
+  for (size_t k0 = 0; k0 < K; k0 += w->stretch) {
+    size_t n = K - k0 < w->stretch ? K - k0 : w->stretch;
+    if (p->P) {
+      lay_presums(&w->columns, p, plan, b, j0, nj, k0, n);
+      lay_rows(w->bytes_a, plan, a, ni, k0, n, stride);
+    } else
+      lay_products(&w->columns, p, b, j0, nj, k0, n);
+    for (size_t i = 0; i < ni; i++) {
+      mma_lanes_row row = {a->sig + i * K + k0, a->exp + i * K + k0, NULL, NULL, NULL, (int)block};
+      int there = some || k0;
+      if (p->P) {
+        row.bytes = w->bytes_a + i * stride;
+        row.scale_sig = a->scale_sig + i * a->n_blocks + k0 / block;
+        row.scale_exp = a->scale_exp + i * a->n_blocks + k0 / block;
+      }
+      mma_lanes_avx512(p, &row, &w->columns, n, w->acc + i * MMA_LANES, &there);
+    }
+  }
+}
