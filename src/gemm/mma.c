@@ -51,6 +51,7 @@ static void make_plan(mma_plan *plan, const mx_mma_model *m, size_t K) {
   plan->exp_min = 1 - m->d->bias;
   plan->keep = m->accum.out_bits ? m->accum.out_bits : m->d->man_bits;
   plan->k = m->k ? (size_t)m->k : K;
+  mma_tables(plan);
 }
 
 /* --- jobs --- */
@@ -146,10 +147,7 @@ static void desk_free(desk *k) {
 static mx_status run(const work *w, int threads) {
   size_t jobs = w->args->T * w->rows * w->cols;
   int failed = 0;
-#ifdef _OPENMP
-  if (threads <= 0) threads = omp_get_max_threads();
-#endif
-  (void)threads;
+  (void)threads; /* without OpenMP */
 #pragma omp parallel num_threads(threads)
   {
     desk k;
@@ -158,7 +156,7 @@ static mx_status run(const work *w, int threads) {
 #pragma omp atomic write
       failed = 1;
     }
-#pragma omp for schedule(dynamic, 4)
+#pragma omp for schedule(dynamic)
     for (size_t job = 0; job < jobs; job++)
       if (ok) run_job(w, job, &k);
     desk_free(&k);
@@ -172,11 +170,20 @@ static int fits(size_t x, size_t y, size_t z) {
   return !__builtin_mul_overflow(x, y, &n) && !__builtin_mul_overflow(n, z, &n) && n <= SIZE_MAX / 64;
 }
 
-/* Rows and columns of a block: panels of at most about 2^20 numbers. */
-static size_t side_of(const mx_mma_args *g, int lanes) {
-  size_t most = lanes ? 64 : 32, side = g->K ? (UINT64_C(1) << 20) / g->K : most, needed = g->M > g->N ? g->M : g->N;
-  if (side > most) side = most;
-  if (side < MMA_LANES) side = MMA_LANES;
+static int thread_count(const mx_exec *exec) {
+  int n = exec ? exec->n_threads : 0;
+#ifdef _OPENMP
+  if (n <= 0) n = omp_get_max_threads();
+#endif
+  return n > 0 ? n : 1;
+}
+
+static size_t blocks_of(const mx_mma_args *g, size_t side) { return g->T * ((g->M + side - 1) / side) * ((g->N + side - 1) / side); }
+
+/* Rows and columns of a block: panels of at most about 2^20 numbers, and some work for every thread. */
+static size_t side_of(const mx_mma_args *g, int lanes, int threads) {
+  size_t side = lanes ? 128 : 32, room = g->K ? (UINT64_C(1) << 20) / g->K : side, needed = g->M > g->N ? g->M : g->N;
+  while (side > MMA_LANES && (side > room || blocks_of(g, side) < 4 * (size_t)threads)) side /= 2;
   return side < needed ? side : needed;
 }
 
@@ -206,11 +213,13 @@ mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, co
   mma_lanes_plan lanes;
   make_plan(&plan, model, g.K);
   int in_lanes = g.K > 0 && mma_lanes_make(&lanes, &plan, exec);
-  size_t side = side_of(&g, in_lanes);
+  plan.with_bytes = in_lanes && lanes.kind == MMA_LANES_PRESUM;
+  int threads = thread_count(exec);
+  size_t side = side_of(&g, in_lanes, threads);
   work w = {&plan, in_lanes ? &lanes : NULL, &g, kernels[model->accum.op], d, side, (g.M + side - 1) / side, (g.N + side - 1) / side};
   w.row_a = mx_mma_bytes(model->a, g.K);
   w.row_b = mx_mma_bytes(model->b, g.K);
   if (model->scale) w.row_s = (g.K + (size_t)model->block - 1) / (size_t)model->block;
-  status = run(&w, exec ? exec->n_threads : 0);
+  status = run(&w, threads);
   return status ? mx_fail(err, status, "mma: no memory for %zu x %zu panels", side, g.K) : MX_OK;
 }

@@ -28,8 +28,9 @@ typedef struct mma_panel {
   /* fused with P: scales stay apart, [rows][blocks along K] */
   int32_t *scale_sig;
   int32_t *scale_exp;
+  uint8_t *bytes;   /* the same in lanes: each element in units of the smallest, plus 64; [rows][bytes_stride] */
   uint8_t *special; /* [rows]: the row holds an Inf or NaN, or scale NaN */
-  size_t K, n_blocks;
+  size_t K, n_blocks, bytes_stride;
 } mma_panel;
 
 /* A model with what is derived from it once. */
@@ -41,8 +42,10 @@ typedef struct mma_plan {
   int zero_exp;    /* exponent of a zero operand: -126 or MMA_NO_EXP */
   int may_be_huge; /* a finite product can reach 2^128, and that matters */
   /* type of D */
-  int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
-  size_t k;                              /* elements in an instruction */
+  int man, bias, exp_max, exp_min, keep;                /* keep: fraction bits of the result */
+  size_t k;                                             /* elements in an instruction */
+  int with_bytes;                                       /* panels have bytes, for presums in lanes */
+  mma_num table_a[256], table_b[256], table_scale[256]; /* every number of the types of at most 8 bits */
 } mma_plan;
 
 /* The accumulator: bits of type D, or nothing. */
@@ -55,9 +58,15 @@ typedef struct mma_acc {
 typedef mma_acc mma_kernel(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc c);
 mma_kernel mma_fused, mma_pairwise, mma_fma, mma_integer;
 
-/* mma_unpack.c */
+/* mma_number.c */
+void mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n); /* elements k .. k+n-1 of a row */
 uint64_t mma_code(const void *row, const mx_format *type, size_t k);
 mma_num mma_split(const mx_format *type, uint64_t code);
+mma_num mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code); /* with `via` and `zero` applied */
+mma_num mma_scale(const mma_plan *plan, uint64_t byte);                          /* sign masked */
+void mma_tables(mma_plan *plan);
+
+/* mma_panel.c */
 mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
 void mma_panel_free(mma_panel *p);
 /* Row r of the panel from a row of codes and a row of scale bytes (NULL: none). */

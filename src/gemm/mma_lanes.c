@@ -132,7 +132,6 @@ mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_
     ok &= (w->columns.bias = lines((n / (size_t)p->P + 1) * MMA_LANES * 4)) != NULL;
     ok &= (w->columns.scale_sig = lines(blocks * MMA_LANES * 4)) != NULL;
     ok &= (w->columns.scale_exp = lines(blocks * MMA_LANES * 4)) != NULL;
-    ok &= (w->bytes_a = lines(rows * (n + 4))) != NULL;
   }
   if (ok) return MX_OK;
   mma_lanes_free(w);
@@ -146,7 +145,6 @@ void mma_lanes_free(mma_lanes_work *w) {
   free(w->columns.bias);
   free(w->columns.scale_sig);
   free(w->columns.scale_exp);
-  free(w->bytes_a);
   free(w->acc);
   memset(w, 0, sizeof *w);
 }
@@ -163,20 +161,15 @@ static void lay_products(mma_columns *c, const mma_lanes_plan *p, const mma_pane
   }
 }
 
-/* An element in units of the smallest: a zero's exponent may be any. */
-static int as_byte(const mma_panel *panel, size_t at, int lowest) {
-  return panel->sig[at] ? panel->sig[at] * (1 << (panel->exp[at] - lowest)) : 0;
-}
-
 static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan *plan, const mma_panel *b, size_t j0, size_t nj, size_t k0,
                         size_t n) {
-  size_t block = (size_t)plan->model->block, P = (size_t)p->P, blocks = (n + block - 1) / block;
-  int lowest = 1 - plan->model->b->bias;
+  size_t block = (size_t)plan->model->block, P = (size_t)p->P, blocks = (n + block - 1) / block, padded = (n + 3) / 4 * 4;
   memset(c->bias, 0, (n + P - 1) / P * MMA_LANES * 4);
   for (size_t j = 0; j < MMA_LANES; j++) {
     size_t r = j0 + (j < nj ? j : 0);
-    for (size_t k = 0; k < (n + 3) / 4 * 4; k++) {
-      int v = k < n ? as_byte(b, r * b->K + k0 + k, lowest) : 0;
+    const uint8_t *from = b->bytes + r * b->bytes_stride + k0;
+    for (size_t k = 0; k < padded; k++) {
+      int v = from[k] - 64;
       c->bytes[(k / 4 * MMA_LANES + j) * 4 + k % 4] = (int8_t)v;
       c->bias[k / P * MMA_LANES + j] -= 64 * v; /* A's bytes are 64 too large */
     }
@@ -187,27 +180,20 @@ static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan 
   }
 }
 
-static void lay_rows(uint8_t *bytes, const mma_plan *plan, const mma_panel *a, size_t ni, size_t k0, size_t n, size_t stride) {
-  int lowest = 1 - plan->model->a->bias;
-  for (size_t i = 0; i < ni; i++)
-    for (size_t k = 0; k < (n + 3) / 4 * 4; k++) bytes[i * stride + k] = (uint8_t)(64 + (k < n ? as_byte(a, i * a->K + k0 + k, lowest) : 0));
-}
-
 void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
                      size_t j0, size_t nj, int some) {
-  size_t K = a->K, block = p->P ? (size_t)plan->model->block : 1, stride = w->stretch + 4;
+  size_t K = a->K, block = p->P ? (size_t)plan->model->block : 1;
   for (size_t k0 = 0; k0 < K; k0 += w->stretch) {
     size_t n = K - k0 < w->stretch ? K - k0 : w->stretch;
-    if (p->P) {
+    if (p->P)
       lay_presums(&w->columns, p, plan, b, j0, nj, k0, n);
-      lay_rows(w->bytes_a, plan, a, ni, k0, n, stride);
-    } else
+    else
       lay_products(&w->columns, p, b, j0, nj, k0, n);
     for (size_t i = 0; i < ni; i++) {
       mma_lanes_row row = {a->sig + i * K + k0, a->exp + i * K + k0, NULL, NULL, NULL, (int)block};
       int there = some || k0;
       if (p->P) {
-        row.bytes = w->bytes_a + i * stride;
+        row.bytes = a->bytes + i * a->bytes_stride + k0;
         row.scale_sig = a->scale_sig + i * a->n_blocks + k0 / block;
         row.scale_exp = a->scale_exp + i * a->n_blocks + k0 / block;
       }

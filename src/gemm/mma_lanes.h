@@ -64,9 +64,8 @@ int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec)
 
 typedef struct mma_lanes_work {
   mma_columns columns;
-  uint8_t *bytes_a; /* presums: a block's rows of A as bytes */
-  uint32_t *acc;    /* [rows][16] */
-  size_t stretch;   /* elements of K at a time */
+  uint32_t *acc;  /* [rows][16] */
+  size_t stretch; /* elements of K at a time */
 } mma_lanes_work;
 mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K);
 void mma_lanes_free(mma_lanes_work *w);
