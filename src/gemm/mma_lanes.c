@@ -180,6 +180,16 @@ static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan 
   }
 }
 
+static mma_lanes_row row_of(const mma_lanes_plan *p, const mma_panel *a, size_t i, size_t k0, size_t block) {
+  mma_lanes_row row = {a->sig + i * a->K + k0, a->exp + i * a->K + k0, NULL, NULL, NULL, (int)block};
+  if (p->P) {
+    row.bytes = a->bytes + i * a->bytes_stride + k0;
+    row.scale_sig = a->scale_sig + i * a->n_blocks + k0 / block;
+    row.scale_exp = a->scale_exp + i * a->n_blocks + k0 / block;
+  }
+  return row;
+}
+
 void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
                      size_t j0, size_t nj, int some) {
   size_t K = a->K, block = p->P ? (size_t)plan->model->block : 1;
@@ -189,15 +199,11 @@ void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_wo
       lay_presums(&w->columns, p, plan, b, j0, nj, k0, n);
     else
       lay_products(&w->columns, p, b, j0, nj, k0, n);
-    for (size_t i = 0; i < ni; i++) {
-      mma_lanes_row row = {a->sig + i * K + k0, a->exp + i * K + k0, NULL, NULL, NULL, (int)block};
-      int there = some || k0;
-      if (p->P) {
-        row.bytes = a->bytes + i * a->bytes_stride + k0;
-        row.scale_sig = a->scale_sig + i * a->n_blocks + k0 / block;
-        row.scale_exp = a->scale_exp + i * a->n_blocks + k0 / block;
-      }
-      mma_lanes_avx512(p, &row, &w->columns, n, w->acc + i * MMA_LANES, &there);
+    for (size_t i = 0; i < ni; i += MMA_ROWS) {
+      mma_lanes_row rows[MMA_ROWS];
+      size_t n_rows = ni - i < MMA_ROWS ? ni - i : MMA_ROWS;
+      for (size_t r = 0; r < n_rows; r++) rows[r] = row_of(p, a, i + r, k0, block);
+      mma_lanes_avx512(p, rows, (int)n_rows, &w->columns, n, w->acc + i * MMA_LANES, some || k0);
     }
   }
 }

@@ -7,7 +7,7 @@
 
 #include "mma_internal.h"
 
-enum { MMA_LANES = 16, MMA_PRESUMS = 16 /* in a group, at most */ };
+enum { MMA_LANES = 16, MMA_PRESUMS = 16 /* in a group, at most */, MMA_ROWS = 4 /* at a time */ };
 
 /* How a group becomes an output. */
 typedef enum mma_lanes_kind {
@@ -52,9 +52,10 @@ typedef struct mma_lanes_row {
   int block; /* elements that share a scale */
 } mma_lanes_row;
 
-/* acc: bits of D in 16 lanes, in and out; *some 0: nothing yet. n elements, whole instructions but for the last of all. */
-typedef void mma_lanes_kernel(const mma_lanes_plan *p, const mma_lanes_row *a, const mma_columns *b, size_t n, uint32_t acc[MMA_LANES],
-                              int *some);
+/* Some rows by 16 columns over n elements: whole instructions, but for the last of all. acc [rows][16], on a line of the cache: bits of D, in and
+ * out; some 0: nothing is in them yet. */
+typedef void mma_lanes_kernel(const mma_lanes_plan *p, const mma_lanes_row *a, int rows, const mma_columns *b, size_t n, uint32_t *acc,
+                              int some);
 mma_lanes_kernel mma_lanes_avx512;
 
 /* --- for mma.c --- */

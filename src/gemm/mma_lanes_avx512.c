@@ -113,6 +113,7 @@ static inline vec round_both(plan_p p, const vec sum[2], vec unit) {
 
 /* Largest exponent of products first, first + step, .... */
 static inline vec largest(const int32_t *ea, const int32_t *eb, int first, int n, int step, vec most) {
+#pragma GCC unroll 4
   for (int q = first; q < n; q += step) most = _mm512_max_epi32(most, _mm512_add_epi32(load(eb + q * MMA_LANES), all(ea[q])));
   return most;
 }
@@ -120,6 +121,7 @@ static inline vec largest(const int32_t *ea, const int32_t *eb, int first, int n
 /* Sum of the products, each cut toward zero: `base` is the largest exponent plus p->down. */
 static inline vec sum_cut(const mma_lanes_row *a, const mma_columns *b, int k, int first, int n, int step, vec base) {
   vec sum = _mm512_setzero_si512(), minus = _mm512_setzero_si512();
+#pragma GCC unroll 4
   for (int q = first; q < n; q += step) {
     vec product = _mm512_mullo_epi32(load(b->sig + (k + q) * MMA_LANES), all(a->sig[k + q]));
     vec down = _mm512_sub_epi32(_mm512_sub_epi32(base, all(a->exp[k + q])), load(b->exp + (k + q) * MMA_LANES));
@@ -265,25 +267,27 @@ static inline __attribute__((always_inline)) vec instruction(plan_p p, const mma
   return p->add && some ? add(p, sum, bits) : sum;
 }
 
-static inline __attribute__((always_inline)) vec walk(plan_p p, const mma_lanes_row *a, const mma_columns *b, int n, vec bits, int some,
-                                                      group_fn *one_group) {
-  for (int k = 0; k < n; k += p->k, some = 1) bits = instruction(p, a, b, k, n - k < p->k ? n : k + p->k, bits, some, one_group);
-  return bits;
+/* Rows take turns at every instruction: each is a chain, and side by side they fill each other's waiting. */
+static inline __attribute__((always_inline)) void walk(plan_p p, const mma_lanes_row *a, int rows, const mma_columns *b, int n, uint32_t *acc,
+                                                       int some, group_fn *one_group) {
+  for (int k = 0; k < n; k += p->k, some = 1)
+    for (int r = 0; r < rows; r++) {
+      vec bits = load(acc + r * MMA_LANES);
+      bits = instruction(p, a + r, b, k, n - k < p->k ? n : k + p->k, bits, some, one_group);
+      _mm512_store_si512(acc + r * MMA_LANES, bits);
+    }
 }
 
-void mma_lanes_avx512(const mma_lanes_plan *p, const mma_lanes_row *a, const mma_columns *b, size_t n, uint32_t acc[MMA_LANES], int *some) {
-  vec bits = load(acc);
+void mma_lanes_avx512(const mma_lanes_plan *p, const mma_lanes_row *a, int rows, const mma_columns *b, size_t n, uint32_t *acc, int some) {
   switch (p->kind) {
   case MMA_LANES_IN:
-    bits = walk(p, a, b, (int)n, bits, *some, group_in);
+    walk(p, a, rows, b, (int)n, acc, some, group_in);
     break;
   case MMA_LANES_AFTER:
-    bits = walk(p, a, b, (int)n, bits, *some, group_after);
+    walk(p, a, rows, b, (int)n, acc, some, group_after);
     break;
   default:
-    bits = walk(p, a, b, (int)n, bits, *some, group_presum);
+    walk(p, a, rows, b, (int)n, acc, some, group_presum);
     break;
   }
-  _mm512_store_si512(acc, bits);
-  *some = 1;
 }
