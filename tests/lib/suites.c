@@ -92,7 +92,7 @@ static void fill_ties(float *x, size_t rows, size_t cols, const mx_spec *spec, c
   for (size_t r = 0, n = 0; r < rows; r += br)
     for (size_t c = 0; c < cols; c += bc) alone[r * cols + c] = any_size(state, n++);
   mx_tensor t;
-  if (mx_tensor_alloc(&t, rows, cols, spec) || oracle->quantize(&t, alone, rows, cols, cols, spec) || oracle->dequantize(back, cols, &t, spec)) abort();
+  if (mx_tensor_alloc(&t, rows, cols, spec) || oracle->quantize(&t, alone, rows, cols, cols, spec, NULL, NULL) || oracle->dequantize(back, cols, &t, spec, NULL)) abort();
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) {
       const size_t r0 = r / br * br, c0 = c / bc * bc;
