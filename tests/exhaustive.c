@@ -37,7 +37,9 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static uint16_t ref_code(const mx_format *f, uint32_t bits, const mx_encoding *how) { return (uint16_t)ref_encode(f, (double)from_bits(bits), how, 0); }
+static uint16_t ref_code(const mx_format *f, uint32_t bits, const mx_encoding *how) {
+  return (uint16_t)ref_encode(f, (double)from_bits(bits), how, 0);
+}
 
 /* Steps over magnitudes 0 .. Inf of one sign, by divide and conquer: equal ends of a monotone function mean a constant. */
 static void find_steps(steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how) {
@@ -55,8 +57,10 @@ static void find_steps(steps *s, const mx_format *f, uint32_t sign, const mx_enc
     uint32_t low = at, high = INF_BITS; /* code at low, another at high */
     while (high - low > 1) {
       const uint32_t middle = low + (high - low) / 2;
-      if (ref_code(f, sign | middle, how) == code) low = middle;
-      else high = middle;
+      if (ref_code(f, sign | middle, how) == code)
+        low = middle;
+      else
+        high = middle;
     }
     at = high;
   }
@@ -72,7 +76,9 @@ static size_t prove_steps(const steps *s, const mx_format *f, uint32_t sign, con
 }
 
 typedef uint16_t encode_one(const mx_format *f, uint32_t bits, const mx_encoding *how);
-static uint16_t by_library(const mx_format *f, uint32_t bits, const mx_encoding *how) { return (uint16_t)mx_encode(f, (double)from_bits(bits), how, 0); }
+static uint16_t by_library(const mx_format *f, uint32_t bits, const mx_encoding *how) {
+  return (uint16_t)mx_encode(f, (double)from_bits(bits), how, 0);
+}
 
 /* All floats of one sign, NaN included, against the steps; returns how many differ. */
 static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how, encode_one *encode) {
@@ -84,8 +90,10 @@ static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, c
     size_t at = 0; /* the step that holds begin */
     for (size_t low = 0, high = s->n; low < high;) {
       const size_t middle = (low + high) / 2;
-      if (s->first[middle] <= begin) at = middle, low = middle + 1;
-      else high = middle;
+      if (s->first[middle] <= begin)
+        at = middle, low = middle + 1;
+      else
+        high = middle;
     }
     for (uint32_t i = 0; i < CHUNK; i++) {
       const uint32_t bits = begin + i;
@@ -134,8 +142,10 @@ static uint8_t byte_of(const mx_spec *spec, uint32_t bits, int reference) {
   t.codes = codes;
   t.scales = &scale;
   (void)code;
-  if (reference) ref_quantize(&t, &x, 1, 1, 1, spec, NULL, NULL);
-  else mx_quantize(&t, &x, 1, 1, 1, spec, &(mx_exec){.n_threads = 1}, NULL);
+  if (reference)
+    ref_quantize(&t, &x, 1, 1, 1, spec, NULL, NULL);
+  else
+    mx_quantize(&t, &x, 1, 1, 1, spec, &(mx_exec){.n_threads = 1}, NULL);
   return scale;
 }
 
@@ -156,8 +166,10 @@ static uint64_t maxima(const char *name, const char *keys) {
     uint32_t low = at, high = INF_BITS - 1;
     while (high - low > 1) {
       const uint32_t middle = low + (high - low) / 2;
-      if (byte_of(&spec, middle, 1) == byte) low = middle;
-      else high = middle;
+      if (byte_of(&spec, middle, 1) == byte)
+        low = middle;
+      else
+        high = middle;
     }
     at = high;
   }
@@ -193,7 +205,8 @@ int main(int argc, char **argv) {
   const size_t all = (MX_ELEM_COUNT - 1 + MX_SCALE_COUNT - 2) * 6;
   for (int i = 0; i < MX_ELEM_COUNT + MX_SCALE_COUNT; i++) {
     const mx_format *f = i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT);
-    const int repeated = i >= MX_ELEM_COUNT && f->kind == MX_KIND_FLOAT && f->sign_bits; /* e4m3 is an element too; bf16, fp32 are not block codes */
+    const int repeated =
+        i >= MX_ELEM_COUNT && f->kind == MX_KIND_FLOAT && f->sign_bits; /* e4m3 is an element too; bf16, fp32 are not block codes */
     if (f->kind == MX_KIND_NONE || repeated || (only && !strstr(f->name, only))) continue;
     for (int round = MX_ROUND_RNE; round <= MX_ROUND_RTN; round++) {
       differ += encodes(f, round, "encode", by_library);

@@ -87,12 +87,15 @@ static void vector_file(const char *path, const char *preset, const mx_spec *spe
   char text[4096];
   mx_error err;
   mx_spec_print(text, sizeof text, spec, 1);
-  mx_status bad = mx_vectors_set_meta(&v, "spec", text) || mx_vectors_set_meta(&v, "preset", preset) || mx_vectors_set_meta(&v, "version", MX_VERSION) || mx_vectors_set_meta(&v, "generator", "make golden, reference model");
+  mx_status bad = mx_vectors_set_meta(&v, "spec", text) || mx_vectors_set_meta(&v, "preset", preset) ||
+                  mx_vectors_set_meta(&v, "version", MX_VERSION) || mx_vectors_set_meta(&v, "generator", "make golden, reference model");
   if (t.has_tensor_scale) {
     snprintf(text, sizeof text, "%.9g", (double)t.tensor_scale);
     bad = bad || mx_vectors_set_meta(&v, "tensor_scale", text) || mx_vectors_set_meta(&v, "tensor_store", mx_tensor_store_name(spec));
   }
-  bad = bad || mx_vectors_add_column(&v, "input", 32, bc) || mx_vectors_add_column(&v, "codes", elem->bits, bc) || mx_vectors_add_column(&v, "scale", scale->bits, 1) || (t.micro && mx_vectors_add_column(&v, "micro", 8, 3)) || mx_vectors_alloc(&v, rows);
+  bad = bad || mx_vectors_add_column(&v, "input", 32, bc) || mx_vectors_add_column(&v, "codes", elem->bits, bc) ||
+        mx_vectors_add_column(&v, "scale", scale->bits, 1) || (t.micro && mx_vectors_add_column(&v, "micro", 8, 3)) ||
+        mx_vectors_alloc(&v, rows);
   if (bad) die("cannot make a vector file", path);
   for (size_t r = 0; r < rows; r++) {
     for (size_t c = 0; c < bc; c++) {

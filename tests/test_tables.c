@@ -29,7 +29,8 @@ static void check_format(const mx_format *f) {
     }
   }
   for (uint64_t c = f->max_code + 1; c < UINT64_C(1) << magnitude_bits; c++)
-    ck_assert_msg(!isfinite(mx_decode(f, c)) || f->kind == MX_KIND_FNUZ, "%s: code %llx above max_code is finite", f->name, (unsigned long long)c);
+    ck_assert_msg(!isfinite(mx_decode(f, c)) || f->kind == MX_KIND_FNUZ, "%s: code %llx above max_code is finite", f->name,
+                  (unsigned long long)c);
 }
 
 START_TEST(formats_hold_together) {
@@ -43,10 +44,27 @@ START_TEST(maxima_are_those_of_the_standards) {
   static const struct {
     const char *name;
     double max, min;
-  } rows[] = {{"e2m1", 6, .5}, {"e2m3", 7.5, .125}, {"e3m2", 28, .0625}, {"e4m3", 448, 0x1p-9}, {"e5m2", 57344, 0x1p-16}, {"e4m3fnuz", 240, 0x1p-10}, {"e5m2fnuz", 57344, 0x1p-17}, {"int8", 127.0 / 64, 0x1p-6}, {"e1m2", 1.75, .25}, {"e8m0", 0x1p127, 0x1p-127}, {"ue5m3", 114688, 0x1p-17}, {"ue5m3_61440", 61440, 0x1p-17}, {"ue5m3_122880", 122880, 0x1p-17}, {"e8m3", 1.875 * 0x1p127, 0x1p-129}, {"e6m2", 49152, 0x1p-48}, {"bf16", 0x1.FEp127, 0x1p-133}, {"f16", 65504, 0x1p-24}};
+  } rows[] = {{"e2m1", 6, .5},
+              {"e2m3", 7.5, .125},
+              {"e3m2", 28, .0625},
+              {"e4m3", 448, 0x1p-9},
+              {"e5m2", 57344, 0x1p-16},
+              {"e4m3fnuz", 240, 0x1p-10},
+              {"e5m2fnuz", 57344, 0x1p-17},
+              {"int8", 127.0 / 64, 0x1p-6},
+              {"e1m2", 1.75, .25},
+              {"e8m0", 0x1p127, 0x1p-127},
+              {"ue5m3", 114688, 0x1p-17},
+              {"ue5m3_61440", 61440, 0x1p-17},
+              {"ue5m3_122880", 122880, 0x1p-17},
+              {"e8m3", 1.875 * 0x1p127, 0x1p-129},
+              {"e6m2", 49152, 0x1p-48},
+              {"bf16", 0x1.FEp127, 0x1p-133},
+              {"f16", 65504, 0x1p-24}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const mx_format *f = mx_format_find(rows[i].name);
-    ck_assert_msg(f && mx_format_max(f) == rows[i].max && mx_format_min(f) == rows[i].min, "%s: max %g, min %g", rows[i].name, f ? mx_format_max(f) : 0, f ? mx_format_min(f) : 0);
+    ck_assert_msg(f && mx_format_max(f) == rows[i].max && mx_format_min(f) == rows[i].min, "%s: max %g, min %g", rows[i].name,
+                  f ? mx_format_max(f) : 0, f ? mx_format_min(f) : 0);
   }
 }
 END_TEST
@@ -70,7 +88,8 @@ START_TEST(presets_name_only_keys_that_exist_and_none_repeats_another) {
     for (size_t k = 0; k < i; k++) {
       ck_assert_str_ne(mx_preset_at(i)->name, mx_preset_at(k)->name);
       const int alias = mx_preset_at(i)->alias_of || mx_preset_at(k)->alias_of;
-      ck_assert_msg(alias || !mx_spec_equal(&specs[i], &specs[k]), "%s and %s are equal, and neither is an alias", mx_preset_at(i)->name, mx_preset_at(k)->name);
+      ck_assert_msg(alias || !mx_spec_equal(&specs[i], &specs[k]), "%s and %s are equal, and neither is an alias", mx_preset_at(i)->name,
+                    mx_preset_at(k)->name);
     }
   }
 }

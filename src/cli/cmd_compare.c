@@ -63,7 +63,8 @@ static int hold_to_reference(const work *w, side *s, mx_error *err) {
   mx_tensor t;
   mx_status status = mx_tensor_alloc(&t, w->rows, w->cols, &s->spec);
   if (!status) status = ref_quantize(&t, w->x, w->rows, w->cols, w->cols, &s->spec, NULL, NULL);
-  if (status) mx_fail(err, status, "%s: reference model: %s", s->name, mx_status_text(status));
+  if (status)
+    mx_fail(err, status, "%s: reference model: %s", s->name, mx_status_text(status));
   else
     s->differing = bytes_apart(t.codes, s->tensor.codes, code_bytes(&t)) + bytes_apart(t.scales, s->tensor.scales, scale_bytes(&t)) +
                    bytes_apart((const uint8_t *)&t.tensor_scale, (const uint8_t *)&s->tensor.tensor_scale, 4);
@@ -75,7 +76,9 @@ static int quantize_side(const work *w, side *s, mx_error *err) {
   mx_status status = mx_tensor_alloc(&s->tensor, w->rows, w->cols, &s->spec);
   s->values = malloc(w->rows * w->cols * sizeof *s->values + 1);
   if (status || !s->values) return cli_error("no memory for a matrix of %zu x %zu", w->rows, w->cols);
-  if (mx_quantize(&s->tensor, w->x, w->rows, w->cols, w->cols, &s->spec, NULL, err) || mx_dequantize(s->values, w->cols, &s->tensor, &s->spec, NULL)) return cli_fail(err);
+  if (mx_quantize(&s->tensor, w->x, w->rows, w->cols, w->cols, &s->spec, NULL, err) ||
+      mx_dequantize(s->values, w->cols, &s->tensor, &s->spec, NULL))
+    return cli_fail(err);
   return CLI_FINE;
 }
 
@@ -151,7 +154,8 @@ static void print_differences(out *o, const work *w) {
       if (at == n) continue;
       at /= s->scale_bytes;
       char where[96];
-      snprintf(where, sizeof where, "row %zu, block %zu: %u against %u", at / s->scale_cols, at % s->scale_cols, s->scales[at * s->scale_bytes], t->scales[at * s->scale_bytes]);
+      snprintf(where, sizeof where, "row %zu, block %zu: %u against %u", at / s->scale_cols, at % s->scale_cols, s->scales[at * s->scale_bytes],
+               t->scales[at * s->scale_bytes]);
       out_text(o, "first", where);
     }
   if (any) out_end(o);
@@ -198,8 +202,10 @@ static int run(const cli_context *ctx, void *args) {
   if (parse_presets(&w, a->presets, &err)) return CLI_TROUBLE;
   if (mx_tensor_open(&file, &in, a->in, &err)) return cli_fail(&err);
   int rc = CLI_TROUBLE;
-  if (mx_array_read_f32(NULL, in, 0, 0, 0)) cli_error("%s: dtype is %s, expected f32, f16 or bf16", a->in, mx_dtype_name(in->dtype));
-  else if (!mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) || !(w.x = malloc(in->n_values * sizeof *w.x + 1))) cli_error("%s: too large", a->in);
+  if (mx_array_read_f32(NULL, in, 0, 0, 0))
+    cli_error("%s: dtype is %s, expected f32, f16 or bf16", a->in, mx_dtype_name(in->dtype));
+  else if (!mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) || !(w.x = malloc(in->n_values * sizeof *w.x + 1)))
+    cli_error("%s: too large", a->in);
   else {
     mx_array_read_f32(w.x, in, 0, in->n_values, 0);
     rc = compare(&w, a, &err);
@@ -213,4 +219,6 @@ static int run(const cli_context *ctx, void *args) {
   return rc;
 }
 
-const cli_command cmd_compare = {options, sizeof(struct args), run, "Each result is made again by the reference model, and the bytes that differ are counted; exit status 1 if there are any."};
+const cli_command cmd_compare = {
+    options, sizeof(struct args), run,
+    "Each result is made again by the reference model, and the bytes that differ are counted; exit status 1 if there are any."};
