@@ -11,6 +11,7 @@
 #include "quantize.h"
 #include "vector.h"
 #include "verify.h"
+#include "ablate.h"
 #include "layout.h"
 #include "file.h"
 #include "quantized.h"
