@@ -127,8 +127,7 @@ static int four_wins(const job *j, const band *b, const mx_block_scale *six, con
   for (int i = 0; i < 2; i++)
     for (size_t r = 0; r < b->rows; r++) {
       encode_row(j, b, both[i], r, c0, n, mine);
-      const float e = mx_candidate_error(j->plan, both[i], mine->values, mine->codes, n);
-      error[i] = r ? error[i] + e : e;
+      error[i] = mx_candidate_error(j->plan, both[i], error[i], mine->values, mine->codes, n);
     }
   return error[1] < error[0];
 }

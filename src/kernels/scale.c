@@ -114,16 +114,18 @@ static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   if (s->scale_used == MX_SCALE_USED_CLAMPED) out->used = ldexp(1, clamped);
 }
 
-/* The last words on the code: ends of the range, then what elements are to be divided by. */
+/* The ends of the range that the spec sets to computed codes. */
+static void clamp_code(mx_block_scale *out, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  const uint32_t least = s->scale_min_byte, largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
+  if (mx_format_is_nan(p->scale, out->code) || (out->code >= least && out->code <= largest)) return;
+  out->code = out->code < least ? least : largest;
+  if (s->scale_used == MX_SCALE_USED_STORED) out->used = decode_scale(p, out->code);
+}
+
+/* The code is known: what elements are to be divided by. */
 static void finish(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
-  const uint32_t largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
-  const uint32_t least = s->scale_min_byte;
-  const int is_nan = mx_format_is_nan(p->scale, out->code);
-  if (!is_nan && (out->code < least || out->code > largest)) {
-    out->code = out->code < least ? least : largest;
-    if (s->scale_used == MX_SCALE_USED_STORED) out->used = decode_scale(p, out->code);
-  }
   out->sf = (float)decode_scale(p, out->code);
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
@@ -193,12 +195,13 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
     store_code(out, p, code);
     return;
   }
-  if (s->scale_min > 0 && v < (double)s->scale_min) v = (double)s->scale_min;
+  const int lifted = s->scale_min > 0 && v < (double)s->scale_min;
+  if (lifted) v = (double)s->scale_min;
   if (v == 0) {
     zero_scale(out, p);
     return;
   }
-  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE;
+  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE && !lifted; /* a power of two already */
   if (p->scale->kind == MX_KIND_EXP && isfinite(v)) {
     const int e = power_rule ? ilogb(v) : rounded_exponent(p, v, index);
     if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149)
@@ -296,6 +299,7 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
     return mx_block_scale_find(out, p, &inf, map_to_4, index);
   }
   cast_value(out, p, v, index);
+  clamp_code(out, p);
   finish(out, p);
   return 0;
 }

@@ -16,21 +16,22 @@ static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uin
   return copysignf((float)mx_decode(&wide, mx_encode(&wide, fabs(y), &how, 0)), (float)y);
 }
 
-float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, const float *x, const uint32_t *codes, size_t n) {
+float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, float before, const float *x, const uint32_t *codes, size_t n) {
   const mx_spec *s = &p->spec;
-  const float k = (float)p->target, a = p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g;
-  float lanes[8] = {0}, sum = 0;
+  float lanes[8] = {0}, sum = before;
   for (size_t i = 0; i < n; i++) {
     const float c = meant_value(p, b, x[i], codes[i]);
     float v;
-    if (p->uses_chain)
-      v = mx_chain_step('/', mx_chain_step('*', mx_chain_step('*', c, b->sf), a), k);
-    else
-      v = (float)((double)c * b->used * p->g / p->norm);
+    if (!p->uses_chain)
+      v = (float)mx_quotient_to_odd((double)c * b->used * p->g, p->norm);
+    else {
+      v = mx_chain_step('*', c, b->sf);
+      if (p->has_tensor_scale) v = mx_chain_step('/', mx_chain_step('*', v, p->vars[MX_VAR_A]), (float)p->target);
+    }
     const float d = mx_chain_step('-', v, x[i]);
     const float e = s->select_error == MX_SELECT_ERROR_MSE ? d * d : fabsf(d);
     if (s->select_error == MX_SELECT_ERROR_ABSMAX)
-      sum = isnan(sum) || e < sum ? sum : e;
+      sum = isnan(sum) || e <= sum ? sum : e;
     else if (s->select_sum == MX_SELECT_SUM_TORCH16)
       lanes[i % 8] = i < 8 ? e : lanes[i % 8] + e;
     else
