@@ -219,6 +219,7 @@ static uint64_t encode_zero(const mx_format *f, num x, const mx_encoding *how) {
 
 /* Magnitude code that x rounds to on the grid without an end. */
 static uint64_t round_code(const mx_format *f, num x, const ref_how *how, uint32_t random) {
+  if (how->base.round == MX_ROUND_RNA_F32 || how->base.round == MX_ROUND_RNE_F32) x = num_round(x, NUM_F32);
   place p = locate(f, x);
   if (f->kind == MX_KIND_EXP && f->man_bits == 0 && how->subnormal == MX_SCALE_SUBNORMAL_ENCODING && x.kind == NUM_FINITE && x.exp < -126)
     return x.exp == -127 && (x.sig << 1 || x.sticky); /* the upper mantissa bit is half a step of a binary32 subnormal */
@@ -248,7 +249,6 @@ num ref_unbounded(const mx_format *f, num y, const mx_encoding *how, uint32_t ra
 /* elem.overflow=wrap_negzero: what lies past the largest goes through bfloat16, and exponent and mantissa are cut out of that without a check. */
 static uint64_t wrap(const mx_format *f, num x, const ref_how *how, uint32_t random) {
   num v = num_round(ref_unbounded(f, x, &how->base, random), NUM_BF16);
-  if (v.kind != NUM_FINITE) return or_sign(f, 0, x.sign);
   uint64_t code = ((uint64_t)(v.exp - lowest(f) + 1) << f->man_bits) | (v.sig << 1 >> (64 - f->man_bits));
   return or_sign(f, code, x.sign);
 }
@@ -263,12 +263,12 @@ uint64_t ref_code(const mx_format *f, num x, const ref_how *how, uint32_t random
   }
   if (x.kind == NUM_NAN) return encode_nan(f, x.sign, &how->base);
   if (unsigned_format) x.sign = 0;
+  if (how->base.overflow == MX_OVERFLOW_WRAP_NEGZERO && x.kind == NUM_FINITE && x.exp >= 127) x = num_inf(x.sign); /* there 2 x is Inf */
   if (x.kind == NUM_INF) {
     if (how->base.inf == MX_ELEM_INF_ZERO) return 0;
     if (how->base.inf == MX_ELEM_INF_CODE) return or_sign(f, how->base.inf_code, x.sign);
     return past_largest(f, x.sign, &how->base);
   }
-  if (how->base.round == MX_ROUND_RNA_F32 || how->base.round == MX_ROUND_RNE_F32) x = num_round(x, NUM_F32);
   uint64_t code = round_code(f, x, how, random);
   if (code > f->max_code) {
     if (toward_zero(how, x)) return with_sign(f, f->max_code, x.sign);

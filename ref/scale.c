@@ -45,24 +45,28 @@ static uint64_t largest_code(const ref_plan *plan) {
   return plan->spec->scale_max_byte && plan->spec->scale_max_byte < most ? plan->spec->scale_max_byte : most;
 }
 
+/* scale.min_byte and scale.max_byte hold for every stored code but NaN and that of a block of zeros; a sign stays. */
 static uint64_t clamp_code(const ref_plan *plan, uint64_t code) {
-  if (plan->spec->scale_max_byte && code > plan->spec->scale_max_byte) code = plan->spec->scale_max_byte;
-  return code < plan->spec->scale_min_byte ? plan->spec->scale_min_byte : code;
+  if (num_is_nan(ref_value(plan->scale, code))) return code;
+  uint64_t sign = code & ref_sign_bit(plan->scale), magnitude = code ^ sign;
+  if (magnitude < plan->spec->scale_min_byte) magnitude = plan->spec->scale_min_byte;
+  if (plan->spec->scale_max_byte && magnitude > plan->spec->scale_max_byte) magnitude = plan->spec->scale_max_byte;
+  return sign | magnitude;
 }
 
 static num in_type(const ref_plan *plan, num v) { return plan->type == NUM_F32 ? v : num_round(v, plan->type); }
 
 /* ---- a code is known: what do elements do? ---- */
 
-/* scale.byte0 speaks of the stored code, however it came about (but for a block of zeros). */
+/* `code` is stored, elements are scaled by `used`. scale.byte0 speaks of the stored code, however it came about (but for a block of zeros). */
 static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scaling scaling) {
-  ref_scale s = {code, in_type(plan, used), scaling};
-  if (code != 0) return s;
+  ref_scale s = {clamp_code(plan, code), in_type(plan, used), scaling};
+  if (s.code != 0) return s;
   switch (plan->spec->scale_byte0) {
   case MX_SCALE_BYTE0_DIV126:
-    return (ref_scale){code, num_pow2(-126), SCALING_USED};
+    return (ref_scale){s.code, in_type(plan, num_pow2(-126)), SCALING_USED};
   case MX_SCALE_BYTE0_TIMES1:
-    return (ref_scale){code, num_int(1), SCALING_USED};
+    return (ref_scale){s.code, num_int(1), SCALING_USED};
   case MX_SCALE_BYTE0_TIMES0:
     s.scaling = SCALING_TIMES_0;
     break;
@@ -73,7 +77,11 @@ static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scali
   return s;
 }
 
-static ref_scale stored_and_used(const ref_plan *plan, uint64_t code) { return finish(plan, code, ref_scale_value(plan, code), SCALING_USED); }
+/* What is stored is what is used; with scale.used=clamped, what would be stored without scale.min_byte. */
+static ref_scale stored_and_used(const ref_plan *plan, uint64_t code) {
+  uint64_t used = plan->spec->scale_used == MX_SCALE_USED_CLAMPED ? code : clamp_code(plan, code);
+  return finish(plan, code, ref_scale_value(plan, used), SCALING_USED);
+}
 
 /* The scale is NaN: so is every quotient. */
 static ref_scale nan_scale(const ref_plan *plan) { return finish(plan, nan_code(plan), num_nan(0), SCALING_USED); }
@@ -94,27 +102,23 @@ static ref_scale allzero_scale(const ref_plan *plan) {
     code = (uint64_t)plan->spec->scale_allzero_n;
     break;
   }
-  return (ref_scale){code, ref_scale_value(plan, code), SCALING_AS_IS};
+  return (ref_scale){code, ref_scale_value(plan, code), SCALING_AS_IS}; /* as the key says: no clamp */
 }
 
-/* Step 9: the scale came out as zero. */
+/* Step 9: the scale came out as zero. One that scale.min_byte lifts is no zero. */
 static ref_scale zero_scale(const ref_plan *plan) {
-  uint64_t code;
+  static const ref_scaling stays[] = {
+      [MX_SCALE_ZERO_ZERO] = SCALING_SIGNED_ZERO, [MX_SCALE_ZERO_MAX] = SCALING_FLT_MAX, [MX_SCALE_ZERO_CHAIN] = SCALING_USED};
   switch (plan->spec->scale_zero) {
+  case MX_SCALE_ZERO_MIN:
+    return stored_and_used(plan, smallest_code(plan));
   case MX_SCALE_ZERO_ONE:
     return stored_and_used(plan, code_of_one(plan));
   case MX_SCALE_ZERO_BYTE:
     return stored_and_used(plan, (uint64_t)plan->spec->scale_zero_n);
-  case MX_SCALE_ZERO_ZERO:
-    return finish(plan, 0, num_zero(0), SCALING_SIGNED_ZERO);
-  case MX_SCALE_ZERO_MAX:
-    return finish(plan, 0, num_zero(0), SCALING_FLT_MAX);
-  case MX_SCALE_ZERO_CHAIN:
-    return finish(plan, 0, num_zero(0), SCALING_USED);
   default:
-    code = smallest_code(plan);
-    if (plan->spec->scale_used == MX_SCALE_USED_CLAMPED) return finish(plan, clamp_code(plan, code), ref_scale_value(plan, code), SCALING_USED);
-    return stored_and_used(plan, clamp_code(plan, code));
+    if (clamp_code(plan, 0) != 0) return stored_and_used(plan, 0);
+    return finish(plan, 0, num_zero(0), stays[plan->spec->scale_zero]);
   }
 }
 
@@ -162,12 +166,12 @@ static int round_exponent(const ref_plan *plan, const ref_block *block, num v) {
       return up ? num_ceil(l) : num_floor(l);
     }
   }
-  /* A format like E8M0 with exponents enough for any value here; its codes count exponents from -20000. */
+  /* A format like E8M0 with exponents enough for any value here; its codes are as even or odd as E8M0's. */
   static const mx_format wide = {.name = "exponent",
                                  .kind = MX_KIND_EXP,
                                  .bits = 32,
                                  .exp_bits = 32,
-                                 .bias = 20000,
+                                 .bias = 20001,
                                  .max_code = 40000,
                                  .inf_code = MX_NO_CODE,
                                  .nan_first = MX_NO_CODE,
@@ -179,23 +183,22 @@ static int round_exponent(const ref_plan *plan, const ref_block *block, num v) {
 
 static ref_scale e8m0_scale(const ref_plan *plan, const ref_block *block, num v) {
   const mx_spec *spec = plan->spec;
-  int exp = v.kind == NUM_INF ? 128 : round_exponent(plan, block, v), byte = exp + 127;
+  int exp = v.kind == NUM_INF ? 127 : round_exponent(plan, block, v), byte = exp + 127; /* Inf saturates, it does not wrap */
   if (spec->scale_used == MX_SCALE_USED_UNCLAMPED && exp < -149) return zero_scale(plan);
   if (spec->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP)
     byte &= 255;
   else
     byte = byte < 0 ? 0 : byte > 254 ? 254 : byte;
-  int stored = (int)clamp_code(plan, (uint64_t)byte);
-  num used = num_pow2(stored - 127);
-  if (spec->scale_used == MX_SCALE_USED_CLAMPED) used = num_pow2(byte - 127);
+  num used = num_pow2((int)clamp_code(plan, (uint64_t)byte) - 127);
+  if (spec->scale_used == MX_SCALE_USED_CLAMPED) used = num_pow2(exp < -127 ? -127 : exp > 127 ? 127 : exp);
   if (spec->scale_used == MX_SCALE_USED_UNCLAMPED) used = exp > 127 ? num_inf(0) : num_pow2(exp);
-  return finish(plan, (uint64_t)stored, used, SCALING_USED);
+  return finish(plan, (uint64_t)byte, used, SCALING_USED);
 }
 
 /* scale.round=ggml: ggml_fp32_to_ue4m3. */
 static uint64_t ggml_code(num v) {
-  if (num_is_zero(v) || v.sign) return 0;
   v = num_round(v, NUM_F32);
+  if (num_is_zero(v) || v.sign) return 0;
   if (v.kind == NUM_INF || v.exp >= 8) return 0x7E;
   int exp = v.exp + 7;
   if (exp <= 0) {
@@ -222,9 +225,7 @@ static ref_scale cast(const ref_plan *plan, const ref_block *block, num v) {
   ref_how how = scale_rounding(plan);
   uint64_t code = spec->scale_round == MX_SCALE_ROUND_GGML ? ggml_code(v) : ref_code(plan->scale, v, &how, scale_random(plan, block));
   if (num_is_zero(ref_value(plan->scale, code))) return zero_scale(plan);
-  uint64_t stored = clamp_code(plan, code);
-  if (spec->scale_used == MX_SCALE_USED_CLAMPED) return finish(plan, stored, ref_scale_value(plan, code), SCALING_USED);
-  return stored_and_used(plan, stored);
+  return stored_and_used(plan, code);
 }
 
 /* ---- the rules ---- */
@@ -269,15 +270,15 @@ static num value_rule(const ref_plan *plan, num amax, num three, num two) {
   if (plan->spec->scale_arith == MX_SCALE_ARITH_DIV32) {
     v = encode ? num_ratio(down, 2, up, 2) : num_ratio(up, 2, down, 2);
   } else if (encode) {
-    const num times[2] = {plan->most, num_round(num_ratio(&plan->norm_under, 1, up, 2), plan->type)};
+    const num times[2] = {plan->most, num_round(num_ratio(&plan->norm_under, 1, up, 2), NUM_F32)};
     v = num_ratio(times, 2, NULL, 0);
   } else {
-    const num times[3] = {amax, plan->norm_over, num_div_r(num_int(1), plan->most, plan->type)};
+    const num times[3] = {amax, plan->norm_over, num_div_r(num_int(1), plan->most, NUM_F32)};
     v = num_ratio(times, 3, &plan->norm_under, 1);
   }
-  v = num_round(v, plan->type);
+  v = num_round(v, NUM_F32);
   const num scaled[2] = {v, encode ? two : three};
-  return num_round(num_ratio(scaled, 2, encode ? &three : &two, 1), plan->type);
+  return num_round(num_ratio(scaled, 2, encode ? &three : &two, 1), NUM_F32);
 }
 
 /* scale.rule other than value: a power of two, or 0. *carried: even took amax to 2^128. */

@@ -233,14 +233,18 @@ END_TEST
 
 int main(void) {
   Suite *s = suite_create("quantize");
-  TCase *t = tcase_create("against ref");
-  tcase_set_timeout(t, 600);
-  tcase_add_test(t, every_preset_on_every_suite);
-  tcase_add_test(t, random_mixtures_of_keys);
-  tcase_add_test(t, threads_pieces_and_strides_do_not_matter);
-  tcase_add_test(t, transposed_equals_the_transpose);
-  tcase_add_test(t, bad_arguments_are_refused);
-  suite_add_tcase(s, t);
+  const struct {
+    const char *name;
+    const TTest *tests[4];
+  } cases[] = {{"presets", {every_preset_on_every_suite}},
+               {"mixtures", {random_mixtures_of_keys}},
+               {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    TCase *t = tcase_create(cases[i].name);
+    tcase_set_timeout(t, 600);
+    for (size_t k = 0; k < 4 && cases[i].tests[k]; k++) tcase_add_test(t, cases[i].tests[k]);
+    suite_add_tcase(s, t);
+  }
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
   const int failed = srunner_ntests_failed(r);

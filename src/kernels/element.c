@@ -9,6 +9,7 @@
 static double exact_scaled(const mx_plan *p, double used, double x) {
   if (isnan(x)) return x;
   if (isnan(used)) return used;
+  if (isnan(p->g)) return p->g;
   const double pre = p->spec.elem_prescale != 0 ? (double)p->spec.elem_prescale : 1;
   double y;
   if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)

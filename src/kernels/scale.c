@@ -35,13 +35,15 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
   const mx_spec *s = &p->spec;
   const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F;
   const double f = map_to_4 ? 4 : p->f;
+  /* SPEC 3.1: the maximum that a power-of-two rule sees is that of the tensor after its tensor scale. */
+  const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mx_quotient_to_odd(amax * p->norm, p->g);
   switch (s->scale_rule) {
   case MX_SCALE_RULE_FLOOR:
-    return ldexp(1, mx_floor_log2(amax, log2f) - p->emax);
+    return ldexp(1, mx_floor_log2(scaled, log2f) - p->emax);
   case MX_SCALE_RULE_CEIL:
-    return ldexp(1, mx_ceil_log2(amax, log2f) - p->emax);
+    return ldexp(1, mx_ceil_log2(scaled, log2f) - p->emax);
   case MX_SCALE_RULE_EVEN: {
-    const double r = even_round(p, amax);
+    const double r = even_round(p, scaled);
     return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
   }
   case MX_SCALE_RULE_QUEST:
@@ -114,7 +116,7 @@ static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   if (s->scale_used == MX_SCALE_USED_CLAMPED) out->used = ldexp(1, clamped);
 }
 
-/* The ends of the range that the spec sets to computed codes. */
+/* The least and largest code that the spec lets be stored; NaN apart. */
 static void clamp_code(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const uint32_t least = s->scale_min_byte, largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
@@ -126,6 +128,7 @@ static void clamp_code(mx_block_scale *out, const mx_plan *p) {
 /* The code is known: what elements are to be divided by. */
 static void finish(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
+  clamp_code(out, p);
   out->sf = (float)decode_scale(p, out->code);
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
@@ -299,7 +302,6 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
     return mx_block_scale_find(out, p, &inf, map_to_4, index);
   }
   cast_value(out, p, v, index);
-  clamp_code(out, p);
   finish(out, p);
   return 0;
 }
