@@ -17,7 +17,7 @@ void chart_string(FILE *f, const char *s) {
 /* ---- SQNR against bits ---- */
 
 typedef struct point {
-  double bits, sqnr;
+  double bits, sqnr, label_at;
   const char *label;
   int front;
 } point;
@@ -40,49 +40,60 @@ static point *points_of(const ablate_result *r) {
   return p;
 }
 
+static int best_first(const void *a, const void *b) {
+  const point *x = a, *y = b;
+  return x->sqnr != y->sqnr ? (x->sqnr < y->sqnr) - (x->sqnr > y->sqnr) : (x->bits > y->bits) - (x->bits < y->bits);
+}
+
 static int fewer_bits(const void *a, const void *b) {
   const point *x = a, *y = b;
   return x->bits != y->bits ? (x->bits > y->bits) - (x->bits < y->bits) : (x->sqnr > y->sqnr) - (x->sqnr < y->sqnr);
 }
 
-static void print_points(FILE *f, const char *name, const point *p, size_t n, int front_only, double apart) {
-  fprintf(f, "$%s << EOD\n", name);
-  double last = -1e9, last_bits = -1e9;
+/* Points carry numbers, which the key beside the chart explains. Numbers of near points are moved down, off each other. */
+static void print_points(FILE *f, point *p, size_t n, double apart) {
   for (size_t i = 0; i < n; i++) {
-    if ((front_only && !p[i].front) || !isfinite(p[i].sqnr)) continue;
-    double at = p[i].sqnr; /* of the label: labels of neighbours are moved apart */
-    if (p[i].bits - last_bits < 0.3 && at - last < apart) at = last + apart;
-    last = at;
-    last_bits = p[i].bits;
-    fprintf(f, "%.17g %.17g %.17g ", p[i].bits, p[i].sqnr, at);
-    chart_string(f, p[i].label);
-    putc('\n', f);
+    double at = p[i].sqnr;
+    for (size_t j = 0; j < i; j++)
+      if (fabs(p[i].bits - p[j].bits) < 0.1 && fabs(at - p[j].label_at) < apart) at = p[j].label_at - apart;
+    p[i].label_at = at;
+    fprintf(f, "$p%zu << EOD\n%.17g %.17g %.17g \"%zu\"\nEOD\n", i, p[i].bits, p[i].sqnr, at, i + 1);
   }
+}
+
+static void print_front(FILE *f, point *p, size_t n) {
+  qsort(p, n, sizeof *p, fewer_bits);
+  fputs("$front << EOD\n", f);
+  for (size_t i = 0; i < n; i++)
+    if (p[i].front) fprintf(f, "%.17g %.17g\n", p[i].bits, p[i].sqnr);
   fputs("EOD\n", f);
 }
 
 void chart_sqnr(FILE *f, const ablate_result *r) {
   point *p = points_of(r);
   if (!p) return;
-  const size_t n = r->specs->n;
-  double low = INFINITY, high = -INFINITY;
-  qsort(p, n, sizeof *p, fewer_bits);
+  size_t n = 0;
+  for (size_t i = 0; i < r->specs->n; i++)
+    if (isfinite(p[i].sqnr)) p[n++] = p[i];
+  qsort(p, n, sizeof *p, best_first);
+  const double room = n && p[0].sqnr > p[n - 1].sqnr ? p[0].sqnr - p[n - 1].sqnr : 1;
+  print_points(f, p, n, room / 28);
+  print_front(f, p, n);
+  qsort(p, n, sizeof *p, best_first);
+  fprintf(
+      f,
+      "set title \"SQNR against bits a value, mean over %zu tensor%s\"\nset xlabel 'bits a value, scales counted'\nset ylabel 'SQNR, dB'\n"
+      "set grid lc rgb '#dddddd'\nset key outside right top Left reverse noenhanced samplen 1\n"
+      "set offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\nplot $front using 1:2 with steps lw 2 lc rgb '#d95f02' title 'Pareto front'",
+      r->tensors->n, r->tensors->n == 1 ? "" : "s");
   for (size_t i = 0; i < n; i++) {
-    if (!isfinite(p[i].sqnr)) continue;
-    low = fmin(low, p[i].sqnr);
-    high = fmax(high, p[i].sqnr);
+    char title[600];
+    snprintf(title, sizeof title, "%zu  %s, %.2f dB", i + 1, p[i].label, p[i].sqnr);
+    fprintf(f, ", $p%zu using 1:2 with points pt 7 ps 0.9 lc rgb '%s' title ", i, p[i].front ? "#d95f02" : "#1b6ca8");
+    chart_string(f, title);
+    fprintf(f, ", $p%zu using 1:3:4 with labels left offset 0.8,0 font ',10' notitle", i);
   }
-  if (!(low <= high)) low = high = 0;
-  const double room = high > low ? high - low : 1;
-  print_points(f, "all", p, n, 0, room / 30);
-  print_points(f, "front", p, n, 1, 0);
-  fprintf(f,
-          "set title \"SQNR against bits a value, mean over %zu tensor%s\"\nset xlabel 'bits a value, scales counted'\nset ylabel 'SQNR, dB'\n"
-          "set grid lc rgb '#dddddd'\nset key top left\nset offsets graph 0.06, graph 0.30, graph 0.08, graph 0.05\n"
-          "plot $front using 1:2 with steps lw 2 lc rgb '#d95f02' title 'Pareto front', "
-          "$all using 1:2 with points pt 7 ps 0.8 lc rgb '#1b6ca8' notitle, "
-          "$all using ($1+0.02):3:4 with labels left noenhanced font ',9' notitle\n",
-          r->tensors->n, r->tensors->n == 1 ? "" : "s");
+  putc('\n', f);
   free(p);
 }
 

@@ -28,8 +28,8 @@ static void text(FILE *f, const char *s) {
 
 static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1180px;padding:0 1em;color:#222}"
-    "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums;font-size:13px}"
-    "th,td{padding:.2em .6em;border-bottom:1px solid #e2e2e2;text-align:right;white-space:nowrap}"
+    "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums;font-size:12px}"
+    "th,td{padding:.15em .45em;border-bottom:1px solid #e2e2e2;text-align:right;white-space:nowrap}"
     "th:first-child,td:first-child,td.t{text-align:left}th{border-bottom:2px solid #888}"
     "tr.best td{background:#eef6ea}tr.new td{border-top:2px solid #bbb}.wide{overflow-x:auto}"
     "svg{max-width:100%;height:auto}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(480px,1fr));gap:1em}";
@@ -76,6 +76,28 @@ static void table(FILE *f, const ablate_result *res) {
   }
   fputs("</table></div>\n<p>Tensors are sorted by damage, worst first. ~ marks differences whose bootstrap interval over blocks holds 0.</p>\n",
         f);
+}
+
+static void specs_table(FILE *f, const ablate_result *res) {
+  const double n = (double)res->tensors->n;
+  fputs("<table><tr><th>preset</th><th>bits</th><th>mean SQNR, dB</th><th>best for</th><th>mean dB behind the best</th><th>worst</th></tr>\n",
+        f);
+  for (size_t s = 0; s < res->specs->n; s++) {
+    double bits = 0, sqnr = 0, behind = 0, worst = 0;
+    size_t wins = 0;
+    for (size_t t = 0; t < res->tensors->n; t++) {
+      const ablate_row *r = ablate_row_at(res, t, s);
+      bits += r->bits / n;
+      sqnr += mx_sqnr(&r->sums) / n;
+      behind += r->behind.at / n;
+      if (r->behind.at > worst) worst = r->behind.at;
+      wins += ablate_best(res, t) == s;
+    }
+    fputs("<tr><td class=t>", f);
+    text(f, res->specs->at[s].label);
+    fprintf(f, "</td><td>%.3f</td><td>%.3f</td><td>%zu</td><td>%.3f</td><td>%.3f</td></tr>\n", bits, sqnr, wins, behind, worst);
+  }
+  fputs("</table>\n", f);
 }
 
 /* A chart into the page; its script is written by draw(). */
@@ -136,7 +158,7 @@ static int body(FILE *f, const ablate_result *r, const float *x, size_t tensor) 
   fprintf(f, "<h1>What quantising does to %zu tensor%s</h1>\n<p>mxgold %s, %zu specs.</p>\n", r->tensors->n, r->tensors->n == 1 ? "" : "s",
           MX_VERSION, r->specs->n);
   if (!rc) rc = chart_into(f, &c, SQNR);
-  table(f, r);
+  specs_table(f, r);
   if (!rc) {
     fputs("<h2>In detail: ", f);
     text(f, r->tensors->at[tensor].name);
@@ -145,7 +167,9 @@ static int body(FILE *f, const ablate_result *r, const float *x, size_t tensor) 
   }
   for (int k = SCALES; k < CHARTS && !rc; k++)
     if (k != MAP_LAST || d->n > 1) rc = chart_into(f, &c, k);
-  fputs("</div></html>\n", f);
+  fputs("</div>\n<h2>Every tensor</h2>\n", f);
+  table(f, r);
+  fputs("</html>\n", f);
   free(d);
   return rc;
 }

@@ -32,8 +32,9 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, con
 #define INTEGERS(F) F(sums.n) F(sums.n_nan) F(sums.n_inf) F(sums.n_spoiled) F(sums.n_underflow) F(n_codes) F(zero) F(saturated)
 #define REALS(F)                                                                                                                               \
   F(sums.xx)                                                                                                                                   \
-  F(sums.yy) F(sums.xy) F(sums.ee) F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95)    \
-      F(behind.at) F(behind.low) F(behind.high)
+  F(sums.yy)                                                                                                                                   \
+  F(sums.xy) F(sums.ee) F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at)  \
+      F(behind.low) F(behind.high)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;
