@@ -9,6 +9,7 @@
 #include "encoder.h"
 #include "random.h"
 #include "quantize.h"
+#include "gemm.h"
 #include "vector.h"
 #include "verify.h"
 #include "ablate.h"
