@@ -47,8 +47,8 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   NO(encode && norm == MX_TENSOR_NORM_NV, "tensor.norm=nv needs scale.form=decode");
   NO(!encode && (norm == MX_TENSOR_NORM_CHMIEL || norm == MX_TENSOR_NORM_SEED004), "tensor.norm=chmiel, seed004 need scale.form=encode");
 
-  NO(spec->select == MX_SELECT_FOURSIX && (spec->elem != MX_ELEM_E2M1 || !value || encode),
-     "select=foursix needs elem=e2m1, scale.rule=value and scale.form=decode");
+  NO(spec->select == MX_SELECT_FOURSIX && (spec->elem != MX_ELEM_E2M1 || spec->scale_max != MX_SCALE_MAX_ELEM || !value || encode),
+     "select=foursix needs elem=e2m1, scale.max=elem, scale.rule=value and scale.form=decode");
   NO(spec->select_sum == MX_SELECT_SUM_TORCH16 && (spec->block_rows > 1 || spec->block_rows < 0 || spec->block_cols != 16),
      "select.sum=torch16 needs block=1x16");
 

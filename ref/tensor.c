@@ -25,8 +25,9 @@ mx_status ref_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_s
   const size_t block_rows = extent(spec->block_rows, 1, rows), block_cols = extent(spec->block_cols, 32, cols);
   *out = (mx_tensor){.rows = rows, .cols = cols, .tensor_scale = 1, .has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE};
   const int by_column = block_cols == 1 && block_rows > 1; /* one scale a column of each block row */
-  if (!round_up(&out->cols_padded, cols, elem->bits == 4 && block_cols == 1 ? 2 : block_cols)) return MX_ERR_NOMEM;
-  out->code_stride = elem->kind == MX_KIND_NONE ? 4 * cols : elem->bits == 4 ? out->cols_padded / 2 + out->cols_padded % 2 : out->cols_padded;
+  if (!round_up(&out->cols_padded, cols, block_cols)) return MX_ERR_NOMEM;
+  if (elem->bits == 4 && !round_up(&out->cols_padded, out->cols_padded, 2)) return MX_ERR_NOMEM;
+  out->code_stride = elem->kind == MX_KIND_NONE ? 4 * cols : elem->bits == 4 ? out->cols_padded / 2 : out->cols_padded;
   out->scale_rows = by_column ? rows / block_rows + (rows % block_rows != 0) : rows;
   out->scale_cols = by_column ? cols : cols / block_cols + (cols % block_cols != 0);
   out->scale_bytes = scale->bits <= 8 ? 1 : scale->bits <= 16 ? 2 : 4;
