@@ -88,7 +88,7 @@ static int draw(mx_spec *spec) {
       if (!number)
         snprintf(value, sizeof value, "%s", name);
       else
-        snprintf(value, sizeof value, "%s%s%u", name, *name ? "=" : "", *name ? below(128) : 3 + below(6));
+        snprintf(value, sizeof value, "%s%s%u", name, *name ? "=" : "", *name ? below(strncmp(key, "elem", 4) ? 128 : 16) : 3 + below(6));
     } else if (!strcmp(key, "block"))
       snprintf(value, sizeof value, "%s", blocks[below(10)]);
     else if (!strcmp(key, "had.size"))

@@ -1,5 +1,6 @@
 /* Keys that exclude each other. */
 #include <float.h>
+#include <math.h>
 
 #include "mxgold/spec.h"
 
@@ -17,9 +18,21 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (chain && s->elem_arith != MX_ELEM_ARITH_EXACT) return conflict(err, "chain", "elem.arith", "the chain says how elements are scaled");
   if (chain && s->elem_prescale != 0) return conflict(err, "chain", "elem.prescale", "the chain says how elements are scaled");
   if (chain && s->scale_arith != MX_SCALE_ARITH_EXACT) return conflict(err, "chain", "scale.arith", "the chain says how the scale is computed");
+  if (s->scale_byte0 != MX_SCALE_BYTE0_VALUE && (s->scale_zero == MX_SCALE_ZERO_ZERO || s->scale_zero == MX_SCALE_ZERO_MAX))
+    return conflict(err, "scale.byte0", "scale.zero=zero, max", "both say what a scale of code 0 does");
+  if (chain && s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP) return conflict(err, "chain", "scale.byte_overflow=wrap", "a chain starts from the stored scale");
+  if (chain && s->scale_used != MX_SCALE_USED_STORED) return conflict(err, "chain", "scale.used", "a chain starts from the stored scale");
+  if (chain && (s->scale_byte0 == MX_SCALE_BYTE0_DIV126 || s->scale_byte0 == MX_SCALE_BYTE0_TIMES1))
+    return conflict(err, "chain", "scale.byte0=div126, times1", "the chain says how elements are scaled");
+  if (chain && (s->scale_nan >= MX_SCALE_NAN_BYTE_INF || s->scale_inf >= MX_SCALE_INF_BYTE_INF))
+    return conflict(err, "chain", "byte_inf, byte_nan, byte_zero", "the chain says how elements are scaled");
   if (chain && normed && s->tensor_norm != MX_TENSOR_NORM_NV) return conflict(err, "chain", "tensor.norm", "only nv goes with a chain");
   if (chain && !normed && *mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=none", "this chain needs tensor.norm=nv");
   if (chain && normed && !*mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=nv", "this chain has no tensor scale");
+  const double codes = ldexp(1, elem->bits), bytes = ldexp(1, scale->bits);
+  if ((double)s->elem_nan_n >= codes || (double)s->elem_inf_n >= codes) return mx_fail(err, MX_ERR_CONFLICT, "elem.nan, elem.inf: code=N is no code of %s", elem->name);
+  if ((double)s->scale_zero_n >= bytes || (double)s->scale_allzero_n >= bytes || (double)s->scale_nan_n >= bytes || (double)s->scale_inf_n >= bytes)
+    return mx_fail(err, MX_ERR_CONFLICT, "scale.zero, scale.allzero, scale.nan, scale.inf: byte=N is no code of %s", scale->name);
   if (encode && !value) return conflict(err, "scale.form=encode", "scale.rule", "only scale.rule=value has an encode form");
   if (encode && s->elem_arith != MX_ELEM_ARITH_EXACT && s->elem_arith != MX_ELEM_ARITH_MUL32)
     return conflict(err, "scale.form=encode", "elem.arith", "the encode form multiplies: exact or mul32");

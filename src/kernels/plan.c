@@ -90,15 +90,15 @@ void mx_plan_set_amax(mx_plan *p, float amax) {
     p->tensor_scale = p->chain.store >= 0 ? p->vars[p->chain.store] : 1;
     return;
   }
-  const float target = (float)p->target;
+  const float norm = (float)p->norm;
   if (!s->tensor_given) {
     p->g = amax;
-    p->tensor_scale = store_of(s) == MX_TENSOR_STORE_AMAX ? amax : store_of(s) == MX_TENSOR_STORE_SCALE ? amax / target : target / amax;
+    p->tensor_scale = store_of(s) == MX_TENSOR_STORE_AMAX ? amax : store_of(s) == MX_TENSOR_STORE_SCALE ? amax / norm : norm / amax;
   } else {
     p->tensor_scale = given;
     p->g = store_of(s) == MX_TENSOR_STORE_AMAX    ? given
-           : store_of(s) == MX_TENSOR_STORE_SCALE ? (double)given * p->target
-                                                  : mx_quotient_to_odd(p->target, given);
+           : store_of(s) == MX_TENSOR_STORE_SCALE ? (double)given * p->norm
+                                                  : mx_quotient_to_odd(p->norm, given);
   }
   if (p->g == 0) p->g = 1;
 }

@@ -37,6 +37,8 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
   const double f = map_to_4 ? 4 : p->f;
   /* SPEC 3.1: the maximum that a power-of-two rule sees is that of the tensor after its tensor scale. */
   const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mx_quotient_to_odd(amax * p->norm, p->g);
+  const int by_maximum = s->scale_rule == MX_SCALE_RULE_FLOOR || s->scale_rule == MX_SCALE_RULE_CEIL || s->scale_rule == MX_SCALE_RULE_EVEN;
+  if (by_maximum && !(scaled > 0 && scaled < INFINITY)) return scaled; /* max|X| is NaN, Inf or 0 */
   switch (s->scale_rule) {
   case MX_SCALE_RULE_FLOOR:
     return ldexp(1, mx_floor_log2(scaled, log2f) - p->emax);

@@ -1,6 +1,7 @@
 /* select=foursix: which of two scales has the smaller error. SPEC 3, TECHNIQUES 4.5. */
 #include <math.h>
 
+#include "core/encode.h"
 #include "kernels/select.h"
 
 /* Value that the error counts: the code's, but under wrap_negzero what was meant before the code wrapped. */
@@ -8,12 +9,8 @@ static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uin
   if (p->spec.elem_overflow != MX_OVERFLOW_WRAP_NEGZERO) return (float)mx_decode(p->elem, code);
   const double y = mx_scaled_value(p, b, x);
   if (isnan(y) || isinf(y)) return NAN;
-  mx_format wide = *p->elem;
-  wide.max_code = UINT32_MAX;
-  wide.bits = 32;
-  mx_encoding how = p->encode;
-  how.overflow = MX_OVERFLOW_SATURATE;
-  return copysignf((float)mx_decode(&wide, mx_encode(&wide, fabs(y), &how, 0)), (float)y);
+  const double r = mx_round_past_largest(p->elem, y, &p->encode, 0);
+  return isinf(r) ? NAN : (float)r;
 }
 
 float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, float before, const float *x, const uint32_t *codes, size_t n) {
