@@ -56,6 +56,8 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->scale_used != MX_SCALE_USED_STORED && s->scale != MX_SCALE_E8M0) return conflict(err, "scale.used", "scale", "it is a rule of e8m0");
   if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1))
     return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
+  if (s->select == MX_SELECT_FOURSIX && chain && normed && *mx_chain_row(s->chain)->store != 'A')
+    return conflict(err, "select=foursix", "chain", "its error needs max|X|, which this chain does not store");
   if (s->select_sum == MX_SELECT_SUM_TORCH16 && (s->block_cols != 16 || s->block_rows > 1))
     return conflict(err, "select.sum=torch16", "block", "it is the sum of 16");
   if (s->had_size && (s->had_size < 2 || (s->had_size & (s->had_size - 1))))
