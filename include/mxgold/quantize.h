@@ -9,9 +9,9 @@ extern "C" {
 #endif
 
 /** A quantised matrix. Sizes follow from (spec, rows, cols); see mx_tensor_alloc().
- *   codes   4-bit elements two a byte as spec.nibble says, [rows][code_stride] with code_stride = cols_padded / 2, rounded up; wider elements one a byte,
- *           [rows][cols_padded]; elem=none: the binary32 values, [rows][4 * cols]. cols_padded is cols rounded up to a whole block (4-bit
- *           elements in blocks of one column: to an even number); a short block is quantised and stored as if filled with +0.
+ *   codes   4-bit elements two a byte as spec.nibble says, [rows][code_stride] with code_stride = cols_padded / 2; wider elements one a byte,
+ *           [rows][cols_padded]; elem=none: the binary32 values, [rows][4 * cols]. cols_padded is cols rounded up to a whole block, and to an
+ *           even number for 4-bit elements; a short block is quantised and stored as if filled with +0.
  *   scales  scale_bytes each, [rows][scale_cols] for 1xC and RxC blocks (each row of a tile repeats the tile's scale), [scale_rows][cols] for
  *           Rx1 blocks (block=col).
  *   micro   scale.rule=hif4 only: 3 bytes a block, [rows][scale_cols][3]: byte 0 the level-2 bits (bit i: elements 8i..8i+7 doubled), bytes 1, 2
