@@ -136,7 +136,7 @@ static int float_up(const mx_format *f, num v, place p, int even) {
   num u = v;
   u.exp -= exp - f->man_bits;
   int up = num_floor(num_add_r(u, num_pow2(-1), NUM_F32)) > num_floor(u);
-  return up && !(even && half(p) == 0 && !(p.code & 1));
+  return up && !(even && half(p) == 0 && !(num_floor(u) & 1));
 }
 
 static int rounds_up(const mx_format *f, num x, place p, const ref_how *how, uint32_t random) {
@@ -201,12 +201,17 @@ static uint64_t encode_nan(const mx_format *f, int sign, const mx_encoding *how)
   }
 }
 
+/* A value beyond the largest where the largest is to be stored. */
+static uint64_t saturated(const mx_format *f, int sign, const mx_encoding *how) {
+  return nan_code(f, sign, how->saturate_to != MX_SATURATE_TO_NAN);
+}
+
 static uint64_t past_largest(const mx_format *f, int sign, const mx_encoding *how) {
   if (how->overflow == MX_OVERFLOW_IEEE) {
     if (f->inf_code != MX_NO_CODE) return with_sign(f, f->inf_code, sign);
     return nan_code(f, sign, 0);
   }
-  return nan_code(f, sign, how->saturate_to != MX_SATURATE_TO_NAN);
+  return saturated(f, sign, how);
 }
 
 static uint64_t encode_zero(const mx_format *f, num x, const mx_encoding *how) {
@@ -259,7 +264,7 @@ uint64_t ref_code(const mx_format *f, num x, const ref_how *how, uint32_t random
   if (how->base.round == MX_ROUND_SCAN_Y) return nearest_of_all(f, x);
   int unsigned_format = f->sign_bits == 0;
   if (unsigned_format && how->negative == MX_NEGATIVE_NAN && x.kind != NUM_NAN) {
-    if (x.kind == NUM_ZERO ? f->kind == MX_KIND_EXP : x.sign) return nan_code(f, 0, 0);
+    if (x.kind == NUM_ZERO ? f->kind == MX_KIND_EXP : x.sign) x = num_nan(0);
   }
   if (x.kind == NUM_NAN) return encode_nan(f, x.sign, &how->base);
   if (unsigned_format) x.sign = 0;
@@ -271,7 +276,7 @@ uint64_t ref_code(const mx_format *f, num x, const ref_how *how, uint32_t random
   }
   uint64_t code = round_code(f, x, how, random);
   if (code > f->max_code) {
-    if (toward_zero(how, x)) return with_sign(f, f->max_code, x.sign);
+    if (toward_zero(how, x)) return saturated(f, x.sign, &how->base);
     if (how->base.overflow == MX_OVERFLOW_WRAP_NEGZERO) return wrap(f, x, how, random);
     return past_largest(f, x.sign, &how->base);
   }
