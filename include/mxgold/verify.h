@@ -66,6 +66,48 @@ mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
  *  those of mx_cases_to_vectors). */
 mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
 
+/** What a black box gave for one tensor. codes, one a byte, and scales; or values alone (codes NULL). */
+typedef struct mx_sample {
+  size_t rows, cols, ld; /* of x, row stride ld */
+  const float *x;
+  const uint8_t *codes; /* [rows][cols], one a byte */
+  const void *scales;   /* [scale_rows][scale_cols], scale_bytes each (1, 2 or 4) */
+  size_t scale_rows, scale_cols, scale_bytes;
+  int has_tensor_scale;
+  float tensor_scale;
+  const float *values; /* dequantised, [rows][cols]; NULL if unknown */
+} mx_sample;
+
+/** How to search. The zero struct: block from the shapes, all processors, ten seconds. */
+typedef struct mx_identify_options {
+  int block_rows, block_cols; /* 0: found */
+  int n_threads;
+  double seconds;   /* of processor time a thread, after which the search gives up improving; 0 means 10 */
+  int no_undecided; /* 1: leave out the list of keys that the data cannot decide */
+} mx_identify_options;
+
+/** What was found. */
+typedef struct mx_identity {
+  mx_spec spec;
+  int exact;          /* every byte is reproduced */
+  const char *preset; /* its name if the spec is a preset's on these data, else NULL */
+  const char *nearest;/* the preset with the fewest keys to change, NULL if none has this element, scale and block */
+  uint64_t n_codes, codes_differ;   /* outside blocks whose scale is NaN */
+  uint64_t n_scales, scales_differ;
+  uint64_t nan_codes_differ;        /* inside those blocks; they do not count against exact */
+  uint64_t tensor_scales_differ, n_values, values_differ;
+  uint64_t undecided; /* bit i: key mx_key_name(i) could have another value with the same bytes */
+  int stochastic;     /* codes differ from every rule by one step, on both sides: rounding is random */
+  /* First block that differs, if any: */
+  size_t bad_sample, bad_row, bad_col;
+  uint64_t specs_tried;
+} mx_identity;
+
+/** Find the spec that a black box follows, by search over keys: formats, block, scale side, element side, special blocks.
+ *  Returns MX_OK (also when nothing exact was found: out->exact says), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_NOMEM.
+ *  Threads: reentrant; the result does not depend on the number of threads unless time runs out.   Oracle: tests/test_identify.c. */
+mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -298,7 +298,7 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
     v = 0;
   else
     v = raw_value(p, amax, stats, map_to_4);
-  if (s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF && isfinite(amax) && amax < 0x1p128 &&
+  if (s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF && !stats->has_inf && isfinite(amax) && amax < 0x1p128 &&
       even_round(p, amax) >= (s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? 0x1p16 : 0x1p128)) {
     const mx_block_stats inf = {.amax = INFINITY, .amax_finite = stats->amax_finite, .has_inf = 1};
     return mx_block_scale_find(out, p, &inf, map_to_4, index);
