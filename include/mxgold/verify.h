@@ -89,12 +89,12 @@ typedef struct mx_identify_options {
 /** What was found. */
 typedef struct mx_identity {
   mx_spec spec;
-  int exact;          /* every byte is reproduced */
-  const char *preset; /* its name if the spec is a preset's on these data, else NULL */
-  const char *nearest;/* the preset with the fewest keys to change, NULL if none has this element, scale and block */
-  uint64_t n_codes, codes_differ;   /* outside blocks whose scale is NaN */
+  int exact;                      /* every byte is reproduced */
+  const char *preset;             /* its name if the spec is a preset's on these data, else NULL */
+  const char *nearest;            /* the preset with the fewest keys to change, NULL if none has this element, scale and block */
+  uint64_t n_codes, codes_differ; /* outside blocks whose scale is NaN */
   uint64_t n_scales, scales_differ;
-  uint64_t nan_codes_differ;        /* inside those blocks; they do not count against exact */
+  uint64_t nan_codes_differ; /* inside those blocks, and which NaN a NaN is; they do not count against exact */
   uint64_t tensor_scales_differ, n_values, values_differ;
   uint64_t undecided; /* bit i: key mx_key_name(i) could have another value with the same bytes */
   int stochastic;     /* codes differ from every rule by one step, on both sides: rounding is random */

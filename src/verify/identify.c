@@ -265,7 +265,7 @@ static double probe(const hypothesis *h, const mx_sample *samples, size_t n, int
   }
   pools[0].room = pools[1].room = pools[2].room = 8;
   try_presets(&s, &pools[0], 1);
-  if (!pools[0].n || !clean(pools[0].got[0])) {
+  if (!pools[0].n || score_total(pools[0].got[0])) {
     scale_cores(&s, &pools[1], h);
     element_keys(&s, &pools[2], &pools[1]);
     if (pools[2].n && s.sets[BLOCK_PLAIN].n) result = (double)score_total(pools[2].got[0]) / (double)s.sets[BLOCK_PLAIN].n;
@@ -296,8 +296,8 @@ static void under_hypothesis(attempt *best, const hypothesis *h, const mx_sample
     if (!presets) break;
     presets->room = POOL;
     try_presets(&s, presets, 1);
-    for (size_t i = 0; i < presets->n && clean(presets->got[i]) && !is_perfect(&last); i++) try_full(&last, &s, &presets->spec[i], wrong);
-    if (!is_perfect(&last)) {
+    for (size_t i = 0; i < presets->n && !score_total(presets->got[i]) && !is_exact(&last); i++) try_full(&last, &s, &presets->spec[i], wrong);
+    if (!is_exact(&last)) {
       for (size_t i = 0; i < finalists->n; i++) finalists->got[i] = search_score(&s, &finalists->spec[i], EVERY);
       pool again = {.room = POOL};
       for (size_t i = 0; i < finalists->n; i++) pool_add(&again, &finalists->spec[i], finalists->got[i]);
@@ -316,7 +316,8 @@ static void under_hypothesis(attempt *best, const hypothesis *h, const mx_sample
     }
     free(presets);
     if (better(&last, &mine)) mine = last;
-    if (is_perfect(&mine) || !search_learn(&s, wrong, LEARN)) break;
+    if (is_perfect(&mine) || (is_exact(&mine) && round > 1) || !search_learn(&s, wrong, LEARN)) break;
+    if (is_exact(&mine) && !finalists->n) break; /* a preset, but for what NaN codes are */
   }
   if (better(&mine, best)) {
     *best = mine;
