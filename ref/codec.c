@@ -226,8 +226,13 @@ static uint64_t encode_zero(const mx_format *f, num x, const mx_encoding *how) {
 static uint64_t round_code(const mx_format *f, num x, const ref_how *how, uint32_t random) {
   if (how->base.round == MX_ROUND_RNA_F32 || how->base.round == MX_ROUND_RNE_F32) x = num_round(x, NUM_F32);
   place p = locate(f, x);
-  if (f->kind == MX_KIND_EXP && f->man_bits == 0 && how->subnormal == MX_SCALE_SUBNORMAL_ENCODING && x.kind == NUM_FINITE && x.exp < -126)
-    return x.exp == -127 && (x.sig << 1 || x.sticky); /* the upper mantissa bit is half a step of a binary32 subnormal */
+  if (f->kind == MX_KIND_EXP && f->man_bits == 0 && how->subnormal == MX_SCALE_SUBNORMAL_ENCODING && x.kind == NUM_FINITE && x.exp < -126) {
+    /* The mantissa of a binary32 subnormal is taken for that of a normal number of exponent field 0: code 0 at 0, code 1 at 2^-126. */
+    const int shift = -127 - x.exp;
+    p = (place){0, shift < 64 ? x.sig >> shift : 0, x.sticky};
+    const int directed = how->base.round == MX_ROUND_RTZ || how->base.round == MX_ROUND_RTP || how->base.round == MX_ROUND_RTN;
+    if (!directed && how->base.round != MX_ROUND_SR) return half(p) > 0; /* its tie goes down, whatever the rounding's own ties do */
+  }
   return p.code + (unsigned)rounds_up(f, x, p, how, random);
 }
 
