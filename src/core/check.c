@@ -20,6 +20,11 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (chain && s->scale_arith != MX_SCALE_ARITH_EXACT) return conflict(err, "chain", "scale.arith", "the chain says how the scale is computed");
   if (s->scale_byte0 != MX_SCALE_BYTE0_VALUE && (s->scale_zero == MX_SCALE_ZERO_ZERO || s->scale_zero == MX_SCALE_ZERO_MAX))
     return conflict(err, "scale.byte0", "scale.zero=zero, max", "both say what a scale of code 0 does");
+  if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN) return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
+  const int leaves_out = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP || s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_IGNORE ||
+                         s->scale_inf == MX_SCALE_INF_CLAMP || s->scale_inf == MX_SCALE_INF_RULE;
+  if (s->scale_rule == MX_SCALE_RULE_QUEST && leaves_out) return conflict(err, "scale.rule=quest", "scale.nan, scale.inf=finite, clamp, rule", "a deviation has no such reading");
+  if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && elem->kind != MX_KIND_FLOAT) return conflict(err, "elem.overflow=wrap_negzero", elem->name, "the format has no -0");
   if (chain && s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP) return conflict(err, "chain", "scale.byte_overflow=wrap", "a chain starts from the stored scale");
   if (chain && s->scale_used != MX_SCALE_USED_STORED) return conflict(err, "chain", "scale.used", "a chain starts from the stored scale");
   if (chain && (s->scale_byte0 == MX_SCALE_BYTE0_DIV126 || s->scale_byte0 == MX_SCALE_BYTE0_TIMES1))
