@@ -113,7 +113,7 @@ exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x roundi
 check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 presets, as a table
 	PEERS_TABLE=1 $(B)/tests/test_peers
 peers: deps-test $(BIN) $(B)/tests/test_peers ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
-	tests/peers/run.sh $(B)
+	tests/peers/run.sh $(B) $(SEED)
 
 .PHONY: check-layers
 check-layers: ## who may include whom

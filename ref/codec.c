@@ -181,7 +181,7 @@ static uint64_t nan_code(const mx_format *f, int sign, int largest) {
 }
 
 static uint64_t or_sign(const mx_format *f, uint64_t code, int sign) {
-  return (code | (sign && f->sign_bits ? UINT64_C(1) << (f->bits - 1) : 0)) & ones(f->bits);
+  return (code | (sign && f->sign_bits && f->kind != MX_KIND_INT ? UINT64_C(1) << (f->bits - 1) : 0)) & ones(f->bits);
 }
 
 static uint64_t encode_nan(const mx_format *f, int sign, const mx_encoding *how) {
@@ -225,6 +225,7 @@ static uint64_t encode_zero(const mx_format *f, num x, const mx_encoding *how) {
 /* Magnitude code that x rounds to on the grid without an end. */
 static uint64_t round_code(const mx_format *f, num x, const ref_how *how, uint32_t random) {
   if (how->base.round == MX_ROUND_RNA_F32 || how->base.round == MX_ROUND_RNE_F32) x = num_round(x, NUM_F32);
+  if (x.kind == NUM_INF) return f->max_code + 1;
   place p = locate(f, x);
   if (f->kind == MX_KIND_EXP && f->man_bits == 0 && how->subnormal == MX_SCALE_SUBNORMAL_ENCODING && x.kind == NUM_FINITE && x.exp < -126) {
     /* The mantissa of a binary32 subnormal is taken for that of a normal number of exponent field 0: code 0 at 0, code 1 at 2^-126. */

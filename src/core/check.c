@@ -20,6 +20,10 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (chain && s->scale_arith != MX_SCALE_ARITH_EXACT) return conflict(err, "chain", "scale.arith", "the chain says how the scale is computed");
   if (s->scale_byte0 != MX_SCALE_BYTE0_VALUE && (s->scale_zero == MX_SCALE_ZERO_ZERO || s->scale_zero == MX_SCALE_ZERO_MAX))
     return conflict(err, "scale.byte0", "scale.zero=zero, max", "both say what a scale of code 0 does");
+  if ((s->scale_min_byte || s->scale_min != 0) && (s->scale_zero == MX_SCALE_ZERO_ZERO || s->scale_zero == MX_SCALE_ZERO_MAX))
+    return conflict(err, "scale.min, scale.min_byte", "scale.zero=zero, max", "the scale cannot stay 0 and be raised");
+  if (s->scale_max_byte && s->scale_min_byte > s->scale_max_byte) return conflict(err, "scale.min_byte", "scale.max_byte", "the least is above the largest");
+  if (s->scale_rule == MX_SCALE_RULE_HIF4 && (normed || s->select != MX_SELECT_ABSMAX)) return conflict(err, "scale.rule=hif4", "tensor.norm, select", "its three levels are all the scales there are");
   if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN) return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
   const int leaves_out = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP || s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_IGNORE ||
                          s->scale_inf == MX_SCALE_INF_CLAMP || s->scale_inf == MX_SCALE_INF_RULE;
@@ -59,7 +63,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP && s->scale != MX_SCALE_E8M0)
     return conflict(err, "scale.byte_overflow=wrap", "scale", "it is a rule of e8m0");
   if (s->scale_used != MX_SCALE_USED_STORED && s->scale != MX_SCALE_E8M0) return conflict(err, "scale.used", "scale", "it is a rule of e8m0");
-  if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1))
+  if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1 || s->scale_max != MX_SCALE_MAX_ELEM))
     return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
   if (s->select == MX_SELECT_FOURSIX && chain && normed && *mx_chain_row(s->chain)->store != 'A')
     return conflict(err, "select=foursix", "chain", "its error needs max|X|, which this chain does not store");

@@ -139,6 +139,8 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   const int negative = f->sign_bits && signbit(x), integer = f->kind == MX_KIND_INT;
   const uint64_t sign = negative && !integer ? top : 0;
   uint64_t mag;
+  if (integer && ((isnan(x) && how->nan == MX_ELEM_NAN_CODE) || (isinf(x) && how->inf == MX_ELEM_INF_CODE))) /* a code as it is */
+    return isnan(x) ? how->nan_code : how->inf_code;
   if (isnan(x))
     mag = nan_code(f, sign, how);
   else if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && fabs(x) >= 0x1p127)
