@@ -108,6 +108,50 @@ typedef struct mx_identity {
  *  Threads: reentrant; the result does not depend on the number of threads unless time runs out.   Oracle: tests/test_identify.c. */
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
 
+/** Code of one element of a matrix, 4-bit codes unpacked; elem=none gives the float's bits. */
+uint32_t mx_code_at(const mx_tensor *tensor, const mx_spec *spec, size_t row, size_t col);
+
+/** How two results are compared. The zero struct: NaN equals NaN whatever its code or sign, codes under a NaN scale do not count, -0 is not +0. */
+typedef struct mx_diff_options {
+  int nan_bits;    /* 1: NaN codes are compared like any others */
+  int equal_zeros; /* 1: -0 and +0 are the same */
+} mx_diff_options;
+
+enum { MX_DIFF_PATTERNS = 12, MX_DIFF_ROWS = 64, MX_DIFF_COLS = 64 };
+
+/** One element that differs. */
+typedef struct mx_diff_example {
+  size_t row, col;
+  uint32_t code_a, code_b, scale_a, scale_b;
+  double value_a, value_b;
+  float x, amax;        /* of the input, with one */
+  double quotient, tie; /* x / (scale of A * tensor scale), and its distance to the nearest midpoint of codes; NaN without an input */
+} mx_diff_example;
+
+/** What differs between A (expected) and B (actual). */
+typedef struct mx_difference {
+  int equal;
+  uint64_t n_codes, codes, n_scales, scales, n_values, values, tensor_scales; /* compared; that differ */
+  uint64_t zero_signs, nan_codes;           /* that were let pass or, for zero_signs without equal_zeros, are among codes */
+  size_t rows, blocks;                      /* with a difference */
+  uint64_t by_position[256];                /* in the block; the last entry gathers the rest */
+  uint64_t by_scale[256];                   /* scale byte of A of the elements that differ */
+  uint64_t pairs[16][16];                   /* code of A, code of B: 4-bit elements; else magnitudes' top four bits */
+  uint64_t scale_steps[17];                 /* scale byte of B - A, from -8 or less to 8 or more */
+  uint32_t map[MX_DIFF_ROWS][MX_DIFF_COLS]; /* differing elements over the matrix, as a coarse picture */
+  uint64_t ties[16];                        /* elements that differ by distance to a tie, in binary orders of 2^-i (with an input) */
+  int n_examples;
+  mx_diff_example first, worst, smallest;
+  const char *patterns[MX_DIFF_PATTERNS]; /* what all differences have in common, plain words */
+  int n_patterns;
+} mx_difference;
+
+/** Compare two quantised matrices of one shape and spec. x may be NULL; values_a and values_b (dequantised, [rows][cols]) too.
+ *  Rows that are equal byte for byte cost one memcmp.  MX_ERR_SHAPE (the two differ in shape), MX_ERR_NOMEM.
+ *  Oracle: tests/test_diff.c, tests/mutants. */
+mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, const mx_spec *spec, const float *x, size_t ld,
+                  const float *values_a, const float *values_b, const mx_diff_options *options, mx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

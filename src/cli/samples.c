@@ -163,6 +163,7 @@ static int whole_file(samples *s, const sample_options *o, const mx_array *input
     char suite[512];
     if (!end || strcmp(end, ".codes") || (size_t)(end - name) >= sizeof suite) continue;
     snprintf(suite, sizeof suite, "%.*s", (int)(end - name), name);
+    if (!named(f, suite, "scales")) continue; /* single values, not blocks */
     if (from_file(s, f, suite, o, NULL)) return CLI_TROUBLE;
   }
   return s->n ? CLI_FINE : cli_error("%s: no tensor codes, expected codes and scales, or SUITE.codes and SUITE.scales", o->output);
