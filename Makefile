@@ -90,6 +90,26 @@ demo: all ## the main job on real data: a weight matrix and an activation with o
 	@echo; echo "The bytes of nvfp4 are in $(B)/demo-weight.safetensors and $(B)/demo-activation.safetensors:"
 	@$(BIN) inspect $(B)/demo-weight.safetensors
 
+# The slices of real tensors that the tree holds; ABLATE_DATA=MODEL.safetensors for a whole checkpoint.
+.PHONY: demo-ablate reproduce-tensor deps-charts
+ABLATE_DATA ?= tests/data/minilm_slices.safetensors
+ABLATE_PRESETS := ocp-mxfp4,torchao-rceil,nvfp4,fouroversix,hif4,mxfp4-e4m3,mxfp4-ue5m3,ocp-mxfp6-e2m3,ocp-mxfp8-e4m3,ocp-mxint8
+deps-charts:
+	@tools/install-deps.sh --mode=$(INSTALL) charts
+demo-ablate: all deps-charts ## ten formats on real tensors: a table, a chart, a page, and a checkpoint in FP4
+	$(BIN) ablate $(ABLATE_DATA) --presets $(ABLATE_PRESETS) --png $(B)/ablate.png --html $(B)/ablate.html
+	@echo
+	$(BIN) quantize $(ABLATE_DATA) --all --fake --preset nvfp4 -o $(B)/fake-nvfp4.safetensors
+	@echo; echo "The chart is $(B)/ablate.png, the page $(B)/ablate.html, the checkpoint $(B)/fake-nvfp4.safetensors."
+
+REPRODUCE := $(B)/tools/reproduce
+$(REPRODUCE): $(call obj,$(wildcard tools/reproduce/*.c)) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stated value beside ours, to docs/FINDINGS.md (REPEATS=16)
+	$(REPRODUCE) $(REPEATS) >$(B)/FINDINGS.md
+	@mv $(B)/FINDINGS.md docs/FINDINGS.md; sed -n 5,40p docs/FINDINGS.md
+
 .PHONY: check unit
 check: deps-test unit golden-check check-cli check-layers check-docs style-check fuzz-short ## all the tests (under 12 minutes on two cores)
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone

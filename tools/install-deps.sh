@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz (later: hip bench)
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts (later: hip bench)
 set -eu
 mode=yes
 groups=
@@ -42,6 +42,10 @@ for g in $groups; do
     fuzz)
       need clang command -v clang
       need "$(clang_runtime)" fuzzer_links
+      ;;
+    charts)
+      need gnuplot-nox command -v gnuplot
+      need fonts-dejavu-core sh -c 'fc-list 2>/dev/null | grep -q .'
       ;;
     style)
       need clang-format-14 command -v clang-format-14

@@ -99,6 +99,7 @@ typedef struct mx_measure_options {
   int repeats;        /* with seeds spec.seed, spec.seed + 1, ... where the spec is random; 0: 8 */
   int n_threads;      /* 0: all */
   size_t n_units;     /* length of unit_error */
+  int whole_only;     /* products: both operands alone, the parts of one operand are left 0 */
   double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats */
 } mx_measure_options;
 
@@ -160,8 +161,8 @@ typedef enum mx_accumulate {
 const char *mx_accumulate_name(int model);
 
 /** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each. Repeats as options->repeats where random:
- *  repeat r adds r to both seeds. Where both round stochastically, give them different seeds, unless signs are fresh, which must be the same.
- *  MX_ERR_CONFLICT: the rotations differ (had.size, had.sign, signs or the seed of fresh ones), so that they do not cancel in the product. */
+ *  repeat r adds r to both seeds. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
+ *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product. */
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
                                    const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err);
 

@@ -2,8 +2,8 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#include "ablate/fake.h"
 #include "ablate/rotate.h"
+#include "mxgold/ablate.h"
 
 static void divide(float *x, size_t n, float by, int n_threads) {
 #pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads())
@@ -21,8 +21,7 @@ static mx_status count(mx_code_counts *counts, const mx_tensor *t, const mx_spec
 }
 
 /* out may be src, so that counting, which needs both, works on a copy of the dequantised values first. */
-static mx_status back(float *out, const mx_tensor *t, const float *src, const mx_spec *spec, const mx_exec *exec, mx_code_counts *counts,
-                      int rotated) {
+static mx_status back(float *out, const mx_tensor *t, const float *src, const mx_spec *spec, const mx_exec *exec, mx_code_counts *counts) {
   const int n_threads = exec ? exec->n_threads : 0;
   const size_t n = t->rows * t->cols;
   float *own = counts && out == src ? malloc(n * sizeof *own + 1) : NULL;
@@ -37,11 +36,11 @@ static mx_status back(float *out, const mx_tensor *t, const float *src, const mx
   if (status) return status;
   if (spec->elem_prescale != 0 && spec->elem_prescale != 1 && mx_elem_format(spec->elem)->kind != MX_KIND_NONE)
     divide(out, n, spec->elem_prescale, n_threads);
-  return spec->had_size && !rotated ? mx_rotate_back(out, t->rows, t->cols, spec, n_threads) : MX_OK;
+  return spec->had_size ? mx_rotate_back(out, t->rows, t->cols, spec, n_threads) : MX_OK;
 }
 
-mx_status mx_fake(float *out, const float *src, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec, mx_code_counts *counts,
-                  int rotated, mx_error *err) {
+mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec,
+                           mx_code_counts *counts, mx_error *err) {
   if (!spec || ((!out || !src) && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (spec->had_size && cols % spec->had_size)
     return mx_fail(err, MX_ERR_SHAPE, "had.size=%u does not divide the %zu columns, so that the rotation cannot be undone", spec->had_size,
@@ -50,15 +49,9 @@ mx_status mx_fake(float *out, const float *src, size_t rows, size_t cols, const 
   mx_status status = mx_tensor_alloc(&t, rows, cols, spec);
   if (status) return mx_fail(err, status, "no memory for codes of %zu x %zu", rows, cols);
   status = mx_quantize(&t, src, rows, cols, cols, spec, exec, err);
-  if (!status && (status = back(out, &t, src, spec, exec, counts, rotated)))
-    mx_fail(err, status, "%zu x %zu: %s", rows, cols, mx_status_text(status));
+  if (!status && (status = back(out, &t, src, spec, exec, counts))) mx_fail(err, status, "%zu x %zu: %s", rows, cols, mx_status_text(status));
   mx_tensor_free(&t);
   return status;
-}
-
-mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec,
-                           mx_code_counts *counts, mx_error *err) {
-  return mx_fake(out, src, rows, cols, spec, exec, counts, 0, err);
 }
 
 int mx_spec_is_random(const mx_spec *s) {

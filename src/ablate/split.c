@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ablate/fake.h"
 #include "ablate/product.h"
+#include "ablate/rotate.h"
 
 /* Sums of two products over repeats, in pieces as mx_error_sums. */
 typedef struct pair_sums {
@@ -72,32 +72,39 @@ typedef struct work {
   const float *x, *w;
   size_t m, n, k;
   const mx_spec *spec_x, *spec_w;
-  int model, repeats, n_threads;
+  int model, repeats, n_threads, whole_only;
   float *xq, *wq;
   double *exact, *y, *under;
   part part[PARTS];
   pair_sums accumulate;
 } work;
 
-static mx_status fakes(work *w, int r, int rotated, mx_error *err) {
-  mx_spec sx = *w->spec_x, sw = *w->spec_w;
-  sx.seed += (uint64_t)r;
-  sw.seed += (uint64_t)r;
+/* Both operands, rotated: signs of both from the seed of x, so that they cancel; rounding each from its own seed. */
+static mx_status fake_rotated(const work *w, float *q, const float *from, size_t rows, const mx_spec *spec, int r, mx_error *err) {
+  mx_spec own = *spec;
   const mx_exec exec = {.n_threads = w->n_threads};
-  const mx_status status = mx_fake(w->xq, w->x, w->m, w->k, &sx, &exec, NULL, rotated, err);
-  return status ? status : mx_fake(w->wq, w->w, w->n, w->k, &sw, &exec, NULL, rotated, err);
+  own.seed = w->spec_x->seed + (uint64_t)r;
+  if (own.had_size && w->k % own.had_size) return mx_fail(err, MX_ERR_SHAPE, "had.size=%u does not divide the %zu columns", own.had_size, w->k);
+  const mx_status status = own.had_size ? mx_rotate(q, from, rows, w->k, &own, w->n_threads) : MX_OK;
+  if (status) return mx_fail(err, status, "%s", mx_status_text(status));
+  const float *rotated = own.had_size ? q : from;
+  own.had_size = 0;
+  own.seed = spec->seed + (uint64_t)r;
+  return mx_fake_quantize(q, rotated, rows, w->k, &own, &exec, NULL, err);
+}
+
+static mx_status rotate_back(const work *w, float *q, size_t rows, int r) {
+  mx_spec own = *w->spec_x;
+  own.seed += (uint64_t)r;
+  return own.had_size ? mx_rotate_back(q, rows, w->k, &own, w->n_threads) : MX_OK;
 }
 
 static mx_status repeat(work *w, int r, mx_error *err) {
   const size_t size = w->m * w->n;
-  mx_status status = fakes(w, r, 0, err);
+  mx_status status = fake_rotated(w, w->xq, w->x, w->m, w->spec_x, r, err);
+  if (!status) status = fake_rotated(w, w->wq, w->w, w->n, w->spec_w, r, err);
   if (status) return status;
-  mx_product(w->y, w->xq, w->w, w->m, w->n, w->k, w->n_threads);
-  part_add(&w->part[ONLY_X], w->exact, w->y, size, w->repeats);
-  mx_product(w->y, w->x, w->wq, w->m, w->n, w->k, w->n_threads);
-  part_add(&w->part[ONLY_W], w->exact, w->y, size, w->repeats);
-  /* Both: as the device has them, rotated; the rotations cancel in the product. */
-  if (w->spec_x->had_size && (status = fakes(w, r, 1, err))) return status;
+  /* Both: as a device has them, rotated; the rotations cancel in the product. */
   mx_product(w->y, w->xq, w->wq, w->m, w->n, w->k, w->n_threads);
   part_add(&w->part[BOTH], w->exact, w->y, size, w->repeats);
   const double *under = w->y;
@@ -112,6 +119,13 @@ static mx_status repeat(work *w, int r, mx_error *err) {
   w->accumulate.bb += s.bb;
   w->accumulate.ab += s.ab;
   w->accumulate.ee += s.ee;
+  if (w->whole_only) return MX_OK;
+  if ((status = rotate_back(w, w->xq, w->m, r)) || (status = rotate_back(w, w->wq, w->n, r)))
+    return mx_fail(err, status, "%s", mx_status_text(status));
+  mx_product(w->y, w->xq, w->w, w->m, w->n, w->k, w->n_threads);
+  part_add(&w->part[ONLY_X], w->exact, w->y, size, w->repeats);
+  mx_product(w->y, w->x, w->wq, w->m, w->n, w->k, w->n_threads);
+  part_add(&w->part[ONLY_W], w->exact, w->y, size, w->repeats);
   return MX_OK;
 }
 
@@ -119,8 +133,7 @@ static int same_rotation(const mx_spec *a, const mx_spec *b) {
   if (a->had_size != b->had_size) return 0;
   if (!a->had_size) return 1;
   if (a->had_sign != b->had_sign) return 0;
-  if (a->had_sign == MX_HAD_SIGN_FIXED) return !memcmp(a->had_signs, b->had_signs, sizeof a->had_signs);
-  return a->had_sign != MX_HAD_SIGN_FRESH || a->seed == b->seed;
+  return a->had_sign != MX_HAD_SIGN_FIXED || !memcmp(a->had_signs, b->had_signs, sizeof a->had_signs);
 }
 
 static int allocate(work *w) {
@@ -149,12 +162,12 @@ mx_status mx_product_split_measure(mx_product_split *out, const float *x, const 
   if (!out || !spec_x || !spec_w || !x || !w) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (!mx_accumulate_name(model)) return mx_fail(err, MX_ERR_ARG, "accumulation model %d is unknown", model);
   if (!same_rotation(spec_x, spec_w))
-    return mx_fail(err, MX_ERR_CONFLICT,
-                   "the operands' had.size, had.sign and seed of fresh signs differ, so that the rotations do not cancel in the product");
+    return mx_fail(err, MX_ERR_CONFLICT, "the operands' had.size or had.sign differ, so that the rotations do not cancel in the product");
   work own = {.x = x, .w = w, .m = m, .n = n, .k = k, .spec_x = spec_x, .spec_w = spec_w, .model = model};
   const int random = mx_spec_is_random(spec_x) || mx_spec_is_random(spec_w);
   own.repeats = !random ? 1 : options && options->repeats > 0 ? options->repeats : 8;
   own.n_threads = options ? options->n_threads : 0;
+  own.whole_only = options && options->whole_only;
   mx_status status = allocate(&own) ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "no memory for a product of %zu x %zu", m, n);
   if (!status) mx_product(own.exact, x, w, m, n, k, own.n_threads);
   for (int r = 0; r < own.repeats && !status; r++) status = repeat(&own, r, err);

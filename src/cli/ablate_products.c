@@ -17,9 +17,8 @@ static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const 
     mx_spec *s = &specs[text[1] - '1'];
     if (mx_spec_parse(s, text + 3, &err) || mx_spec_check(s, &err)) return cli_error("--operand: Q%c: %s", text[1], err.text);
   }
-  /* Rounding of the two operands of a product is drawn apart; fresh signs must be drawn together. */
-  for (int i = 1; i < n; i += 2)
-    if (specs[i].had_sign != MX_HAD_SIGN_FRESH) specs[i].seed += (uint64_t)1 << 32;
+  /* The two operands of a product draw the bits of their rounding apart. */
+  for (int i = 1; i < n; i += 2) specs[i].seed += (uint64_t)1 << 32;
   return CLI_FINE;
 }
 

@@ -45,7 +45,8 @@ static int chosen(const work *w, const mx_array *a) {
 
 /* Pages that are behind us need not stay in memory. */
 static void forget(const uint8_t *data, uint64_t n) {
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page, to = ((uintptr_t)data + n) / page * page;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page,
+                  to = ((uintptr_t)data + n) / page * page;
   if (to > from) madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
@@ -121,8 +122,10 @@ static void table_row(work *w, const walk *t) {
   out_shape(w->table, "shape", t->a->shape, t->a->n_dims);
   out_f64(w->table, w->o->json ? "sqnr_db" : "SQNR dB", mx_sqnr(&t->sums), "%.3f");
   out_f64(w->table, w->o->json ? "max_error" : "max err", t->sums.max_error, "%.3g");
-  out_f64(w->table, w->o->json ? "saturated" : "sat %", t->counts.n ? (w->o->json ? 1 : 100) * (double)t->counts.saturated / (double)t->counts.n : 0, "%.3f");
-  out_f64(w->table, w->o->json ? "underflow" : "under %", t->sums.n ? (w->o->json ? 1 : 100) * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
+  out_f64(w->table, w->o->json ? "saturated" : "sat %",
+          t->counts.n ? (w->o->json ? 1 : 100) * (double)t->counts.saturated / (double)t->counts.n : 0, "%.3f");
+  out_f64(w->table, w->o->json ? "underflow" : "under %",
+          t->sums.n ? (w->o->json ? 1 : 100) * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
   if (w->o->json || t->sums.n_nan + t->sums.n_inf) out_u64(w->table, w->o->json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
 }
 
@@ -180,8 +183,10 @@ static int one_file(work *w, const char *from, const char *path) {
     const mx_array *a = mx_file_at(in, i);
     rc = chosen(w, a) ? fake(w, a, to, i) : copy(w, a, to, i);
   }
-  if (rc) mx_writer_abort(to);
-  else if (mx_writer_commit(to, &err)) rc = cli_fail(&err);
+  if (rc)
+    mx_writer_abort(to);
+  else if (mx_writer_commit(to, &err))
+    rc = cli_fail(&err);
   mx_file_close(in);
   return rc;
 }
@@ -235,8 +240,10 @@ static int total_bytes(uint64_t *total, const checkpoint *c) {
   *total = 0;
   for (size_t i = 0; i < c->n; i++) {
     struct stat s;
-    if (stat(c->paths[i], &s) == 0) *total += (uint64_t)s.st_size;
-    else if (strcmp(c->paths[i], "-")) return cli_error("%s: cannot be opened: %s", c->paths[i], strerror(errno));
+    if (stat(c->paths[i], &s) == 0)
+      *total += (uint64_t)s.st_size;
+    else if (strcmp(c->paths[i], "-"))
+      return cli_error("%s: cannot be opened: %s", c->paths[i], strerror(errno));
   }
   return CLI_FINE;
 }
