@@ -39,7 +39,7 @@ static void all(peer_quantize *quantize, const char *who) {
       peer_count c = {0};
       snprintf(path, sizeof path, "%s/%s.safetensors", folder(), names[i]);
       ck_assert_msg(peers_compare(&c, path, names[i], quantize, why) == 0, "%s: %s", names[i], why);
-      if (getenv("PEERS_TABLE")) printf("| %s | %zu | %zu | %zu |\n", names[i], c.suites, c.bytes, c.codes + c.scales + c.tensor_scales);
+      if (getenv("PEERS_TABLE")) printf("| %s | %zu | %zu | %s |\n", names[i], c.bytes, c.codes + c.scales + c.tensor_scales, c.table);
       ck_assert_msg(c.codes + c.scales + c.tensor_scales == 0, "%s: %zu codes, %zu scales, %zu tensor scales differ", names[i], c.codes,
                     c.scales, c.tensor_scales);
       total.bytes += c.bytes;

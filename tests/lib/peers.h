@@ -9,6 +9,7 @@ typedef mx_status peer_quantize(mx_tensor *out, const float *src, size_t rows, s
 
 typedef struct peer_count {
   size_t suites, bytes, codes, scales, tensor_scales; /* compared: bytes; differing: the others */
+  char table[640];                                    /* "SUITE bytes/differing, ..." */
 } peer_count;
 
 /* Compare every suite of FILE with what `quantize` makes under the preset that the file is named after; adds to *count. Returns 0, or -1 with one
