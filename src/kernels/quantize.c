@@ -1,4 +1,5 @@
 /* Quantise: the driver over bands of rows. SPEC 3.2. */
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -203,7 +204,8 @@ static mx_status run(job *j, const mx_exec *exec) {
 }
 
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
-  const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE;
+  const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
+  const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
@@ -216,7 +218,8 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
       if (!direct) mx_rows_load(row, src, r, 1, spec);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
       for (size_t c = 0; c < src->cols; c++) {
-        const float a = fabsf(x[c]);
+        float a = fabsf(x[c]);
+        if (a > FLT_MAX) a = inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : a;
         if (a > largest) largest = a;
         has_nan |= a != a;
       }
