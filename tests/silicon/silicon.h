@@ -32,8 +32,6 @@ typedef struct sil_device_row {
 extern const sil_device_row sil_mma_rows[], sil_f64_rows[], sil_wgmma_rows[];
 extern const int sil_mma_count, sil_f64_count, sil_wgmma_count;
 
-/** The i-th row over the three tables; NULL past the end. */
-const sil_device_row *sil_device_rows(int i);
 
 #ifdef __cplusplus
 }

@@ -73,8 +73,8 @@ __global__ void tiles_kernel(const uint8_t *a, const uint8_t *b, const uint8_t *
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     /* A chain is issued back to back, as in a real kernel, unless the next step's registers have to be loaded. */
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    for (int s = 0; s < steps; s++) {
+    int s = 0;
+    do { /* steps is at least 1 */
       const int from_d = s > 0 || c != nullptr;
       if (A_IN_REGISTERS) {
         uint32_t fa[4];
@@ -83,9 +83,10 @@ __global__ void tiles_kernel(const uint8_t *a, const uint8_t *b, const uint8_t *
         Op::issue_rs(acc, fa, describe(sb + s * 8 * 32), from_d);
         asm volatile("wgmma.commit_group.sync.aligned;\n wgmma.wait_group.sync.aligned 0;" ::: "memory");
       } else {
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         Op::issue(acc, describe(sa + s * 64 * 32), describe(sb + s * 8 * 32), from_d);
       }
-    }
+    } while (++s < steps);
     if (!A_IN_REGISTERS) asm volatile("wgmma.commit_group.sync.aligned;\n wgmma.wait_group.sync.aligned 0;" ::: "memory");
     for (int i = 0; i < Op::nc; i++) {
       const size_t at = (tile * 64 + row + (i >= Op::nc / 2 ? 8 : 0)) * row_c + t * (row_c / 4) + 4 * (i % (Op::nc / 2));
