@@ -15,7 +15,7 @@ OPT     ?= -O2
 CSTD    := -std=c11 -D_GNU_SOURCE
 FP      := -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
 OMP     ?= -fopenmp
-CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -Iinclude -Isrc $(SAN) $(CFLAGS)
+CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -I. -Iinclude -Isrc $(SAN) $(CFLAGS)
 LIBS    := -ljansson -lxxhash -lm
 LIBS_REF := -lgmp
 LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
@@ -84,6 +84,38 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 .PHONY: unit
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
+
+.PHONY: check-cli
+check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
+	tests/run-cli.sh $(BIN)
+
+# Fuzz targets link what they need of core and io, instrumented; clang alone has libFuzzer.
+.PHONY: deps-fuzz fuzz fuzz-short fuzzers
+FUZZ_SECONDS ?= 600
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+deps-fuzz:
+	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
+$(B)/libfuzz.a: $(call obj,$(wildcard src/core/*.c src/io/*.c))
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+fuzzers: deps-fuzz $(FUZZERS)
+fuzz-short: ## five seconds of each fuzz target
+	$(MAKE) fuzz FUZZ_SECONDS=5
+fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
+	$(MAKE) CONFIG=fuzz CC=clang OMP= OPT=-O1 SAN="-fsanitize=fuzzer-no-link,address" fuzzers
+	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
+
+.PHONY: man docs
+man: $(BIN) ## docs/mxgold.1 from the tables of commands
+	@mkdir -p docs
+	$(BIN) help --man >docs/mxgold.1
+# docs/PRESETS.md ends with what `make peers` measured, if it did: docs/peers.md.
+docs: man ## docs/FORMATS.md, docs/PRESETS.md and the man page, written by the program from its tables
+	$(BIN) formats --markdown >docs/FORMATS.md
+	$(BIN) presets --markdown >docs/PRESETS.md
+	@if [ -f docs/peers.md ]; then cat docs/peers.md >>docs/PRESETS.md; fi
 
 .PHONY: clean
 clean: ## remove build/

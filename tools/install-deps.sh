@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test (later: hip bench)
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz (later: hip bench)
 set -eu
 mode=yes
 groups=
@@ -18,6 +18,15 @@ need() {
   shift
   if ! "$@" >/dev/null 2>&1; then missing="$missing $package"; fi
 }
+# Debian splits clang's runtime from clang; Ubuntu 22.04 does not.
+fuzzer_links() {
+  stub=$(mktemp) && printf 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { (void)d; (void)n; return 0; }\n' >"$stub.c" &&
+    clang -fsanitize=fuzzer,address "$stub.c" -o "$stub"
+  linked=$?
+  rm -f "$stub" "$stub.c"
+  return $linked
+}
+clang_runtime() { if grep -q jammy /etc/os-release 2>/dev/null; then echo libclang-common-14-dev; else echo libclang-rt-dev; fi; }
 header() { printf '#include <%s>\n' "$1" | "${CC:-cc}" -E -x c - ; }
 
 for g in $groups; do
@@ -29,6 +38,10 @@ for g in $groups; do
       need libxxhash-dev header xxhash.h
       need libgmp-dev header gmp.h
       need librandom123-dev header Random123/philox.h
+      ;;
+    fuzz)
+      need clang command -v clang
+      need "$(clang_runtime)" fuzzer_links
       ;;
     test)
       need check header check.h

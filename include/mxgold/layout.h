@@ -15,6 +15,14 @@ typedef enum mx_layout {
   MX_LAYOUT_COUNT
 } mx_layout;
 
+/** The row of formats/layouts.def: extents are rounded up to multiples of row_pad and k_pad. NULL outside the enum. */
+typedef struct mx_layout_row {
+  const char *name;
+  size_t row_pad, k_pad;
+  const char *source;
+} mx_layout_row;
+const mx_layout_row *mx_layout_row_at(int layout);
+
 /** Name ("row", "nv128x4", "amd_shuffle", ...) and back; -1 for an unknown name. */
 const char *mx_layout_name(mx_layout layout);
 int mx_layout_find(const char *name);
@@ -27,7 +35,9 @@ size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, siz
 void mx_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad);
 void mx_layout_unpack(uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb);
 
-/** Two 4-bit codes a byte: n codes (one a byte in) to (n + 1) / 2 bytes, in the given MX_NIBBLE_* order (half_block in blocks of `block`). */
+/** Two 4-bit codes a byte: n codes (one a byte in) to (n + 1) / 2 bytes, in the given MX_NIBBLE_* order (half_block in blocks of `block`, an even
+ *  number; a short last block is split in its own halves). The last nibble of an odd n is 0. Every function here: threads reentrant, source
+ *  formats/layouts.def and SPEC 7, oracle tests/test_layout.c. */
 void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
 void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block);
 /** 6-bit codes as one dense little-endian bit stream: n codes to (6 n + 7) / 8 bytes, and back. */

@@ -32,16 +32,16 @@ typedef struct mx_accum {
 
 /** A model ready to run. Plain data: a caller may change any field, mx_mma() checks the whole. */
 typedef struct mx_mma_model {
-  char name[96];            /* as found, overrides included where they fit */
-  const char *accum_name;   /* row of accumulation.def it started from */
-  const char *held;         /* what the row was compared with; a model with overrides says so */
-  const char *source;       /* where the row comes from */
-  mx_accum accum;           /* parameters */
+  char name[96];                  /* as found, overrides included where they fit */
+  const char *accum_name;         /* row of accumulation.def it started from */
+  const char *held;               /* what the row was compared with; a model with overrides says so */
+  const char *source;             /* where the row comes from */
+  mx_accum accum;                 /* parameters */
   const mx_format *a, *b, *c, *d; /* rows of elements.def or operands.def; c is the C tensor's, the accumulator has type d */
-  const mx_format *scale;   /* row of scales.def; NULL: operands have no scales */
-  int block;                /* elements along K that share a scale */
-  int m, n, k;              /* shape of the instruction; m = n = 0: none. k = 0: the whole of K is one instruction */
-  int whole_k;              /* K must be a multiple of k (instructions); otherwise the last one may be short */
+  const mx_format *scale;         /* row of scales.def; NULL: operands have no scales */
+  int block;                      /* elements along K that share a scale */
+  int m, n, k;                    /* shape of the instruction; m = n = 0: none. k = 0: the whole of K is one instruction */
+  int whole_k;                    /* K must be a multiple of k (instructions); otherwise the last one may be short */
 } mx_mma_model;
 
 /** Find a model by text: NAME or NAME:KEY=VALUE,KEY=VALUE,...
@@ -60,7 +60,8 @@ mx_status mx_mma_model_check(const mx_mma_model *model, mx_error *err);
 size_t mx_mma_model_count(void);
 mx_status mx_mma_model_at(mx_mma_model *out, size_t index);
 
-/** The parameters that differ from their defaults, as "KEY=VALUE,...", into text (at most size bytes with the NUL). */
+/** L, F and the parameters that differ from their defaults, as "KEY=VALUE,...", into text (at most size bytes with the NUL). Behind "fused:" it
+ *  gives the same parameters again. */
 void mx_accum_text(char *text, size_t size, const mx_accum *accum);
 
 /** Bytes that n elements along K take: two a byte for 4-bit types (low nibble = even k), else 1, 2, 4 or 8 each. */
@@ -68,12 +69,12 @@ size_t mx_mma_bytes(const mx_format *type, size_t n);
 
 /** Operands of mx_mma(): dense, row-major raw bits. */
 typedef struct mx_mma_args {
-  size_t T, M, N, K;    /* tiles, rows, columns, depth; none has to be the instruction's own */
-  const void *a;        /* [T][M][K] of type a; 4-bit types packed, each row starting on a byte */
-  const void *b;        /* [T][N][K] of type b */
-  const void *c;        /* [T][M][N] of type c; NULL: the sums start from nothing (scale-d 0) */
-  const void *scale_a;  /* [T][M][ceil(K/block)] bytes; NULL exactly if the model has no scales */
-  const void *scale_b;  /* [T][N][ceil(K/block)] bytes */
+  size_t T, M, N, K;   /* tiles, rows, columns, depth; none has to be the instruction's own */
+  const void *a;       /* [T][M][K] of type a; 4-bit types packed, each row starting on a byte */
+  const void *b;       /* [T][N][K] of type b */
+  const void *c;       /* [T][M][N] of type c; NULL: the sums start from nothing (scale-d 0) */
+  const void *scale_a; /* [T][M][ceil(K/block)] bytes; NULL exactly if the model has no scales */
+  const void *scale_b; /* [T][N][ceil(K/block)] bytes */
 } mx_mma_args;
 
 /** D[t] = A[t] x B[t]^T + C[t] under a model, in the bits of the device.

@@ -29,6 +29,8 @@ mx_status mx_tensor_alloc(mx_tensor *out, size_t rows, size_t cols, const mx_spe
 /** The same sizes without memory: codes, scales, micro are NULL. */
 mx_status mx_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
 void mx_tensor_free(mx_tensor *tensor);
+/** Rows [first, first + n) of a tensor, in its own memory; first is a multiple of block_rows (mx_spec_block). Not to be freed. */
+mx_tensor mx_tensor_rows(const mx_tensor *tensor, size_t first, size_t n, size_t block_rows);
 
 /** How to run, apart from what the bits are. The zero struct: all processors, best ISA. */
 typedef struct mx_exec {

@@ -19,18 +19,6 @@ static const cli_option options[] = {
 
 enum { PIECE = 4 << 20 };
 
-/* Rows [first, first + n) of a tensor; first is a multiple of the block's rows. */
-static mx_tensor rows_of(const mx_tensor *t, size_t first, size_t n, size_t block_rows) {
-  mx_tensor part = *t;
-  part.rows = n;
-  part.codes += first * t->code_stride;
-  const size_t scale_row = t->scale_rows == t->rows ? first : first / block_rows;
-  part.scale_rows = t->scale_rows == t->rows ? n : (n + block_rows - 1) / block_rows;
-  part.scales += scale_row * t->scale_cols * t->scale_bytes;
-  if (t->micro) part.micro += scale_row * t->scale_cols * 3;
-  return part;
-}
-
 static int write_values(const cli_context *ctx, const struct args *a, const mx_quantized *q, mx_writer *w, mx_error *err) {
   const mx_tensor *t = &q->tensor;
   size_t block_rows, block_cols;
@@ -45,10 +33,12 @@ static int write_values(const cli_context *ctx, const struct args *a, const mx_q
   mx_status status = MX_OK;
   for (size_t r = 0; r < t->rows && !status; r += most) {
     const size_t n = t->rows - r < most ? t->rows - r : most;
-    const mx_tensor part = rows_of(t, r, n, block_rows);
+    const mx_tensor part = mx_tensor_rows(t, r, n, block_rows);
     status = mx_dequantize(values, t->cols, &part, &q->spec, &exec);
-    if (status) mx_fail(err, status, "%s: %s", a->in, mx_status_text(status));
-    else status = mx_writer_write(w, 0, values, n * t->cols * sizeof *values, err);
+    if (status)
+      mx_fail(err, status, "%s: %s", a->in, mx_status_text(status));
+    else
+      status = mx_writer_write(w, 0, values, n * t->cols * sizeof *values, err);
     progress_at(&p, (uint64_t)(r + n) * t->cols * 4);
   }
   progress_end(&p);
@@ -66,15 +56,21 @@ static int run(const cli_context *ctx, void *args) {
   mx_writer_install_signal_cleanup();
   if (mx_quantized_open(&q, a->in, &err)) return cli_fail(&err);
   int rc = CLI_TROUBLE;
-  if (mx_writer_open(&w, a->out, &err)) cli_fail(&err);
+  if (mx_writer_open(&w, a->out, &err))
+    cli_fail(&err);
   else {
-    if (mx_writer_add(w, "dequantized", MX_F32, q.n_dims, q.shape, &index) || mx_writer_begin(w, &err)) cli_fail(&err);
-    else rc = write_values(ctx, a, &q, w, &err);
-    if (rc) mx_writer_abort(w);
-    else if (mx_writer_commit(w, &err)) rc = cli_fail(&err);
+    if (mx_writer_add(w, "dequantized", MX_F32, q.n_dims, q.shape, &index) || mx_writer_begin(w, &err))
+      cli_fail(&err);
+    else
+      rc = write_values(ctx, a, &q, w, &err);
+    if (rc)
+      mx_writer_abort(w);
+    else if (mx_writer_commit(w, &err))
+      rc = cli_fail(&err);
   }
   mx_quantized_close(&q);
   return rc;
 }
 
-const cli_command cmd_dequantize = {options, sizeof(struct args), run, "value = code * scale * tensor scale, the exact product rounded once to binary32 (key deq.arith)."};
+const cli_command cmd_dequantize = {options, sizeof(struct args), run,
+                                    "value = code * scale * tensor scale, the exact product rounded once to binary32 (key deq.arith)."};

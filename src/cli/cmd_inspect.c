@@ -3,18 +3,21 @@
 #include <string.h>
 
 #include "cli.h"
-#include "mxgold/file.h"
+#include "inspect_quantized.h"
 #include "out.h"
 #include "progress.h"
+#include "tensor_io.h"
 
 struct args {
-  const char *file;
+  const char *file, *input, *dtype;
   int json, no_digests;
 };
 
 static const cli_option options[] = {
     {"FILE", 0, CLI_POS, offsetof(struct args, file), NULL, "a .npy or .safetensors file, or - for standard input", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {"input", 0, CLI_STRING, offsetof(struct args, input), "X.npy", "for a quantised file: what it was made from, for the error", NULL},
+    DTYPE_OPTION(args, dtype),
     {"no-digests", 0, CLI_FLAG, offsetof(struct args, no_digests), NULL, "do not read the data, headers alone", NULL},
     {0},
 };
@@ -72,15 +75,34 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   mx_file *f;
   if (mx_file_open(&f, a->file, &err)) return cli_fail(&err);
+  mx_quantized q = {0};
+  const int is_quantized = mx_file_meta(f, "spec") && mx_quantized_take(&q, f, &err) == MX_OK;
+  if (a->input && !is_quantized) {
+    cli_error("%s: --input: %s", a->file, mx_file_meta(f, "spec") ? err.text : "not a quantised file, expected what mxgold quantize wrote");
+    mx_file_close(f);
+    return CLI_TROUBLE;
+  }
   out *o = out_new();
   out_text(o, "file", mx_file_path(f));
   size_t n_differ = list_tensors(o, f, ctx, !a->no_digests);
   list_metadata(o, f);
-  mx_file_close(f);
-  int rc = out_print(o, a->json);
+  if (is_quantized && !a->no_digests) inspect_histograms(o, &q);
+  int rc = a->input ? inspect_error(o, &q, a->input, a->dtype) : CLI_FINE;
+  if (is_quantized)
+    mx_quantized_close(&q);
+  else
+    mx_file_close(f);
+  if (rc) {
+    out_free(o);
+    return rc;
+  }
+  rc = out_print(o, a->json);
   return rc ? rc : n_differ ? CLI_DIFFERS : CLI_FINE;
 }
 
-const cli_command cmd_inspect = {options, sizeof(struct args), run,
-                                 "Digests are XXH3-128, as xxh128sum prints them; a file that mxgold wrote states them in its metadata.\n"
-                                 "Exit status 1 if a stated digest differs from the data."};
+const cli_command cmd_inspect = {
+    options, sizeof(struct args), run,
+    "Of a quantised matrix it also counts codes and scales, and with --input says the error of the dequantised values (in the rotated basis, "
+    "if the\n"
+    "spec has a rotation). Digests are XXH3-128, as xxh128sum prints them; a file that mxgold wrote states them in its metadata.\n"
+    "Exit status 1 if a stated digest differs from the data."};

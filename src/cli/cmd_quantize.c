@@ -7,6 +7,7 @@
 #include "mxgold/mxgold.h"
 #include "progress.h"
 #include "spec_opts.h"
+#include "tensor_io.h"
 
 struct args {
   const char *in, *out, *dtype, *bits;
@@ -16,20 +17,16 @@ struct args {
   int dequantized, transpose;
 };
 
-static const char *input_dtypes(size_t index) {
-  static const char *names[] = {"f32", "f16", "bf16", NULL};
-  return names[index];
-}
-
 static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS, offsetof(struct args, in), NULL, "a .npy file, or a tensor of a .safetensors file; - for standard input", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "OUT.safetensors", "where the codes and scales go; - for standard output", NULL},
     SPEC_OPTIONS(args, spec),
-    {"tensor-scale", 0, CLI_F64, offsetof(struct args, tensor_scale), "V", "tensor scale in the preset's stored convention, used instead of max|X|", NULL},
+    {"tensor-scale", 0, CLI_F64, offsetof(struct args, tensor_scale), "V",
+     "tensor scale in the preset's stored convention, used instead of max|X|", NULL},
     {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one an element, for sr.source=given", NULL},
     {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "store the dequantised values too", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, transpose), NULL, "quantise the transpose: blocks along the input's first axis", NULL},
-    {"dtype", 0, CLI_STRING, offsetof(struct args, dtype), "TYPE", "bf16: uint16 input holds bfloat16", input_dtypes},
+    DTYPE_OPTION(args, dtype),
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {0},
 };
@@ -42,20 +39,15 @@ typedef struct work {
   const cli_context *ctx;
   mx_spec spec;
   mx_exec exec;
-  const mx_array *in;
-  int bf16;
+  input in;
   size_t rows, cols, piece_rows;
   float *values; /* a piece as binary32, where the file's own bytes cannot serve */
   float *dequantized;
   mx_tensor piece;
 } work;
 
-/* Values of rows [first, first + n): in place if the file has aligned binary32. */
 static const float *rows_at(work *w, size_t first, size_t n) {
-  const uint8_t *at = w->in->data + (uint64_t)first * w->cols * mx_dtype_bytes(w->in->dtype);
-  if (w->in->dtype == MX_F32 && (uintptr_t)at % sizeof(float) == 0) return (const float *)(const void *)at;
-  mx_array_read_f32(w->values, w->in, (uint64_t)first * w->cols, (uint64_t)n * w->cols, w->bf16);
-  return w->values;
+  return input_at(&w->in, w->values, (uint64_t)first * w->cols, (uint64_t)n * w->cols);
 }
 
 static size_t piece_at(const work *w, size_t first) { return w->rows - first < w->piece_rows ? w->rows - first : w->piece_rows; }
@@ -65,7 +57,7 @@ static int find_amax(work *w, mx_error *err) {
   const int tensor_wide = w->spec.scale_nan == MX_SCALE_NAN_TENSOR || w->spec.scale_inf == MX_SCALE_INF_TENSOR;
   if (!tensor_wide && (w->spec.tensor_norm == MX_TENSOR_NORM_NONE || w->spec.tensor_given)) return CLI_FINE;
   progress p;
-  progress_start(&p, w->ctx, "largest magnitude", w->in->n_bytes);
+  progress_start(&p, w->ctx, "largest magnitude", w->in.array->n_bytes);
   float all = 0;
   for (size_t r = 0; r < w->rows; r += w->piece_rows) {
     const size_t n = piece_at(w, r);
@@ -73,7 +65,7 @@ static int find_amax(work *w, mx_error *err) {
     const mx_status status = mx_tensor_amax(&amax, rows_at(w, r, n), n, w->cols, w->cols, &w->spec, &w->exec);
     if (status) return cli_fail((mx_fail(err, status, "%s: %s", w->args->in, mx_status_text(status)), err));
     if (!(amax <= all)) all = isnan(all) ? all : amax;
-    progress_at(&p, (uint64_t)(r + n) * w->cols * mx_dtype_bytes(w->in->dtype));
+    progress_at(&p, (uint64_t)(r + n) * w->cols * mx_dtype_bytes(w->in.array->dtype));
   }
   progress_end(&p);
   w->exec.amax_known = 1;
@@ -102,13 +94,13 @@ static int write_tensor_scale(const mx_tensor *t, mx_writer *writer, const mx_qu
 
 static int stream(work *w, mx_writer *writer, const mx_quantized_layout *layout, mx_error *err) {
   progress p;
-  progress_start(&p, w->ctx, "quantize", w->in->n_bytes);
+  progress_start(&p, w->ctx, "quantize", w->in.array->n_bytes);
   size_t first = 0;
   do { /* once for an empty tensor, for the sake of its tensor scale */
     const size_t n = piece_at(w, first);
     if (one_piece(w, writer, layout, first, n, err)) return cli_fail(err);
     first += n;
-    progress_at(&p, (uint64_t)first * w->cols * mx_dtype_bytes(w->in->dtype));
+    progress_at(&p, (uint64_t)first * w->cols * mx_dtype_bytes(w->in.array->dtype));
   } while (first < w->rows);
   progress_end(&p);
   return write_tensor_scale(&w->piece, writer, layout, err) ? cli_fail(err) : CLI_FINE;
@@ -118,23 +110,15 @@ static int stream(work *w, mx_writer *writer, const mx_quantized_layout *layout,
 static int transposed(work *w, mx_writer *writer, const mx_quantized_layout *layout, mx_error *err) {
   if (mx_tensor_alloc(&w->piece, w->cols, w->rows, &w->spec)) return cli_error("%s: no memory", w->args->in);
   mx_error inner;
-  if (mx_quantize_transposed(&w->piece, rows_at(w, 0, w->rows), w->rows, w->cols, w->cols, &w->spec, &w->exec, &inner)) return cli_error("%s: %s", w->args->in, inner.text);
+  if (mx_quantize_transposed(&w->piece, rows_at(w, 0, w->rows), w->rows, w->cols, w->cols, &w->spec, &w->exec, &inner))
+    return cli_error("%s: %s", w->args->in, inner.text);
   if (w->dequantized) mx_dequantize(w->dequantized, w->rows, &w->piece, &w->spec, &w->exec);
   if (mx_quantized_append(writer, layout, &w->piece, w->dequantized, err)) return cli_fail(err);
   return write_tensor_scale(&w->piece, writer, layout, err) ? cli_fail(err) : CLI_FINE;
 }
 
-static int check_input(work *w) {
-  const mx_array *a = w->in;
-  w->bf16 = w->args->dtype && !strcmp(w->args->dtype, "bf16") && a->dtype == MX_U16;
-  if (mx_array_read_f32(NULL, a, 0, 0, w->bf16)) return cli_error("%s: dtype is %s, expected f32, f16 or bf16 (uint16 with --dtype bf16)", w->args->in, mx_dtype_name(a->dtype));
-  if (w->args->dtype && !w->bf16 && strcmp(w->args->dtype, mx_dtype_name(a->dtype))) return cli_error("%s: dtype is %s, not the %s of --dtype", w->args->in, mx_dtype_name(a->dtype), w->args->dtype);
-  if (!mx_matrix_of(&w->rows, &w->cols, a->shape, a->n_dims)) return cli_error("%s: the shape overflows", w->args->in);
-  return CLI_FINE;
-}
-
 static int with_input(work *w, const char *out, mx_error *err) {
-  const mx_array *a = w->in;
+  const mx_array *a = w->in.array;
   size_t block_rows, block_cols;
   mx_spec_block(&w->spec, w->rows, w->cols, &block_rows, &block_cols);
   const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + block_rows - 1) / block_rows * block_rows;
@@ -149,7 +133,9 @@ static int with_input(work *w, const char *out, mx_error *err) {
   const uint64_t flipped[2] = {w->cols, w->rows};
   mx_quantized_layout layout;
   int rc = CLI_TROUBLE;
-  if (mx_quantized_declare(&layout, writer, &w->spec, w->args->spec.preset, w->args->transpose ? flipped : a->shape, w->args->transpose ? 2 : a->n_dims, w->bf16 ? MX_BF16 : a->dtype, w->args->dequantized, err) || mx_writer_begin(writer, err))
+  if (mx_quantized_declare(&layout, writer, &w->spec, w->args->spec.preset, w->args->transpose ? flipped : a->shape,
+                           w->args->transpose ? 2 : a->n_dims, w->in.bf16 ? MX_BF16 : a->dtype, w->args->dequantized, err) ||
+      mx_writer_begin(writer, err))
     cli_fail(err);
   else
     rc = w->args->transpose ? transposed(w, writer, &layout, err) : stream(w, writer, &layout, err);
@@ -164,7 +150,9 @@ static int with_input(work *w, const char *out, mx_error *err) {
 static int open_bits(work *w, mx_file **file, mx_error *err) {
   const mx_array *bits;
   if (mx_tensor_open(file, &bits, w->args->bits, err)) return cli_fail(err);
-  if (bits->dtype != MX_U32 || bits->n_values != w->in->n_values || (uintptr_t)bits->data % 4) return cli_error("%s: %s, %llu values, expected u32 and one for each of the %llu elements", w->args->bits, mx_dtype_name(bits->dtype), (unsigned long long)bits->n_values, (unsigned long long)w->in->n_values);
+  if (bits->dtype != MX_U32 || bits->n_values != w->in.array->n_values || (uintptr_t)bits->data % 4)
+    return cli_error("%s: %s, %llu values, expected u32 and one for each of the %llu elements", w->args->bits, mx_dtype_name(bits->dtype),
+                     (unsigned long long)bits->n_values, (unsigned long long)w->in.array->n_values);
   w->spec.given_bits = (const uint32_t *)(const void *)bits->data;
   w->spec.sr_source = MX_SR_SOURCE_GIVEN;
   return CLI_FINE;
@@ -182,19 +170,21 @@ static int run(const cli_context *ctx, void *args) {
     if (mx_spec_check(&w.spec, &err)) return cli_fail(&err);
   }
   mx_writer_install_signal_cleanup();
-  mx_file *file, *bits = NULL;
-  if (mx_tensor_open(&file, &w.in, a->in, &err)) return cli_fail(&err);
-  int rc = check_input(&w);
+  mx_file *bits = NULL;
+  if (input_open(&w.in, a->in, a->dtype)) return CLI_TROUBLE;
+  const mx_array *in = w.in.array;
+  int rc = mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);
   if (!rc && a->bits) rc = open_bits(&w, &bits, &err);
   if (!rc) rc = with_input(&w, a->out, &err);
   mx_tensor_free(&w.piece);
   free(w.values);
   free(w.dequantized);
   if (bits) mx_file_close(bits);
-  mx_file_close(file);
+  input_close(&w.in);
   return rc;
 }
 
-const cli_command cmd_quantize = {options, sizeof(struct args), run,
-                                  "The output holds codes, scales and, if the spec has one, tensor_scale, with the whole spec in its metadata; mxgold presets says what a\n"
-                                  "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last]."};
+const cli_command cmd_quantize = {
+    options, sizeof(struct args), run,
+    "The output holds codes, scales and, if the spec has one, tensor_scale, with the whole spec in its metadata; mxgold presets says what a\n"
+    "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last]."};

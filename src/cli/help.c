@@ -44,7 +44,7 @@ static void print_table(FILE *out, const cli_option *table) {
       fprintf(out, "%-*s %s\n", COLUMN, left, o->help);
     else
       fprintf(out, "%s\n%*s %s\n", left, COLUMN, "", o->help);
-    if (o->choices) print_choices(out, o, COLUMN);
+    if (opts_lists_choices(o)) print_choices(out, o, COLUMN);
   }
 }
 

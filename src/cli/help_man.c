@@ -47,7 +47,7 @@ static void put_table(FILE *out, const cli_option *table) {
     }
     fputc('\n', out);
     put(out, o->help);
-    if (o->choices) {
+    if (opts_lists_choices(o)) {
       fputs(". One of:", out);
       const char *word;
       for (size_t i = 0; (word = o->choices(i)); i++) {

@@ -18,6 +18,14 @@ typedef struct parser {
 
 int opts_is_position(const cli_option *o) { return o->kind >= CLI_POS; }
 
+int opts_lists_choices(const cli_option *o) {
+  enum { MANY = 40 };
+  if (!o->choices) return 0;
+  for (size_t i = 0; i < MANY; i++)
+    if (!o->choices(i)) return 1;
+  return 0;
+}
+
 static int append(cli_list *list, const char *value) {
   const char **items = realloc(list->items, (list->n + 1) * sizeof *items);
   if (!items) return cli_error("out of memory");

@@ -12,5 +12,7 @@ void opts_free(const cli_option *table, void *args);
 
 /** True for positions, which have no dashes. */
 int opts_is_position(const cli_option *o);
+/** True when an option takes certain words, and few enough to list them in help. Presets are many and have a command that lists them. */
+int opts_lists_choices(const cli_option *o);
 
 #endif

@@ -7,21 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "out.h"
-
-typedef enum item_kind { PAIR, TABLE, ROW, OBJECT, END } item_kind;
-
-typedef struct item {
-  item_kind kind;
-  char *key, *text, *json; /* text and json: PAIR only */
-  int number;              /* aligned right */
-} item;
-
-struct out {
-  item *items;
-  size_t n, room;
-  int failed;
-};
+#include "out_items.h"
 
 out *out_new(void) { return calloc(1, sizeof(out)); }
 
@@ -148,8 +134,6 @@ static size_t print_pairs(const out *o, size_t i, const char *indent) {
   }
   return i;
 }
-
-enum { MAX_COLUMNS = 32 };
 
 typedef struct column {
   const char *key;

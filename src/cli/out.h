@@ -36,6 +36,8 @@ void out_bar(out *o, const char *key, double share);
 
 /** Print to standard output and free. Returns CLI_FINE or CLI_TROUBLE. NULL (out of memory) is allowed in every call. */
 int out_print(out *o, int json);
+/** The same as a Markdown page, tables under headings. */
+int out_print_markdown(out *o, const char *title, const char *text);
 void out_free(out *o);
 
 #endif

@@ -48,3 +48,14 @@ void mx_tensor_free(mx_tensor *t) {
   free(t->micro);
   t->codes = t->scales = t->micro = NULL;
 }
+
+mx_tensor mx_tensor_rows(const mx_tensor *t, size_t first, size_t n, size_t block_rows) {
+  mx_tensor part = *t;
+  const size_t scale_row = t->scale_rows == t->rows ? first : first / block_rows;
+  part.rows = n;
+  part.codes += first * t->code_stride;
+  part.scale_rows = t->scale_rows == t->rows ? n : (n + block_rows - 1) / block_rows;
+  part.scales += scale_row * t->scale_cols * t->scale_bytes;
+  if (t->micro) part.micro += scale_row * t->scale_cols * 3;
+  return part;
+}

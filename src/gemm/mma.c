@@ -60,12 +60,13 @@ typedef struct work {
   const mx_mma_args *args;
   mma_kernel *kernel;
   void *d;
-  size_t side;             /* rows and columns of a block */
-  size_t rows, cols;       /* blocks of a tile */
+  size_t side;                /* rows and columns of a block */
+  size_t rows, cols;          /* blocks of a tile */
   size_t row_a, row_b, row_s; /* bytes of a row */
 } work;
 
-static void fill(mma_panel *p, const work *w, const mx_format *type, const void *codes, const void *scales, size_t row_bytes, size_t first, size_t n) {
+static void fill(mma_panel *p, const work *w, const mx_format *type, const void *codes, const void *scales, size_t row_bytes, size_t first,
+                 size_t n) {
   for (size_t r = 0; r < n; r++)
     mma_panel_fill(p, r, w->plan, type, (const uint8_t *)codes + (first + r) * row_bytes,
                    scales ? (const uint8_t *)scales + (first + r) * w->row_s : NULL);
@@ -137,7 +138,16 @@ mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, in
   /* Panels of at most about 2^20 numbers, 32 rows where they fit. */
   size_t side = g.K ? (UINT64_C(1) << 20) / g.K : 32;
   side = side < 1 ? 1 : side > 32 ? 32 : side;
-  work w = {&plan, &g, kernels[model->accum.op], d, side, (g.M + side - 1) / side, (g.N + side - 1) / side, mx_mma_bytes(model->a, g.K), mx_mma_bytes(model->b, g.K), 0};
+  work w = {&plan,
+            &g,
+            kernels[model->accum.op],
+            d,
+            side,
+            (g.M + side - 1) / side,
+            (g.N + side - 1) / side,
+            mx_mma_bytes(model->a, g.K),
+            mx_mma_bytes(model->b, g.K),
+            0};
   if (model->scale) w.row_s = (g.K + (size_t)model->block - 1) / (size_t)model->block;
   return run(&w, threads);
 }

@@ -1,9 +1,11 @@
 /* The fused sum, one group at a time: align, cut, sum, join C, round once. docs/SPEC.md section 4. */
 #include "mma_internal.h"
 
+enum { MMA_RUN = 1 << 16 };
+
 /* Largest exponent and the cut sum of some terms; exp is at or below MMA_NO_EXP_SUM when none takes part. */
 typedef struct partial {
-  int64_t sum;
+  __int128 sum; /* 64 bits do without P, whose sums may stand far above their exponents */
   int exp;
 } partial;
 
@@ -26,6 +28,26 @@ typedef struct group {
 
 static int64_t product(const group *g, size_t q) { return (int64_t)g->sig_a[q] * g->sig_b[q]; }
 
+/* Under P the scales stand apart: significand and exponent of the two that product q has. */
+static int64_t scale_product(const group *g, size_t q, int *exp) {
+  size_t at = (g->k + q) / (size_t)g->plan->model->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
+  *exp = g->a->scale_exp[ia] + g->b->scale_exp[jb];
+  return (int64_t)g->a->scale_sig[ia] * g->b->scale_sig[jb];
+}
+
+/* Product q with its scales, whole: value = *exp's power of two times the result. */
+static int64_t whole_product(const group *g, size_t q, int *exp) {
+  const mma_plan *plan = g->plan;
+  int64_t p = product(g, q);
+  *exp = g->exp_a[q] + g->exp_b[q] - plan->frac;
+  if (p && plan->x.P && plan->model->scale) {
+    int scale_exp;
+    p *= scale_product(g, q, &scale_exp);
+    *exp += scale_exp - plan->scale_frac;
+  }
+  return p;
+}
+
 /* --- Inf and NaN --- */
 
 /* The class of the whole: MMA_NAN, or MMA_INF with its sign, or 0. */
@@ -46,9 +68,10 @@ static int special_of(const group *g, mma_num c, int *negative) {
 static int huge_of(const group *g, int *negative) {
   int inf[2] = {0, 0};
   for (size_t q = 0; q < g->n; q++) {
-    int64_t p = product(g, q);
+    int exp;
+    int64_t p = whole_product(g, q, &exp);
     if (!p) continue;
-    int top = 63 - __builtin_clzll((uint64_t)(p < 0 ? -p : p)) + g->exp_a[q] + g->exp_b[q] - g->plan->frac;
+    int top = 63 - __builtin_clzll((uint64_t)(p < 0 ? -p : p)) + exp;
     if (top >= 128) inf[p < 0] = 1;
   }
   *negative = inf[1];
@@ -68,22 +91,14 @@ static partial align_products(const group *g, size_t first, size_t step, mma_num
   if (!taking_part(p.exp)) return p;
   p.exp = raise_to_floor(plan, p.exp);
   int down = p.exp + plan->frac - plan->x.F;
-  for (size_t q = first; q < g->n; q += step) p.sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], plan->x.align);
+  for (size_t q = first; q < g->n;) { /* 2^16 terms of less than 2^44 stay inside 64 bits */
+    int64_t sum = 0;
+    for (size_t end = g->n - q > MMA_RUN ? q + MMA_RUN : g->n; q < end; q += step)
+      sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], plan->x.align);
+    p.sum += sum;
+  }
   if (taking_part(c.exp)) p.sum += mma_cut(c.sig, p.exp + plan->man - plan->x.F - c.exp, plan->x.align);
   return p;
-}
-
-/* mma_cut for the wide sums of P. */
-static int64_t cut_wide(__int128 value, int shift, int mode) {
-  if (shift <= 0) return (int64_t)((unsigned __int128)value << -shift);
-  if (shift > 126) return mode == MX_ACC_ALIGN_RD && value < 0 ? -1 : 0;
-  if (mode == MX_ACC_ALIGN_RD) return (int64_t)(value >> shift);
-  unsigned __int128 magnitude = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value, kept = magnitude >> shift;
-  if (mode == MX_ACC_ALIGN_RNE) {
-    unsigned __int128 rest = magnitude & (((unsigned __int128)1 << shift) - 1), half = (unsigned __int128)1 << (shift - 1);
-    kept += rest > half || (rest == half && (kept & 1));
-  }
-  return value < 0 ? -(int64_t)kept : (int64_t)kept;
 }
 
 /* Sum s of P products in units of 2^-unit, exact; the lowest exponent of a product of two elements fixes the unit. */
@@ -96,28 +111,27 @@ static __int128 presum(const group *g, size_t first, size_t n, int lowest) {
   return sum;
 }
 
+/* The smallest exponent that an operand's numbers have. */
+static int lowest_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16 ? -14 : f->kind == MX_KIND_INT ? 0 : 1 - f->bias; }
+
 static partial align_presums(const group *g, mma_num c) {
   const mma_plan *plan = g->plan;
   const mx_mma_model *m = plan->model;
   size_t P = (size_t)plan->x.P;
-  int lowest = (m->a->kind == MX_KIND_INT ? 0 : 1 - m->a->bias) + (m->b->kind == MX_KIND_INT ? 0 : 1 - m->b->bias);
+  int lowest = lowest_of(m->a, plan->x.via) + lowest_of(m->b, plan->x.via);
   partial p = {0, c.exp};
   for (int pass = 0; pass < 2; pass++) { /* exponents, then terms */
     for (size_t first = 0; first < g->n; first += P) {
       size_t n = g->n - first < P ? g->n - first : P;
       int exp = 0;
       int64_t scale = 1;
-      if (m->scale) {
-        size_t at = (g->k + first) / (size_t)m->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
-        exp = g->a->scale_exp[ia] + g->b->scale_exp[jb];
-        scale = (int64_t)g->a->scale_sig[ia] * g->b->scale_sig[jb];
-      }
+      if (m->scale) scale = scale_product(g, first, &exp);
       __int128 sum = presum(g, first, n, lowest) * scale;
       if (!sum && plan->x.zero == MX_ACC_ZERO_SKIP) exp = MMA_NO_EXP;
       if (pass == 0) {
         if (exp > p.exp) p.exp = exp;
       } else if (sum)
-        p.sum += cut_wide(sum, p.exp + plan->frac + plan->scale_frac - lowest - plan->x.F - exp, plan->x.align);
+        p.sum += mma_cut_wide(sum, p.exp + plan->frac + plan->scale_frac - lowest - plan->x.F - exp, plan->x.align);
     }
     if (pass == 0) {
       if (!taking_part(p.exp)) return p;
@@ -130,9 +144,7 @@ static partial align_presums(const group *g, mma_num c) {
 
 static const mma_num nothing = {0, MMA_NO_EXP, MMA_ZERO};
 
-static partial align_group(const group *g, mma_num c) {
-  return g->plan->x.P ? align_presums(g, c) : align_products(g, 0, 1, c);
-}
+static partial align_group(const group *g, mma_num c) { return g->plan->x.P ? align_presums(g, c) : align_products(g, 0, 1, c); }
 
 /* Even and odd products, each aligned to its own, then to each other. */
 static partial align_split(const group *g) {
@@ -142,7 +154,7 @@ static partial align_split(const group *g) {
   if (!taking_part(even.exp)) return odd;
   if (!taking_part(odd.exp)) return even;
   int exp = even.exp > odd.exp ? even.exp : odd.exp, mode = cut_mode[plan->x.join_cut];
-  return (partial){mma_cut(even.sum, exp - even.exp, mode) + mma_cut(odd.sum, exp - odd.exp, mode), exp};
+  return (partial){mma_cut_wide(even.sum, exp - even.exp, mode) + mma_cut_wide(odd.sum, exp - odd.exp, mode), exp};
 }
 
 /* join=after: the group's sum and C, each cut to its own width below the larger exponent. */
@@ -151,13 +163,13 @@ static uint64_t join_after(const group *g, mma_num c) {
   const mx_accum *x = &plan->x;
   partial s = align_split(g);
   int exp = c.exp > s.exp ? c.exp : s.exp, mode = cut_mode[x->join_cut];
-  int64_t sum = 0, cc = 0;
+  __int128 sum = 0, cc = 0;
   if (!taking_part(exp)) return 0;
-  if (taking_part(s.exp)) sum = mma_cut(s.sum, x->F - x->sum_bits + exp - s.exp, mode);
+  if (taking_part(s.exp)) sum = mma_cut_wide(s.sum, x->F - x->sum_bits + exp - s.exp, mode);
   if (taking_part(c.exp) && !(x->c_drop && c.exp < exp - x->c_drop)) cc = mma_cut(c.sig, plan->man - x->c_bits + exp - c.exp, mode);
   int bits = x->sum_bits > x->c_bits ? x->sum_bits : x->c_bits;
-  int64_t both = mma_cut(sum, x->sum_bits - bits, mode) + mma_cut(cc, x->c_bits - bits, mode);
-  return mma_round(plan, both, exp - bits, x->out_round);
+  __int128 both = mma_cut_wide(sum, x->sum_bits - bits, mode) + mma_cut_wide(cc, x->c_bits - bits, mode);
+  return mma_round_wide(plan, both, exp - bits, x->out_round);
 }
 
 /* F=exact: every product and C in one wide number. */
@@ -165,13 +177,8 @@ static uint64_t sum_exact(const group *g, mma_num c) {
   const mma_plan *plan = g->plan;
   mma_wide w = {{0}};
   for (size_t q = 0; q < g->n; q++) {
-    int64_t p = product(g, q);
-    int exp = g->exp_a[q] + g->exp_b[q] - plan->frac;
-    if (p && plan->model->scale && plan->x.P) {
-      size_t at = (g->k + q) / (size_t)plan->model->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
-      p *= (int64_t)g->a->scale_sig[ia] * g->b->scale_sig[jb];
-      exp += g->a->scale_exp[ia] + g->b->scale_exp[jb] - plan->scale_frac;
-    }
+    int exp;
+    int64_t p = whole_product(g, q, &exp);
     if (p) mma_wide_add(&w, p, exp);
   }
   if (c.sig) mma_wide_add(&w, c.sig, c.exp - plan->man);
@@ -194,7 +201,7 @@ static uint64_t one_group(const group *g, int check, mma_acc acc) {
   if (plan->x.F == MX_ACC_F_EXACT) return sum_exact(g, c);
   if (plan->x.join == MX_ACC_JOIN_AFTER) return join_after(g, c);
   partial p = align_group(g, c);
-  return taking_part(p.exp) ? mma_round(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
+  return taking_part(p.exp) ? mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
 }
 
 mma_acc mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {

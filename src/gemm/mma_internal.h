@@ -36,9 +36,9 @@ typedef struct mma_panel {
 typedef struct mma_plan {
   const mx_mma_model *model;
   mx_accum x;
-  int frac;       /* fraction bits of a product's sig (scales included unless P) */
-  int scale_frac; /* with P: fraction bits of a product of two scale significands */
-  int zero_exp;   /* exponent of a zero operand: -126 or MMA_NO_EXP */
+  int frac;        /* fraction bits of a product's sig (scales included unless P) */
+  int scale_frac;  /* with P: fraction bits of a product of two scale significands */
+  int zero_exp;    /* exponent of a zero operand: -126 or MMA_NO_EXP */
   int may_be_huge; /* a finite product can reach 2^128, and that matters */
   /* type of D */
   int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
@@ -65,7 +65,9 @@ void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_forma
 
 /* mma_round.c */
 int64_t mma_cut(int64_t value, int shift, int mode); /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
+__int128 mma_cut_wide(__int128 value, int shift, int mode);
 uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
+uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);
 uint64_t mma_inf(const mma_plan *plan, int negative);
 uint64_t mma_nan(const mma_plan *plan);
 uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y); /* two values of type D, RNE */

@@ -8,10 +8,12 @@
 /* A type as AMD's instruction names spell it. */
 static const char *amd_name(int type) {
   switch (type) {
-#define MX_AMD_NAME(id, name)                                                                                                                 \
-  case MMA_T_##id: return name;
+#define MX_AMD_NAME(id, name)                                                                                                                  \
+  case MMA_T_##id:                                                                                                                             \
+    return name;
 #include "../../formats/instructions.def"
-  default: return mma_type(type)->name;
+  default:
+    return mma_type(type)->name;
   }
 }
 

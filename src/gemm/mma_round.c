@@ -16,6 +16,17 @@ int64_t mma_cut(int64_t value, int shift, int mode) {
   return value < 0 ? -(int64_t)kept : (int64_t)kept;
 }
 
+__int128 mma_cut_wide(__int128 value, int shift, int mode) {
+  if (shift <= 0) return (__int128)((unsigned __int128)value << -shift);
+  if (mode == MX_ACC_ALIGN_RD) return value >> (shift > 127 ? 127 : shift);
+  unsigned __int128 magnitude = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value, kept = shift > 127 ? 0 : magnitude >> shift;
+  if (mode == MX_ACC_ALIGN_RNE && shift <= 127) {
+    unsigned __int128 rest = magnitude & (((unsigned __int128)1 << shift) - 1), half = (unsigned __int128)1 << (shift - 1);
+    kept += rest > half || (rest == half && (kept & 1));
+  }
+  return value < 0 ? -(__int128)kept : (__int128)kept;
+}
+
 uint64_t mma_inf(const mma_plan *plan, int negative) {
   const mx_format *d = plan->model->d;
   return d->inf_code | (uint64_t)negative << (d->bits - 1);
@@ -48,12 +59,21 @@ uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode) {
   return biased << plan->man | (q & ((UINT64_C(1) << plan->man) - 1)) | (uint64_t)negative << (d->bits - 1);
 }
 
+/* What goes beyond 62 bits is kept as one sticky bit. */
+uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode) {
+  unsigned __int128 u = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
+  uint64_t sticky = 0;
+  for (; u >> 62; exp++, u >>= 1) sticky |= (uint64_t)u & 1;
+  int64_t narrow = (int64_t)((uint64_t)u | sticky);
+  return mma_round(plan, value < 0 ? -narrow : narrow, exp, mode);
+}
+
 static float to_f32(const mma_plan *plan, uint64_t bits) {
   mma_num n = mma_split(plan->model->d, bits);
   return __builtin_ldexpf((float)n.sig, n.exp - plan->man);
 }
 
-/* Binary32 has at least 2p+2 bits for the narrower types, so that its sum rounded again is the sum rounded once. */
+/* An ordinary addition: all fraction bits of the type are kept, whatever out_bits says. Binary32 has at least 2p+2 bits for the narrower types, so that its sum rounded again is the sum rounded once. */
 uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
   mma_num a = mma_split(plan->model->d, x), b = mma_split(plan->model->d, y);
   int special = (a.cls | b.cls) & (MMA_INF | MMA_NAN);
@@ -70,5 +90,7 @@ uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
   int exp = (int)(bits >> 23 & 255);
   if (exp == 255) return mma_inf(plan, bits >> 31);
   int64_t sig = (bits & 0x7FFFFF) | (exp ? 0x800000 : 0);
-  return mma_round(plan, bits >> 31 ? -sig : sig, (exp ? exp : 1) - 127 - 23, MX_ACC_OUT_RNE);
+  mma_plan ordinary = *plan;
+  ordinary.keep = plan->man;
+  return mma_round(&ordinary, bits >> 31 ? -sig : sig, (exp ? exp : 1) - 127 - 23, MX_ACC_OUT_RNE);
 }

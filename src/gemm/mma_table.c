@@ -49,15 +49,13 @@ const mma_form_row mma_form_rows[] = {
 #define TY(id) (UINT64_C(1) << MMA_T_##id)
 #define MX_SCALE_NONE (-1)
 const mma_instruction_row mma_instruction_rows[] = {
-#define MX_INSTRUCTION(archs, form, m, n, k, L, d, a, b, c, scale, block, blocks, accum, held)                                                \
+#define MX_INSTRUCTION(archs, form, m, n, k, L, d, a, b, c, scale, block, blocks, accum, held)                                                 \
   {archs, FORM_##form, m, n, k, L, MMA_T_##d, a, b, MMA_T_##c, MX_SCALE_##scale, block, blocks, ROW_##accum, held},
 #include "../../formats/instructions.def"
 };
 const size_t mma_instruction_count = sizeof mma_instruction_rows / sizeof *mma_instruction_rows;
 
-const mx_format *mma_type(int type) {
-  return type < MX_ELEM_COUNT ? mx_elem_format(type) : mx_operand_format(type - MX_ELEM_COUNT);
-}
+const mx_format *mma_type(int type) { return type < MX_ELEM_COUNT ? mx_elem_format(type) : mx_operand_format(type - MX_ELEM_COUNT); }
 
 int mma_type_find(const char *name) {
   for (int t = 0; t < MMA_T_COUNT; t++)

@@ -56,6 +56,12 @@ extern const size_t mma_arch_count;
 const mx_format *mma_type(int type);
 int mma_type_find(const char *name);
 
+const mma_accum_row *mma_accum_find(const char *name);
+
+/* mma_keys.c: apply "KEY=VALUE,..." to a model; whether every parameter is in its range. */
+mx_status mma_keys_apply(mx_mma_model *m, const char *text, mx_error *err);
+mx_status mma_keys_check(const mx_mma_model *m, mx_error *err);
+
 /* One instruction of a family: the row with its open choices made. */
 typedef struct mma_choice {
   int a, b, m, n;

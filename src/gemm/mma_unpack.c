@@ -92,6 +92,7 @@ static size_t place(const mma_plan *plan, size_t k, size_t K) {
 static void as_f16(mma_num *n, int man) {
   if (n->cls & (MMA_ZERO | MMA_INF | MMA_NAN)) return;
   n->sig *= INT64_C(1) << (10 - man);
+  for (; n->exp < -14; n->exp++) n->sig /= 2; /* e5m2fnuz reaches below; what is divided here was just multiplied */
   while (llabs(n->sig) < 1 << 10 && n->exp > -14) {
     n->sig *= 2;
     n->exp--;
@@ -124,6 +125,7 @@ static void fill_fused(mma_panel *p, size_t r, const mma_plan *plan, const mx_fo
       if (plan->x.P && !(s.cls & MMA_NAN) && !(n.cls & MMA_INF)) {
         p->scale_sig[r * p->n_blocks + k / (size_t)m->block] = (int32_t)s.sig;
         p->scale_exp[r * p->n_blocks + k / (size_t)m->block] = s.exp;
+        n.cls |= s.cls & MMA_ZERO; /* so that the other operand's Inf meets it */
       } else
         n = scaled(n, s);
     }

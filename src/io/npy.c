@@ -36,10 +36,12 @@ static int take(cursor *c, const char *word) {
 static mx_status take_string(cursor *c, char *out, size_t n_out, const char *what) {
   int quote = peek(c);
   if (quote != '\'' && quote != '"') return expected(c, what);
-  c->at++;
-  size_t n = 0;
+  size_t start = c->at++, n = 0;
   for (; peek(c) != quote; c->at++) {
-    if (peek(c) < 0x20 || peek(c) == '\\' || n + 1 >= n_out) return expected(c, what);
+    if (peek(c) < 0x20 || peek(c) == '\\' || n + 1 >= n_out) {
+      c->at = start;
+      return expected(c, what);
+    }
     out[n++] = (char)peek(c);
   }
   out[n] = 0;

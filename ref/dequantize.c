@@ -1,0 +1,63 @@
+/* SPEC 3.4: rnd_f32(code * scale * multiplier), the exact product rounded once; in the encode form the code is divided by its scale. */
+#include "rules.h"
+
+num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under) {
+  const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE && !plan->chained;
+  if (num_is_zero(code) && num_is_zero(scale) && encode) return num_zero(code.sign); /* scale.zero=zero: nothing was kept */
+  const num up[3] = {code, encode ? over : scale, encode ? under : over};
+  if (plan->spec->deq_arith == MX_DEQ_ARITH_TWO_STEP) {
+    num v = encode ? num_div_r(code, scale, NUM_F32) : num_mul_r(code, scale, NUM_F32);
+    if (plan->spec->tensor_norm == MX_TENSOR_NORM_NONE) return v;
+    return num_mul_r(v, num_div_r(over, under, NUM_F32), NUM_F32);
+  }
+  if (encode) return num_round(num_ratio(up, 2, (num[]){scale, under}, 2), NUM_F32);
+  return num_round(num_ratio(up, 3, &under, 1), NUM_F32);
+}
+
+static uint64_t scale_code(const mx_tensor *t, size_t row, size_t col) {
+  const uint8_t *p = t->scales + (row * t->scale_cols + col) * t->scale_bytes;
+  uint64_t code = 0;
+  for (size_t i = 0; i < t->scale_bytes; i++) code |= (uint64_t)p[i] << 8 * i;
+  return code;
+}
+
+static int micro_exponent(const mx_tensor *t, size_t row, size_t col) {
+  if (!t->micro) return 0;
+  const uint8_t *m = t->micro + (row * t->scale_cols + col / 64) * 3;
+  const size_t i = col % 64;
+  return (m[0] >> i / 8 & 1) + (m[1 + i / 32] >> i % 32 / 4 & 1);
+}
+
+mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
+  (void)exec;
+  if (!t || !spec || (!out && t->rows && t->cols)) return MX_ERR_ARG;
+  if (ld < t->cols) return MX_ERR_SHAPE;
+  ref_plan plan;
+  mx_status status = ref_spec_check(spec, NULL);
+  if (status == MX_OK) status = ref_plan_make(&plan, spec, t->rows, t->cols);
+  if (status != MX_OK) return status;
+  if (plan.elem->kind == MX_KIND_NONE) return MX_ERR_UNSUPPORTED;
+  num over, under;
+  ref_tensor_multiplier(&plan, num_float(t->tensor_scale), &over, &under);
+  const int by_column = t->scale_rows != t->rows || (plan.block_cols == 1 && t->scale_cols == t->cols && plan.block_rows > 1);
+  uint8_t codes[2];
+  for (size_t r = 0; r < t->rows; r++)
+    for (size_t c = 0; c < t->cols; c++) {
+      uint64_t code;
+      if (plan.elem->bits == 4) { /* the nibble order repeats from block to block */
+        const size_t block = plan.block_cols, j = c % block, low = (block + 1) / 2;
+        size_t byte = c / 2, high = c % 2;
+        if (spec->nibble == MX_NIBBLE_HIGH_FIRST) high = !high;
+        if (spec->nibble == MX_NIBBLE_HALF_BLOCK) byte = (c - j) / 2 + (j < low ? j : j - low), high = j >= low;
+        codes[0] = t->codes[r * t->code_stride + byte];
+        code = high ? codes[0] >> 4 : codes[0] & 15;
+      } else {
+        code = t->codes[r * t->code_stride + c];
+      }
+      num s = ref_scale_value(&plan, scale_code(t, by_column ? r / plan.block_rows : r, by_column ? c : c / plan.block_cols));
+      num v = ref_value(plan.elem, code);
+      if (v.kind == NUM_FINITE) v.exp += micro_exponent(t, r, c);
+      out[r * ld + c] = num_result(ref_dequantized(&plan, v, s, over, under));
+    }
+  return MX_OK;
+}

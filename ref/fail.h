@@ -1,0 +1,9 @@
+/* ref's own way to fill an mx_error. */
+#ifndef MXGOLD_REF_FAIL_H
+#define MXGOLD_REF_FAIL_H
+
+#include "mxgold/status.h"
+
+__attribute__((format(printf, 3, 4))) mx_status ref_fail(mx_error *err, mx_status status, const char *format, ...);
+
+#endif

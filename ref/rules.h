@@ -1,0 +1,80 @@
+/* What the steps of SPEC 3.2 hand to each other. */
+#ifndef MXGOLD_REF_RULES_H
+#define MXGOLD_REF_RULES_H
+
+#include "chain.h"
+#include "codec.h"
+
+/* Everything that is the same for all blocks of a tensor. */
+typedef struct ref_plan {
+  const mx_spec *spec;
+  const mx_format *elem, *scale;
+  size_t block_rows, block_cols; /* of this tensor */
+  num_type type;                 /* of the rule's arithmetic: input.dtype */
+  num most, target;              /* F = scale.max and K = tensor.target, defaults filled in */
+  int act_nan, act_inf;          /* MX_SCALE_NAN_*, scale.inf in the terms of scale.nan */
+  float nan_n, inf_n;
+  num amax;                  /* A, max|X| */
+  num norm_over, norm_under; /* N and g of the exact chain: N / g = 1 without a tensor scale */
+  int chained;               /* chain is not exact */
+  ref_chain chain;
+  chain_env env; /* after the chain's tensor statements */
+  ref_how how;   /* of the elements */
+} ref_plan;
+
+/* How the elements of a block are scaled. */
+typedef enum ref_scaling {
+  SCALING_USED,        /* by `used`, as elem.arith or the chain says */
+  SCALING_AS_IS,       /* y = x: a block of zeros */
+  SCALING_PLUS_ZERO,   /* y = +0 */
+  SCALING_TIMES_0,     /* y = x * 0 in binary32 */
+  SCALING_SIGNED_ZERO, /* y = 0 with the sign of x; NaN stays */
+  SCALING_FLT_MAX      /* y = rnd_f32(x * FLT_MAX) */
+} ref_scaling;
+
+typedef struct ref_scale {
+  uint64_t code; /* stored */
+  num used;
+  ref_scaling scaling;
+} ref_scale;
+
+/* A block: its elements in row-major order of the tile, missing ones as +0. */
+typedef struct ref_block {
+  const num *x;
+  size_t n;
+  size_t index; /* among the blocks of the tensor, row-major: random bits of the scale */
+} ref_block;
+
+/* scale.c. One scale, or with select=foursix two: map to 6, map to 4. Returns how many, 0 for a block that the spec refuses. */
+int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *block);
+/* Does the element count for amax, and as what? Returns 0 when it does not. */
+int ref_counts(num *magnitude, const ref_plan *plan, num x);
+/* Value of a stored scale code, scale.sign heeded. */
+num ref_scale_value(const ref_plan *plan, uint64_t code);
+num ref_flt_max(void);
+num ref_real(float value, num otherwise); /* a MX_REAL key: 0 means the default */
+
+/* quest.c: floor(log2(2.92247856/6 * std + 1e-8)) over the counted elements times N/g. */
+int ref_quest_exponent(const ref_plan *plan, const ref_block *block);
+
+/* element.c. The scaled value y of x. */
+num ref_scaled(const ref_plan *plan, const ref_scale *scale, num x);
+/* Code of x; *value is what select=foursix counts it as (NaN: an element that overflowed without end). index: of the element in the tensor. */
+uint64_t ref_element(const ref_plan *plan, const ref_scale *scale, num x, uint64_t index, num *value);
+
+/* select.c. 1 when the second candidate has the lower error. */
+int ref_second_wins(const ref_plan *plan, const ref_scale scales[2], const num *values[2], const ref_block *block);
+
+/* dequantize.c. over / under is the multiplier that the stored tensor scale stands for. */
+void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *under);
+/* rnd_f32(code * scale * multiplier), or in two steps. */
+num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under);
+
+/* tensor.c. Defaults filled in; A known. The stored tensor scale goes to *stored. */
+mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols);
+void ref_plan_tensor(ref_plan *plan, num amax, num *stored);
+
+/* hif4.c. Codes and micro bits of a block of 64; the scale is as for every rule. 0: refused. */
+int ref_hif4_block(uint64_t *scale_code, uint8_t micro[3], uint64_t codes[64], const ref_plan *plan, const ref_block *block);
+
+#endif

@@ -1,0 +1,44 @@
+/* What the suites share. Each fills x[n][rows][ld], which holds zeros. */
+#ifndef MX_VERIFY_GEN_H
+#define MX_VERIFY_GEN_H
+
+#include "mxgold/verify.h"
+
+typedef struct gen {
+  const mx_spec *spec;
+  size_t n, rows, cols, ld, block_rows, block_cols;
+  float *x;
+  uint64_t seed, drawn;
+} gen;
+
+/** Next 32 random bits: stream "data" of the seed. */
+uint32_t gen_bits(gen *g);
+/** Uniform in [0, n). */
+uint32_t gen_below(gen *g, uint32_t n);
+/** Approximately normal, exactly the same everywhere: a sum of uniforms, no libm. */
+float gen_normal(gen *g);
+/** The float `ulps` away (toward larger magnitudes if positive), 0 for what leaves the finite numbers. */
+float gen_nudge(float x, int ulps);
+float gen_from_bits(uint32_t bits);
+/** A finite float of any exponent. */
+float gen_any_finite(gen *g);
+
+mx_status gen_random(gen *g);
+mx_status gen_ties(gen *g);
+mx_status gen_boundary(gen *g);
+mx_status gen_codes(gen *g);
+mx_status gen_special(gen *g);
+mx_status gen_tails(gen *g);
+mx_status gen_padding(gen *g);
+mx_status gen_layout(gen *g);
+mx_status gen_order(gen *g);
+mx_status gen_cancel(gen *g);
+mx_status gen_minimal(gen *g);
+
+/** Shapes that depend on the spec. */
+size_t gen_codes_rows(const mx_spec *spec, size_t cols);
+size_t gen_boundary_rows(const mx_spec *spec, size_t cols);
+size_t gen_special_count(void);
+size_t gen_minimal_count(void);
+
+#endif

@@ -1,0 +1,31 @@
+# Pages that the program writes are those that its tables give now.
+accepts "$mxgold" formats --markdown
+cmp -s "$scratch/stdout" "$root/docs/FORMATS.md" || fail "docs/FORMATS.md is out of date: make docs"
+accepts "$mxgold" presets --markdown
+cat "$scratch/stdout" "$root/docs/peers.md" 2>/dev/null | cmp -s - "$root/docs/PRESETS.md" || fail "docs/PRESETS.md is out of date: make docs"
+# Tables of their own, JSON, and what is unknown.
+accepts "$mxgold" formats elements
+head -1 "$scratch/stdout" | grep -q '^element  *kind  *bits' || fail "formats elements: no header"
+grep -q '^e2m1 ' "$scratch/stdout" || fail "formats elements: no e2m1"
+accepts "$mxgold" formats --json
+python3 - "$scratch/stdout" <<'P' || fail "formats --json"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert list(d) == ["elements", "scales", "operands", "keys", "choices", "chains", "layouts", "encoders"], list(d)
+assert next(e for e in d["elements"] if e["element"] == "e4m3")["largest"] == 448
+P
+accepts "$mxgold" presets --json
+python3 - "$scratch/stdout" <<'P' || fail "presets --json"
+import json, sys
+rows = json.load(open(sys.argv[1]))["presets"]
+assert len(rows) > 118 and len({r["preset"] for r in rows}) == len(rows)
+assert all(r["source"] for r in rows), [r["preset"] for r in rows if not r["source"]]
+P
+accepts "$mxgold" presets te-nvfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "presets te-nvfp4 --json"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["preset"] == "te-nvfp4" and {"key": "scale", "value": "e4m3", "default": "e8m0"}.items() <= d["spec"][1].items(), d
+P
+refuses "mxgold: presets: NAME 'te-nvpf4' is unknown, nearest: te-nvfp4" "$mxgold" presets te-nvpf4
+refuses "mxgold: formats: TABLE 'elemnts' is unknown, nearest: elements" "$mxgold" formats elemnts

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# The command line as a user meets it. run-cli.sh MXGOLD [CASE...]: each tests/cli/CASE.sh is sourced in a folder of its own, with the helpers
+# below; prints one line a case, exit 1 if one failed.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+mxgold=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+shift
+[ -x "$mxgold" ] || { echo "run-cli.sh: $mxgold is not there, make it first" >&2; exit 2; }
+export LC_ALL=C
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# After a dozen failures more would tell no more.
+fail() {
+  [ $failures -ge 12 ] || echo "  $case: $*" >&2
+  failures=$((failures + 1))
+}
+
+# refuses LINE COMMAND...: exit 2, exactly LINE on standard error, nothing on standard output
+refuses() {
+  local want=$1 rc
+  shift
+  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
+  rc=$?
+  [ $rc = 2 ] || fail "exit $rc, expected 2: $*"
+  [ "$(cat "$scratch/stderr")" = "$want" ] || fail "$(printf '%s\n    said     %s\n    expected %s' "$*" "$(cat "$scratch/stderr")" "$want")"
+  [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "more or less than one line: $*"
+  [ ! -s "$scratch/stdout" ] || fail "something on standard output: $*"
+}
+
+# accepts COMMAND...: exit 0, nothing on standard error
+accepts() {
+  local rc
+  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
+  rc=$?
+  [ $rc = 0 ] || fail "exit $rc, expected 0: $*: $(cat "$scratch/stderr")"
+  [ ! -s "$scratch/stderr" ] || fail "said $(head -1 "$scratch/stderr"): $*"
+}
+
+# leaves_only NAME...: the folder holds these files and no other, hidden ones included
+leaves_only() {
+  local have want
+  have=$(ls -A | sort)
+  want=$([ $# = 0 ] || printf '%s\n' "$@" | sort)
+  [ "$have" = "$want" ] || fail "left behind: $(echo $have), expected: $(echo $want)"
+}
+
+total=0
+[ $# -gt 0 ] || for file in "$root"/tests/cli/*.sh; do set -- "$@" "$(basename "$file" .sh)"; done
+for case in "$@"; do
+  failures=0
+  mkdir "$scratch/$case"
+  cd "$scratch/$case" || exit 2
+  # shellcheck source=/dev/null
+  . "$root/tests/cli/$case.sh"
+  cd "$scratch" || exit 2
+  if [ $failures = 0 ]; then echo "cli: $case: ok"; else echo "cli: $case: $failures failed"; fi
+  total=$((total + failures))
+done
+[ $total = 0 ]

@@ -1,0 +1,100 @@
+/* .mxv: what is written reads back, what is malformed is refused with the place. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/vector.h"
+
+static const char good[] = "# mxv 1\n# elem=e2m1\n# scale.nan=byte=0\n# columns x:32:2 codes:4:2 scale:8:1\n"
+                           "3f800000 80000000 | 4 8 | 7f\n7fc00000 00000001 | 7 0 | ff\n# end 2\n";
+
+START_TEST(round_trip) {
+  mx_vectors v;
+  ck_assert_int_eq(mx_vectors_parse(&v, "t", good, strlen(good), NULL), MX_OK);
+  ck_assert_uint_eq(v.n_cases, 2);
+  ck_assert_str_eq(mx_vectors_meta(&v, "scale.nan"), "byte=0");
+  ck_assert_uint_eq(mx_vectors_get(&v, 0, 0, 1), 0x80000000u);
+  ck_assert_uint_eq(mx_vectors_get(&v, 1, 0, 1), 8);
+  ck_assert_uint_eq(mx_vectors_get(&v, 2, 1, 0), 255);
+  char *text;
+  size_t n;
+  FILE *to = open_memstream(&text, &n);
+  ck_assert_int_eq(mx_vectors_print(&v, to), MX_OK);
+  fclose(to);
+  ck_assert_str_eq(text, good);
+  free(text);
+  mx_vectors_free(&v);
+}
+END_TEST
+
+START_TEST(inputs_alone) {
+  mx_vectors v;
+  const char *t = "# mxv 1\n# columns x:32:2 codes:4:2\n3f800000 80000000\n# end 1\n";
+  ck_assert_int_eq(mx_vectors_parse(&v, "t", t, strlen(t), NULL), MX_OK);
+  ck_assert_uint_eq(v.n_columns, 2);
+  ck_assert_uint_eq(v.n_filled, 1);
+  mx_vectors_free(&v);
+}
+END_TEST
+
+static const struct {
+  const char *text, *says;
+} bad[] = {
+    {"", "mxv 1"},
+    {"# mxv 2\n", "mxv 1"},
+    {"# mxv 1\n", "header line"},
+    {"# mxv 1\n# columns \n# end 0\n", "NAME:BITS:COUNT"},
+    {"# mxv 1\n# columns x:0:1\n# end 0\n", "bits 1 to 64"},
+    {"# mxv 1\n# columns x:65:1\n# end 0\n", "bits 1 to 64"},
+    {"# mxv 1\n# columns x:8:0\n# end 0\n", "bits 1 to 64"},
+    {"# mxv 1\n# columns x:8:4294967296\n# end 0\n", "count 1 or more"},
+    {"# mxv 1\n# columns x:8:1 x:8:1\n# end 0\n", "new column name"},
+    {"# mxv 1\n# b=1\n# a=1\n# columns x:8:1\n# end 0\n", "ascending order"},
+    {"# mxv 1\n# a=1\n# a=1\n# columns x:8:1\n# end 0\n", "ascending order"},
+    {"# mxv 1\n# noequals\n# columns x:8:1\n# end 0\n", "key=value"},
+    {"# mxv 1\n# columns x:8:1\nFF\n# end 1\n", "lower-case"},
+    {"# mxv 1\n# columns x:8:1\nfff\n# end 1\n", "as many hexadecimal digits"},
+    {"# mxv 1\n# columns x:7:1\nff\n# end 1\n", "fits its column"},
+    {"# mxv 1\n# columns x:8:2\nff-ff\n# end 1\n", "one blank"},
+    {"# mxv 1\n# columns x:8:1\nff\n# end 2\n", "after 1 cases"},
+    {"# mxv 1\n# columns x:8:1\nff\n", "# end N"},
+    {"# mxv 1\n# columns x:8:1\nff\n# end 1", "# end N"},
+    {"# mxv 1\n# columns x:8:1\nff\n# end 1\n\n", "nothing after"},
+    {"# mxv 1\n# columns x:8:1\nff\r\n# end 1\n", "as many hexadecimal digits"},
+    {"# mxv 1\n# columns x:64:4294967295\n00\n# end 1\n", "as many hexadecimal digits"},
+};
+
+START_TEST(refused) {
+  mx_vectors v;
+  mx_error err;
+  ck_assert_int_eq(mx_vectors_parse(&v, "t.mxv", bad[_i].text, strlen(bad[_i].text), &err), MX_ERR_FORMAT);
+  ck_assert_msg(strstr(err.text, bad[_i].says) && strstr(err.text, "line"), "case %d: %s", _i, err.text);
+  ck_assert_uint_eq(v.n_columns, 0);
+}
+END_TEST
+
+START_TEST(truncated_anywhere) {
+  for (size_t n = 0; n < strlen(good); n++) {
+    mx_vectors v;
+    char *text = malloc(n + 1);
+    memcpy(text, good, n);
+    ck_assert_int_eq(mx_vectors_parse(&v, "t", text, n, NULL), MX_ERR_FORMAT);
+    free(text);
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("vector");
+  TCase *t = tcase_create("mxv");
+  tcase_add_test(t, round_trip);
+  tcase_add_test(t, inputs_alone);
+  tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof bad[0]));
+  tcase_add_test(t, truncated_anywhere);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed ? 1 : 0;
+}
