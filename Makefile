@@ -81,9 +81,43 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 # A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: unit
+.PHONY: demo
+DEMO_PRESETS := ocp-mxfp4,nvfp4,mxfp4-ue5m3,torchao-rceil
+demo: all ## the main job on real data: a weight matrix and an activation with outliers under four presets, held to the reference
+	@for t in weight activation; do \
+	  $(BIN) quantize tests/data/minilm_slices.safetensors:$$t -o $(B)/demo-$$t.safetensors --preset nvfp4 && \
+	  $(BIN) compare tests/data/minilm_slices.safetensors:$$t --presets $(DEMO_PRESETS) || exit; done
+	@echo; echo "The bytes of nvfp4 are in $(B)/demo-weight.safetensors and $(B)/demo-activation.safetensors:"
+	@$(BIN) inspect $(B)/demo-weight.safetensors
+
+.PHONY: check unit
+check: deps-test unit golden-check check-cli check-layers check-docs style-check fuzz-short ## all the tests (under 12 minutes on two cores)
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
+
+.PHONY: golden golden-check
+GOLDEN := $(B)/tests/golden
+golden: deps-test $(GOLDEN) ## write golden/HASHES and golden/vectors, by the reference model alone
+	$(GOLDEN) golden
+golden-check: deps-test $(GOLDEN) ## make them again elsewhere and compare
+	@rm -rf $(B)/golden
+	$(GOLDEN) $(B)/golden
+	diff -r golden/HASHES $(B)/golden/HASHES
+	diff -r golden/vectors $(B)/golden/vectors
+
+.PHONY: exhaustive
+exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
+	$(B)/tests/exhaustive $(ONLY)
+
+.PHONY: check-peers peers
+check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 presets, as a table
+	PEERS_TABLE=1 $(B)/tests/test_peers
+peers: deps-test $(BIN) $(B)/tests/test_peers ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
+	tests/peers/run.sh $(B)
+
+.PHONY: check-layers
+check-layers: ## who may include whom
+	@tools/check-layers.sh
 
 .PHONY: check-cli
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
@@ -117,15 +151,30 @@ docs: man ## docs/FORMATS.md, docs/PRESETS.md and the man page, written by the p
 	$(BIN) presets --markdown >docs/PRESETS.md
 	@if [ -f docs/peers.md ]; then cat docs/peers.md >>docs/PRESETS.md; fi
 
+.PHONY: install
+DESTDIR ?=
+install: all ## program, library, headers, tables, man page and completion to PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/mxgold/formats \
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install $(BIN) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIB_A) $(LIB_SO) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/mxgold/*.h $(DESTDIR)$(PREFIX)/include/mxgold
+	sed -i 's#"../../formats/#"formats/#' $(DESTDIR)$(PREFIX)/include/mxgold/*.h
+	install -m 644 formats/*.def $(DESTDIR)$(PREFIX)/include/mxgold/formats
+	install -m 644 docs/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BIN) help --bash-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mxgold
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: style style-check
+.PHONY: style style-check deps-style
+deps-style:
+	@tools/install-deps.sh --mode=$(INSTALL) style
 STYLE_SRC = $(shell git ls-files '*.c' '*.h' '*.hip' '*.cu')
-style: ## format every source file
+style: deps-style ## format every source file
 	clang-format-14 -i $(STYLE_SRC)
-style-check:
+style-check: deps-style
 	clang-format-14 --dry-run --Werror $(STYLE_SRC)
 
 asan-%: ## any target under AddressSanitizer
@@ -134,5 +183,8 @@ usan-%: ## any target under UndefinedBehaviorSanitizer
 	$(MAKE) CONFIG=usan OPT=-O1 SAN="-fsanitize=undefined -fno-sanitize-recover=all" $*
 tsan-%: ## any target under ThreadSanitizer
 	$(MAKE) CONFIG=tsan OPT=-O1 SAN="-fsanitize=thread" $*
+valgrind-%: ## a Check suite under valgrind: valgrind-test_quantize
+	$(MAKE) $(B)/tests/$*
+	CK_FORK=no MIXTURES=50 valgrind -q --error-exitcode=1 --leak-check=full $(B)/tests/$*
 clang-%: ## any target with clang
 	$(MAKE) CONFIG=clang CC=clang $*

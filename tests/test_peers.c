@@ -5,18 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ref/ref.h"
 #include "lib/peers.h"
-#include "ref/ref.h"
 
 static const char *folder(void) { return getenv("PEERS") ? getenv("PEERS") : "tests/peers"; }
-
-static mx_status production(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
-  return mx_quantize(out, src, rows, cols, ld, spec, NULL, NULL);
-}
-
-static mx_status reference(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
-  return ref_quantize(out, src, rows, cols, ld, spec, NULL, NULL);
-}
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -57,13 +49,13 @@ static void all(peer_quantize *quantize, const char *who) {
     free(names[i]);
   }
   printf("peers: %s: %zu presets, %zu suites, %zu bytes compared, 0 differ\n", who, presets, total.suites, total.bytes);
-  ck_assert_uint_eq(presets, 118);
+  if (!getenv("PEERS")) ck_assert_uint_eq(presets, 118);
 }
 
-START_TEST(production_gives_every_librarys_bytes) { all(production, "library"); }
+START_TEST(production_gives_every_librarys_bytes) { all(mx_quantize, "library"); }
 END_TEST
 
-START_TEST(reference_gives_every_librarys_bytes) { all(reference, "reference"); }
+START_TEST(reference_gives_every_librarys_bytes) { all(ref_quantize, "reference"); }
 END_TEST
 
 int main(void) {

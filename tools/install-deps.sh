@@ -43,6 +43,9 @@ for g in $groups; do
       need clang command -v clang
       need "$(clang_runtime)" fuzzer_links
       ;;
+    style)
+      need clang-format-14 command -v clang-format-14
+      ;;
     test)
       need check header check.h
       need libmpfr-dev header mpfr.h

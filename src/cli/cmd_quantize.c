@@ -130,6 +130,10 @@ static int with_input(work *w, const char *out, mx_error *err) {
   if (!w->args->transpose && find_amax(w, err)) return CLI_TROUBLE;
   mx_writer *writer;
   if (mx_writer_open(&writer, out, err)) return cli_fail(err);
+  if (mx_writer_is_npy(writer)) {
+    mx_writer_abort(writer);
+    return cli_error("%s: a .npy file holds one tensor, expected a name that ends in .safetensors", out);
+  }
   const uint64_t flipped[2] = {w->cols, w->rows};
   mx_quantized_layout layout;
   int rc = CLI_TROUBLE;

@@ -12,7 +12,8 @@ enum { OP_NUMBER, OP_VAR, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX, OP_IFZ
 static const struct {
   const char *name;
   int op, arguments;
-} functions[] = {{"min", OP_MIN, 2}, {"max", OP_MAX, 2}, {"ifzero", OP_IFZERO, 2}, {"ifinf", OP_IFINF, 2}, {"ifnan", OP_IFNAN, 2}, {"zeroif", OP_ZEROIF, 2}, {"rcp0", OP_RCP0, 1}};
+} functions[] = {{"min", OP_MIN, 2},     {"max", OP_MAX, 2},       {"ifzero", OP_IFZERO, 2}, {"ifinf", OP_IFINF, 2},
+                 {"ifnan", OP_IFNAN, 2}, {"zeroif", OP_ZEROIF, 2}, {"rcp0", OP_RCP0, 1}};
 
 typedef struct parser {
   const char *at;
@@ -32,8 +33,10 @@ static int accept(parser *p, char c) {
 }
 
 static void emit(parser *p, mx_chain_expr *e, int op, int var, float number) {
-  if (e->n == MX_CHAIN_OPS) p->bad = 1;
-  else e->ops[e->n++] = (mx_chain_op){(uint8_t)op, (uint8_t)var, number};
+  if (e->n == MX_CHAIN_OPS)
+    p->bad = 1;
+  else
+    e->ops[e->n++] = (mx_chain_op){(uint8_t)op, (uint8_t)var, number};
 }
 
 static size_t word(parser *p, char out[8]) {
@@ -99,18 +102,24 @@ static void primary(parser *p, mx_chain_expr *e) {
 static void term(parser *p, mx_chain_expr *e) {
   primary(p, e);
   while (!p->bad) {
-    if (accept(p, '*')) primary(p, e), emit(p, e, OP_MUL, 0, 0);
-    else if (accept(p, '/')) primary(p, e), emit(p, e, OP_DIV, 0, 0);
-    else return;
+    if (accept(p, '*'))
+      primary(p, e), emit(p, e, OP_MUL, 0, 0);
+    else if (accept(p, '/'))
+      primary(p, e), emit(p, e, OP_DIV, 0, 0);
+    else
+      return;
   }
 }
 
 static void expression(parser *p, mx_chain_expr *e) {
   term(p, e);
   while (!p->bad) {
-    if (accept(p, '+')) term(p, e), emit(p, e, OP_ADD, 0, 0);
-    else if (accept(p, '-')) term(p, e), emit(p, e, OP_SUB, 0, 0);
-    else return;
+    if (accept(p, '+'))
+      term(p, e), emit(p, e, OP_ADD, 0, 0);
+    else if (accept(p, '-'))
+      term(p, e), emit(p, e, OP_SUB, 0, 0);
+    else
+      return;
   }
 }
 
@@ -171,16 +180,26 @@ float mx_chain_step(char op, float a, float b) {
 
 static float binary(int op, float a, float b) {
   switch (op) {
-  case OP_ADD: return mx_chain_step('+', a, b);
-  case OP_SUB: return mx_chain_step('-', a, b);
-  case OP_MUL: return mx_chain_step('*', a, b);
-  case OP_DIV: return mx_chain_step('/', a, b);
-  case OP_MIN: return isnan(a) ? a : isnan(b) ? b : a < b ? a : b;
-  case OP_MAX: return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
-  case OP_IFZERO: return a == 0 ? b : a;
-  case OP_IFINF: return isinf(a) ? b : a;
-  case OP_IFNAN: return isnan(a) ? b : a;
-  default: return a == 0 ? 0 : b; /* OP_ZEROIF */
+  case OP_ADD:
+    return mx_chain_step('+', a, b);
+  case OP_SUB:
+    return mx_chain_step('-', a, b);
+  case OP_MUL:
+    return mx_chain_step('*', a, b);
+  case OP_DIV:
+    return mx_chain_step('/', a, b);
+  case OP_MIN:
+    return isnan(a) ? a : isnan(b) ? b : a < b ? a : b;
+  case OP_MAX:
+    return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
+  case OP_IFZERO:
+    return a == 0 ? b : a;
+  case OP_IFINF:
+    return isinf(a) ? b : a;
+  case OP_IFNAN:
+    return isnan(a) ? b : a;
+  default:
+    return a == 0 ? 0 : b; /* OP_ZEROIF */
   }
 }
 
@@ -189,9 +208,12 @@ float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
   int n = 0;
   for (int i = 0; i < e->n; i++) {
     const mx_chain_op *o = &e->ops[i];
-    if (o->op == OP_NUMBER) stack[n++] = o->number;
-    else if (o->op == OP_VAR) stack[n++] = vars[o->var];
-    else if (o->op == OP_RCP0) stack[n - 1] = stack[n - 1] == 0 ? 0 : mx_chain_step('/', 1, stack[n - 1]);
+    if (o->op == OP_NUMBER)
+      stack[n++] = o->number;
+    else if (o->op == OP_VAR)
+      stack[n++] = vars[o->var];
+    else if (o->op == OP_RCP0)
+      stack[n - 1] = stack[n - 1] == 0 ? 0 : mx_chain_step('/', 1, stack[n - 1]);
     else {
       n--;
       stack[n - 1] = binary(o->op, stack[n - 1], stack[n]);

@@ -1,7 +1,9 @@
 /* Keys that exclude each other. */
 #include "mxgold/spec.h"
 
-static mx_status conflict(mx_error *err, const char *a, const char *b, const char *why) { return mx_fail(err, MX_ERR_CONFLICT, "%s excludes %s: %s", a, b, why); }
+static mx_status conflict(mx_error *err, const char *a, const char *b, const char *why) {
+  return mx_fail(err, MX_ERR_CONFLICT, "%s excludes %s: %s", a, b, why);
+}
 
 mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   const mx_format *elem = mx_elem_format(s->elem), *scale = mx_scale_format(s->scale);
@@ -17,28 +19,39 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (chain && !normed && *mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=none", "this chain needs tensor.norm=nv");
   if (chain && normed && !*mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=nv", "this chain has no tensor scale");
   if (encode && !value) return conflict(err, "scale.form=encode", "scale.rule", "only scale.rule=value has an encode form");
-  if (encode && s->elem_arith != MX_ELEM_ARITH_EXACT && s->elem_arith != MX_ELEM_ARITH_MUL32) return conflict(err, "scale.form=encode", "elem.arith", "the encode form multiplies: exact or mul32");
+  if (encode && s->elem_arith != MX_ELEM_ARITH_EXACT && s->elem_arith != MX_ELEM_ARITH_MUL32)
+    return conflict(err, "scale.form=encode", "elem.arith", "the encode form multiplies: exact or mul32");
   if (!encode && s->elem_arith == MX_ELEM_ARITH_MUL32) return conflict(err, "elem.arith=mul32", "scale.form=decode", "the decode form divides");
   if (!chain && normed && (s->elem_arith != MX_ELEM_ARITH_EXACT || s->scale_arith != MX_SCALE_ARITH_EXACT))
     return conflict(err, "tensor.norm", "elem.arith, scale.arith", "outside a chain a tensor scale goes with exact arithmetic");
   if ((s->tensor_norm == MX_TENSOR_NORM_CHMIEL || s->tensor_norm == MX_TENSOR_NORM_SEED004) && !encode)
     return conflict(err, "tensor.norm=chmiel, seed004", "scale.form=decode", "they normalise the encode form");
-  if (s->tensor_norm == MX_TENSOR_NORM_NV && encode) return conflict(err, "tensor.norm=nv", "scale.form=encode", "nv normalises the decode form");
+  if (s->tensor_norm == MX_TENSOR_NORM_NV && encode)
+    return conflict(err, "tensor.norm=nv", "scale.form=encode", "nv normalises the decode form");
   if (s->tensor_given && !normed) return conflict(err, "tensor.given", "tensor.norm=none", "there is no tensor scale to give");
   if (chain && s->tensor_store != MX_TENSOR_STORE_CHAIN) return conflict(err, "tensor.store", "chain", "the chain says what is stored");
   if (s->scale_nan == MX_SCALE_NAN_PROPAGATE && scale->nan_code == MX_NO_CODE && s->scale_rule != MX_SCALE_RULE_HIF4)
     return conflict(err, "scale.nan=propagate", scale->name, "the scale format has no NaN");
-  if (s->scale_round == MX_SCALE_ROUND_GGML && s->scale != MX_SCALE_E4M3) return conflict(err, "scale.round=ggml", "scale", "it is a rule of e4m3");
-  if (s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP && s->scale != MX_SCALE_E8M0) return conflict(err, "scale.byte_overflow=wrap", "scale", "it is a rule of e8m0");
+  if (s->scale_round == MX_SCALE_ROUND_GGML && s->scale != MX_SCALE_E4M3)
+    return conflict(err, "scale.round=ggml", "scale", "it is a rule of e4m3");
+  if (s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP && s->scale != MX_SCALE_E8M0)
+    return conflict(err, "scale.byte_overflow=wrap", "scale", "it is a rule of e8m0");
   if (s->scale_used != MX_SCALE_USED_STORED && s->scale != MX_SCALE_E8M0) return conflict(err, "scale.used", "scale", "it is a rule of e8m0");
-  if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1)) return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
-  if (s->select_sum == MX_SELECT_SUM_TORCH16 && (s->block_cols != 16 || s->block_rows > 1)) return conflict(err, "select.sum=torch16", "block", "it is the sum of 16");
-  if (s->had_size && (s->had_size < 2 || (s->had_size & (s->had_size - 1)))) return mx_fail(err, MX_ERR_CONFLICT, "had.size=%u: expected 0 or a power of two, 2 to 128", s->had_size);
+  if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1))
+    return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
+  if (s->select_sum == MX_SELECT_SUM_TORCH16 && (s->block_cols != 16 || s->block_rows > 1))
+    return conflict(err, "select.sum=torch16", "block", "it is the sum of 16");
+  if (s->had_size && (s->had_size < 2 || (s->had_size & (s->had_size - 1))))
+    return mx_fail(err, MX_ERR_CONFLICT, "had.size=%u: expected 0 or a power of two, 2 to 128", s->had_size);
   if (s->scale_rule == MX_SCALE_RULE_HIF4 && (s->elem != MX_ELEM_E1M2 || s->scale != MX_SCALE_E6M2 || s->block_cols != 64 || s->block_rows > 1))
     return conflict(err, "scale.rule=hif4", "elem, scale or block", "it needs elem=e1m2 scale=e6m2 block=1x64");
-  if ((s->scale == MX_SCALE_E6M2) != (s->scale_rule == MX_SCALE_RULE_HIF4)) return conflict(err, "scale=e6m2", "scale.rule", "it belongs to scale.rule=hif4");
-  if ((s->elem_round == MX_ROUND_SCAN_X || s->elem_round == MX_ROUND_SCAN_Y) && elem->bits > 8) return conflict(err, "elem.round=scan", "elem", "it scans at most 256 codes");
-  if (s->nibble == MX_NIBBLE_HALF_BLOCK && (s->block_cols % 2 || s->block_cols == MX_BLOCK_WHOLE)) return conflict(err, "nibble=half_block", "block", "it needs an even number of columns in a block");
-  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 && (chain || normed)) return conflict(err, "input.dtype", "chain, tensor.norm", "chains are of binary32");
+  if ((s->scale == MX_SCALE_E6M2) != (s->scale_rule == MX_SCALE_RULE_HIF4))
+    return conflict(err, "scale=e6m2", "scale.rule", "it belongs to scale.rule=hif4");
+  if ((s->elem_round == MX_ROUND_SCAN_X || s->elem_round == MX_ROUND_SCAN_Y) && elem->bits > 8)
+    return conflict(err, "elem.round=scan", "elem", "it scans at most 256 codes");
+  if (s->nibble == MX_NIBBLE_HALF_BLOCK && (s->block_cols % 2 || s->block_cols == MX_BLOCK_WHOLE))
+    return conflict(err, "nibble=half_block", "block", "it needs an even number of columns in a block");
+  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 && (chain || normed))
+    return conflict(err, "input.dtype", "chain, tensor.norm", "chains are of binary32");
   return MX_OK;
 }

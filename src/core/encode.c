@@ -16,13 +16,20 @@ static int rounds_up(uint64_t significand, int shift, int odd, int negative, con
   const uint64_t rest = shift >= 64 ? significand : significand & ((UINT64_C(1) << shift) - 1);
   const uint64_t half = shift > 64 ? UINT64_MAX : UINT64_C(1) << (shift - 1); /* 53 bits never reach UINT64_MAX */
   switch (how->round) {
-  case MX_ROUND_RNE: return rest > half || (rest == half && odd);
-  case MX_ROUND_RNA: return rest >= half;
-  case MX_ROUND_RTZ_TIE: return rest > half;
-  case MX_ROUND_RTZ: return 0;
-  case MX_ROUND_RTP: return rest && !negative;
-  case MX_ROUND_RTN: return rest && negative;
-  default: break;
+  case MX_ROUND_RNE:
+    return rest > half || (rest == half && odd);
+  case MX_ROUND_RNA:
+    return rest >= half;
+  case MX_ROUND_RTZ_TIE:
+    return rest > half;
+  case MX_ROUND_RTZ:
+    return 0;
+  case MX_ROUND_RTP:
+    return rest && !negative;
+  case MX_ROUND_RTN:
+    return rest && negative;
+  default:
+    break;
   }
   /* Stochastic: d = rest / 2^shift against the random b of r bits, d in units of 2^-keep. */
   const int r = how->sr_bits ? how->sr_bits : 16;
@@ -48,12 +55,18 @@ static uint64_t round_f32(float u, int ties_even) {
 static uint64_t nan_code(const mx_format *f, uint64_t sign, const mx_encoding *how) {
   const uint64_t natural = f->nan_code != MX_NO_CODE ? f->nan_code : f->max_code;
   switch (how->nan) {
-  case MX_ELEM_NAN_POSMAX: return natural;
-  case MX_ELEM_NAN_SATMAX: return sign | f->max_code;
-  case MX_ELEM_NAN_ZERO: return 0;
-  case MX_ELEM_NAN_ZERO_FLIP: return f->sign_bits && !sign ? UINT64_C(1) << (f->bits - 1) : 0;
-  case MX_ELEM_NAN_CODE: return sign | how->nan_code;
-  default: return f->kind == MX_KIND_FNUZ ? natural : sign | natural;
+  case MX_ELEM_NAN_POSMAX:
+    return natural;
+  case MX_ELEM_NAN_SATMAX:
+    return sign | f->max_code;
+  case MX_ELEM_NAN_ZERO:
+    return 0;
+  case MX_ELEM_NAN_ZERO_FLIP:
+    return f->sign_bits && !sign ? UINT64_C(1) << (f->bits - 1) : 0;
+  case MX_ELEM_NAN_CODE:
+    return sign | how->nan_code;
+  default:
+    return f->kind == MX_KIND_FNUZ ? natural : sign | natural;
   }
 }
 
@@ -77,7 +90,8 @@ static uint64_t magnitude(const mx_format *f, double x, int negative, const mx_e
     base = (uint64_t)(e - emin) << f->man_bits;
   }
   const int quantum = e - f->man_bits, shift = quantum - exponent;
-  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32) return base + round_f32((float)ldexp(fabs(x), -quantum), how->round == MX_ROUND_RNE_F32);
+  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32)
+    return base + round_f32((float)ldexp(fabs(x), -quantum), how->round == MX_ROUND_RNE_F32);
   if (shift <= 0) return base + (significand << -shift);
   base += shift >= 64 ? 0 : significand >> shift;
   return base + rounds_up(significand, shift, (int)(base & 1), negative, how, random);
@@ -111,8 +125,10 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
       if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO) return (sign | mag) & all;
       mag = overflowed(f, x, how);
     }
-    const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL || (how->zero_sign == MX_ZERO_SIGN_DROP_INPUT && x == 0));
-    if (!integer && !dropped && !(f->kind == MX_KIND_FNUZ && mag == f->nan_code)) mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && !(x > 0) ? top : sign;
+    const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL ||
+                                     (how->zero_sign == MX_ZERO_SIGN_DROP_INPUT && x == 0));
+    if (!integer && !dropped && !(f->kind == MX_KIND_FNUZ && mag == f->nan_code))
+      mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && !(x > 0) ? top : sign;
   }
   return integer && negative ? (~mag + 1) & all : mag;
 }

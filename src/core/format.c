@@ -4,7 +4,7 @@
 
 #include "mxgold/format.h"
 
-#define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source)                                    \
+#define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source)                                      \
   {name, MX_KIND_##kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source},
 static const mx_format elements[] = {
 #include "../../formats/elements.def"

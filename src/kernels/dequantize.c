@@ -41,9 +41,12 @@ static uint32_t code_at(const mx_tensor *t, const mx_plan *p, size_t row, size_t
   if (p->elem->bits > 4) return codes[c];
   const size_t bc = p->block_cols, half = bc / 2;
   switch (p->spec.nibble) {
-  case MX_NIBBLE_HIGH_FIRST: return c % 2 ? codes[c / 2] & 15u : codes[c / 2] >> 4;
-  case MX_NIBBLE_HALF_BLOCK: return codes[c / bc * half + c % bc % half] >> (c % bc >= half ? 4 : 0) & 15u;
-  default: return codes[c / 2] >> (c % 2 * 4) & 15u;
+  case MX_NIBBLE_HIGH_FIRST:
+    return c % 2 ? codes[c / 2] & 15u : codes[c / 2] >> 4;
+  case MX_NIBBLE_HALF_BLOCK:
+    return codes[c / bc * half + c % bc % half] >> (c % bc >= half ? 4 : 0) & 15u;
+  default:
+    return codes[c / 2] >> (c % 2 * 4) & 15u;
   }
 }
 

@@ -27,9 +27,12 @@ static void gather_stats(mx_block_stats *st, const mx_plan *p, const band *b, si
   for (size_t r = 0; r < b->rows; r++)
     for (size_t c = c0; c < c1; c++) {
       const float a = fabsf(b->at[r * b->ld + c]);
-      if (isnan(a)) st->has_nan = 1;
-      else if (isinf(a)) st->has_inf = 1;
-      else if (a > st->amax_finite) st->amax_finite = a;
+      if (isnan(a))
+        st->has_nan = 1;
+      else if (isinf(a))
+        st->has_inf = 1;
+      else if (a > st->amax_finite)
+        st->amax_finite = a;
     }
   st->amax = st->has_inf ? INFINITY : st->amax_finite;
   if (p->spec.scale_rule != MX_SCALE_RULE_QUEST) return;
@@ -57,7 +60,8 @@ static void store_scale(const job *j, const band *b, size_t block_row, size_t bl
 static void store_codes(const job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t *out = j->out->codes + row * j->out->code_stride;
-  if (p->elem->bits > 8) memcpy(out + 4 * c0, codes, 4 * n);
+  if (p->elem->bits > 8)
+    memcpy(out + 4 * c0, codes, 4 * n);
   else if (p->elem->bits > 4)
     for (size_t i = 0; i < n; i++) out[c0 + i] = (uint8_t)codes[i];
   else
@@ -97,41 +101,50 @@ static void hif4_tile(const job *j, const band *b, size_t c0, size_t c1, size_t 
   store_scale(j, b, b->first, block_col, scale);
 }
 
-static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t c1, uint32_t *codes) {
+/* What a tile needs of memory: a row of its values, filled up with +0 where the block is short, and of its codes. */
+typedef struct scratch {
+  float *values;
+  uint32_t *codes;
+} scratch;
+
+/* Values and codes of row r of a tile; n columns, filling included. Returns the first column that the spec refuses, SIZE_MAX if none. */
+static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t n, const scratch *mine) {
   const mx_plan *p = j->plan;
   const uint64_t index = (uint64_t)(j->first_row + b->first + r) * p->cols;
-  for (size_t c = c0; c < c1; c++) {
-    const float x = b->at[r * b->ld + c];
-    if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c;
-    codes[c - c0] = mx_element_code(p, scale, x, index + c);
+  for (size_t i = 0; i < n; i++) {
+    const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i] : 0;
+    if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c0 + i;
+    mine->codes[i] = mx_element_code(p, scale, x, index + c0 + i);
   }
   return SIZE_MAX;
 }
 
 /* Does the map-to-4 candidate win? TECHNIQUES 4.5: strictly smaller error. */
-static int four_wins(const job *j, const band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t c1, uint32_t *codes) {
+static int four_wins(const job *j, const band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t n,
+                     const scratch *mine) {
   const mx_block_scale *both[2] = {six, four};
   float error[2] = {0, 0};
   for (int i = 0; i < 2; i++)
     for (size_t r = 0; r < b->rows; r++) {
-      encode_row(j, b, both[i], r, c0, c1, codes);
-      const float e = mx_candidate_error(j->plan, both[i], b->at + r * b->ld + c0, codes, c1 - c0);
+      encode_row(j, b, both[i], r, c0, n, mine);
+      const float e = mx_candidate_error(j->plan, both[i], mine->values, mine->codes, n);
       error[i] = r ? error[i] + e : e;
     }
   return error[1] < error[0];
 }
 
-static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_col, uint32_t *codes) {
+static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_col, const scratch *mine) {
   const mx_plan *p = j->plan;
   const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
   if (p->elem->kind == MX_KIND_NONE) {
-    pass_through(j, b, c0, c1, block_row, block_col, codes);
+    pass_through(j, b, c0, c1, block_row, block_col, mine->codes);
     return;
   }
   if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) {
-    hif4_tile(j, b, c0, c1, block_col, codes);
+    hif4_tile(j, b, c0, c1, block_col, mine->codes);
     return;
   }
+  const size_t n = p->block_cols; /* a short block is stored whole, filled up with +0 */
   mx_block_stats stats;
   mx_block_scale scale, four;
   gather_stats(&stats, p, b, c0, c1);
@@ -142,11 +155,14 @@ static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_
         if (!isfinite(b->at[r * b->ld + c])) refuse(j, (b->first + r) * p->cols + c);
     return;
   }
-  if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, c1, codes)) scale = four;
+  if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, n, mine))
+    scale = four;
   for (size_t r = 0; r < b->rows; r++) {
-    const size_t bad = encode_row(j, b, &scale, r, c0, c1, codes);
-    if (bad != SIZE_MAX) refuse(j, (b->first + r) * p->cols + bad);
-    else store_codes(j, b->first + r, c0, c1 - c0, codes);
+    const size_t bad = encode_row(j, b, &scale, r, c0, n, mine);
+    if (bad != SIZE_MAX)
+      refuse(j, (b->first + r) * p->cols + bad);
+    else
+      store_codes(j, b->first + r, c0, n, mine->codes);
   }
   store_scale(j, b, block_row, block_col, scale.code);
 }
@@ -162,14 +178,15 @@ static mx_status run(job *j, const mx_exec *exec) {
 #pragma omp parallel num_threads(threads_of(exec))
   {
     float *rows = direct ? NULL : malloc((p->block_rows * p->cols + 1) * sizeof *rows);
-    uint32_t *codes = malloc((p->block_cols + 1) * sizeof *codes);
-    if (!codes || (!direct && !rows)) {
+    scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes)};
+    const int ready = mine.values && mine.codes && (direct || rows);
+    if (!ready) {
 #pragma omp atomic write
       failed = 1;
     }
 #pragma omp for schedule(dynamic, 1)
     for (size_t i = 0; i < bands; i++) {
-      if (!codes || (!direct && !rows)) continue;
+      if (!ready) continue;
       const size_t first = i * p->block_rows, n = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
       band b = {rows, p->cols, first, n};
       if (direct) {
@@ -177,10 +194,11 @@ static mx_status run(job *j, const mx_exec *exec) {
         b.ld = (size_t)j->src->row_step;
       } else
         mx_rows_load(rows, j->src, first, n, &p->spec);
-      for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, codes);
+      for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, &mine);
     }
     free(rows);
-    free(codes);
+    free(mine.values);
+    free(mine.codes);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
@@ -219,10 +237,12 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   mx_tensor want;
   status = mx_tensor_layout(&want, src->rows, src->cols, spec);
   if (status) return mx_fail(err, status, "a matrix of %zu x %zu is too large", src->rows, src->cols);
-  if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols || out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
+  if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols ||
+      out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
     return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
   float amax = exec && exec->amax_known ? exec->amax : 0;
-  if (mx_plan_needs_amax(&plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec))) return mx_fail(err, status, "no memory for a row");
+  if (mx_plan_needs_amax(&plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
+    return mx_fail(err, status, "no memory for a row");
   mx_plan_set_amax(&plan, amax);
   out->tensor_scale = plan.tensor_scale;
   out->has_tensor_scale = plan.has_tensor_scale;
@@ -230,18 +250,22 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   job j = {&plan, src, out, exec ? exec->first_row : 0, SIZE_MAX};
   status = run(&j, exec);
   if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
-  if (j.refused != SIZE_MAX) return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses", j.first_row + j.refused / src->cols, j.refused % src->cols);
+  if (j.refused != SIZE_MAX)
+    return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses",
+                   j.first_row + j.refused / src->cols, j.refused % src->cols);
   return MX_OK;
 }
 
-mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                      mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = {src, (ptrdiff_t)ld, 1, rows, cols};
   return quantize(out, &source, spec, exec, err);
 }
 
-mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                                 const mx_exec *exec, mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = {src, 1, (ptrdiff_t)ld, cols, rows};
@@ -267,6 +291,7 @@ mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec) {
 const char *mx_tensor_store_name(const mx_spec *s) {
   if (s->tensor_norm == MX_TENSOR_NORM_NONE) return "none";
   const char *name = mx_chain_row(s->chain)->store; /* A, a divisor S or a multiplier T; the exact chain has none */
-  if (s->chain == MX_CHAIN_EXACT) return s->tensor_store == MX_TENSOR_STORE_AMAX ? "amax" : s->tensor_store == MX_TENSOR_STORE_DIVISOR ? "divisor" : "scale";
+  if (s->chain == MX_CHAIN_EXACT)
+    return s->tensor_store == MX_TENSOR_STORE_AMAX ? "amax" : s->tensor_store == MX_TENSOR_STORE_DIVISOR ? "divisor" : "scale";
   return *name == 'A' ? "amax" : *name == 'S' ? "divisor" : "scale";
 }

@@ -23,13 +23,18 @@ float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, const float 
   for (size_t i = 0; i < n; i++) {
     const float c = meant_value(p, b, x[i], codes[i]);
     float v;
-    if (p->uses_chain) v = mx_chain_step('/', mx_chain_step('*', mx_chain_step('*', c, b->sf), a), k);
-    else v = (float)((double)c * b->used * p->g / p->norm);
+    if (p->uses_chain)
+      v = mx_chain_step('/', mx_chain_step('*', mx_chain_step('*', c, b->sf), a), k);
+    else
+      v = (float)((double)c * b->used * p->g / p->norm);
     const float d = mx_chain_step('-', v, x[i]);
     const float e = s->select_error == MX_SELECT_ERROR_MSE ? d * d : fabsf(d);
-    if (s->select_error == MX_SELECT_ERROR_ABSMAX) sum = isnan(sum) || e < sum ? sum : e;
-    else if (s->select_sum == MX_SELECT_SUM_TORCH16) lanes[i % 8] = i < 8 ? e : lanes[i % 8] + e;
-    else sum = sum + e;
+    if (s->select_error == MX_SELECT_ERROR_ABSMAX)
+      sum = isnan(sum) || e < sum ? sum : e;
+    else if (s->select_sum == MX_SELECT_SUM_TORCH16)
+      lanes[i % 8] = i < 8 ? e : lanes[i % 8] + e;
+    else
+      sum = sum + e;
   }
   if (s->select_error == MX_SELECT_ERROR_ABSMAX || s->select_sum == MX_SELECT_SUM_SEQUENTIAL) return sum;
   sum = lanes[0];

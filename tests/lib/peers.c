@@ -54,7 +54,8 @@ static int compare_suite(peer_count *n, const mx_spec *spec, const suite_files *
   aligned.x = &values;
   int rc = 0;
   const int sized = s->codes->n_values == rows * cols && s->scales->n_values == rows * t.scale_cols;
-  if (!sized || quantize(&t, x, rows, cols, cols, spec)) rc = -1, snprintf(why, 256, sized ? "quantise failed" : "sizes do not fit the preset");
+  if (!sized || quantize(&t, x, rows, cols, cols, spec, NULL, NULL))
+    rc = -1, snprintf(why, 256, sized ? "quantise failed" : "sizes do not fit the preset");
   for (size_t r = 0; !rc && r < rows; r++) compare_block_row(n, &t, spec, &aligned, r, bc);
   if (!rc && s->tensor_scale) {
     float want;

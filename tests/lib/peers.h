@@ -4,7 +4,8 @@
 
 #include "mxgold/mxgold.h"
 
-typedef mx_status peer_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec);
+typedef mx_status peer_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                                mx_error *err);
 
 typedef struct peer_count {
   size_t suites, bytes, codes, scales, tensor_scales; /* compared: bytes; differing: the others */
