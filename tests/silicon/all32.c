@@ -1,16 +1,17 @@
-/* Every input there is: conversions from binary32 against mxgold's encoder, and the approximate reciprocal.
+/* Every input there is: conversions from binary32 and the approximate reciprocal against mxgold's.
 
    all32 [--only TEXT] [--digests FILE] [--against FILE] [--rcp-delta FILE]
      --digests FILE     write "NAME XXH3-128" of the 2^32 outputs in order of the input's bits
      --against FILE     compare with such a file
      --rcp-delta FILE   write, for the 2^23 inputs of [1, 2), the reciprocal's bits minus those of the correctly rounded one, a signed byte each
-   Built with -DHOLD_NO_DEVICE the encoder plays the device (conversions alone). Exit status: 0 all equal, 1 something differs, 2 trouble. */
+   Built with -DHOLD_NO_DEVICE mxgold plays the device. Exit status: 0 all equal, 1 something differs, 2 trouble. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "all32.h"
 #include "mxgold/format.h"
+#include "mxgold/rcp.h"
 #include "mxgold/spec.h"
 
 #ifndef HOLD_NO_DEVICE
@@ -20,6 +21,7 @@
 
 enum { chunk = 1 << 26, step = 1 << 16 };
 
+/* A conversion, or (format NULL) the reciprocal. */
 typedef struct conversion {
   const char *name;
   int bytes;
@@ -31,6 +33,7 @@ typedef struct conversion {
 static const conversion conversions[] = {
 #define SIL_CVT(NAME, BYTES, PTX, FORMAT, ROUND, SATURATES, NAN_CODE) {#NAME, BYTES, FORMAT, MX_ROUND_##ROUND, SATURATES, NAN_CODE},
 #include "cvt.def"
+    {"rcp_approx_ftz_f32", 4, NULL, 0, 0, 0},
 };
 enum { conversion_count = sizeof conversions / sizeof *conversions };
 
@@ -81,6 +84,7 @@ static uint32_t expect_one(const conversion *c, const mx_format *format, uint32_
 }
 
 static uint32_t expect(const conversion *c, const mx_format *format, uint32_t bits) {
+  if (!format) return mx_rcp_approx_sm90(bits);
   const uint32_t one = expect_one(c, format, bits);
   return format->bits == 8 ? one << 8 | expect_one(c, format, bits ^ 0x80000000u) : one;
 }
@@ -91,7 +95,7 @@ static void digest_text(char text[33], XXH3_state_t *h) {
 }
 
 static size_t convert(const conversion *c, void *out, char digest[33], sil_all32 *device) {
-  const mx_format *format = mx_format_find(c->format);
+  const mx_format *format = c->format ? mx_format_find(c->format) : NULL;
   XXH3_state_t *h = XXH3_createState();
   size_t wrong = 0;
   XXH3_128bits_reset(h);
@@ -102,8 +106,10 @@ static size_t convert(const conversion *c, void *out, char digest[33], sil_all32
     for (size_t block = 0; block < chunk; block += step)
       for (size_t i = block; i < block + step; i++) {
         const uint32_t want = expect(c, format, (uint32_t)(first + i));
-        if (c->bytes == 2) ((uint16_t *)out)[i] = (uint16_t)want;
-        else ((uint32_t *)out)[i] = want;
+        if (c->bytes == 2)
+          ((uint16_t *)out)[i] = (uint16_t)want;
+        else
+          ((uint32_t *)out)[i] = want;
       }
     XXH3_128bits_update(h, out, (size_t)chunk * (size_t)c->bytes);
 #else
@@ -128,33 +134,23 @@ static size_t convert(const conversion *c, void *out, char digest[33], sil_all32
 }
 
 #ifndef HOLD_NO_DEVICE
-/* The reciprocal of any input, if it depends on the fraction alone: table[f] is that of 1.f. */
-static uint32_t from_table(const uint32_t *table, uint32_t bits) {
-  const uint32_t sign = bits & 0x80000000u, e = bits >> 23 & 0xFF, f = bits & 0x7FFFFF;
-  if (e == 0xFF) return f ? 0x7FFFFFFFu : sign;
-  if (e == 0) return sign | 0x7F800000u; /* zero, and a subnormal that ftz makes zero */
-  const int field = (int)(table[f] >> 23) + 127 - (int)e;
-  return field <= 0 ? sign : sign | (uint32_t)field << 23 | (table[f] & 0x7FFFFF);
-}
-
-static size_t reciprocal(void *out, char digest[33], const char *delta_path) {
-  uint32_t *table = malloc((size_t)4 << 23);
+/* The bits of the reciprocal over [1, 2) against the correctly rounded ones. */
+static void reciprocal_table(void *out, const char *delta_path) {
   int8_t *delta = malloc((size_t)1 << 23);
   long histogram[256] = {0};
-  size_t wrong = 0, by_field[256] = {0};
-  if (!table || !delta) die("memory", "none left");
-  device_fill(sil_rcp, "rcp", 0x3F800000u, 4, out); /* longer than the table: the rest is not used */
-  memcpy(table, out, (size_t)4 << 23);
+  if (!delta) die("memory", "none left");
+  device_fill(sil_rcp, "rcp", 0x3F800000u, 4, out); /* more than the interval: the rest is not used */
   for (uint32_t f = 0; f < 1u << 23; f++) {
     const float exact = 1.0f / value_of(0x3F800000u | f);
+    const uint32_t got = get(out, 4, f);
     uint32_t bits;
     memcpy(&bits, &exact, 4);
-    const int32_t d = (int32_t)(table[f] - bits);
-    if (d < -127 || d > 127) printf("  rcp %08x: %08x is far from %08x\n", 0x3F800000u | f, table[f], bits);
+    const int32_t d = (int32_t)(got - bits);
+    if (d < -127 || d > 127) printf("  rcp %08x: %08x is far from %08x\n", 0x3F800000u | f, got, bits);
     delta[f] = (int8_t)d;
     histogram[(uint8_t)delta[f]]++;
   }
-  printf("  rcp, correctly rounded + n units:");
+  printf("  rcp over [1, 2), correctly rounded + n units:");
   for (int d = -128; d < 128; d++)
     if (histogram[(uint8_t)d]) printf("  %+d: %ld", d, histogram[(uint8_t)d]);
   printf("\n");
@@ -162,38 +158,23 @@ static size_t reciprocal(void *out, char digest[33], const char *delta_path) {
     FILE *f = fopen(delta_path, "wb");
     if (!f || fwrite(delta, 1, (size_t)1 << 23, f) != (size_t)1 << 23 || fclose(f)) die(delta_path, "cannot write");
   }
-  XXH3_state_t *h = XXH3_createState();
-  XXH3_128bits_reset(h);
-  for (uint64_t first = 0; first < (uint64_t)1 << 32; first += chunk) {
-    device_fill(sil_rcp, "rcp", first, 4, out);
-    XXH3_128bits_update(h, out, (size_t)chunk * 4);
-#pragma omp parallel for reduction(+ : wrong) schedule(dynamic)
-    for (size_t block = 0; block < chunk; block += step)
-      for (size_t i = block; i < block + step; i++) {
-        const uint32_t bits = (uint32_t)(first + i), got = get(out, 4, i), want = from_table(table, bits);
-        if (got == want) continue;
-        if (wrong++ < 1) printf("  rcp %08x: device %08x, by the table of fractions %08x\n", bits, got, want);
-#pragma omp atomic
-        by_field[bits >> 23 & 0xFF]++;
-      }
-  }
-  for (int e = 0; e < 256; e++)
-    if (by_field[e]) printf("  rcp, exponent field %d: %zu inputs do not follow the table of fractions\n", e, by_field[e]);
-  digest_text(digest, h);
-  XXH3_freeState(h);
-  free(table), free(delta);
-  return wrong;
+  free(delta);
 }
 #endif
 
 int main(int argc, char **argv) {
   const char *only = "", *digests = NULL, *against = NULL, *rcp_delta = NULL;
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (!strcmp(argv[i], "--only")) only = argv[i + 1];
-    else if (!strcmp(argv[i], "--digests")) digests = argv[i + 1];
-    else if (!strcmp(argv[i], "--against")) against = argv[i + 1];
-    else if (!strcmp(argv[i], "--rcp-delta")) rcp_delta = argv[i + 1];
-    else die(argv[i], "unknown option");
+    if (!strcmp(argv[i], "--only"))
+      only = argv[i + 1];
+    else if (!strcmp(argv[i], "--digests"))
+      digests = argv[i + 1];
+    else if (!strcmp(argv[i], "--against"))
+      against = argv[i + 1];
+    else if (!strcmp(argv[i], "--rcp-delta"))
+      rcp_delta = argv[i + 1];
+    else
+      die(argv[i], "unknown option");
   }
   FILE *digest_file = digests ? fopen(digests, "w") : NULL;
   if (digests && !digest_file) die(digests, "cannot write");
@@ -206,22 +187,20 @@ int main(int argc, char **argv) {
   }
   void *out = host_buffer((size_t)chunk * 4);
   int bad = 0;
-  for (int i = 0; i <= conversion_count; i++) {
-    const char *name = i < conversion_count ? conversions[i].name : "rcp_approx_ftz_f32";
+  for (int i = 0; i < conversion_count; i++) {
+    const conversion *c = &conversions[i];
     char digest[33], line[128];
-    size_t wrong = 0;
-    if (!strstr(name, only)) continue;
+    if (!strstr(c->name, only)) continue;
 #ifdef HOLD_NO_DEVICE
     (void)rcp_delta;
-    if (i == conversion_count) continue;
-    wrong = convert(&conversions[i], out, digest, NULL);
+    const size_t wrong = convert(c, out, digest, NULL);
 #else
-    wrong = i < conversion_count ? convert(&conversions[i], out, digest, sil_cvt[i]) : reciprocal(out, digest, rcp_delta);
+    if (!c->format) reciprocal_table(out, rcp_delta);
+    const size_t wrong = convert(c, out, digest, c->format ? sil_cvt[i] : sil_rcp);
 #endif
-    snprintf(line, sizeof line, "%s %s\n", name, digest);
+    snprintf(line, sizeof line, "%s %s\n", c->name, digest);
     const int off = against && !strstr(known, line);
-    printf("%-24s 4294967296 inputs, %zu differ from %s, %s%s\n", name, wrong, i < conversion_count ? "mxgold's" : "the table of fractions", digest,
-           off ? "  NOT THE DIGEST ON FILE" : "");
+    printf("%-24s 4294967296 inputs, %zu differ from mxgold's, %s%s\n", c->name, wrong, digest, off ? "  NOT THE DIGEST ON FILE" : "");
     fflush(stdout);
     if (digest_file) fputs(line, digest_file), fflush(digest_file);
     bad |= wrong != 0 || off;

@@ -1,14 +1,14 @@
 /* cvt and rcp.approx over any range of inputs. */
 #include "all32.h"
 
-#define SIL_CVT(NAME, BYTES, PTX, ...)                                                       \
-  struct op_##NAME {                                                                         \
-    typedef uint##BYTES##_type out;                                                          \
-    static __device__ out run(float x) {                                                     \
-      out y;                                                                                 \
-      asm volatile(PTX : SIL_TO_##BYTES(y) : "f"(x), "f"(__uint_as_float(__float_as_uint(x) ^ 0x80000000u)));                               \
-      return y;                                                                              \
-    }                                                                                        \
+#define SIL_CVT(NAME, BYTES, PTX, ...)                                                                                                         \
+  struct op_##NAME {                                                                                                                           \
+    typedef uint##BYTES##_type out;                                                                                                            \
+    static __device__ out run(float x) {                                                                                                       \
+      out y;                                                                                                                                   \
+      asm volatile(PTX : SIL_TO_##BYTES(y) : "f"(x), "f"(__uint_as_float(__float_as_uint(x) ^ 0x80000000u)));                                  \
+      return y;                                                                                                                                \
+    }                                                                                                                                          \
   };
 typedef uint16_t uint2_type;
 typedef uint32_t uint4_type;

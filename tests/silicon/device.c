@@ -2,6 +2,7 @@
 
    device IN.safetensors INSTRUCTION OUT.safetensors [registers]
      IN           a [T,M,K], b [T,N,K], optional c [T,M,N]: raw bits as U8, U16, U32 or U64, in the instruction's M and N; K a multiple of its k
+                  (4-bit types two a byte, low nibble first: K/2 columns)
      INSTRUCTION  a name of rows.def, "wgmma_m64n8k32_f32_e4m3_e4m3"
      registers    wgmma takes a from registers instead of shared memory
    Exit status: 0 done, 2 trouble. */
@@ -39,7 +40,8 @@ static const mx_array *load(void **out, const mx_file *in, const char *name, uin
   const mx_array *x;
   mx_error err = {0};
   if (mx_file_find(&x, in, name, &err)) die(name, err.text);
-  if (x->n_dims != 3 || (tiles && x->shape[0] != tiles) || x->shape[1] != (uint64_t)rows || (cols && x->shape[2] != cols)) die(name, "wrong shape");
+  if (x->n_dims != 3 || (tiles && x->shape[0] != tiles) || x->shape[1] != (uint64_t)rows || (cols && x->shape[2] != cols))
+    die(name, "wrong shape");
   if (mx_dtype_bytes(x->dtype) != (size_t)type->bytes) die(name, "wrong width");
   check(cudaMalloc(out, x->n_bytes ? x->n_bytes : 1), "device memory");
   check(cudaMemcpy(*out, x->data, x->n_bytes, cudaMemcpyHostToDevice), name);
@@ -58,10 +60,11 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < mx_file_count(in); i++) has_c |= !strcmp(mx_file_at(in, i)->name, "c");
   void *a, *b, *c = NULL, *d;
   const mx_array *xa = load(&a, in, "a", 0, row->row.m, 0, ta);
-  const uint64_t tiles = xa->shape[0], k = xa->shape[2], shape[3] = {tiles, (uint64_t)row->row.m, (uint64_t)row->row.n};
+  const uint64_t tiles = xa->shape[0], columns = xa->shape[2], k = columns * (tiles_packed(ta) ? 2 : 1),
+                 shape[3] = {tiles, (uint64_t)row->row.m, (uint64_t)row->row.n};
   const size_t bytes = (size_t)(tiles * shape[1] * shape[2]) * (size_t)tc->bytes;
   if (!k || k % (uint64_t)row->row.k || k > 4096) die("a", "K is not a multiple of the instruction's k, or past 4096");
-  load(&b, in, "b", tiles, row->row.n, k, tb);
+  load(&b, in, "b", tiles, row->row.n, columns, tb);
   if (has_c) load(&c, in, "c", tiles, row->row.m, shape[2], tc);
   uint8_t *host = malloc(bytes + 1);
   if (!host) die("memory", "none left");

@@ -6,7 +6,7 @@
      --outputs N      at least N outputs a row in the main run (10500000)
      --digests FILE   write "ROW RUN K TILES SEED XXH3-128", one a run
      --against FILE   compare with such a file: a line that differs is a failure
-     --kept FILE      also write raw device bits of one tile a family, seed S+1, as safetensors: tensors ROW/a, /b, /c, /d
+     --kept FILE      also write raw device bits of one tile a family, seed S+1, as safetensors: tensors ROW/a, /b, /c, /d; not of integers
    Built with -DHOLD_NO_DEVICE the model plays the device. Exit status: 0 all equal, 1 something differs, 2 trouble. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +47,11 @@ static double now(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+/* Bytes of one tile. */
+static size_t bytes_a(const tiles_shape *q) { return tiles_bytes(q->a, (size_t)q->m * (size_t)q->k); }
+static size_t bytes_b(const tiles_shape *q) { return tiles_bytes(q->b, (size_t)q->n * (size_t)q->k); }
+static size_t bytes_c(const tiles_shape *q) { return tiles_bytes(q->c, (size_t)q->m * (size_t)q->n); }
 
 /* Host and device buffers, grown once to the largest batch. */
 typedef struct buffers {
@@ -91,8 +96,7 @@ static sil_launch *launch_of(const char *name) {
 }
 
 static void device_run(buffers *w, const sil_row *row, const tiles_shape *q, size_t tiles, int flags) {
-  const size_t na = tiles * (size_t)q->m * (size_t)q->k * (size_t)q->a->bytes, nb = tiles * (size_t)q->n * (size_t)q->k * (size_t)q->b->bytes;
-  const size_t nc = tiles * (size_t)q->m * (size_t)q->n * (size_t)q->c->bytes;
+  const size_t na = tiles * bytes_a(q), nb = tiles * bytes_b(q), nc = tiles * bytes_c(q);
   check(cudaMemcpy(w->da, w->a, na, cudaMemcpyHostToDevice), "copy a"), check(cudaMemcpy(w->db, w->b, nb, cudaMemcpyHostToDevice), "copy b");
   check(cudaMemcpy(w->dc, w->c, nc, cudaMemcpyHostToDevice), "copy c");
   check(cudaMemset(w->dd, 0x5A, nc), "poison d"); /* an output that is not written shows */
@@ -107,7 +111,8 @@ static void model_run(void *d, const sil_row *row, const buffers *w, const tiles
   mx_mma_model model;
   snprintf(text, sizeof text, "hopper/%s", row->name);
   if (mx_mma_model_find(&model, text, &err)) die(text, err.text);
-  const mx_mma_args args = {.T = tiles, .M = (size_t)q->m, .N = (size_t)q->n, .K = (size_t)q->k, .a = w->a, .b = w->b, .c = flags & SIL_C ? w->c : NULL};
+  const mx_mma_args args = {
+      .T = tiles, .M = (size_t)q->m, .N = (size_t)q->n, .K = (size_t)q->k, .a = w->a, .b = w->b, .c = flags & SIL_C ? w->c : NULL};
   if (mx_mma(d, &model, &args, 0)) die(text, "mx_mma failed");
 }
 
@@ -140,23 +145,22 @@ static size_t compare(const buffers *w, const uint8_t *want, const tiles_shape *
 
 static void fill(const buffers *w, const tiles_shape *q, size_t tiles, uint64_t seed, uint64_t first) {
 #pragma omp parallel for schedule(dynamic, 16)
-  for (size_t t = 0; t < tiles; t++)
-    tiles_fill(q, seed, first + t, w->a + t * (size_t)q->m * (size_t)q->k * (size_t)q->a->bytes,
-               w->b + t * (size_t)q->n * (size_t)q->k * (size_t)q->b->bytes, w->c + t * (size_t)q->m * (size_t)q->n * (size_t)q->c->bytes);
+  for (size_t t = 0; t < tiles; t++) tiles_fill(q, seed, first + t, w->a + t * bytes_a(q), w->b + t * bytes_b(q), w->c + t * bytes_c(q));
 }
 
 static void plain_run(void *d, const sil_row *row, const buffers *w, const tiles_shape *q, size_t tiles, int flags) {
   const plain_model p = plain_of(row->name, row->k, q->a, q->c);
 #pragma omp parallel for schedule(dynamic, 16)
   for (size_t t = 0; t < tiles; t++)
-    plain_tile(&p, q, w->a + t * (size_t)q->m * (size_t)q->k * (size_t)q->a->bytes, w->b + t * (size_t)q->n * (size_t)q->k * (size_t)q->b->bytes,
-               flags & SIL_C ? w->c + t * (size_t)q->m * (size_t)q->n * (size_t)q->c->bytes : NULL,
-               (uint8_t *)d + t * (size_t)q->m * (size_t)q->n * (size_t)q->c->bytes);
+    plain_tile(&p, q, w->a + t * bytes_a(q), w->b + t * bytes_b(q), flags & SIL_C ? w->c + t * bytes_c(q) : NULL,
+               (uint8_t *)d + t * bytes_c(q));
 }
 
 static tiles_shape shape_of(const sil_row *row, int steps) {
   return (tiles_shape){row->m, row->n, row->k * steps, row->k, tiles_type_find(row->a), tiles_type_find(row->b), tiles_type_find(row->c)};
 }
+
+static int keeps(const sil_row *row, const char *only) { return strstr(row->name, only) && tiles_type_find(row->a)->ebits; }
 
 static void keep(mx_writer *out, const size_t index[4], const sil_row *row, buffers *w, uint64_t seed) {
   const tiles_shape q = shape_of(row, 1);
@@ -167,8 +171,7 @@ static void keep(mx_writer *out, const size_t index[4], const sil_row *row, buff
 #else
   device_run(w, row, &q, TILES_FAMILIES, SIL_C);
 #endif
-  const size_t cells = (size_t)q.m * (size_t)q.n * (size_t)q.c->bytes;
-  const size_t bytes[4] = {(size_t)(q.m * q.k * q.a->bytes), (size_t)(q.n * q.k * q.b->bytes), cells, cells};
+  const size_t bytes[4] = {bytes_a(&q), bytes_b(&q), bytes_c(&q), bytes_c(&q)};
   const uint8_t *data[4] = {w->a, w->b, w->c, w->d};
   for (int i = 0; i < 4; i++)
     if (mx_writer_write(out, index[i], data[i], bytes[i] * TILES_FAMILIES, &err)) die("kept", err.text);
@@ -188,13 +191,20 @@ int main(int argc, char **argv) {
       continue;
     }
     if (!next) die(argv[i], "needs a value");
-    if (!strcmp(argv[i], "--row")) only = next;
-    else if (!strcmp(argv[i], "--outputs")) outputs = strtoull(next, NULL, 10);
-    else if (!strcmp(argv[i], "--seed")) seed = strtoull(next, NULL, 10);
-    else if (!strcmp(argv[i], "--digests")) digests = next;
-    else if (!strcmp(argv[i], "--against")) against = next;
-    else if (!strcmp(argv[i], "--kept")) kept = next;
-    else die(argv[i], "unknown option");
+    if (!strcmp(argv[i], "--row"))
+      only = next;
+    else if (!strcmp(argv[i], "--outputs"))
+      outputs = strtoull(next, NULL, 10);
+    else if (!strcmp(argv[i], "--seed"))
+      seed = strtoull(next, NULL, 10);
+    else if (!strcmp(argv[i], "--digests"))
+      digests = next;
+    else if (!strcmp(argv[i], "--against"))
+      against = next;
+    else if (!strcmp(argv[i], "--kept"))
+      kept = next;
+    else
+      die(argv[i], "unknown option");
     i++;
   }
   FILE *digest_file = digests ? fopen(digests, "w") : NULL;
@@ -211,7 +221,8 @@ int main(int argc, char **argv) {
   buffers w = {0};
   buffers_make(&w, (size_t)batch_outputs * 32); /* f64 m8n8k4 x4: 64 outputs from 128 + 128 values of 8 bytes */
   size_t bad_rows = 0, rows = 0;
-  printf("%-40s %-22s %10s %12s %12s  %-32s %s\n", "instruction", "run", "outputs", "not mxgold's", "not plain's", "XXH3-128 of the bits", "seconds: tiles device models");
+  printf("%-40s %-22s %10s %12s %12s  %-32s %s\n", "instruction", "run", "outputs", "not mxgold's", "not plain's", "XXH3-128 of the bits",
+         "seconds: tiles device models");
   for (int r = 0; r < sil_row_count; r++) {
     const sil_row *row = &sil_rows[r];
     if (!strstr(row->name, only)) continue;
@@ -259,7 +270,8 @@ int main(int argc, char **argv) {
       snprintf(line, sizeof line, "%s %s %d %zu %llu %016llx%016llx\n", row->name, u->name, q.k, tiles, (unsigned long long)seed,
                (unsigned long long)x.high64, (unsigned long long)x.low64);
       printf("%-40s %-22s %10zu %12zu %12zu  %016llx%016llx %5.2f %5.2f %5.2f%s\n", row->name, u->name, tiles * cells, wrong_model, wrong_plain,
-             (unsigned long long)x.high64, (unsigned long long)x.low64, t_fill, t_device, t_model, known && !strstr(known, line) ? "  NOT THE DIGEST ON FILE" : "");
+             (unsigned long long)x.high64, (unsigned long long)x.low64, t_fill, t_device, t_model,
+             known && !strstr(known, line) ? "  NOT THE DIGEST ON FILE" : "");
       fflush(stdout);
       if (known && !strstr(known, line)) row_wrong++;
       if (digest_file) fputs(line, digest_file), fflush(digest_file);
@@ -274,9 +286,10 @@ int main(int argc, char **argv) {
     size_t(*index)[4] = calloc(sil_row_count, sizeof *index);
     if (!index || mx_writer_open(&out, kept, &err)) die(kept, err.text);
     for (int r = 0; r < sil_row_count; r++) {
-      if (!strstr(sil_rows[r].name, only)) continue;
+      if (!keeps(&sil_rows[r], only)) continue;
       const tiles_shape q = shape_of(&sil_rows[r], 1);
-      const uint64_t shapes[4][3] = {{TILES_FAMILIES, (uint64_t)q.m, (uint64_t)q.k}, {TILES_FAMILIES, (uint64_t)q.n, (uint64_t)q.k}, {TILES_FAMILIES, (uint64_t)q.m, (uint64_t)q.n}, {TILES_FAMILIES, (uint64_t)q.m, (uint64_t)q.n}};
+      const uint64_t m = (uint64_t)q.m, n = (uint64_t)q.n, k = (uint64_t)q.k / (tiles_packed(q.a) ? 2 : 1);
+      const uint64_t shapes[4][3] = {{TILES_FAMILIES, m, k}, {TILES_FAMILIES, n, k}, {TILES_FAMILIES, m, n}, {TILES_FAMILIES, m, n}};
       const tiles_type *types[4] = {q.a, q.b, q.c, q.c};
       for (int i = 0; i < 4; i++) {
         char name[96];
@@ -286,7 +299,7 @@ int main(int argc, char **argv) {
     }
     if (mx_writer_begin(out, &err)) die(kept, err.text);
     for (int r = 0; r < sil_row_count; r++)
-      if (strstr(sil_rows[r].name, only)) keep(out, index[r], &sil_rows[r], &w, seed + 1);
+      if (keeps(&sil_rows[r], only)) keep(out, index[r], &sil_rows[r], &w, seed + 1);
     if (mx_writer_commit(out, &err)) die(kept, err.text);
     free(index);
   }

@@ -1,25 +1,25 @@
 /* mma.sync on binary64: one warp a tile. Lane l holds of a the rows l/4 and l/4+8 at k = l%4, 4+l%4, ..., of b column l/4 at the same k. */
 #include "silicon.h"
 
-#define SIL_F64(NAME, M, N, K, NA, NB, NC, PTX)                                                  \
-  struct op_##NAME {                                                                             \
-    static constexpr int m = M, na = NA, nb = NB, nc = NC, k = K;                                \
-    static __device__ void issue(double *d, const double *a, const double *b) { SIL_ISSUE_##NA(PTX) } \
+#define SIL_F64(NAME, M, N, K, NA, NB, NC, PTX)                                                                                                \
+  struct op_##NAME {                                                                                                                           \
+    static constexpr int m = M, na = NA, nb = NB, nc = NC, k = K;                                                                              \
+    static __device__ void issue(double *d, const double *a, const double *b) { SIL_ISSUE_##NA(PTX) }                                          \
   };
 #define SIL_ISSUE_1(PTX) asm volatile("mma.sync.aligned." PTX " {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(d[0]), "+d"(d[1]) : "d"(a[0]), "d"(b[0]));
-#define SIL_ISSUE_2(PTX)                                                                                  \
-  asm volatile("mma.sync.aligned." PTX " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                    \
-               : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])                                           \
+#define SIL_ISSUE_2(PTX)                                                                                                                       \
+  asm volatile("mma.sync.aligned." PTX " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                                                         \
+               : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])                                                                                \
                : "d"(a[0]), "d"(a[1]), "d"(b[0]));
-#define SIL_ISSUE_4(PTX)                                                                                  \
-  asm volatile("mma.sync.aligned." PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"           \
-               : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])                                           \
+#define SIL_ISSUE_4(PTX)                                                                                                                       \
+  asm volatile("mma.sync.aligned." PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                                \
+               : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])                                                                                \
                : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-#define SIL_ISSUE_8(PTX)                                                                                                    \
-  asm volatile("mma.sync.aligned." PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"     \
-               : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])                                                             \
-               : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]),         \
-                 "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#define SIL_ISSUE_8(PTX)                                                                                                                       \
+  asm volatile("mma.sync.aligned." PTX " {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"                        \
+               : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])                                                                                \
+               : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]),      \
+                 "d"(b[3]));
 #define SIL_MMA(...)
 #define SIL_WGMMA(...)
 #include "rows.def"
@@ -44,8 +44,8 @@ template <class Op> __global__ void tiles_kernel(const double *a, const double *
 }
 
 template <class Op> static int launch(const void *a, const void *b, const void *c, void *d, size_t tiles, int k, int flags) {
-  tiles_kernel<Op><<<132 * 8, 256>>>((const double *)a, (const double *)b, flags & SIL_C ? (const double *)c : nullptr, (double *)d, tiles,
-                                     k / Op::k);
+  tiles_kernel<Op>
+      <<<132 * 8, 256>>>((const double *)a, (const double *)b, flags & SIL_C ? (const double *)c : nullptr, (double *)d, tiles, k / Op::k);
   return (int)cudaGetLastError();
 }
 

@@ -36,9 +36,9 @@ static inline plain_model plain_of(const char *name, int k, const tiles_type *a,
 }
 
 typedef struct plain_number {
-  int sign, e;          /* value = +-significand * 2^(e - mbits) */
+  int sign, e; /* value = +-significand * 2^(e - mbits) */
   uint64_t significand;
-  int mbits, special;   /* special: 0 finite, 1 Inf, 2 NaN */
+  int mbits, special; /* special: 0 finite, 1 Inf, 2 NaN */
 } plain_number;
 
 static inline plain_number plain_decode(const tiles_type *t, uint64_t code) {
@@ -48,8 +48,10 @@ static inline plain_number plain_decode(const tiles_type *t, uint64_t code) {
   x.significand = tiles_significand(t, code, &x.e);
   x.sign = (int)(bits >> (t->ebits + t->mbits)) & 1;
   x.mbits = t->mbits;
-  if (t->kind == 'n') x.special = field == top && frac == ((uint64_t)1 << t->mbits) - 1 ? 2 : 0;
-  else if (field == top) x.special = frac ? 2 : 1;
+  if (t->kind == 'n')
+    x.special = field == top && frac == ((uint64_t)1 << t->mbits) - 1 ? 2 : 0;
+  else if (field == top)
+    x.special = frac ? 2 : 1;
   return x;
 }
 
@@ -68,8 +70,10 @@ static inline uint64_t plain_round(int64_t sum, int unit, const tiles_type *c, i
   int e = lead + unit;
   const int last = (e < emin ? emin : e) - bits, cut = last - unit; /* exponent of the last kept bit */
   uint64_t q;
-  if (cut <= 0) q = u << -cut;
-  else if (cut > 62) q = 0;
+  if (cut <= 0)
+    q = u << -cut;
+  else if (cut > 62)
+    q = 0;
   else {
     q = u >> cut;
     const uint64_t rest = u & (((uint64_t)1 << cut) - 1), half = (uint64_t)1 << (cut - 1);
@@ -90,7 +94,8 @@ static inline uint64_t plain_nan(const tiles_type *c, const plain_model *p) {
 }
 
 /* One group: a, b of L numbers and c, aligned, cut, summed, rounded. */
-static inline uint64_t plain_group(const plain_model *p, const plain_number *a, const plain_number *b, int L, plain_number c, const tiles_type *ct, int rne) {
+static inline uint64_t plain_group(const plain_model *p, const plain_number *a, const plain_number *b, int L, plain_number c,
+                                   const tiles_type *ct, int rne) {
   int top = p->zero_e126 ? -252 : p->floor, nan = c.special == 2, inf[2] = {0, 0};
   int e[TILES_MAX_K], mb = a[0].mbits + b[0].mbits;
   uint64_t v[TILES_MAX_K];
@@ -100,8 +105,10 @@ static inline uint64_t plain_group(const plain_model *p, const plain_number *a, 
   for (int i = 0; i < L; i++) {
     plain_number x = a[i], y = b[i];
     if (x.special || y.special) {
-      if (x.special == 2 || y.special == 2 || (!x.special && !x.significand) || (!y.special && !y.significand)) nan = 1;
-      else inf[x.sign ^ y.sign] = 1;
+      if (x.special == 2 || y.special == 2 || (!x.special && !x.significand) || (!y.special && !y.significand))
+        nan = 1;
+      else
+        inf[x.sign ^ y.sign] = 1;
     }
     if (p->normalise_subnormals) x = plain_normal(x, 0), y = plain_normal(y, 0);
     if (p->flush_in && (x.significand >> x.mbits == 0 || y.significand >> y.mbits == 0)) x.significand = 0;
@@ -133,9 +140,12 @@ static inline uint64_t plain_group(const plain_model *p, const plain_number *a, 
     }
     int shift = up;
     if (i < L && p->normalise_subnormals) shift = e[i] - (p->normalise_products && v[i] >> (mb + 1)) - mb - (top - p->F);
-    if (shift >= 0) term = (int64_t)(value << shift);
-    else if (shift < -63) term = p->align_rd && negative ? 1 : 0;
-    else term = (int64_t)((value + (p->align_rd && negative ? ((uint64_t)1 << -shift) - 1 : 0)) >> -shift);
+    if (shift >= 0)
+      term = (int64_t)(value << shift);
+    else if (shift < -63)
+      term = p->align_rd && negative ? 1 : 0;
+    else
+      term = (int64_t)((value + (p->align_rd && negative ? ((uint64_t)1 << -shift) - 1 : 0)) >> -shift);
     sum += negative ? -term : term;
   }
   const uint64_t d = plain_round(sum, top - p->F, ct, rne, p);
@@ -184,6 +194,11 @@ static inline uint64_t plain_fma64(uint64_t a, uint64_t b, uint64_t c, const pla
   return plain_is_nan64(bits) ? 0xFFF8000000000000u : bits;
 }
 
+static inline int64_t plain_integer(const tiles_type *t, uint64_t code) {
+  const int64_t v = (int64_t)code;
+  return t->kind == 's' && v >> t->mbits ? v - ((int64_t)2 << t->mbits) : v;
+}
+
 /** One output: a, b [k] decoded and raw, c raw; groups chained in ascending k. */
 static inline uint64_t plain_dot(const plain_model *p, int group, int k, const plain_number *a, const plain_number *b, const uint64_t *ra,
                                  const uint64_t *rb, uint64_t c, const tiles_shape *q) {
@@ -191,8 +206,7 @@ static inline uint64_t plain_dot(const plain_model *p, int group, int k, const p
   for (int g = 0; g < k; g += group) {
     if (p->kind == PLAIN_INTEGER) {
       int64_t s = (int32_t)c;
-      for (int i = g; i < g + group; i++)
-        s += (int64_t)(q->a->kind == 's' ? (int8_t)ra[i] : (int64_t)ra[i]) * (q->b->kind == 's' ? (int8_t)rb[i] : (int64_t)rb[i]);
+      for (int i = g; i < g + group; i++) s += plain_integer(q->a, ra[i]) * plain_integer(q->b, rb[i]);
       if (p->satfinite) s = s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s;
       c = (uint32_t)s;
     } else if (p->kind == PLAIN_F64) {
@@ -213,7 +227,8 @@ static inline uint64_t plain_dot(const plain_model *p, int group, int k, const p
         }
       uint64_t s = p->join_in ? c : 0;
       for (int half = 0; half < 2; half++)
-        s = plain_group(p, x + half * group / 2, y + half * group / 2, group / 2, plain_decode(ct, s), ct, (ct->bytes == 2 || p->out_rne) && !p->out_rz16);
+        s = plain_group(p, x + half * group / 2, y + half * group / 2, group / 2, plain_decode(ct, s), ct,
+                        (ct->bytes == 2 || p->out_rne) && !p->out_rz16);
       c = p->join_in ? s : plain_add(s, c, ct);
     } else {
       const int L = p->halves ? group / 2 : group;

@@ -25,8 +25,10 @@ typedef struct change {
   const char *classes;
 } change;
 
-#define SET(field, v, classes) {#field "=" #v, offsetof(plain_model, field), v, 0, classes}
-#define ADD(field, v, classes) {#field #v, offsetof(plain_model, field), v, 1, classes}
+#define SET(field, v, classes)                                                                                                                 \
+  { #field "=" #v, offsetof(plain_model, field), v, 0, classes }
+#define ADD(field, v, classes)                                                                                                                 \
+  { #field #v, offsetof(plain_model, field), v, 1, classes }
 static const change changes[] = {
     ADD(F, -2, "HhBQqEe"),
     ADD(F, -1, "HhBQqEe"),
@@ -72,7 +74,8 @@ int main(int argc, char **argv) {
     const plain_model right = plain_of(row->name, row->k, q.a, q.c);
     const size_t cells = (size_t)q.m * q.n;
     const int n = tiles * 128 / (int)cells, class = class_of(row);
-    uint8_t *a = malloc((size_t)q.m * q.k * 8), *b = malloc((size_t)q.n * q.k * 8), *c = malloc(cells * 8), *d = malloc(cells * 8), *e = malloc(cells * 8);
+    uint8_t *a = malloc((size_t)q.m * q.k * 8), *b = malloc((size_t)q.n * q.k * 8), *c = malloc(cells * 8), *d = malloc(cells * 8),
+            *e = malloc(cells * 8);
     for (int t = 0; t < n; t++) {
       tiles_fill(&q, 1, (uint64_t)t, a, b, c);
       plain_tile(&right, &q, a, b, c, d);
@@ -101,8 +104,10 @@ int main(int argc, char **argv) {
     for (const char *p = classes; *p; p++) {
       const long wrong = seen[i][(int)*p];
       const int wanted = strchr(changes[i].classes, *p) != NULL, bad = wanted && !wrong;
-      if (wrong) printf("%9.0f", ceil(1e6 * (double)wrong / (double)outputs[(int)*p]));
-      else printf("%9s", bad ? "BLIND" : ".");
+      if (wrong)
+        printf("%9.0f", ceil(1e6 * (double)wrong / (double)outputs[(int)*p]));
+      else
+        printf("%9s", bad ? "BLIND" : ".");
       blind += bad;
     }
     printf("\n");

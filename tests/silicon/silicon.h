@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 typedef struct sil_row {
-  const char *name;     /* INSTRUCTION of `mxgold models`, "mma_m16n8k16_f32_f16_f16_f32" */
-  int m, n, k;          /* shape of one instruction */
+  const char *name;      /* INSTRUCTION of `mxgold models`, "mma_m16n8k16_f32_f16_f16_f32" */
+  int m, n, k;           /* shape of one instruction */
   const char *a, *b, *c; /* operand types; d has c's */
 } sil_row;
 
@@ -31,7 +31,6 @@ typedef struct sil_device_row {
 
 extern const sil_device_row sil_mma_rows[], sil_f64_rows[], sil_wgmma_rows[];
 extern const int sil_mma_count, sil_f64_count, sil_wgmma_count;
-
 
 #ifdef __cplusplus
 }

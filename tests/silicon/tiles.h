@@ -19,9 +19,9 @@ typedef struct tiles_type {
 } tiles_type;
 
 static const tiles_type tiles_types[] = {
-    {"f16", 2, 5, 10, 15, 0, 'i'},   {"bf16", 2, 8, 7, 127, 0, 'i'},  {"tf32", 4, 8, 10, 127, 13, 'i'}, {"e4m3", 1, 4, 3, 7, 0, 'n'},
-    {"e5m2", 1, 5, 2, 15, 0, 'i'},   {"f32", 4, 8, 23, 127, 0, 'i'},  {"f64", 8, 11, 52, 1023, 0, 'i'}, {"s8", 1, 0, 7, 0, 0, 's'},
-    {"u8", 1, 0, 8, 0, 0, 'u'},      {"s32", 4, 0, 31, 0, 0, 's'},
+    {"f16", 2, 5, 10, 15, 0, 'i'}, {"bf16", 2, 8, 7, 127, 0, 'i'}, {"tf32", 4, 8, 10, 127, 13, 'i'}, {"e4m3", 1, 4, 3, 7, 0, 'n'},
+    {"e5m2", 1, 5, 2, 15, 0, 'i'}, {"f32", 4, 8, 23, 127, 0, 'i'}, {"f64", 8, 11, 52, 1023, 0, 'i'}, {"s8", 1, 0, 7, 0, 0, 's'},
+    {"u8", 1, 0, 8, 0, 0, 'u'},    {"s32", 4, 0, 31, 0, 0, 's'},   {"s4", 1, 0, 3, 0, 0, 's'},       {"u4", 1, 0, 4, 0, 0, 'u'},
 };
 
 /** The row of a type by name; NULL if there is none. */
@@ -31,31 +31,38 @@ static inline const tiles_type *tiles_type_find(const char *name) {
   return NULL;
 }
 
+/** Bits of an integer type; whether two values share a byte (low nibble first). */
+static inline int tiles_int_bits(const tiles_type *t) { return t->mbits + (t->kind == 's'); }
+static inline int tiles_packed(const tiles_type *t) { return t->ebits == 0 && tiles_int_bits(t) == 4; }
+
+/** Bytes that n values take. */
+static inline size_t tiles_bytes(const tiles_type *t, size_t n) { return tiles_packed(t) ? n / 2 : n * (size_t)t->bytes; }
+
 typedef struct tiles_shape {
-  int m, n, k;  /* of the tile; k at most TILES_MAX_K, a multiple of group */
-  int group;    /* k of one instruction */
+  int m, n, k; /* of the tile; k at most TILES_MAX_K, a multiple of group */
+  int group;   /* k of one instruction */
   const tiles_type *a, *b, *c;
 } tiles_shape;
 
 enum { TILES_MAX_K = 256, TILES_MAX_N = 64 };
 
-#define TILES_FAMILY_LIST(X)                                                                                                               \
-  X(BITS, "random codes")                                                                                                                  \
-  X(FINITE, "random finite codes")                                                                                                         \
-  X(SPREAD, "exponents spread over 0..64 binades")                                                                                         \
-  X(SPREAD_C, "the same, C up to 40 binades above or below")                                                                               \
-  X(CANCEL, "pairs that cancel, some but for one ulp")                                                                                     \
-  X(EDGE, "a large pair that cancels; the rest lie 0..48 binades below")                                                                   \
-  X(EDGE_C, "a large product that C cancels; the rest lie 0..48 binades below")                                                            \
-  X(EDGE_BELOW_C, "C large, the products 0..48 binades below")                                                                             \
-  X(TIE, "a large product, half an output ulp, and dust below it")                                                                         \
-  X(TIE_C, "C large, half an output ulp, and dust below it")                                                                               \
-  X(ORDER, "equal units and one large pair at all distances")                                                                              \
-  X(ZEROS, "mostly zeros of both signs, the rest tiny")                                                                                    \
-  X(FLOOR, "products around the smallest exponents, dust 5..60 binades below, no C")                                                         \
-  X(SUBNORMAL, "subnormal codes and the smallest normals")                                                                                 \
-  X(SPECIAL, "NaN payloads, Inf, zeros, extremes strewn in")                                                                               \
-  X(OVERFLOW, "results around the largest finite value")                                                                                   \
+#define TILES_FAMILY_LIST(X)                                                                                                                   \
+  X(BITS, "random codes")                                                                                                                      \
+  X(FINITE, "random finite codes")                                                                                                             \
+  X(SPREAD, "exponents spread over 0..64 binades")                                                                                             \
+  X(SPREAD_C, "the same, C up to 40 binades above or below")                                                                                   \
+  X(CANCEL, "pairs that cancel, some but for one ulp")                                                                                         \
+  X(EDGE, "a large pair that cancels; the rest lie 0..48 binades below")                                                                       \
+  X(EDGE_C, "a large product that C cancels; the rest lie 0..48 binades below")                                                                \
+  X(EDGE_BELOW_C, "C large, the products 0..48 binades below")                                                                                 \
+  X(TIE, "a large product, half an output ulp, and dust below it")                                                                             \
+  X(TIE_C, "C large, half an output ulp, and dust below it")                                                                                   \
+  X(ORDER, "equal units and one large pair at all distances")                                                                                  \
+  X(ZEROS, "mostly zeros of both signs, the rest tiny")                                                                                        \
+  X(FLOOR, "products around the smallest exponents, dust 5..60 binades below, no C")                                                           \
+  X(SUBNORMAL, "subnormal codes and the smallest normals")                                                                                     \
+  X(SPECIAL, "NaN payloads, Inf, zeros, extremes strewn in")                                                                                   \
+  X(OVERFLOW, "results around the largest finite value")                                                                                       \
   X(INTEGERS, "small integers: exact in any order")
 
 enum {
@@ -95,26 +102,45 @@ static inline uint64_t tiles_pack(const tiles_type *t, int sign, int e, uint64_t
   const int emin = tiles_emin(t), emax = tiles_emax(t);
   uint64_t significand = (uint64_t)1 << t->mbits | frac >> (64 - t->mbits), code;
   if (e > emax) e = emax;
-  if (e >= emin) code = (uint64_t)(e - emin) * ((uint64_t)1 << t->mbits) + significand;
-  else code = emin - e > t->mbits ? 0 : significand >> (emin - e);
+  if (e >= emin)
+    code = (uint64_t)(e - emin) * ((uint64_t)1 << t->mbits) + significand;
+  else
+    code = emin - e > t->mbits ? 0 : significand >> (emin - e);
   if (t->kind == 'n' && code == ((uint64_t)1 << (t->ebits + t->mbits)) - 1) code--;
   return (code | (uint64_t)sign << (t->ebits + t->mbits)) << t->shift;
 }
 
 static inline void tiles_put(void *p, const tiles_type *t, size_t i, uint64_t code) {
+  if (tiles_packed(t)) {
+    uint8_t *byte = (uint8_t *)p + i / 2;
+    *byte = i % 2 ? (uint8_t)((*byte & 0x0F) | (code & 0x0F) << 4) : (uint8_t)((*byte & 0xF0) | (code & 0x0F));
+    return;
+  }
   switch (t->bytes) {
-  case 1: ((uint8_t *)p)[i] = (uint8_t)code; break;
-  case 2: ((uint16_t *)p)[i] = (uint16_t)code; break;
-  case 4: ((uint32_t *)p)[i] = (uint32_t)code; break;
-  default: ((uint64_t *)p)[i] = code;
+  case 1:
+    ((uint8_t *)p)[i] = (uint8_t)code;
+    break;
+  case 2:
+    ((uint16_t *)p)[i] = (uint16_t)code;
+    break;
+  case 4:
+    ((uint32_t *)p)[i] = (uint32_t)code;
+    break;
+  default:
+    ((uint64_t *)p)[i] = code;
   }
 }
 static inline uint64_t tiles_get(const void *p, const tiles_type *t, size_t i) {
+  if (tiles_packed(t)) return ((const uint8_t *)p)[i / 2] >> (i % 2 * 4) & 0x0F;
   switch (t->bytes) {
-  case 1: return ((const uint8_t *)p)[i];
-  case 2: return ((const uint16_t *)p)[i];
-  case 4: return ((const uint32_t *)p)[i];
-  default: return ((const uint64_t *)p)[i];
+  case 1:
+    return ((const uint8_t *)p)[i];
+  case 2:
+    return ((const uint16_t *)p)[i];
+  case 4:
+    return ((const uint32_t *)p)[i];
+  default:
+    return ((const uint64_t *)p)[i];
   }
 }
 static inline uint64_t tiles_sign_bit(const tiles_type *t) { return (uint64_t)1 << (tiles_width(t) - 1 + t->shift); }
@@ -126,15 +152,36 @@ static inline uint64_t tiles_special(const tiles_type *t, uint64_t *s) {
   const uint64_t max = t->kind == 'n' ? inf + frac - 1 : inf - 1;
   uint64_t code;
   switch (tiles_below(s, 12)) {
-  case 0: case 1: case 2: code = 0; break;
-  case 3: case 4: code = t->kind == 'n' ? max : inf; break;
-  case 5: code = t->kind == 'n' ? inf + frac : inf | 1 | (tiles_next(s) & frac); break;          /* NaN, any payload */
-  case 6: code = t->kind == 'n' ? inf + frac : inf | (uint64_t)1 << tiles_below(s, t->mbits); break; /* NaN, one bit */
-  case 7: code = max; break;
-  case 8: code = 1; break;
-  case 9: code = frac; break;
-  case 10: code = (uint64_t)1 << t->mbits; break;
-  default: code = one; break;
+  case 0:
+  case 1:
+  case 2:
+    code = 0;
+    break;
+  case 3:
+  case 4:
+    code = t->kind == 'n' ? max : inf;
+    break;
+  case 5:
+    code = t->kind == 'n' ? inf + frac : inf | 1 | (tiles_next(s) & frac);
+    break; /* NaN, any payload */
+  case 6:
+    code = t->kind == 'n' ? inf + frac : inf | (uint64_t)1 << tiles_below(s, t->mbits);
+    break; /* NaN, one bit */
+  case 7:
+    code = max;
+    break;
+  case 8:
+    code = 1;
+    break;
+  case 9:
+    code = frac;
+    break;
+  case 10:
+    code = (uint64_t)1 << t->mbits;
+    break;
+  default:
+    code = one;
+    break;
   }
   code = (code | (tiles_next(s) & 1) << top) << t->shift;
   /* tf32: a payload that lies only in the bits that are not read makes an Inf of a NaN, and a zero of a subnormal */
@@ -145,22 +192,24 @@ static inline uint64_t tiles_special(const tiles_type *t, uint64_t *s) {
 /* ---- tiles of integers ---- */
 
 static inline void tiles_fill_integers(const tiles_shape *q, uint64_t *s, int family, void *a, void *b, void *c) {
-  const int mode = family % 4; /* random; extremes; extremes of one sign; small */
+  const int mode = family % 4;                                                     /* random; extremes; extremes of one sign; small */
+  const int reach = q->group << (tiles_int_bits(q->a) + tiles_int_bits(q->b) - 2); /* about the largest sum of one instruction */
   for (int side = 0; side < 2; side++) {
     const tiles_type *t = side ? q->b : q->a;
     const int extreme = tiles_below(s, 2);
-    for (size_t i = 0; i < (size_t)(side ? q->n : q->m) * q->k; i++) {
+    const uint64_t half = (uint64_t)1 << (tiles_int_bits(t) - 1), ones = 2 * half - 1;
+    for (size_t i = 0; i < (size_t)(side ? q->n : q->m) * (size_t)q->k; i++) {
       uint64_t v = tiles_next(s);
-      if (mode == 1) v = (v & 3) == 0 ? 0x80 : (v & 3) == 1 ? 0x7F : (v & 3) == 2 ? 0xFF : v >> 8;
-      if (mode == 2) v = extreme ? 0x80 : (v & 15) == 0 ? 0x7E : t->kind == 's' ? 0x7F : 0xFF;
+      if (mode == 1) v = (v & 3) == 0 ? half : (v & 3) == 1 ? half - 1 : (v & 3) == 2 ? ones : v >> 8;
+      if (mode == 2) v = extreme ? half : (v & 15) == 0 ? half - 2 : t->kind == 's' ? half - 1 : ones;
       if (mode == 3) v = (uint64_t)(int64_t)(tiles_between(s, -2, 2));
       tiles_put(side ? b : a, t, i, v);
     }
   }
-  for (size_t i = 0; i < (size_t)q->m * q->n; i++) {
+  for (size_t i = 0; i < (size_t)q->m * (size_t)q->n; i++) {
     uint64_t v = tiles_next(s);
-    if (mode == 1) v = (v & 1 ? 0x7FFFFFFFu : 0x80000000u) + (uint32_t)tiles_between(s, -600000, 600000);
-    if (mode == 2) v = (v & 1 ? 0x7FFFFFFFu - (uint32_t)tiles_below(s, 1 << 20) : 0x80000000u + (uint32_t)tiles_below(s, 1 << 20));
+    if (mode == 1) v = (v & 1 ? 0x7FFFFFFFu : 0x80000000u) + (uint32_t)tiles_between(s, -reach, reach);
+    if (mode == 2) v = (v & 1 ? 0x7FFFFFFFu - (uint32_t)tiles_below(s, 2 * reach) : 0x80000000u + (uint32_t)tiles_below(s, 2 * reach));
     if (mode == 3) v = (uint64_t)(int64_t)tiles_between(s, -2, 2);
     tiles_put(c, q->c, i, v);
   }
@@ -173,27 +222,33 @@ enum { TILES_POW2, TILES_RANDOM, TILES_ONES, TILES_ONE_BIT, TILES_SPARSE, TILES_
 
 /* How one tile is laid out, before k is permuted. */
 typedef struct tiles_plan {
-  int base;                                        /* exponent of the largest product */
-  int rel[TILES_MAX_K];                            /* of each product, relative to base; TILES_ZERO: a zero */
-  int jitter[TILES_MAX_K];                         /* rows differ by -jitter..jitter in that */
-  int partner[TILES_MAX_K];                        /* an earlier position that this one cancels, or TILES_NONE */
-  int a_frac[TILES_MAX_K], b_frac[TILES_MAX_K];    /* policies */
-  int sign[TILES_MAX_K];                           /* 0 plus, 1 minus, 2 random */
-  int nudge;                                       /* partners are off by one ulp once in so many; 0 never */
-  int c_rel, c_jitter, c_frac, c_sign;             /* C, relative to base; TILES_ZERO */
-  int c_cancels;                                   /* position whose product C cancels, or TILES_NONE */
-  int column_shift;                                /* columns are scaled by 2^0..2^column_shift */
+  int base;                                     /* exponent of the largest product */
+  int rel[TILES_MAX_K];                         /* of each product, relative to base; TILES_ZERO: a zero */
+  int jitter[TILES_MAX_K];                      /* rows differ by -jitter..jitter in that */
+  int partner[TILES_MAX_K];                     /* an earlier position that this one cancels, or TILES_NONE */
+  int a_frac[TILES_MAX_K], b_frac[TILES_MAX_K]; /* policies */
+  int sign[TILES_MAX_K];                        /* 0 plus, 1 minus, 2 random */
+  int nudge;                                    /* partners are off by one ulp once in so many; 0 never */
+  int c_rel, c_jitter, c_frac, c_sign;          /* C, relative to base; TILES_ZERO */
+  int c_cancels;                                /* position whose product C cancels, or TILES_NONE */
+  int column_shift;                             /* columns are scaled by 2^0..2^column_shift */
 } tiles_plan;
 
 static inline uint64_t tiles_fraction(uint64_t *s, int policy, int mbits) {
   const uint64_t r = tiles_next(s);
   switch (policy) {
-  case TILES_RANDOM: return r;
-  case TILES_ONES: return ~(uint64_t)0;
-  case TILES_ONE_BIT: return (uint64_t)1 << (63 - r % (unsigned)mbits);
-  case TILES_SPARSE: return r & tiles_next(s) & tiles_next(s);
-  case TILES_LAST_BIT: return (r & 1) << (64 - mbits);
-  default: return 0;
+  case TILES_RANDOM:
+    return r;
+  case TILES_ONES:
+    return ~(uint64_t)0;
+  case TILES_ONE_BIT:
+    return (uint64_t)1 << (63 - r % (unsigned)mbits);
+  case TILES_SPARSE:
+    return r & tiles_next(s) & tiles_next(s);
+  case TILES_LAST_BIT:
+    return (r & 1) << (64 - mbits);
+  default:
+    return 0;
   }
 }
 
@@ -202,10 +257,10 @@ static inline int tiles_clamp(int x, int lo, int hi) { return x < lo ? lo : x > 
 static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t *s, int family) {
   const int lo = tiles_emin(q->a) + tiles_emin(q->b), hi = tiles_emax(q->a) + tiles_emax(q->b);
   const int c_lo = tiles_emin(q->c), c_hi = tiles_emax(q->c), k = q->k;
-  const int top = hi < c_hi - 8 ? hi : c_hi - 8;           /* high enough, no overflow */
+  const int top = hi < c_hi - 8 ? hi : c_hi - 8; /* high enough, no overflow */
   const int bottom = lo > c_lo ? lo : c_lo;
   const int policy = tiles_below(s, TILES_POLICIES), depth = tiles_below(s, 49);
-  const int zeros = tiles_chance(s, 1, 2) ? 0 : 4;         /* one position in so many is zero */
+  const int zeros = tiles_chance(s, 1, 2) ? 0 : 4; /* one position in so many is zero */
   memset(p, 0, sizeof *p);
   p->column_shift = tiles_below(s, 4);
   /* the base: mostly where there is room below, else anywhere */
@@ -220,7 +275,9 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
     p->sign[i] = 2;
   }
   switch (family) {
-  case TILES_SPREAD: case TILES_SPREAD_C: case TILES_SPECIAL: {
+  case TILES_SPREAD:
+  case TILES_SPREAD_C:
+  case TILES_SPECIAL: {
     const int w = tiles_below(s, 65);
     for (int i = 0; i < k; i++) p->rel[i] = -tiles_below(s, w + 1), p->jitter[i] = w / 4;
     p->c_rel = family == TILES_SPREAD_C ? tiles_between(s, -40, 40) : -tiles_below(s, w + 1);
@@ -236,7 +293,10 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
     p->nudge = tiles_between(s, 2, 8);
     if (tiles_chance(s, 3, 4)) p->c_rel = -tiles_below(s, 48), p->c_jitter = 4;
   } break;
-  case TILES_EDGE: case TILES_EDGE_C: case TILES_EDGE_BELOW_C: case TILES_ORDER: {
+  case TILES_EDGE:
+  case TILES_EDGE_C:
+  case TILES_EDGE_BELOW_C:
+  case TILES_ORDER: {
     const int first = family == TILES_EDGE || family == TILES_ORDER ? 2 : family == TILES_EDGE_C ? 1 : 0;
     const int few = tiles_below(s, 3) ? k : first + 1 + tiles_below(s, 3); /* all the rest, or few */
     for (int i = 0; i < k; i++) {
@@ -262,7 +322,8 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
       p->c_rel = -depth, p->c_jitter = 3;
     }
   } break;
-  case TILES_TIE: case TILES_TIE_C: {
+  case TILES_TIE:
+  case TILES_TIE_C: {
     /* the last kept bit of f32, f16 and the 13-bit result, and one to either side */
     static const int last[] = {9, 10, 11, 12, 13, 14, 22, 23, 24, 25};
     const int half = last[tiles_below(s, 10)] + 1 - (tiles_chance(s, 1, 8) ? 1 : 0), few = tiles_chance(s, 1, 2);
@@ -309,7 +370,8 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
     }
     p->c_rel = c_hi - p->base - tiles_below(s, 3), p->c_jitter = 1, p->c_frac = tiles_chance(s, 1, 2) ? TILES_ONES : TILES_RANDOM;
   } break;
-  default: break;
+  default:
+    break;
   }
 }
 
@@ -335,7 +397,9 @@ static inline void tiles_fill_plan(const tiles_plan *p, const tiles_shape *q, ui
     for (int i = 0; i < k; i++) {
       const int from = p->partner[i];
       const uint64_t code = tiles_pack(q->b, (int)(tiles_next(s) & 1), b_exp[i] - shift[n], tiles_fraction(s, p->b_frac[i], q->b->mbits));
-      b[n * k + i] = from != TILES_NONE ? b[n * k + from] : p->rel[i] == TILES_ZERO && tiles_chance(s, 1, 2) ? code & tiles_sign_bit(q->b) : code;
+      b[n * k + i] = from != TILES_NONE                                 ? b[n * k + from]
+                     : p->rel[i] == TILES_ZERO && tiles_chance(s, 1, 2) ? code & tiles_sign_bit(q->b)
+                                                                        : code;
     }
   }
   for (int m = 0; m < q->m; m++)
@@ -375,16 +439,19 @@ static inline uint64_t tiles_code(const tiles_type *t, uint64_t *s, int family) 
   const uint64_t r = tiles_next(s), mask = tiles_width(t) + t->shift == 64 ? ~(uint64_t)0 : ((uint64_t)1 << (tiles_width(t) + t->shift)) - 1;
   const int emin = tiles_emin(t), emax = tiles_emax(t), sign = (int)(tiles_next(s) & 1);
   switch (family) {
-  case TILES_FINITE: return tiles_pack(t, sign, tiles_between(s, emin - t->mbits, emax), r);
-  case TILES_SUBNORMAL: return tiles_chance(s, 1, 8) ? tiles_pack(t, sign, tiles_between(s, emin, emax), r)
-                                                    : tiles_pack(t, sign, tiles_between(s, emin - t->mbits, emin + 2), r);
+  case TILES_FINITE:
+    return tiles_pack(t, sign, tiles_between(s, emin - t->mbits, emax), r);
+  case TILES_SUBNORMAL:
+    return tiles_chance(s, 1, 8) ? tiles_pack(t, sign, tiles_between(s, emin, emax), r)
+                                 : tiles_pack(t, sign, tiles_between(s, emin - t->mbits, emin + 2), r);
   case TILES_INTEGERS: {
     const int v = tiles_between(s, 0, t->mbits < 3 ? 4 : 8);
     if (v == 0) return (uint64_t)sign * tiles_sign_bit(t);
     const int lead = 31 - __builtin_clz((unsigned)v);
     return tiles_pack(t, sign, lead, lead ? (uint64_t)v << (64 - lead) : 0);
   }
-  default: return r & mask;
+  default:
+    return r & mask;
   }
 }
 
@@ -426,7 +493,8 @@ static inline void tiles_fill(const tiles_shape *q, uint64_t seed, uint64_t inde
     order[i] = order[j], order[j] = swap;
   }
   const int noise = tiles_chance(s, 1, 2);
-  const uint64_t a_noise = noise && q->a->shift ? ((uint64_t)1 << q->a->shift) - 1 : 0, b_noise = noise && q->b->shift ? ((uint64_t)1 << q->b->shift) - 1 : 0;
+  const uint64_t a_noise = noise && q->a->shift ? ((uint64_t)1 << q->a->shift) - 1 : 0,
+                 b_noise = noise && q->b->shift ? ((uint64_t)1 << q->b->shift) - 1 : 0;
   for (int m = 0; m < q->m; m++)
     for (int i = 0; i < k; i++) tiles_put(a, q->a, (size_t)m * k + order[i], wa[m * k + i] | (a_noise ? tiles_next(s) & a_noise : 0));
   for (int n = 0; n < q->n; n++)

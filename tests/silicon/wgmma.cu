@@ -21,18 +21,23 @@ static __device__ uint64_t describe(const void *shared) {
 #define SIL_FLAG_RS4 "%9"
 #define SIL_FLAG_RS2 "%7"
 
-#define SIL_WGMMA(NAME, K, A, B, C, NC, PTX, SIGNS, TRANS)                                                                                \
-  struct op_##NAME {                                                                                                                      \
-    static constexpr int nc = NC, k = K;                                                                                                  \
-    static __device__ void issue(uint32_t *d, uint64_t a, uint64_t b, int from_d) {                                                       \
-      asm volatile("{.reg .pred p; setp.ne.b32 p, " SIL_FLAG_SS##NC ", 0;\n wgmma.mma_async.sync.aligned." PTX " " SIL_D##NC ", "         \
-                   SIL_SS##NC SIGNS TRANS ";}\n" : SIL_OUT##NC(d) : "l"(a), "l"(b), "r"(from_d) : "memory");                              \
-    }                                                                                                                                     \
-    static __device__ void issue_rs(uint32_t *d, const uint32_t *a, uint64_t b, int from_d) {                                             \
-      asm volatile("{.reg .pred p; setp.ne.b32 p, " SIL_FLAG_RS##NC ", 0;\n wgmma.mma_async.sync.aligned." PTX " " SIL_D##NC ", "         \
-                   SIL_RS##NC SIGNS SIL_ONE_##A ";}\n" : SIL_OUT##NC(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(from_d) \
-                   : "memory");                                                                                                           \
-    }                                                                                                                                     \
+#define SIL_WGMMA(NAME, K, A, B, C, NC, PTX, SIGNS, TRANS)                                                                                     \
+  struct op_##NAME {                                                                                                                           \
+    static constexpr int nc = NC, k = K;                                                                                                       \
+    static __device__ void issue(uint32_t *d, uint64_t a, uint64_t b, int from_d) {                                                            \
+      asm volatile("{.reg .pred p; setp.ne.b32 p, " SIL_FLAG_SS##NC ", 0;\n wgmma.mma_async.sync.aligned." PTX " " SIL_D##NC                   \
+                   ", " SIL_SS##NC SIGNS TRANS ";}\n"                                                                                          \
+                   : SIL_OUT##NC(d)                                                                                                            \
+                   : "l"(a), "l"(b), "r"(from_d)                                                                                               \
+                   : "memory");                                                                                                                \
+    }                                                                                                                                          \
+    static __device__ void issue_rs(uint32_t *d, const uint32_t *a, uint64_t b, int from_d) {                                                  \
+      asm volatile("{.reg .pred p; setp.ne.b32 p, " SIL_FLAG_RS##NC ", 0;\n wgmma.mma_async.sync.aligned." PTX " " SIL_D##NC                   \
+                   ", " SIL_RS##NC SIGNS SIL_ONE_##A ";}\n"                                                                                    \
+                   : SIL_OUT##NC(d)                                                                                                            \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(from_d)                                                           \
+                   : "memory");                                                                                                                \
+    }                                                                                                                                          \
   };
 /* Transpose of b alone, for a in registers: 16-bit types have it. */
 #define SIL_ONE_f16 ", 0"
