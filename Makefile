@@ -78,6 +78,8 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -lmpfr -lgmp $$(pkg-config --libs check) -o $@
 
+include tests/silicon/silicon.mk
+
 # A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 

@@ -1,0 +1,126 @@
+/* mxgold models [MODEL] */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mxgold/mma.h"
+#include "out.h"
+
+struct args {
+  const char *model;
+  int json, keys;
+};
+
+static const cli_option options[] = {
+    {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "a model, or the beginning of names: hopper/, cdna3", NULL},
+    {"keys", 0, CLI_FLAG, offsetof(struct args, keys), NULL, "the parameters of a model and their values", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {0},
+};
+
+/* --- the parameters --- */
+
+static void key_row(out *o, const char *key, const char *value, const char *meaning) {
+  out_row(o);
+  out_text(o, "key", key);
+  out_text(o, "value", value);
+  out_text(o, "meaning", meaning);
+}
+
+static void number_row(out *o, const char *key, int min, int max, const char *none_text, const char *meaning) {
+  char range[64];
+  snprintf(range, sizeof range, "%d..%d%s%s", min, max, *none_text ? ", " : "", none_text);
+  key_row(o, key, range, meaning);
+}
+
+static int list_keys(int json) {
+  out *o = out_new();
+  out_table(o, "keys");
+#define MX_ACCUM_INT(field, min, max, none, none_text, doc) number_row(o, #field, min, max, none_text, doc);
+#define MX_ACCUM_ENUM(field, doc) key_row(o, #field, "", doc);
+#define MX_ACCUM_VALUE(field, id, number, text, doc) key_row(o, "", text, doc);
+#include "../../formats/accumulation_keys.def"
+  key_row(o, "out", "f32rz ...", "D's type, fraction bits and rounding at once: f32, f16, bf16 or e8mB, then rz, rne or rd");
+  key_row(o, "a b ab c d", "a type", "row of formats/elements.def or operands.def");
+  key_row(o, "scale", "a format", "row of formats/scales.def, or none");
+  key_row(o, "block", "0..65536", "elements along K that share a scale");
+  key_row(o, "k", "0..65536", "elements in an instruction; 0: all of K");
+  key_row(o, "accum", "a row", "parameters of another row of formats/accumulation.def");
+#define MX_ACCUM(...)
+#define MX_ACCUM_RULES(name, doc, keys) key_row(o, "rules", #name, doc ": " keys);
+#include "../../formats/accumulation.def"
+#undef MX_ACCUM
+#undef MX_ACCUM_RULES
+  out_end(o);
+  return out_print(o, json);
+}
+
+/* --- the models --- */
+
+static void describe(out *o, const mx_mma_model *m) {
+  char shape[48] = "any", keys[512], scale[48];
+  if (m->m) snprintf(shape, sizeof shape, "m%dn%dk%d", m->m, m->n, m->k);
+  mx_accum_text(keys, sizeof keys, &m->accum);
+  out_text(o, "model", m->name);
+  out_text(o, "accumulation", m->accum_name);
+  out_text(o, "shape", shape);
+  out_text(o, "d", m->d->name);
+  out_text(o, "a", m->a->name);
+  out_text(o, "b", m->b->name);
+  out_text(o, "c", m->c->name);
+  if (m->scale) {
+    snprintf(scale, sizeof scale, "%s, one for %d elements along K", m->scale->name, m->block);
+    out_text(o, "scale", scale);
+  }
+  out_text(o, "parameters", keys);
+  out_text(o, "held to", m->held);
+  out_text(o, "source", m->source);
+}
+
+static int describe_one(const char *name, int json) {
+  mx_mma_model m;
+  mx_error err;
+  if (mx_mma_model_find(&m, name, &err)) return cli_fail(&err);
+  out *o = out_new();
+  describe(o, &m);
+  return out_print(o, json);
+}
+
+static void list_row(out *o, const mx_mma_model *m) {
+  out_row(o);
+  out_text(o, "model", m->name);
+  out_text(o, "accumulation", m->accum_name);
+  out_text(o, "held to", m->held);
+  out_text(o, "source", m->source);
+}
+
+/* Every model whose name begins so; 0 if there is none. */
+static size_t list(out *o, const char *beginning) {
+  mx_mma_model m;
+  size_t n = 0;
+  out_table(o, "models");
+  for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK; i++)
+    if (!strncmp(m.name, beginning, strlen(beginning))) {
+      list_row(o, &m);
+      n++;
+    }
+  out_end(o);
+  return n;
+}
+
+static int run(const cli_context *ctx, void *args) {
+  (void)ctx;
+  const struct args *a = args;
+  mx_mma_model m;
+  if (a->keys) return list_keys(a->json);
+  if (a->model && mx_mma_model_find(&m, a->model, NULL) == MX_OK) return describe_one(a->model, a->json);
+  out *o = out_new();
+  if (list(o, a->model ? a->model : "")) return out_print(o, a->json);
+  out_free(o);
+  return describe_one(a->model, a->json); /* says what is wrong with the name */
+}
+
+const cli_command cmd_models = {
+    options, sizeof(struct args), run,
+    "Without a name: every model, with where it comes from and what it was held to. The n of a wgmma or tcgen05 name may be "
+    "any multiple of 8 up to 256; one is listed. A row that was held to nothing is a candidate and says so."};

@@ -1,0 +1,221 @@
+/* The fused sum, one group at a time: align, cut, sum, join C, round once. docs/SPEC.md section 4. */
+#include "mma_internal.h"
+
+enum { MMA_RUN = 1 << 16 };
+
+/* Largest exponent and the cut sum of some terms; exp is at or below MMA_NO_EXP_SUM when none takes part. */
+typedef struct partial {
+  __int128 sum; /* 64 bits do without P, whose sums may stand far above their exponents */
+  int exp;
+} partial;
+
+static int taking_part(int exp) { return exp > MMA_NO_EXP_SUM; }
+
+static int raise_to_floor(const mma_plan *plan, int exp) {
+  return plan->x.floor && taking_part(exp) && exp < plan->x.floor ? plan->x.floor : exp;
+}
+
+static const int cut_mode[] = {[MX_ACC_CUT_RD] = MX_ACC_ALIGN_RD, [MX_ACC_CUT_RZ] = MX_ACC_ALIGN_RZ, [MX_ACC_CUT_RNE] = MX_ACC_ALIGN_RNE};
+
+/* A group: n products of a row of each operand. */
+typedef struct group {
+  const mma_plan *plan;
+  const int32_t *sig_a, *sig_b, *exp_a, *exp_b;
+  const uint8_t *cls_a, *cls_b;
+  const mma_panel *a, *b; /* for P: scales of rows i and j, from element k on */
+  size_t i, j, k, n;
+} group;
+
+static int64_t product(const group *g, size_t q) { return (int64_t)g->sig_a[q] * g->sig_b[q]; }
+
+/* Under P the scales stand apart: significand and exponent of the two that product q has. */
+static int64_t scale_product(const group *g, size_t q, int *exp) {
+  size_t at = (g->k + q) / (size_t)g->plan->model->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
+  *exp = g->a->scale_exp[ia] + g->b->scale_exp[jb];
+  return (int64_t)g->a->scale_sig[ia] * g->b->scale_sig[jb];
+}
+
+/* Product q with its scales, whole: value = *exp's power of two times the result. */
+static int64_t whole_product(const group *g, size_t q, int *exp) {
+  const mma_plan *plan = g->plan;
+  int64_t p = product(g, q);
+  *exp = g->exp_a[q] + g->exp_b[q] - plan->frac;
+  if (p && plan->x.P && plan->model->scale) {
+    int scale_exp;
+    p *= scale_product(g, q, &scale_exp);
+    *exp += scale_exp - plan->scale_frac;
+  }
+  return p;
+}
+
+/* --- Inf and NaN --- */
+
+/* The class of the whole: MMA_NAN, or MMA_INF with its sign, or 0. */
+static int special_of(const group *g, mma_num c, int *negative) {
+  int inf[2] = {0, 0};
+  if (c.cls & MMA_NAN) return MMA_NAN;
+  if (c.cls & MMA_INF) inf[c.sig < 0] = 1;
+  for (size_t q = 0; q < g->n; q++) {
+    int either = g->cls_a[q] | g->cls_b[q];
+    if (either & MMA_NAN || (either & MMA_INF && either & MMA_ZERO)) return MMA_NAN;
+    if (either & MMA_INF) inf[(g->sig_a[q] ^ g->sig_b[q]) < 0] = 1;
+  }
+  *negative = inf[1];
+  return inf[0] && inf[1] ? MMA_NAN : inf[0] || inf[1] ? MMA_INF : 0;
+}
+
+/* Finite products of 2^128 or more, where they count as Inf. */
+static int huge_of(const group *g, int *negative) {
+  int inf[2] = {0, 0};
+  for (size_t q = 0; q < g->n; q++) {
+    int exp;
+    int64_t p = whole_product(g, q, &exp);
+    if (!p) continue;
+    int top = 63 - __builtin_clzll((uint64_t)(p < 0 ? -p : p)) + exp;
+    if (top >= 128) inf[p < 0] = 1;
+  }
+  *negative = inf[1];
+  return inf[0] && inf[1] ? MMA_NAN : inf[0] || inf[1] ? MMA_INF : 0;
+}
+
+/* --- finite sums --- */
+
+/* Products first, first + step, ... and C (exponent MMA_NO_EXP: none), aligned to the largest exponent. */
+static partial align_products(const group *g, size_t first, size_t step, mma_num c) {
+  const mma_plan *plan = g->plan;
+  partial p = {0, c.exp};
+  for (size_t q = first; q < g->n; q += step) {
+    int exp = g->exp_a[q] + g->exp_b[q];
+    if (exp > p.exp) p.exp = exp;
+  }
+  if (!taking_part(p.exp)) return p;
+  p.exp = raise_to_floor(plan, p.exp);
+  int down = p.exp + plan->frac - plan->x.F;
+  for (size_t q = first; q < g->n;) { /* 2^16 terms of less than 2^44 stay inside 64 bits */
+    int64_t sum = 0;
+    for (size_t end = g->n - q > MMA_RUN ? q + MMA_RUN : g->n; q < end; q += step)
+      sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], plan->x.align);
+    p.sum += sum;
+  }
+  if (taking_part(c.exp)) p.sum += mma_cut(c.sig, p.exp + plan->man - plan->x.F - c.exp, plan->x.align);
+  return p;
+}
+
+/* Sum s of P products in units of 2^-unit, exact; the lowest exponent of a product of two elements fixes the unit. */
+static __int128 presum(const group *g, size_t first, size_t n, int lowest) {
+  __int128 sum = 0;
+  for (size_t q = first; q < first + n; q++) {
+    int64_t p = product(g, q);
+    if (p) sum += (__int128)p * ((__int128)1 << (g->exp_a[q] + g->exp_b[q] - lowest));
+  }
+  return sum;
+}
+
+/* The smallest exponent that an operand's numbers have. */
+static int lowest_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16 ? -14 : f->kind == MX_KIND_INT ? 0 : 1 - f->bias; }
+
+static partial align_presums(const group *g, mma_num c) {
+  const mma_plan *plan = g->plan;
+  const mx_mma_model *m = plan->model;
+  size_t P = (size_t)plan->x.P;
+  int lowest = lowest_of(m->a, plan->x.via) + lowest_of(m->b, plan->x.via);
+  partial p = {0, c.exp};
+  for (int pass = 0; pass < 2; pass++) { /* exponents, then terms */
+    for (size_t first = 0; first < g->n; first += P) {
+      size_t n = g->n - first < P ? g->n - first : P;
+      int exp = 0;
+      int64_t scale = 1;
+      if (m->scale) scale = scale_product(g, first, &exp);
+      __int128 sum = presum(g, first, n, lowest) * scale;
+      if (!sum && plan->x.zero == MX_ACC_ZERO_SKIP) exp = MMA_NO_EXP;
+      if (pass == 0) {
+        if (exp > p.exp) p.exp = exp;
+      } else if (sum)
+        p.sum += mma_cut_wide(sum, p.exp + plan->frac + plan->scale_frac - lowest - plan->x.F - exp, plan->x.align);
+    }
+    if (pass == 0) {
+      if (!taking_part(p.exp)) return p;
+      p.exp = raise_to_floor(plan, p.exp);
+    }
+  }
+  if (taking_part(c.exp)) p.sum += mma_cut(c.sig, p.exp + plan->man - plan->x.F - c.exp, plan->x.align);
+  return p;
+}
+
+static const mma_num nothing = {0, MMA_NO_EXP, MMA_ZERO};
+
+static partial align_group(const group *g, mma_num c) { return g->plan->x.P ? align_presums(g, c) : align_products(g, 0, 1, c); }
+
+/* Even and odd products, each aligned to its own, then to each other. */
+static partial align_split(const group *g) {
+  const mma_plan *plan = g->plan;
+  if (plan->x.split == MX_ACC_SPLIT_NONE) return align_group(g, nothing);
+  partial even = align_products(g, 0, 2, nothing), odd = align_products(g, 1, 2, nothing);
+  if (!taking_part(even.exp)) return odd;
+  if (!taking_part(odd.exp)) return even;
+  int exp = even.exp > odd.exp ? even.exp : odd.exp, mode = cut_mode[plan->x.join_cut];
+  return (partial){mma_cut_wide(even.sum, exp - even.exp, mode) + mma_cut_wide(odd.sum, exp - odd.exp, mode), exp};
+}
+
+/* join=after: the group's sum and C, each cut to its own width below the larger exponent. */
+static uint64_t join_after(const group *g, mma_num c) {
+  const mma_plan *plan = g->plan;
+  const mx_accum *x = &plan->x;
+  partial s = align_split(g);
+  int exp = c.exp > s.exp ? c.exp : s.exp, mode = cut_mode[x->join_cut];
+  __int128 sum = 0, cc = 0;
+  if (!taking_part(exp)) return 0;
+  if (taking_part(s.exp)) sum = mma_cut_wide(s.sum, x->F - x->sum_bits + exp - s.exp, mode);
+  if (taking_part(c.exp) && !(x->c_drop && c.exp < exp - x->c_drop)) cc = mma_cut(c.sig, plan->man - x->c_bits + exp - c.exp, mode);
+  int bits = x->sum_bits > x->c_bits ? x->sum_bits : x->c_bits;
+  __int128 both = mma_cut_wide(sum, x->sum_bits - bits, mode) + mma_cut_wide(cc, x->c_bits - bits, mode);
+  return mma_round_wide(plan, both, exp - bits, x->out_round);
+}
+
+/* F=exact: every product and C in one wide number. */
+static uint64_t sum_exact(const group *g, mma_num c) {
+  const mma_plan *plan = g->plan;
+  mma_wide w = {{0}};
+  for (size_t q = 0; q < g->n; q++) {
+    int exp;
+    int64_t p = whole_product(g, q, &exp);
+    if (p) mma_wide_add(&w, p, exp);
+  }
+  if (c.sig) mma_wide_add(&w, c.sig, c.exp - plan->man);
+  int exp;
+  int64_t top = mma_wide_top(&w, &exp);
+  return mma_round(plan, top, exp, plan->x.out_round);
+}
+
+static uint64_t one_group(const group *g, int check, mma_acc acc) {
+  const mma_plan *plan = g->plan;
+  mma_num c = nothing;
+  int negative = 0, cls = 0;
+  if (acc.some) {
+    c = mma_split(plan->model->d, acc.bits);
+    if (c.cls & MMA_ZERO) c.exp = plan->zero_exp;
+  }
+  if (check || (c.cls & (MMA_INF | MMA_NAN))) cls = special_of(g, c, &negative);
+  if (!cls && plan->may_be_huge) cls = huge_of(g, &negative);
+  if (cls) return cls & MMA_NAN ? mma_nan(plan) : mma_inf(plan, negative);
+  if (plan->x.F == MX_ACC_F_EXACT) return sum_exact(g, c);
+  if (plan->x.join == MX_ACC_JOIN_AFTER) return join_after(g, c);
+  partial p = align_group(g, c);
+  return taking_part(p.exp) ? mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
+}
+
+mma_acc mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
+  size_t K = a->K, L = plan->x.L ? (size_t)plan->x.L : plan->k;
+  int check = a->special[i] | b->special[j];
+  for (size_t start = 0; start < K; start += plan->k) { /* an instruction */
+    size_t end = K - start < plan->k ? K : start + plan->k;
+    mma_acc sum = plan->x.join == MX_ACC_JOIN_ADD ? (mma_acc){0, 0} : acc;
+    for (size_t k = start; k < end; k += L) { /* a group */
+      size_t n = end - k < L ? end - k : L, ak = i * K + k, bk = j * K + k;
+      group g = {plan, a->sig + ak, b->sig + bk, a->exp + ak, b->exp + bk, a->cls + ak, b->cls + bk, a, b, i, j, k, n};
+      sum = (mma_acc){one_group(&g, check, sum), 1};
+    }
+    acc = plan->x.join == MX_ACC_JOIN_ADD && acc.some ? (mma_acc){mma_add(plan, sum.bits, acc.bits), 1} : sum;
+  }
+  return acc;
+}

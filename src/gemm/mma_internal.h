@@ -1,0 +1,84 @@
+/* What the files of the matrix-unit models share. The order of work: mma.c cuts D into jobs, mma_unpack.c turns rows of operands into panels,
+ * a kernel (mma_fused.c, mma_chain.c) computes one output from a row of each panel, mma_round.c makes its bits. */
+#ifndef MMA_INTERNAL_H
+#define MMA_INTERNAL_H
+
+#include "mxgold/mma.h"
+
+/* Class of an operand. 0: finite and not zero. */
+enum { MMA_ZERO = 1, MMA_INF = 2, MMA_NAN = 4 };
+
+/* Exponent of a term that takes no part in the alignment: below every sum of real ones, twice over. */
+enum { MMA_NO_EXP = -(1 << 20), MMA_NO_EXP_SUM = -(1 << 19) };
+
+/* A number taken apart: value = sig * 2^(exp - frac), where frac is its format's; exp is the exponent of the encoding. */
+typedef struct mma_num {
+  int64_t sig;
+  int exp;
+  int cls;
+} mma_num;
+
+/* Rows of one operand, taken apart: [rows][K]. Which arrays exist depends on the operation. */
+typedef struct mma_panel {
+  int32_t *sig; /* fused, integer */
+  int32_t *exp; /* fused */
+  uint8_t *cls; /* fused */
+  float *f32;   /* pairwise, fma */
+  double *f64;  /* fma in f64 */
+  /* fused with P: scales stay apart, [rows][blocks along K] */
+  int32_t *scale_sig;
+  int32_t *scale_exp;
+  uint8_t *special; /* [rows]: the row holds an Inf or NaN, or scale NaN */
+  size_t K, n_blocks;
+} mma_panel;
+
+/* A model with what is derived from it once. */
+typedef struct mma_plan {
+  const mx_mma_model *model;
+  mx_accum x;
+  int frac;        /* fraction bits of a product's sig (scales included unless P) */
+  int scale_frac;  /* with P: fraction bits of a product of two scale significands */
+  int zero_exp;    /* exponent of a zero operand: -126 or MMA_NO_EXP */
+  int may_be_huge; /* a finite product can reach 2^128, and that matters */
+  /* type of D */
+  int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
+  size_t k;                              /* elements in an instruction */
+} mma_plan;
+
+/* The accumulator: bits of type D, or nothing. */
+typedef struct mma_acc {
+  uint64_t bits;
+  int some;
+} mma_acc;
+
+/* One output: row i of panel a, row j of panel b. */
+typedef mma_acc mma_kernel(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc c);
+mma_kernel mma_fused, mma_pairwise, mma_fma, mma_integer;
+
+/* mma_unpack.c */
+uint64_t mma_code(const void *row, const mx_format *type, size_t k);
+mma_num mma_split(const mx_format *type, uint64_t code);
+mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
+void mma_panel_free(mma_panel *p);
+/* Row r of the panel from a row of codes and a row of scale bytes (NULL: none). */
+void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_format *type, const void *codes, const uint8_t *scales);
+
+/* mma_round.c */
+int64_t mma_cut(int64_t value, int shift, int mode); /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
+__int128 mma_cut_wide(__int128 value, int shift, int mode);
+uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
+uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);
+uint64_t mma_inf(const mma_plan *plan, int negative);
+uint64_t mma_nan(const mma_plan *plan);
+uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y); /* two values of type D, RNE */
+
+/* mma_wide.c: an exact sum */
+enum { MMA_LIMBS = 20, MMA_WIDE_EXP = -640 }; /* bit 0 has the weight 2^MMA_WIDE_EXP */
+typedef struct mma_wide {
+  uint64_t limb[MMA_LIMBS]; /* two's complement */
+} mma_wide;
+void mma_wide_add(mma_wide *w, int64_t value, int exp);
+/* At most 62 significant bits, the last of which is sticky; value * 2^*exp. */
+int64_t mma_wide_top(const mma_wide *w, int *exp);
+
+#endif
