@@ -276,14 +276,37 @@ START_TEST(split_by_hand) {
   const float x[32] = {7}, w[32] = {1};
   const mx_spec s = {0};
   mx_product_split p;
-  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &s, MX_ACCUMULATE_F32_SEQ, NULL, NULL), MX_OK);
+  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &s, MX_GEMM_F32_SEQ, NULL, NULL), MX_OK);
   ck_assert(p.w.relative == 0 && p.w.gain == 1);
   ck_assert(p.x.relative == 1.0 / 7 && p.both.relative == 1.0 / 7 && p.total.relative == 1.0 / 7);
   ck_assert_double_eq_tol(p.total.gain, 6.0 / 7, 1e-15);
   ck_assert(p.accumulate.relative == 0 && p.accumulate.gain == 1);
+  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &s, MX_GEMM_FUSED, NULL, NULL), MX_ERR_ARG);
   const mx_spec h = spec_of("had.size=32");
   mx_error err;
-  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &h, MX_ACCUMULATE_F64, NULL, &err), MX_ERR_CONFLICT);
+  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &h, MX_PRODUCT_DEQUANTIZED, NULL, &err), MX_ERR_CONFLICT);
+}
+END_TEST
+
+/* Rotations cancel in the product, and a prescale is divided out of it; models agree with the product of dequantised values to binary32. */
+START_TEST(split_under_models) {
+  enum { M = 8, N = 6, K = 128 };
+  float x[M * K], w[N * K];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, M, K, &d, 1);
+  mx_data_fill(w, N, K, &d, 2);
+  const char *keys[] = {"", "had.size=32 had.sign=fresh seed=5", "elem.prescale=0.75", "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"};
+  for (size_t i = 0; i < 4; i++)
+    for (int model = 0; model < MX_GEMM_FUSED; model++) {
+      const mx_spec s = spec_of(keys[i]);
+      mx_product_split p;
+      mx_error err;
+      ck_assert_msg(mx_product_split_measure(&p, x, w, M, N, K, &s, &s, model, NULL, &err) == MX_OK, "%s", err.text);
+      ck_assert_double_lt(p.accumulate.relative, 1e-6);
+      ck_assert_double_eq_tol(p.both.relative, p.total.relative, 1e-6);
+      ck_assert_double_eq_tol(p.both.relative, 0.16, 0.06);
+      ck_assert_double_lt(p.x.relative, p.both.relative);
+    }
 }
 END_TEST
 
@@ -296,7 +319,7 @@ START_TEST(six_block_axes) {
   for (int i = 0; i < O * I; i++) w[i] = i < I ? 1024 : 1;
   const mx_spec s[6] = {{0}};
   static mx_six six;
-  ck_assert_int_eq(mx_six_measure(&six, x, w, dy, T, I, O, s, MX_ACCUMULATE_F64, NULL, NULL), MX_OK);
+  ck_assert_int_eq(mx_six_measure(&six, x, w, dy, T, I, O, s, MX_PRODUCT_DEQUANTIZED, NULL, NULL), MX_OK);
   ck_assert(six.q[1].sums.ee == 0 && six.q[1].sums.n_underflow == 0);
   ck_assert_uint_eq(six.q[3].sums.n_underflow, (O - 1) * I);
   ck_assert(six.product[MX_SIX_FPROP].total.relative == 0 && six.product[MX_SIX_WGRAD].total.relative == 0);
@@ -351,6 +374,7 @@ int main(void) {
   tcase_add_test(t, units_cover_the_tensor);
   tcase_add_test(t, product_by_hand);
   tcase_add_test(t, split_by_hand);
+  tcase_add_test(t, split_under_models);
   tcase_add_test(t, six_block_axes);
   tcase_add_test(t, occ_by_hand);
   tcase_add_test(t, detail_by_hand);

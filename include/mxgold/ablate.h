@@ -6,6 +6,7 @@
 #ifndef MXGOLD_ABLATE_H
 #define MXGOLD_ABLATE_H
 
+#include "gemm.h"
 #include "quantize.h"
 
 #ifdef __cplusplus
@@ -143,26 +144,17 @@ void mx_product_compare(mx_product_error *out, const double *exact, const double
 typedef struct mx_product_split {
   mx_product_error x, w;       /* only this operand quantised */
   mx_product_error both;       /* both, product in binary64 */
-  mx_product_error accumulate; /* both under the accumulation model, against both in binary64 */
+  mx_product_error accumulate; /* both under the accumulation model, against both in binary64; a model rounds its result to binary32 */
   mx_product_error total;      /* both under the model, against the exact product of the unquantised */
 } mx_product_split;
 
-/* MX_ACCUMULATE(ID, "name", "meaning") */
-#define MX_ACCUMULATES(X)                                                                                                                      \
-  X(F64, "f64", "binary64, k ascending")                                                                                                       \
-  X(F32_SEQ, "f32_seq", "acc = fmaf(a, b, acc) in binary32 over dequantised operands, k ascending")                                            \
-  X(F32_PAIRWISE, "f32_pairwise", "products rounded to binary32, then summed in binary32 by halves")
-typedef enum mx_accumulate {
-#define X(id, ...) MX_ACCUMULATE_##id,
-  MX_ACCUMULATES(X)
-#undef X
-      MX_ACCUMULATE_COUNT
-} mx_accumulate;
-const char *mx_accumulate_name(int model);
+/** Besides the models MX_GEMM_* of gemm.h (not MX_GEMM_FUSED): dequantised operands multiplied in binary64, for operands that share no block. */
+enum { MX_PRODUCT_DEQUANTIZED = -1 };
 
-/** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each. Repeats as options->repeats where random:
+/** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each; model MX_GEMM_* or MX_PRODUCT_DEQUANTIZED. Repeats as options->repeats where random:
  *  repeat r adds r to both seeds. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
- *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product. */
+ *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product; or the blocks
+ *  along K differ, under a model. MX_ERR_ARG: MX_GEMM_FUSED. */
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
                                    const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err);
 

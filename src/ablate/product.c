@@ -1,21 +1,12 @@
-/* Products: each dot in one stated order. */
-#include "ablate/product.h"
-
-#include <math.h>
+/* The product in binary64: each dot with k ascending. */
 #include <omp.h>
 #include <stdlib.h>
+
+#include "mxgold/ablate.h"
 
 enum { TILE = 16 };
 
 static int threads_of(int n) { return n > 0 ? n : omp_get_max_threads(); }
-
-static const char *const names[] = {
-#define X(id, name, doc) name,
-    MX_ACCUMULATES(X)
-#undef X
-};
-
-const char *mx_accumulate_name(int model) { return model >= 0 && model < MX_ACCUMULATE_COUNT ? names[model] : NULL; }
 
 /* Columns of a tile side by side, so that a vector holds several dots and each dot keeps its order. */
 static void pack(double *tile, const float *w, size_t n, size_t k) {
@@ -55,30 +46,4 @@ void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, s
     }
     free(tile);
   }
-}
-
-static float dot_sequential(const float *x, const float *w, size_t k) {
-  float acc = 0;
-  for (size_t i = 0; i < k; i++) acc = fmaf(x[i], w[i], acc);
-  return acc;
-}
-
-static float dot_pairwise(const float *x, const float *w, size_t k) {
-  if (k == 0) return 0;
-  if (k == 1) return x[0] * w[0];
-  const size_t half = k / 2;
-  return dot_pairwise(x, w, half) + dot_pairwise(x + half, w + half, k - half);
-}
-
-mx_status mx_product_under(double *y, const float *x, const float *w, size_t m, size_t n, size_t k, int model, int n_threads) {
-  if (model < 0 || model >= MX_ACCUMULATE_COUNT) return MX_ERR_ARG;
-  if (model == MX_ACCUMULATE_F64) {
-    mx_product(y, x, w, m, n, k, n_threads);
-    return MX_OK;
-  }
-#pragma omp parallel for schedule(static) num_threads(threads_of(n_threads))
-  for (size_t i = 0; i < m; i++)
-    for (size_t j = 0; j < n; j++)
-      y[i * n + j] = (double)(model == MX_ACCUMULATE_F32_SEQ ? dot_sequential(x + i * k, w + j * k, k) : dot_pairwise(x + i * k, w + j * k, k));
-  return MX_OK;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ablate/product.h"
 #include "ablate/rotate.h"
+#include "mxgold/ablate.h"
 
 /* Sums of two products over repeats, in pieces as mx_error_sums. */
 typedef struct pair_sums {
@@ -74,23 +74,44 @@ typedef struct work {
   const mx_spec *spec_x, *spec_w;
   int model, repeats, n_threads, whole_only;
   float *xq, *wq;
-  double *exact, *y, *under;
+  double *exact, *y, *under64;
+  float *under; /* as the model gives it */
+  mx_tensor tx, tw;
   part part[PARTS];
   pair_sums accumulate;
 } work;
 
-/* Both operands, rotated: signs of both from the seed of x, so that they cancel; rounding each from its own seed. */
-static mx_status fake_rotated(const work *w, float *q, const float *from, size_t rows, const mx_spec *spec, int r, mx_error *err) {
-  mx_spec own = *spec;
+static double prescale_of(const mx_spec *s) {
+  return s->elem_prescale != 0 && mx_elem_format(s->elem)->kind != MX_KIND_NONE ? (double)s->elem_prescale : 1;
+}
+
+/* One operand, rotated: signs of both from the seed of x, so that they cancel; rounding each from its own seed. Codes go to t, values to q. */
+static mx_status quantize_rotated(const work *w, mx_tensor *t, mx_spec *used, float *q, const float *from, size_t rows, const mx_spec *spec,
+                                  int r, mx_error *err) {
   const mx_exec exec = {.n_threads = w->n_threads};
+  mx_spec own = *spec;
   own.seed = w->spec_x->seed + (uint64_t)r;
   if (own.had_size && w->k % own.had_size) return mx_fail(err, MX_ERR_SHAPE, "had.size=%u does not divide the %zu columns", own.had_size, w->k);
-  const mx_status status = own.had_size ? mx_rotate(q, from, rows, w->k, &own, w->n_threads) : MX_OK;
+  mx_status status = own.had_size ? mx_rotate(q, from, rows, w->k, &own, w->n_threads) : MX_OK;
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   const float *rotated = own.had_size ? q : from;
   own.had_size = 0;
   own.seed = spec->seed + (uint64_t)r;
-  return mx_fake_quantize(q, rotated, rows, w->k, &own, &exec, NULL, err);
+  *used = own;
+  if ((status = mx_quantize(t, rotated, rows, w->k, w->k, &own, &exec, err))) return status;
+  if ((status = mx_dequantize(q, w->k, t, &own, &exec))) return mx_fail(err, status, "%s", mx_status_text(status));
+  const double prescale = prescale_of(&own);
+  for (size_t i = 0, n = rows * w->k; i < n && prescale != 1; i++) q[i] = (float)((double)q[i] / prescale);
+  return MX_OK;
+}
+
+/* The product under the model, prescales divided out. */
+static mx_status under_model(work *w, const mx_spec *sx, const mx_spec *sw, mx_error *err) {
+  const mx_gemm_options how = {.model = w->model, .out = MX_F32, .exec.n_threads = w->n_threads};
+  const mx_status status = mx_gemm(w->under, w->n, &w->tx, sx, &w->tw, sw, &how, err);
+  const double prescale = prescale_of(sx) * prescale_of(sw);
+  for (size_t i = 0, n = w->m * w->n; i < n && !status; i++) w->under64[i] = (double)w->under[i] / prescale;
+  return status;
 }
 
 static mx_status rotate_back(const work *w, float *q, size_t rows, int r) {
@@ -101,17 +122,17 @@ static mx_status rotate_back(const work *w, float *q, size_t rows, int r) {
 
 static mx_status repeat(work *w, int r, mx_error *err) {
   const size_t size = w->m * w->n;
-  mx_status status = fake_rotated(w, w->xq, w->x, w->m, w->spec_x, r, err);
-  if (!status) status = fake_rotated(w, w->wq, w->w, w->n, w->spec_w, r, err);
+  mx_spec sx, sw;
+  mx_status status = quantize_rotated(w, &w->tx, &sx, w->xq, w->x, w->m, w->spec_x, r, err);
+  if (!status) status = quantize_rotated(w, &w->tw, &sw, w->wq, w->w, w->n, w->spec_w, r, err);
   if (status) return status;
   /* Both: as a device has them, rotated; the rotations cancel in the product. */
   mx_product(w->y, w->xq, w->wq, w->m, w->n, w->k, w->n_threads);
   part_add(&w->part[BOTH], w->exact, w->y, size, w->repeats);
   const double *under = w->y;
-  if (w->model != MX_ACCUMULATE_F64) {
-    if ((status = mx_product_under(w->under, w->xq, w->wq, w->m, w->n, w->k, w->model, w->n_threads)))
-      return mx_fail(err, status, "%s", mx_status_text(status));
-    under = w->under;
+  if (w->model != MX_PRODUCT_DEQUANTIZED) {
+    if ((status = under_model(w, &sx, &sw, err))) return status;
+    under = w->under64;
   }
   part_add(&w->part[TOTAL], w->exact, under, size, w->repeats);
   const pair_sums s = sums_of(w->y, under, size);
@@ -142,8 +163,11 @@ static int allocate(work *w) {
   w->wq = malloc(w->n * w->k * sizeof *w->wq + 1);
   w->exact = malloc(size * sizeof(double) + 1);
   w->y = malloc(size * sizeof(double) + 1);
-  w->under = malloc((w->model == MX_ACCUMULATE_F64 ? 0 : size) * sizeof(double) + 1);
-  int good = w->xq && w->wq && w->exact && w->y && w->under;
+  const size_t modelled = w->model == MX_PRODUCT_DEQUANTIZED ? 0 : size;
+  w->under = malloc(modelled * sizeof *w->under + 1);
+  w->under64 = malloc(modelled * sizeof *w->under64 + 1);
+  int good = w->xq && w->wq && w->exact && w->y && w->under && w->under64;
+  good &= !mx_tensor_alloc(&w->tx, w->m, w->k, w->spec_x) && !mx_tensor_alloc(&w->tw, w->n, w->k, w->spec_w);
   for (int p = 0; p < PARTS && w->repeats > 1; p++) good &= (w->part[p].mean = calloc(size + 1, sizeof(double))) != NULL;
   return good;
 }
@@ -154,13 +178,17 @@ static void release(work *w) {
   free(w->exact);
   free(w->y);
   free(w->under);
+  free(w->under64);
+  mx_tensor_free(&w->tx);
+  mx_tensor_free(&w->tw);
   for (int p = 0; p < PARTS; p++) free(w->part[p].mean);
 }
 
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
                                    const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err) {
   if (!out || !spec_x || !spec_w || !x || !w) return mx_fail(err, MX_ERR_ARG, "NULL argument");
-  if (!mx_accumulate_name(model)) return mx_fail(err, MX_ERR_ARG, "accumulation model %d is unknown", model);
+  if (model != MX_PRODUCT_DEQUANTIZED && (!mx_gemm_model_name(model) || model == MX_GEMM_FUSED))
+    return mx_fail(err, MX_ERR_ARG, "accumulation model %d is not one that needs no parameters", model);
   if (!same_rotation(spec_x, spec_w))
     return mx_fail(err, MX_ERR_CONFLICT, "the operands' had.size or had.sign differ, so that the rotations do not cancel in the product");
   work own = {.x = x, .w = w, .m = m, .n = n, .k = k, .spec_x = spec_x, .spec_w = spec_w, .model = model};

@@ -22,6 +22,8 @@ static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const 
   return CLI_FINE;
 }
 
+static const char *model_name(int model) { return model == MX_PRODUCT_DEQUANTIZED ? "dequantized" : mx_gemm_model_name(model); }
+
 static void product_rows(out *o, const char *spec, const char *product, const mx_product_split *s) {
   const struct {
     const char *name;
@@ -39,7 +41,7 @@ static void product_rows(out *o, const char *spec, const char *product, const mx
     out_f64(o, "relative error", parts[i].e->relative, "%.3e");
     out_f64(o, "bias", parts[i].e->bias, "%.3e");
     out_f64(o, "gain", parts[i].e->gain, "%.5f");
-    out_f64(o, "1-cos", 1 - parts[i].e->cosine, "%.1e");
+    out_f64(o, "1-cos", parts[i].e->cosine < 1 ? 1 - parts[i].e->cosine : 0, "%.1e");
   }
 }
 
@@ -69,7 +71,7 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
   int rc = load(at, t, 2);
   out *o = out_new();
   out_text(o, "product", "first operand x second operand^T");
-  out_text(o, "accumulate", mx_accumulate_name(p->model));
+  out_text(o, "accumulate", model_name(p->model));
   out_table(o, "error");
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[2];
@@ -128,7 +130,7 @@ int ablate_six(const ablate_tensors *t, const ablate_products *p) {
   mx_six *six = malloc(sizeof *six);
   if (!six && !rc) rc = cli_error("out of memory");
   out *o = out_new();
-  out_text(o, "accumulate", mx_accumulate_name(p->model));
+  out_text(o, "accumulate", model_name(p->model));
   out_table(o, "operands");
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[6];

@@ -15,7 +15,11 @@ struct args {
   int json, gemm, six, refuse_nan;
 };
 
-static const char *model_names(size_t index) { return mx_accumulate_name((int)index); }
+/* The models that need no parameters, and none: dequantised operands in binary64. */
+static const char *model_names(size_t index) {
+  const char *name = mx_gemm_model_name((int)index);
+  return index == MX_GEMM_FUSED ? "dequantized" : index < MX_GEMM_FUSED ? name : NULL;
+}
 
 static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS_LIST, offsetof(struct args, in), NULL,
@@ -31,7 +35,8 @@ static const cli_option options[] = {
     {"six", 0, CLI_FLAG, offsetof(struct args, six), NULL, "the inputs are X, W and DY: the six quantisations of a linear layer", NULL},
     {"operand", 0, CLI_LIST, offsetof(struct args, operands), "Qn:KEY=VALUE[,...]",
      "keys of one operand (Q1, Q2; with --six Q1 to Q6); may be repeated", NULL},
-    {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "how products are summed; f64 by default", model_names},
+    {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL",
+     "how products are summed; f32_block by default; dequantized: values in binary64", model_names},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {"png", 0, CLI_STRING, offsetof(struct args, chart), "CHART.png|.svg", "draw SQNR against bits a value, with its Pareto front", NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "one page with tables and charts, no network needed", NULL},
@@ -46,9 +51,8 @@ static const cli_option options[] = {
 enum { UNITS = 512, MAX_EXTENT = 1 << 20 };
 
 int ablate_model(const char *name) {
-  for (int m = 0; name && m < MX_ACCUMULATE_COUNT; m++)
-    if (!strcmp(name, mx_accumulate_name(m))) return m;
-  return MX_ACCUMULATE_F64;
+  if (!name) return MX_GEMM_F32_BLOCK;
+  return strcmp(name, "dequantized") ? mx_gemm_model_find(name) : MX_PRODUCT_DEQUANTIZED;
 }
 
 static int parse_shape(size_t *rows, size_t *cols, const char *text) {

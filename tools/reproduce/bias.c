@@ -28,7 +28,7 @@ static void measure(double out[3], const char *keys, const float *dy, const floa
   const mx_measure_options how = {.repeats = repeats, .whole_only = 1};
   mx_product_split p;
   mx_error err;
-  if (mx_product_split_measure(&p, dy, x, FEATURES, FEATURES, TOKENS, &a, &b, MX_ACCUMULATE_F64, &how, &err)) {
+  if (mx_product_split_measure(&p, dy, x, FEATURES, FEATURES, TOKENS, &a, &b, MX_PRODUCT_DEQUANTIZED, &how, &err)) {
     fprintf(stderr, "reproduce: %s\n", err.text);
     exit(2);
   }
