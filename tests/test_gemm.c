@@ -200,7 +200,8 @@ START_TEST(odd_mixes) {
       {"scale.sign=signed scale=bf16", "scale.sign=signed scale=fp32"},
       {"block=16x32", ""},
       {"tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value", "tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value"},
-      {"tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value", "tensor.norm=nv chain=exact tensor.store=divisor scale=e4m3 block=1x16 scale.rule=value"}};
+      {"tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+       "tensor.norm=nv chain=exact tensor.store=divisor scale=e4m3 block=1x16 scale.rule=value"}};
   for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++)
     for (data_kind kind = 0; kind < DATA_KINDS; kind++) {
       if (i == 4 && kind == QUANTISED) continue;

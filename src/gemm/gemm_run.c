@@ -2,6 +2,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
+#include "gemm/gemm_codes.h"
 #include "gemm/gemm_internal.h"
 
 enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20 };
@@ -106,6 +107,80 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
   return status;
 }
 
+/* --- packed codes --- */
+
+static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < cols; j++)
+      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out,
+                mxg_combine(plan, acc[i * L + j], c_at(plan, c, i0 + i, j0 + j), bias_at(plan, i0 + i, j0 + j)));
+}
+
+/* A tile whose scales are too far apart for the kernel on codes: decoded. */
+static mx_status far_tile(const mxg_plan *plan, size_t i0, size_t j0, void *d, const void *c) {
+  mxg_panel a = {0}, b = {0};
+  mx_status status = mxg_panel_alloc(&a, plan);
+  if (!status) status = mxg_panel_alloc(&b, plan);
+  if (!status) {
+    mxg_panel_fill(&a, &plan->a, plan, i0);
+    mxg_panel_fill(&b, &plan->b, plan, j0);
+    tile(plan, kernel_of(plan, mxg_kernels_best(&plan->o.exec)), &a, &b, i0, j0, d, c);
+  }
+  mxg_panel_free(&a);
+  mxg_panel_free(&b);
+  return status;
+}
+
+/* As all_tiles(), on codes. */
+static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kernel, void *d, const void *c) {
+  const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L, bytes = plan->K * L + 1;
+  const int n_threads = threads_of(plan);
+  size_t group = PANEL_MEMORY / bytes;
+  group = group < 1 ? 1 : group > PANELS ? PANELS : group;
+  if (group > panels_m) group = panels_m;
+  const size_t groups_m = (panels_m + group - 1) / group;
+  size_t columns = PANELS;
+  while (columns > 1 && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
+  const size_t groups_n = (panels_n + columns - 1) / columns;
+  mx_status status = MX_OK;
+#pragma omp parallel num_threads(n_threads)
+  {
+    mxg_packed a[PANELS] = {0}, b = {0};
+    mx_status mine = mxg_codes_alloc(&b, plan, 0);
+    for (size_t p = 0; p < group && !mine; p++) mine = mxg_codes_alloc(&a[p], plan, 1);
+    size_t held = SIZE_MAX;
+#pragma omp for schedule(dynamic)
+    for (size_t task = 0; task < groups_m * groups_n; task++) {
+      const size_t gm = task / groups_n, gn = task % groups_n;
+      const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
+                   end_n = (gn + 1) * columns < panels_n ? (gn + 1) * columns : panels_n;
+      if (mine) continue;
+      for (size_t p = gm * group; p < end_m && held != gm; p++) mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
+      held = gm;
+      for (size_t q = gn * columns; q < end_n; q++) {
+        mxg_codes_fill_b(&b, &plan->b, plan, q * L);
+        for (size_t p = gm * group; p < end_m && !mine; p++) {
+          const mxg_packed *x = &a[p - gm * group];
+          float acc[L * L];
+          if (!mxg_codes_fit(x, &b)) {
+            mine = far_tile(plan, p * L, q * L, d, c);
+            continue;
+          }
+          kernel(acc, x, &b);
+          store_tile(plan, acc, x->rows, b.rows, p * L, q * L, d, c);
+        }
+      }
+    }
+    for (size_t p = 0; p < group; p++) mxg_codes_free(&a[p]);
+    mxg_codes_free(&b);
+    if (mine) {
+#pragma omp atomic write
+      status = mine;
+    }
+  }
+  return status;
+}
+
 /* --- a list of outputs --- */
 
 typedef struct line_memory {
@@ -162,5 +237,7 @@ static mx_status some(const mxg_plan *plan, void *d, const void *c, const size_t
 
 mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs) {
   if (pairs) return n_pairs ? some(plan, d, c, pairs, n_pairs) : MX_OK;
-  return plan->M && plan->N ? all_tiles(plan, d, c) : MX_OK;
+  if (!plan->M || !plan->N) return MX_OK;
+  mxg_codes_kernel *kernel = mxg_codes_usable(plan) ? mxg_codes_best(&plan->o.exec) : NULL;
+  return kernel ? all_tiles_of_codes(plan, kernel, d, c) : all_tiles(plan, d, c);
 }
