@@ -62,6 +62,10 @@ deps:
 deps-test:
 	@tools/install-deps.sh --mode=$(INSTALL) build test
 
+.PHONY: deps-bench
+deps-bench:
+	@tools/install-deps.sh --mode=$(INSTALL) build bench
+
 $(B)/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
@@ -185,6 +189,15 @@ install: all ## program, library, headers, tables, man page and completion to PR
 	install -m 644 formats/*.def $(DESTDIR)$(PREFIX)/include/mxgold/formats
 	install -m 644 docs/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(BIN) help --bash-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mxgold
+
+.PHONY: bench-gemm
+ROUNDS  ?= 7
+THREADS ?= 2
+$(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
+bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
+	$< $(ROUNDS) $(THREADS)
 
 .PHONY: clean
 clean: ## remove build/

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts (later: hip bench)
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench (later: hip)
 set -eu
 mode=yes
 groups=
@@ -38,6 +38,9 @@ for g in $groups; do
       need libxxhash-dev header xxhash.h
       need libgmp-dev header gmp.h
       need librandom123-dev header Random123/philox.h
+      ;;
+    bench)
+      need libopenblas-openmp-dev header cblas.h
       ;;
     fuzz)
       need clang command -v clang

@@ -18,6 +18,7 @@ static inline int32_t word(const uint32_t *p) {
 /* Adds to sum[r] the products of `groups` words; GROUPS is a constant where the compiler is to unroll. */
 static inline __attribute__((always_inline)) __m512i dot(__m512i sum, const uint32_t *a, const __m512i *even, const __m512i *odd,
                                                          size_t groups) {
+#pragma GCC unroll 4
   for (size_t g = 0; g < groups; g++) {
     sum = _mm512_dpbusd_epi32(sum, even[g], _mm512_set1_epi32(word(a + 2 * g)));
     sum = _mm512_dpbusd_epi32(sum, odd[g], _mm512_set1_epi32(word(a + 2 * g + 1)));
@@ -27,6 +28,7 @@ static inline __attribute__((always_inline)) __m512i dot(__m512i sum, const uint
 
 static inline __attribute__((always_inline)) void unpack(__m512i *even, __m512i *odd, const uint32_t *b, size_t groups) {
   const __m512i low = _mm512_set1_epi8(15), values = table();
+#pragma GCC unroll 4
   for (size_t g = 0; g < groups; g++) {
     const __m512i two = _mm512_load_si512(b + g * L);
     even[g] = _mm512_shuffle_epi8(values, _mm512_and_si512(two, low));
@@ -37,6 +39,7 @@ static inline __attribute__((always_inline)) void unpack(__m512i *even, __m512i 
 static inline __attribute__((always_inline)) void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t groups,
                                                          const size_t rows) {
   __m512 acc[L];
+#pragma GCC unroll 16
   for (size_t r = 0; r < rows; r++) acc[r] = _mm512_setzero_ps();
   for (size_t k = 0; k < a->kb; k++) {
     __m512i even[4], odd[4];
@@ -49,26 +52,28 @@ static inline __attribute__((always_inline)) void blocks(float *out, const mxg_p
       acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(_mm512_set1_ps(a->s[k * L + r]), sb), acc[r]);
     }
   }
+#pragma GCC unroll 16
   for (size_t r = 0; r < rows; r++) _mm512_storeu_ps(out + r * L, acc[r]);
 }
 
-/* Blocks of any number of words, four at a time. */
+/* Blocks of any number of words, one at a time. */
 static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b) {
   const size_t groups = a->groups;
   for (size_t i = 0; i < L * L; i++) out[i] = 0;
   for (size_t k = 0; k < a->kb; k++) {
-    __m512i sum[L];
+    __m512i sum[L], even, odd;
+#pragma GCC unroll 16
     for (size_t r = 0; r < L; r++) sum[r] = _mm512_set1_epi32(a->offset[k * L + r]);
-    for (size_t g = 0; g < groups; g += 4) {
-      __m512i even[4], odd[4];
-      const size_t n = groups - g < 4 ? groups - g : 4;
-      unpack(even, odd, b->words + (k * groups + g) * L, n);
-      for (size_t r = 0; r < L; r++) sum[r] = dot(sum[r], a->words + ((k * L + r) * groups + g) * 2, even, odd, n);
+    for (size_t g = 0; g < groups; g++) {
+      unpack(&even, &odd, b->words + (k * groups + g) * L, 1);
+#pragma GCC unroll 16
+      for (size_t r = 0; r < L; r++) sum[r] = dot(sum[r], a->words + ((k * L + r) * groups + g) * 2, &even, &odd, 1);
     }
-    for (size_t r = 0; r < L; r++) {
-      const __m512 s = _mm512_mul_ps(_mm512_set1_ps(a->s[k * L + r]), _mm512_load_ps(b->s + k * L));
-      _mm512_storeu_ps(out + r * L, _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]), s, _mm512_loadu_ps(out + r * L)));
-    }
+    const __m512 sb = _mm512_load_ps(b->s + k * L);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < L; r++)
+      _mm512_storeu_ps(out + r * L, _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]), _mm512_mul_ps(_mm512_set1_ps(a->s[k * L + r]), sb),
+                                                    _mm512_loadu_ps(out + r * L)));
   }
 }
 

@@ -12,6 +12,19 @@ float mxg_combine(const mxg_plan *plan, float acc, float c, float bias) {
   return d;
 }
 
+int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
+  if (plan->beta != 0 || plan->o.bias || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
+  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
+  static const uint32_t canonical = 0x7FC00000;
+  float nan;
+  memcpy(&nan, &canonical, sizeof nan);
+  for (size_t j = 0; j < n; j++) {
+    const float x = acc[j] * t;
+    d[j] = x == x ? x : nan;
+  }
+  return 1;
+}
+
 /* binary32 to a narrower type by RNE: e exponent bits, m mantissa bits, IEEE's Inf and NaN. */
 static uint16_t narrow(float x, int exp_bits, int man_bits) {
   uint32_t bits;

@@ -98,6 +98,8 @@ void mxg_line_values(double *v, const double *s, const mxg_plan *plan, int divid
 
 /** What follows the sum, up to the rounding to the output type. */
 float mxg_combine(const mxg_plan *plan, float acc, float c, float bias);
+/** A row of binary32 outputs without C and bias, combined and stored; 0 if the plan asks for more. d need not be aligned to a vector. */
+int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n);
 /** x, of type dtype after one RNE, stored at out[index]; and read back as binary32. */
 void mxg_store(void *out, size_t index, mx_dtype dtype, float x);
 float mxg_load(const void *from, size_t index, mx_dtype dtype);

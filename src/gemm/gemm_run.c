@@ -50,17 +50,29 @@ static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *
   return 1;
 }
 
+static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
+  for (size_t i = 0; i < rows; i++) {
+    if (mxg_combine_row(plan, (float *)d + d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
+    for (size_t j = 0; j < cols; j++)
+      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out,
+                mxg_combine(plan, acc[i * L + j], c_at(plan, c, i0 + i, j0 + j), bias_at(plan, i0 + i, j0 + j)));
+  }
+}
+
 static void tile(const mxg_plan *plan, mxg_kernel *kernel, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                  const void *c) {
   float acc[L * L];
-  const int exact = plan->model == MX_GEMM_EXACT, fast = !exact && kernel && tile_fits(plan, a, b);
-  if (fast) kernel(acc, a, b);
+  const int exact = plan->model == MX_GEMM_EXACT;
+  if (!exact && kernel && tile_fits(plan, a, b)) {
+    kernel(acc, a, b);
+    store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
+    return;
+  }
   for (size_t i = 0; i < a->rows; i++)
     for (size_t j = 0; j < b->rows; j++) {
       const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
       const mxg_line x = line_of(a, i), y = line_of(b, j);
-      const float v =
-          exact ? mxg_one_exact(plan, x, y, cx, bias) : mxg_combine(plan, fast ? acc[i * L + j] : mxg_one_block(plan, x, y), cx, bias);
+      const float v = exact ? mxg_one_exact(plan, x, y, cx, bias) : mxg_combine(plan, mxg_one_block(plan, x, y), cx, bias);
       mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
     }
 }
@@ -108,13 +120,6 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
 }
 
 /* --- packed codes --- */
-
-static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < cols; j++)
-      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out,
-                mxg_combine(plan, acc[i * L + j], c_at(plan, c, i0 + i, j0 + j), bias_at(plan, i0 + i, j0 + j)));
-}
 
 /* A tile whose scales are too far apart for the kernel on codes: decoded. */
 static mx_status far_tile(const mxg_plan *plan, size_t i0, size_t j0, void *d, const void *c) {
