@@ -282,8 +282,8 @@ uint64_t ref_code(const mx_format *f, num x, const ref_how *how, uint32_t random
   }
   uint64_t code = round_code(f, x, how, random);
   if (code > f->max_code) {
-    if (toward_zero(how, x)) return saturated(f, x.sign, &how->base);
     if (how->base.overflow == MX_OVERFLOW_WRAP_NEGZERO) return wrap(f, x, how, random);
+    if (toward_zero(how, x)) return saturated(f, x.sign, &how->base);
     return past_largest(f, x.sign, &how->base);
   }
   return code || f->kind == MX_KIND_EXP ? with_sign(f, code, x.sign) : encode_zero(f, x, &how->base);

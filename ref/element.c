@@ -89,7 +89,7 @@ uint64_t ref_element(const ref_plan *plan, const ref_scale *scale, num x, uint64
   num y = ref_scaled(plan, scale, x);
   code = ref_code(plan->elem, y, &plan->how, random);
   *value = ref_value(plan->elem, code);
-  if (plan->spec->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO)
+  if (plan->spec->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && plan->spec->elem_round != MX_ROUND_SCAN_Y)
     *value = y.kind == NUM_INF || (y.kind == NUM_FINITE && y.exp >= 127) ? num_nan(1) : ref_unbounded(plan->elem, y, &plan->how.base, random);
   if (plan->chained && plan->chain.again.n && scale->scaling == SCALING_USED) {
     num q = num_round(ref_value(plan->elem, code), NUM_F32);

@@ -132,7 +132,7 @@ static int same_shape(const mx_tensor *a, const mx_tensor *b) {
 
 /* Step 11: codes to bytes, a row at a time. */
 static void pack(mx_tensor *t, const uint8_t *codes, const ref_plan *plan) {
-  for (size_t r = 0; r < t->rows; r++) {
+  for (size_t r = 0; r < t->rows && t->code_stride; r++) {
     if (plan->elem->bits == 4)
       ref_pack4(t->codes + r * t->code_stride, codes + r * t->cols_padded, t->cols_padded, plan->spec->nibble, plan->block_cols);
     else

@@ -77,9 +77,9 @@ static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scali
   return s;
 }
 
-/* What is stored is what is used; with scale.used=clamped, what would be stored without scale.min_byte. */
+/* What is stored is what is used; with another scale.used, what would be stored without scale.min_byte. */
 static ref_scale stored_and_used(const ref_plan *plan, uint64_t code) {
-  uint64_t used = plan->spec->scale_used == MX_SCALE_USED_CLAMPED ? code : clamp_code(plan, code);
+  uint64_t used = plan->spec->scale_used != MX_SCALE_USED_STORED ? code : clamp_code(plan, code);
   return finish(plan, code, ref_scale_value(plan, used), SCALING_USED);
 }
 
@@ -191,7 +191,7 @@ static ref_scale e8m0_scale(const ref_plan *plan, const ref_block *block, num v)
     byte = byte < 0 ? 0 : byte > 254 ? 254 : byte;
   num used = num_pow2((int)clamp_code(plan, (uint64_t)byte) - 127);
   if (spec->scale_used == MX_SCALE_USED_CLAMPED) used = num_pow2(exp < -127 ? -127 : exp > 127 ? 127 : exp);
-  if (spec->scale_used == MX_SCALE_USED_UNCLAMPED) used = exp > 127 ? num_inf(0) : num_pow2(exp);
+  if (spec->scale_used == MX_SCALE_USED_UNCLAMPED) used = num_pow2(exp);
   return finish(plan, (uint64_t)byte, used, SCALING_USED);
 }
 
@@ -260,25 +260,16 @@ static num even_amax(const ref_plan *plan, num a) {
   return num_pow2(a.exp + (rounded >> 64 != 0));
 }
 
-/* scale.rule=value: amax N / (F g), or its inverse in the encode form, times (the inverse: divided by) three / two. Not rounded to the scale
- * format yet. */
-static num value_rule(const ref_plan *plan, num amax, num three, num two) {
-  const num up[3] = {amax, plan->norm_over, three}, down[3] = {plan->most, plan->norm_under, two};
+/* scale.rule=value: amax N / (F g), or its inverse in the encode form. Not rounded to the scale format yet. */
+static num value_rule(const ref_plan *plan, num amax, num most) {
+  const num up[2] = {amax, plan->norm_over}, down[2] = {most, plan->norm_under};
   const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE;
-  if (plan->spec->scale_arith == MX_SCALE_ARITH_EXACT) return encode ? num_ratio(down, 3, up, 3) : num_ratio(up, 3, down, 3);
-  num v;
-  if (plan->spec->scale_arith == MX_SCALE_ARITH_DIV32) {
-    v = encode ? num_ratio(down, 2, up, 2) : num_ratio(up, 2, down, 2);
-  } else if (encode) {
-    const num times[2] = {plan->most, num_round(num_ratio(&plan->norm_under, 1, up, 2), NUM_F32)};
-    v = num_ratio(times, 2, NULL, 0);
-  } else {
-    const num times[3] = {amax, plan->norm_over, num_div_r(num_int(1), plan->most, NUM_F32)};
-    v = num_ratio(times, 3, &plan->norm_under, 1);
-  }
-  v = num_round(v, NUM_F32);
-  const num scaled[2] = {v, encode ? two : three};
-  return num_round(num_ratio(scaled, 2, encode ? &three : &two, 1), NUM_F32);
+  const num v = encode ? num_ratio(down, 2, up, 2) : num_ratio(up, 2, down, 2);
+  if (plan->spec->scale_arith == MX_SCALE_ARITH_EXACT) return v;
+  if (plan->spec->scale_arith == MX_SCALE_ARITH_DIV32) return num_round(v, NUM_F32);
+  if (encode) return num_mul_r(most, num_round(num_ratio(&plan->norm_under, 1, up, 2), NUM_F32), NUM_F32);
+  const num times[3] = {amax, plan->norm_over, num_div_r(num_int(1), most, NUM_F32)};
+  return num_round(num_ratio(times, 3, &plan->norm_under, 1), NUM_F32);
 }
 
 /* scale.rule other than value: a power of two, or 0. *carried: even took amax to 2^128. */
@@ -332,19 +323,18 @@ int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *bl
   }
   if (num_is_zero(amax) && spec->scale_allzero != MX_SCALE_ALLZERO_CHAIN) return out[0] = allzero_scale(plan), 1;
 
-  const int n = spec->select == MX_SELECT_FOURSIX ? 2 : 1; /* map to 6, and to 4: the value times 3/2 */
+  const int n = spec->select == MX_SELECT_FOURSIX ? 2 : 1; /* map to 6, then to 4: F = 4, or in a chain the value times 1.5 */
   for (int i = 0; i < n; i++) {
-    const num three = num_int(i ? 3 : 1), two = num_int(i ? 2 : 1);
     num v;
     if (plan->chained) {
       chain_env env = plan->env;
       env.var[VAR_AMAX] = amax;
       v = ref_chain_eval(&plan->chain.scale, &env);
-      v = num_round(num_ratio((num[]){v, three}, 2, &two, 1), NUM_F32);
+      if (i) v = num_mul_r(v, num_ratio((num[]){num_int(3)}, 1, (num[]){num_int(2)}, 1), NUM_F32);
     } else if (spec->scale_rule == MX_SCALE_RULE_VALUE) {
-      v = value_rule(plan, amax, three, two);
+      v = value_rule(plan, amax, i ? num_int(4) : plan->most);
     } else {
-      int carried = 0, encode = spec->scale_form == MX_SCALE_FORM_ENCODE;
+      int carried = 0;
       v = power_rule(plan, block, amax, &carried);
       if (carried && spec->scale_carry == MX_SCALE_CARRY_INF) {
         int act = plan->act_inf;
@@ -352,7 +342,6 @@ int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *bl
         if (act != MX_SCALE_NAN_IGNORE && act != MX_SCALE_NAN_CLAMP && act != MX_SCALE_NAN_RULE)
           return out[0] = special_scale(plan, act, plan->inf_n), 1;
       }
-      v = num_ratio((num[]){v, encode ? two : three}, 2, encode ? &three : &two, 1);
     }
     out[i] = cast(plan, block, v);
   }
