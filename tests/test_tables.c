@@ -11,7 +11,7 @@
 static void check_format(const mx_format *f) {
   const int magnitude_bits = f->bits - f->sign_bits;
   if (f->kind == MX_KIND_NONE) return;
-  ck_assert_msg(f->bits == f->sign_bits + f->exp_bits + f->man_bits + (f->kind == MX_KIND_INT), "%s: bits", f->name);
+  if (f->kind != MX_KIND_INT) ck_assert_msg(f->bits == f->sign_bits + f->exp_bits + f->man_bits, "%s: bits", f->name);
   ck_assert_msg(f->max_code < (magnitude_bits == 64 ? UINT64_MAX : UINT64_C(1) << magnitude_bits), "%s: max_code", f->name);
   ck_assert_msg((f->nan_first == MX_NO_CODE) == (f->nan_last == MX_NO_CODE), "%s: NaN range", f->name);
   if (f->nan_code != MX_NO_CODE) ck_assert_msg(mx_format_is_nan(f, f->nan_code), "%s: nan_code is not in the NaN range", f->name);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Who may include whom: formats -> core -> kernels -> gemm -> io -> verify -> ablate -> train -> cli, one way. src/ and ref/ never include each
-# other; cli/ may include ref/ref.h; ablate/, train/ and cli/ see public headers alone. Prints each include that breaks this; exit 1 if any does.
+# other; cli/ may include the headers of ref/; ablate/, train/ and cli/ see public headers alone. Prints each include that breaks this; exit 1 if any does.
 set -eu
 cd "$(dirname "$0")/.."
 git ls-files 'src/*.[ch]' 'ref/*.[ch]' 'include/*.h' | xargs grep -Hn '^ *# *include *"' | awk -F: '
@@ -22,7 +22,7 @@ git ls-files 'src/*.[ch]' 'ref/*.[ch]' 'include/*.h' | xargs grep -Hn '^ *# *inc
     } else {
       layer = at[2]
       if (text ~ /^mxgold\//) next
-      if (text ~ /ref\//) { if (layer != "cli" || text != "../../ref/ref.h") bad = "src/ and ref/ never include each other" }
+      if (text ~ /ref\//) { if (layer != "cli" || text !~ /^\.\.\/\.\.\/ref\/[a-z]+\.h$/) bad = "src/ and ref/ never include each other" }
       else if (text ~ /\//) {
         split(text, to, "/")
         if (!(to[1] in rank)) bad = "not a layer"

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OP_NUMBER, OP_VAR, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX, OP_IFZERO, OP_IFINF, OP_IFNAN, OP_ZEROIF, OP_RCP0 };
+#include "mxgold/rcp.h"
+
+enum { OP_NUMBER, OP_VAR, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX, OP_IFZERO, OP_IFINF, OP_IFNAN, OP_ZEROIF, OP_RCP0, OP_RCPA };
 
 static const struct {
   const char *name;
   int op, arguments;
 } functions[] = {{"min", OP_MIN, 2},     {"max", OP_MAX, 2},       {"ifzero", OP_IFZERO, 2}, {"ifinf", OP_IFINF, 2},
-                 {"ifnan", OP_IFNAN, 2}, {"zeroif", OP_ZEROIF, 2}, {"rcp0", OP_RCP0, 1}};
+                 {"ifnan", OP_IFNAN, 2}, {"zeroif", OP_ZEROIF, 2}, {"rcp0", OP_RCP0, 1}, {"rcpa", OP_RCPA, 1}};
 
 typedef struct parser {
   const char *at;
@@ -203,6 +205,14 @@ static float binary(int op, float a, float b) {
   }
 }
 
+static float reciprocal_sm90(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = mx_rcp_approx_sm90(bits);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
   float stack[MX_CHAIN_OPS];
   int n = 0;
@@ -214,6 +224,8 @@ float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
       stack[n++] = vars[o->var];
     else if (o->op == OP_RCP0)
       stack[n - 1] = stack[n - 1] == 0 ? 0 : mx_chain_step('/', 1, stack[n - 1]);
+    else if (o->op == OP_RCPA)
+      stack[n - 1] = reciprocal_sm90(stack[n - 1]);
     else {
       n--;
       stack[n - 1] = binary(o->op, stack[n - 1], stack[n]);

@@ -102,7 +102,7 @@ static uint64_t magnitude(const mx_format *f, double x, const mx_encoding *how, 
   int quantum;
   if (x == 0) return 0;
   if (f->kind == MX_KIND_EXP && fabs(x) < ldexp(1, -f->bias)) return 0; /* nothing below the smallest */
-  if (f->kind == MX_KIND_INT && fabs(x) >= 2) return f->max_code + 1;
+  if (f->kind == MX_KIND_INT && fabs(x) >= ldexp(1, f->bits - f->sign_bits - f->man_bits)) return f->max_code + 1;
   const uint64_t steps = steps_of(f, x, 0, &base, &quantum, how, random);
   return base + steps;
 }
@@ -123,11 +123,15 @@ static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, ui
   return magnitude(f, mx_decode(bf16, mx_encode(bf16, fabs(mx_round_past_largest(f, x, how, random)), &nearest, 0)), &cut, 0);
 }
 
+/* Roundings toward zero never take a number past the largest. */
+static int stays_below(double x, const mx_encoding *how) {
+  const int down = signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
+  return !isinf(x) && (down || how->round == MX_ROUND_RTZ);
+}
+
 /* What a magnitude beyond the largest becomes. */
 static uint64_t overflowed(const mx_format *f, double x, const mx_encoding *how) {
-  const int down = signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
-  const int stays_finite = !isinf(x) && (down || how->round == MX_ROUND_RTZ);
-  if (how->overflow == MX_OVERFLOW_IEEE && !stays_finite) {
+  if (how->overflow == MX_OVERFLOW_IEEE && !stays_below(x, how)) {
     if (f->inf_code != MX_NO_CODE) return f->inf_code;
     if (f->nan_code != MX_NO_CODE) return f->nan_code;
   }
@@ -139,6 +143,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   const int negative = f->sign_bits && signbit(x), integer = f->kind == MX_KIND_INT;
   const uint64_t sign = negative && !integer ? top : 0;
   uint64_t mag;
+  if (integer && isnan(x) && how->nan == MX_ELEM_NAN_POSMAX) return f->max_code;
   if (integer && ((isnan(x) && how->nan == MX_ELEM_NAN_CODE) || (isinf(x) && how->inf == MX_ELEM_INF_CODE))) /* a code as it is */
     return isnan(x) ? how->nan_code : how->inf_code;
   if (isnan(x))
@@ -152,7 +157,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   else {
     mag = isinf(x) ? f->max_code + 1 : magnitude(f, x, how, random);
     if (mag > f->max_code) {
-      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x)) return (sign | wrapped(f, x, how, random)) & all;
+      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && !stays_below(x, how)) return (sign | wrapped(f, x, how, random)) & all;
       mag = overflowed(f, x, how);
     }
     const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL ||
