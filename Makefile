@@ -141,6 +141,13 @@ check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 prese
 peers: deps-test $(BIN) $(B)/tests/test_peers ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
 	tests/peers/run.sh $(B) $(SEED)
 
+.PHONY: bench
+$(B)/bench/bench: $(B)/obj/bench/bench.o $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+bench: deps $(B)/bench/bench ## rates of the kernels over that of memcpy and of reading, in one run
+	$(B)/bench/bench $(ONLY)
+
 .PHONY: check-layers
 check-layers: ## who may include whom
 	@tools/check-layers.sh

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/fast.h"
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 #include "kernels/select.h"
+#include "mxgold/isa.h"
 
 /* A band is as many rows as a block is high; a tile is one block of it. */
 typedef struct band {
@@ -17,6 +19,7 @@ typedef struct band {
 
 typedef struct job {
   const mx_plan *plan;
+  const mx_fast *fast; /* NULL without one */
   const mx_source *src;
   mx_tensor *out;
   size_t first_row;
@@ -105,7 +108,7 @@ static void hif4_tile(const job *j, const band *b, size_t c0, size_t c1, size_t 
 /* What a tile needs of memory: a row of its values, filled up with +0 where the block is short, and of its codes. */
 typedef struct scratch {
   float *values;
-  uint32_t *codes;
+  uint32_t *codes, *special;
 } scratch;
 
 /* Values and codes of row r of a tile; n columns, filling included. Returns the first column that the spec refuses, SIZE_MAX if none. */
@@ -167,6 +170,19 @@ static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_
   store_scale(j, b, block_row, block_col, scale.code);
 }
 
+/* A row in vectors, then one by one the blocks that the kernel left. */
+static void quantize_row(job *j, const band *b, const scratch *mine) {
+  mx_tensor *t = j->out;
+  const mx_plan *p = j->plan;
+  uint8_t *codes = t->codes + b->first * t->code_stride;
+  const size_t bytes = p->elem->bits > 4 ? p->block_cols : p->block_cols / 2;
+  const size_t n = j->fast->row(j->fast, b->at, p->cols, codes, t->scales + b->first * t->scale_cols, mine->special);
+  for (size_t i = 0; i < n; i++) {
+    memset(codes + mine->special[i] * bytes, 0, bytes);
+    quantize_tile(j, b, b->first, mine->special[i], mine);
+  }
+}
+
 static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
 
 static mx_status run(job *j, const mx_exec *exec) {
@@ -174,17 +190,19 @@ static mx_status run(job *j, const mx_exec *exec) {
   const size_t bands = p->rows / p->block_rows + (p->rows % p->block_rows != 0);
   const size_t tiles = p->cols / p->block_cols + (p->cols % p->block_cols != 0);
   const int direct = mx_rows_direct(j->src, &p->spec);
+  const int chunk = j->fast && p->cols < 32768 ? (int)(32768 / (p->cols + 1)) + 1 : 1; /* rows that a thread takes at once */
   int failed = 0;
 #pragma omp parallel num_threads(threads_of(exec))
   {
     float *rows = direct ? NULL : malloc((p->block_rows * p->cols + 1) * sizeof *rows);
-    scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes)};
-    const int ready = mine.values && mine.codes && (direct || rows);
+    scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes),
+                    malloc((tiles + 1) * sizeof *mine.special)};
+    const int ready = mine.values && mine.codes && mine.special && (direct || rows);
     if (!ready) {
 #pragma omp atomic write
       failed = 1;
     }
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, chunk)
     for (size_t i = 0; i < bands; i++) {
       if (!ready) continue;
       const size_t first = i * p->block_rows, n = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
@@ -194,11 +212,15 @@ static mx_status run(job *j, const mx_exec *exec) {
         b.ld = (size_t)j->src->row_step;
       } else
         mx_rows_load(rows, j->src, first, n, &p->spec);
-      for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, &mine);
+      if (j->fast)
+        quantize_row(j, &b, &mine);
+      else
+        for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, &mine);
     }
     free(rows);
     free(mine.values);
     free(mine.codes);
+    free(mine.special);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
@@ -248,8 +270,10 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   mx_plan_set_amax(&plan, amax);
   out->tensor_scale = plan.tensor_scale;
   out->has_tensor_scale = plan.has_tensor_scale;
-  memset(out->codes, 0, out->rows * out->code_stride);
-  job j = {&plan, src, out, exec ? exec->first_row : 0, SIZE_MAX};
+  mx_fast fast;
+  const int has_fast = mx_fast_init(&fast, &plan, mx_isa_usable(exec ? exec->isa_mask : 0));
+  if (!has_fast) memset(out->codes, 0, out->rows * out->code_stride); /* a fast row writes every byte */
+  job j = {&plan, has_fast ? &fast : NULL, src, out, exec ? exec->first_row : 0, SIZE_MAX};
   status = run(&j, exec);
   if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
   if (j.refused != SIZE_MAX)
