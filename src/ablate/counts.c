@@ -7,11 +7,13 @@
 #include "mxgold/ablate.h"
 #include "mxgold/verify.h"
 
+/* Which codes are the largest finite magnitude, and which are zero. In sign-magnitude formats a mask tells them, and a vector can ask it of many codes. */
 typedef struct code_kind {
   uint8_t top[256], zero[256];
+  int masked; /* code & mask == most: the largest */
+  uint32_t mask, most;
 } code_kind;
 
-/* Which codes are the largest finite magnitude, and which are zero. */
 static void kinds_of(code_kind *k, const mx_format *f) {
   memset(k, 0, sizeof *k);
   if (f->bits > 8) return;
@@ -20,6 +22,9 @@ static void kinds_of(code_kind *k, const mx_format *f) {
     k->top[c] = v == mx_format_max(f);
     k->zero[c] = v == 0;
   }
+  k->masked = f->kind == MX_KIND_FLOAT && f->sign_bits == 1;
+  k->mask = (1u << (f->bits - 1)) - 1;
+  k->most = (uint32_t)f->max_code;
 }
 
 static mx_tensor row_of(const mx_tensor *t, size_t r) {
@@ -30,16 +35,40 @@ static mx_tensor row_of(const mx_tensor *t, size_t r) {
 }
 
 typedef struct row_counts {
-  uint64_t zero, saturated, code[256];
+  uint64_t saturated, code[2][256]; /* even and odd columns apart, so that one does not wait for the other */
 } row_counts;
 
+static uint64_t saturated_of(const uint32_t *codes, const float *x, const float *y, size_t cols, const code_kind *k) {
+  uint32_t n = 0; /* fewer than 2^32 columns: mx_tensor_layout counts bytes */
+  if (k->masked) {
+#pragma omp simd reduction(+ : n)
+    for (size_t c = 0; c < cols; c++) n += ((codes[c] & k->mask) == k->most) & (fabsf(x[c]) > fabsf(y[c]));
+  } else
+    for (size_t c = 0; c < cols; c++) n += k->top[codes[c] & 255] && fabsf(x[c]) > fabsf(y[c]);
+  return n;
+}
+
 static void count_row(row_counts *n, const uint32_t *codes, const float *x, const float *y, size_t cols, const code_kind *k) {
-  for (size_t c = 0; c < cols; c++) {
-    const uint32_t code = codes[c] & 255;
-    n->code[code]++;
-    n->zero += k->zero[code];
-    n->saturated += k->top[code] && fabsf(x[c]) > fabsf(y[c]);
+  for (size_t c = 0; c + 1 < cols; c += 2) {
+    n->code[0][codes[c] & 255]++;
+    n->code[1][codes[c + 1] & 255]++;
   }
+  if (cols % 2) n->code[0][codes[cols - 1] & 255]++;
+  n->saturated += saturated_of(codes, x, y, cols, k);
+}
+
+/* Codes of a row, one a number: the common order here, the others by the library. */
+static void unpack(uint32_t *out, const mx_tensor *row, const mx_spec *spec) {
+  if (mx_elem_format(spec->elem)->bits != 4 || spec->nibble != MX_NIBBLE_LOW_FIRST) {
+    mx_unpack_codes(out, row, spec);
+    return;
+  }
+  const size_t cols = row->cols;
+  for (size_t i = 0; i < cols / 2; i++) {
+    out[2 * i] = row->codes[i] & 15u;
+    out[2 * i + 1] = row->codes[i] >> 4;
+  }
+  if (cols % 2) out[cols - 1] = row->codes[cols / 2] & 15u;
 }
 
 static int binade(double v) {
@@ -87,7 +116,7 @@ mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const m
       if (bad) continue;
       const mx_tensor row = row_of(t, r);
       const float *from = x + r * t->cols;
-      mx_unpack_codes(codes, &row, spec);
+      unpack(codes, &row, spec);
       if (prescale != 1) {
         for (size_t c = 0; c < t->cols; c++) scaled[c] = (float)((double)from[c] * prescale);
         from = scaled;
@@ -99,9 +128,12 @@ mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const m
 #pragma omp critical
     {
       failed |= bad;
-      counts->zero += own.zero;
       counts->saturated += own.saturated;
-      for (int c = 0; c < 256; c++) counts->code[c] += own.code[c];
+      for (int c = 0; c < 256; c++) {
+        const uint64_t n = own.code[0][c] + own.code[1][c];
+        counts->code[c] += n;
+        if (kinds.zero[c]) counts->zero += n;
+      }
     }
   }
   if (failed) return MX_ERR_NOMEM;
