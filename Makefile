@@ -206,6 +206,15 @@ $(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
 bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
 	$< $(ROUNDS) $(THREADS)
 
+# Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
+.PHONY: mutants demo-verify
+$(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+mutants: deps $(B)/mutants ## known kernel bugs, one at a time: caught by suite minimal, named by identify and diff
+	$(B)/mutants
+demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/VERIFY.md
+	examples/demo-verify.sh $(BIN)
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build

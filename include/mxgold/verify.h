@@ -48,6 +48,8 @@ typedef struct mx_cases {
  *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_gen.c. */
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
 void mx_cases_free(mx_cases *cases);
+/** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */
+size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_cases *cases);
 
 /** Codes of one matrix, one a number: 4-bit codes unpacked, elem=none the float's bits. out [rows][cols]. */
 void mx_unpack_codes(uint32_t *out, const mx_tensor *tensor, const mx_spec *spec);

@@ -136,10 +136,40 @@ static void scale_cores(search *s, pool *cores, const hypothesis *h) {
 
 #define COMMON_ROUNDS "elem.round=rne|rna|rtz_tie|rtz|rtp|rtn|rna_f32|rne_f32"
 
+/* Elements see the stored scale, not the rule that gave it: cores that agree in these keys share their elements' keys. */
+static int same_to_elements(const mx_spec *a, const mx_spec *b) {
+  return a->chain == b->chain && a->tensor_norm == b->tensor_norm && a->input_dtype == b->input_dtype && a->scale_form == b->scale_form &&
+         a->select == b->select && a->tensor_target == b->tensor_target && a->tensor_given == b->tensor_given &&
+         a->tensor_store == b->tensor_store &&
+         ((a->chain == MX_CHAIN_EXACT && a->tensor_norm == MX_TENSOR_NORM_NONE) ||
+          (a->scale_max == b->scale_max && a->scale_max_n == b->scale_max_n));
+}
+
+static void copy_element_keys(mx_spec *to, const mx_spec *from) {
+  to->elem_round = from->elem_round;
+  to->elem_arith = from->elem_arith;
+  to->elem_zero_sign = from->elem_zero_sign;
+  to->elem_overflow = from->elem_overflow;
+  to->elem_saturate_to = from->elem_saturate_to;
+  to->elem_prescale = from->elem_prescale;
+  to->elem_inf = from->elem_inf;
+  to->elem_inf_n = from->elem_inf_n;
+}
+
 static void element_keys(search *s, pool *out, const pool *cores) {
+  mx_spec done[POOL];
+  size_t n_done = 0;
   for (size_t i = 0; i < cores->n && now() < s->deadline; i++) {
     if (cores->got[i].scales > cores->got[0].scales + 1) break;
     const mx_spec *base = &cores->spec[i];
+    size_t like = 0;
+    while (like < n_done && !same_to_elements(&done[like], base)) like++;
+    if (like < n_done) {
+      mx_spec t = *base;
+      copy_element_keys(&t, &done[like]);
+      pool_add(out, &t, search_score(s, &t, PLAIN));
+      continue;
+    }
     pool rounded = {.room = 4}, finished = {.room = 4};
     if (base->scale_rule == MX_SCALE_RULE_HIF4) {
       pool_add(out, base, search_score(s, base, PLAIN));
@@ -152,6 +182,7 @@ static void element_keys(search *s, pool *out, const pool *cores) {
       if (finished.got[0].codes)
         search_product(s, &finished, rounded.spec, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
     }
+    if (finished.n) done[n_done++] = finished.spec[0];
     for (size_t k = 0; k < finished.n; k++) pool_add(out, &finished.spec[k], finished.got[k]);
   }
 }
@@ -167,6 +198,12 @@ static const group groups[] = {
     {ZERO, {"scale.allzero"}},
     {ZERO | PLAIN, {"scale.allzero", "elem.zero_sign"}},
     {ZERO, {"scale.allzero=chain", "scale.zero", "scale.byte0", "scale.min"}},
+    {SMALL, {"flush"}}, /* one key that explains all goes before two */
+    {SMALL, {"scale.min_byte"}},
+    {SMALL, {"scale.byte0"}},
+    {SMALL, {"scale.zero"}},
+    {SMALL, {"scale.min"}},
+    {SMALL, {"scale.byte_overflow"}},
     {SMALL, {"scale.zero", "scale.byte0", "scale.used"}},
     {SMALL, {"scale.round", "scale.zero", "scale.byte0"}},
     {SMALL, {"scale.subnormal", "scale.byte0", "scale.min_byte", "flush"}},
