@@ -110,8 +110,9 @@ static size_t witnesses(float *x, uint64_t seed) {
       memcpy(x + n++ * AREA, c.x, AREA * sizeof *x);
       mx_cases_free(&c);
     }
-  /* Maxima at the largest value of e2m1 and next to it: a rounded reciprocal of 6 shows here alone. */
+  /* Maxima next to the largest value of e2m1, and one of 3 * 2^-149, a sixth of which a division rounds to 0 and a reciprocal does not. */
   for (size_t i = 0; i < AREA; i++) x[n * AREA + i] = i % 16 ? (float)(i % 5) - 2 : gen_nudge(6, (int)(i / 16) - 2);
+  for (size_t i = AREA - 32; i < AREA; i++) x[n * AREA + i] = i % 32 ? 0 : 0x1.8p-148f;
   return n + 1;
 }
 
