@@ -24,9 +24,24 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "scale.min, scale.min_byte", "scale.zero=zero, max", "the scale cannot stay 0 and be raised");
   if (s->scale_max_byte && s->scale_min_byte > s->scale_max_byte) return conflict(err, "scale.min_byte", "scale.max_byte", "the least is above the largest");
   if (s->scale_rule == MX_SCALE_RULE_HIF4 && (normed || s->select != MX_SELECT_ABSMAX)) return conflict(err, "scale.rule=hif4", "tensor.norm, select", "its three levels are all the scales there are");
-  if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN) return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
   const int leaves_out = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP || s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_IGNORE ||
                          s->scale_inf == MX_SCALE_INF_CLAMP || s->scale_inf == MX_SCALE_INF_RULE;
+  if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && s->elem_round != MX_ROUND_RNE)
+    return conflict(err, "elem.overflow=wrap_negzero", "elem.round", "what wraps is the result of rounding to nearest even");
+  if (s->elem_round == MX_ROUND_SCAN_X && normed) return conflict(err, "elem.round=scan_x", "tensor.norm", "it compares with the element itself");
+  const int hif4 = s->scale_rule == MX_SCALE_RULE_HIF4;
+  if (hif4 && (s->scale_round || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte || s->scale_byte0 || s->scale_zero || s->scale_allzero))
+    return conflict(err, "scale.rule=hif4", "other keys of the scale", "it says all of the scale");
+  if (hif4 && (s->elem_round || s->elem_overflow || s->elem_nan || s->elem_inf || s->elem_zero_sign || s->elem_arith || s->elem_prescale != 0 || s->scale_nan || s->scale_inf))
+    return conflict(err, "scale.rule=hif4", "keys of the elements, scale.nan, scale.inf", "it says how elements are encoded");
+  const int carries = s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF;
+  if (carries && leaves_out) return conflict(err, "scale.carry=inf", "scale.nan, scale.inf=finite, clamp, rule", "an Inf that the rule makes cannot be left out");
+  if (carries && normed) return conflict(err, "scale.carry=inf", "tensor.norm", "the carry is one of binary32");
+  if (encode && s->scale_arith != MX_SCALE_ARITH_EXACT) return conflict(err, "scale.form=encode", "scale.arith", "max/amax is an exact quotient");
+  if (encode && s->scale_allzero == MX_SCALE_ALLZERO_CHAIN) return conflict(err, "scale.form=encode", "scale.allzero=chain", "max/0 is no scale");
+  if (!chain && s->scale_arith != MX_SCALE_ARITH_EXACT && (s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_RULE))
+    return conflict(err, "scale.inf=rule", "scale.arith", "2^128 is no number of binary32");
+  if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN) return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
   if (s->scale_rule == MX_SCALE_RULE_QUEST && leaves_out) return conflict(err, "scale.rule=quest", "scale.nan, scale.inf=finite, clamp, rule", "a deviation has no such reading");
   if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && elem->kind != MX_KIND_FLOAT) return conflict(err, "elem.overflow=wrap_negzero", elem->name, "the format has no -0");
   if (chain && s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP) return conflict(err, "chain", "scale.byte_overflow=wrap", "a chain starts from the stored scale");

@@ -153,9 +153,11 @@ static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_
   gather_stats(&stats, p, b, c0, c1);
   const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
   if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
+    size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
     for (size_t r = 0; r < b->rows; r++)
       for (size_t c = c0; c < c1; c++)
-        if (!isfinite(b->at[r * b->ld + c])) refuse(j, (b->first + r) * p->cols + c);
+        if (at == SIZE_MAX && !isfinite(b->at[r * b->ld + c])) at = (b->first + r) * p->cols + c;
+    refuse(j, at == SIZE_MAX ? b->first * p->cols + c0 : at);
     return;
   }
   if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, n, mine))

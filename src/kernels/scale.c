@@ -124,7 +124,8 @@ static void clamp_code(mx_block_scale *out, const mx_plan *p) {
   const uint32_t least = s->scale_min_byte, largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
   if (mx_format_is_nan(p->scale, out->code) || (out->code >= least && out->code <= largest)) return;
   out->code = out->code < least ? least : largest;
-  if (s->scale_used == MX_SCALE_USED_STORED) out->used = decode_scale(p, out->code);
+  const int number = isfinite(out->used) && out->used != 0; /* not byte_inf and its like */
+  if (s->scale_used == MX_SCALE_USED_STORED && number) out->used = decode_scale(p, out->code);
 }
 
 /* The code is known: what elements are to be divided by. */
