@@ -130,7 +130,7 @@ static int draw(mx_spec *spec) {
 
 START_TEST(random_mixtures_of_keys) {
   const char *n = getenv("MIXTURES");
-  const size_t want = n ? strtoul(n, NULL, 10) : 1500;
+  const size_t want = n ? strtoul(n, NULL, 10) : 1000;
   size_t values = 0, tried = 0;
   state = 20261121;
   for (size_t i = 0; i < want;) {

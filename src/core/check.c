@@ -34,6 +34,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "scale.rule=hif4", "other keys of the scale", "it says all of the scale");
   if (hif4 && (s->elem_round || s->elem_overflow || s->elem_nan || s->elem_inf || s->elem_zero_sign || s->elem_arith || s->elem_prescale != 0 || s->scale_nan || s->scale_inf))
     return conflict(err, "scale.rule=hif4", "keys of the elements, scale.nan, scale.inf", "it says how elements are encoded");
+  if (s->scale_rule == MX_SCALE_RULE_QUEST && normed) return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is that of the block as it is");
   const int carries = s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF;
   if (carries && leaves_out) return conflict(err, "scale.carry=inf", "scale.nan, scale.inf=finite, clamp, rule", "an Inf that the rule makes cannot be left out");
   if (carries && normed) return conflict(err, "scale.carry=inf", "tensor.norm", "the carry is one of binary32");
