@@ -77,10 +77,13 @@ static int chain_scale(mx_fast *f, const mx_plan *p) {
 static int elements(mx_fast *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const int rounded = p->uses_chain || s->elem_arith != MX_ELEM_ARITH_EXACT; /* y is a binary32, and can be zero where x is not */
-  if (s->elem != MX_ELEM_E2M1) return 0;
   if (s->elem_round > MX_ROUND_RTN || s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO) return 0;
   const int directed = s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN;
   if (!rounded && (directed || s->elem_zero_sign == MX_ZERO_SIGN_FORCE)) return 0; /* what underflows is not zero there */
+  if (s->elem != MX_ELEM_E2M1) {
+    if (!rounded && s->elem_zero_sign == MX_ZERO_SIGN_DROP_INPUT) return 0; /* nor here */
+    return p->elem->bits > 4 && mx_lanes_init(&f->elem, p->elem, &p->encode);
+  }
   for (int i = -64; i < 64; i++) f->table[i & 127] = (uint8_t)mx_encode(p->elem, i / 8.0, &p->encode, 0);
   f->by_table = 1;
   f->fold = !p->uses_chain && !directed && (s->elem_zero_sign == MX_ZERO_SIGN_KEEP || s->elem_zero_sign == MX_ZERO_SIGN_DROP_ALL || !rounded);

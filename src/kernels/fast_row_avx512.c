@@ -235,6 +235,36 @@ INLINE void by_operation(const mx_fast *f, const group *g, const float *x, uint8
     by_zero(f, g, x, codes, vectors, '/', 0, 0);
 }
 
+/* One code a byte. Packs take 4 of each vector in turn. */
+INLINE void store_bytes(uint8_t *codes, const __m512i v[4]) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i packed = _mm512_packus_epi16(_mm512_packus_epi32(v[0], v[1]), _mm512_packus_epi32(v[2], v[3]));
+  _mm512_storeu_si512(codes, _mm512_permutexvar_epi32(order, packed));
+}
+
+/* round: MX_ROUND_*, -1 for mx_encode_plain. */
+INLINE void wide(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors, const int op, const int round) {
+  const mx_lanes lanes = f->elem;
+  const __m512i byte = _mm512_set1_epi32(255);
+  for (int j = 0; j < 16 * vectors; j += 4) {
+    __m512i v[4];
+    for (int i = 0; i < 4; i++) {
+      const __m512i y = _mm512_castps_si512(scaled(g, x + 16 * (j + i), (size_t)((j + i) / vectors), op));
+      v[i] = round < 0 ? mx_encode_plain(&lanes, y) : _mm512_and_si512(mx_encode_lanes(&lanes, y, round), byte);
+    }
+    store_bytes(codes + 16 * j, v);
+  }
+}
+
+INLINE void wide_by_operation(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors) {
+  if (f->elem.plain && g->n == 1 && g->op[0] == '*') {
+    wide(f, g, x, codes, vectors, '*', -1);
+    return;
+  }
+#define ROUND_WIDE(R) wide(f, g, x, codes, vectors, MANY, R)
+  MX_BY_ROUND(f->elem.round, ROUND_WIDE)
+}
+
 /* Sixteen blocks. */
 INLINE __mmask16 do_group(const mx_fast *f, const float *x, uint8_t *codes, uint8_t *scales, const int vectors) {
   group g;
@@ -244,7 +274,10 @@ INLINE __mmask16 do_group(const mx_fast *f, const float *x, uint8_t *codes, uint
   else
     power_of_two(&g, f, amax);
   memcpy(scales, g.codes, sizeof g.codes);
-  by_operation(f, &g, x, codes, vectors);
+  if (f->by_table)
+    by_operation(f, &g, x, codes, vectors);
+  else
+    wide_by_operation(f, &g, x, codes, vectors);
   return g.special;
 }
 

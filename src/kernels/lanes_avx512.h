@@ -15,8 +15,9 @@ static inline __attribute__((always_inline)) __m512i mx_magnitude(const mx_lanes
   const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
   const __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF)), e = _mm512_srli_epi32(a, 23);
   const __m512i below = _mm512_sub_epi32(_mm512_set1_epi32(l->emin), e);
-  const __m512i down = _mm512_min_epi32(_mm512_max_epi32(below, zero), _mm512_set1_epi32(26));
-  const __m512i shift = _mm512_add_epi32(down, _mm512_set1_epi32(23 - l->man)); /* counts past 31 give 0 */
+  /* 25 places are enough: then everything is below one half, and still something. */
+  const __m512i shift =
+      _mm512_min_epi32(_mm512_add_epi32(_mm512_max_epi32(below, zero), _mm512_set1_epi32(23 - l->man)), _mm512_set1_epi32(25));
   __m512i base = l->fixed ? zero : _mm512_slli_epi32(_mm512_max_epi32(_mm512_sub_epi32(zero, below), zero), (unsigned)l->man);
   if (l->flush) base = _mm512_sub_epi32(base, _mm512_set1_epi32(1 << l->man)); /* EXP: the hidden bit is no step */
   /* A binary32 subnormal gets a hidden bit that it lacks; every format here is far above it. */
@@ -58,6 +59,19 @@ static inline __attribute__((always_inline)) __m512i mx_encode_lanes(const mx_la
     code = _mm512_mask_mov_epi32(code, _mm512_cmpgt_epi32_mask(a, inf), mx_pick(negative, l->nan));
   }
   return code;
+}
+
+/* The same for mx_lanes.plain and finite numbers below 2^100. A power of two that puts the format's last place at the end of the significand is added:
+ * the processor rounds, and the steps are the difference of the bits. */
+static inline __attribute__((always_inline)) __m512i mx_encode_plain(const mx_lanes *l, __m512i bits) {
+  const __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF)), least = _mm512_set1_epi32(l->emin << 23);
+  const __m512i binade = _mm512_max_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0x7F800000)), least);
+  const __m512i magic = _mm512_add_epi32(binade, _mm512_set1_epi32((23 - l->man) << 23));
+  const __m512i sum = _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(magic)));
+  const __m512i base = _mm512_srli_epi32(_mm512_sub_epi32(binade, least), (unsigned)(23 - l->man));
+  const __m512i code = _mm512_min_epi32(_mm512_add_epi32(base, _mm512_sub_epi32(sum, magic)), _mm512_set1_epi32(l->max_code));
+  const __m512i top = _mm512_srli_epi32(bits, (unsigned)l->sign_shift);
+  return _mm512_ternarylogic_epi32(code, top, _mm512_set1_epi32(l->sign), 0xF8);
 }
 
 /* The rounding as a constant, so that the compiler drops what it does not need. */
