@@ -62,6 +62,10 @@ deps:
 deps-test:
 	@tools/install-deps.sh --mode=$(INSTALL) build test
 
+.PHONY: deps-bench
+deps-bench:
+	@tools/install-deps.sh --mode=$(INSTALL) build bench
+
 $(B)/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
@@ -78,12 +82,75 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -lmpfr -lgmp $$(pkg-config --libs check) -o $@
 
+include tests/silicon/silicon.mk
+
 # A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: unit
+.PHONY: demo
+DEMO_PRESETS := ocp-mxfp4,nvfp4,mxfp4-ue5m3,torchao-rceil
+demo: all ## the main job on real data: a weight matrix and an activation with outliers under four presets, held to the reference
+	@for t in weight activation; do \
+	  $(BIN) quantize tests/data/minilm_slices.safetensors:$$t -o $(B)/demo-$$t.safetensors --preset nvfp4 && \
+	  $(BIN) compare tests/data/minilm_slices.safetensors:$$t --presets $(DEMO_PRESETS) || exit; done
+	@echo; echo "The bytes of nvfp4 are in $(B)/demo-weight.safetensors and $(B)/demo-activation.safetensors:"
+	@$(BIN) inspect $(B)/demo-weight.safetensors
+
+# The slices of real tensors that the tree holds; ABLATE_DATA=MODEL.safetensors for a whole checkpoint.
+.PHONY: demo-ablate reproduce-tensor deps-charts
+ABLATE_DATA ?= tests/data/minilm_slices.safetensors
+ABLATE_PRESETS := ocp-mxfp4,torchao-rceil,nvfp4,fouroversix,hif4,mxfp4-e4m3,mxfp4-ue5m3,ocp-mxfp6-e2m3,ocp-mxfp8-e4m3,ocp-mxint8
+deps-charts:
+	@tools/install-deps.sh --mode=$(INSTALL) charts
+demo-ablate: all deps-charts ## ten formats on real tensors: a table, a chart, a page, and a checkpoint in FP4
+	$(BIN) ablate $(ABLATE_DATA) --presets $(ABLATE_PRESETS) --png $(B)/ablate.png --html $(B)/ablate.html
+	@echo
+	$(BIN) quantize $(ABLATE_DATA) --all --fake --preset nvfp4 -o $(B)/fake-nvfp4.safetensors
+	@echo; echo "The chart is $(B)/ablate.png, the page $(B)/ablate.html, the checkpoint $(B)/fake-nvfp4.safetensors."
+
+REPRODUCE := $(B)/tools/reproduce
+$(REPRODUCE): $(call obj,$(wildcard tools/reproduce/*.c)) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stated value beside ours, to docs/FINDINGS.md (REPEATS=16)
+	$(REPRODUCE) $(REPEATS) >$(B)/FINDINGS.md
+	@mv $(B)/FINDINGS.md docs/FINDINGS.md; sed -n 5,40p docs/FINDINGS.md
+
+.PHONY: check unit
+check: deps-test unit golden-check check-cli check-layers check-docs style-check fuzz-short ## all the tests (under 12 minutes on two cores)
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
+
+.PHONY: golden golden-check
+GOLDEN := $(B)/tests/golden
+golden: deps-test $(GOLDEN) ## write golden/HASHES and golden/vectors, by the reference model alone
+	$(GOLDEN) golden
+golden-check: deps-test $(GOLDEN) ## make them again elsewhere and compare
+	@rm -rf $(B)/golden
+	$(GOLDEN) $(B)/golden
+	diff -r golden/HASHES $(B)/golden/HASHES
+	diff -r golden/vectors $(B)/golden/vectors
+
+.PHONY: exhaustive
+exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
+	$(B)/tests/exhaustive $(ONLY)
+
+.PHONY: check-peers peers
+check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 presets, as a table
+	PEERS_TABLE=1 $(B)/tests/test_peers
+peers: deps-test $(BIN) $(B)/tests/test_peers ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
+	tests/peers/run.sh $(B) $(SEED)
+
+.PHONY: bench
+$(B)/bench/bench: $(B)/obj/bench/bench.o $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+bench: deps $(B)/bench/bench ## rates of the kernels over that of memcpy and of reading, in one run
+	$(B)/bench/bench $(ONLY)
+
+.PHONY: check-layers
+check-layers: ## who may include whom
+	@tools/check-layers.sh
 
 .PHONY: check-cli
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
@@ -117,15 +184,48 @@ docs: man ## docs/FORMATS.md, docs/PRESETS.md and the man page, written by the p
 	$(BIN) presets --markdown >docs/PRESETS.md
 	@if [ -f docs/peers.md ]; then cat docs/peers.md >>docs/PRESETS.md; fi
 
+.PHONY: install
+DESTDIR ?=
+install: all ## program, library, headers, tables, man page and completion to PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/mxgold/formats \
+	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install $(BIN) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIB_A) $(LIB_SO) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/mxgold/*.h $(DESTDIR)$(PREFIX)/include/mxgold
+	sed -i 's#"../../formats/#"formats/#' $(DESTDIR)$(PREFIX)/include/mxgold/*.h
+	install -m 644 formats/*.def $(DESTDIR)$(PREFIX)/include/mxgold/formats
+	install -m 644 docs/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BIN) help --bash-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mxgold
+
+.PHONY: bench-gemm
+ROUNDS  ?= 7
+THREADS ?= 2
+$(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
+bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
+	$< $(ROUNDS) $(THREADS)
+
+# Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
+.PHONY: mutants demo-verify
+$(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+mutants: deps $(B)/mutants ## known kernel bugs, one at a time: caught by suite minimal, named by identify and diff
+	$(B)/mutants
+demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/VERIFY.md
+	examples/demo-verify.sh $(BIN)
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: style style-check
+.PHONY: style style-check deps-style
+deps-style:
+	@tools/install-deps.sh --mode=$(INSTALL) style
 STYLE_SRC = $(shell git ls-files '*.c' '*.h' '*.hip' '*.cu')
-style: ## format every source file
+style: deps-style ## format every source file
 	clang-format-14 -i $(STYLE_SRC)
-style-check:
+style-check: deps-style
 	clang-format-14 --dry-run --Werror $(STYLE_SRC)
 
 asan-%: ## any target under AddressSanitizer
@@ -134,5 +234,8 @@ usan-%: ## any target under UndefinedBehaviorSanitizer
 	$(MAKE) CONFIG=usan OPT=-O1 SAN="-fsanitize=undefined -fno-sanitize-recover=all" $*
 tsan-%: ## any target under ThreadSanitizer
 	$(MAKE) CONFIG=tsan OPT=-O1 SAN="-fsanitize=thread" $*
+valgrind-%: ## a Check suite under valgrind: valgrind-test_quantize
+	$(MAKE) $(B)/tests/$*
+	CK_FORK=no MIXTURES=50 valgrind -q --error-exitcode=1 --leak-check=full $(B)/tests/$*
 clang-%: ## any target with clang
 	$(MAKE) CONFIG=clang CC=clang $*

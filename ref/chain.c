@@ -17,7 +17,7 @@ static const struct {
   char op;
   int n_args;
 } functions[] = {{"min", 'm', 2},   {"max", 'M', 2},  {"ifzero", 'z', 2}, {"ifinf", 'i', 2},
-                 {"ifnan", 'n', 2}, {"rcp0", 'r', 1}, {"zeroif", 'Z', 2}};
+                 {"ifnan", 'n', 2}, {"rcp0", 'r', 1}, {"rcpa", 'a', 1}, {"zeroif", 'Z', 2}};
 
 typedef struct reader {
   const char *at;
@@ -184,6 +184,16 @@ static num lesser(num a, num b, int larger) {
   return (larger ? order > 0 : order < 0) ? b : a;
 }
 
+/* The bits go in and come out; no host arithmetic touches them. */
+static num reciprocal_sm90(num a) {
+  float f = num_to_float(a);
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  bits = ref_rcp_sm90(bits);
+  memcpy(&f, &bits, sizeof f);
+  return num_float(f);
+}
+
 num ref_chain_eval(const chain_expr *expr, const chain_env *env) {
   num stack[48];
   int n = 0;
@@ -196,6 +206,10 @@ num ref_chain_eval(const chain_expr *expr, const chain_env *env) {
     num b = stack[--n];
     if (op->op == 'r') {
       stack[n++] = num_is_zero(b) ? num_zero(0) : num_div_r(num_int(1), b, NUM_F32);
+      continue;
+    }
+    if (op->op == 'a') {
+      stack[n++] = reciprocal_sm90(b);
       continue;
     }
     num a = stack[--n], v = a;

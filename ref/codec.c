@@ -136,7 +136,7 @@ static int float_up(const mx_format *f, num v, place p, int even) {
   num u = v;
   u.exp -= exp - f->man_bits;
   int up = num_floor(num_add_r(u, num_pow2(-1), NUM_F32)) > num_floor(u);
-  return up && !(even && half(p) == 0 && !(p.code & 1));
+  return up && !(even && half(p) == 0 && !(num_floor(u) & 1));
 }
 
 static int rounds_up(const mx_format *f, num x, place p, const ref_how *how, uint32_t random) {
@@ -181,7 +181,7 @@ static uint64_t nan_code(const mx_format *f, int sign, int largest) {
 }
 
 static uint64_t or_sign(const mx_format *f, uint64_t code, int sign) {
-  return (code | (sign && f->sign_bits ? UINT64_C(1) << (f->bits - 1) : 0)) & ones(f->bits);
+  return (code | (sign && f->sign_bits && f->kind != MX_KIND_INT ? UINT64_C(1) << (f->bits - 1) : 0)) & ones(f->bits);
 }
 
 static uint64_t encode_nan(const mx_format *f, int sign, const mx_encoding *how) {
@@ -201,12 +201,17 @@ static uint64_t encode_nan(const mx_format *f, int sign, const mx_encoding *how)
   }
 }
 
+/* A value beyond the largest where the largest is to be stored. */
+static uint64_t saturated(const mx_format *f, int sign, const mx_encoding *how) {
+  return nan_code(f, sign, how->saturate_to != MX_SATURATE_TO_NAN);
+}
+
 static uint64_t past_largest(const mx_format *f, int sign, const mx_encoding *how) {
   if (how->overflow == MX_OVERFLOW_IEEE) {
     if (f->inf_code != MX_NO_CODE) return with_sign(f, f->inf_code, sign);
     return nan_code(f, sign, 0);
   }
-  return nan_code(f, sign, how->saturate_to != MX_SATURATE_TO_NAN);
+  return saturated(f, sign, how);
 }
 
 static uint64_t encode_zero(const mx_format *f, num x, const mx_encoding *how) {
@@ -219,9 +224,16 @@ static uint64_t encode_zero(const mx_format *f, num x, const mx_encoding *how) {
 
 /* Magnitude code that x rounds to on the grid without an end. */
 static uint64_t round_code(const mx_format *f, num x, const ref_how *how, uint32_t random) {
+  if (how->base.round == MX_ROUND_RNA_F32 || how->base.round == MX_ROUND_RNE_F32) x = num_round(x, NUM_F32);
+  if (x.kind == NUM_INF) return f->max_code + 1;
   place p = locate(f, x);
-  if (f->kind == MX_KIND_EXP && f->man_bits == 0 && how->subnormal == MX_SCALE_SUBNORMAL_ENCODING && x.kind == NUM_FINITE && x.exp < -126)
-    return x.exp == -127 && (x.sig << 1 || x.sticky); /* the upper mantissa bit is half a step of a binary32 subnormal */
+  if (f->kind == MX_KIND_EXP && f->man_bits == 0 && how->subnormal == MX_SCALE_SUBNORMAL_ENCODING && x.kind == NUM_FINITE && x.exp < -126) {
+    /* The mantissa of a binary32 subnormal is taken for that of a normal number of exponent field 0: code 0 at 0, code 1 at 2^-126. */
+    const int shift = -127 - x.exp;
+    p = (place){0, shift < 64 ? x.sig >> shift : 0, x.sticky};
+    const int directed = how->base.round == MX_ROUND_RTZ || how->base.round == MX_ROUND_RTP || how->base.round == MX_ROUND_RTN;
+    if (!directed && how->base.round != MX_ROUND_SR) return half(p) > 0; /* its tie goes down, whatever the rounding's own ties do */
+  }
   return p.code + (unsigned)rounds_up(f, x, p, how, random);
 }
 
@@ -248,7 +260,6 @@ num ref_unbounded(const mx_format *f, num y, const mx_encoding *how, uint32_t ra
 /* elem.overflow=wrap_negzero: what lies past the largest goes through bfloat16, and exponent and mantissa are cut out of that without a check. */
 static uint64_t wrap(const mx_format *f, num x, const ref_how *how, uint32_t random) {
   num v = num_round(ref_unbounded(f, x, &how->base, random), NUM_BF16);
-  if (v.kind != NUM_FINITE) return or_sign(f, 0, x.sign);
   uint64_t code = ((uint64_t)(v.exp - lowest(f) + 1) << f->man_bits) | (v.sig << 1 >> (64 - f->man_bits));
   return or_sign(f, code, x.sign);
 }
@@ -259,20 +270,20 @@ uint64_t ref_code(const mx_format *f, num x, const ref_how *how, uint32_t random
   if (how->base.round == MX_ROUND_SCAN_Y) return nearest_of_all(f, x);
   int unsigned_format = f->sign_bits == 0;
   if (unsigned_format && how->negative == MX_NEGATIVE_NAN && x.kind != NUM_NAN) {
-    if (x.kind == NUM_ZERO ? f->kind == MX_KIND_EXP : x.sign) return nan_code(f, 0, 0);
+    if (x.kind == NUM_ZERO ? f->kind == MX_KIND_EXP : x.sign) x = num_nan(0);
   }
   if (x.kind == NUM_NAN) return encode_nan(f, x.sign, &how->base);
   if (unsigned_format) x.sign = 0;
+  if (how->base.overflow == MX_OVERFLOW_WRAP_NEGZERO && x.kind == NUM_FINITE && x.exp >= 127) x = num_inf(x.sign); /* there 2 x is Inf */
   if (x.kind == NUM_INF) {
     if (how->base.inf == MX_ELEM_INF_ZERO) return 0;
     if (how->base.inf == MX_ELEM_INF_CODE) return or_sign(f, how->base.inf_code, x.sign);
     return past_largest(f, x.sign, &how->base);
   }
-  if (how->base.round == MX_ROUND_RNA_F32 || how->base.round == MX_ROUND_RNE_F32) x = num_round(x, NUM_F32);
   uint64_t code = round_code(f, x, how, random);
   if (code > f->max_code) {
-    if (toward_zero(how, x)) return with_sign(f, f->max_code, x.sign);
     if (how->base.overflow == MX_OVERFLOW_WRAP_NEGZERO) return wrap(f, x, how, random);
+    if (toward_zero(how, x)) return saturated(f, x.sign, &how->base);
     return past_largest(f, x.sign, &how->base);
   }
   return code || f->kind == MX_KIND_EXP ? with_sign(f, code, x.sign) : encode_zero(f, x, &how->base);

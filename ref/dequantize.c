@@ -1,4 +1,6 @@
 /* SPEC 3.4: rnd_f32(code * scale * multiplier), the exact product rounded once; in the encode form the code is divided by its scale. */
+#include <string.h>
+
 #include "rules.h"
 
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under) {
@@ -36,7 +38,6 @@ mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spe
   mx_status status = ref_spec_check(spec, NULL);
   if (status == MX_OK) status = ref_plan_make(&plan, spec, t->rows, t->cols);
   if (status != MX_OK) return status;
-  if (plan.elem->kind == MX_KIND_NONE) return MX_ERR_UNSUPPORTED;
   num over, under;
   ref_tensor_multiplier(&plan, num_float(t->tensor_scale), &over, &under);
   const int by_column = t->scale_rows != t->rows || (plan.block_cols == 1 && t->scale_cols == t->cols && plan.block_rows > 1);
@@ -44,6 +45,10 @@ mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spe
   for (size_t r = 0; r < t->rows; r++)
     for (size_t c = 0; c < t->cols; c++) {
       uint64_t code;
+      if (plan.elem->kind == MX_KIND_NONE) { /* the values themselves */
+        memcpy(&out[r * ld + c], t->codes + r * t->code_stride + 4 * c, 4);
+        continue;
+      }
       if (plan.elem->bits == 4) { /* the nibble order repeats from block to block */
         const size_t block = plan.block_cols, j = c % block, low = (block + 1) / 2;
         size_t byte = c / 2, high = c % 2;

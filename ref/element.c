@@ -2,25 +2,27 @@
 #include "rules.h"
 
 /* chain=exact: x P N / (S g), in the encode form x P S N / g, as elem.arith says. */
-static num scaled_exact(const ref_plan *plan, num s, num x) {
+static num quotient(const ref_plan *plan, num s, num x) {
   const mx_spec *spec = plan->spec;
-  num prescale = ref_real(spec->elem_prescale, num_int(1));
-  if (spec->elem_arith == MX_ELEM_ARITH_EXACT) {
-    num y = spec->scale_form == MX_SCALE_FORM_ENCODE ? num_ratio((num[]){x, s, prescale, plan->norm_over}, 4, &plan->norm_under, 1)
-                                                     : num_ratio((num[]){x, prescale, plan->norm_over}, 3, (num[]){s, plan->norm_under}, 2);
-    return plan->type == NUM_F32 ? y : num_round(y, plan->type);
+  const num prescale = ref_real(spec->elem_prescale, num_int(1)), n = plan->norm_over, g = plan->norm_under;
+  const num times = spec->elem_arith == MX_ELEM_ARITH_EXACT ? num_ratio((num[]){x, prescale}, 2, NULL, 0) : num_mul_r(x, prescale, NUM_F32);
+  switch (spec->elem_arith) {
+  case MX_ELEM_ARITH_DIV32:
+    return num_round(num_ratio((num[]){times, n}, 2, (num[]){s, g}, 2), NUM_F32);
+  case MX_ELEM_ARITH_RECIP32:
+    return num_mul_r(times, num_round(num_ratio(&n, 1, (num[]){s, g}, 2), NUM_F32), NUM_F32);
+  case MX_ELEM_ARITH_MUL32:
+    return num_round(num_ratio((num[]){times, s, n}, 3, &g, 1), NUM_F32);
+  default:
+    if (spec->scale_form == MX_SCALE_FORM_ENCODE) return num_ratio((num[]){times, s, n}, 3, &g, 1);
+    return num_ratio((num[]){times, n}, 2, (num[]){s, g}, 2);
   }
-  x = num_mul_r(x, prescale, plan->type);
-  num y;
-  if (spec->elem_arith == MX_ELEM_ARITH_MUL32) {
-    y = num_ratio((num[]){x, s, plan->norm_over}, 3, &plan->norm_under, 1);
-  } else if (spec->elem_arith == MX_ELEM_ARITH_DIV32) {
-    y = num_ratio((num[]){x, plan->norm_over}, 2, (num[]){s, plan->norm_under}, 2);
-  } else {
-    num r = num_round(num_ratio(&plan->norm_over, 1, (num[]){s, plan->norm_under}, 2), plan->type);
-    y = num_ratio((num[]){x, r}, 2, NULL, 0);
-  }
-  return num_round(y, plan->type);
+}
+
+/* y is rounded to input.dtype as well, if that is narrower. */
+static num scaled_exact(const ref_plan *plan, num s, num x) {
+  num y = quotient(plan, s, x);
+  return plan->type == NUM_F32 ? y : num_round(y, plan->type);
 }
 
 static num formula(const ref_plan *plan, const chain_expr *expr, num s, num x, num q) {
@@ -87,8 +89,8 @@ uint64_t ref_element(const ref_plan *plan, const ref_scale *scale, num x, uint64
   num y = ref_scaled(plan, scale, x);
   code = ref_code(plan->elem, y, &plan->how, random);
   *value = ref_value(plan->elem, code);
-  if (plan->spec->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO)
-    *value = y.kind == NUM_INF ? num_nan(1) : ref_unbounded(plan->elem, y, &plan->how.base, random);
+  if (plan->spec->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && plan->spec->elem_round != MX_ROUND_SCAN_Y)
+    *value = y.kind == NUM_INF || (y.kind == NUM_FINITE && y.exp >= 127) ? num_nan(1) : ref_unbounded(plan->elem, y, &plan->how.base, random);
   if (plan->chained && plan->chain.again.n && scale->scaling == SCALING_USED) {
     num q = num_round(ref_value(plan->elem, code), NUM_F32);
     code = ref_code(plan->elem, formula(plan, &plan->chain.again, scale->used, x, q), &plan->how, random);

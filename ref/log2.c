@@ -4,6 +4,7 @@
  * two bounds of 254 fraction bits; each squaring loses at most two bits, so that 64 digits leave more than 100 bits of certainty. log2 of
  * a number that is no power of two is irrational: it lies strictly between two numbers of 64 digits, and no tie can occur. */
 #include "num.h"
+#include "ref.h"
 
 #include <gmp.h>
 #include <string.h>
@@ -56,4 +57,9 @@ num num_log2f(num a) {
   sum.sign = sign;
   sum.sticky |= !power;
   return num_round(sum, NUM_F32);
+}
+
+int ref_log2f_int(float x, int up) {
+  num l = num_log2f(num_float(x));
+  return up ? num_ceil(l) : num_floor(l);
 }

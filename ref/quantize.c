@@ -12,7 +12,7 @@ static mx_status prepare_row(float *row, const float *src, size_t cols, const mx
     if (spec->input_dtype == MX_INPUT_DTYPE_BFLOAT16) x = num_round(x, NUM_BF16);
     if (spec->input_dtype == MX_INPUT_DTYPE_FLOAT16) x = num_round(x, NUM_F16);
     if (spec->flush == MX_SWITCH_ON && x.kind == NUM_FINITE && x.exp < -126) x = num_zero(x.sign);
-    row[c] = num_to_float(x);
+    row[c] = num_is_nan(x) ? src[c] : num_to_float(x); /* a NaN keeps its payload: elem=none shows it */
   }
   if (spec->had_size == 0) return MX_OK;
   return ref_hadamard(row, cols, row, 1, cols, cols, spec->had_size, spec->had_sign, spec->had_signs, spec->seed);
@@ -93,7 +93,9 @@ static int do_block(work *w, size_t row, size_t col) {
   uint64_t scale_code;
   uint8_t micro[3];
   int pick = 0;
-  if (plan->spec->scale_rule == MX_SCALE_RULE_HIF4) {
+  if (plan->elem->kind == MX_KIND_NONE) {
+    scale_code = ref_code(plan->scale, num_int(1), &(ref_how){0}, 0); /* values pass through: every scale is 1 */
+  } else if (plan->spec->scale_rule == MX_SCALE_RULE_HIF4) {
     if (!ref_hif4_block(&scale_code, micro, w->codes[0], plan, &block)) return 0;
   } else {
     ref_scale scales[2];
@@ -130,7 +132,7 @@ static int same_shape(const mx_tensor *a, const mx_tensor *b) {
 
 /* Step 11: codes to bytes, a row at a time. */
 static void pack(mx_tensor *t, const uint8_t *codes, const ref_plan *plan) {
-  for (size_t r = 0; r < t->rows; r++) {
+  for (size_t r = 0; r < t->rows && t->code_stride; r++) {
     if (plan->elem->bits == 4)
       ref_pack4(t->codes + r * t->code_stride, codes + r * t->cols_padded, t->cols_padded, plan->spec->nibble, plan->block_cols);
     else
@@ -142,7 +144,7 @@ static mx_status run(work *w, mx_error *err) {
   const ref_plan *plan = w->plan;
   mx_tensor *t = w->out;
   const size_t n = plan->block_rows * plan->block_cols;
-  const int has_codes = plan->elem->kind != MX_KIND_NONE;
+  const int has_codes = plan->elem->kind != MX_KIND_NONE; /* elem=none: the values themselves */
   if (!(w->elements = malloc((n + 1) * sizeof *w->elements))) return MX_ERR_NOMEM;
   for (int k = 0; k < 2; k++)
     if (!(w->values[k] = malloc((n + 1) * sizeof **w->values)) || !(w->codes[k] = malloc((n + 64) * sizeof **w->codes))) return MX_ERR_NOMEM;
@@ -152,7 +154,10 @@ static mx_status run(work *w, mx_error *err) {
       if (!do_block(w, row, col))
         return ref_fail(err, MX_ERR_DATA, "row %zu, column %zu: its block holds a NaN or an Inf that the spec refuses", w->first_row + row,
                         col);
-  if (has_codes) pack(t, w->unpacked, plan);
+  if (has_codes)
+    pack(t, w->unpacked, plan);
+  else
+    for (size_t i = 0; i < t->rows * t->cols; i++) memcpy(t->codes + 4 * i, &w->x[i], 4);
   return MX_OK;
 }
 

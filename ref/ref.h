@@ -49,6 +49,9 @@ mx_status ref_tensor_scale(float *out, float amax, const mx_spec *spec);
 /** Do the keys exclude each other? As mx_spec_check, for what ref_quantize refuses. */
 mx_status ref_spec_check(const mx_spec *spec, mx_error *err);
 
+/** The twin of mx_rcp_approx_sm90: rcp_sm90.c. */
+uint32_t ref_rcp_sm90(uint32_t bits);
+
 /* SPEC 5: hadamard.c. */
 mx_status ref_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                        const uint8_t *signs, uint64_t seed);

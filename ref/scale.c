@@ -45,24 +45,28 @@ static uint64_t largest_code(const ref_plan *plan) {
   return plan->spec->scale_max_byte && plan->spec->scale_max_byte < most ? plan->spec->scale_max_byte : most;
 }
 
+/* scale.min_byte and scale.max_byte hold for every stored code but NaN and that of a block of zeros; a sign stays. */
 static uint64_t clamp_code(const ref_plan *plan, uint64_t code) {
-  if (plan->spec->scale_max_byte && code > plan->spec->scale_max_byte) code = plan->spec->scale_max_byte;
-  return code < plan->spec->scale_min_byte ? plan->spec->scale_min_byte : code;
+  if (num_is_nan(ref_value(plan->scale, code))) return code;
+  uint64_t sign = code & ref_sign_bit(plan->scale), magnitude = code ^ sign;
+  if (magnitude < plan->spec->scale_min_byte) magnitude = plan->spec->scale_min_byte;
+  if (plan->spec->scale_max_byte && magnitude > plan->spec->scale_max_byte) magnitude = plan->spec->scale_max_byte;
+  return sign | magnitude;
 }
 
 static num in_type(const ref_plan *plan, num v) { return plan->type == NUM_F32 ? v : num_round(v, plan->type); }
 
 /* ---- a code is known: what do elements do? ---- */
 
-/* scale.byte0 speaks of the stored code, however it came about (but for a block of zeros). */
+/* `code` is stored, elements are scaled by `used`. scale.byte0 speaks of the stored code, however it came about (but for a block of zeros). */
 static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scaling scaling) {
-  ref_scale s = {code, in_type(plan, used), scaling};
-  if (code != 0) return s;
+  ref_scale s = {clamp_code(plan, code), in_type(plan, used), scaling};
+  if (s.code != 0) return s;
   switch (plan->spec->scale_byte0) {
   case MX_SCALE_BYTE0_DIV126:
-    return (ref_scale){code, num_pow2(-126), SCALING_USED};
+    return (ref_scale){s.code, in_type(plan, num_pow2(-126)), SCALING_USED};
   case MX_SCALE_BYTE0_TIMES1:
-    return (ref_scale){code, num_int(1), SCALING_USED};
+    return (ref_scale){s.code, num_int(1), SCALING_USED};
   case MX_SCALE_BYTE0_TIMES0:
     s.scaling = SCALING_TIMES_0;
     break;
@@ -73,7 +77,11 @@ static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scali
   return s;
 }
 
-static ref_scale stored_and_used(const ref_plan *plan, uint64_t code) { return finish(plan, code, ref_scale_value(plan, code), SCALING_USED); }
+/* What is stored is what is used; with another scale.used, what would be stored without scale.min_byte. */
+static ref_scale stored_and_used(const ref_plan *plan, uint64_t code) {
+  uint64_t used = plan->spec->scale_used != MX_SCALE_USED_STORED ? code : clamp_code(plan, code);
+  return finish(plan, code, ref_scale_value(plan, used), SCALING_USED);
+}
 
 /* The scale is NaN: so is every quotient. */
 static ref_scale nan_scale(const ref_plan *plan) { return finish(plan, nan_code(plan), num_nan(0), SCALING_USED); }
@@ -94,27 +102,23 @@ static ref_scale allzero_scale(const ref_plan *plan) {
     code = (uint64_t)plan->spec->scale_allzero_n;
     break;
   }
-  return (ref_scale){code, ref_scale_value(plan, code), SCALING_AS_IS};
+  return (ref_scale){code, ref_scale_value(plan, code), SCALING_AS_IS}; /* as the key says: no clamp */
 }
 
-/* Step 9: the scale came out as zero. */
+/* Step 9: the scale came out as zero. One that scale.min_byte lifts is no zero. */
 static ref_scale zero_scale(const ref_plan *plan) {
-  uint64_t code;
+  static const ref_scaling stays[] = {
+      [MX_SCALE_ZERO_ZERO] = SCALING_SIGNED_ZERO, [MX_SCALE_ZERO_MAX] = SCALING_FLT_MAX, [MX_SCALE_ZERO_CHAIN] = SCALING_USED};
   switch (plan->spec->scale_zero) {
+  case MX_SCALE_ZERO_MIN:
+    return stored_and_used(plan, smallest_code(plan));
   case MX_SCALE_ZERO_ONE:
     return stored_and_used(plan, code_of_one(plan));
   case MX_SCALE_ZERO_BYTE:
     return stored_and_used(plan, (uint64_t)plan->spec->scale_zero_n);
-  case MX_SCALE_ZERO_ZERO:
-    return finish(plan, 0, num_zero(0), SCALING_SIGNED_ZERO);
-  case MX_SCALE_ZERO_MAX:
-    return finish(plan, 0, num_zero(0), SCALING_FLT_MAX);
-  case MX_SCALE_ZERO_CHAIN:
-    return finish(plan, 0, num_zero(0), SCALING_USED);
   default:
-    code = smallest_code(plan);
-    if (plan->spec->scale_used == MX_SCALE_USED_CLAMPED) return finish(plan, clamp_code(plan, code), ref_scale_value(plan, code), SCALING_USED);
-    return stored_and_used(plan, clamp_code(plan, code));
+    if (clamp_code(plan, 0) != 0) return stored_and_used(plan, 0);
+    return finish(plan, 0, num_zero(0), stays[plan->spec->scale_zero]);
   }
 }
 
@@ -162,12 +166,12 @@ static int round_exponent(const ref_plan *plan, const ref_block *block, num v) {
       return up ? num_ceil(l) : num_floor(l);
     }
   }
-  /* A format like E8M0 with exponents enough for any value here; its codes count exponents from -20000. */
+  /* A format like E8M0 with exponents enough for any value here; its codes are as even or odd as E8M0's. */
   static const mx_format wide = {.name = "exponent",
                                  .kind = MX_KIND_EXP,
                                  .bits = 32,
                                  .exp_bits = 32,
-                                 .bias = 20000,
+                                 .bias = 20001,
                                  .max_code = 40000,
                                  .inf_code = MX_NO_CODE,
                                  .nan_first = MX_NO_CODE,
@@ -179,23 +183,22 @@ static int round_exponent(const ref_plan *plan, const ref_block *block, num v) {
 
 static ref_scale e8m0_scale(const ref_plan *plan, const ref_block *block, num v) {
   const mx_spec *spec = plan->spec;
-  int exp = v.kind == NUM_INF ? 128 : round_exponent(plan, block, v), byte = exp + 127;
+  int exp = v.kind == NUM_INF ? 127 : round_exponent(plan, block, v), byte = exp + 127; /* Inf saturates, it does not wrap */
   if (spec->scale_used == MX_SCALE_USED_UNCLAMPED && exp < -149) return zero_scale(plan);
   if (spec->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP)
     byte &= 255;
   else
     byte = byte < 0 ? 0 : byte > 254 ? 254 : byte;
-  int stored = (int)clamp_code(plan, (uint64_t)byte);
-  num used = num_pow2(stored - 127);
-  if (spec->scale_used == MX_SCALE_USED_CLAMPED) used = num_pow2(byte - 127);
-  if (spec->scale_used == MX_SCALE_USED_UNCLAMPED) used = exp > 127 ? num_inf(0) : num_pow2(exp);
-  return finish(plan, (uint64_t)stored, used, SCALING_USED);
+  num used = num_pow2((int)clamp_code(plan, (uint64_t)byte) - 127);
+  if (spec->scale_used == MX_SCALE_USED_CLAMPED) used = num_pow2(exp < -127 ? -127 : exp > 127 ? 127 : exp);
+  if (spec->scale_used == MX_SCALE_USED_UNCLAMPED) used = num_pow2(exp);
+  return finish(plan, (uint64_t)byte, used, SCALING_USED);
 }
 
 /* scale.round=ggml: ggml_fp32_to_ue4m3. */
 static uint64_t ggml_code(num v) {
-  if (num_is_zero(v) || v.sign) return 0;
   v = num_round(v, NUM_F32);
+  if (num_is_zero(v) || v.sign) return 0;
   if (v.kind == NUM_INF || v.exp >= 8) return 0x7E;
   int exp = v.exp + 7;
   if (exp <= 0) {
@@ -222,9 +225,7 @@ static ref_scale cast(const ref_plan *plan, const ref_block *block, num v) {
   ref_how how = scale_rounding(plan);
   uint64_t code = spec->scale_round == MX_SCALE_ROUND_GGML ? ggml_code(v) : ref_code(plan->scale, v, &how, scale_random(plan, block));
   if (num_is_zero(ref_value(plan->scale, code))) return zero_scale(plan);
-  uint64_t stored = clamp_code(plan, code);
-  if (spec->scale_used == MX_SCALE_USED_CLAMPED) return finish(plan, stored, ref_scale_value(plan, code), SCALING_USED);
-  return stored_and_used(plan, stored);
+  return stored_and_used(plan, code);
 }
 
 /* ---- the rules ---- */
@@ -259,25 +260,16 @@ static num even_amax(const ref_plan *plan, num a) {
   return num_pow2(a.exp + (rounded >> 64 != 0));
 }
 
-/* scale.rule=value: amax N / (F g), or its inverse in the encode form, times (the inverse: divided by) three / two. Not rounded to the scale
- * format yet. */
-static num value_rule(const ref_plan *plan, num amax, num three, num two) {
-  const num up[3] = {amax, plan->norm_over, three}, down[3] = {plan->most, plan->norm_under, two};
+/* scale.rule=value: amax N / (F g), or its inverse in the encode form. Not rounded to the scale format yet. */
+static num value_rule(const ref_plan *plan, num amax, num most) {
+  const num up[2] = {amax, plan->norm_over}, down[2] = {most, plan->norm_under};
   const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE;
-  if (plan->spec->scale_arith == MX_SCALE_ARITH_EXACT) return encode ? num_ratio(down, 3, up, 3) : num_ratio(up, 3, down, 3);
-  num v;
-  if (plan->spec->scale_arith == MX_SCALE_ARITH_DIV32) {
-    v = encode ? num_ratio(down, 2, up, 2) : num_ratio(up, 2, down, 2);
-  } else if (encode) {
-    const num times[2] = {plan->most, num_round(num_ratio(&plan->norm_under, 1, up, 2), plan->type)};
-    v = num_ratio(times, 2, NULL, 0);
-  } else {
-    const num times[3] = {amax, plan->norm_over, num_div_r(num_int(1), plan->most, plan->type)};
-    v = num_ratio(times, 3, &plan->norm_under, 1);
-  }
-  v = num_round(v, plan->type);
-  const num scaled[2] = {v, encode ? two : three};
-  return num_round(num_ratio(scaled, 2, encode ? &three : &two, 1), plan->type);
+  const num v = encode ? num_ratio(down, 2, up, 2) : num_ratio(up, 2, down, 2);
+  if (plan->spec->scale_arith == MX_SCALE_ARITH_EXACT) return v;
+  if (plan->spec->scale_arith == MX_SCALE_ARITH_DIV32) return num_round(v, NUM_F32);
+  if (encode) return num_mul_r(most, num_round(num_ratio(&plan->norm_under, 1, up, 2), NUM_F32), NUM_F32);
+  const num times[3] = {amax, plan->norm_over, num_div_r(num_int(1), most, NUM_F32)};
+  return num_round(num_ratio(times, 3, &plan->norm_under, 1), NUM_F32);
 }
 
 /* scale.rule other than value: a power of two, or 0. *carried: even took amax to 2^128. */
@@ -331,19 +323,18 @@ int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *bl
   }
   if (num_is_zero(amax) && spec->scale_allzero != MX_SCALE_ALLZERO_CHAIN) return out[0] = allzero_scale(plan), 1;
 
-  const int n = spec->select == MX_SELECT_FOURSIX ? 2 : 1; /* map to 6, and to 4: the value times 3/2 */
+  const int n = spec->select == MX_SELECT_FOURSIX ? 2 : 1; /* map to 6, then to 4: F = 4, or in a chain the value times 1.5 */
   for (int i = 0; i < n; i++) {
-    const num three = num_int(i ? 3 : 1), two = num_int(i ? 2 : 1);
     num v;
     if (plan->chained) {
       chain_env env = plan->env;
       env.var[VAR_AMAX] = amax;
       v = ref_chain_eval(&plan->chain.scale, &env);
-      v = num_round(num_ratio((num[]){v, three}, 2, &two, 1), NUM_F32);
+      if (i) v = num_mul_r(v, num_ratio((num[]){num_int(3)}, 1, (num[]){num_int(2)}, 1), NUM_F32);
     } else if (spec->scale_rule == MX_SCALE_RULE_VALUE) {
-      v = value_rule(plan, amax, three, two);
+      v = value_rule(plan, amax, i ? num_int(4) : plan->most);
     } else {
-      int carried = 0, encode = spec->scale_form == MX_SCALE_FORM_ENCODE;
+      int carried = 0;
       v = power_rule(plan, block, amax, &carried);
       if (carried && spec->scale_carry == MX_SCALE_CARRY_INF) {
         int act = plan->act_inf;
@@ -351,7 +342,6 @@ int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *bl
         if (act != MX_SCALE_NAN_IGNORE && act != MX_SCALE_NAN_CLAMP && act != MX_SCALE_NAN_RULE)
           return out[0] = special_scale(plan, act, plan->inf_n), 1;
       }
-      v = num_ratio((num[]){v, encode ? two : three}, 2, encode ? &three : &two, 1);
     }
     out[i] = cast(plan, block, v);
   }

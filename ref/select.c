@@ -6,7 +6,8 @@ static num distance(const ref_plan *plan, const ref_scale *scale, num value, num
   num v;
   if (plan->chained) {
     v = num_mul_r(value, scale->used, NUM_F32);
-    if (plan->spec->tensor_norm != MX_TENSOR_NORM_NONE) v = num_div_r(num_mul_r(v, plan->amax, NUM_F32), plan->target, NUM_F32);
+    if (plan->spec->tensor_norm != MX_TENSOR_NORM_NONE)
+      v = num_div_r(num_mul_r(v, plan->amax, NUM_F32), num_round(plan->target, NUM_F32), NUM_F32);
   } else {
     v = ref_dequantized(plan, value, scale->used, plan->norm_under, plan->norm_over);
   }

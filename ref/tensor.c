@@ -11,9 +11,6 @@ static size_t extent(int key, size_t otherwise, size_t whole) {
   return key ? (size_t)key : otherwise;
 }
 
-/* Rx1 blocks (block=col): one scale a column of each block row. */
-static int is_column(const mx_spec *spec) { return spec->block_cols == 1 && spec->block_rows != 0 && spec->block_rows != 1; }
-
 static int round_up(size_t *out, size_t n, size_t to) {
   size_t last;
   if (__builtin_add_overflow(n, to - 1, &last)) return 0;
@@ -27,15 +24,16 @@ mx_status ref_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_s
   const mx_format *elem = ref_elem_format(spec->elem), *scale = ref_scale_format(spec->scale);
   const size_t block_rows = extent(spec->block_rows, 1, rows), block_cols = extent(spec->block_cols, 32, cols);
   *out = (mx_tensor){.rows = rows, .cols = cols, .tensor_scale = 1, .has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE};
+  const int by_column = block_cols == 1 && block_rows > 1; /* one scale a column of each block row */
   if (!round_up(&out->cols_padded, cols, block_cols)) return MX_ERR_NOMEM;
-  if ((block_cols == 1 || elem->bits == 4) && !round_up(&out->cols_padded, out->cols_padded, 2)) return MX_ERR_NOMEM;
-  out->code_stride = elem->kind == MX_KIND_NONE ? 0 : elem->bits == 4 ? out->cols_padded / 2 : out->cols_padded;
-  out->scale_rows = is_column(spec) ? rows / block_rows + (rows % block_rows != 0) : rows;
-  out->scale_cols = is_column(spec) ? cols : cols / block_cols + (cols % block_cols != 0);
+  if (elem->bits == 4 && !round_up(&out->cols_padded, out->cols_padded, 2)) return MX_ERR_NOMEM;
+  out->code_stride = elem->kind == MX_KIND_NONE ? 4 * cols : elem->bits == 4 ? out->cols_padded / 2 : out->cols_padded;
+  out->scale_rows = by_column ? rows / block_rows + (rows % block_rows != 0) : rows;
+  out->scale_cols = by_column ? cols : cols / block_cols + (cols % block_cols != 0);
   out->scale_bytes = scale->bits <= 8 ? 1 : scale->bits <= 16 ? 2 : 4;
   size_t n;
-  if (__builtin_mul_overflow(rows, out->cols_padded, &n) || __builtin_mul_overflow(out->scale_rows, out->scale_cols, &n) ||
-      __builtin_mul_overflow(n, (size_t)4, &n))
+  if (__builtin_mul_overflow(rows, out->cols_padded, &n) || __builtin_mul_overflow(n, (size_t)4, &n) ||
+      __builtin_mul_overflow(out->scale_rows, out->scale_cols, &n) || __builtin_mul_overflow(n, (size_t)4, &n))
     return MX_ERR_NOMEM;
   return MX_OK;
 }
@@ -78,7 +76,7 @@ mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t
   plan->block_rows = extent(spec->block_rows, 1, rows);
   plan->block_cols = extent(spec->block_cols, 32, cols);
   plan->most = scale_max(spec, plan->elem);
-  plan->target = ref_real(spec->tensor_target, num_mul_r(plan->most, ref_format_largest(plan->scale), NUM_F32));
+  plan->target = ref_real(spec->tensor_target, num_ratio((num[]){plan->most, ref_format_largest(plan->scale)}, 2, NULL, 0));
   plan->act_nan = spec->scale_nan;
   plan->nan_n = spec->scale_nan_n;
   plan->act_inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1;
@@ -161,7 +159,7 @@ void ref_plan_tensor(ref_plan *plan, num amax, num *stored) {
     plan->env.var['A' - 'A'] = plan->amax;
     plan->env.var['F' - 'A'] = plan->most;
     plan->env.var['M' - 'A'] = ref_format_largest(plan->scale);
-    plan->env.var['K' - 'A'] = plan->target;
+    plan->env.var['K' - 'A'] = num_round(plan->target, NUM_F32);
     ref_chain_tensor(&plan->chain, &plan->env, fixed);
   }
   if (spec->tensor_given)
@@ -170,17 +168,14 @@ void ref_plan_tensor(ref_plan *plan, num amax, num *stored) {
     *stored = plan->env.var[plan->chain.store];
   else if (how == MX_TENSOR_STORE_AMAX)
     *stored = amax;
-  else if (how == MX_TENSOR_STORE_DIVISOR)
-    *stored = num_div_r(n, plan->chained ? amax : plan->norm_under, NUM_F32);
   else
-    *stored = num_div_r(plan->chained ? amax : plan->norm_under, n, NUM_F32);
+    *stored = how == MX_TENSOR_STORE_DIVISOR ? num_div_r(n, amax, NUM_F32) : num_div_r(amax, n, NUM_F32);
 }
 
 void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *under) {
   *over = *under = num_int(1);
   if (plan->spec->tensor_norm == MX_TENSOR_NORM_NONE) return;
   const num n = plan->chained ? plan->target : normaliser(plan);
-  if (!plan->chained) stored = zero_as_one(stored);
   switch (convention(plan)) {
   case MX_TENSOR_STORE_AMAX:
     *over = stored, *under = n;

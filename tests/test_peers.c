@@ -5,18 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ref/ref.h"
 #include "lib/peers.h"
-#include "ref/ref.h"
 
 static const char *folder(void) { return getenv("PEERS") ? getenv("PEERS") : "tests/peers"; }
-
-static mx_status production(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
-  return mx_quantize(out, src, rows, cols, ld, spec, NULL, NULL);
-}
-
-static mx_status reference(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
-  return ref_quantize(out, src, rows, cols, ld, spec, NULL, NULL);
-}
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -47,7 +39,7 @@ static void all(peer_quantize *quantize, const char *who) {
       peer_count c = {0};
       snprintf(path, sizeof path, "%s/%s.safetensors", folder(), names[i]);
       ck_assert_msg(peers_compare(&c, path, names[i], quantize, why) == 0, "%s: %s", names[i], why);
-      if (getenv("PEERS_TABLE")) printf("| %s | %zu | %zu | %zu |\n", names[i], c.suites, c.bytes, c.codes + c.scales + c.tensor_scales);
+      if (getenv("PEERS_TABLE")) printf("| %s | %zu | %zu | %s |\n", names[i], c.bytes, c.codes + c.scales + c.tensor_scales, c.table);
       ck_assert_msg(c.codes + c.scales + c.tensor_scales == 0, "%s: %zu codes, %zu scales, %zu tensor scales differ", names[i], c.codes,
                     c.scales, c.tensor_scales);
       total.bytes += c.bytes;
@@ -57,13 +49,13 @@ static void all(peer_quantize *quantize, const char *who) {
     free(names[i]);
   }
   printf("peers: %s: %zu presets, %zu suites, %zu bytes compared, 0 differ\n", who, presets, total.suites, total.bytes);
-  ck_assert_uint_eq(presets, 118);
+  if (!getenv("PEERS")) ck_assert_uint_eq(presets, 118);
 }
 
-START_TEST(production_gives_every_librarys_bytes) { all(production, "library"); }
+START_TEST(production_gives_every_librarys_bytes) { all(mx_quantize, "library"); }
 END_TEST
 
-START_TEST(reference_gives_every_librarys_bytes) { all(reference, "reference"); }
+START_TEST(reference_gives_every_librarys_bytes) { all(ref_quantize, "reference"); }
 END_TEST
 
 int main(void) {

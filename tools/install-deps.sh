@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz (later: hip bench)
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench (later: hip)
 set -eu
 mode=yes
 groups=
@@ -39,9 +39,19 @@ for g in $groups; do
       need libgmp-dev header gmp.h
       need librandom123-dev header Random123/philox.h
       ;;
+    bench)
+      need libopenblas-openmp-dev header cblas.h
+      ;;
     fuzz)
       need clang command -v clang
       need "$(clang_runtime)" fuzzer_links
+      ;;
+    charts)
+      need gnuplot-nox command -v gnuplot
+      need fonts-dejavu-core sh -c 'fc-list 2>/dev/null | grep -q .'
+      ;;
+    style)
+      need clang-format-14 command -v clang-format-14
       ;;
     test)
       need check header check.h

@@ -68,14 +68,14 @@ int mx_format_is_nan(const mx_format *format, uint64_t code);
 /** How one value becomes a code. The zero struct is RNE, saturating, NaN to sign | max where the format has no NaN. Fields are values of the
  *  lists of formats/choices.def (MX_ROUND_*, MX_OVERFLOW_*, ...); spec.h has the keys they belong to. */
 typedef struct mx_encoding {
-  int round;     /* MX_ROUND_*, key elem.round */
-  int overflow;  /* MX_OVERFLOW_*, key elem.overflow */
-  int saturate_to; /* MX_SATURATE_TO_*, key elem.saturate_to */
-  int nan;       /* MX_ELEM_NAN_*, key elem.nan */
-  int inf;       /* MX_ELEM_INF_*, key elem.inf */
-  int zero_sign; /* MX_ZERO_SIGN_*, key elem.zero_sign */
-  int sr_mode;   /* MX_SR_*, key sr.mode */
-  int sr_bits;   /* random bits used; 0 means 16 */
+  int round;                   /* MX_ROUND_*, key elem.round */
+  int overflow;                /* MX_OVERFLOW_*, key elem.overflow */
+  int saturate_to;             /* MX_SATURATE_TO_*, key elem.saturate_to */
+  int nan;                     /* MX_ELEM_NAN_*, key elem.nan */
+  int inf;                     /* MX_ELEM_INF_*, key elem.inf */
+  int zero_sign;               /* MX_ZERO_SIGN_*, key elem.zero_sign */
+  int sr_mode;                 /* MX_SR_*, key sr.mode */
+  int sr_bits;                 /* random bits used; 0 means 16 */
   uint32_t nan_code, inf_code; /* for nan=code=N and inf=code=N: code with sign bit 0 */
 } mx_encoding;
 

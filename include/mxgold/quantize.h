@@ -10,7 +10,8 @@ extern "C" {
 
 /** A quantised matrix. Sizes follow from (spec, rows, cols); see mx_tensor_alloc().
  *   codes   4-bit elements two a byte as spec.nibble says, [rows][code_stride] with code_stride = cols_padded / 2; wider elements one a byte,
- *           [rows][cols_padded]; elem=none: none. cols_padded is cols rounded up to a whole block (to an even number for blocks of one column).
+ *           [rows][cols_padded]; elem=none: the binary32 values, [rows][4 * cols]. cols_padded is cols rounded up to a whole block, and to an
+ *           even number for 4-bit elements; a short block is quantised and stored as if filled with +0.
  *   scales  scale_bytes each, [rows][scale_cols] for 1xC and RxC blocks (each row of a tile repeats the tile's scale), [scale_rows][cols] for
  *           Rx1 blocks (block=col).
  *   micro   scale.rule=hif4 only: 3 bytes a block, [rows][scale_cols][3]: byte 0 the level-2 bits (bit i: elements 8i..8i+7 doubled), bytes 1, 2
@@ -51,12 +52,13 @@ typedef struct mx_exec {
  *  MX_ERR_DATA (a value that spec refuses: scale.nan=error, elem.nan=error; err says where). On error out's contents are unspecified.
  *  Threads: reentrant; the same bits for any number of threads and any ISA.
  *  Source: OCP MX v1.0 sec. 6.3 for the default; formats/ for the others.   Oracle: ref_quantize, tests/test_quantize.c, tests/peers. */
-mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err);
+mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                      mx_error *err);
 
 /** Quantise the transpose of src: out is [cols][rows] of a src [rows][cols], blocks along src's first axis. As mx_quantize of the transposed
  *  matrix, bit for bit, without a copy of it. */
-mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
-                                 mx_error *err);
+mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                                 const mx_exec *exec, mx_error *err);
 
 /** Values of a quantised matrix, float32 [rows][ld], ld >= cols: rnd_f32(code * scale * tensor scale), or as spec.deq_arith says. NaN scales
  *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).  SPEC 3.4. */
@@ -75,8 +77,8 @@ const char *mx_tensor_store_name(const mx_spec *spec);
  *  elements are stored. Butterflies of stride 1, 2, 4 .. size/2, each rounded, then one multiplication by rnd_f32(1/sqrt(size)). Signs come
  *  first: sign MX_HAD_SIGN_*, signs as mx_spec.had_signs, seed for MX_HAD_SIGN_FRESH. In place when out == src and the strides agree.
  *  Source: SPEC 5.  Oracle: ref_hadamard. */
-mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign, const uint8_t *signs,
-                      uint64_t seed);
+mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
+                      const uint8_t *signs, uint64_t seed);
 
 #ifdef __cplusplus
 }

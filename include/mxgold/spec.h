@@ -134,14 +134,14 @@ typedef struct mx_spec {
 #define MX_FORMATS(field, ...) int field;
 #define MX_BLOCK(...) int block_rows, block_cols; /* 0 means 1 and 32; MX_BLOCK_WHOLE the whole axis */
 #define MX_CHOICE(field, ...) int field;
-#define MX_CHOICE_N(field, ...)                                                                                                              \
-  int field;                                                                                                                                 \
+#define MX_CHOICE_N(field, ...)                                                                                                                \
+  int field;                                                                                                                                   \
   float field##_n;
 #define MX_COUNT(field, ...) uint32_t field;
 #define MX_REAL(field, ...) float field;
 #define MX_SEED(...) uint64_t seed;
-#define MX_GIVEN(...)                                                                                                                        \
-  int tensor_given; /* 1: tensor_given_value is used */                                                                                      \
+#define MX_GIVEN(...)                                                                                                                          \
+  int tensor_given; /* 1: tensor_given_value is used */                                                                                        \
   float tensor_given_value;
 #include "../../formats/keys.def"
 #undef MX_FORMATS
@@ -152,8 +152,8 @@ typedef struct mx_spec {
 #undef MX_REAL
 #undef MX_SEED
 #undef MX_GIVEN
-  uint8_t had_signs[16];       /* had.sign=fixed: bit i of byte i/8 negates element i of each tile */
-  const uint32_t *given_bits;  /* sr.source=given: [rows][cols] random integers of sr.bits bits, the caller's; not part of the text form */
+  uint8_t had_signs[16];      /* had.sign=fixed: bit i of byte i/8 negates element i of each tile */
+  const uint32_t *given_bits; /* sr.source=given: [rows][cols] random integers of sr.bits bits, the caller's; not part of the text form */
 } mx_spec;
 
 /** Block shape with the defaults filled in: rows (1), cols (32); MX_BLOCK_WHOLE becomes the tensor's own extent. */

@@ -48,6 +48,8 @@ typedef struct mx_cases {
  *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_gen.c. */
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
 void mx_cases_free(mx_cases *cases);
+/** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */
+size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_cases *cases);
 
 /** Codes of one matrix, one a number: 4-bit codes unpacked, elem=none the float's bits. out [rows][cols]. */
 void mx_unpack_codes(uint32_t *out, const mx_tensor *tensor, const mx_spec *spec);
@@ -65,6 +67,92 @@ mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
 /** Fill the expected columns from x by the header's spec: a new set of vectors with every column. MX_ERR_FORMAT (header or columns are not
  *  those of mx_cases_to_vectors). */
 mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
+
+/** What a black box gave for one tensor. codes, one a byte, and scales; or values alone (codes NULL). */
+typedef struct mx_sample {
+  size_t rows, cols, ld; /* of x, row stride ld */
+  const float *x;
+  const uint8_t *codes; /* [rows][cols], one a byte */
+  const void *scales;   /* [scale_rows][scale_cols], scale_bytes each (1, 2 or 4) */
+  size_t scale_rows, scale_cols, scale_bytes;
+  int has_tensor_scale;
+  float tensor_scale;
+  const float *values; /* dequantised, [rows][cols]; NULL if unknown */
+} mx_sample;
+
+/** How to search. The zero struct: block from the shapes, all processors, ten seconds. */
+typedef struct mx_identify_options {
+  int block_rows, block_cols; /* 0: found */
+  int n_threads;
+  double seconds;   /* of processor time a thread, after which the search gives up improving; 0 means 10 */
+  int no_undecided; /* 1: leave out the list of keys that the data cannot decide */
+} mx_identify_options;
+
+/** What was found. */
+typedef struct mx_identity {
+  mx_spec spec;
+  int exact;                      /* every byte is reproduced */
+  const char *preset;             /* its name if the spec is a preset's on these data, else NULL */
+  const char *nearest;            /* the preset with the fewest keys to change, NULL if none has this element, scale and block */
+  uint64_t n_codes, codes_differ; /* outside blocks whose scale is NaN */
+  uint64_t n_scales, scales_differ;
+  uint64_t nan_codes_differ; /* inside those blocks, and which NaN a NaN is; they do not count against exact */
+  uint64_t tensor_scales_differ, n_values, values_differ;
+  uint64_t undecided; /* bit i: key mx_key_name(i) could have another value with the same bytes */
+  int stochastic;     /* codes differ from every rule by one step, on both sides: rounding is random */
+  /* First block that differs, if any: */
+  size_t bad_sample, bad_row, bad_col;
+  uint64_t specs_tried;
+} mx_identity;
+
+/** Find the spec that a black box follows, by search over keys: formats, block, scale side, element side, special blocks.
+ *  Returns MX_OK (also when nothing exact was found: out->exact says), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_NOMEM.
+ *  Threads: reentrant; the result does not depend on the number of threads unless time runs out.   Oracle: tests/test_identify.c. */
+mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
+
+/** Code of one element of a matrix, 4-bit codes unpacked; elem=none gives the float's bits. */
+uint32_t mx_code_at(const mx_tensor *tensor, const mx_spec *spec, size_t row, size_t col);
+
+/** How two results are compared. The zero struct: NaN equals NaN whatever its code or sign, codes under a NaN scale do not count, -0 is not +0. */
+typedef struct mx_diff_options {
+  int nan_bits;    /* 1: NaN codes are compared like any others */
+  int equal_zeros; /* 1: -0 and +0 are the same */
+} mx_diff_options;
+
+enum { MX_DIFF_PATTERNS = 12, MX_DIFF_ROWS = 64, MX_DIFF_COLS = 64 };
+
+/** One element that differs. */
+typedef struct mx_diff_example {
+  size_t row, col;
+  uint32_t code_a, code_b, scale_a, scale_b;
+  double value_a, value_b;
+  float x, amax;        /* of the input, with one */
+  double quotient, tie; /* x / (scale of A * tensor scale), and its distance to the nearest midpoint of codes; NaN without an input */
+} mx_diff_example;
+
+/** What differs between A (expected) and B (actual). */
+typedef struct mx_difference {
+  int equal;
+  uint64_t n_codes, codes, n_scales, scales, n_values, values, tensor_scales; /* compared; that differ */
+  uint64_t zero_signs, nan_codes;           /* that were let pass or, for zero_signs without equal_zeros, are among codes */
+  size_t rows, blocks;                      /* with a difference */
+  uint64_t by_position[256];                /* in the block; the last entry gathers the rest */
+  uint64_t by_scale[256];                   /* scale byte of A of the elements that differ */
+  uint64_t pairs[16][16];                   /* code of A, code of B: 4-bit elements; else magnitudes' top four bits */
+  uint64_t scale_steps[17];                 /* scale byte of B - A, from -8 or less to 8 or more */
+  uint32_t map[MX_DIFF_ROWS][MX_DIFF_COLS]; /* differing elements over the matrix, as a coarse picture */
+  uint64_t ties[16];                        /* elements that differ by distance to a tie, in binary orders of 2^-i (with an input) */
+  int n_examples;
+  mx_diff_example first, worst, smallest;
+  const char *patterns[MX_DIFF_PATTERNS]; /* what all differences have in common, plain words */
+  int n_patterns;
+} mx_difference;
+
+/** Compare two quantised matrices of one shape and spec. x may be NULL; values_a and values_b (dequantised, [rows][cols]) too.
+ *  Rows that are equal byte for byte cost one memcmp.  MX_ERR_SHAPE (the two differ in shape), MX_ERR_NOMEM.
+ *  Oracle: tests/test_diff.c, tests/mutants. */
+mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, const mx_spec *spec, const float *x, size_t ld,
+                  const float *values_a, const float *values_b, const mx_diff_options *options, mx_error *err);
 
 #ifdef __cplusplus
 }

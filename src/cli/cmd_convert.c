@@ -83,6 +83,10 @@ static int write_all(work *w) {
   const mx_quantized *q = &w->q;
   mx_error err;
   if (mx_writer_open(&w->w, w->args->out, &err)) return cli_fail(&err);
+  if (mx_writer_is_npy(w->w)) {
+    mx_writer_abort(w->w);
+    return cli_error("%s: a .npy file holds one tensor, expected a name that ends in .safetensors", w->args->out);
+  }
   mx_status status = mx_quantized_declare_in(&w->at, w->w, &w->spec, q->preset, q->shape, q->n_dims, q->dtype, q->dequantized != NULL,
                                              w->layout, w->pad, &err);
   if (!status) status = mx_writer_begin(w->w, &err);

@@ -6,15 +6,16 @@
 #include "cli.h"
 #include "mxgold/mxgold.h"
 #include "progress.h"
+#include "quantize_all.h"
 #include "spec_opts.h"
 #include "tensor_io.h"
 
 struct args {
-  const char *in, *out, *dtype, *bits;
+  const char *in, *out, *dtype, *bits, *include, *exclude;
   spec_opts spec;
   cli_f64 tensor_scale;
   cli_u64 threads;
-  int dequantized, transpose;
+  int dequantized, transpose, all, fake, json;
 };
 
 static const cli_option options[] = {
@@ -27,6 +28,13 @@ static const cli_option options[] = {
     {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "store the dequantised values too", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, transpose), NULL, "quantise the transpose: blocks along the input's first axis", NULL},
     DTYPE_OPTION(args, dtype),
+    {"all", 0, CLI_FLAG, offsetof(struct args, all), NULL, "every matrix of a checkpoint, or of MODEL.safetensors.index.json; with --fake",
+     NULL},
+    {"fake", 0, CLI_FLAG, offsetof(struct args, fake), NULL,
+     "write values that went through the quantiser, in the input's own dtype; with --all", NULL},
+    {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX", "--all: tensors of floats whose name matches, of any dimensions", NULL},
+    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "--all: but for those whose name matches", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "--all: print the table as JSON", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {0},
 };
@@ -130,6 +138,10 @@ static int with_input(work *w, const char *out, mx_error *err) {
   if (!w->args->transpose && find_amax(w, err)) return CLI_TROUBLE;
   mx_writer *writer;
   if (mx_writer_open(&writer, out, err)) return cli_fail(err);
+  if (mx_writer_is_npy(writer)) {
+    mx_writer_abort(writer);
+    return cli_error("%s: a .npy file holds one tensor, expected a name that ends in .safetensors", out);
+  }
   const uint64_t flipped[2] = {w->cols, w->rows};
   mx_quantized_layout layout;
   int rc = CLI_TROUBLE;
@@ -158,12 +170,24 @@ static int open_bits(work *w, mx_file **file, mx_error *err) {
   return CLI_FINE;
 }
 
+/* --all: what goes with it, and what does not. */
+static int run_all(const cli_context *ctx, const struct args *a, const mx_spec *spec) {
+  if (!a->fake) return cli_error("quantize: --all without --fake, expected both");
+  if (a->bits || a->dequantized || a->transpose || a->tensor_scale.given || a->dtype)
+    return cli_error("quantize: --all does not go with --bits, --dequantized, --transpose, --tensor-scale or --dtype");
+  mx_writer_install_signal_cleanup();
+  const quantize_all_options o = {a->in, a->out, a->include, a->exclude, a->spec.preset, spec, (int)a->threads.v, a->json};
+  return quantize_all(ctx, &o);
+}
+
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   work w = {.args = a, .ctx = ctx, .exec.n_threads = (int)a->threads.v};
   mx_error err;
   if (!a->out) return cli_error("quantize: no output, expected -o OUT.safetensors");
   if (spec_from_options(&w.spec, &a->spec)) return CLI_TROUBLE;
+  if (a->all) return run_all(ctx, a, &w.spec);
+  if (a->fake || a->include || a->exclude || a->json) return cli_error("quantize: --fake, --include, --exclude and --json go with --all");
   if (a->tensor_scale.given) {
     w.spec.tensor_given = 1;
     w.spec.tensor_given_value = (float)a->tensor_scale.v;

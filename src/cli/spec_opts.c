@@ -21,8 +21,10 @@ static int read_spec(mx_spec *spec, const char *path) {
   fclose(f);
   mx_error err;
   int rc = CLI_FINE;
-  if (bad || n == MAX_SPEC_FILE) rc = cli_error("%s: cannot be read, expected a spec in JSON of less than 1 MiB", path);
-  else if (mx_spec_parse_json(spec, text, n, &err)) rc = cli_error("%s: %s", path, err.text);
+  if (bad || n == MAX_SPEC_FILE)
+    rc = cli_error("%s: cannot be read, expected a spec in JSON of less than 1 MiB", path);
+  else if (mx_spec_parse_json(spec, text, n, &err))
+    rc = cli_error("%s: %s", path, err.text);
   free(text);
   return rc;
 }

@@ -12,11 +12,16 @@ typedef struct spec_opts {
 } spec_opts;
 
 /* Rows for a command's option table; member: the spec_opts inside its struct. */
-#define SPEC_OPTIONS(type, member)                                                                                                           \
-  {"preset", 0, CLI_STRING, offsetof(struct type, member.preset), "NAME", "start from a preset (mxgold presets lists them)", spec_preset_names}, \
+#define SPEC_OPTIONS(type, member)                                                                                                               \
+  {                                                                                                                                              \
+      "preset",         0, CLI_STRING, offsetof(struct type, member.preset), "NAME", "start from a preset (mxgold presets lists them)",          \
+      spec_preset_names},                                                                                                                        \
       {"spec", 0, CLI_STRING, offsetof(struct type, member.spec_file), "FILE.json", "start from a spec in JSON: {\"key\": value, ...}", NULL},   \
-      {"set", 0, CLI_LIST, offsetof(struct type, member.set), "KEY=VALUE", "set a key of the spec; may be repeated (mxgold formats lists them)", NULL}, \
-      {"seed", 0, CLI_U64, offsetof(struct type, member.seed), "N", "seed of stochastic rounding and of fresh signs", NULL}
+      {"set", 0, CLI_LIST, offsetof(struct type, member.set), "KEY=VALUE", "set a key of the spec; may be repeated (mxgold formats lists them)", \
+       NULL},                                                                                                                                    \
+  {                                                                                                                                              \
+    "seed", 0, CLI_U64, offsetof(struct type, member.seed), "N", "seed of stochastic rounding and of fresh signs", NULL                          \
+  }
 
 const char *spec_preset_names(size_t index);
 

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OP_NUMBER, OP_VAR, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MIN, OP_MAX, OP_IFZERO, OP_IFINF, OP_IFNAN, OP_ZEROIF, OP_RCP0 };
+#include "mxgold/rcp.h"
 
 static const struct {
   const char *name;
   int op, arguments;
-} functions[] = {{"min", OP_MIN, 2}, {"max", OP_MAX, 2}, {"ifzero", OP_IFZERO, 2}, {"ifinf", OP_IFINF, 2}, {"ifnan", OP_IFNAN, 2}, {"zeroif", OP_ZEROIF, 2}, {"rcp0", OP_RCP0, 1}};
+} functions[] = {{"min", MX_OP_MIN, 2},     {"max", MX_OP_MAX, 2},       {"ifzero", MX_OP_IFZERO, 2}, {"ifinf", MX_OP_IFINF, 2},
+                 {"ifnan", MX_OP_IFNAN, 2}, {"zeroif", MX_OP_ZEROIF, 2}, {"rcp0", MX_OP_RCP0, 1},     {"rcpa", MX_OP_RCPA, 1}};
 
 typedef struct parser {
   const char *at;
@@ -32,8 +33,10 @@ static int accept(parser *p, char c) {
 }
 
 static void emit(parser *p, mx_chain_expr *e, int op, int var, float number) {
-  if (e->n == MX_CHAIN_OPS) p->bad = 1;
-  else e->ops[e->n++] = (mx_chain_op){(uint8_t)op, (uint8_t)var, number};
+  if (e->n == MX_CHAIN_OPS)
+    p->bad = 1;
+  else
+    e->ops[e->n++] = (mx_chain_op){(uint8_t)op, (uint8_t)var, number};
 }
 
 static size_t word(parser *p, char out[8]) {
@@ -57,20 +60,20 @@ static void primary(parser *p, mx_chain_expr *e) {
   if (isdigit((unsigned char)*p->at)) {
     char *end;
     if (!strncmp(p->at, "2^-", 3)) {
-      emit(p, e, OP_NUMBER, 0, ldexpf(1, -(int)strtol(p->at + 3, &end, 10)));
+      emit(p, e, MX_OP_NUMBER, 0, ldexpf(1, -(int)strtol(p->at + 3, &end, 10)));
     } else
-      emit(p, e, OP_NUMBER, 0, strtof(p->at, &end));
+      emit(p, e, MX_OP_NUMBER, 0, strtof(p->at, &end));
     p->at = end;
     return;
   }
   if (!strncmp(p->at, "FLT_MAX", 7)) {
     p->at += 7;
-    emit(p, e, OP_NUMBER, 0, FLT_MAX);
+    emit(p, e, MX_OP_NUMBER, 0, FLT_MAX);
     return;
   }
   if (!strncmp(p->at, "INF", 3)) {
     p->at += 3;
-    emit(p, e, OP_NUMBER, 0, INFINITY);
+    emit(p, e, MX_OP_NUMBER, 0, INFINITY);
     return;
   }
   char name[8];
@@ -90,7 +93,7 @@ static void primary(parser *p, mx_chain_expr *e) {
   }
   for (int v = 0; v < p->n_names; v++)
     if (!strcmp(p->names[v], name)) {
-      emit(p, e, OP_VAR, v, 0);
+      emit(p, e, MX_OP_VAR, v, 0);
       return;
     }
   p->bad = 1;
@@ -99,18 +102,24 @@ static void primary(parser *p, mx_chain_expr *e) {
 static void term(parser *p, mx_chain_expr *e) {
   primary(p, e);
   while (!p->bad) {
-    if (accept(p, '*')) primary(p, e), emit(p, e, OP_MUL, 0, 0);
-    else if (accept(p, '/')) primary(p, e), emit(p, e, OP_DIV, 0, 0);
-    else return;
+    if (accept(p, '*'))
+      primary(p, e), emit(p, e, MX_OP_MUL, 0, 0);
+    else if (accept(p, '/'))
+      primary(p, e), emit(p, e, MX_OP_DIV, 0, 0);
+    else
+      return;
   }
 }
 
 static void expression(parser *p, mx_chain_expr *e) {
   term(p, e);
   while (!p->bad) {
-    if (accept(p, '+')) term(p, e), emit(p, e, OP_ADD, 0, 0);
-    else if (accept(p, '-')) term(p, e), emit(p, e, OP_SUB, 0, 0);
-    else return;
+    if (accept(p, '+'))
+      term(p, e), emit(p, e, MX_OP_ADD, 0, 0);
+    else if (accept(p, '-'))
+      term(p, e), emit(p, e, MX_OP_SUB, 0, 0);
+    else
+      return;
   }
 }
 
@@ -171,17 +180,35 @@ float mx_chain_step(char op, float a, float b) {
 
 static float binary(int op, float a, float b) {
   switch (op) {
-  case OP_ADD: return mx_chain_step('+', a, b);
-  case OP_SUB: return mx_chain_step('-', a, b);
-  case OP_MUL: return mx_chain_step('*', a, b);
-  case OP_DIV: return mx_chain_step('/', a, b);
-  case OP_MIN: return isnan(a) ? a : isnan(b) ? b : a < b ? a : b;
-  case OP_MAX: return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
-  case OP_IFZERO: return a == 0 ? b : a;
-  case OP_IFINF: return isinf(a) ? b : a;
-  case OP_IFNAN: return isnan(a) ? b : a;
-  default: return a == 0 ? 0 : b; /* OP_ZEROIF */
+  case MX_OP_ADD:
+    return mx_chain_step('+', a, b);
+  case MX_OP_SUB:
+    return mx_chain_step('-', a, b);
+  case MX_OP_MUL:
+    return mx_chain_step('*', a, b);
+  case MX_OP_DIV:
+    return mx_chain_step('/', a, b);
+  case MX_OP_MIN:
+    return isnan(a) ? a : isnan(b) ? b : a < b ? a : b;
+  case MX_OP_MAX:
+    return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
+  case MX_OP_IFZERO:
+    return a == 0 ? b : a;
+  case MX_OP_IFINF:
+    return isinf(a) ? b : a;
+  case MX_OP_IFNAN:
+    return isnan(a) ? b : a;
+  default:
+    return a == 0 ? 0 : b; /* MX_OP_ZEROIF */
   }
+}
+
+float mx_chain_rcpa(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = mx_rcp_approx_sm90(bits);
+  memcpy(&x, &bits, sizeof x);
+  return x;
 }
 
 float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
@@ -189,9 +216,14 @@ float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
   int n = 0;
   for (int i = 0; i < e->n; i++) {
     const mx_chain_op *o = &e->ops[i];
-    if (o->op == OP_NUMBER) stack[n++] = o->number;
-    else if (o->op == OP_VAR) stack[n++] = vars[o->var];
-    else if (o->op == OP_RCP0) stack[n - 1] = stack[n - 1] == 0 ? 0 : mx_chain_step('/', 1, stack[n - 1]);
+    if (o->op == MX_OP_NUMBER)
+      stack[n++] = o->number;
+    else if (o->op == MX_OP_VAR)
+      stack[n++] = vars[o->var];
+    else if (o->op == MX_OP_RCP0)
+      stack[n - 1] = stack[n - 1] == 0 ? 0 : mx_chain_step('/', 1, stack[n - 1]);
+    else if (o->op == MX_OP_RCPA)
+      stack[n - 1] = mx_chain_rcpa(stack[n - 1]);
     else {
       n--;
       stack[n - 1] = binary(o->op, stack[n - 1], stack[n]);

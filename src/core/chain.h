@@ -9,8 +9,26 @@ enum { MX_CHAIN_OPS = 48, MX_CHAIN_VARS = 12, MX_CHAIN_FACTORS = 4 };
 /* Variables: the fixed ones, then those that the tensor statements assign. */
 enum { MX_VAR_A, MX_VAR_F, MX_VAR_M, MX_VAR_K, MX_VAR_AMAX, MX_VAR_SF, MX_VAR_FIRST };
 
+/* Postfix operations; MX_OP_RCP0 and MX_OP_RCPA have one operand. */
+enum {
+  MX_OP_NUMBER,
+  MX_OP_VAR,
+  MX_OP_ADD,
+  MX_OP_SUB,
+  MX_OP_MUL,
+  MX_OP_DIV,
+  MX_OP_MIN,
+  MX_OP_MAX,
+  MX_OP_IFZERO,
+  MX_OP_IFINF,
+  MX_OP_IFNAN,
+  MX_OP_ZEROIF,
+  MX_OP_RCP0,
+  MX_OP_RCPA
+};
+
 typedef struct mx_chain_op {
-  uint8_t op; /* of chain.c */
+  uint8_t op; /* MX_OP_* */
   uint8_t var;
   float number;
 } mx_chain_op;
@@ -45,5 +63,7 @@ float mx_chain_eval(const mx_chain_expr *e, const float *vars);
 
 /* One binary32 operation whose NaN does not depend on the machine: made from numbers it is negative, an operand's NaN passes through. */
 float mx_chain_step(char op, float a, float b);
+/* The function rcpa of formats/chains.def. */
+float mx_chain_rcpa(float x);
 
 #endif

@@ -4,8 +4,7 @@
 #include <stddef.h>
 
 #define R_(id, name, number, doc) {name, number, doc},
-#define LIST(list)                                                                                                                           \
-  static const mx_choice_row rows_##list[] = {MX_LIST_##list(R_){NULL, 0, NULL}};
+#define LIST(list) static const mx_choice_row rows_##list[] = {MX_LIST_##list(R_){NULL, 0, NULL}};
 LIST(ROUND)
 LIST(OVERFLOW)
 LIST(SATURATE_TO)

@@ -1,6 +1,7 @@
 /* One value to one code: SPEC 2. */
 #include <math.h>
 
+#include "core/encode.h"
 #include "mxgold/spec.h"
 
 /* |x| as significand * 2^exponent with 53 bits, the significand's top bit set (0 stays 0). */
@@ -16,13 +17,20 @@ static int rounds_up(uint64_t significand, int shift, int odd, int negative, con
   const uint64_t rest = shift >= 64 ? significand : significand & ((UINT64_C(1) << shift) - 1);
   const uint64_t half = shift > 64 ? UINT64_MAX : UINT64_C(1) << (shift - 1); /* 53 bits never reach UINT64_MAX */
   switch (how->round) {
-  case MX_ROUND_RNE: return rest > half || (rest == half && odd);
-  case MX_ROUND_RNA: return rest >= half;
-  case MX_ROUND_RTZ_TIE: return rest > half;
-  case MX_ROUND_RTZ: return 0;
-  case MX_ROUND_RTP: return rest && !negative;
-  case MX_ROUND_RTN: return rest && negative;
-  default: break;
+  case MX_ROUND_RNE:
+    return rest > half || (rest == half && odd);
+  case MX_ROUND_RNA:
+    return rest >= half;
+  case MX_ROUND_RTZ_TIE:
+    return rest > half;
+  case MX_ROUND_RTZ:
+    return 0;
+  case MX_ROUND_RTP:
+    return rest && !negative;
+  case MX_ROUND_RTN:
+    return rest && negative;
+  default:
+    break;
   }
   /* Stochastic: d = rest / 2^shift against the random b of r bits, d in units of 2^-keep. */
   const int r = how->sr_bits ? how->sr_bits : 16;
@@ -48,46 +56,82 @@ static uint64_t round_f32(float u, int ties_even) {
 static uint64_t nan_code(const mx_format *f, uint64_t sign, const mx_encoding *how) {
   const uint64_t natural = f->nan_code != MX_NO_CODE ? f->nan_code : f->max_code;
   switch (how->nan) {
-  case MX_ELEM_NAN_POSMAX: return natural;
-  case MX_ELEM_NAN_SATMAX: return sign | f->max_code;
-  case MX_ELEM_NAN_ZERO: return 0;
-  case MX_ELEM_NAN_ZERO_FLIP: return f->sign_bits && !sign ? UINT64_C(1) << (f->bits - 1) : 0;
-  case MX_ELEM_NAN_CODE: return sign | how->nan_code;
-  default: return f->kind == MX_KIND_FNUZ ? natural : sign | natural;
+  case MX_ELEM_NAN_POSMAX:
+    return natural;
+  case MX_ELEM_NAN_SATMAX:
+    return sign | f->max_code;
+  case MX_ELEM_NAN_ZERO:
+    return 0;
+  case MX_ELEM_NAN_ZERO_FLIP:
+    return f->kind == MX_KIND_FLOAT && f->sign_bits && !sign ? UINT64_C(1) << (f->bits - 1) : 0;
+  case MX_ELEM_NAN_CODE:
+    return sign | how->nan_code;
+  default:
+    return f->kind == MX_KIND_FNUZ ? natural : sign | natural;
   }
 }
 
-/* Magnitude code of finite |x|, as if the format went on above its largest value. */
-static uint64_t magnitude(const mx_format *f, double x, int negative, const mx_encoding *how, uint32_t random) {
+/* Finite |x| in steps of 2^quantum, rounded; *base is the code of the value with no step, less nothing: code = base + steps. `last`: binades end at
+ * the format's largest one, whose steps go on above it; otherwise exponents go on. */
+static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base, int *quantum, const mx_encoding *how, uint32_t random) {
   int exponent;
   const uint64_t significand = split(x, &exponent);
   int e = exponent + 52; /* floor(log2 |x|) */
-  if (significand == 0) return 0;
-  uint64_t base; /* code of the value below, less the steps of its quantum */
+  const int emin = 1 - f->bias, emax = (int)(f->max_code >> f->man_bits) - f->bias;
   if (f->kind == MX_KIND_INT) {
-    if (e > 0) return f->max_code + 1;
     e = 0;
-    base = 0;
+    *base = 0;
   } else if (f->kind == MX_KIND_EXP) {
-    if (e < -f->bias) return 0; /* nothing below the smallest */
-    base = (uint64_t)(e + f->bias - 1) << f->man_bits;
+    *base = (uint64_t)(e + f->bias - 1) << f->man_bits;
   } else {
-    const int emin = 1 - f->bias;
     if (e < emin) e = emin;
-    base = (uint64_t)(e - emin) << f->man_bits;
+    if (last && e > emax) e = emax;
+    *base = (uint64_t)(e - emin) << f->man_bits;
   }
-  const int quantum = e - f->man_bits, shift = quantum - exponent;
-  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32) return base + round_f32((float)ldexp(fabs(x), -quantum), how->round == MX_ROUND_RNE_F32);
-  if (shift <= 0) return base + (significand << -shift);
-  base += shift >= 64 ? 0 : significand >> shift;
-  return base + rounds_up(significand, shift, (int)(base & 1), negative, how, random);
+  *quantum = e - f->man_bits;
+  const int shift = *quantum - exponent;
+  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32) return round_f32((float)ldexp(fabs(x), -*quantum), how->round == MX_ROUND_RNE_F32);
+  if (shift <= 0) return significand << -shift;
+  const uint64_t steps = shift >= 64 ? 0 : significand >> shift;
+  return steps + rounds_up(significand, shift, (int)((*base + steps) & 1), f->sign_bits && signbit(x), how, random);
+}
+
+/* Magnitude code of finite |x|, as if the format went on above its largest value. */
+static uint64_t magnitude(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
+  uint64_t base;
+  int quantum;
+  if (x == 0) return 0;
+  if (f->kind == MX_KIND_EXP && fabs(x) < ldexp(1, -f->bias)) return 0; /* nothing below the smallest */
+  if (f->kind == MX_KIND_INT && fabs(x) >= ldexp(1, f->bits - f->sign_bits - f->man_bits)) return f->max_code + 1;
+  const uint64_t steps = steps_of(f, x, 0, &base, &quantum, how, random);
+  return base + steps;
+}
+
+double mx_round_past_largest(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
+  uint64_t base;
+  int quantum;
+  if (!(fabs(x) < 0x1p127)) return isnan(x) ? x : copysign(INFINITY, x);
+  if (x == 0 || ilogb(x) >= (int)(f->max_code >> f->man_bits) - f->bias + 52) return x;
+  const uint64_t steps = steps_of(f, x, 1, &base, &quantum, how, random);
+  return copysign(ldexp((double)steps, quantum), x);
+}
+
+/* elem.overflow=wrap_negzero: what lies past the largest goes through bfloat16, and exponent and mantissa are cut out of that without a check. */
+static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
+  static const mx_encoding cut = {.round = MX_ROUND_RTZ}, nearest = {.overflow = MX_OVERFLOW_IEEE};
+  const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
+  return magnitude(f, mx_decode(bf16, mx_encode(bf16, fabs(mx_round_past_largest(f, x, how, random)), &nearest, 0)), &cut, 0);
+}
+
+/* Roundings toward zero never take a number past the largest. */
+static int stays_below(double x, const mx_encoding *how) {
+  const int down = signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
+  return !isinf(x) && (down || how->round == MX_ROUND_RTZ);
 }
 
 /* What a magnitude beyond the largest becomes. */
 static uint64_t overflowed(const mx_format *f, double x, const mx_encoding *how) {
-  const int down = signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
-  const int stays_finite = !isinf(x) && (down || how->round == MX_ROUND_RTZ);
-  if (how->overflow == MX_OVERFLOW_IEEE && !stays_finite) {
+  if (how->overflow == MX_OVERFLOW_IEEE && !stays_below(x, how)) {
     if (f->inf_code != MX_NO_CODE) return f->inf_code;
     if (f->nan_code != MX_NO_CODE) return f->nan_code;
   }
@@ -99,20 +143,27 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   const int negative = f->sign_bits && signbit(x), integer = f->kind == MX_KIND_INT;
   const uint64_t sign = negative && !integer ? top : 0;
   uint64_t mag;
+  if (integer && isnan(x) && how->nan == MX_ELEM_NAN_POSMAX) return f->max_code;
+  if (integer && ((isnan(x) && how->nan == MX_ELEM_NAN_CODE) || (isinf(x) && how->inf == MX_ELEM_INF_CODE))) /* a code as it is */
+    return isnan(x) ? how->nan_code : how->inf_code;
   if (isnan(x))
     mag = nan_code(f, sign, how);
+  else if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && fabs(x) >= 0x1p127)
+    return mx_encode(f, copysign(INFINITY, x), how, random); /* twice x is Inf there */
   else if (isinf(x) && how->inf == MX_ELEM_INF_ZERO)
     return 0;
   else if (isinf(x) && how->inf == MX_ELEM_INF_CODE)
     mag = sign | how->inf_code;
   else {
-    mag = isinf(x) ? f->max_code + 1 : magnitude(f, x, negative, how, random);
+    mag = isinf(x) ? f->max_code + 1 : magnitude(f, x, how, random);
     if (mag > f->max_code) {
-      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO) return (sign | mag) & all;
+      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && !stays_below(x, how)) return (sign | wrapped(f, x, how, random)) & all;
       mag = overflowed(f, x, how);
     }
-    const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL || (how->zero_sign == MX_ZERO_SIGN_DROP_INPUT && x == 0));
-    if (!integer && !dropped && !(f->kind == MX_KIND_FNUZ && mag == f->nan_code)) mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && !(x > 0) ? top : sign;
+    const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL ||
+                                     (how->zero_sign == MX_ZERO_SIGN_DROP_INPUT && x == 0));
+    if (!integer && !dropped && !(f->kind == MX_KIND_FNUZ && mag == f->nan_code))
+      mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && !(x > 0) ? top : sign;
   }
   return integer && negative ? (~mag + 1) & all : mag;
 }

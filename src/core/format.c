@@ -4,7 +4,7 @@
 
 #include "mxgold/format.h"
 
-#define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source)                                    \
+#define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source)                                      \
   {name, MX_KIND_##kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source},
 static const mx_format elements[] = {
 #include "../../formats/elements.def"
@@ -42,7 +42,7 @@ int mx_format_is_nan(const mx_format *f, uint64_t code) {
 double mx_decode(const mx_format *f, uint64_t code) {
   if (f->bits < 64) code &= (UINT64_C(1) << f->bits) - 1;
   if (f->kind == MX_KIND_INT) {
-    const int64_t sign = INT64_C(1) << (f->bits - 1);
+    const int64_t sign = f->sign_bits ? INT64_C(1) << (f->bits - 1) : 0;
     return ldexp((double)(((int64_t)code ^ sign) - sign), -f->man_bits);
   }
   const uint64_t mag = code & magnitude_mask(f);

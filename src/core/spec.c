@@ -112,11 +112,13 @@ mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_err
     *int_at(spec, key->at2) = cols;
     break;
   case MX_KEY_COUNT:
-    if (!parse_unsigned(&count, value, key->max)) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected an integer 0..%" PRIu32, name, value, key->max);
+    if (!parse_unsigned(&count, value, key->max))
+      return mx_fail(err, MX_ERR_KEY, "%s=%s: expected an integer 0..%" PRIu32, name, value, key->max);
     *count_at(spec, key->at) = (uint32_t)count;
     break;
   case MX_KEY_REAL:
-    if (!parse_real(&number, value) || !isfinite(number) || number < 0) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number, 0 or more", name, value);
+    if (!parse_real(&number, value) || !isfinite(number) || number < 0)
+      return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number, 0 or more", name, value);
     *float_at(spec, key->at) = number;
     break;
   case MX_KEY_SEED:
@@ -179,7 +181,8 @@ static int key_is_default(const mx_spec *s, const mx_key_row *key) {
 static size_t print_value(char *out, size_t size, const mx_spec *spec, const mx_key_row *key) {
   mx_spec *s = (mx_spec *)(uintptr_t)spec; /* read only: the accessors serve both directions */
   switch (key->kind) {
-  case MX_KEY_CHOICE: return (size_t)snprintf(out, size, "%s", key->rows[*int_at(s, key->at)].name);
+  case MX_KEY_CHOICE:
+    return (size_t)snprintf(out, size, "%s", key->rows[*int_at(s, key->at)].name);
   case MX_KEY_CHOICE_N: {
     const mx_choice_row *row = &key->rows[*int_at(s, key->at)];
     if (!row->takes_number) return (size_t)snprintf(out, size, "%s", row->name);
@@ -192,10 +195,14 @@ static size_t print_value(char *out, size_t size, const mx_spec *spec, const mx_
     if (r == MX_BLOCK_WHOLE) return (size_t)snprintf(out, size, "col");
     return (size_t)snprintf(out, size, "%dx%d", r, c);
   }
-  case MX_KEY_COUNT: return (size_t)snprintf(out, size, "%" PRIu32, *count_at(s, key->at));
-  case MX_KEY_REAL: return (size_t)snprintf(out, size, "%.9g", (double)*float_at(s, key->at));
-  case MX_KEY_SEED: return (size_t)snprintf(out, size, "%" PRIu64, s->seed);
-  case MX_KEY_GIVEN: return s->tensor_given ? (size_t)snprintf(out, size, "%.9g", (double)s->tensor_given_value) : (size_t)snprintf(out, size, "none");
+  case MX_KEY_COUNT:
+    return (size_t)snprintf(out, size, "%" PRIu32, *count_at(s, key->at));
+  case MX_KEY_REAL:
+    return (size_t)snprintf(out, size, "%.9g", (double)*float_at(s, key->at));
+  case MX_KEY_SEED:
+    return (size_t)snprintf(out, size, "%" PRIu64, s->seed);
+  case MX_KEY_GIVEN:
+    return s->tensor_given ? (size_t)snprintf(out, size, "%.9g", (double)s->tensor_given_value) : (size_t)snprintf(out, size, "none");
   }
   return 0;
 }

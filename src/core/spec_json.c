@@ -26,8 +26,10 @@ mx_status mx_spec_parse_json(mx_spec *spec, const char *text, size_t n_bytes, mx
   json_t *keys = json_object_get(root, "spec");
   if (!json_is_object(keys)) keys = root;
   const json_t *preset = json_object_get(keys, "preset");
-  if (!json_is_object(root)) status = mx_fail(err, MX_ERR_KEY, "expected an object {\"key\": value, ...}");
-  else if (json_is_string(preset)) status = mx_preset_find(&work, json_string_value(preset), err);
+  if (!json_is_object(root))
+    status = mx_fail(err, MX_ERR_KEY, "expected an object {\"key\": value, ...}");
+  else if (json_is_string(preset))
+    status = mx_preset_find(&work, json_string_value(preset), err);
   char all[4096] = "";
   size_t n = 0;
   const char *key;
@@ -35,8 +37,10 @@ mx_status mx_spec_parse_json(mx_spec *spec, const char *text, size_t n_bytes, mx
   if (!status) json_object_foreach(keys, key, value) {
       char item[96];
       if (!strcmp(key, "preset")) continue;
-      if (!as_text(item, sizeof item, value) || strpbrk(item, " ,\n\t") || strpbrk(key, " ,=\n\t")) status = mx_fail(err, MX_ERR_KEY, "\"%.60s\": expected a string or number without blanks", key);
-      else n += (size_t)snprintf(all + n, n < sizeof all ? sizeof all - n : 0, "%s=%s ", key, item);
+      if (!as_text(item, sizeof item, value) || strpbrk(item, " ,\n\t") || strpbrk(key, " ,=\n\t"))
+        status = mx_fail(err, MX_ERR_KEY, "\"%.60s\": expected a string or number without blanks", key);
+      else
+        n += (size_t)snprintf(all + n, n < sizeof all ? sizeof all - n : 0, "%s=%s ", key, item);
       if (n >= sizeof all) status = mx_fail(err, MX_ERR_KEY, "expected fewer keys");
       if (status) break;
     }

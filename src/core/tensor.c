@@ -16,10 +16,9 @@ mx_status mx_tensor_layout(mx_tensor *t, size_t rows, size_t cols, const mx_spec
   t->cols = cols;
   t->tensor_scale = 1;
   t->has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE;
-  const size_t unit = bc == 1 && elem->bits == 4 ? 2 : bc;
-  const size_t blocks = cols / unit + (cols % unit != 0);
-  if (!mul(&t->cols_padded, blocks, unit)) return MX_ERR_NOMEM;
-  t->code_stride = elem->kind == MX_KIND_NONE ? 4 * cols : elem->bits == 4 ? (t->cols_padded + 1) / 2 : t->cols_padded;
+  if (!mul(&t->cols_padded, cols / bc + (cols % bc != 0), bc)) return MX_ERR_NOMEM;
+  if (elem->bits == 4) t->cols_padded += t->cols_padded % 2;
+  t->code_stride = elem->kind == MX_KIND_NONE ? 4 * cols : elem->bits == 4 ? t->cols_padded / 2 : t->cols_padded;
   t->scale_bytes = scale->bits <= 8 ? 1 : scale->bits <= 16 ? 2 : 4;
   const int columns = bc == 1 && br > 1; /* block=col and Rx1 */
   t->scale_rows = columns ? rows / br + (rows % br != 0) : rows;

@@ -203,7 +203,7 @@ mx_status mx_file_find(const mx_array **out, const mx_file *f, const char *name,
       return MX_OK;
     }
   char near[160];
-  if (!mx_nearest(near, sizeof near, name, name_at, f)) return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s'", f->path, name);
+  if (!mx_nearest(near, sizeof near, name, name_at, f) || !*near) return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s'", f->path, name);
   return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s', nearest: %s", f->path, name, near);
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mxgold/vector.h"
@@ -171,6 +172,7 @@ mx_status mx_vectors_save(const mx_vectors *v, const char *path, mx_error *err) 
   char *beside;
   if (asprintf(&beside, "%s.XXXXXX", path) < 0) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);
   const int fd = mkstemp(beside);
+  if (fd >= 0) fchmod(fd, 0644); /* mkstemp gives the owner alone a right to read */
   FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
   mx_status s = MX_OK;
   if (!to) s = mx_fail(err, MX_ERR_IO, "%s: cannot create: %s", beside, strerror(errno));

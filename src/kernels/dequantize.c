@@ -14,12 +14,9 @@ static multiplier tensor_multiplier(const mx_plan *p, float stored) {
   const mx_spec *s = &p->spec;
   if (!p->has_tensor_scale) return (multiplier){1, 1};
   const char *store = mx_tensor_store_name(s);
-  double g_times = (double)stored, g_over = 1; /* max|X| / K, from what is stored */
-  if (!strcmp(store, "amax")) g_over = p->target;
-  if (!strcmp(store, "divisor")) g_times = 1, g_over = (double)stored;
-  /* nv: value = code * scale * g / K. unit: * g. The encode forms divide by scale * N / g. */
-  const double per_target = s->tensor_norm == MX_TENSOR_NORM_NV ? 1 : p->target / p->norm;
-  return (multiplier){g_times * per_target, g_over};
+  /* code * scale is to be multiplied by max|X| / N: what is stored, one over it, or max|X| itself */
+  if (!strcmp(store, "divisor")) return (multiplier){1, (double)stored};
+  return (multiplier){(double)stored, !strcmp(store, "amax") ? (p->uses_chain ? p->target : p->norm) : 1};
 }
 
 static float value_of(const mx_plan *p, double code, double scale, multiplier m) {
@@ -41,9 +38,12 @@ static uint32_t code_at(const mx_tensor *t, const mx_plan *p, size_t row, size_t
   if (p->elem->bits > 4) return codes[c];
   const size_t bc = p->block_cols, half = bc / 2;
   switch (p->spec.nibble) {
-  case MX_NIBBLE_HIGH_FIRST: return c % 2 ? codes[c / 2] & 15u : codes[c / 2] >> 4;
-  case MX_NIBBLE_HALF_BLOCK: return codes[c / bc * half + c % bc % half] >> (c % bc >= half ? 4 : 0) & 15u;
-  default: return codes[c / 2] >> (c % 2 * 4) & 15u;
+  case MX_NIBBLE_HIGH_FIRST:
+    return c % 2 ? codes[c / 2] & 15u : codes[c / 2] >> 4;
+  case MX_NIBBLE_HALF_BLOCK:
+    return codes[c / bc * half + c % bc % half] >> (c % bc >= half ? 4 : 0) & 15u;
+  default:
+    return codes[c / 2] >> (c % 2 * 4) & 15u;
   }
 }
 

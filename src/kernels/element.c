@@ -9,11 +9,15 @@
 static double exact_scaled(const mx_plan *p, double used, double x) {
   if (isnan(x)) return x;
   if (isnan(used)) return used;
+  if (isnan(p->g)) return p->g;
   const double pre = p->spec.elem_prescale != 0 ? (double)p->spec.elem_prescale : 1;
   double y;
-  if (p->spec.scale_form == MX_SCALE_FORM_ENCODE) y = mx_quotient_to_odd(x * pre * used * p->norm, p->g);
-  else if (isinf(used)) y = isinf(x) ? NAN : x * 0;
-  else y = used == 0 && x != 0 ? copysign(INFINITY, x) : mx_quotient_to_odd(x * pre * p->norm, used * p->g);
+  if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)
+    y = mx_quotient_to_odd(x * pre * used * p->norm, p->g);
+  else if (isinf(used))
+    y = isinf(x) ? NAN : x * 0;
+  else
+    y = used == 0 && x != 0 ? copysign(INFINITY, x) : mx_quotient_to_odd(x * pre * p->norm, used * p->g);
   return isnan(y) ? copysign(NAN, -1) : y;
 }
 
@@ -21,21 +25,32 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   const mx_spec *s = &p->spec;
   float y = x;
   switch (b->how) {
-  case MX_AS_IS: return x;
-  case MX_TO_ZERO: return 0;
-  case MX_TIMES_ZERO: return mx_chain_step('*', x, 0);
-  case MX_TIMES_FLT_MAX: return mx_chain_step('*', x, FLT_MAX);
+  case MX_AS_IS:
+    return x;
+  case MX_TO_ZERO:
+    return 0;
+  case MX_TIMES_ZERO:
+    return mx_chain_step('*', x, 0);
+  case MX_TIMES_FLT_MAX:
+    return mx_chain_step('*', x, FLT_MAX);
   case MX_BY_CHAIN:
     for (int i = 0; i < p->chain.element.n; i++) y = mx_chain_step(p->chain.element.op[i], y, b->factor[i]);
     return y;
-  default: break;
+  default:
+    break;
   }
   const float used = (float)b->used;
   if (s->elem_prescale != 0 && s->elem_arith != MX_ELEM_ARITH_EXACT) y = mx_chain_step('*', y, s->elem_prescale);
   switch (s->elem_arith) {
-  case MX_ELEM_ARITH_DIV32: y = mx_chain_step('/', y, used); break;
-  case MX_ELEM_ARITH_RECIP32: y = mx_chain_step('*', y, mx_chain_step('/', 1, used)); break;
-  case MX_ELEM_ARITH_MUL32: y = mx_chain_step('*', y, used); break;
+  case MX_ELEM_ARITH_DIV32:
+    y = mx_chain_step('/', y, used);
+    break;
+  case MX_ELEM_ARITH_RECIP32:
+    y = mx_chain_step('*', y, mx_chain_step('/', 1, used));
+    break;
+  case MX_ELEM_ARITH_MUL32:
+    y = mx_chain_step('*', y, used);
+    break;
   default:
     if (s->input_dtype == MX_INPUT_DTYPE_FLOAT32) return exact_scaled(p, b->used, x);
     y = (float)exact_scaled(p, b->used, x);
@@ -50,8 +65,10 @@ static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   for (uint32_t c = 0; c < 1u << p->elem->bits; c++) {
     const double v = mx_decode(p->elem, c);
     float d;
-    if (p->spec.elem_round == MX_ROUND_SCAN_Y) d = fabsf((float)y - (float)v);
-    else d = fabs(v * used) > FLT_MAX ? INFINITY : fabsf((float)(v * used) - (float)x);
+    if (p->spec.elem_round == MX_ROUND_SCAN_Y)
+      d = fabsf((float)y - (float)v);
+    else
+      d = fabs(v * used) > FLT_MAX ? INFINITY : fabsf((float)(v * used) - (float)x);
     if (d < least || c == 0) least = isnan(d) ? INFINITY : d, best = c;
   }
   return best;

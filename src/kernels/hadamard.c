@@ -14,7 +14,7 @@ static void sign_bits(uint8_t out[MAX_SIZE / 8], unsigned size, int sign, const 
   for (unsigned i = 0; i < size; i++) {
     int negative = 0;
     if (sign == MX_HAD_SIGN_TE) negative = te[i % 16 / 8] >> (i % 8) & 1;
-    if (sign == MX_HAD_SIGN_FIXED) negative = signs[i / 8] >> (i % 8) & 1;
+    if (sign == MX_HAD_SIGN_FIXED) negative = signs[i % 128 / 8] >> (i % 8) & 1;
     if (sign == MX_HAD_SIGN_FRESH) negative = mx_random(seed, MX_STREAM_SIGN, i / 32) >> (i % 32) & 1;
     if (negative) out[i / 8] |= (uint8_t)(1 << i % 8);
   }
@@ -30,11 +30,13 @@ static void tile(float *t, unsigned size, const uint8_t *negative, float factor)
       t[i] = a + b;
       t[i + stride] = a - b;
     }
-  for (unsigned i = 0; i < size; i++) t[i] *= factor;
+  for (unsigned i = 0; i < size; i++) t[i] = isnan(t[i]) ? NAN : t[i] * factor; /* one NaN, whatever the machine's */
 }
 
-mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign, const uint8_t *signs, uint64_t seed) {
-  if (size < 2 || size > MAX_SIZE || (size & (size - 1)) || (rows && cols && (!out || !src)) || (sign == MX_HAD_SIGN_FIXED && !signs)) return MX_ERR_ARG;
+mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
+                      const uint8_t *signs, uint64_t seed) {
+  if (size < 2 || size > MAX_SIZE || (size & (size - 1)) || (rows && cols && (!out || !src)) || (sign == MX_HAD_SIGN_FIXED && !signs))
+    return MX_ERR_ARG;
   if (ld < cols || ld_out < cols) return MX_ERR_SHAPE;
   uint8_t negative[MAX_SIZE / 8];
   sign_bits(negative, size, sign, signs, seed);

@@ -29,7 +29,7 @@ void mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const
   memset(micro, 0, 3);
   if (has_nan) { /* OCP: a NaN scale makes the block NaN */
     *scale_code = (uint32_t)scale->nan_code;
-    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(elem, (double)copysignf(NAN, x[i]), &nearest, 0);
+    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(elem, (double)isnan(x[i]) ? copysignf(NAN, x[i]) : NAN, &nearest, 0);
     return;
   }
   *scale_code = (uint32_t)mx_encode(scale, bf16((double)amax_of(x, 0, n, n) * bf16(1.0 / 7)), &nearest, 0);

@@ -11,7 +11,7 @@ double mx_quotient_to_odd(double product, double divisor) {
   if (rest == 0) return q;
   uint64_t bits;
   memcpy(&bits, &q, sizeof bits);
-  if (bits & 1) return q; /* the odd neighbour already */
+  if (bits & 1) return q;                                 /* the odd neighbour already */
   const int quotient_above = (rest > 0) == (divisor > 0); /* in value */
   const int away = quotient_above == (q > 0);             /* in magnitude */
   bits = away ? bits + 1 : bits - 1;

@@ -7,11 +7,16 @@
 
 static int scale_rounding(int round) {
   switch (round) {
-  case MX_SCALE_ROUND_UP: return MX_ROUND_RTP;
-  case MX_SCALE_ROUND_DOWN: return MX_ROUND_RTZ;
-  case MX_SCALE_ROUND_RNA: return MX_ROUND_RNA;
-  case MX_SCALE_ROUND_SR: return MX_ROUND_SR;
-  default: return MX_ROUND_RNE;
+  case MX_SCALE_ROUND_UP:
+    return MX_ROUND_RTP;
+  case MX_SCALE_ROUND_DOWN:
+    return MX_ROUND_RTZ;
+  case MX_SCALE_ROUND_RNA:
+    return MX_ROUND_RNA;
+  case MX_SCALE_ROUND_SR:
+    return MX_ROUND_SR;
+  default:
+    return MX_ROUND_RNE;
   }
 }
 
@@ -85,13 +90,15 @@ void mx_plan_set_amax(mx_plan *p, float amax) {
     p->tensor_scale = p->chain.store >= 0 ? p->vars[p->chain.store] : 1;
     return;
   }
-  const float target = (float)p->target;
+  const float norm = (float)p->norm;
   if (!s->tensor_given) {
     p->g = amax;
-    p->tensor_scale = store_of(s) == MX_TENSOR_STORE_AMAX ? amax : store_of(s) == MX_TENSOR_STORE_SCALE ? amax / target : target / amax;
+    p->tensor_scale = store_of(s) == MX_TENSOR_STORE_AMAX ? amax : store_of(s) == MX_TENSOR_STORE_SCALE ? amax / norm : norm / amax;
   } else {
     p->tensor_scale = given;
-    p->g = store_of(s) == MX_TENSOR_STORE_AMAX ? given : store_of(s) == MX_TENSOR_STORE_SCALE ? (double)given * p->target : mx_quotient_to_odd(p->target, given);
+    p->g = store_of(s) == MX_TENSOR_STORE_AMAX    ? given
+           : store_of(s) == MX_TENSOR_STORE_SCALE ? (double)given * p->norm
+                                                  : mx_quotient_to_odd(p->norm, given);
   }
   if (p->g == 0) p->g = 1;
 }

@@ -11,11 +11,11 @@ typedef struct mx_plan {
   mx_encoding encode;       /* of elements */
   mx_encoding scale_encode; /* of scales */
   size_t rows, cols, block_rows, block_cols;
-  int emax;      /* floor(log2(largest element)) */
-  double f, m;   /* scale.max as a number, the scale format's largest */
-  double target; /* K of the chains: what max|X| maps to */
-  double norm;   /* N: the exact chain's normaliser */
-  double g;      /* max|X| or what stands for it, 1 without tensor scale */
+  int emax;                   /* floor(log2(largest element)) */
+  double f, m;                /* scale.max as a number, the scale format's largest */
+  double target;              /* K of the chains: what max|X| maps to */
+  double norm;                /* N: the exact chain's normaliser */
+  double g;                   /* max|X| or what stands for it, 1 without tensor scale */
   int uses_chain, tensor_nan; /* tensor_nan: scale.nan=tensor (or scale.inf) and there is one */
   mx_chain_program chain;
   float vars[MX_CHAIN_VARS]; /* the chain's, amax and sf left to the block */
@@ -34,9 +34,9 @@ void mx_plan_set_amax(mx_plan *plan, float amax);
 typedef struct mx_block_scale {
   uint32_t code;
   enum { MX_BY_NUMBER, MX_BY_CHAIN, MX_AS_IS, MX_TO_ZERO, MX_TIMES_ZERO, MX_TIMES_FLT_MAX } how;
-  double used;                     /* MX_BY_NUMBER */
-  float sf;                        /* decoded stored scale, for chains and errors */
-  float factor[MX_CHAIN_FACTORS];  /* MX_BY_CHAIN */
+  double used;                    /* MX_BY_NUMBER */
+  float sf;                       /* decoded stored scale, for chains and errors */
+  float factor[MX_CHAIN_FACTORS]; /* MX_BY_CHAIN */
   float again[MX_CHAIN_FACTORS];
 } mx_block_scale;
 

@@ -1,12 +1,15 @@
 /* Quantise: the driver over bands of rows. SPEC 3.2. */
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/fast.h"
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 #include "kernels/select.h"
+#include "mxgold/isa.h"
 
 /* A band is as many rows as a block is high; a tile is one block of it. */
 typedef struct band {
@@ -16,6 +19,7 @@ typedef struct band {
 
 typedef struct job {
   const mx_plan *plan;
+  const mx_fast *fast; /* NULL without one */
   const mx_source *src;
   mx_tensor *out;
   size_t first_row;
@@ -27,9 +31,12 @@ static void gather_stats(mx_block_stats *st, const mx_plan *p, const band *b, si
   for (size_t r = 0; r < b->rows; r++)
     for (size_t c = c0; c < c1; c++) {
       const float a = fabsf(b->at[r * b->ld + c]);
-      if (isnan(a)) st->has_nan = 1;
-      else if (isinf(a)) st->has_inf = 1;
-      else if (a > st->amax_finite) st->amax_finite = a;
+      if (isnan(a))
+        st->has_nan = 1;
+      else if (isinf(a))
+        st->has_inf = 1;
+      else if (a > st->amax_finite)
+        st->amax_finite = a;
     }
   st->amax = st->has_inf ? INFINITY : st->amax_finite;
   if (p->spec.scale_rule != MX_SCALE_RULE_QUEST) return;
@@ -57,7 +64,8 @@ static void store_scale(const job *j, const band *b, size_t block_row, size_t bl
 static void store_codes(const job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t *out = j->out->codes + row * j->out->code_stride;
-  if (p->elem->bits > 8) memcpy(out + 4 * c0, codes, 4 * n);
+  if (p->elem->bits > 8)
+    memcpy(out + 4 * c0, codes, 4 * n);
   else if (p->elem->bits > 4)
     for (size_t i = 0; i < n; i++) out[c0 + i] = (uint8_t)codes[i];
   else
@@ -97,58 +105,84 @@ static void hif4_tile(const job *j, const band *b, size_t c0, size_t c1, size_t 
   store_scale(j, b, b->first, block_col, scale);
 }
 
-static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t c1, uint32_t *codes) {
+/* What a tile needs of memory: a row of its values, filled up with +0 where the block is short, and of its codes. */
+typedef struct scratch {
+  float *values;
+  uint32_t *codes, *special;
+} scratch;
+
+/* Values and codes of row r of a tile; n columns, filling included. Returns the first column that the spec refuses, SIZE_MAX if none. */
+static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t n, const scratch *mine) {
   const mx_plan *p = j->plan;
   const uint64_t index = (uint64_t)(j->first_row + b->first + r) * p->cols;
-  for (size_t c = c0; c < c1; c++) {
-    const float x = b->at[r * b->ld + c];
-    if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c;
-    codes[c - c0] = mx_element_code(p, scale, x, index + c);
+  for (size_t i = 0; i < n; i++) {
+    const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i] : 0;
+    if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c0 + i;
+    mine->codes[i] = mx_element_code(p, scale, x, index + c0 + i);
   }
   return SIZE_MAX;
 }
 
 /* Does the map-to-4 candidate win? TECHNIQUES 4.5: strictly smaller error. */
-static int four_wins(const job *j, const band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t c1, uint32_t *codes) {
+static int four_wins(const job *j, const band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t n,
+                     const scratch *mine) {
   const mx_block_scale *both[2] = {six, four};
   float error[2] = {0, 0};
   for (int i = 0; i < 2; i++)
     for (size_t r = 0; r < b->rows; r++) {
-      encode_row(j, b, both[i], r, c0, c1, codes);
-      const float e = mx_candidate_error(j->plan, both[i], b->at + r * b->ld + c0, codes, c1 - c0);
-      error[i] = r ? error[i] + e : e;
+      encode_row(j, b, both[i], r, c0, n, mine);
+      error[i] = mx_candidate_error(j->plan, both[i], error[i], mine->values, mine->codes, n);
     }
   return error[1] < error[0];
 }
 
-static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_col, uint32_t *codes) {
+static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_col, const scratch *mine) {
   const mx_plan *p = j->plan;
   const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
   if (p->elem->kind == MX_KIND_NONE) {
-    pass_through(j, b, c0, c1, block_row, block_col, codes);
+    pass_through(j, b, c0, c1, block_row, block_col, mine->codes);
     return;
   }
   if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) {
-    hif4_tile(j, b, c0, c1, block_col, codes);
+    hif4_tile(j, b, c0, c1, block_col, mine->codes);
     return;
   }
+  const size_t n = p->block_cols; /* a short block is stored whole, filled up with +0 */
   mx_block_stats stats;
   mx_block_scale scale, four;
   gather_stats(&stats, p, b, c0, c1);
   const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
   if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
+    size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
     for (size_t r = 0; r < b->rows; r++)
       for (size_t c = c0; c < c1; c++)
-        if (!isfinite(b->at[r * b->ld + c])) refuse(j, (b->first + r) * p->cols + c);
+        if (at == SIZE_MAX && !isfinite(b->at[r * b->ld + c])) at = (b->first + r) * p->cols + c;
+    refuse(j, at == SIZE_MAX ? b->first * p->cols + c0 : at);
     return;
   }
-  if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, c1, codes)) scale = four;
+  if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, n, mine))
+    scale = four;
   for (size_t r = 0; r < b->rows; r++) {
-    const size_t bad = encode_row(j, b, &scale, r, c0, c1, codes);
-    if (bad != SIZE_MAX) refuse(j, (b->first + r) * p->cols + bad);
-    else store_codes(j, b->first + r, c0, c1 - c0, codes);
+    const size_t bad = encode_row(j, b, &scale, r, c0, n, mine);
+    if (bad != SIZE_MAX)
+      refuse(j, (b->first + r) * p->cols + bad);
+    else
+      store_codes(j, b->first + r, c0, n, mine->codes);
   }
   store_scale(j, b, block_row, block_col, scale.code);
+}
+
+/* A row in vectors, then one by one the blocks that the kernel left. */
+static void quantize_row(job *j, const band *b, const scratch *mine) {
+  mx_tensor *t = j->out;
+  const mx_plan *p = j->plan;
+  uint8_t *codes = t->codes + b->first * t->code_stride;
+  const size_t bytes = p->elem->bits > 4 ? p->block_cols : p->block_cols / 2;
+  const size_t n = j->fast->row(j->fast, b->at, p->cols, codes, t->scales + b->first * t->scale_cols, mine->special);
+  for (size_t i = 0; i < n; i++) {
+    memset(codes + mine->special[i] * bytes, 0, bytes);
+    quantize_tile(j, b, b->first, mine->special[i], mine);
+  }
 }
 
 static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
@@ -158,18 +192,21 @@ static mx_status run(job *j, const mx_exec *exec) {
   const size_t bands = p->rows / p->block_rows + (p->rows % p->block_rows != 0);
   const size_t tiles = p->cols / p->block_cols + (p->cols % p->block_cols != 0);
   const int direct = mx_rows_direct(j->src, &p->spec);
+  const int chunk = j->fast && p->cols < 32768 ? (int)(32768 / (p->cols + 1)) + 1 : 1; /* rows that a thread takes at once */
   int failed = 0;
 #pragma omp parallel num_threads(threads_of(exec))
   {
     float *rows = direct ? NULL : malloc((p->block_rows * p->cols + 1) * sizeof *rows);
-    uint32_t *codes = malloc((p->block_cols + 1) * sizeof *codes);
-    if (!codes || (!direct && !rows)) {
+    scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes),
+                    malloc((tiles + 1) * sizeof *mine.special)};
+    const int ready = mine.values && mine.codes && mine.special && (direct || rows);
+    if (!ready) {
 #pragma omp atomic write
       failed = 1;
     }
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, chunk)
     for (size_t i = 0; i < bands; i++) {
-      if (!codes || (!direct && !rows)) continue;
+      if (!ready) continue;
       const size_t first = i * p->block_rows, n = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
       band b = {rows, p->cols, first, n};
       if (direct) {
@@ -177,16 +214,22 @@ static mx_status run(job *j, const mx_exec *exec) {
         b.ld = (size_t)j->src->row_step;
       } else
         mx_rows_load(rows, j->src, first, n, &p->spec);
-      for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, codes);
+      if (j->fast)
+        quantize_row(j, &b, &mine);
+      else
+        for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, &mine);
     }
     free(rows);
-    free(codes);
+    free(mine.values);
+    free(mine.codes);
+    free(mine.special);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
-  const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE;
+  const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
+  const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
@@ -199,7 +242,8 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
       if (!direct) mx_rows_load(row, src, r, 1, spec);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
       for (size_t c = 0; c < src->cols; c++) {
-        const float a = fabsf(x[c]);
+        float a = fabsf(x[c]);
+        if (a > FLT_MAX) a = inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : a;
         if (a > largest) largest = a;
         has_nan |= a != a;
       }
@@ -219,29 +263,37 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   mx_tensor want;
   status = mx_tensor_layout(&want, src->rows, src->cols, spec);
   if (status) return mx_fail(err, status, "a matrix of %zu x %zu is too large", src->rows, src->cols);
-  if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols || out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
+  if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols ||
+      out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
     return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
   float amax = exec && exec->amax_known ? exec->amax : 0;
-  if (mx_plan_needs_amax(&plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec))) return mx_fail(err, status, "no memory for a row");
+  if (mx_plan_needs_amax(&plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
+    return mx_fail(err, status, "no memory for a row");
   mx_plan_set_amax(&plan, amax);
   out->tensor_scale = plan.tensor_scale;
   out->has_tensor_scale = plan.has_tensor_scale;
-  memset(out->codes, 0, out->rows * out->code_stride);
-  job j = {&plan, src, out, exec ? exec->first_row : 0, SIZE_MAX};
+  mx_fast fast;
+  const int has_fast = mx_fast_init(&fast, &plan, mx_isa_usable(exec ? exec->isa_mask : 0));
+  if (!has_fast) memset(out->codes, 0, out->rows * out->code_stride); /* a fast row writes every byte */
+  job j = {&plan, has_fast ? &fast : NULL, src, out, exec ? exec->first_row : 0, SIZE_MAX};
   status = run(&j, exec);
   if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
-  if (j.refused != SIZE_MAX) return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses", j.first_row + j.refused / src->cols, j.refused % src->cols);
+  if (j.refused != SIZE_MAX)
+    return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses",
+                   j.first_row + j.refused / src->cols, j.refused % src->cols);
   return MX_OK;
 }
 
-mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                      mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = {src, (ptrdiff_t)ld, 1, rows, cols};
   return quantize(out, &source, spec, exec, err);
 }
 
-mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                                 const mx_exec *exec, mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = {src, 1, (ptrdiff_t)ld, cols, rows};
@@ -267,6 +319,7 @@ mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec) {
 const char *mx_tensor_store_name(const mx_spec *s) {
   if (s->tensor_norm == MX_TENSOR_NORM_NONE) return "none";
   const char *name = mx_chain_row(s->chain)->store; /* A, a divisor S or a multiplier T; the exact chain has none */
-  if (s->chain == MX_CHAIN_EXACT) return s->tensor_store == MX_TENSOR_STORE_AMAX ? "amax" : s->tensor_store == MX_TENSOR_STORE_DIVISOR ? "divisor" : "scale";
+  if (s->chain == MX_CHAIN_EXACT)
+    return s->tensor_store == MX_TENSOR_STORE_AMAX ? "amax" : s->tensor_store == MX_TENSOR_STORE_DIVISOR ? "divisor" : "scale";
   return *name == 'A' ? "amax" : *name == 'S' ? "divisor" : "scale";
 }

@@ -16,7 +16,9 @@ static double decode_scale(const mx_plan *p, uint32_t code) {
   return p->spec.scale_sign == MX_SCALE_SIGN_SIGNED ? v : fabs(v);
 }
 
-static uint32_t nan_scale_code(const mx_plan *p) { return p->scale->nan_code != MX_NO_CODE ? (uint32_t)p->scale->nan_code : (uint32_t)p->scale->max_code; }
+static uint32_t nan_scale_code(const mx_plan *p) {
+  return p->scale->nan_code != MX_NO_CODE ? (uint32_t)p->scale->nan_code : (uint32_t)p->scale->max_code;
+}
 
 /* scale.rule=even: half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest normal. */
 static double even_round(const mx_plan *p, double amax) {
@@ -33,15 +35,23 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
   const mx_spec *s = &p->spec;
   const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F;
   const double f = map_to_4 ? 4 : p->f;
+  /* SPEC 3.1: the maximum that a power-of-two rule sees is that of the tensor after its tensor scale. */
+  const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mx_quotient_to_odd(amax * p->norm, p->g);
+  const int by_maximum = s->scale_rule == MX_SCALE_RULE_FLOOR || s->scale_rule == MX_SCALE_RULE_CEIL || s->scale_rule == MX_SCALE_RULE_EVEN;
+  if (by_maximum && !(scaled > 0 && scaled < INFINITY)) return scaled; /* max|X| is NaN, Inf or 0 */
   switch (s->scale_rule) {
-  case MX_SCALE_RULE_FLOOR: return ldexp(1, mx_floor_log2(amax, log2f) - p->emax);
-  case MX_SCALE_RULE_CEIL: return ldexp(1, mx_ceil_log2(amax, log2f) - p->emax);
+  case MX_SCALE_RULE_FLOOR:
+    return ldexp(1, mx_floor_log2(scaled, log2f) - p->emax);
+  case MX_SCALE_RULE_CEIL:
+    return ldexp(1, mx_ceil_log2(scaled, log2f) - p->emax);
   case MX_SCALE_RULE_EVEN: {
-    const double r = even_round(p, amax);
+    const double r = even_round(p, scaled);
     return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
   }
-  case MX_SCALE_RULE_QUEST: return ldexp(1, mx_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
-  default: break;
+  case MX_SCALE_RULE_QUEST:
+    return ldexp(1, mx_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
+  default:
+    break;
   }
   if (p->uses_chain) {
     float vars[MX_CHAIN_VARS];
@@ -81,10 +91,14 @@ static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   case MX_SCALE_ROUND_UP:
     if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
     return mx_ceil_log2(v, log2f);
-  case MX_SCALE_ROUND_DOWN: return mx_floor_log2(v, log2f);
-  case MX_SCALE_ROUND_RNA: return e + (m >= 1.5);
-  case MX_SCALE_ROUND_SR: return e + ((uint64_t)((m - 1) * 0x1p24) + (mx_random(s->seed, MX_STREAM_SCALE, index) >> 8) >= 1u << 24);
-  default: return e + (m > 1.5 || (m == 1.5 && (e + p->scale->bias) % 2 != 0)); /* the even exponent code */
+  case MX_SCALE_ROUND_DOWN:
+    return mx_floor_log2(v, log2f);
+  case MX_SCALE_ROUND_RNA:
+    return e + (m >= 1.5);
+  case MX_SCALE_ROUND_SR:
+    return e + ((uint64_t)((m - 1) * 0x1p24) + (mx_random(s->seed, MX_STREAM_SCALE, index) >> 8) >= 1u << 24);
+  default:
+    return e + (m > 1.5 || (m == 1.5 && (e + p->scale->bias) % 2 != 0)); /* the even exponent code */
   }
 }
 
@@ -104,25 +118,38 @@ static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   if (s->scale_used == MX_SCALE_USED_CLAMPED) out->used = ldexp(1, clamped);
 }
 
-/* The last words on the code: ends of the range, then what elements are to be divided by. */
+/* The least and largest code that the spec lets be stored; NaN apart. */
+static void clamp_code(mx_block_scale *out, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  const uint32_t least = s->scale_min_byte, largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
+  if (mx_format_is_nan(p->scale, out->code) || (out->code >= least && out->code <= largest)) return;
+  out->code = out->code < least ? least : largest;
+  const int number = isfinite(out->used) && out->used != 0; /* not byte_inf and its like */
+  if (s->scale_used == MX_SCALE_USED_STORED && number) out->used = decode_scale(p, out->code);
+}
+
+/* The code is known: what elements are to be divided by. */
 static void finish(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
-  const uint32_t largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
-  const uint32_t least = s->scale_min_byte;
-  const int is_nan = mx_format_is_nan(p->scale, out->code);
-  if (!is_nan && (out->code < least || out->code > largest)) {
-    out->code = out->code < least ? least : largest;
-    if (s->scale_used == MX_SCALE_USED_STORED) out->used = decode_scale(p, out->code);
-  }
+  clamp_code(out, p);
   out->sf = (float)decode_scale(p, out->code);
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
     switch (s->scale_byte0) {
-    case MX_SCALE_BYTE0_DIV126: out->used = 0x1p-126; break;
-    case MX_SCALE_BYTE0_TIMES1: out->used = 1; break;
-    case MX_SCALE_BYTE0_TIMES0: out->how = MX_TIMES_ZERO; break;
-    case MX_SCALE_BYTE0_ZERO: out->how = MX_TO_ZERO; break;
-    default: break;
+    case MX_SCALE_BYTE0_DIV126:
+      out->used = 0x1p-126;
+      break;
+    case MX_SCALE_BYTE0_TIMES1:
+      out->used = 1;
+      break;
+    case MX_SCALE_BYTE0_TIMES0:
+      out->how = MX_TIMES_ZERO;
+      break;
+    case MX_SCALE_BYTE0_ZERO:
+      out->how = MX_TO_ZERO;
+      break;
+    default:
+      break;
     }
   }
   if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32) out->used = mx_round_dtype((float)out->used, s->input_dtype);
@@ -143,12 +170,23 @@ static void store_code(mx_block_scale *out, const mx_plan *p, uint32_t code) {
 static void zero_scale(mx_block_scale *out, const mx_plan *p) {
   store_code(out, p, 0);
   switch (p->spec.scale_zero) {
-  case MX_SCALE_ZERO_MIN: store_code(out, p, code_of(p->scale, mx_format_min(p->scale))); break;
-  case MX_SCALE_ZERO_ONE: store_code(out, p, code_of(p->scale, 1)); break;
-  case MX_SCALE_ZERO_ZERO: out->how = MX_TIMES_ZERO; break;
-  case MX_SCALE_ZERO_MAX: out->how = MX_TIMES_FLT_MAX; break;
-  case MX_SCALE_ZERO_BYTE: store_code(out, p, (uint32_t)p->spec.scale_zero_n); break;
-  default: break; /* chain: 0 goes on */
+  case MX_SCALE_ZERO_MIN:
+    store_code(out, p, code_of(p->scale, mx_format_min(p->scale)));
+    break;
+  case MX_SCALE_ZERO_ONE:
+    store_code(out, p, code_of(p->scale, 1));
+    break;
+  case MX_SCALE_ZERO_ZERO:
+    out->how = MX_TIMES_ZERO;
+    break;
+  case MX_SCALE_ZERO_MAX:
+    out->how = MX_TIMES_FLT_MAX;
+    break;
+  case MX_SCALE_ZERO_BYTE:
+    store_code(out, p, (uint32_t)p->spec.scale_zero_n);
+    break;
+  default:
+    break; /* chain: 0 goes on */
   }
 }
 
@@ -158,24 +196,31 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
   if (isnan(v)) {
     uint32_t code = nan_scale_code(p);
     if (s->scale_nan == MX_SCALE_NAN_MAX) code = (uint32_t)p->scale->max_code;
-    if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits) code |= 1u << (p->scale->bits - 1);
+    if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits)
+      code |= 1u << (p->scale->bits - 1);
     store_code(out, p, code);
     return;
   }
-  if (s->scale_min > 0 && v < (double)s->scale_min) v = (double)s->scale_min;
+  const int lifted = s->scale_min > 0 && v < (double)s->scale_min;
+  if (lifted) v = (double)s->scale_min;
   if (v == 0) {
     zero_scale(out, p);
     return;
   }
-  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE;
+  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE && !lifted; /* a power of two already */
   if (p->scale->kind == MX_KIND_EXP && isfinite(v)) {
     const int e = power_rule ? ilogb(v) : rounded_exponent(p, v, index);
-    if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149) zero_scale(out, p); /* a binary32 power of two underflows */
-    else store_exponent(out, p, e);
+    if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149)
+      zero_scale(out, p); /* a binary32 power of two underflows */
+    else
+      store_exponent(out, p, e);
     return;
   }
-  if (s->scale_round == MX_SCALE_ROUND_GGML) out->code = ggml_ue4m3((float)v);
-  else out->code = (uint32_t)mx_encode(p->scale, v, &p->scale_encode, s->scale_round == MX_SCALE_ROUND_SR ? mx_random(s->seed, MX_STREAM_SCALE, index) >> 8 : 0);
+  if (s->scale_round == MX_SCALE_ROUND_GGML)
+    out->code = ggml_ue4m3((float)v);
+  else
+    out->code = (uint32_t)mx_encode(p->scale, v, &p->scale_encode,
+                                    s->scale_round == MX_SCALE_ROUND_SR ? mx_random(s->seed, MX_STREAM_SCALE, index) >> 8 : 0);
   out->used = decode_scale(p, out->code);
   if (out->used == 0) zero_scale(out, p);
 }
@@ -183,12 +228,23 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
 /* The choices of scale.nan and scale.inf that fix the code at once. Returns 0 if this one does not. */
 static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float number) {
   switch (choice) {
-  case MX_SCALE_NAN_MAX: store_code(out, p, (uint32_t)p->scale->max_code); return 1;
-  case MX_SCALE_NAN_BYTE: store_code(out, p, (uint32_t)number); return 1;
-  case MX_SCALE_NAN_BYTE_INF: out->used = INFINITY; break;
-  case MX_SCALE_NAN_BYTE_NAN: out->used = NAN; break;
-  case MX_SCALE_NAN_BYTE_ZERO: out->used = 0; break;
-  default: return 0;
+  case MX_SCALE_NAN_MAX:
+    store_code(out, p, (uint32_t)p->scale->max_code);
+    return 1;
+  case MX_SCALE_NAN_BYTE:
+    store_code(out, p, (uint32_t)number);
+    return 1;
+  case MX_SCALE_NAN_BYTE_INF:
+    out->used = INFINITY;
+    break;
+  case MX_SCALE_NAN_BYTE_NAN:
+    out->used = NAN;
+    break;
+  case MX_SCALE_NAN_BYTE_ZERO:
+    out->used = 0;
+    break;
+  default:
+    return 0;
   }
   out->code = (uint32_t)number;
   return 1;
@@ -200,9 +256,13 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   int choice = -1;
   float number = 0;
   const int nan_ignored = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP;
-  if (stats->has_nan && !(nan_ignored && stats->has_inf)) choice = s->scale_nan, number = s->scale_nan_n;
-  else if (stats->has_inf && s->scale_inf == MX_SCALE_INF_AS_NAN) choice = s->scale_nan, number = s->scale_nan_n;
-  else if (stats->has_inf) choice = s->scale_inf - 1, number = s->scale_inf_n;
+  const int nan_decides = stats->has_nan && !(nan_ignored && stats->has_inf);
+  if (nan_decides)
+    choice = s->scale_nan, number = s->scale_nan_n;
+  else if (stats->has_inf && s->scale_inf == MX_SCALE_INF_AS_NAN)
+    choice = s->scale_nan, number = s->scale_nan_n;
+  else if (stats->has_inf)
+    choice = s->scale_inf - 1, number = s->scale_inf_n;
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
   if (choice == MX_SCALE_NAN_ERROR) return 1;
   if (p->tensor_nan) choice = MX_SCALE_NAN_PROPAGATE;
@@ -210,9 +270,10 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   if (choice == MX_SCALE_NAN_IGNORE) amax = stats->amax_finite;
   if (choice == MX_SCALE_NAN_CLAMP && isinf(amax)) amax = FLT_MAX;
   const int flows = p->uses_chain && !p->tensor_nan;
-  if (flows && stats->has_nan && (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_RULE || choice == MX_SCALE_NAN_MAX || choice == MX_SCALE_NAN_TENSOR)) {
+  if (flows && nan_decides &&
+      (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_RULE || choice == MX_SCALE_NAN_MAX || choice == MX_SCALE_NAN_TENSOR)) {
     amax = NAN;
-  } else if (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_TENSOR || (choice == MX_SCALE_NAN_RULE && stats->has_nan)) {
+  } else if (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_TENSOR || (choice == MX_SCALE_NAN_RULE && nan_decides)) {
     store_code(out, p, nan_scale_code(p));
     out->used = NAN;
     finish(out, p);
@@ -234,9 +295,12 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
     return 0;
   }
   double v;
-  if (amax == 0 && !p->uses_chain) v = 0;
-  else v = raw_value(p, amax, stats, map_to_4);
-  if (s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF && isfinite(amax) && amax < 0x1p128 && even_round(p, amax) >= (s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? 0x1p16 : 0x1p128)) {
+  if (amax == 0 && !p->uses_chain)
+    v = 0;
+  else
+    v = raw_value(p, amax, stats, map_to_4);
+  if (s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF && !stats->has_inf && isfinite(amax) && amax < 0x1p128 &&
+      even_round(p, amax) >= (s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? 0x1p16 : 0x1p128)) {
     const mx_block_stats inf = {.amax = INFINITY, .amax_finite = stats->amax_finite, .has_inf = 1};
     return mx_block_scale_find(out, p, &inf, map_to_4, index);
   }

@@ -72,21 +72,20 @@ static void own_shape(gen *g, int suite) {
     g->rows = g->block_rows > 1 && g->block_rows < 256 ? g->block_rows : 1;
     g->cols = 2 * bc;
   }
-  if (suite == MX_SUITE_MINIMAL) {
-    g->n = gen_minimal_count();
-    g->rows = 2;
-    g->cols = 64;
-  }
   g->ld = suite == MX_SUITE_PADDING ? (g->cols + bc) / bc * bc : g->cols;
 }
 
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err) {
-  static mx_status (*const fill[])(gen *) = {gen_random,  gen_ties,   gen_boundary, gen_codes,  gen_special, gen_tails,
-                                             gen_padding, gen_layout, gen_order,    gen_cancel, gen_minimal};
+  static mx_status (*const fill[])(gen *) = {gen_random, gen_ties,    gen_boundary, gen_codes, gen_special,
+                                             gen_tails,  gen_padding, gen_layout,   gen_order, gen_cancel};
   if (!out || !spec || suite < 0 || suite >= MX_SUITE_COUNT) return mx_fail(err, MX_ERR_ARG, "mx_generate: NULL or unknown argument");
   *out = (mx_cases){0};
   mx_status s = mx_spec_check(spec, err);
   if (s) return s;
+  if (suite == MX_SUITE_MINIMAL) {
+    s = minimal_cases(out, seed);
+    return s ? mx_fail(err, s, "suite minimal: %s", mx_status_text(s)) : MX_OK;
+  }
   gen g = {.spec = spec, .rows = rows, .cols = cols, .seed = seed};
   mx_spec_block(spec, rows ? rows : 64, cols ? cols : 256, &g.block_rows, &g.block_cols);
   own_shape(&g, suite);

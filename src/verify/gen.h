@@ -33,12 +33,13 @@ mx_status gen_padding(gen *g);
 mx_status gen_layout(gen *g);
 mx_status gen_order(gen *g);
 mx_status gen_cancel(gen *g);
-mx_status gen_minimal(gen *g);
 
 /** Shapes that depend on the spec. */
 size_t gen_codes_rows(const mx_spec *spec, size_t cols);
 size_t gen_boundary_rows(const mx_spec *spec, size_t cols);
 size_t gen_special_count(void);
-size_t gen_minimal_count(void);
+
+/** Suite minimal, which chooses its own tensors. */
+mx_status minimal_cases(mx_cases *out, uint64_t seed);
 
 #endif

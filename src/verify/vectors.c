@@ -6,7 +6,7 @@
 #include "mxgold/verify.h"
 #include "mxgold/version.h"
 
-static uint32_t code_at(const mx_tensor *t, const mx_spec *s, size_t row, size_t c) {
+uint32_t mx_code_at(const mx_tensor *t, const mx_spec *s, size_t row, size_t c) {
   const uint8_t *codes = t->codes + row * t->code_stride;
   const mx_format *f = mx_elem_format(s->elem);
   size_t br, bc;
@@ -29,7 +29,7 @@ static uint32_t code_at(const mx_tensor *t, const mx_spec *s, size_t row, size_t
 
 void mx_unpack_codes(uint32_t *out, const mx_tensor *t, const mx_spec *s) {
   for (size_t r = 0; r < t->rows; r++)
-    for (size_t c = 0; c < t->cols; c++) out[r * t->cols + c] = code_at(t, s, r, c);
+    for (size_t c = 0; c < t->cols; c++) out[r * t->cols + c] = mx_code_at(t, s, r, c);
 }
 
 uint32_t mx_scale_code_at(const mx_tensor *t, size_t index) {

@@ -9,9 +9,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
-#define MUST(what)                                                                                                                                   \
-  do {                                                                                                                                               \
-    if (!(what)) abort();                                                                                                                            \
+#define MUST(what)                                                                                                                             \
+  do {                                                                                                                                         \
+    if (!(what)) abort();                                                                                                                      \
   } while (0)
 
 static int fuzz_reader(const uint8_t *data, size_t n_bytes, mx_status (*parse)(mx_file *, mx_error *)) {
@@ -27,15 +27,13 @@ static int fuzz_reader(const uint8_t *data, size_t n_bytes, mx_status (*parse)(m
       const mx_array *a = &f.arrays[i];
       MUST(a->name && a->n_dims >= 0 && a->n_dims <= MX_MAX_DIMS && a->n_bytes == a->n_values * mx_dtype_bytes(a->dtype));
       MUST(a->data >= data && a->n_bytes <= n_bytes && a->data + a->n_bytes <= data + n_bytes);
-      for (uint64_t k = 0; k < a->n_bytes; k++)
-        sum += a->data[k]; /* the sanitizer looks at every byte */
+      for (uint64_t k = 0; k < a->n_bytes; k++) sum += a->data[k]; /* the sanitizer looks at every byte */
       total += a->n_bytes;
       const mx_array *found;
       MUST(mx_file_find(&found, &f, a->name, &err) == MX_OK || !*a->name);
     }
     MUST(total <= n_bytes && (sum || !sum));
-    for (size_t i = 0; i < f.n_meta; i++)
-      MUST(f.meta[i].key && f.meta[i].value && mx_file_meta(&f, f.meta[i].key));
+    for (size_t i = 0; i < f.n_meta; i++) MUST(f.meta[i].key && f.meta[i].value && mx_file_meta(&f, f.meta[i].key));
   }
   io_free_parsed(&f);
   return 0;

@@ -6,9 +6,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
-#define MUST(what)                                                                                                                           \
-  do {                                                                                                                                       \
-    if (!(what)) abort();                                                                                                                    \
+#define MUST(what)                                                                                                                             \
+  do {                                                                                                                                         \
+    if (!(what)) abort();                                                                                                                      \
   } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {

@@ -54,7 +54,8 @@ static int compare_suite(peer_count *n, const mx_spec *spec, const suite_files *
   aligned.x = &values;
   int rc = 0;
   const int sized = s->codes->n_values == rows * cols && s->scales->n_values == rows * t.scale_cols;
-  if (!sized || quantize(&t, x, rows, cols, cols, spec)) rc = -1, snprintf(why, 256, sized ? "quantise failed" : "sizes do not fit the preset");
+  if (!sized || quantize(&t, x, rows, cols, cols, spec, NULL, NULL))
+    rc = -1, snprintf(why, 256, sized ? "quantise failed" : "sizes do not fit the preset");
   for (size_t r = 0; !rc && r < rows; r++) compare_block_row(n, &t, spec, &aligned, r, bc);
   if (!rc && s->tensor_scale) {
     float want;
@@ -80,7 +81,15 @@ int peers_compare(peer_count *count, const char *path, const char *preset, peer_
     const size_t n = (size_t)(dot - name);
     const suite_files s = {part(f, name, n, "x"), mx_file_at(f, i), part(f, name, n, "scales"), part(f, name, n, "tensor_scale")};
     if (!s.x || !s.scales) continue;
-    rc = compare_suite(count, &spec, &s, quantize, why);
+    peer_count one = {0};
+    rc = compare_suite(&one, &spec, &s, quantize, why);
+    count->suites += one.suites;
+    count->bytes += one.bytes;
+    count->codes += one.codes;
+    count->scales += one.scales;
+    count->tensor_scales += one.tensor_scales;
+    const size_t at = strlen(count->table);
+    snprintf(count->table + at, sizeof count->table - at, "%s%.*s %zu/%zu", at ? ", " : "", (int)n, name, one.bytes, one.codes + one.scales + one.tensor_scales);
   }
   mx_file_close(f);
   return rc;

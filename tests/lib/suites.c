@@ -52,7 +52,8 @@ static float signed_value(uint64_t *state, float v) { return below(state, 2) ? -
 
 /* Block maxima: m * 2^e and one ulp around, m where some rule of some format steps. */
 static float boundary_value(uint64_t *state, size_t i) {
-  static const float steps[] = {1, 1.25f, 1.5f, 1.75f, 1.875f, 1.9375f, 1.8125f, 1.4375f, 1.0625f, 1.1875f, 1.3125f, 1.5625f, 1.6875f, 1.96875f, 1.9999999f, 1.999999f};
+  static const float steps[] = {1,       1.25f,   1.5f,    1.75f,   1.875f,  1.9375f,  1.8125f,    1.4375f,
+                                1.0625f, 1.1875f, 1.3125f, 1.5625f, 1.6875f, 1.96875f, 1.9999999f, 1.999999f};
   const int e = (int)(i % 278) - 150;
   const double v = ldexp((double)steps[i % 16], e);
   const uint32_t bits = to_bits((float)(v > 3.4e38 ? 3.4028234e38 : v));
@@ -92,7 +93,9 @@ static void fill_ties(float *x, size_t rows, size_t cols, const mx_spec *spec, c
   for (size_t r = 0, n = 0; r < rows; r += br)
     for (size_t c = 0; c < cols; c += bc) alone[r * cols + c] = any_size(state, n++);
   mx_tensor t;
-  if (mx_tensor_alloc(&t, rows, cols, spec) || oracle->quantize(&t, alone, rows, cols, cols, spec) || oracle->dequantize(back, cols, &t, spec)) abort();
+  if (mx_tensor_alloc(&t, rows, cols, spec) || oracle->quantize(&t, alone, rows, cols, cols, spec, NULL, NULL) ||
+      oracle->dequantize(back, cols, &t, spec, NULL))
+    abort();
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) {
       const size_t r0 = r / br * br, c0 = c / bc * bc;
@@ -111,14 +114,18 @@ static void fill_ties(float *x, size_t rows, size_t cols, const mx_spec *spec, c
 }
 
 static void fill_special(float *x, size_t rows, size_t cols, size_t bc, uint64_t *state) {
-  static const uint32_t values[] = {0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x00400000, 0x00400001, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x00200000, 0x40C00000, 0x7F000000, 0x00000003};
+  static const uint32_t values[] = {0,          0x80000000, 1,          0x80000001, 0x007FFFFF, 0x00800000, 0x00400000, 0x00400001,
+                                    0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x00200000, 0x40C00000, 0x7F000000, 0x00000003};
   fill_blocks(x, rows, cols, bc, state, any_size);
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) {
       const size_t block = c / bc + r;
-      if (block % 4 == 0) x[r * cols + c] = from_bits(values[below(state, block % 8 ? 2 : 16)]); /* whole blocks of zeros; of anything */
-      else if (block % 4 == 1) x[r * cols + c] = from_bits(below(state, 0x01000000) | (below(state, 2) << 31)); /* subnormals and just above */
-      else if (below(state, 4) == 0) x[r * cols + c] = from_bits(values[below(state, 16)]);
+      if (block % 4 == 0)
+        x[r * cols + c] = from_bits(values[below(state, block % 8 ? 2 : 16)]); /* whole blocks of zeros; of anything */
+      else if (block % 4 == 1)
+        x[r * cols + c] = from_bits(below(state, 0x01000000) | (below(state, 2) << 31)); /* subnormals and just above */
+      else if (below(state, 4) == 0)
+        x[r * cols + c] = from_bits(values[below(state, 16)]);
     }
 }
 
@@ -147,11 +154,20 @@ float *suite_make(size_t *rows, size_t *cols, suite s, const mx_spec *spec, cons
   *cols = s == SUITE_TAILS ? bc * 2 + bc / 2 + 3 : s == SUITE_ROW ? bc * 3 + 1 : s == SUITE_COLUMN ? 1 : s == SUITE_EMPTY ? 40 : bc * 6;
   float *x = matrix(*rows, *cols);
   switch (s) {
-  case SUITE_TIES: fill_ties(x, *rows, *cols, spec, oracle, &state); break;
-  case SUITE_BOUNDARY: fill_blocks(x, *rows, *cols, bc, &state, boundary_value); break;
-  case SUITE_SPECIAL: fill_special(x, *rows, *cols, bc, &state); break;
-  case SUITE_NONFINITE: fill_nonfinite(x, *rows, *cols, bc, &state); break;
-  default: fill_random(x, *rows, *cols, &state);
+  case SUITE_TIES:
+    fill_ties(x, *rows, *cols, spec, oracle, &state);
+    break;
+  case SUITE_BOUNDARY:
+    fill_blocks(x, *rows, *cols, bc, &state, boundary_value);
+    break;
+  case SUITE_SPECIAL:
+    fill_special(x, *rows, *cols, bc, &state);
+    break;
+  case SUITE_NONFINITE:
+    fill_nonfinite(x, *rows, *cols, bc, &state);
+    break;
+  default:
+    fill_random(x, *rows, *cols, &state);
   }
   return x;
 }

@@ -22,8 +22,9 @@ typedef enum suite {
 
 /* What a suite needs of an implementation. */
 typedef struct suite_oracle {
-  mx_status (*quantize)(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec);
-  mx_status (*dequantize)(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec);
+  mx_status (*quantize)(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
+                        mx_error *err);
+  mx_status (*dequantize)(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
 } suite_oracle;
 
 const char *suite_name(suite s);

@@ -1,0 +1,132 @@
+/* The product against OpenBLAS sgemm of the same shape, A B A B in one process; each figure is the median of its rounds.
+ *   bench_gemm [ROUNDS [THREADS]]
+ * Seconds are wall-clock with as many threads as THREADS says (2 by default), for both sides. With THREADS = 1 they are the thread's own processor
+ * time, so that a ratio can be measured on a busy machine. */
+#include <cblas.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mxgold/gemm.h"
+
+extern void openblas_set_num_threads(int n);
+
+static int n_threads = 2;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(n_threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int compare(const void *a, const void *b) {
+  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+static double median(double *x, int n) {
+  qsort(x, (size_t)n, sizeof *x, compare);
+  return x[n / 2];
+}
+
+static float *numbers(size_t n, uint32_t seed) {
+  float *x = malloc(n * sizeof *x);
+  for (size_t i = 0; x && i < n; i++) x[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-23f - 1;
+  if (!x) exit(2);
+  return x;
+}
+
+static void quantised(mx_tensor *t, const mx_spec *spec, const float *x, size_t rows, size_t cols) {
+  if (mx_tensor_alloc(t, rows, cols, spec) || mx_quantize(t, x, rows, cols, cols, spec, NULL, NULL)) exit(2);
+}
+
+static void versus(const char *name, const char *keys, int model, size_t M, size_t N, size_t K, uint32_t isa_mask, int rounds) {
+  mx_spec spec;
+  memset(&spec, 0, sizeof spec);
+  if (mx_spec_parse(&spec, keys, NULL)) exit(2);
+  float *x = numbers(M * K, 1), *y = numbers(N * K, 2), *d = malloc(M * N * sizeof *d);
+  double ours[64], theirs[64];
+  mx_tensor a, b;
+  quantised(&a, &spec, x, M, K);
+  quantised(&b, &spec, y, N, K);
+  const mx_gemm_options o = {.model = model, .exec = {.n_threads = n_threads, .isa_mask = isa_mask}};
+  for (int r = 0; r < rounds; r++) {
+    double t = now();
+    if (!d || mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL)) exit(2);
+    ours[r] = now() - t;
+    t = now();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)M, (int)N, (int)K, 1, x, (int)K, y, (int)K, 0, d, (int)N);
+    theirs[r] = now() - t;
+  }
+  const double u = median(ours, rounds), v = median(theirs, rounds), macs = (double)M * (double)N * (double)K;
+  printf("%-28s %5zu x %5zu x %5zu  %9.4f s  %7.1f GMAC/s  sgemm %9.4f s  %7.1f GMAC/s  ratio %5.2f\n", name, M, N, K, u, macs / u * 1e-9, v,
+         macs / v * 1e-9, v / u);
+  fflush(stdout);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+  free(x);
+  free(y);
+  free(d);
+}
+
+/* Time to read the bytes of a tensor, by the same threads. */
+static double read_time(const uint8_t *p, size_t n) {
+  const double t = now();
+  uint64_t sum = 0;
+#pragma omp parallel for reduction(+ : sum) num_threads(n_threads)
+  for (size_t i = 0; i < n / 64; i++) {
+    uint64_t w[8];
+    memcpy(w, p + i * 64, 64);
+    sum += w[0] + w[1] + w[2] + w[3] + w[4] + w[5] + w[6] + w[7];
+  }
+  __asm__ volatile("" ::"r"(sum));
+  return now() - t;
+}
+
+static void skinny(size_t M, size_t N, size_t K, int rounds) {
+  const mx_spec spec = {0};
+  float *x = numbers(M * K, 1), *y = numbers(N * K, 2), *d = malloc(M * N * sizeof *d);
+  double ours[64], reads[64];
+  mx_tensor a, b;
+  quantised(&a, &spec, x, M, K);
+  quantised(&b, &spec, y, N, K);
+  free(y);
+  const mx_gemm_options o = {.exec = {.n_threads = n_threads}};
+  for (int r = 0; r < rounds; r++) {
+    const double t = now();
+    if (!d || mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL)) exit(2);
+    ours[r] = now() - t;
+    reads[r] = read_time(b.codes, N * b.code_stride);
+  }
+  const double u = median(ours, rounds), v = median(reads, rounds);
+  printf("mxfp4 skinny M = %-2zu          %5zu x %5zu x %5zu  %9.5f s  %7.1f GB/s    reading %9.5f s  %7.1f GB/s    ratio %5.2f\n", M, M, N, K,
+         u, (double)(N * b.code_stride) / u * 1e-9, v, (double)(N * b.code_stride) / v * 1e-9, v / u);
+  fflush(stdout);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+  free(x);
+  free(d);
+}
+
+int main(int argc, char **argv) {
+  const int rounds = argc > 1 ? atoi(argv[1]) : 7;
+  if (argc > 2) n_threads = atoi(argv[2]);
+  if (rounds < 1 || rounds > 64 || n_threads < 1) return 2;
+  openblas_set_num_threads(n_threads);
+  enum { NO_AVX512 = 2 };
+  static const char nv[] = "scale=e4m3 block=1x16 scale.rule=value";
+  versus("mxfp4 f32_block", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
+  versus("mxfp4 f32_block, avx2", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, NO_AVX512, rounds);
+  versus("nvfp4 f32_block", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
+  versus("nvfp4 f32_block, avx2", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, NO_AVX512, rounds);
+  versus("mxfp8 e4m3 f32_block", "elem=e4m3", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
+  versus("mxfp8 e4m3 f32_block, avx2", "elem=e4m3", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, NO_AVX512, rounds);
+  versus("mxfp8 e5m2 f32_block", "elem=e5m2", MX_GEMM_F32_BLOCK, 1024, 1024, 1024, 0, rounds);
+  versus("mxfp4 f32_seq", "", MX_GEMM_F32_SEQ, 1024, 1024, 1024, 0, rounds);
+  versus("mxfp4 f64", "", MX_GEMM_F64, 1024, 1024, 1024, 0, rounds);
+  versus("mxfp4 validator", "", MX_GEMM_F32_BLOCK, 1500, 1500, 512, 0, rounds);
+  versus("mxfp8 e4m3 validator", "elem=e4m3", MX_GEMM_F32_BLOCK, 1500, 1500, 512, 0, rounds);
+  for (size_t m = 1; m <= 16; m *= 2) skinny(m, 16384, 8192, rounds);
+  return 0;
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# demo-verify.sh [MXGOLD]: from a wrong kernel to its named bug, as docs/VERIFY.md tells it.
+set -eu
+mxgold=$(realpath "${1:-build/release/mxgold}")
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+say() { printf '\n$ %s\n' "$*"; }
+run() {
+  say "$@"
+  "$@" || echo "(exit status $?)"
+}
+mxgold() { "$mxgold" "$@"; }
+
+echo "1. Inputs that tell: ties of the format's own grid"
+run mxgold gen ties --preset ocp-mxfp4 -o expected.safetensors
+run mxgold inspect expected.safetensors --no-digests
+
+echo; echo "2. A kernel that somebody wrote (here: ties away from zero), on the same input"
+run mxgold quantize expected.safetensors:input --preset ocp-mxfp4 --set elem.round=rna -o actual.safetensors
+
+echo; echo "3. Is it right, and if not, where?"
+run mxgold diff expected.safetensors actual.safetensors --html report.html --junit report.xml
+
+echo; echo "4. What does it do instead?"
+run mxgold identify --input expected.safetensors:input --output actual.safetensors
+
+echo; echo "5. The same kernel as a shared object, in a child process"
+say cc -O2 -shared -fPIC -DBUG_TIES kernel_plugin.c -lm -o kernel.so
+${CC:-cc} -O2 -shared -fPIC -DBUG_TIES -I"$root/include" "$root/examples/kernel_plugin.c" -lm -o kernel.so
+run mxgold test --plugin ./kernel.so --preset ocp-mxfp4 --suite ties
+
+echo; echo "6. And once the bug is gone"
+${CC:-cc} -O2 -shared -fPIC -I"$root/include" "$root/examples/kernel_plugin.c" -lm -o kernel.so
+run mxgold test --plugin ./kernel.so --preset ocp-mxfp4

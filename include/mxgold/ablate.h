@@ -1,0 +1,198 @@
+/** Ablation: what a format, a rounding or a rotation does to a tensor and to a product.
+ *
+ *  Every number is the same to the bit for any number of threads and any ISA: sums are binary64, taken over pieces of MX_PIECE values, four
+ *  lanes each, and the pieces are added in order; logarithms and normal numbers are made here of +, -, *, / and sqrt alone.
+ *  Nothing here decides bits of codes: those come from mx_quantize(). */
+#ifndef MXGOLD_ABLATE_H
+#define MXGOLD_ABLATE_H
+
+#include "gemm.h"
+#include "quantize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Data ---- */
+
+/* MX_DATA(ID, "name", parameters it takes, first default, second default, "meaning") */
+#define MX_DATA_KINDS(X)                                                                                                                       \
+  X(GAUSSIAN, "gaussian", 0, 0, 0, "N(0,1)")                                                                                                   \
+  X(UNIFORM, "uniform", 0, 0, 0, "uniform in (-1, 1)")                                                                                         \
+  X(LAPLACE, "laplace", 0, 0, 0, "Laplace of scale 1")                                                                                         \
+  X(STUDENT, "student", 1, 3, 0, "student:NU, Student's t of NU degrees of freedom, 1 to 64")                                                  \
+  X(ROWS, "rows", 1, 2.5, 0, "rows:S, N(0,1) with each row scaled by exp(S * N(0,1))")                                                         \
+  X(OUTLIERS, "outliers", 2, 0.01, 20, "outliers:SHARE:FACTOR, N(0,1) with a SHARE of the columns FACTOR times larger")
+
+typedef enum mx_data_kind {
+#define X(id, ...) MX_DATA_##id,
+  MX_DATA_KINDS(X)
+#undef X
+      MX_DATA_COUNT
+} mx_data_kind;
+
+typedef struct mx_data {
+  int kind;        /* MX_DATA_* */
+  double param[2]; /* as the row says */
+} mx_data;
+
+/** Name and meaning of a kind, NULL outside. */
+const char *mx_data_name(int kind);
+const char *mx_data_doc(int kind);
+/** From "gaussian", "student:3", "outliers:0.01:20". MX_ERR_KEY names the nearest kinds, MX_ERR_ARG says which parameters are allowed. */
+mx_status mx_data_parse(mx_data *out, const char *text, mx_error *err);
+/** Fill out [rows][cols]. Value i is a function of (data, seed, i, cols) alone: Philox stream MX_STREAM_DATA, normal numbers by Wichura's
+ *  AS 241 (1988). Threads: runs in several, the same bits for any number.  Oracle: tests/test_ablate.c. */
+void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *data, uint64_t seed);
+
+/* ---- One tensor ---- */
+
+enum { MX_PIECE = 4096 };
+
+/** Sums over pairs (x, y = what became of x). A pair with an x that is NaN or Inf is counted and left out; so is a finite x that became NaN
+ *  or Inf (spoiled: by a NaN elsewhere in its block, or by overflow). */
+typedef struct mx_error_sums {
+  uint64_t n, n_nan, n_inf, n_spoiled; /* n: pairs in the sums */
+  uint64_t n_underflow;                /* x != 0, y == 0 */
+  double xx, yy, xy, ee;               /* sums of x^2, y^2, x y, (x - y)^2 */
+  double max_error, max_relative;      /* largest |x - y|; largest |x - y| / |x| over x != 0 */
+} mx_error_sums;
+
+/** Add n pairs to *sums (zeroed before the first). Pieces start anew with every call, so a tensor added in parts gives the bits of the whole if
+ *  each part but the last is a multiple of MX_PIECE. */
+void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size_t n, int n_threads);
+
+/** What the sums say; 0 where there is nothing to divide by, SQNR +Inf without error. */
+double mx_sqnr(const mx_error_sums *s);           /* 10 log10(xx / ee), dB */
+double mx_mse(const mx_error_sums *s);            /* ee / n */
+double mx_relative_error(const mx_error_sums *s); /* sqrt(ee / xx) */
+double mx_cosine(const mx_error_sums *s);         /* xy / sqrt(xx yy) */
+double mx_gain(const mx_error_sums *s);           /* xy / xx: below 1 the tensor shrinks */
+
+enum { MX_BINADES = 512, MX_BINADE_0 = 256 };
+
+/** Counts over codes and scales. Padding of a short last block is not counted, and the scale of a tile is counted once. */
+typedef struct mx_code_counts {
+  uint64_t n, zero, saturated; /* saturated: the largest finite code, and the scaled value beyond it */
+  uint64_t code[256];
+  uint64_t n_scales, scale_zero, scale_nan;
+  uint64_t scale_binade[MX_BINADES]; /* [MX_BINADE_0 + floor(log2 |scale|)] */
+} mx_code_counts;
+
+/** Count a quantised matrix: x [rows][cols] what was quantised, after the rotation if spec has one; y [rows][cols] its mx_dequantize. */
+mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *tensor, const mx_spec *spec, const float *x, const float *y,
+                             int n_threads);
+/** -sum p log2 p over the codes, bits. */
+double mx_code_entropy(const mx_code_counts *counts);
+/** Bits a value as stored: codes, scales, micro and tensor scale of a [rows][cols] matrix, over rows * cols. Padding counts as it is stored. */
+double mx_bits_per_value(const mx_spec *spec, size_t rows, size_t cols);
+
+/** Quantise and come back: out [rows][cols] = dequantised src, with elem.prescale divided out and the rotation undone, so that out is what src
+ *  has become. src and out have row stride cols and may be the same. counts may be NULL.
+ *  Returns as mx_quantize; MX_ERR_SHAPE also when had.size does not divide cols, since what a short tile loses cannot be rotated back. */
+mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec,
+                           mx_code_counts *counts, mx_error *err);
+
+/** Does the spec draw random bits (stochastic rounding of elements or scales, fresh signs)? */
+int mx_spec_is_random(const mx_spec *spec);
+
+typedef struct mx_measure_options {
+  int repeats;        /* with seeds spec.seed, spec.seed + 1, ... where the spec is random; 0: 8 */
+  int n_threads;      /* 0: all */
+  size_t n_units;     /* length of unit_error */
+  int whole_only;     /* products: both operands alone, the parts of one operand are left 0 */
+  double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats */
+} mx_measure_options;
+
+typedef struct mx_measure {
+  mx_error_sums sums;    /* all repeats together */
+  mx_code_counts counts; /* of the first repeat */
+  double bits;           /* mx_bits_per_value */
+  int repeats;
+  /** ||E[y] - x|| / ||x||, the part of the error that repeating does not average away; what the finite number of repeats leaves of the random
+   *  part is subtracted. Without randomness it is the relative error. TECHNIQUES 2.3. */
+  double bias;
+} mx_measure;
+
+/** Measure what a spec does to x [rows][cols]. As mx_fake_quantize. Oracle: tests/test_ablate.c, each number by hand. */
+mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t cols, const mx_spec *spec, const mx_measure_options *options,
+                            mx_error *err);
+
+/** First value of unit u of n_units over n values: boundaries are multiples of 64 values where there are enough. */
+size_t mx_unit_first(size_t u, size_t n_units, size_t n);
+
+typedef struct mx_interval {
+  double at, low, high; /* the value; 2.5 % and 97.5 % of the resamples */
+} mx_interval;
+
+/** By how many dB is b worse than a? 10 log10(sum b / sum a), with a bootstrap interval over units: both are resampled together, `resamples` times
+ *  (0: 400) with Philox of (seed, MX_STREAM_DATA). */
+mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
+
+/* ---- Products ---- */
+
+/** y [m][n] = x [m][k] * w [n][k]^T, each dot in binary64 with k ascending. Threads: the same bits for any number. */
+void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, size_t k, int n_threads);
+
+/** Sums over two products: a the exact one, b another. */
+typedef struct mx_product_error {
+  double relative, bias, gain, cosine; /* bias as in mx_measure */
+} mx_product_error;
+void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n);
+
+/** Where the error of a quantised product comes from. */
+typedef struct mx_product_split {
+  mx_product_error x, w;       /* only this operand quantised */
+  mx_product_error both;       /* both, product in binary64 */
+  mx_product_error accumulate; /* both under the accumulation model, against both in binary64; a model rounds its result to binary32 */
+  mx_product_error total;      /* both under the model, against the exact product of the unquantised */
+} mx_product_split;
+
+/** Besides the models MX_GEMM_* of gemm.h (not MX_GEMM_FUSED): dequantised operands multiplied in binary64, for operands that share no block. */
+enum { MX_PRODUCT_DEQUANTIZED = -1 };
+
+/** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each; model MX_GEMM_* or MX_PRODUCT_DEQUANTIZED. Repeats as options->repeats where random:
+ *  repeat r adds r to both seeds. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
+ *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product; or the blocks
+ *  along K differ, under a model. MX_ERR_ARG: MX_GEMM_FUSED. */
+mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
+                                   const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err);
+
+/** The six quantisations of a linear layer y = x W^T, x [T][I], W [O][I], dy [T][O] (TECHNIQUES 0): each along the reduction axis of its product.
+ *  Q1 x along I, Q2 W along I (Fprop); Q3 dy along O, Q4 W^T along O (Dgrad); Q5 dy^T along T, Q6 x^T along T (Wgrad). */
+enum { MX_SIX_FPROP, MX_SIX_DGRAD, MX_SIX_WGRAD, MX_SIX_PRODUCTS };
+typedef struct mx_six {
+  mx_measure q[6];
+  mx_product_split product[MX_SIX_PRODUCTS];
+} mx_six;
+mx_status mx_six_measure(mx_six *out, const float *x, const float *w, const float *dy, size_t t, size_t i, size_t o, const mx_spec spec[6],
+                         int model, const mx_measure_options *options, mx_error *err);
+
+/* ---- Pictures ---- */
+
+enum { MX_DETAIL_CELLS = 48 };
+/** What charts are drawn from. Octaves: floor(log2(|x| / rms x)) from -32 to 31. */
+typedef struct mx_detail {
+  double octave_x[64], octave_e[64]; /* sums of x^2 and (x - y)^2 by |x| / rms, [32 + octave] */
+  uint64_t octave_n[64];
+  uint64_t rotated_n[64];                         /* counts of |Hx| / rms, H the rotation of had_size */
+  size_t cell_rows, cell_cols;                    /* extent of the map, at most MX_DETAIL_CELLS each */
+  double cell[MX_DETAIL_CELLS * MX_DETAIL_CELLS]; /* rms of x - y in a cell over rms of x in the tensor */
+} mx_detail;
+mx_status mx_detail_measure(mx_detail *out, const float *x, const float *y, size_t rows, size_t cols, unsigned had_size);
+
+/* ---- Outlier clamping and compensation (TECHNIQUES 3.2) ---- */
+
+enum { MX_OCC_SYMMETRIC, MX_OCC_MSAMP };
+/** Clamp x [n] at its quantiles 1 - alpha and alpha: clamped [n] holds the clamped values, rest [n] x - clamped where clamped and 0 elsewhere, so that
+ *  clamped + rest == x. index: MX_OCC_SYMMETRIC, elements floor((1 - alpha)(n - 1)) from either end; MX_OCC_MSAMP, int((1 - alpha) n) and
+ *  int(alpha n) of the sorted tensor. *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
+mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index);
+
+/** The logarithm that the figures above are made with: log2 x of a positive, finite x to an error below 2 ulp, from +, -, *, / alone. */
+double mx_log2(double x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/** The block-scaled product D = alpha * A x B^T + beta * C + bias, bit for bit under a named accumulation model. SPEC section 4.
+ *
+ *  mx_gemm() takes what mx_quantize() made; mx_gemm_raw() takes what a BLAS tester has in hand: bare pointers, transposes, leading dimensions,
+ *  batches, swizzled scales, and a list of (i, j) to compute alone. Both run the same code.
+ *
+ *  NaN and Inf are data. Every formula of the models is read in IEEE's extended arithmetic: a term of f32_block is dot * (sa * sb) (encode form:
+ *  dot / (sa * sb)) with dot the sum of the products of the elements, so that a NaN anywhere in a block, Inf * 0 and Inf - Inf make NaN. A NaN
+ *  (In the encode form 0 / 0 is 0: a zero scale with zero codes is how an all-zero block is stored.) A NaN
+ *  result is 0x7FC00000, 0x7FC0 (bf16) or 0x7E00 (f16). A sum that is exactly zero is +0 in f32_block and exact; what underflows keeps its sign.
+ *  Elements beyond K in a padded block take no part, whatever their codes are. */
+#ifndef MXGOLD_GEMM_H
+#define MXGOLD_GEMM_H
+
+#include "dtype.h"
+#include "layout.h"
+#include "quantize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum mx_gemm_model {
+#define MX_GEMM_MODEL(id, ...) MX_GEMM_##id,
+#include "../../formats/gemm_models.def"
+#undef MX_GEMM_MODEL
+  MX_GEMM_MODEL_COUNT
+} mx_gemm_model;
+
+/** Name ("f32_block") and definition of a model, NULL outside the enum; and back, -1 for an unknown name. */
+const char *mx_gemm_model_name(int model);
+const char *mx_gemm_model_doc(int model);
+int mx_gemm_model_find(const char *name);
+
+struct mx_mma_model;
+
+/** How the product is summed and what follows it. {0} is f32_block, alpha 1, no C, no bias, binary32 out.
+ *  After the sum acc (binary32; f64's is rounded first): t = rnd(alpha * rnd(ga * gb)), ga and gb the tensor scales as multipliers;
+ *  d = rnd(acc * t); with C: d = fmaf(beta, c, d); with bias: d = rnd(d + bias[n]); then one RNE to the output type. `exact` rounds the whole once.
+ *  As in every BLAS alpha = 0 means that A and B are not read (acc * t is +0), and beta = 0 that C is not read. */
+typedef struct mx_gemm_options {
+  int model;                        /* MX_GEMM_* */
+  const struct mx_mma_model *fused; /* MX_GEMM_FUSED: parameters (mma.h); types, scale and block are the operands' */
+  const float *alpha, *beta;        /* NULL: 1 */
+  mx_dtype out;                     /* type of D: MX_F32, MX_F16, MX_BF16 */
+  mx_dtype c_type;                  /* type of C: the same three */
+  const void *c;                    /* [M][N] with row stride ldc; NULL: none. May be D itself if the types and strides agree */
+  size_t ldc;                       /* in elements; 0: N */
+  const float *bias;                /* [N], or [M] with bias_of_rows; NULL: none */
+  int bias_of_rows;
+  size_t batch; /* 0: 1 */
+  mx_exec exec; /* n_threads, isa_mask */
+} mx_gemm_options;
+
+/** Block-scaled product of quantised matrices.
+ *  d       [batch][M][ldd] of type options->out, row stride ldd >= N in elements. Elements beyond N of a row are left alone.
+ *  a, b    [batch * M][K] and [batch * N][K], quantised along K with the same block along K (mx_spec's elements and scales may differ; an operand
+ *          with elem=none has no scales and takes the other's block). Tensor scales are the stored ones. A rotation is not undone: rotate both.
+ *  a_spec, b_spec  what a and b were quantised with.
+ *  options NULL: {0}.
+ *  Returns MX_OK; MX_ERR_ARG (NULL, model or type outside its list); MX_ERR_SHAPE (K differs, rows not a multiple of batch, ldd < N);
+ *  MX_ERR_CONFLICT (blocks along K differ; a model that a fused row refuses); MX_ERR_UNSUPPORTED (`exact` with scale.form=encode and scales of
+ *  more than four significant bits); MX_ERR_NOMEM. On error d is untouched, except MX_ERR_NOMEM.
+ *  Threads: reentrant; the same bits for any number of threads and any ISA. Memory beyond d: under 64 MiB on two threads.
+ *  Source: SPEC section 4.   Oracle: ref_gemm, tests/test_gemm.c. */
+mx_status mx_gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                  const mx_gemm_options *options, mx_error *err);
+
+/** The multiplier that a tensor's stored scale stands for: what an element 1 with a scale 1 dequantises to; 1 without tensor scale. */
+mx_status mx_tensor_multiplier(float *out, const mx_tensor *tensor, const mx_spec *spec);
+
+enum { MX_ROW_MAJOR = 0, MX_COL_MAJOR = 1 };
+/** How codes lie in memory. DENSE: 4-bit two a byte, 6-bit as a little-endian bit stream, each line of ld elements starting on a byte; wider
+ *  ones as they are. BYTES: one a byte. */
+enum { MX_PACK_DENSE = 0, MX_PACK_BYTES = 1 };
+
+/** One operand of mx_gemm_raw(). {elem, data} is enough for a dense matrix without scales. */
+typedef struct mx_gemm_operand {
+  const mx_format *elem;   /* any row of format.h up to 32 bits */
+  int transposed;          /* as in BLAS: D = op(A) op(B), op(A) is M x K and op(B) is K x N. Blocks run along K either way */
+  int packing;             /* MX_PACK_* */
+  int nibble;              /* MX_NIBBLE_LOW_FIRST or _HIGH_FIRST, order in memory of 4-bit codes */
+  size_t ld;               /* leading dimension in elements; 0: dense */
+  const void *data;        /* first matrix of a strided batch */
+  size_t stride;           /* elements from one matrix to the next; 0: the same one (even for 4-bit codes) */
+  const void *const *list; /* pointer batch: one a matrix, instead of data and stride */
+
+  const mx_format *scale; /* any row of format.h; NULL: no scales */
+  const void *scales;     /* scale (r, kb): r the row of op(A) or column of op(B), kb the block; 1, 2 or 4 bytes each */
+  int scale_layout;       /* MX_LAYOUT_*; others than ROW are of one-byte scales */
+  int scale_transposed;   /* MX_LAYOUT_ROW: [kb][rows] instead of [rows][kb] */
+  size_t scale_ld;        /* MX_LAYOUT_ROW: leading dimension; 0: dense */
+  size_t scale_stride;    /* scales from one matrix to the next; 0: the same ones */
+  const void *const *scale_list;
+  int scale_form;          /* MX_SCALE_FORM_*: DECODE multiplies, ENCODE divides */
+  int scale_sign;          /* MX_SCALE_SIGN_* */
+  const float *multiplier; /* tensor scale; NULL: 1 */
+} mx_gemm_operand;
+
+/** The validator's call. */
+typedef struct mx_gemm_problem {
+  size_t M, N, K;
+  size_t block; /* elements along K that share a scale; 0: 32 */
+  int order;    /* of A, B, C and D: MX_ROW_MAJOR, MX_COL_MAJOR */
+  mx_gemm_operand a, b;
+  void *d;              /* of type options.out */
+  size_t ldd, stride_d; /* elements; ldd 0: dense */
+  void *const *list_d;
+  size_t stride_c; /* options.c, ldc, c_type, bias: as mx_gemm, in `order` */
+  const void *const *list_c;
+  const size_t (*pairs)[2]; /* (i, j) to compute alone; NULL: all. D is then [batch][n_pairs], with stride_d between (0: n_pairs) */
+  size_t n_pairs;
+  mx_gemm_options options;
+} mx_gemm_problem;
+
+/** Product of bare pointers, for checking another library's GEMM.
+ *  Returns as mx_gemm(), and MX_ERR_SHAPE for leading dimensions too short, pairs outside the matrix, or a swizzled layout with wide scales.
+ *  Threads, source, oracle: as mx_gemm().   Example: examples/validate_gemm.c. */
+mx_status mx_gemm_raw(const mx_gemm_problem *problem, mx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

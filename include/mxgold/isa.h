@@ -1,0 +1,28 @@
+/** Which instruction sets the fast kernels may use. Results never depend on it. */
+#ifndef MXGOLD_ISA_H
+#define MXGOLD_ISA_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. */
+enum {
+  MX_ISA_AVX2 = 1,   /* AVX2, FMA, F16C, BMI2 */
+  MX_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI */
+  MX_ISA_ALL = 3
+};
+
+/** What this machine has. */
+uint32_t mx_isa_host(void);
+/** What a call may use: mx_isa_host() less `off` and less what the environment variable MXGOLD_ISA_OFF names ("avx512", "avx2,avx512", "all"). */
+uint32_t mx_isa_usable(uint32_t off);
+/** "avx2" of MX_ISA_AVX2; NULL for what is not one bit of MX_ISA_ALL. */
+const char *mx_isa_name(uint32_t bit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/** The C ABI of a kernel under test: `mxgold test --plugin kernel.so` loads a shared object that defines mxgold_quantize.
+ *
+ *  The kernel runs in a child process. Its buffers end at a guard page, so that a write or read past the end is a fault at that instruction; a
+ *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. */
+#ifndef MXGOLD_PLUGIN_H
+#define MXGOLD_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MXGOLD_PLUGIN_ABI = 1 };
+
+typedef struct mxgold_job {
+  uint32_t abi;          /* MXGOLD_PLUGIN_ABI */
+  const char *spec;      /* "key=value key=value", every key */
+  size_t rows, cols, ld; /* of x, row stride ld >= cols; what lies between cols and ld is not data */
+  const float *x;        /* [rows][ld], read only */
+  uint8_t *codes;        /* [rows][code_stride]: out, zeroed */
+  size_t code_stride;    /* bytes a row */
+  uint8_t *scales;       /* [scale_rows][scale_cols][scale_bytes]: out */
+  size_t scale_rows, scale_cols, scale_bytes;
+  float *tensor_scale; /* out; set to 1 if the spec has none */
+} mxgold_job;
+
+/** Fill codes, scales and tensor_scale. Return 0; anything else means that the kernel does not do this spec, and the case is left out. */
+typedef int mxgold_quantize_fn(const mxgold_job *job);
+int mxgold_quantize(const mxgold_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,167 @@
+/* Counts over codes and scales: integers, so that threads may add in any order. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/ablate.h"
+#include "mxgold/verify.h"
+
+/* Which codes are the largest finite magnitude, and which are zero. In sign-magnitude formats a mask tells them, and a vector can ask it of many codes. */
+typedef struct code_kind {
+  uint8_t top[256], zero[256];
+  int masked; /* code & mask == most: the largest */
+  uint32_t mask, most;
+} code_kind;
+
+static void kinds_of(code_kind *k, const mx_format *f) {
+  memset(k, 0, sizeof *k);
+  if (f->bits > 8) return;
+  for (unsigned c = 0; c < 1u << f->bits; c++) {
+    const double v = fabs(mx_decode(f, c));
+    k->top[c] = v == mx_format_max(f);
+    k->zero[c] = v == 0;
+  }
+  k->masked = f->kind == MX_KIND_FLOAT && f->sign_bits == 1;
+  k->mask = (1u << (f->bits - 1)) - 1;
+  k->most = (uint32_t)f->max_code;
+}
+
+static mx_tensor row_of(const mx_tensor *t, size_t r) {
+  mx_tensor row = *t;
+  row.rows = 1;
+  row.codes = t->codes + r * t->code_stride;
+  return row;
+}
+
+typedef struct row_counts {
+  uint64_t saturated, code[2][256]; /* even and odd columns apart, so that one does not wait for the other */
+} row_counts;
+
+static uint64_t saturated_of(const uint32_t *codes, const float *x, const float *y, size_t cols, const code_kind *k) {
+  uint32_t n = 0; /* fewer than 2^32 columns: mx_tensor_layout counts bytes */
+  if (k->masked) {
+#pragma omp simd reduction(+ : n)
+    for (size_t c = 0; c < cols; c++) n += ((codes[c] & k->mask) == k->most) & (fabsf(x[c]) > fabsf(y[c]));
+  } else
+    for (size_t c = 0; c < cols; c++) n += k->top[codes[c] & 255] && fabsf(x[c]) > fabsf(y[c]);
+  return n;
+}
+
+static void count_row(row_counts *n, const uint32_t *codes, const float *x, const float *y, size_t cols, const code_kind *k) {
+  for (size_t c = 0; c + 1 < cols; c += 2) {
+    n->code[0][codes[c] & 255]++;
+    n->code[1][codes[c + 1] & 255]++;
+  }
+  if (cols % 2) n->code[0][codes[cols - 1] & 255]++;
+  n->saturated += saturated_of(codes, x, y, cols, k);
+}
+
+/* Codes of a row, one a number: the common order here, the others by the library. */
+static void unpack(uint32_t *out, const mx_tensor *row, const mx_spec *spec) {
+  if (mx_elem_format(spec->elem)->bits != 4 || spec->nibble != MX_NIBBLE_LOW_FIRST) {
+    mx_unpack_codes(out, row, spec);
+    return;
+  }
+  const size_t cols = row->cols;
+  for (size_t i = 0; i < cols / 2; i++) {
+    out[2 * i] = row->codes[i] & 15u;
+    out[2 * i + 1] = row->codes[i] >> 4;
+  }
+  if (cols % 2) out[cols - 1] = row->codes[cols / 2] & 15u;
+}
+
+static int binade(double v) {
+  int e;
+  frexp(fabs(v), &e);
+  e += MX_BINADE_0 - 1;
+  return e < 0 ? 0 : e >= MX_BINADES ? MX_BINADES - 1 : e;
+}
+
+static void count_scales(mx_code_counts *n, const mx_tensor *t, const mx_spec *spec) {
+  const mx_format *f = mx_scale_format(spec->scale);
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, t->rows, t->cols, &block_rows, &block_cols);
+  const size_t step = t->scale_rows == t->rows ? block_rows : 1; /* a tile's scale stands on each of its rows */
+  for (size_t r = 0; r < t->scale_rows; r += step ? step : 1)
+    for (size_t c = 0; c < t->scale_cols; c++) {
+      const double v = mx_decode(f, mx_scale_code_at(t, r * t->scale_cols + c));
+      n->n_scales++;
+      if (isnan(v))
+        n->scale_nan++;
+      else if (v == 0)
+        n->scale_zero++;
+      else
+        n->scale_binade[binade(v)]++;
+    }
+}
+
+/* Without elements the scales say nothing either. */
+static int has_codes(const mx_spec *spec) { return mx_elem_format(spec->elem)->kind != MX_KIND_NONE; }
+
+mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const mx_spec *spec, const float *x, const float *y, int n_threads) {
+  if (!has_codes(spec)) return MX_OK;
+  code_kind kinds;
+  kinds_of(&kinds, mx_elem_format(spec->elem));
+  const double prescale = spec->elem_prescale != 0 ? (double)spec->elem_prescale : 1;
+  int failed = 0;
+#pragma omp parallel num_threads(n_threads > 0 ? n_threads : omp_get_max_threads()) if (t->rows > 8)
+  {
+    row_counts own = {0};
+    uint32_t *codes = malloc(t->cols * sizeof *codes + 1);
+    float *scaled = malloc(t->cols * sizeof *scaled + 1);
+    const int bad = !codes || !scaled;
+#pragma omp for schedule(static)
+    for (size_t r = 0; r < t->rows; r++) {
+      if (bad) continue;
+      const mx_tensor row = row_of(t, r);
+      const float *from = x + r * t->cols;
+      unpack(codes, &row, spec);
+      if (prescale != 1) {
+        for (size_t c = 0; c < t->cols; c++) scaled[c] = (float)((double)from[c] * prescale);
+        from = scaled;
+      }
+      count_row(&own, codes, from, y + r * t->cols, t->cols, &kinds);
+    }
+    free(codes);
+    free(scaled);
+#pragma omp critical
+    {
+      failed |= bad;
+      counts->saturated += own.saturated;
+      for (int c = 0; c < 256; c++) {
+        const uint64_t n = own.code[0][c] + own.code[1][c];
+        counts->code[c] += n;
+        if (kinds.zero[c]) counts->zero += n;
+      }
+    }
+  }
+  if (failed) return MX_ERR_NOMEM;
+  counts->n += (uint64_t)t->rows * t->cols;
+  count_scales(counts, t, spec);
+  return MX_OK;
+}
+
+double mx_code_entropy(const mx_code_counts *n) {
+  double sum = 0;
+  for (int c = 0; c < 256; c++)
+    if (n->code[c]) {
+      const double p = (double)n->code[c] / (double)n->n;
+      sum -= p * mx_log2(p);
+    }
+  return sum;
+}
+
+double mx_bits_per_value(const mx_spec *spec, size_t rows, size_t cols) {
+  mx_tensor t;
+  if (!rows || !cols || mx_tensor_layout(&t, rows, cols, spec)) return 0;
+  if (!has_codes(spec)) return 32;
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
+  const double scales = t.scale_rows == rows ? (double)((rows + block_rows - 1) / block_rows) * (double)t.scale_cols
+                                             : (double)t.scale_rows * (double)t.scale_cols;
+  const double micro = spec->scale_rule == MX_SCALE_RULE_HIF4 ? 24 : 0;
+  const double bits = (double)rows * (double)t.cols_padded * mx_elem_format(spec->elem)->bits +
+                      scales * (mx_scale_format(spec->scale)->bits + micro) + (t.has_tensor_scale ? 32 : 0);
+  return bits / ((double)rows * (double)cols);
+}

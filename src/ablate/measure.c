@@ -1,0 +1,85 @@
+/* One tensor under one spec. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/ablate.h"
+
+enum { UNIT = 64 };
+
+size_t mx_unit_first(size_t u, size_t n_units, size_t n) {
+  const size_t whole = n / UNIT >= n_units ? UNIT : 1;
+  if (u >= n_units) return n;
+  return (size_t)((unsigned __int128)(n / whole) * u / n_units) * whole;
+}
+
+/* Sums of each unit by itself, so that threads need no order. */
+static void add_units(double *unit, size_t n_units, const float *x, const float *y, size_t n, double weight, int n_threads) {
+#pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads())
+  for (size_t u = 0; u < n_units; u++) {
+    double sum = 0;
+    for (size_t i = mx_unit_first(u, n_units, n), end = mx_unit_first(u + 1, n_units, n); i < end; i++) {
+      const double e = (double)x[i] - (double)y[i];
+      if (isfinite(e)) sum += e * e;
+    }
+    unit[u] += sum * weight;
+  }
+}
+
+/* ||mean - x||^2 holds 1 / R of the random part's energy; with total = ||y_r - x||^2 averaged, fixed = (R mean - total) / (R - 1). */
+static double bias_of(const mx_error_sums *all, double mean_ee, int repeats) {
+  if (!(all->xx > 0)) return 0;
+  const double total = all->ee / repeats, xx = all->xx / repeats;
+  const double fixed = repeats > 1 ? ((double)repeats * mean_ee - total) / (repeats - 1) : total;
+  return fixed > 0 ? sqrt(fixed / xx) : 0;
+}
+
+static void accumulate(float *mean, const float *y, size_t n, float weight) {
+  for (size_t i = 0; i < n; i++) mean[i] += y[i] * weight;
+}
+
+typedef struct work {
+  const float *x;
+  size_t rows, cols, n;
+  const mx_measure_options *o;
+  float *y, *mean;
+} work;
+
+static mx_status repeat(mx_measure *out, const work *w, const mx_spec *spec, int r, mx_error *err) {
+  mx_spec own = *spec;
+  own.seed += (uint64_t)r;
+  const mx_exec exec = {.n_threads = w->o->n_threads};
+  const mx_status status = mx_fake_quantize(w->y, w->x, w->rows, w->cols, &own, &exec, r ? NULL : &out->counts, err);
+  if (status) return status;
+  mx_error_sums_add(&out->sums, w->x, w->y, w->n, w->o->n_threads);
+  if (w->o->unit_error) add_units(w->o->unit_error, w->o->n_units, w->x, w->y, w->n, 1.0 / out->repeats, w->o->n_threads);
+  if (w->mean) accumulate(w->mean, w->y, w->n, 1.0f / (float)out->repeats);
+  return MX_OK;
+}
+
+mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t cols, const mx_spec *spec, const mx_measure_options *options,
+                            mx_error *err) {
+  static const mx_measure_options plain = {0};
+  if (!out || !spec || (!x && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  work w = {x, rows, cols, rows * cols, options ? options : &plain, NULL, NULL};
+  memset(out, 0, sizeof *out);
+  out->repeats = !mx_spec_is_random(spec) ? 1 : w.o->repeats > 0 ? w.o->repeats : 8;
+  out->bits = mx_bits_per_value(spec, rows, cols);
+  if (w.o->unit_error) memset(w.o->unit_error, 0, w.o->n_units * sizeof *w.o->unit_error);
+  w.y = malloc(w.n * sizeof *w.y + 1);
+  w.mean = out->repeats > 1 ? calloc(w.n + 1, sizeof *w.mean) : NULL;
+  mx_status status = !w.y || (out->repeats > 1 && !w.mean) ? mx_fail(err, MX_ERR_NOMEM, "no memory for %zu x %zu values", rows, cols) : MX_OK;
+  for (int r = 0; r < out->repeats && !status; r++) status = repeat(out, &w, spec, r, err);
+  if (!status) {
+    mx_error_sums mean = out->sums;
+    if (w.mean) {
+      memset(&mean, 0, sizeof mean);
+      mx_error_sums_add(&mean, x, w.mean, w.n, w.o->n_threads);
+    }
+    out->bias = bias_of(&out->sums, mean.ee, out->repeats);
+  }
+  free(w.y);
+  free(w.mean);
+  return status;
+}

@@ -1,0 +1,12 @@
+/* Elementary functions of +, -, *, / and sqrt in a fixed order: the same bits on every machine, where libm's change with version and ISA. */
+#ifndef ABLATE_REAL_H
+#define ABLATE_REAL_H
+
+/** Natural logarithm of a positive, finite x. */
+double mx_real_ln(double x);
+/** e^x for |x| < 700. */
+double mx_real_exp(double x);
+/** The normal quantile, 0 < p < 1: Wichura, AS 241 PPND16, Applied Statistics 37 (1988). */
+double mx_real_normal(double p);
+
+#endif

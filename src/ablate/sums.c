@@ -1,0 +1,130 @@
+/* Sums over pairs, in an order that neither threads nor vectors change. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/ablate.h"
+
+enum { LANES = 4, MOST_AT_ONCE = 1024 };
+
+typedef struct lanes {
+  double xx[LANES], yy[LANES], xy[LANES], ee[LANES], max_error[LANES];
+} lanes;
+
+static double join(const double v[LANES]) { return (v[0] + v[1]) + (v[2] + v[3]); }
+
+static double larger(double a, double b) { return b > a ? b : a; }
+
+/* The common case: nothing but numbers. Lane i % 4 takes value i. */
+static void plain(lanes *l, const float *x, const float *y, size_t n) {
+  for (size_t i = 0; i + LANES <= n; i += LANES)
+    for (int j = 0; j < LANES; j++) {
+      const double a = (double)x[i + (size_t)j], b = (double)y[i + (size_t)j], e = a - b, m = fabs(e);
+      l->xx[j] += a * a;
+      l->yy[j] += b * b;
+      l->xy[j] += a * b;
+      l->ee[j] += e * e;
+      l->max_error[j] = m > l->max_error[j] ? m : l->max_error[j];
+    }
+  for (size_t i = n - n % LANES; i < n; i++) {
+    const double a = (double)x[i], b = (double)y[i], e = a - b;
+    const size_t j = i % LANES;
+    l->xx[j] += a * a;
+    l->yy[j] += b * b;
+    l->xy[j] += a * b;
+    l->ee[j] += e * e;
+    l->max_error[j] = larger(l->max_error[j], fabs(e));
+  }
+}
+
+/* NaN and Inf are replaced by pairs of zeros, which change no sum. */
+static size_t clean(mx_error_sums *s, float *x, float *y, size_t n) {
+  size_t left = n;
+  for (size_t i = 0; i < n; i++) {
+    if (isfinite(x[i]) && isfinite(y[i])) continue;
+    if (isnan(x[i]))
+      s->n_nan++;
+    else if (isinf(x[i]))
+      s->n_inf++;
+    else
+      s->n_spoiled++;
+    x[i] = y[i] = 0;
+    left--;
+  }
+  return left;
+}
+
+static int all_finite(const float *x, const float *y, size_t n) {
+  float sum = 0; /* 0 * x is NaN for NaN and Inf */
+  for (size_t i = 0; i < n; i++) sum += 0 * x[i] + 0 * y[i];
+  return sum == 0;
+}
+
+static void piece(mx_error_sums *out, const float *x, const float *y, size_t n) {
+  float own_x[MX_PIECE], own_y[MX_PIECE];
+  memset(out, 0, sizeof *out);
+  out->n = n;
+  if (!all_finite(x, y, n)) {
+    memcpy(own_x, x, n * sizeof *x);
+    memcpy(own_y, y, n * sizeof *y);
+    out->n = clean(out, own_x, own_y, n);
+    x = own_x;
+    y = own_y;
+  }
+  lanes l = {0};
+  plain(&l, x, y, n);
+  out->xx = join(l.xx);
+  out->yy = join(l.yy);
+  out->xy = join(l.xy);
+  out->ee = join(l.ee);
+  for (int j = 0; j < LANES; j++) out->max_error = larger(out->max_error, l.max_error[j]);
+  double most = 0;
+  uint64_t under = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double a = fabs((double)x[i]), e = fabs((double)x[i] - (double)y[i]);
+    if (a > 0) most = larger(most, e / a);
+    under += a > 0 && y[i] == 0;
+  }
+  out->max_relative = most;
+  out->n_underflow = under;
+}
+
+static void add(mx_error_sums *a, const mx_error_sums *b) {
+  a->n += b->n;
+  a->n_nan += b->n_nan;
+  a->n_inf += b->n_inf;
+  a->n_spoiled += b->n_spoiled;
+  a->n_underflow += b->n_underflow;
+  a->xx += b->xx;
+  a->yy += b->yy;
+  a->xy += b->xy;
+  a->ee += b->ee;
+  a->max_error = larger(a->max_error, b->max_error);
+  a->max_relative = larger(a->max_relative, b->max_relative);
+}
+
+void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size_t n, int n_threads) {
+  const size_t pieces = n / MX_PIECE + (n % MX_PIECE != 0);
+  mx_error_sums part[MOST_AT_ONCE]; /* the pieces are added in order, so many at a time */
+  for (size_t p0 = 0; p0 < pieces; p0 += MOST_AT_ONCE) {
+    const size_t m = pieces - p0 < MOST_AT_ONCE ? pieces - p0 : MOST_AT_ONCE;
+#pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads()) if (m > 8)
+    for (size_t p = 0; p < m; p++) {
+      const size_t first = (p0 + p) * MX_PIECE;
+      piece(&part[p], x + first, y + first, n - first < MX_PIECE ? n - first : MX_PIECE);
+    }
+    for (size_t p = 0; p < m; p++) add(sums, &part[p]);
+  }
+}
+
+static double db(double ratio) { return 10 * mx_log2(ratio) * 0.30102999566398119521; }
+
+double mx_sqnr(const mx_error_sums *s) {
+  if (!(s->ee > 0)) return s->n ? INFINITY : 0;
+  return s->xx > 0 ? db(s->xx / s->ee) : -INFINITY;
+}
+double mx_mse(const mx_error_sums *s) { return s->n ? s->ee / (double)s->n : 0; }
+double mx_relative_error(const mx_error_sums *s) { return s->xx > 0 ? sqrt(s->ee / s->xx) : 0; }
+double mx_cosine(const mx_error_sums *s) { return s->xx > 0 && s->yy > 0 ? s->xy / (sqrt(s->xx) * sqrt(s->yy)) : 0; }
+double mx_gain(const mx_error_sums *s) { return s->xx > 0 ? s->xy / s->xx : 0; }

@@ -1,0 +1,103 @@
+/* The ablate command's parts: which tensors, which specs, what was measured, how it is shown. */
+#ifndef CLI_ABLATE_H
+#define CLI_ABLATE_H
+
+#include "cli.h"
+#include "mxgold/ablate.h"
+#include "mxgold/file.h"
+
+/* ---- Tensors ---- */
+
+typedef struct ablate_tensor {
+  char *name;
+  size_t rows, cols;
+  const mx_array *array; /* NULL: from a generator */
+  mx_data data;
+  uint64_t seed;
+} ablate_tensor;
+
+typedef struct ablate_tensors {
+  ablate_tensor *at;
+  size_t n;
+  mx_file **files;
+  size_t n_files;
+} ablate_tensors;
+
+/** From FILE, FILE:TENSOR, FILE:GLOB (* and ?), an index of shards, or gen:NAME[:PARAMETER]. FILE alone: every matrix of floats in it. */
+int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t cols, uint64_t seed);
+void ablate_tensors_free(ablate_tensors *t);
+/** The values, the caller frees them; NULL when memory runs out. */
+float *ablate_load(const ablate_tensor *t);
+
+/* ---- Specs ---- */
+
+typedef struct ablate_spec {
+  char *label; /* preset and the keys that vary */
+  mx_spec spec;
+} ablate_spec;
+
+typedef struct ablate_specs {
+  ablate_spec *at;
+  size_t n;
+  char *left_out; /* "LABEL: why", one a line: combinations whose keys exclude each other; NULL if none */
+} ablate_specs;
+
+/** Every preset of "a,b,c" with every combination of the --set values. */
+int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed);
+void ablate_specs_free(ablate_specs *s);
+
+/* ---- Measurements ---- */
+
+typedef struct ablate_row {
+  size_t tensor, spec;
+  mx_error_sums sums;
+  uint64_t n_codes, zero, saturated;
+  double entropy, bits, bias, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
+  int repeats;
+  mx_interval behind; /* dB behind the tensor's best spec */
+} ablate_row;
+
+typedef struct ablate_result {
+  const ablate_tensors *tensors;
+  const ablate_specs *specs;
+  ablate_row *rows; /* [tensors][specs] */
+  size_t *order;    /* of the tensors, worst first */
+} ablate_result;
+
+static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t tensor, size_t spec) {
+  return &r->rows[tensor * r->specs->n + spec];
+}
+/** Index of the spec of least error for a tensor. */
+size_t ablate_best(const ablate_result *r, size_t tensor);
+/** Does the interval leave 0 out? */
+static inline int ablate_matters(const mx_interval *i) { return i->low > 0 || i->high < 0; }
+
+/** What was measured of tensors that are done, kept in a file so that a run that was stopped goes on. */
+typedef struct ablate_state {
+  const char *path; /* NULL: none */
+  char key[33];
+} ablate_state;
+/** Rows of a tensor under exactly these specs, if the file has them all. */
+int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats);
+int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n);
+
+/* ---- Reports ---- */
+
+int ablate_print(const ablate_result *r, int json);
+/** Charts: of all tensors, and of one tensor in detail. */
+int ablate_chart(const ablate_result *r, const char *path);
+int ablate_html(const ablate_result *r, const char *path, const float *x, size_t tensor);
+
+/* ---- Products ---- */
+
+typedef struct ablate_products {
+  const char *presets;
+  const cli_list *set, *operands;
+  uint64_t seed;
+  int model, repeats, n_threads, json;
+} ablate_products;
+int ablate_gemm(const ablate_tensors *t, const ablate_products *p);
+int ablate_six(const ablate_tensors *t, const ablate_products *p);
+int ablate_model(const char *name);
+
+#endif

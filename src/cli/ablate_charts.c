@@ -1,0 +1,209 @@
+/* What the charts show, as gnuplot scripts. */
+#include "ablate_charts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void chart_string(FILE *f, const char *s) {
+  putc('"', f);
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\' || *s == '`') putc('\\', f);
+    putc((unsigned char)*s < 0x20 ? ' ' : *s, f);
+  }
+  putc('"', f);
+}
+
+/* ---- SQNR against bits ---- */
+
+typedef struct point {
+  double bits, sqnr, label_at;
+  const char *label;
+  int front;
+} point;
+
+/* A spec over all tensors: mean bits and mean SQNR. A point is on the front when none has fewer bits and no less SQNR, or more SQNR at no more. */
+static point *points_of(const ablate_result *r) {
+  const size_t n = r->specs->n;
+  point *p = calloc(n, sizeof *p);
+  if (!p) return NULL;
+  for (size_t s = 0; s < n; s++) {
+    p[s] = (point){.label = r->specs->at[s].label, .front = 1};
+    for (size_t t = 0; t < r->tensors->n; t++) {
+      p[s].bits += ablate_row_at(r, t, s)->bits / (double)r->tensors->n;
+      p[s].sqnr += mx_sqnr(&ablate_row_at(r, t, s)->sums) / (double)r->tensors->n;
+    }
+  }
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < n; j++)
+      if (p[j].bits <= p[i].bits && p[j].sqnr >= p[i].sqnr && (p[j].bits < p[i].bits || p[j].sqnr > p[i].sqnr)) p[i].front = 0;
+  return p;
+}
+
+static int best_first(const void *a, const void *b) {
+  const point *x = a, *y = b;
+  return x->sqnr != y->sqnr ? (x->sqnr < y->sqnr) - (x->sqnr > y->sqnr) : (x->bits > y->bits) - (x->bits < y->bits);
+}
+
+static int fewer_bits(const void *a, const void *b) {
+  const point *x = a, *y = b;
+  return x->bits != y->bits ? (x->bits > y->bits) - (x->bits < y->bits) : (x->sqnr > y->sqnr) - (x->sqnr < y->sqnr);
+}
+
+/* Points carry numbers, which the key beside the chart explains. Numbers of near points are moved down, off each other. */
+static void print_points(FILE *f, point *p, size_t n, double apart) {
+  for (size_t i = 0; i < n; i++) {
+    double at = p[i].sqnr;
+    for (size_t j = 0; j < i; j++)
+      if (fabs(p[i].bits - p[j].bits) < 0.1 && fabs(at - p[j].label_at) < apart) at = p[j].label_at - apart;
+    p[i].label_at = at;
+    fprintf(f, "$p%zu << EOD\n%.17g %.17g %.17g \"%zu\"\nEOD\n", i, p[i].bits, p[i].sqnr, at, i + 1);
+  }
+}
+
+static void print_front(FILE *f, point *p, size_t n) {
+  qsort(p, n, sizeof *p, fewer_bits);
+  fputs("$front << EOD\n", f);
+  for (size_t i = 0; i < n; i++)
+    if (p[i].front) fprintf(f, "%.17g %.17g\n", p[i].bits, p[i].sqnr);
+  fputs("EOD\n", f);
+}
+
+void chart_sqnr(FILE *f, const ablate_result *r) {
+  point *p = points_of(r);
+  if (!p) return;
+  size_t n = 0;
+  for (size_t i = 0; i < r->specs->n; i++)
+    if (isfinite(p[i].sqnr)) p[n++] = p[i];
+  qsort(p, n, sizeof *p, best_first);
+  const double room = n && p[0].sqnr > p[n - 1].sqnr ? p[0].sqnr - p[n - 1].sqnr : 1;
+  print_points(f, p, n, room / 28);
+  print_front(f, p, n);
+  qsort(p, n, sizeof *p, best_first);
+  fprintf(
+      f,
+      "set title \"SQNR against bits a value, mean over %zu tensor%s\"\nset xlabel 'bits a value, scales counted'\nset ylabel 'SQNR, dB'\n"
+      "set grid lc rgb '#dddddd'\nset key outside right top Left reverse noenhanced samplen 1\n"
+      "set offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\nplot $front using 1:2 with steps lw 2 lc rgb '#d95f02' title 'Pareto front'",
+      r->tensors->n, r->tensors->n == 1 ? "" : "s");
+  for (size_t i = 0; i < n; i++) {
+    char title[600];
+    snprintf(title, sizeof title, "%zu  %s, %.2f dB", i + 1, p[i].label, p[i].sqnr);
+    fprintf(f, ", $p%zu using 1:2 with points pt 7 ps 0.9 lc rgb '%s' title ", i, p[i].front ? "#d95f02" : "#1b6ca8");
+    chart_string(f, title);
+    fprintf(f, ", $p%zu using 1:3:4 with labels left offset 0.8,0 font ',10' notitle", i);
+  }
+  putc('\n', f);
+  free(p);
+}
+
+/* ---- One tensor in detail ---- */
+
+int chart_detail_make(chart_detail *out, const ablate_result *r, const float *x, size_t tensor) {
+  const ablate_tensor *t = &r->tensors->at[tensor];
+  memset(out, 0, sizeof *out);
+  out->n = r->specs->n < CHART_SPECS ? r->specs->n : CHART_SPECS;
+  float *y = malloc(t->rows * t->cols * sizeof *y + 1);
+  if (!y) return cli_error("out of memory");
+  mx_error err;
+  int rc = CLI_FINE;
+  for (size_t i = 0; i < out->n && !rc; i++) {
+    const mx_spec *spec = &r->specs->at[i].spec;
+    const mx_measure_options once = {.repeats = 1};
+    out->spec[i] = i;
+    if (mx_measure_tensor(&out->measure[i], x, t->rows, t->cols, spec, &once, &err) ||
+        mx_fake_quantize(y, x, t->rows, t->cols, spec, NULL, NULL, &err))
+      rc = cli_error("%s: %s", t->name, err.text);
+    else if (mx_detail_measure(&out->detail[i], x, y, t->rows, t->cols, i ? 0 : 32))
+      rc = cli_error("out of memory");
+  }
+  free(y);
+  return rc;
+}
+
+static void plot_lines(FILE *f, const ablate_result *r, const chart_detail *d, const char *style) {
+  fputs("plot ", f);
+  for (size_t i = 0; i < d->n; i++) {
+    fprintf(f, "%s$d%zu using 1:2 with %s lw 2 title ", i ? ", " : "", i, style);
+    chart_string(f, r->specs->at[d->spec[i]].label);
+    fputs(" noenhanced", f);
+  }
+  putc('\n', f);
+}
+
+void chart_scales(FILE *f, const ablate_result *r, const chart_detail *d) {
+  for (size_t i = 0; i < d->n; i++) {
+    const mx_code_counts *n = &d->measure[i].counts;
+    int from = MX_BINADES, to = -1;
+    for (int b = 0; b < MX_BINADES; b++)
+      if (n->scale_binade[b]) {
+        if (from == MX_BINADES) from = b;
+        to = b;
+      }
+    fprintf(f, "$d%zu << EOD\n", i);
+    if (to < 0) fputs("0 NaN\n", f);
+    for (int b = from - 1; b <= to + 1 && to >= 0; b++)
+      fprintf(f, "%d %.17g\n", b - MX_BINADE_0, b < 0 || b >= MX_BINADES ? 0 : 100 * (double)n->scale_binade[b] / (double)n->n_scales);
+    fputs("EOD\n", f);
+  }
+  fputs("set title 'Histogram of scales'\nset xlabel 'floor(log_2 scale)'\nset ylabel '% of blocks'\nset grid lc rgb '#dddddd'\nset key "
+        "outside right top\n",
+        f);
+  plot_lines(f, r, d, "histeps");
+}
+
+void chart_octaves(FILE *f, const ablate_result *r, const chart_detail *d) {
+  for (size_t i = 0; i < d->n; i++) {
+    fprintf(f, "$d%zu << EOD\n", i);
+    int any = 0;
+    for (int k = 0; k < 64; k++)
+      if (d->detail[i].octave_n[k] && d->detail[i].octave_e[k] > 0) {
+        fprintf(f, "%d %.17g\n", k - 32, sqrt(d->detail[i].octave_e[k] / d->detail[i].octave_x[k]));
+        any = 1;
+      }
+    if (!any) fputs("0 NaN\n", f);
+    fputs("EOD\n", f);
+  }
+  fputs("set title 'Error against magnitude'\nset xlabel 'log_2 |x| / rms'\nset ylabel 'rms error / rms x in the octave'\nset logscale y\n"
+        "set grid lc rgb '#dddddd'\nset key outside right top\n",
+        f);
+  plot_lines(f, r, d, "linespoints pt 7 ps 0.5");
+}
+
+void chart_map(FILE *f, const ablate_result *r, const chart_detail *d, size_t which) {
+  const mx_detail *m = &d->detail[which];
+  fputs("$map << EOD\n", f);
+  for (size_t i = 0; i < m->cell_rows; i++)
+    for (size_t j = 0; j < m->cell_cols; j++) fprintf(f, "%.9g%c", m->cell[i * m->cell_cols + j], j + 1 < m->cell_cols ? ' ' : '\n');
+  fputs("EOD\nset title ", f);
+  char title[600];
+  snprintf(title, sizeof title, "Error over the tensor: %s", r->specs->at[d->spec[which]].label);
+  chart_string(f, title);
+  fputs(" noenhanced\nset xlabel 'columns'\nset ylabel 'rows'\nset cblabel 'rms error / rms x'\nunset key\nunset xtics\nunset ytics\n"
+        "set palette defined (0 '#f7fbff', 1 '#6baed6', 2 '#08306b', 3 '#d95f02')\nset yrange [*:*] reverse\nset autoscale fix\n"
+        "plot $map matrix with image\n",
+        f);
+}
+
+static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
+  uint64_t all = 0;
+  int any = 0;
+  for (int k = 0; k < 64; k++) all += n[k];
+  fprintf(f, "$%s << EOD\n", name);
+  for (int k = 0; k < 64; k++)
+    if (n[k]) {
+      fprintf(f, "%d %.17g\n", k - 32, 100 * (double)n[k] / (double)all);
+      any = 1;
+    }
+  fputs(any ? "EOD\n" : "0 NaN\nEOD\n", f);
+}
+
+void chart_hadamard(FILE *f, const chart_detail *d) {
+  print_octaves(f, "before", d->detail[0].octave_n);
+  print_octaves(f, "after", d->detail[0].rotated_n);
+  fputs("set title 'Magnitudes before and after a Hadamard rotation of 32'\nset xlabel 'floor(log_2 |x| / rms)'\nset ylabel '% of values'\nset "
+        "logscale y\n"
+        "set grid lc rgb '#dddddd'\nset key top left\nplot $before with linespoints lw 2 pt 7 ps 0.6 title 'before', "
+        "$after with linespoints lw 2 pt 7 ps 0.6 title 'after'\n",
+        f);
+}

@@ -1,0 +1,154 @@
+/* --gemm and --six: what quantising its operands does to a product. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ablate.h"
+#include "out.h"
+
+/* The spec of each operand: the preset with --set, then what --operand says of it. */
+static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const mx_spec *base) {
+  mx_error err;
+  for (int i = 0; i < n; i++) specs[i] = *base;
+  for (size_t i = 0; i < p->operands->n; i++) {
+    const char *text = p->operands->items[i];
+    if (text[0] != 'Q' || text[1] < '1' || text[1] >= '1' + n || text[2] != ':')
+      return cli_error("--operand: '%.80s', expected Q1 to Q%d, a colon and KEY=VALUE", text, n);
+    mx_spec *s = &specs[text[1] - '1'];
+    if (mx_spec_parse(s, text + 3, &err) || mx_spec_check(s, &err)) return cli_error("--operand: Q%c: %s", text[1], err.text);
+  }
+  /* The two operands of a product draw the bits of their rounding apart. */
+  for (int i = 1; i < n; i += 2) specs[i].seed += (uint64_t)1 << 32;
+  return CLI_FINE;
+}
+
+static const char *model_name(int model) { return model == MX_PRODUCT_DEQUANTIZED ? "dequantized" : mx_gemm_model_name(model); }
+
+static void product_rows(out *o, const char *spec, const char *product, const mx_product_split *s) {
+  const struct {
+    const char *name;
+    const mx_product_error *e;
+  } parts[] = {{"first operand alone", &s->x},
+               {"second operand alone", &s->w},
+               {"both, binary64 sums", &s->both},
+               {"sums alone", &s->accumulate},
+               {"all", &s->total}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    out_row(o);
+    out_text(o, "preset", spec);
+    out_text(o, "product", product);
+    out_text(o, "quantised", parts[i].name);
+    out_f64(o, "relative error", parts[i].e->relative, "%.3e");
+    out_f64(o, "bias", parts[i].e->bias, "%.3e");
+    out_f64(o, "gain", parts[i].e->gain, "%.5f");
+    out_f64(o, "1-cos", parts[i].e->cosine < 1 ? 1 - parts[i].e->cosine : 0, "%.1e");
+  }
+}
+
+static void release(float **x, size_t n) {
+  for (size_t i = 0; i < n; i++) free(x[i]);
+}
+
+static int load(float **x, const ablate_tensors *t, size_t n) {
+  memset(x, 0, n * sizeof *x);
+  for (size_t i = 0; i < n; i++)
+    if (!(x[i] = ablate_load(&t->at[i]))) {
+      release(x, n);
+      return cli_error("%s: no memory for %zu x %zu values", t->at[i].name, t->at[i].rows, t->at[i].cols);
+    }
+  return CLI_FINE;
+}
+
+int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
+  if (t->n != 2) return cli_error("--gemm: %zu tensors, expected two: X [rows][K] and W [columns][K]", t->n);
+  const ablate_tensor *x = &t->at[0], *w = &t->at[1];
+  if (x->cols != w->cols)
+    return cli_error("--gemm: %s is %zux%zu and %s %zux%zu, expected the same number of columns", x->name, x->rows, x->cols, w->name, w->rows,
+                     w->cols);
+  ablate_specs specs;
+  if (ablate_specs_make(&specs, p->presets, p->set, p->seed)) return CLI_TROUBLE;
+  float *at[2];
+  int rc = load(at, t, 2);
+  out *o = out_new();
+  out_text(o, "product", "first operand x second operand^T");
+  out_text(o, "accumulate", model_name(p->model));
+  out_table(o, "error");
+  for (size_t s = 0; s < specs.n && !rc; s++) {
+    mx_spec q[2];
+    mx_product_split split;
+    mx_error err;
+    const mx_measure_options how = {.repeats = p->repeats, .n_threads = p->n_threads};
+    if ((rc = operand_specs(q, 2, p, &specs.at[s].spec))) break;
+    if (mx_product_split_measure(&split, at[0], at[1], x->rows, w->rows, x->cols, &q[0], &q[1], p->model, &how, &err))
+      rc = cli_error("--gemm: %s: %s", specs.at[s].label, err.text);
+    else
+      product_rows(o, specs.at[s].label, "X W^T", &split);
+  }
+  out_end(o);
+  if (!rc)
+    rc = out_print(o, p->json);
+  else
+    out_free(o);
+  release(at, 2);
+  ablate_specs_free(&specs);
+  return rc;
+}
+
+static void six_rows(out *o, const char *spec, const mx_six *six) {
+  static const char *const names[6] = {"Q1 X along I", "Q2 W along I", "Q3 dY along O", "Q4 W^T along O", "Q5 dY^T along T", "Q6 X^T along T"};
+  static const char *const products[3] = {"Fprop Y = X W^T", "Dgrad dX = dY W", "Wgrad dW = dY^T X"};
+  for (int i = 0; i < 6; i++) {
+    const mx_measure *m = &six->q[i];
+    const mx_product_split *s = &six->product[i / 2];
+    const mx_product_error *own = i % 2 ? &s->w : &s->x;
+    out_row(o);
+    out_text(o, "preset", spec);
+    out_text(o, "product", products[i / 2]);
+    out_text(o, "operand", names[i]);
+    out_f64(o, "SQNR dB", mx_sqnr(&m->sums), "%.3f");
+    out_f64(o, "gain", mx_gain(&m->sums), "%.4f");
+    out_f64(o, "bias", m->bias, "%.4f");
+    out_f64(o, "sat %", m->counts.n ? 100 * (double)m->counts.saturated / (double)m->counts.n : 0, "%.3f");
+    out_f64(o, "under %", m->sums.n ? 100 * (double)m->sums.n_underflow / (double)m->sums.n : 0, "%.3f");
+    out_f64(o, "product error", own->relative, "%.4f");
+    out_f64(o, "both error", s->total.relative, "%.4f");
+    out_f64(o, "both bias", s->total.bias, "%.4f");
+    out_f64(o, "both gain", s->total.gain, "%.4f");
+  }
+}
+
+int ablate_six(const ablate_tensors *t, const ablate_products *p) {
+  if (t->n != 3) return cli_error("--six: %zu tensors, expected three: X [T][I], W [O][I] and DY [T][O]", t->n);
+  const ablate_tensor *x = &t->at[0], *w = &t->at[1], *dy = &t->at[2];
+  if (x->cols != w->cols || x->rows != dy->rows || w->rows != dy->cols)
+    return cli_error("--six: X is %zux%zu, W %zux%zu and DY %zux%zu, expected [T][I], [O][I] and [T][O]", x->rows, x->cols, w->rows, w->cols,
+                     dy->rows, dy->cols);
+  ablate_specs specs;
+  if (ablate_specs_make(&specs, p->presets, p->set, p->seed)) return CLI_TROUBLE;
+  float *at[3];
+  int rc = load(at, t, 3);
+  mx_six *six = malloc(sizeof *six);
+  if (!six && !rc) rc = cli_error("out of memory");
+  out *o = out_new();
+  out_text(o, "accumulate", model_name(p->model));
+  out_table(o, "operands");
+  for (size_t s = 0; s < specs.n && !rc; s++) {
+    mx_spec q[6];
+    mx_error err;
+    const mx_measure_options how = {.repeats = p->repeats, .n_threads = p->n_threads};
+    if ((rc = operand_specs(q, 6, p, &specs.at[s].spec))) break;
+    if (mx_six_measure(six, at[0], at[1], at[2], x->rows, x->cols, w->rows, q, p->model, &how, &err))
+      rc = cli_error("--six: %s: %s", specs.at[s].label, err.text);
+    else
+      six_rows(o, specs.at[s].label, six);
+  }
+  out_end(o);
+  if (!rc)
+    rc = out_print(o, p->json);
+  else
+    out_free(o);
+  free(six);
+  release(at, 3);
+  ablate_specs_free(&specs);
+  return rc;
+}

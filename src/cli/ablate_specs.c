@@ -1,0 +1,121 @@
+/* Which specs: presets, and every combination of the values of --set. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ablate.h"
+
+enum { MAX_SETS = 16, MAX_SPECS = 4096, MAX_LABEL = 480 };
+
+typedef struct axis {
+  char key[64];
+  char **values;
+  size_t n;
+} axis;
+
+static int split(char ***out, size_t *n, const char *text) {
+  *out = NULL;
+  *n = 0;
+  char *own = strdup(text);
+  if (!own) return 0;
+  char *save = NULL;
+  for (char *word = strtok_r(own, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+    char **more = realloc(*out, (*n + 1) * sizeof *more);
+    if (!more) break;
+    *out = more;
+    if (!(more[*n] = strdup(word))) break;
+    ++*n;
+  }
+  free(own);
+  return 1;
+}
+
+static void split_free(char **values, size_t n) {
+  for (size_t i = 0; i < n; i++) free(values[i]);
+  free(values);
+}
+
+static int axis_of(axis *a, const char *text) {
+  const char *is = strchr(text, '=');
+  if (!is || is == text || (size_t)(is - text) >= sizeof a->key) return cli_error("--set: '%.80s', expected KEY=VALUE[,VALUE]...", text);
+  snprintf(a->key, sizeof a->key, "%.*s", (int)(is - text), text);
+  if (!split(&a->values, &a->n, is + 1)) return cli_error("out of memory");
+  return a->n ? CLI_FINE : cli_error("--set: '%.80s', expected KEY=VALUE[,VALUE]...", text);
+}
+
+static void leave_out(ablate_specs *s, const char *label, const char *why) {
+  char *more;
+  if (asprintf(&more, "%s%s: %s\n", s->left_out ? s->left_out : "", label, why) < 0) return;
+  free(s->left_out);
+  s->left_out = more;
+}
+
+static int add(ablate_specs *s, const char *label, const mx_spec *spec) {
+  ablate_spec *at = realloc(s->at, (s->n + 1) * sizeof *at);
+  if (!at) return cli_error("out of memory");
+  s->at = at;
+  at[s->n] = (ablate_spec){strdup(label), *spec};
+  if (!at[s->n].label) return cli_error("out of memory");
+  s->n++;
+  return CLI_FINE;
+}
+
+/* The combination-th choice of a value from each axis, the last axis fastest. */
+static int combine(ablate_specs *s, const char *preset, const mx_spec *base, const axis *axes, size_t n_axes, size_t combination) {
+  char label[MAX_LABEL], keys[MAX_LABEL] = "";
+  size_t nl = (size_t)snprintf(label, sizeof label, "%s", preset), nk = 0, at[MAX_SETS];
+  for (size_t i = n_axes; i-- > 0; combination /= axes[i].n) at[i] = combination % axes[i].n;
+  for (size_t i = 0; i < n_axes && nl < sizeof label && nk < sizeof keys; i++) {
+    const char *value = axes[i].values[at[i]];
+    if (axes[i].n > 1) nl += (size_t)snprintf(label + nl, sizeof label - nl, " %s=%s", axes[i].key, value);
+    nk += (size_t)snprintf(keys + nk, sizeof keys - nk, "%s=%s ", axes[i].key, value);
+  }
+  if (nl >= sizeof label || nk >= sizeof keys) return cli_error("--set: expected less than %d characters in all", MAX_LABEL);
+  mx_spec spec = *base;
+  mx_error err;
+  if (mx_spec_parse(&spec, keys, &err)) return cli_error("--set: %s", err.text);
+  if (mx_spec_check(&spec, &err)) {
+    leave_out(s, label, err.text);
+    return CLI_FINE;
+  }
+  return add(s, label, &spec);
+}
+
+static int all_of_preset(ablate_specs *s, const char *preset, const axis *axes, size_t n_axes, size_t combinations, uint64_t seed) {
+  mx_error err;
+  mx_spec base;
+  if (mx_preset_find(&base, preset, &err)) return cli_fail(&err);
+  base.seed = seed;
+  int rc = CLI_FINE;
+  for (size_t c = 0; c < combinations && !rc; c++) rc = combine(s, preset, &base, axes, n_axes, c);
+  return rc;
+}
+
+int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed) {
+  *out = (ablate_specs){0};
+  axis axes[MAX_SETS] = {0};
+  size_t n_axes = 0, n_names = 0, combinations = 1;
+  char **names = NULL;
+  int rc = sets->n > MAX_SETS ? cli_error("--set: expected at most %d", MAX_SETS) : CLI_FINE;
+  for (; n_axes < sets->n && !rc; n_axes++) rc = axis_of(&axes[n_axes], sets->items[n_axes]);
+  if (!rc && !split(&names, &n_names, presets ? presets : "ocp-mxfp4")) rc = cli_error("out of memory");
+  if (!rc && !n_names) rc = cli_error("--presets: expected NAME[,NAME]...");
+  for (size_t i = 0; i < n_axes && !rc; i++)
+    if ((combinations *= axes[i].n) * n_names > MAX_SPECS) rc = cli_error("--set: expected at most %d combinations", MAX_SPECS);
+  for (size_t i = 0; i < n_names && !rc; i++) rc = all_of_preset(out, names[i], axes, n_axes, combinations, seed);
+  if (!rc && !out->n) {
+    out->left_out[strcspn(out->left_out, "\n")] = 0;
+    rc = cli_error("--set: no combination is possible: %s", out->left_out);
+  }
+  split_free(names, n_names);
+  for (size_t i = 0; i < n_axes; i++) split_free(axes[i].values, axes[i].n);
+  if (rc) ablate_specs_free(out);
+  return rc;
+}
+
+void ablate_specs_free(ablate_specs *s) {
+  for (size_t i = 0; i < s->n; i++) free(s->at[i].label);
+  free(s->at);
+  free(s->left_out);
+  *s = (ablate_specs){0};
+}

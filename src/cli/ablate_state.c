@@ -1,0 +1,95 @@
+/* Measured rows in a file, so that a run that was stopped goes on. One line a row:
+ * KEY tensor's row of the run, spec, then the numbers; a tensor counts when each of its specs is there. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ablate.h"
+#include "mxgold/version.h"
+
+/* Everything that the numbers depend on. */
+static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats) {
+  char *text = NULL, digest[33];
+  size_t n;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return 0;
+  mx_digest(digest, x, t->rows * t->cols * sizeof *x);
+  fprintf(f, "%s %s %zu %zu %d\n", MX_VERSION, digest, t->rows, t->cols, repeats);
+  for (size_t i = 0; i < specs->n; i++) {
+    char keys[4096];
+    mx_spec_print(keys, sizeof keys, &specs->at[i].spec, 1);
+    fprintf(f, "%s\n", keys);
+  }
+  if (fclose(f)) return 0;
+  mx_digest(s->key, text, n);
+  free(text);
+  return 1;
+}
+
+/* MX_FIELDS: what a line holds, in order. */
+#define INTEGERS(F) F(sums.n) F(sums.n_nan) F(sums.n_inf) F(sums.n_spoiled) F(sums.n_underflow) F(n_codes) F(zero) F(saturated)
+#define REALS(F)                                                                                                                               \
+  F(sums.xx)                                                                                                                                   \
+  F(sums.yy)                                                                                                                                   \
+  F(sums.xy)                                                                                                                                   \
+  F(sums.ee)                                                                                                                                   \
+  F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low)          \
+      F(behind.high)
+
+static int parse(ablate_row *r, const char *at) {
+  char *end;
+#define F(field)                                                                                                                               \
+  r->field = strtoull(at, &end, 10);                                                                                                           \
+  if (end == at) return 0;                                                                                                                     \
+  at = end;
+  INTEGERS(F)
+#undef F
+#define F(field)                                                                                                                               \
+  r->field = strtod(at, &end);                                                                                                                 \
+  if (end == at) return 0;                                                                                                                     \
+  at = end;
+  REALS(F)
+#undef F
+  r->repeats = (int)strtol(at, &end, 10);
+  return end != at && *end == '\n';
+}
+
+int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats) {
+  if (!s->path || !make_key(s, t, x, specs, repeats)) return 0;
+  FILE *f = fopen(s->path, "r");
+  if (!f) return 0;
+  char line[2048];
+  size_t found = 0;
+  while (fgets(line, sizeof line, f)) {
+    size_t spec;
+    int used;
+    char key[33];
+    ablate_row row = {0};
+    if (sscanf(line, "%32s %zu %n", key, &spec, &used) != 2 || strcmp(key, s->key) || spec >= specs->n || !parse(&row, line + used)) continue;
+    row.tensor = rows[spec].tensor;
+    row.spec = spec;
+    rows[spec] = row;
+    found++; /* a run writes all rows of a tensor at once, so that none comes twice */
+  }
+  fclose(f);
+  return found >= specs->n;
+}
+
+int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n) {
+  if (!s->path) return CLI_FINE;
+  FILE *f = fopen(s->path, "a");
+  if (!f) return cli_error("%s: cannot write: %s", s->path, strerror(errno));
+  for (size_t i = 0; i < n; i++) {
+    fprintf(f, "%s %zu", s->key, i);
+#define F(field) fprintf(f, " %" PRIu64, rows[i].field);
+    INTEGERS(F)
+#undef F
+#define F(field) fprintf(f, " %a", rows[i].field);
+    REALS(F)
+#undef F
+    fprintf(f, " %d\n", rows[i].repeats);
+  }
+  return fclose(f) ? cli_error("%s: cannot write: %s", s->path, strerror(errno)) : CLI_FINE;
+}

@@ -1,0 +1,111 @@
+/* Which tensors: files, wildcards, shards, generators. */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ablate.h"
+#include "checkpoint.h"
+#include "mxgold/quantized.h"
+
+static int append(ablate_tensors *t, const ablate_tensor *one) {
+  ablate_tensor *at = realloc(t->at, (t->n + 1) * sizeof *at);
+  if (!at) return cli_error("out of memory");
+  t->at = at;
+  at[t->n] = *one;
+  if (!(at[t->n].name = strdup(one->name))) return cli_error("out of memory");
+  t->n++;
+  return CLI_FINE;
+}
+
+static int keep_file(ablate_tensors *t, mx_file *file) {
+  mx_file **files = realloc(t->files, (t->n_files + 1) * sizeof(mx_file *));
+  if (!files) {
+    mx_file_close(file);
+    return cli_error("out of memory");
+  }
+  t->files = files;
+  files[t->n_files++] = file;
+  return CLI_FINE;
+}
+
+static int is_float(const mx_array *a) { return mx_array_read_f32(NULL, a, 0, 0, 0) == MX_OK; }
+
+static int add_array(ablate_tensors *t, const mx_array *a, const char *path) {
+  ablate_tensor one = {.name = (char *)(uintptr_t)(*a->name ? a->name : path), .array = a};
+  if (!is_float(a)) return cli_error("%s: dtype is %s, expected f32, f16 or bf16", one.name, mx_dtype_name(a->dtype));
+  if (!mx_matrix_of(&one.rows, &one.cols, a->shape, a->n_dims)) return cli_error("%s: the shape overflows", one.name);
+  if (!one.rows || !one.cols) return cli_error("%s: the tensor is empty", one.name);
+  return append(t, &one);
+}
+
+/* In one file: a name, a pattern, or every matrix of floats. */
+static int add_file(ablate_tensors *t, const char *path, const char *which, int must) {
+  mx_error err;
+  mx_file *file;
+  if (mx_file_open(&file, path, &err)) return cli_fail(&err);
+  if (keep_file(t, file)) return CLI_TROUBLE;
+  const int pattern = !which || strpbrk(which, "*?[");
+  const mx_array *a;
+  if (!pattern || mx_file_count(file) == 1) {
+    if (mx_file_find(&a, file, pattern && which ? NULL : which, &err)) return must ? cli_fail(&err) : CLI_FINE;
+    if (!pattern || !which || !*a->name || !fnmatch(which, a->name, 0)) return add_array(t, a, path);
+  }
+  const size_t before = t->n;
+  for (size_t i = 0; i < mx_file_count(file); i++) {
+    a = mx_file_at(file, i);
+    if (!is_float(a) || !a->n_values || (which ? fnmatch(which, a->name, 0) != 0 : a->n_dims < 2)) continue;
+    if (add_array(t, a, path)) return CLI_TROUBLE;
+  }
+  if (must && t->n == before && which) return cli_error("%s: no tensor of floats matches '%s'", path, which);
+  if (must && t->n == before) return cli_error("%s: no matrix of floats", path);
+  return CLI_FINE;
+}
+
+static int add_generator(ablate_tensors *t, const char *text, size_t rows, size_t cols, uint64_t seed) {
+  mx_error err;
+  ablate_tensor one = {.name = (char *)(uintptr_t)text, .rows = rows, .cols = cols, .seed = seed};
+  if (mx_data_parse(&one.data, text + 4, &err)) return cli_fail(&err);
+  return append(t, &one);
+}
+
+int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t cols, uint64_t seed) {
+  if (!strncmp(input, "gen:", 4)) return add_generator(t, input, rows, cols, seed);
+  static const char *const ends[] = {".safetensors:", ".index.json:"};
+  char *path = strdup(input);
+  const char *which = NULL;
+  if (!path) return cli_error("out of memory");
+  for (size_t i = 0; i < 2 && !which; i++) {
+    char *at = strstr(path, ends[i]);
+    if (!at) continue;
+    at += strlen(ends[i]) - 1;
+    *at = 0;
+    which = at + 1;
+  }
+  checkpoint c;
+  int rc = checkpoint_open(&c, path);
+  const size_t before = t->n;
+  for (size_t i = 0; !rc && i < c.n; i++) rc = add_file(t, c.paths[i], which, !c.indexed);
+  if (!rc && t->n == before) rc = cli_error("%s: no tensor of floats matches '%s'", path, which ? which : "*");
+  if (c.n) checkpoint_close(&c);
+  free(path);
+  return rc;
+}
+
+void ablate_tensors_free(ablate_tensors *t) {
+  for (size_t i = 0; i < t->n; i++) free(t->at[i].name);
+  for (size_t i = 0; i < t->n_files; i++) mx_file_close(t->files[i]);
+  free(t->at);
+  free(t->files);
+  *t = (ablate_tensors){0};
+}
+
+float *ablate_load(const ablate_tensor *t) {
+  float *x = malloc(t->rows * t->cols * sizeof *x + 1);
+  if (!x) return NULL;
+  if (t->array)
+    mx_array_read_f32(x, t->array, 0, (uint64_t)t->rows * t->cols, 0);
+  else
+    mx_data_fill(x, t->rows, t->cols, &t->data, t->seed);
+  return x;
+}

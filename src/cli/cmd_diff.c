@@ -1,0 +1,252 @@
+/* mxgold diff A B: what differs between two quantised tensors, and why. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mxgold/mxgold.h"
+#include "out.h"
+#include "report.h"
+#include "verdict.h"
+
+struct args {
+  const char *a, *b, *input, *html, *junit;
+  int json, nan_bits, equal_zeros, explain;
+};
+
+static const cli_option options[] = {
+    {"A", 0, CLI_POS, offsetof(struct args, a), NULL, "what is expected: a file that mxgold quantize or gen wrote", NULL},
+    {"B", 0, CLI_POS, offsetof(struct args, b), NULL,
+     "what a kernel gave: a .safetensors file with tensors codes and scales of the same shapes", NULL},
+    {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; the tensor input of A by default", NULL},
+    {"explain", 0, CLI_FLAG, offsetof(struct args, explain), NULL, "say which rule B follows instead (needs the input)", NULL},
+    {"nan-bits", 0, CLI_FLAG, offsetof(struct args, nan_bits), NULL, "compare NaN codes, and codes under a NaN scale, like any others", NULL},
+    {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "-0 and +0 are the same", NULL},
+    {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "a report for a browser, one file, no network", NULL},
+    {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {0},
+};
+
+/* B may be a file of anyone's: codes and scales of the sizes that A has. */
+typedef struct side {
+  mx_quantized q;
+  mx_file *file;
+  mx_tensor tensor;
+} side;
+
+static int foreign(side *s, const mx_tensor *like, const char *path) {
+  mx_error err;
+  const mx_array *codes, *scales, *ts;
+  if (mx_file_open(&s->file, path, &err) || mx_file_find(&codes, s->file, "codes", &err) || mx_file_find(&scales, s->file, "scales", &err))
+    return cli_fail(&err);
+  if (codes->n_bytes != like->rows * like->code_stride || scales->n_bytes != like->scale_rows * like->scale_cols * like->scale_bytes)
+    return cli_error("%s: %" PRIu64 " bytes of codes and %" PRIu64 " of scales, expected %zu and %zu as in A", path, codes->n_bytes,
+                     scales->n_bytes, like->rows * like->code_stride, like->scale_rows * like->scale_cols * like->scale_bytes);
+  s->tensor = *like;
+  s->tensor.codes = (uint8_t *)(uintptr_t)codes->data; /* read only */
+  s->tensor.scales = (uint8_t *)(uintptr_t)scales->data;
+  if (like->has_tensor_scale && !mx_file_find(&ts, s->file, "tensor_scale", NULL) && ts->n_bytes == 4)
+    memcpy(&s->tensor.tensor_scale, ts->data, 4);
+  return CLI_FINE;
+}
+
+static int open_b(side *s, const mx_tensor *like, const char *path) {
+  mx_error err;
+  if (!mx_quantized_open(&s->q, path, &err)) {
+    s->tensor = s->q.tensor;
+    return CLI_FINE;
+  }
+  return foreign(s, like, path);
+}
+
+static void example(out *o, const char *which, const mx_diff_example *e) {
+  uint32_t bits;
+  char text[40];
+  memcpy(&bits, &e->x, sizeof bits);
+  out_row(o);
+  out_text(o, "example", which);
+  out_u64(o, "row", e->row);
+  out_u64(o, "column", e->col);
+  out_f64(o, "x", (double)e->x, "%.9g");
+  snprintf(text, sizeof text, "0x%08" PRIx32, bits);
+  out_text(o, "bits", text);
+  out_f64(o, "amax", (double)e->amax, "%.9g");
+  out_f64(o, "quotient", e->quotient, "%.9g");
+  out_f64(o, "to tie", e->tie, "%.3g");
+  out_u64(o, "code A", e->code_a);
+  out_u64(o, "code B", e->code_b);
+  out_u64(o, "scale A", e->scale_a);
+  out_u64(o, "scale B", e->scale_b);
+  out_f64(o, "value A", e->value_a, "%.9g");
+  out_f64(o, "value B", e->value_b, "%.9g");
+}
+
+/* The scale that each rule would give the block of an example. */
+static void scales_by_rule(out *o, const mx_diff_example *e, const mx_spec *spec) {
+  static const char *const rules[] = {"scale.rule=floor",
+                                      "scale.rule=ceil",
+                                      "scale.rule=even",
+                                      "scale.rule=value scale.round=up",
+                                      "scale.rule=value scale.round=rne",
+                                      "scale.rule=value scale.round=down"};
+  out_table(o, "scale of its block by each rule");
+  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    mx_spec s = {0};
+    mx_tensor t;
+    s.elem = spec->elem;
+    s.scale = spec->scale;
+    if (mx_spec_parse(&s, rules[i], NULL) || mx_spec_check(&s, NULL) || mx_tensor_alloc(&t, 1, 1, &s)) continue;
+    if (!mx_quantize(&t, &e->amax, 1, 1, 1, &s, NULL, NULL)) {
+      out_row(o);
+      out_text(o, "rule", rules[i]);
+      out_u64(o, "scale code", mx_scale_code_at(&t, 0));
+    }
+    mx_tensor_free(&t);
+  }
+  out_end(o);
+}
+
+static void positions(out *o, const mx_difference *d) {
+  out_table(o, "by position in the block");
+  for (int shown = 0, i = 0; i < 256 && shown < 8; i++) {
+    if (!d->by_position[i]) continue;
+    out_row(o);
+    out_u64(o, "position", (uint64_t)i);
+    out_u64(o, "differ", d->by_position[i]);
+    shown++;
+  }
+  out_end(o);
+  uint64_t rest[16][16];
+  memcpy(rest, d->pairs, sizeof rest);
+  out_table(o, "codes, A to B");
+  for (int shown = 0; shown < 8; shown++) {
+    uint64_t most = 0;
+
+    int x = 0, y = 0;
+
+    for (int i = 0; i < 16; i++)
+      for (int k = 0; k < 16; k++)
+        if (rest[i][k] > most) most = rest[i][k], x = i, y = k;
+    if (!most) break;
+    rest[x][y] = 0;
+    out_row(o);
+    out_u64(o, "A", (uint64_t)x);
+    out_u64(o, "B", (uint64_t)y);
+    out_u64(o, "times", most);
+  }
+  out_end(o);
+}
+
+static int print(const struct args *a, const mx_difference *d, const mx_spec *spec, int has_input, const char *verdict) {
+  out *o = out_new();
+  out_bool(o, "equal", d->equal);
+  out_u64(o, "codes", d->n_codes);
+  out_u64(o, "codes that differ", d->codes);
+  out_u64(o, "scales", d->n_scales);
+  out_u64(o, "scales that differ", d->scales);
+  out_u64(o, "tensor scales that differ", d->tensor_scales);
+  out_u64(o, "values that differ", d->values);
+  out_u64(o, "signs of zero", d->zero_signs);
+  out_u64(o, "NaN codes let pass", d->nan_codes);
+  out_u64(o, "rows that differ", d->rows);
+  for (int i = 0; i < d->n_patterns; i++) {
+    char key[24];
+    snprintf(key, sizeof key, "pattern %d", i + 1);
+    out_text(o, key, d->patterns[i]);
+  }
+  if (*verdict) out_text(o, "verdict", verdict);
+  if (d->codes) {
+    out_table(o, "examples");
+    example(o, "first", &d->first);
+    example(o, "worst", &d->worst);
+    example(o, "smallest", &d->smallest);
+    out_end(o);
+    if (has_input) scales_by_rule(o, &d->first, spec);
+    positions(o, d);
+  }
+  return out_print(o, a->json);
+}
+
+/* What B does instead. */
+static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec *spec, const float *x) {
+  uint32_t *wide = malloc((b->rows * b->cols + 1) * sizeof *wide);
+  uint8_t *codes = malloc(b->rows * b->cols + 1);
+  *words = 0;
+  if (wide && codes && mx_elem_format(spec->elem)->bits <= 8) {
+    mx_unpack_codes(wide, b, spec);
+    for (size_t i = 0; i < b->rows * b->cols; i++) codes[i] = (uint8_t)wide[i];
+    const mx_sample s = {.rows = b->rows,
+                         .cols = b->cols,
+                         .ld = b->cols,
+                         .x = x,
+                         .codes = codes,
+                         .scales = b->scales,
+                         .scale_rows = b->scale_rows,
+                         .scale_cols = b->scale_cols,
+                         .scale_bytes = b->scale_bytes,
+                         .has_tensor_scale = b->has_tensor_scale,
+                         .tensor_scale = b->tensor_scale};
+    mx_identity id;
+    if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1}, NULL)) verdict_sentence(words, size, &id);
+  }
+  free(wide);
+  free(codes);
+}
+
+static const float *input_of(float **own, mx_file **file, const struct args *a, const mx_quantized *q) {
+  const mx_array *x = NULL;
+  mx_error err;
+  if (a->input && mx_tensor_open(file, &x, a->input, &err)) {
+    cli_fail(&err);
+    return NULL;
+  }
+  if (!a->input && mx_file_find(&x, q->file, "input", NULL)) return NULL;
+  const size_t n = q->tensor.rows * q->tensor.cols;
+  if (x->n_values != n || !(*own = malloc((n + 1) * sizeof **own)) || mx_array_read_f32(*own, x, 0, n, 0)) return NULL;
+  return *own;
+}
+
+static int run(const cli_context *ctx, void *args) {
+  (void)ctx;
+  const struct args *a = args;
+  mx_quantized qa;
+  mx_error err;
+  if (mx_quantized_open(&qa, a->a, &err)) return cli_fail(&err);
+  side b = {0};
+  mx_file *file = NULL;
+  float *own = NULL;
+  mx_difference *d = calloc(1, sizeof *d);
+  char verdict[2048] = "";
+  int rc = d ? open_b(&b, &qa.tensor, a->b) : cli_error("out of memory");
+  const float *x = rc ? NULL : input_of(&own, &file, a, &qa);
+  if (!rc && a->input && !x) rc = cli_error("%s: expected as many numbers as codes", a->input);
+  if (!rc && a->explain && !x) rc = cli_error("--explain needs the input: --input X");
+  const mx_diff_options how = {a->nan_bits, a->equal_zeros};
+  if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);
+  if (!rc && a->explain && !d->equal) explain(verdict, sizeof verdict, &b.tensor, &qa.spec, x);
+  if (!rc) rc = print(a, d, &qa.spec, x != NULL, verdict);
+  if (!rc && a->html) rc = report_html(a->html, a->a, a->b, d, &qa.spec, verdict);
+  if (!rc && a->junit) {
+    const junit_case cases[] = {{"codes", d->codes ? "codes differ" : NULL},
+                                {"scales", d->scales ? "scales differ" : NULL},
+                                {"tensor scale", d->tensor_scales ? "tensor scales differ" : NULL}};
+    rc = report_junit(a->junit, a->b, cases, 3);
+  }
+  const int differs = !rc && !d->equal;
+  mx_quantized_close(&qa);
+  if (b.q.file) mx_quantized_close(&b.q);
+  mx_file_close(b.file);
+  mx_file_close(file);
+  free(own);
+  free(d);
+  return rc ? rc : differs ? CLI_DIFFERS : CLI_FINE;
+}
+
+const cli_command cmd_diff = {
+    options, sizeof(struct args), run,
+    "Codes, scales, tensor scale and values are counted apart, with the first, the worst and the smallest example in full and what all "
+    "differences "
+    "have in common. A NaN equals a NaN and codes under a NaN scale do not count, unless --nan-bits; -0 is not +0, unless --equal-zeros.\n"
+    "Exit status 0 if equal, 1 if not."};

@@ -1,0 +1,144 @@
+/* mxgold gemm A.safetensors B.safetensors -o D.npy */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mxgold/gemm.h"
+#include "mxgold/mxgold.h"
+
+struct args {
+  const char *a, *b, *out, *model, *c, *bias, *dtype;
+  cli_f64 alpha, beta;
+  cli_u64 batch, threads;
+};
+
+static const char *models(size_t index) { return index < MX_GEMM_FUSED ? mx_gemm_model_name((int)index) : NULL; }
+
+static const char *dtypes(size_t index) {
+  static const char *names[] = {"f32", "bf16", "f16", NULL};
+  return names[index];
+}
+
+static const cli_option options[] = {
+    {"A.safetensors", 0, CLI_POS, offsetof(struct args, a), NULL, "the left operand [M][K], as mxgold quantize writes it", NULL},
+    {"B.safetensors", 0, CLI_POS, offsetof(struct args, b), NULL, "the right operand [N][K], quantised along K too", NULL},
+    {"output", 'o', CLI_STRING, offsetof(struct args, out), "D.npy", "D = alpha * A x B^T + beta * C + bias, [M][N] (.npy or .safetensors)",
+     NULL},
+    {"accum", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "how products are summed; f32_block by default", models},
+    {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "C, [M][N] of f32, f16 or bf16", NULL},
+    {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "one f32 a column of D", NULL},
+    {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "factor of the product; 1 by default", NULL},
+    {"beta", 0, CLI_F64, offsetof(struct args, beta), "X", "factor of C; 1 by default", NULL},
+    {"out", 0, CLI_STRING, offsetof(struct args, dtype), "TYPE", "type of D; f32 by default (.npy holds no bf16)", dtypes},
+    {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
+    {0},
+};
+
+typedef struct work {
+  const struct args *args;
+  mx_quantized a, b;
+  mx_file *c_file, *bias_file;
+  float alpha, beta;
+  float *bias; /* aligned */
+  mx_gemm_options options;
+} work;
+
+static int open_c(work *w, size_t rows, size_t cols, mx_error *err) {
+  const mx_array *c;
+  if (mx_tensor_open(&w->c_file, &c, w->args->c, err)) return cli_fail(err);
+  if (c->dtype != MX_F32 && c->dtype != MX_F16 && c->dtype != MX_BF16)
+    return cli_error("%s: dtype is %s, expected f32, f16 or bf16", w->args->c, mx_dtype_name(c->dtype));
+  if (c->n_values != rows * cols || c->n_dims < 1 || (cols && c->shape[c->n_dims - 1] != cols))
+    return cli_error("%s: %llu values, expected C of %zu x %zu", w->args->c, (unsigned long long)c->n_values, rows, cols);
+  w->options.c = c->data;
+  w->options.c_type = c->dtype;
+  return CLI_FINE;
+}
+
+static int open_bias(work *w, size_t cols, mx_error *err) {
+  const mx_array *bias;
+  if (mx_tensor_open(&w->bias_file, &bias, w->args->bias, err)) return cli_fail(err);
+  if (bias->n_values != cols)
+    return cli_error("%s: %llu values, expected one for each of the %zu columns", w->args->bias, (unsigned long long)bias->n_values, cols);
+  w->bias = malloc(cols * sizeof *w->bias + 1);
+  if (!w->bias) return cli_error("%s: no memory", w->args->bias);
+  if (mx_array_read_f32(w->bias, bias, 0, cols, 0))
+    return cli_error("%s: dtype is %s, expected f32, f16 or bf16", w->args->bias, mx_dtype_name(bias->dtype));
+  w->options.bias = w->bias;
+  return CLI_FINE;
+}
+
+static int write_d(const work *w, const void *d, size_t rows, size_t cols, mx_error *err) {
+  mx_writer *writer;
+  size_t index;
+  const uint64_t batch = w->options.batch, shape[3] = {batch, rows / batch, cols};
+  if (mx_writer_open(&writer, w->args->out, err)) return cli_fail(err);
+  if (w->options.out == MX_BF16 && mx_writer_is_npy(writer)) {
+    mx_writer_abort(writer);
+    return cli_error("%s: .npy holds no bf16, expected a .safetensors file", w->args->out);
+  }
+  mx_status status = mx_writer_add(writer, "d", w->options.out, batch > 1 ? 3 : 2, batch > 1 ? shape : shape + 1, &index);
+  if (status) mx_fail(err, status, "%s: %s", w->args->out, mx_status_text(status));
+  if (!status && !mx_writer_is_npy(writer)) mx_writer_meta(writer, "accum", mx_gemm_model_name(w->options.model));
+  if (!status) status = mx_writer_begin(writer, err);
+  if (!status) status = mx_writer_write(writer, index, d, rows * cols * mx_dtype_bytes(w->options.out), err);
+  if (status) {
+    mx_writer_abort(writer);
+    return cli_fail(err);
+  }
+  return mx_writer_commit(writer, err) ? cli_fail(err) : CLI_FINE;
+}
+
+static int product(work *w, mx_error *err) {
+  const size_t batch = w->options.batch, rows = w->a.tensor.rows;
+  if (w->b.tensor.rows % batch || rows % batch)
+    return cli_error("%zu rows of A and %zu of B, expected multiples of the batch, %zu", rows, w->b.tensor.rows, batch);
+  const size_t cols = w->b.tensor.rows / batch;
+  size_t n;
+  if (__builtin_mul_overflow(rows, cols, &n) || n > SIZE_MAX / 8) return cli_error("D of %zu x %zu is too large", rows, cols);
+  if (w->args->c && open_c(w, rows, cols, err)) return CLI_TROUBLE;
+  if (w->args->bias && open_bias(w, cols, err)) return CLI_TROUBLE;
+  void *d = malloc(n * mx_dtype_bytes(w->options.out) + 1);
+  if (!d) return cli_error("no memory for D of %zu x %zu", rows, cols);
+  mx_error inner;
+  int rc = mx_gemm(d, cols, &w->a.tensor, &w->a.spec, &w->b.tensor, &w->b.spec, &w->options, &inner)
+               ? cli_error("%s, %s: %s", w->args->a, w->args->b, inner.text)
+               : CLI_FINE;
+  if (!rc) rc = write_d(w, d, rows, cols, err);
+  free(d);
+  return rc;
+}
+
+static int run(const cli_context *ctx, void *args) {
+  const struct args *a = args;
+  (void)ctx;
+  work w = {.args = a, .alpha = (float)a->alpha.v, .beta = (float)a->beta.v};
+  mx_error err;
+  if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
+  if (a->beta.given && !a->c) return cli_error("gemm: --beta without --c");
+  w.options.model = a->model ? mx_gemm_model_find(a->model) : MX_GEMM_F32_BLOCK;
+  w.options.out = a->dtype ? (mx_dtype)mx_dtype_find(a->dtype) : MX_F32;
+  w.options.alpha = a->alpha.given ? &w.alpha : NULL;
+  w.options.beta = a->beta.given ? &w.beta : NULL;
+  w.options.batch = a->batch.given && a->batch.v ? a->batch.v : 1;
+  w.options.exec.n_threads = (int)a->threads.v;
+  mx_writer_install_signal_cleanup();
+  int rc = CLI_TROUBLE;
+  if (mx_quantized_open(&w.a, a->a, &err) || mx_quantized_open(&w.b, a->b, &err))
+    cli_fail(&err);
+  else
+    rc = product(&w, &err);
+  free(w.bias);
+  if (w.c_file) mx_file_close(w.c_file);
+  if (w.bias_file) mx_file_close(w.bias_file);
+  if (w.b.file) mx_quantized_close(&w.b);
+  if (w.a.file) mx_quantized_close(&w.a);
+  return rc;
+}
+
+const cli_command cmd_gemm = {
+    options, sizeof(struct args), run,
+    "Models: f32_block adds each block's exact dot times its scales with one rounding; exact rounds the whole expression once; f32_seq and\n"
+    "f32_pairwise sum rounded products of dequantised values in binary32, f64 in binary64. Tensor scales come last: mxgold.h, gemm.h.\n"
+    "A and B may have different elements and scales; their blocks along K must agree."};

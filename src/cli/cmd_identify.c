@@ -1,0 +1,159 @@
+/* mxgold identify: which spec does a black box follow? */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mxgold/mxgold.h"
+#include "out.h"
+#include "samples.h"
+#include "verdict.h"
+
+struct args {
+  sample_options in;
+  cli_u64 block, threads;
+  cli_f64 seconds;
+  int json, quick;
+};
+
+static const cli_option options[] = {
+    {"input", 0, CLI_STRING, offsetof(struct args, in.input), "X", "what the kernel was given: .npy or FILE.safetensors:TENSOR", NULL},
+    {"codes", 0, CLI_STRING, offsetof(struct args, in.codes), "C", "its codes, one a byte, or two 4-bit codes a byte", NULL},
+    {"scales", 0, CLI_STRING, offsetof(struct args, in.scales), "S", "its scales, as stored", NULL},
+    {"tensor-scale", 0, CLI_STRING, offsetof(struct args, in.tensor_scale), "V",
+     "its tensor scale, in whatever convention; nan and inf are allowed", NULL},
+    {"output", 0, CLI_STRING, offsetof(struct args, in.output), "OUT.safetensors",
+     "codes, scales, tensor_scale (and input) in one file; SUITE.codes and so on are suites of one kernel", NULL},
+    {"dequantized", 0, CLI_STRING, offsetof(struct args, in.dequantized), "Y", "its values alone, where there is nothing else", NULL},
+    {"packed", 0, CLI_FLAG, offsetof(struct args, in.packed), NULL, "codes are two a byte, whatever the shapes say", NULL},
+    {"transpose", 0, CLI_FLAG, offsetof(struct args, in.transpose), NULL, "the kernel quantised the transpose of the input", NULL},
+    {"block", 0, CLI_U64, offsetof(struct args, block), "N", "columns of a block; found from the shapes by default", NULL},
+    {"quick", 0, CLI_FLAG, offsetof(struct args, quick), NULL, "leave out the keys that the data cannot decide", NULL},
+    {"seconds", 0, CLI_F64, offsetof(struct args, seconds), "S", "search for at most so long; 10 by default", NULL},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {0},
+};
+
+static uint64_t wrong(const mx_identity *id) { return 4 * id->scales_differ + id->codes_differ + id->values_differ + id->tensor_scales_differ; }
+
+/* Scales that are stored in a kernel's layout, read as rows: a copy of each sample with its scales put straight. 0 if the sizes do not fit. */
+static int straighten(mx_sample *to, void **memory, const samples *s, mx_layout layout, size_t block) {
+  for (size_t i = 0; i < s->n; i++) {
+    const mx_sample *m = &s->at[i];
+    const size_t kb = (m->cols + block - 1) / block;
+    to[i] = *m;
+    if (m->scale_bytes != 1 || mx_layout_size(layout, m->rows, kb) != m->scale_rows * m->scale_cols) return 0;
+    uint8_t *straight = memory[i] = malloc(m->rows * kb + 1);
+    if (!straight) return 0;
+    mx_layout_unpack(straight, layout, m->scales, m->rows, kb);
+    to[i].scales = straight;
+    to[i].scale_rows = m->rows;
+    to[i].scale_cols = kb;
+  }
+  return 1;
+}
+
+static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
+  static const size_t blocks[] = {32, 16};
+  for (int l = 1; l < MX_LAYOUT_COUNT; l++)
+    for (size_t b = 0; b < 2; b++) {
+      mx_sample *straight = calloc(s->n, sizeof *straight);
+      void **memory = calloc(s->n, sizeof *memory);
+      mx_identity id;
+      if (straight && memory && straighten(straight, memory, s, (mx_layout)l, blocks[b]) && !mx_identify(&id, straight, s->n, o, NULL) &&
+          (!best->n_codes || wrong(&id) < wrong(best))) {
+        *best = id;
+        *name = mx_layout_name((mx_layout)l);
+      }
+      for (size_t i = 0; memory && i < s->n; i++) free(memory[i]);
+      free(memory);
+      free(straight);
+      if (best->n_codes && best->exact) return MX_OK;
+    }
+  return best->n_codes ? MX_OK : MX_ERR_SHAPE;
+}
+
+/* As it lies; else with the nibbles in another order; else with the scales in another layout. */
+static int find(mx_identity *id, samples *s, const mx_identify_options *o, const char **nibble, const char **layout) {
+  mx_error err = {0};
+  mx_status status = mx_identify(id, s->at, s->n, o, &err);
+  int best = s->nibble;
+  for (int k = 1; !status && !id->exact && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
+    mx_identity other;
+    samples_repack(s, k, o->block_cols ? (size_t)o->block_cols : id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32);
+    if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, best = k;
+    if (!id->exact) samples_repack(s, 0, 32); /* high_first is its own inverse; half_block is the last one tried */
+  }
+  static const char *const names[] = {"low_first", "high_first", "half_block"};
+  if (best >= 0) *nibble = names[best];
+  if (best > 0) id->spec.nibble = best;
+  if ((status || !id->exact) && s->at[0].codes) {
+    mx_identity other = {0};
+    if (!status) other = *id;
+    if (!try_layouts(&other, layout, s, o)) *id = other, status = MX_OK;
+  }
+  return status ? cli_fail(&err) : CLI_FINE;
+}
+
+static void print_text(const mx_identity *id, const char *nibble, const char *layout) {
+  out *o = out_new();
+  char text[4096], sentence[2048];
+  mx_spec_print(text, sizeof text, &id->spec, 0);
+  verdict_sentence(sentence, sizeof sentence, id);
+  out_bool(o, "exact", id->exact);
+  out_text(o, "preset", id->preset ? id->preset : "none");
+  out_text(o, "spec", text);
+  out_u64(o, "codes that differ", id->codes_differ + id->values_differ);
+  out_u64(o, "scales that differ", id->scales_differ);
+  if (id->nan_codes_differ) out_u64(o, "codes under a NaN scale that differ", id->nan_codes_differ);
+  if (id->tensor_scales_differ) out_u64(o, "tensor scales that differ", id->tensor_scales_differ);
+  if (nibble) out_text(o, "nibble", nibble);
+  if (layout) out_text(o, "scale layout", layout);
+  char list[2048] = "";
+  size_t n = 0;
+  for (size_t i = 0; mx_key_name(i); i++)
+    if (id->undecided >> i & 1 && n < sizeof list) n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", mx_key_name(i));
+  out_text(o, "not decided by these data", n ? list : "none");
+  char *options_[VERDICT_OPTIONS];
+  const size_t n_options = verdict_options(options_, id);
+  n = 0;
+  *text = 0;
+  for (size_t i = 0; i < n_options; i++) {
+    if (n < sizeof text) n += (size_t)snprintf(text + n, sizeof text - n, " %s", options_[i]);
+    free(options_[i]);
+  }
+  char command[4200];
+  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s", text);
+  out_text(o, "reproduce", command);
+  out_text(o, "verdict", sentence);
+  out_print(o, 0);
+}
+
+static int run(const cli_context *ctx, void *args) {
+  (void)ctx;
+  const struct args *a = args;
+  samples s;
+  mx_identity id;
+  const char *nibble = NULL, *layout = NULL;
+  int rc = samples_open(&s, &a->in);
+  const mx_identify_options o = {
+      .block_cols = a->block.given ? (int)a->block.v : 0, .n_threads = (int)a->threads.v, .seconds = a->seconds.v, .no_undecided = a->quick};
+  if (!rc && a->block.given && (a->block.v < 1 || a->block.v > 65536)) rc = cli_error("identify: --block: expected 1 to 65536");
+  if (!rc) rc = find(&id, &s, &o, &nibble, &layout);
+  if (!rc && a->json) {
+    char *text = verdict_json(&id, nibble, layout);
+    if (text) puts(text);
+    free(text);
+  } else if (!rc)
+    print_text(&id, nibble, layout);
+  samples_close(&s);
+  return rc ? rc : id.exact ? CLI_FINE : CLI_DIFFERS;
+}
+
+const cli_command cmd_identify = {
+    options, sizeof(struct args), run,
+    "Element and scale format, block shape, rules, rounding, special values, tensor scale and its convention are found; the result is run "
+    "again over "
+    "all of the data and counted. Keys that these data cannot decide are listed: suites of mxgold gen decide them.\n"
+    "Codes inside a block whose scale is NaN do not count. Exit status 0 if every byte is explained, 1 if not."};

@@ -1,0 +1,155 @@
+/* mxgold test --plugin KERNEL.so: a kernel against a preset on every suite. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "mxgold/mxgold.h"
+#include "out.h"
+#include "plugin.h"
+#include "report.h"
+#include "spec_opts.h"
+#include "verdict.h"
+
+struct args {
+  const char *plugin, *suite, *junit;
+  spec_opts spec;
+  cli_f64 seconds;
+  int json;
+};
+
+static const char *suite_names(size_t index) { return mx_suite_name((int)index); }
+
+static const cli_option options[] = {
+    {"plugin", 0, CLI_STRING, offsetof(struct args, plugin), "KERNEL.so", "a shared object with mxgold_quantize (include/mxgold/plugin.h)",
+     NULL},
+    SPEC_OPTIONS(args, spec),
+    {"suite", 0, CLI_STRING, offsetof(struct args, suite), "NAME", "one suite; all by default", suite_names},
+    {"seconds", 0, CLI_F64, offsetof(struct args, seconds), "S", "time limit of one call; 10 by default", NULL},
+    {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {0},
+};
+
+typedef struct verdict {
+  size_t tensors, wrong, declined, crashed, late;
+  uint64_t codes, scales, codes_differ, scales_differ;
+  int signal, trouble;
+  char said[2048], pattern[160];
+} verdict;
+
+/* What the kernel does instead, from the first tensor that is wrong and large enough to tell. */
+static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const float *x, size_t ld) {
+  if (*v->said || mx_elem_format(spec->elem)->bits > 8 || t->rows * t->cols < 1024) return;
+  uint32_t *wide = malloc((t->rows * t->cols + 1) * sizeof *wide);
+  uint8_t *codes = malloc(t->rows * t->cols + 1);
+  if (wide && codes) {
+    mx_unpack_codes(wide, t, spec);
+    for (size_t i = 0; i < t->rows * t->cols; i++) codes[i] = (uint8_t)wide[i];
+    const mx_sample s = {.rows = t->rows,
+                         .cols = t->cols,
+                         .ld = ld,
+                         .x = x,
+                         .codes = codes,
+                         .scales = t->scales,
+                         .scale_rows = t->scale_rows,
+                         .scale_cols = t->scale_cols,
+                         .scale_bytes = t->scale_bytes,
+                         .has_tensor_scale = t->has_tensor_scale,
+                         .tensor_scale = t->tensor_scale};
+    mx_identity id;
+    if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1}, NULL)) verdict_sentence(v->said, sizeof v->said, &id);
+  }
+  free(wide);
+  free(codes);
+}
+
+static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, const mx_cases *c, size_t i, mx_difference *d) {
+  const float *x = c->x + i * c->rows * c->ld;
+  mx_tensor want;
+  if (mx_tensor_alloc(&want, c->rows, c->cols, spec)) return;
+  if (!mx_quantize(&want, x, c->rows, c->cols, c->ld, spec, NULL, NULL)) {
+    plugin_result got = plugin_run(a->plugin, x, c->rows, c->cols, c->ld, spec, a->seconds.given ? a->seconds.v : 10);
+    v->tensors++;
+    v->declined += got.end == PLUGIN_DECLINED;
+    v->crashed += got.end == PLUGIN_SIGNAL;
+    v->late += got.end == PLUGIN_LATE;
+    v->trouble |= got.end == PLUGIN_LOAD || got.end == PLUGIN_TROUBLE;
+    if (got.end == PLUGIN_SIGNAL) v->signal = got.signal;
+    if (got.end == PLUGIN_OK && !mx_diff(d, &want, &got.tensor, spec, c->ld == c->cols ? x : NULL, c->ld, NULL, NULL, NULL, NULL)) {
+      v->codes += d->n_codes;
+      v->scales += d->n_scales;
+      v->codes_differ += d->codes;
+      v->scales_differ += d->scales;
+      v->wrong += !d->equal;
+      if (!d->equal && d->n_patterns && !*v->pattern) snprintf(v->pattern, sizeof v->pattern, "%s", d->patterns[0]);
+      if (!d->equal) explain(v, &got.tensor, spec, x, c->ld);
+    }
+    if (got.end == PLUGIN_OK) mx_tensor_free(&got.tensor);
+  }
+  mx_tensor_free(&want);
+}
+
+static void row(out *o, const char *name, const verdict *v) {
+  out_row(o);
+  out_text(o, "suite", name);
+  out_u64(o, "tensors", v->tensors);
+  out_u64(o, "wrong", v->wrong);
+  out_u64(o, "codes", v->codes);
+  out_u64(o, "codes differ", v->codes_differ);
+  out_u64(o, "scales differ", v->scales_differ);
+  out_u64(o, "crashed", v->crashed);
+  out_u64(o, "late", v->late);
+  out_u64(o, "declined", v->declined);
+}
+
+static int bad(const verdict *v) { return v->wrong || v->crashed || v->late; }
+
+static int run(const cli_context *ctx, void *args) {
+  (void)ctx;
+  const struct args *a = args;
+  mx_spec spec;
+  if (!a->plugin) return cli_error("test: expected --plugin KERNEL.so");
+  if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
+  mx_difference *d = malloc(sizeof *d);
+  verdict *v = calloc(MX_SUITE_COUNT, sizeof *v);
+  junit_case cases[MX_SUITE_COUNT];
+  char failure[MX_SUITE_COUNT][256], said[2048] = "", pattern[160] = "";
+  size_t n = 0;
+  int rc = d && v ? CLI_FINE : cli_error("out of memory"), differs = 0;
+  out *o = out_new();
+  out_text(o, "plugin", a->plugin);
+  out_table(o, "suites");
+  for (int s = 0; s < MX_SUITE_COUNT && !rc; s++) {
+    mx_cases c;
+    if (a->suite && s != mx_suite_find(a->suite)) continue;
+    if (mx_generate(&c, s, &spec, s == MX_SUITE_BOUNDARY ? 96 : 0, s == MX_SUITE_BOUNDARY ? 256 : 0, a->spec.seed.v, NULL)) continue;
+    for (size_t i = 0; i < c.n && !v[s].trouble && v[s].late < 3; i++) one_tensor(&v[s], a, &spec, &c, i, d);
+    mx_cases_free(&c);
+    if (v[s].trouble) rc = cli_error("%s: cannot be loaded, expected a shared object that defines mxgold_quantize", a->plugin);
+    row(o, mx_suite_name(s), &v[s]);
+    snprintf(failure[n], sizeof failure[n], "%zu of %zu tensors wrong, %zu crashed (signal %d), %zu late", v[s].wrong, v[s].tensors,
+             v[s].crashed, v[s].signal, v[s].late);
+    cases[n] = (junit_case){mx_suite_name(s), bad(&v[s]) ? failure[n] : NULL};
+    n++;
+    differs |= bad(&v[s]);
+    if (!*said) memcpy(said, v[s].said, sizeof said);
+    if (!*pattern) memcpy(pattern, v[s].pattern, sizeof pattern);
+  }
+  out_end(o);
+  if (*pattern) out_text(o, "pattern", pattern);
+  if (*said) out_text(o, "verdict", said);
+  if (!rc)
+    rc = out_print(o, a->json);
+  else
+    out_free(o);
+  if (!rc && a->junit) rc = report_junit(a->junit, a->plugin, cases, n);
+  free(d);
+  free(v);
+  return rc ? rc : differs ? CLI_DIFFERS : CLI_FINE;
+}
+
+const cli_command cmd_test = {options, sizeof(struct args), run,
+                              "Each call runs in a child process with a time limit, its buffers ended by guard pages: a crash, a write out of "
+                              "bounds or a hang is a finding. "
+                              "examples/kernel_plugin.c is a kernel to start from.\nExit status 0 if every byte is right, 1 if not."};

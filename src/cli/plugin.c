@@ -1,0 +1,116 @@
+/* A child for each case. What passes between parent and child is shared memory; each buffer ends at a page that nobody may touch. */
+#include "plugin.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mxgold/plugin.h"
+
+/* Exit statuses of the child, out of the way of what a kernel might exit with. */
+enum { CHILD_OK = 0, CHILD_DECLINED = 81, CHILD_LOAD = 82 };
+
+typedef struct guarded {
+  uint8_t *map, *at; /* at + n_bytes is the guard page, or less than 16 bytes before it */
+  size_t mapped;
+} guarded;
+
+static int guard(guarded *g, size_t n_bytes) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (n_bytes + page - 1) / page * page + (n_bytes == 0) * page;
+  g->mapped = page + body + page;
+  g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (g->map == MAP_FAILED) return 0;
+  mprotect(g->map, page, PROT_NONE);
+  mprotect(g->map + page + body, page, PROT_NONE);
+  g->at = g->map + page + body - (n_bytes + 3) / 4 * 4; /* floats stay aligned: up to 3 bytes of slack */
+  return 1;
+}
+
+static void unguard(guarded *g) {
+  if (g->map && g->map != MAP_FAILED) munmap(g->map, g->mapped);
+}
+
+static void child(const char *path, const mxgold_job *job) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *symbol = library ? dlsym(library, "mxgold_quantize") : NULL;
+  if (!symbol) _exit(CHILD_LOAD);
+  mxgold_quantize_fn *quantize;
+  memcpy(&quantize, &symbol, sizeof quantize); /* ISO C has no cast from object to function pointer */
+  _exit(quantize(job) ? CHILD_DECLINED : CHILD_OK);
+}
+
+/* Wait, but not for ever. Returns 0 when the time was over. */
+static int wait_for(pid_t pid, int *status, double seconds) {
+  const struct timespec nap = {0, 500000};
+  struct timespec start, t;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  for (;;) {
+    const pid_t got = waitpid(pid, status, WNOHANG);
+    if (got == pid) return 1;
+    if (got < 0 && errno != EINTR) return 0;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if ((double)(t.tv_sec - start.tv_sec) + (double)(t.tv_nsec - start.tv_nsec) * 1e-9 > seconds) {
+      kill(pid, SIGKILL);
+      waitpid(pid, status, 0);
+      return 0;
+    }
+    nanosleep(&nap, NULL);
+  }
+}
+
+static plugin_end run_child(const char *path, const mxgold_job *job, double seconds, int *by_signal) {
+  const pid_t pid = fork();
+  int status;
+  if (pid < 0) return PLUGIN_TROUBLE;
+  if (pid == 0) child(path, job);
+  if (!wait_for(pid, &status, seconds)) return PLUGIN_LATE;
+  if (WIFSIGNALED(status)) {
+    *by_signal = WTERMSIG(status);
+    return PLUGIN_SIGNAL;
+  }
+  const int code = WEXITSTATUS(status);
+  return code == CHILD_OK ? PLUGIN_OK : code == CHILD_LOAD ? PLUGIN_LOAD : PLUGIN_DECLINED;
+}
+
+plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec, double seconds) {
+  plugin_result r = {.end = PLUGIN_TROUBLE};
+  char text[4096];
+  guarded in = {0}, codes = {0}, scales = {0}, scale = {0};
+  if (mx_tensor_alloc(&r.tensor, rows, cols, spec)) return r;
+  mx_tensor *t = &r.tensor;
+  const size_t n_codes = t->rows * t->code_stride, n_scales = t->scale_rows * t->scale_cols * t->scale_bytes, n_x = rows * ld * sizeof *x;
+  mx_spec_print(text, sizeof text, spec, 1);
+  if (guard(&in, n_x) && guard(&codes, n_codes) && guard(&scales, n_scales) && guard(&scale, sizeof(float))) {
+    memcpy(in.at, x, n_x);
+    memset(scales.at, 0xA5, n_scales); /* poison: a scale that is never written shows */
+    *(float *)(void *)scale.at = 1;
+    const mxgold_job job = {.abi = MXGOLD_PLUGIN_ABI,
+                            .spec = text,
+                            .rows = rows,
+                            .cols = cols,
+                            .ld = ld,
+                            .x = (const float *)(const void *)in.at,
+                            .codes = codes.at,
+                            .code_stride = t->code_stride,
+                            .scales = scales.at,
+                            .scale_rows = t->scale_rows,
+                            .scale_cols = t->scale_cols,
+                            .scale_bytes = t->scale_bytes,
+                            .tensor_scale = (float *)(void *)scale.at};
+    r.end = run_child(path, &job, seconds, &r.signal);
+    memcpy(t->codes, codes.at, n_codes);
+    memcpy(t->scales, scales.at, n_scales);
+    memcpy(&t->tensor_scale, scale.at, sizeof(float));
+  }
+  unguard(&in);
+  unguard(&codes);
+  unguard(&scales);
+  unguard(&scale);
+  if (r.end != PLUGIN_OK) mx_tensor_free(t);
+  return r;
+}

@@ -1,0 +1,18 @@
+/* Running a kernel of someone else's in a child process. */
+#ifndef CLI_PLUGIN_H
+#define CLI_PLUGIN_H
+
+#include "mxgold/mxgold.h"
+
+typedef enum plugin_end { PLUGIN_OK, PLUGIN_DECLINED, PLUGIN_SIGNAL, PLUGIN_LATE, PLUGIN_LOAD, PLUGIN_TROUBLE } plugin_end;
+
+typedef struct plugin_result {
+  plugin_end end;
+  int signal;       /* PLUGIN_SIGNAL */
+  mx_tensor tensor; /* PLUGIN_OK: the caller frees it */
+} plugin_result;
+
+/** Run the kernel on one matrix. seconds: of wall time. */
+plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec, double seconds);
+
+#endif

@@ -1,0 +1,204 @@
+/* Opening a kernel's outputs. */
+#include "samples.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *own(samples *s, size_t n_bytes) {
+  void **more = realloc(s->owned, (s->n_owned + 1) * sizeof *more);
+  if (more) s->owned = more;
+  void *p = more ? malloc(n_bytes + 1) : NULL;
+  if (p) s->owned[s->n_owned++] = p;
+  return p;
+}
+
+static mx_sample *add_sample(samples *s, const char *name) {
+  mx_sample *at = realloc(s->at, (s->n + 1) * sizeof *at);
+  if (at) s->at = at;
+  char **names = at ? realloc(s->names, (s->n + 1) * sizeof *names) : NULL;
+  if (names) s->names = names;
+  if (!names || !(names[s->n] = strdup(name))) return NULL;
+  s->at[s->n] = (mx_sample){0};
+  return &s->at[s->n++];
+}
+
+static int set_input(samples *s, mx_sample *m, const mx_array *a, int transpose) {
+  if (!mx_matrix_of(&m->rows, &m->cols, a->shape, a->n_dims)) return cli_error("input: the shape overflows");
+  float *x = own(s, a->n_values * sizeof *x), *t = transpose ? own(s, a->n_values * sizeof *x) : x;
+  if (!x || !t) return cli_error("out of memory");
+  if (mx_array_read_f32(x, a, 0, a->n_values, a->dtype == MX_U16))
+    return cli_error("input: dtype %s, expected f32, f16 or bf16", mx_dtype_name(a->dtype));
+  if (transpose) {
+    for (size_t r = 0; r < m->rows; r++)
+      for (size_t c = 0; c < m->cols; c++) t[c * m->rows + r] = x[r * m->cols + c];
+    const size_t rows = m->rows;
+    m->rows = m->cols;
+    m->cols = rows;
+  }
+  m->x = t;
+  m->ld = m->cols;
+  return CLI_FINE;
+}
+
+/* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), or flat. */
+static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
+  size_t rows, cols;
+  if (mx_dtype_bytes(a->dtype) != 1) return cli_error("codes: dtype %s, expected one byte a value", mx_dtype_name(a->dtype));
+  if (!mx_matrix_of(&rows, &cols, a->shape, a->n_dims)) return cli_error("codes: the shape overflows");
+  if (rows * cols != m->rows * cols && a->n_values >= m->rows && a->n_values % (m->rows ? m->rows : 1) == 0) {
+    rows = m->rows;
+    cols = a->n_values / (m->rows ? m->rows : 1);
+  }
+  if (rows != m->rows) return cli_error("codes: %zu rows, expected %zu as in the input", rows, m->rows);
+  if (!packed && cols < m->cols) packed = 1;
+  if (cols * (packed ? 2u : 1u) < m->cols)
+    return cli_error("codes: %zu columns for %zu of the input, expected as many, or half with two codes a byte", cols, m->cols);
+  uint8_t *codes = own(s, m->rows * m->cols);
+  if (!codes) return cli_error("out of memory");
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < m->cols; c++)
+      codes[r * m->cols + c] = packed ? a->data[r * cols + c / 2] >> (c % 2 * 4) & 15 : a->data[r * cols + c];
+  m->codes = codes;
+  s->code_shape[0] = rows;
+  s->code_shape[1] = cols;
+  s->nibble = packed ? MX_NIBBLE_LOW_FIRST : -1;
+  return CLI_FINE;
+}
+
+int samples_repack(samples *s, int nibble, size_t block) {
+  if (s->nibble < 0) return 0;
+  for (size_t i = 0; i < s->n; i++) {
+    mx_sample *m = &s->at[i];
+    uint8_t *codes = own(s, m->rows * m->cols), *row = malloc(m->cols + 2);
+    if (!codes || !row) {
+      free(row);
+      return 0;
+    }
+    for (size_t r = 0; r < m->rows; r++) {
+      const uint8_t *old = m->codes + r * m->cols;
+      for (size_t c = 0; c < m->cols; c++) { /* from the order that was assumed to bytes, and from bytes to the new one */
+        size_t from = c;
+        const size_t b = c / block * block, i_in = c - b, half = block / 2;
+        if (nibble == MX_NIBBLE_HIGH_FIRST) from = c ^ 1;
+        if (nibble == MX_NIBBLE_HALF_BLOCK) from = b + (i_in < half ? 2 * i_in : 2 * (i_in - half) + 1);
+        row[c] = from < m->cols ? old[from] : 0;
+      }
+      memcpy(codes + r * m->cols, row, m->cols);
+    }
+    free(row);
+    m->codes = codes;
+  }
+  s->nibble = nibble;
+  return 1;
+}
+
+static int set_scales(mx_sample *m, const mx_array *a) {
+  if (!mx_matrix_of(&m->scale_rows, &m->scale_cols, a->shape, a->n_dims)) return cli_error("scales: the shape overflows");
+  m->scale_bytes = mx_dtype_bytes(a->dtype);
+  if (m->scale_bytes != 1 && m->scale_bytes != 2 && m->scale_bytes != 4)
+    return cli_error("scales: dtype %s, expected 1, 2 or 4 bytes a value", mx_dtype_name(a->dtype));
+  if (m->scale_rows != m->rows && a->n_dims == 1 && m->rows && a->n_values % m->rows == 0) {
+    m->scale_rows = m->rows;
+    m->scale_cols = a->n_values / m->rows;
+  }
+  m->scales = a->data;
+  return CLI_FINE;
+}
+
+static int set_values(samples *s, mx_sample *m, const mx_array *a) {
+  if (a->n_values != m->rows * m->cols)
+    return cli_error("dequantized: %llu values, expected %zu as in the input", (unsigned long long)a->n_values, m->rows * m->cols);
+  float *y = own(s, a->n_values * sizeof *y);
+  if (!y) return cli_error("out of memory");
+  if (mx_array_read_f32(y, a, 0, a->n_values, 0)) return cli_error("dequantized: dtype %s, expected f32, f16 or bf16", mx_dtype_name(a->dtype));
+  m->values = y;
+  return CLI_FINE;
+}
+
+static int open_one(samples *s, const mx_array **a, const char *path) {
+  mx_error err;
+  if (mx_tensor_open(&s->files[s->n_files], a, path, &err)) return cli_fail(&err);
+  s->n_files++;
+  return CLI_FINE;
+}
+
+static const mx_array *named(const mx_file *f, const char *suite, const char *name) {
+  char full[600];
+  const mx_array *a;
+  snprintf(full, sizeof full, "%s%s%s", suite, *suite ? "." : "", name);
+  return mx_file_find(&a, f, full, NULL) ? NULL : a;
+}
+
+static void set_tensor_scale(mx_sample *m, const mx_array *a) {
+  if (!a || a->n_values != 1 || a->dtype != MX_F32) return;
+  memcpy(&m->tensor_scale, a->data, sizeof m->tensor_scale);
+  m->has_tensor_scale = 1;
+}
+
+/* One suite of a .safetensors file. */
+static int from_file(samples *s, const mx_file *f, const char *suite, const sample_options *o, const mx_array *input) {
+  const mx_array *codes = named(f, suite, "codes"), *scales = named(f, suite, "scales"), *values = named(f, suite, "dequantized");
+  if (!input) input = named(f, suite, "input");
+  if (!input) input = named(f, suite, "x");
+  if (!input) return cli_error("%s: no tensor input or x, expected one, or --input X", mx_file_path(f));
+  if (!codes || !scales) return cli_error("%s: no tensors codes and scales", mx_file_path(f));
+  mx_sample *m = add_sample(s, suite);
+  if (!m) return cli_error("out of memory");
+  if (set_input(s, m, input, o->transpose) || set_codes(s, m, codes, o->packed) || set_scales(m, scales)) return CLI_TROUBLE;
+  set_tensor_scale(m, named(f, suite, "tensor_scale"));
+  (void)values;
+  return CLI_FINE;
+}
+
+static int whole_file(samples *s, const sample_options *o, const mx_array *input) {
+  mx_error err;
+  mx_file *f;
+  if (mx_file_open(&f, o->output, &err)) return cli_fail(&err);
+  s->files[s->n_files++] = f;
+  if (named(f, "", "codes")) return from_file(s, f, "", o, input);
+  for (size_t i = 0; i < mx_file_count(f); i++) {
+    const char *name = mx_file_at(f, i)->name, *end = strrchr(name, '.');
+    char suite[512];
+    if (!end || strcmp(end, ".codes") || (size_t)(end - name) >= sizeof suite) continue;
+    snprintf(suite, sizeof suite, "%.*s", (int)(end - name), name);
+    if (!named(f, suite, "scales")) continue; /* single values, not blocks */
+    if (from_file(s, f, suite, o, NULL)) return CLI_TROUBLE;
+  }
+  return s->n ? CLI_FINE : cli_error("%s: no tensor codes, expected codes and scales, or SUITE.codes and SUITE.scales", o->output);
+}
+
+int samples_open(samples *s, const sample_options *o) {
+  *s = (samples){.nibble = -1};
+  const mx_array *input = NULL, *a;
+  if (o->input && open_one(s, &input, o->input)) return CLI_TROUBLE;
+  if (o->output && whole_file(s, o, input)) return CLI_TROUBLE;
+  if (!o->output) {
+    if (!input) return cli_error("no input, expected --input X.npy, or --output FILE.safetensors that has it");
+    if (!o->dequantized && (!o->codes || !o->scales)) return cli_error("expected --codes C.npy and --scales S.npy, or --dequantized Y.npy");
+    mx_sample *m = add_sample(s, "");
+    if (!m) return cli_error("out of memory");
+    if (set_input(s, m, input, o->transpose)) return CLI_TROUBLE;
+    if (o->codes && (open_one(s, &a, o->codes) || set_codes(s, m, a, o->packed))) return CLI_TROUBLE;
+    if (o->codes && (open_one(s, &a, o->scales) || set_scales(m, a))) return CLI_TROUBLE;
+    if (!o->codes && (open_one(s, &a, o->dequantized) || set_values(s, m, a))) return CLI_TROUBLE;
+  }
+  if (o->tensor_scale) {
+    char *end;
+    const float v = strtof(o->tensor_scale, &end);
+    if (!*o->tensor_scale || *end) return cli_error("--tensor-scale %s: expected a number, nan or inf", o->tensor_scale);
+    for (size_t i = 0; i < s->n; i++) s->at[i].has_tensor_scale = 1, s->at[i].tensor_scale = v;
+  }
+  return CLI_FINE;
+}
+
+void samples_close(samples *s) {
+  for (size_t i = 0; i < s->n_owned; i++) free(s->owned[i]);
+  for (size_t i = 0; i < s->n_files; i++) mx_file_close(s->files[i]);
+  for (size_t i = 0; i < s->n; i++) free(s->names[i]);
+  free(s->owned);
+  free(s->names);
+  free(s->at);
+  *s = (samples){0};
+}

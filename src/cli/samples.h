@@ -1,0 +1,32 @@
+/* A kernel's outputs from files, as samples for identify and diff. */
+#ifndef CLI_SAMPLES_H
+#define CLI_SAMPLES_H
+
+#include "cli.h"
+#include "mxgold/mxgold.h"
+
+typedef struct sample_options {
+  const char *input, *codes, *scales, *output, *dequantized;
+  const char *tensor_scale; /* text: nan and inf are numbers here */
+  int packed, transpose;
+} sample_options;
+
+typedef struct samples {
+  mx_sample *at;
+  char **names; /* suite of each, "" if the file has one */
+  size_t n;
+  size_t code_shape[2]; /* as stored, of the first */
+  int nibble;           /* how the first one's codes were packed; -1: one a byte */
+  void **owned;         /* memory */
+  size_t n_owned;
+  mx_file *files[5];
+  size_t n_files;
+} samples;
+
+/** Open everything that the options name. Says what is wrong and returns CLI_TROUBLE. Free in either case. */
+int samples_open(samples *out, const sample_options *o);
+void samples_close(samples *s);
+/** Read packed codes in another order (MX_NIBBLE_*); 0 if they are not packed. block: of half_block. */
+int samples_repack(samples *s, int nibble, size_t block);
+
+#endif

@@ -1,0 +1,140 @@
+/* From an identity to words. */
+#include "verdict.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 4096 };
+
+/* Value of a key in "key=value key=value". */
+static void value_in(char *out, size_t size, const char *text, const char *key) {
+  const size_t n = strlen(key);
+  *out = 0;
+  for (const char *p = text; *p; p += strcspn(p, " "), p += *p == ' ')
+    if (!strncmp(p, key, n) && p[n] == '=') {
+      snprintf(out, size, "%.*s", (int)strcspn(p + n + 1, " "), p + n + 1);
+      return;
+    }
+}
+
+/* Keys in which spec differs from base, as K=V strings. */
+static size_t changes(char *out[VERDICT_OPTIONS], const mx_spec *base, const mx_spec *spec) {
+  char a[TEXT], b[TEXT], x[128], y[128];
+  size_t n = 0;
+  int norm = 0, chain = 0;
+  mx_spec_print(a, sizeof a, base, 1);
+  mx_spec_print(b, sizeof b, spec, 1);
+  for (size_t i = 0; mx_key_name(i) && n + 2 < VERDICT_OPTIONS; i++) {
+    const char *key = mx_key_name(i);
+    value_in(x, sizeof x, a, key);
+    value_in(y, sizeof y, b, key);
+    if (!strcmp(x, y)) continue;
+    norm |= !strcmp(key, "tensor.norm");
+    chain |= !strcmp(key, "chain");
+    if (asprintf(&out[n], "%s=%s", key, y) >= 0) n++;
+  }
+  if (norm && !chain) { /* tensor.norm=nv alone would name a chain */
+    value_in(y, sizeof y, b, "chain");
+    if (asprintf(&out[n], "chain=%s", y) >= 0) n++;
+  }
+  return n;
+}
+
+size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id) {
+  mx_spec base = {0};
+  const char *preset = id->preset ? id->preset : id->nearest;
+  size_t n = 0;
+  if (preset && !mx_preset_find(&base, preset, NULL)) {
+    out[n++] = strdup("--preset");
+    out[n++] = strdup(preset);
+  }
+  char *set[VERDICT_OPTIONS];
+  const size_t m = changes(set, &base, &id->spec);
+  for (size_t i = 0; i < m; i++) {
+    if (n + 2 < VERDICT_OPTIONS) {
+      out[n++] = strdup("--set");
+      out[n++] = set[i];
+    } else
+      free(set[i]);
+  }
+  return n;
+}
+
+/* Meaning of a value of a key, "" without one. */
+static const char *meaning(const char *key, const char *value) {
+  size_t i = 0;
+  int number;
+  while (mx_key_name(i) && strcmp(mx_key_name(i), key)) i++;
+  const char *name, *doc = "";
+  for (size_t row = 0; (name = mx_key_choice(i, row, &doc, &number)); row++)
+    if (number ? *name && !strncmp(name, value, strlen(name)) : !strcmp(name, value)) return doc;
+  return "";
+}
+
+void verdict_sentence(char *out, size_t size, const mx_identity *id) {
+  const uint64_t wrong = id->codes_differ + id->values_differ;
+  if (id->exact && id->preset) {
+    snprintf(out, size, "Your kernel does what %s does: every byte is the same.", id->preset);
+    return;
+  }
+  size_t n = (size_t)snprintf(
+      out, size, id->exact ? "Every byte is explained: your kernel does as %s, but " : "Nothing gives every byte; nearest is %s, but ",
+      id->nearest ? id->nearest : "the default");
+  mx_spec base = {0};
+  char *set[VERDICT_OPTIONS];
+  if (id->nearest) mx_preset_find(&base, id->nearest, NULL);
+  const size_t m = changes(set, &base, &id->spec);
+  for (size_t i = 0; i < m; i++) {
+    char *equals = strchr(set[i], '=');
+    *equals = 0;
+    const char *doc = meaning(set[i], equals + 1);
+    if (n < size && i < 6)
+      n += (size_t)snprintf(out + n, size - n, "%s%s is %s%s%.*s%s", i ? "; " : "", set[i], equals + 1, *doc ? " (" : "",
+                            (int)strcspn(doc, ";"), doc, *doc ? ")" : "");
+    free(set[i]);
+  }
+  if (!m && n < size) n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "nothing else" : "no key explains more");
+  if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
+  if (!id->exact && n < size)
+    n += (size_t)snprintf(out + n, size - n,
+                          " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the first block is at row %zu, column %zu.", wrong,
+                          id->scales_differ, id->bad_row, id->bad_col);
+  if (id->stochastic && !id->exact && n < size)
+    snprintf(out + n, size - n, " Codes lie on both sides of every rule: the rounding looks stochastic.");
+}
+
+char *verdict_json(const mx_identity *id, const char *nibble, const char *layout) {
+  char text[TEXT], value[128];
+  json_t *root = json_object(), *spec = json_object(), *undecided = json_array(), *reproduce = json_array();
+  mx_spec_print(text, sizeof text, &id->spec, 1);
+  for (size_t i = 0; mx_key_name(i); i++) {
+    value_in(value, sizeof value, text, mx_key_name(i));
+    json_object_set_new(spec, mx_key_name(i), json_string(value));
+    if (id->undecided >> i & 1) json_array_append_new(undecided, json_string(mx_key_name(i)));
+  }
+  char *options[VERDICT_OPTIONS];
+  const size_t n = verdict_options(options, id);
+  for (size_t i = 0; i < n; i++) {
+    json_array_append_new(reproduce, json_string(options[i]));
+    free(options[i]);
+  }
+  json_object_set_new(root, "exact", json_boolean(id->exact));
+  json_object_set_new(root, "preset", id->preset ? json_string(id->preset) : json_null());
+  json_object_set_new(root, "spec", spec);
+  json_object_set_new(
+      root, "differing",
+      json_pack("{s:I,s:I}", "codes", (json_int_t)(id->codes_differ + id->values_differ), "scales", (json_int_t)id->scales_differ));
+  json_object_set_new(root, "undecided", undecided);
+  json_object_set_new(root, "reproduce", reproduce);
+  if (nibble) json_object_set_new(root, "nibble", json_string(nibble));
+  if (layout) json_object_set_new(root, "scale_layout", json_string(layout));
+  char sentence[2048];
+  verdict_sentence(sentence, sizeof sentence, id);
+  json_object_set_new(root, "verdict", json_string(sentence));
+  char *out = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+  json_decref(root);
+  return out;
+}

@@ -1,0 +1,16 @@
+/* What identify found, for a reader and for a program. */
+#ifndef CLI_VERDICT_H
+#define CLI_VERDICT_H
+
+#include "mxgold/mxgold.h"
+
+enum { VERDICT_OPTIONS = 128 };
+
+/** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Strings are malloc'ed; returns how many. */
+size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id);
+/** One or two sentences, at most size bytes. */
+void verdict_sentence(char *out, size_t size, const mx_identity *id);
+/** The JSON object of `identify --json`, malloc'ed; nibble and layout may be NULL. */
+char *verdict_json(const mx_identity *id, const char *nibble, const char *layout);
+
+#endif

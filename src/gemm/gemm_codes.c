@@ -1,0 +1,140 @@
+/* Panels of packed codes. */
+#include "gemm/gemm_codes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { L = MXG_LANES };
+
+mxg_codes_kernel *mxg_codes_best(const mx_exec *exec) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!(exec->isa_mask & MXG_NO_AVX512) && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
+    return mxg_codes_avx512;
+  if (!(exec->isa_mask & MXG_NO_AVX2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return mxg_codes_avx2;
+#else
+  (void)exec;
+#endif
+  return NULL;
+}
+
+static int plain_e2m1(const mxg_operand *o) { return o->elem == mx_elem_format(MX_ELEM_E2M1) && !o->divides && !o->micro; }
+
+int mxg_codes_usable(const mxg_plan *plan) {
+  const size_t longest = plan->block < plan->K ? plan->block : plan->K;
+  return plan->model == MX_GEMM_F32_BLOCK && plain_e2m1(&plan->a) && plain_e2m1(&plan->b) && plan->K && longest <= 1 << 16 &&
+         plan->a.scale_bits + plan->b.scale_bits <= 24 && (plan->block % MXG_GROUP == 0 || plan->kb == 1);
+}
+
+mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, int is_a) {
+  const size_t longest = plan->block < plan->K ? plan->block : plan->K;
+  *p = (mxg_packed){.kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP};
+  const size_t words = plan->kb * p->groups * L * (is_a ? 2 : 1), scales = plan->kb * L;
+  p->words = aligned_alloc(64, (words * sizeof *p->words + 127) / 64 * 64);
+  p->s = aligned_alloc(64, (scales * sizeof *p->s + 127) / 64 * 64);
+  p->offset = is_a ? malloc(scales * sizeof *p->offset + 1) : NULL;
+  if (p->words && p->s && (p->offset || !is_a)) return MX_OK;
+  mxg_codes_free(p);
+  return MX_ERR_NOMEM;
+}
+
+void mxg_codes_free(mxg_packed *p) {
+  free(p->words);
+  free(p->s);
+  free(p->offset);
+  *p = (mxg_packed){0};
+}
+
+static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit) {
+  uint32_t least = UINT32_MAX, largest = 0;
+  const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
+  for (size_t r = 0; r < L; r++) {
+    const uint8_t *row = direct && r < p->rows ? o->scales + (o->scale_row0 + row0 + r) * o->scale_ld : NULL;
+    for (size_t b = 0; b < p->kb; b++) {
+      const float s = unit * (float)(row ? o->scale_value[row[b]] : r < p->rows ? mxg_scale(o, row0 + r, b) : 1);
+      uint32_t bits;
+      p->s[b * L + r] = s;
+      memcpy(&bits, &s, sizeof bits);
+      bits &= 0x7FFFFFFF;
+      const int counts = bits - 1 < 0x7F7FFFFF; /* not 0, Inf or NaN */
+      least = counts && bits < least ? bits : least;
+      largest = counts && bits > largest ? bits : largest;
+    }
+  }
+  float low, high;
+  memcpy(&low, &least, sizeof low);
+  memcpy(&high, &largest, sizeof high);
+  p->least = largest ? ilogbf(low) - (o->scale_bits ? o->scale_bits - 1 : 0) : 0;
+  p->largest = largest ? ilogbf(high) : 0;
+}
+
+int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b) { return a->least + b->least >= -149 && a->largest + b->largest <= 126; }
+
+/* Eight codes of a row as a word, low nibble first; those at K and beyond are zeros. */
+static uint32_t word_at(const mxg_operand *o, size_t row, size_t k, size_t K) {
+  uint32_t word = 0;
+  uint8_t codes[MXG_GROUP];
+  const size_t n = k >= K ? 0 : K - k < MXG_GROUP ? K - k : MXG_GROUP;
+  mxg_codes(codes, o, row, k, n);
+  for (size_t i = 0; i < n; i++) word |= (uint32_t)(codes[i] & 15) << 4 * i;
+  return word;
+}
+
+static int direct_words(const mxg_operand *o) { return o->pack == MXG_LOW_FIRST && !o->k_strided; }
+
+/* Words [first, first + n) of a row. */
+static void words_of(uint32_t *out, const mxg_operand *o, size_t row, size_t first, size_t n, size_t K) {
+  const size_t whole = !direct_words(o) ? 0 : K / MXG_GROUP > first ? K / MXG_GROUP - first : 0, copied = whole < n ? whole : n;
+  memcpy(out, o->data + row * o->line_bytes + first * 4, copied * 4);
+  for (size_t i = copied; i < n; i++) out[i] = word_at(o, row, (first + i) * MXG_GROUP, K);
+}
+
+enum { PIECE = 64 };
+
+void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+  const size_t n = p->kb * p->groups;
+  p->rows = o->rows - row0 < L ? o->rows - row0 : L;
+  fill_scales(p, o, row0, 1);
+  if (p->rows < L) memset(p->words, 0, n * L * sizeof *p->words);
+  const size_t whole = direct_words(o) && p->rows == L ? plan->K / MXG_GROUP : 0, direct = whole < n ? whole : n;
+  const uint8_t *rows[L];
+  for (size_t r = 0; r < p->rows; r++) rows[r] = o->data + (direct ? (row0 + r) * o->line_bytes : 0);
+  for (size_t g = 0; g < direct; g++)
+    for (size_t r = 0; r < L; r++) memcpy(&p->words[g * L + r], rows[r] + g * 4, 4);
+  uint32_t piece[PIECE];
+  for (size_t r = 0; r < p->rows; r++)
+    for (size_t g = direct; g < n; g += PIECE) {
+      const size_t m = n - g < PIECE ? n - g : PIECE;
+      words_of(piece, o, row0 + r, g, m, plan->K);
+      for (size_t i = 0; i < m; i++) p->words[(g + i) * L + r] = piece[i];
+    }
+}
+
+void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+  static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  p->rows = o->rows - row0 < L ? o->rows - row0 : L;
+  fill_scales(p, o, row0, 0.25f);
+  uint32_t piece[PIECE];
+  for (size_t b = 0; b < p->kb; b++)
+    for (size_t r = 0; r < L; r++) {
+      int32_t sum = 0;
+      for (size_t g = 0; g < p->groups; g += PIECE) {
+        const size_t m = p->groups - g < PIECE ? p->groups - g : PIECE;
+        if (r < p->rows)
+          words_of(piece, o, row0 + r, b * p->groups + g, m, plan->K);
+        else
+          memset(piece, 0, sizeof piece);
+        uint8_t *to = (uint8_t *)&p->words[((b * L + r) * p->groups + g) * 2];
+        for (size_t i = 0; i < m * 4; i++) {
+          const uint8_t two = (uint8_t)(piece[i / 4] >> i % 4 * 8);
+          const int8_t even = doubled[two & 15], odd = doubled[two >> 4];
+          to[i / 4 * 8 + i % 4] = (uint8_t)even;
+          to[i / 4 * 8 + 4 + i % 4] = (uint8_t)odd;
+          sum += even + odd;
+        }
+      }
+      p->offset[b * L + r] = -12 * sum;
+    }
+}

@@ -1,0 +1,37 @@
+/* f32_block on packed e2m1 codes: the dot of a block in 8-bit integers, one fused multiply-add a block.
+ *
+ * A code's value doubled is an integer d, |d| <= 12. B's codes stay packed, four bytes (eight k) of sixteen columns side by side, and become
+ * d + 12 >= 0 by a table permute in registers; A's become signed bytes, those of even k apart from those of odd k as B's nibbles are. The
+ * sum over a block of a * (d + 12) less 12 times the sum of a is four times the exact dot: below 2^24 for blocks up to 2^16, so binary32
+ * holds it, and fma(dot, sa * sb, acc) is acc + dot * sa * sb rounded once wherever sa * sb is exact in binary32. mxg_codes_fit() proves that
+ * from the least and the largest exponent of each panel's scales; it also keeps every term a multiple of 2^-149, so that acc is never -0. */
+#ifndef MX_GEMM_CODES_H
+#define MX_GEMM_CODES_H
+
+#include "gemm/gemm_internal.h"
+
+enum { MXG_GROUP = 8 }; /* codes a four-byte word holds */
+
+typedef struct mxg_packed {
+  size_t rows, kb, groups; /* groups: words a block */
+  uint32_t *words;         /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
+  int32_t *offset;         /* A: [kb][16] -12 * (sum of the block) */
+  float *s;                /* [kb][16]; A's have the factor 1/4 */
+  int least, largest;      /* exponents of the scales that are neither 0, Inf nor NaN; least is that of the last significant bit */
+} mxg_packed;
+
+/** Can this product be done on codes at all, given panels that fit? */
+int mxg_codes_usable(const mxg_plan *plan);
+mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, int is_a);
+void mxg_codes_free(mxg_packed *p);
+void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
+void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
+int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b);
+
+/** Sums of a tile, as mxg_kernel. */
+typedef void mxg_codes_kernel(float *acc, const mxg_packed *a, const mxg_packed *b);
+mxg_codes_kernel mxg_codes_avx2, mxg_codes_avx512;
+/** NULL if the machine has none. */
+mxg_codes_kernel *mxg_codes_best(const mx_exec *exec);
+
+#endif

@@ -1,0 +1,112 @@
+/* What the files of the block-scaled product share. SPEC section 4.
+ *
+ * gemm.c, gemm_raw.c   the two calls: checks, and operands as mxg_operand
+ * gemm_operand.c       an operand's elements and scales as numbers, whatever the memory looks like
+ * gemm_panel.c         sixteen rows of an operand, decoded, side by side: what kernels read
+ * gemm_run.c           tiles, threads, which kernel a tile may use
+ * gemm_lanes*.c        kernels on decoded panels; gemm_codes*.c: kernels on packed codes
+ * gemm_one.c           one output, any input, no speed; gemm_wide.c: the fixed-point number it falls back to
+ * gemm_combine.c       from a sum to D */
+#ifndef MX_GEMM_INTERNAL_H
+#define MX_GEMM_INTERNAL_H
+
+#include "mxgold/gemm.h"
+
+enum { MXG_NO_AVX2 = 1, MXG_NO_AVX512 = 2 }; /* bits of mx_exec.isa_mask */
+enum { MXG_LANES = 16 };                     /* rows of a panel; a tile is 16 x 16 outputs */
+
+/* How codes lie along a line of memory. */
+typedef enum mxg_pack { MXG_LOW_FIRST, MXG_HIGH_FIRST, MXG_HALF_BLOCK, MXG_SIX, MXG_8, MXG_16, MXG_32 } mxg_pack;
+
+typedef struct mxg_operand {
+  const mx_format *elem, *scale; /* scale NULL: none */
+  size_t rows, K, block, kb;
+  const uint8_t *data;
+  size_t line_bytes; /* from one line to the next; a line is a row, or with k_strided a k */
+  int k_strided;
+  mxg_pack pack;
+  const uint8_t *scales, *micro;
+  size_t scale_bytes, scale_ld, scale_row0, rows_per_scale; /* the scale of row r: (scale_row0 + r) / rows_per_scale */
+  int scale_layout, scale_transposed;
+  int encode, scale_signed;
+  int divides; /* encode with scales that have significant bits: blocks are divided by their scale */
+  float multiplier;
+  int scale_bits;                           /* significant bits that a scale may have; 0: always a power of two */
+  int hi, lo;                               /* every finite element is below 2^(hi+1) and a multiple of 2^lo */
+  double elem_value[256], scale_value[256]; /* of codes up to 8 bits */
+} mxg_operand;
+
+/** The tables and bounds that follow from elem, scale, micro, encode and scale_signed. */
+void mxg_operand_prepare(mxg_operand *o);
+/** Elements [k0, k0 + n) of a row, micro-scales included, exact. */
+void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+/** Codes [k0, k0 + n) of a row, up to 8 bits each. */
+void mxg_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+/** What multiplies block b of a row, or with `divides` divides it. 1 without scales. */
+double mxg_scale(const mxg_operand *o, size_t row, size_t b);
+
+/* Sixteen rows, decoded. v[k * 16 + r], s[b * 16 + r]; rows beyond the last are zeros with scale 1.
+ * What v holds follows the model: elements (f32_block), or values with their scale: binary32 in f (f32_seq, f32_pairwise), binary64 (f64). */
+typedef struct mxg_panel {
+  size_t rows, K, block, kb;
+  double *v, *s;
+  float *f;
+  int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled if mxg_plan.bounded is 0 */
+} mxg_panel;
+
+/* What a call computes, the same for every tile of a matrix of the batch. */
+typedef struct mxg_plan {
+  mxg_operand a, b;
+  size_t M, N, K, block, kb;
+  int model;
+  int bounded; /* no block of these formats needs more than 53 bits */
+  mx_gemm_options o;
+  int col_major;
+  size_t ldc, ldd;
+  float alpha, beta;
+} mxg_plan;
+
+mx_status mxg_panel_alloc(mxg_panel *p, const mxg_plan *plan);
+void mxg_panel_free(mxg_panel *p);
+void mxg_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
+size_t mxg_panel_bytes(const mxg_plan *plan);
+
+/** Does binary64 hold every dot and term of block b exactly? */
+int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block);
+
+/** Sums of a tile: acc[i * 16 + j] over the whole of K. */
+typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
+typedef struct mxg_kernels {
+  mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64;
+} mxg_kernels;
+extern const mxg_kernels mxg_lanes_scalar, mxg_lanes_avx2, mxg_lanes_avx512;
+const mxg_kernels *mxg_kernels_best(const mx_exec *exec);
+
+/* One row of a decoded operand: v[k * step], s[b * step]. */
+typedef struct mxg_line {
+  const double *v, *s;
+  size_t step;
+} mxg_line;
+/** One output of f32_block, whatever the numbers are. */
+float mxg_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
+/** One output of the models other than exact from lines that hold what the model's panels hold (values already binary32 for f32_*). */
+float mxg_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
+/** One output of exact, D's element and all: value in binary32, already of type o.out. c and bias as numbers, 0 if not given. */
+float mxg_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias);
+/** Elements of a row (step 1) as the model wants them: times their scales, rounded, or as they are. In place. */
+void mxg_line_values(double *v, const double *s, const mxg_plan *plan, int divides);
+
+/** What follows the sum, up to the rounding to the output type. */
+float mxg_combine(const mxg_plan *plan, float acc, float c, float bias);
+/** A row of binary32 outputs without C and bias, combined and stored; 0 if the plan asks for more. d need not be aligned to a vector. */
+int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n);
+/** x, of type dtype after one RNE, stored at out[index]; and read back as binary32. */
+void mxg_store(void *out, size_t index, mx_dtype dtype, float x);
+float mxg_load(const void *from, size_t index, mx_dtype dtype);
+
+/** One matrix of the batch: all of D, or the listed pairs into d[0 .. n_pairs). d and c are NULL-safe as the options say. */
+mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs);
+/** The plan's own fields from a, b, options; checks what both calls check. */
+mx_status mxg_plan_init(mxg_plan *plan, mx_error *err);
+
+#endif

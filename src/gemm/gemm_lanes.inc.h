@@ -1,0 +1,98 @@
+/* The kernels on decoded panels, written once: sixteen outputs of a row lie in the lanes, so that every output is summed in the order of its
+ * definition whatever the ISA. The including file defines, for its ISA:
+ *
+ *   vf, WF, vd, WD      vectors of binary32 and binary64, and how many lanes they have (16 is a multiple)
+ *   F_LOAD F_STORE F_SET1 F_ADD F_MUL F_FMA, D_LOAD D_SET1 D_MUL D_FMA D_STORE_F32   as their names say
+ *   D_EXACT(a, b, c)    a * b + c where nothing rounds
+ *   ADD_TERM(acc, t)    WD binary32 sums at acc become rnd_f32(acc + t), t binary64, exactly one rounding
+ *   ROWS                rows whose sums are held in registers at a time
+ *   TABLE               name of the mxg_kernels */
+
+enum { L = MXG_LANES, NF = L / WF, ND = L / WD };
+
+/* Dot of a block for ROWS rows and WD columns, exact in binary64 because mxg_block_fits() said so. */
+static inline void dot_rows(vd dot[ROWS], const double *a, const double *b, size_t n) {
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; r++) dot[r] = D_SET1(0.0);
+  for (size_t k = 0; k < n; k++) {
+    const vd bk = D_LOAD(b + k * L);
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; r++) dot[r] = D_EXACT(D_SET1(a[k * L + (size_t)r]), bk, dot[r]);
+  }
+}
+
+static void f32_block(float *acc, const mxg_panel *a, const mxg_panel *b) {
+  for (int i = 0; i < L * L; i++) acc[i] = 0;
+  for (size_t block = 0; block < a->kb; block++) {
+    const size_t k = block * a->block, n = a->K - k < a->block ? a->K - k : a->block;
+    const double *sa = a->s + block * L, *sb = b->s + block * L;
+    for (size_t i = 0; i < L; i += ROWS)
+      for (size_t j = 0; j < L; j += WD) {
+        vd dot[ROWS];
+        dot_rows(dot, a->v + k * L + i, b->v + k * L + j, n);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < ROWS; r++) {
+          const vd s = D_MUL(D_SET1(sa[i + r]), D_LOAD(sb + j));
+          ADD_TERM(acc + (i + r) * L + j, D_EXACT(dot[r], s, D_SET1(0.0))); /* + 0: a zero term is +0 */
+        }
+      }
+  }
+}
+
+static void f32_seq(float *acc, const mxg_panel *a, const mxg_panel *b) {
+  for (size_t i = 0; i < L; i += ROWS) {
+    vf sum[ROWS][NF];
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 16
+      for (int v = 0; v < NF; v++) sum[r][v] = F_SET1(0.0f);
+    for (size_t k = 0; k < a->K; k++)
+#pragma GCC unroll 16
+      for (int v = 0; v < NF; v++) {
+        const vf bk = F_LOAD(b->f + k * L + (size_t)v * WF);
+#pragma GCC unroll 16
+        for (int r = 0; r < ROWS; r++) sum[r][v] = F_FMA(F_SET1(a->f[k * L + i + (size_t)r]), bk, sum[r][v]);
+      }
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 16
+      for (int v = 0; v < NF; v++) F_STORE(acc + (i + (size_t)r) * L + (size_t)v * WF, sum[r][v]);
+  }
+}
+
+/* The tree by a counter: stack[level] holds the sum of 2^level neighbours while that bit of the count is set. */
+static void f32_pairwise(float *acc, const mxg_panel *a, const mxg_panel *b) {
+  for (size_t i = 0; i < L; i++)
+#pragma GCC unroll 16
+    for (size_t v = 0; v < NF; v++) {
+      vf stack[64];
+      for (size_t k = 0; k < a->K; k++) {
+        vf sum = F_MUL(F_SET1(a->f[k * L + i]), F_LOAD(b->f + k * L + v * WF));
+        int level = 0;
+        for (size_t n = k; n & 1; n >>= 1) sum = F_ADD(stack[level++], sum);
+        stack[level] = sum;
+      }
+      vf sum = F_SET1(0.0f);
+      for (int level = 0, any = 0; level < 64; level++)
+        if (a->K >> level & 1) sum = any++ ? F_ADD(stack[level], sum) : stack[level];
+      F_STORE(acc + i * L + v * WF, sum);
+    }
+}
+
+static void f64(float *acc, const mxg_panel *a, const mxg_panel *b) {
+  for (size_t i = 0; i < L; i += ROWS)
+    for (size_t j = 0; j < L; j += WD) {
+      vd sum[ROWS];
+#pragma GCC unroll 16
+      for (int r = 0; r < ROWS; r++) sum[r] = D_SET1(0.0);
+      for (size_t k = 0; k < a->K; k++) {
+        const vd bk = D_LOAD(b->v + k * L + j);
+#pragma GCC unroll 16
+        for (int r = 0; r < ROWS; r++) sum[r] = D_FMA(D_SET1(a->v[k * L + i + (size_t)r]), bk, sum[r]);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < ROWS; r++) D_STORE_F32(acc + (i + (size_t)r) * L + j, sum[r]);
+    }
+}
+
+const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64};

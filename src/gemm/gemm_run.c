@@ -1,0 +1,248 @@
+/* Tiles of D, threads, and which kernel a tile may use. */
+#include <omp.h>
+#include <stdlib.h>
+
+#include "gemm/gemm_codes.h"
+#include "gemm/gemm_internal.h"
+
+enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20 };
+
+const mxg_kernels *mxg_kernels_best(const mx_exec *exec) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!(exec->isa_mask & MXG_NO_AVX512) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    return &mxg_lanes_avx512;
+  if (!(exec->isa_mask & MXG_NO_AVX2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &mxg_lanes_avx2;
+#else
+  (void)exec;
+#endif
+  return &mxg_lanes_scalar;
+}
+
+static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
+  switch (plan->model) {
+  case MX_GEMM_F32_SEQ:
+    return k->f32_seq;
+  case MX_GEMM_F32_PAIRWISE:
+    return k->f32_pairwise;
+  case MX_GEMM_F64:
+    return k->f64;
+  default:
+    return plan->a.divides || plan->b.divides ? NULL : k->f32_block;
+  }
+}
+
+static float c_at(const mxg_plan *plan, const void *c, size_t i, size_t j) {
+  return c && plan->beta != 0 ? mxg_load(c, plan->col_major ? j * plan->ldc + i : i * plan->ldc + j, plan->o.c_type) : 0;
+}
+
+static float bias_at(const mxg_plan *plan, size_t i, size_t j) { return plan->o.bias ? plan->o.bias[plan->o.bias_of_rows ? i : j] : 0; }
+
+static size_t d_at(const mxg_plan *plan, size_t i, size_t j) { return plan->col_major ? j * plan->ldd + i : i * plan->ldd + j; }
+
+static mxg_line line_of(const mxg_panel *p, size_t r) { return (mxg_line){p->v + r, p->s + r, L}; }
+
+static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
+  if (plan->bounded || plan->model != MX_GEMM_F32_BLOCK) return 1;
+  for (size_t i = 0; i < plan->kb; i++)
+    if (!mxg_block_fits(plan, a, b, i)) return 0;
+  return 1;
+}
+
+static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
+  for (size_t i = 0; i < rows; i++) {
+    if (mxg_combine_row(plan, (float *)d + d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
+    for (size_t j = 0; j < cols; j++)
+      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out,
+                mxg_combine(plan, acc[i * L + j], c_at(plan, c, i0 + i, j0 + j), bias_at(plan, i0 + i, j0 + j)));
+  }
+}
+
+static void tile(const mxg_plan *plan, mxg_kernel *kernel, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
+                 const void *c) {
+  float acc[L * L];
+  const int exact = plan->model == MX_GEMM_EXACT;
+  if (!exact && kernel && tile_fits(plan, a, b)) {
+    kernel(acc, a, b);
+    store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
+    return;
+  }
+  for (size_t i = 0; i < a->rows; i++)
+    for (size_t j = 0; j < b->rows; j++) {
+      const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
+      const mxg_line x = line_of(a, i), y = line_of(b, j);
+      const float v = exact ? mxg_one_exact(plan, x, y, cx, bias) : mxg_combine(plan, mxg_one_block(plan, x, y), cx, bias);
+      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
+    }
+}
+
+static int threads_of(const mxg_plan *plan) { return plan->o.exec.n_threads > 0 ? plan->o.exec.n_threads : omp_get_max_threads(); }
+
+/* A thread takes a group of row panels and a group of column panels at a time; the row panels are decoded once for all its columns. */
+static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
+  const mxg_kernels *kernels = mxg_kernels_best(&plan->o.exec);
+  mxg_kernel *kernel = kernel_of(plan, kernels);
+  size_t group = PANEL_MEMORY / (mxg_panel_bytes(plan) + 1);
+  group = group < 1 ? 1 : group > PANELS ? PANELS : group;
+  const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L;
+  const int n_threads = threads_of(plan);
+  while (group > 1 && (panels_m + group - 1) / group * ((panels_n + PANELS - 1) / PANELS) < 2 * (size_t)n_threads) group /= 2;
+  const size_t groups_m = (panels_m + group - 1) / group, groups_n = (panels_n + PANELS - 1) / PANELS;
+  mx_status status = MX_OK;
+#pragma omp parallel num_threads(n_threads)
+  {
+    mxg_panel a[PANELS] = {0}, b = {0};
+    mx_status mine = mxg_panel_alloc(&b, plan);
+    for (size_t p = 0; p < group && !mine; p++) mine = mxg_panel_alloc(&a[p], plan);
+    size_t held = SIZE_MAX;
+#pragma omp for schedule(dynamic)
+    for (size_t task = 0; task < groups_m * groups_n; task++) {
+      const size_t gm = task / groups_n, gn = task % groups_n;
+      if (mine) continue;
+      const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
+                   end_n = (gn + 1) * PANELS < panels_n ? (gn + 1) * PANELS : panels_n;
+      for (size_t p = gm * group; p < end_m && held != gm; p++) mxg_panel_fill(&a[p - gm * group], &plan->a, plan, p * L);
+      held = gm;
+      for (size_t q = gn * PANELS; q < end_n; q++) {
+        mxg_panel_fill(&b, &plan->b, plan, q * L);
+        for (size_t p = gm * group; p < end_m; p++) tile(plan, kernel, &a[p - gm * group], &b, p * L, q * L, d, c);
+      }
+    }
+    for (size_t p = 0; p < group; p++) mxg_panel_free(&a[p]);
+    mxg_panel_free(&b);
+    if (mine) {
+#pragma omp atomic write
+      status = mine;
+    }
+  }
+  return status;
+}
+
+/* --- packed codes --- */
+
+/* A tile whose scales are too far apart for the kernel on codes: decoded. */
+static mx_status far_tile(const mxg_plan *plan, size_t i0, size_t j0, void *d, const void *c) {
+  mxg_panel a = {0}, b = {0};
+  mx_status status = mxg_panel_alloc(&a, plan);
+  if (!status) status = mxg_panel_alloc(&b, plan);
+  if (!status) {
+    mxg_panel_fill(&a, &plan->a, plan, i0);
+    mxg_panel_fill(&b, &plan->b, plan, j0);
+    tile(plan, kernel_of(plan, mxg_kernels_best(&plan->o.exec)), &a, &b, i0, j0, d, c);
+  }
+  mxg_panel_free(&a);
+  mxg_panel_free(&b);
+  return status;
+}
+
+/* As all_tiles(), on codes. */
+static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kernel, void *d, const void *c) {
+  const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L, bytes = plan->K * L + 1;
+  const int n_threads = threads_of(plan);
+  size_t group = PANEL_MEMORY / bytes;
+  group = group < 1 ? 1 : group > PANELS ? PANELS : group;
+  if (group > panels_m) group = panels_m;
+  const size_t groups_m = (panels_m + group - 1) / group;
+  size_t columns = PANELS;
+  while (columns > 1 && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
+  const size_t groups_n = (panels_n + columns - 1) / columns;
+  mx_status status = MX_OK;
+#pragma omp parallel num_threads(n_threads)
+  {
+    mxg_packed a[PANELS] = {0}, b = {0};
+    mx_status mine = mxg_codes_alloc(&b, plan, 0);
+    for (size_t p = 0; p < group && !mine; p++) mine = mxg_codes_alloc(&a[p], plan, 1);
+    size_t held = SIZE_MAX;
+#pragma omp for schedule(dynamic)
+    for (size_t task = 0; task < groups_m * groups_n; task++) {
+      const size_t gm = task / groups_n, gn = task % groups_n;
+      const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
+                   end_n = (gn + 1) * columns < panels_n ? (gn + 1) * columns : panels_n;
+      if (mine) continue;
+      for (size_t p = gm * group; p < end_m && held != gm; p++) mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
+      held = gm;
+      for (size_t q = gn * columns; q < end_n; q++) {
+        mxg_codes_fill_b(&b, &plan->b, plan, q * L);
+        for (size_t p = gm * group; p < end_m && !mine; p++) {
+          const mxg_packed *x = &a[p - gm * group];
+          float acc[L * L];
+          if (!mxg_codes_fit(x, &b)) {
+            mine = far_tile(plan, p * L, q * L, d, c);
+            continue;
+          }
+          kernel(acc, x, &b);
+          store_tile(plan, acc, x->rows, b.rows, p * L, q * L, d, c);
+        }
+      }
+    }
+    for (size_t p = 0; p < group; p++) mxg_codes_free(&a[p]);
+    mxg_codes_free(&b);
+    if (mine) {
+#pragma omp atomic write
+      status = mine;
+    }
+  }
+  return status;
+}
+
+/* --- a list of outputs --- */
+
+typedef struct line_memory {
+  double *v, *s;
+  size_t row;
+} line_memory;
+
+static int line_alloc(line_memory *l, const mxg_plan *plan) {
+  l->v = malloc((plan->K + 1) * sizeof *l->v);
+  l->s = malloc((plan->kb + 1) * sizeof *l->s);
+  l->row = SIZE_MAX;
+  return l->v && l->s;
+}
+
+static void line_free(line_memory *l) {
+  free(l->v);
+  free(l->s);
+}
+
+static mxg_line line_fill(line_memory *l, const mxg_operand *o, const mxg_plan *plan, size_t row) {
+  if (l->row != row) {
+    for (size_t b = 0; b < plan->kb; b++) l->s[b] = mxg_scale(o, row, b);
+    mxg_values(l->v, o, row, 0, plan->K);
+    mxg_line_values(l->v, l->s, plan, o->divides);
+    l->row = row;
+  }
+  return (mxg_line){l->v, l->s, 1};
+}
+
+static mx_status some(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n) {
+  mx_status status = MX_OK;
+#pragma omp parallel num_threads(threads_of(plan))
+  {
+    line_memory a = {0}, b = {0};
+    const int room = line_alloc(&a, plan) & line_alloc(&b, plan);
+#pragma omp for schedule(static)
+    for (size_t p = 0; p < n; p++) {
+      if (!room) continue;
+      const size_t i = pairs[p][0], j = pairs[p][1];
+      const float cx = c_at(plan, c, i, j), bias = bias_at(plan, i, j);
+      const mxg_line x = line_fill(&a, &plan->a, plan, i), y = line_fill(&b, &plan->b, plan, j);
+      const float v = plan->model == MX_GEMM_EXACT ? mxg_one_exact(plan, x, y, cx, bias) : mxg_combine(plan, mxg_one_sum(plan, x, y), cx, bias);
+      mxg_store(d, p, plan->o.out, v);
+    }
+    line_free(&a);
+    line_free(&b);
+    if (!room) {
+#pragma omp atomic write
+      status = MX_ERR_NOMEM;
+    }
+  }
+  return status;
+}
+
+mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs) {
+  if (pairs) return n_pairs ? some(plan, d, c, pairs, n_pairs) : MX_OK;
+  if (!plan->M || !plan->N) return MX_OK;
+  mxg_codes_kernel *kernel = mxg_codes_usable(plan) ? mxg_codes_best(&plan->o.exec) : NULL;
+  return kernel ? all_tiles_of_codes(plan, kernel, d, c) : all_tiles(plan, d, c);
+}

@@ -1,0 +1,26 @@
+/* Encoding in vectors: the numbers by which integer arithmetic on binary32 bits gives a format's codes. */
+#ifndef MX_KERNELS_LANES_H
+#define MX_KERNELS_LANES_H
+
+#include "mxgold/spec.h"
+
+/* |x| with exponent field e and 24-bit significand s has the code
+ *   (max(e - emin, 0) << man) + (s rounded to a multiple of 2^shift) / 2^shift,  shift = 23 - man + max(emin - e, 0). */
+typedef struct mx_lanes {
+  int32_t emin, man; /* exponent field of the smallest normal; mantissa bits */
+  int32_t round;     /* MX_ROUND_RNE .. MX_ROUND_RTN */
+  int32_t max_code;  /* larger magnitudes become over */
+  int32_t over[2];   /* whole codes, [1] of negative values */
+  int32_t inf[2], nan[2];
+  int32_t zero[2], tiny[2];  /* of +0 and -0; of what rounds to zero */
+  int32_t sign;              /* sign bit of a code, 0 for none */
+  int32_t negate;            /* two's complement */
+  int32_t fixed;             /* the step is the same everywhere: INT */
+  int32_t flush;             /* exponent fields below this give zero: EXP has no subnormals */
+  int32_t plain, sign_shift; /* plain: RNE, saturating, every zero keeps its sign */
+} mx_lanes;
+
+/** Returns 0 if this encoding needs the scalar path. */
+int mx_lanes_init(mx_lanes *out, const mx_format *format, const mx_encoding *how);
+
+#endif

@@ -1,0 +1,291 @@
+/* Formats from data: under the right ones x / (code * scale) is one number but for rounding. */
+#include "verify/hypotheses.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_POINTS = 1536 };
+
+typedef struct shape {
+  size_t rows, cols;
+} shape;
+
+static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
+
+static int fits_shape(const mx_sample *s, size_t n, size_t br, size_t bc) {
+  for (size_t i = 0; i < n; i++) {
+    const int whole_rows = s[i].scale_rows == s[i].rows && !(bc == 1 && br > 1);
+    if (up(s[i].cols, bc) != s[i].scale_cols || (!whole_rows && up(s[i].rows, br) != s[i].scale_rows)) return 0;
+  }
+  return 1;
+}
+
+/* Do the scales of each group of br rows agree, where not all rows do? */
+static int repeats(const mx_sample *s, size_t n, size_t br) {
+  int seen = 0, others = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < s[i].rows && s[i].scale_rows == s[i].rows; r++) {
+      const size_t line = s[i].scale_cols * s[i].scale_bytes, first = r / br * br;
+      const uint8_t *p = s[i].scales;
+      others |= r == first && r && memcmp(p, p + r * line, line);
+      if (r == first) continue;
+      seen = 1;
+      if (memcmp(p + r * line, p + first * line, line)) return 0;
+    }
+  return seen && others;
+}
+
+static void add_shape(shape *out, size_t *n, size_t br, size_t bc) {
+  for (size_t i = 0; i < *n; i++)
+    if (out[i].rows == br && out[i].cols == bc) return;
+  if (*n < MAX_BLOCKS_TRIED && br && bc) out[(*n)++] = (shape){br, bc};
+}
+
+static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_t n, const mx_identify_options *o) {
+  static const size_t sizes[] = {32, 16, 64, 128, 8, 4, 2, 256, 512, 1024};
+  static const size_t heights[] = {128, 64, 32, 16, 8, 4, 2};
+  size_t count = 0, cols = 0, rows = 0;
+  for (size_t i = 0; i < n; i++) {
+    cols = s[i].cols > cols ? s[i].cols : cols;
+    rows = s[i].rows > rows ? s[i].rows : rows;
+  }
+  if (o->block_cols > 0) {
+    add_shape(out, &count, o->block_rows > 0 ? (size_t)o->block_rows : 1, (size_t)o->block_cols);
+    return count;
+  }
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    const size_t bc = sizes[i];
+    if (s[0].codes && !fits_shape(s, n, 1, bc)) {
+      for (size_t k = 0; k < sizeof heights / sizeof heights[0]; k++) /* tiles whose scale is stored once */
+        if (fits_shape(s, n, heights[k], bc) && s[0].scale_rows != s[0].rows) add_shape(out, &count, heights[k], bc);
+      continue;
+    }
+    for (size_t k = 0; s[0].codes && k < sizeof heights / sizeof heights[0]; k++)
+      if (heights[k] <= rows && repeats(s, n, heights[k])) {
+        add_shape(out, &count, heights[k], bc);
+        break;
+      }
+    add_shape(out, &count, 1, bc);
+  }
+  if (s[0].codes && fits_shape(s, n, 1, cols)) {
+    if (n == 1 && repeats(s, n, rows)) add_shape(out, &count, rows, cols);
+    add_shape(out, &count, 1, cols);
+  }
+  for (size_t k = 0; s[0].codes && s[0].scale_cols == s[0].cols && k < sizeof heights / sizeof heights[0]; k++)
+    if (fits_shape(s, n, heights[k], 1)) add_shape(out, &count, heights[k], 1);
+  if (s[0].codes && s[0].scale_cols == s[0].cols && s[0].scale_rows == 1) add_shape(out, &count, rows, 1);
+  /* Odd sizes that the number of scales asks for. */
+  for (size_t bc = up(cols, s[0].scale_cols ? s[0].scale_cols : 1); s[0].codes && !count && bc <= cols; bc++)
+    if (fits_shape(s, n, 1, bc)) add_shape(out, &count, 1, bc);
+  return count;
+}
+
+static void set_block(mx_spec *s, shape b, const mx_sample *samples, size_t n) {
+  int all_rows = 1, all_cols = 1;
+  for (size_t i = 0; i < n; i++) all_rows &= b.rows == samples[i].rows, all_cols &= b.cols == samples[i].cols;
+  const int common = b.cols >= 8 && b.cols <= 128 && !(b.cols & (b.cols - 1));
+  s->block_rows = b.rows == 1 ? 0 : all_rows && b.rows > 128 ? MX_BLOCK_WHOLE : (int)b.rows;
+  s->block_cols = b.cols == 32 ? 0 : all_cols && !common && b.cols != 1 ? MX_BLOCK_WHOLE : (int)b.cols;
+}
+
+/* Points of the data that say something: x, code and scale as stored. */
+typedef struct point {
+  float x;
+  uint8_t code;
+  uint32_t scale, sample;
+} point;
+
+static uint32_t scale_at(const mx_sample *s, shape b, size_t r, size_t c) {
+  const size_t row = s->scale_rows == s->rows ? r : r / b.rows;
+  uint32_t code = 0;
+  memcpy(&code, (const uint8_t *)s->scales + (row * s->scale_cols + c / b.cols) * s->scale_bytes, s->scale_bytes);
+  return code;
+}
+
+/* Rows spread over the samples; rotated if the hypothesis has a rotation. */
+static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, shape b, const mx_spec *f) {
+  size_t count = 0, total_rows = 0;
+  for (size_t i = 0; i < n; i++) total_rows += samples[i].rows;
+  const size_t wanted_rows = 48, step = total_rows / wanted_rows + 1;
+  size_t at = 0;
+  for (size_t i = 0; i < n; i++) {
+    const mx_sample *s = &samples[i];
+    float *row = malloc((s->cols + 1) * sizeof *row);
+    for (size_t r = 0; row && r < s->rows; r++, at++) {
+      if (at % step) continue;
+      memcpy(row, s->x + r * s->ld, s->cols * sizeof *row);
+      if (f->had_size) mx_hadamard(row, s->cols, row, 1, s->cols, s->cols, f->had_size, f->had_sign, f->had_signs, f->seed);
+      const size_t per_row = MAX_POINTS / wanted_rows, skip = s->cols / per_row + 1;
+      for (size_t c = r % skip; c < s->cols && count < MAX_POINTS; c += skip) {
+        const float a = fabsf(row[c]);
+        if (isfinite(row[c]) && a > 0x1p-100f && a < 0x1p100f)
+          out[count++] = (point){row[c], s->codes[r * s->cols + c], scale_at(s, b, r, c), (uint32_t)i};
+      }
+    }
+    free(row);
+  }
+  return count;
+}
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* log2 of x / (code * scale), if this point says something; 0 if not. */
+static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const mx_format *s, const point *p) {
+  const double v = mx_decode(e, p->code), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
+  if (!isfinite(v) || v == 0 || !isfinite(sc) || sc == 0 || fabs(v) >= top) return 0;
+  if (fabs(v) < top / 16 && fabs(v) < 4 * mx_format_min(e)) return 0; /* coarse steps say little */
+  *out = log2(fabs((double)p->x) / fabs(v)) + (h->formats.scale_form == MX_SCALE_FORM_ENCODE ? log2(sc) : -log2(sc));
+  return 1;
+}
+
+/* Each sample has its own tensor scale, so the spread is that about each sample's median. */
+static void measure(hypothesis *h, const point *p, size_t n) {
+  const mx_format *e = mx_elem_format(h->formats.elem), *s = mx_scale_format(h->formats.scale);
+  double logs[MAX_POINTS], sum = 0;
+  size_t used = 0, crossed = 0, largest = 0;
+  h->spread = 100;
+  h->offset = 0;
+  for (size_t i = 0, end; i < n; i = end) {
+    size_t m = 0;
+    for (end = i; end < n && p[end].sample == p[i].sample; end++) {
+      if (!log_ratio(&logs[m], h, e, s, &p[end])) continue;
+      crossed += (mx_decode(e, p[end].code) < 0) != (p[end].x < 0);
+      m++;
+    }
+    if (m < 4) continue;
+    qsort(logs, m, sizeof *logs, by_size);
+    if (m > largest) largest = m, h->offset = logs[m / 2];
+    for (size_t k = 0; k < m; k++) sum += fmin(fabs(logs[k] - logs[m / 2]), 4);
+    used += m;
+  }
+  if (used < 8) return;
+  h->spread = (sum + 4 * (double)crossed) / (double)used + (used * 4 < n ? 2 * (double)(n - used) / (double)n : 0);
+}
+
+static int better(const void *a, const void *b) {
+  const hypothesis *x = a, *y = b;
+  if (x->spread != y->spread) return (x->spread > y->spread) - (x->spread < y->spread);
+  return (x->order > y->order) - (x->order < y->order);
+}
+
+static unsigned bits_needed(const mx_sample *s, size_t n) {
+  uint8_t all = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < s[i].rows * s[i].cols; k++) all |= s[i].codes[k];
+  return all >= 64 ? 8 : all >= 16 ? 6 : 4;
+}
+
+/* log2 of amax / (largest element * largest scale) of the first sample. */
+static double normed_offset(const mx_sample *s, size_t n, const mx_format *e, const mx_format *sc) {
+  float amax = 0;
+  const mx_spec skip = {.scale_nan = MX_SCALE_NAN_IGNORE};
+  for (size_t i = 0; i < n && amax == 0; i++) mx_tensor_amax(&amax, s[i].x, s[i].rows, s[i].cols, s[i].ld, &skip, &(mx_exec){.n_threads = 1});
+  return amax > 0 && isfinite(amax) ? log2((double)amax) - log2(mx_format_max(e) * mx_format_max(sc)) : 0;
+}
+
+typedef struct list {
+  hypothesis *at;
+  size_t n, room;
+} list;
+
+static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits) {
+  point *p = malloc(MAX_POINTS * sizeof *p);
+  const size_t n_points = p ? gather(p, samples, n, b, rotation) : 0;
+  for (int e = 0; e < MX_ELEM_NONE; e++)
+    for (int sc = 0; sc < MX_SCALE_COUNT; sc++)
+      for (int form = 0; form < 2; form++) {
+        const mx_format *ef = mx_elem_format(e), *sf = mx_scale_format(sc);
+        const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
+        const int hif4 = e == MX_ELEM_E1M2 && sc == MX_SCALE_E6M2;
+        if (ef->bits < bits || bytes != samples[0].scale_bytes || (hif4 ? form || b.cols != 64 || b.rows != 1 : sc == MX_SCALE_E6M2)) continue;
+        if (ef->bits == 8 && bits < 6 && n_points > 64) continue;
+        hypothesis h = {.formats = *rotation, .block_rows = b.rows, .block_cols = b.cols};
+        h.formats.elem = e;
+        h.formats.scale = sc;
+        h.formats.scale_form = form;
+        if (hif4) h.formats.scale_rule = MX_SCALE_RULE_HIF4;
+        set_block(&h.formats, b, samples, n);
+        measure(&h, p, n_points);
+        if (form) h.spread += 0.02;               /* of two readings that fit alike, the common one */
+        if (hif4) h.spread = fmin(h.spread, 0.6); /* micro-scales of 1, 2 and 4 are not in sight */
+        /* Formats that differ by a power of two alone fit alike: the offset that the common targets give decides. */
+        const double expected = normed_offset(samples, n, ef, sf);
+        if (!samples[0].has_tensor_scale)
+          h.spread += 0.03 * (fabs(h.offset) > 0.7);
+        else
+          h.spread += 0.06 * (fabs(h.offset - expected) > 1.6);
+        if (l->n == l->room) {
+          l->room = l->room ? 2 * l->room : 256;
+          hypothesis *more = realloc(l->at, l->room * sizeof *more);
+          if (!more) break;
+          l->at = more;
+        }
+        h.order = l->n;
+        l->at[l->n++] = h;
+      }
+  free(p);
+}
+
+/* Values alone: every pair of formats that a preset has, any block. */
+static void from_presets(list *l, const mx_sample *samples, size_t n, const shape *blocks, size_t n_blocks) {
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    hypothesis h = {.spread = 0};
+    mx_spec s;
+    if (mx_preset_find(&s, mx_preset_at(i)->name, NULL)) continue;
+    mx_spec_block(&s, 1, samples[0].cols, &h.block_rows, &h.block_cols);
+    int known = 0, allowed = 0;
+    for (size_t k = 0; k < l->n; k++)
+      known |= l->at[k].formats.elem == s.elem && l->at[k].formats.scale == s.scale && l->at[k].block_cols == h.block_cols &&
+               l->at[k].block_rows == h.block_rows;
+    for (size_t k = 0; k < n_blocks; k++) allowed |= blocks[k].cols == h.block_cols;
+    if (known || !allowed) continue;
+    h.formats.elem = s.elem;
+    h.formats.scale = s.scale;
+    if (s.scale_rule == MX_SCALE_RULE_HIF4) h.formats.scale_rule = s.scale_rule;
+    set_block(&h.formats, (shape){h.block_rows, h.block_cols}, samples, n);
+    if (l->n == l->room) {
+      l->room = l->room ? 2 * l->room : 64;
+      hypothesis *more = realloc(l->at, l->room * sizeof *more);
+      if (!more) return;
+      l->at = more;
+    }
+    l->at[l->n++] = h;
+  }
+}
+
+mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                          const mx_identify_options *options, mx_error *err) {
+  shape blocks[MAX_BLOCKS_TRIED];
+  const size_t n_blocks = find_blocks(blocks, samples, n_samples, options);
+  *n = 0;
+  if (!n_blocks)
+    return mx_fail(err, MX_ERR_SHAPE, "scales of %zu x %zu fit no block shape of a %zu x %zu tensor", samples[0].scale_rows,
+                   samples[0].scale_cols, samples[0].rows, samples[0].cols);
+  list l = {0};
+  if (!samples[0].codes)
+    from_presets(&l, samples, n_samples, blocks, n_blocks);
+  else {
+    const unsigned bits = bits_needed(samples, n_samples);
+    const mx_spec none = {0};
+    double least = 100;
+    for (size_t i = 0; i < n_blocks; i++) consider(&l, samples, n_samples, blocks[i], &none, bits);
+    for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
+    /* Nothing fits as it lies: perhaps the input was rotated. */
+    for (unsigned size = 16; size <= 128 && least > 0.5; size *= 2)
+      for (int sign = 0; sign < MX_HAD_SIGN_COUNT; sign++) {
+        const mx_spec rotation = {.had_size = size, .had_sign = sign};
+        if (sign != MX_HAD_SIGN_FIXED) consider(&l, samples, n_samples, blocks[0], &rotation, bits);
+      }
+    qsort(l.at, l.n, sizeof *l.at, better);
+  }
+  while (*n < l.n && *n < MAX_HYPOTHESES) {
+    out[*n] = l.at[*n];
+    ++*n;
+  }
+  free(l.at);
+  return *n ? MX_OK : mx_fail(err, MX_ERR_SHAPE, "no element and scale format fit the codes");
+}

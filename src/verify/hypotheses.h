@@ -1,0 +1,21 @@
+/* Which element and scale formats, block shape and rotation the shapes and the spread of x / (code * scale) allow. */
+#ifndef MX_VERIFY_HYPOTHESES_H
+#define MX_VERIFY_HYPOTHESES_H
+
+#include "mxgold/verify.h"
+
+enum { MAX_HYPOTHESES = 24, MAX_BLOCKS_TRIED = 12 };
+
+typedef struct hypothesis {
+  mx_spec formats; /* elem, scale, block, scale.form, had.* */
+  size_t block_rows, block_cols;
+  double spread; /* mean distance of log2(x / (code * scale)) from its median */
+  size_t order;  /* of the tables: decides between equals */
+  double offset; /* that median: log2 of the tensor scale's multiplier */
+} hypothesis;
+
+/** Best first; n at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape. */
+mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                          const mx_identify_options *options, mx_error *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* Values that the search tries for each key: the choices of the tables, and numbers read off the data. */
+#ifndef MX_VERIFY_VALUES_H
+#define MX_VERIFY_VALUES_H
+
+#include "verify/observe.h"
+
+enum { MAX_VALUES = 40, VALUE_TEXT = 28 };
+
+typedef struct key_values {
+  char text[MAX_VALUES][VALUE_TEXT]; /* the default first */
+  size_t n;
+} key_values;
+
+/** Values of a key under an observation. Refusals, random rounding and what only names layout are left out. */
+void values_of(key_values *out, const char *key, const observation *o);
+/** The simplest number in [least, most], 0 if there is none with a small denominator. */
+double simplest_between(double least, double most);
+
+#endif

@@ -1,0 +1,108 @@
+# ablate and quantize --all: what is refused, the same figures for any threads, wildcards, state, checkpoints and shards.
+slices=$root/tests/data/minilm_slices.safetensors
+refuses "mxgold: ablate: no input, expected IN[:TENSOR]... or gen:NAME" "$mxgold" ablate
+refuses "mxgold: generator 'gausian' is unknown, nearest: gaussian" "$mxgold" ablate gen:gausian
+refuses "mxgold: generator 'student:0': expected student: student:NU, Student's t of NU degrees of freedom, 1 to 64" "$mxgold" ablate gen:student:0
+refuses "mxgold: $slices: no tensor 'wieght', nearest: weight" "$mxgold" ablate "$slices:wieght"
+refuses "mxgold: $slices: no tensor of floats matches 'layer*'" "$mxgold" ablate "$slices:layer*"
+refuses "mxgold: --shape: '3by4', expected RxC, each 1 to 1048576" "$mxgold" ablate gen:gaussian --shape 3by4
+refuses "mxgold: --gemm: 1 tensors, expected two: X [rows][K] and W [columns][K]" "$mxgold" ablate --gemm "$slices:weight"
+refuses "mxgold: --gemm: weight is 64x1536 and gradient 64x384, expected the same number of columns" "$mxgold" ablate --gemm "$slices:weight" "$slices:gradient"
+refuses "mxgold: --six: X is 64x1536, W 64x384 and DY 128x384, expected [T][I], [O][I] and [T][O]" "$mxgold" ablate --six "$slices:weight" "$slices:gradient" "$slices:activation"
+refuses "mxgold: --png: 'chart.gif', expected a name that ends in .png or .svg" "$mxgold" ablate gen:gaussian --shape 4x64 --png chart.gif
+refuses "mxgold: ablate: --gemm and --six exclude each other" "$mxgold" ablate --gemm --six gen:gaussian
+
+# Any number of threads, the same figures; a run that reads its state says the same.
+accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --json --threads 1
+cp "$scratch/stdout" one
+accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --json --threads 3 --state state
+cmp -s one "$scratch/stdout" || fail "three threads give other figures than one"
+accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --json --state state
+cmp -s one "$scratch/stdout" || fail "figures from the state differ"
+[ "$(wc -l <state)" = 12 ] || fail "the state holds $(wc -l <state) rows, expected 12"
+python3 - one <<'P' || fail "ablate --json"
+import json, sys
+d = json.load(open(sys.argv[1]))
+rows = d["measurements"]
+assert len(rows) == 12 and {r["tensor"] for r in rows} == {"weight", "activation", "gradient"}
+assert all(r["behind_db"] >= 0 and r["cosine"] > 0.97 for r in rows)
+assert len(d["specs"]) == 4 and sum(s["best_for"] for s in d["specs"]) == 3
+P
+
+# NaN is counted, or refused.
+python3 - <<'P'
+import struct
+v = [1.0] * 64
+v[33] = float("nan")
+h = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 32), }".ljust(117) + b"\n"
+open("nan.npy", "wb").write(h + struct.pack("<64f", *v))
+P
+accepts "$mxgold" ablate nan.npy --json
+grep -q '"nan": 1,.*"spoiled": 31' "$scratch/stdout" || fail "NaN is not counted"
+refuses "mxgold: nan.npy: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" ablate nan.npy --refuse-nan
+
+# Checkpoints: same names, shapes and dtypes; what is left out is left as it was.
+refuses "mxgold: quantize: --all without --fake, expected both" "$mxgold" quantize "$slices" --all -o out.safetensors
+refuses "mxgold: quantize: --fake, --include, --exclude and --json go with --all" "$mxgold" quantize "$slices:weight" --fake -o out.safetensors
+refuses "mxgold: --include: '(': Unmatched ( or \\(, expected an extended regular expression" "$mxgold" quantize "$slices" --all --fake --include '(' -o out.safetensors
+python3 - "$slices" <<'P'
+import json, struct, sys
+raw = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+head, data = json.loads(raw[8:8 + n]), raw[8 + n:]
+def floats(name):
+    a, b = head[name]["data_offsets"]
+    return data[a:b]
+def save(path, tensors):
+    at, h, body = 0, {}, b""
+    for name, (dtype, shape, raw) in tensors.items():
+        h[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+        body += raw
+    t = json.dumps(h).encode()
+    t += b" " * (-len(t) % 8)
+    open(path, "wb").write(struct.pack("<Q", len(t)) + t + body)
+g = floats("gradient")
+bf16 = b"".join(g[i + 2:i + 4] for i in range(0, len(g), 4))
+f16 = struct.pack("<%de" % (len(g) // 4), *[1000 * v for v in struct.unpack("<%df" % (len(g) // 4), g)])
+save("a-1.safetensors", {"x.weight": ("BF16", [64, 384], bf16), "x.bias": ("F32", [384], g[:1536])})
+save("a-2.safetensors", {"y.weight": ("F16", [64, 384], f16), "ids": ("I64", [2, 2], bytes(range(32))), "empty": ("F32", [0, 4], b"")})
+json.dump({"metadata": {}, "weight_map": {"x.weight": "a-1.safetensors", "x.bias": "a-1.safetensors", "y.weight": "a-2.safetensors", "ids": "a-2.safetensors", "empty": "a-2.safetensors"}}, open("a.safetensors.index.json", "w"))
+json.dump({"weight_map": {"x": "../a-1.safetensors"}}, open("up.index.json", "w"))
+json.dump({"weight_map": {"x": "a-1.safetensors", "z": "gone.safetensors"}}, open("gone.index.json", "w"))
+P
+accepts "$mxgold" quantize a.safetensors.index.json --all --fake --preset nvfp4 -o fake
+cmp -s a.safetensors.index.json fake/a.safetensors.index.json || fail "the index is not copied"
+python3 - <<'P' || fail "shards: names, shapes, dtypes or what was to be left alone"
+import json, struct
+def load(path):
+    raw = open(path, "rb").read()
+    n = struct.unpack("<Q", raw[:8])[0]
+    h = json.loads(raw[8:8 + n])
+    h.pop("__metadata__", None)
+    return {k: (v["dtype"], v["shape"], raw[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in h.items()}
+for name in ("a-1", "a-2"):
+    a, b = load(name + ".safetensors"), load("fake/" + name + ".safetensors")
+    assert list(a) == list(b)
+    for k in a:
+        assert a[k][:2] == b[k][:2], k
+        assert (a[k][2] == b[k][2]) == (not k.endswith("weight")), k
+P
+accepts "$mxgold" ablate a.safetensors.index.json:*.weight --json
+[ "$(grep -c '"tensor"' "$scratch/stdout")" = 2 ] || fail "an index with a pattern"
+refuses "mxgold: up.index.json: weight_map of 'x' is not the name of a file in the same folder" "$mxgold" quantize up.index.json --all --fake -o up
+refuses "mxgold: gone.safetensors: cannot be opened: No such file or directory" "$mxgold" quantize gone.index.json --all --fake -o gone
+refuses "mxgold: .: is the folder of the input, expected another" "$mxgold" quantize a.safetensors.index.json --all --fake -o .
+[ ! -e up ] && [ ! -e gone ] || fail "a refused checkpoint left a folder"
+# The same bytes as the tensor by itself, dequantised.
+accepts "$mxgold" quantize "$slices" --all --fake --preset nvfp4 -o whole.safetensors --threads 1
+accepts "$mxgold" quantize "$slices:weight" --preset nvfp4 --dequantized -o w.safetensors
+python3 - <<'P' || fail "--all gives other values than quantize --dequantized"
+import json, struct
+def get(path, name):
+    raw = open(path, "rb").read()
+    n = struct.unpack("<Q", raw[:8])[0]
+    a, b = json.loads(raw[8:8 + n])[name]["data_offsets"]
+    return raw[8 + n + a:8 + n + b]
+assert get("whole.safetensors", "weight") == get("w.safetensors", "dequantized")
+P

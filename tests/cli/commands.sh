@@ -1,0 +1,58 @@
+# What the commands make: layouts and back, codes and back, rotations worked by hand.
+python3 - <<'P'
+import random, struct
+random.seed(1)
+def npy(name, descr, shape, data):
+    h = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)
+    h += " " * (-(len(h) + 11) % 64) + "\n"
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + data)
+def floats(values):
+    return struct.pack("<%df" % len(values), *values)
+npy("x.npy", "<f4", "(3, 41, 100)", floats([random.gauss(0, 1) for _ in range(12300)]))
+npy("all.npy", "|u1", "(256,)", bytes(range(256)))
+npy("sixteen.npy", "|u1", "(16,)", bytes(range(16)))
+npy("h.npy", "<f4", "(16,)", floats([i - 7.5 for i in range(16)]))
+npy("rotated.npy", "<f4", "(16,)", floats([0, -2, -4, 0, -8, 0, 0, 0, -16, 0, 0, 0, 0, 0, 0, 0]))
+npy("e3.npy", "<f4", "(16,)", floats([8 * (i == 3) for i in range(16)]))
+npy("te.npy", "<f4", "(16,)", floats([-2, 2, 2, -2] * 4))
+npy("e2m1.npy", "<f4", "(16,)", floats([s * v for s in (1., -1.) for v in (0, .5, 1, 1.5, 2, 3, 4, 6)]))
+P
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ: $3"; }
+
+# SPEC 5, worked.
+accepts "$mxgold" hadamard h.npy --size 16 -o y.npy
+same y.npy rotated.npy "arange(16) - 7.5"
+accepts "$mxgold" hadamard e3.npy --size 16 --sign te -o y.npy
+same y.npy te.npy "te signs on 8 e_3"
+accepts "$mxgold" hadamard e3.npy --size 16 --sign fixed --signs 0001000000000000 -o y.npy
+same y.npy te.npy "the same sign, given"
+
+# Codes to values and back.
+accepts "$mxgold" decode sixteen.npy --format e2m1 -o y.npy
+same y.npy e2m1.npy "all codes of e2m1"
+for format in e4m3 ue5m3 e8m0 e4m3fnuz e5m2fnuz; do
+  accepts "$mxgold" decode all.npy --format $format -o y.npy
+  accepts "$mxgold" encode y.npy --format $format -o back.npy
+  same back.npy all.npy "decode and encode under $format"
+done
+
+# Every layout and nibble order, there and back; every command reads them.
+for preset in ocp-mxfp4 te-nvfp4 ocp-mxfp8-e4m3; do
+  accepts "$mxgold" quantize x.npy -o q.safetensors --preset $preset --dequantized
+  accepts "$mxgold" dequantize q.safetensors -o y0.npy
+  for layout in row nv128x4 nv8x4 amd_shuffle amd_shuffle_256; do
+    accepts "$mxgold" convert q.safetensors --layout $layout --pad 127 -o l.safetensors
+    accepts "$mxgold" dequantize l.safetensors -o y.npy
+    same y.npy y0.npy "$preset in $layout"
+    accepts "$mxgold" convert l.safetensors --layout row -o back.safetensors
+    same back.safetensors q.safetensors "$preset to $layout and back"
+    accepts "$mxgold" inspect l.safetensors --input x.npy
+    grep -q '^  not finite *0$' "$scratch/stdout" || fail "inspect --input: no error sums"
+  done
+  case $preset in *fp8*) continue ;; esac
+  for nibble in high_first half_block low_first; do
+    accepts "$mxgold" convert q.safetensors --nibble $nibble -o l.safetensors
+    accepts "$mxgold" quantize x.npy -o n.safetensors --preset $preset --dequantized --set nibble=$nibble
+    same l.safetensors n.safetensors "$preset, nibble $nibble"
+  done
+done

@@ -1,0 +1,27 @@
+# The product by the command line: small matrices worked by hand.
+python3 - "$scratch" <<'P'
+import struct, sys
+def npy(path, shape, values, descr="<f4", code="f"):
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)).encode()
+    head += b" " * ((64 - (10 + len(head) + 1) % 64) % 64) + b"\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack("<%d%s" % (len(values), code), *values))
+d = sys.argv[1]
+npy(d + "/a.npy", (2, 3), [1, 2, 3, -4, 6, 0.5])
+npy(d + "/b.npy", (2, 3), [1, 1, 1, 6, 0, -2])
+npy(d + "/c.npy", (2, 2), [1, 2, 3, 4])
+npy(d + "/bias.npy", (2,), [10, 20])
+P
+accepts "$mxgold" quantize "$scratch/a.npy" -o "$scratch/a.safetensors"
+accepts "$mxgold" quantize "$scratch/b.npy" -o "$scratch/b.safetensors"
+floats() { python3 -c 'import struct,sys; b=open(sys.argv[1],"rb").read(); n=10+struct.unpack("<H",b[8:10])[0]; print(*struct.unpack("<%d"%((len(b)-n)//4)+"f",b[n:]))' "$1"; }
+for model in f32_block exact f32_seq f32_pairwise f64; do
+  accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --accum $model
+  [ "$(floats "$scratch/d.npy")" = "6.0 0.0 2.5 -25.0" ] || fail "gemm $model: $(floats "$scratch/d.npy")"
+  accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --accum $model --alpha 2 --c "$scratch/c.npy" --beta -1 --bias "$scratch/bias.npy"
+  [ "$(floats "$scratch/d.npy")" = "21.0 18.0 12.0 -34.0" ] || fail "gemm $model with alpha, beta, bias: $(floats "$scratch/d.npy")"
+done
+refuses "mxgold: gemm: --accum 'f32_blok' is unknown, nearest: f32_block" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum f32_blok
+refuses "mxgold: gemm: --beta without --c" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --beta 1
+refuses "mxgold: $scratch/e.npy: .npy holds no bf16, expected a .safetensors file" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --out bf16
+accepts "$mxgold" quantize "$scratch/a.npy" -o "$scratch/a16.safetensors" --set block=1x16
+refuses "mxgold: $scratch/a16.safetensors, $scratch/b.safetensors: A has blocks of 16 along K and B of 32, expected the same" "$mxgold" gemm "$scratch/a16.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy"

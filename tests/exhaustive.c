@@ -1,0 +1,234 @@
+/* make exhaustive: every float, by table.
+ *
+ * Encoding is monotone in each sign, so a format and rounding are known by their steps: the first float of each code. The steps are found by
+ * bisection with ref_encode, and proved by calling it on both sides of each. Then all 2^32 floats go through the library and must agree.
+ * Second, ref_encode itself is walked over all 2^32 floats for e2m1, e4m3, ue5m3 and e8m0 under RNE, against the same steps. Third, all 2^31 block
+ * maxima through each scale rule of e8m0: the library's byte must step where the reference's does. */
+#include <inttypes.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../ref/ref.h"
+#include "mxgold/mxgold.h"
+
+enum { MAX_STEPS = 4200, CHUNK = 1 << 16 };
+#define INF_BITS UINT32_C(0x7F800000)
+
+typedef struct steps {
+  size_t n;
+  uint32_t first[MAX_STEPS]; /* magnitude bits at which code[i] begins */
+  uint16_t code[MAX_STEPS];
+} steps;
+
+static float from_bits(uint32_t bits) {
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint16_t ref_code(const mx_format *f, uint32_t bits, const mx_encoding *how) {
+  return (uint16_t)ref_encode(f, (double)from_bits(bits), how, 0);
+}
+
+/* Steps over magnitudes 0 .. Inf of one sign, by divide and conquer: equal ends of a monotone function mean a constant. */
+static void find_steps(steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how) {
+  uint32_t at = 0;
+  s->n = 0;
+  for (;;) {
+    const uint16_t code = ref_code(f, sign | at, how);
+    if (s->n == MAX_STEPS) abort();
+    s->first[s->n] = at;
+    s->code[s->n++] = code;
+    if (ref_code(f, sign | INF_BITS, how) == code) {
+      /* Constant to the end unless it left and came back, which monotone functions do not: proved below on every step. */
+      return;
+    }
+    uint32_t low = at, high = INF_BITS; /* code at low, another at high */
+    while (high - low > 1) {
+      const uint32_t middle = low + (high - low) / 2;
+      if (ref_code(f, sign | middle, how) == code)
+        low = middle;
+      else
+        high = middle;
+    }
+    at = high;
+  }
+}
+
+static size_t prove_steps(const steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    wrong += ref_code(f, sign | s->first[i], how) != s->code[i];
+    if (i) wrong += ref_code(f, sign | (s->first[i] - 1), how) != s->code[i - 1];
+  }
+  return wrong;
+}
+
+typedef uint16_t encode_one(const mx_format *f, uint32_t bits, const mx_encoding *how);
+static uint16_t by_library(const mx_format *f, uint32_t bits, const mx_encoding *how) {
+  return (uint16_t)mx_encode(f, (double)from_bits(bits), how, 0);
+}
+
+/* All floats of one sign, NaN included, against the steps; returns how many differ. */
+static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how, encode_one *encode) {
+  uint64_t differ = 0;
+  const uint16_t nan = ref_code(f, sign | 0x7FC00000, how);
+#pragma omp parallel for schedule(dynamic, 64) reduction(+ : differ)
+  for (uint32_t c = 0; c < UINT32_C(0x80000000) / CHUNK; c++) {
+    const uint32_t begin = c * CHUNK;
+    size_t at = 0; /* the step that holds begin */
+    for (size_t low = 0, high = s->n; low < high;) {
+      const size_t middle = (low + high) / 2;
+      if (s->first[middle] <= begin)
+        at = middle, low = middle + 1;
+      else
+        high = middle;
+    }
+    for (uint32_t i = 0; i < CHUNK; i++) {
+      const uint32_t bits = begin + i;
+      while (at + 1 < s->n && bits >= s->first[at + 1]) at++;
+      differ += encode(f, sign | bits, how) != (bits > INF_BITS ? nan : s->code[at]);
+    }
+  }
+  return differ;
+}
+
+static const char *round_name(int round) {
+  static const char *names[] = {"rne", "rna", "rtz_tie", "rtz", "rtp", "rtn"};
+  return names[round];
+}
+
+static void report(const char *what, const char *name, const char *rule, uint64_t n, uint64_t differ, double seconds) {
+  printf("%-10s %-14s %-22s %11" PRIu64 " floats %" PRIu64 " differ  %.1f s\n", what, name, rule, n, differ, seconds);
+  fflush(stdout);
+}
+
+static void progress(size_t done, size_t all) {
+  if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%zu of %zu ", done, all);
+}
+
+static uint64_t encodes(const mx_format *f, int round, const char *what, encode_one *encode) {
+  const mx_encoding how = {.round = round};
+  const double t = now();
+  uint64_t differ = 0;
+  for (uint32_t sign = 0; sign < 2; sign++) {
+    static steps s;
+    find_steps(&s, f, sign << 31, &how);
+    differ += prove_steps(&s, f, sign << 31, &how);
+    differ += compare_all(&s, f, sign << 31, &how, encode);
+  }
+  report(what, f->name, round_name(round), UINT64_C(1) << 32, differ, now() - t);
+  return differ;
+}
+
+/* Scale byte of a block whose maximum is the float. */
+static uint8_t byte_of(const mx_spec *spec, uint32_t bits, int reference) {
+  const float x = from_bits(bits);
+  uint8_t code = 0, scale = 0;
+  mx_tensor t;
+  mx_tensor_layout(&t, 1, 1, spec);
+  uint8_t codes[16];
+  t.codes = codes;
+  t.scales = &scale;
+  (void)code;
+  if (reference)
+    ref_quantize(&t, &x, 1, 1, 1, spec, NULL, NULL);
+  else
+    mx_quantize(&t, &x, 1, 1, 1, spec, &(mx_exec){.n_threads = 1}, NULL);
+  return scale;
+}
+
+/* All 2^31 maxima: the library in rows of blocks of one element, the reference by its steps. */
+static uint64_t maxima(const char *name, const char *keys) {
+  mx_spec spec = {0};
+  if (mx_spec_parse(&spec, keys, NULL)) abort();
+  spec.block_cols = 1;
+  const double t = now();
+  /* Steps of the reference over 0 .. FLT_MAX; rules by log2f are monotone too. A wrap is not, and is left out. */
+  static steps s;
+  s.n = 0;
+  for (uint32_t at = 0; at < INF_BITS;) {
+    const uint8_t byte = byte_of(&spec, at, 1);
+    s.first[s.n] = at;
+    s.code[s.n++] = byte;
+    if (byte_of(&spec, INF_BITS - 1, 1) == byte) break;
+    uint32_t low = at, high = INF_BITS - 1;
+    while (high - low > 1) {
+      const uint32_t middle = low + (high - low) / 2;
+      if (byte_of(&spec, middle, 1) == byte)
+        low = middle;
+      else
+        high = middle;
+    }
+    at = high;
+  }
+  uint64_t differ = 0;
+#pragma omp parallel reduction(+ : differ)
+  {
+    float *x = malloc(CHUNK * sizeof *x);
+    mx_tensor q;
+    if (!x || mx_tensor_alloc(&q, 1, CHUNK, &spec)) abort();
+#pragma omp for schedule(dynamic, 16)
+    for (uint32_t c = 0; c < INF_BITS / CHUNK; c++) {
+      size_t at = 0;
+      for (uint32_t i = 0; i < CHUNK; i++) x[i] = from_bits(c * CHUNK + i);
+      mx_quantize(&q, x, 1, CHUNK, CHUNK, &spec, &(mx_exec){.n_threads = 1}, NULL);
+      for (uint32_t i = 0; i < CHUNK; i++) {
+        const uint32_t bits = c * CHUNK + i;
+        while (at + 1 < s.n && bits >= s.first[at + 1]) at++;
+        differ += q.scales[i] != s.code[at];
+      }
+    }
+    mx_tensor_free(&q);
+    free(x);
+  }
+  report("maxima", name, "", INF_BITS, differ, now() - t);
+  return differ;
+}
+
+int main(int argc, char **argv) {
+  const char *only = argc > 1 ? argv[1] : NULL; /* part of a format's or rule's name */
+  uint64_t differ = 0;
+  const double t = now();
+  size_t done = 0;
+  const size_t all = (MX_ELEM_COUNT - 1 + MX_SCALE_COUNT - 2) * 6;
+  for (int i = 0; i < MX_ELEM_COUNT + MX_SCALE_COUNT; i++) {
+    const mx_format *f = i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT);
+    const int repeated =
+        i >= MX_ELEM_COUNT && f->kind == MX_KIND_FLOAT && f->sign_bits; /* e4m3 is an element too; bf16, fp32 are not block codes */
+    if (f->kind == MX_KIND_NONE || repeated || (only && !strstr(f->name, only))) continue;
+    for (int round = MX_ROUND_RNE; round <= MX_ROUND_RTN; round++) {
+      differ += encodes(f, round, "encode", by_library);
+      progress(++done, all);
+    }
+  }
+  static const char *by_reference[] = {"e2m1", "e4m3", "ue5m3", "e8m0"};
+  for (size_t i = 0; i < 4; i++)
+    if (!only || strstr(by_reference[i], only)) differ += encodes(mx_format_find(by_reference[i]), MX_ROUND_RNE, "reference", ref_code);
+  static const char *rules[][2] = {{"floor", "scale.rule=floor"},
+                                   {"floor-log2f", "scale.rule=floor scale.log2=log2f"},
+                                   {"ceil", "scale.rule=ceil"},
+                                   {"ceil-log2f", "scale.rule=ceil scale.log2=log2f"},
+                                   {"even", "scale.rule=even"},
+                                   {"value-rne", "scale.rule=value"},
+                                   {"value-up", "scale.rule=value scale.round=up"},
+                                   {"value-up-recip32", "scale.rule=value scale.round=up scale.arith=recip32"},
+                                   {"value-up-div32-bump", "scale.rule=value scale.round=up scale.arith=div32 scale.subnormal=bump"},
+                                   {"value-up-log2f", "scale.rule=value scale.round=up scale.arith=div32 scale.log2=log2f"},
+                                   {"value-down", "scale.rule=value scale.round=down"}};
+  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+    if (!only || strstr(rules[i][0], only)) differ += maxima(rules[i][0], rules[i][1]);
+  printf("exhaustive: %" PRIu64 " differ, %.0f s, %d threads\n", differ, now() - t, omp_get_max_threads());
+  return differ != 0;
+}

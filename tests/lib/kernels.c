@@ -1,0 +1,151 @@
+#include "kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int quantize_one(mx_sample *s, const float *x, const mx_cases *c, const mx_spec *spec, int keep) {
+  mx_tensor t;
+  if (mx_tensor_alloc(&t, c->rows, c->cols, spec)) return 0;
+  if (mx_quantize(&t, x, c->rows, c->cols, c->ld, spec, &(mx_exec){.n_threads = 1}, NULL)) {
+    mx_tensor_free(&t);
+    return 0;
+  }
+  uint32_t *wide = malloc((c->rows * c->cols + 1) * sizeof *wide);
+  uint8_t *codes = malloc(c->rows * c->cols + 1);
+  float *own = malloc((c->rows * c->ld + 1) * sizeof *own);
+  mx_unpack_codes(wide, &t, spec);
+  for (size_t i = 0; i < c->rows * c->cols; i++) codes[i] = (uint8_t)wide[i];
+  memcpy(own, x, c->rows * c->ld * sizeof *own);
+  free(wide);
+  free(t.codes);
+  free(t.micro);
+  *s = (mx_sample){.rows = c->rows,
+                   .cols = c->cols,
+                   .ld = c->ld,
+                   .x = own,
+                   .codes = codes,
+                   .scales = t.scales,
+                   .scale_rows = t.scale_rows,
+                   .scale_cols = t.scale_cols,
+                   .scale_bytes = t.scale_bytes,
+                   .has_tensor_scale = keep && t.has_tensor_scale,
+                   .tensor_scale = t.tensor_scale};
+  return 1;
+}
+
+void outputs_add(outputs *o, const mx_cases *c, const mx_spec *spec, int keep) {
+  for (size_t i = 0; i < c->n; i++) {
+    if (o->n == o->room) o->samples = realloc(o->samples, (o->room = o->room ? 2 * o->room : 64) * sizeof *o->samples);
+    if (!quantize_one(&o->samples[o->n], c->x + i * c->rows * c->ld, c, spec, keep)) continue;
+    o->elements += c->rows * c->cols;
+    o->n++;
+  }
+}
+
+void outputs_of_suites(outputs *o, const mx_spec *spec, uint64_t seed) {
+  static const struct {
+    int suite;
+    size_t rows, cols;
+  } suites[] = {{MX_SUITE_RANDOM, 64, 256}, {MX_SUITE_TIES, 32, 256}, {MX_SUITE_BOUNDARY, 96, 256}, {MX_SUITE_SPECIAL, 0, 0}};
+  for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++) {
+    mx_cases c;
+    if (mx_generate(&c, suites[i].suite, spec, suites[i].rows, suites[i].cols, seed + i, NULL)) continue;
+    outputs_add(o, &c, spec, 1);
+    mx_cases_free(&c);
+  }
+}
+
+void outputs_free(outputs *o) {
+  for (size_t i = 0; i < o->n; i++) {
+    free((void *)(uintptr_t)o->samples[i].x);
+    free((void *)(uintptr_t)o->samples[i].codes);
+    free((void *)(uintptr_t)o->samples[i].scales);
+  }
+  free(o->samples);
+  *o = (outputs){0};
+}
+
+static uint32_t pick(uint64_t stream, uint64_t *at, uint32_t n) { return (uint32_t)((uint64_t)mx_random(stream, 77, (*at)++) * n >> 32); }
+
+/* A value of a choice key: any but those that need what a spec in text cannot say. */
+static void set_random(mx_spec *s, size_t index, uint64_t stream, uint64_t *at) {
+  const char *key = mx_key_name(index), *name = NULL, *doc;
+  int number = 0;
+  size_t rows = 0;
+  while (mx_key_choice(index, rows, &doc, &number)) rows++;
+  char text[64];
+  if (rows) {
+    name = mx_key_choice(index, pick(stream, at, (uint32_t)rows), &doc, &number);
+    if (!strcmp(name, "error") || !strcmp(name, "given") || !strcmp(name, "fixed") || !strcmp(name, "sr") || !strcmp(name, "hif4") ||
+        !strcmp(name, "none"))
+      return;
+    const uint32_t byte = !strncmp(key, "elem.", 5) ? pick(stream, at, 8) : pick(stream, at, 128);
+    if (!strcmp(key, "scale.max"))
+      snprintf(text, sizeof text, "%g", number ? (double)(3 + pick(stream, at, 20) / 4.0) : 0.0);
+    else
+      snprintf(text, sizeof text, number ? "%s=%u" : "%s", name, byte);
+    if (!strcmp(key, "scale.max") && !number) snprintf(text, sizeof text, "%s", name);
+  } else if (!strcmp(key, "scale.even_bits"))
+    snprintf(text, sizeof text, "%u", 1 + pick(stream, at, 4));
+  else if (!strcmp(key, "elem.prescale"))
+    snprintf(text, sizeof text, "0.75");
+  else if (!strcmp(key, "scale.min_byte"))
+    snprintf(text, sizeof text, "%u", 1 + pick(stream, at, 12));
+  else if (!strcmp(key, "scale.max_byte"))
+    snprintf(text, sizeof text, "%u", (unsigned)mx_scale_format(s->scale)->max_code - 1 - pick(stream, at, 12));
+  else if (!strcmp(key, "scale.min"))
+    snprintf(text, sizeof text, "%g", ldexp(1, -(int)pick(stream, at, 12)));
+  else if (!strcmp(key, "tensor.target"))
+    snprintf(text, sizeof text, "1536");
+  else
+    return;
+  mx_spec t = *s;
+  if (!mx_spec_set(&t, key, text, NULL) && !mx_spec_check(&t, NULL)) *s = t;
+}
+
+static void draw_mixture(mx_spec *s, uint64_t stream) {
+  static const char *const always[] = {"elem",       "scale",       "scale.rule",  "tensor.norm", "chain",
+                                       "scale.form", "scale.round", "scale.arith", "elem.round",  "elem.arith"};
+  static const char *const never[] = {"block",   "nibble",    "deq.arith", "had.size",     "had.sign",       "sr.bits",
+                                      "sr.mode", "sr.source", "seed",      "tensor.given", "scale.negative", "scale.sign"};
+  static const int widths[] = {16, 32, 0, 64, 8, 128};
+  uint64_t at = 0;
+  *s = (mx_spec){0};
+  s->block_cols = widths[pick(stream, &at, 6)];
+  for (size_t k = 0; k < sizeof always / sizeof always[0]; k++)
+    for (size_t i = 0; mx_key_name(i); i++)
+      if (!strcmp(mx_key_name(i), always[k])) set_random(s, i, stream, &at);
+  for (size_t i = 0; mx_key_name(i); i++) {
+    int skip = 0;
+    for (size_t k = 0; k < sizeof never / sizeof never[0]; k++) skip |= !strcmp(mx_key_name(i), never[k]);
+    for (size_t k = 0; k < sizeof always / sizeof always[0]; k++) skip |= !strcmp(mx_key_name(i), always[k]);
+    if (!skip && pick(stream, &at, 3) == 0) set_random(s, i, stream, &at);
+  }
+}
+
+/* Does it keep the numbers, more or less? A mixture that saturates or loses nearly all of them is no quantiser. */
+static int is_quantiser(const mx_spec *s) {
+  enum { ROWS = 8, COLS = 256 };
+  static float x[ROWS * COLS], y[ROWS * COLS];
+  mx_cases c;
+  mx_tensor t;
+  if (mx_generate(&c, MX_SUITE_RANDOM, s, ROWS, COLS, 5, NULL)) return 0;
+  memcpy(x, c.x, sizeof x);
+  mx_cases_free(&c);
+  if (mx_tensor_alloc(&t, ROWS, COLS, s)) return 0;
+  int good = 0;
+  if (!mx_quantize(&t, x, ROWS, COLS, COLS, s, NULL, NULL) && !mx_dequantize(y, COLS, &t, s, NULL)) {
+    for (size_t i = 0; i < ROWS * COLS; i++) good += fabsf(y[i] - x[i]) <= 0.34f * fabsf(x[i]);
+  }
+  mx_tensor_free(&t);
+  return good > ROWS * COLS / 2;
+}
+
+void random_mixture(mx_spec *s, uint64_t stream) {
+  for (uint64_t k = 0; k < 1000; k++) {
+    draw_mixture(s, stream * 1000 + k);
+    if (is_quantiser(s)) return;
+  }
+}

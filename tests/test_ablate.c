@@ -1,0 +1,387 @@
+/* Ablation: each figure against a case worked by hand. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/ablate.h"
+
+static mx_spec spec_of(const char *keys) {
+  mx_spec s = {0};
+  mx_error err;
+  ck_assert_msg(mx_spec_parse(&s, keys, &err) == MX_OK, "%s", err.text);
+  return s;
+}
+
+START_TEST(sums_by_hand) {
+  /* errors 0, 1, -1, 0: ee 2; xx 1 + 9 + 16 + 0 = 26; yy 1 + 4 + 25 + 0 = 30; xy 1 + 6 + 20 = 27 */
+  const float x[4] = {1, 3, 4, 0}, y[4] = {1, 2, 5, 0};
+  mx_error_sums s = {0};
+  mx_error_sums_add(&s, x, y, 4, 1);
+  ck_assert_uint_eq(s.n, 4);
+  ck_assert(s.xx == 26 && s.yy == 30 && s.xy == 27 && s.ee == 2);
+  ck_assert(s.max_error == 1);
+  ck_assert(s.max_relative == 1.0 / 3);
+  ck_assert(mx_mse(&s) == 0.5);
+  ck_assert(mx_gain(&s) == 27.0 / 26);
+  ck_assert_double_eq_tol(mx_relative_error(&s), 0.27735009811261457, 1e-15); /* sqrt(1 / 13) */
+  ck_assert_double_eq_tol(mx_cosine(&s), 27 / sqrt(780.0), 1e-15);
+  ck_assert_double_eq_tol(mx_sqnr(&s), 11.139433523068368, 1e-12); /* 10 log10 13 */
+}
+END_TEST
+
+START_TEST(nan_and_inf_are_counted) {
+  const float x[7] = {NAN, INFINITY, 1, 2, 3, -INFINITY, 4}, y[7] = {NAN, 6, NAN, 2, INFINITY, 0, 0};
+  mx_error_sums s = {0};
+  mx_error_sums_add(&s, x, y, 7, 1);
+  ck_assert_uint_eq(s.n_nan, 1);
+  ck_assert_uint_eq(s.n_inf, 2);
+  ck_assert_uint_eq(s.n_spoiled, 2);
+  ck_assert_uint_eq(s.n, 2);
+  ck_assert_uint_eq(s.n_underflow, 1);
+  ck_assert(s.xx == 20 && s.ee == 16 && s.max_relative == 1);
+}
+END_TEST
+
+START_TEST(nothing_to_divide_by) {
+  mx_error_sums s = {0};
+  ck_assert(mx_sqnr(&s) == 0 && mx_mse(&s) == 0 && mx_relative_error(&s) == 0 && mx_cosine(&s) == 0 && mx_gain(&s) == 0);
+  const float x[2] = {1, 2};
+  mx_error_sums_add(&s, x, x, 2, 1);
+  ck_assert(isinf(mx_sqnr(&s)) && mx_sqnr(&s) > 0);
+}
+END_TEST
+
+START_TEST(same_sums_for_any_threads) {
+  enum { N = 100003 };
+  float *x = malloc(N * sizeof *x), *y = malloc(N * sizeof *y);
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, 1, N, &d, 1);
+  mx_data_fill(y, 1, N, &d, 2);
+  mx_error_sums one = {0}, more = {0}, parts = {0};
+  mx_error_sums_add(&one, x, y, N, 1);
+  mx_error_sums_add(&more, x, y, N, 5);
+  mx_error_sums_add(&parts, x, y, 8 * MX_PIECE, 2);
+  mx_error_sums_add(&parts, x + 8 * MX_PIECE, y + 8 * MX_PIECE, N - 8 * MX_PIECE, 3);
+  ck_assert_mem_eq(&one, &more, sizeof one);
+  ck_assert_mem_eq(&one, &parts, sizeof one);
+  free(x);
+  free(y);
+}
+END_TEST
+
+/* amax 7 under the floor rule: scale 1; 7 saturates to 6, .2 underflows, 0 stays. Codes 7, 0, 0, 1 (.5), 15 (-6), and 27 zeros of the fill. */
+START_TEST(counts_by_hand) {
+  float x[32] = {7, 0.2f, 0, 0.5f, -6};
+  const mx_spec s = {0};
+  mx_measure m;
+  ck_assert_int_eq(mx_measure_tensor(&m, x, 1, 32, &s, NULL, NULL), MX_OK);
+  ck_assert_uint_eq(m.counts.n, 32);
+  ck_assert_uint_eq(m.counts.saturated, 1);
+  ck_assert_uint_eq(m.counts.zero, 29);
+  ck_assert_uint_eq(m.counts.code[7], 1);
+  ck_assert_uint_eq(m.counts.code[15], 1);
+  ck_assert_uint_eq(m.counts.code[1], 1);
+  ck_assert_uint_eq(m.counts.code[0], 29);
+  ck_assert_uint_eq(m.counts.n_scales, 1);
+  ck_assert_uint_eq(m.counts.scale_binade[MX_BINADE_0], 1);
+  ck_assert_uint_eq(m.sums.n_underflow, 1);
+  ck_assert_double_eq_tol(m.sums.ee, 1 + 0.2f * (double)0.2f, 1e-15);
+  /* 29/32 and three of 1/32: -(.90625 log2 .90625) + 3 * 5 / 32 */
+  ck_assert_double_eq_tol(mx_code_entropy(&m.counts), 0.5974547231656377, 1e-15);
+  ck_assert(m.bits == 4 + 8.0 / 32);
+  ck_assert_int_eq(m.repeats, 1);
+  ck_assert(m.bias == mx_relative_error(&m.sums));
+}
+END_TEST
+
+START_TEST(bits_by_hand) {
+  const mx_spec nv = spec_of("scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"), two = spec_of("scale=e4m3 block=16x16 scale.rule=value"),
+                none = spec_of("elem=none"), odd = spec_of("block=1x32"), hif4 = spec_of("elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4");
+  ck_assert(mx_bits_per_value(&nv, 64, 64) == 4.5 + 32.0 / 4096);
+  ck_assert(mx_bits_per_value(&two, 64, 64) == 4 + 8.0 / 256);
+  ck_assert(mx_bits_per_value(&none, 3, 5) == 32);
+  ck_assert(mx_bits_per_value(&odd, 1, 48) == (64 * 4 + 2 * 8) / 48.0); /* the fill of the second block is stored */
+  ck_assert(mx_bits_per_value(&hif4, 8, 64) == 4.5);
+}
+END_TEST
+
+/* Rotating there and back: without quantisation nothing but rounding changes, with fresh signs too. */
+START_TEST(rotation_is_undone) {
+  enum { N = 4 * 64 };
+  float x[N], y[N];
+  const mx_data d = {.kind = MX_DATA_LAPLACE};
+  mx_data_fill(x, 4, 64, &d, 3);
+  const char *keys[] = {"elem=none had.size=32", "elem=none had.size=64 had.sign=fresh seed=9", "elem=none had.size=16 had.sign=te"};
+  for (size_t k = 0; k < 3; k++) {
+    const mx_spec s = spec_of(keys[k]);
+    ck_assert_int_eq(mx_fake_quantize(y, x, 4, 64, &s, NULL, NULL, NULL), MX_OK);
+    for (int i = 0; i < N; i++) ck_assert_float_eq_tol(x[i], y[i], 4e-6f);
+  }
+  const mx_spec s = spec_of("had.size=32");
+  mx_error err;
+  ck_assert_int_eq(mx_fake_quantize(y, x, 4, 40, &s, NULL, NULL, &err), MX_ERR_SHAPE);
+}
+END_TEST
+
+/* Tseng: 7.9 * 3/4 does not saturate, and comes back divided by 3/4. TECHNIQUES 4.2. */
+START_TEST(prescale_is_undone) {
+  const float x[4] = {7.9f, -3.3f, 0.2f, 5.1f};
+  float y[4];
+  const mx_spec s = spec_of("elem.prescale=0.75");
+  mx_code_counts n = {0};
+  ck_assert_int_eq(mx_fake_quantize(y, x, 1, 4, &s, NULL, &n, NULL), MX_OK);
+  ck_assert(y[0] == 8 && y[1] == (float)(-2 / 0.75) && y[2] == 0 && y[3] == (float)(4 / 0.75));
+  ck_assert_uint_eq(n.saturated, 0);
+}
+END_TEST
+
+START_TEST(in_place) {
+  float x[64], y[64];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, 2, 32, &d, 0);
+  const mx_spec s = {0};
+  mx_code_counts a = {0}, b = {0};
+  mx_fake_quantize(y, x, 2, 32, &s, NULL, &a, NULL);
+  mx_fake_quantize(x, x, 2, 32, &s, NULL, &b, NULL);
+  ck_assert_mem_eq(x, y, sizeof x);
+  ck_assert_mem_eq(&a, &b, sizeof a);
+}
+END_TEST
+
+/* .3 of a step up: RTN has the whole error as bias; SR, whose mean is x, has next to none, at a larger error. */
+START_TEST(bias_of_stochastic_rounding) {
+  enum { N = 64 * 32 };
+  static float x[N];
+  for (int i = 0; i < N; i++) x[i] = i % 32 == 0 ? 4.0f : 1.15f;
+  const mx_spec rtn = {0}, sr = spec_of("elem.round=sr");
+  const mx_measure_options o = {.repeats = 200};
+  mx_measure a, b;
+  ck_assert_int_eq(mx_measure_tensor(&a, x, 64, 32, &rtn, &o, NULL), MX_OK);
+  ck_assert_int_eq(mx_measure_tensor(&b, x, 64, 32, &sr, &o, NULL), MX_OK);
+  const double xx = 16 + 31 * 1.15 * 1.15;
+  ck_assert_double_eq_tol(a.bias, sqrt(31 * 0.15 * 0.15 / xx), 1e-6);
+  ck_assert_int_eq(b.repeats, 200);
+  ck_assert_double_eq_tol(mx_relative_error(&b.sums), sqrt(31 * 0.15 * 0.35 / xx), 2e-3);
+  ck_assert_double_lt(b.bias, 0.004);
+}
+END_TEST
+
+START_TEST(generators) {
+  enum { N = 1 << 16 };
+  float *x = malloc(N * sizeof *x);
+  const struct {
+    const char *text;
+    double variance, fourth; /* of the distribution; fourth 0: not tested */
+  } kinds[] = {{"gaussian", 1, 3},           {"uniform", 1.0 / 3, 0.2}, {"laplace", 2, 24},
+               {"student:64", 64.0 / 62, 0}, {"outliers:0:5", 1, 3},    {"rows:0", 1, 3}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    mx_data d;
+    mx_error err;
+    ck_assert_msg(mx_data_parse(&d, kinds[k].text, &err) == MX_OK, "%s", err.text);
+    mx_data_fill(x, 256, N / 256, &d, 7);
+    double s1 = 0, s2 = 0, s4 = 0;
+    for (int i = 0; i < N; i++) {
+      const double v = (double)x[i];
+      s1 += v / N;
+      s2 += v * v / N;
+      s4 += v * v * v * v / N;
+    }
+    ck_assert_double_eq_tol(s1, 0, 0.02);
+    ck_assert_double_eq_tol(s2, kinds[k].variance, 0.03 * kinds[k].variance);
+    if (kinds[k].fourth > 0) ck_assert_double_eq_tol(s4, kinds[k].fourth, 0.08 * kinds[k].fourth);
+  }
+  free(x);
+}
+END_TEST
+
+/* The first numbers of a seed never change: each rounded to binary32 from AS 241 of Philox words 0 to 3 of stream 3. */
+START_TEST(generator_bits) {
+  float x[4], again[2];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, 1, 4, &d, 0);
+  mx_data_fill(again, 1, 2, &d, 0);
+  ck_assert_mem_eq(x, again, sizeof again);
+  const float want[4] = {0x1.8e3156p+0f, -0x1.7e2184p+0f, 0x1.524432p-1f, 0x1.2b18aap-1f};
+  ck_assert_mem_eq(x, want, sizeof want);
+}
+END_TEST
+
+START_TEST(bad_generators) {
+  const char *bad[] = {"",        "gauss",        "student:0",  "student:2.5", "student:65",  "rows:-1",
+                       "rows:11", "outliers:2:3", "gaussian:1", "student:",    "student:3:4", "laplace "};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    mx_data d;
+    mx_error err;
+    ck_assert_msg(mx_data_parse(&d, bad[i], &err) != MX_OK, "%s is accepted", bad[i]);
+    ck_assert_uint_gt(strlen(err.text), 10);
+  }
+}
+END_TEST
+
+START_TEST(logarithm) {
+  ck_assert(mx_log2(1) == 0 && mx_log2(8) == 3 && mx_log2(0x1p-140) == -140);
+  for (double x = 1e-300; x < 1e300; x *= 1.37) ck_assert_double_eq_tol(mx_log2(x), log2(x), 4e-16 * (1 + fabs(log2(x))));
+}
+END_TEST
+
+START_TEST(bootstrap) {
+  double a[100], b[100], c[100];
+  for (int i = 0; i < 100; i++) {
+    a[i] = 1 + i % 7;
+    b[i] = 2 * a[i];                        /* every block twice as bad: 3.01 dB, no doubt about it */
+    c[i] = i % 2 ? a[i] * 1.5 : a[i] / 1.5; /* better as often as worse */
+  }
+  mx_interval same, twice, luck;
+  ck_assert_int_eq(mx_bootstrap_db(&same, a, a, 100, 0, 1), MX_OK);
+  ck_assert(same.at == 0 && same.low == 0 && same.high == 0);
+  ck_assert_int_eq(mx_bootstrap_db(&twice, a, b, 100, 0, 1), MX_OK);
+  ck_assert_double_eq_tol(twice.low, 3.0102999566398120, 1e-12);
+  ck_assert_double_eq_tol(twice.high, 3.0102999566398120, 1e-12);
+  ck_assert_int_eq(mx_bootstrap_db(&luck, a, c, 100, 0, 1), MX_OK);
+  ck_assert(luck.low < luck.at && luck.at < luck.high && luck.high - luck.low > 0.3);
+}
+END_TEST
+
+START_TEST(units_cover_the_tensor) {
+  for (size_t n = 1; n < 5000; n += 77) {
+    size_t end = 0;
+    for (size_t u = 0; u < 8; u++) {
+      ck_assert_uint_eq(mx_unit_first(u, 8, n), end);
+      end = mx_unit_first(u + 1, 8, n);
+    }
+    ck_assert_uint_eq(end, n);
+  }
+}
+END_TEST
+
+/* X = [1 2; 3 4], W = [1 0; 1 1; 2 -1]: X W^T by hand. */
+START_TEST(product_by_hand) {
+  const float x[4] = {1, 2, 3, 4}, w[6] = {1, 0, 1, 1, 2, -1};
+  const double want[6] = {1, 3, 0, 3, 7, 2};
+  double y[6];
+  mx_product(y, x, w, 2, 3, 2, 1);
+  ck_assert_mem_eq(y, want, sizeof y);
+  const double other[6] = {1, 3, 0, 3, 7, 4}; /* ee 4, aa 72, ab 72 + 4, bb 84 */
+  mx_product_error e;
+  mx_product_compare(&e, want, other, 6);
+  ck_assert_double_eq_tol(e.relative, sqrt(4.0 / 72), 1e-15);
+  ck_assert(e.gain == 76.0 / 72);
+  ck_assert_double_eq_tol(e.cosine, 76 / sqrt(72.0 * 84), 1e-15);
+}
+END_TEST
+
+/* One block each. X = [7 0...] saturates to 6 under the floor rule, W = [1 0...] is exact: the product loses 1/7 through X alone. */
+START_TEST(split_by_hand) {
+  const float x[32] = {7}, w[32] = {1};
+  const mx_spec s = {0};
+  mx_product_split p;
+  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &s, MX_GEMM_F32_SEQ, NULL, NULL), MX_OK);
+  ck_assert(p.w.relative == 0 && p.w.gain == 1);
+  ck_assert(p.x.relative == 1.0 / 7 && p.both.relative == 1.0 / 7 && p.total.relative == 1.0 / 7);
+  ck_assert_double_eq_tol(p.total.gain, 6.0 / 7, 1e-15);
+  ck_assert(p.accumulate.relative == 0 && p.accumulate.gain == 1);
+  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &s, MX_GEMM_FUSED, NULL, NULL), MX_ERR_ARG);
+  const mx_spec h = spec_of("had.size=32");
+  mx_error err;
+  ck_assert_int_eq(mx_product_split_measure(&p, x, w, 1, 1, 32, &s, &h, MX_PRODUCT_DEQUANTIZED, NULL, &err), MX_ERR_CONFLICT);
+}
+END_TEST
+
+/* Rotations cancel in the product, and a prescale is divided out of it; models agree with the product of dequantised values to binary32. */
+START_TEST(split_under_models) {
+  enum { M = 8, N = 6, K = 128 };
+  float x[M * K], w[N * K];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, M, K, &d, 1);
+  mx_data_fill(w, N, K, &d, 2);
+  const char *keys[] = {"", "had.size=32 had.sign=fresh seed=5", "elem.prescale=0.75", "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"};
+  for (size_t i = 0; i < 4; i++)
+    for (int model = 0; model < MX_GEMM_FUSED; model++) {
+      const mx_spec s = spec_of(keys[i]);
+      mx_product_split p;
+      mx_error err;
+      ck_assert_msg(mx_product_split_measure(&p, x, w, M, N, K, &s, &s, model, NULL, &err) == MX_OK, "%s", err.text);
+      ck_assert_double_lt(p.accumulate.relative, 1e-6);
+      ck_assert_double_eq_tol(p.both.relative, p.total.relative, 1e-6);
+      ck_assert_double_eq_tol(p.both.relative, 0.16, 0.06);
+      ck_assert_double_lt(p.x.relative, p.both.relative);
+    }
+}
+END_TEST
+
+/* Block axes (T12): one huge row of W. Q2, along I, keeps the other rows exact; Q4, along O, drowns them. */
+START_TEST(six_block_axes) {
+  enum { T = 32, I = 32, O = 32 };
+  static float x[T * I], w[O * I], dy[T * O];
+  for (int i = 0; i < T * I; i++) x[i] = 1;
+  for (int i = 0; i < T * O; i++) dy[i] = 1;
+  for (int i = 0; i < O * I; i++) w[i] = i < I ? 1024 : 1;
+  const mx_spec s[6] = {{0}};
+  static mx_six six;
+  ck_assert_int_eq(mx_six_measure(&six, x, w, dy, T, I, O, s, MX_PRODUCT_DEQUANTIZED, NULL, NULL), MX_OK);
+  ck_assert(six.q[1].sums.ee == 0 && six.q[1].sums.n_underflow == 0);
+  ck_assert_uint_eq(six.q[3].sums.n_underflow, (O - 1) * I);
+  ck_assert(six.product[MX_SIX_FPROP].total.relative == 0 && six.product[MX_SIX_WGRAD].total.relative == 0);
+  ck_assert_double_eq_tol(six.product[MX_SIX_DGRAD].total.relative, 31.0 / 1055, 1e-12);
+}
+END_TEST
+
+START_TEST(occ_by_hand) {
+  enum { N = 1000 };
+  static float x[N], c[N], r[N];
+  for (int i = 0; i < N; i++) x[i] = (float)((i * 7919) % N); /* 0..999 shuffled */
+  size_t n;
+  ck_assert_int_eq(mx_occ(c, r, &n, x, N, 0.999, MX_OCC_SYMMETRIC), MX_OK);
+  ck_assert_uint_eq(n, 0); /* floor(.001 * 999) is 0: both ends stay */
+  ck_assert_int_eq(mx_occ(c, r, &n, x, N, 0.99, MX_OCC_SYMMETRIC), MX_OK);
+  ck_assert_uint_eq(n, 18); /* index 9 and 990: nine to either side */
+  for (int i = 0; i < N; i++) ck_assert(c[i] + r[i] == x[i] && c[i] >= 9 && c[i] <= 990);
+  ck_assert_int_eq(mx_occ(c, r, &n, x, N, 0.999, MX_OCC_MSAMP), MX_OK);
+  ck_assert_uint_eq(n, 1); /* the largest is never clamped: TECHNIQUES A21 */
+  ck_assert(mx_occ(c, r, &n, x, N, 0.5, 0) == MX_ERR_ARG);
+}
+END_TEST
+
+START_TEST(detail_by_hand) {
+  const float x[4] = {2, 0, 0, 0}, y[4] = {1, 0, 0, 0}; /* rms 1: 2 lies in octave 1 */
+  static mx_detail d;
+  ck_assert_int_eq(mx_detail_measure(&d, x, y, 2, 2, 0), MX_OK);
+  ck_assert(d.octave_n[33] == 1 && d.octave_x[33] == 4 && d.octave_e[33] == 1);
+  ck_assert(d.cell_rows == 2 && d.cell_cols == 2 && d.cell[0] == 1 && d.cell[3] == 0);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("ablate");
+  TCase *t = tcase_create("ablate");
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, sums_by_hand);
+  tcase_add_test(t, nan_and_inf_are_counted);
+  tcase_add_test(t, nothing_to_divide_by);
+  tcase_add_test(t, same_sums_for_any_threads);
+  tcase_add_test(t, counts_by_hand);
+  tcase_add_test(t, bits_by_hand);
+  tcase_add_test(t, rotation_is_undone);
+  tcase_add_test(t, prescale_is_undone);
+  tcase_add_test(t, in_place);
+  tcase_add_test(t, bias_of_stochastic_rounding);
+  tcase_add_test(t, generators);
+  tcase_add_test(t, generator_bits);
+  tcase_add_test(t, bad_generators);
+  tcase_add_test(t, logarithm);
+  tcase_add_test(t, bootstrap);
+  tcase_add_test(t, units_cover_the_tensor);
+  tcase_add_test(t, product_by_hand);
+  tcase_add_test(t, split_by_hand);
+  tcase_add_test(t, split_under_models);
+  tcase_add_test(t, six_block_axes);
+  tcase_add_test(t, occ_by_hand);
+  tcase_add_test(t, detail_by_hand);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

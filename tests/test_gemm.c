@@ -1,0 +1,413 @@
+/* The block-scaled product: every model against ref_gemm, element by element of mixes, shapes, layouts, special values. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ref/gemm.h"
+#include "gemm/gemm_internal.h"
+#include "mxgold/random.h"
+
+/* --- making operands --- */
+
+typedef enum data_kind { NARROW, WIDE, ANY, CANCEL, QUANTISED, DATA_KINDS } data_kind;
+static const char *const kind_names[] = {"narrow", "wide", "any", "cancel", "quantised"};
+
+static uint32_t draw(uint64_t seed, uint64_t i) { return mx_random(seed, MX_STREAM_DATA, i); }
+
+/* Codes and scales of each kind: scales near 1; scales over their whole range; every byte, NaN and Inf among them; rows whose second half of K
+ * takes back the first; values through mx_quantize. */
+static void fill(mx_tensor *t, const mx_spec *spec, size_t rows, size_t cols, data_kind kind, uint64_t seed) {
+  const mx_format *elem = mx_elem_format(spec->elem), *scale = mx_scale_format(spec->scale);
+  ck_assert_int_eq(mx_tensor_alloc(t, rows, cols, spec), MX_OK);
+  float *x = malloc((rows * cols + 1) * sizeof *x);
+  for (size_t i = 0; i < rows * cols; i++) x[i] = (float)(int32_t)draw(seed, i) * 0x1p-31f * (i % 7 == 0 ? 16.0f : 1.0f);
+  if (elem->kind == MX_KIND_NONE) {
+    memcpy(t->codes, x, rows * cols * sizeof *x);
+    if (kind == ANY && rows && cols > 2) ((float *)(void *)t->codes)[1] = INFINITY, ((float *)(void *)t->codes)[2] = NAN;
+    if (kind == WIDE)
+      for (size_t i = 0; i < rows * cols; i++) ((float *)(void *)t->codes)[i] = ldexpf(x[i], (int)(draw(seed + 5, i) % 200) - 100);
+    free(x);
+    return;
+  }
+  t->tensor_scale = t->has_tensor_scale ? 0.0123f : 1;
+  if (kind == QUANTISED) {
+    mx_error err;
+    if (mx_quantize(t, x, rows, cols, cols, spec, NULL, &err)) ck_abort_msg("%s", err.text);
+    free(x);
+    return;
+  }
+  free(x);
+  for (size_t i = 0; i < rows * t->code_stride; i++) t->codes[i] = (uint8_t)draw(seed + 1, i);
+  if (elem->bits > 4)
+    for (size_t i = 0; i < rows * t->code_stride; i++) {
+      t->codes[i] &= (uint8_t)((1u << elem->bits) - 1);
+      const double v = mx_decode(elem, t->codes[i]);
+      if (kind != ANY && !isfinite(v)) t->codes[i] = 1;
+    }
+  const size_t half = cols / 2;
+  if (kind == CANCEL && elem->bits > 4 && elem->kind != MX_KIND_INT)
+    for (size_t r = 0; r < rows; r++)
+      for (size_t k = 0; k < half && r % 2; k++)
+        t->codes[r * t->code_stride + k + half] = t->codes[r * t->code_stride + k] ^ (uint8_t)(1u << (elem->bits - 1));
+  if (kind == CANCEL && elem->bits == 4)
+    for (size_t r = 0; r < rows; r++)
+      for (size_t k = 0; k < half / 2 && r % 2; k++) t->codes[r * t->code_stride + k + half / 2] = t->codes[r * t->code_stride + k] ^ 0x88;
+  const uint32_t one = (uint32_t)mx_encode(scale, 1, &(mx_encoding){0}, 0), step = 1u << scale->man_bits;
+  for (size_t i = 0; i < t->scale_rows * t->scale_cols; i++) {
+    uint32_t code = draw(seed + 2, i) & (uint32_t)((UINT64_C(1) << scale->bits) - 1);
+    if (kind == NARROW) code = one + draw(seed + 2, i) % (4 * step);
+    if (kind == CANCEL) code = one + (i % 3 == 0 ? 0 : draw(seed + 3, i) % 8 * step);
+    if (kind != ANY && !isfinite(mx_decode(scale, code))) code = one;
+    memcpy(t->scales + i * t->scale_bytes, &code, t->scale_bytes);
+  }
+  if (t->micro)
+    for (size_t i = 0; i < t->scale_rows * t->scale_cols * 3; i++) t->micro[i] = (uint8_t)draw(seed + 4, i);
+}
+
+static mx_spec spec_of(const char *text) {
+  mx_spec s;
+  memset(&s, 0, sizeof s);
+  mx_error err;
+  if (mx_spec_parse(&s, text, &err)) ck_abort_msg("%s: %s", text, err.text);
+  return s;
+}
+
+/* --- comparing --- */
+
+static int same(uint32_t got, uint32_t want, mx_dtype type) {
+  (void)type;
+  return got == want;
+}
+
+static void compare(const void *got, const void *want, size_t n, mx_dtype type, const char *what) {
+  for (size_t i = 0; i < n; i++) {
+    uint32_t g = 0, w = 0;
+    const size_t bytes = mx_dtype_bytes(type);
+    memcpy(&g, (const uint8_t *)got + i * bytes, bytes);
+    memcpy(&w, (const uint8_t *)want + i * bytes, bytes);
+    if (!same(g, w, type)) ck_abort_msg("%s: output %zu is %08x, expected %08x", what, i, g, w);
+  }
+}
+
+static const uint32_t masks[] = {0, MXG_NO_AVX512, MXG_NO_AVX512 | MXG_NO_AVX2};
+
+static void check_mix(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, data_kind kind, int models) {
+  const mx_spec as = spec_of(a_text), bs = spec_of(b_text);
+  mx_tensor a, b;
+  fill(&a, &as, M, K, kind, 11);
+  fill(&b, &bs, N, K, kind, 23);
+  float *got = malloc((M * N + 1) * sizeof *got), *want = malloc((M * N + 1) * sizeof *want);
+  for (int model = 0; model < MX_GEMM_FUSED; model++) {
+    if (!(models >> model & 1)) continue;
+    mx_gemm_options o = {.model = model};
+    char what[400];
+    mx_error err;
+    for (size_t m = 0; m < sizeof masks / sizeof masks[0]; m++) {
+      o.exec.isa_mask = masks[m];
+      o.exec.n_threads = m == 1 ? 2 : 1;
+      memset(got, 0xAA, M * N * sizeof *got);
+      if (mx_gemm(got, N, &a, &as, &b, &bs, &o, &err)) ck_abort_msg("%s x %s %s: %s", a_text, b_text, mx_gemm_model_name(model), err.text);
+      if (m == 0) ck_assert_int_eq(ref_gemm(want, N, &a, &as, &b, &bs, &o, NULL), MX_OK);
+      snprintf(what, sizeof what, "%s x %s, %zu x %zu x %zu, %s, %s, mask %u", a_text, b_text, M, N, K, kind_names[kind],
+               mx_gemm_model_name(model), masks[m]);
+      compare(got, want, M * N, MX_F32, what);
+    }
+  }
+  free(got);
+  free(want);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+}
+
+enum { ALL = 31, BLOCK = 1 };
+
+START_TEST(elements) {
+  static const char *const elems[] = {"e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "int8", "e4m3fnuz", "e5m2fnuz"};
+  char a[64], b[64];
+  for (size_t i = 0; i < 8; i++)
+    for (size_t j = 0; j < 8; j++)
+      for (data_kind kind = 0; kind < DATA_KINDS; kind++) {
+        snprintf(a, sizeof a, "elem=%s", elems[i]);
+        snprintf(b, sizeof b, "elem=%s", elems[j]);
+        check_mix(a, b, 3, 4, 39, kind, i == j ? ALL : BLOCK);
+      }
+}
+END_TEST
+
+START_TEST(scale_formats) {
+  static const char *const names[] = {"e8m0", "e4m3", "ue5m3", "ue5m3_61440", "ue5m3_122880", "e8m3", "e6m2", "bf16", "fp32"};
+  static const char *const elems[] = {"e2m1", "e4m3", "e5m2"};
+  char a[96], b[96];
+  for (size_t i = 0; i < 9; i++)
+    for (size_t j = 0; j < 9; j++)
+      for (size_t e = 0; e < 3; e++)
+        for (data_kind kind = 0; kind < QUANTISED; kind++) {
+          snprintf(a, sizeof a, "elem=%s scale=%s block=1x16", elems[e], names[i]);
+          snprintf(b, sizeof b, "elem=%s scale=%s block=1x16", elems[(e + j) % 3], names[j]);
+          check_mix(a, b, 2, 3, 37, kind, i == j ? ALL : BLOCK);
+        }
+}
+END_TEST
+
+START_TEST(encode_form) {
+  static const char *const names[] = {"e8m0", "e4m3", "ue5m3", "e8m3", "bf16", "fp32"};
+  char a[96], b[96];
+  for (size_t i = 0; i < 6; i++)
+    for (size_t j = 0; j < 6; j++)
+      for (data_kind kind = 0; kind < QUANTISED; kind++)
+        for (int e = 0; e < 3; e++) {
+          snprintf(a, sizeof a, "elem=%s scale=%s block=1x16 scale.form=encode", e == 1 ? "e5m2" : "e2m1", names[i]);
+          snprintf(b, sizeof b, "elem=e4m3 scale=%s block=1x16%s", names[j], e == 2 ? "" : " scale.form=encode");
+          const int exact = i < 4 && (j < 4 || e == 2);
+          check_mix(a, b, 2, 3, 37, kind, exact ? ALL : ALL & ~(1 << MX_GEMM_EXACT));
+        }
+}
+END_TEST
+
+START_TEST(shapes) {
+  static const size_t sizes[][3] = {{0, 3, 5},    {3, 0, 5},    {3, 5, 0},   {1, 1, 1},     {1, 17, 64},
+                                    {16, 16, 32}, {17, 33, 65}, {2, 40, 31}, {33, 16, 128}, {5, 5, 257}};
+  static const char *const specs[] = {"",
+                                      "block=1x16 scale=e4m3",
+                                      "block=1x5",
+                                      "block=1x1",
+                                      "block=col",
+                                      "block=row",
+                                      "block=tensor",
+                                      "block=16x16",
+                                      "block=1x12",
+                                      "elem=e4m3 block=1x3",
+                                      "nibble=high_first",
+                                      "nibble=half_block",
+                                      "elem=int8",
+                                      "elem=int8 block=row",
+                                      "elem=e2m3 block=1x8"};
+  for (size_t i = 0; i < 10; i++)
+    for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+      check_mix(specs[s], specs[s], sizes[i][0], sizes[i][1], sizes[i][2], i % 2 ? NARROW : QUANTISED, i < 4 ? ALL : BLOCK);
+}
+END_TEST
+
+START_TEST(odd_mixes) {
+  static const char *const mixes[][2] = {
+      {"elem=none", "elem=none"},
+      {"elem=none", "elem=e4m3 block=1x16"},
+      {"elem=e2m1 scale=e4m3 block=1x16", "elem=none"},
+      {"nibble=high_first", "nibble=half_block"},
+      {"scale.sign=signed scale=e4m3 block=1x16", "scale=e4m3 block=1x16"},
+      {"scale.sign=signed scale=bf16", "scale.sign=signed scale=fp32"},
+      {"block=16x32", ""},
+      {"tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value", "tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value"},
+      {"tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+       "tensor.norm=nv chain=exact tensor.store=divisor scale=e4m3 block=1x16 scale.rule=value"}};
+  for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++)
+    for (data_kind kind = 0; kind < DATA_KINDS; kind++) {
+      if (i == 4 && kind == QUANTISED) continue;
+      check_mix(mixes[i][0], mixes[i][1], 3, 19, 45, kind, ALL);
+    }
+}
+END_TEST
+
+START_TEST(presets) {
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    const mx_preset *p = mx_preset_at(i);
+    mx_spec s;
+    if (p->alias_of || mx_preset_find(&s, p->name, NULL)) continue;
+    mx_tensor a, b;
+    float *x = malloc(6 * 70 * sizeof *x), got[6 * 20], want[6 * 20];
+    for (size_t k = 0; k < 6 * 70; k++) x[k] = (float)(int32_t)draw(i, k) * 0x1p-31f;
+    ck_assert_int_eq(mx_tensor_alloc(&a, 6, 70, &s) | mx_tensor_alloc(&b, 20, 70, &s), MX_OK);
+    const int bad = mx_quantize(&a, x, 6, 70, 70, &s, NULL, NULL) || mx_quantize(&b, x, 20, 70, 70, &s, NULL, NULL);
+    for (int model = 0; model < MX_GEMM_FUSED && !bad; model++) {
+      const mx_gemm_options o = {.model = model};
+      mx_error err;
+      if (mx_gemm(got, 20, &a, &s, &b, &s, &o, &err)) ck_abort_msg("%s: %s", p->name, err.text);
+      if (model == 0 || i % 8 == 0) {
+        ck_assert_int_eq(ref_gemm(want, 20, &a, &s, &b, &s, &o, NULL), MX_OK);
+        compare(got, want, 6 * 20, MX_F32, p->name);
+      }
+    }
+    free(x);
+    mx_tensor_free(&a);
+    mx_tensor_free(&b);
+  }
+}
+END_TEST
+
+/* --- what follows the sum --- */
+
+START_TEST(epilogue) {
+  const mx_spec s = spec_of("tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value");
+  static const float scalars[] = {1, 0, -1, 0.333f, 1e-30f, INFINITY, NAN};
+  static const mx_dtype types[] = {MX_F32, MX_BF16, MX_F16};
+  enum { M = 4, N = 3, K = 40, B = 2, LD = 7 };
+  for (int kind = 0; kind < 4; kind++) {
+    mx_tensor a, b;
+    fill(&a, &s, B * M, K, (data_kind)kind, 3);
+    fill(&b, &s, B * N, K, (data_kind)kind, 4);
+    float bias[M], c[B * M * LD];
+    for (int i = 0; i < M; i++) bias[i] = i == 3 ? INFINITY : (float)i * 0.7f - 1;
+    for (int i = 0; i < B * M * LD; i++) c[i] = i == 5 ? NAN : i == 9 ? -INFINITY : (float)(int32_t)draw(9, (uint64_t)i) * 0x1p-30f;
+    for (int n = 0; n < 7 * 7 * 3 * 4 * 2; n += 3) {
+      const int flags = n / 147 % 4;
+      mx_gemm_options o = {.model = n / 588 ? MX_GEMM_EXACT : kind,
+                           .alpha = &scalars[n % 7],
+                           .beta = &scalars[n / 7 % 7],
+                           .out = types[n / 49 % 3],
+                           .batch = B,
+                           .ldc = LD};
+      if (flags & 1) o.c = c;
+      if (flags & 2) o.bias = bias, o.bias_of_rows = n % 2;
+      o.c_type = n % 3 == 0 ? MX_F32 : n % 3 == 1 ? MX_BF16 : MX_F16; /* the same bytes read as another type are as good as any */
+      float got[B * M * LD], want[B * M * LD];
+      memset(got, 0x55, sizeof got);
+      memset(want, 0x55, sizeof want);
+      mx_error err;
+      if (mx_gemm(got, LD, &a, &s, &b, &s, &o, &err)) ck_abort_msg("%s", err.text);
+      ref_gemm(want, LD, &a, &s, &b, &s, &o, NULL);
+      char what[160];
+      snprintf(what, sizeof what, "kind %d, case %d, alpha %g, beta %g, flags %d, out %d", kind, n, (double)*o.alpha, (double)*o.beta, flags,
+               o.out);
+      compare(got, want, sizeof got / mx_dtype_bytes(o.out), o.out, what);
+    }
+    mx_tensor_free(&a);
+    mx_tensor_free(&b);
+  }
+}
+END_TEST
+
+/* --- the validator's call --- */
+
+static void check_raw(mx_gemm_problem *p, size_t d_bytes, const char *what) {
+  uint8_t *got = malloc(d_bytes), *want = malloc(d_bytes);
+  memset(got, 0x55, d_bytes);
+  memset(want, 0x55, d_bytes);
+  mx_error err;
+  p->d = got;
+  if (mx_gemm_raw(p, &err)) ck_abort_msg("%s: %s", what, err.text);
+  p->d = want;
+  ref_gemm_raw(p, NULL);
+  compare(got, want, d_bytes / mx_dtype_bytes(p->options.out), p->options.out, what);
+  free(got);
+  free(want);
+}
+
+START_TEST(raw) {
+  static const char *const elems[] = {"e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "int8", "bf16", "f16", "fp32"};
+  enum { M = 34, N = 19, K = 42, LD = 80, BATCH = 2, ROOM = 80 * 80 * 4 };
+  uint8_t *bytes = malloc(ROOM * BATCH * 2);
+  static uint8_t scales[2][BATCH * 16384];
+  for (size_t i = 0; i < ROOM * BATCH * 2; i++) bytes[i] = (uint8_t)draw(77, i);
+  for (size_t i = 0; i < sizeof scales; i++) ((uint8_t *)scales)[i] = (uint8_t)(118 + draw(78, i) % 16);
+  static float c[BATCH * LD * LD];
+  for (size_t i = 0; i < BATCH * LD * LD; i++) c[i] = (float)(int32_t)draw(79, i) * 0x1p-24f;
+  const float alpha = 0.75f, beta = -2, g = 1.0f / 3;
+  static const char *const scale_names[] = {"e8m0", "e4m3", "ue5m3"};
+  int n = 0;
+  for (int order = 0; order < 2; order++)
+    for (int ta = 0; ta < 2; ta++)
+      for (int tb = 0; tb < 2; tb++)
+        for (int e = 0; e < 9; e++)
+          for (int layout = 0; layout < MX_LAYOUT_COUNT + 1; layout++, n++) {
+            mx_gemm_problem p = {.M = M,
+                                 .N = N,
+                                 .K = K,
+                                 .block = n % 2 ? 32 : 16,
+                                 .order = order,
+                                 .ldd = n % 3 ? 0 : LD,
+                                 .options = {.model = n % 5,
+                                             .alpha = &alpha,
+                                             .batch = BATCH,
+                                             .out = n % 4 == 0   ? MX_F16
+                                                    : n % 4 == 1 ? MX_BF16
+                                                                 : MX_F32}};
+            p.a = (mx_gemm_operand){.elem = mx_format_find(elems[e]),
+                                    .transposed = ta,
+                                    .ld = n % 2 ? LD : 0,
+                                    .data = bytes,
+                                    .stride = ROOM / 4,
+                                    .packing = n % 7 == 0,
+                                    .nibble = n % 5 == 0,
+                                    .multiplier = &g};
+            p.b = (mx_gemm_operand){.elem = mx_format_find(elems[(e + n) % 9]),
+                                    .transposed = tb,
+                                    .ld = LD,
+                                    .data = bytes + ROOM,
+                                    .stride = ROOM / 4,
+                                    .packing = n % 11 == 0};
+            for (int side = 0; side < 2; side++) {
+              mx_gemm_operand *x = side ? &p.b : &p.a;
+              if (side && n % 13 == 0) continue; /* one operand without scales */
+              x->scale = mx_format_find(scale_names[n / 2 % 3]);
+              x->scales = scales[side];
+              x->scale_layout = layout % MX_LAYOUT_COUNT;
+              x->scale_transposed = layout == MX_LAYOUT_COUNT;
+              x->scale_stride = n % 2 ? 16384 : 0;
+            }
+            if (!strcmp(elems[e], "e4m3")) p.a.scale = mx_format_find("e8m0");
+            p.ldd = p.ldd ? LD : 0;
+            p.stride_d = LD * LD;
+            if (n % 3 == 1) p.options.c = c, p.options.ldc = LD, p.stride_c = 100, p.options.beta = &beta;
+            char what[200];
+            snprintf(what, sizeof what, "raw %d: order %d, trans %d %d, %s x %s, layout %d", n, order, ta, tb, p.a.elem->name, p.b.elem->name,
+                     layout);
+            if (n % 12 == 0) check_raw(&p, BATCH * LD * LD * mx_dtype_bytes(p.options.out), what);
+            /* a list alone, by pointer batch */
+            const size_t pairs[][2] = {{0, 0}, {33, 18}, {33, 2}, {5, 18}, {5, 17}};
+            const void *list[BATCH] = {bytes + 16, bytes};
+            p.pairs = pairs;
+            p.n_pairs = 5;
+            p.a.list = list;
+            p.stride_d = 0;
+            check_raw(&p, BATCH * 5 * mx_dtype_bytes(p.options.out), what);
+          }
+  free(bytes);
+}
+END_TEST
+
+START_TEST(refusals) {
+  const mx_spec s = {0}, other = spec_of("block=1x16"), wide = spec_of("scale=bf16 scale.form=encode");
+  mx_tensor a, b;
+  float d[4];
+  mx_error err;
+  ck_assert_int_eq(mx_tensor_alloc(&a, 2, 32, &s) | mx_tensor_alloc(&b, 2, 32, &s), MX_OK);
+  ck_assert_int_eq(mx_gemm(d, 1, &a, &s, &b, &s, NULL, &err), MX_ERR_SHAPE);
+  ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &other, NULL, &err), MX_ERR_CONFLICT);
+  ck_assert_int_eq(mx_gemm(NULL, 2, &a, &s, &b, &s, NULL, &err), MX_ERR_ARG);
+  ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &s, &(mx_gemm_options){.model = 99}, &err), MX_ERR_ARG);
+  ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &s, &(mx_gemm_options){.out = MX_F64}, &err), MX_ERR_ARG);
+  ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &s, &(mx_gemm_options){.batch = 3}, &err), MX_ERR_SHAPE);
+  ck_assert_int_eq(mx_gemm(d, 2, &a, &wide, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
+  const mx_gemm_operand x = {.elem = mx_elem_format(MX_ELEM_E4M3), .data = d};
+  ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = x}, &err), MX_ERR_ARG);
+  ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = {0}, .d = d}, &err), MX_ERR_ARG);
+  const size_t outside[][2] = {{1, 0}};
+  ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = x, .d = d, .pairs = outside, .n_pairs = 1}, &err),
+                   MX_ERR_SHAPE);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("gemm");
+  TCase *t = tcase_create("gemm");
+  tcase_set_timeout(t, 300);
+  tcase_add_test(t, elements);
+  tcase_add_test(t, scale_formats);
+  tcase_add_test(t, encode_form);
+  tcase_add_test(t, shapes);
+  tcase_add_test(t, odd_mixes);
+  tcase_add_test(t, presets);
+  tcase_add_test(t, epilogue);
+  tcase_add_test(t, raw);
+  tcase_add_test(t, refusals);
+  suite_add_tcase(suite, t);
+  SRunner *r = srunner_create(suite);
+  srunner_run_all(r, CK_NORMAL);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

@@ -1,0 +1,253 @@
+/* The library against the reference model, bit for bit: every preset x suite, random mixtures of keys, and what must not matter. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/oracles.h"
+
+/* First byte that differs, in words; empty if none does. */
+static void compare(char why[256], const mx_tensor *a, const mx_tensor *b) {
+  const size_t codes = a->rows * a->code_stride, scales = a->scale_rows * a->scale_cols;
+  why[0] = 0;
+  for (size_t i = 0; i < scales * a->scale_bytes; i++)
+    if (a->scales[i] != b->scales[i]) {
+      snprintf(why, 256, "scale byte %zu of %zu: %02x, reference %02x", i, scales * a->scale_bytes, a->scales[i], b->scales[i]);
+      return;
+    }
+  for (size_t i = 0; i < codes; i++)
+    if (a->codes[i] != b->codes[i]) {
+      snprintf(why, 256, "row %zu, code byte %zu: %02x, reference %02x", i / a->code_stride, i % a->code_stride, a->codes[i], b->codes[i]);
+      return;
+    }
+  if (a->micro && memcmp(a->micro, b->micro, scales * 3)) snprintf(why, 256, "micro-scales differ");
+  if (memcmp(&a->tensor_scale, &b->tensor_scale, 4))
+    snprintf(why, 256, "tensor scale %a, reference %a", (double)a->tensor_scale, (double)b->tensor_scale);
+}
+
+static void hold(const char *name, const mx_spec *spec, suite s, size_t *values) {
+  size_t rows, cols;
+  float *x = suite_make(&rows, &cols, s, spec, &oracle_lib);
+  mx_tensor got, want;
+  char why[256], keys[1024];
+  mx_spec_print(keys, sizeof keys, spec, 0);
+  ck_assert_int_eq(mx_tensor_alloc(&got, rows, cols, spec), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&want, rows, cols, spec), MX_OK);
+  const mx_status a = mx_quantize(&got, x, rows, cols, cols, spec, NULL, NULL), b = ref_quantize(&want, x, rows, cols, cols, spec, NULL, NULL);
+  ck_assert_msg(a == b, "%s (%s), %s: status %d, reference %d", name, keys, suite_name(s), a, b);
+  if (!a) {
+    compare(why, &got, &want);
+    ck_assert_msg(!*why, "%s (%s), %s [%zu x %zu]: %s", name, keys, suite_name(s), rows, cols, why);
+    float *y = calloc(rows * cols + 1, 4), *z = calloc(rows * cols + 1, 4);
+    ck_assert_int_eq(mx_dequantize(y, cols, &got, spec, NULL), ref_dequantize(z, cols, &want, spec, NULL));
+    for (size_t i = 0; i < rows * cols; i++)
+      ck_assert_msg(!memcmp(y + i, z + i, 4), "%s (%s), %s: value %zu dequantises to %a, reference %a", name, keys, suite_name(s), i,
+                    (double)y[i], (double)z[i]);
+    free(y);
+    free(z);
+  }
+  *values += rows * cols;
+  mx_tensor_free(&got);
+  mx_tensor_free(&want);
+  free(x);
+}
+
+START_TEST(every_preset_on_every_suite) {
+  size_t values = 0, presets = 0;
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    const mx_preset *p = mx_preset_at(i);
+    if (p->alias_of) continue;
+    mx_spec spec;
+    ck_assert_int_eq(mx_preset_find(&spec, p->name, NULL), MX_OK);
+    for (int s = 0; s < SUITE_COUNT; s++) hold(p->name, &spec, (suite)s, &values);
+    presets++;
+  }
+  printf("quantize: %zu presets x %d suites, %zu values: library equals reference\n", presets, SUITE_COUNT, values);
+}
+END_TEST
+
+static uint64_t state;
+static uint32_t below(uint32_t n) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((state >> 33) * n >> 31);
+}
+
+/* A spec of keys drawn at random, more often the default than not; 0 if they exclude each other. */
+static int draw(mx_spec *spec) {
+  static const char *blocks[] = {"1x32", "1x16", "1x8", "1x64", "16x16", "4x8", "16x1", "row", "col", "tensor"};
+  memset(spec, 0, sizeof *spec);
+  const char *key;
+  for (size_t k = 0; (key = mx_key_name(k)); k++) {
+    if (below(4)) continue;
+    char value[64] = "";
+    size_t n = 0;
+    int number = 0;
+    while (mx_key_choice(k, n, NULL, NULL)) n++;
+    if (n) {
+      const char *name = mx_key_choice(k, below((uint32_t)n), NULL, &number);
+      if (!number)
+        snprintf(value, sizeof value, "%s", name);
+      else
+        snprintf(value, sizeof value, "%s%s%u", name, *name ? "=" : "", *name ? below(strncmp(key, "elem", 4) ? 128 : 16) : 3 + below(6));
+    } else if (!strcmp(key, "block"))
+      snprintf(value, sizeof value, "%s", blocks[below(10)]);
+    else if (!strcmp(key, "had.size"))
+      snprintf(value, sizeof value, "%u", 16u << below(4));
+    else if (!strcmp(key, "sr.bits") || !strcmp(key, "scale.even_bits"))
+      snprintf(value, sizeof value, "%u", 1 + below(20));
+    else if (!strcmp(key, "elem.prescale"))
+      snprintf(value, sizeof value, "0.75");
+    else if (!strcmp(key, "scale.min"))
+      snprintf(value, sizeof value, "%g", 0.001953125 * (1 << below(8)));
+    else if (!strcmp(key, "scale.min_byte"))
+      snprintf(value, sizeof value, "%u", below(40));
+    else if (!strcmp(key, "scale.max_byte"))
+      snprintf(value, sizeof value, "%u", 90 + below(100));
+    else if (!strcmp(key, "tensor.target"))
+      snprintf(value, sizeof value, "%u", 256u << below(5));
+    else if (!strcmp(key, "seed"))
+      snprintf(value, sizeof value, "%u", below(1000));
+    else if (!strcmp(key, "tensor.given"))
+      snprintf(value, sizeof value, "%g", 0.01 * (double)(1 + below(3000)));
+    ck_assert_msg(mx_spec_set(spec, key, value, NULL) == MX_OK, "%s=%s", key, value);
+  }
+  if (spec->sr_source == MX_SR_SOURCE_GIVEN) spec->sr_source = MX_SR_SOURCE_PHILOX;
+  /* An odd pick rarely goes with a chain; give chains what they need half of the time. */
+  if (spec->chain != MX_CHAIN_EXACT) {
+    spec->scale_rule = MX_SCALE_RULE_VALUE;
+    spec->scale_form = MX_SCALE_FORM_DECODE;
+    spec->elem_arith = MX_ELEM_ARITH_EXACT;
+    spec->scale_arith = MX_SCALE_ARITH_EXACT;
+    spec->elem_prescale = 0;
+    spec->input_dtype = MX_INPUT_DTYPE_FLOAT32;
+    spec->tensor_store = MX_TENSOR_STORE_CHAIN;
+    spec->tensor_norm = *mx_chain_row(spec->chain)->tensor ? MX_TENSOR_NORM_NV : MX_TENSOR_NORM_NONE;
+  }
+  if (spec->tensor_norm == MX_TENSOR_NORM_NONE) spec->tensor_given = 0, spec->tensor_given_value = 0;
+  if (spec->elem == MX_ELEM_NONE) return 0; /* has a test of its own */
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+START_TEST(random_mixtures_of_keys) {
+  const char *n = getenv("MIXTURES");
+  const size_t want = n ? strtoul(n, NULL, 10) : 1000;
+  size_t values = 0, tried = 0;
+  state = 20261121;
+  for (size_t i = 0; i < want;) {
+    mx_spec spec;
+    if (++tried > want * 1000) ck_abort_msg("too few of the mixtures drawn are valid");
+    if (!draw(&spec)) continue;
+    char name[32];
+    snprintf(name, sizeof name, "mixture %zu", i);
+    static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
+    hold(name, &spec, some[i % 5], &values);
+    i++;
+  }
+  printf("quantize: %zu random mixtures of keys, %zu values: library equals reference\n", want, values);
+}
+END_TEST
+
+/* Threads, pieces and strides must not matter. */
+START_TEST(threads_pieces_and_strides_do_not_matter) {
+  static const char *names[] = {"ocp-mxfp4", "te-nvfp4", "te-nvfp4-2d", "torchao-nvfp4-2level", "fouroversix-nvfp4"};
+  enum { ROWS = 96, COLS = 80, LD = 87 };
+  float *x = calloc(ROWS * LD, sizeof *x);
+  for (size_t i = 0; i < ROWS * LD; i++) x[i] = (float)((i * 2654435761u) % 20011) / 1000 - 10;
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+    for (int stochastic = 0; stochastic < 2; stochastic++) {
+      mx_spec spec;
+      ck_assert_int_eq(mx_preset_find(&spec, names[k], NULL), MX_OK);
+      if (stochastic) spec.elem_round = MX_ROUND_SR, spec.seed = 7;
+      mx_tensor whole, other;
+      char why[256];
+      ck_assert_int_eq(mx_tensor_alloc(&whole, ROWS, COLS, &spec), MX_OK);
+      ck_assert_int_eq(mx_quantize(&whole, x, ROWS, COLS, LD, &spec, &(mx_exec){.n_threads = 1}, NULL), MX_OK);
+      for (int threads = 2; threads < 6; threads++) {
+        ck_assert_int_eq(mx_tensor_alloc(&other, ROWS, COLS, &spec), MX_OK);
+        ck_assert_int_eq(mx_quantize(&other, x, ROWS, COLS, LD, &spec, &(mx_exec){.n_threads = threads}, NULL), MX_OK);
+        compare(why, &other, &whole);
+        ck_assert_msg(!*why, "%s, %d threads: %s", names[k], threads, why);
+        mx_tensor_free(&other);
+      }
+      float amax;
+      ck_assert_int_eq(mx_tensor_amax(&amax, x, ROWS, COLS, LD, &spec, NULL), MX_OK);
+      for (size_t piece = 16; piece < ROWS; piece += 16)
+        for (size_t r = 0; r < ROWS; r += piece) {
+          const size_t n = ROWS - r < piece ? ROWS - r : piece;
+          ck_assert_int_eq(mx_tensor_alloc(&other, n, COLS, &spec), MX_OK);
+          ck_assert_int_eq(mx_quantize(&other, x + r * LD, n, COLS, LD, &spec, &(mx_exec){.first_row = r, .amax_known = 1, .amax = amax}, NULL),
+                           MX_OK);
+          ck_assert_msg(!memcmp(other.codes, whole.codes + r * whole.code_stride, n * whole.code_stride),
+                        "%s: codes of rows %zu.. depend on the piece", names[k], r);
+          ck_assert_msg(!memcmp(other.scales, whole.scales + r * whole.scale_cols, n * whole.scale_cols),
+                        "%s: scales of rows %zu.. depend on the piece", names[k], r);
+          mx_tensor_free(&other);
+        }
+      mx_tensor_free(&whole);
+    }
+  free(x);
+}
+END_TEST
+
+START_TEST(transposed_equals_the_transpose) {
+  enum { ROWS = 45, COLS = 70 };
+  float x[ROWS * COLS], t[ROWS * COLS];
+  for (size_t r = 0; r < ROWS; r++)
+    for (size_t c = 0; c < COLS; c++) t[c * ROWS + r] = x[r * COLS + c] = (float)((r * 31 + c * 17) % 101) / 7 - 7;
+  for (size_t i = 0; i < mx_preset_count(); i += 9) {
+    mx_spec spec;
+    mx_tensor a, b;
+    char why[256];
+    ck_assert_int_eq(mx_preset_find(&spec, mx_preset_at(i)->name, NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&a, COLS, ROWS, &spec), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&b, COLS, ROWS, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_transposed(&a, x, ROWS, COLS, COLS, &spec, NULL, NULL), MX_OK);
+    ck_assert_int_eq(mx_quantize(&b, t, COLS, ROWS, ROWS, &spec, NULL, NULL), MX_OK);
+    compare(why, &a, &b);
+    ck_assert_msg(!*why, "%s: %s", mx_preset_at(i)->name, why);
+    mx_tensor_free(&a);
+    mx_tensor_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(bad_arguments_are_refused) {
+  mx_spec spec = {0};
+  mx_tensor t;
+  float x[32] = {0};
+  mx_error err;
+  ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
+  ck_assert_int_eq(mx_quantize(NULL, x, 1, 32, 32, &spec, NULL, &err), MX_ERR_ARG);
+  ck_assert_int_eq(mx_quantize(&t, x, 1, 32, 31, &spec, NULL, &err), MX_ERR_SHAPE);
+  ck_assert_int_eq(mx_quantize(&t, x, 2, 16, 16, &spec, NULL, &err), MX_ERR_SHAPE);
+  x[5] = x[5] / x[5];
+  spec.scale_nan = MX_SCALE_NAN_ERROR;
+  ck_assert_int_eq(mx_quantize(&t, x, 1, 32, 32, &spec, NULL, &err), MX_ERR_DATA);
+  ck_assert_msg(strstr(err.text, "row 0, column 5") != NULL, "%s", err.text);
+  spec.scale_form = MX_SCALE_FORM_ENCODE;
+  ck_assert_int_eq(mx_quantize(&t, x, 1, 32, 32, &spec, NULL, &err), MX_ERR_CONFLICT);
+  mx_tensor_free(&t);
+  ck_assert_int_eq(mx_tensor_alloc(&t, SIZE_MAX / 2, 64, &(mx_spec){0}), MX_ERR_NOMEM);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("quantize");
+  const struct {
+    const char *name;
+    const TTest *tests[4];
+  } cases[] = {{"presets", {every_preset_on_every_suite}},
+               {"mixtures", {random_mixtures_of_keys}},
+               {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    TCase *t = tcase_create(cases[i].name);
+    tcase_set_timeout(t, 600);
+    for (size_t k = 0; k < 4 && cases[i].tests[k]; k++) tcase_add_test(t, cases[i].tests[k]);
+    suite_add_tcase(s, t);
+  }
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

@@ -1,0 +1,119 @@
+/* Suites, minimal, and what diff says. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/kernels.h"
+
+START_TEST(suites_are_reproducible_and_differ_by_seed) {
+  mx_spec spec;
+  ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
+  mx_cases a, b;
+  const size_t rows = _i == MX_SUITE_BOUNDARY ? 32 : 0;
+  ck_assert_int_eq(mx_generate(&a, _i, &spec, rows, 0, 5, NULL), MX_OK);
+  ck_assert_int_eq(mx_generate(&b, _i, &spec, rows, 0, 5, NULL), MX_OK);
+  ck_assert_uint_eq(a.n, b.n);
+  ck_assert_uint_eq(a.rows, b.rows);
+  ck_assert_uint_gt(a.n * a.rows * a.ld, 0);
+  ck_assert_int_eq(memcmp(a.x, b.x, a.n * a.rows * a.ld * sizeof(float)), 0);
+  mx_cases_free(&b);
+  ck_assert_int_eq(mx_generate(&b, _i, &spec, rows, 0, 6, NULL), MX_OK);
+  if (_i == MX_SUITE_RANDOM || _i == MX_SUITE_TIES) ck_assert_int_ne(memcmp(a.x, b.x, a.n * a.rows * a.ld * sizeof(float)), 0);
+  mx_cases_free(&a);
+  mx_cases_free(&b);
+}
+END_TEST
+
+START_TEST(ties_lie_on_ties) {
+  mx_spec spec = {0};
+  mx_cases c;
+  mx_difference *d = malloc(sizeof *d);
+  mx_tensor rne, rna;
+  ck_assert_int_eq(mx_generate(&c, MX_SUITE_TIES, &spec, 0, 0, 1, NULL), MX_OK);
+  mx_tensor_alloc(&rne, c.rows, c.cols, &spec);
+  mx_tensor_alloc(&rna, c.rows, c.cols, &spec);
+  mx_quantize(&rne, c.x, c.rows, c.cols, c.ld, &spec, NULL, NULL);
+  spec.elem_round = MX_ROUND_RNA;
+  mx_quantize(&rna, c.x, c.rows, c.cols, c.ld, &spec, NULL, NULL);
+  ck_assert_int_eq(mx_diff(d, &rne, &rna, &spec, c.x, c.ld, NULL, NULL, NULL, NULL), MX_OK);
+  ck_assert_uint_gt(d->codes, d->n_codes / 10);
+  ck_assert_uint_eq(d->ties[15], d->codes);
+  mx_tensor_free(&rne);
+  mx_tensor_free(&rna);
+  mx_cases_free(&c);
+  free(d);
+}
+END_TEST
+
+START_TEST(minimal_tells_all_presets_apart) {
+  mx_spec spec = {0};
+  mx_cases c;
+  const char *pairs[4][2];
+  ck_assert_int_eq(mx_generate(&c, MX_SUITE_MINIMAL, &spec, 0, 0, 0, NULL), MX_OK);
+  ck_assert_uint_eq(mx_minimal_unseparated(pairs, 4, &c), 0);
+  ck_assert_uint_lt(c.n * c.rows * c.cols * sizeof(float), 65536);
+  mx_cases_free(&c);
+}
+END_TEST
+
+START_TEST(vectors_give_back_what_they_expect) {
+  mx_spec spec;
+  mx_cases c;
+  mx_vectors v, e;
+  mx_preset_find(&spec, _i ? "te-nvfp4" : "ocp-mxfp6-e3m2", NULL);
+  ck_assert_int_eq(mx_generate(&c, _i ? MX_SUITE_SPECIAL : MX_SUITE_TAILS, &spec, 0, 0, 3, NULL), MX_OK);
+  ck_assert_int_eq(mx_cases_to_vectors(&v, &c, &spec, "suite", NULL, 3, 0, NULL), MX_OK);
+  ck_assert_int_eq(mx_vectors_expected(&e, &v, NULL), MX_OK);
+  for (size_t i = 0; i < v.n_columns; i++)
+    ck_assert_int_eq(memcmp(v.columns[i].data, e.columns[i].data, v.n_cases * v.columns[i].count * v.columns[i].width), 0);
+  mx_vectors_free(&v);
+  mx_vectors_free(&e);
+  mx_cases_free(&c);
+}
+END_TEST
+
+START_TEST(nan_and_zero_are_explicit_choices) {
+  mx_spec spec = {.elem = MX_ELEM_E4M3};
+  const float x[4] = {-0.0f, 1, 2, 3};
+  mx_tensor a, b;
+  mx_difference *d = malloc(sizeof *d);
+  mx_tensor_alloc(&a, 1, 4, &spec);
+  mx_tensor_alloc(&b, 1, 4, &spec);
+  mx_quantize(&a, x, 1, 4, 4, &spec, NULL, NULL);
+  mx_quantize(&b, x, 1, 4, 4, &spec, NULL, NULL);
+  b.codes[0] = 0;
+  mx_diff(d, &a, &b, &spec, NULL, 0, NULL, NULL, NULL, NULL);
+  ck_assert_uint_eq(d->codes, 1);
+  ck_assert_uint_eq(d->zero_signs, 1);
+  mx_diff(d, &a, &b, &spec, NULL, 0, NULL, NULL, &(mx_diff_options){.equal_zeros = 1}, NULL);
+  ck_assert(d->equal);
+  a.codes[0] = 0x7F;
+  b.codes[0] = 0xFF;
+  mx_diff(d, &a, &b, &spec, NULL, 0, NULL, NULL, NULL, NULL);
+  ck_assert(d->equal);
+  mx_diff(d, &a, &b, &spec, NULL, 0, NULL, NULL, &(mx_diff_options){.nan_bits = 1}, NULL);
+  ck_assert(!d->equal);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+  free(d);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("verify");
+  TCase *t = tcase_create("suites");
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, suites_are_reproducible_and_differ_by_seed, 0, MX_SUITE_COUNT);
+  tcase_add_test(t, ties_lie_on_ties);
+  tcase_add_test(t, minimal_tells_all_presets_apart);
+  tcase_add_loop_test(t, vectors_give_back_what_they_expect, 0, 2);
+  tcase_add_test(t, nan_and_zero_are_explicit_choices);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_set_fork_status(r, CK_NOFORK);
+  srunner_run_all(r, CK_NORMAL);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

@@ -1,0 +1,233 @@
+/* Worked examples, 2-D blocks, formats, orders of rounding, few random bits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/verify.h"
+#include "reproduce.h"
+
+enum { SEEDS = 8, ROWS = 256, COLS = 1024 };
+
+#define E4M3 "scale=e4m3 block=1x16 scale.rule=value "
+
+static void values(const char *what, const char *stated, const float *x, size_t n, const char *keys, const char *format) {
+  float y[64];
+  char room[400];
+  through(y, x, n, keys);
+  exactly(what, stated, list_text(room, sizeof room, y, n, format));
+}
+
+void worked_examples(void) {
+  section("Worked examples [1.4, 3.3, 4.2, 4.3, 4.4, 4.5, 4.9, 5.4]", "Small blocks, worked in the papers or by hand.");
+  const float x[4] = {.7f, -1.9f, .3f, 2.5f};
+  values("E4M3 encode, exact product: .7 in binary32 x 2.5 lies just below the tie", "[0.8 -1.6 0.4 2.4]", x, 4, E4M3 "scale.form=encode",
+         "%g");
+  values("E4M3 encode, product rounded to binary32", "[0.8 -1.6 0.4 2.4]", x, 4, E4M3 "scale.form=encode elem.arith=mul32", "%g");
+  /* g = 10 through a block of its own */
+  float in[32] = {.7f, -1.9f, .3f, 2.5f}, y[32];
+  in[16] = 10;
+  char room[200];
+  static const struct {
+    const char *what, *keys, *stated;
+  } norms[] = {{"g = 10, unit", "tensor.norm=unit scale.form=encode", "[0.625 -1.66667 0.208333 2.5]"},
+               {"g = 10, Chmiel", "tensor.norm=chmiel scale.form=encode", "[0.761905 -1.52381 0.380952 2.28571]"},
+               {"g = 10, 0.5 x Chmiel", "tensor.norm=seed004 scale.form=encode", "[0.634921 -1.69312 0.21164 2.53968]"},
+               {"g = 10, two-level (NVFP4)", "tensor.norm=nv", "[0.625 -1.66667 0.208333 2.5]"}};
+  for (size_t i = 0; i < 4; i++) {
+    char keys[200];
+    snprintf(keys, sizeof keys, E4M3 "%s", norms[i].keys);
+    through(y, in, 32, keys);
+    exactly(norms[i].what, norms[i].stated, list_text(room, sizeof room, y, 4, "%g"));
+  }
+  const float six[4] = {10, 20, 30, 40};
+  values("map to 6 alone", "[9.75 19.5 26 39]", six, 4, E4M3, "%g");
+  values("four over six", "[10 20 30 40]", six, 4, E4M3 "select=foursix", "%g");
+  const float wang[9] = {.001f, .048f, .0997f, .1503f, .2002f, .2497f, .2974f, .30699f, .4001f};
+  values("tensor-wise power of two, down", "[0 0.0625 0.125 0.125 0.1875 0.25 0.25 0.25 0.375]", wang, 9,
+         "block=tensor scale.rule=value scale.form=encode scale.round=down", "%g");
+  const float tseng[4] = {7.9f, -3.3f, .2f, 5.1f};
+  values("floor, 7.9 saturates", "[6 -3 0 6]", tseng, 4, "", "%g");
+  /* QuEST: std of a block of 32 of +-s is s */
+  static const float std[3] = {1.0f, 1.03f, 2.06f};
+  static const double quest[3] = {.25, .5, 1};
+  for (int k = 0; k < 3; k++) {
+    float block[32];
+    char what[64];
+    for (int i = 0; i < 32; i++) block[i] = i % 2 ? -std[k] : std[k];
+    snprintf(what, sizeof what, "QuEST scale, std %g", (double)std[k]);
+    figure(what, quest[k], scale_of(block, 32, "scale.rule=quest elem.round=rtz_tie"), 0, "%g");
+  }
+  const float hif4[64] = {7, -3.5f, 1.2f, .3f, .9f, -.6f, .1f, 0, 2, 1.9f, -1, .4f, .2f, .1f, -.05f, 0, .5f};
+  float h[64];
+  through(h, hif4, 64, "hif4");
+  for (int i = 0; i < 64; i++) h[i] += 0; /* -0 counts as 0 */
+  exactly("HiF4, first 17 of 64", "[7 -4 1 0 1 -0.5 0 0 2 2 -1 0.5 0.25 0 0 0 0.5]", list_text(room, sizeof room, h, 17, "%g"));
+}
+
+static double largest_difference(const float *a, const float *b, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (double)b[i]));
+  return most;
+}
+
+static void transpose(float *out, const float *x, size_t rows, size_t cols) {
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) out[c * rows + r] = x[r * cols + c];
+}
+
+/* max |q(W) - q(W^T)^T| */
+static double asymmetry(const char *keys) {
+  enum { N = 32 };
+  float w[N * N], t[N * N], back[N * N];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  const mx_spec s = spec_of(keys);
+  mx_data_fill(w, N, N, &d, 0);
+  transpose(t, w, N, N);
+  mx_fake_quantize(w, w, N, N, &s, NULL, NULL, NULL);
+  mx_fake_quantize(t, t, N, N, &s, NULL, NULL, NULL);
+  transpose(back, t, N, N);
+  return largest_difference(w, back, N * N);
+}
+
+void blocks_2d(void) {
+  section("2-D blocks [4.3]", "16 x 16 blocks make W and its transpose the same numbers, at a price in SQNR. N(0,1).");
+  figure("NVFP4 16x16, largest difference between q(W) and q(W^T)^T", 0, asymmetry("te-nvfp4-2d"), 0, "%.3f");
+  ours_alone("NVFP4 1x16, largest difference (stated .557 for one 32 x 32 sample)", asymmetry("te-nvfp4"), "%.3f");
+  double spread, s = mean_sqnr(&spread, "gaussian", ROWS, COLS, "te-nvfp4", SEEDS);
+  sampled("NVFP4 1x16, SQNR", 20.43, s, spread, 0.05, "%.2f");
+  s = mean_sqnr(&spread, "gaussian", ROWS, COLS, "te-nvfp4-2d", SEEDS);
+  sampled("NVFP4 16x16, SQNR", 19.06, s, spread, 0.05, "%.2f");
+  ours_alone("MXFP4 1x32, SQNR", mean_sqnr(NULL, "gaussian", ROWS, COLS, "ocp-mxfp4", SEEDS), "%.2f");
+  ours_alone("MXFP4 32x32, SQNR", mean_sqnr(NULL, "gaussian", ROWS, COLS, "ocp-mxfp4 block=32x32", SEEDS), "%.2f");
+}
+
+void formats(void) {
+  section("4-bit formats side by side [4.5, 4.9]", "SQNR over 256 x 1024 samples of N(0,1).");
+  static const struct {
+    const char *what, *spec;
+    double stated;
+  } rows[] = {{"MXFP4, floor", "ocp-mxfp4", 18.79},
+              {"MXFP4, RCEIL", "scale.rule=value scale.round=up", 18.74},
+              {"NVFP4, two-level", "te-nvfp4", 20.43},
+              {"HiF4", "hif4", 21.62}};
+  for (size_t i = 0; i < 4; i++) {
+    double spread;
+    const double s = mean_sqnr(&spread, "gaussian", ROWS, COLS, rows[i].spec, SEEDS);
+    sampled(rows[i].what, rows[i].stated, s, spread, 0.05, "%.2f");
+  }
+  static const char *const more[][2] = {{"four over six, MSE, 256", "te-4over6-mse-256"},
+                                        {"four over six, MAE, 256", "te-4over6-256"},
+                                        {"MXFP4, even", "scale.rule=even"},
+                                        {"MXFP4, QuEST", "scale.rule=quest elem.round=rtz_tie"},
+                                        {"E2M1, 1x32, UE5M3", "mxfp4-ue5m3"},
+                                        {"E2M1, 1x16, unrounded scale", "scale=fp32 block=1x16 scale.rule=value"}};
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+    ours_alone(more[i][0], mean_sqnr(NULL, "gaussian", ROWS, COLS, more[i][1], SEEDS), "%.2f");
+}
+
+/* Share of codes and scales in which two specs differ. */
+static void differing(double *codes, double *scales, const char *a, const char *b) {
+  const mx_spec s[2] = {spec_of(a), spec_of(b)};
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_tensor t[2];
+  const size_t n = ROWS * COLS;
+  float *x = malloc(n * sizeof *x);
+  uint32_t *code[2];
+  if (!x) abort();
+  mx_data_fill(x, ROWS, COLS, &d, 0);
+  for (int k = 0; k < 2; k++) {
+    code[k] = malloc(n * sizeof *code[k]);
+    if (!code[k] || mx_tensor_alloc(&t[k], ROWS, COLS, &s[k]) || mx_quantize(&t[k], x, ROWS, COLS, COLS, &s[k], NULL, NULL)) abort();
+    mx_unpack_codes(code[k], &t[k], &s[k]);
+  }
+  size_t nc = 0, ns = 0;
+  for (size_t i = 0; i < n; i++) nc += code[0][i] != code[1][i];
+  for (size_t i = 0; i < n / 16; i++) ns += t[0].scales[i] != t[1].scales[i];
+  *codes = (double)nc / (double)n;
+  *scales = (double)ns / (double)(n / 16);
+  for (int k = 0; k < 2; k++) {
+    free(code[k]);
+    mx_tensor_free(&t[k]);
+  }
+  free(x);
+}
+
+void orders(void) {
+  section("Order of roundings [4.3]", "NVFP4 by several libraries: the same formula with its roundings in another order. Share of codes and "
+                                      "scales, in parts per million, in which each\n"
+                                      "differs from the exact chain over 256 x 1024 samples of N(0,1); nothing is stated.");
+  static const char *const presets[] = {"te-nvfp4", "vllm-nvfp4",      "torchao-nvfp4-2level",    "modelopt-nvfp4",
+                                        "ct-nvfp4", "autoround-nvfp4", "fouroversix-nvfp4-plain", "quark-nvfp4"};
+  char what[100];
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    double codes, scales;
+    differing(&codes, &scales, E4M3 "tensor.norm=nv chain=exact", presets[i]);
+    snprintf(what, sizeof what, "%s, codes, ppm", presets[i]);
+    ours_alone(what, codes * 1e6, "%.1f");
+    snprintf(what, sizeof what, "%s, scales, ppm", presets[i]);
+    ours_alone(what, scales * 1e6, "%.1f");
+  }
+}
+
+/* P(up) over all random integers, for x = d between the codes of 0 and .5. */
+static double probability(double d, int bits, int mode) {
+  const mx_encoding how = {.round = MX_ROUND_SR, .sr_mode = mode, .sr_bits = bits};
+  const mx_format *e2m1 = mx_format_find("e2m1");
+  unsigned up = 0;
+  for (uint32_t b = 0; b < 1u << bits; b++) up += mx_encode(e2m1, d / 2, &how, b) == 1;
+  return up / (double)(1u << bits);
+}
+
+static void bias(double *mean, double *most, int bits, int mode) {
+  enum { GRID = 4096 };
+  *mean = *most = 0;
+  for (int i = 0; i < GRID; i++) {
+    const double d = i / (double)GRID, e = probability(d, bits, mode) - d;
+    *mean += e / GRID;
+    *most = fmax(*most, fabs(e));
+  }
+}
+
+void few_bits(void) {
+  section("Stochastic rounding with few random bits [4.10]",
+          "Bias of P(up) - d over d on a grid of 2^-12, all random integers tried; and P(up) at single places. A symmetric rule is unbiased up "
+          "to the grid:\n"
+          "d takes the left end of each of the 4096 cells, which adds at most 2^-13 to a mean.");
+  static const struct {
+    const char *name;
+    int mode;
+  } modes[] = {{"fastest", MX_SR_FASTEST}, {"fast", MX_SR_FAST}, {"sr", MX_SR_SRC}};
+  static const double mean_fastest[4] = {-.25, -.125, -.03125, -.001953};
+  static const int bits[4] = {1, 2, 4, 8};
+  char what[80];
+  double mean, most;
+  for (int k = 0; k < 4; k++) {
+    bias(&mean, &most, bits[k], MX_SR_FASTEST);
+    snprintf(what, sizeof what, "fastest, r = %d, mean bias", bits[k]);
+    figure(what, mean_fastest[k], mean, 0.00013, "%.6f");
+  }
+  for (int m = 1; m < 3; m++)
+    for (int k = 0; k < 4; k++) {
+      bias(&mean, &most, bits[k], modes[m].mode);
+      snprintf(what, sizeof what, "%s, r = %d, mean bias", modes[m].name, bits[k]);
+      figure(what, 0, mean, 0.00013, "%.6f");
+    }
+  static const double most_stated[3][2] = {{.2499, .0038}, {.1249, .0018}, {.1249, .0018}};
+  for (int m = 0; m < 3; m++)
+    for (int k = 0; k < 2; k++) {
+      bias(&mean, &most, k ? 8 : 2, modes[m].mode);
+      snprintf(what, sizeof what, "%s, r = %d, largest |bias|", modes[m].name, k ? 8 : 2);
+      figure(what, most_stated[m][k], most, 0.00026, "%.4f");
+    }
+  static const struct {
+    double d;
+    int bits;
+    double stated[3];
+  } at[] = {{.3, 4, {.25, .3125, .3125}}, {.125, 2, {0, .25, 0}}, {.375, 2, {.25, .5, .5}}};
+  for (size_t i = 0; i < 3; i++)
+    for (int m = 0; m < 3; m++) {
+      snprintf(what, sizeof what, "%s, P(up) at d = %g, r = %d", modes[m].name, at[i].d, at[i].bits);
+      figure(what, at[i].stated[m], probability(at[i].d, at[i].bits, modes[m].mode), 0, "%g");
+    }
+}

@@ -1,0 +1,24 @@
+/* reproduce [REPEATS]: prints docs/FINDINGS.md. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "reproduce.h"
+
+int main(int argc, char **argv) {
+  if (argc > 2 || (argc == 2 && (repeats = atoi(argv[1])) < 2)) {
+    fputs("reproduce: expected a number of repeats, 2 or more\n", stderr);
+    return 2;
+  }
+  normalisers();
+  scale_rounding();
+  scale_rules();
+  zero_scales();
+  worked_examples();
+  blocks_2d();
+  formats();
+  orders();
+  few_bits();
+  gain_and_bias();
+  clamping();
+  return report_print();
+}

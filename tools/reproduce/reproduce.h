@@ -1,0 +1,56 @@
+/* make reproduce-tensor: the tensor tables of the FP4 papers, computed again. One section a function; docs/FINDINGS.md is what they print. */
+#ifndef REPRODUCE_H
+#define REPRODUCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mxgold/ablate.h"
+
+/* ---- Report ---- */
+
+/** A heading and a paragraph, then a table of rows until the next section. */
+void section(const char *title, const char *text);
+/** A stated figure beside ours: agrees within the tolerance. format prints both. */
+void figure(const char *what, double stated, double ours, double tolerance, const char *format);
+/** The same for figures that samples move: spread is the standard deviation of ours over seeds; within twice that they agree. */
+void sampled(const char *what, double stated, double ours, double spread, double tolerance, const char *format);
+/** Text that must be equal. */
+void exactly(const char *what, const char *stated, const char *ours);
+/** Ours alone: nothing is stated. */
+void ours_alone(const char *what, double ours, const char *format);
+/** A paragraph after a table. */
+void remark(const char *text);
+/** Print all to standard output. Returns 0, 1 if memory ran out. */
+int report_print(void);
+
+/* ---- Measuring ---- */
+
+extern int repeats; /* of random configurations; 16 unless given */
+
+/** A spec from keys, or "preset KEY=VALUE ..." where the first word has no '='. Ends the program on a mistake: the text is ours. */
+mx_spec spec_of(const char *text);
+/** SQNR of [rows][cols] of a generator under a spec, over seeds 0 to n_seeds - 1: mean and standard deviation. */
+double mean_sqnr(double *spread, const char *data, size_t rows, size_t cols, const char *spec, int n_seeds);
+/** One row through a spec and back. */
+void through(float *out, const float *x, size_t n, const char *spec);
+/** Decode scale of the first block. */
+double scale_of(const float *x, size_t n, const char *spec);
+/** "[a b c]" in %g of each value. */
+const char *list_text(char *room, size_t size, const float *x, size_t n, const char *format);
+
+/* ---- Sections ---- */
+
+void normalisers(void);
+void scale_rounding(void);
+void scale_rules(void);
+void zero_scales(void);
+void worked_examples(void);
+void blocks_2d(void);
+void formats(void);
+void orders(void);
+void few_bits(void);
+void gain_and_bias(void);
+void clamping(void);
+
+#endif
