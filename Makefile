@@ -179,10 +179,12 @@ man: $(BIN) ## docs/mxgold.1 from the tables of commands
 	@mkdir -p docs
 	$(BIN) help --man >docs/mxgold.1
 # docs/PRESETS.md ends with what `make peers` measured, if it did: docs/peers.md.
-docs: man ## docs/FORMATS.md, docs/PRESETS.md and the man page, written by the program from its tables
+docs: man ## docs/FORMATS.md, docs/PRESETS.md, docs/MODELS.md and the man page, written by the program from its tables
 	$(BIN) formats --markdown >docs/FORMATS.md
 	$(BIN) presets --markdown >docs/PRESETS.md
 	@if [ -f docs/peers.md ]; then cat docs/peers.md >>docs/PRESETS.md; fi
+	$(BIN) models --markdown >docs/MODELS.md
+	cat docs/datapaths.md >>docs/MODELS.md
 
 .PHONY: install
 DESTDIR ?=

@@ -82,7 +82,7 @@ typedef struct mx_mma_args {
  *  d        [T][M][N] raw bits of type model->d. May be args->c where both types are one.
  *  model    from mx_mma_model_find(), or filled by the caller.
  *  args     operands; NaN, Inf and subnormals are data. The sign bit of an e4m3 scale is masked.
- *  exec     threads and ISA (any bit of isa_mask: the portable path); NULL: {0}.
+ *  exec     threads and ISAs switched off (AVX-512 serves most fused models); NULL: {0}.
  *  Returns MX_OK; MX_ERR_ARG (NULL operand, scales missing or not wanted); MX_ERR_SHAPE (K not a multiple of the instruction's k, or sizes
  *  overflow); MX_ERR_CONFLICT (mx_mma_model_check); MX_ERR_NOMEM. On error d is untouched, except MX_ERR_NOMEM.
  *  Threads: reentrant; the same bits for any number of threads and any ISA.

@@ -14,6 +14,7 @@
 #include "verify.h"
 #include "ablate.h"
 #include "layout.h"
+#include "mma.h"
 #include "file.h"
 #include "quantized.h"
 #include "version.h"

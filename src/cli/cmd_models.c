@@ -8,12 +8,13 @@
 
 struct args {
   const char *model;
-  int json, keys;
+  int json, keys, markdown;
 };
 
 static const cli_option options[] = {
     {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "a model, or the beginning of names: hopper/, cdna3", NULL},
     {"keys", 0, CLI_FLAG, offsetof(struct args, keys), NULL, "the parameters of a model and their values", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/MODELS.md has it", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
 };
@@ -108,11 +109,66 @@ static size_t list(out *o, const char *beginning) {
   return n;
 }
 
+/* --- the page --- */
+
+static void accumulation_rows(out *o) {
+  mx_mma_model m;
+  char keys[512];
+  out_table(o, "accumulation models");
+  for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK && !strchr(m.name, '/'); i++) {
+    mx_accum_text(keys, sizeof keys, &m.accum);
+    out_row(o);
+    out_text(o, "model", m.name);
+    out_text(o, "parameters", keys);
+    out_text(o, "held to", m.held);
+    out_text(o, "source", m.source);
+  }
+  out_end(o);
+}
+
+/* Instructions of one architecture, model and evidence that follow each other. */
+static int same_family(const mx_mma_model *x, const mx_mma_model *y) {
+  size_t arch = strcspn(x->name, "/") + 1;
+  return !strncmp(x->name, y->name, arch) && !strcmp(x->accum_name, y->accum_name) && !strcmp(x->held, y->held);
+}
+
+static void family_rows(out *o) {
+  mx_mma_model first, m;
+  size_t n = 0;
+  out_table(o, "instructions");
+  for (size_t i = 0;; i++) {
+    int more = mx_mma_model_at(&m, i) == MX_OK;
+    if (more && !strchr(m.name, '/')) continue;
+    if (n && (!more || !same_family(&first, &m))) {
+      out_row(o);
+      out_text(o, "first", first.name);
+      out_u64(o, "instructions", n);
+      out_text(o, "accumulation", first.accum_name);
+      out_text(o, "held to", first.held);
+      n = 0;
+    }
+    if (!more) break;
+    if (!n++) first = m;
+  }
+  out_end(o);
+}
+
+static int page(void) {
+  out *o = out_new();
+  accumulation_rows(o);
+  family_rows(o);
+  return out_print_markdown(
+      o, "Models of matrix units",
+      "The rows of formats/accumulation.def and formats/instructions.def (`mxgold models` lists every name), then how each kind "
+      "computes. Written by `make docs`: edit the tables and docs/datapaths.md, not this file.");
+}
+
 static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
   mx_mma_model m;
   if (a->keys) return list_keys(a->json);
+  if (a->markdown) return page();
   if (a->model && mx_mma_model_find(&m, a->model, NULL) == MX_OK) return describe_one(a->model, a->json);
   out *o = out_new();
   if (list(o, a->model ? a->model : "")) return out_print(o, a->json);

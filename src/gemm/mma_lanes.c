@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
+
 /* --- whether --- */
 
 static int64_t largest_sig(const mx_format *f, int via) {
@@ -63,11 +65,10 @@ static int join_fits(mma_lanes_plan *p, const mma_plan *plan) {
 }
 
 static int has_isa(const mx_exec *exec) {
-  if (exec && exec->isa_mask) return 0;
+  if (!(mx_isa_usable(exec ? exec->isa_mask : 0) & MX_ISA_AVX512)) return 0;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni");
+  return __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni");
 #else
   return 0;
 #endif
@@ -180,6 +181,12 @@ static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan 
   }
 }
 
+#if defined(__x86_64__)
+static mma_lanes_kernel *const kernel = mma_lanes_avx512;
+#else
+static mma_lanes_kernel *const kernel = NULL; /* has_isa() said no */
+#endif
+
 static mma_lanes_row row_of(const mma_lanes_plan *p, const mma_panel *a, size_t i, size_t k0, size_t block) {
   mma_lanes_row row = {a->sig + i * a->K + k0, a->exp + i * a->K + k0, NULL, NULL, NULL, (int)block};
   if (p->P) {
@@ -203,7 +210,7 @@ void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_wo
       mma_lanes_row rows[MMA_ROWS];
       size_t n_rows = ni - i < MMA_ROWS ? ni - i : MMA_ROWS;
       for (size_t r = 0; r < n_rows; r++) rows[r] = row_of(p, a, i + r, k0, block);
-      mma_lanes_avx512(p, rows, (int)n_rows, &w->columns, n, w->acc + i * MMA_LANES, some || k0);
+      kernel(p, rows, (int)n_rows, &w->columns, n, w->acc + i * MMA_LANES, some || k0);
     }
   }
 }
