@@ -113,7 +113,7 @@ static void model_run(void *d, const sil_row *row, const buffers *w, const tiles
   if (mx_mma_model_find(&model, text, &err)) die(text, err.text);
   const mx_mma_args args = {
       .T = tiles, .M = (size_t)q->m, .N = (size_t)q->n, .K = (size_t)q->k, .a = w->a, .b = w->b, .c = flags & SIL_C ? w->c : NULL};
-  if (mx_mma(d, &model, &args, 0)) die(text, "mx_mma failed");
+  if (mx_mma(d, &model, &args, NULL, NULL)) die(text, "mx_mma failed");
 }
 
 /* The first outputs that differ, in full: enough to run them again by hand. */
