@@ -129,6 +129,9 @@ typedef struct mx_interval {
  *  (0: 400) with Philox of (seed, MX_STREAM_DATA). */
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
 
+/** The same of n_b columns b[k] against one a, all with the same draws: out[k]. */
+mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, size_t n_units, int resamples, uint64_t seed);
+
 /* ---- Products ---- */
 
 /** y [m][n] = x [m][k] * w [n][k]^T, each dot in binary64 with k ascending. Threads: the same bits for any number. */

@@ -99,6 +99,20 @@ typedef struct work {
   mx_measure *measure;
 } work;
 
+/* How far each spec is behind the best. */
+static int compare(work *w, size_t tensor, size_t n_units) {
+  const size_t best = ablate_best(w->result, tensor), n = w->specs->n;
+  const double **units = malloc(n * sizeof *units);
+  mx_interval *behind = malloc(n * sizeof *behind);
+  int rc = units && behind ? CLI_FINE : cli_error("out of memory");
+  for (size_t s = 0; s < n && !rc; s++) units[s] = w->units + s * UNITS;
+  if (!rc && mx_bootstrap_db_all(behind, units[best], units, n, n_units, 0, 1)) rc = cli_error("out of memory");
+  for (size_t s = 0; s < n && !rc; s++) w->result->rows[tensor * n + s].behind = behind[s];
+  free(units);
+  free(behind);
+  return rc;
+}
+
 static int measure(work *w, size_t tensor, const float *x, size_t n_units) {
   const ablate_tensor *t = &w->tensors->at[tensor];
   mx_error err;
@@ -111,11 +125,7 @@ static int measure(work *w, size_t tensor, const float *x, size_t n_units) {
     *r = (ablate_row){.tensor = tensor, .spec = s};
     fill_row(r, w->measure);
   }
-  const size_t best = ablate_best(w->result, tensor);
-  for (size_t s = 0; s < w->specs->n; s++)
-    if (mx_bootstrap_db(&w->result->rows[tensor * w->specs->n + s].behind, w->units + best * UNITS, w->units + s * UNITS, n_units, 0, 1))
-      return cli_error("out of memory");
-  return CLI_FINE;
+  return compare(w, tensor, n_units);
 }
 
 static int one_tensor(work *w, size_t tensor) {
