@@ -26,7 +26,7 @@ static int found(const mx_spec *spec, const char *what) {
   const mx_status s = mx_identify(&id, o.samples, o.n, NULL, &err);
   const double took = now() - t;
   if (took > slowest) slowest = took;
-  const int ok = !s && id.exact && !id.nan_codes_differ;
+  const int ok = !s && id.exact; /* codes under a NaN scale mean nothing */
   if (getenv("IDENTIFY_TABLE") || !ok) {
     char truth[2048], got[2048];
     mx_spec_print(truth, sizeof truth, spec, 0);
