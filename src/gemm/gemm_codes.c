@@ -47,17 +47,19 @@ void mxg_codes_free(mxg_packed *p) {
   *p = (mxg_packed){0};
 }
 
-/* Is there a faster way to pack? */
+/* Is there a faster way to pack, and is it to be used? */
 #if defined(__x86_64__)
+static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
+                       int e8m0) {
+  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, e8m0);
+  return 1;
+}
 static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
 #define pack_words mxg_pack_words_avx512
-#define pack_scales mxg_pack_scales_avx512
 #else
-static int has_avx512(const mx_exec *exec) { return exec == NULL && 0; }
-static size_t pack_words(uint32_t *out, const uint8_t *first, size_t stride, size_t n) { return out && first ? 0 * stride * n : 0; }
-static size_t pack_scales(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table, int e8m0) {
-  return out && least && largest && first && table && e8m0 ? 0 * stride * n : 0;
-}
+#define pack_scales(...) 0
+#define has_avx512(exec) 0
+#define pack_words(...) 0
 #endif
 
 static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
@@ -68,7 +70,7 @@ static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float 
   for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
   size_t done = 0;
   const int e8m0 = o->scale == mx_scale_format(MX_SCALE_E8M0) && !o->encode && unit == 1;
-  if (avx512 && direct && p->rows == L) done = pack_scales(p->s, &least, &largest, first, o->scale_ld, p->kb, table, e8m0);
+  if (avx512 && direct && p->rows == L && pack_scales(p, &least, &largest, first, o, table, e8m0)) done = p->kb;
   for (size_t r = 0; r < L; r++)
     for (size_t b = done; b < p->kb; b++) {
       const float s = r >= p->rows ? unit : direct ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);

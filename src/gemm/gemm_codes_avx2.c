@@ -26,7 +26,8 @@ static inline __attribute__((always_inline)) __m256i products(__m256i even, __m2
 }
 
 /* Sums of a block for ROWS rows and sixteen columns, widened whenever 16 bits could run over. */
-static inline __attribute__((always_inline)) void dots(pair sum[ROWS], const int32_t *offset, const uint32_t *a, const uint32_t *b, size_t groups) {
+static inline __attribute__((always_inline)) void dots(pair sum[ROWS], const int32_t *offset, const uint32_t *a, const uint32_t *b,
+                                                       size_t groups) {
   const __m256i nibble = _mm256_set1_epi8(15), values = table(), ones = _mm256_set1_epi16(1);
 #pragma GCC unroll 16
   for (size_t r = 0; r < ROWS; r++) sum[r].low = sum[r].high = _mm256_set1_epi32(offset[r]);
@@ -37,8 +38,10 @@ static inline __attribute__((always_inline)) void dots(pair sum[ROWS], const int
     for (size_t r = 0; r < ROWS; r++) narrow[r].low = narrow[r].high = _mm256_setzero_si256();
     for (size_t g = first; g < first + n; g++) {
       const __m256i *at = (const __m256i *)(const void *)(b + g * L), two0 = _mm256_load_si256(at), two1 = _mm256_load_si256(at + 1);
-      const __m256i even0 = _mm256_shuffle_epi8(values, _mm256_and_si256(two0, nibble)), odd0 = _mm256_shuffle_epi8(values, _mm256_and_si256(_mm256_srli_epi16(two0, 4), nibble));
-      const __m256i even1 = _mm256_shuffle_epi8(values, _mm256_and_si256(two1, nibble)), odd1 = _mm256_shuffle_epi8(values, _mm256_and_si256(_mm256_srli_epi16(two1, 4), nibble));
+      const __m256i even0 = _mm256_shuffle_epi8(values, _mm256_and_si256(two0, nibble)),
+                    odd0 = _mm256_shuffle_epi8(values, _mm256_and_si256(_mm256_srli_epi16(two0, 4), nibble));
+      const __m256i even1 = _mm256_shuffle_epi8(values, _mm256_and_si256(two1, nibble)),
+                    odd1 = _mm256_shuffle_epi8(values, _mm256_and_si256(_mm256_srli_epi16(two1, 4), nibble));
 #pragma GCC unroll 16
       for (size_t r = 0; r < ROWS; r++) {
         const __m256i a_even = word(a + (r * groups + g) * 2), a_odd = word(a + (r * groups + g) * 2 + 1);

@@ -42,7 +42,11 @@ size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride,
   for (; g + L <= n; g += L) {
     __m512i x[L];
 #pragma GCC unroll 16
-    for (size_t r = 0; r < L; r++) x[r] = _mm512_loadu_si512(first + r * stride + g * 4);
+    for (size_t r = 0; r < L; r++) {
+      const uint8_t *at = first + r * stride + g * 4;
+      x[r] = _mm512_loadu_si512(at);
+      _mm_prefetch((const char *)((uintptr_t)at + 512), _MM_HINT_T0); /* sixteen streams of a page each are too many for the hardware's own */
+    }
     transpose(x);
 #pragma GCC unroll 16
     for (size_t c = 0; c < L; c++) _mm512_store_si512(out + (g + c) * L, x[c]);
@@ -50,33 +54,47 @@ size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride,
   return g;
 }
 
-size_t mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table, int e8m0) {
-  if (stride > INT32_MAX / L) return 0;
-  const __m512i rows = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), _mm512_set1_epi32((int)stride));
-  const __m512i byte = _mm512_set1_epi32(255), one = _mm512_set1_epi32(1), finite = _mm512_set1_epi32(0x7F7FFFFF);
-  __m512i low = _mm512_set1_epi32(-1), high = _mm512_setzero_si512();
-  size_t b = 0;
-  for (; b + 4 <= n; b += 4) {
-    const __m512i four = _mm512_i32gather_epi32(rows, (const void *)(first + b), 1);
-#pragma GCC unroll 4
-    for (unsigned q = 0; q < 4; q++) {
-      const __m512i code = _mm512_and_si512(_mm512_srli_epi32(four, 8 * q), byte);
-      __m512i bits;
-      if (e8m0) { /* the exponent itself; 0 is 2^-127 and 255 NaN */
-        bits = _mm512_mask_mov_epi32(_mm512_slli_epi32(code, 23), _mm512_cmpeq_epi32_mask(code, _mm512_setzero_si512()), _mm512_set1_epi32(0x00400000));
-        bits = _mm512_mask_mov_epi32(bits, _mm512_cmpeq_epi32_mask(code, byte), _mm512_set1_epi32(0x7FC00000));
-      } else {
-        bits = _mm512_i32gather_epi32(code, table, 4);
-      }
-      _mm512_storeu_si512(out + (b + q) * L, bits);
-      const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
-      const __mmask16 counts = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(magnitude, one), finite); /* not 0, Inf or NaN */
-      low = _mm512_mask_min_epu32(low, counts, low, magnitude);
-      high = _mm512_mask_max_epu32(high, counts, high, magnitude);
-    }
+/* Bytes of sixteen codes to binary32 bits, stored, and their range kept. */
+typedef struct range {
+  __m512i low, high;
+} range;
+
+static inline __attribute__((always_inline)) range decode(float *out, range seen, __m512i code, const float *table, int e8m0) {
+  __m512i bits;
+  if (e8m0) { /* the exponent itself; 0 is 2^-127 and 255 NaN */
+    bits = _mm512_mask_mov_epi32(_mm512_slli_epi32(code, 23), _mm512_cmpeq_epi32_mask(code, _mm512_setzero_si512()),
+                                 _mm512_set1_epi32(0x00400000));
+    bits = _mm512_mask_mov_epi32(bits, _mm512_cmpeq_epi32_mask(code, _mm512_set1_epi32(255)), _mm512_set1_epi32(0x7FC00000));
+  } else {
+    bits = _mm512_i32gather_epi32(code, table, 4);
   }
-  const uint32_t l = _mm512_reduce_min_epu32(low), h = _mm512_reduce_max_epu32(high);
+  _mm512_store_si512(out, bits);
+  const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
+  const __mmask16 counts =
+      _mm512_cmplt_epu32_mask(_mm512_sub_epi32(magnitude, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7F7FFFFF)); /* not 0, Inf or NaN */
+  seen.low = _mm512_mask_min_epu32(seen.low, counts, seen.low, magnitude);
+  seen.high = _mm512_mask_max_epu32(seen.high, counts, seen.high, magnitude);
+  return seen;
+}
+
+void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                            int e8m0) {
+  const __m512i byte = _mm512_set1_epi32(255);
+  range seen = {_mm512_set1_epi32(-1), _mm512_setzero_si512()};
+  for (size_t b = 0; b < n; b += 64) {
+    const size_t m = n - b < 64 ? n - b : 64;
+    const __mmask64 there = m == 64 ? ~UINT64_C(0) : (UINT64_C(1) << m) - 1;
+    __m512i x[L]; /* after the transpose: byte q of lane r of x[c] is the scale of row r, block b + 4 c + q */
+#pragma GCC unroll 16
+    for (size_t r = 0; r < L; r++) x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
+    transpose(x);
+    for (size_t i = 0; i < m; i += 4)
+#pragma GCC unroll 4
+      for (size_t q = 0; q < 4; q++)
+        if (i + q < m)
+          seen = decode(out + (b + i + q) * L, seen, _mm512_and_si512(_mm512_srli_epi32(x[i / 4], (unsigned)(8 * q)), byte), table, e8m0);
+  }
+  const uint32_t l = _mm512_reduce_min_epu32(seen.low), h = _mm512_reduce_max_epu32(seen.high);
   *least = l < *least ? l : *least;
   *largest = h > *largest ? h : *largest;
-  return b;
 }
