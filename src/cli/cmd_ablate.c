@@ -76,6 +76,19 @@ static double quantile(const mx_code_counts *n, double share) {
   return 0;
 }
 
+/* "LOG2:COUNT,..."; what does not fit is left out at a comma, which no format of 8 bits comes near. */
+static void print_scales(char *out, size_t size, const mx_code_counts *n) {
+  size_t used = 0;
+  for (int b = 0; b < MX_BINADES; b++) {
+    char one[40];
+    const size_t m = (size_t)snprintf(one, sizeof one, "%s%d:%llu", used ? "," : "", b - MX_BINADE_0, (unsigned long long)n->scale_binade[b]);
+    if (!n->scale_binade[b] || used + m >= size) continue;
+    memcpy(out + used, one, m + 1);
+    used += m;
+  }
+  if (!used) snprintf(out, size, "-");
+}
+
 static void fill_row(ablate_row *r, const mx_measure *m) {
   r->sums = m->sums;
   r->repeats = m->repeats;
@@ -85,6 +98,7 @@ static void fill_row(ablate_row *r, const mx_measure *m) {
   r->zero = m->counts.zero;
   r->saturated = m->counts.saturated;
   r->entropy = mx_code_entropy(&m->counts);
+  print_scales(r->scales, sizeof r->scales, &m->counts);
   r->scale_p05 = quantile(&m->counts, 0.05);
   r->scale_p50 = quantile(&m->counts, 0.5);
   r->scale_p95 = quantile(&m->counts, 0.95);
