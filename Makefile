@@ -49,7 +49,7 @@ BIN   := $(B)/mxgold
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 
 .PHONY: all
-all: deps $(BIN) $(LIB_A) $(LIB_SO) ## build the library and build/release/mxgold (the default)
+all: deps $(BIN) $(LIB_A) $(LIB_SO) examples ## build the library and build/release/mxgold (the default)
 .DEFAULT_GOAL := all
 
 .PHONY: help
@@ -217,6 +217,14 @@ mutants: deps $(B)/mutants ## known kernel bugs, one at a time: caught by suite 
 	$(B)/mutants
 demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/VERIFY.md
 	examples/demo-verify.sh $(BIN)
+
+# Programs that use the library.
+.PHONY: examples
+EXAMPLES := $(patsubst examples/%.c,$(B)/examples/%,$(filter-out examples/kernel_plugin.c,$(wildcard examples/*.c)))
+$(B)/examples/%: examples/%.c $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -o $@
+examples: deps $(EXAMPLES) ## the programs of examples/
 
 .PHONY: clean
 clean: ## remove build/

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
-#include "gemm/gemm_internal.h"
+#include "mxgold/isa.h"
 #include "mxgold/random.h"
 
 /* --- making operands --- */
@@ -91,7 +91,7 @@ static void compare(const void *got, const void *want, size_t n, mx_dtype type, 
   }
 }
 
-static const uint32_t masks[] = {0, MXG_NO_AVX512, MXG_NO_AVX512 | MXG_NO_AVX2};
+static const uint32_t masks[] = {0, MX_ISA_AVX512, MX_ISA_ALL};
 
 static void check_mix(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, data_kind kind, int models) {
   const mx_spec as = spec_of(a_text), bs = spec_of(b_text);

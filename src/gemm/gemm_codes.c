@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
+
 enum { L = MXG_LANES };
 
 mxg_codes_kernel *mxg_codes_best(const mx_exec *exec) {
 #if defined(__x86_64__)
+  const uint32_t isa = mx_isa_usable(exec->isa_mask);
   __builtin_cpu_init();
-  if (!(exec->isa_mask & MXG_NO_AVX512) && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    return mxg_codes_avx512;
-  if (!(exec->isa_mask & MXG_NO_AVX2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return mxg_codes_avx2;
+  if (isa & MX_ISA_AVX512 && __builtin_cpu_supports("avx512vnni")) return mxg_codes_avx512;
+  if (isa & MX_ISA_AVX2) return mxg_codes_avx2;
 #else
   (void)exec;
 #endif
