@@ -128,7 +128,7 @@ int mx_fast_init(mx_fast *f, const mx_plan *p, uint32_t usable) {
   memset(f, 0, sizeof *f);
   f->row = NULL;
 #if defined(__x86_64__)
-  if (usable & MX_ISA_AVX512) f->row = mx_fast_row_avx512;
+  f->row = usable & MX_ISA_AVX512 ? mx_fast_row_avx512 : usable & MX_ISA_AVX2 ? mx_fast_row_avx2 : NULL;
 #else
   (void)usable;
 #endif
@@ -141,5 +141,9 @@ int mx_fast_init(mx_fast *f, const mx_plan *p, uint32_t usable) {
   f->min_code = s->scale_min_byte > 1 ? (int32_t)s->scale_min_byte : 1;
   f->max_code = s->scale_max_byte && s->scale_max_byte < p->scale->max_code ? (int32_t)s->scale_max_byte : (int32_t)p->scale->max_code;
   if (!(p->uses_chain ? chain_scale(f, p) : p->scale->kind == MX_KIND_EXP && power_of_two_scale(f, p))) return 0;
-  return elements(f, p);
+  if (!elements(f, p)) return 0;
+#if defined(__x86_64__)
+  if (f->row == mx_fast_row_avx2) return f->elem.plain && (!p->uses_chain || f->scale_plain);
+#endif
+  return 1;
 }

@@ -55,67 +55,21 @@ static void power_of_two(group *g, const mx_fast *f, __m512i amax) {
   g->beyond = f->clamp ? 0xFFFF : 0;
 }
 
-INLINE __m512 nan_where(__mmask16 m, __m512 x) { return _mm512_mask_mov_ps(x, m, _mm512_set1_ps(__builtin_nanf(""))); }
-
-/* A chain's expression, folded to numbers and the block's variable, for sixteen blocks; operation by operation what mx_chain_eval does, the sign of a NaN apart: such blocks are special. */
-static __m512 evaluate(const mx_chain_expr *e, __m512 of_block) {
-  __m512 stack[MX_CHAIN_OPS];
-  const __m512 zero = _mm512_setzero_ps();
-  int n = 0;
-  for (int i = 0; i < e->n; i++) {
-    const mx_chain_op *o = &e->ops[i];
-    if (o->op == MX_OP_NUMBER)
-      stack[n++] = _mm512_set1_ps(o->number);
-    else if (o->op == MX_OP_VAR)
-      stack[n++] = of_block;
-    else if (o->op == MX_OP_RCP0) {
-      const __m512 v = stack[n - 1];
-      stack[n - 1] = _mm512_mask_mov_ps(_mm512_div_ps(_mm512_set1_ps(1), v), _mm512_cmp_ps_mask(v, zero, _CMP_EQ_OQ), zero);
-    } else if (o->op == MX_OP_RCPA) { /* a table: one by one */
-      float v[16];
-      _mm512_storeu_ps(v, stack[n - 1]);
-      for (int k = 0; k < 16; k++) v[k] = mx_chain_rcpa(v[k]);
-      stack[n - 1] = _mm512_loadu_ps(v);
-    } else {
-      n--;
-      const __m512 a = stack[n - 1], b = stack[n];
-      __m512 r;
-      switch (o->op) {
-      case MX_OP_ADD:
-        r = _mm512_add_ps(a, b);
-        break;
-      case MX_OP_SUB:
-        r = _mm512_sub_ps(a, b);
-        break;
-      case MX_OP_MUL:
-        r = _mm512_mul_ps(a, b);
-        break;
-      case MX_OP_DIV:
-        r = _mm512_div_ps(a, b);
-        break;
-      case MX_OP_MIN:
-        r = nan_where(_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), _mm512_min_ps(a, b));
-        break;
-      case MX_OP_MAX:
-        r = nan_where(_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), _mm512_max_ps(a, b));
-        break;
-      case MX_OP_IFZERO:
-        r = _mm512_mask_mov_ps(a, _mm512_cmp_ps_mask(a, zero, _CMP_EQ_OQ), b);
-        break;
-      case MX_OP_IFINF:
-        r = _mm512_mask_mov_ps(a, _mm512_fpclass_ps_mask(a, 0x18), b);
-        break;
-      case MX_OP_IFNAN:
-        r = _mm512_mask_mov_ps(a, _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), b);
-        break;
-      default: /* MX_OP_ZEROIF */
-        r = _mm512_mask_mov_ps(b, _mm512_cmp_ps_mask(a, zero, _CMP_EQ_OQ), zero);
-      }
-      stack[n - 1] = r;
-    }
-  }
-  return n ? stack[n - 1] : zero;
-}
+#define VF __m512
+#define V_SET1(a) _mm512_set1_ps(a)
+#define V_ADD(a, b) _mm512_add_ps(a, b)
+#define V_SUB(a, b) _mm512_sub_ps(a, b)
+#define V_MUL(a, b) _mm512_mul_ps(a, b)
+#define V_DIV(a, b) _mm512_div_ps(a, b)
+#define V_MIN(a, b) _mm512_min_ps(a, b)
+#define V_MAX(a, b) _mm512_max_ps(a, b)
+#define V_EQUAL(a, b, then, otherwise) _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), then)
+#define V_UNORDERED(a, b, then, otherwise) _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), then)
+#define V_INFINITE(a, then, otherwise) _mm512_mask_mov_ps(otherwise, _mm512_fpclass_ps_mask(a, 0x18), then)
+#define V_STORE(p, a) _mm512_storeu_ps(p, a)
+#define V_LOAD(p) _mm512_loadu_ps(p)
+#define V_N 16
+#include "kernels/chain_lanes.inc.h"
 
 /* Positive and finite? */
 INLINE __mmask16 usable(__m512 x) {
