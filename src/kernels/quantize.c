@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/fast.h"
+#include "kernels/plain_kernels.h"
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 #include "kernels/select.h"
@@ -227,9 +228,20 @@ static mx_status run(job *j, const mx_exec *exec) {
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
+static mx_amax_kernel *amax_kernel(const mx_exec *exec) {
+#if defined(__x86_64__)
+  const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
+  return usable & MX_ISA_AVX512 ? mx_amax_avx512 : usable & MX_ISA_AVX2 ? mx_amax_avx2 : NULL;
+#else
+  (void)exec;
+  return NULL;
+#endif
+}
+
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
   const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
+  mx_amax_kernel *kernel = amax_kernel(exec);
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
@@ -241,6 +253,13 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
       if (!direct && !row) continue;
       if (!direct) mx_rows_load(row, src, r, 1, spec);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
+      const uint32_t bits = kernel ? kernel(x, src->cols) : UINT32_MAX;
+      if (bits < 0x7F800000) { /* numbers alone; the rules for the others stand below */
+        float a;
+        memcpy(&a, &bits, sizeof a);
+        if (a > largest) largest = a;
+        continue;
+      }
       for (size_t c = 0; c < src->cols; c++) {
         float a = fabsf(x[c]);
         if (a > FLT_MAX) a = inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : a;
