@@ -66,7 +66,8 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
 }
 
 static void table(FILE *f, const ablate_result *res) {
-  fputs("<div class=wide><table><tr><th>tensor</th><th class=t>preset</th><th>bits</th><th>SQNR, dB</th><th>dB behind the best (95 %)</th><th>MSE</th>"
+  fputs("<div class=wide><table><tr><th>tensor</th><th class=t>preset</th><th>bits</th><th>SQNR, dB</th><th>dB behind the best (95 "
+        "%)</th><th>MSE</th>"
         "<th>relative error</th><th>gain</th><th>bias</th><th>saturated, %</th><th>underflow, %</th><th>zero codes, %</th><th>entropy, "
         "bits</th></tr>\n",
         f);
