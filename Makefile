@@ -6,6 +6,7 @@ CC      ?= gcc
 AR      ?= ar
 PYTHON  ?= python3
 PREFIX  ?= /usr/local
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALL ?= yes
 B       := build/$(CONFIG)
 
@@ -48,7 +49,7 @@ BIN   := $(B)/mxgold
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 
 .PHONY: all
-all: deps $(BIN) $(LIB_A) $(LIB_SO) ## build the library and build/release/mxgold (the default)
+all: deps $(BIN) $(LIB_A) $(LIB_SO) examples ## build the library and build/release/mxgold (the default)
 .DEFAULT_GOAL := all
 
 .PHONY: help
@@ -117,7 +118,9 @@ reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stat
 	@mv $(B)/FINDINGS.md docs/FINDINGS.md; sed -n 5,40p docs/FINDINGS.md
 
 .PHONY: check unit
-check: deps-test unit golden-check check-cli check-layers check-docs style-check fuzz-short ## all the tests (under 12 minutes on two cores)
+check: deps-test ## all the tests (under 12 minutes on two cores)
+	@$(MAKE) -s -j$(JOBS) $(BIN) $(LIB_SO) $(TESTS) $(GOLDEN)
+	@$(MAKE) -s unit golden-check check-cli check-layers style-check fuzz-short
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
 
@@ -209,13 +212,23 @@ bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
 	$< $(ROUNDS) $(THREADS)
 
 # Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
-.PHONY: mutants demo-verify
+.PHONY: mutants demo-verify identify-all
 $(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
 	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 mutants: deps $(B)/mutants ## known kernel bugs, one at a time: caught by suite minimal, named by identify and diff
 	$(B)/mutants
+identify-all: deps-test $(B)/tests/test_identify ## every preset and 1,000 mixtures of keys through identify, a line each
+	IDENTIFY_ALL=1 IDENTIFY_TABLE=1 $(B)/tests/test_identify
 demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/VERIFY.md
 	examples/demo-verify.sh $(BIN)
+
+# Programs that use the library.
+.PHONY: examples
+EXAMPLES := $(patsubst examples/%.c,$(B)/examples/%,$(filter-out examples/kernel_plugin.c,$(wildcard examples/*.c)))
+$(B)/examples/%: examples/%.c $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -o $@
+examples: deps $(EXAMPLES) ## the programs of examples/
 
 .PHONY: clean
 clean: ## remove build/

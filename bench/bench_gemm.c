@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "mxgold/gemm.h"
+#include "mxgold/isa.h"
 
 extern void openblas_set_num_threads(int n);
 
@@ -114,14 +115,13 @@ int main(int argc, char **argv) {
   if (argc > 2) n_threads = atoi(argv[2]);
   if (rounds < 1 || rounds > 64 || n_threads < 1) return 2;
   openblas_set_num_threads(n_threads);
-  enum { NO_AVX512 = 2 };
   static const char nv[] = "scale=e4m3 block=1x16 scale.rule=value";
   versus("mxfp4 f32_block", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
-  versus("mxfp4 f32_block, avx2", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, NO_AVX512, rounds);
+  versus("mxfp4 f32_block, avx2", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, MX_ISA_AVX512, rounds);
   versus("nvfp4 f32_block", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
-  versus("nvfp4 f32_block, avx2", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, NO_AVX512, rounds);
+  versus("nvfp4 f32_block, avx2", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, MX_ISA_AVX512, rounds);
   versus("mxfp8 e4m3 f32_block", "elem=e4m3", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
-  versus("mxfp8 e4m3 f32_block, avx2", "elem=e4m3", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, NO_AVX512, rounds);
+  versus("mxfp8 e4m3 f32_block, avx2", "elem=e4m3", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, MX_ISA_AVX512, rounds);
   versus("mxfp8 e5m2 f32_block", "elem=e5m2", MX_GEMM_F32_BLOCK, 1024, 1024, 1024, 0, rounds);
   versus("mxfp4 f32_seq", "", MX_GEMM_F32_SEQ, 1024, 1024, 1024, 0, rounds);
   versus("mxfp4 f64", "", MX_GEMM_F64, 1024, 1024, 1024, 0, rounds);

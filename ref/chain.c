@@ -17,7 +17,7 @@ static const struct {
   char op;
   int n_args;
 } functions[] = {{"min", 'm', 2},   {"max", 'M', 2},  {"ifzero", 'z', 2}, {"ifinf", 'i', 2},
-                 {"ifnan", 'n', 2}, {"rcp0", 'r', 1}, {"rcpa", 'a', 1}, {"zeroif", 'Z', 2}};
+                 {"ifnan", 'n', 2}, {"rcp0", 'r', 1}, {"rcpa", 'a', 1},   {"zeroif", 'Z', 2}};
 
 typedef struct reader {
   const char *at;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
-#include "gemm/gemm_internal.h"
+#include "mxgold/isa.h"
 #include "mxgold/random.h"
 
 /* --- making operands --- */
@@ -91,7 +91,7 @@ static void compare(const void *got, const void *want, size_t n, mx_dtype type, 
   }
 }
 
-static const uint32_t masks[] = {0, MXG_NO_AVX512, MXG_NO_AVX512 | MXG_NO_AVX2};
+static const uint32_t masks[] = {0, MX_ISA_AVX512, MX_ISA_ALL};
 
 static void check_mix(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, data_kind kind, int models) {
   const mx_spec as = spec_of(a_text), bs = spec_of(b_text);
@@ -391,6 +391,59 @@ START_TEST(refusals) {
 }
 END_TEST
 
+/* --- products that no order can change --- */
+
+START_TEST(order_free) {
+  static const char *const specs[] = {"",          "block=1x16 scale=e4m3", "elem=e4m3", "elem=e5m2", "elem=e2m3 scale=ue5m3", "elem=e3m2",
+                                      "elem=int8", "nibble=half_block",     "scale=fp32"};
+  for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+    for (unsigned bits = 14; bits <= 24; bits += 10) {
+      const mx_spec spec = spec_of(specs[s]);
+      enum { M = 5, N = 18 };
+      const size_t K = bits == 24 ? 300 : 70;
+      mx_tensor a, b;
+      ck_assert_int_eq(mx_tensor_alloc(&a, M, K, &spec) | mx_tensor_alloc(&b, N, K, &spec), MX_OK);
+      ck_assert_int_eq(mx_gemm_make_order_free(&a, &spec, &b, &spec, bits, s + bits), MX_OK);
+      float want[M * N], got[M * N];
+      ref_gemm(want, N, &a, &spec, &b, &spec, &(mx_gemm_options){.model = MX_GEMM_EXACT}, NULL);
+      int zeros = 0;
+      for (int i = 0; i < M * N; i++) zeros += want[i] == 0;
+      ck_assert_int_lt(zeros, M * N / 4);
+      for (int model = 0; model < MX_GEMM_FUSED; model++) {
+        ck_assert_int_eq(mx_gemm(got, N, &a, &spec, &b, &spec, &(mx_gemm_options){.model = model}, NULL), MX_OK);
+        compare(got, want, M * N, MX_F32, specs[s]);
+      }
+      /* a random order, in binary32 without fused operations */
+      float *x = malloc(M * K * sizeof *x), *y = malloc(N * K * sizeof *y);
+      mx_dequantize(x, K, &a, &spec, NULL);
+      mx_dequantize(y, K, &b, &spec, NULL);
+      size_t order[300];
+      for (size_t k = 0; k < K; k++) order[k] = k;
+      for (size_t k = K - 1; k; k--) {
+        const size_t other = draw(s, k) % (k + 1), keep = order[k];
+        order[k] = order[other];
+        order[other] = keep;
+      }
+      for (size_t i = 0; i < M; i++)
+        for (size_t j = 0; j < N; j++) {
+          float sum = 0;
+          for (size_t k = 0; k < K; k++) sum += x[i * K + order[k]] * y[j * K + order[k]];
+          got[i * N + j] = sum;
+        }
+      compare(got, want, M * N, MX_F32, specs[s]);
+      free(x);
+      free(y);
+      a.codes[3] ^= 0x55;
+      a.scales[0] = spec.scale == MX_SCALE_E8M0 ? 250 : a.scales[0];
+      int ok = 1;
+      ck_assert_int_eq(mx_gemm_order_free(&ok, &a, &spec, &b, &spec, 4), MX_OK);
+      ck_assert_int_eq(ok, 0);
+      mx_tensor_free(&a);
+      mx_tensor_free(&b);
+    }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("gemm");
   TCase *t = tcase_create("gemm");
@@ -404,6 +457,7 @@ int main(void) {
   tcase_add_test(t, epilogue);
   tcase_add_test(t, raw);
   tcase_add_test(t, refusals);
+  tcase_add_test(t, order_free);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   srunner_run_all(r, CK_NORMAL);

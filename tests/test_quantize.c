@@ -158,6 +158,7 @@ START_TEST(threads_pieces_and_strides_do_not_matter) {
       mx_spec spec;
       ck_assert_int_eq(mx_preset_find(&spec, names[k], NULL), MX_OK);
       if (stochastic) spec.elem_round = MX_ROUND_SR, spec.seed = 7;
+      if (mx_spec_check(&spec, NULL)) continue; /* what wraps rounds to nearest */
       mx_tensor whole, other;
       char why[256];
       ck_assert_int_eq(mx_tensor_alloc(&whole, ROWS, COLS, &spec), MX_OK);

@@ -15,7 +15,9 @@ START_TEST(library_equals_reference_on_all_fractions_and_exponents) {
 END_TEST
 
 START_TEST(special_values) {
-  static const uint32_t pairs[][2] = {{0x3F800000, 0x3F800000}, {0x40000000, 0x3F000000}, {0x00000000, 0x7F800000}, {0x80000000, 0xFF800000}, {0x00000001, 0x7F800000}, {0x7F800000, 0}, {0xFF800000, 0x80000000}, {0x7FC00000, 0x7FFFFFFF}, {0x7F7FFFFF, 0}};
+  static const uint32_t pairs[][2] = {{0x3F800000, 0x3F800000}, {0x40000000, 0x3F000000}, {0x00000000, 0x7F800000},
+                                      {0x80000000, 0xFF800000}, {0x00000001, 0x7F800000}, {0x7F800000, 0},
+                                      {0xFF800000, 0x80000000}, {0x7FC00000, 0x7FFFFFFF}, {0x7F7FFFFF, 0}};
   for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
     ck_assert_uint_eq(mx_rcp_approx_sm90(pairs[i][0]), pairs[i][1]);
     ck_assert_uint_eq(ref_rcp_sm90(pairs[i][0]), pairs[i][1]);

@@ -84,7 +84,8 @@ mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *tensor, co
                              int n_threads);
 /** -sum p log2 p over the codes, bits. */
 double mx_code_entropy(const mx_code_counts *counts);
-/** Bits a value as stored: codes, scales, micro and tensor scale of a [rows][cols] matrix, over rows * cols. Padding counts as it is stored. */
+/** Bits a value as stored: codes, scales, micro and tensor scale of a [rows][cols] matrix, over rows * cols. The fill of a short
+ *  block counts, as it is stored; the scale of a tile counts once, though mx_tensor repeats it on each row. */
 double mx_bits_per_value(const mx_spec *spec, size_t rows, size_t cols);
 
 /** Quantise and come back: out [rows][cols] = dequantised src, with elem.prescale divided out and the rotation undone, so that out is what src
@@ -128,6 +129,10 @@ typedef struct mx_interval {
 /** By how many dB is b worse than a? 10 log10(sum b / sum a), with a bootstrap interval over units: both are resampled together, `resamples` times
  *  (0: 400) with Philox of (seed, MX_STREAM_DATA). */
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
+
+/** The same of n_b columns b[k] against one a, all with the same draws: out[k]. */
+mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, size_t n_units, int resamples,
+                              uint64_t seed);
 
 /* ---- Products ---- */
 

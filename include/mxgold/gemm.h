@@ -117,6 +117,18 @@ typedef struct mx_gemm_problem {
  *  Threads, source, oracle: as mx_gemm().   Example: examples/validate_gemm.c. */
 mx_status mx_gemm_raw(const mx_gemm_problem *problem, mx_error *err);
 
+/** Is every partial sum of every output, in any order and grouping, exact in `bits` bits (24: binary32; fewer for a device that cuts products to a
+ *  shorter fraction)? Proof for each (i, j): all products are multiples of 2^low, low the sum of the lowest bits of row i and column j; so is
+ *  every partial sum, and none exceeds the sum of the magnitudes; if that is at most 2^(low + bits), each has at most `bits` bits. Exponents stay
+ *  in the normal range. The tensor scales come after the sum and take no part. MX_ERR_ARG (NULL, bits outside 1..24), MX_ERR_SHAPE, MX_ERR_NOMEM.
+ *  Oracle: tests/test_gemm.c sums such products in random orders. */
+mx_status mx_gemm_order_free(int *free_of_order, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                             unsigned bits);
+
+/** Random codes and scales with that property, into tensors from mx_tensor_alloc(): every model gives the same D, so that a device whose order of
+ *  summation is unknown can still be held to bits. MX_ERR_UNSUPPORTED if K leaves fewer than two bits an operand, or for elements wider than a byte. */
+mx_status mx_gemm_make_order_free(mx_tensor *a, const mx_spec *a_spec, mx_tensor *b, const mx_spec *b_spec, unsigned bits, uint64_t seed);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 #define MXGOLD_H
 
 #include "status.h"
+#include "codec.h"
 #include "dtype.h"
 #include "format.h"
 #include "spec.h"
@@ -13,6 +14,7 @@
 #include "vector.h"
 #include "verify.h"
 #include "ablate.h"
+#include "isa.h"
 #include "layout.h"
 #include "mma.h"
 #include "file.h"

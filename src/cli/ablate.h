@@ -53,6 +53,7 @@ typedef struct ablate_row {
   mx_error_sums sums;
   uint64_t n_codes, zero, saturated;
   double entropy, bits, bias, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
+  char scales[512];                                            /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
   int repeats;
   mx_interval behind; /* dB behind the tensor's best spec */
 } ablate_row;

@@ -30,7 +30,7 @@ static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1180px;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums;font-size:12px}"
     "th,td{padding:.15em .45em;border-bottom:1px solid #e2e2e2;text-align:right;white-space:nowrap}"
-    "th:first-child,td:first-child,td.t{text-align:left}th{border-bottom:2px solid #888}"
+    "th:first-child,td:first-child,.t{text-align:left}th{border-bottom:2px solid #888}"
     "tr.best td{background:#eef6ea}tr.new td{border-top:2px solid #bbb}.wide{overflow-x:auto}"
     "svg{max-width:100%;height:auto}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(480px,1fr));gap:1em}";
 
@@ -66,7 +66,8 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
 }
 
 static void table(FILE *f, const ablate_result *res) {
-  fputs("<div class=wide><table><tr><th>tensor</th><th>preset</th><th>bits</th><th>SQNR, dB</th><th>dB behind the best (95 %)</th><th>MSE</th>"
+  fputs("<div class=wide><table><tr><th>tensor</th><th class=t>preset</th><th>bits</th><th>SQNR, dB</th><th>dB behind the best (95 "
+        "%)</th><th>MSE</th>"
         "<th>relative error</th><th>gain</th><th>bias</th><th>saturated, %</th><th>underflow, %</th><th>zero codes, %</th><th>entropy, "
         "bits</th></tr>\n",
         f);

@@ -35,8 +35,8 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, con
   F(sums.yy)                                                                                                                                   \
   F(sums.xy)                                                                                                                                   \
   F(sums.ee)                                                                                                                                   \
-  F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low)          \
-      F(behind.high)
+  F(sums.max_error)                                                                                                                            \
+  F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low) F(behind.high)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;
@@ -53,16 +53,16 @@ static int parse(ablate_row *r, const char *at) {
   REALS(F)
 #undef F
   r->repeats = (int)strtol(at, &end, 10);
-  return end != at && *end == '\n';
+  return end != at && sscanf(end, " %511s", r->scales) == 1;
 }
 
 int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats) {
   if (!s->path || !make_key(s, t, x, specs, repeats)) return 0;
   FILE *f = fopen(s->path, "r");
   if (!f) return 0;
-  char line[2048];
+  char line[2048], *seen = calloc(specs->n, 1);
   size_t found = 0;
-  while (fgets(line, sizeof line, f)) {
+  while (seen && fgets(line, sizeof line, f)) {
     size_t spec;
     int used;
     char key[33];
@@ -71,16 +71,20 @@ int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t,
     row.tensor = rows[spec].tensor;
     row.spec = spec;
     rows[spec] = row;
-    found++; /* a run writes all rows of a tensor at once, so that none comes twice */
+    found += !seen[spec];
+    seen[spec] = 1;
   }
   fclose(f);
-  return found >= specs->n;
+  free(seen);
+  return found == specs->n;
 }
 
 int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n) {
   if (!s->path) return CLI_FINE;
-  FILE *f = fopen(s->path, "a");
+  FILE *f = fopen(s->path, "a+");
   if (!f) return cli_error("%s: cannot write: %s", s->path, strerror(errno));
+  if (!fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
+  fseek(f, 0, SEEK_END);
   for (size_t i = 0; i < n; i++) {
     fprintf(f, "%s %zu", s->key, i);
 #define F(field) fprintf(f, " %" PRIu64, rows[i].field);
@@ -89,7 +93,7 @@ int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n) {
 #define F(field) fprintf(f, " %a", rows[i].field);
     REALS(F)
 #undef F
-    fprintf(f, " %d\n", rows[i].repeats);
+    fprintf(f, " %d %s\n", rows[i].repeats, rows[i].scales);
   }
   return fclose(f) ? cli_error("%s: cannot write: %s", s->path, strerror(errno)) : CLI_FINE;
 }

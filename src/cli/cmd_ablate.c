@@ -76,6 +76,19 @@ static double quantile(const mx_code_counts *n, double share) {
   return 0;
 }
 
+/* "LOG2:COUNT,..."; what does not fit is left out at a comma, which no format of 8 bits comes near. */
+static void print_scales(char *out, size_t size, const mx_code_counts *n) {
+  size_t used = 0;
+  for (int b = 0; b < MX_BINADES; b++) {
+    char one[40];
+    const size_t m = (size_t)snprintf(one, sizeof one, "%s%d:%llu", used ? "," : "", b - MX_BINADE_0, (unsigned long long)n->scale_binade[b]);
+    if (!n->scale_binade[b] || used + m >= size) continue;
+    memcpy(out + used, one, m + 1);
+    used += m;
+  }
+  if (!used) snprintf(out, size, "-");
+}
+
 static void fill_row(ablate_row *r, const mx_measure *m) {
   r->sums = m->sums;
   r->repeats = m->repeats;
@@ -85,6 +98,7 @@ static void fill_row(ablate_row *r, const mx_measure *m) {
   r->zero = m->counts.zero;
   r->saturated = m->counts.saturated;
   r->entropy = mx_code_entropy(&m->counts);
+  print_scales(r->scales, sizeof r->scales, &m->counts);
   r->scale_p05 = quantile(&m->counts, 0.05);
   r->scale_p50 = quantile(&m->counts, 0.5);
   r->scale_p95 = quantile(&m->counts, 0.95);
@@ -99,6 +113,20 @@ typedef struct work {
   mx_measure *measure;
 } work;
 
+/* How far each spec is behind the best. */
+static int compare(work *w, size_t tensor, size_t n_units) {
+  const size_t best = ablate_best(w->result, tensor), n = w->specs->n;
+  const double **units = malloc(n * sizeof *units);
+  mx_interval *behind = malloc(n * sizeof *behind);
+  int rc = units && behind ? CLI_FINE : cli_error("out of memory");
+  for (size_t s = 0; s < n && !rc; s++) units[s] = w->units + s * UNITS;
+  if (!rc && mx_bootstrap_db_all(behind, units[best], units, n, n_units, 0, 1)) rc = cli_error("out of memory");
+  for (size_t s = 0; s < n && !rc; s++) w->result->rows[tensor * n + s].behind = behind[s];
+  free(units);
+  free(behind);
+  return rc;
+}
+
 static int measure(work *w, size_t tensor, const float *x, size_t n_units) {
   const ablate_tensor *t = &w->tensors->at[tensor];
   mx_error err;
@@ -111,11 +139,7 @@ static int measure(work *w, size_t tensor, const float *x, size_t n_units) {
     *r = (ablate_row){.tensor = tensor, .spec = s};
     fill_row(r, w->measure);
   }
-  const size_t best = ablate_best(w->result, tensor);
-  for (size_t s = 0; s < w->specs->n; s++)
-    if (mx_bootstrap_db(&w->result->rows[tensor * w->specs->n + s].behind, w->units + best * UNITS, w->units + s * UNITS, n_units, 0, 1))
-      return cli_error("out of memory");
-  return CLI_FINE;
+  return compare(w, tensor, n_units);
 }
 
 static int one_tensor(work *w, size_t tensor) {

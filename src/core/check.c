@@ -22,30 +22,43 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "scale.byte0", "scale.zero=zero, max", "both say what a scale of code 0 does");
   if ((s->scale_min_byte || s->scale_min != 0) && (s->scale_zero == MX_SCALE_ZERO_ZERO || s->scale_zero == MX_SCALE_ZERO_MAX))
     return conflict(err, "scale.min, scale.min_byte", "scale.zero=zero, max", "the scale cannot stay 0 and be raised");
-  if (s->scale_max_byte && s->scale_min_byte > s->scale_max_byte) return conflict(err, "scale.min_byte", "scale.max_byte", "the least is above the largest");
-  if (s->scale_rule == MX_SCALE_RULE_HIF4 && (normed || s->select != MX_SELECT_ABSMAX)) return conflict(err, "scale.rule=hif4", "tensor.norm, select", "its three levels are all the scales there are");
-  const int leaves_out = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP || s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_IGNORE ||
-                         s->scale_inf == MX_SCALE_INF_CLAMP || s->scale_inf == MX_SCALE_INF_RULE;
+  if (s->scale_max_byte && s->scale_min_byte > s->scale_max_byte)
+    return conflict(err, "scale.min_byte", "scale.max_byte", "the least is above the largest");
+  if (s->scale_rule == MX_SCALE_RULE_HIF4 && (normed || s->select != MX_SELECT_ABSMAX))
+    return conflict(err, "scale.rule=hif4", "tensor.norm, select", "its three levels are all the scales there are");
+  const int leaves_out = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP || s->scale_nan == MX_SCALE_NAN_RULE ||
+                         s->scale_inf == MX_SCALE_INF_IGNORE || s->scale_inf == MX_SCALE_INF_CLAMP || s->scale_inf == MX_SCALE_INF_RULE;
   if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && s->elem_round != MX_ROUND_RNE)
     return conflict(err, "elem.overflow=wrap_negzero", "elem.round", "what wraps is the result of rounding to nearest even");
-  if (s->elem_round == MX_ROUND_SCAN_X && normed) return conflict(err, "elem.round=scan_x", "tensor.norm", "it compares with the element itself");
+  if (s->elem_round == MX_ROUND_SCAN_X && normed)
+    return conflict(err, "elem.round=scan_x", "tensor.norm", "it compares with the element itself");
   const int hif4 = s->scale_rule == MX_SCALE_RULE_HIF4;
-  if (hif4 && (s->scale_round || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte || s->scale_byte0 || s->scale_zero || s->scale_allzero))
+  if (hif4 &&
+      (s->scale_round || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte || s->scale_byte0 || s->scale_zero || s->scale_allzero))
     return conflict(err, "scale.rule=hif4", "other keys of the scale", "it says all of the scale");
-  if (hif4 && (s->elem_round || s->elem_overflow || s->elem_nan || s->elem_inf || s->elem_zero_sign || s->elem_arith || s->elem_prescale != 0 || s->scale_nan || s->scale_inf))
+  if (hif4 && (s->elem_round || s->elem_overflow || s->elem_nan || s->elem_inf || s->elem_zero_sign || s->elem_arith || s->elem_prescale != 0 ||
+               s->scale_nan || s->scale_inf))
     return conflict(err, "scale.rule=hif4", "keys of the elements, scale.nan, scale.inf", "it says how elements are encoded");
-  if (s->scale_rule == MX_SCALE_RULE_QUEST && normed) return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is that of the block as it is");
+  if (s->scale_rule == MX_SCALE_RULE_QUEST && normed)
+    return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is that of the block as it is");
   const int carries = s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF;
-  if (carries && leaves_out) return conflict(err, "scale.carry=inf", "scale.nan, scale.inf=finite, clamp, rule", "an Inf that the rule makes cannot be left out");
+  if (carries && leaves_out)
+    return conflict(err, "scale.carry=inf", "scale.nan, scale.inf=finite, clamp, rule", "an Inf that the rule makes cannot be left out");
   if (carries && normed) return conflict(err, "scale.carry=inf", "tensor.norm", "the carry is one of binary32");
-  if (encode && s->scale_arith != MX_SCALE_ARITH_EXACT) return conflict(err, "scale.form=encode", "scale.arith", "max/amax is an exact quotient");
-  if (encode && s->scale_allzero == MX_SCALE_ALLZERO_CHAIN) return conflict(err, "scale.form=encode", "scale.allzero=chain", "max/0 is no scale");
+  if (encode && s->scale_arith != MX_SCALE_ARITH_EXACT)
+    return conflict(err, "scale.form=encode", "scale.arith", "max/amax is an exact quotient");
+  if (encode && s->scale_allzero == MX_SCALE_ALLZERO_CHAIN)
+    return conflict(err, "scale.form=encode", "scale.allzero=chain", "max/0 is no scale");
   if (!chain && s->scale_arith != MX_SCALE_ARITH_EXACT && (s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_RULE))
     return conflict(err, "scale.inf=rule", "scale.arith", "2^128 is no number of binary32");
-  if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN) return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
-  if (s->scale_rule == MX_SCALE_RULE_QUEST && leaves_out) return conflict(err, "scale.rule=quest", "scale.nan, scale.inf=finite, clamp, rule", "a deviation has no such reading");
-  if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && elem->kind != MX_KIND_FLOAT) return conflict(err, "elem.overflow=wrap_negzero", elem->name, "the format has no -0");
-  if (chain && s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP) return conflict(err, "chain", "scale.byte_overflow=wrap", "a chain starts from the stored scale");
+  if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN)
+    return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
+  if (s->scale_rule == MX_SCALE_RULE_QUEST && leaves_out)
+    return conflict(err, "scale.rule=quest", "scale.nan, scale.inf=finite, clamp, rule", "a deviation has no such reading");
+  if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && elem->kind != MX_KIND_FLOAT)
+    return conflict(err, "elem.overflow=wrap_negzero", elem->name, "the format has no -0");
+  if (chain && s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP)
+    return conflict(err, "chain", "scale.byte_overflow=wrap", "a chain starts from the stored scale");
   if (chain && s->scale_used != MX_SCALE_USED_STORED) return conflict(err, "chain", "scale.used", "a chain starts from the stored scale");
   if (chain && (s->scale_byte0 == MX_SCALE_BYTE0_DIV126 || s->scale_byte0 == MX_SCALE_BYTE0_TIMES1))
     return conflict(err, "chain", "scale.byte0=div126, times1", "the chain says how elements are scaled");
@@ -55,8 +68,10 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (chain && !normed && *mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=none", "this chain needs tensor.norm=nv");
   if (chain && normed && !*mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=nv", "this chain has no tensor scale");
   const double codes = ldexp(1, elem->bits), bytes = ldexp(1, scale->bits);
-  if ((double)s->elem_nan_n >= codes || (double)s->elem_inf_n >= codes) return mx_fail(err, MX_ERR_CONFLICT, "elem.nan, elem.inf: code=N is no code of %s", elem->name);
-  if ((double)s->scale_zero_n >= bytes || (double)s->scale_allzero_n >= bytes || (double)s->scale_nan_n >= bytes || (double)s->scale_inf_n >= bytes)
+  if ((double)s->elem_nan_n >= codes || (double)s->elem_inf_n >= codes)
+    return mx_fail(err, MX_ERR_CONFLICT, "elem.nan, elem.inf: code=N is no code of %s", elem->name);
+  if ((double)s->scale_zero_n >= bytes || (double)s->scale_allzero_n >= bytes || (double)s->scale_nan_n >= bytes ||
+      (double)s->scale_inf_n >= bytes)
     return mx_fail(err, MX_ERR_CONFLICT, "scale.zero, scale.allzero, scale.nan, scale.inf: byte=N is no code of %s", scale->name);
   if (encode && !value) return conflict(err, "scale.form=encode", "scale.rule", "only scale.rule=value has an encode form");
   if (encode && s->elem_arith != MX_ELEM_ARITH_EXACT && s->elem_arith != MX_ELEM_ARITH_MUL32)

@@ -90,7 +90,8 @@ static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base,
   }
   *quantum = e - f->man_bits;
   const int shift = *quantum - exponent;
-  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32) return round_f32((float)ldexp(fabs(x), -*quantum), how->round == MX_ROUND_RNE_F32);
+  if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32)
+    return round_f32((float)ldexp(fabs(x), -*quantum), how->round == MX_ROUND_RNE_F32);
   if (shift <= 0) return significand << -shift;
   const uint64_t steps = shift >= 64 ? 0 : significand >> shift;
   return steps + rounds_up(significand, shift, (int)((*base + steps) & 1), f->sign_bits && signbit(x), how, random);

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
+
 enum { L = MXG_LANES };
 
 mxg_codes_kernel *mxg_codes_best(const mx_exec *exec) {
 #if defined(__x86_64__)
+  const uint32_t isa = mx_isa_usable(exec->isa_mask);
   __builtin_cpu_init();
-  if (!(exec->isa_mask & MXG_NO_AVX512) && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    return mxg_codes_avx512;
-  if (!(exec->isa_mask & MXG_NO_AVX2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return mxg_codes_avx2;
+  if (isa & MX_ISA_AVX512 && __builtin_cpu_supports("avx512vnni")) return mxg_codes_avx512;
+  if (isa & MX_ISA_AVX2) return mxg_codes_avx2;
 #else
   (void)exec;
 #endif
@@ -47,13 +48,33 @@ void mxg_codes_free(mxg_packed *p) {
   *p = (mxg_packed){0};
 }
 
-static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit) {
+/* Is there a faster way to pack, and is it to be used? */
+#if defined(__x86_64__)
+static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
+                       int e8m0) {
+  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, e8m0);
+  return 1;
+}
+static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
+#define pack_words mxg_pack_words_avx512
+#else
+#define pack_scales(...) 0
+#define has_avx512(exec) 0
+#define pack_words(...) 0
+#endif
+
+static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
   uint32_t least = UINT32_MAX, largest = 0;
+  float table[256];
   const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
-  for (size_t r = 0; r < L; r++) {
-    const uint8_t *row = direct && r < p->rows ? o->scales + (o->scale_row0 + row0 + r) * o->scale_ld : NULL;
-    for (size_t b = 0; b < p->kb; b++) {
-      const float s = unit * (float)(row ? o->scale_value[row[b]] : r < p->rows ? mxg_scale(o, row0 + r, b) : 1);
+  const uint8_t *first = direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
+  for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
+  size_t done = 0;
+  const int e8m0 = o->scale == mx_scale_format(MX_SCALE_E8M0) && !o->encode && unit == 1;
+  if (avx512 && direct && p->rows == L && pack_scales(p, &least, &largest, first, o, table, e8m0)) done = p->kb;
+  for (size_t r = 0; r < L; r++)
+    for (size_t b = done; b < p->kb; b++) {
+      const float s = r >= p->rows ? unit : direct ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
       uint32_t bits;
       p->s[b * L + r] = s;
       memcpy(&bits, &s, sizeof bits);
@@ -62,7 +83,6 @@ static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float 
       least = counts && bits < least ? bits : least;
       largest = counts && bits > largest ? bits : largest;
     }
-  }
   float low, high;
   memcpy(&low, &least, sizeof low);
   memcpy(&high, &largest, sizeof high);
@@ -96,13 +116,15 @@ enum { PIECE = 64 };
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const size_t n = p->kb * p->groups;
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 1);
+  const int avx512 = has_avx512(&plan->o.exec);
+  fill_scales(p, o, row0, 1, avx512);
   if (p->rows < L) memset(p->words, 0, n * L * sizeof *p->words);
   const size_t whole = direct_words(o) && p->rows == L ? plan->K / MXG_GROUP : 0, direct = whole < n ? whole : n;
-  const uint8_t *rows[L];
-  for (size_t r = 0; r < p->rows; r++) rows[r] = o->data + (direct ? (row0 + r) * o->line_bytes : 0);
-  for (size_t g = 0; g < direct; g++)
-    for (size_t r = 0; r < L; r++) memcpy(&p->words[g * L + r], rows[r] + g * 4, 4);
+  const uint8_t *first = direct ? o->data + row0 * o->line_bytes : NULL;
+  size_t done = 0;
+  if (direct && avx512) done = pack_words(p->words, first, o->line_bytes, direct);
+  for (size_t g = done; g < direct; g++)
+    for (size_t r = 0; r < L; r++) memcpy(&p->words[g * L + r], first + r * o->line_bytes + g * 4, 4);
   uint32_t piece[PIECE];
   for (size_t r = 0; r < p->rows; r++)
     for (size_t g = direct; g < n; g += PIECE) {
@@ -115,7 +137,7 @@ void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
 void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 0.25f);
+  fill_scales(p, o, row0, 0.25f, 0);
   uint32_t piece[PIECE];
   for (size_t b = 0; b < p->kb; b++)
     for (size_t r = 0; r < L; r++) {

@@ -34,4 +34,11 @@ mxg_codes_kernel mxg_codes_avx2, mxg_codes_avx512;
 /** NULL if the machine has none. */
 mxg_codes_kernel *mxg_codes_best(const mx_exec *exec);
 
+/** Sixteen rows side by side: out[g * 16 + r] = word g of row r, for as many whole sixteens of the n words as there are; returns how many words.
+ *  first is row 0, stride bytes from row to row. */
+size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n);
+/** The same for one-byte scales, all n blocks; *least and *largest are lowered and raised to the magnitudes seen, as bits of binary32. */
+void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                            int e8m0);
+
 #endif

@@ -78,16 +78,24 @@ static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b) {
 }
 
 void mxg_codes_avx512(float *acc, const mxg_packed *a, const mxg_packed *b) {
-  if (a->groups == 4 && a->rows > 4)
-    blocks(acc, a, b, 4, 16);
-  else if (a->groups == 4 && a->rows > 1)
-    blocks(acc, a, b, 4, 4);
-  else if (a->groups == 4)
-    blocks(acc, a, b, 4, 1);
-  else if (a->groups == 2 && a->rows > 4)
-    blocks(acc, a, b, 2, 16);
-  else if (a->groups == 2)
-    blocks(acc, a, b, 2, 4);
-  else
+  const size_t rows = a->rows;
+  if (a->groups == 4) { /* blocks of 32 */
+    if (rows > 8)
+      blocks(acc, a, b, 4, 16);
+    else if (rows > 4)
+      blocks(acc, a, b, 4, 8);
+    else if (rows > 2)
+      blocks(acc, a, b, 4, 4);
+    else if (rows > 1)
+      blocks(acc, a, b, 4, 2);
+    else
+      blocks(acc, a, b, 4, 1);
+  } else if (a->groups == 2) { /* blocks of 16 */
+    if (rows > 4)
+      blocks(acc, a, b, 2, 16);
+    else
+      blocks(acc, a, b, 2, 4);
+  } else {
     long_blocks(acc, a, b);
+  }
 }

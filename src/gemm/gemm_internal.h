@@ -12,8 +12,7 @@
 
 #include "mxgold/gemm.h"
 
-enum { MXG_NO_AVX2 = 1, MXG_NO_AVX512 = 2 }; /* bits of mx_exec.isa_mask */
-enum { MXG_LANES = 16 };                     /* rows of a panel; a tile is 16 x 16 outputs */
+enum { MXG_LANES = 16 }; /* rows of a panel; a tile is 16 x 16 outputs */
 
 /* How codes lie along a line of memory. */
 typedef enum mxg_pack { MXG_LOW_FIRST, MXG_HIGH_FIRST, MXG_HALF_BLOCK, MXG_SIX, MXG_8, MXG_16, MXG_32 } mxg_pack;

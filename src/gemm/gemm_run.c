@@ -4,16 +4,15 @@
 
 #include "gemm/gemm_codes.h"
 #include "gemm/gemm_internal.h"
+#include "mxgold/isa.h"
 
 enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20 };
 
 const mxg_kernels *mxg_kernels_best(const mx_exec *exec) {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (!(exec->isa_mask & MXG_NO_AVX512) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    return &mxg_lanes_avx512;
-  if (!(exec->isa_mask & MXG_NO_AVX2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &mxg_lanes_avx2;
+  const uint32_t isa = mx_isa_usable(exec->isa_mask);
+  if (isa & MX_ISA_AVX512) return &mxg_lanes_avx512;
+  if (isa & MX_ISA_AVX2) return &mxg_lanes_avx2;
 #else
   (void)exec;
 #endif

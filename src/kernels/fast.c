@@ -63,11 +63,39 @@ static int power_of_two_scale(mx_fast *f, const mx_plan *p) {
   return 1;
 }
 
+/* The expression with every part that a tensor's numbers decide evaluated: what is left are numbers and var. */
+static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars, int var) {
+  int start[MX_CHAIN_OPS], varies[MX_CHAIN_OPS], depth = 0; /* of each value on the stack: where its operations begin in out */
+  out->n = 0;
+  for (int i = 0; i < e->n; i++) {
+    const mx_chain_op *o = &e->ops[i];
+    const int leaf = o->op == MX_OP_NUMBER || o->op == MX_OP_VAR, operands = leaf ? 0 : o->op == MX_OP_RCP0 || o->op == MX_OP_RCPA ? 1 : 2;
+    int at = out->n, moving = o->op == MX_OP_VAR && o->var == var;
+    for (int k = 0; k < operands; k++) {
+      depth--;
+      at = start[depth];
+      moving |= varies[depth];
+    }
+    out->ops[out->n++] = *o;
+    if (!moving) {
+      mx_chain_expr part = {.n = out->n - at};
+      memcpy(part.ops, out->ops + at, (size_t)part.n * sizeof *part.ops);
+      out->ops[at] = (mx_chain_op){MX_OP_NUMBER, 0, mx_chain_eval(&part, vars)};
+      out->n = at + 1;
+    }
+    start[depth] = at;
+    varies[depth++] = moving;
+  }
+}
+
 static int chain_scale(mx_fast *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   if (s->scale_rule != MX_SCALE_RULE_VALUE || p->scale->kind != MX_KIND_FLOAT || p->scale->bits != 8) return 0;
   if (s->scale_round == MX_SCALE_ROUND_SR || s->scale_round == MX_SCALE_ROUND_GGML || p->chain.again.n || p->chain.element.n < 1) return 0;
   if (!mx_lanes_init(&f->scale, p->scale, &p->scale_encode)) return 0;
+  fold(&f->scale_of, &p->chain.scale, p->vars, MX_VAR_AMAX);
+  for (int i = 0; i < p->chain.element.n; i++) fold(&f->factor[i], &p->chain.element.factor[i], p->vars, MX_VAR_SF);
+  f->scale_plain = f->scale.round == MX_ROUND_RNE && f->scale.man > 0 && f->scale.over[0] == f->scale.max_code;
   for (unsigned c = 0; c < 256; c++) f->sf[c] = fabsf((float)mx_decode(p->scale, c));
   f->least = 1;
   f->largest = 254;
@@ -90,6 +118,8 @@ static int elements(mx_fast *f, const mx_plan *p) {
   f->zero = s->elem_zero_sign == MX_ZERO_SIGN_KEEP                     ? MX_FAST_ZERO_KEEP
             : s->elem_zero_sign == MX_ZERO_SIGN_DROP_INPUT && !rounded ? MX_FAST_ZERO_UNDERFLOW
                                                                        : MX_FAST_ZERO_TABLE;
+  if (!mx_lanes_init(&f->elem, p->elem, &p->encode) || f->zero == MX_FAST_ZERO_UNDERFLOW) f->elem.plain = 0;
+  if (f->elem.plain) f->fold = 0;
   return 1;
 }
 
@@ -98,7 +128,7 @@ int mx_fast_init(mx_fast *f, const mx_plan *p, uint32_t usable) {
   memset(f, 0, sizeof *f);
   f->row = NULL;
 #if defined(__x86_64__)
-  if (usable & MX_ISA_AVX512) f->row = mx_fast_row_avx512;
+  f->row = usable & MX_ISA_AVX512 ? mx_fast_row_avx512 : usable & MX_ISA_AVX2 ? mx_fast_row_avx2 : NULL;
 #else
   (void)usable;
 #endif
@@ -111,5 +141,9 @@ int mx_fast_init(mx_fast *f, const mx_plan *p, uint32_t usable) {
   f->min_code = s->scale_min_byte > 1 ? (int32_t)s->scale_min_byte : 1;
   f->max_code = s->scale_max_byte && s->scale_max_byte < p->scale->max_code ? (int32_t)s->scale_max_byte : (int32_t)p->scale->max_code;
   if (!(p->uses_chain ? chain_scale(f, p) : p->scale->kind == MX_KIND_EXP && power_of_two_scale(f, p))) return 0;
-  return elements(f, p);
+  if (!elements(f, p)) return 0;
+#if defined(__x86_64__)
+  if (f->row == mx_fast_row_avx2) return f->elem.plain && (!p->uses_chain || f->scale_plain);
+#endif
+  return 1;
 }

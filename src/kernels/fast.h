@@ -25,6 +25,8 @@ struct mx_fast {
   int32_t min_code, max_code; /* other codes are special */
   /* chains */
   mx_lanes scale;
+  int scale_plain;                                  /* mx_encode_plain does it */
+  mx_chain_expr scale_of, factor[MX_CHAIN_FACTORS]; /* of amax and of sf; all else is a number by now */
   float sf[256];
   /* Elements: 4y between two integers or on one is all that E2M1 asks. table[i & 127] is the code of floor(4y) + ceil(4y) = i, -64 < i < 64. */
   int by_table, clamp, fold; /* clamp: y may pass 8; fold: 4y may be made by one multiplication */

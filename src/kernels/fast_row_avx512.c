@@ -55,68 +55,21 @@ static void power_of_two(group *g, const mx_fast *f, __m512i amax) {
   g->beyond = f->clamp ? 0xFFFF : 0;
 }
 
-INLINE __m512 nan_where(__mmask16 m, __m512 x) { return _mm512_mask_mov_ps(x, m, _mm512_set1_ps(__builtin_nanf(""))); }
-
-/* A chain's expression for sixteen blocks; operation by operation what mx_chain_eval does, the sign of a NaN apart: such blocks are special. */
-static __m512 evaluate(const mx_chain_expr *e, const float *vars, int var, __m512 of_block) {
-  __m512 stack[MX_CHAIN_OPS];
-  const __m512 zero = _mm512_setzero_ps();
-  int n = 0;
-  for (int i = 0; i < e->n; i++) {
-    const mx_chain_op *o = &e->ops[i];
-    if (o->op == MX_OP_NUMBER)
-      stack[n++] = _mm512_set1_ps(o->number);
-    else if (o->op == MX_OP_VAR)
-      stack[n++] = o->var == var ? of_block : _mm512_set1_ps(vars[o->var]);
-    else if (o->op == MX_OP_RCP0) {
-      const __m512 v = stack[n - 1];
-      stack[n - 1] = _mm512_mask_mov_ps(_mm512_div_ps(_mm512_set1_ps(1), v), _mm512_cmp_ps_mask(v, zero, _CMP_EQ_OQ), zero);
-    } else if (o->op == MX_OP_RCPA) { /* a table: one by one */
-      float v[16];
-      _mm512_storeu_ps(v, stack[n - 1]);
-      for (int k = 0; k < 16; k++) v[k] = mx_chain_rcpa(v[k]);
-      stack[n - 1] = _mm512_loadu_ps(v);
-    } else {
-      n--;
-      const __m512 a = stack[n - 1], b = stack[n];
-      const __mmask16 unordered = _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a_zero = _mm512_cmp_ps_mask(a, zero, _CMP_EQ_OQ);
-      __m512 r;
-      switch (o->op) {
-      case MX_OP_ADD:
-        r = _mm512_add_ps(a, b);
-        break;
-      case MX_OP_SUB:
-        r = _mm512_sub_ps(a, b);
-        break;
-      case MX_OP_MUL:
-        r = _mm512_mul_ps(a, b);
-        break;
-      case MX_OP_DIV:
-        r = _mm512_div_ps(a, b);
-        break;
-      case MX_OP_MIN:
-        r = nan_where(unordered, _mm512_min_ps(a, b));
-        break;
-      case MX_OP_MAX:
-        r = nan_where(unordered, _mm512_max_ps(a, b));
-        break;
-      case MX_OP_IFZERO:
-        r = _mm512_mask_mov_ps(a, a_zero, b);
-        break;
-      case MX_OP_IFINF:
-        r = _mm512_mask_mov_ps(a, _mm512_fpclass_ps_mask(a, 0x18), b);
-        break;
-      case MX_OP_IFNAN:
-        r = _mm512_mask_mov_ps(a, _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), b);
-        break;
-      default: /* MX_OP_ZEROIF */
-        r = _mm512_mask_mov_ps(b, a_zero, zero);
-      }
-      stack[n - 1] = r;
-    }
-  }
-  return n ? stack[n - 1] : zero;
-}
+#define VF __m512
+#define V_SET1(a) _mm512_set1_ps(a)
+#define V_ADD(a, b) _mm512_add_ps(a, b)
+#define V_SUB(a, b) _mm512_sub_ps(a, b)
+#define V_MUL(a, b) _mm512_mul_ps(a, b)
+#define V_DIV(a, b) _mm512_div_ps(a, b)
+#define V_MIN(a, b) _mm512_min_ps(a, b)
+#define V_MAX(a, b) _mm512_max_ps(a, b)
+#define V_EQUAL(a, b, then, otherwise) _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), then)
+#define V_UNORDERED(a, b, then, otherwise) _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), then)
+#define V_INFINITE(a, then, otherwise) _mm512_mask_mov_ps(otherwise, _mm512_fpclass_ps_mask(a, 0x18), then)
+#define V_STORE(p, a) _mm512_storeu_ps(p, a)
+#define V_LOAD(p) _mm512_loadu_ps(p)
+#define V_N 16
+#include "kernels/chain_lanes.inc.h"
 
 /* Positive and finite? */
 INLINE __mmask16 usable(__m512 x) {
@@ -130,11 +83,14 @@ static void by_chain(group *g, const mx_fast *f, __m512i amax) {
   const __m512 largest = _mm512_castsi512_ps(amax);
   const __m512i e = _mm512_srli_epi32(amax, 23);
   __mmask16 good = _mm512_cmpge_epi32_mask(e, _mm512_set1_epi32(f->least)) & _mm512_cmple_epi32_mask(e, _mm512_set1_epi32(f->largest));
-  const __m512 v = evaluate(&p->chain.scale, p->vars, MX_VAR_AMAX, largest);
+  const __m512 v = evaluate(&f->scale_of, largest);
   good &= usable(v);
   __m512i code;
 #define ROUND_SCALE(R) code = mx_encode_lanes(&f->scale, _mm512_castps_si512(v), R)
-  MX_BY_ROUND(f->scale.round, ROUND_SCALE)
+  if (f->scale_plain) /* all large ones are the largest */
+    code = mx_encode_plain(&f->scale, _mm512_castps_si512(_mm512_min_ps(v, _mm512_set1_ps(0x1p60f))), 0);
+  else
+    MX_BY_ROUND(f->scale.round, ROUND_SCALE)
   good &= _mm512_cmpge_epi32_mask(code, _mm512_set1_epi32(f->min_code)) & _mm512_cmple_epi32_mask(code, _mm512_set1_epi32(f->max_code));
   code = _mm512_maskz_mov_epi32(good, code);
   _mm_storeu_si128((__m128i *)g->codes, _mm512_cvtepi32_epi8(code));
@@ -142,7 +98,7 @@ static void by_chain(group *g, const mx_fast *f, __m512i amax) {
   __m512 y = largest;
   g->n = p->chain.element.n;
   for (int i = 0; i < g->n; i++) {
-    const __m512 factor = evaluate(&p->chain.element.factor[i], p->vars, MX_VAR_SF, sf);
+    const __m512 factor = evaluate(&f->factor[i], sf);
     good &= usable(factor);
     g->op[i] = p->chain.element.op[i];
     _mm512_storeu_ps(g->factor[i], factor);
@@ -243,14 +199,15 @@ INLINE void store_bytes(uint8_t *codes, const __m512i v[4]) {
 }
 
 /* round: MX_ROUND_*, -1 for mx_encode_plain. */
-INLINE void wide(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors, const int op, const int round) {
+INLINE void wide(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors, const int op, const int round,
+                 const int drop) {
   const mx_lanes lanes = f->elem;
   const __m512i byte = _mm512_set1_epi32(255);
   for (int j = 0; j < 16 * vectors; j += 4) {
     __m512i v[4];
     for (int i = 0; i < 4; i++) {
       const __m512i y = _mm512_castps_si512(scaled(g, x + 16 * (j + i), (size_t)((j + i) / vectors), op));
-      v[i] = round < 0 ? mx_encode_plain(&lanes, y) : _mm512_and_si512(mx_encode_lanes(&lanes, y, round), byte);
+      v[i] = round < 0 ? mx_encode_plain(&lanes, y, drop) : _mm512_and_si512(mx_encode_lanes(&lanes, y, round), byte);
     }
     store_bytes(codes + 16 * j, v);
   }
@@ -258,54 +215,102 @@ INLINE void wide(const mx_fast *f, const group *g, const float *x, uint8_t *code
 
 INLINE void wide_by_operation(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors) {
   if (f->elem.plain && g->n == 1 && g->op[0] == '*') {
-    wide(f, g, x, codes, vectors, '*', -1);
+    if (f->elem.drop)
+      wide(f, g, x, codes, vectors, '*', -1, 1);
+    else
+      wide(f, g, x, codes, vectors, '*', -1, 0);
     return;
   }
-#define ROUND_WIDE(R) wide(f, g, x, codes, vectors, MANY, R)
+#define ROUND_WIDE(R) wide(f, g, x, codes, vectors, MANY, R, 0)
   MX_BY_ROUND(f->elem.round, ROUND_WIDE)
 }
 
-/* Sixteen blocks. */
-INLINE __mmask16 do_group(const mx_fast *f, const float *x, uint8_t *codes, uint8_t *scales, const int vectors) {
-  group g;
-  const __m512i amax = maxima(x, vectors);
-  if (f->plan->uses_chain)
-    by_chain(&g, f, amax);
-  else
-    power_of_two(&g, f, amax);
-  memcpy(scales, g.codes, sizeof g.codes);
-  if (f->by_table)
-    by_operation(f, &g, x, codes, vectors);
-  else
-    wide_by_operation(f, &g, x, codes, vectors);
-  return g.special;
+/* The same of E2M1, two a byte. */
+INLINE void plain4(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors, const int op, const int drop) {
+  const mx_lanes lanes = f->elem;
+  const __m512i pairs = pair_order(), weights = f->high_first ? _mm512_set1_epi16(0x0110) : _mm512_set1_epi16(0x1001);
+  for (int j = 0; j < 16 * vectors; j += 4) {
+    __m512i v[4];
+    for (int i = 0; i < 4; i++)
+      v[i] = mx_encode_plain(&lanes, _mm512_castps_si512(scaled(g, x + 16 * (j + i), (size_t)((j + i) / vectors), op)), drop);
+    const __m512i packed = _mm512_packus_epi16(_mm512_packus_epi32(v[0], v[1]), _mm512_packus_epi32(v[2], v[3]));
+    const __m512i joined = _mm512_permutexvar_epi8(pairs, _mm512_maddubs_epi16(packed, weights));
+    _mm256_storeu_si256((__m256i *)(codes + 8 * j), _mm512_castsi512_si256(joined));
+  }
 }
 
-static __mmask16 any_group(const mx_fast *f, const float *x, uint8_t *codes, uint8_t *scales) {
-  if (f->block == 32) return do_group(f, x, codes, scales, 2);
-  if (f->block == 16) return do_group(f, x, codes, scales, 1);
-  return do_group(f, x, codes, scales, (int)(f->block / 16));
+INLINE void plain4_by_operation(const mx_fast *f, const group *g, const float *x, uint8_t *codes, const int vectors) {
+  if (g->n > 1)
+    plain4(f, g, x, codes, vectors, MANY, 1);
+  else if (g->op[0] == '/' && f->elem.drop)
+    plain4(f, g, x, codes, vectors, '/', 1);
+  else if (g->op[0] == '/')
+    plain4(f, g, x, codes, vectors, '/', 0);
+  else if (f->elem.drop)
+    plain4(f, g, x, codes, vectors, '*', 1);
+  else
+    plain4(f, g, x, codes, vectors, '*', 0);
+}
+
+/* Blocks whose amax and scale are found together, so that the latencies of their scales overlap. */
+enum { BATCH = 4 };
+
+INLINE void do_groups(const mx_fast *f, const float *x, uint8_t *codes, uint8_t *scales, uint32_t *special, const int n, const int vectors) {
+  group g[BATCH];
+  __m512i amax[BATCH];
+  const size_t values = 256 * (size_t)vectors, bytes = f->by_table ? values / 2 : values;
+  for (int k = 0; k < n; k++) amax[k] = maxima(x + (size_t)k * values, vectors);
+  for (int k = 0; k < n; k++) {
+    if (f->plan->uses_chain)
+      by_chain(&g[k], f, amax[k]);
+    else
+      power_of_two(&g[k], f, amax[k]);
+    memcpy(scales + 16 * k, g[k].codes, sizeof g[k].codes);
+  }
+  for (int k = 0; k < n; k++) {
+    const float *at = x + (size_t)k * values;
+    uint8_t *to = codes + (size_t)k * bytes;
+    special[k] = g[k].special;
+    if (!f->by_table)
+      wide_by_operation(f, &g[k], at, to, vectors);
+    else if (f->elem.plain && (g[k].n == 1 || f->elem.drop))
+      plain4_by_operation(f, &g[k], at, to, vectors);
+    else
+      by_operation(f, &g[k], at, to, vectors);
+  }
+}
+
+static void any_groups(const mx_fast *f, const float *x, uint8_t *codes, uint8_t *scales, uint32_t *special, int n) {
+  if (f->block == 32)
+    do_groups(f, x, codes, scales, special, n, 2);
+  else if (f->block == 16)
+    do_groups(f, x, codes, scales, special, n, 1);
+  else
+    do_groups(f, x, codes, scales, special, n, (int)(f->block / 16));
 }
 
 size_t mx_fast_row_avx512(const mx_fast *f, const float *x, size_t n, uint8_t *codes, uint8_t *scales, uint32_t *special) {
   enum { G = MX_FAST_GROUP };
-  const size_t blocks = n / f->block + (n % f->block != 0), bytes = f->by_table ? f->block / 2 : f->block;
+  const size_t whole = n / f->block, blocks = whole + (n % f->block != 0), bytes = f->by_table ? f->block / 2 : f->block;
   size_t found = 0;
-  for (size_t b = 0; b < blocks; b += G) {
-    const size_t many = blocks - b < G ? blocks - b : G;
-    uint32_t redo;
-    if ((b + G) * f->block <= n)
-      redo = any_group(f, x + b * f->block, codes + b * bytes, scales + b);
+  for (size_t b = 0; b < blocks;) {
+    uint32_t redo[BATCH];
+    int groups = whole - b >= G * BATCH ? BATCH : (int)((whole - b) / G);
+    if (b < whole && groups > 0)
+      any_groups(f, x + b * f->block, codes + b * bytes, scales + b, redo, groups);
     else { /* less than sixteen, or a short one among them: in a room of their own */
+      const size_t many = blocks - b < G ? blocks - b : G;
       float in[G * MX_FAST_BLOCK];
       uint8_t out[G * MX_FAST_BLOCK], own[G];
       memset(in, 0, G * f->block * sizeof *in);
       memcpy(in, x + b * f->block, (n - b * f->block) * sizeof *in);
-      redo = any_group(f, in, out, own) & (uint32_t)((1u << many) - 1);
+      any_groups(f, in, out, own, redo, groups = 1);
+      redo[0] &= (uint32_t)((1u << many) - 1);
       memcpy(codes + b * bytes, out, many * bytes);
       memcpy(scales + b, own, many);
     }
-    for (; redo; redo &= redo - 1) special[found++] = (uint32_t)(b + (size_t)__builtin_ctz(redo));
+    for (int k = 0; k < groups; k++, b += G)
+      for (; redo[k]; redo[k] &= redo[k] - 1) special[found++] = (uint32_t)(b + (size_t)__builtin_ctz(redo[k]));
   }
   return found;
 }

@@ -8,8 +8,6 @@ int mx_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
   if (f->kind == MX_KIND_NONE || f->bits > 16 || f->man_bits > 12) return 0;
   if (how->round < MX_ROUND_RNE || how->round > MX_ROUND_RTN || how->overflow == MX_OVERFLOW_WRAP_NEGZERO) return 0;
   const int emin = f->kind == MX_KIND_INT ? 127 : f->kind == MX_KIND_EXP ? 127 - f->bias : 128 - f->bias;
-  const int whole_range = emin < 2; /* binary32 subnormals matter */
-  if (whole_range) return 0;
   const int32_t top = f->sign_bits ? 1 << (f->bits - 1) : 0;
   const int bare = f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL;
   *out = (mx_lanes){.emin = emin,
@@ -19,7 +17,9 @@ int mx_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
                     .sign = f->kind == MX_KIND_INT ? 0 : top,
                     .negate = f->kind == MX_KIND_INT,
                     .fixed = f->kind == MX_KIND_INT,
-                    .flush = f->kind == MX_KIND_EXP ? emin : 0};
+                    .flush = f->kind == MX_KIND_EXP ? emin : 0,
+                    .exp = f->kind == MX_KIND_EXP,
+                    .low = emin - f->man_bits < 2};
   out->tiny[1] = bare || out->negate ? 0 : top;
   for (int i = 0; i < 2; i++) {
     const double s = i ? -1 : 1;
@@ -28,8 +28,9 @@ int mx_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
     out->nan[i] = (int32_t)mx_encode(f, copysign(NAN, s), how, 0);
     out->zero[i] = (int32_t)mx_encode(f, s * 0.0, how, 0);
   }
-  const int symmetric = out->over[0] == out->max_code && out->over[1] == (top | out->max_code) && out->zero[0] == 0 && out->zero[1] == top;
+  const int symmetric = out->over[0] == out->max_code && out->over[1] == (top | out->max_code) && out->zero[0] == 0;
   out->plain = f->kind == MX_KIND_FLOAT && f->sign_bits && f->man_bits && how->round == MX_ROUND_RNE && symmetric && out->tiny[1] == top;
+  out->drop = out->zero[1] == 0;
   out->sign_shift = 32 - f->bits;
   return 1;
 }

@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) __m512i mx_magnitude(const mx_lanes
   const __m512i shift =
       _mm512_min_epi32(_mm512_add_epi32(_mm512_max_epi32(below, zero), _mm512_set1_epi32(23 - l->man)), _mm512_set1_epi32(25));
   __m512i base = l->fixed ? zero : _mm512_slli_epi32(_mm512_max_epi32(_mm512_sub_epi32(zero, below), zero), (unsigned)l->man);
-  if (l->flush) base = _mm512_sub_epi32(base, _mm512_set1_epi32(1 << l->man)); /* EXP: the hidden bit is no step */
+  if (l->exp) base = _mm512_sub_epi32(base, _mm512_set1_epi32(1 << l->man)); /* EXP: the hidden bit is no step */
   /* A binary32 subnormal gets a hidden bit that it lacks; every format here is far above it. */
   const __m512i s = _mm512_ternarylogic_epi32(a, _mm512_set1_epi32(0x7FFFFF), _mm512_set1_epi32(0x800000), 0xEA);
   const __m512i half = _mm512_sllv_epi32(one, _mm512_sub_epi32(shift, one));
@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) __m512i mx_magnitude(const mx_lanes
     if (l->negate) more = _mm512_maskz_sub_epi32(round == MX_ROUND_RTN ? negative : (__mmask16)~negative, _mm512_slli_epi32(half, 1), one);
   }
   __m512i code = _mm512_add_epi32(base, _mm512_srlv_epi32(_mm512_add_epi32(s, more), shift));
-  if (l->flush) code = _mm512_mask_mov_epi32(code, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(l->flush)), zero);
+  if (l->exp) code = _mm512_mask_mov_epi32(code, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(l->flush)), zero);
   if (l->fixed) code = _mm512_mask_mov_epi32(code, _mm512_cmpge_epi32_mask(e, _mm512_set1_epi32(128)), _mm512_set1_epi32(l->max_code + 1));
   return _mm512_mask_mov_epi32(code, _mm512_testn_epi32_mask(a, a), zero);
 }
@@ -63,7 +63,8 @@ static inline __attribute__((always_inline)) __m512i mx_encode_lanes(const mx_la
 
 /* The same for mx_lanes.plain and finite numbers below 2^100. A power of two that puts the format's last place at the end of the significand is added:
  * the processor rounds, and the steps are the difference of the bits. */
-static inline __attribute__((always_inline)) __m512i mx_encode_plain(const mx_lanes *l, __m512i bits) {
+static inline __attribute__((always_inline)) __m512i mx_encode_plain(const mx_lanes *l, __m512i bits, const int drop) {
+  if (drop) bits = _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(bits), _mm512_setzero_ps())); /* -0 + 0 is +0 */
   const __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF)), least = _mm512_set1_epi32(l->emin << 23);
   const __m512i binade = _mm512_max_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0x7F800000)), least);
   const __m512i magic = _mm512_add_epi32(binade, _mm512_set1_epi32((23 - l->man) << 23));

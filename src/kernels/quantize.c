@@ -5,28 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/fast.h"
-#include "kernels/plan.h"
-#include "kernels/rows.h"
+#include "kernels/job.h"
+#include "kernels/plain_kernels.h"
 #include "kernels/select.h"
 #include "mxgold/isa.h"
 
-/* A band is as many rows as a block is high; a tile is one block of it. */
-typedef struct band {
-  const float *at; /* rows as the rule sees them */
-  size_t ld, first, rows;
-} band;
-
-typedef struct job {
-  const mx_plan *plan;
-  const mx_fast *fast; /* NULL without one */
-  const mx_source *src;
-  mx_tensor *out;
-  size_t first_row;
-  size_t refused; /* least index of a value that the spec refuses, SIZE_MAX if none */
-} job;
-
-static void gather_stats(mx_block_stats *st, const mx_plan *p, const band *b, size_t c0, size_t c1) {
+void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_t c0, size_t c1) {
   *st = (mx_block_stats){0};
   for (size_t r = 0; r < b->rows; r++)
     for (size_t c = c0; c < c1; c++) {
@@ -51,7 +35,7 @@ static void gather_stats(mx_block_stats *st, const mx_plan *p, const band *b, si
   st->std = sqrt(squares / n);
 }
 
-static void store_scale(const job *j, const band *b, size_t block_row, size_t block_col, uint32_t code) {
+void mx_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code) {
   mx_tensor *t = j->out;
   const size_t n = t->scale_bytes, repeats = t->scale_rows == t->rows ? b->rows : 1;
   for (size_t r = 0; r < repeats; r++) {
@@ -61,7 +45,7 @@ static void store_scale(const job *j, const band *b, size_t block_row, size_t bl
 }
 
 /* Codes of a tile row, which starts at column c0: one code a byte in `codes` (uint32 for elem=none). */
-static void store_codes(const job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
+void mx_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t *out = j->out->codes + row * j->out->code_stride;
   if (p->elem->bits > 8)
@@ -82,37 +66,32 @@ static void store_codes(const job *j, size_t row, size_t c0, size_t n, const uin
     }
 }
 
-static void refuse(job *j, size_t index) {
+static void refuse(mx_job *j, size_t index) {
 #pragma omp critical(mx_quantize_refuse)
   if (index < j->refused) j->refused = index;
 }
 
-static void pass_through(const job *j, const band *b, size_t c0, size_t c1, size_t block_row, size_t block_col, uint32_t *codes) {
+static void pass_through(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_row, size_t block_col, uint32_t *codes) {
   const mx_encoding nearest = {0};
   for (size_t r = 0; r < b->rows; r++) {
     memcpy(codes, b->at + r * b->ld + c0, (c1 - c0) * 4);
-    store_codes(j, b->first + r, c0, c1 - c0, codes);
+    mx_tile_store_codes(j, b->first + r, c0, c1 - c0, codes);
   }
-  store_scale(j, b, block_row, block_col, (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0));
+  mx_tile_store_scale(j, b, block_row, block_col, (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0));
 }
 
-static void hif4_tile(const job *j, const band *b, size_t c0, size_t c1, size_t block_col, uint32_t *codes) {
+static void hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_col, uint32_t *codes) {
   uint8_t bytes[64];
   uint32_t scale;
   mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, b->at + c0, c1 - c0);
   for (size_t i = 0; i < c1 - c0; i++) codes[i] = bytes[i];
-  store_codes(j, b->first, c0, c1 - c0, codes);
-  store_scale(j, b, b->first, block_col, scale);
+  mx_tile_store_codes(j, b->first, c0, c1 - c0, codes);
+  mx_tile_store_scale(j, b, b->first, block_col, scale);
 }
 
-/* What a tile needs of memory: a row of its values, filled up with +0 where the block is short, and of its codes. */
-typedef struct scratch {
-  float *values;
-  uint32_t *codes, *special;
-} scratch;
-
 /* Values and codes of row r of a tile; n columns, filling included. Returns the first column that the spec refuses, SIZE_MAX if none. */
-static size_t encode_row(const job *j, const band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t n, const scratch *mine) {
+static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t n,
+                         const mx_scratch *mine) {
   const mx_plan *p = j->plan;
   const uint64_t index = (uint64_t)(j->first_row + b->first + r) * p->cols;
   for (size_t i = 0; i < n; i++) {
@@ -124,8 +103,8 @@ static size_t encode_row(const job *j, const band *b, const mx_block_scale *scal
 }
 
 /* Does the map-to-4 candidate win? TECHNIQUES 4.5: strictly smaller error. */
-static int four_wins(const job *j, const band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t n,
-                     const scratch *mine) {
+static int four_wins(const mx_job *j, const mx_band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t n,
+                     const mx_scratch *mine) {
   const mx_block_scale *both[2] = {six, four};
   float error[2] = {0, 0};
   for (int i = 0; i < 2; i++)
@@ -136,7 +115,7 @@ static int four_wins(const job *j, const band *b, const mx_block_scale *six, con
   return error[1] < error[0];
 }
 
-static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_col, const scratch *mine) {
+void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
   const mx_plan *p = j->plan;
   const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
   if (p->elem->kind == MX_KIND_NONE) {
@@ -150,7 +129,7 @@ static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_
   const size_t n = p->block_cols; /* a short block is stored whole, filled up with +0 */
   mx_block_stats stats;
   mx_block_scale scale, four;
-  gather_stats(&stats, p, b, c0, c1);
+  mx_tile_stats(&stats, p, b, c0, c1);
   const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
   if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
     size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
@@ -167,13 +146,13 @@ static void quantize_tile(job *j, const band *b, size_t block_row, size_t block_
     if (bad != SIZE_MAX)
       refuse(j, (b->first + r) * p->cols + bad);
     else
-      store_codes(j, b->first + r, c0, n, mine->codes);
+      mx_tile_store_codes(j, b->first + r, c0, n, mine->codes);
   }
-  store_scale(j, b, block_row, block_col, scale.code);
+  mx_tile_store_scale(j, b, block_row, block_col, scale.code);
 }
 
 /* A row in vectors, then one by one the blocks that the kernel left. */
-static void quantize_row(job *j, const band *b, const scratch *mine) {
+static void quantize_row(mx_job *j, const mx_band *b, const mx_scratch *mine) {
   mx_tensor *t = j->out;
   const mx_plan *p = j->plan;
   uint8_t *codes = t->codes + b->first * t->code_stride;
@@ -181,24 +160,24 @@ static void quantize_row(job *j, const band *b, const scratch *mine) {
   const size_t n = j->fast->row(j->fast, b->at, p->cols, codes, t->scales + b->first * t->scale_cols, mine->special);
   for (size_t i = 0; i < n; i++) {
     memset(codes + mine->special[i] * bytes, 0, bytes);
-    quantize_tile(j, b, b->first, mine->special[i], mine);
+    mx_tile_scalar(j, b, b->first, mine->special[i], mine);
   }
 }
 
 static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
 
-static mx_status run(job *j, const mx_exec *exec) {
+static mx_status run(mx_job *j, const mx_exec *exec) {
   const mx_plan *p = j->plan;
   const size_t bands = p->rows / p->block_rows + (p->rows % p->block_rows != 0);
   const size_t tiles = p->cols / p->block_cols + (p->cols % p->block_cols != 0);
-  const int direct = mx_rows_direct(j->src, &p->spec);
-  const int chunk = j->fast && p->cols < 32768 ? (int)(32768 / (p->cols + 1)) + 1 : 1; /* rows that a thread takes at once */
+  const int direct = mx_rows_direct(j->src, &p->spec), by_rows = mx_stages_take_rows(j), by_tiles = j->kernels && j->stages->usable;
+  const int chunk = (j->fast || by_rows) && p->cols < 32768 ? (int)(32768 / (p->cols + 1)) + 1 : 1; /* rows that a thread takes at once */
   int failed = 0;
 #pragma omp parallel num_threads(threads_of(exec))
   {
     float *rows = direct ? NULL : malloc((p->block_rows * p->cols + 1) * sizeof *rows);
-    scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes),
-                    malloc((tiles + 1) * sizeof *mine.special)};
+    mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes),
+                       malloc((tiles + 1) * sizeof *mine.special)};
     const int ready = mine.values && mine.codes && mine.special && (direct || rows);
     if (!ready) {
 #pragma omp atomic write
@@ -208,7 +187,7 @@ static mx_status run(job *j, const mx_exec *exec) {
     for (size_t i = 0; i < bands; i++) {
       if (!ready) continue;
       const size_t first = i * p->block_rows, n = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
-      band b = {rows, p->cols, first, n};
+      mx_band b = {rows, p->cols, first, n};
       if (direct) {
         b.at = j->src->at + (ptrdiff_t)first * j->src->row_step;
         b.ld = (size_t)j->src->row_step;
@@ -216,8 +195,12 @@ static mx_status run(job *j, const mx_exec *exec) {
         mx_rows_load(rows, j->src, first, n, &p->spec);
       if (j->fast)
         quantize_row(j, &b, &mine);
+      else if (by_rows)
+        mx_stages_blocks(j, b.at, first, 0, tiles, &mine);
+      else if (by_tiles)
+        for (size_t t = 0; t < tiles; t++) mx_stages_tile(j, &b, i, t, &mine);
       else
-        for (size_t t = 0; t < tiles; t++) quantize_tile(j, &b, i, t, &mine);
+        for (size_t t = 0; t < tiles; t++) mx_tile_scalar(j, &b, i, t, &mine);
     }
     free(rows);
     free(mine.values);
@@ -227,9 +210,20 @@ static mx_status run(job *j, const mx_exec *exec) {
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
+static mx_amax_kernel *amax_kernel(const mx_exec *exec) {
+#if defined(__x86_64__)
+  const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
+  return usable & MX_ISA_AVX512 ? mx_amax_avx512 : usable & MX_ISA_AVX2 ? mx_amax_avx2 : NULL;
+#else
+  (void)exec;
+  return NULL;
+#endif
+}
+
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
   const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
+  mx_amax_kernel *kernel = amax_kernel(exec);
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
@@ -241,6 +235,13 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
       if (!direct && !row) continue;
       if (!direct) mx_rows_load(row, src, r, 1, spec);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
+      const uint32_t bits = kernel ? kernel(x, src->cols) : UINT32_MAX;
+      if (bits < 0x7F800000) { /* numbers alone; the rules for the others stand below */
+        float a;
+        memcpy(&a, &bits, sizeof a);
+        if (a > largest) largest = a;
+        continue;
+      }
       for (size_t c = 0; c < src->cols; c++) {
         float a = fabsf(x[c]);
         if (a > FLT_MAX) a = inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : a;
@@ -272,10 +273,12 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   mx_plan_set_amax(&plan, amax);
   out->tensor_scale = plan.tensor_scale;
   out->has_tensor_scale = plan.has_tensor_scale;
+  const uint32_t isa = mx_isa_usable(exec ? exec->isa_mask : 0);
   mx_fast fast;
-  const int has_fast = mx_fast_init(&fast, &plan, mx_isa_usable(exec ? exec->isa_mask : 0));
-  if (!has_fast) memset(out->codes, 0, out->rows * out->code_stride); /* a fast row writes every byte */
-  job j = {&plan, has_fast ? &fast : NULL, src, out, exec ? exec->first_row : 0, SIZE_MAX};
+  mx_stages stages;
+  mx_job j = {&plan, mx_fast_init(&fast, &plan, isa) ? &fast : NULL, src, out, exec ? exec->first_row : 0, SIZE_MAX, &stages, NULL};
+  if (!j.fast && (j.kernels = mx_stage_kernels_for(isa))) mx_stages_init(&stages, &plan);
+  if (!j.fast && !mx_stages_take_rows(&j)) memset(out->codes, 0, out->rows * out->code_stride); /* rows in vectors write every byte */
   status = run(&j, exec);
   if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
   if (j.refused != SIZE_MAX)

@@ -210,8 +210,9 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         if (hif4) h.formats.scale_rule = MX_SCALE_RULE_HIF4;
         set_block(&h.formats, b, samples, n);
         measure(&h, p, n_points);
-        if (form) h.spread += 0.02;               /* of two readings that fit alike, the common one */
-        if (hif4) h.spread = fmin(h.spread, 0.6); /* micro-scales of 1, 2 and 4 are not in sight */
+        if (e == MX_ELEM_E1M2 && !hif4) h.spread += 0.15; /* an even grid fits e2m1's codes nearly as well, and is rare */
+        if (form) h.spread += 0.02;                       /* of two readings that fit alike, the common one */
+        if (hif4) h.spread = fmin(h.spread, 0.6);         /* micro-scales of 1, 2 and 4 are not in sight */
         /* Formats that differ by a power of two alone fit alike: the offset that the common targets give decides. */
         const double expected = normed_offset(samples, n, ef, sf);
         if (!samples[0].has_tensor_scale)
@@ -272,7 +273,8 @@ mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sa
     const unsigned bits = bits_needed(samples, n_samples);
     const mx_spec none = {0};
     double least = 100;
-    for (size_t i = 0; i < n_blocks; i++) consider(&l, samples, n_samples, blocks[i], &none, bits);
+    for (size_t i = 0; i < n_blocks; i++) /* tiles come before rows where scales repeat, so among equals they win */
+      consider(&l, samples, n_samples, blocks[i], &none, bits);
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
     /* Nothing fits as it lies: perhaps the input was rotated. */
     for (unsigned size = 16; size <= 128 && least > 0.5; size *= 2)

@@ -29,6 +29,25 @@ assert all(r["behind_db"] >= 0 and r["cosine"] > 0.97 for r in rows)
 assert len(d["specs"]) == 4 and sum(s["best_for"] for s in d["specs"]) == 3
 P
 
+grep -q '"scale_histogram_log2": "-8:[0-9]*,-7:' one || fail "no histogram of scales"
+head -c 3000 state >cut # a run that was stopped in the middle of a line
+accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --json --state cut
+cmp -s one "$scratch/stdout" || fail "figures from a cut state differ"
+wc -l <cut >lines
+accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --json --state cut
+cmp -s one "$scratch/stdout" || fail "figures from a mended state differ"
+[ "$(wc -l <cut)" = "$(cat lines)" ] || fail "a mended state is measured again"
+
+# Charts: one line without gnuplot; with it, a picture and a page that needs nothing else.
+refuses "mxgold: charts need gnuplot, which is not installed" env PATH=/nowhere "$mxgold" ablate gen:gaussian --shape 8x64 --png c.svg
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" ablate gen:gaussian gen:laplace --shape 32x64 -p ocp-mxfp4,nvfp4 --png chart.svg --html page.html
+  grep -q '</svg>' chart.svg || fail "no chart"
+  [ "$(grep -c '</svg>' page.html)" = 6 ] || fail "$(grep -c '</svg>' page.html) charts in the page, expected 6"
+  grep -Eq '(src|href)="?(https?:|//)|@import|<script src' page.html && fail "the page links to something outside"
+  refuses "mxgold: nowhere/chart.png: cannot write: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --png nowhere/chart.png
+fi
+
 # NaN is counted, or refused.
 python3 - <<'P'
 import struct
@@ -92,6 +111,12 @@ accepts "$mxgold" ablate a.safetensors.index.json:*.weight --json
 [ "$(grep -c '"tensor"' "$scratch/stdout")" = 2 ] || fail "an index with a pattern"
 refuses "mxgold: up.index.json: weight_map of 'x' is not the name of a file in the same folder" "$mxgold" quantize up.index.json --all --fake -o up
 refuses "mxgold: gone.safetensors: cannot be opened: No such file or directory" "$mxgold" quantize gone.index.json --all --fake -o gone
+cp a-1.safetensors b-1.safetensors
+head -c 1000 a-2.safetensors >b-2.safetensors
+sed 's/a-/b-/g' a.safetensors.index.json >b.index.json
+"$mxgold" quantize b.index.json --all --fake -o b >"$scratch/stdout" 2>"$scratch/stderr" && fail "a truncated shard is accepted"
+[ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "more or less than one line on a truncated shard"
+[ ! -e b ] || fail "a failed run left $(ls -A b)"
 refuses "mxgold: .: is the folder of the input, expected another" "$mxgold" quantize a.safetensors.index.json --all --fake -o .
 [ ! -e up ] && [ ! -e gone ] || fail "a refused checkpoint left a folder"
 # The same bytes as the tensor by itself, dequantised.

@@ -89,7 +89,8 @@ int peers_compare(peer_count *count, const char *path, const char *preset, peer_
     count->scales += one.scales;
     count->tensor_scales += one.tensor_scales;
     const size_t at = strlen(count->table);
-    snprintf(count->table + at, sizeof count->table - at, "%s%.*s %zu/%zu", at ? ", " : "", (int)n, name, one.bytes, one.codes + one.scales + one.tensor_scales);
+    snprintf(count->table + at, sizeof count->table - at, "%s%.*s %zu/%zu", at ? ", " : "", (int)n, name, one.bytes,
+             one.codes + one.scales + one.tensor_scales);
   }
   mx_file_close(f);
   return rc;

@@ -1,0 +1,56 @@
+/* Arrays of single values: pieces to threads, whole vectors to a kernel, the rest one by one. */
+#include "mxgold/codec.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+#include "kernels/codec_kernels.h"
+#include "mxgold/isa.h"
+
+enum { PIECE = 1 << 14 };
+
+static void store(void *out, size_t at, uint64_t code, int wide) {
+  if (wide)
+    ((uint16_t *)out)[at] = (uint16_t)code;
+  else
+    ((uint8_t *)out)[at] = (uint8_t)code;
+}
+
+mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *f, const mx_encoding *how, const mx_exec *exec) {
+  if (!f || !how || f->bits > 16 || (n && (!out || !x))) return MX_ERR_ARG;
+  if (how->round == MX_ROUND_SR || how->round >= MX_ROUND_SCAN_Y) return MX_ERR_ARG;
+  const int wide = f->bits > 8;
+  mx_lanes lanes;
+  mx_encode_kernel *kernel = NULL;
+#if defined(__x86_64__)
+  const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
+  if (mx_lanes_init(&lanes, f, how)) kernel = usable & MX_ISA_AVX512 ? mx_encode_avx512 : NULL;
+#endif
+#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
+  for (size_t at = 0; at < n; at += PIECE) {
+    const size_t end = n - at < PIECE ? n : at + PIECE;
+    size_t i = at;
+    if (kernel) {
+      i += kernel((uint8_t *)out + (at << wide), x + at, end - at, &lanes, wide);
+      for (size_t k = at; lanes.low && k < i; k++) /* binary32 subnormals, which these formats tell apart */
+        if (fpclassify(x[k]) == FP_SUBNORMAL) store(out, k, mx_encode(f, (double)x[k], how, 0), wide);
+    }
+    for (; i < end; i++) store(out, i, mx_encode(f, (double)x[i], how, 0), wide);
+  }
+  return MX_OK;
+}
+
+mx_status mx_decode_array(float *out, const void *codes, size_t n, const mx_format *f, const mx_exec *exec) {
+  if (!f || f->bits > 16 || (n && (!out || !codes))) return MX_ERR_ARG;
+  const int wide = f->bits > 8;
+  const uint32_t all = (1u << f->bits) - 1;
+  const size_t entries = wide ? (size_t)all + 1 : 256;
+  float small[256], *table = wide ? malloc(entries * sizeof *table) : small;
+  if (!table) return MX_ERR_NOMEM;
+  for (uint32_t c = 0; c < entries; c++) table[c] = (float)mx_decode(f, c & all);
+#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
+  for (size_t i = 0; i < n; i++) out[i] = table[wide ? ((const uint16_t *)codes)[i] & all : ((const uint8_t *)codes)[i]];
+  if (wide) free(table);
+  return MX_OK;
+}

@@ -1,0 +1,13 @@
+/* Kernels of codec.c. */
+#ifndef MX_KERNELS_CODEC_KERNELS_H
+#define MX_KERNELS_CODEC_KERNELS_H
+
+#include <stddef.h>
+
+#include "kernels/lanes.h"
+
+/** Encodes whole vectors of x, and returns how many values that was. wide: two bytes a code. */
+typedef size_t mx_encode_kernel(void *out, const float *x, size_t n, const mx_lanes *lanes, int wide);
+mx_encode_kernel mx_encode_avx512;
+
+#endif

@@ -1,0 +1,233 @@
+/* From a plan to the forms that vector kernels know. What has no form stays scalar. */
+#include "kernels/stages.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "mxgold/isa.h"
+
+static int32_t bits_of(float x) {
+  int32_t b;
+  memcpy(&b, &x, sizeof b);
+  return b;
+}
+
+/* Rounding to one format. Returns 0 for what only mx_encode does. */
+static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding *how) {
+  const int fnuz = f->kind == MX_KIND_FNUZ, integer = f->kind == MX_KIND_INT;
+  if ((f->kind != MX_KIND_FLOAT && !fnuz && !integer) || f->bits > 8) return 0;
+  const int man = integer ? f->bits - 2 : f->man_bits; /* an integer is a binade whose steps go down to zero */
+  const int emin = integer ? man - f->man_bits : 1 - f->bias;
+  *e = (mx_stage_encode){.man_bits = man, .round = how->round, .integer = integer, .zero_sign = fnuz ? MX_ZERO_SIGN_DROP_ALL : how->zero_sign};
+  e->min_normal = (emin + 127) << 23;
+  e->big = (mx_format_emax(f) + 1 + 127) << 23;
+  if (integer && !f->sign_bits) return 0;
+  if (integer) e->big = (emin + 1 + 127) << 23;
+  e->sign_shift = 32 - f->bits;
+  e->f32_tie = -1;
+  e->max_code = e->over_code = (int32_t)f->max_code;
+  e->sr_mode = how->sr_mode;
+  e->sr_bits = how->sr_bits;
+  switch (how->round) {
+  case MX_ROUND_RNE_F32: /* floor(rnd(u + 1/2)) differs from nearest at one number: the predecessor of 1/2 */
+  case MX_ROUND_RNA_F32:
+    e->way = how->round == MX_ROUND_RNE_F32 ? MX_WAY_NEAREST : MX_WAY_BIASED;
+    e->round = how->round == MX_ROUND_RNE_F32 ? MX_ROUND_RNE : MX_ROUND_RNA;
+    e->f32_tie = (emin - man - 1 + 127) << 23;
+    break;
+  case MX_ROUND_RNE:
+    e->way = MX_WAY_NEAREST;
+    break;
+  case MX_ROUND_SR:
+    e->way = MX_WAY_SR;
+    break;
+  case MX_ROUND_SCAN_X:
+  case MX_ROUND_SCAN_Y:
+    /* Next to a tie both distances are exact (Sterbenz), and the first of two equal ones is the lower magnitude; a zero is found as code 0. */
+    if (f->bits != 4 || f->bias != 1 || f->exp_bits != 2) return 0;
+    e->round = MX_ROUND_RTZ_TIE;
+    e->zero_sign = MX_ZERO_SIGN_DROP_ALL;
+    e->way = MX_WAY_BIASED;
+    break;
+  default:
+    e->way = MX_WAY_BIASED;
+  }
+  const int directed = how->round == MX_ROUND_RTZ || how->round == MX_ROUND_RTP || how->round == MX_ROUND_RTN;
+  if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO) {
+    if (f->bits != 4 || f->exp_bits != 2 || how->round != MX_ROUND_RNE) return 0;
+    e->over_code = 8;
+  } else if (how->overflow == MX_OVERFLOW_IEEE) {
+    if (directed || fnuz) return 0;
+    if (f->nan_code != MX_NO_CODE) e->over_code = (int32_t)f->nan_code;
+    if (f->inf_code != MX_NO_CODE) e->over_code = (int32_t)f->inf_code;
+  } else if (how->saturate_to == MX_SATURATE_TO_NAN && f->nan_code != MX_NO_CODE) {
+    if (fnuz) return 0;
+    e->over_code = (int32_t)f->nan_code;
+  }
+  return 1;
+}
+
+/* Which float operations scale an element. */
+static int form_init(mx_stages *f, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  const int power = p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0, encode = s->scale_form == MX_SCALE_FORM_ENCODE;
+  if (p->uses_chain) {
+    const mx_chain_product *e = &p->chain.element;
+    f->factor = MX_FACTOR_CHAIN;
+    f->again = p->chain.again.n > 0;
+    if (f->again && (p->elem->bits != 4 || p->chain.again.n > 2 || s->elem_round == MX_ROUND_SR)) return 0;
+    if (e->n == 1) f->form = e->op[0] == '*' ? MX_FORM_MUL : MX_FORM_DIV;
+    if (e->n == 2) f->form = MX_FORM_DIV_MUL;
+    return e->n == 1 || (e->n == 2 && e->op[0] == '/' && e->op[1] == '*');
+  }
+  const int plain = p->norm == 1 && p->g == 1 && s->elem_prescale == 0;
+  f->factor = MX_FACTOR_SF;
+  f->exact_times = p->norm;
+  f->exact_over = p->g;
+  if (s->elem_arith != MX_ELEM_ARITH_EXACT) {
+    if (!plain) return 0;
+    f->form = encode || power || s->elem_arith == MX_ELEM_ARITH_RECIP32 ? MX_FORM_MUL : MX_FORM_DIV;
+    if (!encode && power) f->factor = MX_FACTOR_POW2;
+    if (!encode && !power && s->elem_arith == MX_ELEM_ARITH_RECIP32) f->factor = MX_FACTOR_RCP32;
+    return 1;
+  }
+  if (plain && power) {
+    f->form = MX_FORM_MUL;
+    if (!encode) f->factor = MX_FACTOR_POW2;
+    return 1;
+  }
+  /* A quotient by a number of few bits is never rounded onto a number of few bits that it is not: no tie, no code's value. */
+  if (plain && !encode && p->scale->man_bits + p->elem->man_bits + 4 <= 24 && s->elem_round != MX_ROUND_SR) {
+    f->form = MX_FORM_DIV;
+    return 1;
+  }
+  if (s->elem_prescale != 0) {
+    if (p->norm != 1) return 0;
+    f->exact_times = (double)s->elem_prescale;
+  }
+  f->form = MX_FORM_EXACT;
+  return s->input_dtype == MX_INPUT_DTYPE_FLOAT32 && p->scale->bits <= 8; /* products stay exact in binary64 */
+}
+
+/* How scales are found many at a time; MX_LEAD_NONE where they are not. */
+static int lead_of(mx_stages *f, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  const int power = p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0;
+  f->scale_is_exp = power;
+  f->round = s->scale_round;
+  f->log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F;
+  f->emax = p->emax;
+  f->f = (float)p->f;
+  f->rcp_f = 1 / (float)p->f;
+  const int even_bits = s->scale_even_bits ? (int)s->scale_even_bits : p->elem->man_bits;
+  f->even_add = even_bits < 23 ? 1 << (22 - even_bits) : 0;
+  f->code_lo = power ? 2 : 1;
+  f->code_hi = power ? 253 : (int32_t)p->scale->max_code;
+  f->amax_lo = 0x00800000;
+  f->amax_hi = 0x7EFFFFFF;
+  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) { /* its ends */
+    f->amax_lo = bits_of(0x1p-13f);
+    f->amax_hi = bits_of(0x1p15f);
+    if (!power) return MX_LEAD_NONE;
+    f->code_lo = 113;
+    f->code_hi = 142;
+  }
+  if ((int32_t)s->scale_min_byte > f->code_lo) f->code_lo = (int32_t)s->scale_min_byte;
+  if (s->scale_max_byte && (int32_t)s->scale_max_byte < f->code_hi) f->code_hi = (int32_t)s->scale_max_byte;
+  f->v_lo = s->scale_min > 0x1p-120f ? s->scale_min : 0x1p-120f;
+  f->v_hi = 0x1p120f;
+  if (p->scale->bits > 8 || s->scale_round == MX_SCALE_ROUND_SR || s->scale_rule == MX_SCALE_RULE_QUEST) return MX_LEAD_NONE;
+  if (!power) {
+    mx_encoding how = p->scale_encode;
+    if (!encode_init(&f->scale, p->scale, &how)) return MX_LEAD_NONE;
+    f->scale_rebias = (127 - p->scale->bias) << p->scale->man_bits;
+    f->scale_sub = ldexpf(1, 1 - p->scale->bias - p->scale->man_bits);
+  }
+  if (s->scale_rule != MX_SCALE_RULE_VALUE) {
+    if (!power || s->tensor_norm != MX_TENSOR_NORM_NONE || s->scale_min != 0) return MX_LEAD_NONE;
+    return s->scale_rule == MX_SCALE_RULE_FLOOR ? MX_LEAD_FLOOR : s->scale_rule == MX_SCALE_RULE_CEIL ? MX_LEAD_CEIL : MX_LEAD_EVEN;
+  }
+  if (p->uses_chain) return MX_LEAD_CHAIN;
+  f->times = p->norm;
+  f->over = p->f * p->g;
+  if (s->scale_form == MX_SCALE_FORM_ENCODE) {
+    f->times = p->f * p->g;
+    f->over = p->norm;
+    return MX_LEAD_EXACT_INVERSE;
+  }
+  if (s->scale_arith == MX_SCALE_ARITH_DIV32) return MX_LEAD_DIV32;
+  return s->scale_arith == MX_SCALE_ARITH_RECIP32 ? MX_LEAD_MUL32 : MX_LEAD_EXACT;
+}
+
+/* scan_x looks at value * scale - x: a rounding of y only where y is x / scale. */
+static int scan_x_is_of_y(const mx_stages *f, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32) return 0;
+  if (p->uses_chain) return s->chain == MX_CHAIN_MLX;
+  return s->scale_form == MX_SCALE_FORM_DECODE && (f->factor == MX_FACTOR_POW2 || f->form == MX_FORM_DIV);
+}
+
+/* floor(4y) + ceil(4y) is 8y where 4y is whole, and the odd number between otherwise: no rounding of e2m1 needs to know more. */
+static void table_init(mx_stages *f, const mx_plan *p) {
+  mx_encoding how = p->encode;
+  how.zero_sign = f->elem.zero_sign;
+  if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RTZ_TIE;
+  for (int i = -64; i < 64; i++) f->table[i & 127] = (uint8_t)mx_encode(p->elem, i / 8.0, &how, 0);
+  f->keep_sign = f->elem.zero_sign == MX_ZERO_SIGN_KEEP;
+}
+
+static int numbers_are_ordinary(const mx_plan *p) {
+  if (p->tensor_nan || !(p->g > 0x1p-100 && p->g < 0x1p100)) return 0;
+  for (int v = 0; p->uses_chain && p->has_tensor_scale && v < MX_CHAIN_VARS; v++)
+    if (!isfinite(p->vars[v]) || p->vars[v] < 0) return 0;
+  return 1;
+}
+
+const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa) {
+#if defined(__x86_64__)
+  if (isa & MX_ISA_AVX512) return &mx_stages_avx512;
+#endif
+  (void)isa;
+  return NULL;
+}
+
+void mx_stages_init(mx_stages *f, const mx_plan *p) {
+  const mx_spec *s = &p->spec;
+  memset(f, 0, sizeof *f);
+  f->plan = p;
+  if (p->elem->kind == MX_KIND_NONE || s->scale_rule == MX_SCALE_RULE_HIF4 || s->select != MX_SELECT_ABSMAX || !numbers_are_ordinary(p)) return;
+  if (s->elem_round == MX_ROUND_SR && s->sr_source != MX_SR_SOURCE_PHILOX) return;
+  if (s->scale_sign == MX_SCALE_SIGN_SIGNED && p->scale->bits > 8) return;
+  if (!encode_init(&f->elem, p->elem, &p->encode) || !form_init(f, p)) return;
+  const int by_f32 = f->elem.f32_tie >= 0, exact = !p->uses_chain && s->elem_arith == MX_ELEM_ARITH_EXACT;
+  if (by_f32 && f->form == MX_FORM_EXACT) return;
+  if (s->elem_round == MX_ROUND_SCAN_X && !scan_x_is_of_y(f, p)) return;
+  f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
+                             f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
+  f->dtype = s->input_dtype;
+  f->y_hi = s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 8.5f : 0x1p20f;
+  f->nibble = p->elem->bits == 4 ? s->nibble : -1;
+  f->lead = lead_of(f, p);
+  f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
+           !f->elem.sticky && f->elem.way != MX_WAY_SR && !f->again && f->nibble == MX_NIBBLE_LOW_FIRST;
+  if (f->hot) table_init(f, p);
+  const mx_block_stats zeros = {0};
+  f->zero_known = !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
+  for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);
+  f->usable = 1;
+}
+
+static int ordinary(float x) { return x >= 0x1p-120f && x <= 0x1p120f; }
+
+int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *b) {
+  f[0] = f[1] = 1;
+  if (b->how == MX_BY_CHAIN) {
+    for (int i = 0; i < stages->plan->chain.element.n; i++) f[i] = b->factor[i];
+    return ordinary(f[0]) && ordinary(f[1]);
+  }
+  if (b->how != MX_BY_NUMBER || !(b->used >= 0x1p-120 && b->used <= 0x1p120)) return 0;
+  f[0] = (float)b->used;
+  if (stages->factor == MX_FACTOR_POW2 || stages->factor == MX_FACTOR_RCP32) f[0] = 1 / f[0];
+  return 1;
+}

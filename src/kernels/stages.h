@@ -1,0 +1,116 @@
+/* The general vector path: what a plan asks for, in the few forms that vector kernels know, and the table of kernels of an ISA.
+ *
+ * A row of blocks goes through three stages, some dozen blocks at a time so that the data stay in the nearest cache:
+ *   1 amax     largest magnitude of each block, as bits
+ *   2 scales   from that to the scale's code and the one or two factors of its elements, many blocks side by side
+ *   3 codes    elements by factors, rounded
+ * Stage 2 marks the blocks that are not ordinary (zeros, NaN, Inf, scales at the ends of their range): those go to the scalar code of scale.c
+ * and element.c, so that every choice about them has one home. A block of zeros is answered from two codes found once. */
+#ifndef MX_KERNELS_STAGES_H
+#define MX_KERNELS_STAGES_H
+
+#include "kernels/plan.h"
+
+enum { MX_PIECE_BLOCKS = 64, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
+
+/* How a block's scale is found in stage 2; MX_LEAD_NONE: by mx_block_scale_find, one block at a time. */
+enum {
+  MX_LEAD_NONE,
+  MX_LEAD_FLOOR,
+  MX_LEAD_CEIL,
+  MX_LEAD_EVEN,
+  MX_LEAD_CHAIN,
+  MX_LEAD_DIV32,
+  MX_LEAD_MUL32,
+  MX_LEAD_EXACT,
+  MX_LEAD_EXACT_INVERSE
+};
+/* How an element is scaled: x * f0, x / f0, x / f0 * f1, x * t / u exactly. */
+enum { MX_FORM_MUL, MX_FORM_DIV, MX_FORM_DIV_MUL, MX_FORM_EXACT };
+/* How a scaled value is rounded. */
+enum { MX_WAY_NEAREST, MX_WAY_BIASED, MX_WAY_SR };
+
+/* Vector form of mx_encoding for one format: codes of |y| below 2^30 or so. */
+typedef struct mx_stage_encode {
+  int way;
+  int man_bits, round;            /* MX_ROUND_*, of BIASED */
+  int32_t min_normal, big;        /* bits: 2^emin; the power of two past the largest value, at which |y| is cut off */
+  int32_t max_code, over_code;    /* codes past max_code become over_code */
+  int32_t f32_tie;                /* bits: half the least value if its predecessor is to round up (rna_f32, rne_f32), else -1 */
+  int sign_shift;                 /* from bit 31 to the code's sign */
+  int zero_sign, integer, sticky; /* sticky: a y that underflowed is not zero */
+  int sr_mode, sr_bits;           /* SR */
+} mx_stage_encode;
+
+typedef struct mx_stages {
+  const mx_plan *plan;
+  int usable; /* 0: all scalar */
+  int form, lead;
+  /* stage 2 */
+  int32_t amax_lo, amax_hi;       /* bits; ordinary blocks have lo <= amax <= hi */
+  int32_t code_lo, code_hi;       /* and code_lo <= code <= code_hi */
+  int32_t even_add, emax;         /* EVEN: added to the bits; power-of-two rules: taken from the exponent */
+  int scale_is_exp, round, log2f; /* of the scale's value: MX_SCALE_ROUND_* */
+  float f, rcp_f;                 /* DIV32, MUL32 */
+  double times, over;             /* EXACT: amax * times / over, or its inverse */
+  float v_lo, v_hi;               /* ordinary values before rounding */
+  mx_stage_encode scale;          /* how they are rounded, for a scale with a mantissa */
+  int32_t scale_rebias;           /* (127 - bias) << man_bits */
+  float scale_sub;                /* least subnormal of the scale */
+  enum { MX_FACTOR_POW2, MX_FACTOR_RCP_POW2, MX_FACTOR_SF, MX_FACTOR_RCP32, MX_FACTOR_CHAIN } factor;
+  float y_hi; /* largest |y| of an ordinary block */
+  /* stage 3 */
+  int dtype; /* MX_INPUT_DTYPE_*: y is rounded to it */
+  mx_stage_encode elem;
+  double exact_times, exact_over; /* FORM_EXACT: y = x * (exact_times or scale * it) / (scale * exact_over or it) */
+  int hot;                        /* e2m1 by table, 4 bits, low nibble first */
+  int again;                      /* codes are encoded once more through a table a block */
+  uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */
+  int keep_sign;                  /* -0 gives the code of -0, which that sum does not show */
+  int nibble;                     /* MX_NIBBLE_*, -1 for a code a byte */
+  /* blocks of zeros */
+  int zero_known;
+  mx_block_scale zero_scale;
+  uint8_t zero_code[2]; /* of +0 and -0 */
+} mx_stages;
+
+/* One piece of a row: n_blocks blocks of `block` elements, block a multiple of 16. */
+typedef struct mx_piece {
+  const float *x;
+  size_t n_blocks, block;
+  uint64_t index; /* of x[0] in the tensor, for random bits */
+  int32_t amax[MX_PIECE_BLOCKS];
+  uint8_t code[MX_PIECE_BLOCKS]; /* scales */
+  uint8_t odd[MX_PIECE_BLOCKS];  /* 1: not ordinary */
+  float f0[MX_PIECE_BLOCKS], f1[MX_PIECE_BLOCKS];
+  float again[2][MX_PIECE_BLOCKS]; /* factors of the plan's second encoding */
+} mx_piece;
+
+/* The operations of one ISA. n and block are multiples of 16 unless said otherwise; pointers need no alignment. */
+typedef struct mx_stage_kernels {
+  const char *name;
+  /* Largest bits of |x| of n (any number) values. */
+  int32_t (*amax)(const float *x, size_t n);
+  /* Stage 1 of a piece. */
+  void (*block_amax)(mx_piece *p);
+  /* Stage 2. */
+  void (*scales)(const mx_stages *f, mx_piece *p);
+  /* Stage 3: bytes of the whole piece, packed as f->nibble says. */
+  void (*codes)(uint8_t *out, const mx_stages *f, const mx_piece *p);
+  /* n codes to n / 2 bytes, as mx_pack4. */
+  void (*pack4)(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
+  /* Philox words [first, first + n) of stream MX_STREAM_ELEMENT; first and n are multiples of 4. */
+  void (*random)(uint32_t *out, uint64_t seed, uint64_t first, size_t n);
+} mx_stage_kernels;
+
+extern const mx_stage_kernels mx_stages_avx512, mx_stages_avx2, mx_stages_neon;
+
+/** The best table of the usable ISAs (MX_ISA_*); NULL: none. */
+const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa);
+
+/** Compile a plan whose tensor-level numbers are set. */
+void mx_stages_init(mx_stages *stages, const mx_plan *plan);
+/** The factors of one block from its scale: 0 if the kernels have no form for it. */
+int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *scale);
+
+#endif

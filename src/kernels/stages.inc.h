@@ -1,0 +1,519 @@
+/* The kernels of stages.h, written once over the lanes of vectors_*.h: W lanes, vf of binary32, vi of int32, vm of truth. The including file names the
+ * table in TABLE, and defines HOT(out, f, p) if it has a kernel of its own for e2m1 by table. */
+#include <string.h>
+
+#include "mxgold/random.h"
+
+#define INLINE static inline __attribute__((always_inline))
+enum { STEP = 16 / W }; /* vectors in sixteen elements */
+
+INLINE vi magnitude_of(vf x) { return vi_and(vf_bits(x), vi_set(0x7FFFFFFF)); }
+
+/* ---- 1: largest magnitudes ---- */
+
+static int32_t amax(const float *x, size_t n) {
+  vi m[4] = {vi_set(0), vi_set(0), vi_set(0), vi_set(0)};
+  size_t i = 0;
+  for (; i + 4 * W <= n; i += 4 * W)
+    for (size_t j = 0; j < 4; j++) m[j] = vi_max(m[j], magnitude_of(vf_load(x + i + j * W)));
+  for (; i + W <= n; i += W) m[0] = vi_max(m[0], magnitude_of(vf_load(x + i)));
+  float rest[W] = {0};
+  if (i < n) {
+    memcpy(rest, x + i, (n - i) * sizeof *rest);
+    m[0] = vi_max(m[0], magnitude_of(vf_load(rest)));
+  }
+  return vi_hmax(vi_max(vi_max(m[0], m[1]), vi_max(m[2], m[3])));
+}
+
+INLINE vi block_max(const float *x, size_t block) {
+  vi m = magnitude_of(vf_load(x));
+#pragma GCC unroll 8
+  for (size_t j = W; j < block; j += W) m = vi_max(m, magnitude_of(vf_load(x + j)));
+  return m;
+}
+
+INLINE void block_amax_of(mx_piece *p, size_t block) {
+  for (size_t b = 0; b < p->n_blocks; b += W) {
+    vi m[W];
+    if (b + W <= p->n_blocks) {
+#pragma GCC unroll 16
+      for (size_t i = 0; i < W; i++) m[i] = block_max(p->x + (b + i) * block, block);
+    } else
+      for (size_t i = 0; i < W; i++) m[i] = b + i < p->n_blocks ? block_max(p->x + (b + i) * block, block) : vi_set(0);
+    vi_store(p->amax + b, vi_reduce(m));
+  }
+}
+
+static void block_amax(mx_piece *p) {
+  if (p->block == 32)
+    block_amax_of(p, 32);
+  else if (p->block == 16)
+    block_amax_of(p, 16);
+  else
+    block_amax_of(p, p->block);
+}
+
+/* ---- rounding to a format: codes of magnitudes ---- */
+
+/* The sum with the power of two whose last place is one step of the format rounds to that step, ties to even. */
+INLINE vi nearest(vi a, const mx_stage_encode *e) {
+  const int up = 23 - e->man_bits;
+  const vi exponent = vi_and(vi_max(a, vi_set(e->min_normal)), vi_set(0x7F800000)), magic = vi_add(exponent, vi_set(up << 23));
+  const vi steps = vi_sub(vf_bits(vf_add(vi_float(a), vi_float(magic))), magic);
+  return vi_add(vi_srl(vi_sub(exponent, vi_set(e->min_normal)), up), steps);
+}
+
+typedef struct split {
+  vi significand, shift, base; /* |y| = significand / 2^shift steps above base */
+} split;
+
+INLINE split split_of(vi a, const mx_stage_encode *e) {
+  const vi field = vi_srl(a, 23), least = vi_set(e->min_normal >> 23), one = vi_set(1);
+  const vi E = vi_max(field, least);
+  split s;
+  s.significand = vi_or(vi_and(a, vi_set(0x7FFFFF)), vi_blend(vi_gt(field, vi_set(0)), vi_set(0x800000), vi_set(0)));
+  s.shift = vi_add(vi_sub(E, vi_max(field, one)), vi_set(23 - e->man_bits));
+  s.base = vi_sll(vi_sub(E, least), e->man_bits);
+  return s;
+}
+
+INLINE vi biased(vi a, vi negative, const mx_stage_encode *e) {
+  split s = split_of(a, e);
+  const vi one = vi_set(1), sh = vi_min(s.shift, vi_set(31)), half = vi_sllv(one, vi_sub(sh, one));
+  vi add;
+  switch (e->round) {
+  case MX_ROUND_RNA:
+    add = half;
+    break;
+  case MX_ROUND_RTZ_TIE:
+    add = vi_sub(half, one);
+    break;
+  case MX_ROUND_RTP:
+  case MX_ROUND_RTN: {
+    const vi all = vi_sub(vi_add(half, half), one);
+    const vm down = vi_eq(negative, vi_set(0));
+    add = e->round == MX_ROUND_RTP ? vi_blend(down, all, vi_set(0)) : vi_blend(down, vi_set(0), all);
+    break;
+  }
+  default:
+    add = vi_set(0);
+  }
+  return vi_add(s.base, vi_srlv(vi_add(s.significand, add), sh));
+}
+
+INLINE vi stochastic(vi a, vi word, const mx_stage_encode *e) {
+  const split s = split_of(a, e);
+  const vi one = vi_set(1), sh = vi_min(s.shift, vi_set(31));
+  const vi steps = vi_srlv(s.significand, sh), rest = vi_sub(s.significand, vi_sllv(steps, sh));
+  const vi b = vi_srl(word, 32 - e->sr_bits);
+  const int keep = e->sr_mode == MX_SR_FAST ? e->sr_bits + 1 : e->sr_bits;
+  const vi drop = vi_sub(s.shift, vi_set(keep)), none = vi_set(0);
+  vi d = vi_blend(vi_gt(none, drop), vi_sllv(rest, vi_sub(none, drop)), vi_srlv(rest, drop));
+  vi sum;
+  if (e->sr_mode == MX_SR_FAST)
+    sum = vi_add(d, vi_add(vi_add(b, b), one));
+  else {
+    if (e->sr_mode != MX_SR_FASTEST) {
+      const vi low = vi_sub(rest, vi_sllv(d, drop)), middle = vi_sllv(one, vi_sub(drop, one));
+      const vi odd = vi_and(d, one), tie_up = e->sr_mode == MX_SR_ODD ? vi_sub(one, odd) : odd;
+      const vm more = vm_and(vi_gt(drop, none), vi_gt(vi_add(vi_add(low, low), tie_up), vi_add(middle, middle)));
+      /* from drop = 32 on the rest is less than a quarter of a unit; 2^drop does not fit */
+      d = vi_add(d, vi_blend(vm_and(more, vi_gt(vi_set(30), drop)), one, none));
+    }
+    sum = vi_add(d, b);
+  }
+  return vi_add(s.base, vi_add(steps, vi_srl(sum, keep)));
+}
+
+/* Code of y with its sign. word: random bits. */
+INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
+  const vi bits = vf_bits(y), zero = vi_set(0), top = vi_set(INT32_MIN);
+  vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, top);
+  const vm is_zero = vi_eq(a, zero);
+  a = vi_min(a, vi_set(e->big));
+  vi m;
+  if (way == MX_WAY_NEAREST)
+    m = nearest(a, e);
+  else if (way == MX_WAY_BIASED)
+    m = biased(a, sign, e);
+  else
+    m = stochastic(a, word, e);
+  if (e->f32_tie >= 0) m = vi_blend(vi_eq(a, vi_set(e->f32_tie - 1)), vi_set(1), m);
+  if (e->over_code == e->max_code)
+    m = vi_min(m, vi_set(e->max_code));
+  else
+    m = vi_blend(vi_gt(m, vi_set(e->max_code)), vi_set(e->over_code), m);
+  if (e->integer) {
+    const vi flip = vi_sub(zero, vi_srl(sign, 31));
+    return vi_and(vi_sub(vi_xor(m, flip), flip), vi_set(0xFF));
+  }
+  if (e->zero_sign == MX_ZERO_SIGN_DROP_INPUT)
+    sign = vi_blend(is_zero, zero, sign);
+  else if (e->zero_sign == MX_ZERO_SIGN_DROP_ALL)
+    sign = vi_blend(vi_eq(m, zero), zero, sign);
+  else if (e->zero_sign == MX_ZERO_SIGN_FORCE)
+    sign = vi_blend(vi_gt(bits, zero), zero, top);
+  return vi_or(m, vi_srl(sign, e->sign_shift));
+}
+
+INLINE vi code_by(vf y, vi word, const mx_stage_encode *e) {
+  if (e->way == MX_WAY_NEAREST) return code_of(y, word, e, MX_WAY_NEAREST);
+  if (e->way == MX_WAY_BIASED) return code_of(y, word, e, MX_WAY_BIASED);
+  return code_of(y, word, e, MX_WAY_SR);
+}
+
+/* ---- 2: scales ---- */
+
+static vf chain_value(const mx_chain_expr *e, const float *vars, vf amax_value, vf sf) {
+  vf stack[MX_CHAIN_OPS];
+  int n = 0;
+  const vf zero = vf_set(0);
+  for (int i = 0; i < e->n; i++) {
+    const mx_chain_op *o = &e->ops[i];
+    if (o->op == MX_OP_NUMBER) {
+      stack[n++] = vf_set(o->number);
+      continue;
+    }
+    if (o->op == MX_OP_VAR) {
+      stack[n++] = o->var == MX_VAR_AMAX ? amax_value : o->var == MX_VAR_SF ? sf : vf_set(vars[o->var]);
+      continue;
+    }
+    if (o->op == MX_OP_RCP0) {
+      const vf v = stack[n - 1];
+      stack[n - 1] = vf_blend(vf_eq(v, zero), zero, vf_div(vf_set(1), v));
+      continue;
+    }
+    if (o->op == MX_OP_RCPA) { /* a table: one by one */
+      float v[W];
+      vf_store(v, stack[n - 1]);
+      for (int k = 0; k < W; k++) v[k] = mx_chain_rcpa(v[k]);
+      stack[n - 1] = vf_load(v);
+      continue;
+    }
+    const vf b = stack[--n], a = stack[n - 1];
+    vf r = b;
+    switch (o->op) {
+    case MX_OP_ADD:
+      r = vf_add(a, b);
+      break;
+    case MX_OP_SUB:
+      r = vf_sub(a, b);
+      break;
+    case MX_OP_MUL:
+      r = vf_mul(a, b);
+      break;
+    case MX_OP_DIV:
+      r = vf_div(a, b);
+      break;
+    case MX_OP_MIN:
+      r = vf_min(a, b);
+      break;
+    case MX_OP_MAX:
+      r = vf_max(a, b);
+      break;
+    case MX_OP_IFZERO:
+      r = vf_blend(vf_eq(a, zero), b, a);
+      break;
+    case MX_OP_IFINF:
+      r = vf_blend(vi_eq(magnitude_of(a), vi_set(0x7F800000)), b, a);
+      break;
+    case MX_OP_IFNAN:
+      r = vf_blend(vi_gt(magnitude_of(a), vi_set(0x7F800000)), b, a);
+      break;
+    default:
+      r = vf_blend(vf_eq(a, zero), zero, b);
+    }
+    stack[n - 1] = r;
+  }
+  return stack[n - 1];
+}
+
+/* Numbers whose exact log2 may round to a whole one are left to the scalar code: at most 44 floats below a power of two, 22 above it. */
+enum { LOG2_MARGIN = 128 };
+
+/* The code of a power of two from bits whose exponent is to be rounded. */
+INLINE vi exponent_code(vi bits, int round, int log2f, vm *odd) {
+  const vi man = vi_and(bits, vi_set(0x7FFFFF)), one = vi_set(1), zero = vi_set(0);
+  const vi e = vi_srl(bits, 23);
+  switch (round) {
+  case MX_SCALE_ROUND_UP:
+    if (log2f) *odd = vm_or(*odd, vm_and(vi_gt(man, zero), vi_gt(vi_set(LOG2_MARGIN), man)));
+    return vi_add(e, vi_blend(vi_eq(man, zero), zero, one));
+  case MX_SCALE_ROUND_DOWN:
+    if (log2f) *odd = vm_or(*odd, vi_gt(man, vi_set(0x7FFFFF - LOG2_MARGIN)));
+    return e;
+  case MX_SCALE_ROUND_RNA:
+    return vi_add(e, vi_blend(vi_gt(man, vi_set(0x3FFFFF)), one, zero));
+  default:
+    return vi_add(e, vi_blend(vi_gt(vi_add(man, vi_and(e, one)), vi_set(0x400000)), one, zero));
+  }
+}
+
+/* ggml: half up on the one bit below the mantissa, from 248 on 448, subnormals floor(512 v + 1/2) at most 7. */
+INLINE vi ggml_code(vf v) {
+  const vi normal = vi_sub(vi_srl(vi_add(vf_bits(v), vi_set(0x80000)), 20), vi_set(120 << 3));
+  const vi small = vi_min(vf_trunc(vf_add(vf_mul(v, vf_set(512)), vf_set(0.5f))), vi_set(7));
+  const vi capped = vi_blend(vi_gt(normal, vi_set(0x77)), vi_set(0x7E), normal);
+  return vi_blend(vf_lt(v, vf_set(0x1p-6f)), small, capped);
+}
+
+INLINE vf decoded_scale(vi code, const mx_stages *f) {
+  if (f->scale_is_exp) return vi_float(vi_sll(code, 23)); /* ordinary codes are normal numbers */
+  const vf normal = vi_float(vi_sll(vi_add(code, vi_set(f->scale_rebias)), 23 - f->scale.man_bits));
+  return vf_blend(vi_gt(vi_set(1 << f->scale.man_bits), code), vf_mul(vi_convert(code), vf_set(f->scale_sub)), normal);
+}
+
+INLINE vf led_value(const mx_stages *f, vf a) {
+  switch (f->lead) {
+  case MX_LEAD_DIV32:
+    return vf_div(a, vf_set(f->f));
+  case MX_LEAD_MUL32:
+    return vf_mul(a, vf_set(f->rcp_f));
+  case MX_LEAD_CHAIN:
+    return chain_value(&f->plan->chain.scale, f->plan->vars, a, a);
+  default:
+    return vf_quotient(a, f->times, f->over, f->lead == MX_LEAD_EXACT_INVERSE);
+  }
+}
+
+INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd) {
+  const int exponents = f->lead == MX_LEAD_FLOOR ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
+  if (f->lead == MX_LEAD_EVEN) return vi_sub(vi_srl(vi_add(bits, vi_set(f->even_add)), 23), vi_set(f->emax));
+  if (f->lead == MX_LEAD_FLOOR || f->lead == MX_LEAD_CEIL) return vi_sub(exponent_code(bits, exponents, f->log2f, odd), vi_set(f->emax));
+  const vf v = led_value(f, vi_float(bits));
+  *odd = vm_or(*odd, vm_or(vf_lt(v, vf_set(f->v_lo)), vf_lt(vf_set(f->v_hi), v)));
+  *odd = vm_or(*odd, vi_gt(vf_bits(v), vi_set(0x7F000000))); /* NaN */
+  if (f->scale_is_exp) return exponent_code(vf_bits(v), f->round, f->log2f, odd);
+  if (f->round == MX_SCALE_ROUND_GGML) return ggml_code(v);
+  const vi a = vi_min(magnitude_of(v), vi_set(f->scale.big));
+  const vi code = f->scale.way == MX_WAY_NEAREST ? nearest(a, &f->scale) : biased(a, vi_set(0), &f->scale);
+  return vi_min(code, vi_set(f->scale.max_code));
+}
+
+INLINE vm not_ordinary(vf v) {
+  const vi b = vf_bits(v);                                                  /* signed: negative numbers are small */
+  return vm_or(vi_gt(vi_set(0x03800000), b), vi_gt(b, vi_set(0x7B800000))); /* 2^-120, 2^120 */
+}
+
+static void scales(const mx_stages *f, mx_piece *p) {
+  for (size_t b = 0; b < p->n_blocks; b += 16) {
+    vi codes[STEP], odds[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      const size_t at = b + k * W;
+      const vi bits = vi_load(p->amax + at);
+      vm odd = vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi)));
+      const vi code = scale_code(f, bits, &odd);
+      odd = vm_or(odd, vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))));
+      const vf amax_value = vi_float(bits), sf = decoded_scale(vi_and(code, vi_set(0xFF)), f);
+      vf f0 = sf, f1 = vf_set(1);
+      if (f->factor == MX_FACTOR_POW2)
+        f0 = vi_float(vi_sll(vi_sub(vi_set(254), code), 23));
+      else if (f->factor == MX_FACTOR_RCP32)
+        f0 = vf_div(vf_set(1), sf);
+      else if (f->factor == MX_FACTOR_CHAIN) {
+        const mx_chain_program *c = &f->plan->chain;
+        f0 = chain_value(&c->element.factor[0], f->plan->vars, amax_value, sf);
+        odd = vm_or(odd, not_ordinary(f0));
+        if (c->element.n > 1) {
+          f1 = chain_value(&c->element.factor[1], f->plan->vars, amax_value, sf);
+          odd = vm_or(odd, not_ordinary(f1));
+        }
+        for (int i = 0; i < c->again.n; i++) {
+          const vf g = chain_value(&c->again.factor[i], f->plan->vars, amax_value, sf);
+          odd = vm_or(odd, not_ordinary(g));
+          vf_store(p->again[i] + at, g);
+        }
+      }
+      vf y = f->form == MX_FORM_MUL ? vf_mul(amax_value, f0) : vf_div(amax_value, f0);
+      if (f->form == MX_FORM_DIV_MUL) y = vf_mul(y, f1);
+      if (f->form == MX_FORM_EXACT) /* about: the limit has room */
+        y = vf_mul(f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE ? vf_mul(amax_value, f0) : y,
+                   vf_set((float)(f->exact_times / f->exact_over)));
+      odd = vm_or(odd, vi_gt(vf_bits(y), vf_bits(vf_set(f->y_hi))));
+      vf_store(p->f0 + at, f0);
+      if (f->form == MX_FORM_DIV_MUL) vf_store(p->f1 + at, f1);
+      codes[k] = vi_and(code, vi_set(0xFF));
+      odds[k] = vi_blend(odd, vi_set(1), vi_set(0));
+    }
+    vi_store16(p->code + b, codes);
+    vi_store16(p->odd + b, odds);
+  }
+}
+
+/* ---- 3: elements ---- */
+
+INLINE vf scaled(vf x, vf f0, vf f1, int form) {
+  if (form == MX_FORM_MUL) return vf_mul(x, f0);
+  const vf q = vf_div(x, f0);
+  return form == MX_FORM_DIV ? q : vf_mul(q, f1);
+}
+
+/* Nearest bfloat16 or binary16 of an ordinary y, subnormals of the type among them. */
+INLINE vf to_dtype(vf y, int dtype) {
+  const vi bits = vf_bits(y), one = vi_set(1);
+  if (dtype == MX_INPUT_DTYPE_BFLOAT16) {
+    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF));
+    return vi_float(vi_and(vi_add(bits, up), vi_set((int32_t)0xFFFF0000)));
+  }
+  const vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, vi_set(INT32_MIN));
+  const vi magic = vi_add(vi_and(vi_max(a, vi_set(113 << 23)), vi_set(0x7F800000)), vi_set(13 << 23));
+  return vi_float(vi_or(vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic))), sign));
+}
+
+/* A number that is not zero stays so, however small. */
+INLINE vf unflushed(vf y, vf x) {
+  const vi zero = vi_set(0), least = vi_or(vi_and(vf_bits(x), vi_set(INT32_MIN)), vi_set(1));
+  const vm lost = vm_and(vi_eq(magnitude_of(y), zero), vi_gt(magnitude_of(x), zero));
+  return vi_float(vi_blend(lost, least, vf_bits(y)));
+}
+
+/* Scaled values of a piece, for the forms and roundings that are not fused. */
+static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
+  const int encode = f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE;
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    const float *x = p->x + b * p->block;
+    float *to = y + b * p->block;
+    const vf f0 = vf_set(p->f0[b]), f1 = vf_set(f->form == MX_FORM_DIV_MUL ? p->f1[b] : 1);
+    const double used = (double)p->f0[b], times = f->exact_times * (encode ? used : 1), over = f->exact_over * (encode ? 1 : used);
+    for (size_t j = 0; j < p->block; j += W) {
+      const vf v = vf_load(x + j);
+      vf r = f->form == MX_FORM_EXACT ? vf_quotient(v, times, over, 0) : scaled(v, f0, f1, f->form);
+      if (f->elem.sticky) r = unflushed(r, v);
+      if (f->dtype != MX_INPUT_DTYPE_FLOAT32) r = to_dtype(r, f->dtype);
+      vf_store(to + j, r);
+    }
+  }
+}
+
+/* Philox4x32-10 on W counters side by side. */
+static void random_words(uint32_t *out, uint64_t seed, uint64_t first, size_t n) {
+  const vi m0 = vi_set((int32_t)0xD2511F53), m1 = vi_set((int32_t)0xCD9E8D57);
+  for (size_t i = 0; i < n; i += 4 * W) {
+    const uint64_t block = (first + i) / 4;
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    if ((uint32_t)block > UINT32_MAX - W) { /* the low word of the counter would carry */
+      for (size_t j = 0; j < 4 * W && i + j < n; j++) out[i + j] = mx_random(seed, MX_STREAM_ELEMENT, first + i + j);
+      continue;
+    }
+    vi c[4] = {vi_add(vi_set((int32_t)(uint32_t)block), vi_iota()), vi_set((int32_t)(block >> 32)), vi_set(MX_STREAM_ELEMENT), vi_set(0)};
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+      vi h0, l0, h1, l1;
+      vi_mul_wide(&h0, &l0, c[0], m0);
+      vi_mul_wide(&h1, &l1, c[2], m1);
+      c[0] = vi_xor(vi_xor(h1, c[1]), vi_set((int32_t)k0));
+      c[2] = vi_xor(vi_xor(h0, c[3]), vi_set((int32_t)k1));
+      c[1] = l1;
+      c[3] = l0;
+    }
+    if (i + 4 * W <= n)
+      vi_store_four(out + i, c);
+    else {
+      uint32_t last[4 * W];
+      vi_store_four(last, c);
+      memcpy(out + i, last, (n - i) * sizeof *out);
+    }
+  }
+}
+
+/* Codes, one a byte, of values that are scaled already. */
+INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, size_t n, const mx_stage_encode *how, int way) {
+  const mx_stage_encode e = *how; /* stores to out do not change it */
+  for (size_t i = 0; i < n; i += 16) {
+    vi c[STEP];
+    for (size_t k = 0; k < STEP; k++)
+      c[k] = code_of(vf_load(y + i + k * W), way == MX_WAY_SR ? vi_load(words + i + k * W) : vi_set(0), &e, way);
+    vi_store16(out + i, c);
+  }
+}
+
+/* The same with scaling by one operation. */
+INLINE void encode_scaled(uint8_t *out, const mx_stages *f, const mx_piece *p, int form) {
+  const mx_stage_encode e = f->elem;
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    const vf f0 = vf_set(p->f0[b]);
+    for (size_t j = b * p->block; j < (b + 1) * p->block; j += 16) {
+      vi c[STEP];
+      for (size_t k = 0; k < STEP; k++) c[k] = code_of(scaled(vf_load(p->x + j + k * W), f0, f0, form), vi_set(0), &e, MX_WAY_NEAREST);
+      vi_store16(out + j, c);
+    }
+  }
+}
+
+/* Codes are encoded once more from their values: sixteen codes at most, so a table a block. */
+static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p) {
+  const mx_chain_product *a = &f->plan->chain.again;
+  float values[16];
+  for (int c = 0; c < 16; c++) values[c] = (float)mx_decode(f->plan->elem, (uint64_t)c);
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    uint8_t table[16];
+    vi found[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      vf q = vf_load(values + k * W);
+      for (int i = 0; i < a->n; i++) q = a->op[i] == '*' ? vf_mul(q, vf_set(p->again[i][b])) : vf_div(q, vf_set(p->again[i][b]));
+      found[k] = code_by(q, vi_set(0), &f->elem);
+    }
+    vi_store16(table, found);
+    uint8_t *at = codes + b * p->block;
+    for (size_t j = 0; j < p->block; j += 16) bytes_lookup(at + j, table);
+  }
+}
+
+static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
+  float y[MX_PIECE_ELEMENTS];
+  uint32_t words[MX_PIECE_ELEMENTS + 8];
+  const size_t n = p->n_blocks * p->block;
+  const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky;
+  if (fused && f->form == MX_FORM_MUL)
+    encode_scaled(out, f, p, MX_FORM_MUL);
+  else if (fused && f->form == MX_FORM_DIV)
+    encode_scaled(out, f, p, MX_FORM_DIV);
+  else {
+    scale_values(y, f, p);
+    if (f->elem.way == MX_WAY_NEAREST)
+      encode_values(out, y, NULL, n, &f->elem, MX_WAY_NEAREST);
+    else if (f->elem.way == MX_WAY_BIASED)
+      encode_values(out, y, NULL, n, &f->elem, MX_WAY_BIASED);
+    else {
+      const uint64_t first = p->index / 4 * 4, skip = p->index - first;
+      random_words(words, f->plan->spec.seed, first, (n + skip + 3) / 4 * 4);
+      encode_values(out, y, words + skip, n, &f->elem, MX_WAY_SR);
+    }
+  }
+  if (f->again) encode_again(out, f, p);
+}
+
+static void pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
+  if (nibble != MX_NIBBLE_HALF_BLOCK) {
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) nibbles32(out + i / 2, codes + i, nibble == MX_NIBBLE_HIGH_FIRST);
+    for (; i < n; i += 2) out[i / 2] = (uint8_t)(nibble == MX_NIBBLE_HIGH_FIRST ? codes[i] << 4 | codes[i + 1] : codes[i] | codes[i + 1] << 4);
+    return;
+  }
+  for (size_t b = 0; b < n; b += block)
+    for (size_t j = 0; j < block / 2; j += 8) {
+      uint64_t low, high;
+      memcpy(&low, codes + b + j, 8);
+      memcpy(&high, codes + b + block / 2 + j, 8);
+      low |= high << 4;
+      memcpy(out + b / 2 + j, &low, 8);
+    }
+}
+
+static void codes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
+  uint8_t bytes[MX_PIECE_ELEMENTS];
+  if (f->nibble < 0) {
+    bytes_of(out, f, p);
+    return;
+  }
+#ifdef HOT
+  if (f->hot) {
+    HOT(out, f, p);
+    return;
+  }
+#endif
+  bytes_of(bytes, f, p);
+  pack4(out, bytes, p->n_blocks * p->block, f->nibble, p->block);
+}
+
+const mx_stage_kernels TABLE = {NAME, amax, block_amax, scales, codes, pack4, random_words};

@@ -1,0 +1,120 @@
+/* Sixteen lanes: the vocabulary of stages.inc.h in AVX-512. */
+#include <immintrin.h>
+
+#define W 16
+#define vf __m512
+#define vi __m512i
+#define vm __mmask16
+
+static inline vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void vf_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
+static inline vf vf_set(float x) { return _mm512_set1_ps(x); }
+static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+static inline vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); } /* a < b ? a : b */
+static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* a > b ? a : b */
+static inline vm vf_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm vf_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline vf vf_blend(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); } /* m ? a : b */
+static inline vi vf_bits(vf a) { return _mm512_castps_si512(a); }
+static inline vf vi_float(vi a) { return _mm512_castsi512_ps(a); }
+static inline vi vf_trunc(vf a) { return _mm512_cvttps_epi32(a); }
+static inline vf vi_convert(vi a) { return _mm512_cvtepi32_ps(a); }
+static inline vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
+static inline void vi_store(void *p, vi a) { _mm512_storeu_si512(p, a); }
+static inline vi vi_set(int32_t x) { return _mm512_set1_epi32(x); }
+static inline vi vi_iota(void) { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
+static inline vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
+static inline vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+static inline vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
+static inline vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+static inline vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
+static inline vi vi_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
+static inline vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
+static inline vi vi_srl(vi a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_sll(vi a, int n) { return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_srlv(vi a, vi n) { return _mm512_srlv_epi32(a, n); } /* 0 from n = 32, and for n < 0 */
+static inline vi vi_sllv(vi a, vi n) { return _mm512_sllv_epi32(a, n); }
+static inline vm vi_gt(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b); }
+static inline vm vi_eq(vi a, vi b) { return _mm512_cmpeq_epi32_mask(a, b); }
+static inline vm vm_or(vm a, vm b) { return _kor_mask16(a, b); }
+static inline vm vm_and(vm a, vm b) { return _kand_mask16(a, b); }
+static inline vm vm_none(void) { return 0; }
+static inline vi vi_blend(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); } /* m ? a : b */
+static inline int32_t vi_hmax(vi a) { return _mm512_reduce_max_epi32(a); }
+
+/* Sixteen numbers below 256 to bytes. */
+static inline void vi_store16(uint8_t *p, const vi *a) { _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(a[0])); }
+
+/* Lane i of the result is the largest lane of m[i]. */
+static inline vi vi_reduce(const vi *m) {
+  vi a[8], b[4], c[2];
+  for (int i = 0; i < 8; i++) a[i] = vi_max(_mm512_unpacklo_epi32(m[2 * i], m[2 * i + 1]), _mm512_unpackhi_epi32(m[2 * i], m[2 * i + 1]));
+  for (int i = 0; i < 4; i++) b[i] = vi_max(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+  for (int i = 0; i < 2; i++)
+    c[i] = vi_max(_mm512_shuffle_i32x4(b[2 * i], b[2 * i + 1], 0x44), _mm512_shuffle_i32x4(b[2 * i], b[2 * i + 1], 0xEE));
+  return vi_max(_mm512_shuffle_i32x4(c[0], c[1], 0x88), _mm512_shuffle_i32x4(c[0], c[1], 0xDD));
+}
+
+/* Low and high halves of a * b, unsigned. */
+static inline void vi_mul_wide(vi *high, vi *low, vi a, vi b) {
+  const vi even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
+  *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+  *high = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
+
+/* w[0][0], w[1][0], w[2][0], w[3][0], w[0][1], ... */
+static inline void vi_store_four(uint32_t *p, const vi w[4]) {
+  const vi a = _mm512_unpacklo_epi32(w[0], w[1]), b = _mm512_unpackhi_epi32(w[0], w[1]);
+  const vi c = _mm512_unpacklo_epi32(w[2], w[3]), d = _mm512_unpackhi_epi32(w[2], w[3]);
+  const vi e = _mm512_unpacklo_epi64(a, c), f = _mm512_unpackhi_epi64(a, c), g = _mm512_unpacklo_epi64(b, d), h = _mm512_unpackhi_epi64(b, d);
+  const vi i = _mm512_shuffle_i32x4(e, f, 0x44), j = _mm512_shuffle_i32x4(e, f, 0xEE), k = _mm512_shuffle_i32x4(g, h, 0x44),
+           l = _mm512_shuffle_i32x4(g, h, 0xEE);
+  vi_store(p, _mm512_shuffle_i32x4(i, k, 0x88));
+  vi_store(p + 16, _mm512_shuffle_i32x4(i, k, 0xDD));
+  vi_store(p + 32, _mm512_shuffle_i32x4(j, l, 0x88));
+  vi_store(p + 48, _mm512_shuffle_i32x4(j, l, 0xDD));
+}
+
+/* Eight quotients of exact products, rounded to odd in binary32. */
+static inline __m256 half_quotient(__m512d product, __m512d divisor) {
+  const __m512d q = _mm512_div_pd(product, divisor), rest = _mm512_fnmadd_pd(q, divisor, product);
+  const __m512i bits = _mm512_castpd_si512(q), one = _mm512_set1_epi64(1);
+  const __mmask8 cut = _mm512_cmp_pd_mask(rest, _mm512_setzero_pd(), _CMP_NEQ_OQ);
+  /* towards zero: one less where the quotient was rounded away, that is where rest and product differ in sign (divisor > 0) */
+  const __mmask8 away = cut & _mm512_movepi64_mask(_mm512_castpd_si512(_mm512_xor_pd(rest, product)));
+  const __m512i down = _mm512_mask_sub_epi64(bits, away, bits, one), odd = _mm512_mask_or_epi64(down, cut, down, one);
+  const __m512d mag = _mm512_castsi512_pd(_mm512_and_si512(odd, _mm512_set1_epi64(INT64_MAX)));
+  const __mmask8 zero = _mm512_cmp_pd_mask(mag, _mm512_setzero_pd(), _CMP_EQ_OQ);
+  const __m512d kept = _mm512_max_pd(_mm512_min_pd(mag, _mm512_set1_pd(0x1p126)), _mm512_set1_pd(0x1p-125));
+  const __m512i m = _mm512_castpd_si512(kept), low = _mm512_set1_epi64((1 << 29) - 1);
+  const __mmask8 inexact = _mm512_test_epi64_mask(m, low);
+  const __m512i sticky = _mm512_mask_or_epi64(_mm512_andnot_si512(low, m), inexact, _mm512_andnot_si512(low, m), _mm512_set1_epi64(1 << 29));
+  const __m512i sign = _mm512_and_si512(bits, _mm512_set1_epi64(INT64_MIN));
+  const __m512i all = _mm512_or_si512(_mm512_maskz_mov_epi64((__mmask8)~zero, sticky), sign);
+  return _mm512_cvtpd_ps(_mm512_castsi512_pd(all));
+}
+
+/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126. */
+static inline vf vf_quotient(vf x, double times, double over, int inverse) {
+  __m256 h[2];
+  const __m512d t = _mm512_set1_pd(times), o = _mm512_set1_pd(over);
+  for (int i = 0; i < 2; i++) {
+    const __m512d d = _mm512_cvtps_pd(i ? _mm512_extractf32x8_ps(x, 1) : _mm512_castps512_ps256(x));
+    h[i] = inverse ? half_quotient(t, _mm512_mul_pd(d, o)) : half_quotient(_mm512_mul_pd(d, t), o);
+  }
+  return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
+}
+
+/* bytes[i] = table[bytes[i]], sixteen of each. */
+static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) {
+  _mm_storeu_si128((void *)bytes, _mm_shuffle_epi8(_mm_loadu_si128((const void *)table), _mm_loadu_si128((const void *)bytes)));
+}
+
+/* Thirty-two codes to sixteen bytes. */
+static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first) {
+  const __m256i c = _mm256_loadu_si256((const void *)codes), w = _mm256_set1_epi16(high_first ? 0x0110 : 0x1001);
+  _mm_storeu_si128((void *)out, _mm256_cvtepi16_epi8(_mm256_maddubs_epi16(c, w)));
+}
