@@ -210,6 +210,9 @@ $(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
 	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
 bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
 	$< $(ROUNDS) $(THREADS)
+.PHONY: bench-mma
+bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
+	$< $(ROUNDS) $(THREADS)
 
 # Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
 .PHONY: mutants demo-verify identify-all

@@ -91,6 +91,8 @@ static mx_status read_operands(job *j, const mx_file *f, mx_error *err) {
   const mx_mma_model *m = &j->model;
   j->n_dims = -1;
   mx_status status = operand(&g->a, f, "a", m->a, &g->T, &g->M, &g->K, &j->n_dims, err);
+  if (status == MX_ERR_SHAPE && !m->whole_k && err && strlen(err->text) + 40 < sizeof err->text)
+    strcat(err->text, "; a=, b=, ab=, c=, d= name other types");
   if (!status) status = operand(&g->b, f, "b", m->b, &g->T, &g->N, &g->K, &j->n_dims, err);
   if (!status && find(f, "c")) status = operand(&g->c, f, "c", m->c, &g->T, &g->M, &g->N, &j->n_dims, err);
   if (!status) status = scales(j, f, err);

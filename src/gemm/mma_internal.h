@@ -72,8 +72,19 @@ void mma_panel_free(mma_panel *p);
 /* Row r of the panel from a row of codes and a row of scale bytes (NULL: none). */
 void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_format *type, const void *codes, const uint8_t *scales);
 
+/* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_*. */
+static inline int64_t mma_cut(int64_t value, int shift, int mode) {
+  if (shift <= 0) return (int64_t)((uint64_t)value << -shift);
+  if (mode == MX_ACC_ALIGN_RD) return value >> (shift > 63 ? 63 : shift);
+  uint64_t sign = (uint64_t)(value >> 63), magnitude = ((uint64_t)value ^ sign) - sign, kept = shift > 63 ? 0 : magnitude >> shift;
+  if (mode == MX_ACC_ALIGN_RNE && shift <= 63) {
+    uint64_t rest = magnitude & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
+    kept += rest > half || (rest == half && (kept & 1));
+  }
+  return (int64_t)((kept ^ sign) - sign);
+}
+
 /* mma_round.c */
-int64_t mma_cut(int64_t value, int shift, int mode); /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_* */
 __int128 mma_cut_wide(__int128 value, int shift, int mode);
 uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
 uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);

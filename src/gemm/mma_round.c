@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-/* CUT and ALIGN have their values in different order; the table of keys decides. */
-int64_t mma_cut(int64_t value, int shift, int mode) {
-  if (shift <= 0) return (int64_t)((uint64_t)value << -shift);
-  if (mode == MX_ACC_ALIGN_RD) return value >> (shift > 63 ? 63 : shift);
-  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-  uint64_t kept = shift > 63 ? 0 : magnitude >> shift;
-  if (mode == MX_ACC_ALIGN_RNE && shift <= 63) {
-    uint64_t rest = magnitude & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
-    kept += rest > half || (rest == half && (kept & 1));
-  }
-  return value < 0 ? -(int64_t)kept : (int64_t)kept;
-}
-
 __int128 mma_cut_wide(__int128 value, int shift, int mode) {
   if (shift <= 0) return (__int128)((unsigned __int128)value << -shift);
   if (mode == MX_ACC_ALIGN_RD) return value >> (shift > 127 ? 127 : shift);

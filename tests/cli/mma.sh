@@ -45,6 +45,7 @@ rm -f ./*.safetensors.* r.safetensors d.safetensors
 refuses "mxgold: k24.safetensors: K=24 is not a multiple of 16, the k of $model" "$mxgold" mma k24.safetensors --model $model -o d.safetensors
 refuses "mxgold: deep.safetensors: tensor b is 16 deep, 32 expected" "$mxgold" mma deep.safetensors --model $model -o d.safetensors
 refuses "mxgold: fp4.safetensors: tensor a is u8, the model wants f16 in words of 2 bytes" "$mxgold" mma fp4.safetensors --model $model -o d.safetensors
+refuses "mxgold: fp4.safetensors: tensor a is u8, the model wants f16 in words of 2 bytes; a=, b=, ab=, c=, d= name other types" "$mxgold" mma fp4.safetensors --model fused:L=8,F=13 -o d.safetensors
 refuses "mxgold: model 'hopper/mma_m16n8k16_f32_f16_f16_f31' is unknown, nearest: $model" "$mxgold" models hopper/mma_m16n8k16_f32_f16_f16_f31
 refuses "mxgold: --model is missing: ARCH/INSTRUCTION or a row that \`mxgold models\` lists" "$mxgold" mma f16.safetensors -o d.safetensors
 leaves_only deep.safetensors f16.safetensors flat.safetensors fp4.safetensors k24.safetensors no-c.safetensors
