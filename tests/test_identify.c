@@ -1,6 +1,6 @@
 /* identify names what a kernel does: every preset, and mixtures of keys that are no preset.
  *
- * Every ninth preset and eight mixtures, so that `make check` stays short; IDENTIFY_ALL=1 (make identify-all) takes every preset and 1,000 mixtures,
+ * Every ninth preset and six mixtures, so that `make check` stays short; IDENTIFY_ALL=1 (make identify-all) takes every preset and 1,000 mixtures,
  * MIXTURES=N sets how many, IDENTIFY_TABLE=1 prints a line for each case, FIRST=N starts there. */
 #include <check.h>
 #include <stdio.h>

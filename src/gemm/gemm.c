@@ -47,6 +47,7 @@ mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
   const mx_gemm_options *o = &p->o;
   p->model = o->model;
   if (!mx_gemm_model_name(o->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", o->model);
+  if (o->model == MX_GEMM_FUSED) return mx_fail(err, MX_ERR_UNSUPPORTED, "model fused is not part of mx_gemm yet, expected another MX_GEMM_*");
   if (!is_out_type(o->out) || !is_out_type(o->c_type))
     return mx_fail(err, MX_ERR_ARG, "D is %s and C %s, expected f32, f16 or bf16", mx_dtype_name(o->out), mx_dtype_name(o->c_type));
   p->alpha = o->alpha ? *o->alpha : 1;
