@@ -444,6 +444,39 @@ START_TEST(order_free) {
 }
 END_TEST
 
+START_TEST(bounds) {
+  static const char *const specs[] = {"", "elem=e4m3", "elem=e5m2", "tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+                                      "scale=e4m3 scale.form=encode block=1x16"};
+  enum { M = 4, N = 7, K = 90 };
+  for (size_t s = 0; s < 5; s++)
+    for (data_kind kind = 0; kind < QUANTISED; kind++) {
+      const mx_spec spec = spec_of(specs[s]);
+      mx_tensor a, b;
+      fill(&a, &spec, M, K, kind, 31);
+      fill(&b, &spec, N, K, kind, 32);
+      const float alpha = -1.5f, beta = 0.25f, bias[N] = {1, 2, 3};
+      float c[M * N], lo[M * N], hi[M * N], d[M * N];
+      for (int i = 0; i < M * N; i++) c[i] = (float)i;
+      mx_gemm_options o = {.alpha = &alpha, .beta = &beta, .c = c, .bias = bias};
+      mx_error err;
+      if (mx_gemm_bound(lo, hi, N, &a, &spec, &b, &spec, &o, NULL, &err)) ck_abort_msg("%s", err.text);
+      for (o.model = 0; o.model < MX_GEMM_FUSED; o.model++) {
+        if (o.model == MX_GEMM_EXACT) continue; /* another epilogue */
+        if (kind != NARROW && kind != CANCEL && (o.model == MX_GEMM_F32_SEQ || o.model == MX_GEMM_F32_PAIRWISE))
+          continue; /* code * scale alone may overflow */
+        mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL);
+        for (int i = 0; i < M * N; i++)
+          if (!(lo[i] <= d[i] && d[i] <= hi[i]) && !isnan(lo[i]) && !(isinf(lo[i]) && isinf(hi[i])))
+            ck_abort_msg("%s, %s: %a outside [%a, %a]", specs[s], mx_gemm_model_name(o.model), (double)d[i], (double)lo[i], (double)hi[i]);
+      }
+      if (kind == NARROW) /* tight, too: a few units of the magnitudes, not a blank cheque */
+        for (int i = 0; i < M * N; i++) ck_assert(hi[i] - lo[i] < 0.01f * (fabsf(hi[i]) + 10 * (s == 3 ? 1 : 1e3f)) || s == 4 || s == 2);
+      mx_tensor_free(&a);
+      mx_tensor_free(&b);
+    }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("gemm");
   TCase *t = tcase_create("gemm");
@@ -458,6 +491,7 @@ int main(void) {
   tcase_add_test(t, raw);
   tcase_add_test(t, refusals);
   tcase_add_test(t, order_free);
+  tcase_add_test(t, bounds);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   srunner_run_all(r, CK_NORMAL);

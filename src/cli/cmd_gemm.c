@@ -7,9 +7,9 @@
 #include "mxgold/mxgold.h"
 
 struct args {
-  const char *a, *b, *out, *model, *c, *bias, *dtype;
+  const char *a, *b, *out, *model, *c, *bias, *dtype, *bound;
   cli_f64 alpha, beta;
-  cli_u64 batch, threads;
+  cli_u64 batch, threads, bits, fraction;
 };
 
 static const char *models(size_t index) { return index < MX_GEMM_FUSED ? mx_gemm_model_name((int)index) : NULL; }
@@ -30,6 +30,12 @@ static const cli_option options[] = {
     {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "factor of the product; 1 by default", NULL},
     {"beta", 0, CLI_F64, offsetof(struct args, beta), "X", "factor of C; 1 by default", NULL},
     {"out", 0, CLI_STRING, offsetof(struct args, dtype), "TYPE", "type of D; f32 by default (.npy holds no bf16)", dtypes},
+    {"bound", 0, CLI_STRING, offsetof(struct args, bound), "LOHI.safetensors",
+     "where D lies whatever the order of summation: tensors lo and hi, f32", NULL},
+    {"bound-bits", 0, CLI_U64, offsetof(struct args, bits), "P", "significant bits that a partial sum keeps in that family; 24 by default",
+     NULL},
+    {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F", "fractional bits that a term keeps when aligned; all by default",
+     NULL},
     {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {0},
@@ -90,6 +96,38 @@ static int write_d(const work *w, const void *d, size_t rows, size_t cols, mx_er
   return mx_writer_commit(writer, err) ? cli_fail(err) : CLI_FINE;
 }
 
+/* --bound: two tensors of the shape of D. */
+static int write_bound(const work *w, size_t rows, size_t cols, mx_error *err) {
+  const size_t n = rows * cols;
+  float *lo = malloc(2 * n * sizeof *lo + 1);
+  if (!lo) return cli_error("no memory for the bound of %zu x %zu", rows, cols);
+  const mx_gemm_family family = {.bits = w->args->bits.v > 24 ? 25 : (int)w->args->bits.v,
+                                 .fraction = w->args->fraction.v > 1000 ? 1000 : (int)w->args->fraction.v};
+  mx_gemm_options o = w->options;
+  o.out = MX_F32;
+  const uint64_t shape[2] = {rows, cols};
+  size_t index[2];
+  mx_writer *writer = NULL;
+  mx_error inner;
+  if (mx_gemm_bound(lo, lo + n, cols, &w->a.tensor, &w->a.spec, &w->b.tensor, &w->b.spec, &o, &family, &inner)) {
+    free(lo);
+    return cli_error("%s, %s: %s", w->args->a, w->args->b, inner.text);
+  }
+  mx_status status = mx_writer_open(&writer, w->args->bound, err);
+  if (!status && mx_writer_is_npy(writer))
+    status = mx_fail(err, MX_ERR_UNSUPPORTED, "%s: two tensors, expected a .safetensors file", w->args->bound);
+  if (!status) status = mx_writer_add(writer, "lo", MX_F32, 2, shape, &index[0]);
+  if (!status) status = mx_writer_add(writer, "hi", MX_F32, 2, shape, &index[1]);
+  if (!status) status = mx_writer_begin(writer, err);
+  for (size_t i = 0; i < 2 && !status; i++) status = mx_writer_write(writer, index[i], lo + i * n, n * sizeof *lo, err);
+  free(lo);
+  if (status) {
+    mx_writer_abort(writer);
+    return cli_fail(err);
+  }
+  return mx_writer_commit(writer, err) ? cli_fail(err) : CLI_FINE;
+}
+
 static int product(work *w, mx_error *err) {
   const size_t batch = w->options.batch, rows = w->a.tensor.rows;
   if (w->b.tensor.rows % batch || rows % batch)
@@ -106,6 +144,7 @@ static int product(work *w, mx_error *err) {
                ? cli_error("%s, %s: %s", w->args->a, w->args->b, inner.text)
                : CLI_FINE;
   if (!rc) rc = write_d(w, d, rows, cols, err);
+  if (!rc && w->args->bound) rc = write_bound(w, rows, cols, err);
   free(d);
   return rc;
 }
@@ -116,6 +155,7 @@ static int run(const cli_context *ctx, void *args) {
   work w = {.args = a, .alpha = (float)a->alpha.v, .beta = (float)a->beta.v};
   mx_error err;
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
+  if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("gemm: --bound-bits or --bound-fraction without --bound");
   if (a->beta.given && !a->c) return cli_error("gemm: --beta without --c");
   w.options.model = a->model ? mx_gemm_model_find(a->model) : MX_GEMM_F32_BLOCK;
   w.options.out = a->dtype ? (mx_dtype)mx_dtype_find(a->dtype) : MX_F32;

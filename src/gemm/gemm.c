@@ -47,6 +47,7 @@ mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
   const mx_gemm_options *o = &p->o;
   p->model = o->model;
   if (!mx_gemm_model_name(o->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", o->model);
+  if (o->model == MX_GEMM_FUSED) return mx_fail(err, MX_ERR_UNSUPPORTED, "model fused is not part of mx_gemm yet, expected another MX_GEMM_*");
   if (!is_out_type(o->out) || !is_out_type(o->c_type))
     return mx_fail(err, MX_ERR_ARG, "D is %s and C %s, expected f32, f16 or bf16", mx_dtype_name(o->out), mx_dtype_name(o->c_type));
   p->alpha = o->alpha ? *o->alpha : 1;
@@ -106,42 +107,50 @@ static size_t common_block(const mx_tensor *a, const mx_spec *as, const mx_tenso
   return *of_a == *of_b ? *of_a : 0;
 }
 
-/* Matrix t of the batch: rows [t * rows, (t + 1) * rows) of the tensor. */
-static void move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows) {
+void mxg_move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows) {
   o->rows = rows;
   o->data = whole->codes + t * rows * whole->code_stride;
   o->scale_row0 = t * rows;
 }
 
-mx_status mx_gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
-                  const mx_gemm_options *options, mx_error *err) {
+mx_status mxg_plan_of_tensors(mxg_plan *p, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                              const mx_gemm_options *options, size_t ldd, mx_error *err) {
   if (!a || !b || !a_spec || !b_spec || !mx_elem_format(a_spec->elem) || !mx_elem_format(b_spec->elem))
     return mx_fail(err, MX_ERR_ARG, "gemm: an operand or its spec is missing");
-  mxg_plan p = {.K = a->cols, .ldd = ldd};
-  if (options) p.o = *options;
-  const size_t batch = p.o.batch ? p.o.batch : 1;
+  *p = (mxg_plan){.K = a->cols, .ldd = ldd};
+  if (options) p->o = *options;
+  if (!p->o.batch) p->o.batch = 1;
+  const size_t batch = p->o.batch;
   if (a->cols != b->cols) return mx_fail(err, MX_ERR_SHAPE, "A has %zu columns and B %zu, expected the same K", a->cols, b->cols);
   if (a->rows % batch || b->rows % batch)
     return mx_fail(err, MX_ERR_SHAPE, "%zu and %zu rows, expected multiples of the batch, %zu", a->rows, b->rows, batch);
-  p.M = a->rows / batch;
-  p.N = b->rows / batch;
-  p.ldc = p.o.ldc ? p.o.ldc : p.N;
-  if (ldd < p.N || p.ldc < p.N)
-    return mx_fail(err, MX_ERR_SHAPE, "a row stride of %zu, expected at least N = %zu", ldd < p.N ? ldd : p.ldc, p.N);
-  if (!d && p.M && p.N) return mx_fail(err, MX_ERR_ARG, "gemm: no place for D");
+  p->M = a->rows / batch;
+  p->N = b->rows / batch;
+  p->ldc = p->o.ldc ? p->o.ldc : p->N;
+  if (ldd < p->N || p->ldc < p->N)
+    return mx_fail(err, MX_ERR_SHAPE, "a row stride of %zu, expected at least N = %zu", ldd < p->N ? ldd : p->ldc, p->N);
   size_t block_a, block_b;
-  p.block = common_block(a, a_spec, b, b_spec, &block_a, &block_b);
-  if (!p.block && p.K) return mx_fail(err, MX_ERR_CONFLICT, "A has blocks of %zu along K and B of %zu, expected the same", block_a, block_b);
-  if (!p.block) p.block = 1;
-  mx_status status = operand_of(&p.a, a, a_spec, p.block);
-  if (!status) status = operand_of(&p.b, b, b_spec, p.block);
+  p->block = common_block(a, a_spec, b, b_spec, &block_a, &block_b);
+  if (!p->block && p->K) return mx_fail(err, MX_ERR_CONFLICT, "A has blocks of %zu along K and B of %zu, expected the same", block_a, block_b);
+  if (!p->block) p->block = 1;
+  mx_status status = operand_of(&p->a, a, a_spec, p->block);
+  if (!status) status = operand_of(&p->b, b, b_spec, p->block);
   if (status) return mx_fail(err, status, "gemm: %s", mx_status_text(status));
-  if ((status = mxg_plan_init(&p, err))) return status;
-  p.beta = p.o.c ? (p.o.beta ? *p.o.beta : 1) : 0;
+  if ((status = mxg_plan_init(p, err))) return status;
+  p->beta = p->o.c ? (p->o.beta ? *p->o.beta : 1) : 0;
+  return MX_OK;
+}
+
+mx_status mx_gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                  const mx_gemm_options *options, mx_error *err) {
+  mxg_plan p;
+  mx_status status = mxg_plan_of_tensors(&p, a, a_spec, b, b_spec, options, ldd, err);
+  if (status) return status;
+  if (!d && p.M && p.N) return mx_fail(err, MX_ERR_ARG, "gemm: no place for D");
   const size_t bytes = mx_dtype_bytes(p.o.out), c_bytes = mx_dtype_bytes(p.o.c_type);
-  for (size_t t = 0; t < batch && !status; t++) {
-    move_to(&p.a, a, t, p.M);
-    move_to(&p.b, b, t, p.N);
+  for (size_t t = 0; t < p.o.batch && !status; t++) {
+    mxg_move_to(&p.a, a, t, p.M);
+    mxg_move_to(&p.b, b, t, p.N);
     status = mxg_run(&p, (uint8_t *)d + t * p.M * ldd * bytes, p.o.c ? (const uint8_t *)p.o.c + t * p.M * p.ldc * c_bytes : NULL, NULL, 0);
   }
   return status ? mx_fail(err, status, "gemm: %s", mx_status_text(status)) : MX_OK;

@@ -108,4 +108,9 @@ mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*p
 /** The plan's own fields from a, b, options; checks what both calls check. */
 mx_status mxg_plan_init(mxg_plan *plan, mx_error *err);
 
+/** The plan of mx_gemm(), operands at the first matrix of the batch; and matrix t: rows [t * rows, (t + 1) * rows) of the tensor. */
+mx_status mxg_plan_of_tensors(mxg_plan *plan, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                              const mx_gemm_options *options, size_t ldd, mx_error *err);
+void mxg_move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows);
+
 #endif

@@ -25,3 +25,13 @@ refuses "mxgold: gemm: --beta without --c" "$mxgold" gemm "$scratch/a.safetensor
 refuses "mxgold: $scratch/e.npy: .npy holds no bf16, expected a .safetensors file" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --out bf16
 accepts "$mxgold" quantize "$scratch/a.npy" -o "$scratch/a16.safetensors" --set block=1x16
 refuses "mxgold: $scratch/a16.safetensors, $scratch/b.safetensors: A has blocks of 16 along K and B of 32, expected the same" "$mxgold" gemm "$scratch/a16.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy"
+accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --bound "$scratch/lohi.safetensors" --bound-fraction 13
+python3 - "$scratch/lohi.safetensors" <<'P' || fail "gemm --bound"
+import json, struct, sys
+b = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", b[:8])[0]
+h = json.loads(b[8:8 + n])
+lo, hi = ([*struct.unpack("<4f", b[8 + n + h[k]["data_offsets"][0]:8 + n + h[k]["data_offsets"][1]])] for k in ("lo", "hi"))
+assert all(l <= d <= u and u - l < 0.2 for l, d, u in zip(lo, [6, 0, 2.5, -25], hi)), (lo, hi)
+P
+refuses "mxgold: gemm: --bound-bits or --bound-fraction without --bound" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --bound-bits 11
