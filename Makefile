@@ -24,7 +24,7 @@ LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
 ARCH    := $(shell $(CC) -dumpmachine | cut -d- -f1)
 # One operation x one ISA a file; only the file of that name may use the ISA.
 ISA_avx2   := -mavx2 -mfma -mf16c -mbmi -mbmi2
-ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mavx512bf16 -mfma -mf16c -mbmi -mbmi2
+ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mfma -mf16c -mbmi -mbmi2
 ISA_amx    := $(ISA_avx512) -mamx-tile -mamx-int8
 ISA_neon   :=
 isa_of      = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
@@ -133,6 +133,28 @@ golden-check: deps-test $(GOLDEN) ## make them again elsewhere and compare
 	$(GOLDEN) $(B)/golden
 	diff -r golden/HASHES $(B)/golden/HASHES
 	diff -r golden/vectors $(B)/golden/vectors
+
+# The library without its readers, for AArch64, under an emulator of it. Random123 is headers alone, the same for every machine.
+.PHONY: deps-neon check-neon
+CROSS   ?= aarch64-linux-gnu-
+QEMU    ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+NEON    := build/neon
+DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(wildcard src/kernels/*.c) tests/isa_digests.c
+deps-neon:
+	@tools/install-deps.sh --mode=$(INSTALL) build neon
+check-neon: deps-neon $(LIB_A) ## NEON kernels under qemu: equal to the scalar code, and to what this host's kernels give
+	@mkdir -p $(NEON)/include && ln -sfn /usr/include/Random123 $(NEON)/include/Random123
+	$(CC) $(CFLAGS_ALL) tests/isa_digests.c $(LIB_A) $(LIBS) -o $(NEON)/digests-host
+	$(CROSS)gcc $(CSTD) $(OPT) $(WARN) $(FP) $(OMP) -I. -Iinclude -Isrc -isystem $(NEON)/include \
+	  $(filter-out %_avx2.c %_avx512.c %_amx.c,$(DIGESTS)) -lm -o $(NEON)/digests-neon
+	$(NEON)/digests-host >$(NEON)/host.txt
+	$(QEMU) $(NEON)/digests-neon >$(NEON)/neon.txt
+	cmp $(NEON)/host.txt $(NEON)/neon.txt && echo "check-neon: $$(wc -l <$(NEON)/neon.txt) digests equal this host's"
+
+# Vector instructions of an ISA stand in files of its name alone.
+.PHONY: check-isa
+check-isa: $(LIB_A) ## no object but *_avx512.o has AVX-512 instructions, none but those and *_avx2.o has AVX's
+	tools/check-isa.sh $(B)
 
 .PHONY: exhaustive
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule

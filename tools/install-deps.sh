@@ -50,6 +50,11 @@ for g in $groups; do
       need gnuplot-nox command -v gnuplot
       need fonts-dejavu-core sh -c 'fc-list 2>/dev/null | grep -q .'
       ;;
+    neon)
+      need gcc-aarch64-linux-gnu command -v "${CROSS:-aarch64-linux-gnu-}gcc"
+      need libc6-dev-arm64-cross test -d /usr/aarch64-linux-gnu/include
+      need qemu-user command -v qemu-aarch64
+      ;;
     style)
       need clang-format-14 command -v clang-format-14
       ;;

@@ -10,9 +10,10 @@ extern "C" {
 
 /* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. */
 enum {
-  MX_ISA_AVX2 = 1,   /* AVX2, FMA, F16C, BMI2 */
-  MX_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI */
-  MX_ISA_ALL = 3
+  MX_ISA_AVX2 = 1,   /* AVX2, FMA, F16C, BMI1, BMI2 */
+  MX_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, CD, VBMI, VBMI2, VNNI and all of AVX2's */
+  MX_ISA_NEON = 4,   /* AArch64's vectors */
+  MX_ISA_ALL = 7
 };
 
 /** What this machine has. */

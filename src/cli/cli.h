@@ -57,7 +57,8 @@ typedef struct cli_option {
 } cli_option;
 
 typedef struct cli_context {
-  int verbose; /* -v, on every command */
+  int verbose;         /* -v, on every command */
+  const char *isa_off; /* --isa-off */
 } cli_context;
 
 typedef struct cli_command {

@@ -187,6 +187,9 @@ static int numbers_are_ordinary(const mx_plan *p) {
 const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa) {
 #if defined(__x86_64__)
   if (isa & MX_ISA_AVX512) return &mx_stages_avx512;
+  if (isa & MX_ISA_AVX2) return &mx_stages_avx2;
+#elif defined(__aarch64__)
+  if (isa & MX_ISA_NEON) return &mx_stages_neon;
 #endif
   (void)isa;
   return NULL;

@@ -1,0 +1,8 @@
+/* The general vector path with AVX2. */
+#include "kernels/stages.h"
+#include "kernels/vectors_avx2.h"
+
+#define NAME "avx2"
+#define TABLE mx_stages_avx2
+
+#include "kernels/stages.inc.h"

@@ -1,0 +1,8 @@
+/* The general vector path with NEON. */
+#include "kernels/stages.h"
+#include "kernels/vectors_neon.h"
+
+#define NAME "neon"
+#define TABLE mx_stages_neon
+
+#include "kernels/stages.inc.h"

@@ -1,0 +1,127 @@
+/* Eight lanes: the vocabulary of stages.inc.h in AVX2. */
+#include <immintrin.h>
+
+#define W 8
+#define vf __m256
+#define vi __m256i
+#define vm __m256i /* all ones where true */
+
+static inline vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vf_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
+static inline vf vf_set(float x) { return _mm256_set1_ps(x); }
+static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); } /* a < b ? a : b */
+static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* a > b ? a : b */
+static inline vm vf_lt(vf a, vf b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+static inline vm vf_eq(vf a, vf b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+static inline vf vf_blend(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(m)); } /* m ? a : b */
+static inline vi vf_bits(vf a) { return _mm256_castps_si256(a); }
+static inline vf vi_float(vi a) { return _mm256_castsi256_ps(a); }
+static inline vi vf_trunc(vf a) { return _mm256_cvttps_epi32(a); }
+static inline vf vi_convert(vi a) { return _mm256_cvtepi32_ps(a); }
+static inline vi vi_load(const void *p) { return _mm256_loadu_si256(p); }
+static inline void vi_store(void *p, vi a) { _mm256_storeu_si256(p, a); }
+static inline vi vi_set(int32_t x) { return _mm256_set1_epi32(x); }
+static inline vi vi_iota(void) { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
+static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+static inline vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
+static inline vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
+static inline vi vi_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
+static inline vi vi_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
+static inline vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
+static inline vi vi_srl(vi a, int n) { return _mm256_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_sll(vi a, int n) { return _mm256_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_srlv(vi a, vi n) { return _mm256_srlv_epi32(a, n); } /* 0 from n = 32, and for n < 0 */
+static inline vi vi_sllv(vi a, vi n) { return _mm256_sllv_epi32(a, n); }
+static inline vm vi_gt(vi a, vi b) { return _mm256_cmpgt_epi32(a, b); }
+static inline vm vi_eq(vi a, vi b) { return _mm256_cmpeq_epi32(a, b); }
+static inline vm vm_or(vm a, vm b) { return _mm256_or_si256(a, b); }
+static inline vm vm_and(vm a, vm b) { return _mm256_and_si256(a, b); }
+static inline vi vi_blend(vm m, vi a, vi b) { return _mm256_blendv_epi8(b, a, m); } /* m ? a : b */
+
+static inline int32_t vi_hmax(vi a) {
+  int32_t lane[W], most;
+  vi_store(lane, a);
+  most = lane[0];
+  for (int i = 1; i < W; i++) most = lane[i] > most ? lane[i] : most;
+  return most;
+}
+
+/* Sixteen numbers below 256 to bytes. */
+static inline void vi_store16(uint8_t *p, const vi *a) {
+  const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(a[0], a[1]), 0xD8);
+  _mm_storeu_si128((void *)p, _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+
+/* Lane i of the result is the largest lane of m[i]. */
+static inline vi vi_reduce(const vi *m) {
+  vi a[4], b[2];
+  for (int i = 0; i < 4; i++) a[i] = vi_max(_mm256_unpacklo_epi32(m[2 * i], m[2 * i + 1]), _mm256_unpackhi_epi32(m[2 * i], m[2 * i + 1]));
+  for (int i = 0; i < 2; i++) b[i] = vi_max(_mm256_unpacklo_epi64(a[2 * i], a[2 * i + 1]), _mm256_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+  return vi_max(_mm256_permute2x128_si256(b[0], b[1], 0x20), _mm256_permute2x128_si256(b[0], b[1], 0x31));
+}
+
+/* Low and high halves of a * b, unsigned. */
+static inline void vi_mul_wide(vi *high, vi *low, vi a, vi b) {
+  const vi even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+  *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+  *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
+
+/* w[0][0], w[1][0], w[2][0], w[3][0], w[0][1], ... */
+static inline void vi_store_four(uint32_t *p, const vi w[4]) {
+  const vi a = _mm256_unpacklo_epi32(w[0], w[1]), b = _mm256_unpackhi_epi32(w[0], w[1]);
+  const vi c = _mm256_unpacklo_epi32(w[2], w[3]), d = _mm256_unpackhi_epi32(w[2], w[3]);
+  const vi e = _mm256_unpacklo_epi64(a, c), f = _mm256_unpackhi_epi64(a, c), g = _mm256_unpacklo_epi64(b, d), h = _mm256_unpackhi_epi64(b, d);
+  vi_store(p, _mm256_permute2x128_si256(e, f, 0x20));
+  vi_store(p + 8, _mm256_permute2x128_si256(g, h, 0x20));
+  vi_store(p + 16, _mm256_permute2x128_si256(e, f, 0x31));
+  vi_store(p + 24, _mm256_permute2x128_si256(g, h, 0x31));
+}
+
+/* Four quotients of exact products, rounded to odd in binary32. */
+static inline __m128 half_quotient(__m256d product, __m256d divisor) {
+  const __m256d zero = _mm256_setzero_pd();
+  const __m256d q = _mm256_div_pd(product, divisor), rest = _mm256_fnmadd_pd(q, divisor, product);
+  const __m256i bits = _mm256_castpd_si256(q), one = _mm256_set1_epi64x(1);
+  const __m256i cut = _mm256_castpd_si256(_mm256_cmp_pd(rest, zero, _CMP_NEQ_OQ));
+  /* towards zero: one less where the quotient was rounded away, that is where rest and product differ in sign (divisor > 0) */
+  const __m256i differ = _mm256_cmpgt_epi64(_mm256_setzero_si256(), _mm256_castpd_si256(_mm256_xor_pd(rest, product)));
+  const __m256i down = _mm256_add_epi64(bits, _mm256_and_si256(cut, differ)); /* adds -1 */
+  const __m256i odd = _mm256_or_si256(down, _mm256_and_si256(cut, one));
+  const __m256d mag = _mm256_castsi256_pd(_mm256_and_si256(odd, _mm256_set1_epi64x(INT64_MAX)));
+  const __m256i zeros = _mm256_castpd_si256(_mm256_cmp_pd(mag, zero, _CMP_EQ_OQ));
+  const __m256i m = _mm256_castpd_si256(_mm256_max_pd(_mm256_min_pd(mag, _mm256_set1_pd(0x1p126)), _mm256_set1_pd(0x1p-125)));
+  const __m256i low = _mm256_set1_epi64x((1 << 29) - 1), high = _mm256_andnot_si256(low, m);
+  const __m256i whole = _mm256_cmpeq_epi64(m, high), sticky = _mm256_or_si256(high, _mm256_andnot_si256(whole, _mm256_set1_epi64x(1 << 29)));
+  const __m256i sign = _mm256_and_si256(bits, _mm256_set1_epi64x(INT64_MIN));
+  return _mm256_cvtpd_ps(_mm256_castsi256_pd(_mm256_or_si256(_mm256_andnot_si256(zeros, sticky), sign)));
+}
+
+/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126. */
+static inline vf vf_quotient(vf x, double times, double over, int inverse) {
+  __m128 h[2];
+  const __m256d t = _mm256_set1_pd(times), o = _mm256_set1_pd(over);
+  for (int i = 0; i < 2; i++) {
+    const __m256d d = _mm256_cvtps_pd(i ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x));
+    h[i] = inverse ? half_quotient(t, _mm256_mul_pd(d, o)) : half_quotient(_mm256_mul_pd(d, t), o);
+  }
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
+}
+
+/* bytes[i] = table[bytes[i]], sixteen of each. */
+static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) {
+  _mm_storeu_si128((void *)bytes, _mm_shuffle_epi8(_mm_loadu_si128((const void *)table), _mm_loadu_si128((const void *)bytes)));
+}
+
+/* Thirty-two codes to sixteen bytes. */
+static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first) {
+  const __m128i w = _mm_set1_epi16(high_first ? 0x0110 : 0x1001);
+  const __m128i a = _mm_maddubs_epi16(_mm_loadu_si128((const void *)codes), w),
+                b = _mm_maddubs_epi16(_mm_loadu_si128((const void *)(codes + 16)), w);
+  _mm_storeu_si128((void *)out, _mm_packus_epi16(a, b));
+}
