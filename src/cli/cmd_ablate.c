@@ -6,6 +6,7 @@
 
 #include "ablate.h"
 #include "progress.h"
+#include "shape.h"
 #include "spec_opts.h"
 
 struct args {
@@ -56,12 +57,11 @@ int ablate_model(const char *name) {
 }
 
 static int parse_shape(size_t *rows, size_t *cols, const char *text) {
-  unsigned long r = 256, c = 1024;
-  int used = 0;
-  if (text && (sscanf(text, "%7lux%7lu%n", &r, &c, &used) != 2 || text[used] || !r || !c || r > MAX_EXTENT || c > MAX_EXTENT))
+  uint64_t shape[2] = {256, 1024};
+  if (text && (shape_parse(shape, 2, text) != 2 || shape[0] > MAX_EXTENT || shape[1] > MAX_EXTENT))
     return cli_error("--shape: '%.40s', expected RxC, each 1 to %d", text, MAX_EXTENT);
-  *rows = r;
-  *cols = c;
+  *rows = shape[0];
+  *cols = shape[1];
   return CLI_FINE;
 }
 

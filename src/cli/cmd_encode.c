@@ -8,7 +8,8 @@
 #include "tensor_io.h"
 
 struct args {
-  const char *in, *out, *format, *preset, *round, *sr_mode, *overflow, *nan, *scale_exp, *bits, *dtype;
+  const char *in, *out, *format, *preset, *round, *sr_mode, *overflow, *nan, *scale_exp, *bits;
+  input_form form;
   cli_list set;
   cli_u64 nbits, seed;
 };
@@ -33,7 +34,7 @@ static const cli_option options[] = {
      NULL},
     {"nbits", 0, CLI_U64, offsetof(struct args, nbits), "N", "how many bits they have, 1 to 32", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "seed of Philox", NULL},
-    DTYPE_OPTION(args, dtype),
+    INPUT_OPTIONS(args, form),
     {0},
 };
 
@@ -147,7 +148,7 @@ static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   work w = {0};
   if (!a->out) return cli_error("encode: no output, expected -o CODES.npy");
-  if (make_encoder(&w, a) || input_open(&w.in, a->in, a->dtype)) return CLI_TROUBLE;
+  if (make_encoder(&w, a) || input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
   w.values = malloc(ROOM * sizeof *w.values);
   w.random = malloc(ROOM * sizeof *w.random);
   int rc = w.values && w.random ? CLI_FINE : cli_error("encode: out of memory");

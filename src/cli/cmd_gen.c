@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "mxgold/mxgold.h"
+#include "shape.h"
 #include "spec_opts.h"
 
 struct args {
@@ -26,17 +27,6 @@ static const cli_option options[] = {
      NULL},
     {0},
 };
-
-static int parse_shape(size_t *rows, size_t *cols, const char *text) {
-  char *end;
-  *rows = *cols = 0;
-  if (!text) return 1;
-  if (*text < '1' || *text > '9') return 0;
-  *rows = strtoull(text, &end, 10);
-  if (*end != 'x' || end[1] < '1' || end[1] > '9') return 0;
-  *cols = strtoull(end + 1, &end, 10);
-  return !*end;
-}
 
 static int ends_with(const char *s, const char *end) {
   const size_t n = strlen(s), m = strlen(end);
@@ -122,13 +112,13 @@ static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
   mx_spec spec;
-  size_t rows, cols;
+  uint64_t shape[2] = {0};
   mx_error err;
   if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
-  if (!parse_shape(&rows, &cols, a->shape)) return cli_error("gen: --shape %s: expected RxC, such as 64x256", a->shape);
+  if (a->shape && shape_parse(shape, 2, a->shape) != 2) return cli_error("gen: --shape %s: expected RxC, such as 64x256", a->shape);
   mx_cases cases;
   const uint64_t seed = a->spec.seed.v;
-  if (mx_generate(&cases, mx_suite_find(a->suite), &spec, rows, cols, seed, &err)) return cli_fail(&err);
+  if (mx_generate(&cases, mx_suite_find(a->suite), &spec, shape[0], shape[1], seed, &err)) return cli_fail(&err);
   const int pipe = (!a->out || !strcmp(a->out, "-")) && !a->readmemh;
   mx_vectors v;
   int rc = CLI_FINE;

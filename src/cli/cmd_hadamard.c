@@ -10,7 +10,8 @@
 enum { MAX_SIZE = 1024 };
 
 struct args {
-  const char *in, *out, *sign, *signs, *dtype;
+  const char *in, *out, *sign, *signs;
+  input_form form;
   cli_u64 size, seed;
 };
 
@@ -23,7 +24,7 @@ static const cli_option options[] = {
     {"sign", 0, CLI_STRING, offsetof(struct args, sign), "SOURCE", "signs before the rotation, key had.sign", sign_names},
     {"signs", 0, CLI_STRING, offsetof(struct args, signs), "0101..", "for --sign fixed: a digit an element of the tile, 1 negates", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "for --sign fresh", NULL},
-    DTYPE_OPTION(args, dtype),
+    INPUT_OPTIONS(args, form),
     {0},
 };
 
@@ -64,7 +65,7 @@ static int run(const cli_context *ctx, void *args) {
     return cli_error("hadamard: --size %llu: expected a power of two from 2 to %d", (unsigned long long)size, MAX_SIZE);
   work w = {.size = (unsigned)size, .sign = MX_HAD_SIGN_NONE, .seed = a->seed.v};
   if (a->sign) w.sign = key_choice_find("had.sign", a->sign);
-  if (parse_signs(&w, a->signs) || input_open(&w.in, a->in, a->dtype)) return CLI_TROUBLE;
+  if (parse_signs(&w, a->signs) || input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
   const mx_array *x = w.in.array;
   size_t rows;
   int rc = mx_matrix_of(&rows, &w.cols, x->shape, x->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);

@@ -9,7 +9,8 @@
 #include "tensor_io.h"
 
 struct args {
-  const char *file, *input, *dtype;
+  const char *file, *input;
+  input_form form;
   int json, no_digests;
 };
 
@@ -17,7 +18,7 @@ static const cli_option options[] = {
     {"FILE", 0, CLI_POS, offsetof(struct args, file), NULL, "a .npy or .safetensors file, or - for standard input", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {"input", 0, CLI_STRING, offsetof(struct args, input), "X.npy", "for a quantised file: what it was made from, for the error", NULL},
-    DTYPE_OPTION(args, dtype),
+    INPUT_OPTIONS(args, form),
     {"no-digests", 0, CLI_FLAG, offsetof(struct args, no_digests), NULL, "do not read the data, headers alone", NULL},
     {0},
 };
@@ -87,7 +88,7 @@ static int run(const cli_context *ctx, void *args) {
   size_t n_differ = list_tensors(o, f, ctx, !a->no_digests);
   list_metadata(o, f);
   if (is_quantized && !a->no_digests) inspect_histograms(o, &q);
-  int rc = a->input ? inspect_error(o, &q, a->input, a->dtype) : CLI_FINE;
+  int rc = a->input ? inspect_error(o, &q, a->input, &a->form) : CLI_FINE;
   if (is_quantized)
     mx_quantized_close(&q);
   else

@@ -11,7 +11,8 @@
 #include "tensor_io.h"
 
 struct args {
-  const char *in, *out, *dtype, *bits, *include, *exclude;
+  const char *in, *out, *bits, *include, *exclude;
+  input_form form;
   spec_opts spec;
   cli_f64 tensor_scale;
   cli_u64 threads;
@@ -27,7 +28,7 @@ static const cli_option options[] = {
     {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one an element, for sr.source=given", NULL},
     {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "store the dequantised values too", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, transpose), NULL, "quantise the transpose: blocks along the input's first axis", NULL},
-    DTYPE_OPTION(args, dtype),
+    INPUT_OPTIONS(args, form),
     {"all", 0, CLI_FLAG, offsetof(struct args, all), NULL, "every matrix of a checkpoint, or of MODEL.safetensors.index.json; with --fake",
      NULL},
     {"fake", 0, CLI_FLAG, offsetof(struct args, fake), NULL,
@@ -173,8 +174,8 @@ static int open_bits(work *w, mx_file **file, mx_error *err) {
 /* --all: what goes with it, and what does not. */
 static int run_all(const cli_context *ctx, const struct args *a, const mx_spec *spec) {
   if (!a->fake) return cli_error("quantize: --all without --fake, expected both");
-  if (a->bits || a->dequantized || a->transpose || a->tensor_scale.given || a->dtype)
-    return cli_error("quantize: --all does not go with --bits, --dequantized, --transpose, --tensor-scale or --dtype");
+  if (a->bits || a->dequantized || a->transpose || a->tensor_scale.given || a->form.dtype || a->form.shape)
+    return cli_error("quantize: --all does not go with --bits, --dequantized, --transpose, --tensor-scale, --dtype or --shape");
   mx_writer_install_signal_cleanup();
   const quantize_all_options o = {a->in, a->out, a->include, a->exclude, a->spec.preset, spec, (int)a->threads.v, a->json};
   return quantize_all(ctx, &o);
@@ -195,7 +196,7 @@ static int run(const cli_context *ctx, void *args) {
   }
   mx_writer_install_signal_cleanup();
   mx_file *bits = NULL;
-  if (input_open(&w.in, a->in, a->dtype)) return CLI_TROUBLE;
+  if (input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
   const mx_array *in = w.in.array;
   int rc = mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);
   if (!rc && a->bits) rc = open_bits(&w, &bits, &err);

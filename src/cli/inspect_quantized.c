@@ -148,11 +148,11 @@ static int sum_errors(error_sums *e, const mx_quantized *q, const input *in) {
   return rc;
 }
 
-int inspect_error(out *o, const mx_quantized *q, const char *path, const char *dtype) {
+int inspect_error(out *o, const mx_quantized *q, const char *path, const input_form *form) {
   input in;
   size_t rows, cols;
   error_sums e = {0};
-  if (input_open(&in, path, dtype)) return CLI_TROUBLE;
+  if (input_open(&in, path, form)) return CLI_TROUBLE;
   int rc = CLI_FINE;
   if (!mx_matrix_of(&rows, &cols, in.array->shape, in.array->n_dims) || rows != q->tensor.rows || cols != q->tensor.cols)
     rc = cli_error("%s: another shape than what was quantised, expected %zu x %zu", path, q->tensor.rows, q->tensor.cols);

@@ -4,11 +4,12 @@
 
 #include "mxgold/quantized.h"
 #include "out.h"
+#include "tensor_io.h"
 
 /** Histogram tables "codes" and "scales": a row a code of 4 bits, else a row a binade of magnitudes. */
 void inspect_histograms(out *o, const mx_quantized *q);
 
-/** Signal-to-noise of the dequantised values against the file they were made from, as pairs. dtype as --dtype. Says what is wrong. */
-int inspect_error(out *o, const mx_quantized *q, const char *input_path, const char *dtype);
+/** Signal-to-noise of the dequantised values against the file they were made from, as pairs. form as --dtype and --shape. Says what is wrong. */
+int inspect_error(out *o, const mx_quantized *q, const char *input_path, const input_form *form);
 
 #endif

@@ -5,15 +5,29 @@
 #include <string.h>
 
 #include "progress.h"
+#include "shape.h"
 
 const char *input_dtypes(size_t index) {
   static const char *names[] = {"f32", "f16", "bf16", NULL};
   return names[index];
 }
 
-int input_open(input *in, const char *path, const char *dtype) {
+static int open_raw(input *in, const char *path, const input_form *form) {
   mx_error err;
+  uint64_t shape[MX_MAX_DIMS];
+  const int n = shape_parse(shape, MX_MAX_DIMS, form->shape);
+  if (!n) return cli_error("--shape %.60s: expected RxC, such as 64x256, at most %d extents", form->shape, MX_MAX_DIMS);
+  const int dtype = form->dtype ? mx_dtype_find(form->dtype) : MX_F32;
+  if (mx_file_open_raw(&in->file, path, (mx_dtype)dtype, shape, n, &err)) return cli_fail(&err);
+  in->array = mx_file_at(in->file, 0);
+  return CLI_FINE;
+}
+
+int input_open(input *in, const char *path, const input_form *form) {
+  mx_error err;
+  const char *dtype = form->dtype;
   *in = (input){.path = path};
+  if (form->shape) return open_raw(in, path, form);
   if (mx_tensor_open(&in->file, &in->array, path, &err)) return cli_fail(&err);
   const mx_array *a = in->array;
   in->bf16 = dtype && !strcmp(dtype, "bf16") && a->dtype == MX_U16;

@@ -5,9 +5,20 @@
 #include "cli.h"
 #include "mxgold/file.h"
 
-/* The row of an option table that says what a uint16 input holds. */
-#define DTYPE_OPTION(type, member)                                                                                                             \
-  { "dtype", 0, CLI_STRING, offsetof(struct type, member), "TYPE", "bf16: uint16 input holds bfloat16", input_dtypes }
+/** What a user says of an input that the file itself does not: --dtype and --shape, NULL where not given. */
+typedef struct input_form {
+  const char *dtype, *shape;
+} input_form;
+/* Their rows of an option table. */
+#define INPUT_OPTIONS(type, member)                                                                                                            \
+  {"dtype",     0,                                                                                                                             \
+   CLI_STRING,  offsetof(struct type, member.dtype),                                                                                           \
+   "TYPE",      "bf16: uint16 input holds bfloat16; with --shape: what the raw bytes hold",                                                    \
+   input_dtypes},                                                                                                                              \
+  {                                                                                                                                            \
+    "shape", 0, CLI_STRING, offsetof(struct type, member.shape), "RxC", "the input is raw, little-endian and row-major: float32, or --dtype",  \
+        NULL                                                                                                                                   \
+  }
 const char *input_dtypes(size_t index);
 
 /** Values that mx_array_read_f32() widens, in a file. */
@@ -18,8 +29,8 @@ typedef struct input {
   int bf16;
 } input;
 
-/** Open FILE or FILE:TENSOR and check that it holds floats; dtype as --dtype, NULL if not given. Says what is wrong; input_close() is for success. */
-int input_open(input *in, const char *path, const char *dtype);
+/** Open FILE or FILE:TENSOR, or with a shape the raw bytes of FILE, and check that it holds floats. Says what is wrong; input_close() is for success. */
+int input_open(input *in, const char *path, const input_form *form);
 /** Values [first, first + n): in place if the file has aligned binary32, else copied to room. */
 const float *input_at(const input *in, float *room, uint64_t first, uint64_t n);
 void input_close(input *in);

@@ -47,6 +47,11 @@ q "n.npy: row 3, column 1: NaN or Inf, which scale.nan=error or elem.nan=error r
 q "d.npy: dtype is f64, expected f32, f16 or bf16 (uint16 with --dtype bf16)" d.npy
 q "u.npy: dtype is u16, expected f32, f16 or bf16 (uint16 with --dtype bf16)" u.npy
 q "a.npy: dtype is f32, not the bf16 of --dtype" a.npy --dtype bf16
+q "--shape 4by16: expected RxC, such as 64x256, at most 8 extents" a.npy --shape 4by16
+q "--shape 99999999999999999999x1: expected RxC, such as 64x256, at most 8 extents" a.npy --shape 99999999999999999999x1
+q "a.npy: the shape overflows, expected a product of dimensions below 2^63 bytes" a.npy --shape 4294967296x4294967296
+q "a.npy: byte 256: the file holds $(stat -c %s a.npy) bytes, expected 256 of the stated shape of f32" a.npy --shape 4x16
+q "quantize: --dtype 'f8' is unknown, nearest: f32, f16, bf16" a.npy --shape 4x16 --dtype f8
 q "i.npy: i32, 4 values, expected u32 and one for each of the 64 elements" a.npy --bits i.npy
 q "a.npy: sr.source=given, but no bits are given" a.npy --set elem.round=sr --set sr.source=given
 q "a.npy: no tensor 'x'" a.npy:x

@@ -26,6 +26,11 @@ leaves_only ints.npy x.npy
 accepts "$mxgold" quantize x.npy -o o.safetensors
 cat x.npy | "$mxgold" quantize - -o - | cat >piped.safetensors
 cmp -s o.safetensors piped.safetensors || fail "a pipe gives other bytes than a file"
+# Raw bytes of a stated shape and dtype: those of the same values in .npy.
+tail -c 1024 x.npy | accepts "$mxgold" quantize - --shape 4x64 -o raw.safetensors
+cmp -s o.safetensors raw.safetensors || fail "raw input gives other bytes than .npy"
+tail -c 1024 x.npy | accepts "$mxgold" quantize - --shape 2x4x64 --dtype bf16 -o raw.safetensors
+rm raw.safetensors
 accepts "$mxgold" inspect o.safetensors
 cp o.safetensors old.safetensors
 refuses "mxgold: ints.npy: dtype is i32, expected f32, f16 or bf16 (uint16 with --dtype bf16)" "$mxgold" quantize ints.npy -o o.safetensors
