@@ -26,6 +26,7 @@ static float value_of(const mx_plan *p, double code, double scale, multiplier m)
   if (isnan(code) || isnan(scale)) return NAN;
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
   double v;
+  if (encode && code == 0 && scale == 0) return (float)code; /* 3.7: so is an all-zero block stored */
   if (p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP) {
     const float step = encode ? (float)(code / scale) : (float)(code * scale);
     v = (double)step * (double)(float)mx_quotient_to_odd(m.times, m.over);

@@ -16,6 +16,12 @@ static double decode_scale(const mx_plan *p, uint32_t code) {
   return p->spec.scale_sign == MX_SCALE_SIGN_SIGNED ? v : fabs(v);
 }
 
+/* The largest code that may be stored. */
+static uint32_t largest_code(const mx_plan *p) {
+  const uint32_t most = (uint32_t)p->scale->max_code, limit = p->spec.scale_max_byte;
+  return limit && limit < most ? limit : most;
+}
+
 static uint32_t nan_scale_code(const mx_plan *p) {
   return p->scale->nan_code != MX_NO_CODE ? (uint32_t)p->scale->nan_code : (uint32_t)p->scale->max_code;
 }
@@ -195,7 +201,7 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
   const mx_spec *s = &p->spec;
   if (isnan(v)) {
     uint32_t code = nan_scale_code(p);
-    if (s->scale_nan == MX_SCALE_NAN_MAX) code = (uint32_t)p->scale->max_code;
+    if (s->scale_nan == MX_SCALE_NAN_MAX) code = largest_code(p);
     if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits)
       code |= 1u << (p->scale->bits - 1);
     store_code(out, p, code);
@@ -229,7 +235,7 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
 static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float number) {
   switch (choice) {
   case MX_SCALE_NAN_MAX:
-    store_code(out, p, (uint32_t)p->scale->max_code);
+    store_code(out, p, largest_code(p));
     return 1;
   case MX_SCALE_NAN_BYTE:
     store_code(out, p, (uint32_t)number);
