@@ -84,6 +84,7 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -lmpfr -lgmp $$(pkg-config --libs check) -o $@
 
 include tests/silicon/silicon.mk
+include hip_backend/hip.mk
 
 # A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
@@ -262,7 +263,7 @@ clean: ## remove build/
 .PHONY: style style-check deps-style
 deps-style:
 	@tools/install-deps.sh --mode=$(INSTALL) style
-STYLE_SRC = $(shell git ls-files '*.c' '*.h' '*.hip' '*.cu')
+STYLE_SRC = $(shell git ls-files '*.c' '*.h' '*.hip' '*.cu' '*.cc')
 style: deps-style ## format every source file
 	clang-format-14 -i $(STYLE_SRC)
 style-check: deps-style

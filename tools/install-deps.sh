@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench (later: hip)
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon style hip
 set -eu
 mode=yes
 groups=
@@ -54,6 +54,12 @@ for g in $groups; do
       need gcc-aarch64-linux-gnu command -v "${CROSS:-aarch64-linux-gnu-}gcc"
       need libc6-dev-arm64-cross test -d /usr/aarch64-linux-gnu/include
       need qemu-user command -v qemu-aarch64
+      ;;
+    hip) # device code for AMD needs the compiler alone, none of ROCm
+      need clang-22 command -v clang-22
+      need llvm-22 command -v llvm-objdump-22
+      need lld-22 command -v ld.lld-22
+      need g++ command -v "${CXX:-g++}"
       ;;
     style)
       need clang-format-14 command -v clang-format-14

@@ -1,0 +1,43 @@
+# The HIP backend: kernels for AMD (clang-22, no ROCm), for NVIDIA (nvcc, if there), and for the CPU host runtime. Included by the Makefile.
+# hip_backend/native_*.hip use instructions of gfx950 and are built for it and for the host runtime alone; other .hip files are portable.
+HIP       := hip_backend
+HIP_B     := build/hip
+HIP_CLANG ?= clang-22
+HIP_ARCHS := gfx950 gfx942 gfx90a
+CXX       ?= g++
+HIP_WARN  := -Wall -Wextra -Werror -Wshadow
+HIP_FP    := -ffp-contract=off -fno-fast-math
+HIP_INC   := -I. -Iinclude
+HIP_HDR   := $(wildcard $(HIP)/*.h $(HIP)/device/*.h $(HIP)/*.def)
+HIP_NATIVE   := $(wildcard $(HIP)/native_*.hip)
+HIP_PORTABLE := $(filter-out $(HIP_NATIVE),$(wildcard $(HIP)/*.hip))
+hip_of     = $(patsubst $(HIP)/%.hip,$(HIP_B)/$(1)/%.hsaco,$(HIP_PORTABLE) $(if $(filter gfx950,$(1)),$(HIP_NATIVE)))
+HIP_CODE  := $(foreach a,$(HIP_ARCHS),$(call hip_of,$(a)))
+
+.PHONY: hip hip-device deps-hip hip-runtime-check
+deps-hip:
+	@tools/install-deps.sh --mode=$(INSTALL) build hip
+# Without the compiler there is nothing to build: said, and counted as a skip, not as a success.
+hip: ## every kernel for gfx950, and the portable ones for gfx942 and gfx90a; assembly in build/hip/ARCH/*.s
+	@if tools/install-deps.sh --mode=$(INSTALL) hip && command -v $(HIP_CLANG) >/dev/null; then $(MAKE) -s hip-device; \
+	else echo "hip: SKIPPED, $(HIP_CLANG) is not to be had: no kernel was compiled for AMD"; fi
+hip-device: $(HIP_CODE)
+	@for a in $(HIP_ARCHS); do echo "hip: $$a: $$(ls $(HIP_B)/$$a/*.hsaco 2>/dev/null | wc -l) files compiled, $$(cat $(HIP_B)/$$a/*.s 2>/dev/null | grep -c '\.amdhsa_kernel') kernels"; done
+
+# Assembly first, the code object from it: what is read in the .s is what runs.
+define hip_arch
+$(HIP_B)/$(1)/%.s: $(HIP)/%.hip $(HIP_HDR) $(HIP)/hip.mk
+	@mkdir -p $$(@D)
+	$(HIP_CLANG) -x hip --offload-arch=$(1) -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HIP=1 $$(HIP_FLAGS_$$*) -S $$< -o $$@
+$(HIP_B)/$(1)/%.hsaco: $(HIP_B)/$(1)/%.s
+	$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=$(1) $$< -o $$@
+endef
+$(foreach a,$(HIP_ARCHS),$(eval $(call hip_arch,$(a))))
+.PRECIOUS: $(HIP_B)/%.s
+
+HIP_CXX := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(SAN)
+$(B)/hip/test_runtime: $(HIP)/tests/test_runtime.cc $(HIP)/tests/runtime_kernels.hip $(HIP)/host_lanes.cc $(HIP_HDR)
+	@mkdir -p $(@D)
+	$(HIP_CXX) $(HIP)/host_lanes.cc $< -o $@
+hip-runtime-check: $(B)/hip/test_runtime ## the host runtime reports kernels that are wrong on purpose
+	$<
