@@ -164,7 +164,7 @@ exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x roundi
 .PHONY: check-peers peers
 check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 presets, as a table
 	PEERS_TABLE=1 $(B)/tests/test_peers
-peers: deps-test $(BIN) $(B)/tests/test_peers ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
+peers: deps-test $(BIN) $(B)/tests/test_peers $(B)/tests/test_casts ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
 	tests/peers/run.sh $(B) $(SEED)
 
 .PHONY: bench

@@ -152,61 +152,63 @@ static uint64_t encodes(const mx_format *f, int round, const char *what, encode_
   return differ;
 }
 
-/* Scale byte of a block whose maximum is the float. */
-static uint8_t byte_of(const mx_spec *spec, uint32_t bits, int reference) {
-  const float x = from_bits(bits);
-  uint8_t code = 0, scale = 0;
+/* Elements of a block of the maxima: one of them is the maximum, the others are 0. */
+enum { BLOCK = 16, BLOCKS = CHUNK / BLOCK };
+
+/* The reference's scale byte of a block whose maximum is the float. */
+static uint8_t ref_byte(const mx_spec *spec, uint32_t bits) {
+  const float x[BLOCK] = {[5] = from_bits(bits)};
+  uint8_t scale = 0, codes[BLOCK];
   mx_tensor t;
-  mx_tensor_layout(&t, 1, 1, spec);
-  uint8_t codes[16];
+  mx_tensor_layout(&t, 1, BLOCK, spec);
   t.codes = codes;
   t.scales = &scale;
-  (void)code;
-  if (reference)
-    ref_quantize(&t, &x, 1, 1, 1, spec, NULL, NULL);
-  else
-    mx_quantize(&t, &x, 1, 1, 1, spec, &(mx_exec){.n_threads = 1}, NULL);
+  ref_quantize(&t, x, 1, BLOCK, BLOCK, spec, NULL, NULL);
   return scale;
 }
 
-/* All 2^31 maxima: the library in rows of blocks of one element, the reference by its steps. */
-static uint64_t maxima(const char *name, const char *keys) {
-  mx_spec spec = {0};
-  if (mx_spec_parse(&spec, keys, NULL)) abort();
-  spec.block_cols = 1;
-  const double t = now();
-  /* Steps of the reference over 0 .. FLT_MAX; rules by log2f are monotone too. A wrap is not, and is left out. */
-  static steps s;
-  s.n = 0;
+/* Steps of the reference's byte over 0 .. FLT_MAX; rules by log2f are monotone too. A wrap is not, and is left out. */
+static void find_maxima(steps *s, const mx_spec *spec) {
+  s->n = 0;
   for (uint32_t at = 0; at < INF_BITS;) {
-    const uint8_t byte = byte_of(&spec, at, 1);
-    s.first[s.n] = at;
-    s.code[s.n++] = byte;
-    if (byte_of(&spec, INF_BITS - 1, 1) == byte) break;
+    const uint8_t byte = ref_byte(spec, at);
+    if (s->n == MAX_STEPS) abort();
+    s->first[s->n] = at;
+    s->code[s->n++] = byte;
+    if (ref_byte(spec, INF_BITS - 1) == byte) break;
     uint32_t low = at, high = INF_BITS - 1;
     while (high - low > 1) {
       const uint32_t middle = low + (high - low) / 2;
-      if (byte_of(&spec, middle, 1) == byte)
+      if (ref_byte(spec, middle) == byte)
         low = middle;
       else
         high = middle;
     }
     at = high;
   }
+}
+
+/* All 2^31 maxima: the library in rows of blocks, the maximum at each place in turn; the reference by its steps. */
+static uint64_t maxima(const char *name, const char *keys) {
+  mx_spec spec = {0};
+  if (mx_spec_parse(&spec, keys, NULL)) abort();
+  spec.block_cols = BLOCK;
+  const double t = now();
+  static steps s;
+  find_maxima(&s, &spec);
   uint64_t differ = 0;
 #pragma omp parallel reduction(+ : differ)
   {
-    float *x = malloc(CHUNK * sizeof *x);
+    float *x = calloc(CHUNK, sizeof *x);
     mx_tensor q;
     if (!x || mx_tensor_alloc(&q, 1, CHUNK, &spec)) abort();
-#pragma omp for schedule(dynamic, 16)
-    for (uint32_t c = 0; c < INF_BITS / CHUNK; c++) {
-      size_t at = 0;
-      for (uint32_t i = 0; i < CHUNK; i++) x[i] = from_bits(c * CHUNK + i);
+#pragma omp for schedule(dynamic, 64)
+    for (uint32_t c = 0; c < INF_BITS / BLOCKS; c++) {
+      for (uint32_t i = 0; i < BLOCKS; i++) x[i * BLOCK + i % BLOCK] = from_bits(c * BLOCKS + i);
       mx_quantize(&q, x, 1, CHUNK, CHUNK, &spec, &(mx_exec){.n_threads = 1}, NULL);
-      for (uint32_t i = 0; i < CHUNK; i++) {
-        const uint32_t bits = c * CHUNK + i;
-        while (at + 1 < s.n && bits >= s.first[at + 1]) at++;
+      size_t at = 0;
+      for (uint32_t i = 0; i < BLOCKS; i++) {
+        while (at + 1 < s.n && c * BLOCKS + i >= s.first[at + 1]) at++;
         differ += q.scales[i] != s.code[at];
       }
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mxgold/mxgold.h"
 
@@ -102,6 +103,7 @@ START_TEST(every_array) {
   const mx_array *x, *bits = NULL;
   size_t n_arrays = 0;
   snprintf(path, sizeof path, "%s/%s.safetensors", getenv("PEERS") ? getenv("PEERS") : "tests/peers", l->file);
+  if (getenv("PEERS") && access(path, R_OK)) return; /* `make peers` runs the libraries that are to be had */
   ck_assert_int_eq(mx_file_open(&file, path, NULL), MX_OK);
   snprintf(name, sizeof name, "%sx", l->prefix);
   ck_assert_int_eq(mx_file_find(&x, file, name, NULL), MX_OK);

@@ -3,7 +3,8 @@
 
     run_peers.py --out DIR [--seed N] [--rows N] [PREFIX...]
 
-Needs torch 2.15.0 (CPU is enough) and, each optional: torchao 0.18.0, compressed-tensors 0.20.0, nvidia-modelopt 0.47.0, auto-round 0.16.1, gfloat 0.5.2.
+Needs torch 2.15.0 (CPU is enough) and, each optional: torchao 0.18.0, compressed-tensors 0.20.0, nvidia-modelopt 0.47.0, auto-round 0.16.1, gfloat 0.5.2,
+amd-quark 0.13, mlx 0.32.4 (CPU), ml_dtypes 0.6.0. The casts of ml_dtypes and torch go to ml_dtypes.safetensors and torch.safetensors, a code a float.
 A library that cannot be imported, or whose version is another, is named on a line and skipped. Exit 1 if nothing ran.
 """
 import argparse, importlib, importlib.metadata, json, os, struct, sys
@@ -194,8 +195,78 @@ def gfloat():
         yield "gfloat-ocp" + ("" if elem == "e2m1" else "-" + elem), elem, "e8m0", "compute_scale_amax, encode_block", make(elem)
 
 
+def quark():
+    import torch
+    import quark.torch.kernel
+    from quark.torch.kernel.mx.triton import DequantScaleRoundingMode, downcast_to_mxfp_torch
+    from quark.torch.quantization.config.config import QTensorConfig
+    from quark.torch.quantization.config.type import Dtype, QSchemeType, RoundType, ScaleType
+    from quark.torch.quantization.observer.observer import PerBlockMXObserver
+    from quark.torch.utils.numerics import to_e8m0_uint8
+    from quark.torch.utils.pack import Pack_fp4, Pack_fp6
+
+    def downcast(mode, dtype):
+        def run(x):
+            q, s = downcast_to_mxfp_torch(torch.from_numpy(x), dtype, -1, DEQUANT_SCALE_ROUNDING_MODE=mode)
+            return unpack4(q.numpy()) if dtype == torch.uint8 else q.view(torch.uint8).numpy(), s.numpy()
+        return run
+
+    def export(mode, elem):
+        dtype = {"e2m1": Dtype.fp4, "e2m3": Dtype.fp6_e2m3, "e3m2": Dtype.fp6_e3m2}[elem]
+        config = QTensorConfig(dtype=dtype, observer_cls=PerBlockMXObserver, qscheme=QSchemeType.per_group, group_size=32, ch_axis=-1, is_dynamic=False,
+                               round_method=RoundType.half_even, scale_type=ScaleType.float32, scale_format="e8m0", scale_calculation_mode=mode)
+        top = FORMATS[elem][2]
+
+        def run(x):
+            observer, t = PerBlockMXObserver(config), torch.from_numpy(x)    # an observer keeps a running maximum: a new one each time
+            observer(t)
+            s, zero = observer.calculate_qparams()
+            y = quark.torch.kernel.scaled_real_quantize(dtype.value, t, s, zero, -1, 32, -top, top, 8, "per_group")
+            packer = Pack_fp4("per_group", "fp4") if elem == "e2m1" else Pack_fp6("per_group", dtype.value, *FORMATS[elem][:2])
+            b = packer.pack(y, False).numpy()
+            return (unpack4 if elem == "e2m1" else unpack6)(b.reshape(x.shape[0], -1)), to_e8m0_uint8(s).numpy().reshape(x.shape[0], -1)
+        return run
+
+    mode = DequantScaleRoundingMode
+    yield "quark-even", "e2m1", "e8m0", "downcast_to_mxfp_torch", downcast(mode.EVEN, torch.uint8)
+    for elem, dtype in (("e2m1", torch.uint8), ("e4m3", torch.float8_e4m3fn), ("e5m2", torch.float8_e5m2)):
+        tail = "" if elem == "e2m1" else "-" + elem
+        yield "quark-up" + tail, elem, "e8m0", "downcast_to_mxfp_torch", downcast(mode.ROUND_UP, dtype)
+        yield "quark-down" + tail, elem, "e8m0", "downcast_to_mxfp_torch", downcast(mode.ROUND_DOWN, dtype)
+    for how, elem in (("even", "e2m1"), ("floor", "e2m1"), ("ceil", "e2m1"), ("even", "e2m3"), ("even", "e3m2")):
+        tail = "" if elem == "e2m1" else "-" + elem
+        yield "quark-export-" + how + tail, elem, "e8m0", "PerBlockMXObserver, scaled_real_quantize, Pack, to_e8m0_uint8", export(how, elem)
+
+
+def mlx():
+    import mlx.core as mx
+
+    def make(mode, bits, block, two):
+        def run(x):
+            g = np.array([np.abs(x).max()], np.float32)
+            q, s = mx.quantize(mx.array(x), group_size=block, bits=bits, mode=mode, **(dict(global_scale=mx.array(g[0])) if two else {}), stream=mx.cpu)
+            b = np.array(q).view(np.uint8)
+            return unpack4(b) if bits == 4 else b, np.array(s), *([g] if two else [])
+        return run
+
+    yield "mlx-mxfp4", "e2m1", "e8m0", "mx.quantize, CPU", make("mxfp4", 4, 32, False)
+    yield "mlx-mxfp8", "e4m3", "e8m0", "mx.quantize, CPU", make("mxfp8", 8, 32, False)
+    yield "mlx-nvfp4", "e2m1", "e4m3", "mx.quantize, CPU", make("nvfp4", 4, 16, False)
+    yield "mlx-nvfp4-gs", "e2m1", "e4m3", "mx.quantize, CPU; tensor_scale is the amax", make("nvfp4", 4, 16, True)
+
+
+# ---- casts of single values: (file, version, {dtype: codes}) of x ----
+def casts(x):
+    import torch
+    t = torch.from_numpy(x)
+    yield "torch", importlib.metadata.version("torch").split("+")[0], {k: t.to(getattr(torch, k)).view(torch.uint8).numpy() for k in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")}
+    import ml_dtypes
+    kinds = ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
+    yield "ml_dtypes", ml_dtypes.__version__, {k: x.astype(getattr(ml_dtypes, k)).view(np.uint8) for k in kinds}
+
+
 LIBRARIES = [(torchao, "torchao", "0.18.0"), (compressed_tensors, "compressed-tensors", "0.20.0"), (modelopt, "nvidia-modelopt", "0.47.0"),
-             (autoround, "auto-round", "0.16.1"), (gfloat, "gfloat", "0.5.2")]
+             (autoround, "auto-round", "0.16.1"), (gfloat, "gfloat", "0.5.2"), (quark, "amd-quark", "0.13"), (mlx, "mlx", "0.32.4")]
 
 
 # ---- inputs ----
@@ -334,6 +405,14 @@ def main():
             write(f"{opt.out}/{preset}.safetensors", tensors, meta)
             print(f"{preset}: {', '.join(meta)}", flush=True)
             count += 1
+    if not opt.prefix:
+        rng = np.random.default_rng(opt.seed)
+        x = np.concatenate([heavy(rng, 100000), ulps(rng.normal(size=50000), 0), np.array([0, -0.0, np.inf, -np.inf, np.nan, -np.nan], np.float32),
+                            rng.integers(0, 2**32, 50000).astype(np.uint32).view(np.float32)])
+        for name, version, codes in casts(x):
+            write(f"{opt.out}/{name}.safetensors", {"elementwise.x": x, **{"elementwise." + k: c for k, c in codes.items()}},
+                  {"elementwise": json.dumps(dict(peer=name, version=version))})
+            print(f"{name}: {', '.join(codes)}", flush=True)
     return count == 0
 
 
