@@ -13,6 +13,7 @@
 #include "gemm.h"
 #include "vector.h"
 #include "verify.h"
+#include "judge.h"
 #include "ablate.h"
 #include "isa.h"
 #include "layout.h"

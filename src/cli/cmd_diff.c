@@ -5,24 +5,48 @@
 #include <string.h>
 
 #include "cli.h"
+#include "diff_gemm.h"
 #include "mxgold/mxgold.h"
 #include "out.h"
 #include "report.h"
 #include "verdict.h"
 
 struct args {
-  const char *a, *b, *input, *html, *junit;
-  int json, nan_bits, equal_zeros, explain;
+  const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type;
+  cli_f64 alpha, beta;
+  cli_u64 bits, fraction, threads;
+  int json, nan_bits, equal_zeros, explain, gemm, bound;
 };
+
+static const char *dtypes(size_t index) {
+  static const char *names[] = {"f32", "bf16", "f16", NULL};
+  return names[index];
+}
 
 static const cli_option options[] = {
     {"A", 0, CLI_POS, offsetof(struct args, a), NULL, "what is expected: a file that mxgold quantize or gen wrote", NULL},
     {"B", 0, CLI_POS, offsetof(struct args, b), NULL,
      "what a kernel gave: a .safetensors file with tensors codes and scales of the same shapes", NULL},
+    {"D", 0, CLI_POS_OPT, offsetof(struct args, d), NULL, "with --gemm: the product that a kernel gave, [M][N] of f32, f16 or bf16", NULL},
     {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; the tensor input of A by default", NULL},
     {"explain", 0, CLI_FLAG, offsetof(struct args, explain), NULL, "say which rule B follows instead (needs the input)", NULL},
     {"nan-bits", 0, CLI_FLAG, offsetof(struct args, nan_bits), NULL, "compare NaN codes, and codes under a NaN scale, like any others", NULL},
     {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "-0 and +0 are the same", NULL},
+    {"gemm", 0, CLI_FLAG, offsetof(struct args, gemm), NULL,
+     "A and B are operands, and D is judged: is it alpha * A x B^T + beta * C + bias, and if not, what is it?", NULL},
+    {"accum", 0, CLI_STRING, offsetof(struct args, accum), "MODEL",
+     "with --gemm: D must equal this accumulation model; without it D is right if it equals any", NULL},
+    {"bound", 0, CLI_FLAG, offsetof(struct args, bound), NULL, "with --gemm: D is right if each output lies where sums of any order may lie",
+     NULL},
+    {"bound-bits", 0, CLI_U64, offsetof(struct args, bits), "P", "significant bits that a partial sum keeps there; 24 by default", NULL},
+    {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F", "fractional bits that a term keeps when aligned; all by default",
+     NULL},
+    {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "with --gemm: C, [M][N] of f32, f16 or bf16", NULL},
+    {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "with --gemm: one f32 a column of D", NULL},
+    {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},
+    {"beta", 0, CLI_F64, offsetof(struct args, beta), "X", "with --gemm: factor of C; 1 by default", NULL},
+    {"out", 0, CLI_STRING, offsetof(struct args, type), "TYPE", "with --gemm: type of D, if the file does not say it (uint16 as bf16)", dtypes},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "with --gemm: threads to use; all processors by default", NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "a report for a browser, one file, no network", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
@@ -208,9 +232,36 @@ static const float *input_of(float **own, mx_file **file, const struct args *a, 
   return *own;
 }
 
+static int judge(const struct args *a) {
+  if (!a->d) return cli_error("diff: --gemm: no D, expected mxgold diff --gemm A.safetensors B.safetensors D.npy");
+  if (a->html || a->explain || a->input) return cli_error("diff: --gemm excludes --html, --explain and --input");
+  const diff_gemm_args g = {.a = a->a,
+                            .b = a->b,
+                            .d = a->d,
+                            .accum = a->accum,
+                            .c = a->c,
+                            .bias = a->bias,
+                            .type = a->type,
+                            .junit = a->junit,
+                            .alpha = a->alpha,
+                            .beta = a->beta,
+                            .bits = a->bits,
+                            .fraction = a->fraction,
+                            .threads = a->threads,
+                            .bound = a->bound,
+                            .json = a->json,
+                            .nan_bits = a->nan_bits,
+                            .equal_zeros = a->equal_zeros};
+  return diff_gemm(&g);
+}
+
 static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
+  if (a->gemm) return judge(a);
+  if (a->d) return cli_error("diff: '%s' is one argument too many, expected A and B, or --gemm A B D", a->d);
+  if (a->accum || a->bound || a->c || a->bias || a->type || a->alpha.given || a->beta.given)
+    return cli_error("diff: --accum, --bound, --c, --bias, --alpha, --beta and --out need --gemm");
   mx_quantized qa;
   mx_error err;
   if (mx_quantized_open(&qa, a->a, &err)) return cli_fail(&err);
@@ -249,4 +300,7 @@ const cli_command cmd_diff = {
     "Codes, scales, tensor scale and values are counted apart, with the first, the worst and the smallest example in full and what all "
     "differences "
     "have in common. A NaN equals a NaN and codes under a NaN scale do not count, unless --nan-bits; -0 is not +0, unless --equal-zeros.\n"
+    "--gemm judges a product: it is computed anew under every accumulation model, then under every bug that is known (an order of summation, "
+    "a cut, scales applied twice, transposed or left out, the last K block lost, alpha forgotten, D transposed, ...), and what gives the same "
+    "bits is named.\n"
     "Exit status 0 if equal, 1 if not."};

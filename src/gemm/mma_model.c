@@ -66,7 +66,7 @@ static size_t walk(mx_mma_model *out, size_t index) {
 size_t mx_mma_model_count(void) { return mma_accum_count + walk(NULL, SIZE_MAX); }
 
 mx_status mx_mma_model_at(mx_mma_model *out, size_t index) {
-  if (!out || index >= mx_mma_model_count()) return MX_ERR_ARG;
+  if (!out || (index >= mma_accum_count && index >= mx_mma_model_count())) return MX_ERR_ARG; /* counting walks every instruction */
   if (index < mma_accum_count)
     from_accum(out, &mma_accum_rows[index]);
   else

@@ -1,0 +1,75 @@
+/** A product that somebody's kernel made: is it right, and if not, what was computed instead?
+ *
+ *  mx_judge() computes D anew under every accumulation model, then under every variant of the problem that it knows (a scale applied twice, scales
+ *  transposed, the last K block lost, alpha forgotten, D transposed, truncated outputs, ...), and says which of them gives the same bits. Expected
+ *  bits come from mx_gemm_raw() alone, but for orders of summation that no model has. */
+#ifndef MXGOLD_JUDGE_H
+#define MXGOLD_JUDGE_H
+
+#include "gemm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MX_JUDGE_MODELS = 96, MX_JUDGE_FINDINGS = 6, MX_JUDGE_REGIONS = 8, MX_JUDGE_MAP = 64 };
+
+/** How D is judged. {0}: D is right if it equals any model; NaN equals NaN, -0 is not +0. */
+typedef struct mx_judge_options {
+  const char *model; /* "f32_block", or a row of accumulation.def: D is right if it equals this one. NULL: any */
+  int bound;         /* 1: D is right if each output lies in its interval of mx_gemm_bound() */
+  mx_gemm_family family;
+  int nan_bits, equal_zeros;
+} mx_judge_options;
+
+typedef struct mx_judge_model {
+  char name[64];
+  uint64_t compared, differ; /* outputs; compared is a sample where the sample already differed */
+} mx_judge_model;
+
+/** One thing that was computed instead. */
+typedef struct mx_finding {
+  char what[200];
+  char model[64];     /* under which the bits agree; "" if they agree to rounding alone */
+  uint64_t explained; /* outputs that differ from the base, and not from this */
+  uint64_t unexplained;
+} mx_finding;
+
+typedef struct mx_judge_example {
+  size_t row, col;
+  double want, got, lo, hi; /* lo, hi: the interval, with bound */
+  double ulps;              /* |want - got| in ulps of the output type at want */
+} mx_judge_example;
+
+typedef struct mx_judgement {
+  int equal;
+  size_t M, N, K;
+  uint64_t outputs, differ;                  /* of D; from the base, or outside the interval */
+  char base[64];                             /* the model that D is counted against: the one asked for, or the nearest */
+  uint64_t nan_wrong, inf_wrong, zero_signs; /* among `differ`: NaN (Inf) in one of the two alone; +0 for -0 */
+  uint64_t ulps[8];                          /* differ by up to 1, 2, 4, 16, 256, 65536 ulps, by more, by NaN or Inf */
+  uint64_t inside;                           /* outputs inside the widest interval of plain binary32 summation (without bound: informative) */
+  mx_judge_model models[MX_JUDGE_MODELS];
+  int n_models;
+  mx_finding findings[MX_JUDGE_FINDINGS]; /* best first */
+  int n_findings;
+  char regions[MX_JUDGE_REGIONS][160]; /* where, in words */
+  int n_regions;
+  uint32_t map[MX_JUDGE_MAP][MX_JUDGE_MAP]; /* differing outputs over D */
+  mx_judge_example first, worst;
+} mx_judgement;
+
+/** Judge D.
+ *  d        [M][N] of type gemm->out, dense (ldd = N), not aligned to more than its type.
+ *  a, b, specs, gemm  as mx_gemm(); gemm->model and gemm->fused are not read, batch must be 0 or 1.
+ *  options  NULL: {0}.
+ *  Returns MX_OK whatever the verdict; MX_ERR_KEY (model unknown: the nearest are named); and the errors of mx_gemm().
+ *  Threads: gemm->exec; the verdict does not depend on it. Memory: three times D, and 8 bytes a scale.
+ *  Source: SPEC section 4.   Oracle: tests/test_judge.c injects each bug. */
+mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                   const mx_gemm_options *gemm, const mx_judge_options *options, mx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,66 @@
+/* What the files of mx_judge() share.
+ *
+ * judge.c           the call: models, mask of wrong outputs, counts
+ * judge_variants.c  what else could have been computed: edits of the problem
+ * judge_orders.c    orders of summation and widths of accumulators that no model of mx_gemm() has
+ * judge_round.c     roundings to narrow types
+ * judge_regions.c   where in D, and what stands there */
+#ifndef MX_VERIFY_JUDGE_H
+#define MX_VERIFY_JUDGE_H
+
+#include "mxgold/judge.h"
+#include "mxgold/mma.h"
+
+enum { JUDGE_SAMPLE = 64 };
+
+/* A value of binary32 or narrower: significant bits, least normal exponent, largest finite value. */
+typedef struct judge_type {
+  const char *name;
+  int bits, emin;
+  double max;
+} judge_type;
+enum { JUDGE_F32, JUDGE_F16, JUDGE_BF16, JUDGE_E8M13, JUDGE_TF32, JUDGE_TYPES };
+extern const judge_type judge_types[JUDGE_TYPES];
+enum { JUDGE_RNE, JUDGE_RZ, JUDGE_RNA, JUDGE_DOWN, JUDGE_UP };
+/** x, exact or rounded to odd, to a type. saturate: the largest value instead of Inf; flush: zeros instead of subnormals. */
+double judge_round(double x, const judge_type *type, int mode, int saturate, int flush);
+/** Sum rounded to odd in binary64, so that one more rounding to 51 bits or fewer is right. */
+double judge_add(double a, double b);
+
+typedef struct judge_model {
+  char name[64];
+  int id;
+  mx_mma_model fused;
+} judge_model;
+
+typedef struct judge_job {
+  mx_judgement *out;
+  mx_judge_options how;
+  const mx_tensor *a, *b;
+  const mx_spec *a_spec, *b_spec;
+  mx_gemm_problem right; /* the problem as it should be */
+  int raw;               /* 0: operands that mx_gemm_raw() has no form for; models alone are tried */
+  const void *d;
+  mx_dtype type;
+  float *got, *want; /* D and the base, as binary32 */
+  uint8_t *wrong;
+  judge_model *models;
+  int n_models, base;
+  size_t (*sample)[2]; /* wrong outputs */
+  size_t n_sample;
+  uint8_t *codes[2]; /* operands unpacked, where the raw call has no name for the order of nibbles */
+} judge_job;
+
+float judge_load(const void *from, size_t index, mx_dtype type);
+/** Are these the same, by the options? */
+int judge_same(const judge_job *j, float x, float y);
+/** Outputs of a problem under a model, as binary32 after rounding to `type`: the listed pairs, or with NULL all. */
+mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2], size_t n);
+/** Add a finding; one like it is not added twice. */
+void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+void judge_variants(judge_job *j);
+void judge_orders(judge_job *j);
+void judge_regions(judge_job *j);
+
+#endif

@@ -1,0 +1,82 @@
+# diff --gemm by the command line: a right product, wrong ones, and files that are none. Every bug has its test in tests/test_judge.c.
+python3 - <<'P'
+import random, struct
+random.seed(3)
+def npy(name, shape, values, descr="<f4", code="f"):
+    h = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)
+    h += " " * (-(len(h) + 11) % 64) + "\n"
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + struct.pack("<%d%s" % (len(values), code), *values))
+npy("a.npy", (24, 100), [random.gauss(0, 1) * 2.0 ** (i // 32 % 20) for i in range(2400)])
+npy("b.npy", (40, 100), [random.gauss(0, 1) for i in range(4000)])
+npy("c.npy", (24, 40), [random.gauss(0, 9e5) for i in range(960)])
+npy("u.npy", (24, 40), [0] * 960, "<u2", "H")
+npy("i.npy", (24, 40), [0] * 960, "<i4", "i")
+npy("short.npy", (24, 39), [0] * 936)
+npy("bias.npy", (40,), [i * 1e5 for i in range(40)])
+P
+damage() { python3 - "$@" <<'P'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+n = 10 + struct.unpack("<H", b[8:10])[0]
+d = list(struct.unpack("<960f", b[n:]))
+exec(sys.argv[3])
+b[n:] = struct.pack("<960f", *d)
+open(sys.argv[2], "wb").write(b)
+P
+}
+# differs WORDS COMMAND...: exit 1, and the output has the words
+differs() {
+  local want=$1 rc
+  shift
+  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
+  rc=$?
+  [ $rc = 1 ] || fail "exit $rc, expected 1: $*: $(cat "$scratch/stderr")"
+  grep -qF -- "$want" "$scratch/stdout" || fail "$* did not say: $want; said: $(cat "$scratch/stdout")"
+}
+accepts "$mxgold" quantize a.npy -o a.safetensors --preset ocp-mxfp8-e4m3
+accepts "$mxgold" quantize b.npy -o b.safetensors --preset ocp-mxfp8-e4m3
+judge="$mxgold diff --gemm a.safetensors b.safetensors"
+accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --accum f32_seq
+accepts $judge d.npy
+grep -q 'D is right, bit for bit, under f32_seq' "$scratch/stdout" || fail "f32_seq was not named"
+accepts $judge d.npy --accum f32_seq
+accepts $judge d.npy --bound
+differs "D is the product under another model, f32_seq" $judge d.npy --accum f32_block
+damage d.npy e.npy 'd[16*40:] = [0] * 320'
+differs "all in rows 16 to 23 (the last 8, the tail of tiles of 16); everything there is wrong" $judge e.npy
+differs "D is zero there" $judge e.npy --bound
+accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy
+accepts $judge d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy
+accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --alpha 0.5 --c c.npy --bias bias.npy
+differs "beta is forgotten: C is added as it is" $judge d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy --junit j.xml
+grep -q '<testsuite name="d.npy" tests="1" failures="1">' j.xml || fail "no JUnit failure"
+accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --c c.npy --bias bias.npy
+differs "alpha is forgotten" $judge d.npy --alpha 0.25 --c c.npy --bias bias.npy --json
+python3 - "$scratch/stdout" <<'P' || fail "diff --gemm --json"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["equal"] is False and d["M, N, K"] == [24, 40, 100] and d["outputs"] == 960 and d["models"][0]["model"] == "f32_block", d
+P
+accepts "$mxgold" gemm a.safetensors b.safetensors -o d16.npy --out f16 --alpha 1e-6
+accepts $judge d16.npy --alpha 1e-6
+accepts "$mxgold" gemm a.safetensors b.safetensors -o d16.safetensors --out bf16
+accepts $judge d16.safetensors:d
+refuses "mxgold: diff: --gemm: no D, expected mxgold diff --gemm A.safetensors B.safetensors D.npy" $judge
+refuses "mxgold: short.npy: 936 values, expected D of 24 x 40" $judge short.npy
+refuses "mxgold: i.npy: dtype is i32, expected f32, f16 or bf16 (uint16 with --out bf16)" $judge i.npy
+refuses "mxgold: u.npy: dtype is u16, expected f32, f16 or bf16 (uint16 with --out bf16)" $judge u.npy
+differs "D is zero there" $judge u.npy --out bf16
+refuses "mxgold: d.npy: dtype is f32, not the f16 of --out" $judge d.npy --out f16
+refuses "mxgold: diff: --beta without --c" $judge d.npy --beta 2
+refuses "mxgold: diff: --accum and --bound exclude each other" $judge d.npy --bound --accum f64
+refuses "mxgold: diff: --bound-bits or --bound-fraction without --bound" $judge d.npy --bound-bits 11
+refuses "mxgold: a.safetensors, b.safetensors: bound: expected f32 out, up to 24 bits and a fraction of 0 or more" $judge d.npy --bound --bound-bits 25
+refuses "mxgold: a.safetensors, b.safetensors: model 'f32_blok' is not one that takes these operands, nearest: f32_block" $judge d.npy --accum f32_blok
+refuses "mxgold: diff: --accum, --bound, --c, --bias, --alpha, --beta and --out need --gemm" "$mxgold" diff a.safetensors b.safetensors --alpha 2
+refuses "mxgold: diff: 'd.npy' is one argument too many, expected A and B, or --gemm A B D" "$mxgold" diff a.safetensors b.safetensors d.npy
+refuses "mxgold: none.npy: cannot open: No such file or directory" $judge none.npy
+accepts "$mxgold" quantize b.npy -o b16.safetensors --preset ocp-mxfp8-e4m3 --set block=1x16
+refuses "mxgold: a.safetensors, b16.safetensors: A has blocks of 32 along K and B of 16, expected the same" "$mxgold" diff --gemm a.safetensors b16.safetensors d.npy
+head -c 200 d.npy >cut.npy
+"$mxgold" diff --gemm a.safetensors b.safetensors cut.npy >"$scratch/stdout" 2>"$scratch/stderr"
+[ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "a cut .npy was not refused in one line"
