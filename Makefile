@@ -121,7 +121,7 @@ reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stat
 .PHONY: check unit
 check: deps-test ## all the tests (under 12 minutes on two cores)
 	@$(MAKE) -s -j$(JOBS) $(BIN) $(LIB_SO) $(TESTS) $(GOLDEN)
-	@$(MAKE) -s unit golden-check check-cli check-layers style-check fuzz-short
+	@$(MAKE) -s unit golden-check check-cli check-layers check-instructions style-check fuzz-short
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
 
@@ -157,6 +157,10 @@ check-neon: deps-neon $(LIB_A) ## NEON kernels under qemu: equal to the scalar c
 check-isa: $(LIB_A) ## no object but *_avx512.o has AVX-512 instructions, none but those and *_avx2.o has AVX's
 	tools/check-isa.sh $(B)
 
+.PHONY: check-instructions
+check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen
+	tests/instructions.sh $(BIN)
+
 .PHONY: exhaustive
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
 	$(B)/tests/exhaustive $(ONLY)
@@ -167,12 +171,13 @@ check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 prese
 peers: deps-test $(BIN) $(B)/tests/test_peers $(B)/tests/test_casts ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
 	tests/peers/run.sh $(B) $(SEED)
 
-.PHONY: bench
-$(B)/bench/bench: $(B)/obj/bench/bench.o $(LIB_A)
-	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-bench: deps $(B)/bench/bench ## rates of the kernels over that of memcpy and of reading, in one run
-	$(B)/bench/bench $(ONLY)
+.PHONY: bench bench-keep bench-files
+bench: $(BIN) deps-charts ## rates of the operations against memory, scalar code, ref and, with PYTHON=..., other libraries (ONLY=text)
+	bench/run.sh $(BIN) $(B)/bench "$(ONLY)"
+bench-keep: ## the last table of make bench, to bench/last.txt
+	cat $(B)/bench/table.txt $(wildcard $(B)/bench/peers.txt) >bench/last.txt
+bench-files: $(BIN) ## mxgold quantize of a 1 GiB .npy in a RAM disk, over cp of it (ROUNDS=)
+	bench/files.sh $(BIN) $(ROUNDS)
 
 .PHONY: check-layers
 check-layers: ## who may include whom

@@ -65,6 +65,7 @@ for g in $groups; do
       need clang-format-14 command -v clang-format-14
       ;;
     test)
+      need valgrind command -v valgrind
       need check header check.h
       need libmpfr-dev header mpfr.h
       need python3 command -v python3

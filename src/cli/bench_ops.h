@@ -1,0 +1,50 @@
+/* The operations that `mxgold bench` measures, each a call on the same matrix, and what they are measured against. */
+#ifndef CLI_BENCH_OPS_H
+#define CLI_BENCH_OPS_H
+
+#include "mxgold/mxgold.h"
+
+/* GIVEN: quantise with a tensor scale that is known. ENCODE, DECODE: single values, a byte a code. */
+typedef enum bench_op { BENCH_QUANTIZE, BENCH_GIVEN, BENCH_TRANSPOSED, BENCH_AMAX, BENCH_DEQUANTIZE, BENCH_ENCODE, BENCH_DECODE } bench_op;
+
+/** A row of bench.def. */
+typedef struct bench_case {
+  const char *name;
+  bench_op op;
+  const char *spec;
+} bench_case;
+extern const bench_case bench_cases[];
+extern const size_t bench_n_cases;
+
+/** One case made ready on a matrix of rows x cols floats. */
+typedef struct bench_job {
+  const bench_case *c;
+  size_t rows, cols;
+  const float *input;
+  float *room; /* as large as input */
+  mx_spec spec;
+  const mx_format *format;
+  mx_tensor quantised;
+  float amax;
+  int n_threads;
+} bench_job;
+
+/** Says what is wrong and returns CLI_TROUBLE. bench_close() frees, after success alone. */
+int bench_open(bench_job *job, const bench_case *c, const float *input, float *room, size_t rows, size_t cols, int n_threads);
+void bench_close(bench_job *job);
+/** Run the first n rows once, with the ISAs of isa_off switched off. */
+void bench_run(const bench_job *job, size_t n, uint32_t isa_off);
+/** The same by ref/, on one thread. */
+void bench_run_ref(const bench_job *job, size_t n);
+/** Bytes that a run of all rows must read, and write. */
+size_t bench_bytes_read(const bench_job *job);
+size_t bench_bytes_written(const bench_job *job);
+
+/** How many threads a call uses: n_threads, or as many as OpenMP has if that is 0. */
+int bench_threads(int n_threads);
+/* What it is held against: copy n bytes, read them (a sum of integers), write them; n_threads each. */
+void bench_copy(void *to, const void *from, size_t n, int n_threads);
+uint64_t bench_read(const void *from, size_t n, int n_threads);
+void bench_fill(void *to, size_t n, int n_threads);
+
+#endif

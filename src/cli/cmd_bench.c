@@ -1,0 +1,166 @@
+/* mxgold bench: how fast this machine is at each operation, against what memory allows, the scalar code and the reference model. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench_ops.h"
+#include "cli.h"
+#include "mxgold/isa.h"
+#include "out.h"
+#include "shape.h"
+
+enum { MAX_ROUNDS = 1001, SCALAR_SHARE = 64, REF_SHARE = 512 };
+
+struct args {
+  const char *only, *shape;
+  cli_u64 rounds, threads;
+  int json;
+};
+
+static const char *case_names(size_t index) { return index < bench_n_cases ? bench_cases[index].name : NULL; }
+
+static const cli_option options[] = {
+    {"only", 0, CLI_STRING, offsetof(struct args, only), "TEXT", "operations whose name holds this text", NULL},
+    {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "matrix of float32, 4096x4096 by default", NULL},
+    {"rounds", 0, CLI_U64, offsetof(struct args, rounds), "N", "rounds of copy, operation, read, write; 11 by default; medians are printed", NULL},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads for each of them; all processors by default", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {0},
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts. */
+static double median(double *t, size_t n) {
+  qsort(t, n, sizeof *t, by_size);
+  return t[n / 2];
+}
+
+typedef struct bench {
+  float *input, *copy;
+  size_t rows, cols, rounds;
+  int n_threads;
+  volatile uint64_t sink;
+} bench;
+
+/* Seconds for all rows, from a share of them. */
+static double on_a_share(const bench_job *job, size_t share, int by_ref) {
+  const size_t n = job->rows > share ? job->rows / share : 1;
+  double t[3];
+  for (int i = 0; i < 3; i++) {
+    const double at = now();
+    if (by_ref)
+      bench_run_ref(job, n);
+    else
+      bench_run(job, n, MX_ISA_ALL);
+    t[i] = now() - at;
+  }
+  return median(t, 3) * (double)job->rows / (double)n;
+}
+
+static void measure(bench *b, out *o, const bench_job *job, uint32_t isa_off, const char *isa) {
+  static double copying[MAX_ROUNDS], reading[MAX_ROUNDS], filling[MAX_ROUNDS], own[MAX_ROUNDS], ratio[MAX_ROUNDS];
+  const size_t bytes = b->rows * b->cols * sizeof(float);
+  const int scalar = !strcmp(isa, "scalar");
+  bench_run(job, b->rows, isa_off);
+  for (size_t i = 0; i < b->rounds; i++) {
+    double at = now();
+    bench_copy(b->copy, b->input, bytes, b->n_threads);
+    copying[i] = now() - at, at = now();
+    bench_run(job, b->rows, isa_off);
+    own[i] = now() - at, at = now();
+    b->sink = bench_read(b->input, bytes, b->n_threads);
+    reading[i] = now() - at, at = now();
+    bench_fill(b->copy, bytes, b->n_threads);
+    filling[i] = now() - at;
+    ratio[i] = copying[i] / own[i];
+  }
+  const double middle = median(ratio, b->rounds), t = median(own, b->rounds), read = median(reading, b->rounds);
+  const double possible = read * (double)bench_bytes_read(job) / (double)bytes +
+                          median(filling, b->rounds) * (double)bench_bytes_written(job) / (double)bytes;
+  out_row(o);
+  out_text(o, "operation", job->c->name);
+  out_text(o, "ISA", isa);
+  out_f64(o, "Gelem/s", (double)(b->rows * b->cols) / t / 1e9, "%.2f");
+  out_f64(o, "/ memcpy", middle, "%.2f");
+  out_f64(o, "least", ratio[0], "%.2f");
+  out_f64(o, "most", ratio[b->rounds - 1], "%.2f");
+  out_f64(o, "/ reading", read / t, "%.2f");
+  out_f64(o, "roofline", possible / t, "%.2f");
+  if (job->c->op == BENCH_TRANSPOSED) return; /* a share of the rows is another matrix */
+  if (!scalar) out_f64(o, "x scalar", on_a_share(job, SCALAR_SHARE, 0) / t, "%.0f");
+  out_f64(o, "x ref", on_a_share(job, REF_SHARE, 1) / t, "%.0f");
+}
+
+/* Roughly normal, the same on each machine. */
+static void fill(float *x, size_t n) {
+  uint64_t state = 1;
+  for (size_t i = 0; i < n; i++) {
+    float sum = 0;
+    for (int k = 0; k < 4; k++) state = state * 6364136223846793005u + 1442695040888963407u, sum += (float)(int32_t)(state >> 32) * 0x1p-31f;
+    x[i] = sum;
+  }
+}
+
+static int all(bench *b, out *o, const char *only) {
+  const uint32_t usable = mx_isa_usable(0);
+  size_t n = 0;
+  for (size_t i = 0; i < bench_n_cases; i++) {
+    bench_job job;
+    if (only && !strstr(bench_cases[i].name, only)) continue;
+    if (bench_open(&job, &bench_cases[i], b->input, b->copy, b->rows, b->cols, b->n_threads)) return CLI_TROUBLE;
+    for (uint32_t bit = MX_ISA_ALL + 1; bit; bit >>= 1)
+      if (usable & bit) measure(b, o, &job, MX_ISA_ALL & ~bit, mx_isa_name(bit));
+    if (!usable) measure(b, o, &job, MX_ISA_ALL, "scalar");
+    bench_close(&job);
+    n++;
+  }
+  return n ? CLI_FINE : cli_error("bench: no operation holds '%s' in its name, such as '%s'", only, case_names(0));
+}
+
+static int run(const cli_context *ctx, void *args) {
+  (void)ctx;
+  const struct args *a = args;
+  uint64_t shape[2] = {4096, 4096};
+  if (a->shape && shape_parse(shape, 2, a->shape) != 2) return cli_error("bench: --shape %s: expected RxC, such as 4096x4096", a->shape);
+  if (shape[0] > (UINT64_C(1) << 34) / shape[1]) return cli_error("bench: --shape %s: expected at most 2^34 values", a->shape);
+  if (a->rounds.given && (!a->rounds.v || a->rounds.v > MAX_ROUNDS)) return cli_error("bench: --rounds: expected 1 to %d", MAX_ROUNDS);
+  if (a->threads.v > 1024) return cli_error("bench: --threads: expected at most 1024");
+  bench b = {.rows = shape[0], .cols = shape[1], .rounds = a->rounds.given ? a->rounds.v : 11, .n_threads = (int)a->threads.v};
+  const size_t n = b.rows * b.cols;
+  b.input = malloc(n * sizeof *b.input);
+  b.copy = malloc(n * sizeof *b.copy);
+  int rc = b.input && b.copy ? CLI_FINE : cli_error("bench: no memory for two matrices of %zu x %zu", b.rows, b.cols);
+  out *o = out_new();
+  if (!rc) {
+    fill(b.input, n);
+    memset(b.copy, 0, n * sizeof *b.copy);
+    out_shape(o, "shape", shape, 2);
+    out_u64(o, "threads", (uint64_t)bench_threads(b.n_threads));
+    out_u64(o, "rounds", b.rounds);
+    out_table(o, "operations");
+    rc = all(&b, o, a->only);
+    out_end(o);
+  }
+  free(b.input);
+  free(b.copy);
+  if (!rc) return out_print(o, a->json);
+  out_free(o);
+  return rc;
+}
+
+const cli_command cmd_bench = {
+    options, sizeof(struct args), run,
+    "Each round copies the matrix (memcpy), runs the operation, reads the matrix (a sum) and writes as much, so that all are measured under the\n"
+    "same load. / memcpy and / reading: rate over theirs; least and most: spread over the rounds. roofline: time that reading and writing the\n"
+    "bytes of the operation alone would take, over the time taken. x scalar, x ref: how many times faster than the portable code and than the\n"
+    "reference model (one thread), measured on a part of the rows."};
