@@ -63,10 +63,10 @@ static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   uint32_t best = 0;
   float least = INFINITY;
   for (uint32_t c = 0; c < 1u << p->elem->bits; c++) {
-    const double v = mx_decode(p->elem, c);
+    const double v = (double)p->values[c];
     float d;
     if (p->spec.elem_round == MX_ROUND_SCAN_Y)
-      d = fabsf((float)y - (float)v);
+      d = fabsf((float)y - p->values[c]);
     else
       d = fabs(v * used) > FLT_MAX ? INFINITY : fabsf((float)(v * used) - (float)x);
     if (d < least || c == 0) least = isnan(d) ? INFINITY : d, best = c;

@@ -46,6 +46,8 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
   }
   p->scale_encode = (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
   if (p->elem->kind == MX_KIND_NONE) return MX_OK;
+  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
+    for (uint32_t c = 0; c < 1u << p->elem->bits; c++) p->values[c] = (float)mx_decode(p->elem, c);
   p->emax = mx_format_emax(p->elem);
   const double elem_max = mx_format_max(p->elem);
   p->f = spec->scale_max == MX_SCALE_MAX_ELEM ? elem_max : spec->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, p->emax) : (double)spec->scale_max_n;

@@ -21,6 +21,7 @@ typedef struct mx_plan {
   float vars[MX_CHAIN_VARS]; /* the chain's, amax and sf left to the block */
   int has_tensor_scale;
   float tensor_scale; /* as stored */
+  float values[256];  /* of each code, for elem.round=scan_x and scan_y */
 } mx_plan;
 
 /** Everything but the tensor-level numbers. MX_ERR_CONFLICT names keys that exclude each other. */
@@ -51,6 +52,9 @@ typedef struct mx_block_stats {
 /** Scale of a block. p_factor: 1, or 1.5 for the map-to-4 candidate of select=foursix. index: of the block, for scale.round=sr.
  *  Returns 0, or 1 if the block has a value that the spec refuses. */
 int mx_block_scale_find(mx_block_scale *out, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
+
+/** Scale of a block whose stored code is known, however it came about: what a kernel that stored `code` divides by if it follows the plan. */
+void mx_block_scale_given(mx_block_scale *out, const mx_plan *plan, uint32_t code);
 
 /** The scaled value of an element: a binary64 that rounds to any format as the exact one does. */
 double mx_scaled_value(const mx_plan *plan, const mx_block_scale *scale, float x);

@@ -135,9 +135,8 @@ static void clamp_code(mx_block_scale *out, const mx_plan *p) {
 }
 
 /* The code is known: what elements are to be divided by. */
-static void finish(mx_block_scale *out, const mx_plan *p) {
+static void meet(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
-  clamp_code(out, p);
   out->sf = (float)decode_scale(p, out->code);
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
@@ -165,6 +164,11 @@ static void finish(mx_block_scale *out, const mx_plan *p) {
   vars[MX_VAR_SF] = out->sf;
   for (int i = 0; i < p->chain.element.n; i++) out->factor[i] = mx_chain_eval(&p->chain.element.factor[i], vars);
   for (int i = 0; i < p->chain.again.n; i++) out->again[i] = mx_chain_eval(&p->chain.again.factor[i], vars);
+}
+
+static void finish(mx_block_scale *out, const mx_plan *p) {
+  clamp_code(out, p);
+  meet(out, p);
 }
 
 static void store_code(mx_block_scale *out, const mx_plan *p, uint32_t code) {
@@ -313,4 +317,12 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   cast_value(out, p, v, index);
   finish(out, p);
   return 0;
+}
+
+void mx_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code) {
+  *out = (mx_block_scale){.how = MX_BY_NUMBER};
+  store_code(out, p, code);
+  if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TIMES_ZERO;
+  if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
+  meet(out, p);
 }

@@ -204,7 +204,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   if (s->scale_sign == MX_SCALE_SIGN_SIGNED && p->scale->bits > 8) return;
   if (!encode_init(&f->elem, p->elem, &p->encode) || !form_init(f, p)) return;
   const int by_f32 = f->elem.f32_tie >= 0, exact = !p->uses_chain && s->elem_arith == MX_ELEM_ARITH_EXACT;
-  if (by_f32 && f->form == MX_FORM_EXACT) return;
+  if ((by_f32 || s->elem_round == MX_ROUND_SCAN_Y) && f->form == MX_FORM_EXACT) return; /* they look at y in binary32 */
   if (s->elem_round == MX_ROUND_SCAN_X && !scan_x_is_of_y(f, p)) return;
   f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);

@@ -1,15 +1,18 @@
-/* Which spec does a black box follow? Formats first, then presets, then the scale's keys, the element's, those of special blocks. A spec that fits
- * the chosen blocks is run over everything, and the blocks it gets wrong join the chosen ones. */
+/* Which spec does a black box follow? Formats first, then presets; then, on ordinary blocks, the scale's keys from scale codes alone, the
+ * element's keys under the scales that are stored; then whatever explains zero, Inf, NaN, tiny and huge blocks. A spec that fits the chosen blocks
+ * is run over everything, and blocks that it gets wrong join the chosen ones. */
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verify/hypotheses.h"
+#include "verify/keys.h"
 #include "verify/search.h"
 #include "verify/values.h"
 
-enum { ROUNDS = 10, LEARN = 12 };
+enum { ROUNDS = 10, LEARN = 12, MAX_INQUIRIES = 24, REPAIRED = 3, MAX_REPAIRED = 48 };
 
 typedef struct attempt {
   mx_spec spec;
@@ -17,6 +20,22 @@ typedef struct attempt {
   uint64_t scales_wrong; /* tensor scales */
   int any;
 } attempt;
+
+/* One hypothesis of formats, block, rotation and input.dtype under inquiry. */
+typedef struct inquiry {
+  hypothesis h;
+  observation o;
+  search s;
+  pool cores, specs; /* fits of the scales of ordinary blocks; of these blocks */
+  pool starts, finalists;
+  mx_spec repaired[MAX_REPAIRED];
+  size_t n_repaired;
+  double residue; /* wrong codes and scales a block: of ordinary ones; of all, once that was counted */
+  int level;      /* how often it was finished */
+  attempt best;
+  uint8_t *wrong; /* an entry a block */
+  int stochastic;
+} inquiry;
 
 static uint64_t badness(const attempt *a) { return score_total(a->got) + a->scales_wrong; }
 
@@ -28,8 +47,6 @@ static int better(const attempt *a, const attempt *b) {
 static int is_exact(const attempt *a) { return a->any && !badness(a); }
 static int is_perfect(const attempt *a) { return is_exact(a) && !a->got.nan_codes; }
 
-static int clean(score s) { return !score_total(s) && !s.nan_codes; }
-
 static void put_formats(mx_spec *s, const mx_spec *f) {
   s->elem = f->elem;
   s->scale = f->scale;
@@ -37,6 +54,8 @@ static void put_formats(mx_spec *s, const mx_spec *f) {
   s->block_cols = f->block_cols;
   s->had_size = f->had_size;
   s->had_sign = f->had_sign;
+  memcpy(s->had_signs, f->had_signs, sizeof s->had_signs);
+  s->input_dtype = f->input_dtype;
 }
 
 /* Does every sample state the same tensor scale? */
@@ -46,7 +65,7 @@ static int common_tensor_scale(const observation *o) {
   return 1;
 }
 
-/* What tensor.store and tensor.given make of the stored tensor scales. */
+/* What tensor.store makes of the stored tensor scales. */
 static uint64_t fit_tensor_scale(const observation *o, mx_spec *s) {
   uint64_t least = tensor_scales_wrong(o, s, 1);
   if (!least || s->tensor_norm == MX_TENSOR_NORM_NONE) return least;
@@ -59,14 +78,17 @@ static uint64_t fit_tensor_scale(const observation *o, mx_spec *s) {
   return least;
 }
 
-static void try_full(attempt *best, search *s, const mx_spec *spec, uint8_t *wrong) {
+/* Over everything. */
+static void confirm(inquiry *q, const mx_spec *spec) {
   attempt a = {.spec = *spec, .any = 1};
-  a.got = full_score(s->o, spec, wrong, s->threads);
-  a.scales_wrong = fit_tensor_scale(s->o, &a.spec);
-  if (better(&a, best)) *best = a;
+  a.got = full_score(&q->o, spec, q->wrong, q->s.threads);
+  a.scales_wrong = fit_tensor_scale(&q->o, &a.spec);
+  if (better(&a, &q->best)) q->best = a;
 }
 
-/* Presets with these formats as they are; and the rules of all the others under these formats. */
+/* ---- presets */
+
+/* Presets with these formats as they are; or the rules of all the others under these formats. */
 static void try_presets(search *s, pool *out, int same_formats) {
   for (size_t i = 0; i < mx_preset_count(); i++) {
     mx_spec p, f;
@@ -75,72 +97,100 @@ static void try_presets(search *s, pool *out, int same_formats) {
     f = p;
     put_formats(&f, &s->o->formats);
     if (mx_spec_equal(&f, &p) != same_formats || mx_spec_check(&f, NULL)) continue;
-    const score got = search_score(s, &f, EVERY);
     s->tried++;
-    pool_add(out, &f, got);
+    pool_add(out, &f, search_score(s, &f, EVERY));
   }
 }
 
-/* ---- the scale side, on blocks of ordinary numbers */
+static void presets_as_they_are(inquiry *q) {
+  pool *p = calloc(1, sizeof *p);
+  if (!p) return;
+  for (int round = 0; round < 4 && !is_perfect(&q->best); round++) {
+    size_t learned = 0;
+    p->n = 0;
+    p->room = POOL;
+    try_presets(&q->s, p, 1);
+    for (size_t i = 0; i < p->n && !score_total(p->got[i]) && !is_perfect(&q->best); i++) {
+      confirm(q, &p->spec[i]);
+      learned += search_learn(&q->s, q->wrong, &p->spec[i], LEARN);
+    }
+    if (!learned) break;
+  }
+  free(p);
+}
+
+/* ---- the scale side, on scales of ordinary blocks */
 
 #define KEYS(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
+#define TRY(...) search_product(s, cores, &base, 1, KEYS(__VA_ARGS__), PLAIN, 1)
 
 static int solved(const pool *p) { return p->n && !p->got[0].scales; }
 
-static void scale_cores(search *s, pool *cores, const hypothesis *h) {
+static void cores_without_norm(search *s, pool *cores, mx_spec base) {
+  TRY("scale.rule=floor|ceil|quest", "scale.log2");
+  TRY("scale.rule=even", "scale.even_bits");
+  TRY("scale.rule=value", "scale.round", "scale.max", "scale.arith", "scale.log2");
+  TRY("scale.rule=value", "scale.form=encode", "scale.round", "scale.max", "scale.log2");
+  TRY("scale.rule=value", "chain", "scale.round", "scale.max", "scale.log2");
+  if (solved(cores) || base.elem != MX_ELEM_E2M1) return;
+  base.select = MX_SELECT_FOURSIX;
+  TRY("scale.rule=value", "scale.round", "scale.arith", "scale.log2");
+  TRY("scale.rule=value", "chain", "scale.round", "scale.log2");
+}
+
+static void cores_with_norm(search *s, pool *cores, mx_spec base) {
+  TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "scale.max", "tensor.target", "scale.log2");
+  TRY("scale.rule=value", "tensor.norm=unit", "scale.round", "scale.max", "scale.log2", "tensor.target");
+  TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.round", "scale.max", "tensor.target", "scale.log2");
+  TRY("scale.rule=floor|ceil|quest", "tensor.norm=unit|nv", "chain=exact", "scale.log2", "tensor.target");
+  TRY("scale.rule=even", "tensor.norm=unit|nv", "chain=exact", "scale.even_bits", "tensor.target");
+  if (!solved(cores) && common_tensor_scale(s->o)) {
+    mx_spec own = base;
+    base.tensor_norm = MX_TENSOR_NORM_NV;
+    base.tensor_given = 1;
+    base.tensor_given_value = s->o->samples[0].tensor_scale;
+    TRY("scale.rule=value", "chain", "scale.round", "scale.max", "tensor.store", "tensor.target");
+    if (!solved(cores) && base.elem == MX_ELEM_E2M1)
+      TRY("scale.rule=value", "chain", "scale.round", "tensor.target", "select=foursix", "tensor.store");
+    base = own;
+  }
+  if (solved(cores) || base.elem != MX_ELEM_E2M1) return;
+  base.select = MX_SELECT_FOURSIX;
+  TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "tensor.target", "scale.log2");
+}
+
+static void find_cores(inquiry *q) {
+  search *s = &q->s;
+  pool *cores = &q->cores;
   mx_spec base = {0};
-  put_formats(&base, &h->formats);
-  const mx_format *scale = mx_scale_format(base.scale);
-  if (scale->nan_code == MX_NO_CODE) base.scale_nan = MX_SCALE_NAN_IGNORE;
-  if (h->formats.scale_rule == MX_SCALE_RULE_HIF4) {
+  put_formats(&base, &q->h.formats);
+  cores->n = 0;
+  cores->room = POOL;
+  if (mx_scale_format(base.scale)->nan_code == MX_NO_CODE) base.scale_nan = MX_SCALE_NAN_IGNORE;
+  if (q->h.formats.scale_rule == MX_SCALE_RULE_HIF4) {
     base.scale_rule = MX_SCALE_RULE_HIF4;
-    pool_add(cores, &base, search_score(s, &base, PLAIN));
+    pool_add(cores, &base, (score){0, 0, 0});
     return;
   }
-  const int normed = s->o->samples[0].has_tensor_scale || fabs(h->offset) > 0.7;
-#define TRY(...) search_product(s, cores, &base, 1, KEYS(__VA_ARGS__), PLAIN, 1)
-  for (int wave = 0; wave < 2; wave++) {
-    if (wave == normed) {
-      TRY("scale.rule=floor|ceil|quest", "scale.log2", "input.dtype");
-      TRY("scale.rule=even", "scale.even_bits", "input.dtype");
-      TRY("scale.rule=value", "scale.arith", "scale.round", "scale.max", "scale.log2", "input.dtype");
-      TRY("scale.rule=value", "scale.form=encode", "scale.round", "scale.max", "input.dtype");
-      TRY("scale.rule=value", "chain", "scale.round", "scale.max");
-      if (!solved(cores)) TRY("scale.rule=value", "select=foursix", "scale.arith", "scale.round", "scale.max", "select.error", "select.sum");
-      if (!solved(cores)) TRY("scale.rule=value", "select=foursix", "chain", "scale.round", "scale.max", "select.error", "select.sum");
-    } else {
-      TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "scale.max", "tensor.target", "scale.log2");
-      TRY("scale.rule=value", "tensor.norm=unit", "scale.round", "scale.max", "scale.log2");
-      TRY("scale.rule=value", "tensor.norm=unit|chmiel|seed004", "scale.form=encode", "scale.round", "scale.max", "tensor.target");
-      TRY("scale.rule=floor|ceil|even|quest", "tensor.norm=unit|nv", "scale.log2", "tensor.target");
-      if (!solved(cores))
-        TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "select=foursix", "select.error", "select.sum", "tensor.target");
-      if (!solved(cores) && common_tensor_scale(s->o)) {
-        mx_spec given = base;
-        given.tensor_norm = MX_TENSOR_NORM_NV;
-        given.scale_rule = MX_SCALE_RULE_VALUE;
-        given.tensor_given = 1;
-        given.tensor_given_value = s->o->samples[0].tensor_scale;
-        search_product(s, cores, &given, 1, KEYS("chain", "scale.round", "scale.max", "tensor.store", "tensor.target"), PLAIN, 1);
-        if (!solved(cores))
-          search_product(s, cores, &given, 1, KEYS("chain", "scale.round", "tensor.target", "select=foursix", "select.error", "select.sum"),
-                         PLAIN, 1);
-      }
+  const int normed = s->o->samples[0].has_tensor_scale || fabs(q->h.offset) > 0.7;
+  for (int learning = 0; learning < 4; learning++) {
+    cores->n = 0;
+    for (int wave = 0; wave < 2 && !solved(cores); wave++) {
+      if (wave == normed)
+        cores_without_norm(s, cores, base);
+      else if (base.input_dtype == MX_INPUT_DTYPE_FLOAT32)
+        cores_with_norm(s, cores, base);
     }
-    if (solved(cores)) return;
+    if (!cores->n || cores->got[0].scales || !search_learn_scales(s, &cores->spec[0], 64)) break;
   }
-#undef TRY
 }
 
 /* ---- the element side, on the same blocks */
 
-#define COMMON_ROUNDS "elem.round=rne|rna|rtz_tie|rtz|rtp|rtn|rna_f32|rne_f32"
-
 /* Elements see the stored scale, not the rule that gave it: cores that agree in these keys share their elements' keys. */
 static int same_to_elements(const mx_spec *a, const mx_spec *b) {
-  return a->chain == b->chain && a->tensor_norm == b->tensor_norm && a->input_dtype == b->input_dtype && a->scale_form == b->scale_form &&
-         a->select == b->select && a->tensor_target == b->tensor_target && a->tensor_given == b->tensor_given &&
-         a->tensor_store == b->tensor_store &&
+  return a->chain == b->chain && a->tensor_norm == b->tensor_norm && a->scale_form == b->scale_form && a->select == b->select &&
+         a->tensor_target == b->tensor_target && a->tensor_given == b->tensor_given && a->tensor_store == b->tensor_store &&
          ((a->chain == MX_CHAIN_EXACT && a->tensor_norm == MX_TENSOR_NORM_NONE) ||
           (a->scale_max == b->scale_max && a->scale_max_n == b->scale_max_n));
 }
@@ -152,255 +202,159 @@ static void copy_element_keys(mx_spec *to, const mx_spec *from) {
   to->elem_overflow = from->elem_overflow;
   to->elem_saturate_to = from->elem_saturate_to;
   to->elem_prescale = from->elem_prescale;
-  to->elem_inf = from->elem_inf;
-  to->elem_inf_n = from->elem_inf_n;
+  to->select_error = from->select_error;
+  to->select_sum = from->select_sum;
 }
 
-static void element_keys(search *s, pool *out, const pool *cores) {
+static void find_elements(inquiry *q) {
+  search *s = &q->s;
+  const pool *cores = &q->cores;
   mx_spec done[POOL];
   size_t n_done = 0;
-  for (size_t i = 0; i < cores->n && now() < s->deadline; i++) {
-    if (cores->got[i].scales > cores->got[0].scales + 1) break;
+  pool *few = calloc(2, sizeof *few);
+  q->specs.n = 0;
+  q->specs.room = POOL;
+  for (size_t i = 0; few && i < cores->n && now() < s->deadline; i++) {
+    if (cores->got[i].scales > cores->got[0].scales + cores->got[0].scales / 2) break;
     const mx_spec *base = &cores->spec[i];
     size_t like = 0;
     while (like < n_done && !same_to_elements(&done[like], base)) like++;
-    if (like < n_done) {
+    if (like < n_done || base->scale_rule == MX_SCALE_RULE_HIF4) {
       mx_spec t = *base;
-      copy_element_keys(&t, &done[like]);
-      pool_add(out, &t, search_score(s, &t, PLAIN));
+      if (like < n_done) copy_element_keys(&t, &done[like]);
+      pool_add(&q->specs, &t, search_score(s, &t, PLAIN));
       continue;
     }
-    pool rounded = {.room = 4}, finished = {.room = 4};
-    if (base->scale_rule == MX_SCALE_RULE_HIF4) {
-      pool_add(out, base, search_score(s, base, PLAIN));
-      continue;
-    }
-    search_product(s, &rounded, base, 1, KEYS("elem.round", "elem.arith"), PLAIN, 0);
-    search_product(s, &finished, rounded.spec, rounded.n, KEYS("elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
-    if (finished.n && finished.got[0].codes) {
-      search_product(s, &finished, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
-      if (finished.got[0].codes)
-        search_product(s, &finished, rounded.spec, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
-    }
-    if (finished.n) done[n_done++] = finished.spec[0];
-    for (size_t k = 0; k < finished.n; k++) pool_add(out, &finished.spec[k], finished.got[k]);
+    few[0] = few[1] = (pool){.room = 4};
+    search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+    if (few->n && few->got[0].codes)
+      search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
+    if (base->select == MX_SELECT_FOURSIX) search_product(s, &few[1], few->spec, few->n, KEYS("select.error", "select.sum"), PLAIN, 0);
+    const pool *last = few[1].n ? &few[1] : few;
+    if (last->n) done[n_done++] = last->spec[0];
+    for (size_t k = 0; k < last->n; k++) pool_add(&q->specs, &last->spec[k], last->got[k]);
+  }
+  free(few);
+}
+
+static void find_specs(inquiry *q) {
+  find_elements(q);
+  const size_t n = q->s.sets[BLOCK_PLAIN].n;
+  q->residue = !q->specs.n ? INFINITY : n ? (double)score_total(q->specs.got[0]) / (double)n : 0;
+}
+
+/* ---- one inquiry from end to end */
+
+static int inquiry_open(inquiry *q, const hypothesis *h, int dtype, const mx_sample *samples, size_t n, int threads, double deadline) {
+  *q = (inquiry){.h = *h, .residue = INFINITY};
+  q->h.formats.input_dtype = dtype;
+  if (observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
+  q->wrong = calloc(q->o.n_blocks + 1, 1);
+  return q->wrong && !search_begin(&q->s, &q->o, threads, deadline);
+}
+
+static void inquiry_close(inquiry *q) {
+  search_end(&q->s);
+  observation_free(&q->o);
+  free(q->wrong);
+}
+
+/* Specs that repair may start from, best first: all of those that fit ordinary blocks, and the presets' rules. */
+static void find_starts(inquiry *q) {
+  q->starts.n = 0;
+  q->starts.room = POOL;
+  for (size_t i = 0; i < q->specs.n; i++) {
+    if (score_total(q->specs.got[i]) > 2 * score_total(q->specs.got[0]) + 8) break;
+    pool_add(&q->starts, &q->specs.spec[i], search_score(&q->s, &q->specs.spec[i], EVERY));
+  }
+  try_presets(&q->s, &q->starts, 0);
+}
+
+static int was_repaired(const inquiry *q, const mx_spec *spec) {
+  for (size_t i = 0; i < q->n_repaired; i++)
+    if (keys_same(&q->repaired[i], spec)) return 1;
+  return 0;
+}
+
+/* Repair the next few starts that were not repaired before. */
+static void repair_some(inquiry *q, int effort) {
+  int n = 0;
+  for (size_t i = 0; i < q->starts.n && n < REPAIRED && now() < q->s.deadline; i++) {
+    if (was_repaired(q, &q->starts.spec[i])) continue;
+    mx_spec t = q->starts.spec[i];
+    score got = search_score(&q->s, &t, EVERY);
+    q->repaired[q->n_repaired++ % MAX_REPAIRED] = t;
+    if (q->n_repaired > MAX_REPAIRED) q->n_repaired = MAX_REPAIRED;
+    search_repair(&q->s, &t, &got, effort);
+    pool_add(&q->finalists, &t, got);
+    n++;
+    if (score_clean(got)) return;
   }
 }
 
-/* ---- blocks of zeros, Inf, NaN and of the ends of the range */
-
-typedef struct group {
-  unsigned classes;
-  const char *keys[8];
-} group;
-
-static const group groups[] = {
-    {ZERO, {"scale.allzero"}},
-    {ZERO | PLAIN, {"scale.allzero", "elem.zero_sign"}},
-    {ZERO, {"scale.allzero=chain", "scale.zero", "scale.byte0", "scale.min"}},
-    {SMALL, {"flush"}}, /* one key that explains all goes before two */
-    {SMALL, {"scale.min_byte"}},
-    {SMALL, {"scale.byte0"}},
-    {SMALL, {"scale.zero"}},
-    {SMALL, {"scale.min"}},
-    {SMALL, {"scale.byte_overflow"}},
-    {SMALL, {"scale.zero", "scale.byte0", "scale.used"}},
-    {SMALL, {"scale.round", "scale.zero", "scale.byte0"}},
-    {SMALL, {"scale.subnormal", "scale.byte0", "scale.min_byte", "flush"}},
-    {SMALL, {"scale.zero", "scale.min", "scale.byte0", "scale.min_byte"}},
-    {SMALL, {"scale.byte_overflow", "scale.used", "scale.zero", "flush"}},
-    {SMALL, {"scale.log2", "scale.arith", "scale.subnormal", "scale.byte0", "scale.zero"}},
-    {SMALL, {"elem.arith", "elem.zero_sign", "scale.byte0", "scale.zero", "scale.used"}},
-    {LARGE, {"scale.carry", "scale.max_byte", "scale.byte_overflow"}},
-    {LARGE, {"scale.carry", "scale.inf", "scale.nan"}},
-    {LARGE, {"scale.max_byte", "scale.used", "elem.overflow", "elem.arith"}},
-    {INF_, {"scale.inf", "elem.inf"}},
-    {INF_, {"scale.inf", "scale.nan", "elem.inf"}},
-    {INF_, {"scale.inf", "elem.overflow", "elem.saturate_to", "elem.nan"}},
-    {INF_ | LARGE, {"scale.inf", "scale.carry", "elem.nan"}},
-    {NAN_, {"scale.nan", "elem.nan"}},
-    {NAN_ | INF_, {"scale.nan", "scale.inf", "elem.nan"}},
-    {NAN_, {"scale.nan", "scale.sign", "elem.nan"}},
-    {NAN_ | INF_, {"elem.nan", "elem.inf", "elem.zero_sign"}},
-    {ZERO | SMALL, {"elem.zero_sign", "scale.byte0", "scale.zero"}},
-};
-
-static void special_keys(search *s, mx_spec *spec) {
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0] && now() < s->deadline; i++) {
-      const group *g = &groups[i];
-      score got = search_score(s, spec, g->classes);
-      if (clean(got)) continue;
-      size_t n = 0;
-      while (n < 8 && g->keys[n]) n++;
-      pool best = {.room = 1};
-      search_product(s, &best, spec, 1, g->keys, n, g->classes, 0);
-      if (best.n && score_less(best.got[0], got)) *spec = best.spec[0];
+/* The best few specs, repaired on blocks of every class; then over everything, and what is wrong is learned. */
+static void finish(inquiry *q, int effort) {
+  search *s = &q->s;
+  pool *again = calloc(1, sizeof *again);
+  q->finalists.room = 4;
+  q->n_repaired = 0;
+  find_starts(q);
+  for (int round = 0; again && round < ROUNDS && now() < s->deadline; round++) {
+    *again = (pool){.room = 4};
+    for (size_t i = 0; i < q->finalists.n; i++) pool_add(again, &q->finalists.spec[i], search_score(s, &q->finalists.spec[i], EVERY));
+    q->finalists = *again;
+    if (q->finalists.n && !score_clean(q->finalists.got[0])) {
+      mx_spec t = q->finalists.spec[0];
+      score got = q->finalists.got[0];
+      search_repair(s, &t, &got, effort);
+      pool_add(&q->finalists, &t, got);
     }
-    if (clean(search_score(s, spec, EVERY))) return;
-  }
-}
-
-/* ---- stochastic rounding: seeds and modes that a kernel is likely to have */
-
-static int looks_stochastic(const search *s, const mx_spec *spec) {
-  const score got = search_score(s, spec, PLAIN);
-  uint64_t n = 0;
-  for (size_t i = 0; i < s->sets[BLOCK_PLAIN].n; i++) n += s->o->block_rows * s->o->block_cols;
-  return got.codes * 50 > n;
-}
-
-static void stochastic_keys(search *s, pool *out, const pool *bases) {
-  mx_spec base = bases->spec[0];
-  base.elem_round = MX_ROUND_SR;
-  for (base.seed = 0; base.seed < 16 && now() < s->deadline; base.seed++) {
-    search_product(s, out, &base, 1,
-                   KEYS("sr.mode", "sr.bits=0|8|12|10|4|20|24|23|1|2|3|5|6|7|9|11|13|14|15|17|18|19|21|22", "elem.arith=exact"), PLAIN, 0);
-    base.sr_source = MX_SR_SOURCE_AMD_LFSR;
-    pool_add(out, &base, search_score(s, &base, PLAIN));
-    base.sr_source = MX_SR_SOURCE_PHILOX;
-    if (out->n && !out->got[0].codes) return;
-  }
-}
-
-/* One round: from formats to a spec that is right on the chosen blocks, or as near as it gets. */
-static void one_round(search *s, pool *finalists, const hypothesis *h, int *stochastic) {
-  pool *cores = calloc(1, sizeof *cores), *specs = calloc(1, sizeof *specs);
-  if (cores && specs) {
-    cores->room = POOL;
-    specs->room = 8;
-    scale_cores(s, cores, h);
-    element_keys(s, specs, cores);
-    if (specs->n && specs->got[0].codes && looks_stochastic(s, &specs->spec[0])) {
-      pool random = {.room = 2};
-      stochastic_keys(s, &random, cores);
-      *stochastic = 1;
-      for (size_t i = 0; i < random.n; i++) pool_add(specs, &random.spec[i], random.got[i]);
+    if (!q->finalists.n || score_total(q->finalists.got[0])) {
+      if (round) find_cores(q), find_specs(q), find_starts(q);
+      repair_some(q, effort);
     }
-    for (size_t i = 0; i < specs->n && now() < s->deadline; i++) {
-      if (i && score_total(specs->got[i]) > score_total(specs->got[0])) break;
-      special_keys(s, &specs->spec[i]);
-      score got = search_score(s, &specs->spec[i], EVERY);
-      if (!clean(got)) search_descend(s, &specs->spec[i], &got, EVERY);
-      pool_add(finalists, &specs->spec[i], got);
-      if (clean(got) && !tensor_scales_wrong(s->o, &specs->spec[i], 0)) break;
-    }
+    if (!q->finalists.n) break;
+    confirm(q, &q->finalists.spec[0]);
+    if (is_perfect(&q->best) || (is_exact(&q->best) && round > 1)) break;
+    if (!search_learn(s, q->wrong, &q->finalists.spec[0], LEARN) && (!effort || q->n_repaired >= q->starts.n)) break;
   }
-  free(cores);
-  free(specs);
-}
-
-/* How well a hypothesis does on ordinary blocks: wrong codes and scales a block. */
-static double probe(const hypothesis *h, const mx_sample *samples, size_t n, int threads, double deadline, uint64_t *tried) {
-  observation o;
-  search s;
-  double result = INFINITY;
-  pool *pools = calloc(3, sizeof *pools);
-  if (!pools || observation_init(&o, samples, n, &h->formats, h->block_rows, h->block_cols) || search_begin(&s, &o, threads, deadline)) {
-    free(pools);
-    return INFINITY;
-  }
-  pools[0].room = pools[1].room = pools[2].room = 8;
-  try_presets(&s, &pools[0], 1);
-  if (!pools[0].n || score_total(pools[0].got[0])) {
-    scale_cores(&s, &pools[1], h);
-    element_keys(&s, &pools[2], &pools[1]);
-    if (pools[2].n && s.sets[BLOCK_PLAIN].n) result = (double)score_total(pools[2].got[0]) / (double)s.sets[BLOCK_PLAIN].n;
-  } else
-    result = 0;
-  *tried += s.tried;
-  free(pools);
-  search_end(&s);
-  observation_free(&o);
-  return result;
-}
-
-static void under_hypothesis(attempt *best, const hypothesis *h, const mx_sample *samples, size_t n, int threads, double deadline,
-                             uint64_t *tried, int *stochastic) {
-  observation o;
-  search s;
-  pool *finalists = calloc(1, sizeof *finalists);
-  if (!finalists || observation_init(&o, samples, n, &h->formats, h->block_rows, h->block_cols) || search_begin(&s, &o, threads, deadline)) {
-    free(finalists);
-    return;
-  }
-  finalists->room = POOL;
-  uint8_t *wrong = calloc(o.n_blocks + 1, 1);
-  attempt mine = {0};
-  for (int round = 0; wrong && round < ROUNDS && now() < deadline; round++) {
-    pool *presets = calloc(1, sizeof *presets);
-    attempt last = {0};
-    if (!presets) break;
-    presets->room = POOL;
-    try_presets(&s, presets, 1);
-    for (size_t i = 0; i < presets->n && !score_total(presets->got[i]) && !is_exact(&last); i++) try_full(&last, &s, &presets->spec[i], wrong);
-    if (!is_exact(&last)) {
-      for (size_t i = 0; i < finalists->n; i++) finalists->got[i] = search_score(&s, &finalists->spec[i], EVERY);
-      pool again = {.room = POOL};
-      for (size_t i = 0; i < finalists->n; i++) pool_add(&again, &finalists->spec[i], finalists->got[i]);
-      *finalists = again;
-      if (!finalists->n || !clean(finalists->got[0])) {
-        try_presets(&s, presets, 0);
-        for (size_t i = 0; i < presets->n && i < 3; i++) pool_add(finalists, &presets->spec[i], presets->got[i]);
-        one_round(&s, finalists, h, stochastic);
-        if (finalists->n && !clean(finalists->got[0])) {
-          special_keys(&s, &finalists->spec[0]);
-          finalists->got[0] = search_score(&s, &finalists->spec[0], EVERY);
-          search_descend(&s, &finalists->spec[0], &finalists->got[0], EVERY);
-        }
-      }
-      if (finalists->n) try_full(&last, &s, &finalists->spec[0], wrong);
-    }
-    free(presets);
-    if (better(&last, &mine)) mine = last;
-    if (is_perfect(&mine) || (is_exact(&mine) && round > 1) || !search_learn(&s, wrong, LEARN)) break;
-    if (is_exact(&mine) && !finalists->n) break; /* a preset, but for what NaN codes are */
-  }
-  if (better(&mine, best)) {
-    *best = mine;
-  }
-  *tried += s.tried;
-  free(wrong);
-  free(finalists);
-  search_end(&s);
-  observation_free(&o);
+  free(again);
 }
 
 /* ---- what the data leave open */
 
+/* Is t as good as what was found, on all of the data? Blocks that speak against it are learned. */
+static int as_good(inquiry *q, const mx_spec *t) {
+  mx_spec fitted = *t;
+  const score chosen = t->input_dtype == q->o.formats.input_dtype ? search_score(&q->s, t, EVERY) : (score){0, 0, 0};
+  if (score_total(chosen) || chosen.nan_codes > q->best.got.nan_codes || fit_tensor_scale(&q->o, &fitted) || !keys_same(&fitted, t)) return 0;
+  const score got = full_score(&q->o, t, q->wrong, q->s.threads);
+  if (!score_total(got) && got.nan_codes <= q->best.got.nan_codes) return 1;
+  search_learn(&q->s, q->wrong, t, 4);
+  return 0;
+}
+
 /* Set keys back to their defaults where nothing changes, and note which keys could be otherwise. */
-static void settle(mx_identity *out, attempt *best, const hypothesis *h, const mx_sample *samples, size_t n, int threads, double deadline) {
-  observation o;
-  search s;
-  if (observation_init(&o, samples, n, &h->formats, h->block_rows, h->block_cols)) return;
-  if (search_begin(&s, &o, threads, deadline)) {
-    observation_free(&o);
-    return;
-  }
-  uint8_t *wrong = calloc(o.n_blocks + 1, 1);
-  for (size_t i = 0; wrong && mx_key_name(i) && i < 64; i++) {
+static void settle(mx_identity *out, inquiry *q, double deadline) {
+  mx_spec *best = &q->best.spec;
+  key_values *v = malloc(sizeof *v);
+  for (size_t i = 0; v && mx_key_name(i) && i < 64 && now() < deadline; i++) {
     const char *key = mx_key_name(i);
-    key_values v;
-    values_of(&v, key, &o);
     int open = 0;
-    for (size_t k = 0; k < v.n && !open; k++) {
-      mx_spec t = best->spec;
-      if (mx_spec_set(&t, key, v.text[k], NULL) || mx_spec_equal(&t, &best->spec) || mx_spec_check(&t, NULL)) continue;
-      if (!clean(search_score(&s, &t, EVERY)) || fit_tensor_scale(&o, &t)) continue;
-      const score got = full_score(&o, &t, wrong, threads);
-      if (!clean(got)) {
-        search_learn(&s, wrong, 4);
-        continue;
-      }
+    values_of(v, key, &q->o);
+    if (!strcmp(key, "input.dtype")) {
+      v->n = 3;
+      for (int d = 0; d < 3; d++) snprintf(v->text[d], VALUE_TEXT, "%s", mx_key_choice(i, (size_t)d, &(const char *){0}, &(int){0}));
+    }
+    for (size_t k = 0; k < v->n && !open; k++) {
+      mx_spec t = *best;
+      if (mx_spec_set(&t, key, v->text[k], NULL) || keys_same(&t, best) || mx_spec_check(&t, NULL) || !as_good(q, &t)) continue;
       open = 1;
-      if (k == 0 && !out->preset) best->spec = t;
+      if (k == 0 && !out->preset && t.input_dtype == q->o.formats.input_dtype) *best = t;
     }
     if (open) out->undecided |= UINT64_C(1) << i;
-    if (now() > deadline) break;
   }
-  free(wrong);
-  search_end(&s);
-  observation_free(&o);
+  free(v);
 }
 
 static int difference(const mx_spec *a, const mx_spec *b) {
@@ -426,30 +380,35 @@ static void name_presets(mx_identity *out) {
   }
 }
 
-static void count(mx_identity *out, const attempt *best, const hypothesis *h, const mx_sample *samples, size_t n, int threads) {
-  observation o;
+static void count(mx_identity *out, inquiry *q) {
+  const mx_sample *samples = q->o.samples;
+  const attempt *best = &q->best;
   out->spec = best->spec;
   out->exact = is_exact(best);
   out->scales_differ = best->got.scales;
   out->nan_codes_differ = best->got.nan_codes;
   out->tensor_scales_differ = best->scales_wrong;
   *(samples[0].codes ? &out->codes_differ : &out->values_differ) = best->got.codes;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < q->o.n_samples; i++) {
     *(samples[0].codes ? &out->n_codes : &out->n_values) += (uint64_t)samples[i].rows * samples[i].cols;
     if (samples[i].codes) out->n_scales += (uint64_t)samples[i].scale_rows * samples[i].scale_cols;
   }
-  if (out->exact || observation_init(&o, samples, n, &h->formats, h->block_rows, h->block_cols)) return;
-  uint8_t *wrong = calloc(o.n_blocks + 1, 1);
-  if (wrong) full_score(&o, &best->spec, wrong, threads);
-  for (size_t i = 0; wrong && i < o.n_blocks; i++)
-    if (wrong[i]) {
-      out->bad_sample = o.blocks[i].sample;
-      out->bad_row = o.blocks[i].row;
-      out->bad_col = o.blocks[i].col;
-      break;
-    }
-  free(wrong);
-  observation_free(&o);
+  if (out->exact) return;
+  full_score(&q->o, &best->spec, q->wrong, q->s.threads);
+  size_t least = SIZE_MAX; /* the wrong block of fewest elements that are not zero */
+  for (size_t i = 0; i < q->o.n_blocks; i++) {
+    const block_at *b = &q->o.blocks[i];
+    size_t ld, rows, cols, n = 0;
+    const float *x = observation_x(&q->o, b->sample, &ld) + b->row * ld + b->col;
+    if (!q->wrong[i]) continue;
+    observation_extent(&q->o, b, &rows, &cols);
+    for (size_t k = 0; k < rows * cols; k++) n += x[k / cols * ld + k % cols] != 0;
+    if (n >= least) continue;
+    least = n;
+    out->bad_sample = b->sample;
+    out->bad_row = b->row;
+    out->bad_col = b->col;
+  }
 }
 
 static mx_status check_samples(const mx_sample *s, size_t n, mx_error *err) {
@@ -465,6 +424,54 @@ static mx_status check_samples(const mx_sample *s, size_t n, mx_error *err) {
   return MX_OK;
 }
 
+static int has_dtype_preset(int dtype) {
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec p;
+    if (!mx_preset_at(i)->alias_of && !mx_preset_find(&p, mx_preset_at(i)->name, NULL) && p.input_dtype == dtype) return 1;
+  }
+  return 0;
+}
+
+/* The inquiry with the least that it leaves unexplained; those that were finished already must be far better than the others. */
+static inquiry *most_promising(inquiry *all, size_t n) {
+  inquiry *best = NULL;
+  double least = INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    const double r = all[i].residue * (1 << 2 * all[i].level);
+    if (all[i].level < 2 && r < least) least = r, best = &all[i];
+  }
+  return best;
+}
+
+/* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
+static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples, int threads,
+                        double deadline) {
+  for (int dtype = 0; dtype < MX_INPUT_DTYPE_COUNT; dtype++) /* presets first: most kernels are one */
+    for (size_t i = 0; i < n && *n_all < MAX_INQUIRIES; i++) {
+      inquiry *q = &all[*n_all];
+      ++*n_all;
+      if (!inquiry_open(q, &h[i], dtype, samples, n_samples, threads, deadline)) return NULL;
+      if (!dtype || has_dtype_preset(dtype)) presets_as_they_are(q);
+      if (is_exact(&q->best)) return q;
+    }
+  uint64_t least = UINT64_MAX;
+  for (size_t i = 0; i < *n_all; i++) {
+    find_cores(&all[i]);
+    if (all[i].cores.n && all[i].cores.got[0].scales < least) least = all[i].cores.got[0].scales;
+  }
+  for (size_t i = 0; i < *n_all; i++)
+    if (all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) find_specs(&all[i]);
+  for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
+    finish(q, q->level++ > 0);
+    if (is_exact(&q->best)) return q;
+    if (q->best.any) q->residue = (double)badness(&q->best) / (double)(q->o.n_blocks + 1);
+  }
+  inquiry *best = NULL;
+  for (size_t i = 0; i < *n_all; i++)
+    if (all[i].best.any && (!best || better(&all[i].best, &best->best))) best = &all[i];
+  return best;
+}
+
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
   static const mx_identify_options none = {0};
   if (!out) return mx_fail(err, MX_ERR_ARG, "mx_identify: NULL argument");
@@ -473,46 +480,32 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   mx_status status = check_samples(samples, n, err);
   if (status) return status;
   hypothesis *h = calloc(MAX_HYPOTHESES, sizeof *h);
-  size_t n_hypotheses = 0, chosen = 0;
-  if (!h) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  inquiry *all = calloc(MAX_INQUIRIES, sizeof *all), *best = NULL;
+  size_t n_hypotheses = 0, close = 1, n_all = 0;
+  if (!h || !all) {
+    free(h);
+    free(all);
+    return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  }
   status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
   const int threads = options->n_threads > 0 ? options->n_threads : omp_get_max_threads();
-  const double start = now(), allowed = (options->seconds > 0 ? options->seconds : 10) * threads;
-  attempt best = {0};
-  /* Formats that fit about as well are told apart by how far a search gets under each. */
-  if (!status && samples[0].codes) {
-    size_t close = 1;
-    while (close < n_hypotheses && close < 8 && h[close].spread < 1.3 * h[0].spread + 0.1) close++;
-    double got[8];
-    for (size_t i = 0; i < close; i++) {
-      got[i] = close == 1 ? 0 : probe(&h[i], samples, n, threads, now() + 0.08 * allowed, &out->specs_tried);
-      if (got[i] == 0) close = i + 1;
-    }
-    for (size_t i = 1; i < close; i++) /* insertion sort by result */
-      for (size_t k = i; k && got[k] < got[k - 1]; k--) {
-        const hypothesis th = h[k];
-        const double tg = got[k];
-        h[k] = h[k - 1], got[k] = got[k - 1];
-        h[k - 1] = th, got[k - 1] = tg;
-      }
-    n_hypotheses = close < 3 ? close : 3;
-  }
-  for (size_t i = 0; i < n_hypotheses && !status && !is_exact(&best); i++) {
-    if (i && best.any && now() - start > 0.8 * allowed) break;
-    attempt mine = {0};
-    const double share = i + 1 < n_hypotheses ? 0.6 : 1;
-    under_hypothesis(&mine, &h[i], samples, n, threads, now() + share * (allowed - (now() - start)), &out->specs_tried, &out->stochastic);
-    if (better(&mine, &best)) best = mine, chosen = i;
-  }
-  if (!status && best.any) {
-    out->spec = best.spec;
+  const double allowed = (options->seconds > 0 ? options->seconds : 10) * threads, deadline = now() + allowed;
+  while (close < n_hypotheses && close < 8 && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
+  if (!status) best = inquire(all, &n_all, h, close, samples, n, threads, deadline);
+  if (best) {
+    out->spec = best->best.spec;
     name_presets(out);
-    if (is_exact(&best) && !options->no_undecided) settle(out, &best, &h[chosen], samples, n, threads, now() + 0.3 * allowed);
-    count(out, &best, &h[chosen], samples, n, threads);
+    if (is_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
+    count(out, best);
     name_presets(out);
-    if (out->exact) out->stochastic = out->spec.elem_round == MX_ROUND_SR;
+    out->stochastic = out->exact ? out->spec.elem_round == MX_ROUND_SR : best->stochastic;
   } else if (!status)
     status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec could be tried");
+  for (size_t i = 0; i < n_all; i++) {
+    out->specs_tried += all[i].s.tried;
+    inquiry_close(&all[i]);
+  }
+  free(all);
   free(h);
   return status;
 }

@@ -1,4 +1,4 @@
-/* Products of values, and descent. */
+/* Products of values, and repair. */
 #include "verify/search.h"
 
 #include <omp.h>
@@ -6,9 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "verify/keys.h"
 #include "verify/values.h"
 
-enum { FIRST_BLOCKS = 48, MAX_KEYS = 8, QUICK_BLOCKS = 20, PIECE = 4096 };
+enum { FIRST_BLOCKS = 40, SCALE_BLOCKS = 112, MAX_KEYS = 8, PIECE = 512 };
 
 double now(void) {
   struct timespec t;
@@ -16,25 +17,46 @@ double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* About `wanted` of the blocks of each class, evenly. */
+static int spread(block_set *out, const observation *o, int kind, size_t wanted, int scales_only) {
+  size_t count = 0, seen = 0;
+  for (size_t i = 0; i < o->n_blocks; i++) count += o->blocks[i].kind == kind;
+  for (size_t i = 0; i < o->n_blocks; i++) {
+    if (o->blocks[i].kind != kind) continue;
+    const size_t at = seen++;
+    if (count > wanted && at * wanted / count == (at + 1) * wanted / count) continue;
+    if (scales_only) {
+      if (out->n == out->room) {
+        set_item *more = realloc(out->at, (out->room ? 2 * out->room : 256) * sizeof *more);
+        if (!more) return 0;
+        out->room = out->room ? 2 * out->room : 256;
+        out->at = more;
+      }
+      out->at[out->n++] = (set_item){.block = (uint32_t)i};
+    } else if (!set_add(out, (uint32_t)i, NULL))
+      return 0;
+  }
+  return 1;
+}
+
 mx_status search_begin(search *s, const observation *o, int threads, double deadline) {
   *s = (search){.o = o, .threads = threads, .deadline = deadline};
-  size_t count[BLOCK_CLASSES] = {0}, seen[BLOCK_CLASSES] = {0};
-  for (size_t i = 0; i < o->n_blocks; i++) count[o->blocks[i].kind]++;
-  for (int k = 0; k < BLOCK_CLASSES; k++) s->sets[k].of = o;
-  const size_t area = o->block_rows * o->block_cols, room = 2048 / area, first = room > FIRST_BLOCKS ? FIRST_BLOCKS : room < 12 ? 12 : room;
-  for (size_t i = 0; i < o->n_blocks; i++) {
-    const int k = o->blocks[i].kind;
-    const size_t at = seen[k]++;
-    if ((count[k] <= first || at * first / count[k] != (at + 1) * first / count[k]) && set_add(&s->sets[k], (uint32_t)i)) return MX_ERR_NOMEM;
+  const size_t area = o->block_rows * o->block_cols;
+  const size_t wanted = area <= 64 ? FIRST_BLOCKS : area <= 1024 ? 24 : 12;
+  for (int k = 0; k < BLOCK_CLASSES; k++) {
+    s->sets[k].of = o;
+    if (!spread(&s->sets[k], o, k, k == BLOCK_PLAIN ? wanted : wanted / 2 + 4, 0)) return MX_ERR_NOMEM;
   }
-  return MX_OK;
+  s->scales.of = o;
+  return spread(&s->scales, o, BLOCK_PLAIN, SCALE_BLOCKS, 1) ? MX_OK : MX_ERR_NOMEM;
 }
 
 void search_end(search *s) {
   for (int k = 0; k < BLOCK_CLASSES; k++) set_free(&s->sets[k]);
+  set_free(&s->scales);
 }
 
-size_t search_learn(search *s, const uint8_t *wrong, size_t each) {
+size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each) {
   size_t count[BLOCK_CLASSES] = {0}, seen[BLOCK_CLASSES] = {0}, added = 0;
   for (size_t i = 0; i < s->o->n_blocks; i++) count[s->o->blocks[i].kind] += wrong[i];
   for (size_t i = 0; i < s->o->n_blocks; i++) {
@@ -42,29 +64,62 @@ size_t search_learn(search *s, const uint8_t *wrong, size_t each) {
     if (!wrong[i]) continue;
     const size_t at = seen[k]++;
     if (count[k] > each && at * each / count[k] == (at + 1) * each / count[k]) continue;
-    const size_t before = s->sets[k].n;
-    set_add(&s->sets[k], (uint32_t)i);
-    added += s->sets[k].n - before;
+    added += (size_t)set_add(&s->sets[k], (uint32_t)i, spec);
   }
   return added;
 }
 
-score search_score(const search *s, const mx_spec *spec, unsigned classes) {
+size_t search_learn_scales(search *s, const mx_spec *spec, size_t each) {
+  uint8_t *wrong = calloc(s->o->n_blocks + 1, 1);
+  size_t count = 0, seen = 0, added = 0;
+  if (!wrong) return 0;
+  scales_score(s->o, spec, PLAIN, s->lenient ? LOOK_LENIENT : 0, wrong);
+  for (size_t i = 0; i < s->o->n_blocks; i++) count += wrong[i];
+  for (size_t i = 0; i < s->o->n_blocks; i++) {
+    if (!wrong[i]) continue;
+    const size_t at = seen++;
+    if (count > each && at * each / count == (at + 1) * each / count) continue;
+    added += (size_t)set_add(&s->scales, (uint32_t)i, NULL);
+  }
+  free(wrong);
+  return added;
+}
+
+static int how_of(const search *s, int scales_only) { return (scales_only ? LOOK_SCALES : LOOK_BOTH) | (s->lenient ? LOOK_LENIENT : 0); }
+
+/* Wrong tensor scales among the witnesses; what is stored is fitted later outside a chain. */
+static uint64_t witnesses_wrong(const search *s, const mx_spec *spec) {
+  uint64_t least = UINT64_MAX;
+  for (int store = 0; store < MX_TENSOR_STORE_COUNT && least; store++) {
+    mx_spec t = *spec;
+    if (store && t.chain != MX_CHAIN_EXACT) break;
+    t.tensor_store = store;
+    const uint64_t n = tensor_scales_wrong(s->o, &t, 0);
+    least = n < least ? n : least;
+  }
+  return least;
+}
+
+/* Of every class also what the tensor scales say. */
+static score score_classes(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit) {
   score total = {0, 0, 0};
+  if (classes == EVERY && s->o->n_witnesses && s->o->samples[s->o->witness[0]].has_tensor_scale) total.scales = witnesses_wrong(s, spec);
   for (int k = 0; k < BLOCK_CLASSES; k++) {
     if (!(classes >> k & 1) || !s->sets[k].n) continue;
-    const score one = set_score(&s->sets[k], spec, NULL, 0);
-    total.scales += one.scales;
-    total.codes += one.codes;
-    total.nan_codes += one.nan_codes;
+    total = score_sum(total, set_score(&s->sets[k], spec, how_of(s, 0), limit ? limit - score_total(total) + 1 : 0, NULL));
+    if (limit && score_total(total) > limit) break;
   }
   return total;
 }
+
+score search_score(const search *s, const mx_spec *spec, unsigned classes) { return score_classes(s, spec, classes, 0); }
 
 void pool_add(pool *p, const mx_spec *spec, score got) {
   size_t at = p->n;
   while (at && score_less(got, p->got[at - 1])) at--;
   if (at >= p->room) return;
+  for (size_t i = 0; i < p->n; i++)
+    if (keys_same(&p->spec[i], spec)) return;
   const size_t moved = (p->n < p->room ? p->n : p->room - 1) - at;
   memmove(p->spec + at + 1, p->spec + at, moved * sizeof *p->spec);
   memmove(p->got + at + 1, p->got + at, moved * sizeof *p->got);
@@ -91,81 +146,31 @@ static void key_of(char name[32], key_values *v, const char *text, const observa
   }
 }
 
-static score judge(const search *s, const mx_spec *spec, const block_set *quick, unsigned classes, int scales_only) {
-  score got = quick ? set_score(quick, spec, NULL, 0) : search_score(s, spec, classes);
-  if (scales_only) got.codes = got.nan_codes = 0;
-  if (scales_only && !quick && s->o->n_witnesses) { /* what is stored is fitted later outside a chain */
-    uint64_t least = UINT64_MAX;
-    for (int store = 0; store < MX_TENSOR_STORE_COUNT && least; store++) {
-      mx_spec t = *spec;
-      if (store && t.chain != MX_CHAIN_EXACT) break;
-      t.tensor_store = store;
-      const uint64_t n = tensor_scales_wrong(s->o, &t, 0);
-      least = n < least ? n : least;
-    }
-    got.scales += least;
-  }
+static score judge(const search *s, const mx_spec *spec, unsigned classes, int scales_only, uint64_t limit) {
+  if (!scales_only) return score_classes(s, spec, classes, limit);
+  score got = set_score(&s->scales, spec, how_of(s, 1), limit, NULL);
+  got.codes = got.nan_codes = 0;
+  if (s->o->n_witnesses && (!limit || score_total(got) <= limit)) got.scales += witnesses_wrong(s, spec);
   return got;
 }
 
-static void judge_all(const search *s, score *got, const mx_spec *specs, const uint8_t *skip, size_t n, const block_set *quick,
-                      unsigned classes, int scales_only) {
-#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
-  for (size_t i = 0; i < n; i++)
-    if (!skip[i]) got[i] = judge(s, &specs[i], quick, classes, scales_only);
-}
-
-/* The specs of one piece: first on a few blocks; those that do as well as the best there (or the best few) on all. */
-static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, const block_set *quick, unsigned classes, int scales_only) {
-  score *got = calloc(n, sizeof *got);
-  uint8_t *skip = calloc(n, 1);
-  if (!got || !skip) {
-    free(got);
-    free(skip);
-    return;
-  }
+static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsigned classes, int scales_only) {
+  score *got = calloc(n + 1, sizeof *got);
+  if (!got) return;
   s->tried += n;
-  if (quick && n > 48) {
-    judge_all(s, got, specs, skip, n, quick, classes, scales_only);
-    uint64_t bar = UINT64_MAX;
-    size_t kept = n;
-    for (uint64_t next = 0; kept > 48 && next != bar;) { /* the lowest score that leaves at least a few */
-      uint64_t least = UINT64_MAX;
-      size_t under = 0;
-      for (size_t i = 0; i < n; i++)
-        if (score_total(got[i]) >= next && score_total(got[i]) < least) least = score_total(got[i]);
-      for (size_t i = 0; i < n; i++) under += score_total(got[i]) <= least;
-      if (under >= 24 || least == 0 || least == UINT64_MAX)
-        bar = least, kept = under, next = bar;
-      else
-        next = least + 1;
-      if (least == 0) break;
-    }
-    for (size_t i = 0; i < n; i++) skip[i] = score_total(got[i]) > bar;
-  }
-  judge_all(s, got, specs, skip, n, NULL, classes, scales_only);
-  for (size_t i = 0; i < n; i++)
-    if (!skip[i]) pool_add(out, &specs[i], got[i]);
+  const uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 256)
+  for (size_t i = 0; i < n; i++) got[i] = judge(s, &specs[i], classes, scales_only, limit);
+  for (size_t i = 0; i < n; i++) pool_add(out, &specs[i], got[i]);
   free(got);
-  free(skip);
 }
 
-/* Some blocks of the one class that is asked for. */
-static block_set quick_set(const search *s, unsigned classes) {
-  block_set q = {.of = s->o};
-  for (int k = 0; k < BLOCK_CLASSES; k++)
-    if (classes == 1u << k && s->sets[k].n > 2 * QUICK_BLOCKS)
-      for (size_t i = 0; i < QUICK_BLOCKS; i++) set_add(&q, s->sets[k].index[i * s->sets[k].n / QUICK_BLOCKS]);
-  return q;
-}
-
-size_t search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
-                      int scales_only) {
+void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
+                    int scales_only) {
   char name[MAX_KEYS][32];
   key_values *values = malloc(MAX_KEYS * sizeof *values);
   mx_spec *specs = malloc(PIECE * sizeof *specs);
-  size_t n = 0, total = 0;
-  block_set quick = quick_set(s, classes);
+  size_t n = 0;
   if (n_keys > MAX_KEYS) n_keys = MAX_KEYS;
   for (size_t k = 0; values && k < n_keys; k++) key_of(name[k], &values[k], keys[k], s->o);
   for (size_t b = 0; values && specs && b < n_bases && now() < s->deadline; b++) {
@@ -183,34 +188,181 @@ size_t search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases
           at[k] = 0;
       }
       if (n == PIECE || (!more && b + 1 == n_bases)) {
-        run_piece(s, out, specs, n, quick.n ? &quick : NULL, classes, scales_only);
-        total += n;
+        run_piece(s, out, specs, n, classes, scales_only);
         n = 0;
       }
     }
   }
-  if (n && specs) {
-    run_piece(s, out, specs, n, quick.n ? &quick : NULL, classes, scales_only);
-    total += n;
-  }
-  set_free(&quick);
+  if (n && specs) run_piece(s, out, specs, n, classes, scales_only);
   free(values);
   free(specs);
-  return total;
 }
 
-void search_descend(search *s, mx_spec *spec, score *got, unsigned classes) {
-  for (int improved = 1; improved && score_total(*got) + got->nan_codes && now() < s->deadline;) {
-    improved = 0;
-    for (size_t i = 0; mx_key_name(i); i++) {
-      const char *key = mx_key_name(i);
-      pool best = {.room = 1};
-      search_product(s, &best, spec, 1, &key, 1, classes, 0);
-      if (best.n && score_less(best.got[0], *got)) {
-        *spec = best.spec[0];
-        *got = best.got[0];
-        improved = 1;
-      }
+/* ---- repair */
+
+enum { MAX_MOVES = 480, BEAM = 3, HARD_BLOCKS = 18, GUARDS = 4, DEPTH = 14, TRIED_IN_FULL = 16 };
+
+/* One key set to one value, which `with` has. */
+typedef struct move {
+  size_t key;
+  mx_spec with;
+} move;
+
+static size_t all_moves(move *out, const observation *o) {
+  size_t n = 0;
+  key_values *v = malloc(sizeof *v);
+  for (size_t i = 0; v && mx_key_name(i); i++) {
+    values_of(v, mx_key_name(i), o);
+    for (size_t k = 0; k < v->n && n < MAX_MOVES; k++) {
+      out[n] = (move){.key = i};
+      n += !mx_spec_set(&out[n].with, mx_key_name(i), v->text[k], NULL);
     }
   }
+  free(v);
+  return n;
+}
+
+/* Blocks that spec gets wrong, some of each class; and a few that it gets right: what explains the ones must not spoil the others. */
+typedef struct bench {
+  block_set wrong, right;
+  score bar, guard; /* what spec has there */
+  int how;          /* scales alone where elements are not at fault */
+} bench;
+
+static void bench_free(bench *b) {
+  set_free(&b->wrong);
+  set_free(&b->right);
+}
+
+static void bench_make(bench *b, const search *s, const mx_spec *spec) {
+  size_t wrong_in[BLOCK_CLASSES] = {0}, classes = 0;
+  uint8_t *wrong[BLOCK_CLASSES] = {NULL};
+  *b = (bench){.wrong.of = s->o, .right.of = s->o};
+  for (int k = 0; k < BLOCK_CLASSES; k++) {
+    wrong[k] = calloc(s->sets[k].n + 1, 1);
+    if (!wrong[k] || !s->sets[k].n) continue;
+    set_score(&s->sets[k], spec, how_of(s, 0), 0, wrong[k]);
+    for (size_t i = 0; i < s->sets[k].n; i++) wrong_in[k] += wrong[k][i];
+    classes += wrong_in[k] != 0;
+  }
+  b->wrong.at = malloc((HARD_BLOCKS + BLOCK_CLASSES) * sizeof *b->wrong.at);
+  b->right.at = malloc((GUARDS + 1) * BLOCK_CLASSES * sizeof *b->right.at);
+  for (int k = 0; k < BLOCK_CLASSES && b->wrong.at && b->right.at && classes; k++) {
+    const size_t room = HARD_BLOCKS / classes, right_in = s->sets[k].n - wrong_in[k];
+    size_t seen[2] = {0, 0};
+    for (size_t i = 0; wrong[k] && i < s->sets[k].n; i++) {
+      const int bad = wrong[k][i];
+      const size_t at = seen[bad]++, of = bad ? wrong_in[k] : right_in, wanted = bad ? room : GUARDS;
+      block_set *to = bad ? &b->wrong : &b->right;
+      if (of > wanted && at * wanted / of == (at + 1) * wanted / of) continue;
+      to->at[to->n++] = s->sets[k].at[i];
+    }
+  }
+  for (int k = 0; k < BLOCK_CLASSES; k++) free(wrong[k]);
+  b->bar = set_score(&b->wrong, spec, how_of(s, 0), 0, NULL);
+  b->guard = set_score(&b->right, spec, how_of(s, 0), 0, NULL);
+  b->how = how_of(s, s->o->samples[0].codes && !b->bar.codes && !b->bar.nan_codes);
+}
+
+static int moved(mx_spec *out, const mx_spec *from, const move *m) {
+  if (key_same(from, &m->with, m->key)) return 0;
+  *out = *from;
+  key_copy(out, &m->with, m->key);
+  return 1;
+}
+
+/* Of specs[n], which do better where spec is wrong, and spoil little where it is right? The best of them are tried on every block, and join the
+ * pool if that is better than the parent. active (may be NULL) is told which of them change anything. */
+static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, size_t n, score parent, uint8_t *active) {
+  score *got = calloc(n + 1, sizeof *got);
+  if (!got) return;
+  s->tried += n;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(s->threads) if (n > 1024)
+  for (size_t i = 0; i < n; i++) {
+    const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
+    got[i] = bad ? score_worst() : set_score(&b->wrong, &specs[i], b->how, active ? 0 : score_total(b->bar), NULL);
+    if (active) active[i] = bad || memcmp(&got[i], &b->bar, sizeof got[i]) != 0;
+    if (!score_less(got[i], b->bar))
+      got[i] = score_worst();
+    else
+      got[i] = score_sum(got[i], set_score(&b->right, &specs[i], how_of(s, 0), 0, NULL));
+  }
+  const score bar = score_sum(b->bar, b->guard);
+  for (int k = 0; k < TRIED_IN_FULL; k++) {
+    size_t best = n;
+    for (size_t i = 0; i < n; i++)
+      if (score_less(got[i], bar) && (best == n || score_less(got[i], got[best]))) best = i;
+    if (best == n) break;
+    const score all = score_classes(s, &specs[best], EVERY, score_total(parent) + 1);
+    if (score_less(all, parent)) pool_add(out, &specs[best], all);
+    got[best] = score_worst();
+  }
+  free(got);
+}
+
+static void singles(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b, uint8_t *active) {
+  mx_spec *specs = malloc((n_moves + 1) * sizeof *specs);
+  size_t *from = calloc(n_moves + 1, sizeof *from), n = 0;
+  uint8_t *changes = calloc(n_moves + 1, 1);
+  memset(active, 0, n_moves);
+  for (size_t i = 0; specs && from && changes && i < n_moves; i++)
+    if (moved(&specs[n], spec, &moves[i])) from[n++] = i;
+  if (specs && from && changes) sift(s, out, b, specs, n, got, changes);
+  for (size_t i = 0; i < n; i++) active[from[i]] = changes[i];
+  free(specs);
+  free(from);
+  free(changes);
+}
+
+/* Two at once: first where both change something alone, then where one does. */
+static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
+                  const uint8_t *active) {
+  enum { ROOM = 4096 };
+  mx_spec *specs = malloc((ROOM + MAX_MOVES) * sizeof *specs);
+  for (int both = 2; specs && both > 0 && !out->n; both--) {
+    size_t n = 0;
+    for (size_t i = 0; i < n_moves && now() < s->deadline; i++) {
+      mx_spec one;
+      if (!moved(&one, spec, &moves[i])) continue;
+      for (size_t k = i + 1; k < n_moves; k++)
+        if (active[i] + active[k] == both && moves[i].key != moves[k].key && moved(&specs[n], &one, &moves[k]))
+          n += !mx_spec_check(&specs[n], NULL);
+      if (n >= ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
+    }
+    if (n) sift(s, out, b, specs, n, got, NULL);
+  }
+  free(specs);
+}
+
+void search_repair(search *s, mx_spec *spec, score *got, int effort) {
+  move *moves = malloc(MAX_MOVES * sizeof *moves);
+  uint8_t *active = calloc(MAX_MOVES, 1), *first = calloc(MAX_MOVES, 1);
+  pool *beam = calloc(2, sizeof *beam), *next = beam + 1;
+  if (!moves || !active || !first || !beam) goto out;
+  const size_t n_moves = all_moves(moves, s->o);
+  beam->room = next->room = BEAM;
+  pool_add(beam, spec, *got);
+  for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && now() < s->deadline; depth++) {
+    next->n = 0;
+    for (size_t i = 0; i < beam->n; i++) {
+      bench b;
+      bench_make(&b, s, &beam->spec[i]);
+      singles(s, next, &beam->spec[i], beam->got[i], moves, n_moves, &b, i ? active : first);
+      bench_free(&b);
+    }
+    if (!next->n && effort) {
+      bench b;
+      bench_make(&b, s, beam->spec);
+      pairs(s, next, beam->spec, beam->got[0], moves, n_moves, &b, first);
+      bench_free(&b);
+    }
+    if (!next->n || !score_less(next->got[0], beam->got[0])) break;
+    *beam = *next;
+  }
+  if (score_less(beam->got[0], *got)) *spec = beam->spec[0], *got = beam->got[0];
+out:
+  free(moves);
+  free(active);
+  free(first);
+  free(beam);
 }

@@ -2,9 +2,9 @@
 #ifndef MX_VERIFY_SEARCH_H
 #define MX_VERIFY_SEARCH_H
 
-#include "verify/observe.h"
+#include "verify/trial.h"
 
-enum { POOL = 16 };
+enum { POOL = 64 };
 
 /* The best specs of a stage, best first. */
 typedef struct pool {
@@ -16,7 +16,8 @@ typedef struct pool {
 typedef struct search {
   const observation *o;
   block_set sets[BLOCK_CLASSES];
-  int threads;
+  block_set scales; /* more ordinary blocks, for their scales alone */
+  int threads, lenient;
   double deadline; /* by now() */
   uint64_t tried;
 } search;
@@ -36,16 +37,19 @@ double now(void);
 /** Choose the first blocks of each class: spread over the data. */
 mx_status search_begin(search *s, const observation *o, int threads, double deadline);
 void search_end(search *s);
-/** Blocks that the best spec gets wrong join their sets, a few of each class. Returns how many. */
-size_t search_learn(search *s, const uint8_t *wrong, size_t each);
+/** Blocks that spec gets wrong join their sets, a few of each class. Returns how many. */
+size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each);
+/** Ordinary blocks whose scale spec gets wrong join those that are there for their scales. Returns how many. */
+size_t search_learn_scales(search *s, const mx_spec *spec, size_t each);
 
 score search_score(const search *s, const mx_spec *spec, unsigned classes);
 /** Every combination of values of keys[] on each base: the best into out (which keeps what it has). A key "name" takes all its values, "name=v|w"
- *  those. scales_only: elements do not count. Returns the number of specs tried. */
-size_t search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
-                      int scales_only);
-/** Change one key at a time as long as that helps. */
-void search_descend(search *s, mx_spec *spec, score *got, unsigned classes);
+ *  those. scales_only: on the blocks that are there for their scales. */
+void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
+                    int scales_only);
+/** Change keys as long as that explains more, several ways side by side: one key at a time, and with an effort of 1 two at once where one alone
+ *  does not help. */
+void search_repair(search *s, mx_spec *spec, score *got, int effort);
 void pool_add(pool *p, const mx_spec *spec, score got);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/overlap.h"
+
 static void add(key_values *v, const char *text) {
   for (size_t i = 0; i < v->n; i++)
     if (!strcmp(v->text[i], text)) return;
@@ -16,15 +18,6 @@ static void add_number(key_values *v, const char *name, double x) {
   char text[VALUE_TEXT];
   snprintf(text, sizeof text, "%s%s%.9g", name, *name ? "=" : "", x);
   add(v, text);
-}
-
-double simplest_between(double least, double most) {
-  static const double denominators[] = {1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 50, 64, 100, 128, 256, 1000};
-  for (size_t i = 0; i < sizeof denominators / sizeof denominators[0]; i++) {
-    const double n = ceil(least * denominators[i] - 1e-9);
-    if (n > 0 && n / denominators[i] <= most * (1 + 1e-12)) return n / denominators[i];
-  }
-  return 0;
 }
 
 typedef struct tally {
@@ -69,42 +62,135 @@ static void element_codes(key_values *v, const char *name, const observation *o,
   add_bytes(v, name, &t, most);
 }
 
-/* scale.max from the ratio amax / scale, which every rounding bounds in its own way. */
-static void scale_maxima(key_values *v, const observation *o, int normed) {
-  const mx_format *f = mx_scale_format(o->formats.scale);
-  double least = INFINITY, most = 0, sum = 0;
-  size_t n = 0;
-  for (size_t i = 0; i < o->n_blocks; i++) {
-    const block_at *b = &o->blocks[i];
-    if (b->kind != BLOCK_PLAIN) continue;
-    const double s = mx_decode(f, b->scale), amax = (double)b->amax / (normed ? (double)o->facts[b->sample].amax : 1);
-    const double ratio = o->formats.scale_form == MX_SCALE_FORM_ENCODE ? amax * s : amax / s;
-    if (!(ratio > 0) || isinf(ratio)) continue;
-    least = fmin(least, ratio);
-    most = fmax(most, ratio);
-    sum += log2(ratio);
-    n++;
+/* The simplest number near an interval, for arithmetic of fewer bits that widens it. */
+static double number_near(interval in) { return simplest_between(in.least * (1 - 0x1p-8), in.most * (1 + 0x1p-8)); }
+
+/* A number out of an interval: the simplest one there is, and the middle if none is simple. */
+static double number_in(interval in) {
+  const double simple = simplest_between(in.least, in.most);
+  if (simple > 0) return simple;
+  return isfinite(in.most) ? (in.least + in.most) / 2 : 0;
+}
+
+/* The number of fewest bits in [least, most]. */
+static double roundest_between(double least, double most) {
+  for (int e = ilogb(most); e > ilogb(most) - 24; e--) {
+    const double k = ldexp(ceil(ldexp(least, -e)), e);
+    if (k > 0 && k <= most) return k;
   }
-  if (n < 4) return;
-  const double close = 1 / sqrt((double)n);
-  const double guesses[] = {simplest_between(most, fmin(2 * least, most * (1 + 2 * close))),  /* rounded up: at most max */
-                            simplest_between(fmax(most / 2, least * (1 - 2 * close)), least), /* down: at least max */
-                            simplest_between(most / 1.5, fmin(least / 0.75, most / 1.5 * (1 + 2 * close))),
-                            simplest_between(exp2(sum / (double)n) * 0.99, exp2(sum / (double)n) * 1.01)};
-  for (size_t i = 0; i < 4; i++)
-    if (guesses[i] > 0 && guesses[i] < 1e6) add_number(v, "", guesses[i]);
+  return 0;
 }
 
 /* Target of a tensor scale, from what is stored and the amax that belongs to it. */
 static void targets(key_values *v, const observation *o) {
   for (size_t i = 0; i < o->n_samples && i < 4; i++) {
     const mx_sample *s = &o->samples[i];
-    const double a = (double)o->facts[i].amax, t = (double)s->tensor_scale;
+    const double a = (double)o->facts[i].whole.amax_finite, t = (double)s->tensor_scale;
     if (!s->has_tensor_scale || !isfinite(a) || !isfinite(t) || a <= 0 || t <= 0) continue;
-    const double k[2] = {simplest_between(t * a * (1 - 1e-6), t * a * (1 + 1e-6)), simplest_between(a / t * (1 - 1e-6), a / t * (1 + 1e-6))};
-    for (int j = 0; j < 2; j++)
-      if (k[j] >= 1 && k[j] < 1e9) add_number(v, "", k[j]);
+    const interval k[2] = {{t * a * (1 - 0x1p-22), t * a * (1 + 0x1p-22)}, {a / t * (1 - 0x1p-22), a / t * (1 + 0x1p-22)}};
+    for (int j = 0; j < 2; j++) {
+      if (!(k[j].least >= 1 && k[j].most < 1e12)) continue;
+      add_number(v, "", roundest_between(k[j].least, k[j].most));
+      if (simplest_between(k[j].least, k[j].most) > 0) add_number(v, "", simplest_between(k[j].least, k[j].most));
+    }
   }
+}
+
+static double stated_target(const observation *o, int as_scale) {
+  for (size_t i = 0; i < o->n_samples; i++) {
+    const mx_sample *s = &o->samples[i];
+    const mx_block_stats *w = &o->facts[i].whole;
+    const double a = (double)w->amax_finite, t = (double)s->tensor_scale;
+    if (!s->has_tensor_scale || w->has_nan || w->has_inf || !isfinite(t) || a <= 0 || t <= 0 || a < 0x1p-100 || a > 0x1p100) continue;
+    return as_scale ? a / t : t * a;
+  }
+  return 0;
+}
+
+/* scale.max: what the ordinary blocks allow under each rounding, and with each tensor scale. */
+static void scale_maxima(key_values *v, const observation *o) {
+  const double fixed = mx_format_max(mx_elem_format(o->formats.elem)), m = mx_format_max(mx_scale_format(o->formats.scale));
+  for (int way = 0; way < TOWARD_COUNT; way++) {
+    interval in;
+    if (scale_max_interval(&in, o, (toward)way, 0) > 0.6 && number_in(in) < 1e6) add_number(v, "", number_in(in));
+    if (scale_max_interval(&in, o, (toward)way, 1) <= 0.6) continue;
+    if (number_in(in) < 1e6 && number_in(in) > 0.5) add_number(v, "", number_in(in)); /* tensor.norm=unit */
+    for (int as_scale = 0; as_scale < 2; as_scale++) {
+      const double k = stated_target(o, as_scale);
+      const interval f = {in.least * k, in.most * k};
+      if (k >= 1 && number_in(f) < 1e6 && number_in(f) > 0.1) add_number(v, "", number_in(f));
+      /* With the default target the ordinary blocks say nothing of scale.max, but the tensor scale does. */
+      const interval t = {k / m * (1 - 1e-6), k / m * (1 + 1e-6)};
+      if (k >= 1 && number_in(t) != fixed && number_in(t) > 0.1 && number_in(t) < 1e6) add_number(v, "", number_in(t));
+    }
+  }
+}
+
+/* tensor.target where no tensor scale is stated: from scale.max / target. */
+static void targets_from_blocks(key_values *v, const observation *o) {
+  const double largest = mx_format_max(mx_elem_format(o->formats.elem));
+  for (int way = 0; way < TOWARD_COUNT; way++) {
+    interval in;
+    if (scale_max_interval(&in, o, (toward)way, 1) <= 0.6 || !(in.least > 0)) continue;
+    const interval k = {largest / in.most, largest / in.least};
+    if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
+  }
+}
+
+static void prescales(key_values *v, const observation *o) {
+  const double k = mx_format_max(mx_elem_format(o->formats.elem)) * mx_format_max(mx_scale_format(o->formats.scale));
+  for (int normed = 0; normed < 2; normed++)
+    for (int way = 0; way < TOWARD_COUNT; way++) {
+      interval in;
+      if (prescale_interval(&in, o, (toward)way, normed) < 0.7) continue;
+      if (normed) in.least /= k, in.most /= k;
+      if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
+      if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
+      if (number_near(in) > 1e-3 && number_near(in) < 1e3) add_number(v, "", number_near(in));
+    }
+}
+
+enum { ENDS = 3 };
+
+/* The least, or largest, few codes of scales of numbers. */
+static int scale_ends(uint32_t out[ENDS], const observation *o, int largest) {
+  const mx_format *f = mx_scale_format(o->formats.scale);
+  uint32_t last = largest ? UINT32_MAX : 0;
+  for (int k = 0; k < ENDS; k++) {
+    uint32_t best = largest ? 0 : UINT32_MAX;
+    for (size_t i = 0; i < o->n_blocks; i++) {
+      const block_at *b = &o->blocks[i];
+      if (mx_format_is_nan(f, b->scale) || b->kind == BLOCK_ZERO) continue;
+      if (largest ? b->scale < last && b->scale > best : b->scale > last && b->scale < best) best = b->scale;
+    }
+    if (best == 0 || best == UINT32_MAX) return k;
+    out[k] = last = best;
+  }
+  return ENDS;
+}
+
+static void end_codes(key_values *v, const observation *o, int largest) {
+  uint32_t codes[ENDS];
+  const int n = scale_ends(codes, o, largest);
+  for (int i = 0; i < n; i++)
+    if (codes[i] <= (largest ? 65535u : 255u)) add_number(v, "", codes[i]);
+}
+
+/* scale.min: what the least codes stand for, and those that many small blocks have. */
+static void least_values(key_values *v, const observation *o) {
+  const mx_format *f = mx_scale_format(o->formats.scale);
+  uint32_t codes[ENDS];
+  const int n = scale_ends(codes, o, 0);
+  for (int i = 0; i < n; i++)
+    if (mx_decode(f, codes[i]) < 0x1p100) add_number(v, "", mx_decode(f, codes[i]));
+  key_values common = {.n = 0};
+  scale_bytes(&common, "", o, BLOCK_SMALL, 2);
+  for (size_t i = 0; i < common.n; i++) {
+    const double least = mx_decode(f, (uint32_t)strtoul(common.text[i], NULL, 10));
+    if (least > 0 && least < 0x1p100) add_number(v, "", least);
+  }
+  add_number(v, "", 0x1p-6);
+  add_number(v, "", 0x1p-9);
 }
 
 /* Values read off the data for name=N. */
@@ -119,16 +205,23 @@ static void mined(key_values *v, const char *key, const char *name, const observ
   if (!strcmp(key, "elem.nan")) element_codes(v, name, o, 1, 4);
   if (!strcmp(key, "elem.inf")) element_codes(v, name, o, 0, 3), element_codes(v, name, o, 1, 1);
   if (!strcmp(key, "scale.max")) {
-    scale_maxima(v, o, 0);
-    if (o->samples[0].has_tensor_scale) scale_maxima(v, o, 1);
+    scale_maxima(v, o);
     add_number(v, name, 4);
     add_number(v, name, 7.25);
   }
 }
 
-static int left_out(const char *key, const char *name) {
-  if (!strcmp(name, "error") || !strcmp(name, "sr") || !strcmp(name, "given") || !strcmp(name, "hif4")) return 1;
-  return !strcmp(key, "elem") || !strcmp(key, "scale") || !strcmp(key, "nibble");
+static int left_out(const char *name) {
+  return !strcmp(name, "error") || !strcmp(name, "sr") || !strcmp(name, "given") || !strcmp(name, "hif4") || !strcmp(name, "fixed");
+}
+
+/* What the observation supposes, what names layout, and what has no list to go through. */
+static int not_searched(const char *key) {
+  static const char *const keys[] = {"elem",     "scale",       "block", "nibble",    "had.size",
+                                     "had.sign", "input.dtype", "seed",  "sr.source", "tensor.given"};
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    if (!strcmp(key, keys[i])) return 1;
+  return 0;
 }
 
 void values_of(key_values *v, const char *key, const observation *o) {
@@ -136,31 +229,27 @@ void values_of(key_values *v, const char *key, const observation *o) {
   size_t index = 0;
   const char *name;
   while ((name = mx_key_name(index)) && strcmp(name, key)) index++;
-  if (!name) return;
+  if (!name || not_searched(key)) return;
   const char *choice, *doc;
   int number = 0;
   for (size_t row = 0; (choice = mx_key_choice(index, row, &doc, &number)); row++) {
     if (number)
       mined(v, key, choice, o);
-    else if (!left_out(key, choice))
+    else if (!left_out(choice))
       add(v, choice);
   }
   if (v->n) return;
-  const mx_format *f = mx_scale_format(o->formats.scale);
   add(v, "0");
   if (!strcmp(key, "scale.even_bits"))
     for (int i = 1; i <= 7; i++) add_number(v, "", i);
-  if (!strcmp(key, "scale.min_byte") && o->least_scale && o->least_scale < 256) add_number(v, "", o->least_scale);
-  if (!strcmp(key, "scale.max_byte") && o->largest_scale) add_number(v, "", o->largest_scale);
-  if (!strcmp(key, "scale.min")) {
-    const double least = o->least_scale != UINT32_MAX ? mx_decode(f, o->least_scale) : 0;
-    if (least > 0 && least < 0x1p100) add_number(v, "", least);
-    add_number(v, "", 0x1p-6);
-    add_number(v, "", 0x1p-9);
-  }
+  if (!strcmp(key, "scale.min_byte")) end_codes(v, o, 0);
+  if (!strcmp(key, "scale.max_byte")) end_codes(v, o, 1);
+  if (!strcmp(key, "scale.min")) least_values(v, o);
   if (!strcmp(key, "tensor.target")) {
     targets(v, o);
+    targets_from_blocks(v, o);
     add_number(v, "", 1536);
   }
+  if (!strcmp(key, "elem.prescale")) prescales(v, o);
   if (!strcmp(key, "elem.prescale")) add_number(v, "", 0.75), add_number(v, "", 0.5), add_number(v, "", 0.875);
 }

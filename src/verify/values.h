@@ -11,9 +11,7 @@ typedef struct key_values {
   size_t n;
 } key_values;
 
-/** Values of a key under an observation. Refusals, random rounding and what only names layout are left out. */
+/** Values of a key under an observation. Refusals, random rounding, what only names layout and what the observation itself supposes are left out. */
 void values_of(key_values *out, const char *key, const observation *o);
-/** The simplest number in [least, most], 0 if there is none with a small denominator. */
-double simplest_between(double least, double most);
 
 #endif

@@ -1,0 +1,15 @@
+/* Keys of a spec by index, without their text: for searches that change millions of them. */
+#ifndef MX_VERIFY_KEYS_H
+#define MX_VERIFY_KEYS_H
+
+#include "mxgold/spec.h"
+
+/** Index of a key as mx_key_name() counts; SIZE_MAX for none. */
+size_t key_find(const char *name);
+/** to's key becomes from's. */
+void key_copy(mx_spec *to, const mx_spec *from, size_t index);
+int key_same(const mx_spec *a, const mx_spec *b, size_t index);
+/** Every key the same, and the signs of a rotation. */
+int keys_same(const mx_spec *a, const mx_spec *b);
+
+#endif

@@ -1,0 +1,386 @@
+/* Chosen blocks under the scalar rules. */
+#include "verify/trial.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/select.h"
+
+int nan_scale(const mx_format *f, uint32_t code) { return mx_format_is_nan(f, f->sign_bits ? code & ~(1u << (f->bits - 1)) : code); }
+
+int same_nan(const mx_format *f, uint32_t a, uint32_t b, float x) {
+  const uint32_t sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
+  if (mx_format_is_nan(f, a & ~sign) && mx_format_is_nan(f, b & ~sign)) return 1;
+  return isnan(x) && (a | sign) == (b | sign);
+}
+
+/* ---- a block under a plan */
+
+typedef struct cell {
+  const observation *o;
+  const block_at *b;
+  const float *x; /* its first element */
+  size_t ld, rows, cols, n_cols /* of the tensor */;
+  uint64_t index; /* of its first element */
+} cell;
+
+static void cell_of(cell *c, const observation *o, const block_at *b) {
+  size_t ld;
+  const float *x = observation_x(o, b->sample, &ld);
+  *c = (cell){.o = o, .b = b, .x = x + b->row * ld + b->col, .ld = ld, .n_cols = o->samples[b->sample].cols};
+  observation_extent(o, b, &c->rows, &c->cols);
+  c->index = (uint64_t)b->row * c->n_cols + b->col;
+}
+
+static float flushed(const mx_plan *p, float x) { return p->spec.flush == MX_SWITCH_ON && fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
+
+static mx_block_stats stats_of(const mx_plan *p, const block_at *b) {
+  mx_block_stats s = b->stats;
+  if (p->spec.flush == MX_SWITCH_ON && s.amax_finite < FLT_MIN) {
+    s.amax_finite = 0;
+    if (!s.has_inf) s.amax = 0;
+  }
+  return s;
+}
+
+static uint64_t block_index(const observation *o, const block_at *b) {
+  const size_t cols = o->samples[b->sample].cols, across = cols / o->block_cols + (cols % o->block_cols != 0);
+  return (uint64_t)(b->row / o->block_rows) * across + b->col / o->block_cols;
+}
+
+static mx_status plan_for(mx_plan *p, const observation *o, const mx_spec *spec) {
+  mx_spec run = *spec;
+  run.block_rows = (int)o->block_rows;
+  run.block_cols = (int)o->block_cols;
+  run.had_size = 0;
+  run.nibble = MX_NIBBLE_LOW_FIRST;
+  if (run.input_dtype != o->formats.input_dtype) return MX_ERR_CONFLICT; /* x has been through another one */
+  return mx_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
+}
+
+/* Error of a candidate of select=foursix: the whole block, filled up with +0. */
+static float error_of(const mx_plan *p, const cell *c, const mx_block_scale *scale, float *values, uint32_t *codes) {
+  const size_t n = c->o->block_cols;
+  float error = 0;
+  for (size_t r = 0; r < c->rows; r++) {
+    for (size_t i = 0; i < n; i++) {
+      values[i] = i < c->cols ? flushed(p, c->x[r * c->ld + i]) : 0;
+      codes[i] = mx_element_code(p, scale, values[i], c->index + r * c->n_cols + i);
+    }
+    error = mx_candidate_error(p, scale, error, values, codes, n);
+  }
+  return error;
+}
+
+/* The scale of a block; 1 if its code is not the one seen. Elements are then judged by the code seen. */
+static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int how) {
+  const block_at *b = c->b;
+  const mx_block_stats st = stats_of(p, b);
+  const uint64_t index = block_index(c->o, b);
+  if (mx_block_scale_find(out, p, &st, 0, index)) return 1;
+  if (p->spec.select == MX_SELECT_FOURSIX) {
+    mx_block_scale four;
+    if (!mx_block_scale_find(&four, p, &st, 1, index) && four.code != out->code) {
+      if (!(how & 2)) return out->code != b->scale && four.code != b->scale;
+      const size_t n = c->o->block_cols;
+      float *values = malloc((n + 1) * sizeof *values);
+      uint32_t *codes = malloc((n + 1) * sizeof *codes);
+      const int wins = values && codes && error_of(p, c, &four, values, codes) < error_of(p, c, out, values, codes);
+      free(values);
+      free(codes);
+      const mx_block_scale other = wins ? *out : four;
+      if (wins) *out = four;
+      if (out->code != b->scale && other.code == b->scale) {
+        *out = other;
+        return 1;
+      }
+    }
+  }
+  return out->code != b->scale;
+}
+
+/* With a seed that is not known the scale may be either neighbour. */
+static int scale_wrong_leniently(mx_block_scale *out, mx_plan *p, const cell *c, int how) {
+  static const int rules[2][2] = {{MX_SCALE_ROUND_DOWN, MX_ROUND_RTZ}, {MX_SCALE_ROUND_UP, MX_ROUND_RTP}};
+  int wrong = 1;
+  for (int i = 0; i < 2 && wrong; i++) {
+    p->spec.scale_round = rules[i][0];
+    p->scale_encode.round = rules[i][1];
+    wrong = scale_wrong(out, p, c, how);
+  }
+  p->spec.scale_round = MX_SCALE_ROUND_SR;
+  p->scale_encode.round = MX_ROUND_SR;
+  return wrong;
+}
+
+static uint32_t code_by(mx_plan *p, const mx_block_scale *scale, float x, uint64_t index, int round) {
+  p->spec.elem_round = p->encode.round = round;
+  const uint32_t code = mx_element_code(p, scale, x, index);
+  p->spec.elem_round = p->encode.round = MX_ROUND_SR;
+  return code;
+}
+
+static score hif4_score(const mx_plan *p, const cell *c, const set_item *item, int how) {
+  uint8_t codes[64], micro[3];
+  uint32_t scale;
+  float x[64];
+  score n = {0, 0, 0};
+  for (size_t i = 0; i < c->cols; i++) x[i] = flushed(p, c->x[i]);
+  mx_hif4_block(codes, &scale, micro, x, c->cols);
+  const int seen_nan = nan_scale(p->scale, c->b->scale);
+  if (scale != c->b->scale) *(seen_nan && nan_scale(p->scale, scale) ? &n.nan_codes : &n.scales) = 1;
+  const uint8_t *seen = c->o->samples[c->b->sample].codes + c->index;
+  for (size_t i = 0; i < item->n && how & 2; i++) {
+    const uint32_t at = item->look[i];
+    if (codes[at] != seen[at]) *(seen_nan || same_nan(p->elem, codes[at], seen[at], x[at]) ? &n.nan_codes : &n.codes) += 1;
+  }
+  return n;
+}
+
+/* Element (r, c) of a block: 0 as seen, 1 another NaN, 2 wrong. */
+static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale, size_t at, int how) {
+  const size_t r = at / c->o->block_cols, k = at % c->o->block_cols;
+  const float x = flushed(p, c->x[r * c->ld + k]);
+  const uint64_t index = c->index + r * c->n_cols + k;
+  const uint32_t seen = c->o->samples[c->b->sample].codes[index];
+  if (p->spec.elem_round == MX_ROUND_SR && how & LOOK_LENIENT) {
+    if (code_by(p, scale, x, index, MX_ROUND_RTP) == seen || code_by(p, scale, x, index, MX_ROUND_RTN) == seen) return 0;
+    return 2;
+  }
+  const uint32_t code = mx_element_code(p, scale, x, index);
+  return code == seen ? 0 : same_nan(p->elem, code, seen, x) ? 1 : 2;
+}
+
+/* The tensor-level numbers belong to one sample. */
+static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, uint32_t *at) {
+  if (*at == sample || !(mx_plan_needs_amax(p) || *at == UINT32_MAX)) return;
+  p->tensor_nan = 0;
+  mx_plan_set_amax(p, observation_amax(o, sample, &p->spec));
+  *at = sample;
+}
+
+static score item_score(mx_plan *p, const observation *o, const set_item *item, int how, uint64_t room) {
+  const block_at *b = &o->blocks[item->block];
+  cell c;
+  cell_of(&c, o, b);
+  if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) return hif4_score(p, &c, item, how);
+  score n = {0, 0, 0};
+  mx_block_scale scale;
+  const int lenient = how & LOOK_LENIENT && p->spec.scale_round == MX_SCALE_ROUND_SR;
+  const int wrong = lenient ? scale_wrong_leniently(&scale, p, &c, how) : scale_wrong(&scale, p, &c, how);
+  const int seen_nan = nan_scale(p->scale, b->scale);
+  if (wrong) *(seen_nan && nan_scale(p->scale, scale.code) ? &n.nan_codes : &n.scales) = 1;
+  if (!(how & 2) || score_total(n) > room) return n;
+  if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, p, b->scale);
+  for (uint32_t i = 0; i < item->n && score_total(n) <= room; i++) {
+    const int bad = element_wrong(p, &c, &scale, item->look[i], how);
+    if (bad) *(seen_nan || bad == 1 ? &n.nan_codes : &n.codes) += 1;
+  }
+  return n;
+}
+
+static score values_score(const block_set *set, const mx_spec *spec, uint8_t *wrong);
+
+score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong) {
+  const observation *o = s->of;
+  mx_plan p;
+  score total = {0, 0, 0};
+  if (!o->samples[0].codes) return values_score(s, spec, wrong);
+  if (plan_for(&p, o, spec)) return score_worst();
+  uint32_t sample = UINT32_MAX;
+  for (size_t i = 0; i < s->n; i++) {
+    plan_sample(&p, o, o->blocks[s->at[i].block].sample, &sample);
+    const score one = item_score(&p, o, &s->at[i], how, limit ? limit - score_total(total) : UINT64_MAX);
+    if (wrong) wrong[i] = !score_clean(one);
+    total = score_sum(total, one);
+    if (limit && score_total(total) > limit) break;
+  }
+  return total;
+}
+
+score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong) {
+  mx_plan p;
+  score total = {0, 0, 0};
+  if (plan_for(&p, o, spec)) return score_worst();
+  uint32_t sample = UINT32_MAX;
+  for (size_t i = 0; i < o->n_blocks; i++) {
+    if (wrong) wrong[i] = 0;
+    if (!(classes >> o->blocks[i].kind & 1)) continue;
+    const set_item item = {.block = (uint32_t)i};
+    plan_sample(&p, o, o->blocks[i].sample, &sample);
+    const score one = item_score(&p, o, &item, how & ~2, UINT64_MAX);
+    if (wrong) wrong[i] = one.scales != 0;
+    total = score_sum(total, one);
+  }
+  return total;
+}
+
+/* ---- values alone: whole blocks by mx_quantize(), one under the other */
+
+static int same_value(float a, float b) {
+  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+  return !memcmp(&a, &b, sizeof a);
+}
+
+static uint64_t stacked_score(const block_set *set, size_t first, size_t n, const mx_spec *spec, uint8_t *wrong) {
+  const observation *o = set->of;
+  const size_t br = o->block_rows, bc = o->block_cols;
+  uint64_t total = 0;
+  mx_spec run = *spec;
+  run.block_rows = (int)br;
+  run.block_cols = (int)bc;
+  run.had_size = 0;
+  run.nibble = MX_NIBBLE_LOW_FIRST;
+  float *x = calloc(n * br * bc + 1, sizeof *x), *values = malloc((n * br * bc + 1) * sizeof *values);
+  mx_tensor t = {0};
+  mx_status s = !x || !values ? MX_ERR_NOMEM : MX_OK;
+  for (size_t i = 0; i < n && !s; i++) {
+    cell c;
+    cell_of(&c, o, &o->blocks[set->at[first + i].block]);
+    for (size_t r = 0; r < c.rows; r++) memcpy(x + (i * br + r) * bc, c.x + r * c.ld, c.cols * sizeof *x);
+  }
+  if (!s) s = mx_tensor_alloc(&t, n * br, bc, &run);
+  if (!s) {
+    const float amax = observation_amax(o, o->blocks[set->at[first].block].sample, spec);
+    s = mx_quantize(&t, x, n * br, bc, bc, &run, &(mx_exec){.n_threads = 1, .amax_known = 1, .amax = amax}, NULL);
+  }
+  if (!s) s = mx_dequantize(values, bc, &t, &run, &(mx_exec){.n_threads = 1});
+  for (size_t i = 0; i < n; i++) {
+    uint64_t bad = s ? br * bc : 0;
+    cell c;
+    cell_of(&c, o, &o->blocks[set->at[first + i].block]);
+    const float *seen = o->samples[c.b->sample].values + c.index;
+    for (size_t r = 0; r < c.rows && !s; r++)
+      for (size_t k = 0; k < c.cols; k++) bad += !same_value(values[(i * br + r) * bc + k], seen[r * c.n_cols + k]);
+    total += bad;
+    if (wrong) wrong[first + i] = bad != 0;
+  }
+  mx_tensor_free(&t);
+  free(x);
+  free(values);
+  return total;
+}
+
+static score values_score(const block_set *set, const mx_spec *spec, uint8_t *wrong) {
+  const observation *o = set->of;
+  score total = {0, 0, 0};
+  const int wide = spec->tensor_norm != MX_TENSOR_NORM_NONE || spec->scale_nan == MX_SCALE_NAN_TENSOR || spec->scale_inf == MX_SCALE_INF_TENSOR;
+  if (mx_spec_check(spec, NULL)) return score_worst();
+  for (size_t i = 0, end; i < set->n; i = end) {
+    end = i + 1;
+    while (end < set->n && end - i < 256 && (!wide || o->blocks[set->at[end].block].sample == o->blocks[set->at[i].block].sample)) end++;
+    total.codes += stacked_score(set, i, end - i, spec, wrong);
+  }
+  return total;
+}
+
+/* ---- sets */
+
+static void look_at(set_item *item, uint32_t at) {
+  for (uint32_t i = 0; i < item->n; i++)
+    if (item->look[i] == at) return;
+  if (item->n < LOOKED) item->look[item->n++] = at;
+}
+
+/* Distance of y to the nearest midpoint of two codes, in steps there; formats of few bits. */
+static double tie_distance(const mx_format *f, double y) {
+  static const mx_encoding down = {.round = MX_ROUND_RTZ}, away = {.round = MX_ROUND_RTP};
+  y = fabs(y);
+  if (!(y > 0) || y >= mx_format_max(f)) return 1;
+  const double a = mx_decode(f, mx_encode(f, y, &down, 0)), b = mx_decode(f, mx_encode(f, y, &away, 0));
+  return b > a ? fabs((y - a) / (b - a) - 0.5) : 0.5;
+}
+
+/* Elements that say something, in a block of many. */
+static void choose_elements(set_item *item, const observation *o) {
+  enum { NEAR = 6, OTHERS = 8 };
+  const mx_format *f = mx_elem_format(o->formats.elem);
+  const double scale = fabs(mx_decode(mx_scale_format(o->formats.scale), o->blocks[item->block].scale));
+  const double used = o->formats.scale_form == MX_SCALE_FORM_ENCODE ? 1 / scale : scale;
+  cell c;
+  cell_of(&c, o, &o->blocks[item->block]);
+  const size_t area = c.rows * c.cols;
+  size_t kinds[7], largest = SIZE_MAX, near[NEAR];
+  double nearest[NEAR], most = -1;
+  for (size_t i = 0; i < 7; i++) kinds[i] = SIZE_MAX;
+  for (size_t i = 0; i < NEAR; i++) near[i] = SIZE_MAX, nearest[i] = 0.05;
+  for (size_t k = 0; k < area; k++) {
+    const float x = c.x[k / c.cols * c.ld + k % c.cols];
+    const size_t at = k / c.cols * o->block_cols + k % c.cols;
+    const int neg = signbit(x) != 0, kind = isnan(x) ? neg : isinf(x) ? 2 + neg : x == 0 ? 4 + neg : fabsf(x) < FLT_MIN ? 6 : 7;
+    if (kind < 7 && kinds[kind] == SIZE_MAX) kinds[kind] = at;
+    if (isfinite(x) && fabs((double)x) > most) most = fabs((double)x), largest = at;
+    if (kind != 7 || !(used > 0) || isinf(used)) continue;
+    double d = tie_distance(f, (double)x / used);
+    size_t j = NEAR;
+    while (j && d < nearest[j - 1]) j--;
+    for (size_t m = NEAR; m-- > j + 1;) near[m] = near[m - 1], nearest[m] = nearest[m - 1];
+    if (j < NEAR) near[j] = at, nearest[j] = d;
+  }
+  for (size_t i = 0; i < 7; i++)
+    if (kinds[i] != SIZE_MAX) look_at(item, (uint32_t)kinds[i]);
+  if (largest != SIZE_MAX) look_at(item, (uint32_t)largest);
+  for (size_t i = 0; i < NEAR; i++)
+    if (near[i] != SIZE_MAX) look_at(item, (uint32_t)near[i]);
+  for (size_t i = 0; i < OTHERS; i++) {
+    const size_t k = (i * area + item->block * 7 % area) / OTHERS % area;
+    look_at(item, (uint32_t)(k / c.cols * o->block_cols + k % c.cols));
+  }
+}
+
+/* Elements that spec gets wrong, a few. */
+static void choose_wrong(set_item *item, const observation *o, const mx_spec *spec) {
+  mx_plan p;
+  uint32_t sample = UINT32_MAX, added = 0;
+  mx_block_scale scale;
+  cell c;
+  cell_of(&c, o, &o->blocks[item->block]);
+  if (plan_for(&p, o, spec) || spec->scale_rule == MX_SCALE_RULE_HIF4) return;
+  plan_sample(&p, o, c.b->sample, &sample);
+  if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, c.b->scale);
+  for (size_t k = 0; k < c.rows * c.cols && added < 8; k++) {
+    const size_t at = k / c.cols * o->block_cols + k % c.cols;
+    if (!element_wrong(&p, &c, &scale, at, 0)) continue;
+    const uint32_t before = item->n;
+    look_at(item, (uint32_t)at);
+    added += item->n != before;
+  }
+}
+
+int set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
+  const observation *o = s->of;
+  size_t at = s->n;
+  while (at && s->at[at - 1].block > block) at--;
+  if (at && s->at[at - 1].block == block) {
+    set_item *old = &s->at[at - 1];
+    const uint32_t before = old->n;
+    if (wrong && o->samples[0].codes) choose_wrong(old, o, wrong);
+    return old->n != before;
+  }
+  if (s->n == s->room) {
+    const size_t room = s->room ? 2 * s->room : 64;
+    set_item *more = realloc(s->at, room * sizeof *more);
+    if (!more) return 0;
+    s->at = more;
+    s->room = room;
+  }
+  memmove(s->at + at + 1, s->at + at, (s->n - at) * sizeof *s->at);
+  s->n++;
+  s->at[at] = (set_item){.block = block};
+  if (!o->samples[0].codes) return 1;
+  cell c;
+  cell_of(&c, o, &o->blocks[block]);
+  if (c.rows * c.cols > 20)
+    choose_elements(&s->at[at], o);
+  else
+    for (size_t k = 0; k < c.rows * c.cols; k++) look_at(&s->at[at], (uint32_t)(k / c.cols * o->block_cols + k % c.cols));
+  if (wrong) choose_wrong(&s->at[at], o, wrong);
+  return 1;
+}
+
+void set_free(block_set *s) {
+  free(s->at);
+  *s = (block_set){0};
+}

@@ -1,0 +1,58 @@
+/* Specs on trial: on chosen blocks by the scalar rules, a block's scale and its elements apart; and over everything by mx_quantize(). */
+#ifndef MX_VERIFY_TRIAL_H
+#define MX_VERIFY_TRIAL_H
+
+#include "verify/observe.h"
+
+typedef struct score {
+  uint64_t scales, codes, nan_codes; /* that differ; codes are judged under the scale that is stored, whether the spec gives it or not */
+} score;
+
+static inline uint64_t score_total(score s) { return s.scales * 4 + s.codes; }
+static inline int score_less(score a, score b) {
+  const uint64_t x = score_total(a), y = score_total(b);
+  return x < y || (x == y && a.nan_codes < b.nan_codes);
+}
+static inline int score_clean(score s) { return !score_total(s) && !s.nan_codes; }
+static inline score score_sum(score a, score b) { return (score){a.scales + b.scales, a.codes + b.codes, a.nan_codes + b.nan_codes}; }
+static inline score score_worst(void) { return (score){UINT32_MAX, UINT32_MAX, UINT32_MAX}; }
+
+enum { LOOKED = 40 };
+
+/* A block and the elements of it that are looked at. */
+typedef struct set_item {
+  uint32_t block; /* into observation.blocks */
+  uint32_t n;
+  uint32_t look[LOOKED]; /* r * block_cols + c */
+} set_item;
+
+typedef struct block_set {
+  const observation *of;
+  size_t n, room;
+  set_item *at; /* by block, ascending */
+} block_set;
+
+/** A block joins a set, once. It brings the elements that say most: of each kind, the largest, those nearest to a tie, and some others. With
+ *  wrong not NULL also those that this spec gets wrong (then a block that is there already may get more). 1 if anything was added. */
+int set_add(block_set *s, uint32_t block, const mx_spec *wrong);
+void set_free(block_set *s);
+
+enum {
+  LOOK_SCALES = 1, /* the scales alone; with select=foursix either candidate will do */
+  LOOK_BOTH = 3,   /* scales and elements */
+  LOOK_LENIENT = 4 /* a stochastic rounding may go either way: its seed is not known */
+};
+
+/** What spec gets wrong on a set; wrong (may be NULL) has an entry an item. The count may stop once it has passed the limit. */
+score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
+/** Scales alone, over all blocks whose class is in the mask; wrong (may be NULL) has an entry a block. */
+score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong);
+/** Everything by mx_quantize(), with rows and tails as they are; wrong (may be NULL) has an entry a block. */
+score full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads);
+/** Samples whose stored tensor scale spec does not give; among the witnesses, or among all. */
+uint64_t tensor_scales_wrong(const observation *o, const mx_spec *spec, int all);
+/** Two NaN codes, or two codes of a NaN that differ in its sign alone: which one a library gives depends on its processor. */
+int same_nan(const mx_format *f, uint32_t a, uint32_t b, float x);
+int nan_scale(const mx_format *f, uint32_t code);
+
+#endif
