@@ -8,7 +8,7 @@ CXX       ?= g++
 HIP_WARN  := -Wall -Wextra -Werror -Wshadow
 HIP_FP    := -ffp-contract=off -fno-fast-math
 HIP_INC   := -I. -Iinclude
-HIP_HDR   := $(wildcard $(HIP)/*.h $(HIP)/device/*.h $(HIP)/*.def)
+HIP_HDR   := $(wildcard $(HIP)/*.h $(HIP)/device/*.h $(HIP)/*.def formats/gfx950*.def)
 HIP_NATIVE   := $(wildcard $(HIP)/native_*.hip)
 HIP_PORTABLE := $(filter-out $(HIP_NATIVE),$(wildcard $(HIP)/*.hip))
 hip_of     = $(patsubst $(HIP)/%.hip,$(HIP_B)/$(1)/%.hsaco,$(HIP_PORTABLE) $(if $(filter gfx950,$(1)),$(HIP_NATIVE)))
@@ -41,3 +41,5 @@ $(B)/hip/test_runtime: $(HIP)/tests/test_runtime.cc $(HIP)/tests/runtime_kernels
 	$(HIP_CXX) $(HIP)/host_lanes.cc $< -o $@
 hip-runtime-check: $(B)/hip/test_runtime ## the host runtime reports kernels that are wrong on purpose
 	$<
+
+include hip_backend/native.mk

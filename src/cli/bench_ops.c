@@ -47,20 +47,28 @@ void bench_close(bench_job *job) {
 }
 
 void bench_run(const bench_job *job, size_t n, uint32_t isa_off) {
-  mx_exec exec = {.n_threads = job->n_threads, .isa_mask = isa_off, .amax_known = job->c->op == BENCH_GIVEN || n < job->rows, .amax = job->amax};
+  mx_exec exec = {
+      .n_threads = job->n_threads, .isa_mask = isa_off, .amax_known = job->c->op == BENCH_GIVEN || n < job->rows, .amax = job->amax};
   const mx_encoding how = {0};
   const size_t ld = job->cols;
   mx_tensor t = job->quantised;
   float amax;
   size_t block_rows, block_cols;
   switch (job->c->op) {
-    case BENCH_TRANSPOSED:
-      if (n == job->rows) mx_quantize_transposed(&t, job->input, n, job->cols, ld, &job->spec, &exec, NULL);
-      return;
-    case BENCH_AMAX: mx_tensor_amax(&amax, job->input, n, job->cols, ld, &job->spec, &exec); return;
-    case BENCH_ENCODE: mx_encode_array(t.codes, job->input, n * job->cols, job->format, &how, &exec); return;
-    case BENCH_DECODE: mx_decode_array(job->room, t.codes, n * job->cols, job->format, &exec); return;
-    default: break;
+  case BENCH_TRANSPOSED:
+    if (n == job->rows) mx_quantize_transposed(&t, job->input, n, job->cols, ld, &job->spec, &exec, NULL);
+    return;
+  case BENCH_AMAX:
+    mx_tensor_amax(&amax, job->input, n, job->cols, ld, &job->spec, &exec);
+    return;
+  case BENCH_ENCODE:
+    mx_encode_array(t.codes, job->input, n * job->cols, job->format, &how, &exec);
+    return;
+  case BENCH_DECODE:
+    mx_decode_array(job->room, t.codes, n * job->cols, job->format, &exec);
+    return;
+  default:
+    break;
   }
   mx_spec_block(&job->spec, job->rows, job->cols, &block_rows, &block_cols);
   t = mx_tensor_rows(&job->quantised, 0, n, block_rows);
@@ -77,14 +85,17 @@ void bench_run_ref(const bench_job *job, size_t n) {
   mx_tensor t;
   float amax;
   switch (job->c->op) {
-    case BENCH_AMAX: ref_tensor_amax(&amax, job->input, n, job->cols, ld, &job->spec, NULL); return;
-    case BENCH_ENCODE:
-      for (size_t i = 0; i < count; i++) job->quantised.codes[i] = (uint8_t)ref_encode(job->format, (double)job->input[i], &how, 0);
-      return;
-    case BENCH_DECODE:
-      for (size_t i = 0; i < count; i++) job->room[i] = (float)ref_decode(job->format, job->quantised.codes[i]);
-      return;
-    default: break;
+  case BENCH_AMAX:
+    ref_tensor_amax(&amax, job->input, n, job->cols, ld, &job->spec, NULL);
+    return;
+  case BENCH_ENCODE:
+    for (size_t i = 0; i < count; i++) job->quantised.codes[i] = (uint8_t)ref_encode(job->format, (double)job->input[i], &how, 0);
+    return;
+  case BENCH_DECODE:
+    for (size_t i = 0; i < count; i++) job->room[i] = (float)ref_decode(job->format, job->quantised.codes[i]);
+    return;
+  default:
+    break;
   }
   const int flip = job->c->op == BENCH_TRANSPOSED;
   if (ref_tensor_alloc(&t, flip ? job->cols : n, flip ? n : job->cols, &job->spec)) abort();

@@ -22,7 +22,8 @@ static const char *case_names(size_t index) { return index < bench_n_cases ? ben
 static const cli_option options[] = {
     {"only", 0, CLI_STRING, offsetof(struct args, only), "TEXT", "operations whose name holds this text", NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "matrix of float32, 4096x4096 by default", NULL},
-    {"rounds", 0, CLI_U64, offsetof(struct args, rounds), "N", "rounds of copy, operation, read, write; 11 by default; medians are printed", NULL},
+    {"rounds", 0, CLI_U64, offsetof(struct args, rounds), "N", "rounds of copy, operation, read, write; 11 by default; medians are printed",
+     NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads for each of them; all processors by default", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
@@ -85,8 +86,8 @@ static void measure(bench *b, out *o, const bench_job *job, uint32_t isa_off, co
     ratio[i] = copying[i] / own[i];
   }
   const double middle = median(ratio, b->rounds), t = median(own, b->rounds), read = median(reading, b->rounds);
-  const double possible = read * (double)bench_bytes_read(job) / (double)bytes +
-                          median(filling, b->rounds) * (double)bench_bytes_written(job) / (double)bytes;
+  const double possible =
+      read * (double)bench_bytes_read(job) / (double)bytes + median(filling, b->rounds) * (double)bench_bytes_written(job) / (double)bytes;
   out_row(o);
   out_text(o, "operation", job->c->name);
   out_text(o, "ISA", isa);
@@ -160,7 +161,8 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_bench = {
     options, sizeof(struct args), run,
-    "Each round copies the matrix (memcpy), runs the operation, reads the matrix (a sum) and writes as much, so that all are measured under the\n"
+    "Each round copies the matrix (memcpy), runs the operation, reads the matrix (a sum) and writes as much, so that all are measured under "
+    "the\n"
     "same load. / memcpy and / reading: rate over theirs; least and most: spread over the rounds. roofline: time that reading and writing the\n"
     "bytes of the operation alone would take, over the time taken. x scalar, x ref: how many times faster than the portable code and than the\n"
     "reference model (one thread), measured on a part of the rows."};
