@@ -1,5 +1,4 @@
 /* Keys that exclude each other. */
-#include <float.h>
 #include <math.h>
 
 #include "mxgold/spec.h"
@@ -83,8 +82,10 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "tensor.norm=chmiel, seed004", "scale.form=decode", "they normalise the encode form");
   if (s->tensor_norm == MX_TENSOR_NORM_NV && encode)
     return conflict(err, "tensor.norm=nv", "scale.form=encode", "nv normalises the decode form");
-  if (normed && s->tensor_target == 0 && elem->kind != MX_KIND_NONE && mx_format_max(elem) * mx_format_max(scale) > FLT_MAX)
-    return conflict(err, "tensor.norm", scale->name, "element max * scale max is beyond binary32; say tensor.target");
+  const double most = s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(elem)) : (double)s->scale_max_n;
+  const double target = (s->scale_max == MX_SCALE_MAX_ELEM ? mx_format_max(elem) : most) * mx_format_max(scale);
+  if (normed && s->tensor_target == 0 && elem->kind != MX_KIND_NONE && isinf((float)target))
+    return conflict(err, "tensor.norm", scale->name, "scale.max * the largest scale is beyond binary32; say tensor.target");
   if (s->tensor_given && !normed) return conflict(err, "tensor.given", "tensor.norm=none", "there is no tensor scale to give");
   if (chain && s->tensor_store != MX_TENSOR_STORE_CHAIN) return conflict(err, "tensor.store", "chain", "the chain says what is stored");
   if (s->scale_nan == MX_SCALE_NAN_PROPAGATE && scale->nan_code == MX_NO_CODE && s->scale_rule != MX_SCALE_RULE_HIF4)

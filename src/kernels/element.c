@@ -85,15 +85,15 @@ static uint32_t random_of(const mx_plan *p, uint64_t index) {
 }
 
 uint32_t mx_element_code(const mx_plan *p, const mx_block_scale *b, float x, uint64_t index) {
-  const int round = p->spec.elem_round;
-  double y = mx_scaled_value(p, b, x);
-  if (round == MX_ROUND_SCAN_Y || round == MX_ROUND_SCAN_X) return scan(p, (double)x, y, b->how == MX_BY_CHAIN ? (double)b->sf : b->used);
+  const int round = p->spec.elem_round, scans = round == MX_ROUND_SCAN_Y || round == MX_ROUND_SCAN_X;
   const uint32_t random = round == MX_ROUND_SR ? random_of(p, index) : 0;
-  uint32_t code = (uint32_t)mx_encode(p->elem, y, &p->encode, random);
+  const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;
+  double y = mx_scaled_value(p, b, x);
+  uint32_t code = scans ? scan(p, (double)x, y, used) : (uint32_t)mx_encode(p->elem, y, &p->encode, random);
   if (b->how == MX_BY_CHAIN && p->chain.again.n) {
     float q = (float)mx_decode(p->elem, code);
     for (int i = 0; i < p->chain.again.n; i++) q = mx_chain_step(p->chain.again.op[i], q, b->again[i]);
-    code = (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
+    code = scans ? scan(p, (double)x, (double)q, used) : (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
   }
   return code;
 }

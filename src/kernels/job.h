@@ -2,19 +2,17 @@
 #ifndef MX_KERNELS_JOB_H
 #define MX_KERNELS_JOB_H
 
-#include "kernels/fast.h"
 #include "kernels/rows.h"
 #include "kernels/stages.h"
 
 /* A band is as many rows as a block is high; a tile is one block of it. */
 typedef struct mx_band {
-  const float *at; /* rows as the rule sees them */
-  size_t ld, first, rows;
+  const float *at; /* rows as the rule sees them, from column `col` on */
+  size_t ld, first, rows, col;
 } mx_band;
 
 typedef struct mx_job {
   const mx_plan *plan;
-  const mx_fast *fast; /* NULL without one */
   const mx_source *src;
   mx_tensor *out;
   size_t first_row;
@@ -26,7 +24,7 @@ typedef struct mx_job {
 /* What a tile needs of memory: a row of its values, filled up with +0 where the block is short, and of its codes. */
 typedef struct mx_scratch {
   float *values;
-  uint32_t *codes, *special;
+  uint32_t *codes;
 } mx_scratch;
 
 /** One tile by scalar code. Its 4-bit codes are or-ed into zeroed bytes. */
@@ -37,8 +35,12 @@ void mx_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const
 
 /** Can rows of blocks go through the three stages? Then every byte of the codes is written, and none needs to be zero before. */
 int mx_stages_take_rows(const mx_job *j);
-/** Blocks [first, first + n) of a row that starts at x, its first element at column 0 of `row`; the last block may be short. */
-void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const mx_scratch *mine);
+/** The same of bands of tiles, by mx_stages_band(). */
+int mx_stages_take_bands(const mx_job *j);
+/** Blocks [first, first + n) of a row, whose elements are at x; the last block of the row may be short. next: what will be read after them. */
+void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine);
+/** Tiles [first, first + n) of a band that starts with the first of them. */
+void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
 /** One tile of any shape, scalar where no kernel fits. */
 void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
 

@@ -14,7 +14,7 @@ void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_
   *st = (mx_block_stats){0};
   for (size_t r = 0; r < b->rows; r++)
     for (size_t c = c0; c < c1; c++) {
-      const float a = fabsf(b->at[r * b->ld + c]);
+      const float a = fabsf(b->at[r * b->ld + c - b->col]);
       if (isnan(a))
         st->has_nan = 1;
       else if (isinf(a))
@@ -27,10 +27,10 @@ void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_
   const double n = (double)(p->block_rows * p->block_cols); /* a short block is filled with zeros */
   double sum = 0, squares = 0;
   for (size_t r = 0; r < b->rows; r++)
-    for (size_t c = c0; c < c1; c++) sum += (double)b->at[r * b->ld + c];
+    for (size_t c = c0; c < c1; c++) sum += (double)b->at[r * b->ld + c - b->col];
   const double mean = sum / n;
   for (size_t r = 0; r < b->rows; r++)
-    for (size_t c = c0; c < c1; c++) squares += ((double)b->at[r * b->ld + c] - mean) * ((double)b->at[r * b->ld + c] - mean);
+    for (size_t c = c0; c < c1; c++) squares += ((double)b->at[r * b->ld + c - b->col] - mean) * ((double)b->at[r * b->ld + c - b->col] - mean);
   squares += (n - (double)(b->rows * (c1 - c0))) * mean * mean;
   st->std = sqrt(squares / n);
 }
@@ -74,7 +74,7 @@ static void refuse(mx_job *j, size_t index) {
 static void pass_through(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_row, size_t block_col, uint32_t *codes) {
   const mx_encoding nearest = {0};
   for (size_t r = 0; r < b->rows; r++) {
-    memcpy(codes, b->at + r * b->ld + c0, (c1 - c0) * 4);
+    memcpy(codes, b->at + r * b->ld + c0 - b->col, (c1 - c0) * 4);
     mx_tile_store_codes(j, b->first + r, c0, c1 - c0, codes);
   }
   mx_tile_store_scale(j, b, block_row, block_col, (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0));
@@ -83,7 +83,7 @@ static void pass_through(const mx_job *j, const mx_band *b, size_t c0, size_t c1
 static void hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_col, uint32_t *codes) {
   uint8_t bytes[64];
   uint32_t scale;
-  mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, b->at + c0, c1 - c0);
+  mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, b->at + c0 - b->col, c1 - c0);
   for (size_t i = 0; i < c1 - c0; i++) codes[i] = bytes[i];
   mx_tile_store_codes(j, b->first, c0, c1 - c0, codes);
   mx_tile_store_scale(j, b, b->first, block_col, scale);
@@ -95,7 +95,7 @@ static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale
   const mx_plan *p = j->plan;
   const uint64_t index = (uint64_t)(j->first_row + b->first + r) * p->cols;
   for (size_t i = 0; i < n; i++) {
-    const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i] : 0;
+    const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i - b->col] : 0;
     if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c0 + i;
     mine->codes[i] = mx_element_code(p, scale, x, index + c0 + i);
   }
@@ -135,7 +135,7 @@ void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
     for (size_t r = 0; r < b->rows; r++)
       for (size_t c = c0; c < c1; c++)
-        if (at == SIZE_MAX && !isfinite(b->at[r * b->ld + c])) at = (b->first + r) * p->cols + c;
+        if (at == SIZE_MAX && !isfinite(b->at[r * b->ld + c - b->col])) at = (b->first + r) * p->cols + c;
     refuse(j, at == SIZE_MAX ? b->first * p->cols + c0 : at);
     return;
   }
@@ -151,61 +151,117 @@ void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   mx_tile_store_scale(j, b, block_row, block_col, scale.code);
 }
 
-/* A row in vectors, then one by one the blocks that the kernel left. */
-static void quantize_row(mx_job *j, const mx_band *b, const mx_scratch *mine) {
-  mx_tensor *t = j->out;
+static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
+
+static size_t divided_up(size_t n, size_t by) { return n / by + (n % by != 0); }
+
+/* How a call is cut into items that threads take: rows of a matrix and columns of them, and what is held of them at a time. */
+typedef struct cut {
+  enum { BY_ROWS, BY_BANDS, BY_TILES } how;
+  size_t rows, cols;      /* of an item */
+  size_t piece;           /* columns that are loaded at a time; a whole number of blocks and rotated tiles, or all */
+  size_t downs, acrosses; /* items */
+  int direct;
+} cut;
+
+static size_t common_multiple(size_t a, size_t b) {
+  size_t x = a, y = b;
+  while (y) {
+    const size_t t = x % y;
+    x = y, y = t;
+  }
+  return a / x * b;
+}
+
+static cut cut_of(const mx_job *j) {
+  enum { LINE = 16, PIECE = 4096, BAND_COLUMNS = 128, TALL = 1024 };
   const mx_plan *p = j->plan;
-  uint8_t *codes = t->codes + b->first * t->code_stride;
-  const size_t bytes = p->elem->bits > 4 ? p->block_cols : p->block_cols / 2;
-  const size_t n = j->fast->row(j->fast, b->at, p->cols, codes, t->scales + b->first * t->scale_cols, mine->special);
-  for (size_t i = 0; i < n; i++) {
-    memset(codes + mine->special[i] * bytes, 0, bytes);
-    mx_tile_scalar(j, b, b->first, mine->special[i], mine);
+  const size_t turn = j->src->input.had_size ? j->src->input.had_size : 1, step = common_multiple(p->block_cols, turn);
+  cut c = {.how = BY_TILES, .rows = p->block_rows, .cols = p->cols, .piece = p->cols, .direct = mx_rows_direct(j->src)};
+  if (mx_stages_take_rows(j)) {
+    const size_t most = j->src->col_step != 1 ? PIECE / 4 : PIECE;
+    c.how = BY_ROWS;
+    const size_t few = c.direct ? 32768 : PIECE;
+    c.rows = j->src->col_step != 1 ? LINE : few / (p->cols + 1) + 1;
+    if (!c.direct) c.piece = step < most ? most / step * step : step;
+    if (!c.direct && c.piece > p->cols) c.piece = divided_up(p->cols, step) * step;
+  } else if (mx_stages_take_bands(j)) {
+    const size_t even = p->block_cols % 2 ? 2 : 1, few = common_multiple(step, even),
+                 most = p->block_rows > TALL ? BAND_COLUMNS / 2 : BAND_COLUMNS;
+    if (few <= MX_PIECE_BLOCKS) {
+      c.how = BY_BANDS;
+      c.cols = c.piece = few < most ? most / few * few : few;
+    }
+  }
+  c.downs = divided_up(p->rows, c.rows);
+  c.acrosses = c.cols ? divided_up(p->cols, c.cols) : 0;
+  return c;
+}
+
+/* An item of rows: pieces of them, each row of a piece in turn. */
+static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *room, const mx_scratch *mine) {
+  const mx_source *src = j->src;
+  const size_t cols = j->plan->cols, block = j->plan->block_cols, tiles = divided_up(cols, block);
+  if (c->direct) {
+    for (size_t r = first; r < first + n; r++) mx_stages_blocks(j, src->at + (ptrdiff_t)r * src->row_step, r, 0, tiles, NULL, mine);
+    return;
+  }
+  for (size_t at = 0; at < cols; at += c->piece) {
+    const size_t here = cols - at < c->piece ? cols - at : c->piece;
+    mx_rows_load(room, c->piece, src, first, n, at, here);
+    const float *next = src->at + (ptrdiff_t)first * src->row_step + (ptrdiff_t)(at + c->piece) * src->col_step;
+    for (size_t r = 0; r < n; r++)
+      mx_stages_blocks(j, room + r * c->piece, first + r, at / block, divided_up(here, block), src->col_step == 1 ? next : room, mine);
   }
 }
 
-static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
+static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float *room, const mx_scratch *mine) {
+  const mx_plan *p = j->plan;
+  const size_t first = down * c->rows, n = p->rows - first < c->rows ? p->rows - first : c->rows;
+  if (c->how == BY_ROWS) {
+    run_rows(j, c, first, n, room, mine);
+    return;
+  }
+  const size_t col = across * c->cols, n_cols = p->cols - col < c->cols ? p->cols - col : c->cols;
+  mx_band b = {room, c->piece, first, n, col};
+  if (c->direct) {
+    b.at = j->src->at + (ptrdiff_t)first * j->src->row_step + col;
+    b.ld = (size_t)j->src->row_step;
+  } else
+    mx_rows_load(room, c->piece, j->src, first, n, col, n_cols);
+  const size_t from = col / p->block_cols, tiles = divided_up(n_cols, p->block_cols);
+  const int vectors = j->kernels && j->stages->usable;
+  if (c->how == BY_BANDS) {
+    mx_stages_band(j, &b, down, from, tiles, mine);
+    return;
+  }
+  for (size_t t = 0; t < tiles; t++)
+    if (vectors)
+      mx_stages_tile(j, &b, down, t, mine);
+    else
+      mx_tile_scalar(j, &b, down, t, mine);
+}
 
 static mx_status run(mx_job *j, const mx_exec *exec) {
   const mx_plan *p = j->plan;
-  const size_t bands = p->rows / p->block_rows + (p->rows % p->block_rows != 0);
-  const size_t tiles = p->cols / p->block_cols + (p->cols % p->block_cols != 0);
-  const int direct = mx_rows_direct(j->src, &p->spec), by_rows = mx_stages_take_rows(j), by_tiles = j->kernels && j->stages->usable;
-  const int chunk = (j->fast || by_rows) && p->cols < 32768 ? (int)(32768 / (p->cols + 1)) + 1 : 1; /* rows that a thread takes at once */
+  const cut c = cut_of(j);
+  if (c.how == BY_TILES) memset(j->out->codes, 0, j->out->rows * j->out->code_stride); /* the others write every byte */
   int failed = 0;
 #pragma omp parallel num_threads(threads_of(exec))
   {
-    float *rows = direct ? NULL : malloc((p->block_rows * p->cols + 1) * sizeof *rows);
-    mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes),
-                       malloc((tiles + 1) * sizeof *mine.special)};
-    const int ready = mine.values && mine.codes && mine.special && (direct || rows);
+    float *room = c.direct ? NULL : malloc((c.rows * c.piece + 1) * sizeof *room);
+    mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes)};
+    const int ready = mine.values && mine.codes && (c.direct || room);
     if (!ready) {
 #pragma omp atomic write
       failed = 1;
     }
-#pragma omp for schedule(dynamic, chunk)
-    for (size_t i = 0; i < bands; i++) {
-      if (!ready) continue;
-      const size_t first = i * p->block_rows, n = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
-      mx_band b = {rows, p->cols, first, n};
-      if (direct) {
-        b.at = j->src->at + (ptrdiff_t)first * j->src->row_step;
-        b.ld = (size_t)j->src->row_step;
-      } else
-        mx_rows_load(rows, j->src, first, n, &p->spec);
-      if (j->fast)
-        quantize_row(j, &b, &mine);
-      else if (by_rows)
-        mx_stages_blocks(j, b.at, first, 0, tiles, &mine);
-      else if (by_tiles)
-        for (size_t t = 0; t < tiles; t++) mx_stages_tile(j, &b, i, t, &mine);
-      else
-        for (size_t t = 0; t < tiles; t++) mx_tile_scalar(j, &b, i, t, &mine);
-    }
-    free(rows);
+#pragma omp for schedule(dynamic)
+    for (size_t i = 0; i < c.downs * c.acrosses; i++)
+      if (ready) run_item(j, &c, i / c.acrosses, i % c.acrosses, room, &mine);
+    free(room);
     free(mine.values);
     free(mine.codes);
-    free(mine.special);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
@@ -221,7 +277,7 @@ static mx_amax_kernel *amax_kernel(const mx_exec *exec) {
 }
 
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
-  const int direct = mx_rows_direct(src, spec), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
+  const int direct = mx_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
   mx_amax_kernel *kernel = amax_kernel(exec);
   float largest = 0;
@@ -233,7 +289,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
 #pragma omp for schedule(static)
     for (size_t r = 0; r < src->rows; r++) {
       if (!direct && !row) continue;
-      if (!direct) mx_rows_load(row, src, r, 1, spec);
+      if (!direct) mx_rows_load(row, src->cols, src, r, 1, 0, src->cols);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
       const uint32_t bits = kernel ? kernel(x, src->cols) : UINT32_MAX;
       if (bits < 0x7F800000) { /* numbers alone; the rules for the others stand below */
@@ -255,6 +311,14 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
+static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_step, size_t rows, size_t cols, const mx_spec *spec,
+                           const mx_exec *exec) {
+  mx_source s = {.at = at, .row_step = row_step, .col_step = col_step, .rows = rows, .cols = cols};
+  mx_input_init(&s.input, spec);
+  s.kernel = mx_input_kernel_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  return s;
+}
+
 static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
   mx_plan plan;
   mx_status status = mx_plan_init(&plan, spec, src->rows, src->cols, err);
@@ -274,11 +338,9 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
   out->tensor_scale = plan.tensor_scale;
   out->has_tensor_scale = plan.has_tensor_scale;
   const uint32_t isa = mx_isa_usable(exec ? exec->isa_mask : 0);
-  mx_fast fast;
   mx_stages stages;
-  mx_job j = {&plan, mx_fast_init(&fast, &plan, isa) ? &fast : NULL, src, out, exec ? exec->first_row : 0, SIZE_MAX, &stages, NULL};
-  if (!j.fast && (j.kernels = mx_stage_kernels_for(isa))) mx_stages_init(&stages, &plan);
-  if (!j.fast && !mx_stages_take_rows(&j)) memset(out->codes, 0, out->rows * out->code_stride); /* rows in vectors write every byte */
+  mx_job j = {&plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &stages, mx_stage_kernels_for(isa)};
+  if (j.kernels) mx_stages_init(&stages, &plan);
   status = run(&j, exec);
   if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
   if (j.refused != SIZE_MAX)
@@ -291,7 +353,7 @@ mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols
                       mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
-  const mx_source source = {src, (ptrdiff_t)ld, 1, rows, cols};
+  const mx_source source = source_of(src, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
   return quantize(out, &source, spec, exec, err);
 }
 
@@ -299,14 +361,14 @@ mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, 
                                  const mx_exec *exec, mx_error *err) {
   if (!out || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
-  const mx_source source = {src, 1, (ptrdiff_t)ld, cols, rows};
+  const mx_source source = source_of(src, 1, (ptrdiff_t)ld, cols, rows, spec, exec);
   return quantize(out, &source, spec, exec, err);
 }
 
 mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec) {
   if (!out || !spec || (!src && rows && cols)) return MX_ERR_ARG;
   if (ld < cols) return MX_ERR_SHAPE;
-  const mx_source source = {src, (ptrdiff_t)ld, 1, rows, cols};
+  const mx_source source = source_of(src, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
   return amax_of_source(out, &source, spec, exec);
 }
 

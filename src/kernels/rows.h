@@ -2,19 +2,20 @@
 #ifndef MX_KERNELS_ROWS_H
 #define MX_KERNELS_ROWS_H
 
-#include <stddef.h>
-
-#include "mxgold/quantize.h"
+#include "kernels/input.h"
 
 typedef struct mx_source {
   const float *at;
   ptrdiff_t row_step, col_step; /* in elements */
   size_t rows, cols;
+  mx_input input;
+  mx_input_kernel *kernel;
 } mx_source;
 
 /** Can rows be read where they are? Otherwise mx_rows_load() makes a changed copy. */
-int mx_rows_direct(const mx_source *src, const mx_spec *spec);
-/** Copy rows [first, first + count) to out, row stride src->cols, with everything done that the spec asks of its input. */
-void mx_rows_load(float *out, const mx_source *src, size_t first, size_t count, const mx_spec *spec);
+int mx_rows_direct(const mx_source *src);
+/** Columns [col, col + n_cols) of rows [first, first + count) to out, row stride ld, with everything done that the spec asks of its input. col is
+ *  a multiple of had.size; so is n_cols, but for the end of the row. */
+void mx_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols);
 
 #endif

@@ -200,15 +200,39 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
   }
 }
 
+/* The choices of scale.nan and scale.inf that fix the code at once. Returns 0 if this one does not. */
+static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float number) {
+  switch (choice) {
+  case MX_SCALE_NAN_MAX:
+    store_code(out, p, largest_code(p));
+    return 1;
+  case MX_SCALE_NAN_BYTE:
+    store_code(out, p, (uint32_t)number);
+    return 1;
+  case MX_SCALE_NAN_BYTE_INF:
+    out->used = INFINITY;
+    break;
+  case MX_SCALE_NAN_BYTE_NAN:
+    out->used = NAN;
+    break;
+  case MX_SCALE_NAN_BYTE_ZERO:
+    out->used = 0;
+    break;
+  default:
+    return 0;
+  }
+  out->code = (uint32_t)number;
+  return 1;
+}
+
 /* Round a value to the scale format. */
 static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t index) {
   const mx_spec *s = &p->spec;
   if (isnan(v)) {
-    uint32_t code = nan_scale_code(p);
-    if (s->scale_nan == MX_SCALE_NAN_MAX) code = largest_code(p);
     if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits)
-      code |= 1u << (p->scale->bits - 1);
-    store_code(out, p, code);
+      store_code(out, p, largest_code(p) | 1u << (p->scale->bits - 1));
+    else if (!special_code(out, p, s->scale_nan, s->scale_nan_n)) /* the other choices say nothing here */
+      store_code(out, p, nan_scale_code(p));
     return;
   }
   const int lifted = s->scale_min > 0 && v < (double)s->scale_min;
@@ -235,31 +259,6 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
   if (out->used == 0) zero_scale(out, p);
 }
 
-/* The choices of scale.nan and scale.inf that fix the code at once. Returns 0 if this one does not. */
-static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float number) {
-  switch (choice) {
-  case MX_SCALE_NAN_MAX:
-    store_code(out, p, largest_code(p));
-    return 1;
-  case MX_SCALE_NAN_BYTE:
-    store_code(out, p, (uint32_t)number);
-    return 1;
-  case MX_SCALE_NAN_BYTE_INF:
-    out->used = INFINITY;
-    break;
-  case MX_SCALE_NAN_BYTE_NAN:
-    out->used = NAN;
-    break;
-  case MX_SCALE_NAN_BYTE_ZERO:
-    out->used = 0;
-    break;
-  default:
-    return 0;
-  }
-  out->code = (uint32_t)number;
-  return 1;
-}
-
 int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
   const mx_spec *s = &p->spec;
   /* Lists SCALE_NAN and SCALE_INF have the same rows, but for the first of SCALE_INF. */
@@ -280,8 +279,8 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   if (choice == MX_SCALE_NAN_IGNORE) amax = stats->amax_finite;
   if (choice == MX_SCALE_NAN_CLAMP && isinf(amax)) amax = FLT_MAX;
   const int flows = p->uses_chain && !p->tensor_nan;
-  if (flows && nan_decides &&
-      (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_RULE || choice == MX_SCALE_NAN_MAX || choice == MX_SCALE_NAN_TENSOR)) {
+  const int of_nan = choice == MX_SCALE_NAN_RULE || choice == MX_SCALE_NAN_MAX || choice == MX_SCALE_NAN_TENSOR;
+  if (flows && (choice == MX_SCALE_NAN_PROPAGATE || (nan_decides && of_nan))) {
     amax = NAN;
   } else if (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_TENSOR || (choice == MX_SCALE_NAN_RULE && nan_decides)) {
     store_code(out, p, nan_scale_code(p));

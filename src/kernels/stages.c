@@ -65,7 +65,34 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
     if (fnuz) return 0;
     e->over_code = (int32_t)f->nan_code;
   }
+  if (e->way == MX_WAY_NEAREST && !integer && e->over_code == e->max_code && e->f32_tie < 0)
+    e->plain = e->zero_sign == MX_ZERO_SIGN_KEEP ? MX_PLAIN_KEEP : e->zero_sign == MX_ZERO_SIGN_DROP_INPUT ? MX_PLAIN_DROP : MX_PLAIN_NO;
   return 1;
+}
+
+/* The expression with every part evaluated that neither amax nor sf moves. */
+static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars) {
+  int start[MX_CHAIN_OPS], varies[MX_CHAIN_OPS], depth = 0; /* of each value on the stack: where its operations begin in out */
+  out->n = 0;
+  for (int i = 0; i < e->n; i++) {
+    const mx_chain_op *o = &e->ops[i];
+    const int leaf = o->op == MX_OP_NUMBER || o->op == MX_OP_VAR, operands = leaf ? 0 : o->op == MX_OP_RCP0 || o->op == MX_OP_RCPA ? 1 : 2;
+    int at = out->n, moving = o->op == MX_OP_VAR && (o->var == MX_VAR_AMAX || o->var == MX_VAR_SF);
+    for (int k = 0; k < operands; k++) {
+      depth--;
+      at = start[depth];
+      moving |= varies[depth];
+    }
+    out->ops[out->n++] = *o;
+    if (!moving) {
+      mx_chain_expr part = {.n = out->n - at};
+      memcpy(part.ops, out->ops + at, (size_t)part.n * sizeof *part.ops);
+      out->ops[at] = (mx_chain_op){MX_OP_NUMBER, 0, mx_chain_eval(&part, vars)};
+      out->n = at + 1;
+    }
+    start[depth] = at;
+    varies[depth++] = moving;
+  }
 }
 
 /* Which float operations scale an element. */
@@ -79,6 +106,9 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     if (f->again && (p->elem->bits != 4 || p->chain.again.n > 2 || s->elem_round == MX_ROUND_SR)) return 0;
     if (e->n == 1) f->form = e->op[0] == '*' ? MX_FORM_MUL : MX_FORM_DIV;
     if (e->n == 2) f->form = MX_FORM_DIV_MUL;
+    fold(&f->scale_of, &p->chain.scale, p->vars);
+    for (int i = 0; i < 2 && i < e->n; i++) fold(&f->factor_of[i], &e->factor[i], p->vars);
+    for (int i = 0; i < 2 && i < p->chain.again.n; i++) fold(&f->again_of[i], &p->chain.again.factor[i], p->vars);
     return e->n == 1 || (e->n == 2 && e->op[0] == '/' && e->op[1] == '*');
   }
   const int plain = p->norm == 1 && p->g == 1 && s->elem_prescale == 0;
@@ -213,7 +243,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
   f->lead = lead_of(f, p);
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
-           !f->elem.sticky && f->elem.way != MX_WAY_SR && !f->again && f->nibble == MX_NIBBLE_LOW_FIRST;
+           !f->elem.sticky && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
   const mx_block_stats zeros = {0};
   f->zero_known = !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);

@@ -11,7 +11,7 @@
 
 #include "kernels/plan.h"
 
-enum { MX_PIECE_BLOCKS = 64, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
+enum { MX_PIECE_BLOCKS = 128, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
 
 /* How a block's scale is found in stage 2; MX_LEAD_NONE: by mx_block_scale_find, one block at a time. */
 enum {
@@ -40,6 +40,7 @@ typedef struct mx_stage_encode {
   int sign_shift;                 /* from bit 31 to the code's sign */
   int zero_sign, integer, sticky; /* sticky: a y that underflowed is not zero */
   int sr_mode, sr_bits;           /* SR */
+  enum { MX_PLAIN_NO, MX_PLAIN_KEEP, MX_PLAIN_DROP } plain; /* nearest, saturating, signed: a -0 keeps its sign, or loses it */
 } mx_stage_encode;
 
 typedef struct mx_stages {
@@ -58,12 +59,13 @@ typedef struct mx_stages {
   int32_t scale_rebias;           /* (127 - bias) << man_bits */
   float scale_sub;                /* least subnormal of the scale */
   enum { MX_FACTOR_POW2, MX_FACTOR_RCP_POW2, MX_FACTOR_SF, MX_FACTOR_RCP32, MX_FACTOR_CHAIN } factor;
-  float y_hi; /* largest |y| of an ordinary block */
+  float y_hi;                                        /* largest |y| of an ordinary block */
+  mx_chain_expr scale_of, factor_of[2], again_of[2]; /* CHAIN: with what the tensor decides evaluated */
   /* stage 3 */
   int dtype; /* MX_INPUT_DTYPE_*: y is rounded to it */
   mx_stage_encode elem;
   double exact_times, exact_over; /* FORM_EXACT: y = x * (exact_times or scale * it) / (scale * exact_over or it) */
-  int hot;                        /* e2m1 by table, 4 bits, low nibble first */
+  int hot;                        /* e2m1 by table, two a byte in order */
   int again;                      /* codes are encoded once more through a table a block */
   uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */
   int keep_sign;                  /* -0 gives the code of -0, which that sum does not show */
@@ -74,11 +76,14 @@ typedef struct mx_stages {
   uint8_t zero_code[2]; /* of +0 and -0 */
 } mx_stages;
 
-/* One piece of a row: n_blocks blocks of `block` elements, block a multiple of 16. */
+/* One piece of a row: n_blocks blocks of `block` elements, block a multiple of 16; n elements in all. */
 typedef struct mx_piece {
   const float *x;
-  size_t n_blocks, block;
-  uint64_t index; /* of x[0] in the tensor, for random bits */
+  size_t n_blocks, block, n;
+  int shift;         /* the factors of element i are those at i / 16 >> shift */
+  int by_element;    /* or at i: a row of a tile that is higher than 1 */
+  const float *next; /* what will be read after it */
+  uint64_t index;    /* of x[0] in the tensor, for random bits */
   int32_t amax[MX_PIECE_BLOCKS];
   uint8_t code[MX_PIECE_BLOCKS]; /* scales */
   uint8_t odd[MX_PIECE_BLOCKS];  /* 1: not ordinary */
@@ -93,6 +98,8 @@ typedef struct mx_stage_kernels {
   int32_t (*amax)(const float *x, size_t n);
   /* Stage 1 of a piece. */
   void (*block_amax)(mx_piece *p);
+  /* Largest bits of |x| of each of n columns over rows. */
+  void (*column_amax)(int32_t *out, const float *x, size_t ld, size_t rows, size_t n);
   /* Stage 2. */
   void (*scales)(const mx_stages *f, mx_piece *p);
   /* Stage 3: bytes of the whole piece, packed as f->nibble says. */

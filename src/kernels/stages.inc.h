@@ -53,6 +53,29 @@ static void block_amax(mx_piece *p) {
     block_amax_of(p, p->block);
 }
 
+INLINE void columns_max(int32_t *out, const float *x, size_t ld, size_t rows, const int vectors) {
+  vi m[4];
+  for (int k = 0; k < vectors; k++) m[k] = vi_set(0);
+  for (size_t r = 0; r < rows; r++)
+    for (int k = 0; k < vectors; k++) m[k] = vi_max(m[k], magnitude_of(vf_load(x + r * ld + (size_t)k * W)));
+  for (int k = 0; k < vectors; k++) vi_store(out + k * W, m[k]);
+}
+
+static void column_amax(int32_t *out, const float *x, size_t ld, size_t rows, size_t n) {
+  size_t c = 0;
+  for (; c + 4 * W <= n; c += 4 * W) columns_max(out + c, x + c, ld, rows, 4);
+  for (; c + W <= n; c += W) columns_max(out + c, x + c, ld, rows, 1);
+  for (; c < n; c++) {
+    int32_t most = 0, bits;
+    for (size_t r = 0; r < rows; r++) {
+      memcpy(&bits, x + r * ld + c, sizeof bits);
+      bits &= 0x7FFFFFFF;
+      most = bits > most ? bits : most;
+    }
+    out[c] = most;
+  }
+}
+
 /* ---- rounding to a format: codes of magnitudes ---- */
 
 /* The sum with the power of two whose last place is one step of the format rounds to that step, ties to even. */
@@ -123,6 +146,13 @@ INLINE vi stochastic(vi a, vi word, const mx_stage_encode *e) {
     sum = vi_add(d, b);
   }
   return vi_add(s.base, vi_add(steps, vi_srl(sum, keep)));
+}
+
+/* The same of MX_PLAIN_*. */
+INLINE vi plain_code(vf y, const mx_stage_encode *e, const int plain) {
+  if (plain == MX_PLAIN_DROP) y = vf_add(y, vf_set(0)); /* -0 + 0 is +0 */
+  const vi bits = vf_bits(y), a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(e->big));
+  return vi_or(vi_min(nearest(a, e), vi_set(e->max_code)), vi_srl(vi_and(bits, vi_set(INT32_MIN)), e->sign_shift));
 }
 
 /* Code of y with its sign. word: random bits. */
@@ -263,24 +293,24 @@ INLINE vf decoded_scale(vi code, const mx_stages *f) {
   return vf_blend(vi_gt(vi_set(1 << f->scale.man_bits), code), vf_mul(vi_convert(code), vf_set(f->scale_sub)), normal);
 }
 
-INLINE vf led_value(const mx_stages *f, vf a) {
-  switch (f->lead) {
+INLINE vf led_value(const mx_stages *f, vf a, const int lead) {
+  switch (lead) {
   case MX_LEAD_DIV32:
     return vf_div(a, vf_set(f->f));
   case MX_LEAD_MUL32:
     return vf_mul(a, vf_set(f->rcp_f));
   case MX_LEAD_CHAIN:
-    return chain_value(&f->plan->chain.scale, f->plan->vars, a, a);
+    return chain_value(&f->scale_of, f->plan->vars, a, a);
   default:
-    return vf_quotient(a, f->times, f->over, f->lead == MX_LEAD_EXACT_INVERSE);
+    return vf_quotient(a, f->times, f->over, lead == MX_LEAD_EXACT_INVERSE);
   }
 }
 
-INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd) {
-  const int exponents = f->lead == MX_LEAD_FLOOR ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
-  if (f->lead == MX_LEAD_EVEN) return vi_sub(vi_srl(vi_add(bits, vi_set(f->even_add)), 23), vi_set(f->emax));
-  if (f->lead == MX_LEAD_FLOOR || f->lead == MX_LEAD_CEIL) return vi_sub(exponent_code(bits, exponents, f->log2f, odd), vi_set(f->emax));
-  const vf v = led_value(f, vi_float(bits));
+INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd, const int lead) {
+  const int exponents = lead == MX_LEAD_FLOOR ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
+  if (lead == MX_LEAD_EVEN) return vi_sub(vi_srl(vi_add(bits, vi_set(f->even_add)), 23), vi_set(f->emax));
+  if (lead == MX_LEAD_FLOOR || lead == MX_LEAD_CEIL) return vi_sub(exponent_code(bits, exponents, f->log2f, odd), vi_set(f->emax));
+  const vf v = led_value(f, vi_float(bits), lead);
   *odd = vm_or(*odd, vm_or(vf_lt(v, vf_set(f->v_lo)), vf_lt(vf_set(f->v_hi), v)));
   *odd = vm_or(*odd, vi_gt(vf_bits(v), vi_set(0x7F000000))); /* NaN */
   if (f->scale_is_exp) return exponent_code(vf_bits(v), f->round, f->log2f, odd);
@@ -295,31 +325,31 @@ INLINE vm not_ordinary(vf v) {
   return vm_or(vi_gt(vi_set(0x03800000), b), vi_gt(b, vi_set(0x7B800000))); /* 2^-120, 2^120 */
 }
 
-static void scales(const mx_stages *f, mx_piece *p) {
+INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int factor) {
   for (size_t b = 0; b < p->n_blocks; b += 16) {
     vi codes[STEP], odds[STEP];
     for (size_t k = 0; k < STEP; k++) {
       const size_t at = b + k * W;
       const vi bits = vi_load(p->amax + at);
       vm odd = vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi)));
-      const vi code = scale_code(f, bits, &odd);
+      const vi code = scale_code(f, bits, &odd, lead);
       odd = vm_or(odd, vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))));
       const vf amax_value = vi_float(bits), sf = decoded_scale(vi_and(code, vi_set(0xFF)), f);
       vf f0 = sf, f1 = vf_set(1);
-      if (f->factor == MX_FACTOR_POW2)
+      if (factor == MX_FACTOR_POW2)
         f0 = vi_float(vi_sll(vi_sub(vi_set(254), code), 23));
-      else if (f->factor == MX_FACTOR_RCP32)
+      else if (factor == MX_FACTOR_RCP32)
         f0 = vf_div(vf_set(1), sf);
-      else if (f->factor == MX_FACTOR_CHAIN) {
+      else if (factor == MX_FACTOR_CHAIN) {
         const mx_chain_program *c = &f->plan->chain;
-        f0 = chain_value(&c->element.factor[0], f->plan->vars, amax_value, sf);
+        f0 = chain_value(&f->factor_of[0], f->plan->vars, amax_value, sf);
         odd = vm_or(odd, not_ordinary(f0));
         if (c->element.n > 1) {
-          f1 = chain_value(&c->element.factor[1], f->plan->vars, amax_value, sf);
+          f1 = chain_value(&f->factor_of[1], f->plan->vars, amax_value, sf);
           odd = vm_or(odd, not_ordinary(f1));
         }
         for (int i = 0; i < c->again.n; i++) {
-          const vf g = chain_value(&c->again.factor[i], f->plan->vars, amax_value, sf);
+          const vf g = chain_value(&f->again_of[i], f->plan->vars, amax_value, sf);
           odd = vm_or(odd, not_ordinary(g));
           vf_store(p->again[i] + at, g);
         }
@@ -340,7 +370,30 @@ static void scales(const mx_stages *f, mx_piece *p) {
   }
 }
 
+static void scales(const mx_stages *f, mx_piece *p) {
+  if (f->lead == MX_LEAD_FLOOR && f->factor == MX_FACTOR_POW2)
+    scales_by(f, p, MX_LEAD_FLOOR, MX_FACTOR_POW2);
+  else if (f->lead == MX_LEAD_EVEN && f->factor == MX_FACTOR_POW2)
+    scales_by(f, p, MX_LEAD_EVEN, MX_FACTOR_POW2);
+  else if (f->lead == MX_LEAD_EXACT)
+    scales_by(f, p, MX_LEAD_EXACT, f->factor);
+  else if (f->lead == MX_LEAD_CHAIN)
+    scales_by(f, p, MX_LEAD_CHAIN, MX_FACTOR_CHAIN);
+  else
+    scales_by(f, p, f->lead, f->factor);
+}
+
 /* ---- 3: elements ---- */
+
+/* Factors of elements [i, i + W). */
+INLINE vf factor_of(const mx_piece *p, const float *f, size_t i, const int by_element) {
+  return by_element ? vf_load(f + i) : vf_set(f[i / 16 >> p->shift]);
+}
+
+/* What the next piece of the row will read: stages 2 and 3 leave memory idle. A hint: what lies past the end of an array does no harm. */
+INLINE void fetch_next(const mx_piece *p, size_t i, size_t n) {
+  for (size_t k = 0; k < n; k += 16) __builtin_prefetch(p->next + i + k);
+}
 
 INLINE vf scaled(vf x, vf f0, vf f1, int form) {
   if (form == MX_FORM_MUL) return vf_mul(x, f0);
@@ -368,21 +421,27 @@ INLINE vf unflushed(vf y, vf x) {
 }
 
 /* Scaled values of a piece, for the forms and roundings that are not fused. */
-static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
+INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int by_element) {
   const int encode = f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE;
-  for (size_t b = 0; b < p->n_blocks; b++) {
-    const float *x = p->x + b * p->block;
-    float *to = y + b * p->block;
-    const vf f0 = vf_set(p->f0[b]), f1 = vf_set(f->form == MX_FORM_DIV_MUL ? p->f1[b] : 1);
-    const double used = (double)p->f0[b], times = f->exact_times * (encode ? used : 1), over = f->exact_over * (encode ? 1 : used);
-    for (size_t j = 0; j < p->block; j += W) {
-      const vf v = vf_load(x + j);
-      vf r = f->form == MX_FORM_EXACT ? vf_quotient(v, times, over, 0) : scaled(v, f0, f1, f->form);
-      if (f->elem.sticky) r = unflushed(r, v);
-      if (f->dtype != MX_INPUT_DTYPE_FLOAT32) r = to_dtype(r, f->dtype);
-      vf_store(to + j, r);
-    }
+  for (size_t i = 0; i < p->n; i += W) {
+    const vf v = vf_load(p->x + i), f0 = factor_of(p, p->f0, i, by_element);
+    vf r;
+    if (f->form == MX_FORM_EXACT && !by_element) {
+      const double used = (double)p->f0[i / 16 >> p->shift];
+      r = vf_quotient(v, f->exact_times * (encode ? used : 1), f->exact_over * (encode ? 1 : used), 0);
+    } else
+      r = scaled(v, f0, f->form == MX_FORM_DIV_MUL ? factor_of(p, p->f1, i, by_element) : f0, f->form);
+    if (f->elem.sticky) r = unflushed(r, v);
+    if (f->dtype != MX_INPUT_DTYPE_FLOAT32) r = to_dtype(r, f->dtype);
+    vf_store(y + i, r);
   }
+}
+
+static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
+  if (p->by_element)
+    scale_by(y, f, p, 1);
+  else
+    scale_by(y, f, p, 0);
 }
 
 /* Philox4x32-10 on W counters side by side. */
@@ -427,17 +486,51 @@ INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, s
   }
 }
 
-/* The same with scaling by one operation. */
-INLINE void encode_scaled(uint8_t *out, const mx_stages *f, const mx_piece *p, int form) {
+/* The same with scaling. */
+INLINE void encode_scaled(uint8_t *out, const mx_stages *f, const mx_piece *p, const int form, const int plain, const int by_element) {
   const mx_stage_encode e = f->elem;
-  for (size_t b = 0; b < p->n_blocks; b++) {
-    const vf f0 = vf_set(p->f0[b]);
-    for (size_t j = b * p->block; j < (b + 1) * p->block; j += 16) {
-      vi c[STEP];
-      for (size_t k = 0; k < STEP; k++) c[k] = code_of(scaled(vf_load(p->x + j + k * W), f0, f0, form), vi_set(0), &e, MX_WAY_NEAREST);
-      vi_store16(out + j, c);
+  const size_t n = p->n;
+  size_t i = 0;
+  for (; i + 4 * W <= n; i += 4 * W) {
+    vi c[4];
+    fetch_next(p, i, 4 * W);
+    for (size_t k = 0; k < 4; k++) {
+      const size_t at = i + k * W;
+      const vf f0 = factor_of(p, p->f0, at, by_element), f1 = form == MX_FORM_DIV_MUL ? factor_of(p, p->f1, at, by_element) : f0;
+      const vf y = scaled(vf_load(p->x + at), f0, f1, form);
+      c[k] = plain ? plain_code(y, &e, plain) : code_of(y, vi_set(0), &e, MX_WAY_NEAREST);
     }
+    vi_store_bytes(out + i, c);
   }
+  for (; i < n; i += 16) {
+    vi c[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      const size_t at = i + k * W;
+      const vf f0 = factor_of(p, p->f0, at, by_element), f1 = form == MX_FORM_DIV_MUL ? factor_of(p, p->f1, at, by_element) : f0;
+      c[k] = code_of(scaled(vf_load(p->x + at), f0, f1, form), vi_set(0), &e, MX_WAY_NEAREST);
+    }
+    vi_store16(out + i, c);
+  }
+}
+
+INLINE void encode_plainly(uint8_t *out, const mx_stages *f, const mx_piece *p, const int form, const int by_element) {
+  if (f->elem.plain == MX_PLAIN_KEEP)
+    encode_scaled(out, f, p, form, MX_PLAIN_KEEP, by_element);
+  else if (f->elem.plain == MX_PLAIN_DROP)
+    encode_scaled(out, f, p, form, MX_PLAIN_DROP, by_element);
+  else
+    encode_scaled(out, f, p, form, MX_PLAIN_NO, by_element);
+}
+
+static void encode_fused(uint8_t *out, const mx_stages *f, const mx_piece *p) {
+  if (p->by_element)
+    encode_scaled(out, f, p, f->form, MX_PLAIN_NO, 1);
+  else if (f->form == MX_FORM_MUL)
+    encode_plainly(out, f, p, MX_FORM_MUL, 0);
+  else if (f->form == MX_FORM_DIV)
+    encode_plainly(out, f, p, MX_FORM_DIV, 0);
+  else
+    encode_plainly(out, f, p, MX_FORM_DIV_MUL, 0);
 }
 
 /* Codes are encoded once more from their values: sixteen codes at most, so a table a block. */
@@ -462,12 +555,10 @@ static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p) 
 static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   float y[MX_PIECE_ELEMENTS];
   uint32_t words[MX_PIECE_ELEMENTS + 8];
-  const size_t n = p->n_blocks * p->block;
+  const size_t n = p->n;
   const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky;
-  if (fused && f->form == MX_FORM_MUL)
-    encode_scaled(out, f, p, MX_FORM_MUL);
-  else if (fused && f->form == MX_FORM_DIV)
-    encode_scaled(out, f, p, MX_FORM_DIV);
+  if (fused && f->form != MX_FORM_EXACT)
+    encode_fused(out, f, p);
   else {
     scale_values(y, f, p);
     if (f->elem.way == MX_WAY_NEAREST)
@@ -507,13 +598,13 @@ static void codes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
     return;
   }
 #ifdef HOT
-  if (f->hot) {
+  if (f->hot && !p->by_element) {
     HOT(out, f, p);
     return;
   }
 #endif
   bytes_of(bytes, f, p);
-  pack4(out, bytes, p->n_blocks * p->block, f->nibble, p->block);
+  pack4(out, bytes, p->n, f->nibble, p->block);
 }
 
-const mx_stage_kernels TABLE = {NAME, amax, block_amax, scales, codes, pack4, random_words};
+const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, pack4, random_words};

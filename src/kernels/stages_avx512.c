@@ -19,11 +19,10 @@ INLINE __m512i both_sides(__m512 y) {
 }
 
 /* Sixty-four elements, their factors in four vectors, to 32 bytes. */
-INLINE void sixty_four(uint8_t *out, const float *x, __m512 f0, __m512 f1, __m512 f2, __m512 f3, __m512i low, __m512i high, int form,
-                       int keep_sign) {
+INLINE void sixty_four(uint8_t *out, const float *x, const vf f0[4], __m512i low, __m512i high, __m512i weights, int form, int keep_sign) {
   const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16), c = _mm512_loadu_ps(x + 32), d = _mm512_loadu_ps(x + 48);
-  const __m512i ab = _mm512_packs_epi32(both_sides(scaled(a, f0, f0, form)), both_sides(scaled(b, f1, f1, form)));
-  const __m512i cd = _mm512_packs_epi32(both_sides(scaled(c, f2, f2, form)), both_sides(scaled(d, f3, f3, form)));
+  const __m512i ab = _mm512_packs_epi32(both_sides(scaled(a, f0[0], f0[0], form)), both_sides(scaled(b, f0[1], f0[1], form)));
+  const __m512i cd = _mm512_packs_epi32(both_sides(scaled(c, f0[2], f0[2], form)), both_sides(scaled(d, f0[3], f0[3], form)));
   __m512i s = _mm512_packs_epi16(ab, cd);
   s = _mm512_max_epi8(_mm512_min_epi8(s, _mm512_set1_epi8(63)), _mm512_set1_epi8(-63));
   /* packs works within 128-bit lanes: lane i holds elements 4i.. of a, b, c, d */
@@ -35,48 +34,37 @@ INLINE void sixty_four(uint8_t *out, const float *x, __m512 f0, __m512 f1, __m51
     const __m512i signed_code = _mm512_or_si512(code, _mm512_set1_epi8(8));
     code = _mm512_mask_mov_epi8(code, _mm512_kunpackd(last, first), signed_code);
   }
-  _mm256_storeu_si256((void *)out, _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(code, _mm512_set1_epi16(0x1001))));
+  _mm256_storeu_si256((void *)out, _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(code, weights)));
 }
 
-/* Factors of the k-th sixteen elements; the block is 16 * per elements. */
-INLINE __m512 factor_of(const mx_piece *p, size_t k, size_t per) { return _mm512_set1_ps(p->f0[k / per]); }
-
-INLINE void by_table(uint8_t *out, const mx_stages *f, const mx_piece *p, size_t per, int form, int keep_sign) {
+INLINE void by_table(uint8_t *out, const mx_stages *f, const mx_piece *p, int form, int keep_sign) {
   const __m512i low = _mm512_loadu_si512(f->table), high = _mm512_loadu_si512(f->table + 64);
-  const size_t n = p->n_blocks * p->block;
+  const __m512i weights = _mm512_set1_epi16(f->nibble == MX_NIBBLE_HIGH_FIRST ? 0x0110 : 0x1001);
+  const size_t n = p->n;
+  vf f0[4];
   size_t i = 0;
   for (; i + 64 <= n; i += 64) {
-    const size_t k = i / 16;
-    sixty_four(out + i / 2, p->x + i, factor_of(p, k, per), factor_of(p, k + 1, per), factor_of(p, k + 2, per), factor_of(p, k + 3, per), low,
-               high, form, keep_sign);
+    for (size_t k = 0; k < 4; k++) f0[k] = factor_of(p, p->f0, i + 16 * k, 0);
+    fetch_next(p, i, 64);
+    sixty_four(out + i / 2, p->x + i, f0, low, high, weights, form, keep_sign);
   }
   if (i == n) return;
   float x[64] = {0};
   uint8_t last[32];
-  __m512 v[4];
   memcpy(x, p->x + i, (n - i) * sizeof *x);
-  for (size_t k = 0; k < 4; k++) v[k] = i + 16 * k < n ? factor_of(p, i / 16 + k, per) : _mm512_set1_ps(1);
-  sixty_four(last, x, v[0], v[1], v[2], v[3], low, high, form, keep_sign);
+  for (size_t k = 0; k < 4; k++) f0[k] = i + 16 * k < n ? factor_of(p, p->f0, i + 16 * k, 0) : _mm512_set1_ps(1);
+  sixty_four(last, x, f0, low, high, weights, form, keep_sign);
   memcpy(out + i / 2, last, (n - i) / 2);
-}
-
-INLINE void by_form(uint8_t *out, const mx_stages *f, const mx_piece *p, int form, int keep_sign) {
-  if (p->block == 32)
-    by_table(out, f, p, 2, form, keep_sign);
-  else if (p->block == 16)
-    by_table(out, f, p, 1, form, keep_sign);
-  else
-    by_table(out, f, p, p->block / 16, form, keep_sign);
 }
 
 static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   if (f->form == MX_FORM_MUL) {
     if (f->keep_sign)
-      by_form(out, f, p, MX_FORM_MUL, 1);
+      by_table(out, f, p, MX_FORM_MUL, 1);
     else
-      by_form(out, f, p, MX_FORM_MUL, 0);
+      by_table(out, f, p, MX_FORM_MUL, 0);
   } else if (f->keep_sign)
-    by_form(out, f, p, MX_FORM_DIV, 1);
+    by_table(out, f, p, MX_FORM_DIV, 1);
   else
-    by_form(out, f, p, MX_FORM_DIV, 0);
+    by_table(out, f, p, MX_FORM_DIV, 0);
 }

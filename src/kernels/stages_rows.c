@@ -27,15 +27,27 @@ static void zero_codes(uint8_t *out, const mx_job *j, const float *x, size_t n, 
     j->kernels->pack4(out, codes, n, f->nibble, block);
 }
 
-static void piece_run(mx_job *j, mx_piece *p, const float *row_x, size_t row, size_t first, const mx_scratch *mine) {
+/* Factors a block to factors a sixteen elements. */
+static void spread(mx_piece *p, int both) {
+  const size_t per = p->block / 16;
+  for (size_t b = p->n_blocks; b-- > 0;)
+    for (size_t k = 0; k < per; k++) {
+      p->f0[b * per + k] = p->f0[b];
+      if (both) p->f1[b * per + k] = p->f1[b];
+    }
+  p->shift = 0;
+}
+
+static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx_scratch *mine) {
   const mx_plan *plan = j->plan;
   const size_t block = plan->block_cols;
   uint8_t *codes = j->out->codes + row * j->out->code_stride + bytes_of(j, first * block);
   uint8_t *scales = j->out->scales + row * j->out->scale_cols + first;
-  p->block = block;
+  p->n = p->n_blocks * block;
   p->index = (uint64_t)(j->first_row + row) * plan->cols + first * block;
   j->kernels->block_amax(p);
   j->kernels->scales(j->stages, p);
+  if (p->shift < 0) spread(p, j->stages->form == MX_FORM_DIV_MUL);
   j->kernels->codes(codes, j->stages, p);
   memcpy(scales, p->code, p->n_blocks);
   for (size_t b = 0; b < p->n_blocks; b++) {
@@ -47,34 +59,103 @@ static void piece_run(mx_job *j, mx_piece *p, const float *row_x, size_t row, si
       continue;
     }
     memset(at, 0, bytes_of(j, block));
-    const mx_band band = {row_x, plan->cols, row, 1};
+    const mx_band band = {p->x, p->n, row, 1, first * block};
     mx_tile_scalar(j, &band, row, first + b, mine);
   }
 }
 
-void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const mx_scratch *mine) {
-  const size_t block = j->plan->block_cols, cols = j->plan->cols, whole = cols / block;
+void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine) {
+  const size_t block = j->plan->block_cols, cols = j->plan->cols, whole = cols / block, end = first + n < whole ? first + n : whole;
   const size_t most = MX_PIECE_ELEMENTS / block < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / block : MX_PIECE_BLOCKS;
   mx_piece p;
   memset(p.amax, 0, sizeof p.amax);
-  for (size_t b = first; b < first + n;) {
-    const size_t end = first + n < whole ? first + n : whole;
-    if (b < end) {
-      p.n_blocks = end - b < most ? end - b : most;
-      p.x = x + b * block;
-      piece_run(j, &p, x, row, b, mine);
-      b += p.n_blocks;
-      continue;
-    }
-    float filled[MX_PIECE_ELEMENTS]; /* a short last block */
-    memcpy(filled, x + b * block, (cols - b * block) * sizeof *filled);
-    memset(filled + (cols - b * block), 0, (block - (cols - b * block)) * sizeof *filled);
-    p.n_blocks = 1;
-    p.x = filled;
-    piece_run(j, &p, x, row, b, mine);
-    b++;
+  p.block = block;
+  p.by_element = 0;
+  p.shift = block & (block - 1) ? -1 : __builtin_ctzll(block / 16);
+  for (size_t b = first; b < end; b += p.n_blocks, p.shift = block & (block - 1) ? -1 : p.shift) {
+    p.n_blocks = end - b < most ? end - b : most;
+    p.x = x + (b - first) * block;
+    p.next = next ? next + (b - first) * block : p.x + p.n_blocks * block;
+    piece_run(j, &p, row, b, mine);
+  }
+  if (first + n <= whole) return;
+  float filled[MX_PIECE_ELEMENTS]; /* a short last block */
+  memcpy(filled, x + (whole - first) * block, (cols - whole * block) * sizeof *filled);
+  memset(filled + (cols - whole * block), 0, (block - (cols - whole * block)) * sizeof *filled);
+  p.n_blocks = 1;
+  p.x = p.next = filled;
+  piece_run(j, &p, row, whole, mine);
+}
+
+/* ---- bands of tiles ---- */
+
+int mx_stages_take_bands(const mx_job *j) {
+  const mx_plan *p = j->plan;
+  const mx_stages *f = j->stages;
+  return j->kernels && f->usable && f->lead != MX_LEAD_NONE && !f->again && f->form != MX_FORM_EXACT && j->out->scale_bytes == 1 &&
+         p->block_cols <= MX_PIECE_BLOCKS && f->nibble != MX_NIBBLE_HALF_BLOCK && !j->out->micro;
+}
+
+/* No code yet at n elements of a row: those of a tile that goes to the scalar code, which or-s them in. */
+static void clear(const mx_job *j, size_t row, size_t c, size_t n) {
+  uint8_t *out = j->out->codes + row * j->out->code_stride;
+  const int high_first = j->stages->nibble == MX_NIBBLE_HIGH_FIRST;
+  if (j->stages->nibble < 0)
+    memset(out + c, 0, n);
+  else
+    for (size_t i = c; i < c + n; i++) out[i / 2] &= (i % 2 != 0) == high_first ? 0xF0 : 0x0F;
+}
+
+/* Codes of one row of a band, n columns from c on, under the factors of p. */
+static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t c, size_t n) {
+  const size_t cols = j->plan->cols, here = cols - c < n ? cols - c : n, padded = (n + 15) / 16 * 16;
+  uint8_t *out = j->out->codes + row * j->out->code_stride + bytes_of(j, c);
+  float filled[MX_PIECE_BLOCKS];
+  uint8_t codes[MX_PIECE_BLOCKS];
+  p->x = p->next = x;
+  p->n = padded;
+  p->index = (uint64_t)(j->first_row + row) * cols + c;
+  if (here == padded) {
+    j->kernels->codes(out, j->stages, p);
+    return;
+  }
+  memset(filled, 0, sizeof filled);
+  memcpy(filled, x, here * sizeof *filled);
+  p->x = p->next = filled;
+  j->kernels->codes(codes, j->stages, p);
+  memcpy(out, codes, bytes_of(j, n + (j->stages->nibble >= 0 && n % 2)));
+  if (j->stages->nibble >= 0 && n % 2) clear(j, row, c + n, 1); /* the column beyond the last block */
+}
+
+void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
+  const mx_plan *plan = j->plan;
+  mx_tensor *t = j->out;
+  const size_t block = plan->block_cols, c = first * block, here = plan->cols - c < n * block ? plan->cols - c : n * block;
+  const size_t repeats = t->scale_rows == t->rows ? b->rows : 1, scale_row = t->scale_rows == t->rows ? b->first : block_row;
+  int32_t column[MX_PIECE_BLOCKS] = {0};
+  float f0[MX_PIECE_BLOCKS], f1[MX_PIECE_BLOCKS];
+  mx_piece p = {.n_blocks = n, .block = block};
+  j->kernels->column_amax(column, b->at, b->ld, b->rows, here);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < block; k++) p.amax[i] = column[i * block + k] > p.amax[i] ? column[i * block + k] : p.amax[i];
+  j->kernels->scales(j->stages, &p);
+  for (size_t r = 0; r < repeats; r++) memcpy(t->scales + (scale_row + r) * t->scale_cols + first, p.code, n);
+  for (size_t i = 0; i < MX_PIECE_BLOCKS; i++) {
+    f0[i] = i / block < n ? p.f0[i / block] : 1;
+    f1[i] = i / block < n && j->stages->form == MX_FORM_DIV_MUL ? p.f1[i / block] : 1;
+  }
+  memcpy(p.f0, f0, sizeof f0);
+  memcpy(p.f1, f1, sizeof f1);
+  p.by_element = 1;
+  for (size_t r = 0; r < b->rows; r++) band_row(j, &p, b->at + r * b->ld, b->first + r, c, n * block);
+  for (size_t i = 0; i < n; i++) {
+    if (!p.odd[i]) continue;
+    for (size_t r = 0; r < b->rows; r++) clear(j, b->first + r, (first + i) * block, block);
+    mx_tile_scalar(j, b, block_row, first + i, mine);
   }
 }
+
+/* ---- one tile ---- */
 
 /* Codes, one a byte, of n elements of a tile's row to where they stand. */
 static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const uint8_t *codes) {
@@ -115,7 +196,10 @@ static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int 
       for (size_t i = 0; i < count; i++) codes[i] = f4.zero_code[signbit(p.x[i]) != 0];
     else {
       p.n_blocks = 1;
-      p.block = (count + 15) / 16 * 16;
+      p.block = p.n = (count + 15) / 16 * 16;
+      p.by_element = 0;
+      p.shift = 31;
+      p.next = p.x;
       p.index = (uint64_t)(j->first_row + row) * plan->cols + c;
       p.f0[0] = f[0];
       p.f1[0] = f[1];

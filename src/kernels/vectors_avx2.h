@@ -51,10 +51,25 @@ static inline int32_t vi_hmax(vi a) {
   return most;
 }
 
+/* a + b and a - b of lanes that differ in `stride` alone, in the first and the second of them. The product by 1 or -1 is exact. */
+static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigned stride) {
+  const vf one = _mm256_setr_ps(1, -1, 1, -1, 1, -1, 1, -1), two = _mm256_setr_ps(1, 1, -1, -1, 1, 1, -1, -1),
+           four = _mm256_setr_ps(1, 1, 1, 1, -1, -1, -1, -1);
+  if (stride == 1) return _mm256_fmadd_ps(v, one, _mm256_permute_ps(v, 0xB1));
+  if (stride == 2) return _mm256_fmadd_ps(v, two, _mm256_permute_ps(v, 0x4E));
+  return _mm256_fmadd_ps(v, four, _mm256_permute2f128_ps(v, v, 1));
+}
+
 /* Sixteen numbers below 256 to bytes. */
 static inline void vi_store16(uint8_t *p, const vi *a) {
   const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(a[0], a[1]), 0xD8);
   _mm_storeu_si128((void *)p, _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+
+/* Thirty-two numbers below 256 to bytes. Packs take four of each vector in turn. */
+static inline void vi_store_bytes(uint8_t *p, const vi a[4]) {
+  const __m256i packed = _mm256_packus_epi16(_mm256_packus_epi32(a[0], a[1]), _mm256_packus_epi32(a[2], a[3]));
+  _mm256_storeu_si256((void *)p, _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
 /* Lane i of the result is the largest lane of m[i]. */

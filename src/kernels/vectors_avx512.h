@@ -45,8 +45,26 @@ static inline vm vm_none(void) { return 0; }
 static inline vi vi_blend(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); } /* m ? a : b */
 static inline int32_t vi_hmax(vi a) { return _mm512_reduce_max_epi32(a); }
 
+/* a + b and a - b of lanes that differ in `stride` alone, in the first and the second of them. The product by 1 or -1 is exact. */
+static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigned stride) {
+  const __m512i lane = vi_iota(), second = _mm512_and_si512(lane, _mm512_set1_epi32((int)stride));
+  const vf sign = _mm512_mask_blend_ps(_mm512_test_epi32_mask(second, second), _mm512_set1_ps(1), _mm512_set1_ps(-1));
+  const vf other = stride == 1   ? _mm512_permute_ps(v, 0xB1)
+                   : stride == 2 ? _mm512_permute_ps(v, 0x4E)
+                   : stride == 4 ? _mm512_shuffle_f32x4(v, v, 0xB1)
+                                 : _mm512_shuffle_f32x4(v, v, 0x4E);
+  return _mm512_fmadd_ps(v, sign, other);
+}
+
 /* Sixteen numbers below 256 to bytes. */
 static inline void vi_store16(uint8_t *p, const vi *a) { _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(a[0])); }
+
+/* Sixty-four numbers below 256 to bytes. Packs take four of each vector in turn. */
+static inline void vi_store_bytes(uint8_t *p, const vi a[4]) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i packed = _mm512_packus_epi16(_mm512_packus_epi32(a[0], a[1]), _mm512_packus_epi32(a[2], a[3]));
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, packed));
+}
 
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) {

@@ -51,12 +51,21 @@ static inline vi vi_srl(vi a, int n) { return vi_of(vshlq_u32(vu_of(a), vi_set(-
 static inline vi vi_sll(vi a, int n) { return vi_of(vshlq_u32(vu_of(a), vi_set(n))); }
 static inline int32_t vi_hmax(vi a) { return vmaxvq_s32(a); }
 
+/* a + b and a - b of lanes that differ in `stride` alone, in the first and the second of them. The product by 1 or -1 is exact. */
+static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigned stride) {
+  static const float one[W] = {1, -1, 1, -1}, two[W] = {1, 1, -1, -1};
+  if (stride == 1) return vfmaq_f32(vrev64q_f32(v), v, vld1q_f32(one));
+  return vfmaq_f32(vextq_f32(v, v, 2), v, vld1q_f32(two));
+}
+
 /* Sixteen numbers below 256 to bytes. */
 static inline void vi_store16(uint8_t *p, const vi *a) {
   const uint16x8_t low = vcombine_u16(vmovn_u32(vu_of(a[0])), vmovn_u32(vu_of(a[1])));
   const uint16x8_t high = vcombine_u16(vmovn_u32(vu_of(a[2])), vmovn_u32(vu_of(a[3])));
   vst1q_u8(p, vcombine_u8(vmovn_u16(low), vmovn_u16(high)));
 }
+
+static inline void vi_store_bytes(uint8_t *p, const vi a[4]) { vi_store16(p, a); }
 
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) { return vpmaxq_s32(vpmaxq_s32(m[0], m[1]), vpmaxq_s32(m[2], m[3])); }

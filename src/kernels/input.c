@@ -1,0 +1,78 @@
+/* Rounding, flushing and rotating rows by scalar code, and which kernel does it. SPEC 3.2, 5. */
+#include "kernels/input.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/plan.h"
+#include "mxgold/isa.h"
+#include "mxgold/random.h"
+
+static int negated(unsigned i, int sign, const uint8_t *signs, uint64_t seed) {
+  static const uint8_t te[2] = {0xE8, 0xD7}; /* [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], element 0 in bit 0 */
+  switch (sign) {
+  case MX_HAD_SIGN_TE:
+    return te[i % 16 / 8] >> (i % 8) & 1;
+  case MX_HAD_SIGN_FIXED:
+    return signs[i % 128 / 8] >> (i % 8) & 1;
+  case MX_HAD_SIGN_FRESH:
+    return (int)(mx_random(seed, MX_STREAM_SIGN, i / 32) >> (i % 32) & 1);
+  default:
+    return 0;
+  }
+}
+
+void mx_input_rotation(mx_input *in, unsigned size, int sign, const uint8_t *signs, uint64_t seed) {
+  in->dtype = MX_INPUT_DTYPE_FLOAT32;
+  in->flush = 0;
+  in->had_size = size;
+  if (!size) return;
+  in->factor = (float)(1 / sqrt((double)size));
+  for (unsigned i = 0; i < size || i < 16; i++) in->sign[i] = negated(i % size, sign, signs, seed) ? UINT32_C(1) << 31 : 0;
+}
+
+void mx_input_init(mx_input *in, const mx_spec *s) {
+  mx_input_rotation(in, s->had_size, s->had_sign, s->had_signs, s->seed);
+  in->dtype = s->input_dtype;
+  in->flush = s->flush == MX_SWITCH_ON;
+}
+
+mx_input_kernel *mx_input_kernel_for(uint32_t isa) {
+#if defined(__x86_64__)
+  if (isa & MX_ISA_AVX512) return mx_input_avx512;
+  if (isa & MX_ISA_AVX2) return mx_input_avx2;
+#elif defined(__aarch64__)
+  if (isa & MX_ISA_NEON) return mx_input_neon;
+#endif
+  (void)isa;
+  return mx_input_scalar;
+}
+
+static void rotate(float *t, const mx_input *in) {
+  const unsigned size = in->had_size;
+  for (unsigned i = 0; i < size; i++)
+    if (in->sign[i]) t[i] = -t[i];
+  for (unsigned stride = 1; stride < size; stride *= 2)
+    for (unsigned i = 0; i < size; i++) {
+      if (i & stride) continue;
+      const float a = t[i], b = t[i + stride];
+      t[i] = a + b;
+      t[i + stride] = a - b;
+    }
+  for (unsigned i = 0; i < size; i++) t[i] = isnan(t[i]) ? NAN : t[i] * in->factor; /* one NaN, whatever the machine's */
+}
+
+void mx_input_scalar(float *out, const float *x, size_t n, const mx_input *in) {
+  for (size_t i = 0; i < n; i++) {
+    const float v = mx_round_dtype(x[i], in->dtype);
+    out[i] = in->flush && fabsf(v) < FLT_MIN ? copysignf(0, v) : v;
+  }
+  for (size_t i = 0; in->had_size && i < n; i += in->had_size) {
+    float t[MX_HAD_MOST] = {0};
+    const size_t here = n - i < in->had_size ? n - i : in->had_size;
+    memcpy(t, out + i, here * sizeof *t);
+    rotate(t, in);
+    memcpy(out + i, t, here * sizeof *t);
+  }
+}

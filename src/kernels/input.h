@@ -1,0 +1,30 @@
+/* What a spec asks of its input (SPEC 3.2 steps 1 to 3), once a call: rounded to a type, flushed, rotated. */
+#ifndef MX_KERNELS_INPUT_H
+#define MX_KERNELS_INPUT_H
+
+#include <stddef.h>
+
+#include "mxgold/quantize.h"
+
+enum { MX_HAD_MOST = 1024 };
+
+typedef struct mx_input {
+  int dtype, flush;           /* MX_INPUT_DTYPE_*, 0 or 1 */
+  unsigned had_size;          /* 0: no rotation */
+  float factor;               /* rnd(1 / sqrt(had_size)) */
+  uint32_t sign[MX_HAD_MOST]; /* the sign bit of each element of a tile to be flipped; tiles of less than 16 repeat up to there */
+} mx_input;
+
+/** Values of a row from a column that starts a tile, changed as `in` says; out may be x. A short last tile is filled with +0, its first elements
+ *  alone are stored. */
+typedef void mx_input_kernel(float *out, const float *x, size_t n, const mx_input *in);
+mx_input_kernel mx_input_scalar, mx_input_avx2, mx_input_avx512, mx_input_neon;
+
+/** The best kernel of the usable ISAs (MX_ISA_*). */
+mx_input_kernel *mx_input_kernel_for(uint32_t isa);
+
+void mx_input_init(mx_input *out, const mx_spec *spec);
+/** A rotation alone; sign MX_HAD_SIGN_*. */
+void mx_input_rotation(mx_input *out, unsigned size, int sign, const uint8_t *signs, uint64_t seed);
+
+#endif

@@ -1,0 +1,147 @@
+/* The kernel of input.h, written once over the lanes of vectors_*.h. The including file names it in KERNEL. */
+#include <float.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { PART = 128 }; /* elements whose butterflies stay in registers */
+
+INLINE vi magnitude_of(vi bits) { return vi_and(bits, vi_set(0x7FFFFFFF)); }
+
+/* Nearest bfloat16 or binary16 of any number; a NaN stays. */
+INLINE vi rounded(vi bits, const int dtype) {
+  const vi a = magnitude_of(bits), inf = vi_set(0x7F800000);
+  vi r;
+  if (dtype == MX_INPUT_DTYPE_BFLOAT16)
+    r = vi_and(vi_add(bits, vi_add(vi_and(vi_srl(bits, 16), vi_set(1)), vi_set(0x7FFF))), vi_set((int32_t)0xFFFF0000));
+  else { /* the power of two whose last place is that of binary16 */
+    const vi magic = vi_add(vi_and(vi_max(vi_min(a, vi_set(143 << 23)), vi_set(113 << 23)), inf), vi_set(13 << 23));
+    const vi m = vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic)));
+    r = vi_or(vi_blend(vi_gt(a, vi_set(0x477FEFFF)), inf, m), vi_and(bits, vi_set(INT32_MIN))); /* from 65520 on */
+  }
+  return vi_blend(vi_gt(a, inf), bits, r);
+}
+
+INLINE vi taken(const float *x, const int dtype, const int flush) {
+  vi v = vf_bits(vf_load(x));
+  if (dtype != MX_INPUT_DTYPE_FLOAT32) v = rounded(v, dtype);
+  if (flush) v = vi_blend(vi_gt(vi_set(0x00800000), magnitude_of(v)), vi_and(v, vi_set(INT32_MIN)), v);
+  return v;
+}
+
+INLINE vf finished(vf t, vf factor) {
+  return vi_float(vi_blend(vi_gt(magnitude_of(vf_bits(t)), vi_set(0x7F800000)), vi_set(0x7FC00000), vf_bits(vf_mul(t, factor))));
+}
+
+/* The stages of strides 1 .. size / 2 of n elements that fit into registers; last: the tile is done then. n is size, or W for smaller tiles. */
+INLINE void butterflies(float *out, const float *x, const uint32_t *sign, float factor, const unsigned size, const int dtype, const int flush,
+                        const int last) {
+  enum { MOST = PART / W };
+  const int count = size > W ? (int)(size / W) : 1;
+  vf t[MOST];
+#pragma GCC unroll 32
+  for (int k = 0; k < count; k++) t[k] = vi_float(vi_xor(taken(x + k * W, dtype, flush), vi_load(sign + k * W)));
+#pragma GCC unroll 4
+  for (unsigned stride = 1; stride < W; stride *= 2)
+    if (stride < size) {
+#pragma GCC unroll 32
+      for (int k = 0; k < count; k++) t[k] = vf_butterfly(t[k], stride);
+    }
+#pragma GCC unroll 8
+  for (int step = 1; step < count; step *= 2) {
+#pragma GCC unroll 32
+    for (int k = 0; k < count; k++)
+      if (!(k & step)) {
+        const vf a = t[k], b = t[k + step];
+        t[k] = vf_add(a, b);
+        t[k + step] = vf_sub(a, b);
+      }
+  }
+#pragma GCC unroll 32
+  for (int k = 0; k < count; k++) vf_store(out + k * W, last ? finished(t[k], vf_set(factor)) : t[k]);
+}
+
+/* Whole tiles of at most PART elements, or whole vectors of smaller ones. */
+INLINE void small_tiles(float *out, const float *x, size_t n, const mx_input *in, const unsigned size, const int dtype, const int flush) {
+  const size_t step = size > W ? size : W;
+  for (size_t i = 0; i < n; i += step) butterflies(out + i, x + i, in->sign, in->factor, size, dtype, flush, 1);
+}
+
+/* One tile of more. */
+static void large_tile(float *t, const mx_input *in) {
+  const vf factor = vf_set(in->factor);
+  for (unsigned i = 0; i < in->had_size; i += PART) butterflies(t + i, t + i, in->sign + i, in->factor, PART, MX_INPUT_DTYPE_FLOAT32, 0, 0);
+  for (unsigned stride = PART; stride < in->had_size; stride *= 2)
+    for (unsigned i = 0; i < in->had_size; i += W) {
+      if (i & stride) continue;
+      const vf a = vf_load(t + i), b = vf_load(t + i + stride);
+      vf_store(t + i, vf_add(a, b));
+      vf_store(t + i + stride, vf_sub(a, b));
+    }
+  for (unsigned i = 0; i < in->had_size; i += W) vf_store(t + i, finished(vf_load(t + i), factor));
+}
+
+INLINE void changed(float *out, const float *x, size_t n, const int dtype, const int flush) {
+  for (size_t i = 0; i < n; i += W) vi_store(out + i, taken(x + i, dtype, flush));
+}
+
+/* n is a number of whole tiles and vectors. */
+INLINE void typed(float *out, const float *x, size_t n, const mx_input *in, const int dtype, const int flush) {
+  switch (in->had_size) {
+  case 0:
+    changed(out, x, n, dtype, flush);
+    return;
+  case 2:
+    small_tiles(out, x, n, in, 2, dtype, flush);
+    return;
+  case 4:
+    small_tiles(out, x, n, in, 4, dtype, flush);
+    return;
+  case 8:
+    small_tiles(out, x, n, in, 8, dtype, flush);
+    return;
+  case 16:
+    small_tiles(out, x, n, in, 16, dtype, flush);
+    return;
+  case 32:
+    small_tiles(out, x, n, in, 32, dtype, flush);
+    return;
+  case 64:
+    small_tiles(out, x, n, in, 64, dtype, flush);
+    return;
+  case 128:
+    small_tiles(out, x, n, in, 128, dtype, flush);
+    return;
+  default:
+    changed(out, x, n, dtype, flush);
+    for (size_t i = 0; i < n; i += in->had_size) large_tile(out + i, in);
+  }
+}
+
+static void whole(float *out, const float *x, size_t n, const mx_input *in) {
+  if (in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush)
+    typed(out, x, n, in, MX_INPUT_DTYPE_FLOAT32, 0);
+  else { /* two steps: the rotation is then one of binary32 */
+    if (in->dtype == MX_INPUT_DTYPE_FLOAT32)
+      changed(out, x, n, MX_INPUT_DTYPE_FLOAT32, 1);
+    else if (in->dtype == MX_INPUT_DTYPE_BFLOAT16 && !in->flush)
+      changed(out, x, n, MX_INPUT_DTYPE_BFLOAT16, 0);
+    else if (in->dtype == MX_INPUT_DTYPE_BFLOAT16)
+      changed(out, x, n, MX_INPUT_DTYPE_BFLOAT16, 1);
+    else if (!in->flush)
+      changed(out, x, n, MX_INPUT_DTYPE_FLOAT16, 0);
+    else
+      changed(out, x, n, MX_INPUT_DTYPE_FLOAT16, 1);
+    if (in->had_size) typed(out, out, n, in, MX_INPUT_DTYPE_FLOAT32, 0);
+  }
+}
+
+void KERNEL(float *out, const float *x, size_t n, const mx_input *in) {
+  const size_t step = in->had_size > 16 ? in->had_size : 16, here = n / step * step, rest = n - here;
+  whole(out, x, here, in);
+  if (!rest) return;
+  float t[MX_HAD_MOST] = {0};
+  memcpy(t, x + here, rest * sizeof *t);
+  whole(t, t, step, in);
+  memcpy(out + here, t, rest * sizeof *t);
+}

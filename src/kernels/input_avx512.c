@@ -1,0 +1,6 @@
+/* Rounding, flushing and rotating rows with AVX-512. */
+#include "kernels/input.h"
+#include "kernels/vectors_avx512.h"
+
+#define KERNEL mx_input_avx512
+#include "kernels/input.inc.h"

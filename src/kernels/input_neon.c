@@ -1,0 +1,6 @@
+/* Rounding, flushing and rotating rows with NEON. */
+#include "kernels/input.h"
+#include "kernels/vectors_neon.h"
+
+#define KERNEL mx_input_neon
+#include "kernels/input.inc.h"
