@@ -35,11 +35,49 @@ endef
 $(foreach a,$(HIP_ARCHS),$(eval $(call hip_arch,$(a))))
 .PRECIOUS: $(HIP_B)/%.s
 
-HIP_CXX := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(SAN)
+# The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
+HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(SAN)
+HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops diff host_lanes)
+HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/k_%.o,$(HIP_PORTABLE))
+HIP_SUITE := $(B)/obj/tests/lib/suites.o
+
+$(B)/hip/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
+	@mkdir -p $(@D)
+	$(HIP_CXX) -c $< -o $@
+$(B)/hip/%.o: $(HIP)/tests/%.cc $(HIP_HDR) | deps
+	@mkdir -p $(@D)
+	$(HIP_CXX) -c $< -o $@
+$(B)/hip/k_%.o: $(HIP)/%.hip $(HIP_HDR) | deps
+	@mkdir -p $(@D)
+	$(HIP_CXX) -x c++ -c $< -o $@
+
+# NVIDIA: sm_90 and PTX for what comes after, one file with both.
+CUDA_B    := build/hip/cuda
+CUDA_CODE := $(patsubst $(HIP)/%.hip,$(CUDA_B)/%.fatbin,$(HIP_PORTABLE))
+$(CUDA_B)/%.fatbin: $(HIP)/%.hip $(HIP_HDR)
+	@mkdir -p $(@D)
+	$(NVCC) -x cu -std=c++17 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror all-warnings $(HIP_INC) -DMXH_CUDA=1 \
+	  -gencode=arch=compute_90,code=sm_90 -fatbin $< -o $@
+
+# A table of the code objects: HIP_EMBED says which go in.
+HIP_EMBED ?=
+$(B)/hip/embed.S: $(HIP_EMBED) $(HIP)/embed.sh $(HIP)/hip.mk
+	@mkdir -p $(@D)
+	$(HIP)/embed.sh $(HIP_EMBED) >$@
+$(B)/hip/embed-none.S: $(HIP)/embed.sh
+	@mkdir -p $(@D)
+	$(HIP)/embed.sh >$@
+
+$(B)/hip/check: $(B)/hip/check.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(REF_A) $(LIB_A)
+	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -ldl -o $@
 $(B)/hip/test_runtime: $(HIP)/tests/test_runtime.cc $(HIP)/tests/runtime_kernels.hip $(HIP)/host_lanes.cc $(HIP_HDR)
 	@mkdir -p $(@D)
 	$(HIP_CXX) $(HIP)/host_lanes.cc $< -o $@
-hip-runtime-check: $(B)/hip/test_runtime ## the host runtime reports kernels that are wrong on purpose
-	$<
+
+.PHONY: hip-check hip-runtime-check
+hip-runtime-check: deps $(B)/hip/test_runtime ## the host runtime reports kernels that are wrong on purpose
+	$(B)/hip/test_runtime
+hip-check: deps hip-runtime-check $(B)/hip/check ## the portable kernels on the CPU host runtime against ref/, all golden suites (10 s)
+	$(B)/hip/check
 
 include hip_backend/native.mk

@@ -85,6 +85,12 @@ template <class T> struct ptr {
   bool operator!=(std::nullptr_t) const { return p != nullptr; }
 };
 
+/* An object as a whole: readable if const, else to be written (and read) field by field, unchecked from here on. */
+template <class T> T &whole(ptr<T> p) {
+  static thread_local typename std::remove_const<T>::type nowhere;
+  return access(p.p, sizeof(T), !std::is_const<T>::value, std::is_const<T>::value) ? *p.p : nowhere;
+}
+
 template <class T> ptr<T> shared(int slot, size_t n, const char *name) {
   return ptr<T>(static_cast<T *>(shared_memory(slot, n * sizeof(T), name)));
 }

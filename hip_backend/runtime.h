@@ -17,7 +17,7 @@
  *
  *  mxh_ptr<T> is T * on a device. On the host runtime it is a pointer of the same size whose every access is held to the allocation that it
  *  came from: reads of bytes that nothing wrote, and accesses outside, are reported with kernel, block and lane. So: p[i], p + n and copies
- *  only; read whole values (T v = p[i]; v.x) and write whole values.
+ *  only; read whole values (T v = p[i]; v.x) and write whole values. mxh_ref(p) is a plain reference to one object, checked once as a whole.
  *  MXH_SHARED(T, name, N) declares block-shared memory, checked alike. Declare it at the top of a kernel or of an MXH_DEVICE function.
  *
  *  Waves: mxh_wave_size() is 64 on AMD and on the host runtime, 32 on NVIDIA. Portable kernels shuffle among 32 lanes at most, or go by
@@ -61,6 +61,7 @@
 #define MXH_SHARED(T, name, N) __attribute__((shared)) static T name[N]
 
 template <class T> using mxh_ptr = T *;
+template <class T> MXH_DEVICE T &mxh_ref(T *p) { return *p; }
 
 MXH_DEVICE unsigned mxh_thread_id() { return __builtin_amdgcn_workitem_id_x(); }
 MXH_DEVICE unsigned mxh_block_id() { return __builtin_amdgcn_workgroup_id_x(); }
@@ -78,6 +79,8 @@ MXH_DEVICE uint32_t mxh_shfl(uint32_t v, unsigned from) { return (uint32_t)__bui
 MXH_DEVICE uint32_t mxh_shfl_xor(uint32_t v, unsigned mask) { return mxh_shfl(v, mxh_lane_id() ^ mask); }
 /* Bit l: what lane l said. */
 MXH_DEVICE uint64_t mxh_ballot(bool v) { return __builtin_amdgcn_ballot_w64(v); }
+/* Bytes as the words that they are. */
+MXH_DEVICE mxh_ptr<uint32_t> mxh_words(mxh_ptr<uint8_t> p) { return (uint32_t *)p; }
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) {
   return __hip_atomic_fetch_max(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
@@ -89,6 +92,9 @@ MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) {
 }
 MXH_DEVICE float mxh_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MXH_DEVICE double mxh_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+MXH_DEVICE double mxh_sqrt(double a) { return __builtin_sqrt(a); }
+MXH_DEVICE float mxh_floor(float a) { return __builtin_floorf(a); }
+MXH_DEVICE double mxh_floor(double a) { return __builtin_floor(a); }
 MXH_DEVICE int mxh_clz(uint32_t v) { return v ? __builtin_clz(v) : 32; }
 MXH_DEVICE int mxh_clz(uint64_t v) { return v ? __builtin_clzll(v) : 64; }
 MXH_DEVICE uint64_t mxh_mul_hi(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
@@ -105,6 +111,7 @@ template <class To, class From> MXH_DEVICE To mxh_bits(From v) {
 #define MXH_SHARED(T, name, N) __shared__ T name[N]
 
 template <class T> using mxh_ptr = T *;
+template <class T> MXH_DEVICE T &mxh_ref(T *p) { return *p; }
 
 MXH_DEVICE unsigned mxh_thread_id() { return threadIdx.x; }
 MXH_DEVICE unsigned mxh_block_id() { return blockIdx.x; }
@@ -116,11 +123,16 @@ MXH_DEVICE void mxh_barrier() { __syncthreads(); }
 MXH_DEVICE uint32_t mxh_shfl(uint32_t v, unsigned from) { return __shfl_sync(0xffffffffu, v, (int)from); }
 MXH_DEVICE uint32_t mxh_shfl_xor(uint32_t v, unsigned mask) { return __shfl_xor_sync(0xffffffffu, v, (int)mask); }
 MXH_DEVICE uint64_t mxh_ballot(bool v) { return __ballot_sync(0xffffffffu, v); }
+/* Bytes as the words that they are. */
+MXH_DEVICE mxh_ptr<uint32_t> mxh_words(mxh_ptr<uint8_t> p) { return (uint32_t *)p; }
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) { return atomicMax(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_or(mxh_ptr<uint32_t> p, uint32_t v) { return atomicOr(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) { return atomicAdd(p, v); }
 MXH_DEVICE float mxh_fma(float a, float b, float c) { return fmaf(a, b, c); }
 MXH_DEVICE double mxh_fma(double a, double b, double c) { return fma(a, b, c); }
+MXH_DEVICE double mxh_sqrt(double a) { return sqrt(a); }
+MXH_DEVICE float mxh_floor(float a) { return floorf(a); }
+MXH_DEVICE double mxh_floor(double a) { return floor(a); }
 MXH_DEVICE int mxh_clz(uint32_t v) { return __clz((int)v); }
 MXH_DEVICE int mxh_clz(uint64_t v) { return __clzll((long long)v); }
 MXH_DEVICE uint64_t mxh_mul_hi(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
@@ -151,6 +163,7 @@ template <class To, class From> MXH_DEVICE To mxh_bits(From v) {
   const mxh_host::ptr<T> name = mxh_host::shared<T>(name##_slot, N, #name)
 
 template <class T> using mxh_ptr = mxh_host::ptr<T>;
+template <class T> inline T &mxh_ref(mxh_host::ptr<T> p) { return mxh_host::whole(p); }
 
 MXH_DEVICE unsigned mxh_thread_id() { return mxh_host::lane()->thread; }
 MXH_DEVICE unsigned mxh_block_id() { return mxh_host::lane()->block; }
@@ -163,11 +176,16 @@ MXH_DEVICE unsigned mxh_lane_id() { return mxh_host::lane()->thread % mxh_host::
 #define mxh_shfl(v, from) mxh_host::shuffle(v, from, MXH_HERE)
 #define mxh_shfl_xor(v, mask) mxh_host::shuffle(v, mxh_lane_id() ^ (mask), MXH_HERE)
 #define mxh_ballot(v) mxh_host::ballot(v, MXH_HERE)
+/* Bytes as the words that they are. */
+MXH_DEVICE mxh_ptr<uint32_t> mxh_words(mxh_ptr<uint8_t> p) { return (uint32_t *)(void *)p.p; }
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_max(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_or(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_or(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_add(p, v); }
 MXH_DEVICE float mxh_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MXH_DEVICE double mxh_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+MXH_DEVICE double mxh_sqrt(double a) { return __builtin_sqrt(a); }
+MXH_DEVICE float mxh_floor(float a) { return __builtin_floorf(a); }
+MXH_DEVICE double mxh_floor(double a) { return __builtin_floor(a); }
 MXH_DEVICE int mxh_clz(uint32_t v) { return v ? __builtin_clz(v) : 32; }
 MXH_DEVICE int mxh_clz(uint64_t v) { return v ? __builtin_clzll(v) : 64; }
 MXH_DEVICE uint64_t mxh_mul_hi(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }

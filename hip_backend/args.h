@@ -1,0 +1,99 @@
+/** Arguments of the portable kernels, as the host fills them: the same structs. */
+#ifndef MXH_ARGS_H
+#define MXH_ARGS_H
+
+#include "hip_backend/device/plan.h"
+#include "hip_backend/runtime.h"
+
+/* A matrix as it is read: transposed by its steps. */
+struct mxd_source {
+  mxh_ptr<const float> at;
+  int64_t row_step, col_step;
+};
+
+/* quantize.hip */
+struct quantize_args {
+  mxd_source x;
+  mxh_ptr<const mxd_plan> plan;
+  mxh_ptr<const uint32_t> given; /* sr.source=given */
+  mxh_ptr<uint8_t> codes;        /* [rows][cols_padded], one a byte */
+  mxh_ptr<uint32_t> values;      /* elem=none: [rows][cols] instead of codes */
+  mxh_ptr<uint8_t> scales, micro;
+  mxh_ptr<uint32_t> refused; /* set if the spec refuses a value */
+};
+
+/* quantize.hip */
+struct pack_codes_args {
+  mxh_ptr<const uint8_t> codes;                           /* [rows][cols_padded] */
+  mxh_ptr<uint8_t> out;                                   /* [rows][cols_padded / 2] */
+  uint64_t rows, cols_padded, cols_quantised, block_cols; /* columns beyond cols_quantised hold nothing: code 0 */
+  int32_t nibble;
+};
+
+/* dequantize.hip */
+struct dequantize_args {
+  mxh_ptr<const mxd_plan> plan;
+  mxh_ptr<const uint8_t> codes, scales, micro;
+  mxh_ptr<float> out; /* [rows][cols] */
+  float tensor_scale; /* as stored */
+};
+
+/* tensor.hip */
+struct amax_args {
+  mxd_source x;
+  mxh_ptr<const mxd_plan> plan;
+  mxh_ptr<uint32_t> amax; /* bits of the maximum, 0 before: NaN above Inf above numbers */
+};
+
+/* tensor.hip */
+struct tensor_plan_args {
+  mxh_ptr<mxd_plan> plan;
+  mxh_ptr<const uint32_t> amax; /* bits */
+};
+
+/* hadamard.hip */
+struct prepare_args {
+  mxd_source x;
+  mxh_ptr<float> out; /* [rows][cols] */
+  uint64_t rows, cols;
+  int32_t dtype, flush;
+};
+
+/* hadamard.hip */
+struct hadamard_args {
+  mxh_ptr<const float> x; /* [rows][cols] with stride ld */
+  mxh_ptr<float> out;     /* may be x */
+  uint64_t rows, cols, ld, ld_out, seed;
+  uint32_t size, sign; /* a power of two up to 1024; MX_HAD_SIGN_* */
+  float factor;        /* rnd_f32(1 / sqrt(size)) */
+  uint8_t signs[16];   /* fixed */
+};
+
+/* layout.hip */
+struct layout_args {
+  mxh_ptr<const uint8_t> in;
+  mxh_ptr<uint8_t> out;
+  uint64_t rows, kb;
+  int32_t layout; /* MX_LAYOUT_* */
+  uint32_t pad;   /* byte of the padding */
+};
+
+/* layout.hip */
+struct pack_args {
+  mxh_ptr<const uint8_t> in;
+  mxh_ptr<uint8_t> out;
+  uint64_t n, block; /* codes; block of nibble=half_block */
+  int32_t nibble;
+};
+
+/* codec.hip */
+struct codec_args {
+  mxh_ptr<const float> x; /* encode */
+  mxh_ptr<float> y;       /* decode */
+  mxh_ptr<uint8_t> codes; /* one byte, two for formats of more than 8 bits */
+  uint64_t n, seed;
+  mxd_format format;
+  mxd_encoding how; /* stochastic: Philox of (seed, stream 0, index) */
+};
+
+#endif

@@ -1,0 +1,208 @@
+/* AMD and NVIDIA through their drivers' libraries, opened at run time: the two have the same calls under other names. */
+#include <dlfcn.h>
+#include <map>
+#include <string.h>
+#include <vector>
+
+#include "hip_backend/device.h"
+
+namespace {
+typedef void *handle;
+
+/* The calls, by the names of each library. Addresses are pointers on AMD and 64-bit integers on NVIDIA: the same registers. */
+struct calls {
+  int (*init)(unsigned);
+  int (*get_device)(int *, int);
+  int (*set)(int);              /* AMD: hipSetDevice */
+  int (*retain)(handle *, int); /* NVIDIA: the primary context */
+  int (*set_context)(handle);
+  int (*name)(char *, int, int);
+  int (*version)(int *);
+  int (*load)(handle *, const void *);
+  int (*function)(handle *, handle, const char *);
+  int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+  int (*alloc)(void **, size_t);
+  int (*release)(void *);
+  int (*put)(void *, const void *, size_t);
+  int (*get)(void *, const void *, size_t);
+  int (*fill)(void *, unsigned char, size_t);
+  int (*sync)();
+  int (*event_create)(handle *, unsigned);
+  int (*event_record)(handle, handle);
+  int (*event_wait)(handle);
+  int (*event_elapsed)(float *, handle, handle);
+  int (*attribute)(int *, int, int);
+};
+
+struct dl_device : mxh_device {
+  handle library = nullptr;
+  calls c = {};
+  std::vector<handle> modules;
+  std::map<std::string, handle> functions;
+  handle begin = nullptr, end = nullptr;
+
+  ~dl_device() override {
+    if (library) dlclose(library);
+  }
+  int fail(const char *what, int code) {
+    if (!code) return 0;
+    char text[160];
+    snprintf(text, sizeof text, "%s: error %d of the %s driver", what, code, kind.c_str());
+    error = text;
+    return 1;
+  }
+  template <class F> bool find(F *f, const char *symbol, std::string *why) {
+    void *p = dlsym(library, symbol);
+    memcpy(f, &p, sizeof p);
+    if (!p) *why = std::string("the driver's library has no ") + symbol;
+    return p != nullptr;
+  }
+  bool load_modules(std::string *why) {
+    int tried = 0;
+    for (const mxh_module *m = mxh_modules; m->arch; m++) {
+      if (arch != m->arch) continue;
+      handle h;
+      tried++;
+      const int code = c.load(&h, m->first);
+      if (code) {
+        fail((std::string("loading ") + m->stem + " for " + m->arch).c_str(), code);
+        *why = error;
+        return false;
+      }
+      modules.push_back(h);
+    }
+    if (!tried) *why = "there are no kernels for " + arch + " in this program";
+    return tried != 0;
+  }
+  handle function(const char *kernel) {
+    auto i = functions.find(kernel);
+    if (i != functions.end()) return i->second;
+    handle f = nullptr;
+    for (handle m : modules)
+      if (!c.function(&f, m, kernel))
+        break;
+      else
+        f = nullptr;
+    functions[kernel] = f;
+    return f;
+  }
+  bool has(const char *kernel) override { return function(kernel) != nullptr; }
+  void *alloc(size_t n) override {
+    void *p = nullptr;
+    return fail("allocating", c.alloc(&p, n)) ? nullptr : p;
+  }
+  void release(void *p) override { c.release(p); }
+  int put(void *to, const void *from, size_t n) override { return fail("copying to the device", c.put(to, from, n)); }
+  int get(void *to, const void *from, size_t n) override { return fail("copying from the device", c.get(to, from, n)); }
+  int fill(void *p, int byte, size_t n) override { return fail("filling", c.fill(p, (unsigned char)byte, n)); }
+  int launch(const char *kernel, unsigned grid, unsigned block, const void *args, size_t n) override {
+    (void)n;
+    handle f = function(kernel);
+    if (!f) {
+      error = std::string("no kernel ") + kernel + " for " + arch;
+      return 1;
+    }
+    void *parameters[] = {const_cast<void *>(args)};
+    return fail(kernel, c.launch(f, grid, 1, 1, block, 1, 1, 0, nullptr, parameters, nullptr));
+  }
+  int sync() override { return fail("waiting", c.sync()); }
+  int time_begin() override { return fail("timing", c.event_record(begin, nullptr)); }
+  int time_end(double *seconds) override {
+    float ms = 0;
+    if (fail("timing", c.event_record(end, nullptr)) || fail("timing", c.event_wait(end)) || fail("timing", c.event_elapsed(&ms, begin, end)))
+      return 1;
+    *seconds = (double)ms * 1e-3;
+    return 0;
+  }
+};
+
+mxh_device *give_up(dl_device *d, std::string *why, const std::string &reason) {
+  if (!reason.empty()) *why = reason;
+  delete d;
+  return nullptr;
+}
+} // namespace
+
+mxh_device *mxh_open_cuda(std::string *why) {
+  dl_device *d = new dl_device;
+  d->kind = "cuda";
+  d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!d->library) return give_up(d, why, "libcuda.so.1 is not there");
+  calls &c = d->c;
+  if (!d->find(&c.init, "cuInit", why) || !d->find(&c.get_device, "cuDeviceGet", why) || !d->find(&c.retain, "cuDevicePrimaryCtxRetain", why) ||
+      !d->find(&c.set_context, "cuCtxSetCurrent", why) || !d->find(&c.name, "cuDeviceGetName", why) ||
+      !d->find(&c.version, "cuDriverGetVersion", why) || !d->find(&c.load, "cuModuleLoadData", why) ||
+      !d->find(&c.function, "cuModuleGetFunction", why) || !d->find(&c.launch, "cuLaunchKernel", why) ||
+      !d->find(&c.alloc, "cuMemAlloc_v2", why) || !d->find(&c.release, "cuMemFree_v2", why) || !d->find(&c.put, "cuMemcpyHtoD_v2", why) ||
+      !d->find(&c.get, "cuMemcpyDtoH_v2", why) || !d->find(&c.fill, "cuMemsetD8_v2", why) || !d->find(&c.sync, "cuCtxSynchronize", why) ||
+      !d->find(&c.event_create, "cuEventCreate", why) || !d->find(&c.event_record, "cuEventRecord", why) ||
+      !d->find(&c.event_wait, "cuEventSynchronize", why) || !d->find(&c.event_elapsed, "cuEventElapsedTime", why) ||
+      !d->find(&c.attribute, "cuDeviceGetAttribute", why))
+    return give_up(d, why, "");
+  int device = 0, version = 0, major = 0, minor = 0;
+  handle context;
+  char name[256] = "";
+  if (c.init(0) || c.get_device(&device, 0)) return give_up(d, why, "no NVIDIA device");
+  if (c.retain(&context, device) || c.set_context(context)) return give_up(d, why, "the device gives no context");
+  c.name(name, sizeof name, device);
+  c.version(&version);
+  c.attribute(&major, 75, device); /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR */
+  c.attribute(&minor, 76, device);
+  d->name = name;
+  d->driver = "CUDA driver " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  d->arch = "sm_" + std::to_string(major) + std::to_string(minor);
+  if (!d->load_modules(why)) return give_up(d, why, "");
+  if (c.event_create(&d->begin, 0) || c.event_create(&d->end, 0)) return give_up(d, why, "no events");
+  return d;
+}
+
+/* The first GPU's target as the kernel driver says it: "gfx950". "" if there is none. */
+static std::string amd_target() {
+  for (int node = 0; node < 64; node++) {
+    const std::string path = "/sys/class/kfd/kfd/topology/nodes/" + std::to_string(node) + "/properties";
+    FILE *f = fopen(path.c_str(), "r");
+    if (!f) continue;
+    char key[64];
+    unsigned long long value;
+    unsigned long long target = 0;
+    while (fscanf(f, "%63s %llu", key, &value) == 2)
+      if (!strcmp(key, "gfx_target_version")) target = value;
+    fclose(f);
+    if (!target) continue; /* a processor */
+    char text[32];
+    snprintf(text, sizeof text, "gfx%llu%llx%llx", target / 10000, target / 100 % 100, target % 100);
+    return text;
+  }
+  return "";
+}
+
+mxh_device *mxh_open_hip(std::string *why) {
+  dl_device *d = new dl_device;
+  d->kind = "hip";
+  for (const char *name : {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so"})
+    if (!d->library) d->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!d->library) return give_up(d, why, "libamdhip64.so is not there");
+  calls &c = d->c;
+  if (!d->find(&c.init, "hipInit", why) || !d->find(&c.get_device, "hipDeviceGet", why) || !d->find(&c.set, "hipSetDevice", why) ||
+      !d->find(&c.name, "hipDeviceGetName", why) || !d->find(&c.version, "hipRuntimeGetVersion", why) ||
+      !d->find(&c.load, "hipModuleLoadData", why) || !d->find(&c.function, "hipModuleGetFunction", why) ||
+      !d->find(&c.launch, "hipModuleLaunchKernel", why) || !d->find(&c.alloc, "hipMalloc", why) || !d->find(&c.release, "hipFree", why) ||
+      !d->find(&c.put, "hipMemcpyHtoD", why) || !d->find(&c.get, "hipMemcpyDtoH", why) || !d->find(&c.fill, "hipMemsetD8", why) ||
+      !d->find(&c.sync, "hipDeviceSynchronize", why) || !d->find(&c.event_create, "hipEventCreateWithFlags", why) ||
+      !d->find(&c.event_record, "hipEventRecord", why) || !d->find(&c.event_wait, "hipEventSynchronize", why) ||
+      !d->find(&c.event_elapsed, "hipEventElapsedTime", why))
+    return give_up(d, why, "");
+  int device = 0, version = 0;
+  char name[256] = "";
+  if (c.init(0) || c.get_device(&device, 0) || c.set(0)) return give_up(d, why, "no AMD device");
+  c.name(name, sizeof name, device);
+  c.version(&version);
+  d->name = name;
+  d->driver = "HIP runtime " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
+              std::to_string(version % 100000);
+  d->arch = amd_target();
+  if (d->arch.empty()) return give_up(d, why, "the kernel driver names no GPU");
+  if (!d->load_modules(why)) return give_up(d, why, "");
+  if (c.event_create(&d->begin, 0) || c.event_create(&d->end, 0)) return give_up(d, why, "no events");
+  return d;
+}

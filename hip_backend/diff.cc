@@ -1,0 +1,413 @@
+/* Every portable operation against the oracle. */
+#include "hip_backend/diff.h"
+
+#include <map>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#include "tests/lib/suites.h"
+}
+#include "hip_backend/ops.h"
+
+void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what) {
+  for (auto &r : run->rows)
+    if (r.operation == operation) {
+      r.cases++;
+      r.values += n;
+      if (bad && !r.differences) r.first = what;
+      r.differences += bad;
+      return;
+    }
+  mxh_row row;
+  row.operation = operation;
+  run->rows.push_back(row);
+  mxh_count(run, operation, n, bad, what);
+}
+void mxh_skip(mxh_run *run, const char *operation, const std::string &why) {
+  mxh_row row;
+  row.operation = operation;
+  row.first = why;
+  row.skipped = true;
+  run->rows.push_back(row);
+}
+uint64_t mxh_differ(const void *a, const void *b, size_t n, size_t unit) {
+  uint64_t bad = 0;
+  if (n && !memcmp(a, b, n)) return 0;
+  for (size_t i = 0; i + unit <= n; i += unit) bad += memcmp((const char *)a + i, (const char *)b + i, unit) != 0;
+  return bad;
+}
+
+namespace {
+/* A failed call counts as a difference: nothing passes by not running. */
+bool failed(mxh_run *run, const char *operation, const std::string &what) {
+  mxh_count(run, operation, 1, 1, what + ": " + mxh_error(run->dev));
+  return false;
+}
+
+struct tensor {
+  mx_tensor t = {};
+  tensor(size_t rows, size_t cols, const mx_spec *spec) {
+    if (mx_tensor_alloc(&t, rows, cols, spec)) abort();
+  }
+  ~tensor() { mx_tensor_free(&t); }
+  tensor(const tensor &) = delete;
+  tensor &operator=(const tensor &) = delete;
+};
+
+uint64_t tensors_differ(const mx_tensor &a, const mx_tensor &b) {
+  const size_t scales = a.scale_rows * a.scale_cols;
+  uint64_t bad =
+      mxh_differ(a.codes, b.codes, a.rows * a.code_stride, 1) + mxh_differ(a.scales, b.scales, scales * a.scale_bytes, a.scale_bytes);
+  if (a.micro) bad += mxh_differ(a.micro, b.micro, scales * 3, 1);
+  if (a.has_tensor_scale) bad += mxh_differ(&a.tensor_scale, &b.tensor_scale, 4, 4);
+  return bad;
+}
+
+/* Digest lines "HEX operation preset suite ..." of golden/HASHES. */
+std::map<std::string, std::string> read_hashes(const char *path) {
+  std::map<std::string, std::string> all;
+  FILE *f = path ? fopen(path, "r") : nullptr;
+  if (!f) return all;
+  char digest[64], operation[32], preset[96], suite_text[32], version[32];
+  while (fscanf(f, "%63s %31s %95s %31s %31s", digest, operation, preset, suite_text, version) == 5)
+    all[std::string(operation) + " " + preset + " " + suite_text] = digest;
+  fclose(f);
+  return all;
+}
+std::string digest_of(const mx_tensor &t) {
+  std::string all;
+  const size_t scales = t.scale_rows * t.scale_cols;
+  all.append((const char *)t.codes, t.rows * t.code_stride);
+  all.append((const char *)t.scales, scales * t.scale_bytes);
+  if (t.micro) all.append((const char *)t.micro, scales * 3);
+  if (t.has_tensor_scale) all.append((const char *)&t.tensor_scale, 4);
+  char digest[33];
+  mx_digest(digest, all.data(), all.size());
+  return digest;
+}
+
+struct golden {
+  mxh_run *run;
+  std::map<std::string, std::string> hashes;
+
+  void digest(const char *operation, const std::string &name, const std::string &got) {
+    if (hashes.empty()) return;
+    auto h = hashes.find(std::string(operation) + " " + name);
+    const std::string row = std::string(operation) + ", digests of golden/HASHES";
+    mxh_count(run, row.c_str(), 1, h == hashes.end() || h->second != got, name);
+  }
+
+  /* One spec over one matrix: quantise, and dequantise what should have come. */
+  bool both_ways(const char *quantize, const char *dequantize, const std::string &name, const float *x, size_t rows, size_t cols, size_t ld,
+                 const mx_spec *spec, bool transposed, bool digests) {
+    const size_t r = transposed ? cols : rows, c = transposed ? rows : cols;
+    tensor want(r, c, spec), got(r, c, spec);
+    bool refused = false;
+    const mx_status status =
+        (transposed ? run->oracle->quantize_transposed : run->oracle->quantize)(&want.t, x, rows, cols, ld, spec, nullptr, nullptr);
+    if (status && status != MX_ERR_DATA) return failed(run, quantize, name + ": the oracle refuses it");
+    if (mxh_quantize(run->dev, &got.t, x, rows, cols, ld, spec, transposed, &refused)) return failed(run, quantize, name);
+    if (status == MX_ERR_DATA || refused) {
+      mxh_count(run, quantize, 1, (status == MX_ERR_DATA) != refused, name + ": refusal");
+      if (digests) {
+        char text[33];
+        mx_digest(text, "refused", 7);
+        digest("quantize", name, text);
+      }
+      return true;
+    }
+    mxh_count(run, quantize, r * c, tensors_differ(want.t, got.t), name);
+    if (digests) digest("quantize", name, digest_of(got.t));
+    if (!dequantize) return true;
+    std::vector<float> y(r * c + 1), z(r * c + 1);
+    if (run->oracle->dequantize(y.data(), c, &want.t, spec, nullptr)) return failed(run, dequantize, name + ": the oracle refuses it");
+    if (mxh_dequantize(run->dev, z.data(), &want.t, spec)) return failed(run, dequantize, name);
+    mxh_count(run, dequantize, r * c, mxh_differ(y.data(), z.data(), r * c * 4, 4), name);
+    if (digests) {
+      char text[33];
+      mx_digest(text, z.data(), r * c * 4);
+      digest("dequantize", name, text);
+    }
+    return true;
+  }
+
+  void presets() {
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    for (size_t i = 0; i < mx_preset_count(); i++) {
+      const mx_preset *p = mx_preset_at(i);
+      mx_spec spec;
+      if (p->alias_of || mx_preset_find(&spec, p->name, nullptr)) continue;
+      for (int s = 0; s < SUITE_COUNT; s++) {
+        size_t rows, cols;
+        float *x = suite_make(&rows, &cols, (suite)s, &spec, &plain);
+        both_ways("quantize", "dequantize", std::string(p->name) + " " + suite_name((suite)s), x, rows, cols, cols, &spec, false, true);
+        free(x);
+      }
+    }
+  }
+
+  /* Keys that no preset has, and every preset transposed: on the small suites. */
+  void keys() {
+    static const struct {
+      const char *operation, *keys;
+    } rows[] = {
+        {"quantize, Hadamard", "had.size=16"},
+        {"quantize, Hadamard", "had.size=16 had.sign=te preset=nvfp4"},
+        {"quantize, Hadamard", "had.size=128 had.sign=fresh seed=7 scale.rule=even"},
+        {"quantize, Hadamard", "had.size=64 block=1x64 elem=e4m3"},
+        {"quantize, stochastic", "elem.round=sr seed=1"},
+        {"quantize, stochastic", "elem.round=sr sr.mode=fastest sr.bits=8 seed=2 elem=e4m3"},
+        {"quantize, stochastic", "elem.round=sr sr.mode=src sr.bits=12 seed=18446744073709551615"},
+        {"quantize, stochastic", "elem.round=sr sr.mode=odd sr.bits=24 seed=3 elem=e5m2"},
+        {"quantize, stochastic", "elem.round=sr sr.source=amd_lfsr seed=4"},
+        {"quantize, stochastic", "elem.round=sr sr.source=amd_lfsr seed=5 elem=e3m2"},
+        {"quantize, stochastic", "elem.round=sr seed=6 preset=nvfp4"},
+        {"quantize, stochastic", "scale=ue5m3 scale.rule=value scale.round=sr seed=8"},
+        {"quantize, stochastic", "scale.rule=value scale.round=sr seed=9"},
+        {"quantize, 2-D and other blocks", "block=32x32"},
+        {"quantize, 2-D and other blocks", "block=16x16 preset=nvfp4"},
+        {"quantize, 2-D and other blocks", "block=4x8 scale=e4m3 scale.rule=value"},
+        {"quantize, 2-D and other blocks", "block=row scale=fp32 scale.rule=value elem=int8"},
+        {"quantize, 2-D and other blocks", "block=col scale=bf16 scale.rule=value"},
+        {"quantize, 2-D and other blocks", "block=tensor scale.rule=ceil"},
+        {"quantize, 2-D and other blocks", "block=32x1 elem=e2m3"},
+        {"quantize, two-level", "tensor.norm=unit chain=exact scale=e4m3 scale.rule=value block=1x16"},
+        {"quantize, two-level", "tensor.norm=nv chain=exact scale=e4m3 scale.rule=value block=1x16 tensor.store=divisor"},
+        {"quantize, two-level", "tensor.norm=chmiel chain=exact scale=e4m3 scale.rule=value scale.form=encode block=1x16"},
+        {"quantize, two-level", "tensor.norm=seed004 chain=exact scale=e4m3 scale.rule=value scale.form=encode block=1x16 tensor.store=amax"},
+        {"quantize, two-level", "tensor.given=3.5 preset=nvfp4"},
+        {"quantize, two-level", "deq.arith=two_step preset=torchao-nvfp4-2level"},
+        {"quantize, two-level", "select=foursix tensor.norm=nv chain=exact scale=e4m3 scale.rule=value block=1x16"},
+        {"quantize, nibble orders", "nibble=high_first"},
+        {"quantize, nibble orders", "nibble=half_block"},
+        {"quantize, other formats", "elem=none"},
+        {"quantize, other formats", "elem=e4m3fnuz"},
+        {"quantize, other formats", "elem=e5m2fnuz elem.overflow=ieee"},
+        {"quantize, other formats", "elem=e5m2 elem.overflow=ieee scale=fp32 scale.rule=value scale.max=100"},
+        {"quantize, other formats", "elem=e4m3 elem.overflow=ieee scale=e8m3 scale.rule=value scale.round=down scale.nan=max"},
+        {"quantize, other formats", "scale=ue5m3_61440 scale.rule=value scale.nan=max scale.form=encode"},
+        {"quantize, other formats", "scale=ue5m3_122880 scale.rule=value scale.nan=byte=3 elem.arith=recip32"},
+        {"quantize, other keys", "flush=on"},
+        {"quantize, other keys", "input.dtype=float16"},
+        {"quantize, other keys", "input.dtype=bfloat16 scale.rule=even"},
+        {"quantize, other keys", "elem.prescale=0.75 scale.nan=tensor"},
+        {"quantize, other keys", "elem.prescale=0.75 elem.arith=div32 scale.nan=clamp"},
+        {"quantize, other keys", "scale.rule=value scale.round=rna scale.min_byte=100 scale.max_byte=140"},
+        {"quantize, other keys", "scale.rule=value scale.round=up scale.log2=log2f scale.subnormal=bump"},
+        {"quantize, other keys", "elem.round=rtz"},
+        {"quantize, other keys", "elem.round=rtp elem.nan=zero"},
+        {"quantize, other keys", "elem.round=rtn elem.nan=satmax elem.inf=zero scale.nan=finite"},
+        {"quantize, other keys", "elem=e2m3 elem.round=scan_x"},
+        {"quantize, quest", "scale.rule=quest"},
+    };
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    for (const auto &k : rows) {
+      mx_spec spec = {};
+      mx_error err;
+      const char *preset = strstr(k.keys, "preset=");
+      if (preset && mx_preset_find(&spec, preset + 7, &err)) {
+        failed(run, k.operation, err.text);
+        continue;
+      }
+      const std::string keys(k.keys, preset ? (size_t)(preset - k.keys) : strlen(k.keys));
+      if (mx_spec_parse(&spec, keys.c_str(), &err) || mx_spec_check(&spec, &err)) {
+        failed(run, k.operation, err.text);
+        continue;
+      }
+      for (int s = 0; s < SUITE_COUNT; s++) {
+        size_t rows_n, cols;
+        float *x = suite_make(&rows_n, &cols, (suite)s, &spec, &plain);
+        both_ways(k.operation, "dequantize, other keys", std::string(k.keys) + " " + suite_name((suite)s), x, rows_n, cols, cols, &spec, false,
+                  false);
+        free(x);
+      }
+    }
+    for (size_t i = 0; i < mx_preset_count(); i++) {
+      const mx_preset *p = mx_preset_at(i);
+      mx_spec spec;
+      if (p->alias_of || mx_preset_find(&spec, p->name, nullptr)) continue;
+      size_t rows_n, cols;
+      float *x = suite_make(&rows_n, &cols, SUITE_TAILS, &spec, &plain);
+      both_ways("quantize, transposed", nullptr, std::string(p->name) + " tails", x, rows_n, cols, cols, &spec, true, false);
+      free(x);
+    }
+    mx_spec given = {}; /* bits from an input tensor */
+    if (mx_spec_parse(&given, "elem.round=sr sr.source=given sr.bits=7", nullptr)) return;
+    size_t rows_n, cols;
+    float *x = suite_make(&rows_n, &cols, SUITE_TIES, &given, &plain);
+    std::vector<uint32_t> bits(rows_n * cols);
+    for (size_t i = 0; i < bits.size(); i++) bits[i] = run->oracle->random(11, 0, i) >> 25;
+    given.given_bits = bits.data();
+    both_ways("quantize, stochastic", nullptr, "given bits, ties", x, rows_n, cols, cols, &given, false, false);
+    free(x);
+  }
+
+  void amax() {
+    static const char *const specs[] = {"", "scale.nan=finite", "scale.nan=clamp scale.inf=clamp", "scale.inf=finite"};
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    for (const char *keys : specs)
+      for (int s = 0; s < SUITE_COUNT; s++) {
+        mx_spec spec = {};
+        if (mx_spec_parse(&spec, keys, nullptr)) abort();
+        size_t rows, cols;
+        float *x = suite_make(&rows, &cols, (suite)s, &spec, &plain), a;
+        uint32_t bits, want;
+        if (run->oracle->amax(&a, x, rows, cols, cols, &spec, nullptr)) abort();
+        memcpy(&want, &a, 4);
+        if (a != a) want = 0x7FC00000u;
+        if (mxh_amax(run->dev, &bits, x, rows, cols, cols, &spec))
+          failed(run, "tensor amax", keys);
+        else
+          mxh_count(run, "tensor amax", rows * cols, bits != want, std::string(keys) + " " + suite_name((suite)s));
+        free(x);
+      }
+  }
+
+  void hadamard() {
+    mx_spec spec = {};
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    static const uint8_t signs[16] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 7, 77, 177, 200};
+    for (unsigned size = 2; size <= 1024; size *= 2)
+      for (int sign = 0; sign < MX_HAD_SIGN_COUNT; sign++)
+        for (suite s : {SUITE_RANDOM, SUITE_NONFINITE, SUITE_TAILS, SUITE_COLUMN}) {
+          size_t rows, cols;
+          float *x = suite_make(&rows, &cols, s, &spec, &plain);
+          if (rows > 32) rows = 32;
+          std::vector<float> y(rows * cols + 1), z(rows * cols + 1);
+          const std::string name = "size " + std::to_string(size) + " sign " + std::to_string(sign) + " " + suite_name(s);
+          if (run->oracle->hadamard(y.data(), cols, x, rows, cols, cols, size, sign, signs, 5))
+            failed(run, "Hadamard rotation", name + ": the oracle refuses it");
+          else if (mxh_hadamard(run->dev, z.data(), x, rows, cols, size, sign, signs, 5))
+            failed(run, "Hadamard rotation", name);
+          else
+            mxh_count(run, "Hadamard rotation", rows * cols, mxh_differ(y.data(), z.data(), rows * cols * 4, 4), name);
+          free(x);
+        }
+  }
+
+  /* Single values: every format of up to 16 bits, every rounding of single values. */
+  void codec() {
+    std::vector<float> x;
+    for (uint32_t i = 0; i < 4096; i++) { /* all exponents and signs, mantissas at ties and beside */
+      static const uint32_t low[] = {0, 1, 0x7FFFFF, 0x400000, 0x3FFFFF, 0x400001, 0x600000, 0x5FFFFF};
+      uint32_t bits = (i / 8 % 256) << 23 | low[i % 8] | (i / 2048) << 31;
+      float v;
+      memcpy(&v, &bits, 4);
+      x.push_back(v);
+    }
+    for (uint32_t i = 0; i < 8192; i++) {
+      uint32_t bits = run->oracle->random(1, 3, i);
+      if (i % 2) bits = (bits & 0x83FFFFFFu) + 0x3C000000u; /* near 1 */
+      float v;
+      memcpy(&v, &bits, 4);
+      x.push_back(v);
+    }
+    std::vector<const mx_format *> formats;
+    for (int i = 0; i < MX_ELEM_COUNT; i++) formats.push_back(mx_elem_format(i));
+    for (int i = 0; i < MX_SCALE_COUNT; i++) formats.push_back(mx_scale_format(i));
+    formats.push_back(mx_operand_format(MX_OPERAND_F16));
+    for (const mx_format *f : formats) {
+      if (f->bits > 16) continue;
+      const size_t width = f->bits <= 8 ? 1 : 2;
+      for (int round = 0; round < MX_ROUND_COUNT; round++) {
+        if (round == MX_ROUND_SCAN_X || round == MX_ROUND_SCAN_Y) continue;
+        for (int overflow = 0; overflow < 2; overflow++) {
+          mx_encoding how = {};
+          how.round = round;
+          how.overflow = overflow ? MX_OVERFLOW_IEEE : MX_OVERFLOW_SATURATE;
+          how.sr_bits = 20;
+          how.nan = overflow ? MX_ELEM_NAN_ZERO_FLIP : MX_ELEM_NAN_SIGNMAX;
+          std::vector<uint8_t> got(x.size() * width);
+          const std::string name = std::string(f->name) + " round " + std::to_string(round);
+          if (mxh_encode(run->dev, got.data(), x.data(), x.size(), f, &how, 3)) {
+            failed(run, "encode", name);
+            continue;
+          }
+          uint64_t bad = 0;
+          for (size_t i = 0; i < x.size(); i++) {
+            const double v = f->sign_bits ? (double)x[i] : fabs((double)x[i]);
+            const uint64_t want = run->oracle->encode(f, v, &how, run->oracle->random(3, 0, i) >> 12);
+            bad += want != (width == 1 ? got[i] : got[2 * i] + 256u * got[2 * i + 1]);
+          }
+          mxh_count(run, "encode", x.size(), bad, name);
+        }
+      }
+      std::vector<uint8_t> codes(width << f->bits);
+      std::vector<float> got((size_t)1 << f->bits);
+      for (size_t i = 0; i < got.size(); i++) {
+        codes[width * i] = (uint8_t)i;
+        if (width == 2) codes[2 * i + 1] = (uint8_t)(i >> 8);
+      }
+      if (mxh_decode(run->dev, got.data(), codes.data(), got.size(), f)) {
+        failed(run, "decode", f->name);
+        continue;
+      }
+      uint64_t bad = 0;
+      for (size_t i = 0; i < got.size(); i++) {
+        const float want = (float)run->oracle->decode(f, i);
+        bad +=
+            want != want ? got[i] == got[i] || (f->kind != MX_KIND_FNUZ && !signbit(want) != !signbit(got[i])) : memcmp(&want, &got[i], 4) != 0;
+      }
+      mxh_count(run, "decode", got.size(), bad, f->name);
+    }
+  }
+
+  void layouts() {
+    static const size_t shapes[][2] = {{1, 1}, {128, 4}, {129, 5}, {33, 9}, {300, 17}, {256, 8}};
+    for (int l = 0; l < MX_LAYOUT_COUNT; l++)
+      for (const auto &s : shapes) {
+        const size_t n = s[0] * s[1], size = mx_layout_size((mx_layout)l, s[0], s[1]);
+        std::vector<uint8_t> in(n), want(size), got(size), back(n);
+        for (size_t i = 0; i < n; i++) in[i] = (uint8_t)run->oracle->random(2, 3, i);
+        const std::string name = std::string(mx_layout_name((mx_layout)l)) + " " + std::to_string(s[0]) + "x" + std::to_string(s[1]);
+        run->oracle->layout_pack(want.data(), (mx_layout)l, in.data(), s[0], s[1], 127);
+        if (mxh_layout_pack(run->dev, got.data(), (mx_layout)l, in.data(), s[0], s[1], 127) ||
+            mxh_layout_unpack(run->dev, back.data(), (mx_layout)l, want.data(), s[0], s[1])) {
+          failed(run, "layout of scales", name);
+          continue;
+        }
+        mxh_count(run, "layout of scales", size, mxh_differ(want.data(), got.data(), size, 1), name);
+        mxh_count(run, "layout of scales", n, mxh_differ(in.data(), back.data(), n, 1), name + ", back");
+      }
+    for (size_t n : {1u, 2u, 31u, 32u, 64u, 97u, 1000u}) {
+      std::vector<uint8_t> in(n), want(n), got(n), back(n);
+      for (size_t i = 0; i < n; i++) in[i] = (uint8_t)(run->oracle->random(4, 3, i) & 15);
+      for (int nibble = 0; nibble < MX_NIBBLE_COUNT; nibble++) {
+        const size_t bytes = (n + 1) / 2;
+        const std::string name = std::to_string(n) + " codes, nibble " + std::to_string(nibble);
+        run->oracle->pack4(want.data(), in.data(), n, nibble, 32);
+        if (mxh_pack(run->dev, "mxh_pack4", got.data(), bytes, in.data(), n, n, nibble, 32) ||
+            mxh_pack(run->dev, "mxh_unpack4", back.data(), n, want.data(), bytes, n, nibble, 32))
+          failed(run, "layout of codes", name);
+        else
+          mxh_count(run, "layout of codes", n, mxh_differ(want.data(), got.data(), bytes, 1) + mxh_differ(in.data(), back.data(), n, 1), name);
+      }
+      for (size_t i = 0; i < n; i++) in[i] = (uint8_t)(run->oracle->random(4, 3, i) & 63);
+      const size_t bytes = (6 * n + 7) / 8;
+      run->oracle->pack6(want.data(), in.data(), n);
+      if (mxh_pack(run->dev, "mxh_pack6", got.data(), bytes, in.data(), n, n, 0, 32) ||
+          mxh_pack(run->dev, "mxh_unpack6", back.data(), n, want.data(), bytes, n, 0, 32))
+        failed(run, "layout of codes", "6 bits");
+      else
+        mxh_count(run, "layout of codes", n, mxh_differ(want.data(), got.data(), bytes, 1) + mxh_differ(in.data(), back.data(), n, 1),
+                  std::to_string(n) + " codes of 6 bits");
+    }
+  }
+};
+} // namespace
+
+bool mxh_run_portable(mxh_run *run) {
+  golden g = {run, read_hashes(run->hashes)};
+  g.presets();
+  g.keys();
+  g.amax();
+  g.hadamard();
+  g.codec();
+  g.layouts();
+  uint64_t bad = 0;
+  for (const auto &r : run->rows) bad += r.differences;
+  return bad == 0;
+}

@@ -1,0 +1,56 @@
+/** The comparison: one row an operation, counted cases and differing ones. */
+#ifndef MXH_DIFF_H
+#define MXH_DIFF_H
+
+#include <stdint.h>
+#include <string>
+#include <vector>
+
+#include "hip_backend/device_api.h"
+#include "mxgold/mxgold.h"
+
+/* Who says what is right: ref/ where it is linked, else the library. */
+struct mxh_oracle {
+  const char *name;
+  mx_status (*quantize)(mx_tensor *, const float *, size_t, size_t, size_t, const mx_spec *, const mx_exec *, mx_error *);
+  mx_status (*quantize_transposed)(mx_tensor *, const float *, size_t, size_t, size_t, const mx_spec *, const mx_exec *, mx_error *);
+  mx_status (*dequantize)(float *, size_t, const mx_tensor *, const mx_spec *, const mx_exec *);
+  mx_status (*amax)(float *, const float *, size_t, size_t, size_t, const mx_spec *, const mx_exec *);
+  mx_status (*hadamard)(float *, size_t, const float *, size_t, size_t, size_t, unsigned, int, const uint8_t *, uint64_t);
+  uint64_t (*encode)(const mx_format *, double, const mx_encoding *, uint32_t);
+  double (*decode)(const mx_format *, uint64_t);
+  uint32_t (*random)(uint64_t, uint32_t, uint64_t);
+  void (*layout_pack)(uint8_t *, mx_layout, const uint8_t *, size_t, size_t, uint8_t);
+  void (*layout_unpack)(uint8_t *, mx_layout, const uint8_t *, size_t, size_t);
+  void (*pack4)(uint8_t *, const uint8_t *, size_t, int, size_t);
+  void (*pack6)(uint8_t *, const uint8_t *, size_t);
+  mx_status (*gemm)(void *, size_t, const mx_tensor *, const mx_spec *, const mx_tensor *, const mx_spec *, const mx_gemm_options *,
+                    mx_error *);
+};
+
+struct mxh_row {
+  std::string operation, first; /* first: the first case that differs, or why none ran */
+  uint64_t cases = 0, values = 0, differences = 0;
+  bool skipped = false;
+};
+
+struct mxh_run {
+  mxh_device *dev;
+  const mxh_oracle *oracle;
+  const char *hashes; /* golden/HASHES to hold digests to, or NULL */
+  uint64_t large;     /* elements to quantise beside the golden suites: 0 none */
+  std::vector<mxh_row> rows;
+};
+
+/** Every portable operation over the golden suites. False if a call failed; the row says why. */
+bool mxh_run_portable(mxh_run *run);
+/** The rows of instructions and native kernels, for devices that have them (native.cc). */
+bool mxh_run_native(mxh_run *run);
+
+/** Add to the row of that name. n values were compared, `bad` differ; what: the case. */
+void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what);
+void mxh_skip(mxh_run *run, const char *operation, const std::string &why);
+/** Bytes that differ, in units of `unit` bytes. */
+uint64_t mxh_differ(const void *a, const void *b, size_t n, size_t unit);
+
+#endif
