@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
 #include "kernels/rows.h"
 
 const float *observation_x(const observation *o, size_t sample, size_t *ld) {
@@ -143,13 +144,15 @@ static mx_status change_input(observation *o, int n_threads) {
   if (!how.had_size && how.input_dtype == MX_INPUT_DTYPE_FLOAT32) return MX_OK;
   o->own = calloc(o->n_samples, sizeof *o->own);
   if (!o->own) return MX_ERR_NOMEM;
+  mx_input_kernel *kernel = mx_input_kernel_for(mx_isa_usable(0));
   for (size_t i = 0; i < o->n_samples; i++) {
     const mx_sample *s = &o->samples[i];
     float *own = o->own[i] = malloc((s->rows * s->cols + 1) * sizeof(float));
     if (!own) return MX_ERR_NOMEM;
-    const mx_source src = {s->x, (ptrdiff_t)s->ld, 1, s->rows, s->cols};
+    mx_source src = {.at = s->x, .row_step = (ptrdiff_t)s->ld, .col_step = 1, .rows = s->rows, .cols = s->cols, .kernel = kernel};
+    mx_input_init(&src.input, &how);
 #pragma omp parallel for schedule(static) num_threads(n_threads) if (s->rows * s->cols > 65536)
-    for (size_t r = 0; r < s->rows; r++) mx_rows_load(own + r * s->cols, &src, r, 1, &how);
+    for (size_t r = 0; r < s->rows; r++) mx_rows_load(own + r * s->cols, s->cols, &src, r, 1, 0, s->cols);
   }
   return MX_OK;
 }
