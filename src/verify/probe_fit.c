@@ -1,0 +1,195 @@
+/* The fit: readings, search, confirmation on every output, what else would fit, and the prediction of tiles that were kept apart. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "verify/probe_fit.h"
+
+enum { ROUNDS = 8, LEARN = 160 };
+
+static int thread_count(const mx_exec *exec) {
+  int n = exec ? exec->n_threads : 0;
+#ifdef _OPENMP
+  if (n <= 0) n = omp_get_max_threads();
+#endif
+  return n > 0 ? n : 1;
+}
+
+/* Output q of a batch as one more probe. */
+static void add_output(probe_list *l, const mx_probe *p, const uint8_t *d, size_t q, const int32_t *label) {
+  const mx_probe_spec *s = &p->spec;
+  const size_t t = q / (s->M * s->N), i = q / s->N % s->M, j = q % s->N, at = probe_list_add(l, label);
+  if (at == SIZE_MAX) return;
+  memcpy(l->a + at * l->a_bytes, p->a + (t * s->M + i) * p->a_bytes, l->a_bytes);
+  memcpy(l->b + at * l->b_bytes, p->b + (t * s->N + j) * p->b_bytes, l->b_bytes);
+  memcpy(l->c + at * l->c_bytes, p->c + q * p->c_bytes, l->c_bytes);
+  memcpy(l->d + at * l->d_bytes, d + q * l->d_bytes, l->d_bytes);
+  if (!s->scale) return;
+  memcpy(l->scale_a + at * l->s_bytes, p->scale_a + (t * s->M + i) * p->s_bytes, l->s_bytes);
+  memcpy(l->scale_b + at * l->s_bytes, p->scale_b + (t * s->N + j) * p->s_bytes, l->s_bytes);
+}
+
+static void probes_of(probe_list *l, const probe_data *data) {
+  for (size_t i = 0; i < data->n; i++) {
+    const mx_probe *p = &data->batches[i];
+    const size_t side = p->spec.M < p->spec.N ? p->spec.M : p->spec.N;
+    for (size_t x = 0; x < p->n; x++) {
+      const size_t t = x / side, r = x % side, q = (t * p->spec.M + r) * p->spec.N + r;
+      add_output(l, p, data->d[i], q, p->labels[x]);
+    }
+  }
+}
+
+/* Outputs beside the diagonal that g gets wrong join the probes. Returns how many. */
+static size_t learn(probe_list *l, const probe_data *data, const probe_guess *g) {
+  size_t learnt = 0;
+  const int32_t label[MX_PROBE_LABELS] = {PROBE_RANDOM, -1, -1, -1};
+  for (size_t i = 0; i < data->n && learnt < LEARN; i++) {
+    const mx_probe *p = &data->batches[i];
+    const size_t each = p->spec.M * p->spec.N;
+    mx_probe part = *p;
+    mx_mma_model m;
+    probe_model(&m, &p->spec, g);
+    part.T = p->T_fit;
+    uint8_t *d = malloc(part.T * each * l->d_bytes + 1);
+    const mx_mma_args args = mx_probe_args(&part);
+    if (d && !mx_mma(d, &m, &args, data->exec, NULL))
+      for (size_t q = 0; q < part.T * each && learnt < LEARN; q++)
+        if (probe_differs(p->spec.d, probe_bits(d, l->d_bytes, q), probe_bits(data->d[i], l->d_bytes, q), 0)) {
+          add_output(l, p, data->d[i], q, label);
+          learnt++;
+        }
+    free(d);
+  }
+  return learnt;
+}
+
+/* Bits of NaN: the rule that gives them all; nan_open if none does. */
+static void settle_nan(mx_probe_fit *out, const probe_list *l, probe_guess *g) {
+  static const int rules[] = {MX_ACC_NAN_ONES, MX_ACC_NAN_QUIET, MX_ACC_NAN_FIRST};
+  for (size_t i = 0; i < 3; i++) {
+    probe_guess x = *g;
+    x.x.nan = rules[i];
+    if (probe_valid(l->spec, &x) && !probe_wrong(l, &x, 0, 1, NULL)) {
+      *g = x;
+      return;
+    }
+  }
+  out->nan_open = 1;
+}
+
+/* Of the outputs that the model gets wrong the one with the fewest products. */
+static void counter_example(mx_probe_fit *out, const probe_data *data, const probe_guess *g) {
+  mx_probe_counter_example *c = &out->counter;
+  int fewest = 1 << 30;
+  for (size_t i = 0; i < data->n; i++) {
+    const mx_probe *p = &data->batches[i];
+    const mx_probe_spec *s = &p->spec;
+    const size_t each = s->M * s->N, bytes = mx_mma_bytes(s->d, 1);
+    mx_mma_model m;
+    probe_model(&m, s, g);
+    uint8_t *d = malloc(p->T * each * bytes + 1);
+    const mx_mma_args args = mx_probe_args(p);
+    if (d && !mx_mma(d, &m, &args, data->exec, NULL))
+      for (size_t q = 0; q < p->T * each; q++) {
+        const uint64_t want = probe_bits(d, bytes, q), got = probe_bits(data->d[i], bytes, q);
+        if (!probe_differs(s->d, want, got, !out->nan_open)) continue;
+        const size_t t = q / each, r = q / s->N % s->M, col = q % s->N;
+        const uint8_t *a = p->a + (t * s->M + r) * p->a_bytes, *b = p->b + (t * s->N + col) * p->b_bytes;
+        const int n = probe_products_of(s, a, b);
+        if (n >= fewest) continue;
+        fewest = n;
+        *c = (mx_probe_counter_example){i, t, r, col, (size_t)n, probe_bits(p->c, p->c_bytes, q), want, got, ""};
+        probe_describe(c->text, sizeof c->text, s, a, b, p->c + q * p->c_bytes, p->scale_a + (t * s->M + r) * p->s_bytes,
+                       p->scale_b + (t * s->N + col) * p->s_bytes);
+      }
+    free(d);
+  }
+}
+
+static void name_model(mx_probe_fit *out, const mx_probe_spec *s) {
+  mx_mma_model *m = &out->model;
+  const probe_guess g = {m->accum, m->k};
+  char keys[256], types[64] = "", scale[40] = "", k[24] = "";
+  probe_model(m, s, &g);
+  mx_accum_text(keys, sizeof keys, &m->accum);
+  snprintf(types, sizeof types, ",a=%s,b=%s,c=%s,d=%s", s->a->name, s->b->name, s->c->name, s->d->name);
+  if (s->scale) snprintf(scale, sizeof scale, ",scale=%s,block=%d", s->scale->name, s->block);
+  snprintf(k, sizeof k, ",k=%d", m->k);
+  snprintf(out->text, sizeof out->text, "fused:%s%s%s%s", keys, types, scale, k);
+  strcpy(m->name, "fused");
+  m->held = "the device that was probed";
+  m->source = "mxgold probe";
+}
+
+static int same_spec(const mx_probe_spec *x, const mx_probe_spec *y) {
+  return x->a == y->a && x->b == y->b && x->c == y->c && x->d == y->d && x->scale == y->scale && x->block == y->block && x->K == y->K;
+}
+
+static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, mx_error *err) {
+  const int threads = thread_count(data->exec);
+  probe_readings r;
+  probe_found f = {.wrong = SIZE_MAX};
+  probes_of(l, data);
+  out->n_probes = l->n;
+  for (size_t i = 0; i < data->n; i++) {
+    const size_t each = data->batches[i].spec.M * data->batches[i].spec.N;
+    out->n_outputs += data->batches[i].T_fit * each;
+    out->n_kept += (data->batches[i].T - data->batches[i].T_fit) * each;
+  }
+  if (l->failed) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
+  probe_read(&r, out, l);
+  for (int round = 0; round < ROUNDS; round++) {
+    const size_t tried = f.tried;
+    if (!probe_search(&f, l, &r, threads)) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
+    f.tried += tried;
+    if (f.wrong || !learn(l, data, &f.g)) break;
+  }
+  out->n_tried = f.tried;
+  if (f.wrong == SIZE_MAX) return mx_fail(err, MX_ERR_UNSUPPORTED, "probe: no model takes these types");
+  probe_guess g = f.g;
+  settle_nan(out, l, &g);
+  out->model.accum = g.x;
+  out->model.k = g.k;
+  out->wrong_outputs = probe_wrong_tiles(data, &g, 0, SIZE_MAX - 1, !out->nan_open, NULL, NULL);
+  out->wrong_probes = probe_wrong(l, &g, SIZE_MAX - 1, !out->nan_open, NULL);
+  if (!out->wrong_outputs) {
+    mx_status status = probe_class(out, data, l, &g, threads, err);
+    if (status) return status;
+    g = (probe_guess){out->model.accum, out->model.k};
+  }
+  out->wrong_kept = probe_wrong_tiles(data, &g, 1, SIZE_MAX - 1, !out->nan_open, NULL, NULL);
+  out->fits = !out->wrong_outputs && !out->wrong_kept;
+  if (!out->fits) counter_example(out, data, &g);
+  name_model(out, l->spec);
+  return MX_OK;
+}
+
+mx_status mx_probe_fit_run(mx_probe_fit *out, const mx_probe *batches, const void *const *d, size_t n_batches, const mx_exec *exec,
+                           mx_error *err) {
+  if (!out) return mx_fail(err, MX_ERR_ARG, "probe: NULL");
+  memset(out, 0, sizeof *out);
+  if (!batches || !d || !n_batches) return mx_fail(err, MX_ERR_ARG, "probe: no batch");
+  for (size_t i = 0; i < n_batches; i++) {
+    if (!d[i]) return mx_fail(err, MX_ERR_ARG, "probe: no result");
+    if (!same_spec(&batches[i].spec, &batches[0].spec))
+      return mx_fail(err, MX_ERR_ARG, "probe: batch %zu has other types or another K than the first", i + 1);
+  }
+  const probe_data data = {batches, d, n_batches, exec};
+  probe_list l;
+  probe_list_init(&l, &batches[0].spec);
+  mx_status status = fit(out, &data, &l, err);
+  probe_list_free(&l);
+  if (status) mx_probe_fit_free(out);
+  return status;
+}
+
+void mx_probe_fit_free(mx_probe_fit *fit_) {
+  free(fit_->tree);
+  free(fit_->alternatives);
+  mx_probe_free(&fit_->next);
+  memset(fit_, 0, sizeof *fit_);
+}

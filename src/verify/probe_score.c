@@ -1,0 +1,98 @@
+/* Models over probes: how many do they get wrong? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/probe_fit.h"
+
+enum { CHUNK = 512 };
+
+void probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g) {
+  memset(m, 0, sizeof *m);
+  strcpy(m->name, "probe");
+  m->accum_name = "fused";
+  m->held = m->source = "";
+  m->accum = g->x;
+  m->a = s->a;
+  m->b = s->b;
+  m->c = s->c;
+  m->d = s->d;
+  m->scale = s->scale;
+  m->block = s->scale ? s->block : 0;
+  m->k = g->k;
+}
+
+int probe_valid(const mx_probe_spec *s, const probe_guess *g) {
+  mx_mma_model m;
+  probe_model(&m, s, g);
+  return mx_mma_model_check(&m, NULL) == MX_OK;
+}
+
+/* Whether two results count as different: any NaN is any other unless `exact`. */
+int probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact) {
+  if (x == y) return 0;
+  return exact || d->kind == MX_KIND_INT || !mx_format_is_nan(d, x) || !mx_format_is_nan(d, y);
+}
+
+/* One output at a time is the faster way: there is one column only. */
+static const mx_exec alone = {.n_threads = 1, .isa_mask = MX_ISA_ALL};
+
+int probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g) {
+  mx_mma_model m;
+  probe_model(&m, l->spec, g);
+  const mx_mma_args args = probe_list_args(l, first, n);
+  return mx_mma(d, &m, &args, &alone, NULL) == MX_OK;
+}
+
+size_t probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong) {
+  uint8_t d[CHUNK * 8];
+  size_t wrong = 0;
+  if (first_wrong) *first_wrong = SIZE_MAX;
+  for (size_t first = 0; first < l->n && wrong <= bound; first += CHUNK) {
+    const size_t n = l->n - first < CHUNK ? l->n - first : CHUNK;
+    if (!probe_run(d, l, first, n, g)) return SIZE_MAX;
+    if (!memcmp(d, l->d + first * l->d_bytes, n * l->d_bytes)) continue;
+    for (size_t i = 0; i < n; i++)
+      if (probe_differs(l->spec->d, probe_bits(d, l->d_bytes, i), probe_bits(l->d, l->d_bytes, first + i), exact)) {
+        if (first_wrong && !wrong) *first_wrong = first + i;
+        wrong++;
+      }
+  }
+  return wrong;
+}
+
+size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact, size_t *batch, size_t *output) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < data->n && wrong <= bound; i++) {
+    const mx_probe *p = &data->batches[i];
+    const mx_probe_spec *s = &p->spec;
+    const size_t each = s->M * s->N, bytes = mx_mma_bytes(s->d, 1), T0 = kept ? p->T_fit : 0, T1 = kept ? p->T : p->T_fit;
+    mx_mma_model m;
+    probe_model(&m, s, g);
+    const size_t step = 64; /* tiles at a time */
+    uint8_t *d = malloc(step * each * bytes);
+    if (!d) return SIZE_MAX;
+    for (size_t t = T0; t < T1 && wrong <= bound; t += step) {
+      mx_probe part = *p;
+      part.T = T1 - t < step ? T1 - t : step;
+      part.a += t * s->M * p->a_bytes;
+      part.b += t * s->N * p->b_bytes;
+      part.c += t * each * p->c_bytes;
+      part.scale_a += t * s->M * p->s_bytes;
+      part.scale_b += t * s->N * p->s_bytes;
+      const mx_mma_args args = mx_probe_args(&part);
+      if (mx_mma(d, &m, &args, data->exec, NULL)) {
+        free(d);
+        return SIZE_MAX;
+      }
+      const uint8_t *want = (const uint8_t *)data->d[i] + t * each * bytes;
+      if (!memcmp(d, want, part.T * each * bytes)) continue;
+      for (size_t q = 0; q < part.T * each; q++)
+        if (probe_differs(s->d, probe_bits(d, bytes, q), probe_bits(want, bytes, q), exact)) {
+          if (!wrong && batch) *batch = i, *output = t * each + q;
+          wrong++;
+        }
+    }
+    free(d);
+  }
+  return wrong;
+}
