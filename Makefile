@@ -178,16 +178,10 @@ bench-keep: ## the last table of make bench, to bench/last.txt
 	cat $(B)/bench/table.txt $(wildcard $(B)/bench/peers.txt) >bench/last.txt
 bench-files: $(BIN) ## mxgold quantize of a 1 GiB .npy in a RAM disk, over cp of it (ROUNDS=)
 	bench/files.sh $(BIN) $(ROUNDS)
+
 .PHONY: probe-all
 probe-all: deps-test $(B)/tests/test_probe ## every row of the tables, 50 random parameter sets and trees of additions through probe, a line each
 	PROBE_ALL=1 $(B)/tests/test_probe
-
-.PHONY: bench
-$(B)/bench/bench: $(B)/obj/bench/bench.o $(LIB_A)
-	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-bench: deps $(B)/bench/bench ## rates of the kernels over that of memcpy and of reading, in one run
-	$(B)/bench/bench $(ONLY)
 
 .PHONY: check-layers
 check-layers: ## who may include whom
