@@ -21,6 +21,29 @@ struct gfx950_mfma_args {
   gfx950_env env;
 };
 
+/* Complete kernels: src float32 [rows][ld]; codes [rows][kb][4] words, two FP4 a byte, low nibble first; scales E8M0, row by row or as amd_shuffle. */
+struct native_quantize_args {
+  mxh_ptr<const float> src;
+  mxh_ptr<uint32_t> codes;
+  mxh_ptr<uint8_t> scales;
+  uint64_t rows, cols, ld, seed; /* seed: of Philox, stochastic kernels; cols is even there */
+  uint32_t shuffled;             /* 1: scales lie as layout amd_shuffle wants them */
+  uint32_t signs;                /* bit i negates element i of each tile of 16 before the rotation */
+  gfx950_env env;
+};
+/* D[m][n] = A[m][k] B[n][k]^T, float32; a [m][kb], b [n][kb] blocks of four words; scales of both as layout amd_shuffle, kb a multiple of 8. */
+struct native_gemm_args {
+  mxh_ptr<float> d;
+  mxh_ptr<const uint32_t> a, b, scale_a, scale_b;
+  uint32_t m, n, kb, ldd;
+  gfx950_env env;
+};
+
+/* Position of a scale in layout amd_shuffle: 32 rows x 8 blocks are 256 bytes, of which lane l of a wave needs the 32 bits at 4 l. */
+MXH_DEVICE uint64_t native_shuffled(uint64_t row, uint64_t block, uint64_t blocks_padded) {
+  return row / 32 * 32 * blocks_padded + block / 8 * 256 + block % 4 * 64 + row % 16 * 4 + block % 8 / 4 * 2 + row % 32 / 16;
+}
+
 #ifdef MXH_HOST
 /* The host's instructions read the mode from their environment. */
 static inline void set_mode(uint32_t, uint32_t *, uint32_t *) {}

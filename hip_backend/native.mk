@@ -1,6 +1,8 @@
 # The native half of the HIP backend: gfx950's own instructions. Included by hip.mk.
 HIP_NATIVE_C   := $(wildcard $(HIP)/gfx950_*.c)
 HIP_NATIVE_OBJ := $(call obj,$(HIP_NATIVE_C)) $(patsubst $(HIP)/%.hip,$(B)/obj/$(HIP)/%.host.o,$(HIP_NATIVE))
+# Packed binary32 arithmetic is left alone: gfx950 mis-executes some of it at times (ROCm/rocMLIR issue 2459).
+HIP_FLAGS_native_quantize := -fno-slp-vectorize
 OBJDUMP_AMD ?= llvm-objdump-22
 READELF_AMD ?= llvm-readelf-22
 
@@ -8,14 +10,15 @@ READELF_AMD ?= llvm-readelf-22
 $(B)/obj/$(HIP)/%.host.o: $(HIP)/%.hip $(HIP_HDR) | deps
 	@mkdir -p $(@D)
 	$(HIP_CXX) -fPIC -x c++ -c $< -o $@
-$(B)/hip/test_gfx950: $(HIP)/tests/test_gfx950.cc $(HIP)/host_lanes.cc $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
+$(B)/hip/test_gfx950 $(B)/hip/test_native: $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/host_lanes.cc $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(HIP_CXX) $(HIP)/host_lanes.cc $< $(HIP_NATIVE_OBJ) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -o $@
 
 .PHONY: hip-native-check hip-native-host hip-native-code
 hip-native-check: hip-native-host hip-native-code ## gfx950's instructions: every kernel on the host runtime against ref/, and its disassembly
-hip-native-host: deps-test $(B)/hip/test_gfx950
+hip-native-host: deps-test $(B)/hip/test_gfx950 $(B)/hip/test_native
 	$(B)/hip/test_gfx950
+	$(B)/hip/test_native
 hip-native-code:
 	@if tools/install-deps.sh --mode=$(INSTALL) hip && command -v $(HIP_CLANG) >/dev/null && command -v $(OBJDUMP_AMD) >/dev/null; then \
 	  $(MAKE) -s hip-native-disassembly; \

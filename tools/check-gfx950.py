@@ -29,7 +29,15 @@ BITS = {"F32": 32, "F16": 16, "BF16": 16}
 MFMA_WORDS = [8, 8, 6, 6, 4]  # by format code
 
 # Kernels that are more than one instruction: mnemonic -> how many (a number, or "some"), registers, and what else.
-FUSED = {}
+NARROW, SR = "v_cvt_scalef32_pk_fp4_f32", "v_cvt_scalef32_sr_pk_fp4_f32"
+FUSED = {
+    "native_mxfp4": dict(waves=6, lds=0, has={NARROW: 16, SR: 0}),
+    "native_mxfp4_hadamard": dict(waves=6, lds=0, has={NARROW: 16, SR: 0}),
+    "native_mxfp4_sr": dict(waves=5, lds=0, has={NARROW: 0, SR: 16}),
+    "native_mxfp4_hadamard_sr": dict(waves=5, lds=0, has={NARROW: 0, SR: 16}),
+    "native_gemm_mxfp4": dict(waves=8, lds=16384, has={"v_mfma_scale_f32_16x16x128_f8f6f4": 8, "s_barrier": 2, "ds_read_b128": "some", "ds_write_b128": "some"},
+                              selects={(0, 0): 1, (0, 1): 1, (1, 0): 1, (1, 1): 1, (2, 2): 1, (2, 3): 1, (3, 2): 1, (3, 3): 1}),
+}
 
 wrong = []
 checks = 0
