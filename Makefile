@@ -246,6 +246,10 @@ bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
 bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
 	$< $(ROUNDS) $(THREADS)
 
+.PHONY: bench-diff
+bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
+	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)
+
 # Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
 .PHONY: mutants demo-verify identify-all
 $(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)

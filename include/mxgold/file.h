@@ -59,6 +59,10 @@ mx_status mx_tensor_open(mx_file **file, const mx_array **array, const char *spe
  *  MX_ERR_UNSUPPORTED. */
 mx_status mx_array_read_f32(float *out, const mx_array *array, uint64_t first, uint64_t n, int bf16);
 
+/** Word that n_bytes from `data` on, in the file's mapping, will not be looked at soon: their memory may go to others. They stay readable. For
+ *  passing over files larger than memory. Bytes that are not in the mapping are left alone. */
+void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes);
+
 typedef struct mx_writer mx_writer;
 
 /** Start a file. The ending chooses the kind: .npy (one tensor, no metadata) or .safetensors; path "-" writes safetensors to standard output,

@@ -14,7 +14,7 @@
 struct args {
   const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type;
   cli_f64 alpha, beta;
-  cli_u64 bits, fraction, threads;
+  cli_u64 bits, fraction, threads, max;
   int json, nan_bits, equal_zeros, explain, gemm, bound;
 };
 
@@ -30,6 +30,7 @@ static const cli_option options[] = {
     {"D", 0, CLI_POS_OPT, offsetof(struct args, d), NULL, "with --gemm: the product that a kernel gave, [M][N] of f32, f16 or bf16", NULL},
     {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; the tensor input of A by default", NULL},
     {"explain", 0, CLI_FLAG, offsetof(struct args, explain), NULL, "say which rule B follows instead (needs the input)", NULL},
+    {"max", 0, CLI_U64, offsetof(struct args, max), "N", "list the first N elements that differ; none by default", NULL},
     {"nan-bits", 0, CLI_FLAG, offsetof(struct args, nan_bits), NULL, "compare NaN codes, and codes under a NaN scale, like any others", NULL},
     {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "-0 and +0 are the same", NULL},
     {"gemm", 0, CLI_FLAG, offsetof(struct args, gemm), NULL,
@@ -46,46 +47,110 @@ static const cli_option options[] = {
     {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},
     {"beta", 0, CLI_F64, offsetof(struct args, beta), "X", "with --gemm: factor of C; 1 by default", NULL},
     {"out", 0, CLI_STRING, offsetof(struct args, type), "TYPE", "with --gemm: type of D, if the file does not say it (uint16 as bf16)", dtypes},
-    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "with --gemm: threads to use; all processors by default", NULL},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "a report for a browser, one file, no network", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
 };
 
-/* B may be a file of anyone's: codes and scales of the sizes that A has. */
+/* B may be a file of anyone's: codes and scales of the sizes that A has, the scales in any layout that has this size. */
 typedef struct side {
   mx_quantized q;
   mx_file *file;
   mx_tensor tensor;
+  uint8_t *unpacked;
+  const char *layout; /* of the scales, if it is not row */
 } side;
+
+/* Scales in a padded layout: of the layouts that have their size, the one with the fewest scales that differ from A's. */
+static int unpack_scales(side *s, const mx_tensor *like, const mx_array *scales) {
+  const size_t n = like->scale_rows * like->scale_cols;
+  uint8_t *best = NULL, *next = NULL;
+  size_t least = SIZE_MAX;
+  for (int l = 1; l < MX_LAYOUT_COUNT && like->scale_bytes == 1; l++) {
+    if (mx_layout_size((mx_layout)l, like->scale_rows, like->scale_cols) != scales->n_bytes) continue;
+    if (!next && !(next = malloc(n + 1))) break;
+    mx_layout_unpack(next, (mx_layout)l, scales->data, like->scale_rows, like->scale_cols);
+    size_t wrong = 0;
+    for (size_t i = 0; i < n; i++) wrong += next[i] != like->scales[i];
+    if (wrong >= least) continue;
+    least = wrong;
+    s->layout = mx_layout_name((mx_layout)l);
+    uint8_t *keep = best;
+    best = next;
+    next = keep;
+  }
+  free(next);
+  s->unpacked = best;
+  return best != NULL;
+}
 
 static int foreign(side *s, const mx_tensor *like, const char *path) {
   mx_error err;
   const mx_array *codes, *scales, *ts;
   if (mx_file_open(&s->file, path, &err) || mx_file_find(&codes, s->file, "codes", &err) || mx_file_find(&scales, s->file, "scales", &err))
     return cli_fail(&err);
-  if (codes->n_bytes != like->rows * like->code_stride || scales->n_bytes != like->scale_rows * like->scale_cols * like->scale_bytes)
+  const uint64_t n_scales = like->scale_rows * like->scale_cols * like->scale_bytes;
+  const int packed = scales->n_bytes != n_scales && codes->n_bytes == like->rows * like->code_stride && unpack_scales(s, like, scales);
+  if (codes->n_bytes != like->rows * like->code_stride || (scales->n_bytes != n_scales && !packed))
     return cli_error("%s: %" PRIu64 " bytes of codes and %" PRIu64 " of scales, expected %zu and %zu as in A", path, codes->n_bytes,
                      scales->n_bytes, like->rows * like->code_stride, like->scale_rows * like->scale_cols * like->scale_bytes);
   s->tensor = *like;
   s->tensor.codes = (uint8_t *)(uintptr_t)codes->data; /* read only */
-  s->tensor.scales = (uint8_t *)(uintptr_t)scales->data;
+  s->tensor.scales = packed ? s->unpacked : (uint8_t *)(uintptr_t)scales->data;
+  s->tensor.micro = NULL;
   if (like->has_tensor_scale && !mx_file_find(&ts, s->file, "tensor_scale", NULL) && ts->n_bytes == 4)
     memcpy(&s->tensor.tensor_scale, ts->data, 4);
   return CLI_FINE;
 }
 
-static int open_b(side *s, const mx_tensor *like, const char *path) {
+static int open_b(side *s, const mx_quantized *a, const char *path) {
   mx_error err;
-  if (!mx_quantized_open(&s->q, path, &err)) {
-    s->tensor = s->q.tensor;
-    return CLI_FINE;
-  }
-  return foreign(s, like, path);
+  if (mx_quantized_open(&s->q, path, &err)) return foreign(s, &a->tensor, path);
+  s->tensor = s->q.tensor;
+  if (s->q.spec.elem == a->spec.elem && s->q.spec.scale == a->spec.scale) return CLI_FINE;
+  return cli_error("%s: %s with %s scales, expected %s with %s as in A", path, mx_elem_format(s->q.spec.elem)->name,
+                   mx_scale_format(s->q.spec.scale)->name, mx_elem_format(a->spec.elem)->name, mx_scale_format(a->spec.scale)->name);
 }
 
-static void example(out *o, const char *which, const mx_diff_example *e) {
+/* The input, in place where the file has aligned binary32, else widened a piece at a time; and the mappings that are passed over. */
+typedef struct flow {
+  const mx_quantized *a;
+  const side *b;
+  mx_file *file; /* of --input */
+  const mx_array *x;
+  float *room;
+  size_t n_room;
+} flow;
+
+static const float *widen(void *self, size_t row, size_t n) {
+  flow *f = self;
+  const size_t cols = f->a->tensor.cols;
+  if (n * cols > f->n_room) {
+    free(f->room);
+    f->room = malloc(n * cols * sizeof *f->room);
+    f->n_room = f->room ? n * cols : 0;
+  }
+  if (!f->room || mx_array_read_f32(f->room, f->x, row * cols, n * cols, 0)) return NULL;
+  return f->room;
+}
+
+static void passed(void *self, size_t row, size_t n) {
+  const flow *f = self;
+  const mx_tensor *a = &f->a->tensor, *b = &f->b->tensor;
+  const mx_file *other = f->b->q.file ? f->b->q.file : f->b->file, *own = f->file ? f->file : f->a->file;
+  const size_t scales = a->scale_rows == a->rows ? a->scale_cols * a->scale_bytes : 0;
+  mx_file_release(f->a->file, a->codes + row * a->code_stride, n * a->code_stride);
+  mx_file_release(other, b->codes + row * a->code_stride, n * a->code_stride);
+  mx_file_release(f->a->file, a->scales + row * scales, n * scales);
+  mx_file_release(other, b->scales + row * scales, n * scales);
+  if (!f->x) return;
+  const size_t bytes = a->cols * mx_dtype_bytes(f->x->dtype);
+  mx_file_release(own, f->x->data + row * bytes, n * bytes);
+}
+
+static void example(out *o, const char *which, const mx_diff_example *e, int has_input) {
   uint32_t bits;
   char text[40];
   memcpy(&bits, &e->x, sizeof bits);
@@ -93,12 +158,14 @@ static void example(out *o, const char *which, const mx_diff_example *e) {
   out_text(o, "example", which);
   out_u64(o, "row", e->row);
   out_u64(o, "column", e->col);
-  out_f64(o, "x", (double)e->x, "%.9g");
-  snprintf(text, sizeof text, "0x%08" PRIx32, bits);
-  out_text(o, "bits", text);
-  out_f64(o, "amax", (double)e->amax, "%.9g");
-  out_f64(o, "quotient", e->quotient, "%.9g");
-  out_f64(o, "to tie", e->tie, "%.3g");
+  if (has_input) {
+    out_f64(o, "x", (double)e->x, "%.9g");
+    snprintf(text, sizeof text, "0x%08" PRIx32, bits);
+    out_text(o, "bits", text);
+    out_f64(o, "amax", (double)e->amax, "%.9g");
+    out_f64(o, "quotient", e->quotient, "%.9g");
+    out_f64(o, "to tie", e->tie, "%.3g");
+  }
   out_u64(o, "code A", e->code_a);
   out_u64(o, "code B", e->code_b);
   out_u64(o, "scale A", e->scale_a);
@@ -132,24 +199,31 @@ static void scales_by_rule(out *o, const mx_diff_example *e, const mx_spec *spec
   out_end(o);
 }
 
-static void positions(out *o, const mx_difference *d) {
-  out_table(o, "by position in the block");
-  for (int shown = 0, i = 0; i < 256 && shown < 8; i++) {
-    if (!d->by_position[i]) continue;
+/* The eight most frequent of 256; the last gathers what is beyond. */
+static void most_of(out *o, const char *table, const char *key, const uint64_t counts[256]) {
+  uint64_t rest[256];
+  memcpy(rest, counts, sizeof rest);
+  out_table(o, table);
+  for (int shown = 0; shown < 8; shown++) {
+    int best = 0;
+    for (int i = 1; i < 256; i++)
+      if (rest[i] > rest[best]) best = i;
+    if (!rest[best]) break;
     out_row(o);
-    out_u64(o, "position", (uint64_t)i);
-    out_u64(o, "differ", d->by_position[i]);
-    shown++;
+    out_u64(o, key, (uint64_t)best);
+    out_u64(o, "differ", rest[best]);
+    rest[best] = 0;
   }
   out_end(o);
+}
+
+static void pairs(out *o, const mx_difference *d) {
   uint64_t rest[16][16];
   memcpy(rest, d->pairs, sizeof rest);
   out_table(o, "codes, A to B");
   for (int shown = 0; shown < 8; shown++) {
     uint64_t most = 0;
-
     int x = 0, y = 0;
-
     for (int i = 0; i < 16; i++)
       for (int k = 0; k < 16; k++)
         if (rest[i][k] > most) most = rest[i][k], x = i, y = k;
@@ -163,7 +237,8 @@ static void positions(out *o, const mx_difference *d) {
   out_end(o);
 }
 
-static int print(const struct args *a, const mx_difference *d, const mx_spec *spec, int has_input, const char *verdict) {
+static int print(const struct args *a, const mx_difference *d, const mx_spec *spec, const side *b, const mx_diff_example *list, int has_input,
+                 const char *verdict) {
   out *o = out_new();
   out_bool(o, "equal", d->equal);
   out_u64(o, "codes", d->n_codes);
@@ -175,6 +250,9 @@ static int print(const struct args *a, const mx_difference *d, const mx_spec *sp
   out_u64(o, "signs of zero", d->zero_signs);
   out_u64(o, "NaN codes let pass", d->nan_codes);
   out_u64(o, "rows that differ", d->rows);
+  out_u64(o, "blocks that differ", d->blocks);
+  if (d->padding) out_u64(o, "padding bytes that differ", d->padding);
+  if (b->layout) out_text(o, "layout of B's scales", b->layout);
   for (int i = 0; i < d->n_patterns; i++) {
     char key[24];
     snprintf(key, sizeof key, "pattern %d", i + 1);
@@ -183,12 +261,23 @@ static int print(const struct args *a, const mx_difference *d, const mx_spec *sp
   if (*verdict) out_text(o, "verdict", verdict);
   if (d->codes) {
     out_table(o, "examples");
-    example(o, "first", &d->first);
-    example(o, "worst", &d->worst);
-    example(o, "smallest", &d->smallest);
+    example(o, "first", &d->first, has_input);
+    example(o, "worst", &d->worst, has_input);
+    example(o, "smallest", &d->smallest, has_input);
     out_end(o);
+    if (d->n_listed) {
+      out_table(o, "differences");
+      for (size_t i = 0; i < d->n_listed; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%zu", i + 1);
+        example(o, number, &list[i], has_input);
+      }
+      out_end(o);
+    }
     if (has_input) scales_by_rule(o, &d->first, spec);
-    positions(o, d);
+    most_of(o, "by position in the block", "position", d->by_position);
+    most_of(o, "by scale code of A", "scale code", d->by_scale);
+    pairs(o, d);
   }
   return out_print(o, a->json);
 }
@@ -219,17 +308,18 @@ static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec 
   free(codes);
 }
 
-static const float *input_of(float **own, mx_file **file, const struct args *a, const mx_quantized *q) {
-  const mx_array *x = NULL;
+static int find_input(flow *f, const struct args *a) {
   mx_error err;
-  if (a->input && mx_tensor_open(file, &x, a->input, &err)) {
-    cli_fail(&err);
-    return NULL;
+  if (a->input && mx_tensor_open(&f->file, &f->x, a->input, &err)) return cli_fail(&err);
+  if (!a->input && mx_file_find(&f->x, f->a->file, "input", NULL)) f->x = NULL;
+  if (f->x && (f->x->n_values != f->a->tensor.rows * f->a->tensor.cols || mx_array_read_f32(NULL, f->x, 0, 0, 0))) {
+    if (a->input)
+      return cli_error("%s: %" PRIu64 " values of %s, expected %zu x %zu of f32, f16 or bf16", a->input, f->x->n_values,
+                       mx_dtype_name(f->x->dtype), f->a->tensor.rows, f->a->tensor.cols);
+    f->x = NULL;
   }
-  if (!a->input && mx_file_find(&x, q->file, "input", NULL)) return NULL;
-  const size_t n = q->tensor.rows * q->tensor.cols;
-  if (x->n_values != n || !(*own = malloc((n + 1) * sizeof **own)) || mx_array_read_f32(*own, x, 0, n, 0)) return NULL;
-  return *own;
+  if (a->explain && !f->x) return cli_error("--explain needs the input: --input X");
+  return CLI_FINE;
 }
 
 static int judge(const struct args *a) {
@@ -264,33 +354,51 @@ static int run(const cli_context *ctx, void *args) {
     return cli_error("diff: --accum, --bound, --c, --bias, --alpha, --beta and --out need --gemm");
   mx_quantized qa;
   mx_error err;
+  if (a->max.v > 1000000) return cli_error("diff: --max %" PRIu64 ", expected at most 1000000", a->max.v);
   if (mx_quantized_open(&qa, a->a, &err)) return cli_fail(&err);
   side b = {0};
-  mx_file *file = NULL;
-  float *own = NULL;
+  flow f = {.a = &qa, .b = &b};
   mx_difference *d = calloc(1, sizeof *d);
+  mx_diff_example *list = calloc(a->max.v + 1, sizeof *list);
   char verdict[2048] = "";
-  int rc = d ? open_b(&b, &qa.tensor, a->b) : cli_error("out of memory");
-  const float *x = rc ? NULL : input_of(&own, &file, a, &qa);
-  if (!rc && a->input && !x) rc = cli_error("%s: expected as many numbers as codes", a->input);
-  if (!rc && a->explain && !x) rc = cli_error("--explain needs the input: --input X");
-  const mx_diff_options how = {a->nan_bits, a->equal_zeros};
+  int rc = d && list ? open_b(&b, &qa, a->b) : cli_error("out of memory");
+  if (!rc) rc = find_input(&f, a);
+  const int direct = !rc && f.x && f.x->dtype == MX_F32 && (uintptr_t)f.x->data % sizeof(float) == 0;
+  const float *x = direct ? (const float *)(const void *)f.x->data : NULL;
+  const mx_diff_options how = {.nan_bits = a->nan_bits,
+                               .equal_zeros = a->equal_zeros,
+                               .values = 1,
+                               .list = list,
+                               .n_list = a->max.v,
+                               .input = f.x && !direct ? widen : NULL,
+                               .passed = passed,
+                               .self = &f,
+                               .n_threads = (int)(a->threads.v > 64 ? 64 : a->threads.v)};
   if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);
-  if (!rc && a->explain && !d->equal) explain(verdict, sizeof verdict, &b.tensor, &qa.spec, x);
-  if (!rc) rc = print(a, d, &qa.spec, x != NULL, verdict);
+  if (!rc && a->explain && !d->equal) {
+    const float *all = x ? x : widen(&f, 0, qa.tensor.rows);
+    if (all)
+      explain(verdict, sizeof verdict, &b.tensor, &qa.spec, all);
+    else
+      rc = cli_error("no memory for the input of %zu x %zu", qa.tensor.rows, qa.tensor.cols);
+  }
+  if (!rc) rc = print(a, d, &qa.spec, &b, list, f.x != NULL, verdict);
   if (!rc && a->html) rc = report_html(a->html, a->a, a->b, d, &qa.spec, verdict);
   if (!rc && a->junit) {
     const junit_case cases[] = {{"codes", d->codes ? "codes differ" : NULL},
                                 {"scales", d->scales ? "scales differ" : NULL},
-                                {"tensor scale", d->tensor_scales ? "tensor scales differ" : NULL}};
-    rc = report_junit(a->junit, a->b, cases, 3);
+                                {"tensor scale", d->tensor_scales ? "tensor scales differ" : NULL},
+                                {"values", d->values ? "dequantised values differ" : NULL}};
+    rc = report_junit(a->junit, a->b, cases, 4);
   }
   const int differs = !rc && !d->equal;
-  mx_quantized_close(&qa);
   if (b.q.file) mx_quantized_close(&b.q);
   mx_file_close(b.file);
-  mx_file_close(file);
-  free(own);
+  mx_file_close(f.file);
+  mx_quantized_close(&qa);
+  free(b.unpacked);
+  free(f.room);
+  free(list);
   free(d);
   return rc ? rc : differs ? CLI_DIFFERS : CLI_FINE;
 }

@@ -73,6 +73,15 @@ static mx_status map(mx_file *f, int fd, mx_error *err) {
   return s;
 }
 
+void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes) {
+  const uint8_t *at = data;
+  if (!file || !file->base || at < file->base || at > file->base + file->n_bytes || n_bytes > file->n_bytes - (uint64_t)(at - file->base))
+    return;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)at + page - 1) / page * page,
+                  end = ((uintptr_t)at + n_bytes) / page * page;
+  if (first < end) madvise((void *)first, end - first, MADV_DONTNEED); /* private, never written: it reads the same again */
+}
+
 static int ends_with(const char *s, const char *end) {
   size_t n = strlen(s), m = strlen(end);
   return n >= m && !strcmp(s + n - m, end);

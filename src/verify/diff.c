@@ -1,22 +1,27 @@
-/* Counting what differs. */
+/* Counting what differs, in one pass. */
 #include "verify/diff.h"
 
 #include <math.h>
+#include <omp.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { PIECE = 1 << 20, MOST_THREADS = 64 }; /* elements, about */
 
 uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
   const size_t r = t->scale_rows == t->rows ? row : row / j->block_rows;
-  return mx_scale_code_at(t, r * t->scale_cols + col / j->block_cols);
+  const size_t at = r * t->scale_cols + col / j->block_cols;
+  return t->scale_bytes == 1 ? t->scales[at] : mx_scale_code_at(t, at);
 }
 
 static int is_nan_scale(const diff_job *j, uint32_t code) {
   const uint32_t sign = j->scale->sign_bits ? 1u << (j->scale->bits - 1) : 0;
-  return mx_format_is_nan(j->scale, code & ~sign);
+  return j->scale->bits <= 8 ? j->scale_nan[code & 255] : mx_format_is_nan(j->scale, code & ~sign);
 }
 
 static int is_nan_code(const diff_job *j, uint32_t code) {
   const uint32_t sign = j->elem->sign_bits && j->elem->kind == MX_KIND_FLOAT ? 1u << (j->elem->bits - 1) : 0;
-  return mx_format_is_nan(j->elem, code & ~sign);
+  return j->elem->bits <= 8 ? j->nan[code & 255] : mx_format_is_nan(j->elem, code & ~sign);
 }
 
 int diff_same(const diff_job *j, uint32_t a, uint32_t b) {
@@ -27,120 +32,422 @@ int diff_same(const diff_job *j, uint32_t a, uint32_t b) {
   return 0;
 }
 
-static double decode_scale(const diff_job *j, uint32_t code) {
-  const double v = mx_decode(j->scale, code);
+double diff_scale_value(const diff_job *j, uint32_t code) {
+  const double v = j->scale->bits <= 8 ? j->scale_value[code & 255] : mx_decode(j->scale, code);
   return j->spec->scale_sign == MX_SCALE_SIGN_MASKED ? fabs(v) : v;
 }
 
-/* Distance of |q| to the nearest midpoint between two neighbouring magnitudes. */
-static double to_tie(const mx_format *f, double q) {
-  double least = INFINITY, below = 0;
-  const uint32_t magnitudes = f->bits <= 8 ? 1u << (f->bits - f->sign_bits) : 0;
-  for (uint32_t c = 1; c < magnitudes; c++) {
-    const double v = mx_decode(f, c);
-    if (!isfinite(v)) break;
-    least = fmin(least, fabs(fabs(q) - (below + v) / 2));
-    below = v;
+static double decode(const diff_job *j, uint32_t code) { return j->elem->bits <= 8 ? j->value[code & 255] : mx_decode(j->elem, code); }
+
+/* Midpoints between neighbouring magnitudes, and values of codes. */
+static void tables(diff_job *j) {
+  const mx_format *f = j->elem, *s = j->scale;
+  const uint32_t scale_sign = s->sign_bits ? 1u << (s->bits - 1) : 0;
+  for (uint32_t c = 0; c < 256 && s->bits <= 8; c++) {
+    j->scale_value[c] = mx_decode(s, c);
+    j->scale_nan[c] = mx_format_is_nan(s, c & ~scale_sign) != 0;
   }
-  return least;
+  if (f->bits > 8) return;
+  const uint32_t magnitudes = 1u << (f->bits - f->sign_bits), sign = f->sign_bits && f->kind == MX_KIND_FLOAT ? 1u << (f->bits - 1) : 0;
+  for (uint32_t c = 0; c < 256; c++) {
+    j->value[c] = mx_decode(f, c);
+    j->nan[c] = mx_format_is_nan(f, c & ~sign) != 0;
+  }
+  double below = 0;
+  for (uint32_t c = 1; c < magnitudes && isfinite(j->value[c]); c++) {
+    j->middle[j->n_middle++] = (below + j->value[c]) / 2;
+    below = j->value[c];
+  }
 }
 
+/* Distance of |q| to the nearest midpoint. */
+static double to_tie(const diff_job *j, double q) {
+  const double x = fabs(q);
+  size_t lo = 0, hi = j->n_middle;
+  while (lo < hi) {
+    const size_t m = (lo + hi) / 2;
+    if (j->middle[m] < x)
+      lo = m + 1;
+    else
+      hi = m;
+  }
+  const double above = lo < j->n_middle ? fabs(j->middle[lo] - x) : INFINITY, under = lo ? fabs(x - j->middle[lo - 1]) : INFINITY;
+  return fmin(above, under);
+}
+
+static float input_at(const diff_job *j, size_t row, size_t col) { return j->piece[(row - j->piece_row) * j->ld + col]; }
+
+/* Pieces are whole block rows. */
 static float block_amax(const diff_job *j, size_t row, size_t col) {
   const size_t r0 = row / j->block_rows * j->block_rows, c0 = col / j->block_cols * j->block_cols;
   float amax = 0;
-  for (size_t r = r0; r < r0 + j->block_rows && r < j->a->rows; r++)
+  for (size_t r = r0; r < r0 + j->block_rows && r < j->piece_row + j->piece_rows; r++)
     for (size_t c = c0; c < c0 + j->block_cols && c < j->a->cols; c++)
-      if (fabsf(j->x[r * j->ld + c]) > amax) amax = fabsf(j->x[r * j->ld + c]);
+      if (fabsf(input_at(j, r, c)) > amax) amax = fabsf(input_at(j, r, c));
   return amax;
 }
 
-static void look(const diff_job *j, mx_diff_example *e, size_t row, size_t col, uint32_t code_a, uint32_t code_b) {
-  *e = (mx_diff_example){.row = row, .col = col, .code_a = code_a, .code_b = code_b};
-  e->scale_a = diff_scale(j, j->a, row, col);
-  e->scale_b = diff_scale(j, j->b, row, col);
-  const double sa = decode_scale(j, e->scale_a), sb = decode_scale(j, e->scale_b);
+/* What the tensor scale multiplies values by. */
+static double tensor_factor(const diff_job *j) {
+  if (!j->a->has_tensor_scale || j->a->tensor_scale == 0) return 1;
+  const char *store = mx_tensor_store_name(j->spec);
+  const double t = (double)j->a->tensor_scale,
+               target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
+  return !strcmp(store, "divisor") ? 1 / t : !strcmp(store, "amax") ? t / target : t;
+}
+
+static diff_element look(const diff_job *j, size_t row, size_t col, uint32_t code_a, uint32_t code_b) {
+  diff_element e = {.row = row, .col = col, .a = code_a, .b = code_b, .quotient = NAN, .tie = NAN};
+  e.scale_a = diff_scale(j, j->a, row, col);
+  e.scale_b = diff_scale(j, j->b, row, col);
+  const double sa = diff_scale_value(j, e.scale_a), sb = diff_scale_value(j, e.scale_b);
   const int encode = j->spec->scale_form == MX_SCALE_FORM_ENCODE;
-  e->value_a = encode ? mx_decode(j->elem, code_a) / sa : mx_decode(j->elem, code_a) * sa;
-  e->value_b = encode ? mx_decode(j->elem, code_b) / sb : mx_decode(j->elem, code_b) * sb;
-  e->quotient = e->tie = NAN;
-  if (!j->x) return;
-  e->x = j->x[row * j->ld + col];
-  e->amax = block_amax(j, row, col);
-  double times = 1;
-  if (j->a->has_tensor_scale && j->a->tensor_scale != 0) {
-    const char *store = mx_tensor_store_name(j->spec);
-    const double t = (double)j->a->tensor_scale,
-                 target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
-    times = !strcmp(store, "divisor") ? 1 / t : !strcmp(store, "amax") ? t / target : t;
-  }
-  e->quotient = encode ? (double)e->x * sa / times : (double)e->x / (sa * times);
-  e->tie = to_tie(j->elem, e->quotient);
+  e.value_a = encode ? decode(j, code_a) / sa : decode(j, code_a) * sa;
+  e.value_b = encode ? decode(j, code_b) / sb : decode(j, code_b) * sb;
+  if (!j->piece) return e;
+  e.x = input_at(j, row, col);
+  e.quotient = encode ? (double)e.x * sa / tensor_factor(j) : (double)e.x / (sa * tensor_factor(j));
+  e.tie = to_tie(j, e.quotient);
+  return e;
+}
+
+static mx_diff_example example(const diff_job *j, const diff_element *e) {
+  return (mx_diff_example){.row = e->row,
+                           .col = e->col,
+                           .code_a = e->a,
+                           .code_b = e->b,
+                           .scale_a = e->scale_a,
+                           .scale_b = e->scale_b,
+                           .value_a = e->value_a,
+                           .value_b = e->value_b,
+                           .x = e->x,
+                           .amax = j->piece ? block_amax(j, e->row, e->col) : 0,
+                           .quotient = e->quotient,
+                           .tie = e->tie};
 }
 
 static void tally(diff_job *j, size_t row, size_t col, uint32_t ca, uint32_t cb) {
   mx_difference *d = j->out;
-  const size_t position = row % j->block_rows * j->block_cols + col % j->block_cols;
-  const uint32_t scale = diff_scale(j, j->a, row, col);
+  const size_t position = row % j->block_rows * j->block_cols + col % j->block_cols, block = col / j->block_cols;
   const unsigned shift = j->elem->bits > 4 ? j->elem->bits - 4u : 0;
+  const diff_element e = look(j, row, col, ca, cb);
   d->codes++;
   d->by_position[position < 255 ? position : 255]++;
-  d->by_scale[scale < 255 ? scale : 255]++;
+  d->by_scale[e.scale_a < 255 ? e.scale_a : 255]++;
   d->pairs[ca >> shift & 15][cb >> shift & 15]++;
-  d->map[row * MX_DIFF_ROWS / (d->rows ? d->rows : 1)][col * MX_DIFF_COLS / (j->a->cols ? j->a->cols : 1)]++;
-  mx_diff_example e;
-  look(j, &e, row, col, ca, cb);
-  const double distance = fabs(e.value_a - e.value_b);
-  if (j->x && isfinite(e.tie)) {
-    int i = 0;
-    while (i < 15 && e.tie < ldexp(1, -2 * i - 2)) i++;
-    d->ties[i]++;
+  d->map[row * MX_DIFF_ROWS / j->a->rows][col * MX_DIFF_COLS / j->a->cols]++;
+  d->blocks += !j->block_seen[block];
+  j->block_seen[block] = 1;
+  if (isfinite(e.tie)) {
+    const int i = e.tie == 0 ? 15 : (-ilogb(e.tie) - 1) / 2; /* of 2^-(2i+2) <= tie */
+    d->ties[i < 0 ? 0 : i > 15 ? 15 : i]++;
   }
-  if (!d->n_examples++) d->first = d->worst = d->smallest = e;
-  const double most = fabs(d->worst.value_a - d->worst.value_b), least = fabs(d->smallest.value_a - d->smallest.value_b);
-  if (distance > most || (isnan(distance) && !isnan(most))) d->worst = e;
-  if (distance < least) d->smallest = e;
+  const double distance = fabs(e.value_a - e.value_b), most = fabs(d->worst.value_a - d->worst.value_b),
+               least = fabs(d->smallest.value_a - d->smallest.value_b);
+  if (!d->n_examples++)
+    d->first = d->worst = d->smallest = example(j, &e);
+  else if (distance > most || (isnan(distance) && !isnan(most)))
+    d->worst = example(j, &e);
+  else if (distance < least)
+    d->smallest = example(j, &e);
+  if (d->n_listed < j->how.n_list && j->how.list) j->how.list[d->n_listed++] = example(j, &e);
+  diff_patterns_element(j, &e);
 }
 
-/* Rows that are not the same bytes. */
+static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
+  const mx_tensor *a = j->a, *b = j->b;
+  mx_difference *d = j->out;
+  if (ca == cb) return;
+  j->block_moved[c / j->block_cols] = 1;
+  const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
+  if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
+  if (!j->how.nan_bits && is_nan_scale(j, diff_scale(j, a, row, c)) && is_nan_scale(j, diff_scale(j, b, row, c)))
+    d->nan_codes++;
+  else if (diff_same(j, ca, cb))
+    d->nan_codes += is_nan_code(j, ca) != 0;
+  else
+    tally(j, row, c, ca, cb);
+}
+
+/* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
 static void codes_of_row(diff_job *j, size_t row) {
   const mx_tensor *a = j->a, *b = j->b;
-  const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
-  mx_difference *d = j->out;
-  for (size_t c = 0; c < a->cols; c++) {
-    const uint32_t ca = mx_code_at(a, j->spec, row, c), cb = mx_code_at(b, j->spec, row, c);
-    if (ca == cb) continue;
-    if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
-    if (!j->how.nan_bits && is_nan_scale(j, diff_scale(j, a, row, c)) && is_nan_scale(j, diff_scale(j, b, row, c)))
-      d->nan_codes++;
-    else if (diff_same(j, ca, cb))
-      d->nan_codes += is_nan_code(j, ca) != 0;
-    else
-      tally(j, row, c, ca, cb);
+  const uint8_t *x = a->codes + row * a->code_stride, *y = b->codes + row * b->code_stride;
+  const size_t n = a->code_stride;
+  if (j->elem->bits == 4 && j->spec->nibble == MX_NIBBLE_HALF_BLOCK) {
+    for (size_t c = 0; c < a->cols; c++) one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
+    return;
+  }
+  const size_t wide = j->elem->bits == 4 ? 2 : 1, bytes = j->elem->kind == MX_KIND_NONE ? 4 : 1;
+  const int high_first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST;
+  for (size_t i = 0; i < n;) {
+    const size_t m = n - i < 8 ? n - i : 8;
+    uint64_t u, v;
+    if (n - i >= 64 && !memcmp(x + i, y + i, 64)) {
+      i += 64;
+      continue;
+    }
+    if (m == 8) {
+      memcpy(&u, x + i, 8);
+      memcpy(&v, y + i, 8);
+      if (u == v) {
+        i += 8;
+        continue;
+      }
+    }
+    for (size_t k = 0; k < m; k += bytes) {
+      if (!memcmp(x + i + k, y + i + k, bytes)) continue;
+      const size_t c = (i + k) / bytes * wide;
+      if (c + wide > a->cols) j->out->padding += c >= a->cols || mx_code_at(a, j->spec, row, c) == mx_code_at(b, j->spec, row, c);
+      if (wide == 2 && c < a->cols) {
+        const uint32_t p = x[i + k], q = y[i + k];
+        one(j, row, c, high_first ? p >> 4 : p & 15, high_first ? q >> 4 : q & 15);
+        if (c + 1 < a->cols) one(j, row, c + 1, high_first ? p & 15 : p >> 4, high_first ? q & 15 : q >> 4);
+      } else if (c < a->cols)
+        one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
+    }
+    i += m;
   }
 }
 
-static void scales(diff_job *j) {
+static void one_scale(diff_job *j, size_t i) {
   mx_difference *d = j->out;
-  const mx_tensor *a = j->a, *b = j->b;
-  d->n_scales = (uint64_t)a->scale_rows * a->scale_cols;
-  if (!memcmp(a->scales, b->scales, d->n_scales * a->scale_bytes)) return;
-  for (size_t i = 0; i < d->n_scales; i++) {
-    const uint32_t sa = mx_scale_code_at(a, i), sb = mx_scale_code_at(b, i);
-    if (sa == sb) continue;
-    if (!j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb)) {
-      d->nan_codes++;
-      continue;
-    }
-    d->scales++;
-    const int64_t step = (int64_t)sb - (int64_t)sa;
-    d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
+  const uint32_t sa = mx_scale_code_at(j->a, i), sb = mx_scale_code_at(j->b, i);
+  const int small = j->a->micro && j->b->micro && memcmp(j->a->micro + i * 3, j->b->micro + i * 3, 3);
+  if (sa == sb && !small) return;
+  if (!j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb)) {
+    d->nan_codes++;
+    return;
   }
+  d->scales++;
+  if (sa == sb) return;
+  const int64_t step = (int64_t)sb - (int64_t)sa;
+  const unsigned shift = j->scale->bits > 5 ? j->scale->bits - 5u : 0;
+  d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
+  d->scale_pairs[sa >> shift & 31][sb >> shift & 31]++;
+  diff_patterns_scale(j, sa, sb);
+}
+
+static int scales_differ(const diff_job *j, size_t first, size_t n) {
+  const mx_tensor *a = j->a, *b = j->b;
+  const size_t bytes = a->scale_bytes;
+  return memcmp(a->scales + first * bytes, b->scales + first * bytes, n * bytes) ||
+         (a->micro && b->micro && memcmp(a->micro + first * 3, b->micro + first * 3, n * 3));
 }
 
 static int same_float(float a, float b, const mx_diff_options *o) {
   if (!o->nan_bits && isnan(a) && isnan(b)) return 1;
   if (o->equal_zeros && a == 0 && b == 0) return 1;
   return !memcmp(&a, &b, sizeof a);
+}
+
+/* Blocks whose bytes differ, gathered as the rows of two small tensors and dequantised together. */
+enum { GATHER = 1 << 16 }; /* elements, about */
+typedef struct gather {
+  mx_tensor t[2];
+  mx_spec spec;
+  size_t n, room, width;
+  uint32_t *cols; /* of each: the last block of a row may be short */
+  float *values;
+} gather;
+
+static void gather_free(gather *g) {
+  mx_tensor_free(&g->t[0]);
+  mx_tensor_free(&g->t[1]);
+  free(g->cols);
+  free(g->values);
+}
+
+static mx_status gather_start(gather *g, const diff_job *j) {
+  memset(g, 0, sizeof *g);
+  g->width = j->block_cols < j->a->cols ? j->block_cols : j->a->cols;
+  if (j->block_cols == 1) g->width = j->a->cols; /* blocks of one column: whole rows */
+  if (!g->width) g->width = 1;
+  g->room = GATHER / g->width + 1;
+  g->spec = *j->spec;
+  g->spec.block_rows = 1;
+  g->spec.block_cols = (int)j->block_cols;
+  mx_status status = mx_tensor_alloc(&g->t[0], g->room, g->width, &g->spec);
+  if (!status) status = mx_tensor_alloc(&g->t[1], g->room, g->width, &g->spec);
+  g->cols = malloc((g->room + 1) * sizeof *g->cols);
+  g->values = malloc((2 * g->room * g->width + 1) * sizeof *g->values);
+  g->t[0].tensor_scale = j->a->tensor_scale;
+  g->t[1].tensor_scale = j->b->tensor_scale;
+  return status ? status : g->cols && g->values ? MX_OK : MX_ERR_NOMEM;
+}
+
+static mx_status gather_flush(gather *g, diff_job *j) {
+  const mx_exec alone = {.n_threads = 1};
+  mx_status status = MX_OK;
+  for (int side = 0; side < 2 && !status; side++) {
+    const mx_tensor t = mx_tensor_rows(&g->t[side], 0, g->n, 1);
+    status = mx_dequantize(g->values + (size_t)side * g->room * g->width, g->width, &t, &g->spec, &alone);
+  }
+  for (size_t i = 0; i < g->n && !status; i++)
+    for (size_t c = 0; c < g->cols[i]; c++) {
+      const size_t at = i * g->width + c;
+      j->out->values += !same_float(g->values[at], g->values[g->room * g->width + at], &j->how);
+    }
+  g->n = 0;
+  return status;
+}
+
+/* Block b of a row; with blocks of one column the whole row. */
+static mx_status gather_block(gather *g, diff_job *j, size_t row, size_t b) {
+  const size_t c = b * j->block_cols, cols = j->a->cols - c < g->width ? j->a->cols - c : g->width,
+               bytes = j->elem->kind == MX_KIND_NONE ? 4 * c
+                       : j->elem->bits == 4          ? c / 2
+                                                     : c,
+               scale = (j->a->scale_rows == j->a->rows ? row : row / j->block_rows) * j->a->scale_cols + b;
+  const mx_tensor *from[2] = {j->a, j->b};
+  for (int side = 0; side < 2; side++) {
+    mx_tensor *t = &g->t[side];
+    const size_t left = t->code_stride < j->a->code_stride - bytes ? t->code_stride : j->a->code_stride - bytes;
+    memcpy(t->codes + g->n * t->code_stride, from[side]->codes + row * j->a->code_stride + bytes, left);
+    memcpy(t->scales + g->n * t->scale_cols * t->scale_bytes, from[side]->scales + scale * t->scale_bytes, t->scale_cols * t->scale_bytes);
+    if (t->micro && from[side]->micro) memcpy(t->micro + g->n * t->scale_cols * 3, from[side]->micro + scale * 3, t->scale_cols * 3);
+  }
+  g->cols[g->n++] = (uint32_t)cols;
+  return g->n == g->room ? gather_flush(g, j) : MX_OK;
+}
+
+/* Values of the blocks of a row whose bytes differ. */
+static mx_status values(diff_job *j, size_t row, gather *g) {
+  const size_t n_blocks = j->a->scale_cols;
+  mx_status status = MX_OK;
+  for (size_t b = 0; b < n_blocks && !status; b++) {
+    if (!j->block_moved[b]) continue;
+    if (j->block_cols == 1) return gather_block(g, j, row, 0);
+    status = gather_block(g, j, row, b);
+  }
+  return status;
+}
+
+/* scales_too: some scale of the piece differs. */
+static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
+  const mx_tensor *a = j->a, *b = j->b;
+  const size_t stride = a->code_stride, scale_row = a->scale_rows == a->rows ? row : row / j->block_rows, first = scale_row * a->scale_cols;
+  const int codes = memcmp(a->codes + row * stride, b->codes + row * stride, stride) != 0,
+            other = scales_too && scales_differ(j, first, a->scale_cols);
+  if (row % j->block_rows == 0) j->fresh = 1;
+  if (!codes && !other && !j->out->tensor_scales) return MX_OK;
+  if (j->fresh) memset(j->block_seen, 0, a->scale_cols + 1);
+  j->fresh = 0;
+  memset(j->block_moved, j->out->tensor_scales != 0, a->scale_cols + 1);
+  if (codes) {
+    const uint64_t before = j->out->codes;
+    codes_of_row(j, row);
+    j->out->rows += j->out->codes > before;
+    diff_patterns_row(j, row);
+  }
+  for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
+  return g ? values(j, row, g) : MX_OK;
+}
+
+static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
+  const mx_tensor *a = j->a, *b = j->b;
+  const size_t stride = a->code_stride;
+  const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows,
+               scale_rows = a->scale_rows == a->rows ? n : (n + j->block_rows - 1) / j->block_rows, first = scale_row * a->scale_cols,
+               n_scales = scale_rows * a->scale_cols;
+  const int scales_too = scales_differ(j, first, n_scales);
+  mx_status status = MX_OK;
+  j->piece_row = row;
+  j->piece_rows = n;
+  j->piece = j->how.input ? NULL : j->x ? j->x + row * j->ld : NULL;
+  if (g) j->out->n_values += n * a->cols;
+  if (j->how.input && memcmp(a->codes + row * stride, b->codes + row * stride, n * stride)) { /* asked for only where something differs */
+    j->piece = j->how.input(j->how.self, row, n);
+    j->ld = a->cols;
+  }
+  for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too, g);
+  for (size_t i = first; i < first + n_scales && scales_too; i++) one_scale(j, i);
+  if (j->how.passed) j->how.passed(j->how.self, row, n);
+  return status;
+}
+
+/* Rows [first, end), pieces of `rows`. */
+static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
+  gather g = {0}, *values_of = j->how.values ? &g : NULL;
+  mx_status status = values_of ? gather_start(&g, j) : MX_OK;
+  j->block_seen = calloc(j->a->scale_cols + 1, 1);
+  j->block_moved = calloc(j->a->scale_cols + 1, 1);
+  if (!j->block_seen || !j->block_moved) status = MX_ERR_NOMEM;
+  for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows, values_of);
+  if (!status && g.n) status = gather_flush(&g, j);
+  free(j->block_seen);
+  free(j->block_moved);
+  gather_free(&g);
+  return status;
+}
+
+#define ADD(field)                                                                                                                             \
+  for (size_t i_ = 0; i_ < sizeof to->field / sizeof(uint64_t); i_++) ((uint64_t *)&to->field)[i_] += ((const uint64_t *)&from->field)[i_]
+
+/* What a later part found is added. */
+static void merge(diff_job *j, const diff_job *later) {
+  mx_difference *to = j->out;
+  const mx_difference *from = later->out;
+  diff_patterns_merge(j, later);
+  if (from->n_examples) {
+    const double most = fabs(to->worst.value_a - to->worst.value_b), least = fabs(to->smallest.value_a - to->smallest.value_b),
+                 worst = fabs(from->worst.value_a - from->worst.value_b), smallest = fabs(from->smallest.value_a - from->smallest.value_b);
+    if (!to->n_examples) to->first = from->first;
+    if (!to->n_examples || worst > most || (isnan(worst) && !isnan(most))) to->worst = from->worst;
+    if (!to->n_examples || smallest < least) to->smallest = from->smallest;
+    to->n_examples += from->n_examples;
+  }
+  ADD(codes);
+  ADD(scales);
+  ADD(n_values);
+  ADD(values);
+  ADD(zero_signs);
+  ADD(nan_codes);
+  ADD(padding);
+  ADD(by_position);
+  ADD(by_scale);
+  ADD(pairs);
+  ADD(scale_steps);
+  ADD(scale_pairs);
+  ADD(ties);
+  to->rows += from->rows;
+  to->blocks += from->blocks;
+  for (int r = 0; r < MX_DIFF_ROWS; r++)
+    for (int c = 0; c < MX_DIFF_COLS; c++) to->map[r][c] += from->map[r][c];
+}
+
+/* Whole block rows to each thread. */
+static mx_status all_parts(diff_job *j, size_t rows) {
+  const size_t total = j->a->rows, pieces = (total + rows - 1) / rows;
+  int n = j->how.n_threads > 0 ? j->how.n_threads : omp_get_max_threads();
+  if ((size_t)n > pieces) n = pieces ? (int)pieces : 1;
+  if (j->how.input || j->how.n_list) n = 1;
+  if (n > MOST_THREADS) n = MOST_THREADS;
+  if (n == 1) return part(j, 0, total, rows);
+  const size_t share = (pieces + (size_t)n - 1) / (size_t)n * rows;
+  mx_difference *found = calloc((size_t)n, sizeof *found);
+  diff_job *jobs = calloc((size_t)n, sizeof *jobs);
+  mx_status status[MOST_THREADS], first = MX_OK;
+  if (!found || !jobs) {
+    free(found);
+    free(jobs);
+    return MX_ERR_NOMEM;
+  }
+#pragma omp parallel for num_threads(n) schedule(static, 1)
+  for (int t = 0; t < n; t++) {
+    jobs[t] = *j;
+    jobs[t].out = &found[t];
+    found[t].tensor_scales = j->out->tensor_scales;
+    const size_t from = (size_t)t * share < total ? (size_t)t * share : total, end = from + share < total ? from + share : total;
+    status[t] = part(&jobs[t], from, end, rows);
+  }
+  for (int t = 0; t < n; t++) {
+    merge(j, &jobs[t]);
+    if (!first) first = status[t];
+  }
+  free(found);
+  free(jobs);
+  return first;
 }
 
 mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, const mx_spec *spec, const float *x, size_t ld,
@@ -154,25 +461,23 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   diff_job j = {
       .out = out, .a = a, .b = b, .spec = spec, .elem = mx_elem_format(spec->elem), .scale = mx_scale_format(spec->scale), .x = x, .ld = ld};
   if (options) j.how = *options;
+  if (values_a && values_b) j.how.values = 0;
   mx_spec_block(spec, a->rows, a->cols, &j.block_rows, &j.block_cols);
+  if (!j.block_rows) j.block_rows = 1;
+  if (!j.block_cols) j.block_cols = 1;
+  tables(&j);
+  diff_patterns_start(&j);
   out->n_codes = (uint64_t)a->rows * a->cols;
-  size_t rows = 0, last_block = SIZE_MAX;
-  out->rows = a->rows; /* for the map, while counting */
-  for (size_t r = 0; r < a->rows; r++) {
-    if (!memcmp(a->codes + r * a->code_stride, b->codes + r * b->code_stride, a->code_stride)) continue;
-    const uint64_t before = out->codes;
-    codes_of_row(&j, r);
-    rows += out->codes > before;
-    if (out->codes > before && r / j.block_rows != last_block) out->blocks++, last_block = r / j.block_rows;
-  }
-  out->rows = rows;
-  scales(&j);
+  out->n_scales = (uint64_t)a->scale_rows * a->scale_cols;
   if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !same_float(a->tensor_scale, b->tensor_scale, &j.how);
+  size_t rows = PIECE / (a->cols + 1) / j.block_rows * j.block_rows;
+  if (!rows) rows = j.block_rows;
+  const mx_status status = all_parts(&j, rows);
   if (values_a && values_b) {
     out->n_values = out->n_codes;
     for (size_t i = 0; i < out->n_values; i++) out->values += !same_float(values_a[i], values_b[i], &j.how);
   }
   out->equal = !out->codes && !out->scales && !out->tensor_scales && !out->values;
-  if (!out->equal) diff_patterns(&j);
-  return MX_OK;
+  if (!status && (!out->equal || out->padding)) diff_patterns_end(&j);
+  return status ? mx_fail(err, status, "diff: %s", mx_status_text(status)) : MX_OK;
 }

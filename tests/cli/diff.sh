@@ -1,0 +1,116 @@
+# diff of quantised tensors: choices, lists, files of others, files that are none, and memory that does not grow with the tensors.
+python3 - <<'P'
+import json, random, struct
+random.seed(5)
+def npy(name, shape, values):
+    h = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
+    h += " " * (-(len(h) + 11) % 64) + "\n"
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + struct.pack("<%df" % len(values), *values))
+npy("x.npy", (40, 96), [random.gauss(0, 1) * 2.0 ** (i // 96 % 9) for i in range(3840)])
+npy("short.npy", (40, 95), [0.0] * 3800)
+P
+# edit FROM TO PYTHON: tensors of a .safetensors file as bytearrays in t, metadata in meta
+edit() { python3 - "$@" <<'P'
+import json, struct, sys
+b = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", b[:8])[0]
+h = json.loads(b[8:8 + n])
+meta = h.pop("__metadata__", {})
+t = {k: bytearray(b[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in h.items()}
+shape = {k: v["shape"] for k, v in h.items()}
+exec(sys.argv[3])
+out, at, data = {}, 0, b""
+if meta: out["__metadata__"] = meta
+for k, v in t.items():
+    out[k] = {"dtype": h[k]["dtype"] if k in h else "U8", "shape": shape[k], "data_offsets": [at, at + len(v)]}
+    at += len(v)
+    data += bytes(v)
+text = json.dumps(out).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data)
+P
+}
+# differs WORDS COMMAND...: exit 1, and the output has the words
+differs() {
+  local want=$1 rc
+  shift
+  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
+  rc=$?
+  [ $rc = 1 ] || fail "exit $rc, expected 1: $*: $(cat "$scratch/stderr")"
+  grep -qF -- "$want" "$scratch/stdout" || fail "$* did not say: $want; said: $(cat "$scratch/stdout")"
+}
+says() { grep -q -- "$1" "$scratch/stdout" || fail "did not say: $1; said: $(cat "$scratch/stdout")"; }
+
+accepts "$mxgold" quantize x.npy -o a.safetensors --preset ocp-mxfp8-e4m3
+accepts "$mxgold" diff a.safetensors a.safetensors
+says '^equal  *yes$'
+# -0 and NaN
+edit a.safetensors z.safetensors 't["codes"][0:4] = b"\0\0\x7f\x7f"'
+edit z.safetensors y.safetensors 't["codes"][0:4] = b"\x80\0\xff\x7f"'
+differs "all are the sign of a zero" "$mxgold" diff z.safetensors y.safetensors
+says '^NaN codes let pass  *1$'
+accepts "$mxgold" diff z.safetensors y.safetensors --equal-zeros
+differs "codes that differ          2" "$mxgold" diff z.safetensors y.safetensors --nan-bits
+differs "codes that differ          1" "$mxgold" diff z.safetensors y.safetensors --nan-bits --equal-zeros
+# codes under a NaN scale mean nothing, but for --nan-bits
+edit a.safetensors n.safetensors 't["scales"][5] = 255'
+edit n.safetensors m.safetensors 't["codes"][160:192] = bytes(32)'
+accepts "$mxgold" diff n.safetensors m.safetensors
+differs "all in the last block of a row" "$mxgold" diff n.safetensors m.safetensors --nan-bits
+# lists
+edit a.safetensors b.safetensors 't["codes"][7::32] = bytes(c ^ 1 for c in t["codes"][7::32])'
+differs "all at one position in the block" "$mxgold" diff a.safetensors b.safetensors --max 3 --input x.npy
+says '^3  *0  *71 '
+grep -q '^4  *1  *7 ' "$scratch/stdout" && fail "--max 3 listed four"
+differs "values that differ         120" "$mxgold" diff a.safetensors b.safetensors --max 0
+differs '"blocks that differ": 120' "$mxgold" diff a.safetensors b.safetensors --max 1000 --json
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["differences"]) == 120, len(d["differences"])' "$scratch/stdout" || fail "--max 1000"
+refuses "mxgold: diff: --max 1000001, expected at most 1000000" "$mxgold" diff a.safetensors b.safetensors --max 1000001
+# B of others: no metadata; scales padded in a layout
+edit b.safetensors foreign.safetensors 'meta = {}'
+differs "all at one position in the block" "$mxgold" diff a.safetensors foreign.safetensors
+accepts "$mxgold" convert a.safetensors --layout nv128x4 -o l.safetensors
+edit l.safetensors padded.safetensors 'meta = {}; shape["codes"] = [3840]; shape["scales"] = [512]'
+accepts "$mxgold" diff a.safetensors padded.safetensors
+says "^layout of B's scales  *nv128x4$"
+# refusals
+refuses "mxgold: short.npy: 3800 values of f32, expected 40 x 96 of f32, f16 or bf16" "$mxgold" diff a.safetensors b.safetensors --input short.npy
+refuses "mxgold: --explain needs the input: --input X" "$mxgold" diff a.safetensors b.safetensors --explain
+edit a.safetensors few.safetensors 'meta = {}; t["scales"] = t["scales"][:-1]; shape["scales"] = [119]'
+refuses "mxgold: few.safetensors: 3840 bytes of codes and 119 of scales, expected 3840 and 120 as in A" "$mxgold" diff a.safetensors few.safetensors
+edit a.safetensors none.safetensors 'meta = {}; del t["scales"]'
+"$mxgold" diff a.safetensors none.safetensors >"$scratch/stdout" 2>"$scratch/stderr"
+[ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "a file without scales was not refused in one line"
+accepts "$mxgold" quantize x.npy -o other.safetensors --preset ocp-mxfp8-e5m2
+refuses "mxgold: other.safetensors: e5m2 with e8m0 scales, expected e4m3 with e8m0 as in A" "$mxgold" diff a.safetensors other.safetensors
+accepts "$mxgold" quantize short.npy -o shape.safetensors --preset ocp-mxfp8-e4m3
+refuses "mxgold: shapes differ: 40 x 96 with 40 x 3 scales, and 40 x 95 with 40 x 3" "$mxgold" diff a.safetensors shape.safetensors
+# Tensors of 256 MiB (holes), an f16 input of 1 GiB: memory stays what it is for small ones.
+python3 - "$mxgold" <<'P' || fail "memory grows with the tensors"
+import json, resource, struct, subprocess, sys
+def hollow(path, tensors, meta):
+    h, at = {"__metadata__": meta} if meta else {}, 0
+    for name, dtype, shape, n in tensors:
+        h[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + n]}
+        at += n
+    text = json.dumps(h).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        f.truncate(8 + len(text) + at)
+    return 8 + len(text)
+rows, cols = 1 << 17, 4096
+meta = {"spec": "elem=e2m1", "shape": "[%d, %d]" % (rows, cols), "dtype": "f32", "block": "1x32", "preset": ""}
+tensors = [("codes", "U8", [rows, cols // 2], rows * cols // 2), ("scales", "U8", [rows, cols // 32], rows * cols // 32)]
+start = hollow("big.safetensors", tensors, meta)
+hollow("big2.safetensors", tensors, meta)
+hollow("bigx.safetensors", [("input", "F16", [rows, cols], 2 * rows * cols)], None)
+with open("big2.safetensors", "r+b") as f:
+    for at in (5, rows * cols // 2 - 1):
+        f.seek(start + at)
+        f.write(b"\x10")
+p = subprocess.run([sys.argv[1], "diff", "big.safetensors", "big2.safetensors", "--input", "bigx.safetensors", "--json"], stdout=subprocess.PIPE)
+d = json.loads(p.stdout)
+assert p.returncode == 1 and d["codes that differ"] == 2 and d["examples"][1]["row"] in (0, rows - 1), d
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert used < 96 << 10, "%d KiB" % used
+P
+rm -f big*.safetensors
