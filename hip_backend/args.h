@@ -96,4 +96,63 @@ struct codec_args {
   mxd_encoding how; /* stochastic: Philox of (seed, stream 0, index) */
 };
 
+/* fast.hip: how plain blocks find their scale. */
+enum { MXD_LEAD_FLOOR, MXD_LEAD_EVEN, MXD_LEAD_TE };
+struct fast_rule {
+  int32_t lead, drop; /* drop: elem.zero_sign=drop_input */
+  uint32_t even_add;
+  float r, d; /* te: amax * r is the scale's value, 1 / (sf * d) the factor */
+};
+struct fast_args {
+  mxd_source x; /* col_step 1, rows 16-byte aligned */
+  mxh_ptr<const mxd_plan> plan;
+  mxh_ptr<uint32_t> codes;              /* [rows][cols / 8] */
+  mxh_ptr<uint8_t> scales;              /* [rows][cols / block] */
+  mxh_ptr<uint32_t> n_special, special; /* blocks left to the interpreter: their number, 0 before, and indices */
+  uint64_t n_blocks;
+  uint32_t block, blocks_per_row;
+  fast_rule rule;
+};
+/* both directions: [rows][cols] and its transpose from one reading; rows and cols multiples of 32 */
+struct both_args {
+  fast_args along, across;
+  uint32_t rows, cols;
+};
+struct fast_dequantize_args {
+  mxh_ptr<const uint32_t> codes;
+  mxh_ptr<const uint8_t> scales;
+  mxh_ptr<float> out;
+  uint64_t n_words; /* of eight codes */
+  uint32_t block, e4m3;
+  int32_t two_level;
+  double times, over;
+};
+/* Copies n4 groups of four: what the card's memory can do. */
+struct copy_args {
+  mxh_ptr<const float> x;
+  mxh_ptr<float> y;
+  uint64_t n4;
+};
+struct fill_args {
+  mxh_ptr<float> x;
+  uint64_t n, seed;
+};
+struct fast_amax_args {
+  mxh_ptr<const float> x;
+  mxh_ptr<uint32_t> amax;
+  uint64_t n4; /* groups of four */
+};
+
+/* gemm.hip */
+struct gemm_args {
+  mxh_ptr<const mxd_plan> a_plan, b_plan;
+  mxh_ptr<const uint8_t> a_codes, a_scales, b_codes, b_scales;
+  mxh_ptr<const float> c, bias; /* or NULL */
+  mxh_ptr<float> d;             /* [M][N] */
+  uint64_t M, N, K, block;
+  int32_t model; /* MX_GEMM_F32_BLOCK, MX_GEMM_F32_SEQ */
+  int32_t alpha_zero, scaled;
+  float t, beta; /* alpha * ga * gb, rounded as SPEC 4 says */
+};
+
 #endif

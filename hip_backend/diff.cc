@@ -396,6 +396,165 @@ struct golden {
                   std::to_string(n) + " codes of 6 bits");
     }
   }
+
+  /* The fast kernels: every suite that fits them, and long rows with special blocks among plain ones. */
+  void fast() {
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    for (size_t i = 0; i < mx_preset_count(); i++) {
+      const mx_preset *p = mx_preset_at(i);
+      mx_spec spec;
+      if (p->alias_of || mx_preset_find(&spec, p->name, nullptr) || !mxh_fast(&spec)) continue;
+      for (int s = 0; s < SUITE_COUNT; s++) {
+        size_t rows, cols;
+        float *x = suite_make(&rows, &cols, (suite)s, &spec, &plain);
+        const std::string name = std::string(p->name) + " " + suite_name((suite)s);
+        if (cols % 32 == 0 && rows) {
+          tensor want(rows, cols, &spec), got(rows, cols, &spec);
+          std::vector<float> y(rows * cols), z(rows * cols);
+          if (run->oracle->quantize(&want.t, x, rows, cols, cols, &spec, nullptr, nullptr) ||
+              run->oracle->dequantize(y.data(), cols, &want.t, &spec, nullptr))
+            failed(run, "quantize, fast", name + ": the oracle refuses it");
+          else if (mxh_quantize_fast(run->dev, &got.t, x, rows, cols, &spec))
+            failed(run, "quantize, fast", name);
+          else {
+            mxh_count(run, "quantize, fast", rows * cols, tensors_differ(want.t, got.t), name);
+            if (mxh_dequantize_fast(run->dev, z.data(), &want.t, &spec))
+              failed(run, "dequantize, fast", name);
+            else
+              mxh_count(run, "dequantize, fast", rows * cols, mxh_differ(y.data(), z.data(), rows * cols * 4, 4), name);
+          }
+          if (spec.scale == MX_SCALE_E8M0) both(name, x, rows / 32 * 32, cols, &spec);
+        }
+        free(x);
+      }
+    }
+  }
+  void both(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec) {
+    if (!rows) return;
+    tensor want(rows, cols, spec), got(rows, cols, spec), want_t(cols, rows, spec), got_t(cols, rows, spec);
+    if (run->oracle->quantize(&want.t, x, rows, cols, cols, spec, nullptr, nullptr) ||
+        run->oracle->quantize_transposed(&want_t.t, x, rows, cols, cols, spec, nullptr, nullptr))
+      failed(run, "quantize, both directions", name + ": the oracle refuses it");
+    else if (mxh_quantize_both(run->dev, &got.t, &got_t.t, x, rows, cols, spec))
+      failed(run, "quantize, both directions", name);
+    else
+      mxh_count(run, "quantize, both directions", 2 * rows * cols, tensors_differ(want.t, got.t) + tensors_differ(want_t.t, got_t.t), name);
+  }
+
+  void one_gemm(const char *operation, const std::string &name, const tensor &a, const mx_spec *sa, const tensor &b, const mx_spec *sb,
+                const mx_gemm_options *o) {
+    const size_t n = a.t.rows * b.t.rows;
+    std::vector<float> want(n), got(n);
+    mx_error err;
+    if (run->oracle->gemm(want.data(), b.t.rows, &a.t, sa, &b.t, sb, o, &err))
+      failed(run, operation, name + ": the oracle refuses it");
+    else if (mxh_gemm(run->dev, got.data(), &a.t, sa, &b.t, sb, o))
+      failed(run, operation, name);
+    else
+      mxh_count(run, operation, n, mxh_differ(want.data(), got.data(), n * 4, 4), name);
+  }
+  void gemm() {
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"elem=e4m3", ""},
+        {"elem=e5m2 elem.overflow=ieee", "elem=e4m3 elem.overflow=ieee"},
+        {"elem=e5m2", "elem=e5m2"},
+        {"elem=e2m3", "elem=e3m2"},
+        {"elem=int8", "elem=int8"},
+        {"scale=e4m3 scale.rule=value", "scale=ue5m3 scale.rule=value"},
+        {"block=1x16 preset=nvfp4", "block=1x16 preset=nvfp4"},
+        {"scale=bf16 scale.rule=value scale.nan=max", "scale=e4m3 scale.rule=value"},
+    };
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    for (const auto &pair : pairs) {
+      mx_spec spec[2] = {};
+      for (int i = 0; i < 2; i++) {
+        const char *preset = strstr(pair[i], "preset=");
+        if (preset && mx_preset_find(&spec[i], preset + 7, nullptr)) abort();
+        if (mx_spec_parse(&spec[i], std::string(pair[i], preset ? (size_t)(preset - pair[i]) : strlen(pair[i])).c_str(), nullptr)) abort();
+      }
+      for (suite s : {SUITE_RANDOM, SUITE_TIES, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS}) {
+        size_t rows, cols, rows_b, cols_b;
+        float *x = suite_make(&rows, &cols, s, &spec[0], &plain),
+              *y = suite_make(&rows_b, &cols_b, s == SUITE_SPECIAL ? SUITE_RANDOM : s, &spec[1], &plain);
+        const size_t K = cols < cols_b ? cols : cols_b, M = rows < 11 ? rows : 11, N = rows_b < 9 ? rows_b : 9;
+        tensor a(M, K, &spec[0]), b(N, K, &spec[1]);
+        if (!mx_quantize(&a.t, x, M, K, cols, &spec[0], nullptr, nullptr) && !mx_quantize(&b.t, y, N, K, cols_b, &spec[1], nullptr, nullptr))
+          for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
+            mx_gemm_options o = {};
+            o.model = model;
+            const std::string name = std::string(pair[0]) + " x " + pair[1] + " " + suite_name(s);
+            const char *operation = model == MX_GEMM_F32_SEQ ? "product, f32_seq" : "product, f32_block";
+            one_gemm(operation, name, a, &spec[0], b, &spec[1], &o);
+            const float alpha = -1.7f, beta = 0.3f, zero = 0;
+            o.alpha = &alpha;
+            o.beta = &beta;
+            o.c = x;
+            o.bias = y;
+            one_gemm(operation, name + ", alpha, beta, C, bias", a, &spec[0], b, &spec[1], &o);
+            o.alpha = &zero;
+            one_gemm(operation, name + ", alpha 0", a, &spec[0], b, &spec[1], &o);
+          }
+        free(x);
+        free(y);
+      }
+      if (spec[0].tensor_norm) continue;
+      tensor a(16, 256, &spec[0]), b(16, 256, &spec[1]); /* every order of summation gives these bits */
+      if (mx_gemm_make_order_free(&a.t, &spec[0], &b.t, &spec[1], 24, 3)) continue;
+      for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
+        mx_gemm_options o = {};
+        std::vector<float> want(256), got(256);
+        o.model = MX_GEMM_EXACT;
+        if (run->oracle->gemm(want.data(), 16, &a.t, &spec[0], &b.t, &spec[1], &o, nullptr)) continue;
+        o.model = model;
+        if (mxh_gemm(run->dev, got.data(), &a.t, &spec[0], &b.t, &spec[1], &o))
+          failed(run, "product, free of order, against exact", pair[0]);
+        else
+          mxh_count(run, "product, free of order, against exact", 256, mxh_differ(want.data(), got.data(), 1024, 4), pair[0]);
+      }
+    }
+  }
+
+  /* Many elements: random words as they come, NaN and Inf among them, in every preset by turns; the fast kernels too where they are to be had. */
+  void large() {
+    const size_t rows = 8192, cols = 4096; /* 2^25 */
+    std::vector<float> x(rows * cols);
+    for (uint64_t done = 0, turn = 0; done < run->large; turn++) {
+      const mx_preset *p = mx_preset_at(turn % mx_preset_count());
+      mx_spec spec;
+      if (p->alias_of || mx_preset_find(&spec, p->name, nullptr)) continue;
+      const int wild = turn / mx_preset_count() % 2 != 0;
+#pragma omp parallel for schedule(static)
+      for (size_t i = 0; i < x.size(); i++) {
+        uint32_t w = mx_random(turn, MX_STREAM_DATA, i);
+        if (!wild || i / 64 % 4) w = (w & 0x80FFFFFFu) + ((100u + (uint32_t)(i / 128 % 40)) << 23 & 0x7F000000u); /* two binades a block */
+        memcpy(&x[i], &w, 4);
+      }
+      tensor want(rows, cols, &spec), got(rows, cols, &spec);
+      bool refused = false;
+      const mx_status status = mx_quantize(&want.t, x.data(), rows, cols, cols, &spec, nullptr, nullptr);
+      if (mxh_quantize(run->dev, &got.t, x.data(), rows, cols, cols, &spec, false, &refused)) {
+        failed(run, "quantize, large", p->name);
+        return;
+      }
+      mxh_count(run, "quantize, large", x.size(), status || refused ? (status == MX_ERR_DATA) != refused : tensors_differ(want.t, got.t),
+                p->name);
+      done += x.size();
+      if (status || !mxh_fast(&spec)) continue;
+      memset(got.t.codes, 0xAA, rows * got.t.code_stride);
+      if (mxh_quantize_fast(run->dev, &got.t, x.data(), rows, cols, &spec)) {
+        failed(run, "quantize, large, fast", p->name);
+        return;
+      }
+      mxh_count(run, "quantize, large, fast", x.size(), tensors_differ(want.t, got.t), p->name);
+      std::vector<float> y(rows * cols), z(rows * cols);
+      if (mx_dequantize(y.data(), cols, &want.t, &spec, nullptr) || mxh_dequantize_fast(run->dev, z.data(), &want.t, &spec)) {
+        failed(run, "dequantize, large, fast", p->name);
+        return;
+      }
+      mxh_count(run, "dequantize, large, fast", x.size(), mxh_differ(y.data(), z.data(), y.size() * 4, 4), p->name);
+    }
+  }
 };
 } // namespace
 
@@ -407,6 +566,9 @@ bool mxh_run_portable(mxh_run *run) {
   g.hadamard();
   g.codec();
   g.layouts();
+  g.fast();
+  g.gemm();
+  if (run->large) g.large();
   uint64_t bad = 0;
   for (const auto &r : run->rows) bad += r.differences;
   return bad == 0;

@@ -58,7 +58,7 @@ MXH_KERNEL(mxh_pack4, pack_args, a, 256) {
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < a.n; i += step) {
     bool high;
     const uint64_t at = mxd_nibble_at(a, i, &high);
-    mxh_atomic_or(mxh_words(a.out) + at / 4, ((uint32_t)a.in[i] & 15) << (8 * (at % 4) + (high ? 4 : 0)));
+    mxh_atomic_or(mxh_as<uint32_t>(a.out) + at / 4, ((uint32_t)a.in[i] & 15) << (8 * (at % 4) + (high ? 4 : 0)));
   }
 }
 MXH_KERNEL(mxh_unpack4, pack_args, a, 256) {

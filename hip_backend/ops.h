@@ -27,6 +27,16 @@ int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, co
 int mxh_gemm(mxh_device *dev, float *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
              const mx_gemm_options *options);
 
+/** Does the fast path of fast.hip take this spec? Then a plain matrix ([rows][cols] without gaps, cols a multiple of the block) may go through it. */
+bool mxh_fast(const mx_spec *spec);
+int mxh_quantize_fast(mxh_device *dev, mx_tensor *out, const float *x, size_t rows, size_t cols, const mx_spec *spec);
+int mxh_dequantize_fast(mxh_device *dev, float *out, const mx_tensor *tensor, const mx_spec *spec);
+/** out and its transpose from one reading; scale.rule floor and even, rows and cols multiples of 32. */
+int mxh_quantize_both(mxh_device *dev, mx_tensor *along, mx_tensor *across, const float *x, size_t rows, size_t cols, const mx_spec *spec);
+/** Random elements made on the device, quantised and dequantised there n times: bytes of memory that the fast path moves a second. */
+int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, int n, double *quantize_rate, double *dequantize_rate,
+              double *copy_rate);
+
 /** Grid that covers n lanes in blocks of 256, and no more than a device can use. */
 unsigned mxh_grid(const mxh_device *dev, size_t n);
 

@@ -79,8 +79,8 @@ MXH_DEVICE uint32_t mxh_shfl(uint32_t v, unsigned from) { return (uint32_t)__bui
 MXH_DEVICE uint32_t mxh_shfl_xor(uint32_t v, unsigned mask) { return mxh_shfl(v, mxh_lane_id() ^ mask); }
 /* Bit l: what lane l said. */
 MXH_DEVICE uint64_t mxh_ballot(bool v) { return __builtin_amdgcn_ballot_w64(v); }
-/* Bytes as the words that they are. */
-MXH_DEVICE mxh_ptr<uint32_t> mxh_words(mxh_ptr<uint8_t> p) { return (uint32_t *)p; }
+/* Memory seen as another type. */
+template <class T, class F> MXH_DEVICE mxh_ptr<T> mxh_as(F *p) { return (T *)p; }
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) {
   return __hip_atomic_fetch_max(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
@@ -123,8 +123,8 @@ MXH_DEVICE void mxh_barrier() { __syncthreads(); }
 MXH_DEVICE uint32_t mxh_shfl(uint32_t v, unsigned from) { return __shfl_sync(0xffffffffu, v, (int)from); }
 MXH_DEVICE uint32_t mxh_shfl_xor(uint32_t v, unsigned mask) { return __shfl_xor_sync(0xffffffffu, v, (int)mask); }
 MXH_DEVICE uint64_t mxh_ballot(bool v) { return __ballot_sync(0xffffffffu, v); }
-/* Bytes as the words that they are. */
-MXH_DEVICE mxh_ptr<uint32_t> mxh_words(mxh_ptr<uint8_t> p) { return (uint32_t *)p; }
+/* Memory seen as another type. */
+template <class T, class F> MXH_DEVICE mxh_ptr<T> mxh_as(F *p) { return (T *)p; }
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) { return atomicMax(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_or(mxh_ptr<uint32_t> p, uint32_t v) { return atomicOr(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) { return atomicAdd(p, v); }
@@ -176,8 +176,10 @@ MXH_DEVICE unsigned mxh_lane_id() { return mxh_host::lane()->thread % mxh_host::
 #define mxh_shfl(v, from) mxh_host::shuffle(v, from, MXH_HERE)
 #define mxh_shfl_xor(v, mask) mxh_host::shuffle(v, mxh_lane_id() ^ (mask), MXH_HERE)
 #define mxh_ballot(v) mxh_host::ballot(v, MXH_HERE)
-/* Bytes as the words that they are. */
-MXH_DEVICE mxh_ptr<uint32_t> mxh_words(mxh_ptr<uint8_t> p) { return (uint32_t *)(void *)p.p; }
+/* Memory seen as another type. */
+template <class T, class F> inline mxh_ptr<T> mxh_as(mxh_host::ptr<F> p) {
+  return (T *)(typename std::conditional<std::is_const<T>::value, const void *, void *>::type)p.p;
+}
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_max(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_or(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_or(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_add(p, v); }

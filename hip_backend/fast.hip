@@ -1,0 +1,167 @@
+/* The formats that models are trained in, at the speed of memory: MXFP4 (floor, even) and NVFP4 (TransformerEngine's chain). fast.h says how. */
+#include "hip_backend/device/fast.h"
+#include "hip_backend/device/tile.h"
+
+MXH_DEVICE void mxd_load8(float x[8], mxh_ptr<const float> at) {
+  const mxh_ptr<const mxd_float4> p = mxh_as<const mxd_float4>(at);
+  const mxd_float4 a = p[0], b = p[1];
+  for (unsigned i = 0; i < 4; i++) {
+    x[i] = a.v[i];
+    x[i + 4] = b.v[i];
+  }
+}
+
+/* Eight elements of a block (lane `part` of block / 8), already read. */
+MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, const float x[8], uint64_t index, unsigned part, bool here) {
+  const uint32_t amax = mxd_plain_amax(x, a.block / 8);
+  uint32_t code;
+  float factor, y[8];
+  const bool plain = mxd_plain_scale(f, amax, &code, &factor);
+  for (unsigned i = 0; i < 8; i++) y[i] = x[i] * factor;
+  if (!here) return;
+  if (plain) {
+    a.codes[index * (a.block / 8) + part] = mxd_plain_e2m1(y, f.drop);
+    if (part == 0) a.scales[index] = (uint8_t)code;
+  } else if (part == 0)
+    a.special[mxh_atomic_add(a.n_special, 1)] = (uint32_t)index;
+}
+
+/* R and D of chain te lie in the plan, where mxh_tensor_plan put them. */
+MXH_DEVICE fast_rule mxd_fast_rule(const fast_args &a) {
+  fast_rule f = a.rule;
+  if (f.lead == MXD_LEAD_TE) {
+    const mxd_plan &p = mxh_ref(a.plan);
+    f.d = p.vars[MXD_VAR_FIRST + 1];
+    f.r = p.vars[MXD_VAR_FIRST + 2];
+    if (!(f.r > 0 && f.r < 0x1p120f && f.d > 0x1p-100f && f.d < 0x1p100f)) f.r = mxd_nanf(false); /* nothing is plain */
+  }
+  return f;
+}
+
+MXH_KERNEL(mxh_quantize_fast, fast_args, a, 256) {
+  const fast_rule f = mxd_fast_rule(a);
+  const uint64_t parts = a.block / 8, n = a.n_blocks * parts, step = (uint64_t)mxh_grid_size() * mxh_block_size();
+  const uint64_t rounds = (n + step - 1) / step, first = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id();
+  for (uint64_t k = 0; k < rounds; k++) { /* every lane takes every round: lanes meet in it */
+    const uint64_t i = first + k * step, index = i / parts;
+    const bool here = i < n;
+    const uint32_t row = (uint32_t)(index / a.blocks_per_row), tile = (uint32_t)(index % a.blocks_per_row);
+    float x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    if (here) mxd_load8(x, a.x.at + ((int64_t)row * a.x.row_step + (int64_t)tile * a.block + (int64_t)(i % parts) * 8));
+    mxd_fast_block(a, f, x, index, (unsigned)(i % parts), here);
+  }
+}
+
+/* Blocks that were not plain, one lane each. */
+MXH_KERNEL(mxh_quantize_special, fast_args, a, 256) {
+  const mxd_plan &p = mxh_ref(a.plan);
+  const uint32_t n = a.n_special[0], step = mxh_grid_size() * mxh_block_size();
+  const mxh_ptr<uint8_t> bytes = mxh_as<uint8_t>(a.codes);
+  for (uint32_t i = mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < n; i += step) {
+    const uint32_t index = a.special[i];
+    const mxd_tile t = mxd_tile_at(p, index);
+    const mxd_stats st = mxd_tile_stats(p, a.x, t, index);
+    mxd_scale s;
+    if (!mxd_block_scale(&s, p, st, 0)) continue; /* specs that refuse are not for the fast path */
+    for (uint32_t c = 0; c < a.block; c += 2) {
+      float value;
+      const uint32_t low = mxd_element(p, s, mxd_at(a.x, t.row, t.col + c), 0, &value);
+      const uint32_t high = mxd_element(p, s, mxd_at(a.x, t.row, t.col + c + 1), 0, &value);
+      bytes[(uint64_t)index * (a.block / 2) + c / 2] = (uint8_t)(low | high << 4);
+    }
+    a.scales[index] = (uint8_t)s.code;
+  }
+}
+
+/* A tile of 32 x 32 is read once, quantised along its rows, and along its columns for the transposed matrix. 128 lanes. */
+MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
+  MXH_SHARED(float, tile, 32 * 33);
+  const unsigned t = mxh_thread_id(), line = t / 4, part = t % 4;
+  const uint32_t across = a.cols / 32, down = a.rows / 32;
+  for (uint32_t b = mxh_block_id(); b < across * down; b += mxh_grid_size()) {
+    const uint32_t r0 = b / across * 32, c0 = b % across * 32;
+    float x[8];
+    mxd_load8(x, a.along.x.at + ((int64_t)(r0 + line) * a.along.x.row_step + c0 + part * 8));
+    for (unsigned i = 0; i < 8; i++) tile[line * 33 + part * 8 + i] = x[i];
+    mxd_fast_block(a.along, a.along.rule, x, (uint64_t)(r0 + line) * across + c0 / 32, part, true);
+    mxh_barrier();
+    for (unsigned i = 0; i < 8; i++) x[i] = tile[(part * 8 + i) * 33 + line];
+    mxd_fast_block(a.across, a.across.rule, x, (uint64_t)(c0 + line) * down + r0 / 32, part, true);
+    mxh_barrier();
+  }
+}
+
+/* Values of eight codes a lane; scales e8m0 or e4m3. */
+MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
+  const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
+  for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < a.n_words; i += step) {
+    const uint32_t word = a.codes[i], s = a.scales[i / (a.block / 8)];
+    float scale;
+    bool nan;
+    if (a.e4m3) {
+      const uint32_t m = s & 0x7F;
+      nan = m == 0x7F;
+      scale = m < 8 ? (float)m * 0x1p-9f : mxh_bits<float>((m << 20) + (120u << 23));
+    } else {
+      nan = s == 0xFF;
+      scale = mxh_bits<float>(s ? s << 23 : 0x00400000u);
+    }
+    mxd_float4 out[2];
+    for (unsigned k = 0; k < 8; k++) {
+      const uint32_t c = word >> 4 * k & 15, m = c & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
+      const float v = mxh_bits<float>(bits | (c & 8) << 28) * scale; /* exact, or past FLT_MAX */
+      float y = v;
+      if (a.two_level) {
+        const double q = mxd_quotient((double)v * a.times, a.over);
+        y = mxd_isnan(q) ? mxd_nanf(false) : (float)q;
+      }
+      out[k / 4].v[k % 4] = nan ? mxd_nanf(false) : y;
+    }
+    const mxh_ptr<mxd_float4> to = mxh_as<mxd_float4>(a.out) + 2 * i;
+    to[0] = out[0];
+    to[1] = out[1];
+  }
+}
+
+/* Largest magnitude where a NaN and an Inf count as they are. */
+MXH_KERNEL(mxh_amax_fast, fast_amax_args, a, 256) {
+  MXH_SHARED(uint32_t, most, 256);
+  const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
+  const mxh_ptr<const mxd_float4> x = mxh_as<const mxd_float4>(a.x);
+  const unsigned t = mxh_thread_id();
+  uint32_t best = 0;
+  for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + t; i < a.n4; i += step) {
+    const mxd_float4 v = x[i];
+    for (unsigned k = 0; k < 4; k++) {
+      const uint32_t b = mxh_bits<uint32_t>(v.v[k]) & 0x7FFFFFFFu;
+      best = b > best ? b : best;
+    }
+  }
+  most[t] = best;
+  mxh_barrier();
+  for (unsigned half = mxh_block_size() / 2; half; half /= 2) {
+    if (t < half && most[t + half] > most[t]) most[t] = (uint32_t)most[t + half];
+    mxh_barrier();
+  }
+  if (t == 0) mxh_atomic_max(a.amax, (uint32_t)most[0] > 0x7F800000u ? 0x7FC00000u : (uint32_t)most[0]);
+}
+
+MXH_KERNEL(mxh_copy, copy_args, a, 256) {
+  const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
+  for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < a.n4; i += step) {
+    const mxd_float4 v = mxh_as<const mxd_float4>(a.x)[i];
+    mxh_as<mxd_float4>(a.y)[i] = v;
+  }
+}
+/* Random numbers of all signs and some thirty binades, by Philox of stream 3. */
+MXH_KERNEL(mxh_fill_random, fill_args, a, 256) {
+  const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
+  for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); 4 * i < a.n; i += step) {
+    uint32_t w[4];
+    mxd_philox(w, a.seed, MX_STREAM_DATA, i);
+    for (uint64_t k = 0; k < 4 && 4 * i + k < a.n; k++) {
+      const uint32_t e = 112 + (w[k] >> 23 & 7) + (uint32_t)(i >> 6 & 15);
+      a.x[4 * i + k] = mxh_bits<float>((w[k] & 0x807FFFFFu) | e << 23);
+    }
+  }
+}
