@@ -2,9 +2,11 @@
 #include "gemm.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ext.h"
+#include "gemm_fused.h"
 #include "gemm_read.h"
 #include "ref.h"
 
@@ -122,6 +124,9 @@ static void sum_of(ext *acc, const problem *p, size_t i, size_t j) {
     break;
   case MX_GEMM_EXACT:
     for (size_t k = 0; k < K; k++) add_product(acc, p, i, j, k, 0);
+    break;
+  case MX_GEMM_FUSED:
+    if (ref_gemm_fused(acc, p->o->fused, &p->a, &p->b, i, j)) abort(); /* no memory */
     break;
   default:
     for (size_t b = 0; b < p->a.kb; b++) add_block(acc, p, i, j, b);

@@ -12,7 +12,10 @@ static mx_status allocate(ref_matrix *m) {
   m->kb = m->block ? (m->K + m->block - 1) / m->block : 0;
   m->elem = calloc(m->rows * m->K + 1, sizeof *m->elem);
   m->scale = calloc(m->rows * m->kb + 1, sizeof *m->scale);
-  if (m->elem && m->scale) return MX_OK;
+  m->code = calloc(m->rows * m->K + 1, sizeof *m->code);
+  m->scale_code = calloc(m->rows * m->kb + 1, sizeof *m->scale_code);
+  m->micro = calloc(m->rows * m->K + 1, sizeof *m->micro);
+  if (m->elem && m->scale && m->code && m->scale_code && m->micro) return MX_OK;
   ref_matrix_free(m);
   return MX_ERR_NOMEM;
 }
@@ -20,7 +23,12 @@ static mx_status allocate(ref_matrix *m) {
 void ref_matrix_free(ref_matrix *m) {
   free(m->elem);
   free(m->scale);
+  free(m->code);
+  free(m->scale_code);
+  free(m->micro);
   m->elem = m->scale = NULL;
+  m->code = m->scale_code = NULL;
+  m->micro = NULL;
 }
 
 static uint64_t little_endian(const uint8_t *p, size_t n_bytes) {
@@ -58,6 +66,10 @@ mx_status ref_matrix_of_tensor(ref_matrix *m, const mx_tensor *t, const mx_spec 
   mx_status status = allocate(m);
   if (status != MX_OK) return status;
   const mx_format *elem = ref_elem_format(spec->elem), *scale = ref_scale_format(spec->scale);
+  m->elem_format = elem;
+  if (elem->kind != MX_KIND_NONE) m->scale_format = scale;
+  m->encode = m->scale_format && spec->scale_form == MX_SCALE_FORM_ENCODE;
+  m->scale_signed = spec->scale_sign == MX_SCALE_SIGN_SIGNED;
   uint8_t *codes = malloc(t->cols_padded + 1);
   if (!codes) return ref_matrix_free(m), MX_ERR_NOMEM;
   size_t br, bc;
@@ -65,7 +77,7 @@ mx_status ref_matrix_of_tensor(ref_matrix *m, const mx_tensor *t, const mx_spec 
   for (size_t r = 0; r < rows; r++) {
     const uint8_t *line = t->codes + (row0 + r) * t->code_stride;
     if (elem->kind == MX_KIND_NONE) {
-      for (size_t k = 0; k < m->K; k++) m->elem[r * m->K + k] = ref_decode(elem, little_endian(line + 4 * k, 4));
+      for (size_t k = 0; k < m->K; k++) m->elem[r * m->K + k] = ref_decode(elem, m->code[r * m->K + k] = little_endian(line + 4 * k, 4));
       for (size_t b = 0; b < m->kb; b++) m->scale[r * m->kb + b] = 1;
       continue;
     }
@@ -74,17 +86,23 @@ mx_status ref_matrix_of_tensor(ref_matrix *m, const mx_tensor *t, const mx_spec 
     else
       memcpy(codes, line, t->cols_padded);
     const size_t scale_row = t->scale_rows == t->rows ? row0 + r : (row0 + r) / br;
-    for (size_t b = 0; b < m->kb; b++)
-      m->scale[r * m->kb + b] = scale_number(scale, little_endian(t->scales + (scale_row * t->scale_cols + b) * t->scale_bytes, t->scale_bytes),
-                                             spec->scale_sign == MX_SCALE_SIGN_SIGNED);
+    for (size_t b = 0; b < m->kb; b++) {
+      uint64_t code = little_endian(t->scales + (scale_row * t->scale_cols + b) * t->scale_bytes, t->scale_bytes);
+      m->scale_code[r * m->kb + b] = code;
+      m->scale[r * m->kb + b] = scale_number(scale, code, m->scale_signed);
+    }
     for (size_t k = 0; k < m->K; k++) {
       double v = ref_decode(elem, codes[k]);
+      int micro_log2 = 0;
       if (t->micro) {
         const uint8_t *micro = t->micro + (scale_row * t->scale_cols + k / block) * 3;
         const size_t i = k % block;
-        if (micro[0] >> i / 8 & 1) v *= 2;
-        if (micro[1 + i / 32] >> i % 32 / 4 & 1) v *= 2;
+        if (micro[0] >> i / 8 & 1) micro_log2++;
+        if (micro[1 + i / 32] >> i % 32 / 4 & 1) micro_log2++;
+        v *= 1 << micro_log2;
       }
+      m->code[r * m->K + k] = codes[k];
+      m->micro[r * m->K + k] = micro_log2;
       m->elem[r * m->K + k] = v;
     }
   }
@@ -119,6 +137,10 @@ mx_status ref_matrix_of_operand(ref_matrix *m, const mx_gemm_problem *p, const m
   m->multiplier = x->multiplier ? (double)*x->multiplier : 1;
   mx_status status = allocate(m);
   if (status != MX_OK) return status;
+  m->elem_format = x->elem;
+  m->scale_format = x->scale;
+  m->encode = m->divides;
+  m->scale_signed = x->scale_sign == MX_SCALE_SIGN_SIGNED;
   /* op(A) is M x K, op(B) is K x N; a row-major matrix of (r, c) has c along the line. */
   const int stored_transposed = (x->transposed != 0) != (p->order == MX_COL_MAJOR);
   const int k_along_line = is_b ? stored_transposed : !stored_transposed;
@@ -127,7 +149,8 @@ mx_status ref_matrix_of_operand(ref_matrix *m, const mx_gemm_problem *p, const m
   const uint8_t *data = x->list ? x->list[t] : (const uint8_t *)x->data + t * x->stride * (size_t)bits / 8;
   for (size_t r = 0; r < m->rows; r++)
     for (size_t k = 0; k < m->K; k++)
-      m->elem[r * m->K + k] = ref_decode(x->elem, k_along_line ? code_in(x, data, ld, r, k) : code_in(x, data, ld, k, r));
+      m->elem[r * m->K + k] =
+          ref_decode(x->elem, m->code[r * m->K + k] = k_along_line ? code_in(x, data, ld, r, k) : code_in(x, data, ld, k, r));
   for (size_t i = 0; i < m->rows * m->kb; i++) m->scale[i] = 1;
   if (!x->scale) return MX_OK;
   const size_t bytes = x->scale->bits <= 8 ? 1 : x->scale->bits <= 16 ? 2 : 4;
@@ -137,7 +160,8 @@ mx_status ref_matrix_of_operand(ref_matrix *m, const mx_gemm_problem *p, const m
     for (size_t b = 0; b < m->kb; b++) {
       size_t at = x->scale_transposed ? b * scale_ld + r : r * scale_ld + b;
       if (x->scale_layout != MX_LAYOUT_ROW) at = ref_layout_index((mx_layout)x->scale_layout, m->rows, m->kb, r, b);
-      m->scale[r * m->kb + b] = scale_number(x->scale, little_endian(scales + at * bytes, bytes), x->scale_sign == MX_SCALE_SIGN_SIGNED);
+      m->scale_code[r * m->kb + b] = little_endian(scales + at * bytes, bytes);
+      m->scale[r * m->kb + b] = scale_number(x->scale, m->scale_code[r * m->kb + b], m->scale_signed);
     }
   return MX_OK;
 }

@@ -10,6 +10,12 @@ typedef struct ref_matrix {
   double *scale; /* [rows][kb], 1 without scales */
   int divides;   /* encode form: elements are divided by their scale */
   double multiplier;
+  /* The same as stored, for matrix-unit models, which look at encodings. */
+  const mx_format *elem_format, *scale_format; /* scale_format NULL: none */
+  int encode, scale_signed;
+  uint64_t *code;       /* [rows][K] */
+  uint64_t *scale_code; /* [rows][kb] */
+  int *micro;           /* [rows][K]: log2 of the micro-scale */
 } ref_matrix;
 
 /* The block's extent along K: 32 by default, K if it is the whole axis; and along the rows. */

@@ -666,3 +666,52 @@ mx_status ref_mma(void *d, const mx_mma_model *m, const mx_mma_args *g) {
   workspace_free(&w, g->K);
   return MX_OK;
 }
+
+/* ------------------------------------------------------------------ one output of a product */
+
+static void set_one(number *x) {
+  x->kind = FINITE;
+  x->negative = x->exponent = 0;
+  set_scaled(x->value, 1, 0);
+}
+
+static void read_scale(number *x, const ref_mma_row *r, size_t b) {
+  uint64_t code = r->scales[b] & low_bits(r->scale->bits - (r->scale->sign_bits && !r->scale_signed));
+  decode(x, r->scale, code);
+  if (!r->scale_inverse || x->kind != FINITE) return;
+  x->exponent = -x->exponent;
+  set_scaled(x->value, 1, x->exponent);
+}
+
+/* Element k of a row of K; those beyond are +0. */
+static void read_row(number *x, number *scale, const mx_mma_model *m, const ref_mma_row *r, size_t k, size_t K) {
+  decode(x, r->type, k < K ? r->codes[k] & low_bits(r->type->bits) : 0);
+  if (k < K && r->micro && x->kind == FINITE) {
+    mpz_mul_2exp(x->value, x->value, (mp_bitcnt_t)r->micro[k]);
+    x->exponent += r->micro[k];
+  }
+  if (m->accum.via == MX_ACC_VIA_F16) convert_to_f16(x);
+  if (m->accum.flush && x->kind == FINITE && (is_zero(x) || exponent_of(x->value) < 1 - r->type->bias)) {
+    mpz_set_ui(x->value, 0);
+    x->negative = 0;
+  }
+  if (r->scale && k / r->block < (K + r->block - 1) / r->block)
+    read_scale(scale, r, k / r->block);
+  else
+    set_one(scale);
+}
+
+mx_status ref_mma_sum(uint64_t *d, const mx_mma_model *m, const ref_mma_row *a, const ref_mma_row *b, size_t K) {
+  size_t step = m->k ? (size_t)m->k : K, whole = m->whole_k && m->k ? (K + step - 1) / step * step : K;
+  workspace w;
+  if (workspace_alloc(&w, whole)) return MX_ERR_NOMEM;
+  for (size_t k = 0; k < whole; k++) {
+    read_row(&w.ordered[k].a, &w.ordered[k].scale_a, m, a, k, K);
+    read_row(&w.ordered[k].b, &w.ordered[k].scale_b, m, b, k, K);
+  }
+  accumulator acc = {0, 0};
+  for (size_t k = 0; k < whole; k += step) acc = instruction(m, w.ordered + k, whole - k < step ? whole - k : step, acc, &w);
+  *d = acc.bits;
+  workspace_free(&w, whole);
+  return MX_OK;
+}

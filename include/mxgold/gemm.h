@@ -39,7 +39,7 @@ struct mx_mma_model;
  *  As in every BLAS alpha = 0 means that A and B are not read (acc * t is +0), and beta = 0 that C is not read. */
 typedef struct mx_gemm_options {
   int model;                        /* MX_GEMM_* */
-  const struct mx_mma_model *fused; /* MX_GEMM_FUSED: parameters (mma.h); types, scale and block are the operands' */
+  const struct mx_mma_model *fused; /* MX_GEMM_FUSED: parameters, k and d (mma.h); types, scales and block are the operands' */
   const float *alpha, *beta;        /* NULL: 1 */
   mx_dtype out;                     /* type of D: MX_F32, MX_F16, MX_BF16 */
   mx_dtype c_type;                  /* type of C: the same three */
@@ -58,7 +58,8 @@ typedef struct mx_gemm_options {
  *  a_spec, b_spec  what a and b were quantised with.
  *  options NULL: {0}.
  *  Returns MX_OK; MX_ERR_ARG (NULL, model or type outside its list); MX_ERR_SHAPE (K differs, rows not a multiple of batch, ldd < N);
- *  MX_ERR_CONFLICT (blocks along K differ; a model that a fused row refuses); MX_ERR_UNSUPPORTED (`exact` with scale.form=encode and scales of
+ *  MX_ERR_CONFLICT (blocks along K differ; operands that options->fused cannot take: block scales in an integer sum, a block that is not a multiple
+ *  of P, elements too wide for P or via); MX_ERR_UNSUPPORTED (`exact` with scale.form=encode and scales of
  *  more than four significant bits); MX_ERR_NOMEM. On error d is untouched, except MX_ERR_NOMEM.
  *  Threads: reentrant; the same bits for any number of threads and any ISA. Memory beyond d: under 64 MiB on two threads.
  *  Source: SPEC section 4.   Oracle: ref_gemm, tests/test_gemm.c. */

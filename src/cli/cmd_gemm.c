@@ -3,16 +3,17 @@
 #include <string.h>
 
 #include "cli.h"
+#include "../../ref/gemm.h"
 #include "mxgold/gemm.h"
+#include "mxgold/mma.h"
 #include "mxgold/mxgold.h"
 
 struct args {
   const char *a, *b, *out, *model, *c, *bias, *dtype, *bound;
   cli_f64 alpha, beta;
   cli_u64 batch, threads, bits, fraction;
+  int ref;
 };
-
-static const char *models(size_t index) { return index < MX_GEMM_FUSED ? mx_gemm_model_name((int)index) : NULL; }
 
 static const char *dtypes(size_t index) {
   static const char *names[] = {"f32", "bf16", "f16", NULL};
@@ -24,7 +25,10 @@ static const cli_option options[] = {
     {"B.safetensors", 0, CLI_POS, offsetof(struct args, b), NULL, "the right operand [N][K], quantised along K too", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "D.npy", "D = alpha * A x B^T + beta * C + bias, [M][N] (.npy or .safetensors)",
      NULL},
-    {"accum", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "how products are summed; f32_block by default", models},
+    {"accum", 0, CLI_STRING, offsetof(struct args, model), "MODEL",
+     "how products are summed: f32_block (default), exact, f32_seq, f32_pairwise, f64; or a matrix unit: fused:KEY=VALUE,..., a row of mxgold "
+     "models, ARCH/INSTRUCTION",
+     NULL},
     {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "C, [M][N] of f32, f16 or bf16", NULL},
     {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "one f32 a column of D", NULL},
     {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "factor of the product; 1 by default", NULL},
@@ -38,6 +42,7 @@ static const cli_option options[] = {
      NULL},
     {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
+    {"ref", 0, CLI_FLAG, offsetof(struct args, ref), NULL, "compute with the slow reference", NULL},
     {0},
 };
 
@@ -48,6 +53,7 @@ typedef struct work {
   float alpha, beta;
   float *bias; /* aligned */
   mx_gemm_options options;
+  mx_mma_model unit; /* --accum is a matrix unit's */
 } work;
 
 static int open_c(work *w, size_t rows, size_t cols, mx_error *err) {
@@ -86,7 +92,8 @@ static int write_d(const work *w, const void *d, size_t rows, size_t cols, mx_er
   }
   mx_status status = mx_writer_add(writer, "d", w->options.out, batch > 1 ? 3 : 2, batch > 1 ? shape : shape + 1, &index);
   if (status) mx_fail(err, status, "%s: %s", w->args->out, mx_status_text(status));
-  if (!status && !mx_writer_is_npy(writer)) mx_writer_meta(writer, "accum", mx_gemm_model_name(w->options.model));
+  if (!status && !mx_writer_is_npy(writer))
+    mx_writer_meta(writer, "accum", w->options.fused ? w->unit.name : mx_gemm_model_name(w->options.model));
   if (!status) status = mx_writer_begin(writer, err);
   if (!status) status = mx_writer_write(writer, index, d, rows * cols * mx_dtype_bytes(w->options.out), err);
   if (status) {
@@ -128,6 +135,25 @@ static int write_bound(const work *w, size_t rows, size_t cols, mx_error *err) {
   return mx_writer_commit(writer, err) ? cli_fail(err) : CLI_FINE;
 }
 
+/* The reference takes its operands as checked: mx_gemm() does that on a batch of no work (alpha 0 reads nothing). */
+static mx_status ref_gemm_checked(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                                  const mx_gemm_options *how, mx_error *err) {
+  static const float nothing = 0;
+  mx_gemm_options check = *how;
+  check.alpha = &nothing;
+  const mx_status status = mx_gemm(d, ldd, a, a_spec, b, b_spec, &check, err);
+  return status ? status : ref_gemm(d, ldd, a, a_spec, b, b_spec, how, err);
+}
+
+static mx_status model_of(work *w, mx_error *err) {
+  const char *text = w->args->model;
+  w->options.model = text ? mx_gemm_model_find(text) : MX_GEMM_F32_BLOCK;
+  if (w->options.model >= 0 && w->options.model != MX_GEMM_FUSED) return MX_OK;
+  w->options.model = MX_GEMM_FUSED;
+  w->options.fused = &w->unit;
+  return mx_mma_model_find(&w->unit, text, err);
+}
+
 static int product(work *w, mx_error *err) {
   const size_t batch = w->options.batch, rows = w->a.tensor.rows;
   if (w->b.tensor.rows % batch || rows % batch)
@@ -140,7 +166,7 @@ static int product(work *w, mx_error *err) {
   void *d = malloc(n * mx_dtype_bytes(w->options.out) + 1);
   if (!d) return cli_error("no memory for D of %zu x %zu", rows, cols);
   mx_error inner;
-  int rc = mx_gemm(d, cols, &w->a.tensor, &w->a.spec, &w->b.tensor, &w->b.spec, &w->options, &inner)
+  int rc = (w->args->ref ? ref_gemm_checked : mx_gemm)(d, cols, &w->a.tensor, &w->a.spec, &w->b.tensor, &w->b.spec, &w->options, &inner)
                ? cli_error("%s, %s: %s", w->args->a, w->args->b, inner.text)
                : CLI_FINE;
   if (!rc) rc = write_d(w, d, rows, cols, err);
@@ -157,7 +183,7 @@ static int run(const cli_context *ctx, void *args) {
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
   if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("gemm: --bound-bits or --bound-fraction without --bound");
   if (a->beta.given && !a->c) return cli_error("gemm: --beta without --c");
-  w.options.model = a->model ? mx_gemm_model_find(a->model) : MX_GEMM_F32_BLOCK;
+  if (model_of(&w, &err)) return cli_fail(&err);
   w.options.out = a->dtype ? (mx_dtype)mx_dtype_find(a->dtype) : MX_F32;
   w.options.alpha = a->alpha.given ? &w.alpha : NULL;
   w.options.beta = a->beta.given ? &w.beta : NULL;
@@ -181,4 +207,6 @@ const cli_command cmd_gemm = {
     options, sizeof(struct args), run,
     "Models: f32_block adds each block's exact dot times its scales with one rounding; exact rounds the whole expression once; f32_seq and\n"
     "f32_pairwise sum rounded products of dequantised values in binary32, f64 in binary64. Tensor scales come last: mxgold.h, gemm.h.\n"
+    "A matrix unit (mxgold models lists them) sums from nothing over K in its instructions and groups; block scales go into it, alpha, C and\n"
+    "bias follow in binary32: SPEC section 4.\n"
     "A and B may have different elements and scales; their blocks along K must agree."};

@@ -47,7 +47,6 @@ mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
   const mx_gemm_options *o = &p->o;
   p->model = o->model;
   if (!mx_gemm_model_name(o->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", o->model);
-  if (o->model == MX_GEMM_FUSED) return mx_fail(err, MX_ERR_UNSUPPORTED, "model fused is not part of mx_gemm yet, expected another MX_GEMM_*");
   if (!is_out_type(o->out) || !is_out_type(o->c_type))
     return mx_fail(err, MX_ERR_ARG, "D is %s and C %s, expected f32, f16 or bf16", mx_dtype_name(o->out), mx_dtype_name(o->c_type));
   p->alpha = o->alpha ? *o->alpha : 1;
@@ -56,6 +55,7 @@ mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
   mxg_operand_prepare(&p->b);
   p->a.K = p->b.K = p->K;
   p->kb = p->K / p->block + (p->K % p->block != 0);
+  if (p->model == MX_GEMM_FUSED) return mxg_fused_check(p, err);
   if (p->model == MX_GEMM_EXACT && ((p->a.divides && p->a.scale_bits > 4) || (p->b.divides && p->b.scale_bits > 4)))
     return mx_fail(err, MX_ERR_UNSUPPORTED, "model exact with scale.form=encode and %s scales, expected scales of up to four significant bits",
                    (p->a.divides ? p->a : p->b).scale->name);

@@ -5,6 +5,7 @@
  * gemm_panel.c         sixteen rows of an operand, decoded, side by side: what kernels read
  * gemm_run.c           tiles, threads, which kernel a tile may use
  * gemm_lanes*.c        kernels on decoded panels; gemm_codes*.c: kernels on packed codes
+ * gemm_fused.c         matrix-unit models: operands as mma_run.c wants them
  * gemm_one.c           one output, any input, no speed; gemm_wide.c: the fixed-point number it falls back to
  * gemm_combine.c       from a sum to D */
 #ifndef MX_GEMM_INTERNAL_H
@@ -41,6 +42,14 @@ void mxg_operand_prepare(mxg_operand *o);
 void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** Codes [k0, k0 + n) of a row, up to 8 bits each. */
 void mxg_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+/** The same for codes of any width. */
+void mxg_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+/** The micro-scale of an element of an operand that has them: 1, 2 or 4. */
+double mxg_micro(const mxg_operand *o, size_t row, size_t k);
+/** element * scale, or / scale: 0 / 0 is 0, a block that was stored as nothing. */
+double mxg_scaled(double element, double scale, int divides);
+/** The code of a scale, all its bits. Only with scales. */
+uint32_t mxg_scale_code(const mxg_operand *o, size_t row, size_t b);
 /** What multiplies block b of a row, or with `divides` divides it. 1 without scales. */
 double mxg_scale(const mxg_operand *o, size_t row, size_t b);
 
@@ -102,6 +111,15 @@ int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n);
 /** x, of type dtype after one RNE, stored at out[index]; and read back as binary32. */
 void mxg_store(void *out, size_t index, mx_dtype dtype, float x);
 float mxg_load(const void *from, size_t index, mx_dtype dtype);
+
+/** D(i, j) from its sum: combined, rounded, stored where it belongs, or at `at`. */
+void mxg_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc);
+void mxg_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc);
+
+/** MX_GEMM_FUSED: whether the model takes these operands; one matrix of the batch, whole or the listed outputs. */
+mx_status mxg_fused_check(const mxg_plan *plan, mx_error *err);
+mx_status mxg_fused_run(const mxg_plan *plan, void *d, const void *c);
+mx_status mxg_fused_pairs(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n, int threads);
 
 /** One matrix of the batch: all of D, or the listed pairs into d[0 .. n_pairs). d and c are NULL-safe as the options say. */
 mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs);

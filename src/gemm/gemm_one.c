@@ -145,17 +145,12 @@ static double odd_part(double x) {
   return x;
 }
 
-static double scaled(double element, double scale, int divides) {
-  if (!divides) return element * scale;
-  return element == 0 && scale == 0 ? 0 : element / scale;
-}
-
 /* Special values: the sum as a number that stands for it, for the product and sum of the rest in IEEE's arithmetic. */
 static double special_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
   double acc = 0;
   for (size_t k = 0; k < plan->K; k++) {
     const double sa = a.s[k / plan->block * a.step], sb = b.s[k / plan->block * b.step];
-    const double p = scaled(a.v[k * a.step], sa, plan->a.divides) * scaled(b.v[k * b.step], sb, plan->b.divides);
+    const double p = mxg_scaled(a.v[k * a.step], sa, plan->a.divides) * mxg_scaled(b.v[k * b.step], sb, plan->b.divides);
     if (!isfinite(p)) acc += p; /* finite products are nothing beside it */
   }
   return acc;

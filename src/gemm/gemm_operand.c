@@ -64,9 +64,16 @@ void mxg_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t
   for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(o, row, k0 + i);
 }
 
+void mxg_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
+  const uint64_t mask = (UINT64_C(1) << o->elem->bits) - 1;
+  for (size_t i = 0; i < n; i++) out[i] = code_at(o, row, k0 + i) & mask;
+}
+
 static const uint8_t *micro_of(const mxg_operand *o, size_t row, size_t b) {
   return o->micro + ((o->scale_row0 + row) / o->rows_per_scale * o->scale_ld + b) * 3;
 }
+
+double mxg_micro(const mxg_operand *o, size_t row, size_t k) { return mx_hif4_factor(micro_of(o, row, k / o->block), k % o->block); }
 
 void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
   const uint8_t *line = o->k_strided ? NULL : o->data + row * o->line_bytes;
@@ -80,20 +87,31 @@ void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t
     for (size_t i = 0; i < n; i++) out[i] = o->elem_value[code_at(o, row, k0 + i)];
   }
   if (!o->micro) return;
-  for (size_t i = 0; i < n; i++) out[i] *= mx_hif4_factor(micro_of(o, row, (k0 + i) / o->block), (k0 + i) % o->block);
+  for (size_t i = 0; i < n; i++) out[i] *= mxg_micro(o, row, k0 + i);
 }
 
-double mxg_scale(const mxg_operand *o, size_t row, size_t b) {
-  if (!o->scale) return 1;
+double mxg_scaled(double element, double scale, int divides) {
+  if (!divides) return element * scale;
+  return element == 0 && scale == 0 ? 0 : element / scale;
+}
+
+uint32_t mxg_scale_code(const mxg_operand *o, size_t row, size_t b) {
   const size_t r = (o->scale_row0 + row) / o->rows_per_scale;
   size_t at;
   if (o->scale_layout != MX_LAYOUT_ROW)
     at = mx_layout_index((mx_layout)o->scale_layout, o->rows, o->kb, r, b);
   else
     at = o->scale_transposed ? b * o->scale_ld + r : r * o->scale_ld + b;
-  if (o->scale_bytes == 1) return o->scale_value[o->scales[at]];
+  if (o->scale_bytes == 1) return o->scales[at];
   uint32_t code = 0;
   memcpy(&code, o->scales + at * o->scale_bytes, o->scale_bytes);
+  return code;
+}
+
+double mxg_scale(const mxg_operand *o, size_t row, size_t b) {
+  if (!o->scale) return 1;
+  const uint32_t code = mxg_scale_code(o, row, b);
+  if (o->scale_bytes == 1) return o->scale_value[code];
   const double v = mx_decode(o->scale, code);
   return o->scale_signed ? v : fabs(v);
 }

@@ -42,7 +42,7 @@ void mxg_panel_free(mxg_panel *p) {
 
 /* A product is exact in binary64 (at most 48 bits), and a quotient of 24-bit numbers rounds to binary32 the same in one step as in two. */
 static double value(const mxg_plan *plan, double element, double scale, int divides) {
-  const double x = !divides ? element * scale : element == 0 && scale == 0 ? 0 : element / scale;
+  const double x = mxg_scaled(element, scale, divides);
   return wants_floats(plan) ? (double)(float)x : x;
 }
 

@@ -40,6 +40,14 @@ static float bias_at(const mxg_plan *plan, size_t i, size_t j) { return plan->o.
 
 static size_t d_at(const mxg_plan *plan, size_t i, size_t j) { return plan->col_major ? j * plan->ldd + i : i * plan->ldd + j; }
 
+void mxg_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc) {
+  mxg_store(d, at, plan->o.out, mxg_combine(plan, acc, c_at(plan, c, i, j), bias_at(plan, i, j)));
+}
+
+void mxg_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc) {
+  mxg_put_at(plan, d, d_at(plan, i, j), c, i, j, acc);
+}
+
 static mxg_line line_of(const mxg_panel *p, size_t r) { return (mxg_line){p->v + r, p->s + r, L}; }
 
 static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
@@ -52,9 +60,7 @@ static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *
 static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
   for (size_t i = 0; i < rows; i++) {
     if (mxg_combine_row(plan, (float *)d + d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
-    for (size_t j = 0; j < cols; j++)
-      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out,
-                mxg_combine(plan, acc[i * L + j], c_at(plan, c, i0 + i, j0 + j), bias_at(plan, i0 + i, j0 + j)));
+    for (size_t j = 0; j < cols; j++) mxg_put(plan, d, c, i0 + i, j0 + j, acc[i * L + j]);
   }
 }
 
@@ -240,6 +246,8 @@ static mx_status some(const mxg_plan *plan, void *d, const void *c, const size_t
 }
 
 mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs) {
+  if (plan->model == MX_GEMM_FUSED && pairs) return mxg_fused_pairs(plan, d, c, pairs, n_pairs, threads_of(plan));
+  if (plan->model == MX_GEMM_FUSED) return plan->M && plan->N ? mxg_fused_run(plan, d, c) : MX_OK;
   if (pairs) return n_pairs ? some(plan, d, c, pairs, n_pairs) : MX_OK;
   if (!plan->M || !plan->N) return MX_OK;
   mxg_codes_kernel *kernel = mxg_codes_usable(plan) ? mxg_codes_best(&plan->o.exec) : NULL;

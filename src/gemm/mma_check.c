@@ -36,7 +36,6 @@ static mx_status check_fused(const mx_mma_model *m, mx_error *err) {
   NEED(!x->P || !m->scale || m->block % x->P == 0, "block=%d is not a multiple of P=%d", m->name, m->block, x->P);
   NEED(!x->via || (m->a->bits <= 8 && m->b->bits <= 8 && is_float(m->a) && is_float(m->b)), "via=f16 needs elements of at most 8 bits",
        m->name);
-  NEED(!x->via || !m->scale, "via=f16 excludes scales", m->name);
   return MX_OK;
 }
 

@@ -1,7 +1,7 @@
 /* The fused sum, one group at a time: align, cut, sum, join C, round once. docs/SPEC.md section 4. */
 #include "mma_internal.h"
 
-enum { MMA_RUN = 1 << 16 };
+enum { MMA_RUN = 1 << 8 };
 
 /* Largest exponent and the cut sum of some terms; exp is at or below MMA_NO_EXP_SUM when none takes part. */
 typedef struct partial {
@@ -30,7 +30,7 @@ static int64_t product(const group *g, size_t q) { return (int64_t)g->sig_a[q] *
 
 /* Under P the scales stand apart: significand and exponent of the two that product q has. */
 static int64_t scale_product(const group *g, size_t q, int *exp) {
-  size_t at = (g->k + q) / (size_t)g->plan->model->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
+  size_t at = (g->k + q) / g->plan->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
   *exp = g->a->scale_exp[ia] + g->b->scale_exp[jb];
   return (int64_t)g->a->scale_sig[ia] * g->b->scale_sig[jb];
 }
@@ -40,7 +40,7 @@ static int64_t whole_product(const group *g, size_t q, int *exp) {
   const mma_plan *plan = g->plan;
   int64_t p = product(g, q);
   *exp = g->exp_a[q] + g->exp_b[q] - plan->frac;
-  if (p && plan->x.P && plan->model->scale) {
+  if (p && plan->x.P && plan->block) {
     int scale_exp;
     p *= scale_product(g, q, &scale_exp);
     *exp += scale_exp - plan->scale_frac;
@@ -91,7 +91,7 @@ static partial align_products(const group *g, size_t first, size_t step, mma_num
   if (!taking_part(p.exp)) return p;
   p.exp = raise_to_floor(plan, p.exp);
   int down = p.exp + plan->frac - plan->x.F;
-  for (size_t q = first; q < g->n;) { /* 2^16 terms of less than 2^44 stay inside 64 bits */
+  for (size_t q = first; q < g->n;) { /* 2^8 terms of less than 2^54 (40 places, and integers of 8 bits) stay inside 64 bits */
     int64_t sum = 0;
     for (size_t end = g->n - q > MMA_RUN ? q + MMA_RUN : g->n; q < end; q += step)
       sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], plan->x.align);
@@ -116,16 +116,15 @@ static int lowest_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16
 
 static partial align_presums(const group *g, mma_num c) {
   const mma_plan *plan = g->plan;
-  const mx_mma_model *m = plan->model;
   size_t P = (size_t)plan->x.P;
-  int lowest = lowest_of(m->a, plan->x.via) + lowest_of(m->b, plan->x.via);
+  int lowest = lowest_of(plan->a.type, plan->x.via) + lowest_of(plan->b.type, plan->x.via);
   partial p = {0, c.exp};
   for (int pass = 0; pass < 2; pass++) { /* exponents, then terms */
     for (size_t first = 0; first < g->n; first += P) {
       size_t n = g->n - first < P ? g->n - first : P;
       int exp = 0;
       int64_t scale = 1;
-      if (m->scale) scale = scale_product(g, first, &exp);
+      if (plan->block) scale = scale_product(g, first, &exp);
       __int128 sum = presum(g, first, n, lowest) * scale;
       if (!sum && plan->x.zero == MX_ACC_ZERO_SKIP) exp = MMA_NO_EXP;
       if (pass == 0) {

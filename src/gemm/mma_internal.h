@@ -1,5 +1,6 @@
-/* What the files of the matrix-unit models share. The order of work: mma.c cuts D into jobs, mma_unpack.c turns rows of operands into panels,
- * a kernel (mma_fused.c, mma_chain.c) computes one output from a row of each panel, mma_round.c makes its bits. */
+/* What the files of the matrix-unit models share. The order of work: mma.c and gemm_fused.c say what the operands are, mma_run.c cuts D into jobs,
+ * mma_panel.c turns rows of operands into panels, a kernel (mma_fused.c, mma_chain.c) computes one output from a row of each panel, mma_round.c
+ * makes its bits. */
 #ifndef MMA_INTERNAL_H
 #define MMA_INTERNAL_H
 
@@ -18,7 +19,21 @@ typedef struct mma_num {
   int cls;
 } mma_num;
 
-/* Rows of one operand, taken apart: [rows][K]. Which arrays exist depends on the operation. */
+/* An operand, whatever its memory looks like. */
+typedef struct mma_side mma_side;
+struct mma_side {
+  const mx_format *type, *scale;                                                      /* scale NULL: none */
+  void (*codes)(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n); /* of type; 0 beyond the last element */
+  mma_num (*scale_of)(const mma_side *side, size_t row, size_t block);
+  const void *from;      /* where codes() and scale_of() read: rows of bytes (mma.c) or an mxg_operand (gemm_fused.c) */
+  const uint8_t *scales; /* mma.c: [rows][row_scales] */
+  size_t row_bytes, row_scales;
+  int zero_exp;       /* gemm_fused.c */
+  mma_num table[256]; /* every number of a type of at most 8 bits */
+  mma_num scale_table[256];
+};
+
+/* Rows of one operand, taken apart: [rows][K], K a stretch of the whole. Which arrays exist depends on the operation. */
 typedef struct mma_panel {
   int32_t *sig; /* fused, integer */
   int32_t *exp; /* fused */
@@ -35,17 +50,18 @@ typedef struct mma_panel {
 
 /* A model with what is derived from it once. */
 typedef struct mma_plan {
-  const mx_mma_model *model;
+  const mx_mma_model *model; /* its a, b, scale and block are not read below mma.c: sides and block stand for them */
   mx_accum x;
+  mma_side a, b;
+  size_t block;    /* elements along K that share a scale; 0: no scales */
   int frac;        /* fraction bits of a product's sig (scales included unless P) */
   int scale_frac;  /* with P: fraction bits of a product of two scale significands */
   int zero_exp;    /* exponent of a zero operand: -126 or MMA_NO_EXP */
   int may_be_huge; /* a finite product can reach 2^128, and that matters */
   /* type of D */
-  int man, bias, exp_max, exp_min, keep;                /* keep: fraction bits of the result */
-  size_t k;                                             /* elements in an instruction */
-  int with_bytes;                                       /* panels have bytes, for presums in lanes */
-  mma_num table_a[256], table_b[256], table_scale[256]; /* every number of the types of at most 8 bits */
+  int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
+  size_t k;                              /* elements in an instruction */
+  int with_bytes;                        /* panels have bytes, for presums in lanes */
 } mma_plan;
 
 /* The accumulator: bits of type D, or nothing. */
@@ -63,14 +79,40 @@ void mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, 
 uint64_t mma_code(const void *row, const mx_format *type, size_t k);
 mma_num mma_split(const mx_format *type, uint64_t code);
 mma_num mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code); /* with `via` and `zero` applied */
-mma_num mma_scale(const mma_plan *plan, uint64_t byte);                          /* sign masked */
-void mma_tables(mma_plan *plan);
+mma_num mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code);
+void mma_tables(mma_side *side, const mma_plan *plan); /* of types and scales of at most 8 bits, sign of a scale masked */
 
 /* mma_panel.c */
 mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
 void mma_panel_free(mma_panel *p);
-/* Row r of the panel from a row of codes and a row of scale bytes (NULL: none). */
-void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_format *type, const void *codes, const uint8_t *scales);
+/* Row r of the panel: elements k0 .. k0 + p->K - 1 of a row of the operand. */
+void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0);
+/* Panels of fewer elements than they have memory for. */
+void mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K);
+
+/* mma_run.c: a plan from a model and sides whose type, scale and functions are set, and a block. */
+void mma_plan_make(mma_plan *plan, const mx_mma_model *model, size_t K);
+
+typedef struct mma_lanes_plan mma_lanes_plan;
+/* All outputs of T tiles. load(): C as bits of type D, or nothing (has_c 0: always nothing); store(): D. Both from any thread, each output once. */
+typedef struct mma_work mma_work;
+struct mma_work {
+  const mma_plan *plan;
+  size_t T, M, N, K;
+  int has_c;
+  mma_acc (*load)(const mma_work *w, size_t t, size_t i, size_t j);
+  void (*store)(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc);
+  const void *context; /* theirs */
+  /* mma_run.c's own */
+  const mma_lanes_plan *lanes; /* NULL: one output at a time */
+  mma_kernel *kernel;
+  size_t side;       /* rows and columns of a block */
+  size_t stretch;    /* elements of K that panels hold: all, or whole instructions and whole blocks */
+  size_t rows, cols; /* blocks of a tile */
+};
+mx_status mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec);
+mma_kernel *mma_kernel_of(const mma_plan *plan);
+size_t mma_stretch(const mma_plan *plan, size_t K); /* the largest that panels of 16 rows have room for */
 
 /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_*. */
 static inline int64_t mma_cut(int64_t value, int shift, int mode) {

@@ -19,12 +19,13 @@ static void shifts(int *up, int *down, int frac, int F) {
   *down = F > frac ? 0 : frac - F;
 }
 
+static int64_t scale_sig(const mma_side *side) { return side->scale ? largest_sig(side->scale, 0) : 1; }
+
 /* The largest term of a product, in units of 2^-F below the largest exponent. */
 static int64_t largest_term(const mma_plan *plan, int up, int down) {
-  const mx_mma_model *m = plan->model;
-  int64_t scale = m->scale ? largest_sig(m->scale, 0) : 1;
-  int64_t product = largest_sig(m->a, plan->x.via) * largest_sig(m->b, plan->x.via) * scale * scale;
-  if (product > INT32_MAX || product << up > INT32_MAX) return INT32_MAX;
+  int64_t a = largest_sig(plan->a.type, plan->x.via) * scale_sig(&plan->a), b = largest_sig(plan->b.type, plan->x.via) * scale_sig(&plan->b);
+  if (a > INT32_MAX || b > INT32_MAX || a * b > INT32_MAX || a * b << up > INT32_MAX) return INT32_MAX;
+  const int64_t product = a * b;
   return ((product << up) >> down) + 1;
 }
 
@@ -41,14 +42,13 @@ static int byte_range(const mx_format *f) {
 }
 
 static int presums_fit(mma_lanes_plan *p, const mma_plan *plan) {
-  const mx_mma_model *m = plan->model;
-  if (!m->scale || !byte_range(m->a) || !byte_range(m->b) || plan->x.P % 4 || plan->x.P > 64 || p->L % plan->x.P ||
-      p->L / plan->x.P > MMA_PRESUMS || m->block % plan->x.P)
+  const mx_format *a = plan->a.type, *b = plan->b.type;
+  if (!plan->block || !byte_range(a) || !byte_range(b) || plan->x.P % 4 || plan->x.P > 64 || p->L % plan->x.P ||
+      p->L / plan->x.P > MMA_PRESUMS || plan->block % (size_t)plan->x.P)
     return 0;
-  int unit = m->a->man_bits + m->a->bias - 1 + m->b->man_bits + m->b->bias - 1; /* a product of two smallest elements is 2^-unit */
+  int unit = a->man_bits + a->bias - 1 + b->man_bits + b->bias - 1; /* a product of two smallest elements is 2^-unit */
   shifts(&p->up, &p->down, unit + plan->scale_frac, p->F);
-  int64_t scale = largest_sig(m->scale, 0);
-  double term = 64.0 * 64.0 * plan->x.P * (double)(scale * scale);
+  double term = 64.0 * 64.0 * plan->x.P * (double)(scale_sig(&plan->a) * scale_sig(&plan->b));
   return term < 0x1p30 && term * (double)(INT64_C(1) << p->up) * (p->L / plan->x.P + 1) < 0x1p60 && p->F <= 36;
 }
 
@@ -118,8 +118,8 @@ mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_
   size_t k = (size_t)p->k, n;
   memset(w, 0, sizeof *w);
   w->stretch = k >= 256 ? k : 256 / k * k; /* what 16 columns take stays in the first cache */
-  if (plan->model->scale && p->P) {        /* stretches start at a block */
-    size_t block = (size_t)plan->model->block;
+  if (plan->block && p->P) {               /* stretches start at a block */
+    size_t block = plan->block;
     if (block > 256 || 256 % block || 256 % k) w->stretch = (K + block - 1) / block * block;
   }
   n = w->stretch;
@@ -128,7 +128,7 @@ mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_
     ok &= (w->columns.sig = lines(n * MMA_LANES * 4)) != NULL;
     ok &= (w->columns.exp = lines(n * MMA_LANES * 4)) != NULL;
   } else {
-    size_t blocks = n / (size_t)plan->model->block + 1;
+    size_t blocks = n / plan->block + 1;
     ok &= (w->columns.bytes = lines((n + 4) * MMA_LANES)) != NULL;
     ok &= (w->columns.bias = lines((n / (size_t)p->P + 1) * MMA_LANES * 4)) != NULL;
     ok &= (w->columns.scale_sig = lines(blocks * MMA_LANES * 4)) != NULL;
@@ -164,7 +164,7 @@ static void lay_products(mma_columns *c, const mma_lanes_plan *p, const mma_pane
 
 static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan *plan, const mma_panel *b, size_t j0, size_t nj, size_t k0,
                         size_t n) {
-  size_t block = (size_t)plan->model->block, P = (size_t)p->P, blocks = (n + block - 1) / block, padded = (n + 3) / 4 * 4;
+  size_t block = plan->block, P = (size_t)p->P, blocks = (n + block - 1) / block, padded = (n + 3) / 4 * 4;
   memset(c->bias, 0, (n + P - 1) / P * MMA_LANES * 4);
   for (size_t j = 0; j < MMA_LANES; j++) {
     size_t r = j0 + (j < nj ? j : 0);
@@ -199,7 +199,7 @@ static mma_lanes_row row_of(const mma_lanes_plan *p, const mma_panel *a, size_t 
 
 void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
                      size_t j0, size_t nj, int some) {
-  size_t K = a->K, block = p->P ? (size_t)plan->model->block : 1;
+  size_t K = a->K, block = p->P ? plan->block : 1;
   for (size_t k0 = 0; k0 < K; k0 += w->stretch) {
     size_t n = K - k0 < w->stretch ? K - k0 : w->stretch;
     if (p->P)

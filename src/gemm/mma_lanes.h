@@ -19,7 +19,7 @@ typedef enum mma_lanes_kind {
 
 /* A plan for lanes. A product of significands, shifted left by up (already in the columns) and right by down + (largest exponent - its own), is a
  * term in units of the sum; likewise C. */
-typedef struct mma_lanes_plan {
+struct mma_lanes_plan {
   mma_lanes_kind kind;
   int L, P, k; /* elements; P 0 without presums */
   int up, down, up_c, down_c;
@@ -34,7 +34,7 @@ typedef struct mma_lanes_plan {
   int join_rz;
   uint32_t nan;
   uint32_t inf;
-} mma_lanes_plan;
+};
 
 /* 16 columns of B over a stretch of K: [n][16]. */
 typedef struct mma_columns {

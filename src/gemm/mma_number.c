@@ -85,18 +85,16 @@ mma_num mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code) 
   return n;
 }
 
-mma_num mma_scale(const mma_plan *plan, uint64_t byte) {
-  const mx_format *s = plan->model->scale;
-  mma_num n = mma_split(s, s->sign_bits ? byte & 0x7F : byte);
+mma_num mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code) {
+  mma_num n = mma_split(scale, code);
   if (n.cls & MMA_ZERO) n.exp = plan->zero_exp;
   return n;
 }
 
-void mma_tables(mma_plan *plan) {
-  const mx_mma_model *m = plan->model;
+void mma_tables(mma_side *side, const mma_plan *plan) {
+  const mx_format *t = side->type, *s = side->scale;
   for (uint64_t code = 0; code < 256; code++) {
-    if (m->a->bits <= 8) plan->table_a[code] = mma_operand(plan, m->a, code & ((UINT64_C(1) << m->a->bits) - 1));
-    if (m->b->bits <= 8) plan->table_b[code] = mma_operand(plan, m->b, code & ((UINT64_C(1) << m->b->bits) - 1));
-    if (m->scale) plan->table_scale[code] = mma_scale(plan, code);
+    if (t->bits <= 8) side->table[code] = mma_operand(plan, t, code & ((UINT64_C(1) << t->bits) - 1));
+    if (s && s->bits <= 8) side->scale_table[code] = mma_scale(plan, s, s->sign_bits ? code & 0x7F : code);
   }
 }

@@ -7,20 +7,24 @@
 
 static void *array(size_t n, size_t size) { return calloc(n ? n : 1, size); }
 
+void mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K) {
+  p->K = K;
+  p->n_blocks = plan->block ? (K + plan->block - 1) / plan->block : 0;
+  p->bytes_stride = (K + 3) / 4 * 4;
+}
+
 mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K) {
   const mx_mma_model *m = plan->model;
   int op = plan->x.op, f64 = m->d->bits == 64;
   memset(p, 0, sizeof *p);
-  p->K = K;
-  p->n_blocks = m->scale ? (K + (size_t)m->block - 1) / (size_t)m->block : 0;
-  p->bytes_stride = (K + 3) / 4 * 4;
+  mma_panel_shorten(p, plan, K);
   int ok = (p->special = array(rows, 1)) != NULL;
   if (op == MX_ACC_OP_FUSED || op == MX_ACC_OP_INTEGER) ok &= (p->sig = array(rows * K, sizeof *p->sig)) != NULL;
   if (op == MX_ACC_OP_FUSED) {
     ok &= (p->exp = array(rows * K, sizeof *p->exp)) != NULL;
     ok &= (p->cls = array(rows * K, 1)) != NULL;
   }
-  if (plan->x.P && m->scale) {
+  if (plan->x.P && plan->block) {
     ok &= (p->scale_sig = array(rows * p->n_blocks, sizeof *p->scale_sig)) != NULL;
     ok &= (p->scale_exp = array(rows * p->n_blocks, sizeof *p->scale_exp)) != NULL;
   }
@@ -63,17 +67,18 @@ static mma_num scaled(mma_num e, mma_num s) {
 /* A row being filled: a run of elements that share a scale. */
 typedef struct run {
   const mma_plan *plan;
-  const mx_format *type;
-  const mma_num *table; /* of types of at most 8 bits */
-  const void *codes;
+  const mma_side *side;
   const mma_num *scale; /* NULL: none */
+  size_t row, k0;       /* of the operand; k counts from k0 on */
   size_t r, k, n;
 } run;
 
 enum { RUN = 128 };
 
+static void read_codes(uint64_t codes[RUN], const run *g) { g->side->codes(codes, g->side, g->row, g->k0 + g->k, g->n); }
+
 static mma_num number_at(const run *g, const uint64_t *codes, size_t i) {
-  return g->type->bits <= 8 ? g->table[codes[i]] : mma_operand(g->plan, g->type, codes[i]);
+  return g->side->type->bits <= 8 ? g->side->table[codes[i]] : mma_operand(g->plan, g->side->type, codes[i]);
 }
 
 static void put(mma_panel *p, const run *g, size_t k, mma_num n) {
@@ -86,7 +91,7 @@ static void put(mma_panel *p, const run *g, size_t k, mma_num n) {
 
 static void fill_fused(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
-  mma_codes(codes, g->codes, g->type, g->k, g->n);
+  read_codes(codes, g);
   for (size_t i = 0; i < g->n; i++) {
     mma_num n = number_at(g, codes, i);
     put(p, g, g->k + i, g->scale ? scaled(n, *g->scale) : n);
@@ -96,15 +101,15 @@ static void fill_fused(mma_panel *p, const run *g) {
 /* Under P scales stay apart, except where one decides the class of an element. */
 static void fill_presum(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
-  mma_codes(codes, g->codes, g->type, g->k, g->n);
-  if (g->scale) {
-    size_t at = g->r * p->n_blocks + g->k / (size_t)g->plan->model->block;
-    p->scale_sig[at] = (int32_t)g->scale->sig;
-    p->scale_exp[at] = g->scale->exp;
+  read_codes(codes, g);
+  if (g->plan->block) {
+    size_t at = g->r * p->n_blocks + g->k / g->plan->block;
+    p->scale_sig[at] = g->scale ? (int32_t)g->scale->sig : 1;
+    p->scale_exp[at] = g->scale ? g->scale->exp : 0;
   }
   for (size_t i = 0; i < g->n; i++) {
     mma_num n = number_at(g, codes, i);
-    if (p->bytes) p->bytes[g->r * p->bytes_stride + g->k + i] = (uint8_t)(64 + (n.cls ? 0 : n.sig * (1 << (n.exp - 1 + g->type->bias))));
+    if (p->bytes) p->bytes[g->r * p->bytes_stride + g->k + i] = (uint8_t)(64 + (n.cls ? 0 : n.sig * (1 << (n.exp - 1 + g->side->type->bias))));
     if (g->scale && ((g->scale->cls & MMA_NAN) || (n.cls & MMA_INF)))
       n = scaled(n, *g->scale);
     else if (g->scale)
@@ -115,8 +120,8 @@ static void fill_presum(mma_panel *p, const run *g) {
 
 static void fill_integer(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
-  mma_codes(codes, g->codes, g->type, g->k, g->n);
-  for (size_t i = 0; i < g->n; i++) p->sig[g->r * p->K + g->k + i] = (int32_t)g->table[codes[i]].sig;
+  read_codes(codes, g);
+  for (size_t i = 0; i < g->n; i++) p->sig[g->r * p->K + g->k + i] = (int32_t)g->side->table[codes[i]].sig;
 }
 
 /* A number as binary64, exactly; NaN keeps its payload where the type is binary64. */
@@ -134,15 +139,15 @@ static double to_f64(const mx_format *type, uint64_t code) {
 
 static double scale_value(const run *g) {
   const mma_num *s = g->scale;
-  return s->cls & MMA_NAN ? NAN : s->cls & MMA_ZERO ? 0.0 : ldexp((double)s->sig, s->exp - g->plan->model->scale->man_bits);
+  return s->cls & MMA_NAN ? NAN : s->cls & MMA_ZERO ? 0.0 : ldexp((double)s->sig, s->exp - g->side->scale->man_bits);
 }
 
 static void fill_float(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
-  double scale = g->scale ? scale_value(g) : 1.0, smallest = ldexp(1.0, 1 - g->type->bias);
-  mma_codes(codes, g->codes, g->type, g->k, g->n);
+  double scale = g->scale ? scale_value(g) : 1.0, smallest = ldexp(1.0, 1 - g->side->type->bias);
+  read_codes(codes, g);
   for (size_t i = 0; i < g->n; i++) {
-    double x = to_f64(g->type, codes[i]);
+    double x = to_f64(g->side->type, codes[i]);
     if (g->scale) x *= scale;                            /* exact: 24 by 4 bits */
     if (g->plan->x.flush && fabs(x) < smallest) x = 0.0; /* zeros too lose their sign */
     if (p->f64)
@@ -152,9 +157,8 @@ static void fill_float(mma_panel *p, const run *g) {
   }
 }
 
-void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_format *type, const void *codes, const uint8_t *scales) {
-  const mma_num *table = type == plan->model->a ? plan->table_a : plan->table_b;
-  size_t block = scales ? (size_t)plan->model->block : SIZE_MAX;
+void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0) {
+  const size_t block = plan->block ? plan->block : SIZE_MAX;
   int op = plan->x.op;
   void (*fill)(mma_panel *, const run *) = op == MX_ACC_OP_INTEGER ? fill_integer
                                            : op != MX_ACC_OP_FUSED ? fill_float
@@ -163,9 +167,11 @@ void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mx_forma
   p->special[r] = 0;
   if (p->bytes) memset(p->bytes + r * p->bytes_stride + p->bytes_stride - 4, 64, 4); /* beyond K: zeros */
   for (size_t k = 0; k < p->K;) {
-    size_t n = p->K - k < RUN ? p->K - k : RUN;
-    if (scales && n > block - k % block) n = block - k % block; /* to the end of the block */
-    run g = {plan, type, table, codes, scales ? &plan->table_scale[scales[k / block]] : NULL, r, k, n};
+    size_t n = p->K - k < RUN ? p->K - k : RUN, in_block = (k0 + k) % block;
+    if (n > block - in_block) n = block - in_block; /* to the end of the block */
+    mma_num scale = {0};
+    if (side->scale) scale = side->scale_of(side, row, (k0 + k) / block);
+    run g = {plan, side, side->scale ? &scale : NULL, row, k0, r, k, n};
     fill(p, &g);
     k += n;
   }

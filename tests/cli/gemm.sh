@@ -14,13 +14,17 @@ P
 accepts "$mxgold" quantize "$scratch/a.npy" -o "$scratch/a.safetensors"
 accepts "$mxgold" quantize "$scratch/b.npy" -o "$scratch/b.safetensors"
 floats() { python3 -c 'import struct,sys; b=open(sys.argv[1],"rb").read(); n=10+struct.unpack("<H",b[8:10])[0]; print(*struct.unpack("<%d"%((len(b)-n)//4)+"f",b[n:]))' "$1"; }
-for model in f32_block exact f32_seq f32_pairwise f64; do
+for model in f32_block exact f32_seq f32_pairwise f64 hopper_f16 cdna3_fp8 fused:L=32,F=13,align=rz,join=in,out=e8m13rz hopper/wgmma_m64n8k32_f32_e4m3_e5m2 blackwell/tcgen05bs_m128n8k64_block16_f32_e2m1_e2m1_ue4m3; do
   accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --accum $model
   [ "$(floats "$scratch/d.npy")" = "6.0 0.0 2.5 -25.0" ] || fail "gemm $model: $(floats "$scratch/d.npy")"
   accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --accum $model --alpha 2 --c "$scratch/c.npy" --beta -1 --bias "$scratch/bias.npy"
   [ "$(floats "$scratch/d.npy")" = "21.0 18.0 12.0 -34.0" ] || fail "gemm $model with alpha, beta, bias: $(floats "$scratch/d.npy")"
 done
-refuses "mxgold: gemm: --accum 'f32_blok' is unknown, nearest: f32_block" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum f32_blok
+accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/ref.npy" --accum hopper_f16 --alpha 2 --c "$scratch/c.npy" --ref
+accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --accum hopper_f16 --alpha 2 --c "$scratch/c.npy"
+cmp -s "$scratch/ref.npy" "$scratch/d.npy" || fail "gemm --ref differs"
+refuses "mxgold: $scratch/a.safetensors, $scratch/b.safetensors: model 's32': an integer sum has no block scales, expected operands without" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum s32
+refuses "mxgold: model 'f32_blok' is unknown, nearest: f32_block" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum f32_blok
 refuses "mxgold: gemm: --beta without --c" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --beta 1
 refuses "mxgold: $scratch/e.npy: .npy holds no bf16, expected a .safetensors file" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --out bf16
 accepts "$mxgold" quantize "$scratch/a.npy" -o "$scratch/a16.safetensors" --set block=1x16
