@@ -64,6 +64,10 @@ mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, 
  *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).  SPEC 3.4. */
 mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
 
+/** The same as bfloat16 bits, [rows][ld]: each binary32 value of mx_dequantize rounded to nearest even; NaN is 0x7FC0.
+ *  Oracle: ref_dequantize, then ref_encode to bf16; tests/test_kernels.c. */
+mx_status mx_dequantize_bf16(uint16_t *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
+
 /** Largest magnitude of src [rows][cols]: NaN if there is a NaN (spec.scale_nan=finite: NaN is skipped), after flush and rotation by spec.
  *  This is the A that mx_quantize uses unless spec.tensor_given. */
 mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec);

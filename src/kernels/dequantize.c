@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/plain_kernels.h"
 #include "kernels/plan.h"
+#include "kernels/values.h"
 #include "mxgold/isa.h"
 
 /* What code * scale is multiplied by and divided by: one of the two is 1 but for stored maxima. */
@@ -56,57 +56,167 @@ static double scale_value(const mx_plan *p, uint32_t code) {
   return p->spec.scale_sign == MX_SCALE_SIGN_MASKED ? fabs(scale) : scale;
 }
 
-/* Whole blocks of 4-bit codes under one-byte scales: every value there can be, made once. NULL if the tensor is not like that or not worth it. */
-static mx_values4_kernel *values4_kernel(const mx_plan *p, const mx_tensor *t, const mx_exec *exec) {
-  if (p->elem->bits != 4 || t->scale_bytes != 1 || t->micro || p->block_cols % 16 || p->spec.nibble == MX_NIBBLE_HALF_BLOCK) return NULL;
-  if (t->cols < p->block_cols || t->rows * t->cols < 1024) return NULL;
-#if defined(__x86_64__)
-  const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
-  return usable & MX_ISA_AVX512 ? mx_values4_avx512 : usable & MX_ISA_AVX2 ? mx_values4_avx2 : NULL;
-#else
-  (void)exec;
-  return NULL;
-#endif
+/* How a call is done, made once. */
+typedef struct deq {
+  const mx_plan *plan;
+  const mx_tensor *tensor;
+  const mx_value_kernels *kernels;
+  multiplier m;
+  double values[256]; /* of elements */
+  float scales[256];  /* of one-byte scales */
+  mx_values form;
+  int formed;   /* form can be used */
+  float *pairs; /* value of (scale << bits | code), or NULL; wide enough for values4 */
+  int bits;     /* 4 or 8 */
+} deq;
+
+static double scale_at(const deq *d, size_t at) {
+  const mx_tensor *t = d->tensor;
+  if (t->scale_bytes == 1) return (double)d->scales[t->scales[at]];
+  uint32_t code = 0;
+  memcpy(&code, t->scales + at * t->scale_bytes, t->scale_bytes);
+  return scale_value(d->plan, code);
 }
 
-mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
-  if (!t || !spec || (!out && t->rows && t->cols)) return MX_ERR_ARG;
+static void form_init(deq *d) {
+  const mx_plan *p = d->plan;
+  const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE, two = p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP && p->has_tensor_scale;
+  mx_values *f = &d->form;
+  f->then = (float)mx_quotient_to_odd(d->m.times, d->m.over);
+  f->one_sign = p->elem->bits == 8;
+  for (int c = 0; c < 256; c++) {
+    uint32_t bits, other;
+    f->table[c] = isnan(d->values[c]) ? NAN : (float)d->values[c];
+    memcpy(&bits, f->table + c, sizeof bits);
+    memcpy(&other, f->table + c % 128, sizeof other);
+    f->high[c] = (uint8_t)(bits >> 24);
+    f->low[c] = (uint8_t)(bits >> 16);
+    if ((c < 128 ? other : other | UINT32_C(1) << 31) != bits) f->one_sign = 0;
+  }
+  f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
+  d->formed = 1;
+  if (!p->has_tensor_scale || two)
+    f->how = two ? (encode ? MX_VALUES_DIV_MUL : MX_VALUES_MUL_MUL) : encode ? MX_VALUES_DIV : MX_VALUES_MUL;
+  else if (!encode && d->m.over == 1 && p->scale->man_bits <= 20) /* 8, 21 and 24 bits: their product is exact */
+    f->how = MX_VALUES_WIDE;
+  else
+    d->formed = 0;
+}
+
+static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec *exec) {
+  d->plan = p;
+  d->tensor = t;
+  d->kernels = mx_value_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  d->m = tensor_multiplier(p, t->tensor_scale);
+  d->bits = p->elem->bits == 4 ? 4 : 8;
+  d->pairs = NULL;
+  d->formed = 0;
+  if (p->elem->kind == MX_KIND_NONE) return;
+  const uint32_t all = (1u << p->elem->bits) - 1;
+  for (uint32_t c = 0; c < 256; c++) {
+    d->values[c] = mx_decode(p->elem, c & all);
+    d->scales[c] = t->scale_bytes == 1 ? (float)scale_value(p, c) : 0;
+  }
+  form_init(d);
+  const size_t entries = (size_t)256 << d->bits;
+  const int by_nibbles = d->bits == 4 && d->kernels->values4 && p->block_cols % 16 == 0 && p->spec.nibble != MX_NIBBLE_HALF_BLOCK;
+  if (t->scale_bytes > 1 || t->micro || t->rows * t->cols < entries / 4 || (d->formed && !by_nibbles)) return;
+  d->pairs = malloc(entries * sizeof *d->pairs);
+  for (size_t i = 0; d->pairs && i < entries; i++) d->pairs[i] = value_of(p, d->values[i & all], (double)d->scales[i >> d->bits], d->m);
+}
+
+/* Codes, one a byte, of n elements of a row from c on. */
+static void codes_at(uint8_t *out, const deq *d, size_t row, size_t c, size_t n) {
+  const mx_tensor *t = d->tensor;
+  const int nibble = d->plan->spec.nibble;
+  if (d->bits == 4 && nibble != MX_NIBBLE_HALF_BLOCK)
+    d->kernels->unpack4(out, t->codes + row * t->code_stride + c / 2, n, nibble == MX_NIBBLE_HIGH_FIRST);
+  else
+    for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(t, d->plan, row, c + i);
+}
+
+/* n values of a row from c on; c is a multiple of 16. */
+static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t c, size_t n) {
+  const mx_tensor *t = d->tensor;
+  const size_t block = d->plan->block_cols, first = scale_row * t->scale_cols;
+  uint8_t room[MX_VALUES_MOST];
+  const uint8_t *codes = room;
+  if (d->bits == 4)
+    codes_at(room, d, row, c, n);
+  else
+    codes = t->codes + row * t->code_stride + c;
+  if (d->pairs) {
+    for (size_t i = 0, end; i < n; i = end) {
+      const size_t b = (c + i) / block;
+      const float *of = d->pairs + ((size_t)t->scales[first + b] << d->bits);
+      end = (b + 1) * block - c < n ? (b + 1) * block - c : n;
+      for (; i < end; i++) out[i] = of[codes[i]];
+    }
+    return;
+  }
+  float f[MX_VALUES_MOST];
+  double wide[MX_VALUES_MOST / 16];
+  const int sixteens = block % 16 == 0 && !t->micro;
+  if (d->formed && (sixteens || d->form.how != MX_VALUES_WIDE)) {
+    for (size_t i = 0, k = 0; i < n; i += sixteens ? 16 : 1, k++) {
+      const size_t b = first + (c + i) / block;
+      double scale = scale_at(d, b);
+      if (t->micro) scale *= mx_hif4_factor(t->micro + b * 3, (c + i) % 64);
+      f[k] = isnan(scale) ? NAN : (float)scale;
+      if (sixteens) wide[k] = isnan(scale) || isnan(d->m.times) ? NAN : scale * d->m.times;
+    }
+    d->kernels->values(out, codes, n, &d->form, f, wide, sixteens ? 0 : -1);
+    return;
+  }
+  for (size_t i = 0; i < n; i++) {
+    const size_t b = first + (c + i) / block;
+    out[i] = value_of(d->plan, d->values[codes[i]], scale_at(d, b) * (t->micro ? mx_hif4_factor(t->micro + b * 3, (c + i) % 64) : 1), d->m);
+  }
+}
+
+/* A row of either type: out or out16. */
+static void dequantize_row(float *out, uint16_t *out16, const deq *d, size_t r) {
+  const mx_plan *p = d->plan;
+  const mx_tensor *t = d->tensor;
+  const size_t scale_row = t->scale_rows == t->rows ? r : r / p->block_rows, block = p->block_cols;
+  const uint8_t *codes = t->codes + r * t->code_stride;
+  float room[MX_VALUES_MOST];
+  for (size_t c = 0, n; c < t->cols; c += n) {
+    const int by_nibbles = d->pairs && d->bits == 4 && d->kernels->values4 && block % 16 == 0 && p->spec.nibble != MX_NIBBLE_HALF_BLOCK;
+    const size_t whole = (t->cols - c) / block * block, most = block < MX_VALUES_MOST ? MX_VALUES_MOST / block * block : block;
+    n = t->cols - c < MX_VALUES_MOST ? t->cols - c : MX_VALUES_MOST;
+    float *to = out ? out + c : room;
+    if (p->elem->kind == MX_KIND_NONE) {
+      memcpy(to, codes + 4 * c, n * sizeof *to);
+      for (size_t i = 0; out16 && i < n; i++) to[i] = isnan(to[i]) ? NAN : to[i];
+    } else if (by_nibbles && whole && (out || most <= MX_VALUES_MOST)) {
+      n = out || whole < most ? whole : most;
+      d->kernels->values4(to, codes + c / 2, t->scales + scale_row * t->scale_cols + c / block, d->pairs, n, block,
+                          p->spec.nibble == MX_NIBBLE_HIGH_FIRST);
+    } else
+      part(to, d, r, scale_row, c, n);
+    if (out16) d->kernels->to_bf16(out16 + c, room, n);
+  }
+}
+
+static mx_status dequantize(float *out, uint16_t *out16, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
+  if (!t || !spec || (!out && !out16 && t->rows && t->cols)) return MX_ERR_ARG;
   if (ld < t->cols) return MX_ERR_SHAPE;
   mx_plan plan;
   const mx_status status = mx_plan_init(&plan, spec, t->rows, t->cols, NULL);
   if (status) return status;
-  const mx_plan *p = &plan;
-  const multiplier m = tensor_multiplier(p, t->tensor_scale);
-  double values[256];
-  for (unsigned c = 0; c < 256; c++) values[c] = p->elem->bits <= 8 ? mx_decode(p->elem, c) : 0;
-  mx_values4_kernel *kernel = values4_kernel(p, t, exec);
-  float *table = kernel ? malloc(256 * 16 * sizeof *table) : NULL;
-  for (uint32_t s = 0; table && s < 256; s++)
-    for (uint32_t c = 0; c < 16; c++) table[16 * s + c] = value_of(p, values[c], scale_value(p, s), m);
-  const size_t whole = t->cols / p->block_cols * p->block_cols;
+  deq d;
+  deq_init(&d, &plan, t, exec);
 #pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads())
-  for (size_t r = 0; r < t->rows; r++) {
-    float *row = out + r * ld;
-    if (p->elem->kind == MX_KIND_NONE) {
-      memcpy(row, t->codes + r * t->code_stride, t->cols * sizeof *row);
-      continue;
-    }
-    const size_t scale_row = t->scale_rows == t->rows ? r : r / p->block_rows;
-    size_t c = 0;
-    if (table) {
-      const uint8_t *codes = t->codes + r * t->code_stride, *scales = t->scales + scale_row * t->scale_cols;
-      kernel(row, codes, scales, table, whole, p->block_cols, spec->nibble == MX_NIBBLE_HIGH_FIRST);
-      c = whole;
-    }
-    for (; c < t->cols; c++) {
-      const size_t at = scale_row * t->scale_cols + c / p->block_cols;
-      uint32_t code = 0;
-      memcpy(&code, t->scales + at * t->scale_bytes, t->scale_bytes);
-      double scale = scale_value(p, code);
-      if (t->micro) scale *= mx_hif4_factor(t->micro + at * 3, c % 64);
-      row[c] = value_of(p, values[code_at(t, p, r, c)], scale, m);
-    }
-  }
-  free(table);
+  for (size_t r = 0; r < t->rows; r++) dequantize_row(out ? out + r * ld : NULL, out16 ? out16 + r * ld : NULL, &d, r);
+  free(d.pairs);
   return MX_OK;
+}
+
+mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
+  return dequantize(out, NULL, ld, t, spec, exec);
+}
+
+mx_status mx_dequantize_bf16(uint16_t *out, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
+  return dequantize(NULL, out, ld, t, spec, exec);
 }

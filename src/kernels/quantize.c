@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernels/job.h"
-#include "kernels/plain_kernels.h"
 #include "kernels/select.h"
 #include "mxgold/isa.h"
 
@@ -266,20 +265,10 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
-static mx_amax_kernel *amax_kernel(const mx_exec *exec) {
-#if defined(__x86_64__)
-  const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
-  return usable & MX_ISA_AVX512 ? mx_amax_avx512 : usable & MX_ISA_AVX2 ? mx_amax_avx2 : NULL;
-#else
-  (void)exec;
-  return NULL;
-#endif
-}
-
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
   const int direct = mx_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
-  mx_amax_kernel *kernel = amax_kernel(exec);
+  const mx_stage_kernels *kernels = mx_stage_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
@@ -291,7 +280,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
       if (!direct && !row) continue;
       if (!direct) mx_rows_load(row, src->cols, src, r, 1, 0, src->cols);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
-      const uint32_t bits = kernel ? kernel(x, src->cols) : UINT32_MAX;
+      const int32_t bits = kernels ? kernels->amax(x, src->cols) : INT32_MAX;
       if (bits < 0x7F800000) { /* numbers alone; the rules for the others stand below */
         float a;
         memcpy(&a, &bits, sizeof a);

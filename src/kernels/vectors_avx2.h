@@ -72,6 +72,27 @@ static inline void vi_store_bytes(uint8_t *p, const vi a[4]) {
   _mm256_storeu_si256((void *)p, _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
+/* Two vectors of numbers below 65536 to words. */
+static inline void vi_store_words(uint16_t *p, const vi a[2]) {
+  _mm256_storeu_si256((void *)p, _mm256_permute4x64_epi64(_mm256_packus_epi32(a[0], a[1]), 0xD8));
+}
+
+/* rnd(v * a), the product exact in binary64. */
+static inline vf vf_times(vf v, double a) {
+  const __m256d f = _mm256_set1_pd(a);
+  const __m128 low = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v)), f));
+  const __m128 high = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(v, 1)), f));
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+
+/* Sixteen bytes to thirty-two codes. */
+static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
+  const __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)in)), mask = _mm256_set1_epi16(15);
+  const __m256i low = _mm256_and_si256(w, mask), high = _mm256_srli_epi16(w, 4);
+  _mm256_storeu_si256((void *)codes,
+                      high_first ? _mm256_or_si256(high, _mm256_slli_epi16(low, 8)) : _mm256_or_si256(low, _mm256_slli_epi16(high, 8)));
+}
+
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) {
   vi a[4], b[2];

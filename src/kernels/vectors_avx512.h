@@ -66,6 +66,28 @@ static inline void vi_store_bytes(uint8_t *p, const vi a[4]) {
   _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, packed));
 }
 
+/* Two vectors of numbers below 65536 to words. */
+static inline void vi_store_words(uint16_t *p, const vi a[2]) {
+  _mm256_storeu_si256((void *)p, _mm512_cvtepi32_epi16(a[0]));
+  _mm256_storeu_si256((void *)(p + W), _mm512_cvtepi32_epi16(a[1]));
+}
+
+/* rnd(v * a), the product exact in binary64. */
+static inline vf vf_times(vf v, double a) {
+  const __m512d f = _mm512_set1_pd(a);
+  const __m256 low = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(v)), f));
+  const __m256 high = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)), f));
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
+/* Sixteen bytes to thirty-two codes. */
+static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
+  const __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)in)), mask = _mm256_set1_epi16(15);
+  const __m256i low = _mm256_and_si256(w, mask), high = _mm256_srli_epi16(w, 4);
+  _mm256_storeu_si256((void *)codes,
+                      high_first ? _mm256_or_si256(high, _mm256_slli_epi16(low, 8)) : _mm256_or_si256(low, _mm256_slli_epi16(high, 8)));
+}
+
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) {
   vi a[8], b[4], c[2];

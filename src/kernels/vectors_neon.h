@@ -67,6 +67,23 @@ static inline void vi_store16(uint8_t *p, const vi *a) {
 
 static inline void vi_store_bytes(uint8_t *p, const vi a[4]) { vi_store16(p, a); }
 
+/* Two vectors of numbers below 65536 to words. */
+static inline void vi_store_words(uint16_t *p, const vi a[2]) { vst1q_u16(p, vcombine_u16(vmovn_u32(vu_of(a[0])), vmovn_u32(vu_of(a[1])))); }
+
+/* rnd(v * a), the product exact in binary64. */
+static inline vf vf_times(vf v, double a) {
+  const float64x2_t f = vdupq_n_f64(a);
+  const float32x2_t low = vcvt_f32_f64(vmulq_f64(vcvt_f64_f32(vget_low_f32(v)), f));
+  return vcvt_high_f32_f64(low, vmulq_f64(vcvt_high_f64_f32(v), f));
+}
+
+/* Sixteen bytes to thirty-two codes. */
+static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
+  const uint8x16_t b = vld1q_u8(in), low = vandq_u8(b, vdupq_n_u8(15)), high = vshrq_n_u8(b, 4);
+  const uint8x16x2_t c = {{high_first ? high : low, high_first ? low : high}};
+  vst2q_u8(codes, c);
+}
+
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) { return vpmaxq_s32(vpmaxq_s32(m[0], m[1]), vpmaxq_s32(m[2], m[3])); }
 

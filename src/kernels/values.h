@@ -1,0 +1,46 @@
+/* Values from codes, a row at a time: SPEC 3.7. What a spec asks for, in the forms that vector kernels know. */
+#ifndef MX_KERNELS_VALUES_H
+#define MX_KERNELS_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MX_VALUES_MOST = 512 }; /* elements of one call */
+
+/* How the value of a code becomes that of an element; f is the block's. */
+typedef enum mx_values_how {
+  MX_VALUES_MUL,     /* rnd(v * f) */
+  MX_VALUES_MUL_MUL, /* rnd(rnd(v * f) * then) */
+  MX_VALUES_DIV,     /* rnd(v / f), 0 / 0 is the dividend */
+  MX_VALUES_DIV_MUL, /* rnd(rnd(v / f) * then), 0 / 0 is the dividend */
+  MX_VALUES_WIDE     /* rnd(v * wide), a product that binary64 holds */
+} mx_values_how;
+
+typedef struct mx_values {
+  float table[256];            /* of codes one a byte; NaN canonical */
+  uint8_t high[256], low[256]; /* the upper and lower byte of each as bfloat16: no code has more than eight significant bits */
+  int one_sign;                /* codes 128 .. 255 have the values of 0 .. 127 with the other sign */
+  mx_values_how how;
+  int may_be_invalid; /* 0 * Inf and its like can occur: NaN has to be made canonical */
+  float then;
+} mx_values;
+
+typedef struct mx_value_kernels {
+  /* n <= MX_VALUES_MOST values; f[i >> shift] is the factor of elements 16 i to 16 i + 15, or, with shift < 0, f[i] that of element i. WIDE takes
+   * wide[] in the place of f[] and no shift < 0. */
+  void (*values)(float *out, const uint8_t *codes, size_t n, const mx_values *v, const float *f, const double *wide, int shift);
+  /* Values of n 4-bit codes, n a multiple of block, block one of 16: value = table[16 * scale + code]. high_first: element 2i in bits 7:4. May be
+   * NULL. */
+  void (*values4)(float *out, const uint8_t *codes, const uint8_t *scales, const float *table, size_t n, size_t block, int high_first);
+  /* Nearest bfloat16 of n numbers whose NaNs are canonical. */
+  void (*to_bf16)(uint16_t *out, const float *x, size_t n);
+  /* n 4-bit codes of (n + 1) / 2 bytes, one a byte. */
+  void (*unpack4)(uint8_t *codes, const uint8_t *in, size_t n, int high_first);
+} mx_value_kernels;
+
+extern const mx_value_kernels mx_values_scalar, mx_values_avx2, mx_values_avx512, mx_values_neon;
+
+/** The best table of the usable ISAs (MX_ISA_*). */
+const mx_value_kernels *mx_value_kernels_for(uint32_t isa);
+
+#endif
