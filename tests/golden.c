@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "lib/oracles.h"
+#include "lib/products.h"
 #include "mxgold/vector.h"
 
 enum { LINE = 160, VECTOR_CASES = 24 };
@@ -23,12 +24,20 @@ typedef struct lines {
   size_t n;
 } lines;
 
-static void add(lines *l, const char *operation, const char *preset, suite s, const void *data, size_t n) {
+static void add_line(lines *l, const char *operation, const char *preset, const char *inputs, const void *data, size_t n) {
   char digest[33];
   mx_digest(digest, data, n);
   l->line = realloc(l->line, (l->n + 1) * sizeof *l->line);
   if (!l->line) die("no memory", preset);
-  snprintf(l->line[l->n++], LINE, "%s %s %s %s %s", digest, operation, preset, suite_name(s), MX_VERSION);
+  snprintf(l->line[l->n++], LINE, "%s %s %s %s %s", digest, operation, preset, inputs, MX_VERSION);
+}
+
+static void add(lines *l, const char *operation, const char *preset, suite s, const void *data, size_t n) {
+  add_line(l, operation, preset, suite_name(s), data, n);
+}
+
+static void add_product(void *to, const char *operation, const char *mix, const char *inputs, const void *d, size_t n) {
+  add_line(to, operation, mix, inputs, d, n);
 }
 
 /* Codes, scales, micro-scales and tensor scale one after the other. */
@@ -130,6 +139,7 @@ static void make(const char *dir) {
     snprintf(path, sizeof path, "%s/vectors/%s.mxv", dir, p->name);
     vector_file(path, p->name, &spec);
   }
+  products_each(add_product, &all);
   snprintf(path, sizeof path, "%s/HASHES", dir);
   FILE *f = fopen(path, "w");
   if (!f) die("cannot be written", path);
