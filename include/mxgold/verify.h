@@ -99,7 +99,11 @@ typedef struct mx_identity {
   uint64_t nan_codes_differ; /* inside those blocks, and which NaN a NaN is; they do not count against exact */
   uint64_t tensor_scales_differ, n_values, values_differ;
   uint64_t undecided; /* bit i: key mx_key_name(i) could have another value with the same bytes */
-  int stochastic;     /* codes differ from every rule by one step, on both sides: rounding is random */
+  int stochastic;     /* rounding is random */
+  /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
+  int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: nothing can be said */
+  double random_bias;                      /* mean of what is stored less the exact value, in steps of the element format */
+  uint64_t random_n, random_beyond;        /* elements between two codes; those that no rounding to a neighbour gives */
   /* First block that differs, if any: */
   size_t bad_sample, bad_row, bad_col;
   uint64_t specs_tried;

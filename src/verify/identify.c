@@ -10,6 +10,7 @@
 #include "verify/hypotheses.h"
 #include "verify/keys.h"
 #include "verify/search.h"
+#include "verify/stochastic.h"
 #include "verify/values.h"
 
 enum { ROUNDS = 10, LEARN = 12, MAX_INQUIRIES = 24, REPAIRED = 3, MAX_REPAIRED = 48 };
@@ -35,6 +36,7 @@ typedef struct inquiry {
   attempt best;
   uint8_t *wrong; /* an entry a block */
   int stochastic;
+  random_facts facts;
 } inquiry;
 
 static uint64_t badness(const attempt *a) { return score_total(a->got) + a->scales_wrong; }
@@ -159,6 +161,18 @@ static void cores_with_norm(search *s, pool *cores, mx_spec base) {
   TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "tensor.target", "scale.log2");
 }
 
+/* Scales that are rounded at random: either neighbour will do until the seed is known. */
+static void cores_at_random(search *s, pool *cores, mx_spec base) {
+  base.scale_round = MX_SCALE_ROUND_SR;
+  TRY("scale.rule=value", "scale.max", "scale.arith");
+  TRY("scale.rule=value", "scale.form=encode", "scale.max");
+  TRY("scale.rule=value", "chain", "scale.max");
+  if (base.input_dtype != MX_INPUT_DTYPE_FLOAT32) return;
+  TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.max", "tensor.target");
+  TRY("scale.rule=value", "tensor.norm=unit", "scale.max", "tensor.target");
+  TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.max", "tensor.target");
+}
+
 static void find_cores(inquiry *q) {
   search *s = &q->s;
   pool *cores = &q->cores;
@@ -181,6 +195,7 @@ static void find_cores(inquiry *q) {
       else if (base.input_dtype == MX_INPUT_DTYPE_FLOAT32)
         cores_with_norm(s, cores, base);
     }
+    if (s->lenient && !solved(cores)) cores_at_random(s, cores, base);
     if (!cores->n || cores->got[0].scales || !search_learn_scales(s, &cores->spec[0], 64)) break;
   }
 }
@@ -206,6 +221,12 @@ static void copy_element_keys(mx_spec *to, const mx_spec *from) {
   to->select_sum = from->select_sum;
 }
 
+static uint64_t looked(const block_set *set) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < set->n; i++) n += set->at[i].n;
+  return n;
+}
+
 static void find_elements(inquiry *q) {
   search *s = &q->s;
   const pool *cores = &q->cores;
@@ -229,6 +250,11 @@ static void find_elements(inquiry *q) {
     search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
     if (few->n && few->got[0].codes)
       search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
+    if (s->lenient && few->n && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 50) {
+      mx_spec random = *base;
+      random.elem_round = MX_ROUND_SR;
+      search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+    }
     if (base->select == MX_SELECT_FOURSIX) search_product(s, &few[1], few->spec, few->n, KEYS("select.error", "select.sum"), PLAIN, 0);
     const pool *last = few[1].n ? &few[1] : few;
     if (last->n) done[n_done++] = last->spec[0];
@@ -319,6 +345,67 @@ static void finish(inquiry *q, int effort) {
     if (!search_learn(s, q->wrong, &q->finalists.spec[0], LEARN) && (!effort || q->n_repaired >= q->starts.n)) break;
   }
   free(again);
+}
+
+/* ---- stochastic rounding */
+
+static int is_random(const mx_spec *s) { return s->elem_round == MX_ROUND_SR || s->scale_round == MX_SCALE_ROUND_SR; }
+
+/* Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
+static int looks_stochastic(inquiry *q) {
+  if (!q->specs.n || !q->o.samples[0].codes) return 0;
+  const score was = q->specs.got[0];
+  if (was.codes * 50 < looked(&q->s.sets[BLOCK_PLAIN]) && was.scales * 50 < q->s.sets[BLOCK_PLAIN].n) return 0;
+  pool *before = malloc(2 * sizeof *before);
+  if (!before) return 0;
+  before[0] = q->cores;
+  before[1] = q->specs;
+  const double residue = q->residue;
+  q->s.lenient = 1;
+  find_cores(q);
+  find_specs(q);
+  const int random = q->specs.n && is_random(&q->specs.spec[0]) && q->residue * 6 < residue;
+  if (!random) {
+    q->cores = before[0];
+    q->specs = before[1];
+    q->residue = residue;
+    q->s.lenient = 0;
+  }
+  free(before);
+  return random;
+}
+
+/* The rule of every class, whatever the seed; then the seed, and from there on as any spec. Returns 1 if nothing but the seed is missing. */
+static int finish_stochastic(inquiry *q) {
+  search *s = &q->s;
+  pool *starts = calloc(1, sizeof *starts);
+  if (!starts) return 0;
+  starts->room = 8;
+  for (size_t i = 0; i < q->specs.n && i < 4; i++) {
+    mx_spec t = q->specs.spec[i];
+    score got = search_score(s, &t, EVERY);
+    search_repair(s, &t, &got, 0);
+    if (!score_clean(got)) search_repair(s, &t, &got, 1);
+    pool_add(starts, &t, got);
+    if (score_clean(got)) break;
+  }
+  mx_spec best = starts->spec[0];
+  const int clean = !score_total(starts->got[0]);
+  free(starts);
+  const int solved_seed = clean && random_solve(s, &best);
+  s->lenient = 0;
+  for (int round = 0; round < 8 && !is_exact(&q->best); round++) {
+    confirm(q, &best);
+    if (!solved_seed || !search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !random_settle(s, &best)) break;
+  }
+  q->stochastic = clean;
+  if (clean && !solved_seed && best.elem_round == MX_ROUND_SR) random_estimate(&q->facts, &q->o, &best);
+  if (!solved_seed || is_exact(&q->best)) return clean && !solved_seed;
+  q->specs.n = 0;
+  pool_add(&q->specs, &best, search_score(s, &best, PLAIN));
+  search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
+  finish(q, 1);
+  return 0;
 }
 
 /* ---- what the data leave open */
@@ -443,6 +530,21 @@ static inquiry *most_promising(inquiry *all, size_t n) {
   return best;
 }
 
+/* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. */
+static inquiry *stochastic_inquiry(inquiry *all, size_t n) {
+  uint8_t random[MAX_INQUIRIES] = {0};
+  for (size_t i = 0; i < n; i++) random[i] = all[i].residue < INFINITY && looks_stochastic(&all[i]);
+  for (;;) {
+    size_t best = n;
+    for (size_t i = 0; i < n; i++)
+      if (random[i] && (best == n || all[i].residue < all[best].residue)) best = i;
+    if (best == n) return NULL;
+    random[best] = 0;
+    if (finish_stochastic(&all[best]) || is_exact(&all[best].best)) return &all[best];
+    all[best].level = 2;
+  }
+}
+
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples, int threads,
                         double deadline) {
@@ -461,6 +563,8 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   }
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) find_specs(&all[i]);
+  inquiry *random = stochastic_inquiry(all, *n_all);
+  if (random) return random;
   for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
     finish(q, q->level++ > 0);
     if (is_exact(&q->best)) return q;
@@ -498,7 +602,12 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (is_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
     count(out, best);
     name_presets(out);
-    out->stochastic = out->exact ? out->spec.elem_round == MX_ROUND_SR : best->stochastic;
+    out->stochastic = out->exact ? is_random(&out->spec) : best->stochastic;
+    out->random_bits_least = best->facts.bits_least;
+    out->random_bits_most = best->facts.bits_most;
+    out->random_bias = best->facts.bias;
+    out->random_n = best->facts.n;
+    out->random_beyond = best->facts.beyond;
   } else if (!status)
     status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec could be tried");
   for (size_t i = 0; i < n_all; i++) {

@@ -22,7 +22,8 @@ int code_interval(interval *out, const mx_format *f, uint32_t code, toward way) 
   if (!(v > 0) || !(before < v) || !(after > v)) return 0;
   *out = way == TOWARD_NEAREST ? (interval){(before + v) / 2, (v + after) / 2}
          : way == TOWARD_UP    ? (interval){before, v}
-                               : (interval){v, after};
+         : way == TOWARD_DOWN  ? (interval){v, after}
+                               : (interval){before, after};
   return 1;
 }
 

@@ -9,7 +9,7 @@ typedef struct interval {
 } interval;
 
 /* Which way a code came from its value. */
-typedef enum toward { TOWARD_NEAREST, TOWARD_UP, TOWARD_DOWN, TOWARD_COUNT } toward;
+typedef enum toward { TOWARD_NEAREST, TOWARD_UP, TOWARD_DOWN, TOWARD_EITHER, TOWARD_COUNT } toward;
 
 /** Values that a positive, finite code stands for under a rounding. 0 if the code says nothing (zero, the largest, NaN). */
 int code_interval(interval *out, const mx_format *f, uint32_t code, toward way);

@@ -226,6 +226,7 @@ static size_t all_moves(move *out, const observation *o) {
 typedef struct bench {
   block_set wrong, right;
   score bar, guard; /* what spec has there */
+  uint64_t print;   /* of what it gives on the wrong ones */
   int how;          /* scales alone where elements are not at fault */
 } bench;
 
@@ -262,6 +263,7 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
   b->bar = set_score(&b->wrong, spec, how_of(s, 0), 0, NULL);
   b->guard = set_score(&b->right, spec, how_of(s, 0), 0, NULL);
   b->how = how_of(s, s->o->samples[0].codes && !b->bar.codes && !b->bar.nan_codes);
+  set_score_print(&b->wrong, spec, b->how, 0, NULL, &b->print);
 }
 
 static int moved(mx_spec *out, const mx_spec *from, const move *m) {
@@ -280,8 +282,9 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
 #pragma omp parallel for schedule(dynamic, 16) num_threads(s->threads) if (n > 1024)
   for (size_t i = 0; i < n; i++) {
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
-    got[i] = bad ? score_worst() : set_score(&b->wrong, &specs[i], b->how, active ? 0 : score_total(b->bar), NULL);
-    if (active) active[i] = bad || memcmp(&got[i], &b->bar, sizeof got[i]) != 0;
+    uint64_t print = 0;
+    got[i] = bad ? score_worst() : set_score_print(&b->wrong, &specs[i], b->how, active ? 0 : score_total(b->bar), NULL, &print);
+    if (active) active[i] = bad || print != b->print || score_less(got[i], b->bar) || score_less(b->bar, got[i]);
     if (!score_less(got[i], b->bar))
       got[i] = score_worst();
     else

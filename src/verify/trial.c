@@ -139,8 +139,12 @@ static score hif4_score(const mx_plan *p, const cell *c, const set_item *item, i
   return n;
 }
 
+static void mix(uint64_t *print, uint32_t code) {
+  if (print) *print = (*print ^ code) * 0x9E3779B97F4A7C15u;
+}
+
 /* Element (r, c) of a block: 0 as seen, 1 another NaN, 2 wrong. */
-static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale, size_t at, int how) {
+static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale, size_t at, int how, uint64_t *print) {
   const size_t r = at / c->o->block_cols, k = at % c->o->block_cols;
   const float x = flushed(p, c->x[r * c->ld + k]);
   const uint64_t index = c->index + r * c->n_cols + k;
@@ -150,6 +154,7 @@ static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale,
     return 2;
   }
   const uint32_t code = mx_element_code(p, scale, x, index);
+  mix(print, code);
   return code == seen ? 0 : same_nan(p->elem, code, seen, x) ? 1 : 2;
 }
 
@@ -161,7 +166,7 @@ static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, uint3
   *at = sample;
 }
 
-static score item_score(mx_plan *p, const observation *o, const set_item *item, int how, uint64_t room) {
+static score item_score(mx_plan *p, const observation *o, const set_item *item, int how, uint64_t room, uint64_t *print) {
   const block_at *b = &o->blocks[item->block];
   cell c;
   cell_of(&c, o, b);
@@ -171,11 +176,12 @@ static score item_score(mx_plan *p, const observation *o, const set_item *item, 
   const int lenient = how & LOOK_LENIENT && p->spec.scale_round == MX_SCALE_ROUND_SR;
   const int wrong = lenient ? scale_wrong_leniently(&scale, p, &c, how) : scale_wrong(&scale, p, &c, how);
   const int seen_nan = nan_scale(p->scale, b->scale);
+  mix(print, scale.code);
   if (wrong) *(seen_nan && nan_scale(p->scale, scale.code) ? &n.nan_codes : &n.scales) = 1;
   if (!(how & 2) || score_total(n) > room) return n;
   if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, p, b->scale);
   for (uint32_t i = 0; i < item->n && score_total(n) <= room; i++) {
-    const int bad = element_wrong(p, &c, &scale, item->look[i], how);
+    const int bad = element_wrong(p, &c, &scale, item->look[i], how, print);
     if (bad) *(seen_nan || bad == 1 ? &n.nan_codes : &n.codes) += 1;
   }
   return n;
@@ -183,7 +189,7 @@ static score item_score(mx_plan *p, const observation *o, const set_item *item, 
 
 static score values_score(const block_set *set, const mx_spec *spec, uint8_t *wrong);
 
-score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong) {
+score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print) {
   const observation *o = s->of;
   mx_plan p;
   score total = {0, 0, 0};
@@ -192,12 +198,16 @@ score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit
   uint32_t sample = UINT32_MAX;
   for (size_t i = 0; i < s->n; i++) {
     plan_sample(&p, o, o->blocks[s->at[i].block].sample, &sample);
-    const score one = item_score(&p, o, &s->at[i], how, limit ? limit - score_total(total) : UINT64_MAX);
+    const score one = item_score(&p, o, &s->at[i], how, limit ? limit - score_total(total) : UINT64_MAX, print);
     if (wrong) wrong[i] = !score_clean(one);
     total = score_sum(total, one);
     if (limit && score_total(total) > limit) break;
   }
   return total;
+}
+
+score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong) {
+  return set_score_print(s, spec, how, limit, wrong, NULL);
 }
 
 score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong) {
@@ -210,7 +220,7 @@ score scales_score(const observation *o, const mx_spec *spec, unsigned classes, 
     if (!(classes >> o->blocks[i].kind & 1)) continue;
     const set_item item = {.block = (uint32_t)i};
     plan_sample(&p, o, o->blocks[i].sample, &sample);
-    const score one = item_score(&p, o, &item, how & ~2, UINT64_MAX);
+    const score one = item_score(&p, o, &item, how & ~2, UINT64_MAX, NULL);
     if (wrong) wrong[i] = one.scales != 0;
     total = score_sum(total, one);
   }
@@ -342,7 +352,7 @@ static void choose_wrong(set_item *item, const observation *o, const mx_spec *sp
   if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, c.b->scale);
   for (size_t k = 0; k < c.rows * c.cols && added < 8; k++) {
     const size_t at = k / c.cols * o->block_cols + k % c.cols;
-    if (!element_wrong(&p, &c, &scale, at, 0)) continue;
+    if (!element_wrong(&p, &c, &scale, at, 0, NULL)) continue;
     const uint32_t before = item->n;
     look_at(item, (uint32_t)at);
     added += item->n != before;
