@@ -197,7 +197,10 @@ FUZZ_SECONDS ?= 600
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 deps-fuzz:
 	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
-$(B)/libfuzz.a: $(call obj,$(wildcard src/core/*.c src/io/*.c))
+# Of verify/ what the pipe protocol and the comparison of outputs need.
+FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c) $(filter-out $(ISA_SKIP),$(wildcard src/kernels/*.c)) \
+  $(addprefix src/verify/,vectors.c vectors_compare.c diff.c diff_patterns.c)
+$(B)/libfuzz.a: $(call obj,$(FUZZ_SRC))
 	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
 	@mkdir -p $(@D)
@@ -206,7 +209,8 @@ fuzzers: deps-fuzz $(FUZZERS)
 fuzz-short: ## five seconds of each fuzz target
 	$(MAKE) fuzz FUZZ_SECONDS=5
 fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
-	$(MAKE) CONFIG=fuzz CC=clang OMP= OPT=-O1 SAN="-fsanitize=fuzzer-no-link,address" fuzzers
+	$(MAKE) CONFIG=fuzz CC=clang OMP="-Itests/fuzz/serial -Wno-unknown-pragmas -Wno-source-uses-openmp -Wno-unused -Wno-unused-parameter" OPT=-O1 \
+	  SAN="-fsanitize=fuzzer-no-link,address" fuzzers
 	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
 
 .PHONY: man docs

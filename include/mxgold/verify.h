@@ -68,6 +68,17 @@ mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
  *  those of mx_cases_to_vectors). */
 mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
 
+/** How a column of two sets of vectors compares. */
+typedef struct mx_vectors_count {
+  uint64_t compared, differ;
+  size_t first_case, first_index; /* that differ */
+  uint64_t want, got;
+} mx_vectors_count;
+/** Compare column by column under the spec of expected's header: a NaN equals a NaN and codes under a NaN scale do not count, unless nan_bits.
+ *  MX_ERR_FORMAT (header), MX_ERR_SHAPE (other columns or cases, or lines that lack columns).  Oracle: tests/cli/verify.sh, tests/fuzz/fuzz_pipe.c. */
+mx_status mx_vectors_compare(mx_vectors_count out[MX_VECTOR_COLUMNS], const mx_vectors *expected, const mx_vectors *actual, int nan_bits,
+                             mx_error *err);
+
 /** What a black box gave for one tensor. codes, one a byte, and scales; or values alone (codes NULL). */
 typedef struct mx_sample {
   size_t rows, cols, ld; /* of x, row stride ld */

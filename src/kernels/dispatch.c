@@ -4,18 +4,29 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const struct {
   const char *name;
   uint32_t bit;
 } names[] = {{"avx2", MX_ISA_AVX2}, {"avx512", MX_ISA_AVX512}, {"neon", MX_ISA_NEON}, {"all", MX_ISA_ALL}};
 
+#if defined(__x86_64__)
+/* clang 14's __builtin_cpu_supports() does not know f16c. */
+static int has_f16c(void) {
+  unsigned a, b, c = 0, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 /* Everything that the Makefile lets a compiler use in files of that ISA. */
 uint32_t mx_isa_host(void) {
   uint32_t has = 0;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c() && __builtin_cpu_supports("bmi") &&
       __builtin_cpu_supports("bmi2"))
     has |= MX_ISA_AVX2;
   if (has && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&

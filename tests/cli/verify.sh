@@ -1,0 +1,25 @@
+# verify: pipes and files, right, wrong and malformed.
+accepts "$mxgold" gen tails --preset ocp-mxfp4 --shape 3x40 -o e.mxv
+accepts "$mxgold" verify e.mxv
+accepts "$mxgold" verify e.mxv e.mxv
+accepts "$mxgold" verify - <e.mxv
+sed '$!b' e.mxv | awk -F' [|] ' '/^#/ {print; next} {sub(/^./, $2 ~ /^0/ ? "1" : "0", $2); print $1 " | " $2 " | " $3}' >w.mxv
+"$mxgold" verify - <w.mxv >"$scratch/stdout" 2>"$scratch/stderr"
+[ $? = 1 ] || fail "a wrong code was not seen"
+grep -q '^codes  *120  *3  *0  *0 ' "$scratch/stdout" || fail "codes: $(cat "$scratch/stdout")"
+grep -v '^# end' e.mxv >n.mxv
+refuses "mxgold: standard input: line $(($(wc -l <n.mxv) + 1)), byte $(wc -c <n.mxv): expected \"# end N\"" "$mxgold" verify - <n.mxv
+sed 's/^# columns .*/# columns x:32:40 a:4:40/; s/ | [0-9a-f ]*$//' e.mxv >c.mxv
+refuses "mxgold: header: the columns are not those of the spec" "$mxgold" verify c.mxv
+refuses "mxgold: e.mxv and c.mxv: expected the same columns and as many cases" "$mxgold" verify e.mxv c.mxv
+accepts "$mxgold" verify c.mxv c.mxv
+sed 's/^# elem=.*/# elem=e9m9/' e.mxv >k.mxv
+"$mxgold" verify k.mxv >"$scratch/stdout" 2>"$scratch/stderr"
+[ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "a header with an unknown format"
+sed 's/ | [0-9a-f ]*$//; s/ | [0-9a-f ]*$//' e.mxv >i.mxv
+refuses "mxgold: i.mxv: the lines hold 1 of 3 columns, expected the kernel's columns appended to each line" "$mxgold" verify i.mxv
+for n in 0 1 40 300; do
+  head -c $n e.mxv >cut.mxv
+  "$mxgold" verify cut.mxv >"$scratch/stdout" 2>"$scratch/stderr"
+  [ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "$n bytes of a file"
+done

@@ -1,0 +1,51 @@
+/* The pipe protocol on any bytes: what `mxgold verify -` does with what a program sends. Text that parses is held to its own header: refused with one
+ * line, or compared with what should be there; what should be there agrees with itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/verify.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+#define MUST(what)                                                                                                                             \
+  do {                                                                                                                                         \
+    if (!(what)) abort();                                                                                                                      \
+  } while (0)
+
+static void refused(mx_status s, const mx_error *err) { MUST(s && err->status == s && *err->text && !strchr(err->text, '\n')); }
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
+  mx_vectors got, want = {0};
+  mx_vectors_count count[MX_VECTOR_COLUMNS];
+  mx_error err = {MX_OK, ""};
+  mx_status s = mx_vectors_parse(&got, "fuzz", data, n_bytes, &err);
+  if (s) {
+    refused(s, &err);
+    return 0;
+  }
+  /* As two files: any columns at all. */
+  s = mx_vectors_compare(count, &got, &got, 1, &err);
+  if (s)
+    refused(s, &err);
+  else
+    for (size_t i = 0; i < got.n_columns; i++) MUST(count[i].differ == 0 && count[i].compared == got.n_cases * got.columns[i].count);
+  /* As a pipe. Inputs of a fuzzer are small; a spec may still ask for a lot of rotation. */
+  s = mx_vectors_expected(&want, &got, &err);
+  if (s)
+    refused(s, &err);
+  else {
+    for (int nan_bits = 0; nan_bits < 2; nan_bits++) {
+      s = mx_vectors_compare(count, &want, &got, nan_bits, &err);
+      if (s)
+        refused(s, &err);
+      else
+        for (size_t i = 0; i < want.n_columns; i++)
+          MUST(count[i].differ <= count[i].compared && (!count[i].differ || count[i].first_case < want.n_cases));
+      MUST(mx_vectors_compare(count, &want, &want, nan_bits, &err) == MX_OK);
+      for (size_t i = 0; i < want.n_columns; i++) MUST(!count[i].differ);
+    }
+    mx_vectors_free(&want);
+  }
+  mx_vectors_free(&got);
+  return 0;
+}

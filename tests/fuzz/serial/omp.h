@@ -1,0 +1,7 @@
+/* One thread: fuzz targets are built without OpenMP. */
+#ifndef FUZZ_OMP_H
+#define FUZZ_OMP_H
+static inline int omp_get_max_threads(void) { return 1; }
+static inline int omp_get_thread_num(void) { return 0; }
+static inline int omp_get_num_threads(void) { return 1; }
+#endif
