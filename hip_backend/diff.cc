@@ -237,7 +237,8 @@ struct golden {
     mx_spec given = {}; /* bits from an input tensor */
     if (mx_spec_parse(&given, "elem.round=sr sr.source=given sr.bits=7", nullptr)) return;
     size_t rows_n, cols;
-    float *x = suite_make(&rows_n, &cols, SUITE_TIES, &given, &plain);
+    const mx_spec nearest = {};
+    float *x = suite_make(&rows_n, &cols, SUITE_TIES, &nearest, &plain);
     std::vector<uint32_t> bits(rows_n * cols);
     for (size_t i = 0; i < bits.size(); i++) bits[i] = run->oracle->random(11, 0, i) >> 25;
     given.given_bits = bits.data();

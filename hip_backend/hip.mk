@@ -81,3 +81,27 @@ hip-check: deps hip-runtime-check $(B)/hip/check ## the portable kernels on the 
 	$(B)/hip/check
 
 include hip_backend/native.mk
+
+# mxgold-hip-diff carries the code objects that could be built here; make hip-diff builds them first. Programs travel to the machine with the
+# device: what that may lack is linked in.
+HIP_COMMIT = $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+HIP_HAVE_CLANG := $(shell command -v $(HIP_CLANG) 2>/dev/null)
+HIP_HAVE_NVCC  := $(shell command -v $(NVCC) 2>/dev/null)
+HIP_CARRIED := $(if $(HIP_HAVE_CLANG),$(HIP_CODE)) $(if $(HIP_HAVE_NVCC),$(CUDA_CODE))
+HIP_COMPILERS = $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) $(shell $(HIP_CLANG) -dumpversion 2>/dev/null)) $(if $(HIP_HAVE_NVCC),nvcc $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')) $(CXX) $(shell $(CXX) -dumpversion)
+HIP_STATIC := -l:libjansson.a -l:libxxhash.a -l:libgomp.a -l:libstdc++.a -static-libgcc -lm -ldl -lpthread
+$(B)/hip/embed-all.S: $(HIP_CARRIED) $(HIP)/embed.sh
+	@mkdir -p $(@D)
+	$(HIP)/embed.sh $(HIP_CARRIED) >$@
+$(B)/hip/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
+HIP_DIFF := $(B)/mxgold-hip-diff
+$(HIP_DIFF): $(B)/hip/hip_diff.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
+	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
+
+.PHONY: hip-diff hip-diff-build
+hip-diff-build: deps $(HIP_DIFF)
+DEVICE ?= auto
+hip-diff: ## every kernel on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json and diff.html
+	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: no compiler for AMD: its kernels are SKIPPED"
+	@$(MAKE) -s hip-diff-build
+	$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html

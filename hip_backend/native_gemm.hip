@@ -30,8 +30,8 @@ enum { ROWS = 64, CHUNKS = 8 };
 MXH_DEVICE uint32_t place(uint32_t row, uint32_t chunk) { return row * CHUNKS + (chunk ^ (row & 7)); }
 
 MXH_KERNEL(native_gemm_mxfp4, native_gemm_args, a, 256) {
-  MXH_SHARED(quad, tile_a, ROWS *CHUNKS);
-  MXH_SHARED(quad, tile_b, ROWS *CHUNKS);
+  MXH_SHARED(quad, tile_a, ROWS * CHUNKS);
+  MXH_SHARED(quad, tile_b, ROWS * CHUNKS);
   const uint32_t thread = mxh_thread_id(), lane = thread % 64, wave = thread / 64;
   const uint32_t across = (a.n + 63) / 64, row0 = mxh_block_id() / across * 64, col0 = mxh_block_id() % across * 64;
   const uint32_t wave_row = wave / 2 * 32, wave_col = wave % 2 * 32; /* in the tile */

@@ -124,7 +124,8 @@ template <bool Rotate, class Args> MXH_DEVICE void load(block32 *b, const Args &
   const uint64_t first = (row * a.cols + block * 32) / 2;                                                                                      \
   QUAD_SR(0) QUAD_SR(1) QUAD_SR(2) QUAD_SR(3)
 
-MXH_KERNEL(native_mxfp4, native_quantize_args, a, 256) { BODY(false, NEAREST) }
-MXH_KERNEL(native_mxfp4_hadamard, native_quantize_args, a, 256) { BODY(true, NEAREST) }
-MXH_KERNEL(native_mxfp4_sr, native_quantize_args, a, 256) { BODY(false, STOCHASTIC) }
-MXH_KERNEL(native_mxfp4_hadamard_sr, native_quantize_args, a, 256) { BODY(true, STOCHASTIC) }
+MXH_KERNEL(native_mxfp4, native_quantize_args, a, 256){BODY(false, NEAREST)} MXH_KERNEL(native_mxfp4_hadamard, native_quantize_args, a, 256){
+    BODY(true, NEAREST)} MXH_KERNEL(native_mxfp4_sr, native_quantize_args, a,
+                                    256){BODY(false, STOCHASTIC)} MXH_KERNEL(native_mxfp4_hadamard_sr, native_quantize_args, a, 256) {
+  BODY(true, STOCHASTIC)
+}
