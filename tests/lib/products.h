@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* operation "gemm:MODEL", mix "A*B", the suite's name, and D's bytes. */
+/* operation "gemm:MODEL", mix "A*B", what the numbers are like, and D's bytes. */
 typedef void product_fn(void *to, const char *operation, const char *mix, const char *inputs, const void *d, size_t n_bytes);
 
 /* Calls fn for each, in a fixed order. Aborts without memory. */
