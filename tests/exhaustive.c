@@ -116,8 +116,10 @@ static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, c
       if (begin + i <= INF_BITS && begin + until > INF_BITS + 1) until = INF_BITS + 1 - begin;
       const uint16_t want = begin + i > INF_BITS ? nan : s->code[at];
       uint32_t wrong = 0;
+      const uint32_t from = i;
       for (; i < until; i++) wrong += got[i] != want;
-      differ += wrong;
+      /* rne_f32 is not monotone at one float, the predecessor of its first tie: the reference itself decides what the steps do not explain. */
+      for (uint32_t k = from; wrong && k < until; k++) differ += got[k] != want && got[k] != ref_code(f, sign | (begin + k), how);
       if (at + 1 < s->n && begin + i == s->first[at + 1]) at++;
     }
   }
@@ -125,7 +127,9 @@ static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, c
 }
 
 static const char *round_name(int round) {
-  static const char *names[] = {"rne", "rna", "rtz_tie", "rtz", "rtp", "rtn"};
+#define R_(id, name, ...) name,
+  static const char *names[] = {MX_LIST_ROUND(R_)};
+#undef R_
   return names[round];
 }
 
@@ -225,21 +229,23 @@ int main(int argc, char **argv) {
 #define PHASE(name) (!phase || !strcmp(phase, name))
   uint64_t differ = 0;
   const double t = now();
-  size_t done = 0;
-  const size_t all = (MX_ELEM_COUNT - 1 + MX_SCALE_COUNT - 2) * 6;
+  size_t done = 0, ran = 0;
+  const size_t all = (MX_ELEM_COUNT - 1 + MX_SCALE_COUNT - 2) * 8;
   for (int i = 0; PHASE("encode") && i < MX_ELEM_COUNT + MX_SCALE_COUNT; i++) {
     const mx_format *f = i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT);
     const int repeated =
         i >= MX_ELEM_COUNT && f->kind == MX_KIND_FLOAT && f->sign_bits; /* e4m3 is an element too; bf16, fp32 are not block codes */
     if (f->kind == MX_KIND_NONE || repeated || (only && !strstr(f->name, only))) continue;
-    for (int round = MX_ROUND_RNE; round <= MX_ROUND_RTN; round++) {
+    for (int round = MX_ROUND_RNE; round < MX_ROUND_SCAN_Y; round++) { /* those that look for the nearest value need a block's scale */
+      if (round == MX_ROUND_SR) continue;
       differ += encodes(f, round, "encode", by_library);
       progress(++done, all);
+      ran++;
     }
   }
   static const char *whole[] = {"e2m1", "e4m3", "ue5m3", "e8m0"};
   for (size_t i = 0; PHASE("reference") && i < 4; i++)
-    if (!only || strstr(whole[i], only)) differ += encodes(mx_format_find(whole[i]), MX_ROUND_RNE, "reference", by_reference);
+    if (!only || strstr(whole[i], only)) ran++, differ += encodes(mx_format_find(whole[i]), MX_ROUND_RNE, "reference", by_reference);
   static const char *rules[][2] = {{"floor", "scale.rule=floor"},
                                    {"floor-log2f", "scale.rule=floor scale.log2=log2f"},
                                    {"ceil", "scale.rule=ceil"},
@@ -250,9 +256,22 @@ int main(int argc, char **argv) {
                                    {"value-up-recip32", "scale.rule=value scale.round=up scale.arith=recip32"},
                                    {"value-up-div32-bump", "scale.rule=value scale.round=up scale.arith=div32 scale.subnormal=bump"},
                                    {"value-up-log2f", "scale.rule=value scale.round=up scale.arith=div32 scale.log2=log2f"},
-                                   {"value-down", "scale.rule=value scale.round=down"}};
+                                   {"value-down", "scale.rule=value scale.round=down"},
+                                   {"value-rna", "scale.rule=value scale.round=rna"},
+                                   {"quest", "scale.rule=quest"},
+                                   {"encode-form", "scale.rule=value scale.form=encode elem.arith=mul32"},
+                                   {"e4m3-rne", "scale=e4m3 scale.rule=value"},
+                                   {"e4m3-rna", "scale=e4m3 scale.rule=value scale.round=rna"},
+                                   {"e4m3-up", "scale=e4m3 scale.rule=value scale.round=up"},
+                                   {"e4m3-encode-form", "scale=e4m3 scale.rule=value scale.form=encode elem.arith=mul32"},
+                                   {"ue5m3-rne", "scale=ue5m3 scale.rule=value"},
+                                   {"ue5m3-up", "scale=ue5m3 scale.rule=value scale.round=up"}};
   for (size_t i = 0; PHASE("maxima") && i < sizeof rules / sizeof rules[0]; i++)
-    if (!only || strstr(rules[i][0], only)) differ += maxima(rules[i][0], rules[i][1]);
+    if (!only || strstr(rules[i][0], only)) ran++, differ += maxima(rules[i][0], rules[i][1]);
+  if (!ran) {
+    fprintf(stderr, "exhaustive: no format or rule has '%s' in its name\n", only ? only : "");
+    return 2;
+  }
   printf("exhaustive: %" PRIu64 " differ, %.0f s, %d threads\n", differ, now() - t, omp_get_max_threads());
   return differ != 0;
 }

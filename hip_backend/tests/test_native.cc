@@ -45,7 +45,8 @@ struct quantiser {
 static const quantiser quantisers[] = {
     {"native_mxfp4", "scale.rule=even", 0},
     {"native_mxfp4_hadamard", "scale.rule=even had.size=16", 0},
-    {"native_mxfp4_hadamard", "scale.rule=even had.size=16 had.sign=te", 0xD7E8}, /* [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], bit i set where -1 */
+    {"native_mxfp4_hadamard", "scale.rule=even had.size=16 had.sign=te",
+     0xD7E8}, /* [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], bit i set where -1 */
     {"native_mxfp4_sr", "scale.rule=even elem.round=sr sr.source=amd_lfsr seed=77", 0},
     {"native_mxfp4_hadamard_sr", "scale.rule=even had.size=16 had.sign=te elem.round=sr sr.source=amd_lfsr seed=1234567890123", 0xD7E8},
 };
@@ -53,7 +54,8 @@ static const quantiser quantisers[] = {
 static uint64_t codes_compared, scales_compared;
 
 /* One tensor, under one layout of the scales. */
-static void tensor(const quantiser &q, const mx_spec &spec, const char *suite, const float *x, size_t rows, size_t cols, size_t ld, int shuffled) {
+static void tensor(const quantiser &q, const mx_spec &spec, const char *suite, const float *x, size_t rows, size_t cols, size_t ld,
+                   int shuffled) {
   if (spec.elem_round == MX_ROUND_SR && cols % 2) return; /* a pair of the hardware's would span two rows */
   mx_tensor want;
   if (ref_tensor_alloc(&want, rows, cols, &spec) || ref_quantize(&want, x, rows, cols, ld, &spec, nullptr, nullptr)) {
@@ -76,7 +78,8 @@ static void tensor(const quantiser &q, const mx_spec &spec, const char *suite, c
       const std::string where = std::string(suite) + ", " + q.keys + ", row " + std::to_string(r) + " block " + std::to_string(k);
       scales_compared++;
       codes_compared += 32;
-      if (scales.p[at] != want.scales[r * kb + k]) fail(q.kernel, where + ": scale " + std::to_string(scales.p[at]) + ", the reference has " + std::to_string(want.scales[r * kb + k]));
+      if (scales.p[at] != want.scales[r * kb + k])
+        fail(q.kernel, where + ": scale " + std::to_string(scales.p[at]) + ", the reference has " + std::to_string(want.scales[r * kb + k]));
       if (memcmp(codes.p + (r * kb + k) * 4, want.codes + r * want.code_stride + 16 * k, 16)) fail(q.kernel, where + ": codes");
     }
   ref_tensor_free(&want);
@@ -141,8 +144,10 @@ static void product(const char *accum, uint32_t m, uint32_t n, uint32_t kb, bool
   buffer<float> d((size_t)m * n);
   a.put(packed[0].data()), b.put(packed[1].data()), sa.put(shuffled[0].data()), sb.put(shuffled[1].data());
   native_gemm_args args = {};
-  args.d = d.p, args.a = a.p, args.b = b.p, args.scale_a = sa.p, args.scale_b = sb.p, args.m = m, args.n = n, args.kb = kb, args.ldd = n, args.env.rules = &rules;
-  if (mxh_host::launch("native_gemm_mxfp4", (m + 63) / 64 * ((n + 63) / 64), 256, &args, sizeof args)) return fail("native_gemm_mxfp4", mxh_host::reports());
+  args.d = d.p, args.a = a.p, args.b = b.p, args.scale_a = sa.p, args.scale_b = sb.p, args.m = m, args.n = n, args.kb = kb, args.ldd = n,
+  args.env.rules = &rules;
+  if (mxh_host::launch("native_gemm_mxfp4", (m + 63) / 64 * ((n + 63) / 64), 256, &args, sizeof args))
+    return fail("native_gemm_mxfp4", mxh_host::reports());
 
   std::vector<uint32_t> want((size_t)m * n, 0), c((size_t)m * n, 0);
   if (positions) { /* by position alone */
@@ -164,7 +169,9 @@ static void product(const char *accum, uint32_t m, uint32_t n, uint32_t kb, bool
   for (size_t i = 0; i < want.size(); i++, outputs_compared++) {
     uint32_t got;
     memcpy(&got, d.p + i, 4);
-    if (got != want[i]) return fail("native_gemm_mxfp4", std::string(accum) + (positions ? ", positions" : "") + ": D[" + std::to_string(i / n) + "][" + std::to_string(i % n) + "]");
+    if (got != want[i])
+      return fail("native_gemm_mxfp4",
+                  std::string(accum) + (positions ? ", positions" : "") + ": D[" + std::to_string(i / n) + "][" + std::to_string(i % n) + "]");
   }
 }
 
@@ -175,8 +182,9 @@ int main() {
   product("cdna4_block32", 33, 95, 16, false);
   product("cdna4_exact32", 64, 64, 8, false);
   product("fused:L=16,F=25,out=f32rne", 1, 130, 9, false);
-  printf("hip native: complete kernels: %llu codes and %llu scales of %d quantisers on every suite, %llu outputs of products, %d differ from the reference\n",
-         (unsigned long long)codes_compared, (unsigned long long)scales_compared, (int)(sizeof quantisers / sizeof *quantisers), (unsigned long long)outputs_compared,
-         failures);
+  printf("hip native: complete kernels: %llu codes and %llu scales of %d quantisers on every suite, %llu outputs of products, %d differ from "
+         "the reference\n",
+         (unsigned long long)codes_compared, (unsigned long long)scales_compared, (int)(sizeof quantisers / sizeof *quantisers),
+         (unsigned long long)outputs_compared, failures);
   return failures != 0;
 }

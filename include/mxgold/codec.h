@@ -16,7 +16,8 @@ extern "C" {
  *  Threads: reentrant; the same bits for any number of threads and any ISA.   Oracle: make exhaustive, tests/test_kernels. */
 mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *format, const mx_encoding *how, const mx_exec *exec);
 
-/** Values of n codes, laid out as above: mx_decode of each as binary32, exact; NaN codes give a quiet NaN with the code's sign. */
+/** Values of n codes, laid out as above: mx_decode of each as binary32, exact; NaN codes give a quiet NaN with the code's sign.
+ *  Returns MX_OK; MX_ERR_ARG (NULL, a format of more than 16 bits). Threads: as above.   Oracle: ref_decode, tests/test_kernels.c. */
 mx_status mx_decode_array(float *out, const void *codes, size_t n, const mx_format *format, const mx_exec *exec);
 
 #ifdef __cplusplus

@@ -49,6 +49,10 @@ mx_status mx_file_find(const mx_array **out, const mx_file *file, const char *na
 const char *mx_file_meta(const mx_file *file, const char *key);
 size_t mx_file_meta_count(const mx_file *file);
 const char *mx_file_meta_at(const mx_file *file, size_t index, const char **value);
+/** The digest that the file states for a tensor (metadata xxh3.NAME), NULL if it states none. */
+const char *mx_file_stated_digest(const mx_file *file, const mx_array *array);
+/** Read every tensor that has a stated digest and compare. MX_ERR_FORMAT names the file and the first tensor whose bytes are others. */
+mx_status mx_file_check_digests(const mx_file *file, mx_error *err);
 /** Path as given, for messages. */
 const char *mx_file_path(const mx_file *file);
 
@@ -88,8 +92,8 @@ mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n
  *  output, a pipe or a device gets its bytes here. Frees w always; on error nothing is left behind. */
 mx_status mx_writer_commit(mx_writer *w, mx_error *err);
 /** Drop the temporary file and free w. NULL is allowed. The file also goes when the process gets SIGINT, SIGTERM or SIGHUP, if the program
- *  called mx_writer_install_signal_cleanup(), the one call of the library that touches the process: it sets handlers that unlink, then let
- *  the signal end the process as it would have. */
+ *  called mx_writer_install_signal_cleanup(), the one call of the library that touches the process: it sets handlers that unlink, say so in one
+ *  line on standard error and end the process with status 2. A signal that the process ignores stays ignored. */
 void mx_writer_abort(mx_writer *w);
 void mx_writer_install_signal_cleanup(void);
 

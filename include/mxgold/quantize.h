@@ -29,6 +29,7 @@ typedef struct mx_tensor {
 mx_status mx_tensor_alloc(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
 /** The same sizes without memory: codes, scales, micro are NULL. */
 mx_status mx_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
+/** Free what mx_tensor_alloc() allocated; NULL and a zero struct are allowed. The extents stay. */
 void mx_tensor_free(mx_tensor *tensor);
 /** Rows [first, first + n) of a tensor, in its own memory; first is a multiple of block_rows (mx_spec_block). Not to be freed. */
 mx_tensor mx_tensor_rows(const mx_tensor *tensor, size_t first, size_t n, size_t block_rows);
@@ -61,7 +62,12 @@ mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, 
                                  const mx_exec *exec, mx_error *err);
 
 /** Values of a quantised matrix, float32 [rows][ld], ld >= cols: rnd_f32(code * scale * tensor scale), or as spec.deq_arith says. NaN scales
- *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).  SPEC 3.4. */
+ *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).
+ *  tensor  as mx_quantize fills it, under the same spec; codes of the padding are not read
+ *  exec    may be NULL
+ *  Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_CONFLICT (spec keys that exclude each other); MX_ERR_SHAPE (ld < cols, a tensor of another spec).
+ *  Threads: reentrant; the same bits for any number of threads and any ISA.
+ *  Source: SPEC 3.4; OCP MX v1.0 sec. 5.   Oracle: ref_dequantize, tests/test_quantize.c, tests/test_kernels.c. */
 mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
 
 /** The same as bfloat16 bits, [rows][ld]: each binary32 value of mx_dequantize rounded to nearest even; NaN is 0x7FC0.
@@ -69,10 +75,13 @@ mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx
 mx_status mx_dequantize_bf16(uint16_t *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
 
 /** Largest magnitude of src [rows][cols]: NaN if there is a NaN (spec.scale_nan=finite: NaN is skipped), after flush and rotation by spec.
- *  This is the A that mx_quantize uses unless spec.tensor_given. */
+ *  This is the A that mx_quantize uses unless spec.tensor_given. 0 of an empty matrix.
+ *  Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_CONFLICT; MX_ERR_SHAPE (ld < cols).
+ *  Threads: reentrant; the same bits for any number of threads and any ISA.   Oracle: ref_tensor_amax, tests/test_kernels.c. */
 mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec);
 
-/** The tensor scale that mx_quantize stores for a tensor whose largest magnitude is amax, in the convention of spec.tensor_store or the chain. */
+/** The tensor scale that mx_quantize stores for a tensor whose largest magnitude is amax, in the convention of spec.tensor_store or the chain;
+ *  1 for a spec without one. Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_CONFLICT.   Source: SPEC 3.3, formats/chains.def.   Oracle: ref_tensor_scale. */
 mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec);
 /** That convention: "scale" (multiply to dequantise), "divisor", "amax", or "none". */
 const char *mx_tensor_store_name(const mx_spec *spec);

@@ -120,16 +120,15 @@ static void print_histogram(out *o, const work *w) {
   size_t count[16] = {0}, most = 1;
   for (size_t k = 0; k < w->rows * w->cols; k++) count[code_of(s, k / w->cols, k % w->cols)]++;
   for (size_t c = 0; c < 16; c++) most = count[c] > most ? count[c] : most;
-  char title[96];
-  snprintf(title, sizeof title, "codes of %s", s->name);
-  out_table(o, title);
+  out_text(o, "codes of", s->name);
+  out_table(o, "codes");
   for (uint32_t i = 0; i < 16; i++) {
     const uint32_t c = i < 8 ? 15 - i : i - 8; /* from the most negative value up */
     out_row(o);
     out_f64(o, "value", mx_decode(f, c), "%g");
     out_u64(o, "code", c);
     out_u64(o, "count", count[c]);
-    out_bar(o, "", (double)count[c] / (double)most);
+    out_bar(o, "share of the fullest", (double)count[c] / (double)most);
   }
   out_end(o);
 }

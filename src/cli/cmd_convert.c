@@ -122,6 +122,10 @@ static int run(const cli_context *ctx, void *args) {
   if (!a->layout && !a->nibble) return cli_error("convert: nothing to do, expected --layout NAME or --nibble ORDER");
   if (a->pad.v > 255) return cli_error("convert: --pad %llu: expected a byte, 0 to 255", (unsigned long long)a->pad.v);
   if (mx_quantized_open(&w.q, a->in, &err)) return cli_fail(&err);
+  if (mx_file_check_digests(w.q.file, &err)) { /* or the output would vouch for bytes that nobody vouched for */
+    mx_quantized_close(&w.q);
+    return cli_fail(&err);
+  }
   int rc = plan(&w);
   if (!rc) rc = write_all(&w);
   mx_quantized_close(&w.q);

@@ -56,7 +56,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_writer_install_signal_cleanup();
   if (mx_quantized_open(&q, a->in, &err)) return cli_fail(&err);
   int rc = CLI_TROUBLE;
-  if (mx_writer_open(&w, a->out, &err))
+  if (mx_file_check_digests(q.file, &err) || mx_writer_open(&w, a->out, &err))
     cli_fail(&err);
   else {
     if (mx_writer_add(w, "dequantized", MX_F32, q.n_dims, q.shape, &index) || mx_writer_begin(w, &err))

@@ -92,6 +92,8 @@ static int make_encoder(work *w, const struct args *a) {
   if (mx_encoder_init(&w->encoder, format, &spec, &err)) return cli_error("encode: %s", err.text);
   if (a->bits && spec.elem_round != MX_ROUND_SR)
     return cli_error("encode: --bits excludes --round %s: only sr uses random integers", rounds((size_t)spec.elem_round));
+  if (a->nbits.given && spec.elem_round != MX_ROUND_SR)
+    return cli_error("encode: --nbits excludes --round %s: only sr uses random integers", rounds((size_t)spec.elem_round));
   if (a->bits && !a->nbits.given) return cli_error("encode: --bits without --nbits, expected how many bits its integers have");
   if (a->nbits.given && (a->nbits.v < 1 || a->nbits.v > 32))
     return cli_error("encode: --nbits %llu: expected 1 to 32", (unsigned long long)a->nbits.v);

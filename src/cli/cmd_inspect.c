@@ -23,13 +23,6 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The digest that the file states for a tensor, NULL if it states none. */
-static const char *stated_digest(const mx_file *f, const mx_array *a) {
-  char key[512];
-  if (snprintf(key, sizeof key, "xxh3.%s", a->name) >= (int)sizeof key) return NULL;
-  return mx_file_meta(f, key);
-}
-
 /* One row a tensor; returns how many differ from their stated digest. */
 static size_t list_tensors(out *o, const mx_file *f, const cli_context *ctx, int digests) {
   uint64_t total = 0, done = 0;
@@ -49,7 +42,7 @@ static size_t list_tensors(out *o, const mx_file *f, const cli_context *ctx, int
     char digest[33];
     mx_digest(digest, a->data, a->n_bytes);
     progress_at(&p, done += a->n_bytes);
-    const char *stated = stated_digest(f, a);
+    const char *stated = mx_file_stated_digest(f, a);
     int differs = stated && strcmp(stated, digest);
     n_differ += (size_t)differs;
     out_text(o, "xxh3-128", digest);

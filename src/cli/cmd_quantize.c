@@ -53,6 +53,7 @@ typedef struct work {
   float *values; /* a piece as binary32, where the file's own bytes cannot serve */
   float *dequantized;
   mx_tensor piece;
+  size_t piece_made; /* its rows and one more; 0: there is none yet */
 } work;
 
 static const float *rows_at(work *w, size_t first, size_t n) {
@@ -83,10 +84,11 @@ static int find_amax(work *w, mx_error *err) {
 }
 
 static int one_piece(work *w, mx_writer *writer, const mx_quantized_layout *layout, size_t first, size_t n, mx_error *err) {
-  if (w->piece.rows != n) {
+  if (w->piece_made != n + 1) {
     mx_tensor_free(&w->piece);
     const mx_status status = mx_tensor_alloc(&w->piece, n, w->cols, &w->spec);
     if (status) return mx_fail(err, status, "%s: no memory for %zu rows", w->args->in, n);
+    w->piece_made = n + 1;
   }
   w->exec.first_row = first;
   mx_error inner;

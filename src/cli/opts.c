@@ -1,5 +1,6 @@
 /* Parsing of options by table. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,10 @@ static int set_i64(const parser *p, const cli_option *o, cli_i64 *out, const cha
 
 static int set_f64(const parser *p, const cli_option *o, cli_f64 *out, const char *value) {
   char *end;
+  errno = 0;
   out->v = strtod(value, &end);
-  if (!*value || *end || *value == ' ') return bad_number(p, o, value, "a decimal or hexadecimal floating-point number");
+  if (!*value || *end || *value == ' ' || (errno == ERANGE && isinf(out->v)))
+    return bad_number(p, o, value, "a decimal or hexadecimal floating-point number");
   out->given = 1;
   return CLI_FINE;
 }

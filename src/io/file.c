@@ -242,3 +242,23 @@ mx_status mx_tensor_open(mx_file **file, const mx_array **array, const char *spe
   *file = NULL;
   return s;
 }
+
+const char *mx_file_stated_digest(const mx_file *f, const mx_array *a) {
+  char key[512];
+  if (snprintf(key, sizeof key, "xxh3.%s", a->name) >= (int)sizeof key) return NULL;
+  return mx_file_meta(f, key);
+}
+
+mx_status mx_file_check_digests(const mx_file *f, mx_error *err) {
+  for (size_t i = 0; i < f->n_arrays; i++) {
+    const mx_array *a = &f->arrays[i];
+    const char *stated = mx_file_stated_digest(f, a);
+    char digest[33];
+    if (!stated) continue;
+    mx_digest(digest, a->data, a->n_bytes);
+    if (strcmp(stated, digest))
+      return mx_fail(err, MX_ERR_FORMAT, "%s: tensor '%s' has digest %s, expected the %.40s that the file states: its bytes were changed",
+                     f->path, a->name, digest, stated);
+  }
+  return MX_OK;
+}

@@ -17,7 +17,10 @@ int mx_matrix_of(size_t *rows, size_t *cols, const uint64_t *shape, int n_dims) 
   return 1;
 }
 
-static mx_dtype scale_dtype(const mx_tensor *t) { return t->scale_bytes == 1 ? MX_U8 : t->scale_bytes == 2 ? MX_U16 : MX_F32; }
+static mx_dtype scale_dtype(const mx_tensor *t, const mx_spec *spec) {
+  if (spec->scale == MX_SCALE_BF16) return MX_BF16;
+  return t->scale_bytes == 1 ? MX_U8 : t->scale_bytes == 2 ? MX_U16 : MX_F32;
+}
 
 static void shape_text(char *out, size_t size, const uint64_t *shape, int n_dims) {
   size_t n = (size_t)snprintf(out, size, "[");
@@ -67,7 +70,7 @@ mx_status mx_quantized_declare_in(mx_quantized_layout *out, mx_writer *w, const 
     out->index[which] = (ptrdiff_t)index;                                                                                                      \
   } while (0)
   ADD(MX_Q_CODES, "codes", plain ? MX_F32 : MX_U8, 2, codes);
-  ADD(MX_Q_SCALES, "scales", scale_dtype(&t), moved ? 1 : 2, moved ? flat : scales);
+  ADD(MX_Q_SCALES, "scales", scale_dtype(&t, spec), moved ? 1 : 2, moved ? flat : scales);
   if (spec->scale_rule == MX_SCALE_RULE_HIF4) ADD(MX_Q_MICRO, "micro", MX_U8, 3, micro);
   if (t.has_tensor_scale) ADD(MX_Q_TENSOR_SCALE, "tensor_scale", MX_F32, 1, one);
   if (with_dequantized) ADD(MX_Q_DEQUANTIZED, "dequantized", MX_F32, n_dims, shape);
@@ -132,7 +135,7 @@ static mx_status open_scales(mx_quantized *q, mx_error *err) {
   q->layout = (mx_layout)layout;
   const mx_array *a;
   if (layout == MX_LAYOUT_ROW) {
-    const mx_status status = expect(&a, q, "scales", scale_dtype(t), t->scale_rows, t->scale_cols, err);
+    const mx_status status = expect(&a, q, "scales", scale_dtype(t, &q->spec), t->scale_rows, t->scale_cols, err);
     if (!status) t->scales = (uint8_t *)(uintptr_t)a->data;
     return status;
   }

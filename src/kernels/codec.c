@@ -4,11 +4,18 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/codec_kernels.h"
 #include "mxgold/isa.h"
 
 enum { PIECE = 1 << 14 };
+
+static uint32_t magnitude(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7FFFFFFF;
+}
 
 static void store(void *out, size_t at, uint64_t code, int wide) {
   if (wide)
@@ -17,15 +24,28 @@ static void store(void *out, size_t at, uint64_t code, int wide) {
     ((uint8_t *)out)[at] = (uint8_t)code;
 }
 
+/* Roundings that round twice differ from nearest at one magnitude, whose sum with 1/2 is rounded up to 1: the float below half the least step. As
+ * bits, or 0 where the format has no such float among binary32's normals. *plain is the rounding of all other floats. */
+static uint32_t rounded_twice(mx_encoding *plain, const mx_format *f, const mx_encoding *how) {
+  *plain = *how;
+  if ((how->round != MX_ROUND_RNA_F32 && how->round != MX_ROUND_RNE_F32) || f->kind == MX_KIND_EXP) return 0;
+  const int half = (f->kind == MX_KIND_INT ? -f->man_bits : 1 - f->bias - f->man_bits) - 1 + 127;
+  if (half < 2) return 0;
+  plain->round = how->round == MX_ROUND_RNE_F32 ? MX_ROUND_RNE : MX_ROUND_RNA;
+  return ((uint32_t)half << 23) - 1;
+}
+
 mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *f, const mx_encoding *how, const mx_exec *exec) {
   if (!f || !how || f->bits > 16 || (n && (!out || !x))) return MX_ERR_ARG;
   if (how->round == MX_ROUND_SR || how->round >= MX_ROUND_SCAN_Y) return MX_ERR_ARG;
   const int wide = f->bits > 8;
   mx_lanes lanes;
   mx_encode_kernel *kernel = NULL;
+  mx_encoding plain;
+  const uint32_t twice = rounded_twice(&plain, f, how);
 #if defined(__x86_64__)
   const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
-  if (mx_lanes_init(&lanes, f, how)) kernel = usable & MX_ISA_AVX512 ? mx_encode_avx512 : NULL;
+  if (mx_lanes_init(&lanes, f, &plain)) kernel = usable & MX_ISA_AVX512 ? mx_encode_avx512 : NULL;
 #endif
 #pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
   for (size_t at = 0; at < n; at += PIECE) {
@@ -35,6 +55,8 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
       i += kernel((uint8_t *)out + (at << wide), x + at, end - at, &lanes, wide);
       for (size_t k = at; lanes.low && k < i; k++) /* binary32 subnormals, which these formats tell apart */
         if (fpclassify(x[k]) == FP_SUBNORMAL) store(out, k, mx_encode(f, (double)x[k], how, 0), wide);
+      for (size_t k = at; twice && k < i; k++)
+        if (magnitude(x[k]) == twice) store(out, k, mx_encode(f, (double)x[k], how, 0), wide);
     }
     for (; i < end; i++) store(out, i, mx_encode(f, (double)x[i], how, 0), wide);
   }

@@ -62,6 +62,8 @@ no "o.npy: a .npy file holds one tensor, expected a name that ends in .safetenso
 e "n.npy: value 35 is NaN, refused by elem.nan=error" n.npy --format e2m1 --preset gfloat
 e "encode: --format 'e2m11' is unknown, nearest: e2m1, e2m3" a.npy --format e2m11
 e "encode: --preset 'torhc' is unknown, nearest: torch" a.npy --format e2m1 --preset torhc
+e "encode: --nbits excludes --round rne: only sr uses random integers" a.npy --format e2m1 --nbits 8
+q "quantize: --tensor-scale 1e400: not a number, expected a decimal or hexadecimal floating-point number" a.npy --preset te-nvfp4 --tensor-scale 1e400
 e "encode: no format, expected --format FMT" a.npy
 e "encode: --nan: elem.nan=sgnmax: expected one of signmax, posmax, satmax, zero, zero_flip, code=N, error" a.npy --format e2m1 --nan sgnmax
 e "encode: --scale-exp 1.5: expected nan or an integer from -700 to 700" a.npy --format e2m1 --scale-exp 1.5

@@ -60,3 +60,35 @@ refuses "mxgold: bench: no operation holds 'nothing' in its name, such as 'mxfp4
 refuses "mxgold: bench: --shape 4by64: expected RxC, such as 4096x4096" "$mxgold" bench --shape 4by64
 accepts "$mxgold" bench --only "encode e4m3" --shape 4x64 --rounds 1 --json
 python3 -m json.tool "$scratch/stdout" >/dev/null || fail "bench --json is no JSON"
+
+# Empty tensors are tensors: no rows, no columns, under every kind of block.
+python3 - <<'P'
+import struct
+for name, shape in (("e0.npy", "(0, 32)"), ("e1.npy", "(4, 0)"), ("e2.npy", "(0,)")):
+    h = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % shape
+    h += " " * (-(len(h) + 11) % 64) + "\n"
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode())
+P
+for empty in e0 e1 e2; do
+  for preset in ocp-mxfp4 te-nvfp4 te-nvfp4-2d hif4; do
+    accepts "$mxgold" quantize $empty.npy -o e.safetensors --preset $preset
+    accepts "$mxgold" dequantize e.safetensors -o e.npy
+    cmp -s e.npy $empty.npy || fail "$empty under $preset does not come back"
+    accepts "$mxgold" inspect e.safetensors
+  done
+done
+# Unquantised scales keep their dtype.
+accepts "$mxgold" quantize h.npy -o q.safetensors --set scale=bf16
+grep -aq '"scales":{"dtype":"BF16"' q.safetensors || fail "bf16 scales are not BF16"
+accepts "$mxgold" dequantize q.safetensors -o y.npy
+# Bytes that were changed after writing: no command builds on them.
+accepts "$mxgold" quantize h.npy -o q.safetensors
+python3 - <<'P'
+b = bytearray(open("q.safetensors", "rb").read())
+b[8 + int.from_bytes(b[:8], "little")] ^= 1
+open("q.safetensors", "wb").write(b)
+P
+for command in "convert q.safetensors --nibble high_first -o r.safetensors" "dequantize q.safetensors -o r.npy"; do
+  "$mxgold" $command 2>said && fail "$command takes changed bytes"
+  grep -q "^mxgold: q.safetensors: tensor 'codes' has digest [0-9a-f]*, expected the [0-9a-f]* that the file states: its bytes were changed$" said || fail "$command: $(cat said)"
+done
