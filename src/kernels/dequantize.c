@@ -78,6 +78,19 @@ static double scale_at(const deq *d, size_t at) {
   return scale_value(d->plan, code);
 }
 
+/* Codes as bits of a binary16: the sign to the top, the rest so that its fields meet those of a binary16. Every element but INT is one. */
+static void half_init(mx_values *f, const mx_format *e) {
+  f->half = e->bits > 4 && e->bits <= 8 && e->sign_bits && (e->kind == MX_KIND_FLOAT || e->kind == MX_KIND_FNUZ);
+  if (!f->half) return;
+  f->half_sign = 16 - e->bits;
+  f->half_shift = 10 - e->man_bits;
+  f->half_mask = (1 << (e->bits - 1)) - 1;
+  f->half_factor = ldexpf(1, 15 - e->bias);
+  const int ieee = e->inf_code != MX_NO_CODE; /* then NaN is NaN there too */
+  f->nan_mask = ieee ? 0 : e->kind == MX_KIND_FNUZ ? 0xFF : 0x7F;
+  f->nan_code = ieee || e->nan_code == MX_NO_CODE ? 0xFF : (uint8_t)e->nan_code;
+}
+
 static void form_init(deq *d) {
   const mx_plan *p = d->plan;
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE, two = p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP && p->has_tensor_scale;
@@ -93,6 +106,7 @@ static void form_init(deq *d) {
     f->low[c] = (uint8_t)(bits >> 16);
     if ((c < 128 ? other : other | UINT32_C(1) << 31) != bits) f->one_sign = 0;
   }
+  half_init(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
   d->formed = 1;
   if (!p->has_tensor_scale || two)
@@ -135,6 +149,24 @@ static void codes_at(uint8_t *out, const deq *d, size_t row, size_t c, size_t n)
     for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(t, d->plan, row, c + i);
 }
 
+/* Factors of n elements, one for each `step` of them, from the block at index `at` of the scales on, `inside` elements into it. */
+static void factors(float *f, double *wide, const deq *d, size_t at, size_t inside, size_t n, size_t step) {
+  const mx_tensor *t = d->tensor;
+  const size_t block = d->plan->block_cols;
+  if (t->scale_bytes == 1 && block == step && !inside && !t->micro && d->form.how != MX_VALUES_WIDE) {
+    for (size_t k = 0; k * step < n; k++) f[k] = d->scales[t->scales[at + k]];
+    return;
+  }
+  double scale = 0;
+  for (size_t i = 0, k = 0; i < n; i += step, k++) {
+    if (inside == 0 || i == 0) scale = scale_at(d, at);
+    const double s = t->micro ? scale * mx_hif4_factor(t->micro + at * 3, inside) : scale;
+    f[k] = isnan(s) ? NAN : (float)s;
+    if (d->form.how == MX_VALUES_WIDE) wide[k] = isnan(s) || isnan(d->m.times) ? NAN : s * d->m.times;
+    if ((inside += step) == block) inside = 0, at++;
+  }
+}
+
 /* n values of a row from c on; c is a multiple of 16. */
 static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t c, size_t n) {
   const mx_tensor *t = d->tensor;
@@ -158,13 +190,7 @@ static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t 
   double wide[MX_VALUES_MOST / 16];
   const int sixteens = block % 16 == 0 && !t->micro;
   if (d->formed && (sixteens || d->form.how != MX_VALUES_WIDE)) {
-    for (size_t i = 0, k = 0; i < n; i += sixteens ? 16 : 1, k++) {
-      const size_t b = first + (c + i) / block;
-      double scale = scale_at(d, b);
-      if (t->micro) scale *= mx_hif4_factor(t->micro + b * 3, (c + i) % 64);
-      f[k] = isnan(scale) ? NAN : (float)scale;
-      if (sixteens) wide[k] = isnan(scale) || isnan(d->m.times) ? NAN : scale * d->m.times;
-    }
+    factors(f, wide, d, first + c / block, c % block, n, sixteens ? 16 : 1);
     d->kernels->values(out, codes, n, &d->form, f, wide, sixteens ? 0 : -1);
     return;
   }

@@ -20,6 +20,11 @@ typedef struct mx_values {
   float table[256];            /* of codes one a byte; NaN canonical */
   uint8_t high[256], low[256]; /* the upper and lower byte of each as bfloat16: no code has more than eight significant bits */
   int one_sign;                /* codes 128 .. 255 have the values of 0 .. 127 with the other sign */
+  /* Or by way of binary16: (code & half_mask) << half_shift, the bit above the mask to the top, times half_factor. A code c with (c & nan_mask) ==
+   * nan_code is NaN. */
+  int half, half_sign, half_shift, half_mask;
+  uint8_t nan_mask, nan_code;
+  float half_factor;
   mx_values_how how;
   int may_be_invalid; /* 0 * Inf and its like can occur: NaN has to be made canonical */
   float then;
