@@ -61,6 +61,12 @@ mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols
 mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
                                  const mx_exec *exec, mx_error *err);
 
+/** Both of these in one pass over src, which a training step needs of each activation and gradient: out of [rows][cols] as mx_quantize makes it,
+ *  transposed of [cols][rows] as mx_quantize_transposed does, bit for bit. Errors are those of the two, and MX_ERR_ARG if exec->first_row is
+ *  not 0: src is whole.   Oracle: ref_quantize and ref_quantize_transposed, tests/test_kernels.c */
+mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                           const mx_exec *exec, mx_error *err);
+
 /** Values of a quantised matrix, float32 [rows][ld], ld >= cols: rnd_f32(code * scale * tensor scale), or as spec.deq_arith says. NaN scales
  *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).
  *  tensor  as mx_quantize fills it, under the same spec; codes of the padding are not read

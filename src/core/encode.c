@@ -164,7 +164,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
     const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL ||
                                      (how->zero_sign == MX_ZERO_SIGN_DROP_INPUT && x == 0));
     if (!integer && !dropped && !(f->kind == MX_KIND_FNUZ && mag == f->nan_code))
-      mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && !(x > 0) ? top : sign;
+      mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && f->sign_bits && !(x > 0) ? top : sign;
   }
   return integer && negative ? (~mag + 1) & all : mag;
 }

@@ -49,6 +49,22 @@ mx_input_kernel *mx_input_kernel_for(uint32_t isa) {
   return mx_input_scalar;
 }
 
+mx_turn_kernel *mx_turn_kernel_for(uint32_t isa) {
+#if defined(__x86_64__)
+  if (isa & MX_ISA_AVX512) return mx_turn_avx512;
+  if (isa & MX_ISA_AVX2) return mx_turn_avx2;
+#elif defined(__aarch64__)
+  if (isa & MX_ISA_NEON) return mx_turn_neon;
+#endif
+  (void)isa;
+  return mx_turn_scalar;
+}
+
+void mx_turn_scalar(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
+  for (size_t r = 0; r < n_rows; r++)
+    for (size_t c = 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];
+}
+
 static void rotate(float *t, const mx_input *in) {
   const unsigned size = in->had_size;
   for (unsigned i = 0; i < size; i++)

@@ -20,8 +20,13 @@ typedef struct mx_input {
 typedef void mx_input_kernel(float *out, const float *x, size_t n, const mx_input *in);
 mx_input_kernel mx_input_scalar, mx_input_avx2, mx_input_avx512, mx_input_neon;
 
-/** The best kernel of the usable ISAs (MX_ISA_*). */
+/** The transpose of [n_cols][n_rows] values, row stride ld, as [n_rows][n_cols], row stride ld_out. */
+typedef void mx_turn_kernel(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols);
+mx_turn_kernel mx_turn_scalar, mx_turn_avx2, mx_turn_avx512, mx_turn_neon;
+
+/** The best kernels of the usable ISAs (MX_ISA_*). */
 mx_input_kernel *mx_input_kernel_for(uint32_t isa);
+mx_turn_kernel *mx_turn_kernel_for(uint32_t isa);
 
 void mx_input_init(mx_input *out, const mx_spec *spec);
 /** A rotation alone; sign MX_HAD_SIGN_*. */

@@ -1,10 +1,10 @@
-/* The kernel of input.h, written once over the lanes of vectors_*.h. The including file names it in KERNEL. */
+/* The kernel of input.h, written once over the lanes of vectors_*.h. The including file names it in KERNEL, and that of a transpose in TURN. */
 #include <float.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { PART = 128 }; /* elements whose butterflies stay in registers */
+enum { PART = 128, AHEAD = 32 }; /* elements whose butterflies stay in registers; rows that a transpose asks memory for in advance */
 
 INLINE vi magnitude_of(vi bits) { return vi_and(bits, vi_set(0x7FFFFFFF)); }
 
@@ -144,4 +144,20 @@ void KERNEL(float *out, const float *x, size_t n, const mx_input *in) {
   memcpy(t, x + here, rest * sizeof *t);
   whole(t, t, step, in);
   memcpy(out + here, t, rest * sizeof *t);
+}
+
+void TURN(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
+  const size_t rows = n_rows / W * W, cols = n_cols / W * W;
+  for (size_t c = 0; c < cols; c += W)
+    for (size_t r = 0; r < rows; r += W) {
+      vf t[W];
+      for (size_t k = 0; k < W; k++) {
+        __builtin_prefetch(x + (c + k + AHEAD) * ld + r, 0, 2);
+        t[k] = vf_load(x + (c + k) * ld + r);
+      }
+      vf_transpose(t);
+      for (size_t k = 0; k < W; k++) vf_store(out + (r + k) * ld_out + c, t[k]);
+    }
+  for (size_t r = 0; r < n_rows; r++)
+    for (size_t c = r < rows ? cols : 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];
 }

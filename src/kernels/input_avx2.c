@@ -3,4 +3,5 @@
 #include "kernels/vectors_avx2.h"
 
 #define KERNEL mx_input_avx2
+#define TURN mx_turn_avx2
 #include "kernels/input.inc.h"

@@ -3,4 +3,5 @@
 #include "kernels/vectors_avx512.h"
 
 #define KERNEL mx_input_avx512
+#define TURN mx_turn_avx512
 #include "kernels/input.inc.h"

@@ -3,4 +3,5 @@
 #include "kernels/vectors_neon.h"
 
 #define KERNEL mx_input_neon
+#define TURN mx_turn_neon
 #include "kernels/input.inc.h"

@@ -39,6 +39,8 @@ int mx_stages_take_rows(const mx_job *j);
 int mx_stages_take_bands(const mx_job *j);
 /** Blocks [first, first + n) of a row, whose elements are at x; the last block of the row may be short. next: what will be read after them. */
 void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine);
+/** Columns [first * block, that + cols) of rows [row, row + n_rows), which x holds without gaps. */
+void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine);
 /** Tiles [first, first + n) of a band that starts with the first of them. */
 void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
 /** One tile of any shape, scalar where no kernel fits. */

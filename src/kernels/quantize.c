@@ -173,15 +173,15 @@ static size_t common_multiple(size_t a, size_t b) {
 }
 
 static cut cut_of(const mx_job *j) {
-  enum { LINE = 16, PIECE = 4096, BAND_COLUMNS = 128, TALL = 1024 };
+  enum { LINES = 64, PIECE = 4096, TURNED = 1024, BAND_COLUMNS = 128, TALL = 1024 };
   const mx_plan *p = j->plan;
   const size_t turn = j->src->input.had_size ? j->src->input.had_size : 1, step = common_multiple(p->block_cols, turn);
   cut c = {.how = BY_TILES, .rows = p->block_rows, .cols = p->cols, .piece = p->cols, .direct = mx_rows_direct(j->src)};
   if (mx_stages_take_rows(j)) {
-    const size_t most = j->src->col_step != 1 ? PIECE / 4 : PIECE;
+    const size_t most = j->src->col_step != 1 ? TURNED : PIECE;
     c.how = BY_ROWS;
     const size_t few = c.direct ? 32768 : PIECE;
-    c.rows = j->src->col_step != 1 ? LINE : few / (p->cols + 1) + 1;
+    c.rows = j->src->col_step != 1 ? LINES : few / (p->cols + 1) + 1;
     if (!c.direct) c.piece = step < most ? most / step * step : step;
     if (!c.direct && c.piece > p->cols) c.piece = divided_up(p->cols, step) * step;
   } else if (mx_stages_take_bands(j)) {
@@ -207,10 +207,15 @@ static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *roo
   }
   for (size_t at = 0; at < cols; at += c->piece) {
     const size_t here = cols - at < c->piece ? cols - at : c->piece;
-    mx_rows_load(room, c->piece, src, first, n, at, here);
+    mx_rows_load(room, src->col_step != 1 ? here : c->piece, src, first, n, at, here);
     const float *next = src->at + (ptrdiff_t)first * src->row_step + (ptrdiff_t)(at + c->piece) * src->col_step;
-    for (size_t r = 0; r < n; r++)
-      mx_stages_blocks(j, room + r * c->piece, first + r, at / block, divided_up(here, block), src->col_step == 1 ? next : room, mine);
+    if (src->col_step != 1) {
+      mx_stages_panel(j, room, first, n, at / block, here, mine);
+      continue;
+    }
+    for (size_t r = 0; r < n; r++) {
+      mx_stages_blocks(j, room + r * c->piece, first + r, at / block, divided_up(here, block), next, mine);
+    }
   }
 }
 
@@ -304,13 +309,22 @@ static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_st
                            const mx_exec *exec) {
   mx_source s = {.at = at, .row_step = row_step, .col_step = col_step, .rows = rows, .cols = cols};
   mx_input_init(&s.input, spec);
-  s.kernel = mx_input_kernel_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  const uint32_t isa = mx_isa_usable(exec ? exec->isa_mask : 0);
+  s.kernel = mx_input_kernel_for(isa);
+  s.turn = mx_turn_kernel_for(isa);
   return s;
 }
 
-static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+/* A call's plan and job. out is to be of the size that the spec asks. */
+typedef struct call {
   mx_plan plan;
-  mx_status status = mx_plan_init(&plan, spec, src->rows, src->cols, err);
+  mx_stages stages;
+  mx_job job;
+  float amax; /* of the tensor, where the plan needs it */
+} call;
+
+static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+  mx_status status = mx_plan_init(&c->plan, spec, src->rows, src->cols, err);
   if (status) return status;
   if (spec->elem_round == MX_ROUND_SR && spec->sr_source == MX_SR_SOURCE_GIVEN && !spec->given_bits)
     return mx_fail(err, MX_ERR_ARG, "sr.source=given, but no bits are given");
@@ -321,21 +335,78 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
       out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
     return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
   float amax = exec && exec->amax_known ? exec->amax : 0;
-  if (mx_plan_needs_amax(&plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
+  if (mx_plan_needs_amax(&c->plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
     return mx_fail(err, status, "no memory for a row");
-  mx_plan_set_amax(&plan, amax);
-  out->tensor_scale = plan.tensor_scale;
-  out->has_tensor_scale = plan.has_tensor_scale;
-  const uint32_t isa = mx_isa_usable(exec ? exec->isa_mask : 0);
-  mx_stages stages;
-  mx_job j = {&plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &stages, mx_stage_kernels_for(isa)};
-  if (j.kernels) mx_stages_init(&stages, &plan);
-  status = run(&j, exec);
-  if (status) return mx_fail(err, status, "no memory for a band of %zu rows", plan.block_rows);
-  if (j.refused != SIZE_MAX)
-    return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses",
-                   j.first_row + j.refused / src->cols, j.refused % src->cols);
+  mx_plan_set_amax(&c->plan, c->amax = amax);
+  out->tensor_scale = c->plan.tensor_scale;
+  out->has_tensor_scale = c->plan.has_tensor_scale;
+  const mx_stage_kernels *kernels = mx_stage_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  c->job = (mx_job){&c->plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &c->stages, kernels};
+  if (kernels) mx_stages_init(&c->stages, &c->plan);
   return MX_OK;
+}
+
+static mx_status call_end(const mx_job *j, mx_error *err) {
+  if (j->refused == SIZE_MAX) return MX_OK;
+  return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses",
+                 j->first_row + j->refused / j->src->cols, j->refused % j->src->cols);
+}
+
+static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+  call c;
+  mx_status status = call_init(&c, out, src, spec, exec, err);
+  if (!status && (status = run(&c.job, exec))) mx_fail(err, status, "no memory for a band of %zu rows", c.plan.block_rows);
+  return status ? status : call_end(&c.job, err);
+}
+
+/* ---- both directions ---- */
+
+enum { TILE = 256, TILE_LINES = 64 }; /* a tile of the source is copied: rows that are a power of two apart share few places of a cache */
+
+/* Rows [r, r + n) of the source, columns [c, c + m): blocks along its rows, then along its columns. room: side * (side + TILE_LINES) values. */
+static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, size_t side, float *room, const mx_scratch *mine) {
+  const mx_source *x = a->src;
+  const size_t block = a->plan->block_cols;
+  const int direct = mx_rows_direct(x);
+  float *panel = room + side * side;
+  mx_source tile = *b->src;
+  for (size_t i = 0; direct && i < n; i++) memcpy(room + i * m, x->at + (r + i) * (size_t)x->row_step + c, m * sizeof *room);
+  if (direct) {
+    tile.at = room;
+    tile.col_step = (ptrdiff_t)m;
+  } else
+    mx_rows_load(room, m, x, r, n, c, m);
+  mx_stages_panel(a, room, r, n, c / block, m, mine);
+  for (size_t i = 0; i < m; i += TILE_LINES) {
+    const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES;
+    mx_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
+    mx_stages_panel(b, panel, c + i, lines, r / block, n, mine);
+  }
+}
+
+static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exec) {
+  const size_t rows = a->src->rows, cols = a->src->cols, across = divided_up(cols, side), tiles = divided_up(rows, side) * across;
+  const size_t block = a->plan->block_cols;
+  int failed = 0;
+#pragma omp parallel num_threads(threads_of(exec))
+  {
+    float *room = malloc(side * (side + TILE_LINES) * sizeof *room);
+    mx_scratch mine = {malloc((block + 1) * sizeof *mine.values), malloc((block + 1) * sizeof *mine.codes)};
+    const int ready = room && mine.values && mine.codes;
+    if (!ready) {
+#pragma omp atomic write
+      failed = 1;
+    }
+#pragma omp for schedule(dynamic)
+    for (size_t i = 0; i < tiles; i++) {
+      const size_t r = i / across * side, c = i % across * side;
+      if (ready) run_both(a, b, r, rows - r < side ? rows - r : side, c, cols - c < side ? cols - c : side, side, room, &mine);
+    }
+    free(room);
+    free(mine.values);
+    free(mine.codes);
+  }
+  return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
 mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec,
@@ -352,6 +423,33 @@ mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, 
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = source_of(src, 1, (ptrdiff_t)ld, cols, rows, spec, exec);
   return quantize(out, &source, spec, exec, err);
+}
+
+mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                           const mx_exec *exec, mx_error *err) {
+  if (!out || !transposed || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
+  const mx_source source = source_of(src, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
+  const mx_source turned = source_of(src, 1, (ptrdiff_t)ld, cols, rows, spec, exec);
+  if (exec && exec->first_row)
+    return mx_fail(err, MX_ERR_ARG, "exec.first_row is %zu: a column's blocks need the whole matrix", exec->first_row);
+  mx_exec how = exec ? *exec : (mx_exec){0};
+  call a, b;
+  mx_status status = call_init(&a, out, &source, spec, &how, err);
+  if (status) return status;
+  if (!source.input.had_size && mx_plan_needs_amax(&a.plan) && !how.amax_known) { /* a rotation along the other axis has another maximum */
+    how.amax = a.amax;
+    how.amax_known = 1;
+  }
+  if ((status = call_init(&b, transposed, &turned, spec, &how, err))) return status;
+  const size_t turn = source.input.had_size ? source.input.had_size : 1, step = common_multiple(a.plan.block_cols, turn);
+  if (mx_stages_take_rows(&a.job) && mx_stages_take_rows(&b.job) && step <= TILE)
+    status = run_tiles(&a.job, &b.job, TILE / step * step, exec);
+  else if (!(status = run(&a.job, exec)))
+    status = run(&b.job, exec);
+  if (status) return mx_fail(err, status, "no memory for tiles of %d x %d", TILE, TILE);
+  status = call_end(&a.job, err);
+  return status ? status : call_end(&b.job, err);
 }
 
 mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_exec *exec) {

@@ -10,6 +10,7 @@ typedef struct mx_source {
   size_t rows, cols;
   mx_input input;
   mx_input_kernel *kernel;
+  mx_turn_kernel *turn; /* of transposes */
 } mx_source;
 
 /** Can rows be read where they are? Otherwise mx_rows_load() makes a changed copy. */

@@ -35,11 +35,14 @@ INLINE vi block_max(const float *x, size_t block) {
 INLINE void block_amax_of(mx_piece *p, size_t block) {
   for (size_t b = 0; b < p->n_blocks; b += W) {
     vi m[W];
-    if (b + W <= p->n_blocks) {
+    const size_t here = p->n_blocks - b; /* lanes past it hold some block's maximum, which nobody reads */
+    if (here >= W) {
 #pragma GCC unroll 16
       for (size_t i = 0; i < W; i++) m[i] = block_max(p->x + (b + i) * block, block);
-    } else
-      for (size_t i = 0; i < W; i++) m[i] = b + i < p->n_blocks ? block_max(p->x + (b + i) * block, block) : vi_set(0);
+    } else {
+      m[0] = block_max(p->x + b * block, block);
+      for (size_t i = 1; i < W; i++) m[i] = i < here ? block_max(p->x + (b + i) * block, block) : m[0];
+    }
     vi_store(p->amax + b, vi_reduce(m));
   }
 }

@@ -87,6 +87,48 @@ void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_
   piece_run(j, &p, row, whole, mine);
 }
 
+/* Rows [row, row + n_rows), `many` whole blocks of each, from a panel that holds them without gaps: one piece of all. */
+static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_t first, size_t many, const mx_scratch *mine) {
+  const size_t block = p->block, bytes = bytes_of(j, many * block);
+  uint8_t codes[MX_PIECE_ELEMENTS];
+  p->n_blocks = n_rows * many;
+  p->n = p->n_blocks * block;
+  j->kernels->block_amax(p);
+  j->kernels->scales(j->stages, p);
+  j->kernels->codes(codes, j->stages, p);
+  for (size_t r = 0; r < n_rows; r++) {
+    memcpy(j->out->codes + (row + r) * j->out->code_stride + bytes_of(j, first * block), codes + r * bytes, bytes);
+    memcpy(j->out->scales + (row + r) * j->out->scale_cols + first, p->code + r * many, many);
+  }
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    if (!p->odd[b]) continue;
+    const size_t r = row + b / many, at = first + b % many;
+    memset(j->out->codes + r * j->out->code_stride + bytes_of(j, at * block), 0, bytes_of(j, block));
+    const mx_band band = {p->x + b * block, block, r, 1, at * block};
+    mx_tile_scalar(j, &band, r, at, mine);
+  }
+}
+
+void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine) {
+  const size_t block = j->plan->block_cols, many = cols / block;
+  const size_t room = MX_PIECE_ELEMENTS / block < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / block : MX_PIECE_BLOCKS;
+  if (cols % block || many > room || j->stages->elem.way == MX_WAY_SR || block & (block - 1)) {
+    for (size_t r = 0; r < n_rows; r++) mx_stages_blocks(j, x + r * cols, row + r, first, many + (cols % block != 0), x, mine);
+    return;
+  }
+  mx_piece p;
+  memset(p.amax, 0, sizeof p.amax);
+  p.block = block;
+  p.by_element = 0;
+  p.shift = __builtin_ctzll(block / 16);
+  for (size_t r = 0, n; r < n_rows; r += n) {
+    n = n_rows - r < room / many ? n_rows - r : room / many;
+    p.x = x + r * cols;
+    p.next = p.x + n * cols;
+    panel_piece(j, &p, row + r, n, first, many, mine);
+  }
+}
+
 /* ---- bands of tiles ---- */
 
 int mx_stages_take_bands(const mx_job *j) {

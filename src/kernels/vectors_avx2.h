@@ -93,6 +93,23 @@ static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
                       high_first ? _mm256_or_si256(high, _mm256_slli_epi16(low, 8)) : _mm256_or_si256(low, _mm256_slli_epi16(high, 8)));
 }
 
+/* The square of W vectors by its other side. */
+static inline __attribute__((always_inline)) void vf_transpose(vf t[W]) {
+  __m256 a[8];
+  __m256d b[8];
+  for (int i = 0; i < 8; i += 2) a[i] = _mm256_unpacklo_ps(t[i], t[i + 1]), a[i + 1] = _mm256_unpackhi_ps(t[i], t[i + 1]);
+  for (int g = 0; g < 8; g += 4)
+    for (int k = 0; k < 2; k++) {
+      const __m256d x = _mm256_castps_pd(a[g + k]), y = _mm256_castps_pd(a[g + 2 + k]);
+      b[g + 2 * k] = _mm256_unpacklo_pd(x, y);
+      b[g + 2 * k + 1] = _mm256_unpackhi_pd(x, y);
+    }
+  for (int j = 0; j < 4; j++) {
+    t[j] = _mm256_castpd_ps(_mm256_permute2f128_pd(b[j], b[4 + j], 0x20));
+    t[4 + j] = _mm256_castpd_ps(_mm256_permute2f128_pd(b[j], b[4 + j], 0x31));
+  }
+}
+
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) {
   vi a[4], b[2];

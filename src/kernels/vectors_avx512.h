@@ -88,6 +88,27 @@ static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
                       high_first ? _mm256_or_si256(high, _mm256_slli_epi16(low, 8)) : _mm256_or_si256(low, _mm256_slli_epi16(high, 8)));
 }
 
+/* The square of W vectors by its other side. */
+static inline __attribute__((always_inline)) void vf_transpose(vf t[W]) {
+  __m512 a[16];
+  __m512d b[16];
+  for (int i = 0; i < 16; i += 2) a[i] = _mm512_unpacklo_ps(t[i], t[i + 1]), a[i + 1] = _mm512_unpackhi_ps(t[i], t[i + 1]);
+  for (int g = 0; g < 16; g += 4)
+    for (int k = 0; k < 2; k++) {
+      const __m512d x = _mm512_castps_pd(a[g + k]), y = _mm512_castps_pd(a[g + 2 + k]);
+      b[g + 2 * k] = _mm512_unpacklo_pd(x, y);
+      b[g + 2 * k + 1] = _mm512_unpackhi_pd(x, y);
+    }
+  for (int j = 0; j < 4; j++) { /* lane l of b[4 g + j]: rows 4 g to 4 g + 3 of column 4 l + j */
+    const __m512d e = _mm512_shuffle_f64x2(b[j], b[4 + j], 0x88), f = _mm512_shuffle_f64x2(b[j], b[4 + j], 0xDD);
+    const __m512d g = _mm512_shuffle_f64x2(b[8 + j], b[12 + j], 0x88), h = _mm512_shuffle_f64x2(b[8 + j], b[12 + j], 0xDD);
+    t[j] = _mm512_castpd_ps(_mm512_shuffle_f64x2(e, g, 0x88));
+    t[4 + j] = _mm512_castpd_ps(_mm512_shuffle_f64x2(f, h, 0x88));
+    t[8 + j] = _mm512_castpd_ps(_mm512_shuffle_f64x2(e, g, 0xDD));
+    t[12 + j] = _mm512_castpd_ps(_mm512_shuffle_f64x2(f, h, 0xDD));
+  }
+}
+
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) {
   vi a[8], b[4], c[2];

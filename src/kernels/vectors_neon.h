@@ -84,6 +84,16 @@ static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
   vst2q_u8(codes, c);
 }
 
+/* The square of W vectors by its other side. */
+static inline void vf_transpose(vf t[W]) {
+  const float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(t[0], t[1])), b = vreinterpretq_f64_f32(vtrn2q_f32(t[0], t[1]));
+  const float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(t[2], t[3])), d = vreinterpretq_f64_f32(vtrn2q_f32(t[2], t[3]));
+  t[0] = vreinterpretq_f32_f64(vtrn1q_f64(a, c));
+  t[1] = vreinterpretq_f32_f64(vtrn1q_f64(b, d));
+  t[2] = vreinterpretq_f32_f64(vtrn2q_f64(a, c));
+  t[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
+}
+
 /* Lane i of the result is the largest lane of m[i]. */
 static inline vi vi_reduce(const vi *m) { return vpmaxq_s32(vpmaxq_s32(m[0], m[1]), vpmaxq_s32(m[2], m[3])); }
 

@@ -1,0 +1,423 @@
+#include "checkasm.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/codec.h"
+#include "mxgold/isa.h"
+#include "mxgold/quantize.h"
+
+enum { GUARD = 64, ROWS = 2, MOST = 1100, WHY = 320 };
+
+static uint64_t state = 20261121;
+static uint32_t next(void) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(state >> 32);
+}
+
+void checkasm_fill(float *x, size_t n, int kind) {
+  int exponent = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (i % 16 == 0) exponent = (int)(next() % 24) - 12 + (kind == 2 ? (int)(next() % 240) - 120 : 0);
+    float v = ldexpf((float)(int32_t)next(), exponent - 31);
+    if (kind == 1) v = (float)((int)(next() % 97) - 48) / 8 * ldexpf(1, exponent / 4); /* ties */
+    if (kind == 2 && next() % 40 == 0) v = next() % 2 ? 0.0f : -0.0f;
+    if (kind == 2 && next() % 100 == 0) v = next() % 3 ? ldexpf(v, -130) : next() % 2 ? INFINITY : copysignf(NAN, next() % 2 ? 1.0f : -1.0f);
+    if (kind == 3)
+      v = ldexpf(1.5f + (float)((int)(next() % 3) - 1) * 0x1p-23f, exponent) * (next() % 2 ? 1.0f : -1.0f); /* around a threshold */
+    if (kind == 4 && next() % 4 == 0) v = ldexpf(next() % 2 ? 1.0f : -1.0f, exponent + (int)(next() % 4));  /* powers of two */
+    x[i] = v;
+  }
+}
+
+/* ---- memory with guards ---- */
+
+typedef struct guarded {
+  uint8_t *all, *at;
+  size_t n;
+} guarded;
+
+static guarded room(size_t n, size_t shift) {
+  guarded g = {malloc(n + 2 * GUARD + 64), NULL, n};
+  if (!g.all) exit(2);
+  memset(g.all, 0xA5, n + 2 * GUARD + 64);
+  g.at = g.all + GUARD + shift;
+  return g;
+}
+
+static int intact(const guarded *g) {
+  for (size_t i = 1; i <= GUARD; i++)
+    if (g->at[-(ptrdiff_t)i] != 0xA5 || g->at[g->n + i - 1] != 0xA5) return 0;
+  return 1;
+}
+
+static int failed(char *why, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(why, WHY, format, args);
+  va_end(args);
+  return 1;
+}
+
+typedef struct tensor {
+  mx_tensor t;
+  guarded codes, scales, micro;
+} tensor;
+
+static tensor tensor_room(size_t rows, size_t cols, const mx_spec *spec) {
+  tensor g;
+  if (mx_tensor_layout(&g.t, rows, cols, spec)) exit(2);
+  const size_t scales = g.t.scale_rows * g.t.scale_cols;
+  g.codes = room(g.t.rows * g.t.code_stride, 0);
+  g.scales = room(scales * g.t.scale_bytes, 0);
+  g.micro = room(scales * 3, 0);
+  g.t.codes = g.codes.at;
+  g.t.scales = g.scales.at;
+  g.t.micro = spec->scale_rule == MX_SCALE_RULE_HIF4 ? g.micro.at : NULL;
+  return g;
+}
+
+static void tensor_free(tensor *g) {
+  free(g->codes.all);
+  free(g->scales.all);
+  free(g->micro.all);
+}
+
+static int tensors_differ(char *why, const char *what, const tensor *got, const tensor *want) {
+  if (!intact(&got->codes) || !intact(&got->scales) || !intact(&got->micro)) return failed(why, "%s: wrote past the end", what);
+  if (memcmp(&got->t.tensor_scale, &want->t.tensor_scale, 4)) return failed(why, "%s: tensor scale", what);
+  if (memcmp(got->t.scales, want->t.scales, want->scales.n)) return failed(why, "%s: scales", what);
+  if (want->t.micro && memcmp(got->t.micro, want->t.micro, want->micro.n)) return failed(why, "%s: micro-scales", what);
+  for (size_t i = 0; i < want->codes.n; i++)
+    if (got->t.codes[i] != want->t.codes[i])
+      return failed(why, "%s: code byte %zu is %02x, scalar %02x", what, i, got->t.codes[i], want->t.codes[i]);
+  return 0;
+}
+
+/* ---- operations: 0, or 1 with a line in `why`; *values counts what was compared ---- */
+
+typedef int operation(char *why, uint32_t off, size_t *values);
+
+/* The kinds of specs that presets do not have. */
+static const char *const more_specs[] = {"block=4x8",
+                                         "block=16x16 elem=e4m3",
+                                         "block=5x3",
+                                         "block=1x48",
+                                         "block=1x8 nibble=high_first",
+                                         "block=col",
+                                         "block=col scale=e4m3 scale.rule=value elem=e2m3",
+                                         "block=row",
+                                         "block=tensor",
+                                         "block=1x16 nibble=half_block",
+                                         "had.size=16",
+                                         "had.size=32 had.sign=te elem=e4m3",
+                                         "had.size=64 had.sign=fresh seed=3",
+                                         "had.size=128 block=1x16",
+                                         "input.dtype=bfloat16",
+                                         "input.dtype=float16 flush=on",
+                                         "input.dtype=bfloat16 had.size=32 flush=on",
+                                         "flush=on elem=e3m2",
+                                         "scale.rule=value scale.round=sr seed=5",
+                                         "scale=bf16 scale.rule=value",
+                                         "elem=int8 elem.round=rna",
+                                         "elem=e5m2 elem.round=rtp elem.zero_sign=force",
+                                         "elem=e4m3 elem.round=rne_f32 scale.rule=ceil scale.log2=log2f",
+                                         "scale=e4m3 scale.rule=value elem=e4m3 tensor.norm=nv block=1x16",
+                                         "scale=e4m3 scale.rule=value scale.form=encode scale.zero=zero",
+                                         "scale=ue5m3 scale.rule=value tensor.norm=unit deq.arith=two_step"};
+
+static int spec_at(mx_spec *spec, char name[96], size_t i) {
+  const size_t presets = mx_preset_count(), more = sizeof more_specs / sizeof *more_specs;
+  memset(spec, 0, sizeof *spec);
+  name[0] = 0;
+  if (i >= presets + more) return 0;
+  if (i >= presets) {
+    snprintf(name, 96, "%s", more_specs[i - presets]);
+    if (mx_spec_parse(spec, name, NULL) || mx_spec_check(spec, NULL)) exit(2);
+  } else if (!mx_preset_at(i)->alias_of) {
+    snprintf(name, 96, "%s", mx_preset_at(i)->name);
+    if (mx_preset_find(spec, name, NULL)) exit(2);
+  }
+  return 1;
+}
+
+static const mx_exec scalar = {.isa_mask = MX_ISA_ALL};
+
+static int hold_quantize(char *why, uint32_t off, const char *name, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld) {
+  char what[WHY / 2];
+  snprintf(what, sizeof what, "%s, %zu x %zu", name, rows, cols);
+  tensor got = tensor_room(rows, cols, spec), want = tensor_room(rows, cols, spec);
+  const mx_exec exec = {.isa_mask = off};
+  const mx_status a = mx_quantize(&got.t, x, rows, cols, ld, spec, &exec, NULL);
+  const mx_status b = mx_quantize(&want.t, x, rows, cols, ld, spec, &scalar, NULL);
+  int bad = a != b ? failed(why, "%s: status %d, scalar %d", what, a, b) : a ? 0 : tensors_differ(why, what, &got, &want);
+  tensor_free(&got);
+  tensor_free(&want);
+  return bad;
+}
+
+static const size_t lengths[] = {1, 15, 16, 17, 31, 32, 33, 63, 65, 127, 129, 255, 256, 257, 511, 512, 513, 544, 1023, 1056};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* Each spec meets each kind of data and each length, not every pair. */
+static int over_specs(char *why, uint32_t off, size_t *values, int stochastic,
+                      int (*hold)(char *, uint32_t, const char *, const mx_spec *, const float *, size_t, size_t, size_t)) {
+  mx_spec spec;
+  char name[96];
+  float *x = malloc((ROWS * MOST + 16) * sizeof *x);
+  int bad = 0;
+  for (size_t i = 0; !bad && spec_at(&spec, name, i); i++) {
+    if (stochastic) spec.elem_round = MX_ROUND_SR, spec.seed = i, spec.sr_mode = (int)(i % 4);
+    if (!*name || mx_spec_check(&spec, NULL) || (stochastic && i % 4)) continue;
+    for (size_t k = 0; k < LENGTHS; k++)
+      for (int kind = 0; !bad && kind < CHECKASM_KINDS; kind++) {
+        if ((i + k + (size_t)kind) % 7) continue;
+        float *at = x + (k + 1) % 5; /* aligned to a float alone */
+        checkasm_fill(at, ROWS * MOST, kind);
+        bad = hold(why, off, name, &spec, at, ROWS, lengths[k], lengths[k] + k % 4);
+        *values += ROWS * lengths[k];
+      }
+  }
+  free(x);
+  return bad;
+}
+
+static int quantize(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_quantize); }
+static int stochastic(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 1, hold_quantize); }
+
+static int hold_dequantize(char *why, uint32_t off, const char *name, const mx_spec *spec, const float *x, size_t rows, size_t cols,
+                           size_t ld) {
+  const mx_exec exec = {.isa_mask = off};
+  tensor t = tensor_room(rows, cols, spec);
+  int bad = 0;
+  if (!mx_quantize(&t.t, x, rows, cols, ld, spec, &scalar, NULL)) {
+    for (size_t i = 0; cols % 3 == 0 && spec->elem != MX_ELEM_NONE && i < t.codes.n; i += 7)
+      t.t.codes[i] = (uint8_t)next(); /* codes that no number has */
+    for (size_t i = 0; cols % 3 == 0 && spec->elem != MX_ELEM_NONE && i < t.scales.n; i += 5) t.t.scales[i] = (uint8_t)next();
+    guarded got = room(rows * ld * 4, 4), want = room(rows * ld * 4, 0), half = room(rows * ld * 2, 2);
+    mx_dequantize((float *)(void *)got.at, ld, &t.t, spec, &exec);
+    mx_dequantize((float *)(void *)want.at, ld, &t.t, spec, &scalar);
+    mx_dequantize_bf16((uint16_t *)(void *)half.at, ld, &t.t, spec, &exec);
+    if (!intact(&got) || !intact(&half)) bad = failed(why, "%s, %zu columns: wrote past the end", name, cols);
+    for (size_t i = 0; !bad && i < rows * ld; i++) {
+      float g, w;
+      uint16_t h;
+      memcpy(&g, got.at + 4 * i, 4);
+      memcpy(&w, want.at + 4 * i, 4);
+      memcpy(&h, half.at + 2 * i, 2);
+      static const mx_encoding nearest = {.overflow = MX_OVERFLOW_IEEE};
+      const uint16_t to = i % ld >= cols ? 0xA5A5
+                          : isnan(w)     ? 0x7FC0
+                                         : (uint16_t)mx_encode(mx_scale_format(MX_SCALE_BF16), (double)w, &nearest, 0);
+      if (memcmp(&g, &w, 4)) bad = failed(why, "%s, %zu columns: value %zu is %a, scalar %a", name, cols, i, (double)g, (double)w);
+      if (h != to) bad = failed(why, "%s, %zu columns: bfloat16 %zu is %04x, expected %04x of %a", name, cols, i, h, to, (double)w);
+    }
+    free(got.all);
+    free(want.all);
+    free(half.all);
+  }
+  tensor_free(&t);
+  return bad;
+}
+
+static int dequantize(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_dequantize); }
+
+/* The transpose is made here, element by element. */
+static int both_directions(char *why, uint32_t off, size_t *values) {
+  static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}};
+  enum { BIG = 300 * 257 };
+  mx_spec spec;
+  char name[96], what[WHY / 2];
+  float *x = malloc((BIG + 8) * sizeof *x), *y = malloc(BIG * sizeof *y);
+  const mx_exec exec = {.isa_mask = off};
+  int bad = 0;
+  for (size_t i = 0; !bad && spec_at(&spec, name, i); i++) {
+    const size_t *side = sides[i % 5], rows = side[0], cols = side[1], ld = cols + i % 3;
+    if (!*name) continue;
+    checkasm_fill(x, rows * ld, (int)(i % CHECKASM_KINDS));
+    for (size_t r = 0; r < rows; r++)
+      for (size_t c = 0; c < cols; c++) y[c * rows + r] = x[r * ld + c];
+    tensor across = tensor_room(rows, cols, &spec), down = tensor_room(cols, rows, &spec), alone = tensor_room(cols, rows, &spec);
+    tensor want = tensor_room(rows, cols, &spec), turned = tensor_room(cols, rows, &spec);
+    const mx_status a = mx_quantize_both(&across.t, &down.t, x, rows, cols, ld, &spec, &exec, NULL);
+    const mx_status b = mx_quantize_transposed(&alone.t, x, rows, cols, ld, &spec, &exec, NULL);
+    const mx_status c = mx_quantize(&want.t, x, rows, cols, ld, &spec, &scalar, NULL);
+    const mx_status d = mx_quantize(&turned.t, y, cols, rows, rows, &spec, &scalar, NULL);
+    if (a != (c ? c : d) || b != d)
+      bad = failed(why, "%s: status %d and %d, scalar %d and %d", name, a, b, c, d);
+    else if (!a) {
+      snprintf(what, sizeof what, "%s, %zu x %zu, along rows", name, rows, cols);
+      bad = tensors_differ(why, what, &across, &want);
+      snprintf(what, sizeof what, "%s, %zu x %zu, along columns", name, rows, cols);
+      bad = bad || tensors_differ(why, what, &down, &turned);
+      snprintf(what, sizeof what, "%s, %zu x %zu, transposed", name, rows, cols);
+      bad = bad || tensors_differ(why, what, &alone, &turned);
+    }
+    tensor_free(&across), tensor_free(&down), tensor_free(&alone), tensor_free(&want), tensor_free(&turned);
+    *values += 3 * rows * cols;
+  }
+  free(x);
+  free(y);
+  return bad;
+}
+
+static int tensor_amax(char *why, uint32_t off, size_t *values) {
+  const mx_exec exec = {.isa_mask = off};
+  const mx_spec spec = {0};
+  float x[MOST + 8];
+  for (size_t n = 1; n <= 300; n++)
+    for (int kind = 0; kind < CHECKASM_KINDS; kind++) {
+      float want = 0, got, *at = x + n % 5;
+      checkasm_fill(x, MOST + 8, kind);
+      int nan = 0;
+      for (size_t i = 0; i < n; i++) nan |= isnan(at[i]), want = fabsf(at[i]) > want ? fabsf(at[i]) : want;
+      at[n] = INFINITY; /* not to be seen */
+      if (nan) want = NAN;
+      mx_tensor_amax(&got, at, 1, n, n, &spec, &exec);
+      if (nan ? !isnan(got) : memcmp(&got, &want, 4)) return failed(why, "%zu values: %a, expected %a", n, (double)got, (double)want);
+      *values += n;
+    }
+  return 0;
+}
+
+/* Names of the ISAs in `off`, for MXGOLD_ISA_OFF: the call has no argument for them. */
+static void switch_off(uint32_t off) {
+  char text[64] = "";
+  for (uint32_t bit = 1; bit & MX_ISA_ALL; bit <<= 1)
+    if (off & bit) strcat(strcat(text, ","), mx_isa_name(bit));
+  setenv("MXGOLD_ISA_OFF", text, 1);
+}
+
+static void plain_hadamard(float *t, unsigned size, const uint8_t *signs) {
+  for (unsigned i = 0; i < size; i++)
+    if (signs && signs[i % 128 / 8] >> (i % 8) & 1) t[i] = -t[i];
+  for (unsigned stride = 1; stride < size; stride *= 2)
+    for (unsigned i = 0; i < size; i++) {
+      if (i & stride) continue;
+      const float a = t[i], b = t[i + stride];
+      t[i] = a + b;
+      t[i + stride] = a - b;
+    }
+  for (unsigned i = 0; i < size; i++) t[i] = isnan(t[i]) ? NAN : t[i] * (float)(1 / sqrt((double)size));
+}
+
+static int hadamard(char *why, uint32_t off, size_t *values) {
+  static const size_t own[] = {1, 2, 3, 15, 16, 17, 33, 100, 128, 129, 500, 1024, 1055};
+  static float x[MOST + 8], want[2 * MOST + 1024];
+  uint8_t signs[16];
+  int bad = 0;
+  switch_off(off);
+  for (unsigned size = 2; size <= 1024; size *= 2)
+    for (size_t k = 0; !bad && k < sizeof own / sizeof *own; k++)
+      for (int kind = 0; !bad && kind < CHECKASM_KINDS; kind++) {
+        const size_t n = own[k];
+        float *from = x + k % 5;
+        checkasm_fill(x, MOST + 8, kind);
+        for (int i = 0; i < 16; i++) signs[i] = (uint8_t)next();
+        const int sign = kind % 2 ? MX_HAD_SIGN_FIXED : MX_HAD_SIGN_NONE;
+        memset(want, 0, sizeof want);
+        memcpy(want, from, n * sizeof *want);
+        for (size_t i = 0; i < n; i += size) plain_hadamard(want + i, size, kind % 2 ? signs : NULL);
+        guarded got = room(n * 4, 4 * (k % 3));
+        float *to = (float *)(void *)got.at;
+        if (kind == 2) memcpy(to, from, n * sizeof *to); /* in place */
+        mx_hadamard(to, n, kind == 2 ? to : from, 1, n, n, size, sign, signs, 0);
+        if (!intact(&got)) bad = failed(why, "size %u, %zu values: wrote past the end", size, n);
+        for (size_t i = 0; !bad && i < n; i++)
+          if (memcmp(to + i, want + i, 4))
+            bad = failed(why, "size %u, %zu values: value %zu is %a, expected %a", size, n, i, (double)to[i], (double)want[i]);
+        free(got.all);
+        *values += n;
+      }
+  unsetenv("MXGOLD_ISA_OFF");
+  return bad;
+}
+
+static const mx_format *format_at(size_t i) {
+  const mx_format *f = i < MX_ELEM_COUNT                    ? mx_elem_format((int)i)
+                       : i - MX_ELEM_COUNT < MX_SCALE_COUNT ? mx_scale_format((int)(i - MX_ELEM_COUNT))
+                                                            : NULL;
+  return f && (f->bits > 16 || f->kind == MX_KIND_NONE) ? NULL : f;
+}
+
+static int encode_array(char *why, uint32_t off, size_t *values) {
+  const mx_exec exec = {.isa_mask = off};
+  float x[MOST];
+  for (size_t i = 0; i < MX_ELEM_COUNT + MX_SCALE_COUNT; i++) {
+    const mx_format *f = format_at(i);
+    for (int round = MX_ROUND_RNE; f && round < MX_ROUND_SCAN_Y; round++) {
+      const mx_encoding how = {.round = round, .overflow = round % 2 ? MX_OVERFLOW_IEEE : MX_OVERFLOW_SATURATE, .zero_sign = (int)(i % 4)};
+      if (round == MX_ROUND_SR) continue;
+      for (int kind = 0; kind < CHECKASM_KINDS; kind++) {
+        const size_t n = lengths[(i + (size_t)round + 3 * (size_t)kind) % LENGTHS], wide = f->bits > 8, shift = n % 7 * (wide + 1);
+        checkasm_fill(x, MOST, kind);
+        guarded got = room(n << wide, shift);
+        if (mx_encode_array(got.at, x + n % 5, n, f, &how, &exec)) return failed(why, "%s: refused", f->name);
+        if (!intact(&got)) return failed(why, "%s, %zu values: wrote past the end", f->name, n);
+        for (size_t k = 0; k < n; k++) {
+          const uint64_t code = wide ? (uint64_t)got.at[2 * k] | (uint64_t)got.at[2 * k + 1] << 8 : got.at[k];
+          const uint64_t want = mx_encode(f, (double)x[n % 5 + k], &how, 0);
+          if (code != want)
+            return failed(why, "%s, round %d: %a is %llx, expected %llx", f->name, round, (double)x[n % 5 + k], (unsigned long long)code,
+                          (unsigned long long)want);
+        }
+        free(got.all);
+        *values += n;
+      }
+    }
+  }
+  return 0;
+}
+
+static int decode_array(char *why, uint32_t off, size_t *values) {
+  const mx_exec exec = {.isa_mask = off};
+  for (size_t i = 0; i < MX_ELEM_COUNT + MX_SCALE_COUNT; i++) {
+    const mx_format *f = format_at(i);
+    for (size_t k = 0; f && k < LENGTHS; k++) {
+      const size_t n = lengths[k], wide = f->bits > 8;
+      uint8_t codes[2 * MOST + 8], *at = codes + 2 * (k % 3);
+      for (size_t j = 0; j < sizeof codes; j++) codes[j] = (uint8_t)next();
+      guarded got = room(n * 4, 4);
+      if (mx_decode_array((float *)(void *)got.at, at, n, f, &exec)) return failed(why, "%s: refused", f->name);
+      if (!intact(&got)) return failed(why, "%s, %zu codes: wrote past the end", f->name, n);
+      for (size_t j = 0; j < n; j++) {
+        const uint64_t code = (wide ? (uint64_t)at[2 * j] | (uint64_t)at[2 * j + 1] << 8 : at[j]) & ((UINT64_C(1) << f->bits) - 1);
+        const float want = (float)mx_decode(f, code);
+        float v;
+        memcpy(&v, got.at + 4 * j, 4);
+        if (memcmp(&v, &want, 4) && !(isnan(v) && isnan(want)))
+          return failed(why, "%s: %llx is %a, expected %a", f->name, (unsigned long long)code, (double)v, (double)want);
+      }
+      free(got.all);
+      *values += n;
+    }
+  }
+  return 0;
+}
+
+static const struct {
+  const char *name;
+  operation *run;
+} operations[] = {{"quantize", quantize},         {"quantize, stochastic", stochastic}, {"quantize both ways", both_directions},
+                  {"dequantize", dequantize},     {"tensor amax", tensor_amax},         {"hadamard", hadamard},
+                  {"encode_array", encode_array}, {"decode_array", decode_array}};
+
+int checkasm(uint32_t isa) {
+  int differ = 0;
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    char why[WHY] = "";
+    size_t values = 0;
+    if (!(mx_isa_usable(0) & isa))
+      printf("kernels: %s, %s: not run: this host lacks %s\n", operations[i].name, mx_isa_name(isa), mx_isa_name(isa));
+    else if (operations[i].run(why, MX_ISA_ALL & ~isa, &values)) {
+      printf("kernels: %s, %s: %s\n", operations[i].name, mx_isa_name(isa), why);
+      differ++;
+    } else
+      printf("kernels: %s, %s: %zu values equal the scalar code\n", operations[i].name, mx_isa_name(isa), values);
+    fflush(stdout);
+  }
+  return differ;
+}

@@ -1,0 +1,18 @@
+/* Each operation of the library on each ISA against its scalar code, bit for bit. No library but the C library: the same checks run natively and,
+ * cross-compiled, under an emulator. */
+#ifndef TESTS_CHECKASM_H
+#define TESTS_CHECKASM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Run every operation on one ISA (a bit of MX_ISA_ALL): lengths around vectors and blocks, unaligned inputs, strides, guards on both sides of each
+ *  output; ties, thresholds, powers of two, far exponents, NaN, Inf, zeros. Prints a line an operation, "not run: ..." where the host lacks the
+ *  ISA. Returns how many operations differ. */
+int checkasm(uint32_t isa);
+
+/** Numbers of a block's own size, by kind: plain, ties, far exponents and special values, around a threshold, powers of two. */
+enum { CHECKASM_KINDS = 5 };
+void checkasm_fill(float *x, size_t n, int kind);
+
+#endif
