@@ -274,7 +274,24 @@ EXAMPLES := $(patsubst examples/%.c,$(B)/examples/%,$(filter-out examples/kernel
 $(B)/examples/%: examples/%.c $(LIB_A)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -o $@
-examples: deps $(EXAMPLES) ## the programs of examples/
+# Kernels under test: shared objects. The one for a GPU needs nvcc; a machine without one does without.
+SM      ?= sm_90
+PLUGINS := $(B)/examples/kernel_plugin.so
+ifneq ($(shell command -v $(NVCC) 2>/dev/null),)
+PLUGINS += $(B)/examples/kernel_plugin_cuda.so
+else
+PLUGINS += no-nvcc
+endif
+.PHONY: no-nvcc
+no-nvcc:
+	@echo "examples: kernel_plugin_cuda.cu is left out: no $(NVCC)"
+$(B)/examples/%.so: examples/%.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -shared -fPIC -Iinclude $(KERNEL_FLAGS) $< -lm -o $@
+$(B)/examples/%.so: examples/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) -O2 -std=c++17 -arch=$(SM) -shared -Xcompiler -fPIC -Iinclude $(KERNEL_FLAGS) $< -o $@
+examples: deps $(EXAMPLES) $(PLUGINS) ## the programs and kernels of examples/
 
 .PHONY: clean
 clean: ## remove build/
