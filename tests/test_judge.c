@@ -550,6 +550,33 @@ START_TEST(bound_takes_every_order_and_no_bug) {
 }
 END_TEST
 
+/* Matrix units: the row of the table is named, alone and under a bug; and a row with parameters of one's own. */
+START_TEST(matrix_units_are_named) {
+  static const char *const rows[] = {"hopper_fp8_wgmma", "ada_fp8", "blackwell_mxf8f6f4", "cdna3_fp8"};
+  fixture f;
+  begin(&f, "elem=e4m3", M, N, 160);
+  mx_mma_model model;
+  ck_assert_int_eq(mx_mma_model_find(&model, rows[_i], NULL), MX_OK);
+  const mx_gemm_options o = {.model = MX_GEMM_FUSED, .fused = &model};
+  float *d = product(&f, &f.a, &f.b, &o);
+  const mx_judgement *j = judge(&f, d, NULL, NULL);
+  ck_assert(j->equal);
+  int same = 0;
+  for (int i = 0; i < j->n_models; i++) same |= !strcmp(j->models[i].name, rows[_i]) && !j->models[i].differ && j->models[i].compared == M * N;
+  ck_assert(same);
+  ck_assert(judge(&f, d, NULL, &(mx_judge_options){.model = rows[_i]})->equal);
+  ck_assert(!judge(&f, d, NULL, &(mx_judge_options){.model = "hopper_f16:F=9"})->equal);
+  free(d);
+  mx_tensor b = copy(&f.b, &f.spec);
+  twice(&b);
+  d = product(&f, &f.a, &b, &o);
+  named(judge(&f, d, NULL, NULL), "the scales of B are applied twice", NULL);
+  free(d);
+  mx_tensor_free(&b);
+  end(&f);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("judge");
   TCase *t = tcase_create("judge");
@@ -557,6 +584,7 @@ int main(void) {
   tcase_add_loop_test(t, each_model_is_named, 0, MX_GEMM_FUSED);
   tcase_add_loop_test(t, each_damage_of_operands_is_named, 0, (int)(sizeof damages / sizeof damages[0]));
   tcase_add_test(t, operands_that_are_swapped_or_turned);
+  tcase_add_loop_test(t, matrix_units_are_named, 0, 4);
   tcase_add_test(t, tensor_scales);
   tcase_add_loop_test(t, each_bug_of_the_epilogue_is_named, 0, (int)(sizeof endings / sizeof endings[0]));
   tcase_add_test(t, two_bugs_at_once);

@@ -16,7 +16,7 @@ enum { MX_JUDGE_MODELS = 96, MX_JUDGE_FINDINGS = 6, MX_JUDGE_REGIONS = 8, MX_JUD
 
 /** How D is judged. {0}: D is right if it equals any model; NaN equals NaN, -0 is not +0. */
 typedef struct mx_judge_options {
-  const char *model; /* "f32_block", or a row of accumulation.def: D is right if it equals this one. NULL: any */
+  const char *model; /* "f32_block", a row of accumulation.def, or "ROW:KEY=VALUE,..." (mma.h): D is right if it equals this one. NULL: any */
   int bound;         /* 1: D is right if each output lies in its interval of mx_gemm_bound() */
   mx_gemm_family family;
   int nan_bits, equal_zeros;

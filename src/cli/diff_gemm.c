@@ -105,6 +105,28 @@ static void example(out *o, const char *which, const mx_judge_example *e, int bo
   out_f64(o, "to", e->hi, "%.9g");
 }
 
+/* The dozen that D is nearest to; models that were compared in full come before those that a sample spoke against. */
+static double distance(const mx_judge_model *m, uint64_t outputs) {
+  return m->compared ? (double)m->differ / (double)m->compared + (m->compared < outputs) : 2;
+}
+static void nearest_models(out *o, const mx_judgement *j) {
+  enum { SHOWN = 12 };
+  char taken[MX_JUDGE_MODELS] = {0};
+  out_u64(o, "models tried", (uint64_t)j->n_models);
+  out_table(o, "models");
+  for (int shown = 0; shown < SHOWN && shown < j->n_models; shown++) {
+    int best = -1;
+    for (int i = 0; i < j->n_models; i++)
+      if (!taken[i] && (best < 0 || distance(&j->models[i], j->outputs) < distance(&j->models[best], j->outputs))) best = i;
+    taken[best] = 1;
+    out_row(o);
+    out_text(o, "model", j->models[best].name);
+    out_u64(o, "compared", j->models[best].compared);
+    out_u64(o, "differ", j->models[best].differ);
+  }
+  out_end(o);
+}
+
 static int print(const diff_gemm_args *a, const mx_judgement *j, const char *verdict) {
   static const char *const distances[] = {"1 ulp", "2 ulps", "4 ulps", "16 ulps", "256 ulps", "65536 ulps", "more", "NaN or Inf"};
   const uint64_t shape[3] = {j->M, j->N, j->K};
@@ -134,14 +156,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
     }
     out_end(o);
   }
-  out_table(o, "models");
-  for (int i = 0; i < j->n_models; i++) {
-    out_row(o);
-    out_text(o, "model", j->models[i].name);
-    out_u64(o, "compared", j->models[i].compared);
-    out_u64(o, "differ", j->models[i].differ);
-  }
-  out_end(o);
+  nearest_models(o, j);
   if (!j->equal) {
     out_table(o, "distances");
     for (int i = 0; i < 8; i++) {

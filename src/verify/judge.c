@@ -132,6 +132,14 @@ static mx_status find_models(judge_job *j) {
     for (int k = 0; k < j->n_models; k++) named |= !strcmp(j->models[k].name, m->name);
     if (!named && !judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
   }
+  /* One asked for by its parameters: "hopper_f16:F=24". */
+  judge_model *m = &j->models[j->n_models];
+  if (j->raw && j->how.model && strchr(j->how.model, ':') && j->n_models < MX_JUDGE_MODELS && strlen(j->how.model) < sizeof m->name &&
+      !mx_mma_model_find(&m->fused, j->how.model, NULL)) {
+    snprintf(m->name, sizeof m->name, "%s", j->how.model);
+    m->id = MX_GEMM_FUSED;
+    if (!judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
+  }
   return MX_OK;
 }
 

@@ -42,6 +42,11 @@ grep -q 'D is right, bit for bit, under f32_seq' "$scratch/stdout" || fail "f32_
 accepts $judge d.npy --accum f32_seq
 accepts $judge d.npy --bound
 differs "D is the product under another model, f32_seq" $judge d.npy --accum f32_block
+accepts "$mxgold" gemm a.safetensors b.safetensors -o h.npy --accum hopper_fp8_wgmma
+accepts $judge h.npy
+grep -q 'D is right, bit for bit, under hopper_fp8_wgmma' "$scratch/stdout" || fail "hopper_fp8_wgmma was not named"
+accepts $judge h.npy --accum hopper_fp8_wgmma
+accepts $judge h.npy --accum hopper_fp8_wgmma:F=13
 damage d.npy e.npy 'd[16*40:] = [0] * 320'
 differs "all in rows 16 to 23 (the last 8, the tail of tiles of 16); everything there is wrong" $judge e.npy
 differs "D is zero there" $judge e.npy --bound
@@ -55,7 +60,7 @@ differs "alpha is forgotten" $judge d.npy --alpha 0.25 --c c.npy --bias bias.npy
 python3 - "$scratch/stdout" <<'P' || fail "diff --gemm --json"
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["equal"] is False and d["M, N, K"] == [24, 40, 100] and d["outputs"] == 960 and d["models"][0]["model"] == "f32_block", d
+assert d["equal"] is False and d["M, N, K"] == [24, 40, 100] and d["outputs"] == 960 and d["models tried"] > 40 and len(d["models"]) == 12, d
 P
 accepts "$mxgold" gemm a.safetensors b.safetensors -o d16.npy --out f16 --alpha 1e-6
 accepts $judge d16.npy --alpha 1e-6

@@ -34,7 +34,7 @@ sed '0,/^[0-9a-f]/s/[0-9a-f]$/x/; s/x$/0/' s.mxv >t.mxv
 grep -v '^#' s.mxv | head -1 | grep -q '0$' && sed -i '0,/^[0-9a-f].*0$/s/0$/1/' t.mxv
 fits verify 1 "$mxgold" verify s.mxv t.mxv --json --junit v.xml
 junit v.xml "$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["columns"]))' "$scratch/stdout")" 1
-fits identify 0 "$mxgold" identify --input a.safetensors:input --output b.safetensors --json
+fits identify 0 "$mxgold" identify --input a.safetensors:input --output a.safetensors --json
 accepts "$mxgold" quantize a.safetensors:input --preset ocp-mxfp8-e4m3 -o g.safetensors
 accepts "$mxgold" gemm g.safetensors g.safetensors -o d.npy
 fits diff-gemm 0 "$mxgold" diff --gemm g.safetensors g.safetensors d.npy --json --junit g.xml
