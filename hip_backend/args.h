@@ -106,11 +106,12 @@ struct fast_rule {
 struct fast_args {
   mxd_source x; /* col_step 1, rows 16-byte aligned */
   mxh_ptr<const mxd_plan> plan;
-  mxh_ptr<uint32_t> codes;              /* [rows][cols / 8] */
-  mxh_ptr<uint8_t> scales;              /* [rows][cols / block] */
-  mxh_ptr<uint32_t> n_special, special; /* blocks left to the interpreter: their number, 0 before, and indices */
-  uint64_t n_blocks;
-  uint32_t block, blocks_per_row;
+  mxh_ptr<uint32_t> codes;                  /* [rows][cols / 8] */
+  mxh_ptr<uint8_t> scales;                  /* [rows][cols / block] */
+  mxh_ptr<uint32_t> n_special, special;     /* blocks left to the interpreter: their number, 0 before, and indices */
+  uint32_t n_blocks, block, blocks_per_row; /* fewer than 2^29 blocks */
+  uint32_t shift;                           /* a block is 2^shift lanes of eight elements */
+  int32_t dense;                            /* rows without gaps */
   fast_rule rule;
 };
 /* both directions: [rows][cols] and its transpose from one reading; rows and cols multiples of 32 */
@@ -119,13 +120,13 @@ struct both_args {
   uint32_t rows, cols;
 };
 struct fast_dequantize_args {
-  mxh_ptr<const uint32_t> codes;
+  mxh_ptr<const uint16_t> codes; /* four a lane */
   mxh_ptr<const uint8_t> scales;
   mxh_ptr<float> out;
-  uint64_t n_words; /* of eight codes */
-  uint32_t block, e4m3;
+  uint32_t n4, shift; /* a block is 2^shift lanes of four elements */
+  uint32_t e4m3;
   int32_t two_level;
-  double times, over;
+  double times, over, ratio; /* value * times / over; ratio is that quotient, rounded */
 };
 /* Copies n4 groups of four: what the card's memory can do. */
 struct copy_args {

@@ -12,18 +12,18 @@ MXH_DEVICE void mxd_load8(float x[8], mxh_ptr<const float> at) {
 }
 
 /* Eight elements of a block (lane `part` of block / 8), already read. */
-MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, const float x[8], uint64_t index, unsigned part, bool here) {
-  const uint32_t amax = mxd_plain_amax(x, a.block / 8);
+MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, const float x[8], uint32_t index, unsigned part, bool here) {
+  const uint32_t amax = mxd_plain_amax(x, 1u << a.shift);
   uint32_t code;
   float factor, y[8];
   const bool plain = mxd_plain_scale(f, amax, &code, &factor);
   for (unsigned i = 0; i < 8; i++) y[i] = x[i] * factor;
   if (!here) return;
   if (plain) {
-    a.codes[index * (a.block / 8) + part] = mxd_plain_e2m1(y, f.drop);
+    a.codes[((uint64_t)index << a.shift) + part] = mxd_plain_e2m1(y, f.drop);
     if (part == 0) a.scales[index] = (uint8_t)code;
   } else if (part == 0)
-    a.special[mxh_atomic_add(a.n_special, 1)] = (uint32_t)index;
+    a.special[mxh_atomic_add(a.n_special, 1)] = index;
 }
 
 /* R and D of chain te lie in the plan, where mxh_tensor_plan put them. */
@@ -38,17 +38,23 @@ MXH_DEVICE fast_rule mxd_fast_rule(const fast_args &a) {
   return f;
 }
 
+/* Two pieces of eight elements a lane, both on their way before the first is needed. Every lane takes every round: lanes meet in it. */
 MXH_KERNEL(mxh_quantize_fast, fast_args, a, 256) {
   const fast_rule f = mxd_fast_rule(a);
-  const uint64_t parts = a.block / 8, n = a.n_blocks * parts, step = (uint64_t)mxh_grid_size() * mxh_block_size();
-  const uint64_t rounds = (n + step - 1) / step, first = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id();
-  for (uint64_t k = 0; k < rounds; k++) { /* every lane takes every round: lanes meet in it */
-    const uint64_t i = first + k * step, index = i / parts;
-    const bool here = i < n;
-    const uint32_t row = (uint32_t)(index / a.blocks_per_row), tile = (uint32_t)(index % a.blocks_per_row);
-    float x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    if (here) mxd_load8(x, a.x.at + ((int64_t)row * a.x.row_step + (int64_t)tile * a.block + (int64_t)(i % parts) * 8));
-    mxd_fast_block(a, f, x, index, (unsigned)(i % parts), here);
+  const uint32_t n = a.n_blocks << a.shift, parts = 1u << a.shift, width = mxh_block_size();
+  for (uint64_t first = (uint64_t)mxh_block_id() * 2 * width; first < n; first += (uint64_t)mxh_grid_size() * 2 * width) {
+    float x[2][8] = {};
+    uint32_t i[2];
+    for (unsigned k = 0; k < 2; k++) {
+      i[k] = (uint32_t)first + k * width + mxh_thread_id();
+      const uint32_t index = i[k] >> a.shift;
+      uint64_t at = (uint64_t)i[k] * 8;
+      if (!a.dense)
+        at = (uint64_t)(index / a.blocks_per_row) * (uint64_t)a.x.row_step + (uint64_t)(index % a.blocks_per_row) * a.block +
+             (i[k] & (parts - 1)) * 8;
+      if (i[k] < n) mxd_load8(x[k], a.x.at + at);
+    }
+    for (unsigned k = 0; k < 2; k++) mxd_fast_block(a, f, x[k], i[k] >> a.shift, i[k] & (parts - 1), i[k] < n);
   }
 }
 
@@ -83,43 +89,57 @@ MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
     float x[8];
     mxd_load8(x, a.along.x.at + ((int64_t)(r0 + line) * a.along.x.row_step + c0 + part * 8));
     for (unsigned i = 0; i < 8; i++) tile[line * 33 + part * 8 + i] = x[i];
-    mxd_fast_block(a.along, a.along.rule, x, (uint64_t)(r0 + line) * across + c0 / 32, part, true);
+    mxd_fast_block(a.along, a.along.rule, x, (r0 + line) * across + c0 / 32, part, true);
     mxh_barrier();
     for (unsigned i = 0; i < 8; i++) x[i] = tile[(part * 8 + i) * 33 + line];
-    mxd_fast_block(a.across, a.across.rule, x, (uint64_t)(c0 + line) * down + r0 / 32, part, true);
+    mxd_fast_block(a.across, a.across.rule, x, (c0 + line) * down + r0 / 32, part, true);
     mxh_barrier();
   }
 }
 
-/* Values of eight codes a lane; scales e8m0 or e4m3. */
+/* v * times / over, rounded once. The rounded ratio is within 2^-51 of it: enough, but next to a tie or where binary32 ends. */
+MXH_DEVICE float mxd_times_ratio(const fast_dequantize_args &a, float v) {
+  double q = (double)v * a.ratio;
+  const uint32_t high = (uint32_t)(mxh_bits<uint64_t>(q) >> 32) & 0x7FFFFFFFu, low = (uint32_t)mxh_bits<uint64_t>(q) & 0x1FFFFFFFu;
+  const bool inside = high - 0x38100000u < 0x0FD00000u; /* 2^-126 to 2^127 */
+  if (inside && low - 0x0FFFFFF8u > 16) return (float)q;
+  if (v != 0) q = mxd_quotient((double)v * a.times, a.over);
+  return mxd_isnan(q) ? mxd_nanf(false) : (float)q;
+}
+
+/* Values of four codes a lane, four times; scales e8m0 or e4m3. */
 MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
-  const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
-  for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < a.n_words; i += step) {
-    const uint32_t word = a.codes[i], s = a.scales[i / (a.block / 8)];
-    float scale;
-    bool nan;
-    if (a.e4m3) {
-      const uint32_t m = s & 0x7F;
-      nan = m == 0x7F;
-      scale = m < 8 ? (float)m * 0x1p-9f : mxh_bits<float>((m << 20) + (120u << 23));
-    } else {
-      nan = s == 0xFF;
-      scale = mxh_bits<float>(s ? s << 23 : 0x00400000u);
+  const uint32_t width = mxh_block_size();
+  for (uint64_t first = (uint64_t)mxh_block_id() * 4 * width; first < a.n4; first += (uint64_t)mxh_grid_size() * 4 * width) {
+    uint32_t word[4] = {}, s[4] = {};
+    for (unsigned k = 0; k < 4; k++) {
+      const uint32_t i = (uint32_t)first + k * width + mxh_thread_id();
+      if (i >= a.n4) continue;
+      word[k] = a.codes[i];
+      s[k] = a.scales[i >> a.shift];
     }
-    mxd_float4 out[2];
-    for (unsigned k = 0; k < 8; k++) {
-      const uint32_t c = word >> 4 * k & 15, m = c & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
-      const float v = mxh_bits<float>(bits | (c & 8) << 28) * scale; /* exact, or past FLT_MAX */
-      float y = v;
-      if (a.two_level) {
-        const double q = mxd_quotient((double)v * a.times, a.over);
-        y = mxd_isnan(q) ? mxd_nanf(false) : (float)q;
+    for (unsigned k = 0; k < 4; k++) {
+      const uint32_t i = (uint32_t)first + k * width + mxh_thread_id();
+      if (i >= a.n4) continue;
+      float scale;
+      bool nan;
+      if (a.e4m3) {
+        const uint32_t m = s[k] & 0x7F;
+        nan = m == 0x7F;
+        scale = m < 8 ? (float)m * 0x1p-9f : mxh_bits<float>((m << 20) + (120u << 23));
+      } else {
+        nan = s[k] == 0xFF;
+        scale = mxh_bits<float>(s[k] ? s[k] << 23 : 0x00400000u);
       }
-      out[k / 4].v[k % 4] = nan ? mxd_nanf(false) : y;
+      mxd_float4 out;
+      for (unsigned e = 0; e < 4; e++) {
+        const uint32_t c = word[k] >> 4 * e & 15, m = c & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
+        const float v = mxh_bits<float>(bits | (c & 8) << 28) * scale; /* exact, or past FLT_MAX */
+        const float y = a.two_level ? mxd_times_ratio(a, v) : v;
+        out.v[e] = nan ? mxd_nanf(false) : y;
+      }
+      mxh_as<mxd_float4>(a.out)[i] = out;
     }
-    const mxh_ptr<mxd_float4> to = mxh_as<mxd_float4>(a.out) + 2 * i;
-    to[0] = out[0];
-    to[1] = out[1];
   }
 }
 

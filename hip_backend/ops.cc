@@ -226,6 +226,12 @@ int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, co
 
 /* ---- The fast path ---- */
 
+/* Lanes that do `each` pieces of work, of n in all. */
+static unsigned fast_grid(const mxh_device *dev, size_t n, size_t each) {
+  const size_t blocks = (n + 256 * each - 1) / (256 * each);
+  return strcmp(mxh_kind(dev), "host") ? (unsigned)(blocks < 1u << 24 ? blocks : 1u << 24) : (unsigned)(blocks < 4 ? blocks : 4);
+}
+
 static bool fast_rule_of(fast_rule *f, const mx_spec *s) {
   size_t br, bc;
   mx_spec_block(s, 1, 32, &br, &bc);
@@ -277,9 +283,11 @@ struct fast_job {
     a.special = special.as<uint32_t>();
     a.block = (uint32_t)p.block_cols;
     a.blocks_per_row = (uint32_t)(cols / p.block_cols);
-    a.n_blocks = rows * cols / p.block_cols;
+    a.n_blocks = (uint32_t)(rows * cols / p.block_cols);
+    a.shift = p.block_cols == 32 ? 2 : 1;
+    a.dense = row_step == cols;
   }
-  bool there() const { return plan.p && amax.p && codes.p && scales.p && counter.p && special.p; }
+  bool there() const { return p.rows * p.cols < 1ull << 33 && plan.p && amax.p && codes.p && scales.p && counter.p && special.p; }
   /* amax of the whole tensor where the plan wants it, and the plan's tensor-level numbers. */
   int start(mxh_device *dev, unsigned grid) {
     if (plan.put(&p, sizeof p) || amax.fill(0, 4) || counter.fill(0, 4)) return 1;
@@ -309,8 +317,8 @@ int mxh_quantize_fast(mxh_device *dev, mx_tensor *out, const float *x, size_t ro
   mxh_buffer in(dev, rows * cols * 4);
   fast_job j(dev, spec, rows, cols, in.as<float>(), cols);
   if (!j.there() || in.put(x, rows * cols * 4)) return 1;
-  const unsigned grid = mxh_grid(dev, rows * cols / 8);
-  return j.start(dev, grid) || mxh_launch(dev, "mxh_quantize_fast", grid, 256, &j.a, sizeof j.a) || j.rest(dev) || j.take(dev, out);
+  return j.start(dev, mxh_grid(dev, rows * cols / 8)) ||
+         mxh_launch(dev, "mxh_quantize_fast", fast_grid(dev, rows * cols / 8, 2), 256, &j.a, sizeof j.a) || j.rest(dev) || j.take(dev, out);
 }
 
 int mxh_quantize_both(mxh_device *dev, mx_tensor *along, mx_tensor *across, const float *x, size_t rows, size_t cols, const mx_spec *spec) {
@@ -328,28 +336,28 @@ int mxh_quantize_both(mxh_device *dev, mx_tensor *along, mx_tensor *across, cons
          k.take(dev, across);
 }
 
-static fast_dequantize_args dequantize_of(const mxd_plan &p, const uint32_t *codes, const uint8_t *scales, float *out, float tensor_scale) {
+static fast_dequantize_args dequantize_of(const mxd_plan &p, const void *codes, const uint8_t *scales, float *out, float tensor_scale) {
   fast_dequantize_args d = {};
-  d.codes = codes;
+  d.codes = static_cast<const uint16_t *>(codes);
   d.scales = scales;
   d.out = out;
-  d.n_words = p.rows * p.cols / 8;
-  d.block = (uint32_t)p.block_cols;
+  d.n4 = (uint32_t)(p.rows * p.cols / 4);
+  d.shift = p.block_cols == 32 ? 3 : 2;
   d.e4m3 = p.spec.scale == MX_SCALE_E4M3;
   d.two_level = p.has_tensor_scale;
   d.times = p.store == MXD_STORE_DIVISOR ? 1 : (double)tensor_scale;
   d.over = p.store == MXD_STORE_DIVISOR ? (double)tensor_scale : p.store == MXD_STORE_AMAX ? (p.uses_chain ? p.target : p.norm) : 1;
+  d.ratio = d.times / d.over;
   return d;
 }
-
 int mxh_dequantize_fast(mxh_device *dev, float *out, const mx_tensor *t, const mx_spec *spec) {
   mxd_plan p;
-  if (mxh_plan_make(&p, spec, t->rows, t->cols, nullptr)) return 1;
+  if (mxh_plan_make(&p, spec, t->rows, t->cols, nullptr) || t->rows * t->cols >= 1ull << 33) return 1;
   const size_t n = t->rows * t->cols;
   mxh_buffer codes(dev, n / 2), scales(dev, n / 16), y(dev, n * 4);
   if (codes.put(t->codes, n / 2) || scales.put(t->scales, t->rows * t->scale_cols)) return 1;
-  const fast_dequantize_args d = dequantize_of(p, codes.as<uint32_t>(), scales.as<uint8_t>(), y.as<float>(), t->tensor_scale);
-  return mxh_launch(dev, "mxh_dequantize_fast", mxh_grid(dev, n / 8), 256, &d, sizeof d) || y.get(out, n * 4);
+  const fast_dequantize_args d = dequantize_of(p, codes.p, scales.as<uint8_t>(), y.as<float>(), t->tensor_scale);
+  return mxh_launch(dev, "mxh_dequantize_fast", fast_grid(dev, n / 4, 4), 256, &d, sizeof d) || y.get(out, n * 4);
 }
 
 int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, int n, double *quantize_rate, double *dequantize_rate,
@@ -364,7 +372,8 @@ int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, in
   f.seed = 1;
   const unsigned grid = mxh_grid(dev, elements / 8);
   if (mxh_launch(dev, "mxh_fill_random", grid, 256, &f, sizeof f) || j.start(dev, grid)) return 1;
-  const fast_dequantize_args d = dequantize_of(j.p, j.codes.as<uint32_t>(), j.scales.as<uint8_t>(), y.as<float>(), 1);
+  const fast_dequantize_args d = dequantize_of(j.p, j.codes.p, j.scales.as<uint8_t>(), y.as<float>(), 3.5f);
+  const unsigned q_grid = fast_grid(dev, elements / 8, 2), d_grid = fast_grid(dev, elements / 4, 4);
   copy_args c = {};
   c.x = x.as<float>();
   c.y = y.as<float>();
@@ -373,11 +382,12 @@ int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, in
   const double out_bytes = (double)elements / 2 + (double)j.a.n_blocks;
   *quantize_rate = *dequantize_rate = *copy_rate = 0;
   for (int round = 0; round < n + 1; round++) { /* the first one warms up; the best of the rest counts, the three taken in turn */
-    if (mxh_time_begin(dev) || mxh_launch(dev, "mxh_quantize_fast", grid, 256, &j.a, sizeof j.a) || j.rest(dev) || mxh_time_end(dev, &seconds))
+    if (mxh_time_begin(dev) || mxh_launch(dev, "mxh_quantize_fast", q_grid, 256, &j.a, sizeof j.a) || j.rest(dev) ||
+        mxh_time_end(dev, &seconds))
       return 1;
     double rate = ((double)elements * 4 + out_bytes) / seconds;
     if (round && rate > *quantize_rate) *quantize_rate = rate;
-    if (mxh_time_begin(dev) || mxh_launch(dev, "mxh_dequantize_fast", grid, 256, &d, sizeof d) || mxh_time_end(dev, &seconds)) return 1;
+    if (mxh_time_begin(dev) || mxh_launch(dev, "mxh_dequantize_fast", d_grid, 256, &d, sizeof d) || mxh_time_end(dev, &seconds)) return 1;
     rate = ((double)elements * 4 + out_bytes) / seconds;
     if (round && rate > *dequantize_rate) *dequantize_rate = rate;
     if (mxh_time_begin(dev) || mxh_launch(dev, "mxh_copy", grid, 256, &c, sizeof c) || mxh_time_end(dev, &seconds)) return 1;
