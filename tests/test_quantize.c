@@ -1,5 +1,6 @@
 /* The library against the reference model, bit for bit: every preset x suite, random mixtures of keys, and what must not matter. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,30 +26,34 @@ static void compare(char why[256], const mx_tensor *a, const mx_tensor *b) {
     snprintf(why, 256, "tensor scale %a, reference %a", (double)a->tensor_scale, (double)b->tensor_scale);
 }
 
-static void hold(const char *name, const mx_spec *spec, suite s, size_t *values) {
-  size_t rows, cols;
-  float *x = suite_make(&rows, &cols, s, spec, &oracle_lib);
+static void hold_on(const char *name, const mx_spec *spec, const char *data, const float *x, size_t rows, size_t cols) {
   mx_tensor got, want;
   char why[256], keys[1024];
   mx_spec_print(keys, sizeof keys, spec, 0);
   ck_assert_int_eq(mx_tensor_alloc(&got, rows, cols, spec), MX_OK);
   ck_assert_int_eq(mx_tensor_alloc(&want, rows, cols, spec), MX_OK);
   const mx_status a = mx_quantize(&got, x, rows, cols, cols, spec, NULL, NULL), b = ref_quantize(&want, x, rows, cols, cols, spec, NULL, NULL);
-  ck_assert_msg(a == b, "%s (%s), %s: status %d, reference %d", name, keys, suite_name(s), a, b);
+  ck_assert_msg(a == b, "%s (%s), %s: status %d, reference %d", name, keys, data, a, b);
   if (!a) {
     compare(why, &got, &want);
-    ck_assert_msg(!*why, "%s (%s), %s [%zu x %zu]: %s", name, keys, suite_name(s), rows, cols, why);
+    ck_assert_msg(!*why, "%s (%s), %s [%zu x %zu]: %s", name, keys, data, rows, cols, why);
     float *y = calloc(rows * cols + 1, 4), *z = calloc(rows * cols + 1, 4);
     ck_assert_int_eq(mx_dequantize(y, cols, &got, spec, NULL), ref_dequantize(z, cols, &want, spec, NULL));
     for (size_t i = 0; i < rows * cols; i++)
-      ck_assert_msg(!memcmp(y + i, z + i, 4), "%s (%s), %s: value %zu dequantises to %a, reference %a", name, keys, suite_name(s), i,
+      ck_assert_msg(!memcmp(y + i, z + i, 4), "%s (%s), %s: value %zu dequantises to %a, reference %a", name, keys, data, i,
                     (double)y[i], (double)z[i]);
     free(y);
     free(z);
   }
-  *values += rows * cols;
   mx_tensor_free(&got);
   mx_tensor_free(&want);
+}
+
+static void hold(const char *name, const mx_spec *spec, suite s, size_t *values) {
+  size_t rows, cols;
+  float *x = suite_make(&rows, &cols, s, spec, &oracle_lib);
+  hold_on(name, spec, suite_name(s), x, rows, cols);
+  *values += rows * cols;
   free(x);
 }
 
@@ -63,6 +68,54 @@ START_TEST(every_preset_on_every_suite) {
     presets++;
   }
   printf("quantize: %zu presets x %d suites, %zu values: library equals reference\n", presets, SUITE_COUNT, values);
+}
+END_TEST
+
+/* Block maxima on the steps and ties of every scale rule, one ulp around: 2^k, the elements' largest * 1.5 * 2^k (ties of e8m0), what `even` carries,
+ * and 6 times the midpoints of three mantissa bits (ties of e4m3 and ue5m3); at both ends of the exponents and in the middle. */
+static size_t maxima(float *out) {
+  static const double others[] = {1, 1.125, 1.25, 1.3125, 1.40625, 1.4375, 1.5, 1.625, 1.75, 1.8125, 1.875, 1.9375, 1.96875};
+  static const int exponents[] = {-149, -148, -140, -133, -130, -129, -128, -127, -126, -125, -20, -9, -3,
+                                  -2,   -1,   0,    1,    2,    3,    14,   100,  119,  124,  125, 126, 127};
+  enum { OTHERS = sizeof others / sizeof others[0], ALL = OTHERS + 8 };
+  size_t n = 0;
+  for (size_t e = 0; e < sizeof exponents / sizeof exponents[0]; e++)
+    for (int m = 0; m < ALL; m++)
+      for (int ulp = -1; ulp <= 1; ulp++) {
+        double v = m < OTHERS ? others[m] : 1.5 * (1 + (2 * (m - OTHERS) + 1) / 16.0);
+        if (v >= 2) v /= 2;
+        const float f = (float)ldexp(v, exponents[e]);
+        uint32_t bits;
+        memcpy(&bits, &f, sizeof bits);
+        bits += (uint32_t)(bits && bits < 0x7F7FFFFF ? ulp : 0);
+        if (out) memcpy(out + n, &bits, sizeof bits);
+        n++;
+      }
+  return n;
+}
+
+START_TEST(every_preset_on_the_steps_of_every_scale_rule) {
+  const size_t n = maxima(NULL);
+  float *most = calloc(n, sizeof *most);
+  maxima(most);
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    const mx_preset *p = mx_preset_at(i);
+    mx_spec spec;
+    size_t block_rows, block_cols;
+    if (p->alias_of || mx_preset_find(&spec, p->name, NULL)) continue;
+    mx_spec_block(&spec, 64, 64, &block_rows, &block_cols);
+    const size_t across = 16, down = (n + across - 1) / across, cols = across * block_cols;
+    float *x = calloc(down * block_rows * cols, sizeof *x);
+    for (size_t k = 0; k < n; k++) {
+      float *block = x + (k / across * block_rows) * cols + k % across * block_cols;
+      for (size_t c = 0; c < block_cols; c++) block[c] = most[k] * (float)c / 64;
+      block[k % block_cols] = k & 1 ? -most[k] : most[k];
+    }
+    hold_on(p->name, &spec, "maxima", x, down * block_rows, cols);
+    free(x);
+  }
+  free(most);
+  printf("quantize: %zu block maxima on steps and ties of scale rules, every preset: library equals reference\n", n);
 }
 END_TEST
 
@@ -237,7 +290,7 @@ int main(void) {
   const struct {
     const char *name;
     const TTest *tests[4];
-  } cases[] = {{"presets", {every_preset_on_every_suite}},
+  } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
                {"mixtures", {random_mixtures_of_keys}},
                {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -318,6 +318,18 @@ START_TEST(techniques_1_7_zero_scales) {
 }
 END_TEST
 
+/* A = 2688 makes te's block scale amax / 6. 0.0055 / 6 lies below half of the smallest e4m3, 2^-10; lifted to byte 3 = 3 * 2^-9 it is no zero:
+ * 0.0055 / (3 * 2^-9) = 0.94 rounds to 1, code 2. */
+START_TEST(spec_3_2_min_byte_lifts_a_zero_scale) {
+  const float x[8] = {2688, 0, 0, 0, 0.0055f};
+  const mx_spec spec = parse("scale=e4m3 scale.rule=value chain=te tensor.norm=nv scale.zero=chain scale.min_byte=3 block=1x4");
+  mx_tensor t = quantized(&spec, x, 2, 4);
+  ck_assert_uint_eq(t.scales[1], 3);
+  ck_assert_uint_eq(t.codes[t.code_stride], 2);
+  ref_tensor_free(&t);
+}
+END_TEST
+
 START_TEST(techniques_4_2_prescale) {
   const float x[4] = {7.9f, -3.3f, .2f, 5.1f};
   row_gives("elem.prescale=0.75 block=1x4", x, 4, 127, (float[4]){6, -2, 0, 4});
@@ -521,6 +533,7 @@ int main(void) {
   tcase_add_test(t, keys_exclude_each_other_as_the_library_says);
   tcase_add_test(t, techniques_1_4_encode_scale);
   tcase_add_test(t, techniques_1_7_zero_scales);
+  tcase_add_test(t, spec_3_2_min_byte_lifts_a_zero_scale);
   tcase_add_test(t, techniques_4_2_prescale);
   tcase_add_test(t, techniques_4_4_quest);
   tcase_add_test(t, techniques_4_5_four_over_six);

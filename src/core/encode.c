@@ -125,14 +125,14 @@ static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, ui
 }
 
 /* Roundings toward zero never take a number past the largest. */
-static int stays_below(double x, const mx_encoding *how) {
-  const int down = signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
+static int stays_below(const mx_format *f, double x, const mx_encoding *how) {
+  const int down = f->sign_bits && signbit(x) ? how->round == MX_ROUND_RTP : how->round == MX_ROUND_RTN;
   return !isinf(x) && (down || how->round == MX_ROUND_RTZ);
 }
 
 /* What a magnitude beyond the largest becomes. */
 static uint64_t overflowed(const mx_format *f, double x, const mx_encoding *how) {
-  if (how->overflow == MX_OVERFLOW_IEEE && !stays_below(x, how)) {
+  if (how->overflow == MX_OVERFLOW_IEEE && !stays_below(f, x, how)) {
     if (f->inf_code != MX_NO_CODE) return f->inf_code;
     if (f->nan_code != MX_NO_CODE) return f->nan_code;
   }
@@ -158,7 +158,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   else {
     mag = isinf(x) ? f->max_code + 1 : magnitude(f, x, how, random);
     if (mag > f->max_code) {
-      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && !stays_below(x, how)) return (sign | wrapped(f, x, how, random)) & all;
+      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && !stays_below(f, x, how)) return (sign | wrapped(f, x, how, random)) & all;
       mag = overflowed(f, x, how);
     }
     const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL ||

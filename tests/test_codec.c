@@ -1,0 +1,110 @@
+/* Single values: mx_encode and mx_decode against ref/, for every format, rounding, overflow and NaN choice; stochastic rounding in every mode. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ref/ref.h"
+#include "mxgold/mxgold.h"
+
+static const mx_format *format_at(int i) { return i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT); }
+static const mx_format *ref_format_at(int i) { return i < MX_ELEM_COUNT ? ref_elem_format(i) : ref_scale_format(i - MX_ELEM_COUNT); }
+enum { N_FORMATS = MX_ELEM_COUNT + MX_SCALE_COUNT };
+
+/* Both formats take part in `make exhaustive`; here are values that floats do not reach, too. */
+static int is_code(const mx_format *f) { return f->kind != MX_KIND_NONE && f->bits <= 16; }
+
+static void same(const mx_format *f, const mx_format *r, double x, const mx_encoding *how, uint32_t random) {
+  const uint64_t got = mx_encode(f, x, how, random), want = ref_encode(r, x, how, random);
+  ck_assert_msg(got == want, "%s, round %d, overflow %d, nan %d, sr %d of %d bits, random %u: %a gives %llx, reference %llx", f->name, how->round,
+                how->overflow, how->nan, how->sr_mode, how->sr_bits, random, x, (unsigned long long)got, (unsigned long long)want);
+}
+
+/* Values of all codes, their midpoints, a quarter on each side, and a unit in the last place of binary32 and of binary64 around each; and the sums
+ * that rounding twice gets wrong. */
+static size_t points(double *out, const mx_format *f) {
+  size_t n = 0;
+  const uint32_t codes = f->bits > 8 ? 600 : 1u << f->bits;
+  for (uint32_t c = 0; c < codes; c++) {
+    const double unsigned_too = !f->sign_bits && c % 3 == 0 ? -1 : 1; /* their sign is dropped, before rounding */
+    const double a = unsigned_too * mx_decode(f, c), b = unsigned_too * mx_decode(f, (c + 1) & (codes - 1));
+    if (!isfinite(a)) continue;
+    const double middle = isfinite(b) ? a / 2 + b / 2 : a * 1.0625, at[] = {a, middle, a / 2 + middle / 2, middle / 2 + b / 2};
+    for (int k = 0; k < 4; k++) {
+      if (!isfinite(at[k])) continue;
+      const float single = (float)at[k];
+      out[n++] = at[k];
+      out[n++] = nextafter(at[k], INFINITY);
+      out[n++] = nextafter(at[k], -INFINITY);
+      out[n++] = (double)nextafterf(single, INFINITY);
+      out[n++] = (double)nextafterf(single, -INFINITY);
+    }
+  }
+  static const double more[] = {0, -0.0, INFINITY, -INFINITY, 0x1p-149, -0x1p-149, 0x1p-1074, 0x1.fffffep127, 0x1p128, -0x1p300};
+  for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) out[n++] = more[i];
+  out[n++] = (double)NAN;
+  out[n++] = -(double)NAN;
+  return n;
+}
+
+START_TEST(every_rounding_overflow_and_nan) {
+  const mx_format *f = format_at(_i), *r = ref_format_at(_i);
+  if (!is_code(f)) return;
+  double *x = calloc(20 * 1024 + 16, sizeof *x);
+  const size_t n = points(x, f);
+  for (int round = 0; round < MX_ROUND_SCAN_Y; round++)
+    for (int overflow = 0; overflow <= MX_OVERFLOW_IEEE; overflow++)
+      for (int nan = 0; nan < MX_ELEM_NAN_ERROR; nan++) {
+        if (round == MX_ROUND_SR || (nan && (round || overflow))) continue;
+        const mx_encoding how = {.round = round, .overflow = overflow, .nan = nan, .nan_code = 1};
+        for (size_t i = 0; i < n; i++) {
+          const int twice = round == MX_ROUND_RNA_F32 || round == MX_ROUND_RNE_F32;
+          same(f, r, twice ? (double)(float)x[i] : x[i], &how, 0); /* the two are defined on binary32 */
+        }
+      }
+  free(x);
+}
+END_TEST
+
+/* All random integers of up to six bits at all points, and some of more bits. */
+START_TEST(stochastic_in_every_mode) {
+  const mx_format *f = format_at(_i), *r = ref_format_at(_i);
+  if (!is_code(f) || f->bits > 8) return;
+  double *x = calloc(20 * 1024 + 16, sizeof *x);
+  const size_t n = points(x, f), step = n > 400 ? n / 400 : 1;
+  for (int mode = 0; mode < MX_SR_COUNT; mode++)
+    for (int bits = 1; bits <= 24; bits += bits < 6 ? 1 : 9)
+      for (size_t i = 0; i < n; i += step)
+        for (uint32_t k = 0; k < (bits > 6 ? 16u : 1u << bits); k++) {
+          const mx_encoding how = {.round = MX_ROUND_SR, .sr_mode = mode, .sr_bits = bits};
+          same(f, r, x[i], &how, bits > 6 ? k * 0x9E3779B9u >> (32 - bits) : k);
+        }
+  free(x);
+}
+END_TEST
+
+START_TEST(every_code_decodes_alike) {
+  const mx_format *f = format_at(_i), *r = ref_format_at(_i);
+  if (!is_code(f)) return;
+  for (uint32_t c = 0; c < 1u << f->bits; c++) {
+    const double a = mx_decode(f, c), b = ref_decode(r, c);
+    ck_assert_msg(isnan(a) ? isnan(b) : a == b && signbit(a) == signbit(b), "%s: code %x is %a, reference %a", f->name, c, a, b);
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("codec");
+  TCase *t = tcase_create("values");
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, every_rounding_overflow_and_nan, 0, N_FORMATS);
+  tcase_add_loop_test(t, stochastic_in_every_mode, 0, N_FORMATS);
+  tcase_add_loop_test(t, every_code_decodes_alike, 0, N_FORMATS);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
