@@ -168,10 +168,12 @@ check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
 	$(B)/tests/exhaustive $(ONLY)
 
-.PHONY: check-peers peers
+.PHONY: check-peers peers deps-peers
+deps-peers:
+	@tools/install-deps.sh --mode=$(INSTALL) build test peers
 check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 presets, as a table
 	PEERS_TABLE=1 $(B)/tests/test_peers
-peers: deps-test $(BIN) $(B)/tests/test_peers $(B)/tests/test_casts ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
+peers: deps-test deps-peers $(BIN) $(B)/tests/test_peers $(B)/tests/test_casts ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
 	tests/peers/run.sh $(B) $(SEED)
 
 .PHONY: bench bench-keep bench-files

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon style hip
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon style hip peers
 set -eu
 mode=yes
 groups=
@@ -63,6 +63,9 @@ for g in $groups; do
       ;;
     style)
       need clang-format-14 command -v clang-format-14
+      ;;
+    peers) # tests/peers/run.sh makes an environment of its own
+      need python3-venv python3 -c "import ensurepip"
       ;;
     test)
       need valgrind command -v valgrind

@@ -5,13 +5,14 @@ set -eu
 build=$1
 seed=${2:-$(date +%Y%m%d)}
 venv=$build/peers-venv
-if [ ! -x "$venv/bin/python" ]; then
-  python3 -m venv "$venv"
+if [ ! -e "$venv/complete" ]; then # an interrupted installation is begun again
+  [ -x "$venv/bin/pip" ] || python3 -m venv --clear "$venv"
   "$venv/bin/pip" install -q -r "$(dirname "$0")/requirements.txt"
+  touch "$venv/complete"
 fi
 rm -rf "$build/peers"
 mkdir -p "$build/peers"
 "$venv/bin/python" "$(dirname "$0")/run_peers.py" --out "$build/peers" --seed "$seed"
-echo "| preset | suites | bytes | differing |   (seed $seed)"
+echo "| preset | bytes | differing | suites |   (seed $seed)"
 PEERS=$build/peers PEERS_TABLE=1 "$build/tests/test_peers"
 PEERS=$build/peers "$build/tests/test_casts"

@@ -257,10 +257,19 @@ def mlx():
 
 # ---- casts of single values: (file, version, {dtype: codes}) of x ----
 def casts(x):
-    import torch
+    """Each of the two is skipped with a line if it is not there."""
+    try:
+        import torch
+    except ImportError as e:
+        print(f"skipped casts of torch: {e}", flush=True)
+        return
     t = torch.from_numpy(x)
     yield "torch", importlib.metadata.version("torch").split("+")[0], {k: t.to(getattr(torch, k)).view(torch.uint8).numpy() for k in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")}
-    import ml_dtypes
+    try:
+        import ml_dtypes
+    except ImportError as e:
+        print(f"skipped casts of ml_dtypes: {e}", flush=True)
+        return
     kinds = ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
     yield "ml_dtypes", ml_dtypes.__version__, {k: x.astype(getattr(ml_dtypes, k)).view(np.uint8) for k in kinds}
 
