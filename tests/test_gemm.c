@@ -191,6 +191,16 @@ START_TEST(shapes) {
 }
 END_TEST
 
+/* Few rows of A: B is read as it lies. */
+START_TEST(skinny) {
+  static const char *const specs[] = {"", "block=1x16 scale=e4m3", "block=1x16", "scale=ue5m3"};
+  static const size_t rows[] = {1, 2, 3, 5, 9, 16};
+  for (size_t i = 0; i < 6; i++)
+    for (size_t s = 0; s < 4; s++)
+      for (data_kind kind = 0; kind < DATA_KINDS; kind++) check_mix(specs[s], specs[s], rows[i], 35, 256 + 128 * (i % 2), kind, BLOCK);
+}
+END_TEST
+
 START_TEST(odd_mixes) {
   static const char *const mixes[][2] = {
       {"elem=none", "elem=none"},
@@ -666,6 +676,7 @@ int main(void) {
   tcase_add_test(t, scale_formats);
   tcase_add_test(t, encode_form);
   tcase_add_test(t, shapes);
+  tcase_add_test(t, skinny);
   tcase_add_test(t, odd_mixes);
   tcase_add_test(t, presets);
   tcase_add_test(t, epilogue);

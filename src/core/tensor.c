@@ -28,12 +28,21 @@ mx_status mx_tensor_layout(mx_tensor *t, size_t rows, size_t cols, const mx_spec
   return MX_OK;
 }
 
+/* Zeros, on a line of the cache: kernels that read whole lines then read each once. */
+static void *lines(size_t n) {
+  size_t whole;
+  if (__builtin_add_overflow(n, 64, &whole)) return NULL;
+  void *p = aligned_alloc(64, whole / 64 * 64);
+  if (p) memset(p, 0, whole / 64 * 64);
+  return p;
+}
+
 mx_status mx_tensor_alloc(mx_tensor *t, size_t rows, size_t cols, const mx_spec *spec) {
   const mx_status status = mx_tensor_layout(t, rows, cols, spec);
   if (status) return status;
   const size_t scales = t->scale_rows * t->scale_cols;
-  t->codes = calloc(rows * t->code_stride + 1, 1);
-  t->scales = calloc(scales * t->scale_bytes + 1, 1);
+  t->codes = lines(rows * t->code_stride);
+  t->scales = lines(scales * t->scale_bytes);
   if (spec->scale_rule == MX_SCALE_RULE_HIF4) t->micro = calloc(scales * 3 + 1, 1);
   if (t->codes && t->scales && (t->micro || spec->scale_rule != MX_SCALE_RULE_HIF4)) return MX_OK;
   mx_tensor_free(t);

@@ -29,9 +29,27 @@ int mxg_codes_usable(const mxg_plan *plan) {
          plan->a.scale_bits + plan->b.scale_bits <= 24 && (plan->block % MXG_GROUP == 0 || plan->kb == 1);
 }
 
+/* Is there a faster way to pack, and is it to be used? */
+#if defined(__x86_64__)
+static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
+                       int e8m0) {
+  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, e8m0);
+  return 1;
+}
+static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
+#define pack_words mxg_pack_words_avx512
+#define skinny_kernel mxg_skinny_avx512
+#else
+#define skinny_kernel(...) (void)0
+#define pack_scales(...) 0
+#define has_avx512(exec) 0
+#define pack_words(...) 0
+#endif
+
 mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, int is_a) {
   const size_t longest = plan->block < plan->K ? plan->block : plan->K;
   *p = (mxg_packed){.kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP};
+  p->avx512 = has_avx512(&plan->o.exec);
   const size_t words = plan->kb * p->groups * L * (is_a ? 2 : 1), scales = plan->kb * L;
   p->words = aligned_alloc(64, (words * sizeof *p->words + 127) / 64 * 64);
   p->s = aligned_alloc(64, (scales * sizeof *p->s + 127) / 64 * 64);
@@ -47,21 +65,6 @@ void mxg_codes_free(mxg_packed *p) {
   free(p->offset);
   *p = (mxg_packed){0};
 }
-
-/* Is there a faster way to pack, and is it to be used? */
-#if defined(__x86_64__)
-static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
-                       int e8m0) {
-  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, e8m0);
-  return 1;
-}
-static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
-#define pack_words mxg_pack_words_avx512
-#else
-#define pack_scales(...) 0
-#define has_avx512(exec) 0
-#define pack_words(...) 0
-#endif
 
 static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
   uint32_t least = UINT32_MAX, largest = 0;
@@ -116,13 +119,12 @@ enum { PIECE = 64 };
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const size_t n = p->kb * p->groups;
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  const int avx512 = has_avx512(&plan->o.exec);
-  fill_scales(p, o, row0, 1, avx512);
+  fill_scales(p, o, row0, 1, p->avx512);
   if (p->rows < L) memset(p->words, 0, n * L * sizeof *p->words);
   const size_t whole = direct_words(o) && p->rows == L ? plan->K / MXG_GROUP : 0, direct = whole < n ? whole : n;
   const uint8_t *first = direct ? o->data + row0 * o->line_bytes : NULL;
   size_t done = 0;
-  if (direct && avx512) done = pack_words(p->words, first, o->line_bytes, direct);
+  if (direct && p->avx512) done = pack_words(p->words, first, o->line_bytes, direct);
   for (size_t g = done; g < direct; g++)
     for (size_t r = 0; r < L; r++) memcpy(&p->words[g * L + r], first + r * o->line_bytes + g * 4, 4);
   uint32_t piece[PIECE];
@@ -159,4 +161,21 @@ void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
       }
       p->offset[b * L + r] = -12 * sum;
     }
+}
+
+/* --- few rows of A --- */
+
+int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
+  return plan->M <= L && kernel && has_avx512(&plan->o.exec) && direct_words(&plan->b) && (plan->block == 32 || plan->block == 16) &&
+         plan->K % (L * MXG_GROUP) == 0;
+}
+
+void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0) {
+  p->rows = L;
+  fill_scales(p, o, row0, 1, p->avx512);
+}
+
+void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_operand *o, size_t row0) {
+  const uint8_t *first = o->data + row0 * o->line_bytes;
+  skinny_kernel(acc, a, b, first, o->line_bytes, o->scale ? o->scales + (o->scale_row0 + row0 + L) * o->scale_ld : first);
 }

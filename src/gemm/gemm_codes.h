@@ -14,6 +14,7 @@ enum { MXG_GROUP = 8 }; /* codes a four-byte word holds */
 
 typedef struct mxg_packed {
   size_t rows, kb, groups; /* groups: words a block */
+  int avx512;              /* the machine has it and it is to be used: asking costs microseconds under a hypervisor */
   uint32_t *words;         /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
   int32_t *offset;         /* A: [kb][16] -12 * (sum of the block) */
   float *s;                /* [kb][16]; A's have the factor 1/4 */
@@ -33,6 +34,13 @@ typedef void mxg_codes_kernel(float *acc, const mxg_packed *a, const mxg_packed 
 mxg_codes_kernel mxg_codes_avx2, mxg_codes_avx512;
 /** NULL if the machine has none. */
 mxg_codes_kernel *mxg_codes_best(const mx_exec *exec);
+
+/** Few rows of A: can B be read as it lies, each panel once? Then scales alone are filled in, and the kernel takes codes from the operand. */
+int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel);
+void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0);
+void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_operand *o, size_t row0);
+/** first: row 0 of the sixteen, stride bytes from row to row; scales: of the next sixteen, to be asked for ahead of time. */
+void mxg_skinny_avx512(float *acc, const mxg_packed *a, const mxg_packed *b, const uint8_t *first, size_t stride, const uint8_t *scales);
 
 /** Sixteen rows side by side: out[g * 16 + r] = word g of row r, for as many whole sixteens of the n words as there are; returns how many words.
  *  first is row 0, stride bytes from row to row. */

@@ -3,38 +3,7 @@
 #include <string.h>
 
 #include "gemm/gemm_codes.h"
-
-enum { L = MXG_LANES };
-
-/* d + 12 of a code, in each 128-bit lane. */
-static inline __m512i table(void) { return _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0)); }
-
-static inline int32_t word(const uint32_t *p) {
-  int32_t v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-
-/* Adds to sum[r] the products of `groups` words; GROUPS is a constant where the compiler is to unroll. */
-static inline __attribute__((always_inline)) __m512i dot(__m512i sum, const uint32_t *a, const __m512i *even, const __m512i *odd,
-                                                         size_t groups) {
-#pragma GCC unroll 4
-  for (size_t g = 0; g < groups; g++) {
-    sum = _mm512_dpbusd_epi32(sum, even[g], _mm512_set1_epi32(word(a + 2 * g)));
-    sum = _mm512_dpbusd_epi32(sum, odd[g], _mm512_set1_epi32(word(a + 2 * g + 1)));
-  }
-  return sum;
-}
-
-static inline __attribute__((always_inline)) void unpack(__m512i *even, __m512i *odd, const uint32_t *b, size_t groups) {
-  const __m512i low = _mm512_set1_epi8(15), values = table();
-#pragma GCC unroll 4
-  for (size_t g = 0; g < groups; g++) {
-    const __m512i two = _mm512_load_si512(b + g * L);
-    even[g] = _mm512_shuffle_epi8(values, _mm512_and_si512(two, low));
-    odd[g] = _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi16(two, 4), low));
-  }
-}
+#include "gemm/gemm_codes_avx512.h"
 
 static inline __attribute__((always_inline)) void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t groups,
                                                          const size_t rows) {

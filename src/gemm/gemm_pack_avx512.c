@@ -3,39 +3,7 @@
 #include <string.h>
 
 #include "gemm/gemm_codes.h"
-
-enum { L = MXG_LANES };
-
-static inline __attribute__((always_inline)) void transpose(__m512i x[L]) {
-  __m512i t[L];
-#pragma GCC unroll 16
-  for (int i = 0; i < L; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < L; i += 4) {
-    x[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    x[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    x[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    x[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  /* x[4 q + c], 128-bit lane l: rows 4 q .. 4 q + 3 of column 4 l + c */
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; c++) {
-    t[c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x44);
-    t[4 + c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0xEE);
-    t[8 + c] = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0x44);
-    t[12 + c] = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0xEE);
-  }
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; c++) {
-    x[c] = _mm512_shuffle_i32x4(t[c], t[8 + c], 0x88);
-    x[4 + c] = _mm512_shuffle_i32x4(t[c], t[8 + c], 0xDD);
-    x[8 + c] = _mm512_shuffle_i32x4(t[4 + c], t[12 + c], 0x88);
-    x[12 + c] = _mm512_shuffle_i32x4(t[4 + c], t[12 + c], 0xDD);
-  }
-}
+#include "gemm/gemm_codes_avx512.h"
 
 size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n) {
   size_t g = 0;
@@ -59,15 +27,8 @@ typedef struct range {
   __m512i low, high;
 } range;
 
-static inline __attribute__((always_inline)) range decode(float *out, range seen, __m512i code, const float *table, int e8m0) {
-  __m512i bits;
-  if (e8m0) { /* the exponent itself; 0 is 2^-127 and 255 NaN */
-    bits = _mm512_mask_mov_epi32(_mm512_slli_epi32(code, 23), _mm512_cmpeq_epi32_mask(code, _mm512_setzero_si512()),
-                                 _mm512_set1_epi32(0x00400000));
-    bits = _mm512_mask_mov_epi32(bits, _mm512_cmpeq_epi32_mask(code, _mm512_set1_epi32(255)), _mm512_set1_epi32(0x7FC00000));
-  } else {
-    bits = _mm512_i32gather_epi32(code, table, 4);
-  }
+static inline __attribute__((always_inline)) range decode(float *out, range seen, __m512i code, const float *table) {
+  const __m512i bits = _mm512_i32gather_epi32(code, table, 4);
   _mm512_store_si512(out, bits);
   const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
   const __mmask16 counts =
@@ -77,24 +38,56 @@ static inline __attribute__((always_inline)) range decode(float *out, range seen
   return seen;
 }
 
+/* The same for e8m0, whose codes are exponents: 0 is 2^-127 and 255 NaN. */
+static inline __attribute__((always_inline)) void decode_e8m0(float *out, __m512i code, __mmask16 nan) {
+  const __m512i bits = _mm512_max_epi32(_mm512_slli_epi32(code, 23), _mm512_set1_epi32(0x00400000));
+  _mm512_store_si512(out, _mm512_mask_mov_epi32(bits, nan, _mm512_set1_epi32(0x7FC00000)));
+}
+
+static uint8_t least_byte(__m512i x) {
+  uint8_t bytes[64], least = 255;
+  _mm512_storeu_si512(bytes, x);
+  for (int i = 0; i < 64; i++) least = bytes[i] < least ? bytes[i] : least;
+  return least;
+}
+
+static uint32_t bits_of_e8m0(uint32_t code) { return code ? code << 23 : 0x00400000; }
+
 void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
                             int e8m0) {
-  const __m512i byte = _mm512_set1_epi32(255);
-  range seen = {_mm512_set1_epi32(-1), _mm512_setzero_si512()};
+  const __m512i byte = _mm512_set1_epi32(255), ones = _mm512_set1_epi8(-1);
+  range seen = {ones, _mm512_setzero_si512()};
+  __m512i low = ones, high = ones; /* e8m0: the least code, and the least of 255 - (code + 1) modulo 256: 255 for NaN */
   for (size_t b = 0; b < n; b += 64) {
     const size_t m = n - b < 64 ? n - b : 64;
     const __mmask64 there = m == 64 ? ~UINT64_C(0) : (UINT64_C(1) << m) - 1;
+    __mmask64 nans = 0;
     __m512i x[L]; /* after the transpose: byte q of lane r of x[c] is the scale of row r, block b + 4 c + q */
 #pragma GCC unroll 16
-    for (size_t r = 0; r < L; r++) x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
+    for (size_t r = 0; r < L; r++) {
+      x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
+      if (!e8m0) continue;
+      low = _mm512_mask_min_epu8(low, there, low, x[r]);
+      high = _mm512_mask_min_epu8(high, there, high, _mm512_xor_si512(_mm512_sub_epi8(x[r], ones), ones));
+      nans |= _mm512_cmpeq_epi8_mask(x[r], ones);
+    }
     transpose(x);
     for (size_t i = 0; i < m; i += 4)
 #pragma GCC unroll 4
-      for (size_t q = 0; q < 4; q++)
-        if (i + q < m)
-          seen = decode(out + (b + i + q) * L, seen, _mm512_and_si512(_mm512_srli_epi32(x[i / 4], (unsigned)(8 * q)), byte), table, e8m0);
+      for (size_t q = 0; q < 4; q++) {
+        const __m512i code = _mm512_and_si512(_mm512_srli_epi32(x[i / 4], (unsigned)(8 * q)), byte);
+        if (i + q >= m) continue;
+        if (e8m0)
+          decode_e8m0(out + (b + i + q) * L, code, nans ? _mm512_cmpeq_epi32_mask(code, byte) : 0);
+        else
+          seen = decode(out + (b + i + q) * L, seen, code, table);
+      }
   }
-  const uint32_t l = _mm512_reduce_min_epu32(seen.low), h = _mm512_reduce_max_epu32(seen.high);
+  uint32_t l = _mm512_reduce_min_epu32(seen.low), h = _mm512_reduce_max_epu32(seen.high);
+  if (e8m0) {
+    const uint32_t lowest = least_byte(low), inverted = least_byte(high); /* 255 - (largest + 1) */
+    if (inverted < 255) l = bits_of_e8m0(lowest), h = bits_of_e8m0(254 - inverted);
+  }
   *least = l < *least ? l : *least;
   *largest = h > *largest ? h : *largest;
 }

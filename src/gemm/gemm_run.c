@@ -152,6 +152,7 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
   size_t columns = PANELS;
   while (columns > 1 && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
   const size_t groups_n = (panels_n + columns - 1) / columns;
+  const int skinny = mxg_skinny_usable(plan, kernel);
   mx_status status = MX_OK;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -168,7 +169,11 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
       for (size_t p = gm * group; p < end_m && held != gm; p++) mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
       held = gm;
       for (size_t q = gn * columns; q < end_n; q++) {
-        mxg_codes_fill_b(&b, &plan->b, plan, q * L);
+        const int direct = skinny && q * L + L <= plan->N;
+        if (direct)
+          mxg_skinny_fill_b(&b, &plan->b, q * L);
+        else
+          mxg_codes_fill_b(&b, &plan->b, plan, q * L);
         for (size_t p = gm * group; p < end_m && !mine; p++) {
           const mxg_packed *x = &a[p - gm * group];
           float acc[L * L];
@@ -176,7 +181,10 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
             mine = far_tile(plan, p * L, q * L, d, c);
             continue;
           }
-          kernel(acc, x, &b);
+          if (direct)
+            mxg_skinny(acc, x, &b, &plan->b, q * L);
+          else
+            kernel(acc, x, &b);
           store_tile(plan, acc, x->rows, b.rows, p * L, q * L, d, c);
         }
       }
