@@ -54,6 +54,11 @@ static int straighten(mx_sample *to, void **memory, const samples *s, mx_layout 
   return 1;
 }
 
+/* Another packing explains what is wrong everywhere, not what is wrong here and there. */
+static int mostly_wrong(const mx_identity *id) {
+  return (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values || id->scales_differ * 8 > id->n_scales;
+}
+
 static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
@@ -75,11 +80,13 @@ static mx_status try_layouts(mx_identity *best, const char **name, const samples
 }
 
 /* As it lies; else with the nibbles in another order; else with the scales in another layout. */
-static int find(mx_identity *id, samples *s, const mx_identify_options *o, const char **nibble, const char **layout) {
+static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
   mx_error err = {0};
-  mx_status status = mx_identify(id, s->at, s->n, o, &err);
+  mx_status status = mx_identify(id, s->at, s->n, first, &err);
+  mx_identify_options shorter = *first, *o = &shorter; /* a right packing shows soon */
+  shorter.seconds = (first->seconds > 0 ? first->seconds : 10) / 8;
   int best = s->nibble;
-  for (int k = 1; !status && !id->exact && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
+  for (int k = 1; !status && !id->exact && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
     samples_repack(s, k, o->block_cols ? (size_t)o->block_cols : id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32);
     if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, best = k;
@@ -88,7 +95,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *o, const
   static const char *const names[] = {"low_first", "high_first", "half_block"};
   if (best >= 0) *nibble = names[best];
   if (best > 0) id->spec.nibble = best;
-  if ((status || !id->exact) && s->at[0].codes) {
+  if ((status || (!id->exact && mostly_wrong(id))) && s->at[0].codes) {
     mx_identity other = {0};
     if (!status) other = *id;
     if (!try_layouts(&other, layout, s, o)) *id = other, status = MX_OK;

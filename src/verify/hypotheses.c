@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/stochastic.h"
+
 enum { MAX_POINTS = 1536 };
 
 typedef struct shape {
@@ -187,6 +189,23 @@ static double normed_offset(const mx_sample *s, size_t n, const mx_format *e, co
   return amax > 0 && isfinite(amax) ? log2((double)amax) - log2(mx_format_max(e) * mx_format_max(sc)) : 0;
 }
 
+/* Can codes be those of a format? Codes fit its bits, and a negative number that is not zero has the sign bit. */
+static int codes_allow(const mx_sample *s, size_t n, const mx_format *f, unsigned bits) {
+  size_t negative = 0, signed_codes = 0;
+  if (f->bits < bits) return 0;
+  if (!f->sign_bits || f->bits == bits) return 1;
+  const uint32_t sign = 1u << (f->bits - 1);
+  for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < s[i].rows; r++)
+      for (size_t c = 0; c < s[i].cols; c++) {
+        const uint32_t code = s[i].codes[r * s[i].cols + c];
+        if (!(s[i].x[r * s[i].ld + c] < 0) || !(code & (sign - 1))) continue;
+        negative++;
+        signed_codes += (code & sign) != 0;
+      }
+  return negative < 8 || signed_codes;
+}
+
 typedef struct list {
   hypothesis *at;
   size_t n, room;
@@ -195,6 +214,8 @@ typedef struct list {
 static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits) {
   point *p = malloc(MAX_POINTS * sizeof *p);
   const size_t n_points = p ? gather(p, samples, n, b, rotation) : 0;
+  int allowed[MX_ELEM_COUNT];
+  for (int e = 0; e < MX_ELEM_NONE; e++) allowed[e] = rotation->had_size || codes_allow(samples, n, mx_elem_format(e), bits);
   for (int e = 0; e < MX_ELEM_NONE; e++)
     for (int sc = 0; sc < MX_SCALE_COUNT; sc++)
       for (int form = 0; form < 2; form++) {
@@ -203,6 +224,7 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         const int hif4 = e == MX_ELEM_E1M2 && sc == MX_SCALE_E6M2;
         if (ef->bits < bits || bytes != samples[0].scale_bytes || (hif4 ? form || b.cols != 64 || b.rows != 1 : sc == MX_SCALE_E6M2)) continue;
         if (ef->bits == 8 && bits < 6 && n_points > 64) continue;
+        if (!allowed[e]) continue;
         hypothesis h = {.formats = *rotation, .block_rows = b.rows, .block_cols = b.cols};
         h.formats.elem = e;
         h.formats.scale = sc;
@@ -258,6 +280,132 @@ static void from_presets(list *l, const mx_sample *samples, size_t n, const shap
   }
 }
 
+void preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                       const mx_identify_options *options, const hypothesis *known, size_t n_known) {
+  *n = 0;
+  if (!samples[0].codes) return;
+  const unsigned bits = bits_needed(samples, n_samples);
+  for (size_t i = 0; i < mx_preset_count() && *n < MAX_HYPOTHESES; i++) {
+    mx_spec s;
+    hypothesis h = {.spread = 100};
+    if (mx_preset_at(i)->alias_of || mx_preset_find(&s, mx_preset_at(i)->name, NULL)) continue;
+    const mx_format *e = mx_elem_format(s.elem), *sf = mx_scale_format(s.scale);
+    const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
+    mx_spec_block(&s, samples[0].rows, samples[0].cols, &h.block_rows, &h.block_cols);
+    if (e->kind == MX_KIND_NONE || bytes != samples[0].scale_bytes || !fits_shape(samples, n_samples, h.block_rows, h.block_cols)) continue;
+    if (options->block_cols > 0 && h.block_cols != (size_t)options->block_cols) continue;
+    if (!codes_allow(samples, n_samples, e, bits)) continue;
+    h.formats = (mx_spec){.elem = s.elem,
+                          .scale = s.scale,
+                          .scale_form = s.scale_form,
+                          .input_dtype = s.input_dtype,
+                          .had_size = s.had_size,
+                          .had_sign = s.had_sign,
+                          .block_rows = s.block_rows,
+                          .block_cols = s.block_cols};
+    if (s.scale_rule == MX_SCALE_RULE_HIF4) h.formats.scale_rule = s.scale_rule;
+    int is_known = 0;
+    for (size_t k = 0; k < n_known + *n && !is_known; k++) {
+      const hypothesis *o = k < n_known ? &known[k] : &out[k - n_known];
+      const mx_spec *f = &o->formats;
+      is_known = f->elem == s.elem && f->scale == s.scale && f->had_size == s.had_size && f->had_sign == s.had_sign &&
+                 o->block_rows == h.block_rows && o->block_cols == h.block_cols &&
+                 (k < n_known || (f->input_dtype == s.input_dtype && f->scale_form == s.scale_form));
+    }
+    if (!is_known) out[(*n)++] = h;
+  }
+}
+
+/* ---- rotations: under the right size the rotated values, rotated back, are x but for signs */
+
+typedef struct rotation {
+  unsigned size;
+  uint8_t signs[16];
+  double fit; /* least correlation of any element of the tile */
+} rotation;
+
+/* Values as they were stored, up to the tensor scale; 0 where there are none. */
+static void read_row(float *out, const mx_sample *s, shape b, size_t r, const mx_format *e, const mx_format *sf, int encode) {
+  for (size_t c = 0; c < s->cols; c++) {
+    const double scale = fabs(mx_decode(sf, scale_at(s, b, r, c))), v = mx_decode(e, s->codes[r * s->cols + c]);
+    const double y = encode ? v / scale : v * scale;
+    out[c] = isfinite(y) && fabs(y) < 0x1p100 && (y == 0 || fabs(y) > 0x1p-100) ? (float)y : 0;
+  }
+}
+
+/* Correlation of x with the values rotated back, for each element of the tile. */
+static void try_rotation(rotation *best, const mx_sample *samples, size_t n, shape b, unsigned size, const mx_format *e, const mx_format *sf,
+                         int encode) {
+  enum { ROWS = 96 };
+  double xy[128] = {0}, xx[128] = {0}, yy[128] = {0};
+  size_t rows = 0, tiles = 0, total = 0;
+  for (size_t i = 0; i < n; i++) total += samples[i].rows;
+  const size_t step = total / ROWS + 1;
+  for (size_t i = 0, at = 0; i < n; i++) {
+    const mx_sample *s = &samples[i];
+    float *y = malloc((s->cols + size) * sizeof *y);
+    for (size_t r = 0; y && r < s->rows; r++, at++) {
+      if (at % step || rows > 2 * ROWS) continue;
+      rows++;
+      read_row(y, s, b, r, e, sf, encode);
+      mx_hadamard(y, s->cols, y, 1, s->cols, s->cols, size, MX_HAD_SIGN_NONE, NULL, 0);
+      for (size_t c = 0; c + size <= s->cols; c += size) {
+        const float *x = s->x + r * s->ld + c;
+        double norm_x = 0, norm_y = 0;
+        for (unsigned k = 0; k < size; k++) norm_x += (double)x[k] * (double)x[k], norm_y += (double)y[c + k] * (double)y[c + k];
+        if (!(norm_x > 0x1p-120) || !(norm_y > 0x1p-120) || isinf(norm_x) || isinf(norm_y)) continue;
+        tiles++;
+        for (unsigned k = 0; k < size; k++) { /* each tile counts alike */
+          xy[k] += (double)x[k] * (double)y[c + k] / sqrt(norm_x * norm_y);
+          xx[k] += (double)x[k] * (double)x[k] / norm_x;
+          yy[k] += (double)y[c + k] * (double)y[c + k] / norm_y;
+        }
+      }
+    }
+    free(y);
+  }
+  rotation mine = {.size = size, .fit = tiles < 4 ? 0 : 1};
+  for (unsigned k = 0; k < size; k++) {
+    const double corr = xx[k] > 0 && yy[k] > 0 ? xy[k] / sqrt(xx[k] * yy[k]) : 0;
+    mine.fit = fmin(mine.fit, fabs(corr));
+    if (corr < 0) mine.signs[k / 8] |= (uint8_t)(1 << k % 8);
+  }
+  if (mine.fit > best->fit) *best = mine;
+}
+
+static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsigned bits) {
+  rotation best = {.fit = 0};
+  for (int e = 0; e < MX_ELEM_NONE; e++)
+    for (int sc = 0; sc < MX_SCALE_COUNT; sc++)
+      for (int encode = 0; encode < 2; encode++) {
+        const mx_format *ef = mx_elem_format(e), *sf = mx_scale_format(sc);
+        const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
+        if (ef->bits < bits || (ef->bits == 8 && bits < 6) || bytes != samples[0].scale_bytes || sc == MX_SCALE_E6M2) continue;
+        for (unsigned size = 16; size <= 128; size *= 2) try_rotation(&best, samples, n, b, size, ef, sf, encode);
+      }
+  return best;
+}
+
+/* Signs by name where they have one. */
+static mx_spec spec_of_rotation(const rotation *r, int n_threads) {
+  mx_spec s = {.had_size = r->size, .had_sign = MX_HAD_SIGN_FIXED};
+  int none = 1, te = 1;
+  for (unsigned k = 0; k < r->size; k++) {
+    const int negative = r->signs[k / 8] >> (k % 8) & 1;
+    none &= !negative;
+    te &= negative == (0xD7E8 >> k % 16 & 1);
+  }
+  if (none)
+    s.had_sign = MX_HAD_SIGN_NONE;
+  else if (te)
+    s.had_sign = MX_HAD_SIGN_TE;
+  else if (random_solve_signs(&s.seed, r->signs, r->size, n_threads))
+    s.had_sign = MX_HAD_SIGN_FRESH;
+  else
+    memcpy(s.had_signs, r->signs, sizeof s.had_signs);
+  return s;
+}
+
 mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
                           const mx_identify_options *options, mx_error *err) {
   shape blocks[MAX_BLOCKS_TRIED];
@@ -276,12 +424,11 @@ mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sa
     for (size_t i = 0; i < n_blocks; i++) /* tiles come before rows where scales repeat, so among equals they win */
       consider(&l, samples, n_samples, blocks[i], &none, bits);
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
-    /* Nothing fits as it lies: perhaps the input was rotated. */
-    for (unsigned size = 16; size <= 128 && least > 0.5; size *= 2)
-      for (int sign = 0; sign < MX_HAD_SIGN_COUNT; sign++) {
-        const mx_spec rotation = {.had_size = size, .had_sign = sign};
-        if (sign != MX_HAD_SIGN_FIXED) consider(&l, samples, n_samples, blocks[0], &rotation, bits);
-      }
+    if (least > 0.5) { /* nothing fits as it lies: perhaps the input was rotated */
+      const rotation r = find_rotation(samples, n_samples, blocks[0], bits);
+      const mx_spec rotated = spec_of_rotation(&r, options->n_threads > 0 ? options->n_threads : 1);
+      if (r.fit > 0.3) consider(&l, samples, n_samples, blocks[0], &rotated, bits);
+    }
     qsort(l.at, l.n, sizeof *l.at, better);
   }
   while (*n < l.n && *n < MAX_HYPOTHESES) {

@@ -18,4 +18,9 @@ typedef struct hypothesis {
 mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
                           const mx_identify_options *options, mx_error *err);
 
+/** Every element, scale, block, input.dtype and rotation of a preset that the shapes and codes allow, which are not in `known`; n at most
+ *  MAX_HYPOTHESES. */
+void preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                       const mx_identify_options *options, const hypothesis *known, size_t n_known);
+
 #endif

@@ -58,6 +58,7 @@ static void put_formats(mx_spec *s, const mx_spec *f) {
   s->had_sign = f->had_sign;
   memcpy(s->had_signs, f->had_signs, sizeof s->had_signs);
   s->input_dtype = f->input_dtype;
+  if (f->had_size && f->had_sign == MX_HAD_SIGN_FRESH) s->seed = f->seed;
 }
 
 /* Does every sample state the same tensor scale? */
@@ -398,9 +399,10 @@ static int finish_stochastic(inquiry *q) {
     confirm(q, &best);
     if (!solved_seed || !search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !random_settle(s, &best)) break;
   }
-  q->stochastic = clean;
-  if (clean && !solved_seed && best.elem_round == MX_ROUND_SR) random_estimate(&q->facts, &q->o, &best);
-  if (!solved_seed || is_exact(&q->best)) return clean && !solved_seed;
+  if (clean && !solved_seed && best.elem_round == MX_ROUND_SR && best.scale_round != MX_SCALE_ROUND_SR)
+    random_estimate(&q->facts, &q->o, &best);
+  q->stochastic = solved_seed || q->facts.believable;
+  if (!solved_seed || is_exact(&q->best)) return q->stochastic && !solved_seed;
   q->specs.n = 0;
   pool_add(&q->specs, &best, search_score(s, &best, PLAIN));
   search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
@@ -545,9 +547,27 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n) {
   }
 }
 
+/* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
+static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
+                                 const mx_identify_options *options, int threads, double deadline) {
+  hypothesis *more = calloc(MAX_HYPOTHESES, sizeof *more);
+  size_t n_more = 0;
+  inquiry *found = NULL;
+  if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
+  for (size_t i = 0; i < n_more && !found; i++) {
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, samples, n_samples, threads, deadline)) presets_as_they_are(q);
+    if (is_exact(&q->best))
+      found = q;
+    else
+      inquiry_close(q);
+  }
+  free(more);
+  return found;
+}
+
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
-static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples, int threads,
-                        double deadline) {
+static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
+                        const mx_identify_options *options, int threads, double deadline) {
   for (int dtype = 0; dtype < MX_INPUT_DTYPE_COUNT; dtype++) /* presets first: most kernels are one */
     for (size_t i = 0; i < n && *n_all < MAX_INQUIRIES; i++) {
       inquiry *q = &all[*n_all];
@@ -556,6 +576,11 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
       if (!dtype || has_dtype_preset(dtype)) presets_as_they_are(q);
       if (is_exact(&q->best)) return q;
     }
+  if (*n_all < MAX_INQUIRIES) {
+    inquiry *q = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, deadline);
+    *n_all += q != NULL;
+    if (q) return q;
+  }
   uint64_t least = UINT64_MAX;
   for (size_t i = 0; i < *n_all; i++) {
     find_cores(&all[i]);
@@ -595,7 +620,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   const int threads = options->n_threads > 0 ? options->n_threads : omp_get_max_threads();
   const double allowed = (options->seconds > 0 ? options->seconds : 10) * threads, deadline = now() + allowed;
   while (close < n_hypotheses && close < 8 && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
-  if (!status) best = inquire(all, &n_all, h, close, samples, n, threads, deadline);
+  if (!status) best = inquire(all, &n_all, h, close, samples, n, options, threads, deadline);
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);

@@ -112,6 +112,15 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
       if (r < out->bits_least) out->bits_least = r;
       if (r > out->bits_most) out->bits_most = r;
     }
+  /* Each draw's surprise has a mean and a variance that its chance gives. */
+  double expected = 0, variance = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double c = chance(draws[i].d, out->mode, out->bits_most);
+    if (c <= 0 || c >= 1) continue;
+    expected += c * log(c) + (1 - c) * log(1 - c);
+    variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
+  }
+  out->believable = n >= 64 && out->beyond * 1000 <= n && fabs(best - expected) < 8 * sqrt(variance) + 1;
   free(draws);
 }
 
@@ -251,6 +260,7 @@ int random_settle(search *s, mx_spec *spec) { return settle_mode(s, spec, spec->
 
 int random_solve(search *s, mx_spec *spec) {
   mx_spec t = *spec;
+  if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return random_settle(s, spec); /* the signs have said it */
   if (t.scale_round == MX_SCALE_ROUND_SR && !solve_scales(s, &t)) return 0;
   if (t.elem_round == MX_ROUND_SR && t.scale_round == MX_SCALE_ROUND_SR) { /* one seed for both */
     if (!random_settle(s, &t)) return 0;

@@ -50,9 +50,12 @@ static void element_codes(key_values *v, const char *name, const observation *o,
   tally t = {{0}};
   for (size_t i = 0; i < o->n_samples; i++) {
     const mx_sample *s = &o->samples[i];
+    size_t ld;
+    const float *all = observation_x(o, i, &ld);
+    if (!o->facts[i].whole.has_nan && !o->facts[i].whole.has_inf) continue;
     for (size_t r = 0; s->codes && r < s->rows; r++)
       for (size_t c = 0; c < s->cols; c++) {
-        const float x = s->x[r * s->ld + c];
+        const float x = all[r * ld + c];
         if (want_nan ? !isnan(x) : !isinf(x)) continue;
         const uint8_t code = s->codes[r * s->cols + c];
         t.count[code & ((1u << (f->bits - f->sign_bits)) - 1)]++;
@@ -70,6 +73,26 @@ static double number_in(interval in) {
   const double simple = simplest_between(in.least, in.most);
   if (simple > 0) return simple;
   return isfinite(in.most) ? (in.least + in.most) / 2 : 0;
+}
+
+/* Codes that numbers have got in blocks at the ends of the range, where a scaled value may be infinite. */
+static void end_elements(key_values *v, const char *name, const observation *o) {
+  const mx_format *f = mx_elem_format(o->formats.elem);
+  const uint32_t magnitude = (1u << (f->bits - f->sign_bits)) - 1;
+  tally t = {{0}};
+  for (size_t i = 0, seen = 0; i < o->n_blocks && o->samples[0].codes && seen < 256; i++) {
+    const block_at *b = &o->blocks[i];
+    if (b->kind != BLOCK_SMALL && b->kind != BLOCK_LARGE) continue;
+    size_t rows, cols, ld;
+    const mx_sample *s = &o->samples[b->sample];
+    const float *x = observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+    observation_extent(o, b, &rows, &cols);
+    for (size_t k = 0; k < rows * cols && k < 64; k++)
+      if (x[k / cols * ld + k % cols] != 0) t.count[s->codes[(b->row + k / cols) * s->cols + b->col + k % cols] & magnitude]++;
+    seen++;
+  }
+  t.count[0] = 0;
+  add_bytes(v, name, &t, 4);
 }
 
 /* The number of fewest bits in [least, most]. */
@@ -203,7 +226,7 @@ static void mined(key_values *v, const char *key, const char *name, const observ
     if (o->least_scale < 256) add_number(v, name, o->least_scale);
   }
   if (!strcmp(key, "elem.nan")) element_codes(v, name, o, 1, 4);
-  if (!strcmp(key, "elem.inf")) element_codes(v, name, o, 0, 3), element_codes(v, name, o, 1, 1);
+  if (!strcmp(key, "elem.inf")) element_codes(v, name, o, 0, 3), element_codes(v, name, o, 1, 1), end_elements(v, name, o);
   if (!strcmp(key, "scale.max")) {
     scale_maxima(v, o);
     add_number(v, name, 4);
