@@ -148,12 +148,13 @@ struct fast_amax_args {
 struct gemm_args {
   mxh_ptr<const mxd_plan> a_plan, b_plan;
   mxh_ptr<const uint8_t> a_codes, a_scales, b_codes, b_scales;
-  mxh_ptr<const float> c, bias; /* or NULL */
-  mxh_ptr<float> d;             /* [M][N] */
+  mxh_ptr<const float> c, bias;            /* or NULL */
+  mxh_ptr<uint16_t> d;                     /* [M][N] of the output type: one or two words each */
+  mxh_ptr<const uint8_t> a_micro, b_micro; /* scale.rule=hif4 */
   uint64_t M, N, K, block;
-  int32_t model; /* MX_GEMM_F32_BLOCK, MX_GEMM_F32_SEQ */
-  int32_t alpha_zero, scaled;
-  float t, beta; /* alpha * ga * gb, rounded as SPEC 4 says */
+  int32_t model;                   /* MX_GEMM_F32_BLOCK, MX_GEMM_F32_SEQ */
+  int32_t alpha_zero, scaled, out; /* out: 0 binary32, 1 binary16, 2 bfloat16 */
+  float t, beta;                   /* alpha * ga * gb, rounded as SPEC 4 says */
 };
 
 #endif

@@ -516,58 +516,70 @@ struct golden {
     }
   }
 
-  /* The products of golden/HASHES (tests/lib/products.c makes the same operands) under the two models, by digest. Left out: mixes that the kernel
-   * does not take (hif4, elem=none, binary32 scales) and suite tails, which is stored as bfloat16. */
+  /* The products of golden/HASHES (tests/lib/products.c makes the same operands) under the two models, by digest. Left out: the two mixes that the
+   * kernel does not take, with elem=none and with binary32 scales that divide. */
   void golden_products() {
-    enum { M = 3, N = 4, K = 72 };
-    static const char *const mixes[][3] = {
-        {"mxfp4*mxfp4", "", ""},
-        {"nvfp4*nvfp4", "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv", "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"},
-        {"mxfp8-e4m3*mxfp8-e5m2", "elem=e4m3", "elem=e5m2"},
-        {"mxfp6-e2m3*mxfp6-e3m2", "elem=e2m3", "elem=e3m2"},
-        {"mxint8*mxfp8-e4m3", "elem=int8", "elem=e4m3"},
-        {"e2m1-e4m3*e2m1-ue5m3", "scale=e4m3 scale.rule=value", "scale=ue5m3 scale.rule=value"},
-        {"e4m3fnuz*mxfp4", "elem=e4m3fnuz", ""},
-    };
+    enum { M = 3, N = 4, K = 104 };
+    static const char *const nvfp4 = "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv",
+                             *const hif4 = "elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4";
+    static const struct {
+      const char *name, *keys[2];
+    } mixes[] = {{"mxfp4*mxfp4", {"", ""}},
+                 {"nvfp4*nvfp4", {nvfp4, nvfp4}},
+                 {"mxfp8-e4m3*mxfp8-e5m2", {"elem=e4m3", "elem=e5m2"}},
+                 {"mxfp6-e2m3*mxfp6-e3m2", {"elem=e2m3", "elem=e3m2"}},
+                 {"mxint8*mxfp8-e4m3", {"elem=int8", "elem=e4m3"}},
+                 {"e2m1-e4m3*e2m1-ue5m3", {"scale=e4m3 scale.rule=value", "scale=ue5m3 scale.rule=value"}},
+                 {"e4m3fnuz*mxfp4", {"elem=e4m3fnuz", ""}},
+                 {"hif4*hif4", {hif4, hif4}}};
+    static const char *const inputs[] = {"near", "cancel", "wide", "nonfinite", "after"};
+    enum { NEAR, CANCEL, WIDE, NONFINITE, AFTER };
+    static const float alpha = 0.75f, beta = -1.5f, bias[N] = {1, -2, 0.3f, 1e-3f}, c[M * N] = {1, 2, 3, 4, -5, 6, 7, 8, 9, 1e-4f, 1e6f, -0.0f};
     if (hashes.empty()) return;
-    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
     for (const auto &mix : mixes)
-      for (int s : {-1, (int)SUITE_SPECIAL, (int)SUITE_NONFINITE}) {
+      for (int kind = NEAR; kind <= AFTER; kind++) {
         mx_spec spec[2] = {};
         mx_tensor t[2];
         for (int side = 0; side < 2; side++) {
-          const size_t rows = side ? N : M, first = side ? 5 : 0;
-          if (mx_spec_parse(&spec[side], mix[1 + side], nullptr)) abort();
+          const size_t rows = side ? N : M;
+          if (mx_spec_parse(&spec[side], mix.keys[side], nullptr)) abort();
           std::vector<float> x(rows * K);
-          if (s < 0) {
-            uint64_t state = 0x6D6D61 + first;
-            for (size_t i = 0; i < x.size(); i++) {
-              int sum = 0;
-              for (int n = 0; n < 4; n++) sum += (int)((state = state * UINT64_C(6364136223846793005) + 1442695040888963407) >> 49);
-              x[i] = (float)(sum - 2 * 0x7FFF) * (i / 16 % 7 == 3 ? 0x1p-34f : 0x1p-14f);
-            }
-          } else {
-            size_t have, cols;
-            float *all = suite_make(&have, &cols, (suite)s, &spec[side], &plain);
-            for (size_t r = 0; r < rows; r++)
-              for (size_t c = 0; c < K && c < cols; c++) x[r * K + c] = all[(first + r) % have * cols + c];
-            free(all);
+          uint64_t state = 0x6D6D6178 + 2 * (uint64_t)kind + (uint64_t)side;
+          auto draw = [&state] {
+            state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+            return (uint32_t)(state >> 33);
+          };
+          for (size_t i = 0, size = 0; i < x.size(); i++) {
+            const size_t k = i % K;
+            int sum = -2 * 0x7FFF;
+            for (int n = 0; n < 4; n++) sum += (int)(draw() & 0x7FFF);
+            if (k % 16 == 0) size = draw() % (kind == WIDE ? 68 : 14);
+            x[i] = ldexpf((float)sum, (kind == WIDE ? 16 : -14) - (int)size * (kind == WIDE ? 2 : 1));
+            if (kind == CANCEL && k >= K / 2 && draw() % 8) x[i] = side ? x[i - K / 2] : -x[i - K / 2];
+            if (kind == NONFINITE && i == (side ? 80u : 50u)) x[i] = side ? INFINITY : NAN;
           }
           if (mx_tensor_alloc(&t[side], rows, K, &spec[side]) ||
               run->oracle->quantize(&t[side], x.data(), rows, K, K, &spec[side], nullptr, nullptr))
             abort();
         }
         for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
-          const std::string name = std::string(mix[0]) + " " + (s < 0 ? "near" : suite_name((suite)s));
+          const std::string name = std::string(mix.name) + " " + inputs[kind];
           mx_gemm_options o = {};
           o.model = model;
+          if (kind == AFTER) {
+            o.alpha = &alpha;
+            o.beta = &beta;
+            o.c = c;
+            o.bias = bias;
+            o.out = MX_F16;
+          }
           float d[M * N];
           char text[33];
           if (mxh_gemm(run->dev, d, &t[0], &spec[0], &t[1], &spec[1], &o)) {
             failed(run, "product, digests of golden/HASHES", name);
             continue;
           }
-          mx_digest(text, d, sizeof d);
+          mx_digest(text, d, M * N * mx_dtype_bytes(o.out));
           auto h = hashes.find(std::string("gemm:") + mx_gemm_model_name(model) + " " + name);
           mxh_count(run, "product, digests of golden/HASHES", 1, h == hashes.end() || h->second != text, name);
         }

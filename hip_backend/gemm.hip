@@ -85,6 +85,25 @@ MXH_DEVICE double mxd_gemm_scale(const mxd_plan &p, mxh_ptr<const uint8_t> scale
   for (int i = 0; i < p.scale_bytes; i++) code |= (uint32_t)scales[(r * p.scale_cols + b) * (uint64_t)p.scale_bytes + (uint64_t)i] << 8 * i;
   return mxd_scale_value(p, code);
 }
+/* Value of an element; a HiFloat4 one with its two upper levels. */
+MXH_DEVICE double mxd_gemm_element(const mxd_plan &p, mxh_ptr<const uint8_t> codes, mxh_ptr<const uint8_t> micro, uint64_t r, uint64_t k) {
+  const double v = mxd_decode(p.elem, mxd_gemm_code(p, codes, r, k));
+  if (p.spec.scale_rule != MX_SCALE_RULE_HIF4) return v;
+  const uint64_t at = (r * p.scale_cols + k / 64) * 3;
+  return v * mxd_hif4_factor((uint32_t)micro[at] | (uint32_t)micro[at + 1] << 8 | (uint32_t)micro[at + 2] << 16, (uint32_t)(k % 64));
+}
+
+/* binary16 and bfloat16, rounded once. */
+MXH_DEVICE uint16_t mxd_to_16(float d, bool bf16) {
+  if (mxd_isnan(d)) return bf16 ? 0x7FC0 : 0x7E00;
+  const double r = bf16 ? mxd_to_dtype((double)d, MX_INPUT_DTYPE_BFLOAT16) : mxd_to_dtype((double)d, MX_INPUT_DTYPE_FLOAT16), a = mxd_abs(r);
+  const uint32_t sign = mxd_negative(r) ? 0x8000u : 0;
+  if (bf16) return (uint16_t)(mxh_bits<uint32_t>((float)r) >> 16);
+  if (a == 0 || mxd_isinf(a)) return (uint16_t)(sign | (a == 0 ? 0 : 0x7C00u));
+  const int e = mxd_exponent(a) < -14 ? -14 : mxd_exponent(a);
+  return (uint16_t)(sign | (((uint32_t)(e + 14) << 10) + (uint32_t)(a * mxd_pow2(10 - e))));
+}
+
 /* Exponent of the format's last place: every value is a multiple of 2^it. */
 MXH_DEVICE int mxd_last_place(const mxd_format &f) { return f.kind == MX_KIND_INT ? -f.man_bits : 1 - f.bias - f.man_bits; }
 
@@ -102,7 +121,7 @@ MXH_KERNEL(mxh_gemm, gemm_args, a, 256) {
       double loose = 0;
       bool finite = mxd_finite(sa) && mxd_finite(sb) && mxd_finite((double)acc);
       for (uint64_t k = b * a.block; k < last; k++) {
-        const double x = mxd_decode(pa.elem, mxd_gemm_code(pa, a.a_codes, i, k)), y = mxd_decode(pb.elem, mxd_gemm_code(pb, a.b_codes, j, k));
+        const double x = mxd_gemm_element(pa, a.a_codes, a.a_micro, i, k), y = mxd_gemm_element(pb, a.b_codes, a.b_micro, j, k);
         if (a.model == MX_GEMM_F32_SEQ) {
           acc = mxh_fma((float)(x * sa), (float)(y * sb), acc);
           continue;
@@ -126,6 +145,9 @@ MXH_KERNEL(mxh_gemm, gemm_args, a, 256) {
     if (a.scaled) d = d * a.t;
     if (a.c) d = mxh_fma(a.beta, (float)a.c[index], d);
     if (a.bias) d = d + a.bias[j];
-    a.d[index] = mxd_isnan(d) ? mxd_nanf(false) : d;
+    if (a.out)
+      a.d[index] = mxd_to_16(d, a.out == 2);
+    else
+      mxh_as<float>(a.d)[index] = mxd_isnan(d) ? mxd_nanf(false) : d;
   }
 }

@@ -399,21 +399,24 @@ int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, in
 
 /* ---- The product ---- */
 
-int mxh_gemm(mxh_device *dev, float *out, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+int mxh_gemm(mxh_device *dev, void *out, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
              const mx_gemm_options *options) {
   const mx_gemm_options plain = {}, *o = options ? options : &plain;
   mxd_plan pa, pb;
   float ga, gb;
   if (mxh_plan_make(&pa, a_spec, a->rows, a->cols, nullptr) || mxh_plan_make(&pb, b_spec, b->rows, b->cols, nullptr) || a->cols != b->cols ||
-      pa.block_rows != 1 || pb.block_rows != 1 || pa.block_cols != pb.block_cols || a->micro || b->micro || a->scale_bytes > 2 ||
-      b->scale_bytes > 2 || pa.elem.bits > 8 || pb.elem.bits > 8 || a_spec->scale_form || b_spec->scale_form || o->out != MX_F32 ||
+      pa.block_rows != 1 || pb.block_rows != 1 || pa.block_cols != pb.block_cols || a->scale_bytes > 2 || b->scale_bytes > 2 ||
+      pa.elem.bits > 8 || pb.elem.bits > 8 || a_spec->scale_form || b_spec->scale_form ||
+      (o->out != MX_F32 && o->out != MX_F16 && o->out != MX_BF16) || (o->c && o->c_type != MX_F32) ||
       (o->model != MX_GEMM_F32_BLOCK && o->model != MX_GEMM_F32_SEQ) || mx_tensor_multiplier(&ga, a, a_spec) ||
       mx_tensor_multiplier(&gb, b, b_spec))
     return 1;
   const size_t na = a->rows * a->code_stride, nb = b->rows * b->code_stride, sa = a->scale_rows * a->scale_cols * a->scale_bytes,
                sb = b->scale_rows * b->scale_cols * b->scale_bytes, n = a->rows * b->rows;
   mxh_buffer plan_a(dev, sizeof pa), plan_b(dev, sizeof pb), codes_a(dev, na), codes_b(dev, nb), scales_a(dev, sa), scales_b(dev, sb),
-      d(dev, n * 4), c(dev, o->c ? n * 4 : 0), bias(dev, o->bias ? b->rows * 4 : 0);
+      d(dev, n * 4), c(dev, o->c ? n * 4 : 0), bias(dev, o->bias ? b->rows * 4 : 0), micro_a(dev, a->micro ? sa * 3 : 0),
+      micro_b(dev, b->micro ? sb * 3 : 0);
+  if ((a->micro && micro_a.put(a->micro, sa * 3)) || (b->micro && micro_b.put(b->micro, sb * 3))) return 1;
   if (plan_a.put(&pa, sizeof pa) || plan_b.put(&pb, sizeof pb) || codes_a.put(a->codes, na) || codes_b.put(b->codes, nb) ||
       scales_a.put(a->scales, sa) || scales_b.put(b->scales, sb) || (o->c && c.put(o->c, n * 4)) || (o->bias && bias.put(o->bias, b->rows * 4)))
     return 1;
@@ -427,7 +430,10 @@ int mxh_gemm(mxh_device *dev, float *out, const mx_tensor *a, const mx_spec *a_s
   k.b_scales = scales_b.as<uint8_t>();
   if (o->c && beta != 0) k.c = c.as<float>();
   if (o->bias) k.bias = bias.as<float>();
-  k.d = d.as<float>();
+  k.d = d.as<uint16_t>();
+  k.a_micro = micro_a.as<uint8_t>();
+  k.b_micro = micro_b.as<uint8_t>();
+  k.out = o->out == MX_F32 ? 0 : o->out == MX_F16 ? 1 : 2;
   k.M = a->rows;
   k.N = b->rows;
   k.K = a->cols;
@@ -437,5 +443,5 @@ int mxh_gemm(mxh_device *dev, float *out, const mx_tensor *a, const mx_spec *a_s
   k.t = alpha * g;
   k.scaled = alpha != 0 && k.t != 1;
   k.beta = beta;
-  return mxh_launch(dev, "mxh_gemm", mxh_grid(dev, n), 256, &k, sizeof k) || d.get(out, n * 4);
+  return mxh_launch(dev, "mxh_gemm", mxh_grid(dev, n), 256, &k, sizeof k) || d.get(out, n * mx_dtype_bytes(o->out));
 }

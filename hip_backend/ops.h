@@ -23,8 +23,9 @@ int mxh_layout_pack(mxh_device *dev, uint8_t *out, mx_layout layout, const uint8
 int mxh_layout_unpack(mxh_device *dev, uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb);
 int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, const uint8_t *in, size_t n_in, size_t n, int nibble,
              size_t block);
-/** d [M][N]; models f32_block and f32_seq, decode form. options' alpha, bias, c (binary32) hold; out binary32. */
-int mxh_gemm(mxh_device *dev, float *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+/** d [M][N] of options->out; models f32_block and f32_seq, elements and scales of up to 8 and 16 bits, decode form. options' alpha, beta, bias and c
+ *  (binary32, dense) hold. */
+int mxh_gemm(mxh_device *dev, void *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
              const mx_gemm_options *options);
 
 /** Does the fast path of fast.hip take this spec? Then a plain matrix ([rows][cols] without gaps, cols a multiple of the block) may go through it. */
