@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/codec_kernels.h"
+#include "kernels/values.h"
 #include "mxgold/isa.h"
 
 enum { PIECE = 1 << 14 };
@@ -35,26 +36,31 @@ static uint32_t rounded_twice(mx_encoding *plain, const mx_format *f, const mx_e
   return ((uint32_t)half << 23) - 1;
 }
 
+static mx_encode_kernel *encode_kernel(uint32_t usable) {
+#if defined(__x86_64__)
+  if (usable & MX_ISA_AVX512) return mx_encode_avx512;
+  if (usable & MX_ISA_AVX2) return mx_encode_avx2;
+#elif defined(__aarch64__)
+  if (usable & MX_ISA_NEON) return mx_encode_neon;
+#endif
+  (void)usable;
+  return NULL;
+}
+
 mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *f, const mx_encoding *how, const mx_exec *exec) {
   if (!f || !how || f->bits > 16 || (n && (!out || !x))) return MX_ERR_ARG;
   if (how->round == MX_ROUND_SR || how->round >= MX_ROUND_SCAN_Y) return MX_ERR_ARG;
   const int wide = f->bits > 8;
   mx_lanes lanes;
-  mx_encode_kernel *kernel = NULL;
   mx_encoding plain;
   const uint32_t twice = rounded_twice(&plain, f, how);
-#if defined(__x86_64__)
-  const uint32_t usable = mx_isa_usable(exec ? exec->isa_mask : 0);
-  if (mx_lanes_init(&lanes, f, &plain)) kernel = usable & MX_ISA_AVX512 ? mx_encode_avx512 : NULL;
-#endif
+  mx_encode_kernel *kernel = mx_lanes_init(&lanes, f, &plain) ? encode_kernel(mx_isa_usable(exec ? exec->isa_mask : 0)) : NULL;
 #pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
   for (size_t at = 0; at < n; at += PIECE) {
     const size_t end = n - at < PIECE ? n : at + PIECE;
     size_t i = at;
     if (kernel) {
       i += kernel((uint8_t *)out + (at << wide), x + at, end - at, &lanes, wide);
-      for (size_t k = at; lanes.low && k < i; k++) /* binary32 subnormals, which these formats tell apart */
-        if (fpclassify(x[k]) == FP_SUBNORMAL) store(out, k, mx_encode(f, (double)x[k], how, 0), wide);
       for (size_t k = at; twice && k < i; k++)
         if (magnitude(x[k]) == twice) store(out, k, mx_encode(f, (double)x[k], how, 0), wide);
     }
@@ -63,16 +69,29 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
   return MX_OK;
 }
 
+/* Codes of a byte are a tensor's elements under the scale 1. */
+static void decode_bytes(float *out, const uint8_t *codes, size_t n, const mx_format *f, const mx_exec *exec) {
+  static const float one = 1;
+  const mx_value_kernels *kernels = mx_value_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  mx_values t = {.how = MX_VALUES_MUL, .keeps_nan = 1};
+  mx_values_tables(&t, f);
+#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
+  for (size_t i = 0; i < n; i += MX_VALUES_MOST)
+    kernels->values(out + i, codes + i, n - i < MX_VALUES_MOST ? n - i : MX_VALUES_MOST, &t, &one, NULL, 31);
+}
+
 mx_status mx_decode_array(float *out, const void *codes, size_t n, const mx_format *f, const mx_exec *exec) {
   if (!f || f->bits > 16 || (n && (!out || !codes))) return MX_ERR_ARG;
-  const int wide = f->bits > 8;
+  if (f->bits <= 8) {
+    decode_bytes(out, codes, n, f, exec);
+    return MX_OK;
+  }
   const uint32_t all = (1u << f->bits) - 1;
-  const size_t entries = wide ? (size_t)all + 1 : 256;
-  float small[256], *table = wide ? malloc(entries * sizeof *table) : small;
+  float *table = malloc(((size_t)all + 1) * sizeof *table);
   if (!table) return MX_ERR_NOMEM;
-  for (uint32_t c = 0; c < entries; c++) table[c] = (float)mx_decode(f, c & all);
+  for (uint32_t c = 0; c <= all; c++) table[c] = (float)mx_decode(f, c);
 #pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
-  for (size_t i = 0; i < n; i++) out[i] = table[wide ? ((const uint16_t *)codes)[i] & all : ((const uint8_t *)codes)[i]];
-  if (wide) free(table);
+  for (size_t i = 0; i < n; i++) out[i] = table[((const uint16_t *)codes)[i] & all];
+  free(table);
   return MX_OK;
 }

@@ -78,35 +78,12 @@ static double scale_at(const deq *d, size_t at) {
   return scale_value(d->plan, code);
 }
 
-/* Codes as bits of a binary16: the sign to the top, the rest so that its fields meet those of a binary16. Every element but INT is one. */
-static void half_init(mx_values *f, const mx_format *e) {
-  f->half = e->bits > 4 && e->bits <= 8 && e->sign_bits && (e->kind == MX_KIND_FLOAT || e->kind == MX_KIND_FNUZ);
-  if (!f->half) return;
-  f->half_sign = 16 - e->bits;
-  f->half_shift = 10 - e->man_bits;
-  f->half_mask = (1 << (e->bits - 1)) - 1;
-  f->half_factor = ldexpf(1, 15 - e->bias);
-  const int ieee = e->inf_code != MX_NO_CODE; /* then NaN is NaN there too */
-  f->nan_mask = ieee ? 0 : e->kind == MX_KIND_FNUZ ? 0xFF : 0x7F;
-  f->nan_code = ieee || e->nan_code == MX_NO_CODE ? 0xFF : (uint8_t)e->nan_code;
-}
-
 static void form_init(deq *d) {
   const mx_plan *p = d->plan;
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE, two = p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP && p->has_tensor_scale;
   mx_values *f = &d->form;
   f->then = (float)mx_quotient_to_odd(d->m.times, d->m.over);
-  f->one_sign = p->elem->bits == 8;
-  for (int c = 0; c < 256; c++) {
-    uint32_t bits, other;
-    f->table[c] = isnan(d->values[c]) ? NAN : (float)d->values[c];
-    memcpy(&bits, f->table + c, sizeof bits);
-    memcpy(&other, f->table + c % 128, sizeof other);
-    f->high[c] = (uint8_t)(bits >> 24);
-    f->low[c] = (uint8_t)(bits >> 16);
-    if ((c < 128 ? other : other | UINT32_C(1) << 31) != bits) f->one_sign = 0;
-  }
-  half_init(f, p->elem);
+  mx_values_tables(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
   d->formed = 1;
   if (!p->has_tensor_scale || two)

@@ -28,9 +28,5 @@ int mx_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
     out->nan[i] = (int32_t)mx_encode(f, copysign(NAN, s), how, 0);
     out->zero[i] = (int32_t)mx_encode(f, s * 0.0, how, 0);
   }
-  const int symmetric = out->over[0] == out->max_code && out->over[1] == (top | out->max_code) && out->zero[0] == 0;
-  out->plain = f->kind == MX_KIND_FLOAT && f->sign_bits && f->man_bits && how->round == MX_ROUND_RNE && symmetric && out->tiny[1] == top;
-  out->drop = out->zero[1] == 0;
-  out->sign_shift = 32 - f->bits;
   return 1;
 }

@@ -12,13 +12,12 @@ typedef struct mx_lanes {
   int32_t max_code;  /* larger magnitudes become over */
   int32_t over[2];   /* whole codes, [1] of negative values */
   int32_t inf[2], nan[2];
-  int32_t zero[2], tiny[2];        /* of +0 and -0; of what rounds to zero */
-  int32_t sign;                    /* sign bit of a code, 0 for none */
-  int32_t negate;                  /* two's complement */
-  int32_t fixed;                   /* the step is the same everywhere: INT */
-  int32_t flush;                   /* exponent fields below this give zero */
-  int32_t exp, low;                /* EXP; low: binary32 subnormals are not all alike, and are left to mx_encode */
-  int32_t plain, drop, sign_shift; /* plain: RNE, saturating, zeros keep their sign; drop: but for -0 itself */
+  int32_t zero[2], tiny[2]; /* of +0 and -0; of what rounds to zero */
+  int32_t sign;             /* sign bit of a code, 0 for none */
+  int32_t negate;           /* two's complement */
+  int32_t fixed;            /* the step is the same everywhere: INT */
+  int32_t flush;            /* exponent fields below this give zero */
+  int32_t exp, low;         /* EXP; low: binary32 subnormals are not all alike */
 } mx_lanes;
 
 /** Returns 0 if this encoding needs the scalar path. */

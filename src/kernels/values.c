@@ -17,6 +17,37 @@ const mx_value_kernels *mx_value_kernels_for(uint32_t isa) {
   return &mx_values_scalar;
 }
 
+/* Codes as bits of a binary16: the sign to the top, the rest so that its fields meet those of a binary16. INT and e5m2fnuz are not like that. */
+static void half_init(mx_values *f, const mx_format *e) {
+  const int room = e->exp_bits < 5 || e->inf_code != MX_NO_CODE; /* the last exponent of a binary16 is no number's */
+  f->half = room && e->bits > 4 && e->bits <= 8 && e->sign_bits && (e->kind == MX_KIND_FLOAT || e->kind == MX_KIND_FNUZ);
+  if (!f->half) return;
+  f->half_sign = 16 - e->bits;
+  f->half_shift = 10 - e->man_bits;
+  f->half_mask = (1 << (e->bits - 1)) - 1;
+  f->half_factor = ldexpf(1, 15 - e->bias);
+  const int ieee = e->inf_code != MX_NO_CODE; /* then NaN is NaN there too */
+  f->nan_mask = ieee ? 0 : e->kind == MX_KIND_FNUZ ? 0xFF : 0x7F;
+  f->nan_code = ieee || e->nan_code == MX_NO_CODE ? 0xFF : (uint8_t)e->nan_code;
+}
+
+void mx_values_tables(mx_values *f, const mx_format *e) {
+  const uint32_t all = e->bits >= 8 ? 255 : (1u << e->bits) - 1;
+  f->one_sign = e->bits == 8;
+  for (uint32_t c = 0; c < 256; c++) {
+    const float v = (float)mx_decode(e, c & all);
+    uint32_t bits, other;
+    f->table[c] = isnan(v) ? copysignf(NAN, f->keeps_nan ? v : 1) : v;
+    memcpy(&bits, f->table + c, sizeof bits);
+    memcpy(&other, f->table + c % 128, sizeof other);
+    f->high[c] = (uint8_t)(bits >> 24);
+    f->low[c] = (uint8_t)(bits >> 16);
+    if ((c < 128 ? other : other | UINT32_C(1) << 31) != bits) f->one_sign = 0;
+  }
+  half_init(f, e);
+  if (f->keeps_nan && e->inf_code != MX_NO_CODE) f->half = 0; /* NaN keeps its payload there */
+}
+
 static void values(float *out, const uint8_t *codes, size_t n, const mx_values *t, const float *f, const double *wide, int shift) {
   const int divides = t->how == MX_VALUES_DIV || t->how == MX_VALUES_DIV_MUL;
   for (size_t i = 0; i < n; i++) {
@@ -30,7 +61,7 @@ static void values(float *out, const uint8_t *codes, size_t n, const mx_values *
     else
       r = v * f[at];
     if (t->how == MX_VALUES_MUL_MUL || t->how == MX_VALUES_DIV_MUL) r = r * t->then;
-    out[i] = isnan(r) ? NAN : r;
+    out[i] = isnan(r) && !t->keeps_nan ? NAN : r;
   }
 }
 

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mxgold/format.h"
+
 enum { MX_VALUES_MOST = 512 }; /* elements of one call */
 
 /* How the value of a code becomes that of an element; f is the block's. */
@@ -17,8 +19,9 @@ typedef enum mx_values_how {
 } mx_values_how;
 
 typedef struct mx_values {
-  float table[256];            /* of codes one a byte; NaN canonical */
+  float table[256];            /* of codes one a byte */
   uint8_t high[256], low[256]; /* the upper and lower byte of each as bfloat16: no code has more than eight significant bits */
+  int keeps_nan;               /* NaN keeps its sign; else it is canonical */
   int one_sign;                /* codes 128 .. 255 have the values of 0 .. 127 with the other sign */
   /* Or by way of binary16: (code & half_mask) << half_shift, the bit above the mask to the top, times half_factor. A code c with (c & nan_mask) ==
    * nan_code is NaN. */
@@ -44,6 +47,9 @@ typedef struct mx_value_kernels {
 } mx_value_kernels;
 
 extern const mx_value_kernels mx_values_scalar, mx_values_avx2, mx_values_avx512, mx_values_neon;
+
+/** The tables of a format of at most 8 bits; keeps_nan is set. */
+void mx_values_tables(mx_values *out, const mx_format *format);
 
 /** The best table of the usable ISAs (MX_ISA_*). */
 const mx_value_kernels *mx_value_kernels_for(uint32_t isa);

@@ -123,6 +123,8 @@ static const char *const more_specs[] = {"block=4x8",
                                          "scale.rule=value scale.round=sr seed=5",
                                          "scale=bf16 scale.rule=value",
                                          "elem=int8 elem.round=rna",
+                                         "elem=e5m2fnuz",
+                                         "elem=e4m3fnuz elem.round=rtz",
                                          "elem=e5m2 elem.round=rtp elem.zero_sign=force",
                                          "elem=e4m3 elem.round=rne_f32 scale.rule=ceil scale.log2=log2f",
                                          "scale=e4m3 scale.rule=value elem=e4m3 tensor.norm=nv block=1x16",
@@ -354,6 +356,10 @@ static int encode_array(char *why, uint32_t off, size_t *values) {
       for (int kind = 0; kind < CHECKASM_KINDS; kind++) {
         const size_t n = lengths[(i + (size_t)round + 3 * (size_t)kind) % LENGTHS], wide = f->bits > 8, shift = n % 7 * (wide + 1);
         checkasm_fill(x, MOST, kind);
+        for (size_t k = 0; kind == 4 && k < MOST; k += 3) { /* subnormals and their neighbours */
+          const uint32_t bits = (next() & 0x80FFFFFF) >> (next() % 24 ? next() % 24 : 0);
+          memcpy(x + k, &bits, sizeof bits);
+        }
         guarded got = room(n << wide, shift);
         if (mx_encode_array(got.at, x + n % 5, n, f, &how, &exec)) return failed(why, "%s: refused", f->name);
         if (!intact(&got)) return failed(why, "%s, %zu values: wrote past the end", f->name, n);

@@ -1,0 +1,87 @@
+/* The kernel of codec_kernels.h, written once over the lanes of vectors_*.h: lanes.h in integer arithmetic. The including file names it in KERNEL. */
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vi pick(vm negative, const int32_t both[2]) { return vi_blend(negative, vi_set(both[1]), vi_set(both[0])); }
+
+/* Magnitude codes of finite numbers, not yet held to the largest. */
+INLINE vi magnitude(const mx_lanes *l, vi a, vm negative, const int round) {
+  const vi one = vi_set(1), zero = vi_set(0);
+  /* A binary32 subnormal gets a hidden bit that it lacks; most formats are far above it. */
+  vi e = vi_srl(a, 23), s = vi_or(vi_and(a, vi_set(0x7FFFFF)), vi_set(0x800000));
+  if (l->low) { /* the others see it as the normal number that it would be with a longer exponent */
+    const vm small = vi_eq(e, zero);
+    const vi normal = vf_bits(vi_convert(a));
+    e = vi_blend(small, vi_sub(vi_srl(normal, 23), vi_set(149)), e);
+    s = vi_blend(small, vi_or(vi_and(normal, vi_set(0x7FFFFF)), vi_set(0x800000)), s);
+  }
+  const vi below = vi_sub(vi_set(l->emin), e);
+  /* 25 places are enough: then everything is below one half, and still something. */
+  const vi shift = vi_min(vi_add(vi_max(below, zero), vi_set(23 - l->man)), vi_set(25));
+  vi base = l->fixed ? zero : vi_sll(vi_max(vi_sub(zero, below), zero), l->man);
+  if (l->exp) base = vi_sub(base, vi_set(1 << l->man)); /* EXP: the hidden bit is no step */
+  const vi half = vi_sllv(one, vi_sub(shift, one)), all = vi_sub(vi_add(half, half), one);
+  vi more = zero;
+  if (round == MX_ROUND_RNE)
+    more = vi_add(vi_sub(half, one), vi_and(vi_add(vi_srlv(s, shift), base), one));
+  else if (round == MX_ROUND_RNA)
+    more = half;
+  else if (round == MX_ROUND_RTZ_TIE)
+    more = vi_sub(half, one);
+  else if (round == MX_ROUND_RTP)
+    more = l->sign || l->negate ? vi_blend(negative, zero, all) : all;
+  else if (round == MX_ROUND_RTN)
+    more = l->sign || l->negate ? vi_blend(negative, all, zero) : zero;
+  vi code = vi_add(base, vi_srlv(vi_add(s, more), shift));
+  if (l->exp) code = vi_blend(vi_gt(vi_set(l->flush), e), zero, code);
+  if (l->fixed) code = vi_blend(vi_gt(e, vi_set(127)), vi_set(l->max_code + 1), code);
+  return vi_blend(vi_eq(a, zero), zero, code);
+}
+
+/* Whole codes of any numbers, NaN and Inf among them. */
+INLINE vi encoded(const mx_lanes *l, vi bits, const int round) {
+  const vi a = vi_and(bits, vi_set(0x7FFFFFFF)), inf = vi_set(0x7F800000), zero = vi_set(0);
+  const vm negative = vi_gt(zero, bits);
+  const vi mag = magnitude(l, a, negative, round);
+  vi code = vi_or(mag, vi_blend(negative, vi_set(l->sign), zero));
+  if (l->negate) code = vi_blend(negative, vi_sub(zero, code), code);
+  code = vi_blend(vi_gt(mag, vi_set(l->max_code)), pick(negative, l->over), code);
+  code = vi_blend(vi_eq(mag, zero), pick(negative, l->tiny), code);
+  code = vi_blend(vi_eq(a, zero), pick(negative, l->zero), code);
+  code = vi_blend(vi_eq(a, inf), pick(negative, l->inf), code);
+  return vi_blend(vi_gt(a, inf), pick(negative, l->nan), code);
+}
+
+INLINE size_t run(void *out, const float *x, size_t n, const mx_lanes *l, int wide, const int round) {
+  const mx_lanes lanes = *l; /* stores to out do not change it */
+  const vi byte = vi_set(255), word = vi_set(0xFFFF);
+  size_t i = 0;
+  for (; n - i >= 4 * W; i += 4 * W) {
+    vi c[4];
+    for (size_t k = 0; k < 4; k++) c[k] = vi_and(encoded(&lanes, vf_bits(vf_load(x + i + k * W)), round), wide ? word : byte);
+    if (wide) {
+      vi_store_words((uint16_t *)out + i, c);
+      vi_store_words((uint16_t *)out + i + 2 * W, c + 2);
+    } else
+      vi_store_bytes((uint8_t *)out + i, c);
+  }
+  return i;
+}
+
+size_t KERNEL(void *out, const float *x, size_t n, const mx_lanes *lanes, int wide) {
+  switch (lanes->round) {
+  case MX_ROUND_RNE:
+    return run(out, x, n, lanes, wide, MX_ROUND_RNE);
+  case MX_ROUND_RNA:
+    return run(out, x, n, lanes, wide, MX_ROUND_RNA);
+  case MX_ROUND_RTZ_TIE:
+    return run(out, x, n, lanes, wide, MX_ROUND_RTZ_TIE);
+  case MX_ROUND_RTP:
+    return run(out, x, n, lanes, wide, MX_ROUND_RTP);
+  case MX_ROUND_RTN:
+    return run(out, x, n, lanes, wide, MX_ROUND_RTN);
+  default:
+    return run(out, x, n, lanes, wide, MX_ROUND_RTZ);
+  }
+}

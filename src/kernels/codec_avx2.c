@@ -1,0 +1,6 @@
+/* Single values to codes with AVX2. */
+#include "kernels/codec_kernels.h"
+#include "kernels/vectors_avx2.h"
+
+#define KERNEL mx_encode_avx2
+#include "kernels/codec.inc.h"

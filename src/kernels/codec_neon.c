@@ -1,0 +1,6 @@
+/* Single values to codes with NEON. */
+#include "kernels/codec_kernels.h"
+#include "kernels/vectors_neon.h"
+
+#define KERNEL mx_encode_neon
+#include "kernels/codec.inc.h"
