@@ -17,8 +17,8 @@ static int is_code(const mx_format *f) { return f->kind != MX_KIND_NONE && f->bi
 
 static void same(const mx_format *f, const mx_format *r, double x, const mx_encoding *how, uint32_t random) {
   const uint64_t got = mx_encode(f, x, how, random), want = ref_encode(r, x, how, random);
-  ck_assert_msg(got == want, "%s, round %d, overflow %d, nan %d, sr %d of %d bits, random %u: %a gives %llx, reference %llx", f->name, how->round,
-                how->overflow, how->nan, how->sr_mode, how->sr_bits, random, x, (unsigned long long)got, (unsigned long long)want);
+  ck_assert_msg(got == want, "%s, round %d, overflow %d, nan %d, sr %d of %d bits, random %u: %a gives %llx, reference %llx", f->name,
+                how->round, how->overflow, how->nan, how->sr_mode, how->sr_bits, random, x, (unsigned long long)got, (unsigned long long)want);
 }
 
 /* Values of all codes, their midpoints, a quarter on each side, and a unit in the last place of binary32 and of binary64 around each; and the sums

@@ -40,8 +40,8 @@ static void hold_on(const char *name, const mx_spec *spec, const char *data, con
     float *y = calloc(rows * cols + 1, 4), *z = calloc(rows * cols + 1, 4);
     ck_assert_int_eq(mx_dequantize(y, cols, &got, spec, NULL), ref_dequantize(z, cols, &want, spec, NULL));
     for (size_t i = 0; i < rows * cols; i++)
-      ck_assert_msg(!memcmp(y + i, z + i, 4), "%s (%s), %s: value %zu dequantises to %a, reference %a", name, keys, data, i,
-                    (double)y[i], (double)z[i]);
+      ck_assert_msg(!memcmp(y + i, z + i, 4), "%s (%s), %s: value %zu dequantises to %a, reference %a", name, keys, data, i, (double)y[i],
+                    (double)z[i]);
     free(y);
     free(z);
   }
@@ -75,7 +75,7 @@ END_TEST
  * and 6 times the midpoints of three mantissa bits (ties of e4m3 and ue5m3); at both ends of the exponents and in the middle. */
 static size_t maxima(float *out) {
   static const double others[] = {1, 1.125, 1.25, 1.3125, 1.40625, 1.4375, 1.5, 1.625, 1.75, 1.8125, 1.875, 1.9375, 1.96875};
-  static const int exponents[] = {-149, -148, -140, -133, -130, -129, -128, -127, -126, -125, -20, -9, -3,
+  static const int exponents[] = {-149, -148, -140, -133, -130, -129, -128, -127, -126, -125, -20, -9,  -3,
                                   -2,   -1,   0,    1,    2,    3,    14,   100,  119,  124,  125, 126, 127};
   enum { OTHERS = sizeof others / sizeof others[0], ALL = OTHERS + 8 };
   size_t n = 0;

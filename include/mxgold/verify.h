@@ -125,6 +125,11 @@ typedef struct mx_identity {
  *  Threads: reentrant; the result does not depend on the number of threads unless time runs out.   Oracle: tests/test_identify.c. */
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
 
+/** For each key whose bit is set, the suite (MX_SUITE_*) on which the most other values of the key give other bytes than spec does: its vectors decide
+ *  what identify left undecided. -1 where none does: the key has no effect beside the others. Suites are as mx_generate(suite, spec, 0 or 32,
+ *  0 or 256, 1) makes them. MX_ERR_NOMEM.  Oracle: tests/test_identify.c. */
+mx_status mx_deciding_suites(int suite_of[64], const mx_spec *spec, uint64_t keys);
+
 /** Code of one element of a matrix, 4-bit codes unpacked; elem=none gives the float's bits. */
 uint32_t mx_code_at(const mx_tensor *tensor, const mx_spec *spec, size_t row, size_t col);
 

@@ -122,6 +122,13 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   for (size_t i = 0; mx_key_name(i); i++)
     if (id->undecided >> i & 1 && n < sizeof list) n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", mx_key_name(i));
   out_text(o, "not decided by these data", n ? list : "none");
+  char *lines[VERDICT_SUITES], none[2048];
+  const size_t n_lines = verdict_gen(lines, none, sizeof none, id);
+  for (size_t i = 0; i < n_lines; i++) {
+    out_text(o, i ? "and by" : "decided by", lines[i]);
+    free(lines[i]);
+  }
+  if (*none) out_text(o, "no effect beside the rest", none);
   char *options_[VERDICT_OPTIONS];
   const size_t n_options = verdict_options(options_, id);
   n = 0;

@@ -74,6 +74,11 @@ static const char *meaning(const char *key, const char *value) {
   return "";
 }
 
+void verdict_signs(char out[129], const mx_spec *s) {
+  for (unsigned i = 0; i < s->had_size && i < 128; i++) out[i] = (char)('0' + (s->had_signs[i / 8] >> (i % 8) & 1));
+  out[s->had_size < 128 ? s->had_size : 128] = 0;
+}
+
 void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   const uint64_t wrong = id->codes_differ + id->values_differ;
   if (id->exact && id->preset) {
@@ -100,10 +105,80 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
   if (!id->exact && n < size)
     n += (size_t)snprintf(out + n, size - n,
-                          " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the first block is at row %zu, column %zu.", wrong,
-                          id->scales_differ, id->bad_row, id->bad_col);
-  if (id->stochastic && !id->exact && n < size)
-    snprintf(out + n, size - n, " Codes lie on both sides of every rule: the rounding looks stochastic.");
+                          " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
+                          wrong, id->scales_differ, id->bad_row, id->bad_col);
+  if (id->stochastic && !id->exact && id->random_bits_least && n < size)
+    n += (size_t)snprintf(out + n, size - n,
+                          " The rounding is stochastic: %s %d random bits, bias %+.4f steps, over %" PRIu64 " elements of which %" PRIu64
+                          " are neither neighbour; seed not found.",
+                          id->random_bits_least == id->random_bits_most ? "about" : "at least", id->random_bits_least, id->random_bias,
+                          id->random_n, id->random_beyond);
+  if (id->spec.had_size && id->spec.had_sign == MX_HAD_SIGN_FIXED && n < size) {
+    char signs[129] = "";
+    verdict_signs(signs, &id->spec);
+    snprintf(out + n, size - n,
+             " The signs of the rotation are %s: rotate with mxgold hadamard --sign fixed --signs %s, then quantise without.", signs, signs);
+  }
+}
+
+static void append(char *out, size_t size, const char *text) {
+  const size_t n = strlen(out);
+  snprintf(out + n, size - n, "%s%s", *out ? " " : "", text);
+}
+
+size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, const mx_identity *id) {
+  int suite_of[64];
+  size_t n = 0;
+  *no_effect = 0;
+  if (!id->undecided || mx_deciding_suites(suite_of, &id->spec, id->undecided)) return 0;
+  char *options[VERDICT_OPTIONS], given[TEXT] = "";
+  const size_t n_options = verdict_options(options, id);
+  for (size_t i = 0; i < n_options; i++) {
+    append(given, sizeof given, options[i]);
+    free(options[i]);
+  }
+  for (int suite = 0; suite < MX_SUITE_COUNT && n < VERDICT_SUITES; suite++) {
+    char keys[TEXT] = "";
+    for (size_t i = 0; mx_key_name(i); i++)
+      if (id->undecided >> i & 1 && suite_of[i] == suite) append(keys, sizeof keys, mx_key_name(i));
+    const char *name = mx_suite_name(suite), *blank = *given ? " " : "";
+    if (*keys && asprintf(&lines[n], "mxgold gen %s%s%s -o %s.safetensors: %s", name, blank, given, name, keys) >= 0) n++;
+  }
+  for (size_t i = 0; mx_key_name(i); i++)
+    if (id->undecided >> i & 1 && suite_of[i] < 0) append(no_effect, size, mx_key_name(i));
+  return n;
+}
+
+/* {"gen": [command, ...], "no_effect": [key, ...]} */
+static json_t *decide_json(const mx_identity *id) {
+  char *lines[VERDICT_SUITES], none[TEXT];
+  const size_t n = verdict_gen(lines, none, sizeof none, id);
+  json_t *gen = json_array(), *keys = json_array();
+  for (size_t i = 0; i < n; i++) {
+    char *colon = strstr(lines[i], ".safetensors: ");
+    json_t *list = json_array(), *one = json_object();
+    char *save = NULL;
+    for (char *k = strtok_r(colon + 14, " ", &save); k; k = strtok_r(NULL, " ", &save)) json_array_append_new(list, json_string(k));
+    colon[12] = 0;
+    json_object_set_new(one, "command", json_string(lines[i]));
+    json_object_set_new(one, "keys", list);
+    json_array_append_new(gen, one);
+    free(lines[i]);
+  }
+  char *save = NULL;
+  for (char *k = strtok_r(none, " ", &save); k; k = strtok_r(NULL, " ", &save)) json_array_append_new(keys, json_string(k));
+  return json_pack("{s:o,s:o}", "gen", gen, "no_effect", keys);
+}
+
+static json_t *random_json(const mx_identity *id) {
+  json_t *out = json_object();
+  if (id->exact) json_object_set_new(out, "seed", json_integer((json_int_t)id->spec.seed));
+  if (!id->random_bits_least) return out;
+  json_object_set_new(out, "bits", json_pack("[i,i]", id->random_bits_least, id->random_bits_most));
+  json_object_set_new(out, "bias", json_real(id->random_bias));
+  json_object_set_new(out, "elements", json_integer((json_int_t)id->random_n));
+  json_object_set_new(out, "beyond", json_integer((json_int_t)id->random_beyond));
+  return out;
 }
 
 char *verdict_json(const mx_identity *id, const char *nibble, const char *layout) {
@@ -128,6 +203,17 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
       root, "differing",
       json_pack("{s:I,s:I}", "codes", (json_int_t)(id->codes_differ + id->values_differ), "scales", (json_int_t)id->scales_differ));
   json_object_set_new(root, "undecided", undecided);
+  json_object_set_new(root, "decide", decide_json(id));
+  if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
+  if (id->spec.had_size && id->spec.had_sign == MX_HAD_SIGN_FIXED) {
+    char signs[129] = "";
+    verdict_signs(signs, &id->spec);
+    json_object_set_new(root, "had_signs", json_string(signs));
+  }
+  if (!id->exact)
+    json_object_set_new(
+        root, "smallest_block",
+        json_pack("{s:I,s:I,s:I}", "sample", (json_int_t)id->bad_sample, "row", (json_int_t)id->bad_row, "column", (json_int_t)id->bad_col));
   json_object_set_new(root, "reproduce", reproduce);
   if (nibble) json_object_set_new(root, "nibble", json_string(nibble));
   if (layout) json_object_set_new(root, "scale_layout", json_string(layout));

@@ -352,11 +352,16 @@ static void finish(inquiry *q, int effort) {
 
 static int is_random(const mx_spec *s) { return s->elem_round == MX_ROUND_SR || s->scale_round == MX_SCALE_ROUND_SR; }
 
+/* Is more than one in fifty of the elements, or of the scales, of ordinary blocks wrong? */
+static int is_far_off(const inquiry *q) {
+  const score was = q->specs.got[0];
+  return was.codes * 50 >= looked(&q->s.sets[BLOCK_PLAIN]) || was.scales * 50 >= q->s.sets[BLOCK_PLAIN].n;
+}
+
 /* Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
 static int looks_stochastic(inquiry *q) {
   if (!q->specs.n || !q->o.samples[0].codes) return 0;
-  const score was = q->specs.got[0];
-  if (was.codes * 50 < looked(&q->s.sets[BLOCK_PLAIN]) && was.scales * 50 < q->s.sets[BLOCK_PLAIN].n) return 0;
+  if (!is_far_off(q)) return 0;
   pool *before = malloc(2 * sizeof *before);
   if (!before) return 0;
   before[0] = q->cores;
@@ -535,6 +540,8 @@ static inquiry *most_promising(inquiry *all, size_t n) {
 /* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. */
 static inquiry *stochastic_inquiry(inquiry *all, size_t n) {
   uint8_t random[MAX_INQUIRIES] = {0};
+  for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
+    if (all[i].residue < INFINITY && !is_far_off(&all[i])) return NULL;
   for (size_t i = 0; i < n; i++) random[i] = all[i].residue < INFINITY && looks_stochastic(&all[i]);
   for (;;) {
     size_t best = n;

@@ -113,14 +113,16 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
       if (r > out->bits_most) out->bits_most = r;
     }
   /* Each draw's surprise has a mean and a variance that its chance gives. */
-  double expected = 0, variance = 0;
+  double expected = 0, variance = 0, ups = 0, spread = 0;
   for (size_t i = 0; i < n; i++) {
     const double c = chance(draws[i].d, out->mode, out->bits_most);
+    ups += draws[i].up - c;
+    spread += c * (1 - c);
     if (c <= 0 || c >= 1) continue;
     expected += c * log(c) + (1 - c) * log(1 - c);
     variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
   }
-  out->believable = n >= 64 && out->beyond * 1000 <= n && fabs(best - expected) < 8 * sqrt(variance) + 1;
+  out->believable = n >= 64 && out->beyond * 1000 <= n && fabs(best - expected) < 8 * sqrt(variance) + 1 && fabs(ups) < 8 * sqrt(spread) + 1;
   free(draws);
 }
 

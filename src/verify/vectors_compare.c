@@ -3,7 +3,6 @@
 
 #include "mxgold/verify.h"
 
-
 static int is_nan(const mx_format *f, uint64_t code) {
   const uint64_t sign = f->sign_bits ? UINT64_C(1) << (f->bits - 1) : 0;
   return mx_format_is_nan(f, code & ~sign);
