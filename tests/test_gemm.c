@@ -221,6 +221,39 @@ START_TEST(odd_mixes) {
 }
 END_TEST
 
+/* `exact` in one, two and three binary64 sums, and where they do not do: scales over 2^0, 2^20, 2^50 and 2^200, blocks that cancel. */
+START_TEST(exact_sums) {
+  static const char *const specs[] = {"",          "elem=e4m3", "elem=e5m2", "block=1x16 scale=e4m3 tensor.norm=nv scale.rule=value",
+                                      "elem=int8", "elem=none"};
+  static const unsigned spread[] = {1, 20, 50, 200};
+  static const mx_dtype types[] = {MX_F32, MX_BF16, MX_F16};
+  enum { M = 3, N = 18, K = 203 };
+  for (size_t s = 0; s < 6; s++)
+    for (size_t w = 0; w < 4; w++)
+      for (int tail = 0; tail < 4; tail++) {
+        const mx_spec spec = spec_of(specs[s]);
+        mx_tensor a, b;
+        fill(&a, &spec, M, K, CANCEL, 51 + w);
+        fill(&b, &spec, N, K, CANCEL, 52 + w);
+        for (size_t i = 0; spec.scale == MX_SCALE_E8M0 && s != 5 && i < a.scale_rows * a.scale_cols; i++)
+          a.scales[i] = (uint8_t)(127 - spread[w] / 2 + draw(53, i) % spread[w]);
+        static const float alpha = 0x1.8p-3f, c[M * N] = {1, 2e-30f, -3e10f}, bias[N] = {0.1f};
+        mx_gemm_options o = {.model = MX_GEMM_EXACT, .out = types[tail % 3], .alpha = tail ? &alpha : NULL};
+        if (tail == 3) o.c = c, o.bias = bias;
+        float want[M * N], got[M * N];
+        ref_gemm(want, N, &a, &spec, &b, &spec, &o, NULL);
+        for (size_t m = 0; m < 3; m++) {
+          o.exec.isa_mask = masks[m];
+          mx_error err;
+          if (mx_gemm(got, N, &a, &spec, &b, &spec, &o, &err)) ck_abort_msg("%s", err.text);
+          compare(got, want, M * N, o.out, specs[s]);
+        }
+        mx_tensor_free(&a);
+        mx_tensor_free(&b);
+      }
+}
+END_TEST
+
 START_TEST(presets) {
   for (size_t i = 0; i < mx_preset_count(); i++) {
     const mx_preset *p = mx_preset_at(i);
@@ -684,6 +717,10 @@ int main(void) {
   tcase_add_test(t, refusals);
   tcase_add_test(t, order_free);
   tcase_add_test(t, bounds);
+  suite_add_tcase(suite, t);
+  t = tcase_create("exact");
+  tcase_set_timeout(t, 300);
+  tcase_add_test(t, exact_sums);
   suite_add_tcase(suite, t);
   t = tcase_create("fused");
   tcase_set_timeout(t, 300);

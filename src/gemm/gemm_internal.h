@@ -60,6 +60,8 @@ typedef struct mxg_panel {
   double *v, *s;
   float *f;
   int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled if mxg_plan.bounded is 0 */
+  /* exact: no Inf or NaN; every scale is below 2^(scale_hi + 1) and a multiple of 2^scale_lo */
+  int finite, scale_hi, scale_lo;
 } mxg_panel;
 
 /* What a call computes, the same for every tile of a matrix of the batch. */
@@ -84,8 +86,11 @@ int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b,
 
 /** Sums of a tile: acc[i * 16 + j] over the whole of K. */
 typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
+/** `exact`, where mxg_exact_split() found a way: sums [n_sums][16][16] whose sum is each output's, nothing rounded. */
+typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums);
 typedef struct mxg_kernels {
   mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64;
+  mxg_exact_kernel *exact;
 } mxg_kernels;
 extern const mxg_kernels mxg_lanes_scalar, mxg_lanes_avx2, mxg_lanes_avx512;
 const mxg_kernels *mxg_kernels_best(const mx_exec *exec);
@@ -101,6 +106,11 @@ float mxg_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
 float mxg_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
 /** One output of exact, D's element and all: value in binary32, already of type o.out. c and bias as numbers, 0 if not given. */
 float mxg_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias);
+/** What follows the sum in `exact`, for a sum that is the sum of n numbers below 2^960, each a multiple of 2^-1000. */
+float mxg_exact_finish(const mxg_plan *plan, const double *sums, size_t step, int n, float c, float bias);
+enum { MXG_SUMS = 3 };
+/** How many sums (1 .. MXG_SUMS) take the terms of a tile without rounding, and place[] for the kernel; 0: no number of them does. */
+int mxg_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b);
 /** Elements of a row (step 1) as the model wants them: times their scales, rounded, or as they are. In place. */
 void mxg_line_values(double *v, const double *s, const mxg_plan *plan, int divides);
 

@@ -3,6 +3,7 @@
  *
  *   vf, WF, vd, WD      vectors of binary32 and binary64, and how many lanes they have (16 is a multiple)
  *   F_LOAD F_STORE F_SET1 F_ADD F_MUL F_FMA, D_LOAD D_SET1 D_MUL D_FMA D_STORE_F32   as their names say
+ *   D_ADD D_SUB D_STORE the same
  *   D_EXACT(a, b, c)    a * b + c where nothing rounds
  *   ADD_TERM(acc, t)    WD binary32 sums at acc become rnd_f32(acc + t), t binary64, exactly one rounding
  *   ROWS                rows whose sums are held in registers at a time
@@ -34,6 +35,31 @@ static void f32_block(float *acc, const mxg_panel *a, const mxg_panel *b) {
         for (size_t r = 0; r < ROWS; r++) {
           const vd s = D_MUL(D_SET1(sa[i + r]), D_LOAD(sb + j));
           ADD_TERM(acc + (i + r) * L + j, D_EXACT(dot[r], s, D_SET1(0.0))); /* + 0: a zero term is +0 */
+        }
+      }
+  }
+}
+
+/* The blocks' terms, summed without rounding: what each sum but the last takes of a term is rounded to its place, the next one has the rest. */
+static void exact(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums) {
+  for (int i = 0; i < n_sums * L * L; i++) sums[i] = 0;
+  for (size_t block = 0; block < a->kb; block++) {
+    const size_t k = block * a->block, n = a->K - k < a->block ? a->K - k : a->block;
+    const double *sa = a->s + block * L, *sb = b->s + block * L;
+    for (size_t i = 0; i < L; i += ROWS)
+      for (size_t j = 0; j < L; j += WD) {
+        vd dot[ROWS];
+        dot_rows(dot, a->v + k * L + i, b->v + k * L + j, n);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < ROWS; r++) {
+          vd t = D_MUL(dot[r], D_MUL(D_SET1(sa[i + r]), D_LOAD(sb + j)));
+          double *sum = sums + (i + r) * L + j;
+          for (int m = 0; m + 1 < n_sums; m++, sum += L * L) {
+            const vd c = D_SET1(place[m]), part = D_SUB(D_ADD(t, c), c);
+            D_STORE(sum, D_ADD(D_LOAD(sum), part));
+            t = D_SUB(t, part);
+          }
+          D_STORE(sum, D_ADD(D_LOAD(sum), t));
         }
       }
   }
@@ -95,4 +121,4 @@ static void f64(float *acc, const mxg_panel *a, const mxg_panel *b) {
     }
 }
 
-const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64};
+const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, exact};

@@ -196,6 +196,17 @@ static int all_finite(const mxg_plan *plan, mxg_line a, mxg_line b) {
 
 static double sign_of(double x) { return isfinite(x) && x != 0 ? copysign(1, x) : x; }
 
+/* sum / over with all that follows it, rounded once to the output type. Everything is finite. */
+double mxg_exact_round(const mxg_plan *plan, mxg_wide *sum, double over, float c, float bias) {
+  mxg_wide_scale(sum, (double)plan->a.multiplier);
+  mxg_wide_scale(sum, (double)plan->b.multiplier);
+  mxg_wide_scale(sum, (double)plan->alpha);
+  mxg_wide_add_product(sum, (double)plan->beta, (double)c, over);
+  mxg_wide_add_product(sum, 1, (double)bias, over);
+  const mxg_rounding to = mxg_rounding_of(plan->o.out);
+  return mxg_wide_round(sum, over, to.bits, to.min_exp, to.max_exp);
+}
+
 float mxg_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias) {
   const int skip = plan->alpha == 0;
   const double ga = (double)plan->a.multiplier, gb = (double)plan->b.multiplier, alpha = (double)plan->alpha, beta = (double)plan->beta;
@@ -213,12 +224,5 @@ float mxg_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float
   mxg_wide sum;
   mxg_wide_zero(&sum);
   for (size_t i = 0; !skip && i < plan->kb; i++) add_block(&sum, plan, a, b, i);
-  mxg_wide_scale(&sum, ga);
-  mxg_wide_scale(&sum, gb);
-  mxg_wide_scale(&sum, alpha);
-  mxg_wide_add_product(&sum, beta, (double)c, over);
-  mxg_wide_add_product(&sum, 1, (double)bias, over);
-  if (plan->o.out == MX_F16) return (float)mxg_wide_round(&sum, over, 11, -24, 16);
-  if (plan->o.out == MX_BF16) return (float)mxg_wide_round(&sum, over, 8, -133, 128);
-  return (float)mxg_wide_round(&sum, over, F32_BITS, F32_MIN, F32_MAX);
+  return (float)mxg_exact_round(plan, &sum, over, c, bias);
 }

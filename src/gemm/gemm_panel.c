@@ -99,6 +99,26 @@ static void find_bounds(mxg_panel *p) {
   }
 }
 
+/* For `exact`: is all of it finite, and where do the scales lie? Rows beyond the last have no say. */
+static void find_range(mxg_panel *p) {
+  double nothing = 0;
+  for (size_t at = 0; at < p->K * L; at++) nothing += p->v[at] * 0; /* NaN from Inf and NaN */
+  p->finite = nothing == 0;
+  p->scale_hi = -2000;
+  p->scale_lo = 2000;
+  for (size_t b = 0; b < p->kb; b++)
+    for (size_t r = 0; r < p->rows; r++) {
+      const double s = p->s[b * L + r];
+      if (!isfinite(s)) p->finite = 0;
+      if (s == 0 || !isfinite(s)) continue;
+      int e;
+      const uint64_t m = (uint64_t)ldexp(fabs(frexp(s, &e)), 53);
+      const int low = e - 53 + __builtin_ctzll(m);
+      p->scale_hi = e - 1 > p->scale_hi ? e - 1 : p->scale_hi;
+      p->scale_lo = low < p->scale_lo ? low : p->scale_lo;
+    }
+}
+
 int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
   if (plan->bounded) return 1;
   if (a->hi[block] < a->lo[block] || b->hi[block] < b->lo[block]) return 1; /* nothing but zeros on one side */
@@ -136,7 +156,8 @@ void mxg_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, si
   if (plan->model == MX_GEMM_F64) {
     for (size_t k = 0; k < p->K; k++)
       for (size_t r = 0; r < L; r++) p->v[k * L + r] = value(plan, p->v[k * L + r], p->s[k / p->block * L + r], o->divides);
-  } else if (!plan->bounded && plan->model == MX_GEMM_F32_BLOCK) {
+  } else if (!plan->bounded && (plan->model == MX_GEMM_F32_BLOCK || plan->model == MX_GEMM_EXACT)) {
     find_bounds(p);
   }
+  if (plan->model == MX_GEMM_EXACT) find_range(p);
 }

@@ -1,4 +1,5 @@
 /* Tiles of D, threads, and which kernel a tile may use. */
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 
@@ -64,15 +65,35 @@ static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size
   }
 }
 
-static void tile(const mxg_plan *plan, mxg_kernel *kernel, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
+/* `exact`, if the tile's numbers lie close enough together and nothing that follows is Inf or NaN. */
+static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
+                      const void *c) {
+  double place[MXG_SUMS], sums[MXG_SUMS * L * L];
+  if (!isfinite(plan->a.multiplier) || !isfinite(plan->b.multiplier) || !isfinite(plan->alpha) || !isfinite(plan->beta)) return 0;
+  const int n = mxg_exact_split(place, plan, a, b);
+  if (!n) return 0;
+  kernels->exact(sums, a, b, place, n);
+  for (size_t i = 0; i < a->rows; i++)
+    for (size_t j = 0; j < b->rows; j++) {
+      const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
+      const float v = isfinite(cx) && isfinite(bias) ? mxg_exact_finish(plan, sums + i * L + j, L * L, n, cx, bias)
+                                                     : mxg_one_exact(plan, line_of(a, i), line_of(b, j), cx, bias);
+      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
+    }
+  return 1;
+}
+
+static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                  const void *c) {
   float acc[L * L];
   const int exact = plan->model == MX_GEMM_EXACT;
+  mxg_kernel *kernel = kernel_of(plan, kernels);
   if (!exact && kernel && tile_fits(plan, a, b)) {
     kernel(acc, a, b);
     store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
     return;
   }
+  if (exact && tile_exact(plan, kernels, a, b, i0, j0, d, c)) return;
   for (size_t i = 0; i < a->rows; i++)
     for (size_t j = 0; j < b->rows; j++) {
       const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
@@ -87,7 +108,6 @@ static int threads_of(const mxg_plan *plan) { return plan->o.exec.n_threads > 0 
 /* A thread takes a group of row panels and a group of column panels at a time; the row panels are decoded once for all its columns. */
 static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
   const mxg_kernels *kernels = mxg_kernels_best(&plan->o.exec);
-  mxg_kernel *kernel = kernel_of(plan, kernels);
   size_t group = PANEL_MEMORY / (mxg_panel_bytes(plan) + 1);
   group = group < 1 ? 1 : group > PANELS ? PANELS : group;
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L;
@@ -111,7 +131,7 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
       held = gm;
       for (size_t q = gn * PANELS; q < end_n; q++) {
         mxg_panel_fill(&b, &plan->b, plan, q * L);
-        for (size_t p = gm * group; p < end_m; p++) tile(plan, kernel, &a[p - gm * group], &b, p * L, q * L, d, c);
+        for (size_t p = gm * group; p < end_m; p++) tile(plan, kernels, &a[p - gm * group], &b, p * L, q * L, d, c);
       }
     }
     for (size_t p = 0; p < group; p++) mxg_panel_free(&a[p]);
@@ -127,14 +147,14 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
 /* --- packed codes --- */
 
 /* A tile whose scales are too far apart for the kernel on codes: decoded. */
-static mx_status far_tile(const mxg_plan *plan, size_t i0, size_t j0, void *d, const void *c) {
+static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size_t i0, size_t j0, void *d, const void *c) {
   mxg_panel a = {0}, b = {0};
   mx_status status = mxg_panel_alloc(&a, plan);
   if (!status) status = mxg_panel_alloc(&b, plan);
   if (!status) {
     mxg_panel_fill(&a, &plan->a, plan, i0);
     mxg_panel_fill(&b, &plan->b, plan, j0);
-    tile(plan, kernel_of(plan, mxg_kernels_best(&plan->o.exec)), &a, &b, i0, j0, d, c);
+    tile(plan, kernels, &a, &b, i0, j0, d, c);
   }
   mxg_panel_free(&a);
   mxg_panel_free(&b);
@@ -152,6 +172,7 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
   size_t columns = PANELS;
   while (columns > 1 && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
   const size_t groups_n = (panels_n + columns - 1) / columns;
+  const mxg_kernels *kernels = mxg_kernels_best(&plan->o.exec); /* for tiles whose scales are far apart */
   const int skinny = mxg_skinny_usable(plan, kernel);
   mx_status status = MX_OK;
 #pragma omp parallel num_threads(n_threads)
@@ -178,7 +199,7 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
           const mxg_packed *x = &a[p - gm * group];
           float acc[L * L];
           if (!mxg_codes_fit(x, &b)) {
-            mine = far_tile(plan, p * L, q * L, d, c);
+            mine = far_tile(plan, kernels, p * L, q * L, d, c);
             continue;
           }
           if (direct)

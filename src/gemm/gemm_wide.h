@@ -2,7 +2,7 @@
 #ifndef MX_GEMM_WIDE_H
 #define MX_GEMM_WIDE_H
 
-#include <stdint.h>
+#include "gemm/gemm_internal.h"
 
 /* Products of elements reach from 2^-298 to 2^256, products of two scales as far again, and alpha * ga * gb from 2^-447 to 2^384; 64 bits for
  * the carries of a sum, 64 for a common denominator. */
@@ -23,5 +23,14 @@ int mxg_wide_sign(const mxg_wide *x);
 /** x / divisor (a finite number, not zero) rounded once, RNE, to p bits of significand and no bit below 2^min_exp; Inf at 2^max_exp and beyond.
  *  The result is a binary64, p <= 53. Zero is +0; what underflows to zero keeps its sign. */
 double mxg_wide_round(const mxg_wide *x, double divisor, int p, int min_exp, int max_exp);
+
+/** Significant bits, place of the last bit and overflow of an output type. */
+typedef struct mxg_rounding {
+  int bits, min_exp, max_exp;
+} mxg_rounding;
+mxg_rounding mxg_rounding_of(mx_dtype type);
+
+/** gemm_one.c: the end of `exact`, sum / over with multipliers, C and bias, rounded once to the output type. All of it finite. */
+double mxg_exact_round(const mxg_plan *plan, mxg_wide *sum, double over, float c, float bias);
 
 #endif
