@@ -170,7 +170,7 @@ typedef struct mx_difference {
   uint64_t by_scale[256];                   /* scale byte of A of the elements that differ */
   uint64_t pairs[16][16];                   /* code of A, code of B: 4-bit elements; else magnitudes' top four bits */
   uint64_t scale_steps[17];                 /* scale byte of B - A, from -8 or less to 8 or more */
-  uint64_t scale_pairs[32][32];             /* scale of A, of B: their top five bits */
+  uint32_t scale_pairs[256][256];           /* scale code of A, of B, where they differ; the last gathers what is beyond */
   uint32_t map[MX_DIFF_ROWS][MX_DIFF_COLS]; /* differing elements over the matrix, as a coarse picture */
   uint64_t ties[16];                        /* elements that differ by distance to a tie, in binary orders of 2^-i (with an input) */
   int n_examples;

@@ -1,5 +1,6 @@
 /* mxgold diff A B: what differs between two quantised tensors, and why. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +323,33 @@ static int find_input(flow *f, const struct args *a) {
   return CLI_FINE;
 }
 
+/* What multiplies the value of a code in a block, tensor scale and all. */
+static double factor(const mx_quantized *q, const mx_tensor *t, uint32_t scale_code) {
+  float multiplier = 1;
+  const double s = fabs(mx_decode(mx_scale_format(q->spec.scale), scale_code));
+  mx_tensor_multiplier(&multiplier, t, &q->spec);
+  return (q->spec.scale_form == MX_SCALE_FORM_ENCODE ? 1 / s : s) * (double)multiplier;
+}
+
+/* The elements of an example's block that stand in its row. */
+static void fill_block(report_block *k, flow *f, const mx_diff_example *e) {
+  const mx_tensor *a = &f->a->tensor, *b = &f->b->tensor;
+  const mx_spec *spec = &f->a->spec;
+  size_t br, bc;
+  memset(k, 0, sizeof *k);
+  mx_spec_block(spec, a->rows, a->cols, &br, &bc);
+  if (!f->x || !bc || mx_elem_format(spec->elem)->bits > 8) return;
+  const size_t first = e->col / bc * bc, left = a->cols - first, n = bc < left ? bc : left;
+  k->n = n < REPORT_BLOCK ? n : REPORT_BLOCK;
+  if (mx_array_read_f32(k->x, f->x, e->row * a->cols + first, k->n, 0)) k->n = 0;
+  for (size_t i = 0; i < k->n; i++) {
+    k->code_a[i] = mx_code_at(a, spec, e->row, first + i);
+    k->code_b[i] = mx_code_at(b, spec, e->row, first + i);
+  }
+  k->scale_a = factor(f->a, a, e->scale_a);
+  k->scale_b = factor(f->a, b, e->scale_b);
+}
+
 static int judge(const struct args *a) {
   if (!a->d) return cli_error("diff: --gemm: no D, expected mxgold diff --gemm A.safetensors B.safetensors D.npy");
   if (a->html || a->explain || a->input) return cli_error("diff: --gemm excludes --html, --explain and --input");
@@ -383,7 +411,13 @@ static int run(const cli_context *ctx, void *args) {
       rc = cli_error("no memory for the input of %zu x %zu", qa.tensor.rows, qa.tensor.cols);
   }
   if (!rc) rc = print(a, d, &qa.spec, &b, list, f.x != NULL, verdict);
-  if (!rc && a->html) rc = report_html(a->html, a->a, a->b, d, &qa.spec, verdict);
+  if (!rc && a->html) {
+    report_block blocks[3];
+    fill_block(&blocks[0], &f, &d->first);
+    fill_block(&blocks[1], &f, &d->worst);
+    fill_block(&blocks[2], &f, &d->smallest);
+    rc = report_html(a->html, a->a, a->b, d, &qa.spec, verdict, &qa.tensor, blocks);
+  }
   if (!rc && a->junit) {
     const junit_case cases[] = {{"codes", d->codes ? "codes differ" : NULL},
                                 {"scales", d->scales ? "scales differ" : NULL},

@@ -222,9 +222,8 @@ static void one_scale(diff_job *j, size_t i) {
   d->scales++;
   if (sa == sb) return;
   const int64_t step = (int64_t)sb - (int64_t)sa;
-  const unsigned shift = j->scale->bits > 5 ? j->scale->bits - 5u : 0;
   d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
-  d->scale_pairs[sa >> shift & 31][sb >> shift & 31]++;
+  d->scale_pairs[sa < 255 ? sa : 255][sb < 255 ? sb : 255]++;
   diff_patterns_scale(j, sa, sb);
 }
 
@@ -408,12 +407,13 @@ static void merge(diff_job *j, const diff_job *later) {
   ADD(by_scale);
   ADD(pairs);
   ADD(scale_steps);
-  ADD(scale_pairs);
   ADD(ties);
   to->rows += from->rows;
   to->blocks += from->blocks;
   for (int r = 0; r < MX_DIFF_ROWS; r++)
     for (int c = 0; c < MX_DIFF_COLS; c++) to->map[r][c] += from->map[r][c];
+  for (int x = 0; x < 256 && from->scales; x++)
+    for (int y = 0; y < 256; y++) to->scale_pairs[x][y] += from->scale_pairs[x][y];
 }
 
 /* Whole block rows to each thread. */

@@ -114,3 +114,41 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 assert used < 96 << 10, "%d KiB" % used
 P
 rm -f big*.safetensors
+# The report: every part is there, tags close, nothing comes from elsewhere; and it stands without an input and for wide elements.
+accepts "$mxgold" quantize x.npy -o even.safetensors --preset ocp-mxfp8-e4m3 --set scale.rule=even
+differs "scales that differ" "$mxgold" diff a.safetensors even.safetensors --input x.npy --html r1.html
+differs "scales that differ" "$mxgold" diff a.safetensors even.safetensors --html r2.html
+accepts "$mxgold" diff a.safetensors a.safetensors --html r3.html
+python3 - r1.html r2.html r3.html <<'P' || fail "the HTML report"
+import html.parser, sys
+class Check(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.labels, self.circles = [], [], 0
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "link", "img", "iframe"), tag
+        for k, v in attrs:
+            assert k not in ("src", "href") and "//" not in (v or ""), (tag, k, v)
+            if k == "aria-label": self.labels.append(v)
+        self.circles += tag == "circle"
+        if tag not in ("meta", "br", "line", "rect", "circle", "path"): self.open.append(tag)
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if self.open and self.open[-1] == tag: self.open.pop()
+    def handle_endtag(self, tag):
+        if tag in ("rect", "circle"): return
+        assert self.open and self.open.pop() == tag, tag
+found = []
+for path in sys.argv[1:]:
+    c = Check()
+    c.feed(open(path).read())
+    assert not c.open, c.open
+    found.append(c)
+whole = ["the block on the number line"] * 3 + ["heat map of mismatches", "Distance of the quotient to the nearest tie",
+         "Codes: expected (down) against actual (across)", "Position in the block", "Scale codes: expected (down) against actual (across)",
+         "Scale codes: actual less expected"]
+assert found[0].labels == whole, found[0].labels
+assert found[0].circles == 96, found[0].circles
+assert found[1].labels == [w for w in whole if "number line" not in w and "tie" not in w], found[1].labels
+assert found[2].labels == []
+P
