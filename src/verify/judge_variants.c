@@ -634,10 +634,14 @@ static void factor(judge_job *j) {
   }
   if (n < 4 || c == 0 || fabs(c - 1) < 0x1p-6) return;
   int exponent;
-  if (fabs(frexp(c, &exponent)) == 0.5)
-    judge_say(j, "", 0, "every output is 2^%d times what it should be%s", exponent - 1, c < 0 ? ", with the other sign" : "");
-  else
+  if (fabs(frexp(c, &exponent)) != 0.5) {
     judge_say(j, "", 0, "every output is about %.4g times what it should be", c);
+    return;
+  }
+  uint64_t explained = 0; /* a power of two goes through every rounding, as long as nothing overflows or underflows */
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) explained += j->wrong[i] && (double)j->got[i] == c * (double)j->want[i];
+  judge_say(j, explained == j->out->differ ? j->models[j->base].name : "", explained, "every output is 2^%d times what it should be%s",
+            exponent - 1, c < 0 ? ", with the other sign" : "");
 }
 
 void judge_variants(judge_job *j) {
