@@ -31,6 +31,8 @@ MFMA_WORDS = [8, 8, 6, 6, 4]  # by format code
 # Kernels that are more than one instruction: mnemonic -> how many (a number, or "some"), registers, and what else.
 NARROW, SR = "v_cvt_scalef32_pk_fp4_f32", "v_cvt_scalef32_sr_pk_fp4_f32"
 FUSED = {
+    "gfx950_probe_sgpr": dict(waves=8, lds=0, has={NARROW: 1}, scale="s"),
+    "gfx950_probe_inline": dict(waves=8, lds=0, has={NARROW: 1}, scale="4.0"),
     "native_mxfp4": dict(waves=6, lds=0, has={NARROW: 16, SR: 0}),
     "native_mxfp4_hadamard": dict(waves=6, lds=0, has={NARROW: 16, SR: 0}),
     "native_mxfp4_sr": dict(waves=5, lds=0, has={NARROW: 0, SR: 16}),
@@ -236,7 +238,9 @@ def fused(kernel, meant, code, note):
         n = sum(i.base == mnemonic for i in code)
         expect(kernel, n == number if isinstance(number, int) else n > 0, f"{mnemonic} {n} times, meant {number}")
     for i in code:
-        if i.base.startswith("v_cvt_scalef32"):
+        if i.base.startswith("v_cvt_scalef32") and "scale" in meant:
+            expect(kernel, i.operands[3].startswith(meant["scale"]), f"scale in {i.operands[3]}, meant {meant['scale']}")
+        elif i.base.startswith("v_cvt_scalef32"):
             for operand in i.operands[1:]:
                 r = registers(operand)
                 expect(kernel, bool(r) and r[0] == "v", f"{i.op}: {operand} is not a vector register")

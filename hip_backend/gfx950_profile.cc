@@ -1,0 +1,617 @@
+/* The probes of gfx950_profile.h. gfx950_report.cc writes what they find. */
+#include "hip_backend/gfx950_profile.h"
+
+#include <functional>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hip_backend/buffer.h"
+#include "hip_backend/native.h"
+#include "mxgold/probe.h"
+
+typedef std::vector<uint32_t> words;
+
+namespace {
+
+struct generator {
+  uint64_t state;
+  uint32_t next() {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (uint32_t)(state * 2685821657736338717u >> 32);
+  }
+  unsigned below(unsigned n) { return next() % n; }
+};
+
+std::string hex(uint32_t v) {
+  char s[12];
+  snprintf(s, sizeof s, "%08X", v);
+  return s;
+}
+
+const gfx950_row &row_of(int index) { return gfx950_rows[index]; }
+
+/* Cases of one conversion: x [n][words_x], old [n][words_out]; scale and seed [n]. */
+struct conversion {
+  int row, select;
+  uint32_t mode;
+  int from; /* GFX950_FROM_* */
+  words x, old, scale, seed;
+  size_t n() const { return scale.size(); }
+  void add(std::initializer_list<uint32_t> source, uint32_t a_scale, uint32_t a_seed, uint32_t before) {
+    words all(source);
+    all.resize((size_t)row_of(row).words_x, 0);
+    x.insert(x.end(), all.begin(), all.end());
+    old.insert(old.end(), (size_t)row_of(row).words_out, before);
+    scale.push_back(a_scale);
+    seed.push_back(a_seed);
+  }
+};
+conversion of(int row, int select = 0, uint32_t mode = 0, int from = GFX950_FROM_VGPR) { return {row, select, mode, from, {}, {}, {}, {}}; }
+
+/* Tiles of one product, as registers of lanes: [tiles][64][8], c and d [tiles][64][regs]. */
+struct product {
+  int edge, a_type, b_type, select;
+  uint32_t mode;
+  words a, b, c, scale_a, scale_b;
+  size_t tiles() const { return scale_a.size() / 64; }
+  int regs() const { return gfx950_result_regs(edge); }
+};
+product tiles_of(int edge, int a, int b, int select, uint32_t mode, size_t n) {
+  product p = {edge, a, b, select, mode, words(n * 512), words(n * 512), words(n * 64 * (size_t)gfx950_result_regs(edge)), words(n * 64, 0x7F7F7F7F), words(n * 64, 0x7F7F7F7F)};
+  return p;
+}
+void set_code(product *p, int side, size_t tile, int row, int k, uint32_t code) {
+  const int type = side ? p->b_type : p->a_type;
+  const gfx950_at at = gfx950_operand_at(p->edge, type, row, k);
+  gfx950_set_field(&(side ? p->b : p->a)[tile * 512 + (size_t)at.lane * 8], at.bit, gfx950_bits(type), code);
+}
+void set_scale(product *p, int side, size_t tile, int row, int block, uint32_t byte) {
+  const int which = side ? p->select / 4 : p->select % 4;
+  uint32_t *w = &(side ? p->scale_b : p->scale_a)[tile * 64 + (size_t)gfx950_scale_lane(p->edge, row, block)];
+  *w = (*w & ~(0xFFu << 8 * which)) | byte << 8 * which;
+}
+size_t result_at(const product &p, size_t tile, int row, int col) {
+  for (int lane = 0; lane < 64; lane++)
+    for (int reg = 0; reg < p.regs(); reg++) {
+      int r, c;
+      gfx950_result_of(p.edge, lane, reg, &r, &c);
+      if (r == row && c == col) return (tile * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg;
+    }
+  return 0;
+}
+
+struct device {
+  mxh_device *dev;
+  const gfx950_rules *play;
+  std::string why;
+
+  bool launch(const std::string &kernel, unsigned grid, unsigned block, const void *args, size_t n_args) {
+    if (!mxh_launch(dev, kernel.c_str(), grid, block, args, n_args) && !mxh_sync(dev)) return true;
+    why = kernel + ": " + mxh_error(dev);
+    return false;
+  }
+  bool run(const conversion &q, words *out) {
+    const gfx950_row &row = row_of(q.row);
+    const std::string kernel = q.from == GFX950_FROM_SGPR     ? "gfx950_probe_sgpr"
+                               : q.from == GFX950_FROM_INLINE ? "gfx950_probe_inline"
+                                                              : "gfx950_" + std::string(row.name) + "_s" + std::to_string(q.select);
+    mxh_buffer x(dev, q.x.size() * 4), y(dev, q.old.size() * 4), scale(dev, q.n() * 4), seed(dev, q.n() * 4);
+    if (x.put(q.x.data(), q.x.size() * 4) || y.put(q.old.data(), q.old.size() * 4) || scale.put(q.scale.data(), q.n() * 4) || seed.put(q.seed.data(), q.n() * 4)) {
+      why = mxh_error(dev);
+      return false;
+    }
+    gfx950_convert_args a = {};
+    a.out = y.as<uint32_t>(), a.x = x.as<uint32_t>(), a.scale = scale.as<uint32_t>(), a.seed = seed.as<uint32_t>();
+    a.n = (uint32_t)q.n(), a.env.mode = q.mode, a.env.rules = play;
+    if (!launch(kernel, (unsigned)(q.n() + 255) / 256, 256, &a, sizeof a)) return false;
+    out->resize(q.old.size());
+    if (!y.get(out->data(), out->size() * 4)) return true;
+    why = mxh_error(dev);
+    return false;
+  }
+  bool run(const product &p, words *out) {
+    const std::string kernel = std::string("gfx950_mfma_scale_f32_") + (p.edge == 16 ? "16x16x128" : "32x32x64") + "_f8f6f4_a" + std::to_string(p.a_type) + "_b" +
+                               std::to_string(p.b_type) + "_s" + std::to_string(p.select);
+    mxh_buffer a(dev, p.a.size() * 4), b(dev, p.b.size() * 4), c(dev, p.c.size() * 4), d(dev, p.c.size() * 4), sa(dev, p.scale_a.size() * 4), sb(dev, p.scale_b.size() * 4);
+    if (a.put(p.a.data(), p.a.size() * 4) || b.put(p.b.data(), p.b.size() * 4) || c.put(p.c.data(), p.c.size() * 4) || sa.put(p.scale_a.data(), p.scale_a.size() * 4) ||
+        sb.put(p.scale_b.data(), p.scale_b.size() * 4)) {
+      why = mxh_error(dev);
+      return false;
+    }
+    gfx950_mfma_args args = {};
+    args.d = d.as<uint32_t>(), args.a = a.as<uint32_t>(), args.b = b.as<uint32_t>(), args.c = c.as<uint32_t>(), args.scale_a = sa.as<uint32_t>(), args.scale_b = sb.as<uint32_t>();
+    args.env.mode = p.mode, args.env.rules = play;
+    if (!launch(kernel, (unsigned)p.tiles(), 64, &args, sizeof args)) return false;
+    out->resize(p.c.size());
+    if (!d.get(out->data(), out->size() * 4)) return true;
+    why = mxh_error(dev);
+    return false;
+  }
+};
+
+words predicted(const conversion &q, const gfx950_rules &rules) {
+  const gfx950_row &row = row_of(q.row);
+  const gfx950_env env = {q.mode, 0, &rules};
+  words out = q.old;
+  for (size_t i = 0; i < q.n(); i++)
+    gfx950_convert(&env, &row, q.select, &out[i * (size_t)row.words_out], &q.x[i * (size_t)row.words_x],
+                   q.from == GFX950_FROM_INLINE ? 0x40800000 : q.from == GFX950_FROM_SGPR ? q.scale[0] : q.scale[i], q.seed[i], q.from);
+  return out;
+}
+words predicted(const product &p, const gfx950_rules &rules) {
+  words out(p.c.size());
+  std::vector<gfx950_mfma_in> in(64);
+  std::vector<gfx950_mfma_out> result(64);
+  const size_t regs = (size_t)p.regs();
+  for (size_t tile = 0; tile < p.tiles(); tile++) {
+    for (size_t lane = 0; lane < 64; lane++) {
+      gfx950_mfma_in &l = in[lane];
+      l = gfx950_mfma_in();
+      memcpy(l.a, &p.a[tile * 512 + lane * 8], 32);
+      memcpy(l.b, &p.b[tile * 512 + lane * 8], 32);
+      memcpy(l.c, &p.c[(tile * 64 + lane) * regs], 4 * regs);
+      l.scale_a = p.scale_a[tile * 64 + lane], l.scale_b = p.scale_b[tile * 64 + lane];
+      l.m = (uint32_t)p.edge, l.cbsz = (uint32_t)p.a_type, l.blgp = (uint32_t)p.b_type, l.select = (uint32_t)p.select;
+      l.env = {p.mode, 0, &rules};
+    }
+    gfx950_mfma(in.data(), result.data());
+    for (size_t lane = 0; lane < 64; lane++) memcpy(&out[(tile * 64 + lane) * regs], result[lane].d, 4 * regs);
+  }
+  return out;
+}
+
+bool is_nan(uint32_t f) { return (f & 0x7FFFFFFF) > 0x7F800000; }
+void one_nan(words *w) {
+  for (uint32_t &v : *w)
+    if (is_nan(v)) v = 0x7FC00000;
+}
+
+/* --- questions: for each rule, inputs on which its answers differ --- */
+
+const uint32_t ONE = 0x3F800000, OLD = 0xA5A5A5A5;
+const uint32_t NANS[] = {0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF};
+#define ROW(name) GFX950_I_cvt_##name
+
+struct question {
+  std::vector<conversion> conversions;
+  std::vector<product> products;
+  bool any_nan = false; /* the payload of a product's NaN is another rule's */
+};
+
+std::vector<int> fp8_rows() { return {ROW(scalef32_pk_fp8_f32), ROW(scalef32_pk_bf8_f32)}; }
+std::vector<int> sr_fp8_rows() { return {ROW(scalef32_sr_fp8_f32), ROW(scalef32_sr_bf8_f32)}; }
+
+question nan_narrow(std::initializer_list<int> rows, const words &nans = {NANS[0], NANS[1], NANS[2], NANS[3]}) {
+  question q;
+  for (int row : rows) {
+    conversion c = of(row);
+    for (uint32_t v : nans) {
+      /* With the lowest bit, the upper half of a binary32 NaN is one of bfloat16 and of binary16. */
+      const uint32_t n = row_of(row).wide == GFX950_F32 ? v : (v >> 16) * 0x10001u | 0x00010001;
+      c.add({}, ONE, 0, OLD);
+      for (size_t i = c.x.size() - (size_t)row_of(row).words_x; i < c.x.size(); i++) c.x[i] = n;
+    }
+    q.conversions.push_back(c);
+  }
+  return q;
+}
+
+question ask(const std::string &rule, generator *g) {
+  question q;
+  if (rule == "nan_fp4") return nan_narrow({ROW(scalef32_pk_fp4_f32), ROW(scalef32_pk_fp4_f16), ROW(scalef32_pk_fp4_bf16), ROW(scalef32_sr_pk_fp4_f32)});
+  if (rule == "nan_fp6") return nan_narrow({ROW(scalef32_2xpk16_fp6_f32), ROW(scalef32_2xpk16_bf6_f32), ROW(scalef32_pk32_fp6_f16), ROW(scalef32_pk32_bf6_bf16)});
+  if (rule == "nan_fp8") return nan_narrow({ROW(scalef32_pk_fp8_f32), ROW(scalef32_pk_fp8_f16), ROW(scalef32_pk_fp8_bf16), ROW(scalef32_sr_fp8_f32), ROW(pk_fp8_f32)});
+  if (rule == "nan_bf8") return nan_narrow({ROW(scalef32_pk_bf8_f32), ROW(scalef32_pk_bf8_f16), ROW(scalef32_pk_bf8_bf16), ROW(pk_bf8_f32)});
+  if (rule == "nan_16") return nan_narrow({ROW(sr_bf16_f32), ROW(sr_f16_f32)}, {0x7FC00000, 0xFFF5A000, 0x7FABC000});
+  if (rule == "scale_ff" || rule == "scale_00") {
+    const uint32_t byte = rule == "scale_ff" ? 0xFF : 0;
+    for (int row : {(int)ROW(scalef32_pk_fp4_f32), (int)ROW(scalef32_pk_fp8_f32), (int)ROW(scalef32_sr_fp8_f32), (int)ROW(scalef32_sr_pk_fp4_f32), (int)ROW(scalef32_2xpk16_fp6_f32)}) {
+      conversion c = of(row);
+      if (byte) {
+        for (uint32_t v : {0x7F7FFFFFu, 0xFF7FFFFFu, 0x7F000000u, ONE, 0u}) c.add({v, v}, 0x7F800000, 0, OLD);
+      } else {
+        for (uint32_t v : {0x00C00000u, 0x80800000u, 0x01000000u}) c.add({v, v}, 0, 0, OLD);
+      }
+      q.conversions.push_back(c);
+    }
+    if (!byte) {
+      conversion c = of(ROW(scalef32_f32_fp8));
+      c.add({0x38}, 0, 0, 0), c.add({0xB9}, 0, 0, 0);
+      q.conversions.push_back(c);
+    }
+    return q;
+  }
+  if (rule == "scale_ff_up") {
+    for (int row : {(int)ROW(scalef32_f32_fp8), (int)ROW(scalef32_pk_f32_fp4), (int)ROW(scalef32_pk_bf16_bf8), (int)ROW(scalef32_pk32_f32_fp6)}) {
+      conversion c = of(row);
+      for (uint32_t v : {0x01u, 0x81u, 0x21u, 0x00u}) c.add({v}, 0x7F800000, 0, 0);
+      q.conversions.push_back(c);
+    }
+    return q;
+  }
+  if (rule == "nan_up") {
+    for (int row : {(int)ROW(scalef32_f32_fp8), (int)ROW(scalef32_f32_bf8), (int)ROW(scalef32_pk_bf16_bf8), (int)ROW(f32_bf8)}) {
+      conversion c = of(row);
+      for (uint32_t v : {0x7Fu, 0xFFu, 0x7Du, 0xFEu}) c.add({v}, ONE, 0, 0);
+      q.conversions.push_back(c);
+    }
+    return q;
+  }
+  if (rule == "f32_subnormal") {
+    for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_FLUSH})
+      for (int row : {(int)ROW(scalef32_pk_fp4_f32), (int)ROW(scalef32_pk_bf8_f32)}) {
+        conversion c = of(row, 0, mode);
+        for (uint32_t byte = 0; byte < 4; byte++)
+          for (uint32_t v : {0x007FFFFFu, 0x80400000u, 0x00700001u}) c.add({v, v}, byte << 23, 0, OLD);
+        q.conversions.push_back(c);
+      }
+    return q;
+  }
+  if (rule == "fp8_subnormal") {
+    for (int row : fp8_rows()) { /* 1.25 + 1/64 and 1.75 - 1/64 of twice the smallest subnormal: rounded at a normal number's place first, they are ties */
+      const int least = row_of(row).elem == GFX950_E4M3 ? -9 : -16;
+      conversion c = of(row);
+      for (int scale = 100; scale < 150; scale += 7)
+        for (uint32_t fraction = 0; fraction < 0x800000; fraction += 0x8000) {
+          const uint32_t v = (uint32_t)(least + 1 + scale) << 23 | fraction;
+          c.add({v, v | 0x80000000}, (uint32_t)scale << 23, 0, 0);
+        }
+      q.conversions.push_back(c);
+    }
+    return q;
+  }
+  if (rule == "fp8_overflow") {
+    for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_OVFL})
+      for (int row : fp8_rows()) {
+        conversion c = of(row, 0, mode);
+        for (uint32_t v : {0x47C35000u, 0xC7C35000u, 0x7F800000u, 0xFF800000u}) c.add({v, v}, ONE, 0, OLD);
+        q.conversions.push_back(c);
+      }
+    return q;
+  }
+  if (rule == "sr_seed" || rule == "sr_next") { /* each bit of the seed alone, over several distances from the code below */
+    const bool one = rule == "sr_seed";
+    for (int row : one ? sr_fp8_rows() : std::vector<int>{ROW(scalef32_sr_pk_fp4_f32), ROW(scalef32_sr_pk_fp4_bf16), ROW(scalef32_sr_pk32_fp6_f32)}) {
+      conversion c = of(row);
+      for (int bit = 0; bit < 32; bit++)
+        for (uint32_t v : {0x3F900000u, 0x3FA00000u, 0x3F880000u, 0x3FAC0000u, 0x3FB7FFFFu}) {
+          const uint32_t two = row_of(row).wide == GFX950_F32 ? v : (v >> 16) * 0x10001u;
+          c.add({two, two}, ONE, 1u << bit, 0);
+          c.add({two, two}, ONE, g->next(), 0);
+        }
+      q.conversions.push_back(c);
+    }
+    return q;
+  }
+  if (rule == "sr_subnormal") {
+    for (int row : sr_fp8_rows()) {
+      const int least = row_of(row).elem == GFX950_E4M3 ? -9 : -16;
+      conversion c = of(row);
+      for (int i = 0; i < 600; i++) {
+        const uint32_t v = (uint32_t)(least + 127 + (int)g->below(3)) << 23 | (g->next() & 0x807FFFFF);
+        c.add({v}, ONE, i % 3 ? g->next() : UINT32_MAX << g->below(12), 0);
+      }
+      /* So near to the code above that only the extra bits of `wide` can keep it down, and so near to the one below that only they lift it. */
+      for (uint32_t fraction : {0x7FFFFFu, 0x7FFFF0u, 1u, 3u, 0x000100u})
+        for (int e = 0; e < 3; e++)
+          for (uint32_t seed : {0xFFFFF7FFu, 0x000007FFu, 0xFFFFFC00u, 0x00000800u, 0xFFFFFFFFu}) c.add({(uint32_t)(least + 127 + e) << 23 | fraction}, ONE, seed, 0);
+      q.conversions.push_back(c);
+    }
+    return q;
+  }
+  if (rule == "sr_carry") {
+    for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_OVFL})
+      for (int row : sr_fp8_rows()) {
+        conversion c = of(row, 0, mode);
+        const uint32_t below = row_of(row).elem == GFX950_E4M3 ? 0x43EFFFFF : 0x477FFFFF; /* the float below the first value past the largest */
+        c.add({below}, ONE, UINT32_MAX, 0), c.add({below | 0x80000000}, ONE, UINT32_MAX, 0), c.add({below}, ONE, 0, 0);
+        q.conversions.push_back(c);
+      }
+    return q;
+  }
+  if (rule == "scale_sgpr" || rule == "scale_inline") {
+    conversion c = of(ROW(scalef32_pk_fp4_f32), 0, 0, rule == "scale_sgpr" ? GFX950_FROM_SGPR : GFX950_FROM_INLINE);
+    for (uint32_t v : {0x40800000u, 0x41000000u, 0xC1800000u, 0x3F800000u}) c.add({v, v}, 0x40800000, 0, OLD);
+    q.conversions.push_back(c);
+    return q;
+  }
+  if (rule == "mfma_scale_ff") { /* one product of 1 x 1 in block 0 or 1; block 0 has the NaN scale */
+    q.any_nan = true;
+    for (int edge : {16, 32}) {
+      product p = tiles_of(edge, GFX950_E2M1, GFX950_E2M1, 9, 0, 1);
+      for (int i = 0; i < edge; i++) {
+        set_code(&p, 0, 0, i, i % 2 ? 32 : 0, 2);
+        for (int k : {0, 32}) set_code(&p, 1, 0, i, k, 2);
+        if (i % 4 < 2) set_scale(&p, 0, 0, i, 0, 0xFF);
+        set_scale(&p, 1, 0, i, 0, i % 3 ? 0 : 1); /* 2^-127, 2^-126 */
+      }
+      q.products.push_back(p);
+    }
+    return q;
+  }
+  if (rule == "mfma_nan") {
+    for (int edge : {16, 32}) {
+      product p = tiles_of(edge, GFX950_E4M3, GFX950_E5M2, 0, 0, 1);
+      for (int i = 0; i < edge; i++) {
+        set_code(&p, 0, 0, i, i, i % 5 == 0 ? 0xFF : 0x38);
+        set_code(&p, 1, 0, i, i, i % 7 == 0 ? 0x7D : 0x3C);
+      }
+      for (size_t i = 0; i < p.c.size(); i++) p.c[i] = i % 3 == 0 ? 0x7FA00005 : i % 3 == 1 ? 0xFFC01234 : 0;
+      q.products.push_back(p);
+    }
+    return q;
+  }
+  if (rule == "mfma_overflow") {
+    for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_OVFL}) {
+      product p = tiles_of(16, GFX950_E2M1, GFX950_E2M1, 0, mode, 1);
+      for (int i = 0; i < 16; i++) {
+        set_code(&p, 0, 0, i, 0, i % 2 ? 2 : 10), set_code(&p, 1, 0, i, 0, 2);
+        for (int block = 0; block < 4; block++) set_scale(&p, 0, 0, i, block, 254);
+      }
+      for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 16; j++) p.c[result_at(p, 0, i, j)] = i % 2 ? 0x7F7FFFFF : 0xFF7FFFFF;
+      q.products.push_back(p);
+    }
+    return q;
+  }
+  return q;
+}
+
+bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
+  gfx950_answer a;
+  a.rule = gfx950_rule_name(rule, nullptr);
+  a.words = 0;
+  words got;
+  std::vector<words> given;
+  for (const conversion &c : q.conversions) {
+    if (!d->run(c, &got)) return false;
+    given.push_back(got);
+    a.words += got.size();
+  }
+  for (const product &p : q.products) {
+    if (!d->run(p, &got)) return false;
+    if (q.any_nan) one_nan(&got);
+    given.push_back(got);
+    a.words += got.size();
+  }
+  gfx950_rules rules = out->rules;
+  std::vector<std::vector<words>> would;
+  for (int choice = 0; gfx950_choice_name(rule, choice, nullptr); choice++) {
+    *gfx950_rule_of(&rules, rule) = choice;
+    std::vector<words> all;
+    for (const conversion &c : q.conversions) all.push_back(predicted(c, rules));
+    for (const product &p : q.products) {
+      all.push_back(predicted(p, rules));
+      if (q.any_nan) one_nan(&all.back());
+    }
+    would.push_back(all);
+    if (all == given) a.choices.push_back(choice);
+  }
+  /* The first word on which not all answers agree. */
+  for (size_t b = 0; b < given.size() && a.evidence.empty(); b++)
+    for (size_t i = 0; i < given[b].size() && a.evidence.empty(); i++) {
+      bool differ = false;
+      for (const auto &w : would) differ |= w[b][i] != would[0][b][i];
+      bool none = a.choices.empty();
+      for (const auto &w : would) none &= w[b][i] != given[b][i];
+      if (!(a.choices.empty() ? none : differ)) continue;
+      if (b < q.conversions.size()) {
+        const conversion &c = q.conversions[b];
+        const size_t n = i / (size_t)row_of(c.row).words_out;
+        a.evidence = std::string(row_of(c.row).name) + " x " + hex(c.x[n * (size_t)row_of(c.row).words_x]) + " scale " + hex(c.scale[n]) + " seed " + hex(c.seed[n]) + " old " +
+                     hex(c.old[i]) + " mode " + std::to_string(c.mode) + ": ";
+      } else
+        a.evidence = "product " + std::to_string(b - q.conversions.size()) + " word " + std::to_string(i) + ": ";
+      a.evidence += hex(given[b][i]) + " (";
+      for (size_t c = 0; c < would.size(); c++) a.evidence += (c ? ", " : "") + std::string(gfx950_choice_name(rule, (int)c, nullptr)) + " " + hex(would[c][b][i]);
+      a.evidence += ")";
+    }
+  if (!a.choices.empty()) *gfx950_rule_of(&out->rules, rule) = a.choices[0];
+  out->answers.push_back(a);
+  return true;
+}
+
+/* --- the sums of products --- */
+
+static const char *const TYPE_NAMES[] = {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"};
+const mx_format *element_format(int type) { return mx_format_find(TYPE_NAMES[type]); }
+
+/* Tiles of mx_probe as registers. */
+product registers(const mx_probe &probe, int edge, int a_type, int b_type) {
+  product p = tiles_of(edge, a_type, b_type, 0, 0, probe.T);
+  const size_t depth = probe.spec.K, blocks = depth / 32;
+  for (size_t t = 0; t < probe.T; t++)
+    for (int side = 0; side < 2; side++) {
+      const uint8_t *codes = side ? probe.b : probe.a, *scales = side ? probe.scale_b : probe.scale_a;
+      const int type = side ? b_type : a_type;
+      const size_t row_bytes = side ? probe.b_bytes : probe.a_bytes;
+      for (size_t r = 0; r < (size_t)edge; r++) {
+        const uint8_t *row = codes + (t * (size_t)edge + r) * row_bytes;
+        for (size_t k = 0; k < depth; k++) set_code(&p, side, t, (int)r, (int)k, gfx950_bits(type) == 4 ? row[k / 2] >> (k % 2 * 4) & 15 : row[k]);
+        for (size_t b = 0; b < blocks; b++) set_scale(&p, side, t, (int)r, (int)b, scales[(t * (size_t)edge + r) * blocks + b]);
+      }
+    }
+  for (size_t t = 0; t < probe.T; t++)
+    for (int lane = 0; lane < 64; lane++)
+      for (int reg = 0; reg < p.regs(); reg++) {
+        int row, col;
+        gfx950_result_of(edge, lane, reg, &row, &col);
+        memcpy(&p.c[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg], probe.c + ((t * (size_t)edge + (size_t)row) * (size_t)edge + (size_t)col) * 4, 4);
+      }
+  return p;
+}
+words matrix(const product &p, const words &d) {
+  words out(d.size());
+  const size_t edge = (size_t)p.edge;
+  for (size_t t = 0; t < p.tiles(); t++)
+    for (int lane = 0; lane < 64; lane++)
+      for (int reg = 0; reg < p.regs(); reg++) {
+        int row, col;
+        gfx950_result_of(p.edge, lane, reg, &row, &col);
+        const uint32_t v = d[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg];
+        out[(t * edge + (size_t)row) * edge + (size_t)col] = is_nan(v) ? 0x7FC00000 : v; /* the payload is mfma_nan's */
+      }
+  return out;
+}
+
+bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, uint64_t seed) {
+  enum { BATCHES = 6 };
+  mx_probe probes[BATCHES] = {};
+  std::vector<words> results;
+  std::vector<const void *> bits;
+  mx_probe_fit fit = {};
+  mx_error err = {};
+  const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
+  const size_t depth = (size_t)gfx950_depth(edge);
+  const mx_probe_spec spec = {element_format(a_type), element_format(b_type), f32, f32, mx_scale_format(MX_SCALE_E8M0), 32, (size_t)edge, (size_t)edge, depth, seed};
+  bool fine = mx_probe_make(&probes[0], &spec, &err) == MX_OK;
+  size_t n = 1;
+  if (!fine) d->why = err.text;
+  for (; fine; n++) {
+    mx_probe &p = probes[n - 1];
+    /* Scale 0xFF is the rule mfma_scale_ff's. */
+    for (size_t i = 0; i < p.T * (size_t)edge * depth / 32; i++) {
+      if (p.scale_a[i] == 0xFF) p.scale_a[i] = 0xFE;
+      if (p.scale_b[i] == 0xFF) p.scale_b[i] = 0xFE;
+    }
+    const product q = registers(p, edge, a_type, b_type);
+    words got;
+    fine = d->run(q, &got);
+    if (!fine) break;
+    results.push_back(matrix(q, got));
+    bits.clear();
+    for (const words &w : results) bits.push_back(w.data());
+    fine = mx_probe_fit_run(&fit, probes, bits.data(), n, nullptr, &err) == MX_OK;
+    if (!fine) d->why = err.text;
+    if (!fine || !fit.fits || !fit.next.T || n == BATCHES) break;
+    probes[n] = fit.next;
+    fit.next = mx_probe();
+    mx_probe_fit_free(&fit);
+    fit = mx_probe_fit();
+  }
+  if (fine) {
+    gfx950_sums s;
+    s.types = std::string(edge == 16 ? "16x16x128 " : "32x32x64 ") + TYPE_NAMES[a_type] + " " + TYPE_NAMES[b_type];
+    s.fits = fit.fits;
+    s.model = fit.text;
+    s.accum = fit.model.accum;
+    for (size_t i = 0; i < fit.n_names; i++) s.same.push_back(fit.names[i]);
+    out->sums.push_back(s);
+  }
+  mx_probe_fit_free(&fit);
+  for (size_t i = 0; i < n && i < BATCHES; i++) mx_probe_free(&probes[i]);
+  return fine;
+}
+
+/* --- everything else, held to what was found --- */
+
+uint32_t wide_value(generator *g, int wide, unsigned byte) {
+  static const uint32_t specials[] = {0, 1, 0x7F800000, 0x7FC00000, 0x7F800001, 0x7F7FFFFF, 0x00800000, 0x007FFFFF, 0x7FFFFFFF};
+  const uint32_t sign = g->next() & 0x80000000;
+  uint32_t v = g->next();
+  const unsigned kind = g->below(8);
+  if (kind == 0) v = specials[g->below(9)] | sign;
+  else if (kind < 7) { /* near the scale; few bits, for ties */
+    int e = (int)byte + (int)g->below(kind < 5 ? 12 : 24) - (kind < 5 ? 6 : 18);
+    e = e < 0 ? 0 : e > 254 ? 254 : e;
+    v = sign | (uint32_t)e << 23 | (g->below(2) ? g->next() & 0x7FFFFF : (g->next() & 0x700000) | g->below(3)) ;
+  }
+  if (wide == GFX950_F32) return v;
+  if (wide == GFX950_BF16) return v >> 16;
+  mx_encoding how = {};
+  how.overflow = MX_OVERFLOW_IEEE;
+  float f;
+  memcpy(&f, &v, 4);
+  return kind == 7 ? v >> 16 : (uint32_t)mx_encode(mx_operand_format(MX_OPERAND_F16), (double)f, &how, 0);
+}
+
+void count(gfx950_held *h, const words &got, const words &want, const std::string &where) {
+  for (size_t i = 0; i < got.size(); i++, h->words++)
+    if (got[i] != want[i]) {
+      if (!h->differ++) h->first = where + ", word " + std::to_string(i) + ": " + hex(got[i]) + ", expected " + hex(want[i]);
+    }
+}
+
+bool hold(gfx950_profile *out, device *d, uint64_t seed) {
+  generator g = {seed * 2 + 1};
+  for (int index = 0; index < GFX950_COUNT; index++) {
+    const gfx950_row &row = row_of(index);
+    gfx950_held h = {row.name, 0, 0, ""};
+    words got;
+    if (row.kind == GFX950_MFMA) {
+      const int edge = row.form == GFX950_MFMA16 ? 16 : 32;
+      for (int types = 0; types < 25; types++)
+        for (int i = 0; i < 2; i++) {
+          product p = tiles_of(edge, types / 5, types % 5, (int)g.below(16), i ? GFX950_MODE_OVFL : 0, 2);
+          for (words *w : {&p.a, &p.b}) {
+            for (uint32_t &v : *w) v = g.next();
+            if (i == 0) /* no specials in the first; FP6 and FP4 have none */
+              for (uint32_t &v : *w) v &= gfx950_bits(w == &p.a ? p.a_type : p.b_type) == 8 ? 0xB7B7B7B7 : 0xFFFFFFFF;
+          }
+          for (uint32_t &v : p.c) v = i ? g.next() : (g.next() & 0x807FFFFF) | (100 + g.below(60)) << 23;
+          for (words *w : {&p.scale_a, &p.scale_b})
+            for (uint32_t &v : *w) v = i ? g.next() : (g.next() & 0x07070707) + 0x7C7C7C7C;
+          if (!d->run(p, &got)) return false;
+          count(&h, got, predicted(p, out->rules), std::string(TYPE_NAMES[p.a_type]) + " x " + TYPE_NAMES[p.b_type] + " scale bytes " + std::to_string(p.select));
+        }
+      out->held.push_back(h);
+      continue;
+    }
+    for (int select = 0; select < row.selects; select++)
+      for (uint32_t mode = 0; mode < 4; mode++) {
+        conversion c = of(index, select, mode);
+        const size_t n = row.lanes == 32 ? 64 : 512;
+        for (size_t i = 0; i < n; i++) {
+          const unsigned byte = strncmp(row.name, "cvt_scalef32", 12) ? 127 : g.below(10) ? 117 + g.below(20) : g.below(4) ? g.below(256) : g.below(2) ? 255 : 0;
+          c.add({}, (g.next() & 0x807FFFFF) | byte << 23, g.below(8) ? g.next() : UINT32_MAX << g.below(20), row.has_old ? g.next() : 0);
+          for (size_t j = 0; j < (size_t)row.words_x; j++) {
+            uint32_t v = g.next();
+            if (row.kind == GFX950_NARROW || row.kind == GFX950_SR)
+              v = row.wide == GFX950_F32 ? wide_value(&g, row.wide, byte) : wide_value(&g, row.wide, byte) | wide_value(&g, row.wide, byte) << 16;
+            c.x[i * (size_t)row.words_x + j] = v;
+          }
+        }
+        if (!d->run(c, &got)) return false;
+        count(&h, got, predicted(c, out->rules), "select " + std::to_string(select) + " mode " + std::to_string(mode));
+      }
+    out->held.push_back(h);
+  }
+  return true;
+}
+
+} // namespace
+
+bool gfx950_profile::complete() const {
+  for (const gfx950_answer &a : answers)
+    if (a.choices.empty()) return false;
+  for (const gfx950_sums &s : sums)
+    if (!s.fits) return false;
+  return differ() == 0;
+}
+uint64_t gfx950_profile::words() const {
+  uint64_t n = 0;
+  for (const gfx950_held &h : held) n += h.words;
+  return n;
+}
+uint64_t gfx950_profile::differ() const {
+  uint64_t n = 0;
+  for (const gfx950_held &h : held) n += h.differ;
+  return n;
+}
+
+bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_rules *play, uint64_t seed, std::string *why) {
+  device d = {dev, play, ""};
+  generator g = {seed * 2 + 1};
+  *out = gfx950_profile();
+  out->rules = gfx950_rules_default();
+  bool fine = true;
+  for (int rule = 0; fine && gfx950_rule_name(rule, nullptr); rule++) fine = settle(out, &d, rule, ask(gfx950_rule_name(rule, nullptr), &g));
+  fine = fine && fit_sums(out, &d, 16, GFX950_E4M3, GFX950_E4M3, seed);
+  if (fine && out->sums[0].fits) out->rules.accum = out->sums[0].accum;
+  fine = fine && hold(out, &d, seed + 1);
+  if (!fine) *why = d.why;
+  return fine;
+}

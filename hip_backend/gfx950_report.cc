@@ -1,0 +1,93 @@
+/* A device profile as JSON, and the preset that it amounts to. */
+#include "hip_backend/gfx950_profile.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mxgold/spec.h"
+
+namespace {
+const char *choice_of(const gfx950_rules &rules, const char *rule) {
+  gfx950_rules copy = rules;
+  for (int i = 0; gfx950_rule_name(i, nullptr); i++)
+    if (!strcmp(gfx950_rule_name(i, nullptr), rule)) return gfx950_choice_name(i, *gfx950_rule_of(&copy, i), nullptr);
+  return "";
+}
+
+/* Keys of a cast to one of the FP8 types, MODE.FP16_OVFL being 0 as HIP sets it. */
+std::string cast_keys(const gfx950_rules &r, bool bf8) {
+  std::string keys = r.fp8_overflow == GFX950_fp8_overflow_SATURATE ? "elem.overflow=saturate" : "elem.overflow=ieee";
+  const bool drop = r.nan_fp8 == GFX950_nan_fp8_DROP, code7e = bf8 && r.nan_bf8 == GFX950_nan_bf8_CODE_7E;
+  if (drop && !code7e) keys += " elem.nan=posmax";
+  if (!drop && code7e) keys += " elem.nan=code=126";
+  if (drop && code7e) keys += " (NaN: code 126 without its sign, which no key says)";
+  return keys;
+}
+
+json_t *spec_json(const std::string &text) {
+  json_t *o = json_object();
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find(' ', at), eq = text.find('=', at);
+    if (end == std::string::npos) end = text.size();
+    json_object_set_new(o, text.substr(at, eq - at).c_str(), json_string(text.substr(eq + 1, end - eq - 1).c_str()));
+    at = end + 1;
+  }
+  return o;
+}
+} // namespace
+
+std::string gfx950_profile_spec(const gfx950_profile &p) {
+  const gfx950_rules &r = p.rules;
+  std::string keys = "elem=e2m1 scale=e8m0 block=1x32 scale.rule=even elem.round=rne elem.overflow=saturate elem.nan=" + std::string(choice_of(r, "nan_fp4"));
+  if (r.f32_subnormal == GFX950_f32_subnormal_FLUSH) keys += " flush=on";
+  return keys;
+}
+
+bool gfx950_profile_write_spec(const gfx950_profile &p, const char *path) {
+  json_t *o = spec_json(gfx950_profile_spec(p));
+  const bool fine = !json_dump_file(o, path, JSON_INDENT(2));
+  json_decref(o);
+  return fine;
+}
+
+bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit, const char *compilers) {
+  const bool silicon = strcmp(mxh_kind(dev), "host") != 0;
+  json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "format", "mxgold device profile 1", "preset", name, "device", mxh_name(dev), "arch", mxh_arch(dev), "driver",
+                        mxh_driver(dev), "date", date, "commit", commit, "compilers", compilers, "silicon", (int)silicon, "complete", (int)p.complete());
+  json_t *rules = json_object(), *sums = json_array(), *held = json_array();
+  for (const gfx950_answer &a : p.answers) {
+    int rule = 0;
+    const char *doc = "", *says = "";
+    while (a.rule != gfx950_rule_name(rule, &doc)) rule++;
+    json_t *one = json_pack("{s:s, s:I, s:s}", "question", doc, "words", (json_int_t)a.words, "evidence", a.evidence.c_str());
+    const char *answer = a.choices.empty() ? "other" : gfx950_choice_name(rule, a.choices[0], &says);
+    json_object_set_new(one, "answer", json_string(answer));
+    json_object_set_new(one, "meaning", json_string(a.choices.empty() ? "none of the answers that this program knows" : says));
+    if (a.choices.size() > 1) {
+      json_t *same = json_array();
+      for (size_t i = 1; i < a.choices.size(); i++) json_array_append_new(same, json_string(gfx950_choice_name(rule, a.choices[i], nullptr)));
+      json_object_set_new(one, "same_bits", same); /* given the other answers */
+    }
+    json_object_set_new(rules, a.rule.c_str(), one);
+  }
+  for (const gfx950_sums &s : p.sums) {
+    json_t *same = json_array();
+    for (const std::string &n : s.same) json_array_append_new(same, json_string(n.c_str()));
+    json_array_append_new(sums, json_pack("{s:s, s:b, s:s, s:o}", "instruction", s.types.c_str(), "fits", s.fits, "model", s.model.c_str(), "same_bits", same));
+  }
+  for (const gfx950_held &h : p.held)
+    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:s}", "instruction", h.instruction.c_str(), "words", (json_int_t)h.words, "differ", (json_int_t)h.differ, "first", h.first.c_str()));
+  json_object_set_new(o, "rules", rules);
+  json_object_set_new(o, "sums", sums);
+  json_object_set_new(o, "held", held);
+  const gfx950_rules &r = p.rules;
+  const bool lfsr = r.sr_seed == GFX950_sr_seed_TOP && r.sr_next == GFX950_sr_next_PRNG && r.sr_subnormal == GFX950_sr_subnormal_FIXED;
+  json_object_set_new(o, "spec", spec_json(gfx950_profile_spec(p)));
+  json_object_set_new(o, "casts", json_pack("{s:s, s:s, s:s}", "e4m3", cast_keys(r, false).c_str(), "e5m2", cast_keys(r, true).c_str(), "stochastic",
+                                            lfsr ? "elem.round=sr sr.source=amd_lfsr" : "sr.source=given, with the words that the rules sr_* make"));
+  json_object_set_new(o, "mma", json_string(p.sums.empty() || !p.sums[0].fits ? "" : p.sums[0].model.c_str()));
+  const bool fine = !json_dump_file(o, path, JSON_INDENT(2));
+  json_decref(o);
+  return fine;
+}
