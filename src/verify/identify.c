@@ -539,7 +539,7 @@ static inquiry *most_promising(inquiry *all, size_t n) {
 
 /* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. */
 static inquiry *stochastic_inquiry(inquiry *all, size_t n) {
-  uint8_t random[MAX_INQUIRIES] = {0};
+  uint8_t random[MAX_INQUIRIES + 1] = {0};
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
     if (all[i].residue < INFINITY && !is_far_off(&all[i])) return NULL;
   for (size_t i = 0; i < n; i++) random[i] = all[i].residue < INFINITY && looks_stochastic(&all[i]);
@@ -583,11 +583,9 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
       if (!dtype || has_dtype_preset(dtype)) presets_as_they_are(q);
       if (is_exact(&q->best)) return q;
     }
-  if (*n_all < MAX_INQUIRIES) {
-    inquiry *q = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, deadline);
-    *n_all += q != NULL;
-    if (q) return q;
-  }
+  inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, deadline);
+  *n_all += preset != NULL;
+  if (preset) return preset;
   uint64_t least = UINT64_MAX;
   for (size_t i = 0; i < *n_all; i++) {
     find_cores(&all[i]);
@@ -616,7 +614,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   mx_status status = check_samples(samples, n, err);
   if (status) return status;
   hypothesis *h = calloc(MAX_HYPOTHESES, sizeof *h);
-  inquiry *all = calloc(MAX_INQUIRIES, sizeof *all), *best = NULL;
+  inquiry *all = calloc(MAX_INQUIRIES + 1, sizeof *all), *best = NULL;
   size_t n_hypotheses = 0, close = 1, n_all = 0;
   if (!h || !all) {
     free(h);
