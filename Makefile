@@ -258,13 +258,16 @@ bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files,
 	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)
 
 # Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
-.PHONY: mutants demo-verify identify-all
+.PHONY: mutants demo-verify identify-all identify-time
 $(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
 	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 mutants: deps $(B)/mutants ## known kernel bugs, one at a time: caught by suite minimal, named by identify and diff
 	$(B)/mutants
 identify-all: deps-test $(B)/tests/test_identify ## every preset and 1,000 mixtures of keys through identify, a line each
 	IDENTIFY_ALL=1 IDENTIFY_TABLE=1 $(B)/tests/test_identify
+identify-time: deps-test $(B)/tests/test_identify ## how long identify takes for every preset on 64 Ki and on 1 Mi elements
+	@uptime
+	IDENTIFY_TIME=1 $(B)/tests/test_identify
 demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/VERIFY.md
 	examples/demo-verify.sh $(BIN)
 
