@@ -60,7 +60,16 @@ struct product {
   int regs() const { return gfx950_result_regs(edge); }
 };
 product tiles_of(int edge, int a, int b, int select, uint32_t mode, size_t n) {
-  product p = {edge, a, b, select, mode, words(n * 512), words(n * 512), words(n * 64 * (size_t)gfx950_result_regs(edge)), words(n * 64, 0x7F7F7F7F), words(n * 64, 0x7F7F7F7F)};
+  product p = {edge,
+               a,
+               b,
+               select,
+               mode,
+               words(n * 512),
+               words(n * 512),
+               words(n * 64 * (size_t)gfx950_result_regs(edge)),
+               words(n * 64, 0x7F7F7F7F),
+               words(n * 64, 0x7F7F7F7F)};
   return p;
 }
 void set_code(product *p, int side, size_t tile, int row, int k, uint32_t code) {
@@ -99,7 +108,8 @@ struct device {
                                : q.from == GFX950_FROM_INLINE ? "gfx950_probe_inline"
                                                               : "gfx950_" + std::string(row.name) + "_s" + std::to_string(q.select);
     mxh_buffer x(dev, q.x.size() * 4), y(dev, q.old.size() * 4), scale(dev, q.n() * 4), seed(dev, q.n() * 4);
-    if (x.put(q.x.data(), q.x.size() * 4) || y.put(q.old.data(), q.old.size() * 4) || scale.put(q.scale.data(), q.n() * 4) || seed.put(q.seed.data(), q.n() * 4)) {
+    if (x.put(q.x.data(), q.x.size() * 4) || y.put(q.old.data(), q.old.size() * 4) || scale.put(q.scale.data(), q.n() * 4) ||
+        seed.put(q.seed.data(), q.n() * 4)) {
       why = mxh_error(dev);
       return false;
     }
@@ -113,16 +123,18 @@ struct device {
     return false;
   }
   bool run(const product &p, words *out) {
-    const std::string kernel = std::string("gfx950_mfma_scale_f32_") + (p.edge == 16 ? "16x16x128" : "32x32x64") + "_f8f6f4_a" + std::to_string(p.a_type) + "_b" +
-                               std::to_string(p.b_type) + "_s" + std::to_string(p.select);
-    mxh_buffer a(dev, p.a.size() * 4), b(dev, p.b.size() * 4), c(dev, p.c.size() * 4), d(dev, p.c.size() * 4), sa(dev, p.scale_a.size() * 4), sb(dev, p.scale_b.size() * 4);
-    if (a.put(p.a.data(), p.a.size() * 4) || b.put(p.b.data(), p.b.size() * 4) || c.put(p.c.data(), p.c.size() * 4) || sa.put(p.scale_a.data(), p.scale_a.size() * 4) ||
-        sb.put(p.scale_b.data(), p.scale_b.size() * 4)) {
+    const std::string kernel = std::string("gfx950_mfma_scale_f32_") + (p.edge == 16 ? "16x16x128" : "32x32x64") + "_f8f6f4_a" +
+                               std::to_string(p.a_type) + "_b" + std::to_string(p.b_type) + "_s" + std::to_string(p.select);
+    mxh_buffer a(dev, p.a.size() * 4), b(dev, p.b.size() * 4), c(dev, p.c.size() * 4), d(dev, p.c.size() * 4), sa(dev, p.scale_a.size() * 4),
+        sb(dev, p.scale_b.size() * 4);
+    if (a.put(p.a.data(), p.a.size() * 4) || b.put(p.b.data(), p.b.size() * 4) || c.put(p.c.data(), p.c.size() * 4) ||
+        sa.put(p.scale_a.data(), p.scale_a.size() * 4) || sb.put(p.scale_b.data(), p.scale_b.size() * 4)) {
       why = mxh_error(dev);
       return false;
     }
     gfx950_mfma_args args = {};
-    args.d = d.as<uint32_t>(), args.a = a.as<uint32_t>(), args.b = b.as<uint32_t>(), args.c = c.as<uint32_t>(), args.scale_a = sa.as<uint32_t>(), args.scale_b = sb.as<uint32_t>();
+    args.d = d.as<uint32_t>(), args.a = a.as<uint32_t>(), args.b = b.as<uint32_t>(), args.c = c.as<uint32_t>(),
+    args.scale_a = sa.as<uint32_t>(), args.scale_b = sb.as<uint32_t>();
     args.env.mode = p.mode, args.env.rules = play;
     if (!launch(kernel, (unsigned)p.tiles(), 64, &args, sizeof args)) return false;
     out->resize(p.c.size());
@@ -138,7 +150,10 @@ words predicted(const conversion &q, const gfx950_rules &rules) {
   words out = q.old;
   for (size_t i = 0; i < q.n(); i++)
     gfx950_convert(&env, &row, q.select, &out[i * (size_t)row.words_out], &q.x[i * (size_t)row.words_x],
-                   q.from == GFX950_FROM_INLINE ? 0x40800000 : q.from == GFX950_FROM_SGPR ? q.scale[0] : q.scale[i], q.seed[i], q.from);
+                   q.from == GFX950_FROM_INLINE ? 0x40800000
+                   : q.from == GFX950_FROM_SGPR ? q.scale[0]
+                                                : q.scale[i],
+                   q.seed[i], q.from);
   return out;
 }
 words predicted(const product &p, const gfx950_rules &rules) {
@@ -201,14 +216,19 @@ question nan_narrow(std::initializer_list<int> rows, const words &nans = {NANS[0
 
 question ask(const std::string &rule, generator *g) {
   question q;
-  if (rule == "nan_fp4") return nan_narrow({ROW(scalef32_pk_fp4_f32), ROW(scalef32_pk_fp4_f16), ROW(scalef32_pk_fp4_bf16), ROW(scalef32_sr_pk_fp4_f32)});
-  if (rule == "nan_fp6") return nan_narrow({ROW(scalef32_2xpk16_fp6_f32), ROW(scalef32_2xpk16_bf6_f32), ROW(scalef32_pk32_fp6_f16), ROW(scalef32_pk32_bf6_bf16)});
-  if (rule == "nan_fp8") return nan_narrow({ROW(scalef32_pk_fp8_f32), ROW(scalef32_pk_fp8_f16), ROW(scalef32_pk_fp8_bf16), ROW(scalef32_sr_fp8_f32), ROW(pk_fp8_f32)});
+  if (rule == "nan_fp4")
+    return nan_narrow({ROW(scalef32_pk_fp4_f32), ROW(scalef32_pk_fp4_f16), ROW(scalef32_pk_fp4_bf16), ROW(scalef32_sr_pk_fp4_f32)});
+  if (rule == "nan_fp6")
+    return nan_narrow({ROW(scalef32_2xpk16_fp6_f32), ROW(scalef32_2xpk16_bf6_f32), ROW(scalef32_pk32_fp6_f16), ROW(scalef32_pk32_bf6_bf16)});
+  if (rule == "nan_fp8")
+    return nan_narrow(
+        {ROW(scalef32_pk_fp8_f32), ROW(scalef32_pk_fp8_f16), ROW(scalef32_pk_fp8_bf16), ROW(scalef32_sr_fp8_f32), ROW(pk_fp8_f32)});
   if (rule == "nan_bf8") return nan_narrow({ROW(scalef32_pk_bf8_f32), ROW(scalef32_pk_bf8_f16), ROW(scalef32_pk_bf8_bf16), ROW(pk_bf8_f32)});
   if (rule == "nan_16") return nan_narrow({ROW(sr_bf16_f32), ROW(sr_f16_f32)}, {0x7FC00000, 0xFFF5A000, 0x7FABC000});
   if (rule == "scale_ff" || rule == "scale_00") {
     const uint32_t byte = rule == "scale_ff" ? 0xFF : 0;
-    for (int row : {(int)ROW(scalef32_pk_fp4_f32), (int)ROW(scalef32_pk_fp8_f32), (int)ROW(scalef32_sr_fp8_f32), (int)ROW(scalef32_sr_pk_fp4_f32), (int)ROW(scalef32_2xpk16_fp6_f32)}) {
+    for (int row : {(int)ROW(scalef32_pk_fp4_f32), (int)ROW(scalef32_pk_fp8_f32), (int)ROW(scalef32_sr_fp8_f32),
+                    (int)ROW(scalef32_sr_pk_fp4_f32), (int)ROW(scalef32_2xpk16_fp6_f32)}) {
       conversion c = of(row);
       if (byte) {
         for (uint32_t v : {0x7F7FFFFFu, 0xFF7FFFFFu, 0x7F000000u, ONE, 0u}) c.add({v, v}, 0x7F800000, 0, OLD);
@@ -225,7 +245,8 @@ question ask(const std::string &rule, generator *g) {
     return q;
   }
   if (rule == "scale_ff_up") {
-    for (int row : {(int)ROW(scalef32_f32_fp8), (int)ROW(scalef32_pk_f32_fp4), (int)ROW(scalef32_pk_bf16_bf8), (int)ROW(scalef32_pk32_f32_fp6)}) {
+    for (int row :
+         {(int)ROW(scalef32_f32_fp8), (int)ROW(scalef32_pk_f32_fp4), (int)ROW(scalef32_pk_bf16_bf8), (int)ROW(scalef32_pk32_f32_fp6)}) {
       conversion c = of(row);
       for (uint32_t v : {0x01u, 0x81u, 0x21u, 0x00u}) c.add({v}, 0x7F800000, 0, 0);
       q.conversions.push_back(c);
@@ -251,7 +272,9 @@ question ask(const std::string &rule, generator *g) {
     return q;
   }
   if (rule == "fp8_subnormal") {
-    for (int row : fp8_rows()) { /* 1.25 + 1/64 and 1.75 - 1/64 of twice the smallest subnormal: rounded at a normal number's place first, they are ties */
+    for (
+        int row :
+        fp8_rows()) { /* 1.25 + 1/64 and 1.75 - 1/64 of twice the smallest subnormal: rounded at a normal number's place first, they are ties */
       const int least = row_of(row).elem == GFX950_E4M3 ? -9 : -16;
       conversion c = of(row);
       for (int scale = 100; scale < 150; scale += 7)
@@ -274,7 +297,8 @@ question ask(const std::string &rule, generator *g) {
   }
   if (rule == "sr_seed" || rule == "sr_next") { /* each bit of the seed alone, over several distances from the code below */
     const bool one = rule == "sr_seed";
-    for (int row : one ? sr_fp8_rows() : std::vector<int>{ROW(scalef32_sr_pk_fp4_f32), ROW(scalef32_sr_pk_fp4_bf16), ROW(scalef32_sr_pk32_fp6_f32)}) {
+    for (int row :
+         one ? sr_fp8_rows() : std::vector<int>{ROW(scalef32_sr_pk_fp4_f32), ROW(scalef32_sr_pk_fp4_bf16), ROW(scalef32_sr_pk32_fp6_f32)}) {
       conversion c = of(row);
       for (int bit = 0; bit < 32; bit++)
         for (uint32_t v : {0x3F900000u, 0x3FA00000u, 0x3F880000u, 0x3FAC0000u, 0x3FB7FFFFu}) {
@@ -297,7 +321,8 @@ question ask(const std::string &rule, generator *g) {
       /* So near to the code above that only the extra bits of `wide` can keep it down, and so near to the one below that only they lift it. */
       for (uint32_t fraction : {0x7FFFFFu, 0x7FFFF0u, 1u, 3u, 0x000100u})
         for (int e = 0; e < 3; e++)
-          for (uint32_t seed : {0xFFFFF7FFu, 0x000007FFu, 0xFFFFFC00u, 0x00000800u, 0xFFFFFFFFu}) c.add({(uint32_t)(least + 127 + e) << 23 | fraction}, ONE, seed, 0);
+          for (uint32_t seed : {0xFFFFF7FFu, 0x000007FFu, 0xFFFFFC00u, 0x00000800u, 0xFFFFFFFFu})
+            c.add({(uint32_t)(least + 127 + e) << 23 | fraction}, ONE, seed, 0);
       q.conversions.push_back(c);
     }
     return q;
@@ -401,12 +426,13 @@ bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
       if (b < q.conversions.size()) {
         const conversion &c = q.conversions[b];
         const size_t n = i / (size_t)row_of(c.row).words_out;
-        a.evidence = std::string(row_of(c.row).name) + " x " + hex(c.x[n * (size_t)row_of(c.row).words_x]) + " scale " + hex(c.scale[n]) + " seed " + hex(c.seed[n]) + " old " +
-                     hex(c.old[i]) + " mode " + std::to_string(c.mode) + ": ";
+        a.evidence = std::string(row_of(c.row).name) + " x " + hex(c.x[n * (size_t)row_of(c.row).words_x]) + " scale " + hex(c.scale[n]) +
+                     " seed " + hex(c.seed[n]) + " old " + hex(c.old[i]) + " mode " + std::to_string(c.mode) + ": ";
       } else
         a.evidence = "product " + std::to_string(b - q.conversions.size()) + " word " + std::to_string(i) + ": ";
       a.evidence += hex(given[b][i]) + " (";
-      for (size_t c = 0; c < would.size(); c++) a.evidence += (c ? ", " : "") + std::string(gfx950_choice_name(rule, (int)c, nullptr)) + " " + hex(would[c][b][i]);
+      for (size_t c = 0; c < would.size(); c++)
+        a.evidence += (c ? ", " : "") + std::string(gfx950_choice_name(rule, (int)c, nullptr)) + " " + hex(would[c][b][i]);
       a.evidence += ")";
     }
   if (!a.choices.empty()) *gfx950_rule_of(&out->rules, rule) = a.choices[0];
@@ -430,7 +456,8 @@ product registers(const mx_probe &probe, int edge, int a_type, int b_type) {
       const size_t row_bytes = side ? probe.b_bytes : probe.a_bytes;
       for (size_t r = 0; r < (size_t)edge; r++) {
         const uint8_t *row = codes + (t * (size_t)edge + r) * row_bytes;
-        for (size_t k = 0; k < depth; k++) set_code(&p, side, t, (int)r, (int)k, gfx950_bits(type) == 4 ? row[k / 2] >> (k % 2 * 4) & 15 : row[k]);
+        for (size_t k = 0; k < depth; k++)
+          set_code(&p, side, t, (int)r, (int)k, gfx950_bits(type) == 4 ? row[k / 2] >> (k % 2 * 4) & 15 : row[k]);
         for (size_t b = 0; b < blocks; b++) set_scale(&p, side, t, (int)r, (int)b, scales[(t * (size_t)edge + r) * blocks + b]);
       }
     }
@@ -439,7 +466,8 @@ product registers(const mx_probe &probe, int edge, int a_type, int b_type) {
       for (int reg = 0; reg < p.regs(); reg++) {
         int row, col;
         gfx950_result_of(edge, lane, reg, &row, &col);
-        memcpy(&p.c[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg], probe.c + ((t * (size_t)edge + (size_t)row) * (size_t)edge + (size_t)col) * 4, 4);
+        memcpy(&p.c[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg],
+               probe.c + ((t * (size_t)edge + (size_t)row) * (size_t)edge + (size_t)col) * 4, 4);
       }
   return p;
 }
@@ -466,7 +494,8 @@ bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, 
   mx_error err = {};
   const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
   const size_t depth = (size_t)gfx950_depth(edge);
-  const mx_probe_spec spec = {element_format(a_type), element_format(b_type), f32, f32, mx_scale_format(MX_SCALE_E8M0), 32, (size_t)edge, (size_t)edge, depth, seed};
+  const mx_probe_spec spec = {element_format(a_type), element_format(b_type), f32,   f32, mx_scale_format(MX_SCALE_E8M0), 32,
+                              (size_t)edge,           (size_t)edge,           depth, seed};
   bool fine = mx_probe_make(&probes[0], &spec, &err) == MX_OK;
   size_t n = 1;
   if (!fine) d->why = err.text;
@@ -513,11 +542,12 @@ uint32_t wide_value(generator *g, int wide, unsigned byte) {
   const uint32_t sign = g->next() & 0x80000000;
   uint32_t v = g->next();
   const unsigned kind = g->below(8);
-  if (kind == 0) v = specials[g->below(9)] | sign;
+  if (kind == 0)
+    v = specials[g->below(9)] | sign;
   else if (kind < 7) { /* near the scale; few bits, for ties */
     int e = (int)byte + (int)g->below(kind < 5 ? 12 : 24) - (kind < 5 ? 6 : 18);
     e = e < 0 ? 0 : e > 254 ? 254 : e;
-    v = sign | (uint32_t)e << 23 | (g->below(2) ? g->next() & 0x7FFFFF : (g->next() & 0x700000) | g->below(3)) ;
+    v = sign | (uint32_t)e << 23 | (g->below(2) ? g->next() & 0x7FFFFF : (g->next() & 0x700000) | g->below(3));
   }
   if (wide == GFX950_F32) return v;
   if (wide == GFX950_BF16) return v >> 16;
@@ -555,7 +585,8 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed) {
           for (words *w : {&p.scale_a, &p.scale_b})
             for (uint32_t &v : *w) v = i ? g.next() : (g.next() & 0x07070707) + 0x7C7C7C7C;
           if (!d->run(p, &got)) return false;
-          count(&h, got, predicted(p, out->rules), std::string(TYPE_NAMES[p.a_type]) + " x " + TYPE_NAMES[p.b_type] + " scale bytes " + std::to_string(p.select));
+          count(&h, got, predicted(p, out->rules),
+                std::string(TYPE_NAMES[p.a_type]) + " x " + TYPE_NAMES[p.b_type] + " scale bytes " + std::to_string(p.select));
         }
       out->held.push_back(h);
       continue;
@@ -565,12 +596,17 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed) {
         conversion c = of(index, select, mode);
         const size_t n = row.lanes == 32 ? 64 : 512;
         for (size_t i = 0; i < n; i++) {
-          const unsigned byte = strncmp(row.name, "cvt_scalef32", 12) ? 127 : g.below(10) ? 117 + g.below(20) : g.below(4) ? g.below(256) : g.below(2) ? 255 : 0;
+          const unsigned byte = strncmp(row.name, "cvt_scalef32", 12) ? 127
+                                : g.below(10)                         ? 117 + g.below(20)
+                                : g.below(4)                          ? g.below(256)
+                                : g.below(2)                          ? 255
+                                                                      : 0;
           c.add({}, (g.next() & 0x807FFFFF) | byte << 23, g.below(8) ? g.next() : UINT32_MAX << g.below(20), row.has_old ? g.next() : 0);
           for (size_t j = 0; j < (size_t)row.words_x; j++) {
             uint32_t v = g.next();
             if (row.kind == GFX950_NARROW || row.kind == GFX950_SR)
-              v = row.wide == GFX950_F32 ? wide_value(&g, row.wide, byte) : wide_value(&g, row.wide, byte) | wide_value(&g, row.wide, byte) << 16;
+              v = row.wide == GFX950_F32 ? wide_value(&g, row.wide, byte)
+                                         : wide_value(&g, row.wide, byte) | wide_value(&g, row.wide, byte) << 16;
             c.x[i * (size_t)row.words_x + j] = v;
           }
         }

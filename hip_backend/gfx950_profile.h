@@ -24,9 +24,9 @@ struct gfx950_held {
   std::string first; /* the first that differs */
 };
 struct gfx950_sums {
-  std::string types;         /* "16x16x128 e4m3 e4m3" */
-  int fits;                  /* a model gives every bit of the probe tiles */
-  std::string model;         /* as mx_mma_model_find() takes it; the nearest one if none fits */
+  std::string types;             /* "16x16x128 e4m3 e4m3" */
+  int fits;                      /* a model gives every bit of the probe tiles */
+  std::string model;             /* as mx_mma_model_find() takes it; the nearest one if none fits */
   std::vector<std::string> same; /* rows of the tables with the same bits */
   mx_accum accum;
 };
@@ -35,7 +35,7 @@ struct gfx950_profile {
   std::vector<gfx950_answer> answers;
   std::vector<gfx950_sums> sums; /* of FP8; of other types only where those differ */
   std::vector<gfx950_held> held;
-  bool complete() const;         /* every rule answered, every product explained, no bit differs */
+  bool complete() const; /* every rule answered, every product explained, no bit differs */
   uint64_t words() const, differ() const;
 };
 
@@ -45,7 +45,8 @@ bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_rules
 /** The spec of formats/keys.def that says what could be told of MXFP4 on this device, "key=value ...". */
 std::string gfx950_profile_spec(const gfx950_profile &p);
 /** The profile as JSON; name is the preset's ("gfx950@2026-11-21"). False: path cannot be written. */
-bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit, const char *compilers);
+bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit,
+                          const char *compilers);
 /** The preset alone, as `mxgold quantize --spec FILE.json` reads it. */
 bool gfx950_profile_write_spec(const gfx950_profile &p, const char *path);
 #endif

@@ -39,7 +39,8 @@ json_t *spec_json(const std::string &text) {
 
 std::string gfx950_profile_spec(const gfx950_profile &p) {
   const gfx950_rules &r = p.rules;
-  std::string keys = "elem=e2m1 scale=e8m0 block=1x32 scale.rule=even elem.round=rne elem.overflow=saturate elem.nan=" + std::string(choice_of(r, "nan_fp4"));
+  std::string keys =
+      "elem=e2m1 scale=e8m0 block=1x32 scale.rule=even elem.round=rne elem.overflow=saturate elem.nan=" + std::string(choice_of(r, "nan_fp4"));
   if (r.f32_subnormal == GFX950_f32_subnormal_FLUSH) keys += " flush=on";
   return keys;
 }
@@ -51,10 +52,12 @@ bool gfx950_profile_write_spec(const gfx950_profile &p, const char *path) {
   return fine;
 }
 
-bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit, const char *compilers) {
+bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit,
+                          const char *compilers) {
   const bool silicon = strcmp(mxh_kind(dev), "host") != 0;
-  json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "format", "mxgold device profile 1", "preset", name, "device", mxh_name(dev), "arch", mxh_arch(dev), "driver",
-                        mxh_driver(dev), "date", date, "commit", commit, "compilers", compilers, "silicon", (int)silicon, "complete", (int)p.complete());
+  json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "format", "mxgold device profile 1", "preset", name, "device",
+                        mxh_name(dev), "arch", mxh_arch(dev), "driver", mxh_driver(dev), "date", date, "commit", commit, "compilers", compilers,
+                        "silicon", (int)silicon, "complete", (int)p.complete());
   json_t *rules = json_object(), *sums = json_array(), *held = json_array();
   for (const gfx950_answer &a : p.answers) {
     int rule = 0;
@@ -74,18 +77,21 @@ bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char 
   for (const gfx950_sums &s : p.sums) {
     json_t *same = json_array();
     for (const std::string &n : s.same) json_array_append_new(same, json_string(n.c_str()));
-    json_array_append_new(sums, json_pack("{s:s, s:b, s:s, s:o}", "instruction", s.types.c_str(), "fits", s.fits, "model", s.model.c_str(), "same_bits", same));
+    json_array_append_new(
+        sums, json_pack("{s:s, s:b, s:s, s:o}", "instruction", s.types.c_str(), "fits", s.fits, "model", s.model.c_str(), "same_bits", same));
   }
   for (const gfx950_held &h : p.held)
-    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:s}", "instruction", h.instruction.c_str(), "words", (json_int_t)h.words, "differ", (json_int_t)h.differ, "first", h.first.c_str()));
+    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:s}", "instruction", h.instruction.c_str(), "words", (json_int_t)h.words, "differ",
+                                          (json_int_t)h.differ, "first", h.first.c_str()));
   json_object_set_new(o, "rules", rules);
   json_object_set_new(o, "sums", sums);
   json_object_set_new(o, "held", held);
   const gfx950_rules &r = p.rules;
   const bool lfsr = r.sr_seed == GFX950_sr_seed_TOP && r.sr_next == GFX950_sr_next_PRNG && r.sr_subnormal == GFX950_sr_subnormal_FIXED;
   json_object_set_new(o, "spec", spec_json(gfx950_profile_spec(p)));
-  json_object_set_new(o, "casts", json_pack("{s:s, s:s, s:s}", "e4m3", cast_keys(r, false).c_str(), "e5m2", cast_keys(r, true).c_str(), "stochastic",
-                                            lfsr ? "elem.round=sr sr.source=amd_lfsr" : "sr.source=given, with the words that the rules sr_* make"));
+  json_object_set_new(o, "casts",
+                      json_pack("{s:s, s:s, s:s}", "e4m3", cast_keys(r, false).c_str(), "e5m2", cast_keys(r, true).c_str(), "stochastic",
+                                lfsr ? "elem.round=sr sr.source=amd_lfsr" : "sr.source=given, with the words that the rules sr_* make"));
   json_object_set_new(o, "mma", json_string(p.sums.empty() || !p.sums[0].fits ? "" : p.sums[0].model.c_str()));
   const bool fine = !json_dump_file(o, path, JSON_INDENT(2));
   json_decref(o);

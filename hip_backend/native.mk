@@ -44,3 +44,12 @@ hip-rehearse: deps $(GFX950) ## devices with hidden rules, played by the CPU hos
 hip-profile: deps $(GFX950) ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
 	@mkdir -p $(HIP_B)
 	$(GFX950) -o $(HIP_B)
+
+# A kernel of someone else's under the harness: device pointers in, verdict out. docs/HIP.md, "Other people's kernels".
+PLUGIN_SRC ?= examples/device_kernel.cc
+PLUGIN_OBJ := $(patsubst %,$(HIP)/%.cc,device_plugin device device_dl host_lanes)
+$(B)/device_kernel.so: $(PLUGIN_SRC) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(HIP_HDR) $(LIB_A)
+	@mkdir -p $(@D)
+	$(HIP_CXX) -fPIC -shared $(PLUGIN_FLAGS) $(PLUGIN_SRC) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -ldl -o $@
+.PHONY: device-plugin
+device-plugin: deps $(B)/device_kernel.so ## examples/device_kernel.cc (PLUGIN_SRC=yours.cc) as a plugin of mxgold test, operands on the device

@@ -16,12 +16,10 @@
 #endif
 
 MXH_KERNEL(gfx950_probe_sgpr, gfx950_convert_args, a, 256) {
-  LOAD
-  PROBE("%3", scale, GFX950_FROM_SGPR);
+  LOAD PROBE("%3", scale, GFX950_FROM_SGPR);
   a.out[i] = out;
 }
 MXH_KERNEL(gfx950_probe_inline, gfx950_convert_args, a, 256) {
-  LOAD
-  PROBE("4.0", 0x40800000u | (scale & 0), GFX950_FROM_INLINE);
+  LOAD PROBE("4.0", 0x40800000u | (scale & 0), GFX950_FROM_INLINE);
   a.out[i] = out;
 }

@@ -1,0 +1,34 @@
+/* From mxgold/plugin.h to device_plugin.h: the case goes to the device, the result comes back. MXGOLD_DEVICE=hip|cuda|host picks the device (auto). */
+#include "hip_backend/device_plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hip_backend/buffer.h"
+#include "mxgold/plugin.h"
+
+static int failed(mxh_device *dev) {
+  fprintf(stderr, "device plugin: %s\n", mxh_error(dev));
+  abort(); /* the harness reports it as what it is: the kernel did not come back */
+}
+
+extern "C" int mxgold_quantize(const mxgold_job *job) {
+  static mxh_device *dev; /* one child process, one device */
+  char why[512];
+  const char *kind = getenv("MXGOLD_DEVICE");
+  if (!dev) dev = mxh_open(kind ? kind : "auto", why, sizeof why);
+  if (!dev) {
+    fprintf(stderr, "device plugin: %s\n", why);
+    return 1;
+  }
+  const size_t n_x = job->rows ? ((job->rows - 1) * job->ld + job->cols) * sizeof(float) : 0, n_codes = job->rows * job->code_stride,
+               n_scales = job->scale_rows * job->scale_cols * job->scale_bytes;
+  mxh_buffer x(dev, n_x), codes(dev, n_codes), scales(dev, n_scales);
+  if (x.put(job->x, n_x) || codes.fill(0, n_codes) || scales.fill(0, n_scales)) failed(dev);
+  const mxgold_device_job there = {MXGOLD_DEVICE_PLUGIN_ABI, job->spec,       job->rows,       job->cols,        job->ld,          x.as<float>(), codes.as<uint8_t>(),
+                                   job->code_stride,         scales.as<uint8_t>(), job->scale_rows, job->scale_cols, job->scale_bytes, job->tensor_scale, dev};
+  const int result = mxgold_quantize_device(&there);
+  if (result) return result;
+  if (mxh_sync(dev) || codes.get(job->codes, n_codes) || scales.get(job->scales, n_scales)) failed(dev);
+  return 0;
+}
