@@ -451,6 +451,23 @@ static void settle(mx_identity *out, inquiry *q, double deadline) {
   free(v);
 }
 
+/* Of two ways to say the same, the plainer one: a scale that stays zero for a byte 0 that multiplies by it, a least code for a least value. */
+static void say_plainly(inquiry *q) {
+  mx_spec *best = &q->best.spec, t = *best;
+  if (t.scale_byte0 == MX_SCALE_BYTE0_TIMES0 && mx_scale_format(t.scale)->kind != MX_KIND_EXP) {
+    t.scale_byte0 = MX_SCALE_BYTE0_VALUE;
+    t.scale_zero = MX_SCALE_ZERO_ZERO;
+    if (!mx_spec_check(&t, NULL) && as_good(q, &t)) *best = t;
+  }
+  t = *best;
+  if (t.scale_min > 0 && !t.scale_min_byte) {
+    const uint64_t code = mx_encode(mx_scale_format(t.scale), (double)t.scale_min, &(mx_encoding){0}, 0);
+    t.scale_min = 0;
+    t.scale_min_byte = (uint32_t)code;
+    if (code && code < 256 && !mx_spec_check(&t, NULL) && as_good(q, &t)) *best = t;
+  }
+}
+
 static int difference(const mx_spec *a, const mx_spec *b) {
   char x[4096], y[4096];
   int n = 0;
@@ -629,6 +646,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);
+    if (is_exact(&best->best) && !out->preset) say_plainly(best);
     if (is_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
     count(out, best);
     name_presets(out);
