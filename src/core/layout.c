@@ -48,16 +48,40 @@ size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t r, size_
   }
 }
 
+/* Where the scales of a row stand: *start + (k / 8) * *eight + place[k % 8], which costs a table where mx_layout_index costs divisions. */
+typedef struct row_places {
+  size_t start, eight, place[8];
+} row_places;
+
+static row_places places_of(mx_layout layout, size_t rows, size_t kb, size_t r) {
+  row_places p;
+  p.start = mx_layout_index(layout, rows, kb, r, 0);
+  for (size_t k = 0; k < 8; k++) p.place[k] = mx_layout_index(layout, rows, kb, r, k) - p.start;
+  p.eight = mx_layout_index(layout, rows, kb, r, 8) - p.start; /* the same step everywhere: tiles of a row of them follow each other */
+  return p;
+}
+
 void mx_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad) {
   const size_t size = mx_layout_size(layout, rows, kb);
-  if (size) memset(out, pad, size);
-  for (size_t r = 0; r < rows; r++)
-    for (size_t k = 0; k < kb; k++) out[mx_layout_index(layout, rows, kb, r, k)] = scales[r * kb + k];
+  const mx_layout_row *l = &rows_of[layout];
+  if (size && (rows % l->row_pad || kb % l->k_pad)) memset(out, pad, size);
+  for (size_t r = 0; r < rows; r++) {
+    const row_places p = places_of(layout, rows, kb, r);
+    const uint8_t *from = scales + r * kb;
+    uint8_t *to = out + p.start;
+    for (size_t k = 0; k < kb; k += 8, to += p.eight)
+      for (size_t i = 0; i < 8 && k + i < kb; i++) to[p.place[i]] = from[k + i];
+  }
 }
 
 void mx_layout_unpack(uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb) {
-  for (size_t r = 0; r < rows; r++)
-    for (size_t k = 0; k < kb; k++) scales[r * kb + k] = in[mx_layout_index(layout, rows, kb, r, k)];
+  for (size_t r = 0; r < rows; r++) {
+    const row_places p = places_of(layout, rows, kb, r);
+    const uint8_t *from = in + p.start;
+    uint8_t *to = scales + r * kb;
+    for (size_t k = 0; k < kb; k += 8, from += p.eight)
+      for (size_t i = 0; i < 8 && k + i < kb; i++) to[k + i] = from[p.place[i]];
+  }
 }
 
 /* Byte and half (0 low, 1 high) of code i of n. */
@@ -72,6 +96,11 @@ static size_t nibble_at(int *high, size_t i, size_t n, int nibble, size_t block)
 }
 
 void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
+  if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
+    const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
+    for (size_t i = 0; i < n; i += 2) out[i / 2] = (uint8_t)((codes[i] & 15) << first | (codes[i + 1] & 15) << (4 - first));
+    return;
+  }
   if (n) memset(out, 0, n / 2 + n % 2);
   for (size_t i = 0; i < n; i++) {
     int high;
@@ -81,6 +110,14 @@ void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t b
 }
 
 void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block) {
+  if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
+    const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
+    for (size_t i = 0; i < n; i += 2) {
+      codes[i] = in[i / 2] >> first & 15;
+      codes[i + 1] = in[i / 2] >> (4 - first) & 15;
+    }
+    return;
+  }
   for (size_t i = 0; i < n; i++) {
     int high;
     const size_t at = nibble_at(&high, i, n, nibble, block);
@@ -91,7 +128,12 @@ void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t 
 void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n) {
   uint32_t bits = 0;
   unsigned held = 0;
-  for (size_t i = 0; i < n; i++) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4, out += 3) { /* four codes are three bytes */
+    const uint32_t four = (codes[i] & 63u) | (codes[i + 1] & 63u) << 6 | (codes[i + 2] & 63u) << 12 | (codes[i + 3] & 63u) << 18;
+    out[0] = (uint8_t)four, out[1] = (uint8_t)(four >> 8), out[2] = (uint8_t)(four >> 16);
+  }
+  for (; i < n; i++) {
     bits |= (uint32_t)(codes[i] & 63) << held;
     for (held += 6; held >= 8; held -= 8, bits >>= 8) *out++ = (uint8_t)bits;
   }
@@ -101,7 +143,12 @@ void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n) {
 void mx_unpack6(uint8_t *codes, const uint8_t *in, size_t n) {
   uint32_t bits = 0;
   unsigned held = 0;
-  for (size_t i = 0; i < n; i++, held -= 6, bits >>= 6) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4, in += 3) {
+    const uint32_t three = in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16;
+    for (unsigned k = 0; k < 4; k++) codes[i + k] = three >> 6 * k & 63;
+  }
+  for (; i < n; i++, held -= 6, bits >>= 6) {
     if (held < 6) {
       bits |= (uint32_t)*in++ << held;
       held += 8;

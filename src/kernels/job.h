@@ -18,6 +18,7 @@ typedef struct mx_job {
   size_t first_row;
   size_t refused; /* least index of a value that the spec refuses, SIZE_MAX if none */
   const mx_stages *stages;
+  const mx_stages *flat;           /* the same with a code a byte */
   const mx_stage_kernels *kernels; /* NULL: no vectors in general */
 } mx_job;
 

@@ -318,7 +318,7 @@ static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_st
 /* A call's plan and job. out is to be of the size that the spec asks. */
 typedef struct call {
   mx_plan plan;
-  mx_stages stages;
+  mx_stages stages, flat;
   mx_job job;
   float amax; /* of the tensor, where the plan needs it */
 } call;
@@ -341,8 +341,12 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
   out->tensor_scale = c->plan.tensor_scale;
   out->has_tensor_scale = c->plan.has_tensor_scale;
   const mx_stage_kernels *kernels = mx_stage_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
-  c->job = (mx_job){&c->plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &c->stages, kernels};
-  if (kernels) mx_stages_init(&c->stages, &c->plan);
+  c->job = (mx_job){&c->plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &c->stages, &c->flat, kernels};
+  if (!kernels) return MX_OK;
+  mx_stages_init(&c->stages, &c->plan);
+  c->flat = c->stages;
+  c->flat.nibble = -1;
+  c->flat.hot = 0;
   return MX_OK;
 }
 

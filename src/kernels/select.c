@@ -13,29 +13,60 @@ static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uin
   return isinf(r) ? NAN : (float)r;
 }
 
-float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, float before, const float *x, const uint32_t *codes, size_t n) {
-  const mx_spec *s = &p->spec;
-  float lanes[8] = {0}, sum = before;
-  for (size_t i = 0; i < n; i++) {
-    const float c = meant_value(p, b, x[i], codes[i]);
-    float v;
-    if (!p->uses_chain)
-      v = (float)mx_quotient_to_odd((double)c * b->used * p->g, p->norm);
-    else {
-      v = mx_chain_step('*', c, b->sf);
-      if (p->has_tensor_scale) v = mx_chain_step('/', mx_chain_step('*', v, p->vars[MX_VAR_A]), (float)p->target);
-    }
-    const float d = mx_chain_step('-', v, x[i]);
-    const float e = s->select_error == MX_SELECT_ERROR_MSE ? d * d : fabsf(d);
-    if (s->select_error == MX_SELECT_ERROR_ABSMAX)
-      sum = isnan(sum) || e <= sum ? sum : e;
-    else if (s->select_sum == MX_SELECT_SUM_TORCH16)
-      lanes[i % 8] = i < 8 ? e : lanes[i % 8] + e;
-    else
-      sum = sum + e;
-  }
-  if (s->select_error == MX_SELECT_ERROR_ABSMAX || s->select_sum == MX_SELECT_SUM_SEQUENTIAL) return sum;
-  sum = lanes[0];
-  for (int i = 1; i < 8; i++) sum = sum + lanes[i];
+/* What a code's value stands for under a scale. */
+static float scaled_back(const mx_plan *p, const mx_block_scale *b, float c) {
+  if (!p->uses_chain) return (float)mx_quotient_to_odd((double)c * b->used * p->g, p->norm);
+  const float v = mx_chain_step('*', c, b->sf);
+  return p->has_tensor_scale ? mx_chain_step('/', mx_chain_step('*', v, p->vars[MX_VAR_A]), (float)p->target) : v;
+}
+
+/* The sum of errors so far. */
+typedef struct tally {
+  float lanes[8], sum;
+} tally;
+
+static inline void count(tally *t, const mx_spec *s, size_t i, float d) {
+  const float e = s->select_error == MX_SELECT_ERROR_MSE ? d * d : fabsf(d);
+  if (s->select_error == MX_SELECT_ERROR_ABSMAX)
+    t->sum = isnan(t->sum) || e <= t->sum ? t->sum : e;
+  else if (s->select_sum == MX_SELECT_SUM_TORCH16)
+    t->lanes[i % 8] = i < 8 ? e : t->lanes[i % 8] + e;
+  else
+    t->sum = t->sum + e;
+}
+
+static float total(const tally *t, const mx_spec *s) {
+  if (s->select_error == MX_SELECT_ERROR_ABSMAX || s->select_sum == MX_SELECT_SUM_SEQUENTIAL) return t->sum;
+  float sum = t->lanes[0];
+  for (int i = 1; i < 8; i++) sum = sum + t->lanes[i];
   return sum;
+}
+
+float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, float before, const float *x, const uint32_t *codes, size_t n) {
+  tally t = {{0}, before};
+  for (size_t i = 0; i < n; i++) count(&t, &p->spec, i, mx_chain_step('-', scaled_back(p, b, meant_value(p, b, x[i], codes[i])), x[i]));
+  return total(&t, &p->spec);
+}
+
+void mx_six_values(float values[MX_SIX_VALUES], const mx_plan *p, const mx_block_scale *b) {
+  static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 8};
+  const float a = p->vars[MX_VAR_A], k = (float)p->target;
+  float v[9];
+  for (int c = 0; c < 9; c++) /* an ordinary scale: no NaN to watch */
+    v[c] = !p->uses_chain ? scaled_back(p, b, e2m1[c]) : p->has_tensor_scale ? e2m1[c] * b->sf * a / k : e2m1[c] * b->sf;
+  for (int c = 0; c < 8; c++) values[c] = v[c], values[8 + c] = -v[c];
+  values[16] = v[8];
+  values[17] = -v[8];
+}
+
+float mx_six_error(const mx_plan *p, const float values[MX_SIX_VALUES], float factor, float before, const float *x, const uint8_t *codes,
+                   size_t here, size_t n) {
+  const int wraps = p->spec.elem_overflow == MX_OVERFLOW_WRAP_NEGZERO;
+  tally t = {{0}, before};
+  for (size_t i = 0; i < n; i++) {
+    const float v = i < here ? x[i] : 0;
+    const int wrapped = wraps && codes[i] == 8 && fabsf(v) * factor > 4; /* a -0 otherwise */
+    count(&t, &p->spec, i, values[wrapped ? 16 + (signbit(v) != 0) : codes[i]] - v);
+  }
+  return total(&t, &p->spec);
 }

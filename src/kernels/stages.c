@@ -229,7 +229,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   memset(f, 0, sizeof *f);
   f->plan = p;
-  if (p->elem->kind == MX_KIND_NONE || s->scale_rule == MX_SCALE_RULE_HIF4 || s->select != MX_SELECT_ABSMAX || !numbers_are_ordinary(p)) return;
+  if (p->elem->kind == MX_KIND_NONE || s->scale_rule == MX_SCALE_RULE_HIF4 || !numbers_are_ordinary(p)) return;
   if (s->elem_round == MX_ROUND_SR && s->sr_source != MX_SR_SOURCE_PHILOX) return;
   if (s->scale_sign == MX_SCALE_SIGN_SIGNED && p->scale->bits > 8) return;
   if (!encode_init(&f->elem, p->elem, &p->encode) || !form_init(f, p)) return;
@@ -241,7 +241,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->dtype = s->input_dtype;
   f->y_hi = s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 8.5f : 0x1p20f;
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
-  f->lead = lead_of(f, p);
+  f->lead = s->select == MX_SELECT_ABSMAX ? lead_of(f, p) : MX_LEAD_NONE;
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
            !f->elem.sticky && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);

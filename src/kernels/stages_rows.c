@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/job.h"
+#include "kernels/select.h"
 #include "mxgold/layout.h"
 
 enum { INF_BITS = 0x7F800000 };
@@ -216,40 +217,69 @@ static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const u
   mx_tile_store_codes(j, row, c, n, wide);
 }
 
-/* Elements of one row of a tile, all under one scale. */
-static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int zero, const float *x, size_t row, size_t c0, size_t n) {
+/* Codes, one a byte, of `count` elements of a row from column c on, all under one scale. Those that the row lacks are +0. */
+static void piece_bytes(uint8_t *codes, const mx_job *j, const mx_block_scale *b, const float f[2], int zero, const float *x, size_t row,
+                        size_t c, size_t count) {
   const mx_plan *plan = j->plan;
-  mx_stages f4 = *j->stages;
-  f4.nibble = -1; /* a code a byte: where it goes is decided after */
-  f4.hot = 0;
   mx_piece p;
-  uint8_t codes[MX_PIECE_ELEMENTS];
   float filled[MX_PIECE_ELEMENTS];
-  for (size_t at = 0; at < n; at += MX_PIECE_ELEMENTS) {
-    const size_t count = n - at < MX_PIECE_ELEMENTS ? n - at : MX_PIECE_ELEMENTS, c = c0 + at;
-    const size_t here = c >= plan->cols ? 0 : plan->cols - c < count ? plan->cols - c : count;
-    p.x = x + c;
-    if (here < count || count % 16) {
-      memcpy(filled, x + (here ? c : 0), here * sizeof *filled);
-      memset(filled + here, 0, ((count + 15) / 16 * 16 - here) * sizeof *filled);
-      p.x = filled;
-    }
-    if (zero)
-      for (size_t i = 0; i < count; i++) codes[i] = f4.zero_code[signbit(p.x[i]) != 0];
-    else {
-      p.n_blocks = 1;
-      p.block = p.n = (count + 15) / 16 * 16;
-      p.by_element = 0;
-      p.shift = 31;
-      p.next = p.x;
-      p.index = (uint64_t)(j->first_row + row) * plan->cols + c;
-      p.f0[0] = f[0];
-      p.f1[0] = f[1];
-      for (int i = 0; i < 2; i++) p.again[i][0] = b->again[i];
-      j->kernels->codes(codes, &f4, &p);
-    }
-    store_bytes(j, row, c, count, codes);
+  const size_t here = c >= plan->cols ? 0 : plan->cols - c < count ? plan->cols - c : count;
+  p.x = x + c;
+  if (here < count || count % 16) {
+    memcpy(filled, x + (here ? c : 0), here * sizeof *filled);
+    memset(filled + here, 0, ((count + 15) / 16 * 16 - here) * sizeof *filled);
+    p.x = filled;
   }
+  if (zero) {
+    for (size_t i = 0; i < count; i++) codes[i] = j->flat->zero_code[signbit(p.x[i]) != 0];
+    return;
+  }
+  p.n_blocks = 1;
+  p.block = p.n = (count + 15) / 16 * 16;
+  p.by_element = 0;
+  p.shift = 31;
+  p.next = p.x;
+  p.index = (uint64_t)(j->first_row + row) * plan->cols + c;
+  p.f0[0] = f[0];
+  p.f1[0] = f[1];
+  for (int i = 0; i < 2; i++) p.again[i][0] = b->again[i];
+  j->kernels->codes(codes, j->flat, &p);
+}
+
+/* Elements of one row of a tile. */
+static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int zero, const float *x, size_t row, size_t c0, size_t n) {
+  uint8_t codes[MX_PIECE_ELEMENTS];
+  for (size_t at = 0; at < n; at += MX_PIECE_ELEMENTS) {
+    const size_t count = n - at < MX_PIECE_ELEMENTS ? n - at : MX_PIECE_ELEMENTS;
+    piece_bytes(codes, j, b, f, zero, x, row, c0 + at, count);
+    store_bytes(j, row, c0 + at, count, codes);
+  }
+}
+
+/* Is the largest element under this scale one that the kernels' rounding knows? */
+static int within(const mx_job *j, const float f[2], float amax) {
+  const mx_stages *s = j->stages;
+  float y = s->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
+  if (s->form == MX_FORM_EXACT) { /* about: the limit has room */
+    if (j->plan->spec.scale_form == MX_SCALE_FORM_ENCODE) y = amax * f[0];
+    y *= (float)(s->exact_times / s->exact_over);
+  }
+  return y <= s->y_hi;
+}
+
+/* Error of a tile under one scale, by the values of its codes. */
+static float error_of(mx_job *j, const mx_band *b, const mx_block_scale *scale, const float f[2], size_t c0, size_t n) {
+  const mx_plan *p = j->plan;
+  uint8_t codes[MX_PIECE_ELEMENTS];
+  float values[MX_SIX_VALUES], error = 0;
+  mx_six_values(values, p, scale);
+  for (size_t r = 0; r < b->rows; r++) {
+    const float *x = b->at + r * b->ld;
+    piece_bytes(codes, j, scale, f, 0, x, b->first + r, c0, n);
+    error =
+        mx_six_error(p, values, j->stages->form == MX_FORM_MUL ? f[0] : 1 / f[0], error, x + c0, codes, p->cols - c0 < n ? p->cols - c0 : n, n);
+  }
+  return error;
 }
 
 void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
@@ -277,13 +307,16 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + n - 1) / n) + block_col;
     ordinary = amax >= 0x1p-126f && !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale);
   }
-  if (ordinary && !zero) {
-    float y = stages->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
-    if (stages->form == MX_FORM_EXACT) { /* about: the limit has room */
-      if (p->spec.scale_form == MX_SCALE_FORM_ENCODE) y = amax * f[0];
-      y *= (float)(stages->exact_times / stages->exact_over);
+  if (ordinary && !zero) ordinary = within(j, f, amax);
+  if (ordinary && !zero && p->spec.select == MX_SELECT_FOURSIX) {
+    mx_block_scale four;
+    float g[2];
+    ordinary =
+        n <= MX_PIECE_ELEMENTS && !mx_block_scale_find(&four, p, &stats, 1, 0) && mx_stages_factors(g, stages, &four) && within(j, g, amax);
+    if (ordinary && error_of(j, b, &four, g, c0, n) < error_of(j, b, &scale, f, c0, n)) {
+      scale = four;
+      memcpy(f, g, sizeof g);
     }
-    ordinary = y <= stages->y_hi;
   }
   if (!ordinary) {
     mx_tile_scalar(j, b, block_row, block_col, mine);
