@@ -126,7 +126,8 @@ struct fast_dequantize_args {
   uint32_t n4, shift; /* a block is 2^shift lanes of four elements */
   uint32_t e4m3;
   int32_t two_level;
-  double times, over, ratio; /* value * times / over; ratio is that quotient, rounded */
+  double times, over;       /* value * times / over */
+  float ratio_hi, ratio_lo; /* times / over is their sum to 48 bits */
 };
 /* Copies n4 groups of four: what the card's memory can do. */
 struct copy_args {

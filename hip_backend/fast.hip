@@ -97,13 +97,15 @@ MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
   }
 }
 
-/* v * times / over, rounded once. The rounded ratio is within 2^-51 of it: enough, but next to a tie or where binary32 ends. */
+/* v * times / over, rounded once. v has few bits, so p + t is the product to some 2^-46 of it; if moving t by 2^-20 of itself, which is more than that
+ * where a tie is near, changes nothing, p + t rounds as the real does. Otherwise, and where binary32 ends, by division. */
 MXH_DEVICE float mxd_times_ratio(const fast_dequantize_args &a, float v) {
-  double q = (double)v * a.ratio;
-  const uint32_t high = (uint32_t)(mxh_bits<uint64_t>(q) >> 32) & 0x7FFFFFFFu, low = (uint32_t)mxh_bits<uint64_t>(q) & 0x1FFFFFFFu;
-  const bool inside = high - 0x38100000u < 0x0FD00000u; /* 2^-126 to 2^127 */
-  if (inside && low - 0x0FFFFFF8u > 16) return (float)q;
-  if (v != 0) q = mxd_quotient((double)v * a.times, a.over);
+  const float p = v * a.ratio_hi, t = mxh_fma(v, a.ratio_lo, mxh_fma(v, a.ratio_hi, -p));
+  const float low = p + mxh_fma(t, -0x1p-20f, t), high = p + mxh_fma(t, 0x1p-20f, t);
+  const uint32_t field = mxh_bits<uint32_t>(p) >> 23 & 0xFF;
+  if (low == high && field - 60 < 180) return low;
+  if (v == 0 && mxd_finite((double)a.ratio_hi)) return p;
+  const double q = mxd_quotient((double)v * a.times, a.over);
   return mxd_isnan(q) ? mxd_nanf(false) : (float)q;
 }
 

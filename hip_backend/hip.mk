@@ -84,7 +84,7 @@ include hip_backend/native.mk
 
 # mxgold-hip-diff carries the code objects that could be built here; make hip-diff builds them first. Programs travel to the machine with the
 # device: what that may lack is linked in.
-HIP_COMMIT = $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+HIP_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 HIP_HAVE_CLANG := $(shell command -v $(HIP_CLANG) 2>/dev/null)
 HIP_HAVE_NVCC  := $(shell command -v $(NVCC) 2>/dev/null)
 HIP_CARRIED := $(if $(HIP_HAVE_CLANG),$(HIP_CODE)) $(if $(HIP_HAVE_NVCC),$(CUDA_CODE))
@@ -93,6 +93,12 @@ HIP_STATIC := -l:libjansson.a -l:libxxhash.a -l:libgomp.a -l:libstdc++.a -static
 $(B)/hip/embed-all.S: $(HIP_CARRIED) $(HIP)/embed.sh
 	@mkdir -p $(@D)
 	$(HIP)/embed.sh $(HIP_CARRIED) >$@
+# The commit is part of a report: the program is made anew when it changes.
+$(B)/hip/commit: FORCE
+	@mkdir -p $(@D); echo '$(HIP_COMMIT)' | cmp -s - $@ || echo '$(HIP_COMMIT)' >$@
+FORCE:
+.PHONY: FORCE
+$(B)/hip/hip_diff.o: $(B)/hip/commit
 $(B)/hip/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
 HIP_DIFF := $(B)/mxgold-hip-diff
 $(HIP_DIFF): $(B)/hip/hip_diff.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
@@ -105,3 +111,7 @@ hip-diff: ## every kernel on the device at hand (DEVICE=auto|hip|cuda|host) agai
 	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: no compiler for AMD: its kernels are SKIPPED"
 	@$(MAKE) -s hip-diff-build
 	$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html
+
+.PHONY: hip-mutants
+hip-mutants: deps $(B)/hip/check ## the device code broken in one place at a time: hip-check must notice (3 minutes)
+	@$(PYTHON) $(HIP)/tests/mutants.py "$(HIP_CXX)" "$(B)/hip/check.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -ldl"

@@ -347,7 +347,8 @@ static fast_dequantize_args dequantize_of(const mxd_plan &p, const void *codes, 
   d.two_level = p.has_tensor_scale;
   d.times = p.store == MXD_STORE_DIVISOR ? 1 : (double)tensor_scale;
   d.over = p.store == MXD_STORE_DIVISOR ? (double)tensor_scale : p.store == MXD_STORE_AMAX ? (p.uses_chain ? p.target : p.norm) : 1;
-  d.ratio = d.times / d.over;
+  d.ratio_hi = (float)(d.times / d.over);
+  d.ratio_lo = (float)(d.times / d.over - (double)d.ratio_hi);
   return d;
 }
 int mxh_dequantize_fast(mxh_device *dev, float *out, const mx_tensor *t, const mx_spec *spec) {

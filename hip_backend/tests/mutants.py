@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""make hip-mutants: break the device code in one place at a time; the check must notice each. mutants.py "COMPILE" "OBJECTS AND LIBRARIES" """
+import pathlib, shutil, subprocess, sys, tempfile
+
+# file, what stands there, what is put there, kernels that are built anew
+MUTANTS = [
+    ("device/codec.h", "rest > half || (rest == half && odd)", "rest >= half", "quantize"),
+    ("device/scale.h", "m == 1.5 && ((e + p.scale.bias) & 1)", "m == 1.5", "quantize"),
+    ("device/scale.h", "if ((2 - m) * 0x1p23 <=", "if ((2 - m) * 0x1p23 <", "quantize"),
+    ("device/number.h", "outward ? bits + 1 : bits - 1", "bits", "quantize dequantize tensor"),
+    ("device/random.h", "k1 += 0xBB67AE85u", "k1 += 0xBB67AE86u", "quantize"),
+    ("device/chain.h", "+ 2023 -", "+ 2024 -", "quantize tensor"),
+    ("device/fast.h", "field - 3 <= 254 - 3", "field - 3 <= 255 - 3", "fast"),
+    ("fast.hip", "if (low == high && field - 60 < 180) return low;", "return low;", "fast"),
+    ("gemm.hip", "return kept | ((kept << shift) != v);", "return kept;", "gemm"),
+    ("hadamard.hip", "0xD7E8u", "0xD7E9u", "hadamard"),
+    ("layout.hip", "k % 8 / 4 * 2", "k % 8 / 4", "layout"),
+    ("tensor.hip", "p.uses_chain || !p.has_tensor_scale || amax == 0 ? 1", "p.uses_chain || !p.has_tensor_scale ? 1", "tensor"),
+]
+
+compile_, link = sys.argv[1], sys.argv[2].split()
+missed = 0
+for path, what, instead, kernels in MUTANTS:
+    with tempfile.TemporaryDirectory() as tmp:
+        shutil.copytree("hip_backend", tmp + "/hip_backend")
+        file = pathlib.Path(tmp, "hip_backend", path)
+        text = file.read_text()
+        assert text.count(what) == 1, (path, what, text.count(what))
+        file.write_text(text.replace(what, instead))
+        objects = [o for o in link if not any(o.endswith(f"k_{k}.o") for k in kernels.split())]
+        for k in kernels.split():
+            flags = compile_.replace("-I.", f"-I{tmp} -I.", 1).split()
+            subprocess.run([*flags, "-w", "-x", "c++", "-c", f"{tmp}/hip_backend/{k}.hip", "-o", f"{tmp}/{k}.o"], check=True)
+            objects.insert(0, f"{tmp}/{k}.o")
+        subprocess.run(["c++", *objects, "-o", tmp + "/check"], check=True)
+        run = subprocess.run([tmp + "/check"], capture_output=True, text=True)
+        rows = [line for line in run.stdout.splitlines() if line[:1].strip() and line.split()[-1].isdigit() and line.split()[-1] != "0"]
+        missed += run.returncode != 1
+        print(f"{'missed' if run.returncode != 1 else 'noticed'}: {path}: {what}  ->  {instead}: {len(rows)} rows of the table differ", flush=True)
+print(f"hip-mutants: {len(MUTANTS)} broken in one place, {missed} not noticed")
+sys.exit(missed != 0)
