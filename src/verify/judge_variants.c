@@ -633,15 +633,21 @@ static void factor(judge_job *j) {
     if (fabs(ratio - c) > 0x1p-7 * fabs(c)) return;
   }
   if (n < 4 || c == 0 || fabs(c - 1) < 0x1p-6) return;
-  int exponent;
-  if (fabs(frexp(c, &exponent)) != 0.5) {
+  const double power = copysign(exp2(round(log2(fabs(c)))), c);
+  if (fabs(c / power - 1) > 0x1p-6) {
     judge_say(j, "", 0, "every output is about %.4g times what it should be", c);
     return;
   }
-  uint64_t explained = 0; /* a power of two goes through every rounding, as long as nothing overflows or underflows */
-  for (size_t i = 0; i < j->right.M * j->right.N; i++) explained += j->wrong[i] && (double)j->got[i] == c * (double)j->want[i];
-  judge_say(j, explained == j->out->differ ? j->models[j->base].name : "", explained, "every output is 2^%d times what it should be%s",
-            exponent - 1, c < 0 ? ", with the other sign" : "");
+  /* A power of two goes through every rounding: then some model agrees in bits, if alpha takes it. */
+  const mx_gemm_options *o = &j->right.options;
+  uint64_t explained = 0;
+  int model = -1;
+  e.number[2] = (float)power * (o->alpha ? *o->alpha : 1);
+  e.p.options.alpha = &e.number[2];
+  for (int m = 0; m < j->n_models && model < 0 && !o->c && !o->bias; m++)
+    if (evaluate(h, j, &e, SAME, m, j->type) && matches(j, h, NULL) == j->n_sample && count(&explained, j, &e, SAME, m, NULL)) model = m;
+  judge_say(j, model < 0 ? "" : j->models[model].name, explained, "every output is 2^%d times what it should be%s", (int)log2(fabs(power)),
+            c < 0 ? ", with the other sign" : "");
 }
 
 void judge_variants(judge_job *j) {
