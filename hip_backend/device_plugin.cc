@@ -25,8 +25,20 @@ extern "C" int mxgold_quantize(const mxgold_job *job) {
                n_scales = job->scale_rows * job->scale_cols * job->scale_bytes;
   mxh_buffer x(dev, n_x), codes(dev, n_codes), scales(dev, n_scales);
   if (x.put(job->x, n_x) || codes.fill(0, n_codes) || scales.fill(0, n_scales)) failed(dev);
-  const mxgold_device_job there = {MXGOLD_DEVICE_PLUGIN_ABI, job->spec,       job->rows,       job->cols,        job->ld,          x.as<float>(), codes.as<uint8_t>(),
-                                   job->code_stride,         scales.as<uint8_t>(), job->scale_rows, job->scale_cols, job->scale_bytes, job->tensor_scale, dev};
+  const mxgold_device_job there = {MXGOLD_DEVICE_PLUGIN_ABI,
+                                   job->spec,
+                                   job->rows,
+                                   job->cols,
+                                   job->ld,
+                                   x.as<float>(),
+                                   codes.as<uint8_t>(),
+                                   job->code_stride,
+                                   scales.as<uint8_t>(),
+                                   job->scale_rows,
+                                   job->scale_cols,
+                                   job->scale_bytes,
+                                   job->tensor_scale,
+                                   dev};
   const int result = mxgold_quantize_device(&there);
   if (result) return result;
   if (mxh_sync(dev) || codes.get(job->codes, n_codes) || scales.get(job->scales, n_scales)) failed(dev);

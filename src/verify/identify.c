@@ -650,6 +650,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (is_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
     count(out, best);
     name_presets(out);
+    if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
     out->stochastic = out->exact ? is_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;
