@@ -56,6 +56,7 @@ static int straighten(mx_sample *to, void **memory, const samples *s, mx_layout 
 
 /* Another packing explains what is wrong everywhere, not what is wrong here and there. */
 static int mostly_wrong(const mx_identity *id) {
+  if (id->stochastic) return 0;
   return (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values || id->scales_differ * 8 > id->n_scales;
 }
 

@@ -103,16 +103,16 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   }
   if (!m && n < size) n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "nothing else" : "no key explains more");
   if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
-  if (!id->exact && n < size)
+  if (!id->exact && id->stochastic && id->random_bits_least && n < size)
+    n += (size_t)snprintf(out + n, size - n,
+                          " Its rounding is stochastic: %s %d random bits, bias %+.4f steps over %" PRIu64 " elements, of which %" PRIu64
+                          " are neither neighbour. The seed was not found, so %" PRIu64 " codes cannot be given again.",
+                          id->random_bits_least == id->random_bits_most ? "about" : "at least", id->random_bits_least, id->random_bias,
+                          id->random_n, id->random_beyond, wrong);
+  else if (!id->exact && n < size)
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
-  if (id->stochastic && !id->exact && id->random_bits_least && n < size)
-    n += (size_t)snprintf(out + n, size - n,
-                          " The rounding is stochastic: %s %d random bits, bias %+.4f steps, over %" PRIu64 " elements of which %" PRIu64
-                          " are neither neighbour; seed not found.",
-                          id->random_bits_least == id->random_bits_most ? "about" : "at least", id->random_bits_least, id->random_bias,
-                          id->random_n, id->random_beyond);
   if (id->spec.had_size && id->spec.had_sign == MX_HAD_SIGN_FIXED && n < size) {
     char signs[129] = "";
     verdict_signs(signs, &id->spec);
