@@ -516,6 +516,29 @@ struct golden {
     }
   }
 
+  /* A sum far below the tie that the next block makes decides it: one block of +-2^-140, then 448 * 448 + 2^-7 (or + 2^-6 more). */
+  void gemm_sticky() {
+    mx_spec spec = {};
+    if (mx_spec_parse(&spec, "elem=e4m3", nullptr)) abort();
+    tensor a(4, 64, &spec), b(1, 64, &spec);
+    for (size_t r = 0; r < 4; r++) {
+      uint8_t *row = a.t.codes + r * a.t.code_stride;
+      row[0] = r & 1 ? 0xB8 : 0x38; /* -1, 1 */
+      row[32] = 0x7E;
+      row[33] = 0x08; /* 2^-6 */
+      row[34] = r & 2 ? 0x10 : 0;
+      a.t.scales[2 * r] = 57; /* 2^-70 */
+      a.t.scales[2 * r + 1] = 127;
+    }
+    b.t.codes[0] = 0x38;
+    b.t.codes[32] = 0x7E;
+    b.t.codes[33] = b.t.codes[34] = 0x30; /* 0.5 */
+    b.t.scales[0] = 57;
+    b.t.scales[1] = 127;
+    const mx_gemm_options o = {};
+    one_gemm("product, f32_block", "ties that a tiny sum decides", a, &spec, b, &spec, &o);
+  }
+
   /* The products of golden/HASHES (tests/lib/products.c makes the same operands) under the two models, by digest. Left out: the two mixes that the
    * kernel does not take, with elem=none and with binary32 scales that divide. */
   void golden_products() {
@@ -640,6 +663,7 @@ bool mxh_run_portable(mxh_run *run) {
   g.layouts();
   g.fast();
   g.gemm();
+  g.gemm_sticky();
   g.golden_products();
   if (run->large) g.large();
   uint64_t bad = 0;

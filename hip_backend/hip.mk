@@ -114,4 +114,4 @@ hip-diff: ## every kernel on the device at hand (DEVICE=auto|hip|cuda|host) agai
 
 .PHONY: hip-mutants
 hip-mutants: deps $(B)/hip/check ## the device code broken in one place at a time: hip-check must notice (3 minutes)
-	@$(PYTHON) $(HIP)/tests/mutants.py "$(HIP_CXX)" "$(B)/hip/check.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -ldl"
+	@$(PYTHON) $(HIP)/tests/mutants.py "$(HIP_CXX)" "$(B)/hip/check.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -ldl" $(ONLY)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make hip-mutants: break the device code in one place at a time; the check must notice each. mutants.py "COMPILE" "OBJECTS AND LIBRARIES" """
+"""make hip-mutants: break the device code in one place at a time; the check must notice each. mutants.py "COMPILE" "OBJECTS AND LIBRARIES" [PATH] """
 import pathlib, shutil, subprocess, sys, tempfile
 
 # file, what stands there, what is put there, kernels that are built anew
@@ -20,7 +20,8 @@ MUTANTS = [
 
 compile_, link = sys.argv[1], sys.argv[2].split()
 missed = 0
-for path, what, instead, kernels in MUTANTS:
+chosen = [m for m in MUTANTS if len(sys.argv) < 4 or m[0] == sys.argv[3]]
+for path, what, instead, kernels in chosen:
     with tempfile.TemporaryDirectory() as tmp:
         shutil.copytree("hip_backend", tmp + "/hip_backend")
         file = pathlib.Path(tmp, "hip_backend", path)
@@ -37,5 +38,5 @@ for path, what, instead, kernels in MUTANTS:
         rows = [line for line in run.stdout.splitlines() if line[:1].strip() and line.split()[-1].isdigit() and line.split()[-1] != "0"]
         missed += run.returncode != 1
         print(f"{'missed' if run.returncode != 1 else 'noticed'}: {path}: {what}  ->  {instead}: {len(rows)} rows of the table differ", flush=True)
-print(f"hip-mutants: {len(MUTANTS)} broken in one place, {missed} not noticed")
+print(f"hip-mutants: {len(chosen)} broken in one place, {missed} not noticed")
 sys.exit(missed != 0)
