@@ -120,7 +120,8 @@ static void side_tables(mma_side *side, const mma_plan *plan, const mxg_operand 
   side->zero_exp = plan->zero_exp;
   if (side->scale && side->scale->bits <= 8) scale_table(side, plan, o);
   const unsigned bits = (unsigned)side->type->bits;
-  for (unsigned code = 1u << bits; o->micro && bits <= 4 && code < 256; code++) {
+  if (!o->micro || bits > 4) return;
+  for (unsigned code = 1u << bits; code < 256; code++) {
     side->table[code] = side->table[code & ((1u << bits) - 1)];
     if (!(side->table[code].cls & MMA_ZERO)) side->table[code].exp += (int)(code >> bits);
   }
