@@ -249,6 +249,9 @@ $(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
 	$(CC) $(CFLAGS_ALL) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
 bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
 	$< $(ROUNDS) $(THREADS)
+.PHONY: check-memory
+check-memory: deps $(BIN) ## peak memory of mxgold gemm on large operands: under inputs + output + 64 MiB
+	$(PYTHON) tests/memory.py $(BIN) $(B)/memory
 .PHONY: bench-mma
 bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
 	$< $(ROUNDS) $(THREADS)

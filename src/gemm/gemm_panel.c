@@ -99,24 +99,27 @@ static void find_bounds(mxg_panel *p) {
   }
 }
 
-/* For `exact`: is all of it finite, and where do the scales lie? Rows beyond the last have no say. */
+/* For `exact`: is all of it finite, and where do the scales lie? Blocks of zeros and rows beyond the last have no say. */
 static void find_range(mxg_panel *p) {
-  double nothing = 0;
-  for (size_t at = 0; at < p->K * L; at++) nothing += p->v[at] * 0; /* NaN from Inf and NaN */
-  p->finite = nothing == 0;
+  p->finite = 1;
   p->scale_hi = -2000;
   p->scale_lo = 2000;
-  for (size_t b = 0; b < p->kb; b++)
+  for (size_t b = 0; b < p->kb; b++) {
+    const size_t end = (b + 1) * p->block < p->K ? (b + 1) * p->block : p->K;
+    double size[L] = {0};
+    for (size_t k = b * p->block; k < end; k++)
+      for (size_t r = 0; r < L; r++) size[r] += fabs(p->v[k * L + r]);
     for (size_t r = 0; r < p->rows; r++) {
       const double s = p->s[b * L + r];
-      if (!isfinite(s)) p->finite = 0;
-      if (s == 0 || !isfinite(s)) continue;
+      if (!isfinite(s) || !isfinite(size[r])) p->finite = 0;
+      if (s == 0 || size[r] == 0 || !isfinite(s)) continue;
       int e;
       const uint64_t m = (uint64_t)ldexp(fabs(frexp(s, &e)), 53);
       const int low = e - 53 + __builtin_ctzll(m);
       p->scale_hi = e - 1 > p->scale_hi ? e - 1 : p->scale_hi;
       p->scale_lo = low < p->scale_lo ? low : p->scale_lo;
     }
+  }
 }
 
 int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {

@@ -7,7 +7,7 @@
 #include "gemm/gemm_internal.h"
 #include "mxgold/isa.h"
 
-enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20 };
+enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20, MEMORY = 40 << 20 /* of all threads */ };
 
 const mxg_kernels *mxg_kernels_best(const mx_exec *exec) {
 #if defined(__x86_64__)
@@ -105,13 +105,24 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
 
 static int threads_of(const mxg_plan *plan) { return plan->o.exec.n_threads > 0 ? plan->o.exec.n_threads : omp_get_max_threads(); }
 
+/* As many threads as have room for their panels, at least one. */
+static int threads_in(const mxg_plan *plan, size_t bytes) {
+  const size_t wanted = (size_t)threads_of(plan), room = MEMORY / (bytes + 1);
+  return (int)(room < 1 ? 1 : room < wanted ? room : wanted);
+}
+
+/* Row panels that a thread holds at a time. */
+static size_t group_in(int n_threads, size_t bytes) {
+  const size_t share = MEMORY / 2 / (size_t)n_threads, room = (share < PANEL_MEMORY ? share : PANEL_MEMORY) / (bytes + 1);
+  return room < 1 ? 1 : room > PANELS ? PANELS : room;
+}
+
 /* A thread takes a group of row panels and a group of column panels at a time; the row panels are decoded once for all its columns. */
 static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
   const mxg_kernels *kernels = mxg_kernels_best(&plan->o.exec);
-  size_t group = PANEL_MEMORY / (mxg_panel_bytes(plan) + 1);
-  group = group < 1 ? 1 : group > PANELS ? PANELS : group;
+  const int n_threads = threads_in(plan, 2 * mxg_panel_bytes(plan));
+  size_t group = group_in(n_threads, mxg_panel_bytes(plan));
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L;
-  const int n_threads = threads_of(plan);
   while (group > 1 && (panels_m + group - 1) / group * ((panels_n + PANELS - 1) / PANELS) < 2 * (size_t)n_threads) group /= 2;
   const size_t groups_m = (panels_m + group - 1) / group, groups_n = (panels_n + PANELS - 1) / PANELS;
   mx_status status = MX_OK;
@@ -164,9 +175,8 @@ static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size
 /* As all_tiles(), on codes. */
 static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kernel, void *d, const void *c) {
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L, bytes = plan->K * L + 1;
-  const int n_threads = threads_of(plan);
-  size_t group = PANEL_MEMORY / bytes;
-  group = group < 1 ? 1 : group > PANELS ? PANELS : group;
+  const int n_threads = threads_in(plan, 2 * bytes);
+  size_t group = group_in(n_threads, bytes);
   if (group > panels_m) group = panels_m;
   const size_t groups_m = (panels_m + group - 1) / group;
   size_t columns = PANELS;
