@@ -31,8 +31,9 @@ typedef struct inquiry {
   pool starts, finalists;
   mx_spec repaired[MAX_REPAIRED];
   size_t n_repaired;
-  double residue; /* wrong codes and scales a block: of ordinary ones; of all, once that was counted */
-  int level;      /* how often it was finished */
+  double residue;  /* wrong codes and scales a block: of ordinary ones; and a little of all, once that was counted */
+  double ordinary; /* of ordinary ones, before the first repair */
+  int level;       /* how often it was finished */
   attempt best;
   uint8_t *wrong; /* an entry a block */
   int stochastic;
@@ -613,9 +614,12 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   inquiry *random = stochastic_inquiry(all, *n_all);
   if (random) return random;
   for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
+    const double ordinary = q->level ? q->ordinary : q->residue;
+    q->ordinary = ordinary;
     finish(q, q->level++ > 0);
     if (is_exact(&q->best)) return q;
-    if (q->best.any) q->residue = (double)badness(&q->best) / (double)(q->o.n_blocks + 1);
+    /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
+    if (q->best.any) q->residue = ordinary + 0.01 * (double)badness(&q->best) / (double)(q->o.n_blocks + 1);
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)
