@@ -250,6 +250,7 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
   const mx_plan *p = j->plan;
   const cut c = cut_of(j);
   if (c.how == BY_TILES) memset(j->out->codes, 0, j->out->rows * j->out->code_stride); /* the others write every byte */
+  const size_t of_item = c.rows * c.cols, chunk = of_item && of_item < 1 << 14 ? (1 << 14) / of_item : 1;
   int failed = 0;
 #pragma omp parallel num_threads(threads_of(exec))
   {
@@ -260,7 +261,7 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
 #pragma omp atomic write
       failed = 1;
     }
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic, chunk)
     for (size_t i = 0; i < c.downs * c.acrosses; i++)
       if (ready) run_item(j, &c, i / c.acrosses, i % c.acrosses, room, &mine);
     free(room);

@@ -526,7 +526,9 @@ INLINE void encode_plainly(uint8_t *out, const mx_stages *f, const mx_piece *p, 
 }
 
 static void encode_fused(uint8_t *out, const mx_stages *f, const mx_piece *p) {
-  if (p->by_element)
+  if (p->by_element && f->form == MX_FORM_MUL)
+    encode_plainly(out, f, p, MX_FORM_MUL, 1);
+  else if (p->by_element)
     encode_scaled(out, f, p, f->form, MX_PLAIN_NO, 1);
   else if (f->form == MX_FORM_MUL)
     encode_plainly(out, f, p, MX_FORM_MUL, 0);

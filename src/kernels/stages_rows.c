@@ -155,7 +155,8 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
   uint8_t *out = j->out->codes + row * j->out->code_stride + bytes_of(j, c);
   float filled[MX_PIECE_BLOCKS];
   uint8_t codes[MX_PIECE_BLOCKS];
-  p->x = p->next = x;
+  p->x = x;
+  p->next = x + padded; /* the next item of the band */
   p->n = padded;
   p->index = (uint64_t)(j->first_row + row) * cols + c;
   if (here == padded) {
@@ -177,7 +178,10 @@ void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first,
   const size_t repeats = t->scale_rows == t->rows ? b->rows : 1, scale_row = t->scale_rows == t->rows ? b->first : block_row;
   int32_t column[MX_PIECE_BLOCKS] = {0};
   float f0[MX_PIECE_BLOCKS], f1[MX_PIECE_BLOCKS];
-  mx_piece p = {.n_blocks = n, .block = block};
+  mx_piece p;
+  p.n_blocks = n;
+  p.block = block;
+  memset(p.amax, 0, sizeof p.amax);
   j->kernels->column_amax(column, b->at, b->ld, b->rows, here);
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < block; k++) p.amax[i] = column[i * block + k] > p.amax[i] ? column[i * block + k] : p.amax[i];

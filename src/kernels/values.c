@@ -21,6 +21,8 @@ const mx_value_kernels *mx_value_kernels_for(uint32_t isa) {
 static void half_init(mx_values *f, const mx_format *e) {
   const int room = e->exp_bits < 5 || e->inf_code != MX_NO_CODE; /* the last exponent of a binary16 is no number's */
   f->half = room && e->bits > 4 && e->bits <= 8 && e->sign_bits && (e->kind == MX_KIND_FLOAT || e->kind == MX_KIND_FNUZ);
+  f->whole = e->kind == MX_KIND_INT && e->bits == 8;
+  if (f->whole) f->half_factor = ldexpf(1, -e->man_bits);
   if (!f->half) return;
   f->half_sign = 16 - e->bits;
   f->half_shift = 10 - e->man_bits;

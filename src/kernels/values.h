@@ -25,6 +25,7 @@ typedef struct mx_values {
   int one_sign;                /* codes 128 .. 255 have the values of 0 .. 127 with the other sign */
   /* Or by way of binary16: (code & half_mask) << half_shift, the bit above the mask to the top, times half_factor. A code c with (c & nan_mask) ==
    * nan_code is NaN. */
+  int whole; /* or the code is a number of whole steps of half_factor */
   int half, half_sign, half_shift, half_mask;
   uint8_t nan_mask, nan_code;
   float half_factor;

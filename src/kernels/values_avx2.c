@@ -21,6 +21,11 @@ static inline __attribute__((always_inline)) void look_up(vf v[4], const mx_valu
     by_half(v, t, c);
     return;
   }
+  if (t->whole) {
+    for (int k = 0; k < 4; k++)
+      v[k] = vf_mul(vi_convert(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(codes + k * W)))), vf_set(t->half_factor));
+    return;
+  }
   for (int k = 0; k < 4; k++)
     v[k] = _mm256_i32gather_ps(t->table, _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(codes + k * W))), 4);
 }
