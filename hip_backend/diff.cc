@@ -181,6 +181,7 @@ struct golden {
         {"quantize, two-level", "tensor.given=3.5 preset=nvfp4"},
         {"quantize, two-level", "deq.arith=two_step preset=torchao-nvfp4-2level"},
         {"quantize, two-level", "select=foursix tensor.norm=nv chain=exact scale=e4m3 scale.rule=value block=1x16"},
+        {"quantize, two-level", "tensor.norm=nv chain=exact scale=e4m3 scale.rule=value block=1x16 scale.allzero=chain"},
         {"quantize, nibble orders", "nibble=high_first"},
         {"quantize, nibble orders", "nibble=half_block"},
         {"quantize, other formats", "elem=none"},
@@ -224,6 +225,8 @@ struct golden {
                   false);
         free(x);
       }
+      const std::vector<float> zeros(3 * 128);
+      both_ways(k.operation, "dequantize, other keys", std::string(k.keys) + " zeros", zeros.data(), 3, 128, 128, &spec, false, false);
     }
     for (size_t i = 0; i < mx_preset_count(); i++) {
       const mx_preset *p = mx_preset_at(i);
