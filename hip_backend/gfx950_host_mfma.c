@@ -61,6 +61,7 @@ static void product(uint32_t *d, const matrices *q, const gfx950_rules *rules, i
   mx_mma_model model;
   memset(&model, 0, sizeof model);
   model.accum = rules->accum;
+  if (model.accum.L >= q->depth) model.accum.L = 0; /* a group is no longer than the instruction: 128 of 16x16x128 are the 64 of 32x32x64 */
   model.a = mx_elem_format(elem_of[q->type[0]]);
   model.b = mx_elem_format(elem_of[q->type[1]]);
   model.c = model.d = mx_operand_format(MX_OPERAND_F32);

@@ -526,6 +526,8 @@ bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, 
     s.types = std::string(edge == 16 ? "16x16x128 " : "32x32x64 ") + TYPE_NAMES[a_type] + " " + TYPE_NAMES[b_type];
     s.fits = fit.fits;
     s.model = fit.text;
+    const size_t at = s.model.rfind(",k=0"); /* the whole of the tile's K was one instruction */
+    if (at != std::string::npos && at + 4 == s.model.size()) s.model.replace(at, 4, ",k=" + std::to_string(depth));
     s.accum = fit.model.accum;
     for (size_t i = 0; i < fit.n_names; i++) s.same.push_back(fit.names[i]);
     out->sums.push_back(s);

@@ -105,12 +105,13 @@ $(HIP_DIFF): $(B)/hip/hip_diff.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/em
 	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 
 .PHONY: hip-diff hip-diff-build
-hip-diff-build: deps $(HIP_DIFF)
+hip-diff-build: deps $(HIP_DIFF) $(GFX950)
 DEVICE ?= auto
 hip-diff: ## every kernel on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json and diff.html
 	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: no compiler for AMD: its kernels are SKIPPED"
 	@$(MAKE) -s hip-diff-build
-	$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html
+	@r=0; $(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html || r=$$?; \
+	  $(GFX950) -o $(HIP_B) || r=$$?; exit $$r
 
 .PHONY: hip-mutants
 hip-mutants: deps $(B)/hip/check ## the device code broken in one place at a time: hip-check must notice (3 minutes)
