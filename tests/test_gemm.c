@@ -513,6 +513,52 @@ START_TEST(epilogue) {
 }
 END_TEST
 
+/* Special values typed by hand: SPEC section 4. One output of K = 32 e5m2 elements, e8m0 scales 1 unless said. */
+START_TEST(specials_by_hand) {
+  static const struct {
+    uint8_t a[2], b[2], scale_a; /* the first two elements; the others are +0 */
+    uint32_t f32;
+    uint16_t bf16, f16;
+  } cases[] = {
+      {{0x3C, 0}, {0x3C, 0}, 127, 0x3F800000, 0x3F80, 0x3C00},       /* 1 * 1 */
+      {{0x7D, 0}, {0x3C, 0}, 127, 0x7FC00000, 0x7FC0, 0x7E00},       /* NaN * 1 */
+      {{0xFF, 0}, {0, 0}, 127, 0x7FC00000, 0x7FC0, 0x7E00},          /* -NaN * 0: the NaN's sign is lost */
+      {{0x7C, 0}, {0xBC, 0}, 127, 0xFF800000, 0xFF80, 0xFC00},       /* Inf * -1 */
+      {{0x7C, 0}, {0, 0}, 127, 0x7FC00000, 0x7FC0, 0x7E00},          /* Inf * 0 */
+      {{0x7C, 0x7C}, {0x3C, 0xBC}, 127, 0x7FC00000, 0x7FC0, 0x7E00}, /* Inf - Inf */
+      {{0x3C, 0}, {0x3C, 0}, 255, 0x7FC00000, 0x7FC0, 0x7E00},       /* scale NaN */
+      {{0, 0}, {0, 0}, 255, 0x7FC00000, 0x7FC0, 0x7E00},             /* scale NaN over zeros */
+      {{0x80, 0}, {0x3C, 0}, 127, 0, 0, 0},                          /* -0 * 1 is +0 here */
+      {{0x3C, 0x3C}, {0x3C, 0xBC}, 127, 0, 0, 0},                    /* 1 - 1 */
+      {{0x7B, 0}, {0x7B, 0}, 254, 0x7F800000, 0x7F80, 0x7C00},       /* 57344^2 * 2^127 */
+      {{0x7B, 0}, {0x3C, 0}, 127, 0x47600000, 0x4760, 0x7B00},       /* 57344 */
+      {{0x7B, 0}, {0x3E, 0}, 127, 0x47A80000, 0x47A8, 0x7C00},       /* 86016 is Inf in f16 */
+  };
+  const mx_spec spec = spec_of("elem=e5m2");
+  static const int models[] = {MX_GEMM_F32_BLOCK, MX_GEMM_EXACT, MX_GEMM_FUSED};
+  const mx_mma_model exact = unit("fused:L=32,F=exact,out=f32rne"), *fused = &exact;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t m = 0; m < 3; m++)
+      for (int type = 0; type < 3; type++) {
+        mx_tensor a, b;
+        ck_assert_int_eq(mx_tensor_alloc(&a, 1, 32, &spec) | mx_tensor_alloc(&b, 1, 32, &spec), MX_OK);
+        memcpy(a.codes, cases[i].a, 2);
+        memcpy(b.codes, cases[i].b, 2);
+        a.scales[0] = cases[i].scale_a;
+        b.scales[0] = 127;
+        uint32_t d = 0, want = type == 0 ? cases[i].f32 : type == 1 ? cases[i].bf16 : cases[i].f16;
+        mx_gemm_options o = {.model = models[m], .fused = fused, .out = type == 0 ? MX_F32 : type == 1 ? MX_BF16 : MX_F16};
+        ck_assert_int_eq(mx_gemm(&d, 1, &a, &spec, &b, &spec, &o, NULL), MX_OK);
+        ck_assert_msg(d == want, "case %zu, model %d, type %d: %x, by hand %x", i, models[m], type, d, want);
+        d = 0;
+        ck_assert_int_eq(ref_gemm(&d, 1, &a, &spec, &b, &spec, &o, NULL), MX_OK);
+        ck_assert_msg(d == want, "ref, case %zu, model %d, type %d: %x, by hand %x", i, models[m], type, d, want);
+        mx_tensor_free(&a);
+        mx_tensor_free(&b);
+      }
+}
+END_TEST
+
 /* --- the validator's call --- */
 
 static void check_raw(mx_gemm_problem *p, size_t d_bytes, const char *what) {
@@ -736,6 +782,9 @@ int main(void) {
   tcase_add_test(t, refusals);
   tcase_add_test(t, order_free);
   tcase_add_test(t, bounds);
+  suite_add_tcase(suite, t);
+  t = tcase_create("by hand");
+  tcase_add_test(t, specials_by_hand);
   suite_add_tcase(suite, t);
   t = tcase_create("exact");
   tcase_set_timeout(t, 300);
