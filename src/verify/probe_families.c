@@ -202,6 +202,27 @@ static void cuts(maker *m) {
     }
 }
 
+/* The last bits of C: a product undoes its leading one, beside +2^e - 2^e or alone. */
+static void low_bits(maker *m) {
+  const int reach = m->high - m->p.lowest;
+  if (m->K < 4) return;
+  for (int depth = 0; depth <= 46 && depth <= reach; depth++)
+    for (int n = 0; n < 6; n++) {
+      const triple t = n < 3 ? triple_at(m, n) : random_triple(m);
+      const int negative = n & 1, style = n % 3 == 0 ? PROBE_LAST_BIT : n % 3 == 1 ? PROBE_ONES : PROBE_RANDOM_BITS;
+      int r = t.r;
+      if (!distinct(t)) continue;
+      probe_row_clear(m->r);
+      if (n < 5) {
+        probe_put(m->r, (size_t)t.p, 0, m->high, PROBE_POW2, 0);
+        probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
+      }
+      probe_put_c_style(m->r, negative, m->high - depth, style);
+      probe_put(m->r, (size_t)r, !negative, m->high - depth, PROBE_POW2, 0);
+      probe_row_end(m->r, m->l, PROBE_LOW, depth, packed(negative, style), n);
+    }
+}
+
 /* Factors that are subnormal: is an exponent that of the encoding, or of the number? */
 static void subnormals(maker *m) {
   const int a_has = m->r->ra.lowest < m->r->ra.normal, b_has = m->r->rb.lowest < m->r->rb.normal;
@@ -430,6 +451,7 @@ void probe_families(probe_list *l, uint32_t stream, int density) {
     masks(&m);
     runs(&m);
     cuts(&m);
+    low_bits(&m);
     subnormals(&m);
     sticky(&m);
     two(&m);

@@ -6,7 +6,7 @@
 #include <omp.h>
 #endif
 
-#include "verify/probe_fit.h"
+#include "verify/probe_tree.h"
 
 enum { ROUNDS = 8, LEARN = 160 };
 
@@ -129,6 +129,46 @@ static int same_spec(const mx_probe_spec *x, const mx_probe_spec *y) {
   return x->a == y->a && x->b == y->b && x->c == y->c && x->d == y->d && x->scale == y->scale && x->block == y->block && x->K == y->K;
 }
 
+/* --- trees of additions --- */
+
+/* All outputs of the tiles that were fitted, or of those kept, as probes. */
+static void outputs_of(probe_list *l, const probe_data *data, int kept) {
+  const int32_t label[MX_PROBE_LABELS] = {PROBE_RANDOM, -1, -1, -1};
+  for (size_t i = 0; i < data->n; i++) {
+    const mx_probe *p = &data->batches[i];
+    const size_t each = p->spec.M * p->spec.N;
+    for (size_t q = (kept ? p->T_fit : 0) * each; q < (kept ? p->T : p->T_fit) * each; q++) add_output(l, p, data->d[i], q, label);
+  }
+}
+
+/* The tree that the masks show, and whether some rule of adding along it gives every output. */
+static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list *l) {
+  probe_tree t;
+  probe_list fitted, kept;
+  size_t at, best = SIZE_MAX;
+  uint64_t expected;
+  if (!probe_tree_read(&t, l)) return;
+  out->tree = probe_tree_text(&t);
+  out->tree_name = probe_tree_name(&t);
+  probe_list_init(&fitted, l->spec);
+  probe_list_init(&kept, l->spec);
+  for (size_t r = 0; r < probe_tree_n_rules && out->wrong_outputs; r++) {
+    const size_t wrong = probe_tree_wrong(&t, &probe_tree_rules[r], l, best, &at, &expected);
+    if (wrong < best) best = wrong;
+    if (wrong) continue;
+    if (!fitted.n) outputs_of(&fitted, data, 0), outputs_of(&kept, data, 1);
+    if (fitted.failed || kept.failed || probe_tree_wrong(&t, &probe_tree_rules[r], &fitted, 0, &at, &expected)) continue;
+    out->is_tree = 1;
+    out->tree_rule = probe_tree_rules[r].text;
+    out->wrong_outputs = out->wrong_probes = 0;
+    out->wrong_kept = probe_tree_wrong(&t, &probe_tree_rules[r], &kept, SIZE_MAX - 1, &at, &expected);
+    out->nan_open = 1;
+  }
+  probe_list_free(&fitted);
+  probe_list_free(&kept);
+  probe_tree_free(&t);
+}
+
 static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, mx_error *err) {
   const int threads = thread_count(data->exec);
   probe_readings r;
@@ -162,6 +202,7 @@ static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, m
     g = (probe_guess){out->model.accum, out->model.k};
   }
   out->wrong_kept = probe_wrong_tiles(data, &g, 1, SIZE_MAX - 1, !out->nan_open, NULL, NULL);
+  if (!l->spec->scale) try_tree(out, data, l);
   out->fits = !out->wrong_outputs && !out->wrong_kept;
   if (!out->fits) counter_example(out, data, &g);
   name_model(out, l->spec);

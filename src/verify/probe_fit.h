@@ -50,7 +50,7 @@ void probe_value_text(char *text, size_t size, size_t key, int value);
 
 /* --- probe_read.c --- */
 typedef struct probe_readings {
-  int F, F_c, F_by_c, out_bits, L; /* below 0: not read */
+  int F, F_c, F_by_c, F_alone, out_bits, L; /* below 0: not read */
 } probe_readings;
 void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l);
 
@@ -60,9 +60,6 @@ typedef struct probe_found {
   size_t wrong, tried;
 } probe_found;
 int probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads);
-
-/* --- probe_tree.c --- */
-mx_status probe_tree(mx_probe_fit *out, const probe_data *data, const probe_list *l);
 
 /* --- probe_class.c --- */
 mx_status probe_class(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g, int threads, mx_error *err);

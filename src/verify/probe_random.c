@@ -16,6 +16,26 @@ static void any_codes(probe_row *r) {
   }
 }
 
+static uint64_t low_mask(const mx_format *f) { return f->bits < 64 ? (UINT64_C(1) << f->bits) - 1 : UINT64_MAX; }
+
+/* C undoes the sum but for what rounding leaves. */
+static void undo(probe_row *r) {
+  const mx_probe_spec *s = r->spec;
+  const mx_encoding plain = {0};
+  double sum = 0;
+  for (size_t k = 0; k < s->K; k++) {
+    double p = mx_decode(s->a, r->a[k] & low_mask(s->a)) * mx_decode(s->b, r->b[k] & low_mask(s->b));
+    if (s->scale) {
+      const size_t block = k / (size_t)s->block;
+      if (r->fixed[block]) p *= mx_decode(s->scale, r->sa[block]) * mx_decode(s->scale, r->sb[block]);
+    }
+    sum += p;
+  }
+  if (!(sum - sum == 0)) return;
+  const uint64_t code = mx_encode(s->c, -sum, &plain, 0), inf = s->c->inf_code | (s->c->sign_bits ? UINT64_C(1) << (s->c->bits - 1) : 0);
+  if (code != s->c->inf_code && code != inf) r->c = code ^ (uint64_t)probe_below(r, 2);
+}
+
 static const int windows[] = {0, 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 50, 70, 150};
 
 static void one(probe_row *r, probe_list *l) {
@@ -50,7 +70,8 @@ static void one(probe_row *r, probe_list *l) {
   }
   const int c_kind = probe_below(r, 6);
   int e = c_kind < 2 ? top - probe_below(r, window + 1) : c_kind == 2 ? top + probe_below(r, 30) : c_kind == 3 ? top - probe_below(r, 60) : 0;
-  if (c_kind < 5 && c_kind != 4) {
+  if (c_kind == 5) undo(r);
+  if (c_kind < 4) {
     e = imax(r->rc.lowest, imin(r->rc.highest, e));
     probe_put_c_style(r, probe_below(r, 2), e, probe_below(r, 3) ? PROBE_RANDOM_BITS : probe_below(r, PROBE_STYLES));
   }

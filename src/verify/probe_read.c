@@ -126,7 +126,7 @@ static int read_groups(mx_probe_fit *out, const probe_list *l) {
     if (L > 0)
       snprintf(r->value, sizeof r->value, "%d", L);
     else
-      strcpy(r->value, "irregular");
+      strcpy(r->value, steps ? "irregular" : "all, or not readable");
     size_t used = (size_t)snprintf(r->evidence, sizeof r->evidence, "units left by +2^m at 0 and -2^m at j = 1, 2, ...:");
     for (int j = 1; j < K && used + 8 < sizeof r->evidence; j++)
       used += (size_t)snprintf(r->evidence + used, sizeof r->evidence - used, " %d", count[j]);
@@ -136,7 +136,7 @@ static int read_groups(mx_probe_fit *out, const probe_list *l) {
 }
 
 /* The smallest power of two that comes through alone. */
-static void read_small(mx_probe_fit *out, const probe_list *l) {
+static int read_small(mx_probe_fit *out, const probe_list *l) {
   int smallest = 1 << 20, largest_lost = -(1 << 20);
   for (size_t i = 0; i < l->n; i++) {
     const int32_t *q = l->labels[i];
@@ -144,13 +144,14 @@ static void read_small(mx_probe_fit *out, const probe_list *l) {
     if (value(l, i) != 0 && q[1] < smallest) smallest = q[1];
     if (value(l, i) == 0 && q[1] > largest_lost) largest_lost = q[1];
   }
-  if (smallest == 1 << 20) return;
+  if (smallest == 1 << 20) return -2;
   mx_probe_reading *r = add(out, "smallest product that comes through alone");
   snprintf(r->value, sizeof r->value, "2^%d", smallest);
   if (largest_lost > -(1 << 20))
     snprintf(r->evidence, sizeof r->evidence, "2^%d is gone; the smallest number of d is 2^%d", largest_lost, ilogb(mx_format_min(l->spec->d)));
   else
     snprintf(r->evidence, sizeof r->evidence, "no smaller one can be made of these types");
+  return largest_lost < smallest && largest_lost > ilogb(mx_format_min(l->spec->d)) && smallest <= 0 ? -smallest : -2;
 }
 
 static void read_nan(mx_probe_fit *out, const probe_list *l) {
@@ -175,7 +176,7 @@ static void read_nan(mx_probe_fit *out, const probe_list *l) {
 }
 
 void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l) {
-  *r = (probe_readings){-2, -2, -2, 0, -2};
+  *r = (probe_readings){-2, -2, -2, -2, 0, -2};
   if (l->spec->d->kind == MX_KIND_INT) return;
   r->L = read_groups(out, l);
   r->F = read_depth(out, l, PROBE_CUT, "width of products below the largest term", "a product");
@@ -183,6 +184,6 @@ void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l) {
   r->F_c = read_depth(out, l, PROBE_CUT_C, "width of C below the largest term", "C");
   r->F_by_c = read_depth(out, l, PROBE_CUT_BY_C, "width of products below C", "a product (one of the two is C)");
   r->out_bits = read_bits(out, l);
-  read_small(out, l);
+  r->F_alone = read_small(out, l);
   read_nan(out, l);
 }

@@ -35,6 +35,8 @@ int probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact) {
 
 /* One output at a time is the faster way: there is one column only. */
 static const mx_exec alone = {.n_threads = 1, .isa_mask = MX_ISA_ALL};
+/* Models run side by side, each in one thread. */
+static const mx_exec one_thread = {.n_threads = 1};
 
 int probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g) {
   mx_mma_model m;
@@ -68,7 +70,7 @@ size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept,
     const size_t each = s->M * s->N, bytes = mx_mma_bytes(s->d, 1), T0 = kept ? p->T_fit : 0, T1 = kept ? p->T : p->T_fit;
     mx_mma_model m;
     probe_model(&m, s, g);
-    const size_t step = 64; /* tiles at a time */
+    const size_t step = 256; /* tiles at a time: a model that is wrong mostly shows in the first */
     uint8_t *d = malloc(step * each * bytes);
     if (!d) return SIZE_MAX;
     for (size_t t = T0; t < T1 && wrong <= bound; t += step) {
@@ -80,7 +82,7 @@ size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept,
       part.scale_a += t * s->M * p->s_bytes;
       part.scale_b += t * s->N * p->s_bytes;
       const mx_mma_args args = mx_probe_args(&part);
-      if (mx_mma(d, &m, &args, data->exec, NULL)) {
+      if (mx_mma(d, &m, &args, &one_thread, NULL)) {
         free(d);
         return SIZE_MAX;
       }

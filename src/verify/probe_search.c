@@ -5,7 +5,7 @@
 
 #include "verify/probe_fit.h"
 
-enum { STARTS = 8000, DEEP = 12, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400 };
+enum { STARTS = 12000, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
 
 typedef struct scored {
   probe_guess g;
@@ -83,31 +83,59 @@ static void starts(search *s) {
   }
 }
 
+static void grid_one(search *s, int F, int L, int P, int way, int zero) {
+  const int K = (int)s->l->spec->K;
+  probe_guess g;
+  memset(&g, 0, sizeof g);
+  g.x.L = L;
+  g.x.F = F;
+  g.x.P = P;
+  g.x.zero = zero;
+  g.x.align = way % 3;
+  g.x.join = way / 3 % 3;
+  g.x.out_round = way / 9 % 3;
+  g.x.join_cut = way / 27 % 3;
+  g.x.order = way / 81 % 2;
+  g.x.split = way / 162;
+  if (g.x.join != MX_ACC_JOIN_AFTER && (g.x.join_cut || g.x.split)) return;
+  g.x.out_bits = s->r->out_bits > 0 ? s->r->out_bits : 0;
+  if (g.x.join == MX_ACC_JOIN_AFTER) {
+    g.x.sum_bits = s->r->F_by_c > 0 && s->r->F_by_c <= 40 ? s->r->F_by_c : 31;
+    g.x.c_bits = s->r->F_c > 0 && s->r->F_c <= 40 ? s->r->F_c : 24;
+  }
+  if (g.x.order && 2 * L <= K) g.k = 2 * L;
+  push(s, &g);
+}
+
+/* Of each kind of model the best few stay, so that many that are alike do not push out the rest. The pool is sorted. */
+static void keep_of_each_kind(search *s, int most) {
+  int seen[256] = {0};
+  size_t keep = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    const mx_accum *x = &s->pool[i].g.x;
+    const int kind =
+        x->op != MX_ACC_OP_FUSED ? 255 : x->join | x->join_cut << 2 | (x->split != 0) << 4 | (x->P != 0) << 5 | (x->order != 0) << 6;
+    if (s->pool[i].wrong == SIZE_MAX || seen[kind]++ >= most) continue;
+    s->pool[keep++] = s->pool[i];
+  }
+  s->n = keep;
+}
+
 /* Every way to cut, join and round with the widths and the length that were read. */
 static void grid(search *s) {
-  const int K = (int)s->l->spec->K, widths[] = {s->r->F, s->r->F_c, s->r->F_by_c, 24};
-  for (int w = 0; w < 4; w++) {
+  const int K = (int)s->l->spec->K, widths[] = {s->r->F, s->r->F_c, s->r->F_by_c, s->r->F_alone, 24};
+  for (int w = 0; w < 5; w++) {
     int known = widths[w] < 0 || widths[w] > 40;
     for (int q = 0; q < w && !known; q++) known = widths[q] == widths[w];
-    for (int i = 0; i < 3 * 3 * 3 * 2 * 2 && !known; i++)
+    for (int way = 0; way < 3 * 3 * 3 * 3 * 2 * 2 && !known; way++)
       for (int L = 1; L <= K; L *= 2) {
-        probe_guess g;
-        memset(&g, 0, sizeof g);
         if (s->r->L > 0 && L != s->r->L) continue;
-        g.x.L = L;
-        g.x.F = widths[w];
-        g.x.align = i % 3;
-        g.x.join = i / 3 % 3;
-        g.x.out_round = i / 9 % 3;
-        g.x.order = i / 27 % 2;
-        g.x.split = i / 54;
-        g.x.out_bits = s->r->out_bits > 0 ? s->r->out_bits : 0;
-        if (g.x.join == MX_ACC_JOIN_AFTER) {
-          g.x.sum_bits = s->r->F_by_c > 0 && s->r->F_by_c <= 40 ? s->r->F_by_c : 31;
-          g.x.c_bits = s->r->F_c > 0 && s->r->F_c <= 40 ? s->r->F_c : 24;
+        grid_one(s, widths[w], L, 0, way, MX_ACC_ZERO_SKIP);
+        /* something is lost though it is alone: sums of P products are cut at a fixed place */
+        for (int P = 1; P <= L && widths[w] == s->r->F_alone && way < 81; P *= 2) {
+          grid_one(s, widths[w], L, P, way, MX_ACC_ZERO_SKIP);
+          grid_one(s, widths[w], L, P, way, MX_ACC_ZERO_E126);
         }
-        if (g.x.order && 2 * L <= K) g.k = 2 * L;
-        push(s, &g);
       }
   }
 }
@@ -239,7 +267,7 @@ static void descend(search *s, scored *now, int pairwise) {
       s->n = 0;
       single_moves(s, &now->g);
       better = take_best(s, now, &hard);
-      for (int p = 0; p < PAIRS && pairwise && !better; p++) {
+      for (int p = 0; p < PAIRS && pairwise && !better && s->tried < ENOUGH; p++) {
         s->n = 0;
         pair_moves(s, &now->g, p);
         better = take_best(s, now, &hard);
@@ -280,12 +308,13 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
     probe_list few = shuffled;
     if (few.n > FIRST) few.n = FIRST;
     score_all(&s, &few, few.n);
-    keep_below(&s, SIZE_MAX, 100);
+    keep_below(&s, SIZE_MAX, s.n);
+    keep_of_each_kind(&s, 6);
     score_all(&s, &s.screen, s.screen.n);
-    keep_below(&s, SIZE_MAX, 40);
+    keep_below(&s, SIZE_MAX, s.n);
+    keep_of_each_kind(&s, 2);
     size_t n = 0;
-    for (size_t i = 0; i < s.n && n < DEEP; i++)
-      if (!n || s.pool[i].wrong != best[n - 1].wrong || n < DEEP / 2) best[n++] = s.pool[i];
+    for (size_t i = 0; i < s.n && n < DEEP; i++) best[n++] = s.pool[i];
     out->wrong = SIZE_MAX;
     for (size_t i = 0; i < n; i++) best[i].wrong = probe_wrong(&shuffled, &best[i].g, shuffled.n, 0, NULL);
     for (int pairwise = 0; pairwise < 2 && out->wrong; pairwise++) {
