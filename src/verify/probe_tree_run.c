@@ -7,8 +7,6 @@
 const probe_tree_rule probe_tree_rules[] = {
     {MX_ACC_OUT_RNE, 0, "products rounded, every sum rounded to nearest even"},
     {MX_ACC_OUT_RNE, 1, "a product is added unrounded (fma), every sum rounded to nearest even"},
-    {MX_ACC_OUT_RZ, 0, "products rounded, every sum rounded toward zero"},
-    {MX_ACC_OUT_RZ, 1, "a product is added unrounded, every sum rounded toward zero"},
 };
 const size_t probe_tree_n_rules = sizeof probe_tree_rules / sizeof *probe_tree_rules;
 
