@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/ablate.h"
 
 static mx_spec spec_of(const char *keys) {
@@ -379,9 +380,5 @@ int main(void) {
   tcase_add_test(t, occ_by_hand);
   tcase_add_test(t, detail_by_hand);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

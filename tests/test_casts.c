@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/run.h"
 #include "mxgold/mxgold.h"
 
 /* One array: what to ask of the encoder, and the bytes that the library gave. */
@@ -181,9 +182,5 @@ int main(void) {
   tcase_add_test(t, unsigned_formats);
   tcase_add_test(t, pieces);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../ref/ref.h"
+#include "lib/run.h"
 #include "mxgold/mxgold.h"
 
 static const mx_format *format_at(int i) { return i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT); }
@@ -102,9 +103,5 @@ int main(void) {
   tcase_add_loop_test(t, stochastic_in_every_mode, 0, N_FORMATS);
   tcase_add_loop_test(t, every_code_decodes_alike, 0, N_FORMATS);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

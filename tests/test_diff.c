@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/mxgold.h"
 
 typedef struct fixture {
@@ -323,10 +324,5 @@ int main(void) {
   tcase_add_loop_test(t, counts_are_those_of_a_plain_loop, 0, (int)(sizeof mixes / sizeof mixes[0]));
   tcase_add_test(t, input_in_pieces_gives_the_same);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_unforked(s);
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/run.h"
 #include "lib/scratch.h"
 #include "mxgold/file.h"
 #include "mxgold/nearest.h"
@@ -574,9 +575,5 @@ int main(void) {
   tcase_add_test(files, standard_output);
   tcase_add_loop_test(files, interrupted, 0, 3);
   suite_add_tcase(s, files);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int n_failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return n_failed != 0;
+  return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
+#include "lib/run.h"
 #include "mxgold/isa.h"
 #include "mxgold/mma.h"
 #include "mxgold/random.h"
@@ -797,9 +798,5 @@ int main(void) {
   tcase_add_test(t, fused_shapes);
   tcase_add_test(t, fused_by_hand);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "lib/kernels.h"
+#include "lib/run.h"
 #include "mxgold/isa.h"
 
 static double clock_of(clockid_t id) {
@@ -225,10 +226,5 @@ int main(void) {
     }
   }
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_unforked(s);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/judge.h"
 #include "mxgold/mxgold.h"
 
@@ -596,10 +597,5 @@ int main(void) {
   tcase_add_test(t, options_of_comparison);
   tcase_add_test(t, bound_takes_every_order_and_no_bug);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_unforked(s);
 }

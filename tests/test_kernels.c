@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "lib/checkasm.h"
+#include "lib/run.h"
 #include "mxgold/isa.h"
 
 START_TEST(every_operation) { ck_assert_msg(checkasm(1u << _i) == 0, "%s differs from the scalar code", mx_isa_name(1u << _i)); }
@@ -13,9 +14,5 @@ int main(void) {
   tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, every_operation, 0, 3);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

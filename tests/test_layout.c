@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/layout.h"
 
 static const size_t shapes[][2] = {{1, 1}, {3, 5}, {8, 4}, {31, 7}, {32, 8}, {33, 9}, {128, 4}, {129, 5}, {255, 3}, {256, 16}, {300, 13}};
@@ -143,9 +144,5 @@ int main(void) {
   tcase_add_loop_test(t, nibbles, 0, MX_NIBBLE_COUNT);
   tcase_add_test(t, dense_six_bits);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

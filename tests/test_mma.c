@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../ref/mma.h"
+#include "lib/run.h"
 #include "lib/tiles.h"
 #include "mxgold/file.h"
 
@@ -497,9 +498,5 @@ int main(void) {
   t = group(s, "MMA-Sim");
   tcase_add_test(t, mma_sim_by_the_fast_path);
   tcase_add_test(t, mma_sim_by_the_reference);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

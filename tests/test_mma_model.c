@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/mma.h"
 
 static mx_mma_model found(const char *text) {
@@ -165,9 +166,5 @@ int main(void) {
   tcase_add_test(t, keys_change_a_model);
   tcase_add_test(t, refusals);
   tcase_add_test(t, text_of_parameters_reads_back);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

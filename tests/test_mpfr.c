@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "ref/ref.h"
 
 static const int rounds[] = {MX_ROUND_RNE, MX_ROUND_RNA, MX_ROUND_RTZ_TIE, MX_ROUND_RTZ, MX_ROUND_RTP, MX_ROUND_RTN};
@@ -165,12 +166,9 @@ int main(void) {
   tcase_add_test(c, random_floats);
   tcase_add_test(c, binary32_is_the_machines);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  const int status = run_suite(s);
   mpfr_clear(t);
   mpfr_clear(half);
   mpfr_free_cache();
-  return failed != 0;
+  return status;
 }

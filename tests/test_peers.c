@@ -7,6 +7,7 @@
 
 #include "../ref/ref.h"
 #include "lib/peers.h"
+#include "lib/run.h"
 
 static const char *folder(void) { return getenv("PEERS") ? getenv("PEERS") : "tests/peers"; }
 
@@ -65,9 +66,5 @@ int main(void) {
   tcase_add_test(t, production_gives_every_librarys_bytes);
   tcase_add_test(t, reference_gives_every_librarys_bytes);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/run.h"
 #include "lib/tiles.h"
 #include "mxgold/probe.h"
 
@@ -436,10 +437,5 @@ int main(void) {
   if (!trees_alone) tcase_add_test(t, random_sets);
   if (!getenv("PROBE_RANDOM")) tcase_add_test(t, trees);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_unforked(s);
 }

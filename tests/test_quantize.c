@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/oracles.h"
+#include "lib/run.h"
 
 /* First byte that differs, in words; empty if none does. */
 static void compare(char why[256], const mx_tensor *a, const mx_tensor *b) {
@@ -299,9 +300,5 @@ int main(void) {
     for (size_t k = 0; k < 4 && cases[i].tests[k]; k++) tcase_add_test(t, cases[i].tests[k]);
     suite_add_tcase(s, t);
   }
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

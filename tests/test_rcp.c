@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "../ref/ref.h"
+#include "lib/run.h"
 #include "mxgold/rcp.h"
 
 START_TEST(library_equals_reference_on_all_fractions_and_exponents) {
@@ -32,9 +33,5 @@ int main(void) {
   tcase_add_test(t, library_equals_reference_on_all_fractions_and_exponents);
   tcase_add_test(t, special_values);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/mxgold.h"
 #include "ref/chain.h"
 #include "ref/ref.h"
@@ -547,9 +548,5 @@ int main(void) {
   tcase_add_test(t, spec_7_nibbles_and_six_bits);
   tcase_add_test(t, transposed_is_the_transpose);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -6,6 +6,7 @@
 
 #include "core/chain.h"
 #include "kernels/plan.h"
+#include "lib/run.h"
 #include "mxgold/mxgold.h"
 
 static void check_format(const mx_format *f) {
@@ -154,9 +155,5 @@ int main(void) {
   tcase_add_test(t, unknown_keys_and_values_are_named);
   tcase_add_test(t, spec_3_5_log2f_differs_at_7456_floats);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

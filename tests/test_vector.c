@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/run.h"
 #include "mxgold/vector.h"
 
 static const char good[] = "# mxv 1\n# elem=e2m1\n# scale.nan=byte=0\n# columns x:32:2 codes:4:2 scale:8:1\n"
@@ -92,9 +93,5 @@ int main(void) {
   tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof bad[0]));
   tcase_add_test(t, truncated_anywhere);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/kernels.h"
+#include "lib/run.h"
 
 START_TEST(suites_are_reproducible_and_differ_by_seed) {
   mx_spec spec;
@@ -110,10 +111,5 @@ int main(void) {
   tcase_add_loop_test(t, vectors_give_back_what_they_expect, 0, 2);
   tcase_add_test(t, nan_and_zero_are_explicit_choices);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_unforked(s);
 }
