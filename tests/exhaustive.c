@@ -3,7 +3,8 @@
  * Encoding is monotone in each sign, so a format and rounding are known by their steps: the first float of each code. The steps are found by
  * bisection with ref_encode, and proved by calling it on both sides of each. Then all 2^32 floats go through the library and must agree.
  * Second, ref_encode itself is walked over all 2^32 floats for e2m1, e4m3, ue5m3 and e8m0 under RNE, against the same steps. Third, all 2^31 block
- * maxima through each scale rule of e8m0: the library's byte must step where the reference's does. */
+ * maxima through each scale rule of e8m0: the library's byte must step where the reference's does. (Under e4m3 and ue5m3 a scale is amax / 6
+ * through the encoder of the first part.) */
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -259,13 +260,7 @@ int main(int argc, char **argv) {
                                    {"value-down", "scale.rule=value scale.round=down"},
                                    {"value-rna", "scale.rule=value scale.round=rna"},
                                    {"quest", "scale.rule=quest"},
-                                   {"encode-form", "scale.rule=value scale.form=encode elem.arith=mul32"},
-                                   {"e4m3-rne", "scale=e4m3 scale.rule=value"},
-                                   {"e4m3-rna", "scale=e4m3 scale.rule=value scale.round=rna"},
-                                   {"e4m3-up", "scale=e4m3 scale.rule=value scale.round=up"},
-                                   {"e4m3-encode-form", "scale=e4m3 scale.rule=value scale.form=encode elem.arith=mul32"},
-                                   {"ue5m3-rne", "scale=ue5m3 scale.rule=value"},
-                                   {"ue5m3-up", "scale=ue5m3 scale.rule=value scale.round=up"}};
+                                   {"encode-form", "scale.rule=value scale.form=encode elem.arith=mul32"}};
   for (size_t i = 0; PHASE("maxima") && i < sizeof rules / sizeof rules[0]; i++)
     if (!only || strstr(rules[i][0], only)) ran++, differ += maxima(rules[i][0], rules[i][1]);
   if (!ran) {
