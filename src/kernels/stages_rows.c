@@ -290,6 +290,7 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   const mx_plan *p = j->plan;
   const mx_stages *stages = j->stages;
   const size_t n = p->block_cols, c0 = block_col * n, c1 = c0 + n < p->cols ? c0 + n : p->cols;
+  const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + n - 1) / n) + block_col;
   int32_t most = 0;
   for (size_t r = 0; r < b->rows; r++) {
     const int32_t m = j->kernels->amax(b->at + r * b->ld + c0, c1 - c0);
@@ -308,7 +309,6 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
       mx_tile_stats(&stats, p, b, c0, c1);
     else
       stats.amax = stats.amax_finite = amax;
-    const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + n - 1) / n) + block_col;
     ordinary = amax >= 0x1p-126f && !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale);
   }
   if (ordinary && !zero) ordinary = within(j, f, amax);
@@ -316,7 +316,7 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     mx_block_scale four;
     float g[2];
     ordinary =
-        n <= MX_PIECE_ELEMENTS && !mx_block_scale_find(&four, p, &stats, 1, 0) && mx_stages_factors(g, stages, &four) && within(j, g, amax);
+        n <= MX_PIECE_ELEMENTS && !mx_block_scale_find(&four, p, &stats, 1, index) && mx_stages_factors(g, stages, &four) && within(j, g, amax);
     if (ordinary && error_of(j, b, &four, g, c0, n) < error_of(j, b, &scale, f, c0, n)) {
       scale = four;
       memcpy(f, g, sizeof g);
