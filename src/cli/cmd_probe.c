@@ -166,8 +166,6 @@ static void counter(out *o, const mx_probe_fit *f, const char *const *files) {
 
 static int print(const struct args *a, const mx_probe_fit *f) {
   out *o = out_new();
-  size_t open = 0;
-  for (size_t i = 0; i < f->n_alternatives; i++) open += (size_t)f->alternatives[i].open;
   out_text(o, "verdict", !f->fits ? "no model fits" : f->next.T ? "fits, but others do too: see open" : "fits");
   if (f->is_tree) {
     out_text(o, "model", f->tree_name ? f->tree_name : "a tree of additions");
