@@ -1,11 +1,14 @@
 /* Single values: mx_encode and mx_decode against ref/, for every format, rounding, overflow and NaN choice; stochastic rounding in every mode. */
 #include <check.h>
+#include <dirent.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../ref/ref.h"
+#include "lib/checkasm.h"
 #include "lib/run.h"
 #include "mxgold/mxgold.h"
 
@@ -95,6 +98,77 @@ START_TEST(every_code_decodes_alike) {
 }
 END_TEST
 
+/* mx_encoder_run takes arrays to the vector kernels where it can: each preset of each format, and keys that it must not overlook. */
+START_TEST(arrays_of_an_encoder_are_its_single_values) {
+  enum { N = 3000 };
+  const char *keys[] = {"",
+                        "scale.negative=nan",
+                        "scale.subnormal=encoding elem.round=rna",
+                        "elem.round=rna_f32 elem.zero_sign=force",
+                        "elem.overflow=wrap_negzero",
+                        "elem.round=sr sr.mode=src seed=7"};
+  const char *preset = _i ? mx_encoder_preset((size_t)_i - 1) : NULL;
+  static float x[N];
+  static uint8_t codes[N];
+  const char *name;
+  checkasm_fill(x, N, 2);
+  for (int i = 0; i < N; i += 5) { /* subnormals, powers of two, far numbers */
+    uint32_t bits = (uint32_t)i * 2654435761u;
+    if (i % 2) bits >>= 8;
+    memcpy(x + i, &bits, sizeof bits);
+  }
+  for (size_t f = 0; (name = mx_encoder_format_name(f)); f++)
+    for (size_t k = 0; k < sizeof keys / sizeof *keys + 2; k++) {
+      const mx_format *format;
+      mx_encoder e;
+      mx_spec spec = {0};
+      uint64_t refused = 0;
+      ck_assert(!mx_encoder_format(&format, name, NULL) && !mx_encoder_keys(&spec, preset, name, NULL));
+      if (k < sizeof keys / sizeof *keys && mx_spec_parse(&spec, keys[k], NULL)) continue;
+      if (mx_encoder_init(&e, format, &spec, NULL)) continue;
+      if (e.how.nan == MX_ELEM_NAN_ERROR) e.how.nan = MX_ELEM_NAN_SIGNMAX; /* there are some */
+      if (k == sizeof keys / sizeof *keys) e.scale_exp = 3;
+      if (k > sizeof keys / sizeof *keys) e.scale_is_nan = 1;
+      ck_assert(!mx_encoder_run(codes, x, 11, N, &e, NULL, &refused));
+      for (int i = 0; i < N; i++) {
+        const int bits = e.how.sr_bits ? e.how.sr_bits : 16;
+        const uint32_t random = e.how.round == MX_ROUND_SR ? mx_random(e.seed, MX_STREAM_ELEMENT, 11 + (uint64_t)i) >> (32 - bits) : 0;
+        const uint8_t want = mx_encoder_code(&e, x[i], random);
+        ck_assert_msg(codes[i] == want, "%s, preset %d, keys %zu: %a is %02x, one by one %02x", name, _i, k, (double)x[i], codes[i], want);
+      }
+    }
+}
+END_TEST
+
+static int n_threads_alive(void) {
+  DIR *d = opendir("/proc/self/task");
+  int n = 0;
+  for (struct dirent *e; d && (e = readdir(d));) n += e->d_name[0] != '.';
+  if (d) closedir(d);
+  return n;
+}
+
+/* Starting threads costs more than a thousand values do, and on a busy machine a hundred times more. */
+START_TEST(little_work_starts_no_thread) {
+  enum { N = 1 << 10 };
+  static float x[N], y[N];
+  uint8_t codes[N];
+  mx_tensor t;
+  mx_spec spec;
+  const int before = n_threads_alive();
+  omp_set_num_threads(4);
+  ck_assert(!mx_preset_find(&spec, "te-nvfp4", NULL) && !mx_tensor_alloc(&t, 32, 32, &spec));
+  checkasm_fill(x, N, 0);
+  ck_assert(!mx_quantize(&t, x, 32, 32, 32, &spec, NULL, NULL) && !mx_dequantize(y, 32, &t, &spec, NULL));
+  mx_tensor_free(&t);
+  const mx_encoding how = {0};
+  mx_encode_array(codes, x, N, mx_elem_format(MX_ELEM_E4M3), &how, NULL);
+  mx_decode_array(y, codes, N, mx_elem_format(MX_ELEM_E4M3), NULL);
+  mx_hadamard(y, 32, x, 32, 32, 32, 16, MX_HAD_SIGN_NONE, NULL, 0);
+  ck_assert_int_eq(n_threads_alive(), before);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("codec");
   TCase *t = tcase_create("values");
@@ -102,6 +176,10 @@ int main(void) {
   tcase_add_loop_test(t, every_rounding_overflow_and_nan, 0, N_FORMATS);
   tcase_add_loop_test(t, stochastic_in_every_mode, 0, N_FORMATS);
   tcase_add_loop_test(t, every_code_decodes_alike, 0, N_FORMATS);
+  int presets = 0;
+  while (mx_encoder_preset((size_t)presets)) presets++;
+  tcase_add_loop_test(t, arrays_of_an_encoder_are_its_single_values, 0, presets + 1);
+  tcase_add_test(t, little_work_starts_no_thread);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -2,8 +2,10 @@
 #include "mxgold/encoder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/codec.h"
 #include "mxgold/nearest.h"
 #include "mxgold/random.h"
 
@@ -128,6 +130,26 @@ uint8_t mx_encoder_code(const mx_encoder *e, float x, uint32_t random) {
   return e->format->sign_bits ? (uint8_t)mx_encode(e->format, y, &e->how, random) : unsigned_code(e, y, random);
 }
 
+/* Can codes be those of mx_encode_array, of x itself or of |x| in a format without a sign, but for some values of such a format? */
+static int is_plain(const mx_encoder *e) { return e->how.round != MX_ROUND_SR && !e->scale_exp && !e->scale_is_nan; }
+
+/* Those values: negative ones and zeros under scale.negative=nan, and what an e8m0 may round in its own way. */
+static int is_special(const mx_encoder *e, float x) { return !((e->negative == MX_NEGATIVE_NAN ? x : fabsf(x)) >= 0x1p-126f); }
+
+static void run_plain(uint8_t *out, const float *x, size_t n, const mx_encoder *e) {
+  enum { PART = 1 << 17 };
+  float *magnitudes = e->format->sign_bits ? NULL : malloc((n < PART ? n : PART) * sizeof *magnitudes + 1);
+  for (size_t i = 0, here; i < n; i += here) {
+    here = magnitudes && n - i > PART ? PART : n - i;
+    for (size_t k = 0; magnitudes && k < here; k++) magnitudes[k] = fabsf(x[i + k]);
+    const float *from = e->format->sign_bits ? x + i : magnitudes;
+    if (from) mx_encode_array(out + i, from, here, e->format, &e->how, NULL);
+    for (size_t k = 0; k < here && from != x + i; k++)
+      if (!from || is_special(e, x[i + k])) out[i + k] = mx_encoder_code(e, x[i + k], 0); /* !from: no memory */
+  }
+  free(magnitudes);
+}
+
 mx_status mx_encoder_run(uint8_t *out, const float *x, uint64_t first, size_t n, const mx_encoder *e, const uint32_t *bits, uint64_t *refused) {
   if (e->how.nan == MX_ELEM_NAN_ERROR)
     for (size_t i = 0; i < n; i++)
@@ -135,8 +157,12 @@ mx_status mx_encoder_run(uint8_t *out, const float *x, uint64_t first, size_t n,
         if (refused) *refused = first + i;
         return MX_ERR_DATA;
       }
+  if (is_plain(e)) {
+    run_plain(out, x, n, e);
+    return MX_OK;
+  }
   const int stochastic = e->how.round == MX_ROUND_SR, drop = 32 - (e->how.sr_bits ? e->how.sr_bits : 16);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (n > 1 << 12)
   for (size_t i = 0; i < n; i++) {
     const uint32_t random = !stochastic ? 0 : bits ? bits[i] : mx_random(e->seed, MX_STREAM_ELEMENT, first + i) >> drop;
     out[i] = mx_encoder_code(e, x[i], random);

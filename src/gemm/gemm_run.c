@@ -1,11 +1,10 @@
 /* Tiles of D, threads, and which kernel a tile may use. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
 #include "gemm/gemm_codes.h"
 #include "gemm/gemm_internal.h"
-#include "mxgold/isa.h"
+#include "kernels/threads.h"
 
 enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20, MEMORY = 40 << 20 /* of all threads */ };
 
@@ -103,7 +102,11 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
     }
 }
 
-static int threads_of(const mxg_plan *plan) { return plan->o.exec.n_threads > 0 ? plan->o.exec.n_threads : omp_get_max_threads(); }
+/* One for so many products at least. */
+static int threads_of(const mxg_plan *plan) {
+  enum { PRODUCTS = 1 << 18 };
+  return mx_threads(&plan->o.exec, plan->M * plan->N * (plan->K / 64 + 1), PRODUCTS / 64);
+}
 
 /* As many threads as have room for their panels, at least one. */
 static int threads_in(const mxg_plan *plan, size_t bytes) {

@@ -2,13 +2,12 @@
 #include "mxgold/codec.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/codec_kernels.h"
+#include "kernels/threads.h"
 #include "kernels/values.h"
-#include "mxgold/isa.h"
 
 enum { PIECE = 1 << 14 };
 
@@ -55,7 +54,7 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
   mx_encoding plain;
   const uint32_t twice = rounded_twice(&plain, f, how);
   mx_encode_kernel *kernel = mx_lanes_init(&lanes, f, &plain) ? encode_kernel(mx_isa_usable(exec ? exec->isa_mask : 0)) : NULL;
-#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
+#pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, kernel ? MX_THREAD_VALUES : MX_THREAD_SCALAR))
   for (size_t at = 0; at < n; at += PIECE) {
     const size_t end = n - at < PIECE ? n : at + PIECE;
     size_t i = at;
@@ -75,7 +74,7 @@ static void decode_bytes(float *out, const uint8_t *codes, size_t n, const mx_fo
   const mx_value_kernels *kernels = mx_value_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
   mx_values t = {.how = MX_VALUES_MUL, .keeps_nan = 1};
   mx_values_tables(&t, f);
-#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
+#pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, MX_THREAD_VALUES))
   for (size_t i = 0; i < n; i += MX_VALUES_MOST)
     kernels->values(out + i, codes + i, n - i < MX_VALUES_MOST ? n - i : MX_VALUES_MOST, &t, &one, NULL, 31);
 }
@@ -90,7 +89,7 @@ mx_status mx_decode_array(float *out, const void *codes, size_t n, const mx_form
   float *table = malloc(((size_t)all + 1) * sizeof *table);
   if (!table) return MX_ERR_NOMEM;
   for (uint32_t c = 0; c <= all; c++) table[c] = (float)mx_decode(f, c);
-#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads()) if (n > PIECE)
+#pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, MX_THREAD_VALUES))
   for (size_t i = 0; i < n; i++) out[i] = table[((const uint16_t *)codes)[i] & all];
   free(table);
   return MX_OK;

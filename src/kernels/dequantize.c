@@ -1,12 +1,11 @@
 /* Values from codes: SPEC 3.4. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/plan.h"
+#include "kernels/threads.h"
 #include "kernels/values.h"
-#include "mxgold/isa.h"
 
 /* What code * scale is multiplied by and divided by: one of the two is 1 but for stored maxima. */
 typedef struct multiplier {
@@ -210,7 +209,8 @@ static mx_status dequantize(float *out, uint16_t *out16, size_t ld, const mx_ten
   if (status) return status;
   deq d;
   deq_init(&d, &plan, t, exec);
-#pragma omp parallel for schedule(static) num_threads(exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads())
+#pragma omp parallel for schedule(static)                                                                                                      \
+    num_threads(mx_threads(exec, t->rows * t->cols, d.formed || d.pairs ? MX_THREAD_VALUES : MX_THREAD_SCALAR))
   for (size_t r = 0; r < t->rows; r++) dequantize_row(out ? out + r * ld : NULL, out16 ? out16 + r * ld : NULL, &d, r);
   free(d.pairs);
   return MX_OK;

@@ -1,6 +1,6 @@
 /* Hadamard rotation: SPEC 5. */
 #include "kernels/input.h"
-#include "mxgold/isa.h"
+#include "kernels/threads.h"
 
 mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                       const uint8_t *signs, uint64_t seed) {
@@ -10,7 +10,7 @@ mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, 
   mx_input in;
   mx_input_rotation(&in, size, sign, signs, seed);
   mx_input_kernel *kernel = mx_input_kernel_for(mx_isa_usable(0));
-#pragma omp parallel for schedule(static) if (rows * cols > 1 << 16)
+#pragma omp parallel for schedule(static) num_threads(mx_threads(NULL, rows *cols, MX_THREAD_VALUES))
   for (size_t r = 0; r < rows; r++) kernel(out + r * ld_out, src + r * ld, cols, &in);
   return MX_OK;
 }

@@ -1,13 +1,12 @@
 /* Quantise: the driver over bands of rows. SPEC 3.2. */
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/job.h"
 #include "kernels/select.h"
-#include "mxgold/isa.h"
+#include "kernels/threads.h"
 
 void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_t c0, size_t c1) {
   *st = (mx_block_stats){0};
@@ -150,7 +149,10 @@ void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   mx_tile_store_scale(j, b, block_row, block_col, scale.code);
 }
 
-static int threads_of(const mx_exec *exec) { return exec && exec->n_threads > 0 ? exec->n_threads : omp_get_max_threads(); }
+/* Of a call that quantises so many values. */
+static int threads_of(const mx_job *j, const mx_exec *exec) {
+  return mx_threads(exec, j->plan->rows * j->plan->cols, j->kernels && j->stages->usable ? MX_THREAD_VALUES : MX_THREAD_SCALAR);
+}
 
 static size_t divided_up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
@@ -252,7 +254,7 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
   if (c.how == BY_TILES) memset(j->out->codes, 0, j->out->rows * j->out->code_stride); /* the others write every byte */
   const size_t of_item = c.rows * c.cols, chunk = of_item && of_item < 1 << 14 ? (1 << 14) / of_item : 1;
   int failed = 0;
-#pragma omp parallel num_threads(threads_of(exec))
+#pragma omp parallel num_threads(threads_of(j, exec))
   {
     float *room = c.direct ? NULL : malloc((c.rows * c.piece + 1) * sizeof *room);
     mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes)};
@@ -277,7 +279,10 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
   const mx_stage_kernels *kernels = mx_stage_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
   float largest = 0;
   int has_nan = 0, failed = 0;
-#pragma omp parallel num_threads(threads_of(exec)) reduction(max : largest) reduction(| : has_nan, failed)
+#pragma omp parallel num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES)) reduction(max                                  \
+                                                                                                          : largest)                           \
+    reduction(|                                                                                                                                \
+              : has_nan, failed)
   {
     float *row = direct ? NULL : malloc((src->cols + 1) * sizeof *row);
     failed = !direct && !row;
@@ -393,7 +398,7 @@ static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exe
   const size_t rows = a->src->rows, cols = a->src->cols, across = divided_up(cols, side), tiles = divided_up(rows, side) * across;
   const size_t block = a->plan->block_cols;
   int failed = 0;
-#pragma omp parallel num_threads(threads_of(exec))
+#pragma omp parallel num_threads(threads_of(a, exec))
   {
     float *room = malloc(side * (side + TILE_LINES) * sizeof *room);
     mx_scratch mine = {malloc((block + 1) * sizeof *mine.values), malloc((block + 1) * sizeof *mine.codes)};

@@ -394,8 +394,7 @@ static int decode_array(char *why, uint32_t off, size_t *values) {
         const float want = (float)mx_decode(f, code);
         float v;
         memcpy(&v, got.at + 4 * j, 4);
-        if (memcmp(&v, &want, 4) && !(isnan(v) && isnan(want)))
-          return failed(why, "%s: %llx is %a, expected %a", f->name, (unsigned long long)code, (double)v, (double)want);
+        if (memcmp(&v, &want, 4)) return failed(why, "%s: %llx is %a, expected %a", f->name, (unsigned long long)code, (double)v, (double)want);
       }
       free(got.all);
       *values += n;
