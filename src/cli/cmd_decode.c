@@ -51,22 +51,22 @@ static int has_more_bits(const uint8_t *codes, size_t n, const mx_format *f) {
   return all >> f->bits != 0;
 }
 
-static int piece(void *self, void *room, uint64_t first, size_t n) {
+static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_error *err) {
   const work *w = self;
   const size_t bytes = mx_dtype_bytes(w->codes->dtype);
   float *out = room;
   const uint8_t *codes = w->codes->data + first * bytes;
   if (is_packed(w, bytes) && (uintptr_t)codes % bytes == 0 && !has_more_bits(codes, n, w->format))
-    return mx_decode_array(out, codes, n, w->format, NULL) ? cli_error("decode: out of memory") : CLI_FINE;
+    return mx_decode_array(out, codes, n, w->format, NULL) ? mx_fail(err, MX_ERR_NOMEM, "decode: out of memory") : MX_OK;
   for (size_t i = 0; i < n; i++) {
     uint32_t code = 0;
     memcpy(&code, w->codes->data + (first + i) * bytes, bytes);
     if ((uint64_t)code >> w->format->bits)
-      return cli_error("%s: code %llu is 0x%x, expected %u bits for %s", w->path, (unsigned long long)(first + i), code, w->format->bits,
-                       w->format->name);
+      return mx_fail(err, MX_ERR_DATA, "%s: code %llu is 0x%x, expected %u bits for %s", w->path, (unsigned long long)(first + i), code,
+                     w->format->bits, w->format->name);
     out[i] = (float)mx_decode(w->format, code);
   }
-  return CLI_FINE;
+  return MX_OK;
 }
 
 static int is_codes(mx_dtype t) { return t == MX_U8 || t == MX_U16 || t == MX_U32 || t == MX_I8 || (t >= MX_F8_E4M3 && t <= MX_F8_E8M0); }

@@ -41,15 +41,11 @@ static const cli_option options[] = {
 typedef struct work {
   input in;
   mx_encoder encoder;
-  float *values;
-  uint32_t *random;
   const char *bits_path;
   mx_file *bits_file;
   const mx_array *bits;
   unsigned n_bits; /* of the integers in bits */
 } work;
-
-enum { ROOM = 1 << 20 }; /* at least a piece of output_write() */
 
 /* --set first, then the options that have names of their own. */
 static int keys_from_options(mx_spec *spec, const struct args *a) {
@@ -125,25 +121,30 @@ static int open_bits(work *w, const char *path) {
   return CLI_FINE;
 }
 
-static int read_bits(work *w, uint64_t first, size_t n) {
+static mx_status read_bits(uint32_t *random, const work *w, uint64_t first, size_t n, mx_error *err) {
   const unsigned used = (unsigned)w->encoder.how.sr_bits;
   for (size_t i = 0; i < n; i++) {
     const uint64_t v = integer_at(w->bits, first + i);
     if (v >> w->n_bits)
-      return cli_error("%s: integer %llu is 0x%llx, expected %u bits", w->bits_path, (unsigned long long)(first + i), (unsigned long long)v,
-                       w->n_bits);
-    w->random[i] = (uint32_t)(v >> (w->n_bits - used));
+      return mx_fail(err, MX_ERR_DATA, "%s: integer %llu is 0x%llx, expected %u bits", w->bits_path, (unsigned long long)(first + i),
+                     (unsigned long long)v, w->n_bits);
+    random[i] = (uint32_t)(v >> (w->n_bits - used));
   }
-  return CLI_FINE;
+  return MX_OK;
 }
 
-static int piece(void *self, void *room, uint64_t first, size_t n) {
-  work *w = self;
+static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_error *err) {
+  const work *w = self;
   uint64_t refused;
-  if (w->bits && read_bits(w, first, n)) return CLI_TROUBLE;
-  if (mx_encoder_run(room, input_at(&w->in, w->values, first, n), first, n, &w->encoder, w->bits ? w->random : NULL, &refused))
-    return cli_error("%s: value %llu is NaN, refused by elem.nan=error", w->in.path, (unsigned long long)refused);
-  return CLI_FINE;
+  float *values = malloc(n * sizeof *values + 1);
+  uint32_t *random = malloc((w->bits ? n : 0) * sizeof *random + 1);
+  mx_status status = values && random ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "encode: out of memory");
+  if (!status && w->bits) status = read_bits(random, w, first, n, err);
+  if (!status && mx_encoder_run(room, input_at(&w->in, values, first, n), first, n, &w->encoder, w->bits ? random : NULL, &refused))
+    status = mx_fail(err, MX_ERR_DATA, "%s: value %llu is NaN, refused by elem.nan=error", w->in.path, (unsigned long long)refused);
+  free(values);
+  free(random);
+  return status;
 }
 
 static int run(const cli_context *ctx, void *args) {
@@ -151,10 +152,7 @@ static int run(const cli_context *ctx, void *args) {
   work w = {0};
   if (!a->out) return cli_error("encode: no output, expected -o CODES.npy");
   if (make_encoder(&w, a) || input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
-  w.values = malloc(ROOM * sizeof *w.values);
-  w.random = malloc(ROOM * sizeof *w.random);
-  int rc = w.values && w.random ? CLI_FINE : cli_error("encode: out of memory");
-  if (!rc && a->bits) rc = open_bits(&w, a->bits);
+  int rc = a->bits ? open_bits(&w, a->bits) : CLI_FINE;
   const mx_array *x = w.in.array;
   const output o = {.command = "encode",
                     .path = a->out,
@@ -166,8 +164,6 @@ static int run(const cli_context *ctx, void *args) {
                     .piece = piece,
                     .self = &w};
   if (!rc) rc = output_write(ctx, &o);
-  free(w.values);
-  free(w.random);
   mx_file_close(w.bits_file);
   input_close(&w.in);
   return rc;

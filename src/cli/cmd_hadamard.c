@@ -38,11 +38,11 @@ typedef struct work {
 } work;
 
 /* Whole rows; the values are widened where they will stand. */
-static int piece(void *self, void *room, uint64_t first, size_t n) {
+static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_error *err) {
   const work *w = self;
   const float *x = input_at(&w->in, room, first, n);
   const mx_status status = mx_hadamard(room, w->cols, x, n / w->cols, w->cols, w->cols, w->size, w->sign, w->signs, w->seed);
-  return status ? cli_error("%s: %s", w->in.path, mx_status_text(status)) : CLI_FINE;
+  return status ? mx_fail(err, status, "%s: %s", w->in.path, mx_status_text(status)) : MX_OK;
 }
 
 static int parse_signs(work *w, const char *text) {

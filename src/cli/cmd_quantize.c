@@ -1,10 +1,10 @@
 /* mxgold quantize IN[:TENSOR] -o OUT.safetensors */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "mxgold/mxgold.h"
+#include "pipeline.h"
 #include "progress.h"
 #include "quantize_all.h"
 #include "spec_opts.h"
@@ -40,8 +40,8 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Rows of input that are worked on at a time: about this many values, whole block rows. */
-enum { PIECE = 4 << 20 };
+/* Rows of input that are worked on at a time: about this many values, whole block rows. Each thread has a piece; their codes stay in its cache. */
+enum { PIECE = 1 << 18 };
 
 typedef struct work {
   const struct args *args;
@@ -49,116 +49,196 @@ typedef struct work {
   mx_spec spec;
   mx_exec exec;
   input in;
-  size_t rows, cols, piece_rows;
-  float *values; /* a piece as binary32, where the file's own bytes cannot serve */
-  float *dequantized;
-  mx_tensor piece;
-  size_t piece_made; /* its rows and one more; 0: there is none yet */
+  size_t rows, cols, block_rows, piece_rows, n_pieces;
+  mx_writer *writer;
+  mx_quantized_layout layout;
+  float amax;         /* so far */
+  float tensor_scale; /* as stored */
+  progress progress;
 } work;
 
-static const float *rows_at(work *w, size_t first, size_t n) {
-  return input_at(&w->in, w->values, (uint64_t)first * w->cols, (uint64_t)n * w->cols);
+/* What a thread needs for a piece. */
+typedef struct desk {
+  float *values; /* as binary32, where the file's own bytes cannot serve */
+  float *dequantized;
+  mx_tensor piece;
+  float amax;
+} desk;
+
+static const float *rows_at(const work *w, desk *d, size_t first, size_t n) {
+  return input_at(&w->in, d->values, (uint64_t)first * w->cols, (uint64_t)n * w->cols);
 }
 
-static size_t piece_at(const work *w, size_t first) { return w->rows - first < w->piece_rows ? w->rows - first : w->piece_rows; }
+/* Rows of a piece. */
+static size_t rows_of(const work *w, size_t piece) {
+  const size_t first = piece * w->piece_rows;
+  return w->rows - first < w->piece_rows ? w->rows - first : w->piece_rows;
+}
+
+static void leave(void *self, void *at) {
+  desk *d = at;
+  (void)self;
+  mx_tensor_free(&d->piece);
+  free(d->values);
+  free(d->dequantized);
+  free(d);
+}
+
+/* With room for values alone. */
+static void *amax_desk(void *self) {
+  const work *w = self;
+  const size_t most = w->piece_rows < w->rows ? w->piece_rows : w->rows;
+  desk *d = calloc(1, sizeof *d);
+  if (!d) return NULL;
+  d->values = malloc(input_in_place(&w->in) ? 1 : most * w->cols * sizeof *d->values + 1);
+  if (w->args->dequantized) d->dequantized = malloc(most * w->cols * sizeof *d->dequantized + 1);
+  if (d->values && (d->dequantized || !w->args->dequantized)) return d;
+  leave(self, d);
+  return NULL;
+}
+
+static void *full_desk(void *self) {
+  const work *w = self;
+  const size_t most = w->piece_rows < w->rows ? w->piece_rows : w->rows;
+  desk *d = amax_desk(self);
+  const mx_status status =
+      !d ? MX_OK : mx_tensor_alloc(&d->piece, w->args->transpose ? w->cols : most, w->args->transpose ? most : w->cols, &w->spec);
+  if (!status) return d;
+  leave(self, d);
+  return NULL;
+}
+
+static mx_status make_amax(void *self, void *at, size_t piece, mx_error *err) {
+  work *w = self;
+  desk *d = at;
+  const size_t n = rows_of(w, piece);
+  const mx_status status = mx_tensor_amax(&d->amax, rows_at(w, d, piece * w->piece_rows, n), n, w->cols, w->cols, &w->spec, &w->exec);
+  return status ? mx_fail(err, status, "%s: %s", w->args->in, mx_status_text(status)) : MX_OK;
+}
+
+static void advance(work *w, size_t piece) {
+  progress_at(&w->progress, (uint64_t)(piece * w->piece_rows + rows_of(w, piece)) * w->cols * mx_dtype_bytes(w->in.array->dtype));
+}
+
+static mx_status keep_amax(void *self, void *at, size_t piece, mx_error *err) {
+  work *w = self;
+  const desk *d = at;
+  (void)err;
+  if (!(d->amax <= w->amax)) w->amax = isnan(w->amax) ? w->amax : d->amax;
+  advance(w, piece);
+  return MX_OK;
+}
+
+static pipeline pipeline_of(work *w) {
+  return (pipeline){.n_pieces = w->n_pieces, .n_threads = (int)w->args->threads.v, .self = w, .leave = leave};
+}
 
 /* The tensor's largest magnitude, before the first block can be scaled. */
 static int find_amax(work *w, mx_error *err) {
   const int tensor_wide = w->spec.scale_nan == MX_SCALE_NAN_TENSOR || w->spec.scale_inf == MX_SCALE_INF_TENSOR;
   if (!tensor_wide && (w->spec.tensor_norm == MX_TENSOR_NORM_NONE || w->spec.tensor_given)) return CLI_FINE;
-  progress p;
-  progress_start(&p, w->ctx, "largest magnitude", w->in.array->n_bytes);
-  float all = 0;
-  for (size_t r = 0; r < w->rows; r += w->piece_rows) {
-    const size_t n = piece_at(w, r);
-    float amax;
-    const mx_status status = mx_tensor_amax(&amax, rows_at(w, r, n), n, w->cols, w->cols, &w->spec, &w->exec);
-    if (status) return cli_fail((mx_fail(err, status, "%s: %s", w->args->in, mx_status_text(status)), err));
-    if (!(amax <= all)) all = isnan(all) ? all : amax;
-    progress_at(&p, (uint64_t)(r + n) * w->cols * mx_dtype_bytes(w->in.array->dtype));
-  }
-  progress_end(&p);
+  pipeline p = pipeline_of(w);
+  p.desk = amax_desk, p.make = make_amax, p.keep = keep_amax;
+  progress_start(&w->progress, w->ctx, "largest magnitude", w->in.array->n_bytes);
+  const mx_status status = w->rows ? pipeline_run(&p, err) : MX_OK;
+  progress_end(&w->progress);
   w->exec.amax_known = 1;
-  w->exec.amax = all;
-  return CLI_FINE;
+  w->exec.amax = w->amax;
+  return status ? cli_fail(err) : CLI_FINE;
 }
 
-static int one_piece(work *w, mx_writer *writer, const mx_quantized_layout *layout, size_t first, size_t n, mx_error *err) {
-  if (w->piece_made != n + 1) {
-    mx_tensor_free(&w->piece);
-    const mx_status status = mx_tensor_alloc(&w->piece, n, w->cols, &w->spec);
-    if (status) return mx_fail(err, status, "%s: no memory for %zu rows", w->args->in, n);
-    w->piece_made = n + 1;
-  }
-  w->exec.first_row = first;
+static mx_status make(void *self, void *at, size_t piece, mx_error *err) {
+  const work *w = self;
+  desk *d = at;
+  const size_t first = piece * w->piece_rows, n = rows_of(w, piece);
   mx_error inner;
-  mx_status status = mx_quantize(&w->piece, rows_at(w, first, n), n, w->cols, w->cols, &w->spec, &w->exec, &inner);
+  mx_exec exec = w->exec;
+  exec.first_row = first;
+  mx_tensor part = mx_tensor_rows(&d->piece, 0, n, w->block_rows);
+  const mx_status status = mx_quantize(&part, rows_at(w, d, first, n), n, w->cols, w->cols, &w->spec, &exec, &inner);
   if (status) return mx_fail(err, status, "%s: %s", w->args->in, inner.text);
-  if (w->dequantized) mx_dequantize(w->dequantized, w->cols, &w->piece, &w->spec, &w->exec);
-  return mx_quantized_append(writer, layout, &w->piece, w->dequantized, err);
+  d->piece.tensor_scale = part.tensor_scale;
+  if (d->dequantized) mx_dequantize(d->dequantized, w->cols, &part, &w->spec, &exec);
+  return MX_OK;
 }
 
-static int write_tensor_scale(const mx_tensor *t, mx_writer *writer, const mx_quantized_layout *layout, mx_error *err) {
-  if (layout->index[MX_Q_TENSOR_SCALE] < 0) return MX_OK;
-  return mx_writer_write(writer, (size_t)layout->index[MX_Q_TENSOR_SCALE], &t->tensor_scale, sizeof t->tensor_scale, err);
+static mx_status keep(void *self, void *at, size_t piece, mx_error *err) {
+  work *w = self;
+  desk *d = at;
+  const mx_tensor part = mx_tensor_rows(&d->piece, 0, rows_of(w, piece), w->block_rows);
+  w->tensor_scale = part.tensor_scale;
+  const mx_status status = mx_quantized_append(w->writer, &w->layout, &part, d->dequantized, err);
+  advance(w, piece);
+  return status;
 }
 
-static int stream(work *w, mx_writer *writer, const mx_quantized_layout *layout, mx_error *err) {
-  progress p;
-  progress_start(&p, w->ctx, "quantize", w->in.array->n_bytes);
-  size_t first = 0;
-  do { /* once for an empty tensor, for the sake of its tensor scale */
-    const size_t n = piece_at(w, first);
-    if (one_piece(w, writer, layout, first, n, err)) return cli_fail(err);
-    first += n;
-    progress_at(&p, (uint64_t)first * w->cols * mx_dtype_bytes(w->in.array->dtype));
-  } while (first < w->rows);
-  progress_end(&p);
-  return write_tensor_scale(&w->piece, writer, layout, err) ? cli_fail(err) : CLI_FINE;
+static mx_status write_tensor_scale(work *w, mx_error *err) {
+  const int index = w->layout.index[MX_Q_TENSOR_SCALE];
+  return index < 0 ? MX_OK : mx_writer_write(w->writer, (size_t)index, &w->tensor_scale, sizeof w->tensor_scale, err);
+}
+
+static int stream(work *w, mx_error *err) {
+  pipeline p = pipeline_of(w);
+  p.desk = full_desk, p.make = make, p.keep = keep;
+  progress_start(&w->progress, w->ctx, "quantize", w->in.array->n_bytes);
+  const mx_status status = pipeline_run(&p, err);
+  progress_end(&w->progress);
+  return status || write_tensor_scale(w, err) ? cli_fail(err) : CLI_FINE;
 }
 
 /* --transpose: in one piece, read along columns. */
-static int transposed(work *w, mx_writer *writer, const mx_quantized_layout *layout, mx_error *err) {
-  if (mx_tensor_alloc(&w->piece, w->cols, w->rows, &w->spec)) return cli_error("%s: no memory", w->args->in);
+static mx_status make_transposed(void *self, void *at, size_t piece, mx_error *err) {
+  const work *w = self;
+  desk *d = at;
   mx_error inner;
-  if (mx_quantize_transposed(&w->piece, rows_at(w, 0, w->rows), w->rows, w->cols, w->cols, &w->spec, &w->exec, &inner))
-    return cli_error("%s: %s", w->args->in, inner.text);
-  if (w->dequantized) mx_dequantize(w->dequantized, w->rows, &w->piece, &w->spec, &w->exec);
-  if (mx_quantized_append(writer, layout, &w->piece, w->dequantized, err)) return cli_fail(err);
-  return write_tensor_scale(&w->piece, writer, layout, err) ? cli_fail(err) : CLI_FINE;
+  (void)piece;
+  const mx_status status = mx_quantize_transposed(&d->piece, rows_at(w, d, 0, w->rows), w->rows, w->cols, w->cols, &w->spec, &w->exec, &inner);
+  if (status) return mx_fail(err, status, "%s: %s", w->args->in, inner.text);
+  if (d->dequantized) mx_dequantize(d->dequantized, w->rows, &d->piece, &w->spec, &w->exec);
+  return MX_OK;
+}
+
+static mx_status keep_transposed(void *self, void *at, size_t piece, mx_error *err) {
+  work *w = self;
+  const desk *d = at;
+  (void)piece;
+  w->tensor_scale = d->piece.tensor_scale;
+  return mx_quantized_append(w->writer, &w->layout, &d->piece, d->dequantized, err);
+}
+
+static int transposed(work *w, mx_error *err) {
+  pipeline p = pipeline_of(w);
+  p.desk = full_desk, p.make = make_transposed, p.keep = keep_transposed;
+  return pipeline_run(&p, err) || write_tensor_scale(w, err) ? cli_fail(err) : CLI_FINE;
 }
 
 static int with_input(work *w, const char *out, mx_error *err) {
   const mx_array *a = w->in.array;
-  size_t block_rows, block_cols;
-  mx_spec_block(&w->spec, w->rows, w->cols, &block_rows, &block_cols);
-  const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + block_rows - 1) / block_rows * block_rows;
+  size_t block_cols;
+  mx_spec_block(&w->spec, w->rows, w->cols, &w->block_rows, &block_cols);
+  const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + w->block_rows - 1) / w->block_rows * w->block_rows;
   w->piece_rows = w->args->transpose || whole > w->rows ? (w->rows ? w->rows : 1) : whole;
-  const size_t most = w->piece_rows < w->rows ? w->piece_rows : w->rows;
-  w->values = malloc(most * w->cols * sizeof *w->values + 1);
-  if (w->args->dequantized) w->dequantized = malloc(most * w->cols * sizeof *w->dequantized + 1);
-  if (!w->values || (w->args->dequantized && !w->dequantized)) return cli_error("%s: no memory for %zu rows", w->args->in, most);
+  w->n_pieces = w->rows ? (w->rows - 1) / w->piece_rows + 1 : 1; /* one for an empty tensor, for the sake of its tensor scale */
+  if (pipeline_threads(w->n_pieces, (int)w->args->threads.v) > 1) w->exec.n_threads = 1;
   if (!w->args->transpose && find_amax(w, err)) return CLI_TROUBLE;
-  mx_writer *writer;
-  if (mx_writer_open(&writer, out, err)) return cli_fail(err);
-  if (mx_writer_is_npy(writer)) {
-    mx_writer_abort(writer);
+  if (mx_writer_open(&w->writer, out, err)) return cli_fail(err);
+  if (mx_writer_is_npy(w->writer)) {
+    mx_writer_abort(w->writer);
     return cli_error("%s: a .npy file holds one tensor, expected a name that ends in .safetensors", out);
   }
   const uint64_t flipped[2] = {w->cols, w->rows};
-  mx_quantized_layout layout;
   int rc = CLI_TROUBLE;
-  if (mx_quantized_declare(&layout, writer, &w->spec, w->args->spec.preset, w->args->transpose ? flipped : a->shape,
+  if (mx_quantized_declare(&w->layout, w->writer, &w->spec, w->args->spec.preset, w->args->transpose ? flipped : a->shape,
                            w->args->transpose ? 2 : a->n_dims, w->in.bf16 ? MX_BF16 : a->dtype, w->args->dequantized, err) ||
-      mx_writer_begin(writer, err))
+      mx_writer_begin(w->writer, err))
     cli_fail(err);
   else
-    rc = w->args->transpose ? transposed(w, writer, &layout, err) : stream(w, writer, &layout, err);
+    rc = w->args->transpose ? transposed(w, err) : stream(w, err);
   if (rc) {
-    mx_writer_abort(writer);
+    mx_writer_abort(w->writer);
     return rc;
   }
-  return mx_writer_commit(writer, err) ? cli_fail(err) : CLI_FINE;
+  return mx_writer_commit(w->writer, err) ? cli_fail(err) : CLI_FINE;
 }
 
 /* sr.source=given: one random integer an element. */
@@ -203,9 +283,6 @@ static int run(const cli_context *ctx, void *args) {
   int rc = mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);
   if (!rc && a->bits) rc = open_bits(&w, &bits, &err);
   if (!rc) rc = with_input(&w, a->out, &err);
-  mx_tensor_free(&w.piece);
-  free(w.values);
-  free(w.dequantized);
   if (bits) mx_file_close(bits);
   input_close(&w.in);
   return rc;

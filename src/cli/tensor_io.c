@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline.h"
 #include "progress.h"
 #include "shape.h"
 
@@ -40,9 +41,11 @@ int input_open(input *in, const char *path, const input_form *form) {
   return rc;
 }
 
+int input_in_place(const input *in) { return in->array->dtype == MX_F32 && (uintptr_t)in->array->data % sizeof(float) == 0; }
+
 const float *input_at(const input *in, float *room, uint64_t first, uint64_t n) {
   const uint8_t *at = in->array->data + first * mx_dtype_bytes(in->array->dtype);
-  if (in->array->dtype == MX_F32 && (uintptr_t)at % sizeof(float) == 0) return (const float *)(const void *)at;
+  if (input_in_place(in)) return (const float *)(const void *)at;
   mx_array_read_f32(room, in->array, first, n, in->bf16);
   return room;
 }
@@ -52,42 +55,75 @@ void input_close(input *in) {
   in->file = NULL;
 }
 
-/* About this many values at a time. */
-enum { PIECE = 1 << 20 };
-
-static int write_pieces(const output *o, const cli_context *ctx, mx_writer *w, void *room, uint64_t most) {
-  mx_error err;
-  const size_t bytes = mx_dtype_bytes(o->dtype);
+typedef struct job {
+  const output *o;
+  mx_writer *writer;
   progress p;
-  progress_start(&p, ctx, o->command, o->n_values * bytes);
-  int rc = CLI_FINE;
-  for (uint64_t first = 0; first < o->n_values && !rc; first += most) {
-    const size_t n = (size_t)(o->n_values - first < most ? o->n_values - first : most);
-    rc = o->piece(o->self, room, first, n);
-    if (!rc && mx_writer_write(w, 0, room, n * bytes, &err)) rc = cli_fail(&err);
-    progress_at(&p, (first + n) * bytes);
-  }
-  if (!rc) progress_end(&p);
-  return rc;
+  uint64_t most; /* values of a piece */
+} job;
+
+static void *desk(void *self) {
+  const job *j = self;
+  const uint64_t held = j->most < j->o->n_values ? j->most : j->o->n_values;
+  return malloc((size_t)held * mx_dtype_bytes(j->o->dtype) + 1);
+}
+
+static void leave(void *self, void *room) {
+  (void)self;
+  free(room);
+}
+
+static size_t values_of(const job *j, size_t piece) {
+  const uint64_t left = j->o->n_values - piece * j->most;
+  return (size_t)(left < j->most ? left : j->most);
+}
+
+static mx_status make(void *self, void *room, size_t piece, mx_error *err) {
+  const job *j = self;
+  return j->o->piece(j->o->self, room, piece * j->most, values_of(j, piece), err);
+}
+
+static mx_status keep(void *self, void *room, size_t piece, mx_error *err) {
+  job *j = self;
+  const size_t n = values_of(j, piece), bytes = mx_dtype_bytes(j->o->dtype);
+  const mx_status status = mx_writer_write(j->writer, 0, room, n * bytes, err);
+  progress_at(&j->p, (piece * j->most + n) * bytes);
+  return status;
+}
+
+static uint64_t piece_values(const output *o) {
+  const uint64_t unit = o->unit ? o->unit : 1;
+  return (OUTPUT_PIECE + unit - 1) / unit * unit;
+}
+
+size_t output_pieces(const output *o) {
+  const uint64_t most = piece_values(o);
+  return (size_t)(o->n_values / most + (o->n_values % most != 0));
+}
+
+static int write_pieces(const output *o, const cli_context *ctx, mx_writer *w) {
+  mx_error err;
+  job j = {.o = o, .writer = w, .most = piece_values(o)};
+  const pipeline p = {
+      .n_pieces = output_pieces(o), .n_threads = o->n_threads, .self = &j, .desk = desk, .leave = leave, .make = make, .keep = keep};
+  progress_start(&j.p, ctx, o->command, o->n_values * mx_dtype_bytes(o->dtype));
+  const mx_status status = pipeline_run(&p, &err);
+  progress_end(&j.p);
+  return status ? cli_fail(&err) : CLI_FINE;
 }
 
 int output_write(const cli_context *ctx, const output *o) {
   mx_error err;
   mx_writer *w;
   if (!o->path) return cli_error("%s: no output, expected -o %s", o->command, o->expected);
-  const uint64_t unit = o->unit ? o->unit : 1, most = (PIECE + unit - 1) / unit * unit, held = most < o->n_values ? most : o->n_values;
   if (mx_writer_open(&w, o->path, &err)) return cli_fail(&err);
-  void *room = malloc((size_t)held * mx_dtype_bytes(o->dtype) + 1);
   int rc = CLI_FINE;
-  mx_status status;
-  if (!room)
-    rc = cli_error("%s: no memory for %llu values", o->command, (unsigned long long)held);
-  else if ((status = mx_writer_add(w, o->name, o->dtype, o->n_dims, o->shape, NULL)))
+  const mx_status status = mx_writer_add(w, o->name, o->dtype, o->n_dims, o->shape, NULL);
+  if (status)
     rc = cli_error("%s: cannot hold %s of dtype %s: %s", o->path, o->name, mx_dtype_name(o->dtype), mx_status_text(status));
   else if (mx_writer_begin(w, &err))
     rc = cli_fail(&err);
-  if (!rc) rc = write_pieces(o, ctx, w, room, most);
-  free(room);
+  if (!rc) rc = write_pieces(o, ctx, w);
   if (!rc) return mx_writer_commit(w, &err) ? cli_fail(&err) : CLI_FINE;
   mx_writer_abort(w);
   return rc;

@@ -31,21 +31,28 @@ typedef struct input {
 
 /** Open FILE or FILE:TENSOR, or with a shape the raw bytes of FILE, and check that it holds floats. Says what is wrong; input_close() is for success. */
 int input_open(input *in, const char *path, const input_form *form);
+/** Can values be read where they are in the file? */
+int input_in_place(const input *in);
 /** Values [first, first + n): in place if the file has aligned binary32, else copied to room. */
 const float *input_at(const input *in, float *room, uint64_t first, uint64_t n);
 void input_close(input *in);
 
-/** Write one tensor of the stated dtype and shape to path in pieces: piece() fills room with n values that begin at value `first`, and says what is
- *  wrong and returns CLI_TROUBLE, or CLI_FINE. unit: pieces are multiples of so many values (1: any). */
+/** Write one tensor of the stated dtype and shape to path in pieces: piece() fills room with n values that begin at value `first`, or says in *err what
+ *  is wrong; several threads call it at a time. unit: pieces are multiples of so many values (1: any), about OUTPUT_PIECE,
+ *  which stays in a processor's own cache. */
+enum { OUTPUT_PIECE = 1 << 17 };
 typedef struct output {
   const char *command, *path, *name, *expected; /* expected: "Y.npy", for the message that -o is missing */
   mx_dtype dtype;
   int n_dims;
   const uint64_t *shape;
   uint64_t n_values, unit;
-  int (*piece)(void *self, void *room, uint64_t first, size_t n);
+  int n_threads; /* 0: all processors */
+  mx_status (*piece)(void *self, void *room, uint64_t first, size_t n, mx_error *err);
   void *self;
 } output;
+/** How many pieces that will be: with more than one, a piece is best made by one thread. */
+size_t output_pieces(const output *o);
 int output_write(const cli_context *ctx, const output *o);
 
 #endif

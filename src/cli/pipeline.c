@@ -1,0 +1,81 @@
+/* Threads of their own that sleep while they wait: those of OpenMP spin, which on a busy machine takes the processor from who is waited for. */
+#include "pipeline.h"
+
+#include <omp.h>
+#include <pthread.h>
+
+typedef struct line {
+  const pipeline *p;
+  pthread_mutex_t lock;
+  pthread_cond_t moved;
+  size_t next, kept; /* the next piece to be made; how many are kept */
+  mx_status status;
+  mx_error *err;
+  int desks; /* threads that found memory */
+} line;
+
+int pipeline_threads(size_t n_pieces, int wish) {
+  const size_t most = (size_t)(wish > 0 ? wish : omp_get_max_threads());
+  return (int)(n_pieces < 1 ? 1 : n_pieces < most ? n_pieces : most);
+}
+
+/* Waits until the piece's turn has come. 0 if an earlier one has failed. */
+static int take_turn(line *l, size_t piece) {
+  pthread_mutex_lock(&l->lock);
+  while (l->kept != piece && !l->status) pthread_cond_wait(&l->moved, &l->lock);
+  const int mine = !l->status;
+  pthread_mutex_unlock(&l->lock);
+  return mine;
+}
+
+static void finish_turn(line *l, mx_status status, const mx_error *why) {
+  pthread_mutex_lock(&l->lock);
+  l->kept++;
+  if (status && !l->status) {
+    l->status = status;
+    if (l->err) *l->err = *why;
+  }
+  pthread_cond_broadcast(&l->moved);
+  pthread_mutex_unlock(&l->lock);
+}
+
+static size_t claim(line *l) {
+  pthread_mutex_lock(&l->lock);
+  const size_t piece = l->status || l->next == l->p->n_pieces ? l->p->n_pieces : l->next++;
+  pthread_mutex_unlock(&l->lock);
+  return piece;
+}
+
+static void *work(void *arg) {
+  line *l = arg;
+  const pipeline *p = l->p;
+  void *desk = p->desk(p->self);
+  if (!desk) return NULL; /* the others go on */
+  pthread_mutex_lock(&l->lock);
+  l->desks++;
+  pthread_mutex_unlock(&l->lock);
+  for (size_t piece; (piece = claim(l)) < p->n_pieces;) {
+    mx_error why = {0};
+    mx_status status = p->make(p->self, desk, piece, &why);
+    if (!take_turn(l, piece)) break;
+    if (!status) status = p->keep(p->self, desk, piece, &why);
+    finish_turn(l, status, &why);
+  }
+  p->leave(p->self, desk);
+  return NULL;
+}
+
+mx_status pipeline_run(const pipeline *p, mx_error *err) {
+  enum { MOST = 256 };
+  line l = {.p = p, .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER, .err = err};
+  pthread_t others[MOST];
+  const int wanted = pipeline_threads(p->n_pieces, p->n_threads) - 1;
+  int n = 0;
+  while (n < wanted && n < MOST && !pthread_create(&others[n], NULL, work, &l)) n++;
+  work(&l);
+  for (int i = 0; i < n; i++) pthread_join(others[i], NULL);
+  pthread_cond_destroy(&l.moved);
+  pthread_mutex_destroy(&l.lock);
+  if (!l.desks) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  return l.status;
+}

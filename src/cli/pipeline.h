@@ -1,0 +1,26 @@
+/* Pieces of work made on all processors and kept in order: while one thread writes, the others make the next pieces. */
+#ifndef CLI_PIPELINE_H
+#define CLI_PIPELINE_H
+
+#include <stddef.h>
+
+#include "mxgold/status.h"
+
+/** make() runs on any thread, for pieces in any order, with a desk that no other thread has; keep() runs for one piece at a time, first to last. Both
+ *  say in *err what is wrong. desk() gives memory for one thread, NULL if there is none; leave() takes it back. */
+typedef struct pipeline {
+  size_t n_pieces;
+  int n_threads; /* 0: all processors */
+  void *self;
+  void *(*desk)(void *self);
+  void (*leave)(void *self, void *desk);
+  mx_status (*make)(void *self, void *desk, size_t piece, mx_error *err);
+  mx_status (*keep)(void *self, void *desk, size_t piece, mx_error *err);
+} pipeline;
+
+/** Returns MX_OK, or the first failure in the order of the pieces, said in *err; nothing is kept after it. */
+mx_status pipeline_run(const pipeline *p, mx_error *err);
+/** Threads for so many pieces: the caller's wish, or as many as there are processors; one a piece. */
+int pipeline_threads(size_t n_pieces, int wish);
+
+#endif
