@@ -4,10 +4,10 @@
     run_peers.py --out DIR [--seed N] [--rows N] [PREFIX...]
 
 Needs torch 2.15.0 (CPU is enough) and, each optional: torchao 0.18.0, compressed-tensors 0.20.0, nvidia-modelopt 0.47.0, auto-round 0.16.1, gfloat 0.5.2,
-amd-quark 0.13, mlx 0.32.4 (CPU), ml_dtypes 0.6.0. The casts of ml_dtypes and torch go to ml_dtypes.safetensors and torch.safetensors, a code a float.
+amd-quark 0.13, mlx 0.32.4 (CPU), ml_dtypes 0.6.0. The casts of single values go to torch.safetensors, ml_dtypes.safetensors and gfloat-sr.safetensors.
 A library that cannot be imported, or whose version is another, is named on a line and skipped. Exit 1 if nothing ran.
 """
-import argparse, importlib, importlib.metadata, json, os, struct, sys
+import argparse, contextlib, importlib, importlib.metadata, json, logging, os, struct, sys
 import numpy as np
 
 FORMATS = {"e2m1": (2, 1, 6.0), "e2m3": (2, 3, 7.5), "e3m2": (3, 2, 28.0), "e4m3": (4, 3, 448.0), "e5m2": (5, 2, 57344.0), "ue5m3": (5, 3, 114688.0)}
@@ -198,8 +198,12 @@ def gfloat():
 def quark():
     import torch
     import quark.torch.kernel
+    from quark.torch import ModelQuantizer
+    from quark.torch.export.nn.modules.realquantizer import get_real_quantizer
+    from quark.torch.kernel.float8_e5m3.reference import reference_convert_fp32_to_e5m3_bits
     from quark.torch.kernel.mx.triton import DequantScaleRoundingMode, downcast_to_mxfp_torch
-    from quark.torch.quantization.config.config import QTensorConfig
+    from quark.torch.quantization.config.config import AmdFP4Spec, QConfig, QLayerConfig, QTensorConfig
+    from quark.torch.quantization.config.template import FP4Block16ScaleE4M3Scheme
     from quark.torch.quantization.config.type import Dtype, QSchemeType, RoundType, ScaleType
     from quark.torch.quantization.observer.observer import PerBlockMXObserver
     from quark.torch.utils.numerics import to_e8m0_uint8
@@ -237,6 +241,31 @@ def quark():
         tail = "" if elem == "e2m1" else "-" + elem
         yield "quark-export-" + how + tail, elem, "e8m0", "PerBlockMXObserver, scaled_real_quantize, Pack, to_e8m0_uint8", export(how, elem)
 
+    def e5m3(x):
+        spec = AmdFP4Spec(ch_axis=-1, group_size=16, is_dynamic=False).to_quantization_spec()
+        observer, t = PerBlockMXObserver(spec), torch.from_numpy(x)
+        observer(t)
+        s, zero = observer.calculate_qparams()
+        y = quark.torch.kernel.scaled_real_quantize("fp4", t, s, zero, -1, 16, -6.0, 6.0, 8, "per_group")
+        b = Pack_fp4("per_group", "fp4").pack(y, False).numpy()
+        return unpack4(b.reshape(x.shape[0], -1)), reference_convert_fp32_to_e5m3_bits(s).numpy().reshape(x.shape[0], -1)
+
+    def nvfp4(x):
+        model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], x.shape[0], bias=False))
+        model[0].weight.data = torch.from_numpy(x)
+        logging.disable(logging.INFO)                    # a page of lines for each call, and two progress bars
+        with open(os.devnull, "w") as quiet, contextlib.redirect_stderr(quiet):
+            model = ModelQuantizer(QConfig(global_quant_config=QLayerConfig(weight=FP4Block16ScaleE4M3Scheme().config.weight))).quantize_model(model)
+        stages = model[0]._weight_quantizer
+        real = get_real_quantizer([q.quant_spec for q in stages], stages, False, False, torch.float32, torch.device("cpu"))
+        b = real.to_real_quantize_params(model[0].weight.data).numpy()
+        real.maybe_convert_and_transpose_scale()
+        blocks, whole = real
+        return unpack4(b), blocks.scale.view(torch.uint8).numpy().reshape(x.shape[0], -1), whole.scale.numpy()
+
+    yield "quark-nvfp4", "e2m1", "e4m3", "FP4Block16ScaleE4M3Scheme, ModelQuantizer, get_real_quantizer; tensor_scale is a multiplier", nvfp4
+    yield "quark-e5m3", "e2m1", "ue5m3", "AmdFP4Spec: PerBlockMXObserver, scaled_real_quantize, Pack, reference_convert_fp32_to_e5m3_bits", e5m3
+
 
 def mlx():
     import mlx.core as mx
@@ -255,23 +284,43 @@ def mlx():
     yield "mlx-nvfp4-gs", "e2m1", "e4m3", "mx.quantize, CPU; tensor_scale is the amax", make("nvfp4", 4, 16, True)
 
 
-# ---- casts of single values: (file, version, {dtype: codes}) of x ----
-def casts(x):
-    """Each of the two is skipped with a line if it is not there."""
-    try:
-        import torch
-    except ImportError as e:
-        print(f"skipped casts of torch: {e}", flush=True)
-        return
+# ---- casts of single values: each returns (prefix of the arrays, package, {array: codes}) of x, or raises ImportError ----
+def cast_torch(x, rng):
+    import torch
     t = torch.from_numpy(x)
-    yield "torch", importlib.metadata.version("torch").split("+")[0], {k: t.to(getattr(torch, k)).view(torch.uint8).numpy() for k in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")}
-    try:
-        import ml_dtypes
-    except ImportError as e:
-        print(f"skipped casts of ml_dtypes: {e}", flush=True)
-        return
+    return "elementwise.", "torch", {k: t.to(getattr(torch, k)).view(torch.uint8).numpy() for k in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")}
+
+
+def cast_ml_dtypes(x, rng):
+    import ml_dtypes
     kinds = ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
-    yield "ml_dtypes", ml_dtypes.__version__, {k: x.astype(getattr(ml_dtypes, k)).view(np.uint8) for k in kinds}
+    return "elementwise.", "ml_dtypes", {k: x.astype(getattr(ml_dtypes, k)).view(np.uint8) for k in kinds}
+
+
+def cast_gfloat(x, rng):
+    from gfloat import RoundMode, encode_float, formats, round_float
+    fi, out = formats.format_info_ocp_e2m1, {}
+    modes = dict(src=RoundMode.Stochastic, odd=RoundMode.StochasticOdd, fast=RoundMode.StochasticFast, fastest=RoundMode.StochasticFastest)
+    for n in (1, 2, 4, 8, 16):
+        bits = out[f"bits{n}"] = rng.integers(0, 1 << n, x.size).astype(np.uint16)
+        for name, mode in modes.items():
+            out[name + str(n)] = np.array([encode_float(fi, round_float(fi, float(v), mode, True, int(b), n)) for v, b in zip(x, bits)], np.uint8)
+    return "data.", "gfloat", out
+
+
+def casts(seed):
+    """(file, its tensors, version) of each library that is there; a line for one that is not."""
+    rng = np.random.default_rng(seed)
+    wide = np.concatenate([heavy(rng, 100000), ulps(rng.normal(size=50000), 0), np.array([0, -0.0, np.inf, -np.inf, np.nan, -np.nan], np.float32),
+                           rng.integers(0, 2**32, 50000).astype(np.uint32).view(np.float32)])
+    near = np.concatenate([rng.uniform(-7, 7, 2048), rng.integers(-24, 25, 1024) / 4, rng.normal(size=1024) * 2.0**rng.integers(-20, 4, 1024)]).astype(np.float32)
+    for name, cast, x in (("torch", cast_torch, wide), ("ml_dtypes", cast_ml_dtypes, wide), ("gfloat-sr", cast_gfloat, near)):
+        try:
+            prefix, package, arrays = cast(x, rng)
+        except ImportError as e:
+            print(f"skipped {name}: {e}", flush=True)
+            continue
+        yield name, {prefix + "x": x, **{prefix + k: a for k, a in arrays.items()}}, importlib.metadata.version(package).split("+")[0]
 
 
 LIBRARIES = [(torchao, "torchao", "0.18.0"), (compressed_tensors, "compressed-tensors", "0.20.0"), (modelopt, "nvidia-modelopt", "0.47.0"),
@@ -351,7 +400,7 @@ def suites(rng, run, n, elem, scale, block, tensor):
     yield "heavy", heavy(rng, (n, w))
     yield "boundary", rows(with_amax(rng, boundary(rng, 8 * n, elem, scale)), w)
     yield "special", special(rng, w)
-    x = rng.normal(size=(n, w)).astype(np.float32)
+    x = np.ldexp(rng.normal(size=(n, w)), rng.choice([-60, 0, 0, 18, 100], (n, 1))).astype(np.float32)    # a byte for NaN is a scale that others meet
     x[rng.random(x.shape) < .02] = np.inf
     x[rng.random(x.shape) < .01] = -np.inf
     x[rng.random(x.shape) < .01] = np.nan
@@ -365,7 +414,7 @@ def suites(rng, run, n, elem, scale, block, tensor):
 
 
 def write(path, tensors, meta):
-    dtype, head, off = {"float32": "F32", "uint8": "U8"}, {"__metadata__": meta}, 0
+    dtype, head, off = {"float32": "F32", "uint8": "U8", "uint16": "U16"}, {"__metadata__": meta}, 0
     for k, a in tensors.items():
         head[k] = dict(dtype=dtype[a.dtype.name], shape=list(a.shape), data_offsets=[off, off + a.nbytes])
         off += a.nbytes
@@ -414,14 +463,9 @@ def main():
             write(f"{opt.out}/{preset}.safetensors", tensors, meta)
             print(f"{preset}: {', '.join(meta)}", flush=True)
             count += 1
-    if not opt.prefix:
-        rng = np.random.default_rng(opt.seed)
-        x = np.concatenate([heavy(rng, 100000), ulps(rng.normal(size=50000), 0), np.array([0, -0.0, np.inf, -np.inf, np.nan, -np.nan], np.float32),
-                            rng.integers(0, 2**32, 50000).astype(np.uint32).view(np.float32)])
-        for name, version, codes in casts(x):
-            write(f"{opt.out}/{name}.safetensors", {"elementwise.x": x, **{"elementwise." + k: c for k, c in codes.items()}},
-                  {"elementwise": json.dumps(dict(peer=name, version=version))})
-            print(f"{name}: {', '.join(codes)}", flush=True)
+    for name, tensors, version in casts(opt.seed) if not opt.prefix else ():
+        write(f"{opt.out}/{name}.safetensors", tensors, {"casts": json.dumps(dict(peer=name, version=version))})
+        print(f"{name}: {', '.join(tensors)}", flush=True)
     return count == 0
 
 
