@@ -201,6 +201,25 @@ START_TEST(random_mixtures_of_keys) {
 }
 END_TEST
 
+/* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but 0 meets the elements (once found by mixture 2696). */
+START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
+  mx_spec spec = {0};
+  float x[64] = {3e38f};
+  for (int i = 32; i < 64; i++) x[i] = i & 1 ? 0x1p-149f : 0;
+  ck_assert_int_eq(
+      mx_spec_parse(&spec, "elem=e4m3 scale.rule=value scale.round=down scale.zero=chain chain=ct tensor.norm=nv tensor.target=256", NULL),
+      MX_OK);
+  ck_assert_int_eq(mx_spec_check(&spec, NULL), MX_OK);
+  hold_on("zero scale", &spec, "0 and 2^-149 beside 3e38", x, 1, 64);
+  mx_tensor q;
+  ck_assert_int_eq(mx_tensor_alloc(&q, 1, 64, &spec), MX_OK);
+  ck_assert_int_eq(mx_quantize(&q, x, 1, 64, 64, &spec, NULL, NULL), MX_OK);
+  ck_assert_uint_eq(q.scales[1], 0);
+  for (int i = 32; i < 64; i++) ck_assert_uint_eq(q.codes[i] & 0x7F, i & 1 ? 0x7E : 0x7F); /* 2^-149 / 0 saturates, 0 / 0 is NaN */
+  mx_tensor_free(&q);
+}
+END_TEST
+
 /* Threads, pieces and strides must not matter. */
 START_TEST(threads_pieces_and_strides_do_not_matter) {
   static const char *names[] = {"ocp-mxfp4", "te-nvfp4", "te-nvfp4-2d", "torchao-nvfp4-2level", "fouroversix-nvfp4"};
@@ -293,6 +312,7 @@ int main(void) {
     const TTest *tests[4];
   } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
                {"mixtures", {random_mixtures_of_keys}},
+               {"zero scale", {a_zero_scale_of_e8m0_stays_zero_in_a_chain}},
                {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     TCase *t = tcase_create(cases[i].name);

@@ -137,7 +137,7 @@ static void clamp_code(mx_block_scale *out, const mx_plan *p) {
 /* The code is known: what elements are to be divided by. */
 static void meet(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
-  out->sf = (float)decode_scale(p, out->code);
+  out->sf = out->code == 0 && out->used == 0 ? 0 : (float)decode_scale(p, out->code); /* e8m0's byte 0 may stand for a zero */
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
     switch (s->scale_byte0) {
@@ -196,7 +196,7 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
     store_code(out, p, (uint32_t)p->spec.scale_zero_n);
     break;
   default:
-    break; /* chain: 0 goes on */
+    out->used = 0; /* chain: 0 goes on, in e8m0 too, whose byte 0 is 2^-127 */
   }
 }
 
