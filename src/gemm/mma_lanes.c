@@ -35,7 +35,7 @@ static int sums_fit(const mma_lanes_plan *p, const mma_plan *plan) {
   return p->L * term < INT32_MAX / 2;
 }
 
-/* Presums: elements fit 7 bits and a sign in units of their smallest, terms and their sum fit 62 bits. */
+/* Presums: elements fit 7 bits and a sign in units of their smallest (so not as binary16), terms and their sum fit 62 bits. */
 static int byte_range(const mx_format *f) {
   return f->kind == MX_KIND_FLOAT && f->inf_code == MX_NO_CODE && f->nan_first == MX_NO_CODE && f->max_code < 32 &&
          (1 << f->exp_bits) - 2 + f->man_bits + 1 <= 6;
@@ -43,7 +43,7 @@ static int byte_range(const mx_format *f) {
 
 static int presums_fit(mma_lanes_plan *p, const mma_plan *plan) {
   const mx_format *a = plan->a.type, *b = plan->b.type;
-  if (!plan->block || !byte_range(a) || !byte_range(b) || plan->x.P % 4 || plan->x.P > 64 || p->L % plan->x.P ||
+  if (!plan->block || plan->x.via || !byte_range(a) || !byte_range(b) || plan->x.P % 4 || plan->x.P > 64 || p->L % plan->x.P ||
       p->L / plan->x.P > MMA_PRESUMS || plan->block % (size_t)plan->x.P)
     return 0;
   int unit = a->man_bits + a->bias - 1 + b->man_bits + b->bias - 1; /* a product of two smallest elements is 2^-unit */
