@@ -280,8 +280,8 @@ START_TEST(presets) {
     mx_spec s;
     if (p->alias_of || mx_preset_find(&s, p->name, NULL)) continue;
     mx_tensor a, b;
-    float *x = malloc(6 * 70 * sizeof *x), got[6 * 20], want[6 * 20];
-    for (size_t k = 0; k < 6 * 70; k++) x[k] = (float)(int32_t)draw(i, k) * 0x1p-31f;
+    float *x = malloc(20 * 70 * sizeof *x), got[6 * 20], want[6 * 20];
+    for (size_t k = 0; k < 20 * 70; k++) x[k] = (float)(int32_t)draw(i, k) * 0x1p-31f;
     ck_assert_int_eq(mx_tensor_alloc(&a, 6, 70, &s) | mx_tensor_alloc(&b, 20, 70, &s), MX_OK);
     const int bad = mx_quantize(&a, x, 6, 70, 70, &s, NULL, NULL) || mx_quantize(&b, x, 20, 70, 70, &s, NULL, NULL);
     for (int model = 0; model < MX_GEMM_FUSED && !bad; model++) {
