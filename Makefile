@@ -160,7 +160,7 @@ check-isa: $(LIB_A) ## no object but *_avx512.o has AVX-512 instructions, none b
 
 .PHONY: check-instructions
 check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen
-	tests/instructions.sh $(BIN)
+	$(if $(SAN),@echo "check-instructions: not run: a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
 
 .PHONY: exhaustive
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
