@@ -331,6 +331,21 @@ START_TEST(spec_3_2_min_byte_lifts_a_zero_scale) {
 }
 END_TEST
 
+/* amd-quark 0.13, AmdFP4Spec: a NaN goes through e5m3's bit arithmetic as a number. torch's vector code makes it 0x7FFFFFFF, which rounds up to byte 0xF8,
+ * 2^16 (its scalar rest leaves 0x7FC00000, byte 0xFC: blocks beyond a multiple of sixteen); the value is used: 2^16 gives code 2, a NaN 7, an Inf 6. */
+START_TEST(quark_e5m3_block_with_a_nan) {
+  const float x[16] = {1, 65536, NAN, INFINITY, -131072};
+  mx_spec spec;
+  ck_assert_int_eq(mx_preset_find(&spec, "quark-e5m3", NULL), MX_OK);
+  mx_tensor t = quantized(&spec, x, 1, 16);
+  ck_assert_uint_eq(t.scales[0], 0xF8);
+  ck_assert_uint_eq(t.codes[0], 0x20);
+  ck_assert_uint_eq(t.codes[1], 0x67);
+  ck_assert_uint_eq(t.codes[2], 0x0C);
+  ref_tensor_free(&t);
+}
+END_TEST
+
 START_TEST(techniques_4_2_prescale) {
   const float x[4] = {7.9f, -3.3f, .2f, 5.1f};
   row_gives("elem.prescale=0.75 block=1x4", x, 4, 127, (float[4]){6, -2, 0, 4});
@@ -535,6 +550,7 @@ int main(void) {
   tcase_add_test(t, techniques_1_4_encode_scale);
   tcase_add_test(t, techniques_1_7_zero_scales);
   tcase_add_test(t, spec_3_2_min_byte_lifts_a_zero_scale);
+  tcase_add_test(t, quark_e5m3_block_with_a_nan);
   tcase_add_test(t, techniques_4_2_prescale);
   tcase_add_test(t, techniques_4_4_quest);
   tcase_add_test(t, techniques_4_5_four_over_six);
