@@ -81,6 +81,7 @@ static void form_init(deq *d) {
   const mx_plan *p = d->plan;
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE, two = p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP && p->has_tensor_scale;
   mx_values *f = &d->form;
+  f->keeps_nan = 0;
   f->then = (float)mx_quotient_to_odd(d->m.times, d->m.over);
   mx_values_tables(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
