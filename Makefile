@@ -124,7 +124,7 @@ reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stat
 .PHONY: check unit
 check: deps-test ## all the tests (under 12 minutes on two cores)
 	@$(MAKE) -s -j$(JOBS) $(BIN) $(LIB_SO) $(TESTS) $(GOLDEN)
-	@$(MAKE) -s unit golden-check check-cli check-layers check-instructions style-check hip-check hip hip-native-check fuzz-short
+	@$(MAKE) -s unit golden-check check-cli check-layers check-instructions style-check hip-check hip hip-native-check hip-diff-check fuzz-short
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
 

@@ -22,12 +22,14 @@ void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, co
       return;
     }
   mxh_row row;
+  row.group = run->group;
   row.operation = operation;
   run->rows.push_back(row);
   mxh_count(run, operation, n, bad, what);
 }
 void mxh_skip(mxh_run *run, const char *operation, const std::string &why) {
   mxh_row row;
+  row.group = run->group;
   row.operation = operation;
   row.first = why;
   row.skipped = true;
@@ -657,6 +659,7 @@ struct golden {
 } // namespace
 
 bool mxh_run_portable(mxh_run *run) {
+  run->group = "portable";
   golden g = {run, read_hashes(run->hashes)};
   g.presets();
   g.keys();

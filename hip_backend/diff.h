@@ -28,8 +28,10 @@ struct mxh_oracle {
                     mx_error *);
 };
 
+struct gfx950_profile;
+
 struct mxh_row {
-  std::string operation, first; /* first: the first case that differs, or why none ran */
+  std::string group, operation, first; /* first: the first case that differs, or why none ran */
   uint64_t cases = 0, values = 0, differences = 0;
   bool skipped = false;
 };
@@ -39,12 +41,15 @@ struct mxh_run {
   const mxh_oracle *oracle;
   const char *hashes; /* golden/HASHES to hold digests to, or NULL */
   uint64_t large;     /* elements to quantise beside the golden suites: 0 none */
+  const char *group;  /* of the rows that are added: "portable", "instruction", "native kernel" */
   std::vector<mxh_row> rows;
+  gfx950_profile *profile; /* what native_diff.cc found; NULL: the device is no gfx950 */
 };
 
 /** Every portable operation over the golden suites. False if a call failed; the row says why. */
 bool mxh_run_portable(mxh_run *run);
-/** The rows of instructions and native kernels, for devices that have them (native.cc). */
+/** Each of gfx950's instructions under the rules that the device shows (gfx950_profile.h), and each complete native kernel against the oracle; on
+ *  devices that have none of these, one skipped row for each group. The host runtime plays the suggested rules. */
 bool mxh_run_native(mxh_run *run);
 
 /** Add to the row of that name. n values were compared, `bad` differ; what: the case. */

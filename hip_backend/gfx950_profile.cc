@@ -9,6 +9,7 @@
 #include "hip_backend/buffer.h"
 #include "hip_backend/native.h"
 #include "mxgold/probe.h"
+#include "mxgold/verify.h"
 
 typedef std::vector<uint32_t> words;
 
@@ -485,7 +486,7 @@ words matrix(const product &p, const words &d) {
   return out;
 }
 
-bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, uint64_t seed) {
+bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, uint64_t seed, int threads) {
   enum { BATCHES = 6 };
   mx_probe probes[BATCHES] = {};
   std::vector<words> results;
@@ -494,6 +495,7 @@ bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, 
   mx_error err = {};
   const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
   const size_t depth = (size_t)gfx950_depth(edge);
+  const mx_exec exec = {.n_threads = threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0};
   const mx_probe_spec spec = {element_format(a_type), element_format(b_type), f32,   f32, mx_scale_format(MX_SCALE_E8M0), 32,
                               (size_t)edge,           (size_t)edge,           depth, seed};
   bool fine = mx_probe_make(&probes[0], &spec, &err) == MX_OK;
@@ -513,7 +515,7 @@ bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, 
     results.push_back(matrix(q, got));
     bits.clear();
     for (const words &w : results) bits.push_back(w.data());
-    fine = mx_probe_fit_run(&fit, probes, bits.data(), n, nullptr, &err) == MX_OK;
+    fine = mx_probe_fit_run(&fit, probes, bits.data(), n, &exec, &err) == MX_OK;
     if (!fine) d->why = err.text;
     if (!fine || !fit.fits || !fit.next.T || n == BATCHES) break;
     probes[n] = fit.next;
@@ -560,18 +562,73 @@ uint32_t wide_value(generator *g, int wide, unsigned byte) {
   return kind == 7 ? v >> 16 : (uint32_t)mx_encode(mx_operand_format(MX_OPERAND_F16), (double)f, &how, 0);
 }
 
-void count(gfx950_held *h, const words &got, const words &want, const std::string &where) {
+void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where) {
+  h->cases += cases;
   for (size_t i = 0; i < got.size(); i++, h->words++)
     if (got[i] != want[i]) {
       if (!h->differ++) h->first = where + ", word " + std::to_string(i) + ": " + hex(got[i]) + ", expected " + hex(want[i]);
     }
 }
 
-bool hold(gfx950_profile *out, device *d, uint64_t seed) {
+/* A float in the type that an instruction takes, to nearest. */
+uint32_t wide_of(int wide, float v) {
+  mx_encoding how = {};
+  how.overflow = MX_OVERFLOW_IEEE;
+  if (wide == GFX950_F32) { /* a NaN keeps its payload */
+    uint32_t bits;
+    memcpy(&bits, &v, 4);
+    return bits;
+  }
+  return (uint32_t)mx_encode(mx_operand_format(wide == GFX950_F16 ? MX_OPERAND_F16 : MX_OPERAND_BF16), (double)v, &how, 0);
+}
+
+/* A suite of gen as cases of one conversion: narrowing gets the numbers with the scales that the emulator gives their blocks, widening the codes that
+ * it makes of them. The select operand goes round. */
+bool hold_suite(gfx950_profile *out, device *d, int index, int suite, gfx950_held *h, generator *g) {
+  const gfx950_row &row = row_of(index);
+  const bool narrow = row.kind == GFX950_NARROW || row.kind == GFX950_SR;
+  const int type = row.elem <= GFX950_E2M1 ? row.elem : (int)GFX950_E2M1, bits = gfx950_bits(type), select = suite % row.selects;
+  mx_spec spec = {};
+  mx_cases cases = {};
+  mx_error err;
+  if (mx_spec_parse(&spec, ("elem=" + std::string(TYPE_NAMES[type])).c_str(), &err) || mx_generate(&cases, suite, &spec, 0, 0, 1, &err)) {
+    d->why = err.text;
+    return false;
+  }
+  conversion c = of(index, select);
+  mx_tensor t = {};
+  bool fine = mx_tensor_alloc(&t, cases.rows, cases.cols, &spec) == MX_OK;
+  const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0};
+  const size_t per_word = (size_t)(32 / bits), step = row.lanes == 32 ? 32 : narrow ? (size_t)row.lanes : per_word;
+  for (size_t i = 0; fine && i < cases.n && c.n() < 1 << 14; i++) {
+    const float *x = cases.x + i * cases.rows * cases.ld;
+    fine = mx_quantize(&t, x, cases.rows, cases.cols, cases.ld, &spec, &one, nullptr) == MX_OK;
+    for (size_t r = 0; fine && r < cases.rows; r++)
+      for (size_t k = 0; k < cases.cols; k += step) {
+        c.add({}, (uint32_t)t.scales[r * t.scale_cols + k / 32] << 23, g->next(), row.has_old ? g->next() : 0);
+        uint32_t *to = &c.x[c.x.size() - (size_t)row.words_x];
+        for (size_t j = 0; j < step && k + j < cases.cols; j++) {
+          if (narrow)
+            gfx950_set_field(to, (int)j * (row.wide == GFX950_F32 ? 32 : 16), row.wide == GFX950_F32 ? 32 : 16,
+                             wide_of(row.wide, x[r * cases.ld + k + j]));
+          else
+            gfx950_set_field(to, (int)j * bits, bits, mx_code_at(&t, &spec, r, k + j));
+        }
+      }
+  }
+  words got;
+  fine = fine && d->run(c, &got);
+  if (fine) count(h, c.n(), got, predicted(c, out->rules), std::string("suite ") + mx_suite_name(suite) + " select " + std::to_string(select));
+  mx_tensor_free(&t);
+  mx_cases_free(&cases);
+  return fine;
+}
+
+bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites) {
   generator g = {seed * 2 + 1};
   for (int index = 0; index < GFX950_COUNT; index++) {
     const gfx950_row &row = row_of(index);
-    gfx950_held h = {row.name, 0, 0, ""};
+    gfx950_held h = {row.mnemonic, 0, 0, 0, ""};
     words got;
     if (row.kind == GFX950_MFMA) {
       const int edge = row.form == GFX950_MFMA16 ? 16 : 32;
@@ -587,7 +644,7 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed) {
           for (words *w : {&p.scale_a, &p.scale_b})
             for (uint32_t &v : *w) v = i ? g.next() : (g.next() & 0x07070707) + 0x7C7C7C7C;
           if (!d->run(p, &got)) return false;
-          count(&h, got, predicted(p, out->rules),
+          count(&h, p.tiles(), got, predicted(p, out->rules),
                 std::string(TYPE_NAMES[p.a_type]) + " x " + TYPE_NAMES[p.b_type] + " scale bytes " + std::to_string(p.select));
         }
       out->held.push_back(h);
@@ -613,8 +670,10 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed) {
           }
         }
         if (!d->run(c, &got)) return false;
-        count(&h, got, predicted(c, out->rules), "select " + std::to_string(select) + " mode " + std::to_string(mode));
+        count(&h, c.n(), got, predicted(c, out->rules), "select " + std::to_string(select) + " mode " + std::to_string(mode));
       }
+    for (int suite = 0; suites && row.kind != GFX950_PRNG && suite < MX_SUITE_COUNT; suite++)
+      if (!hold_suite(out, d, index, suite, &h, &g)) return false;
     out->held.push_back(h);
   }
   return true;
@@ -640,16 +699,16 @@ uint64_t gfx950_profile::differ() const {
   return n;
 }
 
-bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_rules *play, uint64_t seed, std::string *why) {
-  device d = {dev, play, ""};
-  generator g = {seed * 2 + 1};
+bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_profile_options &o, std::string *why) {
+  device d = {dev, o.play, ""};
+  generator g = {o.seed * 2 + 1};
   *out = gfx950_profile();
   out->rules = gfx950_rules_default();
   bool fine = true;
   for (int rule = 0; fine && gfx950_rule_name(rule, nullptr); rule++) fine = settle(out, &d, rule, ask(gfx950_rule_name(rule, nullptr), &g));
-  fine = fine && fit_sums(out, &d, 16, GFX950_E4M3, GFX950_E4M3, seed);
+  fine = fine && fit_sums(out, &d, 16, GFX950_E4M3, GFX950_E4M3, o.seed, o.threads);
   if (fine && out->sums[0].fits) out->rules.accum = out->sums[0].accum;
-  fine = fine && hold(out, &d, seed + 1);
+  fine = fine && hold(out, &d, o.seed + 1, o.suites);
   if (!fine) *why = d.why;
   return fine;
 }

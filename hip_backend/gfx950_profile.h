@@ -20,7 +20,7 @@ struct gfx950_answer {
 };
 struct gfx950_held {
   std::string instruction;
-  uint64_t words, differ;
+  uint64_t cases, words, differ;
   std::string first; /* the first that differs */
 };
 struct gfx950_sums {
@@ -39,14 +39,27 @@ struct gfx950_profile {
   uint64_t words() const, differ() const;
 };
 
-/** play: for the host runtime, the rules of the device that it plays; NULL on a device. Returns false, with a line in why, if the device fails. */
-bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_rules *play, uint64_t seed, std::string *why);
+struct gfx950_profile_options {
+  const gfx950_rules *play; /* for the host runtime, the rules of the device that it plays; NULL on a device */
+  uint64_t seed;
+  bool suites; /* hold every conversion to gen's suites as well as to random words */
+  int threads; /* of the search for the sums; 0: all */
+};
+/** Returns false, with a line in why, if the device fails. */
+bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_profile_options &options, std::string *why);
 
 /** The spec of formats/keys.def that says what could be told of MXFP4 on this device, "key=value ...". */
 std::string gfx950_profile_spec(const gfx950_profile &p);
-/** The profile as JSON; name is the preset's ("gfx950@2026-11-21"). False: path cannot be written. */
-bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit,
-                          const char *compilers);
-/** The preset alone, as `mxgold quantize --spec FILE.json` reads it. */
-bool gfx950_profile_write_spec(const gfx950_profile &p, const char *path);
+/** How its products are summed, as `mxgold mma --model` and `mxgold gemm --accum` take it; "" if no model fits. */
+std::string gfx950_profile_accum(const gfx950_profile &p);
+/** The rules and sums, a line each. verbose: with the evidence. */
+void gfx950_profile_print(const gfx950_profile &p, bool verbose);
+/** The profile as JSON; name is the preset's ("gfx950@2026-11-21"). The caller's reference. */
+struct json_t;
+json_t *gfx950_profile_json(const gfx950_profile &p, const char *name, mxh_device *dev, const char *date, const char *commit,
+                            const char *compilers);
+/** Three files of folder: gfx950@DATE.json (the profile), .spec.json (the spec above, as `mxgold quantize --spec` reads it), .accum (the model; not
+ *  written if none fits). said: how to use them; if false comes back, the path that cannot be written. */
+bool gfx950_profile_write(const gfx950_profile &p, const char *folder, mxh_device *dev, const char *commit, const char *compilers,
+                          std::string *said);
 #endif

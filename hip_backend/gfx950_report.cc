@@ -1,9 +1,10 @@
-/* A device profile as JSON, and the preset that it amounts to. */
+/* A device profile as text, as JSON, and the preset that it amounts to. */
 #include "hip_backend/gfx950_profile.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "mxgold/spec.h"
 
@@ -45,15 +46,16 @@ std::string gfx950_profile_spec(const gfx950_profile &p) {
   return keys;
 }
 
-bool gfx950_profile_write_spec(const gfx950_profile &p, const char *path) {
-  json_t *o = spec_json(gfx950_profile_spec(p));
-  const bool fine = !json_dump_file(o, path, JSON_INDENT(2));
+std::string gfx950_profile_accum(const gfx950_profile &p) { return p.sums.empty() || !p.sums[0].fits ? "" : p.sums[0].model; }
+
+static bool dump(json_t *o, const std::string &path) {
+  const bool fine = !json_dump_file(o, path.c_str(), JSON_INDENT(2));
   json_decref(o);
   return fine;
 }
 
-bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char *name, mxh_device *dev, const char *date, const char *commit,
-                          const char *compilers) {
+json_t *gfx950_profile_json(const gfx950_profile &p, const char *name, mxh_device *dev, const char *date, const char *commit,
+                            const char *compilers) {
   const bool silicon = strcmp(mxh_kind(dev), "host") != 0;
   json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "format", "mxgold device profile 1", "preset", name, "device",
                         mxh_name(dev), "arch", mxh_arch(dev), "driver", mxh_driver(dev), "date", date, "commit", commit, "compilers", compilers,
@@ -81,8 +83,8 @@ bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char 
         sums, json_pack("{s:s, s:b, s:s, s:o}", "instruction", s.types.c_str(), "fits", s.fits, "model", s.model.c_str(), "same_bits", same));
   }
   for (const gfx950_held &h : p.held)
-    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:s}", "instruction", h.instruction.c_str(), "words", (json_int_t)h.words, "differ",
-                                          (json_int_t)h.differ, "first", h.first.c_str()));
+    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:I, s:s}", "instruction", h.instruction.c_str(), "cases", (json_int_t)h.cases,
+                                          "words", (json_int_t)h.words, "differ", (json_int_t)h.differ, "first", h.first.c_str()));
   json_object_set_new(o, "rules", rules);
   json_object_set_new(o, "sums", sums);
   json_object_set_new(o, "held", held);
@@ -92,8 +94,39 @@ bool gfx950_profile_write(const gfx950_profile &p, const char *path, const char 
   json_object_set_new(o, "casts",
                       json_pack("{s:s, s:s, s:s}", "e4m3", cast_keys(r, false).c_str(), "e5m2", cast_keys(r, true).c_str(), "stochastic",
                                 lfsr ? "elem.round=sr sr.source=amd_lfsr" : "sr.source=given, with the words that the rules sr_* make"));
-  json_object_set_new(o, "mma", json_string(p.sums.empty() || !p.sums[0].fits ? "" : p.sums[0].model.c_str()));
-  const bool fine = !json_dump_file(o, path, JSON_INDENT(2));
-  json_decref(o);
-  return fine;
+  json_object_set_new(o, "mma", json_string(gfx950_profile_accum(p).c_str()));
+  return o;
+}
+
+bool gfx950_profile_write(const gfx950_profile &p, const char *folder, mxh_device *dev, const char *commit, const char *compilers,
+                          std::string *said) {
+  char date[32];
+  const time_t t = time(nullptr);
+  strftime(date, sizeof date, "%Y-%m-%d", gmtime(&t));
+  const std::string name = std::string(strcmp(mxh_kind(dev), "host") ? "gfx950@" : "host@") + date, path = std::string(folder) + "/" + name,
+                    accum = gfx950_profile_accum(p);
+  *said = path + ".json";
+  if (!dump(gfx950_profile_json(p, name.c_str(), dev, date, commit, compilers), *said)) return false;
+  *said = path + ".spec.json";
+  if (!dump(spec_json(gfx950_profile_spec(p)), *said)) return false;
+  if (!accum.empty()) {
+    *said = path + ".accum";
+    FILE *f = fopen(said->c_str(), "w");
+    if (!f) return false;
+    fprintf(f, "%s\n", accum.c_str());
+    if (fclose(f)) return false;
+  }
+  *said = "profile " + path + ".json; quantize --spec " + path + ".spec.json" +
+          (accum.empty() ? "" : "; mma --model, gemm --accum \"$(cat " + path + ".accum)\"");
+  return true;
+}
+
+void gfx950_profile_print(const gfx950_profile &p, bool verbose) {
+  for (size_t i = 0; i < p.answers.size(); i++) {
+    const char *says = "none of the answers known here";
+    const char *name = p.answers[i].choices.empty() ? "OTHER" : gfx950_choice_name((int)i, p.answers[i].choices[0], &says);
+    printf("  %-15s %-10s %s\n", p.answers[i].rule.c_str(), name, says);
+    if (p.answers[i].choices.empty() || verbose) printf("                  %s\n", p.answers[i].evidence.c_str());
+  }
+  for (const gfx950_sums &s : p.sums) printf("  sums of %s: %s%s\n", s.types.c_str(), s.fits ? "" : "NO MODEL FITS; nearest ", s.model.c_str());
 }

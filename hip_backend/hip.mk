@@ -101,17 +101,24 @@ FORCE:
 $(B)/hip/hip_diff.o: $(B)/hip/commit
 $(B)/hip/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
 HIP_DIFF := $(B)/mxgold-hip-diff
-$(HIP_DIFF): $(B)/hip/hip_diff.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
+HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,hip_diff diff_report native_diff gfx950_profile gfx950_report) $(HIP_NATIVE_OBJ)
+$(HIP_DIFF): $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
 	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 
+# The same program without code for any device: what it prints and writes, and that mxgold takes the profile.
+$(B)/hip/hip-diff-host: $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(LIB_A)
+	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
+.PHONY: hip-diff-check
+hip-diff-check: deps $(BIN) $(B)/hip/hip-diff-host ## hip-diff's table, report and profile, from the CPU host runtime (half a minute)
+	hip_backend/tests/diff.sh $(BIN) $(B)/hip/hip-diff-host
+
 .PHONY: hip-diff hip-diff-build
-hip-diff-build: deps $(HIP_DIFF) $(GFX950)
+hip-diff-build: deps $(HIP_DIFF)
 DEVICE ?= auto
-hip-diff: ## every kernel on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json and diff.html
+hip-diff: ## every kernel and instruction on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json, diff.html, a device profile
 	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: no compiler for AMD: its kernels are SKIPPED"
 	@$(MAKE) -s hip-diff-build
-	@r=0; $(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html || r=$$?; \
-	  $(GFX950) -o $(HIP_B) || r=$$?; exit $$r
+	@$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html --profile $(HIP_B)
 
 .PHONY: hip-mutants
 hip-mutants: deps $(B)/hip/check ## the device code broken in one place at a time: hip-check must notice (3 minutes)

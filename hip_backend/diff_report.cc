@@ -1,0 +1,114 @@
+/* diff_report.h */
+#include "hip_backend/diff_report.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "hip_backend/gfx950_profile.h"
+
+namespace {
+const char *verdict(const mxh_row &r) { return r.skipped ? "skipped" : r.differences ? "DIFFERS" : "equal"; }
+
+std::string now(const char *format) {
+  char text[32];
+  const time_t t = time(nullptr);
+  struct tm tm;
+  gmtime_r(&t, &tm);
+  strftime(text, sizeof text, format, &tm);
+  return text;
+}
+bool silicon(const mxh_report &r) { return strcmp(mxh_kind(r.run->dev), "host") != 0; }
+std::vector<std::pair<const char *, std::string>> facts(const mxh_report &r) {
+  mxh_device *dev = r.run->dev;
+  return {{"device", mxh_name(dev)},       {"kind", mxh_kind(dev)},
+          {"arch", mxh_arch(dev)},         {"driver", mxh_driver(dev)},
+          {"compiler", r.compilers},       {"commit", r.commit},
+          {"version", MX_VERSION},         {"date", now("%Y-%m-%dT%H:%M:%SZ")},
+          {"oracle", r.run->oracle->name}, {"silicon", silicon(r) ? "run" : "skipped"}};
+}
+std::string html_text(const std::string &s) {
+  std::string out;
+  for (const char c : s) out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : (unsigned char)c < 32 ? " " : std::string(1, c);
+  return out;
+}
+} // namespace
+
+void mxh_report_print(const mxh_report &report) {
+  printf("%-44s %8s %14s %12s  %s\n", "operation", "cases", "values", "differences", "verdict");
+  unsigned long long equal = 0, differ = 0, skipped = 0;
+  for (const mxh_row &r : report.run->rows) {
+    printf("%-44s %8llu %14llu %12llu  %s\n", r.operation.c_str(), (unsigned long long)r.cases, (unsigned long long)r.values,
+           (unsigned long long)r.differences, verdict(r));
+    if (!r.first.empty()) printf("    %s\n", r.first.c_str());
+    (r.skipped ? skipped : r.differences ? differ : equal)++;
+  }
+  printf("%llu operations equal, %llu differ, %llu skipped; %.1f s\n", equal, differ, skipped, report.seconds);
+  if (!report.run->profile) return;
+  printf("rules that no document says, as this device has them%s:\n", silicon(report) ? "" : " (the host runtime plays the suggested ones)");
+  gfx950_profile_print(*report.run->profile, false);
+}
+
+bool mxh_report_json(const mxh_report &report, const char *path) {
+  json_t *o = json_object(), *operations = json_array(), *bench = json_array();
+  json_object_set_new(o, "format", json_string("mxgold hip-diff 1"));
+  for (const auto &fact : facts(report)) json_object_set_new(o, fact.first, json_string(fact.second.c_str()));
+  json_object_set_new(o, "seconds", json_real(report.seconds));
+  for (const mxh_row &r : report.run->rows)
+    json_array_append_new(operations, json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "group", r.group.c_str(), "operation",
+                                                r.operation.c_str(), "cases", (json_int_t)r.cases, "values", (json_int_t)r.values,
+                                                "differences", (json_int_t)r.differences, "verdict", verdict(r), "first", r.first.c_str()));
+  for (const mxh_bench_row &b : report.bench)
+    json_array_append_new(bench, json_pack("{s:s, s:f, s:f, s:f}", "preset", b.preset.c_str(), "quantize_bytes_s", b.quantize,
+                                           "dequantize_bytes_s", b.dequantize, "copy_bytes_s", b.copy));
+  json_object_set_new(o, "operations", operations);
+  json_object_set_new(o, "bench", bench);
+  if (report.run->profile) {
+    const std::string date = now("%Y-%m-%d"), name = (silicon(report) ? "gfx950@" : "host@") + date;
+    json_object_set_new(
+        o, "profile", gfx950_profile_json(*report.run->profile, name.c_str(), report.run->dev, date.c_str(), report.commit, report.compilers));
+  }
+  const bool fine = !json_dump_file(o, path, JSON_INDENT(1));
+  json_decref(o);
+  return fine;
+}
+
+bool mxh_report_html(const mxh_report &report, const char *path) {
+  FILE *f = fopen(path, "w");
+  if (!f) return false;
+  fprintf(f,
+          "<!doctype html><meta charset=\"utf-8\"><title>mxgold hip-diff: %s</title>\n"
+          "<style>body{font:15px/1.4 sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ccc;"
+          "text-align:left}.n{text-align:right}.DIFFERS{background:#fbb}.skipped{color:#777}</style>\n<h1>mxgold hip-diff</h1>\n<table>\n",
+          html_text(mxh_name(report.run->dev)).c_str());
+  for (const auto &fact : facts(report)) fprintf(f, "<tr><th>%s<td>%s\n", fact.first, html_text(fact.second).c_str());
+  fprintf(
+      f, "</table>\n<h2>Operations</h2>\n<table><tr><th>operation<th>group<th>cases<th>values<th>differences<th>verdict<th>first difference\n");
+  for (const mxh_row &r : report.run->rows)
+    fprintf(f, "<tr class=\"%s\"><td>%s<td>%s<td class=n>%llu<td class=n>%llu<td class=n>%llu<td>%s<td>%s\n", verdict(r),
+            html_text(r.operation).c_str(), html_text(r.group).c_str(), (unsigned long long)r.cases, (unsigned long long)r.values,
+            (unsigned long long)r.differences, verdict(r), html_text(r.first).c_str());
+  fprintf(f, "</table>\n");
+  if (!report.bench.empty()) {
+    fprintf(f, "<h2>Speed, bytes read and written a second</h2>\n<table><tr><th>preset<th>quantize<th>dequantize<th>copy\n");
+    for (const mxh_bench_row &b : report.bench)
+      fprintf(f, "<tr><td>%s<td class=n>%.3g<td class=n>%.3g<td class=n>%.3g\n", b.preset.c_str(), b.quantize, b.dequantize, b.copy);
+    fprintf(f, "</table>\n");
+  }
+  if (const gfx950_profile *p = report.run->profile) {
+    fprintf(f, "<h2>Rules that no document says%s</h2>\n<table><tr><th>rule<th>answer<th>meaning<th>evidence\n",
+            silicon(report) ? "" : ", as the host runtime plays them");
+    for (size_t i = 0; i < p->answers.size(); i++) {
+      const gfx950_answer &a = p->answers[i];
+      const char *says = "none of the answers known here",
+                 *name = a.choices.empty() ? "other" : gfx950_choice_name((int)i, a.choices[0], &says);
+      fprintf(f, "<tr><td>%s<td>%s<td>%s<td>%s\n", html_text(a.rule).c_str(), name, html_text(says).c_str(), html_text(a.evidence).c_str());
+    }
+    for (const gfx950_sums &s : p->sums)
+      fprintf(f, "<tr><td>sums of %s<td>%s<td colspan=2>%s\n", html_text(s.types).c_str(), s.fits ? "found" : "no model fits; nearest",
+              html_text(s.model).c_str());
+    fprintf(f, "</table>\n");
+  }
+  return !fclose(f);
+}

@@ -1,0 +1,24 @@
+/** What hip-diff prints and writes: one table, one report as JSON (docs/schemas/hip-diff.schema.json) and HTML. */
+#ifndef MXH_DIFF_REPORT_H
+#define MXH_DIFF_REPORT_H
+
+#include "hip_backend/diff.h"
+
+struct mxh_bench_row {
+  std::string preset;
+  double quantize, dequantize, copy; /* bytes a second */
+};
+struct mxh_report {
+  const mxh_run *run;
+  std::vector<mxh_bench_row> bench;
+  double seconds;
+  const char *commit, *compilers;
+};
+
+/** The table, and the rules of a gfx950 under it. */
+void mxh_report_print(const mxh_report &report);
+/** False: the file cannot be written; errno says why. */
+bool mxh_report_json(const mxh_report &report, const char *path);
+bool mxh_report_html(const mxh_report &report, const char *path);
+
+#endif
