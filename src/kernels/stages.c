@@ -225,10 +225,32 @@ const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa) {
   return NULL;
 }
 
+/* The map-to-4 candidate needs values of scales in vectors, and errors that are sums of rounded products and quotients. */
+static int select_in_vectors(const mx_stages *f, const mx_plan *p) {
+  const int plain = p->uses_chain || (p->norm == 1 && p->g == 1);
+  return plain && f->form != MX_FORM_EXACT && f->dtype == MX_INPUT_DTYPE_FLOAT32 && f->elem.way != MX_WAY_SR && !f->elem.sticky && !f->again &&
+         p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows == 1 && p->block_cols <= MX_SIX_BLOCK && p->block_cols % 16 == 0;
+}
+
+void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
+  *four = *six;
+  four->map_to_4 = 1;
+  four->f = 4;
+  four->rcp_f = 0.25f;
+  four->over = 4 * six->plan->g;
+}
+
+static void hif4_init(mx_stages *f, const mx_plan *p) {
+  const mx_encoding half_up = {.round = MX_ROUND_RNA};
+  f->nibble = p->spec.nibble;
+  f->hif4 = encode_init(&f->elem, p->elem, &half_up);
+}
+
 void mx_stages_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   memset(f, 0, sizeof *f);
   f->plan = p;
+  if (s->scale_rule == MX_SCALE_RULE_HIF4) hif4_init(f, p);
   if (p->elem->kind == MX_KIND_NONE || s->scale_rule == MX_SCALE_RULE_HIF4 || !numbers_are_ordinary(p)) return;
   if (s->elem_round == MX_ROUND_SR && s->sr_source != MX_SR_SOURCE_PHILOX) return;
   if (s->scale_sign == MX_SCALE_SIGN_SIGNED && p->scale->bits > 8) return;
@@ -241,7 +263,9 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->dtype = s->input_dtype;
   f->y_hi = s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 8.5f : 0x1p20f;
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
-  f->lead = s->select == MX_SELECT_ABSMAX ? lead_of(f, p) : MX_LEAD_NONE;
+  f->lead = lead_of(f, p);
+  f->select = s->select == MX_SELECT_FOURSIX;
+  if (f->select && !select_in_vectors(f, p)) f->lead = MX_LEAD_NONE;
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
            !f->elem.sticky && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);

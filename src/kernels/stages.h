@@ -12,6 +12,7 @@
 #include "kernels/plan.h"
 
 enum { MX_PIECE_BLOCKS = 128, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
+enum { MX_SIX_BLOCK = 64 };                               /* of select=foursix in vectors */
 
 /* How a block's scale is found in stage 2; MX_LEAD_NONE: by mx_block_scale_find, one block at a time. */
 enum {
@@ -59,6 +60,8 @@ typedef struct mx_stages {
   int32_t scale_rebias;           /* (127 - bias) << man_bits */
   float scale_sub;                /* least subnormal of the scale */
   enum { MX_FACTOR_POW2, MX_FACTOR_RCP_POW2, MX_FACTOR_SF, MX_FACTOR_RCP32, MX_FACTOR_CHAIN } factor;
+  int select, map_to_4;                              /* select=foursix: pieces hold sf; these are the stages of the map-to-4 candidate */
+  int hif4;                                          /* usable for scale.rule=hif4 alone */
   float y_hi;                                        /* largest |y| of an ordinary block */
   mx_chain_expr scale_of, factor_of[2], again_of[2]; /* CHAIN: with what the tensor decides evaluated */
   /* stage 3 */
@@ -88,6 +91,7 @@ typedef struct mx_piece {
   uint8_t code[MX_PIECE_BLOCKS]; /* scales */
   uint8_t odd[MX_PIECE_BLOCKS];  /* 1: not ordinary */
   float f0[MX_PIECE_BLOCKS], f1[MX_PIECE_BLOCKS];
+  float sf[MX_PIECE_BLOCKS];       /* the scale itself, for select */
   float again[2][MX_PIECE_BLOCKS]; /* factors of the plan's second encoding */
 } mx_piece;
 
@@ -104,6 +108,11 @@ typedef struct mx_stage_kernels {
   void (*scales)(const mx_stages *f, mx_piece *p);
   /* Stage 3: bytes of the whole piece, packed as f->nibble says. */
   void (*codes)(uint8_t *out, const mx_stages *f, const mx_piece *p);
+  /* Stages 2 and 3 of the two candidates of select=foursix: codes, one a byte, of the better one, whose scales are left in six. Blocks of at most
+   * MX_SIX_BLOCK. */
+  void (*foursix)(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four);
+  /* All stages of scale.rule=hif4: codes, one a byte, and three bytes of micro-scales a block. */
+  void (*hif4)(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_piece *p);
   /* n codes to n / 2 bytes, as mx_pack4. */
   void (*pack4)(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
   /* Philox words [first, first + n) of stream MX_STREAM_ELEMENT; first and n are multiples of 4. */
@@ -117,6 +126,8 @@ const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa);
 
 /** Compile a plan whose tensor-level numbers are set. */
 void mx_stages_init(mx_stages *stages, const mx_plan *plan);
+/** The same stages for the map-to-4 candidate of select=foursix. */
+void mx_stages_map_to_4(mx_stages *four, const mx_stages *six);
 /** The factors of one block from its scale: 0 if the kernels have no form for it. */
 int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *scale);
 

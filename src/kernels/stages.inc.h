@@ -303,7 +303,7 @@ INLINE vf led_value(const mx_stages *f, vf a, const int lead) {
   case MX_LEAD_MUL32:
     return vf_mul(a, vf_set(f->rcp_f));
   case MX_LEAD_CHAIN:
-    return chain_value(&f->scale_of, f->plan->vars, a, a);
+    return f->map_to_4 ? vf_mul(chain_value(&f->scale_of, f->plan->vars, a, a), vf_set(1.5f)) : chain_value(&f->scale_of, f->plan->vars, a, a);
   default:
     return vf_quotient(a, f->times, f->over, lead == MX_LEAD_EXACT_INVERSE);
   }
@@ -364,6 +364,7 @@ INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int
                    vf_set((float)(f->exact_times / f->exact_over)));
       odd = vm_or(odd, vi_gt(vf_bits(y), vf_bits(vf_set(f->y_hi))));
       vf_store(p->f0 + at, f0);
+      if (f->select) vf_store(p->sf + at, sf);
       if (f->form == MX_FORM_DIV_MUL) vf_store(p->f1 + at, f1);
       codes[k] = vi_and(code, vi_set(0xFF));
       odds[k] = vi_blend(odd, vi_set(1), vi_set(0));
@@ -579,6 +580,9 @@ static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   if (f->again) encode_again(out, f, p);
 }
 
+#include "kernels/foursix.inc.h"
+#include "kernels/hif4.inc.h"
+
 static void pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK) {
     size_t i = 0;
@@ -612,4 +616,4 @@ static void codes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   pack4(out, bytes, p->n, f->nibble, p->block);
 }
 
-const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, pack4, random_words};
+const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, foursix, hif4, pack4, random_words};

@@ -10,6 +10,7 @@ enum { INF_BITS = 0x7F800000 };
 
 int mx_stages_take_rows(const mx_job *j) {
   const mx_plan *p = j->plan;
+  if (j->kernels && j->stages->hif4) return 1;
   return j->kernels && j->stages->usable && j->stages->lead != MX_LEAD_NONE && p->block_rows == 1 && p->block_cols % 16 == 0 &&
          p->block_cols <= MX_PIECE_ELEMENTS && j->out->scale_bytes == 1;
 }
@@ -17,15 +18,19 @@ int mx_stages_take_rows(const mx_job *j) {
 /* Bytes that n codes take in a row. */
 static size_t bytes_of(const mx_job *j, size_t n) { return j->stages->nibble < 0 ? n : n / 2; }
 
+static void pack(uint8_t *out, const mx_job *j, const uint8_t *codes, size_t n, size_t block) {
+  if (j->stages->nibble < 0)
+    memcpy(out, codes, n);
+  else
+    j->kernels->pack4(out, codes, n, j->stages->nibble, block);
+}
+
 /* Codes of zeros: each the code of +0 or of -0. */
 static void zero_codes(uint8_t *out, const mx_job *j, const float *x, size_t n, size_t block) {
   const mx_stages *f = j->stages;
   uint8_t codes[MX_PIECE_ELEMENTS];
   for (size_t i = 0; i < n; i++) codes[i] = f->zero_code[signbit(x[i]) != 0];
-  if (f->nibble < 0)
-    memcpy(out, codes, n);
-  else
-    j->kernels->pack4(out, codes, n, f->nibble, block);
+  pack(out, j, codes, n, block);
 }
 
 /* Factors a block to factors a sixteen elements. */
@@ -39,6 +44,44 @@ static void spread(mx_piece *p, int both) {
   p->shift = 0;
 }
 
+/* Both candidates of select=foursix; a block that is not ordinary under one of them is not ordinary. */
+static void two_candidates(uint8_t *out, const mx_job *j, mx_piece *p) {
+  uint8_t codes[MX_PIECE_ELEMENTS];
+  mx_stages stages;
+  mx_piece four;
+  mx_stages_map_to_4(&stages, j->stages);
+  four.x = p->x, four.n = p->n, four.n_blocks = p->n_blocks, four.block = p->block;
+  memcpy(four.amax, p->amax, sizeof four.amax);
+  j->kernels->scales(j->stages, p);
+  j->kernels->scales(&stages, &four);
+  for (size_t b = 0; b < p->n_blocks; b++) p->odd[b] |= four.odd[b];
+  j->kernels->foursix(codes, j->stages, p, &four);
+  pack(out, j, codes, p->n, p->block);
+}
+
+/* All stages of a piece: packed codes, scales in p. micro: of its first block. */
+static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p) {
+  if (j->stages->hif4) {
+    uint8_t codes[MX_PIECE_ELEMENTS];
+    for (size_t b = 0; b < p->n_blocks; b++) p->amax[b] = -1; /* not looked at */
+    j->kernels->hif4(codes, micro, j->stages, p);
+    pack(out, j, codes, p->n, p->block);
+    return;
+  }
+  j->kernels->block_amax(p);
+  if (j->stages->select) {
+    two_candidates(out, j, p);
+    return;
+  }
+  j->kernels->scales(j->stages, p);
+  if (p->shift < 0) spread(p, j->stages->form == MX_FORM_DIV_MUL);
+  j->kernels->codes(out, j->stages, p);
+}
+
+static uint8_t *micro_at(const mx_job *j, size_t row, size_t block) {
+  return j->out->micro ? j->out->micro + (row * j->out->scale_cols + block) * 3 : NULL;
+}
+
 static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx_scratch *mine) {
   const mx_plan *plan = j->plan;
   const size_t block = plan->block_cols;
@@ -46,10 +89,7 @@ static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx
   uint8_t *scales = j->out->scales + row * j->out->scale_cols + first;
   p->n = p->n_blocks * block;
   p->index = (uint64_t)(j->first_row + row) * plan->cols + first * block;
-  j->kernels->block_amax(p);
-  j->kernels->scales(j->stages, p);
-  if (p->shift < 0) spread(p, j->stages->form == MX_FORM_DIV_MUL);
-  j->kernels->codes(codes, j->stages, p);
+  piece_codes(codes, micro_at(j, row, first), j, p);
   memcpy(scales, p->code, p->n_blocks);
   for (size_t b = 0; b < p->n_blocks; b++) {
     if (!p->odd[b]) continue;
@@ -91,13 +131,12 @@ void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_
 /* Rows [row, row + n_rows), `many` whole blocks of each, from a panel that holds them without gaps: one piece of all. */
 static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_t first, size_t many, const mx_scratch *mine) {
   const size_t block = p->block, bytes = bytes_of(j, many * block);
-  uint8_t codes[MX_PIECE_ELEMENTS];
+  uint8_t codes[MX_PIECE_ELEMENTS], micro[3 * MX_PIECE_BLOCKS];
   p->n_blocks = n_rows * many;
   p->n = p->n_blocks * block;
-  j->kernels->block_amax(p);
-  j->kernels->scales(j->stages, p);
-  j->kernels->codes(codes, j->stages, p);
+  piece_codes(codes, micro, j, p);
   for (size_t r = 0; r < n_rows; r++) {
+    if (j->out->micro) memcpy(micro_at(j, row + r, first), micro + 3 * r * many, 3 * many);
     memcpy(j->out->codes + (row + r) * j->out->code_stride + bytes_of(j, first * block), codes + r * bytes, bytes);
     memcpy(j->out->scales + (row + r) * j->out->scale_cols + first, p->code + r * many, many);
   }
@@ -135,8 +174,8 @@ void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_
 int mx_stages_take_bands(const mx_job *j) {
   const mx_plan *p = j->plan;
   const mx_stages *f = j->stages;
-  return j->kernels && f->usable && f->lead != MX_LEAD_NONE && !f->again && f->form != MX_FORM_EXACT && j->out->scale_bytes == 1 &&
-         p->block_cols <= MX_PIECE_BLOCKS && f->nibble != MX_NIBBLE_HALF_BLOCK && !j->out->micro;
+  return j->kernels && f->usable && !f->select && f->lead != MX_LEAD_NONE && !f->again && f->form != MX_FORM_EXACT &&
+         j->out->scale_bytes == 1 && p->block_cols <= MX_PIECE_BLOCKS && f->nibble != MX_NIBBLE_HALF_BLOCK && !j->out->micro;
 }
 
 /* No code yet at n elements of a row: those of a tile that goes to the scalar code, which or-s them in. */

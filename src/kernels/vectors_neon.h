@@ -15,6 +15,7 @@ static inline vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); } /* a * b + c, rounded once */
 static inline vm vf_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm vf_eq(vf a, vf b) { return vceqq_f32(a, b); }
 static inline vf vf_blend(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }       /* m ? a : b */
