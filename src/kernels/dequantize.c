@@ -95,13 +95,12 @@ static void form_init(deq *d) {
 }
 
 static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec *exec) {
+  memset(d, 0, sizeof *d);
   d->plan = p;
   d->tensor = t;
   d->kernels = mx_value_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
   d->m = tensor_multiplier(p, t->tensor_scale);
   d->bits = p->elem->bits == 4 ? 4 : 8;
-  d->pairs = NULL;
-  d->formed = 0;
   if (p->elem->kind == MX_KIND_NONE) return;
   const uint32_t all = (1u << p->elem->bits) - 1;
   for (uint32_t c = 0; c < 256; c++) {

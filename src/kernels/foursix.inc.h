@@ -84,7 +84,11 @@ INLINE void foursix_by(uint8_t *out, const mx_stages *f, mx_piece *six, const mx
     }
     int32_t chosen[W];
     vi_store(chosen, vi_blend(wins, vi_set(1), vi_set(0)));
-    for (size_t i = 0; i < W && b + i < six->n_blocks; i++) six->code[b + i] = chosen[i] ? four->code[b + i] : six->code[b + i];
+    for (size_t i = 0; i < W && b + i < six->n_blocks; i++) {
+      if (!chosen[i]) continue;
+      six->code[b + i] = four->code[b + i];
+      six->wide[b + i] = four->wide[b + i];
+    }
   }
 }
 

@@ -95,7 +95,8 @@ static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale
   for (size_t i = 0; i < n; i++) {
     const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i - b->col] : 0;
     if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c0 + i;
-    mine->codes[i] = mx_element_code(p, scale, x, index + c0 + i);
+    /* What fills a block is zero whatever random integer it has: there may be none for it. */
+    mine->codes[i] = mx_element_code(p, scale, x, c0 + i < p->cols ? index + c0 + i : index);
   }
   return SIZE_MAX;
 }
@@ -350,6 +351,7 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
   c->job = (mx_job){&c->plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &c->stages, &c->flat, kernels};
   if (!kernels) return MX_OK;
   mx_stages_init(&c->stages, &c->plan);
+  c->stages.n_values = (uint64_t)(c->job.first_row + src->rows) * src->cols;
   c->flat = c->stages;
   c->flat.nibble = -1;
   c->flat.hot = 0;

@@ -16,7 +16,8 @@ static int32_t bits_of(float x) {
 /* Rounding to one format. Returns 0 for what only mx_encode does. */
 static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding *how) {
   const int fnuz = f->kind == MX_KIND_FNUZ, integer = f->kind == MX_KIND_INT;
-  if ((f->kind != MX_KIND_FLOAT && !fnuz && !integer) || f->bits > 8) return 0;
+  const int scans = how->round == MX_ROUND_SCAN_X || how->round == MX_ROUND_SCAN_Y;
+  if (f->kind != MX_KIND_FLOAT && !fnuz && !integer) return 0;
   const int man = integer ? f->bits - 2 : f->man_bits; /* an integer is a binade whose steps go down to zero */
   const int emin = integer ? man - f->man_bits : 1 - f->bias;
   *e = (mx_stage_encode){.man_bits = man, .round = how->round, .integer = integer, .zero_sign = fnuz ? MX_ZERO_SIGN_DROP_ALL : how->zero_sign};
@@ -45,7 +46,7 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   case MX_ROUND_SCAN_X:
   case MX_ROUND_SCAN_Y:
     /* Next to a tie both distances are exact (Sterbenz), and the first of two equal ones is the lower magnitude; a zero is found as code 0. */
-    if (f->bits != 4 || f->bias != 1 || f->exp_bits != 2) return 0;
+    if (integer) return 0;
     e->round = MX_ROUND_RTZ_TIE;
     e->zero_sign = MX_ZERO_SIGN_DROP_ALL;
     e->way = MX_WAY_BIASED;
@@ -53,19 +54,18 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   default:
     e->way = MX_WAY_BIASED;
   }
-  const int directed = how->round == MX_ROUND_RTZ || how->round == MX_ROUND_RTP || how->round == MX_ROUND_RTN;
-  if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO) {
+  /* Codes of what lies past the largest, signs apart; an integer has one such code. */
+  e->over_negative = e->max_code;
+  if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && !scans) {
     if (f->bits != 4 || f->exp_bits != 2 || how->round != MX_ROUND_RNE) return 0;
-    e->over_code = 8;
-  } else if (how->overflow == MX_OVERFLOW_IEEE) {
-    if (directed || fnuz) return 0;
-    if (f->nan_code != MX_NO_CODE) e->over_code = (int32_t)f->nan_code;
-    if (f->inf_code != MX_NO_CODE) e->over_code = (int32_t)f->inf_code;
-  } else if (how->saturate_to == MX_SATURATE_TO_NAN && f->nan_code != MX_NO_CODE) {
-    if (fnuz) return 0;
-    e->over_code = (int32_t)f->nan_code;
+    e->over_code = e->over_negative = 8;
+  } else if (!integer && !scans && f->bits <= 8) {
+    const int32_t top = 1 << (f->bits - 1), rest = top - 1;
+    const int32_t up = (int32_t)mx_encode(f, 0x1p100, how, 0), down = (int32_t)mx_encode(f, -0x1p100, how, 0);
+    e->over_code = up == top ? top : up & rest; /* the NaN of an FNUZ format is where -0 would be */
+    e->over_negative = down == top && f->sign_bits ? top : f->sign_bits ? down & rest : e->over_code;
   }
-  if (e->way == MX_WAY_NEAREST && !integer && e->over_code == e->max_code && e->f32_tie < 0)
+  if (e->way == MX_WAY_NEAREST && !integer && e->over_code == e->max_code && e->over_negative == e->max_code && e->f32_tie < 0)
     e->plain = e->zero_sign == MX_ZERO_SIGN_KEEP ? MX_PLAIN_KEEP : e->zero_sign == MX_ZERO_SIGN_DROP_INPUT ? MX_PLAIN_DROP : MX_PLAIN_NO;
   return 1;
 }
@@ -111,12 +111,14 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     for (int i = 0; i < 2 && i < p->chain.again.n; i++) fold(&f->again_of[i], &p->chain.again.factor[i], p->vars);
     return e->n == 1 || (e->n == 2 && e->op[0] == '/' && e->op[1] == '*');
   }
-  const int plain = p->norm == 1 && p->g == 1 && s->elem_prescale == 0;
+  const int plain = p->norm == 1 && p->g == 1 && (s->elem_prescale == 0 || s->elem_arith != MX_ELEM_ARITH_EXACT);
   f->factor = MX_FACTOR_SF;
   f->exact_times = p->norm;
   f->exact_over = p->g;
   if (s->elem_arith != MX_ELEM_ARITH_EXACT) {
     if (!plain) return 0;
+    f->pre = s->elem_prescale;
+    if (f->pre != 0 && !(f->pre >= 0x1p-40f && f->pre <= 0x1p40f)) return 0;
     f->form = encode || power || s->elem_arith == MX_ELEM_ARITH_RECIP32 ? MX_FORM_MUL : MX_FORM_DIV;
     if (!encode && power) f->factor = MX_FACTOR_POW2;
     if (!encode && !power && s->elem_arith == MX_ELEM_ARITH_RECIP32) f->factor = MX_FACTOR_RCP32;
@@ -137,7 +139,8 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     f->exact_times = (double)s->elem_prescale;
   }
   f->form = MX_FORM_EXACT;
-  return s->input_dtype == MX_INPUT_DTYPE_FLOAT32 && p->scale->bits <= 8; /* products stay exact in binary64 */
+  /* Products stay exact in binary64: 24 bits by 24 over those of the scale and 24, or by those of the scale too. */
+  return s->input_dtype == MX_INPUT_DTYPE_FLOAT32 && (!encode || p->scale->man_bits <= 4 || (p->norm == 1 && p->g == 1));
 }
 
 /* How scales are found many at a time; MX_LEAD_NONE where they are not. */
@@ -167,7 +170,12 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   if (s->scale_max_byte && (int32_t)s->scale_max_byte < f->code_hi) f->code_hi = (int32_t)s->scale_max_byte;
   f->v_lo = s->scale_min > 0x1p-120f ? s->scale_min : 0x1p-120f;
   f->v_hi = 0x1p120f;
-  if (p->scale->bits > 8 || s->scale_round == MX_SCALE_ROUND_SR || s->scale_rule == MX_SCALE_RULE_QUEST) return MX_LEAD_NONE;
+  f->wide = p->scale->bits > 8;
+  if (f->wide) {
+    f->v_hi = 0x1p100f; /* nearest() adds a power of two that is larger yet */
+    f->code_lo = 1 << p->scale->man_bits;
+  }
+  if (s->scale_round == MX_SCALE_ROUND_SR || s->scale_rule == MX_SCALE_RULE_QUEST) return MX_LEAD_NONE;
   if (!power) {
     mx_encoding how = p->scale_encode;
     if (!encode_init(&f->scale, p->scale, &how)) return MX_LEAD_NONE;
@@ -184,10 +192,13 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   if (s->scale_form == MX_SCALE_FORM_ENCODE) {
     f->times = p->f * p->g;
     f->over = p->norm;
-    return MX_LEAD_EXACT_INVERSE;
+    return p->scale->man_bits < 23 ? MX_LEAD_EXACT_INVERSE : MX_LEAD_NONE;
   }
   if (s->scale_arith == MX_SCALE_ARITH_DIV32) return MX_LEAD_DIV32;
-  return s->scale_arith == MX_SCALE_ARITH_RECIP32 ? MX_LEAD_MUL32 : MX_LEAD_EXACT;
+  if (s->scale_arith == MX_SCALE_ARITH_RECIP32) return MX_LEAD_MUL32;
+  if (p->scale->man_bits < 23) return MX_LEAD_EXACT;
+  /* A binary32 scale is the nearest quotient itself; MX_LEAD_EXACT's is rounded to odd, for a second rounding. */
+  return s->scale_round == MX_SCALE_ROUND_RNE && p->norm == 1 && p->g == 1 ? MX_LEAD_DIV32 : MX_LEAD_NONE;
 }
 
 /* scan_x looks at value * scale - x: a rounding of y only where y is x / scale. */
@@ -252,9 +263,12 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->plan = p;
   if (s->scale_rule == MX_SCALE_RULE_HIF4) hif4_init(f, p);
   if (p->elem->kind == MX_KIND_NONE || s->scale_rule == MX_SCALE_RULE_HIF4 || !numbers_are_ordinary(p)) return;
-  if (s->elem_round == MX_ROUND_SR && s->sr_source != MX_SR_SOURCE_PHILOX) return;
   if (s->scale_sign == MX_SCALE_SIGN_SIGNED && p->scale->bits > 8) return;
-  if (!encode_init(&f->elem, p->elem, &p->encode) || !form_init(f, p)) return;
+  mx_encoding how = p->encode;
+  f->scan = s->elem_round == MX_ROUND_SCAN_Y && p->elem->kind == MX_KIND_INT;
+  if (f->scan) how.round = MX_ROUND_RNE; /* not looked at */
+  if (!encode_init(&f->elem, p->elem, &how) || !form_init(f, p)) return;
+  if (f->scan && p->chain.again.n) return;
   const int by_f32 = f->elem.f32_tie >= 0, exact = !p->uses_chain && s->elem_arith == MX_ELEM_ARITH_EXACT;
   if ((by_f32 || s->elem_round == MX_ROUND_SCAN_Y) && f->form == MX_FORM_EXACT) return; /* they look at y in binary32 */
   if (s->elem_round == MX_ROUND_SCAN_X && !scan_x_is_of_y(f, p)) return;
@@ -267,7 +281,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->select = s->select == MX_SELECT_FOURSIX;
   if (f->select && !select_in_vectors(f, p)) f->lead = MX_LEAD_NONE;
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
-           !f->elem.sticky && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
+           !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
   const mx_block_stats zeros = {0};
   f->zero_known = !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);

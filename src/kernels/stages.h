@@ -36,7 +36,8 @@ typedef struct mx_stage_encode {
   int way;
   int man_bits, round;            /* MX_ROUND_*, of BIASED */
   int32_t min_normal, big;        /* bits: 2^emin; the power of two past the largest value, at which |y| is cut off */
-  int32_t max_code, over_code;    /* codes past max_code become over_code */
+  int32_t max_code, over_code;    /* codes past max_code become over_code, */
+  int32_t over_negative;          /* of a negative number this */
   int32_t f32_tie;                /* bits: half the least value if its predecessor is to round up (rna_f32, rne_f32), else -1 */
   int sign_shift;                 /* from bit 31 to the code's sign */
   int zero_sign, integer, sticky; /* sticky: a y that underflowed is not zero */
@@ -60,6 +61,9 @@ typedef struct mx_stages {
   int32_t scale_rebias;           /* (127 - bias) << man_bits */
   float scale_sub;                /* least subnormal of the scale */
   enum { MX_FACTOR_POW2, MX_FACTOR_RCP_POW2, MX_FACTOR_SF, MX_FACTOR_RCP32, MX_FACTOR_CHAIN } factor;
+  float pre;                                         /* a factor on x before, 0: none; not of EXACT */
+  int scan, wide;                                    /* elem.round=scan_y by trying; scales of more than a byte, in p->wide */
+  uint64_t n_values;                                 /* of the tensor up to the last row of the call */
   int select, map_to_4;                              /* select=foursix: pieces hold sf; these are the stages of the map-to-4 candidate */
   int hif4;                                          /* usable for scale.rule=hif4 alone */
   float y_hi;                                        /* largest |y| of an ordinary block */
@@ -89,7 +93,8 @@ typedef struct mx_piece {
   uint64_t index;    /* of x[0] in the tensor, for random bits */
   int32_t amax[MX_PIECE_BLOCKS];
   uint8_t code[MX_PIECE_BLOCKS]; /* scales */
-  uint8_t odd[MX_PIECE_BLOCKS];  /* 1: not ordinary */
+  uint32_t wide[MX_PIECE_BLOCKS];
+  uint8_t odd[MX_PIECE_BLOCKS]; /* 1: not ordinary */
   float f0[MX_PIECE_BLOCKS], f1[MX_PIECE_BLOCKS];
   float sf[MX_PIECE_BLOCKS];       /* the scale itself, for select */
   float again[2][MX_PIECE_BLOCKS]; /* factors of the plan's second encoding */
@@ -113,6 +118,8 @@ typedef struct mx_stage_kernels {
   void (*foursix)(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four);
   /* All stages of scale.rule=hif4: codes, one a byte, and three bytes of micro-scales a block. */
   void (*hif4)(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_piece *p);
+  /* Sums of x - mean and of its squares, in any order. */
+  void (*moments)(double out[2], const float *x, size_t n, double mean);
   /* n codes to n / 2 bytes, as mx_pack4. */
   void (*pack4)(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
   /* Philox words [first, first + n) of stream MX_STREAM_ELEMENT; first and n are multiples of 4. */

@@ -172,10 +172,10 @@ INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
   else
     m = stochastic(a, word, e);
   if (e->f32_tie >= 0) m = vi_blend(vi_eq(a, vi_set(e->f32_tie - 1)), vi_set(1), m);
-  if (e->over_code == e->max_code)
+  if (e->over_code == e->max_code && e->over_negative == e->max_code)
     m = vi_min(m, vi_set(e->max_code));
   else
-    m = vi_blend(vi_gt(m, vi_set(e->max_code)), vi_set(e->over_code), m);
+    m = vi_blend(vi_gt(m, vi_set(e->max_code)), vi_blend(vi_gt(zero, sign), vi_set(e->over_negative), vi_set(e->over_code)), m);
   if (e->integer) {
     const vi flip = vi_sub(zero, vi_srl(sign, 31));
     return vi_and(vi_sub(vi_xor(m, flip), flip), vi_set(0xFF));
@@ -318,6 +318,7 @@ INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd, const int lead) {
   *odd = vm_or(*odd, vi_gt(vf_bits(v), vi_set(0x7F000000))); /* NaN */
   if (f->scale_is_exp) return exponent_code(vf_bits(v), f->round, f->log2f, odd);
   if (f->round == MX_SCALE_ROUND_GGML) return ggml_code(v);
+  if (f->scale.man_bits == 23) return vf_bits(v); /* binary32 itself */
   const vi a = vi_min(magnitude_of(v), vi_set(f->scale.big));
   const vi code = f->scale.way == MX_WAY_NEAREST ? nearest(a, &f->scale) : biased(a, vi_set(0), &f->scale);
   return vi_min(code, vi_set(f->scale.max_code));
@@ -337,7 +338,7 @@ INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int
       vm odd = vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi)));
       const vi code = scale_code(f, bits, &odd, lead);
       odd = vm_or(odd, vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))));
-      const vf amax_value = vi_float(bits), sf = decoded_scale(vi_and(code, vi_set(0xFF)), f);
+      const vf amax_value = vi_float(bits), sf = decoded_scale(f->wide ? code : vi_and(code, vi_set(0xFF)), f);
       vf f0 = sf, f1 = vf_set(1);
       if (factor == MX_FACTOR_POW2)
         f0 = vi_float(vi_sll(vi_sub(vi_set(254), code), 23));
@@ -362,10 +363,12 @@ INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int
       if (f->form == MX_FORM_EXACT) /* about: the limit has room */
         y = vf_mul(f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE ? vf_mul(amax_value, f0) : y,
                    vf_set((float)(f->exact_times / f->exact_over)));
+      if (f->pre != 0) y = vf_mul(y, vf_set(f->pre));
       odd = vm_or(odd, vi_gt(vf_bits(y), vf_bits(vf_set(f->y_hi))));
       vf_store(p->f0 + at, f0);
       if (f->select) vf_store(p->sf + at, sf);
       if (f->form == MX_FORM_DIV_MUL) vf_store(p->f1 + at, f1);
+      if (f->wide) vi_store(p->wide + at, code);
       codes[k] = vi_and(code, vi_set(0xFF));
       odds[k] = vi_blend(odd, vi_set(1), vi_set(0));
     }
@@ -428,12 +431,15 @@ INLINE vf unflushed(vf y, vf x) {
 INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int by_element) {
   const int encode = f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE;
   for (size_t i = 0; i < p->n; i += W) {
-    const vf v = vf_load(p->x + i), f0 = factor_of(p, p->f0, i, by_element);
-    vf r;
+    const vf f0 = factor_of(p, p->f0, i, by_element);
+    vf v = vf_load(p->x + i), r;
+    if (f->pre != 0) v = vf_mul(v, vf_set(f->pre));
     if (f->form == MX_FORM_EXACT && !by_element) {
       const double used = (double)p->f0[i / 16 >> p->shift];
       r = vf_quotient(v, f->exact_times * (encode ? used : 1), f->exact_over * (encode ? 1 : used), 0);
-    } else
+    } else if (f->form == MX_FORM_EXACT)
+      r = vf_quotient_by(v, f->exact_times, f->exact_over, f0, encode);
+    else
       r = scaled(v, f0, f->form == MX_FORM_DIV_MUL ? factor_of(p, p->f1, i, by_element) : f0, f->form);
     if (f->elem.sticky) r = unflushed(r, v);
     if (f->dtype != MX_INPUT_DTYPE_FLOAT32) r = to_dtype(r, f->dtype);
@@ -477,6 +483,29 @@ static void random_words(uint32_t *out, uint64_t seed, uint64_t first, size_t n)
       memcpy(out + i, last, (n - i) * sizeof *out);
     }
   }
+}
+
+/* The random integers of a piece's elements, from the top of each word. */
+static void words_of(uint32_t *words, const mx_stages *f, const mx_piece *p) {
+  const mx_spec *s = &f->plan->spec;
+  if (s->sr_source == MX_SR_SOURCE_GIVEN) {
+    const size_t here = p->index >= f->n_values ? 0 : f->n_values - p->index < p->n ? (size_t)(f->n_values - p->index) : p->n;
+    for (size_t i = 0; i < here; i++) words[i] = s->given_bits[p->index + i] << (32 - f->elem.sr_bits);
+    for (size_t i = here; i < p->n; i++) words[i] = 0; /* a short last block */
+    return;
+  }
+  uint32_t drawn[MX_PIECE_ELEMENTS + 8];
+  const int pairs = s->sr_source == MX_SR_SOURCE_AMD_LFSR; /* one draw for two elements */
+  const uint64_t from = pairs ? p->index / 2 : p->index, first = from / 4 * 4;
+  const size_t n = pairs ? (size_t)((p->index + p->n + 1) / 2 - from) : p->n, skip = (size_t)(from - first);
+  random_words(drawn, s->seed, first, (n + skip + 3) / 4 * 4);
+  if (!pairs)
+    memcpy(words, drawn + skip, n * sizeof *words);
+  else
+    for (size_t i = 0, odd = p->index % 2; i < p->n; i++) {
+      const uint32_t seed = drawn[skip + (i + odd) / 2];
+      words[i] = (i + odd) % 2 ? mx_random_lfsr(seed) : seed;
+    }
 }
 
 /* Codes, one a byte, of values that are scaled already. */
@@ -558,23 +587,60 @@ static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p) 
   }
 }
 
+/* elem.round=scan_y where codes are not in the order of magnitudes: each is tried. */
+static void scan_values(uint8_t *out, const mx_stages *f, const float *y, size_t n) {
+  const size_t codes = (size_t)1 << f->plan->elem->bits;
+  for (size_t i = 0; i < n; i += 16) {
+    vi best[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      const vf v = vf_load(y + i + k * W);
+      vi least = magnitude_of(vf_sub(v, vf_set(f->plan->values[0])));
+      best[k] = vi_set(0);
+      for (size_t c = 1; c < codes; c++) {
+        const vi d = magnitude_of(vf_sub(v, vf_set(f->plan->values[c]))); /* as bits NaN is the largest */
+        const vm nearer = vi_gt(least, d);
+        least = vi_min(least, d);
+        best[k] = vi_blend(nearer, vi_set((int32_t)c), best[k]);
+      }
+    }
+    vi_store16(out + i, best);
+  }
+}
+
+/* Sum of n numbers less `mean`, and of its squares: in any order, which QuEST's floor of a logarithm sees next to a power of two alone. */
+static void moments(double out[2], const float *x, size_t n, double mean) {
+  typedef double eight __attribute__((vector_size(64)));
+  eight sum = {0}, squares = {0};
+  out[0] = out[1] = 0;
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    eight d;
+    for (int k = 0; k < 8; k++) d[k] = (double)x[i + (size_t)k] - mean;
+    sum += d;
+    squares += d * d;
+  }
+  for (int k = 0; k < 8; k++) out[0] += sum[k], out[1] += squares[k];
+  for (; i < n; i++) out[0] += (double)x[i] - mean, out[1] += ((double)x[i] - mean) * ((double)x[i] - mean);
+}
+
 static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   float y[MX_PIECE_ELEMENTS];
   uint32_t words[MX_PIECE_ELEMENTS + 8];
   const size_t n = p->n;
-  const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky;
+  const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->scan;
   if (fused && f->form != MX_FORM_EXACT)
     encode_fused(out, f, p);
   else {
     scale_values(y, f, p);
-    if (f->elem.way == MX_WAY_NEAREST)
+    if (f->scan)
+      scan_values(out, f, y, n);
+    else if (f->elem.way == MX_WAY_NEAREST)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_NEAREST);
     else if (f->elem.way == MX_WAY_BIASED)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_BIASED);
     else {
-      const uint64_t first = p->index / 4 * 4, skip = p->index - first;
-      random_words(words, f->plan->spec.seed, first, (n + skip + 3) / 4 * 4);
-      encode_values(out, y, words + skip, n, &f->elem, MX_WAY_SR);
+      words_of(words, f, p);
+      encode_values(out, y, words, n, &f->elem, MX_WAY_SR);
     }
   }
   if (f->again) encode_again(out, f, p);
@@ -616,4 +682,4 @@ static void codes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   pack4(out, bytes, p->n, f->nibble, p->block);
 }
 
-const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, foursix, hif4, pack4, random_words};
+const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, foursix, hif4, moments, pack4, random_words};

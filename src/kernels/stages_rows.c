@@ -11,8 +11,8 @@ enum { INF_BITS = 0x7F800000 };
 int mx_stages_take_rows(const mx_job *j) {
   const mx_plan *p = j->plan;
   if (j->kernels && j->stages->hif4) return 1;
-  return j->kernels && j->stages->usable && j->stages->lead != MX_LEAD_NONE && p->block_rows == 1 && p->block_cols % 16 == 0 &&
-         p->block_cols <= MX_PIECE_ELEMENTS && j->out->scale_bytes == 1;
+  return j->kernels && j->stages->usable && p->block_rows == 1 && p->block_cols % 16 == 0 && p->block_cols <= MX_PIECE_ELEMENTS &&
+         !(j->stages->select && j->stages->lead == MX_LEAD_NONE);
 }
 
 /* Bytes that n codes take in a row. */
@@ -44,6 +44,93 @@ static void spread(mx_piece *p, int both) {
   p->shift = 0;
 }
 
+/* Is the largest element under this scale one that the kernels' rounding knows? */
+static int within(const mx_job *j, const float f[2], float amax) {
+  const mx_stages *s = j->stages;
+  float y = s->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
+  if (s->form == MX_FORM_EXACT) { /* about: the limit has room */
+    if (j->plan->spec.scale_form == MX_SCALE_FORM_ENCODE) y = amax * f[0];
+    y *= (float)(s->exact_times / s->exact_over);
+  }
+  if (s->pre != 0) y *= s->pre;
+  return y <= s->y_hi;
+}
+
+/* The standard deviation that QuEST asks for, of n elements of which rows of `here` are there and the others are +0. Next to where the floor of the
+ * logarithm jumps it is left to the scalar code: 0. */
+static int quest_stats(mx_block_stats *stats, const mx_job *j, const float *x, size_t ld, size_t rows, size_t here) {
+  const double n = (double)(j->plan->block_rows * j->plan->block_cols);
+  double sum = 0, squares = (n - (double)(rows * here)), m[2];
+  for (size_t r = 0; r < rows; r++) {
+    j->kernels->moments(m, x + r * ld, here, 0);
+    sum += m[0];
+  }
+  const double mean = sum / n;
+  squares *= mean * mean;
+  for (size_t r = 0; r < rows; r++) {
+    j->kernels->moments(m, x + r * ld, here, mean);
+    squares += m[1];
+  }
+  stats->std = sqrt(squares / n);
+  int exponent;
+  const double significand = frexp(2.92247856 / 6 * stats->std + 1e-8, &exponent);
+  return significand > 0.5 + 1e-6 && significand < 1 - 1e-6;
+}
+
+/* Where a piece's blocks stand: `many` to a row of the matrix, from block `first` of its row `row` of blocks on. */
+typedef struct place {
+  size_t row, first, many, ld, rows;
+  int cut; /* x ends where the matrix does, else blocks are filled with +0 */
+} place;
+
+/* Stage 2 for what the kernels have no form for: scales one by one, for elements many at a time. */
+static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at) {
+  const mx_plan *plan = j->plan;
+  const size_t block = plan->block_cols, across = (plan->cols + block - 1) / block;
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    const size_t row = at->row + b / at->many, col = at->first + b % at->many;
+    mx_block_stats stats = {0};
+    mx_block_scale scale;
+    float f[2] = {1, 1}, amax;
+    memcpy(&amax, &p->amax[b], sizeof amax);
+    stats.amax = stats.amax_finite = amax;
+    p->code[b] = 0;
+    p->odd[b] = 1;
+    p->f0[b] = p->f1[b] = p->again[0][b] = p->again[1][b] = 1;
+    if (p->amax[b] >= INF_BITS || amax < 0x1p-126f) continue;
+    if (plan->spec.scale_rule == MX_SCALE_RULE_QUEST) {
+      const size_t here = at->cut ? (plan->cols - col * block < block ? plan->cols - col * block : block) : block;
+      if (!quest_stats(&stats, j, p->x + b * block, at->ld, at->rows, here)) continue;
+    }
+    if (mx_block_scale_find(&scale, plan, &stats, 0, (uint64_t)(j->first_row / plan->block_rows + row) * across + col)) continue;
+    if (!mx_stages_factors(f, j->stages, &scale) || !within(j, f, amax)) continue;
+    p->code[b] = (uint8_t)scale.code;
+    p->wide[b] = scale.code;
+    p->f0[b] = f[0];
+    p->f1[b] = f[1];
+    for (int i = 0; i < 2; i++) p->again[i][b] = scale.again[i];
+    p->odd[b] = 0;
+  }
+}
+
+/* Stage 2. */
+static void find_scales(const mx_job *j, mx_piece *p, const place *at) {
+  if (j->stages->lead == MX_LEAD_NONE)
+    scales_one_by_one(j, p, at);
+  else
+    j->kernels->scales(j->stages, p);
+}
+
+/* Codes of n scales to the tensor. */
+static void store_scales(const mx_job *j, size_t row, size_t first, const mx_piece *p, size_t from, size_t n) {
+  const size_t bytes = j->out->scale_bytes;
+  uint8_t *out = j->out->scales + (row * j->out->scale_cols + first) * bytes;
+  if (bytes == 1)
+    memcpy(out, p->code + from, n);
+  else
+    for (size_t b = 0; b < n; b++) memcpy(out + b * bytes, p->wide + from + b, bytes);
+}
+
 /* Both candidates of select=foursix; a block that is not ordinary under one of them is not ordinary. */
 static void two_candidates(uint8_t *out, const mx_job *j, mx_piece *p) {
   uint8_t codes[MX_PIECE_ELEMENTS];
@@ -60,7 +147,7 @@ static void two_candidates(uint8_t *out, const mx_job *j, mx_piece *p) {
 }
 
 /* All stages of a piece: packed codes, scales in p. micro: of its first block. */
-static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p) {
+static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p, const place *at) {
   if (j->stages->hif4) {
     uint8_t codes[MX_PIECE_ELEMENTS];
     for (size_t b = 0; b < p->n_blocks; b++) p->amax[b] = -1; /* not looked at */
@@ -73,7 +160,7 @@ static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece 
     two_candidates(out, j, p);
     return;
   }
-  j->kernels->scales(j->stages, p);
+  find_scales(j, p, at);
   if (p->shift < 0) spread(p, j->stages->form == MX_FORM_DIV_MUL);
   j->kernels->codes(out, j->stages, p);
 }
@@ -86,20 +173,22 @@ static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx
   const mx_plan *plan = j->plan;
   const size_t block = plan->block_cols;
   uint8_t *codes = j->out->codes + row * j->out->code_stride + bytes_of(j, first * block);
-  uint8_t *scales = j->out->scales + row * j->out->scale_cols + first;
+  const place at = {row, first, p->n_blocks, p->n_blocks * block, 1, 0};
   p->n = p->n_blocks * block;
   p->index = (uint64_t)(j->first_row + row) * plan->cols + first * block;
-  piece_codes(codes, micro_at(j, row, first), j, p);
-  memcpy(scales, p->code, p->n_blocks);
+  piece_codes(codes, micro_at(j, row, first), j, p, &at);
+  store_scales(j, row, first, p, 0, p->n_blocks);
   for (size_t b = 0; b < p->n_blocks; b++) {
     if (!p->odd[b]) continue;
-    uint8_t *at = codes + bytes_of(j, b * block);
+    uint8_t *to = codes + bytes_of(j, b * block);
     if (p->amax[b] == 0 && j->stages->zero_known) {
-      zero_codes(at, j, p->x + b * block, block, block);
-      scales[b] = (uint8_t)j->stages->zero_scale.code;
+      zero_codes(to, j, p->x + b * block, block, block);
+      p->code[b] = (uint8_t)j->stages->zero_scale.code;
+      p->wide[b] = j->stages->zero_scale.code;
+      store_scales(j, row, first + b, p, b, 1);
       continue;
     }
-    memset(at, 0, bytes_of(j, block));
+    memset(to, 0, bytes_of(j, block));
     const mx_band band = {p->x, p->n, row, 1, first * block};
     mx_tile_scalar(j, &band, row, first + b, mine);
   }
@@ -134,11 +223,12 @@ static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_
   uint8_t codes[MX_PIECE_ELEMENTS], micro[3 * MX_PIECE_BLOCKS];
   p->n_blocks = n_rows * many;
   p->n = p->n_blocks * block;
-  piece_codes(codes, micro, j, p);
+  const place from = {row, first, many, block, 1, 0};
+  piece_codes(codes, micro, j, p, &from);
   for (size_t r = 0; r < n_rows; r++) {
     if (j->out->micro) memcpy(micro_at(j, row + r, first), micro + 3 * r * many, 3 * many);
     memcpy(j->out->codes + (row + r) * j->out->code_stride + bytes_of(j, first * block), codes + r * bytes, bytes);
-    memcpy(j->out->scales + (row + r) * j->out->scale_cols + first, p->code + r * many, many);
+    store_scales(j, row + r, first, p, r * many, many);
   }
   for (size_t b = 0; b < p->n_blocks; b++) {
     if (!p->odd[b]) continue;
@@ -224,12 +314,16 @@ void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first,
   j->kernels->column_amax(column, b->at, b->ld, b->rows, here);
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < block; k++) p.amax[i] = column[i * block + k] > p.amax[i] ? column[i * block + k] : p.amax[i];
-  j->kernels->scales(j->stages, &p);
-  for (size_t r = 0; r < repeats; r++) memcpy(t->scales + (scale_row + r) * t->scale_cols + first, p.code, n);
-  for (size_t i = 0; i < MX_PIECE_BLOCKS; i++) {
-    f0[i] = i / block < n ? p.f0[i / block] : 1;
-    f1[i] = i / block < n && j->stages->form == MX_FORM_DIV_MUL ? p.f1[i / block] : 1;
-  }
+  const place at = {block_row, first, n, b->ld, b->rows, 1};
+  p.x = b->at;
+  find_scales(j, &p, &at);
+  for (size_t r = 0; r < repeats; r++) store_scales(j, scale_row + r, first, &p, 0, n);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < block; k++) {
+      f0[i * block + k] = p.f0[i];
+      f1[i * block + k] = j->stages->form == MX_FORM_DIV_MUL ? p.f1[i] : 1;
+    }
+  for (size_t i = n * block; i < MX_PIECE_BLOCKS; i++) f0[i] = f1[i] = 1;
   memcpy(p.f0, f0, sizeof f0);
   memcpy(p.f1, f1, sizeof f1);
   p.by_element = 1;
@@ -297,17 +391,6 @@ static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int 
     piece_bytes(codes, j, b, f, zero, x, row, c0 + at, count);
     store_bytes(j, row, c0 + at, count, codes);
   }
-}
-
-/* Is the largest element under this scale one that the kernels' rounding knows? */
-static int within(const mx_job *j, const float f[2], float amax) {
-  const mx_stages *s = j->stages;
-  float y = s->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
-  if (s->form == MX_FORM_EXACT) { /* about: the limit has room */
-    if (j->plan->spec.scale_form == MX_SCALE_FORM_ENCODE) y = amax * f[0];
-    y *= (float)(s->exact_times / s->exact_over);
-  }
-  return y <= s->y_hi;
 }
 
 /* Error of a tile under one scale, by the values of its codes. */

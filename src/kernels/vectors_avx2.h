@@ -167,6 +167,18 @@ static inline vf vf_quotient(vf x, double times, double over, int inverse) {
   return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
 }
 
+/* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
+static inline vf vf_quotient_by(vf x, double times, double over, vf f, int encode) {
+  __m128 h[2];
+  const __m256d t = _mm256_set1_pd(times), o = _mm256_set1_pd(over);
+  for (int i = 0; i < 2; i++) {
+    const __m256d d = _mm256_cvtps_pd(i ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x));
+    const __m256d by = _mm256_cvtps_pd(i ? _mm256_extractf128_ps(f, 1) : _mm256_castps256_ps128(f));
+    h[i] = encode ? half_quotient(_mm256_mul_pd(d, _mm256_mul_pd(t, by)), o) : half_quotient(_mm256_mul_pd(d, t), _mm256_mul_pd(o, by));
+  }
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
+}
+
 /* bytes[i] = table[bytes[i]], sixteen of each. */
 static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) {
   _mm_storeu_si128((void *)bytes, _mm_shuffle_epi8(_mm_loadu_si128((const void *)table), _mm_loadu_si128((const void *)bytes)));

@@ -170,6 +170,18 @@ static inline vf vf_quotient(vf x, double times, double over, int inverse) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
 }
 
+/* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
+static inline vf vf_quotient_by(vf x, double times, double over, vf f, int encode) {
+  __m256 h[2];
+  const __m512d t = _mm512_set1_pd(times), o = _mm512_set1_pd(over);
+  for (int i = 0; i < 2; i++) {
+    const __m512d d = _mm512_cvtps_pd(i ? _mm512_extractf32x8_ps(x, 1) : _mm512_castps512_ps256(x));
+    const __m512d by = _mm512_cvtps_pd(i ? _mm512_extractf32x8_ps(f, 1) : _mm512_castps512_ps256(f));
+    h[i] = encode ? half_quotient(_mm512_mul_pd(d, _mm512_mul_pd(t, by)), o) : half_quotient(_mm512_mul_pd(d, t), _mm512_mul_pd(o, by));
+  }
+  return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
+}
+
 /* bytes[i] = table[bytes[i]], sixteen of each. */
 static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) {
   _mm_storeu_si128((void *)bytes, _mm_shuffle_epi8(_mm_loadu_si128((const void *)table), _mm_loadu_si128((const void *)bytes)));

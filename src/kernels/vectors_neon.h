@@ -139,6 +139,16 @@ static inline vf vf_quotient(vf x, double times, double over, int inverse) {
   return vcombine_f32(first, last);
 }
 
+/* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
+static inline vf vf_quotient_by(vf x, double times, double over, vf f, int encode) {
+  const float64x2_t t = vdupq_n_f64(times), o = vdupq_n_f64(over);
+  const float64x2_t a = vcvt_f64_f32(vget_low_f32(x)), b = vcvt_high_f64_f32(x);
+  const float64x2_t c = vcvt_f64_f32(vget_low_f32(f)), d = vcvt_high_f64_f32(f);
+  const float32x2_t first = encode ? half_quotient(vmulq_f64(a, vmulq_f64(t, c)), o) : half_quotient(vmulq_f64(a, t), vmulq_f64(o, c));
+  const float32x2_t last = encode ? half_quotient(vmulq_f64(b, vmulq_f64(t, d)), o) : half_quotient(vmulq_f64(b, t), vmulq_f64(o, d));
+  return vcombine_f32(first, last);
+}
+
 /* bytes[i] = table[bytes[i]], sixteen of each. */
 static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) { vst1q_u8(bytes, vqtbl1q_u8(vld1q_u8(table), vld1q_u8(bytes))); }
 

@@ -10,7 +10,7 @@
 #include "mxgold/isa.h"
 #include "mxgold/quantize.h"
 
-enum { GUARD = 64, ROWS = 2, MOST = 1100, WHY = 320 };
+enum { GUARD = 64, ROWS = 2, MOST = 1100, WHY = 512 };
 
 static uint64_t state = 20261121;
 static uint32_t next(void) {
@@ -102,45 +102,110 @@ static int tensors_differ(char *why, const char *what, const tensor *got, const 
 typedef int operation(char *why, uint32_t off, size_t *values);
 
 /* The kinds of specs that presets do not have. */
-static const char *const more_specs[] = {"block=4x8",
-                                         "block=16x16 elem=e4m3",
-                                         "block=5x3",
-                                         "block=1x48",
-                                         "block=1x8 nibble=high_first",
-                                         "block=col",
-                                         "block=col scale=e4m3 scale.rule=value elem=e2m3",
-                                         "block=row",
-                                         "block=tensor",
-                                         "block=1x16 nibble=half_block",
-                                         "had.size=16",
-                                         "had.size=32 had.sign=te elem=e4m3",
-                                         "had.size=64 had.sign=fresh seed=3",
-                                         "had.size=128 block=1x16",
-                                         "input.dtype=bfloat16",
-                                         "input.dtype=float16 flush=on",
-                                         "input.dtype=bfloat16 had.size=32 flush=on",
-                                         "flush=on elem=e3m2",
-                                         "scale.rule=value scale.round=sr seed=5",
-                                         "scale=bf16 scale.rule=value",
-                                         "elem=int8 elem.round=rna",
-                                         "elem=e5m2fnuz",
-                                         "elem=e4m3fnuz elem.round=rtz",
-                                         "elem=e5m2 elem.round=rtp elem.zero_sign=force",
-                                         "elem=e4m3 elem.round=rne_f32 scale.rule=ceil scale.log2=log2f",
-                                         "scale=e4m3 scale.rule=value elem=e4m3 tensor.norm=nv block=1x16",
-                                         "scale=e4m3 scale.rule=value scale.form=encode scale.zero=zero",
-                                         "scale=ue5m3 scale.rule=value tensor.norm=unit deq.arith=two_step"};
+static const char *const more_specs[] = {
+    "block=4x8",
+    "block=16x16 elem=e4m3",
+    "block=5x3",
+    "block=1x48",
+    "block=1x8 nibble=high_first",
+    "block=col",
+    "block=col scale=e4m3 scale.rule=value elem=e2m3",
+    "block=row",
+    "block=tensor",
+    "block=1x16 nibble=half_block",
+    "had.size=16",
+    "had.size=32 had.sign=te elem=e4m3",
+    "had.size=64 had.sign=fresh seed=3",
+    "had.size=128 block=1x16",
+    "input.dtype=bfloat16",
+    "input.dtype=float16 flush=on",
+    "input.dtype=bfloat16 had.size=32 flush=on",
+    "flush=on elem=e3m2",
+    "scale.rule=value scale.round=sr seed=5",
+    "scale=bf16 scale.rule=value",
+    "elem=int8 elem.round=rna",
+    "elem=e5m2fnuz",
+    "elem=e4m3fnuz elem.round=rtz",
+    "elem=e5m2 elem.round=rtp elem.zero_sign=force",
+    "elem=e4m3 elem.round=rne_f32 scale.rule=ceil scale.log2=log2f",
+    "scale=e4m3 scale.rule=value elem=e4m3 tensor.norm=nv block=1x16",
+    "scale=e4m3 scale.rule=value scale.form=encode scale.zero=zero",
+    "scale=ue5m3 scale.rule=value tensor.norm=unit deq.arith=two_step",
+    "block=row scale=bf16 scale.rule=value",
+    "scale=bf16 scale.rule=value scale.form=encode",
+    "scale=bf16 scale.rule=value block=col",
+    "scale=bf16 scale.rule=value scale.arith=recip32 elem.arith=recip32",
+    "scale=bf16 scale.rule=ceil",
+    "scale=fp32 scale.rule=value",
+    "scale=fp32 scale.rule=value block=1x128 elem=e4m3",
+    "scale=fp32 scale.rule=value block=16x16 elem=e4m3 scale.arith=div32 elem.arith=div32",
+    "scale=fp32 scale.rule=value scale.form=encode elem=int8",
+    "scale=fp32 scale.rule=value scale.round=up elem=e5m2",
+    "scale=fp32 scale.rule=value tensor.norm=unit tensor.target=300",
+    "scale=e8m3 scale.rule=value scale.nan=max elem=e3m2",
+    "scale=ue5m3 scale.rule=value scale.round=sr seed=5 block=16x1",
+    "scale.rule=quest",
+    "scale.rule=quest block=16x16 scale=bf16",
+    "scale.rule=quest block=col",
+    "scale.rule=quest block=row elem=e4m3",
+    "scale.rule=quest scale=fp32 block=1x24",
+    "elem.round=sr seed=1 sr.source=amd_lfsr",
+    "elem.round=sr seed=1 sr.source=amd_lfsr elem=e4m3 block=1x8",
+    "elem.round=sr seed=2 sr.source=amd_lfsr block=16x1 elem=e2m3",
+    "elem.round=scan_y elem=e4m3",
+    "elem.round=scan_y elem=e5m2 elem.overflow=ieee",
+    "elem.round=scan_y elem=e2m3 scale=e4m3 scale.rule=value",
+    "elem.round=scan_y elem=int8",
+    "elem.round=scan_y elem=e4m3fnuz",
+    "elem.round=scan_x elem=e3m2",
+    "elem.round=scan_x elem=e4m3 scale=e4m3 scale.rule=value",
+    "elem.round=scan_x elem=e5m2fnuz",
+    "elem.round=scan_x elem=int8",
+    "elem.round=scan_y elem=e1m2",
+    "elem=e4m3 elem.overflow=ieee elem.round=rtz",
+    "elem=e4m3 elem.overflow=ieee elem.round=rtp scale.max=200",
+    "elem=e5m2 elem.overflow=ieee elem.round=rtn scale.max=30000",
+    "elem=e4m3fnuz elem.overflow=ieee scale.max=100",
+    "elem=e5m2fnuz elem.overflow=ieee elem.round=rna",
+    "elem=e4m3 elem.saturate_to=nan elem.round=rtz scale.max=300",
+    "elem=e4m3 elem.overflow=ieee elem.round=sr seed=9 scale.max=250",
+    "elem.prescale=0.75 elem.arith=div32",
+    "elem.prescale=0.75 elem.arith=recip32 scale=e4m3 scale.rule=value",
+    "elem.prescale=1.25 elem.arith=div32 elem=e4m3 block=16x16 elem.round=rtz",
+    "elem.prescale=0.7 elem.arith=div32 elem.round=rna_f32",
+    "scale=e4m3 scale.rule=value tensor.norm=unit block=16x16",
+    "scale=e4m3 scale.rule=value tensor.norm=unit block=16x1",
+    "scale=e4m3 scale.rule=value tensor.norm=chmiel scale.form=encode block=4x8",
+    "scale=e4m3 scale.rule=value tensor.norm=seed004 scale.form=encode block=row",
+    "input.dtype=float16 scale=e4m3 scale.rule=value",
+    "scale=e4m3 scale.rule=value select=foursix block=16x16",
+    "scale=e4m3 scale.rule=value select=foursix block=1x16 select.error=mae select.sum=torch16",
+    "scale=e8m0 scale.rule=value select=foursix select.error=absmax",
+    "scale=ue5m3 scale.rule=value scale.arith=div32 elem.arith=div32 select=foursix block=1x48 elem.round=rna",
+    "scale=e4m3 scale.rule=value scale.arith=recip32 elem.arith=recip32 select=foursix block=1x64 nibble=half_block",
+    "scale=e4m3 scale.rule=value select=foursix elem.overflow=wrap_negzero block=1x16",
+    "scale=bf16 scale.rule=value select=foursix",
+    "nibble=half_block block=16x16",
+    "nibble=half_block block=1x8",
+    "nibble=half_block block=1x6",
+    "elem=none",
+    "elem=none block=16x16 scale=bf16",
+    "scale.used=unclamped scale.min_byte=120"};
 
-static int spec_at(mx_spec *spec, char name[96], size_t i) {
+static int spec_at(mx_spec *spec, char name[160], size_t i) {
   const size_t presets = mx_preset_count(), more = sizeof more_specs / sizeof *more_specs;
   memset(spec, 0, sizeof *spec);
   name[0] = 0;
   if (i >= presets + more) return 0;
   if (i >= presets) {
-    snprintf(name, 96, "%s", more_specs[i - presets]);
-    if (mx_spec_parse(spec, name, NULL) || mx_spec_check(spec, NULL)) exit(2);
+    snprintf(name, 160, "%s", more_specs[i - presets]);
+    mx_error err;
+    if (mx_spec_parse(spec, name, &err) || mx_spec_check(spec, &err)) {
+      fprintf(stderr, "kernels: %s: %s\n", name, err.text);
+      exit(2);
+    }
   } else if (!mx_preset_at(i)->alias_of) {
-    snprintf(name, 96, "%s", mx_preset_at(i)->name);
+    snprintf(name, 160, "%s", mx_preset_at(i)->name);
     if (mx_preset_find(spec, name, NULL)) exit(2);
   }
   return 1;
@@ -168,7 +233,7 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 static int over_specs(char *why, uint32_t off, size_t *values, int stochastic,
                       int (*hold)(char *, uint32_t, const char *, const mx_spec *, const float *, size_t, size_t, size_t)) {
   mx_spec spec;
-  char name[96];
+  char name[160];
   float *x = malloc((ROWS * MOST + 16) * sizeof *x);
   int bad = 0;
   for (size_t i = 0; !bad && spec_at(&spec, name, i); i++) {
@@ -232,7 +297,7 @@ static int both_directions(char *why, uint32_t off, size_t *values) {
   static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}};
   enum { BIG = 300 * 257 };
   mx_spec spec;
-  char name[96], what[WHY / 2];
+  char name[160], what[WHY / 2];
   float *x = malloc((BIG + 8) * sizeof *x), *y = malloc(BIG * sizeof *y);
   const mx_exec exec = {.isa_mask = off};
   int bad = 0;
