@@ -95,11 +95,29 @@ static size_t nibble_at(int *high, size_t i, size_t n, int nibble, size_t block)
   return first / 2 + (i - first) % half;
 }
 
+/* Whole blocks of halves. */
+static void pack_halves(uint8_t *out, const uint8_t *codes, size_t n, size_t block) {
+  const size_t half = block / 2;
+  for (size_t b = 0; b < n; b += block, out += half)
+    for (size_t k = 0; k < half; k++) out[k] = (uint8_t)((codes[b + k] & 15) | codes[b + half + k] << 4);
+}
+
+static void unpack_halves(uint8_t *codes, const uint8_t *in, size_t n, size_t block) {
+  const size_t half = block / 2;
+  for (size_t b = 0; b < n; b += block, in += half)
+    for (size_t k = 0; k < half; k++) codes[b + k] = in[k] & 15, codes[b + half + k] = in[k] >> 4;
+}
+
 void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
     const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
     for (size_t i = 0; i < n; i += 2) out[i / 2] = (uint8_t)((codes[i] & 15) << first | (codes[i + 1] & 15) << (4 - first));
     return;
+  }
+  if (nibble == MX_NIBBLE_HALF_BLOCK && block % 2 == 0) {
+    const size_t whole = n / block * block;
+    pack_halves(out, codes, whole, block);
+    out += whole / 2, codes += whole, n -= whole;
   }
   if (n) memset(out, 0, n / 2 + n % 2);
   for (size_t i = 0; i < n; i++) {
@@ -117,6 +135,11 @@ void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t 
       codes[i + 1] = in[i / 2] >> (4 - first) & 15;
     }
     return;
+  }
+  if (nibble == MX_NIBBLE_HALF_BLOCK && block % 2 == 0) {
+    const size_t whole = n / block * block;
+    unpack_halves(codes, in, whole, block);
+    codes += whole, in += whole / 2, n -= whole;
   }
   for (size_t i = 0; i < n; i++) {
     int high;

@@ -71,6 +71,15 @@ typedef struct deq {
 
 static double scale_at(const deq *d, size_t at) {
   const mx_tensor *t = d->tensor;
+  const mx_format *s = d->plan->scale;
+  if (s->kind == MX_KIND_FLOAT && s->bits == t->scale_bytes * 8 && s->man_bits + 9 == s->bits &&
+      t->scale_bytes > 1) { /* binary32, or its top */
+    uint32_t code = 0;
+    float v;
+    memcpy((uint8_t *)&code + 4 - t->scale_bytes, t->scales + at * t->scale_bytes, t->scale_bytes);
+    memcpy(&v, &code, sizeof v);
+    return (double)(d->plan->spec.scale_sign == MX_SCALE_SIGN_MASKED ? fabsf(v) : v);
+  }
   if (t->scale_bytes == 1) return (double)d->scales[t->scales[at]];
   uint32_t code = 0;
   memcpy(&code, t->scales + at * t->scale_bytes, t->scale_bytes);
@@ -121,7 +130,16 @@ static void codes_at(uint8_t *out, const deq *d, size_t row, size_t c, size_t n)
   const int nibble = d->plan->spec.nibble;
   if (d->bits == 4 && nibble != MX_NIBBLE_HALF_BLOCK)
     d->kernels->unpack4(out, t->codes + row * t->code_stride + c / 2, n, nibble == MX_NIBBLE_HIGH_FIRST);
-  else
+  else if (d->bits == 4) { /* runs of low halves and of high ones */
+    const uint8_t *in = t->codes + row * t->code_stride;
+    const size_t block = d->plan->block_cols, half = block / 2;
+    for (size_t i = 0, end; i < n; i = end) {
+      const size_t first = (c + i) / block * block, inside = c + i - first, high = inside >= half, left = (high ? block : half) - inside;
+      const uint8_t *from = in + first / 2 + inside - (high ? half : 0);
+      end = n - i < left ? n : i + left;
+      for (size_t k = i; k < end; k++) out[k] = from[k - i] >> (high ? 4 : 0) & 15;
+    }
+  } else
     for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(t, d->plan, row, c + i);
 }
 
@@ -134,6 +152,15 @@ static void factors(float *f, double *wide, const deq *d, size_t at, size_t insi
     return;
   }
   double scale = 0;
+  if (t->micro && d->form.how != MX_VALUES_WIDE) { /* one factor for four elements; inside is a multiple of 4, but for n */
+    for (size_t i = 0; i < n; i += 4) {
+      if (inside == 0 || i == 0) scale = scale_at(d, at);
+      const double s = scale * mx_hif4_factor(t->micro + at * 3, inside);
+      for (size_t k = i; k < i + 4 && k < n; k++) f[k] = isnan(s) ? NAN : (float)s;
+      if ((inside += 4) == block) inside = 0, at++;
+    }
+    return;
+  }
   for (size_t i = 0, k = 0; i < n; i += step, k++) {
     if (inside == 0 || i == 0) scale = scale_at(d, at);
     const double s = t->micro ? scale * mx_hif4_factor(t->micro + at * 3, inside) : scale;
@@ -163,11 +190,12 @@ static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t 
     return;
   }
   float f[MX_VALUES_MOST];
-  double wide[MX_VALUES_MOST / 16];
+  double wide[MX_VALUES_MOST];
   const int sixteens = block % 16 == 0 && !t->micro;
-  if (d->formed && (sixteens || d->form.how != MX_VALUES_WIDE)) {
+  if (d->formed) {
     factors(f, wide, d, first + c / block, c % block, n, sixteens ? 16 : 1);
-    d->kernels->values(out, codes, n, &d->form, f, wide, sixteens ? 0 : -1);
+    const mx_value_kernels *k = sixteens || d->form.how != MX_VALUES_WIDE ? d->kernels : &mx_values_scalar;
+    k->values(out, codes, n, &d->form, f, wide, sixteens ? 0 : -1);
     return;
   }
   for (size_t i = 0; i < n; i++) {

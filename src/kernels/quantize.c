@@ -42,13 +42,11 @@ void mx_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, si
   }
 }
 
-/* Codes of a tile row, which starts at column c0: one code a byte in `codes` (uint32 for elem=none). */
+/* Codes of a tile row, which starts at column c0. */
 void mx_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t *out = j->out->codes + row * j->out->code_stride;
-  if (p->elem->bits > 8)
-    memcpy(out + 4 * c0, codes, 4 * n);
-  else if (p->elem->bits > 4)
+  if (p->elem->bits > 4)
     for (size_t i = 0; i < n; i++) out[c0 + i] = (uint8_t)codes[i];
   else
     for (size_t i = 0; i < n; i++) {
@@ -69,13 +67,13 @@ static void refuse(mx_job *j, size_t index) {
   if (index < j->refused) j->refused = index;
 }
 
-static void pass_through(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_row, size_t block_col, uint32_t *codes) {
+/* elem=none: a band of tiles, whole rows of it. */
+static void pass_through(const mx_job *j, const mx_band *b, size_t block_row, size_t n_cols) {
   const mx_encoding nearest = {0};
-  for (size_t r = 0; r < b->rows; r++) {
-    memcpy(codes, b->at + r * b->ld + c0 - b->col, (c1 - c0) * 4);
-    mx_tile_store_codes(j, b->first + r, c0, c1 - c0, codes);
-  }
-  mx_tile_store_scale(j, b, block_row, block_col, (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0));
+  const uint32_t one = (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0);
+  for (size_t r = 0; r < b->rows; r++) memcpy(j->out->codes + (b->first + r) * j->out->code_stride + 4 * b->col, b->at + r * b->ld, n_cols * 4);
+  for (size_t t = 0; t < (n_cols + j->plan->block_cols - 1) / j->plan->block_cols; t++)
+    mx_tile_store_scale(j, b, block_row, b->col / j->plan->block_cols + t, one);
 }
 
 static void hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_col, uint32_t *codes) {
@@ -117,10 +115,6 @@ static int four_wins(const mx_job *j, const mx_band *b, const mx_block_scale *si
 void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
   const mx_plan *p = j->plan;
   const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
-  if (p->elem->kind == MX_KIND_NONE) {
-    pass_through(j, b, c0, c1, block_row, block_col, mine->codes);
-    return;
-  }
   if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) {
     hif4_tile(j, b, c0, c1, block_col, mine->codes);
     return;
@@ -236,6 +230,10 @@ static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float 
     b.ld = (size_t)j->src->row_step;
   } else
     mx_rows_load(room, c->piece, j->src, first, n, col, n_cols);
+  if (p->elem->kind == MX_KIND_NONE) {
+    pass_through(j, &b, down, n_cols);
+    return;
+  }
   const size_t from = col / p->block_cols, tiles = divided_up(n_cols, p->block_cols);
   const int vectors = j->kernels && j->stages->usable;
   if (c->how == BY_BANDS) {

@@ -610,12 +610,14 @@ static void scan_values(uint8_t *out, const mx_stages *f, const float *y, size_t
 /* Sum of n numbers less `mean`, and of its squares: in any order, which QuEST's floor of a logarithm sees next to a power of two alone. */
 static void moments(double out[2], const float *x, size_t n, double mean) {
   typedef double eight __attribute__((vector_size(64)));
+  typedef float eight_floats __attribute__((vector_size(32)));
   eight sum = {0}, squares = {0};
   out[0] = out[1] = 0;
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
-    eight d;
-    for (int k = 0; k < 8; k++) d[k] = (double)x[i + (size_t)k] - mean;
+    eight_floats v;
+    memcpy(&v, x + i, sizeof v);
+    const eight d = __builtin_convertvector(v, eight) - mean;
     sum += d;
     squares += d * d;
   }

@@ -264,8 +264,7 @@ void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_
 int mx_stages_take_bands(const mx_job *j) {
   const mx_plan *p = j->plan;
   const mx_stages *f = j->stages;
-  return j->kernels && f->usable && !f->select && f->lead != MX_LEAD_NONE && !f->again && f->form != MX_FORM_EXACT &&
-         j->out->scale_bytes == 1 && p->block_cols <= MX_PIECE_BLOCKS && f->nibble != MX_NIBBLE_HALF_BLOCK && !j->out->micro;
+  return j->kernels && f->usable && !f->select && !f->again && p->block_cols <= MX_PIECE_BLOCKS && !j->out->micro;
 }
 
 /* No code yet at n elements of a row: those of a tile that goes to the scalar code, which or-s them in. */
@@ -274,6 +273,8 @@ static void clear(const mx_job *j, size_t row, size_t c, size_t n) {
   const int high_first = j->stages->nibble == MX_NIBBLE_HIGH_FIRST;
   if (j->stages->nibble < 0)
     memset(out + c, 0, n);
+  else if (j->stages->nibble == MX_NIBBLE_HALF_BLOCK) /* whole blocks */
+    memset(out + c / 2, 0, n / 2);
   else
     for (size_t i = c; i < c + n; i++) out[i / 2] &= (i % 2 != 0) == high_first ? 0xF0 : 0x0F;
 }
@@ -288,13 +289,21 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
   p->next = x + padded; /* the next item of the band */
   p->n = padded;
   p->index = (uint64_t)(j->first_row + row) * cols + c;
-  if (here == padded) {
+  const int halves = j->stages->nibble == MX_NIBBLE_HALF_BLOCK;
+  if (here == padded && !halves) {
     j->kernels->codes(out, j->stages, p);
     return;
   }
-  memset(filled, 0, sizeof filled);
-  memcpy(filled, x, here * sizeof *filled);
-  p->x = p->next = filled;
+  if (here < padded) {
+    memset(filled, 0, sizeof filled);
+    memcpy(filled, x, here * sizeof *filled);
+    p->x = p->next = filled;
+  }
+  if (halves) {
+    j->kernels->codes(codes, j->flat, p);
+    mx_pack4(out, codes, n, MX_NIBBLE_HALF_BLOCK, j->plan->block_cols);
+    return;
+  }
   j->kernels->codes(codes, j->stages, p);
   memcpy(out, codes, bytes_of(j, n + (j->stages->nibble >= 0 && n % 2)));
   if (j->stages->nibble >= 0 && n % 2) clear(j, row, c + n, 1); /* the column beyond the last block */
@@ -345,7 +354,7 @@ static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const u
     memcpy(out + c, codes, n);
     return;
   }
-  if (c % 2 == 0 && n % 2 == 0 && nibble != MX_NIBBLE_HALF_BLOCK) {
+  if (c % 2 == 0 && n % 2 == 0 && (nibble != MX_NIBBLE_HALF_BLOCK || n == j->plan->block_cols)) {
     mx_pack4(out + c / 2, codes, n, nibble, n);
     return;
   }
