@@ -10,6 +10,8 @@
 #ifndef MXGOLD_FILE_H
 #define MXGOLD_FILE_H
 
+#include <stdio.h>
+
 #include "dtype.h"
 #include "status.h"
 
@@ -96,6 +98,21 @@ mx_status mx_writer_commit(mx_writer *w, mx_error *err);
  *  line on standard error and end the process with status 2. A signal that the process ignores stays ignored. */
 void mx_writer_abort(mx_writer *w);
 void mx_writer_install_signal_cleanup(void);
+
+/** A text that comes whole or not at all: its file stands beside its name until the end. A pipe, a device or "-" (standard output) is written as it is. */
+typedef struct mx_text {
+  FILE *to; /* the caller writes here; errors are found by mx_text_end() */
+  const char *path;
+  char *temporary;
+  int slot;
+} mx_text;
+
+/** Start. path must last until the end. MX_ERR_IO: nothing was made. */
+mx_status mx_text_begin(mx_text *t, const char *path, mx_error *err);
+/** Close and rename. MX_ERR_IO: nothing is left behind, and an old file of the name stays. */
+mx_status mx_text_end(mx_text *t, mx_error *err);
+/** Give up: nothing is left behind. */
+void mx_text_drop(mx_text *t);
 
 /** XXH3-128 of bytes as 32 lower-case hex digits and a NUL: what `xxh128sum` prints. Threads: reentrant. */
 void mx_digest(char out[33], const void *data, size_t n_bytes);

@@ -1,9 +1,10 @@
 /* Running gnuplot, and files that come whole or not at all. */
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,25 +12,11 @@
 #include "ablate_files.h"
 
 int file_write_whole(const char *path, const char *data, size_t n) {
-  char *part;
-  if (asprintf(&part, "%s.XXXXXX", path) < 0) return cli_error("out of memory");
-  const int fd = mkstemp(part);
-  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-  int bad = !f || fwrite(data, 1, n, f) != n;
-  int why = errno;
-  if (f && fclose(f) && !bad) {
-    bad = 1;
-    why = errno;
-  }
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (!bad && (chmod(part, 0666 & ~mask) || rename(part, path))) {
-    bad = 1;
-    why = errno;
-  }
-  if (bad && fd >= 0) unlink(part);
-  free(part);
-  return bad ? cli_error("%s: cannot write: %s", path, strerror(why)) : CLI_FINE;
+  mx_text t;
+  mx_error err;
+  if (mx_text_begin(&t, path, &err)) return cli_error("%s", err.text);
+  fwrite(data, 1, n, t.to);
+  return mx_text_end(&t, &err) ? cli_error("%s", err.text) : CLI_FINE;
 }
 
 static int read_all(FILE *from, char **out, size_t *n) {
@@ -48,27 +35,47 @@ static int read_all(FILE *from, char **out, size_t *n) {
   return data != NULL;
 }
 
+/* gnuplot with the script on its standard input; *out: the reading end of its standard output. */
+static int start(pid_t *child, FILE **out, int script) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return -1;
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, script, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  char name[] = "gnuplot", *const arguments[] = {name, NULL};
+  const int bad = posix_spawnp(child, name, &files, NULL, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  close(ends[1]);
+  *out = bad ? NULL : fdopen(ends[0], "rb");
+  if (!*out) close(ends[0]);
+  return bad;
+}
+
 int gnuplot_run(const char *script, size_t n_script, char **out, size_t *n) {
-  char path[] = "/tmp/mxgold-chart-XXXXXX", command[80];
   *out = NULL;
   *n = 0;
-  const int fd = mkstemp(path);
-  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-  const int bad = !f || fwrite(script, 1, n_script, f) != n_script;
-  if ((f && fclose(f)) || bad) {
-    if (fd >= 0) unlink(path);
-    return cli_error("%s: cannot write: %s", path, strerror(errno));
+  FILE *text = tmpfile(), *pipe;
+  pid_t child;
+  if (!text || fwrite(script, 1, n_script, text) != n_script || fflush(text)) {
+    const int rc = cli_error("cannot write a temporary file: %s", strerror(errno));
+    if (text) fclose(text);
+    return rc;
   }
-  snprintf(command, sizeof command, "exec gnuplot %s 2>/dev/null", path);
-  FILE *pipe = popen(command, "r");
+  rewind(text);
+  const int missing = start(&child, &pipe, fileno(text));
+  fclose(text);
+  if (missing == ENOENT) return cli_error("charts need gnuplot, which is not installed");
+  if (missing) return cli_error("gnuplot cannot be run: %s", strerror(missing));
+  int status = -1;
   const int got = pipe && read_all(pipe, out, n);
-  const int status = pipe ? pclose(pipe) : -1;
-  unlink(path);
+  if (pipe) fclose(pipe);
+  waitpid(child, &status, 0);
   if (got && status == 0 && *n) return CLI_FINE;
   free(*out);
   *out = NULL;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 127 ? cli_error("charts need gnuplot, which is not installed")
-                                                         : cli_error("gnuplot did not draw the chart");
+  return cli_error("gnuplot did not draw the chart");
 }
 
 static int ends_with(const char *s, const char *end) {

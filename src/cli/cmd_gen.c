@@ -38,9 +38,11 @@ static int write_readmemh(const mx_vectors *v, const char *prefix) {
     char path[4096];
     if (snprintf(path, sizeof path, "%s.%s.hex", prefix, v->columns[i].name) >= (int)sizeof path)
       return cli_error("--readmemh: the name is too long");
-    FILE *f = fopen(path, "w");
-    const int bad = !f || mx_vectors_print_readmemh(v, i, f);
-    if ((f && fclose(f)) || bad) return cli_error("%s: cannot write: %s", path, strerror(errno));
+    mx_text t;
+    mx_error err;
+    if (mx_text_begin(&t, path, &err)) return cli_error("%s", err.text);
+    mx_vectors_print_readmemh(v, i, t.to);
+    if (mx_text_end(&t, &err)) return cli_error("%s", err.text);
   }
   return CLI_FINE;
 }

@@ -22,15 +22,21 @@ static void escaped(FILE *f, const char *s) {
   }
 }
 
-static int close_report(FILE *f, const char *path) {
-  const int bad = ferror(f);
-  if (fclose(f) || bad) return cli_error("%s: cannot write: %s", path, strerror(errno));
-  return CLI_FINE;
+/* mx_text_begin() and mx_text_end() for the command line. */
+static int begin(mx_text *t, const char *path) {
+  mx_error err;
+  return mx_text_begin(t, path, &err) ? cli_error("%s", err.text) : CLI_FINE;
+}
+
+static int end(mx_text *t) {
+  mx_error err;
+  return mx_text_end(t, &err) ? cli_error("%s", err.text) : CLI_FINE;
 }
 
 int report_junit(const char *path, const char *suite, const junit_case *cases, size_t n) {
-  FILE *f = fopen(path, "w");
-  if (!f) return cli_error("%s: cannot create: %s", path, strerror(errno));
+  mx_text t;
+  if (begin(&t, path)) return CLI_TROUBLE;
+  FILE *f = t.to;
   size_t failures = 0;
   for (size_t i = 0; i < n; i++) failures += cases[i].failure != NULL;
   fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", f);
@@ -47,7 +53,7 @@ int report_junit(const char *path, const char *suite, const junit_case *cases, s
       fputs("\"/>\n", f);
   }
   fputs("</testsuite>\n", f);
-  return close_report(f, path);
+  return end(&t);
 }
 
 /* ---- HTML */
@@ -225,8 +231,9 @@ static void example(FILE *f, const char *name, const mx_diff_example *e, const m
 
 int report_html(const char *path, const char *a, const char *b, const mx_difference *d, const mx_spec *spec, const char *verdict,
                 const mx_tensor *shape, const report_block blocks[3]) {
-  FILE *f = fopen(path, "w");
-  if (!f) return cli_error("%s: cannot create: %s", path, strerror(errno));
+  mx_text t;
+  if (begin(&t, path)) return CLI_TROUBLE;
+  FILE *f = t.to;
   char keys[4096];
   mx_spec_print(keys, sizeof keys, spec, 0);
   fprintf(f,
@@ -280,5 +287,5 @@ int report_html(const char *path, const char *a, const char *b, const mx_differe
     bars(f, "Scale codes: actual less expected", "Scales that differ; the ends gather the rest.", d->scale_steps, 17, steps);
   }
   fputs("</body></html>\n", f);
-  return close_report(f, path);
+  return end(&t);
 }

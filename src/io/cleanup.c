@@ -9,6 +9,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -58,7 +61,8 @@ static int take_slot(const char *path) {
   return -1;
 }
 
-int io_create_temporary(const char *path, int *slot) {
+/* Create path (O_EXCL) and register it, with no gap in which a signal would leave it behind. */
+static int create_temporary(const char *path, int *slot) {
   sigset_t block, old;
   sigemptyset(&block);
   for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) sigaddset(&block, watched[i]);
@@ -70,6 +74,35 @@ int io_create_temporary(const char *path, int *slot) {
   if (fd < 0) *slot = -1;
   errno = why;
   return fd;
+}
+
+int io_create_beside(const char *target, char **temporary, int *slot) {
+  struct stat st;
+  const int exists = !stat(target, &st);
+  *temporary = NULL;
+  *slot = -1;
+  if (exists && S_ISDIR(st.st_mode)) {
+    errno = EISDIR;
+    return -1;
+  }
+  const char *slash = strrchr(target, '/');
+  const int n_dir = slash ? (int)(slash - target + 1) : 0;
+  for (int k = 0; k < 1000; k++) {
+    if (asprintf(temporary, "%.*s.mxgold.%ld.%d.tmp", n_dir, target, (long)getpid(), k) < 0) {
+      *temporary = NULL;
+      errno = ENOMEM;
+      return -1;
+    }
+    const int fd = create_temporary(*temporary, slot);
+    if (fd >= 0) {
+      if (exists && fchmod(fd, st.st_mode & 0777)) errno = 0; /* the old file's mode if we may; ours if not */
+      return fd;
+    }
+    free(*temporary);
+    *temporary = NULL;
+    if (errno != EEXIST) break;
+  }
+  return -1;
 }
 
 void io_forget_temporary(int slot) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mxgold/file.h"
 #include "mxgold/vector.h"
 
 #include "mxv.h"
@@ -169,17 +170,9 @@ mx_status mx_vectors_save(const mx_vectors *v, const char *path, mx_error *err) 
     if (mx_vectors_print(v, stdout)) return mx_fail(err, MX_ERR_IO, "standard output: cannot write: %s", strerror(errno));
     return MX_OK;
   }
-  char *beside;
-  if (asprintf(&beside, "%s.XXXXXX", path) < 0) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);
-  const int fd = mkstemp(beside);
-  if (fd >= 0) fchmod(fd, 0644); /* mkstemp gives the owner alone a right to read */
-  FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-  mx_status s = MX_OK;
-  if (!to) s = mx_fail(err, MX_ERR_IO, "%s: cannot create: %s", beside, strerror(errno));
-  if (!s && mx_vectors_print(v, to)) s = mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", beside, strerror(errno));
-  if (to && fclose(to) && !s) s = mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", beside, strerror(errno));
-  if (!s && rename(beside, path)) s = mx_fail(err, MX_ERR_IO, "%s: cannot rename to %s: %s", beside, path, strerror(errno));
-  if (s && fd >= 0) unlink(beside);
-  free(beside);
+  mx_text t;
+  mx_status s = mx_text_begin(&t, path, err);
+  if (!s) mx_vectors_print(v, t.to);
+  if (!s) s = mx_text_end(&t, err);
   return s;
 }

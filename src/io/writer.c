@@ -133,31 +133,6 @@ mx_status mx_writer_meta(mx_writer *w, const char *key, const char *value) {
   return MX_OK;
 }
 
-/* The temporary file stands beside its target: rename() can't cross file systems. Its name is short, whatever the target's is. */
-static mx_status create(mx_writer *w, mx_error *err) {
-  struct stat st;
-  int exists = !stat(w->target, &st);
-  if (exists && S_ISDIR(st.st_mode)) {
-    errno = EISDIR;
-    return failed(w, err, "cannot write");
-  }
-  const char *slash = strrchr(w->target, '/');
-  int n_dir = slash ? (int)(slash - w->target + 1) : 0;
-  for (int k = 0; k < 1000; k++) {
-    if (asprintf(&w->temporary, "%.*s.mxgold.%ld.%d.tmp", n_dir, w->target, (long)getpid(), k) < 0) w->temporary = NULL;
-    if (!w->temporary) return no_memory(w, err);
-    w->fd = io_create_temporary(w->temporary, &w->slot);
-    if (w->fd >= 0) {
-      if (exists && fchmod(w->fd, st.st_mode & 0777)) errno = 0; /* the old file's mode if we may; ours if not */
-      return MX_OK;
-    }
-    free(w->temporary);
-    w->temporary = NULL;
-    if (errno != EEXIST) break;
-  }
-  return failed(w, err, "cannot create a file beside it");
-}
-
 /* Claim the space. Where the file system can't, look at what is free: posix_fallocate() would write every block once for nothing. */
 static mx_status claim(const mx_writer *w, mx_error *err) {
   int rc;
@@ -192,7 +167,8 @@ mx_status mx_writer_begin(mx_writer *w, mx_error *err) {
     w->fd = io_unnamed_file();
     if (w->fd < 0) s = failed(w, err, "cannot make a temporary file for the output");
   } else if (!s) {
-    s = create(w, err);
+    w->fd = io_create_beside(w->target, &w->temporary, &w->slot);
+    if (w->fd < 0) s = failed(w, err, errno == EISDIR ? "cannot write" : "cannot create a file beside it");
   }
   if (!s) s = claim(w, err);
   if (!s) s = put(w, header, n_header, 0, err);

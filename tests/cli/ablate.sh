@@ -45,7 +45,7 @@ if command -v gnuplot >/dev/null; then
   grep -q '</svg>' chart.svg || fail "no chart"
   [ "$(grep -c '</svg>' page.html)" = 6 ] || fail "$(grep -c '</svg>' page.html) charts in the page, expected 6"
   grep -Eq '(src|href)="?(https?:|//)|@import|<script src' page.html && fail "the page links to something outside"
-  refuses "mxgold: nowhere/chart.png: cannot write: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --png nowhere/chart.png
+  refuses "mxgold: nowhere/chart.png: cannot create: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --png nowhere/chart.png
 fi
 
 # NaN is counted, or refused.

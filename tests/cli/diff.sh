@@ -119,6 +119,11 @@ accepts "$mxgold" quantize x.npy -o even.safetensors --preset ocp-mxfp8-e4m3 --s
 differs "scales that differ" "$mxgold" diff a.safetensors even.safetensors --input x.npy --html r1.html
 differs "scales that differ" "$mxgold" diff a.safetensors even.safetensors --html r2.html
 accepts "$mxgold" diff a.safetensors a.safetensors --html r3.html
+cp r3.html kept.html # a file-size limit stands in for a full disk: the old report stays, nothing stands beside it
+refuses "mxgold: kept.html: cannot write: File too large" bash -c 'ulimit -f 1; trap "" XFSZ; "$0" diff a.safetensors a.safetensors --html kept.html >/dev/null' "$mxgold"
+cmp -s r3.html kept.html || fail "a full disk changed the old report"
+[ -z "$(find . -name ".mxgold.*")" ] || fail "a part of a report is left behind"
+rm kept.html
 python3 - r1.html r2.html r3.html <<'P' || fail "the HTML report"
 import html.parser, sys
 class Check(html.parser.HTMLParser):
