@@ -168,3 +168,16 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   }
   return integer && negative ? (~mag + 1) & all : mag;
 }
+
+mx_encoding mx_encoding_of(const mx_spec *spec) {
+  return (mx_encoding){.round = spec->elem_round,
+                       .overflow = spec->elem_overflow,
+                       .saturate_to = spec->elem_saturate_to,
+                       .nan = spec->elem_nan,
+                       .inf = spec->elem_inf,
+                       .zero_sign = spec->elem_zero_sign,
+                       .sr_mode = spec->sr_mode,
+                       .sr_bits = (int)spec->sr_bits,
+                       .nan_code = (uint32_t)spec->elem_nan_n,
+                       .inf_code = (uint32_t)spec->elem_inf_n};
+}

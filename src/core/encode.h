@@ -3,8 +3,12 @@
 #define MX_CORE_ENCODE_H
 
 #include "mxgold/format.h"
+#include "mxgold/spec.h"
 
 /** x rounded as encode does, but on a grid whose last binade's steps go on for ever; Inf from 2^127, where fouroversix's 2 x is Inf. */
 double mx_round_past_largest(const mx_format *format, double x, const mx_encoding *how, uint32_t random);
+
+/** Keys elem.*, sr.mode and sr.bits of a spec as encode takes them; sr_bits stays 0 where the spec leaves it open. */
+mx_encoding mx_encoding_of(const mx_spec *spec);
 
 #endif

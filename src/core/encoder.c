@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/encode.h"
 #include "mxgold/codec.h"
 #include "mxgold/nearest.h"
 #include "mxgold/random.h"
@@ -91,20 +92,8 @@ mx_status mx_encoder_format(const mx_format **out, const char *name, mx_error *e
 mx_status mx_encoder_init(mx_encoder *out, const mx_format *format, const mx_spec *spec, mx_error *err) {
   if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
     return mx_fail(err, MX_ERR_CONFLICT, "elem.round=scan_x, scan_y: they round elements of a block, expected a rounding of single values");
-  *out = (mx_encoder){.format = format,
-                      .how = {.round = spec->elem_round,
-                              .overflow = spec->elem_overflow,
-                              .saturate_to = spec->elem_saturate_to,
-                              .nan = spec->elem_nan,
-                              .inf = spec->elem_inf,
-                              .zero_sign = spec->elem_zero_sign,
-                              .sr_mode = spec->sr_mode,
-                              .sr_bits = (int)spec->sr_bits,
-                              .nan_code = (uint32_t)spec->elem_nan_n,
-                              .inf_code = (uint32_t)spec->elem_inf_n},
-                      .negative = spec->scale_negative,
-                      .subnormal = spec->scale_subnormal,
-                      .seed = spec->seed};
+  *out = (mx_encoder){
+      .format = format, .how = mx_encoding_of(spec), .negative = spec->scale_negative, .subnormal = spec->scale_subnormal, .seed = spec->seed};
   return MX_OK;
 }
 

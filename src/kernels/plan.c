@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/encode.h"
+
 static int scale_rounding(int round) {
   switch (round) {
   case MX_SCALE_ROUND_UP:
@@ -30,16 +32,8 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
   p->rows = rows;
   p->cols = cols;
   mx_spec_block(spec, rows, cols, &p->block_rows, &p->block_cols);
-  p->encode = (mx_encoding){.round = spec->elem_round,
-                            .overflow = spec->elem_overflow,
-                            .saturate_to = spec->elem_saturate_to,
-                            .nan = spec->elem_nan,
-                            .inf = spec->elem_inf,
-                            .zero_sign = spec->elem_zero_sign,
-                            .sr_mode = spec->sr_mode,
-                            .sr_bits = spec->sr_bits ? (int)spec->sr_bits : 16,
-                            .nan_code = (uint32_t)spec->elem_nan_n,
-                            .inf_code = (uint32_t)spec->elem_inf_n};
+  p->encode = mx_encoding_of(spec);
+  if (!p->encode.sr_bits) p->encode.sr_bits = 16;
   if (spec->sr_source == MX_SR_SOURCE_AMD_LFSR) { /* the conversion uses every discarded bit */
     p->encode.sr_bits = 23 - p->elem->man_bits;
     p->encode.sr_mode = MX_SR_FASTEST;
