@@ -1,5 +1,5 @@
 /* Where a block scale stands, and how codes share bytes: SPEC 7. */
-#include "mxgold/layout.h"
+#include "core/layout.h"
 
 #include <string.h>
 
@@ -61,26 +61,17 @@ static row_places places_of(mx_layout layout, size_t rows, size_t kb, size_t r) 
   return p;
 }
 
-void mx_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad) {
-  const size_t size = mx_layout_size(layout, rows, kb);
-  const mx_layout_row *l = &rows_of[layout];
-  if (size && (rows % l->row_pad || kb % l->k_pad)) memset(out, pad, size);
-  for (size_t r = 0; r < rows; r++) {
+void mx_layout_move_plain(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t rows, size_t kb, size_t r0, size_t r1, size_t k0,
+                          int back) {
+  for (size_t r = r0; r < r1 && k0 < kb; r++) {
     const row_places p = places_of(layout, rows, kb, r);
-    const uint8_t *from = scales + r * kb;
-    uint8_t *to = out + p.start;
-    for (size_t k = 0; k < kb; k += 8, to += p.eight)
-      for (size_t i = 0; i < 8 && k + i < kb; i++) to[p.place[i]] = from[k + i];
-  }
-}
-
-void mx_layout_unpack(uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb) {
-  for (size_t r = 0; r < rows; r++) {
-    const row_places p = places_of(layout, rows, kb, r);
-    const uint8_t *from = in + p.start;
-    uint8_t *to = scales + r * kb;
-    for (size_t k = 0; k < kb; k += 8, from += p.eight)
-      for (size_t i = 0; i < 8 && k + i < kb; i++) to[k + i] = from[p.place[i]];
+    uint8_t *row = straight + r * kb, *at = moved + p.start + k0 / 8 * p.eight;
+    for (size_t k = k0; k < kb; k += 8, at += p.eight)
+        for (size_t i = 0; i < 8 && k + i < kb; i++)
+          if (back)
+            row[k + i] = at[p.place[i]];
+          else
+            at[p.place[i]] = row[k + i];
   }
 }
 
@@ -108,7 +99,7 @@ static void unpack_halves(uint8_t *codes, const uint8_t *in, size_t n, size_t bl
     for (size_t k = 0; k < half; k++) codes[b + k] = in[k] & 15, codes[b + half + k] = in[k] >> 4;
 }
 
-void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
+void mx_pack4_plain(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
     const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
     for (size_t i = 0; i < n; i += 2) out[i / 2] = (uint8_t)((codes[i] & 15) << first | (codes[i + 1] & 15) << (4 - first));
@@ -127,7 +118,7 @@ void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t b
   }
 }
 
-void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block) {
+void mx_unpack4_plain(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
     const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
     for (size_t i = 0; i < n; i += 2) {
@@ -148,7 +139,7 @@ void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t 
   }
 }
 
-void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n) {
+void mx_pack6_plain(uint8_t *out, const uint8_t *codes, size_t n) {
   uint32_t bits = 0;
   unsigned held = 0;
   size_t i = 0;
@@ -163,7 +154,7 @@ void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n) {
   if (held) *out = (uint8_t)bits;
 }
 
-void mx_unpack6(uint8_t *codes, const uint8_t *in, size_t n) {
+void mx_unpack6_plain(uint8_t *codes, const uint8_t *in, size_t n) {
   uint32_t bits = 0;
   unsigned held = 0;
   size_t i = 0;

@@ -8,6 +8,7 @@
 
 #include "mxgold/codec.h"
 #include "mxgold/isa.h"
+#include "mxgold/layout.h"
 #include "mxgold/quantize.h"
 
 enum { GUARD = 64, ROWS = 2, MOST = 1100, WHY = 512 };
@@ -468,12 +469,121 @@ static int decode_array(char *why, uint32_t off, size_t *values) {
   return 0;
 }
 
+/* Lengths around every step of the byte kernels, and some that are much longer. */
+static const size_t byte_lengths[] = {1, 2, 255, 256, 257, 288, 300, 303, 319, 320, 336, 351, 383, 384, 447, 448, 511, 512, 640, 1000, 4097};
+enum { BYTE_LENGTHS = sizeof byte_lengths / sizeof *byte_lengths, MOST_BYTES = 4200 };
+
+/* Where code i of n stands: SPEC 7. */
+static size_t nibble_place(int *high, size_t i, size_t n, int nibble, size_t block) {
+  if (nibble != MX_NIBBLE_HALF_BLOCK) {
+    *high = (i % 2 != 0) == (nibble == MX_NIBBLE_LOW_FIRST);
+    return i / 2;
+  }
+  const size_t first = i / block * block, here = n - first < block ? n - first : block, half = (here + 1) / 2;
+  *high = i - first >= half;
+  return first / 2 + (i - first) % half;
+}
+
+static int pack_4_bits(char *why, uint32_t off, size_t *values) {
+  static const size_t blocks[] = {2, 16, 32, 48, 64, 128};
+  static uint8_t codes[MOST_BYTES], want[MOST_BYTES];
+  int bad = 0;
+  switch_off(off);
+  for (int nibble = MX_NIBBLE_LOW_FIRST; nibble <= MX_NIBBLE_HALF_BLOCK; nibble++)
+    for (size_t l = 0; l < BYTE_LENGTHS; l++)
+      for (size_t b = 0; b < sizeof blocks / sizeof *blocks && !bad; b++) {
+        const size_t n = byte_lengths[l], bytes = (n + 1) / 2;
+        uint8_t *from = codes + l % 7;
+        for (size_t i = 0; i < MOST_BYTES; i++) codes[i] = (uint8_t)next(); /* bits beyond the four are not to matter */
+        memset(want, 0, sizeof want);
+        int high;
+        for (size_t i = 0; i < n; i++) {
+          const size_t at = nibble_place(&high, i, n, nibble, blocks[b]);
+          want[at] = (uint8_t)(want[at] | (from[i] & 15) << (high ? 4 : 0));
+        }
+        guarded packed = room(bytes, b), back = room(n, l % 5);
+        mx_pack4(packed.at, from, n, nibble, blocks[b]);
+        mx_unpack4(back.at, packed.at, n, nibble, blocks[b]);
+        if (!intact(&packed) || !intact(&back)) bad = failed(why, "%zu codes: wrote past the end", n);
+        for (size_t i = 0; i < bytes && !bad; i++)
+          if (packed.at[i] != want[i]) bad = failed(why, "%zu codes, order %d, blocks of %zu: byte %zu", n, nibble, blocks[b], i);
+        for (size_t i = 0; i < n && !bad; i++)
+          if (back.at[i] != (from[i] & 15)) bad = failed(why, "%zu codes back, order %d, blocks of %zu: code %zu", n, nibble, blocks[b], i);
+        free(packed.all);
+        free(back.all);
+        *values += 2 * n;
+      }
+  unsetenv("MXGOLD_ISA_OFF");
+  return bad;
+}
+
+static int pack_6_bits(char *why, uint32_t off, size_t *values) {
+  static uint8_t codes[MOST_BYTES], want[MOST_BYTES];
+  int bad = 0;
+  switch_off(off);
+  for (size_t n = 1; n < MOST_BYTES - 8 && !bad; n += n < 600 ? 1 : 97) {
+    const size_t bytes = (6 * n + 7) / 8;
+    uint8_t *from = codes + n % 7;
+    for (size_t i = 0; i < MOST_BYTES; i++) codes[i] = (uint8_t)next();
+    memset(want, 0, sizeof want);
+    for (size_t bit = 0; bit < 6 * n; bit++) want[bit / 8] = (uint8_t)(want[bit / 8] | (from[bit / 6] >> bit % 6 & 1) << bit % 8);
+    guarded packed = room(bytes, n % 3), back = room(n, n % 5);
+    mx_pack6(packed.at, from, n);
+    mx_unpack6(back.at, packed.at, n);
+    if (!intact(&packed) || !intact(&back)) bad = failed(why, "%zu codes: wrote past the end", n);
+    for (size_t i = 0; i < bytes && !bad; i++)
+      if (packed.at[i] != want[i]) bad = failed(why, "%zu codes: byte %zu is %02x, expected %02x", n, i, packed.at[i], want[i]);
+    for (size_t i = 0; i < n && !bad; i++)
+      if (back.at[i] != (from[i] & 63)) bad = failed(why, "%zu codes back: code %zu is %02x, expected %02x", n, i, back.at[i], from[i] & 63);
+    free(packed.all);
+    free(back.all);
+    *values += 2 * n;
+  }
+  unsetenv("MXGOLD_ISA_OFF");
+  return bad;
+}
+
+static int layouts(char *why, uint32_t off, size_t *values) {
+  static const size_t shapes[][2] = {{1, 1},    {8, 32},   {9, 33},   {31, 16},  {32, 8},   {33, 24},   {128, 4},  {128, 16},
+                                     {128, 20}, {130, 48}, {256, 16}, {257, 40}, {384, 15}, {300, 129}, {512, 17}, {16, 160}};
+  int bad = 0;
+  switch_off(off);
+  for (int layout = 0; layout < MX_LAYOUT_COUNT; layout++)
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes && !bad; s++) {
+      const size_t rows = shapes[s][0], kb = shapes[s][1], size = mx_layout_size((mx_layout)layout, rows, kb);
+      guarded from = room(rows * kb, s % 5), moved = room(size, s % 3), back = room(rows * kb, s % 7);
+      uint8_t *want = malloc(size);
+      for (size_t i = 0; i < rows * kb; i++) from.at[i] = (uint8_t)next();
+      memset(want, 0x5A, size);
+      for (size_t r = 0; r < rows; r++)
+        for (size_t k = 0; k < kb; k++) want[mx_layout_index((mx_layout)layout, rows, kb, r, k)] = from.at[r * kb + k];
+      mx_layout_pack(moved.at, (mx_layout)layout, from.at, rows, kb, 0x5A);
+      mx_layout_unpack(back.at, (mx_layout)layout, moved.at, rows, kb);
+      if (!intact(&moved) || !intact(&back))
+        bad = failed(why, "%s, %zu x %zu: wrote past the end", mx_layout_name((mx_layout)layout), rows, kb);
+      if (!bad && memcmp(moved.at, want, size)) bad = failed(why, "%s, %zu x %zu", mx_layout_name((mx_layout)layout), rows, kb);
+      if (!bad && memcmp(back.at, from.at, rows * kb)) bad = failed(why, "%s, %zu x %zu, back", mx_layout_name((mx_layout)layout), rows, kb);
+      free(from.all), free(moved.all), free(back.all), free(want);
+      *values += 2 * rows * kb;
+    }
+  unsetenv("MXGOLD_ISA_OFF");
+  return bad;
+}
+
 static const struct {
   const char *name;
   operation *run;
-} operations[] = {{"quantize", quantize},         {"quantize, stochastic", stochastic}, {"quantize both ways", both_directions},
-                  {"dequantize", dequantize},     {"tensor amax", tensor_amax},         {"hadamard", hadamard},
-                  {"encode_array", encode_array}, {"decode_array", decode_array}};
+} operations[] = {{"quantize", quantize},
+                  {"quantize, stochastic", stochastic},
+                  {"quantize both ways", both_directions},
+                  {"dequantize", dequantize},
+                  {"tensor amax", tensor_amax},
+                  {"hadamard", hadamard},
+                  {"encode_array", encode_array},
+                  {"decode_array", decode_array},
+                  {"pack 4 bits", pack_4_bits},
+                  {"pack 6 bits", pack_6_bits},
+                  {"layouts", layouts}};
 
 int checkasm(uint32_t isa) {
   int differ = 0;
