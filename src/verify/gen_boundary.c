@@ -96,7 +96,7 @@ mx_status gen_codes(gen *g) {
       for (size_t k = 0; k < h * w; k++) {
         const uint64_t element = (b % each * (h * w - 1) + k - 1) % n_codes;
         const double v = k == 0 ? largest : f->kind == MX_KIND_NONE ? (double)element : mx_decode(f, element);
-        const float x = (float)(v * scale);
+        const float x = (float)(isnan(v) ? v : v * scale); /* of two NaNs one: which, hosts and compilers do not agree */
         g->x[(r0 + k / w) * g->ld + c0 + k % w] = isinf(x) && isfinite(v) ? copysignf(FLT_MAX, x) : x;
       }
     }

@@ -70,7 +70,8 @@ mx_status gen_ties(gen *g) {
   const size_t br = g->block_rows, bc = g->block_cols;
   for (size_t r0 = 0; r0 < g->rows; r0 += br)
     for (size_t c0 = 0; c0 < g->cols; c0 += bc) {
-      float grid[MAX_CODES], amax = ldexpf(1 + (float)gen_below(g, 1u << 20) * 0x1p-20f, (int)gen_below(g, 16) - 8);
+      const int exponent = (int)gen_below(g, 16) - 8; /* drawn first: in one call the order would be the compiler's */
+      float grid[MAX_CODES], amax = ldexpf(1 + (float)gen_below(g, 1u << 20) * 0x1p-20f, exponent);
       if (r0 == 0 && c0 == 0) amax = tensor_amax;
       const size_t n = grid_of(grid, g->spec, amax, tensor_amax);
       const size_t h = g->rows - r0 < br ? g->rows - r0 : br, w = g->cols - c0 < bc ? g->cols - c0 : bc;

@@ -69,7 +69,9 @@ static void fill_blocks(float *x, size_t rows, size_t cols, size_t bc, uint64_t 
       const size_t c1 = c0 + bc < cols ? c0 + bc : cols;
       const float a = largest(state, n++);
       for (size_t c = c0; c < c1; c++) x[r * cols + c] = signed_value(state, a * ((float)below(state, 4096) * 0x1p-12f));
-      x[r * cols + c0 + below(state, (uint32_t)(c1 - c0))] = signed_value(state, a);
+      /* Draws stand one a statement: compilers differ in the order of an expression's calls. */
+      const size_t at = c0 + below(state, (uint32_t)(c1 - c0));
+      x[r * cols + at] = signed_value(state, a);
     }
 }
 
@@ -122,9 +124,10 @@ static void fill_special(float *x, size_t rows, size_t cols, size_t bc, uint64_t
       const size_t block = c / bc + r;
       if (block % 4 == 0)
         x[r * cols + c] = from_bits(values[below(state, block % 8 ? 2 : 16)]); /* whole blocks of zeros; of anything */
-      else if (block % 4 == 1)
-        x[r * cols + c] = from_bits(below(state, 0x01000000) | (below(state, 2) << 31)); /* subnormals and just above */
-      else if (below(state, 4) == 0)
+      else if (block % 4 == 1) {
+        const uint32_t magnitude = below(state, 0x01000000); /* subnormals and just above */
+        x[r * cols + c] = from_bits(magnitude | below(state, 2) << 31);
+      } else if (below(state, 4) == 0)
         x[r * cols + c] = from_bits(values[below(state, 16)]);
     }
 }
@@ -137,7 +140,10 @@ static void fill_nonfinite(float *x, size_t rows, size_t cols, size_t bc, uint64
       const size_t n = cols - c0 < bc ? cols - c0 : bc, kind = (r + c0 / bc) % 6;
       if (kind < 4) x[r * cols + c0 + below(state, (uint32_t)n)] = from_bits(values[kind]);
       if (kind == 4)
-        for (size_t i = 0; i < 3; i++) x[r * cols + c0 + below(state, (uint32_t)n)] = from_bits(values[below(state, 4)]);
+        for (size_t i = 0; i < 3; i++) {
+          const uint32_t bits = values[below(state, 4)];
+          x[r * cols + c0 + below(state, (uint32_t)n)] = from_bits(bits);
+        }
     }
 }
 
