@@ -22,10 +22,12 @@ hip: ## every kernel for gfx950, and the portable ones for gfx942 and gfx90a; as
 	@if tools/install-deps.sh --mode=$(INSTALL) hip && command -v $(HIP_CLANG) >/dev/null; then $(MAKE) -s hip-device; \
 	else echo "hip: SKIPPED, $(HIP_CLANG) is not to be had: no kernel was compiled for AMD"; fi
 hip-device: $(HIP_CODE)
-	@for a in $(HIP_ARCHS); do echo "hip: $$a: $$(ls $(HIP_B)/$$a/*.hsaco 2>/dev/null | wc -l) files compiled, $$(cat $(HIP_B)/$$a/*.s 2>/dev/null | grep -c '\.amdhsa_kernel') kernels"; done
+	@for f in $(HIP_CODE:.hsaco=.s); do [ -f $$f ] || { echo "hip: $$f is not there"; exit 1; }; done
+	@for a in $(HIP_ARCHS); do echo "hip: $$a: $$(ls $(HIP_B)/$$a/*.hsaco | wc -l) files compiled, $$(cat $(HIP_B)/$$a/*.s | grep -c '\.amdhsa_kernel') kernels"; done
 
 # Assembly first, the code object from it: what is read in the .s is what runs.
 define hip_arch
+.PRECIOUS: $(HIP_B)/$(1)/%.s
 $(HIP_B)/$(1)/%.s: $(HIP)/%.hip $(HIP_HDR) $(HIP)/hip.mk
 	@mkdir -p $$(@D)
 	$(HIP_CLANG) -x hip --offload-arch=$(1) -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HIP=1 $$(HIP_FLAGS_$$*) -S $$< -o $$@
@@ -33,7 +35,6 @@ $(HIP_B)/$(1)/%.hsaco: $(HIP_B)/$(1)/%.s
 	$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=$(1) $$< -o $$@
 endef
 $(foreach a,$(HIP_ARCHS),$(eval $(call hip_arch,$(a))))
-.PRECIOUS: $(HIP_B)/%.s
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
 HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
