@@ -96,6 +96,17 @@ struct codec_args {
   mxd_encoding how; /* stochastic: Philox of (seed, stream 0, index) */
 };
 
+/* codec.hip: arithmetic that other kernels stand on, by itself. */
+enum { MXD_NUMBERS_QUOTIENT, MXD_NUMBERS_RECIPROCAL };
+struct numbers_args {
+  mxh_ptr<const double> x; /* quotient: [n][2], dividend and divisor */
+  mxh_ptr<double> y;       /* quotient: [n] */
+  mxh_ptr<uint32_t> bits;  /* reciprocal: [n], of the binary32 with the bits first + i * step */
+  uint64_t n;
+  uint32_t first, step;
+  int32_t what;
+};
+
 /* fast.hip: how plain blocks find their scale. */
 enum { MXD_LEAD_FLOOR, MXD_LEAD_EVEN, MXD_LEAD_TE };
 struct fast_rule {
@@ -154,6 +165,7 @@ struct gemm_args {
   mxh_ptr<const uint8_t> a_micro, b_micro; /* scale.rule=hif4 */
   uint64_t M, N, K, block;
   int32_t model;                   /* MX_GEMM_F32_BLOCK, MX_GEMM_F32_SEQ */
+  int32_t wide;                    /* an operand has elem=none, scales of four bytes or scale.form=encode */
   int32_t alpha_zero, scaled, out; /* out: 0 binary32, 1 binary16, 2 bfloat16 */
   float t, beta;                   /* alpha * ga * gb, rounded as SPEC 4 says */
 };

@@ -11,6 +11,7 @@ extern "C" {
 #include "tests/lib/suites.h"
 }
 #include "hip_backend/ops.h"
+#include "mxgold/rcp.h"
 
 void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what) {
   for (auto &r : run->rows)
@@ -251,6 +252,77 @@ struct golden {
     free(x);
   }
 
+  /* Block maxima at each step of the rules of E8M0 scales: 64 floats to either side of every power of two (log2f rounds some of them there), and
+   * three around the ties of amax / 6. Blocks of two, the second element 0. */
+  void steps() {
+    static const char *const specs[] = {"scale.rule=floor scale.log2=log2f",
+                                        "scale.rule=ceil scale.log2=log2f",
+                                        "scale.rule=value scale.round=up scale.log2=log2f",
+                                        "scale.rule=value scale.round=down scale.log2=log2f",
+                                        "scale.rule=value",
+                                        "scale.rule=value scale.round=rna"};
+    std::vector<float> x;
+    for (uint32_t e = 0; e < 255; e++)
+      for (uint32_t base : {e << 23, e << 23 | 0x100000u})
+        for (int64_t d = -64; d <= 64; d++) {
+          const int64_t bits = (int64_t)base + d;
+          if (bits < 0 || bits > 0x7F7FFFFF || (base & 0x100000u && (d < -1 || d > 1))) continue;
+          const uint32_t w = (uint32_t)bits;
+          float v;
+          memcpy(&v, &w, 4);
+          x.push_back(v);
+          x.push_back(0);
+        }
+    for (const char *keys : specs) {
+      mx_spec spec = {};
+      if (mx_spec_parse(&spec, (std::string(keys) + " block=1x2").c_str(), nullptr)) abort();
+      both_ways("quantize, steps of the scale rules", nullptr, keys, x.data(), 1, x.size(), x.size(), &spec, false, false);
+    }
+  }
+
+  /* Every fraction in one binade and a few in each; quotients whose operands have all 53 bits, by integers. */
+  void numbers() {
+    static const char row[] = "reciprocal of sm_90, quotient to odd";
+    static const struct {
+      size_t n;
+      uint32_t first, step;
+    } ranges[] = {{1u << 23, 0x3F800000u, 1}, {1u << 16, 0, 65521}, {1u << 8, 0x7F7FFF80u, 1}, {1u << 8, 0xFFFFFF00u, 1}};
+    std::vector<uint32_t> bits(1u << 23);
+    for (const auto &r : ranges) {
+      const std::string name = "from " + std::to_string(r.first) + " by " + std::to_string(r.step);
+      uint64_t bad = 0;
+      if (mxh_reciprocals(run->dev, bits.data(), r.n, r.first, r.step)) {
+        failed(run, row, name);
+        continue;
+      }
+      for (size_t i = 0; i < r.n; i++) bad += bits[i] != mx_rcp_approx_sm90(r.first + (uint32_t)i * r.step);
+      mxh_count(run, row, r.n, bad, name);
+    }
+    const size_t n = 4096;
+    std::vector<double> x(2 * n), y(n);
+    uint64_t bad = 0;
+    for (size_t i = 0; i < 2 * n; i++) {
+      uint64_t m = (uint64_t)run->oracle->random(5, 3, 2 * i) << 32 | run->oracle->random(5, 3, 2 * i + 1);
+      m = m >> (11 + i % 5 * 8) | 1;
+      x[i] = ldexp((double)m, (int)(m % 61) - 30) * (m & 2 ? -1 : 1);
+    }
+    if (mxh_quotients(run->dev, y.data(), x.data(), n)) {
+      failed(run, row, "quotients");
+      return;
+    }
+    for (size_t i = 0; i < n; i++) {
+      int ea, eb, eq;
+      const uint64_t a = (uint64_t)ldexp(frexp(fabs(x[2 * i]), &ea), 53), b = (uint64_t)ldexp(frexp(fabs(x[2 * i + 1]), &eb), 53);
+      const unsigned __int128 top = (unsigned __int128)a << 64, whole = top / b;
+      frexp((double)(uint64_t)(whole >> 32), &eq);
+      const int shift = eq + 32 - 53; /* 53 bits are kept; what is cut makes the last one odd */
+      const uint64_t kept = (uint64_t)(whole >> shift) | ((whole << (128 - shift)) != 0 || whole * b != top);
+      const double q = copysign(ldexp((double)kept, shift - 64 + ea - eb), x[2 * i] * x[2 * i + 1]);
+      bad += memcmp(&q, &y[i], 8) != 0;
+    }
+    mxh_count(run, row, n, bad, "quotients");
+  }
+
   void amax() {
     static const char *const specs[] = {"", "scale.nan=finite", "scale.nan=clamp scale.inf=clamp", "scale.inf=finite"};
     const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
@@ -470,6 +542,12 @@ struct golden {
         {"scale=e4m3 scale.rule=value", "scale=ue5m3 scale.rule=value"},
         {"block=1x16 preset=nvfp4", "block=1x16 preset=nvfp4"},
         {"scale=bf16 scale.rule=value scale.nan=max", "scale=e4m3 scale.rule=value"},
+        {"elem=none", "elem=none"},
+        {"elem=none", "scale=fp32 scale.rule=value"},
+        {"elem=e5m2 elem.overflow=ieee", "elem=none"},
+        {"elem=int8 scale=fp32 scale.rule=value", "elem=e5m2 scale=fp32 scale.rule=value scale.form=encode"},
+        {"scale=e4m3 scale.rule=value scale.form=encode", "elem=e3m2 scale=bf16 scale.rule=value scale.form=encode"},
+        {"elem=none", "elem=e4m3 scale=fp32 scale.rule=value scale.form=encode scale.nan=max"},
     };
     const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
     for (const auto &pair : pairs) {
@@ -544,8 +622,28 @@ struct golden {
     one_gemm("product, f32_block", "ties that a tiny sum decides", a, &spec, b, &spec, &o);
   }
 
-  /* The products of golden/HASHES (tests/lib/products.c makes the same operands) under the two models, by digest. Left out: the two mixes that the
-   * kernel does not take, with elem=none and with binary32 scales that divide. */
+  /* The same where the sum is divided: (3 + 3 * 2^-24 +- tiny) / 3, tiny within the bits that are divided, just below them, and far below. Then the
+   * sum that only the lowest bits of what cancels leave: 1 - 1 + tiny. */
+  void gemm_wide_sticky() {
+    mx_spec none = {}, encode = {};
+    if (mx_spec_parse(&none, "elem=none", nullptr) ||
+        mx_spec_parse(&encode, "elem=e4m3 scale=fp32 scale.rule=value scale.form=encode", nullptr))
+      abort();
+    static const float tiny[] = {0x1p-77f, -0x1p-77f, 0x1p-78f, -0x1p-78f, 0x1p-79f, 0x1p-80f, 0x1p-140f, -0x1p-140f, 0};
+    const size_t n = sizeof tiny / sizeof *tiny;
+    tensor a(2 * n, 64, &none), b(1, 64, &encode);
+    for (size_t r = 0; r < 2 * n; r++) {
+      const float first = r < n ? 3 : 0x1p100f, row[64] = {first, r < n ? 0x3p-24f : -first, tiny[r % n]};
+      memcpy(a.t.codes + r * a.t.code_stride, row, sizeof row);
+    }
+    const float scales[2] = {3, 1};
+    b.t.codes[0] = b.t.codes[1] = b.t.codes[2] = 0x38;
+    memcpy(b.t.scales, scales, sizeof scales);
+    const mx_gemm_options o = {};
+    one_gemm("product, f32_block", "quotients at ties", a, &none, b, &encode, &o);
+  }
+
+  /* The products of golden/HASHES (tests/lib/products.c makes the same operands) under the two models, by digest. */
   void golden_products() {
     enum { M = 3, N = 4, K = 104 };
     static const char *const nvfp4 = "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv",
@@ -559,7 +657,9 @@ struct golden {
                  {"mxint8*mxfp8-e4m3", {"elem=int8", "elem=e4m3"}},
                  {"e2m1-e4m3*e2m1-ue5m3", {"scale=e4m3 scale.rule=value", "scale=ue5m3 scale.rule=value"}},
                  {"e4m3fnuz*mxfp4", {"elem=e4m3fnuz", ""}},
-                 {"hif4*hif4", {hif4, hif4}}};
+                 {"hif4*hif4", {hif4, hif4}},
+                 {"none*mxfp8-e4m3", {"elem=none", "elem=e4m3"}},
+                 {"e2m1-fp32*e2m1-e4m3-encode", {"scale=fp32 scale.rule=value", "scale=e4m3 scale.rule=value scale.form=encode"}}};
     static const char *const inputs[] = {"near", "cancel", "wide", "nonfinite", "after"};
     enum { NEAR, CANCEL, WIDE, NONFINITE, AFTER };
     static const float alpha = 0.75f, beta = -1.5f, bias[N] = {1, -2, 0.3f, 1e-3f}, c[M * N] = {1, 2, 3, 4, -5, 6, 7, 8, 9, 1e-4f, 1e6f, -0.0f};
@@ -663,6 +763,8 @@ bool mxh_run_portable(mxh_run *run) {
   golden g = {run, read_hashes(run->hashes)};
   g.presets();
   g.keys();
+  g.steps();
+  g.numbers();
   g.amax();
   g.hadamard();
   g.codec();
@@ -670,6 +772,7 @@ bool mxh_run_portable(mxh_run *run) {
   g.fast();
   g.gemm();
   g.gemm_sticky();
+  g.gemm_wide_sticky();
   g.golden_products();
   if (run->large) g.large();
   uint64_t bad = 0;

@@ -190,6 +190,27 @@ int mxh_decode(mxh_device *dev, float *y, const void *codes, size_t n, const mx_
   return mxh_launch(dev, "mxh_decode", mxh_grid(dev, n), 256, &a, sizeof a) || out.get(y, n * 4);
 }
 
+int mxh_quotients(mxh_device *dev, double *out, const double *x, size_t n) {
+  mxh_buffer in(dev, n * 16), y(dev, n * 8);
+  if (in.put(x, n * 16)) return 1;
+  numbers_args a = {};
+  a.x = in.as<double>();
+  a.y = y.as<double>();
+  a.n = n;
+  a.what = MXD_NUMBERS_QUOTIENT;
+  return mxh_launch(dev, "mxh_numbers", mxh_grid(dev, n), 256, &a, sizeof a) || y.get(out, n * 8);
+}
+int mxh_reciprocals(mxh_device *dev, uint32_t *out, size_t n, uint32_t first, uint32_t step) {
+  mxh_buffer y(dev, n * 4);
+  numbers_args a = {};
+  a.bits = y.as<uint32_t>();
+  a.n = n;
+  a.first = first;
+  a.step = step;
+  a.what = MXD_NUMBERS_RECIPROCAL;
+  return mxh_launch(dev, "mxh_numbers", mxh_grid(dev, n), 256, &a, sizeof a) || y.get(out, n * 4);
+}
+
 static int layout(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, const uint8_t *in, size_t n_in, mx_layout l, size_t rows,
                   size_t kb, uint8_t pad) {
   mxh_buffer from(dev, n_in), to(dev, n_out);
@@ -406,12 +427,19 @@ int mxh_gemm(mxh_device *dev, void *out, const mx_tensor *a, const mx_spec *a_sp
   mxd_plan pa, pb;
   float ga, gb;
   if (mxh_plan_make(&pa, a_spec, a->rows, a->cols, nullptr) || mxh_plan_make(&pb, b_spec, b->rows, b->cols, nullptr) || a->cols != b->cols ||
-      pa.block_rows != 1 || pb.block_rows != 1 || pa.block_cols != pb.block_cols || a->scale_bytes > 2 || b->scale_bytes > 2 ||
-      pa.elem.bits > 8 || pb.elem.bits > 8 || a_spec->scale_form || b_spec->scale_form ||
       (o->out != MX_F32 && o->out != MX_F16 && o->out != MX_BF16) || (o->c && o->c_type != MX_F32) ||
       (o->model != MX_GEMM_F32_BLOCK && o->model != MX_GEMM_F32_SEQ) || mx_tensor_multiplier(&ga, a, a_spec) ||
       mx_tensor_multiplier(&gb, b, b_spec))
     return 1;
+  /* elem=none has no scales and takes the other's block. */
+  const bool none_a = pa.elem.kind == MX_KIND_NONE, none_b = pb.elem.kind == MX_KIND_NONE;
+  bool wide = none_a || none_b;
+  for (const mxd_plan *p : {&pa, &pb}) {
+    if (p->elem.kind == MX_KIND_NONE) continue;
+    if (p->block_rows != 1 || p->elem.bits > 8 || p->scale_bytes > 4) return 1;
+    wide |= p->scale_bytes > 2 || p->spec.scale_form == MX_SCALE_FORM_ENCODE;
+  }
+  if (!none_a && !none_b && pa.block_cols != pb.block_cols) return 1;
   const size_t na = a->rows * a->code_stride, nb = b->rows * b->code_stride, sa = a->scale_rows * a->scale_cols * a->scale_bytes,
                sb = b->scale_rows * b->scale_cols * b->scale_bytes, n = a->rows * b->rows;
   mxh_buffer plan_a(dev, sizeof pa), plan_b(dev, sizeof pb), codes_a(dev, na), codes_b(dev, nb), scales_a(dev, sa), scales_b(dev, sb),
@@ -438,7 +466,8 @@ int mxh_gemm(mxh_device *dev, void *out, const mx_tensor *a, const mx_spec *a_sp
   k.M = a->rows;
   k.N = b->rows;
   k.K = a->cols;
-  k.block = pa.block_cols;
+  k.block = none_a ? pb.block_cols : pa.block_cols;
+  k.wide = wide;
   k.model = o->model;
   k.alpha_zero = alpha == 0;
   k.t = alpha * g;

@@ -19,11 +19,14 @@ int mxh_hadamard(mxh_device *dev, float *out, const float *x, size_t rows, size_
                  uint64_t seed);
 int mxh_encode(mxh_device *dev, void *codes, const float *x, size_t n, const mx_format *format, const mx_encoding *how, uint64_t seed);
 int mxh_decode(mxh_device *dev, float *out, const void *codes, size_t n, const mx_format *format);
+/** out [n]: x[2 i] / x[2 i + 1] rounded to odd; and the approximate reciprocal of sm_90 of the n binary32 numbers with the bits first + i * step. */
+int mxh_quotients(mxh_device *dev, double *out, const double *x, size_t n);
+int mxh_reciprocals(mxh_device *dev, uint32_t *out, size_t n, uint32_t first, uint32_t step);
 int mxh_layout_pack(mxh_device *dev, uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad);
 int mxh_layout_unpack(mxh_device *dev, uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb);
 int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, const uint8_t *in, size_t n_in, size_t n, int nibble,
              size_t block);
-/** d [M][N] of options->out; models f32_block and f32_seq, elements and scales of up to 8 and 16 bits, decode form. options' alpha, beta, bias and c
+/** d [M][N] of options->out; models f32_block and f32_seq; elements of up to 8 bits or elem=none, any scale along K. options' alpha, beta, bias and c
  *  (binary32, dense) hold. */
 int mxh_gemm(mxh_device *dev, void *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
              const mx_gemm_options *options);

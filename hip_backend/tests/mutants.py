@@ -7,12 +7,15 @@ MUTANTS = [
     ("device/codec.h", "rest > half || (rest == half && odd)", "rest >= half", "quantize"),
     ("device/scale.h", "m == 1.5 && ((e + p.scale.bias) & 1)", "m == 1.5", "quantize"),
     ("device/scale.h", "if ((2 - m) * 0x1p23 <=", "if ((2 - m) * 0x1p23 <", "quantize"),
-    ("device/number.h", "outward ? bits + 1 : bits - 1", "bits", "quantize dequantize tensor"),
+    ("device/number.h", "outward ? bits + 1 : bits - 1", "bits", "quantize dequantize tensor codec"),
     ("device/random.h", "k1 += 0xBB67AE85u", "k1 += 0xBB67AE86u", "quantize"),
-    ("device/chain.h", "+ 2023 -", "+ 2024 -", "quantize tensor"),
+    ("device/chain.h", "+ 2023 -", "+ 2024 -", "quantize tensor codec"),
     ("device/fast.h", "field - 3 <= 254 - 3", "field - 3 <= 255 - 3", "fast"),
     ("fast.hip", "if (low == high && field - 60 < 180) return low;", "return low;", "fast"),
     ("gemm.hip", "return kept | ((kept << shift) != v);", "return kept;", "gemm"),
+    ("gemm.hip", "below = rest != 0;", "below = 0;", "gemm"),
+    ("gemm.hip", "for (int i = 0; i < low / 32; i++) below |= w->limb[i];", "", "gemm"),
+    ("gemm.hip", "return x == 0 && scale == 0 ? (float)x : (float)mxd_quotient(x, scale);", "return (float)mxd_quotient(x, scale);", "gemm"),
     ("hadamard.hip", "0xD7E8u", "0xD7E9u", "hadamard"),
     ("layout.hip", "k % 8 / 4 * 2", "k % 8 / 4", "layout"),
     ("tensor.hip", "p.uses_chain || !p.has_tensor_scale || amax == 0 ? 1", "p.uses_chain || !p.has_tensor_scale ? 1", "tensor"),
@@ -36,6 +39,8 @@ for path, what, instead, kernels in chosen:
         subprocess.run(["c++", *objects, "-o", tmp + "/check"], check=True)
         run = subprocess.run([tmp + "/check"], capture_output=True, text=True)
         rows = [line for line in run.stdout.splitlines() if line[:1].strip() and line.split()[-1].isdigit() and line.split()[-1] != "0"]
+        if run.returncode not in (0, 1):
+            sys.exit(f"hip-mutants: {path}: the check ended with {run.returncode}: {run.stdout[-300:]}{run.stderr[-300:]}")
         missed += run.returncode != 1
         print(f"{'missed' if run.returncode != 1 else 'noticed'}: {path}: {what}  ->  {instead}: {len(rows)} rows of the table differ", flush=True)
 print(f"hip-mutants: {len(chosen)} broken in one place, {missed} not noticed")
