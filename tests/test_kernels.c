@@ -10,8 +10,9 @@
 #include "mxgold/quantize.h"
 
 /* What has to have a line, typed by hand: an operation that is dropped from the harness is missed here. */
-static const char *const operations[] = {"quantize",     "quantize, stochastic", "quantize both ways", "dequantize",  "tensor amax", "hadamard",
-                                         "encode_array", "decode_array",         "pack 4 bits",        "pack 6 bits", "layouts"};
+static const char *const operations[] = {
+    "quantize", "quantize, stochastic", "quantize, 16-bit input", "quantize both ways", "dequantize",  "tensor amax",
+    "hadamard", "encode_array",         "decode_array",           "pack 4 bits",        "pack 6 bits", "layouts"};
 
 /* What checkasm() prints, passed on. Returns its result. */
 static int said(char *text, size_t room, uint32_t isa) {

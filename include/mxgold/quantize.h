@@ -76,6 +76,16 @@ mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *s
  *  Source: SPEC 3.4; OCP MX v1.0 sec. 5.   Oracle: ref_dequantize, tests/test_quantize.c, tests/test_kernels.c. */
 mx_status mx_dequantize(float *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);
 
+/** mx_quantize of bfloat16 or binary16 numbers, [rows][cols], row stride ld: as their binary32 values, which are made a few thousand at a time and
+ *  never stand in memory together.
+ *  type   MX_INPUT_DTYPE_BFLOAT16 or MX_INPUT_DTYPE_FLOAT16: what src holds (spec.input_dtype is what the rule computes in).
+ *  Oracle: mx_quantize of the values, tests/test_kernels.c. */
+mx_status mx_quantize_16(mx_tensor *out, const uint16_t *src, int type, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                         const mx_exec *exec, mx_error *err);
+/** mx_tensor_amax of the same. */
+mx_status mx_tensor_amax_16(float *out, const uint16_t *src, int type, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                            const mx_exec *exec);
+
 /** The same as bfloat16 bits, [rows][ld]: each binary32 value of mx_dequantize rounded to nearest even; NaN is 0x7FC0.
  *  Oracle: ref_dequantize, then ref_encode to bf16; tests/test_kernels.c. */
 mx_status mx_dequantize_bf16(uint16_t *out, size_t ld, const mx_tensor *tensor, const mx_spec *spec, const mx_exec *exec);

@@ -49,6 +49,7 @@ typedef struct work {
   mx_spec spec;
   mx_exec exec;
   input in;
+  int type; /* of 16-bit values that are read in place */
   size_t rows, cols, block_rows, piece_rows, n_pieces;
   mx_writer *writer;
   mx_quantized_layout layout;
@@ -67,6 +68,16 @@ typedef struct desk {
 
 static const float *rows_at(const work *w, desk *d, size_t first, size_t n) {
   return input_at(&w->in, d->values, (uint64_t)first * w->cols, (uint64_t)n * w->cols);
+}
+
+/* Rows of 16-bit values, in the file. */
+static const uint16_t *halves_at(const work *w, size_t first) { return (const uint16_t *)(const void *)w->in.array->data + first * w->cols; }
+
+/* MX_INPUT_DTYPE_* of 16-bit values that can be quantised where they are, 0 for others. */
+static int type_of_halves(const input *in, int transpose) {
+  const mx_array *a = in->array;
+  if (transpose || (uintptr_t)a->data % sizeof(uint16_t)) return 0;
+  return a->dtype == MX_F16 ? MX_INPUT_DTYPE_FLOAT16 : a->dtype == MX_BF16 || in->bf16 ? MX_INPUT_DTYPE_BFLOAT16 : 0;
 }
 
 /* Rows of a piece. */
@@ -90,7 +101,7 @@ static void *amax_desk(void *self) {
   const size_t most = w->piece_rows < w->rows ? w->piece_rows : w->rows;
   desk *d = calloc(1, sizeof *d);
   if (!d) return NULL;
-  d->values = malloc(input_in_place(&w->in) ? 1 : most * w->cols * sizeof *d->values + 1);
+  d->values = malloc(w->type || input_in_place(&w->in) ? 1 : most * w->cols * sizeof *d->values + 1);
   if (w->args->dequantized) d->dequantized = malloc(most * w->cols * sizeof *d->dequantized + 1);
   if (d->values && (d->dequantized || !w->args->dequantized)) return d;
   leave(self, d);
@@ -112,7 +123,9 @@ static mx_status make_amax(void *self, void *at, size_t piece, mx_error *err) {
   work *w = self;
   desk *d = at;
   const size_t n = rows_of(w, piece);
-  const mx_status status = mx_tensor_amax(&d->amax, rows_at(w, d, piece * w->piece_rows, n), n, w->cols, w->cols, &w->spec, &w->exec);
+  const size_t first = piece * w->piece_rows;
+  const mx_status status = w->type ? mx_tensor_amax_16(&d->amax, halves_at(w, first), w->type, n, w->cols, w->cols, &w->spec, &w->exec)
+                                   : mx_tensor_amax(&d->amax, rows_at(w, d, first, n), n, w->cols, w->cols, &w->spec, &w->exec);
   return status ? mx_fail(err, status, "%s: %s", w->args->in, mx_status_text(status)) : MX_OK;
 }
 
@@ -155,7 +168,8 @@ static mx_status make(void *self, void *at, size_t piece, mx_error *err) {
   mx_exec exec = w->exec;
   exec.first_row = first;
   mx_tensor part = mx_tensor_rows(&d->piece, 0, n, w->block_rows);
-  const mx_status status = mx_quantize(&part, rows_at(w, d, first, n), n, w->cols, w->cols, &w->spec, &exec, &inner);
+  const mx_status status = w->type ? mx_quantize_16(&part, halves_at(w, first), w->type, n, w->cols, w->cols, &w->spec, &exec, &inner)
+                                   : mx_quantize(&part, rows_at(w, d, first, n), n, w->cols, w->cols, &w->spec, &exec, &inner);
   if (status) return mx_fail(err, status, "%s: %s", w->args->in, inner.text);
   d->piece.tensor_scale = part.tensor_scale;
   if (d->dequantized) mx_dequantize(d->dequantized, w->cols, &part, &w->spec, &exec);
@@ -216,6 +230,7 @@ static int with_input(work *w, const char *out, mx_error *err) {
   const mx_array *a = w->in.array;
   size_t block_cols;
   mx_spec_block(&w->spec, w->rows, w->cols, &w->block_rows, &block_cols);
+  w->type = type_of_halves(&w->in, w->args->transpose);
   const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + w->block_rows - 1) / w->block_rows * w->block_rows;
   w->piece_rows = w->args->transpose || whole > w->rows ? (w->rows ? w->rows : 1) : whole;
   w->n_pieces = w->rows ? (w->rows - 1) / w->piece_rows + 1 : 1; /* one for an empty tensor, for the sake of its tensor scale */

@@ -60,6 +60,36 @@ mx_turn_kernel *mx_turn_kernel_for(uint32_t isa) {
   return mx_turn_scalar;
 }
 
+mx_widen_kernel *mx_widen_kernel_for(uint32_t isa) {
+#if defined(__x86_64__)
+  if (isa & MX_ISA_AVX512) return mx_widen_avx512;
+  if (isa & MX_ISA_AVX2) return mx_widen_avx2;
+#elif defined(__aarch64__)
+  if (isa & MX_ISA_NEON) return mx_widen_neon;
+#endif
+  (void)isa;
+  return mx_widen_scalar;
+}
+
+void mx_widen_scalar(float *out, const uint16_t *x, size_t n, int dtype) {
+  for (size_t i = 0; i < n; i++) {
+    const uint32_t half = x[i], exponent = half >> 10 & 31, fraction = half & 0x3FF;
+    uint32_t bits = half << 16;
+    if (dtype != MX_INPUT_DTYPE_BFLOAT16) {
+      bits = (half & 0x8000) << 16;
+      if (exponent) {
+        bits |= (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13;
+      } else {
+        const float small = (float)fraction * 0x1p-24f;
+        uint32_t magnitude;
+        memcpy(&magnitude, &small, sizeof small);
+        bits |= magnitude;
+      }
+    }
+    memcpy(out + i, &bits, sizeof bits);
+  }
+}
+
 void mx_turn_scalar(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
   for (size_t r = 0; r < n_rows; r++)
     for (size_t c = 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];

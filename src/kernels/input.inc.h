@@ -1,4 +1,5 @@
-/* The kernel of input.h, written once over the lanes of vectors_*.h. The including file names it in KERNEL, and that of a transpose in TURN. */
+/* The kernel of input.h, written once over the lanes of vectors_*.h. The including file names it in KERNEL, and that of a transpose in TURN, that of 16-bit inputs in
+ * WIDEN. */
 #include <float.h>
 #include <string.h>
 
@@ -160,4 +161,32 @@ void TURN(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, s
     }
   for (size_t r = 0; r < n_rows; r++)
     for (size_t c = r < rows ? cols : 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];
+}
+
+INLINE vi widened(vi half, const int dtype) {
+  if (dtype == MX_INPUT_DTYPE_BFLOAT16) return vi_sll(half, 16);
+  const vi sign = vi_sll(vi_and(half, vi_set(0x8000)), 16), mag = vi_sll(vi_and(half, vi_set(0x7FFF)), 13);
+  const vf small = vf_sub(vi_float(vi_add(mag, vi_set(113 << 23))), vf_set(0x1p-14f)); /* subnormals: 2^-14 in front, and taken off again */
+  const vi normal = vi_add(mag, vi_set(112 << 23)), special = vi_add(mag, vi_set(224 << 23));
+  vi bits = vi_blend(vi_gt(vi_set(1 << 23), mag), magnitude_of(vf_bits(small)), normal);
+  bits = vi_blend(vi_gt(mag, vi_set((31 << 23) - 1)), special, bits);
+  return vi_or(bits, sign);
+}
+
+INLINE void widen_as(float *out, const uint16_t *x, size_t n, const int dtype) {
+  size_t i = 0;
+  for (; i + W <= n; i += W) vi_store(out + i, widened(vi_load_words(x + i), dtype));
+  if (i == n) return;
+  uint16_t half[W] = {0};
+  float last[W];
+  memcpy(half, x + i, (n - i) * sizeof *half);
+  vi_store(last, widened(vi_load_words(half), dtype));
+  memcpy(out + i, last, (n - i) * sizeof *last);
+}
+
+void WIDEN(float *out, const uint16_t *x, size_t n, int dtype) {
+  if (dtype == MX_INPUT_DTYPE_BFLOAT16)
+    widen_as(out, x, n, MX_INPUT_DTYPE_BFLOAT16);
+  else
+    widen_as(out, x, n, MX_INPUT_DTYPE_FLOAT16);
 }

@@ -4,4 +4,5 @@
 
 #define KERNEL mx_input_avx2
 #define TURN mx_turn_avx2
+#define WIDEN mx_widen_avx2
 #include "kernels/input.inc.h"

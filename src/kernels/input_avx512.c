@@ -4,4 +4,5 @@
 
 #define KERNEL mx_input_avx512
 #define TURN mx_turn_avx512
+#define WIDEN mx_widen_avx512
 #include "kernels/input.inc.h"

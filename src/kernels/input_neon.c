@@ -4,4 +4,5 @@
 
 #define KERNEL mx_input_neon
 #define TURN mx_turn_neon
+#define WIDEN mx_widen_neon
 #include "kernels/input.inc.h"

@@ -205,7 +205,7 @@ static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *roo
   for (size_t at = 0; at < cols; at += c->piece) {
     const size_t here = cols - at < c->piece ? cols - at : c->piece;
     mx_rows_load(room, src->col_step != 1 ? here : c->piece, src, first, n, at, here);
-    const float *next = src->at + (ptrdiff_t)first * src->row_step + (ptrdiff_t)(at + c->piece) * src->col_step;
+    const float *next = src->at ? src->at + (ptrdiff_t)first * src->row_step + (ptrdiff_t)(at + c->piece) * src->col_step : NULL;
     if (src->col_step != 1) {
       mx_stages_panel(j, room, first, n, at / block, here, mine);
       continue;
@@ -425,6 +425,32 @@ mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = source_of(src, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
   return quantize(out, &source, spec, exec, err);
+}
+
+static mx_source source_of_16(const uint16_t *at, int type, size_t ld, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec) {
+  mx_source s = source_of(NULL, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
+  s.at16 = at;
+  s.type = type;
+  s.widen = mx_widen_kernel_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  return s;
+}
+
+static int is_16(int type) { return type == MX_INPUT_DTYPE_BFLOAT16 || type == MX_INPUT_DTYPE_FLOAT16; }
+
+mx_status mx_quantize_16(mx_tensor *out, const uint16_t *src, int type, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                         const mx_exec *exec, mx_error *err) {
+  if (!out || !spec || (!src && rows && cols) || !is_16(type)) return mx_fail(err, MX_ERR_ARG, "NULL argument or no type of 16 bits");
+  if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
+  const mx_source source = source_of_16(src, type, ld, rows, cols, spec, exec);
+  return quantize(out, &source, spec, exec, err);
+}
+
+mx_status mx_tensor_amax_16(float *out, const uint16_t *src, int type, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                            const mx_exec *exec) {
+  if (!out || !spec || (!src && rows && cols) || !is_16(type)) return MX_ERR_ARG;
+  if (ld < cols) return MX_ERR_SHAPE;
+  const mx_source source = source_of_16(src, type, ld, rows, cols, spec, exec);
+  return amax_of_source(out, &source, spec, exec);
 }
 
 mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,

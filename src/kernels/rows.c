@@ -3,15 +3,17 @@
 
 static int as_they_are(const mx_input *in) { return in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush && !in->had_size; }
 
-int mx_rows_direct(const mx_source *src) { return src->col_step == 1 && as_they_are(&src->input); }
+int mx_rows_direct(const mx_source *src) { return !src->at16 && src->col_step == 1 && as_they_are(&src->input); }
 
 void mx_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols) {
   const int turned = src->col_step != 1;
   if (turned) /* row_step is 1 then */
     src->turn(out, ld, src->at + first + col * (size_t)src->col_step, (size_t)src->col_step, count, n_cols);
-  if (turned && as_they_are(&src->input)) return;
+  for (size_t r = 0; r < count && src->at16; r++)
+    src->widen(out + r * ld, src->at16 + (ptrdiff_t)(first + r) * src->row_step + col, n_cols, src->type);
+  if ((turned || src->at16) && as_they_are(&src->input)) return;
   for (size_t r = 0; r < count; r++) {
-    const float *from = turned ? out + r * ld : src->at + (ptrdiff_t)(first + r) * src->row_step + col;
+    const float *from = turned || src->at16 ? out + r * ld : src->at + (ptrdiff_t)(first + r) * src->row_step + col;
     src->kernel(out + r * ld, from, n_cols, &src->input);
   }
 }

@@ -6,11 +6,14 @@
 
 typedef struct mx_source {
   const float *at;
+  const uint16_t *at16; /* or these, of type (MX_INPUT_DTYPE_*); not of transposes */
+  int type;
   ptrdiff_t row_step, col_step; /* in elements */
   size_t rows, cols;
   mx_input input;
   mx_input_kernel *kernel;
   mx_turn_kernel *turn; /* of transposes */
+  mx_widen_kernel *widen;
 } mx_source;
 
 /** Can rows be read where they are? Otherwise mx_rows_load() makes a changed copy. */

@@ -24,6 +24,7 @@ static inline vf vi_float(vi a) { return _mm512_castsi512_ps(a); }
 static inline vi vf_trunc(vf a) { return _mm512_cvttps_epi32(a); }
 static inline vf vi_convert(vi a) { return _mm512_cvtepi32_ps(a); }
 static inline vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
+static inline vi vi_load_words(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)p)); }
 static inline void vi_store(void *p, vi a) { _mm512_storeu_si512(p, a); }
 static inline vi vi_set(int32_t x) { return _mm512_set1_epi32(x); }
 static inline vi vi_iota(void) { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }

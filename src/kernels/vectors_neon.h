@@ -26,6 +26,7 @@ static inline vf vi_float(vi a) { return vreinterpretq_f32_s32(a); }
 static inline vi vf_trunc(vf a) { return vcvtq_s32_f32(a); }
 static inline vf vi_convert(vi a) { return vcvtq_f32_s32(a); }
 static inline vi vi_load(const void *p) { return vld1q_s32(p); }
+static inline vi vi_load_words(const uint16_t *p) { return vi_of(vmovl_u16(vld1_u16(p))); }
 static inline void vi_store(void *p, vi a) { vst1q_s32(p, a); }
 static inline vi vi_set(int32_t x) { return vdupq_n_s32(x); }
 static inline vi vi_iota(void) {

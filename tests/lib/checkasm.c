@@ -227,6 +227,42 @@ static int hold_quantize(char *why, uint32_t off, const char *name, const mx_spe
   return bad;
 }
 
+/* Of 16-bit inputs: what their binary32 values give, which are made here one by one. */
+static int hold_16(char *why, uint32_t off, const char *name, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld) {
+  char what[WHY / 2];
+  static uint16_t half[ROWS * 1200 + 8];
+  static float wide[ROWS * 1200];
+  int bad = 0;
+  for (int type = MX_INPUT_DTYPE_BFLOAT16; type <= MX_INPUT_DTYPE_FLOAT16 && !bad; type++) {
+    uint16_t *at = half + cols % 3;
+    for (size_t i = 0; i < rows * ld; i++) {
+      uint32_t bits;
+      memcpy(&bits, x + i, sizeof bits);
+      const unsigned kind = next() % 8; /* their own numbers, or any bits: subnormals, Inf and NaN with payloads */
+      at[i] = type == MX_INPUT_DTYPE_BFLOAT16 ? (uint16_t)(kind ? bits >> 16 : next())
+                                              : (uint16_t)(kind > 1 ? (bits >> 16 & 0x8000) | (0x3C00 + (next() & 0x1FFF))
+                                                           : kind   ? next() & 0x83FF
+                                                                    : next());
+      const uint32_t exponent = at[i] >> 10 & 31, fraction = at[i] & 0x3FF, sign = (uint32_t)(at[i] & 0x8000) << 16;
+      float v = exponent ? ldexpf((float)(1024 + fraction), (int)exponent - 25) : ldexpf((float)fraction, -24);
+      memcpy(&bits, &v, sizeof bits);
+      bits |= sign;
+      if (exponent == 31) bits = sign | 0x7F800000 | fraction << 13;
+      if (type == MX_INPUT_DTYPE_BFLOAT16) bits = (uint32_t)at[i] << 16;
+      memcpy(wide + i, &bits, sizeof bits);
+    }
+    snprintf(what, sizeof what, "%s, %zu x %zu of type %d", name, rows, cols, type);
+    tensor got = tensor_room(rows, cols, spec), want = tensor_room(rows, cols, spec);
+    const mx_exec exec = {.isa_mask = off};
+    const mx_status a = mx_quantize_16(&got.t, at, type, rows, cols, ld, spec, &exec, NULL);
+    const mx_status b = mx_quantize(&want.t, wide, rows, cols, ld, spec, &scalar, NULL);
+    bad = a != b ? failed(why, "%s: status %d, scalar %d", what, a, b) : a ? 0 : tensors_differ(why, what, &got, &want);
+    tensor_free(&got);
+    tensor_free(&want);
+  }
+  return bad;
+}
+
 static const size_t lengths[] = {1, 15, 16, 17, 31, 32, 33, 63, 65, 127, 129, 255, 256, 257, 511, 512, 513, 544, 1023, 1056};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
@@ -254,6 +290,7 @@ static int over_specs(char *why, uint32_t off, size_t *values, int stochastic,
 }
 
 static int quantize(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_quantize); }
+static int sixteen_bits(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_16); }
 static int stochastic(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 1, hold_quantize); }
 
 static int hold_dequantize(char *why, uint32_t off, const char *name, const mx_spec *spec, const float *x, size_t rows, size_t cols,
@@ -575,6 +612,7 @@ static const struct {
   operation *run;
 } operations[] = {{"quantize", quantize},
                   {"quantize, stochastic", stochastic},
+                  {"quantize, 16-bit input", sixteen_bits},
                   {"quantize both ways", both_directions},
                   {"dequantize", dequantize},
                   {"tensor amax", tensor_amax},
