@@ -1,5 +1,5 @@
 /* The product against OpenBLAS sgemm of the same shape, A B A B in one process; each figure is the median of its rounds.
- *   bench_gemm [ROUNDS [THREADS]]
+ *   bench_gemm [ROUNDS [THREADS [NAME]]]      NAME: only the lines that begin with it
  * Seconds are wall-clock with as many threads as THREADS says (2 by default), for both sides. With THREADS = 1 they are the thread's own processor
  * time, so that a ratio can be measured on a busy machine. */
 #include <cblas.h>
@@ -15,6 +15,9 @@
 extern void openblas_set_num_threads(int n);
 
 static int n_threads = 2;
+static const char *only = "";
+
+static int wanted(const char *name) { return !strncmp(name, only, strlen(only)); }
 
 static double now(void) {
   struct timespec t;
@@ -44,6 +47,7 @@ static void quantised(mx_tensor *t, const mx_spec *spec, const float *x, size_t 
 
 static void versus(const char *name, const char *keys, int model, size_t M, size_t N, size_t K, uint32_t isa_mask, int rounds) {
   mx_spec spec;
+  if (!wanted(name)) return;
   memset(&spec, 0, sizeof spec);
   if (mx_spec_parse(&spec, keys, NULL)) exit(2);
   float *x = numbers(M * K, 1), *y = numbers(N * K, 2), *d = malloc(M * N * sizeof *d);
@@ -85,8 +89,10 @@ static double read_time(const uint8_t *p, size_t n) {
   return now() - t;
 }
 
-static void skinny(size_t M, size_t N, size_t K, int rounds) {
-  const mx_spec spec = {0};
+static void skinny(const char *name, const char *keys, size_t M, size_t N, size_t K, int rounds) {
+  mx_spec spec = {0};
+  if (!wanted(name)) return;
+  if (mx_spec_parse(&spec, keys, NULL)) exit(2);
   float *x = numbers(M * K, 1), *y = numbers(N * K, 2), *d = malloc(M * N * sizeof *d);
   double ours[64], reads[64];
   mx_tensor a, b;
@@ -101,8 +107,8 @@ static void skinny(size_t M, size_t N, size_t K, int rounds) {
     reads[r] = read_time(b.codes, N * b.code_stride);
   }
   const double u = median(ours, rounds), v = median(reads, rounds);
-  printf("mxfp4 skinny M = %-2zu          %5zu x %5zu x %5zu  %9.5f s  %7.1f GB/s    reading %9.5f s  %7.1f GB/s    ratio %5.2f\n", M, M, N, K,
-         u, (double)(N * b.code_stride) / u * 1e-9, v, (double)(N * b.code_stride) / v * 1e-9, v / u);
+  printf("%s M = %-2zu          %5zu x %5zu x %5zu  %9.5f s  %7.1f GB/s    reading %9.5f s  %7.1f GB/s    ratio %5.2f\n", name, M, M, N, K, u,
+         (double)(N * b.code_stride) / u * 1e-9, v, (double)(N * b.code_stride) / v * 1e-9, v / u);
   fflush(stdout);
   mx_tensor_free(&a);
   mx_tensor_free(&b);
@@ -113,6 +119,7 @@ static void skinny(size_t M, size_t N, size_t K, int rounds) {
 int main(int argc, char **argv) {
   const int rounds = argc > 1 ? atoi(argv[1]) : 7;
   if (argc > 2) n_threads = atoi(argv[2]);
+  if (argc > 3) only = argv[3];
   if (rounds < 1 || rounds > 64 || n_threads < 1) return 2;
   openblas_set_num_threads(n_threads);
   static const char nv[] = "scale=e4m3 block=1x16 scale.rule=value";
@@ -127,6 +134,7 @@ int main(int argc, char **argv) {
   versus("mxfp4 f64", "", MX_GEMM_F64, 1024, 1024, 1024, 0, rounds);
   versus("mxfp4 validator", "", MX_GEMM_F32_BLOCK, 1500, 1500, 512, 0, rounds);
   versus("mxfp8 e4m3 validator", "elem=e4m3", MX_GEMM_F32_BLOCK, 1500, 1500, 512, 0, rounds);
-  for (size_t m = 1; m <= 16; m *= 2) skinny(m, 16384, 8192, rounds);
+  for (size_t m = 1; m <= 16; m *= 2) skinny("skinny mxfp4", "", m, 16384, 8192, rounds);
+  for (size_t m = 1; m <= 16; m *= 2) skinny("skinny nvfp4", nv, m, 16384, 8192, rounds);
   return 0;
 }

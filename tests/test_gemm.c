@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
+#include "gemm/gemm_codes.h"
 #include "lib/run.h"
 #include "mxgold/isa.h"
 #include "mxgold/mma.h"
@@ -13,13 +14,13 @@
 
 /* --- making operands --- */
 
-typedef enum data_kind { NARROW, WIDE, ANY, CANCEL, QUANTISED, DATA_KINDS } data_kind;
-static const char *const kind_names[] = {"narrow", "wide", "any", "cancel", "quantised"};
+typedef enum data_kind { NARROW, WIDE, ANY, CANCEL, QUANTISED, DATA_KINDS, ZEROS } data_kind;
+static const char *const kind_names[] = {"narrow", "wide", "any", "cancel", "quantised", "", "zeros"};
 
 static uint32_t draw(uint64_t seed, uint64_t i) { return mx_random(seed, MX_STREAM_DATA, i); }
 
 /* Codes and scales of each kind: scales near 1; scales over their whole range; every byte, NaN and Inf among them; rows whose second half of K
- * takes back the first; values through mx_quantize. */
+ * takes back the first; values through mx_quantize; those with blocks of zeros, whose scales are the smallest. */
 static void fill(mx_tensor *t, const mx_spec *spec, size_t rows, size_t cols, data_kind kind, uint64_t seed) {
   const mx_format *elem = mx_elem_format(spec->elem), *scale = mx_scale_format(spec->scale);
   ck_assert_int_eq(mx_tensor_alloc(t, rows, cols, spec), MX_OK);
@@ -34,9 +35,19 @@ static void fill(mx_tensor *t, const mx_spec *spec, size_t rows, size_t cols, da
     return;
   }
   t->tensor_scale = t->has_tensor_scale ? 0.0123f : 1;
-  if (kind == QUANTISED) {
+  if (kind == QUANTISED || kind == ZEROS) {
     mx_error err;
+    for (size_t i = 0; kind == ZEROS && i < rows * cols; i++)
+      if (draw(seed + 7, i / 64) % 3 == 0) x[i] = i % 2 ? -0.0f : 0;
     if (mx_quantize(t, x, rows, cols, cols, spec, NULL, &err)) ck_abort_msg("%s", err.text);
+    size_t block_rows, block;
+    mx_spec_block(spec, rows, cols, &block_rows, &block);
+    for (size_t i = 0; kind == ZEROS && block_rows == 1 && i < rows * t->scale_cols; i++) { /* the smallest scale where nothing wants one */
+      const size_t r = i / t->scale_cols, first = i % t->scale_cols * block;
+      int any = 0;
+      for (size_t k = first; k < cols && k < first + block; k++) any |= x[r * cols + k] != 0;
+      if (!any) t->scales[i] = 0;
+    }
     free(x);
     return;
   }
@@ -199,6 +210,35 @@ START_TEST(skinny) {
   for (size_t i = 0; i < 6; i++)
     for (size_t s = 0; s < 4; s++)
       for (data_kind kind = 0; kind < DATA_KINDS; kind++) check_mix(specs[s], specs[s], rows[i], 35, 256 + 128 * (i % 2), kind, BLOCK);
+}
+END_TEST
+
+/* A block of zeros is stored with the smallest scale there is. The kernels on codes take it all the same: no tile is left to the slow way. */
+START_TEST(zero_blocks) {
+  static const char *const specs[] = {"", "block=1x16 scale=e4m3", "block=1x16", "nibble=high_first", "block=row"};
+  static const size_t sizes[][3] = {{1, 35, 256}, {16, 16, 384}, {7, 40, 130}, {33, 17, 64}};
+  for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
+    for (size_t i = 0; i < 4; i++) check_mix(specs[s], specs[s], sizes[i][0], sizes[i][1], sizes[i][2], ZEROS, BLOCK);
+  const mx_spec spec = {0};
+  const mx_gemm_options o = {0};
+  mx_tensor t;
+  mxg_plan plan;
+  mxg_packed a, b;
+  if (!mxg_codes_best(&o.exec)) return;
+  fill(&t, &spec, 16, 1024, ZEROS, 3);
+  ck_assert_int_eq(mxg_plan_of_tensors(&plan, &t, &spec, &t, &spec, &o, 16, NULL), MX_OK);
+  mxg_move_to(&plan.a, &t, 0, 16);
+  mxg_move_to(&plan.b, &t, 0, 16);
+  ck_assert(mxg_codes_usable(&plan) && !mxg_codes_alloc(&a, &plan, 1) && !mxg_codes_alloc(&b, &plan, 0));
+  mxg_codes_fill_a(&a, &plan.a, &plan, 0);
+  mxg_codes_fill_b(&b, &plan.b, &plan, 0);
+  ck_assert(!mxg_codes_fit(&a, &b));
+  mxg_codes_leave_out_zeros(&a, &plan.a, &plan, 0);
+  mxg_codes_leave_out_zeros(&b, &plan.b, &plan, 0);
+  ck_assert(mxg_codes_fit(&a, &b));
+  mxg_codes_free(&a);
+  mxg_codes_free(&b);
+  mx_tensor_free(&t);
 }
 END_TEST
 
@@ -776,6 +816,7 @@ int main(void) {
   tcase_add_test(t, encode_form);
   tcase_add_test(t, shapes);
   tcase_add_test(t, skinny);
+  tcase_add_test(t, zero_blocks);
   tcase_add_test(t, odd_mixes);
   tcase_add_test(t, presets);
   tcase_add_test(t, epilogue);

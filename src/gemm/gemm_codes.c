@@ -32,8 +32,8 @@ int mxg_codes_usable(const mxg_plan *plan) {
 /* Is there a faster way to pack, and is it to be used? */
 #if defined(__x86_64__)
 static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
-                       int e8m0) {
-  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, e8m0);
+                       const mxg_scale_codes *codes) {
+  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, codes);
   return 1;
 }
 static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
@@ -66,31 +66,59 @@ void mxg_codes_free(mxg_packed *p) {
   *p = (mxg_packed){0};
 }
 
-static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
-  uint32_t least = UINT32_MAX, largest = 0;
-  float table[256];
-  const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
-  const uint8_t *first = direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
-  for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
-  size_t done = 0;
-  const int e8m0 = o->scale == mx_scale_format(MX_SCALE_E8M0) && !o->encode && unit == 1;
-  if (avx512 && direct && p->rows == L && pack_scales(p, &least, &largest, first, o, table, e8m0)) done = p->kb;
-  for (size_t r = 0; r < L; r++)
-    for (size_t b = done; b < p->kb; b++) {
-      const float s = r >= p->rows ? unit : direct ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
-      uint32_t bits;
-      p->s[b * L + r] = s;
-      memcpy(&bits, &s, sizeof bits);
-      bits &= 0x7FFFFFFF;
-      const int counts = bits - 1 < 0x7F7FFFFF; /* not 0, Inf or NaN */
-      least = counts && bits < least ? bits : least;
-      largest = counts && bits > largest ? bits : largest;
-    }
+/* The formula of these scales: tried on the table itself. */
+static mxg_scale_codes scale_codes(const mxg_operand *o, const float *table, float unit) {
+  mxg_scale_codes c = {.e8m0 = o->scale == mx_scale_format(MX_SCALE_E8M0) && !o->encode && unit == 1};
+  if (c.e8m0 || !o->scale || o->encode || o->scale->man_bits < 1 || o->scale->man_bits > 23 || o->scale->bias < 0 || o->scale->bias > 126)
+    return c;
+  c.shift = (unsigned)(23 - o->scale->man_bits);
+  c.factor = unit * ldexpf(1, 127 - o->scale->bias);
+  for (; c.top < 255; c.top++) { /* 255 and not 256: it has to fit a byte */
+    const uint32_t bits = c.top << c.shift;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    if (!(x * c.factor == table[c.top])) break; /* NaN too */
+  }
+  return c;
+}
+
+/* Widens a range by a scale that is neither 0, Inf nor NaN. */
+static void see(uint32_t *least, uint32_t *largest, float s) {
+  uint32_t bits;
+  memcpy(&bits, &s, sizeof bits);
+  bits &= 0x7FFFFFFF;
+  if (bits - 1 >= 0x7F7FFFFF) return;
+  *least = bits < *least ? bits : *least;
+  *largest = bits > *largest ? bits : *largest;
+}
+
+static void set_range(mxg_packed *p, const mxg_operand *o, uint32_t least, uint32_t largest) {
   float low, high;
   memcpy(&low, &least, sizeof low);
   memcpy(&high, &largest, sizeof high);
   p->least = largest ? ilogbf(low) - (o->scale_bits ? o->scale_bits - 1 : 0) : 0;
   p->largest = largest ? ilogbf(high) : 0;
+}
+
+static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
+  uint32_t least = UINT32_MAX, largest = 0;
+  p->settled = 0;
+  float table[256];
+  const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
+  const uint8_t *first = direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
+  for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
+  size_t done = 0;
+  if (avx512 && direct && p->rows == L) {
+    const mxg_scale_codes codes = scale_codes(o, table, unit);
+    if (pack_scales(p, &least, &largest, first, o, table, &codes)) done = p->kb;
+  }
+  for (size_t r = 0; r < L; r++)
+    for (size_t b = done; b < p->kb; b++) {
+      const float s = r >= p->rows ? unit : direct ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
+      p->s[b * L + r] = s;
+      see(&least, &largest, s);
+    }
+  set_range(p, o, least, largest);
 }
 
 int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b) { return a->least + b->least >= -149 && a->largest + b->largest <= 126; }
@@ -114,7 +142,34 @@ static void words_of(uint32_t *out, const mxg_operand *o, size_t row, size_t fir
   for (size_t i = copied; i < n; i++) out[i] = word_at(o, row, (first + i) * MXG_GROUP, K);
 }
 
-enum { PIECE = 64 };
+enum { PIECE = 256 };
+
+static int all_zeros(const uint32_t *words, size_t n) { /* of either sign */
+  uint32_t any = 0;
+  for (size_t i = 0; i < n; i++) any |= words[i] & 0x77777777;
+  return !any;
+}
+
+void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+  const float unit = p->offset ? 0.25f : 1; /* of A and of B */
+  uint32_t piece[PIECE], least = UINT32_MAX, largest = 0;
+  if (p->settled) return;
+  p->settled = 1;
+  for (size_t r = 0; r < p->rows; r++)
+    for (size_t b = 0; b < p->kb; b++) {
+      int zeros = 1;
+      for (size_t g = 0; g < p->groups && zeros; g += PIECE) {
+        const size_t m = p->groups - g < PIECE ? p->groups - g : PIECE;
+        words_of(piece, o, row0 + r, b * p->groups + g, m, plan->K);
+        zeros = all_zeros(piece, m);
+      }
+      float *s = &p->s[b * L + r];
+      if (zeros && isfinite(*s)) *s = unit;
+      if (!zeros) see(&least, &largest, *s);
+    }
+  see(&least, &largest, unit);
+  set_range(p, o, least, largest);
+}
 
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const size_t n = p->kb * p->groups;
@@ -136,30 +191,41 @@ void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
     }
 }
 
+/* Words of a row, [first, first + n), as signed bytes: part of a block, or whole blocks of `groups`. */
+static void signed_words(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
+#if defined(__x86_64__)
+  mxg_pack_a_avx2(out, offset, words, groups, n_blocks);
+#else
+  (void)out, (void)offset, (void)words, (void)groups, (void)n_blocks;
+#endif
+}
+
 void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
-  static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-  p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 0.25f, 0);
   uint32_t piece[PIECE];
-  for (size_t b = 0; b < p->kb; b++)
-    for (size_t r = 0; r < L; r++) {
-      int32_t sum = 0;
-      for (size_t g = 0; g < p->groups; g += PIECE) {
-        const size_t m = p->groups - g < PIECE ? p->groups - g : PIECE;
-        if (r < p->rows)
-          words_of(piece, o, row0 + r, b * p->groups + g, m, plan->K);
-        else
-          memset(piece, 0, sizeof piece);
-        uint8_t *to = (uint8_t *)&p->words[((b * L + r) * p->groups + g) * 2];
-        for (size_t i = 0; i < m * 4; i++) {
-          const uint8_t two = (uint8_t)(piece[i / 4] >> i % 4 * 8);
-          const int8_t even = doubled[two & 15], odd = doubled[two >> 4];
-          to[i / 4 * 8 + i % 4] = (uint8_t)even;
-          to[i / 4 * 8 + 4 + i % 4] = (uint8_t)odd;
-          sum += even + odd;
-        }
+  const size_t n = p->groups, at_once = n < PIECE ? PIECE / n : 1;
+  p->rows = o->rows - row0 < L ? o->rows - row0 : L;
+  fill_scales(p, o, row0, 0.25f, p->avx512);
+  if (p->rows < L) {
+    memset(p->words, 0, p->kb * n * L * 2 * sizeof *p->words);
+    memset(p->offset, 0, p->kb * L * sizeof *p->offset);
+  }
+  for (size_t r = 0; r < p->rows; r++)
+    for (size_t b = 0; b < p->kb; b += at_once) {
+      uint32_t *words = p->words + (b * L + r) * n * 2;
+      int32_t *offset = p->offset + b * L + r, sum = 0;
+      if (n <= PIECE) {
+        const size_t m = p->kb - b < at_once ? p->kb - b : at_once;
+        words_of(piece, o, row0 + r, b * n, m * n, plan->K);
+        signed_words(words, offset, piece, n, m);
+        continue;
       }
-      p->offset[b * L + r] = -12 * sum;
+      for (size_t g = 0; g < n; g += PIECE) {
+        const size_t m = n - g < PIECE ? n - g : PIECE;
+        words_of(piece, o, row0 + r, b * n + g, m, plan->K);
+        signed_words(words + 2 * g, offset, piece, m, 1);
+        sum += *offset;
+      }
+      *offset = sum;
     }
 }
 

@@ -18,6 +18,7 @@ typedef struct mxg_packed {
   uint32_t *words;         /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
   int32_t *offset;         /* A: [kb][16] -12 * (sum of the block) */
   float *s;                /* [kb][16]; A's have the factor 1/4 */
+  int settled;             /* mxg_codes_leave_out_zeros() has been here */
   int least, largest;      /* exponents of the scales that are neither 0, Inf nor NaN; least is that of the last significant bit */
 } mxg_packed;
 
@@ -28,6 +29,9 @@ void mxg_codes_free(mxg_packed *p);
 void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b);
+/** Blocks of zeros need no scale, whatever theirs is (0 is what quantisers store): a finite one becomes 1 and has no say in the range. For panels
+ *  that do not fit, once; row0 is what they were filled from. */
+void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 
 /** Sums of a tile, as mxg_kernel. */
 typedef void mxg_codes_kernel(float *acc, const mxg_packed *a, const mxg_packed *b);
@@ -42,11 +46,20 @@ void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_
 /** first: row 0 of the sixteen, stride bytes from row to row; scales: of the next sixteen, to be asked for ahead of time. */
 void mxg_skinny_avx512(float *acc, const mxg_packed *a, const mxg_packed *b, const uint8_t *first, size_t stride, const uint8_t *scales);
 
+/** A row of A, its words as they lie: out[(b * 16 * groups + g) * 2] and the word after it, offset[b * 16]. Only where mxg_codes_best() is not NULL. */
+void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks);
 /** Sixteen rows side by side: out[g * 16 + r] = word g of row r, for as many whole sixteens of the n words as there are; returns how many words.
  *  first is row 0, stride bytes from row to row. */
 size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n);
+/* How one-byte scales become binary32 without a table: e8m0's codes are exponents; of other formats codes below top are, shifted left, the bits
+ * of a binary32 that is value / factor. top 0: they are not. */
+typedef struct mxg_scale_codes {
+  int e8m0;
+  unsigned top, shift;
+  float factor;
+} mxg_scale_codes;
 /** The same for one-byte scales, all n blocks; *least and *largest are lowered and raised to the magnitudes seen, as bits of binary32. */
 void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            int e8m0);
+                            const mxg_scale_codes *codes);
 
 #endif

@@ -76,6 +76,34 @@ static inline __attribute__((always_inline)) void blocks(float *out, const mxg_p
     }
 }
 
+/* Four words: the even codes of each as signed bytes, then the odd ones. Returns both added up, in four lanes. */
+static inline __m128i signed_bytes(uint32_t *out, __m128i two) {
+  const __m128i nibble = _mm_set1_epi8(15), doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+  const __m128i even = _mm_shuffle_epi8(doubled, _mm_and_si128(two, nibble)),
+                odd = _mm_shuffle_epi8(doubled, _mm_and_si128(_mm_srli_epi16(two, 4), nibble));
+  _mm_storeu_si128((__m128i *)(void *)out, _mm_unpacklo_epi32(even, odd));
+  _mm_storeu_si128((__m128i *)(void *)(out + 4), _mm_unpackhi_epi32(even, odd));
+  return _mm_madd_epi16(_mm_maddubs_epi16(_mm_set1_epi8(1), _mm_add_epi8(even, odd)), _mm_set1_epi16(1));
+}
+
+void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
+  for (size_t b = 0; b < n_blocks; b++, out += L * groups * 2, words += groups) {
+    __m128i sum = _mm_setzero_si128();
+    for (size_t g = 0; g < groups; g += 4) {
+      uint32_t in[4] = {0}, last[8];
+      const size_t n = groups - g < 4 ? groups - g : 4;
+      memcpy(in, words + g, n == 4 ? sizeof in : n * 4);
+      __m128i two;
+      memcpy(&two, in, sizeof two);
+      sum = _mm_add_epi32(sum, signed_bytes(n == 4 ? out + 2 * g : last, two));
+      if (n < 4) memcpy(out + 2 * g, last, n * 8);
+    }
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xB1));
+    offset[b * L] = -12 * _mm_cvtsi128_si32(sum);
+  }
+}
+
 void mxg_codes_avx2(float *acc, const mxg_packed *a, const mxg_packed *b) {
   if (a->groups == 4)
     blocks(acc, a, b, 4);

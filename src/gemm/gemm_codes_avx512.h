@@ -9,13 +9,26 @@
 
 enum { L = MXG_LANES };
 
-/* d + 12 of a code, in each 128-bit lane. */
+/* d + 12 of a code, four times over: vpermb looks at six bits of a byte, and the two above the code do not matter. */
 static inline __m512i table(void) { return _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0)); }
 
-static inline int32_t word(const uint32_t *p) {
-  int32_t v;
-  memcpy(&v, p, sizeof v);
-  return v;
+/* dpbusd with all lanes of the last operand the word at p. Compilers load and spread the word by an instruction of its own, which takes a place among
+ * the vector instructions; as part of this one it is free, and two of these a cycle make 1.7 times as many products. */
+static inline __attribute__((always_inline)) __m512i dot_word(__m512i sum, __m512i x, const uint32_t *p) {
+  __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(x), "m"(*p));
+  return sum;
+}
+
+/* dot() in two chains, for few rows: there is nothing else to do while one sum waits for itself. */
+static inline __attribute__((always_inline)) __m512i dot2(__m512i sum, const uint32_t *a, const __m512i *even, const __m512i *odd,
+                                                          size_t groups) {
+  __m512i other = _mm512_setzero_si512();
+#pragma GCC unroll 4
+  for (size_t g = 0; g < groups; g++) {
+    sum = dot_word(sum, even[g], a + 2 * g);
+    other = dot_word(other, odd[g], a + 2 * g + 1);
+  }
+  return _mm512_add_epi32(sum, other);
 }
 
 /* Adds to sum[r] the products of `groups` words; GROUPS is a constant where the compiler is to unroll. */
@@ -23,18 +36,18 @@ static inline __attribute__((always_inline)) __m512i dot(__m512i sum, const uint
                                                          size_t groups) {
 #pragma GCC unroll 4
   for (size_t g = 0; g < groups; g++) {
-    sum = _mm512_dpbusd_epi32(sum, even[g], _mm512_set1_epi32(word(a + 2 * g)));
-    sum = _mm512_dpbusd_epi32(sum, odd[g], _mm512_set1_epi32(word(a + 2 * g + 1)));
+    sum = dot_word(sum, even[g], a + 2 * g);
+    sum = dot_word(sum, odd[g], a + 2 * g + 1);
   }
   return sum;
 }
 
 static inline __attribute__((always_inline)) void unpack_in(__m512i *even, __m512i *odd, const __m512i *two, size_t groups) {
-  const __m512i low = _mm512_set1_epi8(15), values = table();
+  const __m512i values = table();
 #pragma GCC unroll 4
   for (size_t g = 0; g < groups; g++) {
-    even[g] = _mm512_shuffle_epi8(values, _mm512_and_si512(two[g], low));
-    odd[g] = _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi16(two[g], 4), low));
+    even[g] = _mm512_permutexvar_epi8(two[g], values);
+    odd[g] = _mm512_permutexvar_epi8(_mm512_srli_epi16(two[g], 4), values);
   }
 }
 

@@ -53,24 +53,53 @@ static uint8_t least_byte(__m512i x) {
 
 static uint32_t bits_of_e8m0(uint32_t code) { return code ? code << 23 : 0x00400000; }
 
+/* The same for scales whose codes below `top` are bits of a binary32 but for a power of two: as wide as an exponent and a fraction, shifted. */
+static inline __attribute__((always_inline)) void decode_linear(float *out, __m512i code, unsigned shift, __m512 factor) {
+  _mm512_store_ps(out, _mm512_mul_ps(_mm512_castsi512_ps(_mm512_sll_epi32(code, _mm_cvtsi32_si128((int)shift))), factor));
+}
+
+typedef struct byte_range {
+  __m512i low, high; /* bytes: the least of code - 1 modulo 256, so that 0 counts as the largest; the largest */
+} byte_range;
+
+static inline __attribute__((always_inline)) byte_range see_bytes(byte_range seen, __m512i codes, __mmask64 there) {
+  seen.low = _mm512_mask_min_epu8(seen.low, there, seen.low, _mm512_add_epi8(codes, _mm512_set1_epi8(-1)));
+  seen.high = _mm512_mask_max_epu8(seen.high, there, seen.high, codes);
+  return seen;
+}
+
+static uint32_t magnitude(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7FFFFFFF;
+}
+
 void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            int e8m0) {
+                            const mxg_scale_codes *codes) {
   const __m512i byte = _mm512_set1_epi32(255), ones = _mm512_set1_epi8(-1);
+  const __m512 factor = _mm512_set1_ps(codes->factor);
+  const int e8m0 = codes->e8m0;
   range seen = {ones, _mm512_setzero_si512()};
+  byte_range linear = {ones, _mm512_setzero_si512()};
   __m512i low = ones, high = ones; /* e8m0: the least code, and the least of 255 - (code + 1) modulo 256: 255 for NaN */
   for (size_t b = 0; b < n; b += 64) {
     const size_t m = n - b < 64 ? n - b : 64;
     const __mmask64 there = m == 64 ? ~UINT64_C(0) : (UINT64_C(1) << m) - 1;
     __mmask64 nans = 0;
-    __m512i x[L]; /* after the transpose: byte q of lane r of x[c] is the scale of row r, block b + 4 c + q */
+    __m512i x[L], most = _mm512_setzero_si512(); /* after the transpose: byte q of lane r of x[c] is the scale of row r, block b + 4 c + q */
 #pragma GCC unroll 16
     for (size_t r = 0; r < L; r++) {
       x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
+      most = _mm512_max_epu8(most, x[r]);
       if (!e8m0) continue;
       low = _mm512_mask_min_epu8(low, there, low, x[r]);
       high = _mm512_mask_min_epu8(high, there, high, _mm512_xor_si512(_mm512_sub_epi8(x[r], ones), ones));
       nans |= _mm512_cmpeq_epi8_mask(x[r], ones);
     }
+    const int plain = !e8m0 && codes->top && !_mm512_cmpge_epu8_mask(most, _mm512_set1_epi8((char)codes->top));
+    if (plain)
+#pragma GCC unroll 16
+      for (size_t r = 0; r < L; r++) linear = see_bytes(linear, x[r], there);
     transpose(x);
     for (size_t i = 0; i < m; i += 4)
 #pragma GCC unroll 4
@@ -79,6 +108,8 @@ void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, cons
         if (i + q >= m) continue;
         if (e8m0)
           decode_e8m0(out + (b + i + q) * L, code, nans ? _mm512_cmpeq_epi32_mask(code, byte) : 0);
+        else if (plain)
+          decode_linear(out + (b + i + q) * L, code, codes->shift, factor);
         else
           seen = decode(out + (b + i + q) * L, seen, code, table);
       }
@@ -87,6 +118,12 @@ void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, cons
   if (e8m0) {
     const uint32_t lowest = least_byte(low), inverted = least_byte(high); /* 255 - (largest + 1) */
     if (inverted < 255) l = bits_of_e8m0(lowest), h = bits_of_e8m0(254 - inverted);
+  }
+  const uint32_t before = least_byte(linear.low), inverse = least_byte(_mm512_xor_si512(linear.high, ones));
+  if (before < 255) {
+    const uint32_t at_least = magnitude(table[before + 1]), at_most = magnitude(table[255 - inverse]);
+    l = at_least < l ? at_least : l;
+    h = at_most > h ? at_most : h;
   }
   *least = l < *least ? l : *least;
   *largest = h > *largest ? h : *largest;

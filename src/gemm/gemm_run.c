@@ -209,8 +209,12 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
         else
           mxg_codes_fill_b(&b, &plan->b, plan, q * L);
         for (size_t p = gm * group; p < end_m && !mine; p++) {
-          const mxg_packed *x = &a[p - gm * group];
+          mxg_packed *x = &a[p - gm * group];
           float acc[L * L];
+          if (!mxg_codes_fit(x, &b)) {
+            mxg_codes_leave_out_zeros(x, &plan->a, plan, p * L);
+            mxg_codes_leave_out_zeros(&b, &plan->b, plan, q * L);
+          }
           if (!mxg_codes_fit(x, &b)) {
             mine = far_tile(plan, kernels, p * L, q * L, d, c);
             continue;

@@ -36,7 +36,9 @@ static inline __attribute__((always_inline)) void panel(float *out, const mxg_pa
       const uint32_t *words = a->words + k * groups * L * 2;
 #pragma GCC unroll 16
       for (size_t r = 0; r < rows; r++) {
-        const __m512i sum = dot(_mm512_set1_epi32(a->offset[k * L + r]), words + r * groups * 2, even, odd, groups);
+        const __m512i offset = _mm512_set1_epi32(a->offset[k * L + r]);
+        const __m512i sum =
+            rows > 2 ? dot(offset, words + r * groups * 2, even, odd, groups) : dot2(offset, words + r * groups * 2, even, odd, groups);
         acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(_mm512_set1_ps(a->s[k * L + r]), sb), acc[r]);
       }
     }

@@ -78,6 +78,8 @@ void probe_put_c_style(probe_row *r, int negative, int e, int style);
 /* A zero (sign of a negative if asked) times 2^e of b, or of a if `swap`. */
 void probe_put_zero(probe_row *r, size_t k, int negative, int e, int swap);
 void probe_put_codes(probe_row *r, size_t k, uint64_t a, uint64_t b);
+/* C undoes the sum of the products but for what rounding leaves. Scales have to be set: those of blocks that hold products are. */
+void probe_undo(probe_row *r);
 /* Add the row to the list, if ok. Returns ok. */
 int probe_row_end(probe_row *r, probe_list *l, int family, int x, int y, int z);
 /* Exponents of products (normal factors; subnormal ones too; highest), scales included. */

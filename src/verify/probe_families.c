@@ -22,12 +22,12 @@ typedef struct triple {
   int p, q, r;
 } triple;
 
-enum { TRIPLES = 10 };
+enum { TRIPLES = 11 };
 
-/* Neighbours; even alone; odd alone; the rest of a group of 4, 8, 16; the ends; anywhere. */
+/* Neighbours; even alone; odd alone; the last; the first two of each four; the rest of a group of 4, 8, 16; the ends; anywhere. */
 static triple triple_at(const maker *m, int which) {
   const int K = m->K;
-  const triple t[TRIPLES] = {{0, 1, 2}, {0, 2, 4},     {1, 3, 5}, {K - 3, K - 2, K - 1},        {0, 1, K - 1}, {0, K / 2, K - 1},
+  const triple t[TRIPLES] = {{0, 1, 2}, {0, 2, 4},     {1, 3, 5}, {K - 3, K - 2, K - 1},        {0, 1, 4}, {0, 1, K - 1}, {0, K / 2, K - 1},
                              {0, 2, 3}, {K - 1, 0, 1}, {2, 1, 0}, {K / 2, K / 2 + 1, K / 2 - 1}};
   triple x = t[which];
   if (which >= TRIPLES - 2 && m->K > 4) return x;
@@ -223,11 +223,42 @@ static void low_bits(maker *m) {
     }
 }
 
+/* Neighbours of one sign that add up to a C of the other: all that is left is what was cut of either. The sum's exponent is that of a product, C's is
+ * as many places higher as there are products to carry: nothing else shows a sum that is cut below its own last place. */
+static void undone(maker *m) {
+  for (int h = 1; 1 << h <= m->K; h++)
+    for (int n = 0; n < 16 + 16 * m->density; n++) {
+      const int count = 1 << h, start = n & 1 ? 0 : count * probe_below(m->r, m->K / count), negative = probe_below(m->r, 2);
+      const int window = n % 3, high = imin(m->high - h, m->p.highest - 1),
+                e = n % 4 ? high : high - probe_below(m->r, imax(1, (high - m->p.normal) / 2));
+      probe_row_clear(m->r);
+      for (int i = 0; i < count; i++)
+        probe_put(m->r, (size_t)(start + i), negative, e - probe_below(m->r, window + 1), i ? PROBE_RANDOM_BITS : PROBE_ONES, 0);
+      if (n % 8 == 7) probe_put(m->r, (size_t)start, !negative, e - probe_below(m->r, 24), PROBE_ONES, 0);
+      probe_undo(m->r);
+      probe_row_end(m->r, m->l, PROBE_UNDONE, e, count, start);
+    }
+}
+
+/* Two products where D ends, nothing else: does an exponent below some floor count as the floor? */
+static void low_end(maker *m) {
+  for (int n = 0; n < 250 + 450 * m->density; n++) {
+    const triple t = n & 1 ? random_triple(m) : triple_at(m, 0);
+    const int e = m->bot + probe_between(m->r, -3, 24), depth = probe_below(m->r, 36), negative = probe_below(m->r, 2);
+    if (!distinct(t)) continue;
+    probe_row_clear(m->r);
+    probe_put(m->r, (size_t)t.p, negative, e, probe_below(m->r, 3) ? PROBE_POW2 : PROBE_RANDOM_BITS, 0);
+    probe_put(m->r, (size_t)t.q, probe_below(m->r, 3) ? !negative : negative, e - depth, probe_below(m->r, 2) ? PROBE_POW2 : PROBE_ONES, 0);
+    if (n % 4 == 3) probe_put(m->r, (size_t)t.r, probe_below(m->r, 2), e - probe_below(m->r, 36), PROBE_POW2, 0);
+    probe_row_end(m->r, m->l, PROBE_LOW_END, e, depth, n & 3);
+  }
+}
+
 /* Factors that are subnormal: is an exponent that of the encoding, or of the number? */
 static void subnormals(maker *m) {
   const int a_has = m->r->ra.lowest < m->r->ra.normal, b_has = m->r->rb.lowest < m->r->rb.normal;
   if (!a_has && !b_has) return;
-  for (int which = 0; which < 4 + 2 * m->density; which++)
+  for (int which = 0; which < 5 + 2 * m->density; which++)
     for (int depth = -8; depth <= 46; depth++) {
       static const int kinds[] = {1, 2, 3, 1 << 2, 2 << 2, 3 << 2, 1 | 2 << 2, 3 | 3 << 2};
       const int subnormal = kinds[probe_below(m->r, 8)];
@@ -235,7 +266,7 @@ static void subnormals(maker *m) {
       if (subnormal & 1) hi = m->r->ra.normal - 1 + (subnormal & 2 ? m->r->rb.normal - 1 : m->r->rb.highest);
       if ((subnormal & 3) == 2) hi = m->r->rb.normal - 1 + m->r->ra.highest;
       if (hi > m->high) hi = m->high;
-      const triple t = which < 4 ? triple_at(m, which) : random_triple(m);
+      const triple t = which < 5 ? triple_at(m, which) : random_triple(m);
       if (distinct(t)) cut(m, t, hi - probe_below(m->r, 3), depth, shades[probe_below(m->r, SHADES)], which, subnormal);
     }
 }
@@ -452,6 +483,8 @@ void probe_families(probe_list *l, uint32_t stream, int density) {
     runs(&m);
     cuts(&m);
     low_bits(&m);
+    undone(&m);
+    low_end(&m);
     subnormals(&m);
     sticky(&m);
     two(&m);

@@ -18,8 +18,7 @@ static void any_codes(probe_row *r) {
 
 static uint64_t low_mask(const mx_format *f) { return f->bits < 64 ? (UINT64_C(1) << f->bits) - 1 : UINT64_MAX; }
 
-/* C undoes the sum but for what rounding leaves. */
-static void undo(probe_row *r) {
+void probe_undo(probe_row *r) {
   const mx_probe_spec *s = r->spec;
   const mx_encoding plain = {0};
   double sum = 0;
@@ -70,7 +69,7 @@ static void one(probe_row *r, probe_list *l) {
   }
   const int c_kind = probe_below(r, 6);
   int e = c_kind < 2 ? top - probe_below(r, window + 1) : c_kind == 2 ? top + probe_below(r, 30) : c_kind == 3 ? top - probe_below(r, 60) : 0;
-  if (c_kind == 5) undo(r);
+  if (c_kind == 5) probe_undo(r);
   if (c_kind < 4) {
     e = imax(r->rc.lowest, imin(r->rc.highest, e));
     probe_put_c_style(r, probe_below(r, 2), e, probe_below(r, 3) ? PROBE_RANDOM_BITS : probe_below(r, PROBE_STYLES));

@@ -219,6 +219,21 @@ static void pair_moves(search *s, const probe_guess *from, int which) {
   }
 }
 
+/* F and floor moved together: where the floor is above every term the cut stays where it is, and only what is counted from the exponent moves, of
+ * which c_drop cannot be put right before. */
+static void slides(search *s, const probe_guess *from) {
+  const size_t drop = probe_key_find("c_drop");
+  if (!from->x.floor || from->x.join != MX_ACC_JOIN_AFTER || from->x.F < 0) return;
+  for (int d = -from->x.F; d <= 40 - from->x.F; d++)
+    for (int c_drop = 0; c_drop <= 60; c_drop++) {
+      probe_guess g = *from;
+      g.x.F += d;
+      g.x.floor += d;
+      if (d) push(s, &g);
+      if (d) push_move(s, &g, drop, c_drop);
+    }
+}
+
 /* Sort, and drop what is not below `limit`; at most `most` stay. */
 static void keep_below(search *s, size_t limit, size_t most) {
   qsort(s->pool, s->n, sizeof *s->pool, by_wrong);
@@ -267,6 +282,11 @@ static void descend(search *s, scored *now, int pairwise) {
       s->n = 0;
       single_moves(s, &now->g);
       better = take_best(s, now, &hard);
+      if (pairwise && !better) {
+        s->n = 0;
+        slides(s, &now->g);
+        better = take_best(s, now, &hard);
+      }
       for (int p = 0; p < PAIRS && pairwise && !better && s->tried < ENOUGH; p++) {
         s->n = 0;
         pair_moves(s, &now->g, p);

@@ -10,7 +10,7 @@ SIL_LIBS  := -l:libjansson.a -l:libxxhash.a -l:libgomp.a -lm -ldl -lpthread -lrt
 SIL_FLAGS := $(filter-out -fopenmp,$(CFLAGS_ALL)) -fopenmp -I$(SIL)
 
 .PHONY: silicon-build
-silicon-build: $(SIL_B)/device $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## programs that hold the models to an H200
+silicon-build: $(SIL_B)/device $(SIL_B)/mxgold $(SIL_B)/probe.sh $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## programs that hold the models to an H200
 .PHONY: silicon-check silicon-check-all
 silicon-check: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## without a device: the tiles notice every change, the models give the H200's bits (30 s)
 	$(SIL_B)/power 340 > $(SIL_B)/power.txt || { cat $(SIL_B)/power.txt; exit 1; }
@@ -26,6 +26,12 @@ $(SIL_B)/%_cu.o: $(SIL)/%.cu $(SIL_H)
 	$(NVCC) -gencode=arch=compute_90a,code=sm_90a -O2 -std=c++17 -Xcompiler -Wall -c $< -o $@
 $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/device: $(SIL_B)/%: $(SIL)/%.c $(SIL_CU) $(LIB_A) $(SIL_H)
 	$(CC) $(SIL_FLAGS) -I$(CUDA)/include $< $(SIL_CU) $(LIB_A) -L$(CUDA)/lib64 -lcudart_static $(SIL_LIBS) -l:libstdc++.a -static-libgcc -o $@
+$(SIL_B)/mxgold: $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) -static $^ $(LIBS) $(LIBS_REF) -o $@
+$(SIL_B)/probe.sh: $(SIL)/probe.sh
+	@mkdir -p $(@D)
+	cp $< $@
 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu: $(SIL_B)/%-cpu: $(SIL)/%.c $(LIB_A) $(SIL_H)
 	@mkdir -p $(@D)
 	$(CC) $(SIL_FLAGS) -DHOLD_NO_DEVICE $< $(LIB_A) $(LIBS) -o $@
