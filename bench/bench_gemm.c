@@ -17,6 +17,8 @@ extern void openblas_set_num_threads(int n);
 static int n_threads = 2;
 static const char *only = "";
 
+static int zero_blocks; /* every fourth block of 32 is zeros under the smallest scale */
+
 static int wanted(const char *name) { return !strncmp(name, only, strlen(only)); }
 
 static double now(void) {
@@ -36,7 +38,10 @@ static double median(double *x, int n) {
 
 static float *numbers(size_t n, uint32_t seed) {
   float *x = malloc(n * sizeof *x);
-  for (size_t i = 0; x && i < n; i++) x[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-23f - 1;
+  for (size_t i = 0; x && i < n; i++) {
+    x[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-23f - 1;
+    if (zero_blocks && i / 32 % 4 == 0) x[i] = 0;
+  }
   if (!x) exit(2);
   return x;
 }
@@ -75,7 +80,7 @@ static void versus(const char *name, const char *keys, int model, size_t M, size
   free(d);
 }
 
-/* Time to read the bytes of a tensor, by the same threads. */
+/* Time to read bytes, by the same threads. */
 static double read_time(const uint8_t *p, size_t n) {
   const double t = now();
   uint64_t sum = 0;
@@ -100,15 +105,16 @@ static void skinny(const char *name, const char *keys, size_t M, size_t N, size_
   quantised(&b, &spec, y, N, K);
   free(y);
   const mx_gemm_options o = {.exec = {.n_threads = n_threads}};
+  const size_t bytes = N * b.code_stride, scale_bytes = b.scale_rows * b.scale_cols;
   for (int r = 0; r < rounds; r++) {
     const double t = now();
     if (!d || mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL)) exit(2);
     ours[r] = now() - t;
-    reads[r] = read_time(b.codes, N * b.code_stride);
+    reads[r] = read_time(b.codes, bytes) + read_time(b.scales, scale_bytes);
   }
   const double u = median(ours, rounds), v = median(reads, rounds);
   printf("%s M = %-2zu          %5zu x %5zu x %5zu  %9.5f s  %7.1f GB/s    reading %9.5f s  %7.1f GB/s    ratio %5.2f\n", name, M, M, N, K, u,
-         (double)(N * b.code_stride) / u * 1e-9, v, (double)(N * b.code_stride) / v * 1e-9, v / u);
+         (double)(bytes + scale_bytes) / u * 1e-9, v, (double)(bytes + scale_bytes) / v * 1e-9, v / u);
   fflush(stdout);
   mx_tensor_free(&a);
   mx_tensor_free(&b);
@@ -124,6 +130,9 @@ int main(int argc, char **argv) {
   openblas_set_num_threads(n_threads);
   static const char nv[] = "scale=e4m3 block=1x16 scale.rule=value";
   versus("mxfp4 f32_block", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
+  zero_blocks = 1;
+  versus("mxfp4 f32_block, zeros", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
+  zero_blocks = 0;
   versus("mxfp4 f32_block, avx2", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, MX_ISA_AVX512, rounds);
   versus("nvfp4 f32_block", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
   versus("nvfp4 f32_block, avx2", nv, MX_GEMM_F32_BLOCK, 2048, 2048, 2048, MX_ISA_AVX512, rounds);

@@ -144,6 +144,14 @@ START_TEST(zeros_and_the_floor) {
   /* The floor: 2^-159 lies 26 below -133 and is cut; without a floor 2^10 of them, in chains of 8, would never reach a subnormal either. */
   given low = {.a = {F32(-79), F32(-79)}, .b = {F32(-80), F32(-80)}};
   expect("hopper/mma_m16n8k8_f32_tf32_tf32_f32", 8, &low, 0, 0);
+  /* An accumulator in f16 has a floor of its own, -21: half of the smallest number and 2^-46 are rounded up, with 2^-47 it is a tie. */
+  given half = {.a = {F16(-11), 2}, .b = {F16(-14), 2}};
+  expect("hopper/mma_m16n8k8_f16_f16_f16_f16", 8, &half, 0, 1);
+  half.b[1] = 1;
+  expect("hopper/mma_m16n8k8_f16_f16_f16_f16", 8, &half, 0, 0);
+  expect("hopper/wgmma_m64n8k16_f16_f16_f16", 16, &half, 0, 0);
+  expect("hopper/mma_m16n8k8_f16_f16_f16_f16:floor=none", 8, &half, 0, 1);
+  expect("blackwell/mma_m16n8k8_f16_f16_f16_f16:rules=h200", 8, &half, 0, 0);
   /* A zero result is +0, whatever the signs. */
   given minus = {.a = {NEG16}, .b = {F16(0)}};
   expect("hopper/mma_m16n8k16_f32_f16_f16_f32", 16, &minus, NEG32, 0);

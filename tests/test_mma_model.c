@@ -104,6 +104,7 @@ START_TEST(keys_change_a_model) {
   ck_assert_int_eq(m.accum.floor, -133);
   ck_assert_int_eq(m.accum.L, 8);
   ck_assert_str_eq(m.held, "nothing: a row with keys of its own");
+  ck_assert_int_eq(found("ada/mma_m16n8k16_f16_f16_f16_f16:rules=h200").accum.floor, -21);
   m = found("cdna4/mfma_scale_f32_16x16x128_f8f6f4_e2m1_e2m1:accum=cdna4_block32");
   ck_assert_int_eq(m.accum.L, 32);
   ck_assert_int_eq(m.k, 128);

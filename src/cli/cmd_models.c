@@ -48,7 +48,8 @@ static int list_keys(int json) {
   key_row(o, "k", "0..65536", "elements in an instruction; 0: all of K");
   key_row(o, "accum", "a row", "parameters of another row of formats/accumulation.def");
 #define MX_ACCUM(...)
-#define MX_ACCUM_RULES(name, doc, keys) key_row(o, "rules", #name, doc ": " keys);
+#define MX_ACCUM_RULES(name, doc, keys, keys_f16)                                                                                              \
+  key_row(o, "rules", #name, strcmp(keys, keys_f16) ? doc ": " keys "; where D is f16 " keys_f16 : doc ": " keys);
 #include "../../formats/accumulation.def"
 #undef MX_ACCUM
 #undef MX_ACCUM_RULES

@@ -132,7 +132,8 @@ static mx_status set_row(mx_mma_model *m, const char *text, mx_error *err) {
 
 static mx_status set_rules(mx_mma_model *m, const char *text, mx_error *err) {
   for (size_t i = 0; i < mma_rules_count; i++)
-    if (!strcmp(mma_rules_rows[i].name, text)) return mma_keys_apply(m, mma_rules_rows[i].keys, err);
+    if (!strcmp(mma_rules_rows[i].name, text))
+      return mma_keys_apply(m, m->d == mx_operand_format(MX_OPERAND_F16) ? mma_rules_rows[i].keys_f16 : mma_rules_rows[i].keys, err);
   return bad_value("rules", text, "a set of rules of accumulation.def", err);
 }
 

@@ -18,7 +18,7 @@ enum {
 
 const mma_rules_row mma_rules_rows[] = {
 #define MX_ACCUM(...)
-#define MX_ACCUM_RULES(name, doc, keys) {#name, doc, keys},
+#define MX_ACCUM_RULES(name, doc, keys, keys_f16) {#name, doc, keys, keys_f16},
 #include "../../formats/accumulation.def"
 #undef MX_ACCUM
 #undef MX_ACCUM_RULES

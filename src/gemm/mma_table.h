@@ -21,7 +21,7 @@ typedef struct mma_accum_row {
 } mma_accum_row;
 
 typedef struct mma_rules_row {
-  const char *name, *doc, *keys;
+  const char *name, *doc, *keys, *keys_f16; /* keys_f16: where D is f16 */
 } mma_rules_row;
 
 typedef struct mma_form_row {

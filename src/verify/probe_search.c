@@ -222,7 +222,7 @@ static void pair_moves(search *s, const probe_guess *from, int which) {
 /* F and floor moved together: where the floor is above every term the cut stays where it is, and only what is counted from the exponent moves, of
  * which c_drop cannot be put right before. */
 static void slides(search *s, const probe_guess *from) {
-  const size_t drop = probe_key_find("c_drop");
+  const size_t drop = probe_key_find("c_drop"), presum = probe_key_find("P");
   if (!from->x.floor || from->x.join != MX_ACC_JOIN_AFTER || from->x.F < 0) return;
   for (int d = -from->x.F; d <= 40 - from->x.F; d++)
     for (int c_drop = 0; c_drop <= 60; c_drop++) {
@@ -231,6 +231,10 @@ static void slides(search *s, const probe_guess *from) {
       g.x.floor += d;
       if (d) push(s, &g);
       if (d) push_move(s, &g, drop, c_drop);
+      if (!g.x.P || !probe_set(&g, presum, 0, s->l->spec))
+        continue; /* a sum of P products has the exponent of its scales: another way to slide */
+      push(s, &g);
+      push_move(s, &g, drop, c_drop);
     }
 }
 

@@ -1,8 +1,9 @@
 /* Holds the models of matrix units to the device: adversarial tiles through every instruction of rows.def, output bits compared with mxgold's
    model (hopper/NAME) and with the plain model of plain.h, and digested, so that a machine without the device can repeat the comparison.
 
-   hold [--row TEXT] [--outputs N] [--seed S] [--digests FILE] [--against FILE] [--kept FILE] [--no-plain]
+   hold [--row TEXT] [--run NAME] [--outputs N] [--seed S] [--digests FILE] [--against FILE] [--kept FILE] [--no-plain]
      --row TEXT       only rows whose name contains TEXT
+     --run NAME       only that run: c, from-nothing, chain4, a-in-registers, a-in-registers-chain4, low-end
      --outputs N      at least N outputs a row in the main run (10500000)
      --digests FILE   write "ROW RUN K TILES SEED XXH3-128", one a run
      --against FILE   compare with such a file: a line that differs is a failure
@@ -27,13 +28,15 @@
 typedef struct run {
   const char *name;
   int steps, flags, share, wgmma_only; /* steps: instructions chained; share: this fraction of the outputs */
+  uint64_t tiles;                      /* set in the index of each: TILES_LOW_END, which integers do not have */
 } run;
 static const run runs[] = {
-    {"c", 1, SIL_C, 1, 0},
-    {"from-nothing", 1, 0, 8, 0},
-    {"chain4", 4, SIL_C, 4, 0},
-    {"a-in-registers", 1, SIL_C | SIL_A_IN_REGISTERS, 8, 1},
-    {"a-in-registers-chain4", 4, SIL_A_IN_REGISTERS, 16, 1},
+    {"c", 1, SIL_C, 1, 0, 0},
+    {"from-nothing", 1, 0, 8, 0, 0},
+    {"chain4", 4, SIL_C, 4, 0, 0},
+    {"a-in-registers", 1, SIL_C | SIL_A_IN_REGISTERS, 8, 1, 0},
+    {"a-in-registers-chain4", 4, SIL_A_IN_REGISTERS, 16, 1, 0},
+    {"low-end", 1, SIL_C, 1, 0, TILES_LOW_END},
 };
 enum { run_count = sizeof runs / sizeof *runs, batch_outputs = 1 << 22 };
 
@@ -126,7 +129,7 @@ static void show(const char *who, const sil_row *row, const run *r, const tiles_
     limit--;
     const size_t tile = i / cells, m = i % cells / (size_t)q->n, n = i % (size_t)q->n, k = (size_t)q->k;
     printf("  %s %s seed %llu tile %llu (%s) m %zu n %zu: device %llx, %s %llx; c %llx\n   ", row->name, r->name, (unsigned long long)seed,
-           (unsigned long long)(first + tile), tiles_family_names[(first + tile) % TILES_FAMILIES], m, n, (unsigned long long)got, who,
+           (unsigned long long)(first + tile), tiles_family_name(r->tiles | (first + tile)), m, n, (unsigned long long)got, who,
            (unsigned long long)expected, (unsigned long long)(r->flags & SIL_C ? tiles_get(w->c, q->c, i) : 0));
     for (size_t j = 0; j < k; j++)
       printf(" %llx*%llx", (unsigned long long)tiles_get(w->a, q->a, (tile * (size_t)q->m + m) * k + j),
@@ -180,7 +183,7 @@ static void keep(mx_writer *out, const size_t index[4], const sil_row *row, buff
 static mx_dtype dtype_of(const tiles_type *t) { return t->bytes == 1 ? MX_U8 : t->bytes == 2 ? MX_U16 : t->bytes == 4 ? MX_U32 : MX_U64; }
 
 int main(int argc, char **argv) {
-  const char *only = "", *digests = NULL, *against = NULL, *kept = NULL;
+  const char *only = "", *only_run = "", *digests = NULL, *against = NULL, *kept = NULL;
   size_t outputs = 10500000;
   uint64_t seed = 1;
   int use_plain = 1;
@@ -193,6 +196,8 @@ int main(int argc, char **argv) {
     if (!next) die(argv[i], "needs a value");
     if (!strcmp(argv[i], "--row"))
       only = next;
+    else if (!strcmp(argv[i], "--run"))
+      only_run = next;
     else if (!strcmp(argv[i], "--outputs"))
       outputs = strtoull(next, NULL, 10);
     else if (!strcmp(argv[i], "--seed"))
@@ -231,6 +236,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < run_count; i++) {
       const run *u = &runs[i];
       if (u->wgmma_only && row->name[0] != 'w') continue;
+      if (*only_run && strcmp(only_run, u->name)) continue;
+      if (u->tiles && !tiles_type_find(row->a)->ebits) continue;
       const tiles_shape q = shape_of(row, u->steps);
       const size_t cells = (size_t)q.m * (size_t)q.n, unit = TILES_FAMILIES, want = outputs / (size_t)u->share;
       const size_t tiles = ((want + cells - 1) / cells + unit - 1) / unit * unit, batch = batch_outputs / cells / (size_t)u->steps;
@@ -241,7 +248,7 @@ int main(int argc, char **argv) {
       for (size_t first = 0; first < tiles; first += batch) {
         const size_t n = tiles - first < batch ? tiles - first : batch;
         double t = now();
-        fill(&w, &q, n, seed, first);
+        fill(&w, &q, n, seed, u->tiles | first);
         t_fill += now() - t, t = now();
 #ifdef HOLD_NO_DEVICE
         model_run(w.d, row, &w, &q, n, u->flags);

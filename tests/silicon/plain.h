@@ -30,7 +30,7 @@ static inline plain_model plain_of(const char *name, int k, const tiles_type *a,
   p.L = p.kind == PLAIN_EMULATED ? k / 2 : k;
   p.F = fp8 && wgmma ? 13 : 25;
   p.out_bits = fp8 && wgmma && c->bytes == 4 ? 13 : 23;
-  p.floor = -133;
+  p.floor = tiles_emin(c) - 7; /* f32: -133, f16: -21 */
   p.satfinite = strstr(name, "satfinite") != NULL;
   return p;
 }

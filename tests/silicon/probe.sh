@@ -5,7 +5,7 @@
 # same, model. OUT_DIR/probe.digests: instruction, seed, SHA-256 of the device's bits. OUT_DIR/fits.txt: what the fits say in full.
 # DEVICE=model: the table's rows play the device.
 set -u
-programs=$(cd "$1" && pwd) out=$2
+programs=$(cd "$1" && pwd) out=$2 self=$(cd "$(dirname "$0")" && pwd)/probe.sh
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 if [ "${3:-}" = -one ]; then
@@ -44,8 +44,8 @@ if [ "${3:-}" = -one ]; then
   exit 0
 fi
 shift 2
-[ $# -gt 0 ] || set -- $("$programs/mxgold" models | sed -n 's/^hopper.\([^ ]*\).*/\1/p')
-printf '%s\n' "$@" | xargs -P "${JOBS:-8}" -n 1 sh "$programs/probe.sh" "$programs" "$out" -one
+[ $# -gt 0 ] || set -- $("$programs/mxgold" models | sed -n 's,^hopper/\([^ ]*\).*,\1,p')
+printf '%s\n' "$@" | xargs -P "${JOBS:-8}" -n 1 sh "$self" "$programs" "$out" -one
 for kind in line:probe.txt digest:probe.digests fit:fits.txt; do
   for name in "$@"; do cat "$out/$name.${kind%%:*}"; done > "$out/${kind##*:}"
 done

@@ -12,13 +12,18 @@ SIL_FLAGS := $(filter-out -fopenmp,$(CFLAGS_ALL)) -fopenmp -I$(SIL)
 .PHONY: silicon-build
 silicon-build: $(SIL_B)/device $(SIL_B)/mxgold $(SIL_B)/probe.sh $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## programs that hold the models to an H200
 .PHONY: silicon-check silicon-check-all
-silicon-check: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## without a device: the tiles notice every change, the models give the H200's bits (30 s)
+# probe answers from the models what it answered from the device, and the bits of its tiles are the device's
+sil_probe = DEVICE=model JOBS=2 sh $(SIL)/probe.sh $(B) $(SIL_B)/probe $(1) && \
+  cat $(SIL_B)/probe/probe.txt $(SIL_B)/probe/probe.digests | grep -vxFf $(SIL)/h200/probe.txt | grep -vxFf $(SIL)/h200/probe.digests; test $$? = 1
+silicon-check: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power $(BIN) ## without a device: the tiles notice every change, the models give the H200's bits (30 s)
 	$(SIL_B)/power 340 > $(SIL_B)/power.txt || { cat $(SIL_B)/power.txt; exit 1; }
 	$(SIL_B)/hold-cpu --outputs 40000 --no-plain --against $(SIL)/h200/hold.digests --kept $(SIL_B)/kept.safetensors > $(SIL_B)/hold.txt || { grep NOT $(SIL_B)/hold.txt; exit 1; }
 	cmp $(SIL_B)/kept.safetensors $(SIL)/h200/kept.safetensors
 	$(SIL_B)/all32-cpu --only rcp --against $(SIL)/h200/all32.digests
-silicon-check-all: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu ## the same over all that the device computed: 14 million outputs an instruction, 2^32 a conversion (15 minutes)
+	$(call sil_probe,mma_m16n8k8_f16_f16_f16_f16 mma_m16n8k16_f32_bf16_bf16_f32 mma_m16n8k64_s32_s4_u4_s32_satfinite)
+silicon-check-all: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(BIN) ## the same over all that the device computed: 14 million outputs an instruction, 2^32 a conversion (15 minutes)
 	$(SIL_B)/hold-cpu --against $(SIL)/h200/hold.digests
+	$(call sil_probe,)
 	$(SIL_B)/all32-cpu --against $(SIL)/h200/all32.digests
 
 $(SIL_B)/%_cu.o: $(SIL)/%.cu $(SIL_H)

@@ -78,6 +78,12 @@ static const char *const tiles_family_names[] = {
 #undef X
 };
 
+/** Set in an index: a family of its own, LOW_END: halves and ones of the smallest number of c's type, dust below, no C. */
+#define TILES_LOW_END ((uint64_t)1 << 62)
+static inline const char *tiles_family_name(uint64_t index) {
+  return index & TILES_LOW_END ? "LOW_END" : tiles_family_names[index % TILES_FAMILIES];
+}
+
 /* ---- random numbers: SplitMix64 ---- */
 
 static inline uint64_t tiles_mix(uint64_t z) {
@@ -350,6 +356,17 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
       p->b_frac[i] = i < main ? TILES_POW2 : policy;
     }
   } break;
+  case TILES_FAMILIES: { /* LOW_END */
+    const int tie = tiles_chance(s, 2, 3), main = tie ? 1 : 2,
+              last = c_lo - q->c->mbits; /* tie: half of the smallest number, and little dust */
+    p->base = tiles_clamp(tie ? last - 1 : last + tiles_between(s, -2, 3), lo - q->a->mbits, hi);
+    p->column_shift = tie ? 0 : tiles_below(s, 2);
+    for (int i = 0; i < k; i++) {
+      p->rel[i] = i < main ? 0 : tiles_chance(s, 1, 4) ? -1 - tiles_below(s, 30) : tie ? TILES_ZERO : -tiles_below(s, 40);
+      p->jitter[i] = i < main ? 0 : 4;
+      p->a_frac[i] = p->b_frac[i] = i < main && tie ? TILES_POW2 : policy;
+    }
+  } break;
   case TILES_ZEROS: {
     static const int most[] = {2, 3, 8, 64};
     const int in = most[tiles_below(s, 4)];
@@ -457,7 +474,7 @@ static inline uint64_t tiles_code(const tiles_type *t, uint64_t *s, int family) 
 
 /** Write tile `index` of a seed: a [m][k], b [n][k], c [m][n], raw bits as wide as the types. */
 static inline void tiles_fill(const tiles_shape *q, uint64_t seed, uint64_t index, void *a, void *b, void *c) {
-  const int k = q->k, family = (int)(index % TILES_FAMILIES);
+  const int k = q->k, family = index & TILES_LOW_END ? TILES_FAMILIES : (int)(index % TILES_FAMILIES);
   uint64_t state = tiles_mix(seed + 0x632BE59BD9B4E019u) + tiles_mix(index), *s = &state;
   if (q->a->ebits == 0) {
     tiles_fill_integers(q, s, family, a, b, c);
