@@ -174,11 +174,13 @@ check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 prese
 peers: deps-test deps-peers $(BIN) $(B)/tests/test_peers $(B)/tests/test_casts ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
 	tests/peers/run.sh $(B) $(SEED)
 
-.PHONY: bench bench-keep bench-files
+.PHONY: bench bench-keep bench-files bench-ablate
 bench: $(BIN) deps-charts ## rates of the operations against memory, scalar code, ref and, with PYTHON=..., other libraries (ONLY=text)
 	bench/run.sh $(BIN) $(B)/bench "$(ONLY)"
 bench-keep: ## the last table of make bench, to bench/last.txt
 	cat $(B)/bench/table.txt $(wildcard $(B)/bench/peers.txt) >bench/last.txt
+bench-ablate: $(BIN) ## seconds of ablate with twelve presets on ABLATE_DATA, and of a checkpoint of SIZE MiB through --all --fake over cp of it (ROUNDS=)
+	bench/ablate.sh $(BIN) $(ABLATE_DATA) "$(SIZE)" "$(ROUNDS)"
 bench-files: $(BIN) ## mxgold quantize of a 1 GiB .npy in a RAM disk, over cp of it (ROUNDS=)
 	bench/files.sh $(BIN) $(ROUNDS)
 

@@ -44,6 +44,24 @@ START_TEST(nan_and_inf_are_counted) {
 }
 END_TEST
 
+/* The shortcut over values that became 0 (a relative error of 1 each) gives the largest of all divisions. */
+START_TEST(largest_relative_error) {
+  const struct {
+    float x[6], y[6];
+    double want;
+  } cases[] = {{{4, 3, -2, 1, 0, 5}, {4, 2, -2, 1, 0, 5}, 1.0 / 3}, /* none became 0 */
+               {{4, 3, -2, 1, 0, 5}, {4, 2, -2, 0, 0, 5}, 1},       /* one did */
+               {{4, 3, -2, 1, 0, 5}, {4, 2, 1, 0, 0, 5}, 1.5},      /* a sign is lost */
+               {{4, 3, -2, 1, 0, 5}, {4, 2, -2, 0, 7, 5}, 1},       /* of 0 there is no relative error */
+               {{4, 3, -2, 1, 0, 5}, {4, 9, -2, 0, 0, 5}, 2}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mx_error_sums s = {0};
+    mx_error_sums_add(&s, cases[i].x, cases[i].y, 6, 1);
+    ck_assert_double_eq(s.max_relative, cases[i].want);
+  }
+}
+END_TEST
+
 START_TEST(nothing_to_divide_by) {
   mx_error_sums s = {0};
   ck_assert(mx_sqnr(&s) == 0 && mx_mse(&s) == 0 && mx_relative_error(&s) == 0 && mx_cosine(&s) == 0 && mx_gain(&s) == 0);
@@ -359,6 +377,7 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_test(t, sums_by_hand);
   tcase_add_test(t, nan_and_inf_are_counted);
+  tcase_add_test(t, largest_relative_error);
   tcase_add_test(t, nothing_to_divide_by);
   tcase_add_test(t, same_sums_for_any_threads);
   tcase_add_test(t, counts_by_hand);

@@ -61,6 +61,8 @@ typedef struct mx_error_sums {
 /** Add n pairs to *sums (zeroed before the first). Pieces start anew with every call, so a tensor added in parts gives the bits of the whole if
  *  each part but the last is a multiple of MX_PIECE. */
 void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size_t n, int n_threads);
+/** Add other sums to *sums: those of the next part. */
+void mx_error_sums_join(mx_error_sums *sums, const mx_error_sums *next);
 
 /** What the sums say; 0 where there is nothing to divide by, SQNR +Inf without error. */
 double mx_sqnr(const mx_error_sums *s);           /* 10 log10(xx / ee), dB */

@@ -78,22 +78,30 @@ static int binade(double v) {
   return e < 0 ? 0 : e >= MX_BINADES ? MX_BINADES - 1 : e;
 }
 
+/* What becomes of a scale: MX_BINADES and one more for zero and NaN. */
+enum { ZERO = MX_BINADES, NOT_A_NUMBER };
+static int kind_of_scale(const mx_format *f, uint32_t code) {
+  const double v = mx_decode(f, code);
+  return isnan(v) ? NOT_A_NUMBER : v == 0 ? ZERO : binade(v);
+}
+
 static void count_scales(mx_code_counts *n, const mx_tensor *t, const mx_spec *spec) {
   const mx_format *f = mx_scale_format(spec->scale);
   size_t block_rows, block_cols;
   mx_spec_block(spec, t->rows, t->cols, &block_rows, &block_cols);
   const size_t step = t->scale_rows == t->rows ? block_rows : 1; /* a tile's scale stands on each of its rows */
+  uint64_t seen[NOT_A_NUMBER + 1] = {0};
+  int kind[256]; /* of each code of a byte */
+  for (uint32_t c = 0; f->bits <= 8 && c < 256; c++) kind[c] = kind_of_scale(f, c);
   for (size_t r = 0; r < t->scale_rows; r += step ? step : 1)
     for (size_t c = 0; c < t->scale_cols; c++) {
-      const double v = mx_decode(f, mx_scale_code_at(t, r * t->scale_cols + c));
+      const uint32_t code = mx_scale_code_at(t, r * t->scale_cols + c);
+      seen[f->bits <= 8 ? kind[code & 255] : kind_of_scale(f, code)]++;
       n->n_scales++;
-      if (isnan(v))
-        n->scale_nan++;
-      else if (v == 0)
-        n->scale_zero++;
-      else
-        n->scale_binade[binade(v)]++;
     }
+  for (int b = 0; b < MX_BINADES; b++) n->scale_binade[b] += seen[b];
+  n->scale_zero += seen[ZERO];
+  n->scale_nan += seen[NOT_A_NUMBER];
 }
 
 /* Without elements the scales say nothing either. */

@@ -61,6 +61,27 @@ static int all_finite(const float *x, const float *y, size_t n) {
   return sum == 0;
 }
 
+/* Values that became 0. *beyond: may one that did not be off by its own size or more, or have been 0? */
+static uint64_t underflows(int *beyond, const float *x, const float *y, size_t n) {
+  uint32_t under = 0, far = 0;
+#pragma omp simd reduction(+ : under) reduction(| : far)
+  for (size_t i = 0; i < n; i++) {
+    under += (x[i] != 0) & (y[i] == 0);
+    far |= (y[i] != 0) & (((x[i] < 0) != (y[i] < 0)) | (fabsf(y[i]) >= 1.99f * fabsf(x[i])));
+  }
+  *beyond = far != 0;
+  return under;
+}
+
+static double largest_relative(const float *x, const float *y, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double a = fabs((double)x[i]), e = fabs((double)x[i] - (double)y[i]);
+    if (a > 0) most = larger(most, e / a);
+  }
+  return most;
+}
+
 static void piece(mx_error_sums *out, const float *x, const float *y, size_t n) {
   float own_x[MX_PIECE], own_y[MX_PIECE];
   memset(out, 0, sizeof *out);
@@ -79,18 +100,14 @@ static void piece(mx_error_sums *out, const float *x, const float *y, size_t n) 
   out->xy = join(l.xy);
   out->ee = join(l.ee);
   for (int j = 0; j < LANES; j++) out->max_error = larger(out->max_error, l.max_error[j]);
-  double most = 0;
-  uint64_t under = 0;
-  for (size_t i = 0; i < n; i++) {
-    const double a = fabs((double)x[i]), e = fabs((double)x[i] - (double)y[i]);
-    if (a > 0) most = larger(most, e / a);
-    under += a > 0 && y[i] == 0;
-  }
+  int beyond;
+  const uint64_t under = underflows(&beyond, x, y, n);
+  const double most = under && !beyond ? 1 : largest_relative(x, y, n);
   out->max_relative = most;
   out->n_underflow = under;
 }
 
-static void add(mx_error_sums *a, const mx_error_sums *b) {
+void mx_error_sums_join(mx_error_sums *a, const mx_error_sums *b) {
   a->n += b->n;
   a->n_nan += b->n_nan;
   a->n_inf += b->n_inf;
@@ -114,7 +131,7 @@ void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size
       const size_t first = (p0 + p) * MX_PIECE;
       piece(&part[p], x + first, y + first, n - first < MX_PIECE ? n - first : MX_PIECE);
     }
-    for (size_t p = 0; p < m; p++) add(sums, &part[p]);
+    for (size_t p = 0; p < m; p++) mx_error_sums_join(sums, &part[p]);
   }
 }
 

@@ -68,6 +68,14 @@ typedef struct ablate_result {
 static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t tensor, size_t spec) {
   return &r->rows[tensor * r->specs->n + spec];
 }
+typedef struct ablate_sweep_options {
+  int repeats, n_threads, refuse_nan;
+  const char *state; /* NULL: none */
+} ablate_sweep_options;
+/** Measure every tensor under every spec: pairs of them on all processors, each pair on one. Free *out also after a failure. */
+int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs,
+                 const ablate_sweep_options *o);
+void ablate_result_free(ablate_result *r);
 /** Index of the spec of least error for a tensor. */
 size_t ablate_best(const ablate_result *r, size_t tensor);
 /** Does the interval leave 0 out? */
@@ -80,7 +88,7 @@ typedef struct ablate_state {
 } ablate_state;
 /** Rows of a tensor under exactly these specs, if the file has them all. */
 int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats);
-int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n);
+mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err);
 
 /* ---- Reports ---- */
 

@@ -79,10 +79,10 @@ int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t,
   return found == specs->n;
 }
 
-int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n) {
-  if (!s->path) return CLI_FINE;
+mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err) {
+  if (!s->path) return MX_OK;
   FILE *f = fopen(s->path, "a+");
-  if (!f) return cli_error("%s: cannot write: %s", s->path, strerror(errno));
+  if (!f) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(errno));
   if (!fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
   fseek(f, 0, SEEK_END);
   for (size_t i = 0; i < n; i++) {
@@ -95,5 +95,5 @@ int ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n) {
 #undef F
     fprintf(f, " %d %s\n", rows[i].repeats, rows[i].scales);
   }
-  return fclose(f) ? cli_error("%s: cannot write: %s", s->path, strerror(errno)) : CLI_FINE;
+  return fclose(f) ? mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(errno)) : MX_OK;
 }

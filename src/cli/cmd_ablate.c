@@ -1,11 +1,9 @@
 /* mxgold ablate IN[:TENSOR]... --presets a,b,c: what a format, a rounding or a rotation does to tensors. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ablate.h"
-#include "progress.h"
 #include "shape.h"
 #include "spec_opts.h"
 
@@ -49,7 +47,7 @@ static const cli_option options[] = {
     {0},
 };
 
-enum { UNITS = 512, MAX_EXTENT = 1 << 20 };
+enum { MAX_EXTENT = 1 << 20 };
 
 int ablate_model(const char *name) {
   if (!name) return MX_GEMM_F32_BLOCK;
@@ -65,160 +63,24 @@ static int parse_shape(size_t *rows, size_t *cols, const char *text) {
   return CLI_FINE;
 }
 
-/* log2 of the scale that a share of the scales lies at or below. */
-static double quantile(const mx_code_counts *n, double share) {
-  uint64_t all = 0, at = 0;
-  for (int b = 0; b < MX_BINADES; b++) all += n->scale_binade[b];
-  for (int b = 0; b < MX_BINADES; b++) {
-    at += n->scale_binade[b];
-    if (all && (double)at >= share * (double)all) return b - MX_BINADE_0;
-  }
-  return 0;
-}
-
-/* "LOG2:COUNT,..."; what does not fit is left out at a comma, which no format of 8 bits comes near. */
-static void print_scales(char *out, size_t size, const mx_code_counts *n) {
-  size_t used = 0;
-  for (int b = 0; b < MX_BINADES; b++) {
-    char one[40];
-    const size_t m = (size_t)snprintf(one, sizeof one, "%s%d:%llu", used ? "," : "", b - MX_BINADE_0, (unsigned long long)n->scale_binade[b]);
-    if (!n->scale_binade[b] || used + m >= size) continue;
-    memcpy(out + used, one, m + 1);
-    used += m;
-  }
-  if (!used) snprintf(out, size, "-");
-}
-
-static void fill_row(ablate_row *r, const mx_measure *m) {
-  r->sums = m->sums;
-  r->repeats = m->repeats;
-  r->bits = m->bits;
-  r->bias = m->bias;
-  r->n_codes = m->counts.n;
-  r->zero = m->counts.zero;
-  r->saturated = m->counts.saturated;
-  r->entropy = mx_code_entropy(&m->counts);
-  print_scales(r->scales, sizeof r->scales, &m->counts);
-  r->scale_p05 = quantile(&m->counts, 0.05);
-  r->scale_p50 = quantile(&m->counts, 0.5);
-  r->scale_p95 = quantile(&m->counts, 0.95);
-}
-
-typedef struct work {
-  const struct args *args;
-  const ablate_tensors *tensors;
-  const ablate_specs *specs;
-  ablate_result *result;
-  double *units; /* [specs][UNITS] */
-  mx_measure *measure;
-} work;
-
-/* How far each spec is behind the best. */
-static int compare(work *w, size_t tensor, size_t n_units) {
-  const size_t best = ablate_best(w->result, tensor), n = w->specs->n;
-  const double **units = malloc(n * sizeof *units);
-  mx_interval *behind = malloc(n * sizeof *behind);
-  int rc = units && behind ? CLI_FINE : cli_error("out of memory");
-  for (size_t s = 0; s < n && !rc; s++) units[s] = w->units + s * UNITS;
-  if (!rc && mx_bootstrap_db_all(behind, units[best], units, n, n_units, 0, 1)) rc = cli_error("out of memory");
-  for (size_t s = 0; s < n && !rc; s++) w->result->rows[tensor * n + s].behind = behind[s];
-  free(units);
-  free(behind);
-  return rc;
-}
-
-static int measure(work *w, size_t tensor, const float *x, size_t n_units) {
-  const ablate_tensor *t = &w->tensors->at[tensor];
-  mx_error err;
-  for (size_t s = 0; s < w->specs->n; s++) {
-    const mx_measure_options o = {
-        .repeats = (int)w->args->repeats.v, .n_threads = (int)w->args->threads.v, .n_units = n_units, .unit_error = w->units + s * UNITS};
-    if (mx_measure_tensor(w->measure, x, t->rows, t->cols, &w->specs->at[s].spec, &o, &err))
-      return cli_error("%s, %s: %s", t->name, w->specs->at[s].label, err.text);
-    ablate_row *r = &w->result->rows[tensor * w->specs->n + s];
-    *r = (ablate_row){.tensor = tensor, .spec = s};
-    fill_row(r, w->measure);
-  }
-  return compare(w, tensor, n_units);
-}
-
-static int one_tensor(work *w, size_t tensor) {
-  const ablate_tensor *t = &w->tensors->at[tensor];
-  ablate_row *rows = &w->result->rows[tensor * w->specs->n];
-  const size_t n = t->rows * t->cols, n_units = n / 64 < UNITS ? (n / 64 ? n / 64 : 1) : UNITS;
-  float *x = ablate_load(t);
-  if (!x) return cli_error("%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
-  for (size_t i = 0; w->args->refuse_nan && i < n; i++)
-    if (!isfinite(x[i])) {
-      const int nan = isnan(x[i]);
-      free(x);
-      return cli_error("%s: row %zu, column %zu is %s, which --refuse-nan refuses", t->name, i / t->cols, i % t->cols, nan ? "NaN" : "Inf");
-    }
-  ablate_state state = {.path = w->args->state};
-  for (size_t s = 0; s < w->specs->n; s++) rows[s].tensor = tensor;
-  int rc = CLI_FINE;
-  if (!ablate_state_find(&state, rows, t, x, w->specs, (int)w->args->repeats.v)) {
-    rc = measure(w, tensor, x, n_units);
-    if (!rc) rc = ablate_state_add(&state, rows, w->specs->n);
-  }
-  free(x);
-  return rc;
-}
-
-size_t ablate_best(const ablate_result *r, size_t tensor) {
-  size_t best = 0;
-  for (size_t s = 1; s < r->specs->n; s++)
-    if (ablate_row_at(r, tensor, s)->sums.ee / ablate_row_at(r, tensor, s)->repeats <
-        ablate_row_at(r, tensor, best)->sums.ee / ablate_row_at(r, tensor, best)->repeats)
-      best = s;
-  return best;
-}
-
-/* Damage of a tensor: the SQNR of its first spec. */
-static const ablate_result *sorting;
-static int worse_first(const void *a, const void *b) {
-  const size_t i = *(const size_t *)a, j = *(const size_t *)b;
-  const double x = mx_sqnr(&ablate_row_at(sorting, i, 0)->sums), y = mx_sqnr(&ablate_row_at(sorting, j, 0)->sums);
-  return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
-}
-
-static int report(const work *w, const cli_context *ctx) {
-  (void)ctx;
-  const struct args *a = w->args;
-  if (a->chart && ablate_chart(w->result, a->chart)) return CLI_TROUBLE;
+static int report(const struct args *a, const ablate_result *r) {
+  if (a->chart && ablate_chart(r, a->chart)) return CLI_TROUBLE;
   if (a->html) {
-    const size_t tensor = w->result->order[0];
-    float *x = ablate_load(&w->tensors->at[tensor]);
-    const int rc = x ? ablate_html(w->result, a->html, x, tensor) : cli_error("out of memory");
+    const size_t tensor = r->order[0];
+    float *x = ablate_load(&r->tensors->at[tensor]);
+    const int rc = x ? ablate_html(r, a->html, x, tensor) : cli_error("out of memory");
     free(x);
     if (rc) return rc;
   }
-  return ablate_print(w->result, a->json);
+  return ablate_print(r, a->json);
 }
 
 static int sweep(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs) {
-  ablate_result result = {tensors, specs, calloc(tensors->n * specs->n, sizeof(ablate_row)), malloc(tensors->n * sizeof(size_t))};
-  work w = {a, tensors, specs, &result, malloc(specs->n * UNITS * sizeof(double)), malloc(sizeof(mx_measure))};
-  int rc = result.rows && result.order && w.units && w.measure ? CLI_FINE : cli_error("out of memory");
-  uint64_t total = 0, done = 0;
-  for (size_t t = 0; t < tensors->n; t++) total += (uint64_t)tensors->at[t].rows * tensors->at[t].cols * sizeof(float);
-  progress p;
-  progress_start(&p, ctx, "ablate", total);
-  for (size_t t = 0; t < tensors->n && !rc; t++) {
-    rc = one_tensor(&w, t);
-    progress_at(&p, done += (uint64_t)tensors->at[t].rows * tensors->at[t].cols * sizeof(float));
-    result.order[t] = t;
-  }
-  if (!rc) {
-    progress_end(&p);
-    sorting = &result;
-    qsort(result.order, tensors->n, sizeof *result.order, worse_first);
-    rc = report(&w, ctx);
-  }
-  free(result.rows);
-  free(result.order);
-  free(w.units);
-  free(w.measure);
+  ablate_result result;
+  const ablate_sweep_options o = {(int)a->repeats.v, (int)a->threads.v, a->refuse_nan, a->state};
+  int rc = ablate_sweep(&result, ctx, tensors, specs, &o);
+  if (!rc) rc = report(a, &result);
+  ablate_result_free(&result);
   return rc;
 }
 

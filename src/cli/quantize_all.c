@@ -1,39 +1,28 @@
-/* A checkpoint through a quantiser and back, a piece of a tensor at a time. */
+/* A checkpoint through a quantiser and back, a file at a time. */
 #include "quantize_all.h"
 
 #include <errno.h>
-#include <math.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "ablate_files.h"
 #include "checkpoint.h"
-#include "mxgold/ablate.h"
+#include "fake_file.h"
 #include "mxgold/file.h"
-#include "mxgold/quantized.h"
-#include "narrow.h"
 #include "out.h"
-#include "progress.h"
-
-/* Values worked on at a time: whole block rows, about this many. */
-enum { PIECE = 1 << 20 };
 
 typedef struct work {
   const quantize_all_options *o;
   const cli_context *ctx;
   regex_t include, exclude;
   progress p;
-  uint64_t done; /* bytes */
-  out *table;
-  uint64_t n_quantised, n_copied;
-  mx_error_sums all;
-  float *x, *y; /* a piece, and what became of it */
-  size_t room;
+  uint64_t done;        /* bytes */
+  fake_tensor *tensors; /* of all files */
+  size_t n;
 } work;
 
 /* Which tensors: floats, by default matrices alone, so that norms and biases stay. */
@@ -43,114 +32,22 @@ static int chosen(const work *w, const mx_array *a) {
   return !w->o->exclude || regexec(&w->exclude, a->name, 0, NULL, 0) != 0;
 }
 
-/* Pages that are behind us need not stay in memory. */
-static void forget(const uint8_t *data, uint64_t n) {
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page,
-                  to = ((uintptr_t)data + n) / page * page;
-  if (to > from) madvise((void *)from, to - from, MADV_DONTNEED);
-}
-
-static int make_room(work *w, size_t n) {
-  if (n <= w->room) return CLI_FINE;
-  free(w->x);
-  free(w->y);
-  w->x = malloc(n * sizeof *w->x);
-  w->y = malloc(n * sizeof *w->y);
-  w->room = w->x && w->y ? n : 0;
-  return w->room ? CLI_FINE : cli_error("no memory for %zu values at a time", n);
-}
-
-/* A tensor as it is walked through. */
-typedef struct walk {
-  const mx_array *a;
-  size_t rows, cols, piece_rows, bytes; /* bytes a value */
-  mx_exec exec;
-  mx_error_sums sums;
-  mx_code_counts counts;
-} walk;
-
-static int walk_start(work *w, walk *t, const mx_array *a) {
-  *t = (walk){.a = a, .bytes = mx_dtype_bytes(a->dtype), .exec.n_threads = w->o->n_threads};
-  if (!mx_matrix_of(&t->rows, &t->cols, a->shape, a->n_dims)) return cli_error("%s: the shape overflows", a->name);
-  size_t block_rows, block_cols;
-  mx_spec_block(w->o->spec, t->rows, t->cols, &block_rows, &block_cols);
-  const size_t want = PIECE / t->cols + 1, whole = (want + block_rows - 1) / block_rows * block_rows;
-  t->piece_rows = whole < t->rows ? whole : t->rows;
-  return make_room(w, t->piece_rows * t->cols);
-}
-
-static size_t rows_from(const walk *t, size_t first) { return t->rows - first < t->piece_rows ? t->rows - first : t->piece_rows; }
-
-/* The tensor's largest magnitude, where the spec has a tensor scale. */
-static int find_amax(work *w, walk *t) {
-  const mx_spec *s = w->o->spec;
-  const int tensor_wide = s->scale_nan == MX_SCALE_NAN_TENSOR || s->scale_inf == MX_SCALE_INF_TENSOR;
-  if (!tensor_wide && (s->tensor_norm == MX_TENSOR_NORM_NONE || s->tensor_given)) return CLI_FINE;
-  float all = 0;
-  for (size_t r = 0; r < t->rows; r += t->piece_rows) {
-    const size_t n = rows_from(t, r);
-    float amax;
-    mx_array_read_f32(w->x, t->a, (uint64_t)r * t->cols, (uint64_t)n * t->cols, 0);
-    const mx_status status = mx_tensor_amax(&amax, w->x, n, t->cols, t->cols, s, &t->exec);
-    if (status) return cli_error("%s: %s", t->a->name, mx_status_text(status));
-    if (!(amax <= all)) all = isnan(all) ? all : amax;
-    forget(t->a->data + (uint64_t)r * t->cols * t->bytes, (uint64_t)n * t->cols * t->bytes);
+/* The file's tensors, behind those of the files before it. */
+static int plan(work *w, const mx_file *in) {
+  const size_t n = mx_file_count(in);
+  fake_tensor *all = realloc(w->tensors, (w->n + n + 1) * sizeof *all);
+  if (!all) return cli_error("out of memory");
+  w->tensors = all;
+  for (size_t i = 0; i < n; i++) {
+    const mx_array *a = mx_file_at(in, i);
+    fake_tensor *t = &all[w->n];
+    *t = (fake_tensor){.a = a, .name = strdup(a->name), .dtype = a->dtype, .n_dims = a->n_dims, .kept = chosen(w, a) ? NULL : "left out"};
+    if (!t->name) return cli_error("out of memory");
+    memcpy(t->shape, a->shape, sizeof t->shape);
+    w->n++;
+    mx_error err;
+    if (fake_plan(t, w->o->spec, &err)) return cli_fail(&err);
   }
-  t->exec.amax_known = 1;
-  t->exec.amax = all;
-  return CLI_FINE;
-}
-
-static int one_piece(work *w, walk *t, mx_writer *to, size_t index, size_t first) {
-  const size_t rows = rows_from(t, first), n = rows * t->cols;
-  mx_error err;
-  mx_array_read_f32(w->x, t->a, (uint64_t)first * t->cols, n, 0);
-  t->exec.first_row = first;
-  if (mx_fake_quantize(w->y, w->x, rows, t->cols, w->o->spec, &t->exec, &t->counts, &err)) return cli_error("%s: %s", t->a->name, err.text);
-  mx_error_sums_add(&t->sums, w->x, w->y, n, w->o->n_threads);
-  narrow(w->x, w->y, n, t->a->dtype, w->o->n_threads); /* x is no longer needed, and no dtype here is wider */
-  if (mx_writer_write(to, index, w->x, n * t->bytes, &err)) return cli_fail(&err);
-  forget(t->a->data + (uint64_t)first * t->cols * t->bytes, (uint64_t)n * t->bytes);
-  progress_at(&w->p, w->done += (uint64_t)n * t->bytes);
-  return CLI_FINE;
-}
-
-static void table_row(work *w, const walk *t) {
-  out_row(w->table);
-  out_text(w->table, "tensor", t->a->name);
-  out_text(w->table, "dtype", mx_dtype_name(t->a->dtype));
-  out_shape(w->table, "shape", t->a->shape, t->a->n_dims);
-  out_f64(w->table, w->o->json ? "sqnr_db" : "SQNR dB", mx_sqnr(&t->sums), "%.3f");
-  out_f64(w->table, w->o->json ? "max_error" : "max err", t->sums.max_error, "%.3g");
-  out_f64(w->table, w->o->json ? "saturated" : "sat %",
-          t->counts.n ? (w->o->json ? 1 : 100) * (double)t->counts.saturated / (double)t->counts.n : 0, "%.3f");
-  out_f64(w->table, w->o->json ? "underflow" : "under %",
-          t->sums.n ? (w->o->json ? 1 : 100) * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
-  if (w->o->json || t->sums.n_nan + t->sums.n_inf) out_u64(w->table, w->o->json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
-}
-
-static int fake(work *w, const mx_array *a, mx_writer *to, size_t index) {
-  walk t;
-  if (walk_start(w, &t, a) || find_amax(w, &t)) return CLI_TROUBLE;
-  for (size_t r = 0; r < t.rows; r += t.piece_rows)
-    if (one_piece(w, &t, to, index, r)) return CLI_TROUBLE;
-  w->n_quantised++;
-  w->all.n += t.sums.n;
-  w->all.xx += t.sums.xx;
-  w->all.ee += t.sums.ee;
-  table_row(w, &t);
-  return CLI_FINE;
-}
-
-static int copy(work *w, const mx_array *a, mx_writer *to, size_t index) {
-  mx_error err;
-  for (uint64_t at = 0; at < a->n_bytes; at += 4 * PIECE) {
-    const uint64_t n = a->n_bytes - at < 4 * PIECE ? a->n_bytes - at : 4 * PIECE;
-    if (mx_writer_write(to, index, a->data + at, n, &err)) return cli_fail(&err);
-    forget(a->data + at, n);
-    progress_at(&w->p, w->done += n);
-  }
-  w->n_copied++;
   return CLI_FINE;
 }
 
@@ -172,17 +69,19 @@ static int one_file(work *w, const char *from, const char *path) {
   mx_error err;
   mx_file *in;
   mx_writer *to;
+  const size_t before = w->n;
   if (mx_file_open(&in, from, &err)) return cli_fail(&err);
+  if (plan(w, in)) {
+    mx_file_close(in);
+    return CLI_TROUBLE;
+  }
   if (mx_writer_open(&to, path, &err)) {
     mx_file_close(in);
     return cli_fail(&err);
   }
+  const fake_options how = {w->o->spec, w->o->n_threads, &w->p, &w->done};
   int rc = mx_writer_is_npy(to) ? cli_error("%s: expected a name that ends in .safetensors", path) : declare(w, in, to);
-  if (!rc && mx_writer_begin(to, &err)) rc = cli_fail(&err);
-  for (size_t i = 0; i < mx_file_count(in) && !rc; i++) {
-    const mx_array *a = mx_file_at(in, i);
-    rc = chosen(w, a) ? fake(w, a, to, i) : copy(w, a, to, i);
-  }
+  if (!rc && (mx_writer_begin(to, &err) || fake_file(w->tensors + before, w->n - before, to, &how, &err))) rc = cli_fail(&err);
   if (rc)
     mx_writer_abort(to);
   else if (mx_writer_commit(to, &err))
@@ -259,13 +158,35 @@ static int same_folder(const quantize_all_options *o) {
   return same;
 }
 
-static int report(work *w) {
-  out *o = w->table;
+static void table_row(out *o, const fake_tensor *t, int json) {
+  const double share = json ? 1 : 100;
+  out_row(o);
+  out_text(o, "tensor", t->name);
+  out_text(o, "dtype", mx_dtype_name(t->dtype));
+  out_shape(o, "shape", t->shape, t->n_dims);
+  out_f64(o, json ? "sqnr_db" : "SQNR dB", mx_sqnr(&t->sums), "%.3f");
+  out_f64(o, json ? "max_error" : "max err", t->sums.max_error, "%.3g");
+  out_f64(o, json ? "saturated" : "sat %", t->n_codes ? share * (double)t->saturated / (double)t->n_codes : 0, "%.3f");
+  out_f64(o, json ? "underflow" : "under %", t->sums.n ? share * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
+  if (json || t->sums.n_nan + t->sums.n_inf) out_u64(o, json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
+}
+
+static int report(const work *w) {
+  out *o = out_new();
+  mx_error_sums all = {0};
+  size_t n = 0;
+  out_table(o, "tensors");
+  for (size_t i = 0; i < w->n; i++) {
+    const fake_tensor *t = &w->tensors[i];
+    if (t->kept) continue;
+    table_row(o, t, w->o->json);
+    mx_error_sums_join(&all, &t->sums);
+    n++;
+  }
   out_end(o);
-  out_u64(o, "quantised", w->n_quantised);
-  out_u64(o, "copied", w->n_copied);
-  if (w->n_quantised) out_f64(o, w->o->json ? "sqnr_db" : "SQNR dB of all", mx_sqnr(&w->all), "%.3f");
-  w->table = NULL;
+  out_u64(o, "quantised", n);
+  out_u64(o, "copied", w->n - n);
+  if (n) out_f64(o, w->o->json ? "sqnr_db" : "SQNR dB of all", mx_sqnr(&all), "%.3f");
   return out_print(o, w->o->json);
 }
 
@@ -273,13 +194,10 @@ static int with_checkpoint(work *w, const checkpoint *c) {
   uint64_t bytes;
   if (total_bytes(&bytes, c)) return CLI_TROUBLE;
   if (c->indexed && same_folder(w->o)) return cli_error("%s: is the folder of the input, expected another", w->o->out);
-  w->table = out_new();
-  out_table(w->table, "tensors");
   progress_start(&w->p, w->ctx, "quantize", bytes);
   int rc = c->indexed ? shards(w, c) : one_file(w, c->paths[0], w->o->out);
   if (!rc) progress_end(&w->p);
   if (!rc && strcmp(w->o->out, "-")) rc = report(w);
-  out_free(w->table);
   return rc;
 }
 
@@ -304,8 +222,8 @@ int quantize_all(const cli_context *ctx, const quantize_all_options *o) {
     rc = with_checkpoint(&w, &c);
     checkpoint_close(&c);
   }
-  free(w.x);
-  free(w.y);
+  for (size_t i = 0; i < w.n; i++) free(w.tensors[i].name);
+  free(w.tensors);
   if (o->include) regfree(&w.include);
   if (o->exclude) regfree(&w.exclude);
   return rc;

@@ -131,3 +131,41 @@ def get(path, name):
     return raw[8 + n + a:8 + n + b]
 assert get("whole.safetensors", "weight") == get("w.safetensors", "dequantized")
 P
+
+# Threads do not wait for each other in small steps: eight of them cost no more processor time than one, and write the same checkpoint.
+cpu_ms() { python3 - "$@" <<'P'
+import os, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+t = os.times()
+print(int(1000 * (t.children_user + t.children_system)))
+P
+}
+few=$(cpu_ms "$mxgold" ablate gen:gaussian gen:laplace -p ocp-mxfp4,nvfp4,hif4,fouroversix --set elem.round=sr --repeats 4 --threads 1)
+many=$(cpu_ms "$mxgold" ablate gen:gaussian gen:laplace -p ocp-mxfp4,nvfp4,hif4,fouroversix --set elem.round=sr --repeats 4 --threads 8)
+[ "$many" -lt $((2 * few + 300)) ] || fail "ablate: $many ms of processor time on eight threads, $few ms on one"
+python3 - <<'P'
+import array, json, random, struct
+random.seed(1)
+names = {"a": ("F32", [700, 1000]), "b": ("BF16", [64, 32]), "c": ("F32", [3, 500]), "d": ("BF16", [900, 512])}
+at, h, body = 0, {}, b""
+for k, (dtype, shape) in names.items():
+    n = shape[0] * shape[1]
+    raw = array.array("f", (random.gauss(0, 1) * (1 + i // 50000) for i in range(n))).tobytes()
+    if dtype == "BF16":
+        raw = b"".join(raw[i + 2:i + 4] for i in range(0, len(raw), 4))
+    h[k] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(raw)]}
+    at += len(raw)
+    body += raw
+t = json.dumps(h).encode()
+t += b" " * (-len(t) % 8)
+open("pieces.safetensors", "wb").write(struct.pack("<Q", len(t)) + t + body)
+P
+for preset in nvfp4 "ocp-mxfp4 --set elem.round=sr"; do
+  # shellcheck disable=SC2086
+  for n in 1 3; do
+    accepts "$mxgold" quantize pieces.safetensors --all --fake --preset $preset --json --threads $n -o fake-$n.safetensors
+    cp "$scratch/stdout" fake-$n.json
+  done
+  cmp -s fake-1.safetensors fake-3.safetensors || fail "$preset: three threads write another checkpoint than one"
+  cmp -s fake-1.json fake-3.json || fail "$preset: three threads give other figures of a checkpoint than one"
+done
