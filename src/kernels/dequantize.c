@@ -115,6 +115,7 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
   for (uint32_t c = 0; c < 256; c++) {
     d->values[c] = mx_decode(p->elem, c & all);
     d->scales[c] = t->scale_bytes == 1 ? (float)scale_value(p, c) : 0;
+    if (isnan(d->scales[c])) d->scales[c] = NAN; /* kernels hand a factor's NaN on: without a sign, which a signed scale has */
   }
   form_init(d);
   const size_t entries = (size_t)256 << d->bits;

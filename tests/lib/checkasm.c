@@ -289,7 +289,37 @@ static int over_specs(char *why, uint32_t off, size_t *values, int stochastic,
   return bad;
 }
 
-static int quantize(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_quantize); }
+/* scale.rule=hif4 where its levels and its elements turn: largest numbers of a group about 4 and 2 over the rounded reciprocal of the scale, elements
+ * about halves of steps, and the floats on both sides. */
+static int hif4_thresholds(char *why, uint32_t off, size_t *values) {
+  enum { BLOCKS = 16, N = 64 * BLOCKS };
+  static float x[N];
+  mx_spec spec;
+  int bad = mx_preset_find(&spec, "hif4", NULL) != MX_OK;
+  for (int round = 0; round < 64 && !bad; round++) {
+    for (size_t b = 0; b < BLOCKS; b++) {
+      static const mx_encoding nearest = {0};
+      const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
+      const double scale = ldexp(1 + 0.25 * (double)(b % 4), (int)(next() % 40) - 20),
+                   r = mx_decode(bf16, mx_encode(bf16, 1 / scale, &nearest, 0));
+      for (size_t i = 0; i < 64; i++) {
+        const int top = i % 4 == 0 && next() % 2; /* of its group: what decides a level */
+        const double t =
+            top ? (double)(2 + 2 * (next() % 2)) : 0.125 * (double)(2 * (next() % 8) + 1) * (double)(1 << (next() % (i / 4 % 3 + 1)));
+        const float v = (float)(t / r);
+        x[64 * b + i] = (next() % 3 ? next() % 2 ? nextafterf(v, 0) : nextafterf(v, INFINITY) : v) * (next() % 2 ? 1.0f : -1.0f);
+      }
+      x[64 * b + 63] = (float)(7 * scale);
+    }
+    bad = hold_quantize(why, off, "hif4 about its thresholds", &spec, x, 2, N / 2, N / 2);
+    *values += N;
+  }
+  return bad;
+}
+
+static int quantize(char *why, uint32_t off, size_t *values) {
+  return over_specs(why, off, values, 0, hold_quantize) || hif4_thresholds(why, off, values);
+}
 static int sixteen_bits(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_16); }
 static int stochastic(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 1, hold_quantize); }
 
@@ -302,6 +332,8 @@ static int hold_dequantize(char *why, uint32_t off, const char *name, const mx_s
     for (size_t i = 0; cols % 3 == 0 && spec->elem != MX_ELEM_NONE && i < t.codes.n; i += 7)
       t.t.codes[i] = (uint8_t)next(); /* codes that no number has */
     for (size_t i = 0; cols % 3 == 0 && spec->elem != MX_ELEM_NONE && i < t.scales.n; i += 5) t.t.scales[i] = (uint8_t)next();
+    if (cols % 3 == 0 && spec->elem != MX_ELEM_NONE)
+      memset(t.t.scales, 0xFF, t.t.scale_bytes); /* a NaN with a sign in every format that has one */
     guarded got = room(rows * ld * 4, 4), want = room(rows * ld * 4, 0), half = room(rows * ld * 2, 2);
     mx_dequantize((float *)(void *)got.at, ld, &t.t, spec, &exec);
     mx_dequantize((float *)(void *)want.at, ld, &t.t, spec, &scalar);
