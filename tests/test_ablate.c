@@ -41,6 +41,8 @@ START_TEST(nan_and_inf_are_counted) {
   ck_assert_uint_eq(s.n, 2);
   ck_assert_uint_eq(s.n_underflow, 1);
   ck_assert(s.xx == 20 && s.ee == 16 && s.max_relative == 1);
+  ck_assert(s.lost == 1 + 9);
+  ck_assert_double_eq_tol(mx_sqnr_of_all(&s), 0.6214790674884844, 1e-12); /* 10 log10(30 / 26) */
 }
 END_TEST
 
@@ -140,6 +142,20 @@ START_TEST(rotation_is_undone) {
   const mx_spec s = spec_of("had.size=32");
   mx_error err;
   ck_assert_int_eq(mx_fake_quantize(y, x, 4, 40, &s, NULL, NULL, &err), MX_ERR_SHAPE);
+}
+END_TEST
+
+/* A scale that became 0 gives back zeros: that is underflow, whatever the codes say, and no saturation. */
+START_TEST(zero_scales_do_not_saturate) {
+  float x[32];
+  for (int i = 0; i < 32; i++) x[i] = 1e-6f;
+  const mx_spec s = spec_of("scale=e4m3 scale.rule=value scale.zero=max");
+  mx_measure m;
+  ck_assert_int_eq(mx_measure_tensor(&m, x, 1, 32, &s, NULL, NULL), MX_OK);
+  ck_assert_uint_eq(m.counts.scale_zero, 1);
+  ck_assert_uint_eq(m.counts.code[7], 32);
+  ck_assert_uint_eq(m.counts.saturated, 0);
+  ck_assert_uint_eq(m.sums.n_underflow, 32);
 }
 END_TEST
 
@@ -258,6 +274,10 @@ START_TEST(bootstrap) {
   ck_assert_double_eq_tol(twice.low, 3.0102999566398120, 1e-12);
   ck_assert_double_eq_tol(twice.high, 3.0102999566398120, 1e-12);
   ck_assert_int_eq(mx_bootstrap_db(&luck, a, c, 100, 0, 1), MX_OK);
+  const double exact[100] = {0};
+  mx_interval none;
+  ck_assert_int_eq(mx_bootstrap_db(&none, exact, a, 100, 0, 1), MX_OK);
+  ck_assert(isinf(none.at) && none.at > 0);
   ck_assert(luck.low < luck.at && luck.at < luck.high && luck.high - luck.low > 0.3);
 }
 END_TEST
@@ -383,6 +403,7 @@ int main(void) {
   tcase_add_test(t, counts_by_hand);
   tcase_add_test(t, bits_by_hand);
   tcase_add_test(t, rotation_is_undone);
+  tcase_add_test(t, zero_scales_do_not_saturate);
   tcase_add_test(t, prescale_is_undone);
   tcase_add_test(t, in_place);
   tcase_add_test(t, bias_of_stochastic_rounding);

@@ -20,7 +20,7 @@ extern "C" {
   X(GAUSSIAN, "gaussian", 0, 0, 0, "N(0,1)")                                                                                                   \
   X(UNIFORM, "uniform", 0, 0, 0, "uniform in (-1, 1)")                                                                                         \
   X(LAPLACE, "laplace", 0, 0, 0, "Laplace of scale 1")                                                                                         \
-  X(STUDENT, "student", 1, 3, 0, "student:NU, Student's t of NU degrees of freedom, 1 to 64")                                                  \
+  X(STUDENT, "student", 1, 3, 0, "student:NU, Student's t of NU degrees of freedom, a whole number from 1 to 64")                              \
   X(ROWS, "rows", 1, 2.5, 0, "rows:S, N(0,1) with each row scaled by exp(S * N(0,1))")                                                         \
   X(OUTLIERS, "outliers", 2, 0.01, 20, "outliers:SHARE:FACTOR, N(0,1) with a SHARE of the columns FACTOR times larger")
 
@@ -50,12 +50,13 @@ void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *data, uin
 enum { MX_PIECE = 4096 };
 
 /** Sums over pairs (x, y = what became of x). A pair with an x that is NaN or Inf is counted and left out; so is a finite x that became NaN
- *  or Inf (spoiled: by a NaN elsewhere in its block, or by overflow). */
+ *  or Inf (spoiled: by a NaN elsewhere in its block, or by overflow). What the spoiled held is added up, so that they need not pass for no error. */
 typedef struct mx_error_sums {
   uint64_t n, n_nan, n_inf, n_spoiled; /* n: pairs in the sums */
   uint64_t n_underflow;                /* x != 0, y == 0 */
   double xx, yy, xy, ee;               /* sums of x^2, y^2, x y, (x - y)^2 */
   double max_error, max_relative;      /* largest |x - y|; largest |x - y| / |x| over x != 0 */
+  double lost;                         /* sum of x^2 over spoiled x */
 } mx_error_sums;
 
 /** Add n pairs to *sums (zeroed before the first). Pieces start anew with every call, so a tensor added in parts gives the bits of the whole if
@@ -66,6 +67,7 @@ void mx_error_sums_join(mx_error_sums *sums, const mx_error_sums *next);
 
 /** What the sums say; 0 where there is nothing to divide by, SQNR +Inf without error. */
 double mx_sqnr(const mx_error_sums *s);           /* 10 log10(xx / ee), dB */
+double mx_sqnr_of_all(const mx_error_sums *s);    /* the same with spoiled values as if they had become 0 */
 double mx_mse(const mx_error_sums *s);            /* ee / n */
 double mx_relative_error(const mx_error_sums *s); /* sqrt(ee / xx) */
 double mx_cosine(const mx_error_sums *s);         /* xy / sqrt(xx yy) */
@@ -104,7 +106,8 @@ typedef struct mx_measure_options {
   int n_threads;      /* 0: all */
   size_t n_units;     /* length of unit_error */
   int whole_only;     /* products: both operands alone, the parts of one operand are left 0 */
-  double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats */
+  double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
+                         spoiled x counts with x^2 */
 } mx_measure_options;
 
 typedef struct mx_measure {
@@ -128,7 +131,7 @@ typedef struct mx_interval {
   double at, low, high; /* the value; 2.5 % and 97.5 % of the resamples */
 } mx_interval;
 
-/** By how many dB is b worse than a? 10 log10(sum b / sum a), with a bootstrap interval over units: both are resampled together, `resamples` times
+/** By how many dB is b worse than a? 10 log10(sum b / sum a), +-Inf when one of them alone is 0, with a bootstrap interval over units: both are resampled together, `resamples` times
  *  (0: 400) with Philox of (seed, MX_STREAM_DATA). */
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
 

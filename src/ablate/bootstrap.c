@@ -1,4 +1,5 @@
 /* Is a difference more than the luck of the blocks? Efron's bootstrap over units, paired. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "mxgold/ablate.h"
@@ -10,7 +11,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static double ratio_db(double a, double b) {
-  if (!(a > 0) || !(b > 0)) return a > 0 ? -1000 : b > 0 ? 1000 : 0; /* one of the two is exact */
+  if (!(a > 0) || !(b > 0)) return a > 0 ? -INFINITY : b > 0 ? INFINITY : 0; /* one of the two is exact */
   return 10 * mx_log2(b / a) * 0.30102999566398119521;
 }
 

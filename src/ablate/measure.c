@@ -21,7 +21,10 @@ static void add_units(double *unit, size_t n_units, const float *x, const float 
     double sum = 0;
     for (size_t i = mx_unit_first(u, n_units, n), end = mx_unit_first(u + 1, n_units, n); i < end; i++) {
       const double e = (double)x[i] - (double)y[i];
-      if (isfinite(e)) sum += e * e;
+      if (isfinite(e))
+        sum += e * e;
+      else if (isfinite(x[i])) /* spoiled: lost */
+        sum += (double)x[i] * (double)x[i];
     }
     unit[u] += sum * weight;
   }

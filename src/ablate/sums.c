@@ -47,8 +47,10 @@ static size_t clean(mx_error_sums *s, float *x, float *y, size_t n) {
       s->n_nan++;
     else if (isinf(x[i]))
       s->n_inf++;
-    else
+    else {
       s->n_spoiled++;
+      s->lost += (double)x[i] * (double)x[i];
+    }
     x[i] = y[i] = 0;
     left--;
   }
@@ -117,6 +119,7 @@ void mx_error_sums_join(mx_error_sums *a, const mx_error_sums *b) {
   a->yy += b->yy;
   a->xy += b->xy;
   a->ee += b->ee;
+  a->lost += b->lost;
   a->max_error = larger(a->max_error, b->max_error);
   a->max_relative = larger(a->max_relative, b->max_relative);
 }
@@ -140,6 +143,13 @@ static double db(double ratio) { return 10 * mx_log2(ratio) * 0.3010299956639811
 double mx_sqnr(const mx_error_sums *s) {
   if (!(s->ee > 0)) return s->n ? INFINITY : 0;
   return s->xx > 0 ? db(s->xx / s->ee) : -INFINITY;
+}
+double mx_sqnr_of_all(const mx_error_sums *s) {
+  mx_error_sums all = *s;
+  all.n += s->n_spoiled;
+  all.xx += s->lost;
+  all.ee += s->lost;
+  return mx_sqnr(&all);
 }
 double mx_mse(const mx_error_sums *s) { return s->n ? s->ee / (double)s->n : 0; }
 double mx_relative_error(const mx_error_sums *s) { return s->xx > 0 ? sqrt(s->ee / s->xx) : 0; }

@@ -76,8 +76,18 @@ typedef struct ablate_sweep_options {
 int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs,
                  const ablate_sweep_options *o);
 void ablate_result_free(ablate_result *r);
+/** The error that specs are ranked by: a spoiled value counts as lost. */
+static inline double ablate_error(const ablate_row *r) { return (r->sums.ee + r->sums.lost) / r->repeats; }
 /** Index of the spec of least error for a tensor. */
 size_t ablate_best(const ablate_result *r, size_t tensor);
+/** Is no other spec better for the tensor at as few bits? */
+int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
+/** A spec over all tensors. Tensors whose best spec has no error at all, where this one has, leave the mean. */
+typedef struct ablate_summary {
+  size_t best_for, equal_for, front_for;
+  double bits, mean_behind, worst_behind, mean_sqnr;
+} ablate_summary;
+ablate_summary ablate_summarize(const ablate_result *r, size_t spec);
 /** Does the interval leave 0 out? */
 static inline int ablate_matters(const mx_interval *i) { return i->low > 0 || i->high < 0; }
 

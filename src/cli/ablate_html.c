@@ -80,23 +80,15 @@ static void table(FILE *f, const ablate_result *res) {
 }
 
 static void specs_table(FILE *f, const ablate_result *res) {
-  const double n = (double)res->tensors->n;
-  fputs("<table><tr><th>preset</th><th>bits</th><th>mean SQNR, dB</th><th>best for</th><th>mean dB behind the best</th><th>worst</th></tr>\n",
+  fputs("<table><tr><th>preset</th><th>bits</th><th>mean SQNR, dB</th><th>best for</th><th>on the Pareto front for</th><th>mean dB behind the "
+        "best</th><th>worst</th></tr>\n",
         f);
   for (size_t s = 0; s < res->specs->n; s++) {
-    double bits = 0, sqnr = 0, behind = 0, worst = 0;
-    size_t wins = 0;
-    for (size_t t = 0; t < res->tensors->n; t++) {
-      const ablate_row *r = ablate_row_at(res, t, s);
-      bits += r->bits / n;
-      sqnr += mx_sqnr(&r->sums) / n;
-      behind += r->behind.at / n;
-      if (r->behind.at > worst) worst = r->behind.at;
-      wins += ablate_best(res, t) == s;
-    }
+    const ablate_summary a = ablate_summarize(res, s);
     fputs("<tr><td class=t>", f);
     text(f, res->specs->at[s].label);
-    fprintf(f, "</td><td>%.3f</td><td>%.3f</td><td>%zu</td><td>%.3f</td><td>%.3f</td></tr>\n", bits, sqnr, wins, behind, worst);
+    fprintf(f, "</td><td>%.3f</td><td>%.3f</td><td>%zu</td><td>%zu</td><td>%.3f</td><td>%.3f</td></tr>\n", a.bits, a.mean_sqnr, a.best_for,
+            a.front_for, a.mean_behind, a.worst_behind);
   }
   fputs("</table>\n", f);
 }

@@ -25,78 +25,99 @@ static void machine_figures(out *o, const ablate_row *r) {
   out_bool(o, "matters", ablate_matters(&r->behind));
 }
 
-static void interval(out *o, const ablate_row *r, int is_best) {
-  char text[64];
+/* dB behind the best, with its interval; * on the Pareto front of bits and error. */
+static void behind(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
+  char text[80];
   if (is_best)
     snprintf(text, sizeof text, "best");
   else
-    snprintf(text, sizeof text, "%.2f..%.2f%s", r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
-  out_text(o, "95 %", text);
+    snprintf(text, sizeof text, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
+  out_text(o, "dB behind (95 %)", text);
+  out_text(o, "front", ablate_on_front(res, r->tensor, r->spec) ? "*" : "");
+}
+
+static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
+  char text[64];
+  out_text(o, "preset", res->specs->at[r->spec].label);
+  out_f64(o, "bits", r->bits, "%.3f");
+  if (r->sums.n)
+    out_f64(o, "SQNR dB", mx_sqnr(&r->sums), "%.3f");
+  else
+    out_text(o, "SQNR dB", "none left");
+  behind(o, res, r, is_best);
+  out_f64(o, "MSE", mx_mse(&r->sums), "%.3e");
+  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) out_f64(o, "bias", r->bias, "%.4f");
+  out_f64(o, "gain", mx_gain(&r->sums), "%.4f");
+  out_f64(o, "sat %", 100 * share(r->saturated, r->n_codes), "%.3f");
+  out_f64(o, "under %", 100 * share(r->sums.n_underflow, r->sums.n), "%.3f");
+  out_f64(o, "entropy", r->entropy, "%.3f");
+  snprintf(text, sizeof text, "%.0f..%.0f", r->scale_p05, r->scale_p95);
+  out_text(o, "log2 scale", text);
+  if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled) {
+    snprintf(text, sizeof text, "%llu, spoiling %llu", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
+             (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);
+    out_text(o, "NaN and Inf", text);
+  }
+}
+
+static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r) {
+  out_text(o, "spec", res->specs->at[r->spec].label);
+  out_f64(o, "bits", r->bits, "%.3f");
+  out_f64(o, "sqnr_db", mx_sqnr(&r->sums), "%.3f");
+  out_f64(o, "behind_db", r->behind.at, "%.3f");
+  out_bool(o, "pareto", ablate_on_front(res, r->tensor, r->spec));
+  out_f64(o, "mse", mx_mse(&r->sums), "%.3e");
+  out_f64(o, "max_error", r->sums.max_error, "%.3g");
+  out_f64(o, "max_relative", r->sums.max_relative, "%.3g");
+  out_f64(o, "relative_error", mx_relative_error(&r->sums), "%.4f");
+  out_f64(o, "gain", mx_gain(&r->sums), "%.4f");
+  out_f64(o, "bias", r->bias, "%.4f");
+  out_f64(o, "saturated", share(r->saturated, r->n_codes), "%.3f");
+  out_f64(o, "underflow", share(r->sums.n_underflow, r->sums.n), "%.3f");
+  out_f64(o, "zeros", share(r->zero, r->n_codes), "%.2f");
+  out_f64(o, "entropy", r->entropy, "%.3f");
+  machine_figures(o, r);
 }
 
 static void one_row(out *o, const ablate_result *res, const ablate_row *r, int is_best, int json) {
   out_row(o);
   out_text(o, "tensor", res->tensors->at[r->tensor].name);
-  out_text(o, json ? "spec" : "preset", res->specs->at[r->spec].label);
-  out_f64(o, "bits", r->bits, "%.3f");
-  out_f64(o, json ? "sqnr_db" : "SQNR dB", mx_sqnr(&r->sums), "%.3f");
-  out_f64(o, json ? "behind_db" : "behind", r->behind.at, "%.3f");
-  if (!json) interval(o, r, is_best);
-  out_f64(o, json ? "mse" : "MSE", mx_mse(&r->sums), "%.3e");
-  out_f64(o, json ? "max_error" : "max err", r->sums.max_error, "%.3g");
-  out_f64(o, json ? "max_relative" : "max rel", r->sums.max_relative, "%.3g");
-  out_f64(o, json ? "relative_error" : "rel err", mx_relative_error(&r->sums), "%.4f");
-  if (!json) out_f64(o, "1-cos", 1 - mx_cosine(&r->sums), "%.1e");
-  out_f64(o, "gain", mx_gain(&r->sums), "%.4f");
-  out_f64(o, "bias", r->bias, "%.4f");
-  out_f64(o, json ? "saturated" : "sat %", (json ? 1 : 100) * share(r->saturated, r->n_codes), "%.3f");
-  out_f64(o, json ? "underflow" : "under %", (json ? 1 : 100) * share(r->sums.n_underflow, r->sums.n), "%.3f");
-  out_f64(o, json ? "zeros" : "zeros %", (json ? 1 : 100) * share(r->zero, r->n_codes), "%.2f");
-  out_f64(o, "entropy", r->entropy, "%.3f");
-  if (json) {
-    machine_figures(o, r);
-    return;
-  }
-  char scales[48];
-  snprintf(scales, sizeof scales, "%.0f..%.0f", r->scale_p05, r->scale_p95);
-  out_text(o, "log2 scale", scales);
-  if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled) {
-    snprintf(scales, sizeof scales, "%llu, spoiling %llu", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
-             (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);
-    out_text(o, "NaN and Inf", scales);
-  }
+  if (json)
+    for_a_machine(o, res, r);
+  else
+    for_a_reader(o, res, r, is_best);
 }
 
 static int by_error(const void *a, const void *b) {
   const ablate_row *x = *(const ablate_row *const *)a, *y = *(const ablate_row *const *)b;
-  const double ex = x->sums.ee / x->repeats, ey = y->sums.ee / y->repeats;
+  const double ex = ablate_error(x), ey = ablate_error(y);
   return ex != ey ? (ex > ey) - (ex < ey) : (x->spec > y->spec) - (x->spec < y->spec);
 }
 
-/* Which spec is best for how many tensors, and how far behind each is on average. */
+/* Which spec is best for how many tensors, of all and at its bits, and how far behind each is on average. */
 static void summary(out *o, const ablate_result *res, int json) {
   out_table(o, "specs");
   for (size_t s = 0; s < res->specs->n; s++) {
-    size_t wins = 0, ties = 0;
-    double behind = 0, worst = 0, bits = 0;
-    for (size_t t = 0; t < res->tensors->n; t++) {
-      const ablate_row *r = ablate_row_at(res, t, s);
-      const int is_best = ablate_best(res, t) == s;
-      wins += (size_t)is_best;
-      ties += !is_best && !ablate_matters(&r->behind);
-      behind += r->behind.at;
-      bits += r->bits / (double)res->tensors->n;
-      if (r->behind.at > worst) worst = r->behind.at;
-    }
+    const ablate_summary a = ablate_summarize(res, s);
     out_row(o);
     out_text(o, json ? "spec" : "preset", res->specs->at[s].label);
-    out_f64(o, "bits", bits, "%.3f");
-    out_u64(o, json ? "best_for" : "best for", wins);
-    out_u64(o, json ? "equal_to_best_for" : "as good for", ties);
-    out_f64(o, json ? "mean_behind_db" : "mean dB behind", behind / (double)res->tensors->n, "%.3f");
-    out_f64(o, json ? "worst_behind_db" : "worst", worst, "%.3f");
+    out_f64(o, "bits", a.bits, "%.3f");
+    out_u64(o, json ? "best_for" : "best for", a.best_for);
+    out_u64(o, json ? "equal_to_best_for" : "as good for", a.equal_for);
+    out_u64(o, json ? "pareto_for" : "on the front for", a.front_for);
+    out_f64(o, json ? "mean_behind_db" : "mean dB behind", a.mean_behind, "%.3f");
+    out_f64(o, json ? "worst_behind_db" : "worst", a.worst_behind, "%.3f");
   }
   out_end(o);
+}
+
+/* Presets whose first row says little by itself. */
+static void note_single_draws(out *o, const ablate_result *res) {
+  for (size_t s = 0; s < res->specs->n; s++)
+    if (mx_spec_is_random(&res->specs->at[s].spec) && ablate_row_at(res, 0, s)->repeats == 1) {
+      out_text(o, "bias", "not told from noise by one repeat: --repeats 2 or more");
+      return;
+    }
 }
 
 int ablate_print(const ablate_result *res, int json) {
@@ -125,5 +146,6 @@ int ablate_print(const ablate_result *res, int json) {
     }
     out_end(o);
   }
+  if (!json) note_single_draws(o, res);
   return out_print(o, json);
 }

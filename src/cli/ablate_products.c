@@ -6,6 +6,19 @@
 #include "ablate.h"
 #include "out.h"
 
+/* "preset=NAME,...": that preset instead, with the seed that there is; *keys then stands at the rest. */
+static mx_status preset_of(mx_spec *s, const char **keys, mx_error *err) {
+  char name[80];
+  const char *from = *keys + 7;
+  const size_t n = strcspn(from, ", ");
+  snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), from);
+  const uint64_t seed = s->seed;
+  const mx_status status = mx_preset_find(s, name, err);
+  s->seed = seed;
+  *keys = from + n + (from[n] != 0);
+  return status;
+}
+
 /* The spec of each operand: the preset with --set, then what --operand says of it. */
 static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const mx_spec *base) {
   mx_error err;
@@ -15,7 +28,9 @@ static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const 
     if (text[0] != 'Q' || text[1] < '1' || text[1] >= '1' + n || text[2] != ':')
       return cli_error("--operand: '%.80s', expected Q1 to Q%d, a colon and KEY=VALUE", text, n);
     mx_spec *s = &specs[text[1] - '1'];
-    if (mx_spec_parse(s, text + 3, &err) || mx_spec_check(s, &err)) return cli_error("--operand: Q%c: %s", text[1], err.text);
+    const char *keys = text + 3;
+    if (!strncmp(keys, "preset=", 7) && preset_of(s, &keys, &err)) return cli_error("--operand: Q%c: %s", text[1], err.text);
+    if (mx_spec_parse(s, keys, &err) || mx_spec_check(s, &err)) return cli_error("--operand: Q%c: %s", text[1], err.text);
   }
   /* The two operands of a product draw the bits of their rounding apart. */
   for (int i = 1; i < n; i += 2) specs[i].seed += (uint64_t)1 << 32;

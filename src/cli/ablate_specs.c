@@ -43,6 +43,24 @@ static int axis_of(axis *a, const char *text) {
   return a->n ? CLI_FINE : cli_error("--set: '%.80s', expected KEY=VALUE[,VALUE]...", text);
 }
 
+/* A key that comes again adds its values to those it has. */
+static int merge(axis *axes, size_t *n) {
+  axis *last = &axes[*n - 1];
+  for (size_t i = 0; i + 1 < *n; i++) {
+    if (strcmp(axes[i].key, last->key)) continue;
+    char **all = realloc(axes[i].values, (axes[i].n + last->n) * sizeof *all);
+    if (!all) return cli_error("out of memory");
+    memcpy(all + axes[i].n, last->values, last->n * sizeof *all);
+    axes[i].values = all;
+    axes[i].n += last->n;
+    free(last->values);
+    *last = (axis){0};
+    --*n;
+    return CLI_FINE;
+  }
+  return CLI_FINE;
+}
+
 static void leave_out(ablate_specs *s, const char *label, const char *why) {
   char *more;
   if (asprintf(&more, "%s%s: %s\n", s->left_out ? s->left_out : "", label, why) < 0) return;
@@ -97,7 +115,10 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
   size_t n_axes = 0, n_names = 0, combinations = 1;
   char **names = NULL;
   int rc = sets->n > MAX_SETS ? cli_error("--set: expected at most %d", MAX_SETS) : CLI_FINE;
-  for (; n_axes < sets->n && !rc; n_axes++) rc = axis_of(&axes[n_axes], sets->items[n_axes]);
+  for (size_t i = 0; i < sets->n && !rc; i++) {
+    rc = axis_of(&axes[n_axes++], sets->items[i]);
+    if (!rc) rc = merge(axes, &n_axes);
+  }
   if (!rc && !split(&names, &n_names, presets ? presets : "ocp-mxfp4")) rc = cli_error("out of memory");
   if (!rc && !n_names) rc = cli_error("--presets: expected NAME[,NAME]...");
   for (size_t i = 0; i < n_axes && !rc; i++)

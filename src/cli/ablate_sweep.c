@@ -141,6 +141,7 @@ static mx_status measure(work *w, desk *d, size_t tensor, size_t spec, int n_thr
   ablate_row *r = &w->result->rows[tensor * w->result->specs->n + spec];
   *r = (ablate_row){.tensor = tensor, .spec = spec};
   fill_row(r, &d->measure);
+  if (r->repeats == 1 && mx_spec_is_random(&s->spec)) r->bias = NAN; /* one draw does not tell bias from noise */
   return MX_OK;
 }
 
@@ -207,16 +208,45 @@ static void leave(void *self, void *own) {
 size_t ablate_best(const ablate_result *r, size_t tensor) {
   size_t best = 0;
   for (size_t s = 1; s < r->specs->n; s++)
-    if (ablate_row_at(r, tensor, s)->sums.ee / ablate_row_at(r, tensor, s)->repeats <
-        ablate_row_at(r, tensor, best)->sums.ee / ablate_row_at(r, tensor, best)->repeats)
-      best = s;
+    if (ablate_error(ablate_row_at(r, tensor, s)) < ablate_error(ablate_row_at(r, tensor, best))) best = s;
   return best;
+}
+
+int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
+  const ablate_row *own = ablate_row_at(r, tensor, spec);
+  for (size_t s = 0; s < r->specs->n; s++) {
+    const ablate_row *o = ablate_row_at(r, tensor, s);
+    if (o->bits <= own->bits && ablate_error(o) <= ablate_error(own) && (o->bits < own->bits || ablate_error(o) < ablate_error(own))) return 0;
+  }
+  return 1;
+}
+
+ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
+  ablate_summary a = {0};
+  const double n = (double)r->tensors->n;
+  size_t finite = 0;
+  for (size_t t = 0; t < r->tensors->n; t++) {
+    const ablate_row *row = ablate_row_at(r, t, spec);
+    const int is_best = ablate_best(r, t) == spec;
+    a.best_for += (size_t)is_best;
+    a.equal_for += !is_best && !ablate_matters(&row->behind);
+    a.front_for += (size_t)ablate_on_front(r, t, spec);
+    a.bits += row->bits / n;
+    a.mean_sqnr += mx_sqnr_of_all(&row->sums) / n;
+    if (isfinite(row->behind.at)) {
+      a.mean_behind += row->behind.at;
+      finite++;
+    }
+    if (row->behind.at > a.worst_behind) a.worst_behind = row->behind.at;
+  }
+  a.mean_behind = finite ? a.mean_behind / (double)finite : INFINITY;
+  return a;
 }
 
 /* Damage of a tensor: the SQNR of its first spec. */
 static int worse_first(const void *a, const void *b, void *result) {
   const size_t i = *(const size_t *)a, j = *(const size_t *)b;
-  const double x = mx_sqnr(&ablate_row_at(result, i, 0)->sums), y = mx_sqnr(&ablate_row_at(result, j, 0)->sums);
+  const double x = mx_sqnr_of_all(&ablate_row_at(result, i, 0)->sums), y = mx_sqnr_of_all(&ablate_row_at(result, j, 0)->sums);
   return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
 }
 

@@ -102,7 +102,8 @@ static int run(const cli_context *ctx, void *args) {
   if (a->gemm && a->six) return cli_error("ablate: --gemm and --six exclude each other");
   if (!a->in.n) return cli_error("ablate: no input, expected IN[:TENSOR]... or gen:NAME");
   if (a->operands.n && !a->gemm && !a->six) return cli_error("ablate: --operand goes with --gemm or --six");
-  if (a->repeats.v > 1000000) return cli_error("--repeats: %llu, expected at most 1000000", (unsigned long long)a->repeats.v);
+  if (a->repeats.v > 1000000 || (a->repeats.given && !a->repeats.v))
+    return cli_error("--repeats: %llu, expected 1 to 1000000", (unsigned long long)a->repeats.v);
   if (parse_shape(&rows, &cols, a->shape)) return CLI_TROUBLE;
   ablate_tensors tensors = {0};
   int rc = CLI_FINE;
@@ -112,10 +113,13 @@ static int run(const cli_context *ctx, void *args) {
   return rc;
 }
 
-const cli_command cmd_ablate = {options, sizeof(struct args), run,
-                                "SQNR and the other figures are of the tensor and what quantising and dequantising make of it, with rotations "
-                                "undone. `behind` is how many dB a\n"
-                                "row is worse than the best of its tensor, with the 95 % interval of a bootstrap over blocks; a difference "
-                                "whose interval holds 0 is marked ~.\n"
-                                "Tensors are sorted by damage: the lowest SQNR of the first preset comes first. All figures are the same to "
-                                "the bit for any number of threads."};
+const cli_command cmd_ablate = {
+    options, sizeof(struct args), run,
+    "SQNR and the other figures are of the tensor and what quantising and dequantising make of it, with rotations "
+    "undone. `behind` is how many dB a\n"
+    "row is worse than the best of its tensor, with the 95 % interval of a bootstrap over blocks; a difference "
+    "whose interval holds 0 is marked ~.\n"
+    "A value that became NaN or Inf counts there as lost, with its own size as the error. * marks the Pareto front: "
+    "no other row of the tensor has less error at as few bits.\n"
+    "Tensors are sorted by damage: the lowest SQNR of the first preset comes first. All figures are the same to "
+    "the bit for any number of threads."};

@@ -2,7 +2,7 @@
 slices=$root/tests/data/minilm_slices.safetensors
 refuses "mxgold: ablate: no input, expected IN[:TENSOR]... or gen:NAME" "$mxgold" ablate
 refuses "mxgold: generator 'gausian' is unknown, nearest: gaussian" "$mxgold" ablate gen:gausian
-refuses "mxgold: generator 'student:0': expected student: student:NU, Student's t of NU degrees of freedom, 1 to 64" "$mxgold" ablate gen:student:0
+refuses "mxgold: generator 'student:0': expected student: student:NU, Student's t of NU degrees of freedom, a whole number from 1 to 64" "$mxgold" ablate gen:student:0
 refuses "mxgold: $slices: no tensor 'wieght', nearest: weight" "$mxgold" ablate "$slices:wieght"
 refuses "mxgold: $slices: no tensor of floats matches 'layer*'" "$mxgold" ablate "$slices:layer*"
 refuses "mxgold: --shape: '3by4', expected RxC, each 1 to 1048576" "$mxgold" ablate gen:gaussian --shape 3by4
@@ -59,6 +59,31 @@ P
 accepts "$mxgold" ablate nan.npy --json
 grep -q '"nan": 1,.*"spoiled": 31' "$scratch/stdout" || fail "NaN is not counted"
 refuses "mxgold: nan.npy: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" ablate nan.npy --refuse-nan
+
+# A preset that spoils the tensor is not the best one, and the mean behind stays a number.
+accepts "$mxgold" ablate nan.npy "$slices:weight" -p nvfp4,ocp-mxfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "a spoiled tensor is ranked as if nothing were wrong"
+import json, sys
+d = json.load(open(sys.argv[1]))
+spoiled = [r for r in d["measurements"] if r["tensor"] == "nan.npy" and r["spec"] == "nvfp4"][0]
+assert spoiled["values"] == 0 and spoiled["spoiled"] == 63 and 0 < spoiled["behind_db"] < 100, spoiled
+assert not spoiled["pareto"]
+assert all(0 <= s["mean_behind_db"] < 500 for s in d["specs"]), d["specs"]
+P
+accepts "$mxgold" ablate nan.npy -p nvfp4,ocp-mxfp4
+grep -q 'nvfp4 .* none left ' "$scratch/stdout" || fail "no word on a tensor of which nothing is left"
+
+# A key given twice takes all its values; repeats; presets of one operand.
+accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set scale.rule=floor,even --set scale.rule=ceil --json
+[ "$(grep -o '"spec": "ocp-mxfp4 scale.rule=[a-z]*", "bits"[^}]*sqnr' "$scratch/stdout" | cut -d'"' -f4 | sort -u | wc -l)" = 3 ] || fail "values of a key that is set twice"
+refuses "mxgold: --repeats: 0, expected 1 to 1000000" "$mxgold" ablate gen:gaussian --repeats 0
+accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=sr --repeats 1
+grep -q '^bias  not told from noise by one repeat' "$scratch/stdout" || fail "one repeat: the bias passes for one"
+accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 16x64 --operand Q2:preset=ocp-mxfp8-e4m3 --json
+cp "$scratch/stdout" two
+accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 16x64 --operand Q2:elem=e4m3 --json
+cmp -s two "$scratch/stdout" || fail "--operand Q2:preset= is not that preset"
+refuses "mxgold: --operand: Q2: unknown preset 'ocp-mxfp9'; nearest: ocp-mxfp4" "$mxgold" ablate --gemm gen:gaussian gen:laplace --operand Q2:preset=ocp-mxfp9
 
 # Checkpoints: same names, shapes and dtypes; what is left out is left as it was.
 refuses "mxgold: quantize: --all without --fake, expected both" "$mxgold" quantize "$slices" --all -o out.safetensors
