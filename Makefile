@@ -24,7 +24,7 @@ LIBS    := -ljansson -lxxhash -lm
 LIBS_REF := -lgmp
 LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
 
-ARCH    := $(shell $(CC) -dumpmachine | cut -d- -f1)
+ARCH    := $(shell { $(CC) -dumpmachine 2>/dev/null || uname -m; } | cut -d- -f1)# the compiler may still have to be installed
 # One operation x one ISA a file; only the file of that name may use the ISA.
 ISA_avx2   := -mavx2 -mfma -mf16c -mbmi -mbmi2
 ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mfma -mf16c -mbmi -mbmi2
@@ -70,7 +70,11 @@ deps-test:
 deps-bench:
 	@tools/install-deps.sh --mode=$(INSTALL) build bench
 
-$(B)/obj/%.o: %.c | deps
+# Another compiler or other flags: everything is made again.
+.PHONY: FORCE
+$(B)/flags: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(CFLAGS_ALL)' | cmp -s - $@ || echo '$(CC) $(CFLAGS_ALL)' >$@
+$(B)/obj/%.o: %.c $(B)/flags | deps
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
 
@@ -121,8 +125,10 @@ reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stat
 	$(REPRODUCE) $(REPEATS) >$(B)/FINDINGS.md
 	@mv $(B)/FINDINGS.md docs/FINDINGS.md; sed -n 5,40p docs/FINDINGS.md
 
-.PHONY: check unit
-check: deps-test ## all the tests (under 12 minutes on two cores)
+.PHONY: check deps-check unit
+deps-check: # all at once, before minutes of tests
+	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip
+check: deps-check ## all the tests (under 12 minutes on two cores)
 	@$(MAKE) -s -j$(JOBS) $(BIN) $(LIB_SO) $(TESTS) $(GOLDEN)
 	@$(MAKE) -s unit golden-check check-cli check-layers check-instructions style-check hip-check hip hip-native-check hip-diff-check fuzz-short
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
@@ -240,6 +246,9 @@ install: all ## program, library, headers, tables, man page and completion to PR
 	install -m 644 include/mxgold/*.h $(DESTDIR)$(PREFIX)/include/mxgold
 	sed -i 's#"../../formats/#"formats/#' $(DESTDIR)$(PREFIX)/include/mxgold/*.h
 	install -m 644 formats/*.def $(DESTDIR)$(PREFIX)/include/mxgold/formats
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	printf 'Name: mxgold\nDescription: bit-exact reference of microscaling formats\nVersion: %s\nCflags: -I%s/include\nLibs: -L%s/lib -lmxgold\nLibs.private: %s\n' \
+	  "$$($(BIN) --version | awk '{print $$NF}')" "$(PREFIX)" "$(PREFIX)" "$(OMP) $(LIBS)" >$(DESTDIR)$(PREFIX)/lib/pkgconfig/mxgold.pc
 	install -m 644 docs/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(BIN) help --bash-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mxgold
 
@@ -321,7 +330,7 @@ usan-%: ## any target under UndefinedBehaviorSanitizer
 	$(MAKE) CONFIG=usan OPT=-O1 SAN="-fsanitize=undefined -fno-sanitize-recover=all" $*
 tsan-%: ## any target under ThreadSanitizer
 	$(MAKE) CONFIG=tsan OPT=-O1 SAN="-fsanitize=thread" $*
-valgrind-%: ## a Check suite under valgrind: valgrind-test_quantize
+valgrind-%: deps-test ## a Check suite under valgrind: valgrind-test_quantize
 	$(MAKE) $(B)/tests/$*
 	CK_FORK=no MIXTURES=50 valgrind -q --error-exitcode=1 --leak-check=full $(B)/tests/$*
 clang-%: ## any target with clang

@@ -28,11 +28,13 @@ fuzzer_links() {
 }
 clang_runtime() { if grep -q jammy /etc/os-release 2>/dev/null; then echo libclang-common-14-dev; else echo libclang-rt-dev; fi; }
 header() { printf '#include <%s>\n' "$1" | ${CC:-cc} -E -x c - ; } # CC may be several words
+compiler() { case ${CC:-cc} in clang*) echo "${CC%% *}" ;; *) echo gcc ;; esac; }
 
 for g in $groups; do
   case $g in
     build)
-      need gcc sh -c "command -v $(echo "${CC:-cc}" | cut -d' ' -f1)"
+      need "$(compiler)" sh -c "command -v $(echo "${CC:-cc}" | cut -d' ' -f1)"
+      need libc6-dev header stdio.h # gcc recommends it, which does not count here
       need pkg-config command -v pkg-config
       need libjansson-dev header jansson.h
       need libxxhash-dev header xxhash.h
@@ -69,6 +71,7 @@ for g in $groups; do
       ;;
     test)
       need valgrind command -v valgrind
+      need libc6-dbg valgrind -q true # valgrind recommends it, and does not start without
       need check header check.h
       need libmpfr-dev header mpfr.h
       need python3 command -v python3
@@ -93,10 +96,19 @@ if ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "mxgold: installing$missing"
 $root apt-get update -qq
-# clang-format 14 decides the format of the tree, and not every release has it: make style-check then says that it did not run.
-case $missing in
-  *clang-format-14*) [ -n "$(apt-cache policy clang-format-14 2>/dev/null | sed -n 's/.*Candidate: \([0-9].*\)/\1/p')" ] ||
-    missing=$(echo "$missing" | sed 's/ *clang-format-14//') ;;
-esac
+# Not every release has these, and what needs them says that it did not run: clang-format 14 decides the format of the tree, clang 22 knows gfx950.
+present=
+for p in $missing; do
+  case $p in
+    clang-format-14 | clang-22 | llvm-22 | lld-22)
+      if [ -z "$(apt-cache policy "$p" 2>/dev/null | sed -n 's/.*Candidate: \([0-9].*\)/\1/p')" ]; then
+        echo "mxgold: this release has no $p"
+        continue
+      fi
+      ;;
+  esac
+  present="$present $p"
+done
+missing=$present
 [ -n "$missing" ] || exit 0
 DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq --no-install-recommends $missing
