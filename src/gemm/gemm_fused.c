@@ -2,6 +2,7 @@
  *
  * Of the model come the parameters, the k of an instruction and the type of the accumulator; elements, scales and blocks are the operands'. A scale
  * that a unit can take (up to four significant bits, multiplied) goes into it beside its elements; any other operand is dequantised first. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -160,6 +161,17 @@ typedef struct fused {
   size_t K; /* filled up to whole instructions */
 } fused;
 
+/* log2 of a bound of what an operand holds: its format's, and that of the scales that are there, not of those that could be. */
+static int top_of_operand(const mma_side *side, const mxg_operand *o) {
+  int top = INT_MIN;
+  for (size_t r = 0; side->scale && r < o->rows; r++)
+    for (size_t b = 0; b < o->kb; b++) {
+      const mma_num s = scale_of(side, r, b);
+      if (!s.cls && s.exp + 1 > top) top = s.exp + 1;
+    }
+  return mma_top_of(side->type) + (o->micro ? 2 : 0) + (top == INT_MIN ? 1 : top);
+}
+
 static void fused_init(fused *f, const mxg_plan *p) {
   memset(&f->plan, 0, sizeof f->plan);
   f->model = model_of(p);
@@ -171,6 +183,7 @@ static void fused_init(fused *f, const mxg_plan *p) {
   mma_plan_make(&f->plan, &f->model, f->K);
   side_tables(&f->plan.a, &f->plan, &p->a);
   side_tables(&f->plan.b, &f->plan, &p->b);
+  if (f->plan.may_be_huge) f->plan.may_be_huge = top_of_operand(&f->plan.a, &p->a) + top_of_operand(&f->plan.b, &p->b) > 128;
 }
 
 mx_status mxg_fused_run(const mxg_plan *p, void *d, const void *c) {

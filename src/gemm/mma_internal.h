@@ -64,6 +64,9 @@ typedef struct mma_plan {
   int with_bytes;                        /* panels have bytes, for presums in lanes */
 } mma_plan;
 
+/* log2 of a bound of the magnitudes of a type. */
+int mma_top_of(const mx_format *f);
+
 /* The accumulator: bits of type D, or nothing. */
 typedef struct mma_acc {
   uint64_t bits;

@@ -9,19 +9,18 @@
 
 static int frac_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16 ? 10 : f->man_bits; }
 
-/* log2 of a bound of the magnitudes of a type. */
-static int top_of(const mx_format *f) { return f->kind == MX_KIND_INT ? f->bits - f->man_bits : (1 << f->exp_bits) - f->bias; }
+int mma_top_of(const mx_format *f) { return f->kind == MX_KIND_INT ? f->bits - f->man_bits : (1 << f->exp_bits) - f->bias; }
 
 void mma_plan_make(mma_plan *plan, const mx_mma_model *m, size_t K) {
   const mx_format *a = plan->a.type, *b = plan->b.type, *sa = plan->a.scale, *sb = plan->b.scale;
   const mx_accum *x = &m->accum;
-  const int scale_frac = (sa ? sa->man_bits : 0) + (sb ? sb->man_bits : 0), scale_top = (sa ? top_of(sa) : 0) + (sb ? top_of(sb) : 0);
+  const int scale_frac = (sa ? sa->man_bits : 0) + (sb ? sb->man_bits : 0), scale_top = (sa ? mma_top_of(sa) : 0) + (sb ? mma_top_of(sb) : 0);
   plan->model = m;
   plan->x = *x;
   plan->frac = frac_of(a, x->via) + frac_of(b, x->via) + (x->P ? 0 : scale_frac);
   plan->scale_frac = x->P ? scale_frac : 0;
   plan->zero_exp = x->zero == MX_ACC_ZERO_E126 ? -126 : MMA_NO_EXP;
-  plan->may_be_huge = x->huge == MX_ACC_HUGE_INF && top_of(a) + top_of(b) + scale_top > 128;
+  plan->may_be_huge = x->huge == MX_ACC_HUGE_INF && mma_top_of(a) + mma_top_of(b) + scale_top > 128;
   plan->man = m->d->man_bits;
   plan->bias = m->d->bias;
   plan->exp_max = (1 << m->d->exp_bits) - 2 - m->d->bias;

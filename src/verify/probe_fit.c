@@ -169,6 +169,37 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
   probe_tree_free(&t);
 }
 
+/* Is the device a row of the accumulation table, or one of its trees and chains in another length? Rows that are trees too are named as rows. */
+static int is_known(const probe_list *l) {
+  mx_mma_model m;
+  for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK && !strchr(m.name, '/'); i++)
+    for (int L = m.accum.op == MX_ACC_OP_FUSED ? 0 : 1; L <= (m.accum.op == MX_ACC_OP_FUSED ? 0 : (int)l->spec->K); L *= 2) {
+      probe_guess g = {.x = m.accum};
+      if (L) g.x.L = L;
+      if (probe_valid(l->spec, &g) && !probe_wrong(l, &g, 0, 0, NULL)) return 1;
+      if (!L) break;
+    }
+  return 0;
+}
+
+/* A device that adds along a tree is known by it: the search for fused sums, which would find none, is left out. */
+static int tree_alone(mx_probe_fit *out, const probe_data *data, const probe_list *l) {
+  if (l->spec->scale || is_known(l)) return 0;
+  out->wrong_outputs = SIZE_MAX;
+  try_tree(out, data, l);
+  out->n_tried = probe_tree_n_rules;
+  out->fits = out->is_tree && !out->wrong_kept;
+  if (out->fits) name_model(out, l->spec);
+  if (out->fits) return 1;
+  free(out->tree);
+  out->tree = NULL;
+  out->tree_name = out->tree_rule = NULL;
+  out->is_tree = 0;
+  out->nan_open = 0;
+  out->wrong_outputs = out->wrong_probes = out->wrong_kept = 0;
+  return 0;
+}
+
 static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, mx_error *err) {
   const int threads = thread_count(data->exec);
   probe_readings r;
@@ -182,6 +213,7 @@ static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, m
   }
   if (l->failed) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
   probe_read(&r, out, l);
+  if (tree_alone(out, data, l)) return MX_OK;
   for (int round = 0; round < ROUNDS; round++) {
     const size_t tried = f.tried;
     if (!probe_search(&f, l, &r, threads)) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
