@@ -89,7 +89,7 @@ START_TEST(mixtures) {
   for (size_t i = 0; i < n; i++) {
     mx_spec spec;
     char what[32];
-    random_mixture(&spec, first + i);
+    wide_mixture(&spec, first + i);
     snprintf(what, sizeof what, "mixture %zu", first + i);
     bad += !found(&spec, what);
   }

@@ -131,8 +131,8 @@ static void presets_as_they_are(inquiry *q) {
 static int solved(const pool *p) { return p->n && !p->got[0].scales; }
 
 static void cores_without_norm(search *s, pool *cores, mx_spec base) {
-  TRY("scale.rule=floor|ceil|quest", "scale.log2");
-  TRY("scale.rule=even", "scale.even_bits");
+  TRY("scale.rule=floor|ceil|quest", "scale.log2", "scale.round");
+  TRY("scale.rule=even", "scale.even_bits", "scale.round");
   TRY("scale.rule=value", "scale.round", "scale.max", "scale.arith", "scale.log2");
   TRY("scale.rule=value", "scale.form=encode", "scale.round", "scale.max", "scale.log2");
   TRY("scale.rule=value", "chain", "scale.round", "scale.max", "scale.log2");
@@ -146,8 +146,8 @@ static void cores_with_norm(search *s, pool *cores, mx_spec base) {
   TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "scale.max", "tensor.target", "scale.log2");
   TRY("scale.rule=value", "tensor.norm=unit", "scale.round", "scale.max", "scale.log2", "tensor.target");
   TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.round", "scale.max", "tensor.target", "scale.log2");
-  TRY("scale.rule=floor|ceil|quest", "tensor.norm=unit|nv", "chain=exact", "scale.log2", "tensor.target");
-  TRY("scale.rule=even", "tensor.norm=unit|nv", "chain=exact", "scale.even_bits", "tensor.target");
+  TRY("scale.rule=floor|ceil|quest", "tensor.norm=unit|nv", "chain=exact", "scale.log2", "tensor.target", "scale.round");
+  TRY("scale.rule=even", "tensor.norm=unit|nv", "chain=exact", "scale.even_bits", "tensor.target", "scale.round");
   if (!solved(cores) && common_tensor_scale(s->o)) {
     mx_spec own = base;
     base.tensor_norm = MX_TENSOR_NORM_NV;
@@ -611,6 +611,22 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   }
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) find_specs(&all[i]);
+  if (getenv("DBG"))
+    for (size_t i = 0; i < *n_all; i++) {
+      char t[4096];
+      size_t k[6] = {0};
+      for (size_t b = 0; b < all[i].o.n_blocks; b++) k[all[i].o.blocks[b].kind]++;
+      mx_spec_print(t, sizeof t, &all[i].h.formats, 0);
+      fprintf(stderr, "INQ %zu %s spread %g offset %g residue %g cores %zu, kinds %zu %zu %zu %zu %zu %zu\n", i, t, all[i].h.spread, all[i].h.offset, all[i].residue, all[i].cores.n, k[0],k[1],k[2],k[3],k[4],k[5]);
+      for (size_t c = 0; c < all[i].cores.n && c < 64; c += 3) {
+        mx_spec_print(t, sizeof t, &all[i].cores.spec[c], 0);
+        fprintf(stderr, "   core %llu  %s\n", (unsigned long long)all[i].cores.got[c].scales, t);
+      }
+      for (size_t c = 0; c < all[i].specs.n && c < 64; c += 6) {
+        mx_spec_print(t, sizeof t, &all[i].specs.spec[c], 0);
+        fprintf(stderr, "   spec %llu %llu  %s\n", (unsigned long long)all[i].specs.got[c].scales, (unsigned long long)all[i].specs.got[c].codes, t);
+      }
+    }
   inquiry *random = stochastic_inquiry(all, *n_all);
   if (random) return random;
   for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {

@@ -112,24 +112,47 @@ static int by_code(const void *a, const void *b) {
   return (x->block > y->block) - (x->block < y->block);
 }
 
+/* Of an ordinary tensor: one with a NaN or an Inf may have all of its scales from that. */
+static int is_ordinary(const observation *o, const heap_item *i) {
+  const mx_block_stats *w = &o->facts[i->sample].whole;
+  return !w->has_nan && !w->has_inf;
+}
+
+/* Under a tensor scale a NaN or an Inf decides the scales of all the tensor: its blocks are put aside, if there are others. */
+static void set_spoilt_aside(observation *o) {
+  enum { ENOUGH = 64 };
+  size_t rest = 0;
+  for (size_t i = 0; i < o->n_blocks; i++) {
+    const mx_block_stats *w = &o->facts[o->blocks[i].sample].whole;
+    rest += o->blocks[i].kind == BLOCK_PLAIN && !w->has_nan && !w->has_inf;
+  }
+  for (size_t i = 0; i < o->n_blocks && rest >= ENOUGH; i++) {
+    const mx_block_stats *w = &o->facts[o->blocks[i].sample].whole;
+    if (o->blocks[i].kind == BLOCK_PLAIN && (w->has_nan || w->has_inf)) o->blocks[i].kind = BLOCK_LARGE;
+  }
+}
+
 static void set_heaps_aside(observation *o) {
-  enum { APART = 64 };
+  enum { APART = 64, FEW = 16 };
   heap_item *list = malloc((o->n_blocks + 1) * sizeof *list);
   size_t n = 0;
   for (size_t i = 0; list && i < o->n_blocks; i++)
     if (o->blocks[i].kind == BLOCK_PLAIN) list[n++] = (heap_item){o->blocks[i].scale, o->blocks[i].sample, (uint32_t)i};
   if (list) qsort(list, n, sizeof *list, by_code);
+  size_t ordinary = 0;
+  for (size_t i = 0; i < n; i++) ordinary += (size_t)is_ordinary(o, &list[i]);
   for (size_t i = 0, end; i < n; i = end) { /* one code */
-    int heap = 0;
+    size_t heap = 0, mine = 0;
     for (end = i; end < n && list[end].code == list[i].code;) {
       float least = INFINITY, most = 0;
       for (const uint32_t sample = list[end].sample; end < n && list[end].code == list[i].code && list[end].sample == sample; end++) {
         least = fminf(least, o->blocks[list[end].block].stats.amax);
         most = fmaxf(most, o->blocks[list[end].block].stats.amax);
+        mine += (size_t)is_ordinary(o, &list[end]);
       }
       heap |= most > APART * least;
     }
-    if (heap && (i > 0 || end < n)) /* not where that is all there is */
+    if (heap && mine + FEW < ordinary) /* not where that is all there is */
       for (size_t k = i; k < end; k++) o->blocks[list[k].block].kind = i < n / 2 ? BLOCK_SMALL : BLOCK_LARGE;
   }
   free(list);
@@ -194,6 +217,7 @@ mx_status observation_init(observation *o, const mx_sample *samples, size_t n, c
     }
   }
   set_ends(o);
+  if (samples[0].codes && samples[0].has_tensor_scale) set_spoilt_aside(o);
   if (samples[0].codes) set_heaps_aside(o);
   choose_witnesses(o);
   return MX_OK;

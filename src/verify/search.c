@@ -128,6 +128,27 @@ void pool_add(pool *p, const mx_spec *spec, score got) {
   if (p->n < p->room) p->n++;
 }
 
+/* What scale.round, scale.max and the arithmetic vary about. */
+static int same_family(const mx_spec *a, const mx_spec *b) {
+  return a->scale_rule == b->scale_rule && a->scale_form == b->scale_form && a->chain == b->chain && a->tensor_norm == b->tensor_norm &&
+         a->select == b->select;
+}
+
+/* At most FAMILY of a family: many that fit alike must not crowd out another rule. */
+static void pool_add_varied(pool *p, const mx_spec *spec, score got) {
+  enum { FAMILY = 8 };
+  size_t alike = 0, last = 0;
+  for (size_t i = 0; i < p->n; i++)
+    if (same_family(&p->spec[i], spec)) alike++, last = i;
+  if (alike >= FAMILY) {
+    if (!score_less(got, p->got[last])) return;
+    p->n--;
+    memmove(p->spec + last, p->spec + last + 1, (p->n - last) * sizeof *p->spec);
+    memmove(p->got + last, p->got + last + 1, (p->n - last) * sizeof *p->got);
+  }
+  pool_add(p, spec, got);
+}
+
 /* "name" or "name=v|w": the key and its values. */
 static void key_of(char name[32], key_values *v, const char *text, const observation *o) {
   const size_t n = strcspn(text, "=");
@@ -161,7 +182,7 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
   const uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 256)
   for (size_t i = 0; i < n; i++) got[i] = judge(s, &specs[i], classes, scales_only, limit);
-  for (size_t i = 0; i < n; i++) pool_add(out, &specs[i], got[i]);
+  for (size_t i = 0; i < n; i++) (scales_only ? pool_add_varied : pool_add)(out, &specs[i], got[i]);
   free(got);
 }
 

@@ -149,3 +149,80 @@ void random_mixture(mx_spec *s, uint64_t stream) {
     if (is_quantiser(s)) return;
   }
 }
+
+static int set_if_allowed(mx_spec *s, const char *key, const char *value) {
+  mx_spec t = *s;
+  if (mx_spec_set(&t, key, value, NULL) || mx_spec_check(&t, NULL)) return 0;
+  *s = t;
+  return 1;
+}
+
+/* One of a list, if the other keys allow it. */
+static void set_one_of(mx_spec *s, const char *key, const char *const *list, size_t n, uint64_t stream, uint64_t *at) {
+  set_if_allowed(s, key, list[pick(stream, at, (uint32_t)n)]);
+}
+#define ONE_OF(key, ...) \
+  set_one_of(s, key, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), stream, &at)
+
+/* Numbers and shapes that draw_mixture() leaves alone. */
+static void draw_numbers(mx_spec *s, uint64_t stream) {
+  uint64_t at = 1000;
+  if (pick(stream, &at, 40) == 0) {
+    const uint32_t nan = s->elem_nan, inf = s->elem_inf, zero = s->elem_zero_sign, flush = s->flush;
+    mx_spec t = {.elem = MX_ELEM_E1M2, .scale = MX_SCALE_E6M2, .block_cols = 64, .scale_rule = MX_SCALE_RULE_HIF4, .flush = (int)flush};
+    t.elem_nan = (int)nan;
+    t.elem_inf = (int)inf;
+    t.elem_zero_sign = (int)zero;
+    if (!mx_spec_check(&t, NULL)) *s = t;
+    return;
+  }
+  if (pick(stream, &at, 10) == 0) { /* foursix needs much of the others */
+    mx_spec t = {.elem = MX_ELEM_E2M1, .scale = s->scale, .scale_rule = MX_SCALE_RULE_VALUE, .scale_round = s->scale_round,
+                 .tensor_norm = s->tensor_norm, .chain = s->chain, .elem_round = s->elem_round, .select = MX_SELECT_FOURSIX};
+    t.block_cols = 16;
+    t.select_error = (int)pick(stream, &at, 3);
+    t.select_sum = (int)pick(stream, &at, 2);
+    if (!mx_spec_check(&t, NULL)) *s = t;
+  }
+  if (pick(stream, &at, 3) == 0)
+    ONE_OF("block", "16x16", "32x32", "2x32", "8x64", "4x16", "128x128", "32x1", "16x1", "128x1", "row", "col", "tensor", "1x48", "1x24", "1x256");
+  if (pick(stream, &at, 4) == 0) ONE_OF("tensor.target", "448", "2688", "1024", "57344", "384", "1536", "100");
+  if (pick(stream, &at, 4) == 0) ONE_OF("tensor.store", "scale", "divisor", "amax");
+  if (pick(stream, &at, 8) == 0) ONE_OF("tensor.given", "1", "0.5", "2", "0.03125", "512", "0.1", "77.5");
+  if (pick(stream, &at, 8) == 0) ONE_OF("elem.prescale", "0.75", "0.5", "0.875", "1.25", "0.9", "0.96");
+  if (pick(stream, &at, 8) == 0) ONE_OF("scale.even_bits", "1", "2", "3", "4", "5", "6", "7");
+  if (pick(stream, &at, 8) == 0) ONE_OF("scale.sign", "masked", "signed");
+  if (pick(stream, &at, 8) == 0) ONE_OF("scale.negative", "abs", "nan");
+  if (pick(stream, &at, 8) == 0) ONE_OF("deq.arith", "exact", "two_step");
+}
+
+/* Chance and a rotation, with seeds that people use. */
+static void draw_chance(mx_spec *s, uint64_t stream) {
+  uint64_t at = 2000;
+  char seed[24];
+  if (pick(stream, &at, 6) == 0) {
+    set_if_allowed(s, "elem.round", "sr");
+    if (pick(stream, &at, 2)) ONE_OF("sr.mode", "fast", "fastest", "src", "odd");
+    if (pick(stream, &at, 2)) ONE_OF("sr.bits", "4", "7", "8", "10", "12", "13", "16", "20", "23", "24");
+    if (pick(stream, &at, 6) == 0) ONE_OF("sr.source", "amd_lfsr");
+  }
+  if (pick(stream, &at, 24) == 0) set_if_allowed(s, "scale.round", "sr");
+  if (pick(stream, &at, 8) == 0) {
+    ONE_OF("had.size", "16", "32", "64", "128");
+    if (s->had_size) ONE_OF("had.sign", "none", "te", "fresh", "fixed");
+    for (size_t k = 0; k < s->had_size / 8 && s->had_sign == MX_HAD_SIGN_FIXED; k++) s->had_signs[k] = (uint8_t)pick(stream, &at, 256);
+  }
+  snprintf(seed, sizeof seed, "%u", pick(stream, &at, 1) + (pick(stream, &at, 3) ? pick(stream, &at, 10000) : pick(stream, &at, 1u << 20)));
+  const int fresh = s->had_size && s->had_sign == MX_HAD_SIGN_FRESH;
+  if (s->elem_round == MX_ROUND_SR || s->scale_round == MX_SCALE_ROUND_SR || fresh) set_if_allowed(s, "seed", seed);
+}
+
+void wide_mixture(mx_spec *s, uint64_t stream) {
+  for (uint64_t k = 0; k < 1000; k++) {
+    draw_mixture(s, stream * 1000 + k);
+    draw_numbers(s, stream * 1000 + k);
+    if (!is_quantiser(s)) continue;
+    draw_chance(s, stream * 1000 + k); /* what is rotated is not turned back */
+    return;
+  }
+}

@@ -17,5 +17,7 @@ void outputs_of_suites(outputs *o, const mx_spec *spec, uint64_t seed);
 void outputs_free(outputs *o);
 /** A spec with random keys that mx_spec_check allows; stream picks which. */
 void random_mixture(mx_spec *out, uint64_t stream);
+/** The same with every key of SPEC 3: tiles, whole rows, columns and tensors, foursix, HiFloat4, given tensor scales, chance, rotations. */
+void wide_mixture(mx_spec *out, uint64_t stream);
 
 #endif
