@@ -59,6 +59,7 @@ static void put_formats(mx_spec *s, const mx_spec *f) {
   s->had_sign = f->had_sign;
   memcpy(s->had_signs, f->had_signs, sizeof s->had_signs);
   s->input_dtype = f->input_dtype;
+  if (f->had_size) s->flush = f->flush;
   if (f->had_size && f->had_sign == MX_HAD_SIGN_FRESH) s->seed = f->seed;
 }
 
@@ -255,7 +256,7 @@ static void find_elements(inquiry *q) {
     if (s->lenient && few->n && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 50) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
-      search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+      search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to", "elem.prescale"), PLAIN, 0);
     }
     if (base->select == MX_SELECT_FOURSIX) search_product(s, &few[1], few->spec, few->n, KEYS("select.error", "select.sum"), PLAIN, 0);
     const pool *last = few[1].n ? &few[1] : few;
@@ -273,9 +274,10 @@ static void find_specs(inquiry *q) {
 
 /* ---- one inquiry from end to end */
 
-static int inquiry_open(inquiry *q, const hypothesis *h, int dtype, const mx_sample *samples, size_t n, int threads, double deadline) {
+static int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, double deadline) {
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
+  q->h.formats.flush = flush;
   if (observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
   q->wrong = calloc(q->o.n_blocks + 1, 1);
   return q->wrong && !search_begin(&q->s, &q->o, threads, deadline);
@@ -401,6 +403,15 @@ static int finish_stochastic(inquiry *q) {
   free(starts);
   const int solved_seed = clean && random_solve(s, &best);
   s->lenient = 0;
+  if (solved_seed && best.select == MX_SELECT_FOURSIX) { /* which candidate wins can be told now */
+    pool *few = calloc(1, sizeof *few);
+    if (few) {
+      few->room = 1;
+      search_product(s, few, &best, 1, KEYS("select.error", "select.sum"), PLAIN, 0);
+      if (few->n) best = few->spec[0];
+    }
+    free(few);
+  }
   for (int round = 0; round < 8 && !is_exact(&q->best); round++) {
     confirm(q, &best);
     if (!solved_seed || !search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !random_settle(s, &best)) break;
@@ -421,7 +432,8 @@ static int finish_stochastic(inquiry *q) {
 /* Is t as good as what was found, on all of the data? Blocks that speak against it are learned. */
 static int as_good(inquiry *q, const mx_spec *t) {
   mx_spec fitted = *t;
-  const score chosen = t->input_dtype == q->o.formats.input_dtype ? search_score(&q->s, t, EVERY) : (score){0, 0, 0};
+  const int here = t->input_dtype == q->o.formats.input_dtype && (!t->had_size || t->flush == q->o.formats.flush);
+  const score chosen = here ? search_score(&q->s, t, EVERY) : (score){0, 0, 0};
   if (score_total(chosen) || chosen.nan_codes > q->best.got.nan_codes || fit_tensor_scale(&q->o, &fitted) || !keys_same(&fitted, t)) return 0;
   const score got = full_score(&q->o, t, q->wrong, q->s.threads);
   if (!score_total(got) && got.nan_codes <= q->best.got.nan_codes) return 1;
@@ -580,7 +592,7 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   inquiry *found = NULL;
   if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
   for (size_t i = 0; i < n_more && !found; i++) {
-    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, samples, n_samples, threads, deadline)) presets_as_they_are(q);
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, deadline)) presets_as_they_are(q);
     if (is_exact(&q->best))
       found = q;
     else
@@ -590,14 +602,30 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   return found;
 }
 
+/* Is there a subnormal number? Then flush shows, which comes before a rotation and so is supposed, not searched for. */
+static int has_subnormal(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < s[i].rows; r++)
+      for (size_t c = 0; c < s[i].cols; c++) {
+        const float a = fabsf(s[i].x[r * s[i].ld + c]);
+        if (a > 0 && a < 0x1p-126f) return 1;
+      }
+  return 0;
+}
+
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, double deadline) {
+  int rotated = 0;
+  for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
+  const int flushes = rotated && has_subnormal(samples, n_samples);
   for (int dtype = 0; dtype < MX_INPUT_DTYPE_COUNT; dtype++) /* presets first: most kernels are one */
-    for (size_t i = 0; i < n && *n_all < MAX_INQUIRIES; i++) {
+    for (size_t k = 0; k < n * (1 + (size_t)flushes) && *n_all < MAX_INQUIRIES; k++) {
       inquiry *q = &all[*n_all];
+      const int flush = k >= n;
+      if (flush && !h[k % n].formats.had_size) continue;
       ++*n_all;
-      if (!inquiry_open(q, &h[i], dtype, samples, n_samples, threads, deadline)) return NULL;
+      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, deadline)) return NULL;
       if (!dtype || has_dtype_preset(dtype)) presets_as_they_are(q);
       if (is_exact(&q->best)) return q;
     }
@@ -636,6 +664,32 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
     if (is_exact(&q->best)) return q;
     /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
     if (q->best.any) q->residue = ordinary + 0.01 * (double)badness(&q->best) / (double)(q->o.n_blocks + 1);
+  }
+  if (getenv("TRUTH")) {
+    mx_spec t = {0};
+    mx_spec_parse(&t, getenv("TRUTH"), NULL);
+    for (size_t i = 0; i < *n_all; i++) {
+      char text[4096];
+      if (all[i].h.formats.input_dtype != t.input_dtype || all[i].h.formats.elem != t.elem || all[i].h.formats.scale != t.scale) continue;
+      const score c = search_score(&all[i].s, &t, EVERY), f = full_score(&all[i].o, &t, all[i].wrong, 1);
+      mx_spec_print(text, sizeof text, &all[i].best.spec, 0);
+      fprintf(stderr, "TRUTH in %zu: %llu %llu %llu; all %llu %llu %llu\n best %s\n", i, (unsigned long long)c.scales, (unsigned long long)c.codes,
+              (unsigned long long)c.nan_codes, (unsigned long long)f.scales, (unsigned long long)f.codes, (unsigned long long)f.nan_codes, text);
+      const score b = search_score(&all[i].s, &all[i].best.spec, EVERY);
+      fprintf(stderr, "   best: %llu %llu %llu of learned\n", (unsigned long long)b.scales, (unsigned long long)b.codes, (unsigned long long)b.nan_codes);
+      for (size_t k = 0; mx_key_name(k); k++) {
+        mx_spec u = all[i].best.spec;
+        if (key_same(&u, &t, k)) continue;
+        key_copy(&u, &t, k);
+        const score d = search_score(&all[i].s, &u, EVERY);
+        u = t;
+        key_copy(&u, &all[i].best.spec, k);
+        const score e = search_score(&all[i].s, &u, EVERY);
+        fprintf(stderr, "   %s: toward truth %llu %llu %llu; truth without %llu %llu %llu\n", mx_key_name(k), (unsigned long long)d.scales,
+                (unsigned long long)d.codes, (unsigned long long)d.nan_codes, (unsigned long long)e.scales, (unsigned long long)e.codes,
+                (unsigned long long)e.nan_codes);
+      }
+    }
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)

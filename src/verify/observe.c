@@ -160,9 +160,9 @@ static void set_heaps_aside(observation *o) {
 
 /* Steps 1 and 3 of SPEC 3.2. */
 static mx_status change_input(observation *o, int n_threads) {
-  const mx_spec load = {
+  mx_spec how = {
       .input_dtype = o->formats.input_dtype, .had_size = o->formats.had_size, .had_sign = o->formats.had_sign, .seed = o->formats.seed};
-  mx_spec how = load;
+  if (how.had_size) how.flush = o->formats.flush; /* comes before the rotation */
   memcpy(how.had_signs, o->formats.had_signs, sizeof how.had_signs);
   if (!how.had_size && how.input_dtype == MX_INPUT_DTYPE_FLOAT32) return MX_OK;
   o->own = calloc(o->n_samples, sizeof *o->own);
@@ -238,5 +238,5 @@ float observation_amax(const observation *o, size_t sample, const mx_spec *spec)
   if (w->has_nan && !skip_nan) return NAN;
   if (w->has_inf && inf == MX_SCALE_NAN_CLAMP) return FLT_MAX;
   if (w->has_inf && inf != MX_SCALE_NAN_IGNORE) return INFINITY;
-  return spec->flush == MX_SWITCH_ON && w->amax_finite < FLT_MIN ? 0 : w->amax_finite;
+  return spec->flush == MX_SWITCH_ON && !o->formats.had_size && w->amax_finite < FLT_MIN ? 0 : w->amax_finite;
 }

@@ -158,6 +158,13 @@ static void targets_from_blocks(key_values *v, const observation *o) {
     const interval k = {largest / in.most, largest / in.least};
     if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
   }
+  const mx_sample *s = &o->samples[0]; /* given as an amax, whatever the tensor's own is */
+  for (int way = 0; s->has_tensor_scale && way < TOWARD_COUNT; way++) {
+    interval in;
+    if (scale_max_interval(&in, o, (toward)way, 0) <= 0.6 || !(in.least > 0)) continue;
+    const interval k = {largest * (double)s->tensor_scale / in.most, largest * (double)s->tensor_scale / in.least};
+    if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
+  }
 }
 
 static void prescales(key_values *v, const observation *o) {
