@@ -23,19 +23,32 @@ static int fits_shape(const mx_sample *s, size_t n, size_t br, size_t bc) {
   return 1;
 }
 
-/* Do the scales of each group of br rows agree, where not all rows do? */
+/* Has each tensor one scale, however often it is stored? */
+static int one_scale_each(const mx_sample *s, size_t n) {
+  size_t several = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (s[i].scale_cols != 1 || (s[i].scale_rows != 1 && s[i].scale_rows != s[i].rows)) return 0;
+    for (size_t r = 1; r < s[i].scale_rows; r++)
+      if (memcmp(s[i].scales + r * s[i].scale_bytes, s[i].scales, s[i].scale_bytes)) return 0;
+    several += s[i].rows > 1;
+  }
+  return several != 0;
+}
+
+/* Do the scales of each group of br rows agree, where not all scales do? */
 static int repeats(const mx_sample *s, size_t n, size_t br) {
-  int seen = 0, others = 0;
+  int seen = 0, others = 0, across = 0;
   for (size_t i = 0; i < n; i++)
     for (size_t r = 0; r < s[i].rows && s[i].scale_rows == s[i].rows; r++) {
       const size_t line = s[i].scale_cols * s[i].scale_bytes, first = r / br * br;
       const uint8_t *p = s[i].scales;
       others |= r == first && r && memcmp(p, p + r * line, line);
+      across |= r == 0 && s[i].rows >= br && br >= 16 && line > s[i].scale_bytes && memcmp(p, p + s[i].scale_bytes, line - s[i].scale_bytes);
       if (r == first) continue;
       seen = 1;
       if (memcmp(p + r * line, p + first * line, line)) return 0;
     }
-  return seen && others;
+  return seen && (others || across);
 }
 
 static void add_shape(shape *out, size_t *n, size_t br, size_t bc) {
@@ -70,10 +83,8 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
       }
     add_shape(out, &count, 1, bc);
   }
-  if (s[0].codes && fits_shape(s, n, 1, cols)) {
-    if (n == 1 && repeats(s, n, rows)) add_shape(out, &count, rows, cols);
-    add_shape(out, &count, 1, cols);
-  }
+  if (s[0].codes && one_scale_each(s, n)) add_shape(out, &count, rows, cols);
+  if (s[0].codes && fits_shape(s, n, 1, cols)) add_shape(out, &count, 1, cols);
   for (size_t k = 0; s[0].codes && s[0].scale_cols == s[0].cols && k < sizeof heights / sizeof heights[0]; k++)
     if (fits_shape(s, n, heights[k], 1)) add_shape(out, &count, heights[k], 1);
   if (s[0].codes && s[0].scale_cols == s[0].cols && s[0].scale_rows == 1) add_shape(out, &count, rows, 1);

@@ -37,6 +37,7 @@ typedef struct inquiry {
   attempt best;
   uint8_t *wrong; /* an entry a block */
   int stochastic;
+  mx_spec random; /* the rule of a stochastic kernel but for its seed */
   random_facts facts;
 } inquiry;
 
@@ -384,8 +385,8 @@ static int looks_stochastic(inquiry *q) {
   return random;
 }
 
-/* The rule of every class, whatever the seed; then the seed, and from there on as any spec. Returns 1 if nothing but the seed is missing. */
-static int finish_stochastic(inquiry *q) {
+/* The rule of every class, whatever the seed. Returns 1 if nothing but the seed is missing. */
+static int find_random_rule(inquiry *q) {
   search *s = &q->s;
   pool *starts = calloc(1, sizeof *starts);
   if (!starts) return 0;
@@ -398,33 +399,50 @@ static int finish_stochastic(inquiry *q) {
     pool_add(starts, &t, got);
     if (score_clean(got)) break;
   }
-  mx_spec best = starts->spec[0];
-  const int clean = !score_total(starts->got[0]);
+  q->random = starts->spec[0];
+  const int clean = starts->n && !score_total(starts->got[0]);
   free(starts);
-  const int solved_seed = clean && random_solve(s, &best);
+  return clean;
+}
+
+/* Which candidate of select=foursix wins hangs on the draws: it can be told once the seed is known. */
+static void find_selection(search *s, mx_spec *best) {
+  pool *few = calloc(1, sizeof *few);
+  if (few && best->select == MX_SELECT_FOURSIX) {
+    few->room = 1;
+    search_product(s, few, best, 1, KEYS("select.error", "select.sum"), PLAIN, 0);
+    if (few->n) *best = few->spec[0];
+  }
+  free(few);
+}
+
+/* The seed among few or among many; with it as any spec. Returns 1 if every byte is found. */
+static int finish_with_seed(inquiry *q, int many) {
+  search *s = &q->s;
+  mx_spec best = q->random;
+  if (!random_solve(s, &best, many)) return 0;
   s->lenient = 0;
-  if (solved_seed && best.select == MX_SELECT_FOURSIX) { /* which candidate wins can be told now */
-    pool *few = calloc(1, sizeof *few);
-    if (few) {
-      few->room = 1;
-      search_product(s, few, &best, 1, KEYS("select.error", "select.sum"), PLAIN, 0);
-      if (few->n) best = few->spec[0];
-    }
-    free(few);
-  }
   for (int round = 0; round < 8 && !is_exact(&q->best); round++) {
+    find_selection(s, &best);
     confirm(q, &best);
-    if (!solved_seed || !search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !random_settle(s, &best)) break;
+    if (!search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !random_settle(s, &best)) break;
   }
-  if (clean && !solved_seed && best.elem_round == MX_ROUND_SR && best.scale_round != MX_SCALE_ROUND_SR)
-    random_estimate(&q->facts, &q->o, &best);
-  q->stochastic = solved_seed || q->facts.believable;
-  if (!solved_seed || is_exact(&q->best)) return q->stochastic && !solved_seed;
+  if (is_exact(&q->best)) return 1;
   q->specs.n = 0;
   pool_add(&q->specs, &best, search_score(s, &best, PLAIN));
   search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
   finish(q, 1);
-  return 0;
+  s->lenient = !is_exact(&q->best);
+  return is_exact(&q->best);
+}
+
+/* Without the seed: what can be said of it. Returns 1 if the draws look random. */
+static int estimate(inquiry *q) {
+  q->s.lenient = 0;
+  q->best.any = 0;
+  confirm(q, &q->random);
+  if (q->random.elem_round == MX_ROUND_SR && q->random.scale_round != MX_SCALE_ROUND_SR) random_estimate(&q->facts, &q->o, &q->random);
+  return q->stochastic = q->facts.believable;
 }
 
 /* ---- what the data leave open */
@@ -567,21 +585,39 @@ static inquiry *most_promising(inquiry *all, size_t n) {
   return best;
 }
 
-/* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. */
-static inquiry *stochastic_inquiry(inquiry *all, size_t n) {
+/* Keys of a spec that are not the default, and digits of its numbers: of two that allow the same draws the plainer one is right. */
+static size_t length_of(const mx_spec *s) {
+  char text[4096];
+  mx_spec_print(text, sizeof text, s, 0);
+  return strlen(text);
+}
+
+/* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. Formats and types that allow the same draws
+ * are told by the seed: few seeds under each of them first, then many. */
+static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
   uint8_t random[MAX_INQUIRIES + 1] = {0};
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
     if (all[i].residue < INFINITY && !is_far_off(&all[i])) return NULL;
-  for (size_t i = 0; i < n; i++) random[i] = all[i].residue < INFINITY && looks_stochastic(&all[i]);
-  for (;;) {
-    size_t best = n;
-    for (size_t i = 0; i < n; i++)
-      if (random[i] && (best == n || all[i].residue < all[best].residue)) best = i;
-    if (best == n) return NULL;
-    random[best] = 0;
-    if (finish_stochastic(&all[best]) || is_exact(&all[best].best)) return &all[best];
-    all[best].level = 2;
+  double least = INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    random[i] = all[i].residue < INFINITY && looks_stochastic(&all[i]);
+    if (random[i]) least = fmin(least, all[i].residue);
   }
+  for (size_t i = 0; i < n; i++) {
+    if (!random[i]) continue;
+    random[i] = all[i].residue <= 4 * least + 0.1 && find_random_rule(&all[i]);
+    if (!random[i]) all[i].s.lenient = 0, all[i].level = 1;
+  }
+  for (int many = 0; many < 2; many++)
+    for (size_t i = 0; i < n && now() < deadline; i++)
+      if (random[i] && finish_with_seed(&all[i], many)) return &all[i];
+  inquiry *best = NULL;
+  for (size_t i = 0; i < n; i++) {
+    if (!random[i]) continue;
+    all[i].level = 2;
+    if (estimate(&all[i]) && (!best || length_of(&all[i].random) < length_of(&best->random))) best = &all[i];
+  }
+  return best;
 }
 
 /* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
@@ -616,6 +652,7 @@ static int has_subnormal(const mx_sample *s, size_t n) {
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, double deadline) {
+  const double begun = now();
   int rotated = 0;
   for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
   const int flushes = rotated && has_subnormal(samples, n_samples);
@@ -655,7 +692,7 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
         fprintf(stderr, "   spec %llu %llu  %s\n", (unsigned long long)all[i].specs.got[c].scales, (unsigned long long)all[i].specs.got[c].codes, t);
       }
     }
-  inquiry *random = stochastic_inquiry(all, *n_all);
+  inquiry *random = stochastic_inquiry(all, *n_all, deadline - 0.3 * (deadline - begun));
   if (random) return random;
   for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
     const double ordinary = q->level ? q->ordinary : q->residue;

@@ -7,7 +7,7 @@
 
 #include "mxgold/random.h"
 
-enum { TESTED = 96, LANE = 1 << 16, SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25 };
+enum { TESTED = 96, LANE = 1 << 16, SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25, FEW = 1 << 17 };
 
 /* Seeds beyond the small ones that are likely. */
 static const uint64_t habits[] = {0xDEADBEEF,         0xCAFEBABE,          0x12345678,      123456789,          987654321,
@@ -210,7 +210,7 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
   return n;
 }
 
-static int solve_elements(search *s, mx_spec *spec) {
+static int solve_elements(search *s, mx_spec *spec, int many) {
   /* What r random bits can shift is 2^(1-r): from 7 bits on, from 4, from 3; below, seeds are tried one by one. */
   static const struct {
     double slack;
@@ -223,8 +223,9 @@ static int solve_elements(search *s, mx_spec *spec) {
   if (n < 24) return 0;
   for (size_t k = 0; k < sizeof pass / sizeof pass[0] && now() < s->deadline; k++) {
     if (try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
-    for (uint64_t first = 0; first < pass[k].end && now() < s->deadline; first += 64 * LANE) {
-      const uint64_t left = pass[k].end - first;
+    const uint64_t end = many || pass[k].end < FEW ? pass[k].end : FEW;
+    for (uint64_t first = 0; first < end && now() < s->deadline; first += 64 * LANE) {
+      const uint64_t left = end - first;
       if (try_seeds(s, spec, NULL, first, left < 64 * LANE ? left : 64 * LANE, pass[k].lfsr, draws, n, pass[k].slack)) return 1;
     }
   }
@@ -234,16 +235,17 @@ static int solve_elements(search *s, mx_spec *spec) {
 }
 
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
-static int solve_scales(search *s, mx_spec *spec) {
+static int solve_scales(search *s, mx_spec *spec, int many) {
   const observation *o = s->o;
   uint64_t found = UINT64_MAX;
   const size_t n_habits = sizeof habits / sizeof habits[0];
+  const uint64_t end = many ? UINT64_C(1) << SCALE_SEED_BITS : FEW;
 #pragma omp parallel num_threads(s->threads)
   {
     block_set few = {.of = o, .n = s->scales.n < 48 ? s->scales.n : 48, .at = s->scales.at};
     mx_spec t = *spec;
 #pragma omp for schedule(dynamic, 256)
-    for (uint64_t i = 0; i < (UINT64_C(1) << SCALE_SEED_BITS) + n_habits; i++) {
+    for (uint64_t i = 0; i < end + n_habits; i++) {
       t.seed = i < n_habits ? habits[i] : i - n_habits;
       uint64_t least;
 #pragma omp atomic read
@@ -260,13 +262,13 @@ static int solve_scales(search *s, mx_spec *spec) {
 
 int random_settle(search *s, mx_spec *spec) { return settle_mode(s, spec, spec->seed, 0) || settle_mode(s, spec, spec->seed, 1); }
 
-int random_solve(search *s, mx_spec *spec) {
+int random_solve(search *s, mx_spec *spec, int many) {
   mx_spec t = *spec;
   if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return random_settle(s, spec); /* the signs have said it */
-  if (t.scale_round == MX_SCALE_ROUND_SR && !solve_scales(s, &t)) return 0;
+  if (t.scale_round == MX_SCALE_ROUND_SR && !solve_scales(s, &t, many)) return 0;
   if (t.elem_round == MX_ROUND_SR && t.scale_round == MX_SCALE_ROUND_SR) { /* one seed for both */
     if (!random_settle(s, &t)) return 0;
-  } else if (t.elem_round == MX_ROUND_SR && !solve_elements(s, &t))
+  } else if (t.elem_round == MX_ROUND_SR && !solve_elements(s, &t, many))
     return 0;
   *spec = t;
   return 1;

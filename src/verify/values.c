@@ -280,6 +280,8 @@ void values_of(key_values *v, const char *key, const observation *o) {
     targets_from_blocks(v, o);
     add_number(v, "", 1536);
   }
-  if (!strcmp(key, "elem.prescale")) prescales(v, o);
-  if (!strcmp(key, "elem.prescale")) add_number(v, "", 0.75), add_number(v, "", 0.5), add_number(v, "", 0.875);
+  if (!strcmp(key, "elem.prescale")) { /* the usual ones first: random rounding allows their neighbours too */
+    add_number(v, "", 0.75), add_number(v, "", 0.5), add_number(v, "", 0.875);
+    prescales(v, o);
+  }
 }

@@ -36,7 +36,9 @@ static int quantize_one(mx_sample *s, const float *x, const mx_cases *c, const m
 }
 
 void outputs_add(outputs *o, const mx_cases *c, const mx_spec *spec, int keep) {
-  for (size_t i = 0; i < c->n; i++) {
+  enum { MOST = 1 << 18 }; /* elements in many tensors: large blocks make large cases */
+  const size_t step = c->n > 1 ? c->n * c->rows * c->cols / MOST + 1 : 1;
+  for (size_t i = 0; i < c->n; i += step) {
     if (o->n == o->room) o->samples = realloc(o->samples, (o->room = o->room ? 2 * o->room : 64) * sizeof *o->samples);
     if (!quantize_one(&o->samples[o->n], c->x + i * c->rows * c->ld, c, spec, keep)) continue;
     o->elements += c->rows * c->cols;
@@ -185,7 +187,7 @@ static void draw_numbers(mx_spec *s, uint64_t stream) {
     if (!mx_spec_check(&t, NULL)) *s = t;
   }
   if (pick(stream, &at, 3) == 0)
-    ONE_OF("block", "16x16", "32x32", "2x32", "8x64", "4x16", "128x128", "32x1", "16x1", "128x1", "row", "col", "tensor", "1x48", "1x24", "1x256");
+    ONE_OF("block", "16x16", "32x32", "2x32", "8x64", "4x16", "64x64", "32x1", "16x1", "128x1", "row", "col", "tensor", "1x48", "1x24", "1x256");
   if (pick(stream, &at, 4) == 0) ONE_OF("tensor.target", "448", "2688", "1024", "57344", "384", "1536", "100");
   if (pick(stream, &at, 4) == 0) ONE_OF("tensor.store", "scale", "divisor", "amax");
   if (pick(stream, &at, 8) == 0) ONE_OF("tensor.given", "1", "0.5", "2", "0.03125", "512", "0.1", "77.5");
