@@ -80,9 +80,31 @@ static mx_status try_layouts(mx_identity *best, const char **name, const samples
   return best->n_codes ? MX_OK : MX_ERR_SHAPE;
 }
 
-/* As it lies; else with the nibbles in another order; else with the scales in another layout. */
+/* Scales that are stored as numbers may be those of codes: then every byte is found soon. 1 if so. */
+static int scale_values(mx_identity *id, const char **name, samples *s, const mx_identify_options *o) {
+  static const struct {
+    int scale;
+    const char *name;
+  } of[] = {{MX_SCALE_E8M0, "values of e8m0"}, {MX_SCALE_E4M3, "values of e4m3"}, {MX_SCALE_UE5M3, "values of ue5m3"}};
+  mx_sample *as_they_are = s->n && s->at[0].scales ? malloc(s->n * sizeof *s->at) : NULL;
+  mx_identify_options quick = *o;
+  int found = 0;
+  quick.seconds = (o->seconds > 0 ? o->seconds : 10) / 4;
+  if (as_they_are) memcpy(as_they_are, s->at, s->n * sizeof *s->at);
+  for (size_t i = 0; as_they_are && i < sizeof of / sizeof of[0] && !found; i++) {
+    *name = of[i].name;
+    found = samples_encode_scales(s, of[i].scale) && !mx_identify(id, s->at, s->n, &quick, NULL) && id->exact;
+    if (!found) memcpy(s->at, as_they_are, s->n * sizeof *s->at);
+  }
+  free(as_they_are);
+  if (!found) *name = NULL;
+  return found;
+}
+
+/* As it lies; else with the nibbles in another order; with the scales in another layout; transposed. */
 static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
   mx_error err = {0};
+  if (scale_values(id, layout, s, first)) return CLI_FINE;
   mx_status status = mx_identify(id, s->at, s->n, first, &err);
   mx_identify_options shorter = *first, *o = &shorter; /* a right packing shows soon */
   shorter.seconds = (first->seconds > 0 ? first->seconds : 10) / 8;
@@ -101,10 +123,14 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
     if (!status) other = *id;
     if (!try_layouts(&other, layout, s, o)) *id = other, status = MX_OK;
   }
+  if (!status && !id->exact && mostly_wrong(id) && samples_turn(s)) {
+    mx_identity other;
+    if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, s->turned = 1;
+  }
   return status ? cli_fail(&err) : CLI_FINE;
 }
 
-static void print_text(const mx_identity *id, const char *nibble, const char *layout) {
+static void print_text(const mx_identity *id, const char *nibble, const char *layout, int turned) {
   out *o = out_new();
   char text[4096], sentence[2048];
   mx_spec_print(text, sizeof text, &id->spec, 0);
@@ -118,6 +144,7 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   if (id->tensor_scales_differ) out_u64(o, "tensor scales that differ", id->tensor_scales_differ);
   if (nibble) out_text(o, "nibble", nibble);
   if (layout) out_text(o, "scale layout", layout);
+  if (turned) out_text(o, "input", "transposed");
   char list[2048] = "";
   size_t n = 0;
   for (size_t i = 0; mx_key_name(i); i++)
@@ -139,7 +166,7 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
     free(options_[i]);
   }
   char command[4200];
-  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s", text);
+  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, turned ? " --transpose" : "");
   out_text(o, "reproduce", command);
   out_text(o, "verdict", sentence);
   out_print(o, 0);
@@ -157,11 +184,11 @@ static int run(const cli_context *ctx, void *args) {
   if (!rc && a->block.given && (a->block.v < 1 || a->block.v > 65536)) rc = cli_error("identify: --block: expected 1 to 65536");
   if (!rc) rc = find(&id, &s, &o, &nibble, &layout);
   if (!rc && a->json) {
-    char *text = verdict_json(&id, nibble, layout);
+    char *text = verdict_json(&id, nibble, layout, s.turned);
     if (text) puts(text);
     free(text);
   } else if (!rc)
-    print_text(&id, nibble, layout);
+    print_text(&id, nibble, layout, s.turned);
   samples_close(&s);
   return rc ? rc : id.exact ? CLI_FINE : CLI_DIFFERS;
 }

@@ -24,42 +24,76 @@ static mx_sample *add_sample(samples *s, const char *name) {
   return &s->at[s->n++];
 }
 
-static int set_input(samples *s, mx_sample *m, const mx_array *a, int transpose) {
-  if (!mx_matrix_of(&m->rows, &m->cols, a->shape, a->n_dims)) return cli_error("input: the shape overflows");
-  float *x = own(s, a->n_values * sizeof *x), *t = transpose ? own(s, a->n_values * sizeof *x) : x;
-  if (!x || !t) return cli_error("out of memory");
-  if (mx_array_read_f32(x, a, 0, a->n_values, a->dtype == MX_U16))
-    return cli_error("input: dtype %s, expected f32, f16 or bf16", mx_dtype_name(a->dtype));
-  if (transpose) {
-    for (size_t r = 0; r < m->rows; r++)
-      for (size_t c = 0; c < m->cols; c++) t[c * m->rows + r] = x[r * m->cols + c];
-    const size_t rows = m->rows;
-    m->rows = m->cols;
-    m->cols = rows;
-  }
+/* x turned: the kernel saw its transpose. */
+static int turn(samples *s, mx_sample *m) {
+  float *t = own(s, m->rows * m->cols * sizeof *t);
+  if (!t) return cli_error("out of memory");
+  for (size_t r = 0; r < m->rows; r++)
+    for (size_t c = 0; c < m->cols; c++) t[c * m->rows + r] = m->x[r * m->cols + c];
+  const size_t rows = m->rows;
+  m->rows = m->cols;
+  m->cols = rows;
   m->x = t;
   m->ld = m->cols;
   return CLI_FINE;
 }
 
-/* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), or flat. */
+int samples_turn(samples *s) {
+  for (size_t i = 0; i < s->n; i++)
+    if (s->at[i].rows != s->at[i].cols) return 0;
+  for (size_t i = 0; i < s->n; i++)
+    if (turn(s, &s->at[i])) return 0;
+  return s->n != 0;
+}
+
+static int set_input(samples *s, mx_sample *m, const mx_array *a, int transpose) {
+  if (!mx_matrix_of(&m->rows, &m->cols, a->shape, a->n_dims)) return cli_error("input: the shape overflows");
+  float *x = own(s, a->n_values * sizeof *x);
+  if (!x) return cli_error("out of memory");
+  if (mx_array_read_f32(x, a, 0, a->n_values, a->dtype == MX_U16))
+    return cli_error("input: dtype %s, expected f32, f16 or bf16", mx_dtype_name(a->dtype));
+  m->x = x;
+  m->ld = m->cols;
+  return transpose ? turn(s, m) : CLI_FINE;
+}
+
+/* Codes of as many rows as the input has columns, and the other way: the kernel quantised the transpose. */
+static int is_turned(const mx_sample *m, const mx_array *a) {
+  return a->n_dims == 2 && m->rows != m->cols && a->shape[0] == m->cols && a->shape[1] >= (m->rows + 1) / 2;
+}
+
+/* Bytes of codes: wide integers that hold one code each are narrowed, packed words (eight 4-bit codes in 32 bits) taken as the bytes they are. */
+static const uint8_t *code_bytes(samples *s, const mx_sample *m, const mx_array *a, uint64_t *n) {
+  const size_t wide = mx_dtype_bytes(a->dtype);
+  *n = a->n_bytes;
+  if (wide == 1 || a->n_values != m->rows * m->cols) return a->data;
+  uint8_t *narrow = own(s, a->n_values);
+  for (uint64_t i = 0; narrow && i < a->n_values; i++) narrow[i] = a->data[i * wide]; /* files are little-endian */
+  *n = a->n_values;
+  return narrow;
+}
+
+/* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), in any shape of as many rows. */
 static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
-  size_t rows, cols;
-  if (mx_dtype_bytes(a->dtype) != 1) return cli_error("codes: dtype %s, expected one byte a value", mx_dtype_name(a->dtype));
-  if (!mx_matrix_of(&rows, &cols, a->shape, a->n_dims)) return cli_error("codes: the shape overflows");
-  if (rows * cols != m->rows * cols && a->n_values >= m->rows && a->n_values % (m->rows ? m->rows : 1) == 0) {
-    rows = m->rows;
-    cols = a->n_values / (m->rows ? m->rows : 1);
+  uint64_t n;
+  if (is_turned(m, a)) {
+    s->turned = 1;
+    if (turn(s, m)) return CLI_TROUBLE;
   }
-  if (rows != m->rows) return cli_error("codes: %zu rows, expected %zu as in the input", rows, m->rows);
+  if (a->dtype == MX_F32 || a->dtype == MX_F16 || a->dtype == MX_BF16)
+    return cli_error("codes: dtype %s, expected codes as integers; values go to --dequantized", mx_dtype_name(a->dtype));
+  const uint8_t *data = code_bytes(s, m, a, &n);
+  if (!data) return cli_error("out of memory");
+  const size_t rows = m->rows, cols = rows ? n / rows : 0;
+  if (!rows || n % rows)
+    return cli_error("codes: %llu bytes for %zu rows of the input, expected as many bytes for each row", (unsigned long long)n, rows);
   if (!packed && cols < m->cols) packed = 1;
   if (cols * (packed ? 2u : 1u) < m->cols)
-    return cli_error("codes: %zu columns for %zu of the input, expected as many, or half with two codes a byte", cols, m->cols);
+    return cli_error("codes: %zu bytes a row for %zu columns of the input, expected as many, or half with two codes a byte", cols, m->cols);
   uint8_t *codes = own(s, m->rows * m->cols);
   if (!codes) return cli_error("out of memory");
   for (size_t r = 0; r < rows; r++)
-    for (size_t c = 0; c < m->cols; c++)
-      codes[r * m->cols + c] = packed ? a->data[r * cols + c / 2] >> (c % 2 * 4) & 15 : a->data[r * cols + c];
+    for (size_t c = 0; c < m->cols; c++) codes[r * m->cols + c] = packed ? data[r * cols + c / 2] >> (c % 2 * 4) & 15 : data[r * cols + c];
   m->codes = codes;
   s->code_shape[0] = rows;
   s->code_shape[1] = cols;
@@ -94,17 +128,51 @@ int samples_repack(samples *s, int nibble, size_t block) {
   return 1;
 }
 
-static int set_scales(mx_sample *m, const mx_array *a) {
+int samples_encode_scales(samples *s, int scale) {
+  const mx_format *f = mx_scale_format(scale);
+  for (size_t i = 0; i < s->n; i++) {
+    mx_sample *m = &s->at[i];
+    const size_t n = m->scale_rows * m->scale_cols;
+    uint8_t *codes = s->scale_values && s->scale_values[i] ? own(s, n) : NULL;
+    if (!codes) return 0;
+    for (size_t k = 0; k < n; k++) {
+      const double v = (double)s->scale_values[i][k];
+      codes[k] = (uint8_t)mx_encode(f, v, &(mx_encoding){0}, 0);
+      const int both_nan = isnan(v) && isnan(mx_decode(f, codes[k]));
+      if (!both_nan && mx_decode(f, codes[k]) != v) return 0;
+    }
+    m->scales = codes;
+    m->scale_bytes = 1;
+  }
+  return s->n != 0;
+}
+
+/* Scales as numbers: what they are, beside how they are stored. */
+static int keep_scale_values(samples *s, const mx_sample *m, const mx_array *a) {
+  float **more = realloc(s->scale_values, s->n * sizeof *more);
+  if (!more) return cli_error("out of memory");
+  s->scale_values = more;
+  const size_t i = (size_t)(m - s->at);
+  more[i] = NULL;
+  if (m->scale_bytes == 1) return CLI_FINE;
+  float *values = own(s, a->n_values * sizeof *values);
+  if (!values) return cli_error("out of memory");
+  if (!mx_array_read_f32(values, a, 0, a->n_values, 0)) more[i] = values;
+  return CLI_FINE;
+}
+
+static int set_scales(samples *s, mx_sample *m, const mx_array *a) {
   if (!mx_matrix_of(&m->scale_rows, &m->scale_cols, a->shape, a->n_dims)) return cli_error("scales: the shape overflows");
   m->scale_bytes = mx_dtype_bytes(a->dtype);
   if (m->scale_bytes != 1 && m->scale_bytes != 2 && m->scale_bytes != 4)
     return cli_error("scales: dtype %s, expected 1, 2 or 4 bytes a value", mx_dtype_name(a->dtype));
-  if (m->scale_rows != m->rows && a->n_dims == 1 && m->rows && a->n_values % m->rows == 0) {
+  /* One after the other, or with axes of size 1: as many for each row. */
+  if (m->scale_rows != m->rows && (a->n_dims != 2 || m->scale_cols == 1) && m->rows && a->n_values % m->rows == 0 && a->n_values) {
     m->scale_rows = m->rows;
     m->scale_cols = a->n_values / m->rows;
   }
   m->scales = a->data;
-  return CLI_FINE;
+  return keep_scale_values(s, m, a);
 }
 
 static int set_values(samples *s, mx_sample *m, const mx_array *a) {
@@ -146,7 +214,7 @@ static int from_file(samples *s, const mx_file *f, const char *suite, const samp
   if (!codes || !scales) return cli_error("%s: no tensors codes and scales", mx_file_path(f));
   mx_sample *m = add_sample(s, suite);
   if (!m) return cli_error("out of memory");
-  if (set_input(s, m, input, o->transpose) || set_codes(s, m, codes, o->packed) || set_scales(m, scales)) return CLI_TROUBLE;
+  if (set_input(s, m, input, o->transpose) || set_codes(s, m, codes, o->packed) || set_scales(s, m, scales)) return CLI_TROUBLE;
   set_tensor_scale(m, named(f, suite, "tensor_scale"));
   (void)values;
   return CLI_FINE;
@@ -181,7 +249,7 @@ int samples_open(samples *s, const sample_options *o) {
     if (!m) return cli_error("out of memory");
     if (set_input(s, m, input, o->transpose)) return CLI_TROUBLE;
     if (o->codes && (open_one(s, &a, o->codes) || set_codes(s, m, a, o->packed))) return CLI_TROUBLE;
-    if (o->codes && (open_one(s, &a, o->scales) || set_scales(m, a))) return CLI_TROUBLE;
+    if (o->codes && (open_one(s, &a, o->scales) || set_scales(s, m, a))) return CLI_TROUBLE;
     if (!o->codes && (open_one(s, &a, o->dequantized) || set_values(s, m, a))) return CLI_TROUBLE;
   }
   if (o->tensor_scale) {
@@ -199,6 +267,7 @@ void samples_close(samples *s) {
   for (size_t i = 0; i < s->n; i++) free(s->names[i]);
   free(s->owned);
   free(s->names);
+  free(s->scale_values);
   free(s->at);
   *s = (samples){0};
 }

@@ -17,6 +17,8 @@ typedef struct samples {
   size_t n;
   size_t code_shape[2]; /* as stored, of the first */
   int nibble;           /* how the first one's codes were packed; -1: one a byte */
+  int turned;           /* the input was transposed, since the shapes of the codes say so */
+  float **scale_values; /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
   void **owned;         /* memory */
   size_t n_owned;
   mx_file *files[5];
@@ -28,5 +30,10 @@ int samples_open(samples *out, const sample_options *o);
 void samples_close(samples *s);
 /** Read packed codes in another order (MX_NIBBLE_*); 0 if they are not packed. block: of half_block. */
 int samples_repack(samples *s, int nibble, size_t block);
+
+/** Scales that are stored as numbers become codes of a format (MX_SCALE_*), if it has all of them; 0 if not. */
+int samples_encode_scales(samples *s, int scale);
+/** Square inputs become their transposes; 0 if some are not square. */
+int samples_turn(samples *s);
 
 #endif

@@ -181,7 +181,7 @@ static json_t *random_json(const mx_identity *id) {
   return out;
 }
 
-char *verdict_json(const mx_identity *id, const char *nibble, const char *layout) {
+char *verdict_json(const mx_identity *id, const char *nibble, const char *layout, int turned) {
   char text[TEXT], value[128];
   json_t *root = json_object(), *spec = json_object(), *undecided = json_array(), *reproduce = json_array();
   mx_spec_print(text, sizeof text, &id->spec, 1);
@@ -196,6 +196,7 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
     json_array_append_new(reproduce, json_string(options[i]));
     free(options[i]);
   }
+  if (turned) json_array_append_new(reproduce, json_string("--transpose"));
   json_object_set_new(root, "exact", json_boolean(id->exact));
   json_object_set_new(root, "preset", id->preset ? json_string(id->preset) : json_null());
   json_object_set_new(root, "spec", spec);
@@ -217,6 +218,7 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   json_object_set_new(root, "reproduce", reproduce);
   if (nibble) json_object_set_new(root, "nibble", json_string(nibble));
   if (layout) json_object_set_new(root, "scale_layout", json_string(layout));
+  if (turned) json_object_set_new(root, "input_transposed", json_true());
   char sentence[2048];
   verdict_sentence(sentence, sizeof sentence, id);
   json_object_set_new(root, "verdict", json_string(sentence));

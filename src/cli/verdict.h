@@ -17,6 +17,6 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id);
 enum { VERDICT_SUITES = 8 };
 size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, const mx_identity *id);
 /** The JSON object of `identify --json`, malloc'ed; nibble and layout may be NULL. */
-char *verdict_json(const mx_identity *id, const char *nibble, const char *layout);
+char *verdict_json(const mx_identity *id, const char *nibble, const char *layout, int turned);
 
 #endif

@@ -13,7 +13,7 @@
 #include "verify/stochastic.h"
 #include "verify/values.h"
 
-enum { ROUNDS = 10, LEARN = 12, MAX_INQUIRIES = 24, REPAIRED = 3, MAX_REPAIRED = 48 };
+enum { ROUNDS = 10, LEARN = 12, MAX_INQUIRIES = 48, REPAIRED = 3, MAX_REPAIRED = 48 };
 
 typedef struct attempt {
   mx_spec spec;
@@ -35,9 +35,9 @@ typedef struct inquiry {
   double ordinary; /* of ordinary ones, before the first repair */
   int level;       /* how often it was finished */
   attempt best;
-  uint8_t *wrong; /* an entry a block */
-  int stochastic;
-  mx_spec random; /* the rule of a stochastic kernel but for its seed */
+  uint8_t *wrong;         /* an entry a block */
+  int stochastic, seeded; /* seeded: best has the seed */
+  mx_spec random;         /* the rule of a stochastic kernel but for its seed */
   random_facts facts;
 } inquiry;
 
@@ -174,6 +174,11 @@ static void cores_at_random(search *s, pool *cores, mx_spec base) {
   if (base.input_dtype != MX_INPUT_DTYPE_FLOAT32) return;
   TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.max", "tensor.target");
   TRY("scale.rule=value", "tensor.norm=unit", "scale.max", "tensor.target");
+  if (!solved(cores) && base.elem == MX_ELEM_E2M1) {
+    mx_spec six = base;
+    six.select = MX_SELECT_FOURSIX;
+    search_product(s, cores, &six, 1, KEYS("scale.rule=value", "scale.arith", "chain", "tensor.norm=none|nv"), PLAIN, 1);
+  }
   TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.max", "tensor.target");
 }
 
@@ -250,7 +255,7 @@ static void find_elements(inquiry *q) {
       pool_add(&q->specs, &t, search_score(s, &t, PLAIN));
       continue;
     }
-    few[0] = few[1] = (pool){.room = 4};
+    few[0] = few[1] = (pool){.room = 8};
     search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
     if (few->n && few->got[0].codes)
       search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
@@ -275,11 +280,13 @@ static void find_specs(inquiry *q) {
 
 /* ---- one inquiry from end to end */
 
-static int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, double deadline) {
+static int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads,
+                        double deadline) {
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
   q->h.formats.flush = flush;
   if (observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
+  q->o.cache = value_cache_new();
   q->wrong = calloc(q->o.n_blocks + 1, 1);
   return q->wrong && !search_begin(&q->s, &q->o, threads, deadline);
 }
@@ -432,7 +439,8 @@ static int finish_with_seed(inquiry *q, int many) {
   pool_add(&q->specs, &best, search_score(s, &best, PLAIN));
   search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
   finish(q, 1);
-  s->lenient = !is_exact(&q->best);
+  s->lenient = 1;
+  q->seeded = 1;
   return is_exact(&q->best);
 }
 
@@ -605,16 +613,21 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
   }
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;
-    random[i] = all[i].residue <= 4 * least + 0.1 && find_random_rule(&all[i]);
-    if (!random[i]) all[i].s.lenient = 0, all[i].level = 1;
+    random[i] = all[i].residue <= 4 * least + 0.1 && now() < deadline && find_random_rule(&all[i]);
+    if (!random[i])
+      all[i].s.lenient = 0, all[i].level = 1;
+    else if (finish_with_seed(&all[i], 0))
+      return &all[i];
   }
-  for (int many = 0; many < 2; many++)
-    for (size_t i = 0; i < n && now() < deadline; i++)
-      if (random[i] && finish_with_seed(&all[i], many)) return &all[i];
+  for (size_t i = 0; i < n && now() < deadline; i++)
+    if (random[i] && !all[i].seeded && finish_with_seed(&all[i], 1)) return &all[i];
   inquiry *best = NULL;
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;
     all[i].level = 2;
+    if (all[i].seeded && badness(&all[i].best) * 50 < all[i].o.n_blocks && (!best || !best->seeded || better(&all[i].best, &best->best)))
+      best = &all[i];
+    if (all[i].seeded || (best && best->seeded)) continue;
     if (estimate(&all[i]) && (!best || length_of(&all[i].random) < length_of(&best->random))) best = &all[i];
   }
   return best;
@@ -628,7 +641,8 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   inquiry *found = NULL;
   if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
   for (size_t i = 0; i < n_more && !found; i++) {
-    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, deadline)) presets_as_they_are(q);
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, deadline))
+      presets_as_they_are(q);
     if (is_exact(&q->best))
       found = q;
     else
@@ -676,22 +690,6 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   }
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) find_specs(&all[i]);
-  if (getenv("DBG"))
-    for (size_t i = 0; i < *n_all; i++) {
-      char t[4096];
-      size_t k[6] = {0};
-      for (size_t b = 0; b < all[i].o.n_blocks; b++) k[all[i].o.blocks[b].kind]++;
-      mx_spec_print(t, sizeof t, &all[i].h.formats, 0);
-      fprintf(stderr, "INQ %zu %s spread %g offset %g residue %g cores %zu, kinds %zu %zu %zu %zu %zu %zu\n", i, t, all[i].h.spread, all[i].h.offset, all[i].residue, all[i].cores.n, k[0],k[1],k[2],k[3],k[4],k[5]);
-      for (size_t c = 0; c < all[i].cores.n && c < 64; c += 3) {
-        mx_spec_print(t, sizeof t, &all[i].cores.spec[c], 0);
-        fprintf(stderr, "   core %llu  %s\n", (unsigned long long)all[i].cores.got[c].scales, t);
-      }
-      for (size_t c = 0; c < all[i].specs.n && c < 64; c += 6) {
-        mx_spec_print(t, sizeof t, &all[i].specs.spec[c], 0);
-        fprintf(stderr, "   spec %llu %llu  %s\n", (unsigned long long)all[i].specs.got[c].scales, (unsigned long long)all[i].specs.got[c].codes, t);
-      }
-    }
   inquiry *random = stochastic_inquiry(all, *n_all, deadline - 0.3 * (deadline - begun));
   if (random) return random;
   for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
@@ -701,32 +699,6 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
     if (is_exact(&q->best)) return q;
     /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
     if (q->best.any) q->residue = ordinary + 0.01 * (double)badness(&q->best) / (double)(q->o.n_blocks + 1);
-  }
-  if (getenv("TRUTH")) {
-    mx_spec t = {0};
-    mx_spec_parse(&t, getenv("TRUTH"), NULL);
-    for (size_t i = 0; i < *n_all; i++) {
-      char text[4096];
-      if (all[i].h.formats.input_dtype != t.input_dtype || all[i].h.formats.elem != t.elem || all[i].h.formats.scale != t.scale) continue;
-      const score c = search_score(&all[i].s, &t, EVERY), f = full_score(&all[i].o, &t, all[i].wrong, 1);
-      mx_spec_print(text, sizeof text, &all[i].best.spec, 0);
-      fprintf(stderr, "TRUTH in %zu: %llu %llu %llu; all %llu %llu %llu\n best %s\n", i, (unsigned long long)c.scales, (unsigned long long)c.codes,
-              (unsigned long long)c.nan_codes, (unsigned long long)f.scales, (unsigned long long)f.codes, (unsigned long long)f.nan_codes, text);
-      const score b = search_score(&all[i].s, &all[i].best.spec, EVERY);
-      fprintf(stderr, "   best: %llu %llu %llu of learned\n", (unsigned long long)b.scales, (unsigned long long)b.codes, (unsigned long long)b.nan_codes);
-      for (size_t k = 0; mx_key_name(k); k++) {
-        mx_spec u = all[i].best.spec;
-        if (key_same(&u, &t, k)) continue;
-        key_copy(&u, &t, k);
-        const score d = search_score(&all[i].s, &u, EVERY);
-        u = t;
-        key_copy(&u, &all[i].best.spec, k);
-        const score e = search_score(&all[i].s, &u, EVERY);
-        fprintf(stderr, "   %s: toward truth %llu %llu %llu; truth without %llu %llu %llu\n", mx_key_name(k), (unsigned long long)d.scales,
-                (unsigned long long)d.codes, (unsigned long long)d.nan_codes, (unsigned long long)e.scales, (unsigned long long)e.codes,
-                (unsigned long long)e.nan_codes);
-      }
-    }
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)
@@ -752,7 +724,8 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
   const int threads = options->n_threads > 0 ? options->n_threads : omp_get_max_threads();
   const double allowed = (options->seconds > 0 ? options->seconds : 10) * threads, deadline = now() + allowed;
-  while (close < n_hypotheses && close < 8 && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
+  const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
+  while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
   if (!status) best = inquire(all, &n_all, h, close, samples, n, options, threads, deadline);
   if (best) {
     out->spec = best->best.spec;

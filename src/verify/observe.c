@@ -228,6 +228,7 @@ void observation_free(observation *o) {
   free(o->own);
   free(o->blocks);
   free(o->facts);
+  free(o->cache);
   *o = (observation){0};
 }
 

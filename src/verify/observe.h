@@ -32,7 +32,8 @@ typedef struct observation {
   sample_facts *facts;
   float **own; /* x of each sample after input.dtype and the rotation, NULL where that is x itself */
   uint32_t least_scale, largest_scale;
-  uint32_t witness[8]; /* samples of different amax, for tensor scales */
+  struct value_cache *cache; /* of values.h; NULL: none */
+  uint32_t witness[8];       /* samples of different amax, for tensor scales */
   size_t n_witnesses;
 } observation;
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCKS = 256, ELEMENTS = 1024 };
+enum { BLOCKS = 256, ELEMENTS = 2048 };
 static const double SLACK = 0x1p-21; /* what a chain's roundings may shift */
 
 double simplest_between(double least, double most) {
@@ -84,8 +84,10 @@ double prescale_interval(interval *out, const observation *o, toward way, int no
   const int encode = o->formats.scale_form == MX_SCALE_FORM_ENCODE;
   const uint32_t sign = e->sign_bits ? 1u << (e->bits - 1) : 0;
   interval *list = malloc(ELEMENTS * sizeof *list);
-  size_t n = 0, seen = 0;
+  size_t n = 0, seen = 0, plain = 0;
   const size_t step = step_of(o, BLOCKS);
+  for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
+  const size_t taken = plain / step + 1, each = ELEMENTS / taken > 8 ? ELEMENTS / taken : 8;
   for (size_t i = 0; i < o->n_blocks && list && o->samples[0].codes; i++) {
     const block_at *b = &o->blocks[i];
     if (b->kind != BLOCK_PLAIN || seen++ % step) continue;
@@ -95,7 +97,7 @@ double prescale_interval(interval *out, const observation *o, toward way, int no
     const mx_sample *s = &o->samples[b->sample];
     const double stored = mx_decode(f, b->scale), g = normed ? (double)o->facts[b->sample].whole.amax_finite : 1;
     const double used = (encode ? 1 / stored : stored) * g;
-    for (size_t k = 0; k < rows * cols && n < ELEMENTS; k += rows * cols / 8 + 1) {
+    for (size_t k = 0; k < rows * cols && n < ELEMENTS; k += rows * cols / each + 1) {
       interval v;
       const float a = fabsf(x[k / cols * ld + k % cols]);
       uint32_t code = s->codes[(b->row + k / cols) * s->cols + b->col + k % cols];

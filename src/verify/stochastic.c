@@ -260,7 +260,20 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   return 1;
 }
 
-int random_settle(search *s, mx_spec *spec) { return settle_mode(s, spec, spec->seed, 0) || settle_mode(s, spec, spec->seed, 1); }
+int random_settle(search *s, mx_spec *spec) {
+  mx_spec t = *spec, best = *spec;
+  score least = score_worst();
+  for (t.sr_source = MX_SR_SOURCE_PHILOX; t.sr_source <= MX_SR_SOURCE_AMD_LFSR; t.sr_source++)
+    for (t.sr_bits = 0; t.sr_bits <= 24 && score_total(least); t.sr_bits++)
+      for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT && score_total(least); t.sr_mode++) {
+        if ((t.sr_source == MX_SR_SOURCE_AMD_LFSR && (t.sr_bits || t.sr_mode)) || mx_spec_check(&t, NULL)) continue;
+        if (set_score(&s->sets[BLOCK_PLAIN], &t, LOOK_BOTH, 1, NULL).codes) continue;
+        const score got = search_score(s, &t, EVERY);
+        if (score_less(got, least)) least = got, best = t;
+      }
+  *spec = best;
+  return least.codes != UINT32_MAX;
+}
 
 int random_solve(search *s, mx_spec *spec, int many) {
   mx_spec t = *spec;

@@ -88,7 +88,7 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
     mx_block_scale four;
     if (!mx_block_scale_find(&four, p, &st, 1, index) && four.code != out->code) {
       if (!(how & 2)) return out->code != b->scale && four.code != b->scale;
-      if (how & LOOK_LENIENT && p->spec.elem_round == MX_ROUND_SR) { /* which one wins hangs on the draws */
+      if (how & LOOK_EITHER) { /* which one wins hangs on the draws */
         if (four.code == b->scale) *out = four;
         return out->code != b->scale;
       }
@@ -182,6 +182,7 @@ static score item_score(mx_plan *p, const observation *o, const set_item *item, 
   score n = {0, 0, 0};
   mx_block_scale scale;
   const int lenient = how & LOOK_LENIENT && p->spec.scale_round == MX_SCALE_ROUND_SR;
+  if (lenient || (how & LOOK_LENIENT && p->spec.elem_round == MX_ROUND_SR)) how |= LOOK_EITHER;
   const int wrong = lenient ? scale_wrong_leniently(&scale, p, &c, how) : scale_wrong(&scale, p, &c, how);
   const int seen_nan = nan_scale(p->scale, b->scale);
   mix(print, scale.code);

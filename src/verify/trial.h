@@ -38,9 +38,10 @@ int set_add(block_set *s, uint32_t block, const mx_spec *wrong);
 void set_free(block_set *s);
 
 enum {
-  LOOK_SCALES = 1, /* the scales alone; with select=foursix either candidate will do */
-  LOOK_BOTH = 3,   /* scales and elements */
-  LOOK_LENIENT = 4 /* a stochastic rounding may go either way: its seed is not known */
+  LOOK_SCALES = 1,  /* the scales alone; with select=foursix either candidate will do */
+  LOOK_BOTH = 3,    /* scales and elements */
+  LOOK_LENIENT = 4, /* a stochastic rounding may go either way: its seed is not known */
+  LOOK_EITHER = 8   /* so may select=foursix, under such a rounding */
 };
 
 /** What spec gets wrong on a set; wrong (may be NULL) has an entry an item. The count may stop once it has passed the limit. */

@@ -169,18 +169,23 @@ static void targets_from_blocks(key_values *v, const observation *o) {
 
 static void prescales(key_values *v, const observation *o) {
   const double k = mx_format_max(mx_elem_format(o->formats.elem)) * mx_format_max(mx_scale_format(o->formats.scale));
-  for (int normed = 0; normed < 2; normed++)
-    for (int way = 0; way < TOWARD_COUNT; way++) {
+  /* Without a tensor scale; with one to the usual target, to 1 (tensor.norm=unit), to the stated one. */
+  const double target[] = {1, k, 1, stated_target(o, 0), stated_target(o, 1)};
+  for (int normed = 0; normed < 5; normed++)
+    for (int way = 0; way < TOWARD_COUNT && target[normed] > 0; way++) {
       interval in;
-      if (prescale_interval(&in, o, (toward)way, normed) < 0.7) continue;
-      if (normed) in.least /= k, in.most /= k;
+      if (prescale_interval(&in, o, (toward)way, normed > 0) < 0.7) continue;
+      in.least /= target[normed], in.most /= target[normed];
       if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
       if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
       if (number_near(in) > 1e-3 && number_near(in) < 1e3) add_number(v, "", number_near(in));
+      const double tenth = ceil(in.least * 20) / 20, middle = (in.least + in.most) / 2;
+      if (tenth <= in.most && tenth < 1e3) add_number(v, "", tenth);
+      if (middle > 1e-3 && middle < 1e3 && in.most < 1.05 * in.least) add_number(v, "", middle);
     }
 }
 
-enum { ENDS = 3 };
+enum { ENDS = 3, MAX_KEYS_CACHED = 64 };
 
 /* The least, or largest, few codes of scales of numbers. */
 static int scale_ends(uint32_t out[ENDS], const observation *o, int largest) {
@@ -254,12 +259,7 @@ static int not_searched(const char *key) {
   return 0;
 }
 
-void values_of(key_values *v, const char *key, const observation *o) {
-  v->n = 0;
-  size_t index = 0;
-  const char *name;
-  while ((name = mx_key_name(index)) && strcmp(name, key)) index++;
-  if (!name || not_searched(key)) return;
+static void find_values(key_values *v, const char *key, size_t index, const observation *o) {
   const char *choice, *doc;
   int number = 0;
   for (size_t row = 0; (choice = mx_key_choice(index, row, &doc, &number)); row++) {
@@ -284,4 +284,30 @@ void values_of(key_values *v, const char *key, const observation *o) {
     add_number(v, "", 0.75), add_number(v, "", 0.5), add_number(v, "", 0.875);
     prescales(v, o);
   }
+}
+
+struct value_cache {
+  key_values of[MAX_KEYS_CACHED];
+  uint8_t known[MAX_KEYS_CACHED];
+};
+
+struct value_cache *value_cache_new(void) {
+  return calloc(1, sizeof(struct value_cache));
+}
+
+void values_of(key_values *v, const char *key, const observation *o) {
+  v->n = 0;
+  size_t index = 0;
+  const char *name;
+  while ((name = mx_key_name(index)) && strcmp(name, key)) index++;
+  if (!name || not_searched(key)) return;
+  if (!o->cache || index >= MAX_KEYS_CACHED) {
+    find_values(v, key, index, o);
+    return;
+  }
+  if (!o->cache->known[index]) { /* once: the data do not change, and intervals take their time */
+    find_values(&o->cache->of[index], key, index, o);
+    o->cache->known[index] = 1;
+  }
+  *v = o->cache->of[index];
 }

@@ -11,6 +11,8 @@ typedef struct key_values {
   size_t n;
 } key_values;
 
+/** Where an observation keeps what values_of() found; free() it. */
+struct value_cache *value_cache_new(void);
 /** Values of a key under an observation. Refusals, random rounding, what only names layout and what the observation itself supposes are left out. */
 void values_of(key_values *out, const char *key, const observation *o);
 

@@ -163,7 +163,7 @@ static int set_if_allowed(mx_spec *s, const char *key, const char *value) {
 static void set_one_of(mx_spec *s, const char *key, const char *const *list, size_t n, uint64_t stream, uint64_t *at) {
   set_if_allowed(s, key, list[pick(stream, at, (uint32_t)n)]);
 }
-#define ONE_OF(key, ...) \
+#define ONE_OF(key, ...)                                                                                                                       \
   set_one_of(s, key, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), stream, &at)
 
 /* Numbers and shapes that draw_mixture() leaves alone. */
@@ -179,15 +179,22 @@ static void draw_numbers(mx_spec *s, uint64_t stream) {
     return;
   }
   if (pick(stream, &at, 10) == 0) { /* foursix needs much of the others */
-    mx_spec t = {.elem = MX_ELEM_E2M1, .scale = s->scale, .scale_rule = MX_SCALE_RULE_VALUE, .scale_round = s->scale_round,
-                 .tensor_norm = s->tensor_norm, .chain = s->chain, .elem_round = s->elem_round, .select = MX_SELECT_FOURSIX};
+    mx_spec t = {.elem = MX_ELEM_E2M1,
+                 .scale = s->scale,
+                 .scale_rule = MX_SCALE_RULE_VALUE,
+                 .scale_round = s->scale_round,
+                 .tensor_norm = s->tensor_norm,
+                 .chain = s->chain,
+                 .elem_round = s->elem_round,
+                 .select = MX_SELECT_FOURSIX};
     t.block_cols = 16;
     t.select_error = (int)pick(stream, &at, 3);
     t.select_sum = (int)pick(stream, &at, 2);
     if (!mx_spec_check(&t, NULL)) *s = t;
   }
   if (pick(stream, &at, 3) == 0)
-    ONE_OF("block", "16x16", "32x32", "2x32", "8x64", "4x16", "64x64", "32x1", "16x1", "128x1", "row", "col", "tensor", "1x48", "1x24", "1x256");
+    ONE_OF("block", "16x16", "32x32", "2x32", "8x64", "4x16", "64x64", "32x1", "16x1", "128x1", "row", "col", "tensor", "1x48", "1x24",
+           "1x256");
   if (pick(stream, &at, 4) == 0) ONE_OF("tensor.target", "448", "2688", "1024", "57344", "384", "1536", "100");
   if (pick(stream, &at, 4) == 0) ONE_OF("tensor.store", "scale", "divisor", "amax");
   if (pick(stream, &at, 8) == 0) ONE_OF("tensor.given", "1", "0.5", "2", "0.03125", "512", "0.1", "77.5");

@@ -1,0 +1,84 @@
+# identify: what it prints gives the same bytes again, and the forms that kernels' files have.
+python=${PYTHON:-python3}
+
+# again FILE [OPTION...]: identify --json of OPTIONs is exact; its reproduce options and its spec give the codes and scales of FILE
+again() {
+  local file=$1
+  shift
+  "$mxgold" identify "$@" --json >found.json 2>"$scratch/stderr" || fail "not exact: identify $*: $(cat "$scratch/stderr" found.json | head -5)"
+  "$python" - <<'PY' >options || fail "no options: $*"
+import json
+found = json.load(open("found.json"))
+json.dump(found["spec"], open("spec.json", "w"))
+print("\n".join(found["reproduce"]))
+PY
+  mapfile -t options <options
+  accepts "$mxgold" quantize x.npy -o by-options.safetensors "${options[@]}"
+  turn=
+  grep -qx -e --transpose options && turn=--transpose
+  accepts "$mxgold" quantize x.npy -o by-spec.safetensors --spec spec.json $turn
+  for made in by-options by-spec; do
+    "$mxgold" diff "$file" $made.safetensors >"$scratch/stdout" 2>&1 || fail "$made of identify $* is not $file: $(head -3 "$scratch/stdout")"
+  done
+}
+
+# Tensors of a .safetensors file as .npy, as they are and in other forms.
+forms() {
+  "$python" - "$1" <<'PY' || fail "forms of $1"
+import json, struct, sys
+raw = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+head = json.loads(raw[8:8 + n])
+def get(name):
+    t = head[name]
+    a, b = t["data_offsets"]
+    return t["shape"], raw[8 + n + a:8 + n + b]
+def npy(path, descr, shape, data):
+    h = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (descr, ", ".join(map(str, shape)))
+    h += " " * (-(len(h) + 11) % 64) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + data)
+(rows, width), codes = get("codes")
+(_, blocks), scales = get("scales")
+npy("codes.npy", "|u1", (rows, width), codes)
+npy("scales.npy", "|u1", (rows, blocks), scales)
+npy("flat.npy", "|u1", (rows * width,), codes)
+npy("words.npy", "<u4", (rows, width // 4), codes)
+npy("long.npy", "<i8", (rows, 2 * width), b"".join(struct.pack("<qq", c & 15, c >> 4) for c in codes))
+npy("column.npy", "|u1", (rows * blocks, 1), scales)
+npy("cube.npy", "|u1", (rows, blocks, 1), scales)
+npy("values.npy", "<f4", (rows, blocks), b"".join(struct.pack("<f", 2.0 ** (s - 127)) for s in scales))
+PY
+}
+
+accepts "$mxgold" gen ties --preset ocp-mxfp4 --shape 24x64 --seed 3 -o x.safetensors
+"$python" - <<'PY' || fail "x.npy"
+import json, struct
+raw = open("x.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+t = json.loads(raw[8:8 + n])["input"]
+a, b = t["data_offsets"]
+h = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % tuple(t["shape"])
+h += " " * (-(len(h) + 11) % 64) + "\n"
+open("x.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + raw[8 + n + a:8 + n + b])
+PY
+
+for keys in "--preset modelopt-mxfp4" "--preset te-nvfp4" "--preset ocp-mxfp8-e4m3 --set elem.round=rna" "--set elem.round=sr --seed 77" \
+  "--set scale.rule=value --set scale.round=up --set scale.max=7.25" "--set block=16x16 --set scale=e4m3 --set scale.rule=value" \
+  "--set had.size=16 --set had.sign=te" "--set elem.prescale=0.9 --set elem.round=rtz"; do
+  accepts "$mxgold" quantize x.npy -o out.safetensors $keys
+  again out.safetensors --input x.npy --output out.safetensors
+done
+
+accepts "$mxgold" quantize x.npy -o out.safetensors --preset modelopt-mxfp4
+forms out.safetensors
+for codes in codes flat words long; do
+  again out.safetensors --input x.npy --codes $codes.npy --scales scales.npy
+done
+for scales in column cube values; do
+  again out.safetensors --input x.npy --codes codes.npy --scales $scales.npy
+done
+"$mxgold" identify --input x.npy --codes codes.npy --scales values.npy | grep -q '^scale layout  *values of e8m0' || fail "scales as values are not named"
+accepts "$mxgold" quantize x.npy -o out.safetensors --preset modelopt-mxfp4 --transpose
+again out.safetensors --input x.npy --output out.safetensors
+"$mxgold" identify --input x.npy --output out.safetensors | grep -q '^input  *transposed' || fail "the transpose is not named"
+refuses "mxgold: codes: dtype f32, expected codes as integers; values go to --dequantized" "$mxgold" identify --input x.npy --codes x.npy --scales scales.npy
