@@ -14,7 +14,7 @@ enum { MAX_ROUNDS = 1001, SCALAR_SHARE = 64, REF_SHARE = 512 };
 struct args {
   const char *only, *shape;
   cli_u64 rounds, threads;
-  int json;
+  int json, presets;
 };
 
 static const char *case_names(size_t index) { return index < bench_n_cases ? bench_cases[index].name : NULL; }
@@ -25,6 +25,7 @@ static const cli_option options[] = {
     {"rounds", 0, CLI_U64, offsetof(struct args, rounds), "N", "rounds of copy, operation, read, write; 11 by default; medians are printed",
      NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads for each of them; all processors by default", NULL},
+    {"presets", 0, CLI_FLAG, offsetof(struct args, presets), NULL, "quantise under every preset instead", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
 };
@@ -112,13 +113,26 @@ static void fill(float *x, size_t n) {
   }
 }
 
-static int all(bench *b, out *o, const char *only) {
+/* The index-th operation, or preset that is no other's alias; NULL past the last. */
+static const bench_case *case_at(bench_case *room, size_t index, int presets) {
+  if (!presets) return index < bench_n_cases ? &bench_cases[index] : NULL;
+  for (size_t i = 0; i < mx_preset_count(); i++)
+    if (!mx_preset_at(i)->alias_of && index-- == 0) {
+      *room = (bench_case){mx_preset_at(i)->name, BENCH_QUANTIZE, mx_preset_at(i)->name};
+      return room;
+    }
+  return NULL;
+}
+
+static int all(bench *b, out *o, const char *only, int presets) {
   const uint32_t usable = mx_isa_usable(0);
   size_t n = 0;
-  for (size_t i = 0; i < bench_n_cases; i++) {
+  bench_case room;
+  const bench_case *c;
+  for (size_t i = 0; (c = case_at(&room, i, presets)); i++) {
     bench_job job;
-    if (only && !strstr(bench_cases[i].name, only)) continue;
-    if (bench_open(&job, &bench_cases[i], b->input, b->copy, b->rows, b->cols, b->n_threads)) return CLI_TROUBLE;
+    if (only && !strstr(c->name, only)) continue;
+    if (bench_open(&job, c, b->input, b->copy, b->rows, b->cols, b->n_threads)) return CLI_TROUBLE;
     for (uint32_t bit = MX_ISA_ALL + 1; bit; bit >>= 1)
       if (usable & bit) measure(b, o, &job, MX_ISA_ALL & ~bit, mx_isa_name(bit));
     if (!usable) measure(b, o, &job, MX_ISA_ALL, "scalar");
@@ -149,7 +163,7 @@ static int run(const cli_context *ctx, void *args) {
     out_u64(o, "threads", (uint64_t)bench_threads(b.n_threads));
     out_u64(o, "rounds", b.rounds);
     out_table(o, "operations");
-    rc = all(&b, o, a->only);
+    rc = all(&b, o, a->only, a->presets);
     out_end(o);
   }
   free(b.input);
