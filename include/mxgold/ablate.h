@@ -102,11 +102,12 @@ mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t col
 int mx_spec_is_random(const mx_spec *spec);
 
 typedef struct mx_measure_options {
-  int repeats;        /* with seeds spec.seed, spec.seed + 1, ... where the spec is random; 0: 8 */
-  int n_threads;      /* 0: all */
-  size_t n_units;     /* length of unit_error */
-  int whole_only;     /* products: both operands alone, the parts of one operand are left 0 */
-  double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
+  int repeats;                      /* with seeds spec.seed, spec.seed + 1, ... where the spec is random; 0: 8 */
+  int n_threads;                    /* 0: all */
+  size_t n_units;                   /* length of unit_error */
+  int whole_only;                   /* products: both operands alone, the parts of one operand are left 0 */
+  const struct mx_mma_model *fused; /* products under MX_GEMM_FUSED: the matrix unit (mma.h) */
+  double *unit_error;               /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
                          spoiled x counts with x^2 */
 } mx_measure_options;
 
@@ -147,6 +148,7 @@ void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, s
 /** Sums over two products: a the exact one, b another. */
 typedef struct mx_product_error {
   double relative, bias, gain, cosine; /* bias as in mx_measure */
+  uint64_t left_out;                   /* values of the product, over all repeats, that are NaN or Inf in either: not in the sums */
 } mx_product_error;
 void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n);
 
@@ -158,13 +160,13 @@ typedef struct mx_product_split {
   mx_product_error total;      /* both under the model, against the exact product of the unquantised */
 } mx_product_split;
 
-/** Besides the models MX_GEMM_* of gemm.h (not MX_GEMM_FUSED): dequantised operands multiplied in binary64, for operands that share no block. */
+/** Besides the models MX_GEMM_* of gemm.h: dequantised operands multiplied in binary64, for operands that share no block. */
 enum { MX_PRODUCT_DEQUANTIZED = -1 };
 
 /** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each; model MX_GEMM_* or MX_PRODUCT_DEQUANTIZED. Repeats as options->repeats where random:
  *  repeat r adds r to both seeds. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
  *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product; or the blocks
- *  along K differ, under a model. MX_ERR_ARG: MX_GEMM_FUSED. */
+ *  along K differ, under a model. MX_ERR_ARG: MX_GEMM_FUSED without options->fused. */
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
                                    const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err);
 

@@ -9,6 +9,7 @@
 /* Sums of two products over repeats, in pieces as mx_error_sums. */
 typedef struct pair_sums {
   double aa, bb, ab, ee;
+  uint64_t left_out;
 } pair_sums;
 
 static pair_sums sums_of(const double *a, const double *b, size_t n) {
@@ -17,7 +18,10 @@ static pair_sums sums_of(const double *a, const double *b, size_t n) {
     const size_t end = n - first < MX_PIECE ? n : first + MX_PIECE;
     pair_sums s = {0};
     for (size_t i = first; i < end; i++) {
-      if (!isfinite(a[i]) || !isfinite(b[i])) continue;
+      if (!isfinite(a[i]) || !isfinite(b[i])) {
+        all.left_out++;
+        continue;
+      }
       s.aa += a[i] * a[i];
       s.bb += b[i] * b[i];
       s.ab += a[i] * b[i];
@@ -31,10 +35,18 @@ static pair_sums sums_of(const double *a, const double *b, size_t n) {
   return all;
 }
 
+static void sums_join(pair_sums *to, const pair_sums *s) {
+  to->aa += s->aa;
+  to->bb += s->bb;
+  to->ab += s->ab;
+  to->ee += s->ee;
+  to->left_out += s->left_out;
+}
+
 static mx_product_error error_of(pair_sums s) {
-  if (!(s.aa > 0)) return (mx_product_error){0};
+  if (!(s.aa > 0)) return (mx_product_error){.left_out = s.left_out};
   const double relative = sqrt(s.ee / s.aa);
-  return (mx_product_error){relative, relative, s.ab / s.aa, s.bb > 0 ? s.ab / (sqrt(s.aa) * sqrt(s.bb)) : 0};
+  return (mx_product_error){relative, relative, s.ab / s.aa, s.bb > 0 ? s.ab / (sqrt(s.aa) * sqrt(s.bb)) : 0, s.left_out};
 }
 
 void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n) {
@@ -49,10 +61,7 @@ typedef struct part {
 
 static void part_add(part *p, const double *exact, const double *other, size_t n, int repeats) {
   const pair_sums s = sums_of(exact, other, n);
-  p->sums.aa += s.aa;
-  p->sums.bb += s.bb;
-  p->sums.ab += s.ab;
-  p->sums.ee += s.ee;
+  sums_join(&p->sums, &s);
   if (p->mean)
     for (size_t i = 0; i < n; i++) p->mean[i] += other[i] / repeats;
 }
@@ -73,6 +82,7 @@ typedef struct work {
   size_t m, n, k;
   const mx_spec *spec_x, *spec_w;
   int model, repeats, n_threads, whole_only;
+  const struct mx_mma_model *fused;
   float *xq, *wq;
   double *exact, *y, *under64;
   float *under; /* as the model gives it */
@@ -107,7 +117,7 @@ static mx_status quantize_rotated(const work *w, mx_tensor *t, mx_spec *used, fl
 
 /* The product under the model, prescales divided out. */
 static mx_status under_model(work *w, const mx_spec *sx, const mx_spec *sw, mx_error *err) {
-  const mx_gemm_options how = {.model = w->model, .out = MX_F32, .exec.n_threads = w->n_threads};
+  const mx_gemm_options how = {.model = w->model, .fused = w->fused, .out = MX_F32, .exec.n_threads = w->n_threads};
   const mx_status status = mx_gemm(w->under, w->n, &w->tx, sx, &w->tw, sw, &how, err);
   const double prescale = prescale_of(sx) * prescale_of(sw);
   for (size_t i = 0, n = w->m * w->n; i < n && !status; i++) w->under64[i] = (double)w->under[i] / prescale;
@@ -136,10 +146,7 @@ static mx_status repeat(work *w, int r, mx_error *err) {
   }
   part_add(&w->part[TOTAL], w->exact, under, size, w->repeats);
   const pair_sums s = sums_of(w->y, under, size);
-  w->accumulate.aa += s.aa;
-  w->accumulate.bb += s.bb;
-  w->accumulate.ab += s.ab;
-  w->accumulate.ee += s.ee;
+  sums_join(&w->accumulate, &s);
   if (w->whole_only) return MX_OK;
   if ((status = rotate_back(w, w->xq, w->m, r)) || (status = rotate_back(w, w->wq, w->n, r)))
     return mx_fail(err, status, "%s", mx_status_text(status));
@@ -187,14 +194,16 @@ static void release(work *w) {
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
                                    const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err) {
   if (!out || !spec_x || !spec_w || !x || !w) return mx_fail(err, MX_ERR_ARG, "NULL argument");
-  if (model != MX_PRODUCT_DEQUANTIZED && (!mx_gemm_model_name(model) || model == MX_GEMM_FUSED))
-    return mx_fail(err, MX_ERR_ARG, "accumulation model %d is not one that needs no parameters", model);
+  if (model != MX_PRODUCT_DEQUANTIZED && !mx_gemm_model_name(model))
+    return mx_fail(err, MX_ERR_ARG, "there is no accumulation model %d", model);
+  if (model == MX_GEMM_FUSED && !(options && options->fused)) return mx_fail(err, MX_ERR_ARG, "a matrix unit's model needs its parameters");
   if (!same_rotation(spec_x, spec_w))
     return mx_fail(err, MX_ERR_CONFLICT, "the operands' had.size or had.sign differ, so that the rotations do not cancel in the product");
   work own = {.x = x, .w = w, .m = m, .n = n, .k = k, .spec_x = spec_x, .spec_w = spec_w, .model = model};
   const int random = mx_spec_is_random(spec_x) || mx_spec_is_random(spec_w);
   own.repeats = !random ? 1 : options && options->repeats > 0 ? options->repeats : 8;
   own.n_threads = options ? options->n_threads : 0;
+  own.fused = options ? options->fused : NULL;
   own.whole_only = options && options->whole_only;
   mx_status status = allocate(&own) ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "no memory for a product of %zu x %zu", m, n);
   if (!status) mx_product(own.exact, x, w, m, n, k, own.n_threads);

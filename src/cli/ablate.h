@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "mxgold/ablate.h"
 #include "mxgold/file.h"
+#include "mxgold/mma.h"
 
 /* ---- Tensors ---- */
 
@@ -28,6 +29,8 @@ int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t
 void ablate_tensors_free(ablate_tensors *t);
 /** The values, the caller frees them; NULL when memory runs out. */
 float *ablate_load(const ablate_tensor *t);
+/** MX_ERR_DATA, said in *err, if a value is NaN or Inf. */
+mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *err);
 
 /* ---- Specs ---- */
 
@@ -113,10 +116,12 @@ typedef struct ablate_products {
   const char *presets;
   const cli_list *set, *operands;
   uint64_t seed;
-  int model, repeats, n_threads, json;
+  const char *accum; /* the model's name */
+  int model;
+  mx_mma_model unit; /* MX_GEMM_FUSED */
+  int repeats, n_threads, json, refuse_nan;
 } ablate_products;
 int ablate_gemm(const ablate_tensors *t, const ablate_products *p);
 int ablate_six(const ablate_tensors *t, const ablate_products *p);
-int ablate_model(const char *name);
 
 #endif

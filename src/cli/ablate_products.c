@@ -1,4 +1,5 @@
 /* --gemm and --six: what quantising its operands does to a product. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,9 +38,20 @@ static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const 
   return CLI_FINE;
 }
 
-static const char *model_name(int model) { return model == MX_PRODUCT_DEQUANTIZED ? "dequantized" : mx_gemm_model_name(model); }
+static mx_measure_options how_to(const ablate_products *p) {
+  return (mx_measure_options){.repeats = p->repeats, .n_threads = p->n_threads, .fused = p->model == MX_GEMM_FUSED ? &p->unit : NULL};
+}
 
-static void product_rows(out *o, const char *spec, const char *product, const mx_product_split *s) {
+/* NaN and Inf of an operand, where there are any; a machine is always told. */
+static void count_nan(out *o, const char *name, const float *x, size_t n, int json) {
+  uint64_t bad = 0;
+  char key[64];
+  for (size_t i = 0; i < n; i++) bad += !isfinite(x[i]);
+  snprintf(key, sizeof key, json ? "%s_nan_or_inf" : "NaN and Inf in %s", name);
+  if (json || bad) out_u64(o, key, bad);
+}
+
+static void product_rows(out *o, const char *spec, const char *product, const mx_product_split *s, int json) {
   const struct {
     const char *name;
     const mx_product_error *e;
@@ -57,6 +69,7 @@ static void product_rows(out *o, const char *spec, const char *product, const mx
     out_f64(o, "bias", parts[i].e->bias, "%.3e");
     out_f64(o, "gain", parts[i].e->gain, "%.5f");
     out_f64(o, "1-cos", parts[i].e->cosine < 1 ? 1 - parts[i].e->cosine : 0, "%.1e");
+    if (json || s->total.left_out) out_u64(o, json ? "left_out" : "NaN, left out", parts[i].e->left_out);
   }
 }
 
@@ -64,13 +77,16 @@ static void release(float **x, size_t n) {
   for (size_t i = 0; i < n; i++) free(x[i]);
 }
 
-static int load(float **x, const ablate_tensors *t, size_t n) {
+static int load(float **x, const ablate_tensors *t, size_t n, int refuse_nan) {
   memset(x, 0, n * sizeof *x);
-  for (size_t i = 0; i < n; i++)
-    if (!(x[i] = ablate_load(&t->at[i]))) {
-      release(x, n);
-      return cli_error("%s: no memory for %zu x %zu values", t->at[i].name, t->at[i].rows, t->at[i].cols);
-    }
+  mx_error err;
+  for (size_t i = 0; i < n; i++) {
+    const int good = (x[i] = ablate_load(&t->at[i])) != NULL;
+    if (good && !(refuse_nan && ablate_refuse_nan(&t->at[i], x[i], &err))) continue;
+    release(x, n);
+    memset(x, 0, n * sizeof *x);
+    return good ? cli_fail(&err) : cli_error("%s: no memory for %zu x %zu values", t->at[i].name, t->at[i].rows, t->at[i].cols);
+  }
   return CLI_FINE;
 }
 
@@ -83,21 +99,22 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
   ablate_specs specs;
   if (ablate_specs_make(&specs, p->presets, p->set, p->seed)) return CLI_TROUBLE;
   float *at[2];
-  int rc = load(at, t, 2);
+  int rc = load(at, t, 2, p->refuse_nan);
   out *o = out_new();
   out_text(o, "product", "first operand x second operand^T");
-  out_text(o, "accumulate", model_name(p->model));
+  out_text(o, "accumulate", p->accum);
+  for (int i = 0; i < 2 && !rc; i++) count_nan(o, i ? "W" : "X", at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "error");
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[2];
     mx_product_split split;
     mx_error err;
-    const mx_measure_options how = {.repeats = p->repeats, .n_threads = p->n_threads};
+    const mx_measure_options how = how_to(p);
     if ((rc = operand_specs(q, 2, p, &specs.at[s].spec))) break;
     if (mx_product_split_measure(&split, at[0], at[1], x->rows, w->rows, x->cols, &q[0], &q[1], p->model, &how, &err))
       rc = cli_error("--gemm: %s: %s", specs.at[s].label, err.text);
     else
-      product_rows(o, specs.at[s].label, "X W^T", &split);
+      product_rows(o, specs.at[s].label, "X W^T", &split, p->json);
   }
   out_end(o);
   if (!rc)
@@ -109,7 +126,7 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
   return rc;
 }
 
-static void six_rows(out *o, const char *spec, const mx_six *six) {
+static void six_rows(out *o, const char *spec, const mx_six *six, int json) {
   static const char *const names[6] = {"Q1 X along I", "Q2 W along I", "Q3 dY along O", "Q4 W^T along O", "Q5 dY^T along T", "Q6 X^T along T"};
   static const char *const products[3] = {"Fprop Y = X W^T", "Dgrad dX = dY W", "Wgrad dW = dY^T X"};
   for (int i = 0; i < 6; i++) {
@@ -129,6 +146,11 @@ static void six_rows(out *o, const char *spec, const mx_six *six) {
     out_f64(o, "both error", s->total.relative, "%.4f");
     out_f64(o, "both bias", s->total.bias, "%.4f");
     out_f64(o, "both gain", s->total.gain, "%.4f");
+    const uint64_t spoiled = m->sums.n_spoiled / (uint64_t)m->repeats;
+    if (json || spoiled || s->total.left_out) {
+      out_u64(o, "spoiled", spoiled);
+      out_u64(o, json ? "left_out" : "NaN, left out", s->total.left_out);
+    }
   }
 }
 
@@ -141,21 +163,23 @@ int ablate_six(const ablate_tensors *t, const ablate_products *p) {
   ablate_specs specs;
   if (ablate_specs_make(&specs, p->presets, p->set, p->seed)) return CLI_TROUBLE;
   float *at[3];
-  int rc = load(at, t, 3);
+  int rc = load(at, t, 3, p->refuse_nan);
   mx_six *six = malloc(sizeof *six);
   if (!six && !rc) rc = cli_error("out of memory");
   out *o = out_new();
-  out_text(o, "accumulate", model_name(p->model));
+  out_text(o, "accumulate", p->accum);
+  static const char *const names[] = {"X", "W", "DY"};
+  for (int i = 0; i < 3 && !rc; i++) count_nan(o, names[i], at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "operands");
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[6];
     mx_error err;
-    const mx_measure_options how = {.repeats = p->repeats, .n_threads = p->n_threads};
+    const mx_measure_options how = how_to(p);
     if ((rc = operand_specs(q, 6, p, &specs.at[s].spec))) break;
     if (mx_six_measure(six, at[0], at[1], at[2], x->rows, x->cols, w->rows, q, p->model, &how, &err))
       rc = cli_error("--six: %s: %s", specs.at[s].label, err.text);
     else
-      six_rows(o, specs.at[s].label, six);
+      six_rows(o, specs.at[s].label, six, p->json);
   }
   out_end(o);
   if (!rc)

@@ -35,8 +35,9 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, con
   F(sums.yy)                                                                                                                                   \
   F(sums.xy)                                                                                                                                   \
   F(sums.ee)                                                                                                                                   \
-  F(sums.lost) F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at)           \
-      F(behind.low) F(behind.high)
+  F(sums.lost)                                                                                                                                 \
+  F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low)          \
+      F(behind.high)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;

@@ -85,14 +85,6 @@ static size_t units_of(const ablate_tensor *t) {
   return n < UNITS ? (n ? n : 1) : UNITS;
 }
 
-static mx_status refuse_nan(const ablate_tensor *t, const float *x, mx_error *err) {
-  for (size_t i = 0, n = values_of(t); i < n; i++)
-    if (!isfinite(x[i]))
-      return mx_fail(err, MX_ERR_DATA, "%s: row %zu, column %zu is %s, which --refuse-nan refuses", t->name, i / t->cols, i % t->cols,
-                     isnan(x[i]) ? "NaN" : "Inf");
-  return MX_OK;
-}
-
 static mx_status load(work *w, size_t tensor, bench *b) {
   const ablate_tensor *t = &w->result->tensors->at[tensor];
   const size_t n = w->result->specs->n;
@@ -100,7 +92,7 @@ static mx_status load(work *w, size_t tensor, bench *b) {
   b->x = ablate_load(t);
   b->units = malloc(n * UNITS * sizeof *b->units);
   if (!b->x || !b->units) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
-  if (w->o->refuse_nan && refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
+  if (w->o->refuse_nan && ablate_refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
   b->state = (ablate_state){.path = w->o->state};
   for (size_t s = 0; s < n; s++) rows[s].tensor = tensor;
   b->found = ablate_state_find(&b->state, rows, t, b->x, w->result->specs, w->o->repeats);

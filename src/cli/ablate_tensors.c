@@ -1,5 +1,6 @@
 /* Which tensors: files, wildcards, shards, generators. */
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,4 +109,12 @@ float *ablate_load(const ablate_tensor *t) {
   else
     mx_data_fill(x, t->rows, t->cols, &t->data, t->seed);
   return x;
+}
+
+mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *err) {
+  for (size_t i = 0, n = t->rows * t->cols; i < n; i++)
+    if (!isfinite(x[i]))
+      return mx_fail(err, MX_ERR_DATA, "%s: row %zu, column %zu is %s, which --refuse-nan refuses", t->name, i / t->cols, i % t->cols,
+                     isnan(x[i]) ? "NaN" : "Inf");
+  return MX_OK;
 }

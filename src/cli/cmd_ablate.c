@@ -14,12 +14,6 @@ struct args {
   int json, gemm, six, refuse_nan;
 };
 
-/* The models that need no parameters, and none: dequantised operands in binary64. */
-static const char *model_names(size_t index) {
-  const char *name = mx_gemm_model_name((int)index);
-  return index == MX_GEMM_FUSED ? "dequantized" : index < MX_GEMM_FUSED ? name : NULL;
-}
-
 static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS_LIST, offsetof(struct args, in), NULL,
      "a .npy file, tensors of a .safetensors file or index (* and ? match), or gen:gaussian, uniform, laplace, student:NU, rows:S, "
@@ -28,14 +22,18 @@ static const cli_option options[] = {
     {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...", "presets to compare; ocp-mxfp4 by default", NULL},
     {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=V[,V]...", "values of a key; every combination is measured; may be repeated", NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of generated tensors; 256x1024 by default", NULL},
-    {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "seed of generators, stochastic rounding and fresh signs", NULL},
+    {"seed", 0, CLI_U64, offsetof(struct args, seed), "N",
+     "seed of generators, stochastic rounding and fresh signs; operands of a product draw apart", NULL},
     {"repeats", 0, CLI_U64, offsetof(struct args, repeats), "N", "repeats where the spec is random; 8 by default", NULL},
     {"gemm", 0, CLI_FLAG, offsetof(struct args, gemm), NULL, "the inputs are X and W: the product X W^T, and where its error comes from", NULL},
     {"six", 0, CLI_FLAG, offsetof(struct args, six), NULL, "the inputs are X, W and DY: the six quantisations of a linear layer", NULL},
     {"operand", 0, CLI_LIST, offsetof(struct args, operands), "Qn:KEY=VALUE[,...]",
      "keys of one operand (Q1, Q2; with --six Q1 to Q6); may be repeated", NULL},
-    {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL",
-     "how products are summed; f32_block by default; dequantized: values in binary64", model_names},
+    {"accum", 0, CLI_STRING, offsetof(struct args, model), "MODEL",
+     "--gemm, --six: how products are summed: as gemm --accum has it, matrix units too; f32_block by default; or dequantized: values in "
+     "binary64",
+     NULL},
+    {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "the same as --accum", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {"png", 0, CLI_STRING, offsetof(struct args, chart), "CHART.png|.svg", "draw SQNR against bits a value, with its Pareto front", NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "one page with tables and charts, no network needed", NULL},
@@ -49,9 +47,17 @@ static const cli_option options[] = {
 
 enum { MAX_EXTENT = 1 << 20 };
 
-int ablate_model(const char *name) {
-  if (!name) return MX_GEMM_F32_BLOCK;
-  return strcmp(name, "dequantized") ? mx_gemm_model_find(name) : MX_PRODUCT_DEQUANTIZED;
+/* Models without parameters by their name, others as a matrix unit. */
+static int accumulation(ablate_products *p, const char *name) {
+  mx_error err;
+  p->model = MX_GEMM_F32_BLOCK;
+  p->accum = "f32_block";
+  if (!name) return CLI_FINE;
+  p->accum = name;
+  p->model = strcmp(name, "dequantized") ? mx_gemm_model_find(name) : MX_PRODUCT_DEQUANTIZED;
+  if (!strcmp(name, "dequantized") || (p->model >= 0 && p->model != MX_GEMM_FUSED)) return CLI_FINE;
+  p->model = MX_GEMM_FUSED;
+  return mx_mma_model_find(&p->unit, name, &err) ? cli_fail(&err) : CLI_FINE;
 }
 
 static int parse_shape(size_t *rows, size_t *cols, const char *text) {
@@ -85,8 +91,15 @@ static int sweep(const struct args *a, const cli_context *ctx, const ablate_tens
 }
 
 static int with_tensors(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors) {
-  const ablate_products p = {a->presets,        &a->set,           &a->operands, a->seed.v, ablate_model(a->model),
-                             (int)a->repeats.v, (int)a->threads.v, a->json};
+  ablate_products p = {.presets = a->presets,
+                       .set = &a->set,
+                       .operands = &a->operands,
+                       .seed = a->seed.v,
+                       .repeats = (int)a->repeats.v,
+                       .n_threads = (int)a->threads.v,
+                       .json = a->json,
+                       .refuse_nan = a->refuse_nan};
+  if (accumulation(&p, a->model)) return CLI_TROUBLE;
   if (a->gemm) return ablate_gemm(tensors, &p);
   if (a->six) return ablate_six(tensors, &p);
   ablate_specs specs;
@@ -101,13 +114,17 @@ static int run(const cli_context *ctx, void *args) {
   size_t rows = 0, cols = 0;
   if (a->gemm && a->six) return cli_error("ablate: --gemm and --six exclude each other");
   if (!a->in.n) return cli_error("ablate: no input, expected IN[:TENSOR]... or gen:NAME");
-  if (a->operands.n && !a->gemm && !a->six) return cli_error("ablate: --operand goes with --gemm or --six");
+  const int product = a->gemm || a->six;
+  if (a->operands.n && !product) return cli_error("ablate: --operand goes with --gemm or --six");
+  if (a->model && !product) return cli_error("ablate: --accum goes with --gemm or --six");
+  if (product && (a->html || a->chart || a->state)) return cli_error("ablate: --html, --png and --state do not go with --gemm or --six");
   if (a->repeats.v > 1000000 || (a->repeats.given && !a->repeats.v))
     return cli_error("--repeats: %llu, expected 1 to 1000000", (unsigned long long)a->repeats.v);
   if (parse_shape(&rows, &cols, a->shape)) return CLI_TROUBLE;
   ablate_tensors tensors = {0};
   int rc = CLI_FINE;
-  for (size_t i = 0; i < a->in.n && !rc; i++) rc = ablate_tensors_add(&tensors, a->in.items[i], rows, cols, a->seed.v);
+  for (size_t i = 0; i < a->in.n && !rc; i++) /* operands of one product are drawn apart */
+    rc = ablate_tensors_add(&tensors, a->in.items[i], rows, cols, a->seed.v + (product ? (uint64_t)i << 40 : 0));
   if (!rc) rc = with_tensors(a, ctx, &tensors);
   ablate_tensors_free(&tensors);
   return rc;

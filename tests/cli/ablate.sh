@@ -85,6 +85,44 @@ accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 16x64 --operand
 cmp -s two "$scratch/stdout" || fail "--operand Q2:preset= is not that preset"
 refuses "mxgold: --operand: Q2: unknown preset 'ocp-mxfp9'; nearest: ocp-mxfp4" "$mxgold" ablate --gemm gen:gaussian gen:laplace --operand Q2:preset=ocp-mxfp9
 
+# Operands of a product draw apart: the same generator twice gives two matrices, and other errors.
+accepts "$mxgold" ablate --gemm gen:gaussian gen:gaussian --shape 32x64 -p nvfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "X and W of a product are the same draws"
+import json, sys
+d = {r["quantised"]: r["relative error"] for r in json.load(open(sys.argv[1]))["error"]}
+assert abs(d["first operand alone"] / d["second operand alone"] - 1) > 1e-4, d
+# Of independent operands the errors add as squares.
+assert abs(d["both, binary64 sums"] ** 2 / (d["first operand alone"] ** 2 + d["second operand alone"] ** 2) - 1) < 0.1, d
+P
+
+# Every accumulation model that gemm has, under either name; what does not go with a product is refused.
+fp8="$mxgold ablate --gemm gen:gaussian gen:laplace --shape 16x64 -p ocp-mxfp8-e4m3 --json"
+for model in exact f32_block f32_seq f32_pairwise f64 dequantized hopper_fp8_wgmma fused:F=13; do
+  # shellcheck disable=SC2086
+  accepts $fp8 --accum $model
+  cp "$scratch/stdout" "sum-$model"
+done
+# shellcheck disable=SC2086
+accepts $fp8 --accumulate fused:F=13
+cmp -s "$scratch/stdout" sum-fused:F=13 || fail "--accumulate is not --accum"
+python3 - <<'P' || fail "a sum of 13 bits costs nothing"
+import json
+e = {m: [r["relative error"] for r in json.load(open("sum-" + m))["error"] if r["quantised"] == "sums alone"][0] for m in ("fused:F=13", "f32_block", "dequantized")}
+assert e["fused:F=13"] > 100 * e["f32_block"] > 0 == e["dequantized"], e
+P
+refuses "mxgold: model 'f23_block' is unknown, nearest: f32_block" "$mxgold" ablate --gemm gen:gaussian gen:laplace --accum f23_block
+refuses "mxgold: ablate: --accum goes with --gemm or --six" "$mxgold" ablate gen:gaussian --accum exact
+for option in "--html p.html" "--png p.png" "--state s"; do
+  # shellcheck disable=SC2086
+  refuses "mxgold: ablate: --html, --png and --state do not go with --gemm or --six" "$mxgold" ablate --gemm gen:gaussian gen:laplace $option
+done
+refuses "mxgold: nan.npy: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" ablate --gemm nan.npy nan.npy --refuse-nan
+accepts "$mxgold" ablate --gemm nan.npy nan.npy --json
+grep -q '"X_nan_or_inf": 1' "$scratch/stdout" || fail "NaN in an operand is not counted"
+grep -q '"left_out": 3' "$scratch/stdout" || fail "what NaN spoils of a product is not counted"
+accepts "$mxgold" ablate --six nan.npy nan.npy gen:gaussian --shape 2x2 --json
+grep -q '"W_nan_or_inf": 1' "$scratch/stdout" && grep -q '"spoiled": 31' "$scratch/stdout" || fail "--six: NaN in an operand is not counted"
+
 # Checkpoints: same names, shapes and dtypes; what is left out is left as it was.
 refuses "mxgold: quantize: --all without --fake, expected both" "$mxgold" quantize "$slices" --all -o out.safetensors
 refuses "mxgold: quantize: --fake, --include, --exclude and --json go with --all" "$mxgold" quantize "$slices:weight" --fake -o out.safetensors
