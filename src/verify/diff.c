@@ -8,9 +8,12 @@
 
 enum { PIECE = 1 << 20, MOST_THREADS = 64 }; /* elements, about */
 
+/* Divisions are slow, and blocks are powers of two wide nearly always. */
+static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
+
 uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
   const size_t r = t->scale_rows == t->rows ? row : row / j->block_rows;
-  const size_t at = r * t->scale_cols + col / j->block_cols;
+  const size_t at = r * t->scale_cols + block_of(j, col);
   return t->scale_bytes == 1 ? t->scales[at] : mx_scale_code_at(t, at);
 }
 
@@ -96,14 +99,12 @@ static double tensor_factor(const diff_job *j) {
   return !strcmp(store, "divisor") ? 1 / t : !strcmp(store, "amax") ? t / target : t;
 }
 
-static diff_element look(const diff_job *j, size_t row, size_t col, uint32_t code_a, uint32_t code_b) {
-  diff_element e = {.row = row, .col = col, .a = code_a, .b = code_b, .quotient = NAN, .tie = NAN};
-  e.scale_a = diff_scale(j, j->a, row, col);
-  e.scale_b = diff_scale(j, j->b, row, col);
+static diff_element look(const diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
+  diff_element e = {.row = row, .col = col, .a = code[0], .b = code[1], .scale_a = scale[0], .scale_b = scale[1], .quotient = NAN, .tie = NAN};
   const double sa = diff_scale_value(j, e.scale_a), sb = diff_scale_value(j, e.scale_b);
   const int encode = j->spec->scale_form == MX_SCALE_FORM_ENCODE;
-  e.value_a = encode ? decode(j, code_a) / sa : decode(j, code_a) * sa;
-  e.value_b = encode ? decode(j, code_b) / sb : decode(j, code_b) * sb;
+  e.value_a = encode ? decode(j, e.a) / sa : decode(j, e.a) * sa;
+  e.value_b = encode ? decode(j, e.b) / sb : decode(j, e.b) * sb;
   if (!j->piece) return e;
   e.x = input_at(j, row, col);
   e.quotient = encode ? (double)e.x * sa / tensor_factor(j) : (double)e.x / (sa * tensor_factor(j));
@@ -126,16 +127,17 @@ static mx_diff_example example(const diff_job *j, const diff_element *e) {
                            .tie = e->tie};
 }
 
-static void tally(diff_job *j, size_t row, size_t col, uint32_t ca, uint32_t cb) {
+static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
   mx_difference *d = j->out;
-  const size_t position = row % j->block_rows * j->block_cols + col % j->block_cols, block = col / j->block_cols;
+  const size_t block = block_of(j, col), in_row = col - block * j->block_cols,
+               position = j->block_rows == 1 ? in_row : row % j->block_rows * j->block_cols + in_row;
   const unsigned shift = j->elem->bits > 4 ? j->elem->bits - 4u : 0;
-  const diff_element e = look(j, row, col, ca, cb);
+  const diff_element e = look(j, row, col, code, scale);
   d->codes++;
   d->by_position[position < 255 ? position : 255]++;
   d->by_scale[e.scale_a < 255 ? e.scale_a : 255]++;
-  d->pairs[ca >> shift & 15][cb >> shift & 15]++;
-  d->map[row * MX_DIFF_ROWS / j->a->rows][col * MX_DIFF_COLS / j->a->cols]++;
+  d->pairs[e.a >> shift & 15][e.b >> shift & 15]++;
+  d->map[j->map_row][j->map_col[col]]++;
   d->blocks += !j->block_seen[block];
   j->block_seen[block] = 1;
   if (isfinite(e.tie)) {
@@ -158,15 +160,24 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   const mx_tensor *a = j->a, *b = j->b;
   mx_difference *d = j->out;
   if (ca == cb) return;
-  j->block_moved[c / j->block_cols] = 1;
+  j->block_moved[block_of(j, c)] = 1;
+  const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
-  if (!j->how.nan_bits && is_nan_scale(j, diff_scale(j, a, row, c)) && is_nan_scale(j, diff_scale(j, b, row, c)))
+  if (!j->how.nan_bits && is_nan_scale(j, scale[0]) && is_nan_scale(j, scale[1]))
     d->nan_codes++;
   else if (diff_same(j, ca, cb))
     d->nan_codes += is_nan_code(j, ca) != 0;
   else
-    tally(j, row, c, ca, cb);
+    tally(j, row, c, code, scale);
+}
+
+static int same_64(const uint8_t *x, const uint8_t *y) {
+  uint64_t u[8], v[8], other = 0;
+  memcpy(u, x, 64);
+  memcpy(v, y, 64);
+  for (int i = 0; i < 8; i++) other |= u[i] ^ v[i];
+  return !other;
 }
 
 /* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
@@ -181,28 +192,19 @@ static void codes_of_row(diff_job *j, size_t row) {
   const size_t wide = j->elem->bits == 4 ? 2 : 1, bytes = j->elem->kind == MX_KIND_NONE ? 4 : 1;
   const int high_first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST;
   for (size_t i = 0; i < n;) {
-    const size_t m = n - i < 8 ? n - i : 8;
-    uint64_t u, v;
-    if (n - i >= 64 && !memcmp(x + i, y + i, 64)) {
+    if (n - i >= 64 && same_64(x + i, y + i)) {
       i += 64;
       continue;
     }
-    if (m == 8) {
-      memcpy(&u, x + i, 8);
-      memcpy(&v, y + i, 8);
-      if (u == v) {
-        i += 8;
-        continue;
-      }
-    }
+    const size_t m = n - i < 64 ? n - i : 64;
     for (size_t k = 0; k < m; k += bytes) {
-      if (!memcmp(x + i + k, y + i + k, bytes)) continue;
+      const uint8_t *p = x + i + k, *q = y + i + k;
+      if (bytes == 1 ? *p == *q : !memcmp(p, q, 4)) continue;
       const size_t c = (i + k) / bytes * wide;
       if (c + wide > a->cols) j->out->padding += c >= a->cols || mx_code_at(a, j->spec, row, c) == mx_code_at(b, j->spec, row, c);
       if (wide == 2 && c < a->cols) {
-        const uint32_t p = x[i + k], q = y[i + k];
-        one(j, row, c, high_first ? p >> 4 : p & 15, high_first ? q >> 4 : q & 15);
-        if (c + 1 < a->cols) one(j, row, c + 1, high_first ? p & 15 : p >> 4, high_first ? q & 15 : q >> 4);
+        one(j, row, c, high_first ? *p >> 4 : *p & 15, high_first ? *q >> 4 : *q & 15);
+        if (c + 1 < a->cols) one(j, row, c + 1, high_first ? *p & 15 : *p >> 4, high_first ? *q & 15 : *q >> 4);
       } else if (c < a->cols)
         one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
     }
@@ -315,7 +317,10 @@ static mx_status values(diff_job *j, size_t row, gather *g) {
   const size_t n_blocks = j->a->scale_cols;
   mx_status status = MX_OK;
   for (size_t b = 0; b < n_blocks && !status; b++) {
-    if (!j->block_moved[b]) continue;
+    uint64_t eight = 1;
+    if (b + 8 <= n_blocks) memcpy(&eight, j->block_moved + b, 8);
+    if (!eight) b += 7;
+    if (!eight || !j->block_moved[b]) continue;
     if (j->block_cols == 1) return gather_block(g, j, row, 0);
     status = gather_block(g, j, row, b);
   }
@@ -330,6 +335,7 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
             other = scales_too && scales_differ(j, first, a->scale_cols);
   if (row % j->block_rows == 0) j->fresh = 1;
   if (!codes && !other && !j->out->tensor_scales) return MX_OK;
+  j->map_row = row * MX_DIFF_ROWS / a->rows;
   if (j->fresh) memset(j->block_seen, 0, a->scale_cols + 1);
   j->fresh = 0;
   memset(j->block_moved, j->out->tensor_scales != 0, a->scale_cols + 1);
@@ -371,11 +377,14 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   mx_status status = values_of ? gather_start(&g, j) : MX_OK;
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
   j->block_moved = calloc(j->a->scale_cols + 1, 1);
-  if (!j->block_seen || !j->block_moved) status = MX_ERR_NOMEM;
+  j->map_col = malloc(j->a->cols + 1);
+  if (!j->block_seen || !j->block_moved || !j->map_col) status = MX_ERR_NOMEM;
+  for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows, values_of);
   if (!status && g.n) status = gather_flush(&g, j);
   free(j->block_seen);
   free(j->block_moved);
+  free(j->map_col);
   gather_free(&g);
   return status;
 }
@@ -465,6 +474,7 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   mx_spec_block(spec, a->rows, a->cols, &j.block_rows, &j.block_cols);
   if (!j.block_rows) j.block_rows = 1;
   if (!j.block_cols) j.block_cols = 1;
+  j.block_shift = j.block_cols & (j.block_cols - 1) ? -1 : __builtin_ctzll(j.block_cols);
   tables(&j);
   diff_patterns_start(&j);
   out->n_codes = (uint64_t)a->rows * a->cols;

@@ -10,7 +10,8 @@ typedef struct diff_job {
   const mx_spec *spec;
   const mx_format *elem, *scale;
   size_t block_rows, block_cols;
-  const float *x; /* of the whole matrix, or NULL */
+  int block_shift; /* log2 of block_cols; -1: no power of two */
+  const float *x;  /* of the whole matrix, or NULL */
   size_t ld;
   const float *piece; /* of rows [piece_row, piece_row + piece_rows), row stride ld */
   size_t piece_row, piece_rows;
@@ -22,7 +23,9 @@ typedef struct diff_job {
   uint8_t *block_seen;  /* [scale_cols] of the block row at hand */
   int fresh;            /* block_seen is to be zeroed before use */
   uint8_t *block_moved; /* [scale_cols] of the row at hand: bytes differ */
-  double values_ratio;  /* B / A while it is one number for all that differ; NaN once it is not */
+  uint8_t *map_col;     /* [cols], and that of the row at hand: where out->map counts it */
+  size_t map_row;
+  double values_ratio; /* B / A while it is one number for all that differ; NaN once it is not */
   double scales_ratio;
   uint64_t alive[2]; /* tests of diff_patterns.c that nothing spoke against; columns, rows in steps */
   size_t first_row, first_col;

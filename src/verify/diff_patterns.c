@@ -89,7 +89,7 @@ static const struct {
                {in_last_row, in_one_row},       {last_of_block, odd_column},  {one_of_block, odd_column},    {one_of_block, even_column},
                {in_one_column, odd_column},     {in_one_column, even_column}, {in_one_column, one_of_block}, {input_subnormal, near_tie}};
 
-static const size_t steps[] = {64, 32, 16, 8, 4};
+static const size_t steps[] = {64, 32, 16, 8, 4}; /* powers of two */
 static const char *const every_column[] = {"all at every 64th column", "all at every 32nd column", "all at every 16th column",
                                            "all at every 8th column", "all at every 4th column"},
                          *const every_row[] = {"all at every 64th row", "all at every 32nd row", "all at every 16th row",
@@ -108,6 +108,7 @@ void diff_patterns_start(diff_job *j) {
 
 /* One ratio for all: 0 before the first, NaN once two differ. */
 static void ratio(double *r, double a, double b) {
+  if (isnan(*r)) return;
   const double now = b / a;
   if (*r == 0 && isfinite(now) && now != 0)
     *r = now;
@@ -124,7 +125,7 @@ void diff_patterns_element(diff_job *j, const diff_element *e) {
   for (uint64_t left = j->alive[1]; left; left &= left - 1) {
     const int t = __builtin_ctzll(left);
     const size_t step = steps[t % ROWS_AT], at = t < ROWS_AT ? e->col : e->row, first = t < ROWS_AT ? j->first_col : j->first_row;
-    if (at % step != first % step) j->alive[1] &= ~((uint64_t)1 << t);
+    if ((at ^ first) & (step - 1)) j->alive[1] &= ~((uint64_t)1 << t);
   }
   ratio(&j->values_ratio, e->value_a, e->value_b);
 }

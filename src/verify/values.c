@@ -172,7 +172,7 @@ static void prescales(key_values *v, const observation *o) {
   /* Without a tensor scale; with one to the usual target, to 1 (tensor.norm=unit), to the stated one. */
   const double target[] = {1, k, 1, stated_target(o, 0), stated_target(o, 1)};
   for (int normed = 0; normed < 5; normed++)
-    for (int way = 0; way < TOWARD_COUNT && target[normed] > 0; way++) {
+    for (int way = TOWARD_COUNT - 1; way >= 0 && target[normed] > 0; way--) { /* either way first: what random rounding allows */
       interval in;
       if (prescale_interval(&in, o, (toward)way, normed > 0) < 0.7) continue;
       in.least /= target[normed], in.most /= target[normed];
