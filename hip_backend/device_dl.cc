@@ -34,6 +34,49 @@ struct calls {
   int (*attribute)(int *, int, int);
 };
 
+/* Which call is which: hip_backend/tests/driver_api.cc holds these to the headers of the two. */
+#define MXH_CUDA_CALLS(X)                                                                                                                      \
+  X(init, cuInit)                                                                                                                              \
+  X(get_device, cuDeviceGet)                                                                                                                   \
+  X(retain, cuDevicePrimaryCtxRetain)                                                                                                          \
+  X(set_context, cuCtxSetCurrent)                                                                                                              \
+  X(name, cuDeviceGetName)                                                                                                                     \
+  X(version, cuDriverGetVersion)                                                                                                               \
+  X(load, cuModuleLoadData)                                                                                                                    \
+  X(function, cuModuleGetFunction)                                                                                                             \
+  X(launch, cuLaunchKernel)                                                                                                                    \
+  X(alloc, cuMemAlloc_v2)                                                                                                                      \
+  X(release, cuMemFree_v2)                                                                                                                     \
+  X(put, cuMemcpyHtoD_v2)                                                                                                                      \
+  X(get, cuMemcpyDtoH_v2)                                                                                                                      \
+  X(fill, cuMemsetD8_v2)                                                                                                                       \
+  X(sync, cuCtxSynchronize)                                                                                                                    \
+  X(event_create, cuEventCreate)                                                                                                               \
+  X(event_record, cuEventRecord)                                                                                                               \
+  X(event_wait, cuEventSynchronize)                                                                                                            \
+  X(event_elapsed, cuEventElapsedTime)                                                                                                         \
+  X(attribute, cuDeviceGetAttribute)
+#define MXH_HIP_CALLS(X)                                                                                                                       \
+  X(init, hipInit)                                                                                                                             \
+  X(get_device, hipDeviceGet)                                                                                                                  \
+  X(set, hipSetDevice)                                                                                                                         \
+  X(name, hipDeviceGetName)                                                                                                                    \
+  X(version, hipRuntimeGetVersion)                                                                                                             \
+  X(load, hipModuleLoadData)                                                                                                                   \
+  X(function, hipModuleGetFunction)                                                                                                            \
+  X(launch, hipModuleLaunchKernel)                                                                                                             \
+  X(alloc, hipMalloc)                                                                                                                          \
+  X(release, hipFree)                                                                                                                          \
+  X(put, hipMemcpyHtoD)                                                                                                                        \
+  X(get, hipMemcpyDtoH)                                                                                                                        \
+  X(fill, hipMemsetD8)                                                                                                                         \
+  X(sync, hipDeviceSynchronize)                                                                                                                \
+  X(event_create, hipEventCreateWithFlags)                                                                                                     \
+  X(event_record, hipEventRecord)                                                                                                              \
+  X(event_wait, hipEventSynchronize)                                                                                                           \
+  X(event_elapsed, hipEventElapsedTime)
+#define MXH_MISSES(field, symbol) || !d->find(&c.field, #symbol, why)
+
 struct dl_device : mxh_device {
   handle library = nullptr;
   calls c = {};
@@ -129,16 +172,7 @@ mxh_device *mxh_open_cuda(std::string *why) {
   d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!d->library) return give_up(d, why, "libcuda.so.1 is not there");
   calls &c = d->c;
-  if (!d->find(&c.init, "cuInit", why) || !d->find(&c.get_device, "cuDeviceGet", why) || !d->find(&c.retain, "cuDevicePrimaryCtxRetain", why) ||
-      !d->find(&c.set_context, "cuCtxSetCurrent", why) || !d->find(&c.name, "cuDeviceGetName", why) ||
-      !d->find(&c.version, "cuDriverGetVersion", why) || !d->find(&c.load, "cuModuleLoadData", why) ||
-      !d->find(&c.function, "cuModuleGetFunction", why) || !d->find(&c.launch, "cuLaunchKernel", why) ||
-      !d->find(&c.alloc, "cuMemAlloc_v2", why) || !d->find(&c.release, "cuMemFree_v2", why) || !d->find(&c.put, "cuMemcpyHtoD_v2", why) ||
-      !d->find(&c.get, "cuMemcpyDtoH_v2", why) || !d->find(&c.fill, "cuMemsetD8_v2", why) || !d->find(&c.sync, "cuCtxSynchronize", why) ||
-      !d->find(&c.event_create, "cuEventCreate", why) || !d->find(&c.event_record, "cuEventRecord", why) ||
-      !d->find(&c.event_wait, "cuEventSynchronize", why) || !d->find(&c.event_elapsed, "cuEventElapsedTime", why) ||
-      !d->find(&c.attribute, "cuDeviceGetAttribute", why))
-    return give_up(d, why, "");
+  if (false MXH_CUDA_CALLS(MXH_MISSES)) return give_up(d, why, "");
   int device = 0, version = 0, major = 0, minor = 0;
   handle context;
   char name[256] = "";
@@ -183,15 +217,7 @@ mxh_device *mxh_open_hip(std::string *why) {
     if (!d->library) d->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!d->library) return give_up(d, why, "libamdhip64.so is not there");
   calls &c = d->c;
-  if (!d->find(&c.init, "hipInit", why) || !d->find(&c.get_device, "hipDeviceGet", why) || !d->find(&c.set, "hipSetDevice", why) ||
-      !d->find(&c.name, "hipDeviceGetName", why) || !d->find(&c.version, "hipRuntimeGetVersion", why) ||
-      !d->find(&c.load, "hipModuleLoadData", why) || !d->find(&c.function, "hipModuleGetFunction", why) ||
-      !d->find(&c.launch, "hipModuleLaunchKernel", why) || !d->find(&c.alloc, "hipMalloc", why) || !d->find(&c.release, "hipFree", why) ||
-      !d->find(&c.put, "hipMemcpyHtoD", why) || !d->find(&c.get, "hipMemcpyDtoH", why) || !d->find(&c.fill, "hipMemsetD8", why) ||
-      !d->find(&c.sync, "hipDeviceSynchronize", why) || !d->find(&c.event_create, "hipEventCreateWithFlags", why) ||
-      !d->find(&c.event_record, "hipEventRecord", why) || !d->find(&c.event_wait, "hipEventSynchronize", why) ||
-      !d->find(&c.event_elapsed, "hipEventElapsedTime", why))
-    return give_up(d, why, "");
+  if (false MXH_HIP_CALLS(MXH_MISSES)) return give_up(d, why, "");
   int device = 0, version = 0;
   char name[256] = "";
   if (c.init(0) || c.get_device(&device, 0) || c.set(0)) return give_up(d, why, "no AMD device");

@@ -4,7 +4,10 @@ HIP       := hip_backend
 HIP_B     := build/hip
 HIP_CLANG ?= clang-22
 HIP_ARCHS := gfx950 gfx942 gfx90a
-CXX       ?= g++
+# make itself knows a CXX; clang-% sets CC.
+ifeq ($(origin CXX),default)
+CXX       := $(if $(findstring clang,$(CC)),$(subst clang,clang++,$(CC)),g++)
+endif
 HIP_WARN  := -Wall -Wextra -Werror -Wshadow
 HIP_FP    := -ffp-contract=off -fno-fast-math
 HIP_INC   := -I. -Iinclude
@@ -80,6 +83,16 @@ hip-runtime-check: deps $(B)/hip/test_runtime ## the host runtime reports kernel
 	$(B)/hip/test_runtime
 hip-check: deps hip-runtime-check $(B)/hip/check ## the portable kernels on the CPU host runtime against ref/, all golden suites (10 s)
 	$(B)/hip/check
+
+# The drivers' headers are not needed to build: where they are, the calls are held to them. HIP_API=FOLDER of hip/hip_runtime_api.h, CUDA_API= of cuda.h.
+HIP_API  ?= $(firstword $(wildcard /opt/rocm/include /usr/include/hip/..))
+CUDA_API ?= $(firstword $(wildcard /usr/local/cuda/include))
+.PHONY: hip-api-check
+hip-api-check: ## the drivers' calls against the headers of HIP and CUDA, if they are there (HIP_API=FOLDER, CUDA_API=FOLDER)
+	@if [ -n "$(HIP_API)" ]; then $(CXX) -std=c++17 -fsyntax-only $(HIP_WARN) $(HIP_INC) -isystem $(HIP_API) $(HIP)/tests/driver_api.cc && \
+	  echo "hip-api-check: HIP's calls are as its headers say"; else echo "hip-api-check: HIP SKIPPED, no headers (libamdhip64-dev)"; fi
+	@if [ -n "$(CUDA_API)" ]; then $(CXX) -std=c++17 -fsyntax-only -DCUDA_API $(HIP_WARN) $(HIP_INC) -isystem $(CUDA_API) $(HIP)/tests/driver_api.cc && \
+	  echo "hip-api-check: CUDA's calls are as its header says"; else echo "hip-api-check: CUDA SKIPPED, no cuda.h"; fi
 
 include hip_backend/native.mk
 

@@ -149,6 +149,11 @@ struct fiber {
 };
 enum { stack_size = 256 << 10 };
 
+static void free_fiber(fiber *f) {
+  munmap(f->stack, stack_size);
+  delete f;
+}
+
 struct lane_run {
   lane_state at;
   state st;
@@ -171,6 +176,9 @@ struct block_run {
 #else
   ucontext_t scheduler;
 #endif
+  ~block_run() {
+    for (fiber *f : spare) free_fiber(f);
+  }
 };
 static block_run run;
 
@@ -397,8 +405,12 @@ int launch(const char *name, unsigned grid, unsigned block, const void *args, si
       l.st = READY;
       l.on = nullptr;
     }
-    if (!run_block()) /* the fibers of an abandoned block are left where they are */
-      for (auto &l : run.lanes) l.on = nullptr;
+    if (!run_block()) /* abandoned: its fibers end where they are */
+      for (auto &l : run.lanes)
+        if (l.on) {
+          free_fiber(l.on);
+          l.on = nullptr;
+        }
     clear_shared();
   }
   free_shared();

@@ -250,7 +250,8 @@ int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, co
 /* Lanes that do `each` pieces of work, of n in all. */
 static unsigned fast_grid(const mxh_device *dev, size_t n, size_t each) {
   const size_t blocks = (n + 256 * each - 1) / (256 * each);
-  return strcmp(mxh_kind(dev), "host") ? (unsigned)(blocks < 1u << 24 ? blocks : 1u << 24) : (unsigned)(blocks < 4 ? blocks : 4);
+  const size_t most = strcmp(mxh_kind(dev), "host") ? (1u << 24) - 1 : 4; /* HIP takes fewer than 2^32 lanes */
+  return (unsigned)(blocks < most ? blocks : most);
 }
 
 static bool fast_rule_of(fast_rule *f, const mx_spec *s) {
