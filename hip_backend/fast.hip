@@ -133,19 +133,12 @@ MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
         nan = s[k] == 0xFF;
         scale = mxh_bits<float>(s[k] ? s[k] << 23 : 0x00400000u);
       }
-      /* A code stands for 0, 1 or 1.5 times a power of two: of each the value is rounded once, and the rest is exact while it stays normal. */
-      const float one = a.two_level ? mxd_times_ratio(a, scale) : scale, more = a.two_level ? mxd_times_ratio(a, 1.5f * scale) : 1.5f * scale;
-      const bool normal = (mxh_bits<uint32_t>(one) >> 23 & 0xFF) - 8 < 240;
       mxd_float4 out;
       for (unsigned e = 0; e < 4; e++) {
-        const uint32_t c = word[k] >> 4 * e & 15, m = c & 7, sign = (c & 8) << 28;
-        float y = (m & 1 && m > 1 ? more : one) * mxh_bits<float>(m ? ((m >> 1) + 126u) << 23 : 0);
-        if (!normal) {
-          const uint32_t bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
-          y = mxh_bits<float>(bits) * scale; /* exact, or past FLT_MAX */
-          if (a.two_level) y = mxd_times_ratio(a, y);
-        }
-        out.v[e] = nan || mxd_isnan(y) ? mxd_nanf(false) : mxh_bits<float>(mxh_bits<uint32_t>(y) ^ sign);
+        const uint32_t c = word[k] >> 4 * e & 15, m = c & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
+        const float v = mxh_bits<float>(bits | (c & 8) << 28) * scale; /* exact, or past FLT_MAX */
+        const float y = a.two_level ? mxd_times_ratio(a, v) : v;
+        out.v[e] = nan ? mxd_nanf(false) : y;
       }
       mxh_as<mxd_float4>(a.out)[i] = out;
     }
