@@ -90,14 +90,6 @@ MXH_DEVICE uint32_t mxh_atomic_or(mxh_ptr<uint32_t> p, uint32_t v) {
 MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) {
   return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
-MXH_DEVICE float mxh_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-MXH_DEVICE double mxh_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-MXH_DEVICE double mxh_sqrt(double a) { return __builtin_sqrt(a); }
-MXH_DEVICE float mxh_floor(float a) { return __builtin_floorf(a); }
-MXH_DEVICE double mxh_floor(double a) { return __builtin_floor(a); }
-MXH_DEVICE int mxh_clz(uint32_t v) { return v ? __builtin_clz(v) : 32; }
-MXH_DEVICE int mxh_clz(uint64_t v) { return v ? __builtin_clzll(v) : 64; }
-MXH_DEVICE uint64_t mxh_mul_hi(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
 template <class To, class From> MXH_DEVICE To mxh_bits(From v) {
   static_assert(sizeof(To) == sizeof(From), "same size");
   return __builtin_bit_cast(To, v);
@@ -183,6 +175,16 @@ template <class T, class F> inline mxh_ptr<T> mxh_as(mxh_host::ptr<F> p) {
 MXH_DEVICE uint32_t mxh_atomic_max(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_max(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_or(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_or(p, v); }
 MXH_DEVICE uint32_t mxh_atomic_add(mxh_ptr<uint32_t> p, uint32_t v) { return mxh_host::atomic_add(p, v); }
+template <class To, class From> inline To mxh_bits(From v) {
+  static_assert(sizeof(To) == sizeof(From), "same size");
+  To out;
+  memcpy(&out, &v, sizeof out);
+  return out;
+}
+#endif
+
+/* ---------------------------------------------------------------- AMD and CPU -------------------------------------------------------- */
+#ifndef MXH_CUDA
 MXH_DEVICE float mxh_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MXH_DEVICE double mxh_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 MXH_DEVICE double mxh_sqrt(double a) { return __builtin_sqrt(a); }
@@ -191,11 +193,5 @@ MXH_DEVICE double mxh_floor(double a) { return __builtin_floor(a); }
 MXH_DEVICE int mxh_clz(uint32_t v) { return v ? __builtin_clz(v) : 32; }
 MXH_DEVICE int mxh_clz(uint64_t v) { return v ? __builtin_clzll(v) : 64; }
 MXH_DEVICE uint64_t mxh_mul_hi(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
-template <class To, class From> inline To mxh_bits(From v) {
-  static_assert(sizeof(To) == sizeof(From), "same size");
-  To out;
-  memcpy(&out, &v, sizeof out);
-  return out;
-}
 #endif
 #endif
