@@ -3,8 +3,10 @@
 
 Each that this Python has is timed on a 4096 x 4096 float32 matrix with the library's own threads; the others are named on a line. Prints million
 elements a second of both and how many times faster mxgold is (medians of the rounds)."""
-import json, statistics, subprocess, sys, time
+import json, logging, statistics, subprocess, sys, time
 import numpy as np
+
+logging.disable(logging.WARNING)  # what torch says of itself as it is imported
 
 ROUNDS, SHAPE = 3, (4096, 4096)
 mxgold, only = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""

@@ -187,7 +187,7 @@ static mx_status keep(void *self, void *at, size_t piece, mx_error *err) {
 }
 
 static mx_status write_tensor_scale(work *w, mx_error *err) {
-  const int index = w->layout.index[MX_Q_TENSOR_SCALE];
+  const ptrdiff_t index = w->layout.index[MX_Q_TENSOR_SCALE];
   return index < 0 ? MX_OK : mx_writer_write(w->writer, (size_t)index, &w->tensor_scale, sizeof w->tensor_scale, err);
 }
 
