@@ -99,6 +99,8 @@ typedef struct ablate_state {
   const char *path; /* NULL: none */
   char key[33];
 } ablate_state;
+/** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is no state is not written to. */
+int ablate_state_check(const char *path);
 /** Rows of a tensor under exactly these specs, if the file has them all. */
 int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats);
 mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err);

@@ -5,9 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ablate.h"
 #include "mxgold/version.h"
+
+static const char magic[] = "mxgold ablate state\n"; /* the first line */
+
+int ablate_state_check(const char *path) {
+  FILE *f = path ? fopen(path, "r") : NULL;
+  if (!f) return !path || errno == ENOENT ? CLI_FINE : cli_error("%s: cannot read: %s", path, strerror(errno));
+  char line[sizeof magic] = "";
+  const size_t n = fread(line, 1, sizeof magic - 1, f);
+  fclose(f);
+  return !n || !strcmp(line, magic) ? CLI_FINE : cli_error("%s: is no state of ablate, expected one or a name that is free", path);
+}
 
 /* Everything that the numbers depend on. */
 static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats) {
@@ -36,8 +49,8 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, con
   F(sums.xy)                                                                                                                                   \
   F(sums.ee)                                                                                                                                   \
   F(sums.lost)                                                                                                                                 \
-  F(sums.max_error) F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low)          \
-      F(behind.high)
+  F(sums.max_error)                                                                                                                            \
+  F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low) F(behind.high)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;
@@ -84,7 +97,10 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
   if (!s->path) return MX_OK;
   FILE *f = fopen(s->path, "a+");
   if (!f) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(errno));
-  if (!fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
+  fseek(f, 0, SEEK_END);
+  const long before = ftell(f);
+  if (!before) fputs(magic, f);
+  if (before && !fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
   fseek(f, 0, SEEK_END);
   for (size_t i = 0; i < n; i++) {
     fprintf(f, "%s %zu", s->key, i);
@@ -96,5 +112,10 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
 #undef F
     fprintf(f, " %d %s\n", rows[i].repeats, rows[i].scales);
   }
-  return fclose(f) ? mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(errno)) : MX_OK;
+  const int bad = fflush(f) || ferror(f), why = errno;
+  if (bad && before > 0 && ftruncate(fileno(f), before)) clearerr(f); /* the lines that are whole are read all the same */
+  struct stat is;
+  if (bad && before <= 0 && !fstat(fileno(f), &is) && S_ISREG(is.st_mode)) unlink(s->path);
+  const int late = fclose(f);
+  return bad || late ? mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(bad ? why : errno)) : MX_OK;
 }

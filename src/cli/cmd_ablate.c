@@ -84,6 +84,7 @@ static int report(const struct args *a, const ablate_result *r) {
 static int sweep(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs) {
   ablate_result result;
   const ablate_sweep_options o = {(int)a->repeats.v, (int)a->threads.v, a->refuse_nan, a->state};
+  if (ablate_state_check(a->state)) return CLI_TROUBLE;
   int rc = ablate_sweep(&result, ctx, tensors, specs, &o);
   if (!rc) rc = report(a, &result);
   ablate_result_free(&result);

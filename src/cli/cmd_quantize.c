@@ -16,7 +16,7 @@ struct args {
   spec_opts spec;
   cli_f64 tensor_scale;
   cli_u64 threads;
-  int dequantized, transpose, all, fake, json;
+  int dequantized, transpose, all, fake, json, refuse_nan;
 };
 
 static const cli_option options[] = {
@@ -35,6 +35,8 @@ static const cli_option options[] = {
      "write values that went through the quantiser, in the input's own dtype; with --all", NULL},
     {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX", "--all: tensors of floats whose name matches, of any dimensions", NULL},
     {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "--all: but for those whose name matches", NULL},
+    {"refuse-nan", 0, CLI_FLAG, offsetof(struct args, refuse_nan), NULL,
+     "--all: refuse NaN and Inf; by default they are counted, with what they spoil", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "--all: print the table as JSON", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {0},
@@ -274,7 +276,7 @@ static int run_all(const cli_context *ctx, const struct args *a, const mx_spec *
   if (a->bits || a->dequantized || a->transpose || a->tensor_scale.given || a->form.dtype || a->form.shape)
     return cli_error("quantize: --all does not go with --bits, --dequantized, --transpose, --tensor-scale, --dtype or --shape");
   mx_writer_install_signal_cleanup();
-  const quantize_all_options o = {a->in, a->out, a->include, a->exclude, a->spec.preset, spec, (int)a->threads.v, a->json};
+  const quantize_all_options o = {a->in, a->out, a->include, a->exclude, a->spec.preset, spec, (int)a->threads.v, a->json, a->refuse_nan};
   return quantize_all(ctx, &o);
 }
 
@@ -285,7 +287,8 @@ static int run(const cli_context *ctx, void *args) {
   if (!a->out) return cli_error("quantize: no output, expected -o OUT.safetensors");
   if (spec_from_options(&w.spec, &a->spec)) return CLI_TROUBLE;
   if (a->all) return run_all(ctx, a, &w.spec);
-  if (a->fake || a->include || a->exclude || a->json) return cli_error("quantize: --fake, --include, --exclude and --json go with --all");
+  if (a->fake || a->include || a->exclude || a->json || a->refuse_nan)
+    return cli_error("quantize: --fake, --include, --exclude, --refuse-nan and --json go with --all");
   if (a->tensor_scale.given) {
     w.spec.tensor_given = 1;
     w.spec.tensor_given_value = (float)a->tensor_scale.v;
@@ -306,4 +309,7 @@ static int run(const cli_context *ctx, void *args) {
 const cli_command cmd_quantize = {
     options, sizeof(struct args), run,
     "The output holds codes, scales and, if the spec has one, tensor_scale, with the whole spec in its metadata; mxgold presets says what a\n"
-    "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last]."};
+    "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last].\n"
+    "--all leaves as they are, and names, tensors that are no floats or no matrices, and those whose columns had.size does not divide. Its "
+    "memory stays\n"
+    "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused."};

@@ -47,6 +47,10 @@ static int needs_amax(const mx_spec *s) {
 mx_status fake_plan(fake_tensor *t, const mx_spec *spec, mx_error *err) {
   if (t->kept) return MX_OK;
   if (!mx_matrix_of(&t->rows, &t->cols, t->shape, t->n_dims)) return mx_fail(err, MX_ERR_SHAPE, "%s: the shape overflows", t->name);
+  if (spec->had_size && t->cols % spec->had_size) {
+    t->kept = "had.size does not divide its columns";
+    return MX_OK;
+  }
   size_t block_rows, block_cols;
   mx_spec_block(spec, t->rows, t->cols, &block_rows, &block_cols);
   const size_t want = PIECE / t->cols + 1, whole = (want + block_rows - 1) / block_rows * block_rows;
@@ -95,6 +99,15 @@ static mx_status keep_amax(void *self, void *own, size_t index, mx_error *err) {
   return MX_OK;
 }
 
+static mx_status refuse_nan(const piece *p, const float *x, mx_error *err) {
+  for (uint64_t i = 0; i < p->n; i++)
+    if (!isfinite(x[i]))
+      return mx_fail(err, MX_ERR_DATA, "%s: row %llu, column %llu is %s, which --refuse-nan refuses", p->t->name,
+                     (unsigned long long)((p->first + i) / p->t->cols), (unsigned long long)((p->first + i) % p->t->cols),
+                     isnan(x[i]) ? "NaN" : "Inf");
+  return MX_OK;
+}
+
 static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   const work *w = self;
   const piece *p = &w->pieces[index];
@@ -105,6 +118,7 @@ static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   const mx_exec exec = {.n_threads = w->inner, .first_row = p->first / t->cols, .amax_known = t->amax_known, .amax = t->amax};
   const float *x = values(p, d);
   mx_error why;
+  if (w->o->refuse_nan && refuse_nan(p, x, err)) return MX_ERR_DATA;
   memset(&d->counts, 0, sizeof d->counts);
   memset(&d->sums, 0, sizeof d->sums);
   const mx_status status = mx_fake_quantize(d->y, x, p->n / t->cols, t->cols, w->o->spec, &exec, &d->counts, &why);

@@ -23,12 +23,13 @@ typedef struct fake_tensor {
 
 typedef struct fake_options {
   const mx_spec *spec;
-  int n_threads;
+  int n_threads, refuse_nan;
   progress *p;
   uint64_t *done; /* bytes so far, of all files */
 } fake_options;
 
-/** Say which tensors are to be quantised and in what pieces: t->a and t->kept are set. MX_ERR_SHAPE when a block is too large to be held. */
+/** In what pieces a tensor is to be quantised; t->kept is set where it cannot be: when had.size does not divide its columns. MX_ERR_SHAPE when a block
+ *  is too large to be held. */
 mx_status fake_plan(fake_tensor *t, const mx_spec *spec, mx_error *err);
 /** Fill `to`, which has begun and holds the tensors in this order. Pieces are made on all threads and written in order, with the same bits for any
  *  number of them. */

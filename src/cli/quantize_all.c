@@ -25,11 +25,13 @@ typedef struct work {
   size_t n;
 } work;
 
-/* Which tensors: floats, by default matrices alone, so that norms and biases stay. */
-static int chosen(const work *w, const mx_array *a) {
-  if (mx_array_read_f32(NULL, a, 0, 0, 0) || !a->n_values) return 0;
-  if (w->o->include ? regexec(&w->include, a->name, 0, NULL, 0) != 0 : a->n_dims < 2) return 0;
-  return !w->o->exclude || regexec(&w->exclude, a->name, 0, NULL, 0) != 0;
+/* Which tensors: floats, by default matrices alone, so that norms and biases stay. NULL, or why it is left as it is. */
+static const char *why_kept(const work *w, const mx_array *a) {
+  if (mx_array_read_f32(NULL, a, 0, 0, 0)) return "not floats";
+  if (!a->n_values) return "empty";
+  if (w->o->include && regexec(&w->include, a->name, 0, NULL, 0)) return "not included";
+  if (!w->o->include && a->n_dims < 2) return "no matrix";
+  return w->o->exclude && !regexec(&w->exclude, a->name, 0, NULL, 0) ? "excluded" : NULL;
 }
 
 /* The file's tensors, behind those of the files before it. */
@@ -41,7 +43,7 @@ static int plan(work *w, const mx_file *in) {
   for (size_t i = 0; i < n; i++) {
     const mx_array *a = mx_file_at(in, i);
     fake_tensor *t = &all[w->n];
-    *t = (fake_tensor){.a = a, .name = strdup(a->name), .dtype = a->dtype, .n_dims = a->n_dims, .kept = chosen(w, a) ? NULL : "left out"};
+    *t = (fake_tensor){.a = a, .name = strdup(a->name), .dtype = a->dtype, .n_dims = a->n_dims, .kept = why_kept(w, a)};
     if (!t->name) return cli_error("out of memory");
     memcpy(t->shape, a->shape, sizeof t->shape);
     w->n++;
@@ -79,7 +81,7 @@ static int one_file(work *w, const char *from, const char *path) {
     mx_file_close(in);
     return cli_fail(&err);
   }
-  const fake_options how = {w->o->spec, w->o->n_threads, &w->p, &w->done};
+  const fake_options how = {w->o->spec, w->o->n_threads, w->o->refuse_nan, &w->p, &w->done};
   int rc = mx_writer_is_npy(to) ? cli_error("%s: expected a name that ends in .safetensors", path) : declare(w, in, to);
   if (!rc && (mx_writer_begin(to, &err) || fake_file(w->tensors + before, w->n - before, to, &how, &err))) rc = cli_fail(&err);
   if (rc)
@@ -168,10 +170,14 @@ static void table_row(out *o, const fake_tensor *t, int json) {
   out_f64(o, json ? "max_error" : "max err", t->sums.max_error, "%.3g");
   out_f64(o, json ? "saturated" : "sat %", t->n_codes ? share * (double)t->saturated / (double)t->n_codes : 0, "%.3f");
   out_f64(o, json ? "underflow" : "under %", t->sums.n ? share * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
-  if (json || t->sums.n_nan + t->sums.n_inf) out_u64(o, json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
+  if (json || t->sums.n_nan + t->sums.n_inf + t->sums.n_spoiled) {
+    out_u64(o, json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
+    out_u64(o, "spoiled", t->sums.n_spoiled);
+  }
 }
 
 static int report(const work *w) {
+  const int json = w->o->json;
   out *o = out_new();
   mx_error_sums all = {0};
   size_t n = 0;
@@ -184,15 +190,60 @@ static int report(const work *w) {
     n++;
   }
   out_end(o);
+  out_table(o, json ? "kept" : "left as it is");
+  for (size_t i = 0; i < w->n; i++) {
+    const fake_tensor *t = &w->tensors[i];
+    if (!t->kept) continue;
+    out_row(o);
+    out_text(o, json ? "tensor" : "left as it is", t->name);
+    out_text(o, "dtype", mx_dtype_name(t->dtype));
+    out_shape(o, "shape", t->shape, t->n_dims);
+    out_text(o, "why", t->kept);
+  }
+  out_end(o);
   out_u64(o, "quantised", n);
   out_u64(o, "copied", w->n - n);
   if (n) out_f64(o, w->o->json ? "sqnr_db" : "SQNR dB of all", mx_sqnr(&all), "%.3f");
   return out_print(o, w->o->json);
 }
 
+static const char *name_at(const void *set, size_t index) {
+  const work *w = set;
+  return index < w->n ? w->tensors[index].name : NULL;
+}
+
+/* Before anything is written: does --include match a tensor in any of the files? */
+static int matches(work *w, const checkpoint *c) {
+  int any = 0;
+  for (size_t i = 0; i < c->n && !any; i++) {
+    mx_error err;
+    mx_file *in;
+    if (mx_file_open(&in, c->paths[i], &err)) return cli_fail(&err);
+    const int rc = plan(w, in);
+    for (size_t k = 0; k < mx_file_count(in) && !any; k++) any = regexec(&w->include, mx_file_at(in, k)->name, 0, NULL, 0) == 0;
+    mx_file_close(in);
+    if (rc) return rc;
+  }
+  char near[160];
+  const int rc = any ? CLI_FINE
+                 : mx_nearest(near, sizeof near, w->o->include, name_at, w)
+                     ? cli_error("--include: no tensor matches '%.80s', nearest: %s", w->o->include, near)
+                     : cli_error("--include: no tensor matches '%.80s'", w->o->include);
+  for (size_t i = 0; i < w->n; i++) free(w->tensors[i].name);
+  w->n = 0;
+  return rc;
+}
+
+static int same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int with_checkpoint(work *w, const checkpoint *c) {
   uint64_t bytes;
   if (total_bytes(&bytes, c)) return CLI_TROUBLE;
+  if (!c->indexed && same_file(c->paths[0], w->o->out)) return cli_error("%s: is the input itself, expected another file", w->o->out);
+  if (w->o->include && strcmp(c->paths[0], "-") && matches(w, c)) return CLI_TROUBLE;
   if (c->indexed && same_folder(w->o)) return cli_error("%s: is the folder of the input, expected another", w->o->out);
   progress_start(&w->p, w->ctx, "quantize", bytes);
   int rc = c->indexed ? shards(w, c) : one_file(w, c->paths[0], w->o->out);

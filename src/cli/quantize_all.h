@@ -8,7 +8,7 @@
 typedef struct quantize_all_options {
   const char *in, *out, *include, *exclude, *preset;
   const mx_spec *spec;
-  int n_threads, json;
+  int n_threads, json, refuse_nan;
 } quantize_all_options;
 
 /** in: a .safetensors file, or MODEL.safetensors.index.json, whose shards then go to the folder out under their own names, with the index.

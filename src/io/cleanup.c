@@ -26,17 +26,23 @@ static struct {
 
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
-static void remove_and_exit(int sig) {
-  for (int i = 0; i < N_SLOTS; i++)
-    if (atomic_load(&slots[i].state) == READY) unlink(slots[i].path);
-  static const char int_line[] = "mxgold: interrupted by SIGINT, no file was changed\n",
-                    term_line[] = "mxgold: interrupted by SIGTERM, no file was changed\n",
-                    hup_line[] = "mxgold: interrupted by SIGHUP, no file was changed\n";
-  const char *line = sig == SIGINT ? int_line : sig == SIGTERM ? term_line : hup_line;
+static atomic_int finished; /* has a file got its name? */
+
+void io_finished(void) { atomic_store(&finished, 1); }
+
+static void say(const char *line) {
   size_t n = 0;
   while (line[n]) n++; /* strlen() is async-signal-safe since 2016 alone */
   const ssize_t said = write(STDERR_FILENO, line, n);
   (void)said; /* there is nobody left to tell */
+}
+
+static void remove_and_exit(int sig) {
+  for (int i = 0; i < N_SLOTS; i++)
+    if (atomic_load(&slots[i].state) == READY) unlink(slots[i].path);
+  static const char *const names[] = {"mxgold: interrupted by SIGINT", "mxgold: interrupted by SIGTERM", "mxgold: interrupted by SIGHUP"};
+  say(names[sig == SIGINT ? 0 : sig == SIGTERM ? 1 : 2]);
+  say(atomic_load(&finished) ? ", the files that were finished stay\n" : ", no file was changed\n");
   _exit(2);
 }
 

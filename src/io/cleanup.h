@@ -7,5 +7,7 @@
  * to free; *slot is for io_forget_temporary(), negative when all slots are taken (then the file is not watched). */
 int io_create_beside(const char *target, char **temporary, int *slot);
 void io_forget_temporary(int slot);
+/* A temporary file has got its name: a signal may no longer say that nothing was changed. */
+void io_finished(void);
 
 #endif

@@ -47,6 +47,7 @@ mx_status mx_text_end(mx_text *t, mx_error *err) {
     if (rename(t->temporary, t->path))
       s = failed(t, err, "cannot rename the finished file");
     else {
+      io_finished();
       free(t->temporary);
       t->temporary = NULL;
     }

@@ -243,6 +243,7 @@ static mx_status move(mx_writer *w, mx_error *err) {
   w->fd = -1;
   if (close(fd)) return failed(w, err, "cannot write"); /* where network file systems tell of a full disk */
   if (rename(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
+  io_finished();
   free(w->temporary);
   w->temporary = NULL;
   return MX_OK;

@@ -19,7 +19,14 @@ accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --
 cmp -s one "$scratch/stdout" || fail "three threads give other figures than one"
 accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --json --state state
 cmp -s one "$scratch/stdout" || fail "figures from the state differ"
-[ "$(wc -l <state)" = 12 ] || fail "the state holds $(wc -l <state) rows, expected 12"
+[ "$(wc -l <state)" = 13 ] || fail "the state holds $(wc -l <state) lines, expected its name and 12 rows"
+echo "my notes" >notes
+refuses "mxgold: notes: is no state of ablate, expected one or a name that is free" "$mxgold" ablate "$slices" --state notes
+[ "$(cat notes)" = "my notes" ] || fail "--state changes a file that is no state"
+# A disk that fills (here a limit on the file's size): one line, and no file that was not there; what was there stays.
+said=$( (trap '' XFSZ; ulimit -f 0; "$mxgold" ablate gen:gaussian --shape 4x64 --state fresh) 2>&1 >/dev/null)
+[ "$said" = "mxgold: fresh: cannot write: File too large" ] || fail "a full disk under --state: $said"
+[ ! -e fresh ] || fail "a full disk leaves a state of $(wc -c <fresh) bytes"
 python3 - one <<'P' || fail "ablate --json"
 import json, sys
 d = json.load(open(sys.argv[1]))
@@ -125,7 +132,7 @@ grep -q '"W_nan_or_inf": 1' "$scratch/stdout" && grep -q '"spoiled": 31' "$scrat
 
 # Checkpoints: same names, shapes and dtypes; what is left out is left as it was.
 refuses "mxgold: quantize: --all without --fake, expected both" "$mxgold" quantize "$slices" --all -o out.safetensors
-refuses "mxgold: quantize: --fake, --include, --exclude and --json go with --all" "$mxgold" quantize "$slices:weight" --fake -o out.safetensors
+refuses "mxgold: quantize: --fake, --include, --exclude, --refuse-nan and --json go with --all" "$mxgold" quantize "$slices:weight" --fake -o out.safetensors
 refuses "mxgold: --include: '(': Unmatched ( or \\(, expected an extended regular expression" "$mxgold" quantize "$slices" --all --fake --include '(' -o out.safetensors
 python3 - "$slices" <<'P'
 import json, struct, sys
@@ -232,3 +239,52 @@ for preset in nvfp4 "ocp-mxfp4 --set elem.round=sr"; do
   cmp -s fake-1.safetensors fake-3.safetensors || fail "$preset: three threads write another checkpoint than one"
   cmp -s fake-1.json fake-3.json || fail "$preset: three threads give other figures of a checkpoint than one"
 done
+
+# --all: the input is not overwritten; what is left as it is is named; NaN is counted or refused; --include must match.
+cp "$slices" own.safetensors
+ln own.safetensors link.safetensors
+refuses "mxgold: own.safetensors: is the input itself, expected another file" "$mxgold" quantize own.safetensors --all --fake -o own.safetensors
+refuses "mxgold: link.safetensors: is the input itself, expected another file" "$mxgold" quantize own.safetensors --all --fake -o link.safetensors
+refuses "mxgold: --include: no tensor matches 'wieght', nearest: weight" "$mxgold" quantize own.safetensors --all --fake --include wieght -o none.safetensors
+[ ! -e none.safetensors ] || fail "--include without a match leaves a file"
+accepts "$mxgold" quantize pieces.safetensors --all --fake --set had.size=16 --exclude a --json -o had.safetensors
+python3 - "$scratch/stdout" <<'P' || fail "--all: tensors that are left as they are"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert {t["tensor"]: t["why"] for t in d["kept"]} == {"a": "excluded", "c": "had.size does not divide its columns"}, d["kept"]
+assert d["copied"] == 2 and d["quantised"] == 2
+raw = bytearray(open("pieces.safetensors", "rb").read())
+import struct
+n = struct.unpack("<Q", raw[:8])[0]
+h = json.loads(raw[8:8 + n])
+raw[8 + n + 4 * 1001:8 + n + 4 * 1002] = struct.pack("<f", float("nan"))
+open("nan.safetensors", "wb").write(raw)
+P
+accepts "$mxgold" quantize nan.safetensors --all --fake --include a --json -o nan-out.safetensors
+grep -q '"nan_or_inf": 1, "spoiled": 31' "$scratch/stdout" || fail "--all: NaN and what it spoils are not counted"
+refuses "mxgold: a: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" quantize nan.safetensors --all --fake --refuse-nan -o refused.safetensors
+[ ! -e refused.safetensors ] || fail "a refused checkpoint is left"
+
+# Interrupted in the second shard: the message says that the first stays.
+python3 - "$mxgold" <<'P' || fail "the message of an interrupted run over shards"
+import json, os, signal, struct, subprocess, sys, time
+def shard(path, name, rows):
+    n = rows * 8192 * 4
+    t = json.dumps({name: {"dtype": "F32", "shape": [rows, 8192], "data_offsets": [0, n]}}).encode()
+    t += b" " * (-len(t) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(t)) + t)
+        f.truncate(8 + len(t) + n)
+shard("s-1.safetensors", "x", 1)
+shard("s-2.safetensors", "y", 16384)
+json.dump({"weight_map": {"x": "s-1.safetensors", "y": "s-2.safetensors"}}, open("s.safetensors.index.json", "w"))
+p = subprocess.Popen([sys.argv[1], "quantize", "s.safetensors.index.json", "--all", "--fake", "-o", "s"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+while not os.path.exists("s/s-1.safetensors"):
+    assert p.poll() is None
+    time.sleep(0.001)
+p.send_signal(signal.SIGTERM)
+said = p.communicate()[1]
+os.remove("s-2.safetensors")
+assert p.returncode == 2 and said == b"mxgold: interrupted by SIGTERM, the files that were finished stay\n", (p.returncode, said)
+assert os.listdir("s") == ["s-1.safetensors"], os.listdir("s")
+P
