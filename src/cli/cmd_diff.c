@@ -60,8 +60,8 @@ typedef struct side {
   mx_quantized q;
   mx_file *file;
   mx_tensor tensor;
-  uint8_t *unpacked;
-  const char *layout; /* of the scales, if it is not row */
+  uint8_t *unpacked, *packed; /* scales in rows, codes two a byte, where the file has them otherwise */
+  const char *layout;         /* of the scales, if it is not row */
 } side;
 
 /* Scales in a padded layout: of the layouts that have their size, the one with the fewest scales that differ from A's. */
@@ -87,18 +87,38 @@ static int unpack_scales(side *s, const mx_tensor *like, const mx_array *scales)
   return best != NULL;
 }
 
-static int foreign(side *s, const mx_tensor *like, const char *path) {
+/* 4-bit codes that are stored one a byte, two a byte as A has them. */
+static uint8_t *pack_codes(const mx_quantized *a, const mx_array *codes) {
+  const mx_tensor *t = &a->tensor;
+  const int nibble = a->spec.nibble;
+  if (mx_elem_format(a->spec.elem)->bits != 4 || nibble == MX_NIBBLE_HALF_BLOCK || codes->n_bytes != (uint64_t)t->rows * t->cols) return NULL;
+  uint8_t *bytes = malloc(t->rows * t->code_stride + 1);
+  if (!bytes) return NULL;
+  memcpy(bytes, t->codes, t->rows * t->code_stride); /* padding counts as A's */
+  for (size_t r = 0; r < t->rows; r++)
+    for (size_t c = 0; c < t->cols; c++) {
+      const int up = (c % 2 == 1) == (nibble == MX_NIBBLE_LOW_FIRST);
+      uint8_t *p = &bytes[r * t->code_stride + c / 2];
+      *p = (uint8_t)((*p & (up ? 0x0F : 0xF0)) | (codes->data[r * t->cols + c] & 15) << (up ? 4 : 0));
+    }
+  return bytes;
+}
+
+static int foreign(side *s, const mx_quantized *a, const char *path) {
+  const mx_tensor *like = &a->tensor;
   mx_error err;
   const mx_array *codes, *scales, *ts;
   if (mx_file_open(&s->file, path, &err) || mx_file_find(&codes, s->file, "codes", &err) || mx_file_find(&scales, s->file, "scales", &err))
     return cli_fail(&err);
   const uint64_t n_scales = like->scale_rows * like->scale_cols * like->scale_bytes;
-  const int packed = scales->n_bytes != n_scales && codes->n_bytes == like->rows * like->code_stride && unpack_scales(s, like, scales);
-  if (codes->n_bytes != like->rows * like->code_stride || (scales->n_bytes != n_scales && !packed))
+  const int as_a = codes->n_bytes == like->rows * like->code_stride;
+  if (!as_a) s->packed = pack_codes(a, codes);
+  const int packed = scales->n_bytes != n_scales && (as_a || s->packed) && unpack_scales(s, like, scales);
+  if ((!as_a && !s->packed) || (scales->n_bytes != n_scales && !packed))
     return cli_error("%s: %" PRIu64 " bytes of codes and %" PRIu64 " of scales, expected %zu and %zu as in A", path, codes->n_bytes,
                      scales->n_bytes, like->rows * like->code_stride, like->scale_rows * like->scale_cols * like->scale_bytes);
   s->tensor = *like;
-  s->tensor.codes = (uint8_t *)(uintptr_t)codes->data; /* read only */
+  s->tensor.codes = s->packed ? s->packed : (uint8_t *)(uintptr_t)codes->data; /* read only */
   s->tensor.scales = packed ? s->unpacked : (uint8_t *)(uintptr_t)scales->data;
   s->tensor.micro = NULL;
   if (like->has_tensor_scale && !mx_file_find(&ts, s->file, "tensor_scale", NULL) && ts->n_bytes == 4)
@@ -108,7 +128,7 @@ static int foreign(side *s, const mx_tensor *like, const char *path) {
 
 static int open_b(side *s, const mx_quantized *a, const char *path) {
   mx_error err;
-  if (mx_quantized_open(&s->q, path, &err)) return foreign(s, &a->tensor, path);
+  if (mx_quantized_open(&s->q, path, &err)) return foreign(s, a, path);
   s->tensor = s->q.tensor;
   if (s->q.spec.elem == a->spec.elem && s->q.spec.scale == a->spec.scale) return CLI_FINE;
   return cli_error("%s: %s with %s scales, expected %s with %s as in A", path, mx_elem_format(s->q.spec.elem)->name,
@@ -431,6 +451,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_file_close(f.file);
   mx_quantized_close(&qa);
   free(b.unpacked);
+  free(b.packed);
   free(f.room);
   free(list);
   free(d);

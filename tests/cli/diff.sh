@@ -72,6 +72,11 @@ accepts "$mxgold" convert a.safetensors --layout nv128x4 -o l.safetensors
 edit l.safetensors padded.safetensors 'meta = {}; shape["codes"] = [3840]; shape["scales"] = [512]'
 accepts "$mxgold" diff a.safetensors padded.safetensors
 says "^layout of B's scales  *nv128x4$"
+edit foreign.safetensors bytes.safetensors 'shape["codes"] = [40, 96]'
+differs "all at one position in the block" "$mxgold" diff a.safetensors bytes.safetensors
+accepts "$mxgold" quantize x.npy -o four.safetensors --preset ocp-mxfp4
+edit four.safetensors wide.safetensors 'meta = {}; t["codes"] = bytearray(n for c in t["codes"] for n in (c & 15, c >> 4)); shape["codes"] = [40, 96]'
+accepts "$mxgold" diff four.safetensors wide.safetensors
 # refusals
 refuses "mxgold: short.npy: 3800 values of f32, expected 40 x 96 of f32, f16 or bf16" "$mxgold" diff a.safetensors b.safetensors --input short.npy
 refuses "mxgold: --explain needs the input: --input X" "$mxgold" diff a.safetensors b.safetensors --explain
