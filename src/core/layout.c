@@ -67,11 +67,11 @@ void mx_layout_move_plain(uint8_t *moved, uint8_t *straight, mx_layout layout, s
     const row_places p = places_of(layout, rows, kb, r);
     uint8_t *row = straight + r * kb, *at = moved + p.start + k0 / 8 * p.eight;
     for (size_t k = k0; k < kb; k += 8, at += p.eight)
-        for (size_t i = 0; i < 8 && k + i < kb; i++)
-          if (back)
-            row[k + i] = at[p.place[i]];
-          else
-            at[p.place[i]] = row[k + i];
+      for (size_t i = 0; i < 8 && k + i < kb; i++)
+        if (back)
+          row[k + i] = at[p.place[i]];
+        else
+          at[p.place[i]] = row[k + i];
   }
 }
 
