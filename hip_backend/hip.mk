@@ -132,6 +132,7 @@ DEVICE ?= auto
 hip-diff: ## every kernel and instruction on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json, diff.html, a device profile
 	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: no compiler for AMD: its kernels are SKIPPED"
 	@$(MAKE) -s hip-diff-build
+	@mkdir -p $(HIP_B)
 	@$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html --profile $(HIP_B)
 
 .PHONY: hip-mutants

@@ -90,7 +90,8 @@ int main(int argc, char **argv) {
       if (run.dev) break;
       printf("hip-diff: %s\n", why);
     }
-    if (!run.dev) printf("hip-diff: no GPU here: SKIPPED on silicon; the CPU host runtime runs the same kernels instead\n");
+    if (!run.dev)
+      printf("hip-diff: no device that this program has kernels for: SKIPPED on silicon; the CPU host runtime runs the same kernels instead\n");
   }
   if (!run.dev) run.dev = mxh_open(!strcmp(device, "auto") ? "host" : device, why, sizeof why);
   if (!run.dev) return fprintf(stderr, "mxgold-hip-diff: %s\n", why), 2;
