@@ -42,7 +42,7 @@ refuses "mxgold: probe --fit: files of probes and of results in turn, P D [P2 D2
 refuses "mxgold: d.safetensors: metadata has no 'mxgold.probe': not a file of mxgold probe --emit" "$mxgold" probe --fit d.safetensors p.safetensors
 accepts "$mxgold" probe --emit q.safetensors --a f16 --d f16 --k 16 --m 8
 accepts "$mxgold" mma q.safetensors --model fused:L=8,F=24,c=f16,d=f16 -o e.safetensors
-refuses "mxgold: e.safetensors: d is not 1563 x 8 x 8, the shape of the probes" "$mxgold" probe --fit p.safetensors e.safetensors
+refuses "mxgold: e.safetensors: d is not 1621 x 8 x 8, the shape of the probes" "$mxgold" probe --fit p.safetensors e.safetensors
 refuses "mxgold: probe: batch 2 has other types or another K than the first" "$mxgold" probe --fit p.safetensors d.safetensors q.safetensors e.safetensors
 refuses "mxgold: probe --fit: types and shape are those of the probes; no option of --emit is taken" "$mxgold" probe --fit p.safetensors d.safetensors --k 16
 leaves_only d.safetensors e.safetensors p.safetensors q.safetensors
