@@ -138,9 +138,13 @@ static void clamp_row(const char *name, const float *x, size_t rows, size_t cols
     figure(what, stated[1], mx_sqnr(&e), 0.5, "%.2f");
   else
     ours_alone(what, mx_sqnr(&e), "%.2f");
-  if (broken) {
+  snprintf(what, sizeof what, "%s, MSE", name);
+  ours_alone(what, mx_mse(&e), "%.4f");
+  if (alpha > 0) {
+    snprintf(what, sizeof what, "%s, %% of values cut off (about 2 (1 - a))", name);
+    figure(what, 200 * (1 - alpha), 100 * (double)cut / (double)n, 0.05, "%.2f");
     snprintf(what, sizeof what, "%s, values where Y_c + R is not Y to the bit", name);
-    ours_alone(what, (double)broken, "%.0f");
+    figure(what, 0, (double)broken, 0, "%.0f");
   }
   free(c);
   free(r);
@@ -171,5 +175,18 @@ void clamping(void) {
     snprintf(name, sizeof name, "%s (paper: %.2f %%, %.2f dB)", rows[i].name, rows[i].stated[0], rows[i].stated[1]);
     clamp_row(name, x, T, F, rows[i].alpha, rows[i].residual, NULL);
   }
+  enum { TRAP = 1000 };
+  float ramp[TRAP], c[TRAP], r[TRAP];
+  size_t cut;
+  for (int i = 0; i < TRAP; i++) ramp[i] = (float)i;
+  mx_occ(c, r, &cut, ramp, TRAP, 0.999, MX_OCC_MSAMP);
+  figure("n = 1000, a = .999, the code's indices: values cut off", 1, (double)cut, 0, "%.0f");
+  figure("n = 1000, a = .999, the code's indices: the largest is clamped to", 999, (double)c[TRAP - 1], 0, "%.0f");
+  mx_occ(c, r, &cut, ramp, TRAP, 0.999, MX_OCC_SYMMETRIC);
+  ours_alone("n = 1000, a = .999, symmetric indices: values cut off", (double)cut, "%.0f");
+  remark("That Y_c + R is Y to the bit does not hold in binary32: Y - Y_c is exact where Y lies within a factor of two of the clamp, and is "
+         "rounded "
+         "beyond, so that the\n"
+         "sum may be off by one last place. It holds where R is kept as Y itself with a mask, or in a wider type.");
   free(x);
 }

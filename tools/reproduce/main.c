@@ -20,5 +20,6 @@ int main(int argc, char **argv) {
   few_bits();
   gain_and_bias();
   clamping();
+  scale_formats();
   return report_print();
 }

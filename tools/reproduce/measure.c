@@ -53,6 +53,22 @@ double mean_sqnr(double *spread, const char *data, size_t rows, size_t cols, con
   return mean;
 }
 
+double sqnr_of_seed(const char *data, size_t rows, size_t cols, const char *text, uint64_t seed) {
+  const mx_spec spec = spec_of(text);
+  mx_data d;
+  mx_error err;
+  need(mx_data_parse(&d, data, &err), &err);
+  float *x = malloc(rows * cols * sizeof *x), *y = malloc(rows * cols * sizeof *y);
+  if (!x || !y) abort();
+  mx_data_fill(x, rows, cols, &d, seed);
+  need(mx_fake_quantize(y, x, rows, cols, &spec, NULL, NULL, &err), &err);
+  mx_error_sums e = {0};
+  mx_error_sums_add(&e, x, y, rows * cols, 0);
+  free(x);
+  free(y);
+  return mx_sqnr(&e);
+}
+
 void through(float *out, const float *x, size_t n, const char *text) {
   const mx_spec s = spec_of(text);
   mx_error err;

@@ -32,6 +32,8 @@ extern int repeats; /* of random configurations; 16 unless given */
 mx_spec spec_of(const char *text);
 /** SQNR of [rows][cols] of a generator under a spec, over seeds 0 to n_seeds - 1: mean and standard deviation. */
 double mean_sqnr(double *spread, const char *data, size_t rows, size_t cols, const char *spec, int n_seeds);
+/** The same of one seed. */
+double sqnr_of_seed(const char *data, size_t rows, size_t cols, const char *spec, uint64_t seed);
 /** One row through a spec and back. */
 void through(float *out, const float *x, size_t n, const char *spec);
 /** Decode scale of the first block. */
@@ -52,5 +54,6 @@ void orders(void);
 void few_bits(void);
 void gain_and_bias(void);
 void clamping(void);
+void scale_formats(void);
 
 #endif

@@ -1,0 +1,82 @@
+/* Scale formats: single codes, their range, and the published vectors of whole kernels. */
+#include <math.h>
+#include <stdio.h>
+
+#include "mxgold/codec.h"
+#include "mxgold/format.h"
+#include "reproduce.h"
+
+static void decodes(const char *name, unsigned code, double stated) {
+  char what[80];
+  snprintf(what, sizeof what, "%s, decode 0x%02X", name, code);
+  figure(what, stated, mx_decode(mx_format_find(name), code), 5e-7 * stated, "%.7g");
+}
+
+/* A scale through the quantiser: the decode scale of a block whose largest value is 6 v, without a tensor scale. */
+static void encodes(const char *name, double v, double stated) {
+  char what[80], keys[80];
+  float x[16] = {0};
+  x[0] = (float)(6 * v);
+  snprintf(what, sizeof what, "%s, encode %.7g", name, v);
+  snprintf(keys, sizeof keys, "scale=%s block=1x16 scale.rule=value scale.zero=zero", name);
+  figure(what, stated, scale_of(x, 16, keys), 0, "%.7g");
+}
+
+static void range(const char *name, double stated_max, double stated_binades) {
+  char what[80];
+  const mx_format *f = mx_format_find(name);
+  snprintf(what, sizeof what, "%s, largest", name);
+  figure(what, stated_max, mx_format_max(f), 0, "%.7g");
+  snprintf(what, sizeof what, "%s, binades", name);
+  figure(what, stated_binades, mx_log2(mx_format_max(f) / mx_format_min(f)), 0.05, "%.1f");
+}
+
+static void rceil(double amax, double stated) {
+  char what[80];
+  float x[32] = {0};
+  x[0] = (float)amax;
+  snprintf(what, sizeof what, "RCEIL of E2M1, largest value %.9g, code", amax);
+  figure(what, stated, 127 + mx_log2(scale_of(x, 32, "scale.rule=value scale.round=up")), 0, "%.0f");
+}
+
+/* The input of a published vector of TransformerEngine: its four block scales. */
+static void vector(const char *what, const char *keys, const char *stated) {
+  float x[128], codes[4];
+  for (int i = 0; i < 128; i++) x[i] = (float)(i * 13 % 37 - 18) / 4;
+  const mx_spec s = spec_of(keys);
+  mx_tensor t;
+  mx_error err;
+  char text[64];
+  if (mx_tensor_alloc(&t, 2, 64, &s) || mx_quantize(&t, x, 2, 64, 64, &s, NULL, &err)) return;
+  for (int i = 0; i < 4; i++) codes[i] = (float)t.scales[i];
+  exactly(what, stated, list_text(text, sizeof text, codes, 4, "%.0f"));
+  mx_tensor_free(&t);
+}
+
+void scale_formats(void) {
+  section("Scale formats, code by code [2.1, 4.7, 5.1, 5.2, 5.3]",
+          "Decoded values, scales as the quantiser rounds them, ranges, and block scales of a "
+          "published vector.");
+  static const struct {
+    unsigned code;
+    double value;
+  } ue5m3[] = {{0x01, 0x1p-17}, {0x07, 5.340576e-5}, {0x08, 0x1p-14}, {0x78, 1},     {0x79, 1.125},
+               {0xF7, 61440},   {0xF8, 65536},       {0xFD, 106496},  {0xFE, 114688}};
+  for (size_t i = 0; i < sizeof ue5m3 / sizeof *ue5m3; i++) decodes("ue5m3", ue5m3[i].code, ue5m3[i].value);
+  static const struct {
+    double from, to;
+  } to_ue5m3[] = {{0x1p-18, 0},    {1.5 * 0x1p-17, 0x1p-16}, {2.5 * 0x1p-17, 0x1p-16}, {1.0625, 1}, {1.1875, 1.25},
+                  {100000, 98304}, {120000, 114688},         {1.1 * 0x1p-16, 0x1p-16}, {1.95, 2}},
+    to_e4m3[] = {{464, 448}, {432, 448}, {0x1p-10, 0}, {1.5 * 0x1p-9, 0x1p-8}};
+  for (size_t i = 0; i < sizeof to_ue5m3 / sizeof *to_ue5m3; i++) encodes("ue5m3", to_ue5m3[i].from, to_ue5m3[i].to);
+  for (size_t i = 0; i < sizeof to_e4m3 / sizeof *to_e4m3; i++) encodes("e4m3", to_e4m3[i].from, to_e4m3[i].to);
+  range("e4m3", 448, 17.8);
+  range("ue5m3_61440", 61440, 32.9);
+  range("ue5m3", 114688, 33.8);
+  range("ue5m3_122880", 122880, 33.9);
+  range("e8m0", 0x1p127, 254);
+  static const double amax[][2] = {{6, 127}, {6.0000005, 128}, {3, 126}, {5, 127}, {7, 128}, {448, 134}};
+  for (size_t i = 0; i < sizeof amax / sizeof *amax; i++) rceil(amax[i][0], amax[i][1]);
+  vector("TransformerEngine's vector, block scales", "scale.rule=even", "[127 127 127 127]");
+  vector("TransformerEngine's vector, H16, block scales", "scale.rule=even had.size=16", "[127 128 127 127]");
+}
