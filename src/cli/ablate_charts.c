@@ -103,6 +103,9 @@ int chart_detail_make(chart_detail *out, const ablate_result *r, const float *x,
   const ablate_tensor *t = &r->tensors->at[tensor];
   memset(out, 0, sizeof *out);
   out->n = r->specs->n < CHART_SPECS ? r->specs->n : CHART_SPECS;
+  out->had_size = 32; /* or the first size that a spec asks for */
+  for (size_t i = r->specs->n; i-- > 0;)
+    if (r->specs->at[i].spec.had_size) out->had_size = r->specs->at[i].spec.had_size;
   float *y = malloc(t->rows * t->cols * sizeof *y + 1);
   if (!y) return cli_error("out of memory");
   mx_error err;
@@ -114,7 +117,7 @@ int chart_detail_make(chart_detail *out, const ablate_result *r, const float *x,
     if (mx_measure_tensor(&out->measure[i], x, t->rows, t->cols, spec, &once, &err) ||
         mx_fake_quantize(y, x, t->rows, t->cols, spec, NULL, NULL, &err))
       rc = cli_error("%s: %s", t->name, err.text);
-    else if (mx_detail_measure(&out->detail[i], x, y, t->rows, t->cols, i ? 0 : 32))
+    else if (mx_detail_measure(&out->detail[i], x, y, t->rows, t->cols, i ? 0 : out->had_size))
       rc = cli_error("out of memory");
   }
   free(y);
@@ -177,12 +180,16 @@ void chart_map(FILE *f, const ablate_result *r, const chart_detail *d, size_t wh
     for (size_t j = 0; j < m->cell_cols; j++) fprintf(f, "%.9g%c", m->cell[i * m->cell_cols + j], j + 1 < m->cell_cols ? ' ' : '\n');
   fputs("EOD\nset title ", f);
   char title[600];
+  double most = 0; /* of all specs: maps side by side have one scale of colours */
+  for (size_t i = 0; i < d->n; i++)
+    for (size_t k = 0; k < d->detail[i].cell_rows * d->detail[i].cell_cols; k++)
+      if (d->detail[i].cell[k] > most) most = d->detail[i].cell[k];
   snprintf(title, sizeof title, "Error over the tensor: %s", r->specs->at[d->spec[which]].label);
   chart_string(f, title);
   fputs(" noenhanced\nset xlabel 'columns'\nset ylabel 'rows'\nset cblabel 'rms error / rms x'\nunset key\nunset xtics\nunset ytics\n"
-        "set palette defined (0 '#f7fbff', 1 '#6baed6', 2 '#08306b', 3 '#d95f02')\nset yrange [*:*] reverse\nset autoscale fix\n"
-        "plot $map matrix with image\n",
+        "set palette defined (0 '#f7fbff', 1 '#6baed6', 2 '#08306b', 3 '#d95f02')\nset yrange [*:*] reverse\nset autoscale fix\n",
         f);
+  fprintf(f, "set cbrange [0:%.9g]\nplot $map matrix with image\n", most > 0 ? most : 1);
 }
 
 static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
@@ -201,7 +208,8 @@ static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
 void chart_hadamard(FILE *f, const chart_detail *d) {
   print_octaves(f, "before", d->detail[0].octave_n);
   print_octaves(f, "after", d->detail[0].rotated_n);
-  fputs("set title 'Magnitudes before and after a Hadamard rotation of 32'\nset xlabel 'floor(log_2 |x| / rms)'\nset ylabel '% of values'\nset "
+  fprintf(f, "set title 'Magnitudes before and after a Hadamard rotation of %u'\n", d->had_size);
+  fputs("set xlabel 'floor(log_2 |x| / rms)'\nset ylabel '% of values'\nset "
         "logscale y\n"
         "set grid lc rgb '#dddddd'\nset key top left\nplot $before with linespoints lw 2 pt 7 ps 0.6 title 'before', "
         "$after with linespoints lw 2 pt 7 ps 0.6 title 'after'\n",

@@ -11,6 +11,7 @@ enum { CHART_SPECS = 8 }; /* lines in one chart that an eye can tell apart */
 /** A tensor in detail under the specs that charts show. */
 typedef struct chart_detail {
   size_t n;
+  unsigned had_size; /* of the rotation that is drawn before and after */
   size_t spec[CHART_SPECS];
   mx_measure measure[CHART_SPECS];
   mx_detail detail[CHART_SPECS];

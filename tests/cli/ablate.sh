@@ -52,6 +52,8 @@ if command -v gnuplot >/dev/null; then
   grep -q '</svg>' chart.svg || fail "no chart"
   [ "$(grep -c '</svg>' page.html)" = 6 ] || fail "$(grep -c '</svg>' page.html) charts in the page, expected 6"
   grep -Eq '(src|href)="?(https?:|//)|@import|<script src' page.html && fail "the page links to something outside"
+  accepts "$mxgold" ablate gen:gaussian --shape 32x64 --set had.size=0,16 --html had.html
+  grep -q 'Hadamard rotation of 16' had.html || fail "the chart of the rotation is not of the size asked"
   refuses "mxgold: nowhere/chart.png: cannot create: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --png nowhere/chart.png
 fi
 

@@ -39,8 +39,7 @@ static void laplace_samples(void) {
            "Both figures at once come from\n"
            "%d of the %d seeds: %s",
            MANY, low[0], high[0], near[0], stated[0], lower[0], low[1], high[1], near[1], stated[1], lower[1], pairs, MANY,
-           pairs ? "the stated pair is a possible sample."
-                 : "the stated pair is no sample that was seen here.");
+           pairs ? "the stated pair is a possible sample." : "the stated pair is no sample that was seen here.");
   remark(text);
 }
 
