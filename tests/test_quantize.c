@@ -220,6 +220,28 @@ START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
 }
 END_TEST
 
+/* Corners that random mixtures did not reach: what `even` makes of a maximum far below the tensor's, and scales past binary32. */
+START_TEST(far_ends_of_rules) {
+  static const struct {
+    const char *keys;
+    float x[64];
+  } cases[] = {
+      {"block=1x1 scale.rule=even tensor.norm=unit tensor.target=1 scale.zero=one", {1e38f, .5f, 1e-7f, 3e-45f}},
+      {"block=1x1 scale.rule=even tensor.norm=unit tensor.target=1 scale.byte_overflow=wrap", {1e38f, .5f, 1e-7f, 3e-45f}},
+      {"scale=bf16 block=1x1 scale.rule=even tensor.norm=unit tensor.target=1", {1e38f, 1, .75f, 3e-45f}},
+      {"elem=e5m2 block=1x4 scale.rule=value scale.form=encode scale.used=unclamped elem.arith=mul32", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
+      {"elem=e5m2 block=1x32 scale.rule=value scale.form=encode scale.used=unclamped elem.arith=mul32", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
+      {"elem=e4m3 block=1x32 scale.rule=value scale.form=encode scale.used=unclamped", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    mx_spec spec = {0};
+    ck_assert_int_eq(mx_spec_parse(&spec, cases[i].keys, NULL), MX_OK);
+    ck_assert_int_eq(mx_spec_check(&spec, NULL), MX_OK);
+    hold_on("far end", &spec, cases[i].keys, cases[i].x, 1, 64);
+  }
+}
+END_TEST
+
 /* Threads, pieces and strides must not matter. */
 START_TEST(threads_pieces_and_strides_do_not_matter) {
   static const char *names[] = {"ocp-mxfp4", "te-nvfp4", "te-nvfp4-2d", "torchao-nvfp4-2level", "fouroversix-nvfp4"};
@@ -312,7 +334,7 @@ int main(void) {
     const TTest *tests[4];
   } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
                {"mixtures", {random_mixtures_of_keys}},
-               {"zero scale", {a_zero_scale_of_e8m0_stays_zero_in_a_chain}},
+               {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules}},
                {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     TCase *t = tcase_create(cases[i].name);

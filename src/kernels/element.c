@@ -40,16 +40,18 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
     break;
   }
   const float used = (float)b->used;
+  const int beyond =
+      isinf(used) && isfinite(b->used); /* a power of two past binary32 (scale.used=unclamped): one rounding, of the real result */
   if (s->elem_prescale != 0 && s->elem_arith != MX_ELEM_ARITH_EXACT) y = mx_chain_step('*', y, s->elem_prescale);
   switch (s->elem_arith) {
   case MX_ELEM_ARITH_DIV32:
-    y = mx_chain_step('/', y, used);
+    y = beyond ? (float)(y / b->used) : mx_chain_step('/', y, used);
     break;
   case MX_ELEM_ARITH_RECIP32:
-    y = mx_chain_step('*', y, mx_chain_step('/', 1, used));
+    y = mx_chain_step('*', y, beyond ? (float)(1 / b->used) : mx_chain_step('/', 1, used));
     break;
   case MX_ELEM_ARITH_MUL32:
-    y = mx_chain_step('*', y, used);
+    y = beyond ? (float)(y * b->used) : mx_chain_step('*', y, used);
     break;
   default:
     if (s->input_dtype == MX_INPUT_DTYPE_FLOAT32) return exact_scaled(p, b->used, x);

@@ -26,12 +26,14 @@ static uint32_t nan_scale_code(const mx_plan *p) {
   return p->scale->nan_code != MX_NO_CODE ? (uint32_t)p->scale->nan_code : (uint32_t)p->scale->max_code;
 }
 
-/* scale.rule=even: half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest normal. */
+/* scale.rule=even: half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest normal; under a
+ * tensor scale the maximum is a real number, which has no subnormals. */
 static double even_round(const mx_plan *p, double amax) {
   const int bits = p->spec.scale_even_bits ? (int)p->spec.scale_even_bits : p->elem->man_bits;
   const int emin = p->spec.input_dtype == MX_INPUT_DTYPE_FLOAT16 ? -14 : -126;
   int e = ilogb(amax);
-  if (e < emin) return ldexp(amax, -emin) * ldexp(1, bits) >= ldexp(1, bits) - 0.5 ? ldexp(1, emin) : 0;
+  if (e < emin && p->spec.tensor_norm == MX_TENSOR_NORM_NONE)
+    return ldexp(amax, -emin) * ldexp(1, bits) >= ldexp(1, bits) - 0.5 ? ldexp(1, emin) : 0;
   const double m = floor(ldexp(amax, bits - e) + 0.5);
   return ldexp(m, e - bits);
 }
