@@ -139,6 +139,7 @@ typedef struct mx_spec {
   float field##_n;
 #define MX_COUNT(field, ...) uint32_t field;
 #define MX_REAL(field, ...) float field;
+#define MX_SIGNS(field, ...) uint8_t field[16]; /* bit i of byte i/8 negates element i of each tile */
 #define MX_SEED(...) uint64_t seed;
 #define MX_GIVEN(...)                                                                                                                          \
   int tensor_given; /* 1: tensor_given_value is used */                                                                                        \
@@ -150,9 +151,9 @@ typedef struct mx_spec {
 #undef MX_CHOICE_N
 #undef MX_COUNT
 #undef MX_REAL
+#undef MX_SIGNS
 #undef MX_SEED
 #undef MX_GIVEN
-  uint8_t had_signs[16];      /* had.sign=fixed: bit i of byte i/8 negates element i of each tile */
   const uint32_t *given_bits; /* sr.source=given: [rows][cols] random integers of sr.bits bits, the caller's; not part of the text form */
 } mx_spec;
 

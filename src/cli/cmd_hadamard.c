@@ -22,8 +22,9 @@ static const cli_option options[] = {
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "Y.npy", "float32 values in the shape of the input", NULL},
     {"size", 0, CLI_U64, offsetof(struct args, size), "N", "tile along the last axis, a power of two from 2 to 1024", NULL},
     {"sign", 0, CLI_STRING, offsetof(struct args, sign), "SOURCE", "signs before the rotation, key had.sign", sign_names},
-    {"signs", 0, CLI_STRING, offsetof(struct args, signs), "0101..", "for --sign fixed: a digit an element of the tile, 1 negates", NULL},
-    {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "for --sign fresh", NULL},
+    {"signs", 0, CLI_STRING, offsetof(struct args, signs), "0101..",
+     "for --sign fixed: a digit an element of the tile, 1 negates; without it, one vector that --seed draws", NULL},
+    {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "of the signs that are drawn", NULL},
     INPUT_OPTIONS(args, form),
     {0},
 };
@@ -48,7 +49,10 @@ static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_erro
 static int parse_signs(work *w, const char *text) {
   if (w->sign != MX_HAD_SIGN_FIXED)
     return text ? cli_error("hadamard: --signs excludes --sign %s, expected --sign fixed", sign_names((size_t)w->sign)) : CLI_FINE;
-  if (!text) return cli_error("hadamard: --sign fixed without --signs, expected %u digits 0 or 1", w->size);
+  if (!text) {
+    w->sign = MX_HAD_SIGN_FRESH; /* drawn once a call, the same for each tile */
+    return CLI_FINE;
+  }
   if (strlen(text) != w->size || strspn(text, "01") != w->size)
     return cli_error("hadamard: --signs %s: expected %u digits 0 or 1", text, w->size);
   for (unsigned i = 0; i < w->size; i++)

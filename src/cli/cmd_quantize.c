@@ -245,8 +245,9 @@ static int with_input(work *w, const char *out, mx_error *err) {
   }
   const uint64_t flipped[2] = {w->cols, w->rows};
   int rc = CLI_TROUBLE;
-  if (mx_quantized_declare(&w->layout, w->writer, &w->spec, w->args->spec.preset, w->args->transpose ? flipped : a->shape,
-                           w->args->transpose ? 2 : a->n_dims, w->in.bf16 ? MX_BF16 : a->dtype, w->args->dequantized, err) ||
+  if (mx_quantized_declare(&w->layout, w->writer, &w->spec, spec_preset_label(&w->args->spec, &w->spec),
+                           w->args->transpose ? flipped : a->shape, w->args->transpose ? 2 : a->n_dims, w->in.bf16 ? MX_BF16 : a->dtype,
+                           w->args->dequantized, err) ||
       mx_writer_begin(w->writer, err))
     cli_fail(err);
   else
@@ -276,7 +277,8 @@ static int run_all(const cli_context *ctx, const struct args *a, const mx_spec *
   if (a->bits || a->dequantized || a->transpose || a->tensor_scale.given || a->form.dtype || a->form.shape)
     return cli_error("quantize: --all does not go with --bits, --dequantized, --transpose, --tensor-scale, --dtype or --shape");
   mx_writer_install_signal_cleanup();
-  const quantize_all_options o = {a->in, a->out, a->include, a->exclude, a->spec.preset, spec, (int)a->threads.v, a->json, a->refuse_nan};
+  const quantize_all_options o = {a->in,   a->out,       a->include, a->exclude, spec_preset_label(&a->spec, spec), spec, (int)a->threads.v,
+                                  a->json, a->refuse_nan};
   return quantize_all(ctx, &o);
 }
 

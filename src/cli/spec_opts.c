@@ -32,6 +32,9 @@ static int read_spec(mx_spec *spec, const char *path) {
 int spec_from_options(mx_spec *out, const spec_opts *o) {
   mx_error err;
   memset(out, 0, sizeof *out);
+  if (o->preset && o->spec_file)
+    return cli_error("--preset %s and --spec %s exclude each other: each is a whole spec; --set changes keys of either", o->preset,
+                     o->spec_file);
   if (o->preset && mx_preset_find(out, o->preset, &err)) return cli_fail(&err);
   if (o->spec_file && read_spec(out, o->spec_file)) return CLI_TROUBLE;
   /* All at once, so that an order among them does not matter. */
@@ -42,5 +45,18 @@ int spec_from_options(mx_spec *out, const spec_opts *o) {
   if (mx_spec_parse(out, text, &err)) return cli_error("--set: %s", err.text);
   if (o->seed.given) out->seed = o->seed.v;
   if (mx_spec_check(out, &err)) return cli_fail(&err);
+  static const uint8_t none[sizeof out->had_signs];
+  if (out->had_size && out->had_sign == MX_HAD_SIGN_FIXED && !memcmp(out->had_signs, none, sizeof none))
+    return cli_error("had.sign=fixed without had.signs, expected %u digits 0 or 1, 1 negates", out->had_size);
   return CLI_FINE;
+}
+
+const char *spec_preset_label(const spec_opts *o, const mx_spec *spec) {
+  mx_spec as_named;
+  if (!o->preset || mx_preset_find(&as_named, o->preset, NULL)) return NULL;
+  as_named.seed = spec->seed; /* these leave the rule what it is */
+  as_named.nibble = spec->nibble;
+  as_named.tensor_given = spec->tensor_given;
+  as_named.tensor_given_value = spec->tensor_given_value;
+  return mx_spec_equal(&as_named, spec) ? o->preset : NULL;
 }

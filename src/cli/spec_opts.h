@@ -25,7 +25,9 @@ typedef struct spec_opts {
 
 const char *spec_preset_names(size_t index);
 
-/** Preset, then spec file, then each --set, then --seed. Says what is wrong and returns CLI_TROUBLE, or CLI_FINE. */
+/** Preset or spec file, then each --set, then --seed. Says what is wrong and returns CLI_TROUBLE, or CLI_FINE. */
 int spec_from_options(mx_spec *out, const spec_opts *o);
+/** The preset's name if spec is still that preset (seed, nibble order and a given tensor scale apart), or NULL. */
+const char *spec_preset_label(const spec_opts *o, const mx_spec *spec);
 
 #endif

@@ -74,11 +74,6 @@ static const char *meaning(const char *key, const char *value) {
   return "";
 }
 
-void verdict_signs(char out[129], const mx_spec *s) {
-  for (unsigned i = 0; i < s->had_size && i < 128; i++) out[i] = (char)('0' + (s->had_signs[i / 8] >> (i % 8) & 1));
-  out[s->had_size < 128 ? s->had_size : 128] = 0;
-}
-
 void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   const uint64_t wrong = id->codes_differ + id->values_differ;
   if (id->exact && id->preset) {
@@ -113,12 +108,6 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id) {
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
-  if (id->spec.had_size && id->spec.had_sign == MX_HAD_SIGN_FIXED && n < size) {
-    char signs[129] = "";
-    verdict_signs(signs, &id->spec);
-    snprintf(out + n, size - n,
-             " The signs of the rotation are %s: rotate with mxgold hadamard --sign fixed --signs %s, then quantise without.", signs, signs);
-  }
 }
 
 static void append(char *out, size_t size, const char *text) {
@@ -206,11 +195,6 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   json_object_set_new(root, "undecided", undecided);
   json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
-  if (id->spec.had_size && id->spec.had_sign == MX_HAD_SIGN_FIXED) {
-    char signs[129] = "";
-    verdict_signs(signs, &id->spec);
-    json_object_set_new(root, "had_signs", json_string(signs));
-  }
   if (!id->exact)
     json_object_set_new(
         root, "smallest_block",

@@ -8,8 +8,6 @@ enum { VERDICT_OPTIONS = 128 };
 
 /** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Strings are malloc'ed; returns how many. */
 size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id);
-/** Signs of had.sign=fixed as digits, 1 negates. */
-void verdict_signs(char out[129], const mx_spec *spec);
 /** One or two sentences, at most size bytes. */
 void verdict_sentence(char *out, size_t size, const mx_identity *id);
 /** The mxgold gen command of the vectors that decide undecided keys: one line a suite, "mxgold gen SUITE ... -o FILE: key key", malloc'ed, returns

@@ -62,6 +62,7 @@ static const mx_choice_row rows_SCALE[] = {
 #define MX_CHOICE_N(field, key, list, doc) {key, doc, MX_KEY_CHOICE_N, offsetof(mx_spec, field), offsetof(mx_spec, field##_n), rows_##list, 0},
 #define MX_COUNT(field, key, max, doc) {key, doc, MX_KEY_COUNT, offsetof(mx_spec, field), 0, NULL, max},
 #define MX_REAL(field, key, doc) {key, doc, MX_KEY_REAL, offsetof(mx_spec, field), 0, NULL, 0},
+#define MX_SIGNS(field, key, doc) {key, doc, MX_KEY_SIGNS, offsetof(mx_spec, field), 0, NULL, 0},
 #define MX_SEED(key, doc) {key, doc, MX_KEY_SEED, offsetof(mx_spec, seed), 0, NULL, 0},
 #define MX_GIVEN(key, doc) {key, doc, MX_KEY_GIVEN, offsetof(mx_spec, tensor_given), offsetof(mx_spec, tensor_given_value), NULL, 0},
 const mx_key_row mx_key_rows[] = {

@@ -10,7 +10,16 @@ typedef struct mx_choice_row {
   const char *doc;
 } mx_choice_row;
 
-typedef enum mx_key_kind { MX_KEY_CHOICE, MX_KEY_CHOICE_N, MX_KEY_BLOCK, MX_KEY_COUNT, MX_KEY_REAL, MX_KEY_SEED, MX_KEY_GIVEN } mx_key_kind;
+typedef enum mx_key_kind {
+  MX_KEY_CHOICE,
+  MX_KEY_CHOICE_N,
+  MX_KEY_BLOCK,
+  MX_KEY_COUNT,
+  MX_KEY_REAL,
+  MX_KEY_SIGNS,
+  MX_KEY_SEED,
+  MX_KEY_GIVEN
+} mx_key_kind;
 
 typedef struct mx_key_row {
   const char *name, *doc;

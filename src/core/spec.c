@@ -12,6 +12,7 @@
 
 static int *int_at(mx_spec *s, size_t at) { return (int *)((char *)s + at); }
 static float *float_at(mx_spec *s, size_t at) { return (float *)((char *)s + at); }
+static uint8_t *bits_at(mx_spec *s, size_t at) { return (uint8_t *)s + at; }
 static uint32_t *count_at(mx_spec *s, size_t at) { return (uint32_t *)((char *)s + at); }
 
 static int parse_real(float *out, const char *text) {
@@ -73,6 +74,29 @@ static int parse_block(int *rows, int *cols, const char *text) {
   return 1;
 }
 
+enum { MAX_SIGNS = 128 };
+
+/* "0110": bit i of byte i/8. */
+static int parse_signs(uint8_t signs[MAX_SIGNS / 8], const char *text) {
+  const size_t n = strlen(text);
+  if (!n || n > MAX_SIGNS || strspn(text, "01") != n) return 0;
+  memset(signs, 0, MAX_SIGNS / 8);
+  for (size_t i = 0; i < n; i++)
+    if (text[i] == '1') signs[i / 8] |= (uint8_t)(1 << i % 8);
+  return 1;
+}
+
+/* As many digits as the rotation has elements, or as it takes. */
+static size_t print_signs(char *out, size_t size, const uint8_t signs[MAX_SIGNS / 8], size_t n) {
+  char digits[MAX_SIGNS + 1];
+  if (!n || n > MAX_SIGNS)
+    for (n = MAX_SIGNS; n > 1 && !(signs[(n - 1) / 8] >> (n - 1) % 8 & 1); n--) {
+    }
+  for (size_t i = 0; i < n; i++) digits[i] = (char)('0' + (signs[i / 8] >> i % 8 & 1));
+  digits[n] = 0;
+  return (size_t)snprintf(out, size, "%s", digits);
+}
+
 static mx_status unknown_value(mx_error *err, const mx_key_row *key, const char *value) {
   if (!key->rows) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected %s", key->name, value, key->doc);
   char names[256] = "";
@@ -120,6 +144,10 @@ mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_err
     if (!parse_real(&number, value) || !isfinite(number) || number < 0)
       return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number, 0 or more", name, value);
     *float_at(spec, key->at) = number;
+    break;
+  case MX_KEY_SIGNS:
+    if (!parse_signs(bits_at(spec, key->at), value))
+      return mx_fail(err, MX_ERR_KEY, "%s=%s: expected up to %d digits 0 or 1", name, value, MAX_SIGNS);
     break;
   case MX_KEY_SEED:
     if (!parse_unsigned(&count, value, UINT64_MAX)) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected an integer 0..2^64-1", name, value);
@@ -174,6 +202,7 @@ static int key_is_default(const mx_spec *s, const mx_key_row *key) {
   const char *a = (const char *)s, *z = (const char *)&zero;
   if (key->kind == MX_KEY_SEED) return s->seed == 0;
   if (key->kind == MX_KEY_GIVEN) return !s->tensor_given;
+  if (key->kind == MX_KEY_SIGNS) return !memcmp(a + key->at, z + key->at, MAX_SIGNS / 8);
   if (memcmp(a + key->at, z + key->at, 4)) return 0;
   return !key->at2 || !memcmp(a + key->at2, z + key->at2, 4);
 }
@@ -199,6 +228,8 @@ static size_t print_value(char *out, size_t size, const mx_spec *spec, const mx_
     return (size_t)snprintf(out, size, "%" PRIu32, *count_at(s, key->at));
   case MX_KEY_REAL:
     return (size_t)snprintf(out, size, "%.9g", (double)*float_at(s, key->at));
+  case MX_KEY_SIGNS:
+    return print_signs(out, size, bits_at(s, key->at), s->had_size);
   case MX_KEY_SEED:
     return (size_t)snprintf(out, size, "%" PRIu64, s->seed);
   case MX_KEY_GIVEN:
@@ -224,7 +255,7 @@ int mx_spec_equal(const mx_spec *a, const mx_spec *b) {
   char ta[2048], tb[2048];
   mx_spec_print(ta, sizeof ta, a, 1);
   mx_spec_print(tb, sizeof tb, b, 1);
-  return !strcmp(ta, tb) && !memcmp(a->had_signs, b->had_signs, sizeof a->had_signs);
+  return !strcmp(ta, tb);
 }
 
 void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols) {

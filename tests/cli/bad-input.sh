@@ -79,7 +79,9 @@ no "c.npy: code 16 is 0x10, expected 4 bits for e2m1" decode c.npy --format e2m1
 no "a.npy: dtype is f32, expected codes: u8, u16 or u32" decode a.npy --format e2m1 -o o.npy
 no "hadamard: --size 24: expected a power of two from 2 to 1024" hadamard a.npy --size 24 -o o.npy
 no "hadamard: --signs 0121: expected 4 digits 0 or 1" hadamard a.npy --size 4 --sign fixed --signs 0121 -o o.npy
-no "hadamard: --sign fixed without --signs, expected 4 digits 0 or 1" hadamard a.npy --size 4 --sign fixed -o o.npy
+q "had.sign=fixed without had.signs, expected 16 digits 0 or 1, 1 negates" a.npy --set had.size=16 --set had.sign=fixed
+q "--set: had.signs=012: expected up to 128 digits 0 or 1" a.npy --set had.signs=012
+q "--preset nvfp4 and --spec s.json exclude each other: each is a whole spec; --set changes keys of either" a.npy --preset nvfp4 --spec s.json
 no "a.npy: metadata has no 'spec', expected a file that mxgold quantize wrote" dequantize a.npy -o o.npy
 no "a.npy: metadata has no 'spec', expected a file that mxgold quantize wrote" convert a.npy --layout row -o o.safetensors
 leaves_only a.npy b.npy c.npy d.npy i.npy n.npy u.npy
