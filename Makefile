@@ -133,6 +133,8 @@ check: deps-check ## all the tests (under 12 minutes on two cores)
 	@$(MAKE) -s unit golden-check check-cli check-layers check-instructions style-check hip-check hip hip-native-check hip-diff-check fuzz-short
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
+test_%: deps-test $(BIN) $(B)/tests/test_% ## one of them; with a prefix too: make asan-test_codec
+	$(B)/tests/$@
 
 .PHONY: golden golden-check
 GOLDEN := $(B)/tests/golden

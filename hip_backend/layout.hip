@@ -3,12 +3,12 @@
 #include "mxgold/layout.h"
 
 MXH_CONSTANT uint32_t mxd_row_pad[] = {
-#define MX_LAYOUT(id, name, row_pad, k_pad, source) row_pad,
+#define MX_LAYOUT(id, name, row_pad, k_pad, index, source) row_pad,
 #include "formats/layouts.def"
 #undef MX_LAYOUT
 };
 MXH_CONSTANT uint32_t mxd_k_pad[] = {
-#define MX_LAYOUT(id, name, row_pad, k_pad, source) k_pad,
+#define MX_LAYOUT(id, name, row_pad, k_pad, index, source) k_pad,
 #include "formats/layouts.def"
 #undef MX_LAYOUT
 };

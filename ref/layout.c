@@ -6,7 +6,7 @@
 static const struct {
   size_t row_pad, k_pad;
 } pads[] = {
-#define MX_LAYOUT(id, name, row_pad, k_pad, doc) {row_pad, k_pad},
+#define MX_LAYOUT(id, name, row_pad, k_pad, index, doc) {row_pad, k_pad},
 #include "../formats/layouts.def"
 #undef MX_LAYOUT
 };
@@ -32,8 +32,21 @@ size_t ref_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, si
   case MX_LAYOUT_AMD_SHUFFLE:
   case MX_LAYOUT_AMD_SHUFFLE_256: /* view (R/32, 2, 16, K/8, 2, 4) permuted to (R/32, K/8, 4, 16, 2, 2) */
     return (row / 32) * 32 * width + (k / 8) * 256 + (k % 4) * 64 + (row % 16) * 4 + (k % 8 / 4) * 2 + row % 32 / 16;
-  default:
+  case MX_LAYOUT_ROW:
     return row * width + k;
+  default:
+    break;
+  }
+  /* A row that nothing here says on its own yet: its formula. */
+  const size_t r = row, all = width;
+  switch ((int)layout) {
+#define MX_LAYOUT(id, name, row_pad, k_pad, index, doc)                                                                                        \
+  case MX_LAYOUT_##id:                                                                                                                         \
+    return index;
+#include "../formats/layouts.def"
+#undef MX_LAYOUT
+  default:
+    return SIZE_MAX;
   }
 }
 

@@ -36,6 +36,8 @@ static void unguard(guarded *g) {
 }
 
 static void child(const char *path, const mxgold_job *job) {
+  static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL); /* a sanitizer's handler would make an exit of a crash */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "mxgold_quantize") : NULL;
   if (!symbol) _exit(CHILD_LOAD);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MX_LAYOUT(id, name, row_pad, k_pad, source) {name, row_pad, k_pad, source},
+#define MX_LAYOUT(id, name, row_pad, k_pad, index, source) {name, row_pad, k_pad, source},
 static const mx_layout_row rows_of[] = {
 #include "../../formats/layouts.def"
 };
@@ -35,16 +35,14 @@ size_t mx_layout_size(mx_layout layout, size_t rows, size_t kb) {
 size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t r, size_t k) {
   (void)rows; /* every layout is a sequence of row tiles: their number does not matter */
   const size_t all = padded(kb, rows_of[layout].k_pad);
-  switch (layout) {
-  case MX_LAYOUT_NV128X4:
-    return (r / 128 * (all / 4) + k / 4) * 512 + r % 32 * 16 + r % 128 / 32 * 4 + k % 4;
-  case MX_LAYOUT_NV8X4:
-    return (r / 8 * (all / 4) + k / 4) * 32 + r % 8 * 4 + k % 4;
-  case MX_LAYOUT_AMD_SHUFFLE:
-  case MX_LAYOUT_AMD_SHUFFLE_256:
-    return r / 32 * 32 * all + k / 8 * 256 + k % 4 * 64 + r % 16 * 4 + k % 8 / 4 * 2 + r % 32 / 16;
+  switch ((int)layout) {
+#define MX_LAYOUT(id, name, row_pad, k_pad, index, source)                                                                                     \
+  case MX_LAYOUT_##id:                                                                                                                         \
+    return index;
+#include "../../formats/layouts.def"
+#undef MX_LAYOUT
   default:
-    return r * all + k;
+    return SIZE_MAX;
   }
 }
 
