@@ -65,6 +65,7 @@ int probe_row_alloc(probe_row *r, const mx_probe_spec *spec, uint32_t stream);
 void probe_row_free(probe_row *r);
 void probe_row_clear(probe_row *r);
 uint32_t probe_draw(probe_row *r);
+uint64_t probe_draw64(probe_row *r); /* the first draw on top */
 int probe_below(probe_row *r, int n);
 int probe_between(probe_row *r, int lo, int hi);
 int probe_chance(probe_row *r, int in, int of);

@@ -39,8 +39,11 @@ static int distinct(triple t) { return t.p != t.q && t.q != t.r && t.p != t.r; }
 
 static triple random_triple(maker *m) {
   triple t;
-  do t = (triple){probe_below(m->r, m->K), probe_below(m->r, m->K), probe_below(m->r, m->K)};
-  while (m->K > 2 && !distinct(t));
+  do {
+    t.p = probe_below(m->r, m->K);
+    t.q = probe_below(m->r, m->K);
+    t.r = probe_below(m->r, m->K);
+  } while (m->K > 2 && !distinct(t));
   return t;
 }
 
@@ -89,7 +92,8 @@ static void alone_c(maker *m) {
         if (kind == 1 || probe_chance(m->r, 1, 3)) {
           const int swap = probe_below(m->r, 2);
           const probe_range o = swap ? m->r->ra : m->r->rb;
-          probe_put_zero(m->r, (size_t)k, probe_below(m->r, 2), kind == 1 ? 0 : probe_between(m->r, o.lowest, kind == 2 ? o.highest : 0), swap);
+          const int e_zero = kind == 1 ? 0 : probe_between(m->r, o.lowest, kind == 2 ? o.highest : 0);
+          probe_put_zero(m->r, (size_t)k, probe_below(m->r, 2), e_zero, swap);
         }
       probe_row_end(m->r, m->l, PROBE_ALONE_C, e, style, kind);
     }
@@ -248,8 +252,12 @@ static void low_end(maker *m) {
     if (!distinct(t)) continue;
     probe_row_clear(m->r);
     probe_put(m->r, (size_t)t.p, negative, e, probe_below(m->r, 3) ? PROBE_POW2 : PROBE_RANDOM_BITS, 0);
-    probe_put(m->r, (size_t)t.q, probe_below(m->r, 3) ? !negative : negative, e - depth, probe_below(m->r, 2) ? PROBE_POW2 : PROBE_ONES, 0);
-    if (n % 4 == 3) probe_put(m->r, (size_t)t.r, probe_below(m->r, 2), e - probe_below(m->r, 36), PROBE_POW2, 0);
+    const int style = probe_below(m->r, 2) ? PROBE_POW2 : PROBE_ONES;
+    probe_put(m->r, (size_t)t.q, probe_below(m->r, 3) ? !negative : negative, e - depth, style, 0);
+    if (n % 4 == 3) {
+      const int below = probe_below(m->r, 36);
+      probe_put(m->r, (size_t)t.r, probe_below(m->r, 2), e - below, PROBE_POW2, 0);
+    }
     probe_row_end(m->r, m->l, PROBE_LOW_END, e, depth, n & 3);
   }
 }
@@ -267,7 +275,9 @@ static void subnormals(maker *m) {
       if ((subnormal & 3) == 2) hi = m->r->rb.normal - 1 + m->r->ra.highest;
       if (hi > m->high) hi = m->high;
       const triple t = which < 5 ? triple_at(m, which) : random_triple(m);
-      if (distinct(t)) cut(m, t, hi - probe_below(m->r, 3), depth, shades[probe_below(m->r, SHADES)], which, subnormal);
+      if (!distinct(t)) continue;
+      const shade s = shades[probe_below(m->r, SHADES)];
+      cut(m, t, hi - probe_below(m->r, 3), depth, s, which, subnormal);
     }
 }
 
@@ -331,10 +341,11 @@ static void zeros(maker *m) {
         const int lo = by_c ? m->r->rc.lowest : m->p.lowest, e = n < 24 ? lo + n : lo + probe_below(m->r, imax(1, -lo + 8));
         probe_row_clear(m->r);
         probe_put_zero(m->r, (size_t)z, probe_below(m->r, 2), big, swap);
+        const int style = probe_below(m->r, PROBE_STYLES), negative = probe_below(m->r, 2);
         if (by_c)
-          probe_put_c_style(m->r, probe_below(m->r, 2), e, probe_below(m->r, PROBE_STYLES));
+          probe_put_c_style(m->r, negative, e, style);
         else
-          probe_put(m->r, (size_t)at, probe_below(m->r, 2), e, probe_below(m->r, PROBE_STYLES), 0);
+          probe_put(m->r, (size_t)at, negative, e, style, 0);
         probe_row_end(m->r, m->l, PROBE_ZERO, big, e, by_c);
       }
     }
@@ -434,7 +445,10 @@ static void scales(maker *m) {
           (b & 0x7F) != m->r->spec->b->inf_code)
         probe_put_codes(m->r, (size_t)k, a, b);
     }
-    if (n % 3) probe_put_c_style(m->r, probe_below(m->r, 2), probe_between(m->r, -30, 30), PROBE_RANDOM_BITS);
+    if (n % 3) {
+      const int e = probe_between(m->r, -30, 30);
+      probe_put_c_style(m->r, probe_below(m->r, 2), e, PROBE_RANDOM_BITS);
+    }
     probe_row_end(m->r, m->l, PROBE_SCALE, kind, 0, 0);
   }
 }

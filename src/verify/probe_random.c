@@ -10,7 +10,7 @@ static void any_codes(probe_row *r) {
   const uint64_t ma = s->a->bits < 64 ? (UINT64_C(1) << s->a->bits) - 1 : UINT64_MAX,
                  mb = s->b->bits < 64 ? (UINT64_C(1) << s->b->bits) - 1 : UINT64_MAX;
   for (size_t k = 0; k < s->K; k++) {
-    const uint64_t a = ((uint64_t)probe_draw(r) << 32 | probe_draw(r)) & ma, b = ((uint64_t)probe_draw(r) << 32 | probe_draw(r)) & mb;
+    const uint64_t a = probe_draw64(r) & ma, b = probe_draw64(r) & mb;
     const uint64_t na = s->a->sign_bits ? a & ma >> 1 : a, nb = s->b->sign_bits ? b & mb >> 1 : b;
     if (!mx_format_is_nan(s->a, a) && !mx_format_is_nan(s->b, b) && na != s->a->inf_code && nb != s->b->inf_code) probe_put_codes(r, k, a, b);
   }
@@ -58,8 +58,10 @@ static void one(probe_row *r, probe_list *l) {
         const int ok = r->ok;
         probe_put_again(r, (size_t)k, (size_t)((k + K - 1) % K), 1);
         if (ok && !r->ok) r->a[k] = r->b[k] = 0;
-      } else
-        probe_put(r, (size_t)k, probe_below(r, 2), e, probe_below(r, 2) ? style : PROBE_RANDOM_BITS, subnormal ? probe_below(r, 4) : 0);
+      } else { /* draws stand one a statement: compilers differ in the order of a call's arguments */
+        const int which = subnormal ? probe_below(r, 4) : 0, styled = probe_below(r, 2) ? style : PROBE_RANDOM_BITS;
+        probe_put(r, (size_t)k, probe_below(r, 2), e, styled, which);
+      }
       if (!r->ok) { /* out of reach: a zero */
         r->ok = 1;
         r->a[k] = r->b[k] = 0;
@@ -72,7 +74,8 @@ static void one(probe_row *r, probe_list *l) {
   if (c_kind == 5) probe_undo(r);
   if (c_kind < 4) {
     e = imax(r->rc.lowest, imin(r->rc.highest, e));
-    probe_put_c_style(r, probe_below(r, 2), e, probe_below(r, 3) ? PROBE_RANDOM_BITS : probe_below(r, PROBE_STYLES));
+    const int c_style = probe_below(r, 3) ? PROBE_RANDOM_BITS : probe_below(r, PROBE_STYLES);
+    probe_put_c_style(r, probe_below(r, 2), e, c_style);
   }
   probe_row_end(r, l, PROBE_RANDOM, window, few, kind);
 }

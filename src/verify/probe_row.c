@@ -49,6 +49,10 @@ void probe_row_clear(probe_row *r) {
 
 uint32_t probe_draw(probe_row *r) { return mx_random(r->spec->seed, r->stream, r->at++); }
 int probe_below(probe_row *r, int n) { return n <= 1 ? 0 : (int)((uint64_t)probe_draw(r) * (uint64_t)n >> 32); }
+uint64_t probe_draw64(probe_row *r) {
+  const uint64_t high = probe_draw(r);
+  return high << 32 | probe_draw(r);
+}
 int probe_between(probe_row *r, int lo, int hi) { return hi <= lo ? lo : lo + probe_below(r, hi - lo + 1); }
 int probe_chance(probe_row *r, int in, int of) { return probe_below(r, of) < in; }
 
@@ -69,7 +73,7 @@ static int styled(probe_row *r, uint64_t *code, const mx_format *f, int e, int s
   if (style == PROBE_ONE_HALF) fraction = second ? 0 : half;
   if (style == PROBE_CARRY) fraction = half;
   if (style == PROBE_ONES) fraction = mask;
-  if (style == PROBE_RANDOM_BITS) fraction = ((uint64_t)probe_draw(r) << 32 | probe_draw(r)) & mask;
+  if (style == PROBE_RANDOM_BITS) fraction = probe_draw64(r) & mask;
   if (style == PROBE_LAST_BIT) fraction = second ? 0 : mask & 1;
   if ((*code | fraction) <= f->max_code) *code |= fraction;
   return 1;
