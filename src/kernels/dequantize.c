@@ -144,14 +144,23 @@ static void codes_at(uint8_t *out, const deq *d, size_t row, size_t c, size_t n)
     for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(t, d->plan, row, c + i);
 }
 
+/* Factors of whole blocks of 16 << shift elements under one-byte scales, one a block; returns shift, or -1 if these are not such blocks. */
+static int block_factors(float *f, double *wide, const deq *d, size_t at, size_t inside, size_t n) {
+  const size_t block = d->plan->block_cols, per = block / 16;
+  if (d->tensor->scale_bytes != 1 || d->tensor->micro || inside || block % 16 || per & (per - 1)) return -1;
+  const uint8_t *scales = d->tensor->scales + at;
+  for (size_t k = 0; k * block < n; k++)
+    if (d->form.how == MX_VALUES_WIDE)
+      wide[k] = isnan(d->scales[scales[k]]) || isnan(d->m.times) ? NAN : (double)d->scales[scales[k]] * d->m.times;
+    else
+      f[k] = d->scales[scales[k]];
+  return __builtin_ctzll(per);
+}
+
 /* Factors of n elements, one for each `step` of them, from the block at index `at` of the scales on, `inside` elements into it. */
 static void factors(float *f, double *wide, const deq *d, size_t at, size_t inside, size_t n, size_t step) {
   const mx_tensor *t = d->tensor;
   const size_t block = d->plan->block_cols;
-  if (t->scale_bytes == 1 && block == step && !inside && !t->micro && d->form.how != MX_VALUES_WIDE) {
-    for (size_t k = 0; k * step < n; k++) f[k] = d->scales[t->scales[at + k]];
-    return;
-  }
   double scale = 0;
   if (t->micro && d->form.how != MX_VALUES_WIDE) { /* one factor for four elements; inside is a multiple of 4, but for n */
     for (size_t i = 0; i < n; i += 4) {
@@ -194,6 +203,11 @@ static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t 
   double wide[MX_VALUES_MOST];
   const int sixteens = block % 16 == 0 && !t->micro;
   if (d->formed) {
+    const int shift = block_factors(f, wide, d, first + c / block, c % block, n);
+    if (shift >= 0) {
+      d->kernels->values(out, codes, n, &d->form, f, wide, shift);
+      return;
+    }
     factors(f, wide, d, first + c / block, c % block, n, sixteens ? 16 : 1);
     const mx_value_kernels *k = sixteens || d->form.how != MX_VALUES_WIDE ? d->kernels : &mx_values_scalar;
     k->values(out, codes, n, &d->form, f, wide, sixteens ? 0 : -1);
