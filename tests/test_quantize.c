@@ -147,6 +147,8 @@ static int draw(mx_spec *spec) {
       snprintf(value, sizeof value, "%s", blocks[below(10)]);
     else if (!strcmp(key, "had.size"))
       snprintf(value, sizeof value, "%u", 16u << below(4));
+    else if (!strcmp(key, "had.signs"))
+      for (int i = 0; i < 48; i++) value[i] = (char)('0' + below(2));
     else if (!strcmp(key, "sr.bits") || !strcmp(key, "scale.even_bits"))
       snprintf(value, sizeof value, "%u", 1 + below(20));
     else if (!strcmp(key, "elem.prescale"))

@@ -1,6 +1,8 @@
 /* From an element and its block's scale to a code: SPEC 3.2 step 10. */
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "kernels/plan.h"
 #include "mxgold/random.h"
@@ -60,6 +62,16 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   return mx_round_dtype(y, s->input_dtype);
 }
 
+/* a - b, rounded once to binary32: to odd in binary64 on the way. */
+static float difference(double a, double b) {
+  double d = a - b;
+  const double back = d - a, lost = (a - (d - back)) - (b + back);
+  uint64_t bits;
+  memcpy(&bits, &d, sizeof bits);
+  if (isfinite(d) && lost != 0 && !(bits & 1)) d = nextafter(d, lost > 0 ? INFINITY : -INFINITY);
+  return (float)d;
+}
+
 /* The first code, in code order, of least distance; a distance that is NaN or Inf never wins. */
 static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   uint32_t best = 0;
@@ -70,7 +82,7 @@ static uint32_t scan(const mx_plan *p, double x, double y, double used) {
     if (p->spec.elem_round == MX_ROUND_SCAN_Y)
       d = fabsf((float)y - p->values[c]);
     else
-      d = fabs(v * used) > FLT_MAX ? INFINITY : fabsf((float)(v * used) - (float)x);
+      d = isinf((float)(v * used)) ? INFINITY : fabsf(difference(v * used, x));
     if (d < least || c == 0) least = isnan(d) ? INFINITY : d, best = c;
   }
   return best;

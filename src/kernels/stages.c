@@ -204,7 +204,7 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
 /* scan_x looks at value * scale - x: a rounding of y only where y is x / scale. */
 static int scan_x_is_of_y(const mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
-  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32) return 0;
+  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || f->pre != 0) return 0; /* distances are from x as it came */
   if (p->uses_chain) return s->chain == MX_CHAIN_MLX;
   return s->scale_form == MX_SCALE_FORM_DECODE && (f->factor == MX_FACTOR_POW2 || f->form == MX_FORM_DIV);
 }
