@@ -10,6 +10,7 @@
 
 #include "lib/oracles.h"
 #include "lib/products.h"
+#include "lib/units.h"
 #include "mxgold/vector.h"
 
 enum { LINE = 160, VECTOR_CASES = 24 };
@@ -140,6 +141,8 @@ static void make(const char *dir) {
     vector_file(path, p->name, &spec);
   }
   products_each(add_product, &all);
+  static const unit_ops by_ref = {ref_encode, ref_decode, ref_hadamard, ref_layout_size, ref_layout_pack};
+  units_each(add_product, &all, &by_ref);
   snprintf(path, sizeof path, "%s/HASHES", dir);
   FILE *f = fopen(path, "w");
   if (!f) die("cannot be written", path);

@@ -10,6 +10,7 @@
 #include "../ref/ref.h"
 #include "lib/checkasm.h"
 #include "lib/run.h"
+#include "lib/units.h"
 #include "mxgold/mxgold.h"
 
 static const mx_format *format_at(int i) { return i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT); }
@@ -169,6 +170,33 @@ START_TEST(little_work_starts_no_thread) {
 }
 END_TEST
 
+/* Lines of golden/HASHES, which ref/ wrote, that hold these very bytes. */
+typedef struct hashes {
+  char text[1 << 20]; /* more than the file has */
+  size_t held;
+} hashes;
+
+static void hold_line(void *to, const char *operation, const char *name, const char *inputs, const void *data, size_t n) {
+  hashes *h = to;
+  char line[200];
+  mx_digest(line, data, n);
+  snprintf(line + 32, sizeof line - 32, " %s %s %s ", operation, name, inputs);
+  ck_assert_msg(strstr(h->text, line) != NULL, "golden/HASHES has no line '%s'", line);
+  h->held++;
+}
+
+START_TEST(golden_lines_of_single_operations) {
+  static hashes h;
+  static const unit_ops by_library = {mx_encode, mx_decode, mx_hadamard, mx_layout_size, mx_layout_pack};
+  FILE *f = fopen("golden/HASHES", "r");
+  ck_assert(f != NULL);
+  h.text[fread(h.text, 1, sizeof h.text - 1, f)] = 0;
+  fclose(f);
+  units_each(hold_line, &h, &by_library);
+  ck_assert_uint_gt(h.held, 200);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("codec");
   TCase *t = tcase_create("values");
@@ -180,6 +208,7 @@ int main(void) {
   while (mx_encoder_preset((size_t)presets)) presets++;
   tcase_add_loop_test(t, arrays_of_an_encoder_are_its_single_values, 0, presets + 1);
   tcase_add_test(t, little_work_starts_no_thread);
+  tcase_add_test(t, golden_lines_of_single_operations);
   suite_add_tcase(s, t);
   return run_suite(s);
 }
