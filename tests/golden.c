@@ -97,6 +97,8 @@ static void vector_file(const char *path, const char *preset, const mx_spec *spe
   char text[4096];
   mx_error err;
   mx_spec_print(text, sizeof text, spec, 1);
+  char *later = strstr(text, " had.signs=0"); /* a key younger than the vectors, which stay as they were */
+  if (later) memmove(later, later + strlen(" had.signs=0"), strlen(later + strlen(" had.signs=0")) + 1);
   mx_status bad = mx_vectors_set_meta(&v, "spec", text) || mx_vectors_set_meta(&v, "preset", preset) ||
                   mx_vectors_set_meta(&v, "version", MX_VERSION) || mx_vectors_set_meta(&v, "generator", "make golden, reference model");
   if (t.has_tensor_scale) {

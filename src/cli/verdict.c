@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 4096 };
+enum { TEXT = 4096, VALUE = 160 }; /* had.signs has up to 128 digits */
 
 /* Value of a key in "key=value key=value". */
 static void value_in(char *out, size_t size, const char *text, const char *key) {
@@ -22,7 +22,7 @@ static void value_in(char *out, size_t size, const char *text, const char *key) 
 
 /* Keys in which spec differs from base, as K=V strings. */
 static size_t changes(char *out[VERDICT_OPTIONS], const mx_spec *base, const mx_spec *spec) {
-  char a[TEXT], b[TEXT], x[128], y[128];
+  char a[TEXT], b[TEXT], x[VALUE], y[VALUE];
   size_t n = 0;
   int norm = 0, chain = 0;
   mx_spec_print(a, sizeof a, base, 1);
@@ -171,7 +171,7 @@ static json_t *random_json(const mx_identity *id) {
 }
 
 char *verdict_json(const mx_identity *id, const char *nibble, const char *layout, int turned) {
-  char text[TEXT], value[128];
+  char text[TEXT], value[VALUE];
   json_t *root = json_object(), *spec = json_object(), *undecided = json_array(), *reproduce = json_array();
   mx_spec_print(text, sizeof text, &id->spec, 1);
   for (size_t i = 0; mx_key_name(i); i++) {
