@@ -8,6 +8,8 @@ mxgold=$1 weight=$(dirname "$0")/data/minilm_slices.safetensors:weight
 command -v valgrind >/dev/null || { echo "check-instructions: not run, valgrind is not installed" >&2; exit 2; }
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+strip -g -o "$tmp/mxgold" "$mxgold" # names are enough, and not every valgrind reads clang's debugging information
+mxgold=$tmp/mxgold
 # Instructions inside the library's call alone.
 count() { # ISA_OFF FUNCTION COMMAND ARGUMENT...
   off=$1 function=$2
