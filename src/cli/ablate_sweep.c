@@ -1,7 +1,6 @@
 /* Every tensor under every spec. A pair of both is one piece of work for one thread: regions of OpenMP within each small step would cost more than the
  * steps, since their threads spin while they wait. */
 #include <math.h>
-#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +75,6 @@ typedef struct work {
 
 typedef struct desk {
   mx_measure measure;
-  int threads_before;
 } desk;
 
 static size_t values_of(const ablate_tensor *t) { return t->rows * t->cols; }
@@ -180,21 +178,14 @@ static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
   return status;
 }
 
-/* What a thread does between its pieces has no threads of its own either. */
 static void *new_desk(void *self) {
-  const work *w = self;
-  desk *d = malloc(sizeof *d);
-  if (!d) return NULL;
-  d->threads_before = omp_get_max_threads();
-  omp_set_num_threads(w->inner);
-  return d;
+  (void)self;
+  return malloc(sizeof(desk));
 }
 
 static void leave(void *self, void *own) {
   (void)self;
-  desk *d = own;
-  omp_set_num_threads(d->threads_before);
-  free(d);
+  free(own);
 }
 
 size_t ablate_best(const ablate_result *r, size_t tensor) {
@@ -245,9 +236,9 @@ static int worse_first(const void *a, const void *b, void *result) {
 static int run(work *w, const cli_context *ctx) {
   const ablate_tensors *tensors = w->result->tensors;
   const size_t n = tensors->n * w->result->specs->n;
-  const int threads = w->o->n_threads > 0 ? w->o->n_threads : omp_get_max_threads(), across = pipeline_threads(n, threads);
-  w->inner = threads / across;
-  const pipeline p = {.n_pieces = n, .n_threads = across, .self = w, .desk = new_desk, .leave = leave, .make = make, .keep = keep};
+  pipeline p = {.n_pieces = n, .self = w, .desk = new_desk, .leave = leave, .make = make, .keep = keep};
+  pipeline_share(&p, n, w->o->n_threads);
+  w->inner = p.inner;
   uint64_t total = 0;
   for (size_t t = 0; t < tensors->n; t++) total += (uint64_t)values_of(&tensors->at[t]) * sizeof(float) * w->result->specs->n;
   progress_start(&w->p, ctx, "ablate", total);

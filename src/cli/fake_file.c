@@ -2,7 +2,6 @@
 #include "fake_file.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,7 +35,6 @@ typedef struct desk {
   float amax;
   mx_error_sums sums;
   mx_code_counts counts;
-  int threads_before;
 } desk;
 
 static int needs_amax(const mx_spec *s) {
@@ -147,7 +145,6 @@ static mx_status keep(void *self, void *own, size_t index, mx_error *err) {
   return MX_OK;
 }
 
-/* A thread has no threads of its own: it would wait for them, spinning, after each small step. */
 static void *new_desk(void *self) {
   const work *w = self;
   desk *d = malloc(sizeof *d);
@@ -160,15 +157,12 @@ static void *new_desk(void *self) {
     free(d);
     return NULL;
   }
-  d->threads_before = omp_get_max_threads();
-  omp_set_num_threads(w->inner);
   return d;
 }
 
 static void leave(void *self, void *own) {
   (void)self;
   desk *d = own;
-  omp_set_num_threads(d->threads_before);
   free(d->x);
   free(d->y);
   free(d);
@@ -193,11 +187,10 @@ static int add_pieces(work *w, fake_tensor *t, size_t index) {
 
 static mx_status through(work *w, mx_status (*made)(void *, void *, size_t, mx_error *), mx_status (*kept)(void *, void *, size_t, mx_error *),
                          mx_error *err) {
-  const int threads = w->o->n_threads > 0 ? w->o->n_threads : omp_get_max_threads();
   const size_t desks = w->room ? ROOM / w->room : 1; /* at least one: fake_plan() */
-  const int across = pipeline_threads(w->n_pieces < desks ? w->n_pieces : desks, threads);
-  w->inner = threads / across;
-  const pipeline p = {.n_pieces = w->n_pieces, .n_threads = across, .self = w, .desk = new_desk, .leave = leave, .make = made, .keep = kept};
+  pipeline p = {.n_pieces = w->n_pieces, .self = w, .desk = new_desk, .leave = leave, .make = made, .keep = kept};
+  pipeline_share(&p, w->n_pieces < desks ? w->n_pieces : desks, w->o->n_threads); /* threads within a piece would spin after each small step */
+  w->inner = p.inner;
   return w->n_pieces ? pipeline_run(&p, err) : MX_OK;
 }
 

@@ -19,6 +19,12 @@ int pipeline_threads(size_t n_pieces, int wish) {
   return (int)(n_pieces < 1 ? 1 : n_pieces < most ? n_pieces : most);
 }
 
+void pipeline_share(pipeline *p, size_t most_at_once, int wish) {
+  const int all = wish > 0 ? wish : omp_get_max_threads();
+  p->n_threads = pipeline_threads(most_at_once, all);
+  p->inner = all / p->n_threads;
+}
+
 /* Waits until the piece's turn has come. 0 if an earlier one has failed. */
 static int take_turn(line *l, size_t piece) {
   pthread_mutex_lock(&l->lock);
@@ -54,6 +60,8 @@ static void *work(void *arg) {
   pthread_mutex_lock(&l->lock);
   l->desks++;
   pthread_mutex_unlock(&l->lock);
+  const int before = omp_get_max_threads();
+  if (p->inner) omp_set_num_threads(p->inner);
   for (size_t piece; (piece = claim(l)) < p->n_pieces;) {
     mx_error why = {0};
     mx_status status = p->make(p->self, desk, piece, &why);
@@ -61,6 +69,7 @@ static void *work(void *arg) {
     if (!status) status = p->keep(p->self, desk, piece, &why);
     finish_turn(l, status, &why);
   }
+  omp_set_num_threads(before);
   p->leave(p->self, desk);
   return NULL;
 }

@@ -11,6 +11,7 @@
 typedef struct pipeline {
   size_t n_pieces;
   int n_threads; /* 0: all processors */
+  int inner;     /* OpenMP threads within a piece; 0: as many as there would be */
   void *self;
   void *(*desk)(void *self);
   void (*leave)(void *self, void *desk);
@@ -20,6 +21,8 @@ typedef struct pipeline {
 
 /** Returns MX_OK, or the first failure in the order of the pieces, said in *err; nothing is kept after it. */
 mx_status pipeline_run(const pipeline *p, mx_error *err);
+/** Divide the caller's wish, or all processors, among at most so many pieces at once: n_threads, and what is over to each as inner. */
+void pipeline_share(pipeline *p, size_t most_at_once, int wish);
 /** Threads for so many pieces: the caller's wish, or as many as there are processors; one a piece. */
 int pipeline_threads(size_t n_pieces, int wish);
 
