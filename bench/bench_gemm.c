@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/timing.h"
 #include "mxgold/gemm.h"
 #include "mxgold/isa.h"
 
@@ -20,21 +20,6 @@ static const char *only = "";
 static int zero_blocks; /* every fourth block of 32 is zeros under the smallest scale */
 
 static int wanted(const char *name) { return !strncmp(name, only, strlen(only)); }
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(n_threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b) {
-  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
-static double median(double *x, int n) {
-  qsort(x, (size_t)n, sizeof *x, compare);
-  return x[n / 2];
-}
 
 static float *numbers(size_t n, uint32_t seed) {
   float *x = malloc(n * sizeof *x);
@@ -62,14 +47,14 @@ static void versus(const char *name, const char *keys, int model, size_t M, size
   quantised(&b, &spec, y, N, K);
   const mx_gemm_options o = {.model = model, .exec = {.n_threads = n_threads, .isa_mask = isa_mask}};
   for (int r = 0; r < rounds; r++) {
-    double t = now();
+    double t = timing_now(n_threads);
     if (!d || mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL)) exit(2);
-    ours[r] = now() - t;
-    t = now();
+    ours[r] = timing_now(n_threads) - t;
+    t = timing_now(n_threads);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)M, (int)N, (int)K, 1, x, (int)K, y, (int)K, 0, d, (int)N);
-    theirs[r] = now() - t;
+    theirs[r] = timing_now(n_threads) - t;
   }
-  const double u = median(ours, rounds), v = median(theirs, rounds), macs = (double)M * (double)N * (double)K;
+  const double u = timing_median(ours, rounds), v = timing_median(theirs, rounds), macs = (double)M * (double)N * (double)K;
   printf("%-28s %5zu x %5zu x %5zu  %9.4f s  %7.1f GMAC/s  sgemm %9.4f s  %7.1f GMAC/s  ratio %5.2f\n", name, M, N, K, u, macs / u * 1e-9, v,
          macs / v * 1e-9, v / u);
   fflush(stdout);
@@ -82,7 +67,7 @@ static void versus(const char *name, const char *keys, int model, size_t M, size
 
 /* Time to read bytes, by the same threads. */
 static double read_time(const uint8_t *p, size_t n) {
-  const double t = now();
+  const double t = timing_now(n_threads);
   uint64_t sum = 0;
 #pragma omp parallel for reduction(+ : sum) num_threads(n_threads)
   for (size_t i = 0; i < n / 64; i++) {
@@ -91,7 +76,7 @@ static double read_time(const uint8_t *p, size_t n) {
     sum += w[0] + w[1] + w[2] + w[3] + w[4] + w[5] + w[6] + w[7];
   }
   __asm__ volatile("" ::"r"(sum));
-  return now() - t;
+  return timing_now(n_threads) - t;
 }
 
 static void skinny(const char *name, const char *keys, size_t M, size_t N, size_t K, int rounds) {
@@ -107,12 +92,12 @@ static void skinny(const char *name, const char *keys, size_t M, size_t N, size_
   const mx_gemm_options o = {.exec = {.n_threads = n_threads}};
   const size_t bytes = N * b.code_stride, scale_bytes = b.scale_rows * b.scale_cols;
   for (int r = 0; r < rounds; r++) {
-    const double t = now();
+    const double t = timing_now(n_threads);
     if (!d || mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL)) exit(2);
-    ours[r] = now() - t;
+    ours[r] = timing_now(n_threads) - t;
     reads[r] = read_time(b.codes, bytes) + read_time(b.scales, scale_bytes);
   }
-  const double u = median(ours, rounds), v = median(reads, rounds);
+  const double u = timing_median(ours, rounds), v = timing_median(reads, rounds);
   printf("%s M = %-2zu          %5zu x %5zu x %5zu  %9.5f s  %7.1f GB/s    reading %9.5f s  %7.1f GB/s    ratio %5.2f\n", name, M, M, N, K, u,
          (double)(bytes + scale_bytes) / u * 1e-9, v, (double)(bytes + scale_bytes) / v * 1e-9, v / u);
   fflush(stdout);

@@ -4,22 +4,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/timing.h"
 #include "mxgold/isa.h"
 #include "mxgold/mma.h"
 
 static int n_threads = 2;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(n_threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b) {
-  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
 
 static uint32_t next(void) {
   static uint64_t state = 88172645463325252;
@@ -52,17 +42,16 @@ static double rate(const mx_mma_model *m, size_t n, uint32_t isa_off, int rounds
   void *d = malloc(n * n * mx_mma_bytes(m->d, 1));
   mx_mma_args args = {1, n, n, n, a, b, NULL, sa, sb};
   for (int r = 0; d && r < rounds; r++) {
-    double start = now();
+    double start = timing_now(n_threads);
     if (mx_mma(d, m, &args, &exec, NULL)) exit(2);
-    seconds[r] = now() - start;
+    seconds[r] = timing_now(n_threads) - start;
   }
-  qsort(seconds, (size_t)rounds, sizeof *seconds, compare);
   free(a);
   free(b);
   free(sa);
   free(sb);
   free(d);
-  return (double)n * (double)n * (double)n / seconds[rounds / 2] * 1e-9;
+  return (double)n * (double)n * (double)n / timing_median(seconds, rounds) * 1e-9;
 }
 
 int main(int argc, char **argv) {

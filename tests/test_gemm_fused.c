@@ -9,7 +9,8 @@
 #include "lib/run.h"
 
 /* D by every path against the reference, with all that follows the sum; 0 if the model refuses these operands. */
-static int check_fused(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, operands_kind kind, const mx_mma_model *m, int tail) {
+static int check_fused(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, operands_kind kind, const mx_mma_model *m,
+                       int tail) {
   static const float alpha = -0.75f, beta = 1.5f;
   const mx_spec as = operands_spec(a_text), bs = operands_spec(b_text);
   mx_tensor a, b;

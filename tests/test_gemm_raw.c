@@ -33,7 +33,8 @@ START_TEST(raw) {
   for (size_t i = 0; i < BATCH * LD * LD; i++) c[i] = (float)(int32_t)operands_draw(79, i) * 0x1p-24f;
   const float alpha = 0.75f, beta = -2, g = 1.0f / 3;
   static const char *const scale_names[] = {"e8m0", "e4m3", "ue5m3"};
-  const mx_mma_model units[] = {operands_unit("hopper_f16"), operands_unit("cdna3/mfma_f32_16x16x32_fp8_fp8"), operands_unit("fused:L=32,F=13,out=e8m13rz")};
+  const mx_mma_model units[] = {operands_unit("hopper_f16"), operands_unit("cdna3/mfma_f32_16x16x32_fp8_fp8"),
+                                operands_unit("fused:L=32,F=13,out=e8m13rz")};
   int n = 0;
   for (int order = 0; order < 2; order++)
     for (int ta = 0; ta < 2; ta++)

@@ -1,4 +1,4 @@
-/** Which instruction sets the fast kernels may use. Results never depend on it. */
+/** Which instruction sets the fast kernels may use, and how many threads a call has. Results never depend on either. */
 #ifndef MXGOLD_ISA_H
 #define MXGOLD_ISA_H
 
@@ -22,6 +22,8 @@ uint32_t mx_isa_host(void);
 uint32_t mx_isa_usable(uint32_t off);
 /** "avx2" of MX_ISA_AVX2; NULL for what is not one bit of MX_ISA_ALL. */
 const char *mx_isa_name(uint32_t bit);
+/** Threads of a call that was given this many: those, or one for each processor that OpenMP has if 0. */
+int mx_thread_count(int n_threads);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 /* Counts over codes and scales: integers, so that threads may add in any order. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/ablate.h"
 #include "mxgold/verify.h"
+#include "mxgold/isa.h"
 
 /* Which codes are the largest finite magnitude, and which are zero. In sign-magnitude formats a mask tells them, and a vector can ask it of many codes. */
 typedef struct code_kind {
@@ -114,7 +114,7 @@ mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const m
   kinds_of(&kinds, mx_elem_format(spec->elem));
   const double prescale = spec->elem_prescale != 0 ? (double)spec->elem_prescale : 1;
   int failed = 0;
-#pragma omp parallel num_threads(n_threads > 0 ? n_threads : omp_get_max_threads()) if (t->rows > 8)
+#pragma omp parallel num_threads(mx_thread_count(n_threads)) if (t->rows > 8)
   {
     row_counts own = {0};
     uint32_t *codes = malloc(t->cols * sizeof *codes + 1);

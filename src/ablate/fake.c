@@ -1,12 +1,12 @@
 /* Quantise and come back. */
-#include <omp.h>
 #include <stdlib.h>
 
 #include "ablate/rotate.h"
 #include "mxgold/ablate.h"
+#include "mxgold/isa.h"
 
 static void divide(float *x, size_t n, float by, int n_threads) {
-#pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads())
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t i = 0; i < n; i++) x[i] = (float)((double)x[i] / (double)by);
 }
 

@@ -1,10 +1,10 @@
 /* One tensor under one spec. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/ablate.h"
+#include "mxgold/isa.h"
 
 enum { UNIT = 64 };
 
@@ -16,7 +16,7 @@ size_t mx_unit_first(size_t u, size_t n_units, size_t n) {
 
 /* Sums of each unit by itself, so that threads need no order. */
 static void add_units(double *unit, size_t n_units, const float *x, const float *y, size_t n, double weight, int n_threads) {
-#pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads())
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t u = 0; u < n_units; u++) {
     double sum = 0;
     for (size_t i = mx_unit_first(u, n_units, n), end = mx_unit_first(u + 1, n_units, n); i < end; i++) {

@@ -1,12 +1,10 @@
 /* The product in binary64: each dot with k ascending. */
-#include <omp.h>
 #include <stdlib.h>
 
 #include "mxgold/ablate.h"
+#include "mxgold/isa.h"
 
 enum { TILE = 16 };
-
-static int threads_of(int n) { return n > 0 ? n : omp_get_max_threads(); }
 
 /* Columns of a tile side by side, so that a vector holds several dots and each dot keeps its order. */
 static void pack(double *tile, const float *w, size_t n, size_t k) {
@@ -25,7 +23,7 @@ static void row_by_tile(double *y, const float *x, const double *tile, size_t n,
 
 void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, size_t k, int n_threads) {
   const size_t tiles = n / TILE + (n % TILE != 0);
-#pragma omp parallel num_threads(threads_of(n_threads))
+#pragma omp parallel num_threads(mx_thread_count(n_threads))
   {
     double *tile = malloc((k * TILE + 1) * sizeof *tile);
 #pragma omp for schedule(static)

@@ -1,16 +1,15 @@
 /* Rotations over many rows, in threads. */
 #include "ablate/rotate.h"
 
-#include <omp.h>
 #include <string.h>
+
+#include "mxgold/isa.h"
 
 enum { MAX_SIZE = 128, ROWS_AT_ONCE = 16 };
 
-static int threads_of(int n) { return n > 0 ? n : omp_get_max_threads(); }
-
 mx_status mx_rotate(float *out, const float *in, size_t rows, size_t cols, const mx_spec *spec, int n_threads) {
   int failed = 0;
-#pragma omp parallel for schedule(static) num_threads(threads_of(n_threads)) reduction(max : failed)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads)) reduction(max : failed)
   for (size_t r = 0; r < rows; r += ROWS_AT_ONCE) {
     const size_t n = rows - r < ROWS_AT_ONCE ? rows - r : ROWS_AT_ONCE;
     const int s =
@@ -40,7 +39,7 @@ mx_status mx_rotate_back(float *x, size_t rows, size_t cols, const mx_spec *spec
   plain.had_sign = MX_HAD_SIGN_NONE;
   if (!status) status = mx_rotate(x, x, rows, cols, &plain, n_threads);
   if (status) return status;
-#pragma omp parallel for schedule(static) num_threads(threads_of(n_threads))
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) x[r * cols + c] *= signs[c % spec->had_size];
   return MX_OK;

@@ -1,10 +1,10 @@
 /* Sums over pairs, in an order that neither threads nor vectors change. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/ablate.h"
+#include "mxgold/isa.h"
 
 enum { LANES = 4, MOST_AT_ONCE = 1024 };
 
@@ -137,7 +137,7 @@ void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size
   mx_error_sums part[MOST_AT_ONCE]; /* the pieces are added in order, so many at a time */
   for (size_t p0 = 0; p0 < pieces; p0 += MOST_AT_ONCE) {
     const size_t m = pieces - p0 < MOST_AT_ONCE ? pieces - p0 : MOST_AT_ONCE;
-#pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads()) if (m > 8)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads)) if (m > 8)
     for (size_t p = 0; p < m; p++) {
       const size_t first = (p0 + p) * MX_PIECE;
       piece(&part[p], x + first, y + first, n - first < MX_PIECE ? n - first : MX_PIECE);

@@ -1,7 +1,6 @@
 /* Operations of `mxgold bench`. */
 #include "bench_ops.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,17 +130,15 @@ size_t bench_bytes_written(const bench_job *job) {
 
 enum { SLICE = 16384 }; /* bytes, as a row of the usual matrix */
 
-int bench_threads(int n_threads) { return n_threads ? n_threads : omp_get_max_threads(); }
-
 void bench_copy(void *to, const void *from, size_t n, int n_threads) {
-#pragma omp parallel for schedule(static) num_threads(bench_threads(n_threads))
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t at = 0; at < n; at += SLICE) memcpy((char *)to + at, (const char *)from + at, n - at < SLICE ? n - at : SLICE);
 }
 
 /* Integers, so that the compiler may reorder the sum and the time is that of memory. */
 uint64_t bench_read(const void *from, size_t n, int n_threads) {
   uint64_t sum = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum) num_threads(bench_threads(n_threads))
+#pragma omp parallel for schedule(static) reduction(+ : sum) num_threads(mx_thread_count(n_threads))
   for (size_t at = 0; at < n / SLICE; at++) {
     const char *row = (const char *)from + at * SLICE;
     uint64_t part[8] = {0}, word[8];
@@ -155,6 +152,6 @@ uint64_t bench_read(const void *from, size_t n, int n_threads) {
 }
 
 void bench_fill(void *to, size_t n, int n_threads) {
-#pragma omp parallel for schedule(static) num_threads(bench_threads(n_threads))
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t at = 0; at < n; at += SLICE) memset((char *)to + at, 1, n - at < SLICE ? n - at : SLICE);
 }

@@ -40,8 +40,6 @@ void bench_run_ref(const bench_job *job, size_t n);
 size_t bench_bytes_read(const bench_job *job);
 size_t bench_bytes_written(const bench_job *job);
 
-/** How many threads a call uses: n_threads, or as many as OpenMP has if that is 0. */
-int bench_threads(int n_threads);
 /* What it is held against: copy n bytes, read them (a sum of integers), write them; n_threads each. */
 void bench_copy(void *to, const void *from, size_t n, int n_threads);
 uint64_t bench_read(const void *from, size_t n, int n_threads);

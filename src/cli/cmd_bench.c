@@ -160,7 +160,7 @@ static int run(const cli_context *ctx, void *args) {
     fill(b.input, n);
     memset(b.copy, 0, n * sizeof *b.copy);
     out_shape(o, "shape", shape, 2);
-    out_u64(o, "threads", (uint64_t)bench_threads(b.n_threads));
+    out_u64(o, "threads", (uint64_t)mx_thread_count(b.n_threads));
     out_u64(o, "rounds", b.rounds);
     out_table(o, "operations");
     rc = all(&b, o, a->only, a->presets);

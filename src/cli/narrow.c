@@ -1,9 +1,10 @@
 /* RNE by bits: each case equals mx_encode of the format (tests/cli/quantize-all.sh compares). */
 #include "narrow.h"
 
-#include <omp.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "mxgold/isa.h"
 
 static uint32_t bits_of(float x) {
   uint32_t u;
@@ -40,6 +41,6 @@ void narrow(void *out, const float *x, size_t n, mx_dtype dtype, int n_threads) 
     return;
   }
   uint16_t *to = out;
-#pragma omp parallel for schedule(static) num_threads(n_threads > 0 ? n_threads : omp_get_max_threads())
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t i = 0; i < n; i++) to[i] = dtype == MX_BF16 ? bf16_of(x[i]) : f16_of(x[i]);
 }

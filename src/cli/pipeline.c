@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include "mxgold/isa.h"
+
 typedef struct line {
   const pipeline *p;
   pthread_mutex_t lock;
@@ -15,12 +17,12 @@ typedef struct line {
 } line;
 
 int pipeline_threads(size_t n_pieces, int wish) {
-  const size_t most = (size_t)(wish > 0 ? wish : omp_get_max_threads());
+  const size_t most = (size_t)(mx_thread_count(wish));
   return (int)(n_pieces < 1 ? 1 : n_pieces < most ? n_pieces : most);
 }
 
 void pipeline_share(pipeline *p, size_t most_at_once, int wish) {
-  const int all = wish > 0 ? wish : omp_get_max_threads();
+  const int all = mx_thread_count(wish);
   p->n_threads = pipeline_threads(most_at_once, all);
   p->inner = all / p->n_threads;
 }

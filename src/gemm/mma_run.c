@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "mma_lanes.h"
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "mxgold/isa.h"
 
 static int frac_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16 ? 10 : f->man_bits; }
 
@@ -140,14 +138,6 @@ static mx_status desk_alloc(desk *k, const mma_work *w) {
 
 /* --- all of D --- */
 
-static int thread_count(const mx_exec *exec) {
-  int n = exec ? exec->n_threads : 0;
-#ifdef _OPENMP
-  if (n <= 0) n = omp_get_max_threads();
-#endif
-  return n > 0 ? n : 1;
-}
-
 static size_t blocks_of(const mma_work *w, size_t side) { return w->T * ((w->M + side - 1) / side) * ((w->N + side - 1) / side); }
 
 /* Rows and columns of a block: panels of at most ROOM numbers (less of them where many threads have one each), and some work for every thread. */
@@ -161,7 +151,7 @@ static size_t side_of(const mma_work *w, int threads) {
 }
 
 mx_status mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec) {
-  const int threads = thread_count(exec);
+  const int threads = mx_thread_count(exec ? exec->n_threads : 0);
   mma_lanes_plan lanes;
   int failed = 0;
   w->lanes = w->K > 0 && mma_lanes_make(&lanes, plan, exec) ? &lanes : NULL;

@@ -1,6 +1,7 @@
-/* What may be used: host, mask, environment. */
+/* What may be used: host, mask, environment; threads. */
 #include "mxgold/isa.h"
 
+#include <omp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,3 +56,5 @@ const char *mx_isa_name(uint32_t bit) {
     if (names[i].bit == bit && bit != MX_ISA_ALL) return names[i].name;
   return NULL;
 }
+
+int mx_thread_count(int n_threads) { return n_threads > 0 ? n_threads : omp_get_max_threads(); }

@@ -2,8 +2,6 @@
 #ifndef MX_KERNELS_THREADS_H
 #define MX_KERNELS_THREADS_H
 
-#include <omp.h>
-
 #include "mxgold/isa.h"
 #include "mxgold/quantize.h"
 
@@ -14,7 +12,7 @@ enum { MX_THREAD_VALUES = 1 << 17, MX_THREAD_SCALAR = 1 << 12 };
 /** The caller's number, or all processors but no more than one for `least` of the values. */
 static inline int mx_threads(const mx_exec *exec, size_t values, size_t least) {
   if (exec && exec->n_threads > 0) return exec->n_threads;
-  const size_t most = (size_t)omp_get_max_threads(), by = values / least;
+  const size_t most = (size_t)mx_thread_count(0), by = values / least;
   return (int)(by < 1 ? 1 : by < most ? by : most);
 }
 

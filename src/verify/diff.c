@@ -2,9 +2,10 @@
 #include "verify/diff.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "mxgold/isa.h"
 
 enum { PIECE = 1 << 20, MOST_THREADS = 64 }; /* elements, about */
 
@@ -428,7 +429,7 @@ static void merge(diff_job *j, const diff_job *later) {
 /* Whole block rows to each thread. */
 static mx_status all_parts(diff_job *j, size_t rows) {
   const size_t total = j->a->rows, pieces = (total + rows - 1) / rows;
-  int n = j->how.n_threads > 0 ? j->how.n_threads : omp_get_max_threads();
+  int n = mx_thread_count(j->how.n_threads);
   if ((size_t)n > pieces) n = pieces ? (int)pieces : 1;
   if (j->how.input || j->how.n_list) n = 1;
   if (n > MOST_THREADS) n = MOST_THREADS;

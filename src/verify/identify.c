@@ -1,7 +1,6 @@
 /* Which spec does a black box follow? An inquiry under each reading of formats, block, rotation and input.dtype that the data allow; presets under
  * all of them first, then the most promising one to its end. What is found is set back to defaults where nothing changes, counted and named. */
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "verify/inquiry.h"
 #include "verify/keys.h"
 #include "verify/values.h"
+#include "mxgold/isa.h"
 
 enum { MAX_INQUIRIES = 48 };
 
@@ -284,7 +284,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   }
   status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
-  const int threads = options->n_threads > 0 ? options->n_threads : omp_get_max_threads();
+  const int threads = mx_thread_count(options->n_threads);
   const double allowed = (options->seconds > 0 ? options->seconds : 10) * threads, deadline = now() + allowed;
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;

@@ -2,21 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "verify/probe_tree.h"
 
 enum { ROUNDS = 8, LEARN = 160 };
-
-static int thread_count(const mx_exec *exec) {
-  int n = exec ? exec->n_threads : 0;
-#ifdef _OPENMP
-  if (n <= 0) n = omp_get_max_threads();
-#endif
-  return n > 0 ? n : 1;
-}
 
 /* Output q of a batch as one more probe. */
 static void add_output(probe_list *l, const mx_probe *p, const uint8_t *d, size_t q, const int32_t *label) {
@@ -201,7 +190,7 @@ static int tree_alone(mx_probe_fit *out, const probe_data *data, const probe_lis
 }
 
 static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, mx_error *err) {
-  const int threads = thread_count(data->exec);
+  const int threads = mx_thread_count(data->exec ? data->exec->n_threads : 0);
   probe_readings r;
   probe_found f = {.wrong = SIZE_MAX};
   probes_of(l, data);

@@ -33,7 +33,8 @@ void operands_fill(mx_tensor *t, const mx_spec *spec, size_t rows, size_t cols, 
     if (mx_quantize(t, x, rows, cols, cols, spec, NULL, &err)) ck_abort_msg("%s", err.text);
     size_t block_rows, block;
     mx_spec_block(spec, rows, cols, &block_rows, &block);
-    for (size_t i = 0; kind == OPERANDS_ZEROS && block_rows == 1 && i < rows * t->scale_cols; i++) { /* the smallest scale where nothing wants one */
+    for (size_t i = 0; kind == OPERANDS_ZEROS && block_rows == 1 && i < rows * t->scale_cols;
+         i++) { /* the smallest scale where nothing wants one */
       const size_t r = i / t->scale_cols, first = i % t->scale_cols * block;
       int any = 0;
       for (size_t k = first; k < cols && k < first + block; k++) any |= x[r * cols + k] != 0;
