@@ -49,6 +49,7 @@ total=0
 [ $# -gt 0 ] || for file in "$root"/tests/cli/*.sh; do set -- "$@" "$(basename "$file" .sh)"; done
 for case in "$@"; do
   failures=0
+  [ -e "$root/tests/cli/$case.sh" ] || fail "no such case"
   mkdir "$scratch/$case"
   cd "$scratch/$case" || exit 2
   # shellcheck source=/dev/null

@@ -19,7 +19,7 @@ typedef enum cli_kind {
   CLI_LIST,    /* cli_list: every value of an option that may be repeated */
   CLI_U64,     /* cli_u64 */
   CLI_I64,     /* cli_i64 */
-  CLI_F64,     /* cli_f64 */
+  CLI_F32,     /* cli_f32 */
   CLI_POS,     /* const char *: an argument without a dash; required */
   CLI_POS_OPT, /* const char *: the same, may be left out */
   CLI_POS_LIST /* cli_list: all that are left */
@@ -37,10 +37,10 @@ typedef struct cli_i64 {
   int given;
   int64_t v;
 } cli_i64;
-typedef struct cli_f64 {
+typedef struct cli_f32 {
   int given;
-  double v;
-} cli_f64;
+  float v;
+} cli_f32;
 
 /** The index-th word that an option takes, NULL past the end. */
 typedef const char *cli_choices(size_t index);

@@ -14,7 +14,7 @@
 
 struct args {
   const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type;
-  cli_f64 alpha, beta;
+  cli_f32 alpha, beta;
   cli_u64 bits, fraction, threads, max;
   int json, nan_bits, equal_zeros, explain, gemm, bound;
 };
@@ -45,8 +45,8 @@ static const cli_option options[] = {
      NULL},
     {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "with --gemm: C, [M][N] of f32, f16 or bf16", NULL},
     {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "with --gemm: one f32 a column of D", NULL},
-    {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},
-    {"beta", 0, CLI_F64, offsetof(struct args, beta), "X", "with --gemm: factor of C; 1 by default", NULL},
+    {"alpha", 0, CLI_F32, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},
+    {"beta", 0, CLI_F32, offsetof(struct args, beta), "X", "with --gemm: factor of C; 1 by default", NULL},
     {"out", 0, CLI_STRING, offsetof(struct args, type), "TYPE", "with --gemm: type of D, if the file does not say it (uint16 as bf16)", dtypes},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "a report for a browser, one file, no network", NULL},

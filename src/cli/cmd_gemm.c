@@ -10,7 +10,7 @@
 
 struct args {
   const char *a, *b, *out, *model, *c, *bias, *dtype, *bound;
-  cli_f64 alpha, beta;
+  cli_f32 alpha, beta;
   cli_u64 batch, threads, bits, fraction;
   int ref;
 };
@@ -31,8 +31,8 @@ static const cli_option options[] = {
      NULL},
     {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "C, [M][N] of f32, f16 or bf16", NULL},
     {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "one f32 a column of D", NULL},
-    {"alpha", 0, CLI_F64, offsetof(struct args, alpha), "X", "factor of the product; 1 by default", NULL},
-    {"beta", 0, CLI_F64, offsetof(struct args, beta), "X", "factor of C; 1 by default", NULL},
+    {"alpha", 0, CLI_F32, offsetof(struct args, alpha), "X", "factor of the product; 1 by default", NULL},
+    {"beta", 0, CLI_F32, offsetof(struct args, beta), "X", "factor of C; 1 by default", NULL},
     {"out", 0, CLI_STRING, offsetof(struct args, dtype), "TYPE", "type of D; f32 by default (.npy holds no bf16)", dtypes},
     {"bound", 0, CLI_STRING, offsetof(struct args, bound), "LOHI.safetensors",
      "where D lies whatever the order of summation: tensors lo and hi, f32", NULL},
@@ -178,7 +178,7 @@ static int product(work *w, mx_error *err) {
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   (void)ctx;
-  work w = {.args = a, .alpha = (float)a->alpha.v, .beta = (float)a->beta.v};
+  work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
   mx_error err;
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
   if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("gemm: --bound-bits or --bound-fraction without --bound");

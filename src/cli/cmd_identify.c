@@ -12,7 +12,7 @@
 struct args {
   sample_options in;
   cli_u64 block, threads;
-  cli_f64 seconds;
+  cli_f32 seconds;
   int json, quick;
 };
 
@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {"input", 0, CLI_STRING, offsetof(struct args, in.input), "X", "what the kernel was given: .npy or FILE.safetensors:TENSOR", NULL},
     {"codes", 0, CLI_STRING, offsetof(struct args, in.codes), "C", "its codes, one a byte, or two 4-bit codes a byte", NULL},
     {"scales", 0, CLI_STRING, offsetof(struct args, in.scales), "S", "its scales, as stored", NULL},
-    {"tensor-scale", 0, CLI_STRING, offsetof(struct args, in.tensor_scale), "V",
+    {"tensor-scale", 0, CLI_F32, offsetof(struct args, in.tensor_scale), "V",
      "its tensor scale, in whatever convention; nan and inf are allowed", NULL},
     {"output", 0, CLI_STRING, offsetof(struct args, in.output), "OUT.safetensors",
      "codes, scales, tensor_scale (and input) in one file; SUITE.codes and so on are suites of one kernel", NULL},
@@ -29,7 +29,7 @@ static const cli_option options[] = {
     {"transpose", 0, CLI_FLAG, offsetof(struct args, in.transpose), NULL, "the kernel quantised the transpose of the input", NULL},
     {"block", 0, CLI_U64, offsetof(struct args, block), "N", "columns of a block; found from the shapes by default", NULL},
     {"quick", 0, CLI_FLAG, offsetof(struct args, quick), NULL, "leave out the keys that the data cannot decide", NULL},
-    {"seconds", 0, CLI_F64, offsetof(struct args, seconds), "S", "search for at most so long; 10 by default", NULL},
+    {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S", "search for at most so long; 10 by default", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},

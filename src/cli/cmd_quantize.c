@@ -14,7 +14,7 @@ struct args {
   const char *in, *out, *bits, *include, *exclude;
   input_form form;
   spec_opts spec;
-  cli_f64 tensor_scale;
+  cli_f32 tensor_scale;
   cli_u64 threads;
   int dequantized, transpose, all, fake, json, refuse_nan;
 };
@@ -23,7 +23,7 @@ static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS, offsetof(struct args, in), NULL, "a .npy file, or a tensor of a .safetensors file; - for standard input", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "OUT.safetensors", "where the codes and scales go; - for standard output", NULL},
     SPEC_OPTIONS(args, spec),
-    {"tensor-scale", 0, CLI_F64, offsetof(struct args, tensor_scale), "V",
+    {"tensor-scale", 0, CLI_F32, offsetof(struct args, tensor_scale), "V",
      "tensor scale in the preset's stored convention, used instead of max|X|", NULL},
     {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one an element, for sr.source=given", NULL},
     {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "store the dequantised values too", NULL},
@@ -293,7 +293,7 @@ static int run(const cli_context *ctx, void *args) {
     return cli_error("quantize: --fake, --include, --exclude, --refuse-nan and --json go with --all");
   if (a->tensor_scale.given) {
     w.spec.tensor_given = 1;
-    w.spec.tensor_given_value = (float)a->tensor_scale.v;
+    w.spec.tensor_given_value = a->tensor_scale.v;
     if (mx_spec_check(&w.spec, &err)) return cli_fail(&err);
   }
   mx_writer_install_signal_cleanup();

@@ -14,7 +14,7 @@
 struct args {
   const char *plugin, *suite, *junit;
   spec_opts spec;
-  cli_f64 seconds;
+  cli_f32 seconds;
   int json;
 };
 
@@ -25,7 +25,7 @@ static const cli_option options[] = {
      NULL},
     SPEC_OPTIONS(args, spec),
     {"suite", 0, CLI_STRING, offsetof(struct args, suite), "NAME", "one suite; all by default", suite_names},
-    {"seconds", 0, CLI_F64, offsetof(struct args, seconds), "S", "time limit of one call; 10 by default", NULL},
+    {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S", "time limit of one call; 10 by default", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},

@@ -175,7 +175,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
 }
 
 int diff_gemm(const diff_gemm_args *a) {
-  work w = {.args = a, .alpha = (float)a->alpha.v, .beta = (float)a->beta.v};
+  work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
   if (a->beta.given && !a->c) return cli_error("diff: --beta without --c");
   if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("diff: --bound-bits or --bound-fraction without --bound");
   if (a->bound && a->accum) return cli_error("diff: --accum and --bound exclude each other");

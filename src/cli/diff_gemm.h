@@ -6,7 +6,7 @@
 
 typedef struct diff_gemm_args {
   const char *a, *b, *d, *accum, *c, *bias, *type, *junit;
-  cli_f64 alpha, beta;
+  cli_f32 alpha, beta;
   cli_u64 bits, fraction, threads;
   int bound, json, nan_bits, equal_zeros;
 } diff_gemm_args;

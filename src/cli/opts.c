@@ -72,12 +72,12 @@ static int set_i64(const parser *p, const cli_option *o, cli_i64 *out, const cha
   return CLI_FINE;
 }
 
-static int set_f64(const parser *p, const cli_option *o, cli_f64 *out, const char *value) {
+static int set_f32(const parser *p, const cli_option *o, cli_f32 *out, const char *value) {
   char *end;
   errno = 0;
-  out->v = strtod(value, &end);
-  if (!*value || *end || *value == ' ' || (errno == ERANGE && isinf(out->v)))
-    return bad_number(p, o, value, "a decimal or hexadecimal floating-point number");
+  out->v = strtof(value, &end);
+  if (!*value || *end || *value == ' ') return bad_number(p, o, value, "a decimal or hexadecimal floating-point number");
+  if (errno == ERANGE && isinf(out->v)) return cli_error("%s: --%s %s: beyond the largest binary32, 3.4e38", p->entry->name, o->name, value);
   out->given = 1;
   return CLI_FINE;
 }
@@ -105,8 +105,8 @@ static int set(const parser *p, const cli_option *o, void *base, const char *val
     return set_u64(p, o, field, value);
   case CLI_I64:
     return set_i64(p, o, field, value);
-  case CLI_F64:
-    return set_f64(p, o, field, value);
+  case CLI_F32:
+    return set_f32(p, o, field, value);
   }
   return CLI_TROUBLE;
 }

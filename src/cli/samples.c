@@ -252,11 +252,8 @@ int samples_open(samples *s, const sample_options *o) {
     if (o->codes && (open_one(s, &a, o->scales) || set_scales(s, m, a))) return CLI_TROUBLE;
     if (!o->codes && (open_one(s, &a, o->dequantized) || set_values(s, m, a))) return CLI_TROUBLE;
   }
-  if (o->tensor_scale) {
-    char *end;
-    const float v = strtof(o->tensor_scale, &end);
-    if (!*o->tensor_scale || *end) return cli_error("--tensor-scale %s: expected a number, nan or inf", o->tensor_scale);
-    for (size_t i = 0; i < s->n; i++) s->at[i].has_tensor_scale = 1, s->at[i].tensor_scale = v;
+  if (o->tensor_scale.given) {
+    for (size_t i = 0; i < s->n; i++) s->at[i].has_tensor_scale = 1, s->at[i].tensor_scale = o->tensor_scale.v;
   }
   return CLI_FINE;
 }

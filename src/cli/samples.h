@@ -7,7 +7,7 @@
 
 typedef struct sample_options {
   const char *input, *codes, *scales, *output, *dequantized;
-  const char *tensor_scale; /* text: nan and inf are numbers here */
+  cli_f32 tensor_scale; /* nan and inf are numbers here */
   int packed, transpose;
 } sample_options;
 

@@ -20,7 +20,7 @@ static int parse_real(float *out, const char *text) {
   if (!*text || isspace((unsigned char)*text)) return 0;
   errno = 0;
   *out = strtof(text, &end);
-  return !*end;
+  return !*end && !(errno == ERANGE && isinf(*out));
 }
 
 static int parse_unsigned(uint64_t *out, const char *text, uint64_t max) {

@@ -16,15 +16,30 @@ static int as_text(char *out, size_t size, const json_t *v) {
   return 0;
 }
 
+/* The list of `presets NAME --json`, {"key": ..., "value": ...} a row, as an object; NULL if it is something else. */
+static json_t *from_rows(const json_t *rows) {
+  json_t *keys = json_object();
+  size_t i;
+  json_t *row;
+  json_array_foreach(rows, i, row) {
+    const char *key = json_string_value(json_object_get(row, "key"));
+    if (!key || json_object_set(keys, key, json_object_get(row, "value"))) {
+      json_decref(keys);
+      return NULL;
+    }
+  }
+  return keys;
+}
+
 mx_status mx_spec_parse_json(mx_spec *spec, const char *text, size_t n_bytes, mx_error *err) {
   json_error_t where;
   json_t *root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &where);
   if (!root) return mx_fail(err, MX_ERR_KEY, "line %d: %s", where.line, where.text);
   mx_status status = MX_OK;
   mx_spec work = *spec;
-  /* What `identify` prints has the keys inside "spec". */
-  json_t *keys = json_object_get(root, "spec");
-  if (!json_is_object(keys)) keys = root;
+  /* What `identify` and `presets` print has the keys inside "spec". */
+  json_t *inner = json_object_get(root, "spec"), *rows = json_is_array(inner) ? from_rows(inner) : NULL;
+  json_t *keys = rows ? rows : json_is_object(inner) ? inner : root;
   const json_t *preset = json_object_get(keys, "preset");
   if (!json_is_object(root))
     status = mx_fail(err, MX_ERR_KEY, "expected an object {\"key\": value, ...}");
@@ -45,6 +60,7 @@ mx_status mx_spec_parse_json(mx_spec *spec, const char *text, size_t n_bytes, mx
       if (status) break;
     }
   if (!status) status = mx_spec_parse(&work, all, err);
+  json_decref(rows);
   json_decref(root);
   if (!status) *spec = work;
   return status;

@@ -1,6 +1,7 @@
 /* Quantise: the driver over bands of rows. SPEC 3.2. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,8 +359,15 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
 
 static mx_status call_end(const mx_job *j, mx_error *err) {
   if (j->refused == SIZE_MAX) return MX_OK;
-  return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which scale.nan=error or elem.nan=error refuses",
-                 j->first_row + j->refused / j->src->cols, j->refused % j->src->cols);
+  const mx_spec *s = &j->plan->spec;
+  const char *const names[] = {s->scale_nan == MX_SCALE_NAN_ERROR ? "scale.nan=error" : NULL,
+                               s->scale_inf == MX_SCALE_INF_ERROR ? "scale.inf=error" : NULL,
+                               s->elem_nan == MX_ELEM_NAN_ERROR ? "elem.nan=error" : NULL};
+  char keys[64] = "";
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i]) snprintf(keys + strlen(keys), sizeof keys - strlen(keys), "%s%s", *keys ? " or " : "", names[i]);
+  return mx_fail(err, MX_ERR_DATA, "row %zu, column %zu: NaN or Inf, which %s refuses", j->first_row + j->refused / j->src->cols,
+                 j->refused % j->src->cols, keys);
 }
 
 static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {

@@ -203,14 +203,18 @@ mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *er
     return mx_fail(err, MX_ERR_FORMAT, "header: expected case, rows, cols and a first column x, as mxgold gen writes");
   const int by_row = !strcmp(form, "row");
   const size_t per = v->columns[0].count, ld = by_row ? per : rows ? per / rows : 0;
-  if (ld < cols || (by_row && rows != v->n_cases) || (!by_row && (rows > per || per % rows)))
+  if (!cols || ld < cols || (by_row && rows != v->n_cases) || (!by_row && (rows > per || per % rows)))
     return mx_fail(err, MX_ERR_FORMAT, "header: rows and cols do not fit column x and the number of cases");
   s = plan_init(&p, &spec, by_row, by_row ? 1 : v->n_cases, rows, cols, ld, err);
+  if (s) return s;
   for (size_t i = 0; i < v->n_meta && !s; i++) s = mx_vectors_set_meta(out, v->keys[i], v->values[i]);
   if (!s) s = add_columns(out, &p);
-  if (!s && !fits(v, out)) s = mx_fail(err, MX_ERR_FORMAT, "header: the columns are not those of the spec");
-  if (!s) s = mx_vectors_alloc(out, p.cases);
-  if (!s) {
+  if (!s && fits(v, out)) s = mx_vectors_alloc(out, p.cases);
+  if (s)
+    s = mx_fail(err, s, "header: %zu cases of %zu x %zu: %s", v->n_cases, rows, cols, mx_status_text(s));
+  else if (!fits(v, out))
+    s = mx_fail(err, MX_ERR_FORMAT, "header: the columns are not those of the spec");
+  else {
     memcpy(out->columns[0].data, v->columns[0].data, v->n_cases * per * sizeof(float));
     s = fill_all(out, &p, (const float *)(const void *)out->columns[0].data, err);
   }

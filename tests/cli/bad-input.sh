@@ -41,9 +41,12 @@ q "tensor.given excludes tensor.norm=none: there is no tensor scale to give" a.n
 q "nibble=half_block excludes block: it needs an even number of columns in a block" a.npy --set nibble=half_block --set block=row
 
 # Data that a spec refuses, and data of another kind.
-q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error or elem.nan=error refuses" n.npy --set scale.nan=error
-q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error or elem.nan=error refuses" n.npy --set elem.nan=error --set scale.nan=finite
-q "n.npy: row 3, column 1: NaN or Inf, which scale.nan=error or elem.nan=error refuses" n.npy --set scale.nan=error --transpose
+q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error refuses" n.npy --set scale.nan=error
+q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error or scale.inf=error refuses" n.npy --set scale.nan=error --set scale.inf=error
+q "quantize: --tensor-scale 1e39: beyond the largest binary32, 3.4e38" a.npy --preset te-nvfp4 --tensor-scale 1e39
+q "--set: tensor.given=1e39: expected none, a number, nan or inf" a.npy --preset te-nvfp4 --set tensor.given=1e39
+q "n.npy: row 1, column 3: NaN or Inf, which elem.nan=error refuses" n.npy --set elem.nan=error --set scale.nan=finite
+q "n.npy: row 3, column 1: NaN or Inf, which scale.nan=error refuses" n.npy --set scale.nan=error --transpose
 q "d.npy: dtype is f64, expected f32, f16 or bf16 (uint16 with --dtype bf16)" d.npy
 q "u.npy: dtype is u16, expected f32, f16 or bf16 (uint16 with --dtype bf16)" u.npy
 q "a.npy: dtype is f32, not the bf16 of --dtype" a.npy --dtype bf16
@@ -63,7 +66,7 @@ e "n.npy: value 35 is NaN, refused by elem.nan=error" n.npy --format e2m1 --pres
 e "encode: --format 'e2m11' is unknown, nearest: e2m1, e2m3" a.npy --format e2m11
 e "encode: --preset 'torhc' is unknown, nearest: torch" a.npy --format e2m1 --preset torhc
 e "encode: --nbits excludes --round rne: only sr uses random integers" a.npy --format e2m1 --nbits 8
-q "quantize: --tensor-scale 1e400: not a number, expected a decimal or hexadecimal floating-point number" a.npy --preset te-nvfp4 --tensor-scale 1e400
+q "quantize: --tensor-scale 1e400: beyond the largest binary32, 3.4e38" a.npy --preset te-nvfp4 --tensor-scale 1e400
 e "encode: no format, expected --format FMT" a.npy
 e "encode: --nan: elem.nan=sgnmax: expected one of signmax, posmax, satmax, zero, zero_flip, code=N, error" a.npy --format e2m1 --nan sgnmax
 e "encode: --scale-exp 1.5: expected nan or an integer from -700 to 700" a.npy --format e2m1 --scale-exp 1.5

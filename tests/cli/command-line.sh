@@ -24,7 +24,18 @@ for command in $("$mxgold" help | sed -n 's/^  mxgold \([a-z]*\) .*/\1/p'); do
   accepts "$mxgold" "$command" --help
 done
 accepts "$mxgold" help --bash-completion
-accepts bash -n "$scratch/stdout"
+cp "$scratch/stdout" "$scratch/completion"
+accepts bash -n "$scratch/completion"
+# completes WORD... : what the script offers for the last of them
+completes() {
+  bash -c '. "$1"; shift; COMP_WORDS=(mxgold "$@"); COMP_CWORD=$#; _mxgold; echo "${COMPREPLY[*]}"' - "$scratch/completion" "$@"
+}
+[ "$(completes quan)" = quantize ] || fail "completion of a command: $(completes quan)"
+[ "$(completes quantize x.npy --preset quark-nv)" = quark-nvfp4 ] || fail "completion of a preset: $(completes quantize x.npy --preset quark-nv)"
+[ "$(completes quantize x.npy --set scale.ru)" = scale.rule= ] || fail "completion of a key: $(completes quantize x.npy --set scale.ru)"
+[ "$(completes quantize x.npy --set scale.rule = ev)" = even ] || fail "completion of a key's value: $(completes quantize x.npy --set scale.rule = ev)"
+case $(completes quantize x.npy --set scale.rule =) in "floor "*) ;; *) fail "completion of all values of a key: $(completes quantize x.npy --set scale.rule =)" ;; esac
+rm "$scratch/completion"
 # The man page in the tree is the one that the tables give.
 accepts "$mxgold" help --man
 cmp -s "$scratch/stdout" "$root/docs/mxgold.1" || fail "docs/mxgold.1 is out of date: make man"
