@@ -19,6 +19,15 @@ npy("e2m1.npy", "<f4", "(16,)", floats([s * v for s in (1., -1.) for v in (0, .5
 P
 same() { cmp -s "$1" "$2" || fail "$1 and $2 differ: $3"; }
 
+# A preset as `presets` prints it is a spec.
+for preset in te-nvfp4 hif4 quark-e5m3 flashinfer-fast-sm90; do
+  "$mxgold" presets $preset --json >p.json || fail "presets $preset"
+  accepts "$mxgold" quantize x.npy --preset $preset -o a.safetensors
+  accepts "$mxgold" quantize x.npy --spec p.json -o b.safetensors
+  accepts "$mxgold" diff a.safetensors b.safetensors
+done
+rm p.json a.safetensors b.safetensors
+
 # SPEC 5, worked.
 accepts "$mxgold" hadamard h.npy --size 16 -o y.npy
 same y.npy rotated.npy "arange(16) - 7.5"
