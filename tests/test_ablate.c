@@ -116,6 +116,27 @@ START_TEST(counts_by_hand) {
 }
 END_TEST
 
+/* Largest value 4 * 448 * 6: the tensor scale is 4. Blocks of largest value 4 * 448 * 6 and 4 * 6 store 448 and 1, and multiply by 1792 and 4.
+ * In the encode form a block of largest value 3 stores 6 / 3 and multiplies by 1/2. Without a tensor scale stored scales are what multiplies. */
+START_TEST(factors_by_hand) {
+  const mx_spec nv = spec_of("scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"),
+                encode = spec_of("scale=e4m3 block=1x16 scale.rule=value scale.form=encode");
+  float x[32] = {4 * 448 * 6}, y[16] = {3};
+  x[16] = 4 * 6;
+  mx_measure m;
+  ck_assert_int_eq(mx_measure_tensor(&m, x, 1, 32, &nv, NULL, NULL), MX_OK);
+  ck_assert(m.counts.tensor_factor == 4);
+  ck_assert_uint_eq(m.counts.scale_binade[MX_BINADE_0 + 8], 1);
+  ck_assert_uint_eq(m.counts.scale_binade[MX_BINADE_0], 1);
+  ck_assert_uint_eq(m.counts.factor_binade[MX_BINADE_0 + 10], 1);
+  ck_assert_uint_eq(m.counts.factor_binade[MX_BINADE_0 + 2], 1);
+  ck_assert_int_eq(mx_measure_tensor(&m, y, 1, 16, &encode, NULL, NULL), MX_OK);
+  ck_assert(m.counts.tensor_factor == 1);
+  ck_assert_uint_eq(m.counts.scale_binade[MX_BINADE_0 + 1], 1);
+  ck_assert_uint_eq(m.counts.factor_binade[MX_BINADE_0 - 1], 1);
+}
+END_TEST
+
 START_TEST(bits_by_hand) {
   const mx_spec nv = spec_of("scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"), two = spec_of("scale=e4m3 block=16x16 scale.rule=value"),
                 none = spec_of("elem=none"), odd = spec_of("block=1x32"), hif4 = spec_of("elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4");
@@ -401,6 +422,7 @@ int main(void) {
   tcase_add_test(t, nothing_to_divide_by);
   tcase_add_test(t, same_sums_for_any_threads);
   tcase_add_test(t, counts_by_hand);
+  tcase_add_test(t, factors_by_hand);
   tcase_add_test(t, bits_by_hand);
   tcase_add_test(t, rotation_is_undone);
   tcase_add_test(t, zero_scales_do_not_saturate);

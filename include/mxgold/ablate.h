@@ -80,7 +80,11 @@ typedef struct mx_code_counts {
   uint64_t n, zero, saturated; /* saturated: the largest finite code, and the scaled value beyond it */
   uint64_t code[256];
   uint64_t n_scales, scale_zero, scale_nan;
-  uint64_t scale_binade[MX_BINADES]; /* [MX_BINADE_0 + floor(log2 |scale|)] */
+  uint64_t scale_binade[MX_BINADES]; /* [MX_BINADE_0 + floor(log2 |scale|)], the scale as stored */
+  uint64_t
+      factor_binade[MX_BINADES]; /* the same of what a code is multiplied by: tensor scale counted, encode scales turned round. Presets with and
+                                         without a tensor scale can be compared by it */
+  double tensor_factor;          /* the tensor scale's part of it, of the last tensor; 1 without */
 } mx_code_counts;
 
 /** Count a quantised matrix: x [rows][cols] what was quantised, after the rotation if spec has one; y [rows][cols] its mx_dequantize. */

@@ -79,36 +79,59 @@ static int binade(double v) {
   return e < 0 ? 0 : e >= MX_BINADES ? MX_BINADES - 1 : e;
 }
 
-/* What becomes of a scale: MX_BINADES and one more for zero and NaN. */
-enum { ZERO = MX_BINADES, NOT_A_NUMBER };
-static int kind_of_scale(const mx_format *f, uint32_t code) {
-  const double v = mx_decode(f, code);
-  return isnan(v) ? NOT_A_NUMBER : v == 0 ? ZERO : binade(v);
+/* What the tensor scale does to values, asked of mx_dequantize(): what becomes of a code of 1 under a scale of 1. 1 if the formats have no such codes. */
+static double tensor_factor(const mx_tensor *t, const mx_spec *spec) {
+  const mx_format *elem = mx_elem_format(spec->elem), *scale = mx_scale_format(spec->scale);
+  if (!t->has_tensor_scale) return 1;
+  uint32_t code = 0, unit = 0;
+  while (code < 255 && mx_decode(elem, code) != 1) code++;
+  while (unit < 255 && mx_decode(scale, unit) != 1) unit++;
+  mx_tensor one;
+  if (code == 255 || unit == 255 || mx_tensor_alloc(&one, 1, 1, spec)) return 1;
+  memset(one.codes, (int)(elem->bits == 4 ? code << 4 | code : code), one.code_stride);
+  one.scales[0] = (uint8_t)unit;
+  one.tensor_scale = t->tensor_scale;
+  float v = 1;
+  const mx_status status = mx_dequantize(&v, 1, &one, spec, NULL);
+  mx_tensor_free(&one);
+  return status || !(fabsf(v) > 0) || !isfinite(v) ? 1 : (double)v;
+}
+
+static void count_scale(mx_code_counts *n, const mx_spec *spec, uint32_t code, uint64_t times) {
+  const double v = fabs(mx_decode(mx_scale_format(spec->scale), code));
+  n->n_scales += times;
+  if (isnan(v))
+    n->scale_nan += times;
+  else if (v == 0)
+    n->scale_zero += times;
+  else {
+    n->scale_binade[binade(v)] += times;
+    n->factor_binade[binade(spec->scale_form == MX_SCALE_FORM_ENCODE ? n->tensor_factor / v : n->tensor_factor * v)] += times;
+  }
 }
 
 static void count_scales(mx_code_counts *n, const mx_tensor *t, const mx_spec *spec) {
-  const mx_format *f = mx_scale_format(spec->scale);
   size_t block_rows, block_cols;
   mx_spec_block(spec, t->rows, t->cols, &block_rows, &block_cols);
-  const size_t step = t->scale_rows == t->rows ? block_rows : 1; /* a tile's scale stands on each of its rows */
-  uint64_t seen[NOT_A_NUMBER + 1] = {0};
-  int kind[256]; /* of each code of a byte */
-  for (uint32_t c = 0; f->bits <= 8 && c < 256; c++) kind[c] = kind_of_scale(f, c);
-  for (size_t r = 0; r < t->scale_rows; r += step ? step : 1)
-    for (size_t c = 0; c < t->scale_cols; c++) {
-      const uint32_t code = mx_scale_code_at(t, r * t->scale_cols + c);
-      seen[f->bits <= 8 ? kind[code & 255] : kind_of_scale(f, code)]++;
-      n->n_scales++;
+  const size_t step = t->scale_rows == t->rows && block_rows ? block_rows : 1; /* a tile's scale stands on each of its rows */
+  uint64_t seen[256] = {0};
+  n->tensor_factor = tensor_factor(t, spec);
+  for (size_t r = 0; r < t->scale_rows; r += step)
+    for (size_t c = r * t->scale_cols; c < (r + 1) * t->scale_cols; c++) {
+      if (t->scale_bytes == 1)
+        seen[t->scales[c]]++;
+      else
+        count_scale(n, spec, mx_scale_code_at(t, c), 1);
     }
-  for (int b = 0; b < MX_BINADES; b++) n->scale_binade[b] += seen[b];
-  n->scale_zero += seen[ZERO];
-  n->scale_nan += seen[NOT_A_NUMBER];
+  for (uint32_t c = 0; c < 256; c++)
+    if (seen[c]) count_scale(n, spec, c, seen[c]);
 }
 
 /* Without elements the scales say nothing either. */
 static int has_codes(const mx_spec *spec) { return mx_elem_format(spec->elem)->kind != MX_KIND_NONE; }
 
 mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const mx_spec *spec, const float *x, const float *y, int n_threads) {
+  counts->tensor_factor = 1;
   if (!has_codes(spec)) return MX_OK;
   code_kind kinds;
   kinds_of(&kinds, mx_elem_format(spec->elem));

@@ -57,6 +57,7 @@ typedef struct ablate_row {
   uint64_t n_codes, zero, saturated;
   double entropy, bits, bias, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
   char scales[512];                                            /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
+  double tensor_factor;                                        /* what stored scales are multiplied by; of one draw */
   int repeats;
   mx_interval behind; /* dB behind the tensor's best spec */
 } ablate_row;
@@ -108,9 +109,11 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
 /* ---- Reports ---- */
 
 int ablate_print(const ablate_result *r, int json);
-/** Charts: of all tensors, and of one tensor in detail. */
-int ablate_chart(const ablate_result *r, const char *path);
-int ablate_html(const ablate_result *r, const char *path, const float *x, size_t tensor);
+/** Charts: of all tensors, and of one tensor in detail (ablate_charts.h). The name of a picture says what it is: .png or .svg. */
+typedef struct ablate_detail ablate_detail;
+int ablate_image_check(const char *path);
+int ablate_image(const ablate_result *r, const ablate_detail *d, const char *path);
+int ablate_html(const ablate_result *r, const ablate_detail *d, const char *path);
 
 /* ---- Products ---- */
 

@@ -14,11 +14,18 @@ void chart_string(FILE *f, const char *s) {
   putc('"', f);
 }
 
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+                                      "#56b4e9", "#882255", "#117733", "#999933", "#444444"};
+enum { COLOURS = sizeof colours / sizeof *colours };
+
+const char *chart_colour(size_t spec) { return colours[spec % COLOURS]; }
+int chart_dash(size_t spec) { return (int)(spec / COLOURS % 3); }
+
 /* ---- SQNR against bits ---- */
 
 typedef struct point {
   double bits, sqnr, label_at;
-  const char *label;
+  size_t spec;
   int front;
 } point;
 
@@ -28,10 +35,10 @@ static point *points_of(const ablate_result *r) {
   point *p = calloc(n, sizeof *p);
   if (!p) return NULL;
   for (size_t s = 0; s < n; s++) {
-    p[s] = (point){.label = r->specs->at[s].label, .front = 1};
+    p[s] = (point){.spec = s, .front = 1};
     for (size_t t = 0; t < r->tensors->n; t++) {
       p[s].bits += ablate_row_at(r, t, s)->bits / (double)r->tensors->n;
-      p[s].sqnr += mx_sqnr(&ablate_row_at(r, t, s)->sums) / (double)r->tensors->n;
+      p[s].sqnr += mx_sqnr_of_all(&ablate_row_at(r, t, s)->sums) / (double)r->tensors->n;
     }
   }
   for (size_t i = 0; i < n; i++)
@@ -66,7 +73,7 @@ static void print_front(FILE *f, point *p, size_t n) {
   fputs("$front << EOD\n", f);
   for (size_t i = 0; i < n; i++)
     if (p[i].front) fprintf(f, "%.17g %.17g\n", p[i].bits, p[i].sqnr);
-  fputs("EOD\n", f);
+  fputs(n ? "EOD\n" : "0 NaN\nEOD\n", f);
 }
 
 void chart_sqnr(FILE *f, const ablate_result *r) {
@@ -80,18 +87,20 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
   print_points(f, p, n, room / 28);
   print_front(f, p, n);
   qsort(p, n, sizeof *p, best_first);
-  fprintf(
-      f,
-      "set title \"SQNR against bits a value, mean over %zu tensor%s\"\nset xlabel 'bits a value, scales counted'\nset ylabel 'SQNR, dB'\n"
-      "set grid lc rgb '#dddddd'\nset key outside right top Left reverse noenhanced samplen 1\n"
-      "set offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\nplot $front using 1:2 with steps lw 2 lc rgb '#d95f02' title 'Pareto front'",
-      r->tensors->n, r->tensors->n == 1 ? "" : "s");
+  fprintf(f,
+          "set title \"SQNR against bits a value, mean over %zu tensor%s\"\nset xlabel 'bits a value, scales counted'\nset ylabel 'SQNR, dB'\n"
+          "set grid lc rgb '#dddddd'\nset key outside right top Left reverse noenhanced samplen 1\n"
+          "set offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\n"
+          "plot $front using 1:2 with steps lw 2 lc rgb '#bbbbbb' notitle, $front using 1:2 with points pt 6 ps 1.9 lw 2 lc rgb 'black' title "
+          "'on the Pareto front'",
+          r->tensors->n, r->tensors->n == 1 ? "" : "s");
+  static const int marks[] = {7, 5, 9}; /* a disc, a square, a triangle: where the other charts have no, long and short dashes */
   for (size_t i = 0; i < n; i++) {
     char title[600];
-    snprintf(title, sizeof title, "%zu  %s, %.2f dB", i + 1, p[i].label, p[i].sqnr);
-    fprintf(f, ", $p%zu using 1:2 with points pt 7 ps 0.9 lc rgb '%s' title ", i, p[i].front ? "#d95f02" : "#1b6ca8");
+    snprintf(title, sizeof title, "%zu  %s, %.2f dB", i + 1, r->specs->at[p[i].spec].label, p[i].sqnr);
+    fprintf(f, ", $p%zu using 1:2 with points pt %d ps 1.1 lc rgb '%s' title ", i, marks[chart_dash(p[i].spec)], chart_colour(p[i].spec));
     chart_string(f, title);
-    fprintf(f, ", $p%zu using 1:3:4 with labels left offset 0.8,0 font ',10' notitle", i);
+    fprintf(f, ", $p%zu using 1:3:4 with labels left offset 1.5,0 font ',10' notitle", i);
   }
   putc('\n', f);
   free(p);
@@ -99,97 +108,67 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
 
 /* ---- One tensor in detail ---- */
 
-int chart_detail_make(chart_detail *out, const ablate_result *r, const float *x, size_t tensor) {
-  const ablate_tensor *t = &r->tensors->at[tensor];
-  memset(out, 0, sizeof *out);
-  out->n = r->specs->n < CHART_SPECS ? r->specs->n : CHART_SPECS;
-  out->had_size = 32; /* or the first size that a spec asks for */
-  for (size_t i = r->specs->n; i-- > 0;)
-    if (r->specs->at[i].spec.had_size) out->had_size = r->specs->at[i].spec.had_size;
-  float *y = malloc(t->rows * t->cols * sizeof *y + 1);
-  if (!y) return cli_error("out of memory");
-  mx_error err;
-  int rc = CLI_FINE;
-  for (size_t i = 0; i < out->n && !rc; i++) {
-    const mx_spec *spec = &r->specs->at[i].spec;
-    const mx_measure_options once = {.repeats = 1};
-    out->spec[i] = i;
-    if (mx_measure_tensor(&out->measure[i], x, t->rows, t->cols, spec, &once, &err) ||
-        mx_fake_quantize(y, x, t->rows, t->cols, spec, NULL, NULL, &err))
-      rc = cli_error("%s: %s", t->name, err.text);
-    else if (mx_detail_measure(&out->detail[i], x, y, t->rows, t->cols, i ? 0 : out->had_size))
-      rc = cli_error("out of memory");
-  }
-  free(y);
-  return rc;
-}
-
-static void plot_lines(FILE *f, const ablate_result *r, const chart_detail *d, const char *style) {
-  fputs("plot ", f);
+/* The data of spec i are $d<i>. Without a key: it would hide the lines, and colours are explained once for all charts. */
+static void plot_lines(FILE *f, const ablate_detail *d, const char *style) {
+  fputs("unset key\nplot ", f);
   for (size_t i = 0; i < d->n; i++) {
-    fprintf(f, "%s$d%zu using 1:2 with %s lw 2 title ", i ? ", " : "", i, style);
-    chart_string(f, r->specs->at[d->spec[i]].label);
-    fputs(" noenhanced", f);
+    fprintf(f, "%s$d%zu using 1:2 with %s lw 2 dt %d lc rgb '%s' title ", i ? ", " : "", i, style, chart_dash(i) + 1, chart_colour(i));
+    chart_string(f, d->result->specs->at[i].label);
   }
   putc('\n', f);
 }
 
-void chart_scales(FILE *f, const ablate_result *r, const chart_detail *d) {
+void chart_scales(FILE *f, const ablate_detail *d) {
   for (size_t i = 0; i < d->n; i++) {
-    const mx_code_counts *n = &d->measure[i].counts;
+    const mx_code_counts *n = &d->counts[i];
     int from = MX_BINADES, to = -1;
     for (int b = 0; b < MX_BINADES; b++)
-      if (n->scale_binade[b]) {
+      if (n->factor_binade[b]) {
         if (from == MX_BINADES) from = b;
         to = b;
       }
     fprintf(f, "$d%zu << EOD\n", i);
     if (to < 0) fputs("0 NaN\n", f);
     for (int b = from - 1; b <= to + 1 && to >= 0; b++)
-      fprintf(f, "%d %.17g\n", b - MX_BINADE_0, b < 0 || b >= MX_BINADES ? 0 : 100 * (double)n->scale_binade[b] / (double)n->n_scales);
+      fprintf(f, "%d %.17g\n", b - MX_BINADE_0, b < 0 || b >= MX_BINADES ? 0 : 100 * (double)n->factor_binade[b] / (double)n->n_scales);
     fputs("EOD\n", f);
   }
-  fputs("set title 'Histogram of scales'\nset xlabel 'floor(log_2 scale)'\nset ylabel '% of blocks'\nset grid lc rgb '#dddddd'\nset key "
-        "outside right top\n",
+  fputs("set title 'Histogram of scales'\nset xlabel 'floor(log_2 of what a code is multiplied by), tensor scale counted'\nset ylabel '% of "
+        "blocks'\nset yrange [0:*]\nset grid lc rgb '#dddddd'\n",
         f);
-  plot_lines(f, r, d, "histeps");
+  plot_lines(f, d, "histeps");
 }
 
-void chart_octaves(FILE *f, const ablate_result *r, const chart_detail *d) {
+void chart_octaves(FILE *f, const ablate_detail *d) {
   for (size_t i = 0; i < d->n; i++) {
+    const mx_detail *m = &d->detail[i];
     fprintf(f, "$d%zu << EOD\n", i);
     int any = 0;
     for (int k = 0; k < 64; k++)
-      if (d->detail[i].octave_n[k] && d->detail[i].octave_e[k] > 0) {
-        fprintf(f, "%d %.17g\n", k - 32, sqrt(d->detail[i].octave_e[k] / d->detail[i].octave_x[k]));
+      if (m->octave_n[k] && m->octave_e[k] > 0) {
+        fprintf(f, "%d %.17g\n", k - 32, sqrt(m->octave_e[k] / m->octave_x[k]));
         any = 1;
       }
-    if (!any) fputs("0 NaN\n", f);
-    fputs("EOD\n", f);
+    fputs(any ? "EOD\n" : "0 NaN\nEOD\n", f);
   }
-  fputs("set title 'Error against magnitude'\nset xlabel 'log_2 |x| / rms'\nset ylabel 'rms error / rms x in the octave'\nset logscale y\n"
-        "set grid lc rgb '#dddddd'\nset key outside right top\n",
-        f);
-  plot_lines(f, r, d, "linespoints pt 7 ps 0.5");
+  fputs(
+      "set title 'Error against magnitude'\nset xlabel 'floor(log_2 |x| / rms)'\nset ylabel 'rms error / rms x in the octave'\nset logscale y\n"
+      "set grid lc rgb '#dddddd'\n",
+      f);
+  plot_lines(f, d, "linespoints pt 7 ps 0.5");
 }
 
-void chart_map(FILE *f, const ablate_result *r, const chart_detail *d, size_t which) {
-  const mx_detail *m = &d->detail[which];
+void chart_map(FILE *f, const ablate_detail *d, size_t spec) {
+  const mx_detail *m = &d->detail[spec];
   fputs("$map << EOD\n", f);
   for (size_t i = 0; i < m->cell_rows; i++)
-    for (size_t j = 0; j < m->cell_cols; j++) fprintf(f, "%.9g%c", m->cell[i * m->cell_cols + j], j + 1 < m->cell_cols ? ' ' : '\n');
+    for (size_t j = 0; j < m->cell_cols; j++) fprintf(f, "%.4g%c", m->cell[i * m->cell_cols + j], j + 1 < m->cell_cols ? ' ' : '\n');
   fputs("EOD\nset title ", f);
-  char title[600];
-  double most = 0; /* of all specs: maps side by side have one scale of colours */
-  for (size_t i = 0; i < d->n; i++)
-    for (size_t k = 0; k < d->detail[i].cell_rows * d->detail[i].cell_cols; k++)
-      if (d->detail[i].cell[k] > most) most = d->detail[i].cell[k];
-  snprintf(title, sizeof title, "Error over the tensor: %s", r->specs->at[d->spec[which]].label);
-  chart_string(f, title);
+  chart_string(f, d->result->specs->at[spec].label);
   fputs(" noenhanced\nset xlabel 'columns'\nset ylabel 'rows'\nset cblabel 'rms error / rms x'\nunset key\nunset xtics\nunset ytics\n"
         "set palette defined (0 '#f7fbff', 1 '#6baed6', 2 '#08306b', 3 '#d95f02')\nset yrange [*:*] reverse\nset autoscale fix\n",
         f);
-  fprintf(f, "set cbrange [0:%.9g]\nplot $map matrix with image\n", most > 0 ? most : 1);
+  fprintf(f, "set cbrange [0:%.9g]\nplot $map matrix with image\n", d->most > 0 ? d->most : 1);
 }
 
 static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
@@ -205,13 +184,12 @@ static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
   fputs(any ? "EOD\n" : "0 NaN\nEOD\n", f);
 }
 
-void chart_hadamard(FILE *f, const chart_detail *d) {
+void chart_hadamard(FILE *f, const ablate_detail *d) {
   print_octaves(f, "before", d->detail[0].octave_n);
   print_octaves(f, "after", d->detail[0].rotated_n);
   fprintf(f, "set title 'Magnitudes before and after a Hadamard rotation of %u'\n", d->had_size);
-  fputs("set xlabel 'floor(log_2 |x| / rms)'\nset ylabel '% of values'\nset "
-        "logscale y\n"
-        "set grid lc rgb '#dddddd'\nset key top left\nplot $before with linespoints lw 2 pt 7 ps 0.6 title 'before', "
-        "$after with linespoints lw 2 pt 7 ps 0.6 title 'after'\n",
+  fputs("set xlabel 'floor(log_2 |x| / rms)'\nset ylabel '% of values'\nset logscale y\nset grid lc rgb '#dddddd'\nset key top left\n"
+        "plot $before with linespoints lw 2 pt 7 ps 0.6 lc rgb '#0072b2' title 'before', "
+        "$after with linespoints lw 2 pt 7 ps 0.6 lc rgb '#d55e00' title 'after'\n",
         f);
 }

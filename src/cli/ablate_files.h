@@ -1,4 +1,4 @@
-/* Files that come whole or not at all, and what gnuplot draws. */
+/* Files that come whole or not at all. */
 #ifndef CLI_ABLATE_FILES_H
 #define CLI_ABLATE_FILES_H
 
@@ -6,7 +6,7 @@
 
 /** Write beside the name, then rename. */
 int file_write_whole(const char *path, const char *data, size_t n);
-/** Standard output of gnuplot on a script; the caller frees *out. */
-int gnuplot_run(const char *script, size_t n_script, char **out, size_t *n);
+/** Can a file of this name be made? Says so if not; leaves nothing, and what stands there stays. */
+int file_check(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Running gnuplot, and files that come whole or not at all. */
+/* Running gnuplot. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -9,15 +9,6 @@
 #include <unistd.h>
 
 #include "ablate_charts.h"
-#include "ablate_files.h"
-
-int file_write_whole(const char *path, const char *data, size_t n) {
-  mx_text t;
-  mx_error err;
-  if (mx_text_begin(&t, path, &err)) return cli_error("%s", err.text);
-  fwrite(data, 1, n, t.to);
-  return mx_text_end(&t, &err) ? cli_error("%s", err.text) : CLI_FINE;
-}
 
 static int read_all(FILE *from, char **out, size_t *n) {
   size_t room = 1 << 16;
@@ -78,25 +69,11 @@ int gnuplot_run(const char *script, size_t n_script, char **out, size_t *n) {
   return cli_error("gnuplot did not draw the chart");
 }
 
-static int ends_with(const char *s, const char *end) {
-  const size_t n = strlen(s), m = strlen(end);
-  return n > m && !strcmp(s + n - m, end);
-}
-
-int ablate_chart(const ablate_result *r, const char *path) {
-  const int svg = ends_with(path, ".svg");
-  if (!svg && !ends_with(path, ".png")) return cli_error("--png: '%s', expected a name that ends in .png or .svg", path);
-  char *script = NULL, *image = NULL;
-  size_t n, n_image;
-  FILE *f = open_memstream(&script, &n);
-  if (!f) return cli_error("out of memory");
-  fputs(svg ? "set terminal svg size 1000,640 font 'sans,13' background rgb 'white'\n" : "set terminal pngcairo size 1000,640 font 'sans,11'\n",
-        f);
-  chart_sqnr(f, r);
-  if (fclose(f)) return cli_error("out of memory");
-  int rc = gnuplot_run(script, n, &image, &n_image);
-  if (!rc) rc = file_write_whole(path, image, n_image);
-  free(script);
-  free(image);
+int gnuplot_check(void) {
+  static const char script[] = "set print '-'\nprint 1\n";
+  char *said;
+  size_t n;
+  const int rc = gnuplot_run(script, sizeof script - 1, &said, &n);
+  free(said);
   return rc;
 }

@@ -32,7 +32,11 @@ static const char style[] =
     "th,td{padding:.15em .45em;border-bottom:1px solid #e2e2e2;text-align:right;white-space:nowrap}"
     "th:first-child,td:first-child,.t{text-align:left}th{border-bottom:2px solid #888}"
     "tr.best td{background:#eef6ea}tr.new td{border-top:2px solid #bbb}.wide{overflow-x:auto}"
-    "svg{max-width:100%;height:auto}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(480px,1fr));gap:1em}";
+    "svg{max-width:100%;height:auto}svg "
+    "image{image-rendering:pixelated}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(480px,1fr));gap:1em}"
+    ".maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(270px,1fr));gap:.5em}"
+    "fieldset{border:1px solid #ccc;margin:1em 0}label{display:inline-block;margin-right:1.2em;font-size:13px}"
+    "label i{display:inline-block;width:22px;margin:0 .4em .25em .1em}";
 
 static void cell(FILE *f, const char *format, double v) __attribute__((format(printf, 2, 0)));
 static void cell(FILE *f, const char *format, double v) {
@@ -93,88 +97,131 @@ static void specs_table(FILE *f, const ablate_result *res) {
   fputs("</table>\n", f);
 }
 
-/* A chart into the page; its script is written by draw(). */
-typedef struct chart {
-  const ablate_result *r;
-  const chart_detail *d;
-} chart;
-enum { SQNR, SCALES, OCTAVES, MAP_FIRST, MAP_LAST, HADAMARD, CHARTS };
+/* ---- Charts ---- */
 
-static void draw(FILE *f, const chart *c, int which) {
-  switch (which) {
-  case SQNR:
-    chart_sqnr(f, c->r);
-    break;
-  case SCALES:
-    chart_scales(f, c->r, c->d);
-    break;
-  case OCTAVES:
-    chart_octaves(f, c->r, c->d);
-    break;
-  case MAP_FIRST:
-    chart_map(f, c->r, c->d, 0);
-    break;
-  case MAP_LAST:
-    chart_map(f, c->r, c->d, c->d->n - 1);
-    break;
-  default:
-    chart_hadamard(f, c->d);
+/* All charts by one run of gnuplot, one document each: SQNR, scales, octaves, Hadamard, then a map a spec. Lines of spec i are the element
+ * "scales_plot_<i + 1>" and "octaves_plot_<i + 1>", by the terminal's name. */
+enum { SQNR, SCALES, OCTAVES, HADAMARD, MAPS };
+
+static void terminal(FILE *f, const char *name, int width, int height) {
+  fprintf(f, "reset\nset terminal svg size %d,%d font 'sans,12' background rgb 'white' name '%s'\n", width, height, name);
+}
+
+static void script_of(FILE *f, const ablate_result *r, const ablate_detail *d) {
+  const int key = 19 * (int)(d->n + 3);
+  terminal(f, "sqnr", 1100, key > 560 ? key : 560);
+  chart_sqnr(f, r);
+  terminal(f, "scales", 560, 400);
+  chart_scales(f, d);
+  terminal(f, "octaves", 560, 400);
+  chart_octaves(f, d);
+  terminal(f, "hadamard", 560, 400);
+  chart_hadamard(f, d);
+  for (size_t i = 0; i < d->n; i++) {
+    terminal(f, "map", 360, 290);
+    chart_map(f, d, i);
   }
 }
 
-static int chart_into(FILE *f, const chart *c, int which) {
-  char *script = NULL, *svg = NULL;
-  size_t n, n_svg;
-  FILE *s = open_memstream(&script, &n);
-  if (!s) return cli_error("out of memory");
-  fprintf(s, "set terminal svg size %s font 'sans,12' background rgb 'white' name 'chart%d'\n", which == SQNR ? "1100,620" : "640,440", which);
-  draw(s, c, which);
-  if (fclose(s)) return cli_error("out of memory");
-  const int rc = gnuplot_run(script, n, &svg, &n_svg);
-  if (!rc) {
-    const char *from = strstr(svg, "<svg"); /* without the XML declaration */
-    fprintf(f, "<div>%s</div>\n", from ? from : svg);
-  }
-  free(script);
-  free(svg);
-  return rc;
+/* The documents within what gnuplot wrote, in order; NULL when there are fewer. */
+static char *next_svg(char **at) {
+  static const char end[] = "</svg>";
+  char *from = *at ? strstr(*at, "<svg") : NULL, *to = from ? strstr(from, end) : NULL;
+  if (!to) return NULL;
+  to += sizeof end - 1;
+  *at = *to ? to + 1 : NULL; /* a line's end stands there */
+  *to = 0;
+  return from;
 }
 
-static int body(FILE *f, const ablate_result *r, const float *x, size_t tensor) {
-  chart_detail *d = malloc(sizeof *d);
-  int rc = d ? chart_detail_make(d, r, x, tensor) : cli_error("out of memory");
-  const chart c = {r, d};
+/* Who reads chooses which specs are drawn. Without a script all are. */
+static void chooser(FILE *f, const ablate_detail *d) {
+  fputs("<fieldset><legend>Specs that are drawn: <button type=button data-all=1>all</button> <button type=button "
+        "data-all=0>none</button></legend>\n",
+        f);
+  static const char *const dashes[] = {"solid", "dashed", "dotted"};
+  for (size_t i = 0; i < d->n; i++) {
+    fprintf(f, "<label><input type=checkbox data-spec=%zu checked><i style=\"border-top:3px %s %s\"></i>", i, dashes[chart_dash(i)],
+            chart_colour(i));
+    text(f, d->result->specs->at[i].label);
+    fputs("</label>\n", f);
+  }
+  fputs("</fieldset>\n", f);
+}
+
+static const char script[] =
+    "<script>\n"
+    "const boxes=[...document.querySelectorAll('input[data-spec]')];\n"
+    "function show(){for(const b of boxes){const i=+b.dataset.spec;\n"
+    " for(const e of [document.getElementById('scales_plot_'+(i+1)),document.getElementById('octaves_plot_'+(i+1)),"
+    "document.getElementById('map'+i)])if(e)e.style.display=b.checked?'':'none'}}\n"
+    "for(const b of boxes)b.onchange=show;\n"
+    "for(const b of document.querySelectorAll('button[data-all]'))b.onclick=()=>{for(const x of boxes)x.checked=b.dataset.all=='1';show()};\n"
+    "show();\n"
+    "</script>\n";
+
+/* The charts of one tensor, and how to choose among their specs. */
+static int details(FILE *f, const ablate_detail *d, char *svg) {
+  const ablate_tensor *t = &d->result->tensors->at[d->tensor];
+  fputs("<h2>In detail: ", f);
+  text(f, t->name);
+  fprintf(f, "</h2>\n<p>%zu x %zu, the tensor that the first preset damages most.</p>\n", t->rows, t->cols);
+  chooser(f, d);
+  fputs("<div class=two>\n", f);
+  for (int k = SCALES; k < MAPS; k++) {
+    const char *one = next_svg(&svg);
+    if (!one) return 0;
+    fprintf(f, "<div>%s</div>\n", one);
+  }
+  fputs("</div>\n<h3>Error over the tensor</h3>\n<div class=maps>\n", f);
+  for (size_t i = 0; i < d->n; i++) {
+    const char *one = next_svg(&svg);
+    if (!one) return 0;
+    fprintf(f, "<div id=map%zu>%s</div>\n", i, one);
+  }
+  fputs("</div>\n", f);
+  fputs(script, f);
+  return 1;
+}
+
+static int body(FILE *f, const ablate_result *r, const ablate_detail *d, char *svg) {
   fprintf(f,
           "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>mxgold "
           "ablation</title><style>%s</style>\n",
           style);
-  fprintf(f, "<h1>What quantising does to %zu tensor%s</h1>\n<p>mxgold %s, %zu specs.</p>\n", r->tensors->n, r->tensors->n == 1 ? "" : "s",
-          MX_VERSION, r->specs->n);
-  if (!rc) rc = chart_into(f, &c, SQNR);
+  fprintf(f, "<h1>What quantising does to %zu tensor%s</h1>\n<p>mxgold %s, %zu spec%s.</p>\n", r->tensors->n, r->tensors->n == 1 ? "" : "s",
+          MX_VERSION, r->specs->n, r->specs->n == 1 ? "" : "s");
+  const char *sqnr = next_svg(&svg);
+  if (!sqnr) return 0;
+  fprintf(f, "<div>%s</div>\n", sqnr);
   specs_table(f, r);
-  if (!rc) {
-    fputs("<h2>In detail: ", f);
-    text(f, r->tensors->at[tensor].name);
-    fprintf(f, "</h2>\n<p>%zu x %zu, the tensor that the first preset damages most%s.</p>\n<div class=two>\n", r->tensors->at[tensor].rows,
-            r->tensors->at[tensor].cols, r->specs->n > CHART_SPECS ? "; charts show the first eight specs" : "");
-  }
-  for (int k = SCALES; k < CHARTS && !rc; k++)
-    if (k != MAP_LAST || d->n > 1) rc = chart_into(f, &c, k);
-  fputs("</div>\n<h2>Every tensor</h2>\n", f);
+  if (!details(f, d, svg)) return 0;
+  fputs("<h2>Every tensor</h2>\n", f);
   table(f, r);
   fputs("</html>\n", f);
-  free(d);
+  return 1;
+}
+
+static int charts(char **svg, const ablate_result *r, const ablate_detail *d) {
+  char *text = NULL;
+  size_t n, n_svg;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return cli_error("out of memory");
+  script_of(f, r, d);
+  const int rc = fclose(f) ? cli_error("out of memory") : gnuplot_run(text, n, svg, &n_svg);
+  free(text);
   return rc;
 }
 
-int ablate_html(const ablate_result *r, const char *path, const float *x, size_t tensor) {
-  char *page = NULL;
+int ablate_html(const ablate_result *r, const ablate_detail *d, const char *path) {
+  char *page = NULL, *svg = NULL;
   size_t n;
+  if (charts(&svg, r, d)) return CLI_TROUBLE;
   FILE *f = open_memstream(&page, &n);
-  if (!f) return cli_error("out of memory");
-  int rc = body(f, r, x, tensor);
-  if (fclose(f) && !rc) rc = cli_error("out of memory");
+  int rc = !f ? cli_error("out of memory") : body(f, r, d, svg) ? CLI_FINE : cli_error("gnuplot did not draw every chart");
+  if (f && fclose(f) && !rc) rc = cli_error("out of memory");
   if (!rc) rc = file_write_whole(path, page, n);
   free(page);
+  free(svg);
   return rc;
 }

@@ -19,6 +19,7 @@ static void machine_figures(out *o, const ablate_row *r) {
   out_f64(o, "scale_log2_p50", r->scale_p50, "%.0f");
   out_f64(o, "scale_log2_p95", r->scale_p95, "%.0f");
   out_text(o, "scale_histogram_log2", r->scales);
+  out_f64(o, "tensor_scale_factor", r->tensor_factor, "%.9g");
   out_i64(o, "repeats", r->repeats);
   out_f64(o, "behind_low", r->behind.low, "%.2f");
   out_f64(o, "behind_high", r->behind.high, "%.2f");

@@ -29,7 +29,8 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, con
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
   mx_digest(digest, x, t->rows * t->cols * sizeof *x);
-  fprintf(f, "%s %s %zu %zu %d\n", MX_VERSION, digest, t->rows, t->cols, repeats);
+  fprintf(f, "%s 2 %s %zu %zu %d\n", MX_VERSION, /* 2: of the lines' form, which grew a field */
+          digest, t->rows, t->cols, repeats);
   for (size_t i = 0; i < specs->n; i++) {
     char keys[4096];
     mx_spec_print(keys, sizeof keys, &specs->at[i].spec, 1);
@@ -50,7 +51,8 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const float *x, con
   F(sums.ee)                                                                                                                                   \
   F(sums.lost)                                                                                                                                 \
   F(sums.max_error)                                                                                                                            \
-  F(sums.max_relative) F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(behind.at) F(behind.low) F(behind.high)
+  F(sums.max_relative)                                                                                                                         \
+  F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(tensor_factor) F(behind.at) F(behind.low) F(behind.high)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;

@@ -46,6 +46,7 @@ static void fill_row(ablate_row *r, const mx_measure *m) {
   r->zero = m->counts.zero;
   r->saturated = m->counts.saturated;
   r->entropy = mx_code_entropy(&m->counts);
+  r->tensor_factor = m->counts.tensor_factor;
   print_scales(r->scales, sizeof r->scales, &m->counts);
   r->scale_p05 = quantile(&m->counts, 0.05);
   r->scale_p50 = quantile(&m->counts, 0.5);

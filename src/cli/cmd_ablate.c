@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "ablate.h"
+#include "ablate_charts.h"
+#include "ablate_files.h"
 #include "shape.h"
 #include "spec_opts.h"
 
@@ -35,7 +37,10 @@ static const cli_option options[] = {
      NULL},
     {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "the same as --accum", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
-    {"png", 0, CLI_STRING, offsetof(struct args, chart), "CHART.png|.svg", "draw SQNR against bits a value, with its Pareto front", NULL},
+    {"png", 0, CLI_STRING, offsetof(struct args, chart), "CHART.png|.svg",
+     "draw all charts in one picture: SQNR against bits, and of the most damaged tensor scales, error against magnitude, Hadamard, maps of the "
+     "error",
+     NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "one page with tables and charts, no network needed", NULL},
     {"state", 0, CLI_STRING, offsetof(struct args, state), "FILE", "keep what is measured in FILE, and do not measure again what is there",
      NULL},
@@ -69,22 +74,29 @@ static int parse_shape(size_t *rows, size_t *cols, const char *text) {
   return CLI_FINE;
 }
 
+/* The table comes first: what was measured is not lost with a chart that fails. */
 static int report(const struct args *a, const ablate_result *r) {
-  if (a->chart && ablate_chart(r, a->chart)) return CLI_TROUBLE;
-  if (a->html) {
-    const size_t tensor = r->order[0];
-    float *x = ablate_load(&r->tensors->at[tensor]);
-    const int rc = x ? ablate_html(r, a->html, x, tensor) : cli_error("out of memory");
-    free(x);
-    if (rc) return rc;
-  }
-  return ablate_print(r, a->json);
+  const int rc = ablate_print(r, a->json);
+  if (rc || (!a->chart && !a->html)) return rc;
+  fflush(stdout);
+  ablate_detail d;
+  int bad = ablate_detail_make(&d, r, r->order[0], (int)a->threads.v);
+  if (!bad && a->chart) bad = ablate_image(r, &d, a->chart);
+  if (!bad && a->html) bad = ablate_html(r, &d, a->html);
+  ablate_detail_free(&d);
+  return bad;
+}
+
+/* What can be known to fail is said before hours of measuring. */
+static int check_outputs(const struct args *a) {
+  if (ablate_state_check(a->state) || (a->chart && ablate_image_check(a->chart)) || (a->html && file_check(a->html))) return CLI_TROUBLE;
+  return a->chart || a->html ? gnuplot_check() : CLI_FINE;
 }
 
 static int sweep(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs) {
   ablate_result result;
   const ablate_sweep_options o = {(int)a->repeats.v, (int)a->threads.v, a->refuse_nan, a->state};
-  if (ablate_state_check(a->state)) return CLI_TROUBLE;
+  if (check_outputs(a)) return CLI_TROUBLE;
   int rc = ablate_sweep(&result, ctx, tensors, specs, &o);
   if (!rc) rc = report(a, &result);
   ablate_result_free(&result);

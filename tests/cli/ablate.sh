@@ -51,13 +51,38 @@ cmp -s one "$scratch/stdout" || fail "figures from a mended state differ"
 refuses "mxgold: charts need gnuplot, which is not installed" env PATH=/nowhere "$mxgold" ablate gen:gaussian --shape 8x64 --png c.svg
 if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate gen:gaussian gen:laplace --shape 32x64 -p ocp-mxfp4,nvfp4 --png chart.svg --html page.html
-  grep -q '</svg>' chart.svg || fail "no chart"
+  for title in 'SQNR against bits a value, mean over 2 tensors' 'Histogram of scales' 'Error against magnitude' \
+    'Magnitudes before and after a Hadamard rotation of 32' 'the most damaged tensor'; do
+    grep -q "$title" chart.svg || fail "the picture has no '$title'"
+  done
+  [ "$(grep -c '<image' chart.svg)" = 2 ] || fail "$(grep -c '<image' chart.svg) maps in the picture, expected one a spec"
   [ "$(grep -c '</svg>' page.html)" = 6 ] || fail "$(grep -c '</svg>' page.html) charts in the page, expected 6"
+  # Every spec is drawn, however many: a line in both charts, a map, and a box to take it away.
+  accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set scale.rule=floor,ceil,even,value --set elem.round=rne,rtz_tie,sr --png many.png --html many.html
+  for i in 1 6 12; do
+    grep -q "id=\"scales_plot_$i\"" many.html && grep -q "id=\"octaves_plot_$i\"" many.html && grep -q "id=map$((i - 1))>" many.html &&
+      grep -q "data-spec=$((i - 1)) checked" many.html || fail "spec $i of 12 is not drawn, or cannot be chosen"
+  done
+  python3 - many.png <<'P' || fail "the picture has not its size"
+import struct, sys
+raw = open(sys.argv[1], "rb").read()
+assert raw[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">2I", raw[16:24]) == (1500, 620 + 40 + 420 + 3 * 290), struct.unpack(">2I", raw[16:24])
+P
   grep -Eq '(src|href)="?(https?:|//)|@import|<script src' page.html && fail "the page links to something outside"
   accepts "$mxgold" ablate gen:gaussian --shape 32x64 --set had.size=0,16 --html had.html
   grep -q 'Hadamard rotation of 16' had.html || fail "the chart of the rotation is not of the size asked"
+  refuses "mxgold: .: is a folder, expected the name of a file" "$mxgold" ablate gen:gaussian --shape 8x64 --html .
+  refuses "mxgold: nowhere/page.html: cannot create: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --html nowhere/page.html
   refuses "mxgold: nowhere/chart.png: cannot create: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --png nowhere/chart.png
 fi
+
+# Scales with and without a tensor scale: what stored scales are multiplied by is told.
+accepts "$mxgold" ablate gen:gaussian --shape 8x64 -p nvfp4,ocp-mxfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "the tensor scale's factor"
+import json, sys
+d = {r["spec"]: r for r in json.load(open(sys.argv[1]))["measurements"]}
+assert d["ocp-mxfp4"]["tensor_scale_factor"] == 1 and 0.0005 < d["nvfp4"]["tensor_scale_factor"] < 0.005, d
+P
 
 # NaN is counted, or refused.
 python3 - <<'P'
