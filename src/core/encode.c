@@ -6,6 +6,13 @@
 
 /* |x| as significand * 2^exponent with 53 bits, the significand's top bit set (0 stays 0). */
 static uint64_t split(double x, int *exponent) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const int field = (int)(bits >> 52 & 0x7FF);
+  if (field) {
+    *exponent = field - 1075;
+    return (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+  }
   int e;
   const double m = frexp(fabs(x), &e);
   *exponent = e - 53;
@@ -91,7 +98,7 @@ static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base,
   *quantum = e - f->man_bits;
   const int shift = *quantum - exponent;
   if (how->round == MX_ROUND_RNA_F32 || how->round == MX_ROUND_RNE_F32)
-    return round_f32((float)ldexp(fabs(x), -*quantum), how->round == MX_ROUND_RNE_F32);
+    return round_f32((float)mx_times_pow2(fabs(x), -*quantum), how->round == MX_ROUND_RNE_F32);
   if (shift <= 0) return significand << -shift;
   const uint64_t steps = shift >= 64 ? 0 : significand >> shift;
   return steps + rounds_up(significand, shift, (int)((*base + steps) & 1), f->sign_bits && signbit(x), how, random);
@@ -102,8 +109,8 @@ static uint64_t magnitude(const mx_format *f, double x, const mx_encoding *how, 
   uint64_t base;
   int quantum;
   if (x == 0) return 0;
-  if (f->kind == MX_KIND_EXP && fabs(x) < ldexp(1, -f->bias)) return 0; /* nothing below the smallest */
-  if (f->kind == MX_KIND_INT && fabs(x) >= ldexp(1, f->bits - f->sign_bits - f->man_bits)) return f->max_code + 1;
+  if (f->kind == MX_KIND_EXP && fabs(x) < mx_times_pow2(1, -f->bias)) return 0; /* nothing below the smallest */
+  if (f->kind == MX_KIND_INT && fabs(x) >= mx_times_pow2(1, f->bits - f->sign_bits - f->man_bits)) return f->max_code + 1;
   const uint64_t steps = steps_of(f, x, 0, &base, &quantum, how, random);
   return base + steps;
 }
@@ -114,7 +121,7 @@ double mx_round_past_largest(const mx_format *f, double x, const mx_encoding *ho
   if (!(fabs(x) < 0x1p127)) return isnan(x) ? x : copysign(INFINITY, x);
   if (x == 0 || ilogb(x) >= (int)(f->max_code >> f->man_bits) - f->bias + 52) return x;
   const uint64_t steps = steps_of(f, x, 1, &base, &quantum, how, random);
-  return copysign(ldexp((double)steps, quantum), x);
+  return copysign(mx_times_pow2((double)steps, quantum), x);
 }
 
 /* elem.overflow=wrap_negzero: what lies past the largest goes through bfloat16, and exponent and mantissa are cut out of that without a check. */

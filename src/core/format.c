@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "mxgold/format.h"
+#include "core/encode.h"
 
 #define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source)                                      \
   {name, MX_KIND_##kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source},
@@ -43,7 +43,7 @@ double mx_decode(const mx_format *f, uint64_t code) {
   if (f->bits < 64) code &= (UINT64_C(1) << f->bits) - 1;
   if (f->kind == MX_KIND_INT) {
     const int64_t sign = f->sign_bits ? INT64_C(1) << (f->bits - 1) : 0;
-    return ldexp((double)(((int64_t)code ^ sign) - sign), -f->man_bits);
+    return mx_times_pow2((double)(((int64_t)code ^ sign) - sign), -f->man_bits);
   }
   const uint64_t mag = code & magnitude_mask(f);
   const int negative = f->sign_bits && code != mag;
@@ -56,7 +56,7 @@ double mx_decode(const mx_format *f, uint64_t code) {
     const int exp = (int)(mag >> f->man_bits);
     const double man = (double)(mag & ((UINT64_C(1) << f->man_bits) - 1));
     const int normal = exp > 0 || f->kind == MX_KIND_EXP;
-    value = ldexp(normal ? man + ldexp(1, f->man_bits) : man, (normal ? exp : 1) - f->bias - f->man_bits);
+    value = mx_times_pow2(normal ? man + mx_times_pow2(1, f->man_bits) : man, (normal ? exp : 1) - f->bias - f->man_bits);
   }
   return copysign(value, negative ? -1 : 1);
 }

@@ -72,17 +72,45 @@ static float difference(double a, double b) {
   return (float)d;
 }
 
+/* Of a code's value from y, or of its value times the scale from x; rounded to binary32. */
+static float distance(const mx_plan *p, uint32_t code, double x, double y, double used) {
+  const double v = (double)p->values[code];
+  if (p->spec.elem_round == MX_ROUND_SCAN_Y) return fabsf((float)y - p->values[code]);
+  return isinf((float)(v * used)) ? INFINITY : fabsf(difference(v * used, x));
+}
+
+/* The same for a finite `to` among magnitudes that grow with their codes: distances fall up to `to` and rise beyond it, never strictly, so the first
+ * of the least ones is beside it or further down. The other sign's values are no nearer than code 0. */
+static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, double used) {
+  const int by_y = p->spec.elem_round == MX_ROUND_SCAN_Y;
+  const uint32_t sign = signbit(to) ? 1u << (p->elem->bits - 1) : 0;
+  uint32_t below = 0;
+  for (uint32_t above = (uint32_t)p->elem->max_code + 1; above - below > 1;) {
+    const uint32_t middle = (below + above) / 2;
+    if ((double)p->values[middle] * (by_y ? 1 : used) <= fabs(to))
+      below = middle;
+    else
+      above = middle;
+  }
+  const float least = distance(p, below ? sign | below : 0, x, y, used); /* 0: sign and no magnitude may be a NaN */
+  if (below < p->elem->max_code) {
+    const float next = distance(p, sign | (below + 1), x, y, used);
+    if (next < least) return sign | (below + 1);
+  }
+  while (below && !(distance(p, below > 1 ? sign | (below - 1) : 0, x, y, used) > least)) below--;
+  return below ? sign | below : 0;
+}
+
 /* The first code, in code order, of least distance; a distance that is NaN or Inf never wins. */
 static uint32_t scan(const mx_plan *p, double x, double y, double used) {
+  const mx_format *f = p->elem;
+  const double to = p->spec.elem_round == MX_ROUND_SCAN_Y ? (double)(float)y : x;
   uint32_t best = 0;
   float least = INFINITY;
-  for (uint32_t c = 0; c < 1u << p->elem->bits; c++) {
-    const double v = (double)p->values[c];
-    float d;
-    if (p->spec.elem_round == MX_ROUND_SCAN_Y)
-      d = fabsf((float)y - p->values[c]);
-    else
-      d = isinf((float)(v * used)) ? INFINITY : fabsf(difference(v * used, x));
+  const int grows = f->sign_bits && (f->kind == MX_KIND_FLOAT || f->kind == MX_KIND_FNUZ);
+  if (grows && f->bits > 4 && isfinite(to) && used > 0 && isfinite(used)) return scan_beside(p, to, x, y, used);
+  for (uint32_t c = 0; c < 1u << f->bits; c++) {
+    const float d = distance(p, c, x, y, used);
     if (d < least || c == 0) least = isnan(d) ? INFINITY : d, best = c;
   }
   return best;

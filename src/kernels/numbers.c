@@ -43,8 +43,15 @@ int mx_ceil_log2(double x, int log2f) {
 }
 
 float mx_round_dtype(float x, int dtype) {
-  static const mx_encoding nearest = {.overflow = MX_OVERFLOW_IEEE};
-  if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x)) return x;
-  const mx_format *f = dtype == MX_INPUT_DTYPE_BFLOAT16 ? mx_scale_format(MX_SCALE_BF16) : mx_operand_format(MX_OPERAND_F16);
-  return (float)mx_decode(f, mx_encode(f, x, &nearest, 0));
+  uint32_t bits;
+  if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x) || isinf(x)) return x;
+  const int half = dtype != MX_INPUT_DTYPE_BFLOAT16, dropped = half ? 13 : 16;
+  const float a = fabsf(x);
+  if (half && a < 0x1p-14f) return copysignf(a + 0.5f - 0.5f, x); /* steps of 2^-24, as those of numbers from 1/2 on */
+  if (half && a >= 65520) return copysignf(INFINITY, x);
+  memcpy(&bits, &x, sizeof bits);
+  bits += (UINT32_C(1) << (dropped - 1)) - 1 + (bits >> dropped & 1); /* to nearest, ties to even; a carry goes into the exponent */
+  bits &= UINT32_MAX << dropped;
+  memcpy(&x, &bits, sizeof x);
+  return x;
 }
