@@ -9,7 +9,7 @@
 #include "verify/keys.h"
 #include "verify/values.h"
 
-enum { FIRST_BLOCKS = 40, SCALE_BLOCKS = 112, MAX_KEYS = 8, PIECE = 512 };
+enum { FIRST_BLOCKS = 40, SCALE_BLOCKS = 112, MAX_KEYS = 8, FIRST_PIECE = 48, PIECE = 512 };
 
 double now(void) {
   struct timespec t;
@@ -149,22 +149,29 @@ static void pool_add_varied(pool *p, const mx_spec *spec, score got) {
   pool_add(p, spec, got);
 }
 
-/* "name" or "name=v|w": the key and its values. */
-static void key_of(char name[32], key_values *v, const char *text, const observation *o) {
+/* A key and specs that have it set to its values: texts are read once, not for each combination. */
+typedef struct factor {
+  size_t key, n;
+  mx_spec with[MAX_VALUES];
+} factor;
+
+/* "name", of all its values, or "name=v|w". */
+static void factor_of(factor *f, const char *text, const observation *o) {
+  char name[32];
+  key_values v;
   const size_t n = strcspn(text, "=");
   memcpy(name, text, n);
   name[n] = 0;
-  if (!text[n]) {
-    values_of(v, name, o);
-    return;
+  *f = (factor){.key = key_find(name)};
+  v.n = 0;
+  if (!text[n]) values_of(&v, name, o);
+  for (const char *p = text + n; *p && v.n < MAX_VALUES;) {
+    const size_t m = strcspn(++p, "|");
+    memcpy(v.text[v.n], p, m);
+    v.text[v.n++][m] = 0;
+    p += m;
   }
-  v->n = 0;
-  for (const char *p = text + n + 1; *p && v->n < MAX_VALUES;) {
-    const size_t m = strcspn(p, "|");
-    memcpy(v->text[v->n], p, m);
-    v->text[v->n++][m] = 0;
-    p += m + (p[m] == '|');
-  }
+  for (size_t i = 0; i < v.n; i++) f->n += !mx_spec_set(&f->with[f->n], name, v.text[i], NULL);
 }
 
 static score judge(const search *s, const mx_spec *spec, unsigned classes, int scales_only, uint64_t limit) {
@@ -188,34 +195,34 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
 
 void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
                     int scales_only) {
-  char name[MAX_KEYS][32];
-  key_values *values = malloc(MAX_KEYS * sizeof *values);
-  mx_spec *specs = malloc(PIECE * sizeof *specs);
-  size_t n = 0;
   if (n_keys > MAX_KEYS) n_keys = MAX_KEYS;
-  for (size_t k = 0; values && k < n_keys; k++) key_of(name[k], &values[k], keys[k], s->o);
-  for (size_t b = 0; values && specs && b < n_bases && now() < s->deadline; b++) {
+  factor *f = calloc(n_keys + 1, sizeof *f);
+  mx_spec *specs = malloc(PIECE * sizeof *specs);
+  size_t n = 0, piece = FIRST_PIECE; /* the first ones set the bar early */
+  for (size_t k = 0; f && k < n_keys; k++) factor_of(&f[k], keys[k], s->o);
+  for (size_t b = 0; f && specs && b < n_bases && now() < s->deadline; b++) {
     size_t at[MAX_KEYS] = {0};
     for (int more = 1; more;) {
-      mx_spec spec = bases[b];
-      int bad = 0;
-      for (size_t k = 0; k < n_keys; k++) bad |= values[k].n && mx_spec_set(&spec, name[k], values[k].text[at[k]], NULL);
-      if (!bad && !mx_spec_check(&spec, NULL)) specs[n++] = spec;
+      specs[n] = bases[b];
+      for (size_t k = 0; k < n_keys; k++)
+        if (f[k].n) key_copy(&specs[n], &f[k].with[at[k]], f[k].key);
+      n += !mx_spec_check(&specs[n], NULL);
       more = 0;
       for (size_t k = 0; k < n_keys && !more; k++) {
-        if (++at[k] < values[k].n)
+        if (++at[k] < f[k].n)
           more = 1;
         else
           at[k] = 0;
       }
-      if (n == PIECE || (!more && b + 1 == n_bases)) {
+      if (n == piece) {
         run_piece(s, out, specs, n, classes, scales_only);
+        piece = 2 * piece < PIECE ? 2 * piece : PIECE;
         n = 0;
       }
     }
   }
-  if (n && specs) run_piece(s, out, specs, n, classes, scales_only);
-  free(values);
+  if (n) run_piece(s, out, specs, n, classes, scales_only);
+  free(f);
   free(specs);
 }
 
