@@ -403,6 +403,20 @@ START_TEST(occ_by_hand) {
 }
 END_TEST
 
+/* k = 2 has slopes that a hand can compute: 1 / (2 sqrt|r|). Of e2m1 between 2 and 3: r of 2.125 is -.75, of 2.98 is .96. */
+START_TEST(dge_by_hand) {
+  const mx_format *f = mx_format_find("e2m1");
+  ck_assert_double_eq_tol(mx_dge(f, 2.125, 2, 9), 0.57735026918962576, 1e-14);
+  ck_assert_double_eq_tol(mx_dge(f, -2.98, 2, 9), 1 / (2 * sqrt(0.96)), 1e-14);
+  ck_assert(mx_dge(f, 2.5, 2, 9) == 9);
+  ck_assert(mx_dge(f, 2.5 + 1e-6, 5, 3) == 3);
+  for (int i = 0; i < 8; i++) ck_assert(mx_dge(f, (double[]){0, .5, 1, 1.5, 2, 3, 4, 6}[i], 5, 3) == 0.2); /* the format's values */
+  ck_assert(mx_dge(f, 1e9, 5, 3) == 0.2 && mx_dge(f, -INFINITY, 5, 3) == 0.2);
+  ck_assert(mx_dge(f, 0.25, 5, 3) == 3);
+  ck_assert(isnan(mx_dge(f, NAN, 5, 3)));
+}
+END_TEST
+
 START_TEST(detail_by_hand) {
   const float x[4] = {2, 0, 0, 0}, y[4] = {1, 0, 0, 0}; /* rms 1: 2 lies in octave 1 */
   static mx_detail d;
@@ -440,6 +454,7 @@ int main(void) {
   tcase_add_test(t, split_under_models);
   tcase_add_test(t, six_block_axes);
   tcase_add_test(t, occ_by_hand);
+  tcase_add_test(t, dge_by_hand);
   tcase_add_test(t, detail_by_hand);
   suite_add_tcase(s, t);
   return run_suite(s);

@@ -205,6 +205,12 @@ enum { MX_OCC_SYMMETRIC, MX_OCC_MSAMP };
  *  int(alpha n) of the sorted tensor. *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
 mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index);
 
+/** Differentiable gradient estimator (TECHNIQUES 3.1; arXiv 2501.17116): the slope that stands for that of rounding to a format of at most 8 bits, by which a
+ *  weight gradient is multiplied. (1/k) |r|^(1/k - 1), at most `clip`, where r runs from -1 to 1 between the neighbours of x in the format; 1/k at the
+ *  format's values and beyond its largest. The paper's: e2m1, k = 5, clip = 3. NaN for NaN. Threads: reentrant.   Oracle: tests/test_ablate.c, and
+ *  the published vector in docs/FINDINGS.md. */
+double mx_dge(const mx_format *format, double x, double k, double clip);
+
 /** The logarithm that the figures above are made with: log2 x of a positive, finite x to an error below 2 ulp, from +, -, *, / alone. */
 double mx_log2(double x);
 

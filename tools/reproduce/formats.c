@@ -95,9 +95,9 @@ void blocks_2d(void) {
   figure("NVFP4 16x16, largest difference between q(W) and q(W^T)^T", 0, asymmetry("te-nvfp4-2d"), 0, "%.3f");
   ours_alone("NVFP4 1x16, largest difference (stated .557 for one 32 x 32 sample)", asymmetry("te-nvfp4"), "%.3f");
   double spread, s = mean_sqnr(&spread, "gaussian", ROWS, COLS, "te-nvfp4", SEEDS);
-  sampled("NVFP4 1x16, SQNR", 20.43, s, spread, 0.05, "%.2f");
+  sampled("NVFP4 1x16, SQNR", 20.43, s, spread, SEEDS, 0.05, "%.2f");
   s = mean_sqnr(&spread, "gaussian", ROWS, COLS, "te-nvfp4-2d", SEEDS);
-  sampled("NVFP4 16x16, SQNR", 19.06, s, spread, 0.05, "%.2f");
+  sampled("NVFP4 16x16, SQNR", 19.06, s, spread, SEEDS, 0.05, "%.2f");
   ours_alone("MXFP4 1x32, SQNR", mean_sqnr(NULL, "gaussian", ROWS, COLS, "ocp-mxfp4", SEEDS), "%.2f");
   ours_alone("MXFP4 32x32, SQNR", mean_sqnr(NULL, "gaussian", ROWS, COLS, "ocp-mxfp4 block=32x32", SEEDS), "%.2f");
 }
@@ -114,7 +114,7 @@ void formats(void) {
   for (size_t i = 0; i < 4; i++) {
     double spread;
     const double s = mean_sqnr(&spread, "gaussian", ROWS, COLS, rows[i].spec, SEEDS);
-    sampled(rows[i].what, rows[i].stated, s, spread, 0.05, "%.2f");
+    sampled(rows[i].what, rows[i].stated, s, spread, SEEDS, 0.05, "%.2f");
   }
   static const char *const more[][2] = {{"four over six, MSE, 256", "te-4over6-mse-256"},
                                         {"four over six, MAE, 256", "te-4over6-256"},

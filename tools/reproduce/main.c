@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
   few_bits();
   gain_and_bias();
   clamping();
+  gradient_estimator();
   scale_formats();
   return report_print();
 }

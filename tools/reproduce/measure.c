@@ -48,7 +48,7 @@ double mean_sqnr(double *spread, const char *data, size_t rows, size_t cols, con
   }
   free(x);
   free(m);
-  const double mean = sum / n_seeds, variance = squares / n_seeds - mean * mean;
+  const double mean = sum / n_seeds, variance = (squares - n_seeds * mean * mean) / (n_seeds - 1);
   if (spread) *spread = variance > 0 ? sqrt(variance) : 0;
   return mean;
 }

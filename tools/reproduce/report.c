@@ -45,32 +45,38 @@ static void count(int agrees, const char *what, const char *stated, const char *
   if (!agrees) snprintf(differences + n, sizeof differences - n, "- %s: %s: %s stated, %s here\n", heading, what, stated, ours);
 }
 
+/* What is stated is one sample more: with 95 % it lies within so many standard deviations of the mean of n (Student's t, times sqrt(1 + 1 / n)). */
+static double reach(int n) {
+  static const double t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131};
+  const int most = sizeof t / sizeof *t;
+  return n < 2 ? 0 : (n - 2 < most ? t[n - 2] : t[most - 1]) * sqrt(1 + 1.0 / n);
+}
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-void sampled(const char *what, double stated, double ours, double spread, double tolerance, const char *format) {
-  char a[64], b[64], c[96], verdict[64];
+void sampled(const char *what, double stated, double ours, double spread, int n, double tolerance, const char *format) {
+  char a[64], b[64], c[160], verdict[160], off[64] = "";
   snprintf(a, sizeof a, format, stated);
   snprintf(b, sizeof b, format, ours);
-  const double off = fabs(ours - stated);
-  const int within = off <= tolerance, sampling = off <= 2 * spread, wild = spread > 20 * tolerance;
-  if (spread > tolerance / 2)
-    snprintf(c, sizeof c, "%s (sd %.2g)", b, spread);
-  else
-    snprintf(c, sizeof c, "%s", b);
-  snprintf(verdict, sizeof verdict, "%s",
+  const double by = ours - stated, interval = reach(n) * spread;
+  const int within = fabs(by) <= tolerance, sampling = fabs(by) <= interval, wild = spread > 20 * tolerance;
+  if (interval > 0) snprintf(off, sizeof off, ": %+.2g, samples +-%.2g", by, interval);
+  snprintf(verdict, sizeof verdict, "%s%s",
            wild       ? "one sample decides"
            : within   ? "agrees"
            : sampling ? "agrees within sampling"
-                      : "**differs**");
-  row(what, a, c, verdict);
+                      : "**differs**",
+           wild || !within ? off : "");
+  row(what, a, b, verdict);
+  snprintf(c, sizeof c, "%s%s%s%s", b, *off ? " (" : "", *off ? off + 2 : "", *off ? ")" : "");
   if (wild)
     moved++;
   else
-    count(within || sampling, what, a, b);
+    count(within || sampling, what, a, c);
 }
 
 void figure(const char *what, double stated, double ours, double tolerance, const char *format) {
-  sampled(what, stated, ours, 0, tolerance, format);
+  sampled(what, stated, ours, 0, 0, tolerance, format);
 }
 
 void ours_alone(const char *what, double ours, const char *format) {
@@ -92,7 +98,9 @@ int report_print(void) {
          "to the bit on any machine.\n"
          "Sections and stated values are those of the collection of techniques that this project was built from (its sections are named in "
          "brackets).\n"
-         "SQNR is in dB; sampled figures are means over seeds of the stated shape, with the standard deviation over seeds where it matters.\n\n"
+         "SQNR is in dB. Sampled figures are means over seeds of the stated shape; where one is not the stated figure, the difference is given "
+         "beside\n"
+         "the interval in which one more sample lies with 95 %%, by the spread over our seeds: what is stated is one sample.\n\n"
          "%u of %u stated figures agree; %u more are of samples too wild to compare.%s\n",
          agreed, agreed + differed, moved, differed ? " These do not:\n" : "");
   if (differed) printf("\n%s", differences);

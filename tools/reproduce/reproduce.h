@@ -13,8 +13,8 @@
 void section(const char *title, const char *text);
 /** A stated figure beside ours: agrees within the tolerance. format prints both. */
 void figure(const char *what, double stated, double ours, double tolerance, const char *format);
-/** The same for figures that samples move: spread is the standard deviation of ours over seeds; within twice that they agree. */
-void sampled(const char *what, double stated, double ours, double spread, double tolerance, const char *format);
+/** The same for figures that samples move: ours is the mean of n seeds, spread their standard deviation. They agree where one more sample would lie. */
+void sampled(const char *what, double stated, double ours, double spread, int n, double tolerance, const char *format);
 /** Text that must be equal. */
 void exactly(const char *what, const char *stated, const char *ours);
 /** Ours alone: nothing is stated. */
@@ -54,6 +54,7 @@ void orders(void);
 void few_bits(void);
 void gain_and_bias(void);
 void clamping(void);
+void gradient_estimator(void);
 void scale_formats(void);
 
 #endif

@@ -33,7 +33,8 @@ static void laplace_samples(void) {
   }
   char text[800];
   snprintf(text, sizeof text,
-           "The two Laplace figures that differ are samples, not expected values: over %d seeds Chmiel's normaliser gives %.2f to %.2f, and %d "
+           "The two Laplace figures under these normalisers are samples, not expected values: over %d seeds Chmiel's normaliser gives %.2f to "
+           "%.2f, and %d "
            "seeds lie within .05 of\n"
            "the stated %.2f (%d at or below it); half of it gives %.2f to %.2f, and %d lie within .05 of the stated %.2f (%d at or below it). "
            "Both figures at once come from\n"
@@ -70,7 +71,7 @@ void normalisers(void) {
       snprintf(what, sizeof what, "E4M3, %s, %s", data[d].name, forms[f].name);
       snprintf(keys, sizeof keys, E4M3 "%s", forms[f].keys);
       const double s = mean_sqnr(&spread, data[d].data, ROWS, COLS, keys, SEEDS);
-      sampled(what, e4m3[d][f], s, spread, 0.05, "%.2f");
+      sampled(what, e4m3[d][f], s, spread, SEEDS, 0.05, "%.2f");
     }
   static const struct {
     const char *name, *scale;
@@ -83,7 +84,7 @@ void normalisers(void) {
       snprintf(what, sizeof what, "%s, N(0,1), %s", wide[w].name, forms[f].name);
       snprintf(keys, sizeof keys, "%s%s", wide[w].scale, forms[f].keys);
       const double s = mean_sqnr(&spread, "gaussian", ROWS, COLS, keys, SEEDS);
-      sampled(what, wide[w].stated[f], s, spread, 0.05, "%.2f");
+      sampled(what, wide[w].stated[f], s, spread, SEEDS, 0.05, "%.2f");
     }
   for (size_t f = 0; f < 4; f++) {
     if (f == 1) continue;
@@ -115,7 +116,7 @@ void scale_rounding(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     double spread;
     const double s = mean_sqnr(&spread, "gaussian", ROWS, COLS, rows[i].keys, SEEDS);
-    sampled(rows[i].what, rows[i].stated, s, spread, 0.05, "%.2f");
+    sampled(rows[i].what, rows[i].stated, s, spread, SEEDS, 0.05, "%.2f");
   }
 }
 
