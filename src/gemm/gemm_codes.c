@@ -32,16 +32,16 @@ int mxg_codes_usable(const mxg_plan *plan) {
 /* Is there a faster way to pack, and is it to be used? */
 #if defined(__x86_64__)
 static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
-                       const mxg_scale_codes *codes) {
-  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, codes);
+                       const uint8_t *ahead) {
+  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, &p->codes, ahead);
   return 1;
 }
 static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
 #define pack_words mxg_pack_words_avx512
 #define skinny_kernel mxg_skinny_avx512
 #else
-#define skinny_kernel(...) (void)0
-#define pack_scales(...) 0
+#define skinny_kernel(acc, a, b, from) ((void)(acc), (void)(a), (void)(b), (void)(from))
+#define pack_scales(p, least, largest, first, o, table, ahead) ((void)(ahead), 0)
 #define has_avx512(exec) 0
 #define pack_words(...) 0
 #endif
@@ -100,18 +100,20 @@ static void set_range(mxg_packed *p, const mxg_operand *o, uint32_t least, uint3
   p->largest = largest ? ilogbf(high) : 0;
 }
 
-static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
+/* ahead: what to ask memory for meanwhile, or NULL. */
+static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512, const uint8_t *ahead) {
   uint32_t least = UINT32_MAX, largest = 0;
-  p->settled = 0;
-  float table[256];
+  float *table = p->table;
   const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
   const uint8_t *first = direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
-  for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
-  size_t done = 0;
-  if (avx512 && direct && p->rows == L) {
-    const mxg_scale_codes codes = scale_codes(o, table, unit);
-    if (pack_scales(p, &least, &largest, first, o, table, &codes)) done = p->kb;
+  p->settled = 0;
+  if (p->table_of != o) { /* once a product: the table takes as long as the scales of a panel */
+    for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
+    p->codes = scale_codes(o, table, unit);
+    p->table_of = o;
   }
+  size_t done = 0;
+  if (avx512 && direct && p->rows == L && pack_scales(p, &least, &largest, first, o, table, ahead)) done = p->kb;
   for (size_t r = 0; r < L; r++)
     for (size_t b = done; b < p->kb; b++) {
       const float s = r >= p->rows ? unit : direct ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
@@ -174,7 +176,7 @@ void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_pl
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const size_t n = p->kb * p->groups;
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 1, p->avx512);
+  fill_scales(p, o, row0, 1, p->avx512, NULL);
   if (p->rows < L) memset(p->words, 0, n * L * sizeof *p->words);
   const size_t whole = direct_words(o) && p->rows == L ? plan->K / MXG_GROUP : 0, direct = whole < n ? whole : n;
   const uint8_t *first = direct ? o->data + row0 * o->line_bytes : NULL;
@@ -204,7 +206,7 @@ void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
   uint32_t piece[PIECE];
   const size_t n = p->groups, at_once = n < PIECE ? PIECE / n : 1;
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 0.25f, p->avx512);
+  fill_scales(p, o, row0, 0.25f, p->avx512, NULL);
   if (p->rows < L) {
     memset(p->words, 0, p->kb * n * L * 2 * sizeof *p->words);
     memset(p->offset, 0, p->kb * L * sizeof *p->offset);
@@ -236,12 +238,18 @@ int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
          plan->K % (L * MXG_GROUP) == 0;
 }
 
+/* The codes of the panel after this one, or of this one again. */
+static const uint8_t *next_panel(const mxg_operand *o, size_t row0) {
+  return o->data + (row0 + 2 * L <= o->rows ? row0 + L : row0) * o->line_bytes;
+}
+
 void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0) {
   p->rows = L;
-  fill_scales(p, o, row0, 1, p->avx512);
+  fill_scales(p, o, row0, 1, p->avx512, next_panel(o, row0));
 }
 
 void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_operand *o, size_t row0) {
   const uint8_t *first = o->data + row0 * o->line_bytes;
-  skinny_kernel(acc, a, b, first, o->line_bytes, o->scale ? o->scales + (o->scale_row0 + row0 + L) * o->scale_ld : first);
+  const mxg_stream from = {first, next_panel(o, row0), o->scale ? o->scales + (o->scale_row0 + row0 + L) * o->scale_ld : first, o->line_bytes};
+  skinny_kernel(acc, a, b, &from);
 }

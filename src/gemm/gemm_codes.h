@@ -12,14 +12,25 @@
 
 enum { MXG_GROUP = 8 }; /* codes a four-byte word holds */
 
+/* How one-byte scales become binary32 without a table: e8m0's codes are exponents; of other formats codes below top are, shifted left, the bits
+ * of a binary32 that is value / factor. top 0: they are not. */
+typedef struct mxg_scale_codes {
+  int e8m0;
+  unsigned top, shift;
+  float factor;
+} mxg_scale_codes;
+
 typedef struct mxg_packed {
-  size_t rows, kb, groups; /* groups: words a block */
-  int avx512;              /* the machine has it and it is to be used: asking costs microseconds under a hypervisor */
-  uint32_t *words;         /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
-  int32_t *offset;         /* A: [kb][16] -12 * (sum of the block) */
-  float *s;                /* [kb][16]; A's have the factor 1/4 */
-  int settled;             /* mxg_codes_leave_out_zeros() has been here */
-  int least, largest;      /* exponents of the scales that are neither 0, Inf nor NaN; least is that of the last significant bit */
+  size_t rows, kb, groups;     /* groups: words a block */
+  int avx512;                  /* the machine has it and it is to be used: asking costs microseconds under a hypervisor */
+  uint32_t *words;             /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
+  int32_t *offset;             /* A: [kb][16] -12 * (sum of the block) */
+  float *s;                    /* [kb][16]; A's have the factor 1/4 */
+  const mxg_operand *table_of; /* whose values the next two are; NULL: none yet */
+  float table[256];
+  mxg_scale_codes codes;
+  int settled;        /* mxg_codes_leave_out_zeros() has been here */
+  int least, largest; /* exponents of the scales that are neither 0, Inf nor NaN; least is that of the last significant bit */
 } mxg_packed;
 
 /** Can this product be done on codes at all, given panels that fit? */
@@ -43,23 +54,23 @@ mxg_codes_kernel *mxg_codes_best(const mx_exec *exec);
 int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel);
 void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0);
 void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_operand *o, size_t row0);
-/** first: row 0 of the sixteen, stride bytes from row to row; scales: of the next sixteen, to be asked for ahead of time. */
-void mxg_skinny_avx512(float *acc, const mxg_packed *a, const mxg_packed *b, const uint8_t *first, size_t stride, const uint8_t *scales);
+/** Where the codes of a panel lie, and what comes next: sixteen rows, `stride` bytes from row to row. Only asked for: ahead, the codes of the next
+ *  panel (the same ones if there is none), and scales, the next panel's. */
+typedef struct mxg_stream {
+  const uint8_t *first, *ahead, *scales;
+  size_t stride;
+} mxg_stream;
+/** Pieces of sixteen lines of `ahead` that are asked for while kb blocks' scales are unpacked, so that memory is busy then too. */
+static inline size_t mxg_asked(size_t kb) { return kb / 64; }
+void mxg_skinny_avx512(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_stream *from);
 
 /** A row of A, its words as they lie: out[(b * 16 * groups + g) * 2] and the word after it, offset[b * 16]. Only where mxg_codes_best() is not NULL. */
 void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks);
 /** Sixteen rows side by side: out[g * 16 + r] = word g of row r, for as many whole sixteens of the n words as there are; returns how many words.
  *  first is row 0, stride bytes from row to row. */
 size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n);
-/* How one-byte scales become binary32 without a table: e8m0's codes are exponents; of other formats codes below top are, shifted left, the bits
- * of a binary32 that is value / factor. top 0: they are not. */
-typedef struct mxg_scale_codes {
-  int e8m0;
-  unsigned top, shift;
-  float factor;
-} mxg_scale_codes;
-/** The same for one-byte scales, all n blocks; *least and *largest are lowered and raised to the magnitudes seen, as bits of binary32. */
+/** The same for one-byte scales, all n blocks; lines of `ahead` are asked for on the way (NULL: none); *least and *largest are lowered and raised to the magnitudes seen, as bits of binary32. */
 void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            const mxg_scale_codes *codes);
+                            const mxg_scale_codes *codes, const uint8_t *ahead);
 
 #endif

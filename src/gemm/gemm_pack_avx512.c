@@ -75,7 +75,7 @@ static uint32_t magnitude(float x) {
 }
 
 void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            const mxg_scale_codes *codes) {
+                            const mxg_scale_codes *codes, const uint8_t *ahead) {
   const __m512i byte = _mm512_set1_epi32(255), ones = _mm512_set1_epi8(-1);
   const __m512 factor = _mm512_set1_ps(codes->factor);
   const int e8m0 = codes->e8m0;
@@ -90,6 +90,7 @@ void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, cons
 #pragma GCC unroll 16
     for (size_t r = 0; r < L; r++) {
       x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
+      if (ahead && m == 64) _mm_prefetch((const char *)((uintptr_t)ahead + (b / 64 * L + r) * 64), _MM_HINT_T0);
       most = _mm512_max_epu8(most, x[r]);
       if (!e8m0) continue;
       low = _mm512_mask_min_epu8(low, there, low, x[r]);
