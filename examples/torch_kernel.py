@@ -5,8 +5,10 @@
 
 quantize() below is the place for yours: a Triton kernel, a torch.compile'd function, an extension. It gets x, float32 [rows][cols] on the device, and
 returns codes (uint8 [rows][cols], one FP4 code each) and scales (uint8 [rows][blocks], E8M0). The one here is MXFP4 with the even rule in plain
-torch operations; --bug rounds half away from zero."""
+torch operations; --bug rounds half away from zero. --kernel MODULE takes quantize() from MODULE.py beside this file: triton_kernel is the same rule as
+a Triton kernel."""
 import argparse
+import importlib
 import sys
 
 
@@ -17,9 +19,9 @@ def quantize(x, torch, bug=False):
     bits = v.view(torch.int32)
     amax = (bits & 0x7FFFFFFF).amax(2)
     byte = (((amax + 0x200000) >> 23) - 2).clamp(0, 253)
-    special = amax >= 0x7F800000
-    # Exact quotient: both are powers of two apart in binary64.
-    q = v.double() * torch.exp2(127.0 - byte.double()).unsqueeze(2)
+    special = amax > 0x7F800000
+    # Exact quotient: both are powers of two apart in binary64. torchao divides by 2^-126 at least, the least normal number.
+    q = v.double() * torch.exp2(127.0 - byte.clamp(min=1).double()).unsqueeze(2)
     m = q.abs()
     code = torch.zeros_like(m, dtype=torch.int32)
     for i, (tie, even) in enumerate([(0.25, 0), (0.75, 1), (1.25, 0), (1.75, 1), (2.5, 0), (3.5, 1), (5.0, 0)]):
@@ -35,6 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bug", action="store_true")
     parser.add_argument("--device", default=None)
+    parser.add_argument("--kernel", metavar="MODULE", default=None, help="take quantize() from there")
     options = parser.parse_args()
     import torch
 
@@ -50,7 +53,8 @@ def main():
     rows = int(meta["rows"]) if meta.get("case") == "tensor" else 1
     x = torch.tensor([[int(w, 16) for w in l.split(" | ")[0].split()] for l in cases], dtype=torch.int64)
     x = (x - ((x >> 31) << 32)).to(torch.int32).reshape(len(cases) * rows, -1)[:, : int(meta["cols"])].contiguous().view(torch.float32)
-    codes, scales = quantize(x.to(device), torch, options.bug)
+    kernel = importlib.import_module(options.kernel).quantize if options.kernel else quantize
+    codes, scales = kernel(x.to(device), torch, options.bug)
     print("\n".join(head))
     codes = codes.cpu().reshape(len(cases), -1).tolist()
     scales = scales.cpu().reshape(len(cases), -1).tolist()

@@ -12,11 +12,12 @@ MXH_DEVICE void mxd_load8(float x[8], mxh_ptr<const float> at) {
 }
 
 /* Eight elements of a block (lane `part` of block / 8), already read. */
-MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, const float x[8], uint32_t index, unsigned part, bool here) {
+MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, mxh_ptr<float> factors, const float x[8], uint32_t index, unsigned part,
+                               bool here) {
   const uint32_t amax = mxd_plain_amax(x, 1u << a.shift);
   uint32_t code;
   float factor, y[8];
-  const bool plain = mxd_plain_scale(f, amax, &code, &factor);
+  const bool plain = mxd_plain_scale(f, factors, amax, &code, &factor);
   for (unsigned i = 0; i < 8; i++) y[i] = x[i] * factor;
   if (!here) return;
   if (plain) {
@@ -40,7 +41,9 @@ MXH_DEVICE fast_rule mxd_fast_rule(const fast_args &a) {
 
 /* Two pieces of eight elements a lane, both on their way before the first is needed. Every lane takes every round: lanes meet in it. */
 MXH_KERNEL(mxh_quantize_fast, fast_args, a, 256) {
+  MXH_SHARED(float, factors, MXD_FACTORS);
   const fast_rule f = mxd_fast_rule(a);
+  mxd_plain_factors(factors, f);
   const uint32_t n = a.n_blocks << a.shift, parts = 1u << a.shift, width = mxh_block_size();
   for (uint64_t first = (uint64_t)mxh_block_id() * 2 * width; first < n; first += (uint64_t)mxh_grid_size() * 2 * width) {
     float x[2][8] = {};
@@ -54,7 +57,7 @@ MXH_KERNEL(mxh_quantize_fast, fast_args, a, 256) {
              (i[k] & (parts - 1)) * 8;
       if (i[k] < n) mxd_load8(x[k], a.x.at + at);
     }
-    for (unsigned k = 0; k < 2; k++) mxd_fast_block(a, f, x[k], i[k] >> a.shift, i[k] & (parts - 1), i[k] < n);
+    for (unsigned k = 0; k < 2; k++) mxd_fast_block(a, f, factors, x[k], i[k] >> a.shift, i[k] & (parts - 1), i[k] < n);
   }
 }
 
@@ -82,6 +85,7 @@ MXH_KERNEL(mxh_quantize_special, fast_args, a, 256) {
 /* A tile of 32 x 32 is read once, quantised along its rows, and along its columns for the transposed matrix. 128 lanes. */
 MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
   MXH_SHARED(float, tile, 32 * 33);
+  MXH_SHARED(float, factors, MXD_FACTORS); /* not read: both directions take power-of-two scales alone */
   const unsigned t = mxh_thread_id(), line = t / 4, part = t % 4;
   const uint32_t across = a.cols / 32, down = a.rows / 32;
   for (uint32_t b = mxh_block_id(); b < across * down; b += mxh_grid_size()) {
@@ -89,10 +93,10 @@ MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
     float x[8];
     mxd_load8(x, a.along.x.at + ((int64_t)(r0 + line) * a.along.x.row_step + c0 + part * 8));
     for (unsigned i = 0; i < 8; i++) tile[line * 33 + part * 8 + i] = x[i];
-    mxd_fast_block(a.along, a.along.rule, x, (r0 + line) * across + c0 / 32, part, true);
+    mxd_fast_block(a.along, a.along.rule, factors, x, (r0 + line) * across + c0 / 32, part, true);
     mxh_barrier();
     for (unsigned i = 0; i < 8; i++) x[i] = tile[(part * 8 + i) * 33 + line];
-    mxd_fast_block(a.across, a.across.rule, x, (c0 + line) * down + r0 / 32, part, true);
+    mxd_fast_block(a.across, a.across.rule, factors, x, (c0 + line) * down + r0 / 32, part, true);
     mxh_barrier();
   }
 }
@@ -109,9 +113,28 @@ MXH_DEVICE float mxd_times_ratio(const fast_dequantize_args &a, float v) {
   return mxd_isnan(q) ? mxd_nanf(false) : (float)q;
 }
 
+/* Magnitude and sign of an e2m1 code. */
+MXH_DEVICE float mxd_plain_value(uint32_t code) {
+  const uint32_t m = code & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
+  return mxh_bits<float>(bits | (code & 8) << 28);
+}
+
+/* Values of each code under each scale of e4m3, tensor scale and all: a group of lanes makes the 2048 once, elements are looked up. */
+enum { MXD_VALUES = 2048 };
+MXH_DEVICE void mxd_value_table(mxh_ptr<float> table, const fast_dequantize_args &a) {
+  for (unsigned i = mxh_thread_id(); i < MXD_VALUES; i += mxh_block_size()) {
+    const uint32_t scale = i >> 4;
+    const float v = mxd_plain_value(i & 15) * mxd_plain_e4m3(scale); /* exact */
+    table[i] = scale == 0x7F ? mxd_nanf(false) : a.two_level ? mxd_times_ratio(a, v) : v;
+  }
+  mxh_barrier();
+}
+
 /* Values of four codes a lane, four times; scales e8m0 or e4m3. */
 MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
+  MXH_SHARED(float, table, MXD_VALUES);
   const uint32_t width = mxh_block_size();
+  if (a.e4m3) mxd_value_table(table, a);
   for (uint64_t first = (uint64_t)mxh_block_id() * 4 * width; first < a.n4; first += (uint64_t)mxh_grid_size() * 4 * width) {
     uint32_t word[4] = {}, s[4] = {};
     for (unsigned k = 0; k < 4; k++) {
@@ -123,22 +146,16 @@ MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
     for (unsigned k = 0; k < 4; k++) {
       const uint32_t i = (uint32_t)first + k * width + mxh_thread_id();
       if (i >= a.n4) continue;
-      float scale;
-      bool nan;
-      if (a.e4m3) {
-        const uint32_t m = s[k] & 0x7F;
-        nan = m == 0x7F;
-        scale = m < 8 ? (float)m * 0x1p-9f : mxh_bits<float>((m << 20) + (120u << 23));
-      } else {
-        nan = s[k] == 0xFF;
-        scale = mxh_bits<float>(s[k] ? s[k] << 23 : 0x00400000u);
-      }
       mxd_float4 out;
-      for (unsigned e = 0; e < 4; e++) {
-        const uint32_t c = word[k] >> 4 * e & 15, m = c & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
-        const float v = mxh_bits<float>(bits | (c & 8) << 28) * scale; /* exact, or past FLT_MAX */
-        const float y = a.two_level ? mxd_times_ratio(a, v) : v;
-        out.v[e] = nan ? mxd_nanf(false) : y;
+      if (a.e4m3) {
+        const uint32_t row = (s[k] & 0x7F) << 4;
+        for (unsigned e = 0; e < 4; e++) out.v[e] = table[row | (word[k] >> 4 * e & 15)];
+      } else {
+        const float scale = mxh_bits<float>(s[k] ? s[k] << 23 : 0x00400000u);
+        for (unsigned e = 0; e < 4; e++) {
+          const float v = mxd_plain_value(word[k] >> 4 * e & 15) * scale; /* exact, or past FLT_MAX */
+          out.v[e] = s[k] == 0xFF ? mxd_nanf(false) : v;
+        }
       }
       mxh_as<mxd_float4>(a.out)[i] = out;
     }

@@ -44,14 +44,26 @@ MXH_DEVICE uint32_t mxd_plain_amax(const float *x, unsigned lanes) {
   return most;
 }
 
+/* Number of an e4m3 code below 0x7F. */
+MXH_DEVICE float mxd_plain_e4m3(uint32_t code) { return code < 8 ? (float)code * 0x1p-9f : mxh_bits<float>((code << 20) + (120u << 23)); }
+
+/* Chain te: what elements are multiplied by, for each scale code; a division that lanes would make for every block. All lanes of a group. */
+enum { MXD_FACTORS = 128 };
+MXH_DEVICE void mxd_plain_factors(mxh_ptr<float> factors, const fast_rule &f) {
+  if (f.lead != MXD_LEAD_TE) return;
+  for (unsigned i = mxh_thread_id(); i < MXD_FACTORS; i += mxh_block_size()) {
+    const float y = 1.0f / (mxd_plain_e4m3(i) * f.d);
+    factors[i] = y < 3.40282346638528859812e38f ? y : 3.40282346638528859812e38f;
+  }
+  mxh_barrier();
+}
+
 /* What a spec of the fast path does to a plain block: scale code and factor. False: not plain. */
-MXH_DEVICE bool mxd_plain_scale(const fast_rule &f, uint32_t amax, uint32_t *code, float *factor) {
+MXH_DEVICE bool mxd_plain_scale(const fast_rule &f, mxh_ptr<float> factors, uint32_t amax, uint32_t *code, float *factor) {
   if (f.lead == MXD_LEAD_TE) {
     const float v = mxh_bits<float>(amax) * f.r; /* amax * (S / F), finite */
     *code = mxd_plain_magnitude(v, 3, 121, 0x7E);
-    const float sf = *code < 8 ? (float)*code * 0x1p-9f : mxh_bits<float>((*code << 20) + (120u << 23));
-    const float y = 1.0f / (sf * f.d);
-    *factor = y < 3.40282346638528859812e38f ? y : 3.40282346638528859812e38f;
+    *factor = factors[*code];
     return amax - 1 < 0x7F7FFFFFu && *code != 0 && v < 0x1p99f && mxh_bits<float>(amax) * *factor < 0x1p99f;
   }
   const uint32_t field = (amax + f.even_add) >> 23; /* even: half of the last kept bit carries */
