@@ -217,12 +217,25 @@ static int codes_allow(const mx_sample *s, size_t n, const mx_format *f, unsigne
   return negative < 8 || signed_codes;
 }
 
+/* The largest code of a scale of one byte in tensors of numbers alone. */
+static uint32_t largest_scale(const mx_sample *s, size_t n) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < n && s[0].scale_bytes == 1; i++) {
+    int finite = 1;
+    for (size_t k = 0; k < s[i].rows * s[i].cols && finite; k++) finite = isfinite(s[i].x[k / s[i].cols * s[i].ld + k % s[i].cols]) != 0;
+    const uint8_t *codes = s[i].scales;
+    for (size_t k = 0; finite && k < s[i].scale_rows * s[i].scale_cols; k++) most = codes[k] > most ? codes[k] : most;
+  }
+  return most;
+}
+
 typedef struct list {
   hypothesis *at;
   size_t n, room;
 } list;
 
 static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits) {
+  const uint32_t largest = largest_scale(samples, n);
   point *p = malloc(MAX_POINTS * sizeof *p);
   const size_t n_points = p ? gather(p, samples, n, b, rotation) : 0;
   int allowed[MX_ELEM_COUNT];
@@ -252,6 +265,7 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
           h.spread += 0.03 * (fabs(h.offset) > 0.7);
         else
           h.spread += 0.06 * (fabs(h.offset - expected) > 1.6);
+        if (largest == sf->max_code && !sf->sign_bits) h.spread -= 0.001; /* of formats that differ in their largest code alone */
         if (l->n == l->room) {
           l->room = l->room ? 2 * l->room : 256;
           hypothesis *more = realloc(l->at, l->room * sizeof *more);

@@ -225,6 +225,21 @@ static int has_subnormal(const mx_sample *s, size_t n) {
   return 0;
 }
 
+/* To its end once more, harder each time. */
+static void advance(inquiry *q) {
+  if (!q->level) q->ordinary = q->residue;
+  inquiry_finish(q, q->level++ > 0);
+  /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
+  if (q->best.any) q->residue = q->ordinary + 0.01 * (double)attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
+}
+
+/* A tensor scale that says something: arithmetic of 16 bits has none (SPEC 3). */
+static int has_tensor_scale(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (s[i].has_tensor_scale && s[i].tensor_scale != 1) return 1;
+  return 0;
+}
+
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, double deadline) {
@@ -232,7 +247,8 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   int rotated = 0;
   for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
   const int flushes = rotated && has_subnormal(samples, n_samples);
-  for (int dtype = 0; dtype < MX_INPUT_DTYPE_COUNT; dtype++) /* presets first: most kernels are one */
+  const int dtypes = has_tensor_scale(samples, n_samples) ? MX_INPUT_DTYPE_FLOAT32 + 1 : MX_INPUT_DTYPE_COUNT;
+  for (int dtype = 0; dtype < dtypes; dtype++) /* presets first: most kernels are one */
     for (size_t k = 0; k < n * (1 + (size_t)flushes) && *n_all < MAX_INQUIRIES; k++) {
       inquiry *q = &all[*n_all];
       const int flush = k >= n;
@@ -247,20 +263,22 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   if (preset) return preset;
   uint64_t least = UINT64_MAX;
   for (size_t i = 0; i < *n_all; i++) {
-    inquiry_cores(&all[i]);
-    if (all[i].cores.n && all[i].cores.got[0].scales < least) least = all[i].cores.got[0].scales;
+    inquiry *q = &all[i];
+    inquiry_cores(q);
+    if (!q->cores.n) continue;
+    if (q->cores.got[0].scales < least) least = q->cores.got[0].scales;
+    if (q->cores.got[0].scales) continue;
+    inquiry_specs(q);
+    if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
+    if (attempt_exact(&q->best)) return q;
   }
   for (size_t i = 0; i < *n_all; i++)
-    if (all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) inquiry_specs(&all[i]);
+    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) inquiry_specs(&all[i]);
   inquiry *random = stochastic_inquiry(all, *n_all, deadline - 0.3 * (deadline - begun));
   if (random) return random;
   for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
-    const double ordinary = q->level ? q->ordinary : q->residue;
-    q->ordinary = ordinary;
-    inquiry_finish(q, q->level++ > 0);
+    advance(q);
     if (attempt_exact(&q->best)) return q;
-    /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
-    if (q->best.any) q->residue = ordinary + 0.01 * (double)attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)

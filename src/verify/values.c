@@ -169,13 +169,19 @@ static void targets_from_blocks(key_values *v, const observation *o) {
 
 static void prescales(key_values *v, const observation *o) {
   const double k = mx_format_max(mx_elem_format(o->formats.elem)) * mx_format_max(mx_scale_format(o->formats.scale));
-  /* Without a tensor scale; with one to the usual target, to 1 (tensor.norm=unit), to the stated one. */
-  const double target[] = {1, k, 1, stated_target(o, 0), stated_target(o, 1)};
-  for (int normed = 0; normed < 5; normed++)
-    for (int way = TOWARD_COUNT - 1; way >= 0 && target[normed] > 0; way--) { /* either way first: what random rounding allows */
+  const double given = o->samples[0].has_tensor_scale ? (double)o->samples[0].tensor_scale : 0;
+  /* Without a tensor scale; with one that is given, as a scale or a divisor; with one to the usual target, to 1 (tensor.norm=unit), to the stated one. */
+  const struct {
+    double target;
+    int normed;
+  } by[] = {{1, 0}, {given, 0}, {1 / given, 0}, {k, 1}, {1, 1}, {stated_target(o, 0), 1}, {stated_target(o, 1), 1}};
+  for (size_t i = 0; i < sizeof by / sizeof by[0]; i++)
+    for (int way = TOWARD_COUNT - 1; way >= 0 && by[i].target > 0 && isfinite(by[i].target);
+         way--) { /* either way first: what random rounding allows */
       interval in;
-      if (prescale_interval(&in, o, (toward)way, normed > 0) < 0.7) continue;
-      in.least /= target[normed], in.most /= target[normed];
+      if ((i == 1 || i == 2) && given == 1) continue;
+      if (prescale_interval(&in, o, (toward)way, by[i].normed) < 0.7) continue;
+      in.least /= by[i].target, in.most /= by[i].target;
       if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
       if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
       if (number_near(in) > 1e-3 && number_near(in) < 1e3) add_number(v, "", number_near(in));
