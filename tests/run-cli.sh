@@ -37,6 +37,16 @@ accepts() {
   [ ! -s "$scratch/stderr" ] || fail "said $(head -1 "$scratch/stderr"): $*"
 }
 
+# differs WORDS COMMAND...: exit 1, and the output has the words
+differs() {
+  local want=$1 rc
+  shift
+  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
+  rc=$?
+  [ $rc = 1 ] || fail "exit $rc, expected 1: $*: $(cat "$scratch/stderr")"
+  grep -qF -- "$want" "$scratch/stdout" || fail "$* did not say: $want; said: $(cat "$scratch/stdout")"
+}
+
 # leaves_only NAME...: the folder holds these files and no other, hidden ones included
 leaves_only() {
   local have want

@@ -2,6 +2,8 @@
 #ifndef MX_KERNELS_PLAN_H
 #define MX_KERNELS_PLAN_H
 
+#include <math.h>
+
 #include "core/chain.h"
 #include "mxgold/quantize.h"
 
@@ -48,6 +50,17 @@ typedef struct mx_block_stats {
   int has_nan, has_inf;
   double std; /* scale.rule=quest alone */
 } mx_block_stats;
+
+/** One more element; amax is the caller's to set in the end. */
+static inline void mx_block_stats_add(mx_block_stats *st, float x) {
+  const float a = fabsf(x);
+  if (isnan(a))
+    st->has_nan = 1;
+  else if (isinf(a))
+    st->has_inf = 1;
+  else if (a > st->amax_finite)
+    st->amax_finite = a;
+}
 
 /** Scale of a block. p_factor: 1, or 1.5 for the map-to-4 candidate of select=foursix. index: of the block, for scale.round=sr.
  *  Returns 0, or 1 if the block has a value that the spec refuses. */

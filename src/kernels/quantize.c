@@ -12,15 +12,7 @@
 void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_t c0, size_t c1) {
   *st = (mx_block_stats){0};
   for (size_t r = 0; r < b->rows; r++)
-    for (size_t c = c0; c < c1; c++) {
-      const float a = fabsf(b->at[r * b->ld + c - b->col]);
-      if (isnan(a))
-        st->has_nan = 1;
-      else if (isinf(a))
-        st->has_inf = 1;
-      else if (a > st->amax_finite)
-        st->amax_finite = a;
-    }
+    for (size_t c = c0; c < c1; c++) mx_block_stats_add(st, b->at[r * b->ld + c - b->col]);
   st->amax = st->has_inf ? INFINITY : st->amax_finite;
   if (p->spec.scale_rule != MX_SCALE_RULE_QUEST) return;
   const double n = (double)(p->block_rows * p->block_cols); /* a short block is filled with zeros */

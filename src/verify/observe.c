@@ -31,16 +31,6 @@ uint32_t observation_scale(const observation *o, const mx_sample *s, size_t row,
   return code;
 }
 
-static void count_in(mx_block_stats *st, float x) {
-  const float a = fabsf(x);
-  if (isnan(a))
-    st->has_nan = 1;
-  else if (isinf(a))
-    st->has_inf = 1;
-  else if (a > st->amax_finite)
-    st->amax_finite = a;
-}
-
 /* Population deviation of a block, missing elements being zeros: scale.rule=quest. */
 static double deviation(const float *x, size_t ld, size_t rows, size_t cols, double n) {
   double sum = 0, squares = 0;
@@ -60,7 +50,7 @@ static void look(block_at *b, const observation *o, size_t sample, size_t row, s
   observation_extent(o, b, &rows, &cols);
   x += row * ld + col;
   for (size_t r = 0; r < rows; r++)
-    for (size_t c = 0; c < cols; c++) count_in(&b->stats, x[r * ld + c]);
+    for (size_t c = 0; c < cols; c++) mx_block_stats_add(&b->stats, x[r * ld + c]);
   b->stats.amax = b->stats.has_inf ? INFINITY : b->stats.amax_finite;
   if (!b->stats.has_nan && !b->stats.has_inf) b->stats.std = deviation(x, ld, rows, cols, (double)(o->block_rows * o->block_cols));
   const int half = o->formats.input_dtype == MX_INPUT_DTYPE_FLOAT16; /* whose ends are near */

@@ -24,15 +24,6 @@ b[n:] = struct.pack("<960f", *d)
 open(sys.argv[2], "wb").write(b)
 P
 }
-# differs WORDS COMMAND...: exit 1, and the output has the words
-differs() {
-  local want=$1 rc
-  shift
-  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
-  rc=$?
-  [ $rc = 1 ] || fail "exit $rc, expected 1: $*: $(cat "$scratch/stderr")"
-  grep -qF -- "$want" "$scratch/stdout" || fail "$* did not say: $want; said: $(cat "$scratch/stdout")"
-}
 accepts "$mxgold" quantize a.npy -o a.safetensors --preset ocp-mxfp8-e4m3
 accepts "$mxgold" quantize b.npy -o b.safetensors --preset ocp-mxfp8-e4m3
 judge="$mxgold diff --gemm a.safetensors b.safetensors"

@@ -29,15 +29,6 @@ text = json.dumps(out).encode()
 open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data)
 P
 }
-# differs WORDS COMMAND...: exit 1, and the output has the words
-differs() {
-  local want=$1 rc
-  shift
-  "$@" >"$scratch/stdout" 2>"$scratch/stderr"
-  rc=$?
-  [ $rc = 1 ] || fail "exit $rc, expected 1: $*: $(cat "$scratch/stderr")"
-  grep -qF -- "$want" "$scratch/stdout" || fail "$* did not say: $want; said: $(cat "$scratch/stdout")"
-}
 says() { grep -q -- "$1" "$scratch/stdout" || fail "did not say: $1; said: $(cat "$scratch/stdout")"; }
 
 accepts "$mxgold" quantize x.npy -o a.safetensors --preset ocp-mxfp8-e4m3
