@@ -216,6 +216,7 @@ static void table_init(mx_stages *f, const mx_plan *p) {
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RTZ_TIE;
   for (int i = -64; i < 64; i++) f->table[i & 127] = (uint8_t)mx_encode(p->elem, i / 8.0, &how, 0);
   f->keep_sign = f->elem.zero_sign == MX_ZERO_SIGN_KEEP;
+  f->fold_4 = f->table[1] == f->table[0] && f->table[127] == (f->table[0] | (f->keep_sign ? 8 : 0));
 }
 
 static int numbers_are_ordinary(const mx_plan *p) {
@@ -283,6 +284,8 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
            !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
+  f->elem_max = (float)mx_format_max(p->elem);
+  f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
   const mx_block_stats zeros = {0};
   f->zero_known = !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
   for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);

@@ -72,9 +72,12 @@ typedef struct mx_stages {
   int dtype; /* MX_INPUT_DTYPE_*: y is rounded to it */
   mx_stage_encode elem;
   double exact_times, exact_over; /* FORM_EXACT: y = x * (exact_times or scale * it) / (scale * exact_over or it) */
+  float elem_max;                 /* largest value */
+  int byte_sized;                 /* the elements are plain, and a code with its exponent's field fits the low byte */
   int hot;                        /* e2m1 by table, two a byte in order */
   int again;                      /* codes are encoded once more through a table a block */
   uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */
+  int fold_4;                     /* the 4 may be multiplied into the factor: it makes no difference how small a number is that is not zero */
   int keep_sign;                  /* -0 gives the code of -0, which that sum does not show */
   int nibble;                     /* MX_NIBBLE_*, -1 for a code a byte */
   /* blocks of zeros */

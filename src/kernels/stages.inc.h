@@ -48,6 +48,9 @@ INLINE void block_amax_of(mx_piece *p, size_t block) {
 }
 
 static void block_amax(mx_piece *p) {
+#ifdef BLOCK_AMAX
+  if (BLOCK_AMAX(p)) return;
+#endif
   if (p->block == 32)
     block_amax_of(p, 32);
   else if (p->block == 16)
@@ -197,69 +200,7 @@ INLINE vi code_by(vf y, vi word, const mx_stage_encode *e) {
 
 /* ---- 2: scales ---- */
 
-static vf chain_value(const mx_chain_expr *e, const float *vars, vf amax_value, vf sf) {
-  vf stack[MX_CHAIN_OPS];
-  int n = 0;
-  const vf zero = vf_set(0);
-  for (int i = 0; i < e->n; i++) {
-    const mx_chain_op *o = &e->ops[i];
-    if (o->op == MX_OP_NUMBER) {
-      stack[n++] = vf_set(o->number);
-      continue;
-    }
-    if (o->op == MX_OP_VAR) {
-      stack[n++] = o->var == MX_VAR_AMAX ? amax_value : o->var == MX_VAR_SF ? sf : vf_set(vars[o->var]);
-      continue;
-    }
-    if (o->op == MX_OP_RCP0) {
-      const vf v = stack[n - 1];
-      stack[n - 1] = vf_blend(vf_eq(v, zero), zero, vf_div(vf_set(1), v));
-      continue;
-    }
-    if (o->op == MX_OP_RCPA) { /* a table: one by one */
-      float v[W];
-      vf_store(v, stack[n - 1]);
-      for (int k = 0; k < W; k++) v[k] = mx_chain_rcpa(v[k]);
-      stack[n - 1] = vf_load(v);
-      continue;
-    }
-    const vf b = stack[--n], a = stack[n - 1];
-    vf r = b;
-    switch (o->op) {
-    case MX_OP_ADD:
-      r = vf_add(a, b);
-      break;
-    case MX_OP_SUB:
-      r = vf_sub(a, b);
-      break;
-    case MX_OP_MUL:
-      r = vf_mul(a, b);
-      break;
-    case MX_OP_DIV:
-      r = vf_div(a, b);
-      break;
-    case MX_OP_MIN:
-      r = vf_min(a, b);
-      break;
-    case MX_OP_MAX:
-      r = vf_max(a, b);
-      break;
-    case MX_OP_IFZERO:
-      r = vf_blend(vf_eq(a, zero), b, a);
-      break;
-    case MX_OP_IFINF:
-      r = vf_blend(vi_eq(magnitude_of(a), vi_set(0x7F800000)), b, a);
-      break;
-    case MX_OP_IFNAN:
-      r = vf_blend(vi_gt(magnitude_of(a), vi_set(0x7F800000)), b, a);
-      break;
-    default:
-      r = vf_blend(vf_eq(a, zero), zero, b);
-    }
-    stack[n - 1] = r;
-  }
-  return stack[n - 1];
-}
+#include "kernels/chain.inc.h"
 
 /* Numbers whose exact log2 may round to a whole one are left to the scalar code: at most 44 floats below a power of two, 22 above it. */
 enum { LOG2_MARGIN = 128 };
@@ -302,18 +243,13 @@ INLINE vf led_value(const mx_stages *f, vf a, const int lead) {
     return vf_div(a, vf_set(f->f));
   case MX_LEAD_MUL32:
     return vf_mul(a, vf_set(f->rcp_f));
-  case MX_LEAD_CHAIN:
-    return f->map_to_4 ? vf_mul(chain_value(&f->scale_of, f->plan->vars, a, a), vf_set(1.5f)) : chain_value(&f->scale_of, f->plan->vars, a, a);
   default:
     return vf_quotient(a, f->times, f->over, lead == MX_LEAD_EXACT_INVERSE);
   }
 }
 
-INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd, const int lead) {
-  const int exponents = lead == MX_LEAD_FLOOR ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
-  if (lead == MX_LEAD_EVEN) return vi_sub(vi_srl(vi_add(bits, vi_set(f->even_add)), 23), vi_set(f->emax));
-  if (lead == MX_LEAD_FLOOR || lead == MX_LEAD_CEIL) return vi_sub(exponent_code(bits, exponents, f->log2f, odd), vi_set(f->emax));
-  const vf v = led_value(f, vi_float(bits), lead);
+/* The code of a scale that is v before rounding. */
+INLINE vi rounded_scale(const mx_stages *f, vf v, vm *odd) {
   *odd = vm_or(*odd, vm_or(vf_lt(v, vf_set(f->v_lo)), vf_lt(vf_set(f->v_hi), v)));
   *odd = vm_or(*odd, vi_gt(vf_bits(v), vi_set(0x7F000000))); /* NaN */
   if (f->scale_is_exp) return exponent_code(vf_bits(v), f->round, f->log2f, odd);
@@ -324,9 +260,42 @@ INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd, const int lead) {
   return vi_min(code, vi_set(f->scale.max_code));
 }
 
+INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd, const int lead) {
+  const int exponents = lead == MX_LEAD_FLOOR ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
+  if (lead == MX_LEAD_EVEN) return vi_sub(vi_srl(vi_add(bits, vi_set(f->even_add)), 23), vi_set(f->emax));
+  if (lead == MX_LEAD_FLOOR || lead == MX_LEAD_CEIL) return vi_sub(exponent_code(bits, exponents, f->log2f, odd), vi_set(f->emax));
+  return rounded_scale(f, led_value(f, vi_float(bits), lead), odd);
+}
+
 INLINE vm not_ordinary(vf v) {
   const vi b = vf_bits(v);                                                  /* signed: negative numbers are small */
   return vm_or(vi_gt(vi_set(0x03800000), b), vi_gt(b, vi_set(0x7B800000))); /* 2^-120, 2^120 */
+}
+
+/* Where stage 2 has not looked yet: which blocks are not ordinary by their largest magnitude, and by their scale. */
+INLINE vm odd_amax(const mx_stages *f, vi bits) { return vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi))); }
+INLINE vm odd_code(const mx_stages *f, vi code) { return vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))); }
+
+/* And by the largest scaled value. */
+INLINE vm odd_value(const mx_stages *f, vf amax_value, vf f0, vf f1) {
+  vf y = f->form == MX_FORM_MUL ? vf_mul(amax_value, f0) : vf_div(amax_value, f0);
+  if (f->form == MX_FORM_DIV_MUL) y = vf_mul(y, f1);
+  if (f->form == MX_FORM_EXACT) /* about: the limit has room */
+    y = vf_mul(f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE ? vf_mul(amax_value, f0) : y, vf_set((float)(f->exact_times / f->exact_over)));
+  if (f->pre != 0) y = vf_mul(y, vf_set(f->pre));
+  return vi_gt(vf_bits(y), vf_bits(vf_set(f->y_hi)));
+}
+
+INLINE vf scale_value(const mx_stages *f, vi code) { return decoded_scale(f->wide ? code : vi_and(code, vi_set(0xFF)), f); }
+
+/* Sixteen blocks' codes and whether they are odd. */
+INLINE void store_codes(const mx_stages *f, mx_piece *p, size_t b, vi codes[STEP], const vi odds[STEP]) {
+  for (size_t k = 0; k < STEP; k++) {
+    if (f->wide) vi_store(p->wide + b + k * W, codes[k]);
+    codes[k] = vi_and(codes[k], vi_set(0xFF));
+  }
+  vi_store16(p->code + b, codes);
+  vi_store16(p->odd + b, odds);
 }
 
 INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int factor) {
@@ -335,45 +304,59 @@ INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int
     for (size_t k = 0; k < STEP; k++) {
       const size_t at = b + k * W;
       const vi bits = vi_load(p->amax + at);
-      vm odd = vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi)));
-      const vi code = scale_code(f, bits, &odd, lead);
-      odd = vm_or(odd, vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))));
-      const vf amax_value = vi_float(bits), sf = decoded_scale(f->wide ? code : vi_and(code, vi_set(0xFF)), f);
-      vf f0 = sf, f1 = vf_set(1);
+      vm odd = odd_amax(f, bits);
+      codes[k] = scale_code(f, bits, &odd, lead);
+      const vf sf = scale_value(f, codes[k]);
+      vf f0 = sf;
       if (factor == MX_FACTOR_POW2)
-        f0 = vi_float(vi_sll(vi_sub(vi_set(254), code), 23));
+        f0 = vi_float(vi_sll(vi_sub(vi_set(254), codes[k]), 23));
       else if (factor == MX_FACTOR_RCP32)
         f0 = vf_div(vf_set(1), sf);
-      else if (factor == MX_FACTOR_CHAIN) {
-        const mx_chain_program *c = &f->plan->chain;
-        f0 = chain_value(&f->factor_of[0], f->plan->vars, amax_value, sf);
-        odd = vm_or(odd, not_ordinary(f0));
-        if (c->element.n > 1) {
-          f1 = chain_value(&f->factor_of[1], f->plan->vars, amax_value, sf);
-          odd = vm_or(odd, not_ordinary(f1));
-        }
-        for (int i = 0; i < c->again.n; i++) {
-          const vf g = chain_value(&f->again_of[i], f->plan->vars, amax_value, sf);
-          odd = vm_or(odd, not_ordinary(g));
-          vf_store(p->again[i] + at, g);
-        }
-      }
-      vf y = f->form == MX_FORM_MUL ? vf_mul(amax_value, f0) : vf_div(amax_value, f0);
-      if (f->form == MX_FORM_DIV_MUL) y = vf_mul(y, f1);
-      if (f->form == MX_FORM_EXACT) /* about: the limit has room */
-        y = vf_mul(f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE ? vf_mul(amax_value, f0) : y,
-                   vf_set((float)(f->exact_times / f->exact_over)));
-      if (f->pre != 0) y = vf_mul(y, vf_set(f->pre));
-      odd = vm_or(odd, vi_gt(vf_bits(y), vf_bits(vf_set(f->y_hi))));
+      odd = vm_or(odd, vm_or(odd_code(f, codes[k]), odd_value(f, vi_float(bits), f0, vf_set(1))));
       vf_store(p->f0 + at, f0);
       if (f->select) vf_store(p->sf + at, sf);
-      if (f->form == MX_FORM_DIV_MUL) vf_store(p->f1 + at, f1);
-      if (f->wide) vi_store(p->wide + at, code);
-      codes[k] = vi_and(code, vi_set(0xFF));
       odds[k] = vi_blend(odd, vi_set(1), vi_set(0));
     }
-    vi_store16(p->code + b, codes);
-    vi_store16(p->odd + b, odds);
+    store_codes(f, p, b, codes, odds);
+  }
+}
+
+/* By a chain: the scales of all blocks, then their factors, then which blocks are ordinary. */
+static void scales_by_chain(const mx_stages *f, mx_piece *p) {
+  const mx_chain_program *c = &f->plan->chain;
+  const float *vars = f->plan->vars;
+  const size_t n = (p->n_blocks + 15) / 16 * 16;
+  const operand amax_value = {p->amax, 1}, sf = {p->sf, 1};
+  chain_room rooms[2];
+  int32_t code[MX_PIECE_BLOCKS], odd_so_far[MX_PIECE_BLOCKS];
+  const operand v = chain_values(rooms, &f->scale_of, vars, amax_value, amax_value, n);
+  for (size_t b = 0; b < n; b += W) {
+    vm odd = odd_amax(f, vi_load(p->amax + b));
+    const vf value = operand_at(v, b);
+    const vi found = rounded_scale(f, f->map_to_4 ? vf_mul(value, vf_set(1.5f)) : value, &odd);
+    vi_store(code + b, found);
+    vf_store(p->sf + b, scale_value(f, found));
+    vi_store(odd_so_far + b, vi_blend(vm_or(odd, odd_code(f, found)), vi_set(1), vi_set(0)));
+  }
+  for (int i = 0; i < c->again.n; i++) {
+    const operand g = chain_values(rooms, &f->again_of[i], vars, amax_value, sf, n);
+    for (size_t b = 0; b < n; b += W) vf_store(p->again[i] + b, operand_at(g, b));
+  }
+  const operand first = chain_values(&rooms[0], &f->factor_of[0], vars, amax_value, sf, n),
+                second = c->element.n > 1 ? chain_values(&rooms[1], &f->factor_of[1], vars, amax_value, sf, n) : first;
+  for (size_t b = 0; b < n; b += 16) {
+    vi codes[STEP], odds[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      const size_t at = b + k * W;
+      const vf f0 = operand_at(first, at), f1 = operand_at(second, at);
+      vm odd = vm_or(vm_or(not_ordinary(f0), not_ordinary(f1)), odd_value(f, vi_float(vi_load(p->amax + at)), f0, f1));
+      for (int i = 0; i < c->again.n; i++) odd = vm_or(odd, not_ordinary(vf_load(p->again[i] + at)));
+      vf_store(p->f0 + at, f0);
+      vf_store(p->f1 + at, f1);
+      codes[k] = vi_load(code + at);
+      odds[k] = vi_blend(odd, vi_set(1), vi_load(odd_so_far + at));
+    }
+    store_codes(f, p, b, codes, odds);
   }
 }
 
@@ -385,7 +368,7 @@ static void scales(const mx_stages *f, mx_piece *p) {
   else if (f->lead == MX_LEAD_EXACT)
     scales_by(f, p, MX_LEAD_EXACT, f->factor);
   else if (f->lead == MX_LEAD_CHAIN)
-    scales_by(f, p, MX_LEAD_CHAIN, MX_FACTOR_CHAIN);
+    scales_by_chain(f, p);
   else
     scales_by(f, p, f->lead, f->factor);
 }
@@ -556,6 +539,9 @@ INLINE void encode_plainly(uint8_t *out, const mx_stages *f, const mx_piece *p, 
 }
 
 static void encode_fused(uint8_t *out, const mx_stages *f, const mx_piece *p) {
+#ifdef PLAIN_BYTES
+  if (PLAIN_BYTES(out, f, p)) return;
+#endif
   if (p->by_element && f->form == MX_FORM_MUL)
     encode_plainly(out, f, p, MX_FORM_MUL, 1);
   else if (p->by_element)

@@ -5,66 +5,249 @@
 #define NAME "avx512"
 #define TABLE mx_stages_avx512
 #define HOT(out, f, p) e2m1_by_table(out, f, p)
+#define PLAIN_BYTES(out, f, p) plain_bytes(out, f, p)
+#define BLOCK_AMAX(p) amax_of_blocks(p)
 
 static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p);
+static int plain_bytes(uint8_t *out, const mx_stages *f, const mx_piece *p);
+static int amax_of_blocks(mx_piece *p);
 
 #include "kernels/stages.inc.h"
 
+/* ---- largest magnitudes of sixteen blocks ---- */
+
+/* Of blocks i and i + 1, each in eight lanes. */
+INLINE vi two_blocks(const float *x, size_t block, size_t i) {
+  const vi a = block_max(x + i * block, block), b = block_max(x + (i + 1) * block, block);
+  return vi_max(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+
+INLINE vi four_blocks(const float *x, size_t block, size_t i) {
+  const vi a = two_blocks(x, block, i), b = two_blocks(x, block, i + 2);
+  return vi_max(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+INLINE vi eight_blocks(const float *x, size_t block, size_t i) {
+  const vi a = four_blocks(x, block, i), b = four_blocks(x, block, i + 4);
+  return vi_max(_mm512_shuffle_i32x4(a, b, 0x44), _mm512_shuffle_i32x4(a, b, 0xEE));
+}
+
+/* Pairs as soon as they are there, so that few registers are held. */
+INLINE void sixteen_by_sixteen(mx_piece *p, const size_t block) {
+  size_t b = 0;
+  for (; b + 16 <= p->n_blocks; b += 16) {
+    const vi low = eight_blocks(p->x + b * block, block, 0), high = eight_blocks(p->x + b * block, block, 8);
+    vi_store(p->amax + b, vi_max(_mm512_shuffle_i32x4(low, high, 0x88), _mm512_shuffle_i32x4(low, high, 0xDD)));
+  }
+  for (; b < p->n_blocks; b++) p->amax[b] = vi_hmax(block_max(p->x + b * block, block));
+}
+
+static int amax_of_blocks(mx_piece *p) {
+  if (p->block == 32)
+    sixteen_by_sixteen(p, 32);
+  else if (p->block == 16)
+    sixteen_by_sixteen(p, 16);
+  else
+    return 0;
+  return 1;
+}
+
+/* ---- e2m1 ---- */
+
 enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC };
 
-/* floor(4y) + ceil(4y): between -2^23 and 2^23. */
-INLINE __m512i both_sides(__m512 y) {
-  const __m512 four = _mm512_mul_ps(y, _mm512_set1_ps(4));
-  return _mm512_add_epi32(_mm512_cvt_roundps_epi32(four, DOWN), _mm512_cvt_roundps_epi32(four, UP));
+/* floor(v) + ceil(v) of two vectors, as int16. */
+INLINE __m512i both_sides(__m512 v, __m512 w) {
+  const __m512i a = _mm512_add_epi32(_mm512_cvt_roundps_epi32(v, DOWN), _mm512_cvt_roundps_epi32(v, UP));
+  return _mm512_packs_epi32(a, _mm512_add_epi32(_mm512_cvt_roundps_epi32(w, DOWN), _mm512_cvt_roundps_epi32(w, UP)));
 }
 
-/* Sixty-four elements, their factors in four vectors, to 32 bytes. */
-INLINE void sixty_four(uint8_t *out, const float *x, const vf f0[4], __m512i low, __m512i high, __m512i weights, int form, int keep_sign) {
+/* What by_table() asks of a spec, and what it keeps in registers. */
+typedef struct table_way {
+  int form, keep_sign, folded; /* folded: factors hold the 4 of 4y */
+  __m512i low, high, weights;
+} table_way;
+
+INLINE __m512 four_times(__m512 x, float f, const table_way *t) {
+  const __m512 y = scaled(x, vf_set(f), vf_set(f), t->form);
+  return t->folded ? y : _mm512_mul_ps(y, vf_set(4));
+}
+
+/* Sixty-four elements to 32 bytes; their factors, one for every `per` vectors. */
+INLINE void sixty_four(uint8_t *out, const float *x, const float *f, const int per, const table_way *t) {
   const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16), c = _mm512_loadu_ps(x + 32), d = _mm512_loadu_ps(x + 48);
-  const __m512i ab = _mm512_packs_epi32(both_sides(scaled(a, f0[0], f0[0], form)), both_sides(scaled(b, f0[1], f0[1], form)));
-  const __m512i cd = _mm512_packs_epi32(both_sides(scaled(c, f0[2], f0[2], form)), both_sides(scaled(d, f0[3], f0[3], form)));
+  const __m512i ab = both_sides(four_times(a, f[0], t), four_times(b, f[1 / per], t));
+  const __m512i cd = both_sides(four_times(c, f[2 / per], t), four_times(d, f[3 / per], t));
   __m512i s = _mm512_packs_epi16(ab, cd);
   s = _mm512_max_epi8(_mm512_min_epi8(s, _mm512_set1_epi8(63)), _mm512_set1_epi8(-63));
-  /* packs works within 128-bit lanes: lane i holds elements 4i.. of a, b, c, d */
-  s = _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), s);
-  __m512i code = _mm512_permutex2var_epi8(low, s, high);
-  if (keep_sign) {
-    const __mmask32 first = _mm512_kunpackw(_mm512_movepi32_mask(_mm512_castps_si512(b)), _mm512_movepi32_mask(_mm512_castps_si512(a)));
-    const __mmask32 last = _mm512_kunpackw(_mm512_movepi32_mask(_mm512_castps_si512(d)), _mm512_movepi32_mask(_mm512_castps_si512(c)));
-    const __m512i signed_code = _mm512_or_si512(code, _mm512_set1_epi8(8));
-    code = _mm512_mask_mov_epi8(code, _mm512_kunpackd(last, first), signed_code);
+  __m512i code = _mm512_permutex2var_epi8(t->low, s, t->high);
+  if (t->keep_sign) { /* packs keep signs, that of -0 too */
+    const __m512i first = _mm512_packs_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)),
+                  last = _mm512_packs_epi32(_mm512_castps_si512(c), _mm512_castps_si512(d));
+    const __m512i signs = _mm512_srli_epi16(_mm512_packs_epi16(first, last), 4);
+    code = _mm512_ternarylogic_epi64(code, signs, _mm512_set1_epi8(8), 0xF8); /* code | (signs & 8) */
   }
-  _mm256_storeu_si256((void *)out, _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(code, weights)));
+  /* packs work within 128-bit lanes: lane i holds elements 4i.. of a, b, c, d. A word holds two codes in its low byte then. */
+  const __m512i order = _mm512_castsi256_si512(_mm256_setr_epi8(0, 2, 16, 18, 32, 34, 48, 50, 4, 6, 20, 22, 36, 38, 52, 54, 8, 10, 24, 26, 40,
+                                                                42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
+  const __m512i pairs = _mm512_permutexvar_epi8(order, _mm512_maddubs_epi16(code, t->weights));
+  _mm256_storeu_si256((void *)out, _mm512_castsi512_si256(pairs));
 }
 
-INLINE void by_table(uint8_t *out, const mx_stages *f, const mx_piece *p, int form, int keep_sign) {
-  const __m512i low = _mm512_loadu_si512(f->table), high = _mm512_loadu_si512(f->table + 64);
-  const __m512i weights = _mm512_set1_epi16(f->nibble == MX_NIBBLE_HIGH_FIRST ? 0x0110 : 0x1001);
+INLINE void by_table(uint8_t *out, const mx_piece *p, const float *f, const table_way *t, const int per) {
   const size_t n = p->n;
-  vf f0[4];
   size_t i = 0;
   for (; i + 64 <= n; i += 64) {
-    for (size_t k = 0; k < 4; k++) f0[k] = factor_of(p, p->f0, i + 16 * k, 0);
-    fetch_next(p, i, 64);
-    sixty_four(out + i / 2, p->x + i, f0, low, high, weights, form, keep_sign);
+    const char *next = (const char *)(p->next + i);
+    __builtin_prefetch(next);
+    __builtin_prefetch(next + 64);
+    __builtin_prefetch(next + 128);
+    __builtin_prefetch(next + 192);
+    sixty_four(out + i / 2, p->x + i, f + i / 16 / (size_t)per, per, t);
   }
   if (i == n) return;
-  float x[64] = {0};
+  float x[64] = {0}, last_f[4];
   uint8_t last[32];
   memcpy(x, p->x + i, (n - i) * sizeof *x);
-  for (size_t k = 0; k < 4; k++) f0[k] = i + 16 * k < n ? factor_of(p, p->f0, i + 16 * k, 0) : _mm512_set1_ps(1);
-  sixty_four(last, x, f0, low, high, weights, form, keep_sign);
+  for (size_t k = 0; k < 4; k++) last_f[k] = i + 16 * k < n ? f[(i / 16 + k) / (size_t)per] : 1;
+  sixty_four(last, x, last_f, 1, t);
   memcpy(out + i / 2, last, (n - i) / 2);
 }
 
-static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p) {
-  if (f->form == MX_FORM_MUL) {
-    if (f->keep_sign)
-      by_table(out, f, p, MX_FORM_MUL, 1);
-    else
-      by_table(out, f, p, MX_FORM_MUL, 0);
-  } else if (f->keep_sign)
-    by_table(out, f, p, MX_FORM_DIV, 1);
+/* Factors of each `per` vectors, times a number. */
+INLINE void spread_factors(float *out, const mx_piece *p, const int per, __m512 by) {
+  const int shift = p->shift - (per - 1);
+  const vi lane = _mm512_srlv_epi32(vi_iota(), vi_set(shift));
+  for (size_t i = 0; i < p->n / 16; i += 16)
+    vf_store(out + i, _mm512_mul_ps(_mm512_permutexvar_ps(lane, vf_load(p->f0 + (i >> shift))), by));
+}
+
+INLINE void by_form(uint8_t *out, const mx_stages *f, const mx_piece *p, int form, int keep_sign, int folded, int per) {
+  float factors[MX_PIECE_ELEMENTS / 16];
+  const table_way t = {form, keep_sign, folded, _mm512_loadu_si512(f->table), _mm512_loadu_si512(f->table + 64),
+                       _mm512_set1_epi16(f->nibble == MX_NIBBLE_HIGH_FIRST ? 0x0110 : 0x1001)};
+  const __m512 by = _mm512_set1_ps(!folded ? 1 : form == MX_FORM_MUL ? 4.0f : 0.25f);
+  spread_factors(factors, p, per, by);
+  by_table(out, p, factors, &t, per);
+}
+
+INLINE void by_sign(uint8_t *out, const mx_stages *f, const mx_piece *p, int form, int folded, int per) {
+  if (f->keep_sign)
+    by_form(out, f, p, form, 1, folded, per);
   else
-    by_table(out, f, p, MX_FORM_DIV, 0);
+    by_form(out, f, p, form, 0, folded, per);
+}
+
+static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p) {
+  const int mul = f->form == MX_FORM_MUL;
+  if (!f->fold_4) {
+    if (mul)
+      by_sign(out, f, p, MX_FORM_MUL, 0, 1);
+    else
+      by_sign(out, f, p, MX_FORM_DIV, 0, 1);
+  } else if (p->shift == 1) {
+    if (mul)
+      by_sign(out, f, p, MX_FORM_MUL, 1, 2);
+    else
+      by_sign(out, f, p, MX_FORM_DIV, 1, 2);
+  } else if (mul)
+    by_sign(out, f, p, MX_FORM_MUL, 1, 1);
+  else
+    by_sign(out, f, p, MX_FORM_DIV, 1, 1);
+}
+
+/* ---- formats of up to eight bits that saturate ---- */
+
+typedef struct byte_way {
+  __m512 most, step; /* largest value; 2^(23 - man_bits) */
+  __m512i least, exponent, codes;
+  __m128i up, sign;
+  __m512i offset, sign_bit;
+} byte_way;
+
+static byte_way byte_way_of(const mx_stages *f) {
+  const mx_stage_encode *e = &f->elem;
+  const int up = 23 - e->man_bits, to_byte = e->sign_shift - 24;
+  byte_way w;
+  w.most = vf_set(f->elem_max);
+  w.step = vi_float(vi_set((127 + up) << 23));
+  w.least = vi_set(e->min_normal);
+  w.exponent = vi_set(0x7F800000);
+  w.up = _mm_cvtsi32_si128(up);
+  w.sign = _mm_cvtsi32_si128(to_byte);
+  w.offset = _mm512_set1_epi8((char)(e->min_normal >> up));
+  w.sign_bit = _mm512_set1_epi8((char)(0x80 >> to_byte));
+  /* Low bytes of two vectors, in the order of packs: lane i holds elements 4i.. of each. */
+  w.codes = _mm512_castsi256_si512(_mm256_setr_epi8(0, 4, 8, 12, 64, 68, 72, 76, 16, 20, 24, 28, 80, 84, 88, 92, 32, 36, 40, 44, 96, 100, 104,
+                                                    108, 48, 52, 56, 60, 112, 116, 120, 124));
+  return w;
+}
+
+/* The low byte is the code plus an offset: the exponent's field stands above the steps of a sum whose last place is one step, and it is even. */
+INLINE __m512i low_code(__m512 y, const byte_way *w) {
+  const __m512 a = _mm512_range_ps(y, w->most, 10); /* the lesser magnitude, without its sign */
+  const __m512i e = _mm512_and_si512(vi_max(vf_bits(a), w->least), w->exponent);
+  return vf_bits(vf_fma(vi_float(_mm512_or_si512(e, _mm512_srl_epi32(e, w->up))), w->step, a));
+}
+
+/* Codes of low bytes c and signs of y, in order. */
+INLINE __m512i merged(const __m512i c[4], const __m512 y[4], const byte_way *w) {
+  const __m256i ab = _mm512_castsi512_si256(_mm512_permutex2var_epi8(c[0], w->codes, c[1])),
+                cd = _mm512_castsi512_si256(_mm512_permutex2var_epi8(c[2], w->codes, c[3]));
+  /* as packs would leave them: eights of ab and of cd in turn */
+  const __m512i all = _mm512_permutex2var_epi64(_mm512_castsi256_si512(ab), _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_castsi256_si512(cd));
+  const __m512i first = _mm512_packs_epi32(vf_bits(y[0]), vf_bits(y[1])), last = _mm512_packs_epi32(vf_bits(y[2]), vf_bits(y[3]));
+  const __m512i signs = _mm512_srl_epi16(_mm512_packs_epi16(first, last), w->sign);
+  const __m512i code = _mm512_ternarylogic_epi64(_mm512_sub_epi8(all, w->offset), signs, w->sign_bit, 0xF8);
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), code);
+}
+
+INLINE void sixty_four_bytes(uint8_t *out, const float *x, const float *f, const int form, const int drop, const byte_way *w) {
+  __m512 y[4];
+  __m512i c[4];
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; k++) {
+    y[k] = scaled(vf_load(x + 16 * k), vf_set(f[k]), vf_set(1), form);
+    if (drop) y[k] = vf_add(y[k], vf_set(0)); /* -0 + 0 is +0 */
+    c[k] = low_code(y[k], w);
+  }
+  _mm512_storeu_si512(out, merged(c, y, w));
+}
+
+INLINE void plain_bytes_by(uint8_t *out, const mx_stages *f, const mx_piece *p, const int form, const int drop) {
+  const byte_way w = byte_way_of(f);
+  float factors[MX_PIECE_ELEMENTS / 16 + 4];
+  spread_factors(factors, p, 1, vf_set(1));
+  size_t i = 0;
+  for (; i + 64 <= p->n; i += 64) {
+    const char *next = (const char *)(p->next + i);
+    __builtin_prefetch(next);
+    __builtin_prefetch(next + 64);
+    __builtin_prefetch(next + 128);
+    __builtin_prefetch(next + 192);
+    sixty_four_bytes(out + i, p->x + i, factors + i / 16, form, drop, &w);
+  }
+  if (i == p->n) return;
+  float x[64] = {0};
+  uint8_t last[64];
+  memcpy(x, p->x + i, (p->n - i) * sizeof *x);
+  for (size_t k = p->n / 16; k < i / 16 + 4; k++) factors[k] = 1;
+  sixty_four_bytes(last, x, factors + i / 16, form, drop, &w);
+  memcpy(out + i, last, p->n - i);
+}
+
+static int plain_bytes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
+  const int drop = f->elem.plain == MX_PLAIN_DROP;
+  if (!f->byte_sized || p->by_element) return 0;
+  if (f->form == MX_FORM_MUL && !drop)
+    plain_bytes_by(out, f, p, MX_FORM_MUL, 0);
+  else if (f->form == MX_FORM_MUL)
+    plain_bytes_by(out, f, p, MX_FORM_MUL, 1);
+  else if (f->form == MX_FORM_DIV && !drop)
+    plain_bytes_by(out, f, p, MX_FORM_DIV, 0);
+  else if (f->form == MX_FORM_DIV)
+    plain_bytes_by(out, f, p, MX_FORM_DIV, 1);
+  else
+    return 0;
+  return 1;
 }
