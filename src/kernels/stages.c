@@ -42,6 +42,8 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
     break;
   case MX_ROUND_SR:
     e->way = MX_WAY_SR;
+    e->sr_simple = (how->sr_mode == MX_SR_FASTEST || how->sr_mode == MX_SR_FAST) && how->sr_bits + (how->sr_mode == MX_SR_FAST) + man <= 23 &&
+                   e->min_normal >= 64 << 23;
     break;
   case MX_ROUND_SCAN_X:
   case MX_ROUND_SCAN_Y:
@@ -284,6 +286,10 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
            !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
+  const int saturates = !f->elem.integer && f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
+  f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && p->elem->bits <= 8 && f->elem.man_bits > 0 &&
+                  f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
+                  f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
   f->elem_max = (float)mx_format_max(p->elem);
   f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
   const mx_block_stats zeros = {0};

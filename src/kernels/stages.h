@@ -42,6 +42,7 @@ typedef struct mx_stage_encode {
   int sign_shift;                 /* from bit 31 to the code's sign */
   int zero_sign, integer, sticky; /* sticky: a y that underflowed is not zero */
   int sr_mode, sr_bits;           /* SR */
+  int sr_simple;                  /* discarded bits below those of the random integer do not matter */
   enum { MX_PLAIN_NO, MX_PLAIN_KEEP, MX_PLAIN_DROP } plain; /* nearest, saturating, signed: a -0 keeps its sign, or loses it */
 } mx_stage_encode;
 
@@ -74,6 +75,7 @@ typedef struct mx_stages {
   double exact_times, exact_over; /* FORM_EXACT: y = x * (exact_times or scale * it) / (scale * exact_over or it) */
   float elem_max;                 /* largest value */
   int byte_sized;                 /* the elements are plain, and a code with its exponent's field fits the low byte */
+  int stochastic;                 /* the same with elem.round=sr, simple, x by one factor */
   int hot;                        /* e2m1 by table, two a byte in order */
   int again;                      /* codes are encoded once more through a table a block */
   uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */

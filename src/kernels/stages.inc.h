@@ -130,7 +130,18 @@ INLINE vi biased(vi a, vi negative, const mx_stage_encode *e) {
   return vi_add(s.base, vi_srlv(vi_add(s.significand, add), sh));
 }
 
+/* For random integers that end above the last bit of a number, and numbers that are not subnormal in binary32 (those give 0 anyway). */
+INLINE vi stochastic_simply(vi a, vi word, const mx_stage_encode *e) {
+  const int fast = e->sr_mode == MX_SR_FAST, keep = e->sr_bits + fast;
+  const vi above = vi_sub(vi_srl(a, 23), vi_set(e->min_normal >> 23)), normal = vi_max(above, vi_set(0));
+  const vi significand = vi_or(vi_and(a, vi_set(0x7FFFFF)), vi_set(0x800000));
+  const vi drop = vi_add(vi_sub(normal, above), vi_set(23 - e->man_bits - keep));
+  const vi random = vi_or(vi_srl(word, 32 - keep), vi_set(fast)); /* b, or 2 b + 1 */
+  return vi_add(vi_sll(normal, e->man_bits), vi_srl(vi_add(vi_srlv(significand, drop), random), keep));
+}
+
 INLINE vi stochastic(vi a, vi word, const mx_stage_encode *e) {
+  if (e->sr_simple) return stochastic_simply(a, word, e);
   const split s = split_of(a, e);
   const vi one = vi_set(1), sh = vi_min(s.shift, vi_set(31));
   const vi steps = vi_srlv(s.significand, sh), rest = vi_sub(s.significand, vi_sllv(steps, sh));
@@ -437,58 +448,31 @@ static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
     scale_by(y, f, p, 0);
 }
 
-/* Philox4x32-10 on W counters side by side. */
-static void random_words(uint32_t *out, uint64_t seed, uint64_t first, size_t n) {
-  const vi m0 = vi_set((int32_t)0xD2511F53), m1 = vi_set((int32_t)0xCD9E8D57);
-  for (size_t i = 0; i < n; i += 4 * W) {
-    const uint64_t block = (first + i) / 4;
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    if ((uint32_t)block > UINT32_MAX - W) { /* the low word of the counter would carry */
-      for (size_t j = 0; j < 4 * W && i + j < n; j++) out[i + j] = mx_random(seed, MX_STREAM_ELEMENT, first + i + j);
-      continue;
-    }
-    vi c[4] = {vi_add(vi_set((int32_t)(uint32_t)block), vi_iota()), vi_set((int32_t)(block >> 32)), vi_set(MX_STREAM_ELEMENT), vi_set(0)};
-#pragma GCC unroll 10
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-      vi h0, l0, h1, l1;
-      vi_mul_wide(&h0, &l0, c[0], m0);
-      vi_mul_wide(&h1, &l1, c[2], m1);
-      c[0] = vi_xor(vi_xor(h1, c[1]), vi_set((int32_t)k0));
-      c[2] = vi_xor(vi_xor(h0, c[3]), vi_set((int32_t)k1));
-      c[1] = l1;
-      c[3] = l0;
-    }
-    if (i + 4 * W <= n)
-      vi_store_four(out + i, c);
-    else {
-      uint32_t last[4 * W];
-      vi_store_four(last, c);
-      memcpy(out + i, last, (n - i) * sizeof *out);
-    }
-  }
-}
+#include "kernels/philox.inc.h"
 
-/* The random integers of a piece's elements, from the top of each word. */
-static void words_of(uint32_t *words, const mx_stages *f, const mx_piece *p) {
+/* The random integers of a piece's elements, from the top of each word. room: MX_PIECE_ELEMENTS + 8 words. */
+static const uint32_t *words_of(uint32_t *room, const mx_stages *f, const mx_piece *p) {
   const mx_spec *s = &f->plan->spec;
   if (s->sr_source == MX_SR_SOURCE_GIVEN) {
     const size_t here = p->index >= f->n_values ? 0 : f->n_values - p->index < p->n ? (size_t)(f->n_values - p->index) : p->n;
-    for (size_t i = 0; i < here; i++) words[i] = s->given_bits[p->index + i] << (32 - f->elem.sr_bits);
-    for (size_t i = here; i < p->n; i++) words[i] = 0; /* a short last block */
-    return;
+    for (size_t i = 0; i < here; i++) room[i] = s->given_bits[p->index + i] << (32 - f->elem.sr_bits);
+    for (size_t i = here; i < p->n; i++) room[i] = 0; /* a short last block */
+    return room;
   }
-  uint32_t drawn[MX_PIECE_ELEMENTS + 8];
   const int pairs = s->sr_source == MX_SR_SOURCE_AMD_LFSR; /* one draw for two elements */
   const uint64_t from = pairs ? p->index / 2 : p->index, first = from / 4 * 4;
   const size_t n = pairs ? (size_t)((p->index + p->n + 1) / 2 - from) : p->n, skip = (size_t)(from - first);
+  if (!pairs) {
+    random_words(room, s->seed, first, (n + skip + 3) / 4 * 4);
+    return room + skip;
+  }
+  uint32_t drawn[MX_PIECE_ELEMENTS / 2 + 8];
   random_words(drawn, s->seed, first, (n + skip + 3) / 4 * 4);
-  if (!pairs)
-    memcpy(words, drawn + skip, n * sizeof *words);
-  else
-    for (size_t i = 0, odd = p->index % 2; i < p->n; i++) {
-      const uint32_t seed = drawn[skip + (i + odd) / 2];
-      words[i] = (i + odd) % 2 ? mx_random_lfsr(seed) : seed;
-    }
+  for (size_t i = 0, odd = p->index % 2; i < p->n; i++) {
+    const uint32_t seed = drawn[skip + (i + odd) / 2];
+    room[i] = (i + odd) % 2 ? mx_random_lfsr(seed) : seed;
+  }
+  return room;
 }
 
 /* Codes, one a byte, of values that are scaled already. */
@@ -613,8 +597,14 @@ static void moments(double out[2], const float *x, size_t n, double mean) {
 
 static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   float y[MX_PIECE_ELEMENTS];
-  uint32_t words[MX_PIECE_ELEMENTS + 8];
+  uint32_t room[MX_PIECE_ELEMENTS + 8];
   const size_t n = p->n;
+#ifdef STOCHASTIC_BYTES
+  if (f->stochastic && !p->by_element) {
+    STOCHASTIC_BYTES(out, words_of(room, f, p), f, p);
+    return;
+  }
+#endif
   const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->scan;
   if (fused && f->form != MX_FORM_EXACT)
     encode_fused(out, f, p);
@@ -627,8 +617,7 @@ static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
     else if (f->elem.way == MX_WAY_BIASED)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_BIASED);
     else {
-      words_of(words, f, p);
-      encode_values(out, y, words, n, &f->elem, MX_WAY_SR);
+      encode_values(out, y, words_of(room, f, p), n, &f->elem, MX_WAY_SR);
     }
   }
   if (f->again) encode_again(out, f, p);

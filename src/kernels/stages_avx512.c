@@ -6,10 +6,12 @@
 #define TABLE mx_stages_avx512
 #define HOT(out, f, p) e2m1_by_table(out, f, p)
 #define PLAIN_BYTES(out, f, p) plain_bytes(out, f, p)
+#define STOCHASTIC_BYTES(out, words, f, p) stochastic_bytes(out, words, f, p)
 #define BLOCK_AMAX(p) amax_of_blocks(p)
 
 static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p);
 static int plain_bytes(uint8_t *out, const mx_stages *f, const mx_piece *p);
+static void stochastic_bytes(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p);
 static int amax_of_blocks(mx_piece *p);
 
 #include "kernels/stages.inc.h"
@@ -250,4 +252,75 @@ static int plain_bytes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   else
     return 0;
   return 1;
+}
+
+/* ---- the same rounded stochastically ---- */
+
+enum { TOWARDS_ZERO = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC };
+
+typedef struct random_way {
+  byte_way bytes;
+  __m512 least;
+  __m512i random, half, binade; /* half: the 1 of 2 b + 1 */
+  __m128i down; /* from the top of a word to below the last bit that is kept */
+} random_way;
+
+static random_way random_way_of(const mx_stages *f) {
+  const mx_stage_encode *e = &f->elem;
+  const int up = 23 - e->man_bits;
+  random_way w = {.bytes = byte_way_of(f)};
+  w.bytes.offset = _mm512_set1_epi8((char)((e->min_normal >> up) - (1 << e->man_bits)));
+  w.least = vi_float(vi_set(e->min_normal));
+  w.binade = vi_set(1 << 23);
+  w.random = vi_set((1 << up) - (1 << (up - e->sr_bits)));
+  w.half = vi_set(e->sr_mode == MX_SR_FAST ? 1 << (up - e->sr_bits - 1) : 0);
+  w.down = _mm_cvtsi32_si128(32 - up);
+  return w;
+}
+
+/* Below the least normal number one binade more is put on top, so that the last bit kept stands where it does above. */
+INLINE __m512i random_code(__m512 y, __m512i word, const random_way *w) {
+  const __m512 a = _mm512_range_ps(y, w->bytes.most, 10);
+  const __mmask16 small = _mm512_cmp_ps_mask(a, w->least, _CMP_LT_OQ);
+  const __m512i b = vf_bits(_mm512_mask_add_round_ps(a, small, a, w->least, TOWARDS_ZERO)), c = _mm512_mask_sub_epi32(b, small, b, w->binade);
+  const __m512i random = _mm512_ternarylogic_epi32(_mm512_srl_epi32(word, w->down), w->random, w->half, 0xEA); /* a & b | c */
+  return _mm512_srl_epi32(vi_add(c, random), w->bytes.up);
+}
+
+INLINE void random_sixty_four(uint8_t *out, const uint32_t *words, const float *x, const float *f, const int form, const random_way *w) {
+  __m512 y[4];
+  __m512i c[4];
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; k++) {
+    y[k] = scaled(vf_load(x + 16 * k), vf_set(f[k]), vf_set(1), form);
+    c[k] = random_code(y[k], vi_load(words + 16 * k), w);
+  }
+  _mm512_storeu_si512(out, merged(c, y, &w->bytes));
+}
+
+INLINE void stochastic_by(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form) {
+  const random_way w = random_way_of(f);
+  float factors[MX_PIECE_ELEMENTS / 16 + 4];
+  spread_factors(factors, p, 1, vf_set(1));
+  size_t i = 0;
+  for (; i + 64 <= p->n; i += 64) {
+    fetch_next(p, i, 64);
+    random_sixty_four(out + i, words + i, p->x + i, factors + i / 16, form, &w);
+  }
+  if (i == p->n) return;
+  float x[64] = {0};
+  uint32_t last_words[64] = {0};
+  uint8_t last[64];
+  memcpy(x, p->x + i, (p->n - i) * sizeof *x);
+  memcpy(last_words, words + i, (p->n - i) * sizeof *words);
+  for (size_t k = p->n / 16; k < i / 16 + 4; k++) factors[k] = 1;
+  random_sixty_four(last, last_words, x, factors + i / 16, form, &w);
+  memcpy(out + i, last, p->n - i);
+}
+
+static void stochastic_bytes(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p) {
+  if (f->form == MX_FORM_MUL)
+    stochastic_by(out, words, f, p, MX_FORM_MUL);
+  else
+    stochastic_by(out, words, f, p, MX_FORM_DIV);
 }

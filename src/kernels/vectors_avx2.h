@@ -120,22 +120,16 @@ static inline vi vi_reduce(const vi *m) {
   return vi_max(_mm256_permute2x128_si256(b[0], b[1], 0x20), _mm256_permute2x128_si256(b[0], b[1], 0x31));
 }
 
-/* Low and high halves of a * b, unsigned. */
-static inline void vi_mul_wide(vi *high, vi *low, vi a, vi b) {
-  const vi even = _mm256_mul_epu32(a, b), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
-  *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
-  *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
-}
-
-/* w[0][0], w[1][0], w[2][0], w[3][0], w[0][1], ... */
-static inline void vi_store_four(uint32_t *p, const vi w[4]) {
-  const vi a = _mm256_unpacklo_epi32(w[0], w[1]), b = _mm256_unpackhi_epi32(w[0], w[1]);
-  const vi c = _mm256_unpacklo_epi32(w[2], w[3]), d = _mm256_unpackhi_epi32(w[2], w[3]);
-  const vi e = _mm256_unpacklo_epi64(a, c), f = _mm256_unpackhi_epi64(a, c), g = _mm256_unpacklo_epi64(b, d), h = _mm256_unpackhi_epi64(b, d);
-  vi_store(p, _mm256_permute2x128_si256(e, f, 0x20));
-  vi_store(p + 8, _mm256_permute2x128_si256(g, h, 0x20));
-  vi_store(p + 16, _mm256_permute2x128_si256(e, f, 0x31));
-  vi_store(p + 24, _mm256_permute2x128_si256(g, h, 0x31));
+/* Products of lanes 0, 2, 4, ... as 64 bits; their upper halves. */
+#define vi_mul_even(a, b) _mm256_mul_epu32(a, b)
+static inline vi vi_high(vi a) { return _mm256_srli_epi64(a, 32); }
+static inline vi vi_xor3(vi a, vi b, vi c) { return _mm256_xor_si256(_mm256_xor_si256(a, c), b); }
+static inline vi vi_counters(void) { return _mm256_setr_epi64x(0, 2, 1, 3); } /* that vi_store_pairs() puts in order */
+/* Even lanes of a, and those of b behind each of them. */
+static inline vi vi_even_odd(vi a, vi b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); }
+static inline void vi_store_pairs(uint32_t *p, vi a, vi b) {
+  vi_store(p, _mm256_unpacklo_epi64(a, b));
+  vi_store(p + W, _mm256_unpackhi_epi64(a, b));
 }
 
 /* Four quotients of exact products, rounded to odd in binary32. */

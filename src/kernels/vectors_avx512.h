@@ -121,24 +121,16 @@ static inline vi vi_reduce(const vi *m) {
   return vi_max(_mm512_shuffle_i32x4(c[0], c[1], 0x88), _mm512_shuffle_i32x4(c[0], c[1], 0xDD));
 }
 
-/* Low and high halves of a * b, unsigned. */
-static inline void vi_mul_wide(vi *high, vi *low, vi a, vi b) {
-  const vi even = _mm512_mul_epu32(a, b), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
-  *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
-  *high = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
-}
-
-/* w[0][0], w[1][0], w[2][0], w[3][0], w[0][1], ... */
-static inline void vi_store_four(uint32_t *p, const vi w[4]) {
-  const vi a = _mm512_unpacklo_epi32(w[0], w[1]), b = _mm512_unpackhi_epi32(w[0], w[1]);
-  const vi c = _mm512_unpacklo_epi32(w[2], w[3]), d = _mm512_unpackhi_epi32(w[2], w[3]);
-  const vi e = _mm512_unpacklo_epi64(a, c), f = _mm512_unpackhi_epi64(a, c), g = _mm512_unpacklo_epi64(b, d), h = _mm512_unpackhi_epi64(b, d);
-  const vi i = _mm512_shuffle_i32x4(e, f, 0x44), j = _mm512_shuffle_i32x4(e, f, 0xEE), k = _mm512_shuffle_i32x4(g, h, 0x44),
-           l = _mm512_shuffle_i32x4(g, h, 0xEE);
-  vi_store(p, _mm512_shuffle_i32x4(i, k, 0x88));
-  vi_store(p + 16, _mm512_shuffle_i32x4(i, k, 0xDD));
-  vi_store(p + 32, _mm512_shuffle_i32x4(j, l, 0x88));
-  vi_store(p + 48, _mm512_shuffle_i32x4(j, l, 0xDD));
+/* Products of lanes 0, 2, 4, ... as 64 bits; their upper halves. */
+#define vi_mul_even(a, b) _mm512_mul_epu32(a, b)
+static inline vi vi_high(vi a) { return _mm512_srli_epi64(a, 32); }
+static inline vi vi_xor3(vi a, vi b, vi c) { return _mm512_ternarylogic_epi32(a, b, c, 0x96); }
+static inline vi vi_counters(void) { return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); } /* that vi_store_pairs() puts in order */
+/* Even lanes of a, and those of b behind each of them. */
+static inline vi vi_even_odd(vi a, vi b) { return _mm512_castps_si512(_mm512_mask_moveldup_ps(_mm512_castsi512_ps(a), 0xAAAA, _mm512_castsi512_ps(b))); }
+static inline void vi_store_pairs(uint32_t *p, vi a, vi b) {
+  vi_store(p, _mm512_unpacklo_epi64(a, b));
+  vi_store(p + W, _mm512_unpackhi_epi64(a, b));
 }
 
 /* Eight quotients of exact products, rounded to odd in binary32. */
