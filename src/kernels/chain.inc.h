@@ -19,11 +19,11 @@ static operand same(float *row, float value) {
   return (operand){row, 0};
 }
 
-#define EACH(expr)                                                                                                                            \
-  for (size_t i = 0; i < n; i += W) {                                                                                                         \
-    const vf b = operand_at(right, i), a = operand_at(left, i);                                                                               \
-    vf_store(to + i, expr);                                                                                                                   \
-  }                                                                                                                                           \
+#define EACH(expr)                                                                                                                             \
+  for (size_t i = 0; i < n; i += W) {                                                                                                          \
+    const vf b = operand_at(right, i), a = operand_at(left, i);                                                                                \
+    vf_store(to + i, expr);                                                                                                                    \
+  }                                                                                                                                            \
   break
 
 /* The expression of blocks [0, n), n a multiple of W. */

@@ -29,6 +29,7 @@ void mx_input_rotation(mx_input *in, unsigned size, int sign, const uint8_t *sig
   in->had_size = size;
   if (!size) return;
   in->factor = (float)(1 / sqrt((double)size));
+  in->signs = sign != MX_HAD_SIGN_NONE;
   for (unsigned i = 0; i < size || i < 16; i++) in->sign[i] = negated(i % size, sign, signs, seed) ? UINT32_C(1) << 31 : 0;
 }
 

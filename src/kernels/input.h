@@ -12,6 +12,7 @@ typedef struct mx_input {
   int dtype, flush;           /* MX_INPUT_DTYPE_*, 0 or 1 */
   unsigned had_size;          /* 0: no rotation */
   float factor;               /* rnd(1 / sqrt(had_size)) */
+  int signs;                  /* is any of them flipped? */
   uint32_t sign[MX_HAD_MOST]; /* the sign bit of each element of a tile to be flipped; tiles of less than 16 repeat up to there */
 } mx_input;
 

@@ -31,17 +31,24 @@ INLINE vi taken(const float *x, const int dtype, const int flush) {
 }
 
 INLINE vf finished(vf t, vf factor) {
+#ifdef vf_mul_or_nan
+  return vf_mul_or_nan(t, factor);
+#else
   return vi_float(vi_blend(vi_gt(magnitude_of(vf_bits(t)), vi_set(0x7F800000)), vi_set(0x7FC00000), vf_bits(vf_mul(t, factor))));
+#endif
 }
 
 /* The stages of strides 1 .. size / 2 of n elements that fit into registers; last: the tile is done then. n is size, or W for smaller tiles. */
 INLINE void butterflies(float *out, const float *x, const uint32_t *sign, float factor, const unsigned size, const int dtype, const int flush,
-                        const int last) {
+                        const int last, const int signs) {
   enum { MOST = PART / W };
   const int count = size > W ? (int)(size / W) : 1;
   vf t[MOST];
 #pragma GCC unroll 32
-  for (int k = 0; k < count; k++) t[k] = vi_float(vi_xor(taken(x + k * W, dtype, flush), vi_load(sign + k * W)));
+  for (int k = 0; k < count; k++) {
+    const vi v = taken(x + k * W, dtype, flush);
+    t[k] = vi_float(signs ? vi_xor(v, vi_load(sign + k * W)) : v);
+  }
 #pragma GCC unroll 4
   for (unsigned stride = 1; stride < W; stride *= 2)
     if (stride < size) {
@@ -65,13 +72,16 @@ INLINE void butterflies(float *out, const float *x, const uint32_t *sign, float 
 /* Whole tiles of at most PART elements, or whole vectors of smaller ones. */
 INLINE void small_tiles(float *out, const float *x, size_t n, const mx_input *in, const unsigned size, const int dtype, const int flush) {
   const size_t step = size > W ? size : W;
-  for (size_t i = 0; i < n; i += step) butterflies(out + i, x + i, in->sign, in->factor, size, dtype, flush, 1);
+  if (in->signs)
+    for (size_t i = 0; i < n; i += step) butterflies(out + i, x + i, in->sign, in->factor, size, dtype, flush, 1, 1);
+  else
+    for (size_t i = 0; i < n; i += step) butterflies(out + i, x + i, in->sign, in->factor, size, dtype, flush, 1, 0);
 }
 
 /* One tile of more. */
 static void large_tile(float *t, const mx_input *in) {
   const vf factor = vf_set(in->factor);
-  for (unsigned i = 0; i < in->had_size; i += PART) butterflies(t + i, t + i, in->sign + i, in->factor, PART, MX_INPUT_DTYPE_FLOAT32, 0, 0);
+  for (unsigned i = 0; i < in->had_size; i += PART) butterflies(t + i, t + i, in->sign + i, in->factor, PART, MX_INPUT_DTYPE_FLOAT32, 0, 0, 1);
   for (unsigned stride = PART; stride < in->had_size; stride *= 2)
     for (unsigned i = 0; i < in->had_size; i += W) {
       if (i & stride) continue;

@@ -120,13 +120,16 @@ INLINE void by_table(uint8_t *out, const mx_piece *p, const float *f, const tabl
 INLINE void spread_factors(float *out, const mx_piece *p, const int per, __m512 by) {
   const int shift = p->shift - (per - 1);
   const vi lane = _mm512_srlv_epi32(vi_iota(), vi_set(shift));
-  for (size_t i = 0; i < p->n / 16; i += 16)
-    vf_store(out + i, _mm512_mul_ps(_mm512_permutexvar_ps(lane, vf_load(p->f0 + (i >> shift))), by));
+  for (size_t i = 0; i < p->n / 16; i += 16) vf_store(out + i, _mm512_mul_ps(_mm512_permutexvar_ps(lane, vf_load(p->f0 + (i >> shift))), by));
 }
 
 INLINE void by_form(uint8_t *out, const mx_stages *f, const mx_piece *p, int form, int keep_sign, int folded, int per) {
   float factors[MX_PIECE_ELEMENTS / 16];
-  const table_way t = {form, keep_sign, folded, _mm512_loadu_si512(f->table), _mm512_loadu_si512(f->table + 64),
+  const table_way t = {form,
+                       keep_sign,
+                       folded,
+                       _mm512_loadu_si512(f->table),
+                       _mm512_loadu_si512(f->table + 64),
                        _mm512_set1_epi16(f->nibble == MX_NIBBLE_HIGH_FIRST ? 0x0110 : 0x1001)};
   const __m512 by = _mm512_set1_ps(!folded ? 1 : form == MX_FORM_MUL ? 4.0f : 0.25f);
   spread_factors(factors, p, per, by);
@@ -197,7 +200,8 @@ INLINE __m512i merged(const __m512i c[4], const __m512 y[4], const byte_way *w) 
   const __m256i ab = _mm512_castsi512_si256(_mm512_permutex2var_epi8(c[0], w->codes, c[1])),
                 cd = _mm512_castsi512_si256(_mm512_permutex2var_epi8(c[2], w->codes, c[3]));
   /* as packs would leave them: eights of ab and of cd in turn */
-  const __m512i all = _mm512_permutex2var_epi64(_mm512_castsi256_si512(ab), _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_castsi256_si512(cd));
+  const __m512i all =
+      _mm512_permutex2var_epi64(_mm512_castsi256_si512(ab), _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_castsi256_si512(cd));
   const __m512i first = _mm512_packs_epi32(vf_bits(y[0]), vf_bits(y[1])), last = _mm512_packs_epi32(vf_bits(y[2]), vf_bits(y[3]));
   const __m512i signs = _mm512_srl_epi16(_mm512_packs_epi16(first, last), w->sign);
   const __m512i code = _mm512_ternarylogic_epi64(_mm512_sub_epi8(all, w->offset), signs, w->sign_bit, 0xF8);
@@ -262,7 +266,7 @@ typedef struct random_way {
   byte_way bytes;
   __m512 least;
   __m512i random, half, binade; /* half: the 1 of 2 b + 1 */
-  __m128i down; /* from the top of a word to below the last bit that is kept */
+  __m128i down;                 /* from the top of a word to below the last bit that is kept */
 } random_way;
 
 static random_way random_way_of(const mx_stages *f) {

@@ -58,6 +58,9 @@ static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigne
   return _mm512_fmadd_ps(v, sign, other);
 }
 
+/* The product by a number; of a NaN the one NaN that all machines give. */
+#define vf_mul_or_nan(a, b) _mm512_mask_mul_ps(_mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000)), _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a, b)
+
 /* Sixteen numbers below 256 to bytes. */
 static inline void vi_store16(uint8_t *p, const vi *a) { _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(a[0])); }
 
@@ -127,7 +130,9 @@ static inline vi vi_high(vi a) { return _mm512_srli_epi64(a, 32); }
 static inline vi vi_xor3(vi a, vi b, vi c) { return _mm512_ternarylogic_epi32(a, b, c, 0x96); }
 static inline vi vi_counters(void) { return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); } /* that vi_store_pairs() puts in order */
 /* Even lanes of a, and those of b behind each of them. */
-static inline vi vi_even_odd(vi a, vi b) { return _mm512_castps_si512(_mm512_mask_moveldup_ps(_mm512_castsi512_ps(a), 0xAAAA, _mm512_castsi512_ps(b))); }
+static inline vi vi_even_odd(vi a, vi b) {
+  return _mm512_castps_si512(_mm512_mask_moveldup_ps(_mm512_castsi512_ps(a), 0xAAAA, _mm512_castsi512_ps(b)));
+}
 static inline void vi_store_pairs(uint32_t *p, vi a, vi b) {
   vi_store(p, _mm512_unpacklo_epi64(a, b));
   vi_store(p + W, _mm512_unpackhi_epi64(a, b));
