@@ -6,6 +6,7 @@
 
 #include "lib/run.h"
 #include "mxgold/ablate.h"
+#include "mxgold/verify.h"
 
 static mx_spec spec_of(const char *keys) {
   mx_spec s = {0};
@@ -91,6 +92,37 @@ START_TEST(same_sums_for_any_threads) {
 }
 END_TEST
 
+/* Vectors and plain code: the same bits, for every length of a tail, for NaN, Inf, values that became 0 or changed sign, and none of these. */
+START_TEST(same_sums_for_any_isa) {
+  enum { N = MX_PIECE + 61 };
+  static float x[N], y[N];
+  const mx_data d = {.kind = MX_DATA_STUDENT, .param = {2}};
+  for (int kind = 0; kind < 5; kind++) {
+    mx_data_fill(x, 1, N, &d, (uint64_t)kind);
+    for (size_t i = 0; i < N; i++) y[i] = x[i] * 1.0625f;
+    if (kind == 1)
+      for (size_t i = 0; i < N; i += 7) y[i] = 0;
+    if (kind == 2) x[5] = NAN, x[N - 1] = INFINITY, y[40] = NAN, y[MX_PIECE + 3] = -INFINITY;
+    if (kind == 3) y[N - 2] = -y[N - 2], x[3] = 0, y[11] = 0, x[12] = -0.0f;
+    if (kind == 4) x[9] = 3e38f, y[9] = -3e38f, x[10] = 1e-45f, y[10] = 0;
+    for (size_t n = N - 61; n <= N; n++) {
+      mx_error_sums fast = {0}, slow = {0};
+      unsetenv("MXGOLD_ISA_OFF");
+      mx_error_sums_add(&fast, x, y, n, 1);
+      setenv("MXGOLD_ISA_OFF", "all", 1);
+      mx_error_sums_add(&slow, x, y, n, 1);
+      ck_assert_mem_eq(&fast, &slow, sizeof fast);
+      memset(&slow, 0, sizeof slow);
+      mx_error_sums_add(&slow, x, y, n - MX_PIECE, 1); /* a tail alone */
+      memset(&fast, 0, sizeof fast);
+      unsetenv("MXGOLD_ISA_OFF");
+      mx_error_sums_add(&fast, x, y, n - MX_PIECE, 1);
+      ck_assert_mem_eq(&fast, &slow, sizeof fast);
+    }
+  }
+}
+END_TEST
+
 /* amax 7 under the floor rule: scale 1; 7 saturates to 6, .2 underflows, 0 stays. Codes 7, 0, 0, 1 (.5), 15 (-6), and 27 zeros of the fill. */
 START_TEST(counts_by_hand) {
   float x[32] = {7, 0.2f, 0, 0.5f, -6};
@@ -134,6 +166,54 @@ START_TEST(factors_by_hand) {
   ck_assert(m.counts.tensor_factor == 1);
   ck_assert_uint_eq(m.counts.scale_binade[MX_BINADE_0 + 1], 1);
   ck_assert_uint_eq(m.counts.factor_binade[MX_BINADE_0 - 1], 1);
+}
+END_TEST
+
+/* Codes are counted as they lie, in vectors where there are some: the same as one by one, for every order of nibbles, width and tail. */
+START_TEST(counts_one_by_one) {
+  static const char *const keys[] = {"",
+                                     "nibble=high_first",
+                                     "nibble=half_block",
+                                     "elem=e2m3",
+                                     "elem=e4m3",
+                                     "elem=int8",
+                                     "elem=e2m1 elem.prescale=0.75",
+                                     "elem=e5m2 scale.rule=value"};
+  enum { ROWS = 3, COLS = 75 };
+  float x[ROWS * COLS], y[ROWS * COLS];
+  uint32_t codes[ROWS * COLS];
+  const mx_data d = {.kind = MX_DATA_STUDENT, .param = {3}};
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+    for (size_t cols = 1; cols <= COLS; cols++) {
+      const mx_spec s = spec_of(keys[k]);
+      const mx_format *f = mx_elem_format(s.elem);
+      mx_tensor t;
+      mx_data_fill(x, ROWS, cols, &d, cols);
+      for (size_t i = 0; i < 32 && i < cols; i++) x[i] *= 0x1p-140f; /* a scale at its end, values that became 0 */
+      if (s.elem_prescale == 0) x[cols - 1] = 0;
+      ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, cols, &s), MX_OK);
+      ck_assert_int_eq(mx_quantize(&t, x, ROWS, cols, cols, &s, NULL, NULL), MX_OK);
+      ck_assert_int_eq(mx_dequantize(y, cols, &t, &s, NULL), MX_OK);
+      mx_unpack_codes(codes, &t, &s);
+      mx_code_counts by_hand = {0}, fast = {0}, slow = {0};
+      for (size_t i = 0; i < ROWS * cols; i++) {
+        const double v = fabs(mx_decode(f, codes[i])),
+                     a = fabs((double)(float)((double)x[i] * (s.elem_prescale != 0 ? (double)s.elem_prescale : 1)));
+        by_hand.code[codes[i]]++;
+        by_hand.zero += v == 0;
+        by_hand.saturated += v == mx_format_max(f) && a > fabs((double)y[i]) && y[i] != 0;
+      }
+      unsetenv("MXGOLD_ISA_OFF");
+      ck_assert_int_eq(mx_code_counts_add(&fast, &t, &s, x, y, 1), MX_OK);
+      setenv("MXGOLD_ISA_OFF", "all", 1);
+      ck_assert_int_eq(mx_code_counts_add(&slow, &t, &s, x, y, 2), MX_OK);
+      unsetenv("MXGOLD_ISA_OFF");
+      ck_assert_mem_eq(&fast, &slow, sizeof fast);
+      ck_assert_mem_eq(fast.code, by_hand.code, sizeof fast.code);
+      ck_assert_uint_eq(fast.zero, by_hand.zero);
+      ck_assert_uint_eq(fast.saturated, by_hand.saturated);
+      mx_tensor_free(&t);
+    }
 }
 END_TEST
 
@@ -435,8 +515,10 @@ int main(void) {
   tcase_add_test(t, largest_relative_error);
   tcase_add_test(t, nothing_to_divide_by);
   tcase_add_test(t, same_sums_for_any_threads);
+  tcase_add_test(t, same_sums_for_any_isa);
   tcase_add_test(t, counts_by_hand);
   tcase_add_test(t, factors_by_hand);
+  tcase_add_test(t, counts_one_by_one);
   tcase_add_test(t, bits_by_hand);
   tcase_add_test(t, rotation_is_undone);
   tcase_add_test(t, zero_scales_do_not_saturate);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ablate/counts.h"
 #include "mxgold/ablate.h"
 #include "mxgold/verify.h"
 #include "mxgold/isa.h"
@@ -27,16 +28,38 @@ static void kinds_of(code_kind *k, const mx_format *f) {
   k->most = (uint32_t)f->max_code;
 }
 
-static mx_tensor row_of(const mx_tensor *t, size_t r) {
-  mx_tensor row = *t;
-  row.rows = 1;
-  row.codes = t->codes + r * t->code_stride;
-  return row;
+/* How the codes of a tensor are counted. */
+typedef struct counter {
+  const mx_spec *spec;
+  code_kind kind;
+  count_form form;
+  int direct;  /* codes lie as form says */
+  int vectors; /* and can be asked for the largest by vectors */
+} counter;
+
+static void counter_init(counter *c, const mx_spec *spec) {
+  const mx_format *f = mx_elem_format(spec->elem);
+  c->spec = spec;
+  kinds_of(&c->kind, f);
+  c->form = (count_form){f->bits == 4 ? 4 : 8, spec->nibble == MX_NIBBLE_HIGH_FIRST, (uint8_t)c->kind.mask, (uint8_t)c->kind.most};
+  c->direct = f->bits == 4 ? spec->nibble == MX_NIBBLE_LOW_FIRST || spec->nibble == MX_NIBBLE_HIGH_FIRST : f->bits <= 8;
+  c->vectors = c->direct && c->kind.masked && mx_isa_usable(0) & MX_ISA_AVX2;
 }
 
-typedef struct row_counts {
-  uint64_t saturated, code[2][256]; /* even and odd columns apart, so that one does not wait for the other */
-} row_counts;
+/* What a thread has seen. Bytes go to four tables in turn, so that one addition does not wait for the one before. */
+typedef struct seen {
+  uint64_t saturated, code[256], byte[4][256]; /* byte: of the codes as they lie */
+} seen;
+
+static void count_bytes(seen *n, const uint8_t *bytes, size_t n_bytes) {
+  size_t i = 0;
+  for (; i + 8 <= n_bytes; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, bytes + i, sizeof eight);
+    for (int k = 0; k < 8; k++) n->byte[k & 3][eight >> 8 * k & 255]++;
+  }
+  for (; i < n_bytes; i++) n->byte[0][bytes[i]]++;
+}
 
 static uint64_t saturated_of(const uint32_t *codes, const float *x, const float *y, size_t cols, const code_kind *k) {
   uint32_t n = 0; /* fewer than 2^32 columns: mx_tensor_layout counts bytes */
@@ -49,27 +72,57 @@ static uint64_t saturated_of(const uint32_t *codes, const float *x, const float 
   return n;
 }
 
-static void count_row(row_counts *n, const uint32_t *codes, const float *x, const float *y, size_t cols, const code_kind *k) {
-  for (size_t c = 0; c + 1 < cols; c += 2) {
-    n->code[0][codes[c] & 255]++;
-    n->code[1][codes[c + 1] & 255]++;
-  }
-  if (cols % 2) n->code[0][codes[cols - 1] & 255]++;
-  n->saturated += saturated_of(codes, x, y, cols, k);
-}
-
-/* Codes of a row, one a number: the common order here, the others by the library. */
-static void unpack(uint32_t *out, const mx_tensor *row, const mx_spec *spec) {
-  if (mx_elem_format(spec->elem)->bits != 4 || spec->nibble != MX_NIBBLE_LOW_FIRST) {
-    mx_unpack_codes(out, row, spec);
+/* Codes of a row that lie as form says, from an even column on. */
+static void unpack(uint32_t *out, const uint8_t *codes, size_t from, size_t cols, const count_form *f) {
+  if (f->bits != 4) {
+    for (size_t c = from; c < cols; c++) out[c - from] = codes[c];
     return;
   }
-  const size_t cols = row->cols;
-  for (size_t i = 0; i < cols / 2; i++) {
-    out[2 * i] = row->codes[i] & 15u;
-    out[2 * i + 1] = row->codes[i] >> 4;
+  const int first = f->high_first ? 4 : 0;
+  for (size_t c = from; c + 1 < cols; c += 2) {
+    out[c - from] = codes[c / 2] >> first & 15u;
+    out[c - from + 1] = codes[c / 2] >> (4 - first) & 15u;
   }
-  if (cols % 2) out[cols - 1] = row->codes[cols / 2] & 15u;
+  if (cols % 2) out[cols - 1 - from] = codes[cols / 2] >> first & 15u;
+}
+
+/* room: cols numbers */
+static void count_row(seen *n, const counter *k, const mx_tensor *t, size_t r, const float *x, const float *y, uint32_t *room) {
+  const size_t cols = t->cols;
+  const uint8_t *codes = t->codes + r * t->code_stride;
+  size_t done = 0;
+  if (!k->direct) {
+    mx_tensor row = *t;
+    row.rows = 1;
+    row.codes = t->codes + r * t->code_stride;
+    mx_unpack_codes(room, &row, k->spec);
+    for (size_t c = 0; c < cols; c++) n->code[room[c] & 255]++;
+    n->saturated += saturated_of(room, x, y, cols, &k->kind);
+    return;
+  }
+#if defined(__x86_64__)
+  if (k->vectors) {
+    done = cols - cols % 16;
+    n->saturated += mx_saturated_avx2(codes, x, y, done, &k->form);
+  }
+#endif
+  unpack(room, codes, done, cols, &k->form);
+  n->saturated += saturated_of(room, x + done, y + done, cols - done, &k->kind);
+  count_bytes(n, codes, k->form.bits == 4 ? cols / 2 : cols);
+  if (k->form.bits == 4 && cols % 2) n->code[room[cols - 1 - done]]++;
+}
+
+static void add_seen(mx_code_counts *counts, const seen *n, const counter *k) {
+  counts->saturated += n->saturated;
+  for (int b = 0; b < 256; b++) {
+    const uint64_t times = n->byte[0][b] + n->byte[1][b] + n->byte[2][b] + n->byte[3][b];
+    counts->code[b] += n->code[b];
+    if (k->form.bits == 4) {
+      counts->code[b & 15] += times;
+      counts->code[b >> 4] += times;
+    } else
+      counts->code[b] += times;
+  }
 }
 
 static int binade(double v) {
@@ -114,17 +167,17 @@ static void count_scales(mx_code_counts *n, const mx_tensor *t, const mx_spec *s
   size_t block_rows, block_cols;
   mx_spec_block(spec, t->rows, t->cols, &block_rows, &block_cols);
   const size_t step = t->scale_rows == t->rows && block_rows ? block_rows : 1; /* a tile's scale stands on each of its rows */
-  uint64_t seen[256] = {0};
+  uint64_t times[256] = {0};
   n->tensor_factor = tensor_factor(t, spec);
   for (size_t r = 0; r < t->scale_rows; r += step)
     for (size_t c = r * t->scale_cols; c < (r + 1) * t->scale_cols; c++) {
       if (t->scale_bytes == 1)
-        seen[t->scales[c]]++;
+        times[t->scales[c]]++;
       else
         count_scale(n, spec, mx_scale_code_at(t, c), 1);
     }
   for (uint32_t c = 0; c < 256; c++)
-    if (seen[c]) count_scale(n, spec, c, seen[c]);
+    if (times[c]) count_scale(n, spec, c, times[c]);
 }
 
 /* Without elements the scales say nothing either. */
@@ -133,43 +186,39 @@ static int has_codes(const mx_spec *spec) { return mx_elem_format(spec->elem)->k
 mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const mx_spec *spec, const float *x, const float *y, int n_threads) {
   counts->tensor_factor = 1;
   if (!has_codes(spec)) return MX_OK;
-  code_kind kinds;
-  kinds_of(&kinds, mx_elem_format(spec->elem));
+  counter how;
+  counter_init(&how, spec);
   const double prescale = spec->elem_prescale != 0 ? (double)spec->elem_prescale : 1;
   int failed = 0;
 #pragma omp parallel num_threads(mx_thread_count(n_threads)) if (t->rows > 8)
   {
-    row_counts own = {0};
-    uint32_t *codes = malloc(t->cols * sizeof *codes + 1);
+    seen own = {0};
+    uint32_t *room = malloc(t->cols * sizeof *room + 1);
     float *scaled = malloc(t->cols * sizeof *scaled + 1);
-    const int bad = !codes || !scaled;
+    const int bad = !room || !scaled;
 #pragma omp for schedule(static)
     for (size_t r = 0; r < t->rows; r++) {
       if (bad) continue;
-      const mx_tensor row = row_of(t, r);
       const float *from = x + r * t->cols;
-      unpack(codes, &row, spec);
       if (prescale != 1) {
         for (size_t c = 0; c < t->cols; c++) scaled[c] = (float)((double)from[c] * prescale);
         from = scaled;
       }
-      count_row(&own, codes, from, y + r * t->cols, t->cols, &kinds);
+      count_row(&own, &how, t, r, from, y + r * t->cols, room);
     }
-    free(codes);
+    free(room);
     free(scaled);
 #pragma omp critical
     {
       failed |= bad;
-      counts->saturated += own.saturated;
-      for (int c = 0; c < 256; c++) {
-        const uint64_t n = own.code[0][c] + own.code[1][c];
-        counts->code[c] += n;
-        if (kinds.zero[c]) counts->zero += n;
-      }
+      add_seen(counts, &own, &how);
     }
   }
   if (failed) return MX_ERR_NOMEM;
   counts->n += (uint64_t)t->rows * t->cols;
+  counts->zero = 0;
+  for (int c = 0; c < 256; c++)
+    if (how.kind.zero[c]) counts->zero += counts->code[c];
   count_scales(counts, t, spec);
   return MX_OK;
 }

@@ -26,7 +26,7 @@ typedef struct work {
   mx_writer *to;
   piece *pieces;
   size_t n_pieces, room, most_pieces; /* room: values in the largest piece */
-  int inner;
+  int inner, stays;                   /* stays: what a batch reads to find maxima is small enough to stay mapped until it is read again */
 } work;
 
 typedef struct desk {
@@ -93,7 +93,7 @@ static mx_status keep_amax(void *self, void *own, size_t index, mx_error *err) {
   const desk *d = own;
   p->t->amax_known = 1;
   if (!(d->amax <= p->t->amax) && !isnan(p->t->amax)) p->t->amax = d->amax;
-  forget(bytes_of(p), n_bytes_of(p));
+  if (!w->stays) forget(bytes_of(p), n_bytes_of(p));
   return MX_OK;
 }
 
@@ -200,6 +200,7 @@ static mx_status batch(work *w, fake_tensor *tensors, size_t from, size_t end, m
   w->n_pieces = w->room = 0;
   for (size_t i = from; i < end && needs_amax(w->o->spec); i++)
     if (!tensors[i].kept && tensors[i].piece_rows < tensors[i].rows) good &= add_pieces(w, &tensors[i], i);
+  w->stays = w->stays && w->room <= ROOM / 2; /* both must fit */
   mx_status status = good ? through(w, make_amax, keep_amax, err) : MX_ERR_NOMEM;
   w->n_pieces = w->room = 0;
   for (size_t i = from; i < end; i++) good &= add_pieces(w, &tensors[i], i);
@@ -212,7 +213,8 @@ mx_status fake_file(fake_tensor *tensors, size_t n, mx_writer *to, const fake_op
   mx_status status = MX_OK;
   for (size_t from = 0, end; from < n && !status; from = end) {
     uint64_t bytes = 0;
-    for (end = from; end < n && bytes < BATCH; end++) bytes += tensors[end].a->n_bytes;
+    for (end = from; end < n && (end == from || bytes + tensors[end].a->n_bytes <= BATCH); end++) bytes += tensors[end].a->n_bytes;
+    w.stays = bytes <= BATCH;
     status = batch(&w, tensors, from, end, err);
   }
   free(w.pieces);

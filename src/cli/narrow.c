@@ -12,12 +12,12 @@ static uint32_t bits_of(float x) {
   return u;
 }
 
+/* Without branches, and in signed numbers, which every vector ISA compares. */
 static uint16_t bf16_of(float x) {
-  const uint32_t u = bits_of(x), magnitude = u & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return (uint16_t)(u >> 16 | 0x40); /* NaN, made quiet */
-  if (magnitude == 0x7F800000u) return (uint16_t)(u >> 16);
-  const uint32_t rounded = (magnitude + 0x7FFF + (magnitude >> 16 & 1)) >> 16;
-  return (uint16_t)((u >> 16 & 0x8000) | (rounded > 0x7F7F ? 0x7F7F : rounded));
+  const int32_t u = (int32_t)bits_of(x), magnitude = u & 0x7FFFFFFF, odd = magnitude >> 16 & 1;
+  const int32_t rounded = (int32_t)((uint32_t)magnitude + 0x7FFF + (uint32_t)odd) >> 16, finite = rounded > 0x7F7F ? 0x7F7F : rounded;
+  const int32_t special = magnitude >> 16 | (magnitude > 0x7F800000 ? 0x40 : 0); /* Inf, or NaN made quiet */
+  return (uint16_t)((u >> 16 & 0x8000) | (magnitude >= 0x7F800000 ? special : finite));
 }
 
 static uint16_t f16_of(float x) {
@@ -41,6 +41,12 @@ void narrow(void *out, const float *x, size_t n, mx_dtype dtype, int n_threads) 
     return;
   }
   uint16_t *to = out;
-#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
-  for (size_t i = 0; i < n; i++) to[i] = dtype == MX_BF16 ? bf16_of(x[i]) : f16_of(x[i]);
+  const int threads = mx_thread_count(n_threads);
+  if (dtype == MX_BF16) {
+#pragma omp parallel for simd schedule(static) num_threads(threads)
+    for (size_t i = 0; i < n; i++) to[i] = bf16_of(x[i]);
+  } else {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t i = 0; i < n; i++) to[i] = f16_of(x[i]);
+  }
 }

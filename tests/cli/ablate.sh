@@ -269,6 +269,22 @@ for preset in nvfp4 "ocp-mxfp4 --set elem.round=sr"; do
   cmp -s fake-1.json fake-3.json || fail "$preset: three threads give other figures of a checkpoint than one"
 done
 
+# Values go back into 16 bits by RNE, saturating: an unrounded scale gives values that need it.
+accepts "$mxgold" quantize pieces.safetensors --all --fake --set scale=fp32 --set scale.rule=value --set scale.round=rne -o narrow.safetensors
+accepts "$mxgold" quantize pieces.safetensors:d --set scale=fp32 --set scale.rule=value --set scale.round=rne --dequantized -o wide.safetensors
+python3 - <<'P' || fail "--all: bfloat16 is not the nearest to what was quantised"
+import array, json, struct
+def get(path, name):
+    raw = open(path, "rb").read()
+    n = struct.unpack("<Q", raw[:8])[0]
+    a, b = json.loads(raw[8:8 + n])[name]["data_offsets"]
+    return raw[8 + n + a:8 + n + b]
+wide = array.array("I", get("wide.safetensors", "dequantized"))
+want = array.array("H", (((v & 0x7FFFFFFF) + 0x7FFF + (v >> 16 & 1)) >> 16 | v >> 16 & 0x8000 for v in wide))
+assert sum(v & 0xFFFF != 0 for v in wide) > len(wide) / 4, "nothing to round"
+assert array.array("H", get("narrow.safetensors", "d")) == want
+P
+
 # --all: the input is not overwritten; what is left as it is is named; NaN is counted or refused; --include must match.
 cp "$slices" own.safetensors
 ln own.safetensors link.safetensors
