@@ -1,5 +1,6 @@
 /* The library against the reference model, bit for bit: every preset x suite, random mixtures of keys, and what must not matter. */
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +235,7 @@ START_TEST(far_ends_of_rules) {
       {"elem=e5m2 block=1x4 scale.rule=value scale.form=encode scale.used=unclamped elem.arith=mul32", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
       {"elem=e5m2 block=1x32 scale.rule=value scale.form=encode scale.used=unclamped elem.arith=mul32", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
       {"elem=e4m3 block=1x32 scale.rule=value scale.form=encode scale.used=unclamped", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
+      {"elem=e5m2fnuz scale.log2=log2f scale.min=1e-30 elem.round=scan_x", {FLT_MAX, [32] = -FLT_MAX, 1}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     mx_spec spec = {0};

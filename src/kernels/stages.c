@@ -302,6 +302,9 @@ static int ordinary(float x) { return x >= 0x1p-120f && x <= 0x1p120f; }
 
 int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *b) {
   f[0] = f[1] = 1;
+  /* scan_x never takes a value that is infinite in binary32. */
+  const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;
+  if (stages->plan->spec.elem_round == MX_ROUND_SCAN_X && !(used * mx_format_max(stages->plan->elem) < 0x1p127)) return 0;
   if (b->how == MX_BY_CHAIN) {
     for (int i = 0; i < stages->plan->chain.element.n; i++) f[i] = b->factor[i];
     return ordinary(f[0]) && ordinary(f[1]);
