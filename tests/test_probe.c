@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gemm/mma_kept.h"
 #include "lib/run.h"
 #include "lib/tiles.h"
 #include "mxgold/probe.h"
@@ -270,6 +271,37 @@ START_TEST(random_sets) {
 }
 END_TEST
 
+/* Operands taken apart once give the bits of mx_mma, whatever the model: the search stands on it. */
+START_TEST(kept_operands) {
+  uint64_t state = 0x0123456789ABCDEFu;
+  size_t compared = 0;
+  if (getenv("PROBE_ONLY")) return;
+  for (size_t i = 0; i < 120; i++) {
+    const mx_mma_model m = random_model(i);
+    tiles t;
+    tiles_make(&t, &m, (int)(i % TILES_COUNT), 6, 3, 5, m.k < 16 ? 32 : 2 * (size_t)m.k, 1, &state);
+    mma_kept *kept = mma_kept_new(&m, &t.args);
+    ck_assert_ptr_nonnull(kept);
+    for (size_t q = i; q < i + 400; q++) { /* other parameters over the same operands */
+      mx_mma_model other = m;
+      other.accum = random_model(q).accum;
+      other.k = q == i ? m.k : 0;
+      if (mx_mma_model_check(&other, NULL)) continue;
+      ck_assert_int_eq(mx_mma(t.d_ref, &other, &t.args, NULL, NULL), MX_OK);
+      const size_t first = q % 3, n = 6 - first, each = t.d_bytes / 6;
+      memset(t.d, 0xA5, t.d_bytes);
+      ck_assert_int_eq(mma_kept_run(t.d, kept, &other, first, n), MX_OK);
+      ck_assert_msg(!memcmp(t.d, (char *)t.d_ref + first * each, n * each), "operands of set %zu, parameters of set %zu", i, q);
+      compared++;
+      if (q > i + 20 && compared % 8 == 0) break;
+    }
+    mma_kept_free(kept);
+    tiles_free(&t);
+  }
+  ck_assert_uint_gt(compared, 400);
+}
+END_TEST
+
 /* --- trees of additions: this file's own arithmetic --- */
 
 enum { TREE_K = 24 };
@@ -436,6 +468,7 @@ int main(void) {
   if (!getenv("PROBE_RANDOM") && !trees_alone) tcase_add_test(t, rows);
   if (!trees_alone) tcase_add_test(t, random_sets);
   if (!getenv("PROBE_RANDOM")) tcase_add_test(t, trees);
+  if (!getenv("PROBE_RANDOM") && !trees_alone) tcase_add_test(t, kept_operands);
   suite_add_tcase(s, t);
   return run_suite_unforked(s);
 }

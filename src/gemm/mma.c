@@ -3,15 +3,15 @@
 
 #include "mma_internal.h"
 
-/* Bits of D at element `at`; no type of D is narrower than 16 bits. */
-static void store(void *d, const mx_format *type, size_t at, uint64_t bits) {
+/* No type of D is narrower than 16 bits. */
+void mma_store(void *d, const mx_format *type, size_t at, uint64_t bits) {
   size_t size = mx_mma_bytes(type, 1);
   uint8_t *to = (uint8_t *)d + at * size;
   for (size_t i = 0; i < size; i++) to[i] = (uint8_t)(bits >> 8 * i);
 }
 
 /* An element of C as bits of type D: the accumulator's type is D's, and takes C's exponent from there (Volta: f16 C, f32 D). */
-static uint64_t widen(const mx_format *c, const mx_format *d, uint64_t bits) {
+uint64_t mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
   if (c->kind == MX_KIND_INT || (c->bits == d->bits && c->exp_bits == d->exp_bits)) return bits;
   mma_num n = mma_split(c, bits);
   uint64_t sign = (uint64_t)(bits >> (c->bits - 1) & 1) << (d->bits - 1);
@@ -49,15 +49,15 @@ static size_t place_of(const mx_mma_args *g, size_t t, size_t i, size_t j) { ret
 static mma_acc load_c(const mma_work *w, size_t t, size_t i, size_t j) {
   const call *x = w->context;
   const mx_mma_model *m = x->model;
-  return (mma_acc){widen(m->c, m->d, mma_code(x->args->c, m->c, place_of(x->args, t, i, j))), 1};
+  return (mma_acc){mma_widen(m->c, m->d, mma_code(x->args->c, m->c, place_of(x->args, t, i, j))), 1};
 }
 
 static void store_d(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc) {
   const call *x = w->context;
-  store(x->d, x->model->d, place_of(x->args, t, i, j), acc.bits);
+  mma_store(x->d, x->model->d, place_of(x->args, t, i, j), acc.bits);
 }
 
-static void side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K) {
+void mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K) {
   side->type = type;
   side->scale = m->scale;
   side->codes = codes_of;
@@ -95,8 +95,8 @@ mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, co
   if (!g.T || !g.M || !g.N) return MX_OK;
   mma_plan plan;
   memset(&plan, 0, sizeof plan);
-  side_of(&plan.a, model, model->a, g.a, g.scale_a, g.K);
-  side_of(&plan.b, model, model->b, g.b, g.scale_b, g.K);
+  mma_side_of(&plan.a, model, model->a, g.a, g.scale_a, g.K);
+  mma_side_of(&plan.b, model, model->b, g.b, g.scale_b, g.K);
   plan.block = model->scale ? (size_t)model->block : 0;
   mma_plan_make(&plan, model, g.K);
   mma_tables(&plan.a, &plan);

@@ -80,6 +80,18 @@ static int huge_of(const group *g, int *negative) {
 
 /* --- finite sums --- */
 
+/* The cut products first, first + step, ... in units of 2^(exp - F), down = exp + frac - F. MODE is a constant where it is called. */
+static inline __attribute__((always_inline)) __int128 cut_products(const group *g, size_t first, size_t step, int down, const int mode) {
+  __int128 all = 0;
+  for (size_t q = first; q < g->n;) { /* 2^8 terms of less than 2^54 (40 places, and integers of 8 bits) stay inside 64 bits */
+    int64_t sum = 0;
+    for (size_t end = g->n - q > MMA_RUN ? q + MMA_RUN : g->n; q < end; q += step)
+      sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], mode);
+    all += sum;
+  }
+  return all;
+}
+
 /* Products first, first + step, ... and C (exponent MMA_NO_EXP: none), aligned to the largest exponent. */
 static partial align_products(const group *g, size_t first, size_t step, mma_num c) {
   const mma_plan *plan = g->plan;
@@ -90,13 +102,13 @@ static partial align_products(const group *g, size_t first, size_t step, mma_num
   }
   if (!taking_part(p.exp)) return p;
   p.exp = raise_to_floor(plan, p.exp);
-  int down = p.exp + plan->frac - plan->x.F;
-  for (size_t q = first; q < g->n;) { /* 2^8 terms of less than 2^54 (40 places, and integers of 8 bits) stay inside 64 bits */
-    int64_t sum = 0;
-    for (size_t end = g->n - q > MMA_RUN ? q + MMA_RUN : g->n; q < end; q += step)
-      sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], plan->x.align);
-    p.sum += sum;
-  }
+  const int down = p.exp + plan->frac - plan->x.F;
+  if (plan->x.align == MX_ACC_ALIGN_RZ)
+    p.sum = cut_products(g, first, step, down, MX_ACC_ALIGN_RZ);
+  else if (plan->x.align == MX_ACC_ALIGN_RD)
+    p.sum = cut_products(g, first, step, down, MX_ACC_ALIGN_RD);
+  else
+    p.sum = cut_products(g, first, step, down, MX_ACC_ALIGN_RNE);
   if (taking_part(c.exp)) p.sum += mma_cut(c.sig, p.exp + plan->man - plan->x.F - c.exp, plan->x.align);
   return p;
 }

@@ -77,6 +77,11 @@ typedef struct mma_acc {
 typedef mma_acc mma_kernel(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc c);
 mma_kernel mma_fused, mma_pairwise, mma_fma, mma_integer;
 
+/* mma.c */
+void mma_store(void *d, const mx_format *type, size_t at, uint64_t bits);  /* D's element `at` */
+uint64_t mma_widen(const mx_format *c, const mx_format *d, uint64_t bits); /* a number of type C as bits of type D */
+void mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K);
+
 /* mma_number.c */
 void mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n); /* elements k .. k+n-1 of a row */
 uint64_t mma_code(const void *row, const mx_format *type, size_t k);
@@ -90,6 +95,8 @@ mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_
 void mma_panel_free(mma_panel *p);
 /* Row r of the panel: elements k0 .. k0 + p->K - 1 of a row of the operand. */
 void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0);
+/* Where element k of a row of K goes: the order of summation within an instruction. */
+size_t mma_panel_place(const mma_plan *plan, size_t k, size_t K);
 /* Panels of fewer elements than they have memory for. */
 void mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K);
 

@@ -54,11 +54,12 @@ static size_t walk(mx_mma_model *out, size_t index) {
       const mma_instruction_row *row = &mma_instruction_rows[r];
       mma_choice choice;
       if (!(row->archs >> arch & 1)) continue;
-      for (size_t i = 0; mma_name_choice(&choice, row, i); i++)
-        if (n++ == index) {
-          from_instruction(out, arch, row, &choice);
-          return n;
-        }
+      const size_t here = mma_name_choices(row);
+      if (index - n < here && mma_name_choice(&choice, row, index - n)) {
+        from_instruction(out, arch, row, &choice);
+        return index + 1;
+      }
+      n += here;
     }
   return n;
 }

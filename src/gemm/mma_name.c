@@ -62,9 +62,16 @@ int mma_name_write(char *name, size_t size, const mma_instruction_row *row, cons
   return 1;
 }
 
+/* A pattern without b: both operands are of one type. */
+static int has_b(const mma_instruction_row *row) { return has_field(mma_form_rows[row->form].pattern, "{b}", "{B}"); }
+
+size_t mma_name_choices(const mma_instruction_row *row) {
+  const size_t a = (size_t)__builtin_popcountll(row->a), b = (size_t)__builtin_popcountll(row->b);
+  return has_b(row) ? a * b : (size_t)__builtin_popcountll(row->a & row->b);
+}
+
 int mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size_t index) {
-  const char *pattern = mma_form_rows[row->form].pattern;
-  int free_b = has_field(pattern, "{b}", "{B}"); /* a pattern without b: both operands are of one type */
+  const int free_b = has_b(row);
   for (int a = 0; a < MMA_T_COUNT; a++)
     for (int b = 0; b < MMA_T_COUNT; b++) {
       if (!(row->a >> a & 1) || !(row->b >> b & 1) || (!free_b && a != b)) continue;

@@ -49,8 +49,7 @@ void mma_panel_free(mma_panel *p) {
   memset(p, 0, sizeof *p);
 }
 
-/* Where element k of a row goes: the order of summation within an instruction of n elements. */
-static size_t place(const mma_plan *plan, size_t k, size_t K) {
+size_t mma_panel_place(const mma_plan *plan, size_t k, size_t K) {
   if (plan->x.order == MX_ACC_ORDER_SEQ) return k;
   size_t start = k / plan->k * plan->k, n = K - start < plan->k ? K - start : plan->k, j = k - start;
   size_t first = n / 4 * 2 + (n % 4 < 2 ? n % 4 : 2); /* elements with j%4 in {0,1} */
@@ -82,7 +81,7 @@ static mma_num number_at(const run *g, const uint64_t *codes, size_t i) {
 }
 
 static void put(mma_panel *p, const run *g, size_t k, mma_num n) {
-  size_t at = g->r * p->K + (g->plan->x.order ? place(g->plan, k, p->K) : k);
+  size_t at = g->r * p->K + (g->plan->x.order ? mma_panel_place(g->plan, k, p->K) : k);
   p->sig[at] = (int32_t)n.sig;
   p->exp[at] = n.exp;
   p->cls[at] = (uint8_t)n.cls;

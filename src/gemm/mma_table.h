@@ -73,5 +73,7 @@ int mma_name_write(char *name, size_t size, const mma_instruction_row *row, cons
 int mma_name_match(mma_choice *choice, const mma_instruction_row *row, const char *name);
 /* The combinations of types that a row's names tell apart, in the order of the tables: the index-th, or 0 past the end. */
 int mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size_t index);
+/* How many there are. */
+size_t mma_name_choices(const mma_instruction_row *row);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef PROBE_H
 #define PROBE_H
 
+#include "gemm/mma_kept.h"
 #include "mxgold/probe.h"
 
 enum {
@@ -22,13 +23,16 @@ typedef struct probe_list {
   uint8_t *a, *b, *c, *scale_a, *scale_b;
   uint8_t *d; /* what the device gave; NULL while a list is made */
   int32_t (*labels)[MX_PROBE_LABELS];
-  int failed; /* no memory */
+  int failed;     /* no memory */
+  mma_kept *kept; /* operands taken apart, or NULL: of all n probes, or of a longer list that this is the start of */
 } probe_list;
 
 void probe_list_init(probe_list *l, const mx_probe_spec *spec);
 void probe_list_free(probe_list *l);
 /* Room for one more, zeroed; its index. */
 size_t probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]);
+/* Take the operands apart, once for the many models that are to be run; the next probe that is added undoes it. */
+void probe_list_keep(probe_list *l);
 /* Copy probe i of `from`, d too if both have it. */
 void probe_list_copy(probe_list *l, const probe_list *from, size_t i);
 mx_mma_args probe_list_args(const probe_list *l, size_t first, size_t n);

@@ -300,6 +300,7 @@ static int bank(judge *j) {
   probe_list_init(&j->next, j->l->spec);
   probe_families(&j->bank, 32, 0);
   probe_random(&j->bank, 33, BANK);
+  probe_list_keep(&j->bank);
   return !j->bank.failed && probe_run(j->bank.d, &j->bank, 0, j->bank.n, &j->g);
 }
 

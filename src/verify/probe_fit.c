@@ -201,6 +201,7 @@ static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, m
     out->n_kept += (data->batches[i].T - data->batches[i].T_fit) * each;
   }
   if (l->failed) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
+  probe_list_keep(l);
   probe_read(&r, out, l);
   if (tree_alone(out, data, l)) return MX_OK;
   for (int round = 0; round < ROUNDS; round++) {
@@ -212,6 +213,7 @@ static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, m
   out->n_tried = f.tried;
   if (f.wrong == SIZE_MAX) return mx_fail(err, MX_ERR_UNSUPPORTED, "probe: no model takes these types");
   probe_guess g = f.g;
+  probe_list_keep(l);
   settle_nan(out, l, &g);
   out->model.accum = g.x;
   out->model.k = g.k;
@@ -240,11 +242,21 @@ mx_status mx_probe_fit_run(mx_probe_fit *out, const mx_probe *batches, const voi
     if (!same_spec(&batches[i].spec, &batches[0].spec))
       return mx_fail(err, MX_ERR_ARG, "probe: batch %zu has other types or another K than the first", i + 1);
   }
-  const probe_data data = {batches, d, n_batches, exec};
+  mma_kept **kept = calloc(n_batches, sizeof *kept);
+  const probe_data data = {batches, d, n_batches, exec, kept};
   probe_list l;
+  if (!kept) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
+  for (size_t i = 0; i < n_batches; i++) {
+    const mx_probe_spec *s = &batches[i].spec;
+    const mx_mma_model types = {.a = s->a, .b = s->b, .c = s->c, .d = s->d, .scale = s->scale, .block = s->scale ? s->block : 0};
+    const mx_mma_args args = mx_probe_args(&batches[i]);
+    kept[i] = mma_kept_new(&types, &args);
+  }
   probe_list_init(&l, &batches[0].spec);
   mx_status status = fit(out, &data, &l, err);
   probe_list_free(&l);
+  for (size_t i = 0; i < n_batches; i++) mma_kept_free(kept[i]);
+  free(kept);
   if (status) mx_probe_fit_free(out);
   return status;
 }

@@ -17,6 +17,7 @@ typedef struct probe_data {
   const void *const *d;
   size_t n;
   const mx_exec *exec;
+  mma_kept **kept; /* [n], NULLs among them; or NULL */
 } probe_data;
 
 /* --- probe_score.c --- */

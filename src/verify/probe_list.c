@@ -20,6 +20,16 @@ void probe_list_free(probe_list *l) {
   l->a = l->b = l->c = l->scale_a = l->scale_b = l->d = NULL;
   l->labels = NULL;
   l->n = l->room = 0;
+  mma_kept_free(l->kept);
+  l->kept = NULL;
+}
+
+void probe_list_keep(probe_list *l) {
+  const mx_probe_spec *s = l->spec;
+  const mx_mma_model types = {.a = s->a, .b = s->b, .c = s->c, .d = s->d, .scale = s->scale, .block = s->scale ? s->block : 0};
+  const mx_mma_args args = probe_list_args(l, 0, l->n);
+  mma_kept_free(l->kept);
+  l->kept = l->failed || !l->n ? NULL : mma_kept_new(&types, &args);
 }
 
 static int grow(void **p, size_t room, size_t bytes) {
@@ -29,6 +39,8 @@ static int grow(void **p, size_t room, size_t bytes) {
 }
 
 size_t probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]) {
+  mma_kept_free(l->kept);
+  l->kept = NULL;
   if (l->n == l->room) {
     size_t room = l->room ? 2 * l->room : 1024;
     int ok = grow((void **)&l->a, room, l->a_bytes) && grow((void **)&l->b, room, l->b_bytes) && grow((void **)&l->c, room, l->c_bytes) &&

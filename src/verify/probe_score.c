@@ -41,6 +41,7 @@ static const mx_exec one_thread = {.n_threads = 1};
 int probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g) {
   mx_mma_model m;
   probe_model(&m, l->spec, g);
+  if (l->kept && mma_kept_run(d, l->kept, &m, first, n) == MX_OK) return 1;
   const mx_mma_args args = probe_list_args(l, first, n);
   return mx_mma(d, &m, &args, &alone, NULL) == MX_OK;
 }
@@ -82,7 +83,7 @@ size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept,
       part.scale_a += t * s->M * p->s_bytes;
       part.scale_b += t * s->N * p->s_bytes;
       const mx_mma_args args = mx_probe_args(&part);
-      if (mx_mma(d, &m, &args, &one_thread, NULL)) {
+      if (!(data->kept && data->kept[i] && mma_kept_run(d, data->kept[i], &m, t, part.T) == MX_OK) && mx_mma(d, &m, &args, &one_thread, NULL)) {
         free(d);
         return SIZE_MAX;
       }

@@ -283,6 +283,7 @@ static void descend(search *s, scored *now, int pairwise) {
     probe_list hard;
     int better = hard_ones(&hard, s, &now->g);
     if (better) {
+      probe_list_keep(&hard);
       s->n = 0;
       single_moves(s, &now->g);
       better = take_best(s, now, &hard);
@@ -323,6 +324,7 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
   scored *best = malloc(DEEP * sizeof *best);
   int ok = shuffle(&shuffled, l) && s.pool && best;
   if (ok) {
+    probe_list_keep(&shuffled);
     s.l = &shuffled;
     s.screen = shuffled;
     s.screen.n = shuffled.n / 8 > 500 ? shuffled.n / 8 : shuffled.n < 500 ? shuffled.n : 500;
