@@ -1,4 +1,5 @@
 /* AMD and NVIDIA through their drivers' libraries, opened at run time: the two have the same calls under other names. */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <map>
 #include <string.h>
@@ -32,6 +33,7 @@ struct calls {
   int (*event_wait)(handle);
   int (*event_elapsed)(float *, handle, handle);
   int (*attribute)(int *, int, int);
+  int (*bus_id)(char *, int, int);
 };
 
 /* Which call is which: hip_backend/tests/driver_api.cc holds these to the headers of the two. */
@@ -74,7 +76,8 @@ struct calls {
   X(event_create, hipEventCreateWithFlags)                                                                                                     \
   X(event_record, hipEventRecord)                                                                                                              \
   X(event_wait, hipEventSynchronize)                                                                                                           \
-  X(event_elapsed, hipEventElapsedTime)
+  X(event_elapsed, hipEventElapsedTime)                                                                                                        \
+  X(bus_id, hipDeviceGetPCIBusId)
 #define MXH_MISSES(field, symbol) || !d->find(&c.field, #symbol, why)
 
 struct dl_device : mxh_device {
@@ -190,23 +193,54 @@ mxh_device *mxh_open_cuda(std::string *why) {
   return d;
 }
 
-/* The first GPU's target as the kernel driver says it: "gfx950". "" if there is none. */
-static std::string amd_target() {
+/* The target that the HIP runtime itself gives for the device ("gfx950" of "gfx950:sramecc+:xnack-"); "" if it does not say. The struct of properties
+ * has grown from release to release, a call for each; in all of them a name of 256 bytes comes first and gcnArchName is the one text behind it that
+ * starts with "gfx", so it is looked for, not read at an offset. */
+static std::string hip_target(handle library, int device) {
+  for (const char *symbol : {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"}) {
+    int (*properties)(void *, int);
+    void *p = dlsym(library, symbol);
+    if (!p) continue;
+    memcpy(&properties, &p, sizeof p);
+    alignas(16) static char room[1 << 16];
+    memset(room, 0, sizeof room);
+    if (properties(room, device)) continue;
+    for (size_t i = 256; i + 64 < sizeof room; i++) {
+      size_t n = 3;
+      if (strncmp(room + i, "gfx", 3)) continue;
+      while (n < 16 && isalnum((unsigned char)room[i + n])) n++;
+      if (n > 3) return std::string(room + i, n);
+    }
+  }
+  return "";
+}
+
+/* The same from the kernel driver, for a runtime that does not say: the GPU at that PCI address ("0000:75:00.0"), or the only kind there is. */
+static std::string kernel_target(const char *bus_id, std::string *why) {
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  const bool known = sscanf(bus_id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4;
+  std::string all;
   for (int node = 0; node < 64; node++) {
     const std::string path = "/sys/class/kfd/kfd/topology/nodes/" + std::to_string(node) + "/properties";
     FILE *f = fopen(path.c_str(), "r");
     if (!f) continue;
     char key[64];
-    unsigned long long value;
-    unsigned long long target = 0;
-    while (fscanf(f, "%63s %llu", key, &value) == 2)
+    unsigned long long value, target = 0, location = 0, in_domain = 0;
+    while (fscanf(f, "%63s %llu", key, &value) == 2) {
       if (!strcmp(key, "gfx_target_version")) target = value;
+      if (!strcmp(key, "location_id")) location = value;
+      if (!strcmp(key, "domain")) in_domain = value;
+    }
     fclose(f);
     if (!target) continue; /* a processor */
     char text[32];
     snprintf(text, sizeof text, "gfx%llu%llx%llx", target / 10000, target / 100 % 100, target % 100);
-    return text;
+    if (known && in_domain == domain && (location & 0xFFFF) >> 3 == (bus << 5 | slot)) return text;
+    if (all.find(text) == std::string::npos) all += (all.empty() ? "" : ", ") + std::string(text);
   }
+  if (!all.empty() && all.find(',') == std::string::npos) return all;
+  *why = all.empty() ? "neither the HIP runtime nor the kernel driver names the device's target"
+                     : "the HIP runtime does not say which of " + all + " its device 0 is";
   return "";
 }
 
@@ -218,17 +252,19 @@ mxh_device *mxh_open_hip(std::string *why) {
   if (!d->library) return give_up(d, why, "libamdhip64.so is not there");
   calls &c = d->c;
   if (false MXH_HIP_CALLS(MXH_MISSES)) return give_up(d, why, "");
-  int device = 0, version = 0;
-  char name[256] = "";
+  int device = 0, version = 0; /* the runtime's first: ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES have been heard */
+  char name[256] = "", bus_id[64] = "";
   if (c.init(0) || c.get_device(&device, 0) || c.set(0)) return give_up(d, why, "no AMD device");
   c.name(name, sizeof name, device);
   c.version(&version);
+  if (c.bus_id(bus_id, sizeof bus_id, device)) bus_id[0] = 0;
   d->name = name;
   d->driver = "HIP runtime " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
-              std::to_string(version % 100000);
-  d->arch = amd_target();
-  if (d->arch.empty()) return give_up(d, why, "the kernel driver names no GPU");
-  if (!d->load_modules(why)) return give_up(d, why, "");
+              std::to_string(version % 100000) + (bus_id[0] ? ", its device 0 at PCI " + std::string(bus_id) : "");
+  d->arch = hip_target(d->library, device);
+  if (d->arch.empty()) d->arch = kernel_target(bus_id, why);
+  if (d->arch.empty()) return give_up(d, why, "");
+  if (!d->load_modules(why)) return give_up(d, why, d->name + " (" + *why + ")");
   if (c.event_create(&d->begin, 0) || c.event_create(&d->end, 0)) return give_up(d, why, "no events");
   return d;
 }

@@ -7,6 +7,13 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { echo "hip-diff-check: $*" >&2; exit 1; }
 
+# The target is that of the device that the HIP runtime opens, as the runtime gives it.
+${CC:-cc} -shared -fPIC -Wall -Wextra -Werror "$root/hip_backend/tests/fake_hip.c" -o libamdhip64.so || fail "the fake runtime does not build"
+for old in "" 1; do
+  why=$(FAKE_OLD=$old FAKE_ARCH=gfx777:sramecc+:xnack- FAKE_BUS=0000:75:00.0 LD_LIBRARY_PATH=$work "$diff" --device hip 2>&1 || true)
+  [ "$why" = "mxgold-hip-diff: hip: Fake Instinct 0 (there are no kernels for gfx777 in this program)" ] || fail "gfx777 is: $why"
+done
+
 "$diff" --only native --json diff.json --html diff.html --profile . >said || fail "exit $?: $(tail -5 said)"
 if grep -q '^device CPU host runtime' said; then
   grep -q 'kernels for: SKIPPED on silicon' said || fail "no word of what was skipped"

@@ -29,4 +29,8 @@ static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 && CU_DEVICE_AT
 static hipError_t (*const plain_malloc)(void **, size_t) __attribute__((unused)) = hipMalloc;
 #define hipMalloc *plain_malloc
 MXH_HIP_CALLS(HOLDS)
+/* hip_target(): a name of 256 bytes first, the target behind it, room for all. */
+static_assert(offsetof(hipDeviceProp_t, name) == 0 && sizeof(hipDeviceProp_t::name) == 256 && sizeof(hipDeviceProp_t) < 1 << 15 &&
+                  offsetof(hipDeviceProp_t, gcnArchName) >= 256,
+              "hipDeviceProp_t");
 #endif
