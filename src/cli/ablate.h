@@ -88,7 +88,7 @@ size_t ablate_best(const ablate_result *r, size_t tensor);
 int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
 /** A spec over all tensors. Tensors whose best spec has no error at all, where this one has, leave the mean. */
 typedef struct ablate_summary {
-  size_t best_for, equal_for, front_for;
+  size_t best_for, equal_for, front_for, n_sqnr; /* n_sqnr: tensors in mean_sqnr, those with a finite SQNR under every spec */
   double bits, mean_behind, worst_behind, mean_sqnr;
 } ablate_summary;
 ablate_summary ablate_summarize(const ablate_result *r, size_t spec);

@@ -30,21 +30,24 @@ typedef struct point {
 } point;
 
 /* A spec over all tensors: mean bits and mean SQNR. A point is on the front when none has fewer bits and no less SQNR, or more SQNR at no more. */
-static point *points_of(const ablate_result *r) {
+static point *points_of(const ablate_result *r, size_t *n_tensors) {
   const size_t n = r->specs->n;
   point *p = calloc(n, sizeof *p);
   if (!p) return NULL;
   for (size_t s = 0; s < n; s++) {
-    p[s] = (point){.spec = s, .front = 1};
-    for (size_t t = 0; t < r->tensors->n; t++) {
-      p[s].bits += ablate_row_at(r, t, s)->bits / (double)r->tensors->n;
-      p[s].sqnr += mx_sqnr_of_all(&ablate_row_at(r, t, s)->sums) / (double)r->tensors->n;
-    }
+    const ablate_summary a = ablate_summarize(r, s);
+    p[s] = (point){.bits = a.bits, .sqnr = a.mean_sqnr, .spec = s, .front = 1};
+    *n_tensors = a.n_sqnr;
   }
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < n; j++)
       if (p[j].bits <= p[i].bits && p[j].sqnr >= p[i].sqnr && (p[j].bits < p[i].bits || p[j].sqnr > p[i].sqnr)) p[i].front = 0;
   return p;
+}
+
+/* gnuplot refuses a plot without a single point; empty axes say so. */
+static void or_nothing(FILE *f, int any) {
+  if (!any) fputs("set xrange [0:1]\nset yrange [0.1:1]\nset label 'nothing to draw' at graph 0.5, graph 0.5 center\n", f);
 }
 
 static int best_first(const void *a, const void *b) {
@@ -77,9 +80,9 @@ static void print_front(FILE *f, point *p, size_t n) {
 }
 
 void chart_sqnr(FILE *f, const ablate_result *r) {
-  point *p = points_of(r);
+  size_t n = 0, n_tensors = 0;
+  point *p = points_of(r, &n_tensors);
   if (!p) return;
-  size_t n = 0;
   for (size_t i = 0; i < r->specs->n; i++)
     if (isfinite(p[i].sqnr)) p[n++] = p[i];
   qsort(p, n, sizeof *p, best_first);
@@ -87,13 +90,14 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
   print_points(f, p, n, room / 28);
   print_front(f, p, n);
   qsort(p, n, sizeof *p, best_first);
+  or_nothing(f, n > 0);
   fprintf(f,
           "set title \"SQNR against bits a value, mean over %zu tensor%s\"\nset xlabel 'bits a value, scales counted'\nset ylabel 'SQNR, dB'\n"
           "set grid lc rgb '#dddddd'\nset key outside right top Left reverse noenhanced samplen 1\n"
           "set offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\n"
           "plot $front using 1:2 with steps lw 2 lc rgb '#bbbbbb' notitle, $front using 1:2 with points pt 6 ps 1.9 lw 2 lc rgb 'black' title "
           "'on the Pareto front'",
-          r->tensors->n, r->tensors->n == 1 ? "" : "s");
+          n_tensors, n_tensors == 1 ? "" : "s");
   static const int marks[] = {7, 5, 9}; /* a disc, a square, a triangle: where the other charts have no, long and short dashes */
   for (size_t i = 0; i < n; i++) {
     char title[600];
@@ -119,6 +123,7 @@ static void plot_lines(FILE *f, const ablate_detail *d, const char *style) {
 }
 
 void chart_scales(FILE *f, const ablate_detail *d) {
+  int any = 0;
   for (size_t i = 0; i < d->n; i++) {
     const mx_code_counts *n = &d->counts[i];
     int from = MX_BINADES, to = -1;
@@ -129,6 +134,7 @@ void chart_scales(FILE *f, const ablate_detail *d) {
       }
     fprintf(f, "$d%zu << EOD\n", i);
     if (to < 0) fputs("0 NaN\n", f);
+    any |= to >= 0;
     for (int b = from - 1; b <= to + 1 && to >= 0; b++)
       fprintf(f, "%d %.17g\n", b - MX_BINADE_0, b < 0 || b >= MX_BINADES ? 0 : 100 * (double)n->factor_binade[b] / (double)n->n_scales);
     fputs("EOD\n", f);
@@ -136,10 +142,12 @@ void chart_scales(FILE *f, const ablate_detail *d) {
   fputs("set title 'Histogram of scales'\nset xlabel 'floor(log_2 of what a code is multiplied by), tensor scale counted'\nset ylabel '% of "
         "blocks'\nset yrange [0:*]\nset grid lc rgb '#dddddd'\n",
         f);
+  or_nothing(f, any);
   plot_lines(f, d, "histeps");
 }
 
 void chart_octaves(FILE *f, const ablate_detail *d) {
+  int all = 0;
   for (size_t i = 0; i < d->n; i++) {
     const mx_detail *m = &d->detail[i];
     fprintf(f, "$d%zu << EOD\n", i);
@@ -150,11 +158,13 @@ void chart_octaves(FILE *f, const ablate_detail *d) {
         any = 1;
       }
     fputs(any ? "EOD\n" : "0 NaN\nEOD\n", f);
+    all |= any;
   }
   fputs(
       "set title 'Error against magnitude'\nset xlabel 'floor(log_2 |x| / rms)'\nset ylabel 'rms error / rms x in the octave'\nset logscale y\n"
       "set grid lc rgb '#dddddd'\n",
       f);
+  or_nothing(f, all);
   plot_lines(f, d, "linespoints pt 7 ps 0.5");
 }
 
@@ -171,7 +181,7 @@ void chart_map(FILE *f, const ablate_detail *d, size_t spec) {
   fprintf(f, "set cbrange [0:%.9g]\nplot $map matrix with image\n", d->most > 0 ? d->most : 1);
 }
 
-static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
+static int print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
   uint64_t all = 0;
   int any = 0;
   for (int k = 0; k < 64; k++) all += n[k];
@@ -182,11 +192,12 @@ static void print_octaves(FILE *f, const char *name, const uint64_t n[64]) {
       any = 1;
     }
   fputs(any ? "EOD\n" : "0 NaN\nEOD\n", f);
+  return any;
 }
 
 void chart_hadamard(FILE *f, const ablate_detail *d) {
-  print_octaves(f, "before", d->detail[0].octave_n);
-  print_octaves(f, "after", d->detail[0].rotated_n);
+  const int before = print_octaves(f, "before", d->detail[0].octave_n), after = print_octaves(f, "after", d->detail[0].rotated_n);
+  or_nothing(f, before || after);
   fprintf(f, "set title 'Magnitudes before and after a Hadamard rotation of %u'\n", d->had_size);
   fputs("set xlabel 'floor(log_2 |x| / rms)'\nset ylabel '% of values'\nset logscale y\nset grid lc rgb '#dddddd'\nset key top left\n"
         "plot $before with linespoints lw 2 pt 7 ps 0.6 lc rgb '#0072b2' title 'before', "

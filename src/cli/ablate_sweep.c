@@ -205,6 +205,13 @@ int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
   return 1;
 }
 
+/* An exact result, as of a tensor of zeros, has no SQNR that a mean could hold. */
+static int has_sqnr(const ablate_result *r, size_t tensor) {
+  for (size_t s = 0; s < r->specs->n; s++)
+    if (!isfinite(mx_sqnr_of_all(&ablate_row_at(r, tensor, s)->sums))) return 0;
+  return 1;
+}
+
 ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
   ablate_summary a = {0};
   const double n = (double)r->tensors->n;
@@ -216,13 +223,17 @@ ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
     a.equal_for += !is_best && !ablate_matters(&row->behind);
     a.front_for += (size_t)ablate_on_front(r, t, spec);
     a.bits += row->bits / n;
-    a.mean_sqnr += mx_sqnr_of_all(&row->sums) / n;
+    if (has_sqnr(r, t)) {
+      a.mean_sqnr += mx_sqnr_of_all(&row->sums);
+      a.n_sqnr++;
+    }
     if (isfinite(row->behind.at)) {
       a.mean_behind += row->behind.at;
       finite++;
     }
     if (row->behind.at > a.worst_behind) a.worst_behind = row->behind.at;
   }
+  a.mean_sqnr = a.n_sqnr ? a.mean_sqnr / (double)a.n_sqnr : INFINITY;
   a.mean_behind = finite ? a.mean_behind / (double)finite : INFINITY;
   return a;
 }

@@ -134,6 +134,9 @@ static int run(const cli_context *ctx, void *args) {
   if (a->repeats.v > 1000000 || (a->repeats.given && !a->repeats.v))
     return cli_error("--repeats: %llu, expected 1 to 1000000", (unsigned long long)a->repeats.v);
   if (parse_shape(&rows, &cols, a->shape)) return CLI_TROUBLE;
+  int generated = 0;
+  for (size_t i = 0; i < a->in.n; i++) generated |= !strncmp(a->in.items[i], "gen:", 4);
+  if (a->shape && !generated) return cli_error("ablate: --shape is of generated tensors, and there is none");
   ablate_tensors tensors = {0};
   int rc = CLI_FINE;
   for (size_t i = 0; i < a->in.n && !rc; i++) /* operands of one product are drawn apart */

@@ -160,13 +160,20 @@ static int same_folder(const quantize_all_options *o) {
   return same;
 }
 
+static void out_sqnr(out *o, const char *name, const mx_error_sums *s, double sqnr, int json) {
+  if (s->n || json)
+    out_f64(o, name, sqnr, "%.3f");
+  else
+    out_text(o, name, "none left");
+}
+
 static void table_row(out *o, const fake_tensor *t, int json) {
   const double share = json ? 1 : 100;
   out_row(o);
   out_text(o, "tensor", t->name);
   out_text(o, "dtype", mx_dtype_name(t->dtype));
   out_shape(o, "shape", t->shape, t->n_dims);
-  out_f64(o, json ? "sqnr_db" : "SQNR dB", mx_sqnr(&t->sums), "%.3f");
+  out_sqnr(o, json ? "sqnr_db" : "SQNR dB", &t->sums, mx_sqnr(&t->sums), json);
   out_f64(o, json ? "max_error" : "max err", t->sums.max_error, "%.3g");
   out_f64(o, json ? "saturated" : "sat %", t->n_codes ? share * (double)t->saturated / (double)t->n_codes : 0, "%.3f");
   out_f64(o, json ? "underflow" : "under %", t->sums.n ? share * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
@@ -203,7 +210,7 @@ static int report(const work *w) {
   out_end(o);
   out_u64(o, "quantised", n);
   out_u64(o, "copied", w->n - n);
-  if (n) out_f64(o, w->o->json ? "sqnr_db" : "SQNR dB of all", mx_sqnr(&all), "%.3f");
+  if (n) out_sqnr(o, json ? "sqnr_db" : "SQNR dB of all", &all, mx_sqnr_of_all(&all), json); /* spoiled values are lost, not left out */
   return out_print(o, w->o->json);
 }
 

@@ -10,6 +10,7 @@ refuses "mxgold: --gemm: 1 tensors, expected two: X [rows][K] and W [columns][K]
 refuses "mxgold: --gemm: weight is 64x1536 and gradient 64x384, expected the same number of columns" "$mxgold" ablate --gemm "$slices:weight" "$slices:gradient"
 refuses "mxgold: --six: X is 64x1536, W 64x384 and DY 128x384, expected [T][I], [O][I] and [T][O]" "$mxgold" ablate --six "$slices:weight" "$slices:gradient" "$slices:activation"
 refuses "mxgold: --png: 'chart.gif', expected a name that ends in .png or .svg" "$mxgold" ablate gen:gaussian --shape 4x64 --png chart.gif
+refuses "mxgold: ablate: --shape is of generated tensors, and there is none" "$mxgold" ablate "$slices" --shape 4x64
 refuses "mxgold: ablate: --gemm and --six exclude each other" "$mxgold" ablate --gemm --six gen:gaussian
 
 # Any number of threads, the same figures; a run that reads its state says the same.
@@ -71,6 +72,20 @@ P
   grep -Eq '(src|href)="?(https?:|//)|@import|<script src' page.html && fail "the page links to something outside"
   accepts "$mxgold" ablate gen:gaussian --shape 32x64 --set had.size=0,16 --html had.html
   grep -q 'Hadamard rotation of 16' had.html || fail "the chart of the rotation is not of the size asked"
+  # Nothing to draw is drawn as that: a tensor of zeros, one that NaN spoils as a whole; it does not take the mean of the others with it.
+  python3 - <<'P'
+import struct
+def save(path, v):
+    h = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 32), }".ljust(117) + b"\n"
+    open(path, "wb").write(h + struct.pack("<64f", *v))
+save("zeros.npy", [0.0] * 64)
+save("spoiled.npy", [1.0] * 63 + [float("nan")])
+P
+  accepts "$mxgold" ablate zeros.npy spoiled.npy -p nvfp4 --png nothing.svg --html nothing.html
+  accepts "$mxgold" ablate zeros.npy -p ocp-mxfp4,nvfp4 --png nothing.svg --html nothing.html
+  grep -q 'nothing to draw' nothing.svg || fail "the picture of a tensor of zeros"
+  accepts "$mxgold" ablate zeros.npy gen:gaussian gen:laplace --shape 8x64 -p ocp-mxfp4,nvfp4 --png some.svg
+  grep -q 'mean over 2 tensors' some.svg || fail "a tensor of zeros takes the mean of the others with it"
   refuses "mxgold: .: is a folder, expected the name of a file" "$mxgold" ablate gen:gaussian --shape 8x64 --html .
   refuses "mxgold: nowhere/page.html: cannot create: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --html nowhere/page.html
   refuses "mxgold: nowhere/chart.png: cannot create: No such file or directory" "$mxgold" ablate gen:gaussian --shape 8x64 --png nowhere/chart.png
@@ -307,6 +322,8 @@ open("nan.safetensors", "wb").write(raw)
 P
 accepts "$mxgold" quantize nan.safetensors --all --fake --include a --json -o nan-out.safetensors
 grep -q '"nan_or_inf": 1, "spoiled": 31' "$scratch/stdout" || fail "--all: NaN and what it spoils are not counted"
+accepts "$mxgold" quantize nan.safetensors --all --fake --preset nvfp4 --include a -o nan-out.safetensors
+grep -q '^a  *f32  *700x1000  *none left' "$scratch/stdout" && grep -q '^SQNR dB of all  none left' "$scratch/stdout" || fail "--all: a tensor that is spoiled as a whole passes for one without error"
 refuses "mxgold: a: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" quantize nan.safetensors --all --fake --refuse-nan -o refused.safetensors
 [ ! -e refused.safetensors ] || fail "a refused checkpoint is left"
 
