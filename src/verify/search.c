@@ -230,22 +230,40 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
 
 enum { MAX_MOVES = 480, BEAM = 3, HARD_BLOCKS = 18, GUARDS = 4, DEPTH = 14, TRIED_IN_FULL = 16 };
 
-/* One key set to one value, which `with` has. */
+/* Keys set to the values that `with` has: one, or several that act together. */
 typedef struct move {
-  size_t key;
+  uint64_t keys;
   mx_spec with;
 } move;
 
-static size_t all_moves(move *out, const observation *o) {
+static size_t single_moves(move *out, const observation *o) {
   size_t n = 0;
   key_values *v = malloc(sizeof *v);
-  for (size_t i = 0; v && mx_key_name(i); i++) {
+  for (size_t i = 0; v && mx_key_name(i) && i < 64; i++) {
     values_of(v, mx_key_name(i), o);
     for (size_t k = 0; k < v->n && n < MAX_MOVES; k++) {
-      out[n] = (move){.key = i};
+      out[n] = (move){.keys = UINT64_C(1) << i};
       n += !mx_spec_set(&out[n].with, mx_key_name(i), v->text[k], NULL);
     }
   }
+  free(v);
+  return n;
+}
+
+/* Where a scale leaves the range: its least byte, its largest and which of the two it becomes say little apart. */
+static size_t limit_moves(move *out, size_t room, const observation *o) {
+  size_t n = 0;
+  key_values *v = calloc(2, sizeof *v);
+  const uint64_t keys = UINT64_C(1) << key_find("scale.min") | UINT64_C(1) << key_find("scale.min_byte") |
+                        UINT64_C(1) << key_find("scale.max_byte") | UINT64_C(1) << key_find("scale.byte_overflow");
+  if (v) values_of(&v[0], "scale.min_byte", o), values_of(&v[1], "scale.max_byte", o);
+  for (size_t i = 0; v && i < v[0].n; i++)
+    for (size_t k = 0; k < v[1].n; k++)
+      for (int overflow = 0; overflow < MX_BYTE_OVERFLOW_COUNT && n < room; overflow++) {
+        out[n] = (move){.keys = keys, .with = {.scale_byte_overflow = overflow}};
+        n += !mx_spec_set(&out[n].with, "scale.min_byte", v[0].text[i], NULL) &&
+             !mx_spec_set(&out[n].with, "scale.max_byte", v[1].text[k], NULL);
+      }
   free(v);
   return n;
 }
@@ -295,10 +313,14 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
 }
 
 static int moved(mx_spec *out, const mx_spec *from, const move *m) {
-  if (key_same(from, &m->with, m->key)) return 0;
+  int changed = 0;
   *out = *from;
-  key_copy(out, &m->with, m->key);
-  return 1;
+  for (uint64_t left = m->keys; left; left &= left - 1) {
+    const size_t key = (size_t)__builtin_ctzll(left);
+    changed |= !key_same(from, &m->with, key);
+    key_copy(out, &m->with, key);
+  }
+  return changed;
 }
 
 /* Of specs[n], which do better where spec is wrong, and spoil little where it is right? The best of them are tried on every block, and join the
@@ -356,7 +378,7 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
       mx_spec one;
       if (!moved(&one, spec, &moves[i])) continue;
       for (size_t k = i + 1; k < n_moves; k++)
-        if (active[i] + active[k] == both && moves[i].key != moves[k].key && moved(&specs[n], &one, &moves[k]))
+        if (active[i] + active[k] == both && !(moves[i].keys & moves[k].keys) && moved(&specs[n], &one, &moves[k]))
           n += !mx_spec_check(&specs[n], NULL);
       if (n >= ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
     }
@@ -370,7 +392,7 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
   uint8_t *active = calloc(MAX_MOVES, 1), *first = calloc(MAX_MOVES, 1);
   pool *beam = calloc(2, sizeof *beam), *next = beam + 1;
   if (!moves || !active || !first || !beam) goto out;
-  const size_t n_moves = all_moves(moves, s->o);
+  const size_t n_single = single_moves(moves, s->o), n_moves = n_single + limit_moves(moves + n_single, MAX_MOVES - n_single, s->o);
   beam->room = next->room = BEAM;
   pool_add(beam, spec, *got);
   for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && now() < s->deadline; depth++) {
@@ -381,10 +403,11 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
       singles(s, next, &beam->spec[i], beam->got[i], moves, n_moves, &b, i ? active : first);
       bench_free(&b);
     }
-    if (!next->n && effort) {
+    for (size_t i = 0; i < beam->n && !next->n && effort; i++) { /* of those that do as well, one may be a single key off */
       bench b;
-      bench_make(&b, s, beam->spec);
-      pairs(s, next, beam->spec, beam->got[0], moves, n_moves, &b, first);
+      if (score_less(beam->got[0], beam->got[i])) break;
+      bench_make(&b, s, &beam->spec[i]);
+      pairs(s, next, &beam->spec[i], beam->got[i], moves, n_single, &b, first);
       bench_free(&b);
     }
     if (!next->n || !score_less(next->got[0], beam->got[0])) break;
