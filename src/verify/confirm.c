@@ -49,8 +49,8 @@ static score sample_score(const observation *o, const mx_spec *spec, size_t i, u
   const size_t first = o->facts[i].first_block, end = i + 1 < o->n_samples ? o->facts[i + 1].first_block : o->n_blocks;
   mx_spec run = *spec;
   mx_tensor t = {0};
-  run.block_rows = (int)o->block_rows;
-  run.block_cols = (int)o->block_cols;
+  run.block_rows = o->formats.block_rows == MX_BLOCK_WHOLE ? MX_BLOCK_WHOLE : (int)o->block_rows;
+  run.block_cols = o->formats.block_cols == MX_BLOCK_WHOLE ? MX_BLOCK_WHOLE : (int)o->block_cols;
   run.nibble = MX_NIBBLE_LOW_FIRST;
   const mx_exec exec = {.n_threads = n_threads};
   float *values = s->codes ? NULL : malloc((s->rows * s->cols + 1) * sizeof *values);

@@ -11,7 +11,10 @@ enum { MAX_POINTS = 1536 };
 
 typedef struct shape {
   size_t rows, cols;
+  int whole; /* axes of which it is all, in tensors of different sizes: WHOLE_ROWS, WHOLE_COLS */
 } shape;
+
+enum { WHOLE_ROWS = 1, WHOLE_COLS = 2 };
 
 static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
@@ -51,11 +54,13 @@ static int repeats(const mx_sample *s, size_t n, size_t br) {
   return seen && (others || across);
 }
 
-static void add_shape(shape *out, size_t *n, size_t br, size_t bc) {
+static void add_whole(shape *out, size_t *n, size_t br, size_t bc, int whole) {
   for (size_t i = 0; i < *n; i++)
-    if (out[i].rows == br && out[i].cols == bc) return;
-  if (*n < MAX_BLOCKS_TRIED && br && bc) out[(*n)++] = (shape){br, bc};
+    if (out[i].rows == br && out[i].cols == bc && out[i].whole == whole) return;
+  if (*n < MAX_BLOCKS_TRIED && br && bc) out[(*n)++] = (shape){br, bc, whole};
 }
+
+static void add_shape(shape *out, size_t *n, size_t br, size_t bc) { add_whole(out, n, br, bc, 0); }
 
 static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_t n, const mx_identify_options *o) {
   static const size_t sizes[] = {32, 16, 64, 128, 8, 4, 2, 256, 512, 1024};
@@ -69,6 +74,17 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
     add_shape(out, &count, o->block_rows > 0 ? (size_t)o->block_rows : 1, (size_t)o->block_cols);
     return count;
   }
+  int differ = 0, per_row = 1, per_col = 1;
+  for (size_t i = 0; i < n; i++) {
+    if (s[i].rows != s[0].rows) differ |= WHOLE_ROWS;
+    if (s[i].cols != s[0].cols) differ |= WHOLE_COLS;
+    per_row &= s[i].scale_cols == 1 && s[i].scale_rows == s[i].rows;
+    per_col &= s[i].scale_rows == 1 && s[i].scale_cols == s[i].cols;
+  }
+  const int tensor = s[0].codes && one_scale_each(s, n);
+  if (s[0].codes && per_row && !tensor && differ & WHOLE_COLS) add_whole(out, &count, 1, cols, WHOLE_COLS);
+  if (s[0].codes && per_col && differ & WHOLE_ROWS) add_whole(out, &count, rows, 1, WHOLE_ROWS);
+  if (tensor && differ) add_whole(out, &count, rows, cols, WHOLE_ROWS | WHOLE_COLS);
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     const size_t bc = sizes[i];
     if (s[0].codes && !fits_shape(s, n, 1, bc)) {
@@ -83,7 +99,7 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
       }
     add_shape(out, &count, 1, bc);
   }
-  if (s[0].codes && one_scale_each(s, n)) add_shape(out, &count, rows, cols);
+  if (tensor) add_shape(out, &count, rows, cols);
   if (s[0].codes && fits_shape(s, n, 1, cols)) add_shape(out, &count, 1, cols);
   for (size_t k = 0; s[0].codes && s[0].scale_cols == s[0].cols && k < sizeof heights / sizeof heights[0]; k++)
     if (fits_shape(s, n, heights[k], 1)) add_shape(out, &count, heights[k], 1);
@@ -98,6 +114,11 @@ static void set_block(mx_spec *s, shape b, const mx_sample *samples, size_t n) {
   int all_rows = 1, all_cols = 1;
   for (size_t i = 0; i < n; i++) all_rows &= b.rows == samples[i].rows, all_cols &= b.cols == samples[i].cols;
   const int common = b.cols >= 8 && b.cols <= 128 && !(b.cols & (b.cols - 1));
+  if (b.whole) {
+    s->block_rows = b.whole & WHOLE_ROWS ? MX_BLOCK_WHOLE : 0;
+    s->block_cols = b.whole & WHOLE_COLS ? MX_BLOCK_WHOLE : 1;
+    return;
+  }
   s->block_rows = b.rows == 1 ? 0 : all_rows && b.rows > 128 ? MX_BLOCK_WHOLE : (int)b.rows;
   s->block_cols = b.cols == 32 ? 0 : all_cols && !common && b.cols != 1 ? MX_BLOCK_WHOLE : (int)b.cols;
 }
@@ -294,7 +315,7 @@ static void from_presets(list *l, const mx_sample *samples, size_t n, const shap
     h.formats.elem = s.elem;
     h.formats.scale = s.scale;
     if (s.scale_rule == MX_SCALE_RULE_HIF4) h.formats.scale_rule = s.scale_rule;
-    set_block(&h.formats, (shape){h.block_rows, h.block_cols}, samples, n);
+    set_block(&h.formats, (shape){h.block_rows, h.block_cols, 0}, samples, n);
     if (l->n == l->room) {
       l->room = l->room ? 2 * l->room : 64;
       hypothesis *more = realloc(l->at, l->room * sizeof *more);

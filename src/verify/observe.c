@@ -52,7 +52,9 @@ static void look(block_at *b, const observation *o, size_t sample, size_t row, s
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) mx_block_stats_add(&b->stats, x[r * ld + c]);
   b->stats.amax = b->stats.has_inf ? INFINITY : b->stats.amax_finite;
-  if (!b->stats.has_nan && !b->stats.has_inf) b->stats.std = deviation(x, ld, rows, cols, (double)(o->block_rows * o->block_cols));
+  const size_t all_rows = o->formats.block_rows == MX_BLOCK_WHOLE ? rows : o->block_rows;
+  const size_t all_cols = o->formats.block_cols == MX_BLOCK_WHOLE ? cols : o->block_cols;
+  if (!b->stats.has_nan && !b->stats.has_inf) b->stats.std = deviation(x, ld, rows, cols, (double)(all_rows * all_cols));
   const int half = o->formats.input_dtype == MX_INPUT_DTYPE_FLOAT16; /* whose ends are near */
   const float a = b->stats.amax_finite;
   b->kind = b->stats.has_nan                    ? BLOCK_NAN
