@@ -467,6 +467,46 @@ START_TEST(six_block_axes) {
 }
 END_TEST
 
+/* Every recipe's six specs are possible, and a layer can be measured under them; NVIDIA's are as its paper has them. */
+START_TEST(recipes) {
+  enum { N = 64 };
+  static float x[N * N], w[N * N], dy[N * N];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, N, N, &d, 1);
+  mx_data_fill(w, N, N, &d, 2);
+  mx_data_fill(dy, N, N, &d, 3);
+  static mx_six six;
+  for (size_t r = 0; r < mx_recipe_count(); r++) {
+    mx_spec q[6];
+    mx_error err;
+    const mx_recipe *recipe = mx_recipe_at(r);
+    ck_assert_int_eq(mx_recipe_find(recipe->name), (int)r);
+    ck_assert_msg(mx_recipe_base(&q[0], recipe, &err) == MX_OK, "%s: %s", recipe->name, err.text);
+    for (int i = 1; i < 6; i++) q[i] = q[0];
+    ck_assert_msg(mx_recipe_operands(q, recipe, &err) == MX_OK, "%s: %s", recipe->name, err.text);
+    const mx_measure_options once = {.repeats = 1};
+    ck_assert_msg(mx_six_measure(&six, x, w, dy, N, N, N, q, MX_GEMM_F32_BLOCK, &once, &err) == MX_OK, "%s: %s", recipe->name, err.text);
+    for (int p = 0; p < 3; p++)
+      ck_assert_msg(six.product[p].total.relative < 0.4, "%s: product %d is off by %g", recipe->name, p, six.product[p].total.relative);
+    if (strcmp(recipe->name, "recipe-nvfp4")) continue;
+    const mx_spec te = spec_of("scale=e4m3 block=1x16");
+    for (int i = 0; i < 6; i++) {
+      const int is_weight = i == 1 || i == 3;
+      size_t rows, cols;
+      mx_spec_block(&q[i], N, N, &rows, &cols);
+      ck_assert(q[i].elem == te.elem && q[i].scale == te.scale && cols == 16 && rows == (is_weight ? 16u : 1u));
+      ck_assert(q[i].elem_round == (i == 2 || i == 4 ? MX_ROUND_SR : MX_ROUND_RNE));
+      ck_assert(q[i].had_size == (i >= 4 ? 16u : 0u) && q[i].had_sign == (i >= 4 ? MX_HAD_SIGN_TE : MX_HAD_SIGN_NONE));
+    }
+  }
+  ck_assert_int_eq(mx_recipe_find("nvfp4"), -1);
+  ck_assert_ptr_null(mx_recipe_at(mx_recipe_count()));
+  mx_spec q[6] = {{0}};
+  ck_assert_int_eq(mx_recipe_operands(q, &(mx_recipe){.name = "a", .operands = "Q7:elem.round=sr"}, NULL), MX_ERR_KEY);
+  ck_assert_int_eq(mx_recipe_operands(q, &(mx_recipe){.name = "a", .operands = "Q"}, NULL), MX_ERR_KEY);
+}
+END_TEST
+
 START_TEST(occ_by_hand) {
   enum { N = 1000 };
   static float x[N], c[N], r[N];
@@ -535,6 +575,7 @@ int main(void) {
   tcase_add_test(t, split_by_hand);
   tcase_add_test(t, split_under_models);
   tcase_add_test(t, six_block_axes);
+  tcase_add_test(t, recipes);
   tcase_add_test(t, occ_by_hand);
   tcase_add_test(t, dge_by_hand);
   tcase_add_test(t, detail_by_hand);

@@ -184,6 +184,22 @@ typedef struct mx_six {
 mx_status mx_six_measure(mx_six *out, const float *x, const float *w, const float *dy, size_t t, size_t i, size_t o, const mx_spec spec[6],
                          int model, const mx_measure_options *options, mx_error *err);
 
+/** A published way to quantise the six operands (formats/recipes.def). */
+typedef struct mx_recipe {
+  const char *name;     /* "recipe-..." */
+  const char *keys;     /* of all six: a preset's name, or KEY=VALUE ... */
+  const char *operands; /* "Qn:KEY=VALUE,...;..." */
+  const char *source;
+} mx_recipe;
+size_t mx_recipe_count(void);
+const mx_recipe *mx_recipe_at(size_t index); /* NULL past the end */
+/** Index of a name, -1 if there is none. */
+int mx_recipe_find(const char *name);
+/** The spec that all six have in common. */
+mx_status mx_recipe_base(mx_spec *out, const mx_recipe *recipe, mx_error *err);
+/** What each operand has of its own, on specs that hold the common one, or that and what a caller has changed. MX_ERR_KEY, MX_ERR_CONFLICT. */
+mx_status mx_recipe_operands(mx_spec spec[6], const mx_recipe *recipe, mx_error *err);
+
 /* ---- Pictures ---- */
 
 enum { MX_DETAIL_CELLS = 48 };

@@ -37,6 +37,7 @@ mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *er
 typedef struct ablate_spec {
   char *label; /* preset and the keys that vary */
   mx_spec spec;
+  const mx_recipe *recipe; /* NULL: a preset. What operands have of their own is not in spec */
 } ablate_spec;
 
 typedef struct ablate_specs {
@@ -45,8 +46,8 @@ typedef struct ablate_specs {
   char *left_out; /* "LABEL: why", one a line: combinations whose keys exclude each other; NULL if none */
 } ablate_specs;
 
-/** Every preset of "a,b,c" with every combination of the --set values. */
-int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed);
+/** Every preset of "a,b,c" with every combination of the --set values; with `six` recipes too. */
+int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six);
 void ablate_specs_free(ablate_specs *s);
 
 /* ---- Measurements ---- */

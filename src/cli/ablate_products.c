@@ -20,10 +20,11 @@ static mx_status preset_of(mx_spec *s, const char **keys, mx_error *err) {
   return status;
 }
 
-/* The spec of each operand: the preset with --set, then what --operand says of it. */
-static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const mx_spec *base) {
+/* The spec of each operand: the preset or recipe with --set, then what the recipe says of it, then what --operand does. */
+static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const ablate_spec *base) {
   mx_error err;
-  for (int i = 0; i < n; i++) specs[i] = *base;
+  for (int i = 0; i < n; i++) specs[i] = base->spec;
+  if (base->recipe && mx_recipe_operands(specs, base->recipe, &err)) return cli_error("%s: %s", base->label, err.text);
   for (size_t i = 0; i < p->operands->n; i++) {
     const char *text = p->operands->items[i];
     if (text[0] != 'Q' || text[1] < '1' || text[1] >= '1' + n || text[2] != ':')
@@ -97,7 +98,7 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
     return cli_error("--gemm: %s is %zux%zu and %s %zux%zu, expected the same number of columns", x->name, x->rows, x->cols, w->name, w->rows,
                      w->cols);
   ablate_specs specs;
-  if (ablate_specs_make(&specs, p->presets, p->set, p->seed)) return CLI_TROUBLE;
+  if (ablate_specs_make(&specs, p->presets, p->set, p->seed, 0)) return CLI_TROUBLE;
   float *at[2];
   int rc = load(at, t, 2, p->refuse_nan);
   out *o = out_new();
@@ -110,7 +111,7 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
     mx_product_split split;
     mx_error err;
     const mx_measure_options how = how_to(p);
-    if ((rc = operand_specs(q, 2, p, &specs.at[s].spec))) break;
+    if ((rc = operand_specs(q, 2, p, &specs.at[s]))) break;
     if (mx_product_split_measure(&split, at[0], at[1], x->rows, w->rows, x->cols, &q[0], &q[1], p->model, &how, &err))
       rc = cli_error("--gemm: %s: %s", specs.at[s].label, err.text);
     else
@@ -161,7 +162,7 @@ int ablate_six(const ablate_tensors *t, const ablate_products *p) {
     return cli_error("--six: X is %zux%zu, W %zux%zu and DY %zux%zu, expected [T][I], [O][I] and [T][O]", x->rows, x->cols, w->rows, w->cols,
                      dy->rows, dy->cols);
   ablate_specs specs;
-  if (ablate_specs_make(&specs, p->presets, p->set, p->seed)) return CLI_TROUBLE;
+  if (ablate_specs_make(&specs, p->presets, p->set, p->seed, 1)) return CLI_TROUBLE;
   float *at[3];
   int rc = load(at, t, 3, p->refuse_nan);
   mx_six *six = malloc(sizeof *six);
@@ -175,7 +176,7 @@ int ablate_six(const ablate_tensors *t, const ablate_products *p) {
     mx_spec q[6];
     mx_error err;
     const mx_measure_options how = how_to(p);
-    if ((rc = operand_specs(q, 6, p, &specs.at[s].spec))) break;
+    if ((rc = operand_specs(q, 6, p, &specs.at[s]))) break;
     if (mx_six_measure(six, at[0], at[1], at[2], x->rows, x->cols, w->rows, q, p->model, &how, &err))
       rc = cli_error("--six: %s: %s", specs.at[s].label, err.text);
     else

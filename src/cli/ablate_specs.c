@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ablate.h"
+#include "mxgold/nearest.h"
 
 enum { MAX_SETS = 16, MAX_SPECS = 4096, MAX_LABEL = 480 };
 
@@ -68,18 +69,19 @@ static void leave_out(ablate_specs *s, const char *label, const char *why) {
   s->left_out = more;
 }
 
-static int add(ablate_specs *s, const char *label, const mx_spec *spec) {
+static int add(ablate_specs *s, const char *label, const mx_spec *spec, const mx_recipe *recipe) {
   ablate_spec *at = realloc(s->at, (s->n + 1) * sizeof *at);
   if (!at) return cli_error("out of memory");
   s->at = at;
-  at[s->n] = (ablate_spec){strdup(label), *spec};
+  at[s->n] = (ablate_spec){strdup(label), *spec, recipe};
   if (!at[s->n].label) return cli_error("out of memory");
   s->n++;
   return CLI_FINE;
 }
 
 /* The combination-th choice of a value from each axis, the last axis fastest. */
-static int combine(ablate_specs *s, const char *preset, const mx_spec *base, const axis *axes, size_t n_axes, size_t combination) {
+static int combine(ablate_specs *s, const char *preset, const mx_spec *base, const mx_recipe *recipe, const axis *axes, size_t n_axes,
+                   size_t combination) {
   char label[MAX_LABEL], keys[MAX_LABEL] = "";
   size_t nl = (size_t)snprintf(label, sizeof label, "%s", preset), nk = 0, at[MAX_SETS];
   for (size_t i = n_axes; i-- > 0; combination /= axes[i].n) at[i] = combination % axes[i].n;
@@ -96,20 +98,40 @@ static int combine(ablate_specs *s, const char *preset, const mx_spec *base, con
     leave_out(s, label, err.text);
     return CLI_FINE;
   }
-  return add(s, label, &spec);
+  return add(s, label, &spec, recipe);
 }
 
-static int all_of_preset(ablate_specs *s, const char *preset, const axis *axes, size_t n_axes, size_t combinations, uint64_t seed) {
+static const char *name_at(const void *set, size_t index) {
+  (void)set;
+  const size_t n = mx_preset_count();
+  return index < n ? mx_preset_at(index)->name : index - n < mx_recipe_count() ? mx_recipe_at(index - n)->name : NULL;
+}
+
+/* A preset, or with `six` a recipe; the names of both are near names. */
+static int base_of(mx_spec *base, const mx_recipe **recipe, const char *name, int six) {
   mx_error err;
+  const int index = mx_recipe_find(name);
+  *recipe = index < 0 ? NULL : mx_recipe_at((size_t)index);
+  if (*recipe && !six) return cli_error("'%s' is a recipe, of six operands: it goes with --six", name);
+  const mx_status status = *recipe ? mx_recipe_base(base, *recipe, &err) : mx_preset_find(base, name, &err);
+  if (!status) return CLI_FINE;
+  if (status != MX_ERR_KEY || *recipe) return cli_fail(&err);
+  char near[160];
+  mx_nearest(near, sizeof near, name, name_at, NULL);
+  return cli_error("unknown preset '%s'; nearest: %s", name, near);
+}
+
+static int all_of_preset(ablate_specs *s, const char *preset, const axis *axes, size_t n_axes, size_t combinations, uint64_t seed, int six) {
   mx_spec base;
-  if (mx_preset_find(&base, preset, &err)) return cli_fail(&err);
+  const mx_recipe *recipe;
+  if (base_of(&base, &recipe, preset, six)) return CLI_TROUBLE;
   base.seed = seed;
   int rc = CLI_FINE;
-  for (size_t c = 0; c < combinations && !rc; c++) rc = combine(s, preset, &base, axes, n_axes, c);
+  for (size_t c = 0; c < combinations && !rc; c++) rc = combine(s, preset, &base, recipe, axes, n_axes, c);
   return rc;
 }
 
-int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed) {
+int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six) {
   *out = (ablate_specs){0};
   axis axes[MAX_SETS] = {0};
   size_t n_axes = 0, n_names = 0, combinations = 1;
@@ -123,7 +145,7 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
   if (!rc && !n_names) rc = cli_error("--presets: expected NAME[,NAME]...");
   for (size_t i = 0; i < n_axes && !rc; i++)
     if ((combinations *= axes[i].n) * n_names > MAX_SPECS) rc = cli_error("--set: expected at most %d combinations", MAX_SPECS);
-  for (size_t i = 0; i < n_names && !rc; i++) rc = all_of_preset(out, names[i], axes, n_axes, combinations, seed);
+  for (size_t i = 0; i < n_names && !rc; i++) rc = all_of_preset(out, names[i], axes, n_axes, combinations, seed, six);
   if (!rc && !out->n) {
     out->left_out[strcspn(out->left_out, "\n")] = 0;
     rc = cli_error("--set: no combination is possible: %s", out->left_out);

@@ -21,7 +21,8 @@ static const cli_option options[] = {
      "a .npy file, tensors of a .safetensors file or index (* and ? match), or gen:gaussian, uniform, laplace, student:NU, rows:S, "
      "outliers:SHARE:FACTOR",
      NULL},
-    {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...", "presets to compare; ocp-mxfp4 by default", NULL},
+    {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...",
+     "presets to compare; ocp-mxfp4 by default; with --six also recipes: recipe-nvfp4, ...", NULL},
     {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=V[,V]...", "values of a key; every combination is measured; may be repeated", NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of generated tensors; 256x1024 by default", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N",
@@ -116,7 +117,7 @@ static int with_tensors(const struct args *a, const cli_context *ctx, const abla
   if (a->gemm) return ablate_gemm(tensors, &p);
   if (a->six) return ablate_six(tensors, &p);
   ablate_specs specs;
-  if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v)) return CLI_TROUBLE;
+  if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v, 0)) return CLI_TROUBLE;
   const int rc = sweep(a, ctx, tensors, &specs);
   ablate_specs_free(&specs);
   return rc;

@@ -136,6 +136,21 @@ accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 16x64 --operand
 cmp -s two "$scratch/stdout" || fail "--operand Q2:preset= is not that preset"
 refuses "mxgold: --operand: Q2: unknown preset 'ocp-mxfp9'; nearest: ocp-mxfp4" "$mxgold" ablate --gemm gen:gaussian gen:laplace --operand Q2:preset=ocp-mxfp9
 
+# Recipes: names of a wrong preset's neighbours, six operands alone, the same as their operands by hand.
+refuses "mxgold: unknown preset 'quartet'; nearest: recipe-quartet, quark" "$mxgold" ablate gen:gaussian -p quartet
+refuses "mxgold: 'recipe-quartet' is a recipe, of six operands: it goes with --six" "$mxgold" ablate gen:gaussian -p recipe-quartet
+refuses "mxgold: 'recipe-quartet' is a recipe, of six operands: it goes with --six" "$mxgold" ablate --gemm gen:gaussian gen:laplace -p recipe-quartet
+six="$mxgold ablate --six gen:gaussian gen:laplace gen:rows:1.5 --shape 64x64 --json"
+# shellcheck disable=SC2086
+accepts $six -p recipe-nvfp4
+sed 's/"preset": "[^"]*"//' "$scratch/stdout" >recipe
+# shellcheck disable=SC2086
+accepts $six -p te-nvfp4 --operand Q2:block=16x16 --operand Q4:block=16x16 --operand Q3:elem.round=sr --operand Q5:elem.round=sr,had.size=16,had.sign=te --operand Q6:had.size=16,had.sign=te
+sed 's/"preset": "[^"]*"//' "$scratch/stdout" | cmp -s - recipe || fail "recipe-nvfp4 is not its operands"
+for name in $(grep -o '^MX_RECIPE("[a-z0-9-]*' "$root/formats/recipes.def" | cut -d'"' -f2); do
+  grep -q "\`$name\`" "$root/docs/ABLATE.md" || fail "docs/ABLATE.md does not name $name"
+done
+
 # Operands of a product draw apart: the same generator twice gives two matrices, and other errors.
 accepts "$mxgold" ablate --gemm gen:gaussian gen:gaussian --shape 32x64 -p nvfp4 --json
 python3 - "$scratch/stdout" <<'P' || fail "X and W of a product are the same draws"
