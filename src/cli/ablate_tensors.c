@@ -83,6 +83,14 @@ int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t
     *at = 0;
     which = at + 1;
   }
+  char *colon = strrchr(path, ':'); /* FOLDER:TENSOR */
+  if (!which && colon && !checkpoint_is_folder(path)) {
+    *colon = 0;
+    if (checkpoint_is_folder(path))
+      which = colon + 1;
+    else
+      *colon = ':';
+  }
   checkpoint c;
   int rc = checkpoint_open(&c, path);
   const size_t before = t->n;

@@ -1,16 +1,48 @@
 /* Shards of a checkpoint. */
 #include "checkpoint.h"
 
+#include <dirent.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char suffix[] = ".index.json";
 
-int checkpoint_is_index(const char *path) {
-  const size_t n = strlen(path), m = sizeof suffix - 1;
-  return n > m && !strcmp(path + n - m, suffix);
+static int ends_with(const char *s, const char *end) {
+  const size_t n = strlen(s), m = strlen(end);
+  return n > m && !strcmp(s + n - m, end);
+}
+
+int checkpoint_is_index(const char *path) { return ends_with(path, suffix); }
+
+int checkpoint_is_folder(const char *path) {
+  struct stat s;
+  return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
+/* How many names of a folder end so; *out: the path of the last. */
+static size_t files_of(char **out, const char *folder, const char *end) {
+  size_t n = 0;
+  DIR *dir = opendir(folder);
+  for (struct dirent *e; dir && (e = readdir(dir));) {
+    if (!ends_with(e->d_name, end)) continue;
+    free(*out);
+    if (asprintf(out, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/", e->d_name) < 0) *out = NULL;
+    n++;
+  }
+  if (dir) closedir(dir);
+  return n;
+}
+
+static int resolve(char **out, const char *path) {
+  *out = NULL;
+  if (!checkpoint_is_folder(path)) return (*out = strdup(path)) ? CLI_FINE : cli_error("out of memory");
+  const size_t indexes = files_of(out, path, suffix), files = indexes ? 0 : files_of(out, path, ".safetensors");
+  if (indexes + files == 1) return *out ? CLI_FINE : cli_error("out of memory");
+  if (indexes) return cli_error("%s: a folder with %zu indexes of shards, expected one, or the name of one", path, indexes);
+  return cli_error("%s: a folder with %zu .safetensors files and no index of them, expected one file, or the name of one", path, files);
 }
 
 static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -55,14 +87,15 @@ static int read_index(checkpoint *c, const char *path) {
 
 int checkpoint_open(checkpoint *c, const char *path) {
   *c = (checkpoint){0};
-  c->indexed = checkpoint_is_index(path);
-  int rc = c->indexed ? read_index(c, path) : add(c, path) ? CLI_FINE : cli_error("out of memory");
+  int rc = resolve(&c->from, path);
+  c->indexed = !rc && checkpoint_is_index(c->from);
+  if (!rc) rc = c->indexed ? read_index(c, c->from) : add(c, c->from) ? CLI_FINE : cli_error("out of memory");
   if (!rc && c->n) qsort(c->names, c->n, sizeof *c->names, compare);
   if (!rc && !(c->paths = calloc(c->n + 1, sizeof *c->paths))) rc = cli_error("out of memory");
-  const char *slash = strrchr(path, '/');
-  const int dir = c->indexed && slash ? (int)(slash - path + 1) : 0;
+  const char *slash = rc ? NULL : strrchr(c->from, '/');
+  const int dir = c->indexed && slash ? (int)(slash - c->from + 1) : 0;
   for (size_t i = 0; i < c->n && !rc; i++)
-    if (asprintf(&c->paths[i], "%.*s%s", dir, path, c->names[i]) < 0) rc = cli_error("out of memory");
+    if (asprintf(&c->paths[i], "%.*s%s", dir, c->from, c->names[i]) < 0) rc = cli_error("out of memory");
   if (rc) checkpoint_close(c);
   return rc;
 }
@@ -74,5 +107,6 @@ void checkpoint_close(checkpoint *c) {
   }
   free(c->names);
   free(c->paths);
+  free(c->from);
   *c = (checkpoint){0};
 }

@@ -18,7 +18,8 @@ struct args {
 
 static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS_LIST, offsetof(struct args, in), NULL,
-     "a .npy file, tensors of a .safetensors file or index (* and ? match), or gen:gaussian, uniform, laplace, student:NU, rows:S, "
+     "a .npy file, tensors of a .safetensors file, an index or a folder of one (* and ? match), or gen:gaussian, uniform, laplace, student:NU, "
+     "rows:S, "
      "outliers:SHARE:FACTOR",
      NULL},
     {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...",

@@ -113,7 +113,7 @@ static int copy_index(const char *from, const char *to) {
 
 /* Shards are whole files each; when one fails, those that this run has written go too. */
 static int shards(work *w, const checkpoint *c) {
-  const char *slash = strrchr(w->o->in, '/');
+  const char *slash = strrchr(c->from, '/');
   const int made = mkdir(w->o->out, 0777) == 0;
   if (!made && errno != EEXIST) return cli_error("%s: cannot make the folder for the shards: %s", w->o->out, strerror(errno));
   size_t written = 0;
@@ -124,8 +124,8 @@ static int shards(work *w, const checkpoint *c) {
     rc = one_file(w, c->paths[written], path);
     free(path);
   }
-  if (!rc && asprintf(&path, "%s/%s", w->o->out, slash ? slash + 1 : w->o->in) >= 0) {
-    rc = copy_index(w->o->in, path);
+  if (!rc && asprintf(&path, "%s/%s", w->o->out, slash ? slash + 1 : c->from) >= 0) {
+    rc = copy_index(c->from, path);
     free(path);
   }
   for (size_t i = 0; rc && i < written; i++)
@@ -150,10 +150,10 @@ static int total_bytes(uint64_t *total, const checkpoint *c) {
 }
 
 /* Every shard into the folder it comes from would overwrite the checkpoint. */
-static int same_folder(const quantize_all_options *o) {
-  const char *slash = strrchr(o->in, '/');
+static int same_folder(const quantize_all_options *o, const char *index) {
+  const char *slash = strrchr(index, '/');
   char *dir;
-  if (asprintf(&dir, "%.*s", slash ? (int)(slash - o->in + 1) : 1, slash ? o->in : ".") < 0) return 0;
+  if (asprintf(&dir, "%.*s", slash ? (int)(slash - index + 1) : 1, slash ? index : ".") < 0) return 0;
   struct stat a, b;
   const int same = !stat(dir, &a) && !stat(o->out, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
   free(dir);
@@ -251,7 +251,7 @@ static int with_checkpoint(work *w, const checkpoint *c) {
   if (total_bytes(&bytes, c)) return CLI_TROUBLE;
   if (!c->indexed && same_file(c->paths[0], w->o->out)) return cli_error("%s: is the input itself, expected another file", w->o->out);
   if (w->o->include && strcmp(c->paths[0], "-") && matches(w, c)) return CLI_TROUBLE;
-  if (c->indexed && same_folder(w->o)) return cli_error("%s: is the folder of the input, expected another", w->o->out);
+  if (c->indexed && same_folder(w->o, c->from)) return cli_error("%s: is the folder of the input, expected another", w->o->out);
   progress_start(&w->p, w->ctx, "quantize", bytes);
   int rc = c->indexed ? shards(w, c) : one_file(w, c->paths[0], w->o->out);
   if (!rc) progress_end(&w->p);

@@ -238,6 +238,24 @@ for name in ("a-1", "a-2"):
 P
 accepts "$mxgold" ablate a.safetensors.index.json:*.weight --json
 [ "$(grep -c '"tensor"' "$scratch/stdout")" = 2 ] || fail "an index with a pattern"
+# A folder is the checkpoint in it: its index, or its only file.
+mkdir folder none twin
+cp a-1.safetensors a-2.safetensors a.safetensors.index.json folder
+cp a-1.safetensors twin
+accepts "$mxgold" quantize folder --all --fake --preset nvfp4 -o folder-fake
+cmp -s folder-fake/a-1.safetensors fake/a-1.safetensors && cmp -s folder-fake/a-2.safetensors fake/a-2.safetensors &&
+  cmp -s folder-fake/a.safetensors.index.json a.safetensors.index.json || fail "a folder is not its checkpoint"
+accepts "$mxgold" ablate "folder/:*.weight" --json
+[ "$(grep -c '"tensor"' "$scratch/stdout")" = 2 ] || fail "a folder with a pattern"
+accepts "$mxgold" ablate twin --json
+[ "$(grep -c '"tensor"' "$scratch/stdout")" = 1 ] || fail "a folder of one file"
+refuses "mxgold: folder: is the folder of the input, expected another" "$mxgold" quantize folder --all --fake -o folder
+refuses "mxgold: none: a folder with 0 .safetensors files and no index of them, expected one file, or the name of one" "$mxgold" ablate none
+cp a-2.safetensors twin
+refuses "mxgold: twin: a folder with 2 .safetensors files and no index of them, expected one file, or the name of one" "$mxgold" quantize twin --all --fake -o twin-fake
+cp a.safetensors.index.json twin
+cp a.safetensors.index.json twin/b.index.json
+refuses "mxgold: twin: a folder with 2 indexes of shards, expected one, or the name of one" "$mxgold" ablate twin
 refuses "mxgold: up.index.json: weight_map of 'x' is not the name of a file in the same folder" "$mxgold" quantize up.index.json --all --fake -o up
 refuses "mxgold: gone.safetensors: cannot be opened: No such file or directory" "$mxgold" quantize gone.index.json --all --fake -o gone
 cp a-1.safetensors b-1.safetensors
