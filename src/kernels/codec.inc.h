@@ -70,6 +70,9 @@ INLINE size_t run(void *out, const float *x, size_t n, const mx_lanes *l, int wi
 }
 
 size_t KERNEL(void *out, const float *x, size_t n, const mx_lanes *lanes, int wide) {
+#ifdef PLAINLY
+  if (lanes->plain && !wide) return PLAINLY(out, x, n, lanes);
+#endif
   switch (lanes->round) {
   case MX_ROUND_RNE:
     return run(out, x, n, lanes, wide, MX_ROUND_RNE);

@@ -28,5 +28,9 @@ int mx_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
     out->nan[i] = (int32_t)mx_encode(f, copysign(NAN, s), how, 0);
     out->zero[i] = (int32_t)mx_encode(f, s * 0.0, how, 0);
   }
+  out->most = (float)mx_format_max(f);
+  out->plain = f->kind == MX_KIND_FLOAT && top && f->bits <= 8 && f->man_bits > 0 && how->round == MX_ROUND_RNE && emin > 64;
+  out->plain &=
+      out->over[0] == out->max_code && out->over[1] == (out->max_code | top) && !out->zero[0] && out->zero[1] == top && out->tiny[1] == top;
   return 1;
 }

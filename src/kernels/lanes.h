@@ -17,6 +17,8 @@ typedef struct mx_lanes {
   int32_t negate;           /* two's complement */
   int32_t fixed;            /* the step is the same everywhere: INT */
   int32_t flush;            /* exponent fields below this give zero */
+  int32_t plain;            /* nearest, saturating, -0 kept; at most eight bits and not a mantissa of none */
+  float most;               /* largest value */
   int32_t exp, low;         /* EXP; low: binary32 subnormals are not all alike */
 } mx_lanes;
 

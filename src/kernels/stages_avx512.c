@@ -1,6 +1,7 @@
 /* Quantise with AVX-512. */
 #include "kernels/stages.h"
 #include "kernels/vectors_avx512.h"
+#include "kernels/plain_avx512.h"
 
 #define NAME "avx512"
 #define TABLE mx_stages_avx512
@@ -163,50 +164,7 @@ static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p) {
 
 /* ---- formats of up to eight bits that saturate ---- */
 
-typedef struct byte_way {
-  __m512 most, step; /* largest value; 2^(23 - man_bits) */
-  __m512i least, exponent, codes;
-  __m128i up, sign;
-  __m512i offset, sign_bit;
-} byte_way;
-
-static byte_way byte_way_of(const mx_stages *f) {
-  const mx_stage_encode *e = &f->elem;
-  const int up = 23 - e->man_bits, to_byte = e->sign_shift - 24;
-  byte_way w;
-  w.most = vf_set(f->elem_max);
-  w.step = vi_float(vi_set((127 + up) << 23));
-  w.least = vi_set(e->min_normal);
-  w.exponent = vi_set(0x7F800000);
-  w.up = _mm_cvtsi32_si128(up);
-  w.sign = _mm_cvtsi32_si128(to_byte);
-  w.offset = _mm512_set1_epi8((char)(e->min_normal >> up));
-  w.sign_bit = _mm512_set1_epi8((char)(0x80 >> to_byte));
-  /* Low bytes of two vectors, in the order of packs: lane i holds elements 4i.. of each. */
-  w.codes = _mm512_castsi256_si512(_mm256_setr_epi8(0, 4, 8, 12, 64, 68, 72, 76, 16, 20, 24, 28, 80, 84, 88, 92, 32, 36, 40, 44, 96, 100, 104,
-                                                    108, 48, 52, 56, 60, 112, 116, 120, 124));
-  return w;
-}
-
-/* The low byte is the code plus an offset: the exponent's field stands above the steps of a sum whose last place is one step, and it is even. */
-INLINE __m512i low_code(__m512 y, const byte_way *w) {
-  const __m512 a = _mm512_range_ps(y, w->most, 10); /* the lesser magnitude, without its sign */
-  const __m512i e = _mm512_and_si512(vi_max(vf_bits(a), w->least), w->exponent);
-  return vf_bits(vf_fma(vi_float(_mm512_or_si512(e, _mm512_srl_epi32(e, w->up))), w->step, a));
-}
-
-/* Codes of low bytes c and signs of y, in order. */
-INLINE __m512i merged(const __m512i c[4], const __m512 y[4], const byte_way *w) {
-  const __m256i ab = _mm512_castsi512_si256(_mm512_permutex2var_epi8(c[0], w->codes, c[1])),
-                cd = _mm512_castsi512_si256(_mm512_permutex2var_epi8(c[2], w->codes, c[3]));
-  /* as packs would leave them: eights of ab and of cd in turn */
-  const __m512i all =
-      _mm512_permutex2var_epi64(_mm512_castsi256_si512(ab), _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_castsi256_si512(cd));
-  const __m512i first = _mm512_packs_epi32(vf_bits(y[0]), vf_bits(y[1])), last = _mm512_packs_epi32(vf_bits(y[2]), vf_bits(y[3]));
-  const __m512i signs = _mm512_srl_epi16(_mm512_packs_epi16(first, last), w->sign);
-  const __m512i code = _mm512_ternarylogic_epi64(_mm512_sub_epi8(all, w->offset), signs, w->sign_bit, 0xF8);
-  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), code);
-}
+static byte_way way_of(const mx_stages *f) { return byte_way_of(f->elem.man_bits, f->elem.min_normal, f->elem.sign_shift - 24, f->elem_max); }
 
 INLINE void sixty_four_bytes(uint8_t *out, const float *x, const float *f, const int form, const int drop, const byte_way *w) {
   __m512 y[4];
@@ -221,7 +179,7 @@ INLINE void sixty_four_bytes(uint8_t *out, const float *x, const float *f, const
 }
 
 INLINE void plain_bytes_by(uint8_t *out, const mx_stages *f, const mx_piece *p, const int form, const int drop) {
-  const byte_way w = byte_way_of(f);
+  const byte_way w = way_of(f);
   float factors[MX_PIECE_ELEMENTS / 16 + 4];
   spread_factors(factors, p, 1, vf_set(1));
   size_t i = 0;
@@ -272,7 +230,7 @@ typedef struct random_way {
 static random_way random_way_of(const mx_stages *f) {
   const mx_stage_encode *e = &f->elem;
   const int up = 23 - e->man_bits;
-  random_way w = {.bytes = byte_way_of(f)};
+  random_way w = {.bytes = way_of(f)};
   w.bytes.offset = _mm512_set1_epi8((char)((e->min_normal >> up) - (1 << e->man_bits)));
   w.least = vi_float(vi_set(e->min_normal));
   w.binade = vi_set(1 << 23);
