@@ -91,6 +91,8 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
          (spec->elem != MX_ELEM_E1M2 || spec->scale != MX_SCALE_E6M2 || spec->block_cols != 64 || spec->block_rows > 1 || spec->block_rows < 0),
      "scale.rule=hif4 needs elem=e1m2, scale=e6m2 and block=1x64");
   NO(hif4 && (norm || spec->select != MX_SELECT_ABSMAX), "scale.rule=hif4 excludes tensor.norm and select");
+  NO(hif4 && (spec->elem_round || spec->elem_overflow || spec->elem_arith || !num_is_zero(num_float(spec->elem_prescale))),
+     "scale.rule=hif4 says how elements are scaled and rounded: no elem.round, elem.overflow, elem.arith, elem.prescale");
   NO(!hif4 && spec->scale == MX_SCALE_E6M2, "scale=e6m2 belongs to scale.rule=hif4");
   NO(no_code(elem, spec->elem_nan == MX_ELEM_NAN_CODE, spec->elem_nan_n) || no_code(elem, spec->elem_inf == MX_ELEM_INF_CODE, spec->elem_inf_n),
      "elem.nan, elem.inf: code=N is no code of the element");

@@ -204,6 +204,33 @@ START_TEST(random_mixtures_of_keys) {
 }
 END_TEST
 
+/* Keys drawn as above beside scale.rule=hif4, which random mixtures hardly meet. */
+START_TEST(random_keys_beside_hif4) {
+  const char *n = getenv("MIXTURES");
+  const size_t want = n ? strtoul(n, NULL, 10) / 4 : 200;
+  size_t values = 0, tried = 0;
+  state = 64;
+  for (size_t i = 0; i < want;) {
+    mx_spec spec;
+    if (++tried > want * 1000) ck_abort_msg("too few of the mixtures drawn are valid");
+    draw(&spec);
+    mx_spec fixed = spec;
+    mx_spec_set(&fixed, "scale.rule", "hif4", NULL);
+    fixed.elem = MX_ELEM_E1M2, fixed.scale = MX_SCALE_E6M2, fixed.block_rows = 1, fixed.block_cols = 64;
+    fixed.elem_round = fixed.elem_overflow = fixed.elem_arith = 0, fixed.elem_prescale = 0;
+    fixed.tensor_norm = fixed.select = fixed.chain = 0, fixed.tensor_given = 0;
+    fixed.scale_used = fixed.scale_form = fixed.scale_byte_overflow = 0;
+    if (mx_spec_check(&fixed, NULL)) continue;
+    char name[48];
+    snprintf(name, sizeof name, "hif4 mixture %zu", i);
+    static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
+    hold(name, &fixed, some[i % 5], &values);
+    i++;
+  }
+  printf("quantize: %zu random mixtures of keys beside hif4, %zu values: library equals reference\n", want, values);
+}
+END_TEST
+
 /* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but 0 meets the elements (once found by mixture 2696). */
 START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
   mx_spec spec = {0};
@@ -338,6 +365,7 @@ int main(void) {
     const TTest *tests[4];
   } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
                {"mixtures", {random_mixtures_of_keys}},
+               {"hif4 mixtures", {random_keys_beside_hif4}},
                {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules}},
                {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -32,12 +32,8 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->elem_round == MX_ROUND_SCAN_X && normed)
     return conflict(err, "elem.round=scan_x", "tensor.norm", "it compares with the element itself");
   const int hif4 = s->scale_rule == MX_SCALE_RULE_HIF4;
-  if (hif4 &&
-      (s->scale_round || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte || s->scale_byte0 || s->scale_zero || s->scale_allzero))
-    return conflict(err, "scale.rule=hif4", "other keys of the scale", "it says all of the scale");
-  if (hif4 && (s->elem_round || s->elem_overflow || s->elem_nan || s->elem_inf || s->elem_zero_sign || s->elem_arith || s->elem_prescale != 0 ||
-               s->scale_nan || s->scale_inf))
-    return conflict(err, "scale.rule=hif4", "keys of the elements, scale.nan, scale.inf", "it says how elements are encoded");
+  if (hif4 && (s->elem_round || s->elem_overflow || s->elem_arith || s->elem_prescale != 0))
+    return conflict(err, "scale.rule=hif4", "elem.round, elem.overflow, elem.arith, elem.prescale", "it says how elements are scaled and rounded");
   if (s->scale_rule == MX_SCALE_RULE_QUEST && normed)
     return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is that of the block as it is");
   const int carries = s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF;

@@ -1,4 +1,5 @@
-/* HiFloat4: three levels of scale in a block of 64. SPEC 3.6, TECHNIQUES 4.9. */
+/* HiFloat4: three levels of scale in a block of 64. SPEC 3.9, TECHNIQUES 4.9. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,33 +11,47 @@ static double bf16(double x) {
   return mx_decode(f, mx_encode(f, x, &nearest, 0));
 }
 
-static float amax_of(const float *x, size_t first, size_t count, size_t n) {
-  float m = 0;
-  for (size_t i = first; i < first + count && i < n; i++) m = fabsf(x[i]) > m ? fabsf(x[i]) : m;
-  return m;
-}
-
 double mx_hif4_factor(const uint8_t micro[3], size_t i) {
   const int two = micro[0] >> (i / 8) & 1, three = micro[1 + i / 32] >> (i / 4 % 8) & 1;
   return 1 << (two + three);
 }
 
-void mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const float *x, size_t n) {
-  static const mx_encoding nearest = {0}, half_up = {.round = MX_ROUND_RNA};
-  const mx_format *scale = mx_scale_format(MX_SCALE_E6M2), *elem = mx_elem_format(MX_ELEM_E1M2);
-  int has_nan = 0;
-  for (size_t i = 0; i < n; i++) has_nan |= isnan(x[i]) || isinf(x[i]);
-  memset(micro, 0, 3);
-  if (has_nan) { /* OCP: a NaN scale makes the block NaN */
-    *scale_code = (uint32_t)scale->nan_code;
-    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(elem, (double)isnan(x[i]) ? copysignf(NAN, x[i]) : NAN, &nearest, 0);
-    return;
+/* What a group's largest magnitude sees of an element, as the block's does: scale.nan and scale.inf may leave NaN or Inf out, or clamp Inf. */
+static double counted(const mx_plan *p, float x) {
+  const int inf = p->spec.scale_inf == MX_SCALE_INF_AS_NAN ? p->spec.scale_nan : p->spec.scale_inf - 1; /* rows of SCALE_NAN */
+  if (isnan(x)) return 0;
+  if (!isinf(x)) return fabs((double)x);
+  return inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : INFINITY;
+}
+
+double mx_hif4_value(double amax) { return bf16(amax * bf16(1.0 / 7)); }
+
+int mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *p, const float *x, size_t n, uint64_t index) {
+  mx_block_stats stats = {0};
+  mx_block_scale scale;
+  double largest[16] = {0};
+  for (size_t i = 0; i < n; i++) {
+    const float a = fabsf(x[i]);
+    stats.has_nan |= isnan(a) != 0;
+    stats.has_inf |= isinf(a) != 0;
+    if (isfinite(a) && a > stats.amax_finite) stats.amax_finite = a;
+    largest[i / 4] = fmax(largest[i / 4], counted(p, x[i]));
   }
-  *scale_code = (uint32_t)mx_encode(scale, bf16((double)amax_of(x, 0, n, n) * bf16(1.0 / 7)), &nearest, 0);
-  const double rec = bf16(1 / mx_decode(scale, *scale_code));
+  stats.amax = stats.has_inf ? INFINITY : stats.amax_finite;
+  memset(micro, 0, 3);
+  if (mx_block_scale_find(&scale, p, &stats, 0, index)) return 1;
+  mx_encoding how = p->encode;
+  how.round = MX_ROUND_RNA;
+  *scale_code = scale.code;
+  if (scale.how != MX_BY_NUMBER || !(scale.used > 0 && scale.used < INFINITY)) {
+    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, mx_scaled_value(p, &scale, x[i]), &how, 0);
+    return 0;
+  }
+  const double rec = bf16(1 / scale.used);
   for (size_t g = 0; g < 8; g++)
-    if ((double)amax_of(x, 8 * g, 8, n) * rec >= 4) micro[0] |= (uint8_t)(1 << g);
+    if (fmax(largest[2 * g], largest[2 * g + 1]) * rec >= 4) micro[0] |= (uint8_t)(1 << g);
   for (size_t g = 0; g < 16; g++)
-    if ((double)amax_of(x, 4 * g, 4, n) * rec / (1 << (micro[0] >> (g / 2) & 1)) >= 2) micro[1 + g / 8] |= (uint8_t)(1 << g % 8);
-  for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(elem, (double)x[i] * rec / mx_hif4_factor(micro, i), &half_up, 0);
+    if (largest[g] * rec / (1 << (micro[0] >> (g / 2) & 1)) >= 2) micro[1 + g / 8] |= (uint8_t)(1 << g % 8);
+  for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, (double)x[i] * rec / mx_hif4_factor(micro, i), &how, 0);
+  return 0;
 }

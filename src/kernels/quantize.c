@@ -69,13 +69,21 @@ static void pass_through(const mx_job *j, const mx_band *b, size_t block_row, si
     mx_tile_store_scale(j, b, block_row, b->col / j->plan->block_cols + t, one);
 }
 
-static void hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_col, uint32_t *codes) {
+/* Returns the first value that the spec refuses, SIZE_MAX if none. */
+static size_t hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_col, uint64_t index, uint32_t *codes) {
+  const mx_plan *p = j->plan;
   uint8_t bytes[64];
   uint32_t scale;
-  mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, b->at + c0 - b->col, c1 - c0);
-  for (size_t i = 0; i < c1 - c0; i++) codes[i] = bytes[i];
-  mx_tile_store_codes(j, b->first, c0, c1 - c0, codes);
+  float x[64] = {0}; /* a short block is stored whole, filled up with +0 */
+  memcpy(x, b->at + c0 - b->col, (c1 - c0) * sizeof *x);
+  const int refused = mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, p, x, 64, index);
+  for (size_t i = 0; i < c1 - c0; i++)
+    if (refused ? !isfinite(x[i]) : isnan(x[i]) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return b->first * p->cols + c0 + i;
+  if (refused) return b->first * p->cols + c0;
+  for (size_t i = 0; i < 64; i++) codes[i] = bytes[i];
+  mx_tile_store_codes(j, b->first, c0, 64, codes);
   mx_tile_store_scale(j, b, b->first, block_col, scale);
+  return SIZE_MAX;
 }
 
 /* Values and codes of row r of a tile; n columns, filling included. Returns the first column that the spec refuses, SIZE_MAX if none. */
@@ -108,15 +116,16 @@ static int four_wins(const mx_job *j, const mx_band *b, const mx_block_scale *si
 void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
   const mx_plan *p = j->plan;
   const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
+  const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
   if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) {
-    hif4_tile(j, b, c0, c1, block_col, mine->codes);
+    const size_t bad = hif4_tile(j, b, c0, c1, block_col, index, mine->codes);
+    if (bad != SIZE_MAX) refuse(j, bad);
     return;
   }
   const size_t n = p->block_cols; /* a short block is stored whole, filled up with +0 */
   mx_block_stats stats;
   mx_block_scale scale, four;
   mx_tile_stats(&stats, p, b, c0, c1);
-  const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
   if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
     size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
     for (size_t r = 0; r < b->rows; r++)

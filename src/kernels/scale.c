@@ -56,6 +56,8 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
     const double r = even_round(p, scaled);
     return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
   }
+  case MX_SCALE_RULE_HIF4:
+    return mx_hif4_value(amax);
   case MX_SCALE_RULE_QUEST:
     return ldexp(1, mx_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
   default:
@@ -244,7 +246,7 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
     return;
   }
   const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE && !lifted; /* a power of two already */
-  if (p->scale->kind == MX_KIND_EXP && isfinite(v)) {
+  if (p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0 && isfinite(v)) {
     const int e = power_rule ? ilogb(v) : rounded_exponent(p, v, index);
     if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149)
       zero_scale(out, p); /* a binary32 power of two underflows */

@@ -256,8 +256,12 @@ void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
 
 static void hif4_init(mx_stages *f, const mx_plan *p) {
   const mx_encoding half_up = {.round = MX_ROUND_RNA};
-  f->nibble = p->spec.nibble;
-  f->hif4 = encode_init(&f->elem, p->elem, &half_up);
+  const mx_spec *s = &p->spec;
+  const int scale_keys = s->scale_round || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte || s->scale_byte0 || s->scale_zero ||
+                         s->scale_allzero || s->scale_nan || s->scale_inf || s->scale_sign,
+            elem_keys = s->elem_nan || s->elem_inf || s->elem_zero_sign || s->input_dtype;
+  f->nibble = s->nibble;
+  f->hif4 = !scale_keys && !elem_keys && encode_init(&f->elem, p->elem, &half_up);
 }
 
 void mx_stages_init(mx_stages *f, const mx_plan *p) {

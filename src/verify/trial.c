@@ -136,7 +136,7 @@ static score hif4_score(const mx_plan *p, const cell *c, const set_item *item, i
   float x[64];
   score n = {0, 0, 0};
   for (size_t i = 0; i < c->cols; i++) x[i] = flushed(p, c->x[i]);
-  mx_hif4_block(codes, &scale, micro, x, c->cols);
+  if (mx_hif4_block(codes, &scale, micro, p, x, c->cols, 0)) return (score){1, 1, 0};
   const int seen_nan = nan_scale(p->scale, c->b->scale);
   if (scale != c->b->scale) *(seen_nan && nan_scale(p->scale, scale) ? &n.nan_codes : &n.scales) = 1;
   const uint8_t *seen = c->o->samples[c->b->sample].codes + c->index;
