@@ -273,6 +273,30 @@ START_TEST(far_ends_of_rules) {
 }
 END_TEST
 
+/* 18.2812862 / (9 * 0.812501609) is 2.5 (1 + 2^-29.3): a tie for a quotient of binary32, and above it for one that remembers what was cut off. */
+START_TEST(a_quotient_beside_a_tie) {
+  mx_spec spec = {0};
+  ck_assert_int_eq(
+      mx_spec_parse(&spec, "scale=e4m3 block=1x16 scale.rule=value scale.max=elem tensor.norm=nv chain=exact tensor.given=0.8125016093254089",
+                    NULL),
+      MX_OK);
+  const float x[16] = {0x1.5f002ep+5f, 0x1.248026p+4f, -0x1.248026p+4f, 0x1.248024p+4f, -0x1.248024p+4f};
+  const uint32_t off[] = {0, MX_ISA_AVX512, MX_ISA_ALL};
+  hold_on("beside a tie", &spec, "2.5 (1 + 2^-29.3)", x, 1, 16);
+  for (size_t i = 0; i < 3; i++) {
+    mx_tensor q;
+    const mx_exec exec = {.isa_mask = off[i]};
+    ck_assert_int_eq(mx_tensor_alloc(&q, 1, 16, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize(&q, x, 1, 16, 16, &spec, &exec, NULL), MX_OK);
+    ck_assert_uint_eq(q.scales[0], 0x51); /* 9 */
+    ck_assert_uint_eq(q.codes[0], 0x57);  /* 6, and 3 rather than 2 */
+    ck_assert_uint_eq(q.codes[1], 0x4D);  /* -3, 2 */
+    ck_assert_uint_eq(q.codes[2], 0x0C);  /* -2 */
+    mx_tensor_free(&q);
+  }
+}
+END_TEST
+
 /* Threads, pieces and strides must not matter. */
 START_TEST(threads_pieces_and_strides_do_not_matter) {
   static const char *names[] = {"ocp-mxfp4", "te-nvfp4", "te-nvfp4-2d", "torchao-nvfp4-2level", "fouroversix-nvfp4"};
@@ -366,7 +390,7 @@ int main(void) {
   } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
                {"mixtures", {random_mixtures_of_keys}},
                {"hif4 mixtures", {random_keys_beside_hif4}},
-               {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules}},
+               {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie}},
                {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     TCase *t = tcase_create(cases[i].name);
