@@ -92,9 +92,12 @@ void mx_plan_set_amax(mx_plan *p, float amax) {
     p->tensor_scale = store_of(s) == MX_TENSOR_STORE_AMAX ? amax : store_of(s) == MX_TENSOR_STORE_SCALE ? amax / norm : norm / amax;
   } else {
     p->tensor_scale = given;
-    p->g = store_of(s) == MX_TENSOR_STORE_AMAX    ? given
-           : store_of(s) == MX_TENSOR_STORE_SCALE ? (double)given * p->norm
-                                                  : mx_quotient_to_odd(p->norm, given);
+    p->g = given;
+    if (given != 0 && store_of(s) == MX_TENSOR_STORE_SCALE) p->norm = 1; /* the number itself, not a maximum made from it */
+    if (given != 0 && !isnan(given) && store_of(s) == MX_TENSOR_STORE_DIVISOR) {
+      p->norm = given;
+      p->g = 1;
+    }
   }
   if (p->g == 0) p->g = 1;
 }

@@ -16,7 +16,7 @@ typedef struct mx_plan {
   int emax;                   /* floor(log2(largest element)) */
   double f, m;                /* scale.max as a number, the scale format's largest */
   double target;              /* K of the chains: what max|X| maps to */
-  double norm;                /* N: the exact chain's normaliser */
+  double norm;                /* N: the exact chain's normaliser; with g: of a tensor scale that is given */
   double g;                   /* max|X| or what stands for it, 1 without tensor scale */
   int uses_chain, tensor_nan; /* tensor_nan: scale.nan=tensor (or scale.inf) and there is one */
   mx_chain_program chain;

@@ -222,7 +222,7 @@ static void table_init(mx_stages *f, const mx_plan *p) {
 }
 
 static int numbers_are_ordinary(const mx_plan *p) {
-  if (p->tensor_nan || !(p->g > 0x1p-100 && p->g < 0x1p100)) return 0;
+  if (p->tensor_nan || !(p->g > 0x1p-100 && p->g < 0x1p100 && p->norm > 0x1p-100 && p->norm < 0x1p100)) return 0;
   for (int v = 0; p->uses_chain && p->has_tensor_scale && v < MX_CHAIN_VARS; v++)
     if (!isfinite(p->vars[v]) || p->vars[v] < 0) return 0;
   return 1;
