@@ -11,6 +11,7 @@ typedef struct line {
   pthread_mutex_t lock;
   pthread_cond_t moved;
   size_t next, kept; /* the next piece to be made; how many are kept */
+  int busy, n_busy;  /* threads that make; how many may */
   mx_status status;
   mx_error *err;
   int desks; /* threads that found memory */
@@ -47,11 +48,22 @@ static void finish_turn(line *l, mx_status status, const mx_error *why) {
   pthread_mutex_unlock(&l->lock);
 }
 
+/* The next piece, when fewer threads make than may. */
 static size_t claim(line *l) {
   pthread_mutex_lock(&l->lock);
-  const size_t piece = l->status || l->next == l->p->n_pieces ? l->p->n_pieces : l->next++;
+  while (l->busy == l->n_busy && !l->status && l->next < l->p->n_pieces) pthread_cond_wait(&l->moved, &l->lock);
+  const int more = !l->status && l->next < l->p->n_pieces;
+  const size_t piece = more ? l->next++ : l->p->n_pieces;
+  l->busy += more;
   pthread_mutex_unlock(&l->lock);
   return piece;
+}
+
+static void made(line *l) {
+  pthread_mutex_lock(&l->lock);
+  l->busy--;
+  pthread_cond_broadcast(&l->moved);
+  pthread_mutex_unlock(&l->lock);
 }
 
 static void *work(void *arg) {
@@ -67,6 +79,7 @@ static void *work(void *arg) {
   for (size_t piece; (piece = claim(l)) < p->n_pieces;) {
     mx_error why = {0};
     mx_status status = p->make(p->self, desk, piece, &why);
+    made(l);
     if (!take_turn(l, piece)) break;
     if (!status) status = p->keep(p->self, desk, piece, &why);
     finish_turn(l, status, &why);
@@ -80,7 +93,8 @@ mx_status pipeline_run(const pipeline *p, mx_error *err) {
   enum { MOST = 256 };
   line l = {.p = p, .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER, .err = err};
   pthread_t others[MOST];
-  const int wanted = pipeline_threads(p->n_pieces, p->n_threads) - 1;
+  l.n_busy = pipeline_threads(p->n_pieces, p->n_threads);
+  const int wanted = pipeline_threads(p->n_pieces, l.n_busy + p->n_spare) - 1;
   int n = 0;
   while (n < wanted && n < MOST && !pthread_create(&others[n], NULL, work, &l)) n++;
   work(&l);

@@ -10,7 +10,8 @@
  *  say in *err what is wrong. desk() gives memory for one thread, NULL if there is none; leave() takes it back. */
 typedef struct pipeline {
   size_t n_pieces;
-  int n_threads; /* 0: all processors */
+  int n_threads; /* that make at a time; 0: all processors */
+  int n_spare;   /* threads and desks besides, so that what is made and waits to be kept holds nobody up */
   int inner;     /* OpenMP threads within a piece; 0: as many as there would be */
   void *self;
   void *(*desk)(void *self);
