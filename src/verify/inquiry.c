@@ -234,6 +234,12 @@ static void find_elements(inquiry *q) {
     search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
     if (few->n && few->got[0].codes)
       search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
+    if (few->n && few->got[0].codes && few->spec[0].elem_prescale > 1) { /* which takes the largest ones out of range */
+      few[1].room = 8;
+      search_product(s, &few[1], few->spec, few->n, KEYS("elem.arith", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+      few[0] = few[1];
+      few[1] = (pool){.room = 8};
+    }
     if (s->lenient && few->n && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 50) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
