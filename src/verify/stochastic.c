@@ -242,7 +242,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   const uint64_t end = many ? UINT64_C(1) << SCALE_SEED_BITS : FEW;
 #pragma omp parallel num_threads(s->threads)
   {
-    block_set few = {.of = o, .n = s->scales.n < 48 ? s->scales.n : 48, .at = s->scales.at};
+    block_set few = {.of = o, .n = s->scales.n < 128 ? s->scales.n : 128, .at = s->scales.at}; /* of foursix's two scales either will do */
     mx_spec t = *spec;
 #pragma omp for schedule(dynamic, 256)
     for (uint64_t i = 0; i < end + n_habits; i++) {
