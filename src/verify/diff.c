@@ -157,12 +157,24 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
   diff_patterns_element(j, &e);
 }
 
+static int same_float(float a, float b, const mx_diff_options *o) {
+  if (!o->nan_bits && isnan(a) && isnan(b)) return 1;
+  if (o->equal_zeros && a == 0 && b == 0) return 1;
+  return !memcmp(&a, &b, sizeof a);
+}
+
+/* What a code of A or B means under a scale, if that is known for all of them. */
+static float meaning(const diff_job *j, int side, uint32_t scale, uint32_t code) { return j->values[side][scale << j->elem->bits | code]; }
+
 static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   const mx_tensor *a = j->a, *b = j->b;
   mx_difference *d = j->out;
   if (ca == cb) return;
-  j->block_moved[block_of(j, c)] = 1;
   const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
+  if (!j->values[0] || d->tensor_scales || scale[0] != scale[1])
+    j->block_moved[block_of(j, c)] = 1; /* its other values are others too, or must be computed */
+  else
+    d->values += !same_float(meaning(j, 0, scale[0], ca), meaning(j, 1, scale[1], cb), &j->how);
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
   if (!j->how.nan_bits && is_nan_scale(j, scale[0]) && is_nan_scale(j, scale[1]))
@@ -181,6 +193,22 @@ static int same_64(const uint8_t *x, const uint8_t *y) {
   return !other;
 }
 
+/* Byte i of a row differs: one code, or two. */
+static void byte_differs(diff_job *j, size_t row, size_t i) {
+  const mx_tensor *a = j->a, *b = j->b;
+  const uint32_t p = a->codes[row * a->code_stride + i], q = b->codes[row * a->code_stride + i];
+  const size_t wide = j->elem->bits == 4 ? 2 : 1, c = i * wide;
+  const int first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
+  if (c + wide > a->cols) j->out->padding += c >= a->cols || mx_code_at(a, j->spec, row, c) == mx_code_at(b, j->spec, row, c);
+  if (c >= a->cols) return;
+  if (wide == 1) {
+    one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
+    return;
+  }
+  one(j, row, c, p >> first & 15, q >> first & 15);
+  if (c + 1 < a->cols) one(j, row, c + 1, p >> (4 - first) & 15, q >> (4 - first) & 15);
+}
+
 /* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
 static void codes_of_row(diff_job *j, size_t row) {
   const mx_tensor *a = j->a, *b = j->b;
@@ -190,25 +218,32 @@ static void codes_of_row(diff_job *j, size_t row) {
     for (size_t c = 0; c < a->cols; c++) one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
     return;
   }
-  const size_t wide = j->elem->bits == 4 ? 2 : 1, bytes = j->elem->kind == MX_KIND_NONE ? 4 : 1;
-  const int high_first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST;
+  const size_t bytes = j->elem->kind == MX_KIND_NONE ? 4 : 1;
   for (size_t i = 0; i < n;) {
     if (n - i >= 64 && same_64(x + i, y + i)) {
       i += 64;
       continue;
     }
     const size_t m = n - i < 64 ? n - i : 64;
-    for (size_t k = 0; k < m; k += bytes) {
-      const uint8_t *p = x + i + k, *q = y + i + k;
-      if (bytes == 1 ? *p == *q : !memcmp(p, q, 4)) continue;
-      const size_t c = (i + k) / bytes * wide;
-      if (c + wide > a->cols) j->out->padding += c >= a->cols || mx_code_at(a, j->spec, row, c) == mx_code_at(b, j->spec, row, c);
-      if (wide == 2 && c < a->cols) {
-        one(j, row, c, high_first ? *p >> 4 : *p & 15, high_first ? *q >> 4 : *q & 15);
-        if (c + 1 < a->cols) one(j, row, c + 1, high_first ? *p & 15 : *p >> 4, high_first ? *q & 15 : *q >> 4);
-      } else if (c < a->cols)
-        one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
-    }
+    if (bytes == 4)
+      for (size_t k = 0; k < m; k += 4) {
+        if (memcmp(x + i + k, y + i + k, 4))
+          one(j, row, (i + k) / 4, mx_code_at(a, j->spec, row, (i + k) / 4), mx_code_at(b, j->spec, row, (i + k) / 4));
+      }
+    else if (m == 64)
+      for (size_t k = 0; k < 64; k += 8) {
+        uint64_t u, v;
+        memcpy(&u, x + i + k, 8);
+        memcpy(&v, y + i + k, 8);
+        for (uint64_t left = u ^ v; left;) { /* little endian, as all that this runs on */
+          const size_t at = (size_t)__builtin_ctzll(left) / 8;
+          left &= ~(UINT64_C(0xFF) << 8 * at);
+          byte_differs(j, row, i + k + at);
+        }
+      }
+    else
+      for (size_t k = 0; k < m; k++)
+        if (x[i + k] != y[i + k]) byte_differs(j, row, i + k);
     i += m;
   }
 }
@@ -235,12 +270,6 @@ static int scales_differ(const diff_job *j, size_t first, size_t n) {
   const size_t bytes = a->scale_bytes;
   return memcmp(a->scales + first * bytes, b->scales + first * bytes, n * bytes) ||
          (a->micro && b->micro && memcmp(a->micro + first * 3, b->micro + first * 3, n * 3));
-}
-
-static int same_float(float a, float b, const mx_diff_options *o) {
-  if (!o->nan_bits && isnan(a) && isnan(b)) return 1;
-  if (o->equal_zeros && a == 0 && b == 0) return 1;
-  return !memcmp(&a, &b, sizeof a);
 }
 
 /* Blocks whose bytes differ, gathered as the rows of two small tensors and dequantised together. */
@@ -296,6 +325,14 @@ static mx_status gather_flush(gather *g, diff_job *j) {
 
 /* Block b of a row; with blocks of one column the whole row. */
 static mx_status gather_block(gather *g, diff_job *j, size_t row, size_t b) {
+  const size_t from_col = b * j->block_cols, past = from_col + j->block_cols < j->a->cols ? from_col + j->block_cols : j->a->cols;
+  if (j->values[0]) {
+    const uint32_t scale[2] = {diff_scale(j, j->a, row, from_col), diff_scale(j, j->b, row, from_col)};
+    for (size_t c = from_col; c < past; c++)
+      j->out->values += !same_float(meaning(j, 0, scale[0], mx_code_at(j->a, j->spec, row, c)),
+                                    meaning(j, 1, scale[1], mx_code_at(j->b, j->spec, row, c)), &j->how);
+    return MX_OK;
+  }
   const size_t c = b * j->block_cols, cols = j->a->cols - c < g->width ? j->a->cols - c : g->width,
                bytes = j->elem->kind == MX_KIND_NONE ? 4 * c
                        : j->elem->bits == 4          ? c / 2
@@ -322,7 +359,7 @@ static mx_status values(diff_job *j, size_t row, gather *g) {
     if (b + 8 <= n_blocks) memcpy(&eight, j->block_moved + b, 8);
     if (!eight) b += 7;
     if (!eight || !j->block_moved[b]) continue;
-    if (j->block_cols == 1) return gather_block(g, j, row, 0);
+    if (j->block_cols == 1 && !j->values[0]) return gather_block(g, j, row, 0);
     status = gather_block(g, j, row, b);
   }
   return status;
@@ -388,6 +425,36 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   free(j->map_col);
   gather_free(&g);
   return status;
+}
+
+/* The values of all codes under all scales of a byte, by mx_dequantize() itself; without memory, or where a code and a scale do not say it all, blocks
+ * are dequantised as they come. */
+static float *meanings(const diff_job *j, const mx_tensor *of) {
+  if (!j->how.values || j->elem->bits > 8 || j->elem->kind == MX_KIND_NONE || of->micro || of->scale_bytes != 1) return NULL;
+  const size_t n = (size_t)1 << j->elem->bits;
+  mx_spec spec = *j->spec;
+  mx_tensor t = {0};
+  float *values = malloc(256 * n * sizeof *values);
+  spec.block_rows = 1;
+  spec.block_cols = (int)n;
+  spec.nibble = MX_NIBBLE_LOW_FIRST;
+  mx_status status = !values ? MX_ERR_NOMEM : mx_spec_check(&spec, NULL) ? MX_ERR_ARG : mx_tensor_alloc(&t, 256, n, &spec);
+  for (size_t s = 0; s < 256 && !status; s++) {
+    uint8_t *row = t.codes + s * t.code_stride;
+    for (size_t c = 0; c < n; c++)
+      if (j->elem->bits > 4)
+        row[c] = (uint8_t)c;
+      else if (c % 2 == 0)
+        row[c / 2] = (uint8_t)(c | (c + 1) << 4);
+    t.scales[s] = (uint8_t)s;
+  }
+  t.has_tensor_scale = of->has_tensor_scale;
+  t.tensor_scale = of->tensor_scale;
+  if (!status) status = mx_dequantize(values, n, &t, &spec, &(mx_exec){.n_threads = 1});
+  mx_tensor_free(&t);
+  if (!status) return values;
+  free(values);
+  return NULL;
 }
 
 #define ADD(field)                                                                                                                             \
@@ -483,7 +550,12 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !same_float(a->tensor_scale, b->tensor_scale, &j.how);
   size_t rows = PIECE / (a->cols + 1) / j.block_rows * j.block_rows;
   if (!rows) rows = j.block_rows;
+  float *known[2] = {meanings(&j, a), meanings(&j, b)};
+  if (known[0] && known[1]) j.values[0] = known[0], j.values[1] = known[1];
   const mx_status status = all_parts(&j, rows);
+  free(known[0]);
+  free(known[1]);
+  j.values[0] = j.values[1] = NULL;
   if (values_a && values_b) {
     out->n_values = out->n_codes;
     for (size_t i = 0; i < out->n_values; i++) out->values += !same_float(values_a[i], values_b[i], &j.how);

@@ -20,6 +20,8 @@ typedef struct diff_job {
   uint8_t nan[256], scale_nan[256];
   double middle[256]; /* midpoints of neighbouring magnitudes, ascending */
   size_t n_middle;
+  const float
+      *values[2];       /* of A and B: what each code means under each scale, [256][codes]; NULL: not so few, or not by code and scale alone */
   uint8_t *block_seen;  /* [scale_cols] of the block row at hand */
   int fresh;            /* block_seen is to be zeroed before use */
   uint8_t *block_moved; /* [scale_cols] of the row at hand: bytes differ */
