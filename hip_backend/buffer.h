@@ -13,7 +13,7 @@ struct mxh_buffer {
   mxh_buffer &operator=(const mxh_buffer &) = delete;
   template <class T> T *as() const { return static_cast<T *>(p); }
   int put(const void *from, size_t n) { return !p || mxh_put(dev, p, from, n); }
-  int get(void *to, size_t n) const { return mxh_get(dev, to, p, n); }
+  int get(void *to, size_t n) const { return !p || mxh_get(dev, to, p, n); }
   int fill(int byte, size_t n) { return !p || mxh_fill(dev, p, byte, n); }
 };
 

@@ -85,15 +85,23 @@ const char *mxh_arch(const mxh_device *d) { return d->arch.c_str(); }
 const char *mxh_driver(const mxh_device *d) { return d->driver.c_str(); }
 const char *mxh_error(const mxh_device *d) { return d->error.c_str(); }
 int mxh_has(mxh_device *d, const char *kernel) { return d->has(kernel); }
-void *mxh_alloc(mxh_device *d, size_t n) { return d->alloc(n ? n : 1); }
+void *mxh_alloc(mxh_device *d, size_t n) {
+  void *p = d->alloc(n ? n : 1);
+  d->missing += !p;
+  return p;
+}
 void mxh_free(mxh_device *d, void *p) {
-  if (p) d->release(p);
+  if (p)
+    d->release(p);
+  else if (d->missing)
+    d->missing--;
 }
 int mxh_put(mxh_device *d, void *to, const void *from, size_t n) { return n ? d->put(to, from, n) : 0; }
 int mxh_get(mxh_device *d, void *to, const void *from, size_t n) { return n ? d->get(to, from, n) : 0; }
 int mxh_fill(mxh_device *d, void *p, int byte, size_t n) { return n ? d->fill(p, byte, n) : 0; }
 int mxh_launch(mxh_device *d, const char *kernel, unsigned grid, unsigned block, const void *args, size_t n) {
-  return grid ? d->launch(kernel, grid, block, args, n) : 0;
+  if (d->missing) d->error = std::string(kernel) + " not launched: out of memory on the device";
+  return d->missing ? 1 : grid ? d->launch(kernel, grid, block, args, n) : 0;
 }
 int mxh_sync(mxh_device *d) { return d->sync(); }
 int mxh_time_begin(mxh_device *d) { return d->time_begin(); }

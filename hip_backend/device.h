@@ -9,6 +9,7 @@
 
 struct mxh_device {
   std::string kind, name, arch, driver, error;
+  size_t missing = 0; /* allocations that failed and were not freed yet */
   virtual ~mxh_device() {}
   virtual bool has(const char *kernel) = 0;
   virtual void *alloc(size_t n) = 0;

@@ -26,7 +26,7 @@ const char *mxh_error(const mxh_device *dev);
 /** Is there a kernel of that name for this device? (Native ones exist for gfx950 and the host runtime alone.) */
 int mxh_has(mxh_device *dev, const char *kernel);
 
-/** NULL when there is no memory. The bytes are not initialised. */
+/** NULL when there is no memory; nothing is launched until that NULL is freed, so that no kernel is given it. The bytes are not initialised. */
 void *mxh_alloc(mxh_device *dev, size_t n_bytes);
 void mxh_free(mxh_device *dev, void *p);
 int mxh_put(mxh_device *dev, void *to_device, const void *from, size_t n_bytes);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 extern "C" {
+#include "tests/lib/mixtures.h"
 #include "tests/lib/suites.h"
 }
 #include "hip_backend/ops.h"
@@ -92,6 +93,14 @@ std::string digest_of(const mx_tensor &t) {
   return digest;
 }
 
+/* "KEY=VALUE ... preset=NAME": keys over those of the preset. */
+bool read_keys(mx_spec *spec, const char *text, mx_error *err) {
+  const char *preset = strstr(text, "preset=");
+  if (preset && mx_preset_find(spec, preset + 7, err)) return false;
+  const std::string keys(text, preset ? (size_t)(preset - text) : strlen(text));
+  return !mx_spec_parse(spec, keys.c_str(), err) && !mx_spec_check(spec, err);
+}
+
 struct golden {
   mxh_run *run;
   std::map<std::string, std::string> hashes;
@@ -152,6 +161,24 @@ struct golden {
     }
   }
 
+  /* Keys in mixtures that nobody thought of: those of tests/test_quantize.c, fewer of them. */
+  void mixtures() {
+    enum { MIXTURES = 250 };
+    static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    uint64_t state = MIXTURES_SEED;
+    for (int i = 0; i < MIXTURES;) {
+      mx_spec spec;
+      if (!mixtures_draw(&spec, &state)) continue;
+      size_t rows, cols;
+      float *x = suite_make(&rows, &cols, some[i % 5], &spec, &plain);
+      both_ways("quantize, random mixtures of keys", "dequantize, random mixtures of keys", "mixture " + std::to_string(i), x, rows, cols, cols,
+                &spec, false, false);
+      free(x);
+      i++;
+    }
+  }
+
   /* Keys that no preset has, and every preset transposed: on the small suites. */
   void keys() {
     static const struct {
@@ -165,6 +192,7 @@ struct golden {
         {"quantize, stochastic", "elem.round=sr sr.mode=fastest sr.bits=8 seed=2 elem=e4m3"},
         {"quantize, stochastic", "elem.round=sr sr.mode=src sr.bits=12 seed=18446744073709551615"},
         {"quantize, stochastic", "elem.round=sr sr.mode=odd sr.bits=24 seed=3 elem=e5m2"},
+        {"quantize, stochastic", "elem.round=sr sr.mode=odd sr.bits=3 seed=10 elem=e4m3"},
         {"quantize, stochastic", "elem.round=sr sr.source=amd_lfsr seed=4"},
         {"quantize, stochastic", "elem.round=sr sr.source=amd_lfsr seed=5 elem=e3m2"},
         {"quantize, stochastic", "elem.round=sr seed=6 preset=nvfp4"},
@@ -188,6 +216,7 @@ struct golden {
         {"quantize, nibble orders", "nibble=high_first"},
         {"quantize, nibble orders", "nibble=half_block"},
         {"quantize, other formats", "elem=none"},
+        {"quantize, other formats", "elem=none elem.nan=error"},
         {"quantize, other formats", "elem=e4m3fnuz"},
         {"quantize, other formats", "elem=e5m2fnuz elem.overflow=ieee"},
         {"quantize, other formats", "elem=e5m2 elem.overflow=ieee scale=fp32 scale.rule=value scale.max=100"},
@@ -205,19 +234,17 @@ struct golden {
         {"quantize, other keys", "elem.round=rtp elem.nan=zero"},
         {"quantize, other keys", "elem.round=rtn elem.nan=satmax elem.inf=zero scale.nan=finite"},
         {"quantize, other keys", "elem=e2m3 elem.round=scan_x"},
+        {"quantize, other keys", "scale=fp32 scale.rule=value elem.round=scan_x"},
+        {"quantize, other keys", "elem=e5m2 scale=fp32 scale.rule=value scale.max=0.001 elem.round=scan_x"},
+        {"quantize, other keys", "scale=e4m3 block=1x16 scale.rule=value chain=autoround elem.round=scan_y tensor.norm=nv"},
         {"quantize, quest", "scale.rule=quest"},
+        {"quantize, quest", "scale.rule=quest block=1x64"},
     };
     const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
     for (const auto &k : rows) {
       mx_spec spec = {};
       mx_error err;
-      const char *preset = strstr(k.keys, "preset=");
-      if (preset && mx_preset_find(&spec, preset + 7, &err)) {
-        failed(run, k.operation, err.text);
-        continue;
-      }
-      const std::string keys(k.keys, preset ? (size_t)(preset - k.keys) : strlen(k.keys));
-      if (mx_spec_parse(&spec, keys.c_str(), &err) || mx_spec_check(&spec, &err)) {
+      if (!read_keys(&spec, k.keys, &err)) {
         failed(run, k.operation, err.text);
         continue;
       }
@@ -475,36 +502,55 @@ struct golden {
     }
   }
 
-  /* The fast kernels: every suite that fits them, and long rows with special blocks among plain ones. */
+  /* The fast kernels: every suite that fits them, long rows with special blocks among plain ones, and blocks whose elements lie far apart. */
   void fast() {
-    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    static const char *const others[] = {"elem.zero_sign=drop_input",       "elem.zero_sign=drop_input scale.rule=even",
+                                         "tensor.given=1e-38 preset=nvfp4", "tensor.given=3e38 preset=nvfp4",
+                                         "tensor.given=0 preset=nvfp4",     "tensor.given=nan preset=nvfp4"};
     for (size_t i = 0; i < mx_preset_count(); i++) {
       const mx_preset *p = mx_preset_at(i);
       mx_spec spec;
-      if (p->alias_of || mx_preset_find(&spec, p->name, nullptr) || !mxh_fast(&spec)) continue;
-      for (int s = 0; s < SUITE_COUNT; s++) {
-        size_t rows, cols;
-        float *x = suite_make(&rows, &cols, (suite)s, &spec, &plain);
-        const std::string name = std::string(p->name) + " " + suite_name((suite)s);
-        if (cols % 32 == 0 && rows) {
-          tensor want(rows, cols, &spec), got(rows, cols, &spec);
-          std::vector<float> y(rows * cols), z(rows * cols);
-          if (run->oracle->quantize(&want.t, x, rows, cols, cols, &spec, nullptr, nullptr) ||
-              run->oracle->dequantize(y.data(), cols, &want.t, &spec, nullptr))
-            failed(run, "quantize, fast", name + ": the oracle refuses it");
-          else if (mxh_quantize_fast(run->dev, &got.t, x, rows, cols, &spec))
-            failed(run, "quantize, fast", name);
-          else {
-            mxh_count(run, "quantize, fast", rows * cols, tensors_differ(want.t, got.t), name);
-            if (mxh_dequantize_fast(run->dev, z.data(), &want.t, &spec))
-              failed(run, "dequantize, fast", name);
-            else
-              mxh_count(run, "dequantize, fast", rows * cols, mxh_differ(y.data(), z.data(), rows * cols * 4, 4), name);
-          }
-          if (spec.scale == MX_SCALE_E8M0) both(name, x, rows / 32 * 32, cols, &spec);
-        }
-        free(x);
+      if (!p->alias_of && !mx_preset_find(&spec, p->name, nullptr) && mxh_fast(&spec)) fast_suites(p->name, &spec);
+    }
+    for (const char *keys : others) {
+      mx_spec spec = {};
+      if (!read_keys(&spec, keys, nullptr) || !mxh_fast(&spec))
+        failed(run, "quantize, fast", std::string(keys) + ": not for the fast kernels");
+      else
+        fast_suites(keys, &spec);
+    }
+  }
+  void fast_suites(const std::string &of, const mx_spec *spec) {
+    const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
+    for (int s = 0; s < SUITE_COUNT; s++) {
+      size_t rows, cols;
+      float *x = suite_make(&rows, &cols, (suite)s, spec, &plain);
+      const std::string name = of + " " + suite_name((suite)s);
+      if (cols % 32 == 0 && rows) {
+        fast_one(name, x, rows, cols, spec);
+        if (spec->scale == MX_SCALE_E8M0) both(name, x, rows / 32 * 32, cols, spec);
       }
+      free(x);
+    }
+    std::vector<float> far(32 * 64);
+    for (size_t i = 0; i < far.size(); i++) /* quotients that underflow, of either sign, and zeros of either sign */
+      far[i] = (i & 1 ? -1.0f : 1.0f) * (i % 16 < 2 ? 0x1p100f : i % 7 == 0 ? 0.0f : ldexpf(1, -(int)(i * 37 % 150)));
+    fast_one(of + " far apart", far.data(), 32, 64, spec);
+  }
+  void fast_one(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec) {
+    tensor want(rows, cols, spec), got(rows, cols, spec);
+    std::vector<float> y(rows * cols), z(rows * cols);
+    if (run->oracle->quantize(&want.t, x, rows, cols, cols, spec, nullptr, nullptr) ||
+        run->oracle->dequantize(y.data(), cols, &want.t, spec, nullptr))
+      failed(run, "quantize, fast", name + ": the oracle refuses it");
+    else if (mxh_quantize_fast(run->dev, &got.t, x, rows, cols, spec))
+      failed(run, "quantize, fast", name);
+    else {
+      mxh_count(run, "quantize, fast", rows * cols, tensors_differ(want.t, got.t), name);
+      if (mxh_dequantize_fast(run->dev, z.data(), &want.t, spec))
+        failed(run, "dequantize, fast", name);
+      else
+        mxh_count(run, "dequantize, fast", rows * cols, mxh_differ(y.data(), z.data(), rows * cols * 4, 4), name);
     }
   }
   void both(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec) {
@@ -521,7 +567,7 @@ struct golden {
 
   void one_gemm(const char *operation, const std::string &name, const tensor &a, const mx_spec *sa, const tensor &b, const mx_spec *sb,
                 const mx_gemm_options *o) {
-    const size_t n = a.t.rows * b.t.rows;
+    const size_t n = a.t.rows * b.t.rows, size = mx_dtype_bytes(o->out);
     std::vector<float> want(n), got(n);
     mx_error err;
     if (run->oracle->gemm(want.data(), b.t.rows, &a.t, sa, &b.t, sb, o, &err))
@@ -529,7 +575,7 @@ struct golden {
     else if (mxh_gemm(run->dev, got.data(), &a.t, sa, &b.t, sb, o))
       failed(run, operation, name);
     else
-      mxh_count(run, operation, n, mxh_differ(want.data(), got.data(), n * 4, 4), name);
+      mxh_count(run, operation, n, mxh_differ(want.data(), got.data(), n * size, size), name);
   }
   void gemm() {
     static const char *const pairs[][2] = {
@@ -552,11 +598,8 @@ struct golden {
     const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
     for (const auto &pair : pairs) {
       mx_spec spec[2] = {};
-      for (int i = 0; i < 2; i++) {
-        const char *preset = strstr(pair[i], "preset=");
-        if (preset && mx_preset_find(&spec[i], preset + 7, nullptr)) abort();
-        if (mx_spec_parse(&spec[i], std::string(pair[i], preset ? (size_t)(preset - pair[i]) : strlen(pair[i])).c_str(), nullptr)) abort();
-      }
+      for (int i = 0; i < 2; i++)
+        if (!read_keys(&spec[i], pair[i], nullptr)) abort();
       for (suite s : {SUITE_RANDOM, SUITE_TIES, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS}) {
         size_t rows, cols, rows_b, cols_b;
         float *x = suite_make(&rows, &cols, s, &spec[0], &plain),
@@ -576,6 +619,18 @@ struct golden {
             o.c = x;
             o.bias = y;
             one_gemm(operation, name + ", alpha, beta, C, bias", a, &spec[0], b, &spec[1], &o);
+            for (mx_dtype out : {MX_F16, MX_BF16}) { /* small: subnormal in binary16 */
+              const float small = 0x1p-22f;
+              o.out = out;
+              one_gemm(operation, name + ", 16 bits out", a, &spec[0], b, &spec[1], &o);
+              o.alpha = o.beta = &small;
+              o.bias = nullptr;
+              one_gemm(operation, name + ", 16 bits out, small", a, &spec[0], b, &spec[1], &o);
+              o.alpha = &alpha;
+              o.beta = &beta;
+              o.bias = y;
+            }
+            o.out = MX_F32;
             o.alpha = &zero;
             one_gemm(operation, name + ", alpha 0", a, &spec[0], b, &spec[1], &o);
           }
@@ -763,6 +818,7 @@ bool mxh_run_portable(mxh_run *run) {
   golden g = {run, read_hashes(run->hashes)};
   g.presets();
   g.keys();
+  g.mixtures();
   g.steps();
   g.numbers();
   g.amax();

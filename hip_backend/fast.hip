@@ -21,7 +21,8 @@ MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, mxh_ptr<f
   for (unsigned i = 0; i < 8; i++) y[i] = x[i] * factor;
   if (!here) return;
   if (plain) {
-    a.codes[((uint64_t)index << a.shift) + part] = mxd_plain_e2m1(y, f.drop);
+    /* A chain's y is a float that may underflow to a zero; the exact quotient is zero where x is. */
+    a.codes[((uint64_t)index << a.shift) + part] = mxd_plain_e2m1(y, f.lead == MXD_LEAD_TE ? y : x, f.drop);
     if (part == 0) a.scales[index] = (uint8_t)code;
   } else if (part == 0)
     a.special[mxh_atomic_add(a.n_special, 1)] = index;
@@ -192,7 +193,7 @@ MXH_KERNEL(mxh_copy, copy_args, a, 256) {
     mxh_as<mxd_float4>(a.y)[i] = v;
   }
 }
-/* Random numbers of all signs and some thirty binades, by Philox of stream 3. */
+/* Random numbers of all signs and 23 binades, by Philox of stream 3. */
 MXH_KERNEL(mxh_fill_random, fill_args, a, 256) {
   const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); 4 * i < a.n; i += step) {

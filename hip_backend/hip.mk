@@ -43,7 +43,7 @@ $(foreach a,$(HIP_ARCHS),$(eval $(call hip_arch,$(a))))
 HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
 HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops diff host_lanes)
 HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/k_%.o,$(HIP_PORTABLE))
-HIP_SUITE := $(B)/obj/tests/lib/suites.o
+HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
 
 $(B)/hip/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)

@@ -75,12 +75,14 @@ static std::pair<const uintptr_t, area> *find_area(uintptr_t at) {
   if (at >= i->first + i->second.size) return nullptr;
   return last_area = &*i;
 }
-/* A page before and after is left unmapped, so that what escapes the checks faults. */
+/* A page before and a MiB after are left unmapped: what escapes the checks faults, and an index that is too large by less meets no other area. */
+enum { page = 4096, gap = 1 << 20 };
+static size_t mapped(size_t n_bytes) { return (n_bytes + page - 1) / page * page + page + gap; }
 static void *area_new(size_t n_bytes, const char *name) {
-  size_t page = 4096, n = (n_bytes + page - 1) / page * page + 2 * page;
+  const size_t n = mapped(n_bytes);
   uint8_t *p = (uint8_t *)mmap(nullptr, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  if (n > 2 * page && mprotect(p + page, n - 2 * page, PROT_READ | PROT_WRITE)) return nullptr;
+  if (n > page + gap && mprotect(p + page, n - page - gap, PROT_READ | PROT_WRITE)) return nullptr;
   area a;
   a.size = n_bytes;
   a.written.assign(n_bytes, 0);
@@ -92,7 +94,7 @@ void *alloc(size_t n_bytes) { return area_new(n_bytes ? n_bytes : 1, "memory"); 
 void release(void *p) {
   auto i = areas.find((uintptr_t)p);
   if (i == areas.end()) return;
-  size_t page = 4096, n = (i->second.size + page - 1) / page * page + 2 * page;
+  const size_t n = mapped(i->second.size);
   last_area = nullptr;
   areas.erase(i);
   munmap((uint8_t *)p - page, n);
@@ -102,7 +104,7 @@ const void *access(const void *p, size_t n_bytes, bool is_write, bool is_read) {
   auto *a = find_area(at);
   if (!a) { /* just behind one? */
     auto i = areas.upper_bound(at);
-    if (i != areas.begin() && at - (--i)->first < i->second.size + 4096) a = &*i;
+    if (i != areas.begin() && at - (--i)->first < i->second.size + gap) a = &*i;
   }
   if (!a || at + n_bytes > a->first + a->second.size) {
     if (!a)

@@ -411,7 +411,7 @@ int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, in
   const double out_bytes = (double)elements / 2 + (double)j.a.n_blocks;
   *quantize_rate = *dequantize_rate = *copy_rate = 0;
   for (int round = 0; round < n + 1; round++) { /* the first one warms up; the best of the rest counts, the three taken in turn */
-    if (mxh_time_begin(dev) || mxh_launch(dev, "mxh_quantize_fast", q_grid, 256, &j.a, sizeof j.a) || j.rest(dev) ||
+    if (j.counter.fill(0, 4) || mxh_time_begin(dev) || mxh_launch(dev, "mxh_quantize_fast", q_grid, 256, &j.a, sizeof j.a) || j.rest(dev) ||
         mxh_time_end(dev, &seconds))
       return 1;
     double rate = ((double)elements * 4 + out_bytes) / seconds;

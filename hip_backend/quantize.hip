@@ -17,8 +17,11 @@ MXH_KERNEL(mxh_quantize, quantize_args, a, 256) {
     const mxd_tile t = mxd_tile_at(p, index);
     if (p.elem.kind == MX_KIND_NONE) {
       for (uint64_t r = 0; r < t.rows; r++)
-        for (uint64_t c = 0; c < t.cols; c++)
-          a.values[(t.row + r) * p.cols + t.col + c] = mxh_bits<uint32_t>(mxd_at(a.x, t.row + r, t.col + c));
+        for (uint64_t c = 0; c < t.cols; c++) {
+          const float v = mxd_at(a.x, t.row + r, t.col + c);
+          if (mxd_isnan(v) && p.spec.elem_nan == MX_ELEM_NAN_ERROR) mxh_atomic_max(a.refused, 1);
+          a.values[(t.row + r) * p.cols + t.col + c] = mxh_bits<uint32_t>(v);
+        }
       mxd_put_scale(a, p, t, mxd_code_of_one(p));
       continue;
     }

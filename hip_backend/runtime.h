@@ -16,8 +16,8 @@
  *  and is launched by name from the host program (device_api.h): mxh_launch(dev, "mxh_scale", grid, block, &args, sizeof args).
  *
  *  mxh_ptr<T> is T * on a device. On the host runtime it is a pointer of the same size whose every access is held to the allocation that it
- *  came from: reads of bytes that nothing wrote, and accesses outside, are reported with kernel, block and lane. So: p[i], p + n and copies
- *  only; read whole values (T v = p[i]; v.x) and write whole values. mxh_ref(p) is a plain reference to one object, checked once as a whole.
+ *  lies in, a MiB from the next: reads of bytes that nothing wrote, and accesses outside, are reported with kernel, block and lane (an index that
+ *  is too large by more may meet another allocation, unseen; so does a race of two lanes). So: p[i], p + n and copies only; read whole values (T v = p[i]; v.x) and write whole values. mxh_ref(p) is a plain reference to one object, checked once as a whole.
  *  MXH_SHARED(T, name, N) declares block-shared memory, checked alike. Declare it at the top of a kernel or of an MXH_DEVICE function.
  *
  *  Waves: mxh_wave_size() is 64 on AMD and on the host runtime, 32 on NVIDIA. Portable kernels shuffle among 32 lanes at most, or go by

@@ -58,10 +58,11 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   NO(!encode && spec->elem_arith == MX_ELEM_ARITH_MUL32, "elem.arith=mul32 needs scale.form=encode");
 
   NO(!norm && spec->tensor_given, "tensor.given needs a tensor.norm");
+  NO(norm && elem->kind == MX_KIND_NONE, "elem=none has no tensor scale: no tensor.norm");
   NO(norm && !chained && (spec->scale_arith != MX_SCALE_ARITH_EXACT || spec->elem_arith != MX_ELEM_ARITH_EXACT),
      "outside a chain a tensor scale goes with exact arithmetic");
   NO(encode && norm == MX_TENSOR_NORM_NV, "tensor.norm=nv needs scale.form=decode");
-  NO(norm && elem->kind != MX_KIND_NONE && num_is_zero(num_float(spec->tensor_target)) && !target_fits(spec, elem, scale),
+  NO(norm && num_is_zero(num_float(spec->tensor_target)) && !target_fits(spec, elem, scale),
      "tensor.target: scale.max * the largest scale is beyond binary32");
   NO(!encode && (norm == MX_TENSOR_NORM_CHMIEL || norm == MX_TENSOR_NORM_SEED004), "tensor.norm=chmiel, seed004 need scale.form=encode");
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/mixtures.h"
 #include "lib/oracles.h"
 #include "lib/run.h"
 
@@ -121,79 +122,34 @@ START_TEST(every_preset_on_the_steps_of_every_scale_rule) {
 }
 END_TEST
 
-static uint64_t state;
-static uint32_t below(uint32_t n) {
-  state = state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)((state >> 33) * n >> 31);
-}
-
-/* A spec of keys drawn at random, more often the default than not; 0 if they exclude each other. */
-static int draw(mx_spec *spec) {
-  static const char *blocks[] = {"1x32", "1x16", "1x8", "1x64", "16x16", "4x8", "16x1", "row", "col", "tensor"};
-  memset(spec, 0, sizeof *spec);
-  const char *key;
-  for (size_t k = 0; (key = mx_key_name(k)); k++) {
-    if (below(4)) continue;
-    char value[64] = "";
-    size_t n = 0;
-    int number = 0;
-    while (mx_key_choice(k, n, NULL, NULL)) n++;
-    if (n) {
-      const char *name = mx_key_choice(k, below((uint32_t)n), NULL, &number);
-      if (!number)
-        snprintf(value, sizeof value, "%s", name);
-      else
-        snprintf(value, sizeof value, "%s%s%u", name, *name ? "=" : "", *name ? below(strncmp(key, "elem", 4) ? 128 : 16) : 3 + below(6));
-    } else if (!strcmp(key, "block"))
-      snprintf(value, sizeof value, "%s", blocks[below(10)]);
-    else if (!strcmp(key, "had.size"))
-      snprintf(value, sizeof value, "%u", 16u << below(4));
-    else if (!strcmp(key, "had.signs"))
-      for (int i = 0; i < 48; i++) value[i] = (char)('0' + below(2));
-    else if (!strcmp(key, "sr.bits") || !strcmp(key, "scale.even_bits"))
-      snprintf(value, sizeof value, "%u", 1 + below(20));
-    else if (!strcmp(key, "elem.prescale"))
-      snprintf(value, sizeof value, "0.75");
-    else if (!strcmp(key, "scale.min"))
-      snprintf(value, sizeof value, "%g", 0.001953125 * (1 << below(8)));
-    else if (!strcmp(key, "scale.min_byte"))
-      snprintf(value, sizeof value, "%u", below(40));
-    else if (!strcmp(key, "scale.max_byte"))
-      snprintf(value, sizeof value, "%u", 90 + below(100));
-    else if (!strcmp(key, "tensor.target"))
-      snprintf(value, sizeof value, "%u", 256u << below(5));
-    else if (!strcmp(key, "seed"))
-      snprintf(value, sizeof value, "%u", below(1000));
-    else if (!strcmp(key, "tensor.given"))
-      snprintf(value, sizeof value, "%g", 0.01 * (double)(1 + below(3000)));
-    ck_assert_msg(mx_spec_set(spec, key, value, NULL) == MX_OK, "%s=%s", key, value);
+/* elem=none under keys that mean nothing to it: taken or refused by both. */
+START_TEST(values_as_they_are) {
+  size_t values = 0, taken = 0;
+  uint64_t state = MIXTURES_SEED;
+  for (size_t i = 0; i < 300;) {
+    mx_spec spec;
+    mx_error err;
+    if (!mixtures_draw(&spec, &state)) continue;
+    spec.elem = MX_ELEM_NONE;
+    const int library = mx_spec_check(&spec, NULL) == MX_OK, reference = ref_spec_check(&spec, &err) == MX_OK;
+    ck_assert_msg(library == reference, "elem=none over mixture %zu: library %d, reference %d", i, library, reference);
+    if (library) hold("elem=none", &spec, i % 2 ? SUITE_NONFINITE : SUITE_TAILS, &values);
+    taken += (size_t)library;
+    i++;
   }
-  if (spec->sr_source == MX_SR_SOURCE_GIVEN) spec->sr_source = MX_SR_SOURCE_PHILOX;
-  /* An odd pick rarely goes with a chain; give chains what they need half of the time. */
-  if (spec->chain != MX_CHAIN_EXACT) {
-    spec->scale_rule = MX_SCALE_RULE_VALUE;
-    spec->scale_form = MX_SCALE_FORM_DECODE;
-    spec->elem_arith = MX_ELEM_ARITH_EXACT;
-    spec->scale_arith = MX_SCALE_ARITH_EXACT;
-    spec->elem_prescale = 0;
-    spec->input_dtype = MX_INPUT_DTYPE_FLOAT32;
-    spec->tensor_store = MX_TENSOR_STORE_CHAIN;
-    spec->tensor_norm = *mx_chain_row(spec->chain)->tensor ? MX_TENSOR_NORM_NV : MX_TENSOR_NORM_NONE;
-  }
-  if (spec->tensor_norm == MX_TENSOR_NORM_NONE) spec->tensor_given = 0, spec->tensor_given_value = 0;
-  if (spec->elem == MX_ELEM_NONE) return 0; /* has a test of its own */
-  return mx_spec_check(spec, NULL) == MX_OK;
+  ck_assert_uint_gt(taken, 30);
 }
+END_TEST
 
 START_TEST(random_mixtures_of_keys) {
   const char *n = getenv("MIXTURES");
   const size_t want = n ? strtoul(n, NULL, 10) : 1000;
   size_t values = 0, tried = 0;
-  state = 20261121;
+  uint64_t state = MIXTURES_SEED;
   for (size_t i = 0; i < want;) {
     mx_spec spec;
     if (++tried > want * 1000) ck_abort_msg("too few of the mixtures drawn are valid");
-    if (!draw(&spec)) continue;
+    if (!mixtures_draw(&spec, &state)) continue;
     char name[32];
     snprintf(name, sizeof name, "mixture %zu", i);
     static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
@@ -393,7 +349,7 @@ int main(void) {
     const char *name;
     const TTest *tests[4];
   } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
-               {"mixtures", {random_mixtures_of_keys}},
+               {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
                {"hif4 mixtures", {random_keys_beside_hif4}},
                {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie}},
                {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};

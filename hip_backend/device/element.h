@@ -63,9 +63,9 @@ MXH_DEVICE uint32_t mxd_scan(const mxd_plan &p, float x, double y, double used) 
     if (scan_y)
       d = mxd_abs((float)y - (float)v);
     else {
-      float product = (float)(v * used);
-      if (mxd_isinf((double)product)) continue;
-      d = mxd_abs(product - x);
+      const double product = v * used; /* exact */
+      if (mxd_isinf((double)(float)product)) continue;
+      d = mxd_abs((float)mxd_difference(product, (double)x));
     }
     if (mxd_isnan(d) || d >= least) continue; /* a NaN least takes the first number */
     best = c;
@@ -84,6 +84,11 @@ MXH_DEVICE uint32_t mxd_element_random(const mxd_plan &p, uint64_t index, bool p
   return (index & 1 ? mxd_lfsr(word) : word) >> (32 - p.encode.sr_bits);
 }
 
+/* Code of the scaled value y. */
+MXH_DEVICE uint32_t mxd_code(const mxd_plan &p, const mxd_scale &s, float x, double y, uint32_t random) {
+  return p.spec.elem_round == MX_ROUND_SCAN_Y ? mxd_scan(p, x, y, s.used) : mxd_encode(p.elem, y, p.encode, random);
+}
+
 /* Code of x; *value: what select's error counts. */
 MXH_DEVICE uint32_t mxd_element(const mxd_plan &p, const mxd_scale &s, float x, uint32_t random, float *value) {
   const int round = p.spec.elem_round;
@@ -94,7 +99,7 @@ MXH_DEVICE uint32_t mxd_element(const mxd_plan &p, const mxd_scale &s, float x, 
     return code;
   }
   const double y = mxd_scaled(p, s, x);
-  code = round == MX_ROUND_SCAN_Y ? mxd_scan(p, x, y, s.used) : mxd_encode(p.elem, y, p.encode, random);
+  code = mxd_code(p, s, x, y, random);
   if (p.spec.elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && round != MX_ROUND_SCAN_Y) {
     const double r = mxd_isnan(y) ? y : mxd_past_largest(p.elem, y, p.encode, random);
     *value = mxd_isinf(r) ? mxd_nanf(true) : mxd_narrow(r);
@@ -103,7 +108,7 @@ MXH_DEVICE uint32_t mxd_element(const mxd_plan &p, const mxd_scale &s, float x, 
   if (p.uses_chain && p.chain.again.n && s.how == MXD_USED) {
     float q = mxd_narrow(mxd_decode(p.elem, code));
     for (int i = 0; i < p.chain.again.n; i++) q = mxd_step((char)p.chain.again.op[i], q, s.again[i]);
-    code = mxd_encode(p.elem, mxd_widen(q), p.encode, random);
+    code = mxd_code(p, s, x, mxd_widen(q), random);
     *value = mxd_narrow(mxd_decode(p.elem, code));
   }
   return code;

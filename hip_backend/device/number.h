@@ -41,6 +41,15 @@ MXH_DEVICE double mxd_quotient(double product, double divisor) {
   return mxh_bits<double>(outward ? bits + 1 : bits - 1);
 }
 
+/* a - b rounded to odd. */
+MXH_DEVICE double mxd_difference(double a, double b) {
+  const double d = a - b, back = d + b; /* what is lost, by Knuth's two-sum of a and -b */
+  const double lost = (a - back) - (b - (back - d));
+  const uint64_t bits = mxh_bits<uint64_t>(d);
+  if (!mxd_finite(d) || lost == 0 || bits & 1) return d;
+  return mxh_bits<double>((lost > 0) == (d > 0) ? bits + 1 : bits - 1);
+}
+
 /* One binary32 operation with SPEC 3's NaN: an operand's passes, the first one winning; one made of numbers is negative. */
 MXH_DEVICE float mxd_step(char op, float a, float b) {
   if (mxd_isnan(a)) return a;

@@ -16,6 +16,16 @@ MUTANTS = [
     ("gemm.hip", "below = rest != 0;", "below = 0;", "gemm"),
     ("gemm.hip", "for (int i = 0; i < low / 32; i++) below |= w->limb[i];", "", "gemm"),
     ("gemm.hip", "return x == 0 && scale == 0 ? (float)x : (float)mxd_quotient(x, scale);", "return (float)mxd_quotient(x, scale);", "gemm"),
+    ("gemm.hip", "return bf16 ? 0x7FC0 : 0x7E00;", "return bf16 ? 0x7FFF : 0x7E00;", "gemm"),
+    ("gemm.hip", "if (bf16) return (uint16_t)(mxh_bits<uint32_t>((float)r) >> 16);", "if (bf16) return (uint16_t)(mxh_bits<uint32_t>((float)r) >> 15);", "gemm"),
+    ("gemm.hip", "mxd_exponent(a) < -14 ? -14", "mxd_exponent(a) < -14 ? -13", "gemm"),
+    ("fast.hip", "f.lead == MXD_LEAD_TE ? y : x, f.drop", "y, f.drop", "fast"),
+    ("device/fast.h", "drop ? s[i] + 0.0f : s[i]", "s[i]", "fast"),
+    ("device/fast.h", "&& v < 0x1p99f", "", "fast"),
+    ("device/tile.h", "squares += (n - (double)(t.rows * t.cols)) * mean * mean;", "", "quantize fast"),
+    ("device/codec.h", "how.sr_mode == MX_SR_ODD ? !(d & 1) : d & 1", "d & 1", "quantize"),
+    ("device/element.h", "(float)mxd_difference(product, (double)x)", "(float)product - x", "quantize"),
+    ("device/element.h", "code = mxd_code(p, s, x, mxd_widen(q), random);", "code = mxd_encode(p.elem, mxd_widen(q), p.encode, random);", "quantize"),
     ("hadamard.hip", "0xD7E8u", "0xD7E9u", "hadamard"),
     ("layout.hip", "k % 8 / 4 * 2", "k % 8 / 4", "layout"),
     ("tensor.hip", "p.uses_chain || !p.has_tensor_scale || amax == 0 ? 1", "p.uses_chain || !p.has_tensor_scale ? 1", "tensor"),
@@ -36,7 +46,7 @@ for path, what, instead, kernels in chosen:
             flags = compile_.replace("-I.", f"-I{tmp} -I.", 1).split()
             subprocess.run([*flags, "-w", "-x", "c++", "-c", f"{tmp}/hip_backend/{k}.hip", "-o", f"{tmp}/{k}.o"], check=True)
             objects.insert(0, f"{tmp}/{k}.o")
-        subprocess.run(["c++", *objects, "-o", tmp + "/check"], check=True)
+        subprocess.run([flags[0], *objects, "-o", tmp + "/check"], check=True)
         run = subprocess.run([tmp + "/check"], capture_output=True, text=True)
         rows = [line for line in run.stdout.splitlines() if line[:1].strip() and line.split()[-1].isdigit() and line.split()[-1] != "0"]
         if run.returncode not in (0, 1):

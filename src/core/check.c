@@ -81,7 +81,9 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "tensor.norm=nv", "scale.form=encode", "nv normalises the decode form");
   const double most = s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(elem)) : (double)s->scale_max_n;
   const double target = (s->scale_max == MX_SCALE_MAX_ELEM ? mx_format_max(elem) : most) * mx_format_max(scale);
-  if (normed && s->tensor_target == 0 && elem->kind != MX_KIND_NONE && isinf((float)target))
+  if (normed && elem->kind == MX_KIND_NONE)
+    return conflict(err, "elem=none", "tensor.norm", "values that are stored as they are have no tensor scale");
+  if (normed && s->tensor_target == 0 && isinf((float)target))
     return conflict(err, "tensor.norm", scale->name, "scale.max * the largest scale is beyond binary32; say tensor.target");
   if (s->tensor_given && !normed) return conflict(err, "tensor.given", "tensor.norm=none", "there is no tensor scale to give");
   if (chain && s->tensor_store != MX_TENSOR_STORE_CHAIN) return conflict(err, "tensor.store", "chain", "the chain says what is stored");

@@ -39,6 +39,8 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
     p->encode.sr_mode = MX_SR_FASTEST;
   }
   p->scale_encode = (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
+  p->g = 1;
+  p->tensor_scale = 1;
   if (p->elem->kind == MX_KIND_NONE) return MX_OK;
   if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
     for (uint32_t c = 0; c < 1u << p->elem->bits; c++) p->values[c] = (float)mx_decode(p->elem, c);
@@ -50,8 +52,6 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
   p->norm = 1;
   if (spec->tensor_norm == MX_TENSOR_NORM_NV || spec->tensor_norm == MX_TENSOR_NORM_CHMIEL) p->norm = p->target;
   if (spec->tensor_norm == MX_TENSOR_NORM_SEED004) p->norm = p->target / 2;
-  p->g = 1;
-  p->tensor_scale = 1;
   p->has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE;
   p->uses_chain = spec->chain != MX_CHAIN_EXACT;
   if (p->uses_chain) {

@@ -61,10 +61,15 @@ static void refuse(mx_job *j, size_t index) {
 }
 
 /* elem=none: a band of tiles, whole rows of it. */
-static void pass_through(const mx_job *j, const mx_band *b, size_t block_row, size_t n_cols) {
+static void pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t n_cols) {
   const mx_encoding nearest = {0};
   const uint32_t one = (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0);
-  for (size_t r = 0; r < b->rows; r++) memcpy(j->out->codes + (b->first + r) * j->out->code_stride + 4 * b->col, b->at + r * b->ld, n_cols * 4);
+  const int refuses = j->plan->spec.elem_nan == MX_ELEM_NAN_ERROR;
+  for (size_t r = 0; r < b->rows; r++) {
+    memcpy(j->out->codes + (b->first + r) * j->out->code_stride + 4 * b->col, b->at + r * b->ld, n_cols * 4);
+    for (size_t c = 0; refuses && c < n_cols; c++)
+      if (isnan(b->at[r * b->ld + c])) refuse(j, (b->first + r) * j->src->cols + b->col + c);
+  }
   for (size_t t = 0; t < (n_cols + j->plan->block_cols - 1) / j->plan->block_cols; t++)
     mx_tile_store_scale(j, b, block_row, b->col / j->plan->block_cols + t, one);
 }

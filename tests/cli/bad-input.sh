@@ -40,7 +40,10 @@ q "elem.arith=mul32 excludes scale.form=decode: the decode form divides" a.npy -
 q "tensor.given excludes tensor.norm=none: there is no tensor scale to give" a.npy --tensor-scale 3
 q "nibble=half_block excludes block: it needs an even number of columns in a block" a.npy --set nibble=half_block --set block=row
 
+q "elem=none excludes tensor.norm: values that are stored as they are have no tensor scale" a.npy --preset te-nvfp4 --set elem=none
+
 # Data that a spec refuses, and data of another kind.
+q "n.npy: row 1, column 3: NaN or Inf, which elem.nan=error refuses" n.npy --set elem=none --set elem.nan=error
 q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error refuses" n.npy --set scale.nan=error
 q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error or scale.inf=error refuses" n.npy --set scale.nan=error --set scale.inf=error
 q "quantize: --tensor-scale 1e39: beyond the largest binary32, 3.4e38" a.npy --preset te-nvfp4 --tensor-scale 1e39
