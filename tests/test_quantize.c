@@ -165,11 +165,11 @@ START_TEST(random_keys_beside_hif4) {
   const char *n = getenv("MIXTURES");
   const size_t want = n ? strtoul(n, NULL, 10) / 4 : 200;
   size_t values = 0, tried = 0;
-  state = 64;
+  uint64_t state = 64;
   for (size_t i = 0; i < want;) {
     mx_spec spec;
     if (++tried > want * 1000) ck_abort_msg("too few of the mixtures drawn are valid");
-    draw(&spec);
+    mixtures_draw(&spec, &state);
     mx_spec fixed = spec;
     mx_spec_set(&fixed, "scale.rule", "hif4", NULL);
     fixed.elem = MX_ELEM_E1M2, fixed.scale = MX_SCALE_E6M2, fixed.block_rows = 1, fixed.block_cols = 64;

@@ -19,7 +19,7 @@ int hipSetDevice(int device) { return device; }
 int hipDeviceGetName(char *name, int n, int device) { return snprintf(name, (size_t)n, "Fake Instinct %d", device), 0; }
 int hipDeviceGetPCIBusId(char *id, int n, int device) { return snprintf(id, (size_t)n, "%s", said("FAKE_BUS")), device; }
 int hipRuntimeGetVersion(int *version) { return *version = 70051831, 0; }
-#define ABSENT(name) \
+#define ABSENT(name)                                                                                                                           \
   int name(void) { return 1; }
 ABSENT(hipModuleLoadData)
 ABSENT(hipModuleGetFunction)

@@ -26,7 +26,8 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
       if (!number)
         snprintf(value, sizeof value, "%s", name);
       else
-        snprintf(value, sizeof value, "%s%s%u", name, *name ? "=" : "", *name ? below(state, strncmp(key, "elem", 4) ? 128 : 16) : 3 + below(state, 6));
+        snprintf(value, sizeof value, "%s%s%u", name, *name ? "=" : "",
+                 *name ? below(state, strncmp(key, "elem", 4) ? 128 : 16) : 3 + below(state, 6));
     } else if (!strcmp(key, "block"))
       snprintf(value, sizeof value, "%s", blocks[below(state, 10)]);
     else if (!strcmp(key, "had.size"))
