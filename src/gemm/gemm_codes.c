@@ -63,6 +63,7 @@ void mxg_codes_free(mxg_packed *p) {
   free(p->words);
   free(p->s);
   free(p->offset);
+  free(p->few);
   *p = (mxg_packed){0};
 }
 
@@ -236,6 +237,23 @@ void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
 int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
   return plan->M <= L && kernel && has_avx512(&plan->o.exec) && direct_words(&plan->b) && (plan->block == 32 || plan->block == 16) &&
          plan->K % (L * MXG_GROUP) == 0;
+}
+
+mx_status mxg_skinny_fill_a(mxg_packed *p) {
+  const size_t R = p->rows > 8 ? 16 : p->rows > 4 ? 8 : p->rows > 2 ? 4 : 2, each = 2 * p->groups, record = R * (2 + each);
+  if (!p->few || p->few_rows != R) {
+    free(p->few);
+    p->few = aligned_alloc(64, (p->kb * record * sizeof *p->few + 127) / 64 * 64);
+    p->few_rows = R;
+  }
+  if (!p->few) return MX_ERR_NOMEM;
+  for (size_t b = 0; b < p->kb; b++) {
+    uint32_t *to = p->few + b * record;
+    memcpy(to, p->offset + b * L, R * sizeof *to);
+    memcpy(to + R, p->s + b * L, R * sizeof *to);
+    memcpy(to + 2 * R, p->words + b * L * each, R * each * sizeof *to);
+  }
+  return MX_OK;
 }
 
 /* The codes of the panel after this one, or of this one again. */

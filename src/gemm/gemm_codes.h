@@ -21,11 +21,13 @@ typedef struct mxg_scale_codes {
 } mxg_scale_codes;
 
 typedef struct mxg_packed {
-  size_t rows, kb, groups;     /* groups: words a block */
-  int avx512;                  /* the machine has it and it is to be used: asking costs microseconds under a hypervisor */
-  uint32_t *words;             /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
-  int32_t *offset;             /* A: [kb][16] -12 * (sum of the block) */
-  float *s;                    /* [kb][16]; A's have the factor 1/4 */
+  size_t rows, kb, groups; /* groups: words a block */
+  int avx512;              /* the machine has it and it is to be used: asking costs microseconds under a hypervisor */
+  uint32_t *words;         /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
+  int32_t *offset;         /* A: [kb][16] -12 * (sum of the block) */
+  float *s;                /* [kb][16]; A's have the factor 1/4 */
+  uint32_t *few;           /* A of few rows, or NULL: mxg_skinny_fill_a() */
+  size_t few_rows;
   const mxg_operand *table_of; /* whose values the next two are; NULL: none yet */
   float table[256];
   mxg_scale_codes codes;
@@ -52,6 +54,9 @@ mxg_codes_kernel *mxg_codes_best(const mx_exec *exec);
 
 /** Few rows of A: can B be read as it lies, each panel once? Then scales alone are filled in, and the kernel takes codes from the operand. */
 int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel);
+/** A, filled as ever, once more without the rows that it has not: what belongs to a block side by side, so that all of it stays in the first cache.
+ *  few [kb] of: offset [few_rows], s [few_rows], words [few_rows][groups][2]; few_rows is 2, 4, 8 or 16. */
+mx_status mxg_skinny_fill_a(mxg_packed *p);
 void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0);
 void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_operand *o, size_t row0);
 /** Where the codes of a panel lie, and what comes next: sixteen rows, `stride` bytes from row to row. Only asked for: ahead, the codes of the next

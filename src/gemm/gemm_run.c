@@ -200,7 +200,10 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
       const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
                    end_n = (gn + 1) * columns < panels_n ? (gn + 1) * columns : panels_n;
       if (mine) continue;
-      for (size_t p = gm * group; p < end_m && held != gm; p++) mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
+      for (size_t p = gm * group; p < end_m && held != gm; p++) {
+        mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
+        if (skinny) mine = mxg_skinny_fill_a(&a[p - gm * group]);
+      }
       held = gm;
       for (size_t q = gn * columns; q < end_n; q++) {
         const int direct = skinny && q * L + L <= plan->N;
@@ -212,7 +215,9 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
           mxg_packed *x = &a[p - gm * group];
           float acc[L * L];
           if (!mxg_codes_fit(x, &b)) {
+            const int changes = skinny && !x->settled;
             mxg_codes_leave_out_zeros(x, &plan->a, plan, p * L);
+            if (changes) mine = mxg_skinny_fill_a(x); /* has its memory already */
             mxg_codes_leave_out_zeros(&b, &plan->b, plan, q * L);
           }
           if (!mxg_codes_fit(x, &b)) {

@@ -33,13 +33,14 @@ static inline __attribute__((always_inline)) void panel(float *out, const mxg_pa
       const size_t k = c * n_blocks + q;
       unpack_in(even, odd, x + q * groups, groups);
       const __m512 sb = _mm512_load_ps(b->s + k * L);
-      const uint32_t *words = a->words + k * groups * L * 2;
+      const uint32_t *record = a->few + k * rows * (2 + 2 * groups), *words = record + 2 * rows;
 #pragma GCC unroll 16
       for (size_t r = 0; r < rows; r++) {
-        const __m512i offset = _mm512_set1_epi32(a->offset[k * L + r]);
+        const __m512i offset = _mm512_set1_epi32((int)record[r]);
         const __m512i sum =
             rows > 2 ? dot(offset, words + r * groups * 2, even, odd, groups) : dot2(offset, words + r * groups * 2, even, odd, groups);
-        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(_mm512_set1_ps(a->s[k * L + r]), sb), acc[r]);
+        acc[r] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(_mm512_castsi512_ps(_mm512_set1_epi32((int)record[rows + r])), sb), acc[r]);
       }
     }
   }
@@ -50,11 +51,11 @@ static inline __attribute__((always_inline)) void panel(float *out, const mxg_pa
 /* One row runs as two: it has too little to do to ask for lines evenly. */
 #define EACH(groups)                                                                                                                           \
   do {                                                                                                                                         \
-    if (a->rows > 8)                                                                                                                           \
+    if (a->few_rows == 16)                                                                                                                     \
       panel(out, a, b, from, groups, 16);                                                                                                      \
-    else if (a->rows > 4)                                                                                                                      \
+    else if (a->few_rows == 8)                                                                                                                 \
       panel(out, a, b, from, groups, 8);                                                                                                       \
-    else if (a->rows > 2)                                                                                                                      \
+    else if (a->few_rows == 4)                                                                                                                 \
       panel(out, a, b, from, groups, 4);                                                                                                       \
     else                                                                                                                                       \
       panel(out, a, b, from, groups, 2);                                                                                                       \
