@@ -29,11 +29,14 @@ struct mxh_oracle {
 };
 
 struct gfx950_profile;
+struct gfx950_rules;
 
 struct mxh_row {
   std::string group, operation, first; /* first: the first case that differs, or why none ran */
   uint64_t cases = 0, values = 0, differences = 0;
+  std::string note; /* rules found on the device that the row was held to, kernels launched, what is open */
   bool skipped = false;
+  bool open = false; /* depends on a rule that has no name yet: differences are counted, not judged */
 };
 
 struct mxh_run {
@@ -43,13 +46,16 @@ struct mxh_run {
   uint64_t large;     /* elements to quantise beside the golden suites: 0 none */
   const char *group;  /* of the rows that are added: "portable", "instruction", "native kernel" */
   std::vector<mxh_row> rows;
-  gfx950_profile *profile; /* what native_diff.cc found; NULL: the device is no gfx950 */
+  gfx950_profile *profile;  /* what native_diff.cc found; NULL: the device is no gfx950 */
+  const gfx950_rules *play; /* for the host runtime: the rules of the device that it plays; NULL: the suggested ones */
+  bool quick;               /* a few cases of each suite (the rehearsal) */
 };
 
 /** Every portable operation over the golden suites. False if a call failed; the row says why. */
 bool mxh_run_portable(mxh_run *run);
-/** Each of gfx950's instructions under the rules that the device shows (gfx950_profile.h), and each complete native kernel against the oracle; on
- *  devices that have none of these, one skipped row for each group. The host runtime plays the suggested rules. */
+/** Each of gfx950's instructions under the rules that the device shows (gfx950_profile.h), and each complete native kernel under the same rules: against
+ *  the oracle where a spec's keys say them, else codes as the instruction makes them under these rules. On devices that have none of these, one skipped
+ *  row for each group. False if a row that is not open differs, or a rule has no name. */
 bool mxh_run_native(mxh_run *run);
 
 /** Add to the row of that name. n values were compared, `bad` differ; what: the case. */

@@ -9,7 +9,7 @@
 #include "hip_backend/gfx950_profile.h"
 
 namespace {
-const char *verdict(const mxh_row &r) { return r.skipped ? "skipped" : r.differences ? "DIFFERS" : "equal"; }
+const char *verdict(const mxh_row &r) { return r.skipped ? "skipped" : !r.differences ? "equal" : r.open ? "open" : "DIFFERS"; }
 
 std::string now(const char *format) {
   char text[32];
@@ -37,14 +37,17 @@ std::string html_text(const std::string &s) {
 
 void mxh_report_print(const mxh_report &report) {
   printf("%-44s %8s %14s %12s  %s\n", "operation", "cases", "values", "differences", "verdict");
-  unsigned long long equal = 0, differ = 0, skipped = 0;
+  unsigned long long equal = 0, differ = 0, skipped = 0, open = 0;
   for (const mxh_row &r : report.run->rows) {
     printf("%-44s %8llu %14llu %12llu  %s\n", r.operation.c_str(), (unsigned long long)r.cases, (unsigned long long)r.values,
            (unsigned long long)r.differences, verdict(r));
     if (!r.first.empty()) printf("    %s\n", r.first.c_str());
-    (r.skipped ? skipped : r.differences ? differ : equal)++;
+    if (!r.note.empty()) printf("    %s\n", r.note.c_str());
+    (r.skipped ? skipped : !r.differences ? equal : r.open ? open : differ)++;
   }
-  printf("%llu operations equal, %llu differ, %llu skipped; %.1f s\n", equal, differ, skipped, report.seconds);
+  printf("%llu operations equal, %llu differ, ", equal, differ);
+  if (open) printf("%llu open, ", open);
+  printf("%llu skipped; %.1f s\n", skipped, report.seconds);
   if (!report.run->profile) return;
   printf("rules that no document says, as this device has them%s:\n", silicon(report) ? "" : " (the host runtime plays the suggested ones)");
   gfx950_profile_print(*report.run->profile, false);
@@ -56,9 +59,10 @@ bool mxh_report_json(const mxh_report &report, const char *path) {
   for (const auto &fact : facts(report)) json_object_set_new(o, fact.first, json_string(fact.second.c_str()));
   json_object_set_new(o, "seconds", json_real(report.seconds));
   for (const mxh_row &r : report.run->rows)
-    json_array_append_new(operations, json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "group", r.group.c_str(), "operation",
-                                                r.operation.c_str(), "cases", (json_int_t)r.cases, "values", (json_int_t)r.values,
-                                                "differences", (json_int_t)r.differences, "verdict", verdict(r), "first", r.first.c_str()));
+    json_array_append_new(operations,
+                          json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s}", "group", r.group.c_str(), "operation", r.operation.c_str(),
+                                    "cases", (json_int_t)r.cases, "values", (json_int_t)r.values, "differences", (json_int_t)r.differences,
+                                    "verdict", verdict(r), "first", r.first.c_str(), "note", r.note.c_str()));
   for (const mxh_bench_row &b : report.bench)
     json_array_append_new(bench, json_pack("{s:s, s:f, s:f, s:f}", "preset", b.preset.c_str(), "quantize_bytes_s", b.quantize,
                                            "dequantize_bytes_s", b.dequantize, "copy_bytes_s", b.copy));
@@ -80,15 +84,16 @@ bool mxh_report_html(const mxh_report &report, const char *path) {
   fprintf(f,
           "<!doctype html><meta charset=\"utf-8\"><title>mxgold hip-diff: %s</title>\n"
           "<style>body{font:15px/1.4 sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ccc;"
-          "text-align:left}.n{text-align:right}.DIFFERS{background:#fbb}.skipped{color:#777}</style>\n<h1>mxgold hip-diff</h1>\n<table>\n",
+          "text-align:left}.n{text-align:right}.DIFFERS{background:#fbb}.open{background:#ffd}.skipped{color:#777}</style>\n<h1>mxgold "
+          "hip-diff</h1>\n<table>\n",
           html_text(mxh_name(report.run->dev)).c_str());
   for (const auto &fact : facts(report)) fprintf(f, "<tr><th>%s<td>%s\n", fact.first, html_text(fact.second).c_str());
-  fprintf(
-      f, "</table>\n<h2>Operations</h2>\n<table><tr><th>operation<th>group<th>cases<th>values<th>differences<th>verdict<th>first difference\n");
+  fprintf(f, "</table>\n<h2>Operations</h2>\n<table><tr><th>operation<th>group<th>cases<th>values<th>differences<th>verdict<th>first "
+             "difference<th>note\n");
   for (const mxh_row &r : report.run->rows)
-    fprintf(f, "<tr class=\"%s\"><td>%s<td>%s<td class=n>%llu<td class=n>%llu<td class=n>%llu<td>%s<td>%s\n", verdict(r),
+    fprintf(f, "<tr class=\"%s\"><td>%s<td>%s<td class=n>%llu<td class=n>%llu<td class=n>%llu<td>%s<td>%s<td>%s\n", verdict(r),
             html_text(r.operation).c_str(), html_text(r.group).c_str(), (unsigned long long)r.cases, (unsigned long long)r.values,
-            (unsigned long long)r.differences, verdict(r), html_text(r.first).c_str());
+            (unsigned long long)r.differences, verdict(r), html_text(r.first).c_str(), html_text(r.note).c_str());
   fprintf(f, "</table>\n");
   if (!report.bench.empty()) {
     fprintf(f, "<h2>Speed, bytes read and written a second</h2>\n<table><tr><th>preset<th>quantize<th>dequantize<th>copy\n");
@@ -106,8 +111,7 @@ bool mxh_report_html(const mxh_report &report, const char *path) {
       fprintf(f, "<tr><td>%s<td>%s<td>%s<td>%s\n", html_text(a.rule).c_str(), name, html_text(says).c_str(), html_text(a.evidence).c_str());
     }
     for (const gfx950_sums &s : p->sums)
-      fprintf(f, "<tr><td>sums of %s<td>%s<td colspan=2>%s\n", html_text(s.types).c_str(), s.fits ? "found" : "no model fits; nearest",
-              html_text(s.model).c_str());
+      fprintf(f, "<tr><td>sums<td>%s<td>%s<td>%s\n", s.fits ? "found" : "none", gfx950_sums_pairs(s).c_str(), gfx950_sums_text(s).c_str());
     fprintf(f, "</table>\n");
   }
   return !fclose(f);

@@ -45,8 +45,11 @@ gfx950_rules gfx950_rules_default(void) {
   gfx950_rules r;
   mx_mma_model m;
   memset(&r, 0, sizeof r);
-  if (mx_mma_model_find(&m, "cdna4_like_cdna3", NULL) == MX_OK) r.accum = m.accum;
+  if (mx_mma_model_find(&m, "cdna4_like_cdna3", NULL) == MX_OK) gfx950_rules_sums(&r, &m.accum);
   return r;
+}
+void gfx950_rules_sums(gfx950_rules *rules, const mx_accum *accum) {
+  for (int pair = 0; pair < GFX950_PAIRS; pair++) rules->accum[pair] = *accum;
 }
 
 /* --- numbers --- */

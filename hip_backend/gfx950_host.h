@@ -19,15 +19,21 @@ enum {
 #include "../formats/gfx950_rules.def"
 };
 
+/* Products that may be summed each in its own way: two shapes, 25 pairs of element types. */
+enum { GFX950_PAIRS = 50 };
+static inline int gfx950_pair(int edge, int a_type, int b_type) { return (edge == 32) * 25 + a_type * 5 + b_type; }
+
 /** A device: one answer a question, and how its products are summed. {0} is what AMD's documents suggest, but for accum, which has no default. */
 typedef struct gfx950_rules {
 #define GFX950_RULE(field, doc) int field;
 #include "../formats/gfx950_rules.def"
-  mx_accum accum;
+  mx_accum accum[GFX950_PAIRS]; /* by gfx950_pair() */
 } gfx950_rules;
 
 /** {0} with the leading candidate for accum (cdna4_like_cdna3 of formats/accumulation.def). */
 gfx950_rules gfx950_rules_default(void);
+/** The same sums for every pair. */
+void gfx950_rules_sums(gfx950_rules *rules, const mx_accum *accum);
 
 /** Names for tables and files: the index-th rule, and its choices; NULL past the last. */
 const char *gfx950_rule_name(int rule, const char **doc);

@@ -27,8 +27,8 @@ static void gather(matrices *q, const gfx950_mfma_in *in) {
       for (int i = 0; i < 32; i++) {
         int row, k;
         gfx950_operand_of(q->m, q->type[side], lane, i, &row, &k);
-        const gfx950_at at = gfx950_operand_at(q->m, q->type[side], row, k);
-        q->code[side][row][k] = (uint8_t)gfx950_field(words, at.bit, gfx950_bits(q->type[side]));
+        const int bits = gfx950_bits(q->type[side]); /* a lane's elements lie one behind the other */
+        q->code[side][row][k] = (uint8_t)gfx950_field(words, bits * i, bits);
       }
       const uint32_t byte = side ? in[0].select / 4 : in[0].select % 4;
       q->scale[side][lane % q->m][lane / q->m] = (uint8_t)((side ? in[lane].scale_b : in[lane].scale_a) >> 8 * byte);
@@ -60,7 +60,7 @@ static void product(uint32_t *d, const matrices *q, const gfx950_rules *rules, i
                     const uint8_t *scale_b, const uint32_t *c) {
   mx_mma_model model;
   memset(&model, 0, sizeof model);
-  model.accum = rules->accum;
+  model.accum = rules->accum[gfx950_pair(q->m, q->type[0], q->type[1])];
   if (model.accum.L >= q->depth) model.accum.L = 0; /* a group is no longer than the instruction: 128 of 16x16x128 are the 64 of 32x32x64 */
   model.a = mx_elem_format(elem_of[q->type[0]]);
   model.b = mx_elem_format(elem_of[q->type[1]]);

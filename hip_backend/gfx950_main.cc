@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "hip_backend/gfx950_profile.h"
-#include "hip_backend/gfx950_rehearse.h"
 
 #ifndef MXH_COMMIT
 #define MXH_COMMIT "unknown"
@@ -14,13 +13,11 @@
 
 static const char usage[] =
     "usage: mxgold-gfx950 [--device hip|host] [--seed N] [-o DIR] [-v]    profile of the device: DIR/gfx950@DATE.json, .spec.json, .accum\n"
-    "       mxgold-gfx950 --rehearse N [--seed N] [-j N] [-v]             N devices played by the CPU host runtime under hidden rules\n"
     "Exit 0: every rule is named and no bit of any instruction differs; 1: something is left; 2: trouble.\n";
 
 int main(int argc, char **argv) {
   const char *kind = "hip", *folder = ".";
   uint64_t seed = 1;
-  int n = 0, jobs = 0;
   bool verbose = false;
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
@@ -32,17 +29,11 @@ int main(int argc, char **argv) {
       kind = value, i++;
     else if (value && !strcmp(argv[i], "--seed"))
       seed = strtoull(value, nullptr, 10), i++;
-    else if (value && !strcmp(argv[i], "--rehearse"))
-      n = atoi(value), i++;
-    else if (value && !strcmp(argv[i], "-j"))
-      jobs = atoi(value), i++;
     else if (value && !strcmp(argv[i], "-o"))
       folder = value, i++;
     else
       return fprintf(stderr, "mxgold-gfx950: %s: unknown option, or its value is missing; --help\n", argv[i]), 2;
   }
-  if (n) return gfx950_rehearse(n, seed, jobs, verbose);
-
   char why[512];
   mxh_device *dev = mxh_open(kind, why, sizeof why);
   if (!dev) return printf("mxgold-gfx950: %s: SKIPPED, nothing was run on silicon\n", why), 0;

@@ -1,189 +1,15 @@
 /* The probes of gfx950_profile.h. gfx950_report.cc writes what they find. */
 #include "hip_backend/gfx950_profile.h"
 
-#include <functional>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hip_backend/buffer.h"
-#include "hip_backend/native.h"
-#include "mxgold/probe.h"
+#include "hip_backend/gfx950_run.h"
 #include "mxgold/verify.h"
 
-typedef std::vector<uint32_t> words;
+using namespace gfx950_run;
 
 namespace {
-
-struct generator {
-  uint64_t state;
-  uint32_t next() {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (uint32_t)(state * 2685821657736338717u >> 32);
-  }
-  unsigned below(unsigned n) { return next() % n; }
-};
-
-std::string hex(uint32_t v) {
-  char s[12];
-  snprintf(s, sizeof s, "%08X", v);
-  return s;
-}
-
-const gfx950_row &row_of(int index) { return gfx950_rows[index]; }
-
-/* Cases of one conversion: x [n][words_x], old [n][words_out]; scale and seed [n]. */
-struct conversion {
-  int row, select;
-  uint32_t mode;
-  int from; /* GFX950_FROM_* */
-  words x, old, scale, seed;
-  size_t n() const { return scale.size(); }
-  void add(std::initializer_list<uint32_t> source, uint32_t a_scale, uint32_t a_seed, uint32_t before) {
-    words all(source);
-    all.resize((size_t)row_of(row).words_x, 0);
-    x.insert(x.end(), all.begin(), all.end());
-    old.insert(old.end(), (size_t)row_of(row).words_out, before);
-    scale.push_back(a_scale);
-    seed.push_back(a_seed);
-  }
-};
-conversion of(int row, int select = 0, uint32_t mode = 0, int from = GFX950_FROM_VGPR) { return {row, select, mode, from, {}, {}, {}, {}}; }
-
-/* Tiles of one product, as registers of lanes: [tiles][64][8], c and d [tiles][64][regs]. */
-struct product {
-  int edge, a_type, b_type, select;
-  uint32_t mode;
-  words a, b, c, scale_a, scale_b;
-  size_t tiles() const { return scale_a.size() / 64; }
-  int regs() const { return gfx950_result_regs(edge); }
-};
-product tiles_of(int edge, int a, int b, int select, uint32_t mode, size_t n) {
-  product p = {edge,
-               a,
-               b,
-               select,
-               mode,
-               words(n * 512),
-               words(n * 512),
-               words(n * 64 * (size_t)gfx950_result_regs(edge)),
-               words(n * 64, 0x7F7F7F7F),
-               words(n * 64, 0x7F7F7F7F)};
-  return p;
-}
-void set_code(product *p, int side, size_t tile, int row, int k, uint32_t code) {
-  const int type = side ? p->b_type : p->a_type;
-  const gfx950_at at = gfx950_operand_at(p->edge, type, row, k);
-  gfx950_set_field(&(side ? p->b : p->a)[tile * 512 + (size_t)at.lane * 8], at.bit, gfx950_bits(type), code);
-}
-void set_scale(product *p, int side, size_t tile, int row, int block, uint32_t byte) {
-  const int which = side ? p->select / 4 : p->select % 4;
-  uint32_t *w = &(side ? p->scale_b : p->scale_a)[tile * 64 + (size_t)gfx950_scale_lane(p->edge, row, block)];
-  *w = (*w & ~(0xFFu << 8 * which)) | byte << 8 * which;
-}
-size_t result_at(const product &p, size_t tile, int row, int col) {
-  for (int lane = 0; lane < 64; lane++)
-    for (int reg = 0; reg < p.regs(); reg++) {
-      int r, c;
-      gfx950_result_of(p.edge, lane, reg, &r, &c);
-      if (r == row && c == col) return (tile * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg;
-    }
-  return 0;
-}
-
-struct device {
-  mxh_device *dev;
-  const gfx950_rules *play;
-  std::string why;
-
-  bool launch(const std::string &kernel, unsigned grid, unsigned block, const void *args, size_t n_args) {
-    if (!mxh_launch(dev, kernel.c_str(), grid, block, args, n_args) && !mxh_sync(dev)) return true;
-    why = kernel + ": " + mxh_error(dev);
-    return false;
-  }
-  bool run(const conversion &q, words *out) {
-    const gfx950_row &row = row_of(q.row);
-    const std::string kernel = q.from == GFX950_FROM_SGPR     ? "gfx950_probe_sgpr"
-                               : q.from == GFX950_FROM_INLINE ? "gfx950_probe_inline"
-                                                              : "gfx950_" + std::string(row.name) + "_s" + std::to_string(q.select);
-    mxh_buffer x(dev, q.x.size() * 4), y(dev, q.old.size() * 4), scale(dev, q.n() * 4), seed(dev, q.n() * 4);
-    if (x.put(q.x.data(), q.x.size() * 4) || y.put(q.old.data(), q.old.size() * 4) || scale.put(q.scale.data(), q.n() * 4) ||
-        seed.put(q.seed.data(), q.n() * 4)) {
-      why = mxh_error(dev);
-      return false;
-    }
-    gfx950_convert_args a = {};
-    a.out = y.as<uint32_t>(), a.x = x.as<uint32_t>(), a.scale = scale.as<uint32_t>(), a.seed = seed.as<uint32_t>();
-    a.n = (uint32_t)q.n(), a.env.mode = q.mode, a.env.rules = play;
-    if (!launch(kernel, (unsigned)(q.n() + 255) / 256, 256, &a, sizeof a)) return false;
-    out->resize(q.old.size());
-    if (!y.get(out->data(), out->size() * 4)) return true;
-    why = mxh_error(dev);
-    return false;
-  }
-  bool run(const product &p, words *out) {
-    const std::string kernel = std::string("gfx950_mfma_scale_f32_") + (p.edge == 16 ? "16x16x128" : "32x32x64") + "_f8f6f4_a" +
-                               std::to_string(p.a_type) + "_b" + std::to_string(p.b_type) + "_s" + std::to_string(p.select);
-    mxh_buffer a(dev, p.a.size() * 4), b(dev, p.b.size() * 4), c(dev, p.c.size() * 4), d(dev, p.c.size() * 4), sa(dev, p.scale_a.size() * 4),
-        sb(dev, p.scale_b.size() * 4);
-    if (a.put(p.a.data(), p.a.size() * 4) || b.put(p.b.data(), p.b.size() * 4) || c.put(p.c.data(), p.c.size() * 4) ||
-        sa.put(p.scale_a.data(), p.scale_a.size() * 4) || sb.put(p.scale_b.data(), p.scale_b.size() * 4)) {
-      why = mxh_error(dev);
-      return false;
-    }
-    gfx950_mfma_args args = {};
-    args.d = d.as<uint32_t>(), args.a = a.as<uint32_t>(), args.b = b.as<uint32_t>(), args.c = c.as<uint32_t>(),
-    args.scale_a = sa.as<uint32_t>(), args.scale_b = sb.as<uint32_t>();
-    args.env.mode = p.mode, args.env.rules = play;
-    if (!launch(kernel, (unsigned)p.tiles(), 64, &args, sizeof args)) return false;
-    out->resize(p.c.size());
-    if (!d.get(out->data(), out->size() * 4)) return true;
-    why = mxh_error(dev);
-    return false;
-  }
-};
-
-words predicted(const conversion &q, const gfx950_rules &rules) {
-  const gfx950_row &row = row_of(q.row);
-  const gfx950_env env = {q.mode, 0, &rules};
-  words out = q.old;
-  for (size_t i = 0; i < q.n(); i++)
-    gfx950_convert(&env, &row, q.select, &out[i * (size_t)row.words_out], &q.x[i * (size_t)row.words_x],
-                   q.from == GFX950_FROM_INLINE ? 0x40800000
-                   : q.from == GFX950_FROM_SGPR ? q.scale[0]
-                                                : q.scale[i],
-                   q.seed[i], q.from);
-  return out;
-}
-words predicted(const product &p, const gfx950_rules &rules) {
-  words out(p.c.size());
-  std::vector<gfx950_mfma_in> in(64);
-  std::vector<gfx950_mfma_out> result(64);
-  const size_t regs = (size_t)p.regs();
-  for (size_t tile = 0; tile < p.tiles(); tile++) {
-    for (size_t lane = 0; lane < 64; lane++) {
-      gfx950_mfma_in &l = in[lane];
-      l = gfx950_mfma_in();
-      memcpy(l.a, &p.a[tile * 512 + lane * 8], 32);
-      memcpy(l.b, &p.b[tile * 512 + lane * 8], 32);
-      memcpy(l.c, &p.c[(tile * 64 + lane) * regs], 4 * regs);
-      l.scale_a = p.scale_a[tile * 64 + lane], l.scale_b = p.scale_b[tile * 64 + lane];
-      l.m = (uint32_t)p.edge, l.cbsz = (uint32_t)p.a_type, l.blgp = (uint32_t)p.b_type, l.select = (uint32_t)p.select;
-      l.env = {p.mode, 0, &rules};
-    }
-    gfx950_mfma(in.data(), result.data());
-    for (size_t lane = 0; lane < 64; lane++) memcpy(&out[(tile * 64 + lane) * regs], result[lane].d, 4 * regs);
-  }
-  return out;
-}
-
-bool is_nan(uint32_t f) { return (f & 0x7FFFFFFF) > 0x7F800000; }
-void one_nan(words *w) {
-  for (uint32_t &v : *w)
-    if (is_nan(v)) v = 0x7FC00000;
-}
 
 /* --- questions: for each rule, inputs on which its answers differ --- */
 
@@ -441,104 +267,6 @@ bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
   return true;
 }
 
-/* --- the sums of products --- */
-
-static const char *const TYPE_NAMES[] = {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"};
-const mx_format *element_format(int type) { return mx_format_find(TYPE_NAMES[type]); }
-
-/* Tiles of mx_probe as registers. */
-product registers(const mx_probe &probe, int edge, int a_type, int b_type) {
-  product p = tiles_of(edge, a_type, b_type, 0, 0, probe.T);
-  const size_t depth = probe.spec.K, blocks = depth / 32;
-  for (size_t t = 0; t < probe.T; t++)
-    for (int side = 0; side < 2; side++) {
-      const uint8_t *codes = side ? probe.b : probe.a, *scales = side ? probe.scale_b : probe.scale_a;
-      const int type = side ? b_type : a_type;
-      const size_t row_bytes = side ? probe.b_bytes : probe.a_bytes;
-      for (size_t r = 0; r < (size_t)edge; r++) {
-        const uint8_t *row = codes + (t * (size_t)edge + r) * row_bytes;
-        for (size_t k = 0; k < depth; k++)
-          set_code(&p, side, t, (int)r, (int)k, gfx950_bits(type) == 4 ? row[k / 2] >> (k % 2 * 4) & 15 : row[k]);
-        for (size_t b = 0; b < blocks; b++) set_scale(&p, side, t, (int)r, (int)b, scales[(t * (size_t)edge + r) * blocks + b]);
-      }
-    }
-  for (size_t t = 0; t < probe.T; t++)
-    for (int lane = 0; lane < 64; lane++)
-      for (int reg = 0; reg < p.regs(); reg++) {
-        int row, col;
-        gfx950_result_of(edge, lane, reg, &row, &col);
-        memcpy(&p.c[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg],
-               probe.c + ((t * (size_t)edge + (size_t)row) * (size_t)edge + (size_t)col) * 4, 4);
-      }
-  return p;
-}
-words matrix(const product &p, const words &d) {
-  words out(d.size());
-  const size_t edge = (size_t)p.edge;
-  for (size_t t = 0; t < p.tiles(); t++)
-    for (int lane = 0; lane < 64; lane++)
-      for (int reg = 0; reg < p.regs(); reg++) {
-        int row, col;
-        gfx950_result_of(p.edge, lane, reg, &row, &col);
-        const uint32_t v = d[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg];
-        out[(t * edge + (size_t)row) * edge + (size_t)col] = is_nan(v) ? 0x7FC00000 : v; /* the payload is mfma_nan's */
-      }
-  return out;
-}
-
-bool fit_sums(gfx950_profile *out, device *d, int edge, int a_type, int b_type, uint64_t seed, int threads) {
-  enum { BATCHES = 6 };
-  mx_probe probes[BATCHES] = {};
-  std::vector<words> results;
-  std::vector<const void *> bits;
-  mx_probe_fit fit = {};
-  mx_error err = {};
-  const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
-  const size_t depth = (size_t)gfx950_depth(edge);
-  const mx_exec exec = {.n_threads = threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0};
-  const mx_probe_spec spec = {element_format(a_type), element_format(b_type), f32,   f32, mx_scale_format(MX_SCALE_E8M0), 32,
-                              (size_t)edge,           (size_t)edge,           depth, seed};
-  bool fine = mx_probe_make(&probes[0], &spec, &err) == MX_OK;
-  size_t n = 1;
-  if (!fine) d->why = err.text;
-  for (; fine; n++) {
-    mx_probe &p = probes[n - 1];
-    /* Scale 0xFF is the rule mfma_scale_ff's. */
-    for (size_t i = 0; i < p.T * (size_t)edge * depth / 32; i++) {
-      if (p.scale_a[i] == 0xFF) p.scale_a[i] = 0xFE;
-      if (p.scale_b[i] == 0xFF) p.scale_b[i] = 0xFE;
-    }
-    const product q = registers(p, edge, a_type, b_type);
-    words got;
-    fine = d->run(q, &got);
-    if (!fine) break;
-    results.push_back(matrix(q, got));
-    bits.clear();
-    for (const words &w : results) bits.push_back(w.data());
-    fine = mx_probe_fit_run(&fit, probes, bits.data(), n, &exec, &err) == MX_OK;
-    if (!fine) d->why = err.text;
-    if (!fine || !fit.fits || !fit.next.T || n == BATCHES) break;
-    probes[n] = fit.next;
-    fit.next = mx_probe();
-    mx_probe_fit_free(&fit);
-    fit = mx_probe_fit();
-  }
-  if (fine) {
-    gfx950_sums s;
-    s.types = std::string(edge == 16 ? "16x16x128 " : "32x32x64 ") + TYPE_NAMES[a_type] + " " + TYPE_NAMES[b_type];
-    s.fits = fit.fits;
-    s.model = fit.text;
-    const size_t at = s.model.rfind(",k=0"); /* the whole of the tile's K was one instruction */
-    if (at != std::string::npos && at + 4 == s.model.size()) s.model.replace(at, 4, ",k=" + std::to_string(depth));
-    s.accum = fit.model.accum;
-    for (size_t i = 0; i < fit.n_names; i++) s.same.push_back(fit.names[i]);
-    out->sums.push_back(s);
-  }
-  mx_probe_fit_free(&fit);
-  for (size_t i = 0; i < n && i < BATCHES; i++) mx_probe_free(&probes[i]);
-  return fine;
-}
-
 /* --- everything else, held to what was found --- */
 
 uint32_t wide_value(generator *g, int wide, unsigned byte) {
@@ -562,14 +290,6 @@ uint32_t wide_value(generator *g, int wide, unsigned byte) {
   return kind == 7 ? v >> 16 : (uint32_t)mx_encode(mx_operand_format(MX_OPERAND_F16), (double)f, &how, 0);
 }
 
-void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where) {
-  h->cases += cases;
-  for (size_t i = 0; i < got.size(); i++, h->words++)
-    if (got[i] != want[i]) {
-      if (!h->differ++) h->first = where + ", word " + std::to_string(i) + ": " + hex(got[i]) + ", expected " + hex(want[i]);
-    }
-}
-
 /* A float in the type that an instruction takes, to nearest. */
 uint32_t wide_of(int wide, float v) {
   mx_encoding how = {};
@@ -591,7 +311,7 @@ bool hold_suite(gfx950_profile *out, device *d, int index, int suite, gfx950_hel
   mx_spec spec = {};
   mx_cases cases = {};
   mx_error err;
-  if (mx_spec_parse(&spec, ("elem=" + std::string(TYPE_NAMES[type])).c_str(), &err) || mx_generate(&cases, suite, &spec, 0, 0, 1, &err)) {
+  if (mx_spec_parse(&spec, ("elem=" + std::string(gfx950_type_name(type))).c_str(), &err) || mx_generate(&cases, suite, &spec, 0, 0, 1, &err)) {
     d->why = err.text;
     return false;
   }
@@ -628,25 +348,10 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites) {
   generator g = {seed * 2 + 1};
   for (int index = 0; index < GFX950_COUNT; index++) {
     const gfx950_row &row = row_of(index);
-    gfx950_held h = {row.mnemonic, 0, 0, 0, ""};
+    gfx950_held h = {row.mnemonic, 0, 0, 0, "", ""};
     words got;
     if (row.kind == GFX950_MFMA) {
-      const int edge = row.form == GFX950_MFMA16 ? 16 : 32;
-      for (int types = 0; types < 25; types++)
-        for (int i = 0; i < 2; i++) {
-          product p = tiles_of(edge, types / 5, types % 5, (int)g.below(16), i ? GFX950_MODE_OVFL : 0, 2);
-          for (words *w : {&p.a, &p.b}) {
-            for (uint32_t &v : *w) v = g.next();
-            if (i == 0) /* no specials in the first; FP6 and FP4 have none */
-              for (uint32_t &v : *w) v &= gfx950_bits(w == &p.a ? p.a_type : p.b_type) == 8 ? 0xB7B7B7B7 : 0xFFFFFFFF;
-          }
-          for (uint32_t &v : p.c) v = i ? g.next() : (g.next() & 0x807FFFFF) | (100 + g.below(60)) << 23;
-          for (words *w : {&p.scale_a, &p.scale_b})
-            for (uint32_t &v : *w) v = i ? g.next() : (g.next() & 0x07070707) + 0x7C7C7C7C;
-          if (!d->run(p, &got)) return false;
-          count(&h, p.tiles(), got, predicted(p, out->rules),
-                std::string(TYPE_NAMES[p.a_type]) + " x " + TYPE_NAMES[p.b_type] + " scale bytes " + std::to_string(p.select));
-        }
+      if (!hold_products(out, d, index, suites, &g, &h)) return false;
       out->held.push_back(h);
       continue;
     }
@@ -681,12 +386,26 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites) {
 
 } // namespace
 
+void gfx950_run::count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where) {
+  h->cases += cases;
+  for (size_t i = 0; i < got.size(); i++, h->words++)
+    if (got[i] != want[i]) {
+      if (!h->differ++) h->first = where + ", word " + std::to_string(i) + ": " + hex(got[i]) + ", expected " + hex(want[i]);
+    }
+}
+
 bool gfx950_profile::complete() const {
   for (const gfx950_answer &a : answers)
     if (a.choices.empty()) return false;
   for (const gfx950_sums &s : sums)
     if (!s.fits) return false;
   return differ() == 0;
+}
+const gfx950_sums *gfx950_profile::sums_of(int pair) const {
+  for (const gfx950_sums &s : sums)
+    for (int p : s.pairs)
+      if (p == pair) return &s;
+  return nullptr;
 }
 uint64_t gfx950_profile::words() const {
   uint64_t n = 0;
@@ -706,8 +425,7 @@ bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_profi
   out->rules = gfx950_rules_default();
   bool fine = true;
   for (int rule = 0; fine && gfx950_rule_name(rule, nullptr); rule++) fine = settle(out, &d, rule, ask(gfx950_rule_name(rule, nullptr), &g));
-  fine = fine && fit_sums(out, &d, 16, GFX950_E4M3, GFX950_E4M3, o.seed, o.threads);
-  if (fine && out->sums[0].fits) out->rules.accum = out->sums[0].accum;
+  fine = fine && find_sums(out, &d, o.seed, o.threads);
   fine = fine && hold(out, &d, o.seed + 1, o.suites);
   if (!fine) *why = d.why;
   return fine;

@@ -46,8 +46,6 @@ std::string gfx950_profile_spec(const gfx950_profile &p) {
   return keys;
 }
 
-std::string gfx950_profile_accum(const gfx950_profile &p) { return p.sums.empty() || !p.sums[0].fits ? "" : p.sums[0].model; }
-
 static bool dump(json_t *o, const std::string &path) {
   const bool fine = !json_dump_file(o, path.c_str(), JSON_INDENT(2));
   json_decref(o);
@@ -79,12 +77,15 @@ json_t *gfx950_profile_json(const gfx950_profile &p, const char *name, mxh_devic
   for (const gfx950_sums &s : p.sums) {
     json_t *same = json_array();
     for (const std::string &n : s.same) json_array_append_new(same, json_string(n.c_str()));
-    json_array_append_new(
-        sums, json_pack("{s:s, s:b, s:s, s:o}", "instruction", s.types.c_str(), "fits", s.fits, "model", s.model.c_str(), "same_bits", same));
+    json_t *pairs = json_array();
+    for (int pair : s.pairs) json_array_append_new(pairs, json_string(gfx950_pair_name(pair).c_str()));
+    json_array_append_new(sums, json_pack("{s:s, s:o, s:I, s:b, s:s, s:o}", "instruction", s.types.c_str(), "pairs", pairs, "words",
+                                          (json_int_t)s.words, "fits", s.fits, "model", s.model.c_str(), "same_bits", same));
   }
   for (const gfx950_held &h : p.held)
-    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:I, s:s}", "instruction", h.instruction.c_str(), "cases", (json_int_t)h.cases,
-                                          "words", (json_int_t)h.words, "differ", (json_int_t)h.differ, "first", h.first.c_str()));
+    json_array_append_new(held, json_pack("{s:s, s:I, s:I, s:I, s:s, s:s}", "instruction", h.instruction.c_str(), "cases", (json_int_t)h.cases,
+                                          "words", (json_int_t)h.words, "differ", (json_int_t)h.differ, "first", h.first.c_str(), "note",
+                                          h.note.c_str()));
   json_object_set_new(o, "rules", rules);
   json_object_set_new(o, "sums", sums);
   json_object_set_new(o, "held", held);
@@ -94,7 +95,7 @@ json_t *gfx950_profile_json(const gfx950_profile &p, const char *name, mxh_devic
   json_object_set_new(o, "casts",
                       json_pack("{s:s, s:s, s:s}", "e4m3", cast_keys(r, false).c_str(), "e5m2", cast_keys(r, true).c_str(), "stochastic",
                                 lfsr ? "elem.round=sr sr.source=amd_lfsr" : "sr.source=given, with the words that the rules sr_* make"));
-  json_object_set_new(o, "mma", json_string(gfx950_profile_accum(p).c_str()));
+  json_object_set_new(o, "mma", json_string(gfx950_profile_accum(p, GFX950_PAIR_MXFP4).c_str()));
   return o;
 }
 
@@ -104,21 +105,38 @@ bool gfx950_profile_write(const gfx950_profile &p, const char *folder, mxh_devic
   const time_t t = time(nullptr);
   strftime(date, sizeof date, "%Y-%m-%d", gmtime(&t));
   const std::string name = std::string(strcmp(mxh_kind(dev), "host") ? "gfx950@" : "host@") + date, path = std::string(folder) + "/" + name,
-                    accum = gfx950_profile_accum(p);
+                    accum = gfx950_profile_accum(p, GFX950_PAIR_MXFP4);
   *said = path + ".json";
   if (!dump(gfx950_profile_json(p, name.c_str(), dev, date, commit, compilers), *said)) return false;
   *said = path + ".spec.json";
   if (!dump(spec_json(gfx950_profile_spec(p)), *said)) return false;
-  if (!accum.empty()) {
-    *said = path + ".accum";
+  size_t others = 0; /* pairs that are not summed as MXFP4's are */
+  for (int pair = 0; pair < GFX950_PAIRS; pair++) {
+    const bool main = pair == GFX950_PAIR_MXFP4;
+    const std::string text = gfx950_profile_accum(p, pair);
+    *said = path + (main ? "" : "." + gfx950_pair_name(pair, '-')) + ".accum";
+    remove(said->c_str()); /* an earlier run's may say otherwise */
+    if (text.empty() || (!main && p.sums_of(pair) == p.sums_of(GFX950_PAIR_MXFP4))) continue;
+    others += !main;
     FILE *f = fopen(said->c_str(), "w");
     if (!f) return false;
-    fprintf(f, "%s\n", accum.c_str());
+    fprintf(f, "%s\n", text.c_str());
     if (fclose(f)) return false;
   }
   *said = "profile " + path + ".json; quantize --spec " + path + ".spec.json" +
-          (accum.empty() ? "" : "; mma --model, gemm --accum \"$(cat " + path + ".accum)\"");
+          (accum.empty() ? "" : "; mma --model, gemm --accum \"$(cat " + path + ".accum)\"") +
+          (others ? ", and " + std::to_string(others) + " pairs of types have a model of their own: " + path + ".SHAPE-A-B.accum" : "");
   return true;
+}
+
+std::string gfx950_sums_pairs(const gfx950_sums &s) {
+  if (s.pairs.size() == GFX950_PAIRS) return "all 50 pairs of types";
+  std::string all;
+  for (int pair : s.pairs) all += (all.empty() ? "" : ", ") + gfx950_pair_name(pair);
+  return all;
+}
+std::string gfx950_sums_text(const gfx950_sums &s) {
+  return s.fits ? s.model : s.model.empty() ? "NO MODEL WAS LOOKED FOR, others having none" : "NO MODEL FITS; nearest " + s.model;
 }
 
 void gfx950_profile_print(const gfx950_profile &p, bool verbose) {
@@ -128,5 +146,5 @@ void gfx950_profile_print(const gfx950_profile &p, bool verbose) {
     printf("  %-15s %-10s %s\n", p.answers[i].rule.c_str(), name, says);
     if (p.answers[i].choices.empty() || verbose) printf("                  %s\n", p.answers[i].evidence.c_str());
   }
-  for (const gfx950_sums &s : p.sums) printf("  sums of %s: %s%s\n", s.types.c_str(), s.fits ? "" : "NO MODEL FITS; nearest ", s.model.c_str());
+  for (const gfx950_sums &s : p.sums) printf("  sums of %s: %s\n", gfx950_sums_pairs(s).c_str(), gfx950_sums_text(s).c_str());
 }

@@ -6,6 +6,7 @@
 
 #include "hip_backend/diff_report.h"
 #include "hip_backend/gfx950_profile.h"
+#include "hip_backend/gfx950_rehearse.h"
 #include "hip_backend/ops.h"
 
 #define MXH_CHECK(function, meaning) bool mxh_run_##function(mxh_run *);
@@ -15,10 +16,13 @@
 static const char usage[] =
     "usage: mxgold-hip-diff [--device auto|hip|cuda|host] [--large N] [--bench] [--hashes FILE] [--json FILE] [--html FILE]\n"
     "                       [--profile DIR] [--only portable|native]\n"
+    "       mxgold-hip-diff --rehearse N [--wrong M] [--seed N] [-j N] [-v]\n"
     "Runs every kernel of the HIP backend and, on a gfx950, each of its instructions on the device (auto: an AMD one, else an NVIDIA one, else "
     "the\n"
     "CPU host runtime), compares each output bit with the emulator, and prints a table. Rules that no document says are not judged: they are\n"
     "found, named, and written to DIR as gfx950@DATE.json, .spec.json and .accum. --large N quantises N more elements, all presets by turns.\n"
+    "--rehearse: the CPU host runtime plays N gfx950 with hidden rules, and M that have a wrong kernel as well; each gets the native half of "
+    "the table.\n"
     "--bench measures the fast kernels against the memory of the card. Exit 0: no bit differs and every rule has a name; 1: not so; 2: "
     "trouble.\n";
 
@@ -51,7 +55,9 @@ mx_status gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *sa, const
 
 int main(int argc, char **argv) {
   const char *device = "auto", *json = nullptr, *html = nullptr, *folder = nullptr, *only = nullptr;
-  bool bench = false;
+  bool bench = false, verbose = false;
+  int rehearse = 0, wrong = 0, jobs = 0;
+  uint64_t seed = 1;
   mxh_run run = {};
   const mxh_oracle library = {"libmxgold", quantize,  quantize_transposed, dequantize,       amax,     mx_hadamard, mx_encode,
                               mx_decode,   mx_random, mx_layout_pack,      mx_layout_unpack, mx_pack4, mx_pack6,    gemm};
@@ -61,6 +67,16 @@ int main(int argc, char **argv) {
       bench = true;
     else if (!strcmp(argv[i], "--help"))
       return fputs(usage, stdout), 0;
+    else if (!strcmp(argv[i], "-v"))
+      verbose = true;
+    else if (value && !strcmp(argv[i], "--rehearse"))
+      rehearse = atoi(value), i++;
+    else if (value && !strcmp(argv[i], "--wrong"))
+      wrong = atoi(value), i++;
+    else if (value && !strcmp(argv[i], "--seed"))
+      seed = strtoull(value, nullptr, 10), i++;
+    else if (value && !strcmp(argv[i], "-j"))
+      jobs = atoi(value), i++;
     else if (value && !strcmp(argv[i], "--device"))
       device = value, i++;
     else if (value && !strcmp(argv[i], "--large"))
@@ -83,6 +99,7 @@ int main(int argc, char **argv) {
 #include "hip_backend/ops.def"
 #undef MXH_CHECK
   if (!known) return fprintf(stderr, "mxgold-hip-diff: --only %s: expected portable or native\n", only), 2;
+  if (rehearse || wrong) return gfx950_rehearse({&library, rehearse, wrong, seed, jobs, verbose});
   char why[512];
   if (!strcmp(device, "auto")) { /* say what was looked for: a host run is not a device run */
     for (const char *kind : {"hip", "cuda"}) {

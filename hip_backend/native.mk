@@ -28,7 +28,7 @@ hip-native-disassembly: $(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NA
 	@$(PYTHON) tools/check-gfx950.py $(OBJDUMP_AMD) $(READELF_AMD) $^
 
 # mxgold-gfx950: the profile of a device, with the kernels for gfx950 inside where they could be built.
-GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_report gfx950_rehearse gfx950_main device device_dl host_lanes)
+GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_sums gfx950_report gfx950_main device device_dl host_lanes)
 GFX950 := $(B)/mxgold-gfx950
 GFX950_CODE := $(if $(shell command -v $(HIP_CLANG) 2>/dev/null),$(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)))
 $(B)/hip/embed-native.S: $(GFX950_CODE) $(HIP)/embed.sh
@@ -39,8 +39,8 @@ $(GFX950): $(GFX950_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A)
 
 .PHONY: hip-rehearse hip-profile
 REHEARSE ?= 20
-hip-rehearse: deps $(GFX950) ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, two minutes)
-	$(GFX950) --rehearse $(REHEARSE) --seed 101
+hip-rehearse: deps $(B)/hip/hip-diff-host ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, two minutes)
+	$(B)/hip/hip-diff-host --rehearse $(REHEARSE) --wrong 5 --seed 101
 hip-profile: deps $(GFX950) ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
 	@mkdir -p $(HIP_B)
 	$(GFX950) -o $(HIP_B)

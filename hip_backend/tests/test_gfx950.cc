@@ -482,7 +482,7 @@ static std::vector<uint8_t> packed(const tile &t, int side, int row) {
 static uint32_t product_ref(const tile &t, const gfx950_rules &rules, unsigned mode, int row, int col) {
   mx_mma_model model = {};
   mx_format finite = *mx_scale_format(MX_SCALE_E8M0);
-  model.accum = rules.accum;
+  model.accum = rules.accum[gfx950_pair(t.m, t.type[0], t.type[1])];
   model.a = format_of(t.type[0]), model.b = format_of(t.type[1]);
   model.c = model.d = mx_operand_format(MX_OPERAND_F32);
   model.scale = mx_scale_format(MX_SCALE_E8M0);
@@ -574,9 +574,16 @@ static gfx950_rules drawn() {
     while (gfx950_choice_name(i, (int)n, nullptr)) n++;
     *gfx950_rule_of(&r, i) = (int)below(n);
   }
-  mx_mma_model m;
-  if (mx_mma_model_find(&m, sums[below(8)], nullptr) != MX_OK) fail("model", "not found");
-  r.accum = m.accum;
+  const bool each = below(2) != 0; /* each pair of types sums in its own way */
+  for (int pair = 0; pair < GFX950_PAIRS; pair++) {
+    mx_mma_model m;
+    if (pair && !each) break;
+    if (mx_mma_model_find(&m, sums[below(8)], nullptr) != MX_OK) fail("model", "not found");
+    if (each)
+      r.accum[pair] = m.accum;
+    else
+      gfx950_rules_sums(&r, &m.accum);
+  }
   return r;
 }
 

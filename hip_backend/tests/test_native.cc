@@ -109,7 +109,7 @@ static void product(const char *accum, uint32_t m, uint32_t n, uint32_t kb, bool
   mx_mma_model model;
   mx_error err;
   if (mx_mma_model_find(&model, accum, &err) != MX_OK) return fail(accum, err.text);
-  rules.accum = model.accum;
+  gfx950_rules_sums(&rules, &model.accum);
   const uint32_t kb8 = (kb + 7) / 8 * 8, depth = kb8 * 32;
   std::vector<uint8_t> code[2], scale[2]; /* padded along K with zeros, as the kernel does it */
   std::vector<uint32_t> packed[2];
