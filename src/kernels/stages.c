@@ -242,8 +242,9 @@ const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa) {
 /* The map-to-4 candidate needs values of scales in vectors, and errors that are sums of rounded products and quotients. */
 static int select_in_vectors(const mx_stages *f, const mx_plan *p) {
   const int plain = p->uses_chain || (p->norm == 1 && p->g == 1);
-  return plain && f->form != MX_FORM_EXACT && f->dtype == MX_INPUT_DTYPE_FLOAT32 && f->elem.way != MX_WAY_SR && !f->elem.sticky && !f->again &&
-         p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows == 1 && p->block_cols <= MX_SIX_BLOCK && p->block_cols % 16 == 0;
+  return plain && f->form != MX_FORM_EXACT && f->pre == 0 && f->dtype == MX_INPUT_DTYPE_FLOAT32 && f->elem.way != MX_WAY_SR &&
+         !f->elem.sticky && !f->again && p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows == 1 && p->block_cols <= MX_SIX_BLOCK &&
+         p->block_cols % 16 == 0;
 }
 
 void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
