@@ -10,7 +10,4 @@
  *  state that starts from MIXTURES_SEED. */
 int mixtures_draw(mx_spec *spec, uint64_t *state);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
