@@ -237,6 +237,9 @@ struct golden {
         {"quantize, other keys", "scale=fp32 scale.rule=value elem.round=scan_x"},
         {"quantize, other keys", "elem=e5m2 scale=fp32 scale.rule=value scale.max=0.001 elem.round=scan_x"},
         {"quantize, other keys", "scale=e4m3 block=1x16 scale.rule=value chain=autoround elem.round=scan_y tensor.norm=nv"},
+        {"quantize, hif4", "elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4 scale.min_byte=40 scale.nan=byte=3 elem.nan=zero"},
+        {"quantize, hif4",
+         "elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4 scale.round=up scale.allzero=byte=7 elem.zero_sign=drop_all scale.inf=max"},
         {"quantize, quest", "scale.rule=quest"},
         {"quantize, quest", "scale.rule=quest block=1x64"},
     };
