@@ -21,7 +21,8 @@ struct gfx950_mfma_args {
   gfx950_env env;
 };
 
-/* Complete kernels: src float32 [rows][ld]; codes [rows][kb][4] words, two FP4 a byte, low nibble first; scales E8M0, row by row or as amd_shuffle. */
+/* Complete kernels: src float32 [rows][ld]; codes [rows][kb][4] words, two FP4 a byte, low nibble first; scales E8M0, row by row or as amd_shuffle,
+ * whose padding is the caller's to write. */
 struct native_quantize_args {
   mxh_ptr<const float> src;
   mxh_ptr<uint32_t> codes;
@@ -31,7 +32,8 @@ struct native_quantize_args {
   uint32_t signs;                /* bit i negates element i of each tile of 16 before the rotation */
   gfx950_env env;
 };
-/* D[m][n] = A[m][k] B[n][k]^T, float32; a [m][kb], b [n][kb] blocks of four words; scales of both as layout amd_shuffle, kb a multiple of 8. */
+/* D[m][n] = A[m][k] B[n][k]^T, float32; a [m][kb], b [n][kb] blocks of four words; scales of both as layout amd_shuffle. Padding
+ * beyond kb is read: any byte but 0xFF, which makes NaN of the zeros that stand there (mxgold convert writes 0). */
 struct native_gemm_args {
   mxh_ptr<float> d;
   mxh_ptr<const uint32_t> a, b, scale_a, scale_b;
