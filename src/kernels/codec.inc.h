@@ -69,10 +69,42 @@ INLINE size_t run(void *out, const float *x, size_t n, const mx_lanes *l, int wi
   return i;
 }
 
-size_t KERNEL(void *out, const float *x, size_t n, const mx_lanes *lanes, int wide) {
-#ifdef PLAINLY
-  if (lanes->plain && !wide) return PLAINLY(out, x, n, lanes);
+#ifndef PLAINLY
+#define PLAINLY(out, x, n, lanes) plainly(out, x, n, lanes)
+
+/* mx_lanes.plain: the sum with the power of two whose last place is one step rounds to that step. Runs without NaN and Inf. */
+static size_t plainly(uint8_t *out, const float *x, size_t n, const mx_lanes *lanes) {
+  enum { RUN = 32 * W };
+  const mx_lanes l = *lanes;
+  const int up = 23 - l.man, shift = __builtin_clz((unsigned)l.sign);
+  const vi least = vi_set(l.emin << 23), most = vf_bits(vf_set(l.most)), rest = vi_set(0x7FFFFFFF);
+  size_t i = 0;
+  for (; n - i >= 4 * W; i += n - i < RUN ? (n - i) / (4 * W) * (4 * W) : RUN) {
+    const size_t here = n - i < RUN ? (n - i) / (4 * W) * (4 * W) : RUN;
+    vi largest = vi_set(0);
+    for (size_t k = 0; k < here; k += W) largest = vi_max(largest, vi_and(vf_bits(vf_load(x + i + k)), rest));
+    if (vi_hmax(largest) >= 0x7F800000) {
+      run(out + i, x + i, here, &l, 0, MX_ROUND_RNE);
+      continue;
+    }
+    for (size_t k = 0; k < here; k += 4 * W) {
+      vi c[4];
+      for (size_t j = 0; j < 4; j++) {
+        const vi bits = vf_bits(vf_load(x + i + k + j * W)), a = vi_min(vi_and(bits, rest), most);
+        const vi exponent = vi_and(vi_max(a, least), vi_set(0x7F800000)), magic = vi_add(exponent, vi_set(up << 23));
+        const vi steps = vi_sub(vf_bits(vf_add(vi_float(a), vi_float(magic))), magic);
+        const vi code = vi_add(vi_srl(vi_sub(exponent, least), up), steps);
+        c[j] = vi_or(code, vi_srl(vi_and(bits, vi_set(INT32_MIN)), shift));
+      }
+      vi_store_bytes(out + i + k, c);
+    }
+  }
+  return i;
+}
 #endif
+
+size_t KERNEL(void *out, const float *x, size_t n, const mx_lanes *lanes, int wide) {
+  if (lanes->plain && !wide) return PLAINLY(out, x, n, lanes);
   switch (lanes->round) {
   case MX_ROUND_RNE:
     return run(out, x, n, lanes, wide, MX_ROUND_RNE);

@@ -486,6 +486,25 @@ INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, s
   }
 }
 
+#ifndef STOCHASTIC_BYTES
+/* Simply random, saturating, signed: scaled and rounded in one go. */
+INLINE void encode_at_random(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form) {
+  const mx_stage_encode e = f->elem;
+  for (size_t i = 0; i < p->n; i += 16) {
+    vi c[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      const size_t at = i + k * W;
+      const vi bits = vf_bits(scaled(vf_load(p->x + at), factor_of(p, p->f0, at, 0), vf_set(1), form));
+      const vi a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(e.big));
+      const vi m = vi_min(stochastic_simply(a, vi_load(words + at), &e), vi_set(e.max_code));
+      c[k] = vi_or(m, vi_srl(vi_and(bits, vi_set(INT32_MIN)), e.sign_shift));
+    }
+    vi_store16(out + i, c);
+  }
+}
+
+#endif
+
 /* The same with scaling. */
 INLINE void encode_scaled(uint8_t *out, const mx_stages *f, const mx_piece *p, const int form, const int plain, const int by_element) {
   const mx_stage_encode e = f->elem;
@@ -599,12 +618,18 @@ static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   float y[MX_PIECE_ELEMENTS];
   uint32_t room[MX_PIECE_ELEMENTS + 8];
   const size_t n = p->n;
-#ifdef STOCHASTIC_BYTES
   if (f->stochastic && !p->by_element) {
-    STOCHASTIC_BYTES(out, words_of(room, f, p), f, p);
+    const uint32_t *words = words_of(room, f, p);
+#ifdef STOCHASTIC_BYTES
+    STOCHASTIC_BYTES(out, words, f, p);
+#else
+    if (f->form == MX_FORM_MUL)
+      encode_at_random(out, words, f, p, MX_FORM_MUL);
+    else
+      encode_at_random(out, words, f, p, MX_FORM_DIV);
+#endif
     return;
   }
-#endif
   const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->scan;
   if (fused && f->form != MX_FORM_EXACT)
     encode_fused(out, f, p);
