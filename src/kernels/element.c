@@ -101,6 +101,32 @@ static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, dou
   return below ? sign | below : 0;
 }
 
+/* The same among the steps of an integer, whose negative codes come last: distances fall up to `to` and rise beyond it, so that the least ones are
+ * those of neighbours. */
+static uint32_t scan_steps(const mx_plan *p, double to, double x, double y, double used) {
+  const int most = (1 << (p->elem->bits - 1)) - 1, mask = 2 * most + 1;
+  const double step = (double)p->values[1] * (p->spec.elem_round == MX_ROUND_SCAN_Y ? 1 : used), about = floor(to / step);
+  const int near = about >= most ? most : about <= -most - 1 ? -most - 1 : (int)about;
+  float least = INFINITY;
+  int best = 0;
+  for (int v = near - 1; v <= near + 2; v++) {
+    if (v < -most - 1 || v > most) continue;
+    const float d = distance(p, (uint32_t)(v & mask), x, y, used);
+    if (d < least) least = d, best = v;
+  }
+  if (isinf(least)) return 0;
+  int below = -most - 2; /* further away than the least, if it is a step at all */
+  while (best - below > 1) {
+    const int middle = below + (best - below) / 2;
+    if (distance(p, (uint32_t)(middle & mask), x, y, used) <= least)
+      best = middle;
+    else
+      below = middle;
+  }
+  if (best < 0 && distance(p, 0, x, y, used) <= least) return 0;
+  return (uint32_t)(best & mask);
+}
+
 /* The first code, in code order, of least distance; a distance that is NaN or Inf never wins. */
 static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   const mx_format *f = p->elem;
@@ -109,6 +135,7 @@ static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   float least = INFINITY;
   const int grows = f->sign_bits && (f->kind == MX_KIND_FLOAT || f->kind == MX_KIND_FNUZ);
   if (grows && f->bits > 4 && isfinite(to) && used > 0 && isfinite(used)) return scan_beside(p, to, x, y, used);
+  if (f->kind == MX_KIND_INT && f->sign_bits && isfinite(to) && used > 0 && isfinite(used)) return scan_steps(p, to, x, y, used);
   for (uint32_t c = 0; c < 1u << f->bits; c++) {
     const float d = distance(p, c, x, y, used);
     if (d < least || c == 0) least = isnan(d) ? INFINITY : d, best = c;
