@@ -219,6 +219,20 @@ static void pair_moves(search *s, const probe_guess *from, int which) {
   }
 }
 
+/* What is cut below the same exponent moves along: the widths of C and of the sum, F one more or less, however terms are cut. */
+static void slide_widths(search *s, const probe_guess *from, int d) {
+  for (int which = 1; which < 4; which++)
+    for (int more = -1; more <= 1; more++)
+      for (int align = 0; align < 3; align++) {
+        probe_guess g = *from;
+        if (which & 1) g.x.c_bits += d;
+        if (which & 2) g.x.sum_bits += d;
+        g.x.F += more;
+        g.x.align = align;
+        push(s, &g);
+      }
+}
+
 /* F and floor moved together: where the floor is above every term the cut stays where it is, and only what is counted from the exponent moves, of
  * which c_drop cannot be put right before. */
 static void slides(search *s, const probe_guess *from) {
@@ -230,6 +244,7 @@ static void slides(search *s, const probe_guess *from) {
       g.x.F += d;
       g.x.floor += d;
       if (d) push(s, &g);
+      if (d && !c_drop) slide_widths(s, &g, d);
       if (d) push_move(s, &g, drop, c_drop);
       if (!g.x.P || !probe_set(&g, presum, 0, s->l->spec))
         continue; /* a sum of P products has the exponent of its scales: another way to slide */
