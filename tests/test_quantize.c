@@ -219,6 +219,8 @@ START_TEST(far_ends_of_rules) {
       {"elem=e5m2 block=1x32 scale.rule=value scale.form=encode scale.used=unclamped elem.arith=mul32", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
       {"elem=e4m3 block=1x32 scale.rule=value scale.form=encode scale.used=unclamped", {-0.0f, 1e-45f, 1e-44f, 5e-45f}},
       {"scale.rule=value select=foursix elem.arith=div32 elem.prescale=0.75", {6, 5, 3.5f, 2.75f, 1.2f, 0.9f}},
+      {"elem=e5m2fnuz scale=fp32 elem.arith=recip32 elem.inf=code=4 elem.prescale=1.25", {FLT_MAX, 1e38f, [32] = -2.9e38f, 1}},
+      {"elem=e5m2 elem.arith=div32 elem.inf=code=4 elem.prescale=4", {1.6e38f, 1e37f, [32] = 8e37f, 1}},
       {"elem=e5m2fnuz scale.log2=log2f scale.min=1e-30 elem.round=scan_x", {FLT_MAX, [32] = -FLT_MAX, 1}},
       /* 0.625 * 5 / 1.25 and its like are ties of e2m1; by way of 1 / 5 in binary64 they were not */
       {"scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=5", {1.5f, .625f, -.625f}},

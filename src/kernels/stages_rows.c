@@ -47,6 +47,7 @@ static void spread(mx_piece *p, int both) {
 /* Is the largest element under this scale one that the kernels' rounding knows? */
 static int within(const mx_job *j, const float f[2], float amax) {
   const mx_stages *s = j->stages;
+  if (s->pre != 0 && !isfinite(amax * s->pre)) return 0; /* Inf before the scale comes */
   float y = s->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
   if (s->form == MX_FORM_EXACT) { /* about: the limit has room */
     if (j->plan->spec.scale_form == MX_SCALE_FORM_ENCODE) y = amax * f[0];
