@@ -5,6 +5,7 @@
  *   mxgold test --plugin build/release/device_kernel.so --set scale.rule=even
  *
  * On a machine without a gfx950: MXGOLD_DEVICE=host runs the same source on the CPU host runtime. -DBUG_ROWS forgets the last row. */
+#include <stdio.h>
 #include <string.h>
 
 #include "hip_backend/device_plugin.h"
@@ -13,7 +14,10 @@
 extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
   static const gfx950_rules rules = gfx950_rules_default(); /* for the host runtime; a device ignores it */
   if (!strstr(job->spec, "elem=e2m1 scale=e8m0 block=1x32 scale.rule=even") || !strstr(job->spec, "elem.round=rne")) return 1;
-  if (!mxh_has(job->device, "native_mxfp4")) return 1;
+  if (!mxh_has(job->device, "native_mxfp4")) {
+    fprintf(stderr, "device_kernel: native_mxfp4 is for gfx950 and the host runtime, not for %s\n", mxh_arch(job->device));
+    return 1;
+  }
   native_quantize_args a = {};
   a.src = job->x;
   a.codes = (uint32_t *)job->codes;

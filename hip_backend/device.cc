@@ -52,7 +52,7 @@ struct host_device : mxh_device {
 };
 } // namespace
 
-mxh_device *mxh_open_host(std::string *) {
+mxh_device *mxh_open_host(std::string *, bool) {
   mxh_device *d = new host_device;
   d->kind = d->arch = "host";
   d->name = "CPU host runtime, waves of 64";
@@ -60,10 +60,10 @@ mxh_device *mxh_open_host(std::string *) {
   return d;
 }
 
-mxh_device *mxh_open(const char *kind, char *why, size_t n_why) {
+static mxh_device *open_one(const char *kind, char *why, size_t n_why, bool bare) {
   static const struct {
     const char *kind;
-    mxh_device *(*open)(std::string *);
+    mxh_device *(*open)(std::string *, bool);
   } kinds[] = {{"hip", mxh_open_hip}, {"cuda", mxh_open_cuda}, {"host", mxh_open_host}};
   std::string reasons;
   bool known = false;
@@ -71,13 +71,18 @@ mxh_device *mxh_open(const char *kind, char *why, size_t n_why) {
     if (strcmp(kind, "auto") && strcmp(kind, k.kind)) continue;
     known = true;
     std::string reason;
-    mxh_device *d = k.open(&reason);
-    if (d) return d;
+    mxh_device *d = k.open(&reason, bare);
+    if (d) {
+      if (n_why && bare) snprintf(why, n_why, "%s", strcmp(k.kind, "host") ? "" : reasons.c_str());
+      return d;
+    }
     reasons += (reasons.empty() ? "" : "; ") + std::string(k.kind) + ": " + reason;
   }
   if (n_why) snprintf(why, n_why, "%s", known ? reasons.c_str() : "expected a device of auto, hip, cuda or host");
   return nullptr;
 }
+mxh_device *mxh_open(const char *kind, char *why, size_t n_why) { return open_one(kind, why, n_why, false); }
+mxh_device *mxh_open_bare(const char *kind, char *why, size_t n_why) { return open_one(kind, why, n_why, true); }
 void mxh_close(mxh_device *d) { delete d; }
 const char *mxh_kind(const mxh_device *d) { return d->kind.c_str(); }
 const char *mxh_name(const mxh_device *d) { return d->name.c_str(); }

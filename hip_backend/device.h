@@ -23,14 +23,14 @@ struct mxh_device {
   virtual int time_end(double *seconds) = 0;
 };
 
-/* NULL and a reason if there is none. */
-mxh_device *mxh_open_host(std::string *why);
-mxh_device *mxh_open_cuda(std::string *why);
-mxh_device *mxh_open_hip(std::string *why);
+/* NULL and a reason if there is none; bare: a device that this program has no kernels for will do. */
+mxh_device *mxh_open_host(std::string *why, bool bare);
+mxh_device *mxh_open_cuda(std::string *why, bool bare);
+mxh_device *mxh_open_hip(std::string *why, bool bare);
 
 /* Code objects that the program carries (embed.S, written by hip.mk). */
 struct mxh_module {
-  const char *arch, *stem; /* "gfx950", "sm_90"; "quantize" */
+  const char *arch, *stem; /* "gfx950", "cuda" (machine code and PTX in one file); "quantize" */
   const unsigned char *first, *last;
 };
 extern "C" const mxh_module mxh_modules[]; /* the last one has no arch */

@@ -16,6 +16,9 @@ typedef struct mxh_device mxh_device;
 
 /** kind: "hip", "cuda", "host", or "auto" (the first of these that is there). NULL and a reason in why if there is no such device. */
 mxh_device *mxh_open(const char *kind, char *why, size_t n_why);
+/** The same for somebody else's kernels: the program need not carry any for the device; those that it carries are loaded. "auto" that ends at the host
+ *  leaves in why what became of the others; else why is "". */
+mxh_device *mxh_open_bare(const char *kind, char *why, size_t n_why);
 void mxh_close(mxh_device *dev);
 
 const char *mxh_kind(const mxh_device *dev);   /* "hip", "cuda", "host" */

@@ -103,22 +103,27 @@ struct dl_device : mxh_device {
     if (!p) *why = std::string("the driver's library has no ") + symbol;
     return p != nullptr;
   }
-  bool load_modules(std::string *why) {
+  /* AMD's code objects are each for one target. NVIDIA's files hold machine code for one and PTX, of which the driver makes code for later ones. */
+  bool load_modules(std::string *why, bool bare) {
     int tried = 0;
     for (const mxh_module *m = mxh_modules; m->arch; m++) {
-      if (arch != m->arch) continue;
+      if ((kind == "cuda" ? "cuda" : arch) != m->arch) continue;
       handle h;
       tried++;
       const int code = c.load(&h, m->first);
       if (code) {
-        fail((std::string("loading ") + m->stem + " for " + m->arch).c_str(), code);
+        if (bare) return true;
+        fail((std::string("loading ") + m->stem + " for " + arch).c_str(), code);
         *why = error;
+        if (kind == "cuda" && code == 209)
+          *why += ": the kernels are PTX of compute capability 8.0, the device is of an earlier one"; /* NO_BINARY_FOR_GPU */
+        if (kind == "cuda" && code == 222) *why += ": its compiler is older than the PTX";            /* UNSUPPORTED_PTX_VERSION */
         return false;
       }
       modules.push_back(h);
     }
     if (!tried) *why = "there are no kernels for " + arch + " in this program";
-    return tried != 0;
+    return tried != 0 || bare;
   }
   handle function(const char *kernel) {
     auto i = functions.find(kernel);
@@ -169,7 +174,7 @@ mxh_device *give_up(dl_device *d, std::string *why, const std::string &reason) {
 }
 } // namespace
 
-mxh_device *mxh_open_cuda(std::string *why) {
+mxh_device *mxh_open_cuda(std::string *why, bool bare) {
   dl_device *d = new dl_device;
   d->kind = "cuda";
   d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -188,7 +193,7 @@ mxh_device *mxh_open_cuda(std::string *why) {
   d->name = name;
   d->driver = "CUDA driver " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   d->arch = "sm_" + std::to_string(major) + std::to_string(minor);
-  if (!d->load_modules(why)) return give_up(d, why, "");
+  if (!d->load_modules(why, bare)) return give_up(d, why, "");
   if (c.event_create(&d->begin, 0) || c.event_create(&d->end, 0)) return give_up(d, why, "no events");
   return d;
 }
@@ -244,7 +249,7 @@ static std::string kernel_target(const char *bus_id, std::string *why) {
   return "";
 }
 
-mxh_device *mxh_open_hip(std::string *why) {
+mxh_device *mxh_open_hip(std::string *why, bool bare) {
   dl_device *d = new dl_device;
   d->kind = "hip";
   for (const char *name : {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so"})
@@ -263,8 +268,8 @@ mxh_device *mxh_open_hip(std::string *why) {
               std::to_string(version % 100000) + (bus_id[0] ? ", its device 0 at PCI " + std::string(bus_id) : "");
   d->arch = hip_target(d->library, device);
   if (d->arch.empty()) d->arch = kernel_target(bus_id, why);
-  if (d->arch.empty()) return give_up(d, why, "");
-  if (!d->load_modules(why)) return give_up(d, why, d->name + " (" + *why + ")");
+  if (d->arch.empty() && !bare) return give_up(d, why, "");
+  if (!d->load_modules(why, bare)) return give_up(d, why, d->name + " (" + *why + ")");
   if (c.event_create(&d->begin, 0) || c.event_create(&d->end, 0)) return give_up(d, why, "no events");
   return d;
 }

@@ -1,8 +1,10 @@
-/* From mxgold/plugin.h to device_plugin.h: the case goes to the device, the result comes back. MXGOLD_DEVICE=hip|cuda|host picks the device (auto). */
+/* From mxgold/plugin.h to device_plugin.h: the case goes to the device, the result comes back. MXGOLD_DEVICE=hip|cuda|host picks the device;
+ * auto says which it took. The harness passes each line on once. */
 #include "hip_backend/device_plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hip_backend/buffer.h"
 #include "mxgold/plugin.h"
@@ -16,10 +18,15 @@ extern "C" int mxgold_quantize(const mxgold_job *job) {
   static mxh_device *dev; /* one child process, one device */
   char why[512];
   const char *kind = getenv("MXGOLD_DEVICE");
-  if (!dev) dev = mxh_open(kind ? kind : "auto", why, sizeof why);
   if (!dev) {
-    fprintf(stderr, "device plugin: %s\n", why);
-    return 1;
+    const bool any = !kind || !*kind || !strcmp(kind, "auto");
+    dev = mxh_open_bare(any ? "auto" : kind, why, sizeof why);
+    if (!dev) {
+      fprintf(stderr, "device plugin: no device, SKIPPED: %s\n", why);
+      return 1;
+    }
+    if (any)
+      fprintf(stderr, "device plugin: on %s (%s)%s%s\n", mxh_name(dev), mxh_kind(dev), *why ? ", for there is no other device: " : "", why);
   }
   const size_t n_x = job->rows ? ((job->rows - 1) * job->ld + job->cols) * sizeof(float) : 0, n_codes = job->rows * job->code_stride,
                n_scales = job->scale_rows * job->scale_cols * job->scale_bytes;

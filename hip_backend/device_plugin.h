@@ -1,7 +1,7 @@
 /** The C ABI of a kernel under test whose operands are on a device: define mxgold_quantize_device() and link it with device_plugin.cc to a shared
  *  object, and `mxgold test --plugin` runs it: the adapter opens the device, copies the case there and the result back.
  *
- *  Worked example: examples/device_kernel.cc; docs/HIP.md, "Other people's kernels". */
+ *  Worked example: examples/device_kernel.cc; docs/HIP-gfx950.md, "Other people's kernels". */
 #ifndef MXH_DEVICE_PLUGIN_H
 #define MXH_DEVICE_PLUGIN_H
 
@@ -29,7 +29,7 @@ typedef struct mxgold_device_job {
   mxh_device *device;  /* the memory is this one's; its kind says which: "hip" (hipMalloc in this process), "cuda", "host" */
 } mxgold_device_job;
 
-/** Launch and return 0; anything else means that the kernel does not do this spec. The adapter waits for the device. */
+/** Launch and return 0; anything else means that the kernel does not do this spec (say why on stderr). The adapter waits for the device. */
 int mxgold_quantize_device(const mxgold_device_job *job);
 
 #ifdef __cplusplus

@@ -13,7 +13,6 @@ echo '  .quad 0, 0, 0, 0'
 i=0
 for f in "$@"; do
   stem=$(basename "$f"); arch=$(basename "$(dirname "$f")")
-  [ "$arch" = cuda ] && arch=sm_90
   printf 'arch%d: .asciz "%s"\nstem%d: .asciz "%s"\n.balign 4096\nfirst%d: .incbin "%s"\nlast%d: .byte 0\n' $i "$arch" $i "${stem%.*}" $i "$f" $i
   i=$((i + 1))
 done

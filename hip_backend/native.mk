@@ -1,8 +1,6 @@
 # The native half of the HIP backend: gfx950's own instructions. Included by hip.mk.
 HIP_NATIVE_C   := $(wildcard $(HIP)/gfx950_*.c)
 HIP_NATIVE_OBJ := $(call obj,$(HIP_NATIVE_C)) $(patsubst $(HIP)/%.hip,$(B)/obj/$(HIP)/%.host.o,$(HIP_NATIVE))
-# Packed binary32 arithmetic is left alone: gfx950 mis-executes some of it at times (ROCm/rocMLIR issue 2459).
-HIP_FLAGS_native_quantize := -fno-slp-vectorize
 OBJDUMP_AMD ?= llvm-objdump-22
 READELF_AMD ?= llvm-readelf-22
 
@@ -24,8 +22,23 @@ hip-native-code:
 	  $(MAKE) -s hip-native-disassembly; \
 	else echo "hip-native-code: SKIPPED, $(HIP_CLANG) is not to be had: no native kernel was compiled or disassembled"; fi
 .PHONY: hip-native-disassembly
-hip-native-disassembly: $(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE))
-	@$(PYTHON) tools/check-gfx950.py $(OBJDUMP_AMD) $(READELF_AMD) $^
+hip-native-disassembly: $(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)) $(call hip_of,gfx950)
+	@$(MAKE) -s $(MACHINE)
+	@$(PYTHON) tools/check-portable.py $(patsubst %.hsaco,%.s,$^) >$(HIP_B)/registers.txt || { cat $(HIP_B)/registers.txt; exit 1; }
+	@tail -1 $(HIP_B)/registers.txt
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD) $(filter $(HIP_B)/gfx950/native_%,$^)
+# Python loads it: never with a sanitizer.
+MACHINE := build/release/hip/machine.so
+$(MACHINE): $(B)/plugin/machine.o $(patsubst %,$(B)/plugin/%.o,device device_dl host_lanes) $(HIP_NATIVE_OBJ) $(B)/hip/embed-none.S $(LIB_A)
+	$(CXX) -shared $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
+$(B)/plugin/machine.o: $(HIP)/tests/machine.cc $(HIP_HDR) | deps
+	@mkdir -p $(@D)
+	$(HIP_CXX) -fPIC -c $< -o $@
+
+.PHONY: hip-native-mutants
+hip-native-mutants: hip-native-code ## the native kernels' machine code changed in one place at a time: hip-native-code must notice (two minutes)
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $(HIP)/tests/native_mutants.py $(HIP_CLANG) $(HIP_B)/gfx950 \
+	  $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD)
 
 # mxgold-gfx950: the profile of a device, with the kernels for gfx950 inside where they could be built.
 GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_sums gfx950_report gfx950_main device device_dl host_lanes)
@@ -41,15 +54,51 @@ $(GFX950): $(GFX950_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A)
 REHEARSE ?= 20
 hip-rehearse: deps $(B)/hip/hip-diff-host ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, two minutes)
 	$(B)/hip/hip-diff-host --rehearse $(REHEARSE) --wrong 5 --seed 101
-hip-profile: deps $(GFX950) ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
+hip-profile: ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
+	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-profile: no compiler for AMD: its kernels are SKIPPED"
+	@$(MAKE) -s hip-profile-build
 	@mkdir -p $(HIP_B)
 	$(GFX950) -o $(HIP_B)
+.PHONY: hip-profile-build
+hip-profile-build: deps $(GFX950)
 
-# A kernel of someone else's under the harness: device pointers in, verdict out. docs/HIP.md, "Other people's kernels".
+# A kernel of someone else's under the harness: device pointers in, verdict out. docs/HIP-gfx950.md, "Other people's kernels".
+# PLUGIN_SRC: one or more of .cc, .cu (nvcc, for SM) and .hip (hipcc, else clang-22, for PLUGIN_ARCH); PLUGIN_FLAGS go to its compiler, PLUGIN_LIBS to the linker.
 PLUGIN_SRC ?= examples/device_kernel.cc
-PLUGIN_OBJ := $(patsubst %,$(HIP)/%.cc,device_plugin device device_dl host_lanes)
-$(B)/device_kernel.so: $(PLUGIN_SRC) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(HIP_HDR) $(LIB_A)
+PLUGIN_FLAGS ?=
+PLUGIN_LIBS ?=
+PLUGIN_ARCH ?= gfx950
+ROCM ?= $(firstword $(wildcard /opt/rocm))
+PLUGIN_B := $(B)/plugin
+PLUGIN_CXX = $(CXX) -std=c++17 $(OPT) -g $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 -fPIC
+PLUGIN_NVCC = $(NVCC) -O2 -std=c++17 -arch=$(SM) -Xcompiler -fPIC $(HIP_INC)
+PLUGIN_HIPCC = $(if $(shell command -v hipcc 2>/dev/null),hipcc,$(HIP_CLANG) -x hip $(if $(ROCM),--rocm-path=$(ROCM),-nogpulib -nogpuinc)) \
+  --offload-arch=$(PLUGIN_ARCH) -O2 -std=c++17 -ffp-contract=off -fPIC $(HIP_INC)
+PLUGIN_RUNTIME = $(if $(filter %.cu,$(PLUGIN_SRC)),-L$(CUDA)/lib64 -lcudart_static -lrt -lpthread) \
+  $(if $(filter %.hip,$(PLUGIN_SRC)),$(if $(ROCM),-L$(ROCM)/lib -Wl$(comma)-rpath$(comma)$(ROCM)/lib) -lamdhip64)
+comma := ,
+plugin_objs = $(foreach s,$(PLUGIN_SRC),$(PLUGIN_B)/$(notdir $(s)).o)
+plugin_with = $(if $(filter %.cu,$(1)),$(PLUGIN_NVCC),$(if $(filter %.hip,$(1)),$(PLUGIN_HIPCC),$(PLUGIN_CXX)))
+# Another source, other flags or another compiler: made again, whatever the files' times.
+$(PLUGIN_B)/flags: export MXH_STAMP = $(PLUGIN_SRC) | $(PLUGIN_FLAGS) | $(PLUGIN_LIBS) | $(foreach s,$(PLUGIN_SRC),$(call plugin_with,$(s)))
+$(PLUGIN_B)/flags: FORCE
+	@mkdir -p $(@D); printf '%s\n' "$$MXH_STAMP" | cmp -s - $@ || printf '%s\n' "$$MXH_STAMP" >$@
+define plugin_obj
+$(PLUGIN_B)/$(notdir $(1)).o: $(1) $(PLUGIN_B)/flags | deps
+	$$(call plugin_with,$(1)) $$(PLUGIN_FLAGS) -MMD -MP -MF $$@.d -c $$< -o $$@
+endef
+$(foreach s,$(PLUGIN_SRC),$(eval $(call plugin_obj,$(s))))
+-include $(wildcard $(PLUGIN_B)/*.d)
+PLUGIN_OBJ := $(patsubst %,$(PLUGIN_B)/%.o,device_plugin device device_dl host_lanes)
+$(PLUGIN_B)/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -fPIC -shared $(PLUGIN_FLAGS) $(PLUGIN_SRC) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -ldl -o $@
-.PHONY: device-plugin
-device-plugin: deps $(B)/device_kernel.so ## examples/device_kernel.cc (PLUGIN_SRC=yours.cc) as a plugin of mxgold test, operands on the device
+	$(HIP_CXX) -fPIC -c $< -o $@
+$(B)/device_kernel.so: $(plugin_objs) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A) $(PLUGIN_B)/flags
+	$(CXX) -shared $(LDFLAGS_ALL) $(filter-out %/flags,$^) $(LIBS) $(PLUGIN_LIBS) $(PLUGIN_RUNTIME) -ldl -o $@
+.PHONY: device-plugin device-plugin-build hip-plugin-check
+device-plugin-build: deps $(B)/device_kernel.so
+device-plugin: ## examples/device_kernel.cc (PLUGIN_SRC=yours.cc, .cu or .hip; PLUGIN_FLAGS, PLUGIN_LIBS) as a plugin of mxgold test, operands on the device
+	@tools/install-deps.sh --mode=$(INSTALL) build hip $(if $(filter %.hip,$(PLUGIN_SRC)),hip-host) || echo "device-plugin: no compiler for AMD: our kernels for gfx950 are SKIPPED"
+	@$(MAKE) -s device-plugin-build
+hip-plugin-check: deps-test $(BIN) ## device-plugin with other sources, flags and compilers, and mxgold test on it without a device and with a driver that is played
+	hip_backend/tests/plugin.sh $(BIN) $(B) "$(MAKE) -s INSTALL=$(INSTALL) CONFIG=$(CONFIG)" "$(CC)"

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Is what the compiler made of the native kernels what was meant? Reads the disassembly, not the source.
 
-check-gfx950.py OBJDUMP READELF FILE.hsaco...
+check-gfx950.py [--library LIBRARY] [--only KERNEL] OBJDUMP READELF FILE.hsaco...
+
+With LIBRARY (gfx950_runs.py) each kernel's machine code is run as well, and its memory held to what the kernel's source gives.
 
 For each row and select of formats/gfx950.def the kernel must hold its instruction once, and:
   - every operand is a vector register that was loaded from the argument meant, word by word: source, seed, scale; followed through copies;
@@ -13,6 +15,10 @@ Complete kernels (FUSED below) must hold their instructions in the number and wi
 import re
 import subprocess
 import sys
+import zlib
+
+import gfx950_runs
+from gfx950_machine import Instruction, Wrong, registers
 
 # Waves a SIMD should hold, by what a kernel does; gfx950 has 512 registers a lane for all waves of a SIMD, given out in eights.
 WAVES = {"pair": 8, "six": 8, "wide": 6, "mfma16": 8, "mfma32": 8}
@@ -57,27 +63,6 @@ def rows():
     for m in re.finditer(r'^GFX950\((\w+), "(\w+)", (\w+), (\w+), (\w+), (\w+), (\d+), (\d+)\)', text, re.M):
         name, mnemonic, kind, form, wide, elem, lanes, selects = m.groups()
         yield dict(name=name, mnemonic=mnemonic, kind=kind, form=form, wide=wide, elem=elem, lanes=int(lanes), selects=int(selects))
-
-
-class Instruction:
-    def __init__(self, line):
-        text, _, code = line.partition("//")
-        parts = text.split(None, 1)
-        self.op = parts[0]
-        self.rest = parts[1].strip() if len(parts) > 1 else ""
-        self.words = [int(w, 16) for w in code.split(":", 1)[1].split()[:4] if re.fullmatch("[0-9A-F]{8}", w)]
-        operands = re.split(r",\s*(?![^\[]*\])", self.rest)
-        self.operands = [o.strip().split()[0] if o.strip() else "" for o in operands]
-        self.base = re.sub(r"_(e32|e64|sdwa|dpp)$", "", self.op)
-
-
-def registers(operand):
-    """['v', 2, 3] of v[2:3]; None if it is not a range of registers."""
-    m = re.fullmatch(r"([vsa])(\d+)", operand) or re.fullmatch(r"([vsa])\[(\d+):(\d+)\]", operand)
-    if not m:
-        return None
-    first = int(m.group(2))
-    return [m.group(1)] + list(range(first, int(m.group(m.lastindex)) + 1))
 
 
 class Trace:
@@ -256,9 +241,29 @@ def fused(kernel, meant, code, note):
         expect(kernel, note["group_segment_fixed_size"] == meant["lds"], f"{note['group_segment_fixed_size']} bytes of LDS, meant {meant['lds']}")
 
 
+runs = 0
+
+
+def ran(host, kernel, how, code, *rest):
+    """The machine code gives the bytes that the source gives."""
+    global runs
+    if not host:
+        return
+    runs += 1
+    try:
+        how(host, kernel, code, *rest, zlib.crc32(kernel.encode()))
+    except Wrong as e:
+        expect(kernel, False, str(e))
+
+
 def main():
+    library = only = None
+    while sys.argv[1].startswith("--"):
+        library, only = (sys.argv[2], only) if sys.argv[1] == "--library" else (library, sys.argv[2])
+        del sys.argv[1:3]
     objdump, readelf, files = sys.argv[1], sys.argv[2], sys.argv[3:]
-    code, notes = {}, {}
+    host = gfx950_runs.Host(library, list(rows()), OPERANDS, KEEPS, op_sel_bits) if library else None
+    code, notes, whole = {}, {}, {}
     for f in files:
         name = None
         for line in subprocess.run([objdump, "-d", f], check=True, capture_output=True, text=True).stdout.splitlines():
@@ -280,6 +285,7 @@ def main():
             if m.group(2) == "name" and re.match(r" {4}\.name", line):
                 notes[m.group(3)] = current
     for name in code:
+        whole[name] = list(code[name])
         while code[name] and code[name][-1].op in ("s_nop", "s_code_end"):
             code[name].pop()
     seen = set()
@@ -291,18 +297,30 @@ def main():
             every = [(f"gfx950_{row['name']}_s{s}", 0, 0, s) for s in range(row["selects"])]
         for kernel, a, b, s in every:
             seen.add(kernel)
+            if only and kernel != only:
+                continue
             expect(kernel, kernel in code and kernel in notes, "is not there")
             if kernel not in code or kernel not in notes:
                 continue
             if row["kind"] == "MFMA":
                 product(kernel, edge, row["mnemonic"], a, b, s, code[kernel], notes[kernel])
+                ran(host, kernel, gfx950_runs.product, whole[kernel], edge)
             else:
                 conversion(kernel, row, s, code[kernel], notes[kernel])
+                ran(host, kernel, gfx950_runs.conversion, whole[kernel], row)
     for kernel, meant in FUSED.items():
         seen.add(kernel)
+        if only and kernel != only:
+            continue
         expect(kernel, kernel in code and kernel in notes, "is not there")
         if kernel in code and kernel in notes:
             fused(kernel, meant, code[kernel], notes[kernel])
+            if kernel == "native_gemm_mxfp4":
+                ran(host, kernel, gfx950_runs.gemm, whole[kernel], meant["lds"])
+            elif kernel.startswith("native_"):
+                ran(host, kernel, gfx950_runs.quantizer, whole[kernel])
+            else:
+                ran(host, kernel, gfx950_runs.conversion, whole[kernel], next(r for r in rows() if r["mnemonic"] == NARROW))
     for kernel in sorted(set(notes) - seen):
         wrong.append(f"{kernel}: a native kernel that nothing here checks")
     for line in wrong[:40]:
@@ -313,6 +331,7 @@ def main():
         most[group] = max(most.get(group, 0), notes[kernel]["vgpr_count"])
     print(f"check-gfx950: {len(seen)} kernels, {checks} checks of the disassembly, {len(wrong)} fail; most registers a lane: "
           f"{max(v for k, v in most.items() if 'mfma' not in k)} (conversions and complete kernels), {max([v for k, v in most.items() if 'mfma' in k] or [0])} (products)")
+    print(f"check-gfx950: the machine code of {runs} kernels was run; memory is held to the source's" if host else "check-gfx950: no machine code was run")
     return 1 if wrong else 0
 
 

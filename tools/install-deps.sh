@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon style hip peers
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon style hip hip-host peers
 set -eu
 mode=yes
 groups=
@@ -63,6 +63,9 @@ for g in $groups; do
       need lld-22 command -v ld.lld-22
       need g++ command -v "${CXX:-g++}"
       ;;
+    hip-host) # a .hip source whose host half is compiled too, where there is no hipcc: clang's bundler
+      command -v hipcc >/dev/null || need clang-tools-22 command -v clang-offload-bundler-22
+      ;;
     style)
       need clang-format-14 command -v clang-format-14
       ;;
@@ -100,7 +103,7 @@ $root apt-get update -qq
 present=
 for p in $missing; do
   case $p in
-    clang-format-14 | clang-22 | llvm-22 | lld-22)
+    clang-format-14 | clang-22 | clang-tools-22 | llvm-22 | lld-22)
       if [ -z "$(apt-cache policy "$p" 2>/dev/null | sed -n 's/.*Candidate: \([0-9].*\)/\1/p')" ]; then
         echo "mxgold: this release has no $p"
         continue

@@ -38,6 +38,26 @@ typedef struct verdict {
   char said[2048], pattern[160];
 } verdict;
 
+/* What the kernel said on standard error, each line once; of calls that it declined, the last line: why. */
+typedef struct heard {
+  char text[16384], why[512];
+  size_t n;
+} heard;
+
+static void pass_on(heard *h, char *said, int declined) {
+  char *rest = NULL;
+  for (char *line = strtok_r(said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+    char whole[4100];
+    const size_t n = (size_t)snprintf(whole, sizeof whole, "\n%s\n", line);
+    if (declined) snprintf(h->why, sizeof h->why, "%s", line);
+    if (declined || strstr(h->text, whole) || h->n + n >= sizeof h->text) continue;
+    const size_t at = h->n ? h->n - 1 : 0; /* one line feed between two lines */
+    memcpy(h->text + at, whole, n + 1);
+    h->n = at + n;
+    fprintf(stderr, "%s\n", line);
+  }
+}
+
 /* What the kernel does instead, from the first tensor that is wrong and large enough to tell. */
 static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const float *x, size_t ld) {
   if (*v->said || mx_elem_format(spec->elem)->bits > 8 || t->rows * t->cols < 1024) return;
@@ -64,12 +84,13 @@ static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const f
   free(codes);
 }
 
-static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, const mx_cases *c, size_t i, mx_difference *d) {
+static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, const mx_cases *c, size_t i, mx_difference *d, heard *h) {
   const float *x = c->x + i * c->rows * c->ld;
   mx_tensor want;
   if (mx_tensor_alloc(&want, c->rows, c->cols, spec)) return;
   if (!mx_quantize(&want, x, c->rows, c->cols, c->ld, spec, NULL, NULL)) {
     plugin_result got = plugin_run(a->plugin, x, c->rows, c->cols, c->ld, spec, a->seconds.given ? a->seconds.v : 10);
+    pass_on(h, got.said, got.end == PLUGIN_DECLINED);
     v->tensors++;
     v->declined += got.end == PLUGIN_DECLINED;
     v->crashed += got.end == PLUGIN_SIGNAL;
@@ -113,10 +134,11 @@ static int run(const cli_context *ctx, void *args) {
   if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
   mx_difference *d = malloc(sizeof *d);
   verdict *v = calloc(MX_SUITE_COUNT, sizeof *v);
+  heard *h = calloc(1, sizeof *h);
   junit_case cases[MX_SUITE_COUNT];
   char failure[MX_SUITE_COUNT][256], said[2048] = "", pattern[160] = "";
-  size_t n = 0;
-  int rc = d && v ? CLI_FINE : cli_error("out of memory"), differs = 0;
+  size_t n = 0, tensors = 0, declined = 0;
+  int rc = d && v && h ? CLI_FINE : cli_error("out of memory"), differs = 0;
   out *o = out_new();
   out_text(o, "plugin", a->plugin);
   out_table(o, "suites");
@@ -124,13 +146,15 @@ static int run(const cli_context *ctx, void *args) {
     mx_cases c;
     if (a->suite && s != mx_suite_find(a->suite)) continue;
     if (mx_generate(&c, s, &spec, s == MX_SUITE_BOUNDARY ? 96 : 0, s == MX_SUITE_BOUNDARY ? 256 : 0, a->spec.seed.v, NULL)) continue;
-    for (size_t i = 0; i < c.n && !v[s].trouble && v[s].late < 3; i++) one_tensor(&v[s], a, &spec, &c, i, d);
+    for (size_t i = 0; i < c.n && !v[s].trouble && v[s].late < 3; i++) one_tensor(&v[s], a, &spec, &c, i, d, h);
     mx_cases_free(&c);
     if (v[s].trouble) rc = cli_error("%s: cannot be loaded, expected a shared object that defines mxgold_quantize", a->plugin);
     row(o, mx_suite_name(s), &v[s]);
     snprintf(failure[n], sizeof failure[n], "%zu of %zu tensors wrong, %zu crashed (signal %d), %zu late", v[s].wrong, v[s].tensors,
              v[s].crashed, v[s].signal, v[s].late);
-    cases[n] = (junit_case){mx_suite_name(s), bad(&v[s]) ? failure[n] : NULL};
+    cases[n] = (junit_case){mx_suite_name(s), bad(&v[s]) ? failure[n] : NULL, v[s].tensors == v[s].declined};
+    tensors += v[s].tensors;
+    declined += v[s].declined;
     n++;
     differs |= bad(&v[s]);
     if (!*said) memcpy(said, v[s].said, sizeof said);
@@ -144,6 +168,12 @@ static int run(const cli_context *ctx, void *args) {
   else
     out_free(o);
   if (!rc && a->junit) rc = report_junit(a->junit, a->plugin, cases, n);
+  const char *why = h ? h->why : "";
+  if (!rc && tensors == declined)
+    rc = cli_error("%s: nothing was tested: the kernel declined all %zu tensors%s%s", a->plugin, tensors, *why ? ": " : "", why);
+  else if (*why)
+    fprintf(stderr, "%s\n", why);
+  free(h);
   free(d);
   free(v);
   return rc ? rc : differs ? CLI_DIFFERS : CLI_FINE;
@@ -152,4 +182,5 @@ static int run(const cli_context *ctx, void *args) {
 const cli_command cmd_test = {options, sizeof(struct args), run,
                               "Each call runs in a child process with a time limit, its buffers ended by guard pages: a crash, a write out of "
                               "bounds or a hang is a finding. "
-                              "examples/kernel_plugin.c is a kernel to start from.\nExit status 0 if every byte is right, 1 if not."};
+                              "examples/kernel_plugin.c is a kernel to start from.\nExit status 0 if every byte is right, 1 if not, 2 if the "
+                              "kernel declined every tensor: nothing was tested."};

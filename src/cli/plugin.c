@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,12 +66,26 @@ static int wait_for(pid_t pid, int *status, double seconds) {
   }
 }
 
-static plugin_end run_child(const char *path, const mxgold_job *job, double seconds, int *by_signal) {
+/* Standard error of the child ends in a pipe that nobody reads until the child is gone: what does not fit is lost, and holds nothing up. */
+static plugin_end run_child(const char *path, const mxgold_job *job, double seconds, int *by_signal, char *said, size_t n_said) {
+  int ends[2] = {-1, -1}, status;
+  if (pipe(ends)) return PLUGIN_TROUBLE;
+  for (int i = 0; i < 2; i++) {
+    fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+  }
   const pid_t pid = fork();
-  int status;
+  if (pid == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    child(path, job);
+  }
+  const int in_time = pid > 0 && wait_for(pid, &status, seconds);
+  const ssize_t n = pid > 0 ? read(ends[0], said, n_said - 1) : 0;
+  said[n > 0 ? n : 0] = 0;
+  close(ends[0]);
+  close(ends[1]);
   if (pid < 0) return PLUGIN_TROUBLE;
-  if (pid == 0) child(path, job);
-  if (!wait_for(pid, &status, seconds)) return PLUGIN_LATE;
+  if (!in_time) return PLUGIN_LATE;
   if (WIFSIGNALED(status)) {
     *by_signal = WTERMSIG(status);
     return PLUGIN_SIGNAL;
@@ -104,7 +119,7 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
                             .scale_cols = t->scale_cols,
                             .scale_bytes = t->scale_bytes,
                             .tensor_scale = (float *)(void *)scale.at};
-    r.end = run_child(path, &job, seconds, &r.signal);
+    r.end = run_child(path, &job, seconds, &r.signal, r.said, sizeof r.said);
     memcpy(t->codes, codes.at, n_codes);
     memcpy(t->scales, scales.at, n_scales);
     memcpy(&t->tensor_scale, scale.at, sizeof(float));

@@ -9,6 +9,7 @@ typedef enum plugin_end { PLUGIN_OK, PLUGIN_DECLINED, PLUGIN_SIGNAL, PLUGIN_LATE
 typedef struct plugin_result {
   plugin_end end;
   int signal;       /* PLUGIN_SIGNAL */
+  char said[4096];  /* what the kernel wrote to standard error, the first of it */
   mx_tensor tensor; /* PLUGIN_OK: the caller frees it */
 } plugin_result;
 

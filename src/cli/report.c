@@ -37,11 +37,14 @@ int report_junit(const char *path, const char *suite, const junit_case *cases, s
   mx_text t;
   if (begin(&t, path)) return CLI_TROUBLE;
   FILE *f = t.to;
-  size_t failures = 0;
-  for (size_t i = 0; i < n; i++) failures += cases[i].failure != NULL;
+  size_t failures = 0, skipped = 0;
+  for (size_t i = 0; i < n; i++) {
+    failures += cases[i].failure != NULL;
+    skipped += cases[i].skipped;
+  }
   fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", f);
   escaped(f, suite);
-  fprintf(f, "\" tests=\"%zu\" failures=\"%zu\">\n", n, failures);
+  fprintf(f, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n", n, failures, skipped);
   for (size_t i = 0; i < n; i++) {
     fputs("  <testcase name=\"", f);
     escaped(f, cases[i].name);
@@ -50,7 +53,7 @@ int report_junit(const char *path, const char *suite, const junit_case *cases, s
       escaped(f, cases[i].failure);
       fputs("\"/></testcase>\n", f);
     } else
-      fputs("\"/>\n", f);
+      fputs(cases[i].skipped ? "\"><skipped/></testcase>\n" : "\"/>\n", f);
   }
   fputs("</testsuite>\n", f);
   return end(&t);

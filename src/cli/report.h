@@ -8,6 +8,7 @@
 /** One check of a JUnit report. */
 typedef struct junit_case {
   const char *name, *failure; /* failure NULL: passed */
+  int skipped;                /* not passed either: nothing was run */
 } junit_case;
 int report_junit(const char *path, const char *suite, const junit_case *cases, size_t n);
 /** The block of an example: its elements along the row, and what both make of them. n = 0: no input. */

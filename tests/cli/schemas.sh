@@ -13,6 +13,7 @@ import sys, xml.etree.ElementTree as E
 suite = E.parse(sys.argv[1]).getroot()
 cases = suite.findall("testcase")
 failed = [c for c in cases if c.find("failure") is not None]
+assert int(suite.get("skipped")) == sum(c.find("skipped") is not None for c in cases)
 assert suite.tag == "testsuite" and suite.get("name") and all(c.get("name") for c in cases)
 assert int(suite.get("tests")) == len(cases) == int(sys.argv[2]) and int(suite.get("failures")) == len(failed) == int(sys.argv[3])
 assert all(c.find("failure").get("message") for c in failed)

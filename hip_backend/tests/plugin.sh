@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Other people's kernels on a machine without a device: what make device-plugin builds, which device mxgold test takes, and what it says when
+# nothing ran. plugin.sh MXGOLD BUILD MAKE CC
+set -eu
+mxgold=$(realpath "$1") so=$(realpath "$2")/device_kernel.so make=$3 cc=${4:-cc} root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$root"
+fail() { echo "hip-plugin-check: $*" >&2; exit 1; }
+# says STATUS WORDS ARGUMENT...: mxgold test's exit status, and what it says, once
+says() {
+  local want=$1 words=$2 rc=0
+  shift 2
+  "$mxgold" test --plugin "$so" --suite ties "$@" >"$work/out" 2>"$work/err" || rc=$?
+  [ $rc = "$want" ] || fail "exit $rc, expected $want: $words: $(cat "$work/out" "$work/err")"
+  [ -z "$words" ] || [ "$(grep -cF -- "$words" "$work/err")" = 1 ] || fail "not once: $words; said: $(cat "$work/err")"
+}
+build() { $make device-plugin-build "$@" || fail "device-plugin $*"; }
+
+# The example, then another source that is older than what was built, then other flags: each is what runs.
+unset MXGOLD_DEVICE
+build
+MXGOLD_DEVICE=host says 0 "" --set scale.rule=even
+mkdir -p "$work/yours"
+cat >"$work/yours/device_kernel.cc" <<'C'
+#include "hip_backend/device_plugin.h"
+extern "C" int mxgold_quantize_device(const mxgold_device_job *) { return 0; }
+C
+touch -d 2001-01-01 "$work/yours/device_kernel.cc"
+build PLUGIN_SRC="$work/yours/device_kernel.cc"
+MXGOLD_DEVICE=host says 1 "" --set scale.rule=even
+build PLUGIN_FLAGS=-DBUG_ROWS
+MXGOLD_DEVICE=host says 1 "" --set scale.rule=even
+build
+MXGOLD_DEVICE=host says 0 "" --set scale.rule=even
+
+# Nothing ran: not a pass.
+MXGOLD_DEVICE=bogus says 2 "device plugin: no device, SKIPPED: expected a device of auto, hip, cuda or host" --set scale.rule=even
+MXGOLD_DEVICE=host says 2 "nothing was tested: the kernel declined all 1 tensors" --preset nvfp4 --junit "$work/t.xml"
+grep -q 'skipped="1"' "$work/t.xml" && grep -q '<skipped/>' "$work/t.xml" || fail "JUnit does not say skipped"
+
+# A driver that is played. Its card is taken, and said; a kernel gets cuda and its memory, whatever modules there are.
+mkdir "$work/lib"
+$cc -shared -fPIC -O1 "$root/hip_backend/tests/played_cuda.c" -Wl,-soname,libcuda.so.1 -o "$work/lib/libcuda.so.1"
+export LD_LIBRARY_PATH=$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+MXGOLD_DEVICE=cuda says 2 "device_kernel: native_mxfp4 is for gfx950 and the host runtime, not for sm_75" --set scale.rule=even
+cat >"$work/yours/other.cc" <<'C'
+#include <stdio.h>
+#include <string.h>
+#include "hip_backend/device_plugin.h"
+extern "C" double cos(double);
+extern "C" unsigned long crc32(unsigned long, const unsigned char *, unsigned);
+extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
+  if (strcmp(mxh_kind(job->device), "cuda")) return 1;
+  fprintf(stderr, "on %s, %lu\n", mxh_name(job->device), crc32(0, NULL, 0));
+  return 0;
+}
+C
+grep -q libz <(ldconfig -p 2>/dev/null) && lz=$(ldconfig -p | awk '/libz\.so/ {print $NF; exit}') || lz=
+[ -n "$lz" ] || sed -i '/crc32/d' "$work/yours/other.cc"
+build PLUGIN_SRC="$work/yours/other.cc" PLUGIN_LIBS="$lz"
+MXGOLD_DEVICE=cuda says 1 "$([ -n "$lz" ] && echo "on a card that is played, 0")"
+says 1 "device plugin: on a card that is played (cuda)"
+
+# A source for nvcc, one for hipcc or clang.
+if command -v "${NVCC:-nvcc}" >/dev/null; then
+  build PLUGIN_SRC=examples/device_kernel_cuda.cu
+  MXGOLD_DEVICE=host says 2 "device_kernel_cuda: the pointers are of host, this kernel needs cuda: SKIPPED"
+  rm -r "$work/lib"
+  if ! "$mxgold" test --plugin "$so" --suite ties >"$work/out" 2>"$work/err"; then
+    grep -q "nothing was tested" "$work/err" || fail "a CUDA kernel without a card: $(cat "$work/err")"
+    MXGOLD_DEVICE=cuda says 2 "device plugin: no device, SKIPPED: cuda: "
+  fi
+  said=", a .cu builds and links"
+else
+  said=", .cu SKIPPED: no nvcc"
+fi
+if command -v hipcc >/dev/null || command -v clang-offload-bundler-22 >/dev/null; then
+  mkdir -p "$work/hip"
+  cat >"$work/yours/third.hip" <<'C'
+#include <stdio.h>
+#include "hip_backend/device_plugin.h"
+#ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_H
+struct dim3 {
+  unsigned x, y, z;
+  dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+};
+extern "C" int __hipPushCallConfiguration(dim3, dim3, size_t = 0, void * = nullptr);
+extern "C" int hipLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
+#endif
+extern "C" __attribute__((global)) void third(unsigned char *p) { p[__builtin_amdgcn_workitem_id_x()] = 1; }
+extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
+  third<<<1, 64>>>(job->codes);
+  fprintf(stderr, "third: launched\n");
+  return 1;
+}
+C
+  # HIP's runtime, played: it takes the code object in and launches nothing.
+  cat >"$work/yours/amdhip.c" <<'C'
+int __hipPushCallConfiguration(void) { return 0; }
+int __hipPopCallConfiguration(void) { return 0; }
+int hipLaunchKernel(void) { return 0; }
+void *__hipRegisterFatBinary(void *p) { return p; }
+void __hipRegisterFunction(void) {}
+void __hipUnregisterFatBinary(void) {}
+C
+  $cc -shared -fPIC "$work/yours/amdhip.c" -Wl,-soname,libamdhip64.so.7 -o "$work/hip/libamdhip64.so.7"
+  ln -s libamdhip64.so.7 "$work/hip/libamdhip64.so"
+  build PLUGIN_SRC="$work/yours/third.hip" PLUGIN_LIBS="-L$work/hip"
+  LD_LIBRARY_PATH=$work/hip MXGOLD_DEVICE=host says 2 "declined all 1 tensors: third: launched"
+  said="$said, a .hip builds and links"
+else
+  said="$said, .hip SKIPPED: no hipcc and no clang-tools-22"
+fi
+build
+echo "hip-plugin-check: rebuilds, exits and devices are as they should be$said"
