@@ -23,12 +23,12 @@ hip-native-code:
 	else echo "hip-native-code: SKIPPED, $(HIP_CLANG) is not to be had: no native kernel was compiled or disassembled"; fi
 .PHONY: hip-native-disassembly
 hip-native-disassembly: $(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)) $(call hip_of,gfx950)
-	@$(MAKE) -s $(MACHINE)
+	@$(if $(SAN),,$(MAKE) -s $(MACHINE))
 	@$(PYTHON) tools/check-portable.py $(patsubst %.hsaco,%.s,$^) >$(HIP_B)/registers.txt || { cat $(HIP_B)/registers.txt; exit 1; }
 	@tail -1 $(HIP_B)/registers.txt
-	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD) $(filter $(HIP_B)/gfx950/native_%,$^)
-# Python loads it: never with a sanitizer.
-MACHINE := build/release/hip/machine.so
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/check-gfx950.py $(if $(SAN),,--library $(MACHINE)) $(OBJDUMP_AMD) $(READELF_AMD) $(filter $(HIP_B)/gfx950/native_%,$^)
+# Python loads it: not with a sanitizer.
+MACHINE := $(B)/hip/machine.so
 $(MACHINE): $(B)/plugin/machine.o $(patsubst %,$(B)/plugin/%.o,device device_dl host_lanes) $(HIP_NATIVE_OBJ) $(B)/hip/embed-none.S $(LIB_A)
 	$(CXX) -shared $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
 $(B)/plugin/machine.o: $(HIP)/tests/machine.cc $(HIP_HDR) | deps
