@@ -262,6 +262,30 @@ START_TEST(a_quotient_beside_a_tie) {
 END_TEST
 
 /* Threads, pieces and strides must not matter. */
+/* Philox counts groups of four elements; past 2^32 of them the counter has a second word, here a hundred elements into a row. */
+START_TEST(counters_carry_within_a_row) {
+  enum { COLS = 1596 };
+  const size_t row = 10764329;
+  mx_spec spec = {0};
+  mx_tensor got, want;
+  char why[256];
+  ck_assert_uint_eq(((uint64_t)row * COLS + 100), UINT64_C(1) << 34);
+  ck_assert_int_eq(mx_spec_parse(&spec, "elem.round=sr seed=5", NULL), MX_OK);
+  float x[COLS];
+  for (size_t i = 0; i < COLS; i++) x[i] = (float)((int)(i * 37 % 101) - 50) / 50;
+  ck_assert_int_eq(mx_tensor_alloc(&got, 1, COLS, &spec), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&want, 1, COLS, &spec), MX_OK);
+  ck_assert_int_eq(ref_quantize(&want, x, 1, COLS, COLS, &spec, &(mx_exec){.first_row = row}, NULL), MX_OK);
+  for (uint32_t off = 0; off <= MX_ISA_ALL; off++) {
+    ck_assert_int_eq(mx_quantize(&got, x, 1, COLS, COLS, &spec, &(mx_exec){.first_row = row, .isa_mask = off}, NULL), MX_OK);
+    compare(why, &got, &want);
+    ck_assert_msg(!*why, "ISAs %u off: %s", off, why);
+  }
+  mx_tensor_free(&got);
+  mx_tensor_free(&want);
+}
+END_TEST
+
 START_TEST(threads_pieces_and_strides_do_not_matter) {
   static const char *names[] = {"ocp-mxfp4", "te-nvfp4", "te-nvfp4-2d", "torchao-nvfp4-2level", "fouroversix-nvfp4"};
   enum { ROWS = 96, COLS = 80, LD = 87 };
@@ -351,11 +375,13 @@ int main(void) {
   const struct {
     const char *name;
     const TTest *tests[4];
-  } cases[] = {{"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
-               {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
-               {"hif4 mixtures", {random_keys_beside_hif4}},
-               {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie}},
-               {"invariants", {threads_pieces_and_strides_do_not_matter, transposed_equals_the_transpose, bad_arguments_are_refused}}};
+  } cases[] = {
+      {"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
+      {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
+      {"hif4 mixtures", {random_keys_beside_hif4}},
+      {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie}},
+      {"invariants",
+       {threads_pieces_and_strides_do_not_matter, counters_carry_within_a_row, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     TCase *t = tcase_create(cases[i].name);
     tcase_set_timeout(t, 600);

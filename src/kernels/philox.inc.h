@@ -76,7 +76,7 @@ static void random_words(uint32_t *out, uint64_t seed, uint64_t first, size_t n)
   size_t i = 0;
   for (; i < n; i += AT_ONCE) {
     const uint64_t block = (first + i) / 4;
-    if ((uint32_t)block > UINT32_MAX - W) { /* the low word of the counter would carry */
+    if ((uint32_t)block > UINT32_MAX - AT_ONCE / 4) { /* the low word of the counter would carry */
       for (size_t j = 0; j < AT_ONCE && i + j < n; j++) out[i + j] = mx_random(seed, MX_STREAM_ELEMENT, first + i + j);
     } else if (i + AT_ONCE <= n)
       some_words(out + i, &keys, block);
