@@ -99,10 +99,11 @@ START_TEST(mixtures) {
 }
 END_TEST
 
-/* Mixtures that were not answered once: types that random rounding allows alike, flush before a rotation, prescale under tensor.norm=unit; and one
- * whose scales are all a limit. */
+/* Mixtures that were not answered once: types that random rounding allows alike, flush before a rotation, prescale under tensor.norm=unit; a given
+ * tensor scale, random scales under foursix, limits of the scale's byte that show together alone, rows of samples that differ in width, prescale
+ * above 1; and one whose scales are all a limit. */
 START_TEST(once_missed) {
-  static const uint64_t wide[] = {59, 62, 145};
+  static const uint64_t wide[] = {59, 62, 145, 404, 494, 562, 784, 893};
   mx_spec spec;
   size_t bad = 0;
   for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {

@@ -161,7 +161,7 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   f->code_hi = power ? 253 : (int32_t)p->scale->max_code;
   f->amax_lo = 0x00800000;
   f->amax_hi = f->pre > 1 ? bits_of(0x1p126f / f->pre) : 0x7EFFFFFF; /* x * prescale stays finite */
-  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) { /* its ends */
+  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) {                    /* its ends */
     f->amax_lo = bits_of(0x1p-13f);
     f->amax_hi = bits_of(0x1p15f);
     if (!power) return MX_LEAD_NONE;
