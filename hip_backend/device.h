@@ -24,9 +24,9 @@ struct mxh_device {
 };
 
 /* NULL and a reason if there is none; bare: a device that this program has no kernels for will do. */
-mxh_device *mxh_open_host(std::string *why, bool bare);
-mxh_device *mxh_open_cuda(std::string *why, bool bare);
-mxh_device *mxh_open_hip(std::string *why, bool bare);
+mxh_device *mxh_open_host(std::string *why, bool bare = false);
+mxh_device *mxh_open_cuda(std::string *why, bool bare = false);
+mxh_device *mxh_open_hip(std::string *why, bool bare = false);
 
 /* Code objects that the program carries (embed.S, written by hip.mk). */
 struct mxh_module {

@@ -79,13 +79,14 @@ PLUGIN_RUNTIME = $(if $(filter %.cu,$(PLUGIN_SRC)),-L$(CUDA)/lib64 -lcudart_stat
 comma := ,
 plugin_objs = $(foreach s,$(PLUGIN_SRC),$(PLUGIN_B)/$(notdir $(s)).o)
 plugin_with = $(if $(filter %.cu,$(1)),$(PLUGIN_NVCC),$(if $(filter %.hip,$(1)),$(PLUGIN_HIPCC),$(PLUGIN_CXX)))
-# Another source, other flags or another compiler: made again, whatever the files' times.
+# Another source, other flags or another compiler: made again, whatever the files' times. A source that is gone since is no error.
 $(PLUGIN_B)/flags: export MXH_STAMP = $(PLUGIN_SRC) | $(PLUGIN_FLAGS) | $(PLUGIN_LIBS) | $(foreach s,$(PLUGIN_SRC),$(call plugin_with,$(s)))
 $(PLUGIN_B)/flags: FORCE
 	@mkdir -p $(@D); printf '%s\n' "$$MXH_STAMP" | cmp -s - $@ || printf '%s\n' "$$MXH_STAMP" >$@
 define plugin_obj
 $(PLUGIN_B)/$(notdir $(1)).o: $(1) $(PLUGIN_B)/flags | deps
 	$$(call plugin_with,$(1)) $$(PLUGIN_FLAGS) -MMD -MP -MF $$@.d -c $$< -o $$@
+	@echo '$$<:' >>$$@.d
 endef
 $(foreach s,$(PLUGIN_SRC),$(eval $(call plugin_obj,$(s))))
 -include $(wildcard $(PLUGIN_B)/*.d)
