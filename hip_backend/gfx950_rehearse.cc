@@ -144,8 +144,9 @@ const char *const SHOWN[] = {"nan_fp4", "scale_ff", "f32_subnormal", "sr_seed", 
 
 /* Runs in a process of its own; its line of the table goes to f. */
 int one(const gfx950_rehearsal &r, int index, FILE *f) {
-  std::string why, sums;
-  mxh_device *dev = mxh_open_host(&why);
+  char why[256];
+  std::string sums;
+  mxh_device *dev = mxh_open("host", why, sizeof why);
   const wrong_kernel *wrong = index < r.devices ? nullptr : &wrong_kernels[(index - r.devices) % WRONG_KERNELS];
   if (wrong) dev = new wrong_device(dev, wrong);
   gfx950_rules hidden = drawn(r.seed + (uint64_t)index, &sums);
