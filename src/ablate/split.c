@@ -9,7 +9,7 @@
 /* Sums of two products over repeats, in pieces as mx_error_sums. */
 typedef struct pair_sums {
   double aa, bb, ab, ee;
-  uint64_t left_out;
+  uint64_t n, left_out;
 } pair_sums;
 
 static pair_sums sums_of(const double *a, const double *b, size_t n) {
@@ -22,11 +22,13 @@ static pair_sums sums_of(const double *a, const double *b, size_t n) {
         all.left_out++;
         continue;
       }
+      s.n++;
       s.aa += a[i] * a[i];
       s.bb += b[i] * b[i];
       s.ab += a[i] * b[i];
       s.ee += (a[i] - b[i]) * (a[i] - b[i]);
     }
+    all.n += s.n;
     all.aa += s.aa;
     all.bb += s.bb;
     all.ab += s.ab;
@@ -36,6 +38,7 @@ static pair_sums sums_of(const double *a, const double *b, size_t n) {
 }
 
 static void sums_join(pair_sums *to, const pair_sums *s) {
+  to->n += s->n;
   to->aa += s->aa;
   to->bb += s->bb;
   to->ab += s->ab;
@@ -44,6 +47,7 @@ static void sums_join(pair_sums *to, const pair_sums *s) {
 }
 
 static mx_product_error error_of(pair_sums s) {
+  if (!s.n) return (mx_product_error){NAN, NAN, NAN, NAN, s.left_out};
   if (!(s.aa > 0)) return (mx_product_error){.left_out = s.left_out};
   const double relative = sqrt(s.ee / s.aa);
   return (mx_product_error){relative, relative, s.ab / s.aa, s.bb > 0 ? s.ab / (sqrt(s.aa) * sqrt(s.bb)) : 0, s.left_out};

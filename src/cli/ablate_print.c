@@ -1,4 +1,5 @@
 /* The tables of an ablation. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
 static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r) {
   out_text(o, "spec", res->specs->at[r->spec].label);
   out_f64(o, "bits", r->bits, "%.3f");
-  out_f64(o, "sqnr_db", mx_sqnr(&r->sums), "%.3f");
+  out_f64(o, "sqnr_db", r->sums.n ? mx_sqnr(&r->sums) : NAN, "%.3f");
   out_f64(o, "behind_db", r->behind.at, "%.3f");
   out_bool(o, "pareto", ablate_on_front(res, r->tensor, r->spec));
   out_f64(o, "mse", mx_mse(&r->sums), "%.3e");

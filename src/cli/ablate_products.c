@@ -66,10 +66,13 @@ static void product_rows(out *o, const char *spec, const char *product, const mx
     out_text(o, "preset", spec);
     out_text(o, "product", product);
     out_text(o, "quantised", parts[i].name);
-    out_f64(o, "relative error", parts[i].e->relative, "%.3e");
+    if (isnan(parts[i].e->relative) && !json)
+      out_text(o, "relative error", "none left");
+    else
+      out_f64(o, "relative error", parts[i].e->relative, "%.3e");
     out_f64(o, "bias", parts[i].e->bias, "%.3e");
     out_f64(o, "gain", parts[i].e->gain, "%.5f");
-    out_f64(o, "1-cos", parts[i].e->cosine < 1 ? 1 - parts[i].e->cosine : 0, "%.1e");
+    out_f64(o, "1-cos", parts[i].e->cosine >= 1 ? 0 : 1 - parts[i].e->cosine, "%.1e");
     if (json || s->total.left_out) out_u64(o, json ? "left_out" : "NaN, left out", parts[i].e->left_out);
   }
 }

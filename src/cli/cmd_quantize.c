@@ -314,4 +314,5 @@ const cli_command cmd_quantize = {
     "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last].\n"
     "--all leaves as they are, and names, tensors that are no floats or no matrices, and those whose columns had.size does not divide. Its "
     "memory stays\n"
-    "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused."};
+    "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused. Where bits are random, each tensor has\n"
+    "a seed of its own: the spec's xor the 64-bit FNV-1a hash of its name."};

@@ -106,6 +106,15 @@ static mx_status refuse_nan(const piece *p, const float *x, mx_error *err) {
   return MX_OK;
 }
 
+/* Tensors of one checkpoint draw their random bits apart: the seed xor FNV-1a of the name. */
+static mx_spec spec_of(const work *w, const fake_tensor *t) {
+  mx_spec s = *w->o->spec;
+  uint64_t hash = UINT64_C(0xCBF29CE484222325);
+  for (const char *c = t->name; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001B3);
+  s.seed ^= hash;
+  return s;
+}
+
 static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   const work *w = self;
   const piece *p = &w->pieces[index];
@@ -115,11 +124,12 @@ static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   if (t->kept) return MX_OK;
   const mx_exec exec = {.n_threads = w->inner, .first_row = p->first / t->cols, .amax_known = t->amax_known, .amax = t->amax};
   const float *x = values(p, d);
+  const mx_spec spec = spec_of(w, t);
   mx_error why;
   if (w->o->refuse_nan && refuse_nan(p, x, err)) return MX_ERR_DATA;
   memset(&d->counts, 0, sizeof d->counts);
   memset(&d->sums, 0, sizeof d->sums);
-  const mx_status status = mx_fake_quantize(d->y, x, p->n / t->cols, t->cols, w->o->spec, &exec, &d->counts, &why);
+  const mx_status status = mx_fake_quantize(d->y, x, p->n / t->cols, t->cols, &spec, &exec, &d->counts, &why);
   if (status) return mx_fail(err, status, "%s: %s", t->name, why.text);
   mx_error_sums_add(&d->sums, x, d->y, p->n, w->inner);
   d->out = d->y;

@@ -317,6 +317,40 @@ for preset in nvfp4 "ocp-mxfp4 --set elem.round=sr"; do
   cmp -s fake-1.json fake-3.json || fail "$preset: three threads give other figures of a checkpoint than one"
 done
 
+# Equal tensors of one checkpoint draw different bits, those of the seed that the help states.
+python3 - <<'P'
+import array, json, random, struct
+random.seed(5)
+raw = array.array("f", (random.gauss(0, 1) for _ in range(8 * 64))).tobytes()
+h = {k: {"dtype": "F32", "shape": [8, 64], "data_offsets": [i * len(raw), (i + 1) * len(raw)]} for i, k in enumerate("ab")}
+t = json.dumps(h).encode()
+t += b" " * (-len(t) % 8)
+open("equal.safetensors", "wb").write(struct.pack("<Q", len(t)) + t + raw + raw)
+fnv = 0xCBF29CE484222325
+for c in b"b":
+    fnv = (fnv ^ c) * 0x100000001B3 % 2**64
+open("seed", "w").write(str(7 ^ fnv))
+bad = bytearray(raw)
+for row in range(8):
+    bad[row * 256:row * 256 + 4] = struct.pack("<f", float("nan"))
+open("spoiled.safetensors", "wb").write(struct.pack("<Q", len(t)) + t + bytes(bad) + raw)
+P
+accepts "$mxgold" quantize equal.safetensors --all --fake --set elem.round=sr --seed 7 -o apart.safetensors
+accepts "$mxgold" quantize equal.safetensors:b --set elem.round=sr --seed "$(cat seed)" -o b.safetensors
+accepts "$mxgold" dequantize b.safetensors -o b.npy
+python3 - <<'P' || fail "tensors of one checkpoint: the same random bits, or others than those stated"
+raw = open("apart.safetensors", "rb").read()
+body = raw[8 + int.from_bytes(raw[:8], "little"):]
+b = open("b.npy", "rb").read()[-2048:]
+assert body[:2048] != body[2048:4096] and body[2048:4096] == b
+P
+# A product of which NaN leaves nothing is no product without error.
+accepts "$mxgold" ablate --gemm spoiled.safetensors:a spoiled.safetensors:b --presets ocp-mxfp4
+[ "$(grep -c 'none left' "$scratch/stdout")" = 5 ] || fail "a product of NaN passes for one without error"
+accepts "$mxgold" ablate --gemm spoiled.safetensors:b equal.safetensors:a --presets ocp-mxfp4
+grep -q 'none left' "$scratch/stdout" && fail "a plain product is said to be spoiled"
+rm equal.safetensors apart.safetensors b.safetensors b.npy seed spoiled.safetensors
+
 # Values go back into 16 bits by RNE: a rotation leaves values of every fraction under an unrounded scale.
 accepts "$mxgold" quantize pieces.safetensors --all --fake --set had.size=16 --set scale=fp32 --set scale.rule=value -o narrow.safetensors
 python3 - <<'P'
