@@ -87,7 +87,8 @@ static inline double ablate_error(const ablate_row *r) { return (r->sums.ee + r-
 size_t ablate_best(const ablate_result *r, size_t tensor);
 /** Is no other spec better for the tensor at as few bits? */
 int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
-/** A spec over all tensors. Tensors whose best spec has no error at all, where this one has, leave the mean. */
+/** A spec over all tensors. Means are weighted by values: bits is what the tensors take together, over their values. Tensors whose best spec has no
+ *  error at all, where this one has, leave the mean of behind. */
 typedef struct ablate_summary {
   size_t best_for, equal_for, front_for, n_sqnr; /* n_sqnr: tensors in mean_sqnr, those with a finite SQNR under every spec */
   double bits, mean_behind, worst_behind, mean_sqnr;

@@ -29,7 +29,7 @@ typedef struct point {
   int front;
 } point;
 
-/* A spec over all tensors: mean bits and mean SQNR. A point is on the front when none has fewer bits and no less SQNR, or more SQNR at no more. */
+/* A spec over all tensors: mean bits and mean SQNR, weighted by values. A point is on the front when none has fewer bits and no less SQNR, or more SQNR at no more. */
 static point *points_of(const ablate_result *r, size_t *n_tensors) {
   const size_t n = r->specs->n;
   point *p = calloc(n, sizeof *p);
@@ -97,7 +97,7 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
           "set offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\n"
           "plot $front using 1:2 with steps lw 2 lc rgb '#bbbbbb' notitle, $front using 1:2 with points pt 6 ps 1.9 lw 2 lc rgb 'black' title "
           "'on the Pareto front'",
-          n_tensors, n_tensors == 1 ? "" : "s");
+          n_tensors, n_tensors == 1 ? "" : "s, weighted by their values");
   static const int marks[] = {7, 5, 9}; /* a disc, a square, a triangle: where the other charts have no, long and short dashes */
   for (size_t i = 0; i < n; i++) {
     char title[600];

@@ -214,27 +214,30 @@ static int has_sqnr(const ablate_result *r, size_t tensor) {
 
 ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
   ablate_summary a = {0};
-  const double n = (double)r->tensors->n;
-  size_t finite = 0;
+  double all = 0, with_sqnr = 0, finite = 0; /* values */
   for (size_t t = 0; t < r->tensors->n; t++) {
     const ablate_row *row = ablate_row_at(r, t, spec);
+    const double n = (double)values_of(&r->tensors->at[t]);
     const int is_best = ablate_best(r, t) == spec;
     a.best_for += (size_t)is_best;
     a.equal_for += !is_best && !ablate_matters(&row->behind);
     a.front_for += (size_t)ablate_on_front(r, t, spec);
-    a.bits += row->bits / n;
+    a.bits += row->bits * n;
+    all += n;
     if (has_sqnr(r, t)) {
-      a.mean_sqnr += mx_sqnr_of_all(&row->sums);
+      a.mean_sqnr += mx_sqnr_of_all(&row->sums) * n;
+      with_sqnr += n;
       a.n_sqnr++;
     }
     if (isfinite(row->behind.at)) {
-      a.mean_behind += row->behind.at;
-      finite++;
+      a.mean_behind += row->behind.at * n;
+      finite += n;
     }
     if (row->behind.at > a.worst_behind) a.worst_behind = row->behind.at;
   }
-  a.mean_sqnr = a.n_sqnr ? a.mean_sqnr / (double)a.n_sqnr : INFINITY;
-  a.mean_behind = finite ? a.mean_behind / (double)finite : INFINITY;
+  a.bits /= all;
+  a.mean_sqnr = with_sqnr > 0 ? a.mean_sqnr / with_sqnr : INFINITY;
+  a.mean_behind = finite > 0 ? a.mean_behind / finite : INFINITY;
   return a;
 }
 

@@ -124,6 +124,37 @@ P
 accepts "$mxgold" ablate nan.npy -p nvfp4,ocp-mxfp4
 grep -q 'nvfp4 .* none left ' "$scratch/stdout" || fail "no word on a tensor of which nothing is left"
 
+# Over tensors of several sizes bits are those of all values together: a small one with short rows is not half of the checkpoint.
+python3 - <<'P'
+import array, json, random, struct
+random.seed(11)
+at, h, body = 0, {}, b""
+for k, shape in (("conv", [8, 4, 3, 3]), ("matrix", [64, 1024])):
+    n = 1
+    for d in shape:
+        n *= d
+    raw = array.array("f", (random.gauss(0, 1) for _ in range(n))).tobytes()
+    h[k] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(raw)]}
+    at += len(raw)
+    body += raw
+t = json.dumps(h).encode()
+t += b" " * (-len(t) % 8)
+open("sizes.safetensors", "wb").write(struct.pack("<Q", len(t)) + t + body)
+P
+accepts "$mxgold" ablate sizes.safetensors -p ocp-mxfp4,nvfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "means over tensors are not weighted by values"
+import json, sys
+d = json.load(open(sys.argv[1]))
+for s in d["specs"]:
+    rows = [r for r in d["measurements"] if r["spec"] == s["spec"]]
+    n = sum(r["values"] for r in rows)
+    assert n == 64 * 1024 + 288 and len(rows) == 2
+    for mean, one in (("bits", "bits"), ("mean_behind_db", "behind_db")):
+        assert abs(s[mean] - sum(r[one] * r["values"] for r in rows) / n) < 1e-9, (s, mean)
+mx, nv = (s["bits"] for s in d["specs"])
+assert mx < nv < 4.6, (mx, nv)
+P
+
 # A key given twice takes all its values; repeats; presets of one operand.
 accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set scale.rule=floor,even --set scale.rule=ceil --json
 [ "$(grep -o '"spec": "ocp-mxfp4 scale.rule=[a-z]*", "bits"[^}]*sqnr' "$scratch/stdout" | cut -d'"' -f4 | sort -u | wc -l)" = 3 ] || fail "values of a key that is set twice"
