@@ -22,7 +22,7 @@ MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, mxh_ptr<f
   if (!here) return;
   if (plain) {
     /* A chain's y is a float that may underflow to a zero; the exact quotient is zero where x is. */
-    a.codes[((uint64_t)index << a.shift) + part] = mxd_plain_e2m1(y, f.lead == MXD_LEAD_TE ? y : x, f.drop);
+    a.codes[((uint64_t)index << a.shift) + part] = mxd_plain_e2m1(y, x, f.lead == MXD_LEAD_TE, f.drop);
     if (part == 0) a.scales[index] = (uint8_t)code;
   } else if (part == 0)
     a.special[mxh_atomic_add(a.n_special, 1)] = index;

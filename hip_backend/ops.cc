@@ -248,8 +248,9 @@ int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, co
 /* ---- The fast path ---- */
 
 /* Groups of 256 lanes that do `each` pieces of work, of n in all. Measured on an H200 over 2^29 elements: few groups leave the memory waiting, and one
- * for each piece of work spends its time on tables and on starting; dequantising power-of-two scales, which has no table, likes the most there are. */
-enum { SOME_GROUPS = 1 << 15, MANY_GROUPS = (1 << 24) - 1 }; /* HIP takes fewer than 2^32 lanes */
+ * for each piece of work spends its time on tables and on starting; dequantising power-of-two scales, which has no table, likes the most there are.
+ * SOME_GROUPS: as many for each of an H200's 132 multiprocessors, and of an MI355X's 256. HIP takes fewer than 2^32 lanes. */
+enum { SOME_GROUPS = 132 * 256, MANY_GROUPS = (1 << 24) - 1 };
 static unsigned fast_grid(const mxh_device *dev, size_t n, size_t each, size_t most) {
   const size_t blocks = (n + 256 * each - 1) / (256 * each);
   if (!strcmp(mxh_kind(dev), "host")) most = 4;

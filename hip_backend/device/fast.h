@@ -20,11 +20,12 @@ MXH_DEVICE uint32_t mxd_plain_magnitude(float y, uint32_t man_bits, uint32_t emi
   return code < most ? code : most;
 }
 
-/* Eight codes in a word, of y with the signs of s. drop: the code of a number whose s is -0 is +0. */
-MXH_DEVICE uint32_t mxd_plain_e2m1(const float *y, const float *s, bool drop) {
+/* Eight codes in a word, of y. drop: the code of -0 is +0, where by_y says whether y is -0 or x that y comes from. */
+MXH_DEVICE uint32_t mxd_plain_e2m1(const float *y, const float *x, bool by_y, bool drop) {
   uint32_t word = 0;
   for (unsigned i = 0; i < 8; i++) {
-    const uint32_t bits = mxh_bits<uint32_t>(drop ? s[i] + 0.0f : s[i]); /* -0 + 0 is +0 */
+    const float s = by_y ? y[i] : x[i]; /* element by element: a pointer to one of two arrays would keep both in memory */
+    const uint32_t bits = mxh_bits<uint32_t>(drop ? s + 0.0f : s); /* -0 + 0 is +0 */
     word |= (mxd_plain_magnitude(y[i], 1, 127, 7) | (bits >> 28 & 8)) << 4 * i;
   }
   return word;
