@@ -112,7 +112,7 @@ void gain_and_bias(void) {
 }
 
 /* Clamped at alpha, quantised, with or without what was cut off added back. */
-static void clamp_row(const char *name, const float *x, size_t rows, size_t cols, double alpha, int residual, const double stated[2]) {
+static double clamp_row(const char *name, const float *x, size_t rows, size_t cols, double alpha, int residual) {
   const size_t n = rows * cols;
   float *c = malloc(n * sizeof *c), *r = malloc(n * sizeof *r);
   const mx_spec s = spec_of("scale=fp32 block=row scale.rule=value");
@@ -132,15 +132,9 @@ static void clamp_row(const char *name, const float *x, size_t rows, size_t cols
   mx_error_sums_add(&e, x, c, n, 0);
   char what[240];
   snprintf(what, sizeof what, "%s, cosine %%", name);
-  if (stated)
-    figure(what, stated[0], 100 * mx_cosine(&e), 0.5, "%.2f");
-  else
-    ours_alone(what, 100 * mx_cosine(&e), "%.2f");
+  ours_alone(what, 100 * mx_cosine(&e), "%.2f");
   snprintf(what, sizeof what, "%s, SNR", name);
-  if (stated)
-    figure(what, stated[1], mx_sqnr(&e), 0.5, "%.2f");
-  else
-    ours_alone(what, mx_sqnr(&e), "%.2f");
+  ours_alone(what, mx_sqnr(&e), "%.2f");
   snprintf(what, sizeof what, "%s, MSE", name);
   ours_alone(what, mx_mse(&e), "%.4f");
   if (alpha > 0) {
@@ -151,13 +145,25 @@ static void clamp_row(const char *name, const float *x, size_t rows, size_t cols
   }
   free(c);
   free(r);
+  return mx_sqnr(&e);
+}
+
+/* Numbers of the rows by falling SNR. */
+static void order_of(char *room, size_t size, const double *snr, size_t n) {
+  size_t used = 0;
+  for (size_t place = 0; place < n; place++)
+    for (size_t i = 0; i < n; i++) {
+      size_t before = 0;
+      for (size_t k = 0; k < n; k++) before += snr[k] > snr[i] || (snr[k] == snr[i] && k < i);
+      if (before == place && used < size) used += (size_t)snprintf(room + used, size - used, "%s%zu", place ? " > " : "", i + 1);
+    }
 }
 
 void clamping(void) {
   section("Outlier clamping and compensation [3.2]",
           "E2M1 under one unrounded scale a token. The paper's tensors are not public, so that its cosine and SNR are set beside those of "
           "N(0,1) with 1 % of\n"
-          "channels 20 times larger (512 x 1024): the order of the rows is what can be compared, not the figures.");
+          "channels 20 times larger (512 x 1024): the order of the rows by SNR is what can be compared, not the figures.");
   const mx_data d = {.kind = MX_DATA_OUTLIERS, .param = {0.01, 20}};
   enum { T = 512, F = 1024 };
   float *x = malloc(T * F * sizeof *x);
@@ -173,11 +179,17 @@ void clamping(void) {
               {".999, compensated", .999, 1, {99.61, 15.31}},
               {".99, compensated", .99, 1, {100.00, 18.38}},
               {".97, compensated", .97, 1, {100.00, 20.88}}};
+  double here[5], stated[5];
   for (size_t i = 0; i < 5; i++) {
     char name[120];
     snprintf(name, sizeof name, "%s (paper: %.2f %%, %.2f dB)", rows[i].name, rows[i].stated[0], rows[i].stated[1]);
-    clamp_row(name, x, T, F, rows[i].alpha, rows[i].residual, NULL);
+    here[i] = clamp_row(name, x, T, F, rows[i].alpha, rows[i].residual);
+    stated[i] = rows[i].stated[1];
   }
+  char order[2][40];
+  order_of(order[0], sizeof order[0], stated, 5);
+  order_of(order[1], sizeof order[1], here, 5);
+  exactly("order of these five rows by SNR, the first is 1", order[0], order[1]);
   enum { TRAP = 1000 };
   float ramp[TRAP], c[TRAP], r[TRAP];
   size_t cut;
@@ -187,6 +199,12 @@ void clamping(void) {
   figure("n = 1000, a = .999, the code's indices: the largest is clamped to", 999, (double)c[TRAP - 1], 0, "%.0f");
   mx_occ(c, r, &cut, ramp, TRAP, 0.999, MX_OCC_SYMMETRIC);
   ours_alone("n = 1000, a = .999, symmetric indices: values cut off", (double)cut, "%.0f");
+  remark(
+      "The paper's order does not hold here: clamped at .999 without compensation the SNR is a little below that of no clamp, where the paper "
+      "has it 6 dB above.\n"
+      "One channel in a hundred holds about 80 % of this tensor's energy, and .999 clamps a fifth of its values: finer scales give 1.3 dB (the "
+      "compensated row), the\n"
+      "clamp takes as much again. What compensation adds has the paper's sign, and so has a lower alpha.");
   remark("That Y_c + R is Y to the bit does not hold in binary32: Y - Y_c is exact where Y lies within a factor of two of the clamp, and is "
          "rounded "
          "beyond, so that the\n"
