@@ -15,7 +15,7 @@ sys.exit(bad)
 P
 
 # docs/FINDINGS.md: an order that does not hold is among what disagrees; what is said of orders of rounding holds when zeros count as equal,
-# by dequantised values instead of codes.
+# by dequantised values (each library has its own last place of them) instead of codes.
 python3 - "$root" "$mxgold" <<'P' || fail "docs/FINDINGS.md: orders of rows or of roundings"
 import array, json, random, re, struct, subprocess, sys
 root, mxgold = sys.argv[1:]
@@ -40,7 +40,7 @@ def values(*how):
 exact = values(*(w for k in "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv chain=exact".split() for w in ("--set", k)))
 for preset in ("quark-nvfp4", "autoround-nvfp4"):
     own = values("--preset", preset)
-    differ = sum(a != b for a, b in zip(array.array("f", exact), array.array("f", own)))
+    differ = sum(abs(a - b) > 1e-5 * abs(a) for a, b in zip(array.array("f", exact), array.array("f", own)))
     said = [int(v) for v in re.findall(r"\| %s, binary32, codes of another value \|  \| (\d+) \|" % preset, page)]
     assert own != exact and differ < 4 and len(said) == 1 and said[0] < 64 * 4, (preset, differ, said)
 P
