@@ -92,8 +92,9 @@ mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *tensor, co
                              int n_threads);
 /** -sum p log2 p over the codes, bits. */
 double mx_code_entropy(const mx_code_counts *counts);
-/** Bits a value as stored: codes, scales, micro and tensor scale of a [rows][cols] matrix, over rows * cols. The fill of a short
- *  block counts, as it is stored; the scale of a tile counts once, though mx_tensor repeats it on each row. */
+/** Bits a value of the format: codes at their width, scales, micro and tensor scale of a [rows][cols] matrix, over rows * cols. The fill of a
+ *  short block counts; the scale of a tile counts once, though mx_tensor and files repeat it on each row; codes of 6 bits count 6, though files hold a
+ *  byte each. */
 double mx_bits_per_value(const mx_spec *spec, size_t rows, size_t cols);
 
 /** Quantise and come back: out [rows][cols] = dequantised src, with elem.prescale divided out and the rotation undone, so that out is what src

@@ -60,7 +60,7 @@ typedef struct ablate_row {
   char scales[512];                                            /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
   double tensor_factor;                                        /* what stored scales are multiplied by; of one draw */
   int repeats;
-  mx_interval behind; /* dB behind the tensor's best spec */
+  mx_interval behind; /* dB behind the tensor's best spec; -Inf to Inf where there are too few blocks to tell */
 } ablate_row;
 
 typedef struct ablate_result {
@@ -94,6 +94,8 @@ typedef struct ablate_summary {
   double bits, mean_behind, worst_behind, mean_sqnr;
 } ablate_summary;
 ablate_summary ablate_summarize(const ablate_result *r, size_t spec);
+/** "0.44 (0.37..0.51) ~": the tables' cell. */
+void ablate_behind_text(char *room, size_t size, const ablate_row *r);
 /** Does the interval leave 0 out? */
 static inline int ablate_matters(const mx_interval *i) { return i->low > 0 || i->high < 0; }
 

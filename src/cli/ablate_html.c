@@ -56,8 +56,11 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
   cell(f, "%.3f", mx_sqnr(&r->sums));
   if (best)
     fputs("<td>best</td>", f);
-  else
-    fprintf(f, "<td>%.2f (%.2f to %.2f)%s</td>", r->behind.at, r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
+  else {
+    char behind[80];
+    ablate_behind_text(behind, sizeof behind, r);
+    fprintf(f, "<td>%s</td>", behind);
+  }
   cell(f, "%.3e", mx_mse(&r->sums));
   cell(f, "%.4f", mx_relative_error(&r->sums));
   cell(f, "%.4f", mx_gain(&r->sums));
@@ -79,7 +82,8 @@ static void table(FILE *f, const ablate_result *res) {
     const size_t t = res->order[i], best = ablate_best(res, t);
     for (size_t s = 0; s < res->specs->n; s++) row(f, res, ablate_row_at(res, t, s), s == best, s == 0);
   }
-  fputs("</table></div>\n<p>Tensors are sorted by damage, worst first. ~ marks differences whose bootstrap interval over blocks holds 0.</p>\n",
+  fputs("</table></div>\n<p>Tensors are sorted by damage, worst first. ~ marks differences whose bootstrap interval over blocks holds 0, or "
+        "that have too few blocks for one.</p>\n",
         f);
 }
 

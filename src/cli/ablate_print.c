@@ -27,13 +27,20 @@ static void machine_figures(out *o, const ablate_row *r) {
   out_bool(o, "matters", ablate_matters(&r->behind));
 }
 
+void ablate_behind_text(char *room, size_t size, const ablate_row *r) {
+  if (r->behind.low < 0 && isinf(r->behind.low) && isinf(r->behind.high))
+    snprintf(room, size, "%.2f (few blocks) ~", r->behind.at);
+  else
+    snprintf(room, size, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
+}
+
 /* dB behind the best, with its interval; * on the Pareto front of bits and error. */
 static void behind(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
   char text[80];
   if (is_best)
     snprintf(text, sizeof text, "best");
   else
-    snprintf(text, sizeof text, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
+    ablate_behind_text(text, sizeof text, r);
   out_text(o, "dB behind (95 %)", text);
   out_text(o, "front", ablate_on_front(res, r->tensor, r->spec) ? "*" : "");
 }

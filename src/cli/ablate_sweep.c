@@ -12,6 +12,8 @@
 
 /* Parts of a tensor that the bootstrap draws; values beyond which tensors are measured one at a time, on all threads, for the memory's sake. */
 enum { UNITS = 512, LARGE = 1 << 26 };
+/* Of fewer parts resamples are much alike: their interval is too narrow, of one part it has no width at all. */
+enum { FEW_UNITS = 20 };
 
 /* log2 of the scale that a share of the scales lies at or below. */
 static double quantile(const mx_code_counts *n, double share) {
@@ -155,7 +157,9 @@ static mx_status compare(work *w, size_t tensor, const bench *b, mx_error *err) 
   mx_status status = units && behind ? MX_OK : MX_ERR_NOMEM;
   for (size_t s = 0; s < n && !status; s++) units[s] = b->units + s * UNITS;
   if (!status) status = mx_bootstrap_db_all(behind, units[best], units, n, units_of(&w->result->tensors->at[tensor]), 0, 1);
-  for (size_t s = 0; s < n && !status; s++) w->result->rows[tensor * n + s].behind = behind[s];
+  const int few = units_of(&w->result->tensors->at[tensor]) < FEW_UNITS;
+  for (size_t s = 0; s < n && !status; s++)
+    w->result->rows[tensor * n + s].behind = few && s != best ? (mx_interval){behind[s].at, -INFINITY, INFINITY} : behind[s];
   free(units);
   free(behind);
   return status ? mx_fail(err, status, "out of memory") : MX_OK;
@@ -220,7 +224,7 @@ ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
     const double n = (double)values_of(&r->tensors->at[t]);
     const int is_best = ablate_best(r, t) == spec;
     a.best_for += (size_t)is_best;
-    a.equal_for += !is_best && !ablate_matters(&row->behind);
+    a.equal_for += !is_best && !ablate_matters(&row->behind) && isfinite(row->behind.low);
     a.front_for += (size_t)ablate_on_front(r, t, spec);
     a.bits += row->bits * n;
     all += n;

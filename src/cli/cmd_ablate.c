@@ -153,7 +153,7 @@ const cli_command cmd_ablate = {
     "SQNR and the other figures are of the tensor and what quantising and dequantising make of it, with rotations "
     "undone. `behind` is how many dB a\n"
     "row is worse than the best of its tensor, with the 95 % interval of a bootstrap over blocks; a difference "
-    "whose interval holds 0 is marked ~.\n"
+    "whose interval holds 0 is marked ~, and so is one over few blocks, fewer than 1280 values, which has no interval.\n"
     "A value that became NaN or Inf counts there as lost, with its own size as the error. * marks the Pareto front: "
     "no other row of the tensor has less error at as few bits.\n"
     "Tensors are sorted by damage: the lowest SQNR of the first preset comes first. All figures are the same to "

@@ -155,6 +155,19 @@ mx, nv = (s["bits"] for s in d["specs"])
 assert mx < nv < 4.6, (mx, nv)
 P
 
+# A few blocks have no interval, and decide nothing; at 20 parts of 64 values they have one.
+for shape in 1x64 4x64 19x64; do
+  accepts "$mxgold" ablate gen:gaussian --shape $shape --seed 3 --presets ocp-mxfp4,torchao-rceil,ocp-mxfp8-e4m3 --json --state few
+  cp "$scratch/stdout" few.json
+  accepts "$mxgold" ablate gen:gaussian --shape $shape --seed 3 --presets ocp-mxfp4,torchao-rceil,ocp-mxfp8-e4m3 --json --state few
+  cmp -s few.json "$scratch/stdout" || fail "$shape: no interval does not come back from a state"
+  ! grep -q '"matters": true' few.json && grep -q '"equal_to_best_for": 0' few.json && ! grep -q '"equal_to_best_for": 1' few.json || fail "$shape: a few blocks decide"
+  accepts "$mxgold" ablate gen:gaussian --shape $shape --seed 3 --presets ocp-mxfp4,torchao-rceil,ocp-mxfp8-e4m3
+  [ "$(grep -c '[0-9] (few blocks) ~' "$scratch/stdout")" = 2 ] && [ "$(grep -c ' best ' "$scratch/stdout")" -ge 1 ] || fail "$shape: an interval over a few blocks"
+done
+accepts "$mxgold" ablate gen:gaussian --shape 20x64 --seed 3 --presets ocp-mxfp4,ocp-mxfp8-e4m3
+grep -q '[0-9] ([0-9.]*\.\.[0-9.]*) ' "$scratch/stdout" || fail "no interval over 20 parts"
+
 # A key given twice takes all its values; repeats; presets of one operand.
 accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set scale.rule=floor,even --set scale.rule=ceil --json
 [ "$(grep -o '"spec": "ocp-mxfp4 scale.rule=[a-z]*", "bits"[^}]*sqnr' "$scratch/stdout" | cut -d'"' -f4 | sort -u | wc -l)" = 3 ] || fail "values of a key that is set twice"
