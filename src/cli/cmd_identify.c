@@ -182,6 +182,7 @@ static int run(const cli_context *ctx, void *args) {
   const mx_identify_options o = {
       .block_cols = a->block.given ? (int)a->block.v : 0, .n_threads = (int)a->threads.v, .seconds = a->seconds.v, .no_undecided = a->quick};
   if (!rc && a->block.given && (a->block.v < 1 || a->block.v > 65536)) rc = cli_error("identify: --block: expected 1 to 65536");
+  if (!rc && a->seconds.given && !(a->seconds.v > 0)) rc = cli_error("identify: --seconds: expected more than 0");
   if (!rc) rc = find(&id, &s, &o, &nibble, &layout);
   if (!rc && a->json) {
     char *text = verdict_json(&id, nibble, layout, s.turned);

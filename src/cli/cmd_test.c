@@ -58,8 +58,26 @@ static void pass_on(heard *h, char *said, int declined) {
   }
 }
 
+/* What the kernel does that no comparison is needed for. */
+static void misdeed(verdict *v, const plugin_result *got) {
+  if (*v->said) return;
+  if (got->end == PLUGIN_OUTSIDE)
+    snprintf(v->said, sizeof v->said, "Your kernel writes before or behind %s.", got->what);
+  else if (got->end == PLUGIN_EXIT)
+    snprintf(v->said, sizeof v->said, "Your kernel ends its own process.");
+}
+
+static int unwritten(const mx_tensor *t) {
+  const size_t n = t->scale_rows * t->scale_cols * t->scale_bytes;
+  for (size_t i = 0; i < n; i++)
+    if (t->scales[i] != 0xA5) return 0;
+  return n > 1;
+}
+
 /* What the kernel does instead, from the first tensor that is wrong and large enough to tell. */
 static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const float *x, size_t ld) {
+  if (!*v->said && unwritten(t))
+    snprintf(v->said, sizeof v->said, "Your kernel writes no scales: each still has the 0xA5 that was there before.");
   if (*v->said || mx_elem_format(spec->elem)->bits > 8 || t->rows * t->cols < 1024) return;
   uint32_t *wide = malloc((t->rows * t->cols + 1) * sizeof *wide);
   uint8_t *codes = malloc(t->rows * t->cols + 1);
@@ -93,7 +111,8 @@ static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, co
     pass_on(h, got.said, got.end == PLUGIN_DECLINED);
     v->tensors++;
     v->declined += got.end == PLUGIN_DECLINED;
-    v->crashed += got.end == PLUGIN_SIGNAL;
+    v->crashed += got.end == PLUGIN_SIGNAL || got.end == PLUGIN_EXIT || got.end == PLUGIN_OUTSIDE;
+    misdeed(v, &got);
     v->late += got.end == PLUGIN_LATE;
     v->trouble |= got.end == PLUGIN_LOAD || got.end == PLUGIN_TROUBLE;
     if (got.end == PLUGIN_SIGNAL) v->signal = got.signal;
@@ -131,6 +150,7 @@ static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   mx_spec spec;
   if (!a->plugin) return cli_error("test: expected --plugin KERNEL.so");
+  if (a->seconds.given && !(a->seconds.v > 0)) return cli_error("test: --seconds: expected more than 0");
   if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
   mx_difference *d = malloc(sizeof *d);
   verdict *v = calloc(MX_SUITE_COUNT, sizeof *v);

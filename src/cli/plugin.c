@@ -14,11 +14,12 @@
 #include "mxgold/plugin.h"
 
 /* Exit statuses of the child, out of the way of what a kernel might exit with. */
-enum { CHILD_OK = 0, CHILD_DECLINED = 81, CHILD_LOAD = 82 };
+enum { CHILD_DECLINED = 81, CHILD_LOAD = 82, CHILD_OK = 83 };
+enum { POISON = 0xA5, CANARY = 0x5C }; /* in scales before they are written; around each buffer as far as its pages go */
 
 typedef struct guarded {
   uint8_t *map, *at; /* at + n_bytes is the guard page, or less than 16 bytes before it */
-  size_t mapped;
+  size_t mapped, n_bytes;
 } guarded;
 
 static int guard(guarded *g, size_t n_bytes) {
@@ -29,7 +30,26 @@ static int guard(guarded *g, size_t n_bytes) {
   mprotect(g->map, page, PROT_NONE);
   mprotect(g->map + page + body, page, PROT_NONE);
   g->at = g->map + page + body - (n_bytes + 3) / 4 * 4; /* floats stay aligned: up to 3 bytes of slack */
+  g->n_bytes = n_bytes;
+  memset(g->map + page, CANARY, body);
+  memset(g->at, 0, n_bytes);
   return 1;
+}
+
+/* Has nobody written before or behind it? */
+static int intact(const guarded *g) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  for (const uint8_t *p = g->map + page; p < g->at; p++)
+    if (*p != CANARY) return 0;
+  for (const uint8_t *p = g->at + g->n_bytes; p < g->map + g->mapped - page; p++)
+    if (*p != CANARY) return 0;
+  return 1;
+}
+
+/* From here on a write is a fault of the one who writes. */
+static void read_only(const guarded *g) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  mprotect(g->map + page, g->mapped - 2 * page, PROT_READ);
 }
 
 static void unguard(guarded *g) {
@@ -39,6 +59,7 @@ static void unguard(guarded *g) {
 static void child(const char *path, const mxgold_job *job) {
   static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
   for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL); /* a sanitizer's handler would make an exit of a crash */
+  setpgid(0, 0);                                                                       /* what it starts ends with it */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "mxgold_quantize") : NULL;
   if (!symbol) _exit(CHILD_LOAD);
@@ -58,7 +79,7 @@ static int wait_for(pid_t pid, int *status, double seconds) {
     if (got < 0 && errno != EINTR) return 0;
     clock_gettime(CLOCK_MONOTONIC, &t);
     if ((double)(t.tv_sec - start.tv_sec) + (double)(t.tv_nsec - start.tv_nsec) * 1e-9 > seconds) {
-      kill(pid, SIGKILL);
+      if (kill(-pid, SIGKILL)) kill(pid, SIGKILL);
       waitpid(pid, status, 0);
       return 0;
     }
@@ -80,6 +101,7 @@ static plugin_end run_child(const char *path, const mxgold_job *job, double seco
     child(path, job);
   }
   const int in_time = pid > 0 && wait_for(pid, &status, seconds);
+  if (pid > 0) kill(-pid, SIGKILL); /* children of its own */
   const ssize_t n = pid > 0 ? read(ends[0], said, n_said - 1) : 0;
   said[n > 0 ? n : 0] = 0;
   close(ends[0]);
@@ -91,7 +113,7 @@ static plugin_end run_child(const char *path, const mxgold_job *job, double seco
     return PLUGIN_SIGNAL;
   }
   const int code = WEXITSTATUS(status);
-  return code == CHILD_OK ? PLUGIN_OK : code == CHILD_LOAD ? PLUGIN_LOAD : PLUGIN_DECLINED;
+  return code == CHILD_OK ? PLUGIN_OK : code == CHILD_LOAD ? PLUGIN_LOAD : code == CHILD_DECLINED ? PLUGIN_DECLINED : PLUGIN_EXIT;
 }
 
 plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec, double seconds) {
@@ -104,7 +126,8 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
   mx_spec_print(text, sizeof text, spec, 1);
   if (guard(&in, n_x) && guard(&codes, n_codes) && guard(&scales, n_scales) && guard(&scale, sizeof(float))) {
     memcpy(in.at, x, n_x);
-    memset(scales.at, 0xA5, n_scales); /* poison: a scale that is never written shows */
+    read_only(&in);
+    memset(scales.at, POISON, n_scales); /* a scale that is never written shows */
     *(float *)(void *)scale.at = 1;
     const mxgold_job job = {.abi = MXGOLD_PLUGIN_ABI,
                             .spec = text,
@@ -120,6 +143,12 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
                             .scale_bytes = t->scale_bytes,
                             .tensor_scale = (float *)(void *)scale.at};
     r.end = run_child(path, &job, seconds, &r.signal, r.said, sizeof r.said);
+    const struct {
+      const char *name;
+      const guarded *g;
+    } own[] = {{"codes", &codes}, {"scales", &scales}, {"tensor_scale", &scale}};
+    for (size_t i = 0; i < sizeof own / sizeof *own && r.end == PLUGIN_OK; i++)
+      if (!intact(own[i].g)) r.end = PLUGIN_OUTSIDE, r.what = own[i].name;
     memcpy(t->codes, codes.at, n_codes);
     memcpy(t->scales, scales.at, n_scales);
     memcpy(&t->tensor_scale, scale.at, sizeof(float));

@@ -4,11 +4,21 @@
 
 #include "mxgold/mxgold.h"
 
-typedef enum plugin_end { PLUGIN_OK, PLUGIN_DECLINED, PLUGIN_SIGNAL, PLUGIN_LATE, PLUGIN_LOAD, PLUGIN_TROUBLE } plugin_end;
+typedef enum plugin_end {
+  PLUGIN_OK,
+  PLUGIN_DECLINED,
+  PLUGIN_SIGNAL,
+  PLUGIN_EXIT,    /* it ended its own process */
+  PLUGIN_OUTSIDE, /* it wrote before or behind a buffer of its own */
+  PLUGIN_LATE,
+  PLUGIN_LOAD,
+  PLUGIN_TROUBLE
+} plugin_end;
 
 typedef struct plugin_result {
   plugin_end end;
   int signal;       /* PLUGIN_SIGNAL */
+  const char *what; /* PLUGIN_OUTSIDE: the buffer */
   char said[4096];  /* what the kernel wrote to standard error, the first of it */
   mx_tensor tensor; /* PLUGIN_OK: the caller frees it */
 } plugin_result;

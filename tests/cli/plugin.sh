@@ -20,4 +20,16 @@ build some 'fprintf(stderr, "on a card\n"); if (job->rows < 8) { fprintf(stderr,
 build talks 'for (int i = 0; i < 100000; i++) fprintf(stderr, "line %d of a hundred thousand\n", i); return job->rows > 0;'
 "$mxgold" test --plugin ./talks.so --preset ocp-mxfp4 --suite ties >"$scratch/stdout" 2>"$scratch/stderr"
 [ $? = 2 ] || fail "a kernel that talks: $(cat "$scratch/stdout")"
+# Writes that no guard page meets, and a process that ends by itself, are findings with a name.
+finds() { # finds NAME C WORDS
+  build "$1" "$2"
+  "$mxgold" test --plugin "./$1.so" --preset ocp-mxfp4 --suite tails >"$scratch/stdout" 2>"$scratch/stderr"
+  [ $? = 1 ] && grep -q "$3" "$scratch/stdout" || fail "$1: $(cat "$scratch/stdout" "$scratch/stderr")"
+}
+finds before 'job->codes[-1] = 1; return 0;' 'verdict  *Your kernel writes before or behind codes'
+finds scales 'job->scales[-2] = 1; return 0;' 'verdict  *Your kernel writes before or behind scales'
+finds input '((float *)job->x)[0] = 1; return 0;' '^tails  *1  *0  *0  *0  *0  *1  *0  *0$'
+finds leaves 'exit(0);' 'verdict  *Your kernel ends its own process'
+finds nothing 'return 0;' 'verdict  *Your kernel writes no scales'
+refuses "mxgold: test: --seconds: expected more than 0" "$mxgold" test --plugin ./nothing.so --seconds -1
 rm -f ./*.c ./*.so ./*.xml
