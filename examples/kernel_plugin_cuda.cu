@@ -6,6 +6,7 @@
  * -DBUG_TIES rounds ties away from zero; nvcc -use_fast_math is a bug of its own: subnormals are flushed. mxgold loads the object in a child process for
  * each tensor, so that the device is initialised there and a fault of the kernel is a finding.
  * HIP: hipcc -x hip -O2 --offload-arch=native -shared -fPIC -Iinclude does the same from this file. */
+#include <stdio.h>
 #include <stdint.h>
 
 #include "mxgold/plugin.h"
@@ -14,6 +15,7 @@
 #include <hip/hip_runtime.h>
 #define cudaError_t hipError_t
 #define cudaSuccess hipSuccess
+#define cudaGetDeviceCount hipGetDeviceCount
 #define cudaMalloc hipMalloc
 #define cudaMemcpy hipMemcpy
 #define cudaMemcpyHostToDevice hipMemcpyHostToDevice
@@ -81,6 +83,11 @@ static bool has(const char *text, const char *word) {
 
 extern "C" int mxgold_quantize(const mxgold_job *job) {
   if (!has(job->spec, "elem=e2m1 scale=e8m0 block=1x32 scale.rule=floor")) return 1; /* the one spec that this kernel does */
+  int n_devices = 0;
+  if (cudaGetDeviceCount(&n_devices) != cudaSuccess || !n_devices) {
+    fprintf(stderr, "no device\n");
+    return 1;
+  }
   const shape s = {job->rows, job->cols, job->ld, job->code_stride, job->scale_cols};
   const size_t n_x = s.rows * s.ld * sizeof(float), n_codes = s.rows * s.code_stride, n_scales = s.rows * s.blocks;
   if (!n_scales) return 0;
