@@ -15,16 +15,26 @@ typedef struct ablate_tensor {
   const mx_array *array; /* NULL: from a generator */
   mx_data data;
   uint64_t seed;
+  int swept; /* came with others, from a pattern or a whole checkpoint: may be left out */
 } ablate_tensor;
+
+/* A tensor of a checkpoint that is not measured. */
+typedef struct ablate_left_out {
+  const mx_array *array;
+  const char *why;
+} ablate_left_out;
 
 typedef struct ablate_tensors {
   ablate_tensor *at;
   size_t n;
   mx_file **files;
   size_t n_files;
+  ablate_left_out *left_out;
+  size_t n_left_out;
 } ablate_tensors;
 
-/** From FILE, FILE:TENSOR, FILE:GLOB (* and ?), an index of shards, or gen:NAME[:PARAMETER]. FILE alone: every matrix of floats in it. */
+/** From FILE, FILE:TENSOR, FILE:GLOB (* and ?), an index of shards, or gen:NAME[:PARAMETER]. FILE alone: every matrix of floats in it. What a pattern or a
+ *  file has that is not measured is named in left_out. */
 int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t cols, uint64_t seed);
 void ablate_tensors_free(ablate_tensors *t);
 /** The values, the caller frees them; NULL when memory runs out. */
@@ -49,6 +59,8 @@ typedef struct ablate_specs {
 /** Every preset of "a,b,c" with every combination of the --set values; with `six` recipes too. */
 int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six);
 void ablate_specs_free(ablate_specs *s);
+/** Leave out what came with others and cannot be rotated as a spec asks. If nothing else is left all stay, so that measuring says why not. */
+int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s);
 
 /* ---- Measurements ---- */
 

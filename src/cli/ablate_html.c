@@ -202,6 +202,14 @@ static int body(FILE *f, const ablate_result *r, const ablate_detail *d, char *s
   if (!details(f, d, svg)) return 0;
   fputs("<h2>Every tensor</h2>\n", f);
   table(f, r);
+  const ablate_tensors *t = r->tensors;
+  if (t->n_left_out) fprintf(f, "<p>%zu tensor%s not measured: ", t->n_left_out, t->n_left_out == 1 ? "" : "s");
+  for (size_t i = 0; i < t->n_left_out; i++) {
+    fputs(i ? "; " : "", f);
+    text(f, t->left_out[i].array->name);
+    fprintf(f, " (%s)", t->left_out[i].why);
+  }
+  fputs(t->n_left_out ? ".</p>\n" : "", f);
   fputs("</html>\n", f);
   return 1;
 }

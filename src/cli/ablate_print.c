@@ -45,6 +45,16 @@ static void behind(out *o, const ablate_result *res, const ablate_row *r, int is
   out_text(o, "front", ablate_on_front(res, r->tensor, r->spec) ? "*" : "");
 }
 
+/* A matrix of rows that a block does not fit in, as a convolution's [out][in][3][3] is: its fill takes most of the bits. */
+static const char *short_rows(char *room, size_t size, const ablate_result *res, const ablate_row *r) {
+  const ablate_tensor *t = &res->tensors->at[r->tensor];
+  size_t block_rows, block_cols;
+  mx_spec_block(&res->specs->at[r->spec].spec, t->rows, t->cols, &block_rows, &block_cols);
+  if (t->cols >= block_cols) return "";
+  snprintf(room, size, "rows of %zu in blocks of %zu", t->cols, block_cols);
+  return room;
+}
+
 static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
   char text[64];
   out_text(o, "preset", res->specs->at[r->spec].label);
@@ -67,6 +77,8 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
              (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);
     out_text(o, "NaN and Inf", text);
   }
+  const char *note = short_rows(text, sizeof text, res, r);
+  if (*note) out_text(o, "note", note);
 }
 
 static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r) {
@@ -86,6 +98,10 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   out_f64(o, "zeros", share(r->zero, r->n_codes), "%.2f");
   out_f64(o, "entropy", r->entropy, "%.3f");
   machine_figures(o, r);
+  char text[64];
+  out_u64(o, "rows", res->tensors->at[r->tensor].rows);
+  out_u64(o, "columns", res->tensors->at[r->tensor].cols);
+  out_text(o, "note", short_rows(text, sizeof text, res, r));
 }
 
 static void one_row(out *o, const ablate_result *res, const ablate_row *r, int is_best, int json) {
@@ -118,6 +134,23 @@ static void summary(out *o, const ablate_result *res, int json) {
     out_f64(o, json ? "worst_behind_db" : "worst", a.worst_behind, "%.3f");
   }
   out_end(o);
+}
+
+/* Tensors of a checkpoint or a pattern that are in no row. */
+static void left_out(out *o, const ablate_tensors *t, int json) {
+  if (!t->n_left_out && !json) return;
+  out_table(o, json ? "tensors_left_out" : "tensors left out");
+  for (size_t i = 0; i < t->n_left_out; i++) {
+    const mx_array *a = t->left_out[i].array;
+    out_row(o);
+    out_text(o, json ? "tensor" : "tensor left out", a->name);
+    out_text(o, "dtype", mx_dtype_name(a->dtype));
+    out_shape(o, "shape", a->shape, a->n_dims);
+    out_text(o, "why", t->left_out[i].why);
+  }
+  out_end(o);
+  out_u64(o, json ? "n_tensors" : "tensors measured", t->n);
+  out_u64(o, json ? "n_left_out" : "tensors left out", t->n_left_out);
 }
 
 /* Presets whose first row says little by itself. */
@@ -155,6 +188,7 @@ int ablate_print(const ablate_result *res, int json) {
     }
     out_end(o);
   }
+  left_out(o, res->tensors, json);
   if (!json) note_single_draws(o, res);
   return out_print(o, json);
 }

@@ -32,12 +32,44 @@ static int keep_file(ablate_tensors *t, mx_file *file) {
 
 static int is_float(const mx_array *a) { return mx_array_read_f32(NULL, a, 0, 0, 0) == MX_OK; }
 
-static int add_array(ablate_tensors *t, const mx_array *a, const char *path) {
-  ablate_tensor one = {.name = (char *)(uintptr_t)(*a->name ? a->name : path), .array = a};
+static int add_array(ablate_tensors *t, const mx_array *a, const char *path, int swept) {
+  ablate_tensor one = {.name = (char *)(uintptr_t)(*a->name ? a->name : path), .array = a, .swept = swept};
   if (!is_float(a)) return cli_error("%s: dtype is %s, expected f32, f16 or bf16", one.name, mx_dtype_name(a->dtype));
   if (!mx_matrix_of(&one.rows, &one.cols, a->shape, a->n_dims)) return cli_error("%s: the shape overflows", one.name);
   if (!one.rows || !one.cols) return cli_error("%s: the tensor is empty", one.name);
   return append(t, &one);
+}
+
+static int leave_out(ablate_tensors *t, const mx_array *a, const char *why) {
+  ablate_left_out *all = realloc(t->left_out, (t->n_left_out + 1) * sizeof *all);
+  if (!all) return cli_error("out of memory");
+  t->left_out = all;
+  all[t->n_left_out++] = (ablate_left_out){a, why};
+  return CLI_FINE;
+}
+
+static int fits(const ablate_tensor *t, const ablate_specs *s) {
+  for (size_t i = 0; i < s->n; i++)
+    if (t->swept && s->at[i].spec.had_size && t->cols % s->at[i].spec.had_size) return 0;
+  return 1;
+}
+
+int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s) {
+  size_t n = 0;
+  for (size_t i = 0; i < t->n; i++) n += (size_t)fits(&t->at[i], s);
+  if (!n || n == t->n) return CLI_FINE;
+  n = 0;
+  for (size_t i = 0; i < t->n; i++) {
+    if (fits(&t->at[i], s)) {
+      const ablate_tensor keep = t->at[i];
+      t->at[i] = t->at[n]; /* names stay owned by one element each */
+      t->at[n++] = keep;
+    } else if (leave_out(t, t->at[i].array, "had.size does not divide its columns"))
+      return CLI_TROUBLE;
+  }
+  for (size_t i = n; i < t->n; i++) free(t->at[i].name);
+  t->n = n;
+  return CLI_FINE;
 }
 
 /* In one file: a name, a pattern, or every matrix of floats. */
@@ -48,15 +80,16 @@ static int add_file(ablate_tensors *t, const char *path, const char *which, int 
   if (keep_file(t, file)) return CLI_TROUBLE;
   const int pattern = !which || strpbrk(which, "*?[");
   const mx_array *a;
-  if (!pattern || mx_file_count(file) == 1) {
+  if (!pattern || (must && mx_file_count(file) == 1)) { /* a shard of one tensor is no other than one of many */
     if (mx_file_find(&a, file, pattern && which ? NULL : which, &err)) return must ? cli_fail(&err) : CLI_FINE;
-    if (!pattern || !which || !*a->name || !fnmatch(which, a->name, 0)) return add_array(t, a, path);
+    if (!pattern || !which || !*a->name || !fnmatch(which, a->name, 0)) return add_array(t, a, path, pattern && *a->name);
   }
   const size_t before = t->n;
   for (size_t i = 0; i < mx_file_count(file); i++) {
     a = mx_file_at(file, i);
-    if (!is_float(a) || !a->n_values || (which ? fnmatch(which, a->name, 0) != 0 : a->n_dims < 2)) continue;
-    if (add_array(t, a, path)) return CLI_TROUBLE;
+    if (which && fnmatch(which, a->name, 0)) continue;
+    const char *why = !is_float(a) ? "not floats" : !a->n_values ? "empty" : !which && a->n_dims < 2 ? "no matrix" : NULL;
+    if (why ? leave_out(t, a, why) : add_array(t, a, path, 1)) return CLI_TROUBLE;
   }
   if (must && t->n == before && which) return cli_error("%s: no tensor of floats matches '%s'", path, which);
   if (must && t->n == before) return cli_error("%s: no matrix of floats", path);
@@ -106,6 +139,7 @@ void ablate_tensors_free(ablate_tensors *t) {
   for (size_t i = 0; i < t->n_files; i++) mx_file_close(t->files[i]);
   free(t->at);
   free(t->files);
+  free(t->left_out);
   *t = (ablate_tensors){0};
 }
 

@@ -105,7 +105,7 @@ static int sweep(const struct args *a, const cli_context *ctx, const ablate_tens
   return rc;
 }
 
-static int with_tensors(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors) {
+static int with_tensors(const struct args *a, const cli_context *ctx, ablate_tensors *tensors) {
   ablate_products p = {.presets = a->presets,
                        .set = &a->set,
                        .operands = &a->operands,
@@ -119,7 +119,8 @@ static int with_tensors(const struct args *a, const cli_context *ctx, const abla
   if (a->six) return ablate_six(tensors, &p);
   ablate_specs specs;
   if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v, 0)) return CLI_TROUBLE;
-  const int rc = sweep(a, ctx, tensors, &specs);
+  int rc = ablate_tensors_fit(tensors, &specs);
+  if (!rc) rc = sweep(a, ctx, tensors, &specs);
   ablate_specs_free(&specs);
   return rc;
 }
@@ -156,5 +157,11 @@ const cli_command cmd_ablate = {
     "whose interval holds 0 is marked ~, and so is one over few blocks, fewer than 1280 values, which has no interval.\n"
     "A value that became NaN or Inf counts there as lost, with its own size as the error. * marks the Pareto front: "
     "no other row of the tensor has less error at as few bits.\n"
+    "A tensor of more than two dimensions is rows of its last one: a convolution's [out][in][3][3] is out * in * 3 rows of 3, whose blocks are "
+    "mostly "
+    "fill, as bits and note show.\n"
+    "Of a whole file or a pattern, what cannot be measured is left out and named: no floats, empty, no matrix (whole file), columns that "
+    "had.size "
+    "does not divide.\n"
     "Tensors are sorted by damage: the lowest SQNR of the first preset comes first. All figures are the same to "
     "the bit for any number of threads."};

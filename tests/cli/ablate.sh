@@ -129,12 +129,12 @@ python3 - <<'P'
 import array, json, random, struct
 random.seed(11)
 at, h, body = 0, {}, b""
-for k, shape in (("conv", [8, 4, 3, 3]), ("matrix", [64, 1024])):
+for k, shape in (("conv", [8, 4, 3, 3]), ("matrix", [64, 1024]), ("ids", [2, 2]), ("norm", [8]), ("none", [0, 4])):
     n = 1
     for d in shape:
         n *= d
-    raw = array.array("f", (random.gauss(0, 1) for _ in range(n))).tobytes()
-    h[k] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(raw)]}
+    raw = array.array("f", (random.gauss(0, 1) for _ in range(n * (2 if k == "ids" else 1)))).tobytes()
+    h[k] = {"dtype": "I64" if k == "ids" else "F32", "shape": shape, "data_offsets": [at, at + len(raw)]}
     at += len(raw)
     body += raw
 t = json.dumps(h).encode()
@@ -154,6 +154,50 @@ for s in d["specs"]:
 mx, nv = (s["bits"] for s in d["specs"])
 assert mx < nv < 4.6, (mx, nv)
 P
+
+# What a whole file has that is not measured is named; a size of rotation that does not divide one tensor's columns leaves that one out, unless it was
+# asked for by name or nothing else is there. Rows shorter than a block have a note.
+python3 - "$scratch/stdout" <<'P' || fail "what is left out of a whole file"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert {t["tensor"]: t["why"] for t in d["tensors_left_out"]} == {"ids": "not floats", "norm": "no matrix", "none": "empty"}, d["tensors_left_out"]
+assert d["n_tensors"] == 2 and d["n_left_out"] == 3
+notes = {(r["tensor"], r["spec"]): (r["rows"], r["columns"], r["note"]) for r in d["measurements"]}
+assert notes["conv", "nvfp4"] == (96, 3, "rows of 3 in blocks of 16") and notes["matrix", "nvfp4"] == (64, 1024, ""), notes
+P
+for which in sizes.safetensors "sizes.safetensors:[cm]*"; do
+  accepts "$mxgold" ablate "$which" --set had.size=0,16 --json
+  python3 - "$scratch/stdout" <<'P' || fail "$which: a tensor that cannot be rotated"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert {r["tensor"] for r in d["measurements"]} == {"matrix"} and len(d["measurements"]) == 2
+assert [t["why"] for t in d["tensors_left_out"] if t["tensor"] == "conv"] == ["had.size does not divide its columns"]
+P
+done
+accepts "$mxgold" ablate sizes.safetensors --set had.size=0,16
+grep -q '^conv  *f32  *8x4x3x3  had.size does not divide its columns$' "$scratch/stdout" && grep -q '^tensors left out  4$' "$scratch/stdout" || fail "tensors that are left out are not named"
+accepts "$mxgold" ablate sizes.safetensors -p nvfp4
+grep -q '^conv .*rows of 3 in blocks of 16$' "$scratch/stdout" || fail "no note on short rows"
+for which in sizes.safetensors:conv "sizes.safetensors:con*"; do
+  refuses "mxgold: conv, ocp-mxfp4 had.size=16: had.size=16 does not divide the 3 columns, so that the rotation cannot be undone" "$mxgold" ablate "$which" --set had.size=0,16
+done
+# A shard of one tensor is as one of many: no matrix, no floats.
+python3 - <<'P'
+import json, struct
+def save(path, name, dtype, shape, size):
+    t = json.dumps({name: {"dtype": dtype, "shape": shape, "data_offsets": [0, size]}}).encode()
+    t += b" " * (-len(t) % 8)
+    open(path, "wb").write(struct.pack("<Q", len(t)) + t + struct.pack("<f", 1.5) * (size // 4))
+save("o-1.safetensors", "w", "F32", [4, 32], 512)
+save("o-2.safetensors", "norm", "F32", [32], 128)
+save("o-3.safetensors", "ids", "I64", [4], 32)
+save("o-4.safetensors", "odd", "F32", [4, 24], 384)
+json.dump({"weight_map": {"w": "o-1.safetensors", "norm": "o-2.safetensors", "ids": "o-3.safetensors", "odd": "o-4.safetensors"}}, open("o.safetensors.index.json", "w"))
+P
+accepts "$mxgold" ablate o.safetensors.index.json --set had.size=16
+for line in '^norm  *f32  *32  *no matrix$' '^ids  *i64  *4  *not floats$' '^odd .*had.size does not divide its columns$' '^tensors measured  1$'; do
+  grep -q "$line" "$scratch/stdout" || fail "shards of one tensor: no line $line"
+done
 
 # A few blocks have no interval, and decide nothing; at 20 parts of 64 values they have one.
 for shape in 1x64 4x64 19x64; do
@@ -292,7 +336,7 @@ cmp -s folder-fake/a-1.safetensors fake/a-1.safetensors && cmp -s folder-fake/a-
 accepts "$mxgold" ablate "folder/:*.weight" --json
 [ "$(grep -c '"tensor"' "$scratch/stdout")" = 2 ] || fail "a folder with a pattern"
 accepts "$mxgold" ablate twin --json
-[ "$(grep -c '"tensor"' "$scratch/stdout")" = 1 ] || fail "a folder of one file"
+[ "$(grep -c '"tensor".*"spec"' "$scratch/stdout")" = 1 ] || fail "a folder of one file"
 refuses "mxgold: folder: is the folder of the input, expected another" "$mxgold" quantize folder --all --fake -o folder
 refuses "mxgold: none: a folder with 0 .safetensors files and no index of them, expected one file, or the name of one" "$mxgold" ablate none
 cp a-2.safetensors twin
