@@ -95,6 +95,8 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
 void ablate_result_free(ablate_result *r);
 /** The error that specs are ranked by: a spoiled value counts as lost. */
 static inline double ablate_error(const ablate_row *r) { return (r->sums.ee + r->sums.lost) / r->repeats; }
+/** Is there nothing that a figure could be of: NaN and Inf alone? No spec is best for such a tensor, and no mean holds it. */
+static inline int ablate_is_void(const ablate_row *r) { return !r->sums.n && !(r->sums.lost > 0); }
 /** Index of the spec of least error for a tensor. */
 size_t ablate_best(const ablate_result *r, size_t tensor);
 /** Is no other spec better for the tensor at as few bits? */

@@ -53,8 +53,11 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
   fputs("</td>", f);
   const double n = r->n_codes ? (double)r->n_codes : 1;
   cell(f, "%.3f", r->bits);
-  cell(f, "%.3f", mx_sqnr(&r->sums));
-  if (best)
+  if (r->sums.n)
+    cell(f, "%.3f", mx_sqnr(&r->sums));
+  else
+    fputs("<td>none left</td>", f);
+  if (best && !ablate_is_void(r))
     fputs("<td>best</td>", f);
   else {
     char behind[80];

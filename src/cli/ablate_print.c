@@ -28,7 +28,9 @@ static void machine_figures(out *o, const ablate_row *r) {
 }
 
 void ablate_behind_text(char *room, size_t size, const ablate_row *r) {
-  if (r->behind.low < 0 && isinf(r->behind.low) && isinf(r->behind.high))
+  if (ablate_is_void(r))
+    snprintf(room, size, "none left");
+  else if (r->behind.low < 0 && isinf(r->behind.low) && isinf(r->behind.high))
     snprintf(room, size, "%.2f (few blocks) ~", r->behind.at);
   else
     snprintf(room, size, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
@@ -37,7 +39,7 @@ void ablate_behind_text(char *room, size_t size, const ablate_row *r) {
 /* dB behind the best, with its interval; * on the Pareto front of bits and error. */
 static void behind(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
   char text[80];
-  if (is_best)
+  if (is_best && !ablate_is_void(r))
     snprintf(text, sizeof text, "best");
   else
     ablate_behind_text(text, sizeof text, r);

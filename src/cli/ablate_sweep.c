@@ -202,6 +202,7 @@ size_t ablate_best(const ablate_result *r, size_t tensor) {
 
 int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
   const ablate_row *own = ablate_row_at(r, tensor, spec);
+  if (ablate_is_void(own)) return 0;
   for (size_t s = 0; s < r->specs->n; s++) {
     const ablate_row *o = ablate_row_at(r, tensor, s);
     if (o->bits <= own->bits && ablate_error(o) <= ablate_error(own) && (o->bits < own->bits || ablate_error(o) < ablate_error(own))) return 0;
@@ -212,7 +213,7 @@ int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
 /* An exact result, as of a tensor of zeros, has no SQNR that a mean could hold. */
 static int has_sqnr(const ablate_result *r, size_t tensor) {
   for (size_t s = 0; s < r->specs->n; s++)
-    if (!isfinite(mx_sqnr_of_all(&ablate_row_at(r, tensor, s)->sums))) return 0;
+    if (ablate_is_void(ablate_row_at(r, tensor, s)) || !isfinite(mx_sqnr_of_all(&ablate_row_at(r, tensor, s)->sums))) return 0;
   return 1;
 }
 
@@ -223,11 +224,12 @@ ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
     const ablate_row *row = ablate_row_at(r, t, spec);
     const double n = (double)values_of(&r->tensors->at[t]);
     const int is_best = ablate_best(r, t) == spec;
+    a.bits += row->bits * n;
+    all += n;
+    if (ablate_is_void(row)) continue;
     a.best_for += (size_t)is_best;
     a.equal_for += !is_best && !ablate_matters(&row->behind) && isfinite(row->behind.low);
     a.front_for += (size_t)ablate_on_front(r, t, spec);
-    a.bits += row->bits * n;
-    all += n;
     if (has_sqnr(r, t)) {
       a.mean_sqnr += mx_sqnr_of_all(&row->sums) * n;
       with_sqnr += n;

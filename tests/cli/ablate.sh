@@ -199,6 +199,21 @@ for line in '^norm  *f32  *32  *no matrix$' '^ids  *i64  *4  *not floats$' '^odd
   grep -q "$line" "$scratch/stdout" || fail "shards of one tensor: no line $line"
 done
 
+# No preset is best for a tensor of NaN alone, and no mean holds it.
+python3 - <<'P'
+import struct
+h = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 32), }".ljust(117) + b"\n"
+open("void.npy", "wb").write(h + struct.pack("<64f", *[float("nan")] * 64))
+P
+accepts "$mxgold" ablate void.npy gen:gaussian -p ocp-mxfp4,nvfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "a tensor of NaN has a best preset"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert sum(s["best_for"] for s in d["specs"]) == 1 and not any(r["pareto"] for r in d["measurements"] if r["tensor"] == "void.npy"), d
+P
+accepts "$mxgold" ablate void.npy -p ocp-mxfp4,nvfp4
+[ "$(grep -c 'none left *none left' "$scratch/stdout")" = 2 ] || fail "what is said of a tensor of NaN"
+
 # A few blocks have no interval, and decide nothing; at 20 parts of 64 values they have one.
 for shape in 1x64 4x64 19x64; do
   accepts "$mxgold" ablate gen:gaussian --shape $shape --seed 3 --presets ocp-mxfp4,torchao-rceil,ocp-mxfp8-e4m3 --json --state few
