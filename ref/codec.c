@@ -49,7 +49,7 @@ static int in_nan_range(const mx_format *f, uint64_t code) { return f->nan_first
 num ref_value(const mx_format *f, uint64_t code) {
   code &= ones(f->bits);
   if (f->kind == MX_KIND_INT) {
-    uint64_t top = UINT64_C(1) << (f->bits - 1);
+    uint64_t top = f->sign_bits ? UINT64_C(1) << (f->bits - 1) : 0;
     num r = scaled(code & top ? (top << 1) - code : code, -f->man_bits);
     r.sign = (code & top) != 0;
     return r;

@@ -100,6 +100,28 @@ START_TEST(every_code_decodes_alike) {
 END_TEST
 
 /* mx_encoder_run takes arrays to the vector kernels where it can: each preset of each format, and keys that it must not overlook. */
+/* Whole numbers of matrix units, signed and not: arrays as single values, values as the reference. */
+START_TEST(whole_numbers) {
+  static const char *const names[] = {"u8", "s8", "u4", "s4"};
+  enum { N = 2048 };
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    const mx_format *f = mx_format_find(names[k]);
+    static float x[N];
+    static uint8_t codes[N];
+    const mx_encoding how = {0};
+    for (int i = 0; i < N; i++) x[i] = (float)(i - N / 2) / 4;
+    mx_encode_array(codes, x, N, f, &how, NULL);
+    for (int i = 0; i < N; i++) {
+      const uint64_t one = mx_encode(f, (double)x[i], &how, 0);
+      ck_assert_msg(codes[i] == one, "%s: %g is %u in an array, %u alone", names[k], (double)x[i], codes[i], (unsigned)one);
+    }
+    for (uint64_t c = 0; c >> f->bits == 0; c++)
+      ck_assert_msg(ref_decode(f, c) == mx_decode(f, c), "%s: code %u is %g, reference %g", names[k], (unsigned)c, mx_decode(f, c),
+                    ref_decode(f, c));
+  }
+}
+END_TEST
+
 START_TEST(arrays_of_an_encoder_are_its_single_values) {
   enum { N = 3000 };
   const char *keys[] = {"",
@@ -207,6 +229,7 @@ int main(void) {
   int presets = 0;
   while (mx_encoder_preset((size_t)presets)) presets++;
   tcase_add_loop_test(t, arrays_of_an_encoder_are_its_single_values, 0, presets + 1);
+  tcase_add_test(t, whole_numbers);
   tcase_add_test(t, little_work_starts_no_thread);
   tcase_add_test(t, golden_lines_of_single_operations);
   suite_add_tcase(s, t);

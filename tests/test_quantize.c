@@ -262,6 +262,26 @@ START_TEST(a_quotient_beside_a_tie) {
 END_TEST
 
 /* Threads, pieces and strides must not matter. */
+/* Zero blocks whose scale is drawn at random, and quotients past binary16 where an Inf has a code of its own. */
+START_TEST(zero_blocks_draw_and_binary16_overflows) {
+  enum { ROWS = 8, COLS = 512 };
+  static float x[ROWS * COLS];
+  mx_spec spec;
+  ck_assert_int_eq(mx_preset_find(&spec, "quark-e5m3", NULL), MX_OK);
+  ck_assert_int_eq(mx_spec_parse(&spec, "scale.round=sr", NULL), MX_OK);
+  hold_on("quark-e5m3", &spec, "zeros", x, ROWS, COLS);
+  static const char *const keys[] = {"elem=e5m2 scale.rule=value scale.round=down input.dtype=float16 elem.inf=zero",
+                                     "elem=e5m2 scale.rule=value scale.round=down input.dtype=float16 elem.inf=code=3",
+                                     "elem=e4m3 scale.rule=value scale.round=down input.dtype=float16 elem.inf=zero scale.max=60000"};
+  for (size_t i = 0; i < ROWS * COLS; i++) x[i] = (float)((double)(i * 2654435761u % 65536) / 32768 - 1);
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    spec = (mx_spec){0};
+    ck_assert_int_eq(mx_spec_parse(&spec, keys[k], NULL), MX_OK);
+    hold_on(keys[k], &spec, "uniform", x, ROWS, COLS);
+  }
+}
+END_TEST
+
 /* Philox counts groups of four elements; past 2^32 of them the counter has a second word, here a hundred elements into a row. */
 START_TEST(counters_carry_within_a_row) {
   enum { COLS = 1596 };
@@ -379,7 +399,8 @@ int main(void) {
       {"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
       {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
       {"hif4 mixtures", {random_keys_beside_hif4}},
-      {"corners", {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie}},
+      {"corners",
+       {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie, zero_blocks_draw_and_binary16_overflows}},
       {"invariants",
        {threads_pieces_and_strides_do_not_matter, counters_carry_within_a_row, transposed_equals_the_transpose, bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -283,7 +283,8 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
   f->dtype = s->input_dtype;
-  f->y_hi = s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 8.5f : 0x1p20f;
+  const int inf_by_dtype = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && s->elem_inf != MX_ELEM_INF_OVERFLOW; /* what lies past binary16 is Inf */
+  f->y_hi = s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 8.5f : inf_by_dtype ? 0x1p15f : 0x1p20f;
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
   f->lead = lead_of(f, p);
   f->select = s->select == MX_SELECT_FOURSIX;
@@ -298,7 +299,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->elem_max = (float)mx_format_max(p->elem);
   f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
   const mx_block_stats zeros = {0};
-  f->zero_known = !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
+  f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
   for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);
   f->usable = 1;
 }
