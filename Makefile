@@ -130,7 +130,7 @@ deps-check: # all at once, before minutes of tests
 	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip
 check: deps-check ## all the tests (under 12 minutes on two cores)
 	@$(MAKE) -s -j$(JOBS) $(BIN) $(LIB_SO) $(TESTS) $(GOLDEN)
-	@$(MAKE) -s unit golden-check check-cli check-layers check-instructions style-check hip-check hip hip-native-check hip-diff-check hip-plugin-check fuzz-short
+	@$(MAKE) -s unit golden-check check-cli check-layers check-isa check-instructions style-check hip-check hip hip-native-check hip-diff-check hip-plugin-check fuzz-short
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
 test_%: deps-test $(BIN) $(B)/tests/test_% ## one of them; with a prefix too: make asan-test_codec
