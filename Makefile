@@ -307,7 +307,7 @@ no-nvcc:
 $(B)/examples/%.so: examples/%.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -shared -fPIC -Iinclude $(KERNEL_FLAGS) $< -lm -o $@
-$(B)/examples/%.so: examples/%.cu
+$(B)/examples/%.so: examples/%.cu examples/mxfp4_kernel.h
 	@mkdir -p $(@D)
 	$(NVCC) -O2 -std=c++17 -arch=$(SM) -shared -Xcompiler -fPIC -Iinclude $(KERNEL_FLAGS) $< -o $@
 examples: deps $(EXAMPLES) $(PLUGINS) ## the programs and kernels of examples/
