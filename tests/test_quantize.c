@@ -141,50 +141,42 @@ START_TEST(values_as_they_are) {
 }
 END_TEST
 
-START_TEST(random_mixtures_of_keys) {
-  const char *n = getenv("MIXTURES");
-  const size_t want = n ? strtoul(n, NULL, 10) : 1000;
+/* As many of the specs that `draw` makes, on suites in turn. what: of them, in names. */
+static void hold_mixtures(size_t want, uint64_t state, int (*draw)(mx_spec *, uint64_t *), const char *what) {
+  static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
   size_t values = 0, tried = 0;
-  uint64_t state = MIXTURES_SEED;
   for (size_t i = 0; i < want;) {
     mx_spec spec;
     if (++tried > want * 1000) ck_abort_msg("too few of the mixtures drawn are valid");
-    if (!mixtures_draw(&spec, &state)) continue;
-    char name[32];
-    snprintf(name, sizeof name, "mixture %zu", i);
-    static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
+    if (!draw(&spec, &state)) continue;
+    char name[48];
+    snprintf(name, sizeof name, "mixture %zu%s", i, what);
     hold(name, &spec, some[i % 5], &values);
     i++;
   }
-  printf("quantize: %zu random mixtures of keys, %zu values: library equals reference\n", want, values);
+  printf("quantize: %zu random mixtures of keys%s, %zu values: library equals reference\n", want, what, values);
 }
+
+static size_t mixtures_wanted(size_t by_default) {
+  const char *n = getenv("MIXTURES");
+  return n ? strtoul(n, NULL, 10) : by_default;
+}
+
+START_TEST(random_mixtures_of_keys) { hold_mixtures(mixtures_wanted(1000), MIXTURES_SEED, mixtures_draw, ""); }
 END_TEST
 
 /* Keys drawn as above beside scale.rule=hif4, which random mixtures hardly meet. */
-START_TEST(random_keys_beside_hif4) {
-  const char *n = getenv("MIXTURES");
-  const size_t want = n ? strtoul(n, NULL, 10) / 4 : 200;
-  size_t values = 0, tried = 0;
-  uint64_t state = 64;
-  for (size_t i = 0; i < want;) {
-    mx_spec spec;
-    if (++tried > want * 1000) ck_abort_msg("too few of the mixtures drawn are valid");
-    mixtures_draw(&spec, &state);
-    mx_spec fixed = spec;
-    mx_spec_set(&fixed, "scale.rule", "hif4", NULL);
-    fixed.elem = MX_ELEM_E1M2, fixed.scale = MX_SCALE_E6M2, fixed.block_rows = 1, fixed.block_cols = 64;
-    fixed.elem_round = fixed.elem_overflow = fixed.elem_arith = 0, fixed.elem_prescale = 0;
-    fixed.tensor_norm = fixed.select = fixed.chain = 0, fixed.tensor_given = 0;
-    fixed.scale_used = fixed.scale_form = fixed.scale_byte_overflow = 0;
-    if (mx_spec_check(&fixed, NULL)) continue;
-    char name[48];
-    snprintf(name, sizeof name, "hif4 mixture %zu", i);
-    static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
-    hold(name, &fixed, some[i % 5], &values);
-    i++;
-  }
-  printf("quantize: %zu random mixtures of keys beside hif4, %zu values: library equals reference\n", want, values);
+static int draw_beside_hif4(mx_spec *spec, uint64_t *state) {
+  mixtures_draw(spec, state);
+  mx_spec_set(spec, "scale.rule", "hif4", NULL);
+  spec->elem = MX_ELEM_E1M2, spec->scale = MX_SCALE_E6M2, spec->block_rows = 1, spec->block_cols = 64;
+  spec->elem_round = spec->elem_overflow = spec->elem_arith = 0, spec->elem_prescale = 0;
+  spec->tensor_norm = spec->select = spec->chain = 0, spec->tensor_given = 0;
+  spec->scale_used = spec->scale_form = spec->scale_byte_overflow = 0;
+  return mx_spec_check(spec, NULL) == MX_OK;
 }
+
+START_TEST(random_keys_beside_hif4) { hold_mixtures(mixtures_wanted(800) / 4, 64, draw_beside_hif4, " beside hif4"); }
 END_TEST
 
 /* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but 0 meets the elements (once found by mixture 2696). */

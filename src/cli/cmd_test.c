@@ -70,14 +70,14 @@ static void misdeed(verdict *v, const plugin_result *got) {
 static int unwritten(const mx_tensor *t) {
   const size_t n = t->scale_rows * t->scale_cols * t->scale_bytes;
   for (size_t i = 0; i < n; i++)
-    if (t->scales[i] != 0xA5) return 0;
+    if (t->scales[i] != PLUGIN_POISON) return 0;
   return n > 1;
 }
 
 /* What the kernel does instead, from the first tensor that is wrong and large enough to tell. */
 static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const float *x, size_t ld) {
   if (!*v->said && unwritten(t))
-    snprintf(v->said, sizeof v->said, "Your kernel writes no scales: each still has the 0xA5 that was there before.");
+    snprintf(v->said, sizeof v->said, "Your kernel writes no scales: each still has the 0x%X that was there before.", PLUGIN_POISON);
   if (*v->said || mx_elem_format(spec->elem)->bits > 8 || t->rows * t->cols < 1024) return;
   uint32_t *wide = malloc((t->rows * t->cols + 1) * sizeof *wide);
   uint8_t *codes = malloc(t->rows * t->cols + 1);

@@ -15,7 +15,7 @@
 
 /* Exit statuses of the child, out of the way of what a kernel might exit with. */
 enum { CHILD_DECLINED = 81, CHILD_LOAD = 82, CHILD_OK = 83 };
-enum { POISON = 0xA5, CANARY = 0x5C }; /* in scales before they are written; around each buffer as far as its pages go */
+enum { CANARY = 0x5C }; /* around each buffer as far as its pages go */
 
 typedef struct guarded {
   uint8_t *map, *at; /* at + n_bytes is the guard page, or less than 16 bytes before it */
@@ -127,7 +127,7 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
   if (guard(&in, n_x) && guard(&codes, n_codes) && guard(&scales, n_scales) && guard(&scale, sizeof(float))) {
     memcpy(in.at, x, n_x);
     read_only(&in);
-    memset(scales.at, POISON, n_scales); /* a scale that is never written shows */
+    memset(scales.at, PLUGIN_POISON, n_scales); /* a scale that is never written shows */
     *(float *)(void *)scale.at = 1;
     const mxgold_job job = {.abi = MXGOLD_PLUGIN_ABI,
                             .spec = text,

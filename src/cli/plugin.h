@@ -4,6 +4,8 @@
 
 #include "mxgold/mxgold.h"
 
+enum { PLUGIN_POISON = 0xA5 }; /* bytes of scales before the kernel writes them */
+
 typedef enum plugin_end {
   PLUGIN_OK,
   PLUGIN_DECLINED,
