@@ -159,12 +159,16 @@ check-neon: deps-neon ## NEON kernels under qemu: golden/HASHES, and each operat
 	@mkdir -p $(NEON)/include && ln -sfn /usr/include/Random123 $(NEON)/include/Random123 && ln -sfn /usr/include/xxhash.h $(NEON)/include/
 	$(CROSS)gcc $(CSTD) $(OPT) $(WARN) $(FP) $(OMP) -DXXH_INLINE_ALL -I. -Iinclude -Isrc -Itests -isystem $(NEON)/include \
 	  $(filter-out %_avx2.c %_avx512.c %_amx.c,$(DIGESTS)) -lm -o $(NEON)/isa_digests
+	tools/check-isa.sh $(NEON)/isa_digests $(CROSS)objdump
 	$(QEMU) $(NEON)/isa_digests golden/HASHES
 
 # Vector instructions of an ISA stand in files of its name alone.
 .PHONY: check-isa
-check-isa: $(LIB_A) ## no object but *_avx512.o has AVX-512 instructions, none but those and *_avx2.o has AVX's
+check-isa: $(LIB_A) ## each object's instructions, by their encoding, are of the ISA that its name says; planted objects are found
 	tools/check-isa.sh $(B)
+ifeq ($(ARCH),x86_64)
+	@tools/check-isa.sh --plant $(CC)
+endif
 
 .PHONY: check-instructions
 check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/dispatch.h"
 #include "lib/checkasm.h"
 #include "lib/run.h"
 #include "mxgold/isa.h"
@@ -78,12 +79,57 @@ START_TEST(nan_after_other_calls) {
 }
 END_TEST
 
+/* No column of the table is a scalar row in the clothes of another; the mask acts on rows. */
+START_TEST(the_table_has_every_kernel) {
+  uint32_t isa;
+  size_t columns = 0;
+  for (const char *what; (what = mx_isa_kernels(columns, &isa, MX_ISA_ALL)); columns++) ck_assert_uint_eq(isa, 0);
+  ck_assert_uint_eq(columns, 7);
+  for (uint32_t bit = 1; bit & MX_ISA_ALL; bit <<= 1) {
+    const mx_kernels *k = mx_kernels_for(mx_isa_only(bit)), *plain = mx_kernels_for(MX_ISA_ALL);
+    if (!(mx_isa_usable(0) & bit)) continue;
+    ck_assert_uint_eq(k->isa, bit);
+    ck_assert(k->stages && k->values != plain->values && k->encode && k->bytes);
+    ck_assert(k->input != plain->input && k->turn != plain->turn && k->widen != plain->widen);
+    for (size_t i = 0; i < columns; i++) ck_assert(mx_isa_kernels(i, &isa, mx_isa_only(bit)) && isa == bit);
+  }
+}
+END_TEST
+
+START_TEST(names_of_masks) {
+  static const struct {
+    const char *text;
+    uint32_t off;
+    int unknown; /* where, -1: nowhere */
+  } cases[] = {{NULL, 0, -1},
+               {"", 0, -1},
+               {"avx512", MX_ISA_AVX512, -1},
+               {"avx2", MX_ISA_AVX2 | MX_ISA_AVX512, -1},
+               {"neon,avx512", MX_ISA_NEON | MX_ISA_AVX512, -1},
+               {"all", MX_ISA_ALL, -1},
+               {"avx", 0, 0},
+               {"avx512,avx22,sse", MX_ISA_AVX512, 7},
+               {"AVX2", 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint32_t off;
+    const char *bad = NULL;
+    ck_assert_int_eq(mx_isa_parse(&off, cases[i].text, &bad), cases[i].unknown < 0);
+    ck_assert_uint_eq(off, cases[i].off);
+    if (cases[i].unknown >= 0) ck_assert_ptr_eq(bad, cases[i].text + cases[i].unknown);
+  }
+  ck_assert_uint_eq(mx_isa_usable(MX_ISA_AVX2) & MX_ISA_AVX512, 0);
+  ck_assert_uint_eq(mx_kernels_for(MX_ISA_AVX2)->isa & (MX_ISA_AVX2 | MX_ISA_AVX512), 0);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("kernels");
   TCase *t = tcase_create("operations");
   tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, every_operation, 0, 3);
   tcase_add_test(t, nan_after_other_calls);
+  tcase_add_test(t, the_table_has_every_kernel);
+  tcase_add_test(t, names_of_masks);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -2,13 +2,14 @@
 #ifndef MXGOLD_ISA_H
 #define MXGOLD_ISA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. */
+/* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. Without AVX2 there is no AVX-512 either. */
 enum {
   MX_ISA_AVX2 = 1,   /* AVX2, FMA, F16C, BMI1, BMI2 */
   MX_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, CD, VBMI, VBMI2, VNNI and all of AVX2's */
@@ -16,10 +17,22 @@ enum {
   MX_ISA_ALL = 7
 };
 
-/** What this machine has. */
+/** What this machine has: asked once, when the program starts. */
 uint32_t mx_isa_host(void);
-/** What a call may use: mx_isa_host() less `off` and less what the environment variable MXGOLD_ISA_OFF names ("avx512", "avx2,avx512", "all"). */
+/** What a call may use: mx_isa_host() less `off` and less what the environment variable MXGOLD_ISA_OFF names ("avx512", "avx2,avx512", "all"),
+ *  which is looked at in each call. A name that mx_isa_parse() does not know switches nothing off here; the program mxgold refuses it. */
 uint32_t mx_isa_usable(uint32_t off);
+/** Bits of the ISAs that a list of names with commas switches off; "avx2" takes AVX-512 with it.
+ *  off      what the known names give, whether all are known or not
+ *  text     NULL is an empty list
+ *  unknown  if not NULL and a name is not known: where the first of them begins in text
+ *  Returns 1 if every name is known, else 0.   Oracle: tests/test_kernels.c */
+int mx_isa_parse(uint32_t *off, const char *text, const char **unknown);
+/** A mask of ISAs to be switched off that leaves one (0: scalar code) as the best. */
+uint32_t mx_isa_only(uint32_t isa);
+/** What the index-th column of the table of kernels does, and in *isa whose kernels a call with this mask takes for it (0: scalar code); NULL past
+ *  the last. */
+const char *mx_isa_kernels(size_t index, uint32_t *isa, uint32_t off);
 /** "avx2" of MX_ISA_AVX2; NULL for what is not one bit of MX_ISA_ALL. */
 const char *mx_isa_name(uint32_t bit);
 /** Threads of a call that was given this many: those, or one for each processor that OpenMP has if 0. */

@@ -232,6 +232,21 @@ static int run(const cli_context *ctx, void *args) {
     out_text(o, "result", *why ? why : "ok");
   }
   out_end(o);
+  out_table(o, "kernels");
+  const char *what;
+  uint32_t isa;
+  for (size_t i = 0; (what = mx_isa_kernels(i, &isa, 0)); i++) {
+    out_row(o);
+    out_text(o, "operations", what);
+    out_text(o, "ISA", isa ? mx_isa_name(isa) : "scalar");
+  }
+  out_end(o);
+  char sets[128] = "";
+  for (uint32_t bit = 1; bit & MX_ISA_ALL; bit <<= 1)
+    if (mx_isa_host() & bit)
+      snprintf(sets + strlen(sets), sizeof sets - strlen(sets), "%s%s%s", *sets ? ", " : "", mx_isa_name(bit),
+               mx_isa_usable(0) & bit ? "" : " (switched off)");
+  out_text(o, "instruction_sets", *sets ? sets : "none");
   out_text(o, "version", MX_VERSION);
   out_i64(o, "failed", n_bad);
   const int rc = out_print(o, a->json);

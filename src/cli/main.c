@@ -22,14 +22,13 @@ static void hold_standard_streams(void) {
 }
 
 /* The library looks at MXGOLD_ISA_OFF whenever it chooses kernels: an option of every command goes by the same way. */
-static int switch_isa_off(const char *names) {
-  for (const char *at = names; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] != 0)) {
-    const size_t n = strcspn(at, ",");
-    int known = n == 3 && !strncmp(at, "all", n);
-    for (uint32_t bit = 1; bit & MX_ISA_ALL; bit <<= 1) known |= strlen(mx_isa_name(bit)) == n && !strncmp(at, mx_isa_name(bit), n);
-    if (!known) return cli_error("--isa-off %s: unknown instruction set '%.*s', expected avx2, avx512, neon or all", names, (int)n, at);
-  }
-  return setenv("MXGOLD_ISA_OFF", names, 1) ? cli_error("out of memory") : 0;
+static int switch_isa_off(const char *option) {
+  const char *names = option ? option : getenv("MXGOLD_ISA_OFF"), *bad;
+  uint32_t off;
+  if (!mx_isa_parse(&off, names, &bad))
+    return cli_error("%s%s: unknown instruction set '%.*s', expected avx2, avx512, neon or all",
+                     option ? "--isa-off " : "MXGOLD_ISA_OFF=", names, (int)strcspn(bad, ","), bad);
+  return option && setenv("MXGOLD_ISA_OFF", option, 1) ? cli_error("out of memory") : 0;
 }
 
 static int run(const cli_entry *entry, int argc, char **argv) {
@@ -38,7 +37,7 @@ static int run(const cli_entry *entry, int argc, char **argv) {
   void *args = calloc(1, entry->command->n_args ? entry->command->n_args : 1);
   if (!args) return cli_error("out of memory");
   int rc = opts_parse(entry, argc, argv, &common, args, &help);
-  if (!rc && common.isa_off) rc = switch_isa_off(common.isa_off);
+  if (!rc) rc = switch_isa_off(common.isa_off);
   if (!rc && help)
     help_command(stdout, entry);
   else if (!rc)

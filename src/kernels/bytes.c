@@ -1,24 +1,12 @@
 /* Packing, unpacking and layouts: kernels for what is whole, portable code for the rest. */
-#include "kernels/bytes.h"
-
 #include <string.h>
 
 #include "core/layout.h"
-#include "mxgold/isa.h"
+#include "kernels/dispatch.h"
 
 enum { FEW = 256 }; /* bytes for which looking for kernels costs more than they save */
 
-static const mx_byte_kernels *kernels_for(size_t n) {
-  const uint32_t isa = n < FEW ? 0 : mx_isa_usable(0);
-#if defined(__x86_64__)
-  if (isa & MX_ISA_AVX512) return &mx_bytes_avx512;
-  if (isa & MX_ISA_AVX2) return &mx_bytes_avx2;
-#elif defined(__aarch64__)
-  if (isa & MX_ISA_NEON) return &mx_bytes_neon;
-#endif
-  (void)isa;
-  return NULL;
-}
+static const mx_byte_kernels *kernels_for(size_t n) { return n < FEW ? NULL : mx_kernels_for(0)->bytes; }
 
 void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
   const mx_byte_kernels *k = kernels_for(n);

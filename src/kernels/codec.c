@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/codec_kernels.h"
+#include "kernels/dispatch.h"
 #include "kernels/threads.h"
-#include "kernels/values.h"
 
 enum { PIECE = 1 << 14 };
 
@@ -35,17 +34,6 @@ static uint32_t rounded_twice(mx_encoding *plain, const mx_format *f, const mx_e
   return ((uint32_t)half << 23) - 1;
 }
 
-static mx_encode_kernel *encode_kernel(uint32_t usable) {
-#if defined(__x86_64__)
-  if (usable & MX_ISA_AVX512) return mx_encode_avx512;
-  if (usable & MX_ISA_AVX2) return mx_encode_avx2;
-#elif defined(__aarch64__)
-  if (usable & MX_ISA_NEON) return mx_encode_neon;
-#endif
-  (void)usable;
-  return NULL;
-}
-
 mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *f, const mx_encoding *how, const mx_exec *exec) {
   if (!f || !how || f->bits > 16 || (n && (!out || !x))) return MX_ERR_ARG;
   if (how->round == MX_ROUND_SR || how->round >= MX_ROUND_SCAN_Y) return MX_ERR_ARG;
@@ -53,7 +41,7 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
   mx_lanes lanes;
   mx_encoding plain;
   const uint32_t twice = rounded_twice(&plain, f, how);
-  mx_encode_kernel *kernel = mx_lanes_init(&lanes, f, &plain) ? encode_kernel(mx_isa_usable(exec ? exec->isa_mask : 0)) : NULL;
+  mx_encode_kernel *kernel = mx_lanes_init(&lanes, f, &plain) ? mx_kernels_for(exec ? exec->isa_mask : 0)->encode : NULL;
 #pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, kernel ? MX_THREAD_VALUES : MX_THREAD_SCALAR))
   for (size_t at = 0; at < n; at += PIECE) {
     const size_t end = n - at < PIECE ? n : at + PIECE;
@@ -71,7 +59,7 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
 /* Codes of a byte are a tensor's elements under the scale 1. */
 static void decode_bytes(float *out, const uint8_t *codes, size_t n, const mx_format *f, const mx_exec *exec) {
   static const float one = 1;
-  const mx_value_kernels *kernels = mx_value_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  const mx_value_kernels *kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->values;
   mx_values t = {.how = MX_VALUES_MUL, .keeps_nan = 1};
   mx_values_tables(&t, f);
 #pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, MX_THREAD_VALUES))

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/plan.h"
+#include "kernels/dispatch.h"
 #include "kernels/threads.h"
-#include "kernels/values.h"
 
 /* What code * scale is multiplied by and divided by: one of the two is 1 but for stored maxima. */
 typedef struct multiplier {
@@ -107,7 +106,7 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
   memset(d, 0, sizeof *d);
   d->plan = p;
   d->tensor = t;
-  d->kernels = mx_value_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  d->kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->values;
   d->m = tensor_multiplier(p, t->tensor_scale);
   d->bits = p->elem->bits == 4 ? 4 : 8;
   if (p->elem->kind == MX_KIND_NONE) return;

@@ -1,21 +1,33 @@
-/* What may be used: host, mask, environment; threads. */
-#include "mxgold/isa.h"
+/* What may be used: host, mask, environment; the table of kernels; threads. */
+#include "kernels/dispatch.h"
 
 #include <omp.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "mxgold/isa.h"
+
+/* Best first. */
+static const mx_kernels table[] = {
+#if defined(__x86_64__)
+    {MX_ISA_AVX512, &mx_stages_avx512, &mx_values_avx512, mx_encode_avx512, &mx_bytes_avx512, mx_input_avx512, mx_turn_avx512, mx_widen_avx512},
+    {MX_ISA_AVX2, &mx_stages_avx2, &mx_values_avx2, mx_encode_avx2, &mx_bytes_avx2, mx_input_avx2, mx_turn_avx2, mx_widen_avx2},
+#elif defined(__aarch64__)
+    {MX_ISA_NEON, &mx_stages_neon, &mx_values_neon, mx_encode_neon, &mx_bytes_neon, mx_input_neon, mx_turn_neon, mx_widen_neon},
+#endif
+    {0, NULL, &mx_values_scalar, NULL, NULL, mx_input_scalar, mx_turn_scalar, mx_widen_scalar}};
+
 static const struct {
   const char *name;
   uint32_t bit;
 } names[] = {{"avx2", MX_ISA_AVX2}, {"avx512", MX_ISA_AVX512}, {"neon", MX_ISA_NEON}, {"all", MX_ISA_ALL}};
+enum { NAMES = sizeof names / sizeof names[0] };
 
 #if defined(__x86_64__)
-/* clang 14's __builtin_cpu_supports() does not know f16c. Asking the processor costs a virtual machine microseconds at each call. */
+/* clang 14's __builtin_cpu_supports() does not know f16c. */
 static int has_f16c(void) {
 #if defined(__clang__)
   unsigned a, b, c = 0, d;
@@ -27,7 +39,7 @@ static int has_f16c(void) {
 #endif
 
 /* Everything that the Makefile lets a compiler use in files of that ISA. */
-uint32_t mx_isa_host(void) {
+static uint32_t ask_host(void) {
   uint32_t has = 0;
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -44,15 +56,67 @@ uint32_t mx_isa_host(void) {
   return has;
 }
 
+/* Asked before main(), once: asking the processor costs a virtual machine microseconds. Nothing changes it later. */
+static uint32_t host;
+static __attribute__((constructor)) void read_host(void) { host = ask_host(); }
+
+uint32_t mx_isa_host(void) { return host; }
+
+int mx_isa_parse(uint32_t *off, const char *text, const char **unknown) {
+  uint32_t found = 0;
+  int known = 1;
+  for (const char *at = text; at && *at;) {
+    const size_t n = strcspn(at, ",");
+    uint32_t bit = 0;
+    for (size_t i = 0; i < NAMES; i++)
+      if (strlen(names[i].name) == n && !strncmp(at, names[i].name, n)) bit = names[i].bit;
+    if (n && !bit && known) {
+      known = 0;
+      if (unknown) *unknown = at;
+    }
+    found |= bit;
+    at += n + (at[n] != 0);
+  }
+  *off = found & MX_ISA_AVX2 ? found | MX_ISA_AVX512 : found; /* AVX-512 is all of AVX2 and more */
+  return known;
+}
+
 uint32_t mx_isa_usable(uint32_t off) {
-  const char *text = getenv("MXGOLD_ISA_OFF");
-  for (size_t i = 0; text && i < sizeof names / sizeof names[0]; i++)
-    if (strstr(text, names[i].name)) off |= names[i].bit;
+  uint32_t by_name;
+  mx_isa_parse(&by_name, getenv("MXGOLD_ISA_OFF"), NULL);
+  off |= by_name;
+  if (off & MX_ISA_AVX2) off |= MX_ISA_AVX512;
   return mx_isa_host() & ~off;
 }
 
+uint32_t mx_isa_only(uint32_t isa) { return isa == MX_ISA_AVX2 ? MX_ISA_ALL & ~isa : isa ? 0 : MX_ISA_ALL; }
+
+const mx_kernels *mx_kernels_for(uint32_t off) {
+  const uint32_t usable = mx_isa_usable(off);
+  const mx_kernels *k = table;
+  while (k->isa && !(k->isa & usable)) k++;
+  return k;
+}
+
+const char *mx_isa_kernels(size_t index, uint32_t *isa, uint32_t off) {
+  static const char *const what[] = {
+#define MX_KERNEL(column, type, text) text,
+      MX_KERNEL_COLUMNS(MX_KERNEL)
+#undef MX_KERNEL
+  };
+  const mx_kernels *k = mx_kernels_for(off);
+  const int there[] = {
+#define MX_KERNEL(column, type, text) k->column != NULL,
+      MX_KERNEL_COLUMNS(MX_KERNEL)
+#undef MX_KERNEL
+  };
+  if (index >= sizeof what / sizeof *what) return NULL;
+  *isa = there[index] ? k->isa : 0;
+  return what[index];
+}
+
 const char *mx_isa_name(uint32_t bit) {
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+  for (size_t i = 0; i < NAMES; i++)
     if (names[i].bit == bit && bit != MX_ISA_ALL) return names[i].name;
   return NULL;
 }

@@ -1,5 +1,5 @@
 /* Hadamard rotation: SPEC 5. */
-#include "kernels/input.h"
+#include "kernels/dispatch.h"
 #include "kernels/threads.h"
 
 mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
@@ -9,7 +9,7 @@ mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, 
   if (ld < cols || ld_out < cols) return MX_ERR_SHAPE;
   mx_input in;
   mx_input_rotation(&in, size, sign, signs, seed);
-  mx_input_kernel *kernel = mx_input_kernel_for(mx_isa_usable(0));
+  mx_input_kernel *kernel = mx_kernels_for(0)->input;
 #pragma omp parallel for schedule(static) num_threads(mx_threads(NULL, rows *cols, MX_THREAD_VALUES))
   for (size_t r = 0; r < rows; r++) kernel(out + r * ld_out, src + r * ld, cols, &in);
   return MX_OK;

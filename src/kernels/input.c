@@ -1,4 +1,4 @@
-/* Rounding, flushing and rotating rows by scalar code, and which kernel does it. SPEC 3.2, 5. */
+/* Rounding, flushing and rotating rows by scalar code. SPEC 3.2, 5. */
 #include "kernels/input.h"
 
 #include <float.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernels/plan.h"
-#include "mxgold/isa.h"
 #include "mxgold/random.h"
 
 static int negated(unsigned i, int sign, const uint8_t *signs, uint64_t seed) {
@@ -37,39 +36,6 @@ void mx_input_init(mx_input *in, const mx_spec *s) {
   mx_input_rotation(in, s->had_size, s->had_sign, s->had_signs, s->seed);
   in->dtype = s->input_dtype;
   in->flush = s->flush == MX_SWITCH_ON;
-}
-
-mx_input_kernel *mx_input_kernel_for(uint32_t isa) {
-#if defined(__x86_64__)
-  if (isa & MX_ISA_AVX512) return mx_input_avx512;
-  if (isa & MX_ISA_AVX2) return mx_input_avx2;
-#elif defined(__aarch64__)
-  if (isa & MX_ISA_NEON) return mx_input_neon;
-#endif
-  (void)isa;
-  return mx_input_scalar;
-}
-
-mx_turn_kernel *mx_turn_kernel_for(uint32_t isa) {
-#if defined(__x86_64__)
-  if (isa & MX_ISA_AVX512) return mx_turn_avx512;
-  if (isa & MX_ISA_AVX2) return mx_turn_avx2;
-#elif defined(__aarch64__)
-  if (isa & MX_ISA_NEON) return mx_turn_neon;
-#endif
-  (void)isa;
-  return mx_turn_scalar;
-}
-
-mx_widen_kernel *mx_widen_kernel_for(uint32_t isa) {
-#if defined(__x86_64__)
-  if (isa & MX_ISA_AVX512) return mx_widen_avx512;
-  if (isa & MX_ISA_AVX2) return mx_widen_avx2;
-#elif defined(__aarch64__)
-  if (isa & MX_ISA_NEON) return mx_widen_neon;
-#endif
-  (void)isa;
-  return mx_widen_scalar;
 }
 
 void mx_widen_scalar(float *out, const uint16_t *x, size_t n, int dtype) {

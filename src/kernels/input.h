@@ -29,11 +29,6 @@ mx_turn_kernel mx_turn_scalar, mx_turn_avx2, mx_turn_avx512, mx_turn_neon;
 typedef void mx_widen_kernel(float *out, const uint16_t *x, size_t n, int dtype);
 mx_widen_kernel mx_widen_scalar, mx_widen_avx2, mx_widen_avx512, mx_widen_neon;
 
-/** The best kernels of the usable ISAs (MX_ISA_*). */
-mx_input_kernel *mx_input_kernel_for(uint32_t isa);
-mx_turn_kernel *mx_turn_kernel_for(uint32_t isa);
-mx_widen_kernel *mx_widen_kernel_for(uint32_t isa);
-
 void mx_input_init(mx_input *out, const mx_spec *spec);
 /** A rotation alone; sign MX_HAD_SIGN_*. */
 void mx_input_rotation(mx_input *out, unsigned size, int sign, const uint8_t *signs, uint64_t seed);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dispatch.h"
 #include "kernels/job.h"
 #include "kernels/select.h"
 #include "kernels/threads.h"
@@ -282,7 +283,7 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
   const int direct = mx_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
-  const mx_stage_kernels *kernels = mx_stage_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  const mx_stage_kernels *kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->stages;
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES)) reduction(max                                  \
@@ -321,9 +322,9 @@ static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_st
                            const mx_exec *exec) {
   mx_source s = {.at = at, .row_step = row_step, .col_step = col_step, .rows = rows, .cols = cols};
   mx_input_init(&s.input, spec);
-  const uint32_t isa = mx_isa_usable(exec ? exec->isa_mask : 0);
-  s.kernel = mx_input_kernel_for(isa);
-  s.turn = mx_turn_kernel_for(isa);
+  const mx_kernels *k = mx_kernels_for(exec ? exec->isa_mask : 0);
+  s.kernel = k->input;
+  s.turn = k->turn;
   return s;
 }
 
@@ -352,7 +353,7 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
   mx_plan_set_amax(&c->plan, c->amax = amax);
   out->tensor_scale = c->plan.tensor_scale;
   out->has_tensor_scale = c->plan.has_tensor_scale;
-  const mx_stage_kernels *kernels = mx_stage_kernels_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  const mx_stage_kernels *kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->stages;
   c->job = (mx_job){&c->plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &c->stages, &c->flat, kernels};
   if (!kernels) return MX_OK;
   mx_stages_init(&c->stages, &c->plan);
@@ -445,7 +446,7 @@ static mx_source source_of_16(const uint16_t *at, int type, size_t ld, size_t ro
   mx_source s = source_of(NULL, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
   s.at16 = at;
   s.type = type;
-  s.widen = mx_widen_kernel_for(mx_isa_usable(exec ? exec->isa_mask : 0));
+  s.widen = mx_kernels_for(exec ? exec->isa_mask : 0)->widen;
   return s;
 }
 

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "mxgold/isa.h"
-
 static int32_t bits_of(float x) {
   int32_t b;
   memcpy(&b, &x, sizeof b);
@@ -226,17 +224,6 @@ static int numbers_are_ordinary(const mx_plan *p) {
   for (int v = 0; p->uses_chain && p->has_tensor_scale && v < MX_CHAIN_VARS; v++)
     if (!isfinite(p->vars[v]) || p->vars[v] < 0) return 0;
   return 1;
-}
-
-const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa) {
-#if defined(__x86_64__)
-  if (isa & MX_ISA_AVX512) return &mx_stages_avx512;
-  if (isa & MX_ISA_AVX2) return &mx_stages_avx2;
-#elif defined(__aarch64__)
-  if (isa & MX_ISA_NEON) return &mx_stages_neon;
-#endif
-  (void)isa;
-  return NULL;
 }
 
 /* The map-to-4 candidate needs values of scales in vectors, and errors that are sums of rounded products and quotients. */

@@ -133,9 +133,6 @@ typedef struct mx_stage_kernels {
 
 extern const mx_stage_kernels mx_stages_avx512, mx_stages_avx2, mx_stages_neon;
 
-/** The best table of the usable ISAs (MX_ISA_*); NULL: none. */
-const mx_stage_kernels *mx_stage_kernels_for(uint32_t isa);
-
 /** Compile a plan whose tensor-level numbers are set. */
 void mx_stages_init(mx_stages *stages, const mx_plan *plan);
 /** The same stages for the map-to-4 candidate of select=foursix. */

@@ -1,21 +1,8 @@
-/* The kernels of values.h by scalar code, and which table is used. */
+/* The kernels of values.h by scalar code. */
 #include "kernels/values.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "mxgold/isa.h"
-
-const mx_value_kernels *mx_value_kernels_for(uint32_t isa) {
-#if defined(__x86_64__)
-  if (isa & MX_ISA_AVX512) return &mx_values_avx512;
-  if (isa & MX_ISA_AVX2) return &mx_values_avx2;
-#elif defined(__aarch64__)
-  if (isa & MX_ISA_NEON) return &mx_values_neon;
-#endif
-  (void)isa;
-  return &mx_values_scalar;
-}
 
 /* Codes as bits of a binary16: the sign to the top, the rest so that its fields meet those of a binary16. INT and e5m2fnuz are not like that. */
 static void half_init(mx_values *f, const mx_format *e) {

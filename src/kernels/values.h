@@ -52,7 +52,4 @@ extern const mx_value_kernels mx_values_scalar, mx_values_avx2, mx_values_avx512
 /** The tables of a format of at most 8 bits; keeps_nan is set. */
 void mx_values_tables(mx_values *out, const mx_format *format);
 
-/** The best table of the usable ISAs (MX_ISA_*). */
-const mx_value_kernels *mx_value_kernels_for(uint32_t isa);
-
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
+#include "kernels/dispatch.h"
 #include "kernels/rows.h"
 
 const float *observation_x(const observation *o, size_t sample, size_t *ld) {
@@ -159,7 +160,7 @@ static mx_status change_input(observation *o, int n_threads) {
   if (!how.had_size && how.input_dtype == MX_INPUT_DTYPE_FLOAT32) return MX_OK;
   o->own = calloc(o->n_samples, sizeof *o->own);
   if (!o->own) return MX_ERR_NOMEM;
-  mx_input_kernel *kernel = mx_input_kernel_for(mx_isa_usable(0));
+  mx_input_kernel *kernel = mx_kernels_for(0)->input;
   for (size_t i = 0; i < o->n_samples; i++) {
     const mx_sample *s = &o->samples[i];
     float *own = o->own[i] = malloc((s->rows * s->cols + 1) * sizeof(float));

@@ -1,0 +1,31 @@
+/* The one table of kernels: an instruction set a row, an operation a column. */
+#ifndef MX_KERNELS_DISPATCH_H
+#define MX_KERNELS_DISPATCH_H
+
+#include "kernels/bytes.h"
+#include "kernels/codec_kernels.h"
+#include "kernels/input.h"
+#include "kernels/stages.h"
+#include "kernels/values.h"
+
+/* MX_KERNEL(column, type, what it does). Of the scalar row, a column that is NULL has its code in the driver of the operation. */
+#define MX_KERNEL_COLUMNS(MX_KERNEL)                                                                                                           \
+  MX_KERNEL(stages, const mx_stage_kernels *, "quantize, tensor amax")                                                                         \
+  MX_KERNEL(values, const mx_value_kernels *, "dequantize, decode_array")                                                                      \
+  MX_KERNEL(encode, mx_encode_kernel *, "encode_array")                                                                                        \
+  MX_KERNEL(bytes, const mx_byte_kernels *, "pack, unpack, layouts")                                                                           \
+  MX_KERNEL(input, mx_input_kernel *, "hadamard, flush, input.dtype")                                                                          \
+  MX_KERNEL(turn, mx_turn_kernel *, "transposed input")                                                                                        \
+  MX_KERNEL(widen, mx_widen_kernel *, "16-bit input")
+
+typedef struct mx_kernels {
+  uint32_t isa; /* MX_ISA_*, 0 of scalar code */
+#define MX_KERNEL(column, type, what) type column;
+  MX_KERNEL_COLUMNS(MX_KERNEL)
+#undef MX_KERNEL
+} mx_kernels;
+
+/** The row of a call that may not use the ISAs `off` (mx_exec.isa_mask): the best of mx_isa_usable(off). Never NULL. */
+const mx_kernels *mx_kernels_for(uint32_t off);
+
+#endif
