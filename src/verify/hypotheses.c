@@ -176,11 +176,19 @@ static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const
   return 1;
 }
 
+/* Is a point that log_ratio() leaves out where it should be: too small for its block, or at the largest value? offset: log2 of x / (code * scale). */
+static int agrees(const hypothesis *h, const mx_format *e, const mx_format *s, const point *p, double offset) {
+  const double v = fabs(mx_decode(e, p->code)), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
+  if (!isfinite(v) || !isfinite(sc) || sc == 0) return 0;
+  const double y = fabs((double)p->x) * exp2(-offset) * (h->formats.scale_form == MX_SCALE_FORM_ENCODE ? sc : 1 / sc);
+  return v >= top ? y > 0.6 * top : y < v + 2 * mx_format_min(e);
+}
+
 /* Each sample has its own tensor scale, so the spread is that about each sample's median. */
 static void measure(hypothesis *h, const point *p, size_t n) {
   const mx_format *e = mx_elem_format(h->formats.elem), *s = mx_scale_format(h->formats.scale);
-  double logs[MAX_POINTS], sum = 0;
-  size_t used = 0, crossed = 0, largest = 0;
+  double logs[MAX_POINTS], sum = 0, unused;
+  size_t used = 0, crossed = 0, largest = 0, agreeing = 0;
   h->spread = 100;
   h->offset = 0;
   for (size_t i = 0, end; i < n; i = end) {
@@ -195,9 +203,10 @@ static void measure(hypothesis *h, const point *p, size_t n) {
     if (m > largest) largest = m, h->offset = logs[m / 2];
     for (size_t k = 0; k < m; k++) sum += fmin(fabs(logs[k] - logs[m / 2]), 4);
     used += m;
+    for (size_t k = i; k < end; k++) agreeing += !log_ratio(&unused, h, e, s, &p[k]) && agrees(h, e, s, &p[k], logs[m / 2]);
   }
   if (used < 8) return;
-  h->spread = (sum + 4 * (double)crossed) / (double)used + (used * 4 < n ? 2 * (double)(n - used) / (double)n : 0);
+  h->spread = (sum + 4 * (double)crossed) / (double)used + (used * 4 < n ? 2 * (double)(n - used - agreeing) / (double)n : 0);
 }
 
 static int better(const void *a, const void *b) {
@@ -367,7 +376,8 @@ void preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sampl
 typedef struct rotation {
   unsigned size;
   uint8_t signs[16];
-  double fit; /* least correlation of any element of the tile */
+  double fit;   /* least correlation of any element of the tile */
+  double share; /* of the tiles looked at, those that were numbers in range: a wrong scale format leaves few, and few correlate by chance */
 } rotation;
 
 /* Values as they were stored, up to the tensor scale; 0 where there are none. */
@@ -384,11 +394,12 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
                          int encode) {
   enum { ROWS = 96 };
   double xy[128] = {0}, xx[128] = {0}, yy[128] = {0};
-  size_t rows = 0, tiles = 0, total = 0;
-  for (size_t i = 0; i < n; i++) total += samples[i].rows;
+  size_t rows = 0, tiles = 0, total = 0, looked = 0;
+  for (size_t i = 0; i < n; i++) total += samples[i].cols < size ? 0 : samples[i].rows; /* short tiles cannot be rotated back */
   const size_t step = total / ROWS + 1;
   for (size_t i = 0, at = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
+    if (s->cols < size) continue;
     float *y = malloc((s->cols + size) * sizeof *y);
     for (size_t r = 0; y && r < s->rows; r++, at++) {
       if (at % step || rows > 2 * ROWS) continue;
@@ -398,6 +409,7 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
       for (size_t c = 0; c + size <= s->cols; c += size) {
         const float *x = s->x + r * s->ld + c;
         double norm_x = 0, norm_y = 0;
+        looked++;
         for (unsigned k = 0; k < size; k++) norm_x += (double)x[k] * (double)x[k], norm_y += (double)y[c + k] * (double)y[c + k];
         if (!(norm_x > 0x1p-120) || !(norm_y > 0x1p-120) || isinf(norm_x) || isinf(norm_y)) continue;
         tiles++;
@@ -410,13 +422,13 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
     }
     free(y);
   }
-  rotation mine = {.size = size, .fit = tiles < 4 ? 0 : 1};
+  rotation mine = {.size = size, .fit = tiles < 4 ? 0 : 1, .share = (double)tiles / (double)(looked + 1)};
   for (unsigned k = 0; k < size; k++) {
     const double corr = xx[k] > 0 && yy[k] > 0 ? xy[k] / sqrt(xx[k] * yy[k]) : 0;
     mine.fit = fmin(mine.fit, fabs(corr));
     if (corr < 0) mine.signs[k / 8] |= (uint8_t)(1 << k % 8);
   }
-  if (mine.fit > best->fit) *best = mine;
+  if (mine.fit * mine.share > best->fit * best->share) *best = mine;
 }
 
 static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsigned bits) {

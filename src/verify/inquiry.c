@@ -127,6 +127,8 @@ static void cores_with_norm(search *s, pool *cores, mx_spec base) {
     base.tensor_given = 1;
     base.tensor_given_value = s->o->samples[0].tensor_scale;
     TRY("scale.rule=value", "chain", "scale.round", "scale.max", "tensor.store", "tensor.target");
+    if (!solved(cores))
+      TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit", "scale.round", "scale.max", "tensor.store", "tensor.target");
     if (!solved(cores)) {
       TRY("scale.rule=floor|ceil|quest", "chain=exact", "scale.log2", "scale.round", "tensor.store", "tensor.target");
       TRY("scale.rule=even", "chain=exact", "scale.even_bits", "scale.round", "tensor.store", "tensor.target");

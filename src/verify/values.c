@@ -241,6 +241,7 @@ static void mined(key_values *v, const char *key, const char *name, const observ
   if (!strcmp(key, "scale.inf")) scale_bytes(v, name, o, BLOCK_INF, 2);
   if (!strcmp(key, "scale.zero")) {
     scale_bytes(v, name, o, BLOCK_SMALL, 3);
+    if (o->formats.scale_form == MX_SCALE_FORM_ENCODE) scale_bytes(v, name, o, BLOCK_LARGE, 3); /* max / amax is zero where amax is huge */
     if (o->least_scale < 256) add_number(v, name, o->least_scale);
   }
   if (!strcmp(key, "elem.nan")) element_codes(v, name, o, 1, 4);
