@@ -1,5 +1,6 @@
 /* The fused sum, one group at a time: align, cut, sum, join C, round once. docs/SPEC.md section 4. */
 #include "mma_internal.h"
+#include "mxgold/isa.h"
 
 enum { MMA_RUN = 1 << 8 };
 
@@ -24,6 +25,7 @@ typedef struct group {
   const uint8_t *cls_a, *cls_b;
   const mma_panel *a, *b; /* for P: scales of rows i and j, from element k on */
   size_t i, j, k, n;
+  int live; /* some product may take part */
 } group;
 
 static int64_t product(const group *g, size_t q) { return (int64_t)g->sig_a[q] * g->sig_b[q]; }
@@ -93,7 +95,7 @@ static inline __attribute__((always_inline)) __int128 cut_products(const group *
 }
 
 /* Products first, first + step, ... and C (exponent MMA_NO_EXP: none), aligned to the largest exponent. */
-static partial align_products(const group *g, size_t first, size_t step, mma_num c) {
+static partial align_one_by_one(const group *g, size_t first, size_t step, mma_num c) {
   const mma_plan *plan = g->plan;
   partial p = {0, c.exp};
   for (size_t q = first; q < g->n; q += step) {
@@ -109,7 +111,42 @@ static partial align_products(const group *g, size_t first, size_t step, mma_num
     p.sum = cut_products(g, first, step, down, MX_ACC_ALIGN_RD);
   else
     p.sum = cut_products(g, first, step, down, MX_ACC_ALIGN_RNE);
-  if (taking_part(c.exp)) p.sum += mma_cut(c.sig, p.exp + plan->man - plan->x.F - c.exp, plan->x.align);
+  return p;
+}
+
+#if defined(__x86_64__)
+int mma_vectors(uint32_t isa_off) { return (mx_isa_usable(isa_off) & MX_ISA_AVX512) != 0; }
+
+/* The same with vectors. */
+static partial align_vectors(const group *g, size_t first, size_t step, mma_num c) {
+  const mma_plan *plan = g->plan;
+  const int which = step == 1 ? MMA_TERMS_ALL : first ? MMA_TERMS_ODD : MMA_TERMS_EVEN;
+  mma_terms t = {g->sig_a, g->sig_b, g->exp_a, g->exp_b, g->n};
+  partial p = {0, mma_terms_top_avx512(&t, which)};
+  if (c.exp > p.exp) p.exp = c.exp;
+  if (!taking_part(p.exp)) return p;
+  p.exp = raise_to_floor(plan, p.exp);
+  for (size_t q = 0; q < g->n; q += MMA_RUN) {
+    t = (mma_terms){g->sig_a + q, g->sig_b + q, g->exp_a + q, g->exp_b + q, g->n - q < MMA_RUN ? g->n - q : MMA_RUN};
+    p.sum += mma_terms_sum_avx512(&t, which, p.exp + plan->frac - plan->x.F, plan->x.align);
+  }
+  return p;
+}
+#else
+int mma_vectors(uint32_t isa_off) { return (void)isa_off, 0; }
+static partial align_vectors(const group *g, size_t first, size_t step, mma_num c) { return align_one_by_one(g, first, step, c); }
+#endif
+
+enum { MMA_VECTOR_LEAST = 6 }; /* elements: with fewer, one at a time is as fast */
+
+static partial align_products(const group *g, size_t first, size_t step, mma_num c) {
+  const mma_plan *plan = g->plan;
+  partial p = {0, c.exp};
+  if (!g->live)
+    p.exp = taking_part(c.exp) ? raise_to_floor(plan, c.exp) : c.exp;
+  else
+    p = plan->vectors && g->n >= MMA_VECTOR_LEAST ? align_vectors(g, first, step, c) : align_one_by_one(g, first, step, c);
+  if (taking_part(p.exp) && taking_part(c.exp)) p.sum += mma_cut(c.sig, p.exp + plan->man - plan->x.F - c.exp, plan->x.align);
   return p;
 }
 
@@ -215,15 +252,24 @@ static uint64_t one_group(const group *g, int check, mma_acc acc) {
   return taking_part(p.exp) ? mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
 }
 
+/* Is one of elements k .. k+n-1 no zero in both rows? Without C's own exponent for zeros: a zero takes no part. */
+static int is_live(uint64_t both, int shift, size_t k, size_t n) {
+  const size_t first = k >> shift, last = (k + n - 1) >> shift;
+  return (both >> first & (last - first > 62 ? UINT64_MAX : (UINT64_C(2) << (last - first)) - 1)) != 0;
+}
+
 mma_acc mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
   size_t K = a->K, L = plan->x.L ? (size_t)plan->x.L : plan->k;
   int check = a->special[i] | b->special[j];
+  const uint64_t live = a->live && b->live ? a->live[i] & b->live[j] : UINT64_MAX;
   for (size_t start = 0; start < K; start += plan->k) { /* an instruction */
     size_t end = K - start < plan->k ? K : start + plan->k;
     mma_acc sum = plan->x.join == MX_ACC_JOIN_ADD ? (mma_acc){0, 0} : acc;
     for (size_t k = start; k < end; k += L) { /* a group */
       size_t n = end - k < L ? end - k : L, ak = i * K + k, bk = j * K + k;
-      group g = {plan, a->sig + ak, b->sig + bk, a->exp + ak, b->exp + bk, a->cls + ak, b->cls + bk, a, b, i, j, k, n};
+      group g = {
+          plan, a->sig + ak, b->sig + bk, a->exp + ak, b->exp + bk, a->cls + ak, b->cls + bk,
+          a,    b,           i,           j,           k,           n,           live == UINT64_MAX || is_live(live, a->live_shift, k, n)};
       sum = (mma_acc){one_group(&g, check, sum), 1};
     }
     acc = plan->x.join == MX_ACC_JOIN_ADD && acc.some ? (mma_acc){mma_add(plan, sum.bits, acc.bits), 1} : sum;

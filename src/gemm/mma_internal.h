@@ -45,6 +45,9 @@ typedef struct mma_panel {
   int32_t *scale_exp;
   uint8_t *bytes;   /* the same in lanes: each element in units of the smallest, plus 64; [rows][bytes_stride] */
   uint8_t *special; /* [rows]: the row holds an Inf or NaN, or scale NaN */
+  /* mma_kept.c alone: [rows], bit i: among elements i << live_shift and so on one is no zero. NULL: nobody looked */
+  uint64_t *live;
+  int live_shift;
   size_t K, n_blocks, bytes_stride;
 } mma_panel;
 
@@ -62,6 +65,7 @@ typedef struct mma_plan {
   int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
   size_t k;                              /* elements in an instruction */
   int with_bytes;                        /* panels have bytes, for presums in lanes */
+  int vectors;                           /* mma_fused() may use AVX-512 */
 } mma_plan;
 
 /* log2 of a bound of the magnitudes of a type. */
@@ -135,6 +139,16 @@ static inline int64_t mma_cut(int64_t value, int shift, int mode) {
   }
   return (int64_t)((kept ^ sign) - sign);
 }
+
+/* mma_align_avx512.c: the products of a group (of the even or odd elements alone), at most 2^8 of them. */
+enum { MMA_TERMS_ALL, MMA_TERMS_EVEN, MMA_TERMS_ODD };
+typedef struct mma_terms {
+  const int32_t *sig_a, *sig_b, *exp_a, *exp_b;
+  size_t n;
+} mma_terms;
+int mma_vectors(uint32_t isa_off);                                               /* plan.vectors on this machine */
+int mma_terms_top_avx512(const mma_terms *t, int which);                         /* the largest exponent */
+int64_t mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode); /* every term cut by down - its exponent; their sum */
 
 /* mma_round.c */
 __int128 mma_cut_wide(__int128 value, int shift, int mode);

@@ -6,7 +6,7 @@
 
 #include "mma_internal.h"
 
-enum { WAYS = 8, MOST = 48 << 20 /* bytes of a pair */ };
+enum { WAYS = 8, MOST = 256 << 20 /* bytes of a pair */ };
 
 typedef struct pair {
   mma_panel a, b;
@@ -45,11 +45,23 @@ static void plan_of(mma_plan *plan, const mx_mma_model *m, const mx_mma_args *g)
   mma_side_of(&plan->b, m, m->b, g->b, g->scale_b, g->K);
   plan->block = m->scale ? (size_t)m->block : 0;
   plan->with_bytes = 0;
+  plan->vectors = mma_vectors(0);
   mma_plan_make(plan, m, g->K);
 }
 
 static size_t way_of(const mx_accum *x, const mx_mma_model *m) {
   return (size_t)((x->via == MX_ACC_VIA_F16) | (x->zero == MX_ACC_ZERO_E126) << 1 | (x->P && m->scale) << 2);
+}
+
+/* Most probes are zeros but for a few elements: sums need not look at what takes no part. */
+static int mark_live(mma_panel *p, size_t rows) {
+  p->live_shift = 0;
+  while ((p->K - 1) >> p->live_shift > 63) p->live_shift++;
+  if (!(p->live = calloc(rows + 1, sizeof *p->live))) return 0;
+  for (size_t r = 0, at = 0; r < rows; r++)
+    for (size_t k = 0; k < p->K; k++, at++)
+      if (p->sig[at] || p->exp[at] > MMA_NO_EXP / 4 * 3) p->live[r] |= UINT64_C(1) << (k >> p->live_shift);
+  return 1;
 }
 
 static void make(pair *p, const mma_kept *k, const mma_plan *of) {
@@ -65,6 +77,7 @@ static void make(pair *p, const mma_kept *k, const mma_plan *of) {
   p->failed = mma_panel_alloc(&p->a, plan, g->T * g->M, g->K) || mma_panel_alloc(&p->b, plan, g->T * g->N, g->K);
   for (size_t r = 0; r < g->T * g->M && !p->failed; r++) mma_panel_fill(&p->a, r, plan, &plan->a, r, 0);
   for (size_t r = 0; r < g->T * g->N && !p->failed; r++) mma_panel_fill(&p->b, r, plan, &plan->b, r, 0);
+  if (!p->failed && g->K) p->failed = !mark_live(&p->a, g->T * g->M) || !mark_live(&p->b, g->T * g->N);
   free(plan);
 }
 

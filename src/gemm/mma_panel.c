@@ -46,6 +46,7 @@ void mma_panel_free(mma_panel *p) {
   free(p->scale_exp);
   free(p->bytes);
   free(p->special);
+  free(p->live);
   memset(p, 0, sizeof *p);
 }
 

@@ -156,6 +156,7 @@ mx_status mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec) {
   int failed = 0;
   w->lanes = w->K > 0 && mma_lanes_make(&lanes, plan, exec) ? &lanes : NULL;
   plan->with_bytes = w->lanes && lanes.kind == MMA_LANES_PRESUM;
+  plan->vectors = mma_vectors(exec ? exec->isa_mask : 0);
   w->kernel = mma_kernel_of(plan);
   w->stretch = mma_stretch(plan, w->K);
   w->side = side_of(w, threads);

@@ -29,7 +29,7 @@ typedef struct verdict {
 
 static int fits_data(const judge *j, const probe_guess *g, verdict *v) {
   v->wrong = probe_wrong(j->l, g, ENOUGH, j->exact, &v->first);
-  return !v->wrong && !probe_wrong_tiles(j->data, g, 0, 0, j->exact, NULL, NULL);
+  return !v->wrong && !probe_wrong_tiles(j->data, g, 0, 0, j->exact);
 }
 
 static int same_on_bank(const judge *j, const probe_guess *g) { return probe_wrong(&j->bank, g, 0, j->exact, NULL) == 0; }

@@ -217,14 +217,14 @@ static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, m
   settle_nan(out, l, &g);
   out->model.accum = g.x;
   out->model.k = g.k;
-  out->wrong_outputs = probe_wrong_tiles(data, &g, 0, SIZE_MAX - 1, !out->nan_open, NULL, NULL);
+  out->wrong_outputs = probe_wrong_tiles(data, &g, 0, SIZE_MAX - 1, !out->nan_open);
   out->wrong_probes = probe_wrong(l, &g, SIZE_MAX - 1, !out->nan_open, NULL);
   if (!out->wrong_outputs) {
     mx_status status = probe_class(out, data, l, &g, threads, err);
     if (status) return status;
     g = (probe_guess){out->model.accum, out->model.k};
   }
-  out->wrong_kept = probe_wrong_tiles(data, &g, 1, SIZE_MAX - 1, !out->nan_open, NULL, NULL);
+  out->wrong_kept = probe_wrong_tiles(data, &g, 1, SIZE_MAX - 1, !out->nan_open);
   if (!l->spec->scale) try_tree(out, data, l);
   out->fits = !out->wrong_outputs && !out->wrong_kept;
   if (!out->fits) counter_example(out, data, &g);

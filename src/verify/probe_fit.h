@@ -28,8 +28,8 @@ int probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact);
 int probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g);
 /* Probes that g gets wrong; the count may stop once it is past bound. SIZE_MAX: the model is none. first_wrong may be NULL. exact: NaN bits count. */
 size_t probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong);
-/* The same for every output of the tiles to be fitted, or of those kept. batch, output: the first of them (may be NULL). */
-size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact, size_t *batch, size_t *output);
+/* The same for every output of the tiles to be fitted, or of those kept. */
+size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact);
 
 /* --- probe_keys.c: the keys of accumulation_keys.def with the values worth trying --- */
 enum { PROBE_MAX_VALUES = 700 };

@@ -5,7 +5,7 @@
 
 #include "verify/probe_fit.h"
 
-enum { STARTS = 12000, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
+enum { STARTS = 12000, GLANCE = 24, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
 
 typedef struct scored {
   probe_guess g;
@@ -292,6 +292,25 @@ static int take_best(search *s, scored *now, const probe_list *hard) {
   return 1;
 }
 
+/* A start that gives every probe, if there is one: most starts fall at the first few probes, so this costs little beside ranking them all. Of several
+ * the first in the order of by_wrong(). */
+static int exact_start(const search *s, probe_found *out) {
+  size_t n = 0;
+  unsigned char *right = calloc(s->n + 1, 1);
+  if (!right) return 0;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(s->threads) reduction(+ : n)
+  for (size_t i = 0; i < s->n; i++) {
+    probe_list few = *s->l;
+    if (few.n > GLANCE) few.n = GLANCE;
+    right[i] = !probe_wrong(&few, &s->pool[i].g, 0, 0, NULL) && !probe_wrong(s->l, &s->pool[i].g, 0, 0, NULL);
+    n += right[i];
+  }
+  for (size_t i = 0; i < s->n; i++)
+    if (right[i] && (out->wrong || memcmp(&s->pool[i].g, &out->g, sizeof out->g) < 0)) out->wrong = 0, out->g = s->pool[i].g;
+  free(right);
+  return n != 0;
+}
+
 /* Down by moves of one key, and of two if `pairwise`. */
 static void descend(search *s, scored *now, int pairwise) {
   for (int sweep = 0; sweep < SWEEPS && now->wrong; sweep++) {
@@ -343,9 +362,14 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
     s.l = &shuffled;
     s.screen = shuffled;
     s.screen.n = shuffled.n / 8 > 500 ? shuffled.n / 8 : shuffled.n < 500 ? shuffled.n : 500;
-    /* starts: on a few probes, on part of them, on all */
+    out->wrong = SIZE_MAX;
     starts(&s);
     grid(&s);
+    s.tried = s.n;
+  }
+  if (ok && !exact_start(&s, out)) {
+    /* none: on a few probes, on part of them, on all */
+    s.tried = 0;
     probe_list few = shuffled;
     if (few.n > FIRST) few.n = FIRST;
     score_all(&s, &few, few.n);
@@ -356,7 +380,6 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
     keep_of_each_kind(&s, 2);
     size_t n = 0;
     for (size_t i = 0; i < s.n && n < DEEP; i++) best[n++] = s.pool[i];
-    out->wrong = SIZE_MAX;
     for (size_t i = 0; i < n; i++) best[i].wrong = probe_wrong(&shuffled, &best[i].g, shuffled.n, 0, NULL);
     for (int pairwise = 0; pairwise < 2 && out->wrong; pairwise++) {
       qsort(best, n, sizeof *best, by_wrong);
