@@ -10,6 +10,7 @@
 #include "hip_backend/buffer.h"
 #include "hip_backend/gfx950_profile.h"
 #include "hip_backend/native.h"
+#include "mxgold/probe.h"
 
 namespace gfx950_run {
 typedef std::vector<uint32_t> words;
@@ -187,6 +188,16 @@ inline void one_nan(words *w) {
 }
 
 void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where);
+
+/* Of gfx950_pair(). */
+inline int edge_of(int pair) { return pair < 25 ? 16 : 32; }
+inline int a_of(int pair) { return pair / 5 % 5; }
+inline int b_of(int pair) { return pair % 5; }
+inline const mx_format *element_format(int type) { return mx_format_find(gfx950_type_name(type)); }
+
+/* gfx950_joins.cc: the operands of tiles first .. p->T - 1, zeroed before; chains fill chains * steps, all but C, which is for who runs them. */
+void fill_chains(mx_probe *p, int pair, size_t chains, size_t steps, generator *g);
+void fill_ties(mx_probe *p, int pair, size_t first, generator *g);
 
 /* gfx950_sums.cc: a model for each pair of types, into out->sums and out->rules; every product's kernel held to them. */
 bool find_sums(gfx950_profile *out, device *d, uint64_t seed, int threads);

@@ -2,17 +2,11 @@
 #include <stdlib.h>
 
 #include "hip_backend/gfx950_run.h"
-#include "mxgold/probe.h"
 #include "mxgold/verify.h"
 
 using namespace gfx950_run;
 
 namespace {
-int edge_of(int pair) { return pair < 25 ? 16 : 32; }
-int a_of(int pair) { return pair / 5 % 5; }
-int b_of(int pair) { return pair % 5; }
-const mx_format *element_format(int type) { return mx_format_find(gfx950_type_name(type)); }
-
 /* Tiles of mx_probe as registers. */
 product registers(const mx_probe &probe, int pair) {
   const int edge = edge_of(pair), a_type = a_of(pair), b_type = b_of(pair);
@@ -54,6 +48,18 @@ words matrix(const product &p, const words &d) {
       }
   one_nan(&out); /* the payload is mfma_nan's */
   return out;
+}
+
+/* Tiles first .. first + n - 1 of a batch. */
+mx_probe part_of(const mx_probe &p, size_t first, size_t n) {
+  mx_probe part = p;
+  part.T = n;
+  part.a += first * p.spec.M * p.a_bytes;
+  part.b += first * p.spec.N * p.b_bytes;
+  part.c += first * p.spec.M * p.spec.N * p.c_bytes;
+  part.scale_a += first * p.spec.M * p.s_bytes;
+  part.scale_b += first * p.spec.N * p.s_bytes;
+  return part;
 }
 
 /* A group is no longer than the instruction. */
@@ -104,6 +110,36 @@ struct searcher {
     *got = matrix(q, raw);
     return true;
   }
+  /* Chains and ties (gfx950_joins.cc), and what the device makes of them: D of a step is C of the next. None is a probe of its own: what a model gets wrong there, the fit takes up. */
+  bool join(mx_probe *p, int pair, size_t chains, size_t steps, size_t ties, uint64_t from, words *got) {
+    const size_t edge = (size_t)edge_of(pair), n = chains * steps;
+    const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
+    const mx_probe_spec spec = {element_format(a_of(pair)),
+                                element_format(b_of(pair)),
+                                f32,
+                                f32,
+                                mx_scale_format(MX_SCALE_E8M0),
+                                32,
+                                edge,
+                                edge,
+                                (size_t)gfx950_depth((int)edge),
+                                from};
+    mx_error err;
+    if (!fine(mx_probe_alloc(p, &spec, n + ties, n + ties, &err), err)) return false;
+    p->n = 0;
+    generator g = {from * 2 + 0x9E3779B97F4A7C15u + (uint64_t)pair * 978};
+    fill_chains(p, pair, chains, steps, &g);
+    fill_ties(p, pair, n, &g);
+    got->clear();
+    for (size_t step = 0; step <= steps; step++) {
+      const mx_probe part = part_of(*p, step * chains, step < steps ? chains : ties);
+      words results;
+      if (step && step < steps) memcpy(part.c, got->data() + got->size() - chains * edge * edge, chains * edge * edge * 4);
+      if (part.T && !run(part, pair, &results)) return false;
+      got->insert(got->end(), results.begin(), results.end());
+    }
+    return true;
+  }
   bool explains(const mx_accum &accum, const mx_probe &p, int pair, const words &got) {
     mx_mma_model m = {};
     m.accum = accum_for(pair, accum);
@@ -116,18 +152,18 @@ struct searcher {
     one_nan(&want);
     return want == got;
   }
-  /* Fits a model to one pair, whose first tiles and results are given; more batches as the fit wants them. */
-  bool fit(gfx950_sums *s, int pair, const mx_probe *first, const words &given) {
-    enum { BATCHES = 6 };
-    mx_probe probes[BATCHES] = {*first};
-    std::vector<words> results = {given};
+  /* Fits a model to one pair, whose first tiles, chains and ties are given with their results; more batches as the fit wants them. */
+  bool fit(gfx950_sums *s, int pair, const mx_probe *first, const words &given, const mx_probe &joins, const words &joined) {
+    enum { GIVEN = 2, BATCHES = 7 };
+    mx_probe probes[BATCHES] = {*first, joins};
+    std::vector<words> results = {given, joined};
     std::vector<const void *> bits;
     mx_probe_fit fit = {};
     mx_error err = {};
     bool good = true;
-    size_t n = 1;
+    size_t n = GIVEN;
     for (; good; n++) {
-      if (n > 1) {
+      if (n > GIVEN) {
         words got;
         plain_scales(&probes[n - 1]);
         good = run(probes[n - 1], pair, &got);
@@ -149,7 +185,7 @@ struct searcher {
       for (size_t i = 0; i < fit.n_names; i++) s->same.push_back(fit.names[i]);
     }
     mx_probe_fit_free(&fit);
-    for (size_t i = 1; i < n && i < BATCHES; i++) mx_probe_free(&probes[i]);
+    for (size_t i = GIVEN; i < n && i < BATCHES; i++) mx_probe_free(&probes[i]);
     return good;
   }
 };
@@ -177,52 +213,76 @@ std::string gfx950_profile_accum(const gfx950_profile &p, int pair) {
   return s && s->fits ? model_text(pair, s->accum) : "";
 }
 
-/* Every pair runs tiles made for its types. A pair whose bits a model explains that was found on another is that model's; the others are searched. A
- * later model that explains all that an earlier one does (types of a wide range show more) takes its place. */
-bool gfx950_run::find_sums(gfx950_profile *out, device *d, uint64_t seed, int threads) {
+namespace {
+/* What every pair ran: the tiles made for its types; chains and ties. */
+struct asked {
+  words tiles, joined;
+  mx_probe joins = {};
+};
+bool explains(searcher &find, const mx_accum &accum, const mx_probe &tiles, int pair, const asked &q) {
+  return find.explains(accum, tiles, pair, q.tiles) && find.explains(accum, q.joins, pair, q.joined);
+}
+/* A later model that explains all that an earlier one does (types of a wide range show more) takes its place. */
+bool replace(searcher &find, gfx950_sums *s, std::vector<gfx950_sums> *sums, const std::vector<asked> &all) {
+  for (size_t i = 0; s->fits && i < sums->size(); i++) {
+    const gfx950_sums old = (*sums)[i];
+    bool every = old.fits != 0;
+    for (size_t j = 0; every && j < old.pairs.size(); j++) {
+      mx_probe p = {};
+      if (!find.tiles(&p, old.pairs[j])) return false;
+      every = explains(find, s->accum, p, old.pairs[j], all[(size_t)old.pairs[j]]);
+      mx_probe_free(&p);
+    }
+    if (!every) continue;
+    s->pairs.insert(s->pairs.begin(), old.pairs.begin(), old.pairs.end());
+    s->words += old.words;
+    sums->erase(sums->begin() + (long)i--);
+  }
+  return true;
+}
+/* Every pair runs tiles made for its types, chains and ties. A pair whose bits a model explains that was found on another is that model's; the others are
+ * searched. */
+bool find_all(gfx950_profile *out, searcher &find, std::vector<asked> *all) {
   enum { SEARCHES = 8, FAILURES = 2 }; /* a search that finds nothing takes minutes: the third is not begun, its pairs have no model */
-  searcher find = {d, seed, {.n_threads = threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0}};
-  std::vector<words> given(GFX950_PAIRS);
+  enum { CHAINS = 5, STEPS = 8, TIES = 16 };
   int searches = 0, failures = 0;
   for (int pair = 0; pair < GFX950_PAIRS; pair++) {
     mx_probe p = {};
-    if (!find.tiles(&p, pair)) return false;
-    if (!find.run(p, pair, &given[(size_t)pair])) return mx_probe_free(&p), false;
+    asked &q = (*all)[(size_t)pair];
+    bool fine = find.tiles(&p, pair) && find.run(p, pair, &q.tiles) && find.join(&q.joins, pair, CHAINS, STEPS, TIES, find.seed, &q.joined);
     gfx950_sums *known = nullptr;
+    const size_t words_run = q.tiles.size() + q.joined.size();
     for (gfx950_sums &s : out->sums)
-      if (!known && s.fits && find.explains(s.accum, p, pair, given[(size_t)pair])) known = &s;
+      if (fine && !known && s.fits && explains(find, s.accum, p, pair, q)) known = &s;
     if (known) {
       known->pairs.push_back(pair);
-      known->words += given[(size_t)pair].size();
-      mx_probe_free(&p);
-      continue;
-    }
-    gfx950_sums s = {{pair}, gfx950_pair_name(pair), 0, given[(size_t)pair].size(), "", {}, out->rules.accum[pair]};
-    if (searches < SEARCHES && failures < FAILURES) {
-      searches++;
-      if (!find.fit(&s, pair, &p, given[(size_t)pair])) return mx_probe_free(&p), false;
-      failures += !s.fits;
-      s.model = model_text(pair, s.accum);
+      known->words += words_run;
+    } else if (fine) {
+      gfx950_sums s = {{pair}, gfx950_pair_name(pair), 0, words_run, "", {}, out->rules.accum[pair]};
+      if (searches < SEARCHES && failures < FAILURES) {
+        searches++;
+        fine = find.fit(&s, pair, &p, q.tiles, q.joins, q.joined);
+        failures += !s.fits;
+        s.model = model_text(pair, s.accum);
+      }
+      fine = fine && replace(find, &s, &out->sums, *all);
+      out->sums.push_back(s);
     }
     mx_probe_free(&p);
-    for (size_t i = 0; s.fits && i < out->sums.size(); i++) {
-      const gfx950_sums old = out->sums[i];
-      bool all = old.fits != 0;
-      for (size_t j = 0; all && j < old.pairs.size(); j++) {
-        if (!find.tiles(&p, old.pairs[j])) return false;
-        all = find.explains(s.accum, p, old.pairs[j], given[(size_t)old.pairs[j]]);
-        mx_probe_free(&p);
-      }
-      if (!all) continue;
-      s.pairs.insert(s.pairs.begin(), old.pairs.begin(), old.pairs.end());
-      s.words += old.words;
-      out->sums.erase(out->sums.begin() + (long)i--);
-    }
-    out->sums.push_back(s);
+    if (!fine) return false;
   }
+  return true;
+}
+} // namespace
+
+bool gfx950_run::find_sums(gfx950_profile *out, device *d, uint64_t seed, int threads) {
+  searcher find = {d, seed, {.n_threads = threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0}};
+  std::vector<asked> all(GFX950_PAIRS);
+  const bool fine = find_all(out, find, &all);
+  for (asked &q : all) mx_probe_free(&q.joins);
   for (const gfx950_sums &s : out->sums)
     for (int pair : s.pairs) out->rules.accum[pair] = s.accum;
-  return true;
+  return fine;
 }
 
 /* --- every kernel --- */
@@ -304,6 +364,15 @@ bool gfx950_run::hold_products(gfx950_profile *out, device *d, int index, bool s
           for (uint32_t &v : *w) v = i ? g->next() : (g->next() & 0x07070707) + 0x7C7C7C7C;
         if (!hold(p, i ? "any bits" : "random")) return false;
       }
+    mx_probe joins = {}; /* that no search has seen */
+    searcher make = {d, 0, {}};
+    bool fine = make.join(&joins, pair, 2, 5, 4, g->next(), &got);
+    if (fine && judged) {
+      const product p = registers(joins, pair);
+      count(h, p.tiles(), got, matrix(p, predicted(p, out->rules)), gfx950_pair_name(pair) + " chained along K, or a tie");
+    }
+    mx_probe_free(&joins);
+    if (!fine) return false;
     for (int suite = 0; suites && suite < MX_SUITE_COUNT; suite++) {
       const std::vector<block> &a = pool[types / 5][suite], &b = pool[types % 5][suite];
       product p = tiles_of(edge, types / 5, types % 5, (suite + 5 * types) % 16, 0, 1);
