@@ -6,6 +6,7 @@
 #include "mxgold/ablate.h"
 #include "mxgold/file.h"
 #include "mxgold/mma.h"
+#include "name_filter.h"
 
 /* ---- Tensors ---- */
 
@@ -31,12 +32,15 @@ typedef struct ablate_tensors {
   size_t n_files;
   ablate_left_out *left_out;
   size_t n_left_out;
+  name_filter names; /* of what comes with others; the caller makes it before adding */
 } ablate_tensors;
 
 /** From FILE, FILE:TENSOR, FILE:GLOB (* and ?), an index of shards, or gen:NAME[:PARAMETER]. FILE alone: every matrix of floats in it. What a pattern or a
  *  file has that is not measured is named in left_out. */
 int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t cols, uint64_t seed);
 void ablate_tensors_free(ablate_tensors *t);
+/** One of each: what overlapping patterns name twice is one tensor. */
+void ablate_tensors_unique(ablate_tensors *t);
 /** The values, the caller frees them; NULL when memory runs out. */
 float *ablate_load(const ablate_tensor *t);
 /** MX_ERR_DATA, said in *err, if a value is NaN or Inf. */
@@ -127,6 +131,8 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
 /* ---- Reports ---- */
 
 int ablate_print(const ablate_result *r, int json);
+/** What there is to say of a tensor's shape under a spec: "rows of 3 in blocks of 16", whose fill takes most of the bits; "" if nothing. */
+const char *ablate_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec);
 /** Charts: of all tensors, and of one tensor in detail (ablate_charts.h). The name of a picture says what it is: .png or .svg. */
 typedef struct ablate_detail ablate_detail;
 int ablate_image_check(const char *path);
@@ -144,7 +150,7 @@ typedef struct ablate_products {
   mx_mma_model unit; /* MX_GEMM_FUSED */
   int repeats, n_threads, json, refuse_nan;
 } ablate_products;
-int ablate_gemm(const ablate_tensors *t, const ablate_products *p);
-int ablate_six(const ablate_tensors *t, const ablate_products *p);
+int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p);
+int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p);
 
 #endif

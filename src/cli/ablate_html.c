@@ -45,6 +45,40 @@ static void cell(FILE *f, const char *format, double v) {
   fputs("</td>", f);
 }
 
+/* What the table on a terminal says of NaN and of rows shorter than a block. */
+static void notes(FILE *f, const ablate_result *res, const ablate_row *r) {
+  const ablate_tensor *t = &res->tensors->at[r->tensor];
+  char room[64];
+  const char *note = ablate_note(room, sizeof room, t->rows, t->cols, &res->specs->at[r->spec].spec);
+  fputs("<td class=t>", f);
+  if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled)
+    fprintf(f, "NaN and Inf: %llu, spoiling %llu%s", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
+            (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats, *note ? "; " : "");
+  text(f, note);
+  fputs("</td>", f);
+}
+
+/* Tensors of a checkpoint or a pattern that are in no row, and combinations whose keys exclude each other. */
+static void left_out(FILE *f, const ablate_result *res) {
+  const ablate_tensors *t = res->tensors;
+  if (t->n_left_out) fprintf(f, "<p>Tensors measured: %zu; left out: %zu:</p>\n<ul>\n", t->n, t->n_left_out);
+  for (size_t i = 0; i < t->n_left_out; i++) {
+    fputs("<li>", f);
+    text(f, t->left_out[i].array->name);
+    fprintf(f, ": %s</li>\n", t->left_out[i].why);
+  }
+  if (t->n_left_out) fputs("</ul>\n", f);
+  if (!res->specs->left_out) return;
+  fputs("<p>Combinations left out:</p>\n<pre>", f);
+  for (const char *at = res->specs->left_out; *at; at++) {
+    if (*at == '\n')
+      putc('\n', f);
+    else
+      text(f, (char[2]){*at, 0});
+  }
+  fputs("</pre>\n", f);
+}
+
 static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best, int first) {
   fprintf(f, "<tr class=\"%s%s\"><td class=t>", best ? "best " : "", first ? "new" : "");
   text(f, res->tensors->at[r->tensor].name);
@@ -72,6 +106,7 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
   cell(f, "%.3f", r->sums.n ? 100 * (double)r->sums.n_underflow / (double)r->sums.n : 0);
   cell(f, "%.2f", 100 * (double)r->zero / n);
   cell(f, "%.3f", r->entropy);
+  notes(f, res, r);
   fputs("</tr>\n", f);
 }
 
@@ -79,7 +114,7 @@ static void table(FILE *f, const ablate_result *res) {
   fputs("<div class=wide><table><tr><th>tensor</th><th class=t>preset</th><th>bits</th><th>SQNR, dB</th><th>dB behind the best (95 "
         "%)</th><th>MSE</th>"
         "<th>relative error</th><th>gain</th><th>bias</th><th>saturated, %</th><th>underflow, %</th><th>zero codes, %</th><th>entropy, "
-        "bits</th></tr>\n",
+        "bits</th><th class=t>note</th></tr>\n",
         f);
   for (size_t i = 0; i < res->tensors->n; i++) {
     const size_t t = res->order[i], best = ablate_best(res, t);
@@ -88,6 +123,7 @@ static void table(FILE *f, const ablate_result *res) {
   fputs("</table></div>\n<p>Tensors are sorted by damage, worst first. ~ marks differences whose bootstrap interval over blocks holds 0, or "
         "that have too few blocks for one.</p>\n",
         f);
+  left_out(f, res);
 }
 
 static void specs_table(FILE *f, const ablate_result *res) {

@@ -11,19 +11,19 @@ static double share(uint64_t part, uint64_t all) { return all ? (double)part / (
 
 /* Figures that only a machine reads. */
 static void machine_figures(out *o, const ablate_row *r) {
-  out_f64(o, "cosine", mx_cosine(&r->sums), "%.6f");
+  out_number(o, "cosine", mx_cosine(&r->sums));
   out_u64(o, "values", r->sums.n);
   out_u64(o, "nan", r->sums.n_nan);
   out_u64(o, "inf", r->sums.n_inf);
   out_u64(o, "spoiled", r->sums.n_spoiled);
-  out_f64(o, "scale_log2_p05", r->scale_p05, "%.0f");
-  out_f64(o, "scale_log2_p50", r->scale_p50, "%.0f");
-  out_f64(o, "scale_log2_p95", r->scale_p95, "%.0f");
+  out_number(o, "scale_log2_p05", r->scale_p05);
+  out_number(o, "scale_log2_p50", r->scale_p50);
+  out_number(o, "scale_log2_p95", r->scale_p95);
   out_text(o, "scale_histogram_log2", r->scales);
-  out_f64(o, "tensor_scale_factor", r->tensor_factor, "%.9g");
+  out_number(o, "tensor_scale_factor", r->tensor_factor);
   out_i64(o, "repeats", r->repeats);
-  out_f64(o, "behind_low", r->behind.low, "%.2f");
-  out_f64(o, "behind_high", r->behind.high, "%.2f");
+  out_number(o, "behind_low", r->behind.low);
+  out_number(o, "behind_high", r->behind.high);
   out_bool(o, "matters", ablate_matters(&r->behind));
 }
 
@@ -47,14 +47,17 @@ static void behind(out *o, const ablate_result *res, const ablate_row *r, int is
   out_text(o, "front", ablate_on_front(res, r->tensor, r->spec) ? "*" : "");
 }
 
-/* A matrix of rows that a block does not fit in, as a convolution's [out][in][3][3] is: its fill takes most of the bits. */
-static const char *short_rows(char *room, size_t size, const ablate_result *res, const ablate_row *r) {
-  const ablate_tensor *t = &res->tensors->at[r->tensor];
+const char *ablate_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec) {
   size_t block_rows, block_cols;
-  mx_spec_block(&res->specs->at[r->spec].spec, t->rows, t->cols, &block_rows, &block_cols);
-  if (t->cols >= block_cols) return "";
-  snprintf(room, size, "rows of %zu in blocks of %zu", t->cols, block_cols);
+  mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
+  if (cols >= block_cols) return "";
+  snprintf(room, size, "rows of %zu in blocks of %zu", cols, block_cols);
   return room;
+}
+
+static const char *note_of(char *room, size_t size, const ablate_result *res, const ablate_row *r) {
+  const ablate_tensor *t = &res->tensors->at[r->tensor];
+  return ablate_note(room, size, t->rows, t->cols, &res->specs->at[r->spec].spec);
 }
 
 static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
@@ -79,31 +82,31 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
              (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);
     out_text(o, "NaN and Inf", text);
   }
-  const char *note = short_rows(text, sizeof text, res, r);
+  const char *note = note_of(text, sizeof text, res, r);
   if (*note) out_text(o, "note", note);
 }
 
 static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r) {
   out_text(o, "spec", res->specs->at[r->spec].label);
-  out_f64(o, "bits", r->bits, "%.3f");
-  out_f64(o, "sqnr_db", r->sums.n ? mx_sqnr(&r->sums) : NAN, "%.3f");
-  out_f64(o, "behind_db", r->behind.at, "%.3f");
+  out_number(o, "bits", r->bits);
+  out_number(o, "sqnr_db", r->sums.n ? mx_sqnr(&r->sums) : NAN);
+  out_number(o, "behind_db", r->behind.at);
   out_bool(o, "pareto", ablate_on_front(res, r->tensor, r->spec));
-  out_f64(o, "mse", mx_mse(&r->sums), "%.3e");
-  out_f64(o, "max_error", r->sums.max_error, "%.3g");
-  out_f64(o, "max_relative", r->sums.max_relative, "%.3g");
-  out_f64(o, "relative_error", mx_relative_error(&r->sums), "%.4f");
-  out_f64(o, "gain", mx_gain(&r->sums), "%.4f");
-  out_f64(o, "bias", r->bias, "%.4f");
-  out_f64(o, "saturated", share(r->saturated, r->n_codes), "%.3f");
-  out_f64(o, "underflow", share(r->sums.n_underflow, r->sums.n), "%.3f");
-  out_f64(o, "zeros", share(r->zero, r->n_codes), "%.2f");
-  out_f64(o, "entropy", r->entropy, "%.3f");
+  out_number(o, "mse", mx_mse(&r->sums));
+  out_number(o, "max_error", r->sums.max_error);
+  out_number(o, "max_relative", r->sums.max_relative);
+  out_number(o, "relative_error", mx_relative_error(&r->sums));
+  out_number(o, "gain", mx_gain(&r->sums));
+  out_number(o, "bias", r->bias);
+  out_number(o, "saturated", share(r->saturated, r->n_codes));
+  out_number(o, "underflow", share(r->sums.n_underflow, r->sums.n));
+  out_number(o, "zeros", share(r->zero, r->n_codes));
+  out_number(o, "entropy", r->entropy);
   machine_figures(o, r);
   char text[64];
   out_u64(o, "rows", res->tensors->at[r->tensor].rows);
   out_u64(o, "columns", res->tensors->at[r->tensor].cols);
-  out_text(o, "note", short_rows(text, sizeof text, res, r));
+  out_text(o, "note", note_of(text, sizeof text, res, r));
 }
 
 static void one_row(out *o, const ablate_result *res, const ablate_row *r, int is_best, int json) {
@@ -128,12 +131,12 @@ static void summary(out *o, const ablate_result *res, int json) {
     const ablate_summary a = ablate_summarize(res, s);
     out_row(o);
     out_text(o, json ? "spec" : "preset", res->specs->at[s].label);
-    out_f64(o, "bits", a.bits, "%.3f");
+    out_figure(o, "bits", a.bits, "%.3f", json);
     out_u64(o, json ? "best_for" : "best for", a.best_for);
     out_u64(o, json ? "equal_to_best_for" : "as good for", a.equal_for);
     out_u64(o, json ? "pareto_for" : "on the front for", a.front_for);
-    out_f64(o, json ? "mean_behind_db" : "mean dB behind", a.mean_behind, "%.3f");
-    out_f64(o, json ? "worst_behind_db" : "worst", a.worst_behind, "%.3f");
+    out_figure(o, json ? "mean_behind_db" : "mean dB behind", a.mean_behind, "%.3f", json);
+    out_figure(o, json ? "worst_behind_db" : "worst", a.worst_behind, "%.3f", json);
   }
   out_end(o);
 }

@@ -6,6 +6,7 @@
 
 #include "ablate.h"
 #include "out.h"
+#include "progress.h"
 
 /* "preset=NAME,...": that preset instead, with the seed that there is; *keys then stands at the rest. */
 static mx_status preset_of(mx_spec *s, const char **keys, mx_error *err) {
@@ -69,12 +70,19 @@ static void product_rows(out *o, const char *spec, const char *product, const mx
     if (isnan(parts[i].e->relative) && !json)
       out_text(o, "relative error", "none left");
     else
-      out_f64(o, "relative error", parts[i].e->relative, "%.3e");
-    out_f64(o, "bias", parts[i].e->bias, "%.3e");
-    out_f64(o, "gain", parts[i].e->gain, "%.5f");
-    out_f64(o, "1-cos", parts[i].e->cosine >= 1 ? 0 : 1 - parts[i].e->cosine, "%.1e");
+      out_figure(o, "relative error", parts[i].e->relative, "%.3e", json);
+    out_figure(o, "bias", parts[i].e->bias, "%.3e", json);
+    out_figure(o, "gain", parts[i].e->gain, "%.5f", json);
+    out_figure(o, "1-cos", parts[i].e->cosine >= 1 ? 0 : 1 - parts[i].e->cosine, "%.1e", json);
     if (json || s->total.left_out) out_u64(o, json ? "left_out" : "NaN, left out", parts[i].e->left_out);
   }
+}
+
+/* Bytes of the operands, once a spec: what progress counts. */
+static uint64_t bytes_of(const ablate_tensors *t) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < t->n; i++) n += (uint64_t)t->at[i].rows * t->at[i].cols * sizeof(float);
+  return n;
 }
 
 static void release(float **x, size_t n) {
@@ -94,7 +102,7 @@ static int load(float **x, const ablate_tensors *t, size_t n, int refuse_nan) {
   return CLI_FINE;
 }
 
-int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
+int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p) {
   if (t->n != 2) return cli_error("--gemm: %zu tensors, expected two: X [rows][K] and W [columns][K]", t->n);
   const ablate_tensor *x = &t->at[0], *w = &t->at[1];
   if (x->cols != w->cols)
@@ -109,6 +117,8 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
   out_text(o, "accumulate", p->accum);
   for (int i = 0; i < 2 && !rc; i++) count_nan(o, i ? "W" : "X", at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "error");
+  progress shown;
+  progress_start(&shown, ctx, "ablate --gemm", bytes_of(t) * specs.n);
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[2];
     mx_product_split split;
@@ -119,7 +129,9 @@ int ablate_gemm(const ablate_tensors *t, const ablate_products *p) {
       rc = cli_error("--gemm: %s: %s", specs.at[s].label, err.text);
     else
       product_rows(o, specs.at[s].label, "X W^T", &split, p->json);
+    progress_at(&shown, bytes_of(t) * (s + 1));
   }
+  progress_end(&shown);
   out_end(o);
   if (!rc)
     rc = out_print(o, p->json);
@@ -141,15 +153,15 @@ static void six_rows(out *o, const char *spec, const mx_six *six, int json) {
     out_text(o, "preset", spec);
     out_text(o, "product", products[i / 2]);
     out_text(o, "operand", names[i]);
-    out_f64(o, "SQNR dB", mx_sqnr(&m->sums), "%.3f");
-    out_f64(o, "gain", mx_gain(&m->sums), "%.4f");
-    out_f64(o, "bias", m->bias, "%.4f");
-    out_f64(o, "sat %", m->counts.n ? 100 * (double)m->counts.saturated / (double)m->counts.n : 0, "%.3f");
-    out_f64(o, "under %", m->sums.n ? 100 * (double)m->sums.n_underflow / (double)m->sums.n : 0, "%.3f");
-    out_f64(o, "product error", own->relative, "%.4f");
-    out_f64(o, "both error", s->total.relative, "%.4f");
-    out_f64(o, "both bias", s->total.bias, "%.4f");
-    out_f64(o, "both gain", s->total.gain, "%.4f");
+    out_figure(o, "SQNR dB", mx_sqnr(&m->sums), "%.3f", json);
+    out_figure(o, "gain", mx_gain(&m->sums), "%.4f", json);
+    out_figure(o, "bias", m->bias, "%.4f", json);
+    out_figure(o, "sat %", m->counts.n ? 100 * (double)m->counts.saturated / (double)m->counts.n : 0, "%.3f", json);
+    out_figure(o, "under %", m->sums.n ? 100 * (double)m->sums.n_underflow / (double)m->sums.n : 0, "%.3f", json);
+    out_figure(o, "product error", own->relative, "%.4f", json);
+    out_figure(o, "both error", s->total.relative, "%.4f", json);
+    out_figure(o, "both bias", s->total.bias, "%.4f", json);
+    out_figure(o, "both gain", s->total.gain, "%.4f", json);
     const uint64_t spoiled = m->sums.n_spoiled / (uint64_t)m->repeats;
     if (json || spoiled || s->total.left_out) {
       out_u64(o, "spoiled", spoiled);
@@ -158,7 +170,7 @@ static void six_rows(out *o, const char *spec, const mx_six *six, int json) {
   }
 }
 
-int ablate_six(const ablate_tensors *t, const ablate_products *p) {
+int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p) {
   if (t->n != 3) return cli_error("--six: %zu tensors, expected three: X [T][I], W [O][I] and DY [T][O]", t->n);
   const ablate_tensor *x = &t->at[0], *w = &t->at[1], *dy = &t->at[2];
   if (x->cols != w->cols || x->rows != dy->rows || w->rows != dy->cols)
@@ -175,6 +187,8 @@ int ablate_six(const ablate_tensors *t, const ablate_products *p) {
   static const char *const names[] = {"X", "W", "DY"};
   for (int i = 0; i < 3 && !rc; i++) count_nan(o, names[i], at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "operands");
+  progress shown;
+  progress_start(&shown, ctx, "ablate --six", bytes_of(t) * specs.n);
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[6];
     mx_error err;
@@ -184,7 +198,9 @@ int ablate_six(const ablate_tensors *t, const ablate_products *p) {
       rc = cli_error("--six: %s: %s", specs.at[s].label, err.text);
     else
       six_rows(o, specs.at[s].label, six, p->json);
+    progress_at(&shown, bytes_of(t) * (s + 1));
   }
+  progress_end(&shown);
   out_end(o);
   if (!rc)
     rc = out_print(o, p->json);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ablate.h"
 #include "checkpoint.h"
@@ -41,6 +42,8 @@ static int add_array(ablate_tensors *t, const mx_array *a, const char *path, int
 }
 
 static int leave_out(ablate_tensors *t, const mx_array *a, const char *why) {
+  for (size_t i = 0; i < t->n_left_out; i++)
+    if (t->left_out[i].array == a) return CLI_FINE; /* patterns may overlap */
   ablate_left_out *all = realloc(t->left_out, (t->n_left_out + 1) * sizeof *all);
   if (!all) return cli_error("out of memory");
   t->left_out = all;
@@ -72,15 +75,52 @@ int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s) {
   return CLI_FINE;
 }
 
+/* Is it among the first n? */
+static int seen(const ablate_tensors *t, size_t n, const ablate_tensor *one) {
+  for (size_t i = 0; i < n; i++)
+    if (one->array ? t->at[i].array == one->array : !t->at[i].array && !strcmp(t->at[i].name, one->name)) return 1;
+  return 0;
+}
+
+void ablate_tensors_unique(ablate_tensors *t) {
+  size_t n = 0;
+  for (size_t i = 0; i < t->n; i++) {
+    const ablate_tensor one = t->at[i];
+    if (seen(t, n, &one))
+      free(one.name);
+    else
+      t->at[n++] = one;
+  }
+  t->n = n;
+}
+
+/* A file that is open already, by another argument: its tensors are the same ones. */
+static mx_file *opened(const ablate_tensors *t, const char *path) {
+  struct stat a, b;
+  if (stat(path, &a) || !S_ISREG(a.st_mode)) return NULL;
+  for (size_t i = 0; i < t->n_files; i++)
+    if (!stat(mx_file_path(t->files[i]), &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino) return t->files[i];
+  return NULL;
+}
+
+/* Why a tensor that comes with others is not measured; NULL if it is. */
+static const char *why_not(const ablate_tensors *t, const mx_array *a, int whole) {
+  const char *why = !is_float(a) ? "not floats" : !a->n_values ? "empty" : name_left_out(&t->names, a->name);
+  return why ? why : whole && !t->names.include_text && a->n_dims < 2 ? "no matrix" : NULL;
+}
+
 /* In one file: a name, a pattern, or every matrix of floats. */
 static int add_file(ablate_tensors *t, const char *path, const char *which, int must) {
   mx_error err;
-  mx_file *file;
-  if (mx_file_open(&file, path, &err)) return cli_fail(&err);
-  if (keep_file(t, file)) return CLI_TROUBLE;
+  mx_file *file = opened(t, path);
+  if (!file) {
+    if (mx_file_open(&file, path, &err)) return cli_fail(&err);
+    if (keep_file(t, file)) return CLI_TROUBLE;
+  }
   const int pattern = !which || strpbrk(which, "*?[");
   const mx_array *a;
-  if (!pattern || (must && mx_file_count(file) == 1)) { /* a shard of one tensor is no other than one of many */
+  const int filtered = t->names.include_text || t->names.exclude_text;
+  if (!pattern || (must && !filtered && mx_file_count(file) == 1)) { /* a shard of one tensor is no other than one of many */
     if (mx_file_find(&a, file, pattern && which ? NULL : which, &err)) return must ? cli_fail(&err) : CLI_FINE;
     if (!pattern || !which || !*a->name || !fnmatch(which, a->name, 0)) return add_array(t, a, path, pattern && *a->name);
   }
@@ -88,12 +128,12 @@ static int add_file(ablate_tensors *t, const char *path, const char *which, int 
   for (size_t i = 0; i < mx_file_count(file); i++) {
     a = mx_file_at(file, i);
     if (which && fnmatch(which, a->name, 0)) continue;
-    const char *why = !is_float(a) ? "not floats" : !a->n_values ? "empty" : !which && a->n_dims < 2 ? "no matrix" : NULL;
+    const char *why = why_not(t, a, !which);
     if (why ? leave_out(t, a, why) : add_array(t, a, path, 1)) return CLI_TROUBLE;
   }
-  if (must && t->n == before && which) return cli_error("%s: no tensor of floats matches '%s'", path, which);
-  if (must && t->n == before) return cli_error("%s: no matrix of floats", path);
-  return CLI_FINE;
+  if (filtered || !must || t->n > before) return CLI_FINE;
+  if (which) return cli_error("%s: no tensor of floats matches '%s'", path, which);
+  return cli_error("%s: no matrix of floats", path);
 }
 
 static int add_generator(ablate_tensors *t, const char *text, size_t rows, size_t cols, uint64_t seed) {
@@ -128,7 +168,8 @@ int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t
   int rc = checkpoint_open(&c, path);
   const size_t before = t->n;
   for (size_t i = 0; !rc && i < c.n; i++) rc = add_file(t, c.paths[i], which, !c.indexed);
-  if (!rc && t->n == before) rc = cli_error("%s: no tensor of floats matches '%s'", path, which ? which : "*");
+  const int filtered = t->names.include_text || t->names.exclude_text; /* then another input may have what is left */
+  if (!rc && t->n == before && !filtered) rc = cli_error("%s: no tensor of floats matches '%s'", path, which ? which : "*");
   if (c.n) checkpoint_close(&c);
   free(path);
   return rc;
@@ -140,6 +181,7 @@ void ablate_tensors_free(ablate_tensors *t) {
   free(t->at);
   free(t->files);
   free(t->left_out);
+  name_filter_free(&t->names);
   *t = (ablate_tensors){0};
 }
 

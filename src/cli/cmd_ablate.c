@@ -11,7 +11,7 @@
 
 struct args {
   cli_list in, set, operands;
-  const char *presets, *shape, *html, *chart, *state, *model;
+  const char *presets, *shape, *html, *chart, *state, *model, *include, *exclude;
   cli_u64 seed, repeats, threads;
   int json, gemm, six, refuse_nan;
 };
@@ -25,6 +25,9 @@ static const cli_option options[] = {
     {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...",
      "presets to compare; ocp-mxfp4 by default; with --six also recipes: recipe-nvfp4, ...", NULL},
     {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=V[,V]...", "values of a key; every combination is measured; may be repeated", NULL},
+    {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX",
+     "of whole files and patterns: tensors of floats whose name matches, of any dimensions", NULL},
+    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "of whole files and patterns: but for those whose name matches", NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of generated tensors; 256x1024 by default", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N",
      "seed of generators, stochastic rounding and fresh signs; operands of a product draw apart", NULL},
@@ -115,8 +118,9 @@ static int with_tensors(const struct args *a, const cli_context *ctx, ablate_ten
                        .json = a->json,
                        .refuse_nan = a->refuse_nan};
   if (accumulation(&p, a->model)) return CLI_TROUBLE;
-  if (a->gemm) return ablate_gemm(tensors, &p);
-  if (a->six) return ablate_six(tensors, &p);
+  if (a->gemm) return ablate_gemm(tensors, ctx, &p);
+  if (a->six) return ablate_six(tensors, ctx, &p);
+  ablate_tensors_unique(tensors);
   ablate_specs specs;
   if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v, 0)) return CLI_TROUBLE;
   int rc = ablate_tensors_fit(tensors, &specs);
@@ -141,9 +145,11 @@ static int run(const cli_context *ctx, void *args) {
   for (size_t i = 0; i < a->in.n; i++) generated |= !strncmp(a->in.items[i], "gen:", 4);
   if (a->shape && !generated) return cli_error("ablate: --shape is of generated tensors, and there is none");
   ablate_tensors tensors = {0};
+  if (name_filter_make(&tensors.names, a->include, a->exclude)) return CLI_TROUBLE;
   int rc = CLI_FINE;
   for (size_t i = 0; i < a->in.n && !rc; i++) /* operands of one product are drawn apart */
     rc = ablate_tensors_add(&tensors, a->in.items[i], rows, cols, a->seed.v + (product ? (uint64_t)i << 40 : 0));
+  if (!rc && !tensors.n) rc = cli_error("ablate: --include and --exclude leave no tensor of floats");
   if (!rc) rc = with_tensors(a, ctx, &tensors);
   ablate_tensors_free(&tensors);
   return rc;
@@ -161,7 +167,6 @@ const cli_command cmd_ablate = {
     "mostly "
     "fill, as bits and note show.\n"
     "Of a whole file or a pattern, what cannot be measured is left out and named: no floats, empty, no matrix (whole file), columns that "
-    "had.size "
-    "does not divide.\n"
+    "had.size does not divide, what --include and --exclude say. A tensor that several patterns name is measured once.\n"
     "Tensors are sorted by damage: the lowest SQNR of the first preset comes first. All figures are the same to "
     "the bit for any number of threads."};

@@ -88,6 +88,17 @@ void out_f64(out *o, const char *key, double v, const char *format) {
   add(o, PAIR, key, strdup(text), isfinite(v) ? print("%.17g", v) : strdup(isnan(v) ? "\"nan\"" : v > 0 ? "\"inf\"" : "\"-inf\""), 1);
 }
 
+void out_number(out *o, const char *key, double v) {
+  add(o, PAIR, key, print("%.17g", v), isfinite(v) ? print("%.17g", v) : strdup("null"), 1);
+}
+
+void out_figure(out *o, const char *key, double v, const char *format, int json) {
+  if (json)
+    out_number(o, key, v);
+  else
+    out_f64(o, key, v, format);
+}
+
 void out_shape(out *o, const char *key, const uint64_t *shape, int n_dims) {
   char text[256] = "", json[256] = "[";
   size_t nt = 0, nj = 1;

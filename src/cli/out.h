@@ -28,6 +28,10 @@ void out_u64(out *o, const char *key, uint64_t value);
 void out_i64(out *o, const char *key, int64_t value);
 /** format is for the text; JSON gets all digits, and "nan", "inf", "-inf" as strings. */
 void out_f64(out *o, const char *key, double value, const char *format);
+/** For machines alone: JSON's number, null for NaN and Inf, so that a field has one type. */
+void out_number(out *o, const char *key, double value);
+/** out_number() under json, else out_f64(). */
+void out_figure(out *o, const char *key, double value, const char *format, int json);
 void out_bool(out *o, const char *key, int value);
 /** 2x3 in text, [2, 3] in JSON; a scalar is "scalar" and []. */
 void out_shape(out *o, const char *key, const uint64_t *shape, int n_dims);

@@ -2,23 +2,25 @@
 #include "quantize_all.h"
 
 #include <errno.h>
-#include <regex.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ablate.h"
 #include "ablate_files.h"
 #include "checkpoint.h"
 #include "fake_file.h"
 #include "mxgold/file.h"
+#include "name_filter.h"
 #include "out.h"
 
 typedef struct work {
   const quantize_all_options *o;
   const cli_context *ctx;
-  regex_t include, exclude;
+  name_filter names;
   progress p;
   uint64_t done;        /* bytes */
   fake_tensor *tensors; /* of all files */
@@ -29,9 +31,8 @@ typedef struct work {
 static const char *why_kept(const work *w, const mx_array *a) {
   if (mx_array_read_f32(NULL, a, 0, 0, 0)) return "not floats";
   if (!a->n_values) return "empty";
-  if (w->o->include && regexec(&w->include, a->name, 0, NULL, 0)) return "not included";
-  if (!w->o->include && a->n_dims < 2) return "no matrix";
-  return w->o->exclude && !regexec(&w->exclude, a->name, 0, NULL, 0) ? "excluded" : NULL;
+  const char *why = name_left_out(&w->names, a->name);
+  return why ? why : !w->o->include && a->n_dims < 2 ? "no matrix" : NULL;
 }
 
 /* The file's tensors, behind those of the files before it. */
@@ -162,25 +163,28 @@ static int same_folder(const quantize_all_options *o, const char *index) {
 
 static void out_sqnr(out *o, const char *name, const mx_error_sums *s, double sqnr, int json) {
   if (s->n || json)
-    out_f64(o, name, sqnr, "%.3f");
+    out_figure(o, name, s->n ? sqnr : NAN, "%.3f", json);
   else
     out_text(o, name, "none left");
 }
 
-static void table_row(out *o, const fake_tensor *t, int json) {
+static void table_row(out *o, const fake_tensor *t, const mx_spec *spec, int json) {
   const double share = json ? 1 : 100;
   out_row(o);
   out_text(o, "tensor", t->name);
   out_text(o, "dtype", mx_dtype_name(t->dtype));
   out_shape(o, "shape", t->shape, t->n_dims);
   out_sqnr(o, json ? "sqnr_db" : "SQNR dB", &t->sums, mx_sqnr(&t->sums), json);
-  out_f64(o, json ? "max_error" : "max err", t->sums.max_error, "%.3g");
+  out_figure(o, json ? "max_error" : "max err", t->sums.max_error, "%.3g", json);
   out_f64(o, json ? "saturated" : "sat %", t->n_codes ? share * (double)t->saturated / (double)t->n_codes : 0, "%.3f");
   out_f64(o, json ? "underflow" : "under %", t->sums.n ? share * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
   if (json || t->sums.n_nan + t->sums.n_inf + t->sums.n_spoiled) {
     out_u64(o, json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
     out_u64(o, "spoiled", t->sums.n_spoiled);
   }
+  char room[64];
+  const char *note = ablate_note(room, sizeof room, t->rows, t->cols, spec);
+  if (json || *note) out_text(o, "note", note);
 }
 
 static int report(const work *w) {
@@ -192,7 +196,7 @@ static int report(const work *w) {
   for (size_t i = 0; i < w->n; i++) {
     const fake_tensor *t = &w->tensors[i];
     if (t->kept) continue;
-    table_row(o, t, w->o->json);
+    table_row(o, t, w->o->spec, w->o->json);
     mx_error_sums_join(&all, &t->sums);
     n++;
   }
@@ -227,7 +231,7 @@ static int matches(work *w, const checkpoint *c) {
     mx_file *in;
     if (mx_file_open(&in, c->paths[i], &err)) return cli_fail(&err);
     const int rc = plan(w, in);
-    for (size_t k = 0; k < mx_file_count(in) && !any; k++) any = regexec(&w->include, mx_file_at(in, k)->name, 0, NULL, 0) == 0;
+    for (size_t k = 0; k < mx_file_count(in) && !any; k++) any = name_included(&w->names, mx_file_at(in, k)->name);
     mx_file_close(in);
     if (rc) return rc;
   }
@@ -259,21 +263,9 @@ static int with_checkpoint(work *w, const checkpoint *c) {
   return rc;
 }
 
-static int compile(regex_t *to, const char *option, const char *text) {
-  const int bad = text ? regcomp(to, text, REG_EXTENDED | REG_NOSUB) : 0;
-  char why[100];
-  if (!bad) return CLI_FINE;
-  regerror(bad, to, why, sizeof why);
-  return cli_error("--%s: '%.100s': %s, expected an extended regular expression", option, text, why);
-}
-
 int quantize_all(const cli_context *ctx, const quantize_all_options *o) {
   work w = {.o = o, .ctx = ctx};
-  if (compile(&w.include, "include", o->include)) return CLI_TROUBLE;
-  if (compile(&w.exclude, "exclude", o->exclude)) {
-    if (o->include) regfree(&w.include);
-    return CLI_TROUBLE;
-  }
+  if (name_filter_make(&w.names, o->include, o->exclude)) return CLI_TROUBLE;
   checkpoint c;
   int rc = checkpoint_open(&c, o->in);
   if (!rc) {
@@ -282,7 +274,6 @@ int quantize_all(const cli_context *ctx, const quantize_all_options *o) {
   }
   for (size_t i = 0; i < w.n; i++) free(w.tensors[i].name);
   free(w.tensors);
-  if (o->include) regfree(&w.include);
-  if (o->exclude) regfree(&w.exclude);
+  name_filter_free(&w.names);
   return rc;
 }

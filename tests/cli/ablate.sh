@@ -181,6 +181,50 @@ grep -q '^conv .*rows of 3 in blocks of 16$' "$scratch/stdout" || fail "no note 
 for which in sizes.safetensors:conv "sizes.safetensors:con*"; do
   refuses "mxgold: conv, ocp-mxfp4 had.size=16: had.size=16 does not divide the 3 columns, so that the rotation cannot be undone" "$mxgold" ablate "$which" --set had.size=0,16
 done
+# --include and --exclude as quantize --all has them; overlapping patterns measure a tensor once, and an operand twice.
+for args in "sizes.safetensors --exclude ^conv$" "sizes.safetensors --include matrix" "sizes.safetensors:[cm]* --exclude conv"; do
+  # shellcheck disable=SC2086
+  accepts "$mxgold" ablate $args --set had.size=0,16 --json
+  python3 - "$scratch/stdout" <<'P' || fail "$args"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert {r["tensor"] for r in d["measurements"]} == {"matrix"} and d["n_tensors"] == 1, d["measurements"]
+assert [t["why"] for t in d["tensors_left_out"] if t["tensor"] == "conv"][0] in ("excluded", "not included"), d["tensors_left_out"]
+P
+done
+accepts "$mxgold" ablate sizes.safetensors --include 'norm|conv' -p ocp-mxfp4
+[ "$(grep -c '^tensors measured  2$' "$scratch/stdout")" = 1 ] || fail "--include does not take vectors"
+refuses "mxgold: ablate: --include and --exclude leave no tensor of floats" "$mxgold" ablate sizes.safetensors --include nothing
+refuses "mxgold: --exclude: '[': Invalid regular expression, expected an extended regular expression" "$mxgold" ablate sizes.safetensors --exclude '['
+accepts "$mxgold" ablate "sizes.safetensors:m*" "./sizes.safetensors:*x" sizes.safetensors:matrix sizes.safetensors --exclude conv --json
+python3 - "$scratch/stdout" <<'P' || fail "overlapping patterns count a tensor twice"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["n_tensors"] == 1 and len(d["measurements"]) == 1 and len({t["tensor"] for t in d["tensors_left_out"]}) == d["n_left_out"] == 4, d
+P
+accepts "$mxgold" ablate --gemm "$slices:weight" "$slices:weight"
+
+# JSON: a field has one type; null where there is no number.
+python3 - <<'P'
+import struct
+for path, v in (("zeros.npy", 0.0), ("void.npy", float("nan"))):
+    h = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 32), }".ljust(117) + b"\n"
+    open(path, "wb").write(h + struct.pack("<64f", *[v] * 64))
+P
+accepts "$mxgold" ablate void.npy zeros.npy sizes.safetensors:matrix -p ocp-mxfp4,nvfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "a figure in JSON is no number and not null"
+import json, sys
+d = json.load(open(sys.argv[1]))
+text = {"spec", "tensor", "scale_histogram_log2", "note"}
+for r in d["measurements"] + d["specs"]:
+    for k, v in r.items():
+        assert isinstance(v, str) if k in text else v is None or isinstance(v, (int, float)), (k, v)
+of = {r["tensor"]: r for r in d["measurements"]}
+assert of["void.npy"]["sqnr_db"] is None and of["void.npy"]["values"] == 0
+assert of["zeros.npy"]["sqnr_db"] is None and of["zeros.npy"]["mse"] == 0 and of["zeros.npy"]["values"] == 64
+assert of["matrix"]["sqnr_db"] > 10
+P
+
 # A shard of one tensor is as one of many: no matrix, no floats.
 python3 - <<'P'
 import json, struct

@@ -18,7 +18,7 @@ static void encodes(const char *name, double v, double stated) {
   float x[16] = {0};
   x[0] = (float)(6 * v);
   snprintf(what, sizeof what, "%s, encode %.7g", name, v);
-  snprintf(keys, sizeof keys, "scale=%s block=1x16 scale.rule=value scale.zero=zero", name);
+  snprintf(keys, sizeof keys, "scale=%s block=1x16 scale.rule=value scale.zero=zero scale.nan=error", name);
   figure(what, stated, scale_of(x, 16, keys), 0, "%.7g");
 }
 
@@ -37,6 +37,55 @@ static void rceil(double amax, double stated) {
   x[0] = (float)amax;
   snprintf(what, sizeof what, "RCEIL of E2M1, largest value %.9g, code", amax);
   figure(what, stated, 127 + mx_log2(scale_of(x, 32, "scale.rule=value scale.round=up")), 0, "%.0f");
+}
+
+/* Rule even: the code of a block of one value, and what it comes back as. */
+static void even(double amax, double stated, double back) {
+  char what[80];
+  const float x = (float)amax;
+  float y;
+  snprintf(what, sizeof what, "even, largest value %.9g, code", amax);
+  figure(what, stated, 127 + mx_log2(scale_of(&x, 1, "scale.rule=even")), 0, "%.0f");
+  if (back == 0) return;
+  through(&y, &x, 1, "scale.rule=even");
+  snprintf(what, sizeof what, "even, %.9g comes back as", amax);
+  figure(what, back, (double)y, 0, "%g");
+}
+
+/* Bytes of the vector below, two codes each, that rounding to even makes other than rounding ties away, which gives the published ones. */
+static double bytes_off(const char *keys) {
+  float x[128];
+  char text[160];
+  mx_tensor t[2];
+  for (int i = 0; i < 128; i++) x[i] = (float)(i * 13 % 37 - 18) / 4;
+  for (int k = 0; k < 2; k++) {
+    snprintf(text, sizeof text, "%s elem.round=%s", keys, k ? "rna" : "rne");
+    const mx_spec s = spec_of(text);
+    if (mx_tensor_alloc(&t[k], 2, 64, &s) || mx_quantize(&t[k], x, 2, 64, 64, &s, NULL, NULL)) return NAN;
+  }
+  unsigned n = 0;
+  for (size_t i = 0; i < 64; i++) n += t[0].codes[i] != t[1].codes[i];
+  mx_tensor_free(&t[0]);
+  mx_tensor_free(&t[1]);
+  return n;
+}
+
+static void code_is_nan(const char *name, unsigned code) {
+  char what[80];
+  snprintf(what, sizeof what, "%s, code 0x%02X", name, code);
+  exactly(what, "NaN", mx_format_is_nan(mx_format_find(name), code) ? "NaN" : "a number");
+}
+
+/* Smallest normal and smallest positive number, as powers of two. */
+static void smallest(const char *name, unsigned normal_code, double stated_normal, double stated_least) {
+  char what[80];
+  const mx_format *f = mx_format_find(name);
+  if (normal_code) {
+    snprintf(what, sizeof what, "%s, smallest normal, log2", name);
+    figure(what, stated_normal, mx_log2(mx_decode(f, normal_code)), 0, "%g");
+  }
+  snprintf(what, sizeof what, "%s, smallest positive, log2", name);
+  figure(what, stated_least, mx_log2(mx_format_min(f)), 0, "%g");
 }
 
 /* The input of a published vector of TransformerEngine: its four block scales. */
@@ -75,8 +124,30 @@ void scale_formats(void) {
   range("ue5m3", 114688, 33.8);
   range("ue5m3_122880", 122880, 33.9);
   range("e8m0", 0x1p127, 254);
+  figure("e8m3, largest over 2^127", 1.875, mx_format_max(mx_format_find("e8m3")) / 0x1p127, 0, "%g");
+  encodes("e8m3", 1.0625, 1);
+  encodes("e8m3", 1.1875, 1.25);
+  smallest("e8m3", 0, 0, -129);
+  smallest("e8m0", 0, 0, -127);
+  smallest("e4m3", 8, -6, -9);
+  smallest("ue5m3", 8, -14, -17);
+  smallest("ue5m3_61440", 8, -14, -17);
+  smallest("ue5m3_122880", 8, -14, -17);
+  code_is_nan("e8m0", 0xFF);
+  code_is_nan("e4m3", 0x7F);
+  code_is_nan("ue5m3", 0xFF);
+  const float tiny = 1e-30f;
+  figure("e4m3, largest value 1e-30, scale of zero made the smallest, log2", -9,
+         mx_log2(scale_of(&tiny, 1, "scale=e4m3 block=1x16 scale.rule=value scale.zero=min")), 0, "%g");
+  figure("e4m3, largest value 1e-30, scale of zero made one", 1, scale_of(&tiny, 1, "scale=e4m3 block=1x16 scale.rule=value scale.zero=one"), 0,
+         "%g");
+  static const double evens[][3] = {{7, 128, 0}, {6.99, 127, 6}, {3.5, 127, 0}, {3.49, 126, 0}, {1.75, 126, 0}, {1.7499999, 125, 0}};
+  for (size_t i = 0; i < sizeof evens / sizeof *evens; i++) even(evens[i][0], evens[i][1], evens[i][2]);
   static const double amax[][2] = {{6, 127}, {6.0000005, 128}, {3, 126}, {5, 127}, {7, 128}, {448, 134}};
   for (size_t i = 0; i < sizeof amax / sizeof *amax; i++) rceil(amax[i][0], amax[i][1]);
   vector("TransformerEngine's vector, block scales", "scale.rule=even", "[127 127 127 127]");
   vector("TransformerEngine's vector, H16, block scales", "scale.rule=even had.size=16", "[127 128 127 127]");
+  figure("TransformerEngine's vector, ties to even: bytes of 64 other than with ties away", 24, bytes_off("scale.rule=even"), 0, "%.0f");
+  figure("TransformerEngine's vector, H16, ties to even: bytes of 64 other than with ties away", 2, bytes_off("scale.rule=even had.size=16"), 0,
+         "%.0f");
 }

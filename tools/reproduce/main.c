@@ -14,6 +14,8 @@ int main(int argc, char **argv) {
   scale_rules();
   zero_scales();
   worked_examples();
+  rotations();
+  for_every_value();
   blocks_2d();
   formats();
   orders();

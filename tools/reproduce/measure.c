@@ -53,18 +53,14 @@ double mean_sqnr(double *spread, const char *data, size_t rows, size_t cols, con
   return mean;
 }
 
-double sqnr_of_seed(const char *data, size_t rows, size_t cols, const char *text, uint64_t seed) {
+double sqnr_of(const float *x, size_t rows, size_t cols, const char *text) {
   const mx_spec spec = spec_of(text);
-  mx_data d;
   mx_error err;
-  need(mx_data_parse(&d, data, &err), &err);
-  float *x = malloc(rows * cols * sizeof *x), *y = malloc(rows * cols * sizeof *y);
-  if (!x || !y) abort();
-  mx_data_fill(x, rows, cols, &d, seed);
+  float *y = malloc(rows * cols * sizeof *y);
+  if (!y) abort();
   need(mx_fake_quantize(y, x, rows, cols, &spec, NULL, NULL, &err), &err);
   mx_error_sums e = {0};
   mx_error_sums_add(&e, x, y, rows * cols, 0);
-  free(x);
   free(y);
   return mx_sqnr(&e);
 }
@@ -81,7 +77,9 @@ double scale_of(const float *x, size_t n, const char *text) {
   mx_error err;
   if (mx_tensor_alloc(&t, 1, n, &s)) abort();
   need(mx_quantize(&t, x, 1, n, n, &s, NULL, &err), &err);
-  const double v = mx_decode(mx_scale_format(s.scale), t.scales[0]);
+  uint64_t code = 0;
+  for (size_t i = 0; i < t.scale_bytes; i++) code |= (uint64_t)t.scales[i] << 8 * i;
+  const double v = mx_decode(mx_scale_format(s.scale), code);
   mx_tensor_free(&t);
   return s.scale_form == MX_SCALE_FORM_ENCODE ? 1 / v : v;
 }

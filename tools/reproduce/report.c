@@ -79,6 +79,23 @@ void figure(const char *what, double stated, double ours, double tolerance, cons
   sampled(what, stated, ours, 0, 0, tolerance, format);
 }
 
+void sample_figure(const char *what, double stated, double ours, double tolerance, double least, double mean, double most, const char *format) {
+  char a[64] = "", b[64], l[64], m[64], h[64], verdict[240];
+  const int agrees = fabs(ours - stated) <= tolerance, within = stated >= least - tolerance && stated <= most + tolerance;
+  if (stated != 0) snprintf(a, sizeof a, format, stated);
+  snprintf(b, sizeof b, format, ours);
+  snprintf(l, sizeof l, format, least);
+  snprintf(m, sizeof m, format, mean);
+  snprintf(h, sizeof h, format, most);
+  snprintf(verdict, sizeof verdict, "%s%sother samples %s, %s, %s",
+           stated == 0 ? ""
+           : agrees    ? "agrees; "
+                       : "**differs**; ",
+           stated == 0 || within ? "" : "outside of ", l, m, h);
+  row(what, a, b, verdict);
+  if (stated != 0) count(agrees, what, a, b);
+}
+
 void ours_alone(const char *what, double ours, const char *format) {
   char b[64];
   snprintf(b, sizeof b, format, ours);
