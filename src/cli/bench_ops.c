@@ -15,11 +15,23 @@ const bench_case bench_cases[] = {
 const size_t bench_n_cases = sizeof bench_cases / sizeof bench_cases[0];
 
 static int of_codes(const bench_case *c) { return c->op == BENCH_ENCODE || c->op == BENCH_DECODE; }
+static int dequantises(const bench_case *c) { return c->op == BENCH_DEQUANTIZE || c->op == BENCH_DEQUANTIZE_BF16; }
+
+/* Room for what n rows give. 0: no memory. */
+static int alloc(mx_tensor *out, mx_tensor *transposed, const bench_job *job, size_t n) {
+  const int flip = job->c->op == BENCH_TRANSPOSED;
+  *transposed = (mx_tensor){0};
+  if (mx_tensor_alloc(out, flip ? job->cols : n, flip ? n : job->cols, &job->spec)) return 0;
+  if (job->c->op != BENCH_BOTH || !mx_tensor_alloc(transposed, job->cols, n, &job->spec)) return 1;
+  mx_tensor_free(out);
+  return 0;
+}
 
 int bench_open(bench_job *job, const bench_case *c, const float *input, float *room, size_t rows, size_t cols, int n_threads) {
   mx_error err;
   *job = (bench_job){.c = c, .rows = rows, .cols = cols, .input = input, .room = room, .n_threads = n_threads};
   const mx_exec exec = {.n_threads = n_threads};
+  if (bench_moves_bytes(c)) return bench_open_bytes(job) ? CLI_FINE : cli_error("bench: no memory for %zu codes", rows * cols);
   if (of_codes(c)) {
     const mx_encoding how = {0};
     job->format = mx_format_find(c->spec);
@@ -30,19 +42,39 @@ int bench_open(bench_job *job, const bench_case *c, const float *input, float *r
     return CLI_FINE;
   }
   if (strchr(c->spec, '=') ? mx_spec_parse(&job->spec, c->spec, &err) : mx_preset_find(&job->spec, c->spec, &err)) return cli_fail(&err);
-  const int flip = c->op == BENCH_TRANSPOSED;
-  if (mx_tensor_alloc(&job->quantised, flip ? cols : rows, flip ? rows : cols, &job->spec)) return cli_error("bench: no memory");
+  if (!alloc(&job->quantised, &job->transposed, job, rows)) return cli_error("bench: no memory");
   mx_tensor_amax(&job->amax, input, rows, cols, cols, &job->spec, &exec);
   bench_run(job, rows, 0);
-  if (c->op == BENCH_DEQUANTIZE && mx_quantize(&job->quantised, input, rows, cols, cols, &job->spec, &exec, &err)) return cli_fail(&err);
+  if (dequantises(c) && mx_quantize(&job->quantised, input, rows, cols, cols, &job->spec, &exec, &err)) return cli_fail(&err);
   return CLI_FINE;
 }
 
 void bench_close(bench_job *job) {
-  if (of_codes(job->c))
+  if (of_codes(job->c) || bench_moves_bytes(job->c)) {
     free(job->quantised.codes);
-  else
-    mx_tensor_free(&job->quantised);
+    free(job->packed);
+    return;
+  }
+  mx_tensor_free(&job->quantised);
+  mx_tensor_free(&job->transposed);
+}
+
+/* Along columns or both ways: a share of the rows is a matrix of its own. */
+static void run_flipped(const bench_job *job, size_t n, const mx_exec *exec, int by_ref) {
+  mx_tensor t = job->quantised, other = job->transposed;
+  const size_t ld = job->cols;
+  const int own = n < job->rows;
+  if (own && !alloc(&t, &other, job, n)) abort();
+  if (job->c->op == BENCH_BOTH && !by_ref)
+    mx_quantize_both(&t, &other, job->input, n, job->cols, ld, &job->spec, exec, NULL);
+  else if (job->c->op == BENCH_BOTH) {
+    ref_quantize(&t, job->input, n, job->cols, ld, &job->spec, exec, NULL);
+    ref_quantize_transposed(&other, job->input, n, job->cols, ld, &job->spec, exec, NULL);
+  } else
+    (by_ref ? ref_quantize_transposed : mx_quantize_transposed)(&t, job->input, n, job->cols, ld, &job->spec, exec, NULL);
+  if (!own) return;
+  mx_tensor_free(&t);
+  mx_tensor_free(&other);
 }
 
 void bench_run(const bench_job *job, size_t n, uint32_t isa_off) {
@@ -53,9 +85,14 @@ void bench_run(const bench_job *job, size_t n, uint32_t isa_off) {
   mx_tensor t = job->quantised;
   float amax;
   size_t block_rows, block_cols;
+  if (bench_moves_bytes(job->c)) {
+    bench_run_bytes(job, n, isa_off);
+    return;
+  }
   switch (job->c->op) {
   case BENCH_TRANSPOSED:
-    if (n == job->rows) mx_quantize_transposed(&t, job->input, n, job->cols, ld, &job->spec, &exec, NULL);
+  case BENCH_BOTH:
+    run_flipped(job, n, &exec, 0);
     return;
   case BENCH_AMAX:
     mx_tensor_amax(&amax, job->input, n, job->cols, ld, &job->spec, &exec);
@@ -73,6 +110,8 @@ void bench_run(const bench_job *job, size_t n, uint32_t isa_off) {
   t = mx_tensor_rows(&job->quantised, 0, n, block_rows);
   if (job->c->op == BENCH_DEQUANTIZE)
     mx_dequantize(job->room, ld, &t, &job->spec, &exec);
+  else if (job->c->op == BENCH_DEQUANTIZE_BF16)
+    mx_dequantize_bf16((uint16_t *)job->room, ld, &t, &job->spec, &exec);
   else
     mx_quantize(&t, job->input, n, job->cols, ld, &job->spec, &exec, NULL);
 }
@@ -83,7 +122,15 @@ void bench_run_ref(const bench_job *job, size_t n) {
   const size_t count = n * job->cols, ld = job->cols;
   mx_tensor t;
   float amax;
+  if (bench_moves_bytes(job->c)) {
+    bench_run_bytes_ref(job, n);
+    return;
+  }
   switch (job->c->op) {
+  case BENCH_TRANSPOSED:
+  case BENCH_BOTH:
+    run_flipped(job, n, &exec, 1);
+    return;
   case BENCH_AMAX:
     ref_tensor_amax(&amax, job->input, n, job->cols, ld, &job->spec, NULL);
     return;
@@ -96,36 +143,61 @@ void bench_run_ref(const bench_job *job, size_t n) {
   default:
     break;
   }
-  const int flip = job->c->op == BENCH_TRANSPOSED;
-  if (ref_tensor_alloc(&t, flip ? job->cols : n, flip ? n : job->cols, &job->spec)) abort();
-  if (flip)
-    ref_quantize_transposed(&t, job->input, n, job->cols, ld, &job->spec, &exec, NULL);
-  else if (job->c->op == BENCH_DEQUANTIZE)
+  if (ref_tensor_alloc(&t, n, job->cols, &job->spec)) abort();
+  if (dequantises(job->c)) {
     ref_dequantize(job->room, ld, &t, &job->spec, NULL);
-  else
+    for (size_t i = 0; job->c->op == BENCH_DEQUANTIZE_BF16 && i < count; i++)
+      ((uint16_t *)job->room)[i] = (uint16_t)ref_encode(mx_format_find("bf16"), (double)job->room[i], &how, 0);
+  } else
     ref_quantize(&t, job->input, n, job->cols, ld, &job->spec, &exec, NULL);
   ref_tensor_free(&t);
 }
 
 /* Of codes and scales. */
+static size_t tensor_bytes(const mx_tensor *t) { return t->rows * t->code_stride + t->scale_rows * t->scale_cols * t->scale_bytes; }
+
 static size_t quantised_bytes(const bench_job *job) {
-  const mx_tensor *t = &job->quantised;
-  return of_codes(job->c) ? job->rows * job->cols : t->rows * t->code_stride + t->scale_rows * t->scale_cols * t->scale_bytes;
+  if (of_codes(job->c) || bench_moves_bytes(job->c)) return job->rows * job->cols;
+  return tensor_bytes(&job->quantised) + tensor_bytes(&job->transposed);
 }
 
 static size_t float_bytes(const bench_job *job) { return job->rows * job->cols * sizeof(float); }
 
-static int reads_codes(const bench_job *job) { return job->c->op == BENCH_DEQUANTIZE || job->c->op == BENCH_DECODE; }
-
 size_t bench_bytes_read(const bench_job *job) {
-  if (reads_codes(job)) return quantised_bytes(job);
   const int two_passes = job->c->op == BENCH_QUANTIZE && job->spec.tensor_norm != MX_TENSOR_NORM_NONE; /* the largest magnitude comes first */
-  return float_bytes(job) * (two_passes ? 2 : 1);
+  switch (job->c->op) {
+  case BENCH_DEQUANTIZE:
+  case BENCH_DEQUANTIZE_BF16:
+  case BENCH_DECODE:
+  case BENCH_PACK4:
+  case BENCH_PACK6:
+  case BENCH_SWIZZLE:
+    return quantised_bytes(job);
+  case BENCH_UNPACK4:
+  case BENCH_UNPACK6:
+  case BENCH_UNSWIZZLE:
+    return bench_packed_bytes(job);
+  default:
+    return float_bytes(job) * (two_passes ? 2 : 1);
+  }
 }
 
 size_t bench_bytes_written(const bench_job *job) {
-  if (job->c->op == BENCH_AMAX) return 0;
-  return reads_codes(job) ? float_bytes(job) : quantised_bytes(job);
+  switch (job->c->op) {
+  case BENCH_AMAX:
+    return 0;
+  case BENCH_DEQUANTIZE:
+  case BENCH_DECODE:
+    return float_bytes(job);
+  case BENCH_DEQUANTIZE_BF16:
+    return float_bytes(job) / 2;
+  case BENCH_PACK4:
+  case BENCH_PACK6:
+  case BENCH_SWIZZLE:
+    return bench_packed_bytes(job);
+  default:
+    return quantised_bytes(job);
+  }
 }
 
 enum { SLICE = 16384 }; /* bytes, as a row of the usual matrix */

@@ -4,8 +4,25 @@
 
 #include "mxgold/mxgold.h"
 
-/* GIVEN: quantise with a tensor scale that is known. ENCODE, DECODE: single values, a byte a code. */
-typedef enum bench_op { BENCH_QUANTIZE, BENCH_GIVEN, BENCH_TRANSPOSED, BENCH_AMAX, BENCH_DEQUANTIZE, BENCH_ENCODE, BENCH_DECODE } bench_op;
+/* GIVEN: quantise with a tensor scale that is known. BOTH: along both axes from one reading. ENCODE, DECODE: single values, a byte a code. The
+ * last six move bytes (bench_bytes.c). */
+typedef enum bench_op {
+  BENCH_QUANTIZE,
+  BENCH_GIVEN,
+  BENCH_TRANSPOSED,
+  BENCH_BOTH,
+  BENCH_AMAX,
+  BENCH_DEQUANTIZE,
+  BENCH_DEQUANTIZE_BF16,
+  BENCH_ENCODE,
+  BENCH_DECODE,
+  BENCH_PACK4,
+  BENCH_UNPACK4,
+  BENCH_PACK6,
+  BENCH_UNPACK6,
+  BENCH_SWIZZLE,
+  BENCH_UNSWIZZLE
+} bench_op;
 
 /** A row of bench.def. */
 typedef struct bench_case {
@@ -24,7 +41,9 @@ typedef struct bench_job {
   float *room; /* as large as input */
   mx_spec spec;
   const mx_format *format;
-  mx_tensor quantised;
+  mx_tensor quantised;  /* of codes and bytes: quantised.codes alone */
+  mx_tensor transposed; /* BOTH alone */
+  uint8_t *packed;      /* of bytes alone */
   float amax;
   int n_threads;
 } bench_job;
@@ -39,6 +58,14 @@ void bench_run_ref(const bench_job *job, size_t n);
 /** Bytes that a run of all rows must read, and write. */
 size_t bench_bytes_read(const bench_job *job);
 size_t bench_bytes_written(const bench_job *job);
+
+/* The operations that move bytes, on rows x cols codes or scales, a byte each in quantised.codes, and packed. */
+int bench_moves_bytes(const bench_case *c);
+size_t bench_packed_bytes(const bench_job *job);
+/** 0: no memory. */
+int bench_open_bytes(bench_job *job);
+void bench_run_bytes(const bench_job *job, size_t n, uint32_t isa_off);
+void bench_run_bytes_ref(const bench_job *job, size_t n);
 
 /* What it is held against: copy n bytes, read them (a sum of integers), write them; n_threads each. */
 void bench_copy(void *to, const void *from, size_t n, int n_threads);

@@ -9,7 +9,7 @@
 #include "out.h"
 #include "shape.h"
 
-enum { MAX_ROUNDS = 1001, SCALAR_SHARE = 64, REF_SHARE = 512 };
+enum { MAX_ROUNDS = 1001, SHARE_ROUNDS = 5, SCALAR_SHARE = 64, REF_SHARE = 512, BYTES_SHARE = 4 };
 
 struct args {
   const char *only, *shape;
@@ -57,8 +57,8 @@ typedef struct bench {
 /* Seconds for all rows, from a share of them. */
 static double on_a_share(const bench_job *job, size_t share, int by_ref) {
   const size_t n = job->rows > share ? job->rows / share : 1;
-  double t[3];
-  for (int i = 0; i < 3; i++) {
+  double t[SHARE_ROUNDS];
+  for (int i = 0; i < SHARE_ROUNDS; i++) {
     const double at = now();
     if (by_ref)
       bench_run_ref(job, n);
@@ -66,13 +66,13 @@ static double on_a_share(const bench_job *job, size_t share, int by_ref) {
       bench_run(job, n, MX_ISA_ALL);
     t[i] = now() - at;
   }
-  return median(t, 3) * (double)job->rows / (double)n;
+  return median(t, SHARE_ROUNDS) * (double)job->rows / (double)n;
 }
 
 static void measure(bench *b, out *o, const bench_job *job, uint32_t isa_off, const char *isa) {
   static double copying[MAX_ROUNDS], reading[MAX_ROUNDS], filling[MAX_ROUNDS], own[MAX_ROUNDS], ratio[MAX_ROUNDS];
   const size_t bytes = b->rows * b->cols * sizeof(float);
-  const int scalar = !strcmp(isa, "scalar");
+  const int scalar = !strcmp(isa, "scalar"), bytes_move = bench_moves_bytes(job->c);
   bench_run(job, b->rows, isa_off);
   for (size_t i = 0; i < b->rounds; i++) {
     double at = now();
@@ -98,9 +98,8 @@ static void measure(bench *b, out *o, const bench_job *job, uint32_t isa_off, co
   out_f64(o, "most", ratio[b->rounds - 1], "%.2f");
   out_f64(o, "/ reading", read / t, "%.2f");
   out_f64(o, "roofline", possible / t, "%.2f");
-  if (job->c->op == BENCH_TRANSPOSED) return; /* a share of the rows is another matrix */
-  if (!scalar) out_f64(o, "x scalar", on_a_share(job, SCALAR_SHARE, 0) / t, "%.0f");
-  out_f64(o, "x ref", on_a_share(job, REF_SHARE, 1) / t, "%.0f");
+  if (!scalar) out_f64(o, "x scalar", on_a_share(job, bytes_move ? BYTES_SHARE : SCALAR_SHARE, 0) / t, "%.0f");
+  out_f64(o, "x ref", on_a_share(job, bytes_move ? BYTES_SHARE : REF_SHARE, 1) / t, "%.0f");
 }
 
 /* Roughly normal, the same on each machine. */
