@@ -130,20 +130,33 @@ static void outputs_of(probe_list *l, const probe_data *data, int kept) {
   }
 }
 
+/* Of two products that are added, masks do not say which one is rounded first: what gets fewer probes wrong. Returns how many are left. */
+static size_t exchange_products(probe_tree *t, const probe_tree_rule *rule, const probe_list *l, size_t wrong) {
+  size_t at;
+  uint64_t expected;
+  for (int i = 0; i < t->n_nodes && wrong; i++) {
+    if (!probe_tree_exchange(t, i)) continue;
+    const size_t now = probe_tree_wrong(t, rule, l, wrong, &at, &expected);
+    if (now < wrong)
+      wrong = now;
+    else
+      probe_tree_exchange(t, i);
+  }
+  return wrong;
+}
+
 /* The tree that the masks show, and whether some rule of adding along it gives every output. */
 static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list *l) {
   probe_tree t;
   probe_list fitted, kept;
-  size_t at, best = SIZE_MAX;
+  size_t at;
   uint64_t expected;
   if (!probe_tree_read(&t, l)) return;
-  out->tree = probe_tree_text(&t);
-  out->tree_name = probe_tree_name(&t);
   probe_list_init(&fitted, l->spec);
   probe_list_init(&kept, l->spec);
   for (size_t r = 0; r < probe_tree_n_rules && out->wrong_outputs; r++) {
-    const size_t wrong = probe_tree_wrong(&t, &probe_tree_rules[r], l, best, &at, &expected);
-    if (wrong < best) best = wrong;
+    size_t wrong = probe_tree_wrong(&t, &probe_tree_rules[r], l, l->n / 8, &at, &expected);
+    if (wrong && wrong <= l->n / 8 && probe_tree_rules[r].fused) wrong = exchange_products(&t, &probe_tree_rules[r], l, wrong);
     if (wrong) continue;
     if (!fitted.n) outputs_of(&fitted, data, 0), outputs_of(&kept, data, 1);
     if (fitted.failed || kept.failed || probe_tree_wrong(&t, &probe_tree_rules[r], &fitted, 0, &at, &expected)) continue;
@@ -153,6 +166,8 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
     out->wrong_kept = probe_tree_wrong(&t, &probe_tree_rules[r], &kept, SIZE_MAX - 1, &at, &expected);
     out->nan_open = 1;
   }
+  out->tree = probe_tree_text(&t);
+  out->tree_name = probe_tree_name(&t);
   probe_list_free(&fitted);
   probe_list_free(&kept);
   probe_tree_free(&t);

@@ -116,6 +116,81 @@ static int agrees(const probe_tree *t, const int *size) {
   return ok;
 }
 
+/* --- sums that are rounded toward zero --- */
+
+/* steps[i][j], i < j: additions to j before it meets i; -1: unknown. */
+static int steps_of(int *steps, const probe_list *l, int n) {
+  const mx_probe_spec *s = l->spec;
+  for (int i = 0; i < n * n; i++) steps[i] = -1;
+  for (size_t p = 0; p < l->n; p++) {
+    const int32_t *q = l->labels[p];
+    if (q[0] != PROBE_MASK || q[1] < 0 || q[2] <= q[1] || q[2] >= n) continue;
+    const double large = mx_decode(s->a, probe_tree_code(s->a, l->a + p * l->a_bytes, (size_t)q[1])) *
+                         mx_decode(s->b, probe_tree_code(s->b, l->b + p * l->b_bytes, (size_t)q[1]));
+    const double d = mx_decode(s->d, probe_bits(l->d, l->d_bytes, p)), units = ldexp(d, -q[3]), places = ldexp(d / large, s->d->man_bits + 1);
+    if (units >= 0 && units <= n - 2 && units == rint(units))
+      steps[q[1] * n + q[2]] = 0;
+    else if (places >= 1 && places <= n - 2 && places == rint(places))
+      steps[q[1] * n + q[2]] = (int)places;
+    else
+      return 0;
+  }
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < j; i++)
+      if (steps[i * n + j] < 0) return 0;
+  return 1;
+}
+
+/* The subtree of leaves set[0 .. n-1], ascending; set is put in another order. The last leaf's way up says which leaves join it at each step. */
+static int build_up(builder *b, const int *steps, int *set, int n) {
+  const int last = set[n - 1];
+  int at = last, done = 0, least = last;
+  int *part = malloc((size_t)n * sizeof *part);
+  if (!part) b->ok = 0;
+  for (int step = 0; b->ok && done < n - 1; step++) {
+    int n_part = 0;
+    for (int i = 0; i < n - 1; i++)
+      if (steps[set[i] * b->n + last] == step) part[n_part++] = set[i];
+    if (!n_part) b->ok = 0;
+    if (!b->ok) break;
+    done += n_part;
+    const int head = part[0], with = n_part == 1 ? head : build_up(b, steps, part, n_part);
+    const int children[2] = {head < least ? with : at, head < least ? at : with}; /* who has the first leaf */
+    if (b->ok) at = new_node(b, children, 2);
+    if (head < least) least = head;
+  }
+  free(part);
+  return at;
+}
+
+/* Does the tree say of every pair how many additions there are? */
+static int agrees_on_steps(const probe_tree *t, const int *steps) {
+  const int n = t->n_leaves, all = n + t->n_nodes;
+  int *parent = malloc((size_t)all * sizeof *parent), *seen = calloc((size_t)all, sizeof *seen), ok = parent && seen;
+  if (ok) parent[all - 1] = -1;
+  for (int node = 0; ok && node < t->n_nodes; node++)
+    for (int c = t->first[node]; c < t->first[node + 1]; c++) parent[t->child[c]] = n + node;
+  for (int i = 0; ok && i < n; i++) {
+    for (int x = i; x >= 0; x = parent[x]) seen[x] = i + 1;
+    for (int j = i + 1; j < n; j++) {
+      int count = 0;
+      for (int x = parent[j]; seen[x] != i + 1; x = parent[x]) count++;
+      if (count != steps[i * n + j]) ok = 0;
+    }
+  }
+  free(parent);
+  free(seen);
+  return ok;
+}
+
+static int read_steps(builder *b, int *steps, int *set, const probe_list *l) {
+  b->ok = steps_of(steps, l, b->n);
+  b->n_child = b->t->n_nodes = 0;
+  for (int i = 0; i < b->n; i++) set[i] = i;
+  if (b->ok) build_up(b, steps, set, b->n);
+  return b->ok && b->t->n_nodes == b->n - 1 && agrees_on_steps(b->t, steps);
+}
+
 int probe_tree_read(probe_tree *t, const probe_list *l) {
   const int n = (int)l->spec->K + 1;
   memset(t, 0, sizeof *t);
@@ -124,13 +199,14 @@ int probe_tree_read(probe_tree *t, const probe_list *l) {
   t->n_leaves = n;
   t->first = calloc((size_t)n + 2, sizeof *t->first);
   t->child = calloc((size_t)(2 * n) + 2, sizeof *t->child);
-  builder b = {t, size, n, 0, size && set && t->first && t->child};
-  if (b.ok && !sizes_of(size, l, n)) b.ok = 0;
+  const int memory = size && set && t->first && t->child;
+  builder b = {t, size, n, 0, memory && sizes_of(size, l, n)};
   if (b.ok) {
     for (int i = 0; i < n; i++) set[i] = i;
     build(&b, set, n);
     b.ok = b.ok && agrees(t, size);
   }
+  if (memory && !b.ok) b.ok = read_steps(&b, size, set, l);
   free(size);
   free(set);
   if (!b.ok) probe_tree_free(t);
@@ -180,6 +256,14 @@ char *probe_tree_text(const probe_tree *t) {
   return o.p;
 }
 
+int probe_tree_exchange(probe_tree *t, int i) {
+  int *child = t->child + t->first[i], swap = child[0];
+  if (t->first[i + 1] - t->first[i] != 2 || child[0] >= t->n_leaves - 1 || child[1] >= t->n_leaves - 1) return 0;
+  child[0] = child[1];
+  child[1] = swap;
+  return 1;
+}
+
 int probe_tree_is_binary(const probe_tree *t) {
   for (int i = 0; i < t->n_nodes; i++)
     if (t->first[i + 1] - t->first[i] != 2) return 0;
@@ -210,6 +294,7 @@ static int halves(const probe_tree *t, int node, int from, int n) {
   if (n == 1) return node == from;
   if (is_leaf(t, node)) return 0;
   const int x = t->child[t->first[node - t->n_leaves]], y = t->child[t->first[node - t->n_leaves] + 1];
+  if (n == 2 && x == from + 1) return y == from;
   return halves(t, x, from, n / 2) && halves(t, y, from + n / 2, n - n / 2);
 }
 

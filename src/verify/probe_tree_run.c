@@ -1,4 +1,5 @@
 /* What a tree of additions gives: every node is one call of mx_mma over all probes. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,9 @@
 
 const probe_tree_rule probe_tree_rules[] = {
     {MX_ACC_OUT_RNE, 0, "products rounded, every sum rounded to nearest even"},
-    {MX_ACC_OUT_RNE, 1, "a product is added unrounded (fma), every sum rounded to nearest even"},
+    {MX_ACC_OUT_RNE, 1, "a product is added unrounded (fma; of two the second), every sum rounded to nearest even"},
+    {MX_ACC_OUT_RZ, 0, "products rounded toward zero, every sum too"},
+    {MX_ACC_OUT_RZ, 1, "a product is added unrounded (fma; of two the second), every sum rounded toward zero"},
 };
 const size_t probe_tree_n_rules = sizeof probe_tree_rules / sizeof *probe_tree_rules;
 
@@ -36,7 +39,7 @@ static void put_wide(const runner *r, uint8_t *to, size_t i, double v) {
   }
 }
 
-static uint64_t code_at(const mx_format *f, const uint8_t *row, size_t k) {
+uint64_t probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
   if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
   const uint64_t code = probe_bits(row, mx_mma_bytes(f, 1), k);
   return f->bits == 19 ? code >> 13 : code;
@@ -74,6 +77,29 @@ static int add_many(runner *r, uint8_t *d, const uint8_t *x, const uint8_t *y, s
   return mx_mma(d, &m, &args, &exec, NULL) == MX_OK;
 }
 
+/* s + rest, where |rest| is below half a last place of s, cut to a number of d. */
+static double toward_zero(const mx_format *d, double s, double rest) {
+  if (!(s - s == 0) || s == 0) return s;
+  if (rest != 0 && (rest < 0) != (s < 0)) s = nextafter(s, 0);
+  int place = ilogb(s);
+  if (place < 1 - d->bias) place = 1 - d->bias;
+  place -= d->man_bits;
+  const double r = ldexp(trunc(ldexp(s, -place)), place), most = mx_format_max(d);
+  return fabs(r) > most ? copysign(most, s) : r;
+}
+
+static double wide_at(const runner *r, const uint8_t *from, size_t i) { return mx_decode(r->wide, probe_bits(from, r->width, i)); }
+
+/* x times y plus c toward zero: a product of two numbers of 24 bits is a double, and so is what is lost of a sum. */
+static void add_toward_zero(const runner *r, uint8_t *out, const uint8_t *x, const uint8_t *y, const uint8_t *c) {
+  for (size_t i = 0; i < r->n; i++) {
+    const double p = wide_at(r, x, i) * wide_at(r, y, i), a = wide_at(r, c, i), s = p + a, b = s - p, rest = (p - (s - b)) + (a - b);
+    put_wide(r, out, i, toward_zero(r->l->spec->d, s, rest));
+  }
+}
+
+static int is_toward_zero(const runner *r) { return r->rule->round == MX_ACC_OUT_RZ; }
+
 static int ordinary(const runner *r) { return r->rule->round == MX_ACC_OUT_RNE && r->l->spec->d == r->wide; }
 
 /* --- leaves --- */
@@ -81,8 +107,8 @@ static int ordinary(const runner *r) { return r->rule->round == MX_ACC_OUT_RNE &
 static void factors(const runner *r, int k, uint8_t *x, uint8_t *y) {
   const mx_probe_spec *s = r->l->spec;
   for (size_t i = 0; i < r->n; i++) {
-    put_wide(r, x, i, mx_decode(s->a, code_at(s->a, r->l->a + (r->first + i) * r->l->a_bytes, (size_t)k)));
-    put_wide(r, y, i, mx_decode(s->b, code_at(s->b, r->l->b + (r->first + i) * r->l->b_bytes, (size_t)k)));
+    put_wide(r, x, i, mx_decode(s->a, probe_tree_code(s->a, r->l->a + (r->first + i) * r->l->a_bytes, (size_t)k)));
+    put_wide(r, y, i, mx_decode(s->b, probe_tree_code(s->b, r->l->b + (r->first + i) * r->l->b_bytes, (size_t)k)));
   }
 }
 
@@ -94,11 +120,14 @@ static void fill(const runner *r, uint8_t *to, double v) {
 static void leaf(runner *r, int k, uint8_t *out) {
   const mx_probe_spec *s = r->l->spec;
   if (k == r->t->n_leaves - 1) {
-    for (size_t i = 0; i < r->n; i++) put_wide(r, out, i, mx_decode(s->c, code_at(s->c, r->l->c + (r->first + i) * r->l->c_bytes, 0)));
+    for (size_t i = 0; i < r->n; i++) put_wide(r, out, i, mx_decode(s->c, probe_tree_code(s->c, r->l->c + (r->first + i) * r->l->c_bytes, 0)));
     return;
   }
   factors(r, k, r->scratch_a, r->scratch_b);
-  if (ordinary(r)) {
+  if (is_toward_zero(r)) {
+    fill(r, out, -0.0);
+    add_toward_zero(r, out, r->scratch_a, r->scratch_b, out);
+  } else if (ordinary(r)) {
     fill(r, out, -0.0);
     uint8_t *d = r->scratch_d;
     r->ok &= add_two(r, d, r->scratch_a, r->scratch_b, out);
@@ -141,7 +170,10 @@ static void binary(runner *r, int node, int x, int y, uint8_t *out) {
     memcpy(r->scratch_a, vy, r->n * r->width);
     fill(r, r->scratch_b, 1);
   }
-  r->ok &= add_two(r, out, r->scratch_a, r->scratch_b, vx);
+  if (is_toward_zero(r))
+    add_toward_zero(r, out, r->scratch_a, r->scratch_b, vx);
+  else
+    r->ok &= add_two(r, out, r->scratch_a, r->scratch_b, vx);
 }
 
 /* x[i][c], y[i][c] of children c. */
@@ -185,7 +217,7 @@ static void run_chunk(runner *r) {
     const int *child = t->child + t->first[node], n = t->first[node + 1] - t->first[node], id = t->n_leaves + node;
     if (!(r->value[id] = malloc(r->n * r->width + 1))) r->ok = 0;
     if (!r->ok) break;
-    if (n == 2 && ordinary(r))
+    if (n == 2 && (ordinary(r) || is_toward_zero(r)))
       binary(r, node, child[0], child[1], r->value[id]);
     else
       many(r, child, (size_t)n, r->value[id]);
@@ -215,6 +247,7 @@ size_t probe_tree_wrong(const probe_tree *t, const probe_tree_rule *rule, const 
   runner r = {.t = t, .rule = rule, .l = l, .width = wide ? 8 : 4, .wide = mx_operand_format(wide ? MX_OPERAND_F64 : MX_OPERAND_F32), .ok = 1};
   size_t wrong = 0;
   if (s->scale || (wide && (rule->round != MX_ACC_OUT_RNE || !probe_tree_is_binary(t)))) return SIZE_MAX;
+  if (rule->round == MX_ACC_OUT_RZ && !probe_tree_is_binary(t)) return SIZE_MAX;
   r.value = calloc((size_t)(t->n_leaves + t->n_nodes), sizeof *r.value);
   r.scratch_a = malloc(CHUNK * 8);
   r.scratch_b = malloc(CHUNK * 8);
