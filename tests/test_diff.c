@@ -114,6 +114,44 @@ static void one_column(fixture *f) {
 static void halved(fixture *f) { /* 2 for 4, 3 for 6: a power of two */
   EACH(f) if ((at(f, r, c) & 7) >= 6) put(f, r, c, at(f, r, c) - 2);
 }
+static void odd_rows(fixture *f) { EACH(f) if (r % 2) put(f, r, c, at(f, r, c) ^ 1); }
+static void even_rows(fixture *f) { EACH(f) if (r % 2 == 0 && c % 5 == 1) put(f, r, c, at(f, r, c) ^ 1); }
+static void row_tile(fixture *f) { EACH(f) if (r >= 16 && r < 32) put(f, r, c, at(f, r, c) ^ 1); }
+static void one_tile(fixture *f) { EACH(f) if (r >= 64 && r < 96 && c >= 64) put(f, r, c, at(f, r, c) ^ 1); }
+static void block_column(fixture *f) { EACH(f) if (c / 32 == 1) put(f, r, c, at(f, r, c) ^ 1); }
+static void one_block(fixture *f) { EACH(f) if (c / 32 == 2 && r == 70) put(f, r, c, at(f, r, c) ^ 1); }
+static void few_columns(fixture *f) { EACH(f) if (c == 3 || c == 40 || c == 77) put(f, r, c, at(f, r, c) ^ 1); }
+static void few_rows(fixture *f) { EACH(f) if (r == 3 || r == 40 || r == 77) put(f, r, c, at(f, r, c) ^ 1); }
+static void two_positions(fixture *f) { EACH(f) if (c % 32 == 6 || c % 32 == 17) put(f, r, c, at(f, r, c) ^ 1); }
+static void all_f(fixture *f) { memset(f->b.codes, 0xFF, f->rows * f->b.code_stride); }
+static void saturated(fixture *f) { EACH(f) if ((at(f, r, c) & 7) == 7) put(f, r, c, at(f, r, c) - 1 - r % 2); }
+static void moved(fixture *f, size_t w, size_t (*from)(size_t i)) { EACH(f) put(f, r, c, at(f, r, c / w * w + from(c % w))); }
+static size_t of_big_endian(size_t i) { return i ^ 6; }
+static size_t of_reverse(size_t i) { return 15 - i; }
+static size_t of_deinterleaved(size_t i) { return i < 16 ? 2 * i : 2 * i - 31; }
+static size_t of_interleaved(size_t i) { return i % 2 * 16 + i / 2; }
+static size_t of_matrix(size_t i) { return i % 4 * 8 + i / 4; }
+static size_t of_halves(size_t i) { return i ^ 8; }
+static size_t of_rotation(size_t i) { return (i + 5) % 32; }
+static size_t of_no_name(size_t i) { return (i * 5 + 3) % 32; }
+static void big_endian(fixture *f) { moved(f, 8, of_big_endian); }
+static void reversed(fixture *f) { moved(f, 16, of_reverse); }
+static void deinterleaved(fixture *f) { moved(f, 32, of_deinterleaved); }
+static void interleaved(fixture *f) { moved(f, 32, of_interleaved); }
+static void matrix(fixture *f) { moved(f, 32, of_matrix); }
+static void swapped_halves(fixture *f) { moved(f, 16, of_halves); }
+static void rotated(fixture *f) { moved(f, 32, of_rotation); }
+static void no_name(fixture *f) { moved(f, 32, of_no_name); }
+static void scale_column(fixture *f) {
+  for (size_t r = 0; r < f->a.scale_rows; r++) f->b.scales[r * f->a.scale_cols + 2] ^= (uint8_t)(1 + r % 3);
+}
+static void scale_row_tile(fixture *f) {
+  for (size_t i = 0; i < 16 * f->a.scale_cols; i++) f->b.scales[32 * f->a.scale_cols + i] ^= (uint8_t)(1 + i % 3);
+}
+static void unbiased_scales(fixture *f) {
+  for (size_t i = 0; i < f->a.scale_rows * f->a.scale_cols; i++) f->b.scales[i] = (uint8_t)(f->a.scales[i] - 64);
+}
+static void scales_of_one(fixture *f) { memset(f->b.scales, 0x7F, f->a.scale_rows * f->a.scale_cols); }
 
 static const struct {
   const char *name;
@@ -142,6 +180,29 @@ static const struct {
     {"signs", signs, "all differ in the sign alone", "negative"},
     {"one row", one_row, "all in one row", "all in one column"},
     {"one column", one_column, "all in one column", "all in one row"},
+    {"odd rows", odd_rows, "all at odd rows", "column"},
+    {"even rows", even_rows, "all at even rows", "column"},
+    {"row tile", row_tile, "all in rows 16 to 31", "column"},
+    {"tile", one_tile, "all in rows 64 to 95, columns 64 to 127 (a tile of 32 x 64)", "block column"},
+    {"block column", block_column, "all in block column 1 (columns 32 to 63)", "row"},
+    {"one block", one_block, "all in one block (row 70, columns 64 to 95)", "every"},
+    {"few columns", few_columns, "all in columns 3, 40 and 77", "row"},
+    {"few rows", few_rows, "all in rows 3, 40 and 77", "column"},
+    {"two positions", two_positions, "all at positions 6 and 17 in the block", "row"},
+    {"all 0xF", all_f, "every code of B is 0xF (-6)", "zero"},
+    {"one magnitude", saturated, "all have the code of 6 in A", "smaller"},
+    {"big endian", big_endian, "the bytes of each 32-bit word are reversed (big-endian)", "rotated"},
+    {"reversed", reversed, "the codes of each 64-bit word are in reverse order", "rotated"},
+    {"deinterleaved", deinterleaved, "of each 32 codes those at even places come first, then the odd ones (deinterleaved)", "another"},
+    {"interleaved", interleaved, "the halves of each 32 codes are interleaved", "transposed"},
+    {"matrix", matrix, "each 32 codes are transposed, as a matrix of 8 x 4", "interleaved"},
+    {"halves", swapped_halves, "the halves of each 16 codes are swapped", "another"},
+    {"rotated", rotated, "the codes of each group of 32 are rotated by 5", "another"},
+    {"no name", no_name, "are in another order: B has A's of the places 3, 8, 13, 18, ...", "rotated"},
+    {"scale column", scale_column, "every scale that differs is in block column 2 (columns 64 to 95)", "row"},
+    {"scale rows", scale_row_tile, "every scale that differs is in rows 32 to 47", "column"},
+    {"scale bias", unbiased_scales, "every scale that differs is 64 codes smaller in B", "column"},
+    {"scales of one", scales_of_one, "every scale of B is 0x7F (1)", "larger"},
     {"halved", halved, "every value that differs is off by the same power of two", "sign"},
 };
 
@@ -190,14 +251,107 @@ START_TEST(patterns_of_the_input) {
   /* Subnormal inputs. */
   memcpy(h.b.codes, h.a.codes, 128 * 128);
   memcpy(h.b.scales, h.a.scales, 128 * 4);
-  h.x[40] = 1e-40f;
-  h.b.codes[40] ^= 1;
+  for (size_t i = 0; i < 20; i++) {
+    h.x[40 + 801 * i] = 1e-40f;
+    h.b.codes[40 + 801 * i] ^= 1;
+  }
   named(diff(&h, 1), "all at subnormal inputs");
-  h.x[40] = INFINITY;
+  for (size_t i = 0; i < 20; i++) h.x[40 + 801 * i] = INFINITY;
   named(diff(&h, 1), "all at NaN or Inf inputs");
+  /* A maximum that is taken without fabsf(): blocks go wrong whose largest magnitude is negative. */
+  memcpy(h.b.codes, h.a.codes, 128 * 128);
+  for (size_t b = 0; b < 512; b++) {
+    float most = 0;
+    for (size_t i = 0; i < 32; i++)
+      if (fabsf(h.x[32 * b + i]) > fabsf(most)) most = h.x[32 * b + i];
+    if (most < 0) h.b.codes[32 * b + b % 32] ^= 1;
+  }
+  named(diff(&h, 1), "all in blocks whose largest magnitude is negative");
   end(&f);
   end(&g);
   end(&h);
+}
+END_TEST
+
+/* A few differences always have something in common. */
+START_TEST(coincidences_are_not_stated) {
+  fixture f;
+  begin(&f, "elem=e2m1", 128, 128);
+  for (uint64_t seed = 0; seed < 400; seed++) {
+    const size_t n = 1 + seed % 24;
+    memcpy(f.b.codes, f.a.codes, 128 * f.a.code_stride);
+    memcpy(f.b.scales, f.a.scales, 128 * f.a.scale_cols);
+    if (seed % 3 != 1)
+      for (size_t i = 0; i < n; i++) {
+        const uint32_t u = mx_random(seed, MX_STREAM_DATA, 100 + i);
+        put(&f, u % 128, u >> 8 & 127, at(&f, u % 128, u >> 8 & 127) ^ (1 + (u >> 16) % 15));
+      }
+    if (seed % 3)
+      for (size_t i = 0; i < n; i++)
+        f.b.scales[mx_random(seed, MX_STREAM_DATA, 500 + i) % 512] ^= (uint8_t)(1 + mx_random(seed, MX_STREAM_DATA, 900 + i) % 7);
+    const mx_difference *d = diff(&f, seed & 1);
+    for (int i = 0; i < d->n_patterns; i++)
+      if (!strstr(d->patterns[i], "no code differs") && !strstr(d->patterns[i], "one scale differs"))
+        ck_abort_msg("seed %d, %zu differences: \"%s\"", (int)seed, n, d->patterns[i]);
+  }
+  /* Three at even columns; one row of them; all of a few are larger. */
+  memcpy(f.b.codes, f.a.codes, 128 * f.a.code_stride);
+  memcpy(f.b.scales, f.a.scales, 128 * f.a.scale_cols);
+  put(&f, 4, 16, at(&f, 4, 16) ^ 1);
+  put(&f, 36, 80, at(&f, 36, 80) ^ 1);
+  put(&f, 100, 48, at(&f, 100, 48) ^ 1);
+  ck_assert_int_eq(diff(&f, 0)->n_patterns, 0);
+  /* Every scale is the same: that a block's is says nothing. */
+  for (size_t i = 0; i < 128; i++) put(&f, i, i * 37 % 128, at(&f, i, i * 37 % 128) ^ 5);
+  ck_assert(!says(diff(&f, 1), "scale"));
+  /* Half of them are not: then it does. */
+  for (size_t i = 0; i < 512; i++)
+    if (memcmp(f.a.codes + 16 * i, f.b.codes + 16 * i, 16) == 0 && i % 2) f.b.scales[i] ^= 3;
+  named(diff(&f, 1), "all in blocks whose scale is the same");
+  /* Positive input: of course they are positive. */
+  for (size_t i = 0; i < 128 * 128; i++) f.x[i] = fabsf(f.x[i]);
+  mx_quantize(&f.a, f.x, 128, 128, 128, &f.s, NULL, NULL);
+  mx_quantize(&f.b, f.x, 128, 128, 128, &f.s, NULL, NULL);
+  for (size_t i = 0; i < 128; i++) put(&f, i, i * 37 % 128, at(&f, i, i * 37 % 128) ^ 5);
+  ck_assert(!says(diff(&f, 1), "positive"));
+  ck_assert(!says(diff(&f, 0), "positive"));
+  end(&f);
+}
+END_TEST
+
+START_TEST(the_tensor_scale_alone) {
+  fixture f;
+  begin(&f, "@te-nvfp4", 64, 128);
+  const float amax = f.a.tensor_scale;
+  const struct {
+    float value;
+    const char *words;
+  } stored[] = {{amax / 2688, "A stores amax, B stores amax / 2688"},
+                {2688 / amax, "A stores amax, B stores 2688 / amax"},
+                {amax / 448, "A stores amax, B stores amax / 448"},
+                {1 / amax, "A stores amax, B stores 1 / amax"},
+                {amax / 4, "B's is 2^-2 times A's"},
+                {amax * 1.1f, "codes and scales agree"},
+                {INFINITY, "inf in B); codes and scales agree"},
+                {NAN, "nan in B); codes and scales agree"}};
+  for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+    f.b.tensor_scale = stored[i].value;
+    named(diff(&f, 0), stored[i].words);
+    named(&found, "the tensor scale is what differs (");
+    ck_assert_int_eq(found.n_patterns, 1);
+  }
+  ck_assert(!strstr(found.patterns[0], "stores"));
+  f.b.tensor_scale = amax / 2688;
+  f.b.codes[0] ^= 1;
+  named(diff(&f, 0), "the tensor scale differs too");
+  f.b.codes[0] ^= 1;
+  f.b.tensor_scale = amax;
+  f.b.scales[9] ^= 4;
+  char words[100];
+  snprintf(words, sizeof words, "one scale differs (row 1, block column 1): %u in A, %u in B, 4 codes ", f.a.scales[9], f.b.scales[9]);
+  named(diff(&f, 0), words);
+  named(diff(&f, 0), "no code differs: the values that do are those of blocks whose scale differs");
+  end(&f);
 }
 END_TEST
 
@@ -320,6 +474,8 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_pattern_is_named, 0, (int)(sizeof damages / sizeof damages[0]));
   tcase_add_test(t, patterns_of_the_input);
+  tcase_add_test(t, coincidences_are_not_stated);
+  tcase_add_test(t, the_tensor_scale_alone);
   tcase_add_test(t, short_blocks_and_padding);
   tcase_add_loop_test(t, counts_are_those_of_a_plain_loop, 0, (int)(sizeof mixes / sizeof mixes[0]));
   tcase_add_test(t, input_in_pieces_gives_the_same);

@@ -133,7 +133,7 @@ mx_status mx_deciding_suites(int suite_of[64], const mx_spec *spec, uint64_t key
 /** Code of one element of a matrix, 4-bit codes unpacked; elem=none gives the float's bits. */
 uint32_t mx_code_at(const mx_tensor *tensor, const mx_spec *spec, size_t row, size_t col);
 
-enum { MX_DIFF_PATTERNS = 16, MX_DIFF_ROWS = 64, MX_DIFF_COLS = 64 };
+enum { MX_DIFF_PATTERNS = 16, MX_DIFF_WORDS = 200, MX_DIFF_ROWS = 64, MX_DIFF_COLS = 64 };
 
 /** One element that differs. */
 typedef struct mx_diff_example {
@@ -176,7 +176,7 @@ typedef struct mx_difference {
   int n_examples;
   size_t n_listed;
   mx_diff_example first, worst, smallest;
-  const char *patterns[MX_DIFF_PATTERNS]; /* what all differences have in common, plain words */
+  char patterns[MX_DIFF_PATTERNS][MX_DIFF_WORDS]; /* what all differences have in common, plain words; none that chance explains */
   int n_patterns;
 } mx_difference;
 

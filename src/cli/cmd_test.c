@@ -35,7 +35,7 @@ typedef struct verdict {
   size_t tensors, wrong, declined, crashed, late;
   uint64_t codes, scales, codes_differ, scales_differ;
   int signal, trouble;
-  char said[2048], pattern[160];
+  char said[2048], pattern[MX_DIFF_WORDS];
 } verdict;
 
 /* What the kernel said on standard error, each line once; of calls that it declined, the last line: why. */
@@ -156,7 +156,7 @@ static int run(const cli_context *ctx, void *args) {
   verdict *v = calloc(MX_SUITE_COUNT, sizeof *v);
   heard *h = calloc(1, sizeof *h);
   junit_case cases[MX_SUITE_COUNT];
-  char failure[MX_SUITE_COUNT][256], said[2048] = "", pattern[160] = "";
+  char failure[MX_SUITE_COUNT][256], said[2048] = "", pattern[MX_DIFF_WORDS] = "";
   size_t n = 0, tensors = 0, declined = 0;
   int rc = d && v && h ? CLI_FINE : cli_error("out of memory"), differs = 0;
   out *o = out_new();

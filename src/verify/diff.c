@@ -113,6 +113,20 @@ static diff_element look(const diff_job *j, size_t row, size_t col, const uint32
   return e;
 }
 
+int diff_amax_negative(const diff_job *j, size_t row, size_t col) {
+  const size_t r0 = row / j->block_rows * j->block_rows, c0 = col / j->block_cols * j->block_cols;
+  float most = 0;
+  for (size_t r = r0; r < r0 + j->block_rows && r < j->piece_row + j->piece_rows; r++)
+    for (size_t c = c0; c < c0 + j->block_cols && c < j->a->cols; c++)
+      if (fabsf(input_at(j, r, c)) > fabsf(most)) most = input_at(j, r, c);
+  return most < 0;
+}
+
+diff_element diff_look(const diff_job *j, size_t row, size_t col) {
+  const uint32_t s = diff_scale(j, j->a, row, col), c = mx_code_at(j->a, j->spec, row, col), code[2] = {c, c}, scale[2] = {s, s};
+  return look(j, row, col, code, scale);
+}
+
 static mx_diff_example example(const diff_job *j, const diff_element *e) {
   return (mx_diff_example){.row = e->row,
                            .col = e->col,
@@ -262,7 +276,7 @@ static void one_scale(diff_job *j, size_t i) {
   const int64_t step = (int64_t)sb - (int64_t)sa;
   d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
   d->scale_pairs[sa < 255 ? sa : 255][sb < 255 ? sb : 255]++;
-  diff_patterns_scale(j, sa, sb);
+  diff_patterns_scale(j, i, sa, sb);
 }
 
 static int scales_differ(const diff_job *j, size_t first, size_t n) {
@@ -379,9 +393,9 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
   memset(j->block_moved, j->out->tensor_scales != 0, a->scale_cols + 1);
   if (codes) {
     const uint64_t before = j->out->codes;
+    diff_patterns_row(j, row);
     codes_of_row(j, row);
     j->out->rows += j->out->codes > before;
-    diff_patterns_row(j, row);
   }
   for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
   return g ? values(j, row, g) : MX_OK;
@@ -515,12 +529,14 @@ static mx_status all_parts(diff_job *j, size_t rows) {
     jobs[t] = *j;
     jobs[t].out = &found[t];
     found[t].tensor_scales = j->out->tensor_scales;
+    status[t] = diff_patterns_start(&jobs[t]);
     const size_t from = (size_t)t * share < total ? (size_t)t * share : total, end = from + share < total ? from + share : total;
-    status[t] = part(&jobs[t], from, end, rows);
+    if (!status[t]) status[t] = part(&jobs[t], from, end, rows);
   }
   for (int t = 0; t < n; t++) {
-    merge(j, &jobs[t]);
     if (!first) first = status[t];
+    if (!first) merge(j, &jobs[t]);
+    diff_patterns_free(&jobs[t]);
   }
   free(found);
   free(jobs);
@@ -544,13 +560,17 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   if (!j.block_cols) j.block_cols = 1;
   j.block_shift = j.block_cols & (j.block_cols - 1) ? -1 : __builtin_ctzll(j.block_cols);
   tables(&j);
-  diff_patterns_start(&j);
+  if (diff_patterns_start(&j)) {
+    diff_patterns_free(&j);
+    return mx_fail(err, MX_ERR_NOMEM, "no memory to compare %zu x %zu", a->rows, a->cols);
+  }
   out->n_codes = (uint64_t)a->rows * a->cols;
   out->n_scales = (uint64_t)a->scale_rows * a->scale_cols;
   if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !same_float(a->tensor_scale, b->tensor_scale, &j.how);
   size_t rows = PIECE / (a->cols + 1) / j.block_rows * j.block_rows;
   if (!rows) rows = j.block_rows;
-  float *known[2] = {meanings(&j, a), meanings(&j, b)};
+  const int many = out->n_codes >= (uint64_t)256 << j.elem->bits; /* else the tables are larger than the tensors */
+  float *known[2] = {many ? meanings(&j, a) : NULL, many ? meanings(&j, b) : NULL};
   if (known[0] && known[1]) j.values[0] = known[0], j.values[1] = known[1];
   const mx_status status = all_parts(&j, rows);
   free(known[0]);
@@ -562,5 +582,6 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   }
   out->equal = !out->codes && !out->scales && !out->tensor_scales && !out->values;
   if (!status && (!out->equal || out->padding)) diff_patterns_end(&j);
+  diff_patterns_free(&j);
   return status ? mx_fail(err, status, "diff: %s", mx_status_text(status)) : MX_OK;
 }

@@ -4,6 +4,31 @@
 
 #include "mxgold/verify.h"
 
+/* B's elements as A's in another order inside each group of `size`: which of A's may stand where, one bit each. */
+typedef struct diff_order {
+  size_t size; /* 0: not this */
+  uint64_t may[64];
+} diff_order;
+
+/* Where cells that differ are in a grid: elements of the matrix, or scales. Cells of a row are told together, rows ascend. */
+enum { DIFF_FEW = 8, DIFF_COLUMNS = 1 << 20 };
+typedef struct diff_place {
+  size_t rows, cols;       /* of the grid */
+  uint32_t *col;           /* [n_col] cells by column; where there are more than DIFF_COLUMNS, by the lower bits of the column */
+  size_t n_col;            /* power of two then */
+  uint64_t n;              /* cells */
+  size_t row[2];           /* the first and the last */
+  size_t span[2];          /* of columns */
+  size_t n_rows, row_bits; /* rows with such a cell; bits that are not the same in all of them */
+  size_t few[DIFF_FEW];    /* the first of these rows */
+} diff_place;
+
+/* What elements in general are, looked at here and there in rows that differ: what all differences share says nothing if most elements share it. */
+enum { DIFF_SPECIAL, DIFF_SUBNORMAL, DIFF_TIE, DIFF_NEAR_TIE, DIFF_NEGATIVE, DIFF_POSITIVE, DIFF_AMAX_NEGATIVE, DIFF_INPUT_TESTS };
+typedef struct diff_usual {
+  uint64_t n, code[256], input[DIFF_INPUT_TESTS];
+} diff_usual;
+
 typedef struct diff_job {
   mx_difference *out;
   const mx_tensor *a, *b;
@@ -29,8 +54,16 @@ typedef struct diff_job {
   size_t map_row;
   double values_ratio; /* B / A while it is one number for all that differ; NaN once it is not */
   double scales_ratio;
-  uint64_t alive[2]; /* tests of diff_patterns.c that nothing spoke against; columns, rows in steps */
-  size_t first_row, first_col;
+  uint32_t scales_first[2];         /* the first that differs, of A and B */
+  int64_t scales_step;              /* B - A of the codes of scales */
+  int scales_steps;                 /* 0: none seen, 1: that one, 2: several */
+  diff_place place, scales_place;   /* of elements, of scales */
+  uint64_t *pairs;                  /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
+  unsigned pair_bits;               /* 4 or 8 */
+  uint64_t pairs_moved;             /* elements that differ in blocks whose scale differs */
+  unsigned code_alive, input_alive; /* tests of diff_patterns.c that nothing spoke against */
+  diff_usual usual;
+  diff_order order;
   int shift_up, shift_down, swapped, right, left; /* B is A moved so, as far as was looked */
 } diff_job;
 
@@ -47,13 +80,36 @@ uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t co
 int diff_same(const diff_job *j, uint32_t a, uint32_t b);
 double diff_scale_value(const diff_job *j, uint32_t code);
 
+/** Cells of a row are added to a place: one, or n of one column that diff_place_row() was told of. */
+void diff_place_row(diff_place *p, size_t row);
+void diff_place_add(diff_place *p, size_t col, uint32_t n);
+/** Where they are, in words. units: blocks, of elements. */
+void diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales);
+
+/** Is it telling that n of n cells are such, if by chance a share p of them is? Many such questions are asked at once. */
+int diff_telling(double p, double n);
+/** One more pattern, in words; not twice. */
+void diff_say(diff_job *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** What is looked for; arrays of its own. Each part of the rows starts and ends with its own. */
+mx_status diff_patterns_start(diff_job *j);
+void diff_patterns_free(diff_job *j);
 /** What two parts of the rows found, the first before the second; shapes and options are the same. */
 void diff_patterns_merge(diff_job *j, const diff_job *later);
-/** Tests of patterns: at the start, with each element that differs, with each row whose bytes differ, with each scale; then the names. */
-void diff_patterns_start(diff_job *j);
+/** Told of each element that differs, of each row whose bytes differ, before its elements, and of each scale; then the names. */
 void diff_patterns_element(diff_job *j, const diff_element *e);
 void diff_patterns_row(diff_job *j, size_t row);
-void diff_patterns_scale(diff_job *j, uint32_t a, uint32_t b);
+void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b);
 void diff_patterns_end(diff_job *j);
+/** An element of A as one that might have differed. */
+diff_element diff_look(const diff_job *j, size_t row, size_t col);
+/** Is the largest magnitude of this element's block negative? With an input. */
+int diff_amax_negative(const diff_job *j, size_t row, size_t col);
+
+/** B as A, moved: told of each row whose bytes differ; then the names. */
+void diff_moves_start(diff_job *j);
+void diff_moves_row(diff_job *j, size_t row);
+void diff_moves_merge(diff_job *j, const diff_job *later);
+void diff_moves_end(diff_job *j);
 
 #endif

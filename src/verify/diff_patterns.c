@@ -1,255 +1,256 @@
-/* What do all the differences have in common? A test that one element speaks against is out; what is left at the end is said. */
+/* What do all the differences have in common? What is left at the end is said, if it tells: a pattern that chance explains is none. */
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/layout.h"
 #include "verify/diff.h"
 
-enum { COPY = 1 << 26 }; /* elements of a matrix that may be made anew */
+enum { TRIED = 100, LOOKED = 8 }; /* questions asked of one comparison; elements of a row looked at */
 
-static void say(diff_job *j, const char *words) {
-  for (int i = 0; i < j->out->n_patterns; i++)
-    if (j->out->patterns[i] == words) return;
-  if (j->out->n_patterns < MX_DIFF_PATTERNS) j->out->patterns[j->out->n_patterns++] = words;
+int diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6 / TRIED); }
+
+void diff_say(diff_job *j, const char *format, ...) {
+  mx_difference *d = j->out;
+  char text[sizeof d->patterns[0]] = "";
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  for (int i = 0; i < d->n_patterns; i++)
+    if (!strcmp(d->patterns[i], text)) return;
+  if (d->n_patterns < MX_DIFF_PATTERNS) memcpy(d->patterns[d->n_patterns++], text, sizeof text);
 }
 
 static uint32_t sign_of(const diff_job *j) { return j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u; }
 
-/* ---- what is asked of each element that differs */
+/* ---- what is asked of the two codes */
 
-typedef int test(const diff_job *j, const diff_element *e);
+enum { ZERO_SIGN, SIGN_ALONE, A_NEGATIVE, A_POSITIVE, B_IS_ZERO, STEP_UP, STEP_DOWN, CODE_SUBNORMAL, CODE_TESTS };
 
-static int in_last_block(const diff_job *j, const diff_element *e) { return e->col / j->block_cols == (j->a->cols - 1) / j->block_cols; }
-static int in_short_block(const diff_job *j, const diff_element *e) { return j->a->cols % j->block_cols && in_last_block(j, e); }
-static int in_last_row(const diff_job *j, const diff_element *e) { return e->row == j->a->rows - 1; }
-static int in_one_row(const diff_job *j, const diff_element *e) { return e->row == j->first_row; }
-static int in_one_column(const diff_job *j, const diff_element *e) { return e->col == j->first_col; }
-static int last_of_block(const diff_job *j, const diff_element *e) { return e->col % j->block_cols == j->block_cols - 1; }
-static int first_of_block(const diff_job *j, const diff_element *e) { return e->col % j->block_cols == 0; }
-static int one_of_block(const diff_job *j, const diff_element *e) {
-  return e->col % j->block_cols == j->first_col % j->block_cols && !last_of_block(j, e) && !first_of_block(j, e);
-}
-static int odd_column(const diff_job *j, const diff_element *e) { return (void)j, e->col % 2 == 1; }
-static int even_column(const diff_job *j, const diff_element *e) { return (void)j, e->col % 2 == 0; }
-static int negative(const diff_job *j, const diff_element *e) { return j->piece ? signbit(e->x) != 0 : (e->a & sign_of(j)) != 0; }
-static int positive(const diff_job *j, const diff_element *e) { return !negative(j, e); }
-static int sign_alone(const diff_job *j, const diff_element *e) { return (e->a ^ e->b) == sign_of(j); }
-static int zero_sign(const diff_job *j, const diff_element *e) { return !((e->a | e->b) & ~sign_of(j)); }
-static int b_is_zero(const diff_job *j, const diff_element *e) { return !(e->b & ~sign_of(j)); }
-static int step_up(const diff_job *j, const diff_element *e) { return (e->b & ~sign_of(j)) == (e->a & ~sign_of(j)) + 1; }
-static int step_down(const diff_job *j, const diff_element *e) { return (e->a & ~sign_of(j)) == (e->b & ~sign_of(j)) + 1; }
-static int scale_differs(const diff_job *j, const diff_element *e) { return (void)j, e->scale_a != e->scale_b; }
-static int scale_same(const diff_job *j, const diff_element *e) { return !scale_differs(j, e); }
-static int input_subnormal(const diff_job *j, const diff_element *e) { return j->piece && fabsf(e->x) < FLT_MIN; }
-static int input_special(const diff_job *j, const diff_element *e) { return j->piece && !isfinite(e->x); }
 /* The smallest magnitudes, below the least normal one: what a kernel without subnormals loses. */
-static int code_subnormal(const diff_job *j, const diff_element *e) {
-  return j->elem->kind == MX_KIND_FLOAT && j->elem->man_bits && j->elem->bits <= 8 && (e->a & ~sign_of(j)) < 1u << j->elem->man_bits;
+static int subnormal(const diff_job *j, uint32_t code) {
+  return j->elem->kind == MX_KIND_FLOAT && j->elem->man_bits && j->elem->bits <= 8 && (code & ~sign_of(j)) < 1u << j->elem->man_bits;
 }
-static int is_tie(const diff_job *j, const diff_element *e) { return j->piece && e->tie == 0; }
-static int near_tie(const diff_job *j, const diff_element *e) { return j->piece && e->tie < 0x1p-24; }
 
-static const struct {
-  test *is;
-  const char *words;
-} tests[] = {
-    {in_short_block, "all in the last, short block of a row: what lies behind its end was read (stale padding)"},
-    {in_last_block, "all in the last block of a row"},
-    {in_last_row, "all in the last row"},
-    {in_one_row, "all in one row"},
-    {in_one_column, "all in one column"},
-    {last_of_block, "all at the last element of a block"},
-    {first_of_block, "all at the first element of a block"},
-    {one_of_block, "all at one position in the block"},
-    {odd_column, "all at odd columns"},
-    {even_column, "all at even columns"},
-    {zero_sign, "all are the sign of a zero"},
-    {sign_alone, "all differ in the sign alone"},
-    {negative, "all negative"},
-    {positive, "all positive"},
-    {b_is_zero, "all are zero in B"},
-    {step_up, "all one step larger in B"},
-    {step_down, "all one step smaller in B"},
-    {input_special, "all at NaN or Inf inputs"},
-    {input_subnormal, "all at subnormal inputs"},
-    {code_subnormal, "all at subnormal codes"},
-    {is_tie, "all where the quotient is exactly a tie"},
-    {near_tie, "all where the quotient is a tie, or within 2^-24 of one"},
-    {scale_differs, "all in blocks whose scale differs too"},
-    {scale_same, "all in blocks whose scale is the same"},
-};
-enum { TESTS = sizeof tests / sizeof tests[0] };
+static unsigned code_tests(const diff_job *j, uint32_t a, uint32_t b) {
+  const uint32_t sign = sign_of(j), x = a & ~sign, y = b & ~sign;
+  return (unsigned)!(x | y) << ZERO_SIGN | (unsigned)((a ^ b) == sign) << SIGN_ALONE | (unsigned)((a & sign) != 0) << A_NEGATIVE |
+         (unsigned)!(a & sign) << A_POSITIVE | (unsigned)!y << B_IS_ZERO | (unsigned)(y == x + 1) << STEP_UP |
+         (unsigned)(x == y + 1) << STEP_DOWN | (unsigned)(subnormal(j, a) != 0) << CODE_SUBNORMAL;
+}
 
-/* Of these the first makes the second go without saying. */
-static const struct {
-  test *strong, *weak;
-} implied[] = {{in_short_block, in_last_block}, {is_tie, near_tie},           {zero_sign, sign_alone},       {first_of_block, even_column},
-               {in_last_row, in_one_row},       {last_of_block, odd_column},  {one_of_block, odd_column},    {one_of_block, even_column},
-               {in_one_column, odd_column},     {in_one_column, even_column}, {in_one_column, one_of_block}, {input_subnormal, near_tie}};
+/* ---- what is asked of the input */
 
-static const size_t steps[] = {64, 32, 16, 8, 4}; /* powers of two */
-static const char *const every_column[] = {"all at every 64th column", "all at every 32nd column", "all at every 16th column",
-                                           "all at every 8th column", "all at every 4th column"},
-                         *const every_row[] = {"all at every 64th row", "all at every 32nd row", "all at every 16th row",
-                                               "all at every 8th row", "all at every 4th row"};
-enum { STEPS = sizeof steps / sizeof steps[0], ROWS_AT = 8 };
+static unsigned input_tests(const diff_job *j, const diff_element *e, unsigned of) {
+  unsigned is = 0;
+  is |= (unsigned)!isfinite(e->x) << DIFF_SPECIAL;
+  is |= (unsigned)(fabsf(e->x) < FLT_MIN) << DIFF_SUBNORMAL;
+  is |= (unsigned)(e->tie == 0) << DIFF_TIE;
+  is |= (unsigned)(e->tie < 0x1p-24) << DIFF_NEAR_TIE;
+  is |= 1u << (signbit(e->x) ? DIFF_NEGATIVE : DIFF_POSITIVE);
+  if (of >> DIFF_AMAX_NEGATIVE & 1) is |= (unsigned)diff_amax_negative(j, e->row, e->col) << DIFF_AMAX_NEGATIVE;
+  return is & of;
+}
 
-void diff_patterns_start(diff_job *j) {
-  j->alive[0] = ((uint64_t)1 << TESTS) - 1;
-  j->alive[1] = ((uint64_t)1 << STEPS) - 1;
-  j->alive[1] |= j->alive[1] << ROWS_AT;
+/* ---- along the way */
+
+mx_status diff_patterns_start(diff_job *j) {
+  const mx_tensor *a = j->a;
+  j->code_alive = (1u << CODE_TESTS) - 1;
+  j->input_alive = (1u << DIFF_INPUT_TESTS) - 1;
   j->values_ratio = j->scales_ratio = 0;
-  j->swapped = j->elem->bits == 4;
-  j->shift_up = j->shift_down = j->a->rows > 1;
-  j->right = j->left = j->a->cols > 1;
+  j->scales_steps = 0;
+  j->pairs_moved = 0;
+  memset(&j->usual, 0, sizeof j->usual);
+  j->place = (diff_place){.rows = a->rows, .cols = a->cols, .n_col = a->cols < DIFF_COLUMNS ? a->cols : DIFF_COLUMNS};
+  j->scales_place =
+      (diff_place){.rows = a->scale_rows, .cols = a->scale_cols, .n_col = a->scale_cols < DIFF_COLUMNS ? a->scale_cols : DIFF_COLUMNS};
+  j->place.col = calloc(j->place.n_col + 1, sizeof *j->place.col);
+  j->scales_place.col = calloc(j->scales_place.n_col + 1, sizeof *j->scales_place.col);
+  j->pair_bits = j->elem->bits > 4 ? 8 : 4;
+  j->pairs = j->elem->bits <= 8 ? calloc((size_t)1 << 2 * j->pair_bits, sizeof *j->pairs) : NULL;
+  diff_moves_start(j);
+  return j->place.col && j->scales_place.col && (j->pairs || j->elem->bits > 8) ? MX_OK : MX_ERR_NOMEM;
 }
 
-/* One ratio for all: 0 before the first, NaN once two differ. */
+void diff_patterns_free(diff_job *j) {
+  free(j->place.col);
+  free(j->scales_place.col);
+  free(j->pairs);
+}
+
+/* One ratio for all: 0 before the first, NaN once two differ, or one is none. */
 static void ratio(double *r, double a, double b) {
   if (isnan(*r)) return;
   const double now = b / a;
-  if (*r == 0 && isfinite(now) && now != 0)
-    *r = now;
-  else if (!(now == *r))
+  if (!isfinite(now) || now == 0 || (*r != 0 && now != *r))
     *r = NAN;
+  else
+    *r = now;
 }
 
 void diff_patterns_element(diff_job *j, const diff_element *e) {
-  if (j->out->codes == 1) j->first_row = e->row, j->first_col = e->col;
-  for (uint64_t left = j->alive[0]; left; left &= left - 1) {
-    const int t = __builtin_ctzll(left);
-    if (!tests[t].is(j, e)) j->alive[0] &= ~((uint64_t)1 << t);
-  }
-  for (uint64_t left = j->alive[1]; left; left &= left - 1) {
-    const int t = __builtin_ctzll(left);
-    const size_t step = steps[t % ROWS_AT], at = t < ROWS_AT ? e->col : e->row, first = t < ROWS_AT ? j->first_col : j->first_row;
-    if ((at ^ first) & (step - 1)) j->alive[1] &= ~((uint64_t)1 << t);
-  }
+  diff_place_row(&j->place, e->row);
+  diff_place_add(&j->place, e->col, 1);
+  j->pairs_moved += e->scale_a != e->scale_b;
+  if (j->pairs)
+    j->pairs[(e->a & ((1u << j->pair_bits) - 1)) << j->pair_bits | (e->b & ((1u << j->pair_bits) - 1))]++;
+  else
+    j->code_alive &= code_tests(j, e->a, e->b);
+  if (j->piece && j->input_alive) j->input_alive &= input_tests(j, e, j->input_alive);
   ratio(&j->values_ratio, e->value_a, e->value_b);
 }
 
-void diff_patterns_scale(diff_job *j, uint32_t a, uint32_t b) { ratio(&j->scales_ratio, diff_scale_value(j, a), diff_scale_value(j, b)); }
-
-void diff_patterns_merge(diff_job *j, const diff_job *later) {
-  const int first = !j->out->codes;
-  j->alive[0] &= later->alive[0];
-  j->alive[1] &= later->alive[1];
-  j->swapped &= later->swapped;
-  j->shift_up &= later->shift_up;
-  j->shift_down &= later->shift_down;
-  j->right &= later->right;
-  j->left &= later->left;
-  if (later->scales_ratio != 0) {
-    if (j->scales_ratio == 0)
-      j->scales_ratio = later->scales_ratio;
-    else if (!(j->scales_ratio == later->scales_ratio))
-      j->scales_ratio = NAN;
-  }
-  if (!later->out->codes) return;
-  if (first) {
-    j->first_row = later->first_row, j->first_col = later->first_col, j->values_ratio = later->values_ratio;
-    return;
-  }
-  if (!(j->values_ratio == later->values_ratio)) j->values_ratio = NAN;
-  const diff_element e = {.row = later->first_row, .col = later->first_col}; /* tests that ask for the place of the first */
-  for (size_t t = 0; t < TESTS; t++)
-    if ((tests[t].is == in_one_row || tests[t].is == in_one_column || tests[t].is == one_of_block) && !tests[t].is(j, &e))
-      j->alive[0] &= ~((uint64_t)1 << t);
-  for (size_t t = 0; t < STEPS; t++) {
-    if (e.col % steps[t] != j->first_col % steps[t]) j->alive[1] &= ~((uint64_t)1 << t);
-    if (e.row % steps[t] != j->first_row % steps[t]) j->alive[1] &= ~((uint64_t)1 << (t + ROWS_AT));
-  }
-}
-
-/* ---- B as A, moved. Looked at in rows whose bytes differ; the rest must agree too, which diff_patterns_end() sees to. */
-
-static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
-  return !memcmp(j->b->codes + row_b * j->b->code_stride, j->a->codes + row_a * j->a->code_stride, j->a->code_stride);
-}
-static int row_swapped(const diff_job *j, size_t r) {
-  for (size_t c = 0; c < j->a->cols; c++)
-    if ((c ^ 1) < j->a->cols && mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c ^ 1)) return 0;
-  return 1;
-}
-static int row_moved(const diff_job *j, size_t r, int right) {
-  for (size_t c = 0; c + 1 < j->a->cols; c++)
-    if (mx_code_at(j->b, j->spec, r, c + (right ? 1 : 0)) != mx_code_at(j->a, j->spec, r, c + (right ? 0 : 1))) return 0;
-  return 1;
+void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b) {
+  const int64_t step = (int64_t)b - (int64_t)a;
+  diff_place_row(&j->scales_place, index / j->a->scale_cols);
+  diff_place_add(&j->scales_place, index % j->a->scale_cols, 1);
+  if (!j->scales_steps) j->scales_step = step, j->scales_first[0] = a, j->scales_first[1] = b;
+  if (!j->scales_steps || j->scales_step != step) j->scales_steps++;
+  if (j->scales_steps > 2) j->scales_steps = 2;
+  ratio(&j->scales_ratio, diff_scale_value(j, a), diff_scale_value(j, b));
 }
 
 void diff_patterns_row(diff_job *j, size_t r) {
-  if (j->swapped) j->swapped = row_swapped(j, r);
-  if (j->shift_down && r) j->shift_down = row_is(j, r, r - 1);
-  if (j->shift_up && r + 1 < j->a->rows) j->shift_up = row_is(j, r, r + 1);
-  if (j->right) j->right = row_moved(j, r, 1);
-  if (j->left) j->left = row_moved(j, r, 0);
+  diff_usual *u = &j->usual;
+  for (size_t i = 0; i < LOOKED && i < j->a->cols && j->elem->bits <= 8; i++) {
+    const diff_element e = diff_look(j, r, (i * j->a->cols / LOOKED + r * 7919) % j->a->cols);
+    u->n++;
+    u->code[e.a & 255]++;
+    const unsigned is = j->piece ? input_tests(j, &e, j->input_alive) : 0;
+    for (int t = 0; t < DIFF_INPUT_TESTS && is; t++) u->input[t] += is >> t & 1;
+  }
+  diff_moves_row(j, r);
 }
 
-static int all_rows(const diff_job *j, int (*is)(const diff_job *, size_t)) {
-  for (size_t r = 0; r < j->a->rows; r++)
-    if (!is(j, r)) return 0;
-  return 1;
-}
-static int is_swapped(const diff_job *j, size_t r) { return row_swapped(j, r); }
-static int is_down(const diff_job *j, size_t r) { return !r || row_is(j, r, r - 1); }
-static int is_up(const diff_job *j, size_t r) { return r + 1 == j->a->rows || row_is(j, r, r + 1); }
-static int is_right(const diff_job *j, size_t r) { return row_moved(j, r, 1); }
-static int is_left(const diff_job *j, size_t r) { return row_moved(j, r, 0); }
-
-/* ---- what is looked at a second time */
-
-static int all_zero(const diff_job *j) {
-  for (size_t i = 0; i < j->b->rows * j->b->code_stride; i++)
-    if (j->b->codes[i]) return 0;
-  return 1;
+static void merge_ratio(double *r, double later) {
+  if (later == 0) return;
+  if (*r == 0)
+    *r = later;
+  else if (!(*r == later))
+    *r = NAN;
 }
 
-/* B is [rows][cols] like A, but holds A column by column. */
-static int transposed(const diff_job *j) {
-  const size_t rows = j->a->rows, cols = j->a->cols;
-  for (size_t r = 0; r < rows; r++)
-    for (size_t c = 0; c < cols; c++) {
-      const size_t flat = r * cols + c;
-      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, flat % rows, flat / rows)) return 0;
+static void merge_place(diff_place *p, const diff_place *later) {
+  if (!later->n) return;
+  const size_t n = p->n_rows;
+  for (size_t i = 0; i < later->n_rows && i < DIFF_FEW && n + i < DIFF_FEW; i++) p->few[n + i] = later->few[i];
+  if (!p->n || later->span[0] < p->span[0]) p->span[0] = later->span[0];
+  if (!p->n || later->span[1] > p->span[1]) p->span[1] = later->span[1];
+  p->row_bits = n ? p->row_bits | later->row_bits | (p->row[0] ^ later->row[0]) : later->row_bits;
+  if (!n) p->row[0] = later->row[0];
+  p->row[1] = later->row[1];
+  p->n_rows += later->n_rows;
+  p->n += later->n;
+  for (size_t i = 0; i < p->n_col; i++) p->col[i] += later->col[i];
+}
+
+void diff_patterns_merge(diff_job *j, const diff_job *later) {
+  j->code_alive &= later->code_alive;
+  j->input_alive &= later->input_alive;
+  j->pairs_moved += later->pairs_moved;
+  merge_ratio(&j->values_ratio, later->values_ratio);
+  merge_ratio(&j->scales_ratio, later->scales_ratio);
+  if (!j->scales_steps)
+    j->scales_steps = later->scales_steps, j->scales_step = later->scales_step,
+    memcpy(j->scales_first, later->scales_first, sizeof j->scales_first);
+  else if (later->scales_steps > 1 || (later->scales_steps && later->scales_step != j->scales_step))
+    j->scales_steps = 2;
+  merge_place(&j->place, &later->place);
+  merge_place(&j->scales_place, &later->scales_place);
+  for (size_t i = 0; j->pairs && i < (size_t)1 << 2 * j->pair_bits; i++) j->pairs[i] += later->pairs[i];
+  j->usual.n += later->usual.n;
+  for (int c = 0; c < 256; c++) j->usual.code[c] += later->usual.code[c];
+  for (int t = 0; t < DIFF_INPUT_TESTS; t++) j->usual.input[t] += later->usual.input[t];
+  diff_moves_merge(j, later);
+}
+
+/* ---- at the end: codes */
+
+/* The share of all elements that are such, from what was looked at; never quite none. */
+static double share(const diff_job *j, uint64_t hits, double least) {
+  const double p = ((double)hits + 1) / ((double)j->usual.n + 1);
+  return p < least ? least : p;
+}
+
+static uint64_t usual_codes(const diff_job *j, uint32_t mask, uint32_t value) {
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < 256; c++)
+    if ((c & mask) == value) n += j->usual.code[c];
+  return n;
+}
+
+/* Tests of codes that all pairs pass; magnitudes that are one number in A, in B; is one code all of B's? */
+static void pair_tests(diff_job *j, int64_t magnitude[2]) {
+  const uint32_t sign = sign_of(j);
+  magnitude[0] = magnitude[1] = -1;
+  for (uint32_t a = 0; j->pairs && a < 1u << j->pair_bits; a++)
+    for (uint32_t b = 0; b < 1u << j->pair_bits; b++) {
+      if (!j->pairs[a << j->pair_bits | b]) continue;
+      j->code_alive &= code_tests(j, a, b);
+      const int64_t m[2] = {a & ~sign, b & ~sign};
+      for (int i = 0; i < 2; i++) magnitude[i] = magnitude[i] == -1 || magnitude[i] == m[i] ? m[i] : -2;
     }
-  return rows > 1 && cols > 1;
-}
-
-/* Codes and scales of the same input under blocks along the other axis, as they would lie in B's bytes. */
-static int other_axis(const diff_job *j) {
-  const mx_tensor *b = j->b;
-  if (!j->x || j->a->rows * j->a->cols > COPY || j->block_rows == j->block_cols || j->elem->kind == MX_KIND_NONE) return 0;
-  mx_spec s = *j->spec;
-  mx_tensor t;
-  s.block_rows = (int)j->block_cols;
-  s.block_cols = (int)j->block_rows;
-  if (mx_spec_check(&s, NULL) || mx_tensor_alloc(&t, b->rows, b->cols, &s)) return 0;
-  int same = !mx_quantize(&t, j->x, b->rows, b->cols, j->ld, &s, NULL, NULL);
-  for (size_t r = 0; r < b->rows && same; r++)
-    for (size_t c = 0; c < b->cols && same; c++) same = mx_code_at(b, j->spec, r, c) == mx_code_at(&t, &s, r, c);
-  mx_tensor_free(&t);
-  return same;
-}
-
-/* The input transposed, then quantised. */
-static int turned(const diff_job *j) {
-  const mx_tensor *b = j->b;
-  if (!j->x || b->rows != b->cols || b->rows * b->cols > COPY || j->elem->kind == MX_KIND_NONE) return 0;
-  mx_tensor t;
-  if (mx_tensor_alloc(&t, b->rows, b->cols, j->spec)) return 0;
-  const int same = !mx_quantize_transposed(&t, j->x, b->rows, b->cols, j->ld, j->spec, NULL, NULL) &&
-                   !memcmp(t.codes, b->codes, b->rows * b->code_stride) &&
-                   !memcmp(t.scales, b->scales, b->scale_rows * b->scale_cols * b->scale_bytes);
-  mx_tensor_free(&t);
-  return same;
 }
 
 static int power_of_two(double r) {
   int e;
   return r > 0 && isfinite(r) && frexp(r, &e) == 0.5;
 }
+
+static void code_patterns(diff_job *j) {
+  const mx_difference *d = j->out;
+  const double n = (double)d->codes;
+  const uint32_t sign = sign_of(j);
+  const unsigned bits = j->elem->bits < 16 ? (unsigned)j->elem->bits : 16;
+  const double one = 1 / (double)((1u << bits) - 1);
+  int64_t magnitude[2];
+  pair_tests(j, magnitude);
+  const unsigned alive = j->code_alive;
+  uint64_t subnormals = 0;
+  for (uint32_t c = 0; c < 256; c++) subnormals += subnormal(j, c) ? j->usual.code[c] : 0;
+  if (alive >> ZERO_SIGN & 1) {
+    if (diff_telling(2 * one * one, n)) diff_say(j, "all are the sign of a zero");
+  } else if (alive >> SIGN_ALONE & 1 && diff_telling(one, n))
+    diff_say(j, "all differ in the sign alone");
+  const int by_input = j->x || j->how.input;
+  if (!by_input && alive >> A_NEGATIVE & 1 && diff_telling(share(j, usual_codes(j, sign, sign), 0.5), n)) diff_say(j, "all negative");
+  if (!by_input && alive >> A_POSITIVE & 1 && diff_telling(share(j, usual_codes(j, sign, 0), 0.5), n)) diff_say(j, "all positive");
+  if (alive >> B_IS_ZERO & 1 && !(alive >> ZERO_SIGN & 1) && diff_telling(2 * one, n)) diff_say(j, "all are zero in B");
+  if (alive >> STEP_UP & 1 && diff_telling(0.5, n)) diff_say(j, "all one step larger in B");
+  if (alive >> STEP_DOWN & 1 && diff_telling(0.5, n)) diff_say(j, "all one step smaller in B");
+  if (alive >> CODE_SUBNORMAL & 1 && diff_telling(share(j, subnormals, one), n)) diff_say(j, "all at subnormal codes");
+  for (int i = 0; i < 2; i++)
+    if (magnitude[i] > 0 && diff_telling(i ? 2 * one : share(j, usual_codes(j, ~sign & 255, (uint32_t)magnitude[i]), 2 * one), n - 1))
+      diff_say(j, "all have the code of %g in %s", mx_decode(j->elem, (uint64_t)magnitude[i]), i ? "B" : "A");
+}
+
+static void input_patterns(diff_job *j) {
+  static const struct {
+    int test;
+    double least;
+    const char *words;
+  } tests[] = {{DIFF_NEGATIVE, 0.5, "all negative"},
+               {DIFF_POSITIVE, 0.5, "all positive"},
+               {DIFF_SPECIAL, 0, "all at NaN or Inf inputs"},
+               {DIFF_SUBNORMAL, 0, "all at subnormal inputs"},
+               {DIFF_TIE, 0, "all where the quotient is exactly a tie"},
+               {DIFF_NEAR_TIE, 0, "all where the quotient is a tie, or within 2^-24 of one"},
+               {DIFF_AMAX_NEGATIVE, 0.5, "all in blocks whose largest magnitude is negative"}};
+  const unsigned alive = j->input_alive;
+  for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+    const int t = tests[i].test;
+    if (!(alive >> t & 1) || (t == DIFF_NEAR_TIE && (alive >> DIFF_TIE & 1 || alive >> DIFF_SUBNORMAL & 1))) continue;
+    const double n = t == DIFF_AMAX_NEGATIVE ? (double)j->out->blocks : (double)j->out->codes;
+    if (diff_telling(share(j, j->usual.input[t], tests[i].least), n)) diff_say(j, "%s", tests[i].words);
+  }
+}
+
+/* ---- scales */
 
 static int scales_turned(const diff_job *j) {
   const mx_tensor *a = j->a, *b = j->b;
@@ -259,73 +260,113 @@ static int scales_turned(const diff_job *j) {
   return a->scale_rows > 1 && a->scale_cols > 1;
 }
 
+/* One scale everywhere in B, and not in A. */
+static int one_scale_code(const diff_job *j) {
+  const size_t n = j->a->scale_rows * j->a->scale_cols;
+  for (size_t i = 1; i < n; i++)
+    if (mx_scale_code_at(j->b, i) != mx_scale_code_at(j->b, 0)) return 0;
+  return 1;
+}
+
 static void scale_patterns(diff_job *j) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t n = a->scale_rows * a->scale_cols;
-  const mx_difference *d = j->out;
-  for (int step = -8; step <= 8; step++)
-    if (d->scale_steps[step + 8] == d->scales && step && (step > -8 && step < 8))
-      say(j, step > 0     ? step == 1 ? "every scale that differs is one code larger in B"
-                                      : "every scale that differs is the same number of codes larger in B"
-             : step == -1 ? "every scale that differs is one code smaller in B"
-                          : "every scale that differs is the same number of codes smaller in B");
-  if (power_of_two(j->scales_ratio)) say(j, "every scale that differs is off by the same power of two");
-  if (scales_turned(j)) say(j, "the scales are transposed");
+  const double differ = (double)j->scales_place.n, step = (double)llabs(j->scales_step);
+  if (j->scales_place.n == 1) /* no pattern, but it has no example either */
+    diff_say(j, "one scale differs (row %zu, block column %zu): %u in A, %u in B, %.0f code%s %s",
+             j->scales_place.row[0] * (a->scale_rows == a->rows ? 1 : j->block_rows), j->scales_place.span[0], (unsigned)j->scales_first[0],
+             (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller");
+  if (j->scales_steps == 1 && diff_telling(step < 2 ? 0.25 : 0.0625, differ)) {
+    if (step < 2)
+      diff_say(j, "every scale that differs is one code %s in B", j->scales_step > 0 ? "larger" : "smaller");
+    else
+      diff_say(j, "every scale that differs is %.0f codes %s in B", step, j->scales_step > 0 ? "larger" : "smaller");
+  }
+  if (power_of_two(j->scales_ratio) && diff_telling(0.25, differ)) diff_say(j, "every scale that differs is off by the same power of two");
+  diff_where(j, &j->scales_place, j->scales_place.n, 1);
+  if (!diff_telling(0.125, differ / 2)) return;
+  if (scales_turned(j)) diff_say(j, "the scales are transposed");
+  if (one_scale_code(j))
+    diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), diff_scale_value(j, mx_scale_code_at(b, 0)));
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
     if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && (other || (other = malloc(n + 1)))) {
       mx_layout_pack(other, (mx_layout)l, a->scales, a->scale_rows, a->scale_cols, 0);
-      if (!memcmp(other, b->scales, n)) say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
+      if (!memcmp(other, b->scales, n)) diff_say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
     }
   free(other);
   size_t histogram[2][256] = {{0}};
   for (size_t i = 0; i < n; i++) histogram[0][a->scales[i]]++, histogram[1][b->scales[i]]++;
-  if (!memcmp(histogram[0], histogram[1], sizeof histogram[0])) say(j, "B's scales are A's in another order");
+  if (!memcmp(histogram[0], histogram[1], sizeof histogram[0])) diff_say(j, "B's scales are A's in another order");
 }
 
-static int alive(const diff_job *j, test *is) {
-  for (size_t t = 0; t < TESTS; t++)
-    if (tests[t].is == is) return j->alive[0] >> t & 1;
-  return 0;
+/* ---- the tensor scale */
+
+/* What a stored number is, if it comes from an amax by one of the conventions: that amax, and the same by another convention. */
+typedef struct convention {
+  char words[48];
+  double value;
+} convention;
+
+static size_t conventions(convention c[16], double amax, double own_target) {
+  static const double targets[] = {2688, 1536, 448, 240, 6};
+  size_t n = 0;
+  snprintf(c[n].words, sizeof c[n].words, "amax");
+  c[n++].value = amax;
+  for (int i = -1; i < (int)(sizeof targets / sizeof targets[0]); i++) {
+    const double t = i < 0 ? own_target : targets[i];
+    if (i >= 0 && t == own_target) continue;
+    snprintf(c[n].words, sizeof c[n].words, "amax / %g", t);
+    c[n++].value = amax / t;
+    snprintf(c[n].words, sizeof c[n].words, "%g / amax", t);
+    c[n++].value = t / amax;
+  }
+  snprintf(c[n].words, sizeof c[n].words, "1 / amax");
+  c[n++].value = 1 / amax;
+  return n;
+}
+
+static int near(double x, double y) { return fabs(x - y) <= 0x1p-21 * fabs(y); }
+
+static void tensor_pattern(diff_job *j) {
+  const mx_difference *d = j->out;
+  const char *store = mx_tensor_store_name(j->spec);
+  const double a = (double)j->a->tensor_scale, b = (double)j->b->tensor_scale,
+               target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
+  char how[120] = "";
+  if (isfinite(a) && a > 0 && isfinite(b) && b > 0) {
+    const int own = !strcmp(store, "amax") ? 0 : !strcmp(store, "divisor") ? 2 : 1;
+    const double amax = own == 0 ? a : own == 1 ? a * target : target / a;
+    convention c[16];
+    const size_t n = conventions(c, amax, target);
+    for (size_t i = 0; i < n && !*how; i++)
+      if (near(b, c[i].value)) snprintf(how, sizeof how, ": A stores %.40s, B stores %.40s", c[own].words, c[i].words);
+    if (!*how && power_of_two(b / a)) snprintf(how, sizeof how, ": B's is 2^%d times A's", ilogb(b / a));
+    if (!*how && near(b, a * a)) snprintf(how, sizeof how, ": B's is the square of A's");
+  }
+  if (!d->codes && !d->scales)
+    diff_say(j, "the tensor scale is what differs (%.9g in A, %.9g in B); codes and scales agree%s", a, b, how);
+  else
+    diff_say(j, "the tensor scale differs too (%.9g in A, %.9g in B)%s", a, b, how);
 }
 
 void diff_patterns_end(diff_job *j) {
   const mx_difference *d = j->out;
+  if (d->tensor_scales) tensor_pattern(j);
+  diff_moves_end(j);
   if (d->codes) {
-    if (j->swapped && all_rows(j, is_swapped)) say(j, "the two codes of each byte are swapped");
-    if (j->shift_down && all_rows(j, is_down)) say(j, "rows are shifted by one");
-    if (j->shift_up && all_rows(j, is_up)) say(j, "rows are shifted by one, upwards");
-    if (j->right && all_rows(j, is_right)) say(j, "columns are shifted by one");
-    if (j->left && all_rows(j, is_left)) say(j, "columns are shifted by one, to the left");
-    if (transposed(j)) say(j, "the codes are transposed");
-    if (alive(j, b_is_zero) && all_zero(j)) say(j, "every code of B is zero");
-    if (turned(j)) say(j, "B is the transpose of the input, quantised");
-  }
-  if ((d->codes || d->scales) && other_axis(j)) say(j, "blocks lie along columns instead of rows, or the other way");
-  if (d->codes) {
-    const int in_block = alive(j, first_of_block) || alive(j, last_of_block) || alive(j, one_of_block);
-    const int stepped = j->alive[1] & (((uint64_t)1 << STEPS) - 1) && !alive(j, in_one_column);
-    for (size_t t = 0; t < TESTS; t++) {
-      int weak = stepped && (tests[t].is == odd_column || tests[t].is == even_column);
-      weak |= d->codes == 1 && (tests[t].is == in_one_row || tests[t].is == in_one_column || tests[t].is == one_of_block);
-      for (size_t i = 0; i < sizeof implied / sizeof implied[0]; i++) weak |= tests[t].is == implied[i].weak && alive(j, implied[i].strong);
-      if (j->alive[0] >> t & 1 && !weak) say(j, tests[t].words);
-    }
-    /* The coarsest step alone; a whole column or row, or one place in the block, says the same. */
-    for (size_t s = 0; s < STEPS; s++)
-      if (j->alive[1] >> s & 1) {
-        if (!alive(j, in_one_column) && !(in_block && steps[s] <= j->block_cols) && steps[s] < j->a->cols && d->codes > 1)
-          say(j, every_column[s]);
-        break;
-      }
-    for (size_t s = 0; s < STEPS; s++)
-      if (j->alive[1] >> (s + ROWS_AT) & 1) {
-        if (!alive(j, in_one_row) && steps[s] < j->a->rows && d->codes > 1) say(j, every_row[s]);
-        break;
-      }
-    if (power_of_two(j->values_ratio)) say(j, "every value that differs is off by the same power of two");
+    const double moved = d->n_scales ? (double)d->scales / (double)d->n_scales : 0;
+    diff_where(j, &j->place, d->blocks, 0);
+    code_patterns(j);
+    if (j->x || j->how.input) input_patterns(j);
+    if (j->pairs_moved == d->codes && diff_telling(moved, (double)d->blocks)) diff_say(j, "all in blocks whose scale differs too");
+    if (!j->pairs_moved && diff_telling(1 - moved, (double)d->blocks)) diff_say(j, "all in blocks whose scale is the same");
+    if (power_of_two(j->values_ratio) && diff_telling(0.125, (double)d->codes))
+      diff_say(j, "every value that differs is off by the same power of two");
   }
   if (d->scales) scale_patterns(j);
-  if (d->padding) say(j, "bytes behind the ends of rows differ (stale padding); they do not count");
+  if (!d->codes && d->scales && d->values && !d->tensor_scales)
+    diff_say(j, "no code differs: the values that do are those of blocks whose scale differs");
+  if (d->padding) diff_say(j, "bytes behind the ends of rows differ (stale padding); they do not count");
 }

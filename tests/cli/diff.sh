@@ -35,18 +35,18 @@ accepts "$mxgold" quantize x.npy -o a.safetensors --preset ocp-mxfp8-e4m3
 accepts "$mxgold" diff a.safetensors a.safetensors
 says '^equal  *yes$'
 # -0 and NaN
-edit a.safetensors z.safetensors 't["codes"][0:4] = b"\0\0\x7f\x7f"'
-edit z.safetensors y.safetensors 't["codes"][0:4] = b"\x80\0\xff\x7f"'
+edit a.safetensors z.safetensors 't["codes"][0:4] = b"\0\0\x7f\x7f"; t["codes"][100] = 0'
+edit z.safetensors y.safetensors 't["codes"][0:4] = b"\x80\0\xff\x7f"; t["codes"][100] = 128'
 differs "all are the sign of a zero" "$mxgold" diff z.safetensors y.safetensors
 says '^NaN codes let pass  *1$'
 accepts "$mxgold" diff z.safetensors y.safetensors --equal-zeros
-differs "codes that differ          2" "$mxgold" diff z.safetensors y.safetensors --nan-bits
+differs "codes that differ          3" "$mxgold" diff z.safetensors y.safetensors --nan-bits
 differs "codes that differ          1" "$mxgold" diff z.safetensors y.safetensors --nan-bits --equal-zeros
 # codes under a NaN scale mean nothing, but for --nan-bits
 edit a.safetensors n.safetensors 't["scales"][5] = 255'
 edit n.safetensors m.safetensors 't["codes"][160:192] = bytes(32)'
 accepts "$mxgold" diff n.safetensors m.safetensors
-differs "all in the last block of a row" "$mxgold" diff n.safetensors m.safetensors --nan-bits
+differs "all in one block (row 1, columns 64 to 95, the last of its row)" "$mxgold" diff n.safetensors m.safetensors --nan-bits
 # lists
 edit a.safetensors b.safetensors 't["codes"][7::32] = bytes(c ^ 1 for c in t["codes"][7::32])'
 differs "all at one position in the block" "$mxgold" diff a.safetensors b.safetensors --max 3 --input x.npy

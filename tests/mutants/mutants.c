@@ -144,7 +144,7 @@ static const struct {
     {"last row lost", last_row_lost, "last row"},
     {"stale bytes in the last block", last_block_stale, "last block"},
     {"every scale one code larger", scale_plus_one, "one code larger"},
-    {"scale off by one at one exponent", scale_off_at_one, "one code larger"},
+    {"scale off by one at one exponent", scale_off_at_one, "1 code larger"},
     {"scales transposed", scales_transposed, "transposed"},
     {"rows shifted by one", rows_shifted, "shifted"},
     {"sign bit flipped", signs_flipped, "sign alone"},
@@ -205,12 +205,12 @@ static int damage_named(size_t k, char *all, size_t size) {
   int ok = 0;
   mx_difference *d = malloc(sizeof *d);
   *all = 0;
-  if (!d || mx_generate(&c, MX_SUITE_LAYOUT, &s, 4, 128, 1, NULL)) return 0;
-  if (!mx_tensor_alloc(&a, 4, 128, &s) && !mx_tensor_alloc(&b, 4, 128, &s)) {
-    mx_quantize(&a, c.x, 4, 128, 128, &s, NULL, NULL);
-    mx_quantize(&b, c.x, 4, 128, 128, &s, NULL, NULL);
+  if (!d || mx_generate(&c, MX_SUITE_LAYOUT, &s, 32, 1024, 1, NULL)) return 0;
+  if (!mx_tensor_alloc(&a, 32, 1024, &s) && !mx_tensor_alloc(&b, 32, 1024, &s)) {
+    mx_quantize(&a, c.x, 32, 1024, 1024, &s, NULL, NULL);
+    mx_quantize(&b, c.x, 32, 1024, 1024, &s, NULL, NULL);
     plumbing[k].damage(&b, &s);
-    mx_diff(d, &a, &b, &s, c.x, 128, NULL, NULL, NULL, NULL);
+    mx_diff(d, &a, &b, &s, c.x, 1024, NULL, NULL, NULL, NULL);
     for (int i = 0; i < d->n_patterns; i++) {
       ok |= strstr(d->patterns[i], plumbing[k].says) != NULL;
       snprintf(all + strlen(all), size - strlen(all), "%s%s", i ? "; " : "", d->patterns[i]);

@@ -1,0 +1,217 @@
+/* B as A, moved: rows, columns, codes of a byte, of a word, of a block; transposed; blocks along the other axis; one code everywhere. Looked at in
+ * rows whose bytes differ; the rest must agree too, which diff_moves_end() sees to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/diff.h"
+
+enum { COPY = 1 << 26 }; /* elements of a matrix that may be made anew */
+
+static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
+  return !memcmp(j->b->codes + row_b * j->b->code_stride, j->a->codes + row_a * j->a->code_stride, j->a->code_stride);
+}
+static int row_swapped(const diff_job *j, size_t r) {
+  for (size_t c = 0; c < j->a->cols; c++)
+    if ((c ^ 1) < j->a->cols && mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c ^ 1)) return 0;
+  return 1;
+}
+static int row_moved(const diff_job *j, size_t r, int right) {
+  for (size_t c = 0; c + 1 < j->a->cols; c++)
+    if (mx_code_at(j->b, j->spec, r, c + (right ? 1 : 0)) != mx_code_at(j->a, j->spec, r, c + (right ? 0 : 1))) return 0;
+  return 1;
+}
+
+/* ---- another order inside groups of a few elements */
+
+void diff_moves_start(diff_job *j) {
+  static const size_t sizes[] = {64, 32, 16, 8, 4};
+  j->swapped = j->elem->bits == 4;
+  j->shift_up = j->shift_down = j->a->rows > 1;
+  j->right = j->left = j->a->cols > 1;
+  memset(j->order.may, 0xFF, sizeof j->order.may);
+  j->order.size = 0;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !j->order.size && j->elem->bits <= 8; i++)
+    if (j->a->cols % sizes[i] == 0) j->order.size = sizes[i];
+}
+
+static void order_row(diff_job *j, size_t r) {
+  diff_order *o = &j->order;
+  for (size_t c = 0; c < j->a->cols && o->size; c += o->size) {
+    uint64_t where[256] = {0};
+    for (size_t i = 0; i < o->size; i++) where[mx_code_at(j->a, j->spec, r, c + i) & 255] |= UINT64_C(1) << i;
+    for (size_t i = 0; i < o->size; i++)
+      if (!(o->may[i] &= where[mx_code_at(j->b, j->spec, r, c + i) & 255])) o->size = 0;
+  }
+}
+
+/* Orders that words and lanes come in: where B's element i of a group of w stands in A. n: a number of the kind's own. */
+typedef size_t from_fn(size_t i, size_t w, size_t n);
+static size_t xored(size_t i, size_t w, size_t n) { return (void)w, i ^ n; }
+static size_t turned_to(size_t i, size_t w, size_t n) { return i % n * (w / n) + i / n; }
+static size_t rotated(size_t i, size_t w, size_t n) { return (i + n) % w; }
+
+static int is_order(const diff_job *j, from_fn *from, size_t w, size_t n) {
+  const diff_order *o = &j->order;
+  for (size_t i = 0; i < o->size; i++)
+    if (!(o->may[i] >> (i / w * w + from(i % w, w, n)) & 1)) return 0;
+  for (size_t r = 0; r < j->a->rows; r++)
+    for (size_t c = 0; c < j->a->cols; c++)
+      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c / w * w + from(c % w, w, n))) return 0;
+  return 1;
+}
+
+/* The first order with a name that everything follows, small groups first; else the places, if they are others for each. */
+static void say_order(diff_job *j) {
+  const diff_order *o = &j->order;
+  const size_t wide = j->elem->bits == 4 ? 2 : 1, bits = j->elem->bits == 4 ? 4 : 8;
+  for (size_t w = 2; w <= o->size; w *= 2) {
+    if (w > wide && is_order(j, xored, w, w - wide)) {
+      diff_say(j, "the bytes of each %zu-bit word are reversed (big-endian)", w * bits);
+      return;
+    }
+    if (is_order(j, xored, w, w - 1)) {
+      if (w == 2)
+        diff_say(j, "neighbouring codes are swapped");
+      else
+        diff_say(j, "the codes of each %zu-bit word are in reverse order", w * bits);
+      return;
+    }
+    if (w > 2 && is_order(j, xored, w, w / 2)) {
+      diff_say(j, "the halves of each %zu codes are swapped", w);
+      return;
+    }
+    for (size_t n = 2; n < w; n *= 2)
+      if (is_order(j, turned_to, w, n)) {
+        if (n == w / 2)
+          diff_say(j, "of each %zu codes those at even places come first, then the odd ones (deinterleaved)", w);
+        else if (n == 2)
+          diff_say(j, "the halves of each %zu codes are interleaved", w);
+        else
+          diff_say(j, "each %zu codes are transposed, as a matrix of %zu x %zu", w, w / n, n);
+        return;
+      }
+    for (size_t n = 1; n < w; n++)
+      if (is_order(j, rotated, w, n)) {
+        diff_say(j, "the codes of each group of %zu are rotated by %zu", w, n);
+        return;
+      }
+  }
+  uint64_t all = 0;
+  size_t place[64];
+  for (size_t i = 0; i < o->size; i++) {
+    if (o->may[i] & (o->may[i] - 1)) return; /* more than one place is left: too little to tell */
+    place[i] = (size_t)__builtin_ctzll(o->may[i]);
+    all |= o->may[i];
+  }
+  if (all != (o->size == 64 ? UINT64_MAX : (UINT64_C(1) << o->size) - 1)) return;
+  for (size_t r = 0; r < j->a->rows; r++)
+    for (size_t c = 0; c < j->a->cols; c++)
+      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c / o->size * o->size + place[c % o->size])) return;
+  diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...", o->size, place[0],
+           place[1], place[2], place[3]);
+}
+
+void diff_moves_merge(diff_job *j, const diff_job *later) {
+  j->swapped &= later->swapped;
+  j->shift_up &= later->shift_up;
+  j->shift_down &= later->shift_down;
+  j->right &= later->right;
+  j->left &= later->left;
+  if (!later->order.size) j->order.size = 0;
+  for (size_t i = 0; i < j->order.size; i++)
+    if (!(j->order.may[i] &= later->order.may[i])) j->order.size = 0;
+}
+
+void diff_moves_row(diff_job *j, size_t r) {
+  if (j->order.size) order_row(j, r);
+  if (j->swapped) j->swapped = row_swapped(j, r);
+  if (j->shift_down && r) j->shift_down = row_is(j, r, r - 1);
+  if (j->shift_up && r + 1 < j->a->rows) j->shift_up = row_is(j, r, r + 1);
+  if (j->right) j->right = row_moved(j, r, 1);
+  if (j->left) j->left = row_moved(j, r, 0);
+}
+
+static int all_rows(const diff_job *j, int (*is)(const diff_job *, size_t)) {
+  for (size_t r = 0; r < j->a->rows; r++)
+    if (!is(j, r)) return 0;
+  return 1;
+}
+static int is_swapped(const diff_job *j, size_t r) { return row_swapped(j, r); }
+static int is_down(const diff_job *j, size_t r) { return !r || row_is(j, r, r - 1); }
+static int is_up(const diff_job *j, size_t r) { return r + 1 == j->a->rows || row_is(j, r, r + 1); }
+static int is_right(const diff_job *j, size_t r) { return row_moved(j, r, 1); }
+static int is_left(const diff_job *j, size_t r) { return row_moved(j, r, 0); }
+
+/* ---- what is looked at a second time */
+
+/* One code everywhere in B. */
+static void one_code(diff_job *j) {
+  const uint32_t code = mx_code_at(j->b, j->spec, 0, 0);
+  for (size_t r = 0; r < j->b->rows; r++)
+    for (size_t c = 0; c < j->b->cols; c++)
+      if (mx_code_at(j->b, j->spec, r, c) != code) return;
+  if (code == 0)
+    diff_say(j, "every code of B is zero");
+  else
+    diff_say(j, "every code of B is 0x%X (%g)", (unsigned)code, mx_decode(j->elem, code));
+}
+
+/* B is [rows][cols] like A, but holds A column by column. */
+static int transposed(const diff_job *j) {
+  const size_t rows = j->a->rows, cols = j->a->cols;
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) {
+      const size_t flat = r * cols + c;
+      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, flat % rows, flat / rows)) return 0;
+    }
+  return rows > 1 && cols > 1;
+}
+
+/* Codes and scales of the same input under blocks along the other axis, as they would lie in B's bytes. */
+static int other_axis(const diff_job *j) {
+  const mx_tensor *b = j->b;
+  if (!j->x || j->a->rows * j->a->cols > COPY || j->block_rows == j->block_cols || j->elem->kind == MX_KIND_NONE) return 0;
+  mx_spec s = *j->spec;
+  mx_tensor t;
+  s.block_rows = (int)j->block_cols;
+  s.block_cols = (int)j->block_rows;
+  if (mx_spec_check(&s, NULL) || mx_tensor_alloc(&t, b->rows, b->cols, &s)) return 0;
+  int same = !mx_quantize(&t, j->x, b->rows, b->cols, j->ld, &s, NULL, NULL);
+  for (size_t r = 0; r < b->rows && same; r++)
+    for (size_t c = 0; c < b->cols && same; c++) same = mx_code_at(b, j->spec, r, c) == mx_code_at(&t, &s, r, c);
+  mx_tensor_free(&t);
+  return same;
+}
+
+/* The input transposed, then quantised. */
+static int turned(const diff_job *j) {
+  const mx_tensor *b = j->b;
+  if (!j->x || b->rows != b->cols || b->rows * b->cols > COPY || j->elem->kind == MX_KIND_NONE) return 0;
+  mx_tensor t;
+  if (mx_tensor_alloc(&t, b->rows, b->cols, j->spec)) return 0;
+  const int same = !mx_quantize_transposed(&t, j->x, b->rows, b->cols, j->ld, j->spec, NULL, NULL) &&
+                   !memcmp(t.codes, b->codes, b->rows * b->code_stride) &&
+                   !memcmp(t.scales, b->scales, b->scale_rows * b->scale_cols * b->scale_bytes);
+  mx_tensor_free(&t);
+  return same;
+}
+
+void diff_moves_end(diff_job *j) {
+  const mx_difference *d = j->out;
+  /* That half of the codes that differ should by chance be what the other half says: asked before all else, as a few codes may be anything. */
+  if (diff_telling(0.125, (double)d->codes / 2)) {
+    if (j->swapped && all_rows(j, is_swapped))
+      diff_say(j, "the two codes of each byte are swapped");
+    else if (j->order.size)
+      say_order(j);
+    if (j->shift_down && all_rows(j, is_down)) diff_say(j, "rows are shifted by one");
+    if (j->shift_up && all_rows(j, is_up)) diff_say(j, "rows are shifted by one, upwards");
+    if (j->right && all_rows(j, is_right)) diff_say(j, "columns are shifted by one");
+    if (j->left && all_rows(j, is_left)) diff_say(j, "columns are shifted by one, to the left");
+    if (transposed(j)) diff_say(j, "the codes are transposed");
+    one_code(j);
+    if (turned(j)) diff_say(j, "B is the transpose of the input, quantised");
+  }
+  if (diff_telling(0.125, (double)(d->codes + d->scales) / 2) && other_axis(j))
+    diff_say(j, "blocks lie along columns instead of rows, or the other way");
+}
