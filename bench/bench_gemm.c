@@ -13,6 +13,7 @@
 #include "mxgold/isa.h"
 
 extern void openblas_set_num_threads(int n);
+extern char *openblas_get_corename(void);
 
 static int n_threads = 2;
 static const char *only = "";
@@ -41,11 +42,14 @@ static void versus(const char *name, const char *keys, int model, size_t M, size
   memset(&spec, 0, sizeof spec);
   if (mx_spec_parse(&spec, keys, NULL)) exit(2);
   float *x = numbers(M * K, 1), *y = numbers(N * K, 2), *d = malloc(M * N * sizeof *d);
-  double ours[64], theirs[64];
+  double ours[64], theirs[64], without[64];
   mx_tensor a, b;
   quantised(&a, &spec, x, M, K);
   quantised(&b, &spec, y, N, K);
   const mx_gemm_options o = {.model = model, .exec = {.n_threads = n_threads, .isa_mask = isa_mask}};
+  mx_gemm_options no_amx = o;
+  no_amx.exec.isa_mask |= MX_ISA_AMX;
+  const int amx = (mx_isa_usable(isa_mask) & MX_ISA_AMX) && model == MX_GEMM_F32_BLOCK && spec.elem == MX_ELEM_E2M1;
   for (int r = 0; r < rounds; r++) {
     double t = timing_now(n_threads);
     if (!d || mx_gemm(d, N, &a, &spec, &b, &spec, &o, NULL)) exit(2);
@@ -53,10 +57,17 @@ static void versus(const char *name, const char *keys, int model, size_t M, size
     t = timing_now(n_threads);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)M, (int)N, (int)K, 1, x, (int)K, y, (int)K, 0, d, (int)N);
     theirs[r] = timing_now(n_threads) - t;
+    t = timing_now(n_threads);
+    if (amx && mx_gemm(d, N, &a, &spec, &b, &spec, &no_amx, NULL)) exit(2);
+    without[r] = timing_now(n_threads) - t;
   }
   const double u = timing_median(ours, rounds), v = timing_median(theirs, rounds), macs = (double)M * (double)N * (double)K;
   printf("%-28s %5zu x %5zu x %5zu  %9.4f s  %7.1f GMAC/s  sgemm %9.4f s  %7.1f GMAC/s  ratio %5.2f\n", name, M, N, K, u, macs / u * 1e-9, v,
          macs / v * 1e-9, v / u);
+  if (amx) {
+    const double w = timing_median(without, rounds);
+    printf("%-28s %21s  %9.4f s  %7.1f GMAC/s  with AMX it is %.2f times as fast\n", "  without AMX", "", w, macs / w * 1e-9, w / u);
+  }
   fflush(stdout);
   mx_tensor_free(&a);
   mx_tensor_free(&b);
@@ -113,6 +124,7 @@ int main(int argc, char **argv) {
   if (argc > 3) only = argv[3];
   if (rounds < 1 || rounds > 64 || n_threads < 1) return 2;
   openblas_set_num_threads(n_threads);
+  if (!*only) printf("OpenBLAS kernels: %s\n", openblas_get_corename());
   static const char nv[] = "scale=e4m3 block=1x16 scale.rule=value";
   versus("mxfp4 f32_block", "", MX_GEMM_F32_BLOCK, 2048, 2048, 2048, 0, rounds);
   zero_blocks = 1;

@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
   printf("isa digests: %zu lines of golden/HASHES,%s: %zu differ\n", h.held, *used ? used : " no vectors", h.differ);
   fflush(stdout);
   int differ = h.differ != 0;
-  for (uint32_t bit = 1; bit & MX_ISA_ALL; bit <<= 1)
+  for (uint32_t bit = 1; bit & MX_ISA_VECTORS; bit <<= 1)
     if (mx_isa_usable(0) & bit) differ |= checkasm(bit) != 0;
   free(h.line);
   return differ;

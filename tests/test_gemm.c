@@ -22,6 +22,7 @@ static void check_mix(const char *a_text, const char *b_text, size_t M, size_t N
     char what[400];
     mx_error err;
     for (size_t m = 0; m < OPERANDS_MASKS; m++) {
+      if (operands_masks[m] == MX_ISA_AMX && !(mx_isa_usable(0) & MX_ISA_AMX)) continue; /* the same once more */
       o.exec.isa_mask = operands_masks[m];
       o.exec.n_threads = m == 1 ? 2 : 1;
       memset(got, 0xAA, M * N * sizeof *got);
@@ -133,7 +134,7 @@ START_TEST(zero_blocks) {
   ck_assert_int_eq(mxg_plan_of_tensors(&plan, &t, &spec, &t, &spec, &o, 16, NULL), MX_OK);
   mxg_move_to(&plan.a, &t, 0, 16);
   mxg_move_to(&plan.b, &t, 0, 16);
-  ck_assert(mxg_codes_usable(&plan) && !mxg_codes_alloc(&a, &plan, 1) && !mxg_codes_alloc(&b, &plan, 0));
+  ck_assert(mxg_codes_usable(&plan) && !mxg_codes_alloc(&a, &plan, MXG_SIDE_A) && !mxg_codes_alloc(&b, &plan, MXG_SIDE_B));
   mxg_codes_fill_a(&a, &plan.a, &plan, 0);
   mxg_codes_fill_b(&b, &plan.b, &plan, 0);
   ck_assert(!mxg_codes_fit(&a, &b));

@@ -46,6 +46,7 @@ plain|-mavx512f|__m512i f(__m512i a) { return _mm512_add_epi32(a, a); }
 plain|-DFINE -msse2|__m128i f(__m128i a, unsigned b) { return _mm_add_epi32(a, _mm_set1_epi32(__builtin_ctz(b))); }
 x_avx2|-DFINE -mavx2 -mfma -mf16c -mbmi -mbmi2|__m256 f(__m256 a, unsigned b) { return _mm256_fmadd_ps(a, a, _mm256_set1_ps((float)_pext_u32(b, 5))); }
 x_avx512|-DFINE -mavx512f -mavx512vbmi|__m512i f(__m512i a) { return _mm512_permutexvar_epi8(a, a); }
+x_amx|-DFINE -mamx-tile -mamx-int8 -mavx512f|__m512i f(__m512i a) { _tile_dpbssd(0, 1, 2); return _mm512_add_epi32(a, a); }
 OBJECTS
   [ $missed = 0 ] && echo "check-isa: $planted objects under true and false names: each told"
   exit $missed

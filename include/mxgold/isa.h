@@ -9,12 +9,14 @@
 extern "C" {
 #endif
 
-/* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. Without AVX2 there is no AVX-512 either. */
+/* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. Without AVX2 there is no AVX-512 either, without that no AMX. */
 enum {
-  MX_ISA_AVX2 = 1,   /* AVX2, FMA, F16C, BMI1, BMI2 */
-  MX_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, CD, VBMI, VBMI2, VNNI and all of AVX2's */
-  MX_ISA_NEON = 4,   /* AArch64's vectors */
-  MX_ISA_ALL = 7
+  MX_ISA_AVX2 = 1,    /* AVX2, FMA, F16C, BMI1, BMI2 */
+  MX_ISA_AVX512 = 2,  /* AVX-512 F, BW, DQ, VL, CD, VBMI, VBMI2, VNNI and all of AVX2's */
+  MX_ISA_NEON = 4,    /* AArch64's vectors */
+  MX_ISA_VECTORS = 7, /* all above: every operation has kernels of these */
+  MX_ISA_AMX = 8,     /* tiles of AMX with int8, beside AVX-512: products of e2m1 alone */
+  MX_ISA_ALL = 15
 };
 
 /** What this machine has: asked once, when the program starts. */
@@ -22,7 +24,7 @@ uint32_t mx_isa_host(void);
 /** What a call may use: mx_isa_host() less `off` and less what the environment variable MXGOLD_ISA_OFF names ("avx512", "avx2,avx512", "all"),
  *  which is looked at in each call. A name that mx_isa_parse() does not know switches nothing off here; the program mxgold refuses it. */
 uint32_t mx_isa_usable(uint32_t off);
-/** Bits of the ISAs that a list of names with commas switches off; "avx2" takes AVX-512 with it.
+/** Bits of the ISAs that a list of names with commas switches off; "avx2" takes AVX-512 with it, and that AMX.
  *  off      what the known names give, whether all are known or not
  *  text     NULL is an empty list
  *  unknown  if not NULL and a name is not known: where the first of them begins in text

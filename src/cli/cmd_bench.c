@@ -132,7 +132,7 @@ static int all(bench *b, out *o, const char *only, int presets) {
     bench_job job;
     if (only && !strstr(c->name, only)) continue;
     if (bench_open(&job, c, b->input, b->copy, b->rows, b->cols, b->n_threads)) return CLI_TROUBLE;
-    for (uint32_t bit = MX_ISA_ALL + 1; bit; bit >>= 1)
+    for (uint32_t bit = MX_ISA_VECTORS + 1; bit; bit >>= 1)
       if (usable & bit) measure(b, o, &job, mx_isa_only(bit), mx_isa_name(bit));
     if (!usable) measure(b, o, &job, MX_ISA_ALL, "scalar");
     bench_close(&job);

@@ -26,7 +26,7 @@ static int switch_isa_off(const char *option) {
   const char *names = option ? option : getenv("MXGOLD_ISA_OFF"), *bad;
   uint32_t off;
   if (!mx_isa_parse(&off, names, &bad))
-    return cli_error("%s%s: unknown instruction set '%.*s', expected avx2, avx512, neon or all",
+    return cli_error("%s%s: unknown instruction set '%.*s', expected amx, avx2, avx512, neon or all",
                      option ? "--isa-off " : "MXGOLD_ISA_OFF=", names, (int)strcspn(bad, ","), bad);
   return option && setenv("MXGOLD_ISA_OFF", option, 1) ? cli_error("out of memory") : 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/tile_state.h"
 #include "mxgold/isa.h"
 
 enum { L = MXG_LANES };
@@ -19,6 +20,18 @@ mxg_codes_kernel *mxg_codes_best(const mx_exec *exec) {
   (void)exec;
 #endif
   return NULL;
+}
+
+/* Sixteen rows cost a tile what one row does, and 8 or 16 of k what 64 do. */
+mxg_codes_kernels mxg_codes_choose(const mxg_plan *plan) {
+  enum { FEW_ROWS = 4, SHORT = 16 };
+  mxg_codes_kernels k = {.tile = mxg_codes_usable(plan) ? mxg_codes_best(&plan->o.exec) : NULL};
+#if defined(__x86_64__)
+  if (k.tile && plan->M > FEW_ROWS && plan->block > SHORT && plan->K > SHORT && !mxg_skinny_usable(plan, k.tile) &&
+      mx_isa_usable(plan->o.exec.isa_mask) & MX_ISA_AMX && mx_tiles_permitted())
+    k.column = mxg_codes_amx;
+#endif
+  return k;
 }
 
 static int plain_e2m1(const mxg_operand *o) { return o->elem == mx_elem_format(MX_ELEM_E2M1) && !o->divides && !o->micro; }
@@ -38,19 +51,22 @@ static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const 
 }
 static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
 #define pack_words mxg_pack_words_avx512
+#define pack_signed mxg_pack_signed_avx512
 #define skinny_kernel mxg_skinny_avx512
 #else
 #define skinny_kernel(acc, a, b, from) ((void)(acc), (void)(a), (void)(b), (void)(from))
 #define pack_scales(p, least, largest, first, o, table, ahead) ((void)(ahead), 0)
 #define has_avx512(exec) 0
 #define pack_words(...) 0
+#define pack_signed(...) (void)0
 #endif
 
-mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, int is_a) {
+mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side) {
   const size_t longest = plan->block < plan->K ? plan->block : plan->K;
-  *p = (mxg_packed){.kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP};
+  const int is_a = side == MXG_SIDE_A;
+  *p = (mxg_packed){.side = side, .kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP};
   p->avx512 = has_avx512(&plan->o.exec);
-  const size_t words = plan->kb * p->groups * L * (is_a ? 2 : 1), scales = plan->kb * L;
+  const size_t words = plan->kb * p->groups * L * (side == MXG_SIDE_B ? 1 : 2), scales = plan->kb * L;
   p->words = aligned_alloc(64, (words * sizeof *p->words + 127) / 64 * 64);
   p->s = aligned_alloc(64, (scales * sizeof *p->s + 127) / 64 * 64);
   p->offset = is_a ? malloc(scales * sizeof *p->offset + 1) : NULL;
@@ -126,6 +142,11 @@ static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float 
 
 int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b) { return a->least + b->least >= -149 && a->largest + b->largest <= 126; }
 
+int mxg_codes_slow(const mxg_packed *a, const mxg_packed *b) {
+  enum { NORMAL = -126 };
+  return a->least < NORMAL || b->least < NORMAL || a->least + b->least < NORMAL;
+}
+
 /* Eight codes of a row as a word, low nibble first; those at K and beyond are zeros. */
 static uint32_t word_at(const mxg_operand *o, size_t row, size_t k, size_t K) {
   uint32_t word = 0;
@@ -154,19 +175,19 @@ static int all_zeros(const uint32_t *words, size_t n) { /* of either sign */
 }
 
 void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
-  const float unit = p->offset ? 0.25f : 1; /* of A and of B */
+  const float unit = p->side == MXG_SIDE_A ? 0.25f : 1;
   uint32_t piece[PIECE], least = UINT32_MAX, largest = 0;
   if (p->settled) return;
   p->settled = 1;
   for (size_t r = 0; r < p->rows; r++)
     for (size_t b = 0; b < p->kb; b++) {
-      int zeros = 1;
+      float *s = &p->s[b * L + r];
+      int zeros = !(fabsf(*s) >= 0x1p-50f && fabsf(*s) <= 0x1p50f); /* those fit in any case */
       for (size_t g = 0; g < p->groups && zeros; g += PIECE) {
         const size_t m = p->groups - g < PIECE ? p->groups - g : PIECE;
         words_of(piece, o, row0 + r, b * p->groups + g, m, plan->K);
         zeros = all_zeros(piece, m);
       }
-      float *s = &p->s[b * L + r];
       if (zeros && isfinite(*s)) *s = unit;
       if (!zeros) see(&least, &largest, *s);
     }
@@ -174,24 +195,43 @@ void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_pl
   set_range(p, o, least, largest);
 }
 
+/* Packed words in the upper half become signed bytes: what is written has been read. */
+static void spread(const mxg_packed *p, size_t n) {
+  static const int8_t doubled[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  if (p->avx512) {
+    pack_signed(p->words, n);
+    return;
+  }
+  for (size_t i = 0; i < n * L; i++) {
+    const uint32_t word = p->words[n * L + i];
+    uint32_t *out = p->words + i / L * 2 * L + i % L;
+    int8_t bytes[2][4];
+    for (unsigned c = 0; c < 8; c++) bytes[c % 2][c / 2] = doubled[word >> 4 * c & 15];
+    memcpy(out, bytes[0], 4);
+    memcpy(out + L, bytes[1], 4);
+  }
+}
+
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const size_t n = p->kb * p->groups;
+  uint32_t *words = p->words + (p->side == MXG_SIDE_B_SIGNED ? n * L : 0);
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
   fill_scales(p, o, row0, 1, p->avx512, NULL);
-  if (p->rows < L) memset(p->words, 0, n * L * sizeof *p->words);
+  if (p->rows < L) memset(words, 0, n * L * sizeof *words);
   const size_t whole = direct_words(o) && p->rows == L ? plan->K / MXG_GROUP : 0, direct = whole < n ? whole : n;
   const uint8_t *first = direct ? o->data + row0 * o->line_bytes : NULL;
   size_t done = 0;
-  if (direct && p->avx512) done = pack_words(p->words, first, o->line_bytes, direct);
+  if (direct && p->avx512) done = pack_words(words, first, o->line_bytes, direct);
   for (size_t g = done; g < direct; g++)
-    for (size_t r = 0; r < L; r++) memcpy(&p->words[g * L + r], first + r * o->line_bytes + g * 4, 4);
+    for (size_t r = 0; r < L; r++) memcpy(&words[g * L + r], first + r * o->line_bytes + g * 4, 4);
   uint32_t piece[PIECE];
   for (size_t r = 0; r < p->rows; r++)
     for (size_t g = direct; g < n; g += PIECE) {
       const size_t m = n - g < PIECE ? n - g : PIECE;
       words_of(piece, o, row0 + r, g, m, plan->K);
-      for (size_t i = 0; i < m; i++) p->words[(g + i) * L + r] = piece[i];
+      for (size_t i = 0; i < m; i++) words[(g + i) * L + r] = piece[i];
     }
+  if (p->side == MXG_SIDE_B_SIGNED) spread(p, n);
 }
 
 /* Words of a row, [first, first + n), as signed bytes: part of a block, or whole blocks of `groups`. */

@@ -20,13 +20,17 @@ typedef struct mxg_scale_codes {
   float factor;
 } mxg_scale_codes;
 
+/* A tile product wants B as signed bytes too. */
+typedef enum mxg_side { MXG_SIDE_B, MXG_SIDE_A, MXG_SIDE_B_SIGNED } mxg_side;
+
 typedef struct mxg_packed {
   size_t rows, kb, groups; /* groups: words a block */
   int avx512;              /* the machine has it and it is to be used: asking costs microseconds under a hypervisor */
-  uint32_t *words;         /* B: [kb][groups][16], packed; A: [kb][16][groups][2], signed bytes, even k then odd k */
-  int32_t *offset;         /* A: [kb][16] -12 * (sum of the block) */
-  float *s;                /* [kb][16]; A's have the factor 1/4 */
-  uint32_t *few;           /* A of few rows, or NULL: mxg_skinny_fill_a() */
+  mxg_side side;
+  uint32_t *words; /* B: [kb][groups][16], packed, for tiles [kb][groups][2][16]; A: [kb][16][groups][2], signed bytes, even k then odd k */
+  int32_t *offset; /* A: [kb][16] -12 * (sum of the block) */
+  float *s;        /* [kb][16]; A's have the factor 1/4 */
+  uint32_t *few;   /* A of few rows, or NULL: mxg_skinny_fill_a() */
   size_t few_rows;
   const mxg_operand *table_of; /* whose values the next two are; NULL: none yet */
   float table[256];
@@ -37,13 +41,15 @@ typedef struct mxg_packed {
 
 /** Can this product be done on codes at all, given panels that fit? */
 int mxg_codes_usable(const mxg_plan *plan);
-mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, int is_a);
+mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side);
 void mxg_codes_free(mxg_packed *p);
 void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b);
+/** Are there scales, or products of them, below 2^-126? Intel's processors need a hundred cycles and more for each. */
+int mxg_codes_slow(const mxg_packed *a, const mxg_packed *b);
 /** Blocks of zeros need no scale, whatever theirs is (0 is what quantisers store): a finite one becomes 1 and has no say in the range. For panels
- *  that do not fit, once; row0 is what they were filled from. */
+ *  that do not fit or are slow, once; row0 is what they were filled from. */
 void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 
 /** Sums of a tile, as mxg_kernel. */
@@ -51,6 +57,18 @@ typedef void mxg_codes_kernel(float *acc, const mxg_packed *a, const mxg_packed 
 mxg_codes_kernel mxg_codes_avx2, mxg_codes_avx512;
 /** NULL if the machine has none. */
 mxg_codes_kernel *mxg_codes_best(const mx_exec *exec);
+
+/** Sums of n tiles, of n panels of A and a B of signed bytes. */
+typedef void mxg_codes_column(float (*acc)[MXG_LANES * MXG_LANES], const mxg_packed *const *a, size_t n, const mxg_packed *b);
+mxg_codes_column mxg_codes_amx;
+typedef struct mxg_codes_kernels {
+  mxg_codes_kernel *tile;   /* NULL: none */
+  mxg_codes_column *column; /* to be used in place of tile; NULL: none */
+} mxg_codes_kernels;
+/** The best for this product. */
+mxg_codes_kernels mxg_codes_choose(const mxg_plan *plan);
+/** All of D on codes. */
+mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d, const void *c);
 
 /** Few rows of A: can B be read as it lies, each panel once? Then scales alone are filled in, and the kernel takes codes from the operand. */
 int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel);
@@ -71,6 +89,8 @@ void mxg_skinny_avx512(float *acc, const mxg_packed *a, const mxg_packed *b, con
 
 /** A row of A, its words as they lie: out[(b * 16 * groups + g) * 2] and the word after it, offset[b * 16]. Only where mxg_codes_best() is not NULL. */
 void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks);
+/** n sixteens of words at out + n * 16 become signed bytes at out, two sixteens of each: even k, then odd k. */
+void mxg_pack_signed_avx512(uint32_t *out, size_t n);
 /** Sixteen rows side by side: out[g * 16 + r] = word g of row r, for as many whole sixteens of the n words as there are; returns how many words.
  *  first is row 0, stride bytes from row to row. */
 size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n);

@@ -22,6 +22,15 @@ size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride,
   return g;
 }
 
+void mxg_pack_signed_avx512(uint32_t *out, size_t n) {
+  const __m512i doubled = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
+  for (size_t g = 0; g < n; g++) {
+    const __m512i two = _mm512_load_si512(out + (n + g) * L);
+    _mm512_store_si512(out + 2 * g * L, _mm512_permutexvar_epi8(two, doubled)); /* looks at six bits: the two above the code do not matter */
+    _mm512_store_si512(out + (2 * g + 1) * L, _mm512_permutexvar_epi8(_mm512_srli_epi16(two, 4), doubled));
+  }
+}
+
 /* Bytes of sixteen codes to binary32 bits, stored, and their range kept. */
 typedef struct range {
   __m512i low, high;

@@ -175,8 +175,52 @@ static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size
   return status;
 }
 
-/* As all_tiles(), on codes. */
-static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kernel, void *d, const void *c) {
+/* Scales of a panel of A and one of B: may the kernels on codes take them, if need be after blocks of zeros were left out? */
+static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny, size_t i0, size_t j0) {
+  const int fit = mxg_codes_fit(a, b);
+  if (fit && !mxg_codes_slow(a, b)) return 1;
+  const int changes = skinny && !a->settled;
+  mxg_codes_leave_out_zeros(a, &plan->a, plan, i0);
+  if (changes) mxg_skinny_fill_a(a); /* has its memory already */
+  mxg_codes_leave_out_zeros(b, &plan->b, plan, j0);
+  return fit || mxg_codes_fit(a, b);
+}
+
+/* A panel of B with all panels of A that a thread holds; the first of them is row i0 of D. */
+static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels, mxg_packed *a, size_t n, mxg_packed *b, int skinny, size_t i0,
+                                 size_t j0, void *d, const void *c) {
+  _Alignas(64) float acc[PANELS][L * L];
+  const mxg_packed *fits[PANELS];
+  size_t row[PANELS], n_fit = 0;
+  const int direct = skinny && j0 + L <= plan->N;
+  if (direct)
+    mxg_skinny_fill_b(b, &plan->b, j0);
+  else
+    mxg_codes_fill_b(b, &plan->b, plan, j0);
+  for (size_t p = 0; p < n; p++) {
+    const size_t i = i0 + p * L;
+    if (settle(plan, &a[p], b, skinny, i, j0)) {
+      row[n_fit] = i;
+      fits[n_fit++] = &a[p];
+    } else {
+      const mx_status status = far_tile(plan, mxg_kernels_best(&plan->o.exec), i, j0, d, c);
+      if (status) return status;
+    }
+  }
+  if (kernels.column && n_fit) kernels.column(acc, fits, n_fit, b);
+  for (size_t t = 0; t < n_fit; t++) {
+    float *sums = acc[kernels.column ? t : 0];
+    if (direct)
+      mxg_skinny(sums, fits[t], b, &plan->b, j0);
+    else if (!kernels.column)
+      kernels.tile(sums, fits[t], b);
+    store_tile(plan, sums, fits[t]->rows, b->rows, row[t], j0, d, c);
+  }
+  return MX_OK;
+}
+
+/* As all_tiles(). */
+mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d, const void *c) {
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L, bytes = plan->K * L + 1;
   const int n_threads = threads_in(plan, 2 * bytes);
   size_t group = group_in(n_threads, bytes);
@@ -185,52 +229,26 @@ static mx_status all_tiles_of_codes(const mxg_plan *plan, mxg_codes_kernel *kern
   size_t columns = PANELS;
   while (columns > 1 && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
   const size_t groups_n = (panels_n + columns - 1) / columns;
-  const mxg_kernels *kernels = mxg_kernels_best(&plan->o.exec); /* for tiles whose scales are far apart */
-  const int skinny = mxg_skinny_usable(plan, kernel);
+  const int skinny = !kernels.column && mxg_skinny_usable(plan, kernels.tile);
   mx_status status = MX_OK;
 #pragma omp parallel num_threads(n_threads)
   {
     mxg_packed a[PANELS] = {0}, b = {0};
-    mx_status mine = mxg_codes_alloc(&b, plan, 0);
-    for (size_t p = 0; p < group && !mine; p++) mine = mxg_codes_alloc(&a[p], plan, 1);
+    mx_status mine = mxg_codes_alloc(&b, plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
+    for (size_t p = 0; p < group && !mine; p++) mine = mxg_codes_alloc(&a[p], plan, MXG_SIDE_A);
     size_t held = SIZE_MAX;
 #pragma omp for schedule(dynamic)
     for (size_t task = 0; task < groups_m * groups_n; task++) {
       const size_t gm = task / groups_n, gn = task % groups_n;
       const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
                    end_n = (gn + 1) * columns < panels_n ? (gn + 1) * columns : panels_n;
-      if (mine) continue;
-      for (size_t p = gm * group; p < end_m && held != gm; p++) {
+      for (size_t p = gm * group; p < end_m && held != gm && !mine; p++) {
         mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
         if (skinny) mine = mxg_skinny_fill_a(&a[p - gm * group]);
       }
       held = gm;
-      for (size_t q = gn * columns; q < end_n; q++) {
-        const int direct = skinny && q * L + L <= plan->N;
-        if (direct)
-          mxg_skinny_fill_b(&b, &plan->b, q * L);
-        else
-          mxg_codes_fill_b(&b, &plan->b, plan, q * L);
-        for (size_t p = gm * group; p < end_m && !mine; p++) {
-          mxg_packed *x = &a[p - gm * group];
-          float acc[L * L];
-          if (!mxg_codes_fit(x, &b)) {
-            const int changes = skinny && !x->settled;
-            mxg_codes_leave_out_zeros(x, &plan->a, plan, p * L);
-            if (changes) mine = mxg_skinny_fill_a(x); /* has its memory already */
-            mxg_codes_leave_out_zeros(&b, &plan->b, plan, q * L);
-          }
-          if (!mxg_codes_fit(x, &b)) {
-            mine = far_tile(plan, kernels, p * L, q * L, d, c);
-            continue;
-          }
-          if (direct)
-            mxg_skinny(acc, x, &b, &plan->b, q * L);
-          else
-            kernel(acc, x, &b);
-          store_tile(plan, acc, x->rows, b.rows, p * L, q * L, d, c);
-        }
-      }
+      for (size_t q = gn * columns; q < end_n && !mine; q++)
+        mine = column_of_tiles(plan, kernels, a, end_m - gm * group, &b, skinny, gm * group * L, q * L, d, c);
     }
     for (size_t p = 0; p < group; p++) mxg_codes_free(&a[p]);
     mxg_codes_free(&b);
@@ -301,6 +319,6 @@ mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*p
   if (plan->model == MX_GEMM_FUSED) return plan->M && plan->N ? mxg_fused_run(plan, d, c) : MX_OK;
   if (pairs) return n_pairs ? some(plan, d, c, pairs, n_pairs) : MX_OK;
   if (!plan->M || !plan->N) return MX_OK;
-  mxg_codes_kernel *kernel = mxg_codes_usable(plan) ? mxg_codes_best(&plan->o.exec) : NULL;
-  return kernel ? all_tiles_of_codes(plan, kernel, d, c) : all_tiles(plan, d, c);
+  const mxg_codes_kernels kernels = mxg_codes_choose(plan);
+  return kernels.tile || kernels.column ? mxg_codes_run(plan, kernels, d, c) : all_tiles(plan, d, c);
 }

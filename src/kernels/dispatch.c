@@ -8,6 +8,7 @@
 #include <cpuid.h>
 #endif
 
+#include "kernels/tile_state.h"
 #include "mxgold/isa.h"
 
 /* Best first. */
@@ -23,7 +24,7 @@ static const mx_kernels table[] = {
 static const struct {
   const char *name;
   uint32_t bit;
-} names[] = {{"avx2", MX_ISA_AVX2}, {"avx512", MX_ISA_AVX512}, {"neon", MX_ISA_NEON}, {"all", MX_ISA_ALL}};
+} names[] = {{"avx2", MX_ISA_AVX2}, {"avx512", MX_ISA_AVX512}, {"neon", MX_ISA_NEON}, {"amx", MX_ISA_AMX}, {"all", MX_ISA_ALL}};
 enum { NAMES = sizeof names / sizeof names[0] };
 
 #if defined(__x86_64__)
@@ -50,6 +51,7 @@ static uint32_t ask_host(void) {
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni"))
     has |= MX_ISA_AVX512;
+  if (has & MX_ISA_AVX512 && mx_tiles_host()) has |= MX_ISA_AMX;
 #elif defined(__aarch64__)
   has = MX_ISA_NEON;
 #endif
@@ -61,6 +63,12 @@ static uint32_t host;
 static __attribute__((constructor)) void read_host(void) { host = ask_host(); }
 
 uint32_t mx_isa_host(void) { return host; }
+
+/* AVX-512 is all of AVX2 and more, and the kernels with tiles have it too. */
+static uint32_t with_what_needs_it(uint32_t off) {
+  if (off & MX_ISA_AVX2) off |= MX_ISA_AVX512;
+  return off & MX_ISA_AVX512 ? off | MX_ISA_AMX : off;
+}
 
 int mx_isa_parse(uint32_t *off, const char *text, const char **unknown) {
   uint32_t found = 0;
@@ -77,19 +85,17 @@ int mx_isa_parse(uint32_t *off, const char *text, const char **unknown) {
     found |= bit;
     at += n + (at[n] != 0);
   }
-  *off = found & MX_ISA_AVX2 ? found | MX_ISA_AVX512 : found; /* AVX-512 is all of AVX2 and more */
+  *off = with_what_needs_it(found);
   return known;
 }
 
 uint32_t mx_isa_usable(uint32_t off) {
   uint32_t by_name;
   mx_isa_parse(&by_name, getenv("MXGOLD_ISA_OFF"), NULL);
-  off |= by_name;
-  if (off & MX_ISA_AVX2) off |= MX_ISA_AVX512;
-  return mx_isa_host() & ~off;
+  return mx_isa_host() & ~with_what_needs_it(off | by_name);
 }
 
-uint32_t mx_isa_only(uint32_t isa) { return isa == MX_ISA_AVX2 ? MX_ISA_ALL & ~isa : isa ? 0 : MX_ISA_ALL; }
+uint32_t mx_isa_only(uint32_t isa) { return isa == MX_ISA_AVX2 ? MX_ISA_ALL & ~isa : isa == MX_ISA_AVX512 ? MX_ISA_AMX : isa ? 0 : MX_ISA_ALL; }
 
 const mx_kernels *mx_kernels_for(uint32_t off) {
   const uint32_t usable = mx_isa_usable(off);

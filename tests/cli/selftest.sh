@@ -11,8 +11,8 @@ P
 accepts "$mxgold" selftest --isa-off avx2
 grep -Eq '(avx2|avx512)$' "$scratch/stdout" && fail "selftest --isa-off avx2: $(cat "$scratch/stdout")"
 if grep -q avx512 "$scratch/stdout"; then
-  grep -q '^instruction_sets *avx2 (switched off), avx512 (switched off)$' "$scratch/stdout" || fail "selftest --isa-off avx2: $(cat "$scratch/stdout")"
+  grep -Eq '^instruction_sets *avx2 [(]switched off[)], avx512 [(]switched off[)](, amx [(]switched off[)])?$' "$scratch/stdout" || fail "selftest --isa-off avx2: $(cat "$scratch/stdout")"
 fi
-refuses "mxgold: --isa-off avx22: unknown instruction set 'avx22', expected avx2, avx512, neon or all" "$mxgold" selftest --isa-off avx22
-refuses "mxgold: MXGOLD_ISA_OFF=avx512,typo: unknown instruction set 'typo', expected avx2, avx512, neon or all" \
+refuses "mxgold: --isa-off avx22: unknown instruction set 'avx22', expected amx, avx2, avx512, neon or all" "$mxgold" selftest --isa-off avx22
+refuses "mxgold: MXGOLD_ISA_OFF=avx512,typo: unknown instruction set 'typo', expected amx, avx2, avx512, neon or all" \
   env MXGOLD_ISA_OFF=avx512,typo "$mxgold" selftest

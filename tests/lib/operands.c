@@ -89,7 +89,7 @@ void operands_compare(const void *got, const void *want, size_t n, mx_dtype type
   }
 }
 
-const uint32_t operands_masks[OPERANDS_MASKS] = {0, MX_ISA_AVX512, MX_ISA_ALL};
+const uint32_t operands_masks[OPERANDS_MASKS] = {0, MX_ISA_AVX512, MX_ISA_ALL, MX_ISA_AMX};
 
 mx_mma_model operands_unit(const char *text) {
   mx_mma_model m;

@@ -16,8 +16,8 @@ typedef enum operands_kind {
 } operands_kind;
 extern const char *const operands_names[];
 
-/* What exec.isa_mask is to be in turn: all that the processor has, without AVX-512, scalar. */
-enum { OPERANDS_MASKS = 3 };
+/* What exec.isa_mask is to be in turn: all that the processor has, without AVX-512, scalar, without AMX. */
+enum { OPERANDS_MASKS = 4 };
 extern const uint32_t operands_masks[OPERANDS_MASKS];
 
 uint32_t operands_draw(uint64_t seed, uint64_t i);

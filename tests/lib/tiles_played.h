@@ -1,0 +1,13 @@
+/* The AMX kernel's own source over tiles in plain C, for hosts that have none. */
+#ifndef TESTS_TILES_PLAYED_H
+#define TESTS_TILES_PLAYED_H
+
+#include "gemm/gemm_codes.h"
+
+/** As mxg_codes_amx(). Aborts on what a processor would trap or the manual leaves undefined: a tile without a shape, shapes that do not match. */
+mxg_codes_column tiles_played_column;
+/** Of this process: tile products so far, and threads whose tiles are configured now. */
+size_t tiles_played_products(void);
+int tiles_played_configured(void);
+
+#endif
