@@ -264,7 +264,16 @@ typedef struct list {
   size_t n, room;
 } list;
 
-static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits) {
+/* Is the block read so less likely than as one before it? Single rows where rows of scales repeat as they do in tiles of this width, and widths of
+ * which every row has one block, however wide they are. */
+static int is_unlikely(const shape *blocks, size_t i, const mx_sample *s, size_t n) {
+  int one = 1;
+  if (!i) return 0;
+  for (size_t k = 0; k < n; k++) one &= s[k].cols <= blocks[i].cols && s[k].cols <= blocks[0].cols;
+  return (one && blocks[i].rows == blocks[0].rows) || (blocks[i].rows == 1 && blocks[i - 1].rows > 1 && blocks[i].cols == blocks[i - 1].cols);
+}
+
+static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits, int unlikely) {
   const uint32_t largest = largest_scale(samples, n);
   point *p = malloc(MAX_POINTS * sizeof *p);
   const size_t n_points = p ? gather(p, samples, n, b, rotation) : 0;
@@ -287,8 +296,9 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         set_block(&h.formats, b, samples, n);
         measure(&h, p, n_points);
         if (e == MX_ELEM_E1M2 && !hif4) h.spread += 0.15; /* an even grid fits e2m1's codes nearly as well, and is rare */
-        if (form) h.spread += 0.02;                       /* of two readings that fit alike, the common one */
-        if (hif4) h.spread = fmin(h.spread, 0.6);         /* micro-scales of 1, 2 and 4 are not in sight */
+        if (unlikely) h.spread += 0.1;
+        if (form) h.spread += 0.02;               /* of two readings that fit alike, the common one */
+        if (hif4) h.spread = fmin(h.spread, 0.6); /* micro-scales of 1, 2 and 4 are not in sight */
         /* Formats that differ by a power of two alone fit alike: the offset that the common targets give decides. */
         const double expected = normed_offset(samples, n, ef, sf);
         if (!samples[0].has_tensor_scale)
@@ -480,12 +490,12 @@ mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sa
     const mx_spec none = {0};
     double least = 100;
     for (size_t i = 0; i < n_blocks; i++) /* tiles come before rows where scales repeat, so among equals they win */
-      consider(&l, samples, n_samples, blocks[i], &none, bits);
+      consider(&l, samples, n_samples, blocks[i], &none, bits, is_unlikely(blocks, i, samples, n_samples));
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
     if (least > 0.5) { /* nothing fits as it lies: perhaps the input was rotated */
       const rotation r = find_rotation(samples, n_samples, blocks[0], bits);
       const mx_spec rotated = spec_of_rotation(&r, options->n_threads > 0 ? options->n_threads : 1);
-      if (r.fit > 0.3) consider(&l, samples, n_samples, blocks[0], &rotated, bits);
+      if (r.fit > 0.3) consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
     }
     qsort(l.at, l.n, sizeof *l.at, better);
   }

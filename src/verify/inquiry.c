@@ -159,6 +159,22 @@ static void cores_at_random(search *s, pool *cores, mx_spec base) {
   TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.max", "tensor.target");
 }
 
+/* The one code that all ordinary blocks have though their maxima lie far apart: a limit. 0: there is none. */
+static uint32_t only_scale(const observation *o) {
+  enum { APART = 64 };
+  uint32_t code = 0;
+  float least = INFINITY, most = 0;
+  for (size_t i = 0; i < o->n_blocks; i++) {
+    const block_at *b = &o->blocks[i];
+    if (b->kind != BLOCK_PLAIN) continue;
+    if (code && b->scale != code) return 0;
+    code = b->scale;
+    least = fminf(least, b->stats.amax);
+    most = fmaxf(most, b->stats.amax);
+  }
+  return most > APART * least && code < 256 ? code : 0;
+}
+
 void inquiry_cores(inquiry *q) {
   search *s = &q->s;
   pool *cores = &q->cores;
@@ -172,6 +188,7 @@ void inquiry_cores(inquiry *q) {
     pool_add(cores, &base, (score){0, 0, 0});
     return;
   }
+  base.scale_min_byte = only_scale(s->o);
   const int normed = s->o->samples[0].has_tensor_scale || fabs(q->h.offset) > 0.7;
   for (int learning = 0; learning < 4; learning++) {
     cores->n = 0;

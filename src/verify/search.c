@@ -2,6 +2,7 @@
 #include "verify/search.h"
 
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -312,6 +313,34 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
   set_score_print(&b->wrong, spec, b->how, 0, NULL, &b->print);
 }
 
+/* Keys that take a code: the codes seen where spec gives others. */
+static size_t moves_from_wrong(move *out, size_t room, const bench *b, const mx_spec *spec) {
+  enum { MOST = 3 };
+  static const struct {
+    const char *key, *format;
+    int of_scale;
+  } keys[] = {{"scale.zero", "byte=%d", 1}, {"scale.allzero", "byte=%d", 1}, {"scale.min_byte", "%d", 1},
+              {"scale.max_byte", "%d", 1},  {"elem.inf", "code=%d", 0},      {"elem.nan", "code=%d", 0}};
+  uint32_t count[2][256] = {{0}};
+  size_t n = 0;
+  set_wrong_codes(&b->wrong, spec, count[1], count[0]);
+  for (int of_scale = 0; of_scale < 2; of_scale++)
+    for (int i = 0; i < MOST; i++) {
+      int best = 0;
+      for (int k = 1; k < 256; k++)
+        if (count[of_scale][k] > count[of_scale][best]) best = k;
+      if (!count[of_scale][best]) break;
+      count[of_scale][best] = 0;
+      for (size_t k = 0; k < sizeof keys / sizeof keys[0] && n < room; k++) {
+        char text[24];
+        snprintf(text, sizeof text, keys[k].format, best);
+        out[n] = (move){.keys = UINT64_C(1) << key_find(keys[k].key)};
+        n += keys[k].of_scale == of_scale && !mx_spec_set(&out[n].with, keys[k].key, text, NULL);
+      }
+    }
+  return n;
+}
+
 static int moved(mx_spec *out, const mx_spec *from, const move *m) {
   int changed = 0;
   *out = *from;
@@ -353,15 +382,33 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
   free(got);
 }
 
+/* A spec whose keys exclude each other after a move: with one of its other keys set back it may be allowed. Returns how many of these there are. */
+static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const move *m) {
+  static const mx_spec plain = {0};
+  size_t n = 0;
+  for (size_t key = 0; key < 64 && mx_key_name(key) && n < room; key++) {
+    if (m->keys >> key & 1 || key_same(spec, &plain, key)) continue;
+    out[n] = *spec;
+    key_copy(&out[n], &plain, key);
+    n += !mx_spec_check(&out[n], NULL);
+  }
+  return n;
+}
+
 static void singles(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b, uint8_t *active) {
-  mx_spec *specs = malloc((n_moves + 1) * sizeof *specs);
-  size_t *from = calloc(n_moves + 1, sizeof *from), n = 0;
-  uint8_t *changes = calloc(n_moves + 1, 1);
+  const size_t room = 2 * n_moves + 1;
+  mx_spec *specs = malloc(room * sizeof *specs);
+  size_t *from = calloc(room, sizeof *from), n = 0;
+  uint8_t *changes = calloc(room, 1);
   memset(active, 0, n_moves);
   for (size_t i = 0; specs && from && changes && i < n_moves; i++)
-    if (moved(&specs[n], spec, &moves[i])) from[n++] = i;
+    if (moved(&specs[n], spec, &moves[i])) {
+      const mx_spec one = specs[n];
+      const size_t more = mx_spec_check(&one, NULL) ? reconciled(specs + n, room - n - (n_moves - i), &one, &moves[i]) : 0;
+      for (size_t k = 0; k < more || k < 1; k++) from[n++] = i;
+    }
   if (specs && from && changes) sift(s, out, b, specs, n, got, changes);
-  for (size_t i = 0; i < n; i++) active[from[i]] = changes[i];
+  for (size_t i = 0; i < n; i++) active[from[i]] |= changes[i];
   free(specs);
   free(from);
   free(changes);
@@ -371,15 +418,19 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
 static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
                   const uint8_t *active) {
   enum { ROOM = 4096 };
-  mx_spec *specs = malloc((ROOM + MAX_MOVES) * sizeof *specs);
+  mx_spec *specs = malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs);
   for (int both = 2; specs && both > 0 && !out->n; both--) {
     size_t n = 0;
     for (size_t i = 0; i < n_moves && now() < s->deadline; i++) {
-      mx_spec one;
-      if (!moved(&one, spec, &moves[i])) continue;
-      for (size_t k = i + 1; k < n_moves; k++)
-        if (active[i] + active[k] == both && !(moves[i].keys & moves[k].keys) && moved(&specs[n], &one, &moves[k]))
-          n += !mx_spec_check(&specs[n], NULL);
+      mx_spec one[2];
+      if (!moved(&one[0], spec, &moves[i])) continue;
+      const size_t allowed =
+          mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i]) : 0; /* the second may allow it as well */
+      for (size_t k = allowed ? 0 : i + 1; k < n_moves; k++) {
+        if (active[i] + active[k] != both || moves[i].keys & moves[k].keys) continue;
+        for (size_t a = 0; a <= allowed; a++)
+          if (moved(&specs[n], &one[a], &moves[k])) n += !mx_spec_check(&specs[n], NULL);
+      }
       if (n >= ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
     }
     if (n) sift(s, out, b, specs, n, got, NULL);
@@ -387,19 +438,42 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   free(specs);
 }
 
+/* Keys that decide of the same blocks: what one of them explains wrongly hides the others, so that each value of each is tried. */
+static void groups(search *s, pool *out, const mx_spec *spec, score got) {
+  enum { GROUPS = 4, OF = 4 };
+  static const char *const keys[GROUPS][OF] = {{"scale.allzero", "scale.min_byte", "scale.byte0", "elem.zero_sign"},
+                                               {"scale.zero", "scale.min", "scale.min_byte", "scale.byte0"},
+                                               {"scale.max_byte", "scale.byte_overflow", "scale.used", "elem.inf"},
+                                               {"elem.inf", "elem.nan", "elem.overflow", "elem.saturate_to"}};
+  pool *best = calloc(1, sizeof *best);
+  for (size_t i = 0; best && i < GROUPS && !out->n && now() < s->deadline; i++) {
+    best->n = 0;
+    best->room = 1;
+    pool_add(best, spec, got);
+    search_product(s, best, spec, 1, keys[i], OF, EVERY, 0);
+    if (score_less(best->got[0], got)) pool_add(out, &best->spec[0], best->got[0]);
+  }
+  free(best);
+}
+
 void search_repair(search *s, mx_spec *spec, score *got, int effort) {
   move *moves = malloc(MAX_MOVES * sizeof *moves);
   uint8_t *active = calloc(MAX_MOVES, 1), *first = calloc(MAX_MOVES, 1);
   pool *beam = calloc(2, sizeof *beam), *next = beam + 1;
   if (!moves || !active || !first || !beam) goto out;
-  const size_t n_single = single_moves(moves, s->o), n_moves = n_single + limit_moves(moves + n_single, MAX_MOVES - n_single, s->o);
+  const size_t n_values = single_moves(moves, s->o);
   beam->room = next->room = BEAM;
   pool_add(beam, spec, *got);
   for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && now() < s->deadline; depth++) {
+    size_t n_single = n_values, n_moves = 0;
     next->n = 0;
     for (size_t i = 0; i < beam->n; i++) {
       bench b;
       bench_make(&b, s, &beam->spec[i]);
+      if (!i) {
+        n_single += moves_from_wrong(moves + n_values, MAX_MOVES - n_values, &b, &beam->spec[0]);
+        n_moves = n_single + limit_moves(moves + n_single, MAX_MOVES - n_single, s->o);
+      }
       singles(s, next, &beam->spec[i], beam->got[i], moves, n_moves, &b, i ? active : first);
       bench_free(&b);
     }
@@ -410,6 +484,7 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
       pairs(s, next, &beam->spec[i], beam->got[i], moves, n_single, &b, first);
       bench_free(&b);
     }
+    if (!next->n && effort) groups(s, next, &beam->spec[0], beam->got[0]);
     if (!next->n || !score_less(next->got[0], beam->got[0])) break;
     *beam = *next;
   }

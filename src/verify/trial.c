@@ -219,6 +219,29 @@ score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit
   return set_score_print(s, spec, how, limit, wrong, NULL);
 }
 
+void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]) {
+  const observation *o = s->of;
+  const mx_format *f = mx_elem_format(o->formats.elem);
+  mx_plan p;
+  uint32_t sample = UINT32_MAX;
+  if (!o->samples[0].codes || spec->scale_rule == MX_SCALE_RULE_HIF4 || plan_for(&p, o, spec)) return;
+  for (size_t i = 0; i < s->n; i++) {
+    const block_at *b = &o->blocks[s->at[i].block];
+    mx_block_scale scale;
+    cell c;
+    cell_of(&c, o, b);
+    plan_sample(&p, o, b->sample, &sample);
+    const int wrong = scale_wrong(&scale, &p, &c, LOOK_BOTH);
+    if (wrong && b->scale < 256) scales[b->scale]++;
+    if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, b->scale);
+    for (uint32_t k = 0; k < s->at[i].n; k++) {
+      const size_t at = s->at[i].look[k], r = at / o->block_cols, col = at % o->block_cols;
+      if (!element_wrong(&p, &c, &scale, at, LOOK_BOTH, NULL)) continue;
+      codes[o->samples[b->sample].codes[c.index + r * c.n_cols + col] & ((1u << (f->bits - f->sign_bits)) - 1)]++;
+    }
+  }
+}
+
 score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong) {
   mx_plan p;
   score total = {0, 0, 0};

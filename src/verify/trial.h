@@ -48,6 +48,8 @@ enum {
 score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
 /** The same; print (may be NULL) becomes a fingerprint of the codes that spec gives there. */
 score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print);
+/** Counts codes seen where spec gives others: of scales below 256, and of elements without their sign. */
+void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]);
 /** Scales alone, over all blocks whose class is in the mask; wrong (may be NULL) has an entry a block. */
 score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong);
 /** Everything by mx_quantize(), with rows and tails as they are; wrong (may be NULL) has an entry a block. */

@@ -167,6 +167,17 @@ static void targets_from_blocks(key_values *v, const observation *o) {
   }
 }
 
+/* The same from the elements: they see the target whatever the scale's rule and its limits make of the blocks. */
+static void targets_from_elements(key_values *v, const observation *o) {
+  for (int way = 0; way < TOWARD_COUNT && o->samples[0].has_tensor_scale && o->samples[0].codes; way++) {
+    interval in;
+    if (prescale_interval(&in, o, (toward)way, 1) < 0.9 || in.most > in.least * (1 + 0x1p-10)) continue;
+    const double k = roundest_between(in.least, in.most);
+    if (k >= 1 && k < 1e9) add_number(v, "", k);
+    if (number_in(in) >= 1 && number_in(in) < 1e9) add_number(v, "", number_in(in));
+  }
+}
+
 static void prescales(key_values *v, const observation *o) {
   const double k = mx_format_max(mx_elem_format(o->formats.elem)) * mx_format_max(mx_scale_format(o->formats.scale));
   const double given = o->samples[0].has_tensor_scale ? (double)o->samples[0].tensor_scale : 0;
@@ -279,12 +290,13 @@ static void find_values(key_values *v, const char *key, size_t index, const obse
   add(v, "0");
   if (!strcmp(key, "scale.even_bits"))
     for (int i = 1; i <= 7; i++) add_number(v, "", i);
-  if (!strcmp(key, "scale.min_byte")) end_codes(v, o, 0);
+  if (!strcmp(key, "scale.min_byte")) end_codes(v, o, 0), scale_bytes(v, "", o, BLOCK_ZERO, 1); /* it may lift zeros alone */
   if (!strcmp(key, "scale.max_byte")) end_codes(v, o, 1);
   if (!strcmp(key, "scale.min")) least_values(v, o);
   if (!strcmp(key, "tensor.target")) {
     targets(v, o);
     targets_from_blocks(v, o);
+    targets_from_elements(v, o);
     add_number(v, "", 1536);
   }
   if (!strcmp(key, "elem.prescale")) { /* the usual ones first: random rounding allows their neighbours too */
