@@ -3,7 +3,7 @@
  *
  * A sample, so that `make check` stays short; PROBE_ALL=1 (make probe-all) takes every row and 50 random sets, and prints a line for each;
  * PROBE_RANDOM=N another number of sets, PROBE_FIRST=I starts at set I, PROBE_ONLY=MODEL one model, PROBE_TREES=I trees alone, from kind I on,
- * PROBE_PART=I PROBE_PARTS=N every N-th row from the I-th. */
+ * PROBE_PART=I PROBE_PARTS=N every N-th row from the I-th, PROBE_FROM=MODEL rows from that one on (to go on where a run was ended). */
 #include <check.h>
 #include <fenv.h>
 #include <math.h>
@@ -184,8 +184,10 @@ START_TEST(rows) {
   size_t n_names = 0;
   const size_t part = getenv("PROBE_PART") ? (size_t)atoi(getenv("PROBE_PART")) : 0,
                parts = getenv("PROBE_PARTS") ? (size_t)atoi(getenv("PROBE_PARTS")) : 1;
+  const char *from = getenv("PROBE_FROM");
   for (size_t i = 0; all() && mx_mma_model_at(&m, i) == MX_OK; i++, n_names++) {
-    int seen = 0;
+    int seen = from && strcmp(m.name, from);
+    if (!seen) from = NULL;
     mx_mma_model before;
     for (size_t q = 0; q < i && !seen; q++) {
       mx_mma_model_at(&before, q);

@@ -52,6 +52,7 @@ void probe_value_text(char *text, size_t size, size_t key, int value);
 /* --- probe_read.c --- */
 typedef struct probe_readings {
   int F, F_c, F_by_c, F_alone, out_bits, L; /* below 0: not read */
+  int alone_bits;                           /* fraction bits of a product that is alone, where it has more itself; 0: nothing shows */
 } probe_readings;
 void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l);
 

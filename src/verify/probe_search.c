@@ -5,7 +5,7 @@
 
 #include "verify/probe_fit.h"
 
-enum { STARTS = 12000, GLANCE = 24, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
+enum { STARTS = 20000, GLANCE = 24, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
 
 typedef struct scored {
   probe_guess g;
@@ -107,6 +107,27 @@ static void grid_one(search *s, int F, int L, int P, int way, int zero) {
   push(s, &g);
 }
 
+/* Sums of an instruction of any length that are rounded before C is added to them: groups inside, which masks hardly show, and bits of their own. */
+static void grid_add(search *s, int F) {
+  int ks[PROBE_MAX_VALUES];
+  const size_t n = probe_values(ks, probe_key_find("k"), s->l->spec);
+  for (size_t i = 0; i < n; i++)
+    for (int way = 0; way < 3 * 3 * 2 * 2; way++) {
+      const int k = ks[i] ? ks[i] : (int)s->l->spec->K, alone = way / 18;
+      probe_guess g;
+      memset(&g, 0, sizeof g);
+      g.k = ks[i];
+      g.x.F = F;
+      g.x.join = MX_ACC_JOIN_ADD;
+      g.x.align = way % 3;
+      g.x.out_round = way / 3 % 3;
+      g.x.order = way / 9 % 2;
+      g.x.out_bits = alone ? s->r->alone_bits : s->r->out_bits > 0 ? s->r->out_bits : 0;
+      if ((alone && !s->r->alone_bits) || (g.x.order && k < 4)) continue;
+      for (g.x.L = 1; g.x.L <= k; g.x.L *= 2) push(s, &g);
+    }
+}
+
 /* Of each kind of model the best few stay, so that many that are alike do not push out the rest. The pool is sorted. */
 static void keep_of_each_kind(search *s, int most) {
   int seen[256] = {0};
@@ -127,6 +148,7 @@ static void grid(search *s) {
   for (int w = 0; w < 5; w++) {
     int known = widths[w] < 0 || widths[w] > 40;
     for (int q = 0; q < w && !known; q++) known = widths[q] == widths[w];
+    if (!known) grid_add(s, widths[w]);
     for (int way = 0; way < 3 * 3 * 3 * 3 * 2 * 2 && !known; way++)
       for (int L = 1; L <= K; L *= 2) {
         if (s->r->L > 0 && L != s->r->L) continue;
