@@ -14,20 +14,44 @@ extern "C" {
 #include "hip_backend/ops.h"
 #include "mxgold/rcp.h"
 
-void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what) {
+static mxh_row &row_of(mxh_run *run, const char *operation) {
   for (auto &r : run->rows)
-    if (r.operation == operation) {
-      r.cases++;
-      r.values += n;
-      if (bad && !r.differences) r.first = what;
-      r.differences += bad;
-      return;
-    }
+    if (r.operation == operation) return r;
   mxh_row row;
   row.group = run->group;
   row.operation = operation;
   run->rows.push_back(row);
-  mxh_count(run, operation, n, bad, what);
+  return run->rows.back();
+}
+bool mxh_part(mxh_run *run, int part) {
+  if (part < run->first_part) return false;
+  if (run->part_begun) run->part_begun(part);
+  return true;
+}
+void mxh_begin(mxh_run *run, const std::string &operation, const std::string &what) {
+  if (run->begun) run->begun(operation, what);
+}
+void mxh_found(mxh_run *run, const std::string &line) {
+  if (run->found) run->found(line);
+}
+void mxh_add(mxh_run *run, const mxh_row &row) {
+  run->rows.push_back(row);
+  if (run->row_changed) run->row_changed(row);
+}
+void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what) {
+  mxh_row &r = row_of(run, operation);
+  r.cases++;
+  r.values += n;
+  if (bad && !r.differences) r.first = what;
+  r.differences += bad;
+  if (run->row_changed) run->row_changed(r);
+}
+void mxh_decline(mxh_run *run, const char *operation, const std::string &why) {
+  mxh_row &r = row_of(run, operation);
+  const std::string said = "not run: " + why;
+  r.not_run++;
+  if (r.note.find(said) == std::string::npos) r.note += (r.note.empty() ? "" : "; ") + said;
+  if (run->row_changed) run->row_changed(r);
 }
 void mxh_skip(mxh_run *run, const char *operation, const std::string &why) {
   mxh_row row;
@@ -35,7 +59,7 @@ void mxh_skip(mxh_run *run, const char *operation, const std::string &why) {
   row.operation = operation;
   row.first = why;
   row.skipped = true;
-  run->rows.push_back(row);
+  mxh_add(run, row);
 }
 uint64_t mxh_differ(const void *a, const void *b, size_t n, size_t unit) {
   uint64_t bad = 0;
@@ -118,6 +142,7 @@ struct golden {
     const size_t r = transposed ? cols : rows, c = transposed ? rows : cols;
     tensor want(r, c, spec), got(r, c, spec);
     bool refused = false;
+    mxh_begin(run, quantize, name);
     const mx_status status =
         (transposed ? run->oracle->quantize_transposed : run->oracle->quantize)(&want.t, x, rows, cols, ld, spec, nullptr, nullptr);
     if (status && status != MX_ERR_DATA) return failed(run, quantize, name + ": the oracle refuses it");
@@ -134,6 +159,7 @@ struct golden {
     mxh_count(run, quantize, r * c, tensors_differ(want.t, got.t), name);
     if (digests) digest("quantize", name, digest_of(got.t));
     if (!dequantize) return true;
+    mxh_begin(run, dequantize, name);
     std::vector<float> y(r * c + 1), z(r * c + 1);
     if (run->oracle->dequantize(y.data(), c, &want.t, spec, nullptr)) return failed(run, dequantize, name + ": the oracle refuses it");
     if (mxh_dequantize(run->dev, z.data(), &want.t, spec)) return failed(run, dequantize, name);
@@ -321,6 +347,7 @@ struct golden {
     for (const auto &r : ranges) {
       const std::string name = "from " + std::to_string(r.first) + " by " + std::to_string(r.step);
       uint64_t bad = 0;
+      mxh_begin(run, row, name);
       if (mxh_reciprocals(run->dev, bits.data(), r.n, r.first, r.step)) {
         failed(run, row, name);
         continue;
@@ -336,6 +363,7 @@ struct golden {
       m = m >> (11 + i % 5 * 8) | 1;
       x[i] = ldexp((double)m, (int)(m % 61) - 30) * (m & 2 ? -1 : 1);
     }
+    mxh_begin(run, row, "quotients");
     if (mxh_quotients(run->dev, y.data(), x.data(), n)) {
       failed(run, row, "quotients");
       return;
@@ -366,6 +394,7 @@ struct golden {
         if (run->oracle->amax(&a, x, rows, cols, cols, &spec, nullptr)) abort();
         memcpy(&want, &a, 4);
         if (a != a) want = 0x7FC00000u;
+        mxh_begin(run, "tensor amax", keys);
         if (mxh_amax(run->dev, &bits, x, rows, cols, cols, &spec))
           failed(run, "tensor amax", keys);
         else
@@ -386,6 +415,7 @@ struct golden {
           if (rows > 32) rows = 32;
           std::vector<float> y(rows * cols + 1), z(rows * cols + 1);
           const std::string name = "size " + std::to_string(size) + " sign " + std::to_string(sign) + " " + suite_name(s);
+          mxh_begin(run, "Hadamard rotation", name);
           if (run->oracle->hadamard(y.data(), cols, x, rows, cols, cols, size, sign, signs, 5))
             failed(run, "Hadamard rotation", name + ": the oracle refuses it");
           else if (mxh_hadamard(run->dev, z.data(), x, rows, cols, size, sign, signs, 5))
@@ -430,6 +460,7 @@ struct golden {
           how.nan = overflow ? MX_ELEM_NAN_ZERO_FLIP : MX_ELEM_NAN_SIGNMAX;
           std::vector<uint8_t> got(x.size() * width);
           const std::string name = std::string(f->name) + " round " + std::to_string(round);
+          mxh_begin(run, "encode", name);
           if (mxh_encode(run->dev, got.data(), x.data(), x.size(), f, &how, 3)) {
             failed(run, "encode", name);
             continue;
@@ -449,6 +480,7 @@ struct golden {
         codes[width * i] = (uint8_t)i;
         if (width == 2) codes[2 * i + 1] = (uint8_t)(i >> 8);
       }
+      mxh_begin(run, "decode", f->name);
       if (mxh_decode(run->dev, got.data(), codes.data(), got.size(), f)) {
         failed(run, "decode", f->name);
         continue;
@@ -472,6 +504,7 @@ struct golden {
         for (size_t i = 0; i < n; i++) in[i] = (uint8_t)run->oracle->random(2, 3, i);
         const std::string name = std::string(mx_layout_name((mx_layout)l)) + " " + std::to_string(s[0]) + "x" + std::to_string(s[1]);
         run->oracle->layout_pack(want.data(), (mx_layout)l, in.data(), s[0], s[1], 127);
+        mxh_begin(run, "layout of scales", name);
         if (mxh_layout_pack(run->dev, got.data(), (mx_layout)l, in.data(), s[0], s[1], 127) ||
             mxh_layout_unpack(run->dev, back.data(), (mx_layout)l, want.data(), s[0], s[1])) {
           failed(run, "layout of scales", name);
@@ -487,6 +520,7 @@ struct golden {
         const size_t bytes = (n + 1) / 2;
         const std::string name = std::to_string(n) + " codes, nibble " + std::to_string(nibble);
         run->oracle->pack4(want.data(), in.data(), n, nibble, 32);
+        mxh_begin(run, "layout of codes", name);
         if (mxh_pack(run->dev, "mxh_pack4", got.data(), bytes, in.data(), n, n, nibble, 32) ||
             mxh_pack(run->dev, "mxh_unpack4", back.data(), n, want.data(), bytes, n, nibble, 32))
           failed(run, "layout of codes", name);
@@ -496,6 +530,7 @@ struct golden {
       for (size_t i = 0; i < n; i++) in[i] = (uint8_t)(run->oracle->random(4, 3, i) & 63);
       const size_t bytes = (6 * n + 7) / 8;
       run->oracle->pack6(want.data(), in.data(), n);
+      mxh_begin(run, "layout of codes", "6 bits");
       if (mxh_pack(run->dev, "mxh_pack6", got.data(), bytes, in.data(), n, n, 0, 32) ||
           mxh_pack(run->dev, "mxh_unpack6", back.data(), n, want.data(), bytes, n, 0, 32))
         failed(run, "layout of codes", "6 bits");
@@ -532,7 +567,8 @@ struct golden {
       if (cols % 32 == 0 && rows) {
         fast_one(name, x, rows, cols, spec);
         if (spec->scale == MX_SCALE_E8M0) both(name, x, rows / 32 * 32, cols, spec);
-      }
+      } else
+        mxh_decline(run, "quantize, fast", std::string("suite ") + suite_name((suite)s) + ": its rows are no multiple of 32");
       free(x);
     }
     std::vector<float> far(32 * 64);
@@ -543,6 +579,7 @@ struct golden {
   void fast_one(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec) {
     tensor want(rows, cols, spec), got(rows, cols, spec);
     std::vector<float> y(rows * cols), z(rows * cols);
+    mxh_begin(run, "quantize, fast", name);
     if (run->oracle->quantize(&want.t, x, rows, cols, cols, spec, nullptr, nullptr) ||
         run->oracle->dequantize(y.data(), cols, &want.t, spec, nullptr))
       failed(run, "quantize, fast", name + ": the oracle refuses it");
@@ -550,6 +587,7 @@ struct golden {
       failed(run, "quantize, fast", name);
     else {
       mxh_count(run, "quantize, fast", rows * cols, tensors_differ(want.t, got.t), name);
+      mxh_begin(run, "dequantize, fast", name);
       if (mxh_dequantize_fast(run->dev, z.data(), &want.t, spec))
         failed(run, "dequantize, fast", name);
       else
@@ -559,6 +597,7 @@ struct golden {
   void both(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec) {
     if (!rows) return;
     tensor want(rows, cols, spec), got(rows, cols, spec), want_t(cols, rows, spec), got_t(cols, rows, spec);
+    mxh_begin(run, "quantize, both directions", name);
     if (run->oracle->quantize(&want.t, x, rows, cols, cols, spec, nullptr, nullptr) ||
         run->oracle->quantize_transposed(&want_t.t, x, rows, cols, cols, spec, nullptr, nullptr))
       failed(run, "quantize, both directions", name + ": the oracle refuses it");
@@ -573,6 +612,7 @@ struct golden {
     const size_t n = a.t.rows * b.t.rows, size = mx_dtype_bytes(o->out);
     std::vector<float> want(n), got(n);
     mx_error err;
+    mxh_begin(run, operation, name);
     if (run->oracle->gemm(want.data(), b.t.rows, &a.t, sa, &b.t, sb, o, &err))
       failed(run, operation, name + ": the oracle refuses it");
     else if (mxh_gemm(run->dev, got.data(), &a.t, sa, &b.t, sb, o))
@@ -609,7 +649,10 @@ struct golden {
               *y = suite_make(&rows_b, &cols_b, s == SUITE_SPECIAL ? SUITE_RANDOM : s, &spec[1], &plain);
         const size_t K = cols < cols_b ? cols : cols_b, M = rows < 11 ? rows : 11, N = rows_b < 9 ? rows_b : 9;
         tensor a(M, K, &spec[0]), b(N, K, &spec[1]);
-        if (!mx_quantize(&a.t, x, M, K, cols, &spec[0], nullptr, nullptr) && !mx_quantize(&b.t, y, N, K, cols_b, &spec[1], nullptr, nullptr))
+        mx_error err = {};
+        if (mx_quantize(&a.t, x, M, K, cols, &spec[0], nullptr, &err) || mx_quantize(&b.t, y, N, K, cols_b, &spec[1], nullptr, &err))
+          mxh_decline(run, "product, f32_block", std::string(pair[0]) + " x " + pair[1] + " " + suite_name(s) + ": " + err.text);
+        else
           for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
             mx_gemm_options o = {};
             o.model = model;
@@ -640,20 +683,32 @@ struct golden {
         free(x);
         free(y);
       }
-      if (spec[0].tensor_norm) continue;
-      tensor a(16, 256, &spec[0]), b(16, 256, &spec[1]); /* every order of summation gives these bits */
-      if (mx_gemm_make_order_free(&a.t, &spec[0], &b.t, &spec[1], 24, 3)) continue;
-      for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
-        mx_gemm_options o = {};
-        std::vector<float> want(256), got(256);
-        o.model = MX_GEMM_EXACT;
-        if (run->oracle->gemm(want.data(), 16, &a.t, &spec[0], &b.t, &spec[1], &o, nullptr)) continue;
-        o.model = model;
-        if (mxh_gemm(run->dev, got.data(), &a.t, &spec[0], &b.t, &spec[1], &o))
-          failed(run, "product, free of order, against exact", pair[0]);
-        else
-          mxh_count(run, "product, free of order, against exact", 256, mxh_differ(want.data(), got.data(), 1024, 4), pair[0]);
-      }
+      free_of_order(std::string(pair[0]) + " x " + pair[1], spec);
+    }
+  }
+  /* Every order of summation gives these bits. */
+  void free_of_order(const std::string &name, const mx_spec *spec) {
+    static const char row[] = "product, free of order, against exact";
+    enum { N = 16, K = 256 };
+    tensor a(N, K, &spec[0]), b(N, K, &spec[1]);
+    a.t.tensor_scale = b.t.tensor_scale = 1;
+    mx_gemm_options o = {};
+    mx_error err = {};
+    std::vector<float> want(N * N), got(N * N);
+    o.model = MX_GEMM_EXACT;
+    const mx_status status = mx_gemm_make_order_free(&a.t, &spec[0], &b.t, &spec[1], 24, 3);
+    if (status)
+      return mxh_decline(run, row,
+                         name + (status == MX_ERR_UNSUPPORTED ? ": elements wider than a byte, or K leaves them no room" : ": no operands"));
+    if (run->oracle->gemm(want.data(), N, &a.t, &spec[0], &b.t, &spec[1], &o, &err))
+      return mxh_decline(run, row, name + ": model exact: " + err.text);
+    for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
+      o.model = model;
+      mxh_begin(run, row, name);
+      if (mxh_gemm(run->dev, got.data(), &a.t, &spec[0], &b.t, &spec[1], &o))
+        failed(run, row, name);
+      else
+        mxh_count(run, row, N * N, mxh_differ(want.data(), got.data(), N * N * 4, 4), name);
     }
   }
 
@@ -761,6 +816,7 @@ struct golden {
           }
           float d[M * N];
           char text[33];
+          mxh_begin(run, "product, digests of golden/HASHES", name);
           if (mxh_gemm(run->dev, d, &t[0], &spec[0], &t[1], &spec[1], &o)) {
             failed(run, "product, digests of golden/HASHES", name);
             continue;
@@ -790,6 +846,7 @@ struct golden {
       }
       tensor want(rows, cols, &spec), got(rows, cols, &spec);
       bool refused = false;
+      mxh_begin(run, "quantize, large", p->name);
       const mx_status status = mx_quantize(&want.t, x.data(), rows, cols, cols, &spec, nullptr, nullptr);
       if (mxh_quantize(run->dev, &got.t, x.data(), rows, cols, cols, &spec, false, &refused)) {
         failed(run, "quantize, large", p->name);
@@ -799,6 +856,7 @@ struct golden {
                 p->name);
       done += x.size();
       if (status || !mxh_fast(&spec)) continue;
+      mxh_begin(run, "quantize, large, fast", p->name);
       memset(got.t.codes, 0xAA, rows * got.t.code_stride);
       if (mxh_quantize_fast(run->dev, &got.t, x.data(), rows, cols, &spec)) {
         failed(run, "quantize, large, fast", p->name);
@@ -806,6 +864,7 @@ struct golden {
       }
       mxh_count(run, "quantize, large, fast", x.size(), tensors_differ(want.t, got.t), p->name);
       std::vector<float> y(rows * cols), z(rows * cols);
+      mxh_begin(run, "dequantize, large, fast", p->name);
       if (mx_dequantize(y.data(), cols, &want.t, &spec, nullptr) || mxh_dequantize_fast(run->dev, z.data(), &want.t, &spec)) {
         failed(run, "dequantize, large, fast", p->name);
         return;
@@ -819,21 +878,24 @@ struct golden {
 bool mxh_run_portable(mxh_run *run) {
   run->group = "portable";
   golden g = {run, read_hashes(run->hashes)};
-  g.presets();
-  g.keys();
-  g.mixtures();
-  g.steps();
-  g.numbers();
-  g.amax();
-  g.hadamard();
-  g.codec();
-  g.layouts();
-  g.fast();
-  g.gemm();
-  g.gemm_sticky();
-  g.gemm_wide_sticky();
-  g.golden_products();
-  if (run->large) g.large();
+  void (golden::*const parts[])() = {&golden::presets,
+                                     &golden::keys,
+                                     &golden::mixtures,
+                                     &golden::steps,
+                                     &golden::numbers,
+                                     &golden::amax,
+                                     &golden::hadamard,
+                                     &golden::codec,
+                                     &golden::layouts,
+                                     &golden::fast,
+                                     &golden::gemm,
+                                     &golden::gemm_sticky,
+                                     &golden::gemm_wide_sticky,
+                                     &golden::golden_products,
+                                     &golden::large};
+  int n = 0;
+  for (const auto part : parts)
+    if (mxh_part(run, n++)) (g.*part)();
   uint64_t bad = 0;
   for (const auto &r : run->rows) bad += r.differences;
   return bad == 0;

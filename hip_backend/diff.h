@@ -2,6 +2,7 @@
 #ifndef MXH_DIFF_H
 #define MXH_DIFF_H
 
+#include <functional>
 #include <stdint.h>
 #include <string>
 #include <vector>
@@ -34,8 +35,10 @@ struct gfx950_rules;
 struct mxh_row {
   std::string group, operation, first; /* first: the first case that differs, or why none ran */
   uint64_t cases = 0, values = 0, differences = 0;
-  std::string note; /* rules found on the device that the row was held to, kernels launched, what is open */
+  std::string note;     /* rules found on the device that the row was held to, kernels launched, what is open */
+  uint64_t not_run = 0; /* cases that the oracle refuses or the kernel is not for; the note says which */
   bool skipped = false;
+  bool died = false; /* the process that ran it: a fault of the device, a hang */
   bool open = false; /* depends on a rule that has no name yet: differences are counted, not judged */
 };
 
@@ -49,6 +52,12 @@ struct mxh_run {
   gfx950_profile *profile;  /* what native_diff.cc found; NULL: the device is no gfx950 */
   const gfx950_rules *play; /* for the host runtime: the rules of the device that it plays; NULL: the suggested ones */
   bool quick;               /* a few cases of each suite (the rehearsal) */
+  int first_part;           /* of a group that is taken up again after a fault: those before it are done, or died */
+  /* Told of what is done as it comes, for whoever watches (diff_watch.h); may be empty. */
+  std::function<void(const mxh_row &)> row_changed;
+  std::function<void(const std::string &operation, const std::string &what)> begun;
+  std::function<void(int)> part_begun;
+  std::function<void(const std::string &)> found;
 };
 
 /** Every portable operation over the golden suites. False if a call failed; the row says why. */
@@ -58,6 +67,16 @@ bool mxh_run_portable(mxh_run *run);
  *  row for each group. False if a row that is not open differs, or a rule has no name. */
 bool mxh_run_native(mxh_run *run);
 
+/** The next part of a group, counted from 0; false if it has been run. */
+bool mxh_part(mxh_run *run, int part);
+/** What is run next, before anything of it runs: the row that a fault belongs to. */
+void mxh_begin(mxh_run *run, const std::string &operation, const std::string &what);
+/** A rule or a model that was found on the device, in a line. */
+void mxh_found(mxh_run *run, const std::string &line);
+/** A whole row. */
+void mxh_add(mxh_run *run, const mxh_row &row);
+/** A case of that row is not run: counted, and each reason said once in its note. */
+void mxh_decline(mxh_run *run, const char *operation, const std::string &why);
 /** Add to the row of that name. n values were compared, `bad` differ; what: the case. */
 void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what);
 void mxh_skip(mxh_run *run, const char *operation, const std::string &why);

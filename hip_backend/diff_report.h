@@ -8,10 +8,17 @@ struct mxh_bench_row {
   std::string preset;
   double quantize, dequantize, copy; /* bytes a second */
 };
+struct mxh_device_facts {
+  std::string name, kind, arch, driver;
+};
 struct mxh_report {
   const mxh_run *run;
+  std::vector<mxh_row> rows;
+  std::vector<std::string> found; /* rules and models, a line each, as they come; with a profile there is more of them in it */
+  mxh_device_facts device;
   std::vector<mxh_bench_row> bench;
   double seconds;
+  bool whole; /* every group has run to its end, or to its death */
   const char *commit, *compilers;
 };
 

@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
   std::string said;
   struct timespec t0, t1;
   clock_gettime(CLOCK_MONOTONIC, &t0);
-  if (!gfx950_profile_run(&p, dev, {host ? &suggested : nullptr, seed, false, 0}, &said))
+  if (!gfx950_profile_run(&p, dev, {host ? &suggested : nullptr, seed, false, 0, {}, {}, {}}, &said))
     return fprintf(stderr, "mxgold-gfx950: %s\n", said.c_str()), 2;
   clock_gettime(CLOCK_MONOTONIC, &t1);
   printf("device %s (%s), %s%s\n", mxh_name(dev), mxh_arch(dev), mxh_driver(dev),

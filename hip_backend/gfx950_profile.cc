@@ -344,15 +344,17 @@ bool hold_suite(gfx950_profile *out, device *d, int index, int suite, gfx950_hel
   return fine;
 }
 
-bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites) {
+bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites, const gfx950_profile_options &o) {
   generator g = {seed * 2 + 1};
   for (int index = 0; index < GFX950_COUNT; index++) {
     const gfx950_row &row = row_of(index);
     gfx950_held h = {row.mnemonic, 0, 0, 0, "", ""};
     words got;
+    if (o.doing) o.doing(row.mnemonic);
     if (row.kind == GFX950_MFMA) {
       if (!hold_products(out, d, index, suites, &g, &h)) return false;
       out->held.push_back(h);
+      if (o.held) o.held(h);
       continue;
     }
     for (int select = 0; select < row.selects; select++)
@@ -380,6 +382,7 @@ bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites) {
     for (int suite = 0; suites && row.kind != GFX950_PRNG && suite < MX_SUITE_COUNT; suite++)
       if (!hold_suite(out, d, index, suite, &h, &g)) return false;
     out->held.push_back(h);
+    if (o.held) o.held(h);
   }
   return true;
 }
@@ -424,9 +427,18 @@ bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_profi
   *out = gfx950_profile();
   out->rules = gfx950_rules_default();
   bool fine = true;
-  for (int rule = 0; fine && gfx950_rule_name(rule, nullptr); rule++) fine = settle(out, &d, rule, ask(gfx950_rule_name(rule, nullptr), &g));
-  fine = fine && find_sums(out, &d, o.seed, o.threads);
-  fine = fine && hold(out, &d, o.seed + 1, o.suites);
+  for (int rule = 0; fine && gfx950_rule_name(rule, nullptr); rule++) {
+    const char *name = gfx950_rule_name(rule, nullptr);
+    if (o.doing) o.doing(std::string("the probes of ") + name);
+    fine = settle(out, &d, rule, ask(name, &g));
+    if (!fine || !o.found) continue;
+    const gfx950_answer &a = out->answers.back();
+    o.found(a.rule + ": " + (a.choices.empty() ? "OTHER" : gfx950_choice_name(rule, a.choices[0], nullptr)) + ", " + a.evidence);
+  }
+  fine = fine && find_sums(out, &d, o);
+  for (const gfx950_sums &s : out->sums)
+    if (o.found) o.found("sums of " + gfx950_sums_pairs(s) + ": " + gfx950_sums_text(s));
+  fine = fine && hold(out, &d, o.seed + 1, o.suites, o);
   if (!fine) *why = d.why;
   return fine;
 }

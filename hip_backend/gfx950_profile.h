@@ -6,6 +6,7 @@
 #ifndef MXH_GFX950_PROFILE_H
 #define MXH_GFX950_PROFILE_H
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,10 @@ struct gfx950_profile_options {
   uint64_t seed;
   bool suites; /* hold every conversion to gen's suites as well as to random words */
   int threads; /* of the search for the sums; 0: all */
+  /* Told as it goes, so that what a fault of the device leaves is known: what runs next, a rule or model found (a line), an instruction held. May be
+   * empty. */
+  std::function<void(const std::string &)> doing, found;
+  std::function<void(const gfx950_held &)> held;
 };
 /** Returns false, with a line in why, if the device fails. */
 bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_profile_options &options, std::string *why);

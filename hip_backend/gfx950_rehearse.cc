@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hip_backend/device.h"
+#include "hip_backend/device_watched.h"
 #include "hip_backend/diff.h"
 #include "hip_backend/gfx950_profile.h"
 #include "hip_backend/native.h"
@@ -90,26 +90,9 @@ const struct wrong_kernel {
 enum { WRONG_KERNELS = sizeof wrong_kernels / sizeof *wrong_kernels };
 
 /* The host runtime with such a kernel. */
-struct wrong_device : mxh_device {
-  mxh_device *inner;
+struct wrong_device : mxh_passing_device {
   const wrong_kernel *wrong;
-  wrong_device(mxh_device *d, const wrong_kernel *w) : inner(d), wrong(w) {
-    kind = d->kind, name = d->name, arch = d->arch, driver = d->driver;
-  }
-  ~wrong_device() override { delete inner; }
-  int said(int status) {
-    error = inner->error;
-    return status;
-  }
-  bool has(const char *kernel) override { return inner->has(kernel); }
-  void *alloc(size_t n) override { return inner->alloc(n); }
-  void release(void *p) override { inner->release(p); }
-  int put(void *to, const void *from, size_t n) override { return said(inner->put(to, from, n)); }
-  int get(void *to, const void *from, size_t n) override { return said(inner->get(to, from, n)); }
-  int fill(void *p, int byte, size_t n) override { return said(inner->fill(p, byte, n)); }
-  int sync() override { return said(inner->sync()); }
-  int time_begin() override { return inner->time_begin(); }
-  int time_end(double *seconds) override { return inner->time_end(seconds); }
+  wrong_device(mxh_device *d, const wrong_kernel *w) : mxh_passing_device(d), wrong(w) {}
   static void flip(void *word) { *(uint32_t *)word ^= 1; }
   int launch(const char *kernel, unsigned grid, unsigned block, const void *args, size_t n) override {
     if (strcmp(kernel, wrong->kernel)) return said(inner->launch(kernel, grid, block, args, n));

@@ -200,7 +200,7 @@ void fill_chains(mx_probe *p, int pair, size_t chains, size_t steps, generator *
 void fill_ties(mx_probe *p, int pair, size_t first, generator *g);
 
 /* gfx950_sums.cc: a model for each pair of types, into out->sums and out->rules; every product's kernel held to them. */
-bool find_sums(gfx950_profile *out, device *d, uint64_t seed, int threads);
+bool find_sums(gfx950_profile *out, device *d, const gfx950_profile_options &o);
 bool hold_products(gfx950_profile *out, device *d, int index, bool suites, generator *g, gfx950_held *h);
 } // namespace gfx950_run
 #endif

@@ -242,13 +242,14 @@ bool replace(searcher &find, gfx950_sums *s, std::vector<gfx950_sums> *sums, con
 }
 /* Every pair runs tiles made for its types, chains and ties. A pair whose bits a model explains that was found on another is that model's; the others are
  * searched. */
-bool find_all(gfx950_profile *out, searcher &find, std::vector<asked> *all) {
+bool find_all(gfx950_profile *out, searcher &find, std::vector<asked> *all, const gfx950_profile_options &o) {
   enum { SEARCHES = 8, FAILURES = 2 }; /* a search that finds nothing takes minutes: the third is not begun, its pairs have no model */
   enum { CHAINS = 5, STEPS = 8, TIES = 16 };
   int searches = 0, failures = 0;
   for (int pair = 0; pair < GFX950_PAIRS; pair++) {
     mx_probe p = {};
     asked &q = (*all)[(size_t)pair];
+    if (o.doing) o.doing("the sums of " + gfx950_pair_name(pair));
     bool fine = find.tiles(&p, pair) && find.run(p, pair, &q.tiles) && find.join(&q.joins, pair, CHAINS, STEPS, TIES, find.seed, &q.joined);
     gfx950_sums *known = nullptr;
     const size_t words_run = q.tiles.size() + q.joined.size();
@@ -275,10 +276,10 @@ bool find_all(gfx950_profile *out, searcher &find, std::vector<asked> *all) {
 }
 } // namespace
 
-bool gfx950_run::find_sums(gfx950_profile *out, device *d, uint64_t seed, int threads) {
-  searcher find = {d, seed, {.n_threads = threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0}};
+bool gfx950_run::find_sums(gfx950_profile *out, device *d, const gfx950_profile_options &o) {
+  searcher find = {d, o.seed, {.n_threads = o.threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0}};
   std::vector<asked> all(GFX950_PAIRS);
-  const bool fine = find_all(out, find, &all);
+  const bool fine = find_all(out, find, &all, o);
   for (asked &q : all) mx_probe_free(&q.joins);
   for (const gfx950_sums &s : out->sums)
     for (int pair : s.pairs) out->rules.accum[pair] = s.accum;

@@ -118,7 +118,7 @@ FORCE:
 $(B)/hip/hip_diff.o: $(B)/hip/commit
 $(B)/hip/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
 HIP_DIFF := $(B)/mxgold-hip-diff
-HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,hip_diff diff_report native_diff gfx950_profile gfx950_sums gfx950_joins gfx950_report gfx950_rehearse) $(HIP_NATIVE_OBJ)
+HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,hip_diff diff_watch diff_report native_diff gfx950_profile gfx950_sums gfx950_joins gfx950_report gfx950_rehearse) $(HIP_NATIVE_OBJ)
 $(HIP_DIFF): $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
 	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 
@@ -127,6 +127,7 @@ $(B)/hip/hip-diff-host: $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)
 	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
 .PHONY: hip-diff-check
 hip-diff-check: deps $(BIN) $(B)/hip/hip-diff-host ## hip-diff's table, report and profile, from the CPU host runtime (half a minute)
+	hip_backend/tests/diff_fault.sh $(B)/hip/hip-diff-host
 	hip_backend/tests/diff.sh $(BIN) $(B)/hip/hip-diff-host
 
 .PHONY: hip-diff hip-diff-build

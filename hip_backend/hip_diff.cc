@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "hip_backend/diff_report.h"
+#include "hip_backend/diff_watch.h"
 #include "hip_backend/gfx950_profile.h"
 #include "hip_backend/gfx950_rehearse.h"
 #include "hip_backend/ops.h"
@@ -15,7 +15,7 @@
 
 static const char usage[] =
     "usage: mxgold-hip-diff [--device auto|hip|cuda|host] [--large N] [--bench] [--hashes FILE] [--json FILE] [--html FILE]\n"
-    "                       [--profile DIR] [--only portable|native]\n"
+    "                       [--profile DIR] [--only portable|native] [--patience SECONDS] [--fault KERNEL:abort|segv|hang]\n"
     "       mxgold-hip-diff --rehearse N [--wrong M] [--seed N] [-j N] [-v]\n"
     "Runs every kernel of the HIP backend and, on a gfx950, each of its instructions on the device (auto: an AMD one, else an NVIDIA one, else "
     "the\n"
@@ -23,8 +23,12 @@ static const char usage[] =
     "found, named, and written to DIR as gfx950@DATE.json, .spec.json and .accum. --large N quantises N more elements, all presets by turns.\n"
     "--rehearse: the CPU host runtime plays N gfx950 with hidden rules, and M that have a wrong kernel as well; each gets the native half of "
     "the table.\n"
-    "--bench measures the fast kernels against the memory of the card. Exit 0: no bit differs and every rule has a name; 1: not so; 2: "
-    "trouble.\n";
+    "--bench measures the fast kernels against the memory of the card. Reports are written after every row, by a process that is not the one "
+    "on the\n"
+    "device: a fault or a hang (--patience, 900) costs the row that it came in and the rest of that part, which is said to have DIED; what "
+    "comes after goes on. --fault "
+    "plays one.\n"
+    "Exit 0: no bit differs and every rule has a name; 1: not so; 2: trouble.\n";
 
 namespace {
 /* The emulator on one thread where a suite is small: a team of threads for a few hundred values costs more than the values. */
@@ -51,12 +55,68 @@ mx_status gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *sa, const
   alone.exec.n_threads = 1;
   return mx_gemm(d, ldd, a, sa, b, sb, &alone, err);
 }
+
+/* The device that is asked for, in run->dev. first: say what was looked for; else the row of the group does, if it does not open again. */
+bool open_device(mxh_run *run, const char *device, bool first) {
+  char why[512];
+  const bool any = !strcmp(device, "auto");
+  for (const char *kind : {"hip", "cuda", "host"}) {
+    if (!any) kind = device;
+    run->dev = mxh_open(kind, why, sizeof why);
+    if (run->dev) break;
+    if (!any) {
+      fprintf(stderr, "mxgold-hip-diff: %s\n", why);
+      if (!first) mxh_count(run, run->group, 1, 1, std::string("the device did not open again: ") + why);
+      return false;
+    }
+    if (first) printf("hip-diff: %s\n", why);
+    if (first && !strcmp(kind, "cuda")) /* a host run is not a device run */
+      printf("hip-diff: no device that this program has kernels for: SKIPPED on silicon; the CPU host runtime runs the same kernels instead\n");
+  }
+  if (run->dev && first) printf("device %s (%s), %s\n", mxh_name(run->dev), mxh_arch(run->dev), mxh_driver(run->dev));
+  fflush(stdout);
+  return run->dev != nullptr;
+}
+
+/* What comes after the last row: the table, the reports, speeds, the profile. */
+int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std::function<bool()> &write) {
+  mxh_device *dev = out->run->dev;
+  const bool host = !strcmp(mxh_kind(dev), "host");
+  out->whole = true;
+  const bool written = write(); /* what has been found is kept, whatever becomes of the rest */
+  mxh_report_print(*out);
+  fflush(stdout);
+  if (!written) return perror("mxgold-hip-diff"), 2;
+  mxh_watch_whole(pipe);
+  std::string said;
+  if (folder && out->run->profile) {
+    if (!gfx950_profile_write(*out->run->profile, folder, dev, MXH_COMMIT, MXH_COMPILERS, &said))
+      return fprintf(stderr, "mxgold-hip-diff: %s: cannot be written\n", said.c_str()), 2;
+    printf("%s\n", said.c_str());
+  }
+  for (const char *preset : {"ocp-mxfp4", "torchao-even", "te-nvfp4"}) {
+    mx_spec spec;
+    mxh_bench_row b = {preset, 0, 0, 0};
+    if (!bench || mx_preset_find(&spec, preset, nullptr)) continue;
+    mxh_watch_doing(pipe, "speed", preset);
+    if (mxh_bench(dev, host ? 64 : 32768, host ? 1024 : 16384, &spec, host ? 1 : 30, &b.quantize, &b.dequantize, &b.copy)) {
+      fprintf(stderr, "mxgold-hip-diff: %s is not timed: %s\n", preset, mxh_error(dev));
+      continue;
+    }
+    printf("%-16s quantize %8.1f GB/s, dequantize %8.1f GB/s, copy %8.1f GB/s: %.2f and %.2f of copy\n", preset, b.quantize * 1e-9,
+           b.dequantize * 1e-9, b.copy * 1e-9, b.quantize / b.copy, b.dequantize / b.copy);
+    out->bench.push_back(b);
+  }
+  if (bench && !write()) return perror("mxgold-hip-diff"), 2;
+  if (host) printf("hip-diff: on the CPU host runtime alone; silicon: SKIPPED\n");
+  return 0;
+}
 } // namespace
 
 int main(int argc, char **argv) {
-  const char *device = "auto", *json = nullptr, *html = nullptr, *folder = nullptr, *only = nullptr;
+  const char *device = "auto", *json = nullptr, *html = nullptr, *folder = nullptr, *only = nullptr, *fault = nullptr;
   bool bench = false, verbose = false;
-  int rehearse = 0, wrong = 0, jobs = 0;
+  int rehearse = 0, wrong = 0, jobs = 0, patience = 900;
   uint64_t seed = 1;
   mxh_run run = {};
   const mxh_oracle library = {"libmxgold", quantize,  quantize_transposed, dequantize,       amax,     mx_hadamard, mx_encode,
@@ -89,6 +149,10 @@ int main(int argc, char **argv) {
       only = value, i++;
     else if (value && !strcmp(argv[i], "--profile"))
       folder = value, i++;
+    else if (value && !strcmp(argv[i], "--patience"))
+      patience = atoi(value), i++;
+    else if (value && !strcmp(argv[i], "--fault"))
+      fault = value, i++;
     else if (value && !strcmp(argv[i], "--html"))
       html = value, i++;
     else
@@ -100,55 +164,47 @@ int main(int argc, char **argv) {
 #undef MXH_CHECK
   if (!known) return fprintf(stderr, "mxgold-hip-diff: --only %s: expected portable or native\n", only), 2;
   if (rehearse || wrong) return gfx950_rehearse({&library, rehearse, wrong, seed, jobs, verbose});
-  char why[512];
-  if (!strcmp(device, "auto")) { /* say what was looked for: a host run is not a device run */
-    for (const char *kind : {"hip", "cuda"}) {
-      run.dev = mxh_open(kind, why, sizeof why);
-      if (run.dev) break;
-      printf("hip-diff: %s\n", why);
-    }
-    if (!run.dev)
-      printf("hip-diff: no device that this program has kernels for: SKIPPED on silicon; the CPU host runtime runs the same kernels instead\n");
-  }
-  if (!run.dev) run.dev = mxh_open(!strcmp(device, "auto") ? "host" : device, why, sizeof why);
-  if (!run.dev) return fprintf(stderr, "mxgold-hip-diff: %s\n", why), 2;
+  if (patience < 1 || patience > 100000) return fprintf(stderr, "mxgold-hip-diff: --patience %d: expected 1 to 100000 seconds\n", patience), 2;
   run.oracle = &library;
-  const bool host = !strcmp(mxh_kind(run.dev), "host");
-  mxh_report out = {&run, {}, 0, MXH_COMMIT, MXH_COMPILERS};
-  printf("device %s (%s), %s\n", mxh_name(run.dev), mxh_arch(run.dev), mxh_driver(run.dev));
-  fflush(stdout);
-  struct timespec t0, t1;
+  mxh_report out = {&run, {}, {}, {}, {}, 0, false, MXH_COMMIT, MXH_COMPILERS};
+  struct timespec t0;
   clock_gettime(CLOCK_MONOTONIC, &t0);
-  bool same = true;
+  const auto write = [&] {
+    struct timespec t1;
+    clock_gettime(CLOCK_MONOTONIC, &t1);
+    out.seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9;
+    return (!json || mxh_report_json(out, json)) && (!html || mxh_report_html(out, html));
+  };
+  const char *groups[8];
+  size_t n = 0;
 #define MXH_CHECK(function, meaning)                                                                                                           \
-  if (!only || !strcmp(only, #function)) same &= mxh_run_##function(&run);
+  if (!only || !strcmp(only, #function)) groups[n++] = #function;
 #include "hip_backend/ops.def"
 #undef MXH_CHECK
-  clock_gettime(CLOCK_MONOTONIC, &t1);
-  out.seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9;
-  mxh_report_print(out);
-  const auto write = [&] { return (!json || mxh_report_json(out, json)) && (!html || mxh_report_html(out, html)); };
-  if (!write()) return perror("mxgold-hip-diff"), 2; /* what has been found is kept, whatever becomes of the rest */
-  for (const char *preset : {"ocp-mxfp4", "torchao-even", "te-nvfp4"}) {
-    mx_spec spec;
-    mxh_bench_row b = {preset, 0, 0, 0};
-    if (!bench || mx_preset_find(&spec, preset, nullptr)) continue;
-    if (mxh_bench(run.dev, host ? 64 : 32768, host ? 1024 : 16384, &spec, host ? 1 : 30, &b.quantize, &b.dequantize, &b.copy)) {
-      fprintf(stderr, "mxgold-hip-diff: %s is not timed: %s\n", preset, mxh_error(run.dev));
-      continue;
-    }
-    printf("%-16s quantize %8.1f GB/s, dequantize %8.1f GB/s, copy %8.1f GB/s: %.2f and %.2f of copy\n", preset, b.quantize * 1e-9,
-           b.dequantize * 1e-9, b.copy * 1e-9, b.quantize / b.copy, b.dequantize / b.copy);
-    out.bench.push_back(b);
+  int worst = 0;
+  for (size_t i = 0; i < n; i++) {
+    const int status = mxh_watch_child({&out, patience, write}, groups[i], [&](mxh_run *child, int pipe) {
+      if (!open_device(child, device, i == 0 && !child->first_part)) return 2;
+      out.device = {mxh_name(child->dev), mxh_kind(child->dev), mxh_arch(child->dev), mxh_driver(child->dev)};
+      mxh_watch_opened(pipe, child->dev);
+      child->dev = mxh_watched(child->dev, pipe, fault);
+      bool same = true;
+#define MXH_CHECK(function, meaning)                                                                                                           \
+  if (!strcmp(groups[i], #function)) same = mxh_run_##function(child);
+#include "hip_backend/ops.def"
+#undef MXH_CHECK
+      out.run = child;
+      out.rows = child->rows;
+      const int result = i + 1 == n ? finish(&out, pipe, bench, folder, write) : 0;
+      mxh_close(child->dev);
+      return result ? result : (int)!same;
+    });
+    if (status > worst) worst = status;
+    if (out.device.name.empty()) return 2; /* none: said */
   }
-  if (bench && !write()) return perror("mxgold-hip-diff"), 2;
-  std::string said;
-  if (folder && run.profile) {
-    if (!gfx950_profile_write(*run.profile, folder, run.dev, MXH_COMMIT, MXH_COMPILERS, &said))
-      return fprintf(stderr, "mxgold-hip-diff: %s: cannot be written\n", said.c_str()), 2;
-    printf("%s\n", said.c_str());
+  if (!out.whole) { /* the last one did not come to its end */
+    mxh_report_print(out);
+    if (!write()) return perror("mxgold-hip-diff"), 2;
   }
-  if (host) printf("hip-diff: on the CPU host runtime alone; silicon: SKIPPED\n");
-  mxh_close(run.dev);
-  return same ? 0 : 1;
+  return worst;
 }

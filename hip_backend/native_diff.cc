@@ -107,6 +107,7 @@ struct native {
       if (r.operation == row) {
         r.open |= open;
         if (r.note.find(note) == std::string::npos) r.note += (r.note.empty() ? "" : "; ") + note;
+        if (run->row_changed) run->row_changed(r);
       }
   }
 
@@ -127,6 +128,7 @@ struct native {
       mx_tensor_free(&want);
       return;
     }
+    mxh_begin(run, row, name);
     if (!held.by_key) convert(&want, spec, x, rows, cols, ld);
     mxh_buffer src(run->dev, n_x), codes(run->dev, n_codes), scales(run->dev, n_scales);
     native_quantize_args a = {};
@@ -167,6 +169,9 @@ struct native {
           continue;
         }
         const bool pairs = spec.elem_round == MX_ROUND_SR; /* the instruction takes two elements of one row */
+        if (pairs && cases.cols % 2)
+          mxh_decline(run, (std::string(q.kernel) + ": " + q.operation).c_str(),
+                      std::string("suite ") + mx_suite_name(suite) + ": the instruction takes two elements of a row, this one's are odd");
         for (size_t i = 0; i < cases.n && cases.rows && !(pairs && cases.cols % 2) && !(run->quick && i == 4); i++)
           tensor(q, held, spec, std::string(q.keys) + " " + mx_suite_name(suite), cases.x + i * cases.rows * cases.ld, cases.rows, cases.cols,
                  cases.ld, i % 2 != 0);
@@ -181,6 +186,7 @@ struct native {
   void product(const char *row, size_t M, size_t N, size_t kb, bool free, const mx_accum *sums, uint64_t seed) {
     const size_t deep = (kb + 7) / 8 * 8, K = kb * 32; /* the kernel goes 256 of K at a time, filled with zeros */
     const std::string name = std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K);
+    mxh_begin(run, row, name);
     const mx_spec spec = {};
     mx_tensor t[2] = {};
     mx_error err = {};
@@ -269,27 +275,32 @@ bool mxh_run_native(mxh_run *run) {
   const gfx950_rules *play = !host ? nullptr : run->play ? run->play : &suggested;
   const size_t first = run->rows.size();
   std::string trouble;
-  if (gfx950_profile_run(&profile, run->dev, {play, 1, !run->quick, run->quick ? 1 : 0}, &trouble)) {
+  const auto doing = [run](const std::string &what) { mxh_begin(run, "gfx950's instructions", what); };
+  const auto held = [run](const gfx950_held &h) {
+    mxh_row row;
+    row.group = run->group;
+    row.operation = h.instruction;
+    row.first = h.first;
+    row.note = h.note;
+    row.cases = h.cases;
+    row.values = h.words;
+    row.differences = h.differ;
+    mxh_add(run, row);
+  };
+  const auto found = [run](const std::string &line) { mxh_found(run, line); };
+  if (!mxh_part(run, 0))
+    trouble = "its process died";
+  else if (gfx950_profile_run(&profile, run->dev, {play, 1, !run->quick, run->quick ? 1 : 0, doing, found, held}, &trouble))
     run->profile = &profile;
-    for (const gfx950_held &h : profile.held) {
-      mxh_row row;
-      row.group = run->group;
-      row.operation = h.instruction;
-      row.first = h.first;
-      row.note = h.note;
-      row.cases = h.cases;
-      row.values = h.words;
-      row.differences = h.differ;
-      run->rows.push_back(row);
-    }
-  } else
+  else
     mxh_count(run, "gfx950's instructions", 1, 1, trouble);
   run->group = "native kernel";
   native n = {run, play};
-  n.quantise();
+  if (mxh_part(run, 1)) n.quantise();
   static const char product[] = "native_gemm_mxfp4: product, MXFP4";
-  const gfx950_sums *found = run->profile ? profile.sums_of(GFX950_PAIR_MXFP4) : nullptr;
-  const mx_accum *sums = found && found->fits ? &found->accum : nullptr;
+  const gfx950_sums *summed = run->profile ? profile.sums_of(GFX950_PAIR_MXFP4) : nullptr;
+  const mx_accum *sums = summed && summed->fits ? &summed->accum : nullptr;
+  if (!mxh_part(run, 2)) return false;
   for (uint64_t i = 0; i < 3; i++) n.product("native_gemm_mxfp4: product, free of order", 64 + 7 * i, 70, 8 + i, true, sums, i);
   if (sums) {
     n.product(product, 80, 48, 10, false, sums, 11);

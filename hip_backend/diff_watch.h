@@ -1,0 +1,30 @@
+/** Groups of hip-diff's rows, each run by a process of its own: a fault of the device, which ends the process (a memory fault, a GPU that hangs), costs
+ *  the row that it came in. The parent is told of each step through a pipe, and has what was found on the disk after each row.
+ *
+ *  Oracle: hip_backend/tests/diff_fault.sh, with a host runtime that is made to abort, to fault, and to hang. */
+#ifndef MXH_DIFF_WATCH_H
+#define MXH_DIFF_WATCH_H
+
+#include <functional>
+
+#include "hip_backend/diff_report.h"
+
+/** A device that tells the parent which kernel it launches, before it does. fault: "KERNEL:abort", "KERNEL:segv" or "KERNEL:hang", played when that
+ *  kernel is launched; NULL: none. The caller's to close. */
+mxh_device *mxh_watched(mxh_device *dev, int pipe, const char *fault);
+
+struct mxh_watch {
+  mxh_report *report;          /* the parent's: rows, lines that were found, device; whole when a child ends */
+  int patience;                /* seconds without a word after which the child is taken to hang */
+  std::function<bool()> write; /* the report as it is, to the disk */
+};
+/** Runs body in a child process. body gets the run (the parent's rows in it, hooked to the pipe), and the pipe for mxh_watched(); it says
+ *  mxh_watch_opened() and, once the whole report is written, mxh_watch_whole(). What it returns is the child's exit status.
+ *  Returns that status, or 2 after a fault: the row is marked as died, with the signal, kernel and case, and another process goes on with the group's
+ *  next part (mxh_part()). */
+int mxh_watch_child(const mxh_watch &watch, const char *group, const std::function<int(mxh_run *, int pipe)> &body);
+void mxh_watch_opened(int pipe, mxh_device *dev);
+void mxh_watch_whole(int pipe);
+void mxh_watch_doing(int pipe, const std::string &operation, const std::string &what);
+
+#endif

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# hip-diff whose device ends the process, or does not come back: what is on the disk then, and what is said. diff_fault.sh HIP-DIFF (no code for a device)
+set -eu
+diff=$(realpath "$1") root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "hip-diff-check: fault: $*" >&2; exit 1; }
+# run FAULT ARGUMENT...: exit 2, the report fits its schema
+run() {
+  local rc=0 fault=$1
+  shift
+  rm -f diff.json diff.html
+  "$diff" --device host --fault "$fault" --json diff.json --html diff.html "$@" >said 2>err || rc=$?
+  [ $rc = 2 ] || fail "$fault: exit $rc, expected 2: $(cat err)"
+  python3 "$root/tests/lib/check_schema.py" "$root/docs/schemas/hip-diff.schema.json" diff.json || fail "$fault: the report does not fit its schema"
+}
+# holds EXPRESSION: of rows (by operation), report, page
+holds() {
+  python3 - "$1" <<'P' || fail "not so: $1: $(cat diff.json)"
+import json, sys
+report, page = json.load(open("diff.json")), open("diff.html").read()
+rows = {r["operation"]: r for r in report["operations"]}
+sys.exit(not eval(sys.argv[1]))
+P
+}
+
+# Aborted in three parts of the portable half: what was before is there, what comes after is run.
+run mxh_hadamard:abort --only portable
+grep -q '^mxgold-hip-diff: quantize, Hadamard: ended by signal 6 .*, the last kernel launched was mxh_hadamard; case had.size=16 ' err || fail "err: $(cat err)"
+grep -q '3 DIED' said || fail "the table: $(cat said)"
+holds 'report["state"] == "died" and rows["quantize"]["verdict"] == "equal" and rows["quantize"]["cases"] > 1000'
+holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["quantize, Hadamard", "quantize, random mixtures of keys", "Hadamard rotation"]'
+holds 'rows["quantize, Hadamard"]["group"] == "portable" and "signal 6" in rows["quantize, Hadamard"]["first"] and "DIED" in page'
+holds 'all(rows[o]["verdict"] == "equal" for o in ("encode", "layout of scales", "quantize, fast", "product, f32_seq"))'
+# A memory fault among the probes of the rules: those that were found are kept.
+run gfx950_probe_sgpr:segv --only native --patience 60
+holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gfx950'"'"'s instructions"]'
+holds '"signal 11" in rows["gfx950'"'"'s instructions"]["first"] and "gfx950_probe_sgpr; case the probes of scale_sgpr" in rows["gfx950'"'"'s instructions"]["first"]'
+holds 'len(report["found"]) == 16 and report["found"][0].startswith("nan_fp4: ") and report["found"][0].split(",")[0] in page'
+holds 'rows["native_mxfp4: MXFP4, even rule"]["cases"] and "profile" not in report'
+# A kernel that does not come back: ended, and the device is not asked again.
+run mxh_quantize:hang --only portable --patience 2
+grep -q 'no word for 2 s, ended, the last kernel launched was mxh_quantize' err || fail "err: $(cat err)"
+holds 'list(rows) == ["quantize"] and rows["quantize"]["verdict"] == "DIED" and report["silicon"] == "skipped"'
+# Killed as a whole: the file on the disk is the report up to the last row.
+rm -f diff.json
+"$diff" --device host --fault mxh_hadamard:hang --only portable --json diff.json --html diff.html >said 2>err &
+pid=$!
+for _ in $(seq 600); do
+  ! grep -qs 'quantize, Hadamard\|"dequantize"' diff.json || break
+  sleep 0.1
+done
+{ kill -9 $pid && wait $pid; } 2>/dev/null || true
+holds 'report["state"] == "unfinished" and report["device"] and rows["quantize"]["verdict"] == "equal"'
+echo "hip-diff-check: a fault, a hang and a kill cost one row each, and what was found is on the disk"
