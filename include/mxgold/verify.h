@@ -91,13 +91,23 @@ typedef struct mx_sample {
   const float *values; /* dequantised, [rows][cols]; NULL if unknown */
 } mx_sample;
 
-/** How to search. The zero struct: block from the shapes, all processors, ten seconds. */
+/** How to search. The zero struct: block from the shapes, all processors, ten seconds. What is found hangs on the time where it runs out. */
 typedef struct mx_identify_options {
   int block_rows, block_cols; /* 0: found */
   int n_threads;
-  double seconds;   /* of processor time a thread, after which the search gives up improving; 0 means 10 */
+  double seconds;   /* by the clock, after which the search gives up improving; 0 means 10 */
   int no_undecided; /* 1: leave out the list of keys that the data cannot decide */
 } mx_identify_options;
+
+/** A known bug over a preset: what a kernel does that follows no spec. */
+typedef struct mx_bug {
+  const char *name;   /* short and fixed ("amax without abs"); NULL: none of those that are known */
+  char text[512];     /* what the kernel does instead, and where: a clause for a sentence */
+  const char *preset; /* the bug is over this one; without a bug the preset that differs least; NULL: none fits the shapes */
+  mx_spec spec;       /* of that preset */
+  uint64_t preset_codes, preset_scales, preset_tensor; /* that differ from the plain preset: codes, scales, tensor scales */
+  uint64_t codes, scales, tensor_scales;               /* that differ once the bug is put in and run over everything */
+} mx_bug;
 
 /** What was found. */
 typedef struct mx_identity {
@@ -118,6 +128,7 @@ typedef struct mx_identity {
   /* First block that differs, if any: */
   size_t bad_sample, bad_row, bad_col;
   uint64_t specs_tried;
+  mx_bug bug; /* where no spec gives every byte, or only one with odd numbers: a known bug that does */
 } mx_identity;
 
 /** Find the spec that a black box follows, by search over keys: formats, block, scale side, element side, special blocks.

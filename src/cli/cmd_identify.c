@@ -168,6 +168,7 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   char command[4200];
   snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, turned ? " --transpose" : "");
   out_text(o, "reproduce", command);
+  if (id->bug.name) out_text(o, "bug", id->bug.name);
   out_text(o, "verdict", sentence);
   out_print(o, 0);
 }

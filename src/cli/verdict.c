@@ -74,7 +74,33 @@ static const char *meaning(const char *key, const char *value) {
   return "";
 }
 
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
+/* The bug, and what was counted with it and without it. */
+static size_t bug_words(char *out, size_t size, const mx_bug *b) {
+  const uint64_t left = b->codes + b->scales + b->tensor_scales;
+  size_t n = (size_t)snprintf(out, size, "your kernel does as %s, but it %s.", b->preset, b->text);
+  if (n < size && !left)
+    n += (size_t)snprintf(out + n, size - n, " With that put in, %s gives every byte; without it", b->preset);
+  else if (n < size)
+    n += (size_t)snprintf(out + n, size - n, " With that put in, %s leaves %" PRIu64 " code%s and %" PRIu64 " scale%s; without it", b->preset,
+                          b->codes, plural(b->codes), b->scales, plural(b->scales));
+  if (n < size)
+    n += (size_t)snprintf(out + n, size - n, " %" PRIu64 " code%s and %" PRIu64 " scale%s differ", b->preset_codes, plural(b->preset_codes),
+                          b->preset_scales, plural(b->preset_scales));
+  if (n < size && b->preset_tensor) n += (size_t)snprintf(out + n, size - n, ", and the tensor scale");
+  if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
+  return n;
+}
+
 void verdict_sentence(char *out, size_t size, const mx_identity *id) {
+  if (id->bug.name && !id->exact) {
+    const size_t n = bug_words(out, size, &id->bug);
+    if (n) *out = 'Y';
+    if (n < size && id->bug.codes + id->bug.scales + id->bug.tensor_scales == 0)
+      snprintf(out + n, size - n, " No spec does that: it is a bug (%s).", id->bug.name);
+    return;
+  }
   const uint64_t wrong = id->codes_differ + id->values_differ;
   if (id->exact && id->preset) {
     snprintf(out, size, "Your kernel does what %s does: every byte is the same.", id->preset);
@@ -98,6 +124,11 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   }
   if (!m && n < size) n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "nothing else" : "no key explains more");
   if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
+  if (id->exact && id->bug.name && n < size) {
+    n += (size_t)snprintf(out + n, size - n, " More likely a bug that gives the same bytes: ");
+    if (n < size) bug_words(out + n, size - n, &id->bug);
+    return;
+  }
   if (!id->exact && id->stochastic && id->random_bits_least && n < size)
     n += (size_t)snprintf(out + n, size - n,
                           " Its rounding is stochastic: %s %d random bits, bias %+.4f steps over %" PRIu64 " elements, of which %" PRIu64
@@ -159,6 +190,12 @@ static json_t *decide_json(const mx_identity *id) {
   return json_pack("{s:o,s:o}", "gen", gen, "no_effect", keys);
 }
 
+static json_t *bug_json(const mx_bug *b) {
+  return json_pack("{s:s,s:s,s:s,s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}", "name", b->name, "text", b->text, "preset", b->preset, "left", "codes",
+                   (json_int_t)b->codes, "scales", (json_int_t)b->scales, "tensor_scales", (json_int_t)b->tensor_scales, "without", "codes",
+                   (json_int_t)b->preset_codes, "scales", (json_int_t)b->preset_scales, "tensor_scales", (json_int_t)b->preset_tensor);
+}
+
 static json_t *random_json(const mx_identity *id) {
   json_t *out = json_object();
   if (id->exact) json_object_set_new(out, "seed", json_integer((json_int_t)id->spec.seed));
@@ -195,6 +232,7 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   json_object_set_new(root, "undecided", undecided);
   json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
+  if (id->bug.name) json_object_set_new(root, "bug", bug_json(&id->bug));
   if (!id->exact)
     json_object_set_new(
         root, "smallest_block",

@@ -5,13 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/bugs.h"
 #include "verify/hypotheses.h"
 #include "verify/inquiry.h"
 #include "verify/keys.h"
 #include "verify/values.h"
 #include "mxgold/isa.h"
 
-enum { MAX_INQUIRIES = 48 };
+enum { MAX_INQUIRIES = 48, SPARE = 2 };
+
+/* Shares of the time, of ten seconds at most. */
+static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.35;
+
+static double share(double of, double seconds) { return of * (seconds < 10 ? seconds : 10); }
 
 /* ---- what the data leave open */
 
@@ -240,8 +246,52 @@ static int has_tensor_scale(const mx_sample *s, size_t n) {
   return 0;
 }
 
+/* Scale rules that explain every ordinary block, and what follows from them; stops when the time is over, and goes on from there. */
+typedef struct wave {
+  size_t at;
+  uint64_t least;
+} wave;
+
+static inquiry *first_wave(wave *w, inquiry *all, size_t n, double until) {
+  for (; w->at < n && now() < until; w->at++) {
+    inquiry *q = &all[w->at];
+    const double deadline = q->s.deadline;
+    q->s.deadline = until;
+    inquiry_cores(q);
+    if (q->cores.n && !q->cores.got[0].scales) {
+      inquiry_specs(q);
+      if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
+    }
+    q->s.deadline = deadline;
+    if (attempt_exact(&q->best)) return q;
+    if (now() >= until && until < deadline) { /* once more from here, with more time */
+      q->residue = INFINITY;
+      q->level = 0;
+      break;
+    }
+    if (q->cores.n && q->cores.got[0].scales < w->least) w->least = q->cores.got[0].scales;
+  }
+  return NULL;
+}
+
+static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.scales + a->scales_wrong; }
+static uint64_t bug_leaves(const mx_bug *b) { return b->codes + b->scales + b->tensor_scales; }
+static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + b->preset_scales + b->preset_tensor; }
+
+/* An inquiry whose answer is the preset of a bug. */
+static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const mx_sample *samples, size_t n_samples, int threads,
+                          double deadline) {
+  inquiry *q = &all[*n_all];
+  hypothesis h = {.formats = bug->spec};
+  mx_spec_block(&bug->spec, samples[0].rows, samples[0].cols, &h.block_rows, &h.block_cols);
+  ++*n_all;
+  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, deadline)) return NULL;
+  inquiry_take(q, &bug->spec);
+  return q;
+}
+
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
-static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
+static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, double deadline) {
   const double begun = now();
   int rotated = 0;
@@ -261,29 +311,37 @@ static inquiry *inquire(inquiry *all, size_t *n_all, const hypothesis *h, size_t
   inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, deadline);
   *n_all += preset != NULL;
   if (preset) return preset;
-  uint64_t least = UINT64_MAX;
-  for (size_t i = 0; i < *n_all; i++) {
-    inquiry *q = &all[i];
-    inquiry_cores(q);
-    if (!q->cores.n) continue;
-    if (q->cores.got[0].scales < least) least = q->cores.got[0].scales;
-    if (q->cores.got[0].scales) continue;
-    inquiry_specs(q);
-    if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
-    if (attempt_exact(&q->best)) return q;
+  wave w = {.least = UINT64_MAX};
+  inquiry *q = first_wave(&w, all, *n_all, begun + share(FIRST_WAVE, deadline - begun));
+  if (q) return q;
+  if (samples[0].codes) {
+    const double until = now() + share(FOR_BUGS, deadline - begun);
+    name_bug(bug, samples, n_samples, threads, until < deadline ? until : deadline);
+    if (bug->name && !bug_leaves(bug)) return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
   }
+  q = first_wave(&w, all, *n_all, deadline);
+  if (q) return q;
   for (size_t i = 0; i < *n_all; i++)
-    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * least + 16) inquiry_specs(&all[i]);
+    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w.least + 16) inquiry_specs(&all[i]);
   inquiry *random = stochastic_inquiry(all, *n_all, deadline - 0.3 * (deadline - begun));
   if (random) return random;
-  for (inquiry *q; now() < deadline && (q = most_promising(all, *n_all));) {
+  while (now() < deadline && (q = most_promising(all, *n_all))) {
     advance(q);
     if (attempt_exact(&q->best)) return q;
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].best.any && (!best || attempt_better(&all[i].best, &best->best))) best = &all[i];
+  if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
+  if (bug->preset && (bug->name || !best || leaves_of(&best->best) >= preset_leaves(bug)))
+    return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
   return best;
+}
+
+/* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
+static int has_odd_numbers(const mx_spec *s) {
+  return s->tensor_target != 0 || s->elem_prescale != 0 || s->tensor_given || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte ||
+         (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
 }
 
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
@@ -294,7 +352,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   mx_status status = check_samples(samples, n, err);
   if (status) return status;
   hypothesis *h = calloc(MAX_HYPOTHESES, sizeof *h);
-  inquiry *all = calloc(MAX_INQUIRIES + 1, sizeof *all), *best = NULL;
+  inquiry *all = calloc(MAX_INQUIRIES + SPARE, sizeof *all), *best = NULL;
   size_t n_hypotheses = 0, close = 1, n_all = 0;
   if (!h || !all) {
     free(h);
@@ -303,16 +361,21 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   }
   status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
   const int threads = mx_thread_count(options->n_threads);
-  const double allowed = (options->seconds > 0 ? options->seconds : 10) * threads, deadline = now() + allowed;
+  const double allowed = options->seconds > 0 ? options->seconds : 10, deadline = now() + allowed;
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
-  if (!status) best = inquire(all, &n_all, h, close, samples, n, options, threads, deadline);
+  if (!status) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, deadline);
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);
     if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
     if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
     count(out, best);
+    if (out->exact && (out->preset || !has_odd_numbers(&out->spec))) out->bug = (mx_bug){0};
+    if (out->exact && !out->preset && has_odd_numbers(&out->spec) && samples[0].codes && !options->no_undecided) {
+      name_bug(&out->bug, samples, n, threads, now() + share(FOR_BUGS, allowed));
+      if (out->bug.name && bug_leaves(&out->bug)) out->bug.name = NULL;
+    }
     name_presets(out);
     if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
     out->stochastic = out->exact ? spec_random(&out->spec) : best->stochastic;

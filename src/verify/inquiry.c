@@ -63,6 +63,11 @@ static void confirm(inquiry *q, const mx_spec *spec) {
   if (attempt_better(&a, &q->best)) q->best = a;
 }
 
+void inquiry_take(inquiry *q, const mx_spec *spec) {
+  q->best.any = 0;
+  confirm(q, spec);
+}
+
 /* ---- presets */
 
 /* Presets with these formats as they are; or the rules of all the others under these formats. */

@@ -51,6 +51,9 @@ void inquiry_specs(inquiry *q);
 /** The best few specs, repaired on blocks of every class until one gives everything: into best. effort 1: also two keys at once. */
 void inquiry_finish(inquiry *q, int effort);
 
+/** A spec of these formats, run over everything: into best whatever is there. */
+void inquiry_take(inquiry *q, const mx_spec *spec);
+
 /** Is more than one in fifty of the elements, or of the scales, of ordinary blocks wrong? */
 int inquiry_far_off(const inquiry *q);
 /** Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */

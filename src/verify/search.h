@@ -32,7 +32,7 @@ enum {
   EVERY = 63
 };
 
-/** Seconds of processor time of this process. */
+/** Seconds of a clock on the wall. */
 double now(void);
 /** Choose the first blocks of each class: spread over the data. */
 mx_status search_begin(search *s, const observation *o, int threads, double deadline);

@@ -188,7 +188,8 @@ static int rule_named(const mx_spec *wrong, const char *says) {
   outputs o = {0};
   mx_identity id = {0};
   outputs_of_suites(&o, wrong, 7);
-  const int ok = !mx_identify(&id, o.samples, o.n, &(mx_identify_options){.no_undecided = 1}, NULL) && id.exact && has_key(&id.spec, says);
+  const int ok =
+      !mx_identify(&id, o.samples, o.n, &(mx_identify_options){.no_undecided = 1, .seconds = 120}, NULL) && id.exact && has_key(&id.spec, says);
   if (!ok && getenv("MUTANTS_VERBOSE")) {
     char text[2048];
     mx_spec_print(text, sizeof text, &id.spec, 0);

@@ -1,0 +1,12 @@
+/* Kernels that follow no spec: a preset run again with one known bug in it. */
+#ifndef MX_VERIFY_BUGS_H
+#define MX_VERIFY_BUGS_H
+
+#include "mxgold/verify.h"
+
+/** The preset with the fewest differing codes and scales among all that the shapes allow; and the bug over any of them, with which it gives every
+ *  byte or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone. deadline by now() of search.h.
+ *  Oracle: tests/mutants, tests/test_bugs.c. */
+void name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, double deadline);
+
+#endif
