@@ -32,6 +32,9 @@ static int fits_data(const judge *j, const probe_guess *g, verdict *v) {
   return !v->wrong && !probe_wrong_tiles(j->data, g, 0, 0, j->exact);
 }
 
+/* By the probes alone, a fifteenth of the data. */
+static int fits_probes(const judge *j, const probe_guess *g) { return !probe_wrong(j->l, g, 0, j->exact, NULL); }
+
 static int same_on_bank(const judge *j, const probe_guess *g) { return probe_wrong(&j->bank, g, 0, j->exact, NULL) == 0; }
 
 static verdict try_one(const judge *j, const probe_guess *g) {
@@ -140,13 +143,17 @@ static void side(judge *j, size_t key, const int *values, size_t n, size_t at, i
   verdict v;
   if (!room) return;
 #define AT(i) values[step > 0 ? at + (i) : at - (i)]
+  /* The largest that fits: galloping, then halving; by the probes, then by all data if those allow less. */
   size_t lo = 0, hi = room + 1;
-  while (hi - lo > 1) { /* largest that fits: galloping, then halving */
-    const size_t mid = lo == 0 ? 1 : hi == room + 1 && 2 * lo < hi ? 2 * lo : (lo + hi) / 2;
-    if (moved(j, &g, key, AT(mid)) && fits_data(j, &g, &v))
-      lo = mid;
-    else
-      hi = mid;
+  for (int all = 0; all < 2; all++) {
+    while (hi - lo > 1) {
+      const size_t mid = all && lo == 0 && hi == fit + 1 ? fit : lo == 0 && !all ? 1 : hi == room + 1 && 2 * lo < hi ? 2 * lo : (lo + hi) / 2;
+      if (moved(j, &g, key, AT(mid)) && (all ? fits_data(j, &g, &v) : fits_probes(j, &g)))
+        lo = mid;
+      else
+        hi = mid;
+    }
+    if (!all) fit = lo, hi = fit + 1, lo = 0;
   }
   fit = lo;
   for (lo = 0, hi = fit + 1; hi - lo > 1;) {
@@ -274,8 +281,9 @@ static void names(judge *j) {
     if (q == n_seen) {
       known k = {g, 0};
       verdict v;
-      k.fits = fits_data(j, &g, &v);
-      if (k.fits && !same_on_bank(j, &g)) {
+      const int found = !memcmp(&g, &j->g, sizeof g);
+      k.fits = found || fits_data(j, &g, &v);
+      if (k.fits && !found && !same_on_bank(j, &g)) {
         char text[24];
         snprintf(text, sizeof text, "%.23s", name);
         tell_apart(j, &g);
