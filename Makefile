@@ -125,6 +125,14 @@ reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stat
 	OMP_WAIT_POLICY=passive $(REPRODUCE) $(REPEATS) >$(B)/FINDINGS.md
 	@mv $(B)/FINDINGS.md docs/FINDINGS.md; sed -n 5,40p docs/FINDINGS.md
 
+.PHONY: ablate-coverage
+COVERAGE := $(B)/tools/ablate-coverage
+$(COVERAGE): $(call obj,tools/ablate-coverage.c) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+ablate-coverage: deps $(COVERAGE) ## how often ablate's 95 % interval holds what it should, by data and shape (about a minute)
+	OMP_WAIT_POLICY=passive $(COVERAGE)
+
 .PHONY: check deps-check unit
 deps-check: # all at once, before minutes of tests
 	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip

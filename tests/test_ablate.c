@@ -380,6 +380,21 @@ START_TEST(bootstrap) {
   ck_assert_int_eq(mx_bootstrap_db(&none, exact, a, 100, 0, 1), MX_OK);
   ck_assert(isinf(none.at) && none.at > 0);
   ck_assert(luck.low < luck.at && luck.at < luck.high && luck.high - luck.low > 0.3);
+  ck_assert_double_eq_tol(luck.high - luck.at, luck.at - luck.low, 1e-12);
+  /* Nearly all of the error in one unit: a resample without it (one in e) shows another difference by far, and is surer of it: nothing is known. */
+  for (int i = 0; i < 100; i++) b[i] = a[i] = 1 + 0.01 * (i % 7);
+  a[0] = 10000;
+  b[0] = 20000;
+  mx_interval lone;
+  ck_assert_int_eq(mx_bootstrap_db(&lone, a, b, 100, 0, 1), MX_OK);
+  ck_assert(lone.at > 2.9 && lone.low < 0 && lone.high > 6);
+  /* Two units, by hand: ln(b/a) of the sample is ln(3/2), its standard error sqrt(2 * ((1/3 - 1/2)^2 + (2/3 - 1/2)^2)) = 1/3. A resample of one unit
+   * twice has no error of its own and is off: the interval is without end. */
+  const double two_a[2] = {1, 1}, two_b[2] = {1, 2};
+  mx_interval two;
+  ck_assert_int_eq(mx_bootstrap_db(&two, two_a, two_b, 2, 0, 1), MX_OK);
+  ck_assert(isinf(two.low) && isinf(two.high) && two.low < 0 && two.high > 0);
+  ck_assert_double_eq_tol(two.at, 1.7609125905568124, 1e-12);
 }
 END_TEST
 

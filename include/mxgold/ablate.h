@@ -134,11 +134,12 @@ mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t
 size_t mx_unit_first(size_t u, size_t n_units, size_t n);
 
 typedef struct mx_interval {
-  double at, low, high; /* the value; 2.5 % and 97.5 % of the resamples */
+  double at, low, high; /* the value, and 95 % about it */
 } mx_interval;
 
-/** By how many dB is b worse than a? 10 log10(sum b / sum a), +-Inf when one of them alone is 0, with a bootstrap interval over units: both are resampled together, `resamples` times
- *  (0: 400) with Philox of (seed, MX_STREAM_DATA). */
+/** By how many dB is b worse than a? 10 log10(sum b / sum a), +-Inf when one of them alone is 0, with a 95 % interval of a symmetric,
+ *  studentised bootstrap over units: both are resampled together, `resamples` times (0: 400) with Philox of (seed, MX_STREAM_DATA). It widens where a
+ *  few units hold much of the error. Of one unit it has no width. */
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
 
 /** The same of n_b columns b[k] against one a, all with the same draws: out[k]. */

@@ -1,4 +1,6 @@
-/* Is a difference more than the luck of the blocks? Efron's bootstrap over units, paired. */
+/* Is a difference more than the luck of the blocks? A paired bootstrap over units, symmetric and studentised (Hall, The Bootstrap and Edgeworth Expansion,
+ * 1992, section 3.6): quantiles of resamples are too narrow where a few units hold much of the error, since a resample that lacks them is off by many of its
+ * own standard errors; that is what is counted here. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,39 +17,67 @@ static double ratio_db(double a, double b) {
   return 10 * mx_log2(b / a) * 0.30102999566398119521;
 }
 
-/* One resample of every column: sums[0] of a, sums[1 + k] of b[k]. The same units are drawn for all. */
-static void resample(double *sums, const double *a, const double *const *b, size_t n_b, size_t n, uint64_t seed, int r) {
-  for (size_t k = 0; k <= n_b; k++) sums[k] = 0;
+enum { PER_CENT = 95 };
+
+/* Of pairs (a, b) over the units of a sample or a resample. */
+typedef struct moments {
+  double a, b, aa, bb, ab;
+} moments;
+
+/* The delta method's standard error of ln(sum b / sum a). */
+static double error_of(const moments *m, size_t n) {
+  const double v = m->aa / (m->a * m->a) + m->bb / (m->b * m->b) - 2 * m->ab / (m->a * m->b);
+  return n > 1 && v > 0 ? sqrt(v * (double)n / ((double)n - 1)) : 0;
+}
+
+static void add_unit(moments *m, double a, double b) {
+  m->a += a;
+  m->b += b;
+  m->aa += a * a;
+  m->bb += b * b;
+  m->ab += a * b;
+}
+
+/* One resample of every column, the same units drawn for all. */
+static void resample(moments *m, const double *a, const double *const *b, size_t n_b, size_t n, uint64_t seed, int r) {
+  for (size_t k = 0; k < n_b; k++) m[k] = (moments){0};
   for (size_t i = 0; i < n; i++) {
     const uint64_t u = mx_random(seed, MX_STREAM_DATA, (uint64_t)r * n + i);
     const size_t j = (size_t)(u * n >> 32);
-    sums[0] += a[j];
-    for (size_t k = 0; k < n_b; k++) sums[1 + k] += b[k][j];
+    for (size_t k = 0; k < n_b; k++) add_unit(&m[k], a[j], b[k][j]);
   }
 }
 
-static double sum_of(const double *a, size_t n) {
-  double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += a[i];
-  return sum;
+/* |difference of a resample to the sample| in standard errors of that resample: Inf where it has none, 0 where there is no difference either. */
+static double studentised(const moments *m, size_t n, double at) {
+  const double by = fabs(ratio_db(m->a, m->b) - at), error = error_of(m, n) * 4.3429448190325182765; /* 10 / ln 10 */
+  return by == 0 ? 0 : error > 0 ? by / error : INFINITY;
 }
 
 mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, size_t n, int resamples, uint64_t seed) {
   if (!out || !a || !b || !n || n > UINT32_MAX) return MX_ERR_ARG;
   const size_t m = resamples > 0 ? (size_t)resamples : 400;
-  double *at = malloc(m * n_b * sizeof *at + 1), *sums = malloc((n_b + 1) * sizeof *sums);
-  const mx_status status = at && sums ? MX_OK : MX_ERR_NOMEM;
+  double *t = malloc(m * n_b * sizeof *t + 1);
+  moments *drawn = malloc(n_b * sizeof *drawn + 1), *own = calloc(n_b + 1, sizeof *own);
+  const mx_status status = t && drawn && own ? MX_OK : MX_ERR_NOMEM;
+  for (size_t k = 0; k < n_b && !status; k++) {
+    for (size_t i = 0; i < n; i++) add_unit(&own[k], a[i], b[k][i]);
+    out[k].at = ratio_db(own[k].a, own[k].b);
+  }
   for (size_t r = 0; r < m && !status; r++) {
-    resample(sums, a, b, n_b, n, seed, (int)r);
-    for (size_t k = 0; k < n_b; k++) at[k * m + r] = ratio_db(sums[0], sums[1 + k]);
+    resample(drawn, a, b, n_b, n, seed, (int)r);
+    for (size_t k = 0; k < n_b; k++) t[k * m + r] = isfinite(out[k].at) ? studentised(&drawn[k], n, out[k].at) : 0;
   }
   for (size_t k = 0; k < n_b && !status; k++) {
-    double *own = at + k * m;
-    qsort(own, m, sizeof *own, compare);
-    out[k] = (mx_interval){ratio_db(sum_of(a, n), sum_of(b[k], n)), own[m * 25 / 1000], own[m - 1 - m * 25 / 1000]};
+    qsort(t + k * m, m, sizeof *t, compare);
+    const double most = t[k * m + m * PER_CENT / 100], error = isfinite(out[k].at) ? error_of(&own[k], n) * 4.3429448190325182765 : 0;
+    const double half = error > 0 ? most * error : 0;
+    out[k].low = out[k].at - half;
+    out[k].high = out[k].at + half;
   }
-  free(at);
-  free(sums);
+  free(t);
+  free(drawn);
+  free(own);
   return status;
 }
 

@@ -37,7 +37,7 @@ typedef struct ablate_tensors {
 
 /** From FILE, FILE:TENSOR, FILE:GLOB (* and ?), an index of shards, or gen:NAME[:PARAMETER]. FILE alone: every matrix of floats in it. What a pattern or a
  *  file has that is not measured is named in left_out. */
-int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t cols, uint64_t seed);
+int ablate_tensors_add(ablate_tensors *t, const char *from, size_t rows, size_t cols, uint64_t seed);
 void ablate_tensors_free(ablate_tensors *t);
 /** One of each: what overlapping patterns name twice is one tensor. */
 void ablate_tensors_unique(ablate_tensors *t);

@@ -14,8 +14,8 @@ void chart_string(FILE *f, const char *s) {
   putc('"', f);
 }
 
-static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
-                                      "#56b4e9", "#882255", "#117733", "#999933", "#444444"};
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+                                      "#882255", "#117733", "#999933", "#444444", "#6a3d9a", "#8b4513"};
 enum { COLOURS = sizeof colours / sizeof *colours };
 
 const char *chart_colour(size_t spec) { return colours[spec % COLOURS]; }
@@ -24,7 +24,7 @@ int chart_dash(size_t spec) { return (int)(spec / COLOURS % 3); }
 /* ---- SQNR against bits ---- */
 
 typedef struct point {
-  double bits, sqnr, label_at;
+  double bits, sqnr, label_x, label_at;
   size_t spec;
   int front;
 } point;
@@ -60,15 +60,52 @@ static int fewer_bits(const void *a, const void *b) {
   return x->bits != y->bits ? (x->bits > y->bits) - (x->bits < y->bits) : (x->sqnr > y->sqnr) - (x->sqnr < y->sqnr);
 }
 
-/* Points carry numbers, which the key beside the chart explains. Numbers of near points are moved down, off each other. */
-static void print_points(FILE *f, point *p, size_t n, double apart) {
-  for (size_t i = 0; i < n; i++) {
-    double at = p[i].sqnr;
-    for (size_t j = 0; j < i; j++)
-      if (fabs(p[i].bits - p[j].bits) < 0.1 && fabs(at - p[j].label_at) < apart) at = p[j].label_at - apart;
-    p[i].label_at = at;
-    fprintf(f, "$p%zu << EOD\n%.17g %.17g %.17g \"%zu\"\nEOD\n", i, p[i].bits, p[i].sqnr, at, i + 1);
+/* Labels of points that stand over each other, from the top down: as near their points as they can be without one covering another. Runs that touch are
+ * moved together, so that their mean distance is 0. */
+static void spread(point *const *p, size_t n, double apart) {
+  for (size_t i = 0; i < n; i++) p[i]->label_at = p[i]->sqnr;
+  for (size_t round = 0; round < n; round++) {
+    int moved = 0;
+    for (size_t from = 0, to; from < n; from = to) {
+      double off = 0;
+      for (to = from + 1; to < n && p[to - 1]->label_at - p[to]->label_at < apart * 1.0001; to++) {
+      }
+      if (to - from < 2) continue;
+      for (size_t i = from; i < to; i++) off += p[i]->sqnr + (double)(i - from) * apart;
+      const double top = off / (double)(to - from);
+      for (size_t i = from; i < to; i++) {
+        moved |= fabs(p[i]->label_at - (top - (double)(i - from) * apart)) > apart * 1e-3;
+        p[i]->label_at = top - (double)(i - from) * apart;
+      }
+    }
+    if (!moved) break;
   }
+}
+
+/* Points carry numbers, which the key beside the chart explains; a line leads from each point to its own. */
+static int print_points(FILE *f, point *p, size_t n, double apart, double aside) {
+  point **group = malloc((n + 1) * sizeof(point *));
+  char *placed = calloc(n + 1, 1);
+  for (size_t i = 0; i < n && group && placed; i++) {
+    size_t n_group = 0;
+    for (size_t j = i; j < n; j++)
+      if (!placed[j] && fabs(p[i].bits - p[j].bits) < 2 * aside) {
+        group[n_group++] = &p[j];
+        placed[j] = 1;
+      }
+    spread(group, n_group, apart);
+    int crowded = 0; /* on the right by points of a few more bits: then labels stand on the left */
+    for (size_t j = 0; j < n; j++)
+      for (size_t k = 0; k < n_group; k++)
+        crowded |= p[j].bits - p[i].bits > 2 * aside && p[j].bits - p[i].bits < 3.5 * aside && fabs(p[j].sqnr - group[k]->label_at) < 2 * apart;
+    for (size_t j = 0; j < n_group; j++) group[j]->label_x = p[i].bits + (crowded ? -2 : 2) * aside;
+  }
+  for (size_t i = 0; i < n; i++)
+    fprintf(f, "$p%zu << EOD\n%.17g %.17g %.17g %.17g \"%zu\"\nEOD\n", i, p[i].bits, p[i].sqnr, p[i].label_x, p[i].label_at, i + 1);
+  const int good = group && placed;
+  free(group);
+  free(placed);
+  return good;
 }
 
 static void print_front(FILE *f, point *p, size_t n) {
@@ -87,7 +124,12 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
     if (isfinite(p[i].sqnr)) p[n++] = p[i];
   qsort(p, n, sizeof *p, best_first);
   const double room = n && p[0].sqnr > p[n - 1].sqnr ? p[0].sqnr - p[n - 1].sqnr : 1;
-  print_points(f, p, n, room / 28);
+  double least = INFINITY, most = -INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    least = fmin(least, p[i].bits);
+    most = fmax(most, p[i].bits);
+  }
+  if (!print_points(f, p, n, room / 28, n && most > least ? (most - least) / 60 : 0.02)) n = 0;
   print_front(f, p, n);
   qsort(p, n, sizeof *p, best_first);
   or_nothing(f, n > 0);
@@ -104,7 +146,9 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
     snprintf(title, sizeof title, "%zu  %s, %.2f dB", i + 1, r->specs->at[p[i].spec].label, p[i].sqnr);
     fprintf(f, ", $p%zu using 1:2 with points pt %d ps 1.1 lc rgb '%s' title ", i, marks[chart_dash(p[i].spec)], chart_colour(p[i].spec));
     chart_string(f, title);
-    fprintf(f, ", $p%zu using 1:3:4 with labels left offset 1.5,0 font ',10' notitle", i);
+    fprintf(f, ", $p%zu using 1:2:($3-$1):($4-$2) with vectors nohead lw 1 lc rgb '%s' notitle", i, chart_colour(p[i].spec));
+    fprintf(f, ", $p%zu using 3:4:5 with labels %s,0 font ',10' notitle", i,
+            p[i].label_x < p[i].bits ? "right offset -0.3" : "left offset 0.3");
   }
   putc('\n', f);
   free(p);

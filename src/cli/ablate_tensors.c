@@ -9,6 +9,7 @@
 #include "ablate.h"
 #include "checkpoint.h"
 #include "mxgold/quantized.h"
+#include "tensor_io.h"
 
 static int append(ablate_tensors *t, const ablate_tensor *one) {
   ablate_tensor *at = realloc(t->at, (t->n + 1) * sizeof *at);
@@ -31,11 +32,10 @@ static int keep_file(ablate_tensors *t, mx_file *file) {
   return CLI_FINE;
 }
 
-static int is_float(const mx_array *a) { return mx_array_read_f32(NULL, a, 0, 0, 0) == MX_OK; }
-
 static int add_array(ablate_tensors *t, const mx_array *a, const char *path, int swept) {
   ablate_tensor one = {.name = (char *)(uintptr_t)(*a->name ? a->name : path), .array = a, .swept = swept};
-  if (!is_float(a)) return cli_error("%s: dtype is %s, expected f32, f16 or bf16", one.name, mx_dtype_name(a->dtype));
+  if (a->dtype == MX_F64) return input_refuse_f64(one.name);
+  if (input_why_not(a)) return cli_error("%s: dtype is %s, expected f32, f16 or bf16", one.name, mx_dtype_name(a->dtype));
   if (!mx_matrix_of(&one.rows, &one.cols, a->shape, a->n_dims)) return cli_error("%s: the shape overflows", one.name);
   if (!one.rows || !one.cols) return cli_error("%s: the tensor is empty", one.name);
   return append(t, &one);
@@ -105,7 +105,8 @@ static mx_file *opened(const ablate_tensors *t, const char *path) {
 
 /* Why a tensor that comes with others is not measured; NULL if it is. */
 static const char *why_not(const ablate_tensors *t, const mx_array *a, int whole) {
-  const char *why = !is_float(a) ? "not floats" : !a->n_values ? "empty" : name_left_out(&t->names, a->name);
+  const char *why = input_why_not(a);
+  if (!why) why = !a->n_values ? "empty" : name_left_out(&t->names, a->name);
   return why ? why : whole && !t->names.include_text && a->n_dims < 2 ? "no matrix" : NULL;
 }
 
@@ -143,10 +144,10 @@ static int add_generator(ablate_tensors *t, const char *text, size_t rows, size_
   return append(t, &one);
 }
 
-int ablate_tensors_add(ablate_tensors *t, const char *input, size_t rows, size_t cols, uint64_t seed) {
-  if (!strncmp(input, "gen:", 4)) return add_generator(t, input, rows, cols, seed);
+int ablate_tensors_add(ablate_tensors *t, const char *from, size_t rows, size_t cols, uint64_t seed) {
+  if (!strncmp(from, "gen:", 4)) return add_generator(t, from, rows, cols, seed);
   static const char *const ends[] = {".safetensors:", ".index.json:"};
-  char *path = strdup(input);
+  char *path = strdup(from);
   const char *which = NULL;
   if (!path) return cli_error("out of memory");
   for (size_t i = 0; i < 2 && !which; i++) {

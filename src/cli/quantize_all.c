@@ -16,6 +16,7 @@
 #include "mxgold/file.h"
 #include "name_filter.h"
 #include "out.h"
+#include "tensor_io.h"
 
 typedef struct work {
   const quantize_all_options *o;
@@ -29,9 +30,10 @@ typedef struct work {
 
 /* Which tensors: floats, by default matrices alone, so that norms and biases stay. NULL, or why it is left as it is. */
 static const char *why_kept(const work *w, const mx_array *a) {
-  if (mx_array_read_f32(NULL, a, 0, 0, 0)) return "not floats";
+  const char *why = input_why_not(a);
+  if (why) return why;
   if (!a->n_values) return "empty";
-  const char *why = name_left_out(&w->names, a->name);
+  why = name_left_out(&w->names, a->name);
   return why ? why : !w->o->include && a->n_dims < 2 ? "no matrix" : NULL;
 }
 

@@ -24,6 +24,15 @@ static int open_raw(input *in, const char *path, const input_form *form) {
   return CLI_FINE;
 }
 
+int input_refuse_f64(const char *name) {
+  return cli_error("%s: dtype is f64, expected f32, f16 or bf16: round it to float32 first, in numpy x.astype('float32')", name);
+}
+
+const char *input_why_not(const mx_array *a) {
+  if (a->dtype == MX_F64) return "f64: round it to float32 first";
+  return mx_array_read_f32(NULL, a, 0, 0, 0) ? "not floats" : NULL;
+}
+
 int input_open(input *in, const char *path, const input_form *form) {
   mx_error err;
   const char *dtype = form->dtype;
@@ -33,7 +42,9 @@ int input_open(input *in, const char *path, const input_form *form) {
   const mx_array *a = in->array;
   in->bf16 = dtype && !strcmp(dtype, "bf16") && a->dtype == MX_U16;
   int rc = CLI_FINE;
-  if (mx_array_read_f32(NULL, a, 0, 0, in->bf16))
+  if (a->dtype == MX_F64)
+    rc = input_refuse_f64(path);
+  else if (mx_array_read_f32(NULL, a, 0, 0, in->bf16))
     rc = cli_error("%s: dtype is %s, expected f32, f16 or bf16 (uint16 with --dtype bf16)", path, mx_dtype_name(a->dtype));
   else if (dtype && !in->bf16 && strcmp(dtype, mx_dtype_name(a->dtype)))
     rc = cli_error("%s: dtype is %s, not the %s of --dtype", path, mx_dtype_name(a->dtype), dtype);

@@ -31,6 +31,10 @@ typedef struct input {
 
 /** Open FILE or FILE:TENSOR, or with a shape the raw bytes of FILE, and check that it holds floats. Says what is wrong; input_close() is for success. */
 int input_open(input *in, const char *path, const input_form *form);
+/** Says that binary64, numpy's default, is not rounded behind a user's back, and how he does it. Returns CLI_TROUBLE. */
+int input_refuse_f64(const char *name);
+/** Why a tensor of a checkpoint is no input, "f64: round it to float32 first" or "not floats"; NULL if it is one. */
+const char *input_why_not(const mx_array *a);
 /** Can values be read where they are in the file? */
 int input_in_place(const input *in);
 /** Values [first, first + n): in place if the file has aligned binary32, else copied to room. */

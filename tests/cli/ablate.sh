@@ -225,6 +225,32 @@ assert of["zeros.npy"]["sqnr_db"] is None and of["zeros.npy"]["mse"] == 0 and of
 assert of["matrix"]["sqnr_db"] > 10
 P
 
+# numpy's defaults: binary64 is not rounded behind a user's back, and Fortran order is refused; both with the way out in one line.
+python3 - <<'P'
+import json, struct
+def save(path, descr, order, form, n):
+    h = ("{'descr': '%s', 'fortran_order': %s, 'shape': (2, 32), }" % (descr, order)).encode()
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + h.ljust(117) + b"\n" + struct.pack(form, *[1.5] * n))
+save("f64.npy", "<f8", False, "<64d", 64)
+save("fortran.npy", "<f4", True, "<64f", 64)
+h = {"wide": {"dtype": "F64", "shape": [2, 32], "data_offsets": [0, 512]}, "w": {"dtype": "F32", "shape": [2, 32], "data_offsets": [512, 768]}}
+t = json.dumps(h).encode()
+t += b" " * (-len(t) % 8)
+open("wide.safetensors", "wb").write(struct.pack("<Q", len(t)) + t + struct.pack("<64d64f", *[1.5] * 128))
+P
+way="dtype is f64, expected f32, f16 or bf16: round it to float32 first, in numpy x.astype('float32')"
+refuses "mxgold: f64.npy: $way" "$mxgold" ablate f64.npy
+refuses "mxgold: f64.npy: $way" "$mxgold" quantize f64.npy -o q.safetensors
+refuses "mxgold: wide: $way" "$mxgold" ablate wide.safetensors:wide
+accepts "$mxgold" ablate wide.safetensors -p ocp-mxfp4
+grep -q '^wide  *f64  *2x32  *f64: round it to float32 first$' "$scratch/stdout" || fail "ablate does not say why a tensor of binary64 is left out"
+accepts "$mxgold" quantize wide.safetensors --all --fake -o fake64.safetensors
+grep -q '^wide  *f64  *2x32  *f64: round it to float32 first$' "$scratch/stdout" || fail "quantize --all does not say why a tensor of binary64 is left as it is"
+for c in "ablate fortran.npy" "quantize fortran.npy -o q.safetensors"; do
+  # shellcheck disable=SC2086
+  "$mxgold" $c 2>&1 | grep -q 'Fortran order, expected C order: save numpy.ascontiguousarray(x)$' || fail "$c: no word on the order"
+done
+
 # A shard of one tensor is as one of many: no matrix, no floats.
 python3 - <<'P'
 import json, struct
