@@ -281,6 +281,14 @@ check-memory: deps $(BIN) ## peak memory of mxgold gemm on large operands: under
 bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
 	$< $(ROUNDS) $(THREADS)
 
+MIXTURES ?= 1000
+.PHONY: bench-mixtures
+$(B)/bench/bench_mixtures: $(call obj,bench/bench_mixtures.c tests/lib/mixtures.c) $(LIB_A)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+bench-mixtures: $(B)/bench/bench_mixtures ## cycles of quantise under random mixtures of keys; fails where one takes more than 300 for sixteen elements (MIXTURES=)
+	$< $(MIXTURES) 300
+
 .PHONY: bench-diff
 bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
 	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)

@@ -29,8 +29,26 @@ INLINE void hif4_blocks(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_pie
   for (int g = 0; g < 8; g++) high[g] = vi_max(four[2 * g], four[2 * g + 1]);
   vm odd = vm_or(vi_gt(vi_set(60 << 23), most), vi_gt(most, vi_set(150 << 23)));
   const vi v = vf_bits(product_bf16(vi_float(most), vf_set(0x1.24p-3f))); /* bf16(1/7) */
-  const vi scale = vi_sub(vi_srl(vi_add(v, vi_add(vi_set((1 << 20) - 1), vi_and(vi_srl(v, 21), one))), 21), vi_set(EMIN << 2));
-  odd = vm_or(odd, vm_or(vi_gt(one, scale), vi_gt(scale, vi_set(0xFD))));
+  vi up;                                                                  /* what rounds up to the two bits of the mantissa */
+  switch (f->round) {
+  case MX_SCALE_ROUND_UP:
+    up = vi_set((1 << 21) - 1);
+    break;
+  case MX_SCALE_ROUND_DOWN:
+    up = zero;
+    break;
+  case MX_SCALE_ROUND_RNA:
+    up = vi_set(1 << 20);
+    break;
+  case MX_SCALE_ROUND_SR:
+    up = vi_srl(vi_load(p->wide + first), 11); /* 24 random bits against eight of a mantissa: the last three never decide */
+    break;
+  default:
+    up = vi_add(vi_set((1 << 20) - 1), vi_and(vi_srl(v, 21), one));
+  }
+  const vi scale = vi_sub(vi_srl(vi_add(v, up), 21), vi_set(EMIN << 2));
+  odd = vm_or(odd, vm_or(vi_gt(vi_set(f->code_lo), scale), vi_gt(scale, vi_set(f->code_hi))));
+  odd = vm_or(odd, vf_lt(vi_float(v), vf_set(f->v_lo)));
   const vf s = vi_float(vi_sll(vi_add(vi_min(vi_max(scale, one), vi_set(0xFD)), vi_set(EMIN << 2)), 21));
   const vf r = to_dtype(vf_div(vf_set(1), s), MX_INPUT_DTYPE_BFLOAT16);
   vi level[3] = {zero, zero, zero};
@@ -44,7 +62,8 @@ INLINE void hif4_blocks(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_pie
     level[1 + g / 8] = vi_or(level[1 + g / 8], vi_blend(three, vi_set(1 << (g % 8)), zero));
     for (int k = 0; k < 4; k++) {
       const vf at = x[4 * g + k], y = product_down(vi_float(magnitude_of(at)), r);
-      const vi halved = vi_max(vi_sub(vf_bits(y), downs), zero); /* of a zero, or nearly: still far below a half */
+      const vi least = vi_min(magnitude_of(at), one); /* what is not zero stays so, still far below a half */
+      const vi halved = vi_max(vi_sub(vf_bits(y), downs), least);
       codes[4 * (g % 4) + k] = code_of(vi_float(vi_or(halved, vi_and(vf_bits(at), vi_set(INT32_MIN)))), zero, &f->elem, MX_WAY_BIASED);
     }
     if (g % 4 < 3) continue;

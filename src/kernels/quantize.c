@@ -358,9 +358,7 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
   if (!kernels) return MX_OK;
   mx_stages_init(&c->stages, &c->plan);
   c->stages.n_values = (uint64_t)(c->job.first_row + src->rows) * src->cols;
-  c->flat = c->stages;
-  c->flat.nibble = -1;
-  c->flat.hot = 0;
+  mx_stages_flat(&c->flat, &c->stages);
   return MX_OK;
 }
 

@@ -45,8 +45,8 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
     break;
   case MX_ROUND_SCAN_X:
   case MX_ROUND_SCAN_Y:
-    /* Next to a tie both distances are exact (Sterbenz), and the first of two equal ones is the lower magnitude; a zero is found as code 0. */
-    if (integer) return 0;
+    /* Next to a tie both distances are exact (Sterbenz), and the first of two equal ones is the lower magnitude; a zero is found as code 0. (Not
+     * of integers, nor where y is not x / scale: those go by distances.) */
     e->round = MX_ROUND_RTZ_TIE;
     e->zero_sign = MX_ZERO_SIGN_DROP_ALL;
     e->way = MX_WAY_BIASED;
@@ -57,15 +57,17 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   /* Codes of what lies past the largest, signs apart; an integer has one such code. */
   e->over_negative = e->max_code;
   if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && !scans) {
-    if (f->bits != 4 || f->exp_bits != 2 || how->round != MX_ROUND_RNE) return 0;
-    e->over_code = e->over_negative = 8;
+    if (f->kind != MX_KIND_FLOAT || how->round != MX_ROUND_RNE) return 0;
+    e->over_code = e->over_negative = 8; /* of e2m1 up to 8.5 */
+    e->wrap = (1 << f->bits) - 1;
+    e->wrap_grid = ldexpf(1, mx_format_emax(f) - f->man_bits + 23);
   } else if (!integer && !scans && f->bits <= 8) {
     const int32_t top = 1 << (f->bits - 1), rest = top - 1;
     const int32_t up = (int32_t)mx_encode(f, 0x1p100, how, 0), down = (int32_t)mx_encode(f, -0x1p100, how, 0);
     e->over_code = up == top ? top : up & rest; /* the NaN of an FNUZ format is where -0 would be */
     e->over_negative = down == top && f->sign_bits ? top : f->sign_bits ? down & rest : e->over_code;
   }
-  if (e->way == MX_WAY_NEAREST && !integer && e->over_code == e->max_code && e->over_negative == e->max_code && e->f32_tie < 0)
+  if (e->way == MX_WAY_NEAREST && !integer && !e->wrap && e->over_code == e->max_code && e->over_negative == e->max_code && e->f32_tie < 0)
     e->plain = e->zero_sign == MX_ZERO_SIGN_KEEP ? MX_PLAIN_KEEP : e->zero_sign == MX_ZERO_SIGN_DROP_INPUT ? MX_PLAIN_DROP : MX_PLAIN_NO;
   return 1;
 }
@@ -95,6 +97,26 @@ static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars) 
   }
 }
 
+/* Significant bits of a number. */
+static int bits_in(double x) {
+  int exponent;
+  uint64_t bits = (uint64_t)(frexp(fabs(x), &exponent) * 0x1p53);
+  return bits ? 53 - __builtin_ctzll(bits) : 0;
+}
+
+/* elem.round=scan_x by distances: y is of no interest, x / (what is multiplied by) shows between which two values x lies. */
+static void scan_init(mx_stages *f, const mx_plan *p) {
+  f->scan = MX_SCAN_X;
+  f->form = MX_FORM_DIV;
+  f->factor = p->uses_chain ? MX_FACTOR_CHAIN : MX_FACTOR_SF;
+  f->pre = 0;
+  f->again = 0; /* would find the same */
+  f->dtype = MX_INPUT_DTYPE_FLOAT32;
+  if (!p->uses_chain) return;
+  fold(&f->scale_of, &p->chain.scale, p->vars);
+  f->factor_of[0] = (mx_chain_expr){1, {{MX_OP_VAR, MX_VAR_SF, 0}}};
+}
+
 /* Which float operations scale an element. */
 static int form_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
@@ -103,7 +125,8 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     const mx_chain_product *e = &p->chain.element;
     f->factor = MX_FACTOR_CHAIN;
     f->again = p->chain.again.n > 0;
-    if (f->again && (p->elem->bits != 4 || p->chain.again.n > 2 || s->elem_round == MX_ROUND_SR)) return 0;
+    if (p->chain.again.n > 2) return 0;
+    for (uint32_t c = 0; f->again && c < 1u << p->elem->bits; c++) f->values[c] = (float)mx_decode(p->elem, c);
     if (e->n == 1) f->form = e->op[0] == '*' ? MX_FORM_MUL : MX_FORM_DIV;
     if (e->n == 2) f->form = MX_FORM_DIV_MUL;
     fold(&f->scale_of, &p->chain.scale, p->vars);
@@ -134,13 +157,13 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     f->form = MX_FORM_DIV;
     return 1;
   }
-  if (s->elem_prescale != 0) {
-    if (p->norm != 1) return 0;
-    f->exact_times = (double)s->elem_prescale;
-  }
+  if (s->elem_prescale != 0) f->exact_times *= (double)s->elem_prescale; /* both of at most 24 bits */
   f->form = MX_FORM_EXACT;
-  /* Products stay exact in binary64: 24 bits by 24 over those of the scale and 24, or by those of the scale too. */
-  return s->input_dtype == MX_INPUT_DTYPE_FLOAT32 && (!encode || p->scale->man_bits <= 4 || (p->norm == 1 && p->g == 1));
+  /* They look at y in binary32. */
+  f->nearest = s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || s->elem_round == MX_ROUND_RNA_F32 || s->elem_round == MX_ROUND_RNE_F32 ||
+               s->elem_round == MX_ROUND_SCAN_Y;
+  /* Products stay exact in binary64: 24 bits by those of the numbers, and by those of the scale too. */
+  return 24 + bits_in(f->exact_times) + (encode ? p->scale->man_bits + 1 : 0) <= 53;
 }
 
 /* How scales are found many at a time; MX_LEAD_NONE where they are not. */
@@ -158,8 +181,9 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   f->code_lo = power ? 2 : 1;
   f->code_hi = power ? 253 : (int32_t)p->scale->max_code;
   f->amax_lo = 0x00800000;
-  f->amax_hi = f->pre > 1 ? bits_of(0x1p126f / f->pre) : 0x7EFFFFFF; /* x * prescale stays finite */
-  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) {                    /* its ends */
+  f->amax_hi = f->pre > 1 ? bits_of(0x1p126f / f->pre) : 0x7EFFFFFF;                            /* x * prescale stays finite */
+  if (s->input_dtype == MX_INPUT_DTYPE_BFLOAT16 && p->scale->man_bits > 7) return MX_LEAD_NONE; /* the scale is rounded to it */
+  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) {                                               /* its ends */
     f->amax_lo = bits_of(0x1p-13f);
     f->amax_hi = bits_of(0x1p15f);
     if (!power) return MX_LEAD_NONE;
@@ -220,7 +244,7 @@ static void table_init(mx_stages *f, const mx_plan *p) {
 }
 
 static int numbers_are_ordinary(const mx_plan *p) {
-  if (p->tensor_nan || !(p->g > 0x1p-100 && p->g < 0x1p100 && p->norm > 0x1p-100 && p->norm < 0x1p100)) return 0;
+  if (p->tensor_nan || !(p->g > 0x1p-140 && p->g < 0x1p140 && p->norm > 0x1p-140 && p->norm < 0x1p140)) return 0;
   for (int v = 0; p->uses_chain && p->has_tensor_scale && v < MX_CHAIN_VARS; v++)
     if (!isfinite(p->vars[v]) || p->vars[v] < 0) return 0;
   return 1;
@@ -229,9 +253,16 @@ static int numbers_are_ordinary(const mx_plan *p) {
 /* The map-to-4 candidate needs values of scales in vectors, and errors that are sums of rounded products and quotients. */
 static int select_in_vectors(const mx_stages *f, const mx_plan *p) {
   const int plain = p->uses_chain || (p->norm == 1 && p->g == 1);
-  return plain && f->form != MX_FORM_EXACT && f->pre == 0 && f->dtype == MX_INPUT_DTYPE_FLOAT32 && f->elem.way != MX_WAY_SR &&
+  return plain && f->form != MX_FORM_EXACT && f->pre == 0 && !f->scan && f->dtype == MX_INPUT_DTYPE_FLOAT32 && f->elem.way != MX_WAY_SR &&
          !f->elem.sticky && !f->again && p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows == 1 && p->block_cols <= MX_SIX_BLOCK &&
          p->block_cols % 16 == 0;
+}
+
+void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
+  *flat = *stages;
+  flat->nibble = -1;
+  flat->hot = 0;
+  flat->y_hi = flat->y_most;
 }
 
 void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
@@ -243,13 +274,16 @@ void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
 }
 
 static void hif4_init(mx_stages *f, const mx_plan *p) {
-  const mx_encoding half_up = {.round = MX_ROUND_RNA};
+  const mx_encoding half_up = {.round = MX_ROUND_RNA, .zero_sign = p->spec.elem_zero_sign};
   const mx_spec *s = &p->spec;
-  const int scale_keys = s->scale_round || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte || s->scale_byte0 || s->scale_zero ||
-                         s->scale_allzero || s->scale_nan || s->scale_inf || s->scale_sign,
-            elem_keys = s->elem_nan || s->elem_inf || s->elem_zero_sign || s->input_dtype;
   f->nibble = s->nibble;
-  f->hif4 = !scale_keys && !elem_keys && encode_init(&f->elem, p->elem, &half_up);
+  f->round = s->scale_round;
+  f->v_lo = s->scale_min;
+  f->code_lo = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? (48 - 14) * 4 : 1; /* a normal number of it */
+  f->code_hi = 0xFD;
+  if ((int32_t)s->scale_min_byte > f->code_lo) f->code_lo = (int32_t)s->scale_min_byte;
+  if (s->scale_max_byte && (int32_t)s->scale_max_byte < f->code_hi) f->code_hi = (int32_t)s->scale_max_byte;
+  f->hif4 = !p->tensor_nan && encode_init(&f->elem, p->elem, &half_up); /* the other keys are about blocks that are not ordinary */
 }
 
 void mx_stages_init(mx_stages *f, const mx_plan *p) {
@@ -258,32 +292,42 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->plan = p;
   if (s->scale_rule == MX_SCALE_RULE_HIF4) hif4_init(f, p);
   if (p->elem->kind == MX_KIND_NONE || s->scale_rule == MX_SCALE_RULE_HIF4 || !numbers_are_ordinary(p)) return;
-  if (s->scale_sign == MX_SCALE_SIGN_SIGNED && p->scale->bits > 8) return;
   mx_encoding how = p->encode;
-  f->scan = s->elem_round == MX_ROUND_SCAN_Y && p->elem->kind == MX_KIND_INT;
-  if (f->scan) how.round = MX_ROUND_RNE; /* not looked at */
-  if (!encode_init(&f->elem, p->elem, &how) || !form_init(f, p)) return;
-  if (f->scan && p->chain.again.n) return;
-  const int by_f32 = f->elem.f32_tie >= 0, exact = !p->uses_chain && s->elem_arith == MX_ELEM_ARITH_EXACT;
-  if ((by_f32 || s->elem_round == MX_ROUND_SCAN_Y) && f->form == MX_FORM_EXACT) return; /* they look at y in binary32 */
-  if (s->elem_round == MX_ROUND_SCAN_X && !scan_x_is_of_y(f, p)) return;
+  f->elem_max = (float)mx_format_max(p->elem);
+  if (!encode_init(&f->elem, p->elem, &how)) return;
+  const int formed = form_init(f, p), by_f32 = f->elem.f32_tie >= 0, exact = !p->uses_chain && s->elem_arith == MX_ELEM_ARITH_EXACT;
+  f->dtype = s->input_dtype;
+  f->scan = s->elem_round == MX_ROUND_SCAN_Y && f->elem.integer ? MX_SCAN_Y : MX_SCAN_NONE;
+  if (s->elem_round == MX_ROUND_SCAN_X && (!formed || f->elem.integer || !scan_x_is_of_y(f, p)))
+    scan_init(f, p);
+  else if (!formed)
+    return;
   f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
-  f->dtype = s->input_dtype;
-  const int inf_by_dtype = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && s->elem_inf != MX_ELEM_INF_OVERFLOW; /* what lies past binary16 is Inf */
-  f->y_hi = s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 8.5f : inf_by_dtype ? 0x1p15f : 0x1p20f;
+  const int inf_by_dtype =
+      s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && (s->elem_inf != MX_ELEM_INF_OVERFLOW || f->elem.wrap); /* what lies past binary16 is Inf */
+  /* Where what overflows saturates, an Inf of y is as good as any large number. */
+  const int any = s->elem_inf == MX_ELEM_INF_OVERFLOW && f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
+  f->y_most = inf_by_dtype ? 0x1p15f : any ? INFINITY : 0x1p100f;
+  /* Of scans: distances from the largest value and the one before it differ in binary32. */
+  if (f->scan || s->elem_round == MX_ROUND_SCAN_Y || s->elem_round == MX_ROUND_SCAN_X) f->y_most = ldexpf(1, p->emax - f->elem.man_bits + 20);
+  const int special = f->elem.over_code != f->elem.max_code || f->elem.over_negative != f->elem.max_code;
+  if (f->again && special && (!f->elem.wrap || p->elem->nan_code != MX_NO_CODE))
+    f->y_most = f->elem_max; /* a NaN or Inf is not encoded again */
+  f->y_hi = f->y_most;
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
   f->lead = lead_of(f, p);
   f->select = s->select == MX_SELECT_FOURSIX;
   if (f->select && !select_in_vectors(f, p)) f->lead = MX_LEAD_NONE;
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
-           !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && f->nibble != MX_NIBBLE_HALF_BLOCK;
+           !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && !f->scan && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
+  if (f->hot || f->select) f->y_hi = fminf(f->y_hi, f->elem.wrap ? 8.5f : 0x1p20f);
+  if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error knows one code that wrapped */
   const int saturates = !f->elem.integer && f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
   f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && p->elem->bits <= 8 && f->elem.man_bits > 0 &&
                   f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
                   f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
-  f->elem_max = (float)mx_format_max(p->elem);
   f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
   const mx_block_stats zeros = {0};
   f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
@@ -291,19 +335,25 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->usable = 1;
 }
 
-static int ordinary(float x) { return x >= 0x1p-120f && x <= 0x1p120f; }
+static int ordinary(float x) { return x > 0 && x < INFINITY; }
 
 int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *b) {
   f[0] = f[1] = 1;
   /* scan_x never takes a value that is infinite in binary32. */
   const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;
   if (stages->plan->spec.elem_round == MX_ROUND_SCAN_X && !(used * mx_format_max(stages->plan->elem) < 0x1p127)) return 0;
+  if (b->how == MX_BY_CHAIN && stages->scan == MX_SCAN_X) {
+    f[0] = b->sf;
+    return ordinary(f[0]);
+  }
+  for (int i = 0; stages->again && i < stages->plan->chain.again.n; i++) /* what is encoded again stays finite */
+    if (!(b->again[i] >= 0x1p-60f && b->again[i] <= 0x1p60f)) return 0;
   if (b->how == MX_BY_CHAIN) {
     for (int i = 0; i < stages->plan->chain.element.n; i++) f[i] = b->factor[i];
     return ordinary(f[0]) && ordinary(f[1]);
   }
-  if (b->how != MX_BY_NUMBER || !(b->used >= 0x1p-120 && b->used <= 0x1p120)) return 0;
+  if (b->how != MX_BY_NUMBER || !(b->used >= 0x1p-149 && b->used <= 0x1p127)) return 0;
   f[0] = (float)b->used;
   if (stages->factor == MX_FACTOR_POW2 || stages->factor == MX_FACTOR_RCP32) f[0] = 1 / f[0];
-  return 1;
+  return ordinary(f[0]);
 }

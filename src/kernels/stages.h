@@ -43,6 +43,8 @@ typedef struct mx_stage_encode {
   int zero_sign, integer, sticky; /* sticky: a y that underflowed is not zero */
   int sr_mode, sr_bits;           /* SR */
   int sr_simple;                  /* discarded bits below those of the random integer do not matter */
+  int32_t wrap;                   /* all bits of a code, if what lies past the largest wraps, 0 otherwise */
+  float wrap_grid;                /* the power of two whose last place is one step of the last binade */
   enum { MX_PLAIN_NO, MX_PLAIN_KEEP, MX_PLAIN_DROP } plain; /* nearest, saturating, signed: a -0 keeps its sign, or loses it */
 } mx_stage_encode;
 
@@ -63,11 +65,13 @@ typedef struct mx_stages {
   float scale_sub;                /* least subnormal of the scale */
   enum { MX_FACTOR_POW2, MX_FACTOR_RCP_POW2, MX_FACTOR_SF, MX_FACTOR_RCP32, MX_FACTOR_CHAIN } factor;
   float pre;                                         /* a factor on x before, 0: none; not of EXACT */
-  int scan, wide;                                    /* elem.round=scan_y by trying; scales of more than a byte, in p->wide */
+  enum { MX_SCAN_NONE, MX_SCAN_Y, MX_SCAN_X } scan;  /* by distances from y, or from x, whose form is x / (the stored scale) */
+  int wide;                                          /* scales of more than a byte, in p->wide */
+  int nearest;                                       /* of FORM_EXACT: y is looked at in binary32 */
   uint64_t n_values;                                 /* of the tensor up to the last row of the call */
   int select, map_to_4;                              /* select=foursix: pieces hold sf; these are the stages of the map-to-4 candidate */
   int hif4;                                          /* usable for scale.rule=hif4 alone */
-  float y_hi;                                        /* largest |y| of an ordinary block */
+  float y_hi, y_most;                                /* largest |y| of an ordinary block; of one whose codes are made a byte each */
   mx_chain_expr scale_of, factor_of[2], again_of[2]; /* CHAIN: with what the tensor decides evaluated */
   /* stage 3 */
   int dtype; /* MX_INPUT_DTYPE_*: y is rounded to it */
@@ -77,7 +81,8 @@ typedef struct mx_stages {
   int byte_sized;                 /* the elements are plain, and a code with its exponent's field fits the low byte */
   int stochastic;                 /* the same with elem.round=sr, simple, x by one factor */
   int hot;                        /* e2m1 by table, two a byte in order */
-  int again;                      /* codes are encoded once more through a table a block */
+  int again;                      /* codes are encoded once more, those of four bits through a table a block */
+  float values[256];              /* of codes, for that */
   uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */
   int fold_4;                     /* the 4 may be multiplied into the factor: it makes no difference how small a number is that is not zero */
   int keep_sign;                  /* -0 gives the code of -0, which that sum does not show */
@@ -101,6 +106,7 @@ typedef struct mx_piece {
   uint32_t wide[MX_PIECE_BLOCKS];
   uint8_t odd[MX_PIECE_BLOCKS]; /* 1: not ordinary */
   float f0[MX_PIECE_BLOCKS], f1[MX_PIECE_BLOCKS];
+  int beyond;                      /* a block has larger y than the kernel of the plan knows: codes are to be made a byte each */
   float sf[MX_PIECE_BLOCKS];       /* the scale itself, for select */
   float again[2][MX_PIECE_BLOCKS]; /* factors of the plan's second encoding */
 } mx_piece;
@@ -135,6 +141,8 @@ extern const mx_stage_kernels mx_stages_avx512, mx_stages_avx2, mx_stages_neon;
 
 /** Compile a plan whose tensor-level numbers are set. */
 void mx_stages_init(mx_stages *stages, const mx_plan *plan);
+/** The same stages with a code a byte, without the kernels that know fewer values of y. */
+void mx_stages_flat(mx_stages *flat, const mx_stages *stages);
 /** The same stages for the map-to-4 candidate of select=foursix. */
 void mx_stages_map_to_4(mx_stages *four, const mx_stages *six);
 /** The factors of one block from its scale: 0 if the kernels have no form for it. */

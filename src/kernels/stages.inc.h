@@ -172,11 +172,31 @@ INLINE vi plain_code(vf y, const mx_stage_encode *e, const int plain) {
   return vi_or(vi_min(nearest(a, e), vi_set(e->max_code)), vi_srl(vi_and(bits, vi_set(INT32_MIN)), e->sign_shift));
 }
 
+/* Nearest bfloat16 or binary16 of an ordinary y, subnormals of the type among them. */
+INLINE vf to_dtype(vf y, int dtype) {
+  const vi bits = vf_bits(y), one = vi_set(1);
+  if (dtype == MX_INPUT_DTYPE_BFLOAT16) {
+    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF));
+    return vi_float(vi_and(vi_add(bits, up), vi_set((int32_t)0xFFFF0000)));
+  }
+  const vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, vi_set(INT32_MIN));
+  const vi magic = vi_add(vi_and(vi_max(a, vi_set(113 << 23)), vi_set(0x7F800000)), vi_set(13 << 23));
+  return vi_float(vi_or(vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic))), sign));
+}
+
+/* What a magnitude past the largest wraps to (elem.overflow=wrap_negzero): on in the steps of the last binade, through bfloat16, and cut. */
+INLINE vi wrapped(vi a, const mx_stage_encode *e) {
+  const vf grid = vf_set(e->wrap_grid), y = vi_float(a), on = vf_blend(vf_lt(y, grid), vf_sub(vf_add(y, grid), grid), y);
+  const vi bits = vi_sub(vf_bits(to_dtype(on, MX_INPUT_DTYPE_BFLOAT16)), vi_set(e->min_normal - (1 << 23)));
+  return vi_and(vi_srl(bits, 23 - e->man_bits), vi_set(e->wrap));
+}
+
 /* Code of y with its sign. word: random bits. */
 INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
   const vi bits = vf_bits(y), zero = vi_set(0), top = vi_set(INT32_MIN);
   vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, top);
   const vm is_zero = vi_eq(a, zero);
+  const vi past = e->wrap ? vi_or(wrapped(a, e), vi_srl(sign, e->sign_shift)) : zero;
   a = vi_min(a, vi_set(e->big));
   vi m;
   if (way == MX_WAY_NEAREST)
@@ -186,6 +206,7 @@ INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
   else
     m = stochastic(a, word, e);
   if (e->f32_tie >= 0) m = vi_blend(vi_eq(a, vi_set(e->f32_tie - 1)), vi_set(1), m);
+  const vi unbounded = m;
   if (e->over_code == e->max_code && e->over_negative == e->max_code)
     m = vi_min(m, vi_set(e->max_code));
   else
@@ -200,7 +221,36 @@ INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
     sign = vi_blend(vi_eq(m, zero), zero, sign);
   else if (e->zero_sign == MX_ZERO_SIGN_FORCE)
     sign = vi_blend(vi_gt(bits, zero), zero, top);
-  return vi_or(m, vi_srl(sign, e->sign_shift));
+  const vi code = vi_or(m, vi_srl(sign, e->sign_shift));
+  return e->wrap ? vi_blend(vi_gt(unbounded, vi_set(e->max_code)), past, code) : code;
+}
+
+/* The value of a magnitude's code. */
+INLINE vf magnitude_value(vi m, const mx_stage_encode *e) {
+  const vi normal = vi_add(vi_sll(m, 23 - e->man_bits), vi_set(e->min_normal - (1 << 23)));
+  const vf step = vi_float(vi_set(e->min_normal - (e->man_bits << 23)));
+  return vf_blend(vi_gt(vi_set(1 << e->man_bits), m), vf_mul(vi_convert(m), step), vi_float(normal));
+}
+
+/* elem.round=scan_x (of scan_y u is 1 and x is y): of the two values beside x / u the one whose product with u is less far from x, the distance
+ * rounded once to binary32; of equal ones the first in the order of codes. A quotient that is rounded onto a value is that much nearer to it than to
+ * any other. e: rounds toward zero. */
+INLINE vi scanned_code(vf x, vf u, const mx_stage_encode *e) {
+  const vi zero = vi_set(0), one = vi_set(1), sign = vi_and(vf_bits(x), vi_set(INT32_MIN));
+  const vm negative = vi_gt(zero, sign);
+  const vi most = e->integer ? vi_blend(negative, vi_set(e->max_code + 1), vi_set(e->max_code)) : vi_set(e->max_code);
+  const vi below = vi_min(biased(vi_min(magnitude_of(vf_div(x, u)), vi_set(e->big)), zero, e), most), above = vi_min(vi_add(below, one), most);
+  const vf from = vi_float(vi_xor(magnitude_of(x), vi_set(INT32_MIN))); /* -|x| */
+  const vi d_below = magnitude_of(vf_fma(magnitude_value(below, e), u, from)),
+           d_above = magnitude_of(vf_fma(magnitude_value(above, e), u, from));
+  vm up = vi_gt(d_below, d_above);
+  if (e->integer) up = vm_or(up, vm_and(vm_and(vi_eq(d_below, d_above), negative), vi_gt(below, zero))); /* -128 is the first of them */
+  const vi m = vi_blend(up, above, below);
+  if (e->integer) {
+    const vi flip = vi_sub(zero, vi_srl(sign, 31));
+    return vi_and(vi_sub(vi_xor(m, flip), flip), vi_set(0xFF));
+  }
+  return vi_or(m, vi_blend(vi_gt(m, zero), vi_srl(sign, e->sign_shift), zero));
 }
 
 INLINE vi code_by(vf y, vi word, const mx_stage_encode *e) {
@@ -255,7 +305,7 @@ INLINE vf led_value(const mx_stages *f, vf a, const int lead) {
   case MX_LEAD_MUL32:
     return vf_mul(a, vf_set(f->rcp_f));
   default:
-    return vf_quotient(a, f->times, f->over, lead == MX_LEAD_EXACT_INVERSE);
+    return vf_quotient(a, f->times, f->over, lead == MX_LEAD_EXACT_INVERSE, 0);
   }
 }
 
@@ -349,19 +399,23 @@ static void scales_by_chain(const mx_stages *f, mx_piece *p) {
     vf_store(p->sf + b, scale_value(f, found));
     vi_store(odd_so_far + b, vi_blend(vm_or(odd, odd_code(f, found)), vi_set(1), vi_set(0)));
   }
-  for (int i = 0; i < c->again.n; i++) {
+  const int again = f->again ? c->again.n : 0;
+  for (int i = 0; i < again; i++) {
     const operand g = chain_values(rooms, &f->again_of[i], vars, amax_value, sf, n);
     for (size_t b = 0; b < n; b += W) vf_store(p->again[i] + b, operand_at(g, b));
   }
   const operand first = chain_values(&rooms[0], &f->factor_of[0], vars, amax_value, sf, n),
-                second = c->element.n > 1 ? chain_values(&rooms[1], &f->factor_of[1], vars, amax_value, sf, n) : first;
+                second = f->form == MX_FORM_DIV_MUL ? chain_values(&rooms[1], &f->factor_of[1], vars, amax_value, sf, n) : first;
   for (size_t b = 0; b < n; b += 16) {
     vi codes[STEP], odds[STEP];
     for (size_t k = 0; k < STEP; k++) {
       const size_t at = b + k * W;
       const vf f0 = operand_at(first, at), f1 = operand_at(second, at);
       vm odd = vm_or(vm_or(not_ordinary(f0), not_ordinary(f1)), odd_value(f, vi_float(vi_load(p->amax + at)), f0, f1));
-      for (int i = 0; i < c->again.n; i++) odd = vm_or(odd, not_ordinary(vf_load(p->again[i] + at)));
+      for (int i = 0; i < again; i++) { /* what is encoded again stays finite */
+        const vi g = vf_bits(vf_load(p->again[i] + at));
+        odd = vm_or(odd, vm_or(vi_gt(vf_bits(vf_set(0x1p-60f)), g), vi_gt(g, vf_bits(vf_set(0x1p60f)))));
+      }
       vf_store(p->f0 + at, f0);
       vf_store(p->f1 + at, f1);
       codes[k] = vi_load(code + at);
@@ -402,18 +456,6 @@ INLINE vf scaled(vf x, vf f0, vf f1, int form) {
   return form == MX_FORM_DIV ? q : vf_mul(q, f1);
 }
 
-/* Nearest bfloat16 or binary16 of an ordinary y, subnormals of the type among them. */
-INLINE vf to_dtype(vf y, int dtype) {
-  const vi bits = vf_bits(y), one = vi_set(1);
-  if (dtype == MX_INPUT_DTYPE_BFLOAT16) {
-    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF));
-    return vi_float(vi_and(vi_add(bits, up), vi_set((int32_t)0xFFFF0000)));
-  }
-  const vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, vi_set(INT32_MIN));
-  const vi magic = vi_add(vi_and(vi_max(a, vi_set(113 << 23)), vi_set(0x7F800000)), vi_set(13 << 23));
-  return vi_float(vi_or(vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic))), sign));
-}
-
 /* A number that is not zero stays so, however small. */
 INLINE vf unflushed(vf y, vf x) {
   const vi zero = vi_set(0), least = vi_or(vi_and(vf_bits(x), vi_set(INT32_MIN)), vi_set(1));
@@ -422,7 +464,7 @@ INLINE vf unflushed(vf y, vf x) {
 }
 
 /* Scaled values of a piece, for the forms and roundings that are not fused. */
-INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int by_element) {
+INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int by_element, const int nearest) {
   const int encode = f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE;
   for (size_t i = 0; i < p->n; i += W) {
     const vf f0 = factor_of(p, p->f0, i, by_element);
@@ -430,9 +472,9 @@ INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int 
     if (f->pre != 0) v = vf_mul(v, vf_set(f->pre));
     if (f->form == MX_FORM_EXACT && !by_element) {
       const double used = (double)p->f0[i / 16 >> p->shift];
-      r = vf_quotient(v, f->exact_times * (encode ? used : 1), f->exact_over * (encode ? 1 : used), 0);
+      r = vf_quotient(v, f->exact_times * (encode ? used : 1), f->exact_over * (encode ? 1 : used), 0, nearest);
     } else if (f->form == MX_FORM_EXACT)
-      r = vf_quotient_by(v, f->exact_times, f->exact_over, f0, encode);
+      r = vf_quotient_by(v, f->exact_times, f->exact_over, f0, encode, nearest);
     else
       r = scaled(v, f0, f->form == MX_FORM_DIV_MUL ? factor_of(p, p->f1, i, by_element) : f0, f->form);
     if (f->elem.sticky) r = unflushed(r, v);
@@ -442,10 +484,14 @@ INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int 
 }
 
 static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
-  if (p->by_element)
-    scale_by(y, f, p, 1);
+  if (p->by_element && f->nearest)
+    scale_by(y, f, p, 1, 1);
+  else if (p->by_element)
+    scale_by(y, f, p, 1, 0);
+  else if (f->nearest)
+    scale_by(y, f, p, 0, 1);
   else
-    scale_by(y, f, p, 0);
+    scale_by(y, f, p, 0, 0);
 }
 
 #include "kernels/philox.inc.h"
@@ -557,42 +603,50 @@ static void encode_fused(uint8_t *out, const mx_stages *f, const mx_piece *p) {
     encode_plainly(out, f, p, MX_FORM_DIV_MUL, 0);
 }
 
-/* Codes are encoded once more from their values: sixteen codes at most, so a table a block. */
-static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p) {
-  const mx_chain_product *a = &f->plan->chain.again;
-  float values[16];
-  for (int c = 0; c < 16; c++) values[c] = (float)mx_decode(f->plan->elem, (uint64_t)c);
-  for (size_t b = 0; b < p->n_blocks; b++) {
-    uint8_t table[16];
-    vi found[STEP];
+/* elem.round=scan_x and scan_y by distances: from x under the block's scale, or from y[] under 1. */
+static void scan_codes(uint8_t *out, const mx_stages *f, const mx_piece *p, const float *y, size_t n) {
+  mx_stage_encode e = f->elem;
+  e.round = MX_ROUND_RTZ;
+  for (size_t i = 0; i < n; i += 16) {
+    vi c[STEP];
     for (size_t k = 0; k < STEP; k++) {
-      vf q = vf_load(values + k * W);
-      for (int i = 0; i < a->n; i++) q = a->op[i] == '*' ? vf_mul(q, vf_set(p->again[i][b])) : vf_div(q, vf_set(p->again[i][b]));
-      found[k] = code_by(q, vi_set(0), &f->elem);
+      const size_t at = i + k * W;
+      c[k] = y ? scanned_code(vf_load(y + at), vf_set(1), &e) : scanned_code(vf_load(p->x + at), factor_of(p, p->f0, at, p->by_element), &e);
     }
-    vi_store16(table, found);
-    uint8_t *at = codes + b * p->block;
-    for (size_t j = 0; j < p->block; j += 16) bytes_lookup(at + j, table);
+    vi_store16(out + i, c);
   }
 }
 
-/* elem.round=scan_y where codes are not in the order of magnitudes: each is tried. */
-static void scan_values(uint8_t *out, const mx_stages *f, const float *y, size_t n) {
-  const size_t codes = (size_t)1 << f->plan->elem->bits;
-  for (size_t i = 0; i < n; i += 16) {
-    vi best[STEP];
-    for (size_t k = 0; k < STEP; k++) {
-      const vf v = vf_load(y + i + k * W);
-      vi least = magnitude_of(vf_sub(v, vf_set(f->plan->values[0])));
-      best[k] = vi_set(0);
-      for (size_t c = 1; c < codes; c++) {
-        const vi d = magnitude_of(vf_sub(v, vf_set(f->plan->values[c]))); /* as bits NaN is the largest */
-        const vm nearer = vi_gt(least, d);
-        least = vi_min(least, d);
-        best[k] = vi_blend(nearer, vi_set((int32_t)c), best[k]);
+INLINE vf again_of(vf q, const mx_stages *f, const mx_piece *p, size_t b) {
+  const mx_chain_product *a = &f->plan->chain.again;
+  for (int i = 0; i < a->n; i++) q = a->op[i] == '*' ? vf_mul(q, vf_set(p->again[i][b])) : vf_div(q, vf_set(p->again[i][b]));
+  return q;
+}
+
+/* Codes are encoded once more from their values. Of four bits, if nothing is random, there are sixteen: a table a block. */
+static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p, const uint32_t *words) {
+  const int by_table = f->plan->elem->bits == 4 && f->elem.way != MX_WAY_SR;
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    uint8_t table[16], *at = codes + b * p->block;
+    vi found[STEP];
+    for (size_t k = 0; by_table && k < STEP; k++) found[k] = code_by(again_of(vf_load(f->values + k * W), f, p, b), vi_set(0), &f->elem);
+    if (by_table) vi_store16(table, found);
+    for (size_t j = 0; j < p->block; j += 16) {
+      float q[16];
+      if (by_table) {
+        bytes_lookup(at + j, table);
+        continue;
       }
+      for (size_t k = 0; k < 16; k++) q[k] = f->values[at[j + k]];
+      for (size_t k = 0; k < STEP; k++) vf_store(q + k * W, again_of(vf_load(q + k * W), f, p, b));
+      if (f->scan == MX_SCAN_Y) {
+        scan_codes(at + j, f, p, q, 16);
+        continue;
+      }
+      for (size_t k = 0; k < STEP; k++)
+        found[k] = code_by(vf_load(q + k * W), words ? vi_load(words + b * p->block + j + k * W) : vi_set(0), &f->elem);
+      vi_store16(at + j, found);
     }
-    vi_store16(out + i, best);
   }
 }
 
@@ -617,9 +671,10 @@ static void moments(double out[2], const float *x, size_t n, double mean) {
 static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   float y[MX_PIECE_ELEMENTS];
   uint32_t room[MX_PIECE_ELEMENTS + 8];
+  const uint32_t *words = NULL;
   const size_t n = p->n;
   if (f->stochastic && !p->by_element) {
-    const uint32_t *words = words_of(room, f, p);
+    words = words_of(room, f, p);
 #ifdef STOCHASTIC_BYTES
     STOCHASTIC_BYTES(out, words, f, p);
 #else
@@ -633,19 +688,22 @@ static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->scan;
   if (fused && f->form != MX_FORM_EXACT)
     encode_fused(out, f, p);
+  else if (f->scan == MX_SCAN_X)
+    scan_codes(out, f, p, NULL, n);
   else {
     scale_values(y, f, p);
     if (f->scan)
-      scan_values(out, f, y, n);
+      scan_codes(out, f, p, y, n);
     else if (f->elem.way == MX_WAY_NEAREST)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_NEAREST);
     else if (f->elem.way == MX_WAY_BIASED)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_BIASED);
     else {
-      encode_values(out, y, words_of(room, f, p), n, &f->elem, MX_WAY_SR);
+      words = words_of(room, f, p);
+      encode_values(out, y, words, n, &f->elem, MX_WAY_SR);
     }
   }
-  if (f->again) encode_again(out, f, p);
+  if (f->again) encode_again(out, f, p, words);
 }
 
 #include "kernels/foursix.inc.h"

@@ -5,6 +5,7 @@
 #include "kernels/job.h"
 #include "kernels/select.h"
 #include "mxgold/layout.h"
+#include "mxgold/random.h"
 
 enum { INF_BITS = 0x7F800000 };
 
@@ -45,8 +46,7 @@ static void spread(mx_piece *p, int both) {
 }
 
 /* Is the largest element under this scale one that the kernels' rounding knows? */
-static int within(const mx_job *j, const float f[2], float amax) {
-  const mx_stages *s = j->stages;
+static int within(const mx_job *j, const mx_stages *s, const float f[2], float amax) {
   if (s->pre != 0 && !isfinite(amax * s->pre)) return 0; /* Inf before the scale comes */
   float y = s->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
   if (s->form == MX_FORM_EXACT) { /* about: the limit has room */
@@ -84,11 +84,13 @@ typedef struct place {
   int cut; /* x ends where the matrix does, else blocks are filled with +0 */
 } place;
 
-/* Stage 2 for what the kernels have no form for: scales one by one, for elements many at a time. */
-static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at) {
+/* Stage 2 for what the kernels have no form for: scales one by one, for elements many at a time. odd: of the blocks that a kernel found odd alone,
+ * such as those whose scale is clamped. */
+static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int odd) {
   const mx_plan *plan = j->plan;
   const size_t block = plan->block_cols, across = (plan->cols + block - 1) / block;
   for (size_t b = 0; b < p->n_blocks; b++) {
+    if (odd && (!p->odd[b] || p->amax[b] == 0)) continue;
     const size_t row = at->row + b / at->many, col = at->first + b % at->many;
     mx_block_stats stats = {0};
     mx_block_scale scale;
@@ -104,7 +106,8 @@ static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at) {
       if (!quest_stats(&stats, j, p->x + b * block, at->ld, at->rows, here)) continue;
     }
     if (mx_block_scale_find(&scale, plan, &stats, 0, (uint64_t)(j->first_row / plan->block_rows + row) * across + col)) continue;
-    if (!mx_stages_factors(f, j->stages, &scale) || !within(j, f, amax)) continue;
+    if (!mx_stages_factors(f, j->stages, &scale) || !within(j, j->flat, f, amax)) continue;
+    p->beyond |= !within(j, j->stages, f, amax) || f[0] < 0x1p-120f || f[0] > 0x1p120f; /* four times it is Inf */
     p->code[b] = (uint8_t)scale.code;
     p->wide[b] = scale.code;
     p->f0[b] = f[0];
@@ -116,10 +119,13 @@ static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at) {
 
 /* Stage 2. */
 static void find_scales(const mx_job *j, mx_piece *p, const place *at) {
-  if (j->stages->lead == MX_LEAD_NONE)
-    scales_one_by_one(j, p, at);
-  else
-    j->kernels->scales(j->stages, p);
+  p->beyond = 0;
+  if (j->stages->lead == MX_LEAD_NONE) {
+    scales_one_by_one(j, p, at, 0);
+    return;
+  }
+  j->kernels->scales(j->stages, p);
+  if (memchr(p->odd, 1, p->n_blocks)) scales_one_by_one(j, p, at, 1);
 }
 
 /* Codes of n scales to the tensor. */
@@ -151,7 +157,12 @@ static void two_candidates(uint8_t *out, const mx_job *j, mx_piece *p) {
 static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p, const place *at) {
   if (j->stages->hif4) {
     uint8_t codes[MX_PIECE_ELEMENTS];
+    const mx_plan *plan = j->plan;
+    const size_t across = (plan->cols + plan->block_cols - 1) / plan->block_cols;
     for (size_t b = 0; b < p->n_blocks; b++) p->amax[b] = -1; /* not looked at */
+    for (size_t b = 0; plan->spec.scale_round == MX_SCALE_ROUND_SR && b < p->n_blocks; b++)
+      p->wide[b] =
+          mx_random(plan->spec.seed, MX_STREAM_SCALE, (uint64_t)(j->first_row + at->row + b / at->many) * across + at->first + b % at->many);
     j->kernels->hif4(codes, micro, j->stages, p);
     pack(out, j, codes, p->n, p->block);
     return;
@@ -163,7 +174,12 @@ static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece 
   }
   find_scales(j, p, at);
   if (p->shift < 0) spread(p, j->stages->form == MX_FORM_DIV_MUL);
-  j->kernels->codes(out, j->stages, p);
+  if (p->beyond) {
+    uint8_t codes[MX_PIECE_ELEMENTS];
+    j->kernels->codes(codes, j->flat, p);
+    pack(out, j, codes, p->n, p->block);
+  } else
+    j->kernels->codes(out, j->stages, p);
 }
 
 static uint8_t *micro_at(const mx_job *j, size_t row, size_t block) {
@@ -191,7 +207,7 @@ static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx
     }
     memset(to, 0, bytes_of(j, block));
     const mx_band band = {p->x, p->n, row, 1, first * block};
-    mx_tile_scalar(j, &band, row, first + b, mine);
+    mx_stages_tile(j, &band, row, first + b, mine);
   }
 }
 
@@ -236,7 +252,7 @@ static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_
     const size_t r = row + b / many, at = first + b % many;
     memset(j->out->codes + r * j->out->code_stride + bytes_of(j, at * block), 0, bytes_of(j, block));
     const mx_band band = {p->x + b * block, block, r, 1, at * block};
-    mx_tile_scalar(j, &band, r, at, mine);
+    mx_stages_tile(j, &band, r, at, mine);
   }
 }
 
@@ -291,8 +307,9 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
   p->n = padded;
   p->index = (uint64_t)(j->first_row + row) * cols + c;
   const int halves = j->stages->nibble == MX_NIBBLE_HALF_BLOCK;
-  if (here == padded && !halves) {
-    j->kernels->codes(out, j->stages, p);
+  const int packs = halves || (p->beyond && j->stages->nibble >= 0); /* after a code a byte */
+  if (here == padded && !packs) {
+    j->kernels->codes(out, p->beyond ? j->flat : j->stages, p);
     return;
   }
   if (here < padded) {
@@ -305,7 +322,13 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
     mx_pack4(out, codes, n, MX_NIBBLE_HALF_BLOCK, j->plan->block_cols);
     return;
   }
-  j->kernels->codes(codes, j->stages, p);
+  if (packs) {
+    uint8_t packed[MX_PIECE_BLOCKS / 2];
+    j->kernels->codes(codes, j->flat, p);
+    j->kernels->pack4(packed, codes, padded, j->stages->nibble, padded);
+    memcpy(codes, packed, padded / 2);
+  } else
+    j->kernels->codes(codes, p->beyond ? j->flat : j->stages, p);
   memcpy(out, codes, bytes_of(j, n + (j->stages->nibble >= 0 && n % 2)));
   if (j->stages->nibble >= 0 && n % 2) clear(j, row, c + n, 1); /* the column beyond the last block */
 }
@@ -341,7 +364,7 @@ void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first,
   for (size_t i = 0; i < n; i++) {
     if (!p.odd[i]) continue;
     for (size_t r = 0; r < b->rows; r++) clear(j, b->first + r, (first + i) * block, block);
-    mx_tile_scalar(j, b, block_row, first + i, mine);
+    mx_stages_tile(j, b, block_row, first + i, mine);
   }
 }
 
@@ -364,16 +387,16 @@ static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const u
   mx_tile_store_codes(j, row, c, n, wide);
 }
 
-/* Codes, one a byte, of `count` elements of a row from column c on, all under one scale. Those that the row lacks are +0. */
+/* Codes, one a byte, of `count` elements x of a row from column c on, all under one scale. Those that the row lacks are +0. */
 static void piece_bytes(uint8_t *codes, const mx_job *j, const mx_block_scale *b, const float f[2], int zero, const float *x, size_t row,
                         size_t c, size_t count) {
   const mx_plan *plan = j->plan;
   mx_piece p;
   float filled[MX_PIECE_ELEMENTS];
   const size_t here = c >= plan->cols ? 0 : plan->cols - c < count ? plan->cols - c : count;
-  p.x = x + c;
+  p.x = x;
   if (here < count || count % 16) {
-    memcpy(filled, x + (here ? c : 0), here * sizeof *filled);
+    memcpy(filled, x, here * sizeof *filled);
     memset(filled + here, 0, ((count + 15) / 16 * 16 - here) * sizeof *filled);
     p.x = filled;
   }
@@ -393,14 +416,41 @@ static void piece_bytes(uint8_t *codes, const mx_job *j, const mx_block_scale *b
   j->kernels->codes(codes, j->flat, &p);
 }
 
-/* Elements of one row of a tile. */
-static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int zero, const float *x, size_t row, size_t c0, size_t n) {
+/* Elements of one row of a tile, x from column c0 on. special: NaN and Inf are among them, and are encoded one by one. */
+static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int zero, int special, const float *x, size_t row, size_t c0,
+                      size_t n) {
   uint8_t codes[MX_PIECE_ELEMENTS];
+  const size_t cols = j->plan->cols;
   for (size_t at = 0; at < n; at += MX_PIECE_ELEMENTS) {
     const size_t count = n - at < MX_PIECE_ELEMENTS ? n - at : MX_PIECE_ELEMENTS;
-    piece_bytes(codes, j, b, f, zero, x, row, c0 + at, count);
+    piece_bytes(codes, j, b, f, zero, x + at, row, c0 + at, count);
+    for (size_t i = 0; special && i < count && c0 + at + i < cols; i++)
+      if (!isfinite(x[at + i])) codes[i] = (uint8_t)mx_element_code(j->plan, b, x[at + i], (uint64_t)(j->first_row + row) * cols + c0 + at + i);
     store_bytes(j, row, c0 + at, count, codes);
   }
+}
+
+/* Tiles of a few columns: all their rows at once. */
+static int is_narrow(const mx_job *j, const mx_band *b, size_t n) {
+  return n < 16 && b->rows > 1 && b->rows * n <= MX_PIECE_ELEMENTS && j->stages->elem.way != MX_WAY_SR;
+}
+
+/* Codes, one a byte, of all rows of such a tile, x from its first column on. */
+static void narrow_bytes(uint8_t *codes, const mx_job *j, const mx_band *b, const mx_block_scale *scale, const float f[2], const float *x,
+                         size_t c0, size_t n) {
+  const size_t cols = j->plan->cols, here = cols - c0 < n ? cols - c0 : n, all = b->rows * n, whole = (all + 15) / 16 * 16;
+  float gathered[MX_PIECE_ELEMENTS] = {0};
+  mx_piece p;
+  for (size_t r = 0; r < b->rows; r++) memcpy(gathered + r * n, x + r * b->ld, here * sizeof *gathered);
+  p.x = p.next = gathered;
+  p.n_blocks = 1;
+  p.block = p.n = whole;
+  p.by_element = 0;
+  p.shift = 31;
+  p.f0[0] = f[0];
+  p.f1[0] = f[1];
+  for (int i = 0; i < 2; i++) p.again[i][0] = scale->again[i];
+  j->kernels->codes(codes, j->flat, &p);
 }
 
 /* Error of a tile under one scale, by the values of its codes. */
@@ -409,11 +459,13 @@ static float error_of(mx_job *j, const mx_band *b, const mx_block_scale *scale, 
   uint8_t codes[MX_PIECE_ELEMENTS];
   float values[MX_SIX_VALUES], error = 0;
   mx_six_values(values, p, scale);
+  const int narrow = is_narrow(j, b, n);
+  if (narrow) narrow_bytes(codes, j, b, scale, f, b->at + c0 - b->col, c0, n);
   for (size_t r = 0; r < b->rows; r++) {
-    const float *x = b->at + r * b->ld;
-    piece_bytes(codes, j, scale, f, 0, x, b->first + r, c0, n);
-    error =
-        mx_six_error(p, values, j->stages->form == MX_FORM_MUL ? f[0] : 1 / f[0], error, x + c0, codes, p->cols - c0 < n ? p->cols - c0 : n, n);
+    const float *x = b->at + r * b->ld + c0 - b->col;
+    if (!narrow) piece_bytes(codes, j, scale, f, 0, x, b->first + r, c0, n);
+    error = mx_six_error(p, values, j->stages->form == MX_FORM_MUL ? f[0] : 1 / f[0], error, x, codes + (narrow ? r * n : 0),
+                         p->cols - c0 < n ? p->cols - c0 : n, n);
   }
   return error;
 }
@@ -423,32 +475,38 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   const mx_stages *stages = j->stages;
   const size_t n = p->block_cols, c0 = block_col * n, c1 = c0 + n < p->cols ? c0 + n : p->cols;
   const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + n - 1) / n) + block_col;
+  const float *x = b->at + c0 - b->col;
   int32_t most = 0;
+  if (!stages->usable) { /* hif4 */
+    mx_tile_scalar(j, b, block_row, block_col, mine);
+    return;
+  }
   for (size_t r = 0; r < b->rows; r++) {
-    const int32_t m = j->kernels->amax(b->at + r * b->ld + c0, c1 - c0);
+    const int32_t m = j->kernels->amax(x + r * b->ld, c1 - c0);
     most = m > most ? m : most;
   }
   mx_block_stats stats = {0};
   mx_block_scale scale;
   float f[2] = {1, 1}, amax;
   memcpy(&amax, &most, sizeof amax);
-  const int zero = most == 0 && stages->zero_known;
-  int ordinary = most < INF_BITS;
+  const int zero = most == 0 && stages->zero_known, special = most >= INF_BITS;
+  int ordinary = !special || (p->spec.elem_nan != MX_ELEM_NAN_ERROR && p->spec.select != MX_SELECT_FOURSIX);
   if (zero)
     scale = stages->zero_scale;
   else if (ordinary) {
-    if (p->spec.scale_rule == MX_SCALE_RULE_QUEST)
+    if (special || p->spec.scale_rule == MX_SCALE_RULE_QUEST) {
       mx_tile_stats(&stats, p, b, c0, c1);
-    else
+      amax = stats.amax_finite;
+    } else
       stats.amax = stats.amax_finite = amax;
-    ordinary = amax >= 0x1p-126f && !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale);
+    ordinary = (special || amax >= 0x1p-126f) && !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale);
   }
-  if (ordinary && !zero) ordinary = within(j, f, amax);
+  if (ordinary && !zero) ordinary = within(j, j->flat, f, amax);
   if (ordinary && !zero && p->spec.select == MX_SELECT_FOURSIX) {
     mx_block_scale four;
     float g[2];
-    ordinary =
-        n <= MX_PIECE_ELEMENTS && !mx_block_scale_find(&four, p, &stats, 1, index) && mx_stages_factors(g, stages, &four) && within(j, g, amax);
+    ordinary = n <= MX_PIECE_ELEMENTS && !mx_block_scale_find(&four, p, &stats, 1, index) && mx_stages_factors(g, stages, &four) &&
+               within(j, j->flat, g, amax);
     if (ordinary && error_of(j, b, &four, g, c0, n) < error_of(j, b, &scale, f, c0, n)) {
       scale = four;
       memcpy(f, g, sizeof g);
@@ -458,6 +516,13 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     mx_tile_scalar(j, b, block_row, block_col, mine);
     return;
   }
-  for (size_t r = 0; r < b->rows; r++) row_codes(j, &scale, f, zero, b->at + r * b->ld, b->first + r, c0, n);
+  if (!zero && !special && is_narrow(j, b, n)) {
+    uint8_t codes[MX_PIECE_ELEMENTS];
+    narrow_bytes(codes, j, b, &scale, f, x, c0, n);
+    for (size_t r = 0; r < b->rows; r++) store_bytes(j, b->first + r, c0, n, codes + r * n);
+    mx_tile_store_scale(j, b, block_row, block_col, scale.code);
+    return;
+  }
+  for (size_t r = 0; r < b->rows; r++) row_codes(j, &scale, f, zero, special, x + r * b->ld, b->first + r, c0, n);
   mx_tile_store_scale(j, b, block_row, block_col, scale.code);
 }

@@ -132,8 +132,8 @@ static inline void vi_store_pairs(uint32_t *p, vi a, vi b) {
   vi_store(p + W, _mm256_unpackhi_epi64(a, b));
 }
 
-/* Four quotients of exact products, rounded to odd in binary32. */
-static inline __m128 half_quotient(__m256d product, __m256d divisor) {
+/* Four quotients of exact products, rounded to odd in binary32, or to nearest. */
+static inline __attribute__((always_inline)) __m128 half_quotient(__m256d product, __m256d divisor, const int nearest) {
   const __m256d zero = _mm256_setzero_pd();
   const __m256d q = _mm256_div_pd(product, divisor), rest = _mm256_fnmadd_pd(q, divisor, product);
   const __m256i bits = _mm256_castpd_si256(q), one = _mm256_set1_epi64x(1);
@@ -142,6 +142,7 @@ static inline __m128 half_quotient(__m256d product, __m256d divisor) {
   const __m256i differ = _mm256_cmpgt_epi64(_mm256_setzero_si256(), _mm256_castpd_si256(_mm256_xor_pd(rest, product)));
   const __m256i down = _mm256_add_epi64(bits, _mm256_and_si256(cut, differ)); /* adds -1 */
   const __m256i odd = _mm256_or_si256(down, _mm256_and_si256(cut, one));
+  if (nearest) return _mm256_cvtpd_ps(_mm256_castsi256_pd(odd));
   const __m256d mag = _mm256_castsi256_pd(_mm256_and_si256(odd, _mm256_set1_epi64x(INT64_MAX)));
   const __m256i zeros = _mm256_castpd_si256(_mm256_cmp_pd(mag, zero, _CMP_EQ_OQ));
   const __m256i m = _mm256_castpd_si256(_mm256_max_pd(_mm256_min_pd(mag, _mm256_set1_pd(0x1p126)), _mm256_set1_pd(0x1p-125)));
@@ -151,25 +152,27 @@ static inline __m128 half_quotient(__m256d product, __m256d divisor) {
   return _mm256_cvtpd_ps(_mm256_castsi256_pd(_mm256_or_si256(_mm256_andnot_si256(zeros, sticky), sign)));
 }
 
-/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126. */
-static inline vf vf_quotient(vf x, double times, double over, int inverse) {
+/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126; the first
+ * to nearest if that is asked. */
+static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, double over, int inverse, const int nearest) {
   __m128 h[2];
   const __m256d t = _mm256_set1_pd(times), o = _mm256_set1_pd(over);
   for (int i = 0; i < 2; i++) {
     const __m256d d = _mm256_cvtps_pd(i ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x));
-    h[i] = inverse ? half_quotient(t, _mm256_mul_pd(d, o)) : half_quotient(_mm256_mul_pd(d, t), o);
+    h[i] = inverse ? half_quotient(t, _mm256_mul_pd(d, o), 0) : half_quotient(_mm256_mul_pd(d, t), o, nearest);
   }
   return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
 }
 
 /* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
-static inline vf vf_quotient_by(vf x, double times, double over, vf f, int encode) {
+static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double times, double over, vf f, int encode, const int nearest) {
   __m128 h[2];
   const __m256d t = _mm256_set1_pd(times), o = _mm256_set1_pd(over);
   for (int i = 0; i < 2; i++) {
     const __m256d d = _mm256_cvtps_pd(i ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x));
     const __m256d by = _mm256_cvtps_pd(i ? _mm256_extractf128_ps(f, 1) : _mm256_castps256_ps128(f));
-    h[i] = encode ? half_quotient(_mm256_mul_pd(d, _mm256_mul_pd(t, by)), o) : half_quotient(_mm256_mul_pd(d, t), _mm256_mul_pd(o, by));
+    h[i] = encode ? half_quotient(_mm256_mul_pd(d, _mm256_mul_pd(t, by)), o, nearest)
+                  : half_quotient(_mm256_mul_pd(d, t), _mm256_mul_pd(o, by), nearest);
   }
   return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
 }

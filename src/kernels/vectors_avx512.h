@@ -138,14 +138,15 @@ static inline void vi_store_pairs(uint32_t *p, vi a, vi b) {
   vi_store(p + W, _mm512_unpackhi_epi64(a, b));
 }
 
-/* Eight quotients of exact products, rounded to odd in binary32. */
-static inline __m256 half_quotient(__m512d product, __m512d divisor) {
+/* Eight quotients of exact products, rounded to odd in binary32, or to nearest. */
+static inline __attribute__((always_inline)) __m256 half_quotient(__m512d product, __m512d divisor, const int nearest) {
   const __m512d q = _mm512_div_pd(product, divisor), rest = _mm512_fnmadd_pd(q, divisor, product);
   const __m512i bits = _mm512_castpd_si512(q), one = _mm512_set1_epi64(1);
   const __mmask8 cut = _mm512_cmp_pd_mask(rest, _mm512_setzero_pd(), _CMP_NEQ_OQ);
   /* towards zero: one less where the quotient was rounded away, that is where rest and product differ in sign (divisor > 0) */
   const __mmask8 away = cut & _mm512_movepi64_mask(_mm512_castpd_si512(_mm512_xor_pd(rest, product)));
   const __m512i down = _mm512_mask_sub_epi64(bits, away, bits, one), odd = _mm512_mask_or_epi64(down, cut, down, one);
+  if (nearest) return _mm512_cvtpd_ps(_mm512_castsi512_pd(odd));
   const __m512d mag = _mm512_castsi512_pd(_mm512_and_si512(odd, _mm512_set1_epi64(INT64_MAX)));
   const __mmask8 zero = _mm512_cmp_pd_mask(mag, _mm512_setzero_pd(), _CMP_EQ_OQ);
   const __m512d kept = _mm512_max_pd(_mm512_min_pd(mag, _mm512_set1_pd(0x1p126)), _mm512_set1_pd(0x1p-125));
@@ -157,25 +158,27 @@ static inline __m256 half_quotient(__m512d product, __m512d divisor) {
   return _mm512_cvtpd_ps(_mm512_castsi512_pd(all));
 }
 
-/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126. */
-static inline vf vf_quotient(vf x, double times, double over, int inverse) {
+/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126; the first
+ * to nearest if that is asked. */
+static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, double over, int inverse, const int nearest) {
   __m256 h[2];
   const __m512d t = _mm512_set1_pd(times), o = _mm512_set1_pd(over);
   for (int i = 0; i < 2; i++) {
     const __m512d d = _mm512_cvtps_pd(i ? _mm512_extractf32x8_ps(x, 1) : _mm512_castps512_ps256(x));
-    h[i] = inverse ? half_quotient(t, _mm512_mul_pd(d, o)) : half_quotient(_mm512_mul_pd(d, t), o);
+    h[i] = inverse ? half_quotient(t, _mm512_mul_pd(d, o), 0) : half_quotient(_mm512_mul_pd(d, t), o, nearest);
   }
   return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
 }
 
 /* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
-static inline vf vf_quotient_by(vf x, double times, double over, vf f, int encode) {
+static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double times, double over, vf f, int encode, const int nearest) {
   __m256 h[2];
   const __m512d t = _mm512_set1_pd(times), o = _mm512_set1_pd(over);
   for (int i = 0; i < 2; i++) {
     const __m512d d = _mm512_cvtps_pd(i ? _mm512_extractf32x8_ps(x, 1) : _mm512_castps512_ps256(x));
     const __m512d by = _mm512_cvtps_pd(i ? _mm512_extractf32x8_ps(f, 1) : _mm512_castps512_ps256(f));
-    h[i] = encode ? half_quotient(_mm512_mul_pd(d, _mm512_mul_pd(t, by)), o) : half_quotient(_mm512_mul_pd(d, t), _mm512_mul_pd(o, by));
+    h[i] = encode ? half_quotient(_mm512_mul_pd(d, _mm512_mul_pd(t, by)), o, nearest)
+                  : half_quotient(_mm512_mul_pd(d, t), _mm512_mul_pd(o, by), nearest);
   }
   return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
 }

@@ -114,8 +114,8 @@ static inline void vi_store_four(uint32_t *p, const vi w[4]) {
   vst4q_u32(p, all);
 }
 
-/* Two quotients of exact products, rounded to odd in binary32. */
-static inline float32x2_t half_quotient(float64x2_t product, float64x2_t divisor) {
+/* Two quotients of exact products, rounded to odd in binary32, or to nearest. */
+static inline __attribute__((always_inline)) float32x2_t half_quotient(float64x2_t product, float64x2_t divisor, const int nearest) {
   const float64x2_t zero = vdupq_n_f64(0), q = vdivq_f64(product, divisor), rest = vfmsq_f64(product, q, divisor);
   const uint64x2_t bits = vreinterpretq_u64_f64(q), one = vdupq_n_u64(1), top = vdupq_n_u64(UINT64_C(1) << 63);
   const uint64x2_t cut = vbicq_u64(vdupq_n_u64(UINT64_MAX), vceqq_f64(rest, zero));
@@ -123,6 +123,7 @@ static inline float32x2_t half_quotient(float64x2_t product, float64x2_t divisor
   const uint64x2_t differ = vtstq_u64(veorq_u64(vreinterpretq_u64_f64(rest), vreinterpretq_u64_f64(product)), top);
   const uint64x2_t down = vaddq_u64(bits, vandq_u64(cut, differ)); /* adds -1 */
   const uint64x2_t odd = vorrq_u64(down, vandq_u64(cut, one));
+  if (nearest) return vcvt_f32_f64(vreinterpretq_f64_u64(odd));
   const float64x2_t mag = vreinterpretq_f64_u64(vbicq_u64(odd, top));
   const uint64x2_t zeros = vceqq_f64(mag, zero);
   const uint64x2_t m = vreinterpretq_u64_f64(vmaxq_f64(vminq_f64(mag, vdupq_n_f64(0x1p126)), vdupq_n_f64(0x1p-125)));
@@ -131,22 +132,25 @@ static inline float32x2_t half_quotient(float64x2_t product, float64x2_t divisor
   return vcvt_f32_f64(vreinterpretq_f64_u64(vorrq_u64(vbicq_u64(sticky, zeros), vandq_u64(bits, top))));
 }
 
-/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126. */
-static inline vf vf_quotient(vf x, double times, double over, int inverse) {
+/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126; the first
+ * to nearest if that is asked. */
+static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, double over, int inverse, const int nearest) {
   const float64x2_t t = vdupq_n_f64(times), o = vdupq_n_f64(over);
   const float64x2_t a = vcvt_f64_f32(vget_low_f32(x)), b = vcvt_high_f64_f32(x);
-  const float32x2_t first = inverse ? half_quotient(t, vmulq_f64(a, o)) : half_quotient(vmulq_f64(a, t), o);
-  const float32x2_t last = inverse ? half_quotient(t, vmulq_f64(b, o)) : half_quotient(vmulq_f64(b, t), o);
+  const float32x2_t first = inverse ? half_quotient(t, vmulq_f64(a, o), 0) : half_quotient(vmulq_f64(a, t), o, nearest);
+  const float32x2_t last = inverse ? half_quotient(t, vmulq_f64(b, o), 0) : half_quotient(vmulq_f64(b, t), o, nearest);
   return vcombine_f32(first, last);
 }
 
 /* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
-static inline vf vf_quotient_by(vf x, double times, double over, vf f, int encode) {
+static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double times, double over, vf f, int encode, const int nearest) {
   const float64x2_t t = vdupq_n_f64(times), o = vdupq_n_f64(over);
   const float64x2_t a = vcvt_f64_f32(vget_low_f32(x)), b = vcvt_high_f64_f32(x);
   const float64x2_t c = vcvt_f64_f32(vget_low_f32(f)), d = vcvt_high_f64_f32(f);
-  const float32x2_t first = encode ? half_quotient(vmulq_f64(a, vmulq_f64(t, c)), o) : half_quotient(vmulq_f64(a, t), vmulq_f64(o, c));
-  const float32x2_t last = encode ? half_quotient(vmulq_f64(b, vmulq_f64(t, d)), o) : half_quotient(vmulq_f64(b, t), vmulq_f64(o, d));
+  const float32x2_t first =
+      encode ? half_quotient(vmulq_f64(a, vmulq_f64(t, c)), o, nearest) : half_quotient(vmulq_f64(a, t), vmulq_f64(o, c), nearest);
+  const float32x2_t last =
+      encode ? half_quotient(vmulq_f64(b, vmulq_f64(t, d)), o, nearest) : half_quotient(vmulq_f64(b, t), vmulq_f64(o, d), nearest);
   return vcombine_f32(first, last);
 }
 

@@ -191,7 +191,29 @@ static const char *const more_specs[] = {
     "nibble=half_block block=1x6",
     "elem=none",
     "elem=none block=16x16 scale=bf16",
-    "scale.used=unclamped scale.min_byte=120"};
+    "scale.used=unclamped scale.min_byte=120",
+    "elem=e4m3 elem.overflow=wrap_negzero scale.max=200",
+    "elem=e2m3 elem.overflow=wrap_negzero scale.rule=value scale=e4m3 scale.max=3 block=1x16",
+    "elem=e5m2 elem.overflow=wrap_negzero scale.max=9000 elem.zero_sign=drop_all",
+    "elem.overflow=wrap_negzero scale.max_byte=124",
+    "scale.max_byte=122 block=16x1",
+    "scale.max_byte=118 block=4x8 nibble=high_first",
+    "scale.max_byte=100 elem=e4m3",
+    "elem.round=scan_x input.dtype=bfloat16 scale=e4m3 scale.rule=value",
+    "elem.round=scan_x elem.prescale=0.75 elem.arith=div32 elem=int8",
+    "elem.round=scan_x chain=torchao1 scale=e4m3 scale.rule=value block=1x16",
+    "elem.round=scan_x scale.form=encode scale.rule=value scale=bf16 elem=e3m2",
+    "elem.round=scan_y input.dtype=float16 scale=e4m3 scale.rule=value elem=int8",
+    "scale=e4m3 scale.rule=value tensor.norm=nv elem.round=rna_f32 block=1x16",
+    "scale=e4m3 scale.rule=value tensor.norm=unit elem.round=rne_f32 elem=e4m3 block=16x16",
+    "scale=e4m3 scale.rule=value tensor.norm=chmiel scale.form=encode elem.round=scan_y elem=e2m3",
+    "input.dtype=bfloat16 scale=bf16 scale.rule=value scale.form=encode",
+    "elem=e4m3 chain=autoround_e5m3 scale=ue5m3 scale.rule=value",
+    "elem=e5m2 elem.overflow=ieee chain=autoround_e5m3 scale=ue5m3 scale.rule=value scale.max=50000",
+    "chain=autoround_e5m3 scale=ue5m3 scale.rule=value elem.round=sr seed=8",
+    "elem=int8 chain=autoround scale=e4m3 scale.rule=value tensor.norm=nv elem.round=scan_y",
+    "scale.rule=hif4 elem=e1m2 scale=e6m2 block=1x64 scale.round=sr seed=4 elem.zero_sign=drop_input",
+    "scale.rule=hif4 elem=e1m2 scale=e6m2 block=1x64 scale.round=up scale.min_byte=150 input.dtype=float16 elem.zero_sign=force"};
 
 static int spec_at(mx_spec *spec, char name[160], size_t i) {
   const size_t presets = mx_preset_count(), more = sizeof more_specs / sizeof *more_specs;

@@ -1,0 +1,75 @@
+/* make bench-mixtures: what quantise costs under mixtures of keys that no preset has. A mixture that falls back to scalar code stands out by a hundred.
+ *   bench_mixtures N [LIMIT [ISA_OFF]]      N mixtures; those that take more than LIMIT (300) cycles for sixteen elements are listed; exit 1 if any.
+ * A cycle is what a dependent addition takes in the same minute. One thread; the best of a few runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/isa.h"
+#include "mxgold/quantize.h"
+#include "tests/lib/mixtures.h"
+#include "timing.h"
+
+enum { ROWS = 64, COLS = 1024, RUNS = 5, KEYS = 1024 };
+
+static double cycle(void) {
+  double best = 1;
+  for (int i = 0; i < 5; i++) {
+    uint64_t x = (uint64_t)i;
+    const double at = timing_now(1);
+    for (int k = 0; k < 1 << 20; k++) { /* the barrier keeps each addition; the counter goes beside it */
+      x += 1;
+      __asm__ volatile("" : "+r"(x));
+    }
+    const double t = (timing_now(1) - at) / (1 << 20);
+    if (t < best) best = t;
+  }
+  return best;
+}
+
+int main(int argc, char **argv) {
+  const size_t want = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
+  const double limit = argc > 2 ? strtod(argv[2], NULL) : 300;
+  uint32_t off = 0;
+  if (argc > 3) mx_isa_parse(&off, argv[3], NULL);
+  float *x = malloc(ROWS * COLS * sizeof *x);
+  double *all = malloc(want * sizeof *all);
+  if (!x || !all) return 2;
+  uint64_t random = 1, state = MIXTURES_SEED;
+  for (size_t i = 0; i < ROWS * COLS; i++) {
+    float sum = 0;
+    for (int k = 0; k < 4; k++) random = random * 6364136223846793005u + 1442695040888963407u, sum += (float)(int32_t)(random >> 32) * 0x1p-31f;
+    x[i] = sum;
+  }
+  size_t slow = 0;
+  for (size_t i = 0; i < want;) {
+    mx_spec spec;
+    mx_tensor t;
+    if (!mixtures_draw(&spec, &state) || mx_tensor_alloc(&t, ROWS, COLS, &spec)) continue;
+    const mx_exec how = {.n_threads = 1, .isa_mask = off};
+    double best = 1e9;
+    for (int run = 0; run < RUNS; run++) {
+      const double at = timing_now(1);
+      if (mx_quantize(&t, x, ROWS, COLS, COLS, &spec, &how, NULL)) return 2;
+      const double s = timing_now(1) - at;
+      if (s < best) best = s;
+      if (run && s > 0.01) break;
+    }
+    mx_tensor_free(&t);
+    all[i] = best / (ROWS * COLS / 16) / cycle();
+    if (all[i] > limit) {
+      char keys[KEYS];
+      mx_spec_print(keys, sizeof keys, &spec, 0);
+      printf("mixture %zu: %.0f cycles: %s\n", i, all[i], keys);
+      slow++;
+    }
+    i++;
+  }
+  qsort(all, want, sizeof *all, timing_compare);
+  printf("%zu mixtures of keys, cycles for sixteen elements: half of them up to %.0f, nine of ten %.0f, 99 of 100 %.0f, all %.0f; %zu above "
+         "%.0f\n",
+         want, all[want / 2], all[want * 9 / 10], all[want * 99 / 100], all[want - 1], slow, limit);
+  free(x);
+  free(all);
+  return slow != 0;
+}
