@@ -433,6 +433,60 @@ START_TEST(counts_are_those_of_a_plain_loop) {
 }
 END_TEST
 
+/* Where much differs blocks are counted by tables; a list keeps each element looked at. Nothing else may tell the two apart. */
+START_TEST(crowds_count_as_one_by_one) {
+  fixture f;
+  const size_t rows = 1200, cols = 1536;
+  static const int of_mixes[] = {0, 1, 3, 5, 7};
+  const char *mix = mixes[of_mixes[_i]];
+  begin(&f, mix, rows, cols);
+  mx_difference *one = calloc(1, sizeof *one), *many = calloc(1, sizeof *many);
+  mx_diff_example list[1];
+  for (int kind = 0; kind < 8; kind++) {
+    memcpy(f.b.codes, f.a.codes, rows * f.a.code_stride);
+    memcpy(f.b.scales, f.a.scales, f.a.scale_rows * f.a.scale_cols * f.a.scale_bytes);
+    f.b.tensor_scale = kind == 5 ? f.a.tensor_scale * 2 : f.a.tensor_scale;
+    for (size_t r = 0; r < rows; r++)
+      for (size_t i = 0; i < f.b.code_stride; i++) {
+        const uint32_t u = mx_random(77, MX_STREAM_DATA, r * f.b.code_stride + i);
+        uint8_t *p = &f.b.codes[r * f.b.code_stride + i];
+        if (kind == 0 && r % 16 == 0) *p ^= 0x11;
+        if (kind == 1 && u % 3) *p ^= (uint8_t)(u >> 8);
+        if (kind == 2 && r % 5 < 2 && i % 200 < 120) *p = (uint8_t)(u >> 8);
+        if (kind == 3) *p ^= (uint8_t)(r % 2 ? 0x80 : 0x08); /* signs, of zeros and NaN too */
+        if (kind >= 4 && kind < 7 && (r + i / 300) % 7 == 0) *p ^= (uint8_t)(1 + (u >> 9) % 3);
+        if (kind == 7) *p = 0;
+      }
+    for (size_t i = 0; i < f.b.scale_rows * f.b.scale_cols * f.b.scale_bytes; i++) {
+      if (kind == 4 && mx_random(78, MX_STREAM_DATA, i) % 4) f.b.scales[i] ^= (uint8_t)(1 + i % 7);
+      if (kind == 6 && i % 11 == 0) f.a.scales[i] = f.b.scales[i] = 0xFF; /* NaN, for some */
+      if (kind == 6 && i % 13 == 0) f.a.scales[i] = f.b.scales[i] = 0;    /* products that underflow */
+    }
+    for (int k = 0; k < 2; k++) {
+      const int how_kind = k ? 1 + kind % 3 : 0;
+      mx_diff_options how = {
+          .values = how_kind != 1, .nan_bits = how_kind == 2, .equal_zeros = how_kind == 3, .n_threads = 1, .list = list, .n_list = 1};
+      ck_assert_int_eq(mx_diff(one, &f.a, &f.b, &f.s, NULL, cols, NULL, NULL, &how, NULL), MX_OK);
+      one->n_listed = 0;
+      how.n_list = 0;
+      for (int t = 1; t <= 3; t += 2) {
+        how.n_threads = t;
+        ck_assert_int_eq(mx_diff(many, &f.a, &f.b, &f.s, NULL, cols, NULL, NULL, &how, NULL), MX_OK);
+        if (memcmp(one, many, sizeof *one)) {
+          size_t at = 0;
+          while (!memcmp(one, many, at + 1)) at++;
+          ck_abort_msg("%s, damage %d, options %d, %d threads: the byte at %zu differs; codes %llu, %llu", mix, kind, how_kind, t, at,
+                       (unsigned long long)one->codes, (unsigned long long)many->codes);
+        }
+      }
+    }
+  }
+  free(one);
+  free(many);
+  end(&f);
+}
+END_TEST
+
 typedef struct flow {
   const fixture *f;
   size_t next, asked;
@@ -478,6 +532,7 @@ int main(void) {
   tcase_add_test(t, the_tensor_scale_alone);
   tcase_add_test(t, short_blocks_and_padding);
   tcase_add_loop_test(t, counts_are_those_of_a_plain_loop, 0, (int)(sizeof mixes / sizeof mixes[0]));
+  tcase_add_loop_test(t, crowds_count_as_one_by_one, 0, 5);
   tcase_add_test(t, input_in_pieces_gives_the_same);
   suite_add_tcase(s, t);
   return run_suite_unforked(s);

@@ -7,7 +7,7 @@
 
 #include "mxgold/isa.h"
 
-enum { PIECE = 1 << 20, MOST_THREADS = 64 }; /* elements, about */
+enum { PIECE = 1 << 20, MOST_THREADS = 64, CROWD = 12 }; /* elements, about; bytes of 64 */
 
 /* Divisions are slow, and blocks are powers of two wide nearly always. */
 static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
@@ -123,7 +123,7 @@ int diff_amax_negative(const diff_job *j, size_t row, size_t col) {
 }
 
 diff_element diff_look(const diff_job *j, size_t row, size_t col) {
-  const uint32_t s = diff_scale(j, j->a, row, col), c = mx_code_at(j->a, j->spec, row, col), code[2] = {c, c}, scale[2] = {s, s};
+  const uint32_t s = diff_scale(j, j->a, row, col), c = diff_code(j, j->a, row, col), code[2] = {c, c}, scale[2] = {s, s};
   return look(j, row, col, code, scale);
 }
 
@@ -142,7 +142,8 @@ static mx_diff_example example(const diff_job *j, const diff_element *e) {
                            .tie = e->tie};
 }
 
-static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
+/* seen: the next one like it need not be looked at. */
+static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2], int seen) {
   mx_difference *d = j->out;
   const size_t block = block_of(j, col), in_row = col - block * j->block_cols,
                position = j->block_rows == 1 ? in_row : row % j->block_rows * j->block_cols + in_row;
@@ -165,10 +166,10 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
     d->first = d->worst = d->smallest = example(j, &e);
   else if (distance > most || (isnan(distance) && !isnan(most)))
     d->worst = example(j, &e);
-  else if (distance < least)
-    d->smallest = example(j, &e);
+  if (distance < least || (isnan(least) && !isnan(distance))) d->smallest = example(j, &e);
   if (d->n_listed < j->how.n_list && j->how.list) j->how.list[d->n_listed++] = example(j, &e);
   diff_patterns_element(j, &e);
+  if (seen) diff_dense_seen(j, e.a, e.b, e.scale_a, e.scale_b);
 }
 
 static int same_float(float a, float b, const mx_diff_options *o) {
@@ -184,11 +185,14 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   const mx_tensor *a = j->a, *b = j->b;
   mx_difference *d = j->out;
   if (ca == cb) return;
+  int other = 1;
   const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
   if (!j->values[0] || d->tensor_scales || scale[0] != scale[1])
     j->block_moved[block_of(j, c)] = 1; /* its other values are others too, or must be computed */
-  else
-    d->values += !same_float(meaning(j, 0, scale[0], ca), meaning(j, 1, scale[1], cb), &j->how);
+  else {
+    other = !same_float(meaning(j, 0, scale[0], ca), meaning(j, 1, scale[1], cb), &j->how);
+    d->values += (uint64_t)other;
+  }
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
   if (!j->how.nan_bits && is_nan_scale(j, scale[0]) && is_nan_scale(j, scale[1]))
@@ -196,7 +200,7 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   else if (diff_same(j, ca, cb))
     d->nan_codes += is_nan_code(j, ca) != 0;
   else
-    tally(j, row, c, code, scale);
+    tally(j, row, c, code, scale, other && !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]));
 }
 
 static int same_64(const uint8_t *x, const uint8_t *y) {
@@ -213,26 +217,78 @@ static void byte_differs(diff_job *j, size_t row, size_t i) {
   const uint32_t p = a->codes[row * a->code_stride + i], q = b->codes[row * a->code_stride + i];
   const size_t wide = j->elem->bits == 4 ? 2 : 1, c = i * wide;
   const int first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
-  if (c + wide > a->cols) j->out->padding += c >= a->cols || mx_code_at(a, j->spec, row, c) == mx_code_at(b, j->spec, row, c);
+  if (c + wide > a->cols) j->out->padding += c >= a->cols || diff_code(j, a, row, c) == diff_code(j, b, row, c);
   if (c >= a->cols) return;
   if (wide == 1) {
-    one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
+    one(j, row, c, diff_code(j, a, row, c), diff_code(j, b, row, c));
     return;
   }
   one(j, row, c, p >> first & 15, q >> first & 15);
   if (c + 1 < a->cols) one(j, row, c + 1, p >> (4 - first) & 15, q >> (4 - first) & 15);
 }
 
+/* Which of 8 bytes differ. Little endian, as all that this runs on. */
+static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
+  while (x) {
+    const size_t at = (size_t)__builtin_ctzll(x) / 8;
+    x &= ~(UINT64_C(0xFF) << 8 * at);
+    byte_differs(j, row, i + at);
+  }
+}
+
+static uint64_t other_8(const diff_job *j, size_t row, size_t i) {
+  uint64_t u, v;
+  memcpy(&u, j->a->codes + row * j->a->code_stride + i, 8);
+  memcpy(&v, j->b->codes + row * j->a->code_stride + i, 8);
+  return u ^ v;
+}
+
+/* 64 bytes of codes of whole blocks, or of one, of which many differ: counted a block at a time where that can be. */
+static int crowd(diff_job *j, size_t row, size_t i) {
+  const size_t wide = j->elem->bits == 4 ? 2 : 1, n_bytes = j->block_cols / wide < 64 ? j->block_cols / wide : 64;
+  int counted = 0;
+  for (size_t k = i; k < i + 64; k += n_bytes) {
+    const size_t col = k * wide, block = block_of(j, col);
+    const uint32_t scale[2] = {diff_scale(j, j->a, row, col), diff_scale(j, j->b, row, col)};
+    const int n = diff_dense_count(j, row, col, k, n_bytes, scale[0], scale[1]);
+    if (n < 0) {
+      for (size_t b = 0; b < n_bytes; b += 8)
+        if (n_bytes >= 8)
+          each_of_8(j, row, k + b, other_8(j, row, k + b));
+        else
+          for (size_t c = k; c < k + n_bytes; c++)
+            if (j->a->codes[row * j->a->code_stride + c] != j->b->codes[row * j->a->code_stride + c]) byte_differs(j, row, c);
+      continue;
+    }
+    counted = 1;
+    if (!n) continue;
+    mx_difference *d = j->out;
+    d->codes += (uint64_t)n;
+    d->n_examples += n;
+    d->by_scale[scale[0] < 255 ? scale[0] : 255] += (uint64_t)n;
+    d->blocks += !j->block_seen[block];
+    j->block_seen[block] = 1;
+    if (!j->values[0] || d->tensor_scales || scale[0] != scale[1])
+      j->block_moved[block] = 1;
+    else
+      d->values += (uint64_t)n;
+    if (scale[0] != scale[1]) j->pairs_moved += (uint64_t)n;
+    diff_place_row(&j->place, row);
+  }
+  return counted;
+}
+
 /* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
 static void codes_of_row(diff_job *j, size_t row) {
   const mx_tensor *a = j->a, *b = j->b;
   const uint8_t *x = a->codes + row * a->code_stride, *y = b->codes + row * b->code_stride;
-  const size_t n = a->code_stride;
+  const size_t n = a->code_stride, whole = j->elem->bits == 4 ? a->cols / 2 : a->cols;
   if (j->elem->bits == 4 && j->spec->nibble == MX_NIBBLE_HALF_BLOCK) {
-    for (size_t c = 0; c < a->cols; c++) one(j, row, c, mx_code_at(a, j->spec, row, c), mx_code_at(b, j->spec, row, c));
+    for (size_t c = 0; c < a->cols; c++) one(j, row, c, diff_code(j, a, row, c), diff_code(j, b, row, c));
     return;
   }
   const size_t bytes = j->elem->kind == MX_KIND_NONE ? 4 : 1;
+  int counted = 0;
   for (size_t i = 0; i < n;) {
     if (n - i >= 64 && same_64(x + i, y + i)) {
       i += 64;
@@ -241,25 +297,27 @@ static void codes_of_row(diff_job *j, size_t row) {
     const size_t m = n - i < 64 ? n - i : 64;
     if (bytes == 4)
       for (size_t k = 0; k < m; k += 4) {
-        if (memcmp(x + i + k, y + i + k, 4))
-          one(j, row, (i + k) / 4, mx_code_at(a, j->spec, row, (i + k) / 4), mx_code_at(b, j->spec, row, (i + k) / 4));
+        if (memcmp(x + i + k, y + i + k, 4)) one(j, row, (i + k) / 4, diff_code(j, a, row, (i + k) / 4), diff_code(j, b, row, (i + k) / 4));
       }
-    else if (m == 64)
-      for (size_t k = 0; k < 64; k += 8) {
-        uint64_t u, v;
-        memcpy(&u, x + i + k, 8);
-        memcpy(&v, y + i + k, 8);
-        for (uint64_t left = u ^ v; left;) { /* little endian, as all that this runs on */
-          const size_t at = (size_t)__builtin_ctzll(left) / 8;
-          left &= ~(UINT64_C(0xFF) << 8 * at);
-          byte_differs(j, row, i + k + at);
-        }
+    else if (m == 64) {
+      uint64_t other[8];
+      size_t many = 0;
+      for (size_t k = 0; k < 8; k++) {
+        const uint64_t seven = UINT64_C(0x7F7F7F7F7F7F7F7F);
+        other[k] = other_8(j, row, i + 8 * k);
+        many += (((other[k] & seven) + seven) | other[k]) >> 7 & UINT64_C(0x0101010101010101);
       }
-    else
+      many = many * UINT64_C(0x0101010101010101) >> 56; /* bytes that differ: at most 64 */
+      if (many >= CROWD && j->dense_may && i + 64 <= whole)
+        counted |= crowd(j, row, i);
+      else
+        for (size_t k = 0; k < 8; k++) each_of_8(j, row, i + 8 * k, other[k]);
+    } else
       for (size_t k = 0; k < m; k++)
         if (x[i + k] != y[i + k]) byte_differs(j, row, i + k);
     i += m;
   }
+  if (counted) diff_dense_row(j, row);
 }
 
 static void one_scale(diff_job *j, size_t i) {
@@ -343,8 +401,8 @@ static mx_status gather_block(gather *g, diff_job *j, size_t row, size_t b) {
   if (j->values[0]) {
     const uint32_t scale[2] = {diff_scale(j, j->a, row, from_col), diff_scale(j, j->b, row, from_col)};
     for (size_t c = from_col; c < past; c++)
-      j->out->values += !same_float(meaning(j, 0, scale[0], mx_code_at(j->a, j->spec, row, c)),
-                                    meaning(j, 1, scale[1], mx_code_at(j->b, j->spec, row, c)), &j->how);
+      j->out->values +=
+          !same_float(meaning(j, 0, scale[0], diff_code(j, j->a, row, c)), meaning(j, 1, scale[1], diff_code(j, j->b, row, c)), &j->how);
     return MX_OK;
   }
   const size_t c = b * j->block_cols, cols = j->a->cols - c < g->width ? j->a->cols - c : g->width,
@@ -387,6 +445,7 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
             other = scales_too && scales_differ(j, first, a->scale_cols);
   if (row % j->block_rows == 0) j->fresh = 1;
   if (!codes && !other && !j->out->tensor_scales) return MX_OK;
+  if (j->map_row != row * MX_DIFF_ROWS / a->rows) diff_dense_empty(j);
   j->map_row = row * MX_DIFF_ROWS / a->rows;
   if (j->fresh) memset(j->block_seen, 0, a->scale_cols + 1);
   j->fresh = 0;
@@ -419,6 +478,7 @@ static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
   }
   for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too, g);
   for (size_t i = first; i < first + n_scales && scales_too; i++) one_scale(j, i);
+  diff_dense_piece(j);
   if (j->how.passed) j->how.passed(j->how.self, row, n);
   return status;
 }
@@ -427,6 +487,8 @@ static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
 static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   gather g = {0}, *values_of = j->how.values ? &g : NULL;
   mx_status status = values_of ? gather_start(&g, j) : MX_OK;
+  j->dense_may = diff_dense_may(j);
+  j->dense = NULL;
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
   j->block_moved = calloc(j->a->scale_cols + 1, 1);
   j->map_col = malloc(j->a->cols + 1);
@@ -434,6 +496,8 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows, values_of);
   if (!status && g.n) status = gather_flush(&g, j);
+  if (!status) diff_dense_empty(j);
+  diff_dense_free(j);
   free(j->block_seen);
   free(j->block_moved);
   free(j->map_col);
@@ -484,7 +548,7 @@ static void merge(diff_job *j, const diff_job *later) {
                  worst = fabs(from->worst.value_a - from->worst.value_b), smallest = fabs(from->smallest.value_a - from->smallest.value_b);
     if (!to->n_examples) to->first = from->first;
     if (!to->n_examples || worst > most || (isnan(worst) && !isnan(most))) to->worst = from->worst;
-    if (!to->n_examples || smallest < least) to->smallest = from->smallest;
+    if (!to->n_examples || smallest < least || (isnan(least) && !isnan(smallest))) to->smallest = from->smallest;
     to->n_examples += from->n_examples;
   }
   ADD(codes);

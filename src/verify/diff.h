@@ -29,6 +29,8 @@ typedef struct diff_usual {
   uint64_t n, code[256], input[DIFF_INPUT_TESTS];
 } diff_usual;
 
+typedef struct diff_dense diff_dense;
+
 typedef struct diff_job {
   mx_difference *out;
   const mx_tensor *a, *b;
@@ -54,13 +56,15 @@ typedef struct diff_job {
   size_t map_row;
   double values_ratio; /* B / A while it is one number for all that differ; NaN once it is not */
   double scales_ratio;
-  uint32_t scales_first[2];         /* the first that differs, of A and B */
-  int64_t scales_step;              /* B - A of the codes of scales */
-  int scales_steps;                 /* 0: none seen, 1: that one, 2: several */
-  diff_place place, scales_place;   /* of elements, of scales */
-  uint64_t *pairs;                  /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
-  unsigned pair_bits;               /* 4 or 8 */
-  uint64_t pairs_moved;             /* elements that differ in blocks whose scale differs */
+  uint32_t scales_first[2];       /* the first that differs, of A and B */
+  int64_t scales_step;            /* B - A of the codes of scales */
+  int scales_steps;               /* 0: none seen, 1: that one, 2: several */
+  diff_place place, scales_place; /* of elements, of scales */
+  uint64_t *pairs;                /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
+  unsigned pair_bits;             /* 4 or 8 */
+  uint64_t pairs_moved;           /* elements that differ in blocks whose scale differs */
+  diff_dense *dense;              /* diff_dense.c, once it is used */
+  int dense_may;
   unsigned code_alive, input_alive; /* tests of diff_patterns.c that nothing spoke against */
   diff_usual usual;
   diff_order order;
@@ -74,6 +78,14 @@ typedef struct diff_element {
   double value_a, value_b, quotient, tie;
   float x;
 } diff_element;
+
+/** mx_code_at() for the usual ways of packing. */
+static inline uint32_t diff_code(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
+  if (j->elem->bits > 4 && j->elem->bits <= 8) return t->codes[row * t->code_stride + col];
+  if (j->elem->bits != 4 || j->spec->nibble == MX_NIBBLE_HALF_BLOCK) return mx_code_at(t, j->spec, row, col);
+  const unsigned odd = col & 1, up = j->spec->nibble == MX_NIBBLE_HIGH_FIRST ? !odd : odd;
+  return t->codes[row * t->code_stride + col / 2] >> 4 * up & 15u;
+}
 
 uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col);
 /** Do these codes count as the same? scale: of A. */
@@ -105,6 +117,18 @@ void diff_patterns_end(diff_job *j);
 diff_element diff_look(const diff_job *j, size_t row, size_t col);
 /** Is the largest magnitude of this element's block negative? With an input. */
 int diff_amax_negative(const diff_job *j, size_t row, size_t col);
+
+/** Where much differs. May it be used at all? Freed with the part of the rows that it was for. */
+int diff_dense_may(const diff_job *j);
+void diff_dense_free(diff_job *j);
+/** Codes of one block, one row: how many differ, counted; or -1: look at each, nothing was done. n_bytes: a power of two from 4 to 64. */
+int diff_dense_count(diff_job *j, size_t row, size_t col, size_t byte, size_t n_bytes, uint32_t scale_a, uint32_t scale_b);
+/** An element like this was looked at, and the next may be counted. */
+void diff_dense_seen(diff_job *j, uint32_t a, uint32_t b, uint32_t scale_a, uint32_t scale_b);
+/** Told at the end of each row that it counted in; before the row of the map changes, and at the end; at the end of each piece. */
+void diff_dense_row(diff_job *j, size_t row);
+void diff_dense_empty(diff_job *j);
+void diff_dense_piece(diff_job *j);
 
 /** B as A, moved: told of each row whose bytes differ; then the names. */
 void diff_moves_start(diff_job *j);

@@ -12,12 +12,12 @@ static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
 }
 static int row_swapped(const diff_job *j, size_t r) {
   for (size_t c = 0; c < j->a->cols; c++)
-    if ((c ^ 1) < j->a->cols && mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c ^ 1)) return 0;
+    if ((c ^ 1) < j->a->cols && diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c ^ 1)) return 0;
   return 1;
 }
 static int row_moved(const diff_job *j, size_t r, int right) {
   for (size_t c = 0; c + 1 < j->a->cols; c++)
-    if (mx_code_at(j->b, j->spec, r, c + (right ? 1 : 0)) != mx_code_at(j->a, j->spec, r, c + (right ? 0 : 1))) return 0;
+    if (diff_code(j, j->b, r, c + (right ? 1 : 0)) != diff_code(j, j->a, r, c + (right ? 0 : 1))) return 0;
   return 1;
 }
 
@@ -38,9 +38,9 @@ static void order_row(diff_job *j, size_t r) {
   diff_order *o = &j->order;
   for (size_t c = 0; c < j->a->cols && o->size; c += o->size) {
     uint64_t where[256] = {0};
-    for (size_t i = 0; i < o->size; i++) where[mx_code_at(j->a, j->spec, r, c + i) & 255] |= UINT64_C(1) << i;
+    for (size_t i = 0; i < o->size; i++) where[diff_code(j, j->a, r, c + i) & 255] |= UINT64_C(1) << i;
     for (size_t i = 0; i < o->size; i++)
-      if (!(o->may[i] &= where[mx_code_at(j->b, j->spec, r, c + i) & 255])) o->size = 0;
+      if (!(o->may[i] &= where[diff_code(j, j->b, r, c + i) & 255])) o->size = 0;
   }
 }
 
@@ -56,7 +56,7 @@ static int is_order(const diff_job *j, from_fn *from, size_t w, size_t n) {
     if (!(o->may[i] >> (i / w * w + from(i % w, w, n)) & 1)) return 0;
   for (size_t r = 0; r < j->a->rows; r++)
     for (size_t c = 0; c < j->a->cols; c++)
-      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c / w * w + from(c % w, w, n))) return 0;
+      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c / w * w + from(c % w, w, n))) return 0;
   return 1;
 }
 
@@ -106,7 +106,7 @@ static void say_order(diff_job *j) {
   if (all != (o->size == 64 ? UINT64_MAX : (UINT64_C(1) << o->size) - 1)) return;
   for (size_t r = 0; r < j->a->rows; r++)
     for (size_t c = 0; c < j->a->cols; c++)
-      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, r, c / o->size * o->size + place[c % o->size])) return;
+      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c / o->size * o->size + place[c % o->size])) return;
   diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...", o->size, place[0],
            place[1], place[2], place[3]);
 }
@@ -146,10 +146,10 @@ static int is_left(const diff_job *j, size_t r) { return row_moved(j, r, 0); }
 
 /* One code everywhere in B. */
 static void one_code(diff_job *j) {
-  const uint32_t code = mx_code_at(j->b, j->spec, 0, 0);
+  const uint32_t code = diff_code(j, j->b, 0, 0);
   for (size_t r = 0; r < j->b->rows; r++)
     for (size_t c = 0; c < j->b->cols; c++)
-      if (mx_code_at(j->b, j->spec, r, c) != code) return;
+      if (diff_code(j, j->b, r, c) != code) return;
   if (code == 0)
     diff_say(j, "every code of B is zero");
   else
@@ -162,7 +162,7 @@ static int transposed(const diff_job *j) {
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) {
       const size_t flat = r * cols + c;
-      if (mx_code_at(j->b, j->spec, r, c) != mx_code_at(j->a, j->spec, flat % rows, flat / rows)) return 0;
+      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, flat % rows, flat / rows)) return 0;
     }
   return rows > 1 && cols > 1;
 }
@@ -178,7 +178,7 @@ static int other_axis(const diff_job *j) {
   if (mx_spec_check(&s, NULL) || mx_tensor_alloc(&t, b->rows, b->cols, &s)) return 0;
   int same = !mx_quantize(&t, j->x, b->rows, b->cols, j->ld, &s, NULL, NULL);
   for (size_t r = 0; r < b->rows && same; r++)
-    for (size_t c = 0; c < b->cols && same; c++) same = mx_code_at(b, j->spec, r, c) == mx_code_at(&t, &s, r, c);
+    for (size_t c = 0; c < b->cols && same; c++) same = diff_code(j, b, r, c) == mx_code_at(&t, &s, r, c);
   mx_tensor_free(&t);
   return same;
 }
