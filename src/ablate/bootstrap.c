@@ -48,10 +48,10 @@ static void resample(moments *m, const double *a, const double *const *b, size_t
   }
 }
 
-/* |difference of a resample to the sample| in standard errors of that resample: Inf where it has none, 0 where there is no difference either. */
+/* |difference of a resample to the sample| in standard errors of that resample: Inf where it has none, 0 where there is no difference but of rounding. */
 static double studentised(const moments *m, size_t n, double at) {
   const double by = fabs(ratio_db(m->a, m->b) - at), error = error_of(m, n) * 4.3429448190325182765; /* 10 / ln 10 */
-  return by == 0 ? 0 : error > 0 ? by / error : INFINITY;
+  return by <= 1e-12 ? 0 : error > 0 ? by / error : INFINITY;
 }
 
 mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, size_t n, int resamples, uint64_t seed) {

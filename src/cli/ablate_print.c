@@ -70,13 +70,13 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
     out_text(o, "SQNR dB", "none left");
   behind(o, res, r, is_best);
   out_f64(o, "MSE", mx_mse(&r->sums), "%.3e");
-  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) out_f64(o, "bias", r->bias, "%.4f");
   out_f64(o, "gain", mx_gain(&r->sums), "%.4f");
   out_f64(o, "sat %", 100 * share(r->saturated, r->n_codes), "%.3f");
   out_f64(o, "under %", 100 * share(r->sums.n_underflow, r->sums.n), "%.3f");
   out_f64(o, "entropy", r->entropy, "%.3f");
   snprintf(text, sizeof text, "%.0f..%.0f", r->scale_p05, r->scale_p95);
   out_text(o, "log2 scale", text);
+  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) out_f64(o, "bias", r->bias, "%.4f");
   if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled) {
     snprintf(text, sizeof text, "%llu, spoiling %llu", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
              (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);

@@ -181,6 +181,14 @@ grep -q '^conv .*rows of 3 in blocks of 16$' "$scratch/stdout" || fail "no note 
 for which in sizes.safetensors:conv "sizes.safetensors:con*"; do
   refuses "mxgold: conv, ocp-mxfp4 had.size=16: had.size=16 does not divide the 3 columns, so that the rotation cannot be undone" "$mxgold" ablate "$which" --set had.size=0,16
 done
+# The same notes in --fake's table and in the page.
+accepts "$mxgold" quantize sizes.safetensors --all --fake --preset nvfp4 -o noted.safetensors
+grep -q '^conv .*rows of 3 in blocks of 16$' "$scratch/stdout" || fail "quantize --all: no note on short rows"
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" ablate sizes.safetensors -p nvfp4 --html noted.html
+  grep -q '<td class=t>rows of 3 in blocks of 16</td>' noted.html && grep -q '<li>norm: no matrix</li>' noted.html || fail "the page has no notes"
+fi
+
 # --include and --exclude as quantize --all has them; overlapping patterns measure a tensor once, and an operand twice.
 for args in "sizes.safetensors --exclude ^conv$" "sizes.safetensors --include matrix" "sizes.safetensors:[cm]* --exclude conv"; do
   # shellcheck disable=SC2086

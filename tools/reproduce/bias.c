@@ -197,6 +197,8 @@ void clamping(void) {
   mx_occ(c, r, &cut, ramp, TRAP, 0.999, MX_OCC_MSAMP);
   figure("n = 1000, a = .999, the code's indices: values cut off", 1, (double)cut, 0, "%.0f");
   figure("n = 1000, a = .999, the code's indices: the largest is clamped to", 999, (double)c[TRAP - 1], 0, "%.0f");
+  mx_occ(c, r, &cut, ramp, 100, 0.99, MX_OCC_MSAMP);
+  figure("n = 100, a = .99, the code's indices: values cut off", 1, (double)cut, 0, "%.0f");
   mx_occ(c, r, &cut, ramp, TRAP, 0.999, MX_OCC_SYMMETRIC);
   ours_alone("n = 1000, a = .999, symmetric indices: values cut off", (double)cut, "%.0f");
   remark(

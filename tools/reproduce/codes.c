@@ -145,6 +145,9 @@ void scale_formats(void) {
   for (size_t i = 0; i < sizeof evens / sizeof *evens; i++) even(evens[i][0], evens[i][1], evens[i][2]);
   static const double amax[][2] = {{6, 127}, {6.0000005, 128}, {3, 126}, {5, 127}, {7, 128}, {448, 134}};
   for (size_t i = 0; i < sizeof amax / sizeof *amax; i++) rceil(amax[i][0], amax[i][1]);
+  const float nan_block = NAN;
+  exactly("RCEIL of E2M1, a block of NaN, scale", "NaN",
+          isnan(scale_of(&nan_block, 1, "scale.rule=value scale.round=up")) ? "NaN" : "a number");
   vector("TransformerEngine's vector, block scales", "scale.rule=even", "[127 127 127 127]");
   vector("TransformerEngine's vector, H16, block scales", "scale.rule=even had.size=16", "[127 128 127 127]");
   figure("TransformerEngine's vector, ties to even: bytes of 64 other than with ties away", 24, bytes_off("scale.rule=even"), 0, "%.0f");

@@ -109,7 +109,21 @@ void exactly(const char *what, const char *stated, const char *ours) {
   count(same, what, stated, ours);
 }
 
+/* What a reader would look for in vain. */
+static void print_rest(void) {
+  section(
+      "What is not here",
+      "Stated numbers of gradients, optimisers and training, which the training ablations are for: the derivatives of a scale and of the "
+      "tensor scale [1.1, 1.3 to\n"
+      "1.5, T15 to T18], StableSPAM and loss scaling [1.10], the score [1.11], the noise at which training stalls [4.1], Q-EMA and Q-Ramping "
+      "[4.8], the pilot [7].\n"
+      "Numbers that others measured by training or on tensors that are not public: tokens to a target and throughput [2.2], losses and "
+      "benchmarks [4.3].\n"
+      "Encoders of others that are known to be wrong [5.1]: the right codes are above.");
+}
+
 int report_print(void) {
+  print_rest();
   if (fclose(out())) return 1;
   printf("# Findings: the papers' tensor tables, computed again\n\nWritten by `make reproduce-tensor`; do not edit. Every figure is the same "
          "to the bit on any machine.\n"
