@@ -362,7 +362,8 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
   for (size_t i = 0; i < n; i++) {
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
     uint64_t print = 0;
-    got[i] = bad ? score_worst() : set_score_print(&b->wrong, &specs[i], b->how, active ? 0 : score_total(b->bar), NULL, &print);
+    const int how = specs[i].select == MX_SELECT_FOURSIX ? how_of(s, 0) : b->how; /* scales alone do not tell which of its two wins */
+    got[i] = bad ? score_worst() : set_score_print(&b->wrong, &specs[i], how, active ? 0 : score_total(b->bar), NULL, &print);
     if (active) active[i] = bad || print != b->print || score_less(got[i], b->bar) || score_less(b->bar, got[i]);
     if (!score_less(got[i], b->bar))
       got[i] = score_worst();

@@ -143,6 +143,11 @@ static int fits(uint64_t seed, int lfsr, const draw *draws, size_t n, double sla
   return 1;
 }
 
+/* Does spec give the codes of the chosen blocks, under the scales that are stored? Of foursix's two either will do: its error is not known yet. */
+static int gives_codes(const search *s, const mx_spec *spec) {
+  return !score_total(set_score(&s->sets[BLOCK_PLAIN], spec, LOOK_BOTH | LOOK_EITHER, 1, NULL));
+}
+
 /* mode, bits and source that give the chosen blocks with this seed. */
 static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
   static const int bits[] = {0, 8, 12, 10, 4, 20, 24, 23, 16, 11, 13, 14, 15, 9, 7, 6, 5, 3, 2, 1, 17, 18, 19, 21, 22};
@@ -150,14 +155,14 @@ static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
   t.seed = seed;
   if (lfsr) {
     t.sr_source = MX_SR_SOURCE_AMD_LFSR;
-    if (set_score(&s->sets[BLOCK_PLAIN], &t, LOOK_BOTH, 0, NULL).codes) return 0;
+    if (!gives_codes(s, &t)) return 0;
     *spec = t;
     return 1;
   }
   for (size_t b = 0; b < sizeof bits / sizeof bits[0]; b++)
     for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT; t.sr_mode++) {
       t.sr_bits = (uint32_t)bits[b];
-      if (set_score(&s->sets[BLOCK_PLAIN], &t, LOOK_BOTH, 1, NULL).codes) continue;
+      if (!gives_codes(s, &t)) continue;
       *spec = t;
       return 1;
     }
@@ -267,7 +272,7 @@ int random_settle(search *s, mx_spec *spec) {
     for (t.sr_bits = 0; t.sr_bits <= 24 && score_total(least); t.sr_bits++)
       for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT && score_total(least); t.sr_mode++) {
         if ((t.sr_source == MX_SR_SOURCE_AMD_LFSR && (t.sr_bits || t.sr_mode)) || mx_spec_check(&t, NULL)) continue;
-        if (set_score(&s->sets[BLOCK_PLAIN], &t, LOOK_BOTH, 1, NULL).codes) continue;
+        if (!gives_codes(s, &t)) continue;
         const score got = search_score(s, &t, EVERY);
         if (score_less(got, least)) least = got, best = t;
       }
