@@ -8,14 +8,27 @@
 enum { L = MXG_LANES, WIDEST = 8 /* words of a row of a tile */, IN_CACHE = 16 << 10 /* bytes of B used for one panel of A after the other */ };
 /* Products are this many blocks ahead of the additions, which would wait for them; RING places for their dots. */
 enum { AHEAD = 2, RING = 4 };
-enum { C0, C1, A0, A1, B0, B1, A_REST, B_REST }; /* tiles; the last two for what a block has beyond multiples of WIDEST words */
+/* Tiles: a product takes 52 cycles, and others are begun meanwhile. The last two are for what a long block has
+ * beyond multiples of WIDEST words. */
+enum { C0, C1, C2, C3, A0, A1, B0, B1, SUMS = 4, A_REST = C2, B_REST = C3 };
+
+static void set_shape(tile_shapes *s, int tile, size_t rows, size_t bytes) {
+  s->rows[tile] = (uint8_t)rows;
+  s->bytes[tile] = (uint16_t)bytes;
+}
 
 static tile_shapes shapes_of(size_t groups) {
-  tile_shapes s = {.palette = 1, .bytes = {[C0] = 64, [C1] = 64}, .rows = {[C0] = L, [C1] = L}};
+  tile_shapes s = {.palette = 1};
   const size_t words = groups < WIDEST ? groups : WIDEST, rest = groups > WIDEST ? groups % WIDEST : 0;
-  s.rows[A0] = s.rows[A1] = L, s.bytes[A0] = s.bytes[A1] = (uint16_t)(8 * words);
-  s.rows[B0] = s.rows[B1] = (uint8_t)(2 * words), s.bytes[B0] = s.bytes[B1] = 64;
-  if (rest) s.rows[A_REST] = L, s.bytes[A_REST] = (uint16_t)(8 * rest), s.rows[B_REST] = (uint8_t)(2 * rest), s.bytes[B_REST] = 64;
+  for (int t = C0; t < C0 + SUMS; t++) set_shape(&s, t, L, 64);
+  for (int t = 0; t < 2; t++) {
+    set_shape(&s, A0 + t, L, 8 * words);
+    set_shape(&s, B0 + t, 2 * words, 64);
+  }
+  if (rest) {
+    set_shape(&s, A_REST, L, 8 * rest);
+    set_shape(&s, B_REST, 2 * rest, 64);
+  }
   return s;
 }
 
@@ -26,18 +39,18 @@ static inline __attribute__((always_inline)) void add_block(lanes acc[L], const 
   for (size_t r = 0; r < L; r++) acc[r] = lanes_add_term(acc[r], dots + r * L, a->s[k * L + r], sb);
 }
 
-/* Dots of block k, which is one tile wide; odd: which tiles. */
-#define PRODUCT(to, k, odd)                                                                                                                    \
+/* Dots of block k, which is one tile wide; i: which tiles. */
+#define PRODUCT(k, i)                                                                                                                          \
   do {                                                                                                                                         \
-    TILE_ZERO(C0 + (odd));                                                                                                                     \
-    TILE_LOAD(A0 + (odd), a->words + (k)*size, size * 4 / L);                                                                                  \
-    TILE_LOAD(B0 + (odd), b->words + (k)*size, 64);                                                                                            \
-    TILE_DOT(C0 + (odd), A0 + (odd), B0 + (odd));                                                                                              \
-    TILE_STORE(C0 + (odd), to, 64);                                                                                                            \
+    TILE_ZERO(C0 + (i) % SUMS);                                                                                                                \
+    TILE_LOAD(A0 + (i) % 2, a->words + (k)*size, size * 4 / L);                                                                                \
+    TILE_LOAD(B0 + (i) % 2, b->words + (k)*size, 64);                                                                                          \
+    TILE_DOT(C0 + (i) % SUMS, A0 + (i) % 2, B0 + (i) % 2);                                                                                     \
+    TILE_STORE(C0 + (i) % SUMS, dots[(i) % RING], 64);                                                                                         \
   } while (0)
 
 #define STEP(i)                                                                                                                                \
-  if (k + AHEAD < end) PRODUCT(dots[((i) + AHEAD) % RING], k + AHEAD, ((i) + AHEAD) % 2);                                                      \
+  if (k + AHEAD < end) PRODUCT(k + AHEAD, (i) + AHEAD);                                                                                        \
   add_block(acc, dots[i], a, b, k);                                                                                                            \
   if (++k == end) break
 
@@ -48,8 +61,8 @@ static void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t 
   lanes acc[L];
 #pragma GCC unroll 16
   for (size_t r = 0; r < L; r++) acc[r] = lanes_load(out + r * L);
-  PRODUCT(dots[0], first, 0);
-  if (first + 1 < end) PRODUCT(dots[1], first + 1, 1);
+  PRODUCT(first, 0);
+  if (first + 1 < end) PRODUCT(first + 1, 1);
   for (size_t k = first;;) {
     STEP(0);
     STEP(1);

@@ -12,9 +12,8 @@ float mxg_combine(const mxg_plan *plan, float acc, float c, float bias) {
   return d;
 }
 
-int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
-  if (plan->beta != 0 || plan->o.bias || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
-  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
+/* acc * t; a NaN is the canonical one. */
+static inline __attribute__((always_inline)) void times(float *restrict d, const float *restrict acc, float t, size_t n) {
   static const uint32_t canonical = 0x7FC00000;
   float nan;
   memcpy(&nan, &canonical, sizeof nan);
@@ -22,6 +21,15 @@ int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) 
     const float x = acc[j] * t;
     d[j] = x == x ? x : nan;
   }
+}
+
+int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
+  if (plan->beta != 0 || plan->o.bias || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
+  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
+  if (n == MXG_LANES) /* a constant number: vectors */
+    times(d, acc, t, MXG_LANES);
+  else
+    times(d, acc, t, n);
   return 1;
 }
 

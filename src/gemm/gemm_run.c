@@ -64,6 +64,12 @@ static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size
   }
 }
 
+/* Rows of D are pages apart: their lines come while the sums are computed. */
+static void ask_for_tile(const mxg_plan *plan, size_t rows, size_t i0, size_t j0, const void *d) {
+  const size_t bytes = mx_dtype_bytes(plan->o.out);
+  for (size_t i = 0; i < rows && !plan->col_major; i++) __builtin_prefetch((const uint8_t *)d + d_at(plan, i0 + i, j0) * bytes, 1);
+}
+
 /* `exact`, if the tile's numbers lie close enough together and nothing that follows is Inf or NaN. */
 static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                       const void *c) {
@@ -202,6 +208,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
     if (settle(plan, &a[p], b, skinny, i, j0)) {
       row[n_fit] = i;
       fits[n_fit++] = &a[p];
+      if (kernels.column) ask_for_tile(plan, a[p].rows, i, j0, d);
     } else {
       const mx_status status = far_tile(plan, mxg_kernels_best(&plan->o.exec), i, j0, d, c);
       if (status) return status;
@@ -210,6 +217,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   if (kernels.column && n_fit) kernels.column(acc, fits, n_fit, b);
   for (size_t t = 0; t < n_fit; t++) {
     float *sums = acc[kernels.column ? t : 0];
+    if (!kernels.column) ask_for_tile(plan, fits[t]->rows, row[t], j0, d);
     if (direct)
       mxg_skinny(sums, fits[t], b, &plan->b, j0);
     else if (!kernels.column)
