@@ -2,7 +2,8 @@
 """The same jobs by libraries that a user would pick instead, in turn with mxgold (A B A B): peers.py MXGOLD [TEXT]
 
 Each that this Python has is timed on a 4096 x 4096 float32 matrix with the library's own threads; the others are named on a line. Prints million
-elements a second of both and how many times faster mxgold is (medians of the rounds)."""
+elements a second of both, how many times faster mxgold is, and how many times anything could be that only reads the input and writes the result once, at
+the rates that `mxgold bench` measures beside it (its column roofline); medians of the rounds."""
 import json, logging, statistics, subprocess, sys, time
 import numpy as np
 
@@ -45,10 +46,11 @@ def gfloat():
 
 def ours(name):
     rows = json.loads(subprocess.run([mxgold, "bench", "--only", name, "--rounds", "3", "--json"], check=True, capture_output=True).stdout)["operations"]
-    return next(r["Gelem/s"] for r in rows if r["operation"] == name) * 1e3
+    row = next(r for r in rows if r["operation"] == name)
+    return row["Gelem/s"] * 1e3, row["Gelem/s"] * 1e3 / row["roofline"]
 
 
-print(f"{'operation':28} {'library':10} {'call':18} {'Melem/s':>10} {'mxgold':>10} {'times':>8}")
+print(f"{'operation':28} {'library':10} {'call':18} {'Melem/s':>10} {'mxgold':>10} {'times':>8} {'possible':>9}")
 for library, jobs in (("torchao", torchao), ("torch", torch_casts), ("ml_dtypes", ml_dtypes), ("gfloat", gfloat)):
     try:
         todo = list(jobs())
@@ -58,11 +60,13 @@ for library, jobs in (("torchao", torchao), ("torch", torch_casts), ("ml_dtypes"
     for name, call, run in todo:
         if only not in name:
             continue
-        theirs, own = [], []
+        theirs, own, memory = [], [], []
         for _ in range(ROUNDS):
             at = time.perf_counter()
             run()
             theirs.append(x.size / (time.perf_counter() - at) / 1e6)
-            own.append(ours(name))
-        a, b = statistics.median(theirs), statistics.median(own)
-        print(f"{name:28} {library:10} {call:18} {a:10.1f} {b:10.0f} {b / a:8.1f}", flush=True)
+            rate, most = ours(name)
+            own.append(rate)
+            memory.append(most)
+        a, b, m = statistics.median(theirs), statistics.median(own), statistics.median(memory)
+        print(f"{name:28} {library:10} {call:18} {a:10.1f} {b:10.0f} {b / a:8.1f} {m / a:9.1f}", flush=True)
