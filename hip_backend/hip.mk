@@ -17,6 +17,7 @@ HIP_HDR   := $(wildcard $(HIP)/*.h $(HIP)/device/*.h $(HIP)/*.def formats/gfx950
 HIP_NATIVE   := $(wildcard $(HIP)/native_*.hip)
 HIP_PORTABLE := $(filter-out $(HIP_NATIVE),$(wildcard $(HIP)/*.hip))
 hip_of     = $(patsubst $(HIP)/%.hip,$(HIP_B)/$(1)/%.hsaco,$(HIP_PORTABLE) $(if $(filter gfx950,$(1)),$(HIP_NATIVE)))
+HIP_EXAMPLE := $(HIP_B)/example/device_kernel_hip.s
 HIP_CODE  := $(foreach a,$(HIP_ARCHS),$(call hip_of,$(a)))
 
 .PHONY: hip hip-device deps-hip hip-runtime-check
@@ -26,8 +27,9 @@ deps-hip:
 hip: ## every kernel for gfx950, and the portable ones for gfx942 and gfx90a; assembly in build/hip/ARCH/*.s
 	@if tools/install-deps.sh --mode=$(INSTALL) hip && command -v $(HIP_CLANG) >/dev/null; then $(MAKE) -s hip-device; \
 	else echo "hip: SKIPPED, $(HIP_CLANG) is not to be had: no kernel was compiled for AMD"; fi
-hip-device: $(HIP_CODE)
+hip-device: $(HIP_CODE) $(HIP_EXAMPLE)
 	@for f in $(HIP_CODE:.hsaco=.s); do [ -f $$f ] || { echo "hip: $$f is not there"; exit 1; }; done
+	@for f in $(HIP_EXAMPLE); do echo "hip: $$f: a kernel in HIP's own words, $$(grep -c '\.amdhsa_kernel' $$f) compiled"; done
 	@for a in $(HIP_ARCHS); do echo "hip: $$a: $$(ls $(HIP_B)/$$a/*.hsaco | wc -l) files compiled, $$(cat $(HIP_B)/$$a/*.s | grep -c '\.amdhsa_kernel') kernels"; done
 
 # Assembly first, the code object from it: what is read in the .s is what runs.
@@ -40,6 +42,11 @@ $(HIP_B)/$(1)/%.hsaco: $(HIP_B)/$(1)/%.s
 	$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=$(1) $$< -o $$@
 endef
 $(foreach a,$(HIP_ARCHS),$(eval $(call hip_arch,$(a))))
+
+# The worked example in HIP's own words: its device half, with ROCm's header where that is not here played by ours.
+$(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/hip/*.h) $(HIP)/hip.mk
+	@mkdir -p $(@D)
+	$(HIP_CLANG) -x hip --offload-arch=gfx950 -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_AMD) $(HIP_INC) -I$(HIP)/without_rocm -S $< -o $@
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
 HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)

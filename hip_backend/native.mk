@@ -64,6 +64,9 @@ hip-profile-build: deps $(GFX950)
 
 # A kernel of someone else's under the harness: device pointers in, verdict out. docs/HIP-gfx950.md, "Other people's kernels".
 # PLUGIN_SRC: one or more of .cc, .cu (nvcc, for SM) and .hip (hipcc, else clang-22, for PLUGIN_ARCH); PLUGIN_FLAGS go to its compiler, PLUGIN_LIBS to the linker.
+# PLUGIN_ON=host: a .hip that uses no more of HIP than without_rocm/hip/hip_runtime.h has, for the CPU host runtime.
+PLUGIN_ON ?=
+HIP_SHIM := -I$(HIP)/without_rocm
 PLUGIN_SRC ?= examples/device_kernel.cc
 PLUGIN_FLAGS ?=
 PLUGIN_LIBS ?=
@@ -72,13 +75,14 @@ ROCM ?= $(firstword $(wildcard /opt/rocm))
 PLUGIN_B := $(B)/plugin
 PLUGIN_CXX = $(CXX) -std=c++17 $(OPT) -g $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 -fPIC
 PLUGIN_NVCC = $(NVCC) -O2 -std=c++17 -arch=$(SM) -Xcompiler -fPIC $(HIP_INC)
-PLUGIN_HIPCC = $(if $(shell command -v hipcc 2>/dev/null),hipcc,$(HIP_CLANG) -x hip $(if $(ROCM),--rocm-path=$(ROCM),-nogpulib -nogpuinc)) \
+PLUGIN_HIPCC = $(if $(shell command -v hipcc 2>/dev/null),hipcc,$(HIP_CLANG) -x hip $(if $(ROCM),--rocm-path=$(ROCM),-nogpulib -nogpuinc $(HIP_SHIM))) \
   --offload-arch=$(PLUGIN_ARCH) -O2 -std=c++17 -ffp-contract=off -fPIC $(HIP_INC)
 PLUGIN_RUNTIME = $(if $(filter %.cu,$(PLUGIN_SRC)),-L$(CUDA)/lib64 -lcudart_static -lrt -lpthread) \
-  $(if $(filter %.hip,$(PLUGIN_SRC)),$(if $(ROCM),-L$(ROCM)/lib -Wl$(comma)-rpath$(comma)$(ROCM)/lib) -lamdhip64)
+  $(if $(filter host,$(PLUGIN_ON)),,$(PLUGIN_AMD))
+PLUGIN_AMD = $(if $(filter %.hip,$(PLUGIN_SRC)),$(if $(ROCM),-L$(ROCM)/lib -Wl$(comma)-rpath$(comma)$(ROCM)/lib) -lamdhip64)
 comma := ,
 plugin_objs = $(foreach s,$(PLUGIN_SRC),$(PLUGIN_B)/$(notdir $(s)).o)
-plugin_with = $(if $(filter %.cu,$(1)),$(PLUGIN_NVCC),$(if $(filter %.hip,$(1)),$(PLUGIN_HIPCC),$(PLUGIN_CXX)))
+plugin_with = $(if $(filter %.cu,$(1)),$(PLUGIN_NVCC),$(if $(filter %.hip,$(1)),$(if $(filter host,$(PLUGIN_ON)),$(PLUGIN_CXX) $(HIP_SHIM) -x c++,$(PLUGIN_HIPCC)),$(PLUGIN_CXX)))
 # Another source, other flags or another compiler: made again, whatever the files' times. A source that is gone since is no error.
 $(PLUGIN_B)/flags: export MXH_STAMP = $(PLUGIN_SRC) | $(PLUGIN_FLAGS) | $(PLUGIN_LIBS) | $(foreach s,$(PLUGIN_SRC),$(call plugin_with,$(s)))
 $(PLUGIN_B)/flags: FORCE
@@ -99,7 +103,10 @@ $(B)/device_kernel.so: $(plugin_objs) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/e
 .PHONY: device-plugin device-plugin-build hip-plugin-check
 device-plugin-build: deps $(B)/device_kernel.so
 device-plugin: ## examples/device_kernel.cc (PLUGIN_SRC=yours.cc, .cu or .hip; PLUGIN_FLAGS, PLUGIN_LIBS) as a plugin of mxgold test, operands on the device
-	@tools/install-deps.sh --mode=$(INSTALL) build hip $(if $(filter %.hip,$(PLUGIN_SRC)),hip-host) || echo "device-plugin: no compiler for AMD: our kernels for gfx950 are SKIPPED"
-	@$(MAKE) -s device-plugin-build
+	@tools/install-deps.sh --mode=$(INSTALL) build hip $(if $(PLUGIN_AMD),hip-host) || echo "device-plugin: no compiler for AMD: our kernels for gfx950 are SKIPPED"
+	@if $(PLUGIN_LINKS); then $(MAKE) -s device-plugin-build; else rm -f $(B)/device_kernel.so; \
+	  echo "device-plugin: SKIPPED, nothing was built: $(filter %.hip,$(PLUGIN_SRC)) needs HIP's runtime to link with, libamdhip64.so (ROCm in /opt/rocm, ROCM=FOLDER, or PLUGIN_LIBS=-LFOLDER); PLUGIN_ON=host builds a plain kernel for the CPU host runtime"; fi
+# Can a .hip be linked here?
+PLUGIN_LINKS = $(if $(filter host,$(PLUGIN_ON)),true,$(if $(PLUGIN_AMD),echo 'int main() {}' | $(CXX) -x c++ - -x none $(PLUGIN_LIBS) $(PLUGIN_AMD) -o /dev/null 2>/dev/null,true))
 hip-plugin-check: deps-test $(BIN) ## device-plugin with other sources, flags and compilers, and mxgold test on it without a device and with a driver that is played
 	hip_backend/tests/plugin.sh $(BIN) $(B) "$(MAKE) -s INSTALL=$(INSTALL) CONFIG=$(CONFIG)" "$(CC)"

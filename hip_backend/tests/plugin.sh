@@ -39,6 +39,19 @@ MXGOLD_DEVICE=bogus says 2 "device plugin: no device, SKIPPED: expected a device
 MXGOLD_DEVICE=host says 2 "nothing was tested: the kernel declined all 1 tensors" --preset nvfp4 --junit "$work/t.xml"
 grep -q 'skipped="1"' "$work/t.xml" && grep -q '<skipped/>' "$work/t.xml" || fail "JUnit does not say skipped"
 
+# The example in HIP's own words, for the host runtime; its bug; and without ROCm, a skip that says what is missing.
+build PLUGIN_SRC=examples/device_kernel_hip.hip PLUGIN_ON=host
+MXGOLD_DEVICE=host says 0 "" --preset ocp-mxfp4
+MXGOLD_DEVICE=host says 2 "nothing was tested: the kernel declined all 1 tensors" --preset nvfp4
+build PLUGIN_SRC=examples/device_kernel_hip.hip PLUGIN_ON=host PLUGIN_FLAGS=-DBUG_TIES
+MXGOLD_DEVICE=host says 1 "" --preset ocp-mxfp4
+if ! echo 'int main() {}' | $cc -x c - -x none -L/opt/rocm/lib -lamdhip64 -o "$work/probe" 2>/dev/null; then
+  $make device-plugin PLUGIN_SRC=examples/device_kernel_hip.hip >"$work/out" 2>&1 || fail "a .hip without ROCm: exit $?: $(cat "$work/out")"
+  grep -q "device-plugin: SKIPPED, nothing was built: examples/device_kernel_hip.hip needs HIP's runtime" "$work/out" && [ ! -e "$so" ] ||
+    fail "a .hip without ROCm: $(cat "$work/out")"
+fi
+build
+
 # A driver that is played. Its card is taken, and said; a kernel gets cuda and its memory, whatever modules there are.
 mkdir "$work/lib"
 $cc -shared -fPIC -O1 "$root/hip_backend/tests/played_cuda.c" -Wl,-soname,libcuda.so.1 -o "$work/lib/libcuda.so.1"
@@ -108,7 +121,11 @@ C
   ln -s libamdhip64.so.7 "$work/hip/libamdhip64.so"
   build PLUGIN_SRC="$work/yours/third.hip" PLUGIN_LIBS="-L$work/hip"
   LD_LIBRARY_PATH=$work/hip MXGOLD_DEVICE=host says 2 "declined all 1 tensors: third: launched"
-  said="$said, a .hip builds and links"
+  sed -i 's/^void __hipUnregisterFatBinary/int hipGetLastError(void) { return 0; }\nconst char *hipGetErrorString(int e) { return e ? "error" : ""; }\n&/' "$work/yours/amdhip.c"
+  $cc -shared -fPIC "$work/yours/amdhip.c" -Wl,-soname,libamdhip64.so.7 -o "$work/hip/libamdhip64.so.7"
+  $make device-plugin PLUGIN_SRC=examples/device_kernel_hip.hip PLUGIN_LIBS="-L$work/hip" || fail "the example does not link"
+  LD_LIBRARY_PATH=$work/hip MXGOLD_DEVICE=host says 2 "device_kernel_hip: the pointers are of host, this build needs hip: SKIPPED" --preset ocp-mxfp4
+  said="$said, a .hip builds and links, for the host runtime it runs"
 else
   said="$said, .hip SKIPPED: no hipcc and no clang-tools-22"
 fi
