@@ -1,5 +1,6 @@
 /* make bench-mixtures: what quantise costs under mixtures of keys that no preset has. A mixture that falls back to scalar code stands out by a hundred.
  *   bench_mixtures N [LIMIT [ISA_OFF]]      N mixtures; those that take more than LIMIT (300) cycles for sixteen elements are listed; exit 1 if any.
+ *   bench_mixtures SPEC...                  these specs, such as 'elem=e4m3 elem.round=scan_x', also on AVX2 and by scalar code
  * A cycle is what a dependent addition takes in the same minute. One thread; the best of a few runs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,35 @@ static double cycle(void) {
   return best;
 }
 
+/* Cycles for sixteen elements. */
+static double cost(const float *x, const mx_spec *spec, uint32_t off) {
+  const mx_exec how = {.n_threads = 1, .isa_mask = off};
+  mx_tensor t;
+  double best = 1e9;
+  if (mx_tensor_alloc(&t, ROWS, COLS, spec)) exit(2);
+  for (int run = 0; run < RUNS; run++) {
+    const double at = timing_now(1);
+    if (mx_quantize(&t, x, ROWS, COLS, COLS, spec, &how, NULL)) exit(2);
+    const double s = timing_now(1) - at;
+    if (s < best) best = s;
+    if (run && s > 0.01) break;
+  }
+  mx_tensor_free(&t);
+  return best / (ROWS * COLS / 16) / cycle();
+}
+
+/* Specs as they are given, each beside the scalar code. */
+static int given(const float *x, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    mx_spec spec = {0};
+    mx_error err;
+    if (mx_spec_parse(&spec, argv[i], &err) || mx_spec_check(&spec, &err)) return fprintf(stderr, "%s: %s\n", argv[i], err.text), 2;
+    printf("%6.0f cycles, avx2 %6.0f, scalar %6.0f: %s\n", cost(x, &spec, 0), cost(x, &spec, MX_ISA_AVX512), cost(x, &spec, MX_ISA_ALL),
+           argv[i]);
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const size_t want = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
   const double limit = argc > 2 ? strtod(argv[2], NULL) : 300;
@@ -41,22 +71,12 @@ int main(int argc, char **argv) {
     for (int k = 0; k < 4; k++) random = random * 6364136223846793005u + 1442695040888963407u, sum += (float)(int32_t)(random >> 32) * 0x1p-31f;
     x[i] = sum;
   }
+  if (argc > 1 && strchr(argv[1], '=')) return given(x, argc, argv);
   size_t slow = 0;
   for (size_t i = 0; i < want;) {
     mx_spec spec;
-    mx_tensor t;
-    if (!mixtures_draw(&spec, &state) || mx_tensor_alloc(&t, ROWS, COLS, &spec)) continue;
-    const mx_exec how = {.n_threads = 1, .isa_mask = off};
-    double best = 1e9;
-    for (int run = 0; run < RUNS; run++) {
-      const double at = timing_now(1);
-      if (mx_quantize(&t, x, ROWS, COLS, COLS, &spec, &how, NULL)) return 2;
-      const double s = timing_now(1) - at;
-      if (s < best) best = s;
-      if (run && s > 0.01) break;
-    }
-    mx_tensor_free(&t);
-    all[i] = best / (ROWS * COLS / 16) / cycle();
+    if (!mixtures_draw(&spec, &state)) continue;
+    all[i] = cost(x, &spec, off);
     if (all[i] > limit) {
       char keys[KEYS];
       mx_spec_print(keys, sizeof keys, &spec, 0);

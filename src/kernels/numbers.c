@@ -5,6 +5,7 @@
 #include "kernels/plan.h"
 
 double mx_quotient_to_odd(double product, double divisor) {
+  if (divisor == 1) return product;
   double q = product / divisor;
   if (q == 0 || !isfinite(q) || isinf(divisor)) return q;
   const double rest = fma(-q, divisor, product); /* exact: its sign says on which side of the quotient q lies */
