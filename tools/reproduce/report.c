@@ -132,9 +132,11 @@ int report_print(void) {
          "SQNR is in dB. Sampled figures are means over seeds of the stated shape; where one is not the stated figure, the difference is given "
          "beside\n"
          "the interval in which one more sample lies with 95 %%, by the spread over our seeds: what is stated is one sample.\n\n"
-         "%u of %u stated figures agree; %u more are of samples too wild to compare.%s\n",
-         agreed, agreed + differed, moved, differed ? " These do not:\n" : "");
-  if (differed) printf("\n%s", differences);
+         "%u of %u stated figures agree%s",
+         agreed, agreed + differed, moved ? "; " : ".");
+  if (moved) printf("%u more are of samples too wild to compare.", moved);
+  puts(differed ? " These do not:\n" : "");
+  if (differed) fputs(differences, stdout);
   fputs(text, stdout);
   free(text);
   return 0;
