@@ -95,5 +95,7 @@ void probe_store(uint8_t *row, const mx_format *f, size_t k, uint64_t code);
 /* --- families --- */
 void probe_families(probe_list *l, uint32_t stream, int density);
 void probe_random(probe_list *l, uint32_t stream, size_t n);
+/* For second opinions alone: no first batch has them. */
+void probe_second(probe_list *l, uint32_t stream, size_t n);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "verify/probe_fit.h"
 
-enum { ENOUGH = 99, TELL = 12, BANK = 12000 };
+enum { ENOUGH = 99, TELL = 12, BANK = 12000, SECOND = 4500 };
 
 typedef struct judge {
   mx_probe_fit *out;
@@ -308,6 +308,7 @@ static int bank(judge *j) {
   probe_list_init(&j->next, j->l->spec);
   probe_families(&j->bank, 32, 0);
   probe_random(&j->bank, 33, BANK);
+  probe_second(&j->bank, 34, SECOND);
   probe_list_keep(&j->bank);
   return !j->bank.failed && probe_run(j->bank.d, &j->bank, 0, j->bank.n, &j->g);
 }

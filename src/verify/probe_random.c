@@ -1,4 +1,6 @@
 /* Random probes: exponents within a window, few terms or many, some that cancel, C among them or far off. */
+#include <math.h>
+
 #include "verify/probe.h"
 
 static int imin(int a, int b) { return a < b ? a : b; }
@@ -94,5 +96,73 @@ void probe_random(probe_list *l, uint32_t stream, size_t n) {
     }
   } else
     for (size_t i = 0; i < n && !l->failed; i++) one(&r, l);
+  probe_row_free(&r);
+}
+
+/* --- second opinions: where parameters hid from the probes above --- */
+
+/* A product with bits of its own and dust beside it: what is rounded first, and how deep dust is still seen. */
+static void product_and_dust(probe_row *r, int K, int high) {
+  const int at = probe_below(r, K - 1), other = probe_chance(r, 3, 4) ? at + 1 : probe_below(r, K), turn = probe_below(r, 2);
+  const int e = high - probe_below(r, 6), depth = probe_between(r, 8, 60), style = probe_below(r, 3) ? PROBE_RANDOM_BITS : PROBE_ONES;
+  if (other == at) return;
+  const int negative = probe_below(r, 2), dust_negative = probe_below(r, 2);
+  probe_put(r, (size_t)(turn ? other : at), negative, e, style, 0);
+  probe_put(r, (size_t)(turn ? at : other), dust_negative, e - depth, PROBE_POW2, 0);
+  if (probe_chance(r, 1, 3)) probe_put_c_style(r, probe_below(r, 2), imax(r->rc.lowest, e - depth - 4), PROBE_RANDOM_BITS);
+}
+
+/* A factor whose exponent is not that of its encoding, and C where the product's exponent says what is cut of it. */
+static void subnormal_and_c(probe_row *r, int K) {
+  const mx_probe_spec *s = r->spec;
+  const int of_b = probe_below(r, 2), at = probe_below(r, K);
+  const mx_format *f = of_b ? s->b : s->a, *g = of_b ? s->a : s->b;
+  const probe_range range = of_b ? r->ra : r->rb;
+  uint64_t other = 0;
+  if (!f->man_bits) return;
+  const uint64_t most = (UINT64_C(1) << f->man_bits) - 1, small = 1 + probe_draw(r) % most;
+  const double x = ldexp(1 + probe_below(r, 2) * 0.5, probe_between(r, range.lowest, range.highest - 1));
+  if (!probe_code_of(&other, g, probe_below(r, 2) && g->sign_bits ? -x : x)) return;
+  probe_put_codes(r, (size_t)at, of_b ? other : small, of_b ? small : other);
+  const double product = fabs(mx_decode(f, small) * mx_decode(g, other));
+  if (!(product > 0)) return;
+  if (probe_chance(r, 1, 3)) probe_put_again(r, (size_t)((at + 1) % K), (size_t)at, probe_below(r, 2));
+  const int e = ilogb(product) - probe_between(r, -4, 42);
+  probe_put_c_style(r, probe_below(r, 2), imax(r->rc.lowest, imin(r->rc.highest, e)), probe_below(r, 2) ? PROBE_RANDOM_BITS : PROBE_ONES);
+}
+
+/* Neighbours of one sign, some of them far below: the sum has more places than its largest term, and what is left below shows the last rounding. */
+static void one_sign(probe_row *r, int K, int high) {
+  int count = 4 << probe_below(r, 4);
+  while (count > K) count /= 2;
+  const int start = count * probe_below(r, K / count), negative = probe_below(r, 2), e = high - 6 - probe_below(r, 8),
+            low = 1 + probe_below(r, 2);
+  for (int i = 0; i < count; i++) {
+    const int deep = i < low ? probe_between(r, 8, 30) : probe_below(r, 2), style = probe_below(r, 2) ? PROBE_ONES : PROBE_RANDOM_BITS;
+    probe_put(r, (size_t)(start + (i * 5 + 3) % count), negative, e - deep, style, 0);
+  }
+  if (probe_chance(r, 1, 2)) {
+    const int c = e + probe_below(r, 4) - probe_below(r, 2) * 12;
+    probe_put_c_style(r, negative, imax(r->rc.lowest, imin(r->rc.highest, c)), PROBE_RANDOM_BITS);
+  }
+}
+
+void probe_second(probe_list *l, uint32_t stream, size_t n) {
+  probe_row r;
+  const int K = (int)l->spec->K;
+  if (l->spec->d->kind == MX_KIND_INT || K < 4) return;
+  if (!probe_row_alloc(&r, l->spec, stream)) l->failed = 1;
+  for (size_t i = 0; i < n && !l->failed; i++) {
+    const probe_range p = probe_products(&r);
+    const int high = imin(p.highest - 1, imin(r.rd.highest, r.rc.highest) - 4), kind = (int)(i % 3);
+    probe_row_clear(&r);
+    if (kind == 0)
+      product_and_dust(&r, K, high);
+    else if (kind == 1)
+      subnormal_and_c(&r, K);
+    else
+      one_sign(&r, K, high);
+    probe_row_end(&r, l, PROBE_RANDOM, -2, kind, 0);
+  }
   probe_row_free(&r);
 }

@@ -187,7 +187,10 @@ static void single_moves(search *s, const probe_guess *from) {
     if (!moves_alone(key)) continue;
     const size_t n = probe_values(values, key, s->l->spec);
     for (size_t i = 0; i < n; i++)
-      if (!skipped(probe_keys[key].name, values[i], probe_field_value(from, key))) push_move(s, from, key, values[i]);
+      if (values[i] <= 60 && !strcmp(probe_keys[key].name, "c_drop"))
+        push_move(s, from, key, values[i]);
+      else if (!skipped(probe_keys[key].name, values[i], probe_field_value(from, key)))
+        push_move(s, from, key, values[i]);
   }
 }
 
