@@ -254,7 +254,7 @@ static void significands(float *x, unsigned piece, int exponent) {
 static void scales_of_each(uint8_t *scales, const float *x, size_t n, const char *keys) {
   const mx_spec s = spec_of(keys);
   mx_tensor t;
-  if (mx_tensor_alloc(&t, n, 1, &s) || mx_quantize(&t, x, n, 1, 1, &s, NULL, NULL)) abort();
+  if (mx_tensor_alloc(&t, 1, n, &s) || mx_quantize(&t, x, 1, n, n, &s, NULL, NULL)) abort();
   memcpy(scales, t.scales, n);
   mx_tensor_free(&t);
 }
