@@ -115,7 +115,7 @@ void name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, do
   for (size_t g = 0; g < GROUPS && !right; g++)
     for (size_t k = 0; k < n_bases && now() < deadline; k++) {
       const candidate before = best;
-      if (!bases[k].parts || is_found(&best) || (!left_total(best.l) && best.name && chosen[k] != best_at))
+      if (!bases[k].parts || is_found(&best) || (g && !left_total(best.l) && best.name && chosen[k] != best_at))
         continue; /* a cause, of the same preset */
       groups[g](&best, &bases[k]);
       if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];

@@ -32,6 +32,8 @@
   X(BF16, "a maximum rounded to bfloat16", "amax rounded to bfloat16", 0)                                                                      \
   X(BF16_CUT, "a maximum cut to bfloat16", "amax cut to bfloat16", 0)                                                                          \
   X(F16, "a maximum rounded to binary16", "amax rounded to binary16", 0)                                                                       \
+  X(PARTS, "the first of %g parts that are scaled on their own", "block too narrow, scales lost", 2, 4, 8)                                     \
+  X(LAST_PARTS, "the last of %g parts that are scaled on their own", "block too narrow, scales lost", 2, 4, 8)                                 \
   X(TIMES, "amax * %g instead of amax / 6", "typed constant for 1/6", 0.1667, 0.16667, 0.166667, 0.1666667, 0.166, 0.17)                       \
   X(FLOOR, "a maximum of at least %g", "amax with a floor", 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)                      \
   X(PLUS, "a maximum to which %g is added", "amax with an epsilon", 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -287,7 +289,7 @@ static uint32_t encode(const mx_plan *p, double y) { return (uint32_t)mx_encode(
 
 static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *t, float x, float amax, float signed_max, uint64_t index) {
   static const mx_encoding nearest = {0};
-  const float tensor = p->has_tensor_scale && p->g != 0 ? (float)p->target / (float)p->g : 1;
+  const float g = p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g, tensor = p->has_tensor_scale && g != 0 ? (float)p->target / g : 1;
   float r = 0;
   switch (t->divisor) {
   case DIVISOR_UNROUNDED:
@@ -338,6 +340,15 @@ static float signed_largest(const part *p, size_t d, size_t a) {
   return m;
 }
 
+/* Of some columns of a block. */
+static float part_max(const part *p, size_t d, size_t a, size_t first, size_t width) {
+  float m = 0;
+  const size_t col = a * p->block_cols + first;
+  for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++)
+    for (size_t c = col; c < p->cols && c < col + width; c++) m = fmaxf(m, fabsf(p->x[r * p->cols + c]));
+  return m;
+}
+
 static mx_status plan_part(mx_plan *plan, const base *b, const part *p) {
   mx_spec run = b->spec;
   run.had_size = 0;
@@ -372,11 +383,20 @@ static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, si
       }
       out->scales[i][k] = (t->side == SIDE_ELEMENTS ? &right : &twisted)->code;
       const mx_block_scale *used = t->side == SIDE_STORED ? &right : &twisted;
+      const size_t parts = t->stat == STAT_PARTS || t->stat == STAT_LAST_PARTS ? (size_t)t->k : 0, width = parts ? p->block_cols / parts : 0;
+      mx_block_scale of_part[8];
+      for (size_t j = 0; j < parts; j++) {
+        st.amax = st.amax_finite = part_max(p, d, a, j * width, width);
+        if (!width || mx_block_scale_find(&of_part[j], &plan, &st, 0, k)) return 0;
+        if (j == (t->stat == STAT_PARTS ? 0 : parts - 1)) out->scales[i][k] = of_part[j].code;
+      }
       const float signed_max = t->divisor == DIVISOR_SIGN_OF_MAX ? signed_largest(p, d, a) : 0;
       for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++)
         for (size_t c = a * p->block_cols; c < p->cols && c < (a + 1) * p->block_cols; c++) {
           const size_t at = r * p->cols + c;
-          out->codes[i][at] = (uint8_t)element(&plan, used, t, p->x[at], own(p, d, a), signed_max, at);
+          const size_t j = width ? (c - a * p->block_cols) / width : 0;
+          out->codes[i][at] =
+              (uint8_t)element(&plan, parts ? &of_part[j < parts ? j : parts - 1] : used, t, p->x[at], own(p, d, a), signed_max, at);
         }
     }
   }

@@ -9,6 +9,7 @@
 #include "verify/hypotheses.h"
 #include "verify/inquiry.h"
 #include "verify/keys.h"
+#include "verify/near.h"
 #include "verify/values.h"
 #include "mxgold/isa.h"
 
@@ -91,8 +92,10 @@ static void name_presets(mx_identity *out) {
     const mx_preset *row = mx_preset_at(i);
     if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
     if (mx_spec_equal(&p, &out->spec)) out->preset = row->name;
-    if (p.elem != out->spec.elem || p.scale != out->spec.scale) continue;
-    const int n = difference(&p, &out->spec);
+    if (p.scale != out->spec.scale || p.scale_form != out->spec.scale_form) continue;
+    const int n =
+        difference(&p, &out->spec) + 8 * (p.elem != out->spec.elem) +
+        8 * (mx_elem_format(p.elem)->bits != mx_elem_format(out->spec.elem)->bits); /* a format that no preset has is told from another one */
     if (n < least) least = n, out->nearest = row->name;
   }
 }
@@ -370,6 +373,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     name_presets(out);
     if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
     if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
+    const char *near = attempt_exact(&best->best) && !out->preset ? near_preset(best, as_good) : NULL;
     count(out, best);
     if (out->exact && (out->preset || !has_odd_numbers(&out->spec))) out->bug = (mx_bug){0};
     if (out->exact && !out->preset && has_odd_numbers(&out->spec) && samples[0].codes && !options->no_undecided) {
@@ -377,6 +381,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
       if (out->bug.name && bug_leaves(&out->bug)) out->bug.name = NULL;
     }
     name_presets(out);
+    if (near) out->nearest = near;
     if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
     out->stochastic = out->exact ? spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
