@@ -1,4 +1,5 @@
 /* mxgold test --plugin KERNEL.so: a kernel against a preset on every suite. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,8 @@ static const cli_option options[] = {
 typedef struct verdict {
   size_t tensors, wrong, declined, crashed, late;
   uint64_t codes, scales, codes_differ, scales_differ;
-  int signal, trouble;
-  char said[2048], pattern[MX_DIFF_WORDS];
+  int trouble;
+  char crash[160], said[2048], pattern[MX_DIFF_WORDS];
 } verdict;
 
 /* What the kernel said on standard error, each line once; of calls that it declined, the last line: why. */
@@ -58,10 +59,26 @@ static void pass_on(heard *h, char *said, int declined) {
   }
 }
 
+static const char *signal_name(int number) {
+  static const struct {
+    int number;
+    const char *name;
+  } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGILL, "SIGILL"}, {SIGABRT, "SIGABRT"},
+               {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].number == number) return names[i].name;
+  return "another signal";
+}
+
 /* What the kernel does that no comparison is needed for. */
-static void misdeed(verdict *v, const plugin_result *got) {
+static void misdeed(verdict *v, const plugin_result *got, size_t rows, size_t cols) {
+  if (got->end == PLUGIN_SIGNAL && !*v->crash) snprintf(v->crash, sizeof v->crash, "%s%s", signal_name(got->signal), got->where);
   if (*v->said) return;
-  if (got->end == PLUGIN_OUTSIDE)
+  if (got->end == PLUGIN_SIGNAL)
+    snprintf(v->said, sizeof v->said, "Your kernel crashes on %zu x %zu: %s.", rows, cols, v->crash);
+  else if (got->end == PLUGIN_LATE)
+    snprintf(v->said, sizeof v->said, "Your kernel does not return in time on %zu x %zu.", rows, cols);
+  else if (got->end == PLUGIN_OUTSIDE)
     snprintf(v->said, sizeof v->said, "Your kernel writes before or behind %s.", got->what);
   else if (got->end == PLUGIN_EXIT)
     snprintf(v->said, sizeof v->said, "Your kernel ends its own process.");
@@ -112,10 +129,9 @@ static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, co
     v->tensors++;
     v->declined += got.end == PLUGIN_DECLINED;
     v->crashed += got.end == PLUGIN_SIGNAL || got.end == PLUGIN_EXIT || got.end == PLUGIN_OUTSIDE;
-    misdeed(v, &got);
+    misdeed(v, &got, c->rows, c->cols);
     v->late += got.end == PLUGIN_LATE;
     v->trouble |= got.end == PLUGIN_LOAD || got.end == PLUGIN_TROUBLE;
-    if (got.end == PLUGIN_SIGNAL) v->signal = got.signal;
     if (got.end == PLUGIN_OK && !mx_diff(d, &want, &got.tensor, spec, c->ld == c->cols ? x : NULL, c->ld, NULL, NULL, NULL, NULL)) {
       v->codes += d->n_codes;
       v->scales += d->n_scales;
@@ -149,6 +165,7 @@ static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
   mx_spec spec;
+  report_fresh(a->junit);
   if (!a->plugin) return cli_error("test: expected --plugin KERNEL.so");
   if (a->seconds.given && !(a->seconds.v > 0)) return cli_error("test: --seconds: expected more than 0");
   if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
@@ -156,7 +173,7 @@ static int run(const cli_context *ctx, void *args) {
   verdict *v = calloc(MX_SUITE_COUNT, sizeof *v);
   heard *h = calloc(1, sizeof *h);
   junit_case cases[MX_SUITE_COUNT];
-  char failure[MX_SUITE_COUNT][256], said[2048] = "", pattern[MX_DIFF_WORDS] = "";
+  char failure[MX_SUITE_COUNT][400], said[2048] = "", pattern[MX_DIFF_WORDS] = "";
   size_t n = 0, tensors = 0, declined = 0;
   int rc = d && v && h ? CLI_FINE : cli_error("out of memory"), differs = 0;
   out *o = out_new();
@@ -170,8 +187,8 @@ static int run(const cli_context *ctx, void *args) {
     mx_cases_free(&c);
     if (v[s].trouble) rc = cli_error("%s: cannot be loaded, expected a shared object that defines mxgold_quantize", a->plugin);
     row(o, mx_suite_name(s), &v[s]);
-    snprintf(failure[n], sizeof failure[n], "%zu of %zu tensors wrong, %zu crashed (signal %d), %zu late", v[s].wrong, v[s].tensors,
-             v[s].crashed, v[s].signal, v[s].late);
+    snprintf(failure[n], sizeof failure[n], "%zu of %zu tensors wrong, %zu crashed%s%s, %zu late", v[s].wrong, v[s].tensors, v[s].crashed,
+             *v[s].crash ? ": " : "", v[s].crash, v[s].late);
     cases[n] = (junit_case){mx_suite_name(s), bad(&v[s]) ? failure[n] : NULL, v[s].tensors == v[s].declined};
     tensors += v[s].tensors;
     declined += v[s].declined;

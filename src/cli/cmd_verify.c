@@ -63,6 +63,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_vectors e = {0}, got = {0};
   mx_error err;
   int rc = CLI_FINE;
+  report_fresh(a->junit);
   if (mx_vectors_open(&got, a->second ? a->second : a->first, &err)) rc = cli_fail(&err);
   if (!rc && (a->second ? mx_vectors_open(&e, a->first, &err) : mx_vectors_expected(&e, &got, &err))) rc = cli_fail(&err);
   if (!rc && got.n_filled < got.n_columns)

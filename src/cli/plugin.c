@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,7 +16,8 @@
 
 /* Exit statuses of the child, out of the way of what a kernel might exit with. */
 enum { CHILD_DECLINED = 81, CHILD_LOAD = 82, CHILD_OK = 83 };
-enum { CANARY = 0x5C }; /* around each buffer as far as its pages go */
+enum { CANARY = 0x5C };    /* around each buffer as far as its pages go */
+enum { GUARD_PAGES = 16 }; /* before and behind each: an address there tells whose it is */
 
 typedef struct guarded {
   uint8_t *map, *at; /* at + n_bytes is the guard page, or less than 16 bytes before it */
@@ -24,42 +26,68 @@ typedef struct guarded {
 
 static int guard(guarded *g, size_t n_bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (n_bytes + page - 1) / page * page + (n_bytes == 0) * page;
-  g->mapped = page + body + page;
+  const size_t fence = GUARD_PAGES * page;
+  g->mapped = fence + body + fence;
   g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (g->map == MAP_FAILED) return 0;
-  mprotect(g->map, page, PROT_NONE);
-  mprotect(g->map + page + body, page, PROT_NONE);
-  g->at = g->map + page + body - (n_bytes + 3) / 4 * 4; /* floats stay aligned: up to 3 bytes of slack */
+  mprotect(g->map, fence, PROT_NONE);
+  mprotect(g->map + fence + body, fence, PROT_NONE);
+  g->at = g->map + fence + body - (n_bytes + 3) / 4 * 4; /* floats stay aligned: up to 3 bytes of slack */
   g->n_bytes = n_bytes;
-  memset(g->map + page, CANARY, body);
+  memset(g->map + fence, CANARY, body);
   memset(g->at, 0, n_bytes);
   return 1;
 }
 
 /* Has nobody written before or behind it? */
 static int intact(const guarded *g) {
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  for (const uint8_t *p = g->map + page; p < g->at; p++)
+  const size_t fence = GUARD_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+  for (const uint8_t *p = g->map + fence; p < g->at; p++)
     if (*p != CANARY) return 0;
-  for (const uint8_t *p = g->at + g->n_bytes; p < g->map + g->mapped - page; p++)
+  for (const uint8_t *p = g->at + g->n_bytes; p < g->map + g->mapped - fence; p++)
     if (*p != CANARY) return 0;
   return 1;
 }
 
 /* From here on a write is a fault of the one who writes. */
 static void read_only(const guarded *g) {
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  mprotect(g->map + page, g->mapped - 2 * page, PROT_READ);
+  const size_t fence = GUARD_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+  mprotect(g->map + fence, g->mapped - 2 * fence, PROT_READ);
 }
 
 static void unguard(guarded *g) {
   if (g->map && g->map != MAP_FAILED) munmap(g->map, g->mapped);
 }
 
-static void child(const char *path, const mxgold_job *job) {
+/* What the child leaves in shared memory when it crashes. */
+typedef struct crash {
+  volatile int code; /* si_code; of no meaning if the signal does not tell of an address */
+  volatile int told;
+  volatile uintptr_t address;
+} crash;
+
+static crash *own_crash; /* of the child, which has one thread here and one kernel */
+
+/* Note where, then end as by default. */
+static void note(int number, siginfo_t *info, void *context) {
+  (void)context;
+  own_crash->code = info->si_code;
+  own_crash->address = (uintptr_t)info->si_addr;
+  own_crash->told = number == SIGSEGV || number == SIGBUS;
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static void child(const char *path, const mxgold_job *job, crash *c) {
   static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-  for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL); /* a sanitizer's handler would make an exit of a crash */
-  setpgid(0, 0);                                                                       /* what it starts ends with it */
+  static char stack[65536]; /* of its own: the kernel's may be what is full */
+  struct sigaction how = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+  own_crash = c;
+  how.sa_sigaction = note;
+  sigemptyset(&how.sa_mask);
+  sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+  for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &how, NULL); /* in place of a sanitizer's, too */
+  setpgid(0, 0);                                                                             /* what it starts ends with it */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "mxgold_quantize") : NULL;
   if (!symbol) _exit(CHILD_LOAD);
@@ -87,8 +115,9 @@ static int wait_for(pid_t pid, int *status, double seconds) {
   }
 }
 
-/* Standard error of the child ends in a pipe that nobody reads until the child is gone: what does not fit is lost, and holds nothing up. */
-static plugin_end run_child(const char *path, const mxgold_job *job, double seconds, int *by_signal, char *said, size_t n_said) {
+/* Standard output and error of the child end in a pipe that nobody reads until the child is gone: what does not fit is lost, and holds nothing up. Its
+ * own children end with it; one that has left its group holds nothing of ours but that pipe. */
+static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, double seconds, int *by_signal, char *said, size_t n_said) {
   int ends[2] = {-1, -1}, status;
   if (pipe(ends)) return PLUGIN_TROUBLE;
   for (int i = 0; i < 2; i++) {
@@ -97,9 +126,13 @@ static plugin_end run_child(const char *path, const mxgold_job *job, double seco
   }
   const pid_t pid = fork();
   if (pid == 0) {
+    const int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
-    child(path, job);
+    child(path, job, c);
   }
+  if (pid > 0) setpgid(pid, pid); /* whoever comes first */
   const int in_time = pid > 0 && wait_for(pid, &status, seconds);
   if (pid > 0) kill(-pid, SIGKILL); /* children of its own */
   const ssize_t n = pid > 0 ? read(ends[0], said, n_said - 1) : 0;
@@ -116,15 +149,51 @@ static plugin_end run_child(const char *path, const mxgold_job *job, double seco
   return code == CHILD_OK ? PLUGIN_OK : code == CHILD_LOAD ? PLUGIN_LOAD : code == CHILD_DECLINED ? PLUGIN_DECLINED : PLUGIN_EXIT;
 }
 
+/* Which buffer an address belongs to. */
+typedef struct named {
+  const char *name;
+  const guarded *g;
+} named;
+
+static void locate(char *text, size_t size, const crash *c, const named *buffers, size_t n) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t at = c->address;
+  *text = 0;
+  if (!c->told || c->code <= 0) return; /* raised, not met */
+  for (size_t i = 0; i < n; i++) {
+    const guarded *g = buffers[i].g;
+    const uintptr_t from = (uintptr_t)g->at, end = from + g->n_bytes;
+    if (at < (uintptr_t)g->map || at >= (uintptr_t)g->map + g->mapped) continue;
+    if (at >= end)
+      snprintf(text, size, " at address 0x%zx, %zu bytes behind the end of %s", (size_t)at, (size_t)(at - end) + 1, buffers[i].name);
+    else if (at < from)
+      snprintf(text, size, " at address 0x%zx, %zu bytes before %s", (size_t)at, (size_t)(from - at), buffers[i].name);
+    else
+      snprintf(text, size, " at address 0x%zx, byte %zu of %s, which is read-only", (size_t)at, (size_t)(at - from), buffers[i].name);
+    return;
+  }
+#ifdef SI_KERNEL
+  if (c->code == SI_KERNEL) {
+    snprintf(text, size, " at an address that no memory can have");
+    return;
+  }
+#endif
+  if (at < page)
+    snprintf(text, size, " at address 0x%zx: a NULL pointer", (size_t)at);
+  else
+    snprintf(text, size, " at address 0x%zx, in none of its buffers", (size_t)at);
+}
+
 plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec, double seconds) {
   plugin_result r = {.end = PLUGIN_TROUBLE};
   char text[4096];
-  guarded in = {0}, codes = {0}, scales = {0}, scale = {0};
+  guarded in = {0}, codes = {0}, scales = {0}, scale = {0}, note_page = {0};
   if (mx_tensor_alloc(&r.tensor, rows, cols, spec)) return r;
   mx_tensor *t = &r.tensor;
   const size_t n_codes = t->rows * t->code_stride, n_scales = t->scale_rows * t->scale_cols * t->scale_bytes, n_x = rows * ld * sizeof *x;
   mx_spec_print(text, sizeof text, spec, 1);
-  if (guard(&in, n_x) && guard(&codes, n_codes) && guard(&scales, n_scales) && guard(&scale, sizeof(float))) {
+  if (guard(&in, n_x) && guard(&codes, n_codes) && guard(&scales, n_scales) && guard(&scale, sizeof(float)) &&
+      guard(&note_page, sizeof(crash) + 15)) {
     memcpy(in.at, x, n_x);
     read_only(&in);
     memset(scales.at, PLUGIN_POISON, n_scales); /* a scale that is never written shows */
@@ -142,12 +211,12 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
                             .scale_cols = t->scale_cols,
                             .scale_bytes = t->scale_bytes,
                             .tensor_scale = (float *)(void *)scale.at};
-    r.end = run_child(path, &job, seconds, &r.signal, r.said, sizeof r.said);
-    const struct {
-      const char *name;
-      const guarded *g;
-    } own[] = {{"codes", &codes}, {"scales", &scales}, {"tensor_scale", &scale}};
-    for (size_t i = 0; i < sizeof own / sizeof *own && r.end == PLUGIN_OK; i++)
+    const named own[] = {{"codes", &codes}, {"scales", &scales}, {"tensor_scale", &scale}, {"x", &in}};
+    crash *c = (crash *)(void *)((uintptr_t)(note_page.at + 15) & ~(uintptr_t)15);
+    memset(c, 0, sizeof *c);
+    r.end = run_child(path, &job, c, seconds, &r.signal, r.said, sizeof r.said);
+    if (r.end == PLUGIN_SIGNAL) locate(r.where, sizeof r.where, c, own, sizeof own / sizeof *own);
+    for (size_t i = 0; i < 3 && r.end == PLUGIN_OK; i++)
       if (!intact(own[i].g)) r.end = PLUGIN_OUTSIDE, r.what = own[i].name;
     memcpy(t->codes, codes.at, n_codes);
     memcpy(t->scales, scales.at, n_scales);
@@ -157,6 +226,7 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
   unguard(&codes);
   unguard(&scales);
   unguard(&scale);
+  unguard(&note_page);
   if (r.end != PLUGIN_OK) mx_tensor_free(t);
   return r;
 }

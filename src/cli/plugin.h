@@ -20,6 +20,7 @@ typedef enum plugin_end {
 typedef struct plugin_result {
   plugin_end end;
   int signal;       /* PLUGIN_SIGNAL */
+  char where[120];  /* of a crash, to follow the signal's name: " at address 0x..., 4 bytes behind the end of codes", or nothing */
   const char *what; /* PLUGIN_OUTSIDE: the buffer */
   char said[4096];  /* what the kernel wrote to standard error, the first of it */
   mx_tensor tensor; /* PLUGIN_OK: the caller frees it */

@@ -10,6 +10,8 @@ typedef struct junit_case {
   const char *name, *failure; /* failure NULL: passed */
   int skipped;                /* not passed either: nothing was run */
 } junit_case;
+/** Take an older report away: without a new one, none is there. path may be NULL. */
+void report_fresh(const char *path);
 int report_junit(const char *path, const char *suite, const junit_case *cases, size_t n);
 /** The block of an example: its elements along the row, and what both make of them. n = 0: no input. */
 enum { REPORT_BLOCK = 64 };

@@ -1,6 +1,6 @@
 # test --plugin: what a kernel says is passed on once, and a run in which it declined everything is not a pass.
 build() { # build NAME C
-  printf '#include <stdio.h>\n#include <stdlib.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
+  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
   ${CC:-cc} -O1 -shared -fPIC -I"$root/include" "$1.c" -o "$1.so" || fail "cannot build $1.c"
 }
 build never 'fprintf(stderr, "no device, SKIPPED\n"); return job->rows > 0;'
@@ -31,5 +31,41 @@ finds scales 'job->scales[-2] = 1; return 0;' 'verdict  *Your kernel writes befo
 finds input '((float *)job->x)[0] = 1; return 0;' '^tails  *1  *0  *0  *0  *0  *1  *0  *0$'
 finds leaves 'exit(0);' 'verdict  *Your kernel ends its own process'
 finds nothing 'return 0;' 'verdict  *Your kernel writes no scales'
+# A crash: its signal, and which buffer the address belongs to.
+finds behind 'job->codes[job->rows * job->code_stride + 3] = 1; return 0;' 'verdict  *Your kernel crashes on .*: SIGSEGV at address 0x[0-9a-f]*, 4 bytes behind the end of codes\.$'
+finds below 'job->scales[-8192] = 1; return 0;' 'SIGSEGV at address 0x[0-9a-f]*, 8192 bytes before scales\.$'
+finds const 'job->codes[0] = 0; ((float *)job->x)[3] = 1; return 0;' 'SIGSEGV at address 0x[0-9a-f]*, byte 12 of x, which is read-only\.$'
+finds null 'volatile int *p = 0; return p[3];' 'SIGSEGV at address 0xc: a NULL pointer\.$'
+finds wild 'volatile int *volatile p = (int *)0x123456789000; return *p;' 'SIGSEGV at address 0x123456789000, in none of its buffers\.$'
+finds abort 'abort();' 'verdict  *Your kernel crashes on [0-9]* x [0-9]*: SIGABRT\.$'
+finds deep 'volatile char big[1 << 24]; big[0] = 1; return big[0] - 1 + (big[1 << 23] = 0);' 'SIGSEGV at address 0x[0-9a-f]*, in none of its buffers\.$'
+"$mxgold" test --plugin ./null.so --preset ocp-mxfp4 --suite ties --junit crash.xml >"$scratch/stdout" 2>"$scratch/stderr"
+grep -q '1 crashed: SIGSEGV at address 0xc: a NULL pointer, 0 late' crash.xml || fail "JUnit of a crash: $(cat crash.xml)"
+# Children that a kernel leaves behind hold nothing up, whether they stay in its group or not; what it prints is no part of the output.
+for leave in '' 'setsid();'; do
+  build forks "printf(\"{\"); fflush(stdout); if (!fork()) { $leave sleep(20); _exit(0); } return job->rows > 0;"
+  SECONDS=0
+  "$mxgold" test --plugin ./forks.so --preset ocp-mxfp4 --suite ties --json 2>"$scratch/stderr" | cat >"$scratch/stdout"
+  [ $SECONDS -lt 15 ] || fail "a child of the kernel ($leave) held the output open for $SECONDS s"
+  python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$scratch/stdout" || fail "what a kernel prints is in the output: $(cat "$scratch/stdout")"
+done
+build hangs 'if (!fork()) { sleep(20); _exit(0); } for (;;) ;'
+SECONDS=0
+"$mxgold" test --plugin ./hangs.so --preset ocp-mxfp4 --suite ties --seconds 0.5 2>"$scratch/stderr" | cat >"$scratch/stdout"
+[ $SECONDS -lt 15 ] || fail "a kernel that hangs, and its child, held the output open for $SECONDS s"
+grep -q 'verdict  *Your kernel does not return in time on' "$scratch/stdout" || fail "a kernel that hangs: $(cat "$scratch/stdout")"
+# A report of an earlier run does not outlive a run that fails.
+echo '<testsuite old="yes"/>' >stale.xml
+refuses "mxgold: ./none.so: cannot be loaded, expected a shared object that defines mxgold_quantize" "$mxgold" test --plugin ./none.so --suite ties --junit stale.xml
+[ ! -e stale.xml ] || fail "test left a stale report"
+echo '<testsuite old="yes"/>' >stale.xml
+"$mxgold" verify missing.mxv missing.mxv --junit stale.xml >"$scratch/stdout" 2>&1
+[ $? = 2 ] && [ ! -e stale.xml ] || fail "verify left a stale report"
+echo '<testsuite old="yes"/>' >stale.xml
+"$mxgold" diff missing.safetensors missing.safetensors --junit stale.xml >"$scratch/stdout" 2>&1
+[ $? = 2 ] && [ ! -e stale.xml ] || fail "diff left a stale report"
+echo 'of mine' >mine.txt
+"$mxgold" diff missing.safetensors missing.safetensors --junit mine.txt >"$scratch/stdout" 2>&1
+[ "$(cat mine.txt)" = 'of mine' ] || fail "a file that is no report was taken away"
 refuses "mxgold: test: --seconds: expected more than 0" "$mxgold" test --plugin ./nothing.so --seconds -1
-rm -f ./*.c ./*.so ./*.xml
+rm -f ./*.c ./*.so ./*.xml ./*.txt
