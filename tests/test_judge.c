@@ -391,6 +391,82 @@ START_TEST(a_tile_with_a_bug) {
 }
 END_TEST
 
+START_TEST(numbers_that_all_outputs_share) {
+  fixture f;
+  begin(&f, "elem=e2m1", M, M, K);
+  const size_t n = M * M;
+  float c[M * M], bias[M], alpha = 0.75f, beta = -1.5f;
+  for (size_t i = 0; i < n; i++) c[i] = (float)(i * 37 % 64) * 1e6f - 20.5e6f;
+  for (size_t i = 0; i < M; i++) bias[i] = (float)i * 3.25e5f;
+  float *d = product(&f, &f.a, &f.b, NULL), *e = malloc(n * sizeof *e);
+  for (size_t i = 0; i < n; i++) e[i] = d[i] * 1.5f;
+  named(judge(&f, e, NULL, NULL), "every output is 1.5 times what it should be: alpha is 1.5, not 1", "f32_block");
+  for (size_t i = 0; i < n; i++) e[i] = d[i] * 0.1f;
+  named(judge(&f, e, NULL, NULL), "alpha is 0.1, not 1", "f32_block");
+  for (size_t i = 0; i < n; i++) e[i] = d[i] + 1;
+  named(judge(&f, e, NULL, NULL), "1 is added to every output", "f32_block");
+  for (size_t i = 0; i < n; i++) e[i] = d[i] - 12345.5f;
+  named(judge(&f, e, NULL, NULL), "-12345.5 is added to every output", "f32_block");
+  free(d);
+  const mx_gemm_options right = {.alpha = &alpha, .beta = &beta, .c = c, .c_type = MX_F32, .bias = bias};
+  mx_gemm_options wrong = right;
+  wrong.beta = &(float){-3};
+  d = product(&f, &f.a, &f.b, &wrong);
+  named(judge(&f, d, &right, NULL), "C is added twice", "f32_block");
+  free(d);
+  wrong.beta = &(float){-0.7f};
+  d = product(&f, &f.a, &f.b, &wrong);
+  named(judge(&f, d, &right, NULL), "beta is -0.7, not -1.5", "f32_block");
+  free(d);
+  wrong = right;
+  wrong.alpha = &(float){2};
+  d = product(&f, &f.a, &f.b, &wrong);
+  named(judge(&f, d, &right, NULL), "alpha is 2, not 0.75", "f32_block");
+  free(d);
+  /* bfloat16: multiplied after the rounding. */
+  const mx_gemm_options half = {.out = MX_BF16};
+  uint16_t *h = malloc(n * sizeof *h);
+  ck_assert_int_eq(mx_gemm(h, M, &f.a, &f.spec, &f.b, &f.spec, &half, NULL), MX_OK);
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits = (uint32_t)h[i] << 16;
+    float x;
+    memcpy(&x, &bits, 4);
+    x *= 1.1f;
+    memcpy(&bits, &x, 4);
+    h[i] = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+  }
+  named(judge(&f, h, &half, NULL), "every output is multiplied by 1.1, after it was rounded", "f32_block");
+  free(h);
+  free(e);
+  end(&f);
+}
+END_TEST
+
+START_TEST(tiles_that_hold_something_else) {
+  fixture f;
+  begin(&f, "elem=e2m1", 64, 96, K);
+  const size_t n = 96;
+  float *d = product(&f, &f.a, &f.b, NULL), *e = malloc(64 * n * sizeof *e);
+#define TILE(r0, r1, c0, c1, value)                                                                                                            \
+  memcpy(e, d, 64 * n * sizeof *e);                                                                                                            \
+  for (size_t r = r0; r < r1; r++)                                                                                                             \
+    for (size_t c = c0; c < c1; c++) e[r * n + c] = value
+  TILE(0, 64, 64, 96, d[r * n + c - 64]);
+  named(judge(&f, e, NULL, NULL), "columns 64 to 95 hold what belongs to columns 0 to 31", "f32_block");
+  TILE(32, 64, 32, 64, d[(r - 32) * n + c + 32]);
+  named(judge(&f, e, NULL, NULL), "rows 32 to 63, columns 32 to 63 hold what belongs to rows 0 to 31, columns 64 to 95", "f32_block");
+  TILE(16, 32, 48, 64, 0);
+  named(judge(&f, e, NULL, NULL), "a tile was never written, or lost: it is zero in rows 16 to 31, columns 48 to 63", "f32_block");
+  TILE(16, 32, 48, 64, d[(c - 48 + 16) * n + r - 16 + 48]);
+  named(judge(&f, e, NULL, NULL), "a tile is transposed in itself: rows 16 to 31, columns 48 to 63", "f32_block");
+  TILE(0, 64, 0, 96, NAN);
+  named(judge(&f, e, NULL, NULL), "D was never written, or lost: it is NaN in all of D", NULL);
+  free(d);
+  free(e);
+  end(&f);
+}
+END_TEST
+
 /* ---- orders and roundings: computed here, in plain C */
 
 static float deq(const mx_tensor *t, const mx_spec *s, size_t r, size_t k) {
@@ -592,6 +668,8 @@ int main(void) {
   tcase_add_test(t, d_transposed_shifted_and_permuted);
   tcase_add_test(t, regions);
   tcase_add_test(t, a_tile_with_a_bug);
+  tcase_add_test(t, numbers_that_all_outputs_share);
+  tcase_add_test(t, tiles_that_hold_something_else);
   tcase_add_loop_test(t, orders_of_summation_are_named, 0, 6);
   tcase_add_test(t, roundings_of_the_output_are_named);
   tcase_add_test(t, options_of_comparison);

@@ -82,14 +82,20 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
     return;
   }
   const mx_finding *f = &j->findings[0];
+  /* Where, if it is a part of D that the finding does not name itself. */
+  char part[sizeof j->regions[0]] = "", where[sizeof part + 8] = "";
+  if (j->n_regions && !strncmp(j->regions[0], "all in ", 7))
+    snprintf(part, sizeof part, "%.*s", (int)strcspn(j->regions[0] + 7, ";("), j->regions[0] + 7);
+  for (size_t end = strlen(part); end && part[end - 1] == ' ';) part[--end] = 0;
+  if (*part && !strstr(f->what, part)) snprintf(where, sizeof where, " in %s", part);
   if (!*f->model)
-    snprintf(to, size, "D is wrong: %s (to rounding; the order of summation is not one that is known).", f->what);
+    snprintf(to, size, "D is wrong%s: %s (to rounding; the order of summation is not one that is known).", where, f->what);
   else if (!strcmp(f->model, "its own"))
     snprintf(to, size, "D follows another order than %s: %s. That gives %" PRIu64 " of the %" PRIu64 " outputs that differ.", j->base, f->what,
              f->explained, j->differ);
   else
-    snprintf(to, size, "D is wrong: %s. That gives %" PRIu64 " of the %" PRIu64 " wrong outputs bit for bit, under %s.", f->what, f->explained,
-             j->differ, f->model);
+    snprintf(to, size, "D is wrong%s: %s. That gives %" PRIu64 " of the %" PRIu64 " wrong outputs bit for bit, under %s.", where, f->what,
+             f->explained, j->differ, f->model);
 }
 
 static void example(out *o, const char *which, const mx_judge_example *e, int bound) {

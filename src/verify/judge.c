@@ -297,6 +297,8 @@ static void explain(judge_job *j) {
     if (j->out->models[m].compared == j->out->outputs && !j->out->models[m].differ)
       judge_say(j, j->models[m].name, j->out->differ, "D is the product under another model, %s", j->models[m].name);
   if (j->out->n_findings) return;
+  if (!j->how.bound) judge_places(j);
+  if (j->out->n_findings) return;
   /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
   if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) judge_orders(j);
   if (!j->out->n_findings) judge_variants(j);

@@ -2,6 +2,8 @@
  *
  * judge.c           the call: models, mask of wrong outputs, counts
  * judge_variants.c  what else could have been computed: edits of the problem
+ * judge_factors.c   one number that all outputs are multiplied or raised by
+ * judge_places.c    parts of D that hold what belongs elsewhere, or nothing
  * judge_orders.c    orders of summation and widths of accumulators that no model of mx_gemm() has
  * judge_round.c     roundings to narrow types
  * judge_regions.c   where in D, and what stands there */
@@ -60,6 +62,9 @@ mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, in
 void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 void judge_variants(judge_job *j);
+/** about: the number need not give bits. */
+void judge_factors(judge_job *j, int about);
+void judge_places(judge_job *j);
 void judge_orders(judge_job *j);
 void judge_regions(judge_job *j);
 

@@ -618,38 +618,6 @@ static void to_rounding(judge_job *j, const variant *v, double alone) {
   free(h);
 }
 
-/* One factor between D and the product, for all sampled outputs. */
-static void factor(judge_job *j) {
-  edit e = {.p = j->right};
-  float h[JUDGE_SAMPLE];
-  double c = 0;
-  size_t n = 0;
-  if (j->n_sample < 4 || !evaluate(h, j, &e, SAME, j->base, j->type)) return;
-  for (size_t i = 0; i < j->n_sample; i++) {
-    const double d = (double)j->got[j->sample[i][0] * j->right.N + j->sample[i][1]], x = (double)h[i];
-    if (x == 0 || !isfinite(x) || !isfinite(d)) continue;
-    const double ratio = d / x;
-    if (!n++) c = ratio;
-    if (fabs(ratio - c) > 0x1p-7 * fabs(c)) return;
-  }
-  if (n < 4 || c == 0 || fabs(c - 1) < 0x1p-6) return;
-  const double power = copysign(exp2(round(log2(fabs(c)))), c);
-  if (fabs(c / power - 1) > 0x1p-6) {
-    judge_say(j, "", 0, "every output is about %.4g times what it should be", c);
-    return;
-  }
-  /* A power of two goes through every rounding: then some model agrees in bits, if alpha takes it. */
-  const mx_gemm_options *o = &j->right.options;
-  uint64_t explained = 0;
-  int model = -1;
-  e.number[2] = (float)power * (o->alpha ? *o->alpha : 1);
-  e.p.options.alpha = &e.number[2];
-  for (int m = 0; m < j->n_models && model < 0 && !o->c && !o->bias; m++)
-    if (evaluate(h, j, &e, SAME, m, j->type) && matches(j, h, NULL) == j->n_sample && count(&explained, j, &e, SAME, m, NULL)) model = m;
-  judge_say(j, model < 0 ? "" : j->models[model].name, explained, "every output is 2^%d times what it should be%s", (int)log2(fabs(power)),
-            c < 0 ? ", with the other sign" : "");
-}
-
 void judge_variants(judge_job *j) {
   list *l = calloc(1, sizeof *l);
   if (!l || !j->raw) {
@@ -683,6 +651,7 @@ void judge_variants(judge_job *j) {
       if (rank_one(j, &l->v[i], &l->v[k]) < 0.01) found = to_bits(j, &l->v[i], &l->v[k]);
     }
   if (!found && n) to_rounding(j, &best[0], alone);
-  if (!found && !j->out->n_findings) factor(j);
+  if (!found && !j->out->n_findings) judge_factors(j, 0);
+  if (!found && !j->out->n_findings) judge_factors(j, 1);
   free(l);
 }

@@ -41,6 +41,9 @@ accepts $judge h.npy --accum hopper_fp8_wgmma:F=13
 damage d.npy e.npy 'd[16*40:] = [0] * 320'
 differs "all in rows 16 to 23 (the last 8, the tail of tiles of 16); everything there is wrong" $judge e.npy
 differs "D is zero there" $judge e.npy --bound
+differs "D is wrong: a tile was never written, or lost: it is zero in rows 16 to 23. That gives 320 of the 320" $judge e.npy
+damage d.npy e.npy 'd = [struct.unpack("<f", struct.pack("<f", 1.5 * x))[0] for x in d]'
+differs "every output is 1.5 times what it should be: alpha is 1.5, not 1. That gives 960 of the 960 wrong outputs bit for bit" $judge e.npy
 accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy
 accepts $judge d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy
 accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --alpha 0.5 --c c.npy --bias bias.npy
