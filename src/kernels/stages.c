@@ -263,6 +263,9 @@ void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
   flat->nibble = -1;
   flat->hot = 0;
   flat->y_hi = flat->y_most;
+  const int round = stages->plan->spec.elem_round;
+  flat->far = round == MX_ROUND_SCAN_X || round == MX_ROUND_SCAN_Y;
+  if (flat->far) flat->scan = round == MX_ROUND_SCAN_X ? MX_SCAN_X : MX_SCAN_Y;
 }
 
 void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
@@ -306,15 +309,19 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
   const int inf_by_dtype =
       s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && (s->elem_inf != MX_ELEM_INF_OVERFLOW || f->elem.wrap); /* what lies past binary16 is Inf */
-  /* Where what overflows saturates, an Inf of y is as good as any large number. */
-  const int any = s->elem_inf == MX_ELEM_INF_OVERFLOW && f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
+  /* Where what overflows saturates, or y is a real number, an Inf of a kernel's y is as good as any large number. */
+  const int saturates = f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
+  const int any = (s->elem_inf == MX_ELEM_INF_OVERFLOW && saturates) || (exact && !f->elem.wrap && s->input_dtype == MX_INPUT_DTYPE_FLOAT32);
   f->y_most = inf_by_dtype ? 0x1p15f : any ? INFINITY : 0x1p100f;
-  /* Of scans: distances from the largest value and the one before it differ in binary32. */
-  if (f->scan || s->elem_round == MX_ROUND_SCAN_Y || s->elem_round == MX_ROUND_SCAN_X) f->y_most = ldexpf(1, p->emax - f->elem.man_bits + 20);
+  if (s->elem_round == MX_ROUND_SCAN_Y) f->y_most = fminf(f->y_most, 0x1p100f);
+  if (s->elem_round == MX_ROUND_SCAN_X) f->y_most = INFINITY;
   const int special = f->elem.over_code != f->elem.max_code || f->elem.over_negative != f->elem.max_code;
   if (f->again && special && (!f->elem.wrap || p->elem->nan_code != MX_NO_CODE))
     f->y_most = f->elem_max; /* a NaN or Inf is not encoded again */
   f->y_hi = f->y_most;
+  /* Distances from the largest value and the one before it differ in binary32. */
+  if (s->elem_round == MX_ROUND_SCAN_Y || s->elem_round == MX_ROUND_SCAN_X)
+    f->y_hi = fminf(f->y_hi, ldexpf(1, p->emax - f->elem.man_bits + 20));
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
   f->lead = lead_of(f, p);
   f->select = s->select == MX_SELECT_FOURSIX;
@@ -324,9 +331,8 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   if (f->hot) table_init(f, p);
   if (f->hot || f->select) f->y_hi = fminf(f->y_hi, f->elem.wrap ? 8.5f : 0x1p20f);
   if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error knows one code that wrapped */
-  const int saturates = !f->elem.integer && f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
-  f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && p->elem->bits <= 8 && f->elem.man_bits > 0 &&
-                  f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
+  f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && !f->elem.integer && p->elem->bits <= 8 &&
+                  f->elem.man_bits > 0 && f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
                   f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
   f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
   const mx_block_stats zeros = {0};

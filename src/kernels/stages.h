@@ -66,6 +66,7 @@ typedef struct mx_stages {
   enum { MX_FACTOR_POW2, MX_FACTOR_RCP_POW2, MX_FACTOR_SF, MX_FACTOR_RCP32, MX_FACTOR_CHAIN } factor;
   float pre;                                         /* a factor on x before, 0: none; not of EXACT */
   enum { MX_SCAN_NONE, MX_SCAN_Y, MX_SCAN_X } scan;  /* by distances from y, or from x, whose form is x / (the stored scale) */
+  int far;                                           /* of scans: x may be so far beyond the largest value that distances are equal */
   int wide;                                          /* scales of more than a byte, in p->wide */
   int nearest;                                       /* of FORM_EXACT: y is looked at in binary32 */
   uint64_t n_values;                                 /* of the tensor up to the last row of the call */

@@ -234,8 +234,8 @@ INLINE vf magnitude_value(vi m, const mx_stage_encode *e) {
 
 /* elem.round=scan_x (of scan_y u is 1 and x is y): of the two values beside x / u the one whose product with u is less far from x, the distance
  * rounded once to binary32; of equal ones the first in the order of codes. A quotient that is rounded onto a value is that much nearer to it than to
- * any other. e: rounds toward zero. */
-INLINE vi scanned_code(vf x, vf u, const mx_stage_encode *e) {
+ * any other. e: rounds toward zero. far: the first of more than two equal ones. */
+INLINE vi scanned_code(vf x, vf u, const mx_stage_encode *e, const int far) {
   const vi zero = vi_set(0), one = vi_set(1), sign = vi_and(vf_bits(x), vi_set(INT32_MIN));
   const vm negative = vi_gt(zero, sign);
   const vi most = e->integer ? vi_blend(negative, vi_set(e->max_code + 1), vi_set(e->max_code)) : vi_set(e->max_code);
@@ -245,7 +245,18 @@ INLINE vi scanned_code(vf x, vf u, const mx_stage_encode *e) {
            d_above = magnitude_of(vf_fma(magnitude_value(above, e), u, from));
   vm up = vi_gt(d_below, d_above);
   if (e->integer) up = vm_or(up, vm_and(vm_and(vi_eq(d_below, d_above), negative), vi_gt(below, zero))); /* -128 is the first of them */
-  const vi m = vi_blend(up, above, below);
+  vi m = vi_blend(up, above, below);
+  if (far) { /* how many magnitudes are further away */
+    const vi d = vi_min(d_below, d_above);
+    vi first = zero;
+    for (int step = 64; step; step >>= 1) {
+      const vi middle = vi_min(vi_add(first, vi_set(step - 1)), m);
+      const vm further = vi_gt(magnitude_of(vf_fma(magnitude_value(middle, e), u, from)), d);
+      first = vi_blend(further, vi_add(first, vi_set(step)), first);
+    }
+    if (e->integer) first = vi_blend(vm_and(negative, vi_gt(first, zero)), m, first);
+    m = first;
+  }
   if (e->integer) {
     const vi flip = vi_sub(zero, vi_srl(sign, 31));
     return vi_and(vi_sub(vi_xor(m, flip), flip), vi_set(0xFF));
@@ -604,17 +615,26 @@ static void encode_fused(uint8_t *out, const mx_stages *f, const mx_piece *p) {
 }
 
 /* elem.round=scan_x and scan_y by distances: from x under the block's scale, or from y[] under 1. */
-static void scan_codes(uint8_t *out, const mx_stages *f, const mx_piece *p, const float *y, size_t n) {
+INLINE void scan_each(uint8_t *out, const mx_stages *f, const mx_piece *p, const float *y, size_t n, const int far) {
   mx_stage_encode e = f->elem;
   e.round = MX_ROUND_RTZ;
   for (size_t i = 0; i < n; i += 16) {
     vi c[STEP];
     for (size_t k = 0; k < STEP; k++) {
       const size_t at = i + k * W;
-      c[k] = y ? scanned_code(vf_load(y + at), vf_set(1), &e) : scanned_code(vf_load(p->x + at), factor_of(p, p->f0, at, p->by_element), &e);
+      vf u = y ? vf_set(1) : factor_of(p, p->f0, at, p->by_element);
+      if (!y && f->factor == MX_FACTOR_POW2) u = vf_div(vf_set(1), u);
+      c[k] = scanned_code(vf_load((y ? y : p->x) + at), u, &e, far);
     }
     vi_store16(out + i, c);
   }
+}
+
+static void scan_codes(uint8_t *out, const mx_stages *f, const mx_piece *p, const float *y, size_t n) {
+  if (f->far)
+    scan_each(out, f, p, y, n, 1);
+  else
+    scan_each(out, f, p, y, n, 0);
 }
 
 INLINE vf again_of(vf q, const mx_stages *f, const mx_piece *p, size_t b) {
