@@ -63,7 +63,8 @@ void mxh_report_print(const mxh_report &report) {
   printf("%llu operations equal, %llu differ, ", equal, differ);
   if (open) printf("%llu open, ", open);
   if (died) printf("%llu DIED, ", died);
-  printf("%llu skipped; %llu cases of them not run (the rows say why); %.1f s\n", skipped, not_run, report.seconds);
+  printf("%llu skipped; %llu cases of them not run (the rows say why); %.1f s, %.1f of them in calls of the device\n", skipped, not_run,
+         report.seconds, report.device_seconds);
   if (!report.run->profile && !report.found.empty()) printf("rules that no document says, as far as they were found:\n");
   for (size_t i = 0; !report.run->profile && i < report.found.size(); i++) printf("  %s\n", report.found[i].c_str());
   if (!report.run->profile) return;
@@ -76,6 +77,7 @@ bool mxh_report_json(const mxh_report &report, const char *path) {
   json_object_set_new(o, "format", json_string("mxgold hip-diff 1"));
   for (const auto &fact : facts(report)) json_object_set_new(o, fact.first, json_string(fact.second.c_str()));
   json_object_set_new(o, "seconds", json_real(report.seconds));
+  json_object_set_new(o, "device_seconds", json_real(report.device_seconds));
   for (const mxh_row &r : report.rows)
     json_array_append_new(operations,
                           json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "group", r.group.c_str(), "operation", r.operation.c_str(),

@@ -17,8 +17,8 @@ struct mxh_report {
   std::vector<std::string> found; /* rules and models, a line each, as they come; with a profile there is more of them in it */
   mxh_device_facts device;
   std::vector<mxh_bench_row> bench;
-  double seconds;
-  bool whole; /* every group has run to its end, or to its death */
+  double seconds, device_seconds; /* all; in calls of the device */
+  bool whole;                     /* every group has run to its end, or to its death */
   const char *commit, *compilers;
 };
 

@@ -46,6 +46,7 @@ void tell_row(int pipe, const mxh_row &r) {
 
 struct watched : mxh_passing_device {
   int pipe;
+  double seconds = 0;  /* in calls that wait for the device */
   std::string at, how; /* the kernel that faults, and in what way */
   watched(mxh_device *d, int to, const char *fault) : mxh_passing_device(d), pipe(to) {
     const char *colon = fault ? strrchr(fault, ':') : nullptr;
@@ -58,8 +59,32 @@ struct watched : mxh_passing_device {
       if (how == "segv") raise(SIGSEGV);
       while (how == "hang") pause();
     }
+    const clocked c(this);
     return mxh_passing_device::launch(kernel, grid, block, args, n);
   }
+  int sync() override {
+    const clocked c(this);
+    return mxh_passing_device::sync();
+  }
+  int put(void *to, const void *from, size_t n) override {
+    const clocked c(this);
+    return mxh_passing_device::put(to, from, n);
+  }
+  int get(void *to, const void *from, size_t n) override {
+    const clocked c(this);
+    return mxh_passing_device::get(to, from, n);
+  }
+  static double now() {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+  }
+  struct clocked {
+    watched *of;
+    double from;
+    explicit clocked(watched *w) : of(w), from(now()) {}
+    ~clocked() { of->seconds += now() - from; }
+  };
 };
 
 /* What the parent knows of its child. */
@@ -87,6 +112,8 @@ struct heard {
       kernel = m[1];
     } else if (m[0] == "found" && m.size() == 2) {
       report.found.push_back(m[1]);
+    } else if (m[0] == "seconds" && m.size() == 2) {
+      report.device_seconds += atof(m[1].c_str());
     } else if (m[0] == "whole") {
       report.whole = true;
     } else if (m[0] == "row" && m.size() == 11) {
@@ -132,6 +159,11 @@ bool ended(pid_t pid, int *status, int seconds) {
 
 mxh_device *mxh_watched(mxh_device *dev, int pipe, const char *fault) { return new watched(dev, pipe, fault); }
 void mxh_watch_opened(int pipe, mxh_device *dev) { tell(pipe, {"device", mxh_name(dev), mxh_kind(dev), mxh_arch(dev), mxh_driver(dev)}); }
+double mxh_watched_seconds(mxh_device *dev, int pipe) {
+  const double seconds = static_cast<watched *>(dev)->seconds;
+  tell(pipe, {"seconds", std::to_string(seconds)});
+  return seconds;
+}
 void mxh_watch_whole(int pipe) { tell(pipe, {"whole"}); }
 void mxh_watch_doing(int pipe, const std::string &operation, const std::string &what) { tell(pipe, {"begin", operation, what, ""}); }
 

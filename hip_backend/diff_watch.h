@@ -18,6 +18,8 @@ struct mxh_watch {
   int patience;                /* seconds without a word after which the child is taken to hang */
   std::function<bool()> write; /* the report as it is, to the disk */
 };
+/** Seconds in calls of that device (copies, launches, waiting), told to the parent as well. */
+double mxh_watched_seconds(mxh_device *watched, int pipe);
 /** Runs body in a child process. body gets the run (the parent's rows in it, hooked to the pipe), and the pipe for mxh_watched(); it says
  *  mxh_watch_opened() and, once the whole report is written, mxh_watch_whole(). What it returns is the child's exit status.
  *  Returns that status, or 2 after a fault: the row is marked as died, with the signal, kernel and case, and another process goes on with the group's

@@ -2,7 +2,9 @@
 # hip_backend/native_*.hip use instructions of gfx950 and are built for it and for the host runtime alone; other .hip files are portable.
 HIP       := hip_backend
 HIP_B     := build/hip
-HIP_CLANG ?= clang-22
+ROCM ?= $(firstword $(wildcard /opt/rocm))
+# ROCm's own clang where clang-22 cannot be had.
+HIP_CLANG ?= $(if $(shell command -v clang-22 2>/dev/null),clang-22,$(firstword $(wildcard $(addsuffix /llvm/bin/clang,$(ROCM))) clang-22))
 HIP_ARCHS := gfx950 gfx942 gfx90a
 # make itself knows a CXX; clang-% sets CC.
 ifeq ($(origin CXX),default)
@@ -25,7 +27,7 @@ deps-hip:
 	@tools/install-deps.sh --mode=$(INSTALL) build hip
 # Without the compiler there is nothing to build: said, and counted as a skip, not as a success.
 hip: ## every kernel for gfx950, and the portable ones for gfx942 and gfx90a; assembly in build/hip/ARCH/*.s
-	@if tools/install-deps.sh --mode=$(INSTALL) hip && command -v $(HIP_CLANG) >/dev/null; then $(MAKE) -s hip-device; \
+	@if { tools/install-deps.sh --mode=$(INSTALL) hip || [ "$(HIP_CLANG)" != clang-22 ]; } && command -v $(HIP_CLANG) >/dev/null; then $(MAKE) -s hip-device; \
 	else echo "hip: SKIPPED, $(HIP_CLANG) is not to be had: no kernel was compiled for AMD"; fi
 hip-device: $(HIP_CODE) $(HIP_EXAMPLE)
 	@for f in $(HIP_CODE:.hsaco=.s); do [ -f $$f ] || { echo "hip: $$f is not there"; exit 1; }; done
@@ -141,7 +143,7 @@ hip-diff-check: deps $(BIN) $(B)/hip/hip-diff-host ## hip-diff's table, report a
 hip-diff-build: deps $(HIP_DIFF)
 DEVICE ?= auto
 hip-diff: ## every kernel and instruction on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json, diff.html, a device profile
-	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: no compiler for AMD: its kernels are SKIPPED"
+	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: clang-22 is not to be had: $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) takes its place,no compiler for AMD: its kernels are SKIPPED)"
 	@$(MAKE) -s hip-diff-build
 	@mkdir -p $(HIP_B)
 	@$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html --profile $(HIP_B)

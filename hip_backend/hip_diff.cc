@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
   if (rehearse || wrong) return gfx950_rehearse({&library, rehearse, wrong, seed, jobs, verbose});
   if (patience < 1 || patience > 100000) return fprintf(stderr, "mxgold-hip-diff: --patience %d: expected 1 to 100000 seconds\n", patience), 2;
   run.oracle = &library;
-  mxh_report out = {&run, {}, {}, {}, {}, 0, false, MXH_COMMIT, MXH_COMPILERS};
+  mxh_report out = {&run, {}, {}, {}, {}, 0, 0, false, MXH_COMMIT, MXH_COMPILERS};
   struct timespec t0;
   clock_gettime(CLOCK_MONOTONIC, &t0);
   const auto write = [&] {
@@ -193,6 +193,7 @@ int main(int argc, char **argv) {
   if (!strcmp(groups[i], #function)) same = mxh_run_##function(child);
 #include "hip_backend/ops.def"
 #undef MXH_CHECK
+      out.device_seconds += mxh_watched_seconds(child->dev, pipe);
       out.run = child;
       out.rows = child->rows;
       const int result = i + 1 == n ? finish(&out, pipe, bench, folder, write) : 0;

@@ -55,7 +55,7 @@ REHEARSE ?= 20
 hip-rehearse: deps $(B)/hip/hip-diff-host ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, six minutes)
 	$(B)/hip/hip-diff-host --rehearse $(REHEARSE) --wrong 5 --seed 101
 hip-profile: ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
-	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-profile: no compiler for AMD: its kernels are SKIPPED"
+	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-profile: clang-22 is not to be had: $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) takes its place,no compiler for AMD: its kernels are SKIPPED)"
 	@$(MAKE) -s hip-profile-build
 	@mkdir -p $(HIP_B)
 	$(GFX950) -o $(HIP_B)
@@ -71,7 +71,6 @@ PLUGIN_SRC ?= examples/device_kernel.cc
 PLUGIN_FLAGS ?=
 PLUGIN_LIBS ?=
 PLUGIN_ARCH ?= gfx950
-ROCM ?= $(firstword $(wildcard /opt/rocm))
 PLUGIN_B := $(B)/plugin
 PLUGIN_CXX = $(CXX) -std=c++17 $(OPT) -g $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 -fPIC
 PLUGIN_NVCC = $(NVCC) -O2 -std=c++17 -arch=$(SM) -Xcompiler -fPIC $(HIP_INC)
