@@ -52,7 +52,7 @@ $(GFX950): $(GFX950_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A)
 
 .PHONY: hip-rehearse hip-profile
 REHEARSE ?= 20
-hip-rehearse: deps $(B)/hip/hip-diff-host ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, six minutes)
+hip-rehearse: deps $(B)/hip/hip-diff-host ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, seven minutes of processor time)
 	$(B)/hip/hip-diff-host --rehearse $(REHEARSE) --wrong 5 --seed 101
 hip-profile: ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
 	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-profile: clang-22 is not to be had: $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) takes its place,no compiler for AMD: its kernels are SKIPPED)"
