@@ -151,6 +151,11 @@ static void scale_row_tile(fixture *f) {
 static void unbiased_scales(fixture *f) {
   for (size_t i = 0; i < f->a.scale_rows * f->a.scale_cols; i++) f->b.scales[i] = (uint8_t)(f->a.scales[i] - 64);
 }
+static void no_bias(fixture *f) {
+  for (size_t i = 0; i < f->a.scale_rows * f->a.scale_cols; i++) f->b.scales[i] = (uint8_t)(f->a.scales[i] - 127);
+}
+static void five_right(fixture *f) { EACH(f) put(f, r, c, at(f, r, (c + f->cols - 5) % f->cols)); }
+static void thirty_up(fixture *f) { memcpy(f->b.codes, f->a.codes + 30 * f->b.code_stride, (f->rows - 30) * f->b.code_stride); }
 static void scales_of_one(fixture *f) { memset(f->b.scales, 0x7F, f->a.scale_rows * f->a.scale_cols); }
 
 static const struct {
@@ -202,6 +207,9 @@ static const struct {
     {"scale column", scale_column, "every scale that differs is in block column 2 (columns 64 to 95)", "row"},
     {"scale rows", scale_row_tile, "every scale that differs is in rows 32 to 47", "column"},
     {"scale bias", unbiased_scales, "every scale that differs is 64 codes smaller in B", "column"},
+    {"no bias", no_bias, "127 codes smaller in B, modulo 256 (the exponent without its bias)", "column"},
+    {"five right", five_right, "columns are shifted by 5", "rows are"},
+    {"thirty up", thirty_up, "rows are shifted by 30, upwards", "columns are"},
     {"scales of one", scales_of_one, "every scale of B is 0x7F (1)", "larger"},
     {"halved", halved, "every value that differs is off by the same power of two", "sign"},
 };

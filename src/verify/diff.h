@@ -58,6 +58,7 @@ typedef struct diff_job {
   double scales_ratio;
   uint32_t scales_first[2];       /* the first that differs, of A and B */
   int64_t scales_step;            /* B - A of the codes of scales */
+  int scales_wrap;                /* some are only modulo 256 */
   int scales_steps;               /* 0: none seen, 1: that one, 2: several */
   diff_place place, scales_place; /* of elements, of scales */
   uint64_t *pairs;                /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
@@ -68,7 +69,8 @@ typedef struct diff_job {
   unsigned code_alive, input_alive; /* tests of diff_patterns.c that nothing spoke against */
   diff_usual usual;
   diff_order order;
-  int shift_up, shift_down, swapped, right, left; /* B is A moved so, as far as was looked */
+  uint64_t up, down, right, left; /* B may be A moved by 1 to 64 rows or columns: a bit for each */
+  int swapped;                    /* the codes of each byte */
 } diff_job;
 
 /* An element that differs, with what tests ask of it. */

@@ -15,19 +15,32 @@ static int row_swapped(const diff_job *j, size_t r) {
     if ((c ^ 1) < j->a->cols && diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c ^ 1)) return 0;
   return 1;
 }
-static int row_moved(const diff_job *j, size_t r, int right) {
-  for (size_t c = 0; c + 1 < j->a->cols; c++)
-    if (diff_code(j, j->b, r, c + (right ? 1 : 0)) != diff_code(j, j->a, r, c + (right ? 0 : 1))) return 0;
+static int row_moved(const diff_job *j, size_t r, size_t by, int right) {
+  for (size_t c = 0; c + by < j->a->cols; c++)
+    if (diff_code(j, j->b, r, c + (right ? by : 0)) != diff_code(j, j->a, r, c + (right ? 0 : by))) return 0;
   return 1;
 }
+static int row_from(const diff_job *j, size_t r, size_t by, int up) {
+  if (up ? r + by >= j->a->rows : r < by) return 1;
+  return row_is(j, r, up ? r + by : r - by);
+}
+/* Of the shifts that are left those that this row agrees with. */
+static void narrow(const diff_job *j, uint64_t *by, size_t r, int (*is)(const diff_job *, size_t, size_t, int), int way) {
+  for (uint64_t left = *by; left; left &= left - 1) {
+    const int k = __builtin_ctzll(left);
+    if (!is(j, r, (size_t)k + 1, way)) *by &= ~(UINT64_C(1) << k);
+  }
+}
+/* Shifts by less than half of n lines. */
+static uint64_t shifts(size_t n) { return n < 2 ? 0 : n / 2 >= 64 ? UINT64_MAX : (UINT64_C(1) << (n < 4 ? 1 : n / 2)) - 1; }
 
 /* ---- another order inside groups of a few elements */
 
 void diff_moves_start(diff_job *j) {
   static const size_t sizes[] = {64, 32, 16, 8, 4};
   j->swapped = j->elem->bits == 4;
-  j->shift_up = j->shift_down = j->a->rows > 1;
-  j->right = j->left = j->a->cols > 1;
+  j->up = j->down = shifts(j->a->rows);
+  j->right = j->left = shifts(j->a->cols);
   memset(j->order.may, 0xFF, sizeof j->order.may);
   j->order.size = 0;
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !j->order.size && j->elem->bits <= 8; i++)
@@ -113,8 +126,8 @@ static void say_order(diff_job *j) {
 
 void diff_moves_merge(diff_job *j, const diff_job *later) {
   j->swapped &= later->swapped;
-  j->shift_up &= later->shift_up;
-  j->shift_down &= later->shift_down;
+  j->up &= later->up;
+  j->down &= later->down;
   j->right &= later->right;
   j->left &= later->left;
   if (!later->order.size) j->order.size = 0;
@@ -125,10 +138,10 @@ void diff_moves_merge(diff_job *j, const diff_job *later) {
 void diff_moves_row(diff_job *j, size_t r) {
   if (j->order.size) order_row(j, r);
   if (j->swapped) j->swapped = row_swapped(j, r);
-  if (j->shift_down && r) j->shift_down = row_is(j, r, r - 1);
-  if (j->shift_up && r + 1 < j->a->rows) j->shift_up = row_is(j, r, r + 1);
-  if (j->right) j->right = row_moved(j, r, 1);
-  if (j->left) j->left = row_moved(j, r, 0);
+  narrow(j, &j->down, r, row_from, 0);
+  narrow(j, &j->up, r, row_from, 1);
+  narrow(j, &j->right, r, row_moved, 1);
+  narrow(j, &j->left, r, row_moved, 0);
 }
 
 static int all_rows(const diff_job *j, int (*is)(const diff_job *, size_t)) {
@@ -137,10 +150,17 @@ static int all_rows(const diff_job *j, int (*is)(const diff_job *, size_t)) {
   return 1;
 }
 static int is_swapped(const diff_job *j, size_t r) { return row_swapped(j, r); }
-static int is_down(const diff_job *j, size_t r) { return !r || row_is(j, r, r - 1); }
-static int is_up(const diff_job *j, size_t r) { return r + 1 == j->a->rows || row_is(j, r, r + 1); }
-static int is_right(const diff_job *j, size_t r) { return row_moved(j, r, 1); }
-static int is_left(const diff_job *j, size_t r) { return row_moved(j, r, 0); }
+
+/* The smallest shift that all rows agree with. */
+static void say_shift(diff_job *j, uint64_t by, int (*is)(const diff_job *, size_t, size_t, int), int way, const char *lines,
+                      const char *whither) {
+  for (size_t r = 0; r < j->a->rows && by; r++) narrow(j, &by, r, is, way);
+  if (!by) return;
+  if (by & 1)
+    diff_say(j, "%s are shifted by one%s", lines, whither);
+  else
+    diff_say(j, "%s are shifted by %d%s", lines, __builtin_ctzll(by) + 1, whither);
+}
 
 /* ---- what is looked at a second time */
 
@@ -204,10 +224,10 @@ void diff_moves_end(diff_job *j) {
       diff_say(j, "the two codes of each byte are swapped");
     else if (j->order.size)
       say_order(j);
-    if (j->shift_down && all_rows(j, is_down)) diff_say(j, "rows are shifted by one");
-    if (j->shift_up && all_rows(j, is_up)) diff_say(j, "rows are shifted by one, upwards");
-    if (j->right && all_rows(j, is_right)) diff_say(j, "columns are shifted by one");
-    if (j->left && all_rows(j, is_left)) diff_say(j, "columns are shifted by one, to the left");
+    say_shift(j, j->down, row_from, 0, "rows", "");
+    say_shift(j, j->up, row_from, 1, "rows", ", upwards");
+    say_shift(j, j->right, row_moved, 1, "columns", "");
+    say_shift(j, j->left, row_moved, 0, "columns", ", to the left");
     if (transposed(j)) diff_say(j, "the codes are transposed");
     one_code(j);
     if (turned(j)) diff_say(j, "B is the transpose of the input, quantised");

@@ -63,7 +63,7 @@ mx_status diff_patterns_start(diff_job *j) {
   j->code_alive = (1u << CODE_TESTS) - 1;
   j->input_alive = (1u << DIFF_INPUT_TESTS) - 1;
   j->values_ratio = j->scales_ratio = 0;
-  j->scales_steps = 0;
+  j->scales_steps = j->scales_wrap = 0;
   j->pairs_moved = 0;
   memset(&j->usual, 0, sizeof j->usual);
   j->place = (diff_place){.rows = a->rows, .cols = a->cols, .n_col = a->cols < DIFF_COLUMNS ? a->cols : DIFF_COLUMNS};
@@ -106,7 +106,8 @@ void diff_patterns_element(diff_job *j, const diff_element *e) {
 }
 
 void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b) {
-  const int64_t step = (int64_t)b - (int64_t)a;
+  const int64_t by = (int64_t)b - (int64_t)a, step = j->a->scale_bytes == 1 ? (int8_t)by : by;
+  j->scales_wrap |= step != by;
   diff_place_row(&j->scales_place, index / j->a->scale_cols);
   diff_place_add(&j->scales_place, index % j->a->scale_cols, 1);
   if (!j->scales_steps) j->scales_step = step, j->scales_first[0] = a, j->scales_first[1] = b;
@@ -160,6 +161,7 @@ void diff_patterns_merge(diff_job *j, const diff_job *later) {
     memcpy(j->scales_first, later->scales_first, sizeof j->scales_first);
   else if (later->scales_steps > 1 || (later->scales_steps && later->scales_step != j->scales_step))
     j->scales_steps = 2;
+  j->scales_wrap |= later->scales_wrap;
   merge_place(&j->place, &later->place);
   merge_place(&j->scales_place, &later->scales_place);
   for (size_t i = 0; j->pairs && i < (size_t)1 << 2 * j->pair_bits; i++) j->pairs[i] += later->pairs[i];
@@ -273,14 +275,16 @@ static void scale_patterns(diff_job *j) {
   const size_t n = a->scale_rows * a->scale_cols;
   const double differ = (double)j->scales_place.n, step = (double)llabs(j->scales_step);
   if (j->scales_place.n == 1) /* no pattern, but it has no example either */
-    diff_say(j, "one scale differs (row %zu, block column %zu): %u in A, %u in B, %.0f code%s %s",
+    diff_say(j, "one scale differs (row %zu, block column %zu): %u in A, %u in B, %.0f code%s %s%s",
              j->scales_place.row[0] * (a->scale_rows == a->rows ? 1 : j->block_rows), j->scales_place.span[0], (unsigned)j->scales_first[0],
-             (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller");
+             (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller",
+             j->scales_wrap ? ", modulo 256" : "");
   if (j->scales_steps == 1 && diff_telling(step < 2 ? 0.25 : 0.0625, differ)) {
     if (step < 2)
       diff_say(j, "every scale that differs is one code %s in B", j->scales_step > 0 ? "larger" : "smaller");
     else
-      diff_say(j, "every scale that differs is %.0f codes %s in B", step, j->scales_step > 0 ? "larger" : "smaller");
+      diff_say(j, "every scale that differs is %.0f codes %s in B%s%s", step, j->scales_step > 0 ? "larger" : "smaller",
+               j->scales_wrap ? ", modulo 256" : "", j->scales_step == -127 && a->scale_bytes == 1 ? " (the exponent without its bias)" : "");
   }
   if (power_of_two(j->scales_ratio) && diff_telling(0.25, differ)) diff_say(j, "every scale that differs is off by the same power of two");
   diff_where(j, &j->scales_place, j->scales_place.n, 1);
