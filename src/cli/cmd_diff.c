@@ -397,7 +397,6 @@ static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
   report_fresh(a->junit);
-  report_fresh(a->html);
   if (a->gemm) return judge(a);
   if (a->d) return cli_error("diff: '%s' is one argument too many, expected A and B, or --gemm A B D", a->d);
   if (a->accum || a->bound || a->c || a->bias || a->type || a->alpha.given || a->beta.given)
