@@ -263,6 +263,7 @@ void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
   flat->nibble = -1;
   flat->hot = 0;
   flat->y_hi = flat->y_most;
+  if (flat->wrap_far) flat->elem.wrap = flat->wrap_far;
   const int round = stages->plan->spec.elem_round;
   flat->far = round == MX_ROUND_SCAN_X || round == MX_ROUND_SCAN_Y;
   if (flat->far) flat->scan = round == MX_ROUND_SCAN_X ? MX_SCAN_X : MX_SCAN_Y;
@@ -335,6 +336,11 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
                   f->elem.man_bits > 0 && f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
                   f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
   f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
+  if (f->elem.wrap && s->elem == MX_ELEM_E2M1 && !f->again) {
+    f->wrap_far = f->elem.wrap;
+    f->elem.wrap = 0;
+    f->y_hi = fminf(f->y_hi, 8.5f);
+  }
   const mx_block_stats zeros = {0};
   f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
   for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);

@@ -82,6 +82,7 @@ typedef struct mx_stages {
   int byte_sized;                 /* the elements are plain, and a code with its exponent's field fits the low byte */
   int stochastic;                 /* the same with elem.round=sr, simple, x by one factor */
   int hot;                        /* e2m1 by table, two a byte in order */
+  int32_t wrap_far;               /* of e2m1, which up to 8.5 has one code that wraps: elem.wrap beyond that */
   int again;                      /* codes are encoded once more, those of four bits through a table a block */
   float values[256];              /* of codes, for that */
   uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */
