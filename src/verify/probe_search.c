@@ -262,19 +262,20 @@ static void slide_widths(search *s, const probe_guess *from, int d) {
  * which c_drop cannot be put right before. */
 static void slides(search *s, const probe_guess *from) {
   const size_t drop = probe_key_find("c_drop"), presum = probe_key_find("P");
-  if (!from->x.floor || from->x.join != MX_ACC_JOIN_AFTER || from->x.F < 0) return;
+  const int after = from->x.join == MX_ACC_JOIN_AFTER;
+  if (!from->x.floor || from->x.F < 0) return;
   for (int d = -from->x.F; d <= 40 - from->x.F; d++)
-    for (int c_drop = 0; c_drop <= 60; c_drop++) {
+    for (int c_drop = 0; c_drop <= (after ? 60 : 0); c_drop++) {
       probe_guess g = *from;
       g.x.F += d;
       g.x.floor += d;
       if (d) push(s, &g);
-      if (d && !c_drop) slide_widths(s, &g, d);
-      if (d) push_move(s, &g, drop, c_drop);
+      if (d && !c_drop && after) slide_widths(s, &g, d);
+      if (d && after) push_move(s, &g, drop, c_drop);
       if (!g.x.P || !probe_set(&g, presum, 0, s->l->spec))
         continue; /* a sum of P products has the exponent of its scales: another way to slide */
       push(s, &g);
-      push_move(s, &g, drop, c_drop);
+      if (after) push_move(s, &g, drop, c_drop);
     }
 }
 
