@@ -204,10 +204,13 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
 }
 
 static int same_64(const uint8_t *x, const uint8_t *y) {
-  uint64_t u[8], v[8], other = 0;
-  memcpy(u, x, 64);
-  memcpy(v, y, 64);
-  for (int i = 0; i < 8; i++) other |= u[i] ^ v[i];
+  uint64_t other = 0;
+  for (int i = 0; i < 64; i += 8) {
+    uint64_t u, v;
+    memcpy(&u, x + i, 8);
+    memcpy(&v, y + i, 8);
+    other |= u ^ v;
+  }
   return !other;
 }
 

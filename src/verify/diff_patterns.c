@@ -119,10 +119,12 @@ void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b) {
 void diff_patterns_row(diff_job *j, size_t r) {
   diff_usual *u = &j->usual;
   for (size_t i = 0; i < LOOKED && i < j->a->cols && j->elem->bits <= 8; i++) {
-    const diff_element e = diff_look(j, r, (i * j->a->cols / LOOKED + r * 7919) % j->a->cols);
+    const size_t c = (i * j->a->cols / LOOKED + r * 7919) % j->a->cols;
     u->n++;
-    u->code[e.a & 255]++;
-    const unsigned is = j->piece ? input_tests(j, &e, j->input_alive) : 0;
+    u->code[diff_code(j, j->a, r, c) & 255]++;
+    if (!j->piece) continue;
+    const diff_element e = diff_look(j, r, c);
+    const unsigned is = input_tests(j, &e, j->input_alive);
     for (int t = 0; t < DIFF_INPUT_TESTS && is; t++) u->input[t] += is >> t & 1;
   }
   diff_moves_row(j, r);
