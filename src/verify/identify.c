@@ -177,13 +177,16 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
     if (all[i].residue < INFINITY && !inquiry_far_off(&all[i])) return NULL;
   double least = INFINITY;
+  int ruled = 0;
   for (size_t i = 0; i < n; i++) {
     random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
     if (random[i]) least = fmin(least, all[i].residue);
   }
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;
-    random[i] = all[i].residue <= 4 * least + 0.1 && now() < deadline && inquiry_random_rule(&all[i]);
+    random[i] = all[i].residue <= 4 * least + 0.1 && now() < deadline &&
+                inquiry_random_rule(&all[i], !ruled); /* a rule that fits bars efforts for others */
+    ruled |= random[i];
     if (!random[i])
       all[i].s.lenient = 0, all[i].level = 1;
     else if (inquiry_seed(&all[i], 0))

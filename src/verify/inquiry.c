@@ -180,14 +180,19 @@ static uint32_t only_scale(const observation *o) {
   return most > APART * least && code < 256 ? code : 0;
 }
 
+static mx_spec base_of(const inquiry *q) {
+  mx_spec base = {0};
+  put_formats(&base, &q->h.formats);
+  if (mx_scale_format(base.scale)->nan_code == MX_NO_CODE) base.scale_nan = MX_SCALE_NAN_IGNORE;
+  return base;
+}
+
 void inquiry_cores(inquiry *q) {
   search *s = &q->s;
   pool *cores = &q->cores;
-  mx_spec base = {0};
-  put_formats(&base, &q->h.formats);
+  mx_spec base = base_of(q);
   cores->n = 0;
   cores->room = POOL;
-  if (mx_scale_format(base.scale)->nan_code == MX_NO_CODE) base.scale_nan = MX_SCALE_NAN_IGNORE;
   if (q->h.formats.scale_rule == MX_SCALE_RULE_HIF4) {
     base.scale_rule = MX_SCALE_RULE_HIF4;
     pool_add(cores, &base, (score){0, 0, 0});
@@ -383,6 +388,11 @@ int inquiry_looks_random(inquiry *q) {
   q->s.lenient = 1;
   inquiry_cores(q);
   inquiry_specs(q);
+  if (q->specs.n && !spec_random(&q->specs.spec[0]) && q->specs.got[0].scales) { /* foursix's two scales hide that a scale is drawn */
+    q->cores.n = 0;
+    cores_at_random(&q->s, &q->cores, base_of(q));
+    if (q->cores.n) inquiry_specs(q);
+  }
   const int random = q->specs.n && spec_random(&q->specs.spec[0]) && q->residue * 6 < residue;
   if (!random) {
     q->cores = before[0];
@@ -394,7 +404,7 @@ int inquiry_looks_random(inquiry *q) {
   return random;
 }
 
-int inquiry_random_rule(inquiry *q) {
+int inquiry_random_rule(inquiry *q, int effort) {
   search *s = &q->s;
   pool *starts = calloc(1, sizeof *starts);
   if (!starts) return 0;
@@ -403,12 +413,15 @@ int inquiry_random_rule(inquiry *q) {
     mx_spec t = q->specs.spec[i];
     score got = search_score(s, &t, EVERY);
     search_repair(s, &t, &got, 0);
-    if (!score_clean(got)) search_repair(s, &t, &got, 1);
+    if (!score_clean(got) && effort) search_repair(s, &t, &got, 1);
     pool_add(starts, &t, got);
     if (score_clean(got)) break;
   }
   q->random = starts->spec[0];
-  const int clean = starts->n && !score_total(starts->got[0]);
+  /* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
+  uint64_t all = 0;
+  for (int k = 0; k < BLOCK_CLASSES; k++) all += looked(&s->sets[k]);
+  const int clean = starts->n && score_total(starts->got[0]) * 100 <= all && !score_total(search_score(s, &starts->spec[0], PLAIN));
   free(starts);
   return clean;
 }
@@ -427,7 +440,12 @@ static void find_selection(search *s, mx_spec *best) {
 int inquiry_seed(inquiry *q, int many) {
   search *s = &q->s;
   mx_spec best = q->random;
-  if (!random_solve(s, &best, many)) return 0;
+  if (!random_solve(s, &best, many)) { /* either neighbour fits most of what foursix chooses as well: only the seed tells them */
+    if (q->random.scale_round != MX_SCALE_ROUND_SR || q->random.select == MX_SELECT_FOURSIX) return 0;
+    best = q->random;
+    best.select = MX_SELECT_FOURSIX;
+    if (mx_spec_check(&best, NULL) || !random_solve(s, &best, many)) return 0;
+  }
   s->lenient = 0;
   for (int round = 0; round < 8 && !attempt_exact(&q->best); round++) {
     find_selection(s, &best);

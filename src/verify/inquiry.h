@@ -58,8 +58,8 @@ void inquiry_take(inquiry *q, const mx_spec *spec);
 int inquiry_far_off(const inquiry *q);
 /** Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
 int inquiry_looks_random(inquiry *q);
-/** The rule of every class, whatever the seed: into random. Returns 1 if nothing but the seed is missing. */
-int inquiry_random_rule(inquiry *q);
+/** The rule of every class, whatever the seed: into random; effort as of inquiry_finish. Returns 1 if nothing but the seed is missing. */
+int inquiry_random_rule(inquiry *q, int effort);
 /** The seed among few or among many; with it as any spec. Returns 1 if every byte is found. */
 int inquiry_seed(inquiry *q, int many);
 /** Without the seed: what can be said of it. Returns 1 if the draws look random. */

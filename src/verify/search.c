@@ -216,6 +216,7 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
           at[k] = 0;
       }
       if (n == piece) {
+        if (now() > s->deadline) break;
         run_piece(s, out, specs, n, classes, scales_only);
         piece = 2 * piece < PIECE ? 2 * piece : PIECE;
         n = 0;
@@ -439,22 +440,36 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   free(specs);
 }
 
-/* Keys that decide of the same blocks: what one of them explains wrongly hides the others, so that each value of each is tried. */
-static void groups(search *s, pool *out, const mx_spec *spec, score got) {
-  enum { GROUPS = 4, OF = 4 };
-  static const char *const keys[GROUPS][OF] = {{"scale.allzero", "scale.min_byte", "scale.byte0", "elem.zero_sign"},
-                                               {"scale.zero", "scale.min", "scale.min_byte", "scale.byte0"},
-                                               {"scale.max_byte", "scale.byte_overflow", "scale.used", "elem.inf"},
-                                               {"elem.inf", "elem.nan", "elem.overflow", "elem.saturate_to"}};
-  pool *best = calloc(1, sizeof *best);
-  for (size_t i = 0; best && i < GROUPS && !out->n && now() < s->deadline; i++) {
-    best->n = 0;
-    best->room = 1;
-    pool_add(best, spec, got);
-    search_product(s, best, spec, 1, keys[i], OF, EVERY, 0);
-    if (score_less(best->got[0], got)) pool_add(out, &best->spec[0], best->got[0]);
+/* Keys that decide of the same blocks: what one of them explains wrongly hides the others, so that three and four of them are changed at once. */
+static void groups(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b) {
+  enum { GROUPS = 4, OF = 4, ROOM = 4096 };
+  static const char *const names[GROUPS][OF] = {{"scale.allzero", "scale.min_byte", "scale.byte0", "elem.zero_sign"},
+                                                {"scale.zero", "scale.min", "scale.min_byte", "scale.byte0"},
+                                                {"scale.max_byte", "scale.byte_overflow", "scale.used", "elem.inf"},
+                                                {"elem.inf", "elem.nan", "elem.overflow", "elem.saturate_to"}};
+  mx_spec *specs = malloc(ROOM * sizeof *specs);
+  for (size_t g = 0; specs && g < GROUPS && !out->n; g++) {
+    size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
+    uint64_t key[OF];
+    for (size_t k = 0; k < OF; k++) at[k] = n_moves, key[k] = UINT64_C(1) << key_find(names[g][k]);
+    for (int more = 1; more && now() < s->deadline;) {
+      int changed = 0;
+      mx_spec t = *spec;
+      for (size_t k = 0; k < OF; k++)
+        if (at[k] < n_moves) changed += !key_same(spec, &moves[at[k]].with, key_find(names[g][k])), moved(&t, &t, &moves[at[k]]);
+      specs[n] = t;
+      n += changed > 2 && !mx_spec_check(&t, NULL);
+      if (n == ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
+      more = 0;
+      for (size_t k = 0; k < OF && !more; k++) {
+        at[k] = at[k] == n_moves ? 0 : at[k] + 1;
+        while (at[k] < n_moves && moves[at[k]].keys != key[k]) at[k]++;
+        more = at[k] < n_moves;
+      }
+    }
+    if (n) sift(s, out, b, specs, n, got, NULL);
   }
-  free(best);
+  free(specs);
 }
 
 void search_repair(search *s, mx_spec *spec, score *got, int effort) {
@@ -483,9 +498,9 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
       if (score_less(beam->got[0], beam->got[i])) break;
       bench_make(&b, s, &beam->spec[i]);
       pairs(s, next, &beam->spec[i], beam->got[i], moves, n_single, &b, first);
+      if (!i && !next->n) groups(s, next, &beam->spec[0], beam->got[0], moves, n_single, &b);
       bench_free(&b);
     }
-    if (!next->n && effort) groups(s, next, &beam->spec[0], beam->got[0]);
     if (!next->n || !score_less(next->got[0], beam->got[0])) break;
     *beam = *next;
   }

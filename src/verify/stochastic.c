@@ -148,8 +148,8 @@ static int gives_codes(const search *s, const mx_spec *spec) {
   return !score_total(set_score(&s->sets[BLOCK_PLAIN], spec, LOOK_BOTH | LOOK_EITHER, 1, NULL));
 }
 
-/* mode, bits and source that give the chosen blocks with this seed. */
-static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
+/* mode, bits (not fewer than these) and source that give the chosen blocks with this seed. */
+static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr, uint32_t least_bits) {
   static const int bits[] = {0, 8, 12, 10, 4, 20, 24, 23, 16, 11, 13, 14, 15, 9, 7, 6, 5, 3, 2, 1, 17, 18, 19, 21, 22};
   mx_spec t = *spec;
   t.seed = seed;
@@ -162,11 +162,31 @@ static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
   for (size_t b = 0; b < sizeof bits / sizeof bits[0]; b++)
     for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT; t.sr_mode++) {
       t.sr_bits = (uint32_t)bits[b];
+      if (t.sr_bits && t.sr_bits < least_bits) continue;
       if (!gives_codes(s, &t)) continue;
       *spec = t;
       return 1;
     }
   return 0;
+}
+
+/* The same with numbers near elem.prescale as well: random rounding allows many, and only the seed tells which. Few bits allow many still. */
+static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
+  enum { MANY_BITS = 7, MOST = 40 };
+  static const int denominators[] = {1, 20, 100, 64};
+  const float k = spec->elem_prescale;
+  if (settle_mode(s, spec, seed, lfsr, k != 0 ? MANY_BITS : 0)) return 1;
+  for (size_t i = 0; i < sizeof denominators / sizeof denominators[0] && k != 0; i++) {
+    const float least = ceilf(0.96f * k * (float)denominators[i]), most = 1.04f * k * (float)denominators[i];
+    for (float n = least; n <= most && most - least < MOST; n++) {
+      mx_spec t = *spec;
+      t.elem_prescale = (float)((double)n / denominators[i]);
+      if (!settle_mode(s, &t, seed, lfsr, MANY_BITS)) continue;
+      *spec = t;
+      return 1;
+    }
+  }
+  return k != 0 && settle_mode(s, spec, seed, lfsr, 0);
 }
 
 static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t first, size_t n, int lfsr, const draw *draws, size_t n_draws,
@@ -186,7 +206,7 @@ static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t fi
       if (good[i] < good[least]) least = i;
     const uint64_t seed = good[least];
     good[least] = good[k];
-    if (settle_mode(s, spec, seed, lfsr)) return 1;
+    if (settle_near(s, spec, seed, lfsr)) return 1;
   }
   return 0;
 }
@@ -235,7 +255,7 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
     }
   }
   for (uint64_t seed = 0; seed < 256 && now() < s->deadline; seed++)
-    if (settle_mode(s, spec, seed, 0)) return 1;
+    if (settle_mode(s, spec, seed, 0, 0)) return 1;
   return 0;
 }
 
@@ -245,6 +265,8 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   uint64_t found = UINT64_MAX;
   const size_t n_habits = sizeof habits / sizeof habits[0];
   const uint64_t end = many ? UINT64_C(1) << SCALE_SEED_BITS : FEW;
+  uint64_t plain = 0;
+  for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
 #pragma omp parallel num_threads(s->threads)
   {
     block_set few = {.of = o, .n = s->scales.n < 128 ? s->scales.n : 128, .at = s->scales.at}; /* of foursix's two scales either will do */
@@ -256,6 +278,8 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
 #pragma omp atomic read
       least = found;
       if (least <= i || now() > s->deadline || set_score(&few, &t, LOOK_SCALES, 1, NULL).scales) continue;
+      /* Where either of foursix's two scales will do, a few blocks fit many a seed. */
+      if (t.select == MX_SELECT_FOURSIX && scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * 50 > plain) continue;
 #pragma omp critical(mx_random_solve)
       if (i < found) found = i;
     }
