@@ -121,8 +121,10 @@ typedef struct mx_identity {
   uint64_t tensor_scales_differ, n_values, values_differ;
   uint64_t undecided; /* bit i: key mx_key_name(i) could have another value with the same bytes */
   int stochastic;     /* rounding is random */
+  int blank;          /* the input has no finite number but zero: whatever is said here, the data decide next to nothing */
   /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
   int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: nothing can be said */
+  int random_biased;                       /* codes go up more often, or less, than their fractions say */
   double random_bias;                      /* mean of what is stored less the exact value, in steps of the element format */
   uint64_t random_n, random_beyond;        /* elements between two codes; those that no rounding to a neighbour gives */
   /* First block that differs, if any: */

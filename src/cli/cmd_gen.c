@@ -118,6 +118,8 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
   if (a->shape && shape_parse(shape, 2, a->shape) != 2) return cli_error("gen: --shape %s: expected RxC, such as 64x256", a->shape);
+  if (a->out && strcmp(a->out, "-") && !ends_with(a->out, ".safetensors") && !ends_with(a->out, ".mxv"))
+    return cli_error("gen: -o %s: expected .mxv or .safetensors", a->out);
   mx_cases cases;
   const uint64_t seed = a->spec.seed.v;
   if (mx_generate(&cases, mx_suite_find(a->suite), &spec, shape[0], shape[1], seed, &err)) return cli_fail(&err);

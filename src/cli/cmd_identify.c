@@ -60,6 +60,9 @@ static int mostly_wrong(const mx_identity *id) {
   return (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values || id->scales_differ * 8 > id->n_scales;
 }
 
+/* A bug that gives every byte. */
+static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
+
 static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
@@ -104,12 +107,15 @@ static int scale_values(mx_identity *id, const char **name, samples *s, const mx
 /* As it lies; else with the nibbles in another order; with the scales in another layout; transposed. */
 static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
   mx_error err = {0};
+  const float all = first->seconds > 0 ? (float)first->seconds : 10;
   if (scale_values(id, layout, s, first)) return CLI_FINE;
-  mx_status status = mx_identify(id, s->at, s->n, first, &err);
-  mx_identify_options shorter = *first, *o = &shorter; /* a right packing shows soon */
-  shorter.seconds = (first->seconds > 0 ? first->seconds : 10) / 8;
+  mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
+  most.seconds = (double)all * (s->nibble >= 0 || s->at[0].codes ? 0.7 : 1);
+  shorter.seconds = (double)all / 20;
+  mx_status status = mx_identify(id, s->at, s->n, &most, &err);
+  const int told = !status && is_told(id);
   int best = s->nibble;
-  for (int k = 1; !status && !id->exact && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
+  for (int k = 1; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
     samples_repack(s, k, o->block_cols ? (size_t)o->block_cols : id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32);
     if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, best = k;
@@ -118,12 +124,12 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   static const char *const names[] = {"low_first", "high_first", "half_block"};
   if (best >= 0) *nibble = names[best];
   if (best > 0) id->spec.nibble = best;
-  if ((status || (!id->exact && mostly_wrong(id))) && s->at[0].codes) {
+  if ((status || (!id->exact && !told && mostly_wrong(id))) && s->at[0].codes) {
     mx_identity other = {0};
     if (!status) other = *id;
     if (!try_layouts(&other, layout, s, o)) *id = other, status = MX_OK;
   }
-  if (!status && !id->exact && mostly_wrong(id) && samples_turn(s)) {
+  if (!status && !id->exact && !told && mostly_wrong(id) && samples_turn(s)) {
     mx_identity other;
     if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, s->turned = 1;
   }

@@ -73,6 +73,12 @@ static const uint8_t *code_bytes(samples *s, const mx_sample *m, const mx_array 
   return narrow;
 }
 
+static int all_below_16(const uint8_t *codes, uint64_t n) {
+  uint8_t all = 0;
+  for (uint64_t i = 0; i < n; i++) all |= codes[i];
+  return all < 16;
+}
+
 /* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), in any shape of as many rows. */
 static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   uint64_t n;
@@ -87,6 +93,8 @@ static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   const size_t rows = m->rows, cols = rows ? n / rows : 0;
   if (!rows || n % rows)
     return cli_error("codes: %llu bytes for %zu rows of the input, expected as many bytes for each row", (unsigned long long)n, rows);
+  if (packed && cols >= m->cols && (2 * cols > (m->cols + 127) / 128 * 128 || all_below_16(data, n)))
+    return cli_error("codes: --packed, but %zu bytes a row for %zu columns of the input are one code a byte", cols, m->cols);
   if (!packed && cols < m->cols) packed = 1;
   if (cols * (packed ? 2u : 1u) < m->cols)
     return cli_error("codes: %zu bytes a row for %zu columns of the input, expected as many, or half with two codes a byte", cols, m->cols);

@@ -93,7 +93,16 @@ static size_t bug_words(char *out, size_t size, const mx_bug *b) {
   return n;
 }
 
+static void sentence(char *out, size_t size, const mx_identity *id);
+
 void verdict_sentence(char *out, size_t size, const mx_identity *id) {
+  sentence(out, size, id);
+  const size_t n = strlen(out);
+  if (id->blank)
+    snprintf(out + n, size - n, " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
+}
+
+static void sentence(char *out, size_t size, const mx_identity *id) {
   if (id->bug.name && !id->exact) {
     const size_t n = bug_words(out, size, &id->bug);
     if (n) *out = 'Y';
@@ -135,7 +144,9 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id) {
                           " are neither neighbour. The seed was not found, so %" PRIu64 " codes cannot be given again.",
                           id->random_bits_least == id->random_bits_most ? "about" : "at least", id->random_bits_least, id->random_bias,
                           id->random_n, id->random_beyond, wrong);
-  else if (!id->exact && n < size)
+  if (!id->exact && id->stochastic && id->random_biased && n < size)
+    n += (size_t)snprintf(out + n, size - n, " It is biased: codes go up %s often than their fractions say.", id->random_bias > 0 ? "more" : "less");
+  if (!id->exact && !(id->stochastic && id->random_bits_least) && n < size)
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
@@ -202,6 +213,7 @@ static json_t *random_json(const mx_identity *id) {
   if (!id->random_bits_least) return out;
   json_object_set_new(out, "bits", json_pack("[i,i]", id->random_bits_least, id->random_bits_most));
   json_object_set_new(out, "bias", json_real(id->random_bias));
+  json_object_set_new(out, "biased", json_boolean(id->random_biased));
   json_object_set_new(out, "elements", json_integer((json_int_t)id->random_n));
   json_object_set_new(out, "beyond", json_integer((json_int_t)id->random_beyond));
   return out;
@@ -232,6 +244,7 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   json_object_set_new(root, "undecided", undecided);
   json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
+  if (id->blank) json_object_set_new(root, "blank_input", json_true());
   if (id->bug.name) json_object_set_new(root, "bug", bug_json(&id->bug));
   if (!id->exact)
     json_object_set_new(

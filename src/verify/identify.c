@@ -350,6 +350,14 @@ static int has_odd_numbers(const mx_spec *s) {
          (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
 }
 
+static int is_blank(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < s[i].rows; r++)
+      for (size_t c = 0; c < s[i].cols; c++)
+        if (isfinite(s[i].x[r * s[i].ld + c]) && s[i].x[r * s[i].ld + c] != 0) return 0;
+  return 1;
+}
+
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
   static const mx_identify_options none = {0};
   if (!out) return mx_fail(err, MX_ERR_ARG, "mx_identify: NULL argument");
@@ -370,7 +378,12 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   const double allowed = options->seconds > 0 ? options->seconds : 10, deadline = now() + allowed;
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
-  if (!status) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, deadline);
+  if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
+    name_bug(&out->bug, samples, n, threads, now() + share(FOR_BUGS, allowed));
+    if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, deadline);
+  }
+  out->blank = is_blank(samples, n);
+  if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, deadline);
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);
@@ -390,10 +403,11 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;
     out->random_bias = best->facts.bias;
+    out->random_biased = best->facts.biased;
     out->random_n = best->facts.n;
     out->random_beyond = best->facts.beyond;
   } else if (!status)
-    status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec could be tried");
+    status = mx_fail(err, MX_ERR_NOMEM, "identify: no preset has codes and scales of these shapes, and no mixture of keys either");
   for (size_t i = 0; i < n_all; i++) {
     out->specs_tried += all[i].s.tried;
     inquiry_close(&all[i]);

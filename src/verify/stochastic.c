@@ -17,8 +17,9 @@ static const uint64_t habits[] = {0xDEADBEEF,         0xCAFEBABE,          0x123
 /* An element between two codes. */
 typedef struct draw {
   uint64_t index;
-  double d; /* its place between them, of the discarded part */
-  int up;   /* the one of larger magnitude was stored */
+  double d;       /* its place between them, of the discarded part */
+  uint32_t place; /* the lower of the two, and the sign */
+  int up;         /* the one of larger magnitude was stored */
 } draw;
 
 /* The draws of a block under a plan whose rounding is sr; n grows. beyond counts elements that are neither neighbour. */
@@ -34,7 +35,8 @@ static size_t draws_of(draw *out, size_t room, const observation *o, mx_plan *p,
   if (scale.code != b->scale) mx_block_scale_given(&scale, p, b->scale);
   for (size_t k = 0; k < rows * cols && n < room; k++) {
     const uint64_t index = (uint64_t)(b->row + k / cols) * s->cols + b->col + k % cols;
-    const double y = fabs(mx_scaled_value(p, &scale, x[k / cols * ld + k % cols]));
+    const float at = x[k / cols * ld + k % cols];
+    const double y = fabs(mx_scaled_value(p, &scale, at));
     if (!(y < mx_format_max(p->elem))) continue;
     const uint32_t low = (uint32_t)mx_encode(p->elem, y, &down, 0);
     const double v0 = mx_decode(p->elem, low), v1 = mx_decode(p->elem, low + 1);
@@ -46,7 +48,7 @@ static size_t draws_of(draw *out, size_t room, const observation *o, mx_plan *p,
       ++*beyond;
       continue;
     }
-    if (y > v0) out[n++] = (draw){index, (y - v0) / (v1 - v0), seen == low + 1};
+    if (y > v0) out[n++] = (draw){index, (y - v0) / (v1 - v0), low << 1 | (signbit(at) != 0), seen == low + 1};
   }
   return n;
 }
@@ -72,6 +74,39 @@ static double chance(double d, int mode, int r) {
     t = tie && (odd == (mode == MX_SR_SRC)) ? up - 1 : up;
   }
   return t / n;
+}
+
+static int by_place(const void *a, const void *b) {
+  const draw *x = a, *y = b;
+  if (x->place != y->place) return x->place < y->place ? -1 : 1;
+  return (x->d > y->d) - (x->d < y->d);
+}
+
+/* Between the same two codes, with the same sign: are these the draws of chance? A rule without it sends equal values the same way, and those below
+ * a threshold down and those above up, but for few; chance sends min(d, 1 - d) of them the other way. draws gets sorted. */
+static int is_chance(draw *draws, size_t n) {
+  double expected_mixed = 0, expected_other = 0;
+  size_t mixed = 0, other = 0;
+  qsort(draws, n, sizeof *draws, by_place);
+  for (size_t i = 0, end; i < n; i = end) {
+    size_t up_in = 0, wrong, least;
+    for (end = i; end < n && draws[end].place == draws[i].place; end++) up_in += (size_t)draws[end].up;
+    wrong = least = end - i - up_in; /* threshold below all of them: those that went down are the others */
+    for (size_t k = i, same; k < end; k = same) { /* equal values */
+      size_t ups = 0;
+      for (same = k; same < end && draws[same].d == draws[k].d; same++) ups += (size_t)draws[same].up;
+      const double m = (double)(same - k), d = draws[k].d;
+      expected_mixed += 1 - pow(d, m) - pow(1 - d, m);
+      expected_other += m * fmin(d, 1 - d);
+      mixed += ups && ups < same - k;
+      wrong += ups; /* the threshold moves above them */
+      wrong -= same - k - ups;
+      least = wrong < least ? wrong : least;
+    }
+    other += least;
+  }
+  if (expected_mixed > 20 && (double)mixed * 4 < expected_mixed) return 0;
+  return (double)other > 0.6 * expected_other;
 }
 
 void random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
@@ -122,7 +157,8 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
     expected += c * log(c) + (1 - c) * log(1 - c);
     variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
   }
-  out->believable = n >= 64 && out->beyond * 1000 <= n && fabs(best - expected) < 8 * sqrt(variance) + 1 && fabs(ups) < 8 * sqrt(spread) + 1;
+  out->biased = fabs(ups) >= 8 * sqrt(spread) + 1;
+  out->believable = n >= 64 && out->beyond * 1000 <= n && (out->biased || fabs(best - expected) < 8 * sqrt(variance) + 1) && is_chance(draws, n);
   free(draws);
 }
 

@@ -11,6 +11,7 @@ typedef struct random_facts {
   double bias;               /* mean of (code stored - exact value), in steps of the format */
   uint64_t n;                /* elements that lie between two codes */
   uint64_t beyond;           /* of all elements: neither neighbour was stored */
+  int biased;                /* more ups, or fewer, than the fractions give */
   int believable;            /* the draws are as likely as random ones are, neither too odd nor too regular */
 } random_facts;
 
