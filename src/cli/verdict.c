@@ -99,7 +99,8 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   sentence(out, size, id);
   const size_t n = strlen(out);
   if (id->blank)
-    snprintf(out + n, size - n, " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
+    snprintf(out + n, size - n,
+             " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
 }
 
 static void sentence(char *out, size_t size, const mx_identity *id) {
@@ -145,7 +146,8 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
                           id->random_bits_least == id->random_bits_most ? "about" : "at least", id->random_bits_least, id->random_bias,
                           id->random_n, id->random_beyond, wrong);
   if (!id->exact && id->stochastic && id->random_biased && n < size)
-    n += (size_t)snprintf(out + n, size - n, " It is biased: codes go up %s often than their fractions say.", id->random_bias > 0 ? "more" : "less");
+    n += (size_t)snprintf(out + n, size - n, " It is biased: codes go up %s often than their fractions say.",
+                          id->random_bias > 0 ? "more" : "less");
   if (!id->exact && !(id->stochastic && id->random_bits_least) && n < size)
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",

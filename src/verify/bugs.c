@@ -55,13 +55,18 @@ static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int n
   return count;
 }
 
-/* By everything, by scales, by codes. */
-static uint64_t merit(const leaves *l, int by) {
-  return by == 0 ? left_total(*l) : by == 1 ? l->scales << 32 | l->codes : l->codes << 24 | l->scales;
+/* By everything, by scales, by codes; names that people know first among those that are alike. A tensor scale in another convention is a reason to
+ * look elsewhere. */
+static uint64_t merit(const entry *e, int by) {
+  const leaves *l = &e->plain;
+  const uint64_t other = (uint64_t)!well_known(e->preset), t = l->tensor_scales ? 1 : 0;
+  if (by == 0) return left_total(*l) << 2 | t << 1 | other;
+  if (by == 1) return l->scales << 34 | t << 33 | other << 32 | l->codes;
+  return l->codes << 30 | t << 29 | other << 28 | l->scales;
 }
 
 static size_t choose(size_t out[MOST_BASES], const entry *e, size_t n) {
-  static const size_t of_each[] = {3, 2, 2};
+  static const size_t of_each[] = {3, 3, 2};
   size_t chosen = 0;
   for (int by = 0; by < 3; by++)
     for (size_t k = 0; k < of_each[by] && chosen < MOST_BASES; k++) {
@@ -69,7 +74,7 @@ static size_t choose(size_t out[MOST_BASES], const entry *e, size_t n) {
       for (size_t i = 0; i < n; i++) {
         int taken = 0;
         for (size_t j = 0; j < chosen; j++) taken |= out[j] == i;
-        if (!taken && (best == n || merit(&e[i].plain, by) < merit(&e[best].plain, by))) best = i;
+        if (!taken && (best == n || merit(&e[i], by) < merit(&e[best], by))) best = i;
       }
       if (best < n) out[chosen++] = best;
     }
@@ -115,7 +120,7 @@ void name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, do
   for (size_t g = 0; g < GROUPS && !right; g++)
     for (size_t k = 0; k < n_bases && now() < deadline; k++) {
       const candidate before = best;
-      if (!bases[k].parts || is_found(&best) || (g && !left_total(best.l) && best.name && chosen[k] != best_at))
+      if (!bases[k].parts || is_found(&best) || (g && !left_total(best.l) && best.name && best.weak < 2 && chosen[k] != best_at))
         continue; /* a cause, of the same preset */
       groups[g](&best, &bases[k]);
       if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];

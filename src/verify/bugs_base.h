@@ -70,7 +70,7 @@ typedef struct candidate {
   const char *name;
   char text[512];
   leaves l;
-  int weak; /* a description rather than a cause: a cause that leaves as little is better */
+  int weak; /* 1: a description, not a cause; 2: of many words: less weak is better where both leave the same */
 } candidate;
 
 static inline int is_found(const candidate *c) { return c->name && !left_total(c->l) && !c->weak; }

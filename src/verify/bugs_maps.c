@@ -195,7 +195,7 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
   } else {
     char pairs[200] = "";
     pairs_of(pairs, sizeof pairs, m);
-    out->weak = 1;
+    out->weak = m->changed > 16 ? 2 : 1;
     snprintf(out->text, sizeof out->text, "writes other codes than it should: %s", pairs);
   }
 }
@@ -226,7 +226,7 @@ static void name_scales(named *out, const renaming *m, const mx_format *f) {
   } else {
     char pairs[200] = "";
     pairs_of(pairs, sizeof pairs, m);
-    out->weak = 1;
+    out->weak = m->changed > 16 ? 2 : 1;
     snprintf(out->text, sizeof out->text, "stores other scales than it divides by: %s", pairs);
   }
 }
@@ -364,7 +364,7 @@ static uint64_t lanes_left(const base *b, const int *from, size_t n) {
 static void find_lanes(half *best, const base *b) {
   for (size_t n = 2; n <= LANES; n *= 2) {
     uint64_t want[LANES] = {0}, is[LANES] = {0}, nothing = 0;
-    int from[LANES], any = 0, all = 1;
+    int from[LANES], any = 0, all = 1, some = 0; /* some: a lane that is written */
     size_t groups = 0;
     for (size_t i = 0; i < b->n; i++) {
       const part *p = &b->parts[i];
@@ -385,9 +385,10 @@ static void find_lanes(half *best, const base *b) {
           if (is[l] == want[k]) from[l] = (int)k;
       if (from[l] == -2 && is[l] == nothing) from[l] = -1;
       all &= from[l] != -2;
+      some |= from[l] >= 0;
       any |= from[l] != (int)l;
     }
-    if (!all || !any) continue;
+    if (!all || !any || !some) continue;
     named is_;
     say_lanes(&is_, from, n, base_elem(b));
     better(best, &is_, lanes_left(b, from, n));
@@ -491,6 +492,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
     size_t k = 0, blocks = q->down * q->across;
     while (k < blocks && !wrong[i][k]) k++;
     if (k == blocks) continue;
+    if (what == CODES_OF && !*where) break; /* every code the same */
     const uint8_t code = q->s->codes[k / q->across * q->block_rows * q->cols + k % q->across * q->block_cols];
     const uint64_t left = filled_left(b, wrong, what, code, q->seen[k]);
     if (left * 50 < n) {
@@ -563,7 +565,7 @@ static void find_scale_columns(half *best, const base *b) {
 /* ---- all of them */
 
 static void offer_half(candidate *best, const base *b, const half *codes, const half *scales) {
-  candidate c = {.l = b->plain, .weak = (codes && codes->is.weak) || (scales && scales->is.weak)};
+  candidate c = {.l = b->plain, .weak = codes && scales ? 2 : codes ? codes->is.weak : scales->is.weak};
   c.name = codes ? codes->is.name : scales->is.name;
   if (codes) c.l.codes = codes->left;
   if (scales) c.l.scales = scales->left;

@@ -91,7 +91,7 @@ static int is_chance(draw *draws, size_t n) {
   for (size_t i = 0, end; i < n; i = end) {
     size_t up_in = 0, wrong, least;
     for (end = i; end < n && draws[end].place == draws[i].place; end++) up_in += (size_t)draws[end].up;
-    wrong = least = end - i - up_in; /* threshold below all of them: those that went down are the others */
+    wrong = least = end - i - up_in;              /* threshold below all of them: those that went down are the others */
     for (size_t k = i, same; k < end; k = same) { /* equal values */
       size_t ups = 0;
       for (same = k; same < end && draws[same].d == draws[k].d; same++) ups += (size_t)draws[same].up;
@@ -158,7 +158,8 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
     variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
   }
   out->biased = fabs(ups) >= 8 * sqrt(spread) + 1;
-  out->believable = n >= 64 && out->beyond * 1000 <= n && (out->biased || fabs(best - expected) < 8 * sqrt(variance) + 1) && is_chance(draws, n);
+  out->believable =
+      n >= 64 && out->beyond * 1000 <= n && (out->biased || fabs(best - expected) < 8 * sqrt(variance) + 1) && is_chance(draws, n);
   free(draws);
 }
 
