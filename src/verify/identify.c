@@ -269,7 +269,7 @@ static inquiry *first_wave(wave *w, inquiry *all, size_t n, double until) {
       if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
     }
     q->s.deadline = deadline;
-    if (attempt_exact(&q->best)) return q;
+    if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
     if (now() >= until && until < deadline) { /* once more from here, with more time */
       q->residue = INFINITY;
       q->level = 0;
@@ -333,7 +333,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (random) return random;
   while (now() < deadline && (q = most_promising(all, *n_all))) {
     advance(q);
-    if (attempt_exact(&q->best)) return q;
+    if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)

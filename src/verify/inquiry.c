@@ -437,15 +437,33 @@ static void find_selection(search *s, mx_spec *best) {
   free(few);
 }
 
+/* The seed of the rule; or of others that a random scale allows as well: either neighbour fits, and only the seed tells them. */
+static int solve_any(inquiry *q, mx_spec *best, int many) {
+  enum { OTHERS = 6 };
+  search *s = &q->s;
+  *best = q->random;
+  if (random_solve(s, best, many)) return 1;
+  if (q->random.scale_round != MX_SCALE_ROUND_SR) return 0;
+  *best = q->random;
+  best->select = MX_SELECT_FOURSIX;
+  if (q->random.select != MX_SELECT_FOURSIX && !mx_spec_check(best, NULL) && random_solve(s, best, many)) return 1;
+  const mx_spec *last = &q->random;
+  for (size_t i = 0, tried = 0; i < q->specs.n && tried < OTHERS && !many && now() < s->deadline; i++) {
+    const mx_spec *t = &q->specs.spec[i];
+    if (score_total(q->specs.got[i]) || t->scale_round != MX_SCALE_ROUND_SR) continue;
+    if (same_to_elements(t, last) && t->scale_arith == last->scale_arith && t->scale_rule == last->scale_rule) continue;
+    last = t;
+    tried++;
+    *best = *t;
+    if (random_solve(s, best, many)) return 1;
+  }
+  return 0;
+}
+
 int inquiry_seed(inquiry *q, int many) {
   search *s = &q->s;
-  mx_spec best = q->random;
-  if (!random_solve(s, &best, many)) { /* either neighbour fits most of what foursix chooses as well: only the seed tells them */
-    if (q->random.scale_round != MX_SCALE_ROUND_SR || q->random.select == MX_SELECT_FOURSIX) return 0;
-    best = q->random;
-    best.select = MX_SELECT_FOURSIX;
-    if (mx_spec_check(&best, NULL) || !random_solve(s, &best, many)) return 0;
-  }
+  mx_spec best;
+  if (!solve_any(q, &best, many)) return 0;
   s->lenient = 0;
   for (int round = 0; round < 8 && !attempt_exact(&q->best); round++) {
     find_selection(s, &best);
@@ -459,6 +477,21 @@ int inquiry_seed(inquiry *q, int many) {
   inquiry_finish(q, 1);
   s->lenient = 1;
   q->seeded = 1;
+  return attempt_exact(&q->best);
+}
+
+int inquiry_hidden_draws(inquiry *q) {
+  search *s = &q->s;
+  mx_spec t = q->best.spec;
+  if (!q->best.any || !q->o.samples[0].codes || spec_random(&t) || now() > s->deadline) return 0;
+  t.scale_round = MX_SCALE_ROUND_SR;
+  full_score(&q->o, &q->best.spec, q->wrong, s->threads);
+  search_learn(s, q->wrong, &q->best.spec, 64);
+  s->lenient = 1;
+  const int fits = !mx_spec_check(&t, NULL) && !score_total(search_score(s, &t, EVERY));
+  s->lenient = 0;
+  if (!fits || !random_solve(s, &t, 1)) return 0;
+  confirm(q, &t);
   return attempt_exact(&q->best);
 }
 

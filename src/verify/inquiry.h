@@ -62,6 +62,8 @@ int inquiry_looks_random(inquiry *q);
 int inquiry_random_rule(inquiry *q, int effort);
 /** The seed among few or among many; with it as any spec. Returns 1 if every byte is found. */
 int inquiry_seed(inquiry *q, int many);
+/** What is left, is it a scale that is rounded at random and shows it in few blocks? Its seed, then. Returns 1 if every byte is found. */
+int inquiry_hidden_draws(inquiry *q);
 /** Without the seed: what can be said of it. Returns 1 if the draws look random. */
 int inquiry_estimate(inquiry *q);
 

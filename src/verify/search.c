@@ -238,7 +238,7 @@ typedef struct move {
   mx_spec with;
 } move;
 
-static size_t single_moves(move *out, const observation *o) {
+static size_t single_moves(move *out, const observation *o, int lenient) {
   size_t n = 0;
   key_values *v = malloc(sizeof *v);
   for (size_t i = 0; v && mx_key_name(i) && i < 64; i++) {
@@ -249,6 +249,8 @@ static size_t single_moves(move *out, const observation *o) {
     }
   }
   free(v);
+  if (lenient && n < MAX_MOVES) /* shows perhaps where a scale is too small for its format alone */
+    out[n++] = (move){.keys = UINT64_C(1) << key_find("scale.round"), .with = {.scale_round = MX_SCALE_ROUND_SR}};
   return n;
 }
 
@@ -477,7 +479,7 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
   uint8_t *active = calloc(MAX_MOVES, 1), *first = calloc(MAX_MOVES, 1);
   pool *beam = calloc(2, sizeof *beam), *next = beam + 1;
   if (!moves || !active || !first || !beam) goto out;
-  const size_t n_values = single_moves(moves, s->o);
+  const size_t n_values = single_moves(moves, s->o, s->lenient);
   beam->room = next->room = BEAM;
   pool_add(beam, spec, *got);
   for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && now() < s->deadline; depth++) {

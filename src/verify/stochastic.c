@@ -296,17 +296,28 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
   return 0;
 }
 
+/* Do scales of the set depend on the seed? */
+static int shows_seed(const block_set *set, const mx_spec *spec) {
+  mx_spec t = *spec;
+  uint64_t wrong = 0;
+  for (t.seed = 1; t.seed <= 8; t.seed++) wrong += set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
+  return wrong >= 8;
+}
+
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
 static int solve_scales(search *s, mx_spec *spec, int many) {
   const observation *o = s->o;
   uint64_t found = UINT64_MAX;
   const size_t n_habits = sizeof habits / sizeof habits[0];
   const uint64_t end = many ? UINT64_C(1) << SCALE_SEED_BITS : FEW;
+  const block_set *set =
+      shows_seed(&s->scales, spec) ? &s->scales : &s->sets[BLOCK_SMALL]; /* below the least code alone, under powers of two */
   uint64_t plain = 0;
+  if (!shows_seed(set, spec)) return 0;
   for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
 #pragma omp parallel num_threads(s->threads)
   {
-    block_set few = {.of = o, .n = s->scales.n < 128 ? s->scales.n : 128, .at = s->scales.at}; /* of foursix's two scales either will do */
+    block_set few = {.of = o, .n = set->n < 128 ? set->n : 128, .at = set->at}; /* of foursix's two scales either will do */
     mx_spec t = *spec;
 #pragma omp for schedule(dynamic, 256)
     for (uint64_t i = 0; i < end + n_habits; i++) {
@@ -343,12 +354,11 @@ int random_settle(search *s, mx_spec *spec) {
 
 int random_solve(search *s, mx_spec *spec, int many) {
   mx_spec t = *spec;
-  if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return random_settle(s, spec); /* the signs have said it */
-  if (t.scale_round == MX_SCALE_ROUND_SR && !solve_scales(s, &t, many)) return 0;
-  if (t.elem_round == MX_ROUND_SR && t.scale_round == MX_SCALE_ROUND_SR) { /* one seed for both */
-    if (!random_settle(s, &t)) return 0;
-  } else if (t.elem_round == MX_ROUND_SR && !solve_elements(s, &t, many))
-    return 0;
+  if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return random_settle(s, spec);              /* the signs have said it */
+  const int elements = t.elem_round == MX_ROUND_SR, scales = t.scale_round == MX_SCALE_ROUND_SR; /* one seed for both */
+  if (!elements || !solve_elements(s, &t, many)) {
+    if (!scales || !solve_scales(s, &t, many) || (elements && !random_settle(s, &t))) return 0;
+  }
   *spec = t;
   return 1;
 }
