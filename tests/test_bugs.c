@@ -95,7 +95,7 @@ START_TEST(no_alarm) {
   ck_assert_int_eq(mx_generate(&c, MX_SUITE_RANDOM, &random, 64, 256, 1, NULL), MX_OK);
   outputs_add(&o, &c, &random, 1);
   mx_cases_free(&c);
-  ck_assert_int_eq(mx_identify(&id, o.samples, o.n, &(mx_identify_options){.seconds = 20}, NULL), MX_OK);
+  ck_assert_int_eq(mx_identify(&id, o.samples, o.n, &(mx_identify_options){.seconds = 100}, NULL), MX_OK);
   ck_assert(id.stochastic && !id.random_biased && !id.bug.name);
   outputs_free(&o);
   printf("no alarm in %zu correct runs\n", runs + 1);

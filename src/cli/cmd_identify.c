@@ -29,7 +29,7 @@ static const cli_option options[] = {
     {"transpose", 0, CLI_FLAG, offsetof(struct args, in.transpose), NULL, "the kernel quantised the transpose of the input", NULL},
     {"block", 0, CLI_U64, offsetof(struct args, block), "N", "columns of a block; found from the shapes by default", NULL},
     {"quick", 0, CLI_FLAG, offsetof(struct args, quick), NULL, "leave out the keys that the data cannot decide", NULL},
-    {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S", "search for at most so long; 10 by default", NULL},
+    {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S", "search for at most so long, by the clock; 10 by default", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},

@@ -94,16 +94,16 @@ static void found(mx_bug *out, const entry *e, const candidate *c) {
   out->tensor_scales = c->l.tensor_scales;
 }
 
-void name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, double deadline) {
+int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, double deadline) {
   static void (*const groups[])(candidate *, const base *) = {tensor_bugs, map_bugs, step_bugs, input_bugs, twist_bugs};
   enum { GROUPS = sizeof groups / sizeof *groups };
   *out = (mx_bug){0};
-  if (!samples[0].codes) return;
+  if (!samples[0].codes) return 0;
   size_t elements = 0;
   for (size_t i = 0; i < n; i++) elements = samples[i].rows * samples[i].cols > elements ? samples[i].rows * samples[i].cols : elements;
   if (elements < THREADS_FROM) n_threads = 1; /* threads that wait for each other cost more than the work */
   entry *e = calloc(MOST_DISTINCT, sizeof *e);
-  if (!e) return;
+  if (!e) return 0;
   const size_t count = rank_presets(e, samples, n, n_threads, deadline);
   size_t chosen[MOST_BASES], best_at = 0;
   const size_t n_bases = choose(chosen, e, count);
@@ -136,4 +136,5 @@ void name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, do
   if (best.name) found(out, &e[best_at], &best);
   for (size_t k = 0; k < n_bases; k++) base_close(&bases[k]);
   free(e);
+  return is_found(&best);
 }

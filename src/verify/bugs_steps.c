@@ -211,6 +211,7 @@ static void say_thresholds(candidate *c, const learner *l) {
   for (int k = 0; k < CODES; k++) off[0] += s->off[0][k], off[1] += s->off[1][k];
   if ((way[0] || way[1]) && (way[0] || !off[0]) && (way[1] || !off[1])) {
     c->name = "another rounding by sign";
+    c->weak = 1;
     if (way[0] == 2 && way[1] == 1)
       snprintf(c->text, sizeof c->text, "rounds elements toward +infinity");
     else if (way[0] == 1 && way[1] == 2)

@@ -16,7 +16,7 @@
 enum { MAX_INQUIRIES = 48, SPARE = 2 };
 
 /* Shares of the time, of ten seconds at most. */
-static const double FIRST_WAVE = 0.1, FOR_BUGS = 0.35;
+static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.35;
 
 static double share(double of, double seconds) { return of * (seconds < 10 ? seconds : 10); }
 
@@ -322,8 +322,8 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (q) return q;
   if (samples[0].codes) {
     const double until = now() + share(FOR_BUGS, deadline - begun);
-    name_bug(bug, samples, n_samples, threads, until < deadline ? until : deadline);
-    if (bug->name && !bug_leaves(bug)) return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
+    if (name_bug(bug, samples, n_samples, threads, until < deadline ? until : deadline))
+      return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
   }
   q = first_wave(&w, all, *n_all, deadline);
   if (q) return q;

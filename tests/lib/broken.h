@@ -58,7 +58,7 @@
   X(NO_TENSOR, "tensor scale left out for the elements", "tensor scale not applied", "nt", 0)                                                  \
   X(TENSOR_NAN, "tensor scale stored as NaN", "tensor scale alone", "nt", 0)                                                                   \
   X(TENSOR_INF, "tensor scale stored as Inf", "tensor scale alone", "nt", 0)                                                                   \
-  X(TENSOR_RCP, "reciprocal of the tensor scale stored", "tensor scale alone", "nt", 0)                                                        \
+  X(TENSOR_RCP, "reciprocal of the tensor scale stored", "tensor scale alone", "t", 0)                                                         \
   X(TENSOR_TWO, "twice the tensor scale stored", "tensor scale alone", "nt", 0)
 
 enum {
