@@ -16,7 +16,7 @@
 enum { MAX_INQUIRIES = 48, SPARE = 2 };
 
 /* Shares of the time, of ten seconds at most. */
-static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.35;
+static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5;
 
 static double share(double of, double seconds) { return of * (seconds < 10 ? seconds : 10); }
 

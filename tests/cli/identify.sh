@@ -5,7 +5,7 @@ python=${PYTHON:-python3}
 again() {
   local file=$1
   shift
-  "$mxgold" identify "$@" --json >found.json 2>"$scratch/stderr" || fail "not exact: identify $*: $(cat "$scratch/stderr" found.json | head -5)"
+  "$mxgold" identify "$@" --seconds 100 --json >found.json 2>"$scratch/stderr" || fail "not exact: identify $*: $(cat "$scratch/stderr" found.json | head -5)"
   "$python" - <<'PY' >options || fail "no options: $*"
 import json
 found = json.load(open("found.json"))
