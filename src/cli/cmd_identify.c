@@ -110,7 +110,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   const float all = first->seconds > 0 ? (float)first->seconds : 10;
   if (scale_values(id, layout, s, first)) return CLI_FINE;
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
-  most.seconds = (double)all * (s->nibble >= 0 || s->at[0].codes ? 0.7 : 1);
+  most.seconds = (double)all * (s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
   shorter.seconds = (double)all / 20;
   mx_status status = mx_identify(id, s->at, s->n, &most, &err);
   const int told = !status && is_told(id);

@@ -126,7 +126,9 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
       if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];
     }
   /* Another rotation or type of the input leaves no preset that comes near: all of them, then. */
-  for (size_t i = 0; i < count && !right && !best.name && now() < deadline; i++) {
+  int scales_right = 0; /* under a preset: then it is not the input */
+  for (size_t k = 0; k < n_bases; k++) scales_right |= !e[chosen[k]].plain.scales;
+  for (size_t i = 0; i < count && !right && !scales_right && !best.name && now() < deadline; i++) {
     base b;
     const candidate before = best;
     if (base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1)) input_bugs(&best, &b);

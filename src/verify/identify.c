@@ -339,9 +339,13 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].best.any && (!best || attempt_better(&all[i].best, &best->best))) best = &all[i];
   if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
-  if (bug->preset && (bug->name || !best || leaves_of(&best->best) >= preset_leaves(bug)))
-    return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
-  return best;
+  if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) >= preset_leaves(bug))) return best;
+  q = of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
+  if (!q || bug->name || bug->preset_scales) return q;
+  q->random = bug->spec; /* the time may have been too short to look for chance */
+  q->random.elem_round = MX_ROUND_SR;
+  if (mx_spec_check(&q->random, NULL) || !inquiry_estimate(q)) inquiry_take(q, &bug->spec);
+  return q;
 }
 
 /* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
