@@ -49,7 +49,7 @@ mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *er
 /* ---- Specs ---- */
 
 typedef struct ablate_spec {
-  char *label; /* preset and the keys that vary */
+  char *label; /* preset and the keys of --set: what stands in a report can be computed again */
   mx_spec spec;
   const mx_recipe *recipe; /* NULL: a preset. What operands have of their own is not in spec */
 } ablate_spec;
@@ -58,11 +58,15 @@ typedef struct ablate_specs {
   ablate_spec *at;
   size_t n;
   char *left_out; /* "LABEL: why", one a line: combinations whose keys exclude each other; NULL if none */
+  uint64_t seed;  /* of --seed */
 } ablate_specs;
 
 /** Every preset of "a,b,c" with every combination of the --set values; with `six` recipes too. */
 int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six);
 void ablate_specs_free(ablate_specs *s);
+struct out;
+/** What besides tensors and specs the figures depend on: version, seed, repeats. For a reader the seed alone, where it is not 0. */
+void ablate_say_origin(struct out *o, const ablate_specs *s, int repeats, int json);
 /** Leave out what came with others and cannot be rotated as a spec asks. If nothing else is left all stay, so that measuring says why not. */
 int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s);
 
@@ -82,8 +86,10 @@ typedef struct ablate_row {
 typedef struct ablate_result {
   const ablate_tensors *tensors;
   const ablate_specs *specs;
-  ablate_row *rows; /* [tensors][specs] */
-  size_t *order;    /* of the tensors, worst first */
+  ablate_row *rows;   /* [tensors][specs] */
+  size_t *order;      /* of the tensors, worst first */
+  char (*digest)[33]; /* mx_digest of each tensor's values as binary32 */
+  int repeats;        /* asked for; 0: 8 */
 } ablate_result;
 
 static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t tensor, size_t spec) {
@@ -125,7 +131,7 @@ typedef struct ablate_state {
 /** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is no state is not written to. */
 int ablate_state_check(const char *path);
 /** Rows of a tensor under exactly these specs, if the file has them all. */
-int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const float *x, const ablate_specs *specs, int repeats);
+int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const char *digest, const ablate_specs *specs, int repeats);
 mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err);
 
 /* ---- Reports ---- */

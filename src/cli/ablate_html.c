@@ -126,6 +126,28 @@ static void table(FILE *f, const ablate_result *res) {
   left_out(f, res);
 }
 
+/* What the figures are of, so that they can be computed again: keys in full and values by their digests. */
+static void origin(FILE *f, const ablate_result *res) {
+  char keys[4096];
+  fputs("<details><summary>What these figures are of: all keys of each spec, and the digest of each tensor's values</summary>\n<dl>\n", f);
+  for (size_t s = 0; s < res->specs->n; s++) {
+    fputs("<dt>", f);
+    text(f, res->specs->at[s].label);
+    fputs("</dt><dd><code>", f);
+    mx_spec_print(keys, sizeof keys, &res->specs->at[s].spec, 1);
+    text(f, keys);
+    fputs("</code></dd>\n", f);
+  }
+  fputs("</dl>\n<table><tr><th>tensor</th><th>shape</th><th class=t>XXH3 of the values as binary32</th></tr>\n", f);
+  for (size_t i = 0; i < res->tensors->n; i++) {
+    const ablate_tensor *t = &res->tensors->at[i];
+    fputs("<tr><td class=t>", f);
+    text(f, t->name);
+    fprintf(f, "</td><td>%zu x %zu</td><td class=t><code>%s</code></td></tr>\n", t->rows, t->cols, res->digest[i]);
+  }
+  fputs("</table></details>\n", f);
+}
+
 static void specs_table(FILE *f, const ablate_result *res) {
   fputs("<table><tr><th>preset</th><th>bits</th><th>mean SQNR, dB</th><th>best for</th><th>on the Pareto front for</th><th>mean dB behind the "
         "best</th><th>worst</th></tr>\n",
@@ -232,12 +254,14 @@ static int body(FILE *f, const ablate_result *r, const ablate_detail *d, char *s
           "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>mxgold "
           "ablation</title><style>%s</style>\n",
           style);
-  fprintf(f, "<h1>What quantising does to %zu tensor%s</h1>\n<p>mxgold %s, %zu spec%s.</p>\n", r->tensors->n, r->tensors->n == 1 ? "" : "s",
-          MX_VERSION, r->specs->n, r->specs->n == 1 ? "" : "s");
+  fprintf(f, "<h1>What quantising does to %zu tensor%s</h1>\n<p>mxgold %s, %zu spec%s, --seed %llu, --repeats %d where random.</p>\n",
+          r->tensors->n, r->tensors->n == 1 ? "" : "s", MX_VERSION, r->specs->n, r->specs->n == 1 ? "" : "s",
+          (unsigned long long)r->specs->seed, r->repeats > 0 ? r->repeats : 8);
   const char *sqnr = next_svg(&svg);
   if (!sqnr) return 0;
   fprintf(f, "<div>%s</div>\n", sqnr);
   specs_table(f, r);
+  origin(f, r);
   if (!details(f, d, svg)) return 0;
   fputs("<h2>Every tensor</h2>\n", f);
   table(f, r);

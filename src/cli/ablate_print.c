@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ablate.h"
+#include "mxgold/version.h"
 #include "out.h"
 
 static double share(uint64_t part, uint64_t all) { return all ? (double)part / (double)all : 0; }
@@ -104,6 +105,7 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   out_number(o, "entropy", r->entropy);
   machine_figures(o, r);
   char text[64];
+  out_text(o, "digest", res->digest[r->tensor]);
   out_u64(o, "rows", res->tensors->at[r->tensor].rows);
   out_u64(o, "columns", res->tensors->at[r->tensor].cols);
   out_text(o, "note", note_of(text, sizeof text, res, r));
@@ -124,6 +126,12 @@ static int by_error(const void *a, const void *b) {
   return ex != ey ? (ex > ey) - (ex < ey) : (x->spec > y->spec) - (x->spec < y->spec);
 }
 
+static void out_keys(out *o, const mx_spec *spec) {
+  char keys[4096];
+  mx_spec_print(keys, sizeof keys, spec, 1);
+  out_text(o, "keys", keys);
+}
+
 /* Which spec is best for how many tensors, of all and at its bits, and how far behind each is on average. */
 static void summary(out *o, const ablate_result *res, int json) {
   out_table(o, "specs");
@@ -131,6 +139,7 @@ static void summary(out *o, const ablate_result *res, int json) {
     const ablate_summary a = ablate_summarize(res, s);
     out_row(o);
     out_text(o, json ? "spec" : "preset", res->specs->at[s].label);
+    if (json) out_keys(o, &res->specs->at[s].spec);
     out_figure(o, "bits", a.bits, "%.3f", json);
     out_u64(o, json ? "best_for" : "best for", a.best_for);
     out_u64(o, json ? "equal_to_best_for" : "as good for", a.equal_for);
@@ -167,10 +176,17 @@ static void note_single_draws(out *o, const ablate_result *res) {
     }
 }
 
+void ablate_say_origin(out *o, const ablate_specs *s, int repeats, int json) {
+  if (json) out_text(o, "mxgold", MX_VERSION);
+  if (json || s->seed) out_u64(o, "seed", s->seed);
+  if (json) out_u64(o, "repeats_asked", (uint64_t)(repeats > 0 ? repeats : 8));
+}
+
 int ablate_print(const ablate_result *res, int json) {
   out *o = out_new();
   const ablate_row **row = malloc(res->specs->n * sizeof *row);
   if (!row) return cli_error("out of memory");
+  ablate_say_origin(o, res->specs, res->repeats, json);
   out_table(o, "measurements");
   for (size_t i = 0; i < res->tensors->n; i++) {
     const size_t t = res->order[i];
@@ -180,7 +196,7 @@ int ablate_print(const ablate_result *res, int json) {
   }
   out_end(o);
   free(row);
-  if (res->specs->n > 1) summary(o, res, json);
+  if (json || res->specs->n > 1) summary(o, res, json);
   if (res->specs->left_out) {
     out_table(o, json ? "left_out" : "left out");
     for (const char *at = res->specs->left_out; *at;) {

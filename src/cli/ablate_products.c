@@ -40,6 +40,40 @@ static int operand_specs(mx_spec *specs, int n, const ablate_products *p, const 
   return CLI_FINE;
 }
 
+/* What a product was computed of, for a machine: each operand's values and keys. */
+static void origin(out *o, const ablate_tensors *t, float *const *x, const char *const *names, const ablate_specs *specs,
+                   const ablate_products *p) {
+  ablate_say_origin(o, specs, p->repeats, p->json);
+  for (size_t i = 0; i < t->n && p->json; i++) {
+    char key[16], digest[33];
+    mx_digest(digest, x[i], t->at[i].rows * t->at[i].cols * sizeof *x[i]);
+    snprintf(key, sizeof key, "%s", names[i]);
+    out_text(o, key, t->at[i].name);
+    snprintf(key, sizeof key, "%s_digest", names[i]);
+    out_text(o, key, digest);
+    snprintf(key, sizeof key, "%s_shape", names[i]);
+    out_shape(o, key, (uint64_t[]){t->at[i].rows, t->at[i].cols}, 2);
+  }
+}
+
+static void specs_of_operands(out *o, const ablate_specs *specs, int n, const ablate_products *p) {
+  if (!p->json) return;
+  out_table(o, "specs");
+  for (size_t s = 0; s < specs->n; s++) {
+    mx_spec q[6];
+    if (operand_specs(q, n, p, &specs->at[s])) break; /* said before */
+    for (int i = 0; i < n; i++) {
+      char name[3] = {'Q', (char)('1' + i), 0}, keys[4096];
+      mx_spec_print(keys, sizeof keys, &q[i], 1);
+      out_row(o);
+      out_text(o, "preset", specs->at[s].label);
+      out_text(o, "operand", name);
+      out_text(o, "keys", keys);
+    }
+  }
+  out_end(o);
+}
+
 static mx_measure_options how_to(const ablate_products *p) {
   return (mx_measure_options){.repeats = p->repeats, .n_threads = p->n_threads, .fused = p->model == MX_GEMM_FUSED ? &p->unit : NULL};
 }
@@ -113,9 +147,11 @@ int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_pr
   float *at[2];
   int rc = load(at, t, 2, p->refuse_nan);
   out *o = out_new();
+  static const char *const names[] = {"X", "W"};
+  if (!rc) origin(o, t, at, names, &specs, p);
   out_text(o, "product", "first operand x second operand^T");
   out_text(o, "accumulate", p->accum);
-  for (int i = 0; i < 2 && !rc; i++) count_nan(o, i ? "W" : "X", at[i], t->at[i].rows * t->at[i].cols, p->json);
+  for (int i = 0; i < 2 && !rc; i++) count_nan(o, names[i], at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "error");
   progress shown;
   progress_start(&shown, ctx, "ablate --gemm", bytes_of(t) * specs.n);
@@ -133,6 +169,7 @@ int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_pr
   }
   progress_end(&shown);
   out_end(o);
+  if (!rc) specs_of_operands(o, &specs, 2, p);
   if (!rc)
     rc = out_print(o, p->json);
   else
@@ -183,8 +220,9 @@ int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_pro
   mx_six *six = malloc(sizeof *six);
   if (!six && !rc) rc = cli_error("out of memory");
   out *o = out_new();
-  out_text(o, "accumulate", p->accum);
   static const char *const names[] = {"X", "W", "DY"};
+  if (!rc) origin(o, t, at, names, &specs, p);
+  out_text(o, "accumulate", p->accum);
   for (int i = 0; i < 3 && !rc; i++) count_nan(o, names[i], at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "operands");
   progress shown;
@@ -202,6 +240,7 @@ int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_pro
   }
   progress_end(&shown);
   out_end(o);
+  if (!rc) specs_of_operands(o, &specs, 6, p);
   if (!rc)
     rc = out_print(o, p->json);
   else

@@ -87,7 +87,7 @@ static int combine(ablate_specs *s, const char *preset, const mx_spec *base, con
   for (size_t i = n_axes; i-- > 0; combination /= axes[i].n) at[i] = combination % axes[i].n;
   for (size_t i = 0; i < n_axes && nl < sizeof label && nk < sizeof keys; i++) {
     const char *value = axes[i].values[at[i]];
-    if (axes[i].n > 1) nl += (size_t)snprintf(label + nl, sizeof label - nl, " %s=%s", axes[i].key, value);
+    nl += (size_t)snprintf(label + nl, sizeof label - nl, " %s=%s", axes[i].key, value);
     nk += (size_t)snprintf(keys + nk, sizeof keys - nk, "%s=%s ", axes[i].key, value);
   }
   if (nl >= sizeof label || nk >= sizeof keys) return cli_error("--set: expected less than %d characters in all", MAX_LABEL);
@@ -132,7 +132,7 @@ static int all_of_preset(ablate_specs *s, const char *preset, const axis *axes, 
 }
 
 int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six) {
-  *out = (ablate_specs){0};
+  *out = (ablate_specs){.seed = seed};
   axis axes[MAX_SETS] = {0};
   size_t n_axes = 0, n_names = 0, combinations = 1;
   char **names = NULL;

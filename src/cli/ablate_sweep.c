@@ -94,9 +94,10 @@ static mx_status load(work *w, size_t tensor, bench *b) {
   b->units = malloc(n * UNITS * sizeof *b->units);
   if (!b->x || !b->units) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
   if (w->o->refuse_nan && ablate_refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
+  mx_digest(w->result->digest[tensor], b->x, values_of(t) * sizeof *b->x);
   b->state = (ablate_state){.path = w->o->state};
   for (size_t s = 0; s < n; s++) rows[s].tensor = tensor;
-  b->found = ablate_state_find(&b->state, rows, t, b->x, w->result->specs, w->o->repeats);
+  b->found = ablate_state_find(&b->state, rows, t, w->result->digest[tensor], w->result->specs, w->o->repeats);
   return MX_OK;
 }
 
@@ -271,9 +272,14 @@ static int run(work *w, const cli_context *ctx) {
 
 int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs,
                  const ablate_sweep_options *o) {
-  *out = (ablate_result){tensors, specs, calloc(tensors->n * specs->n, sizeof *out->rows), malloc(tensors->n * sizeof *out->order)};
+  *out = (ablate_result){tensors,
+                         specs,
+                         calloc(tensors->n * specs->n, sizeof *out->rows),
+                         malloc(tensors->n * sizeof *out->order),
+                         calloc(tensors->n, sizeof *out->digest),
+                         o->repeats};
   work w = {.o = o, .result = out, .benches = calloc(tensors->n, sizeof *w.benches), .large = PTHREAD_MUTEX_INITIALIZER};
-  if (!out->rows || !out->order || !w.benches) {
+  if (!out->rows || !out->order || !out->digest || !w.benches) {
     free(w.benches);
     return cli_error("out of memory");
   }
@@ -294,4 +300,5 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
 void ablate_result_free(ablate_result *r) {
   free(r->rows);
   free(r->order);
+  free(r->digest);
 }

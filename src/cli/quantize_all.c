@@ -14,6 +14,7 @@
 #include "checkpoint.h"
 #include "fake_file.h"
 #include "mxgold/file.h"
+#include "mxgold/version.h"
 #include "name_filter.h"
 #include "out.h"
 #include "tensor_io.h"
@@ -214,6 +215,12 @@ static int report(const work *w) {
     out_text(o, "why", t->kept);
   }
   out_end(o);
+  if (json) {
+    char keys[4096];
+    mx_spec_print(keys, sizeof keys, w->o->spec, 1);
+    out_text(o, "mxgold", MX_VERSION);
+    out_text(o, "keys", keys);
+  }
   out_u64(o, "quantised", n);
   out_u64(o, "copied", w->n - n);
   if (n) out_sqnr(o, json ? "sqnr_db" : "SQNR dB of all", &all, mx_sqnr_of_all(&all), json); /* spoiled values are lost, not left out */

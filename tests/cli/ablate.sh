@@ -223,7 +223,7 @@ accepts "$mxgold" ablate void.npy zeros.npy sizes.safetensors:matrix -p ocp-mxfp
 python3 - "$scratch/stdout" <<'P' || fail "a figure in JSON is no number and not null"
 import json, sys
 d = json.load(open(sys.argv[1]))
-text = {"spec", "tensor", "scale_histogram_log2", "note"}
+text = {"spec", "tensor", "scale_histogram_log2", "note", "digest", "keys"}
 for r in d["measurements"] + d["specs"]:
     for k, v in r.items():
         assert isinstance(v, str) if k in text else v is None or isinstance(v, (int, float)), (k, v)
@@ -611,3 +611,36 @@ os.remove("s-2.safetensors")
 assert p.returncode == 2 and said == b"mxgold: interrupted by SIGTERM, the files that were finished stay\n", (p.returncode, said)
 assert os.listdir("s") == ["s-1.safetensors"], os.listdir("s")
 P
+
+# What a report says can be computed again from it: its name has the preset and every key of --set, also of one value; `keys` has all, as options;
+# the seed, the version and the tensor's digest are there, of products each operand's too.
+accepts "$mxgold" ablate "$slices:gradient" -p nvfp4 --set scale=ue5m3 --set elem.round=sr --repeats 1 --seed 5 --json
+cp "$scratch/stdout" report.json
+python3 - <<'P' || fail "a report does not say what it is of"
+import json
+d = json.load(open("report.json"))
+row, spec = d["measurements"][0], d["specs"][0]
+assert row["spec"] == spec["spec"] == "nvfp4 scale=ue5m3 elem.round=sr", row["spec"]
+assert d["seed"] == 5 and d["repeats_asked"] == 1 and d["mxgold"] and len(row["digest"]) == 32
+keys = spec["keys"].split(" ")
+assert "scale=ue5m3" in keys and "seed=5" in keys and "tensor.norm=nv" in keys, keys
+open("again", "w").write(" ".join("--set " + k for k in keys))
+P
+# shellcheck disable=SC2046
+accepts "$mxgold" quantize "$slices" --all --fake --include gradient $(cat again) --json -o again.safetensors
+python3 - "$scratch/stdout" <<'P' || fail "the keys of a report are not what it measured"
+import json, sys
+assert json.load(open(sys.argv[1]))["keys"] == json.load(open("report.json"))["specs"][0]["keys"]
+P
+accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 8x64 --operand Q2:elem.round=sr --seed 6 --json
+python3 - "$scratch/stdout" <<'P' || fail "a product's report does not say what it is of"
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["seed"] == 6 and d["W"] == "gen:laplace" and d["W_shape"] == [8, 64] and d["X_digest"] != d["W_digest"]
+assert ["elem.round=sr" in s["keys"] for s in d["specs"]] == [False, True], d["specs"]
+P
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" ablate gen:gaussian --shape 8x64 -p nvfp4 --set scale=ue5m3 --seed 5 --html report.html
+  grep -q 'nvfp4 scale=ue5m3' report.html && grep -q -- '--seed 5, --repeats 8' report.html && grep -q '<code>elem=e2m1 scale=ue5m3 .* seed=5 .*</code>' report.html &&
+    grep -Eq '<code>[0-9a-f]{32}</code>' report.html || fail "a page does not say what it is of"
+fi
