@@ -24,7 +24,7 @@ static void measure(mx_interval out[OTHERS], const float *x, size_t rows, size_t
     if (mx_measure_tensor(room, x, rows, cols, &specs[k], &how, NULL)) abort();
   }
   const double *const others[OTHERS] = {units[1], units[2]};
-  if (mx_bootstrap_db_all(out, units[0], others, OTHERS, n, 0, 1)) abort();
+  if (mx_bootstrap_db_all(out, units[0], others, OTHERS, NULL, n, 0, 1)) abort();
 }
 
 static int compare(const void *a, const void *b) {

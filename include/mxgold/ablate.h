@@ -142,9 +142,11 @@ typedef struct mx_interval {
  *  few units hold much of the error. Of one unit it has no width. */
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
 
-/** The same of n_b columns b[k] against one a, all with the same draws: out[k]. */
-mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, size_t n_units, int resamples,
-                              uint64_t seed);
+/** The same of n_b columns b[k] against one a, all with the same draws: out[k]. ranked (may be NULL): where ranked[k], the interval goes from the 2.5 %
+ *  to the 97.5 % quantile of the resamples themselves. That is for sums which a few units hold by construction, as those of values that NaN has spoiled: a
+ *  resample's own standard error then says nothing, while the resamples still tell which column is worse. */
+mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, const unsigned char *ranked,
+                              size_t n_units, int resamples, uint64_t seed);
 
 /* ---- Products ---- */
 

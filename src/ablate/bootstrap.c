@@ -54,7 +54,8 @@ static double studentised(const moments *m, size_t n, double at) {
   return by <= 1e-12 ? 0 : error > 0 ? by / error : INFINITY;
 }
 
-mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, size_t n, int resamples, uint64_t seed) {
+mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, const unsigned char *ranked, size_t n,
+                              int resamples, uint64_t seed) {
   if (!out || !a || !b || !n || n > UINT32_MAX) return MX_ERR_ARG;
   const size_t m = resamples > 0 ? (size_t)resamples : 400;
   double *t = malloc(m * n_b * sizeof *t + 1);
@@ -66,10 +67,17 @@ mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *c
   }
   for (size_t r = 0; r < m && !status; r++) {
     resample(drawn, a, b, n_b, n, seed, (int)r);
-    for (size_t k = 0; k < n_b; k++) t[k * m + r] = isfinite(out[k].at) ? studentised(&drawn[k], n, out[k].at) : 0;
+    for (size_t k = 0; k < n_b; k++)
+      t[k * m + r] = ranked && ranked[k] ? ratio_db(drawn[k].a, drawn[k].b) : isfinite(out[k].at) ? studentised(&drawn[k], n, out[k].at) : 0;
   }
   for (size_t k = 0; k < n_b && !status; k++) {
     qsort(t + k * m, m, sizeof *t, compare);
+    if (ranked && ranked[k]) { /* as many left out at either end */
+      const size_t cut = m * (100 - PER_CENT) / 200;
+      out[k].low = t[k * m + cut];
+      out[k].high = t[k * m + m - 1 - cut];
+      continue;
+    }
     const double most = t[k * m + m * PER_CENT / 100], error = isfinite(out[k].at) ? error_of(&own[k], n) * 4.3429448190325182765 : 0;
     const double half = error > 0 ? most * error : 0;
     out[k].low = out[k].at - half;
@@ -82,5 +90,5 @@ mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *c
 }
 
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n, int resamples, uint64_t seed) {
-  return b ? mx_bootstrap_db_all(out, a, &b, 1, n, resamples, seed) : MX_ERR_ARG;
+  return b ? mx_bootstrap_db_all(out, a, &b, 1, NULL, n, resamples, seed) : MX_ERR_ARG;
 }

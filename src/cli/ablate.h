@@ -2,6 +2,8 @@
 #ifndef CLI_ABLATE_H
 #define CLI_ABLATE_H
 
+#include <math.h>
+
 #include "cli.h"
 #include "mxgold/ablate.h"
 #include "mxgold/file.h"
@@ -120,8 +122,14 @@ typedef struct ablate_summary {
 ablate_summary ablate_summarize(const ablate_result *r, size_t spec);
 /** "0.44 (0.37..0.51) ~": the tables' cell. */
 void ablate_behind_text(char *room, size_t size, const ablate_row *r);
-/** Does the interval leave 0 out? */
-static inline int ablate_matters(const mx_interval *i) { return i->low > 0 || i->high < 0; }
+/** Is nothing left of the tensor: every value NaN, Inf or spoiled? Then figures of what is left are of nothing. */
+static inline int ablate_is_lost(const ablate_row *r) { return !r->sums.n; }
+/** A figure of what is left: NaN if nothing is. */
+static inline double ablate_left(const ablate_row *r, double figure) { return r->sums.n ? figure : (double)NAN; }
+/** Does the interval leave 0 out? A tensor that is lost, where the best spec has less error, needs no interval. */
+static inline int ablate_matters(const ablate_row *r) {
+  return r->behind.low > 0 || r->behind.high < 0 || (ablate_is_lost(r) && r->behind.at > 0);
+}
 
 /** What was measured of tensors that are done, kept in a file so that a run that was stopped goes on. */
 typedef struct ablate_state {

@@ -91,19 +91,26 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
     cell(f, "%.3f", mx_sqnr(&r->sums));
   else
     fputs("<td>none left</td>", f);
-  if (best && !ablate_is_void(r))
+  if (best && !ablate_is_lost(r))
     fputs("<td>best</td>", f);
   else {
     char behind[80];
     ablate_behind_text(behind, sizeof behind, r);
     fprintf(f, "<td>%s</td>", behind);
   }
-  cell(f, "%.3e", mx_mse(&r->sums));
-  cell(f, "%.4f", mx_relative_error(&r->sums));
-  cell(f, "%.4f", mx_gain(&r->sums));
-  cell(f, "%.4f", r->bias);
+  if (ablate_is_lost(r))
+    fputs("<td>-</td><td>-</td><td>-</td><td>-</td>", f);
+  else {
+    cell(f, "%.3e", mx_mse(&r->sums));
+    cell(f, "%.4f", mx_relative_error(&r->sums));
+    cell(f, "%.4f", mx_gain(&r->sums));
+    cell(f, "%.4f", r->bias);
+  }
   cell(f, "%.3f", 100 * (double)r->saturated / n);
-  cell(f, "%.3f", r->sums.n ? 100 * (double)r->sums.n_underflow / (double)r->sums.n : 0);
+  if (ablate_is_lost(r))
+    fputs("<td>-</td>", f);
+  else
+    cell(f, "%.3f", 100 * (double)r->sums.n_underflow / (double)r->sums.n);
   cell(f, "%.2f", 100 * (double)r->zero / n);
   cell(f, "%.3f", r->entropy);
   notes(f, res, r);

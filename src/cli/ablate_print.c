@@ -12,7 +12,7 @@ static double share(uint64_t part, uint64_t all) { return all ? (double)part / (
 
 /* Figures that only a machine reads. */
 static void machine_figures(out *o, const ablate_row *r) {
-  out_number(o, "cosine", mx_cosine(&r->sums));
+  out_number(o, "cosine", ablate_left(r, mx_cosine(&r->sums)));
   out_u64(o, "values", r->sums.n);
   out_u64(o, "nan", r->sums.n_nan);
   out_u64(o, "inf", r->sums.n_inf);
@@ -25,22 +25,22 @@ static void machine_figures(out *o, const ablate_row *r) {
   out_i64(o, "repeats", r->repeats);
   out_number(o, "behind_low", r->behind.low);
   out_number(o, "behind_high", r->behind.high);
-  out_bool(o, "matters", ablate_matters(&r->behind));
+  out_bool(o, "matters", ablate_matters(r));
 }
 
 void ablate_behind_text(char *room, size_t size, const ablate_row *r) {
-  if (ablate_is_void(r))
+  if (ablate_is_lost(r))
     snprintf(room, size, "none left");
   else if (r->behind.low < 0 && isinf(r->behind.low) && isinf(r->behind.high))
     snprintf(room, size, "%.2f (few blocks) ~", r->behind.at);
   else
-    snprintf(room, size, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(&r->behind) ? "" : " ~");
+    snprintf(room, size, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(r) ? "" : " ~");
 }
 
 /* dB behind the best, with its interval; * on the Pareto front of bits and error. */
 static void behind(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
   char text[80];
-  if (is_best && !ablate_is_void(r))
+  if (is_best && !ablate_is_lost(r))
     snprintf(text, sizeof text, "best");
   else
     ablate_behind_text(text, sizeof text, r);
@@ -61,6 +61,13 @@ static const char *note_of(char *room, size_t size, const ablate_result *res, co
   return ablate_note(room, size, t->rows, t->cols, &res->specs->at[r->spec].spec);
 }
 
+static void of_what_is_left(out *o, const char *key, const ablate_row *r, double figure, const char *format) {
+  if (ablate_is_lost(r))
+    out_text(o, key, "-");
+  else
+    out_f64(o, key, figure, format);
+}
+
 static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
   char text[64];
   out_text(o, "preset", res->specs->at[r->spec].label);
@@ -70,14 +77,14 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
   else
     out_text(o, "SQNR dB", "none left");
   behind(o, res, r, is_best);
-  out_f64(o, "MSE", mx_mse(&r->sums), "%.3e");
-  out_f64(o, "gain", mx_gain(&r->sums), "%.4f");
+  of_what_is_left(o, "MSE", r, mx_mse(&r->sums), "%.3e");
+  of_what_is_left(o, "gain", r, mx_gain(&r->sums), "%.4f");
   out_f64(o, "sat %", 100 * share(r->saturated, r->n_codes), "%.3f");
-  out_f64(o, "under %", 100 * share(r->sums.n_underflow, r->sums.n), "%.3f");
+  of_what_is_left(o, "under %", r, 100 * share(r->sums.n_underflow, r->sums.n), "%.3f");
   out_f64(o, "entropy", r->entropy, "%.3f");
   snprintf(text, sizeof text, "%.0f..%.0f", r->scale_p05, r->scale_p95);
   out_text(o, "log2 scale", text);
-  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) out_f64(o, "bias", r->bias, "%.4f");
+  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) of_what_is_left(o, "bias", r, r->bias, "%.4f");
   if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled) {
     snprintf(text, sizeof text, "%llu, spoiling %llu", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
              (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);
@@ -90,17 +97,17 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
 static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r) {
   out_text(o, "spec", res->specs->at[r->spec].label);
   out_number(o, "bits", r->bits);
-  out_number(o, "sqnr_db", r->sums.n ? mx_sqnr(&r->sums) : NAN);
+  out_number(o, "sqnr_db", ablate_left(r, mx_sqnr(&r->sums)));
   out_number(o, "behind_db", r->behind.at);
   out_bool(o, "pareto", ablate_on_front(res, r->tensor, r->spec));
-  out_number(o, "mse", mx_mse(&r->sums));
-  out_number(o, "max_error", r->sums.max_error);
-  out_number(o, "max_relative", r->sums.max_relative);
-  out_number(o, "relative_error", mx_relative_error(&r->sums));
-  out_number(o, "gain", mx_gain(&r->sums));
-  out_number(o, "bias", r->bias);
+  out_number(o, "mse", ablate_left(r, mx_mse(&r->sums)));
+  out_number(o, "max_error", ablate_left(r, r->sums.max_error));
+  out_number(o, "max_relative", ablate_left(r, r->sums.max_relative));
+  out_number(o, "relative_error", ablate_left(r, mx_relative_error(&r->sums)));
+  out_number(o, "gain", ablate_left(r, mx_gain(&r->sums)));
+  out_number(o, "bias", ablate_left(r, r->bias));
   out_number(o, "saturated", share(r->saturated, r->n_codes));
-  out_number(o, "underflow", share(r->sums.n_underflow, r->sums.n));
+  out_number(o, "underflow", ablate_left(r, share(r->sums.n_underflow, r->sums.n)));
   out_number(o, "zeros", share(r->zero, r->n_codes));
   out_number(o, "entropy", r->entropy);
   machine_figures(o, r);

@@ -179,6 +179,14 @@ int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_pr
   return rc;
 }
 
+/* Of what is left of an operand. */
+static void left_figure(out *o, const char *key, const mx_measure *m, double figure, const char *format, int json) {
+  if (!m->sums.n && !json)
+    out_text(o, key, "none left");
+  else
+    out_figure(o, key, m->sums.n ? figure : (double)NAN, format, json);
+}
+
 static void six_rows(out *o, const char *spec, const mx_six *six, int json) {
   static const char *const names[6] = {"Q1 X along I", "Q2 W along I", "Q3 dY along O", "Q4 W^T along O", "Q5 dY^T along T", "Q6 X^T along T"};
   static const char *const products[3] = {"Fprop Y = X W^T", "Dgrad dX = dY W", "Wgrad dW = dY^T X"};
@@ -190,11 +198,11 @@ static void six_rows(out *o, const char *spec, const mx_six *six, int json) {
     out_text(o, "preset", spec);
     out_text(o, "product", products[i / 2]);
     out_text(o, "operand", names[i]);
-    out_figure(o, "SQNR dB", mx_sqnr(&m->sums), "%.3f", json);
-    out_figure(o, "gain", mx_gain(&m->sums), "%.4f", json);
-    out_figure(o, "bias", m->bias, "%.4f", json);
+    left_figure(o, "SQNR dB", m, mx_sqnr(&m->sums), "%.3f", json);
+    left_figure(o, "gain", m, mx_gain(&m->sums), "%.4f", json);
+    left_figure(o, "bias", m, m->bias, "%.4f", json);
     out_figure(o, "sat %", m->counts.n ? 100 * (double)m->counts.saturated / (double)m->counts.n : 0, "%.3f", json);
-    out_figure(o, "under %", m->sums.n ? 100 * (double)m->sums.n_underflow / (double)m->sums.n : 0, "%.3f", json);
+    left_figure(o, "under %", m, 100 * (double)m->sums.n_underflow / (double)m->sums.n, "%.3f", json);
     out_figure(o, "product error", own->relative, "%.4f", json);
     out_figure(o, "both error", s->total.relative, "%.4f", json);
     out_figure(o, "both bias", s->total.bias, "%.4f", json);

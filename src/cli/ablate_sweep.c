@@ -155,14 +155,19 @@ static mx_status compare(work *w, size_t tensor, const bench *b, mx_error *err) 
   const size_t best = ablate_best(w->result, tensor), n = w->result->specs->n;
   const double **units = malloc(n * sizeof *units);
   mx_interval *behind = malloc(n * sizeof *behind);
-  mx_status status = units && behind ? MX_OK : MX_ERR_NOMEM;
-  for (size_t s = 0; s < n && !status; s++) units[s] = b->units + s * UNITS;
-  if (!status) status = mx_bootstrap_db_all(behind, units[best], units, n, units_of(&w->result->tensors->at[tensor]), 0, 1);
+  unsigned char *spoiled = malloc(n);
+  mx_status status = units && behind && spoiled ? MX_OK : MX_ERR_NOMEM;
+  for (size_t s = 0; s < n && !status; s++) {
+    units[s] = b->units + s * UNITS;
+    spoiled[s] = ablate_row_at(w->result, tensor, s)->sums.n_spoiled || ablate_row_at(w->result, tensor, best)->sums.n_spoiled;
+  }
+  if (!status) status = mx_bootstrap_db_all(behind, units[best], units, n, spoiled, units_of(&w->result->tensors->at[tensor]), 0, 1);
   const int few = units_of(&w->result->tensors->at[tensor]) < FEW_UNITS;
   for (size_t s = 0; s < n && !status; s++)
     w->result->rows[tensor * n + s].behind = few && s != best ? (mx_interval){behind[s].at, -INFINITY, INFINITY} : behind[s];
   free(units);
   free(behind);
+  free(spoiled);
   return status ? mx_fail(err, status, "out of memory") : MX_OK;
 }
 
@@ -203,7 +208,7 @@ size_t ablate_best(const ablate_result *r, size_t tensor) {
 
 int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
   const ablate_row *own = ablate_row_at(r, tensor, spec);
-  if (ablate_is_void(own)) return 0;
+  if (ablate_is_lost(own)) return 0;
   for (size_t s = 0; s < r->specs->n; s++) {
     const ablate_row *o = ablate_row_at(r, tensor, s);
     if (o->bits <= own->bits && ablate_error(o) <= ablate_error(own) && (o->bits < own->bits || ablate_error(o) < ablate_error(own))) return 0;
@@ -228,8 +233,8 @@ ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
     a.bits += row->bits * n;
     all += n;
     if (ablate_is_void(row)) continue;
-    a.best_for += (size_t)is_best;
-    a.equal_for += !is_best && !ablate_matters(&row->behind) && isfinite(row->behind.low);
+    a.best_for += (size_t)(is_best && !ablate_is_lost(row));
+    a.equal_for += !is_best && !ablate_matters(row) && isfinite(row->behind.low);
     a.front_for += (size_t)ablate_on_front(r, t, spec);
     if (has_sqnr(r, t)) {
       a.mean_sqnr += mx_sqnr_of_all(&row->sums) * n;

@@ -644,3 +644,41 @@ if command -v gnuplot >/dev/null; then
   grep -q 'nvfp4 scale=ue5m3' report.html && grep -q -- '--seed 5, --repeats 8' report.html && grep -q '<code>elem=e2m1 scale=ue5m3 .* seed=5 .*</code>' report.html &&
     grep -Eq '<code>[0-9a-f]{32}</code>' report.html || fail "a page does not say what it is of"
 fi
+
+# One NaN: a preset that loses the tensor to it says so, and that this matters; so does one that is worse in every block, though the spoiled block is most of
+# both errors. Of a tensor of which nothing is left there are no figures.
+python3 - <<'P'
+import array, random, struct
+random.seed(5)
+x = array.array("f", (random.gauss(0, 1) for _ in range(64 * 256)))
+x[1000] = float("nan")
+h = b"{'descr': '<f4', 'fortran_order': False, 'shape': (64, 256), }"
+open("one-nan.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + h.ljust(117) + b"\n" + x.tobytes())
+P
+accepts "$mxgold" ablate one-nan.npy nan.npy -p nvfp4,ocp-mxfp8-e5m2,ocp-mxfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "a preset that loses a tensor to one NaN"
+import json, sys
+d = json.load(open(sys.argv[1]))
+rows = {(r["tensor"], r["spec"]): r for r in d["measurements"]}
+lost, best, worse = (rows["one-nan.npy", p] for p in ("nvfp4", "ocp-mxfp8-e5m2", "ocp-mxfp4"))
+assert lost["values"] == 0 and lost["matters"] and lost["behind_low"] > 10, lost
+assert all(lost[k] is None for k in ("sqnr_db", "mse", "gain", "bias", "cosine", "relative_error", "max_error", "max_relative", "underflow")), lost
+assert best["behind_db"] == 0 and not best["matters"]
+assert worse["matters"] and 0 < worse["behind_low"] < worse["behind_db"] < worse["behind_high"] < 10, worse
+small = rows["nan.npy", "nvfp4"]
+assert small["values"] == 0 and small["matters"] and small["behind_low"] is None, small
+assert all(s["equal_to_best_for"] == 0 for s in d["specs"] if s["spec"] != "ocp-mxfp4"), d["specs"]
+P
+accepts "$mxgold" ablate one-nan.npy -p nvfp4,ocp-mxfp4
+grep -Eq '^one-nan.npy  nvfp4 +4.[0-9]+  none left  none left +- +- +[0-9.]+ +- ' "$scratch/stdout" || fail "figures of nothing"
+accepts "$mxgold" ablate one-nan.npy -p nvfp4
+! grep -q best "$scratch/stdout" || fail "a preset that loses the tensor is its best"
+accepts "$mxgold" ablate --six one-nan.npy one-nan.npy gen:gaussian --shape 64x64 -p nvfp4 --json
+python3 - "$scratch/stdout" <<'P' || fail "figures of an operand of which nothing is left"
+import json, sys
+assert all(r["SQNR dB"] is None and r["gain"] is None and r["under %"] is None for r in json.load(open(sys.argv[1]))["operands"] if r["operand"][:2] in ("Q1", "Q2"))
+P
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" ablate one-nan.npy -p nvfp4,ocp-mxfp4 --html lost.html
+  grep -q '<td>none left</td><td>none left</td><td>-</td>' lost.html || fail "the page has figures of nothing"
+fi
