@@ -5,6 +5,11 @@ HIP_B     := build/hip
 ROCM ?= $(firstword $(wildcard /opt/rocm))
 # ROCm's own clang where clang-22 cannot be had.
 HIP_CLANG ?= $(if $(shell command -v clang-22 2>/dev/null),clang-22,$(firstword $(wildcard $(addsuffix /llvm/bin/clang,$(ROCM))) clang-22))
+# What code for AMD needs, and the shell command that prints which of the tools named are not there.
+HIP_TOOLS := $(HIP_CLANG) $(if $(filter clang-22,$(HIP_CLANG)),ld.lld-22)
+hip_missing = for t in $(1); do command -v $$t >/dev/null || printf '%s ' $$t; done
+# Said before a program that goes without, the installation having failed.
+hip_without = m=$$($(call hip_missing,$(HIP_TOOLS))); if [ -z "$$m" ]; then echo "$(1): kernels for AMD are compiled by $(HIP_CLANG)"; else echo "$(1): not to be had: $${m}- kernels for AMD are SKIPPED"; fi
 HIP_ARCHS := gfx950 gfx942 gfx90a
 # make itself knows a CXX; clang-% sets CC.
 ifeq ($(origin CXX),default)
@@ -27,8 +32,9 @@ deps-hip:
 	@tools/install-deps.sh --mode=$(INSTALL) build hip
 # Without the compiler there is nothing to build: said, and counted as a skip, not as a success.
 hip: ## every kernel for gfx950, and the portable ones for gfx942 and gfx90a; assembly in build/hip/ARCH/*.s
-	@if { tools/install-deps.sh --mode=$(INSTALL) hip || [ "$(HIP_CLANG)" != clang-22 ]; } && command -v $(HIP_CLANG) >/dev/null; then $(MAKE) -s hip-device; \
-	else echo "hip: SKIPPED, $(HIP_CLANG) is not to be had: no kernel was compiled for AMD"; fi
+	@tools/install-deps.sh --mode=$(INSTALL) hip || true
+	@missing=$$($(call hip_missing,$(HIP_TOOLS))); if [ -z "$$missing" ]; then $(MAKE) -s hip-device; \
+	else echo "hip: SKIPPED, not to be had: $${missing}- no kernel was compiled for AMD"; fi
 hip-device: $(HIP_CODE) $(HIP_EXAMPLE)
 	@for f in $(HIP_CODE:.hsaco=.s); do [ -f $$f ] || { echo "hip: $$f is not there"; exit 1; }; done
 	@for f in $(HIP_EXAMPLE); do echo "hip: $$f: a kernel in HIP's own words, $$(grep -c '\.amdhsa_kernel' $$f) compiled"; done
@@ -111,7 +117,7 @@ include hip_backend/native.mk
 # mxgold-hip-diff carries the code objects that could be built here; make hip-diff builds them first. Programs travel to the machine with the
 # device: what that may lack is linked in.
 HIP_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-HIP_HAVE_CLANG := $(shell command -v $(HIP_CLANG) 2>/dev/null)
+HIP_HAVE_CLANG := $(if $(shell $(call hip_missing,$(HIP_TOOLS))),,$(HIP_CLANG))
 HIP_HAVE_NVCC  := $(shell command -v $(NVCC) 2>/dev/null)
 HIP_CARRIED := $(if $(HIP_HAVE_CLANG),$(HIP_CODE)) $(if $(HIP_HAVE_NVCC),$(CUDA_CODE))
 HIP_COMPILERS = $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) $(shell $(HIP_CLANG) -dumpversion 2>/dev/null)) $(if $(HIP_HAVE_NVCC),nvcc $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')) $(CXX) $(shell $(CXX) -dumpversion)
@@ -143,7 +149,7 @@ hip-diff-check: deps $(BIN) $(B)/hip/hip-diff-host ## hip-diff's table, report a
 hip-diff-build: deps $(HIP_DIFF)
 DEVICE ?= auto
 hip-diff: ## every kernel and instruction on the device at hand (DEVICE=auto|hip|cuda|host) against the emulator: a table, build/hip/diff.json, diff.html, a device profile
-	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-diff: clang-22 is not to be had: $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) takes its place,no compiler for AMD: its kernels are SKIPPED)"
+	@tools/install-deps.sh --mode=$(INSTALL) build hip || { $(call hip_without,hip-diff); }
 	@$(MAKE) -s hip-diff-build
 	@mkdir -p $(HIP_B)
 	@$(HIP_DIFF) --device $(DEVICE) --hashes golden/HASHES --bench --json $(HIP_B)/diff.json --html $(HIP_B)/diff.html --profile $(HIP_B)

@@ -1,8 +1,10 @@
 # The native half of the HIP backend: gfx950's own instructions. Included by hip.mk.
 HIP_NATIVE_C   := $(wildcard $(HIP)/gfx950_*.c)
 HIP_NATIVE_OBJ := $(call obj,$(HIP_NATIVE_C)) $(patsubst $(HIP)/%.hip,$(B)/obj/$(HIP)/%.host.o,$(HIP_NATIVE))
-OBJDUMP_AMD ?= llvm-objdump-22
-READELF_AMD ?= llvm-readelf-22
+# Beside ROCm's clang stand its own.
+llvm_tool = $(if $(filter clang-22,$(HIP_CLANG)),$(1)-22,$(dir $(HIP_CLANG))$(1))
+OBJDUMP_AMD ?= $(call llvm_tool,llvm-objdump)
+READELF_AMD ?= $(call llvm_tool,llvm-readelf)
 
 # The kernels as the CPU host runtime runs them.
 $(B)/obj/$(HIP)/%.host.o: $(HIP)/%.hip $(HIP_HDR) | deps
@@ -18,9 +20,9 @@ hip-native-host: deps-test $(B)/hip/test_gfx950 $(B)/hip/test_native
 	$(B)/hip/test_gfx950
 	$(B)/hip/test_native
 hip-native-code:
-	@if tools/install-deps.sh --mode=$(INSTALL) hip && command -v $(HIP_CLANG) >/dev/null && command -v $(OBJDUMP_AMD) >/dev/null; then \
-	  $(MAKE) -s hip-native-disassembly; \
-	else echo "hip-native-code: SKIPPED, $(HIP_CLANG) is not to be had: no native kernel was compiled or disassembled"; fi
+	@tools/install-deps.sh --mode=$(INSTALL) hip || true
+	@missing=$$($(call hip_missing,$(HIP_TOOLS) $(OBJDUMP_AMD) $(READELF_AMD))); if [ -z "$$missing" ]; then $(MAKE) -s hip-native-disassembly; \
+	else echo "hip-native-code: SKIPPED, not to be had: $${missing}- no native kernel was compiled or disassembled"; fi
 .PHONY: hip-native-disassembly
 hip-native-disassembly: $(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)) $(call hip_of,gfx950)
 	@$(if $(SAN),,$(MAKE) -s $(MACHINE))
@@ -43,7 +45,7 @@ hip-native-mutants: hip-native-code ## the native kernels' machine code changed 
 # mxgold-gfx950: the profile of a device, with the kernels for gfx950 inside where they could be built.
 GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_sums gfx950_joins gfx950_report gfx950_main device device_dl host_lanes)
 GFX950 := $(B)/mxgold-gfx950
-GFX950_CODE := $(if $(shell command -v $(HIP_CLANG) 2>/dev/null),$(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)))
+GFX950_CODE := $(if $(shell $(call hip_missing,$(HIP_TOOLS))),,$(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)))
 $(B)/hip/embed-native.S: $(GFX950_CODE) $(HIP)/embed.sh
 	@mkdir -p $(@D)
 	$(HIP)/embed.sh $(GFX950_CODE) >$@
@@ -55,7 +57,7 @@ REHEARSE ?= 20
 hip-rehearse: deps $(B)/hip/hip-diff-host ## devices with hidden rules, played by the CPU host runtime: does the device profile find them? (REHEARSE=20, seven minutes of processor time)
 	$(B)/hip/hip-diff-host --rehearse $(REHEARSE) --wrong 5 --seed 101
 hip-profile: ## what the gfx950 at hand does where no document says it: build/hip/gfx950@DATE.json
-	@tools/install-deps.sh --mode=$(INSTALL) build hip || echo "hip-profile: clang-22 is not to be had: $(if $(HIP_HAVE_CLANG),$(HIP_CLANG) takes its place,no compiler for AMD: its kernels are SKIPPED)"
+	@tools/install-deps.sh --mode=$(INSTALL) build hip || { $(call hip_without,hip-profile); }
 	@$(MAKE) -s hip-profile-build
 	@mkdir -p $(HIP_B)
 	$(GFX950) -o $(HIP_B)
