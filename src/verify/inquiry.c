@@ -260,6 +260,7 @@ static void find_elements(inquiry *q) {
       continue;
     }
     few[0] = few[1] = (pool){.room = 8};
+    s->either = base->select == MX_SELECT_FOURSIX; /* a wrong select.error must not speak against the right arithmetic */
     search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
     if (few->n && few->got[0].codes)
       search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
@@ -274,6 +275,7 @@ static void find_elements(inquiry *q) {
       random.elem_round = MX_ROUND_SR;
       search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to", "elem.prescale"), PLAIN, 0);
     }
+    s->either = 0;
     if (base->select == MX_SELECT_FOURSIX) search_product(s, &few[1], few->spec, few->n, KEYS("select.error", "select.sum"), PLAIN, 0);
     const pool *last = few[1].n ? &few[1] : few;
     if (last->n) done[n_done++] = last->spec[0];

@@ -86,7 +86,9 @@ size_t search_learn_scales(search *s, const mx_spec *spec, size_t each) {
   return added;
 }
 
-static int how_of(const search *s, int scales_only) { return (scales_only ? LOOK_SCALES : LOOK_BOTH) | (s->lenient ? LOOK_LENIENT : 0); }
+static int how_of(const search *s, int scales_only) {
+  return (scales_only ? LOOK_SCALES : LOOK_BOTH) | (s->lenient ? LOOK_LENIENT : 0) | (s->either ? LOOK_EITHER : 0);
+}
 
 /* Wrong tensor scales among the witnesses; what is stored is fitted later outside a chain. */
 static uint64_t witnesses_wrong(const search *s, const mx_spec *spec) {
@@ -418,37 +420,37 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
   free(changes);
 }
 
-/* Two at once: first where both change something alone, then where one does. */
+/* Two at once: where both change something alone, or (both = 1) where one does, which are many more. */
 static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
-                  const uint8_t *active) {
+                  const uint8_t *active, int both) {
   enum { ROOM = 4096 };
   mx_spec *specs = malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs);
-  for (int both = 2; specs && both > 0 && !out->n; both--) {
-    size_t n = 0;
-    for (size_t i = 0; i < n_moves && now() < s->deadline; i++) {
-      mx_spec one[2];
-      if (!moved(&one[0], spec, &moves[i])) continue;
-      const size_t allowed =
-          mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i]) : 0; /* the second may allow it as well */
-      for (size_t k = allowed ? 0 : i + 1; k < n_moves; k++) {
-        if (active[i] + active[k] != both || moves[i].keys & moves[k].keys) continue;
-        for (size_t a = 0; a <= allowed; a++)
-          if (moved(&specs[n], &one[a], &moves[k])) n += !mx_spec_check(&specs[n], NULL);
-      }
-      if (n >= ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
+  size_t n = 0;
+  for (size_t i = 0; specs && i < n_moves && now() < s->deadline; i++) {
+    mx_spec one[2];
+    if (!moved(&one[0], spec, &moves[i])) continue;
+    const size_t allowed = mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i]) : 0; /* the second may allow it as well */
+    for (size_t k = allowed ? 0 : i + 1; k < n_moves; k++) {
+      if (active[i] + active[k] != both || moves[i].keys & moves[k].keys) continue;
+      for (size_t a = 0; a <= allowed; a++)
+        if (moved(&specs[n], &one[a], &moves[k])) n += !mx_spec_check(&specs[n], NULL);
     }
-    if (n) sift(s, out, b, specs, n, got, NULL);
+    if (n >= ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
   }
+  if (n) sift(s, out, b, specs, n, got, NULL);
   free(specs);
 }
 
-/* Keys that decide of the same blocks: what one of them explains wrongly hides the others, so that three and four of them are changed at once. */
+/* Keys that decide of the same blocks: what one of them explains wrongly hides the others, or shows only beside another (a scale of zero, and the
+ * division that underflows to it), so that two to four of them are changed at once. */
 static void groups(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b) {
-  enum { GROUPS = 4, OF = 4, ROOM = 4096 };
+  enum { GROUPS = 6, OF = 4, ROOM = 4096 };
   static const char *const names[GROUPS][OF] = {{"scale.allzero", "scale.min_byte", "scale.byte0", "elem.zero_sign"},
                                                 {"scale.zero", "scale.min", "scale.min_byte", "scale.byte0"},
                                                 {"scale.max_byte", "scale.byte_overflow", "scale.used", "elem.inf"},
-                                                {"elem.inf", "elem.nan", "elem.overflow", "elem.saturate_to"}};
+                                                {"elem.inf", "elem.nan", "elem.overflow", "elem.saturate_to"},
+                                                {"scale.arith", "scale.zero", "scale.round", "scale.form"},
+                                                {"scale.max_byte", "scale.used", "scale.inf", "scale.byte_overflow"}};
   mx_spec *specs = malloc(ROOM * sizeof *specs);
   for (size_t g = 0; specs && g < GROUPS && !out->n; g++) {
     size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
@@ -460,7 +462,7 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
       for (size_t k = 0; k < OF; k++)
         if (at[k] < n_moves) changed += !key_same(spec, &moves[at[k]].with, key_find(names[g][k])), moved(&t, &t, &moves[at[k]]);
       specs[n] = t;
-      n += changed > 2 && !mx_spec_check(&t, NULL);
+      n += changed > 1 && !mx_spec_check(&t, NULL);
       if (n == ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
       more = 0;
       for (size_t k = 0; k < OF && !more; k++) {
@@ -499,8 +501,9 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
       bench b;
       if (score_less(beam->got[0], beam->got[i])) break;
       bench_make(&b, s, &beam->spec[i]);
-      pairs(s, next, &beam->spec[i], beam->got[i], moves, n_single, &b, first);
+      pairs(s, next, &beam->spec[i], beam->got[i], moves, n_single, &b, first, 2);
       if (!i && !next->n) groups(s, next, &beam->spec[0], beam->got[0], moves, n_single, &b);
+      if (!next->n) pairs(s, next, &beam->spec[i], beam->got[i], moves, n_single, &b, first, 1);
       bench_free(&b);
     }
     if (!next->n || !score_less(next->got[0], beam->got[0])) break;

@@ -18,6 +18,7 @@ typedef struct search {
   block_set sets[BLOCK_CLASSES];
   block_set scales; /* more ordinary blocks, for their scales alone */
   int threads, lenient;
+  int either;      /* either scale of select=foursix will do: which one wins is told later */
   double deadline; /* by now() */
   uint64_t tried;
 } search;
