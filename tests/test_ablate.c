@@ -6,6 +6,7 @@
 
 #include "lib/run.h"
 #include "mxgold/ablate.h"
+#include "mxgold/random.h"
 #include "mxgold/verify.h"
 
 static mx_spec spec_of(const char *keys) {
@@ -300,6 +301,41 @@ START_TEST(bias_of_stochastic_rounding) {
   ck_assert_int_eq(b.repeats, 200);
   ck_assert_double_eq_tol(mx_relative_error(&b.sums), sqrt(31 * 0.15 * 0.35 / xx), 2e-3);
   ck_assert_double_lt(b.bias, 0.004);
+}
+END_TEST
+
+/* Repeats of neighbouring seeds are other repeats; the first is the seed's own, so that it is what quantising with that seed gives. */
+START_TEST(repeats_have_seeds_of_their_own) {
+  enum { SEEDS = 16, REPEATS = 16, N = 4 * 32 };
+  uint64_t all[SEEDS * REPEATS];
+  for (uint64_t s = 0; s < SEEDS; s++)
+    for (int r = 0; r < REPEATS; r++) all[s * REPEATS + (uint64_t)r] = mx_repeat_seed(s, r);
+  for (size_t i = 0; i < SEEDS * REPEATS; i++)
+    for (size_t k = 0; k < i; k++) ck_assert_uint_ne(all[i], all[k]);
+  ck_assert_uint_eq(mx_repeat_seed(5, 0), 5);
+  ck_assert_uint_eq(mx_repeat_seed(5, 3), (uint64_t)mx_random(5, 4, 7) << 32 | mx_random(5, 4, 6));
+  /* Sums of two repeats are those of the two seeds; so are those of a product. */
+  float x[N], w[N];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, 4, 32, &d, 1);
+  mx_data_fill(w, 4, 32, &d, 2);
+  mx_spec sr = spec_of("elem.round=sr seed=5");
+  const mx_measure_options two = {.repeats = 2}, one = {.repeats = 1};
+  mx_measure both, single;
+  mx_product_split product, parts[2];
+  double ee = 0;
+  ck_assert_int_eq(mx_measure_tensor(&both, x, 4, 32, &sr, &two, NULL), MX_OK);
+  ck_assert_int_eq(mx_product_split_measure(&product, x, w, 4, 4, 32, &sr, &sr, MX_PRODUCT_DEQUANTIZED, &two, NULL), MX_OK);
+  for (int r = 0; r < 2; r++) {
+    mx_spec own = sr;
+    own.seed = mx_repeat_seed(5, r);
+    ck_assert_int_eq(mx_measure_tensor(&single, x, 4, 32, &own, &one, NULL), MX_OK);
+    ck_assert_int_eq(mx_product_split_measure(&parts[r], x, w, 4, 4, 32, &own, &own, MX_PRODUCT_DEQUANTIZED, &one, NULL), MX_OK);
+    ee += single.sums.ee;
+  }
+  ck_assert_double_eq_tol(both.sums.ee, ee, 1e-12);
+  const double first = parts[0].both.relative, second = parts[1].both.relative;
+  ck_assert_double_eq_tol(product.both.relative, sqrt((first * first + second * second) / 2), 1e-12);
 }
 END_TEST
 
@@ -604,6 +640,7 @@ int main(void) {
   tcase_add_test(t, prescale_is_undone);
   tcase_add_test(t, in_place);
   tcase_add_test(t, bias_of_stochastic_rounding);
+  tcase_add_test(t, repeats_have_seeds_of_their_own);
   tcase_add_test(t, generators);
   tcase_add_test(t, generator_bits);
   tcase_add_test(t, bad_generators);

@@ -106,8 +106,12 @@ mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t col
 /** Does the spec draw random bits (stochastic rounding of elements or scales, fresh signs)? */
 int mx_spec_is_random(const mx_spec *spec);
 
+/** The seed of repeat r of a measurement: seed itself for r = 0, else words 2r and 2r + 1 of Philox (seed, stream 4), low word first, so that the repeats of
+ *  neighbouring seeds have nothing in common.  Oracle: tests/test_ablate.c. */
+uint64_t mx_repeat_seed(uint64_t seed, int r);
+
 typedef struct mx_measure_options {
-  int repeats;                      /* with seeds spec.seed, spec.seed + 1, ... where the spec is random; 0: 8 */
+  int repeats;                      /* where the spec is random, with the seeds of mx_repeat_seed(); 0: 8 */
   int n_threads;                    /* 0: all */
   size_t n_units;                   /* length of unit_error */
   int whole_only;                   /* products: both operands alone, the parts of one operand are left 0 */
@@ -172,7 +176,7 @@ typedef struct mx_product_split {
 enum { MX_PRODUCT_DEQUANTIZED = -1 };
 
 /** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each; model MX_GEMM_* or MX_PRODUCT_DEQUANTIZED. Repeats as options->repeats where random:
- *  repeat r adds r to both seeds. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
+ *  repeat r takes mx_repeat_seed() of each seed. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
  *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product; or the blocks
  *  along K differ, under a model. MX_ERR_ARG: MX_GEMM_FUSED without options->fused. */
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,

@@ -5,6 +5,7 @@
 
 #include "mxgold/ablate.h"
 #include "mxgold/isa.h"
+#include "mxgold/random.h"
 
 enum { UNIT = 64 };
 
@@ -38,6 +39,12 @@ static double bias_of(const mx_error_sums *all, double mean_ee, int repeats) {
   return fixed > 0 ? sqrt(fixed / xx) : 0;
 }
 
+uint64_t mx_repeat_seed(uint64_t seed, int r) {
+  if (!r) return seed;
+  const uint64_t low = mx_random(seed, MX_STREAM_REPEAT, 2 * (uint64_t)r), high = mx_random(seed, MX_STREAM_REPEAT, 2 * (uint64_t)r + 1);
+  return high << 32 | low;
+}
+
 static void accumulate(float *mean, const float *y, size_t n, float weight) {
   for (size_t i = 0; i < n; i++) mean[i] += y[i] * weight;
 }
@@ -51,7 +58,7 @@ typedef struct work {
 
 static mx_status repeat(mx_measure *out, const work *w, const mx_spec *spec, int r, mx_error *err) {
   mx_spec own = *spec;
-  own.seed += (uint64_t)r;
+  own.seed = mx_repeat_seed(spec->seed, r);
   const mx_exec exec = {.n_threads = w->o->n_threads};
   const mx_status status = mx_fake_quantize(w->y, w->x, w->rows, w->cols, &own, &exec, r ? NULL : &out->counts, err);
   if (status) return status;

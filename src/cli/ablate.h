@@ -56,6 +56,9 @@ typedef struct ablate_spec {
   const mx_recipe *recipe; /* NULL: a preset. What operands have of their own is not in spec */
 } ablate_spec;
 
+/** The spec for a tensor: in a file of several each draws its random bits apart, those that quantize --all --fake draws for it. */
+mx_spec ablate_spec_of(const ablate_spec *s, const ablate_tensor *t);
+
 typedef struct ablate_specs {
   ablate_spec *at;
   size_t n;

@@ -26,7 +26,8 @@ static mx_status make(void *self, void *y, size_t spec, mx_error *err) {
   const ablate_tensor *t = w->tensor;
   const mx_exec exec = {.n_threads = w->inner};
   mx_error why;
-  const mx_status status = mx_fake_quantize(y, w->x, t->rows, t->cols, &w->d->result->specs->at[spec].spec, &exec, &w->d->counts[spec], &why);
+  const mx_spec own = ablate_spec_of(&w->d->result->specs->at[spec], t);
+  const mx_status status = mx_fake_quantize(y, w->x, t->rows, t->cols, &own, &exec, &w->d->counts[spec], &why);
   if (status) return mx_fail(err, status, "%s: %s", t->name, why.text);
   if (mx_detail_measure(&w->d->detail[spec], w->x, y, t->rows, t->cols, spec ? 0 : w->d->had_size))
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");

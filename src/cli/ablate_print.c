@@ -112,6 +112,8 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   out_number(o, "entropy", r->entropy);
   machine_figures(o, r);
   char text[64];
+  snprintf(text, sizeof text, "%llu", (unsigned long long)ablate_spec_of(&res->specs->at[r->spec], &res->tensors->at[r->tensor]).seed);
+  out_text(o, "seed", text);
   out_text(o, "digest", res->digest[r->tensor]);
   out_u64(o, "rows", res->tensors->at[r->tensor].rows);
   out_u64(o, "columns", res->tensors->at[r->tensor].cols);

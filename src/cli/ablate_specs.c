@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ablate.h"
+#include "fake_file.h"
 #include "mxgold/nearest.h"
 
 enum { MAX_SETS = 16, MAX_SPECS = 4096, MAX_LABEL = 480 };
@@ -154,6 +155,12 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
   for (size_t i = 0; i < n_axes; i++) split_free(axes[i].values, axes[i].n);
   if (rc) ablate_specs_free(out);
   return rc;
+}
+
+mx_spec ablate_spec_of(const ablate_spec *s, const ablate_tensor *t) {
+  mx_spec own = s->spec;
+  if (t->array && *t->array->name) own.seed = tensor_seed(own.seed, t->array->name);
+  return own;
 }
 
 void ablate_specs_free(ablate_specs *s) {

@@ -28,11 +28,12 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   size_t n;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s 5 %s %zu %zu %d\n", MX_VERSION, /* 5: of what the lines hold; raised when a field is added or means something else */
+  fprintf(f, "%s 6 %s %zu %zu %d\n", MX_VERSION, /* 6: of what the lines hold; raised when a field is added or means something else */
           digest, t->rows, t->cols, repeats);
   for (size_t i = 0; i < specs->n; i++) {
     char keys[4096];
-    mx_spec_print(keys, sizeof keys, &specs->at[i].spec, 1);
+    const mx_spec own = ablate_spec_of(&specs->at[i], t);
+    mx_spec_print(keys, sizeof keys, &own, 1);
     fprintf(f, "%s\n", keys);
   }
   if (fclose(f)) return 0;

@@ -130,7 +130,8 @@ static mx_status measure(work *w, desk *d, size_t tensor, size_t spec, int n_thr
   const mx_measure_options how = {
       .repeats = w->o->repeats, .n_threads = n_threads, .n_units = units_of(t), .unit_error = b->units + spec * UNITS};
   mx_error why;
-  const mx_status status = mx_measure_tensor(&d->measure, b->x, t->rows, t->cols, &s->spec, &how, &why);
+  const mx_spec own = ablate_spec_of(s, t);
+  const mx_status status = mx_measure_tensor(&d->measure, b->x, t->rows, t->cols, &own, &how, &why);
   if (status) return mx_fail(err, status, "%s, %s: %s", t->name, s->label, why.text);
   ablate_row *r = &w->result->rows[tensor * w->result->specs->n + spec];
   *r = (ablate_row){.tensor = tensor, .spec = spec};

@@ -106,12 +106,15 @@ static mx_status refuse_nan(const piece *p, const float *x, mx_error *err) {
   return MX_OK;
 }
 
-/* Tensors of one checkpoint draw their random bits apart: the seed xor FNV-1a of the name. */
+uint64_t tensor_seed(uint64_t seed, const char *name) {
+  uint64_t hash = UINT64_C(0xCBF29CE484222325);
+  for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001B3);
+  return seed ^ hash;
+}
+
 static mx_spec spec_of(const work *w, const fake_tensor *t) {
   mx_spec s = *w->o->spec;
-  uint64_t hash = UINT64_C(0xCBF29CE484222325);
-  for (const char *c = t->name; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001B3);
-  s.seed ^= hash;
+  s.seed = tensor_seed(s.seed, t->name);
   return s;
 }
 

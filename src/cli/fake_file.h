@@ -28,6 +28,8 @@ typedef struct fake_options {
   uint64_t *done; /* bytes so far, of all files */
 } fake_options;
 
+/** Tensors of one checkpoint draw their random bits apart: the seed xor FNV-1a of the name. */
+uint64_t tensor_seed(uint64_t seed, const char *name);
 /** In what pieces a tensor is to be quantised; t->kept is set where it cannot be: when had.size does not divide its columns. MX_ERR_SHAPE when a block
  *  is too large to be held. */
 mx_status fake_plan(fake_tensor *t, const mx_spec *spec, mx_error *err);

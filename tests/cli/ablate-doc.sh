@@ -23,6 +23,10 @@ page = open(root + "/docs/FINDINGS.md").read()
 rows = re.findall(r"\| (?:no clamp|\.\d+, \w+(?: \w+)?) \(paper: [\d.]+ %, ([\d.]+) dB\), SNR \|  \| ([\d.]+) \|", page)
 assert len(rows) == 5, rows
 paper, here = ([float(r[k]) for r in rows] for k in (0, 1))
+few = page.split("## Stochastic rounding with few random bits")[1].split("\n## ")[0]
+few = re.findall(r"^\| .* \| (-?[\d.]+) \| (-?[\d.]+) \| (.*) \|$", few, re.M)
+assert len(few) == 27 and all(a == b and c == "agrees" for a, b, c in few), few # every stated digit
+assert len(re.findall(r"^\| UE5M3 \(114688\), N\(0,1\), .* \| \d", page, re.M)) == 6 # the whole row of table 1.2
 order = lambda v: sorted(range(5), key=lambda i: -v[i])
 listed = "order of these five rows by SNR" in page[:page.index("\n## ")]
 assert listed == (order(paper) != order(here)), (paper, here)

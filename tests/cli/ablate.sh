@@ -223,7 +223,7 @@ accepts "$mxgold" ablate void.npy zeros.npy sizes.safetensors:matrix -p ocp-mxfp
 python3 - "$scratch/stdout" <<'P' || fail "a figure in JSON is no number and not null"
 import json, sys
 d = json.load(open(sys.argv[1]))
-text = {"spec", "tensor", "scale_histogram_log2", "note", "digest", "keys"}
+text = {"spec", "tensor", "scale_histogram_log2", "note", "digest", "keys", "seed"}
 for r in d["measurements"] + d["specs"]:
     for k, v in r.items():
         assert isinstance(v, str) if k in text else v is None or isinstance(v, (int, float)), (k, v)
@@ -525,6 +525,21 @@ body = raw[8 + int.from_bytes(raw[:8], "little"):]
 b = open("b.npy", "rb").read()[-2048:]
 assert body[:2048] != body[2048:4096] and body[2048:4096] == b
 P
+# `ablate` draws for each what --fake draws: the same figure of one repeat, another for each of the equal tensors.
+accepts "$mxgold" quantize equal.safetensors --all --fake --set elem.round=sr --seed 7 --json -o apart.safetensors
+cp "$scratch/stdout" apart.json
+accepts "$mxgold" ablate equal.safetensors --set elem.round=sr --seed 7 --repeats 1 --json --state equal.state
+python3 - "$scratch/stdout" "$(cat seed)" <<'P' || fail "ablate draws other bits than --fake, or the same for every tensor"
+import json, sys
+fake = {r["tensor"]: r["sqnr_db"] for r in json.load(open("apart.json"))["tensors"]}
+rows = json.load(open(sys.argv[1]))["measurements"]
+assert len(fake) > 1 and len(set(fake.values())) == len(fake) and {r["tensor"]: r["sqnr_db"] for r in rows} == fake, (fake, rows)
+assert [r["seed"] for r in rows if r["tensor"] == "b"] == [sys.argv[2]]
+P
+cp "$scratch/stdout" equal.json
+accepts "$mxgold" ablate equal.safetensors --set elem.round=sr --seed 7 --repeats 1 --json --state equal.state
+cmp -s equal.json "$scratch/stdout" || fail "a state gives one tensor's figures to another of the same values"
+rm equal.state
 # A product of which NaN leaves nothing is no product without error.
 accepts "$mxgold" ablate --gemm spoiled.safetensors:a spoiled.safetensors:b --presets ocp-mxfp4
 [ "$(grep -c 'none left' "$scratch/stdout")" = 5 ] || fail "a product of NaN passes for one without error"

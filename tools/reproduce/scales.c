@@ -94,7 +94,8 @@ void normalisers(void) {
   static const struct {
     const char *name, *scale;
     double stated[6];
-  } wide[] = {{"UE5M3 (114688)", UE5M3, {20.43, 0, 20.42, 20.43, 19.04, 19.98}}, {"UE5M3 (61440)", UE5M3_61440, {0, 0, 0, 0, 19.94, 20.36}}};
+  } wide[] = {{"UE5M3 (114688)", UE5M3, {20.43, 20.43, 20.42, 20.43, 19.04, 19.98}},
+              {"UE5M3 (61440)", UE5M3_61440, {0, 0, 0, 0, 19.94, 20.36}}};
   draws *stated = draws_new(0);
   for (size_t d = 0; d < 4; d++) {
     form forms[MOST_FORMS];
