@@ -22,10 +22,24 @@ typedef struct mx_job {
   const mx_stage_kernels *kernels; /* NULL: no vectors in general */
 } mx_job;
 
+/* Scales found before. A maximum between two that have the same scale has it too: a bucket knows such a range. */
+enum { MX_MEMO_BUCKETS = 128 }; /* of maxima, 32 a binade */
+typedef struct mx_known {
+  double least, most;
+  mx_block_scale scale;
+  float f[2];
+  int formed; /* the kernels have a form for it */
+} mx_known;
+typedef struct mx_memo {
+  const mx_job *job;                     /* whose they are; NULL: none yet */
+  mx_known found[2][MX_MEMO_BUCKETS]; /* of select=foursix both candidates */
+} mx_memo;
+
 /* What a tile needs of memory: a row of its values, filled up with +0 where the block is short, and of its codes. */
 typedef struct mx_scratch {
   float *values;
   uint32_t *codes;
+  mx_memo *memo;
 } mx_scratch;
 
 /** One tile by scalar code. Its 4-bit codes are or-ed into zeroed bytes. */

@@ -264,7 +264,9 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
 #pragma omp parallel num_threads(threads_of(j, exec))
   {
     float *room = c.direct ? NULL : malloc((c.rows * c.piece + 1) * sizeof *room);
-    mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes)};
+    mx_memo memo;
+    memo.job = NULL;
+    mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes), &memo};
     const int ready = mine.values && mine.codes && (c.direct || room);
     if (!ready) {
 #pragma omp atomic write
@@ -414,7 +416,9 @@ static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exe
 #pragma omp parallel num_threads(threads_of(a, exec))
   {
     float *room = malloc(side * (side + TILE_LINES) * sizeof *room);
-    mx_scratch mine = {malloc((block + 1) * sizeof *mine.values), malloc((block + 1) * sizeof *mine.codes)};
+    mx_memo memo;
+    memo.job = NULL;
+    mx_scratch mine = {malloc((block + 1) * sizeof *mine.values), malloc((block + 1) * sizeof *mine.codes), &memo};
     const int ready = room && mine.values && mine.codes;
     if (!ready) {
 #pragma omp atomic write

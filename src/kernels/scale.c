@@ -172,6 +172,7 @@ static void meet(mx_block_scale *out, const mx_plan *p) {
 
 static void finish(mx_block_scale *out, const mx_plan *p) {
   clamp_code(out, p);
+  out->plain = out->plain && out->code != 0; /* scale.byte0 */
   meet(out, p);
 }
 
@@ -252,6 +253,8 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
       zero_scale(out, p); /* a binary32 power of two underflows */
     else
       store_exponent(out, p, e);
+    const int within = e >= -p->scale->bias && e <= (int)p->scale->max_code - p->scale->bias;
+    out->plain = within && (power_rule || s->scale_round != MX_SCALE_ROUND_SR);
     return;
   }
   if (s->scale_round == MX_SCALE_ROUND_GGML)
@@ -260,6 +263,7 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
     out->code = (uint32_t)mx_encode(p->scale, v, &p->scale_encode,
                                     s->scale_round == MX_SCALE_ROUND_SR ? mx_random(s->seed, MX_STREAM_SCALE, index) >> 8 : 0);
   out->used = decode_scale(p, out->code);
+  out->plain = out->used > 0 && isfinite(v) && s->scale_round != MX_SCALE_ROUND_SR;
   if (out->used == 0) zero_scale(out, p);
 }
 

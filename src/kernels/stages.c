@@ -290,6 +290,17 @@ static void hif4_init(mx_stages *f, const mx_plan *p) {
   f->hif4 = !p->tensor_nan && encode_init(&f->elem, p->elem, &half_up); /* the other keys are about blocks that are not ordinary */
 }
 
+/* An expression of which each operation is monotone in amax, which it names once. */
+static int is_monotone(const mx_chain_expr *e) {
+  int named = 0;
+  for (int i = 0; i < e->n; i++) {
+    const int op = e->ops[i].op;
+    named += op == MX_OP_VAR && e->ops[i].var == MX_VAR_AMAX;
+    if (op == MX_OP_IFZERO || op == MX_OP_IFINF || op == MX_OP_IFNAN || op == MX_OP_RCP0 || op == MX_OP_RCPA) return 0;
+  }
+  return named == 1;
+}
+
 void mx_stages_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   memset(f, 0, sizeof *f);
@@ -344,6 +355,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   const mx_block_stats zeros = {0};
   f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
   for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);
+  f->steps = !p->uses_chain || is_monotone(&f->scale_of);
   f->usable = 1;
 }
 

@@ -51,6 +51,7 @@ typedef struct mx_stage_encode {
 typedef struct mx_stages {
   const mx_plan *plan;
   int usable; /* 0: all scalar */
+  int steps;  /* scales rise, or fall, with the maximum */
   int form, lead;
   /* stage 2 */
   int32_t amax_lo, amax_hi;       /* bits; ordinary blocks have lo <= amax <= hi */

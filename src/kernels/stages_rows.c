@@ -57,22 +57,60 @@ static int within(const mx_job *j, const mx_stages *s, const float f[2], float a
   return y <= s->y_hi;
 }
 
+static int same_scale(const mx_block_scale *a, const mx_block_scale *b) {
+  return a->plain && b->plain && a->code == b->code && a->how == b->how && memcmp(&a->used, &b->used, sizeof a->used) == 0;
+}
+
+/* A block's scale and the factors of its elements. Returns 0 if the kernels have no form for it. */
+static int scale_of(mx_block_scale *out, float f[2], const mx_job *j, const mx_block_stats *stats, int map_to_4, uint64_t index, mx_memo *memo) {
+  const double key = j->plan->spec.scale_rule == MX_SCALE_RULE_QUEST ? stats->std : (double)stats->amax;
+  uint64_t bits;
+  memcpy(&bits, &key, sizeof bits);
+  if (memo->job != j) {
+    memset(memo, 0, sizeof *memo);
+    memo->job = j;
+  }
+  mx_known *known = &memo->found[map_to_4][bits >> (52 - 5) & (MX_MEMO_BUCKETS - 1)];
+  if (known->scale.plain && known->least <= key && key <= known->most) {
+    *out = known->scale;
+    memcpy(f, known->f, sizeof known->f);
+    return known->formed;
+  }
+  if (mx_block_scale_find(out, j->plan, stats, map_to_4, index)) return 0;
+  const int formed = mx_stages_factors(f, j->stages, out);
+  if (!j->stages->steps || !out->plain) return formed;
+  if (same_scale(out, &known->scale)) {
+    known->least = fmin(known->least, key);
+    known->most = fmax(known->most, key);
+    return formed;
+  }
+  known->least = known->most = key;
+  known->scale = *out;
+  memcpy(known->f, f, sizeof known->f);
+  known->formed = formed;
+  return formed;
+}
+
 /* The standard deviation that QuEST asks for, of n elements of which rows of `here` are there and the others are +0. Next to where the floor of the
  * logarithm jumps it is left to the scalar code: 0. */
 static int quest_stats(mx_block_stats *stats, const mx_job *j, const float *x, size_t ld, size_t rows, size_t here) {
   const double n = (double)(j->plan->block_rows * j->plan->block_cols);
-  double sum = 0, squares = (n - (double)(rows * here)), m[2];
+  double sum = 0, squares = 0, m[2];
   for (size_t r = 0; r < rows; r++) {
     j->kernels->moments(m, x + r * ld, here, 0);
     sum += m[0];
-  }
-  const double mean = sum / n;
-  squares *= mean * mean;
-  for (size_t r = 0; r < rows; r++) {
-    j->kernels->moments(m, x + r * ld, here, mean);
     squares += m[1];
   }
-  stats->std = sqrt(squares / n);
+  const double mean = sum / n, about = squares / n - mean * mean;
+  if (!(about > 1e-6 * (squares / n))) { /* the difference has lost digits */
+    squares = (n - (double)(rows * here)) * mean * mean;
+    for (size_t r = 0; r < rows; r++) {
+      j->kernels->moments(m, x + r * ld, here, mean);
+      squares += m[1];
+    }
+    stats->std = sqrt(squares / n);
+  } else
+    stats->std = sqrt(about);
   int exponent;
   const double significand = frexp(2.92247856 / 6 * stats->std + 1e-8, &exponent);
   return significand > 0.5 + 1e-6 && significand < 1 - 1e-6;
@@ -86,7 +124,7 @@ typedef struct place {
 
 /* Stage 2 for what the kernels have no form for: scales one by one, for elements many at a time. odd: of the blocks that a kernel found odd alone,
  * such as those whose scale is clamped. */
-static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int odd) {
+static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int odd, mx_memo *memo) {
   const mx_plan *plan = j->plan;
   const size_t block = plan->block_cols, across = (plan->cols + block - 1) / block;
   for (size_t b = 0; b < p->n_blocks; b++) {
@@ -105,8 +143,8 @@ static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int
       const size_t here = at->cut ? (plan->cols - col * block < block ? plan->cols - col * block : block) : block;
       if (!quest_stats(&stats, j, p->x + b * block, at->ld, at->rows, here)) continue;
     }
-    if (mx_block_scale_find(&scale, plan, &stats, 0, (uint64_t)(j->first_row / plan->block_rows + row) * across + col)) continue;
-    if (!mx_stages_factors(f, j->stages, &scale) || !within(j, j->flat, f, amax)) continue;
+    if (!scale_of(&scale, f, j, &stats, 0, (uint64_t)(j->first_row / plan->block_rows + row) * across + col, memo)) continue;
+    if (!within(j, j->flat, f, amax)) continue;
     p->beyond |= !within(j, j->stages, f, amax) || f[0] < 0x1p-120f || f[0] > 0x1p120f; /* four times it is Inf */
     p->code[b] = (uint8_t)scale.code;
     p->wide[b] = scale.code;
@@ -118,14 +156,14 @@ static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int
 }
 
 /* Stage 2. */
-static void find_scales(const mx_job *j, mx_piece *p, const place *at) {
+static void find_scales(const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   p->beyond = 0;
   if (j->stages->lead == MX_LEAD_NONE) {
-    scales_one_by_one(j, p, at, 0);
+    scales_one_by_one(j, p, at, 0, memo);
     return;
   }
   j->kernels->scales(j->stages, p);
-  if (memchr(p->odd, 1, p->n_blocks)) scales_one_by_one(j, p, at, 1);
+  if (memchr(p->odd, 1, p->n_blocks)) scales_one_by_one(j, p, at, 1, memo);
 }
 
 /* Codes of n scales to the tensor. */
@@ -154,7 +192,7 @@ static void two_candidates(uint8_t *out, const mx_job *j, mx_piece *p) {
 }
 
 /* All stages of a piece: packed codes, scales in p. micro: of its first block. */
-static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p, const place *at) {
+static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   if (j->stages->hif4) {
     uint8_t codes[MX_PIECE_ELEMENTS];
     const mx_plan *plan = j->plan;
@@ -172,7 +210,7 @@ static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece 
     two_candidates(out, j, p);
     return;
   }
-  find_scales(j, p, at);
+  find_scales(j, p, at, memo);
   if (p->shift < 0) spread(p, j->stages->form == MX_FORM_DIV_MUL);
   if (p->beyond) {
     uint8_t codes[MX_PIECE_ELEMENTS];
@@ -193,7 +231,7 @@ static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx
   const place at = {row, first, p->n_blocks, p->n_blocks * block, 1, 0};
   p->n = p->n_blocks * block;
   p->index = (uint64_t)(j->first_row + row) * plan->cols + first * block;
-  piece_codes(codes, micro_at(j, row, first), j, p, &at);
+  piece_codes(codes, micro_at(j, row, first), j, p, &at, mine->memo);
   store_scales(j, row, first, p, 0, p->n_blocks);
   for (size_t b = 0; b < p->n_blocks; b++) {
     if (!p->odd[b]) continue;
@@ -241,7 +279,7 @@ static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_
   p->n_blocks = n_rows * many;
   p->n = p->n_blocks * block;
   const place from = {row, first, many, block, 1, 0};
-  piece_codes(codes, micro, j, p, &from);
+  piece_codes(codes, micro, j, p, &from, mine->memo);
   for (size_t r = 0; r < n_rows; r++) {
     if (j->out->micro) memcpy(micro_at(j, row + r, first), micro + 3 * r * many, 3 * many);
     memcpy(j->out->codes + (row + r) * j->out->code_stride + bytes_of(j, first * block), codes + r * bytes, bytes);
@@ -349,7 +387,7 @@ void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first,
     for (size_t k = 0; k < block; k++) p.amax[i] = column[i * block + k] > p.amax[i] ? column[i * block + k] : p.amax[i];
   const place at = {block_row, first, n, b->ld, b->rows, 1};
   p.x = b->at;
-  find_scales(j, &p, &at);
+  find_scales(j, &p, &at, mine->memo);
   for (size_t r = 0; r < repeats; r++) store_scales(j, scale_row + r, first, &p, 0, n);
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < block; k++) {
@@ -499,14 +537,15 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
       amax = stats.amax_finite;
     } else
       stats.amax = stats.amax_finite = amax;
-    ordinary = (special || amax >= 0x1p-126f) && !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale);
+    ordinary = (special || amax >= 0x1p-126f) && 
+               (special ? !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale)
+                        : scale_of(&scale, f, j, &stats, 0, index, mine->memo));
   }
   if (ordinary && !zero) ordinary = within(j, j->flat, f, amax);
   if (ordinary && !zero && p->spec.select == MX_SELECT_FOURSIX) {
     mx_block_scale four;
     float g[2];
-    ordinary = n <= MX_PIECE_ELEMENTS && !mx_block_scale_find(&four, p, &stats, 1, index) && mx_stages_factors(g, stages, &four) &&
-               within(j, j->flat, g, amax);
+    ordinary = n <= MX_PIECE_ELEMENTS && scale_of(&four, g, j, &stats, 1, index, mine->memo) && within(j, j->flat, g, amax);
     if (ordinary && error_of(j, b, &four, g, c0, n) < error_of(j, b, &scale, f, c0, n)) {
       scale = four;
       memcpy(f, g, sizeof g);
