@@ -179,6 +179,18 @@ static int draw_beside_hif4(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_beside_hif4) { hold_mixtures(mixtures_wanted(800) / 4, 64, draw_beside_hif4, " beside hif4"); }
 END_TEST
 
+/* The same beside select=foursix, blocks of every shape among them. */
+static int draw_beside_foursix(mx_spec *spec, uint64_t *state) {
+  mixtures_draw(spec, state);
+  spec->elem = MX_ELEM_E2M1, spec->select = MX_SELECT_FOURSIX, spec->scale_rule = MX_SCALE_RULE_VALUE;
+  spec->scale_form = MX_SCALE_FORM_DECODE, spec->scale_max = MX_SCALE_MAX_ELEM;
+  if (spec->block_rows != 1 || spec->block_cols != 16) spec->select_sum = 0;
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+START_TEST(random_keys_beside_foursix) { hold_mixtures(mixtures_wanted(800) / 2, 46, draw_beside_foursix, " beside foursix"); }
+END_TEST
+
 /* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but 0 meets the elements (once found by mixture 2696). */
 START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
   mx_spec spec = {0};
@@ -391,6 +403,7 @@ int main(void) {
       {"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
       {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
       {"hif4 mixtures", {random_keys_beside_hif4}},
+      {"foursix mixtures", {random_keys_beside_foursix}},
       {"corners",
        {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie, zero_blocks_draw_and_binary16_overflows}},
       {"invariants",

@@ -21,15 +21,38 @@ INLINE void store_columns(uint8_t *out, vf t[16], size_t n_blocks, size_t block,
   }
 }
 
-/* What a code is meant to be worth, before wrap_negzero wraps it: e2m1 without end. */
-INLINE vf six_value(vf y, const mx_stage_encode *e, const int way) {
+/* What a code is meant to be worth, before wrap_negzero wraps it: e2m1 without end. far: beyond 8 too. */
+INLINE vf six_value(vf y, const mx_stage_encode *e, const int way, const int far) {
   const vi a = vi_min(magnitude_of(y), vi_set(e->big)), sign = vi_and(vf_bits(y), vi_set(INT32_MIN));
   vi m = way == MX_WAY_NEAREST ? nearest(a, e) : biased(a, sign, e);
   if (e->f32_tie >= 0) m = vi_blend(vi_eq(a, vi_set(e->f32_tie - 1)), vi_set(1), m);
   m = vi_min(m, vi_set(e->over_code == e->max_code ? e->max_code : e->max_code + 1));
   vi bits = vi_add(vi_sll(m, 22), vi_set(126 << 23)); /* exponent m / 2, mantissa m % 2 */
   bits = vi_blend(vi_gt(vi_set(2), m), vf_bits(vf_mul(vi_convert(m), vf_set(0.5f))), bits);
+  if (far && e->wrap) {
+    const vf grid = vf_set(e->wrap_grid), past = vi_float(magnitude_of(y));
+    const vf on = vf_blend(vf_lt(past, grid), vf_sub(vf_add(past, grid), grid), past);
+    bits = vi_blend(vf_lt(vf_set(8), on), vf_bits(on), bits);
+  }
   return vi_float(vi_or(bits, sign));
+}
+
+/* The value of a code of e2m1. */
+INLINE vf six_decoded(vi code, const mx_stage_encode *e) {
+  return vi_float(vi_or(vf_bits(magnitude_value(vi_and(code, vi_set(7)), e)), vi_sll(vi_and(code, vi_set(8)), 28)));
+}
+
+/* The scaled value, as scale_by() makes it. */
+INLINE vf six_scaled(vf x, const mx_stages *f, vf f0, vf f1) {
+  vf y = f->pre != 0 ? vf_mul(x, vf_set(f->pre)) : x;
+  if (f->form != MX_FORM_EXACT)
+    y = scaled(y, f0, f1, f->form);
+  else if (f->nearest)
+    y = vf_quotient_by(y, f->exact_times, f->exact_over, f0, 0, 1);
+  else
+    y = vf_quotient_by(y, f->exact_times, f->exact_over, f0, 0, 0);
+  if (f->elem.sticky) y = unflushed(y, x);
+  return f->dtype != MX_INPUT_DTYPE_FLOAT32 ? to_dtype(y, f->dtype) : y;
 }
 
 typedef struct six_sum {
@@ -53,30 +76,44 @@ INLINE vf six_total(const six_sum *s, const mx_spec *how) {
   return sum;
 }
 
-/* Codes of W blocks under one candidate, and its error. */
-INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const vf *x, size_t first, const int way, const int form) {
+/* Codes of W blocks under one candidate, and its error. plainly: x by factors, no wrapping, encoded once. */
+INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const vf *x, size_t first, const int way, const int form,
+                        const int plainly) {
   const mx_plan *plan = f->plan;
-  const mx_stage_encode e = f->elem;
-  const vf f0 = vf_load(p->f0 + first), f1 = form == MX_FORM_DIV_MUL ? vf_load(p->f1 + first) : f0, sf = vf_load(p->sf + first);
+  mx_stage_encode e = f->elem;
+  if (!plainly && f->wrap_far) e.wrap = f->wrap_far;
+  const vf f0 = vf_load(p->f0 + first), f1 = (plainly ? form : f->form) == MX_FORM_DIV_MUL ? vf_load(p->f1 + first) : f0,
+           sf = vf_load(p->sf + first);
   const vf a = vf_set(plan->vars[MX_VAR_A]), k = vf_set((float)plan->target);
   const int tensor = plan->uses_chain && plan->has_tensor_scale;
   six_sum sum = {.all = vf_set(0)};
   for (size_t i = 0; i < p->block; i++) {
-    const vf y = scaled(x[i], f0, f1, form);
+    const vf y = plainly ? scaled(x[i], f0, f1, form) : six_scaled(x[i], f, f0, f1);
     codes[i] = code_of(y, vi_set(0), &e, way);
-    vf v = vf_mul(six_value(y, &e, way), sf);
+    vf v;
+    if (!plainly && f->again) {
+      v = six_decoded(codes[i], &e);
+      for (int g = 0; g < plan->chain.again.n; g++)
+        v = plan->chain.again.op[g] == '*' ? vf_mul(v, vf_load(p->again[g] + first)) : vf_div(v, vf_load(p->again[g] + first));
+      codes[i] = code_of(v, vi_set(0), &e, way);
+      v = six_decoded(codes[i], &e);
+    } else
+      v = six_value(y, &e, way, !plainly);
+    v = !plainly && !plan->uses_chain ? vf_quotient_by(v, plan->g, plan->norm, sf, 1, 1) : vf_mul(v, sf);
     if (tensor) v = vf_div(vf_mul(v, a), k);
     six_count(&sum, &plan->spec, i, vf_sub(v, x[i]));
   }
   return six_total(&sum, &plan->spec);
 }
 
-INLINE void foursix_by(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four, const int way, const int form) {
+INLINE void foursix_by(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four, const int way, const int form,
+                       const int plainly) {
   vf x[MX_SIX_BLOCK], kept[16];
   vi codes[2][MX_SIX_BLOCK];
   for (size_t b = 0; b < six->n_blocks; b += W) {
     for (size_t c = 0; c < six->block; c += 16) sixteen_columns(x + c, six, b, c);
-    const vf error = six_candidate(codes[0], f, six, x, b, way, form), other = six_candidate(codes[1], f, four, x, b, way, form);
+    const vf error = six_candidate(codes[0], f, six, x, b, way, form, plainly),
+             other = six_candidate(codes[1], f, four, x, b, way, form, plainly);
     const vm wins = vf_lt(other, error);
     for (size_t c = 0; c < six->block; c += 16) {
       for (size_t i = 0; i < 16; i++) kept[i] = vi_float(vi_blend(wins, codes[1][c + i], codes[0][c + i]));
@@ -93,12 +130,19 @@ INLINE void foursix_by(uint8_t *out, const mx_stages *f, mx_piece *six, const mx
 }
 
 static void foursix(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four) {
-  if (f->elem.way == MX_WAY_BIASED && f->form == MX_FORM_MUL)
-    foursix_by(out, f, six, four, MX_WAY_BIASED, MX_FORM_MUL);
+  const int plain = f->plan->uses_chain || (f->plan->norm == 1 && f->plan->g == 1);
+  const int plainly = plain && f->form != MX_FORM_EXACT && f->pre == 0 && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && !f->again &&
+                      !f->wrap_far && !f->elem.wrap;
+  if (!plainly && f->elem.way == MX_WAY_BIASED)
+    foursix_by(out, f, six, four, MX_WAY_BIASED, 0, 0);
+  else if (!plainly)
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, 0, 0);
+  else if (f->elem.way == MX_WAY_BIASED && f->form == MX_FORM_MUL)
+    foursix_by(out, f, six, four, MX_WAY_BIASED, MX_FORM_MUL, 1);
   else if (f->elem.way == MX_WAY_BIASED)
-    foursix_by(out, f, six, four, MX_WAY_BIASED, f->form);
+    foursix_by(out, f, six, four, MX_WAY_BIASED, f->form, 1);
   else if (f->form == MX_FORM_MUL)
-    foursix_by(out, f, six, four, MX_WAY_NEAREST, MX_FORM_MUL);
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, MX_FORM_MUL, 1);
   else
-    foursix_by(out, f, six, four, MX_WAY_NEAREST, f->form);
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, f->form, 1);
 }

@@ -95,14 +95,15 @@ static uint32_t ggml_ue4m3(float v) {
 /* Exponent of an E8M0 scale from the value, which is positive and finite. */
 static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   const mx_spec *s = &p->spec;
-  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F, e = mx_floor_log2(v, 0);
-  const double m = ldexp(v, -e); /* 1 <= m < 2 */
+  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F && s->scale_rule == MX_SCALE_RULE_VALUE, e = mx_floor_log2(v, 0);
+  const double m = ldexp(v, -e);                                       /* 1 <= m < 2 */
+  const double seen = v < 0x1.ffffffp127 ? (double)(float)v : 0x1p128; /* by log2f */
   switch (s->scale_round) {
   case MX_SCALE_ROUND_UP:
     if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
-    return mx_ceil_log2(v, log2f);
+    return log2f && seen == 0 ? -200 : mx_ceil_log2(log2f ? seen : v, log2f);
   case MX_SCALE_ROUND_DOWN:
-    return mx_floor_log2(v, log2f);
+    return log2f && seen == 0 ? -200 : mx_floor_log2(log2f ? seen : v, log2f);
   case MX_SCALE_ROUND_RNA:
     return e + (m >= 1.5);
   case MX_SCALE_ROUND_SR:

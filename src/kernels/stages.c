@@ -250,12 +250,10 @@ static int numbers_are_ordinary(const mx_plan *p) {
   return 1;
 }
 
-/* The map-to-4 candidate needs values of scales in vectors, and errors that are sums of rounded products and quotients. */
+/* Both candidates with a block a lane: each element's error is of the value of its code. */
 static int select_in_vectors(const mx_stages *f, const mx_plan *p) {
-  const int plain = p->uses_chain || (p->norm == 1 && p->g == 1);
-  return plain && f->form != MX_FORM_EXACT && f->pre == 0 && !f->scan && f->dtype == MX_INPUT_DTYPE_FLOAT32 && f->elem.way != MX_WAY_SR &&
-         !f->elem.sticky && !f->again && p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows == 1 && p->block_cols <= MX_SIX_BLOCK &&
-         p->block_cols % 16 == 0;
+  return !f->scan && f->elem.way != MX_WAY_SR && p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows <= MX_SIX_BLOCK &&
+         p->block_cols <= MX_SIX_BLOCK && p->block_rows * p->block_cols <= MX_SIX_BLOCK;
 }
 
 void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
@@ -337,12 +335,13 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->nibble = p->elem->bits == 4 ? s->nibble : -1;
   f->lead = lead_of(f, p);
   f->select = s->select == MX_SELECT_FOURSIX;
-  if (f->select && !select_in_vectors(f, p)) f->lead = MX_LEAD_NONE;
+  f->six = f->select && select_in_vectors(f, p);
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
            !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && !f->scan && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
+  f->y_six = fminf(f->y_hi, 0x1p20f);
   if (f->hot || f->select) f->y_hi = fminf(f->y_hi, f->elem.wrap ? 8.5f : 0x1p20f);
-  if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error knows one code that wrapped */
+  if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error of a single tile knows one code that wrapped */
   f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && !f->elem.integer && p->elem->bits <= 8 &&
                   f->elem.man_bits > 0 && f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
                   f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
@@ -352,6 +351,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
     f->elem.wrap = 0;
     f->y_hi = fminf(f->y_hi, 8.5f);
   }
+  if (f->six) f->y_hi = f->y_six;
   const mx_block_stats zeros = {0};
   f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
   for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);

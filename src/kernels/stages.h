@@ -12,7 +12,7 @@
 #include "kernels/plan.h"
 
 enum { MX_PIECE_BLOCKS = 128, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
-enum { MX_SIX_BLOCK = 64 };                               /* of select=foursix in vectors */
+enum { MX_SIX_BLOCK = 256 };                              /* elements of a block of select=foursix in vectors, at most */
 
 /* How a block's scale is found in stage 2; MX_LEAD_NONE: by mx_block_scale_find, one block at a time. */
 enum {
@@ -72,6 +72,8 @@ typedef struct mx_stages {
   int nearest;                                       /* of FORM_EXACT: y is looked at in binary32 */
   uint64_t n_values;                                 /* of the tensor up to the last row of the call */
   int select, map_to_4;                              /* select=foursix: pieces hold sf; these are the stages of the map-to-4 candidate */
+  int six;                                           /* both candidates in vectors, */
+  float y_six;                                       /* up to this |y| */
   int hif4;                                          /* usable for scale.rule=hif4 alone */
   float y_hi, y_most;                                /* largest |y| of an ordinary block; of one whose codes are made a byte each */
   mx_chain_expr scale_of, factor_of[2], again_of[2]; /* CHAIN: with what the tensor decides evaluated */
@@ -128,7 +130,7 @@ typedef struct mx_stage_kernels {
   /* Stage 3: bytes of the whole piece, packed as f->nibble says. */
   void (*codes)(uint8_t *out, const mx_stages *f, const mx_piece *p);
   /* Stages 2 and 3 of the two candidates of select=foursix: codes, one a byte, of the better one, whose scales are left in six. Blocks of at most
-   * MX_SIX_BLOCK. */
+   * MX_SIX_BLOCK; +0 that fills them up adds no error. */
   void (*foursix)(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four);
   /* All stages of scale.rule=hif4: codes, one a byte, and three bytes of micro-scales a block. */
   void (*hif4)(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_piece *p);

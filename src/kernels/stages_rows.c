@@ -13,7 +13,7 @@ int mx_stages_take_rows(const mx_job *j) {
   const mx_plan *p = j->plan;
   if (j->kernels && j->stages->hif4) return 1;
   return j->kernels && j->stages->usable && p->block_rows == 1 && p->block_cols % 16 == 0 && p->block_cols <= MX_PIECE_ELEMENTS &&
-         !(j->stages->select && j->stages->lead == MX_LEAD_NONE);
+         !(j->stages->select && !j->stages->six);
 }
 
 /* Bytes that n codes take in a row. */
@@ -62,7 +62,8 @@ static int same_scale(const mx_block_scale *a, const mx_block_scale *b) {
 }
 
 /* A block's scale and the factors of its elements. Returns 0 if the kernels have no form for it. */
-static int scale_of(mx_block_scale *out, float f[2], const mx_job *j, const mx_block_stats *stats, int map_to_4, uint64_t index, mx_memo *memo) {
+static int scale_of(mx_block_scale *out, float f[2], const mx_job *j, const mx_block_stats *stats, int map_to_4, uint64_t index,
+                    mx_memo *memo) {
   const double key = j->plan->spec.scale_rule == MX_SCALE_RULE_QUEST ? stats->std : (double)stats->amax;
   uint64_t bits;
   memcpy(&bits, &key, sizeof bits);
@@ -176,19 +177,49 @@ static void store_scales(const mx_job *j, size_t row, size_t first, const mx_pie
     for (size_t b = 0; b < n; b++) memcpy(out + b * bytes, p->wide + from + b, bytes);
 }
 
-/* Both candidates of select=foursix; a block that is not ordinary under one of them is not ordinary. */
-static void two_candidates(uint8_t *out, const mx_job *j, mx_piece *p) {
-  uint8_t codes[MX_PIECE_ELEMENTS];
+/* Scales of one candidate, as find_scales() has them for the rule's. */
+static void candidate_scales(const mx_job *j, const mx_stages *s, mx_piece *p, const place *at, mx_memo *memo) {
+  const mx_plan *plan = j->plan;
+  if (s->lead == MX_LEAD_NONE)
+    memset(p->odd, 1, p->n_blocks);
+  else
+    j->kernels->scales(s, p);
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    if (!p->odd[b]) continue;
+    mx_block_stats stats = {0};
+    mx_block_scale scale;
+    float f[2] = {1, 1};
+    memcpy(&stats.amax, &p->amax[b], sizeof stats.amax);
+    stats.amax_finite = stats.amax;
+    p->code[b] = 0;
+    p->wide[b] = 0;
+    p->f0[b] = p->f1[b] = p->again[0][b] = p->again[1][b] = p->sf[b] = 1;
+    if (p->amax[b] >= INF_BITS || stats.amax < 0x1p-126f) continue;
+    const uint64_t index =
+        (uint64_t)(j->first_row / plan->block_rows + at->row + b / at->many) * ((plan->cols + plan->block_cols - 1) / plan->block_cols) +
+        at->first + b % at->many;
+    if (!scale_of(&scale, f, j, &stats, s->map_to_4, index, memo) || !within(j, s, f, stats.amax)) continue;
+    p->code[b] = (uint8_t)scale.code;
+    p->wide[b] = scale.code;
+    p->f0[b] = f[0];
+    p->f1[b] = f[1];
+    p->sf[b] = plan->uses_chain ? scale.sf : (float)scale.used;
+    for (int i = 0; i < 2; i++) p->again[i][b] = scale.again[i];
+    p->odd[b] = 0;
+  }
+}
+
+/* Both candidates of select=foursix, codes a byte each; a block that is not ordinary under one of them is not ordinary. */
+static void two_candidates(uint8_t *codes, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   mx_stages stages;
   mx_piece four;
   mx_stages_map_to_4(&stages, j->stages);
   four.x = p->x, four.n = p->n, four.n_blocks = p->n_blocks, four.block = p->block;
   memcpy(four.amax, p->amax, sizeof four.amax);
-  j->kernels->scales(j->stages, p);
-  j->kernels->scales(&stages, &four);
+  candidate_scales(j, j->stages, p, at, memo);
+  candidate_scales(j, &stages, &four, at, memo);
   for (size_t b = 0; b < p->n_blocks; b++) p->odd[b] |= four.odd[b];
   j->kernels->foursix(codes, j->stages, p, &four);
-  pack(out, j, codes, p->n, p->block);
 }
 
 /* All stages of a piece: packed codes, scales in p. micro: of its first block. */
@@ -207,7 +238,9 @@ static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece 
   }
   j->kernels->block_amax(p);
   if (j->stages->select) {
-    two_candidates(out, j, p);
+    uint8_t codes[MX_PIECE_ELEMENTS];
+    two_candidates(codes, j, p, at, memo);
+    pack(out, j, codes, p->n, p->block);
     return;
   }
   find_scales(j, p, at, memo);
@@ -537,9 +570,9 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
       amax = stats.amax_finite;
     } else
       stats.amax = stats.amax_finite = amax;
-    ordinary = (special || amax >= 0x1p-126f) && 
-               (special ? !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale)
-                        : scale_of(&scale, f, j, &stats, 0, index, mine->memo));
+    ordinary =
+        (special || amax >= 0x1p-126f) && (special ? !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale)
+                                                   : scale_of(&scale, f, j, &stats, 0, index, mine->memo));
   }
   if (ordinary && !zero) ordinary = within(j, j->flat, f, amax);
   if (ordinary && !zero && p->spec.select == MX_SELECT_FOURSIX) {
@@ -564,4 +597,43 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   }
   for (size_t r = 0; r < b->rows; r++) row_codes(j, &scale, f, zero, special, x + r * b->ld, b->first + r, c0, n);
   mx_tile_store_scale(j, b, block_row, block_col, scale.code);
+}
+
+int mx_stages_take_six(const mx_job *j) { return j->kernels && j->stages->usable && j->stages->six; }
+
+void mx_stages_six(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
+  const mx_plan *plan = j->plan;
+  const size_t wide = plan->block_cols, high = plan->block_rows, whole = (high * wide + 15) / 16 * 16;
+  const size_t room = MX_PIECE_ELEMENTS / whole < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / whole : MX_PIECE_BLOCKS;
+  float x[MX_PIECE_ELEMENTS];
+  uint8_t codes[MX_PIECE_ELEMENTS], rows[MX_PIECE_ELEMENTS];
+  mx_piece p;
+  memset(p.amax, 0, sizeof p.amax);
+  p.x = x;
+  p.block = whole;
+  for (size_t end = first + n; first < end; first += p.n_blocks) {
+    p.n_blocks = end - first < room ? end - first : room;
+    p.n = p.n_blocks * whole;
+    const size_t c0 = first * wide, across = p.n_blocks * wide;
+    memset(x, 0, p.n * sizeof *x);
+    for (size_t t = 0; t < p.n_blocks; t++) {
+      const size_t c = c0 + t * wide, here = plan->cols - c < wide ? plan->cols - c : wide;
+      for (size_t r = 0; r < b->rows; r++)
+        for (size_t i = 0; i < here; i++) x[t * whole + r * wide + i] = b->at[r * b->ld + c - b->col + i];
+    }
+    j->kernels->block_amax(&p);
+    const place at = {block_row, first, p.n_blocks, b->ld, b->rows, 1};
+    two_candidates(codes, j, &p, &at, mine->memo);
+    for (size_t r = 0; r < b->rows; r++) {
+      for (size_t t = 0; t < p.n_blocks; t++)
+        for (size_t i = 0; i < wide; i++) rows[t * wide + i] = p.odd[t] ? 0 : codes[t * whole + r * wide + i];
+      for (size_t t = 0; t < across; t += j->stages->nibble == MX_NIBBLE_HALF_BLOCK ? wide : across)
+        store_bytes(j, b->first + r, c0 + t, j->stages->nibble == MX_NIBBLE_HALF_BLOCK ? wide : across, rows + t);
+    }
+    for (size_t t = 0; t < p.n_blocks; t++)
+      if (p.odd[t])
+        mx_stages_tile(j, b, block_row, first + t, mine);
+      else
+        mx_tile_store_scale(j, b, block_row, first + t, plan->scale->bits > 8 ? p.wide[t] : p.code[t]);
+  }
 }
