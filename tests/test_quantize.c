@@ -191,6 +191,19 @@ static int draw_beside_foursix(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_beside_foursix) { hold_mixtures(mixtures_wanted(800) / 2, 46, draw_beside_foursix, " beside foursix"); }
 END_TEST
 
+/* Scales so small that elements overflow in binary32 or binary16, or that they are zero in the latter. */
+static int draw_beside_tiny_scales(mx_spec *spec, uint64_t *state) {
+  mixtures_draw(spec, state);
+  const uint32_t random = (uint32_t)(*state >> 33);
+  spec->scale = random & 1 ? MX_SCALE_FP32 : random & 2 ? MX_SCALE_BF16 : MX_SCALE_E8M0;
+  spec->scale_max_byte = 90 + random / 4 % 64;
+  if (spec->elem_inf == MX_ELEM_INF_OVERFLOW) spec->elem_inf = MX_ELEM_INF_ZERO;
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+START_TEST(random_keys_beside_tiny_scales) { hold_mixtures(mixtures_wanted(800) / 2, 81, draw_beside_tiny_scales, " beside tiny scales"); }
+END_TEST
+
 /* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but 0 meets the elements (once found by mixture 2696). */
 START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
   mx_spec spec = {0};
@@ -404,6 +417,7 @@ int main(void) {
       {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
       {"hif4 mixtures", {random_keys_beside_hif4}},
       {"foursix mixtures", {random_keys_beside_foursix}},
+      {"tiny scales", {random_keys_beside_tiny_scales}},
       {"corners",
        {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie, zero_blocks_draw_and_binary16_overflows}},
       {"invariants",

@@ -262,6 +262,11 @@ void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
   flat->hot = 0;
   flat->y_hi = flat->y_most;
   if (flat->wrap_far) flat->elem.wrap = flat->wrap_far;
+  if (flat->has_ends) {
+    flat->ends = 1;
+    flat->stochastic = 0;
+    flat->y_hi = INFINITY;
+  }
   const int round = stages->plan->spec.elem_round;
   flat->far = round == MX_ROUND_SCAN_X || round == MX_ROUND_SCAN_Y;
   if (flat->far) flat->scan = round == MX_ROUND_SCAN_X ? MX_SCAN_X : MX_SCAN_Y;
@@ -355,11 +360,17 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   const mx_block_stats zeros = {0};
   f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
   for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);
+  const int narrow = s->input_dtype == MX_INPUT_DTYPE_FLOAT16, scans = s->elem_round == MX_ROUND_SCAN_X || s->elem_round == MX_ROUND_SCAN_Y;
+  f->has_ends = !f->again && !scans && !f->select && s->scale_form == MX_SCALE_FORM_DECODE && p->elem->bits <= 8 &&
+                (!exact || s->input_dtype != MX_INPUT_DTYPE_FLOAT32) && (narrow || f->y_most < INFINITY);
+  f->ends_from = bits_of(narrow ? 0x1p16f : s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 0x1p127f : INFINITY);
+  for (int i = 0; i < 2; i++) f->inf_code[i] = (int32_t)(mx_encode(p->elem, i ? -INFINITY : INFINITY, &p->encode, 0) & 0xFF);
+  f->nan_code = (int32_t)(mx_encode(p->elem, copysign(NAN, -1), &p->encode, 0) & 0xFF);
   f->steps = !p->uses_chain || is_monotone(&f->scale_of);
   f->usable = 1;
 }
 
-static int ordinary(float x) { return x > 0 && x < INFINITY; }
+static int ordinary(const mx_stages *f, float x) { return f->has_ends ? x >= 0 : x > 0 && x < INFINITY; }
 
 int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *b) {
   f[0] = f[1] = 1;
@@ -368,16 +379,17 @@ int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale 
   if (stages->plan->spec.elem_round == MX_ROUND_SCAN_X && !(used * mx_format_max(stages->plan->elem) < 0x1p127)) return 0;
   if (b->how == MX_BY_CHAIN && stages->scan == MX_SCAN_X) {
     f[0] = b->sf;
-    return ordinary(f[0]);
+    return ordinary(stages, f[0]);
   }
   for (int i = 0; stages->again && i < stages->plan->chain.again.n; i++) /* what is encoded again stays finite */
     if (!(b->again[i] >= 0x1p-60f && b->again[i] <= 0x1p60f)) return 0;
   if (b->how == MX_BY_CHAIN) {
     for (int i = 0; i < stages->plan->chain.element.n; i++) f[i] = b->factor[i];
-    return ordinary(f[0]) && ordinary(f[1]);
+    return ordinary(stages, f[0]) && ordinary(stages, f[1]);
   }
-  if (b->how != MX_BY_NUMBER || !(b->used >= 0x1p-149 && b->used <= 0x1p127)) return 0;
+  if (b->how != MX_BY_NUMBER || !(b->used >= (stages->has_ends ? 0 : 0x1p-149) && b->used <= 0x1p127)) return 0;
   f[0] = (float)b->used;
   if (stages->factor == MX_FACTOR_POW2 || stages->factor == MX_FACTOR_RCP32) f[0] = 1 / f[0];
-  return ordinary(f[0]);
+  if (stages->factor == MX_FACTOR_POW2 && isinf(f[0]) && b->used != 0) return 0; /* a quotient by it may be finite */
+  return ordinary(stages, f[0]);
 }

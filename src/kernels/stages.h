@@ -82,16 +82,19 @@ typedef struct mx_stages {
   mx_stage_encode elem;
   double exact_times, exact_over; /* FORM_EXACT: y = x * (exact_times or scale * it) / (scale * exact_over or it) */
   float elem_max;                 /* largest value */
-  int byte_sized;                 /* the elements are plain, and a code with its exponent's field fits the low byte */
-  int stochastic;                 /* the same with elem.round=sr, simple, x by one factor */
-  int hot;                        /* e2m1 by table, two a byte in order */
-  int32_t wrap_far;               /* of e2m1, which up to 8.5 has one code that wraps: elem.wrap beyond that */
-  int again;                      /* codes are encoded once more, those of four bits through a table a block */
-  float values[256];              /* of codes, for that */
-  uint8_t table[128];             /* by floor(4y) + ceil(4y) modulo 128 */
-  int fold_4;                     /* the 4 may be multiplied into the factor: it makes no difference how small a number is that is not zero */
-  int keep_sign;                  /* -0 gives the code of -0, which that sum does not show */
-  int nibble;                     /* MX_NIBBLE_*, -1 for a code a byte */
+  int has_ends, ends; /* a y beyond ends_from, or NaN, may have a code of its own: y goes through binary32 or less; of flat stages, looked at */
+  int32_t ends_from;  /* bits */
+  int32_t inf_code[2], nan_code; /* of Inf and -Inf, and of what 0 / 0 and 0 * Inf are */
+  int byte_sized;                /* the elements are plain, and a code with its exponent's field fits the low byte */
+  int stochastic;                /* the same with elem.round=sr, simple, x by one factor */
+  int hot;                       /* e2m1 by table, two a byte in order */
+  int32_t wrap_far;              /* of e2m1, which up to 8.5 has one code that wraps: elem.wrap beyond that */
+  int again;                     /* codes are encoded once more, those of four bits through a table a block */
+  float values[256];             /* of codes, for that */
+  uint8_t table[128];            /* by floor(4y) + ceil(4y) modulo 128 */
+  int fold_4;                    /* the 4 may be multiplied into the factor: it makes no difference how small a number is that is not zero */
+  int keep_sign;                 /* -0 gives the code of -0, which that sum does not show */
+  int nibble;                    /* MX_NIBBLE_*, -1 for a code a byte */
   /* blocks of zeros */
   int zero_known;
   mx_block_scale zero_scale;

@@ -176,12 +176,13 @@ INLINE vi plain_code(vf y, const mx_stage_encode *e, const int plain) {
 INLINE vf to_dtype(vf y, int dtype) {
   const vi bits = vf_bits(y), one = vi_set(1);
   if (dtype == MX_INPUT_DTYPE_BFLOAT16) {
-    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF));
+    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF)); /* a NaN of 0 / 0 or 0 * Inf stays one */
     return vi_float(vi_and(vi_add(bits, up), vi_set((int32_t)0xFFFF0000)));
   }
-  const vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, vi_set(INT32_MIN));
+  const vi a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(160 << 23)), sign = vi_and(bits, vi_set(INT32_MIN)); /* far beyond 2^16 */
   const vi magic = vi_add(vi_and(vi_max(a, vi_set(113 << 23)), vi_set(0x7F800000)), vi_set(13 << 23));
-  return vi_float(vi_or(vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic))), sign));
+  const vi rounded = vi_or(vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic))), sign);
+  return vi_float(vi_blend(vi_gt(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(0x7F800000)), bits, rounded));
 }
 
 /* What a magnitude past the largest wraps to (elem.overflow=wrap_negzero): on in the steps of the last binade, through bfloat16, and cut. */
@@ -532,6 +533,25 @@ static const uint32_t *words_of(uint32_t *room, const mx_stages *f, const mx_pie
   return room;
 }
 
+/* The code of y if it is Inf, beyond what it is to be rounded to, or NaN. */
+INLINE vi ended(vi code, vf y, const mx_stages *f) {
+  const vi bits = vf_bits(y), a = vi_and(bits, vi_set(0x7FFFFFFF));
+  const vi inf = vi_blend(vi_gt(vi_set(0), bits), vi_set(f->inf_code[1]), vi_set(f->inf_code[0]));
+  code = vi_blend(vi_gt(a, vi_set(f->ends_from - 1)), inf, code);
+  return vi_blend(vi_gt(a, vi_set(0x7F800000)), vi_set(f->nan_code), code);
+}
+
+static void end_values(uint8_t *out, const mx_stages *f, const float *y, const uint32_t *words, size_t n) {
+  for (size_t i = 0; i < n; i += 16) {
+    vi c[STEP];
+    for (size_t k = 0; k < STEP; k++) {
+      const vf v = vf_load(y + i + k * W);
+      c[k] = ended(code_by(v, words ? vi_load(words + i + k * W) : vi_set(0), &f->elem), v, f);
+    }
+    vi_store16(out + i, c);
+  }
+}
+
 /* Codes, one a byte, of values that are scaled already. */
 INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, size_t n, const mx_stage_encode *how, int way) {
   const mx_stage_encode e = *how; /* stores to out do not change it */
@@ -705,14 +725,17 @@ static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
 #endif
     return;
   }
-  const int fused = f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->scan;
+  const int fused =
+      f->elem.way == MX_WAY_NEAREST && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->scan && !f->ends;
   if (fused && f->form != MX_FORM_EXACT)
     encode_fused(out, f, p);
   else if (f->scan == MX_SCAN_X)
     scan_codes(out, f, p, NULL, n);
   else {
     scale_values(y, f, p);
-    if (f->scan)
+    if (f->ends)
+      end_values(out, f, y, f->elem.way == MX_WAY_SR ? words_of(room, f, p) : NULL, n);
+    else if (f->scan)
       scan_codes(out, f, p, y, n);
     else if (f->elem.way == MX_WAY_NEAREST)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_NEAREST);
