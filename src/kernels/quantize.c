@@ -248,8 +248,8 @@ static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float 
     mx_stages_band(j, &b, down, from, tiles, mine);
     return;
   }
-  if (mx_stages_take_six(j)) {
-    mx_stages_six(j, &b, down, from, tiles, mine);
+  if (mx_stages_take_tiles(j)) {
+    mx_stages_tiles(j, &b, down, from, tiles, mine);
     return;
   }
   for (size_t t = 0; t < tiles; t++)

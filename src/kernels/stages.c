@@ -344,7 +344,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   f->hot = s->elem == MX_ELEM_E2M1 && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !by_f32 &&
            !f->elem.sticky && f->pre == 0 && f->elem.way != MX_WAY_SR && !f->again && !f->scan && f->nibble != MX_NIBBLE_HALF_BLOCK;
   if (f->hot) table_init(f, p);
-  f->y_six = fminf(f->y_hi, 0x1p20f);
+  f->y_six = fminf(f->y_hi, 0x1p100f);
   if (f->hot || f->select) f->y_hi = fminf(f->y_hi, f->elem.wrap ? 8.5f : 0x1p20f);
   if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error of a single tile knows one code that wrapped */
   f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && !f->elem.integer && p->elem->bits <= 8 &&

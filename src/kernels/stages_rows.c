@@ -599,9 +599,32 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   mx_tile_store_scale(j, b, block_row, block_col, scale.code);
 }
 
-int mx_stages_take_six(const mx_job *j) { return j->kernels && j->stages->usable && j->stages->six; }
+int mx_stages_take_tiles(const mx_job *j) {
+  const mx_plan *p = j->plan;
+  const mx_stages *f = j->stages;
+  if (!j->kernels || !f->usable) return 0;
+  return f->six || (f->again && !f->select && f->elem.way != MX_WAY_SR && p->block_rows <= MX_SIX_BLOCK && p->block_cols <= MX_SIX_BLOCK &&
+                    p->block_rows * p->block_cols <= MX_SIX_BLOCK);
+}
 
-void mx_stages_six(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
+/* Codes of a piece, one a byte. */
+static void tile_codes(uint8_t *codes, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
+  j->kernels->block_amax(p);
+  if (j->stages->six) {
+    two_candidates(codes, j, p, at, memo);
+    return;
+  }
+  find_scales(j, p, at, memo);
+  p->by_element = 0;
+  p->next = p->x;
+  if (p->block & (p->block - 1))
+    spread(p, j->stages->form == MX_FORM_DIV_MUL);
+  else
+    p->shift = __builtin_ctzll(p->block / 16);
+  j->kernels->codes(codes, j->flat, p);
+}
+
+void mx_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
   const mx_plan *plan = j->plan;
   const size_t wide = plan->block_cols, high = plan->block_rows, whole = (high * wide + 15) / 16 * 16;
   const size_t room = MX_PIECE_ELEMENTS / whole < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / whole : MX_PIECE_BLOCKS;
@@ -621,9 +644,8 @@ void mx_stages_six(mx_job *j, const mx_band *b, size_t block_row, size_t first, 
       for (size_t r = 0; r < b->rows; r++)
         for (size_t i = 0; i < here; i++) x[t * whole + r * wide + i] = b->at[r * b->ld + c - b->col + i];
     }
-    j->kernels->block_amax(&p);
     const place at = {block_row, first, p.n_blocks, b->ld, b->rows, 1};
-    two_candidates(codes, j, &p, &at, mine->memo);
+    tile_codes(codes, j, &p, &at, mine->memo);
     for (size_t r = 0; r < b->rows; r++) {
       for (size_t t = 0; t < p.n_blocks; t++)
         for (size_t i = 0; i < wide; i++) rows[t * wide + i] = p.odd[t] ? 0 : codes[t * whole + r * wide + i];
