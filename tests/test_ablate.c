@@ -458,6 +458,70 @@ START_TEST(bootstrap_of_spoiled_units) {
 }
 END_TEST
 
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* 95 %: of 400 resamples of ten units, drawn and sorted here, the 381st distance in their own standard errors, times that of the sample. */
+START_TEST(bootstrap_covers_95_percent) {
+  enum { N = 10, DRAWS = 400 };
+  double a[N], b[N], t[DRAWS], ratio[DRAWS], error = 0, at = 0;
+  for (int i = 0; i < N; i++) {
+    a[i] = 1 + 0.1 * i;
+    b[i] = 2 + 0.3 * (i * 7 % N);
+  }
+  for (int r = -1; r < DRAWS; r++) { /* -1: the sample */
+    double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
+    for (int i = 0; i < N; i++) {
+      const size_t j = r < 0 ? (size_t)i : (size_t)((uint64_t)mx_random(1, MX_STREAM_DATA, (uint64_t)(r * N + i)) * N >> 32);
+      sa += a[j], sb += b[j], aa += a[j] * a[j], bb += b[j] * b[j], ab += a[j] * b[j];
+    }
+    const double db = 10 * log10(sb / sa), own = 10 / log(10) * sqrt((aa / (sa * sa) + bb / (sb * sb) - 2 * ab / (sa * sb)) * N / (N - 1));
+    if (r < 0)
+      at = db, error = own;
+    else
+      ratio[r] = db, t[r] = fabs(db - at) / own;
+  }
+  qsort(t, DRAWS, sizeof *t, ascending);
+  qsort(ratio, DRAWS, sizeof *ratio, ascending);
+  mx_interval plain, by_rank;
+  const double *const columns[1] = {b};
+  const unsigned char ranked[1] = {1};
+  ck_assert_int_eq(mx_bootstrap_db(&plain, a, b, N, 0, 1), MX_OK);
+  ck_assert_int_eq(mx_bootstrap_db_all(&by_rank, a, columns, 1, ranked, N, 0, 1), MX_OK);
+  ck_assert_double_eq_tol(plain.high - plain.at, t[380] * error, 1e-9);
+  ck_assert_double_eq_tol(by_rank.low, ratio[10], 1e-9);
+  ck_assert_double_eq_tol(by_rank.high, ratio[389], 1e-9);
+}
+END_TEST
+
+/* Two by three tiles of 16 x 16 in 24 x 48: six scales, though each stands on every row of its tile. */
+START_TEST(scales_of_tiles_count_once) {
+  static float x[24 * 48];
+  for (int i = 0; i < 24 * 48; i++) x[i] = 6;
+  const mx_spec s = spec_of("scale=e4m3 block=16x16 scale.rule=value");
+  mx_measure m;
+  ck_assert_int_eq(mx_measure_tensor(&m, x, 24, 48, &s, NULL, NULL), MX_OK);
+  ck_assert_uint_eq(m.counts.n_scales, 6);
+  ck_assert_uint_eq(m.counts.scale_binade[MX_BINADE_0], 6);
+}
+END_TEST
+
+/* A unit's error has what is spoiled with its own size: 31 ones beside a NaN; the rest comes back as it was. */
+START_TEST(spoiled_units) {
+  float x[128];
+  double unit[2];
+  for (int i = 0; i < 128; i++) x[i] = 1;
+  x[70] = NAN;
+  const mx_spec s = {0};
+  const mx_measure_options o = {.n_units = 2, .unit_error = unit};
+  mx_measure m;
+  ck_assert_int_eq(mx_measure_tensor(&m, x, 1, 128, &s, &o, NULL), MX_OK);
+  ck_assert(unit[0] == 0 && unit[1] == 31 && m.sums.lost == 31);
+}
+END_TEST
+
 START_TEST(units_cover_the_tensor) {
   for (size_t n = 1; n < 5000; n += 77) {
     size_t end = 0;
@@ -647,6 +711,9 @@ int main(void) {
   tcase_add_test(t, logarithm);
   tcase_add_test(t, bootstrap);
   tcase_add_test(t, bootstrap_of_spoiled_units);
+  tcase_add_test(t, bootstrap_covers_95_percent);
+  tcase_add_test(t, scales_of_tiles_count_once);
+  tcase_add_test(t, spoiled_units);
   tcase_add_test(t, units_cover_the_tensor);
   tcase_add_test(t, product_by_hand);
   tcase_add_test(t, split_by_hand);
