@@ -1,5 +1,5 @@
 /* Measured rows in a file, so that a run that was stopped goes on. One line a row:
- * KEY tensor's row of the run, spec, then the numbers; a tensor counts when each of its specs is there. */
+ * KEY tensor's row of the run, spec, then the numbers and a digest of all before it; a tensor counts when each of its specs is there. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   size_t n;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s 6 %s %zu %zu %d\n", MX_VERSION, /* 6: of what the lines hold; raised when a field is added or means something else */
+  fprintf(f, "%s 7 %s %zu %zu %d\n", MX_VERSION, /* 7: of what the lines hold; raised when a field is added or means something else */
           digest, t->rows, t->cols, repeats);
   for (size_t i = 0; i < specs->n; i++) {
     char keys[4096];
@@ -72,17 +72,31 @@ static int parse(ablate_row *r, const char *at) {
   return end != at && sscanf(end, " %511s", r->scales) == 1;
 }
 
+enum { LINE = 2048 };
+
+/* Does the line end in the digest of what stands before it? It is taken off. */
+static int whole(char *line) {
+  char digest[33], *end = strrchr(line, ' ');
+  if (!end || end[strcspn(end, "\n")] != '\n') return 0;
+  end[strcspn(end, "\n")] = 0;
+  mx_digest(digest, line, (size_t)(end - line));
+  if (strcmp(end + 1, digest)) return 0;
+  *end = 0;
+  return 1;
+}
+
 int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const char *digest, const ablate_specs *specs, int repeats) {
   if (!s->path || !make_key(s, t, digest, specs, repeats)) return 0;
   FILE *f = fopen(s->path, "r");
   if (!f) return 0;
-  char line[2048], *seen = calloc(specs->n, 1);
+  char line[LINE], *seen = calloc(specs->n, 1);
   size_t found = 0;
   while (seen && fgets(line, sizeof line, f)) {
     size_t spec;
     int used;
     char key[33];
     ablate_row row = {0};
+    if (!whole(line)) continue; /* cut, or no longer what was written */
     if (sscanf(line, "%32s %zu %n", key, &spec, &used) != 2 || strcmp(key, s->key) || spec >= specs->n || !parse(&row, line + used)) continue;
     row.tensor = rows[spec].tensor;
     row.spec = spec;
@@ -105,14 +119,17 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
   if (before && !fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
   fseek(f, 0, SEEK_END);
   for (size_t i = 0; i < n; i++) {
-    fprintf(f, "%s %zu", s->key, i);
-#define F(field) fprintf(f, " %" PRIu64, rows[i].field);
+    char line[LINE], digest[33];
+    size_t at = (size_t)snprintf(line, sizeof line, "%s %zu", s->key, i); /* all fields together stay far below LINE */
+#define F(field) at += (size_t)snprintf(line + at, sizeof line - at, " %" PRIu64, rows[i].field);
     INTEGERS(F)
 #undef F
-#define F(field) fprintf(f, " %a", rows[i].field);
+#define F(field) at += (size_t)snprintf(line + at, sizeof line - at, " %a", rows[i].field);
     REALS(F)
 #undef F
-    fprintf(f, " %d %s\n", rows[i].repeats, rows[i].scales);
+    at += (size_t)snprintf(line + at, sizeof line - at, " %d %s", rows[i].repeats, rows[i].scales);
+    mx_digest(digest, line, at);
+    fprintf(f, "%s %s\n", line, digest);
   }
   const int bad = fflush(f) || ferror(f), why = errno;
   if (bad && before > 0 && ftruncate(fileno(f), before)) clearerr(f); /* the lines that are whole are read all the same */

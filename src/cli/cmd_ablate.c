@@ -18,9 +18,8 @@ struct args {
 
 static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS_LIST, offsetof(struct args, in), NULL,
-     "a .npy file, tensors of a .safetensors file, an index or a folder of one (* and ? match), or gen:gaussian, uniform, laplace, student:NU, "
-     "rows:S, "
-     "outliers:SHARE:FACTOR",
+     "a .npy file, tensors of a .safetensors file, an index or a folder of one (* and ? match), or gen:gaussian, uniform, laplace, student:NU "
+     "(3), rows:S (2.5), outliers:SHARE:FACTOR (0.01:20); in brackets what is taken without",
      NULL},
     {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...",
      "presets to compare; ocp-mxfp4 by default; with --six also recipes: recipe-nvfp4, ...", NULL},
@@ -136,6 +135,7 @@ static int run(const cli_context *ctx, void *args) {
   if (!a->in.n) return cli_error("ablate: no input, expected IN[:TENSOR]... or gen:NAME");
   const int product = a->gemm || a->six;
   if (a->operands.n && !product) return cli_error("ablate: --operand goes with --gemm or --six");
+  if ((a->include || a->exclude) && product) return cli_error("ablate: --include and --exclude do not go with --gemm or --six");
   if (a->model && !product) return cli_error("ablate: --accum goes with --gemm or --six");
   if (product && (a->html || a->chart || a->state)) return cli_error("ablate: --html, --png and --state do not go with --gemm or --six");
   if (a->repeats.v > 1000000 || (a->repeats.given && !a->repeats.v))

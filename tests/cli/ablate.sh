@@ -697,3 +697,31 @@ if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate one-nan.npy -p nvfp4,ocp-mxfp4 --html lost.html
   grep -q '<td>none left</td><td>none left</td><td>-</td>' lost.html || fail "the page has figures of nothing"
 fi
+
+refuses "mxgold: ablate: --include and --exclude do not go with --gemm or --six" "$mxgold" ablate --gemm gen:gaussian gen:laplace --include foo
+refuses "mxgold: ablate: --include and --exclude do not go with --gemm or --six" "$mxgold" ablate --six gen:gaussian gen:laplace gen:rows --exclude foo
+
+# A state whose bits have flipped is measured again: each digit of each number, in turn.
+accepts "$mxgold" ablate gen:gaussian --shape 4x64 -p ocp-mxfp4,nvfp4 --json --state flip
+cp "$scratch/stdout" flip.json
+python3 - flip <<'P'
+import sys
+raw = open(sys.argv[1], "rb").read()
+head = raw.index(b"\n") + 1
+for i, at in enumerate(range(head, len(raw), 41)):
+    bad = bytearray(raw)
+    bad[at] ^= 1
+    open("flip-%d" % i, "wb").write(bad)
+P
+for f in flip-*; do
+  accepts "$mxgold" ablate gen:gaussian --shape 4x64 -p ocp-mxfp4,nvfp4 --json --state "$f"
+  cmp -s flip.json "$scratch/stdout" || fail "a flipped bit in the state is believed: $f"
+done
+
+# What a generator takes without parameters is what the help says.
+for pair in student/student:3 rows/rows:2.5 outliers/outliers:0.01:20 outliers:0.1/outliers:0.1:20; do
+  accepts "$mxgold" ablate "gen:${pair%/*}" --shape 4x64 --json
+  sed 's/"tensor": "[^"]*"//' "$scratch/stdout" >default
+  accepts "$mxgold" ablate "gen:${pair#*/}" --shape 4x64 --json
+  sed 's/"tensor": "[^"]*"//' "$scratch/stdout" | cmp -s - default || fail "gen:${pair%/*} is not gen:${pair#*/}"
+done
