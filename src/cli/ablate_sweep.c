@@ -227,12 +227,14 @@ static int has_sqnr(const ablate_result *r, size_t tensor) {
 ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
   ablate_summary a = {0};
   double all = 0, with_sqnr = 0, finite = 0; /* values */
+  size_t n_void = 0;
   for (size_t t = 0; t < r->tensors->n; t++) {
     const ablate_row *row = ablate_row_at(r, t, spec);
     const double n = (double)values_of(&r->tensors->at[t]);
     const int is_best = ablate_best(r, t) == spec;
     a.bits += row->bits * n;
     all += n;
+    n_void += (size_t)ablate_is_void(row);
     if (ablate_is_void(row)) continue;
     a.best_for += (size_t)(is_best && !ablate_is_lost(row));
     a.equal_for += !is_best && !ablate_matters(row) && isfinite(row->behind.low);
@@ -251,6 +253,7 @@ ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
   a.bits /= all;
   a.mean_sqnr = with_sqnr > 0 ? a.mean_sqnr / with_sqnr : INFINITY;
   a.mean_behind = finite > 0 ? a.mean_behind / finite : INFINITY;
+  if (n_void == r->tensors->n) a.mean_behind = a.worst_behind = NAN; /* of nothing */
   return a;
 }
 

@@ -725,3 +725,8 @@ for pair in student/student:3 rows/rows:2.5 outliers/outliers:0.01:20 outliers:0
   accepts "$mxgold" ablate "gen:${pair#*/}" --shape 4x64 --json
   sed 's/"tensor": "[^"]*"//' "$scratch/stdout" | cmp -s - default || fail "gen:${pair%/*} is not gen:${pair#*/}"
 done
+
+accepts "$mxgold" ablate void.npy -p ocp-mxfp4,nvfp4 --json
+[ "$(grep -c '"mean_behind_db": null, "worst_behind_db": null' "$scratch/stdout")" = 2 ] || fail "means over nothing"
+accepts "$mxgold" ablate void.npy -p ocp-mxfp4,nvfp4
+[ "$(grep -c ' nan *nan$' "$scratch/stdout")" = 2 ] || fail "means over nothing in the table"
