@@ -29,7 +29,7 @@ MXH_KERNEL(mxh_tensor_plan, tensor_plan_args, a, 64) {
   const mx_spec &s = p.spec;
   const float amax = mxh_bits<float>((uint32_t)a.amax[0]), given = s.tensor_given_value;
   const double n = p.uses_chain ? p.target : p.norm;
-  p.amax = amax;
+  p.amax = p.seen = amax;
   p.over = p.uses_chain ? 1 : n;
   p.under = p.uses_chain || !p.has_tensor_scale || amax == 0 ? 1 : mxd_widen(amax);
   p.tensor_scale = 1;

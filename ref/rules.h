@@ -14,7 +14,8 @@ typedef struct ref_plan {
   num most, target;              /* F = scale.max and K = tensor.target, defaults filled in */
   int act_nan, act_inf;          /* MX_SCALE_NAN_*, scale.inf in the terms of scale.nan */
   float nan_n, inf_n;
-  num amax;                  /* A, max|X| */
+  num amax;                  /* A: max|X|, or what a tensor scale that is given says it is */
+  num seen;                  /* max|X| of step 4 */
   num norm_over, norm_under; /* N and g of the exact chain: N / g = 1 without a tensor scale */
   int chained;               /* chain is not exact */
   ref_chain chain;

@@ -154,17 +154,18 @@ static uint32_t scale_random(const ref_plan *plan, const ref_block *block) {
   return ref_random(plan->spec->seed, MX_STREAM_SCALE, block->index) >> 8;
 }
 
+enum { LOG2_OF_ZERO = -100000 };
+
 /* Exponent that a positive value rounds to under E8M0, without end in either direction. */
 static int round_exponent(const ref_plan *plan, const ref_block *block, num v) {
   const mx_spec *spec = plan->spec;
-  if (spec->scale_rule == MX_SCALE_RULE_VALUE) {
-    int up = spec->scale_round == MX_SCALE_ROUND_UP;
-    if (up && spec->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v.exp < -126) return -126;
-    if (spec->scale_log2 == MX_SCALE_LOG2_LOG2F && (up || spec->scale_round == MX_SCALE_ROUND_DOWN)) {
-      num l = num_log2f(num_round(v, NUM_F32));
-      if (l.kind == NUM_INF) return l.sign ? -200 : 128;
-      return up ? num_ceil(l) : num_floor(l);
-    }
+  const int up = spec->scale_round == MX_SCALE_ROUND_UP, value = spec->scale_rule == MX_SCALE_RULE_VALUE;
+  if (value && up && spec->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v.exp < -126) return -126;
+  const int rules_own = !value && v.sig == UINT64_C(1) << 63; /* a power of two already; scale.min need not be one */
+  if (spec->scale_log2 == MX_SCALE_LOG2_LOG2F && (up || spec->scale_round == MX_SCALE_ROUND_DOWN) && !rules_own) {
+    num l = num_log2f(num_round(v, NUM_F32));
+    if (l.kind == NUM_INF) return l.sign ? LOG2_OF_ZERO : 127;
+    return up ? num_ceil(l) : num_floor(l);
   }
   /* A format like E8M0 with exponents enough for any value here; its codes are as even or odd as E8M0's. */
   static const mx_format wide = {.name = "exponent",
@@ -185,7 +186,7 @@ static ref_scale e8m0_scale(const ref_plan *plan, const ref_block *block, num v)
   const mx_spec *spec = plan->spec;
   int exp = v.kind == NUM_INF ? 127 : round_exponent(plan, block, v), byte = exp + 127; /* Inf saturates, it does not wrap */
   if (spec->scale_used == MX_SCALE_USED_UNCLAMPED && exp < -149) return zero_scale(plan);
-  if (spec->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP)
+  if (spec->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP && exp != LOG2_OF_ZERO) /* nor does the log2 of a zero */
     byte &= 255;
   else
     byte = byte < 0 ? 0 : byte > 254 ? 254 : byte;
@@ -303,8 +304,8 @@ static num power_rule(const ref_plan *plan, const ref_block *block, num amax, in
 int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *block) {
   const mx_spec *spec = plan->spec;
   num amax = block_amax(plan, block);
-  if (num_is_nan(plan->amax) && plan->act_nan == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
-  if (plan->amax.kind == NUM_INF && plan->act_inf == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
+  if (num_is_nan(plan->seen) && plan->act_nan == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
+  if (plan->seen.kind == NUM_INF && plan->act_inf == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
 
   if (num_is_nan(amax)) {
     int flows =

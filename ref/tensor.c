@@ -126,7 +126,7 @@ static num zero_as_one(num a) { return num_is_zero(a) ? num_int(1) : a; }
 
 void ref_plan_tensor(ref_plan *plan, num amax, num *stored) {
   const mx_spec *spec = plan->spec;
-  plan->amax = amax;
+  plan->amax = plan->seen = amax;
   *stored = num_int(1);
   if (spec->tensor_norm == MX_TENSOR_NORM_NONE) {
     if (!plan->chained) return;
@@ -162,6 +162,7 @@ void ref_plan_tensor(ref_plan *plan, num amax, num *stored) {
     plan->env.var['K' - 'A'] = num_round(plan->target, NUM_F32);
     ref_chain_tensor(&plan->chain, &plan->env, fixed);
   }
+  if (spec->tensor_norm == MX_TENSOR_NORM_NONE) return;
   if (spec->tensor_given)
     *stored = given;
   else if (own && plan->chain.store >= 0)

@@ -20,7 +20,7 @@ MXH_DEVICE double mxd_decode(const mxd_format &f, uint32_t code) {
   }
   uint32_t mag = code & (mxd_all(f) >> f.sign_bits);
   bool negative = f.sign_bits && mag != code;
-  if (mxd_code_is_nan(f, code)) return mxd_with_sign(mxd_nan(), negative);
+  if (mxd_code_is_nan(f, code)) return mxd_with_sign(mxd_nan(), negative && f.kind != MX_KIND_FNUZ); /* whose one NaN has no sign */
   if (mag == f.inf_code) return mxd_with_sign(mxd_inf(), negative);
   int e = (int)(mag >> f.man_bits);
   uint32_t man = mag & ((1u << f.man_bits) - 1);
@@ -154,7 +154,7 @@ MXH_DEVICE uint32_t mxd_encode(const mxd_format &f, double x, const mxd_encoding
     uint64_t m = inf ? (uint64_t)f.max_code + 1 : mxd_magnitude(f, x, how, random); /* step 4 */
     if (m > f.max_code) {                                                           /* step 5 */
       const bool below = mxd_stays_below(x, how);
-      if (how.overflow == MX_OVERFLOW_WRAP_NEGZERO && !inf && !below) {
+      if (how.overflow == MX_OVERFLOW_WRAP_NEGZERO && !inf) {
         const double r = mxd_to_bf16(mxd_abs(mxd_past_largest(f, x, how, random)));
         mxd_encoding cut = how;
         cut.round = MX_ROUND_RTZ;

@@ -80,6 +80,7 @@ struct mxd_plan {
   /* By mxh_tensor_plan: */
   double over, under; /* the real amax of a block is amax * over / under before F: N and g of SPEC 3.5 */
   float amax;         /* A */
+  float seen;         /* the tensor's maximum, also beside a tensor scale that is given */
   float vars[MXD_CHAIN_VARS];
   float tensor_scale;
 };

@@ -155,21 +155,22 @@ MXH_DEVICE int mxd_log2(const mxd_plan &p, double a, bool up, bool log2f) {
   return e + (up && a != mxd_pow2(e));
 }
 
+enum { MXD_LOG2_OF_ZERO = -100000 };
+
 /* Exponent that a positive finite value rounds to under e8m0, without end. */
 MXH_DEVICE int mxd_round_exponent(const mxd_plan &p, double v, uint64_t index) {
   const mx_spec &s = p.spec;
-  bool up = s.scale_round == MX_SCALE_ROUND_UP;
-  if (s.scale_rule == MX_SCALE_RULE_VALUE) {
-    if (up && s.scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
-    if (s.scale_log2 == MX_SCALE_LOG2_LOG2F && (up || s.scale_round == MX_SCALE_ROUND_DOWN)) {
-      float r = (float)v;
-      if (r == 0) return -200;
-      if (r > MXD_FLT_MAX) return 128;
-      return mxd_log2(p, v, up, true);
-    }
-  }
+  const bool up = s.scale_round == MX_SCALE_ROUND_UP, value = s.scale_rule == MX_SCALE_RULE_VALUE;
+  if (value && up && s.scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
   int e = mxd_exponent(v);
   double m = v * mxd_pow2(-e);
+  const bool rules_own = !value && m == 1; /* a power of two already */
+  if (s.scale_log2 == MX_SCALE_LOG2_LOG2F && (up || s.scale_round == MX_SCALE_ROUND_DOWN) && !rules_own) {
+    const float r = (float)v;
+    if (r == 0) return MXD_LOG2_OF_ZERO;
+    if (r > MXD_FLT_MAX) return 127;
+    return mxd_log2(p, v, up, true);
+  }
   switch (s.scale_round) {
   case MX_SCALE_ROUND_UP:
     return e + (m > 1);
@@ -188,7 +189,7 @@ MXH_DEVICE mxd_scale mxd_e8m0_scale(const mxd_plan &p, double v, uint64_t index)
   const mx_spec &s = p.spec;
   int e = mxd_isinf(v) ? 127 : mxd_round_exponent(p, v, index), byte = e + 127;
   if (s.scale_used == MX_SCALE_USED_UNCLAMPED && e < -149) return mxd_zero_scale(p);
-  byte = s.scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP ? byte & 255 : byte < 0 ? 0 : byte > 254 ? 254 : byte;
+  byte = s.scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP && e != MXD_LOG2_OF_ZERO ? byte & 255 : byte < 0 ? 0 : byte > 254 ? 254 : byte;
   double used = mxd_pow2((int)mxd_clamp_code(p, (uint32_t)byte) - 127);
   if (s.scale_used == MX_SCALE_USED_CLAMPED) used = mxd_pow2(e < -127 ? -127 : e > 127 ? 127 : e);
   if (s.scale_used == MX_SCALE_USED_UNCLAMPED) used = mxd_pow2(e);
@@ -303,7 +304,7 @@ MXH_DEVICE void mxd_factors(mxd_scale *s, const mxd_plan &p) {
 MXH_DEVICE int mxd_block_scale(mxd_scale *out, const mxd_plan &p, const mxd_stats &st, int candidate) {
   double amax = st.amax;
   const bool tensor_nan =
-      (mxd_isnan(p.amax) && p.act_nan == MX_SCALE_NAN_TENSOR) || (mxd_isinf((double)p.amax) && p.act_inf == MX_SCALE_NAN_TENSOR);
+      (mxd_isnan(p.seen) && p.act_nan == MX_SCALE_NAN_TENSOR) || (mxd_isinf((double)p.seen) && p.act_inf == MX_SCALE_NAN_TENSOR);
   if (tensor_nan) {
     *out = mxd_finish(p, mxd_nan_scale_code(p), mxd_nan(), MXD_USED);
     mxd_factors(out, p);

@@ -165,7 +165,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   else {
     mag = isinf(x) ? f->max_code + 1 : magnitude(f, x, how, random);
     if (mag > f->max_code) {
-      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x) && !stays_below(f, x, how)) return (sign | wrapped(f, x, how, random)) & all;
+      if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && isfinite(x)) return (sign | wrapped(f, x, how, random)) & all;
       mag = overflowed(f, x, how);
     }
     const int dropped = mag == 0 && (f->kind == MX_KIND_FNUZ || how->zero_sign == MX_ZERO_SIGN_DROP_ALL ||

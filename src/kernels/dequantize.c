@@ -93,7 +93,7 @@ static void form_init(deq *d) {
   f->then = (float)mx_quotient_to_odd(d->m.times, d->m.over);
   mx_values_tables(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
-  d->formed = 1;
+  d->formed = !(two && encode && !isfinite(f->then)); /* a zero under a zero scale is zero, not 0 * Inf */
   if (!p->has_tensor_scale || two)
     f->how = two ? (encode ? MX_VALUES_DIV_MUL : MX_VALUES_MUL_MUL) : encode ? MX_VALUES_DIV : MX_VALUES_MUL;
   else if (!encode && d->m.over == 1 && p->scale->man_bits <= 20) /* 8, 21 and 24 bits: their product is exact */

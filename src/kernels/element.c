@@ -14,7 +14,10 @@ static double exact_scaled(const mx_plan *p, double used, double x) {
   if (isnan(p->g)) return p->g;
   const double pre = p->spec.elem_prescale != 0 ? (double)p->spec.elem_prescale : 1;
   double y;
-  if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)
+  if (!isfinite(p->norm) || !isfinite(p->g)) { /* a tensor scale of Inf: what IEEE makes of each operation, which is exact */
+    const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
+    y = x * pre * (encode ? used : 1) * p->norm / ((encode ? 1 : used) * p->g);
+  } else if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)
     y = mx_quotient_to_odd(x * pre * used * p->norm, p->g);
   else if (isinf(used))
     y = isinf(x) ? NAN : x * 0;
@@ -161,6 +164,7 @@ uint32_t mx_element_code(const mx_plan *p, const mx_block_scale *b, float x, uin
   uint32_t code = scans ? scan(p, (double)x, y, used) : (uint32_t)mx_encode(p->elem, y, &p->encode, random);
   if (b->how == MX_BY_CHAIN && p->chain.again.n) {
     float q = (float)mx_decode(p->elem, code);
+    if (isnan(q) && p->elem->kind == MX_KIND_FNUZ) q = NAN; /* its NaN is where -0 would be, but has no sign */
     for (int i = 0; i < p->chain.again.n; i++) q = mx_chain_step(p->chain.again.op[i], q, b->again[i]);
     code = scans ? scan(p, (double)x, (double)q, used) : (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
   }

@@ -92,16 +92,22 @@ static uint32_t ggml_ue4m3(float v) {
   return e >= 15 ? 0x7E : (uint32_t)e << 3 | m;
 }
 
+enum { BELOW_ALL = -10000 }; /* floor(log2 0) */
+
 /* Exponent of an E8M0 scale from the value, which is positive and finite. */
 static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   const mx_spec *s = &p->spec;
-  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F && s->scale_rule == MX_SCALE_RULE_VALUE, e = mx_floor_log2(v, 0);
-  const double m = ldexp(v, -e);                                       /* 1 <= m < 2 */
-  const double seen = v < 0x1.ffffffp127 ? (double)(float)v : 0x1p128; /* by log2f */
+  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F, e = mx_floor_log2(v, 0);
+  const double m = ldexp(v, -e);                                                                 /* 1 <= m < 2 */
+  if (log2f && (s->scale_round == MX_SCALE_ROUND_UP || s->scale_round == MX_SCALE_ROUND_DOWN)) { /* of the binary32, which may be 0 or Inf */
+    if (isinf((float)v)) return (int)p->scale->max_code - p->scale->bias;
+    if ((float)v == 0) return s->scale_round == MX_SCALE_ROUND_UP && s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP ? -126 : BELOW_ALL;
+    v = (double)(float)v;
+  }
   switch (s->scale_round) {
   case MX_SCALE_ROUND_UP:
-    if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
-    return log2f && seen == 0 ? -200 : mx_ceil_log2(log2f ? seen : v, log2f);
+    if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && s->scale_rule == MX_SCALE_RULE_VALUE && v < 0x1p-126) return -126;
+    return mx_ceil_log2(v, log2f);
   case MX_SCALE_ROUND_DOWN:
     return log2f && seen == 0 ? -200 : mx_floor_log2(log2f ? seen : v, log2f);
   case MX_SCALE_ROUND_RNA:
@@ -113,6 +119,14 @@ static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   }
 }
 
+/* Between the least and the largest code that the spec lets be stored; a sign stays, NaN too. */
+static uint32_t clamp_code(const mx_plan *p, uint32_t code) {
+  const uint32_t least = p->spec.scale_min_byte, largest = p->spec.scale_max_byte ? p->spec.scale_max_byte : UINT32_MAX;
+  const uint32_t sign = p->scale->sign_bits ? code & 1u << (p->scale->bits - 1) : 0, magnitude = code ^ sign;
+  if (mx_format_is_nan(p->scale, code)) return code;
+  return sign | (magnitude < least ? least : magnitude > largest ? largest : magnitude);
+}
+
 /* Store the code of a power of two, whose exponent may lie outside the byte. */
 static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   const mx_spec *s = &p->spec;
@@ -120,29 +134,19 @@ static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   const int clamped = e < least ? least : e > largest ? largest : e;
   if (s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP) {
     out->code = (uint32_t)(e + p->scale->bias) & 0xFF;
-    out->used = ldexp(1, (int)out->code - p->scale->bias);
   } else {
     out->code = (uint32_t)(clamped + p->scale->bias);
-    out->used = ldexp(1, clamped);
   }
+  out->used = ldexp(1, (int)clamp_code(p, out->code) - p->scale->bias); /* byte 255, where it wrapped, is 2^128 */
   if (s->scale_used == MX_SCALE_USED_UNCLAMPED) out->used = ldexp(1, e);
   if (s->scale_used == MX_SCALE_USED_CLAMPED) out->used = ldexp(1, clamped);
-}
-
-/* The least and largest code that the spec lets be stored; NaN apart. */
-static void clamp_code(mx_block_scale *out, const mx_plan *p) {
-  const mx_spec *s = &p->spec;
-  const uint32_t least = s->scale_min_byte, largest = s->scale_max_byte ? s->scale_max_byte : UINT32_MAX;
-  if (mx_format_is_nan(p->scale, out->code) || (out->code >= least && out->code <= largest)) return;
-  out->code = out->code < least ? least : largest;
-  const int number = isfinite(out->used) && out->used != 0; /* not byte_inf and its like */
-  if (s->scale_used == MX_SCALE_USED_STORED && number) out->used = decode_scale(p, out->code);
 }
 
 /* The code is known: what elements are to be divided by. */
 static void meet(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   out->sf = out->code == 0 && out->used == 0 ? 0 : (float)decode_scale(p, out->code); /* e8m0's byte 0 may stand for a zero */
+  if (isnan(out->used)) out->sf = NAN;                                                /* in a format without NaN too */
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
     switch (s->scale_byte0) {
@@ -172,14 +176,21 @@ static void meet(mx_block_scale *out, const mx_plan *p) {
 }
 
 static void finish(mx_block_scale *out, const mx_plan *p) {
-  clamp_code(out, p);
+  out->code = clamp_code(p, out->code);
   out->plain = out->plain && out->code != 0; /* scale.byte0 */
   meet(out, p);
 }
 
+/* Elements meet the value of what is stored, with another scale.used that of what would be stored without clamp_code. */
 static void store_code(mx_block_scale *out, const mx_plan *p, uint32_t code) {
   out->code = code;
-  out->used = decode_scale(p, code);
+  out->used = decode_scale(p, p->spec.scale_used == MX_SCALE_USED_STORED ? clamp_code(p, code) : code);
+}
+
+/* The code of NaN, or the largest one where there is none: a NaN to the elements in any case. */
+static void store_nan(mx_block_scale *out, const mx_plan *p) {
+  out->code = nan_scale_code(p);
+  out->used = NAN;
 }
 
 /* A scale that came out as zero. */
@@ -202,7 +213,7 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
     store_code(out, p, (uint32_t)p->spec.scale_zero_n);
     break;
   default:
-    out->used = 0; /* chain: 0 goes on, in e8m0 too, whose byte 0 is 2^-127 */
+    if (clamp_code(p, 0) == 0) out->used = 0; /* chain: 0 goes on, in e8m0 too, whose byte 0 is 2^-127 */
   }
 }
 
@@ -238,7 +249,7 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
     if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits)
       store_code(out, p, largest_code(p) | 1u << (p->scale->bits - 1));
     else if (!special_code(out, p, s->scale_nan, s->scale_nan_n)) /* the other choices say nothing here */
-      store_code(out, p, nan_scale_code(p));
+      store_nan(out, p);
     return;
   }
   const int lifted = s->scale_min > 0 && v < (double)s->scale_min;
@@ -248,14 +259,14 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
     return;
   }
   const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE && !lifted; /* a power of two already */
-  if (p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0 && isfinite(v)) {
-    const int e = power_rule ? ilogb(v) : rounded_exponent(p, v, index);
+  if (p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0) {
+    const int least = -p->scale->bias, largest = (int)p->scale->max_code - p->scale->bias;
+    const int e = isinf(v) ? largest : power_rule ? ilogb(v) : rounded_exponent(p, v, index);
     if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149)
       zero_scale(out, p); /* a binary32 power of two underflows */
     else
-      store_exponent(out, p, e);
-    const int within = e >= -p->scale->bias && e <= (int)p->scale->max_code - p->scale->bias;
-    out->plain = within && (power_rule || s->scale_round != MX_SCALE_ROUND_SR);
+      store_exponent(out, p, e == BELOW_ALL ? least : e);
+    out->plain = e >= least && e <= largest && (power_rule || s->scale_round != MX_SCALE_ROUND_SR);
     return;
   }
   if (s->scale_round == MX_SCALE_ROUND_GGML)
@@ -263,9 +274,12 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
   else
     out->code = (uint32_t)mx_encode(p->scale, v, &p->scale_encode,
                                     s->scale_round == MX_SCALE_ROUND_SR ? mx_random(s->seed, MX_STREAM_SCALE, index) >> 8 : 0);
-  out->used = decode_scale(p, out->code);
+  if (decode_scale(p, out->code) == 0) {
+    zero_scale(out, p);
+    return;
+  }
+  store_code(out, p, out->code);
   out->plain = out->used > 0 && isfinite(v) && s->scale_round != MX_SCALE_ROUND_SR;
-  if (out->used == 0) zero_scale(out, p);
 }
 
 int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
@@ -292,8 +306,7 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   if (flows && (choice == MX_SCALE_NAN_PROPAGATE || (nan_decides && of_nan))) {
     amax = NAN;
   } else if (choice == MX_SCALE_NAN_PROPAGATE || choice == MX_SCALE_NAN_TENSOR || (choice == MX_SCALE_NAN_RULE && nan_decides)) {
-    store_code(out, p, nan_scale_code(p));
-    out->used = NAN;
+    store_nan(out, p);
     finish(out, p);
     return 0;
   } else if (choice >= 0 && special_code(out, p, choice, number)) {
@@ -307,13 +320,14 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
                           : s->scale_allzero == MX_SCALE_ALLZERO_MIN  ? code_of(p->scale, mx_format_min(p->scale))
                           : s->scale_allzero == MX_SCALE_ALLZERO_BYTE ? (uint32_t)s->scale_allzero_n
                                                                       : 0;
-    store_code(out, p, code);
+    out->code = code; /* as the key says: unclamped */
+    out->used = decode_scale(p, code);
     out->how = MX_AS_IS;
     out->sf = (float)out->used;
     return 0;
   }
   double v;
-  if (amax == 0 && !p->uses_chain)
+  if (amax == 0 && !p->uses_chain && isfinite(p->norm) && isfinite(p->g))
     v = 0;
   else
     v = raw_value(p, amax, stats, map_to_4);
@@ -329,7 +343,8 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
 
 void mx_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code) {
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
-  store_code(out, p, code);
+  out->code = code;
+  out->used = decode_scale(p, code);
   if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TIMES_ZERO;
   if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
   meet(out, p);

@@ -243,6 +243,13 @@ static void table_init(mx_stages *f, const mx_plan *p) {
   f->fold_4 = f->table[1] == f->table[0] && f->table[127] == (f->table[0] | (f->keep_sign ? 8 : 0));
 }
 
+/* Do Inf and a large number have one code? Toward zero a number stays the largest one. */
+static int inf_goes_with_large(const mx_plan *p) {
+  const mx_encoding *how = &p->encode;
+  return mx_encode(p->elem, INFINITY, how, 0) == mx_encode(p->elem, 0x1p100, how, 0) &&
+         mx_encode(p->elem, -INFINITY, how, 0) == mx_encode(p->elem, -0x1p100, how, 0);
+}
+
 static int numbers_are_ordinary(const mx_plan *p) {
   if (p->tensor_nan || !(p->g > 0x1p-140 && p->g < 0x1p140 && p->norm > 0x1p-140 && p->norm < 0x1p140)) return 0;
   for (int v = 0; p->uses_chain && p->has_tensor_scale && v < MX_CHAIN_VARS; v++)
@@ -322,12 +329,13 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
     return;
   f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
-  const int inf_by_dtype =
-      s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && (s->elem_inf != MX_ELEM_INF_OVERFLOW || f->elem.wrap); /* what lies past binary16 is Inf */
+  /* What lies past the type of y is Inf, which may have a code of its own, and is as far from every value to a scan. */
+  const int inf_is_apart = s->elem_inf != MX_ELEM_INF_OVERFLOW || f->elem.wrap || s->elem_round == MX_ROUND_SCAN_Y || !inf_goes_with_large(p);
+  const int inf_by_dtype = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && inf_is_apart;
   /* Where what overflows saturates, or y is a real number, an Inf of a kernel's y is as good as any large number. */
   const int saturates = f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
-  const int any = (s->elem_inf == MX_ELEM_INF_OVERFLOW && saturates) || (exact && !f->elem.wrap && s->input_dtype == MX_INPUT_DTYPE_FLOAT32);
-  f->y_most = inf_by_dtype ? 0x1p15f : any ? INFINITY : 0x1p100f;
+  const int any = (!inf_is_apart && saturates) || (exact && !f->elem.wrap && s->input_dtype == MX_INPUT_DTYPE_FLOAT32);
+  f->y_most = inf_by_dtype ? 0x1p15f : any && s->input_dtype != MX_INPUT_DTYPE_FLOAT16 ? INFINITY : 0x1p100f; /* to_dtype adds 2^13 y to it */
   if (s->elem_round == MX_ROUND_SCAN_Y) f->y_most = fminf(f->y_most, 0x1p100f);
   if (s->elem_round == MX_ROUND_SCAN_X) f->y_most = INFINITY;
   const int special = f->elem.over_code != f->elem.max_code || f->elem.over_negative != f->elem.max_code;
