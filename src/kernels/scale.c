@@ -109,7 +109,7 @@ static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
     if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && s->scale_rule == MX_SCALE_RULE_VALUE && v < 0x1p-126) return -126;
     return mx_ceil_log2(v, log2f);
   case MX_SCALE_ROUND_DOWN:
-    return log2f && seen == 0 ? -200 : mx_floor_log2(log2f ? seen : v, log2f);
+    return mx_floor_log2(v, log2f);
   case MX_SCALE_ROUND_RNA:
     return e + (m >= 1.5);
   case MX_SCALE_ROUND_SR:

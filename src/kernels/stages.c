@@ -335,7 +335,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   /* Where what overflows saturates, or y is a real number, an Inf of a kernel's y is as good as any large number. */
   const int saturates = f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
   const int any = (!inf_is_apart && saturates) || (exact && !f->elem.wrap && s->input_dtype == MX_INPUT_DTYPE_FLOAT32);
-  f->y_most = inf_by_dtype ? 0x1p15f : any && s->input_dtype != MX_INPUT_DTYPE_FLOAT16 ? INFINITY : 0x1p100f; /* to_dtype adds 2^13 y to it */
+  f->y_most = inf_by_dtype ? 0x1p15f : any ? INFINITY : 0x1p100f;
   if (s->elem_round == MX_ROUND_SCAN_Y) f->y_most = fminf(f->y_most, 0x1p100f);
   if (s->elem_round == MX_ROUND_SCAN_X) f->y_most = INFINITY;
   const int special = f->elem.over_code != f->elem.max_code || f->elem.over_negative != f->elem.max_code;
