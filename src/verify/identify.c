@@ -192,8 +192,9 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
     else if (inquiry_seed(&all[i], 0))
       return &all[i];
   }
-  for (size_t i = 0; i < n && now() < deadline; i++)
-    if (random[i] && !all[i].seeded && inquiry_seed(&all[i], 1)) return &all[i];
+  for (int many = 1; many <= 2; many++)
+    for (size_t i = 0; i < n && now() < deadline; i++)
+      if (random[i] && !all[i].seeded && inquiry_seed(&all[i], many)) return &all[i];
   inquiry *best = NULL;
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;

@@ -240,6 +240,36 @@ static uint64_t looked(const block_set *set) {
   return n;
 }
 
+/* Is every code next to its value, whatever the rounding, without elem.prescale and odd limits? Then no rule needs those. */
+static int neighbours_fit(search *s, const mx_spec *base) {
+  pool *fit = calloc(1, sizeof *fit);
+  const int was = s->lenient;
+  mx_spec t = *base;
+  t.elem_round = MX_ROUND_SR;
+  s->lenient = 1;
+  if (fit) fit->room = 1, search_product(s, fit, &t, 1, KEYS("elem.arith", "elem.zero_sign"), PLAIN, 0);
+  s->lenient = was;
+  const int fits = fit && fit->n && !fit->got[0].codes;
+  free(fit);
+  return fits;
+}
+
+static void elements_without_chance(search *s, pool *few, const mx_spec *base) {
+  search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
+  if (few->n && s->o->samples[0].codes && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 16 && neighbours_fit(s, base)) return;
+  search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+  if (!few->n || !few->got[0].codes) return;
+  search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
+  if (few->got[0].codes && few->spec[0].elem_prescale > 1) { /* which takes the largest ones out of range */
+    pool *more = calloc(1, sizeof *more);
+    if (!more) return;
+    more->room = few->room;
+    search_product(s, more, few->spec, few->n, KEYS("elem.arith", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+    *few = *more;
+    free(more);
+  }
+}
+
 static void find_elements(inquiry *q) {
   search *s = &q->s;
   const pool *cores = &q->cores;
@@ -261,16 +291,9 @@ static void find_elements(inquiry *q) {
     }
     few[0] = few[1] = (pool){.room = 8};
     s->either = base->select == MX_SELECT_FOURSIX; /* a wrong select.error must not speak against the right arithmetic */
-    search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
-    if (few->n && few->got[0].codes)
-      search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
-    if (few->n && few->got[0].codes && few->spec[0].elem_prescale > 1) { /* which takes the largest ones out of range */
-      few[1].room = 8;
-      search_product(s, &few[1], few->spec, few->n, KEYS("elem.arith", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
-      few[0] = few[1];
-      few[1] = (pool){.room = 8};
-    }
-    if (s->lenient && few->n && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 50) {
+    const int drawn = s->lenient && q->drawn && base->scale_round != MX_SCALE_ROUND_SR; /* the others were tried before */
+    if (!drawn) elements_without_chance(s, few, base);
+    if (drawn || (s->lenient && few->n && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 50)) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
       search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to", "elem.prescale"), PLAIN, 0);
@@ -387,6 +410,7 @@ int inquiry_looks_random(inquiry *q) {
   before[0] = q->cores;
   before[1] = q->specs;
   const double residue = q->residue;
+  q->drawn = q->specs.got[0].codes * 50 >= looked(&q->s.sets[BLOCK_PLAIN]);
   q->s.lenient = 1;
   inquiry_cores(q);
   inquiry_specs(q);
@@ -406,6 +430,13 @@ int inquiry_looks_random(inquiry *q) {
   return random;
 }
 
+/* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
+static int clean_enough(const search *s, const mx_spec *spec, score got) {
+  uint64_t all = 0;
+  for (int k = 0; k < BLOCK_CLASSES; k++) all += looked(&s->sets[k]);
+  return score_total(got) * 100 <= all && !score_total(search_score(s, spec, PLAIN));
+}
+
 int inquiry_random_rule(inquiry *q, int effort) {
   search *s = &q->s;
   pool *starts = calloc(1, sizeof *starts);
@@ -415,15 +446,19 @@ int inquiry_random_rule(inquiry *q, int effort) {
     mx_spec t = q->specs.spec[i];
     score got = search_score(s, &t, EVERY);
     search_repair(s, &t, &got, 0);
-    if (!score_clean(got) && effort) search_repair(s, &t, &got, 1);
     pool_add(starts, &t, got);
     if (score_clean(got)) break;
   }
+  const mx_spec first[2] = {starts->spec[0], starts->spec[1]};
+  const score got_first[2] = {starts->got[0], starts->got[1]};
+  for (size_t i = 0, n = starts->n; effort && i < 2 && i < n && !clean_enough(s, &starts->spec[0], starts->got[0]); i++) {
+    mx_spec t = first[i];
+    score got = got_first[i];
+    search_repair(s, &t, &got, 1);
+    pool_add(starts, &t, got);
+  }
   q->random = starts->spec[0];
-  /* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
-  uint64_t all = 0;
-  for (int k = 0; k < BLOCK_CLASSES; k++) all += looked(&s->sets[k]);
-  const int clean = starts->n && score_total(starts->got[0]) * 100 <= all && !score_total(search_score(s, &starts->spec[0], PLAIN));
+  const int clean = starts->n && clean_enough(s, &starts->spec[0], starts->got[0]);
   free(starts);
   return clean;
 }
@@ -492,12 +527,14 @@ int inquiry_hidden_draws(inquiry *q) {
   s->lenient = 1;
   const int fits = !mx_spec_check(&t, NULL) && !score_total(search_score(s, &t, EVERY));
   s->lenient = 0;
-  if (!fits || !random_solve(s, &t, 1)) return 0;
+  if (!fits || !random_solve(s, &t, 2)) return 0;
   confirm(q, &t);
   return attempt_exact(&q->best);
 }
 
 int inquiry_estimate(inquiry *q) {
+  score got = search_score(&q->s, &q->random, EVERY);
+  if (q->s.lenient && !score_clean(got)) search_repair(&q->s, &q->random, &got, 1); /* no seed will help */
   q->s.lenient = 0;
   q->best.any = 0;
   confirm(q, &q->random);

@@ -30,6 +30,7 @@ typedef struct inquiry {
   size_t n_repaired;
   double residue;  /* wrong codes and scales a block: of ordinary ones; and a little of all, once that was counted */
   double ordinary; /* of ordinary ones, before the first repair */
+  int drawn;       /* elements of ordinary blocks follow no rule without chance */
   int level;       /* how often it was finished */
   attempt best;
   uint8_t *wrong;         /* an entry a block */
@@ -60,7 +61,7 @@ int inquiry_far_off(const inquiry *q);
 int inquiry_looks_random(inquiry *q);
 /** The rule of every class, whatever the seed: into random; effort as of inquiry_finish. Returns 1 if nothing but the seed is missing. */
 int inquiry_random_rule(inquiry *q, int effort);
-/** The seed among few or among many; with it as any spec. Returns 1 if every byte is found. */
+/** The seed among few or among many (0, 1 or 2); with it as any spec. Returns 1 if every byte is found. */
 int inquiry_seed(inquiry *q, int many);
 /** What is left, is it a scale that is rounded at random and shows it in few blocks? Its seed, then. Returns 1 if every byte is found. */
 int inquiry_hidden_draws(inquiry *q);

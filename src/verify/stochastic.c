@@ -7,7 +7,10 @@
 
 #include "mxgold/random.h"
 
-enum { TESTED = 96, LANE = 1 << 16, SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25, FEW = 1 << 17 };
+enum { TESTED = 96, LANE = 1 << 16, SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25 };
+
+/* Seeds that are tried, by how many are wanted: a wrong rule must not take the time of the right one. */
+static const uint64_t LEVELS[] = {1 << 17, 1 << 20, UINT64_MAX};
 
 /* Seeds beyond the small ones that are likely. */
 static const uint64_t habits[] = {0xDEADBEEF,         0xCAFEBABE,          0x12345678,      123456789,          987654321,
@@ -284,14 +287,14 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
   const size_t n = choose_draws(draws, s, spec);
   if (n < 24) return 0;
   for (size_t k = 0; k < sizeof pass / sizeof pass[0] && now() < s->deadline; k++) {
-    if (try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
-    const uint64_t end = many || pass[k].end < FEW ? pass[k].end : FEW;
-    for (uint64_t first = 0; first < end && now() < s->deadline; first += 64 * LANE) {
+    if (!many && try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
+    const uint64_t end = pass[k].end < LEVELS[many] ? pass[k].end : LEVELS[many];
+    for (uint64_t first = many ? LEVELS[many - 1] : 0; first < end && now() < s->deadline; first += 64 * LANE) {
       const uint64_t left = end - first;
       if (try_seeds(s, spec, NULL, first, left < 64 * LANE ? left : 64 * LANE, pass[k].lfsr, draws, n, pass[k].slack)) return 1;
     }
   }
-  for (uint64_t seed = 0; seed < 256 && now() < s->deadline; seed++)
+  for (uint64_t seed = 0; many == 1 && seed < 256 && now() < s->deadline; seed++) /* as long as 2^20 of them above */
     if (settle_mode(s, spec, seed, 0, 0)) return 1;
   return 0;
 }
@@ -309,7 +312,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   const observation *o = s->o;
   uint64_t found = UINT64_MAX;
   const size_t n_habits = sizeof habits / sizeof habits[0];
-  const uint64_t end = many ? UINT64_C(1) << SCALE_SEED_BITS : FEW;
+  const uint64_t most = UINT64_C(1) << SCALE_SEED_BITS, end = most < LEVELS[many] ? most : LEVELS[many];
   const block_set *set =
       shows_seed(&s->scales, spec) ? &s->scales : &s->sets[BLOCK_SMALL]; /* below the least code alone, under powers of two */
   uint64_t plain = 0;
