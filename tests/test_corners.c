@@ -66,6 +66,8 @@ static const corner corners[] = {
      {0x3f800000, 0x40000000},
      "7f7f",
      "7f7f"},
+    /* beside it nothing is refused: every scale is NaN */
+    {"elem=e4m3 scale=e4m3 block=1x1 scale.rule=value scale.nan=tensor scale.inf=error", 2, {0x7fc00000, 0x7f800000}, "7f7f", "7f7f"},
     /* the one NaN of an FNUZ format has no sign: decoded and encoded again it is +NaN */
     {"elem=e5m2fnuz scale.rule=value chain=autoround_e5m3 elem.saturate_to=nan elem.nan=satmax scale.max_byte=120",
      2,

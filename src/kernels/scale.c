@@ -296,8 +296,8 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   else if (stats->has_inf)
     choice = s->scale_inf - 1, number = s->scale_inf_n;
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
+  if (p->tensor_nan) choice = MX_SCALE_NAN_PROPAGATE; /* every scale is NaN: nothing is refused */
   if (choice == MX_SCALE_NAN_ERROR) return 1;
-  if (p->tensor_nan) choice = MX_SCALE_NAN_PROPAGATE;
   double amax = stats->amax;
   if (choice == MX_SCALE_NAN_IGNORE) amax = stats->amax_finite;
   if (choice == MX_SCALE_NAN_CLAMP && isinf(amax)) amax = FLT_MAX;

@@ -1,5 +1,7 @@
 #include "mixtures.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,4 +72,108 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
   if (spec->tensor_norm == MX_TENSOR_NORM_NONE) spec->tensor_given = 0, spec->tensor_given_value = 0;
   if (spec->elem == MX_ELEM_NONE) return 0; /* has a test of its own */
   return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+int mixtures_draw_odd(mx_spec *spec, uint64_t *state) {
+  static const char *const odd[][2] = {{"tensor.given", "nan"},
+                                       {"tensor.given", "inf"},
+                                       {"tensor.given", "1e-40"},
+                                       {"tensor.given", "3e38"},
+                                       {"tensor.given", "0"},
+                                       {"tensor.given", "1e30"},
+                                       {"tensor.store", "divisor"},
+                                       {"tensor.target", "1e20"},
+                                       {"tensor.target", "3.3"},
+                                       {"elem", "e4m3fnuz"},
+                                       {"elem", "e5m2fnuz"},
+                                       {"elem", "e5m2"},
+                                       {"elem", "int8"},
+                                       {"scale", "e8m3"},
+                                       {"scale", "ue5m3_122880"},
+                                       {"scale", "ue5m3_61440"},
+                                       {"input.dtype", "float16"},
+                                       {"input.dtype", "float16"},
+                                       {"input.dtype", "bfloat16"},
+                                       {"elem.overflow", "ieee"},
+                                       {"elem.overflow", "ieee"},
+                                       {"elem.overflow", "wrap_negzero"},
+                                       {"elem.saturate_to", "nan"},
+                                       {"elem.nan", "satmax"},
+                                       {"elem.round", "rtz"},
+                                       {"elem.round", "rtn"},
+                                       {"elem.round", "rtp"},
+                                       {"elem.round", "scan_y"},
+                                       {"elem.arith", "div32"},
+                                       {"elem.arith", "recip32"},
+                                       {"elem.prescale", "1e30"},
+                                       {"elem.prescale", "1e-38"},
+                                       {"scale.nan", "tensor"},
+                                       {"scale.nan", "byte=200"},
+                                       {"scale.nan", "byte=0"},
+                                       {"scale.nan", "byte_inf=67"},
+                                       {"scale.nan", "max"},
+                                       {"scale.inf", "byte=181"},
+                                       {"scale.inf", "byte_zero=3"},
+                                       {"scale.inf", "rule"},
+                                       {"scale.zero", "byte=129"},
+                                       {"scale.allzero", "chain"},
+                                       {"scale.sign", "signed"},
+                                       {"scale.min", "1e-40"},
+                                       {"scale.min", "0.0009765624418854713"},
+                                       {"scale.min_byte", "39"},
+                                       {"scale.max_byte", "26"},
+                                       {"scale.max_byte", "101"},
+                                       {"scale.subnormal", "bump"},
+                                       {"scale.round", "up"},
+                                       {"scale.round", "down"},
+                                       {"scale.round", "sr"},
+                                       {"scale.log2", "log2f"},
+                                       {"scale.byte_overflow", "wrap"},
+                                       {"scale.used", "unclamped"},
+                                       {"scale.rule", "value"},
+                                       {"scale.form", "encode"},
+                                       {"select", "foursix"},
+                                       {"block", "1x1"},
+                                       {"block", "1x5"},
+                                       {"block", "32x1"},
+                                       {"block", "3x5"},
+                                       {"had.size", "32"},
+                                       {"deq.arith", "two_step"}};
+  if (below(state, 2)) {
+    if (mx_preset_find(spec, mx_preset_at(below(state, (uint32_t)mx_preset_count()))->name, NULL)) return 0;
+  } else if (below(state, 2)) {
+    if (!mixtures_draw(spec, state)) return 0;
+  } else
+    memset(spec, 0, sizeof *spec);
+  if (spec->elem == MX_ELEM_NONE) return 0;
+  int kept = 0;
+  for (uint32_t n = 2 + below(state, 24); n; n--) {
+    const char *const *o = odd[below(state, sizeof odd / sizeof *odd)];
+    mx_spec with = *spec;
+    if (!strcmp(o[0], "tensor.given") && !with.tensor_norm) mx_spec_set(&with, "tensor.norm", "unit", NULL);
+    if (mx_spec_set(&with, o[0], o[1], NULL) || mx_spec_check(&with, NULL)) continue;
+    *spec = with;
+    kept++;
+  }
+  return kept > 0;
+}
+
+void mixtures_odd_data(float *x, size_t n, uint64_t *state) {
+  static const int middles[] = {0, 0, 0, 3, 15, 16, -14, -24, 100, 126, -126, -140};
+  static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001,
+                                     0x7f7fffff, 0xff7fffff, 1,          0x80000001, 0x80000000};
+  const int middle = middles[below(state, 12)];
+  const uint32_t spread = below(state, 2) ? 4 : 40, specials = below(state, 3) ? 0 : 1 + below(state, 2) * 12;
+  for (size_t i = 0, left = 0, kind = 0; i < n; i++, left--) {
+    if (!left) left = 1 + below(state, 40), kind = below(state, 10);
+    int e = middle + (int)below(state, 2 * spread + 1) - (int)spread;
+    if (e > 127) e = 127;
+    float v = ldexpf((float)(32 + below(state, 32)) / 32, e); /* a tie of some format */
+    if (below(state, 3) == 0) v = nextafterf(v, below(state, 2) ? 0 : INFINITY);
+    if (isinf(v) || kind == 8) v = FLT_MAX;
+    if (kind == 9) v = 0;
+    if (below(state, 2)) v = -v;
+    if (specials && below(state, 64) < specials) memcpy(&v, &special[below(state, 10)], sizeof v);
+    x[i] = v;
+  }
 }
