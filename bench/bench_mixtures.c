@@ -59,10 +59,14 @@ static int given(const float *x, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  const size_t want = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
+  const int specs = argc > 1 && strchr(argv[1], '=');
+  const size_t want = specs ? 1 : argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
   const double limit = argc > 2 ? strtod(argv[2], NULL) : 700;
   uint32_t off = 0;
-  if (argc > 3) mx_isa_parse(&off, argv[3], NULL);
+  if (!want || (!specs && argc > 3 && !mx_isa_parse(&off, argv[3], NULL))) {
+    fprintf(stderr, "bench_mixtures [N [LIMIT [ISAS]]]: expected at least one mixture, and names of ISAs such as avx2,avx512\n");
+    return 2;
+  }
   float *x = malloc(ROWS * COLS * sizeof *x);
   double *all = malloc(want * sizeof *all);
   if (!x || !all) return 2;
@@ -72,7 +76,7 @@ int main(int argc, char **argv) {
     for (int k = 0; k < 4; k++) random = random * 6364136223846793005u + 1442695040888963407u, sum += (float)(int32_t)(random >> 32) * 0x1p-31f;
     x[i] = sum;
   }
-  if (argc > 1 && strchr(argv[1], '=')) return given(x, argc, argv);
+  if (specs) return given(x, argc, argv);
   size_t slow = 0, clamped = 0;
   for (size_t i = 0; i < want;) {
     mx_spec spec;

@@ -34,6 +34,11 @@ x_avx2|-maes|__m128i f(__m128i a) { return _mm_aesenc_si128(a, a); }
 x_avx512|-mavx512f -mavx512ifma|__m512i f(__m512i a) { return _mm512_madd52lo_epu64(a, a, a); }
 x_avx512|-mavx512f -mavx512vpopcntdq|__m512i f(__m512i a) { return _mm512_popcnt_epi32(a); }
 x_avx512|-mamx-tile|void f(void) { _tile_release(); }
+x_avx512|-mavx512f -mavx512fp16|__m512h f(__m512i a) { return _mm512_cvtepi16_ph(a); }
+x_amx|-mamx-tile -mamx-bf16|void f(void) { _tile_dpbf16ps(0, 1, 2); }
+x_avx2|-mavx2 -mfma4|__m128 f(__m128 a, __m128 b, __m128 c) { return __builtin_ia32_vfmaddps(a, b, c); }
+x_avx2|-mxop|__m128i f(__m128i a, __m128i b) { return (__m128i)__builtin_ia32_vprotd((__v4si)a, (__v4si)b); }
+plain|-msse4a|void f(double *p, __m128d a) { __builtin_ia32_movntsd(p, a); }
 plain|-mssse3|__m128i f(__m128i a, __m128i b) { return _mm_shuffle_epi8(a, b); }
 plain|-msse3|__m128 f(__m128 a) { return _mm_hadd_ps(a, a); }
 plain|-msse4.1|__m128i f(__m128i a, __m128i b) { return _mm_min_epi32(a, b); }
@@ -77,7 +82,9 @@ NF < 3 { next }
   else if (b[i] == "0f" && b[i + 1] ~ /^(b8|bd)$/ && p ~ /f3/) level = b[i + 1] == "b8" ? 1 : 9 # popcnt; lzcnt
   else if (b[i] == "0f" && (b[i + 1] ~ /^(7c|7d|d0)$/ && p ~ /66|f2/ || b[i + 1] == "f0" && p ~ /f2/ || b[i + 1] ~ /^(12|16)$/ && p ~ /f3/ || b[i + 1] == "12" && p ~ /f2/)) level = 1 # SSE3
   else level = 0
-  # Extensions that the Makefile switches on nowhere.
+  # Extensions that the Makefile switches on nowhere: their maps (FP16 has 5 and 6 of EVEX, XOP and TBM begin with 8f), their names.
+  if (b[i] == "62" && (index("0123456789abcdef", substr(b[i + 1], 2)) - 1) % 8 > 3 || b[i] == "8f" && name !~ /^pop/) level = 9
+  if (name ~ /^(tdp[^b]|tdpb[^s]|tdpbs[^s]|vpdp([bw][us][us]d|bssd|bsud|buud)s? .*\{vex\}|vpdp(bss|bsu|buu|wsu|wus|wuu)|vbcst|vcvtne[eo]|vexp2|vrcp28|vrsqrt28|v4f|v(gather|scatter)pf|extrq|insertq|movnts[sd]|xbegin|xend|xabort|xtest|rdpid|clwb|clflushopt|cmpxchg16b|cmp[a-z]+xadd|vf[a-z]*[sp][sd] .*%xmm.*,.*%xmm.*,.*%xmm.*,.*%xmm)/) level = 9
   if (name ~ /^(v?aes|v?pclmul|v?gf2p8|v?sha|adcx|adox|rdrand|rdseed|movbe|lzcnt|fisttp|vp2intersect|vpopcnt|vpshufbitqmb|vpmadd52|vcvtne2?ps2?2?bf16|vcvtneps2bf16|vdpbf16|v(add|sub|mul|div|max|min|sqrt|scalef|reduce|rndscale|getexp|getmant|cmp|fpclass|fc?m(add|ul)c?|fn?m[a-z0-9]*|r(sqrt|cp))(ph|sh) |\{vex\})/) level = 9
   if (level > may) { print "    " name; if (++shown == 3) exit }
 }'
