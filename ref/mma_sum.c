@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+/* floor, c_drop, out_bits: whether there is one, and which. */
+static int given(int field) { return field != 0; }
+static int number_given(int field) { return field == MX_ACC_NUMBER_0 ? 0 : field; }
+
 static direction of_align(int align) { return align == MX_ACC_ALIGN_RD ? DOWN : align == MX_ACC_ALIGN_RNE ? NEAREST_EVEN : TOWARD_ZERO; }
 static direction of_cut(int cut) { return cut == MX_ACC_CUT_RD ? DOWN : cut == MX_ACC_CUT_RNE ? NEAREST_EVEN : TOWARD_ZERO; }
 static direction of_out(int out) { return out == MX_ACC_OUT_RD ? DOWN : out == MX_ACC_OUT_RNE ? NEAREST_EVEN : TOWARD_ZERO; }
@@ -113,7 +117,7 @@ static void align_and_sum(term *sum, const mx_accum *x, term *terms, size_t n, s
       sum->exponent = terms[i].exponent;
     }
   if (!sum->takes_part) return;
-  if (x->floor && sum->exponent < x->floor) sum->exponent = x->floor;
+  if (given(x->floor) && sum->exponent < number_given(x->floor)) sum->exponent = number_given(x->floor);
   for (size_t i = start; i < n; i += step) {
     if (!terms[i].takes_part) continue;
     if (x->F != MX_ACC_F_EXACT) number_cut(terms[i].value, sum->exponent - x->F, of_align(x->align));
@@ -164,7 +168,7 @@ static void sum_products(term *sum, const mx_accum *x, term *terms, size_t n) {
 /* join=after: C that lies too far below counts as zero. */
 static void join_after(term *out, const mx_accum *x, term *sum, term *c) {
   int larger = sum->takes_part && sum->exponent > c->exponent ? sum->exponent : c->exponent;
-  if (x->c_drop && c->takes_part && c->exponent < larger - x->c_drop) mpz_set_ui(c->value, 0);
+  if (given(x->c_drop) && c->takes_part && c->exponent < larger - number_given(x->c_drop)) mpz_set_ui(c->value, 0);
   join_two(out, sum, x->sum_bits, c, x->c_bits, of_cut(x->join_cut));
 }
 
@@ -216,7 +220,7 @@ static uint64_t fused_group(const mx_mma_model *m, const product *p, size_t n, a
       }
       align_and_sum(&joint, x, terms, count, 0, 1);
     }
-    bits = number_encode(joint.value, m->d, x->out_bits ? x->out_bits : m->d->man_bits, of_out(x->out_round), x->under);
+    bits = number_encode(joint.value, m->d, given(x->out_bits) ? number_given(x->out_bits) : m->d->man_bits, of_out(x->out_round), x->under);
     mpz_clear(sum.value);
     mpz_clear(joint.value);
     mpz_clear(last.value);

@@ -161,6 +161,45 @@ START_TEST(zeros_and_the_floor) {
 }
 END_TEST
 
+/* 0 as a number where a field of 0 means none. */
+START_TEST(parameters_of_0) {
+  /* 2^-3 has the exponent -3: its place at F=2 is 2^-5. Raised to 0 or 1 the place is 2^-2 or 2^-1, and nothing is left. */
+  const given eighth = {.a = {F32(-3)}, .b = {F32(0)}};
+  expect("fused:L=2,F=2,a=f32,b=f32", 2, &eighth, 0, F32(-3));
+  expect("fused:L=2,F=2,floor=none,a=f32,b=f32", 2, &eighth, 0, F32(-3));
+  expect("fused:L=2,F=2,floor=-1,a=f32,b=f32", 2, &eighth, 0, F32(-3));
+  expect("fused:L=2,F=2,floor=0,a=f32,b=f32", 2, &eighth, 0, 0);
+  expect("fused:L=2,F=2,floor=1,a=f32,b=f32", 2, &eighth, 0, 0);
+  expect("fused:L=2,F=2,floor=0,a=f32,b=f32,align=rne", 2, &eighth, 0, 0); /* half a place: a tie */
+  /* C = 1 lies 3 below 8: more than 0, 1, 2, not more than 3. */
+  const given eight = {.a = {F32(3)}, .b = {F32(0)}};
+  const uint64_t one_f32 = F32(0), nine = 0x41100000;
+#define AFTER "fused:L=2,F=20,join=after,sum_bits=20,c_bits=20,a=f32,b=f32,c_drop="
+  expect(AFTER "none", 2, &eight, one_f32, nine);
+  expect(AFTER "0", 2, &eight, one_f32, F32(3));
+  expect(AFTER "2", 2, &eight, one_f32, F32(3));
+  expect(AFTER "3", 2, &eight, one_f32, nine);
+  expect(AFTER "0", 2, &eight, F32(3), F32(4)); /* as large as the sum: it stays */
+#undef AFTER
+  /* 1.9375 to no fraction bits: 1 or, to nearest, 2. */
+  const given near_two = {.a = {0x3FF80000}, .b = {F32(0)}};
+  expect("fused:L=2,F=20,out_bits=0,a=f32,b=f32", 2, &near_two, 0, F32(0));
+  expect("fused:L=2,F=20,out=e8m0rz,a=f32,b=f32", 2, &near_two, 0, F32(0));
+  expect("fused:L=2,F=20,out=e8m0rne,a=f32,b=f32", 2, &near_two, 0, F32(1));
+  expect("fused:L=2,F=20,out_bits=type,a=f32,b=f32", 2, &near_two, 0, 0x3FF80000);
+}
+END_TEST
+
+/* k that is not given is L: 2^26 (ulp 8) + 3 + 3 is 2^26 in two instructions, 2^26 + 8 in one. */
+START_TEST(k_follows_L) {
+  const given threes = {.a = {0x40400000, 0, 0x40400000}, .b = {F32(0), F32(0), F32(0), F32(0)}};
+  expect("fused:L=2,F=25,join=add,out=f32rne,a=f32,b=f32", 4, &threes, F32(26), F32(26));
+  expect("fused:L=2,F=25,join=add,out=f32rne,a=f32,b=f32,k=2", 4, &threes, F32(26), F32(26));
+  expect("fused:L=2,F=25,join=add,out=f32rne,a=f32,b=f32,k=0", 4, &threes, F32(26), F32(26) + 1);
+  expect("fused:k=0,L=2,F=25,join=add,out=f32rne,a=f32,b=f32", 4, &threes, F32(26), F32(26)); /* an L after it moves it */
+}
+END_TEST
+
 START_TEST(specials) {
   const uint64_t inf16 = 0x7C00, nan16 = 0x7C01;
   given nan = {.a = {nan16}, .b = {F16(0)}};
@@ -312,17 +351,19 @@ END_TEST
 /* Parameter sets that are in no table. */
 static int random_model(mx_mma_model *m, uint64_t *state) {
   static const char *const types[] = {"e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "int8", "f16", "bf16", "tf32", "f32"};
-  static const char *const outs[] = {"f32rz", "f32rne", "f32rd", "e8m13rz", "e8m13rne", "e8m7rz", "f16rne", "f16rz", "bf16rne", "bf16rz"};
+  static const char *const outs[] = {"f32rz", "f32rne", "f32rd", "e8m13rz", "e8m13rne", "e8m7rz", "f16rne", "f16rz", "bf16rne", "bf16rz", "e8m0rne"};
   static const char *const scales[] = {"none", "e8m0", "e4m3", "ue5m3"};
   char text[256];
 #define R(n) ((int)((tiles_random(state) >> 33) % (n)))
   int d[15]; /* drawn before the call: compilers differ in the order of its arguments */
-  static const int of[15] = {7, 3, 36, 12, 12, 10, 3, 2, 2, 150, 4, 4, 2, 2, 2};
+  static const int of[15] = {7, 3, 36, 12, 12, 11, 3, 2, 4, 150, 4, 4, 2, 2, 2};
   for (int i = 0; i < 15; i++) d[i] = R(of[i]);
   int L = 1 << d[0], after = d[1] == 0, F = d[2];
-  snprintf(text, sizeof text, "fused:a=%s,b=%s,out=%s,L=%d,F=%d,align=%s,zero=%s,floor=%d,scale=%s,block=%d,k=%d,huge=%s,under=%s,nan=%s",
+  char floor[16];
+  snprintf(floor, sizeof floor, "%d", d[8] == 2 ? -133 + d[9] : 0);
+  snprintf(text, sizeof text, "fused:a=%s,b=%s,out=%s,L=%d,F=%d,align=%s,zero=%s,floor=%s,scale=%s,block=%d,k=%d,huge=%s,under=%s,nan=%s",
            types[d[3]], types[d[4]], outs[d[5]], L, F, (const char *[]){"rz", "rd", "rne"}[d[6]], d[7] ? "skip" : "e126",
-           d[8] ? 0 : -133 + d[9], scales[d[10]], 8 << d[11], L << R(2), d[12] ? "keep" : "inf", d[13] ? "plus" : "keep",
+           d[8] < 2 ? "none" : floor, scales[d[10]], 8 << d[11], L << R(2), d[12] ? "keep" : "inf", d[13] ? "plus" : "keep",
            d[14] ? "ones" : "quiet");
   if (mx_mma_model_find(m, text, NULL)) return 0;
   mx_accum *x = &m->accum;
@@ -332,6 +373,7 @@ static int random_model(mx_mma_model *m, uint64_t *state) {
     x->c_bits = 8 + R(32);
     x->join_cut = R(3);
     x->c_drop = R(2) ? R(40) : 0;
+    if (x->c_drop == 1) x->c_drop = MX_ACC_NUMBER_0;
     x->split = R(2);
   } else if (R(4) == 0)
     x->join = MX_ACC_JOIN_ADD;
@@ -497,6 +539,8 @@ int main(void) {
   tcase_add_test(t, joining);
   tcase_add_test(t, chaining);
   tcase_add_test(t, zeros_and_the_floor);
+  tcase_add_test(t, parameters_of_0);
+  tcase_add_test(t, k_follows_L);
   tcase_add_test(t, specials);
   tcase_add_test(t, block_scales);
   tcase_add_test(t, chains_and_integers);

@@ -111,6 +111,31 @@ START_TEST(keys_change_a_model) {
 }
 END_TEST
 
+/* floor, c_drop and out_bits have 0 as a number beside "none" and "type", which a field of 0 means. */
+START_TEST(zero_is_a_number) {
+  mx_mma_model m = found("fused:L=2,F=2,floor=0,c_drop=0,out_bits=0,join=after,sum_bits=20,c_bits=20"), plain;
+  char text[256];
+  ck_assert_int_eq(m.accum.floor, MX_ACC_NUMBER_0);
+  ck_assert_int_eq(m.accum.c_drop, MX_ACC_NUMBER_0);
+  ck_assert_int_eq(m.accum.out_bits, MX_ACC_NUMBER_0);
+  mx_accum_text(text, sizeof text, &m.accum);
+  ck_assert_str_eq(text, "L=2,F=2,join=after,sum_bits=20,c_bits=20,c_drop=0,out_bits=0,floor=0");
+  plain = found("fused:L=2,F=2,floor=none,c_drop=none,out_bits=type");
+  ck_assert_mem_eq(&plain.accum, &((mx_accum){.L = 2, .F = 2}), sizeof plain.accum);
+  ck_assert_int_eq(found("fused:out=e8m0rz").accum.out_bits, MX_ACC_NUMBER_0);
+  ck_assert_int_eq(found("fused:out=f32rz").accum.out_bits, 0);
+  ck_assert_int_eq(found("fused:L=0,P=0,F=0").accum.F, 0);
+  /* ... and in no other field */
+  m = found("fused");
+  m.accum.L = MX_ACC_NUMBER_0;
+  ck_assert_int_eq(mx_mma_model_check(&m, NULL), MX_ERR_CONFLICT);
+  refused("fused:floor=-65536", MX_ERR_KEY, "-1000 to 1000 or none");
+  refused("fused:join=after,sum_bits=0,c_bits=20", MX_ERR_CONFLICT, "1 to 40");
+  refused("fused:join=after,sum_bits=20,c_bits=0", MX_ERR_CONFLICT, "1 to 40");
+  refused("fused:c_drop=0", MX_ERR_CONFLICT, "c_drop needs join=after");
+}
+END_TEST
+
 START_TEST(refusals) {
   refused("hopper/mma_m16n8k16_f32_f16_f16_f31", MX_ERR_KEY, "nearest: hopper/mma_m16n8k16_f32_f16_f16_f32");
   refused("hopper/wgmma_m64n260k16_f32_f16_f16", MX_ERR_KEY, "unknown");
@@ -165,6 +190,7 @@ int main(void) {
   tcase_add_test(t, every_listed_name_is_found);
   tcase_add_test(t, candidates_say_so);
   tcase_add_test(t, keys_change_a_model);
+  tcase_add_test(t, zero_is_a_number);
   tcase_add_test(t, refusals);
   tcase_add_test(t, text_of_parameters_reads_back);
   return run_suite(s);

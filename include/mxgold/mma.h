@@ -20,11 +20,13 @@ extern "C" {
 enum {
 #define MX_ACCUM_VALUE(field, id, number, text, doc) id = number,
 #include "../../formats/accumulation_keys.def"
-  MX_ACC_F_EXACT = -1 /* mx_accum.F: nothing is cut */
+  MX_ACC_F_EXACT = -1,      /* mx_accum.F: nothing is cut */
+  MX_ACC_NUMBER_0 = -65536, /* mx_accum.floor, c_drop, out_bits: the number 0, where a field of 0 is "none" or "type" */
 };
 
 /** Parameters of an accumulation model; formats/accumulation_keys.def says what each means and lists the values. {0} with an F is a plain
- *  truncating fused sum of the whole instruction. */
+ *  truncating fused sum of the whole instruction: a field of 0 is the default of its key. Three keys have a default that is no number and 0 as a
+ *  number beside it: floor=0, c_drop=0 and out_bits=0 are MX_ACC_NUMBER_0 in their fields. Every other number stands for itself. */
 typedef struct mx_accum {
 #define MX_ACCUM_INT(field, ...) int field;
 #define MX_ACCUM_ENUM(field, doc) int field;
@@ -49,6 +51,8 @@ typedef struct mx_mma_model {
  *  NAME   ARCH/INSTRUCTION ("hopper/wgmma_m64n8k32_f32_e4m3_e5m2") or a row of accumulation.def ("fused", "hopper_f16").
  *  KEY    a field of mx_accum; out=f32rz, e8m13rz, f16rne, ... (type, bits and rounding of D at once); a, b, ab, c, d (types), scale, block, k;
  *         accum=ROW (other parameters for the same instruction); rules=h200|mmasim (a set of keys).
+ *  Keys act in the order given. A name that is no instruction's has a k too, the row's L (twice that with order=pairs in the row), and L=... sets
+ *  k to the same number: for another k, or for all of K as one instruction (k=0), give k after L. It matters to join=add and order=pairs.
  *  Returns MX_OK; MX_ERR_KEY (no such row, key or value: err names it and the nearest); MX_ERR_CONFLICT (as mx_mma_model_check).
  *  Threads: reentrant.   Oracle: tests/test_mma_model.c */
 mx_status mx_mma_model_find(mx_mma_model *out, const char *text, mx_error *err);

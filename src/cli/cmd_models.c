@@ -28,16 +28,16 @@ static void key_row(out *o, const char *key, const char *value, const char *mean
   out_text(o, "meaning", meaning);
 }
 
-static void number_row(out *o, const char *key, int min, int max, const char *none_text, const char *meaning) {
+static void number_row(out *o, const char *key, int min, int max, int none, const char *none_text, const char *meaning) {
   char range[64];
-  snprintf(range, sizeof range, "%d..%d%s%s", min, max, *none_text ? ", " : "", none_text);
+  snprintf(range, sizeof range, "%d..%d%s%s%s", min, max, *none_text ? ", " : "", none_text, none == 0 && min > 0 ? " or 0" : "");
   key_row(o, key, range, meaning);
 }
 
 static int list_keys(int json) {
   out *o = out_new();
   out_table(o, "keys");
-#define MX_ACCUM_INT(field, min, max, none, none_text, doc) number_row(o, #field, min, max, none_text, doc);
+#define MX_ACCUM_INT(field, min, max, none, none_text, doc) number_row(o, #field, min, max, none, none_text, doc);
 #define MX_ACCUM_ENUM(field, doc) key_row(o, #field, "", doc);
 #define MX_ACCUM_VALUE(field, id, number, text, doc) key_row(o, "", text, doc);
 #include "../../formats/accumulation_keys.def"
@@ -45,7 +45,7 @@ static int list_keys(int json) {
   key_row(o, "a b ab c d", "a type", "row of formats/elements.def or operands.def");
   key_row(o, "scale", "a format", "row of formats/scales.def, or none");
   key_row(o, "block", "0..65536", "elements along K that share a scale");
-  key_row(o, "k", "0..65536", "elements in an instruction; 0: all of K");
+  key_row(o, "k", "0..65536", "elements in an instruction; 0: all of K. Where it is not given: L, and an instruction's own");
   key_row(o, "accum", "a row", "parameters of another row of formats/accumulation.def");
 #define MX_ACCUM(...)
 #define MX_ACCUM_RULES(name, doc, keys, keys_f16)                                                                                              \

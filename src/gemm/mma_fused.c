@@ -13,7 +13,7 @@ typedef struct partial {
 static int taking_part(int exp) { return exp > MMA_NO_EXP_SUM; }
 
 static int raise_to_floor(const mma_plan *plan, int exp) {
-  return plan->x.floor && taking_part(exp) && exp < plan->x.floor ? plan->x.floor : exp;
+  return taking_part(exp) && exp < plan->floor ? plan->floor : exp;
 }
 
 static const int cut_mode[] = {[MX_ACC_CUT_RD] = MX_ACC_ALIGN_RD, [MX_ACC_CUT_RZ] = MX_ACC_ALIGN_RZ, [MX_ACC_CUT_RNE] = MX_ACC_ALIGN_RNE};
@@ -214,7 +214,7 @@ static uint64_t join_after(const group *g, mma_num c) {
   __int128 sum = 0, cc = 0;
   if (!taking_part(exp)) return 0;
   if (taking_part(s.exp)) sum = mma_cut_wide(s.sum, x->F - x->sum_bits + exp - s.exp, mode);
-  if (taking_part(c.exp) && !(x->c_drop && c.exp < exp - x->c_drop)) cc = mma_cut(c.sig, plan->man - x->c_bits + exp - c.exp, mode);
+  if (taking_part(c.exp) && exp - c.exp <= plan->c_drop) cc = mma_cut(c.sig, plan->man - x->c_bits + exp - c.exp, mode);
   int bits = x->sum_bits > x->c_bits ? x->sum_bits : x->c_bits;
   __int128 both = mma_cut_wide(sum, x->sum_bits - bits, mode) + mma_cut_wide(cc, x->c_bits - bits, mode);
   return mma_round_wide(plan, both, exp - bits, x->out_round);

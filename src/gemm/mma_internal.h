@@ -63,6 +63,7 @@ typedef struct mma_plan {
   int may_be_huge; /* a finite product can reach 2^128, and that matters */
   /* type of D */
   int man, bias, exp_max, exp_min, keep; /* keep: fraction bits of the result */
+  int floor, c_drop;                     /* of x as numbers; none: INT32_MIN and INT32_MAX */
   size_t k;                              /* elements in an instruction */
   int with_bytes;                        /* panels have bytes, for presums in lanes */
   int vectors;                           /* mma_fused() may use AVX-512 */
@@ -103,6 +104,9 @@ void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side
 size_t mma_panel_place(const mma_plan *plan, size_t k, size_t K);
 /* Panels of fewer elements than they have memory for. */
 void mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K);
+
+/* What a field of mx_accum that may be MX_ACC_NUMBER_0 stands for; `none` if it is 0. */
+static inline int mma_number_of(int field, int none) { return field == 0 ? none : field == MX_ACC_NUMBER_0 ? 0 : field; }
 
 /* mma_run.c: a plan from a model and sides whose type, scale and functions are set, and a block. */
 void mma_plan_make(mma_plan *plan, const mx_mma_model *model, size_t K);

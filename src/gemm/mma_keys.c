@@ -53,9 +53,15 @@ static int parse_number(int *out, const char *text) {
   return 1;
 }
 
+/* A number beside a none that is stored as 0: MX_ACC_NUMBER_0 stands for it. */
+static int has_number_0(const key_row *key) { return !key->is_enum && key->none == 0 && key->min <= 0 && key->max >= 0; }
+
 static int in_range(const key_row *key, int value) {
-  return key->is_enum ? value_of(key->name, value) != NULL : value == key->none || (value >= key->min && value <= key->max);
+  if (key->is_enum) return value_of(key->name, value) != NULL;
+  return value == key->none || (value >= key->min && value <= key->max) || (value == MX_ACC_NUMBER_0 && has_number_0(key));
 }
+
+static int number_of(const key_row *key, int value) { return value == MX_ACC_NUMBER_0 && has_number_0(key) ? 0 : value; }
 
 static mx_status bad_value(const char *key, const char *text, const char *expected, mx_error *err) {
   return mx_fail(err, MX_ERR_KEY, "model key '%s': '%s' is not %s", key, text, expected);
@@ -70,7 +76,9 @@ static mx_status set_accum(mx_accum *accum, const key_row *key, const char *text
     value = row->number;
   } else if (*key->none_text && !strcmp(text, key->none_text))
     value = key->none;
-  else if (!parse_number(&value, text) || !in_range(key, value)) {
+  else if (parse_number(&value, text) && value == 0 && has_number_0(key))
+    value = MX_ACC_NUMBER_0;
+  else if (!parse_number(&value, text) || value == MX_ACC_NUMBER_0 || !in_range(key, value)) {
     snprintf(expected, sizeof expected, "a number from %d to %d%s%s", key->min, key->max, *key->none_text ? " or " : "", key->none_text);
     return bad_value(key->name, text, expected, err);
   }
@@ -92,14 +100,17 @@ static mx_status set_out(mx_mma_model *m, const char *text, mx_error *err) {
     size_t length = strlen(text), tail = strlen(values[i].text);
     if (strcmp(values[i].key, "out_round") || length <= tail || length - tail >= 16 || strcmp(text + length - tail, values[i].text)) continue;
     char type[16];
-    int bits = 0;
+    int bits = 0, cut = 0;
     snprintf(type, sizeof type, "%.*s", (int)(length - tail), text);
-    if (!strncmp(type, "e8m", 3) && parse_number(&bits, type + 3) && bits >= 1 && bits <= 23) snprintf(type, sizeof type, "f32");
+    if (!strncmp(type, "e8m", 3) && parse_number(&bits, type + 3) && bits >= 0 && bits <= 23) {
+      snprintf(type, sizeof type, "f32");
+      cut = 1;
+    }
     int found = mma_type_find(type);
     if (found < 0) return bad_value("out", text, expected, err);
     if (m->c == m->d) m->c = mma_type(found);
     m->d = mma_type(found);
-    m->accum.out_bits = bits;
+    m->accum.out_bits = cut && !bits ? MX_ACC_NUMBER_0 : bits;
     m->accum.out_round = values[i].number;
     return MX_OK;
   }
@@ -197,7 +208,7 @@ void mx_accum_text(char *text, size_t size, const mx_accum *accum) {
     char number[16];
     int always = !strcmp(keys[i].name, "L") || !strcmp(keys[i].name, "F"); /* 0 is the default of the other keys */
     if (value == 0 && !always) continue;
-    snprintf(number, sizeof number, "%d", value);
+    snprintf(number, sizeof number, "%d", number_of(&keys[i], value));
     const char *shown = named ? named->text : value == keys[i].none && *keys[i].none_text ? keys[i].none_text : number;
     int n = snprintf(text + used, size - used, "%s%s=%s", used ? "," : "", keys[i].name, shown);
     used += n < 0 ? 0 : (size_t)n;
@@ -207,7 +218,7 @@ void mx_accum_text(char *text, size_t size, const mx_accum *accum) {
 mx_status mma_keys_check(const mx_mma_model *m, mx_error *err) {
   for (int i = 0; i < N_KEYS; i++) {
     int value = *field_of(&m->accum, &keys[i]);
-    if (!in_range(&keys[i], value)) return mx_fail(err, MX_ERR_CONFLICT, "model '%s': %s=%d is out of range", m->name, keys[i].name, value);
+    if (!in_range(&keys[i], value)) return mx_fail(err, MX_ERR_CONFLICT, "model '%s': %s=%d is out of range", m->name, keys[i].name, number_of(&keys[i], value));
   }
   return MX_OK;
 }

@@ -60,7 +60,7 @@ static int join_fits(mma_lanes_plan *p, const mma_plan *plan) {
   p->sum_place = p->join_bits - x->sum_bits;
   p->c_place = p->join_bits - x->c_bits;
   p->join_rz = x->join_cut == MX_ACC_CUT_RZ;
-  p->c_drop = x->c_drop;
+  p->c_drop = plan->c_drop;
   return x->join_cut != MX_ACC_CUT_RNE && 32 + p->sum_up + p->sum_place < 62 && p->man + 2 + p->c_up + p->c_place < 62;
 }
 
@@ -98,7 +98,7 @@ int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec)
   p->inf = (uint32_t)mma_inf(plan, 0);
   p->zero_exp = plan->zero_exp;
   p->skip = x->zero == MX_ACC_ZERO_SKIP;
-  p->floor = x->floor ? x->floor : INT32_MIN;
+  p->floor = plan->floor;
   p->split = x->split;
   p->add = x->join == MX_ACC_JOIN_ADD;
   shifts(&p->up_c, &p->down_c, p->man, p->F);

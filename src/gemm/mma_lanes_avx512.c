@@ -183,7 +183,7 @@ static inline vec group_after(plan_p p, const mma_lanes_row *a, const mma_column
   vec exp, sum = sum_after(p, a, b, k, n, &exp), most = _mm512_max_epi32(exp, c.exp), both[2];
   vec far_s = _mm512_add_epi32(_mm512_sub_epi32(most, exp), all(p->sum_down)), below_c = _mm512_sub_epi32(most, c.exp);
   vec far_c = _mm512_add_epi32(below_c, all(p->c_down));
-  if (p->c_drop) c.sig = _mm512_mask_mov_epi32(c.sig, _mm512_cmpgt_epi32_mask(below_c, all(p->c_drop)), _mm512_setzero_si512());
+  if (p->c_drop != INT32_MAX) c.sig = _mm512_mask_mov_epi32(c.sig, _mm512_cmpgt_epi32_mask(below_c, all(p->c_drop)), _mm512_setzero_si512());
   vec sig = signed_by(c.sig, c.negative);
   for (int h = 0; h < 2; h++) {
     vec s = _mm512_slli_epi64(_mm512_cvtepi32_epi64(half_of(sum, h)), (unsigned)p->sum_up);

@@ -23,7 +23,9 @@ void mma_plan_make(mma_plan *plan, const mx_mma_model *m, size_t K) {
   plan->bias = m->d->bias;
   plan->exp_max = (1 << m->d->exp_bits) - 2 - m->d->bias;
   plan->exp_min = 1 - m->d->bias;
-  plan->keep = x->out_bits ? x->out_bits : m->d->man_bits;
+  plan->keep = mma_number_of(x->out_bits, m->d->man_bits);
+  plan->floor = mma_number_of(x->floor, INT32_MIN);
+  plan->c_drop = mma_number_of(x->c_drop, INT32_MAX);
   plan->k = m->k ? (size_t)m->k : K;
 }
 

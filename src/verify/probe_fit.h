@@ -43,7 +43,10 @@ extern const size_t probe_n_keys;
 int *probe_field(probe_guess *g, size_t key);
 int probe_field_value(const probe_guess *g, size_t key);
 size_t probe_key_find(const char *name);
-/* Values of a key under these types, ascending; their count. */
+/* A field of floor, c_drop or out_bits that is not none, as a number, and back (MX_ACC_NUMBER_0 is 0). */
+int probe_number(int value);
+int probe_value(int number);
+/* Values of a key under these types, ascending, "none" before numbers where it is 0; their count. */
 size_t probe_values(int *values, size_t key, const mx_probe_spec *s);
 /* Set a key, and what hangs on it so that the model is one; 0 if it cannot be. */
 int probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s);
@@ -51,8 +54,9 @@ void probe_value_text(char *text, size_t size, size_t key, int value);
 
 /* --- probe_read.c --- */
 typedef struct probe_readings {
-  int F, F_c, F_by_c, F_alone, out_bits, L; /* below 0: not read */
-  int alone_bits;                           /* fraction bits of a product that is alone, where it has more itself; 0: nothing shows */
+  int F, F_c, F_by_c, F_alone, L; /* below 0: not read */
+  int out_bits;                   /* as in mx_accum; 0: all, or not read */
+  int alone_bits;                 /* the same of a product that is alone, where it has more itself; 0: nothing shows */
 } probe_readings;
 void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l);
 

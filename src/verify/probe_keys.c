@@ -42,8 +42,11 @@ size_t probe_key_find(const char *name) {
   return SIZE_MAX;
 }
 
+int probe_number(int value) { return value == MX_ACC_NUMBER_0 ? 0 : value; }
+int probe_value(int number) { return number ? number : MX_ACC_NUMBER_0; }
+
 void probe_value_text(char *text, size_t size, size_t key, int value) {
-  snprintf(text, size, "%d", value);
+  snprintf(text, size, "%d", probe_number(value));
   for (size_t i = 0; i < sizeof nones / sizeof *nones; i++)
     if (!strcmp(nones[i].key, probe_keys[key].name) && nones[i].number == value && *nones[i].text) snprintf(text, size, "%s", nones[i].text);
   for (int i = 0; i < N_VALUES; i++)
@@ -53,6 +56,14 @@ void probe_value_text(char *text, size_t size, size_t key, int value) {
 static size_t range(int *values, int lo, int hi) {
   size_t n = 0;
   for (int v = lo; v <= hi && n < PROBE_MAX_VALUES; v++) values[n++] = v;
+  return n;
+}
+
+/* Of a key that may be none (0), and 0 as a number beside it. */
+static size_t range_or_none(int *values, int lo, int hi) {
+  size_t n = 0;
+  values[n++] = 0;
+  for (int v = lo; v <= hi && n < PROBE_MAX_VALUES; v++) values[n++] = probe_value(v);
   return n;
 }
 
@@ -73,15 +84,15 @@ size_t probe_values(int *values, size_t key, const mx_probe_spec *s) {
   if (!strcmp(name, "P") || !strcmp(name, "k")) return lengths(values, K, 1);
   if (!strcmp(name, "F")) return range(values, -1, 40);
   if (!strcmp(name, "sum_bits") || !strcmp(name, "c_bits")) return range(values, 0, 40);
-  if (!strcmp(name, "out_bits")) return range(values, 0, s->d->man_bits - 1);
+  if (!strcmp(name, "out_bits")) return range_or_none(values, 0, s->d->man_bits - 1);
   if (!strcmp(name, "c_drop")) {
-    n = range(values, 0, 60);
+    n = range_or_none(values, 0, 60);
     for (int v = 64; v <= 1000 && n < PROBE_MAX_VALUES; v += v < 300 ? 4 : 100) values[n++] = v;
     return n;
   }
   if (!strcmp(name, "floor")) {
     /* below every sum nothing shows; above all of them nothing is left */
-    return range(values, -330, 170);
+    return range_or_none(values, -330, 170);
   }
   for (int i = 0; i < N_VALUES; i++)
     if (!strcmp(values_table[i].key, name)) values[n++] = values_table[i].number;

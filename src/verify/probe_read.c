@@ -77,18 +77,19 @@ static void read_align(mx_probe_fit *out, const probe_list *l, int F) {
            minus_seen, minus, half_seen, half);
 }
 
-/* The most fraction bits that results of a family have (PROBE_FAMILIES: any). */
-static int most_bits(const probe_list *l, int family, size_t *n) {
+/* The most fraction bits that results of a family have (PROBE_FAMILIES: any); *n: how many have some, *powers: how many have none. */
+static int most_bits(const probe_list *l, int family, size_t *n, size_t *powers) {
   const mx_format *f = l->spec->d;
   const uint64_t mask = (UINT64_C(1) << f->man_bits) - 1;
   int bits = 0;
-  *n = 0;
+  *n = *powers = 0;
   for (size_t i = 0; i < l->n; i++) {
     const uint64_t d = probe_bits(l->d, l->d_bytes, i);
     const double x = mx_decode(f, d);
     if (family != PROBE_FAMILIES && l->labels[i][0] != family) continue;
-    if (!(fabs(x) >= ldexp(1, 1 - f->bias)) || isinf(x) || !(d & mask)) continue;
-    ++*n;
+    if (!(fabs(x) >= ldexp(1, 1 - f->bias)) || isinf(x)) continue;
+    ++*(d & mask ? n : powers);
+    if (!(d & mask)) continue;
     const int used = f->man_bits - __builtin_ctzll(d & mask);
     if (used > bits) bits = used;
   }
@@ -96,20 +97,21 @@ static int most_bits(const probe_list *l, int family, size_t *n) {
 }
 
 static int read_bits(mx_probe_fit *out, const probe_list *l) {
-  size_t n;
-  const int bits = most_bits(l, PROBE_FAMILIES, &n);
+  size_t n, powers;
+  const int bits = most_bits(l, PROBE_FAMILIES, &n, &powers);
   mx_probe_reading *r = add(out, "fraction bits of results");
   snprintf(r->value, sizeof r->value, "%d", bits);
   snprintf(r->evidence, sizeof r->evidence, "the most of %zu results with a fraction", n);
-  return bits == l->spec->d->man_bits ? 0 : bits;
+  if (!n) snprintf(r->evidence, sizeof r->evidence, "%zu results, each a power of two", powers);
+  return bits == l->spec->d->man_bits || !(n + powers) ? 0 : probe_value(bits);
 }
 
 /* Where an instruction's sum is rounded before C is added as an ordinary number, products alone have the sum's bits, and other results more. */
 static int read_alone_bits(const probe_list *l) {
   const mx_probe_spec *s = l->spec;
-  size_t n;
-  const int bits = most_bits(l, PROBE_ALONE, &n), own = s->a->man_bits + s->b->man_bits + 1;
-  return bits < own && bits < s->d->man_bits ? bits : 0;
+  size_t n, powers;
+  const int bits = most_bits(l, PROBE_ALONE, &n, &powers), own = s->a->man_bits + s->b->man_bits + 1;
+  return bits < own && bits < s->d->man_bits && n + powers ? probe_value(bits) : 0;
 }
 
 /* Leaves that +2^m at 0 and -2^m at j leave: a step where a group ends. */
@@ -191,7 +193,7 @@ static void read_nan(mx_probe_fit *out, const probe_list *l) {
 }
 
 void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l) {
-  *r = (probe_readings){-2, -2, -2, -2, 0, -2, 0};
+  *r = (probe_readings){-2, -2, -2, -2, -2, 0, 0};
   if (l->spec->d->kind == MX_KIND_INT) return;
   r->L = read_groups(out, l);
   r->F = read_depth(out, l, PROBE_CUT, "width of products below the largest term", "a product");

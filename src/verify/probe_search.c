@@ -76,7 +76,7 @@ static void starts(search *s) {
     /* with the widths that were read */
     if (s->r->F >= 0) g.x.F = s->r->F > 40 ? 40 : s->r->F;
     if (g.x.join == MX_ACC_JOIN_AFTER && s->r->F_c > 0) g.x.c_bits = s->r->F_c > 40 ? 40 : s->r->F_c;
-    if (s->r->out_bits > 0) g.x.out_bits = s->r->out_bits;
+    if (s->r->out_bits) g.x.out_bits = s->r->out_bits;
     push_lengths(s, g);
     g.x.split = 0;
     push_lengths(s, g);
@@ -98,7 +98,7 @@ static void grid_one(search *s, int F, int L, int P, int way, int zero) {
   g.x.order = way / 81 % 2;
   g.x.split = way / 162;
   if (g.x.join != MX_ACC_JOIN_AFTER && (g.x.join_cut || g.x.split)) return;
-  g.x.out_bits = s->r->out_bits > 0 ? s->r->out_bits : 0;
+  g.x.out_bits = s->r->out_bits;
   if (g.x.join == MX_ACC_JOIN_AFTER) {
     g.x.sum_bits = s->r->F_by_c > 0 && s->r->F_by_c <= 40 ? s->r->F_by_c : 31;
     g.x.c_bits = s->r->F_c > 0 && s->r->F_c <= 40 ? s->r->F_c : 24;
@@ -122,7 +122,7 @@ static void grid_add(search *s, int F) {
       g.x.align = way % 3;
       g.x.out_round = way / 3 % 3;
       g.x.order = way / 9 % 2;
-      g.x.out_bits = alone ? s->r->alone_bits : s->r->out_bits > 0 ? s->r->out_bits : 0;
+      g.x.out_bits = alone ? s->r->alone_bits : s->r->out_bits;
       if ((alone && !s->r->alone_bits) || (g.x.order && k < 4)) continue;
       for (g.x.L = 1; g.x.L <= k; g.x.L *= 2) push(s, &g);
     }
@@ -177,7 +177,8 @@ static void push_move(search *s, const probe_guess *from, size_t key, int value)
 
 /* Long ranges are walked in steps, then finely about where we are. */
 static int skipped(const char *name, int value, int now) {
-  const int far = abs(value - now) > 5;
+  value = probe_number(value);
+  const int far = abs(value - probe_number(now)) > 5;
   return (!strcmp(name, "floor") && far && value % 4) || (!strcmp(name, "c_drop") && far && value % 3);
 }
 
@@ -263,12 +264,16 @@ static void slide_widths(search *s, const probe_guess *from, int d) {
 static void slides(search *s, const probe_guess *from) {
   const size_t drop = probe_key_find("c_drop"), presum = probe_key_find("P");
   const int after = from->x.join == MX_ACC_JOIN_AFTER;
+  int drops[PROBE_MAX_VALUES];
+  const size_t n = probe_values(drops, drop, s->l->spec);
   if (!from->x.floor || from->x.F < 0) return;
   for (int d = -from->x.F; d <= 40 - from->x.F; d++)
-    for (int c_drop = 0; c_drop <= (after ? 60 : 0); c_drop++) {
+    for (size_t i = 0; i < n; i++) {
+      const int c_drop = drops[i];
+      if (c_drop > 60 || (c_drop && !after)) continue;
       probe_guess g = *from;
       g.x.F += d;
-      g.x.floor += d;
+      g.x.floor = probe_value(probe_number(g.x.floor) + d);
       if (d) push(s, &g);
       if (d && !c_drop && after) slide_widths(s, &g, d);
       if (d && after) push_move(s, &g, drop, c_drop);
