@@ -416,6 +416,80 @@ START_TEST(order_free) {
 }
 END_TEST
 
+/* What follows the sum: with tensor scales `exact` alone may end elsewhere, and does not where their product with alpha is a binary32. */
+START_TEST(order_free_with_tensor_scales) {
+  const mx_spec spec = operands_spec("tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value");
+  const mx_mma_model unit = operands_unit("hopper_f16");
+  static const struct {
+    float a, b, alpha; /* wanted multipliers */
+    int same;
+  } cases[] = {{1, 1, 1, 1}, {0.5f, 4, 2, 1}, {0.75f, 1.5f, 3, 1}, {1.7f, 0.3f, 1, 0}, {1, 1.1f, 0.1f, 0}};
+  enum { M = 16, N = 16, K = 256 };
+  float want[M * N], got[M * N];
+  mx_tensor a, b;
+  ck_assert_int_eq(mx_tensor_alloc(&a, M, K, &spec) | mx_tensor_alloc(&b, N, K, &spec), MX_OK);
+  ck_assert_int_eq(mx_gemm_make_order_free(&a, &spec, &b, &spec, 24, 1), MX_OK);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    float ga, gb;
+    a.has_tensor_scale = b.has_tensor_scale = 1;
+    a.tensor_scale = 2688 * cases[i].a; /* 6 * 448: amax is what is stored */
+    b.tensor_scale = 2688 * cases[i].b;
+    ck_assert_int_eq(mx_tensor_multiplier(&ga, &a, &spec) | mx_tensor_multiplier(&gb, &b, &spec), MX_OK);
+    const double both = (double)ga * (double)gb, all = (double)(float)both * (double)cases[i].alpha;
+    ck_assert_msg(((double)(float)both == both && (double)(float)all == all) == cases[i].same, "case %zu: multipliers %g and %g", i, (double)ga,
+                  (double)gb);
+    mx_gemm_options o = {.model = MX_GEMM_F32_BLOCK, .fused = &unit, .alpha = &cases[i].alpha};
+    ck_assert_int_eq(mx_gemm(want, N, &a, &spec, &b, &spec, &o, NULL), MX_OK);
+    for (int model = 0; model < MX_GEMM_MODEL_COUNT; model++) {
+      o.model = model;
+      ck_assert_int_eq(mx_gemm(got, N, &a, &spec, &b, &spec, &o, NULL), MX_OK);
+      if (model != MX_GEMM_EXACT || cases[i].same)
+        operands_compare(got, want, M * N, MX_F32, mx_gemm_model_name(model));
+      else
+        ck_assert_msg(memcmp(got, want, sizeof want), "case %zu: exact rounds as the others do, the header says it may not", i);
+    }
+  }
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+}
+END_TEST
+
+/* One operand decodes, the other encodes: the term is dot * sa / sb, and a zero dot over a zero sb is 0. e2m1, codes 2 (1.0) and 4 (2.0). */
+START_TEST(mixed_forms) {
+  const mx_spec decode = operands_spec("scale=ue5m3"), encode = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value");
+  enum { ONE = 120, TWO = 128, NOTHING = 0 }; /* scales: 1, 2 and 0 */
+  static const struct {
+    uint8_t code, sa, sb;
+    uint32_t want;
+  } cases[] = {
+      {2, TWO, ONE, 0x40800000},         /* 1 * 2 * 2 / 1 */
+      {2, ONE, TWO, 0x3F800000},         /* 1 * 2 * 1 / 2 */
+      {2, ONE, NOTHING, 0x7F800000},     /* 2 / 0 */
+      {2, NOTHING, NOTHING, 0x7FC00000}, /* 2 * 0 / 0 */
+      {0, NOTHING, NOTHING, 0},          /* a block of zeros */
+      {0, TWO, NOTHING, 0},
+      {2, NOTHING, TWO, 0},
+  };
+  for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+    const size_t q = i / 2;
+    const mx_spec *sx = &decode, *sy = &encode;
+    mx_tensor x, y;
+    ck_assert_int_eq(mx_tensor_alloc(&x, 1, 32, sx) | mx_tensor_alloc(&y, 1, 32, sy), MX_OK);
+    x.codes[0] = cases[q].code;
+    y.codes[0] = 4;
+    x.scales[0] = cases[q].sa;
+    y.scales[0] = cases[q].sb;
+    const int swapped = (int)(i % 2);
+    uint32_t d[2] = {0, 0};
+    ck_assert_int_eq(mx_gemm(&d[0], 1, swapped ? &y : &x, swapped ? sy : sx, swapped ? &x : &y, swapped ? sx : sy, NULL, NULL), MX_OK);
+    ck_assert_int_eq(ref_gemm(&d[1], 1, swapped ? &y : &x, swapped ? sy : sx, swapped ? &x : &y, swapped ? sx : sy, NULL, NULL), MX_OK);
+    ck_assert_msg(d[0] == cases[q].want && d[1] == d[0], "case %zu: %x, ref %x, by hand %x", q, d[0], d[1], cases[q].want);
+    mx_tensor_free(&x);
+    mx_tensor_free(&y);
+  }
+}
+END_TEST
+
 START_TEST(bounds) {
   static const char *const specs[] = {"", "elem=e4m3", "elem=e5m2", "tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
                                       "scale=e4m3 scale.form=encode block=1x16"};
@@ -464,6 +538,8 @@ int main(void) {
   tcase_add_test(t, epilogue);
   tcase_add_test(t, refusals);
   tcase_add_test(t, order_free);
+  tcase_add_test(t, order_free_with_tensor_scales);
+  tcase_add_test(t, mixed_forms);
   tcase_add_test(t, bounds);
   suite_add_tcase(suite, t);
   t = tcase_create("by hand");

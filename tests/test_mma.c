@@ -351,7 +351,8 @@ END_TEST
 /* Parameter sets that are in no table. */
 static int random_model(mx_mma_model *m, uint64_t *state) {
   static const char *const types[] = {"e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "int8", "f16", "bf16", "tf32", "f32"};
-  static const char *const outs[] = {"f32rz", "f32rne", "f32rd", "e8m13rz", "e8m13rne", "e8m7rz", "f16rne", "f16rz", "bf16rne", "bf16rz", "e8m0rne"};
+  static const char *const outs[] = {"f32rz",  "f32rne", "f32rd",   "e8m13rz", "e8m13rne", "e8m7rz",
+                                     "f16rne", "f16rz",  "bf16rne", "bf16rz",  "e8m0rne"};
   static const char *const scales[] = {"none", "e8m0", "e4m3", "ue5m3"};
   char text[256];
 #define R(n) ((int)((tiles_random(state) >> 33) % (n)))

@@ -3,9 +3,11 @@
  *  mx_gemm() takes what mx_quantize() made; mx_gemm_raw() takes what a BLAS tester has in hand: bare pointers, transposes, leading dimensions,
  *  batches, swizzled scales, and a list of (i, j) to compute alone. Both run the same code.
  *
- *  NaN and Inf are data. Every formula of the models is read in IEEE's extended arithmetic: a term of f32_block is dot * (sa * sb) (encode form:
- *  dot / (sa * sb)) with dot the sum of the products of the elements, so that a NaN anywhere in a block, Inf * 0 and Inf - Inf make NaN. A NaN
- *  (In the encode form 0 / 0 is 0: a zero scale with zero codes is how an all-zero block is stored.) A NaN
+ *  NaN and Inf are data. Every formula of the models is read in IEEE's extended arithmetic: a term of f32_block is the exact (dot * up) / under, with
+ *  dot the sum of the products of the elements, up the product of the scales that multiply (decode form) and under that of the scales that divide
+ *  (encode form): dot * (sa * sb), dot / (sa * sb), or, of one operand in each form, dot * sa / sb. So a NaN anywhere in a block, Inf * 0, Inf - Inf
+ *  and 0 / 0 make NaN, but for one 0 / 0: a zero dot over a zero `under` is 0 where up is finite (a zero scale with zero codes is how an all-zero
+ *  block is stored). The other models see each element's own value, code * scale or code / scale, there too with 0 / 0 = 0. A NaN
  *  result is 0x7FC00000, 0x7FC0 (bf16) or 0x7E00 (f16). A sum that is exactly zero is +0 in f32_block and exact; what underflows keeps its sign.
  *  Elements beyond K in a padded block take no part, whatever their codes are. */
 #ifndef MXGOLD_GEMM_H
@@ -126,8 +128,13 @@ mx_status mx_gemm_raw(const mx_gemm_problem *problem, mx_error *err);
 mx_status mx_gemm_order_free(int *free_of_order, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                              unsigned bits);
 
-/** Random codes and scales with that property, into tensors from mx_tensor_alloc(): every model gives the same D, so that a device whose order of
- *  summation is unknown can still be held to bits. MX_ERR_UNSUPPORTED if K leaves fewer than two bits an operand, or for elements wider than a byte. */
+/** Random codes and scales with that property, into tensors from mx_tensor_alloc(), so that a device whose order of summation is unknown can still be
+ *  held to bits. What holds: before the tensor scales the sum is one number of at most `bits` bits under every model that rounds or cuts no bit of
+ *  such sums, which are exact, f32_block, f32_seq, f32_pairwise, f64, and each matrix unit whose widths reach down to 2^low from the exponents that it
+ *  aligns by (those of the encodings, in which a subnormal element stands up to its man_bits higher). D is the same where what follows the sum is:
+ *  f32_block, f32_seq, f32_pairwise, f64 and such units agree whatever the tensor scales, alpha, C and bias are. `exact` rounds these together with
+ *  the sum instead of one by one: its D is theirs without C and bias if t (mx_gemm_options) is ga * gb * alpha unrounded and D binary32, or that
+ *  product a power of two (1 if there are none) and nothing overflows or underflows; else it may differ in the last place. MX_ERR_UNSUPPORTED if K leaves fewer than two bits an operand, or for elements wider than a byte. */
 mx_status mx_gemm_make_order_free(mx_tensor *a, const mx_spec *a_spec, mx_tensor *b, const mx_spec *b_spec, unsigned bits, uint64_t seed);
 
 /** A family of devices: all that sum in binary32 with no less than this. {0} is every order of plain binary32 additions or FMAs. */

@@ -36,10 +36,10 @@ static const cli_option options[] = {
     {"out", 0, CLI_STRING, offsetof(struct args, dtype), "TYPE", "type of D; f32 by default (.npy holds no bf16)", dtypes},
     {"bound", 0, CLI_STRING, offsetof(struct args, bound), "LOHI.safetensors",
      "where D lies whatever the order of summation: tensors lo and hi, f32", NULL},
-    {"bound-bits", 0, CLI_U64, offsetof(struct args, bits), "P", "significant bits that a partial sum keeps in that family; 24 by default",
-     NULL},
-    {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F", "fractional bits that a term keeps when aligned; all by default",
-     NULL},
+    {"bound-bits", 0, CLI_U64, offsetof(struct args, bits), "P",
+     "significant bits that a partial sum keeps in that family, 1 to 24; 24 by default", NULL},
+    {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F",
+     "fractional bits that a term keeps when aligned, at least 1; all by default", NULL},
     {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"ref", 0, CLI_FLAG, offsetof(struct args, ref), NULL, "compute with the slow reference", NULL},
@@ -182,6 +182,8 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
   if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("gemm: --bound-bits or --bound-fraction without --bound");
+  if (a->bits.given && !a->bits.v) return cli_error("--bound-bits: 1 to 24 expected");
+  if (a->fraction.given && !a->fraction.v) return cli_error("--bound-fraction: 1 or more expected; without it nothing is cut");
   if (a->beta.given && !a->c) return cli_error("gemm: --beta without --c");
   if (model_of(&w, &err)) return cli_fail(&err);
   w.options.out = a->dtype ? (mx_dtype)mx_dtype_find(a->dtype) : MX_F32;

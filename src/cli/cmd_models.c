@@ -59,9 +59,14 @@ static int list_keys(int json) {
 
 /* --- the models --- */
 
+static void shape_of(char *text, size_t size, const mx_mma_model *m) {
+  snprintf(text, size, "any");
+  if (m->m) snprintf(text, size, "m%dn%dk%d", m->m, m->n, m->k);
+}
+
 static void describe(out *o, const mx_mma_model *m) {
-  char shape[48] = "any", keys[512], scale[48];
-  if (m->m) snprintf(shape, sizeof shape, "m%dn%dk%d", m->m, m->n, m->k);
+  char shape[48], keys[512], scale[48];
+  shape_of(shape, sizeof shape, m);
   mx_accum_text(keys, sizeof keys, &m->accum);
   out_text(o, "model", m->name);
   out_text(o, "accumulation", m->accum_name);
@@ -88,22 +93,37 @@ static int describe_one(const char *name, int json) {
   return out_print(o, json);
 }
 
-static void list_row(out *o, const mx_mma_model *m) {
+/* Types, shape and parameters are for programs: a line of a terminal has no room. */
+static void list_row(out *o, const mx_mma_model *m, int all) {
+  char shape[48], keys[512];
   out_row(o);
   out_text(o, "model", m->name);
   out_text(o, "accumulation", m->accum_name);
+  if (all) {
+    shape_of(shape, sizeof shape, m);
+    mx_accum_text(keys, sizeof keys, &m->accum);
+    out_text(o, "shape", shape);
+    out_u64(o, "k", (uint64_t)m->k);
+    out_text(o, "d", m->d->name);
+    out_text(o, "a", m->a->name);
+    out_text(o, "b", m->b->name);
+    out_text(o, "c", m->c->name);
+    out_text(o, "scale", m->scale ? m->scale->name : "none");
+    out_u64(o, "block", (uint64_t)m->block);
+    out_text(o, "parameters", keys);
+  }
   out_text(o, "held to", m->held);
   out_text(o, "source", m->source);
 }
 
 /* Every model whose name begins so; 0 if there is none. */
-static size_t list(out *o, const char *beginning) {
+static size_t list(out *o, const char *beginning, int all) {
   mx_mma_model m;
   size_t n = 0;
   out_table(o, "models");
   for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK; i++)
     if (!strncmp(m.name, beginning, strlen(beginning))) {
-      list_row(o, &m);
+      list_row(o, &m, all);
       n++;
     }
   out_end(o);
@@ -172,7 +192,7 @@ static int run(const cli_context *ctx, void *args) {
   if (a->markdown) return page();
   if (a->model && mx_mma_model_find(&m, a->model, NULL) == MX_OK) return describe_one(a->model, a->json);
   out *o = out_new();
-  if (list(o, a->model ? a->model : "")) return out_print(o, a->json);
+  if (list(o, a->model ? a->model : "", a->json)) return out_print(o, a->json);
   out_free(o);
   return describe_one(a->model, a->json); /* says what is wrong with the name */
 }

@@ -184,6 +184,8 @@ int diff_gemm(const diff_gemm_args *a) {
   work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
   if (a->beta.given && !a->c) return cli_error("diff: --beta without --c");
   if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("diff: --bound-bits or --bound-fraction without --bound");
+  if (a->bits.given && !a->bits.v) return cli_error("--bound-bits: 1 to 24 expected");
+  if (a->fraction.given && !a->fraction.v) return cli_error("--bound-fraction: 1 or more expected; without it nothing is cut");
   if (a->bound && a->accum) return cli_error("diff: --accum and --bound exclude each other");
   w.gemm.alpha = a->alpha.given ? &w.alpha : NULL;
   w.gemm.beta = a->beta.given ? &w.beta : NULL;

@@ -25,7 +25,8 @@ static mx_status check_fused(const mx_mma_model *m, mx_error *err) {
   NEED(widens(m->c, m->d), "c=%s does not widen to d=%s", m->name, m->c->name, m->d->name);
   NEED(x->out_bits <= m->d->man_bits, "out_bits=%d, but %s has %d", m->name, x->out_bits, m->d->name, m->d->man_bits);
   NEED(x->nan != MX_ACC_NAN_FIRST, "nan=first needs op=fma", m->name);
-  NEED((x->join == MX_ACC_JOIN_AFTER) == (x->sum_bits && x->c_bits), "join=after needs sum_bits and c_bits (1 to 40), other joins have none", m->name);
+  NEED((x->join == MX_ACC_JOIN_AFTER) == (x->sum_bits && x->c_bits), "join=after needs sum_bits and c_bits (1 to 40), other joins have none",
+       m->name);
   NEED(!x->c_drop || x->join == MX_ACC_JOIN_AFTER, "c_drop needs join=after", m->name);
   NEED(x->F != MX_ACC_F_EXACT || (x->join != MX_ACC_JOIN_AFTER && !x->split), "F=exact leaves nothing to cut: no join=after, no split",
        m->name);

@@ -12,9 +12,7 @@ typedef struct partial {
 
 static int taking_part(int exp) { return exp > MMA_NO_EXP_SUM; }
 
-static int raise_to_floor(const mma_plan *plan, int exp) {
-  return taking_part(exp) && exp < plan->floor ? plan->floor : exp;
-}
+static int raise_to_floor(const mma_plan *plan, int exp) { return taking_part(exp) && exp < plan->floor ? plan->floor : exp; }
 
 static const int cut_mode[] = {[MX_ACC_CUT_RD] = MX_ACC_ALIGN_RD, [MX_ACC_CUT_RZ] = MX_ACC_ALIGN_RZ, [MX_ACC_CUT_RNE] = MX_ACC_ALIGN_RNE};
 

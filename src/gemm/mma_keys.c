@@ -218,7 +218,8 @@ void mx_accum_text(char *text, size_t size, const mx_accum *accum) {
 mx_status mma_keys_check(const mx_mma_model *m, mx_error *err) {
   for (int i = 0; i < N_KEYS; i++) {
     int value = *field_of(&m->accum, &keys[i]);
-    if (!in_range(&keys[i], value)) return mx_fail(err, MX_ERR_CONFLICT, "model '%s': %s=%d is out of range", m->name, keys[i].name, number_of(&keys[i], value));
+    if (!in_range(&keys[i], value))
+      return mx_fail(err, MX_ERR_CONFLICT, "model '%s': %s=%d is out of range", m->name, keys[i].name, number_of(&keys[i], value));
   }
   return MX_OK;
 }

@@ -38,4 +38,8 @@ h = json.loads(b[8:8 + n])
 lo, hi = ([*struct.unpack("<4f", b[8 + n + h[k]["data_offsets"][0]:8 + n + h[k]["data_offsets"][1]])] for k in ("lo", "hi"))
 assert all(l <= d <= u and u - l < 0.2 for l, d, u in zip(lo, [6, 0, 2.5, -25], hi)), (lo, hi)
 P
+bound() { refuses "$1" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --bound "$scratch/e.safetensors" "$2" "$3"; }
+bound "mxgold: --bound-bits: 1 to 24 expected" --bound-bits 0
+bound "mxgold: $scratch/a.safetensors, $scratch/b.safetensors: bound: expected f32 out, up to 24 bits and a fraction of 0 or more" --bound-bits 25
+bound "mxgold: --bound-fraction: 1 or more expected; without it nothing is cut" --bound-fraction 0
 refuses "mxgold: gemm: --bound-bits or --bound-fraction without --bound" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --bound-bits 11

@@ -58,6 +58,8 @@ junit t.xml 1 0
 fits test 1 "$mxgold" test --plugin ./TIES.so --suite ties --json --junit t.xml
 junit t.xml 1 1
 fits test 1 "$mxgold" test --plugin ./BOUNDS.so --suite ties --json
+fits models 0 "$mxgold" models --json
+fits models 0 "$mxgold" models cdna4/ --json
 for bad in '{}' '{"equal": 1, "cases": 0, "columns": []}' '{"equal": true, "cases": -1, "columns": []}' \
   '{"equal": true, "cases": 0, "columns": [{"column": "x", "compared": 1, "differ": 0, "more": 1}]}' \
   '{"equal": true, "cases": 0, "columns": [{"column": "x", "compared": 1, "differ": 1, "expected": "G"}]}'; do
