@@ -29,7 +29,7 @@ struct mma_lanes_plan {
   int zero_exp, skip;                          /* exponent of a zero C; a presum of zero takes no part */
   int man, bias, exp_min, exp_max, keep, bits; /* of D */
   int round, under;
-  int F; /* fraction bits of the sum */
+  int F;                              /* fraction bits of the sum */
   int sum_up, sum_down, c_up, c_down; /* join=after: cuts of sum and C, */
   int join_bits, sum_place, c_place;  /* and where they meet */
   int c_drop;                         /* or INT32_MAX */
