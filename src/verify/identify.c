@@ -177,24 +177,37 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
     if (all[i].residue < INFINITY && !inquiry_far_off(&all[i])) return NULL;
   double least = INFINITY;
-  int ruled = 0;
+  size_t ruled[MAX_INQUIRIES + 1], n_ruled = 0;
   for (size_t i = 0; i < n; i++) {
     random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
     if (random[i]) least = fmin(least, all[i].residue);
   }
   for (size_t i = 0; i < n; i++) {
-    if (!random[i]) continue;
-    random[i] = all[i].residue <= 4 * least + 0.1 && now() < deadline &&
-                inquiry_random_rule(&all[i], !ruled); /* a rule that fits bars efforts for others */
-    ruled |= random[i];
-    if (!random[i])
-      all[i].s.lenient = 0, all[i].level = 1;
-    else if (inquiry_seed(&all[i], 0))
-      return &all[i];
+    if (!random[i] || all[i].residue > 4 * least + 0.1 || now() > deadline) continue;
+    if (!inquiry_random_rule(&all[i], 0)) continue;
+    ruled[n_ruled++] = i;
+    if (inquiry_seed(&all[i], 0)) return &all[i];
+  }
+  /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
+  for (size_t tried = 0; !n_ruled && tried < n && now() < deadline; tried++) {
+    size_t next = n;
+    for (size_t i = 0; i < n; i++)
+      if (random[i] == 1 && all[i].residue <= 4 * least + 0.1 && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
+    if (next == n) break;
+    random[next] = 2;
+    if (!inquiry_random_rule(&all[next], 1)) continue;
+    ruled[n_ruled++] = next;
+    if (inquiry_seed(&all[next], 0)) return &all[next];
+  }
+  for (size_t i = 0; i < n; i++) {
+    int is_ruled = 0;
+    for (size_t k = 0; k < n_ruled; k++) is_ruled |= ruled[k] == i;
+    if (random[i] && !is_ruled) all[i].s.lenient = 0, all[i].level = 1;
+    random[i] = (uint8_t)is_ruled;
   }
   for (int many = 1; many <= 2; many++)
-    for (size_t i = 0; i < n && now() < deadline; i++)
-      if (random[i] && !all[i].seeded && inquiry_seed(&all[i], many)) return &all[i];
+    for (size_t k = 0; k < n_ruled && now() < deadline; k++)
+      if (!all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
   inquiry *best = NULL;
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;

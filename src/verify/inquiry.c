@@ -458,6 +458,7 @@ int inquiry_random_rule(inquiry *q, int effort) {
     pool_add(starts, &t, got);
   }
   q->random = starts->spec[0];
+  q->rule_lacks = score_total(starts->got[0]);
   const int clean = starts->n && clean_enough(s, &starts->spec[0], starts->got[0]);
   free(starts);
   return clean;

@@ -36,6 +36,7 @@ typedef struct inquiry {
   uint8_t *wrong;         /* an entry a block */
   int stochastic, seeded; /* seeded: best has the seed */
   mx_spec random;         /* the rule of a stochastic kernel but for its seed */
+  uint64_t rule_lacks;    /* what that gets wrong on the chosen blocks */
   random_facts facts;
 } inquiry;
 
