@@ -27,6 +27,9 @@ few = page.split("## Stochastic rounding with few random bits")[1].split("\n## "
 few = re.findall(r"^\| .* \| (-?[\d.]+) \| (-?[\d.]+) \| (.*) \|$", few, re.M)
 assert len(few) == 27 and all(a == b and c == "agrees" for a, b, c in few), few # every stated digit
 assert len(re.findall(r"^\| UE5M3 \(114688\), N\(0,1\), .* \| \d", page, re.M)) == 6 # the whole row of table 1.2
+blocks = page.split("## Scales, their gradients and estimators on single blocks")[1].split("\n## ")[0]
+blocks = re.findall(r"^\| .* \| ([^|]+) \| ([^|]+) \| (.*) \|$", blocks, re.M)
+assert len(blocks) == 23 and all(a == b and c == "agrees" for a, b, c in blocks), blocks # every stated digit
 order = lambda v: sorted(range(5), key=lambda i: -v[i])
 listed = "order of these five rows by SNR" in page[:page.index("\n## ")]
 assert listed == (order(paper) != order(here)), (paper, here)

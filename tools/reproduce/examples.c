@@ -100,6 +100,11 @@ static void tensor_scales(void) {
   elements("g = 10, two-level, codes", "[1.5 -4 0.5 6]", in, 32, 4, E4M3 "tensor.norm=nv chain=te");
   figure("g = 10, two-level, S_enc, 1 over what scales are multiplied by", 268.8, 1 / tensor_factor(in, 32, E4M3 "tensor.norm=nv chain=te"),
          1e-4, "%.5g");
+  /* each step rounded to binary32, from the library's tensor factor and scale */
+  const float s_enc = (float)(1 / tensor_factor(in, 32, E4M3 "tensor.norm=nv chain=te")), s_dec = 1 / s_enc,
+              product = (float)stored_scale(in, 32, E4M3 "tensor.norm=nv chain=te") * s_dec, m = 1 / product;
+  snprintf(room, sizeof room, "%.7f", (double)m);
+  exactly("g = 10, two-level, what elements are multiplied by, 1 / (scale * (1 / S_enc)) in binary32", "2.3999999", room);
   static const char ue5m3[] = "scale=ue5m3_61440 block=1x16 scale.rule=value tensor.norm=nv tensor.target=2688 scale.zero=one";
   figure("UE5M3 recipe [5.4]: g = 10, largest 2.5, u", 112, stored_scale(in, 32, ue5m3), 0, "%g");
   codes_of_scales("UE5M3 recipe, code", "0xAE", in, 32, ue5m3);

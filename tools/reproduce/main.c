@@ -24,5 +24,6 @@ int main(int argc, char **argv) {
   clamping();
   gradient_estimator();
   scale_formats();
+  without_training();
   return report_print();
 }

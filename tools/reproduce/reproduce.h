@@ -68,5 +68,6 @@ void gain_and_bias(void);
 void clamping(void);
 void gradient_estimator(void);
 void scale_formats(void);
+void without_training(void);
 
 #endif
