@@ -203,6 +203,17 @@ struct golden {
       free(x);
       i++;
     }
+    /* And what people rarely give, on data at the ends of its types. */
+    for (int i = 0; i < 2 * MIXTURES;) {
+      mx_spec spec;
+      if (!mixtures_draw_odd(&spec, &state)) continue;
+      const size_t rows = 1 + (size_t)i % 4, cols = 1 + (size_t)i * 37 % 160;
+      std::vector<float> x(rows * cols);
+      mixtures_odd_data(x.data(), x.size(), &state);
+      both_ways("quantize, odd mixtures", "dequantize, odd mixtures", "odd mixture " + std::to_string(i), x.data(), rows, cols, cols, &spec,
+                false, false);
+      i++;
+    }
   }
 
   /* Keys that no preset has, and every preset transposed: on the small suites. */

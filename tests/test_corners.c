@@ -68,6 +68,13 @@ static const corner corners[] = {
      "7f7f"},
     /* beside it nothing is refused: every scale is NaN */
     {"elem=e4m3 scale=e4m3 block=1x1 scale.rule=value scale.nan=tensor scale.inf=error", 2, {0x7fc00000, 0x7f800000}, "7f7f", "7f7f"},
+    /* scale.zero=zero makes a zero of Inf too, scale.byte0=times0 a negative NaN: 6 / 2^128 is 0 in ue5m3 */
+    {"scale=ue5m3 scale.rule=value scale.form=encode scale.zero=zero scale.inf=rule", 3, {0xff800000, 0x7f800000, 0xbf800000}, "00", "0808"},
+    {"scale=ue5m3 scale.rule=value scale.form=encode scale.zero=byte=0 scale.byte0=times0 scale.inf=rule scale.nan=finite",
+     3,
+     {0xff800000, 0x7f800000, 0xbf800000},
+     "00",
+     "ff08"},
     /* the one NaN of an FNUZ format has no sign: decoded and encoded again it is +NaN */
     {"elem=e5m2fnuz scale.rule=value chain=autoround_e5m3 elem.saturate_to=nan elem.nan=satmax scale.max_byte=120",
      2,

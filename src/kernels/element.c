@@ -34,6 +34,8 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
     return x;
   case MX_TO_ZERO:
     return 0;
+  case MX_TO_SIGNED_ZERO: /* of an Inf too */
+    return isnan(x) ? x : copysignf(0, x);
   case MX_TIMES_ZERO:
     return mx_chain_step('*', x, 0);
   case MX_TIMES_FLT_MAX:

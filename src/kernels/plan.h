@@ -36,7 +36,7 @@ void mx_plan_set_amax(mx_plan *plan, float amax);
 /* What a block's elements are divided by, and what is stored. */
 typedef struct mx_block_scale {
   uint32_t code;
-  enum { MX_BY_NUMBER, MX_BY_CHAIN, MX_AS_IS, MX_TO_ZERO, MX_TIMES_ZERO, MX_TIMES_FLT_MAX } how;
+  enum { MX_BY_NUMBER, MX_BY_CHAIN, MX_AS_IS, MX_TO_ZERO, MX_TO_SIGNED_ZERO, MX_TIMES_ZERO, MX_TIMES_FLT_MAX } how;
   double used;                    /* MX_BY_NUMBER */
   float sf;                       /* decoded stored scale, for chains and errors */
   float factor[MX_CHAIN_FACTORS]; /* MX_BY_CHAIN */

@@ -204,7 +204,7 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
     store_code(out, p, code_of(p->scale, 1));
     break;
   case MX_SCALE_ZERO_ZERO:
-    out->how = MX_TIMES_ZERO;
+    out->how = MX_TO_SIGNED_ZERO;
     break;
   case MX_SCALE_ZERO_MAX:
     out->how = MX_TIMES_FLT_MAX;
@@ -345,7 +345,7 @@ void mx_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code) 
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
   out->code = code;
   out->used = decode_scale(p, code);
-  if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TIMES_ZERO;
+  if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TO_SIGNED_ZERO;
   if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
   meet(out, p);
 }
