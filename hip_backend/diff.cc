@@ -24,7 +24,7 @@ static mxh_row &row_of(mxh_run *run, const char *operation) {
   return run->rows.back();
 }
 bool mxh_part(mxh_run *run, int part) {
-  if (part < run->first_part) return false;
+  if (part < run->first_part || (run->counting && part > run->last_part)) return false;
   if (run->part_begun) run->part_begun(part);
   return true;
 }

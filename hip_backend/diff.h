@@ -37,6 +37,7 @@ struct mxh_row {
   uint64_t cases = 0, values = 0, differences = 0;
   std::string note;     /* rules found on the device that the row was held to, kernels launched, what is open */
   uint64_t not_run = 0; /* cases that the oracle refuses or the kernel is not for; the note says which */
+  uint64_t lost = 0;    /* cases that were to run and did not, since a fault ended the process: not equal */
   bool skipped = false;
   bool died = false; /* the process that ran it: a fault of the device, a hang */
   bool open = false; /* depends on a rule that has no name yet: differences are counted, not judged */
@@ -53,6 +54,8 @@ struct mxh_run {
   const gfx950_rules *play; /* for the host runtime: the rules of the device that it plays; NULL: the suggested ones */
   bool quick;               /* a few cases of each suite (the rehearsal) */
   int first_part;           /* of a group that is taken up again after a fault: those before it are done, or died */
+  bool counting;            /* parts first_part to last_part alone, on a device that does nothing: how many cases there are */
+  int last_part;
   /* Told of what is done as it comes, for whoever watches (diff_watch.h); may be empty. */
   std::function<void(const mxh_row &)> row_changed;
   std::function<void(const std::string &operation, const std::string &what)> begun;

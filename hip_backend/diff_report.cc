@@ -10,7 +10,11 @@
 
 namespace {
 const char *verdict(const mxh_row &r) {
-  return r.died ? "DIED" : r.skipped ? "skipped" : !r.differences ? "equal" : r.open ? "open" : "DIFFERS";
+  return r.died ? "DIED" : r.skipped ? "skipped" : !r.differences ? r.lost ? "cut" : "equal" : r.open ? "open" : "DIFFERS";
+}
+/* Cases that ran, and of how many where some were lost. */
+std::string cases_of(const mxh_row &r) {
+  return std::to_string(r.cases) + (r.lost ? "/" + std::to_string(r.cases + r.lost) : "");
 }
 
 std::string now(const char *format) {
@@ -51,18 +55,19 @@ bool replace(const std::string &next, const char *path) { return !rename(next.c_
 
 void mxh_report_print(const mxh_report &report) {
   printf("%-44s %8s %14s %12s  %s\n", "operation", "cases", "values", "differences", "verdict");
-  unsigned long long equal = 0, differ = 0, skipped = 0, open = 0, died = 0, not_run = 0;
+  unsigned long long equal = 0, differ = 0, skipped = 0, open = 0, died = 0, cut = 0, not_run = 0;
   for (const mxh_row &r : report.rows) {
-    printf("%-44s %8llu %14llu %12llu  %s\n", r.operation.c_str(), (unsigned long long)r.cases, (unsigned long long)r.values,
+    printf("%-44s %8s %14llu %12llu  %s\n", r.operation.c_str(), cases_of(r).c_str(), (unsigned long long)r.values,
            (unsigned long long)r.differences, verdict(r));
     if (!r.first.empty()) printf("    %s\n", r.first.c_str());
     if (!r.note.empty()) printf("    %s\n", r.note.c_str());
     not_run += r.not_run;
-    (r.died ? died : r.skipped ? skipped : !r.differences ? equal : r.open ? open : differ)++;
+    (r.died ? died : r.skipped ? skipped : !r.differences ? r.lost ? cut : equal : r.open ? open : differ)++;
   }
   printf("%llu operations equal, %llu differ, ", equal, differ);
   if (open) printf("%llu open, ", open);
   if (died) printf("%llu DIED, ", died);
+  if (cut) printf("%llu cut (cases run/expected), ", cut);
   printf("%llu skipped; %llu cases of them not run (the rows say why); %.1f s, %.1f of them in calls of the device\n", skipped, not_run,
          report.seconds, report.device_seconds);
   if (!report.run->profile && !report.found.empty()) printf("rules that no document says, as far as they were found:\n");
@@ -80,8 +85,8 @@ bool mxh_report_json(const mxh_report &report, const char *path) {
   json_object_set_new(o, "device_seconds", json_real(report.device_seconds));
   for (const mxh_row &r : report.rows)
     json_array_append_new(operations,
-                          json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "group", r.group.c_str(), "operation", r.operation.c_str(),
-                                    "cases", (json_int_t)r.cases, "values", (json_int_t)r.values, "differences", (json_int_t)r.differences,
+                          json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "group", r.group.c_str(), "operation", r.operation.c_str(),
+                                    "cases", (json_int_t)r.cases, "expected", (json_int_t)(r.cases + r.lost), "values", (json_int_t)r.values, "differences", (json_int_t)r.differences,
                                     "not_run", (json_int_t)r.not_run, "verdict", verdict(r), "first", r.first.c_str(), "note", r.note.c_str()));
   for (const mxh_bench_row &b : report.bench)
     json_array_append_new(bench, json_pack("{s:s, s:f, s:f, s:f}", "preset", b.preset.c_str(), "quantize_bytes_s", b.quantize,
@@ -109,7 +114,7 @@ bool mxh_report_html(const mxh_report &report, const char *path) {
   fprintf(f,
           "<!doctype html><meta charset=\"utf-8\"><title>mxgold hip-diff: %s</title>\n"
           "<style>body{font:15px/1.4 sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ccc;"
-          "text-align:left}.n{text-align:right}.DIFFERS,.DIED{background:#fbb}.open{background:#ffd}.skipped{color:#777}</style>\n<h1>mxgold "
+          "text-align:left}.n{text-align:right}.DIFFERS,.DIED,.cut{background:#fbb}.open{background:#ffd}.skipped{color:#777}</style>\n<h1>mxgold "
           "hip-diff</h1>\n<table>\n",
           html_text(report.device.name).c_str());
   for (const auto &fact : facts(report)) fprintf(f, "<tr><th>%s<td>%s\n", fact.first, html_text(fact.second).c_str());
@@ -117,8 +122,8 @@ bool mxh_report_html(const mxh_report &report, const char *path) {
           "</table>\n<h2>Operations</h2>\n<table><tr><th>operation<th>group<th>cases<th>values<th>differences<th>not run<th>verdict<th>first "
           "difference<th>note\n");
   for (const mxh_row &r : report.rows)
-    fprintf(f, "<tr class=\"%s\"><td>%s<td>%s<td class=n>%llu<td class=n>%llu<td class=n>%llu<td class=n>%llu<td>%s<td>%s<td>%s\n", verdict(r),
-            html_text(r.operation).c_str(), html_text(r.group).c_str(), (unsigned long long)r.cases, (unsigned long long)r.values,
+    fprintf(f, "<tr class=\"%s\"><td>%s<td>%s<td class=n>%s<td class=n>%llu<td class=n>%llu<td class=n>%llu<td>%s<td>%s<td>%s\n", verdict(r),
+            html_text(r.operation).c_str(), html_text(r.group).c_str(), cases_of(r).c_str(), (unsigned long long)r.values,
             (unsigned long long)r.differences, (unsigned long long)r.not_run, verdict(r), html_text(r.first).c_str(),
             html_text(r.note).c_str());
   fprintf(f, "</table>\n");

@@ -2,6 +2,7 @@
 #include "hip_backend/diff_watch.h"
 
 #include <errno.h>
+#include <map>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -87,12 +88,32 @@ struct watched : mxh_passing_device {
   };
 };
 
+struct idle : mxh_device {
+  bool has(const char *) override { return true; }
+  void *alloc(size_t n) override { return malloc(n); }
+  void release(void *p) override { free(p); }
+  int put(void *, const void *, size_t) override { return 0; }
+  int get(void *to, const void *, size_t n) override {
+    memset(to, 0, n);
+    return 0;
+  }
+  int fill(void *, int, size_t) override { return 0; }
+  int launch(const char *, unsigned, unsigned, const void *, size_t) override { return 0; }
+  int sync() override { return 0; }
+  int time_begin() override { return 0; }
+  int time_end(double *seconds) override {
+    *seconds = 1;
+    return 0;
+  }
+};
+
 /* What the parent knows of its child. */
 struct heard {
   const mxh_watch &watch;
   std::string group;
   std::string operation, what, kernel;
   int part = -1;
+  std::map<std::string, uint64_t> before; /* cases of each row when the part began */
 
   mxh_row *row(const std::string &name) {
     for (mxh_row &r : watch.report->rows)
@@ -108,6 +129,7 @@ struct heard {
       operation = m[1], what = m[2], kernel = "";
     } else if (m[0] == "part" && m.size() == 2) {
       part = atoi(m[1].c_str());
+      for (const mxh_row &r : report.rows) before[r.operation] = r.cases;
     } else if (m[0] == "launch" && m.size() == 2) {
       kernel = m[1];
     } else if (m[0] == "found" && m.size() == 2) {
@@ -157,6 +179,11 @@ bool ended(pid_t pid, int *status, int seconds) {
 }
 } // namespace
 
+mxh_device *mxh_idle(const mxh_device_facts &facts) {
+  mxh_device *d = new idle;
+  d->kind = facts.kind, d->name = facts.name, d->arch = facts.arch, d->driver = facts.driver;
+  return d;
+}
 mxh_device *mxh_watched(mxh_device *dev, int pipe, const char *fault) { return new watched(dev, pipe, fault); }
 void mxh_watch_opened(int pipe, mxh_device *dev) { tell(pipe, {"device", mxh_name(dev), mxh_kind(dev), mxh_arch(dev), mxh_driver(dev)}); }
 double mxh_watched_seconds(mxh_device *dev, int pipe) {
@@ -167,9 +194,70 @@ double mxh_watched_seconds(mxh_device *dev, int pipe) {
 void mxh_watch_whole(int pipe) { tell(pipe, {"whole"}); }
 void mxh_watch_doing(int pipe, const std::string &operation, const std::string &what) { tell(pipe, {"begin", operation, what, ""}); }
 
+typedef std::function<int(mxh_run *, int pipe)> body_fn;
+/* What is run in a child, with `pipe` to its parent. */
+static void child(const mxh_watch &watch, const char *group, const body_fn &body, int to, mxh_run run) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to be told */
+  run.group = group;
+  run.row_changed = [to](const mxh_row &r) { tell_row(to, r); };
+  if (!run.counting) {
+    run.rows = watch.report->rows;
+    run.begun = [to, &run](const std::string &operation, const std::string &what) { tell(to, {"begin", operation, what, run.group}); };
+    run.part_begun = [to](int part) { tell(to, {"part", std::to_string(part)}); };
+    run.found = [to](const std::string &line) { tell(to, {"found", line}); };
+  }
+  const int result = body(&run, to);
+  fflush(stdout);
+  _exit(result);
+}
+
+/* Cases that a part, or all parts from it on, would have had: those that did not come are lost. False: they could not be counted. */
+static bool mark_lost(const mxh_watch &watch, const char *group, const body_fn &body, heard *h, bool all) {
+  int ends[2], status = 0;
+  fflush(stdout);
+  if (pipe(ends)) return false;
+  const pid_t pid = fork();
+  if (pid < 0) return false;
+  if (!pid) {
+    close(ends[0]);
+    mxh_run run = *watch.report->run;
+    run.counting = true;
+    run.first_part = h->part;
+    run.last_part = all ? 1 << 20 : h->part;
+    child(watch, group, body, ends[1], run);
+  }
+  close(ends[1]);
+  FILE *f = fdopen(ends[0], "r");
+  std::map<std::string, fields> counted;
+  std::vector<std::string> order;
+  char *line = nullptr;
+  for (size_t room = 0; f && getline(&line, &room, f) > 0;) {
+    const fields m = parts_of(line);
+    if (m[0] != "row" || m.size() != 11 || m[7] == "1") continue;
+    if (!counted.count(m[1])) order.push_back(m[1]);
+    counted[m[1]] = m;
+  }
+  free(line);
+  if (f) fclose(f);
+  for (const std::string &name : order) {
+    const fields &m = counted[name];
+    mxh_row *r = h->row(name);
+    const uint64_t had = r ? r->cases - h->before[name] : 0, expected = number(m[3]);
+    if (had >= expected) continue;
+    if (!r) {
+      watch.report->rows.push_back({});
+      r = &watch.report->rows.back();
+      r->operation = name, r->group = m[2];
+    }
+    r->lost += expected - had;
+    const std::string by = "cut by what became of " + h->operation;
+    if (!r->died) r->note += (r->note.empty() ? "" : "; ") + by;
+  }
+  return f && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+}
+
 /* One process, from that part on. next: the part to go on with after a fault, or -1. */
-static int one_child(const mxh_watch &watch, const char *group, const std::function<int(mxh_run *, int pipe)> &body, int first_part,
-                     int *next) {
+static int one_child(const mxh_watch &watch, const char *group, const body_fn &body, int first_part, int *next) {
   int ends[2], status = 0;
   *next = -1;
   fflush(stdout);
@@ -177,23 +265,13 @@ static int one_child(const mxh_watch &watch, const char *group, const std::funct
   const pid_t pid = fork();
   if (pid < 0) return perror("mxgold-hip-diff"), 2;
   if (!pid) {
-    const int to = ends[1];
     close(ends[0]);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to be told */
     mxh_run run = *watch.report->run;
-    run.rows = watch.report->rows;
-    run.group = group;
     run.first_part = first_part;
-    run.row_changed = [to](const mxh_row &r) { tell_row(to, r); };
-    run.begun = [to, &run](const std::string &operation, const std::string &what) { tell(to, {"begin", operation, what, run.group}); };
-    run.part_begun = [to](int part) { tell(to, {"part", std::to_string(part)}); };
-    run.found = [to](const std::string &line) { tell(to, {"found", line}); };
-    const int result = body(&run, to);
-    fflush(stdout);
-    _exit(result);
+    child(watch, group, body, ends[1], run);
   }
   close(ends[1]);
-  heard h = {watch, group, "", "", "", -1};
+  heard h = {watch, group, "", "", "", -1, {}};
   std::string line;
   bool hangs = false;
   for (char part[1 << 16];;) {
@@ -221,6 +299,11 @@ static int one_child(const mxh_watch &watch, const char *group, const std::funct
              ? std::string("ended by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")"
              : "ended with status " + std::to_string(WEXITSTATUS(status)));
   if (!watch.report->whole) watch.write();
+  if (!watch.report->whole && h.part >= first_part) {
+    if (!mark_lost(watch, group, body, &h, hangs))
+      fprintf(stderr, "mxgold-hip-diff: which rows lost cases with %s could not be counted: those of its part may be cut\n", h.operation.c_str());
+    watch.write();
+  }
   if (!hangs && !watch.report->whole && h.part >= first_part) *next = h.part + 1; /* a device that hangs is not asked again */
   return 2;
 }

@@ -25,8 +25,8 @@ static const char usage[] =
     "the table.\n"
     "--bench measures the fast kernels against the memory of the card. Reports are written after every row, by a process that is not the one "
     "on the\n"
-    "device: a fault or a hang (--patience, 900) costs the row that it came in and the rest of that part, which is said to have DIED; what "
-    "comes after goes on. --fault "
+    "device: a fault or a hang (--patience, 900) costs the row that it came in, which is said to have DIED, and what was left of its part: rows "
+    "that lost cases are `cut`. What comes after goes on. --fault "
     "plays one.\n"
     "Exit 0: no bit differs and every rule has a name; 1: not so; 2: trouble.\n";
 
@@ -184,15 +184,20 @@ int main(int argc, char **argv) {
   int worst = 0;
   for (size_t i = 0; i < n; i++) {
     const int status = mxh_watch_child({&out, patience, write}, groups[i], [&](mxh_run *child, int pipe) {
-      if (!open_device(child, device, i == 0 && !child->first_part)) return 2;
-      out.device = {mxh_name(child->dev), mxh_kind(child->dev), mxh_arch(child->dev), mxh_driver(child->dev)};
-      mxh_watch_opened(pipe, child->dev);
-      child->dev = mxh_watched(child->dev, pipe, fault);
+      if (child->counting)
+        child->dev = mxh_idle(out.device);
+      else if (!open_device(child, device, i == 0 && !child->first_part)) return 2;
+      if (!child->counting) {
+        out.device = {mxh_name(child->dev), mxh_kind(child->dev), mxh_arch(child->dev), mxh_driver(child->dev)};
+        mxh_watch_opened(pipe, child->dev);
+        child->dev = mxh_watched(child->dev, pipe, fault);
+      }
       bool same = true;
 #define MXH_CHECK(function, meaning)                                                                                                           \
   if (!strcmp(groups[i], #function)) same = mxh_run_##function(child);
 #include "hip_backend/ops.def"
 #undef MXH_CHECK
+      if (child->counting) return 0;
       out.device_seconds += mxh_watched_seconds(child->dev, pipe);
       out.run = child;
       out.rows = child->rows;

@@ -33,6 +33,18 @@ holds 'report["state"] == "died" and rows["quantize"]["verdict"] == "equal" and 
 holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["quantize, Hadamard", "quantize, random mixtures of keys", "Hadamard rotation"]'
 holds 'rows["quantize, Hadamard"]["group"] == "portable" and "signal 6" in rows["quantize, Hadamard"]["first"] and "DIED" in page'
 holds 'all(rows[o]["verdict"] == "equal" for o in ("encode", "layout of scales", "quantize, fast", "product, f32_seq"))'
+# Rows that lost cases with the one that died are cut, and how many is what a whole run has; those that had all of theirs are equal.
+"$diff" --device host --only portable --json whole.json >said || fail "a whole run: $(cat said)"
+as_whole='(lambda whole: {o: r["cases"] for o, r in whole.items()} == {o: r["expected"] for o, r in rows.items()} and
+  all((r["cases"] < r["expected"]) == (r["verdict"] in ("cut", "DIED")) for r in rows.values()))(
+  {r["operation"]: r for r in json.load(open("whole.json"))["operations"]})'
+holds "$as_whole"
+holds 'rows["dequantize, random mixtures of keys"]["verdict"] == "cut" and rows["quantize, stochastic"]["cases"] == 0'
+run mxh_quantize_both:segv --only portable
+grep -q '[1-9] cut (cases run/expected), ' said || fail "the table: $(cat said)"
+holds "$as_whole"
+holds 'sorted(r["operation"] for r in rows.values() if r["verdict"] == "cut") == ["dequantize, fast", "quantize, fast"]'
+holds '"<td>%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by what became of " in rows["quantize, fast"]["note"]'
 # A memory fault among the probes of the rules: those that were found are kept.
 run gfx950_probe_sgpr:segv --only native --patience 60
 holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gfx950'"'"'s instructions"]'
@@ -42,7 +54,9 @@ holds 'rows["native_mxfp4: MXFP4, even rule"]["cases"] and "profile" not in repo
 # A kernel that does not come back: ended, and the device is not asked again.
 run mxh_quantize:hang --only portable --patience 2
 grep -q 'no word for 2 s, ended, the last kernel launched was mxh_quantize' err || fail "err: $(cat err)"
-holds 'list(rows) == ["quantize"] and rows["quantize"]["verdict"] == "DIED" and report["silicon"] == "skipped"'
+holds "$as_whole"
+holds 'all(r["verdict"] == "cut" and r["cases"] == 0 for o, r in rows.items() if o != "quantize")'
+holds 'rows["quantize"]["verdict"] == "DIED" and report["silicon"] == "skipped"'
 # Killed as a whole: the file on the disk is the report up to the last row.
 rm -f diff.json
 "$diff" --device host --fault mxh_hadamard:hang --only portable --json diff.json --html diff.html >said 2>err &
