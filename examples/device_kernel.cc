@@ -30,5 +30,5 @@ extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
   if (a.rows > 1) a.rows--;
 #endif
   const size_t blocks = job->rows * job->scale_cols;
-  return mxh_launch(job->device, "native_mxfp4", (unsigned)((blocks + 255) / 256), 256, &a, sizeof a) != 0;
+  return mxh_launch(job->device, "native_mxfp4", (unsigned)((blocks + 255) / 256), 256, &a, sizeof a) ? -1 : 0;
 }

@@ -29,7 +29,8 @@ typedef struct mxgold_device_job {
   mxh_device *device;  /* the memory is this one's; its kind says which: "hip" (hipMalloc in this process), "cuda", "host" */
 } mxgold_device_job;
 
-/** Launch and return 0; anything else means that the kernel does not do this spec (say why on stderr). The adapter waits for the device. */
+/** Launch and return 0, or 1 (MXGOLD_DECLINED) if the kernel does not do this spec (say why on stderr); anything else is a failure. The adapter waits for
+ *  the device, and asks it before it believes either: a launch that failed is a failure whatever is returned, and what the host runtime reports is said. */
 int mxgold_quantize_device(const mxgold_device_job *job);
 
 #ifdef __cplusplus

@@ -13,9 +13,7 @@ const char *verdict(const mxh_row &r) {
   return r.died ? "DIED" : r.skipped ? "skipped" : !r.differences ? r.lost ? "cut" : "equal" : r.open ? "open" : "DIFFERS";
 }
 /* Cases that ran, and of how many where some were lost. */
-std::string cases_of(const mxh_row &r) {
-  return std::to_string(r.cases) + (r.lost ? "/" + std::to_string(r.cases + r.lost) : "");
-}
+std::string cases_of(const mxh_row &r) { return std::to_string(r.cases) + (r.lost ? "/" + std::to_string(r.cases + r.lost) : ""); }
 
 std::string now(const char *format) {
   char text[32];
@@ -85,9 +83,10 @@ bool mxh_report_json(const mxh_report &report, const char *path) {
   json_object_set_new(o, "device_seconds", json_real(report.device_seconds));
   for (const mxh_row &r : report.rows)
     json_array_append_new(operations,
-                          json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "group", r.group.c_str(), "operation", r.operation.c_str(),
-                                    "cases", (json_int_t)r.cases, "expected", (json_int_t)(r.cases + r.lost), "values", (json_int_t)r.values, "differences", (json_int_t)r.differences,
-                                    "not_run", (json_int_t)r.not_run, "verdict", verdict(r), "first", r.first.c_str(), "note", r.note.c_str()));
+                          json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "group", r.group.c_str(), "operation",
+                                    r.operation.c_str(), "cases", (json_int_t)r.cases, "expected", (json_int_t)(r.cases + r.lost), "values",
+                                    (json_int_t)r.values, "differences", (json_int_t)r.differences, "not_run", (json_int_t)r.not_run, "verdict",
+                                    verdict(r), "first", r.first.c_str(), "note", r.note.c_str()));
   for (const mxh_bench_row &b : report.bench)
     json_array_append_new(bench, json_pack("{s:s, s:f, s:f, s:f}", "preset", b.preset.c_str(), "quantize_bytes_s", b.quantize,
                                            "dequantize_bytes_s", b.dequantize, "copy_bytes_s", b.copy));
@@ -111,12 +110,13 @@ bool mxh_report_html(const mxh_report &report, const char *path) {
   const std::string next = std::string(path) + ".new";
   FILE *f = fopen(next.c_str(), "w");
   if (!f) return false;
-  fprintf(f,
-          "<!doctype html><meta charset=\"utf-8\"><title>mxgold hip-diff: %s</title>\n"
-          "<style>body{font:15px/1.4 sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ccc;"
-          "text-align:left}.n{text-align:right}.DIFFERS,.DIED,.cut{background:#fbb}.open{background:#ffd}.skipped{color:#777}</style>\n<h1>mxgold "
-          "hip-diff</h1>\n<table>\n",
-          html_text(report.device.name).c_str());
+  fprintf(
+      f,
+      "<!doctype html><meta charset=\"utf-8\"><title>mxgold hip-diff: %s</title>\n"
+      "<style>body{font:15px/1.4 sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #ccc;"
+      "text-align:left}.n{text-align:right}.DIFFERS,.DIED,.cut{background:#fbb}.open{background:#ffd}.skipped{color:#777}</style>\n<h1>mxgold "
+      "hip-diff</h1>\n<table>\n",
+      html_text(report.device.name).c_str());
   for (const auto &fact : facts(report)) fprintf(f, "<tr><th>%s<td>%s\n", fact.first, html_text(fact.second).c_str());
   fprintf(f,
           "</table>\n<h2>Operations</h2>\n<table><tr><th>operation<th>group<th>cases<th>values<th>differences<th>not run<th>verdict<th>first "

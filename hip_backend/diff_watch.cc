@@ -301,7 +301,8 @@ static int one_child(const mxh_watch &watch, const char *group, const body_fn &b
   if (!watch.report->whole) watch.write();
   if (!watch.report->whole && h.part >= first_part) {
     if (!mark_lost(watch, group, body, &h, hangs))
-      fprintf(stderr, "mxgold-hip-diff: which rows lost cases with %s could not be counted: those of its part may be cut\n", h.operation.c_str());
+      fprintf(stderr, "mxgold-hip-diff: which rows lost cases with %s could not be counted: those of its part may be cut\n",
+              h.operation.c_str());
     watch.write();
   }
   if (!hangs && !watch.report->whole && h.part >= first_part) *next = h.part + 1; /* a device that hangs is not asked again */

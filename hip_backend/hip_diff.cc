@@ -1,8 +1,11 @@
 /* mxgold-hip-diff: every kernel of the backend on the device at hand, against the emulator. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "hip_backend/diff_watch.h"
 #include "hip_backend/gfx950_profile.h"
@@ -25,7 +28,8 @@ static const char usage[] =
     "the table.\n"
     "--bench measures the fast kernels against the memory of the card. Reports are written after every row, by a process that is not the one "
     "on the\n"
-    "device: a fault or a hang (--patience, 900) costs the row that it came in, which is said to have DIED, and what was left of its part: rows "
+    "device: a fault or a hang (--patience, 900) costs the row that it came in, which is said to have DIED, and what was left of its part: "
+    "rows "
     "that lost cases are `cut`. What comes after goes on. --fault "
     "plays one.\n"
     "Exit 0: no bit differs and every rule has a name; 1: not so; 2: trouble.\n";
@@ -78,15 +82,52 @@ bool open_device(mxh_run *run, const char *device, bool first) {
   return run->dev != nullptr;
 }
 
+/* A whole number of first..last, to its last letter; else a line that says so. */
+bool number_of(const char *option, const char *text, uint64_t first, uint64_t last, uint64_t *value) {
+  char *end = nullptr;
+  errno = 0;
+  const uint64_t v = strtoull(text, &end, 10);
+  if (*text >= '0' && *text <= '9' && !*end && !errno && v >= first && v <= last) return *value = v, true;
+  fprintf(stderr, "mxgold-hip-diff: %s %s: expected %llu to %llu\n", option, text, (unsigned long long)first, (unsigned long long)last);
+  return false;
+}
+bool fault_known(const char *fault) {
+  const char *colon = strrchr(fault, ':');
+  const std::string how = colon ? colon + 1 : "";
+  char why[256];
+  mxh_device *host = mxh_open("host", why, sizeof why); /* every kernel is there */
+  const bool known = colon && host && mxh_has(host, std::string(fault, colon).c_str()) && (how == "abort" || how == "segv" || how == "hang");
+  if (!known) fprintf(stderr, "mxgold-hip-diff: --fault %s: expected a kernel's name, then :abort, :segv or :hang\n", fault);
+  if (host) mxh_close(host);
+  return known;
+}
+/* Before the run: a report that cannot be written costs it. What is there stays as it is. */
+bool writable(const char *option, const char *path, bool folder) {
+  struct stat s;
+  bool can = true;
+  if (folder) {
+    can = !stat(path, &s) && !access(path, W_OK | X_OK);
+    if (can && !S_ISDIR(s.st_mode)) errno = ENOTDIR, can = false;
+  } else {
+    const std::string next = std::string(path) + ".new"; /* as diff_report.cc names it */
+    FILE *f = fopen(next.c_str(), "w");
+    can = f && !fclose(f) && !unlink(next.c_str());
+    if (can && !stat(path, &s) && S_ISDIR(s.st_mode)) errno = EISDIR, can = false;
+  }
+  if (!can) fprintf(stderr, "mxgold-hip-diff: %s %s: %s\n", option, path, strerror(errno));
+  return can;
+}
+
 /* What comes after the last row: the table, the reports, speeds, the profile. */
-int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std::function<bool()> &write) {
+int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std::function<bool()> &write,
+           const std::function<int()> &unwritten) {
   mxh_device *dev = out->run->dev;
   const bool host = !strcmp(mxh_kind(dev), "host");
   out->whole = true;
   const bool written = write(); /* what has been found is kept, whatever becomes of the rest */
   mxh_report_print(*out);
   fflush(stdout);
-  if (!written) return perror("mxgold-hip-diff"), 2;
+  if (!written) return unwritten();
   mxh_watch_whole(pipe);
   std::string said;
   if (folder && out->run->profile) {
@@ -107,7 +148,7 @@ int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std:
            b.dequantize * 1e-9, b.copy * 1e-9, b.quantize / b.copy, b.dequantize / b.copy);
     out->bench.push_back(b);
   }
-  if (bench && !write()) return perror("mxgold-hip-diff"), 2;
+  if (bench && !write()) return unwritten();
   if (host) printf("hip-diff: on the CPU host runtime alone; silicon: SKIPPED\n");
   return 0;
 }
@@ -116,12 +157,12 @@ int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std:
 int main(int argc, char **argv) {
   const char *device = "auto", *json = nullptr, *html = nullptr, *folder = nullptr, *only = nullptr, *fault = nullptr;
   bool bench = false, verbose = false;
-  int rehearse = 0, wrong = 0, jobs = 0, patience = 900;
-  uint64_t seed = 1;
+  uint64_t rehearse = 0, wrong = 0, jobs = 0, patience = 900, seed = 1;
+  bool fine = true;
   mxh_run run = {};
   const mxh_oracle library = {"libmxgold", quantize,  quantize_transposed, dequantize,       amax,     mx_hadamard, mx_encode,
                               mx_decode,   mx_random, mx_layout_pack,      mx_layout_unpack, mx_pack4, mx_pack6,    gemm};
-  for (int i = 1; i < argc; i++) {
+  for (int i = 1; i < argc && fine; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
     if (!strcmp(argv[i], "--bench"))
       bench = true;
@@ -130,17 +171,17 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[i], "-v"))
       verbose = true;
     else if (value && !strcmp(argv[i], "--rehearse"))
-      rehearse = atoi(value), i++;
+      fine = number_of(argv[i], value, 1, 100000, &rehearse), i++;
     else if (value && !strcmp(argv[i], "--wrong"))
-      wrong = atoi(value), i++;
+      fine = number_of(argv[i], value, 0, 100000, &wrong), i++;
     else if (value && !strcmp(argv[i], "--seed"))
-      seed = strtoull(value, nullptr, 10), i++;
+      fine = number_of(argv[i], value, 0, UINT64_MAX, &seed), i++;
     else if (value && !strcmp(argv[i], "-j"))
-      jobs = atoi(value), i++;
+      fine = number_of(argv[i], value, 0, 4096, &jobs), i++;
     else if (value && !strcmp(argv[i], "--device"))
       device = value, i++;
     else if (value && !strcmp(argv[i], "--large"))
-      run.large = strtoull(value, nullptr, 10), i++;
+      fine = number_of(argv[i], value, 0, UINT64_MAX, &run.large), i++;
     else if (value && !strcmp(argv[i], "--hashes"))
       run.hashes = value, i++;
     else if (value && !strcmp(argv[i], "--json"))
@@ -150,7 +191,7 @@ int main(int argc, char **argv) {
     else if (value && !strcmp(argv[i], "--profile"))
       folder = value, i++;
     else if (value && !strcmp(argv[i], "--patience"))
-      patience = atoi(value), i++;
+      fine = number_of(argv[i], value, 1, 100000, &patience), i++;
     else if (value && !strcmp(argv[i], "--fault"))
       fault = value, i++;
     else if (value && !strcmp(argv[i], "--html"))
@@ -158,23 +199,30 @@ int main(int argc, char **argv) {
     else
       return fprintf(stderr, "mxgold-hip-diff: %s: unknown option, or its value is missing; --help\n", argv[i]), 2;
   }
+  if (!fine) return 2;
 #define MXH_CHECK(function, meaning) known |= only && !strcmp(only, #function);
   bool known = !only;
 #include "hip_backend/ops.def"
 #undef MXH_CHECK
   if (!known) return fprintf(stderr, "mxgold-hip-diff: --only %s: expected portable or native\n", only), 2;
-  if (rehearse || wrong) return gfx950_rehearse({&library, rehearse, wrong, seed, jobs, verbose});
-  if (patience < 1 || patience > 100000) return fprintf(stderr, "mxgold-hip-diff: --patience %d: expected 1 to 100000 seconds\n", patience), 2;
+  if (rehearse || wrong) return gfx950_rehearse({&library, (int)rehearse, (int)wrong, seed, (int)jobs, verbose});
+  if (fault && !fault_known(fault)) return 2;
+  if ((json && !writable("--json", json, false)) || (html && !writable("--html", html, false)) ||
+      (folder && !writable("--profile", folder, true)))
+    return 2;
   run.oracle = &library;
   mxh_report out = {&run, {}, {}, {}, {}, 0, 0, false, MXH_COMMIT, MXH_COMPILERS};
   struct timespec t0;
   clock_gettime(CLOCK_MONOTONIC, &t0);
+  const char *failing = nullptr; /* the report that could not be written */
   const auto write = [&] {
     struct timespec t1;
     clock_gettime(CLOCK_MONOTONIC, &t1);
     out.seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9;
-    return (!json || mxh_report_json(out, json)) && (!html || mxh_report_html(out, html));
+    failing = json && !mxh_report_json(out, json) ? json : html && !mxh_report_html(out, html) ? html : nullptr;
+    return !failing;
   };
+  const auto unwritten = [&] { return fprintf(stderr, "mxgold-hip-diff: %s: %s\n", failing, strerror(errno)), 2; };
   const char *groups[8];
   size_t n = 0;
 #define MXH_CHECK(function, meaning)                                                                                                           \
@@ -183,10 +231,11 @@ int main(int argc, char **argv) {
 #undef MXH_CHECK
   int worst = 0;
   for (size_t i = 0; i < n; i++) {
-    const int status = mxh_watch_child({&out, patience, write}, groups[i], [&](mxh_run *child, int pipe) {
+    const int status = mxh_watch_child({&out, (int)patience, write}, groups[i], [&](mxh_run *child, int pipe) {
       if (child->counting)
         child->dev = mxh_idle(out.device);
-      else if (!open_device(child, device, i == 0 && !child->first_part)) return 2;
+      else if (!open_device(child, device, i == 0 && !child->first_part))
+        return 2;
       if (!child->counting) {
         out.device = {mxh_name(child->dev), mxh_kind(child->dev), mxh_arch(child->dev), mxh_driver(child->dev)};
         mxh_watch_opened(pipe, child->dev);
@@ -201,7 +250,7 @@ int main(int argc, char **argv) {
       out.device_seconds += mxh_watched_seconds(child->dev, pipe);
       out.run = child;
       out.rows = child->rows;
-      const int result = i + 1 == n ? finish(&out, pipe, bench, folder, write) : 0;
+      const int result = i + 1 == n ? finish(&out, pipe, bench, folder, write, unwritten) : 0;
       mxh_close(child->dev);
       return result ? result : (int)!same;
     });
@@ -210,7 +259,7 @@ int main(int argc, char **argv) {
   }
   if (!out.whole) { /* the last one did not come to its end */
     mxh_report_print(out);
-    if (!write()) return perror("mxgold-hip-diff"), 2;
+    if (!write()) return unwritten();
   }
   return worst;
 }

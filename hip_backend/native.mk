@@ -105,7 +105,7 @@ $(B)/device_kernel.so: $(plugin_objs) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/e
 device-plugin-build: deps $(B)/device_kernel.so
 device-plugin: ## examples/device_kernel.cc (PLUGIN_SRC=yours.cc, .cu or .hip; PLUGIN_FLAGS, PLUGIN_LIBS) as a plugin of mxgold test, operands on the device
 	@tools/install-deps.sh --mode=$(INSTALL) build hip $(if $(PLUGIN_AMD),hip-host) || echo "device-plugin: no compiler for AMD: our kernels for gfx950 are SKIPPED"
-	@if $(PLUGIN_LINKS); then $(MAKE) -s device-plugin-build; else rm -f $(B)/device_kernel.so; \
+	@if $(PLUGIN_LINKS); then $(MAKE) -s device-plugin-build || { rm -f $(B)/device_kernel.so; echo "device-plugin: nothing was built"; exit 1; }; else rm -f $(B)/device_kernel.so; \
 	  echo "device-plugin: SKIPPED, nothing was built: $(filter %.hip,$(PLUGIN_SRC)) needs HIP's runtime to link with, libamdhip64.so (ROCm in /opt/rocm, ROCM=FOLDER, or PLUGIN_LIBS=-LFOLDER); PLUGIN_ON=host builds a plain kernel for the CPU host runtime"; fi
 # Can a .hip be linked here?
 PLUGIN_LINKS = $(if $(filter host,$(PLUGIN_ON)),true,$(if $(PLUGIN_AMD),echo 'int main() {}' | $(CXX) -x c++ - -x none $(PLUGIN_LIBS) $(PLUGIN_AMD) -o /dev/null 2>/dev/null,true))

@@ -25,6 +25,21 @@ sys.exit(not eval(sys.argv[1]))
 P
 }
 
+# Arguments that cannot be meant, and reports that cannot be written, cost no run.
+refuses() { # refuses SAID ARGUMENT...
+  local rc=0 want=$1
+  shift
+  timeout 20 "$diff" --device host "$@" >said 2>err || rc=$?
+  [ $rc = 2 ] && [ ! -s said ] && [ "$(cat err)" = "mxgold-hip-diff: $want" ] || fail "$*: exit $rc: $(cat said err)"
+}
+for f in mxh_quantize:frob nosuch:abort mxh_quantize x:frob; do refuses "--fault $f: expected a kernel's name, then :abort, :segv or :hang" --fault $f; done
+for n in abc 0 -1 3x; do refuses "--rehearse $n: expected 1 to 100000" --rehearse $n; done
+refuses "--patience 0: expected 1 to 100000" --patience 0
+refuses "--large 1e9: expected 0 to 18446744073709551615" --large 1e9
+for o in json html; do refuses "--$o none/x.$o: No such file or directory" --$o none/x.$o; done
+refuses "--profile none: No such file or directory" --profile none
+[ -z "$(ls | grep -v '^said$\|^err$')" ] || fail "left behind: $(ls)"
+
 # Aborted in three parts of the portable half: what was before is there, what comes after is run.
 run mxh_hadamard:abort --only portable
 grep -q '^mxgold-hip-diff: quantize, Hadamard: ended by signal 6 .*, the last kernel launched was mxh_hadamard; case had.size=16 ' err || fail "err: $(cat err)"
@@ -44,7 +59,7 @@ run mxh_quantize_both:segv --only portable
 grep -q '[1-9] cut (cases run/expected), ' said || fail "the table: $(cat said)"
 holds "$as_whole"
 holds 'sorted(r["operation"] for r in rows.values() if r["verdict"] == "cut") == ["dequantize, fast", "quantize, fast"]'
-holds '"<td>%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by what became of " in rows["quantize, fast"]["note"]'
+holds '">%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by what became of " in rows["quantize, fast"]["note"]'
 # A memory fault among the probes of the rules: those that were found are kept.
 run gfx950_probe_sgpr:segv --only native --patience 60
 holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gfx950'"'"'s instructions"]'

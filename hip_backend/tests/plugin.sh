@@ -43,6 +43,45 @@ grep -q 'skipped="1"' "$work/t.xml" && grep -q '<skipped/>' "$work/t.xml" || fai
 build PLUGIN_SRC=examples/device_kernel_hip.hip PLUGIN_ON=host
 MXGOLD_DEVICE=host says 0 "" --preset ocp-mxfp4
 MXGOLD_DEVICE=host says 2 "nothing was tested: the kernel declined all 1 tensors" --preset nvfp4
+# A launch that fails is a finding, not a kernel that declines, whatever it returns; what the host runtime reports is said.
+cat >"$work/yours/diverges.hip" <<'C'
+#include <hip/hip_runtime.h>
+#include <stdio.h>
+#include "hip_backend/device_plugin.h"
+__global__ static void diverges(unsigned char *p) {
+  if (threadIdx.x < 7) __syncthreads();
+  p[threadIdx.x] = 1;
+}
+extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
+  hipLaunchKernelGGL(diverges, dim3(1), dim3(64), 0, 0, job->codes);
+#ifdef SAYS
+  const hipError_t status = hipGetLastError();
+  fprintf(stderr, "mine: %s\n", hipGetErrorString(status));
+  return status != hipSuccess;
+#else
+  return RETURNS;
+#endif
+}
+C
+for how in RETURNS=0 RETURNS=1 'RETURNS=(hipGetLastError()!=hipSuccess)' RETURNS=2; do
+  build PLUGIN_SRC="$work/yours/diverges.hip" PLUGIN_ON=host PLUGIN_FLAGS="'-D$how'"
+  MXGOLD_DEVICE=host says 1 "device plugin: the host runtime reports: a kernel launched by HIP's call: block 0 lane 0: divergent barrier at " --preset ocp-mxfp4
+  grep -q 'verdict  *Your kernel fails on ' "$work/out" || fail "a launch that fails: $(cat "$work/out")"
+done
+build PLUGIN_SRC="$work/yours/diverges.hip" PLUGIN_ON=host PLUGIN_FLAGS=-DSAYS
+MXGOLD_DEVICE=host says 1 "mine: a kernel launched by HIP's call: " --preset ocp-mxfp4
+grep -q 'verdict  *Your kernel fails on ' "$work/out" || fail "a launch that fails and says so: $(cat "$work/out")"
+cat >"$work/yours/launches.cc" <<'C'
+#include "hip_backend/device_plugin.h"
+extern "C" int mxgold_quantize_device(const mxgold_device_job *job) { return mxh_launch(job->device, "no_such_kernel", 1, 64, "", 1) != 0; }
+C
+build PLUGIN_SRC="$work/yours/launches.cc"
+MXGOLD_DEVICE=host says 1 "no such kernel" --preset ocp-mxfp4
+# A build that fails leaves no plugin of another kernel.
+echo 'not C' >"$work/yours/broken.cc"
+! $make device-plugin PLUGIN_SRC="$work/yours/broken.cc" >"$work/out" 2>&1 || fail "a source that is no C++ was built"
+[ ! -e "$so" ] || fail "the former plugin outlives a build that failed"
+
 build PLUGIN_SRC=examples/device_kernel_hip.hip PLUGIN_ON=host PLUGIN_FLAGS=-DBUG_TIES
 MXGOLD_DEVICE=host says 1 "" --preset ocp-mxfp4
 if ! echo 'int main() {}' | $cc -x c - -x none -L/opt/rocm/lib -lamdhip64 -o "$work/probe" 2>/dev/null; then

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { MXGOLD_PLUGIN_ABI = 1 };
+enum { MXGOLD_PLUGIN_ABI = 1, MXGOLD_DECLINED = 1, MXGOLD_FAILED = -1 };
 
 typedef struct mxgold_job {
   uint32_t abi;          /* MXGOLD_PLUGIN_ABI */
@@ -26,7 +26,8 @@ typedef struct mxgold_job {
   float *tensor_scale; /* out; set to 1 if the spec has none */
 } mxgold_job;
 
-/** Fill codes, scales and tensor_scale. Return 0; anything else means that the kernel does not do this spec, and the case is left out. */
+/** Fill codes, scales and tensor_scale, and return 0. MXGOLD_DECLINED: the kernel does not do this spec, the case is left out. Anything else, such as
+ *  MXGOLD_FAILED: it tried and failed, which is a finding. */
 typedef int mxgold_quantize_fn(const mxgold_job *job);
 int mxgold_quantize(const mxgold_job *job);
 

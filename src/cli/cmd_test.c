@@ -39,17 +39,19 @@ typedef struct verdict {
   char crash[160], said[2048], pattern[MX_DIFF_WORDS];
 } verdict;
 
-/* What the kernel said on standard error, each line once; of calls that it declined, the last line: why. */
+/* What the kernel said on standard error, each line once; its last line; the last of a call that it declined: why. */
 typedef struct heard {
-  char text[16384], why[512];
+  char text[16384], last[512], why[512];
   size_t n;
 } heard;
 
 static void pass_on(heard *h, char *said, int declined) {
   char *rest = NULL;
+  *h->last = 0;
   for (char *line = strtok_r(said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
     char whole[4100];
     const size_t n = (size_t)snprintf(whole, sizeof whole, "\n%s\n", line);
+    snprintf(h->last, sizeof h->last, "%s", line);
     if (declined) snprintf(h->why, sizeof h->why, "%s", line);
     if (declined || strstr(h->text, whole) || h->n + n >= sizeof h->text) continue;
     const size_t at = h->n ? h->n - 1 : 0; /* one line feed between two lines */
@@ -71,11 +73,16 @@ static const char *signal_name(int number) {
 }
 
 /* What the kernel does that no comparison is needed for. */
-static void misdeed(verdict *v, const plugin_result *got, size_t rows, size_t cols) {
+static void misdeed(verdict *v, const plugin_result *got, const char *last, size_t rows, size_t cols) {
   if (got->end == PLUGIN_SIGNAL && !*v->crash) snprintf(v->crash, sizeof v->crash, "%s%s", signal_name(got->signal), got->where);
+  if (got->end == PLUGIN_FAILED && !*v->crash)
+    snprintf(v->crash, sizeof v->crash, "returned %d%s%.120s", got->returned, *last ? ", " : "", last);
   if (*v->said) return;
   if (got->end == PLUGIN_SIGNAL)
     snprintf(v->said, sizeof v->said, "Your kernel crashes on %zu x %zu: %s.", rows, cols, v->crash);
+  else if (got->end == PLUGIN_FAILED)
+    snprintf(v->said, sizeof v->said, "Your kernel fails on %zu x %zu: it returned %d%s%s.", rows, cols, got->returned,
+             *last ? " and said: " : "", last);
   else if (got->end == PLUGIN_LATE)
     snprintf(v->said, sizeof v->said, "Your kernel does not return in time on %zu x %zu.", rows, cols);
   else if (got->end == PLUGIN_OUTSIDE)
@@ -128,8 +135,8 @@ static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, co
     pass_on(h, got.said, got.end == PLUGIN_DECLINED);
     v->tensors++;
     v->declined += got.end == PLUGIN_DECLINED;
-    v->crashed += got.end == PLUGIN_SIGNAL || got.end == PLUGIN_EXIT || got.end == PLUGIN_OUTSIDE;
-    misdeed(v, &got, c->rows, c->cols);
+    v->crashed += got.end == PLUGIN_SIGNAL || got.end == PLUGIN_FAILED || got.end == PLUGIN_EXIT || got.end == PLUGIN_OUTSIDE;
+    misdeed(v, &got, h->last, c->rows, c->cols);
     v->late += got.end == PLUGIN_LATE;
     v->trouble |= got.end == PLUGIN_LOAD || got.end == PLUGIN_TROUBLE;
     if (got.end == PLUGIN_OK && !mx_diff(d, &want, &got.tensor, spec, c->ld == c->cols ? x : NULL, c->ld, NULL, NULL, NULL, NULL)) {
@@ -157,6 +164,17 @@ static void row(out *o, const char *name, const verdict *v) {
   out_u64(o, "crashed", v->crashed);
   out_u64(o, "late", v->late);
   out_u64(o, "declined", v->declined);
+}
+
+/* Behind the verdict: tensors that the kernel declined though it took others, and the suites of which it took none. */
+static void say_declined(char *said, size_t size, const verdict *v, size_t tensors, size_t declined) {
+  size_t n = strlen(said), suites = 0;
+  if (!declined || declined == tensors || n >= size) return;
+  n += (size_t)snprintf(said + n, size - n, "%sNot tested: your kernel declined %zu of %zu tensors", n ? " " : "", declined, tensors);
+  for (int s = 0; s < MX_SUITE_COUNT && n < size; s++)
+    if (v[s].tensors && v[s].tensors == v[s].declined)
+      n += (size_t)snprintf(said + n, size - n, "%s%s", suites++ ? ", " : ", all of ", mx_suite_name(s));
+  if (n < size) snprintf(said + n, size - n, ".");
 }
 
 static int bad(const verdict *v) { return v->wrong || v->crashed || v->late; }
@@ -199,6 +217,7 @@ static int run(const cli_context *ctx, void *args) {
   }
   out_end(o);
   if (*pattern) out_text(o, "pattern", pattern);
+  if (v) say_declined(said, sizeof said, v, tensors, declined);
   if (*said) out_text(o, "verdict", said);
   if (!rc)
     rc = out_print(o, a->json);
@@ -220,4 +239,4 @@ const cli_command cmd_test = {options, sizeof(struct args), run,
                               "Each call runs in a child process with a time limit, its buffers ended by guard pages: a crash, a write out of "
                               "bounds or a hang is a finding. "
                               "examples/kernel_plugin.c is a kernel to start from.\nExit status 0 if every byte is right, 1 if not, 2 if the "
-                              "kernel declined every tensor: nothing was tested."};
+                              "kernel declined every tensor: nothing was tested. Of one that declined some the verdict says which suites."};

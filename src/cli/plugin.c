@@ -15,7 +15,7 @@
 #include "mxgold/plugin.h"
 
 /* Exit statuses of the child, out of the way of what a kernel might exit with. */
-enum { CHILD_DECLINED = 81, CHILD_LOAD = 82, CHILD_OK = 83 };
+enum { CHILD_DECLINED = 81, CHILD_LOAD = 82, CHILD_OK = 83, CHILD_FAILED = 84 };
 enum { CANARY = 0x5C };    /* around each buffer as far as its pages go */
 enum { GUARD_PAGES = 16 }; /* before and behind each: an address there tells whose it is */
 
@@ -59,10 +59,11 @@ static void unguard(guarded *g) {
   if (g->map && g->map != MAP_FAILED) munmap(g->map, g->mapped);
 }
 
-/* What the child leaves in shared memory when it crashes. */
+/* What the child leaves in shared memory when it crashes or fails. */
 typedef struct crash {
   volatile int code; /* si_code; of no meaning if the signal does not tell of an address */
   volatile int told;
+  volatile int returned;
   volatile uintptr_t address;
 } crash;
 
@@ -93,7 +94,8 @@ static void child(const char *path, const mxgold_job *job, crash *c) {
   if (!symbol) _exit(CHILD_LOAD);
   mxgold_quantize_fn *quantize;
   memcpy(&quantize, &symbol, sizeof quantize); /* ISO C has no cast from object to function pointer */
-  _exit(quantize(job) ? CHILD_DECLINED : CHILD_OK);
+  c->returned = quantize(job);
+  _exit(!c->returned ? CHILD_OK : c->returned == MXGOLD_DECLINED ? CHILD_DECLINED : CHILD_FAILED);
 }
 
 /* Wait, but not for ever. Returns 0 when the time was over. */
@@ -146,7 +148,18 @@ static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, d
     return PLUGIN_SIGNAL;
   }
   const int code = WEXITSTATUS(status);
-  return code == CHILD_OK ? PLUGIN_OK : code == CHILD_LOAD ? PLUGIN_LOAD : code == CHILD_DECLINED ? PLUGIN_DECLINED : PLUGIN_EXIT;
+  switch (code) {
+  case CHILD_OK:
+    return PLUGIN_OK;
+  case CHILD_LOAD:
+    return PLUGIN_LOAD;
+  case CHILD_DECLINED:
+    return PLUGIN_DECLINED;
+  case CHILD_FAILED:
+    return PLUGIN_FAILED;
+  default:
+    return PLUGIN_EXIT;
+  }
 }
 
 /* Which buffer an address belongs to. */
@@ -215,6 +228,7 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
     crash *c = (crash *)(void *)((uintptr_t)(note_page.at + 15) & ~(uintptr_t)15);
     memset(c, 0, sizeof *c);
     r.end = run_child(path, &job, c, seconds, &r.signal, r.said, sizeof r.said);
+    r.returned = c->returned;
     if (r.end == PLUGIN_SIGNAL) locate(r.where, sizeof r.where, c, own, sizeof own / sizeof *own);
     for (size_t i = 0; i < 3 && r.end == PLUGIN_OK; i++)
       if (!intact(own[i].g)) r.end = PLUGIN_OUTSIDE, r.what = own[i].name;

@@ -9,6 +9,7 @@ enum { PLUGIN_POISON = 0xA5 }; /* bytes of scales before the kernel writes them 
 typedef enum plugin_end {
   PLUGIN_OK,
   PLUGIN_DECLINED,
+  PLUGIN_FAILED, /* it returned neither 0 nor MXGOLD_DECLINED */
   PLUGIN_SIGNAL,
   PLUGIN_EXIT,    /* it ended its own process */
   PLUGIN_OUTSIDE, /* it wrote before or behind a buffer of its own */
@@ -20,6 +21,7 @@ typedef enum plugin_end {
 typedef struct plugin_result {
   plugin_end end;
   int signal;       /* PLUGIN_SIGNAL */
+  int returned;     /* PLUGIN_FAILED */
   char where[120];  /* of a crash, to follow the signal's name: " at address 0x..., 4 bytes behind the end of codes", or nothing */
   const char *what; /* PLUGIN_OUTSIDE: the buffer */
   char said[4096];  /* what the kernel wrote to standard error, the first of it */

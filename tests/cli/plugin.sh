@@ -16,6 +16,15 @@ build silent 'return job->rows > 0;'
 build some 'fprintf(stderr, "on a card\n"); if (job->rows < 8) { fprintf(stderr, "too small\n"); return 1; } return 0;'
 "$mxgold" test --plugin ./some.so --preset ocp-mxfp4 >"$scratch/stdout" 2>"$scratch/stderr"
 [ $? = 1 ] && [ "$(cat "$scratch/stderr")" = "$(printf 'on a card\ntoo small')" ] || fail "declined some: $(cat "$scratch/stderr")"
+# Whole suites that it declined are named; a value that is neither 0 nor MXGOLD_DECLINED is a failure, with what the kernel said.
+build fails 'fprintf(stderr, "a note\n"); fprintf(stderr, "invalid configuration\n"); return 719;'
+"$mxgold" test --plugin ./fails.so --preset ocp-mxfp4 --suite ties --junit fails.xml >"$scratch/stdout" 2>"$scratch/stderr"
+[ $? = 1 ] && grep -q 'verdict  *Your kernel fails on [0-9]* x [0-9]*: it returned 719 and said: invalid configuration\.$' "$scratch/stdout" || fail "a kernel that fails: $(cat "$scratch/stdout" "$scratch/stderr")"
+[ "$(cat "$scratch/stderr")" = "$(printf 'a note\ninvalid configuration')" ] && grep -q '1 crashed: returned 719, invalid configuration' fails.xml || fail "a kernel that fails: $(cat "$scratch/stderr" fails.xml)"
+"$mxgold" test --plugin ./some.so --preset ocp-mxfp4 >"$scratch/stdout" 2>"$scratch/stderr"
+grep -q 'verdict  .* Not tested: your kernel declined [0-9]* of 366 tensors, all of ' "$scratch/stdout" || fail "declined some: $(cat "$scratch/stdout")"
+awk '/^[a-z]+  +[0-9]/ && NF == 9 && $2 == $9 { s = s (s ? ", " : "") $1 } /^verdict/ { t = $0; sub(/.*all of /, "", t); exit !(s != "" && t == s ".") }' "$scratch/stdout" ||
+  fail "the suites that were declined: $(cat "$scratch/stdout")"
 # More than a pipe holds: nothing waits.
 build talks 'for (int i = 0; i < 100000; i++) fprintf(stderr, "line %d of a hundred thousand\n", i); return job->rows > 0;'
 "$mxgold" test --plugin ./talks.so --preset ocp-mxfp4 --suite ties >"$scratch/stdout" 2>"$scratch/stderr"

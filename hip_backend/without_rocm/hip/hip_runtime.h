@@ -50,13 +50,14 @@ __device__ inline void __syncthreads() {
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static /* blocks run one after another */
+#define __shared__ static /* blocks run one after another. Zero before the first, then what the last one left: reads of what was not written go unseen */
 #define __launch_bounds__(n)
 #define threadIdx (dim3(mxh_host::lane()->thread, 0, 0))
 #define blockIdx (dim3(mxh_host::lane()->block, 0, 0))
 #define blockDim (dim3(mxh_host::lane()->block_size, 1, 1))
 #define __shfl_xor(v, mask) mxh_host::shuffle(v, (mxh_host::lane()->thread % mxh_host::wave_lanes) ^ (mask), __FILE__, __LINE__)
 #define __syncthreads() mxh_host::barrier(__FILE__, __LINE__)
+extern "C" int mxh_hip_failed; /* device_plugin.cc: a failure is none that declines */
 struct mxh_hip_launch {
   const std::function<void()> *kernel;
   static void lane(const void *args) { (*static_cast<const mxh_hip_launch *>(args)->kernel)(); }
@@ -68,7 +69,7 @@ inline hipError_t &mxh_hip_status() {
 inline void mxh_hip_run(dim3 grid, dim3 block, const std::function<void()> &kernel) {
   static const mxh_host::kernel_entry entry("a kernel launched by HIP's call", mxh_hip_launch::lane, sizeof(mxh_hip_launch), 1024);
   const mxh_hip_launch args = {&kernel};
-  if (mxh_host::launch(entry.name, grid.x, block.x, &args, sizeof args)) mxh_hip_status() = hipErrorLaunchFailure;
+  if (mxh_host::launch(entry.name, grid.x, block.x, &args, sizeof args)) mxh_hip_status() = hipErrorLaunchFailure, mxh_hip_failed = 1;
 }
 inline hipError_t hipGetLastError() {
   const hipError_t status = mxh_hip_status();
