@@ -65,7 +65,7 @@ extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
 C
 for how in RETURNS=0 RETURNS=1 'RETURNS=(hipGetLastError()!=hipSuccess)' RETURNS=2; do
   build PLUGIN_SRC="$work/yours/diverges.hip" PLUGIN_ON=host PLUGIN_FLAGS="'-D$how'"
-  MXGOLD_DEVICE=host says 1 "device plugin: the host runtime reports: a kernel launched by HIP's call: block 0 lane 0: divergent barrier at " --preset ocp-mxfp4
+  MXGOLD_DEVICE=host says 1 "device plugin: the host runtime reports: a kernel launched by HIP's call: block 0 lane 7: divergent barrier at " --preset ocp-mxfp4
   grep -q 'verdict  *Your kernel fails on ' "$work/out" || fail "a launch that fails: $(cat "$work/out")"
 done
 build PLUGIN_SRC="$work/yours/diverges.hip" PLUGIN_ON=host PLUGIN_FLAGS=-DSAYS
