@@ -23,8 +23,8 @@ __device__ static unsigned code_of(float q) {
 }
 
 /* x [rows][ld]; codes [rows][code_stride], low nibble first; scales [rows][blocks]. */
-__global__ static void __launch_bounds__(THREADS) mxfp4(uint8_t *codes, uint8_t *scales, const float *x, size_t rows, size_t cols, size_t ld,
-                                                        size_t code_stride, size_t blocks) {
+__global__ static void __launch_bounds__(THREADS)
+    mxfp4(uint8_t *codes, uint8_t *scales, const float *x, size_t rows, size_t cols, size_t ld, size_t code_stride, size_t blocks) {
   const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, block = at / BLOCK, lane = at % BLOCK;
   const size_t row = block / blocks, col = block % blocks * BLOCK + lane;
   const bool live = row < rows && col < cols; /* every lane of a wave shuffles */

@@ -50,7 +50,8 @@ __device__ inline void __syncthreads() {
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static /* blocks run one after another. Zero before the first, then what the last one left: reads of what was not written go unseen */
+#define __shared__                                                                                                                             \
+  static /* blocks run one after another. Zero before the first, then what the last one left: reads of what was not written go unseen */
 #define __launch_bounds__(n)
 #define threadIdx (dim3(mxh_host::lane()->thread, 0, 0))
 #define blockIdx (dim3(mxh_host::lane()->block, 0, 0))
