@@ -240,23 +240,7 @@ static uint64_t looked(const block_set *set) {
   return n;
 }
 
-/* Is every code next to its value, whatever the rounding, without elem.prescale and odd limits? Then no rule needs those. */
-static int neighbours_fit(search *s, const mx_spec *base) {
-  pool *fit = calloc(1, sizeof *fit);
-  const int was = s->lenient;
-  mx_spec t = *base;
-  t.elem_round = MX_ROUND_SR;
-  s->lenient = 1;
-  if (fit) fit->room = 1, search_product(s, fit, &t, 1, KEYS("elem.arith", "elem.zero_sign"), PLAIN, 0);
-  s->lenient = was;
-  const int fits = fit && fit->n && !fit->got[0].codes;
-  free(fit);
-  return fits;
-}
-
 static void elements_without_chance(search *s, pool *few, const mx_spec *base) {
-  search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
-  if (few->n && s->o->samples[0].codes && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 16 && neighbours_fit(s, base)) return;
   search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
   if (!few->n || !few->got[0].codes) return;
   search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
