@@ -50,7 +50,7 @@ q "quantize: --tensor-scale 1e39: beyond the largest binary32, 3.4e38" a.npy --p
 q "--set: tensor.given=1e39: expected none, a number, nan or inf" a.npy --preset te-nvfp4 --set tensor.given=1e39
 q "n.npy: row 1, column 3: NaN or Inf, which elem.nan=error refuses" n.npy --set elem.nan=error --set scale.nan=finite
 q "n.npy: row 3, column 1: NaN or Inf, which scale.nan=error refuses" n.npy --set scale.nan=error --transpose
-q "d.npy: dtype is f64, expected f32, f16 or bf16 (uint16 with --dtype bf16)" d.npy
+q "d.npy: dtype is f64, expected f32, f16 or bf16: round it to float32 first, in numpy x.astype('float32')" d.npy
 q "u.npy: dtype is u16, expected f32, f16 or bf16 (uint16 with --dtype bf16)" u.npy
 q "a.npy: dtype is f32, not the bf16 of --dtype" a.npy --dtype bf16
 q "--shape 4by16: expected RxC, such as 64x256, at most 8 extents" a.npy --shape 4by16
