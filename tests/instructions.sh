@@ -29,7 +29,7 @@ held() { # LEAST FUNCTION COMMAND ARGUMENT...
   shift
   echo "check-instructions: $1 $6: avx2 $vector, scalar $scalar, $((scalar / (vector + 1))) times fewer, at least $least: $verdict"
 }
-for row in "58 ocp-mxfp4" "58 torchao-even" "58 aiter-cpu" "56 torchao-rceil" "40 mxfp4-ue5m3" "60 ocp-mxfp8-e4m3" "60 ocp-mxfp6-e2m3" "35 te-nvfp4" "35 vllm-nvfp4" "37 te-4over6-mse" "40 fouroversix" "14 hif4"; do
+for row in "58 ocp-mxfp4" "58 torchao-even" "58 aiter-cpu" "56 torchao-rceil" "40 mxfp4-ue5m3" "60 ocp-mxfp8-e4m3" "60 ocp-mxfp6-e2m3" "35 te-nvfp4" "35 vllm-nvfp4" "37 te-4over6-mse" "30 fouroversix" "14 hif4"; do
   held "${row% *}" mx_quantize quantize "$weight" -o "$tmp/q.safetensors" --preset "${row#* }"
 done
 exit $failed

@@ -76,12 +76,14 @@ INLINE vf six_total(const six_sum *s, const mx_spec *how) {
   return sum;
 }
 
-/* Codes of W blocks under one candidate, and its error. plainly: x by factors, no wrapping, encoded once. */
+/* Codes of W blocks under one candidate, and its error. SIX_PLAIN: x by factors, no wrapping, encoded once; SIX_WRAPS: the same but for wrapping. */
+enum { SIX_ANY, SIX_PLAIN, SIX_WRAPS };
 INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const vf *x, size_t first, const int way, const int form,
                         const int plainly) {
+  const int wraps = plainly != SIX_PLAIN;
   const mx_plan *plan = f->plan;
   mx_stage_encode e = f->elem;
-  if (!plainly && f->wrap_far) e.wrap = f->wrap_far;
+  if (wraps && f->wrap_far) e.wrap = f->wrap_far;
   const vf f0 = vf_load(p->f0 + first), f1 = (plainly ? form : f->form) == MX_FORM_DIV_MUL ? vf_load(p->f1 + first) : f0,
            sf = vf_load(p->sf + first);
   const vf a = vf_set(plan->vars[MX_VAR_A]), k = vf_set((float)plan->target);
@@ -98,7 +100,7 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
       codes[i] = code_of(v, vi_set(0), &e, way);
       v = six_decoded(codes[i], &e);
     } else
-      v = six_value(y, &e, way, !plainly);
+      v = six_value(y, &e, way, wraps);
     v = !plainly && !plan->uses_chain ? vf_quotient_by(v, plan->g, plan->norm, sf, 1, 1) : vf_mul(v, sf);
     if (tensor) v = vf_div(vf_mul(v, a), k);
     six_count(&sum, &plan->spec, i, vf_sub(v, x[i]));
@@ -131,18 +133,22 @@ INLINE void foursix_by(uint8_t *out, const mx_stages *f, mx_piece *six, const mx
 
 static void foursix(uint8_t *out, const mx_stages *f, mx_piece *six, const mx_piece *four) {
   const int plain = f->plan->uses_chain || (f->plan->norm == 1 && f->plan->g == 1);
-  const int plainly = plain && f->form != MX_FORM_EXACT && f->pre == 0 && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && !f->again &&
-                      !f->wrap_far && !f->elem.wrap;
-  if (!plainly && f->elem.way == MX_WAY_BIASED)
-    foursix_by(out, f, six, four, MX_WAY_BIASED, 0, 0);
-  else if (!plainly)
-    foursix_by(out, f, six, four, MX_WAY_NEAREST, 0, 0);
+  const int factors = plain && f->form != MX_FORM_EXACT && f->pre == 0 && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && !f->again;
+  const int wraps = f->wrap_far || f->elem.wrap;
+  if (!factors && f->elem.way == MX_WAY_BIASED)
+    foursix_by(out, f, six, four, MX_WAY_BIASED, 0, SIX_ANY);
+  else if (!factors)
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, 0, SIX_ANY);
+  else if (wraps && f->elem.way == MX_WAY_BIASED)
+    foursix_by(out, f, six, four, MX_WAY_BIASED, f->form, SIX_WRAPS);
+  else if (wraps)
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, f->form, SIX_WRAPS);
   else if (f->elem.way == MX_WAY_BIASED && f->form == MX_FORM_MUL)
-    foursix_by(out, f, six, four, MX_WAY_BIASED, MX_FORM_MUL, 1);
+    foursix_by(out, f, six, four, MX_WAY_BIASED, MX_FORM_MUL, SIX_PLAIN);
   else if (f->elem.way == MX_WAY_BIASED)
-    foursix_by(out, f, six, four, MX_WAY_BIASED, f->form, 1);
+    foursix_by(out, f, six, four, MX_WAY_BIASED, f->form, SIX_PLAIN);
   else if (f->form == MX_FORM_MUL)
-    foursix_by(out, f, six, four, MX_WAY_NEAREST, MX_FORM_MUL, 1);
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, MX_FORM_MUL, SIX_PLAIN);
   else
-    foursix_by(out, f, six, four, MX_WAY_NEAREST, f->form, 1);
+    foursix_by(out, f, six, four, MX_WAY_NEAREST, f->form, SIX_PLAIN);
 }
