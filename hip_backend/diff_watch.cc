@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -110,6 +111,7 @@ struct idle : mxh_device {
 /* What the parent knows of its child. */
 struct heard {
   const mxh_watch &watch;
+  int pipe; /* to the child */
   std::string group;
   std::string operation, what, kernel;
   int part = -1;
@@ -136,6 +138,8 @@ struct heard {
       report.found.push_back(m[1]);
     } else if (m[0] == "seconds" && m.size() == 2) {
       report.device_seconds += atof(m[1].c_str());
+    } else if (m[0] == "writes") {
+      send(pipe, "", 1, MSG_NOSIGNAL); /* to a child that may be gone */
     } else if (m[0] == "whole") {
       report.whole = true;
     } else if (m[0] == "row" && m.size() == 11) {
@@ -190,6 +194,11 @@ double mxh_watched_seconds(mxh_device *dev, int pipe) {
   const double seconds = static_cast<watched *>(dev)->seconds;
   tell(pipe, {"seconds", std::to_string(seconds)});
   return seconds;
+}
+void mxh_watch_writes(int pipe) {
+  tell(pipe, {"writes"});
+  char heard;
+  while (read(pipe, &heard, 1) < 0 && errno == EINTR) continue;
 }
 void mxh_watch_whole(int pipe) { tell(pipe, {"whole"}); }
 void mxh_watch_doing(int pipe, const std::string &operation, const std::string &what) { tell(pipe, {"begin", operation, what, ""}); }
@@ -261,7 +270,7 @@ static int one_child(const mxh_watch &watch, const char *group, const body_fn &b
   int ends[2], status = 0;
   *next = -1;
   fflush(stdout);
-  if (pipe(ends)) return perror("mxgold-hip-diff"), 2;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) return perror("mxgold-hip-diff"), 2;
   const pid_t pid = fork();
   if (pid < 0) return perror("mxgold-hip-diff"), 2;
   if (!pid) {
@@ -271,7 +280,7 @@ static int one_child(const mxh_watch &watch, const char *group, const body_fn &b
     child(watch, group, body, ends[1], run);
   }
   close(ends[1]);
-  heard h = {watch, group, "", "", "", -1, {}};
+  heard h = {watch, ends[0], group, "", "", "", -1, {}};
   std::string line;
   bool hangs = false;
   for (char part[1 << 16];;) {

@@ -23,12 +23,14 @@ mxh_device *mxh_idle(const mxh_device_facts &facts);
 /** Seconds in calls of that device (copies, launches, waiting), told to the parent as well. */
 double mxh_watched_seconds(mxh_device *watched, int pipe);
 /** Runs body in a child process. body gets the run (the parent's rows in it, hooked to the pipe), and the pipe for mxh_watched(); it says
- *  mxh_watch_opened() and, once the whole report is written, mxh_watch_whole(). What it returns is the child's exit status.
+ *  mxh_watch_opened(), mxh_watch_writes() before it writes the report itself and, once that is written, mxh_watch_whole(). What it returns is the child's exit status.
  *  Returns that status, or 2 after a fault: the row is marked as died, with the signal, kernel and case, and another process goes on with the group's
  *  next part (mxh_part()). Rows of the part that died which had cases left have them as `lost`; how many these are, a third process says, for which body
  *  is to open mxh_idle() where run->counting is set, and write no report. */
 int mxh_watch_child(const mxh_watch &watch, const char *group, const std::function<int(mxh_run *, int pipe)> &body);
 void mxh_watch_opened(int pipe, mxh_device *dev);
+/** Returns when the parent has heard all that was told before, and its last report is on the disk: one process at a time writes there. */
+void mxh_watch_writes(int pipe);
 void mxh_watch_whole(int pipe);
 void mxh_watch_doing(int pipe, const std::string &operation, const std::string &what);
 

@@ -124,6 +124,7 @@ int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std:
   mxh_device *dev = out->run->dev;
   const bool host = !strcmp(mxh_kind(dev), "host");
   out->whole = true;
+  mxh_watch_writes(pipe);
   const bool written = write(); /* what has been found is kept, whatever becomes of the rest */
   mxh_report_print(*out);
   fflush(stdout);

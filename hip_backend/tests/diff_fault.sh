@@ -66,6 +66,17 @@ holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gf
 holds '"signal 11" in rows["gfx950'"'"'s instructions"]["first"] and "gfx950_probe_sgpr; case the probes of scale_sgpr" in rows["gfx950'"'"'s instructions"]["first"]'
 holds 'len(report["found"]) == 16 and report["found"][0].startswith("nan_fp4: ") and report["found"][0].split(",")[0] in page'
 holds 'rows["native_mxfp4: MXFP4, even rule"]["cases"] and "profile" not in report'
+# A disk that takes its time: the child, at its end, does not write beside the parent, who is at rows it was told of long before.
+echo '#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+int rename(const char *from, const char *to) {
+  usleep(200000);
+  return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+}' >slow.c
+${CC:-cc} -shared -fPIC slow.c -ldl -o slow.so || fail "the slow disk does not build"
+LD_PRELOAD=$work/slow.so run gfx950_probe_sgpr:segv --only native --patience 60
+holds 'report["state"] == "died" and report["silicon"] == "skipped" and len(report["found"]) == 16'
 # A kernel that does not come back: ended, and the device is not asked again.
 run mxh_quantize:hang --only portable --patience 2
 grep -q 'no word for 2 s, ended, the last kernel launched was mxh_quantize' err || fail "err: $(cat err)"
