@@ -62,6 +62,21 @@ mx_probe part_of(const mx_probe &p, size_t first, size_t n) {
   return part;
 }
 
+mx_probe_spec spec_of(int pair, uint64_t seed) {
+  const size_t edge = (size_t)edge_of(pair);
+  const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
+  return {element_format(a_of(pair)),
+          element_format(b_of(pair)),
+          f32,
+          f32,
+          mx_scale_format(MX_SCALE_E8M0),
+          32,
+          edge,
+          edge,
+          (size_t)gfx950_depth((int)edge),
+          seed};
+}
+
 /* A group is no longer than the instruction. */
 mx_accum accum_for(int pair, mx_accum accum) {
   if (accum.L >= gfx950_depth(edge_of(pair))) accum.L = 0;
@@ -79,18 +94,7 @@ struct searcher {
   }
   /* A pair's probe tiles: cancelling, joining and edge cases made for its types. */
   bool tiles(mx_probe *p, int pair) {
-    const size_t edge = (size_t)edge_of(pair);
-    const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
-    const mx_probe_spec spec = {element_format(a_of(pair)),
-                                element_format(b_of(pair)),
-                                f32,
-                                f32,
-                                mx_scale_format(MX_SCALE_E8M0),
-                                32,
-                                edge,
-                                edge,
-                                (size_t)gfx950_depth((int)edge),
-                                seed};
+    const mx_probe_spec spec = spec_of(pair, seed);
     mx_error err;
     if (!fine(mx_probe_make(p, &spec, &err), err)) return false;
     return plain_scales(p);
@@ -113,17 +117,7 @@ struct searcher {
   /* Chains and ties (gfx950_joins.cc), and what the device makes of them: D of a step is C of the next. None is a probe of its own: what a model gets wrong there, the fit takes up. */
   bool join(mx_probe *p, int pair, size_t chains, size_t steps, size_t ties, uint64_t from, words *got) {
     const size_t edge = (size_t)edge_of(pair), n = chains * steps;
-    const mx_format *f32 = mx_operand_format(MX_OPERAND_F32);
-    const mx_probe_spec spec = {element_format(a_of(pair)),
-                                element_format(b_of(pair)),
-                                f32,
-                                f32,
-                                mx_scale_format(MX_SCALE_E8M0),
-                                32,
-                                edge,
-                                edge,
-                                (size_t)gfx950_depth((int)edge),
-                                from};
+    const mx_probe_spec spec = spec_of(pair, from);
     mx_error err;
     if (!fine(mx_probe_alloc(p, &spec, n + ties, n + ties, &err), err)) return false;
     p->n = 0;

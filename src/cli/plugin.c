@@ -24,9 +24,11 @@ typedef struct guarded {
   size_t mapped, n_bytes;
 } guarded;
 
+static size_t fence_bytes(void) { return GUARD_PAGES * (size_t)sysconf(_SC_PAGESIZE); }
+
 static int guard(guarded *g, size_t n_bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (n_bytes + page - 1) / page * page + (n_bytes == 0) * page;
-  const size_t fence = GUARD_PAGES * page;
+  const size_t fence = fence_bytes();
   g->mapped = fence + body + fence;
   g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (g->map == MAP_FAILED) return 0;
@@ -41,7 +43,7 @@ static int guard(guarded *g, size_t n_bytes) {
 
 /* Has nobody written before or behind it? */
 static int intact(const guarded *g) {
-  const size_t fence = GUARD_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+  const size_t fence = fence_bytes();
   for (const uint8_t *p = g->map + fence; p < g->at; p++)
     if (*p != CANARY) return 0;
   for (const uint8_t *p = g->at + g->n_bytes; p < g->map + g->mapped - fence; p++)
@@ -51,7 +53,7 @@ static int intact(const guarded *g) {
 
 /* From here on a write is a fault of the one who writes. */
 static void read_only(const guarded *g) {
-  const size_t fence = GUARD_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+  const size_t fence = fence_bytes();
   mprotect(g->map + fence, g->mapped - 2 * fence, PROT_READ);
 }
 

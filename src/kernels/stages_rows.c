@@ -123,36 +123,54 @@ typedef struct place {
   int cut; /* x ends where the matrix does, else blocks are filled with +0 */
 } place;
 
+/* Number of a piece's block in the tensor. */
+static uint64_t index_of(const mx_job *j, const place *at, size_t b) {
+  const mx_plan *plan = j->plan;
+  const size_t across = (plan->cols + plan->block_cols - 1) / plan->block_cols;
+  return (uint64_t)(j->first_row / plan->block_rows + at->row + b / at->many) * across + at->first + b % at->many;
+}
+
+/* A block is odd until it has its scale. */
+static void without_scale(mx_piece *p, size_t b) {
+  p->code[b] = 0;
+  p->wide[b] = 0;
+  p->odd[b] = 1;
+  p->f0[b] = p->f1[b] = p->again[0][b] = p->again[1][b] = p->sf[b] = 1;
+}
+
+static void with_scale(mx_piece *p, size_t b, const mx_plan *plan, const mx_block_scale *scale, const float f[2]) {
+  p->code[b] = (uint8_t)scale->code;
+  p->wide[b] = scale->code;
+  p->f0[b] = f[0];
+  p->f1[b] = f[1];
+  p->sf[b] = plan->uses_chain ? scale->sf : (float)scale->used;
+  for (int i = 0; i < 2; i++) p->again[i][b] = scale->again[i];
+  p->odd[b] = 0;
+}
+
 /* Stage 2 for what the kernels have no form for: scales one by one, for elements many at a time. odd: of the blocks that a kernel found odd alone,
  * such as those whose scale is clamped. */
 static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int odd, mx_memo *memo) {
   const mx_plan *plan = j->plan;
-  const size_t block = plan->block_cols, across = (plan->cols + block - 1) / block;
+  const size_t block = plan->block_cols;
   for (size_t b = 0; b < p->n_blocks; b++) {
     if (odd && (!p->odd[b] || p->amax[b] == 0)) continue;
-    const size_t row = at->row + b / at->many, col = at->first + b % at->many;
+    const size_t col = at->first + b % at->many;
     mx_block_stats stats = {0};
     mx_block_scale scale;
     float f[2] = {1, 1}, amax;
     memcpy(&amax, &p->amax[b], sizeof amax);
     stats.amax = stats.amax_finite = amax;
-    p->code[b] = 0;
-    p->odd[b] = 1;
-    p->f0[b] = p->f1[b] = p->again[0][b] = p->again[1][b] = 1;
+    without_scale(p, b);
     if (p->amax[b] >= INF_BITS || amax < 0x1p-126f) continue;
     if (plan->spec.scale_rule == MX_SCALE_RULE_QUEST) {
       const size_t here = at->cut ? (plan->cols - col * block < block ? plan->cols - col * block : block) : block;
       if (!quest_stats(&stats, j, p->x + b * block, at->ld, at->rows, here)) continue;
     }
-    if (!scale_of(&scale, f, j, &stats, 0, (uint64_t)(j->first_row / plan->block_rows + row) * across + col, memo)) continue;
+    if (!scale_of(&scale, f, j, &stats, 0, index_of(j, at, b), memo)) continue;
     if (!within(j, j->flat, f, amax)) continue;
     p->beyond |= !within(j, j->stages, f, amax) || f[0] < 0x1p-120f || f[0] > 0x1p120f; /* four times it is Inf */
-    p->code[b] = (uint8_t)scale.code;
-    p->wide[b] = scale.code;
-    p->f0[b] = f[0];
-    p->f1[b] = f[1];
-    for (int i = 0; i < 2; i++) p->again[i][b] = scale.again[i];
-    p->odd[b] = 0;
+    with_scale(p, b, plan, &scale, f);
   }
 }
 
@@ -179,7 +197,6 @@ static void store_scales(const mx_job *j, size_t row, size_t first, const mx_pie
 
 /* Scales of one candidate, as find_scales() has them for the rule's. */
 static void candidate_scales(const mx_job *j, const mx_stages *s, mx_piece *p, const place *at, mx_memo *memo) {
-  const mx_plan *plan = j->plan;
   if (s->lead == MX_LEAD_NONE)
     memset(p->odd, 1, p->n_blocks);
   else
@@ -191,21 +208,10 @@ static void candidate_scales(const mx_job *j, const mx_stages *s, mx_piece *p, c
     float f[2] = {1, 1};
     memcpy(&stats.amax, &p->amax[b], sizeof stats.amax);
     stats.amax_finite = stats.amax;
-    p->code[b] = 0;
-    p->wide[b] = 0;
-    p->f0[b] = p->f1[b] = p->again[0][b] = p->again[1][b] = p->sf[b] = 1;
+    without_scale(p, b);
     if (p->amax[b] >= INF_BITS || stats.amax < 0x1p-126f) continue;
-    const uint64_t index =
-        (uint64_t)(j->first_row / plan->block_rows + at->row + b / at->many) * ((plan->cols + plan->block_cols - 1) / plan->block_cols) +
-        at->first + b % at->many;
-    if (!scale_of(&scale, f, j, &stats, s->map_to_4, index, memo) || !within(j, s, f, stats.amax)) continue;
-    p->code[b] = (uint8_t)scale.code;
-    p->wide[b] = scale.code;
-    p->f0[b] = f[0];
-    p->f1[b] = f[1];
-    p->sf[b] = plan->uses_chain ? scale.sf : (float)scale.used;
-    for (int i = 0; i < 2; i++) p->again[i][b] = scale.again[i];
-    p->odd[b] = 0;
+    if (scale_of(&scale, f, j, &stats, s->map_to_4, index_of(j, at, b), memo) && within(j, s, f, stats.amax))
+      with_scale(p, b, j->plan, &scale, f);
   }
 }
 

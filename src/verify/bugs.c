@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "verify/bugs_base.h"
 #include "verify/search.h"
@@ -19,14 +20,12 @@ typedef struct entry {
 } entry;
 
 static uint64_t print_of(const base *b) {
-  uint64_t h = 0x9E3779B97F4A7C15u;
+  uint64_t h = 0;
   for (size_t i = 0; i < b->n; i++) {
     const part *p = &b->parts[i];
-    for (size_t k = 0; k < p->rows * p->cols; k++) h = (h ^ p->codes[k]) * 0x100000001B3u;
-    for (size_t k = 0; k < p->down * p->across; k++) h = (h ^ p->scales[k]) * 0x100000001B3u;
-    uint32_t bits = 0;
-    memcpy(&bits, &p->tensor_scale, sizeof bits);
-    h = (h ^ bits) * 0x9E3779B97F4A7C15u;
+    h = XXH3_64bits_withSeed(p->codes, p->rows * p->cols, h);
+    h = XXH3_64bits_withSeed(p->scales, p->down * p->across * sizeof *p->scales, h);
+    h = XXH3_64bits_withSeed(&p->tensor_scale, sizeof p->tensor_scale, h);
   }
   return h ^ (uint64_t)b->spec.elem << 8 ^ (uint64_t)b->spec.scale;
 }

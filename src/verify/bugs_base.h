@@ -65,6 +65,9 @@ int part_rerun(const base *b, const part *p, const float *x, uint8_t *codes, uin
 /** Codes of one element under a scale, as the preset has them. */
 const mx_format *base_elem(const base *b);
 
+/** Toward zero to a bfloat16: what stays of a float whose lower half is dropped. */
+float cut_to_bf16(float x);
+
 /* A bug and what it leaves. */
 typedef struct candidate {
   const char *name;

@@ -43,14 +43,6 @@ static const struct {
 #undef X
 };
 
-static float cut(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
-  memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-
 /* Butterflies in binary64, then the factor, then one rounding: of n numbers `step` apart. */
 static void rotate(float *x, size_t step, size_t n, double factor) {
   double t[128];
@@ -70,7 +62,7 @@ static int change(float *x, size_t rows, size_t cols, int how) {
   const size_t n = rows * cols, tile = changes[how].tile;
   switch (how) {
   case CHANGE_BF16_CUT:
-    for (size_t i = 0; i < n; i++) x[i] = cut(x[i]);
+    for (size_t i = 0; i < n; i++) x[i] = cut_to_bf16(x[i]);
     return 1;
   case CHANGE_BF16:
   case CHANGE_F16:

@@ -113,14 +113,6 @@ typedef struct twist {
 
 /* ---- what stands for the maximum */
 
-static float cut(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
-  memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-
 static float own(const part *p, size_t d, size_t a) { return p->stats[d * p->across + a].amax; }
 
 static float largest_of(const part *p, size_t d0, size_t d1, size_t a0, size_t a1) {
@@ -216,7 +208,7 @@ static float stat_of(const part *p, size_t d, size_t a, const twist *t) {
   case STAT_BF16:
     return mx_round_dtype(m, MX_INPUT_DTYPE_BFLOAT16);
   case STAT_BF16_CUT:
-    return cut(m);
+    return cut_to_bf16(m);
   case STAT_F16:
     return mx_round_dtype(m, MX_INPUT_DTYPE_FLOAT16);
   case STAT_TIMES:
@@ -316,7 +308,7 @@ static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *
   case DIVISOR_Y_BF16:
     return encode(p, (double)mx_round_dtype((float)mx_scaled_value(p, s, x), MX_INPUT_DTYPE_BFLOAT16));
   case DIVISOR_Y_BF16_CUT:
-    return encode(p, (double)cut((float)mx_scaled_value(p, s, x)));
+    return encode(p, (double)cut_to_bf16((float)mx_scaled_value(p, s, x)));
   case DIVISOR_Y_F16:
     return encode(p, (double)mx_round_dtype((float)mx_scaled_value(p, s, x), MX_INPUT_DTYPE_FLOAT16));
   case DIVISOR_Y_E4M3:
