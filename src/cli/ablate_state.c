@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +114,7 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
   if (!s->path) return MX_OK;
   FILE *f = fopen(s->path, "a+");
   if (!f) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(errno));
+  flock(fileno(f), LOCK_EX); /* another run may share the state; where files cannot be locked, lines that it cuts are measured again */
   fseek(f, 0, SEEK_END);
   const long before = ftell(f);
   if (!before) fputs(magic, f);

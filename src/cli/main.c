@@ -61,6 +61,7 @@ int main(int argc, char **argv) {
   /* A closed pipe and a file-size limit come back as errors of write(): one line, exit 2. */
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL); /* ignored by who started us, no child could be waited for */
   mx_writer_install_signal_cleanup();
   if (argc < 2) return cli_error("no command, expected mxgold COMMAND ...; mxgold help lists them");
   const char *name = argv[1];

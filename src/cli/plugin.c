@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,7 +83,7 @@ static void note(int number, siginfo_t *info, void *context) {
 }
 
 static void child(const char *path, const mxgold_job *job, crash *c) {
-  static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}, ours[] = {SIGINT, SIGTERM, SIGHUP};
   static char stack[65536]; /* of its own: the kernel's may be what is full */
   struct sigaction how = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
   own_crash = c;
@@ -90,7 +91,12 @@ static void child(const char *path, const mxgold_job *job, crash *c) {
   sigemptyset(&how.sa_mask);
   sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
   for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &how, NULL); /* in place of a sanitizer's, too */
-  setpgid(0, 0);                                                                             /* what it starts ends with it */
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) { /* the parent's files are not a child's to take away */
+    struct sigaction was;
+    if (!sigaction(ours[i], NULL, &was) && was.sa_handler != SIG_IGN) signal(ours[i], SIG_DFL);
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to look at it */
+  setpgid(0, 0);                    /* what it starts ends with it */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "mxgold_quantize") : NULL;
   if (!symbol) _exit(CHILD_LOAD);

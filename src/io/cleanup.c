@@ -1,9 +1,10 @@
 /* Removing temporary files when a signal ends the process.
  *
  * The one piece of process-wide state in the library, because signal handlers are: a fixed table of paths in static storage, so that the handler
- * reads nothing that could be freed under it. It calls unlink(), write() and _exit() alone, all async-signal-safe. */
+ * reads nothing that could be freed under it. It calls unlink(), poll(), write() and _exit() alone, all async-signal-safe. It may run on another thread than the one that writes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,7 +18,8 @@
 #include "cleanup.h"
 #include "mxgold/file.h"
 
-enum { N_SLOTS = 8, FREE = 0, TAKEN = 1, READY = 2 };
+/* TAKEN: the file is being made, by a thread that blocks the signals; READY: it is there, until it gets its name; GOING: it is being taken away. */
+enum { N_SLOTS = 8, FREE = 0, TAKEN, READY, GOING };
 
 static struct {
   atomic_int state;
@@ -27,8 +29,7 @@ static struct {
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
 static atomic_int finished; /* has a file got its name? */
-
-void io_finished(void) { atomic_store(&finished, 1); }
+static atomic_int ending;   /* has a signal come? */
 
 static void say(const char *line) {
   size_t n = 0;
@@ -38,8 +39,13 @@ static void say(const char *line) {
 }
 
 static void remove_and_exit(int sig) {
-  for (int i = 0; i < N_SLOTS; i++)
-    if (atomic_load(&slots[i].state) == READY) unlink(slots[i].path);
+  if (atomic_exchange(&ending, 1)) return; /* another one is at it */
+  for (int i = 0; i < N_SLOTS; i++) {
+    int state;
+    for (int n = 0; (state = atomic_load(&slots[i].state)) == TAKEN && n < 1000; n++) poll(NULL, 0, 1);
+    if (state == GOING) unlink(slots[i].path);
+    if (state == READY && unlink(slots[i].path) && errno == ENOENT) atomic_store(&finished, 1); /* it has just got its name */
+  }
   static const char *const names[] = {"mxgold: interrupted by SIGINT", "mxgold: interrupted by SIGTERM", "mxgold: interrupted by SIGHUP"};
   say(names[sig == SIGINT ? 0 : sig == SIGTERM ? 1 : 2]);
   say(atomic_load(&finished) ? ", the files that were finished stay\n" : ", no file was changed\n");
@@ -67,16 +73,26 @@ static int take_slot(const char *path) {
   return -1;
 }
 
+/* A thread that goes on while the handler takes the files away would make another, or tell of one that it misses. */
+static void wait_if_ending(void) {
+  while (atomic_load(&ending)) pause();
+}
+
 /* Create path (O_EXCL) and register it, with no gap in which a signal would leave it behind. */
 static int create_temporary(const char *path, int *slot) {
   sigset_t block, old;
   sigemptyset(&block);
   for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) sigaddset(&block, watched[i]);
-  *slot = take_slot(path);
   pthread_sigmask(SIG_BLOCK, &block, &old);
+  *slot = take_slot(path);
+  if (atomic_load(&ending)) { /* the handler may have passed the slot, or waits for it */
+    if (*slot >= 0) atomic_store(&slots[*slot].state, FREE);
+    wait_if_ending();
+  }
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), why = errno;
   if (*slot >= 0) atomic_store(&slots[*slot].state, fd >= 0 ? READY : FREE);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
+  wait_if_ending();
   if (fd < 0) *slot = -1;
   errno = why;
   return fd;
@@ -111,6 +127,19 @@ int io_create_beside(const char *target, char **temporary, int *slot) {
   return -1;
 }
 
-void io_forget_temporary(int slot) {
+int io_give_name(const char *temporary, const char *target) {
+  wait_if_ending();
+  const int failed = rename(temporary, target), why = errno;
+  if (failed)
+    wait_if_ending(); /* the handler has taken the file away */
+  else
+    atomic_store(&finished, 1);
+  errno = why;
+  return failed;
+}
+
+void io_drop_temporary(const char *temporary, int slot) {
+  if (slot >= 0) atomic_store(&slots[slot].state, GOING);
+  if (temporary) unlink(temporary);
   if (slot >= 0) atomic_store(&slots[slot].state, FREE);
 }

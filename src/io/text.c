@@ -32,8 +32,7 @@ mx_status mx_text_begin(mx_text *t, const char *path, mx_error *err) {
 
 void mx_text_drop(mx_text *t) {
   if (t->to) fclose(t->to);
-  if (t->temporary) unlink(t->temporary);
-  io_forget_temporary(t->slot);
+  io_drop_temporary(t->temporary, t->slot);
   free(t->temporary);
   *t = (mx_text){.slot = -1};
 }
@@ -44,10 +43,9 @@ mx_status mx_text_end(mx_text *t, mx_error *err) {
   if (fclose(t->to) && !s) s = failed(t, err, "cannot write");
   t->to = NULL;
   if (!s && t->temporary) {
-    if (rename(t->temporary, t->path))
+    if (io_give_name(t->temporary, t->path))
       s = failed(t, err, "cannot rename the finished file");
     else {
-      io_finished();
       free(t->temporary);
       t->temporary = NULL;
     }

@@ -27,8 +27,7 @@ static int ends_with(const char *s, const char *end) {
 
 static void free_writer(mx_writer *w) {
   if (w->fd >= 0) close(w->fd);
-  if (w->temporary) unlink(w->temporary);
-  io_forget_temporary(w->slot);
+  io_drop_temporary(w->temporary, w->slot);
   for (size_t i = 0; i < w->n_tensors; i++) {
     free((char *)(uintptr_t)w->tensors[i].a.name);
     free(w->tensors[i].gather);
@@ -242,8 +241,7 @@ static mx_status move(mx_writer *w, mx_error *err) {
   int fd = w->fd;
   w->fd = -1;
   if (close(fd)) return failed(w, err, "cannot write"); /* where network file systems tell of a full disk */
-  if (rename(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
-  io_finished();
+  if (io_give_name(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
   free(w->temporary);
   w->temporary = NULL;
   return MX_OK;

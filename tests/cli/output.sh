@@ -42,23 +42,18 @@ refuses "mxgold: o.safetensors: cannot claim $("$mxgold" quantize big.npy -o - |
 cmp -s o.safetensors old.safetensors || fail "a full disk changed the old file"
 leaves_only big.npy ints.npy o.safetensors old.safetensors piped.safetensors x.npy
 
-# Interrupted in the middle: the temporary file goes, the old one stays, one line says so. The input (a
-# sparse GiB) is large enough that the work is not over before the signal comes.
-make_npy huge.npy '<f4' '(65536, 4096)' 1073741824
-for signal in INT TERM HUP; do
-  python3 - "$mxgold" $signal <<'P' || fail "interrupted by SIG$signal"
-import glob, signal, subprocess, sys, time
-n = getattr(signal, "SIG" + sys.argv[2])
-# A job in the background may have inherited that the signal is ignored, and the program would heed that.
-p = subprocess.Popen([sys.argv[1], "quantize", "huge.npy", "-o", "o.safetensors"], stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(n, signal.SIG_DFL))
-for _ in range(20000):
-    if glob.glob(".mxgold.*") or p.poll() is not None:
-        break
-    time.sleep(0.0005)
-p.send_signal(n)
-said = p.stderr.read()
-assert p.wait() == 2 and said == b"mxgold: interrupted by SIG%s, no file was changed\n" % sys.argv[2].encode(), (p.returncode, said)
-P
-  cmp -s o.safetensors old.safetensors || fail "SIG$signal changed the old file"
+# Interrupted in the middle: the temporary file goes, the old one stays, one line says so. Also when the file has only just been made, and another thread
+# takes the signal.
+for signal in 2:INT 15:TERM 1:HUP; do
+  interrupted pwrite:3:${signal%:*} "mxgold: interrupted by SIG${signal#*:}, no file was changed" "$mxgold" quantize big.npy -o o.safetensors
+  cmp -s o.safetensors old.safetensors || fail "SIG${signal#*:} changed the old file"
 done
-leaves_only big.npy huge.npy ints.npy o.safetensors old.safetensors piped.safetensors x.npy
+for n in 1 3; do
+  interrupted open:1:15 "mxgold: interrupted by SIGTERM, no file was changed" "$mxgold" gemm o.safetensors o.safetensors -o new.npy --threads $n
+done
+leaves_only big.npy ints.npy o.safetensors old.safetensors piped.safetensors x.npy
+# Behind the rename: the new file stands, and nothing else is said.
+interrupted rename:1:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" quantize x.npy -o new.safetensors
+interrupted rename:1:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" gen ties -o new.mxv
+cmp -s o.safetensors new.safetensors || fail "a file that was finished is not whole"
+leaves_only big.npy ints.npy new.mxv new.safetensors o.safetensors old.safetensors piped.safetensors x.npy

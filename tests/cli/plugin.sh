@@ -1,6 +1,6 @@
 # test --plugin: what a kernel says is passed on once, and a run in which it declined everything is not a pass.
 build() { # build NAME C
-  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
+  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\n#include <sys/resource.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
   ${CC:-cc} -O1 -shared -fPIC -I"$root/include" "$1.c" -o "$1.so" || fail "cannot build $1.c"
 }
 build never 'fprintf(stderr, "no device, SKIPPED\n"); return job->rows > 0;'
@@ -47,7 +47,7 @@ finds const 'job->codes[0] = 0; ((float *)job->x)[3] = 1; return 0;' 'SIGSEGV at
 finds null 'volatile int *p = 0; return p[3];' 'SIGSEGV at address 0xc: a NULL pointer\.$'
 finds wild 'volatile int *volatile p = (int *)0x123456789000; return *p;' 'SIGSEGV at address 0x123456789000, in none of its buffers\.$'
 finds abort 'abort();' 'verdict  *Your kernel crashes on [0-9]* x [0-9]*: SIGABRT\.$'
-finds deep 'volatile char big[1 << 24]; big[0] = 1; return big[0] - 1 + (big[1 << 23] = 0);' 'SIGSEGV at address 0x[0-9a-f]*, in none of its buffers\.$'
+finds deep 'setrlimit(RLIMIT_STACK, &(struct rlimit){1 << 23, RLIM_INFINITY}); volatile char big[1 << 24]; big[0] = 1; return big[0] - 1 + (big[1 << 23] = 0);' 'SIGSEGV at address 0x[0-9a-f]*, in none of its buffers\.$'
 "$mxgold" test --plugin ./null.so --preset ocp-mxfp4 --suite ties --junit crash.xml >"$scratch/stdout" 2>"$scratch/stderr"
 grep -q '1 crashed: SIGSEGV at address 0xc: a NULL pointer, 0 late' crash.xml || fail "JUnit of a crash: $(cat crash.xml)"
 # Children that a kernel leaves behind hold nothing up, whether they stay in its group or not; what it prints is no part of the output.
@@ -63,6 +63,22 @@ SECONDS=0
 "$mxgold" test --plugin ./hangs.so --preset ocp-mxfp4 --suite ties --seconds 0.5 2>"$scratch/stderr" | cat >"$scratch/stdout"
 [ $SECONDS -lt 15 ] || fail "a kernel that hangs, and its child, held the output open for $SECONDS s"
 grep -q 'verdict  *Your kernel does not return in time on' "$scratch/stdout" || fail "a kernel that hangs: $(cat "$scratch/stdout")"
+# A run that is interrupted leaves no kernel behind; and whoever started us may ignore the end of children.
+rm -f pid
+build stays 'FILE *f = fopen("pid.new", "w"); fprintf(f, "%d", (int)getpid()); fclose(f); rename("pid.new", "pid"); for (;;) pause();'
+"$mxgold" test --plugin ./stays.so --preset ocp-mxfp4 --suite ties --seconds 600 >"$scratch/stdout" 2>"$scratch/stderr" &
+until [ -e pid ] || ! kill -0 $!; do sleep 0.01; done
+kill -TERM $!
+wait $!
+[ $? = 2 ] && [ "$(cat "$scratch/stderr")" = "mxgold: interrupted by SIGTERM, no file was changed" ] || fail "test, interrupted: $(cat "$scratch/stderr")"
+runs() { [ -n "$(tr -d '\0' <"/proc/$(cat pid)/cmdline")" ]; } 2>"$scratch/stderr" # not: is dead, and nobody waits for it
+for _ in $(seq 1000); do runs || break; sleep 0.01; done
+! runs || { kill -9 "$(cat pid)"; fail "a kernel outlives the run that started it"; }
+finds terminated 'raise(SIGTERM); return 0;' 'verdict  *Your kernel crashes on [0-9]* x [0-9]*: SIGTERM\.$'
+build right 'return job->rows > 0;'
+"$mxgold" test --plugin ./right.so --preset ocp-mxfp4 --suite ties >"$scratch/stdout" 2>"$scratch/want"
+env --ignore-signal=CHLD "$mxgold" test --plugin ./right.so --preset ocp-mxfp4 --suite ties >"$scratch/stdout" 2>"$scratch/stderr"
+cmp -s "$scratch/want" "$scratch/stderr" || fail "with SIGCHLD ignored: $(cat "$scratch/stdout" "$scratch/stderr")"
 # A report of an earlier run does not outlive a run that fails.
 echo '<testsuite old="yes"/>' >stale.xml
 refuses "mxgold: ./none.so: cannot be loaded, expected a shared object that defines mxgold_quantize" "$mxgold" test --plugin ./none.so --suite ties --junit stale.xml
@@ -77,4 +93,4 @@ echo 'of mine' >mine.txt
 "$mxgold" diff missing.safetensors missing.safetensors --junit mine.txt >"$scratch/stdout" 2>&1
 [ "$(cat mine.txt)" = 'of mine' ] || fail "a file that is no report was taken away"
 refuses "mxgold: test: --seconds: expected more than 0" "$mxgold" test --plugin ./nothing.so --seconds -1
-rm -f ./*.c ./*.so ./*.xml ./*.txt
+rm -f ./*.c ./*.so ./*.xml ./*.txt pid

@@ -1,0 +1,45 @@
+/* Preloaded: a signal at a stated call, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the Nth call of
+ * pwrite, behind the Nth rename, or behind the Nth file that open makes, which then takes its time. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void at(const char *function, atomic_int *calls) {
+  char name[16];
+  int n, number;
+  const char *wanted = getenv("INTERRUPT");
+  if (!wanted || sscanf(wanted, "%15[a-z]:%d:%d", name, &n, &number) != 3 || strcmp(name, function) || atomic_fetch_add(calls, 1) + 1 != n)
+    return;
+  kill(getpid(), number);
+  usleep(300000); /* whichever thread takes it has ended the process by then, unless this one keeps it from that */
+}
+
+ssize_t pwrite(int fd, const void *data, size_t n, off_t offset) {
+  static atomic_int calls;
+  at("pwrite", &calls);
+  return ((ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite"))(fd, data, n, offset);
+}
+
+int rename(const char *from, const char *to) {
+  static atomic_int calls;
+  const int rc = ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+  at("rename", &calls);
+  return rc;
+}
+
+int open(const char *path, int flags, ...) {
+  static atomic_int calls;
+  va_list more;
+  va_start(more, flags);
+  const int mode = flags & O_CREAT ? va_arg(more, int) : 0;
+  va_end(more);
+  const int fd = ((int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open"))(path, flags, mode);
+  if (flags & O_EXCL) at("open", &calls);
+  return fd;
+}
