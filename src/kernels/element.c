@@ -139,7 +139,7 @@ static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   uint32_t best = 0;
   float least = INFINITY;
   const int grows = f->sign_bits && (f->kind == MX_KIND_FLOAT || f->kind == MX_KIND_FNUZ);
-  if (grows && f->bits > 4 && isfinite(to) && used > 0 && isfinite(used)) return scan_beside(p, to, x, y, used);
+  if (grows && isfinite(to) && used > 0 && isfinite(used)) return scan_beside(p, to, x, y, used);
   if (f->kind == MX_KIND_INT && f->sign_bits && isfinite(to) && used > 0 && isfinite(used)) return scan_steps(p, to, x, y, used);
   for (uint32_t c = 0; c < 1u << f->bits; c++) {
     const float d = distance(p, c, x, y, used);

@@ -26,7 +26,7 @@ static double share(double of, double seconds) { return of * (seconds < 10 ? sec
 static int as_good(inquiry *q, const mx_spec *t) {
   mx_spec fitted = *t;
   const int here = t->input_dtype == q->o.formats.input_dtype && (!t->had_size || t->flush == q->o.formats.flush);
-  const score chosen = here ? search_score(&q->s, t, EVERY) : (score){0, 0, 0};
+  const score chosen = here ? search_score_until(&q->s, t, EVERY, 1) : (score){0, 0, 0};
   if (score_total(chosen) || chosen.nan_codes > q->best.got.nan_codes || inquiry_fit_tensor_scale(&q->o, &fitted) || !keys_same(&fitted, t))
     return 0;
   const score got = full_score(&q->o, t, q->wrong, q->s.threads);

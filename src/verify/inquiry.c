@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "verify/keys.h"
+#include "verify/memo.h"
 #include "verify/values.h"
 
 enum { ROUNDS = 10, LEARN = 12, REPAIRED = 3 };
@@ -305,6 +306,7 @@ int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx
   q->h.formats.flush = flush;
   if (observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
   q->o.cache = value_cache_new();
+  q->o.memo = memo_new(threads);
   q->wrong = calloc(q->o.n_blocks + 1, 1);
   return q->wrong && !search_begin(&q->s, &q->o, threads, deadline);
 }

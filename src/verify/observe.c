@@ -9,6 +9,7 @@
 #include "mxgold/isa.h"
 #include "kernels/dispatch.h"
 #include "kernels/rows.h"
+#include "verify/memo.h"
 
 const float *observation_x(const observation *o, size_t sample, size_t *ld) {
   const mx_sample *s = &o->samples[sample];
@@ -222,6 +223,7 @@ void observation_free(observation *o) {
   free(o->blocks);
   free(o->facts);
   free(o->cache);
+  memo_free(o->memo);
   *o = (observation){0};
 }
 

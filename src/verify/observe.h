@@ -33,6 +33,7 @@ typedef struct observation {
   float **own; /* x of each sample after input.dtype and the rotation, NULL where that is x itself */
   uint32_t least_scale, largest_scale;
   struct value_cache *cache; /* of values.h; NULL: none */
+  struct memo *memo;         /* of memo.h; NULL: none */
   uint32_t witness[8];       /* samples of different amax, for tensor scales */
   size_t n_witnesses;
 } observation;

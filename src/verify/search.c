@@ -117,6 +117,10 @@ static score score_classes(const search *s, const mx_spec *spec, unsigned classe
 
 score search_score(const search *s, const mx_spec *spec, unsigned classes) { return score_classes(s, spec, classes, 0); }
 
+score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit) {
+  return score_classes(s, spec, classes, limit);
+}
+
 void pool_add(pool *p, const mx_spec *spec, score got) {
   size_t at = p->n;
   while (at && score_less(got, p->got[at - 1])) at--;

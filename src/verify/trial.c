@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/select.h"
+#include "verify/memo.h"
 
 int nan_scale(const mx_format *f, uint32_t code) { return mx_format_is_nan(f, f->sign_bits ? code & ~(1u << (f->bits - 1)) : code); }
 
@@ -24,6 +25,7 @@ typedef struct cell {
   const float *x; /* its first element */
   size_t ld, rows, cols, n_cols /* of the tensor */;
   uint64_t index; /* of its first element */
+  uint64_t key;   /* of the plan, for the memo; 0: not kept */
 } cell;
 
 static void cell_of(cell *c, const observation *o, const block_at *b) {
@@ -67,7 +69,15 @@ static mx_status plan_for(mx_plan *p, const observation *o, const mx_spec *spec)
 /* Error of a candidate of select=foursix: the whole block, filled up with +0. */
 static float error_of(const mx_plan *p, const cell *c, const mx_block_scale *scale, float *values, uint32_t *codes) {
   const size_t n = c->o->block_cols;
-  float error = 0;
+  const mx_spec *s = &p->spec;
+  float error = 0, amax = p->vars[MX_VAR_A], target = (float)p->target;
+  uint32_t bits[2];
+  memcpy(&bits[0], &amax, sizeof amax);
+  memcpy(&bits[1], &target, sizeof target);
+  uint64_t key = memo_mix(memo_key_of_scale(c->key, p, scale), (uint64_t)bits[0] << 32 | bits[1]);
+  key = memo_mix(key, (uint64_t)(s->select_error * 2 + s->select_sum) << 32 | (uint32_t)(c->b - c->o->blocks));
+  memo_entry *kept = c->key ? memo_at(c->o->memo, key) : NULL;
+  if (kept && kept->key == key) return kept->error;
   for (size_t r = 0; r < c->rows; r++) {
     for (size_t i = 0; i < n; i++) {
       values[i] = i < c->cols ? flushed(p, c->x[r * c->ld + i]) : 0;
@@ -75,6 +85,7 @@ static float error_of(const mx_plan *p, const cell *c, const mx_block_scale *sca
     }
     error = mx_candidate_error(p, scale, error, values, codes, n);
   }
+  if (kept) *kept = (memo_entry){.key = key, .error = error};
   return error;
 }
 
@@ -147,7 +158,7 @@ static score hif4_score(const mx_plan *p, const cell *c, const set_item *item, i
   return n;
 }
 
-static void mix(uint64_t *print, uint32_t code) {
+static void mix(uint64_t *print, uint64_t code) {
   if (print) *print = (*print ^ code) * 0x9E3779B97F4A7C15u;
 }
 
@@ -166,18 +177,25 @@ static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale,
   return code == seen ? 0 : same_nan(p->elem, code, seen, x) ? 1 : 2;
 }
 
-/* The tensor-level numbers belong to one sample. */
-static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, uint32_t *at) {
-  if (*at == sample || !(mx_plan_needs_amax(p) || *at == UINT32_MAX)) return;
+/* A plan's tensor-level numbers belong to one sample. */
+typedef struct sample_turn {
+  uint32_t sample;
+  uint64_t key; /* of memo_key_of_plan() */
+} sample_turn;
+static const sample_turn FIRST_TURN = {UINT32_MAX, 0};
+
+static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, sample_turn *at) {
+  if (at->sample == sample || !(mx_plan_needs_amax(p) || at->sample == UINT32_MAX)) return;
   p->tensor_nan = 0;
   mx_plan_set_amax(p, observation_amax(o, sample, &p->spec));
-  *at = sample;
+  *at = (sample_turn){sample, memo_key_of_plan(p)};
 }
 
-static score item_score(mx_plan *p, const observation *o, const set_item *item, int how, uint64_t room, uint64_t *print) {
+static score item_score(mx_plan *p, uint64_t plan_key, const observation *o, const set_item *item, int how, uint64_t room, uint64_t *print) {
   const block_at *b = &o->blocks[item->block];
   cell c;
   cell_of(&c, o, b);
+  c.key = plan_key;
   if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) return hif4_score(p, &c, item, how);
   score n = {0, 0, 0};
   mx_block_scale scale;
@@ -189,10 +207,22 @@ static score item_score(mx_plan *p, const observation *o, const set_item *item, 
   if (wrong) *(seen_nan && nan_scale(p->scale, scale.code) ? &n.nan_codes : &n.scales) = 1;
   if (!(how & 2) || score_total(n) > room) return n;
   if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, p, b->scale);
-  for (uint32_t i = 0; i < item->n && score_total(n) <= room; i++) {
-    const int bad = element_wrong(p, &c, &scale, item->look[i], how, print);
-    if (bad) *(seen_nan || bad == 1 ? &n.nan_codes : &n.codes) += 1;
+  const uint64_t key = memo_mix(memo_key_of_scale(plan_key, p, &scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)how);
+  memo_entry *kept = memo_at(o->memo, key), now = {.key = key};
+  if (kept && kept->key == key && (!kept->some || score_total(n) + kept->codes > room))
+    now = *kept;
+  else {
+    uint32_t i = 0;
+    for (; i < item->n && score_total(n) + now.codes <= room; i++) {
+      const int bad = element_wrong(p, &c, &scale, item->look[i], how, &now.print);
+      if (bad) *(seen_nan || bad == 1 ? &now.nan_codes : &now.codes) += 1;
+    }
+    now.some = i < item->n;
+    if (kept) *kept = now;
   }
+  mix(print, now.print);
+  n.codes += now.codes;
+  n.nan_codes += now.nan_codes;
   return n;
 }
 
@@ -204,10 +234,10 @@ score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t
   score total = {0, 0, 0};
   if (!o->samples[0].codes) return values_score(s, spec, wrong);
   if (plan_for(&p, o, spec)) return score_worst();
-  uint32_t sample = UINT32_MAX;
+  sample_turn turn = FIRST_TURN;
   for (size_t i = 0; i < s->n; i++) {
-    plan_sample(&p, o, o->blocks[s->at[i].block].sample, &sample);
-    const score one = item_score(&p, o, &s->at[i], how, limit ? limit - score_total(total) : UINT64_MAX, print);
+    plan_sample(&p, o, o->blocks[s->at[i].block].sample, &turn);
+    const score one = item_score(&p, turn.key, o, &s->at[i], how, limit ? limit - score_total(total) : UINT64_MAX, print);
     if (wrong) wrong[i] = !score_clean(one);
     total = score_sum(total, one);
     if (limit && score_total(total) > limit) break;
@@ -223,14 +253,14 @@ void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[25
   const observation *o = s->of;
   const mx_format *f = mx_elem_format(o->formats.elem);
   mx_plan p;
-  uint32_t sample = UINT32_MAX;
+  sample_turn turn = FIRST_TURN;
   if (!o->samples[0].codes || spec->scale_rule == MX_SCALE_RULE_HIF4 || plan_for(&p, o, spec)) return;
   for (size_t i = 0; i < s->n; i++) {
     const block_at *b = &o->blocks[s->at[i].block];
     mx_block_scale scale;
     cell c;
     cell_of(&c, o, b);
-    plan_sample(&p, o, b->sample, &sample);
+    plan_sample(&p, o, b->sample, &turn);
     const int wrong = scale_wrong(&scale, &p, &c, LOOK_BOTH);
     if (wrong && b->scale < 256) scales[b->scale]++;
     if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, b->scale);
@@ -246,13 +276,13 @@ score scales_score(const observation *o, const mx_spec *spec, unsigned classes, 
   mx_plan p;
   score total = {0, 0, 0};
   if (plan_for(&p, o, spec)) return score_worst();
-  uint32_t sample = UINT32_MAX;
+  sample_turn turn = FIRST_TURN;
   for (size_t i = 0; i < o->n_blocks; i++) {
     if (wrong) wrong[i] = 0;
     if (!(classes >> o->blocks[i].kind & 1)) continue;
     const set_item item = {.block = (uint32_t)i};
-    plan_sample(&p, o, o->blocks[i].sample, &sample);
-    const score one = item_score(&p, o, &item, how & ~2, UINT64_MAX, NULL);
+    plan_sample(&p, o, o->blocks[i].sample, &turn);
+    const score one = item_score(&p, turn.key, o, &item, how & ~2, UINT64_MAX, NULL);
     if (wrong) wrong[i] = one.scales != 0;
     total = score_sum(total, one);
   }
@@ -376,12 +406,13 @@ static void choose_elements(set_item *item, const observation *o) {
 /* Elements that spec gets wrong, a few. */
 static void choose_wrong(set_item *item, const observation *o, const mx_spec *spec) {
   mx_plan p;
-  uint32_t sample = UINT32_MAX, added = 0;
+  sample_turn turn = FIRST_TURN;
+  uint32_t added = 0;
   mx_block_scale scale;
   cell c;
   cell_of(&c, o, &o->blocks[item->block]);
   if (plan_for(&p, o, spec) || spec->scale_rule == MX_SCALE_RULE_HIF4) return;
-  plan_sample(&p, o, c.b->sample, &sample);
+  plan_sample(&p, o, c.b->sample, &turn);
   if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, c.b->scale);
   for (size_t k = 0; k < c.rows * c.cols && added < 8; k++) {
     const size_t at = k / c.cols * o->block_cols + k % c.cols;

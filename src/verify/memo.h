@@ -1,0 +1,36 @@
+/* What elements of a block were found to be under a scale, kept: most specs that are tried differ in keys that leave both as they were. */
+#ifndef MX_VERIFY_MEMO_H
+#define MX_VERIFY_MEMO_H
+
+#include "kernels/plan.h"
+
+/* Of a block's elements that are looked at under a scale and the keys of elements. */
+typedef struct memo_entry {
+  uint64_t key;
+  uint64_t print;            /* of all of them */
+  uint32_t codes, nan_codes; /* that differ */
+  int some;                  /* there are more, which were not looked at any more */
+  float error;               /* of a candidate of select=foursix: an entry of its own */
+} memo_entry;
+
+/* A table for each thread: entries are never shared. */
+typedef struct memo memo;
+
+memo *memo_new(int n_threads);
+void memo_free(memo *m);
+
+/** The entry of a key in the calling thread's table; its key is another one if it is not known (the caller then fills it in). NULL without a
+ *  table. */
+memo_entry *memo_at(memo *m, uint64_t key);
+
+/** Everything that elements see of a plan: the keys of elements, not those of the scale. After mx_plan_set_amax(). */
+uint64_t memo_key_of_plan(const mx_plan *p);
+/** And of a block's scale. */
+uint64_t memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s);
+
+static inline uint64_t memo_mix(uint64_t key, uint64_t with) {
+  key = (key ^ with) * UINT64_C(0x9E3779B97F4A7C15);
+  return key ^ key >> 29;
+}
+
+#endif
