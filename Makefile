@@ -133,6 +133,11 @@ $(COVERAGE): $(call obj,tools/ablate-coverage.c) $(LIB_A)
 ablate-coverage: deps $(COVERAGE) ## how often ablate's 95 % interval holds what it should, by data and shape (about a minute)
 	OMP_WAIT_POLICY=passive $(COVERAGE)
 
+# A target half written is not taken for whole by the next make.
+.DELETE_ON_ERROR:
+# Check ends a test that takes longer than its time, four seconds by default: on a machine that has other work, or few processors, that says nothing.
+export CK_TIMEOUT_MULTIPLIER ?= 20
+
 .PHONY: check deps-check unit
 deps-check: # all at once, before minutes of tests
 	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip
@@ -219,6 +224,8 @@ check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, 
 # Fuzz targets link what they need of core and io, instrumented; clang alone has libFuzzer.
 .PHONY: deps-fuzz fuzz fuzz-short fuzzers
 FUZZ_SECONDS ?= 600
+# 0: another each time.
+FUZZ_SEED ?= 0
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 deps-fuzz:
 	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
@@ -231,12 +238,12 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
 fuzzers: deps-fuzz $(FUZZERS)
-fuzz-short: ## five seconds of each fuzz target
-	$(MAKE) fuzz FUZZ_SECONDS=5
+fuzz-short: ## five seconds of each fuzz target, the same inputs each time
+	$(MAKE) fuzz FUZZ_SECONDS=5 FUZZ_SEED=1
 fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
 	$(MAKE) CONFIG=fuzz CC=clang OMP="-Itests/fuzz/serial -Wno-unknown-pragmas -Wno-source-uses-openmp -Wno-unused -Wno-unused-parameter" OPT=-O1 \
 	  SAN="-fsanitize=fuzzer-no-link,address" fuzzers
-	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
+	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 .PHONY: man docs
 man: $(BIN) ## docs/mxgold.1 from the tables of commands
@@ -340,7 +347,8 @@ clean: ## remove build/
 .PHONY: style style-check deps-style
 deps-style:
 	@tools/install-deps.sh --mode=$(INSTALL) style
-STYLE_SRC = $(shell git ls-files '*.c' '*.h' '*.hip' '*.cu' '*.cc')
+# Not asked of git: in a tree without it, or of another owner, there would be no files, and clang-format would wait for one on its standard input.
+STYLE_SRC = $(shell find bench examples formats hip_backend include ref src tests tools -name '*.[ch]' -o -name '*.hip' -o -name '*.cu' -o -name '*.cc')
 style: deps-style ## format every source file
 	clang-format-14 -i $(STYLE_SRC)
 style-check: deps-style

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "hip_backend/gfx950_profile.h"
+#include "mxgold/file.h"
 
 namespace {
 const char *verdict(const mxh_row &r) {
@@ -47,8 +48,6 @@ std::string html_text(const std::string &s) {
   for (const char c : s) out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : (unsigned char)c < 32 ? " " : std::string(1, c);
   return out;
 }
-/* A report is whole at any time: the old one or the new one. */
-bool replace(const std::string &next, const char *path) { return !rename(next.c_str(), path); }
 } // namespace
 
 void mxh_report_print(const mxh_report &report) {
@@ -75,7 +74,9 @@ void mxh_report_print(const mxh_report &report) {
   gfx950_profile_print(*report.run->profile, false);
 }
 
-bool mxh_report_json(const mxh_report &report, const char *path) {
+mx_status mxh_report_json(const mxh_report &report, const char *path, mx_error *err) {
+  mx_text text; /* beside it under a name of this process's own: another run, or a child, may write the same report */
+  if (const mx_status status = mx_text_begin(&text, path, err)) return status;
   json_t *o = json_object(), *operations = json_array(), *bench = json_array();
   json_object_set_new(o, "format", json_string("mxgold hip-diff 1"));
   for (const auto &fact : facts(report)) json_object_set_new(o, fact.first, json_string(fact.second.c_str()));
@@ -100,16 +101,15 @@ bool mxh_report_json(const mxh_report &report, const char *path) {
     json_object_set_new(
         o, "profile", gfx950_profile_json(*report.run->profile, name.c_str(), report.run->dev, date.c_str(), report.commit, report.compilers));
   }
-  const std::string next = std::string(path) + ".new";
-  const bool fine = !json_dump_file(o, next.c_str(), JSON_INDENT(1)) && replace(next, path);
+  json_dumpf(o, text.to, JSON_INDENT(1));
   json_decref(o);
-  return fine;
+  return mx_text_end(&text, err);
 }
 
-bool mxh_report_html(const mxh_report &report, const char *path) {
-  const std::string next = std::string(path) + ".new";
-  FILE *f = fopen(next.c_str(), "w");
-  if (!f) return false;
+mx_status mxh_report_html(const mxh_report &report, const char *path, mx_error *err) {
+  mx_text text;
+  if (const mx_status status = mx_text_begin(&text, path, err)) return status;
+  FILE *f = text.to;
   fprintf(
       f,
       "<!doctype html><meta charset=\"utf-8\"><title>mxgold hip-diff: %s</title>\n"
@@ -151,5 +151,5 @@ bool mxh_report_html(const mxh_report &report, const char *path) {
     for (const std::string &line : report.found) fprintf(f, "<li>%s\n", html_text(line).c_str());
     fprintf(f, "</ul>\n");
   }
-  return !fclose(f) && replace(next, path);
+  return mx_text_end(&text, err);
 }

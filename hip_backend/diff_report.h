@@ -3,6 +3,7 @@
 #define MXH_DIFF_REPORT_H
 
 #include "hip_backend/diff.h"
+#include "mxgold/status.h"
 
 struct mxh_bench_row {
   std::string preset;
@@ -24,8 +25,8 @@ struct mxh_report {
 
 /** The table, and the rules of a gfx950 under it. */
 void mxh_report_print(const mxh_report &report);
-/** False: the file cannot be written; errno says why. */
-bool mxh_report_json(const mxh_report &report, const char *path);
-bool mxh_report_html(const mxh_report &report, const char *path);
+/** A report is whole at any time: the old one or the new one. */
+mx_status mxh_report_json(const mxh_report &report, const char *path, mx_error *err);
+mx_status mxh_report_html(const mxh_report &report, const char *path, mx_error *err);
 
 #endif

@@ -205,8 +205,9 @@ void mxh_watch_doing(int pipe, const std::string &operation, const std::string &
 
 typedef std::function<int(mxh_run *, int pipe)> body_fn;
 /* What is run in a child, with `pipe` to its parent. */
-static void child(const mxh_watch &watch, const char *group, const body_fn &body, int to, mxh_run run) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to be told */
+static void child(const mxh_watch &watch, const char *group, const body_fn &body, int to, mxh_run run, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  /* nobody is left to be told */
+  if (getppid() != parent) _exit(2); /* since before that */
   run.group = group;
   run.row_changed = [to](const mxh_row &r) { tell_row(to, r); };
   if (!run.counting) {
@@ -225,7 +226,7 @@ static bool mark_lost(const mxh_watch &watch, const char *group, const body_fn &
   int ends[2], status = 0;
   fflush(stdout);
   if (pipe(ends)) return false;
-  const pid_t pid = fork();
+  const pid_t parent = getpid(), pid = fork();
   if (pid < 0) return false;
   if (!pid) {
     close(ends[0]);
@@ -233,7 +234,7 @@ static bool mark_lost(const mxh_watch &watch, const char *group, const body_fn &
     run.counting = true;
     run.first_part = h->part;
     run.last_part = all ? 1 << 20 : h->part;
-    child(watch, group, body, ends[1], run);
+    child(watch, group, body, ends[1], run, parent);
   }
   close(ends[1]);
   FILE *f = fdopen(ends[0], "r");
@@ -271,13 +272,13 @@ static int one_child(const mxh_watch &watch, const char *group, const body_fn &b
   *next = -1;
   fflush(stdout);
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) return perror("mxgold-hip-diff"), 2;
-  const pid_t pid = fork();
+  const pid_t parent = getpid(), pid = fork();
   if (pid < 0) return perror("mxgold-hip-diff"), 2;
   if (!pid) {
     close(ends[0]);
     mxh_run run = *watch.report->run;
     run.first_part = first_part;
-    child(watch, group, body, ends[1], run);
+    child(watch, group, body, ends[1], run, parent);
   }
   close(ends[1]);
   heard h = {watch, ends[0], group, "", "", "", -1, {}};

@@ -2,6 +2,7 @@
  * kernels. */
 #include "hip_backend/gfx950_rehearse.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,7 @@ int gfx950_rehearse(const gfx950_rehearsal &r) {
     }
     int status;
     const pid_t pid = wait(&status);
+    if (pid < 0 && errno != EINTR) return perror("hip-rehearse"), 2;
     for (child &c : children)
       if (c.pid == pid) c.ended = true, c.status = status, running--;
     for (; printed < (int)children.size() && children[(size_t)printed].ended; printed++) { /* in order */

@@ -3,9 +3,11 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "mxgold/file.h"
 #include "mxgold/spec.h"
 
 namespace {
@@ -46,8 +48,18 @@ std::string gfx950_profile_spec(const gfx950_profile &p) {
   return keys;
 }
 
+/* Whole or not at all: another run may write the profile of the same day. */
+static bool write_whole(const std::string &path, const std::string &words) {
+  mx_text text;
+  mx_error err;
+  if (mx_text_begin(&text, path.c_str(), &err)) return false;
+  fputs(words.c_str(), text.to);
+  return !mx_text_end(&text, &err);
+}
 static bool dump(json_t *o, const std::string &path) {
-  const bool fine = !json_dump_file(o, path.c_str(), JSON_INDENT(2));
+  char *words = json_dumps(o, JSON_INDENT(2));
+  const bool fine = words && write_whole(path, words);
+  free(words);
   json_decref(o);
   return fine;
 }
@@ -115,13 +127,12 @@ bool gfx950_profile_write(const gfx950_profile &p, const char *folder, mxh_devic
     const bool main = pair == GFX950_PAIR_MXFP4;
     const std::string text = gfx950_profile_accum(p, pair);
     *said = path + (main ? "" : "." + gfx950_pair_name(pair, '-')) + ".accum";
-    remove(said->c_str()); /* an earlier run's may say otherwise */
-    if (text.empty() || (!main && p.sums_of(pair) == p.sums_of(GFX950_PAIR_MXFP4))) continue;
+    if (text.empty() || (!main && p.sums_of(pair) == p.sums_of(GFX950_PAIR_MXFP4))) {
+      remove(said->c_str()); /* an earlier run's says otherwise */
+      continue;
+    }
     others += !main;
-    FILE *f = fopen(said->c_str(), "w");
-    if (!f) return false;
-    fprintf(f, "%s\n", text.c_str());
-    if (fclose(f)) return false;
+    if (!write_whole(*said, text + "\n")) return false;
   }
   *said = "profile " + path + ".json; quantize --spec " + path + ".spec.json" +
           (accum.empty() ? "" : "; mma --model, gemm --accum \"$(cat " + path + ".accum)\"") +

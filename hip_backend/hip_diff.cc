@@ -1,5 +1,6 @@
 /* mxgold-hip-diff: every kernel of the backend on the device at hand, against the emulator. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "hip_backend/gfx950_profile.h"
 #include "hip_backend/gfx950_rehearse.h"
 #include "hip_backend/ops.h"
+#include "mxgold/file.h"
 
 #define MXH_CHECK(function, meaning) bool mxh_run_##function(mxh_run *);
 #include "hip_backend/ops.def"
@@ -104,18 +106,19 @@ bool fault_known(const char *fault) {
 /* Before the run: a report that cannot be written costs it. What is there stays as it is. */
 bool writable(const char *option, const char *path, bool folder) {
   struct stat s;
-  bool can = true;
+  mx_text text;
+  mx_error err;
   if (folder) {
-    can = !stat(path, &s) && !access(path, W_OK | X_OK);
+    bool can = !stat(path, &s) && !access(path, W_OK | X_OK);
     if (can && !S_ISDIR(s.st_mode)) errno = ENOTDIR, can = false;
-  } else {
-    const std::string next = std::string(path) + ".new"; /* as diff_report.cc names it */
-    FILE *f = fopen(next.c_str(), "w");
-    can = f && !fclose(f) && !unlink(next.c_str());
-    if (can && !stat(path, &s) && S_ISDIR(s.st_mode)) errno = EISDIR, can = false;
+    if (!can) fprintf(stderr, "mxgold-hip-diff: %s %s: %s\n", option, path, strerror(errno));
+    return can;
   }
-  if (!can) fprintf(stderr, "mxgold-hip-diff: %s %s: %s\n", option, path, strerror(errno));
-  return can;
+  if (!strcmp(path, "-")) return true;
+  if (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) return true; /* a pipe or a device has no name to be given */
+  if (mx_text_begin(&text, path, &err)) return fprintf(stderr, "mxgold-hip-diff: %s %s\n", option, err.text), false;
+  mx_text_drop(&text);
+  return true;
 }
 
 /* What comes after the last row: the table, the reports, speeds, the profile. */
@@ -156,6 +159,7 @@ int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std:
 } // namespace
 
 int main(int argc, char **argv) {
+  signal(SIGCHLD, SIG_DFL); /* ignored by who started us, no child could be waited for */
   const char *device = "auto", *json = nullptr, *html = nullptr, *folder = nullptr, *only = nullptr, *fault = nullptr;
   bool bench = false, verbose = false;
   uint64_t rehearse = 0, wrong = 0, jobs = 0, patience = 900, seed = 1;
@@ -208,6 +212,7 @@ int main(int argc, char **argv) {
   if (!known) return fprintf(stderr, "mxgold-hip-diff: --only %s: expected portable or native\n", only), 2;
   if (rehearse || wrong) return gfx950_rehearse({&library, (int)rehearse, (int)wrong, seed, (int)jobs, verbose});
   if (fault && !fault_known(fault)) return 2;
+  if (json && html && !strcmp(json, html)) return fprintf(stderr, "mxgold-hip-diff: --html %s: is the file of --json\n", html), 2;
   if ((json && !writable("--json", json, false)) || (html && !writable("--html", html, false)) ||
       (folder && !writable("--profile", folder, true)))
     return 2;
@@ -215,15 +220,14 @@ int main(int argc, char **argv) {
   mxh_report out = {&run, {}, {}, {}, {}, 0, 0, false, MXH_COMMIT, MXH_COMPILERS};
   struct timespec t0;
   clock_gettime(CLOCK_MONOTONIC, &t0);
-  const char *failing = nullptr; /* the report that could not be written */
+  mx_error why = {}; /* a report could not be written */
   const auto write = [&] {
     struct timespec t1;
     clock_gettime(CLOCK_MONOTONIC, &t1);
     out.seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9;
-    failing = json && !mxh_report_json(out, json) ? json : html && !mxh_report_html(out, html) ? html : nullptr;
-    return !failing;
+    return !(json && mxh_report_json(out, json, &why)) && !(html && mxh_report_html(out, html, &why));
   };
-  const auto unwritten = [&] { return fprintf(stderr, "mxgold-hip-diff: %s: %s\n", failing, strerror(errno)), 2; };
+  const auto unwritten = [&] { return fprintf(stderr, "mxgold-hip-diff: %s\n", why.text), 2; };
   const char *groups[8];
   size_t n = 0;
 #define MXH_CHECK(function, meaning)                                                                                                           \

@@ -36,9 +36,10 @@ for f in mxh_quantize:frob nosuch:abort mxh_quantize x:frob; do refuses "--fault
 for n in abc 0 -1 3x; do refuses "--rehearse $n: expected 1 to 100000" --rehearse $n; done
 refuses "--patience 0: expected 1 to 100000" --patience 0
 refuses "--large 1e9: expected 0 to 18446744073709551615" --large 1e9
-for o in json html; do refuses "--$o none/x.$o: No such file or directory" --$o none/x.$o; done
+for o in json html; do refuses "--$o none/x.$o: cannot create: No such file or directory" --$o none/x.$o; done
+refuses "--html x: is the file of --json" --json x --html x
 refuses "--profile none: No such file or directory" --profile none
-[ -z "$(ls | grep -v '^said$\|^err$')" ] || fail "left behind: $(ls)"
+[ -z "$(ls -A | grep -v '^said$\|^err$')" ] || fail "left behind: $(ls)"
 
 # Aborted in three parts of the portable half: what was before is there, what comes after is run.
 run mxh_hadamard:abort --only portable
@@ -61,7 +62,7 @@ holds "$as_whole"
 holds 'sorted(r["operation"] for r in rows.values() if r["verdict"] == "cut") == ["dequantize, fast", "quantize, fast"]'
 holds '">%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by what became of " in rows["quantize, fast"]["note"]'
 # A memory fault among the probes of the rules: those that were found are kept.
-run gfx950_probe_sgpr:segv --only native --patience 60
+run gfx950_probe_sgpr:segv --only native
 holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gfx950'"'"'s instructions"]'
 holds '"signal 11" in rows["gfx950'"'"'s instructions"]["first"] and "gfx950_probe_sgpr; case the probes of scale_sgpr" in rows["gfx950'"'"'s instructions"]["first"]'
 holds 'len(report["found"]) == 16 and report["found"][0].startswith("nan_fp4: ") and report["found"][0].split(",")[0] in page'
@@ -75,11 +76,17 @@ int rename(const char *from, const char *to) {
   return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
 }' >slow.c
 ${CC:-cc} -shared -fPIC slow.c -ldl -o slow.so || fail "the slow disk does not build"
-LD_PRELOAD=$work/slow.so run gfx950_probe_sgpr:segv --only native --patience 60
+LD_PRELOAD=$work/slow.so run gfx950_probe_sgpr:segv --only native
 holds 'report["state"] == "died" and report["silicon"] == "skipped" and len(report["found"]) == 16'
-# A kernel that does not come back: ended, and the device is not asked again.
-run mxh_quantize:hang --only portable --patience 2
-grep -q 'no word for 2 s, ended, the last kernel launched was mxh_quantize' err || fail "err: $(cat err)"
+# A kernel that does not come back: ended, and the device is not asked again. Two runs beside each other write the same report: each is whole.
+LD_PRELOAD=$work/slow.so "$diff" --device host --fault mxh_quantize:hang --json diff.json --html diff.html --only portable --patience 5 >other 2>other.err &
+other=$!
+LD_PRELOAD=$work/slow.so run mxh_quantize:hang --only portable --patience 5
+rc=0
+wait $other || rc=$?
+[ $rc = 2 ] || fail "beside another run: exit $rc, expected 2: $(cat other.err)"
+cmp -s err other.err && grep -q 'no word for 5 s, ended, the last kernel launched was mxh_quantize' err || fail "err: $(cat err other.err)"
+[ -z "$(find . -name '.mxgold.*')" ] || fail "left behind: $(ls -A)"
 holds "$as_whole"
 holds 'all(r["verdict"] == "cut" and r["cases"] == 0 for o, r in rows.items() if o != "quantize")'
 holds 'rows["quantize"]["verdict"] == "DIED" and report["silicon"] == "skipped"'
@@ -87,10 +94,7 @@ holds 'rows["quantize"]["verdict"] == "DIED" and report["silicon"] == "skipped"'
 rm -f diff.json
 "$diff" --device host --fault mxh_hadamard:hang --only portable --json diff.json --html diff.html >said 2>err &
 pid=$!
-for _ in $(seq 600); do
-  ! grep -qs 'quantize, Hadamard\|"dequantize"' diff.json || break
-  sleep 0.1
-done
+until grep -qs 'quantize, Hadamard\|"dequantize"' diff.json || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done
 { kill -9 $pid && wait $pid; } 2>/dev/null || true
 holds 'report["state"] == "unfinished" and report["device"] and rows["quantize"]["verdict"] == "equal"'
 echo "hip-diff-check: a fault, a hang and a kill cost one row each, and what was found is on the disk"
