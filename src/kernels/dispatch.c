@@ -14,12 +14,15 @@
 /* Best first. */
 static const mx_kernels table[] = {
 #if defined(__x86_64__)
-    {MX_ISA_AVX512, &mx_stages_avx512, &mx_values_avx512, mx_encode_avx512, &mx_bytes_avx512, mx_input_avx512, mx_turn_avx512, mx_widen_avx512},
-    {MX_ISA_AVX2, &mx_stages_avx2, &mx_values_avx2, mx_encode_avx2, &mx_bytes_avx2, mx_input_avx2, mx_turn_avx2, mx_widen_avx2},
+    {MX_ISA_AVX512, &mx_stages_avx512, &mx_values_avx512, mx_encode_avx512, &mx_bytes_avx512, mx_input_avx512, mx_turn_avx512, mx_widen_avx512,
+     &mx_differ_avx512},
+    {MX_ISA_AVX2, &mx_stages_avx2, &mx_values_avx2, mx_encode_avx2, &mx_bytes_avx2, mx_input_avx2, mx_turn_avx2, mx_widen_avx2,
+     &mx_differ_avx2},
 #elif defined(__aarch64__)
-    {MX_ISA_NEON, &mx_stages_neon, &mx_values_neon, mx_encode_neon, &mx_bytes_neon, mx_input_neon, mx_turn_neon, mx_widen_neon},
+    {MX_ISA_NEON, &mx_stages_neon, &mx_values_neon, mx_encode_neon, &mx_bytes_neon, mx_input_neon, mx_turn_neon, mx_widen_neon,
+     &mx_differ_neon},
 #endif
-    {0, NULL, &mx_values_scalar, NULL, NULL, mx_input_scalar, mx_turn_scalar, mx_widen_scalar}};
+    {0, NULL, &mx_values_scalar, NULL, NULL, mx_input_scalar, mx_turn_scalar, mx_widen_scalar, &mx_differ_scalar}};
 
 static const struct {
   const char *name;

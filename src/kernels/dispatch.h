@@ -4,6 +4,7 @@
 
 #include "kernels/bytes.h"
 #include "kernels/codec_kernels.h"
+#include "kernels/differ.h"
 #include "kernels/input.h"
 #include "kernels/stages.h"
 #include "kernels/values.h"
@@ -16,7 +17,8 @@
   MX_KERNEL(bytes, const mx_byte_kernels *, "pack, unpack, layouts")                                                                           \
   MX_KERNEL(input, mx_input_kernel *, "hadamard, flush, input.dtype")                                                                          \
   MX_KERNEL(turn, mx_turn_kernel *, "transposed input")                                                                                        \
-  MX_KERNEL(widen, mx_widen_kernel *, "16-bit input")
+  MX_KERNEL(widen, mx_widen_kernel *, "16-bit input")                                                                                          \
+  MX_KERNEL(differ, const mx_differ_kernels *, "diff")
 
 typedef struct mx_kernels {
   uint32_t isa; /* MX_ISA_*, 0 of scalar code */

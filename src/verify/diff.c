@@ -1,13 +1,14 @@
 /* Counting what differs, in one pass. */
 #include "verify/diff.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/isa.h"
 
-enum { PIECE = 1 << 20, MOST_THREADS = 64, CROWD = 12 }; /* elements, about; bytes of 64 */
+enum { PIECE = 1 << 20, MOST_THREADS = 64 }; /* elements, about */
 
 /* Divisions are slow, and blocks are powers of two wide nearly always. */
 static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
@@ -142,8 +143,28 @@ static mx_diff_example example(const diff_job *j, const diff_element *e) {
                            .tie = e->tie};
 }
 
-/* seen: the next one like it need not be looked at. */
-static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2], int seen) {
+void diff_examples(mx_difference *d, uint64_t n) { d->n_examples = n < (uint64_t)(INT_MAX - d->n_examples) ? d->n_examples + (int)n : INT_MAX; }
+
+/* Is it the first, the worst, the smallest? */
+static void compare_examples(diff_job *j, const diff_element *e) {
+  mx_difference *d = j->out;
+  const double distance = fabs(e->value_a - e->value_b), most = fabs(d->worst.value_a - d->worst.value_b),
+               least = fabs(d->smallest.value_a - d->smallest.value_b);
+  if (!d->n_examples)
+    d->first = d->worst = d->smallest = example(j, e);
+  else if (distance > most || (isnan(distance) && !isnan(most)))
+    d->worst = example(j, e);
+  if (distance < least || (isnan(least) && !isnan(distance))) d->smallest = example(j, e);
+  diff_examples(d, 1);
+}
+
+void diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
+  const diff_element e = look(j, row, col, code, scale);
+  compare_examples(j, &e);
+  diff_patterns_kind(j, &e);
+}
+
+static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
   mx_difference *d = j->out;
   const size_t block = block_of(j, col), in_row = col - block * j->block_cols,
                position = j->block_rows == 1 ? in_row : row % j->block_rows * j->block_cols + in_row;
@@ -160,16 +181,9 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
     const int i = e.tie == 0 ? 15 : (-ilogb(e.tie) - 1) / 2; /* of 2^-(2i+2) <= tie */
     d->ties[i < 0 ? 0 : i > 15 ? 15 : i]++;
   }
-  const double distance = fabs(e.value_a - e.value_b), most = fabs(d->worst.value_a - d->worst.value_b),
-               least = fabs(d->smallest.value_a - d->smallest.value_b);
-  if (!d->n_examples++)
-    d->first = d->worst = d->smallest = example(j, &e);
-  else if (distance > most || (isnan(distance) && !isnan(most)))
-    d->worst = example(j, &e);
-  if (distance < least || (isnan(least) && !isnan(distance))) d->smallest = example(j, &e);
+  compare_examples(j, &e);
   if (d->n_listed < j->how.n_list && j->how.list) j->how.list[d->n_listed++] = example(j, &e);
   diff_patterns_element(j, &e);
-  if (seen) diff_dense_seen(j, e.a, e.b, e.scale_a, e.scale_b);
 }
 
 static int same_float(float a, float b, const mx_diff_options *o) {
@@ -181,18 +195,26 @@ static int same_float(float a, float b, const mx_diff_options *o) {
 /* What a code of A or B means under a scale, if that is known for all of them. */
 static float meaning(const diff_job *j, int side, uint32_t scale, uint32_t code) { return j->values[side][scale << j->elem->bits | code]; }
 
+/* Are an element's two values the same, though its codes differ? Known under one scale alone. */
+static int values_known(const diff_job *j, const uint32_t scale[2]) { return j->values[0] && !j->out->tensor_scales && scale[0] == scale[1]; }
+static int same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
+  return same_float(meaning(j, 0, scale[0], code[0]), meaning(j, 1, scale[1], code[1]), &j->how);
+}
+
+int diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
+  return !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]) && !diff_same(j, code[0], code[1]) &&
+         !(values_known(j, scale) && same_value(j, code, scale));
+}
+
 static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   const mx_tensor *a = j->a, *b = j->b;
   mx_difference *d = j->out;
   if (ca == cb) return;
-  int other = 1;
   const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
-  if (!j->values[0] || d->tensor_scales || scale[0] != scale[1])
+  if (values_known(j, scale))
+    d->values += !same_value(j, code, scale);
+  else
     j->block_moved[block_of(j, c)] = 1; /* its other values are others too, or must be computed */
-  else {
-    other = !same_float(meaning(j, 0, scale[0], ca), meaning(j, 1, scale[1], cb), &j->how);
-    d->values += (uint64_t)other;
-  }
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
   if (!j->how.nan_bits && is_nan_scale(j, scale[0]) && is_nan_scale(j, scale[1]))
@@ -200,7 +222,7 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   else if (diff_same(j, ca, cb))
     d->nan_codes += is_nan_code(j, ca) != 0;
   else
-    tally(j, row, c, code, scale, other && !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]));
+    tally(j, row, c, code, scale);
 }
 
 static int same_64(const uint8_t *x, const uint8_t *y) {
@@ -215,7 +237,7 @@ static int same_64(const uint8_t *x, const uint8_t *y) {
 }
 
 /* Byte i of a row differs: one code, or two. */
-static void byte_differs(diff_job *j, size_t row, size_t i) {
+void diff_byte(diff_job *j, size_t row, size_t i) {
   const mx_tensor *a = j->a, *b = j->b;
   const uint32_t p = a->codes[row * a->code_stride + i], q = b->codes[row * a->code_stride + i];
   const size_t wide = j->elem->bits == 4 ? 2 : 1, c = i * wide;
@@ -235,7 +257,7 @@ static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
   while (x) {
     const size_t at = (size_t)__builtin_ctzll(x) / 8;
     x &= ~(UINT64_C(0xFF) << 8 * at);
-    byte_differs(j, row, i + at);
+    diff_byte(j, row, i + at);
   }
 }
 
@@ -244,41 +266,6 @@ static uint64_t other_8(const diff_job *j, size_t row, size_t i) {
   memcpy(&u, j->a->codes + row * j->a->code_stride + i, 8);
   memcpy(&v, j->b->codes + row * j->a->code_stride + i, 8);
   return u ^ v;
-}
-
-/* 64 bytes of codes of whole blocks, or of one, of which many differ: counted a block at a time where that can be. */
-static int crowd(diff_job *j, size_t row, size_t i) {
-  const size_t wide = j->elem->bits == 4 ? 2 : 1, n_bytes = j->block_cols / wide < 64 ? j->block_cols / wide : 64;
-  int counted = 0;
-  for (size_t k = i; k < i + 64; k += n_bytes) {
-    const size_t col = k * wide, block = block_of(j, col);
-    const uint32_t scale[2] = {diff_scale(j, j->a, row, col), diff_scale(j, j->b, row, col)};
-    const int n = diff_dense_count(j, row, col, k, n_bytes, scale[0], scale[1]);
-    if (n < 0) {
-      for (size_t b = 0; b < n_bytes; b += 8)
-        if (n_bytes >= 8)
-          each_of_8(j, row, k + b, other_8(j, row, k + b));
-        else
-          for (size_t c = k; c < k + n_bytes; c++)
-            if (j->a->codes[row * j->a->code_stride + c] != j->b->codes[row * j->a->code_stride + c]) byte_differs(j, row, c);
-      continue;
-    }
-    counted = 1;
-    if (!n) continue;
-    mx_difference *d = j->out;
-    d->codes += (uint64_t)n;
-    d->n_examples += n;
-    d->by_scale[scale[0] < 255 ? scale[0] : 255] += (uint64_t)n;
-    d->blocks += !j->block_seen[block];
-    j->block_seen[block] = 1;
-    if (!j->values[0] || d->tensor_scales || scale[0] != scale[1])
-      j->block_moved[block] = 1;
-    else
-      d->values += (uint64_t)n;
-    if (scale[0] != scale[1]) j->pairs_moved += (uint64_t)n;
-    diff_place_row(&j->place, row);
-  }
-  return counted;
 }
 
 /* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
@@ -311,13 +298,16 @@ static void codes_of_row(diff_job *j, size_t row) {
         many += (((other[k] & seven) + seven) | other[k]) >> 7 & UINT64_C(0x0101010101010101);
       }
       many = many * UINT64_C(0x0101010101010101) >> 56; /* bytes that differ: at most 64 */
-      if (many >= CROWD && j->dense_may && i + 64 <= whole)
-        counted |= crowd(j, row, i);
-      else
+      const size_t run = many >= DIFF_CROWD && j->dense_may && i + 64 <= whole ? diff_dense_run(j, row, i, whole) : 0;
+      if (run) {
+        counted = 1;
+        i += run;
+        continue;
+      } else
         for (size_t k = 0; k < 8; k++) each_of_8(j, row, i + 8 * k, other[k]);
     } else
       for (size_t k = 0; k < m; k++)
-        if (x[i + k] != y[i + k]) byte_differs(j, row, i + k);
+        if (x[i + k] != y[i + k]) diff_byte(j, row, i + k);
     i += m;
   }
   if (counted) diff_dense_row(j, row);
@@ -455,8 +445,9 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
   memset(j->block_moved, j->out->tensor_scales != 0, a->scale_cols + 1);
   if (codes) {
     const uint64_t before = j->out->codes;
-    diff_patterns_row(j, row);
+    if (j->piece) diff_patterns_row(j, row);
     codes_of_row(j, row);
+    if (!j->piece) diff_patterns_row(j, row); /* what it looks at is in the caches by now */
     j->out->rows += j->out->codes > before;
   }
   for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
@@ -481,7 +472,6 @@ static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
   }
   for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too, g);
   for (size_t i = first; i < first + n_scales && scales_too; i++) one_scale(j, i);
-  diff_dense_piece(j);
   if (j->how.passed) j->how.passed(j->how.self, row, n);
   return status;
 }
@@ -499,8 +489,7 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows, values_of);
   if (!status && g.n) status = gather_flush(&g, j);
-  if (!status) diff_dense_empty(j);
-  diff_dense_free(j);
+  diff_dense_end(j);
   free(j->block_seen);
   free(j->block_moved);
   free(j->map_col);
@@ -552,7 +541,7 @@ static void merge(diff_job *j, const diff_job *later) {
     if (!to->n_examples) to->first = from->first;
     if (!to->n_examples || worst > most || (isnan(worst) && !isnan(most))) to->worst = from->worst;
     if (!to->n_examples || smallest < least || (isnan(least) && !isnan(smallest))) to->smallest = from->smallest;
-    to->n_examples += from->n_examples;
+    diff_examples(to, (uint64_t)from->n_examples);
   }
   ADD(codes);
   ADD(scales);

@@ -89,6 +89,8 @@ static inline uint32_t diff_code(const diff_job *j, const mx_tensor *t, size_t r
   return t->codes[row * t->code_stride + col / 2] >> 4 * up & 15u;
 }
 
+static inline const uint8_t *diff_row(const diff_job *j, const mx_tensor *t, size_t row) { return t->codes + row * j->a->code_stride; }
+
 uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col);
 /** Do these codes count as the same? scale: of A. */
 int diff_same(const diff_job *j, uint32_t a, uint32_t b);
@@ -112,6 +114,7 @@ void diff_patterns_free(diff_job *j);
 void diff_patterns_merge(diff_job *j, const diff_job *later);
 /** Told of each element that differs, of each row whose bytes differ, before its elements, and of each scale; then the names. */
 void diff_patterns_element(diff_job *j, const diff_element *e);
+void diff_patterns_kind(diff_job *j, const diff_element *e); /* the same without the counts */
 void diff_patterns_row(diff_job *j, size_t row);
 void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b);
 void diff_patterns_end(diff_job *j);
@@ -120,17 +123,23 @@ diff_element diff_look(const diff_job *j, size_t row, size_t col);
 /** Is the largest magnitude of this element's block negative? With an input. */
 int diff_amax_negative(const diff_job *j, size_t row, size_t col);
 
-/** Where much differs. May it be used at all? Freed with the part of the rows that it was for. */
+/** Where much differs: bytes of 64 from which on a run is counted. May it be used at all? */
+enum { DIFF_CROWD = 4 };
 int diff_dense_may(const diff_job *j);
-void diff_dense_free(diff_job *j);
-/** Codes of one block, one row: how many differ, counted; or -1: look at each, nothing was done. n_bytes: a power of two from 4 to 64. */
-int diff_dense_count(diff_job *j, size_t row, size_t col, size_t byte, size_t n_bytes, uint32_t scale_a, uint32_t scale_b);
-/** An element like this was looked at, and the next may be counted. */
-void diff_dense_seen(diff_job *j, uint32_t a, uint32_t b, uint32_t scale_a, uint32_t scale_b);
-/** Told at the end of each row that it counted in; before the row of the map changes, and at the end; at the end of each piece. */
+/** Codes of a row from byte `byte` on, where 64 whole bytes stand before `end` of which many differ: counted as far as that goes. Returns the bytes,
+ *  a multiple of 64; 0 without memory. */
+size_t diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end);
+/** Told at the end of each row that it counted in; before the row of the map changes; at the end, which frees it. */
 void diff_dense_row(diff_job *j, size_t row);
 void diff_dense_empty(diff_job *j);
-void diff_dense_piece(diff_job *j);
+void diff_dense_end(diff_job *j);
+
+/** For it: one byte that differs, looked at and counted; is an element of such codes, under such scales, merely to be counted once one was looked at;
+ *  an element looked at, not counted but among the examples; n more examples that are not told. */
+void diff_byte(diff_job *j, size_t row, size_t byte);
+int diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
+void diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]);
+void diff_examples(mx_difference *d, uint64_t n);
 
 /** B as A, moved: told of each row whose bytes differ; then the names. */
 void diff_moves_start(diff_job *j);

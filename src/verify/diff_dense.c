@@ -1,27 +1,28 @@
-/* Counting where much differs: a block at a time, by tables.
+/* Counting where much differs: runs of blocks at a time, by vectors and one table.
  *
  * Of elements of one (scale of A, scale of B, code of A, code of B) the first alone can be an example, or speak against a pattern. So the first is
- * looked at by itself, in its turn; a block in which nothing is the first of its kind is only counted: pairs of codes in a table, columns in counters
- * of a byte, eight at a time, that are emptied now and then. */
+ * looked at by itself, in its turn; all others are only counted. Which pairs of codes are still fresh under two scales stands in a set of bits, and the
+ * kernels (kernels/differ.h) stop before a fresh one. Pairs of bytes are counted in a table of 65,536 counters, two 4-bit pairs at a time: that is one
+ * increment for two elements, and what each half of the table's index has in common is added up when the counters are emptied. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dispatch.h"
 #include "verify/diff.h"
 
-enum { COPIES = 2, SLOTS_4 = 512, SLOTS_8 = 128, NONE = 0xFFFF };
-#define SEEN 0x80000000u
-#define EACH_BYTE UINT64_C(0x0101010101010101)
+enum { RUN = 1024, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, SET_8 = BYTES / 8, ALONE = 0 };
 
-/* 4-bit codes: a slot is a table of counts for each (scale, scale), in copies, so that equal pairs in a row do not wait for each other; the top bit of
- * a count is set once its pair was looked at. 8-bit codes: one table of counts, and a slot is a bit for each pair, clear once it was looked at. */
 struct diff_dense {
-  uint32_t *pairs;   /* 4 bits: [slot][COPIES][256]; 8 bits: [65536] */
-  uint16_t *slot_of; /* [scale of A][scale of B] */
-  uint8_t *fresh;    /* 8 bits: [slot][65536 / 8] */
-  size_t n_slots;
-  uint8_t *cols; /* 8 bits: [cols]; 4 bits: [2][cols / 2], of lower and of upper halves */
-  unsigned rows; /* that cols has seen, at most 255 */
-  int counted;   /* pairs */
+  const mx_differ_kernels *k;
+  uint32_t *pairs;     /* [TABLES][y][x] bytes of A and B; a table each in turn, so that equal pairs in a row do not wait for each other */
+  uint64_t n_pairs;    /* counted: below 2^32 */
+  uint16_t *set_of;    /* [scale of A][scale of B]; ALONE: not yet known, or too many */
+  uint8_t *fresh;      /* sets of pairs that were not looked at: 4 bits as the kernels want them, 8 bits [y][x / 8] */
+  size_t n_sets, most; /* the set ALONE has every pair */
+  uint8_t *cols;       /* 8 bits: [cols]; 4 bits: [2][plane], of lower and of upper halves */
+  size_t plane;
+  uint64_t looked; /* of the run at hand: they are examples already */
+  unsigned rows;   /* that cols has seen, at most 255 */
 };
 
 int diff_dense_may(const diff_job *j) {
@@ -29,162 +30,253 @@ int diff_dense_may(const diff_job *j) {
          j->elem->bits >= 4 && j->block_shift >= 3 && j->a->scale_bytes == 1 && !j->x && !j->how.input && !j->how.n_list;
 }
 
-void diff_dense_free(diff_job *j) {
+static void close_dense(diff_job *j) {
   diff_dense *d = j->dense;
   if (!d) return;
   free(d->pairs);
-  free(d->slot_of);
+  free(d->set_of);
   free(d->fresh);
   free(d->cols);
   free(d);
   j->dense = NULL;
 }
 
+static size_t set_bytes(const diff_job *j) { return j->pair_bits == 4 ? MX_DIFFER_SET : SET_8; }
+
 static diff_dense *open_dense(diff_job *j) {
   diff_dense *d = j->dense = calloc(1, sizeof *d);
   if (!d) return NULL;
-  d->pairs = calloc(j->pair_bits == 4 ? SLOTS_4 * COPIES * 256 : 65536, sizeof *d->pairs);
-  d->slot_of = malloc(65536 * sizeof *d->slot_of);
-  d->fresh = malloc(j->pair_bits == 4 ? 1 : SLOTS_8 * 65536 / 8);
-  d->cols = calloc(j->a->cols + 2, 1);
-  if (!d->pairs || !d->slot_of || !d->fresh || !d->cols) {
-    diff_dense_free(j);
+  d->k = mx_kernels_for(0)->differ;
+  d->most = j->pair_bits == 4 ? SETS_4 : SETS_8;
+  d->plane = (j->a->cols + 1) / 2;
+  d->pairs = calloc((size_t)TABLES * BYTES, sizeof *d->pairs);
+  d->set_of = calloc(BYTES, sizeof *d->set_of);
+  d->fresh = malloc(d->most * set_bytes(j)); /* memory that is not used is not touched */
+  d->cols = calloc(2 * d->plane + MX_DIFFER_STEP, 1);
+  if (!d->pairs || !d->set_of || !d->fresh || !d->cols) {
+    close_dense(j);
     j->dense_may = 0;
     return NULL;
   }
-  memset(d->slot_of, 0xFF, 65536 * sizeof *d->slot_of);
+  memset(d->fresh, 0xFF, set_bytes(j));
+  d->n_sets = 1;
   return d;
 }
 
-static void mark(uint32_t *counts, uint32_t pair) {
-  for (int k = 0; k < COPIES; k++) counts[256 * k + (int)pair] |= SEEN;
+/* The bit of a pair in its set. */
+static uint8_t *place_of(const diff_job *j, size_t set, uint32_t a, uint32_t b, uint8_t *mask) {
+  uint8_t *s = j->dense->fresh + set * set_bytes(j);
+  *mask = (uint8_t)(1u << (j->pair_bits == 4 ? b & 7 : a & 7));
+  return j->pair_bits == 4 ? s + 16 * (b >> 3 & 1) + (a & 15) : s + 32 * (b & 255) + (a >> 3 & 31);
 }
 
-/* The slot of two scales, a new one for a new pair; NONE once there are too many. Pairs of equal codes are never looked at. */
-static size_t slot_at(diff_dense *d, unsigned pair_bits, uint32_t scale_a, uint32_t scale_b) {
-  uint16_t *slot = &d->slot_of[(scale_a & 255) << 8 | (scale_b & 255)];
-  if (*slot != NONE || d->n_slots == (pair_bits == 4 ? SLOTS_4 : SLOTS_8)) return *slot;
-  *slot = (uint16_t)d->n_slots++;
-  if (pair_bits == 4) {
-    for (uint32_t c = 0; c < 16; c++) mark(d->pairs + *slot * COPIES * 256, c << 4 | c);
-    return *slot;
-  }
-  uint8_t *fresh = d->fresh + *slot * (65536 / 8);
-  memset(fresh, 0xFF, 65536 / 8);
-  for (uint32_t c = 0; c < 256; c++) fresh[(c << 8 | c) >> 3] &= (uint8_t) ~(1u << (c & 7));
-  return *slot;
-}
-
-void diff_dense_seen(diff_job *j, uint32_t a, uint32_t b, uint32_t scale_a, uint32_t scale_b) {
+/* The set of two scales, a new one for a new pair. Pairs of equal codes are never looked at. */
+static uint16_t new_set(diff_job *j, uint16_t *known) {
   diff_dense *d = j->dense;
-  const size_t slot = d ? slot_at(d, j->pair_bits, scale_a, scale_b) : NONE;
-  if (slot == NONE) return;
-  if (j->pair_bits == 4)
-    mark(d->pairs + slot * COPIES * 256, (a & 15) << 4 | (b & 15));
-  else
-    d->fresh[slot * (65536 / 8) + (((a & 255) << 8 | (b & 255)) >> 3)] &= (uint8_t) ~(1u << (b & 7));
+  uint8_t mask;
+  if (d->n_sets == d->most) return ALONE;
+  *known = (uint16_t)d->n_sets++;
+  memset(d->fresh + *known * set_bytes(j), 0xFF, set_bytes(j));
+  for (uint32_t c = 0; c < 1u << j->pair_bits; c++) {
+    uint8_t *at = place_of(j, *known, c, c, &mask);
+    *at &= (uint8_t)~mask;
+  }
+  return *known;
 }
 
-/* 4-bit codes, 16 of each side: pairs of the lower and of the upper halves, and 1 in each byte where they differ. */
-static inline void halves(uint64_t u, uint64_t v, uint64_t pairs[2], uint64_t differ[2]) {
-  const uint64_t low = 15 * EACH_BYTE, x = u ^ v;
-  pairs[0] = (u & low) << 4 | (v & low);
-  pairs[1] = (u & low << 4) | (v >> 4 & low);
-  differ[0] = ((x & low) + low) >> 4 & EACH_BYTE;
-  differ[1] = ((x >> 4 & low) + low) >> 4 & EACH_BYTE;
+/* Everything that is fresh in some bytes of one block is looked at, if all of it can be counted henceforth. */
+static int settle(diff_job *j, size_t row, size_t byte, size_t n_bytes, size_t set, const uint32_t scale[2]) {
+  const size_t wide = j->pair_bits == 4 ? 2 : 1;
+  const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row);
+  const int high_first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST;
+  if (set == ALONE) return 0;
+  for (int look = 0; look < 2; look++)
+    for (size_t i = byte * wide; i < (byte + n_bytes) * wide; i++) {
+      const unsigned shift = j->pair_bits == 4 && (i & 1) == (size_t)!high_first ? 4 : 0, all = j->pair_bits == 4 ? 15 : 255;
+      const uint32_t code[2] = {x[i / wide] >> shift & all, y[i / wide] >> shift & all};
+      uint8_t mask, *at = place_of(j, set, code[0], code[1], &mask);
+      if (!(*at & mask)) continue;
+      if (!look) {
+        if (!diff_countable(j, code, scale)) return 0;
+        continue;
+      }
+      diff_look_at(j, row, i, code, scale);
+      j->dense->looked++;
+      *at &= (uint8_t)~mask;
+    }
+  return 1;
 }
 
-static uint64_t load(const uint8_t *p) {
-  uint64_t v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-static void add(uint8_t *p, uint64_t x) { /* no byte overflows */
-  x += load(p);
-  memcpy(p, &x, sizeof x);
+/* 8-bit codes: is one of 64 pairs of bytes fresh? */
+static int any_fresh(const diff_job *j, const uint8_t *x, const uint8_t *y, size_t n, const uint16_t *set, size_t unit) {
+  unsigned any = 0;
+  for (size_t i = 0; i < n; i += unit) {
+    const uint8_t *s = j->dense->fresh + (size_t)set[i / unit] * SET_8;
+    for (size_t k = i; k < i + unit; k++) any |= (unsigned)s[32 * (size_t)y[k] + (x[k] >> 3)] >> (x[k] & 7);
+  }
+  return (int)(any & 1);
 }
 
-/* Count eight pairs, by `one`; the top bit of the result is clear if one of them was not looked at. */
-static inline uint32_t count_pairs(uint32_t *counts, uint64_t pairs, uint32_t one) {
-  uint32_t all = SEEN;
-#if defined __GNUC__ && !defined __clang__
-#pragma GCC unroll 8
-#endif
-  for (int i = 0; i < 8; i++, pairs >>= 8) {
-    uint32_t *count = counts + 256 * (i % COPIES) + (pairs & 255);
-    all &= *count;
-    *count += one;
+/* The bytes that can be counted from x and y on, of n: they are. */
+static size_t count_bytes(const diff_job *j, const mx_differ_kernels *k, uint8_t *pairs, uint8_t *sums, const uint8_t *x, const uint8_t *y,
+                          size_t byte, size_t n, const uint16_t *set, unsigned unit) {
+  diff_dense *d = j->dense;
+  if (j->pair_bits == 4) return k->fours(pairs, sums, d->cols + byte, d->cols + d->plane + byte, x + byte, y + byte, n, d->fresh, set, unit);
+  size_t done = 0;
+  while (done < n) {
+    const size_t m = n - done < MX_DIFFER_STEP ? n - done : MX_DIFFER_STEP;
+    if (any_fresh(j, x + byte + done, y + byte + done, m, set + done / unit, unit)) break;
+    done += m;
+  }
+  k->eights(pairs, sums, d->cols + byte, x + byte, y + byte, done, unit);
+  return done;
+}
+
+/* ---- pairs */
+
+/* Halves of bytes: of an index's nibbles y-high, y-low, x-high, x-low the two low ones are a pair, and the two high ones. */
+static void empty_4(uint64_t times[16][16], const uint32_t *t) {
+  for (size_t y = 0; y < 256; y++)
+    for (size_t x = 0; x < 256; x++) {
+      const uint32_t n = t[y * 256 + x];
+      if (!n) continue;
+      times[x & 15][y & 15] += n;
+      times[x >> 4][y >> 4] += n;
+    }
+}
+
+/* Whole bytes: of those that differ the top four bits. */
+static void empty_8(uint64_t times[16][16], const uint32_t *t, unsigned shift) {
+  for (size_t y = 0; y < 256; y++)
+    for (size_t x = 0; x < 256; x++)
+      if (x != y) times[x >> shift & 15][y >> shift & 15] += t[y * 256 + x];
+}
+
+static void empty_pairs(diff_job *j) {
+  diff_dense *d = j->dense;
+  mx_difference *o = j->out;
+  const uint32_t sign = 1u << (j->elem->bits - 1);
+  const unsigned shift = j->elem->bits > 4 ? j->elem->bits - 4u : 0;
+  uint64_t times[16][16] = {{0}};
+  for (size_t k = 0; k < TABLES && d->n_pairs; k++) {
+    uint32_t *t = d->pairs + k * BYTES;
+    if (j->pair_bits == 4)
+      empty_4(times, t);
+    else {
+      empty_8(times, t, shift);
+      if (j->elem->kind == MX_KIND_FLOAT) o->zero_signs += (uint64_t)t[sign] + t[sign << 8];
+    }
+    memset(t, 0, BYTES * sizeof *t);
+  }
+  if (j->pair_bits == 4) {
+    for (size_t c = 0; c < 16; c++) times[c][c] = 0;
+    if (j->elem->kind == MX_KIND_FLOAT) o->zero_signs += times[0][sign] + times[sign][0];
+  }
+  for (size_t a = 0; a < 16; a++)
+    for (size_t b = 0; b < 16; b++) o->pairs[a][b] += times[a][b];
+  d->n_pairs = 0;
+}
+
+/* n pairs of bytes. */
+static void count_pairs(diff_job *j, const uint8_t *pairs, size_t n) {
+  diff_dense *d = j->dense;
+  uint32_t *even = d->pairs, *odd = even + BYTES;
+  if (d->n_pairs + n > UINT32_MAX) empty_pairs(j);
+  d->n_pairs += n;
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    uint64_t v;
+    memcpy(&v, pairs + 2 * i, sizeof v);
+    even[v & 0xFFFF]++;
+    odd[v >> 16 & 0xFFFF]++;
+    even[v >> 32 & 0xFFFF]++;
+    odd[v >> 48]++;
+  }
+  for (; i < n; i++) even[pairs[2 * i] | pairs[2 * i + 1] << 8]++;
+}
+
+/* ---- runs of blocks */
+
+/* What is counted a block at a time. */
+static uint64_t count_units(diff_job *j, size_t first_col, size_t cols, const uint8_t *sums, size_t n_units, const uint8_t *scale_a,
+                            const uint8_t *scale_b) {
+  mx_difference *o = j->out;
+  const int known = j->values[0] && !o->tensor_scales;
+  uint64_t all = 0;
+  for (size_t i = 0; i < n_units; i++) {
+    if (!sums[i]) continue;
+    const size_t block = (first_col + i * cols) >> j->block_shift;
+    const uint64_t n = sums[i];
+    const uint32_t a = scale_a[block], b = scale_b[block];
+    all += n;
+
+    o->by_scale[a] += n;
+    o->blocks += !j->block_seen[block];
+    j->block_seen[block] = 1;
+    if (!known || a != b)
+      j->block_moved[block] = 1;
+    else
+      o->values += n;
+    if (a != b) j->pairs_moved += n;
   }
   return all;
 }
 
-/* n_bytes: 4 or a multiple of 8. Returns how many differ, or -1: then what was counted is taken back. */
-static int count_4(diff_dense *d, uint32_t *counts, size_t plane, size_t first, const uint8_t *x, const uint8_t *y, size_t n_bytes) {
-  uint64_t pairs[8][2], differ[8][2];
-  unsigned n = 0;
-  uint32_t all = SEEN;
-  for (size_t i = 0; i < n_bytes; i += 8) { /* zeros behind the end are equal pairs */
-    uint64_t u = 0, v = 0, *p = pairs[i / 8], *other = differ[i / 8];
-    if (n_bytes >= 8)
-      u = load(x + i), v = load(y + i);
-    else
-      memcpy(&u, x, n_bytes), memcpy(&v, y, n_bytes);
-    halves(u, v, p, other);
-    all &= count_pairs(counts, p[0], 1) & count_pairs(counts, p[1], 1);
-    n += (unsigned)((other[0] + other[1]) * EACH_BYTE >> 56);
+static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
+  diff_dense *d = j->dense;
+  uint8_t pairs[2 * RUN], sums[RUN / 4] = {0}, *p = pairs;
+  uint16_t set[RUN / 4];
+  const size_t wide = j->pair_bits == 4 ? 2 : 1, block_bytes = j->block_cols / wide,
+               scale_row = j->a->scale_rows == j->a->rows ? row : row / j->block_rows;
+  const unsigned unit = block_bytes < 16 ? (unsigned)block_bytes : 16;
+  const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row), *scale_a = j->a->scales + scale_row * j->a->scale_cols,
+                *scale_b = j->b->scales + scale_row * j->a->scale_cols;
+  for (size_t i = 0; i < n_bytes; i += unit) {
+    const size_t block = (byte + i) * wide >> j->block_shift;
+    uint16_t *known = &d->set_of[scale_a[block] << 8 | scale_b[block]];
+    set[i / unit] = *known ? *known : new_set(j, known);
   }
-  if (!(all & SEEN)) {
-    for (size_t i = 0; i < n_bytes; i += 8)
-      for (size_t k = 0; k < 2; k++) count_pairs(counts, pairs[i / 8][k], UINT32_MAX);
-    return -1;
-  }
-  for (size_t i = 0; i < n_bytes; i += 8)
-    for (size_t k = 0; k < 2; k++) {
-      uint8_t *to = d->cols + k * plane + first + i;
-      if (n_bytes >= 8) {
-        add(to, differ[i / 8][k]);
-        continue;
-      }
-      for (size_t b = 0; b < n_bytes; b++) to[b] = (uint8_t)(to[b] + (differ[0][k] >> 8 * b & 1));
+  for (size_t done = 0; done < n_bytes;) {
+    const size_t m = count_bytes(j, d->k, p, sums + done / unit, x, y, byte + done, n_bytes - done, set + done / unit, unit);
+    done += m;
+    p += 2 * m;
+    const size_t stop = n_bytes - done < MX_DIFFER_STEP ? n_bytes : done + MX_DIFFER_STEP;
+    for (; done < stop; done += unit) {
+      const size_t block = (byte + done) * wide >> j->block_shift;
+      const uint32_t scale[2] = {scale_a[block], scale_b[block]};
+      if (settle(j, row, byte + done, unit, set[done / unit], scale))
+        p += 2 * count_bytes(j, &mx_differ_scalar, p, sums + done / unit, x, y, byte + done, unit, set + done / unit, unit);
+      else
+        for (size_t i = byte + done; i < byte + done + unit; i++)
+          if (x[i] != y[i]) diff_byte(j, row, i);
     }
-  return (int)n;
+  }
+  count_pairs(j, pairs, (size_t)(p - pairs) / 2);
+  const uint64_t n = count_units(j, byte * wide, unit * wide, sums, n_bytes / unit, scale_a, scale_b);
+  if (!n) return;
+  j->out->codes += n;
+  diff_examples(j->out, n - d->looked);
+  d->looked = 0;
+  diff_place_row(&j->place, row);
 }
 
-static int count_8(diff_dense *d, const uint8_t *fresh, size_t first, const uint8_t *x, const uint8_t *y, size_t n_bytes) {
-  unsigned n = 0, any = 0;
-  for (size_t i = 0; i < n_bytes; i++) {
-    const unsigned p = (unsigned)x[i] << 8 | y[i];
-    any |= (unsigned)fresh[p >> 3] >> (p & 7);
-  }
-  if (any & 1) return -1;
-  for (size_t i = 0; i < n_bytes; i++) d->pairs[(unsigned)x[i] << 8 | y[i]]++;
-  for (size_t i = 0; i < n_bytes; i += 8) {
-    const uint64_t u = load(x + i) ^ load(y + i), differ = (((u & 127 * EACH_BYTE) + 127 * EACH_BYTE) | u) >> 7 & EACH_BYTE;
-    n += (unsigned)(differ * EACH_BYTE >> 56);
-    add(d->cols + first + i, differ);
-  }
-  return (int)n;
-}
-
-int diff_dense_count(diff_job *j, size_t row, size_t col, size_t byte, size_t n_bytes, uint32_t scale_a, uint32_t scale_b) {
+size_t diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end) {
   diff_dense *d = j->dense ? j->dense : open_dense(j);
-  if (!d) return -1;
-  const size_t slot = slot_at(d, j->pair_bits, scale_a, scale_b);
-  const uint8_t *x = j->a->codes + row * j->a->code_stride + byte, *y = j->b->codes + row * j->a->code_stride + byte;
-  if (slot == NONE) return -1;
-  const int n = j->pair_bits == 4 ? count_4(d, d->pairs + slot * COPIES * 256, (j->a->cols + 1) / 2, byte, x, y, n_bytes)
-                                  : count_8(d, d->fresh + slot * (65536 / 8), col, x, y, n_bytes);
-  if (n >= 0) d->counted = 1;
+  if (!d) return 0;
+  const size_t n = d->k->crowd(diff_row(j, j->a, row) + byte, diff_row(j, j->b, row) + byte, (end - byte) / 64 * 64, DIFF_CROWD);
+  for (size_t done = 0; done < n; done += RUN) run(j, row, byte + done, n - done < RUN ? n - done : RUN);
   return n;
 }
+
+/* ---- columns */
 
 /* The columns' counters are emptied: into the column, the position in the block, the picture. */
 static void empty_cols(diff_job *j, size_t row) {
   diff_dense *d = j->dense;
-  const size_t plane = (j->a->cols + 1) / 2, in_block = j->block_cols - 1, above = j->block_rows == 1 ? 0 : row % j->block_rows * j->block_cols;
+  const size_t in_block = j->block_cols - 1, above = j->block_rows == 1 ? 0 : row % j->block_rows * j->block_cols;
   const int high_first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST;
   for (size_t c = 0; c < j->a->cols; c++) {
-    uint8_t *n = j->pair_bits == 8 ? &d->cols[c] : &d->cols[((c & 1) != 0) == !high_first ? plane + c / 2 : c / 2];
+    uint8_t *n = j->pair_bits == 8 ? &d->cols[c] : &d->cols[((c & 1) != 0) == !high_first ? d->plane + c / 2 : c / 2];
     if (!*n) continue;
     const size_t position = above + (c & in_block);
     j->out->by_position[position < 255 ? position : 255] += *n;
@@ -203,24 +295,8 @@ void diff_dense_empty(diff_job *j) {
   if (j->dense && j->dense->rows) empty_cols(j, 0);
 }
 
-void diff_dense_piece(diff_job *j) {
-  diff_dense *d = j->dense;
-  mx_difference *o = j->out;
-  if (!d || !d->counted) return;
-  const uint32_t sign = 1u << (j->elem->bits - 1), n = 1u << j->pair_bits;
-  const unsigned shift = j->elem->bits > 4 ? j->elem->bits - 4u : 0;
-  for (uint32_t a = 0; a < n; a++)
-    for (uint32_t b = 0; b < n; b++) {
-      uint32_t *p = &d->pairs[a << j->pair_bits | b];
-      uint64_t times = 0;
-      for (size_t k = 0; k < (j->pair_bits == 4 ? COPIES * d->n_slots : 1); k++) {
-        times += p[256 * k] & ~SEEN;
-        p[256 * k] &= SEEN;
-      }
-      if (!times || a == b) continue;
-      j->pairs[a << j->pair_bits | b] += times;
-      o->pairs[a >> shift & 15][b >> shift & 15] += times;
-      if (!(a & ~sign) && !(b & ~sign) && j->elem->kind == MX_KIND_FLOAT) o->zero_signs += times;
-    }
-  d->counted = 0;
+void diff_dense_end(diff_job *j) {
+  diff_dense_empty(j);
+  if (j->dense) empty_pairs(j);
+  close_dense(j);
 }

@@ -93,16 +93,20 @@ static void ratio(double *r, double a, double b) {
     *r = now;
 }
 
-void diff_patterns_element(diff_job *j, const diff_element *e) {
-  diff_place_row(&j->place, e->row);
-  diff_place_add(&j->place, e->col, 1);
-  j->pairs_moved += e->scale_a != e->scale_b;
+void diff_patterns_kind(diff_job *j, const diff_element *e) {
   if (j->pairs)
     j->pairs[(e->a & ((1u << j->pair_bits) - 1)) << j->pair_bits | (e->b & ((1u << j->pair_bits) - 1))]++;
   else
     j->code_alive &= code_tests(j, e->a, e->b);
   if (j->piece && j->input_alive) j->input_alive &= input_tests(j, e, j->input_alive);
   ratio(&j->values_ratio, e->value_a, e->value_b);
+}
+
+void diff_patterns_element(diff_job *j, const diff_element *e) {
+  diff_place_row(&j->place, e->row);
+  diff_place_add(&j->place, e->col, 1);
+  j->pairs_moved += e->scale_a != e->scale_b;
+  diff_patterns_kind(j, e);
 }
 
 void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b) {

@@ -1,0 +1,27 @@
+/* Two rows of codes side by side: where they differ, and which pairs of codes stand there. For src/verify/diff_dense.c. */
+#ifndef MX_KERNELS_DIFFER_H
+#define MX_KERNELS_DIFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MX_DIFFER_SET = 32, MX_DIFFER_STEP = 64 }; /* bytes of a set of pairs of 4-bit codes; most bytes that a kernel takes at once */
+
+typedef struct mx_differ_kernels {
+  /* Of n bytes of x and y, a multiple of 64, the first of them (a multiple of 64) in each 64 of which at least `least` differ. */
+  size_t (*crowd)(const uint8_t *x, const uint8_t *y, size_t n, unsigned least);
+  /* 4-bit codes, two a byte: n bytes of x and y, a multiple of `unit`. Each unit (4 bytes by scalar code alone, 8 or 16) has a set of pairs:
+   * sets + 32 * set[i], with bit b & 7 of byte 16 * (b >> 3) + a for (a of x, b of y). Stops before the first 16, 32 or 64 bytes in which some pair
+   * is in its set (fewer where less than that is left), and returns how many bytes it did. Of these
+   *   pairs [2 n]      the bytes x[0], y[0], x[1], y[1] .., in any order of the pairs
+   *   sums [n / unit]  how many codes differ
+   *   low, high [n]    1 is added where the codes of the lower, of the upper halves of a byte differ */
+  size_t (*fours)(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,
+                  const uint16_t *set, unsigned unit);
+  /* Codes of a byte, likewise but without sets; unit is 8 or 16. */
+  void (*eights)(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit);
+} mx_differ_kernels;
+
+extern const mx_differ_kernels mx_differ_scalar, mx_differ_avx2, mx_differ_avx512, mx_differ_neon;
+
+#endif

@@ -1,0 +1,35 @@
+/* Where two rows of codes differ, with NEON. */
+#include <arm_neon.h>
+
+#include "kernels/differ.h"
+
+#define TABLE mx_differ_neon
+#define v uint8x16_t
+enum { W = 16 };
+
+static inline v v_load(const void *p) { return vld1q_u8(p); }
+static inline void v_store(void *p, v a) { vst1q_u8(p, a); }
+static inline v v_set(int x) { return vdupq_n_u8((uint8_t)x); }
+static inline v v_each_lane(const void *p) { return vld1q_u8(p); }
+static inline v v_and(v a, v b) { return vandq_u8(a, b); }
+static inline v v_or(v a, v b) { return vorrq_u8(a, b); }
+static inline v v_low(v a) { return vandq_u8(a, v_set(15)); }
+static inline v v_high(v a) { return vshrq_n_u8(a, 4); }
+static inline v v_look_up(v table, v index) { return vqtbl1q_u8(table, index); }
+static inline v v_first_halves(v a, v b) { return vcombine_u8(vget_low_u8(a), vget_low_u8(b)); }
+static inline v v_second_halves(v a, v b) { return vcombine_u8(vget_high_u8(a), vget_high_u8(b)); }
+static inline int v_any(v a) { return vmaxvq_u8(a) != 0; }
+static inline unsigned v_count_same(v a, v b) { return vaddvq_u8(vshrq_n_u8(vceqq_u8(a, b), 7)); }
+/* a + 1 in bytes where b is not c. */
+static inline v v_add_unless_same(v a, v b, v c) { return vaddq_u8(a, vaddq_u8(v_set(1), vceqq_u8(b, c))); }
+static inline v v_sets(const uint8_t *sets, const uint16_t *set, int apart) { return (void)apart, vld1q_u8(sets + 32 * (size_t)set[0]); }
+static inline void v_store_zipped(uint8_t *p, v a, v b) { vst2q_u8(p, (uint8x16x2_t){{a, b}}); }
+/* A byte for each eight, or for the sixteen. */
+static inline void v_store_sums(uint8_t *p, v a, int eights) {
+  if (eights)
+    p[0] = vaddv_u8(vget_low_u8(a)), p[1] = vaddv_u8(vget_high_u8(a));
+  else
+    p[0] = vaddvq_u8(a);
+}
+
+#include "kernels/differ.inc.h"
