@@ -58,7 +58,7 @@ $(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/h
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
 HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
-HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops diff host_lanes)
+HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops diff diff_portable diff_quantize diff_values diff_fast diff_gemm host_lanes)
 HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/k_%.o,$(HIP_PORTABLE))
 HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
 
