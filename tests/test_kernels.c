@@ -13,7 +13,8 @@
 /* What has to have a line, typed by hand: an operation that is dropped from the harness is missed here. */
 static const char *const operations[] = {
     "quantize", "quantize, stochastic", "quantize, 16-bit input", "quantize both ways", "dequantize",  "tensor amax",
-    "hadamard", "encode_array",         "decode_array",           "pack 4 bits",        "pack 6 bits", "layouts"};
+    "hadamard", "encode_array",         "decode_array",           "pack 4 bits",        "pack 6 bits", "layouts",
+    "diff"};
 
 /* What checkasm() prints, passed on. Returns its result. */
 static int said(char *text, size_t room, uint32_t isa) {
@@ -84,13 +85,13 @@ START_TEST(the_table_has_every_kernel) {
   uint32_t isa;
   size_t columns = 0;
   for (const char *what; (what = mx_isa_kernels(columns, &isa, MX_ISA_ALL)); columns++) ck_assert_uint_eq(isa, 0);
-  ck_assert_uint_eq(columns, 7);
+  ck_assert_uint_eq(columns, 8);
   for (uint32_t bit = 1; bit & MX_ISA_VECTORS; bit <<= 1) {
     const mx_kernels *k = mx_kernels_for(mx_isa_only(bit)), *plain = mx_kernels_for(MX_ISA_ALL);
     if (!(mx_isa_usable(0) & bit)) continue;
     ck_assert_uint_eq(k->isa, bit);
     ck_assert(k->stages && k->values != plain->values && k->encode && k->bytes);
-    ck_assert(k->input != plain->input && k->turn != plain->turn && k->widen != plain->widen);
+    ck_assert(k->input != plain->input && k->turn != plain->turn && k->widen != plain->widen && k->differ != plain->differ);
     for (size_t i = 0; i < columns; i++) ck_assert(mx_isa_kernels(i, &isa, mx_isa_only(bit)) && isa == bit);
   }
 }

@@ -197,7 +197,7 @@ typedef struct mx_difference {
  *  One pass; rows that are equal byte for byte cost one memcmp. Patterns that need a second look (another layout of the scales, a transpose, the
  *  other block axis) take it only where the rest does not exclude them; the last two make a copy, and leave matrices above 2^26 elements alone.
  *  MX_ERR_SHAPE (the two differ in shape), MX_ERR_NOMEM.
- *  Oracle: tests/test_diff.c, tests/mutants. */
+ *  Oracle: tests/test_diff.c, tests/test_diff_counts.c, tests/mutants. */
 mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, const mx_spec *spec, const float *x, size_t ld,
                   const float *values_a, const float *values_b, const mx_diff_options *options, mx_error *err);
 

@@ -177,14 +177,13 @@ static void empty_pairs(diff_job *j) {
   d->n_pairs = 0;
 }
 
-/* n pairs of bytes. */
+/* n pairs of bytes, a multiple of four. */
 static void count_pairs(diff_job *j, const uint8_t *pairs, size_t n) {
   diff_dense *d = j->dense;
   uint32_t *even = d->pairs, *odd = even + BYTES;
   if (d->n_pairs + n > UINT32_MAX) empty_pairs(j);
   d->n_pairs += n;
-  size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
+  for (size_t i = 0; i < n; i += 4) {
     uint64_t v;
     memcpy(&v, pairs + 2 * i, sizeof v);
     even[v & 0xFFFF]++;
@@ -192,7 +191,6 @@ static void count_pairs(diff_job *j, const uint8_t *pairs, size_t n) {
     even[v >> 32 & 0xFFFF]++;
     odd[v >> 48]++;
   }
-  for (; i < n; i++) even[pairs[2 * i] | pairs[2 * i + 1] << 8]++;
 }
 
 /* ---- runs of blocks */

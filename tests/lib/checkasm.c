@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dispatch.h"
 #include "mxgold/codec.h"
 #include "mxgold/isa.h"
 #include "mxgold/layout.h"
@@ -676,6 +677,85 @@ static int layouts(char *why, uint32_t off, size_t *values) {
   return bad;
 }
 
+/* Two rows of codes side by side: each kernel of differ.h, whole arrays compared. Some pairs of 4-bit codes are in sets, so that some calls stop. */
+enum { DIFFER_MOST = 1024, DIFFER_SETS = 5 };
+typedef struct differ_out {
+  guarded pairs, sums, cols[2];
+} differ_out;
+
+static differ_out differ_room(size_t n, size_t shift) {
+  differ_out o = {room(2 * n, shift), room(n, shift % 5), {room(n, shift % 7), room(n, 3)}};
+  memset(o.pairs.at, 0, o.pairs.n);
+  memset(o.sums.at, 0, n);
+  for (size_t i = 0; i < n; i++) o.cols[0].at[i] = (uint8_t)i, o.cols[1].at[i] = (uint8_t)(250 + i);
+  return o;
+}
+
+static void differ_free(differ_out *o) {
+  free(o->pairs.all);
+  free(o->sums.all);
+  free(o->cols[0].all);
+  free(o->cols[1].all);
+}
+
+static int by_value(const void *a, const void *b) { return memcmp(a, b, 2); }
+
+/* The first `done` bytes of what a kernel gave: pairs in any order. */
+static int differ_same(differ_out *a, differ_out *b, size_t done, unsigned unit) {
+  qsort(a->pairs.at, done, 2, by_value);
+  qsort(b->pairs.at, done, 2, by_value);
+  return !memcmp(a->pairs.at, b->pairs.at, 2 * done) && !memcmp(a->sums.at, b->sums.at, done / unit) &&
+         !memcmp(a->cols[0].at, b->cols[0].at, a->cols[0].n) && !memcmp(a->cols[1].at, b->cols[1].at, a->cols[1].n) && intact(&a->pairs) &&
+         intact(&a->sums) && intact(&a->cols[0]) && intact(&a->cols[1]);
+}
+
+static int differ(char *why, uint32_t off, size_t *values) {
+  const mx_differ_kernels *k = mx_kernels_for(off)->differ, *plain = &mx_differ_scalar;
+  static uint8_t x[DIFFER_MOST + 8], y[DIFFER_MOST + 8], sets[DIFFER_SETS * MX_DIFFER_SET];
+  static uint16_t set[DIFFER_MOST / 8];
+  int bad = 0;
+  for (int round = 0; round < 600 && !bad; round++) {
+    const size_t n = 64 * (1 + next() % (DIFFER_MOST / 64)), shift = next() % 8;
+    const unsigned unit = round & 1 ? 8 : 16, alike = next() % 5;
+    memset(sets, 0, sizeof sets);
+    for (uint32_t i = next() % 9; i > 0; i--) sets[next() % sizeof sets] |= (uint8_t)(1u << next() % 8); /* one pair in a hundred or so */
+    for (size_t i = 0; i < sizeof x; i++) {
+      x[i] = (uint8_t)next();
+      y[i] = alike == 4 ? (uint8_t)next() : next() % (1u + 8 * alike) ? x[i] : (uint8_t)(x[i] ^ (next() % 3 ? 0x11 : next()));
+    }
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) set[i] = (uint16_t)(next() % DIFFER_SETS);
+    const unsigned least = next() % 66;
+    if (k->crowd(x + shift, y, n, least) != plain->crowd(x + shift, y, n, least)) bad = failed(why, "crowd of %zu bytes", n);
+    differ_out got = differ_room(n, shift), want = differ_room(n, 0);
+    k->eights(got.pairs.at, got.sums.at, got.cols[0].at, x + shift, y, n, unit);
+    plain->eights(want.pairs.at, want.sums.at, want.cols[0].at, x + shift, y, n, unit);
+    if (!differ_same(&got, &want, n, unit)) bad = failed(why, "%zu codes of 8 bits, units of %u", n, unit);
+    differ_free(&got);
+    differ_free(&want);
+    for (size_t from = 0; from < n && !bad; from += 64) { /* to the first that stops it, and on behind it */
+      got = differ_room(n - from, shift), want = differ_room(n - from, 0);
+      const uint16_t *s = set + from / unit;
+      const size_t done =
+                       k->fours(got.pairs.at, got.sums.at, got.cols[0].at, got.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit),
+                   most = plain->fours(want.pairs.at, want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, n - from,
+                                       sets, s, unit);
+      differ_free(&want);
+      want = differ_room(n - from, 0);
+      if (done > most || most - done >= MX_DIFFER_STEP || done % 16)
+        bad = failed(why, "%zu bytes of 4-bit codes: stopped at %zu, expected about %zu", n - from, done, most);
+      plain->fours(want.pairs.at, want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, done / unit * unit, sets, s,
+                   unit);
+      if (!bad && !differ_same(&got, &want, done, unit)) bad = failed(why, "%zu bytes of 4-bit codes, units of %u", done, unit);
+      differ_free(&got);
+      differ_free(&want);
+      from += done / 64 * 64;
+      *values += 2 * done;
+    }
+    *values += n;
+  }
+  return bad;
+}
+
 static const struct {
   const char *name;
   operation *run;
@@ -690,7 +770,8 @@ static const struct {
                   {"decode_array", decode_array},
                   {"pack 4 bits", pack_4_bits},
                   {"pack 6 bits", pack_6_bits},
-                  {"layouts", layouts}};
+                  {"layouts", layouts},
+                  {"diff", differ}};
 
 int checkasm(uint32_t isa) {
   int differ = 0;
