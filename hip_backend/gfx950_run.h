@@ -1,4 +1,4 @@
-/* Cases of gfx950's instructions, how a device runs them, and what they give under a set of rules: for gfx950_profile.cc and gfx950_sums.cc. */
+/* Cases of gfx950's instructions, how a device runs them, and what they give under a set of rules: for gfx950_profile.cc and what it calls. */
 #ifndef MXH_GFX950_RUN_H
 #define MXH_GFX950_RUN_H
 
@@ -187,6 +187,11 @@ inline void one_nan(words *w) {
     if (is_nan(v)) v = 0x7FC00000;
 }
 
+/* gfx950_questions.cc: which answers to a rule the device's are, into out->answers and out->rules. */
+bool ask_rule(gfx950_profile *out, device *d, int rule, generator *g);
+
+/* gfx950_hold.cc: every instruction under out->rules, into out->held. */
+bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites, const gfx950_profile_options &o);
 void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where);
 
 /* Of gfx950_pair(). */

@@ -58,7 +58,7 @@ $(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/h
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
 HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
-HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops diff diff_portable diff_quantize diff_values diff_fast diff_gemm host_lanes)
+HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops ops_fast diff diff_portable diff_quantize diff_values diff_fast diff_gemm host_lanes)
 HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/k_%.o,$(HIP_PORTABLE))
 HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
 
@@ -133,7 +133,7 @@ FORCE:
 $(B)/hip/hip_diff.o: $(B)/hip/commit
 $(B)/hip/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
 HIP_DIFF := $(B)/mxgold-hip-diff
-HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,hip_diff diff_watch diff_report native_diff gfx950_profile gfx950_sums gfx950_joins gfx950_report gfx950_rehearse) $(HIP_NATIVE_OBJ)
+HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,hip_diff diff_watch diff_report native_diff gfx950_profile gfx950_questions gfx950_hold gfx950_sums gfx950_joins gfx950_report gfx950_rehearse) $(HIP_NATIVE_OBJ)
 $(HIP_DIFF): $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
 	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 

@@ -43,7 +43,7 @@ hip-native-mutants: hip-native-code ## the native kernels' machine code changed 
 	  $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD)
 
 # mxgold-gfx950: the profile of a device, with the kernels for gfx950 inside where they could be built.
-GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_sums gfx950_joins gfx950_report gfx950_main device device_dl host_lanes)
+GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_questions gfx950_hold gfx950_sums gfx950_joins gfx950_report gfx950_main device device_dl host_lanes)
 GFX950 := $(B)/mxgold-gfx950
 GFX950_CODE := $(if $(shell $(call hip_missing,$(HIP_TOOLS))),,$(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)))
 $(B)/hip/embed-native.S: $(GFX950_CODE) $(HIP)/embed.sh
