@@ -69,6 +69,10 @@ mx_status mx_array_read_f32(float *out, const mx_array *array, uint64_t first, u
  *  passing over files larger than memory. Bytes that are not in the mapping are left alone. */
 void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes);
 
+/** Copy n_bytes from `data` on, in the file's mapping, into room, by reading the file: for bytes that are wanted once that is cheaper than mapping each
+ *  page. Returns 0, or -1 where it can't be (not in the mapping, no descriptor, a file cut short meanwhile).  Threads: reentrant. */
+int mx_file_read(const mx_file *file, void *room, const void *data, uint64_t n_bytes);
+
 typedef struct mx_writer mx_writer;
 
 /** Start a file. The ending chooses the kind: .npy (one tensor, no metadata) or .safetensors; path "-" writes safetensors to standard output,

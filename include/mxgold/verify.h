@@ -168,6 +168,9 @@ typedef struct mx_diff_options {
    * word that rows [row, row + n) will not be looked at soon. Both may be NULL; self is theirs. Rows come in pieces, each once, in order with input(). */
   const float *(*input)(void *self, size_t row, size_t n);
   void (*passed)(void *self, size_t row, size_t n);
+  /* Copy n_bytes of codes of A or B that lie at `from`, by a way that is cheaper than looking at them there: mx_file_read(). Returns 0; else they are
+   * looked at in place. Called by all threads. May be NULL. */
+  int (*read)(void *self, void *room, const void *from, size_t n_bytes);
   void *self;
   int n_threads; /* 0: OpenMP's default; input() and list take one. The result does not depend on it */
 } mx_diff_options;

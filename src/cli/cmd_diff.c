@@ -172,6 +172,11 @@ static void passed(void *self, size_t row, size_t n) {
   mx_file_release(own, f->x->data + row * bytes, n * bytes);
 }
 
+static int copy(void *self, void *room, const void *from, size_t n_bytes) {
+  const flow *f = self;
+  return mx_file_read(f->a->file, room, from, n_bytes) && mx_file_read(f->b->q.file ? f->b->q.file : f->b->file, room, from, n_bytes);
+}
+
 static void example(out *o, const char *which, const mx_diff_example *e, int has_input) {
   uint32_t bits;
   char text[40];
@@ -422,6 +427,7 @@ static int run(const cli_context *ctx, void *args) {
                                .n_list = a->max.v,
                                .input = f.x && !direct ? widen : NULL,
                                .passed = passed,
+                               .read = copy,
                                .self = &f,
                                .n_threads = (int)(a->threads.v > 64 ? 64 : a->threads.v)};
   if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);

@@ -67,16 +67,33 @@ static mx_status map(mx_file *f, int fd, mx_error *err) {
       f->base = base;
       f->n_bytes = (size_t)st.st_size;
       madvise(base, f->n_bytes, MADV_SEQUENTIAL); /* advice: no matter if it is not taken */
+      f->opened = fcntl(spooled >= 0 ? spooled : fd, F_DUPFD_CLOEXEC, 3) + 1;
     }
   }
   if (spooled >= 0) close(spooled);
   return s;
 }
 
+/* Is that in the mapping? */
+static int holds(const mx_file *f, const uint8_t *at, uint64_t n_bytes) {
+  return f && f->base && at >= f->base && at <= f->base + f->n_bytes && n_bytes <= f->n_bytes - (uint64_t)(at - f->base);
+}
+
+int mx_file_read(const mx_file *file, void *room, const void *data, uint64_t n_bytes) {
+  uint8_t *to = room;
+  if (!holds(file, data, n_bytes) || !file->opened) return -1;
+  for (uint64_t done = 0, from = (uint64_t)((const uint8_t *)data - file->base); done < n_bytes;) {
+    const ssize_t got = pread(file->opened - 1, to + done, n_bytes - done, (off_t)(from + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return -1;
+    done += (uint64_t)got;
+  }
+  return 0;
+}
+
 void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes) {
   const uint8_t *at = data;
-  if (!file || !file->base || at < file->base || at > file->base + file->n_bytes || n_bytes > file->n_bytes - (uint64_t)(at - file->base))
-    return;
+  if (!holds(file, at, n_bytes)) return;
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)at + page - 1) / page * page,
                   end = ((uintptr_t)at + n_bytes) / page * page;
   if (first < end) madvise((void *)first, end - first, MADV_DONTNEED); /* private, never written: it reads the same again */
@@ -172,6 +189,7 @@ void mx_file_close(mx_file *f) {
   if (!f) return;
   io_free_parsed(f);
   if (f->base) munmap((void *)(uintptr_t)f->base, f->n_bytes);
+  if (f->opened) close(f->opened - 1);
   free(f->path);
   free(f);
 }

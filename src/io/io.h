@@ -14,6 +14,7 @@ struct mx_file {
   char *path;          /* as given, for messages; "standard input" for "-" */
   const uint8_t *base; /* the whole file; NULL when it is empty */
   size_t n_bytes;
+  int opened; /* 1 + its descriptor, for mx_file_read(); 0: none */
   mx_array *arrays;
   size_t n_arrays;
   io_meta *meta;

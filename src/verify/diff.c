@@ -8,7 +8,7 @@
 
 #include "mxgold/isa.h"
 
-enum { PIECE = 1 << 20, MOST_THREADS = 64 }; /* elements, about */
+enum { PIECE = 1 << 18, MOST_THREADS = 64, FEW_THREADS = 8, SHARES = 4 }; /* bytes of codes, about: those of A and B fit a second cache */
 
 /* Divisions are slow, and blocks are powers of two wide nearly always. */
 static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
@@ -239,7 +239,7 @@ static int same_64(const uint8_t *x, const uint8_t *y) {
 /* Byte i of a row differs: one code, or two. */
 void diff_byte(diff_job *j, size_t row, size_t i) {
   const mx_tensor *a = j->a, *b = j->b;
-  const uint32_t p = a->codes[row * a->code_stride + i], q = b->codes[row * a->code_stride + i];
+  const uint32_t p = diff_row(j, a, row)[i], q = diff_row(j, b, row)[i];
   const size_t wide = j->elem->bits == 4 ? 2 : 1, c = i * wide;
   const int first = j->spec->nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
   if (c + wide > a->cols) j->out->padding += c >= a->cols || diff_code(j, a, row, c) == diff_code(j, b, row, c);
@@ -261,17 +261,17 @@ static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
   }
 }
 
-static uint64_t other_8(const diff_job *j, size_t row, size_t i) {
+static uint64_t other_8(const uint8_t *x, const uint8_t *y) {
   uint64_t u, v;
-  memcpy(&u, j->a->codes + row * j->a->code_stride + i, 8);
-  memcpy(&v, j->b->codes + row * j->a->code_stride + i, 8);
+  memcpy(&u, x, 8);
+  memcpy(&v, y, 8);
   return u ^ v;
 }
 
 /* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
 static void codes_of_row(diff_job *j, size_t row) {
   const mx_tensor *a = j->a, *b = j->b;
-  const uint8_t *x = a->codes + row * a->code_stride, *y = b->codes + row * b->code_stride;
+  const uint8_t *x = diff_row(j, a, row), *y = diff_row(j, b, row);
   const size_t n = a->code_stride, whole = j->elem->bits == 4 ? a->cols / 2 : a->cols;
   if (j->elem->bits == 4 && j->spec->nibble == MX_NIBBLE_HALF_BLOCK) {
     for (size_t c = 0; c < a->cols; c++) one(j, row, c, diff_code(j, a, row, c), diff_code(j, b, row, c));
@@ -294,7 +294,7 @@ static void codes_of_row(diff_job *j, size_t row) {
       size_t many = 0;
       for (size_t k = 0; k < 8; k++) {
         const uint64_t seven = UINT64_C(0x7F7F7F7F7F7F7F7F);
-        other[k] = other_8(j, row, i + 8 * k);
+        other[k] = other_8(x + i + 8 * k, y + i + 8 * k);
         many += (((other[k] & seven) + seven) | other[k]) >> 7 & UINT64_C(0x0101010101010101);
       }
       many = many * UINT64_C(0x0101010101010101) >> 56; /* bytes that differ: at most 64 */
@@ -335,6 +335,16 @@ static int scales_differ(const diff_job *j, size_t first, size_t n) {
   const size_t bytes = a->scale_bytes;
   return memcmp(a->scales + first * bytes, b->scales + first * bytes, n * bytes) ||
          (a->micro && b->micro && memcmp(a->micro + first * 3, b->micro + first * 3, n * 3));
+}
+
+/* The same of a piece, by way of copies: where nothing differs nothing is mapped. */
+static int piece_scales_differ(const diff_job *j, size_t first, size_t n) {
+  const size_t bytes = j->a->scale_bytes;
+  if (!j->room[0] || !j->room[1] || j->a->micro || n * bytes > j->room_bytes ||
+      j->how.read(j->how.self, j->room[0], j->a->scales + first * bytes, n * bytes) ||
+      j->how.read(j->how.self, j->room[1], j->b->scales + first * bytes, n * bytes))
+    return scales_differ(j, first, n);
+  return memcmp(j->room[0], j->room[1], n * bytes) != 0;
 }
 
 /* Blocks whose bytes differ, gathered as the rows of two small tensors and dequantised together. */
@@ -407,7 +417,7 @@ static mx_status gather_block(gather *g, diff_job *j, size_t row, size_t b) {
   for (int side = 0; side < 2; side++) {
     mx_tensor *t = &g->t[side];
     const size_t left = t->code_stride < j->a->code_stride - bytes ? t->code_stride : j->a->code_stride - bytes;
-    memcpy(t->codes + g->n * t->code_stride, from[side]->codes + row * j->a->code_stride + bytes, left);
+    memcpy(t->codes + g->n * t->code_stride, diff_row(j, from[side], row) + bytes, left);
     memcpy(t->scales + g->n * t->scale_cols * t->scale_bytes, from[side]->scales + scale * t->scale_bytes, t->scale_cols * t->scale_bytes);
     if (t->micro && from[side]->micro) memcpy(t->micro + g->n * t->scale_cols * 3, from[side]->micro + scale * 3, t->scale_cols * 3);
   }
@@ -433,8 +443,8 @@ static mx_status values(diff_job *j, size_t row, gather *g) {
 /* scales_too: some scale of the piece differs. */
 static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
   const mx_tensor *a = j->a, *b = j->b;
-  const size_t stride = a->code_stride, scale_row = a->scale_rows == a->rows ? row : row / j->block_rows, first = scale_row * a->scale_cols;
-  const int codes = memcmp(a->codes + row * stride, b->codes + row * stride, stride) != 0,
+  const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows, first = scale_row * a->scale_cols;
+  const int codes = memcmp(diff_row(j, a, row), diff_row(j, b, row), a->code_stride) != 0,
             other = scales_too && scales_differ(j, first, a->scale_cols);
   if (row % j->block_rows == 0) j->fresh = 1;
   if (!codes && !other && !j->out->tensor_scales) return MX_OK;
@@ -460,13 +470,17 @@ static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
   const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows,
                scale_rows = a->scale_rows == a->rows ? n : (n + j->block_rows - 1) / j->block_rows, first = scale_row * a->scale_cols,
                n_scales = scale_rows * a->scale_cols;
-  const int scales_too = scales_differ(j, first, n_scales);
+  const int scales_too = piece_scales_differ(j, first, n_scales);
   mx_status status = MX_OK;
   j->piece_row = row;
   j->piece_rows = n;
   j->piece = j->how.input ? NULL : j->x ? j->x + row * j->ld : NULL;
   if (g) j->out->n_values += n * a->cols;
-  if (j->how.input && memcmp(a->codes + row * stride, b->codes + row * stride, n * stride)) { /* asked for only where something differs */
+  for (int side = 0; side < 2; side++) {
+    const mx_tensor *t = side ? b : a;
+    j->near[side] = j->room[side] && !j->how.read(j->how.self, j->room[side], t->codes + row * stride, n * stride) ? j->room[side] : NULL;
+  }
+  if (j->how.input && memcmp(diff_row(j, a, row), diff_row(j, b, row), n * stride)) { /* asked for only where something differs */
     j->piece = j->how.input(j->how.self, row, n);
     j->ld = a->cols;
   }
@@ -485,11 +499,18 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
   j->block_moved = calloc(j->a->scale_cols + 1, 1);
   j->map_col = malloc(j->a->cols + 1);
+  j->room_bytes = rows * j->a->code_stride;
+  for (int side = 0; side < 2; side++) j->room[side] = j->how.read ? malloc(j->room_bytes + 1) : NULL;
   if (!j->block_seen || !j->block_moved || !j->map_col) status = MX_ERR_NOMEM;
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows, values_of);
   if (!status && g.n) status = gather_flush(&g, j);
   diff_dense_end(j);
+  for (int side = 0; side < 2; side++) {
+    free(j->room[side]);
+    j->room[side] = NULL;
+    j->near[side] = NULL;
+  }
   free(j->block_seen);
   free(j->block_moved);
   free(j->map_col);
@@ -571,17 +592,18 @@ static mx_status all_parts(diff_job *j, size_t rows) {
   if (j->how.input || j->how.n_list) n = 1;
   if (n > MOST_THREADS) n = MOST_THREADS;
   if (n == 1) return part(j, 0, total, rows);
-  const size_t share = (pieces + (size_t)n - 1) / (size_t)n * rows;
-  mx_difference *found = calloc((size_t)n, sizeof *found);
-  diff_job *jobs = calloc((size_t)n, sizeof *jobs);
+  const int few = n > FEW_THREADS || pieces < (size_t)n * SHARES * SHARES, parts = few ? n : n * SHARES; /* no thread waits long for another */
+  const size_t share = (pieces + (size_t)parts - 1) / (size_t)parts * rows;
+  mx_difference *found = calloc((size_t)parts, sizeof *found);
+  diff_job *jobs = calloc((size_t)parts, sizeof *jobs);
   mx_status status[MOST_THREADS], first = MX_OK;
   if (!found || !jobs) {
     free(found);
     free(jobs);
     return MX_ERR_NOMEM;
   }
-#pragma omp parallel for num_threads(n) schedule(static, 1)
-  for (int t = 0; t < n; t++) {
+#pragma omp parallel for num_threads(n) schedule(dynamic, 1)
+  for (int t = 0; t < parts; t++) {
     jobs[t] = *j;
     jobs[t].out = &found[t];
     found[t].tensor_scales = j->out->tensor_scales;
@@ -589,7 +611,7 @@ static mx_status all_parts(diff_job *j, size_t rows) {
     const size_t from = (size_t)t * share < total ? (size_t)t * share : total, end = from + share < total ? from + share : total;
     if (!status[t]) status[t] = part(&jobs[t], from, end, rows);
   }
-  for (int t = 0; t < n; t++) {
+  for (int t = 0; t < parts; t++) {
     if (!first) first = status[t];
     if (!first) merge(j, &jobs[t]);
     diff_patterns_free(&jobs[t]);
@@ -623,7 +645,7 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   out->n_codes = (uint64_t)a->rows * a->cols;
   out->n_scales = (uint64_t)a->scale_rows * a->scale_cols;
   if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !same_float(a->tensor_scale, b->tensor_scale, &j.how);
-  size_t rows = PIECE / (a->cols + 1) / j.block_rows * j.block_rows;
+  size_t rows = PIECE / (a->code_stride + 1) / j.block_rows * j.block_rows;
   if (!rows) rows = j.block_rows;
   const int many = out->n_codes >= (uint64_t)256 << j.elem->bits; /* else the tables are larger than the tensors */
   float *known[2] = {many ? meanings(&j, a) : NULL, many ? meanings(&j, b) : NULL};

@@ -42,6 +42,9 @@ typedef struct diff_job {
   size_t ld;
   const float *piece; /* of rows [piece_row, piece_row + piece_rows), row stride ld */
   size_t piece_row, piece_rows;
+  uint8_t *room[2]; /* for codes of A and B in those rows, if they are copied, or for their scales before that */
+  size_t room_bytes;
+  const uint8_t *near[2]; /* the copies; NULL: they are looked at in place */
   mx_diff_options how;
   double value[256], scale_value[256]; /* of codes of up to 8 bits */
   uint8_t nan[256], scale_nan[256];
@@ -81,15 +84,19 @@ typedef struct diff_element {
   float x;
 } diff_element;
 
-/** mx_code_at() for the usual ways of packing. */
-static inline uint32_t diff_code(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
-  if (j->elem->bits > 4 && j->elem->bits <= 8) return t->codes[row * t->code_stride + col];
-  if (j->elem->bits != 4 || j->spec->nibble == MX_NIBBLE_HALF_BLOCK) return mx_code_at(t, j->spec, row, col);
-  const unsigned odd = col & 1, up = j->spec->nibble == MX_NIBBLE_HIGH_FIRST ? !odd : odd;
-  return t->codes[row * t->code_stride + col / 2] >> 4 * up & 15u;
+/** The codes of a row. */
+static inline const uint8_t *diff_row(const diff_job *j, const mx_tensor *t, size_t row) {
+  const uint8_t *near = j->near[t != j->a];
+  return near && row - j->piece_row < j->piece_rows ? near + (row - j->piece_row) * t->code_stride : t->codes + row * t->code_stride;
 }
 
-static inline const uint8_t *diff_row(const diff_job *j, const mx_tensor *t, size_t row) { return t->codes + row * j->a->code_stride; }
+/** mx_code_at() for the usual ways of packing. */
+static inline uint32_t diff_code(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
+  if (j->elem->bits > 4 && j->elem->bits <= 8) return diff_row(j, t, row)[col];
+  if (j->elem->bits != 4 || j->spec->nibble == MX_NIBBLE_HALF_BLOCK) return mx_code_at(t, j->spec, row, col);
+  const unsigned odd = col & 1, up = j->spec->nibble == MX_NIBBLE_HIGH_FIRST ? !odd : odd;
+  return diff_row(j, t, row)[col / 2] >> 4 * up & 15u;
+}
 
 uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col);
 /** Do these codes count as the same? scale: of A. */

@@ -229,10 +229,11 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
   const unsigned unit = block_bytes < 16 ? (unsigned)block_bytes : 16;
   const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row), *scale_a = j->a->scales + scale_row * j->a->scale_cols,
                 *scale_b = j->b->scales + scale_row * j->a->scale_cols;
-  for (size_t i = 0; i < n_bytes; i += unit) {
-    const size_t block = (byte + i) * wide >> j->block_shift;
+  const size_t n_units = n_bytes / unit;
+  for (size_t i = 0; i < n_units; i++) {
+    const size_t block = (byte + i * unit) * wide >> j->block_shift;
     uint16_t *known = &d->set_of[scale_a[block] << 8 | scale_b[block]];
-    set[i / unit] = *known ? *known : new_set(j, known);
+    set[i] = *known ? *known : new_set(j, known);
   }
   for (size_t done = 0; done < n_bytes;) {
     const size_t m = count_bytes(j, d->k, p, sums + done / unit, x, y, byte + done, n_bytes - done, set + done / unit, unit);
@@ -250,7 +251,7 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
     }
   }
   count_pairs(j, pairs, (size_t)(p - pairs) / 2);
-  const uint64_t n = count_units(j, byte * wide, unit * wide, sums, n_bytes / unit, scale_a, scale_b);
+  const uint64_t n = count_units(j, byte * wide, unit * wide, sums, n_units, scale_a, scale_b);
   if (!n) return;
   j->out->codes += n;
   diff_examples(j->out, n - d->looked);

@@ -8,7 +8,7 @@
 enum { COPY = 1 << 26 }; /* elements of a matrix that may be made anew */
 
 static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
-  return !memcmp(j->b->codes + row_b * j->b->code_stride, j->a->codes + row_a * j->a->code_stride, j->a->code_stride);
+  return !memcmp(diff_row(j, j->b, row_b), diff_row(j, j->a, row_a), j->a->code_stride);
 }
 static int row_swapped(const diff_job *j, size_t r) {
   for (size_t c = 0; c < j->a->cols; c++)
