@@ -16,6 +16,9 @@ typedef struct corner {
   const char *codes;
 } corner;
 
+#define FOURSIX_EQUAL                                                                                                                          \
+  "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv chain=exact tensor.store=amax tensor.given=7 select=foursix select.error=mae"
+
 static const corner corners[] = {
     /* y past binary16 is Inf, as far from every value: the first code of a scan (x / 2^-16, 5017.6 / 2^-17) */
     {"scale.max_byte=111 elem.round=scan_y input.dtype=float16", 1, {0x3f800000}, "6f", "00"},
@@ -92,6 +95,9 @@ static const corner corners[] = {
      "ffff"},
     {"scale=e4m3 scale.rule=value scale.inf=byte=56 tensor.norm=unit tensor.given=inf", 3, {0x7f800000, 0x3f800000, 0x80000000}, "38", "0f08"},
     {"scale=e4m3 scale.rule=value tensor.norm=unit tensor.given=inf tensor.store=divisor scale.allzero=chain", 1, {0}, "7f", "77"},
+    /* 4.75 and 0.375 under A = 7: map to 6 errs by 1/4 and 1/24, map to 4 by 1/12 and 5/24, so that the roundings of 3.7 decide between equal sums */
+    {FOURSIX_EQUAL, 2, {0x40980000, 0x3ec00000}, "7a", "17"},
+    {FOURSIX_EQUAL " deq.arith=two_step", 2, {0x40980000, 0x3ec00000}, "7e", "16"},
 };
 
 static int begins(const uint8_t *bytes, const char *hex) {

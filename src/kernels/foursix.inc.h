@@ -88,6 +88,8 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
            sf = vf_load(p->sf + first);
   const vf a = vf_set(plan->vars[MX_VAR_A]), k = vf_set((float)plan->target);
   const int tensor = plan->uses_chain && plan->has_tensor_scale;
+  const int two = !plan->uses_chain && plan->has_tensor_scale && plan->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP;
+  const vf m = vf_set(two ? (float)mx_quotient_to_odd(plan->g, plan->norm) : 1);
   six_sum sum = {.all = vf_set(0)};
   for (size_t i = 0; i < p->block; i++) {
     const vf y = plainly ? scaled(x[i], f0, f1, form) : six_scaled(x[i], f, f0, f1);
@@ -101,7 +103,8 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
       v = six_decoded(codes[i], &e);
     } else
       v = six_value(y, &e, way, wraps);
-    v = !plainly && !plan->uses_chain ? vf_quotient_by(v, plan->g, plan->norm, sf, 1, 1) : vf_mul(v, sf);
+    v = !plainly && !plan->uses_chain && !two ? vf_quotient_by(v, plan->g, plan->norm, sf, 1, 1) : vf_mul(v, sf);
+    if (two) v = vf_mul(v, m);
     if (tensor) v = vf_div(vf_mul(v, a), k);
     six_count(&sum, &plan->spec, i, vf_sub(v, x[i]));
   }
