@@ -34,6 +34,16 @@ static size_t fours(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, 
   return n;
 }
 
+static uint64_t members(const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets, const uint16_t *set, unsigned unit) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < n; i++) {
+    const uint8_t *in = sets + (size_t)MX_DIFFER_SET * set[i / unit];
+    const unsigned a = x[i] & 15u, b = y[i] & 15u, c = x[i] >> 4, d = y[i] >> 4;
+    all += (in[16 * (b >> 3) + a] >> (b & 7) & 1u) + (in[16 * (d >> 3) + c] >> (d & 7) & 1u);
+  }
+  return all;
+}
+
 static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit) {
   for (size_t i = 0; i < n; i += unit) {
     unsigned sum = 0;
@@ -47,4 +57,4 @@ static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *
   }
 }
 
-const mx_differ_kernels mx_differ_scalar = {crowd, fours, eights};
+const mx_differ_kernels mx_differ_scalar = {crowd, fours, members, eights};

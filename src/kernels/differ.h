@@ -18,6 +18,8 @@ typedef struct mx_differ_kernels {
    *   low, high [n]    1 is added where the codes of the lower, of the upper halves of a byte differ */
   size_t (*fours)(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,
                   const uint16_t *set, unsigned unit);
+  /* 4-bit codes, likewise, but nothing stops it: how many pairs are in their unit's set. */
+  uint64_t (*members)(const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets, const uint16_t *set, unsigned unit);
   /* Codes of a byte, likewise but without sets; unit is 8 or 16. */
   void (*eights)(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit);
 } mx_differ_kernels;

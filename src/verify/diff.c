@@ -186,24 +186,12 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
   diff_patterns_element(j, &e);
 }
 
-static int same_float(float a, float b, const mx_diff_options *o) {
-  if (!o->nan_bits && isnan(a) && isnan(b)) return 1;
-  if (o->equal_zeros && a == 0 && b == 0) return 1;
-  return !memcmp(&a, &b, sizeof a);
-}
-
-/* What a code of A or B means under a scale, if that is known for all of them. */
-static float meaning(const diff_job *j, int side, uint32_t scale, uint32_t code) { return j->values[side][scale << j->elem->bits | code]; }
-
 /* Are an element's two values the same, though its codes differ? Known under one scale alone. */
 static int values_known(const diff_job *j, const uint32_t scale[2]) { return j->values[0] && !j->out->tensor_scales && scale[0] == scale[1]; }
-static int same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
-  return same_float(meaning(j, 0, scale[0], code[0]), meaning(j, 1, scale[1], code[1]), &j->how);
-}
 
 int diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
   return !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]) && !diff_same(j, code[0], code[1]) &&
-         !(values_known(j, scale) && same_value(j, code, scale));
+         !(values_known(j, scale) && diff_same_value(j, code, scale));
 }
 
 static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
@@ -212,7 +200,7 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   if (ca == cb) return;
   const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
   if (values_known(j, scale))
-    d->values += !same_value(j, code, scale);
+    d->values += !diff_same_value(j, code, scale);
   else
     j->block_moved[block_of(j, c)] = 1; /* its other values are others too, or must be computed */
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
@@ -313,9 +301,11 @@ static void codes_of_row(diff_job *j, size_t row) {
   if (counted) diff_dense_row(j, row);
 }
 
-static void one_scale(diff_job *j, size_t i) {
+static void one_scale(diff_job *j, size_t row, size_t col) {
   mx_difference *d = j->out;
-  const uint32_t sa = mx_scale_code_at(j->a, i), sb = mx_scale_code_at(j->b, i);
+  const size_t i = row * j->a->scale_cols + col;
+  const int byte = j->a->scale_bytes == 1;
+  const uint32_t sa = byte ? j->a->scales[i] : mx_scale_code_at(j->a, i), sb = byte ? j->b->scales[i] : mx_scale_code_at(j->b, i);
   const int small = j->a->micro && j->b->micro && memcmp(j->a->micro + i * 3, j->b->micro + i * 3, 3);
   if (sa == sb && !small) return;
   if (!j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb)) {
@@ -327,7 +317,7 @@ static void one_scale(diff_job *j, size_t i) {
   const int64_t step = (int64_t)sb - (int64_t)sa;
   d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
   d->scale_pairs[sa < 255 ? sa : 255][sb < 255 ? sb : 255]++;
-  diff_patterns_scale(j, i, sa, sb);
+  diff_patterns_scale(j, row, col, sa, sb);
 }
 
 static int scales_differ(const diff_job *j, size_t first, size_t n) {
@@ -347,101 +337,8 @@ static int piece_scales_differ(const diff_job *j, size_t first, size_t n) {
   return memcmp(j->room[0], j->room[1], n * bytes) != 0;
 }
 
-/* Blocks whose bytes differ, gathered as the rows of two small tensors and dequantised together. */
-enum { GATHER = 1 << 16 }; /* elements, about */
-typedef struct gather {
-  mx_tensor t[2];
-  mx_spec spec;
-  size_t n, room, width;
-  uint32_t *cols; /* of each: the last block of a row may be short */
-  float *values;
-} gather;
-
-static void gather_free(gather *g) {
-  mx_tensor_free(&g->t[0]);
-  mx_tensor_free(&g->t[1]);
-  free(g->cols);
-  free(g->values);
-}
-
-static mx_status gather_start(gather *g, const diff_job *j) {
-  memset(g, 0, sizeof *g);
-  g->width = j->block_cols < j->a->cols ? j->block_cols : j->a->cols;
-  if (j->block_cols == 1) g->width = j->a->cols; /* blocks of one column: whole rows */
-  if (!g->width) g->width = 1;
-  g->room = GATHER / g->width + 1;
-  g->spec = *j->spec;
-  g->spec.block_rows = 1;
-  g->spec.block_cols = (int)j->block_cols;
-  mx_status status = mx_tensor_alloc(&g->t[0], g->room, g->width, &g->spec);
-  if (!status) status = mx_tensor_alloc(&g->t[1], g->room, g->width, &g->spec);
-  g->cols = malloc((g->room + 1) * sizeof *g->cols);
-  g->values = malloc((2 * g->room * g->width + 1) * sizeof *g->values);
-  g->t[0].tensor_scale = j->a->tensor_scale;
-  g->t[1].tensor_scale = j->b->tensor_scale;
-  return status ? status : g->cols && g->values ? MX_OK : MX_ERR_NOMEM;
-}
-
-static mx_status gather_flush(gather *g, diff_job *j) {
-  const mx_exec alone = {.n_threads = 1};
-  mx_status status = MX_OK;
-  for (int side = 0; side < 2 && !status; side++) {
-    const mx_tensor t = mx_tensor_rows(&g->t[side], 0, g->n, 1);
-    status = mx_dequantize(g->values + (size_t)side * g->room * g->width, g->width, &t, &g->spec, &alone);
-  }
-  for (size_t i = 0; i < g->n && !status; i++)
-    for (size_t c = 0; c < g->cols[i]; c++) {
-      const size_t at = i * g->width + c;
-      j->out->values += !same_float(g->values[at], g->values[g->room * g->width + at], &j->how);
-    }
-  g->n = 0;
-  return status;
-}
-
-/* Block b of a row; with blocks of one column the whole row. */
-static mx_status gather_block(gather *g, diff_job *j, size_t row, size_t b) {
-  const size_t from_col = b * j->block_cols, past = from_col + j->block_cols < j->a->cols ? from_col + j->block_cols : j->a->cols;
-  if (j->values[0]) {
-    const uint32_t scale[2] = {diff_scale(j, j->a, row, from_col), diff_scale(j, j->b, row, from_col)};
-    for (size_t c = from_col; c < past; c++)
-      j->out->values +=
-          !same_float(meaning(j, 0, scale[0], diff_code(j, j->a, row, c)), meaning(j, 1, scale[1], diff_code(j, j->b, row, c)), &j->how);
-    return MX_OK;
-  }
-  const size_t c = b * j->block_cols, cols = j->a->cols - c < g->width ? j->a->cols - c : g->width,
-               bytes = j->elem->kind == MX_KIND_NONE ? 4 * c
-                       : j->elem->bits == 4          ? c / 2
-                                                     : c,
-               scale = (j->a->scale_rows == j->a->rows ? row : row / j->block_rows) * j->a->scale_cols + b;
-  const mx_tensor *from[2] = {j->a, j->b};
-  for (int side = 0; side < 2; side++) {
-    mx_tensor *t = &g->t[side];
-    const size_t left = t->code_stride < j->a->code_stride - bytes ? t->code_stride : j->a->code_stride - bytes;
-    memcpy(t->codes + g->n * t->code_stride, diff_row(j, from[side], row) + bytes, left);
-    memcpy(t->scales + g->n * t->scale_cols * t->scale_bytes, from[side]->scales + scale * t->scale_bytes, t->scale_cols * t->scale_bytes);
-    if (t->micro && from[side]->micro) memcpy(t->micro + g->n * t->scale_cols * 3, from[side]->micro + scale * 3, t->scale_cols * 3);
-  }
-  g->cols[g->n++] = (uint32_t)cols;
-  return g->n == g->room ? gather_flush(g, j) : MX_OK;
-}
-
-/* Values of the blocks of a row whose bytes differ. */
-static mx_status values(diff_job *j, size_t row, gather *g) {
-  const size_t n_blocks = j->a->scale_cols;
-  mx_status status = MX_OK;
-  for (size_t b = 0; b < n_blocks && !status; b++) {
-    uint64_t eight = 1;
-    if (b + 8 <= n_blocks) memcpy(&eight, j->block_moved + b, 8);
-    if (!eight) b += 7;
-    if (!eight || !j->block_moved[b]) continue;
-    if (j->block_cols == 1 && !j->values[0]) return gather_block(g, j, row, 0);
-    status = gather_block(g, j, row, b);
-  }
-  return status;
-}
-
 /* scales_too: some scale of the piece differs. */
-static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
+static mx_status one_row(diff_job *j, size_t row, int scales_too) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows, first = scale_row * a->scale_cols;
   const int codes = memcmp(diff_row(j, a, row), diff_row(j, b, row), a->code_stride) != 0,
@@ -460,11 +357,14 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too, gather *g) {
     if (!j->piece) diff_patterns_row(j, row); /* what it looks at is in the caches by now */
     j->out->rows += j->out->codes > before;
   }
-  for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
-  return g ? values(j, row, g) : MX_OK;
+  if (other && a->scale_bytes == 1 && !a->micro)
+    for (size_t i = 0; i < a->scale_cols; i++) j->block_moved[i] |= a->scales[first + i] != b->scales[first + i];
+  else
+    for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
+  return j->gather ? diff_values_row(j, row) : MX_OK;
 }
 
-static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
+static mx_status piece(diff_job *j, size_t row, size_t n) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t stride = a->code_stride;
   const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows,
@@ -475,7 +375,7 @@ static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
   j->piece_row = row;
   j->piece_rows = n;
   j->piece = j->how.input ? NULL : j->x ? j->x + row * j->ld : NULL;
-  if (g) j->out->n_values += n * a->cols;
+  if (j->gather) j->out->n_values += n * a->cols;
   for (int side = 0; side < 2; side++) {
     const mx_tensor *t = side ? b : a;
     j->near[side] = j->room[side] && !j->how.read(j->how.self, j->room[side], t->codes + row * stride, n * stride) ? j->room[side] : NULL;
@@ -484,16 +384,16 @@ static mx_status piece(diff_job *j, size_t row, size_t n, gather *g) {
     j->piece = j->how.input(j->how.self, row, n);
     j->ld = a->cols;
   }
-  for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too, g);
-  for (size_t i = first; i < first + n_scales && scales_too; i++) one_scale(j, i);
+  for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too);
+  for (size_t r = scale_row; r < scale_row + scale_rows && scales_too; r++)
+    for (size_t c = 0; c < a->scale_cols; c++) one_scale(j, r, c);
   if (j->how.passed) j->how.passed(j->how.self, row, n);
   return status;
 }
 
 /* Rows [first, end), pieces of `rows`. */
 static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
-  gather g = {0}, *values_of = j->how.values ? &g : NULL;
-  mx_status status = values_of ? gather_start(&g, j) : MX_OK;
+  mx_status status = j->how.values ? diff_values_start(j) : MX_OK;
   j->dense_may = diff_dense_may(j);
   j->dense = NULL;
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
@@ -503,8 +403,8 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   for (int side = 0; side < 2; side++) j->room[side] = j->how.read ? malloc(j->room_bytes + 1) : NULL;
   if (!j->block_seen || !j->block_moved || !j->map_col) status = MX_ERR_NOMEM;
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
-  for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows, values_of);
-  if (!status && g.n) status = gather_flush(&g, j);
+  for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows);
+  if (!status && j->gather) status = diff_values_flush(j);
   diff_dense_end(j);
   for (int side = 0; side < 2; side++) {
     free(j->room[side]);
@@ -514,38 +414,8 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   free(j->block_seen);
   free(j->block_moved);
   free(j->map_col);
-  gather_free(&g);
+  diff_values_free(j);
   return status;
-}
-
-/* The values of all codes under all scales of a byte, by mx_dequantize() itself; without memory, or where a code and a scale do not say it all, blocks
- * are dequantised as they come. */
-static float *meanings(const diff_job *j, const mx_tensor *of) {
-  if (!j->how.values || j->elem->bits > 8 || j->elem->kind == MX_KIND_NONE || of->micro || of->scale_bytes != 1) return NULL;
-  const size_t n = (size_t)1 << j->elem->bits;
-  mx_spec spec = *j->spec;
-  mx_tensor t = {0};
-  float *values = malloc(256 * n * sizeof *values);
-  spec.block_rows = 1;
-  spec.block_cols = (int)n;
-  spec.nibble = MX_NIBBLE_LOW_FIRST;
-  mx_status status = !values ? MX_ERR_NOMEM : mx_spec_check(&spec, NULL) ? MX_ERR_ARG : mx_tensor_alloc(&t, 256, n, &spec);
-  for (size_t s = 0; s < 256 && !status; s++) {
-    uint8_t *row = t.codes + s * t.code_stride;
-    for (size_t c = 0; c < n; c++)
-      if (j->elem->bits > 4)
-        row[c] = (uint8_t)c;
-      else if (c % 2 == 0)
-        row[c / 2] = (uint8_t)(c | (c + 1) << 4);
-    t.scales[s] = (uint8_t)s;
-  }
-  t.has_tensor_scale = of->has_tensor_scale;
-  t.tensor_scale = of->tensor_scale;
-  if (!status) status = mx_dequantize(values, n, &t, &spec, &(mx_exec){.n_threads = 1});
-  mx_tensor_free(&t);
-  if (!status) return values;
-  free(values);
-  return NULL;
 }
 
 #define ADD(field)                                                                                                                             \
@@ -644,11 +514,11 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   }
   out->n_codes = (uint64_t)a->rows * a->cols;
   out->n_scales = (uint64_t)a->scale_rows * a->scale_cols;
-  if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !same_float(a->tensor_scale, b->tensor_scale, &j.how);
+  if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !diff_same_float(a->tensor_scale, b->tensor_scale, &j.how);
   size_t rows = PIECE / (a->code_stride + 1) / j.block_rows * j.block_rows;
   if (!rows) rows = j.block_rows;
   const int many = out->n_codes >= (uint64_t)256 << j.elem->bits; /* else the tables are larger than the tensors */
-  float *known[2] = {many ? meanings(&j, a) : NULL, many ? meanings(&j, b) : NULL};
+  float *known[2] = {many ? diff_meanings(&j, a) : NULL, many ? diff_meanings(&j, b) : NULL};
   if (known[0] && known[1]) j.values[0] = known[0], j.values[1] = known[1];
   const mx_status status = all_parts(&j, rows);
   free(known[0]);
@@ -656,7 +526,7 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   j.values[0] = j.values[1] = NULL;
   if (values_a && values_b) {
     out->n_values = out->n_codes;
-    for (size_t i = 0; i < out->n_values; i++) out->values += !same_float(values_a[i], values_b[i], &j.how);
+    for (size_t i = 0; i < out->n_values; i++) out->values += !diff_same_float(values_a[i], values_b[i], &j.how);
   }
   out->equal = !out->codes && !out->scales && !out->tensor_scales && !out->values;
   if (!status && (!out->equal || out->padding)) diff_patterns_end(&j);

@@ -30,6 +30,7 @@ typedef struct diff_usual {
 } diff_usual;
 
 typedef struct diff_dense diff_dense;
+typedef struct diff_gather diff_gather;
 
 typedef struct diff_job {
   mx_difference *out;
@@ -67,6 +68,7 @@ typedef struct diff_job {
   uint64_t *pairs;                /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
   unsigned pair_bits;             /* 4 or 8 */
   uint64_t pairs_moved;           /* elements that differ in blocks whose scale differs */
+  diff_gather *gather;            /* diff_values.c; NULL: values are not asked for */
   diff_dense *dense;              /* diff_dense.c, once it is used */
   int dense_may;
   unsigned code_alive, input_alive; /* tests of diff_patterns.c that nothing spoke against */
@@ -123,12 +125,24 @@ void diff_patterns_merge(diff_job *j, const diff_job *later);
 void diff_patterns_element(diff_job *j, const diff_element *e);
 void diff_patterns_kind(diff_job *j, const diff_element *e); /* the same without the counts */
 void diff_patterns_row(diff_job *j, size_t row);
-void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b);
+void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b);
 void diff_patterns_end(diff_job *j);
 /** An element of A as one that might have differed. */
 diff_element diff_look(const diff_job *j, size_t row, size_t col);
 /** Is the largest magnitude of this element's block negative? With an input. */
 int diff_amax_negative(const diff_job *j, size_t row, size_t col);
+
+/** diff_values.c: the values of all codes under all scales of a byte, by mx_dequantize() itself, [256][codes]; NULL without memory, or where a code and a
+ *  scale do not say it all: then blocks are dequantised as they come. */
+float *diff_meanings(const diff_job *j, const mx_tensor *of);
+int diff_same_float(float a, float b, const mx_diff_options *o);
+/** Do two codes under two scales mean the same? Where j->values are known. */
+int diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
+/** Counts values that differ: started with a part of the rows; told of each row some of whose blocks are marked in block_moved; what is left at the end. */
+mx_status diff_values_start(diff_job *j);
+mx_status diff_values_row(diff_job *j, size_t row);
+mx_status diff_values_flush(diff_job *j);
+void diff_values_free(diff_job *j);
 
 /** Where much differs: bytes of 64 from which on a run is counted. May it be used at all? */
 enum { DIFF_CROWD = 4 };

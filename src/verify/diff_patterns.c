@@ -109,11 +109,11 @@ void diff_patterns_element(diff_job *j, const diff_element *e) {
   diff_patterns_kind(j, e);
 }
 
-void diff_patterns_scale(diff_job *j, size_t index, uint32_t a, uint32_t b) {
+void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b) {
   const int64_t by = (int64_t)b - (int64_t)a, step = j->a->scale_bytes == 1 ? (int8_t)by : by;
   j->scales_wrap |= step != by;
-  diff_place_row(&j->scales_place, index / j->a->scale_cols);
-  diff_place_add(&j->scales_place, index % j->a->scale_cols, 1);
+  diff_place_row(&j->scales_place, row);
+  diff_place_add(&j->scales_place, col, 1);
   if (!j->scales_steps) j->scales_step = step, j->scales_first[0] = a, j->scales_first[1] = b;
   if (!j->scales_steps || j->scales_step != step) j->scales_steps++;
   if (j->scales_steps > 2) j->scales_steps = 2;

@@ -726,6 +726,8 @@ static int differ(char *why, uint32_t off, size_t *values) {
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) set[i] = (uint16_t)(next() % DIFFER_SETS);
     const unsigned least = next() % 66;
     if (k->crowd(x + shift, y, n, least) != plain->crowd(x + shift, y, n, least)) bad = failed(why, "crowd of %zu bytes", n);
+    if (k->members(x + shift, y, n - shift % 3 * unit, sets, set, unit) != plain->members(x + shift, y, n - shift % 3 * unit, sets, set, unit))
+      bad = failed(why, "members of %zu bytes, units of %u", n, unit);
     differ_out got = differ_room(n, shift), want = differ_room(n, 0);
     k->eights(got.pairs.at, got.sums.at, got.cols[0].at, x + shift, y, n, unit);
     plain->eights(want.pairs.at, want.sums.at, want.cols[0].at, x + shift, y, n, unit);
