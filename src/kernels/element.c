@@ -159,10 +159,13 @@ static uint32_t random_of(const mx_plan *p, uint64_t index) {
 }
 
 uint32_t mx_element_code(const mx_plan *p, const mx_block_scale *b, float x, uint64_t index) {
+  return mx_element_code_of(p, b, x, mx_scaled_value(p, b, x), index);
+}
+
+uint32_t mx_element_code_of(const mx_plan *p, const mx_block_scale *b, float x, double y, uint64_t index) {
   const int round = p->spec.elem_round, scans = round == MX_ROUND_SCAN_Y || round == MX_ROUND_SCAN_X;
   const uint32_t random = round == MX_ROUND_SR ? random_of(p, index) : 0;
   const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;
-  double y = mx_scaled_value(p, b, x);
   uint32_t code = scans ? scan(p, (double)x, y, used) : (uint32_t)mx_encode(p->elem, y, &p->encode, random);
   if (b->how == MX_BY_CHAIN && p->chain.again.n) {
     float q = (float)mx_decode(p->elem, code);

@@ -75,6 +75,9 @@ double mx_scaled_value(const mx_plan *plan, const mx_block_scale *scale, float x
 /** Code of an element; index is row * cols + col of the unpadded tensor. */
 uint32_t mx_element_code(const mx_plan *plan, const mx_block_scale *scale, float x, uint64_t index);
 
+/** The same where y = mx_scaled_value() is known. */
+uint32_t mx_element_code_of(const mx_plan *plan, const mx_block_scale *scale, float x, double y, uint64_t index);
+
 /** Three-level scaling of a block of 64: SPEC 3.9. codes one a byte; index: of the block. Returns 1 if the block has a value that the spec refuses. */
 int mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *plan, const float *x, size_t n, uint64_t index);
 /** The value of the first level's scale, before it is rounded to the scale's format. */

@@ -33,25 +33,66 @@ static uint64_t print_of(const base *b) {
 /* Names that people know come first among presets that give the same bytes. */
 static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
 
-static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int n_threads, double deadline) {
+/* What a preset leaves; 0 if it can't have made these samples. */
+static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads) {
+  const mx_preset *row = mx_preset_at(preset);
+  base b = {0};
+  *out = (entry){.preset = row->name};
+  if (row->alias_of || mx_preset_find(&out->spec, row->name, NULL) || !base_fits(&out->spec, samples, n)) return 0;
+  const int ok = base_open(&b, &out->spec, row->name, samples, n, n_threads, 0);
+  out->plain = b.plain;
+  if (ok) out->print = print_of(&b);
+  base_close(&b);
+  return ok;
+}
+
+/* Presets beside each other, or the samples of one where they are large. */
+static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, double deadline) {
+  const size_t presets = mx_preset_count();
+  entry *all = calloc(presets + 1, sizeof *all);
+  uint8_t *fits = calloc(presets + 1, 1);
   size_t count = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
+  for (size_t i = 0; i < presets; i++)
+    if (all && fits && now() < deadline) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads);
   for (int known = 1; known >= 0; known--)
-    for (size_t i = 0; i < mx_preset_count() && count < MOST_DISTINCT && now() < deadline; i++) {
-      const mx_preset *row = mx_preset_at(i);
-      entry e = {.preset = row->name};
-      base b;
-      if (row->alias_of || well_known(row->name) != known || mx_preset_find(&e.spec, row->name, NULL) || !base_fits(&e.spec, samples, n))
-        continue;
-      if (base_open(&b, &e.spec, row->name, samples, n, n_threads, 0)) {
-        size_t same = 0;
-        e.plain = b.plain;
-        e.print = print_of(&b);
-        while (same < count && out[same].print != e.print) same++;
-        if (same == count) out[count++] = e;
-      }
-      base_close(&b);
+    for (size_t i = 0; all && fits && i < presets && count < MOST_DISTINCT; i++) {
+      size_t same = 0;
+      if (!fits[i] || well_known(all[i].preset) != known) continue;
+      while (same < count && out[same].print != all[i].print) same++;
+      if (same == count) out[count++] = all[i];
     }
+  free(all);
+  free(fits);
   return count;
+}
+
+/* One sample, or the first rows of it where they stand for themselves. */
+static mx_sample small_part(const mx_sample *samples, size_t n, const mx_spec *spec) {
+  enum { ENOUGH = 4096, ROWS = 128 };
+  size_t at = 0, rows, cols;
+  while (at + 1 < n && samples[at].rows * samples[at].cols < ENOUGH) at++;
+  mx_sample s = samples[at];
+  mx_spec_block(spec, s.rows, s.cols, &rows, &cols);
+  if (s.rows <= ROWS || spec->tensor_norm != MX_TENSOR_NORM_NONE || ROWS % rows) return s;
+  s.scale_rows = s.scale_rows == s.rows ? ROWS : ROWS / rows;
+  s.rows = ROWS;
+  return s;
+}
+
+/* Can the preset with another input have made the samples? Decided on a small part of them: the right one leaves next to nothing there. */
+static int another_input(const entry *e, const mx_sample *samples, size_t n) {
+  enum { ENOUGH = 100 };
+  const mx_sample few = small_part(samples, n, &e->spec);
+  base b = {0};
+  candidate c = {0};
+  int can = 1;
+  if (base_open(&b, &e->spec, e->preset, &few, 1, 1, 1) && left_total(b.plain) >= ENOUGH) {
+    input_bugs(&c, &b);
+    can = c.name != NULL;
+  }
+  base_close(&b);
+  return can;
 }
 
 /* By everything, by scales, by codes; names that people know first among those that are alike. A tensor scale in another convention is a reason to
@@ -100,10 +141,11 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
   if (!samples[0].codes) return 0;
   size_t elements = 0;
   for (size_t i = 0; i < n; i++) elements = samples[i].rows * samples[i].cols > elements ? samples[i].rows * samples[i].cols : elements;
-  if (elements < THREADS_FROM) n_threads = 1; /* threads that wait for each other cost more than the work */
+  const int beside = elements < THREADS_FROM ? n_threads : 1; /* threads that wait for each other cost more than the work */
+  if (beside > 1) n_threads = 1;
   entry *e = calloc(MOST_DISTINCT, sizeof *e);
   if (!e) return 0;
-  const size_t count = rank_presets(e, samples, n, n_threads, deadline);
+  const size_t count = rank_presets(e, samples, n, beside, n_threads, deadline);
   size_t chosen[MOST_BASES], best_at = 0;
   const size_t n_bases = choose(chosen, e, count);
   base bases[MOST_BASES];
@@ -114,8 +156,11 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
   }
   memset(bases, 0, sizeof bases);
   const int right = count && !left_total(e[chosen[0]].plain);
-  for (size_t k = 0; k < n_bases && !right && now() < deadline; k++)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
+  for (size_t k = 0; k < n_bases; k++) {
+    if (right || now() > deadline) continue;
     if (!base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1)) base_close(&bases[k]);
+  }
   for (size_t g = 0; g < GROUPS && !right; g++)
     for (size_t k = 0; k < n_bases && now() < deadline; k++) {
       const candidate before = best;
@@ -127,7 +172,13 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
   /* Another rotation or type of the input leaves no preset that comes near: all of them, then. */
   int scales_right = 0; /* under a preset: then it is not the input */
   for (size_t k = 0; k < n_bases; k++) scales_right |= !e[chosen[k]].plain.scales;
-  for (size_t i = 0; i < count && !right && !scales_right && !best.name && now() < deadline; i++) {
+  const int elsewhere = !right && !scales_right && !best.name;
+  uint8_t can[MOST_DISTINCT] = {0};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
+  for (size_t i = 0; i < count; i++)
+    if (elsewhere && now() < deadline) can[i] = (uint8_t)another_input(&e[i], samples, n);
+  for (size_t i = 0; i < count && elsewhere && !best.name && now() < deadline; i++) {
+    if (!can[i]) continue;
     base b;
     const candidate before = best;
     if (base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1)) input_bugs(&best, &b);

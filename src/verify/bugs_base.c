@@ -220,6 +220,8 @@ leaves run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *s
   const part *p = &b->parts[i];
   const mx_sample *s = p->s;
   const mx_format *f = base_elem(b), *sf = mx_scale_format(b->spec.scale);
+  const unsigned sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
+  const int has_nan = f->nan_first != MX_NO_CODE;
   leaves l = {0};
   if (!scales) scales = p->scales;
   for (size_t d = first; d < p->down && d < end; d++)
@@ -232,7 +234,9 @@ leaves run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *s
       for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++) {
         const uint8_t *want = s->codes + r * p->cols + col, *have = codes + r * p->cols + col;
         if (!memcmp(want, have, width)) continue;
-        for (size_t c = 0; c < width; c++) l.codes += want[c] != have[c] && !same_nan(f, have[c], want[c], s->x[r * s->ld + col + c]);
+        for (size_t c = 0; c < width; c++)
+          if (want[c] != have[c])
+            l.codes += !((has_nan || (want[c] | sign) == (have[c] | sign)) && same_nan(f, have[c], want[c], s->x[r * s->ld + col + c]));
       }
     }
   return l;

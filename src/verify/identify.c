@@ -170,6 +170,24 @@ static size_t length_of(const mx_spec *s) {
   return strlen(text);
 }
 
+/* Those that have a seed but not every byte with it, once and harder: the one that leaves least first. */
+static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_ruled, double deadline) {
+  for (size_t tried = 0; tried < n_ruled && now() < deadline; tried++) {
+    inquiry *next = NULL;
+    for (size_t k = 0; k < n_ruled; k++) {
+      inquiry *q = &all[ruled[k]];
+      if (q->seeded == 1 && (!next || attempt_better(&q->best, &next->best))) next = q;
+    }
+    if (!next) return NULL;
+    next->seeded = 2;
+    next->s.lenient = 0;
+    inquiry_finish(next, 1);
+    next->s.lenient = 1;
+    if (attempt_exact(&next->best)) return next;
+  }
+  return NULL;
+}
+
 /* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. Formats and types that allow the same draws
  * are told by the seed: few seeds under each of them first, then many. */
 static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
@@ -205,9 +223,12 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
     if (random[i] && !is_ruled) all[i].s.lenient = 0, all[i].level = 1;
     random[i] = (uint8_t)is_ruled;
   }
-  for (int many = 1; many <= 2; many++)
-    for (size_t k = 0; k < n_ruled && now() < deadline; k++)
+  for (int many = 0; many <= 2; many++) { /* those that have a seed first: it is the stronger evidence */
+    for (size_t k = 0; many && k < n_ruled && now() < deadline; k++)
       if (!all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
+    inquiry *q = harder_with_seed(all, ruled, n_ruled, deadline);
+    if (q) return q;
+  }
   inquiry *best = NULL;
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;

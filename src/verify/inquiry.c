@@ -255,6 +255,18 @@ static void elements_without_chance(search *s, pool *few, const mx_spec *base) {
   }
 }
 
+/* Under the seed that was found. */
+static void elements_of_seed(search *s, pool *few, const mx_spec *base, const mx_spec *seed) {
+  mx_spec t = *base;
+  t.seed = seed->seed;
+  t.elem_round = seed->elem_round;
+  t.elem_prescale = seed->elem_prescale;
+  t.sr_mode = seed->sr_mode;
+  t.sr_bits = seed->sr_bits;
+  t.sr_source = seed->sr_source;
+  search_product(s, few, &t, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+}
+
 static void find_elements(inquiry *q) {
   search *s = &q->s;
   const pool *cores = &q->cores;
@@ -277,7 +289,9 @@ static void find_elements(inquiry *q) {
     few[0] = few[1] = (pool){.room = 8};
     s->either = base->select == MX_SELECT_FOURSIX; /* a wrong select.error must not speak against the right arithmetic */
     const int drawn = s->lenient && q->drawn && base->scale_round != MX_SCALE_ROUND_SR; /* the others were tried before */
-    if (!drawn) elements_without_chance(s, few, base);
+    const int seeded = q->seeded && q->seed.elem_round == MX_ROUND_SR;
+    if (seeded) elements_of_seed(s, few, base, &q->seed);
+    if (!drawn && !seeded) elements_without_chance(s, few, base);
     if (drawn || (s->lenient && few->n && few->got[0].codes > looked(&s->sets[BLOCK_PLAIN]) / 50)) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
@@ -334,13 +348,25 @@ static int was_repaired(const inquiry *q, const mx_spec *spec) {
   return 0;
 }
 
-/* Repair the next few starts that were not repaired before. */
+/* Does a spec give the same as one of those before it, as far as the chosen blocks tell? prints[n] becomes its own. */
+static int same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n) {
+  prints[n] = search_print(s, spec);
+  if (!prints[n]) return 0;                            /* values alone have none */
+  prints[n] ^= score_total(got) << 32 | got.nan_codes; /* what is drawn is judged, not printed */
+  for (size_t k = 0; k < n; k++)
+    if (prints[k] == prints[n]) return 1;
+  return 0;
+}
+
+/* Repair the next few starts that were not repaired before; of those that give the same on every chosen block one a round. */
 static void repair_some(inquiry *q, int effort) {
-  int n = 0;
+  uint64_t prints[REPAIRED];
+  size_t n = 0;
   for (size_t i = 0; i < q->starts.n && n < REPAIRED && now() < q->s.deadline; i++) {
     if (was_repaired(q, &q->starts.spec[i])) continue;
     mx_spec t = q->starts.spec[i];
     score got = search_score(&q->s, &t, EVERY);
+    if (same_print(&q->s, &t, got, prints, n)) continue;
     q->repaired[q->n_repaired++ % MAX_REPAIRED] = t;
     if (q->n_repaired > MAX_REPAIRED) q->n_repaired = MAX_REPAIRED;
     search_repair(&q->s, &t, &got, effort);
@@ -428,9 +454,12 @@ int inquiry_random_rule(inquiry *q, int effort) {
   pool *starts = calloc(1, sizeof *starts);
   if (!starts) return 0;
   starts->room = 8;
-  for (size_t i = 0; i < q->specs.n && i < 4; i++) {
+  uint64_t prints[4];
+  for (size_t i = 0, n = 0; i < q->specs.n && i < 4; i++) {
     mx_spec t = q->specs.spec[i];
     score got = search_score(s, &t, EVERY);
+    if (same_print(s, &t, got, prints, n)) continue;
+    n++;
     search_repair(s, &t, &got, 0);
     pool_add(starts, &t, got);
     if (score_clean(got)) break;
@@ -488,6 +517,8 @@ int inquiry_seed(inquiry *q, int many) {
   search *s = &q->s;
   mx_spec best;
   if (!solve_any(q, &best, many)) return 0;
+  q->seed = best;
+  q->seeded = 1;
   s->lenient = 0;
   for (int round = 0; round < 8 && !attempt_exact(&q->best); round++) {
     find_selection(s, &best);
@@ -498,9 +529,8 @@ int inquiry_seed(inquiry *q, int many) {
   q->specs.n = 0;
   pool_add(&q->specs, &best, search_score(s, &best, PLAIN));
   search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
-  inquiry_finish(q, 1);
+  inquiry_finish(q, 0);
   s->lenient = 1;
-  q->seeded = 1;
   return attempt_exact(&q->best);
 }
 

@@ -34,7 +34,8 @@ typedef struct inquiry {
   int level;       /* how often it was finished */
   attempt best;
   uint8_t *wrong;         /* an entry a block */
-  int stochastic, seeded; /* seeded: best has the seed */
+  int stochastic, seeded; /* seeded: best has the seed; 2: and was finished with it, harder */
+  mx_spec seed;           /* where seeded: a spec that has it; elements of ordinary blocks follow its draws */
   mx_spec random;         /* the rule of a stochastic kernel but for its seed */
   uint64_t rule_lacks;    /* what that gets wrong on the chosen blocks */
   random_facts facts;

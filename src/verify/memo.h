@@ -4,12 +4,21 @@
 
 #include "kernels/plan.h"
 
+/* What elements see of elem.zero_sign, elem.overflow and elem.saturate_to: nothing else depends on these keys, and most blocks do not. */
+enum {
+  MEMO_ZERO = 1 /* a zero */,
+  MEMO_TO_ZERO = 2 /* a negative one that becomes zero */,
+  MEMO_BEYOND = 4 /* one past the largest */,
+  MEMO_ALL = 7
+};
+
 /* Of a block's elements that are looked at under a scale and the keys of elements. */
 typedef struct memo_entry {
   uint64_t key;
   uint64_t print;            /* of all of them */
   uint32_t codes, nan_codes; /* that differ */
   int some;                  /* there are more, which were not looked at any more */
+  unsigned sees;             /* MEMO_*: an entry of its own */
   float error;               /* of a candidate of select=foursix: an entry of its own */
 } memo_entry;
 
@@ -22,11 +31,16 @@ void memo_free(memo *m);
 /** The entry of a key in the calling thread's table; its key is another one if it is not known (the caller then fills it in). NULL without a
  *  table. */
 memo_entry *memo_at(memo *m, uint64_t key);
+/** The item of a set that spoke against the last spec: likely against the next one too. One for each thread and (nearly) each set. NULL without a
+ *  table. */
+size_t *memo_against(memo *m, const void *set);
 
-/** Everything that elements see of a plan: the keys of elements, not those of the scale. After mx_plan_set_amax(). */
+/** Everything that elements see of a plan: the keys of elements but for the three above, not those of the scale. After mx_plan_set_amax(). */
 uint64_t memo_key_of_plan(const mx_plan *p);
 /** And of a block's scale. */
 uint64_t memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s);
+/** And of the three keys where elements see them. */
+uint64_t memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees);
 
 static inline uint64_t memo_mix(uint64_t key, uint64_t with) {
   key = (key ^ with) * UINT64_C(0x9E3779B97F4A7C15);

@@ -121,6 +121,12 @@ score search_score_until(const search *s, const mx_spec *spec, unsigned classes,
   return score_classes(s, spec, classes, limit);
 }
 
+uint64_t search_print(const search *s, const mx_spec *spec) {
+  uint64_t print = 0;
+  for (int k = 0; k < BLOCK_CLASSES; k++) set_score_print(&s->sets[k], spec, how_of(s, 0), 0, NULL, &print);
+  return print;
+}
+
 void pool_add(pool *p, const mx_spec *spec, score got) {
   size_t at = p->n;
   while (at && score_less(got, p->got[at - 1])) at--;
@@ -372,7 +378,7 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
     uint64_t print = 0;
     const int how = specs[i].select == MX_SELECT_FOURSIX ? how_of(s, 0) : b->how; /* scales alone do not tell which of its two wins */
-    got[i] = bad ? score_worst() : set_score_print(&b->wrong, &specs[i], how, active ? 0 : score_total(b->bar), NULL, &print);
+    got[i] = bad ? score_worst() : set_score_print(&b->wrong, &specs[i], how, active ? 0 : score_total(b->bar), NULL, active ? &print : NULL);
     if (active) active[i] = bad || print != b->print || score_less(got[i], b->bar) || score_less(b->bar, got[i]);
     if (!score_less(got[i], b->bar))
       got[i] = score_worst();

@@ -46,6 +46,8 @@ size_t search_learn_scales(search *s, const mx_spec *spec, size_t each);
 score search_score(const search *s, const mx_spec *spec, unsigned classes);
 /** The same, but the count may stop once it has passed the limit (not 0). */
 score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit);
+/** A fingerprint of the codes that spec gives on the chosen blocks of every class. */
+uint64_t search_print(const search *s, const mx_spec *spec);
 /** Every combination of values of keys[] on each base: the best into out (which keeps what it has). A key "name" takes all its values, "name=v|w"
  *  those. scales_only: on the blocks that are there for their scales. */
 void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,

@@ -26,6 +26,7 @@ typedef struct cell {
   size_t ld, rows, cols, n_cols /* of the tensor */;
   uint64_t index; /* of its first element */
   uint64_t key;   /* of the plan, for the memo; 0: not kept */
+  double most;    /* the largest element */
 } cell;
 
 static void cell_of(cell *c, const observation *o, const block_at *b) {
@@ -74,7 +75,7 @@ static float error_of(const mx_plan *p, const cell *c, const mx_block_scale *sca
   uint32_t bits[2];
   memcpy(&bits[0], &amax, sizeof amax);
   memcpy(&bits[1], &target, sizeof target);
-  uint64_t key = memo_mix(memo_key_of_scale(c->key, p, scale), (uint64_t)bits[0] << 32 | bits[1]);
+  uint64_t key = memo_mix(memo_key_of_seen(memo_key_of_scale(c->key, p, scale), p, MEMO_ALL), (uint64_t)bits[0] << 32 | bits[1]);
   key = memo_mix(key, (uint64_t)(s->select_error * 2 + s->select_sum) << 32 | (uint32_t)(c->b - c->o->blocks));
   memo_entry *kept = c->key ? memo_at(c->o->memo, key) : NULL;
   if (kept && kept->key == key) return kept->error;
@@ -162,17 +163,29 @@ static void mix(uint64_t *print, uint64_t code) {
   if (print) *print = (*print ^ code) * 0x9E3779B97F4A7C15u;
 }
 
-/* Element (r, c) of a block: 0 as seen, 1 another NaN, 2 wrong. */
-static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale, size_t at, int how, uint64_t *print) {
+/* What an element sees of zero_sign, overflow and saturate_to. Scans see nothing; a code made from a code perhaps everything. */
+static unsigned sees(const mx_plan *p, const cell *c, const mx_block_scale *scale, double y, uint32_t code) {
+  if (scale->how == MX_BY_CHAIN && p->chain.again.n) return MEMO_ALL;
+  if (p->spec.elem_round == MX_ROUND_SCAN_X || p->spec.elem_round == MX_ROUND_SCAN_Y) return 0;
+  if (y == 0) return MEMO_ZERO;
+  const int to_zero = y < 0 && !(code & ((1u << (p->elem->bits - p->elem->sign_bits)) - 1));
+  return (to_zero ? MEMO_TO_ZERO : 0u) | (fabs(y) > c->most ? MEMO_BEYOND : 0u);
+}
+
+/* Element (r, c) of a block: 0 as seen, 1 another NaN, 2 wrong. seen_of (may be NULL) gathers MEMO_*. */
+static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale, size_t at, int how, uint64_t *print, unsigned *seen_of) {
   const size_t r = at / c->o->block_cols, k = at % c->o->block_cols;
   const float x = flushed(p, c->x[r * c->ld + k]);
   const uint64_t index = c->index + r * c->n_cols + k;
   const uint32_t seen = c->o->samples[c->b->sample].codes[index];
   if (p->spec.elem_round == MX_ROUND_SR && how & LOOK_LENIENT) {
+    if (seen_of) *seen_of = MEMO_ALL;
     if (code_by(p, scale, x, index, MX_ROUND_RTP) == seen || code_by(p, scale, x, index, MX_ROUND_RTN) == seen) return 0;
     return 2;
   }
-  const uint32_t code = mx_element_code(p, scale, x, index);
+  const double y = mx_scaled_value(p, scale, x);
+  const uint32_t code = mx_element_code_of(p, scale, x, y, index);
+  if (seen_of) *seen_of |= sees(p, c, scale, y, code);
   mix(print, code);
   return code == seen ? 0 : same_nan(p->elem, code, seen, x) ? 1 : 2;
 }
@@ -191,11 +204,43 @@ static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, sampl
   *at = (sample_turn){sample, memo_key_of_plan(p)};
 }
 
+/* The elements that are looked at, under the scale; as it was found before, if nothing that they see has changed since. already: what is wrong
+ * without them. */
+static memo_entry elements_score(mx_plan *p, const cell *c, const mx_block_scale *scale, const set_item *item, int how, uint64_t already,
+                                 uint64_t room) {
+  memo *m = c->o->memo;
+  const uint64_t key =
+      memo_mix(memo_key_of_scale(c->key, p, scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)(how & LOOK_LENIENT));
+  memo_entry *what = memo_at(m, key), *kept = NULL, now = {0};
+  const int known = what && what->key == key;
+  if (what) { /* until it is known what they see, all of it counts */
+    now.key = memo_key_of_seen(key, p, known ? what->sees : MEMO_ALL);
+    kept = memo_at(m, now.key);
+    if (kept->key == now.key && (!kept->some || already + kept->codes > room)) return *kept;
+  }
+  const int seen_nan = nan_scale(p->scale, c->b->scale);
+  uint32_t i = 0;
+  unsigned seen_of = 0;
+  for (; i < item->n && already + now.codes <= room; i++) {
+    const int bad = element_wrong(p, c, scale, item->look[i], how, &now.print, &seen_of);
+    if (bad) *(seen_nan || bad == 1 ? &now.nan_codes : &now.codes) += 1;
+  }
+  now.some = i < item->n;
+  if (what && !known && !now.some) {
+    *what = (memo_entry){.key = key, .sees = seen_of};
+    now.key = memo_key_of_seen(key, p, seen_of);
+    kept = memo_at(m, now.key);
+  }
+  if (kept) *kept = now;
+  return now;
+}
+
 static score item_score(mx_plan *p, uint64_t plan_key, const observation *o, const set_item *item, int how, uint64_t room, uint64_t *print) {
   const block_at *b = &o->blocks[item->block];
   cell c;
   cell_of(&c, o, b);
   c.key = plan_key;
+  c.most = mx_format_max(p->elem);
   if (p->spec.scale_rule == MX_SCALE_RULE_HIF4) return hif4_score(p, &c, item, how);
   score n = {0, 0, 0};
   mx_block_scale scale;
@@ -207,19 +252,7 @@ static score item_score(mx_plan *p, uint64_t plan_key, const observation *o, con
   if (wrong) *(seen_nan && nan_scale(p->scale, scale.code) ? &n.nan_codes : &n.scales) = 1;
   if (!(how & 2) || score_total(n) > room) return n;
   if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, p, b->scale);
-  const uint64_t key = memo_mix(memo_key_of_scale(plan_key, p, &scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)how);
-  memo_entry *kept = memo_at(o->memo, key), now = {.key = key};
-  if (kept && kept->key == key && (!kept->some || score_total(n) + kept->codes > room))
-    now = *kept;
-  else {
-    uint32_t i = 0;
-    for (; i < item->n && score_total(n) + now.codes <= room; i++) {
-      const int bad = element_wrong(p, &c, &scale, item->look[i], how, &now.print);
-      if (bad) *(seen_nan || bad == 1 ? &now.nan_codes : &now.codes) += 1;
-    }
-    now.some = i < item->n;
-    if (kept) *kept = now;
-  }
+  const memo_entry now = elements_score(p, &c, &scale, item, how, score_total(n), room);
   mix(print, now.print);
   n.codes += now.codes;
   n.nan_codes += now.nan_codes;
@@ -235,12 +268,17 @@ score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t
   if (!o->samples[0].codes) return values_score(s, spec, wrong);
   if (plan_for(&p, o, spec)) return score_worst();
   sample_turn turn = FIRST_TURN;
-  for (size_t i = 0; i < s->n; i++) {
+  size_t *against = limit && !wrong && !print ? memo_against(o->memo, s->at) : NULL; /* the one that speaks against most comes first */
+  const size_t first = against && *against < s->n ? *against : 0;
+  for (size_t k = 0; k < s->n; k++) {
+    const size_t i = !k ? first : k <= first ? k - 1 : k;
     plan_sample(&p, o, o->blocks[s->at[i].block].sample, &turn);
     const score one = item_score(&p, turn.key, o, &s->at[i], how, limit ? limit - score_total(total) : UINT64_MAX, print);
     if (wrong) wrong[i] = !score_clean(one);
     total = score_sum(total, one);
-    if (limit && score_total(total) > limit) break;
+    if (!limit || score_total(total) <= limit) continue;
+    if (against) *against = i;
+    break;
   }
   return total;
 }
@@ -266,7 +304,7 @@ void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[25
     if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, b->scale);
     for (uint32_t k = 0; k < s->at[i].n; k++) {
       const size_t at = s->at[i].look[k], r = at / o->block_cols, col = at % o->block_cols;
-      if (!element_wrong(&p, &c, &scale, at, LOOK_BOTH, NULL)) continue;
+      if (!element_wrong(&p, &c, &scale, at, LOOK_BOTH, NULL, NULL)) continue;
       codes[o->samples[b->sample].codes[c.index + r * c.n_cols + col] & ((1u << (f->bits - f->sign_bits)) - 1)]++;
     }
   }
@@ -416,7 +454,7 @@ static void choose_wrong(set_item *item, const observation *o, const mx_spec *sp
   if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, c.b->scale);
   for (size_t k = 0; k < c.rows * c.cols && added < 8; k++) {
     const size_t at = k / c.cols * o->block_cols + k % c.cols;
-    if (!element_wrong(&p, &c, &scale, at, 0, NULL)) continue;
+    if (!element_wrong(&p, &c, &scale, at, 0, NULL, NULL)) continue;
     const uint32_t before = item->n;
     look_at(item, (uint32_t)at);
     added += item->n != before;
