@@ -43,8 +43,10 @@ size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t
 /** Ordinary blocks whose scale spec gets wrong join those that are there for their scales. Returns how many. */
 size_t search_learn_scales(search *s, const mx_spec *spec, size_t each);
 
+/** LOOK_* of trial.h for this search. */
+int search_how(const search *s, int scales_only);
 score search_score(const search *s, const mx_spec *spec, unsigned classes);
-/** The same, but the count may stop once it has passed the limit (not 0). */
+/** The same, but the count may stop once it has passed the limit; 0: none. */
 score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit);
 /** A fingerprint of the codes that spec gives on the chosen blocks of every class. */
 uint64_t search_print(const search *s, const mx_spec *spec);

@@ -36,6 +36,10 @@ typedef struct block_set {
  *  wrong not NULL also those that this spec gets wrong (then a block that is there already may get more). 1 if anything was added. */
 int set_add(block_set *s, uint32_t block, const mx_spec *wrong);
 void set_free(block_set *s);
+/** One more element is looked at: r * block_cols + c, if there is room. */
+void set_item_look_at(set_item *item, uint32_t at);
+/** And a few that spec gets wrong. */
+void set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec);
 
 enum {
   LOOK_SCALES = 1,  /* the scales alone; with select=foursix either candidate will do */
