@@ -114,7 +114,7 @@ bool writable(const char *option, const char *path, bool folder) {
     if (!can) fprintf(stderr, "mxgold-hip-diff: %s %s: %s\n", option, path, strerror(errno));
     return can;
   }
-  if (!strcmp(path, "-")) return true;
+  if (!strcmp(path, "-")) return fprintf(stderr, "mxgold-hip-diff: %s -: expected the name of a file\n", option), false;
   if (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) return true; /* a pipe or a device has no name to be given */
   if (mx_text_begin(&text, path, &err)) return fprintf(stderr, "mxgold-hip-diff: %s %s\n", option, err.text), false;
   mx_text_drop(&text);

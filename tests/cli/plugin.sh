@@ -1,6 +1,6 @@
 # test --plugin: what a kernel says is passed on once, and a run in which it declined everything is not a pass.
 build() { # build NAME C
-  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\n#include <sys/resource.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
+  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
   ${CC:-cc} -O1 -shared -fPIC -I"$root/include" "$1.c" -o "$1.so" || fail "cannot build $1.c"
 }
 build never 'fprintf(stderr, "no device, SKIPPED\n"); return job->rows > 0;'
@@ -47,7 +47,8 @@ finds const 'job->codes[0] = 0; ((float *)job->x)[3] = 1; return 0;' 'SIGSEGV at
 finds null 'volatile int *p = 0; return p[3];' 'SIGSEGV at address 0xc: a NULL pointer\.$'
 finds wild 'volatile int *volatile p = (int *)0x123456789000; return *p;' 'SIGSEGV at address 0x123456789000, in none of its buffers\.$'
 finds abort 'abort();' 'verdict  *Your kernel crashes on [0-9]* x [0-9]*: SIGABRT\.$'
-finds deep 'setrlimit(RLIMIT_STACK, &(struct rlimit){1 << 23, RLIM_INFINITY}); volatile char big[1 << 24]; big[0] = 1; return big[0] - 1 + (big[1 << 23] = 0);' 'SIGSEGV at address 0x[0-9a-f]*, in none of its buffers\.$'
+ulimit -Ss 8192 # it may be without a limit
+finds deep 'volatile char big[1 << 24]; big[0] = 1; return big[0] - 1 + (big[1 << 23] = 0);' 'SIGSEGV at address 0x[0-9a-f]*, in none of its buffers\.$'
 "$mxgold" test --plugin ./null.so --preset ocp-mxfp4 --suite ties --junit crash.xml >"$scratch/stdout" 2>"$scratch/stderr"
 grep -q '1 crashed: SIGSEGV at address 0xc: a NULL pointer, 0 late' crash.xml || fail "JUnit of a crash: $(cat crash.xml)"
 # Children that a kernel leaves behind hold nothing up, whether they stay in its group or not; what it prints is no part of the output.
