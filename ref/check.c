@@ -58,6 +58,8 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   NO(!encode && spec->elem_arith == MX_ELEM_ARITH_MUL32, "elem.arith=mul32 needs scale.form=encode");
 
   NO(!norm && spec->tensor_given, "tensor.given needs a tensor.norm");
+  NO(spec->tensor_given && num_float(spec->tensor_given_value).sign && !num_is_nan(num_float(spec->tensor_given_value)),
+     "tensor.given is a magnitude");
   NO(norm && elem->kind == MX_KIND_NONE, "elem=none has no tensor scale: no tensor.norm");
   NO(norm && !chained && (spec->scale_arith != MX_SCALE_ARITH_EXACT || spec->elem_arith != MX_ELEM_ARITH_EXACT),
      "outside a chain a tensor scale goes with exact arithmetic");

@@ -86,6 +86,8 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (normed && s->tensor_target == 0 && isinf((float)target))
     return conflict(err, "tensor.norm", scale->name, "scale.max * the largest scale is beyond binary32; say tensor.target");
   if (s->tensor_given && !normed) return conflict(err, "tensor.given", "tensor.norm=none", "there is no tensor scale to give");
+  if (s->tensor_given && signbit(s->tensor_given_value) && !isnan(s->tensor_given_value))
+    return mx_fail(err, MX_ERR_CONFLICT, "tensor.given=%g: expected a magnitude, as max|X| is one", (double)s->tensor_given_value);
   if (chain && s->tensor_store != MX_TENSOR_STORE_CHAIN) return conflict(err, "tensor.store", "chain", "the chain says what is stored");
   if (s->scale_nan == MX_SCALE_NAN_PROPAGATE && scale->nan_code == MX_NO_CODE && s->scale_rule != MX_SCALE_RULE_HIF4)
     return conflict(err, "scale.nan=propagate", scale->name, "the scale format has no NaN");
