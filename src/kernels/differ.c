@@ -24,7 +24,7 @@ static size_t fours(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, 
     for (size_t k = i; k < i + unit; k++) {
       const unsigned differ = x[k] ^ y[k], l = (differ & 15) != 0, h = differ > 15;
       pairs[2 * k] = x[k];
-      pairs[2 * k + 1] = y[k];
+      pairs[2 * k + 1] = x[k] ^ y[k];
       low[k] = (uint8_t)(low[k] + l);
       high[k] = (uint8_t)(high[k] + h);
       sum += l + h;
@@ -49,7 +49,7 @@ static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *
     unsigned sum = 0;
     for (size_t k = i; k < i + unit; k++) {
       pairs[2 * k] = x[k];
-      pairs[2 * k + 1] = y[k];
+      pairs[2 * k + 1] = x[k] ^ y[k];
       cols[k] = (uint8_t)(cols[k] + (x[k] != y[k]));
       sum += x[k] != y[k];
     }

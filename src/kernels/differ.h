@@ -13,7 +13,7 @@ typedef struct mx_differ_kernels {
   /* 4-bit codes, two a byte: n bytes of x and y, a multiple of `unit`. Each unit (4 bytes by scalar code alone, 8 or 16) has a set of pairs:
    * sets + 32 * set[i], with bit b & 7 of byte 16 * (b >> 3) + a for (a of x, b of y). Stops before the first 16, 32 or 64 bytes in which some pair
    * is in its set (fewer where less than that is left), and returns how many bytes it did. Of these
-   *   pairs [2 n]      the bytes x[0], y[0], x[1], y[1] .., in any order of the pairs
+   *   pairs [2 n]      the bytes x[0], x[0] ^ y[0], x[1], x[1] ^ y[1] .., in any order of the pairs
    *   sums [n / unit]  how many codes differ
    *   low, high [n]    1 is added where the codes of the lower, of the upper halves of a byte differ */
   size_t (*fours)(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,

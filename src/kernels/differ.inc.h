@@ -45,7 +45,7 @@ INLINE size_t fours_of(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *hig
     const v differ = v_add_unless_same(v_add_unless_same(zero, a, b), c, d);
     v_store(low + i, l);
     v_store(high + i, h);
-    v_store_zipped(pairs + 2 * i, p, q);
+    v_store_zipped(pairs + 2 * i, p, v_xor(p, q));
     v_store_sums(sums + (halves ? i / 8 : i / 16), differ, halves);
   }
   return n;
@@ -84,7 +84,7 @@ static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *
   for (size_t i = 0; i < n; i += W) {
     const v p = v_load(x + i), q = v_load(y + i);
     v_store(cols + i, v_add_unless_same(v_load(cols + i), p, q));
-    v_store_zipped(pairs + 2 * i, p, q);
+    v_store_zipped(pairs + 2 * i, p, v_xor(p, q));
     v_store_sums(sums + (unit == 8 ? i / 8 : i / 16), v_add_unless_same(zero, p, q), unit == 8);
   }
 }

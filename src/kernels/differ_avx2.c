@@ -14,6 +14,7 @@ static inline v v_set(int x) { return _mm256_set1_epi8((char)x); }
 static inline v v_each_lane(const void *p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(p)); }
 static inline v v_and(v a, v b) { return _mm256_and_si256(a, b); }
 static inline v v_or(v a, v b) { return _mm256_or_si256(a, b); }
+static inline v v_xor(v a, v b) { return _mm256_xor_si256(a, b); }
 static inline v v_low(v a) { return _mm256_and_si256(a, v_set(15)); }
 static inline v v_high(v a) { return _mm256_and_si256(_mm256_srli_epi16(a, 4), v_set(15)); }
 static inline v v_look_up(v table, v index) { return _mm256_shuffle_epi8(table, index); }

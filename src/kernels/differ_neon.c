@@ -13,6 +13,7 @@ static inline v v_set(int x) { return vdupq_n_u8((uint8_t)x); }
 static inline v v_each_lane(const void *p) { return vld1q_u8(p); }
 static inline v v_and(v a, v b) { return vandq_u8(a, b); }
 static inline v v_or(v a, v b) { return vorrq_u8(a, b); }
+static inline v v_xor(v a, v b) { return veorq_u8(a, b); }
 static inline v v_low(v a) { return vandq_u8(a, v_set(15)); }
 static inline v v_high(v a) { return vshrq_n_u8(a, 4); }
 static inline v v_look_up(v table, v index) { return vqtbl1q_u8(table, index); }

@@ -10,14 +10,15 @@
 #include "kernels/dispatch.h"
 #include "verify/diff.h"
 
-enum { RUN = 1024, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, SET_8 = BYTES / 8, ALONE = 0 };
+enum { RUN = 2048, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, ALONE = 0 };
 
 struct diff_dense {
   const mx_differ_kernels *k;
-  uint32_t *pairs;     /* [TABLES][y][x] bytes of A and B; a table each in turn, so that equal pairs in a row do not wait for each other */
+  uint32_t *
+      pairs; /* [TABLES][x ^ y][x], x a byte of A, y of B: what differs alike lies together; a table each in turn, so that equal pairs in a row do not wait for each other */
   uint64_t n_pairs;    /* counted: below 2^32 */
   uint16_t *set_of;    /* [scale of A][scale of B]; ALONE: not yet known, or too many */
-  uint8_t *fresh;      /* sets of pairs that were not looked at: 4 bits as the kernels want them, 8 bits [y][x / 8] */
+  uint8_t *fresh;      /* sets of pairs that were not looked at: 4 bits as the kernels want them, 8 bits [set / 8][x ^ y][x], bit set % 8 */
   size_t n_sets, most; /* the set ALONE has every pair */
   uint8_t *cols;       /* 8 bits: [cols]; 4 bits: [2][plane], of lower and of upper halves */
   size_t plane;
@@ -41,8 +42,6 @@ static void close_dense(diff_job *j) {
   j->dense = NULL;
 }
 
-static size_t set_bytes(const diff_job *j) { return j->pair_bits == 4 ? MX_DIFFER_SET : SET_8; }
-
 static diff_dense *open_dense(diff_job *j) {
   diff_dense *d = j->dense = calloc(1, sizeof *d);
   if (!d) return NULL;
@@ -51,32 +50,38 @@ static diff_dense *open_dense(diff_job *j) {
   d->plane = (j->a->cols + 1) / 2;
   d->pairs = calloc((size_t)TABLES * BYTES, sizeof *d->pairs);
   d->set_of = calloc(BYTES, sizeof *d->set_of);
-  d->fresh = malloc(d->most * set_bytes(j)); /* memory that is not used is not touched */
+  d->fresh =
+      malloc(j->pair_bits == 4 ? (size_t)SETS_4 * MX_DIFFER_SET : (size_t)SETS_8 / 8 * BYTES); /* memory that is not used is not touched */
   d->cols = calloc(2 * d->plane + MX_DIFFER_STEP, 1);
   if (!d->pairs || !d->set_of || !d->fresh || !d->cols) {
     close_dense(j);
     j->dense_may = 0;
     return NULL;
   }
-  memset(d->fresh, 0xFF, set_bytes(j));
+  memset(d->fresh, 0xFF, j->pair_bits == 4 ? MX_DIFFER_SET : BYTES);
   d->n_sets = 1;
   return d;
 }
 
 /* The bit of a pair in its set. */
 static uint8_t *place_of(const diff_job *j, size_t set, uint32_t a, uint32_t b, uint8_t *mask) {
-  uint8_t *s = j->dense->fresh + set * set_bytes(j);
-  *mask = (uint8_t)(1u << (j->pair_bits == 4 ? b & 7 : a & 7));
-  return j->pair_bits == 4 ? s + 16 * (b >> 3 & 1) + (a & 15) : s + 32 * (b & 255) + (a >> 3 & 31);
+  if (j->pair_bits == 4) {
+    *mask = (uint8_t)(1u << (b & 7));
+    return j->dense->fresh + set * MX_DIFFER_SET + 16 * (b >> 3 & 1) + (a & 15);
+  }
+  *mask = (uint8_t)(1u << set % 8);
+  return j->dense->fresh + set / 8 * BYTES + (((a ^ b) & 255) << 8 | (a & 255));
 }
 
 /* The set of two scales, a new one for a new pair. Pairs of equal codes are never looked at. */
-static uint16_t new_set(diff_job *j, uint16_t *known) {
+static uint16_t new_set(diff_job *j, size_t scales) {
   diff_dense *d = j->dense;
+  uint16_t *known = &d->set_of[scales];
   uint8_t mask;
   if (d->n_sets == d->most) return ALONE;
   *known = (uint16_t)d->n_sets++;
-  memset(d->fresh + *known * set_bytes(j), 0xFF, set_bytes(j));
+  if (j->pair_bits == 4) memset(d->fresh + *known * MX_DIFFER_SET, 0xFF, MX_DIFFER_SET);
+  if (j->pair_bits == 8 && *known % 8 == 0) memset(d->fresh + *known / 8 * BYTES, 0xFF, BYTES);
   for (uint32_t c = 0; c < 1u << j->pair_bits; c++) {
     uint8_t *at = place_of(j, *known, c, c, &mask);
     *at &= (uint8_t)~mask;
@@ -107,12 +112,14 @@ static int settle(diff_job *j, size_t row, size_t byte, size_t n_bytes, size_t s
   return 1;
 }
 
-/* 8-bit codes: is one of 64 pairs of bytes fresh? */
+/* 8-bit codes: is one of the pairs of bytes fresh? */
 static int any_fresh(const diff_job *j, const uint8_t *x, const uint8_t *y, size_t n, const uint16_t *set, size_t unit) {
   unsigned any = 0;
-  for (size_t i = 0; i < n; i += unit) {
-    const uint8_t *s = j->dense->fresh + (size_t)set[i / unit] * SET_8;
-    for (size_t k = i; k < i + unit; k++) any |= (unsigned)s[32 * (size_t)y[k] + (x[k] >> 3)] >> (x[k] & 7);
+  for (size_t i = 0; i < n; i += unit, set++) {
+    const uint8_t *s = j->dense->fresh + *set / 8 * (size_t)BYTES;
+    unsigned here = 0;
+    for (size_t k = i; k < i + unit; k++) here |= s[(size_t)(x[k] ^ y[k]) << 8 | x[k]];
+    any |= here >> *set % 8;
   }
   return (int)(any & 1);
 }
@@ -134,11 +141,12 @@ static size_t count_bytes(const diff_job *j, const mx_differ_kernels *k, uint8_t
 
 /* ---- pairs */
 
-/* Halves of bytes: of an index's nibbles y-high, y-low, x-high, x-low the two low ones are a pair, and the two high ones. */
+/* Halves of bytes: the lower ones of an index are a pair, and the upper ones. */
 static void empty_4(uint64_t times[16][16], const uint32_t *t) {
-  for (size_t y = 0; y < 256; y++)
+  for (size_t d = 1; d < 256; d++)
     for (size_t x = 0; x < 256; x++) {
-      const uint32_t n = t[y * 256 + x];
+      const size_t y = x ^ d;
+      const uint32_t n = t[d * 256 + x];
       if (!n) continue;
       times[x & 15][y & 15] += n;
       times[x >> 4][y >> 4] += n;
@@ -147,9 +155,8 @@ static void empty_4(uint64_t times[16][16], const uint32_t *t) {
 
 /* Whole bytes: of those that differ the top four bits. */
 static void empty_8(uint64_t times[16][16], const uint32_t *t, unsigned shift) {
-  for (size_t y = 0; y < 256; y++)
-    for (size_t x = 0; x < 256; x++)
-      if (x != y) times[x >> shift & 15][y >> shift & 15] += t[y * 256 + x];
+  for (size_t d = 1; d < 256; d++)
+    for (size_t x = 0; x < 256; x++) times[x >> shift & 15][(x ^ d) >> shift & 15] += t[d * 256 + x];
 }
 
 static void empty_pairs(diff_job *j) {
@@ -164,7 +171,7 @@ static void empty_pairs(diff_job *j) {
       empty_4(times, t);
     else {
       empty_8(times, t, shift);
-      if (j->elem->kind == MX_KIND_FLOAT) o->zero_signs += (uint64_t)t[sign] + t[sign << 8];
+      if (j->elem->kind == MX_KIND_FLOAT) o->zero_signs += (uint64_t)t[sign << 8] + t[sign << 8 | sign];
     }
     memset(t, 0, BYTES * sizeof *t);
   }
@@ -195,45 +202,48 @@ static void count_pairs(diff_job *j, const uint8_t *pairs, size_t n) {
 
 /* ---- runs of blocks */
 
-/* What is counted a block at a time. */
-static uint64_t count_units(diff_job *j, size_t first_col, size_t cols, const uint8_t *sums, size_t n_units, const uint8_t *scale_a,
+/* What is counted a block at a time; 2^per units from unit `first` of the row on are one. */
+static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8_t *sums, size_t n_units, const uint8_t *scale_a,
                             const uint8_t *scale_b) {
   mx_difference *o = j->out;
+  uint8_t *seen = j->block_seen, *moved = j->block_moved;
   const int known = j->values[0] && !o->tensor_scales;
-  uint64_t all = 0;
+  uint64_t all = 0, blocks = 0, here = 0, same_scale = 0;
   for (size_t i = 0; i < n_units; i++) {
-    if (!sums[i]) continue;
-    const size_t block = (first_col + i * cols) >> j->block_shift;
+    const size_t block = (first + i) >> per;
     const uint64_t n = sums[i];
     const uint32_t a = scale_a[block], b = scale_b[block];
+    if (!n) continue;
     all += n;
-
     o->by_scale[a] += n;
-    o->blocks += !j->block_seen[block];
-    j->block_seen[block] = 1;
-    if (!known || a != b)
-      j->block_moved[block] = 1;
+    blocks += !seen[block];
+    seen[block] = 1;
+    if (a == b) same_scale += n;
+    if (a == b && known)
+      here += n;
     else
-      o->values += n;
-    if (a != b) j->pairs_moved += n;
+      moved[block] = 1;
   }
+  o->blocks += blocks;
+  o->values += here;
+  j->pairs_moved += all - same_scale;
   return all;
 }
 
 static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
   diff_dense *d = j->dense;
   uint8_t pairs[2 * RUN], sums[RUN / 4] = {0}, *p = pairs;
-  uint16_t set[RUN / 4];
+  uint16_t set[RUN / 4], *set_of = d->set_of;
   const size_t wide = j->pair_bits == 4 ? 2 : 1, block_bytes = j->block_cols / wide,
                scale_row = j->a->scale_rows == j->a->rows ? row : row / j->block_rows;
   const unsigned unit = block_bytes < 16 ? (unsigned)block_bytes : 16;
   const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row), *scale_a = j->a->scales + scale_row * j->a->scale_cols,
                 *scale_b = j->b->scales + scale_row * j->a->scale_cols;
-  const size_t n_units = n_bytes / unit;
+  const size_t n_units = n_bytes / unit, first = byte / unit;
+  const unsigned per = (unsigned)__builtin_ctzll(block_bytes) - (unsigned)__builtin_ctz(unit);
   for (size_t i = 0; i < n_units; i++) {
-    const size_t block = (byte + i * unit) * wide >> j->block_shift;
-    uint16_t *known = &d->set_of[scale_a[block] << 8 | scale_b[block]];
-    set[i] = *known ? *known : new_set(j, known);
+    const size_t block = (first + i) >> per, of = (size_t)scale_a[block] << 8 | scale_b[block];
+    set[i] = set_of[of] ? set_of[of] : new_set(j, of);
   }
   for (size_t done = 0; done < n_bytes;) {
     const size_t m = count_bytes(j, d->k, p, sums + done / unit, x, y, byte + done, n_bytes - done, set + done / unit, unit);
@@ -251,7 +261,7 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
     }
   }
   count_pairs(j, pairs, (size_t)(p - pairs) / 2);
-  const uint64_t n = count_units(j, byte * wide, unit * wide, sums, n_units, scale_a, scale_b);
+  const uint64_t n = count_units(j, first, per, sums, n_units, scale_a, scale_b);
   if (!n) return;
   j->out->codes += n;
   diff_examples(j->out, n - d->looked);

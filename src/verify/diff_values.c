@@ -191,6 +191,7 @@ static size_t many_blocks(diff_job *j, size_t row) {
   const size_t block_bytes = j->block_cols / 2, n_blocks = j->a->cols / j->block_cols, bytes = n_blocks * block_bytes;
   const unsigned unit = block_bytes < 16 ? (unsigned)block_bytes : 16;
   const size_t first = (j->a->scale_rows == j->a->rows ? row : row / j->block_rows) * j->a->scale_cols;
+  if (!memchr(j->block_moved, 1, n_blocks)) return n_blocks;
   if (!start_same(j, m, bytes / unit)) return 0;
   size_t asked = 0, at = 0;
   for (size_t b = 0; b < n_blocks; b++) {
