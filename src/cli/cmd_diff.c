@@ -267,7 +267,7 @@ static void pairs(out *o, const mx_difference *d) {
 static int print(const struct args *a, const mx_difference *d, const mx_spec *spec, const side *b, const mx_diff_example *list, int has_input,
                  const char *verdict) {
   out *o = out_new();
-  out_bool(o, "equal", d->equal);
+  out_answer(o, "equal", d->equal);
   out_u64(o, "codes", d->n_codes);
   out_u64(o, "codes that differ", d->codes);
   out_u64(o, "scales", d->n_scales);

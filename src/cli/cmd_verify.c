@@ -30,7 +30,7 @@ static int report(const struct args *a, const mx_vectors *e, const mx_vectors_co
   char failures[MX_VECTOR_COLUMNS][160];
   uint64_t differ = 0;
   for (size_t i = 0; i < e->n_columns; i++) differ += t[i].differ;
-  out_bool(o, "equal", !differ);
+  out_answer(o, "equal", !differ);
   out_u64(o, "cases", e->n_cases);
   out_table(o, "columns");
   for (size_t i = 0; i < e->n_columns; i++) {

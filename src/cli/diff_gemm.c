@@ -137,7 +137,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
   static const char *const distances[] = {"1 ulp", "2 ulps", "4 ulps", "16 ulps", "256 ulps", "65536 ulps", "more", "NaN or Inf"};
   const uint64_t shape[3] = {j->M, j->N, j->K};
   out *o = out_new();
-  out_bool(o, "equal", j->equal);
+  out_answer(o, "equal", j->equal);
   out_shape(o, "M, N, K", shape, 3);
   out_text(o, "judged against", a->bound ? "the interval of every order of summation" : j->base);
   out_u64(o, "outputs", j->outputs);

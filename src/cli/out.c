@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "out_items.h"
@@ -42,7 +43,7 @@ static void add(out *o, item_kind kind, const char *key, char *text, char *json,
     free(json);
     return;
   }
-  o->items[o->n++] = (item){kind, own_key, text, json, number};
+  o->items[o->n++] = (item){kind, own_key, text, json, number, NULL};
 }
 
 static char *quote(const char *s) {
@@ -77,6 +78,10 @@ void out_text(out *o, const char *key, const char *value) {
 
 void out_u64(out *o, const char *key, uint64_t v) { add(o, PAIR, key, print("%" PRIu64, v), print("%" PRIu64, v), 1); }
 void out_i64(out *o, const char *key, int64_t v) { add(o, PAIR, key, print("%" PRId64, v), print("%" PRId64, v), 1); }
+void out_answer(out *o, const char *key, int yes) {
+  out_bool(o, key, yes);
+  if (o && o->n) o->items[o->n - 1].colour = yes ? "\033[32m" : "\033[31m";
+}
 void out_bool(out *o, const char *key, int v) { add(o, PAIR, key, strdup(v ? "yes" : "no"), strdup(v ? "true" : "false"), 0); }
 
 void out_f64(out *o, const char *key, double v, const char *format) {
@@ -133,6 +138,11 @@ static void print_cell(const char *s, int wide, int right, int last) {
   if (!last) printf("%*s", (right ? 0 : fill) + 2, "");
 }
 
+static int in_colour(void) {
+  const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) && !(none && *none) && term && *term && strcmp(term, "dumb");
+}
+
 /* Pairs from i up to what is none, keys padded to the widest. */
 static size_t print_pairs(const out *o, size_t i, const char *indent) {
   int wide = 0;
@@ -141,7 +151,10 @@ static size_t print_pairs(const out *o, size_t i, const char *indent) {
   for (; i < o->n && o->items[i].kind == PAIR; i++) {
     fputs(indent, stdout);
     print_cell(o->items[i].key, wide, 0, 0);
-    puts(o->items[i].text);
+    if (o->items[i].colour && in_colour())
+      printf("%s%s\033[0m\n", o->items[i].colour, o->items[i].text);
+    else
+      puts(o->items[i].text);
   }
   return i;
 }

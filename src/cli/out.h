@@ -33,6 +33,8 @@ void out_number(out *o, const char *key, double value);
 /** out_number() under json, else out_f64(). */
 void out_figure(out *o, const char *key, double value, const char *format, int json);
 void out_bool(out *o, const char *key, int value);
+/** The same for what a command was asked: on a terminal yes is green and no red (NO_COLOR and TERM=dumb are heeded). */
+void out_answer(out *o, const char *key, int yes);
 /** 2x3 in text, [2, 3] in JSON; a scalar is "scalar" and []. */
 void out_shape(out *o, const char *key, const uint64_t *shape, int n_dims);
 /** A share between 0 and 1: a bar in text, the number in JSON. */

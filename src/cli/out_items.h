@@ -10,6 +10,7 @@ typedef struct item {
   item_kind kind;
   char *key, *text, *json; /* text and json: PAIR only */
   int number;              /* aligned right */
+  const char *colour;      /* of the text on a terminal; NULL: none */
 } item;
 
 struct out {

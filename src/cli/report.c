@@ -9,9 +9,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of a character of UTF-8, 0 if it is none. */
+static int utf8(const char *s) {
+  const unsigned char c = (unsigned char)*s;
+  const int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+  for (int i = 1; i < n; i++)
+    if (((unsigned char)s[i] & 0xc0) != 0x80) return 0;
+  return n;
+}
+
+/* What a page or XML cannot have, control bytes and bytes of no character, as question marks. */
 static void escaped(FILE *f, const char *s) {
   for (; *s; s++) {
-    if (*s == '&')
+    const int n = utf8(s);
+    if (n > 1) {
+      fwrite(s, 1, (size_t)n, f);
+      s += n - 1;
+    } else if (!n)
+      putc('?', f);
+    else if (*s == '&')
       fputs("&amp;", f);
     else if (*s == '<')
       fputs("&lt;", f);

@@ -26,3 +26,20 @@ for n in 0 1 40 300; do
   "$mxgold" verify cut.mxv >"$scratch/stdout" 2>"$scratch/stderr"
   [ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "$n bytes of a file"
 done
+
+# Colour on a terminal alone, and not where NO_COLOR says so.
+python3 - "$mxgold" <<'PY' || fail "colour on a terminal"
+import os, pty, subprocess, sys
+def said(env):
+    read, write = pty.openpty()
+    subprocess.run([sys.argv[1], "gen", "random", "--shape", "4x32", "-o", "colour.mxv"], check=True)
+    subprocess.run([sys.argv[1], "verify", "colour.mxv", "colour.mxv"], stdout=write, env={**os.environ, "TERM": "xterm", **env})
+    os.close(write)
+    out = b""
+    try:
+        while part := os.read(read, 65536): out += part
+    except OSError: pass
+    return out
+assert b"\x1b[32myes\x1b[0m" in said({}), said({})
+assert b"\x1b" not in said({"NO_COLOR": "1"}) and b"\x1b" not in said({"TERM": "dumb"})
+PY
