@@ -35,18 +35,30 @@ static const cli_option options[] = {
     {0},
 };
 
-static uint64_t wrong(const mx_identity *id) { return 4 * id->scales_differ + id->codes_differ + id->values_differ + id->tensor_scales_differ; }
+/* What an answer leaves; of one with a named bug, what is left with that put in. */
+static uint64_t wrong(const mx_identity *id) {
+  if (id->bug.name) return 4 * id->bug.scales + id->bug.codes + id->bug.tensor_scales;
+  return 4 * id->scales_differ + id->codes_differ + id->nan_codes_differ + id->values_differ + id->tensor_scales_differ;
+}
+
+/* Another packing is an answer if it is exact, or leaves far less: some order always leaves a little less than another. */
+static int is_better(const mx_identity *other, const mx_identity *id) { return !wrong(other) ? wrong(id) != 0 : 4 * wrong(other) < wrong(id); }
+
+/* Beside the layouts of SPEC 5: block columns one after the other. */
+enum { COLUMN_MAJOR = MX_LAYOUT_COUNT, LAYOUTS };
 
 /* Scales that are stored in a kernel's layout, read as rows: a copy of each sample with its scales put straight. 0 if the sizes do not fit. */
-static int straighten(mx_sample *to, void **memory, const samples *s, mx_layout layout, size_t block) {
+static int straighten(mx_sample *to, void **memory, const samples *s, int layout, size_t block) {
   for (size_t i = 0; i < s->n; i++) {
     const mx_sample *m = &s->at[i];
     const size_t kb = (m->cols + block - 1) / block;
     to[i] = *m;
-    if (m->scale_bytes != 1 || mx_layout_size(layout, m->rows, kb) != m->scale_rows * m->scale_cols) return 0;
+    const size_t size = layout == COLUMN_MAJOR ? m->rows * kb : mx_layout_size((mx_layout)layout, m->rows, kb);
+    if (m->scale_bytes != 1 || size != m->scale_rows * m->scale_cols) return 0;
     uint8_t *straight = memory[i] = malloc(m->rows * kb + 1);
     if (!straight) return 0;
-    mx_layout_unpack(straight, layout, m->scales, m->rows, kb);
+    if (layout != COLUMN_MAJOR) mx_layout_unpack(straight, (mx_layout)layout, m->scales, m->rows, kb);
+    for (size_t k = 0; layout == COLUMN_MAJOR && k < m->rows * kb; k++) straight[k] = ((const uint8_t *)m->scales)[k % kb * m->rows + k / kb];
     to[i].scales = straight;
     to[i].scale_rows = m->rows;
     to[i].scale_cols = kb;
@@ -65,15 +77,15 @@ static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.cod
 
 static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
-  for (int l = 1; l < MX_LAYOUT_COUNT; l++)
+  for (int l = 1; l < LAYOUTS; l++)
     for (size_t b = 0; b < 2; b++) {
       mx_sample *straight = calloc(s->n, sizeof *straight);
       void **memory = calloc(s->n, sizeof *memory);
       mx_identity id;
-      if (straight && memory && straighten(straight, memory, s, (mx_layout)l, blocks[b]) && !mx_identify(&id, straight, s->n, o, NULL) &&
-          (!best->n_codes || wrong(&id) < wrong(best))) {
+      if (straight && memory && straighten(straight, memory, s, l, blocks[b]) && !mx_identify(&id, straight, s->n, o, NULL) &&
+          (!best->n_codes || is_better(&id, best))) {
         *best = id;
-        *name = mx_layout_name((mx_layout)l);
+        *name = l == COLUMN_MAJOR ? "column-major" : mx_layout_name((mx_layout)l);
       }
       for (size_t i = 0; memory && i < s->n; i++) free(memory[i]);
       free(memory);
@@ -115,14 +127,16 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   mx_status status = mx_identify(id, s->at, s->n, &most, &err);
   const int told = !status && is_told(id);
   int best = s->nibble;
+  size_t block = 32;
   for (int k = 1; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
-    samples_repack(s, k, o->block_cols ? (size_t)o->block_cols : id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32);
-    if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, best = k;
-    if (!id->exact) samples_repack(s, 0, 32); /* high_first is its own inverse; half_block is the last one tried */
+    if (k == 1) block = o->block_cols ? (size_t)o->block_cols : id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32;
+    if (!samples_repack(s, k, block)) break;
+    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, best = k;
   }
   static const char *const names[] = {"low_first", "high_first", "half_block"};
   if (best >= 0) *nibble = names[best];
+  if (best >= 0 && s->nibble != best) samples_repack(s, best, block); /* what is tried next is tried in the best order */
   if (best > 0) id->spec.nibble = best;
   if ((status || (!id->exact && !told && mostly_wrong(id))) && s->at[0].codes) {
     mx_identity other = {0};
@@ -131,7 +145,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   }
   if (!status && !id->exact && !told && mostly_wrong(id) && samples_turn(s)) {
     mx_identity other;
-    if (!mx_identify(&other, s->at, s->n, o, NULL) && wrong(&other) < wrong(id)) *id = other, s->turned = 1;
+    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, s->turned = 1;
   }
   return status ? cli_fail(&err) : CLI_FINE;
 }
@@ -141,7 +155,7 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   char text[4096], sentence[2048];
   mx_spec_print(text, sizeof text, &id->spec, 0);
   verdict_sentence(sentence, sizeof sentence, id);
-  out_bool(o, "exact", id->exact);
+  out_answer(o, "exact", id->exact);
   out_text(o, "preset", id->preset ? id->preset : "none");
   out_text(o, "spec", text);
   out_u64(o, "codes that differ", id->codes_differ + id->values_differ);

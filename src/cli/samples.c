@@ -111,16 +111,25 @@ static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
 
 int samples_repack(samples *s, int nibble, size_t block) {
   if (s->nibble < 0) return 0;
+  if (!s->low_first) {
+    s->low_first = own(s, s->n * sizeof *s->low_first);
+    for (size_t i = 0; s->low_first && i < s->n; i++) s->low_first[i] = s->at[i].codes;
+  }
+  if (!s->low_first) return 0;
   for (size_t i = 0; i < s->n; i++) {
     mx_sample *m = &s->at[i];
+    if (nibble == MX_NIBBLE_LOW_FIRST) {
+      m->codes = s->low_first[i];
+      continue;
+    }
     uint8_t *codes = own(s, m->rows * m->cols), *row = malloc(m->cols + 2);
     if (!codes || !row) {
       free(row);
       return 0;
     }
     for (size_t r = 0; r < m->rows; r++) {
-      const uint8_t *old = m->codes + r * m->cols;
-      for (size_t c = 0; c < m->cols; c++) { /* from the order that was assumed to bytes, and from bytes to the new one */
+      const uint8_t *old = s->low_first[i] + r * m->cols;
+      for (size_t c = 0; c < m->cols; c++) {
         size_t from = c;
         const size_t b = c / block * block, i_in = c - b, half = block / 2;
         if (nibble == MX_NIBBLE_HIGH_FIRST) from = c ^ 1;
@@ -169,9 +178,22 @@ static int keep_scale_values(samples *s, const mx_sample *m, const mx_array *a) 
   return CLI_FINE;
 }
 
+/* Wide integers that hold a code of a byte each: those bytes, NULL if they do not. */
+static const uint8_t *codes_in_words(samples *s, const mx_array *a) {
+  const size_t wide = mx_dtype_bytes(a->dtype);
+  if (wide < 2 || a->dtype < MX_U16 || a->dtype > MX_I64) return NULL;
+  for (uint64_t i = 0; i < a->n_values; i++)
+    for (size_t k = 1; k < wide; k++)
+      if (a->data[i * wide + k]) return NULL;
+  uint8_t *narrow = own(s, a->n_values);
+  for (uint64_t i = 0; narrow && i < a->n_values; i++) narrow[i] = a->data[i * wide];
+  return narrow;
+}
+
 static int set_scales(samples *s, mx_sample *m, const mx_array *a) {
   if (!mx_matrix_of(&m->scale_rows, &m->scale_cols, a->shape, a->n_dims)) return cli_error("scales: the shape overflows");
-  m->scale_bytes = mx_dtype_bytes(a->dtype);
+  const uint8_t *narrow = codes_in_words(s, a);
+  m->scale_bytes = narrow ? 1 : mx_dtype_bytes(a->dtype);
   if (m->scale_bytes != 1 && m->scale_bytes != 2 && m->scale_bytes != 4)
     return cli_error("scales: dtype %s, expected 1, 2 or 4 bytes a value", mx_dtype_name(a->dtype));
   /* One after the other, or with axes of size 1: as many for each row. */
@@ -179,7 +201,7 @@ static int set_scales(samples *s, mx_sample *m, const mx_array *a) {
     m->scale_rows = m->rows;
     m->scale_cols = a->n_values / m->rows;
   }
-  m->scales = a->data;
+  m->scales = narrow ? narrow : a->data;
   return keep_scale_values(s, m, a);
 }
 

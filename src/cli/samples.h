@@ -15,11 +15,12 @@ typedef struct samples {
   mx_sample *at;
   char **names; /* suite of each, "" if the file has one */
   size_t n;
-  size_t code_shape[2]; /* as stored, of the first */
-  int nibble;           /* how the first one's codes were packed; -1: one a byte */
-  int turned;           /* the input was transposed, since the shapes of the codes say so */
-  float **scale_values; /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
-  void **owned;         /* memory */
+  size_t code_shape[2];      /* as stored, of the first */
+  int nibble;                /* how the first one's codes were packed; -1: one a byte */
+  const uint8_t **low_first; /* codes of each as that order has them, once they were read in another */
+  int turned;                /* the input was transposed, since the shapes of the codes say so */
+  float **scale_values;      /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
+  void **owned;              /* memory */
   size_t n_owned;
   mx_file *files[5];
   size_t n_files;

@@ -479,6 +479,9 @@ mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sa
   shape blocks[MAX_BLOCKS_TRIED];
   const size_t n_blocks = find_blocks(blocks, samples, n_samples, options);
   *n = 0;
+  if (samples[0].codes && options->block_cols > 0 && !fits_shape(samples, n_samples, blocks[0].rows, blocks[0].cols))
+    return mx_fail(err, MX_ERR_ARG, "blocks of %zu columns were asked for: scales of %zu x %zu do not fit them in a %zu x %zu tensor",
+                   blocks[0].cols, samples[0].scale_rows, samples[0].scale_cols, samples[0].rows, samples[0].cols);
   if (!n_blocks)
     return mx_fail(err, MX_ERR_SHAPE, "scales of %zu x %zu fit no block shape of a %zu x %zu tensor", samples[0].scale_rows,
                    samples[0].scale_cols, samples[0].rows, samples[0].cols);

@@ -82,3 +82,38 @@ accepts "$mxgold" quantize x.npy -o out.safetensors --preset modelopt-mxfp4 --tr
 again out.safetensors --input x.npy --output out.safetensors
 "$mxgold" identify --input x.npy --output out.safetensors | grep -q '^input  *transposed' || fail "the transpose is not named"
 refuses "mxgold: codes: dtype f32, expected codes as integers; values go to --dequantized" "$mxgold" identify --input x.npy --codes x.npy --scales scales.npy
+
+# As many bytes as plain scales: the layout is told by the bytes alone, whatever the order of the nibbles; so is that order.
+accepts "$mxgold" gen random --shape 128x256 -o r.safetensors
+for nibble in low_first high_first half_block; do
+  accepts "$mxgold" quantize r.safetensors:input -o out.safetensors --preset te-nvfp4 --set nibble=$nibble
+  accepts "$mxgold" convert out.safetensors --layout nv128x4 -o laid.safetensors
+  "$mxgold" identify --input r.safetensors:input --output laid.safetensors >said || fail "$nibble, nv128x4: $(cat said)"
+  grep -q '^scale layout  *nv128x4' said && grep -q "^nibble  *$nibble" said && grep -q '^preset  *te-nvfp4' said || fail "$nibble, nv128x4: $(cat said)"
+done
+
+# Scales by block columns; codes of a byte in wide integers; a block that the scales do not fit.
+accepts "$mxgold" quantize r.safetensors:input -o out.safetensors
+python3 - <<'PY'
+import json, struct
+raw = open("out.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+h = json.loads(raw[8:8 + n])
+part = lambda name: raw[8 + n + h[name]["data_offsets"][0]:8 + n + h[name]["data_offsets"][1]]
+def npy(path, descr, shape, data):
+    d = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (descr, shape)
+    d += " " * (-(len(d) + 11) % 64) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(d)) + d.encode() + data)
+rows, kb = h["scales"]["shape"]
+s = part("scales")
+npy("c.npy", "|u1", tuple(h["codes"]["shape"]), part("codes"))
+npy("turned.npy", "|u1", (rows, kb), bytes(s[k % rows * kb + k // rows] for k in range(rows * kb)))
+for kind, name in (("h", "i2"), ("i", "i4"), ("q", "i8")):
+    npy(name + ".npy", "<" + name, (rows, kb), struct.pack("<%d%s" % (rows * kb, kind), *s))
+PY
+"$mxgold" identify --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
+for wide in i2 i4 i8; do
+  "$mxgold" identify --input r.safetensors:input --codes c.npy --scales $wide.npy | grep -q '^preset  *ocp-mxfp4' || fail "scales as $wide"
+done
+refuses "mxgold: blocks of 16 columns were asked for: scales of 128 x 8 do not fit them in a 128 x 256 tensor" "$mxgold" identify \
+  --input r.safetensors:input --output out.safetensors --block 16
