@@ -31,7 +31,7 @@ static size_t changes(char *out[VERDICT_OPTIONS], const mx_spec *base, const mx_
     const char *key = mx_key_name(i);
     value_in(x, sizeof x, a, key);
     value_in(y, sizeof y, b, key);
-    if (!strcmp(x, y)) continue;
+    if (!strcmp(x, y) || (!strcmp(key, "had.signs") && !memcmp(base->had_signs, spec->had_signs, sizeof spec->had_signs))) continue;
     norm |= !strcmp(key, "tensor.norm");
     chain |= !strcmp(key, "chain");
     if (asprintf(&out[n], "%s=%s", key, y) >= 0) n++;
@@ -139,16 +139,19 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     if (n < size) bug_words(out + n, size - n, &id->bug);
     return;
   }
-  if (!id->exact && id->stochastic && id->random_bits_least && n < size)
+  char bits[64] = "of how many random bits is hidden by its bias";
+  if (id->random_bits_least)
+    snprintf(bits, sizeof bits, "%s %d random bits", id->random_bits_least == id->random_bits_most ? "about" : "at least",
+             id->random_bits_least);
+  if (!id->exact && id->stochastic && id->random_n && n < size)
     n += (size_t)snprintf(out + n, size - n,
-                          " Its rounding is stochastic: %s %d random bits, bias %+.4f steps over %" PRIu64 " elements, of which %" PRIu64
+                          " Its rounding is stochastic: %s, bias %+.4f steps over %" PRIu64 " elements, of which %" PRIu64
                           " are neither neighbour. The seed was not found, so %" PRIu64 " codes cannot be given again.",
-                          id->random_bits_least == id->random_bits_most ? "about" : "at least", id->random_bits_least, id->random_bias,
-                          id->random_n, id->random_beyond, wrong);
+                          bits, id->random_bias, id->random_n, id->random_beyond, wrong);
   if (!id->exact && id->stochastic && id->random_biased && n < size)
     n += (size_t)snprintf(out + n, size - n, " It is biased: codes go up %s often than their fractions say.",
                           id->random_bias > 0 ? "more" : "less");
-  if (!id->exact && !(id->stochastic && id->random_bits_least) && n < size)
+  if (!id->exact && !(id->stochastic && id->random_n) && n < size)
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
@@ -212,8 +215,8 @@ static json_t *bug_json(const mx_bug *b) {
 static json_t *random_json(const mx_identity *id) {
   json_t *out = json_object();
   if (id->exact) json_object_set_new(out, "seed", json_integer((json_int_t)id->spec.seed));
-  if (!id->random_bits_least) return out;
-  json_object_set_new(out, "bits", json_pack("[i,i]", id->random_bits_least, id->random_bits_most));
+  if (!id->random_n) return out;
+  if (id->random_bits_least) json_object_set_new(out, "bits", json_pack("[i,i]", id->random_bits_least, id->random_bits_most));
   json_object_set_new(out, "bias", json_real(id->random_bias));
   json_object_set_new(out, "biased", json_boolean(id->random_biased));
   json_object_set_new(out, "elements", json_integer((json_int_t)id->random_n));

@@ -67,10 +67,14 @@ static mx_status plan_of(mx_plan *p, const observation *o, const mx_spec *spec) 
 
 /* ---- without the seed */
 
+/* No mode of SPEC 3.4, but one that kernels have by mistake: up where the r bits are below the fraction, `<` where a sum would carry. */
+enum { MODE_BELOW = MX_SR_COUNT, MODES };
+
 /* Probability of rounding up. */
 static double chance(double d, int mode, int r) {
   const double n = ldexp(1, r);
   double t = floor(d * n);
+  if (mode == MODE_BELOW) t = ceil(d * n);
   if (mode == MX_SR_FAST) t = floor((floor(d * 2 * n) + 1) / 2);
   if (mode == MX_SR_SRC || mode == MX_SR_ODD) {
     const double up = floor(d * n + 0.5), tie = d * n - floor(d * n) == 0.5, odd = fmod(up, 2) != 0;
@@ -112,6 +116,9 @@ static int is_chance(draw *draws, size_t n) {
   return (double)other > 0.6 * expected_other;
 }
 
+/* A thousand times, as a logarithm. */
+static const double LESS_LIKELY = 7;
+
 void random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
   enum { MOST = 120000, BITS = 24 };
   mx_plan p;
@@ -131,8 +138,8 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
   for (size_t i = 0; i < n; i++) bias += draws[i].up - draws[i].d;
   out->n = n;
   out->bias = n ? bias / (double)n : 0;
-  double likelihood[MX_SR_COUNT][BITS + 1], best = -INFINITY;
-  for (int mode = 0; mode < MX_SR_COUNT; mode++)
+  double likelihood[MODES][BITS + 1], best = -INFINITY;
+  for (int mode = 0; mode < MODES; mode++)
     for (int r = 1; r <= BITS; r++) {
       double sum = 0;
       for (size_t i = 0; i < n; i++) {
@@ -140,13 +147,13 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
         sum += q > 0 ? log(q) : -40;
       }
       likelihood[mode][r] = sum;
-      if (sum > best + 1e-9) best = sum, out->mode = mode;
+      if (sum > best + (mode < MX_SR_COUNT ? 1e-9 : LESS_LIKELY)) best = sum, out->mode = mode;
     }
   out->bits_least = BITS;
   out->bits_most = 1;
-  for (int mode = 0; mode < MX_SR_COUNT; mode++)
+  for (int mode = 0; mode < MODES; mode++)
     for (int r = 1; r <= BITS; r++) {
-      if (likelihood[mode][r] < best - 7) continue; /* a thousand times less likely */
+      if (likelihood[mode][r] < best - LESS_LIKELY || (mode == MODE_BELOW && out->mode != mode)) continue;
       if (r < out->bits_least) out->bits_least = r;
       if (r > out->bits_most) out->bits_most = r;
     }
@@ -160,9 +167,11 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
     expected += c * log(c) + (1 - c) * log(1 - c);
     variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
   }
-  out->biased = fabs(ups) >= 8 * sqrt(spread) + 1;
-  out->believable =
-      n >= 64 && out->beyond * 1000 <= n && (out->biased || fabs(best - expected) < 8 * sqrt(variance) + 1) && is_chance(draws, n);
+  out->biased = fabs(ups) >= 8 * sqrt(spread) + 1 || out->mode == MODE_BELOW;
+  if (out->mode == MODE_BELOW) out->mode = MX_SR_FASTEST;
+  const int as_expected = fabs(best - expected) < 8 * sqrt(variance) + 1;
+  if (out->biased && !as_expected) out->bits_least = out->bits_most = 0; /* draws of no mode: what fits best says nothing of the bits */
+  out->believable = n >= 64 && out->beyond * 1000 <= n && (out->biased || as_expected) && is_chance(draws, n);
   free(draws);
 }
 

@@ -6,7 +6,7 @@
 
 /* What can be said without the seed. */
 typedef struct random_facts {
-  int bits_least, bits_most; /* counts of random bits that fit; 24 stands for 24 or more */
+  int bits_least, bits_most; /* counts of random bits that fit; 24 stands for 24 or more; 0: a bias hides it */
   int mode;                  /* MX_SR_* that fits best */
   double bias;               /* mean of (code stored - exact value), in steps of the format */
   uint64_t n;                /* elements that lie between two codes */
