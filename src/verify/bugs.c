@@ -11,6 +11,9 @@
 
 enum { MOST_BASES = 8, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
 
+/* A preset that leaves so many times what another leaves is not where a mere description begins. */
+enum { MUCH_FARTHER = 50 };
+
 /* A preset that fits the shapes, and what it leaves; of those that give the same bytes here the first. */
 typedef struct entry {
   const char *preset;
@@ -100,7 +103,7 @@ static int another_input(const entry *e, const mx_sample *samples, size_t n) {
 static uint64_t merit(const entry *e, int by) {
   const leaves *l = &e->plain;
   const uint64_t other = (uint64_t)!well_known(e->preset), t = l->tensor_scales ? 1 : 0;
-  if (by == 0) return left_total(*l) << 2 | t << 1 | other;
+  if (by == 0) return (left_total(*l) + 3 * l->scales) << 2 | t << 1 | other; /* a scale that is wrong is worse than a code */
   if (by == 1) return l->scales << 34 | t << 33 | other << 32 | l->codes;
   return l->codes << 30 | t << 29 | other << 28 | l->scales;
 }
@@ -167,6 +170,7 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
       if (!bases[k].parts || is_found(&best) || (g && !left_total(best.l) && best.name && best.weak < 2 && chosen[k] != best_at))
         continue; /* a cause, of the same preset */
       groups[g](&best, &bases[k]);
+      if (best.weak && left_total(bases[k].plain) > MUCH_FARTHER * left_total(e[chosen[0]].plain)) best = before;
       if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];
     }
   /* Another rotation or type of the input leaves no preset that comes near: all of them, then. */
@@ -185,6 +189,7 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
     base_close(&b);
     if (best.name != before.name) best_at = i;
   }
+  if (best.name && 2 * left_total(best.l) > left_total(e[chosen[0]].plain)) best.name = NULL; /* hardly less than the nearest preset as it is */
   if (best.name) found(out, &e[best_at], &best);
   for (size_t k = 0; k < n_bases; k++) base_close(&bases[k]);
   free(e);

@@ -108,6 +108,11 @@ static void pairs_of(char *out, size_t size, const renaming *m) {
   if ((uint64_t)said < m->changed && n < size) snprintf(out + n, size - n, " and so on, %" PRIu64 " in all", m->changed);
 }
 
+static int is_subnormal(const mx_format *f, uint32_t code) {
+  const uint32_t magnitude = f->sign_bits ? code & ((1u << (f->bits - 1)) - 1) : code;
+  return f->man_bits && magnitude && magnitude < 1u << f->man_bits;
+}
+
 /* As another 8-bit format. */
 static const mx_format *other_format(const renaming *m, const mx_format *own) {
   static const char *const names[] = {"e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "ue5m3", "e8m0", "e3m4", "int8"};
@@ -117,7 +122,7 @@ static const mx_format *other_format(const renaming *m, const mx_format *own) {
     if (!f || f == own || f->bits != 8) continue;
     int same = m->distinct > 2;
     for (int k = 0; k < CODES && same; k++)
-      if (m->to[k] >= 0 && !mx_format_is_nan(own, (uint64_t)k))
+      if (m->to[k] >= 0 && !mx_format_is_nan(own, (uint64_t)k) && !is_subnormal(own, (uint32_t)k)) /* steps there may be finer */
         same = (uint64_t)m->to[k] == mx_encode(f, mx_decode(own, (uint64_t)k), &nearest, 0);
     if (same) return f;
   }
@@ -143,6 +148,11 @@ static uint32_t saturated(uint32_t c, uint32_t sign, uint32_t k) { return (c & ~
 static uint32_t flushed(uint32_t c, uint32_t sign, uint32_t k) { return (c & ~sign) <= k ? c & sign : c; }
 static uint32_t flushed_to_plus(uint32_t c, uint32_t sign, uint32_t k) { return (c & ~sign) <= k ? 0 : c; }
 static uint32_t shifted(uint32_t c, uint32_t sign, uint32_t k) { return (void)sign, (c + k) & 255; }
+/* A magnitude k codes larger, up to the last one. */
+static uint32_t rebiased(uint32_t c, uint32_t sign, uint32_t k) {
+  const uint32_t m = (c & ~sign) + k;
+  return (c & sign) | (m < sign ? m : sign - 1);
+}
 
 static int first_used(const renaming *m) {
   int i = 0;
@@ -182,6 +192,10 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
   } else if (sign && holds(m, complement, sign, 0)) {
     out->name = "two's complement";
     snprintf(out->text, sizeof out->text, "stores negative elements in two's complement instead of sign and magnitude");
+  } else if (sign && first > (uint32_t)first_used(m) && m->distinct > 2 && holds(m, rebiased, sign, first - (uint32_t)first_used(m))) {
+    out->name = "elements with another bias";
+    snprintf(out->text, sizeof out->text, "stores the magnitude of every element %u codes too large (another bias of the exponent)",
+             first - (uint32_t)first_used(m));
   } else if (other) {
     out->name = "codes of another format";
     snprintf(out->text, sizeof out->text, "stores elements as %s, not as %s", other->name, f->name);
@@ -461,6 +475,24 @@ static uint64_t filled_left(const base *b, uint8_t *const *wrong, int what, uint
   return left;
 }
 
+/* Blocks whose scale should be beyond what all of them have: a limit and not a place that was left out, if others have scales on its other side and
+ * none, or few, go beyond it. Then text says it. */
+static int is_limit(named *is, const base *b, uint8_t *const *wrong, uint64_t n, uint32_t scale, const char *where) {
+  uint64_t beyond[2][2] = {{0}}; /* of wrong blocks, of right ones: [below, above] */
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    for (size_t k = 0; k < p->down * p->across; k++)
+      if (p->scales[k] != scale) beyond[!wrong[i][k]][p->scales[k] > scale]++;
+  }
+  const int above = beyond[0][1] == n;
+  if ((!above && beyond[0][0] != n) || !beyond[1][!above] || (beyond[1][above] && n < 8)) return 0;
+  is->name = "scales at a limit";
+  is->weak = 1;
+  snprintf(is->text, sizeof is->text, "stores scale 0x%X for all that should be %s%s", scale, above ? "larger" : "smaller",
+           beyond[1][above] ? where : "");
+  return 1;
+}
+
 static void say_offset(char *out, size_t size, const part *p, long dr, long da) {
   char rows[64] = "", cols[64] = "";
   const long unit = (long)p->block_rows;
@@ -496,6 +528,10 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
     const uint8_t code = q->s->codes[k / q->across * q->block_rows * q->cols + k % q->across * q->block_cols];
     const uint64_t left = filled_left(b, wrong, what, code, q->seen[k]);
     if (left * 50 < n) {
+      if (what == SCALE_OF && is_limit(&is, b, wrong, n, q->seen[k], where)) {
+        better(best, &is, units_left(b, what, left));
+        return;
+      }
       is.name = "blocks not written";
       char with[64] = "0";
       if (code || (what & SCALE_OF && q->seen[k]))

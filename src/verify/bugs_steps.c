@@ -10,7 +10,7 @@
 #include "verify/overlap.h"
 #include "verify/trial.h"
 
-enum { CODES = 256, LISTED = 3, LEAST = 8 };
+enum { CODES = 256, LISTED = 3, MOST_SAID = 16, LEAST = 8 };
 
 typedef struct steps {
   double least[2][CODES], most[2][CODES]; /* scaled magnitudes with a code, by sign */
@@ -187,16 +187,16 @@ static int next_code(const steps *s, int neg, int c) {
   return c;
 }
 
-/* Of a sign: is every element cut (1) or rounded away from zero (2), as far as the data say? */
+/* Of a sign: is every element cut (1) or rounded away from zero (2), as far as the data say? To the next value, that is, and no farther. */
 static int directed(const learner *l, int neg) {
   const steps *s = l->s;
   int cuts = 1, away = 1, off = 0;
   for (int c = 0; c < CODES; c++) {
     if (!s->n[neg][c]) continue;
     off += s->off[neg][c] != 0;
-    if (s->least[neg][c] < l->value[c]) cuts = 0;
     const int top = next_code(s, neg, c) == CODES;
-    if (!top && s->most[neg][c] > l->value[c]) away = 0;
+    if (s->least[neg][c] < l->value[c] || (c + 1 < CODES && !top && s->most[neg][c] >= l->value[c + 1])) cuts = 0;
+    if ((!top && s->most[neg][c] > l->value[c]) || (c && s->least[neg][c] <= l->value[c - 1])) away = 0;
   }
   return off < 2 ? 0 : cuts ? 1 : away ? 2 : 0;
 }
@@ -256,6 +256,7 @@ static void say_thresholds(candidate *c, const learner *l) {
                               l->value[high], least, most, middle);
     }
   }
+  if (said > MOST_SAID) c->name = NULL; /* so many are no explanation */
   if (said == 1) c->name = "one threshold";
   if (said > LISTED) snprintf(c->text + n, sizeof c->text - n, ", and others, %d in all", said);
 }
@@ -307,7 +308,7 @@ void step_bugs(candidate *best, const base *b) {
       for (size_t i = 0; i < b->n; i++) memcpy(r.run.codes[i], b->parts[i].codes, b->parts[i].rows * b->parts[i].cols);
       each_element(b, put, &r);
       for (size_t i = 0; i < b->n; i++) c.l.codes += run_left(b, i, r.run.codes[i], NULL, 0, SIZE_MAX).codes;
-      offer(best, b, &c);
+      if (c.name) offer(best, b, &c);
       run_close(&r.run, b);
     }
   }

@@ -13,7 +13,7 @@
 #include "verify/values.h"
 #include "mxgold/isa.h"
 
-enum { MAX_INQUIRIES = 48, SPARE = 2 };
+enum { MAX_INQUIRIES = 48, SPARE = 2, OF_A_NUMBER = 8 };
 
 /* Shares of the time, of ten seconds at most. */
 static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5;
@@ -315,9 +315,10 @@ static inquiry *first_wave(wave *w, inquiry *all, size_t n, double until) {
   return NULL;
 }
 
-static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.scales + a->scales_wrong; }
-static uint64_t bug_leaves(const mx_bug *b) { return b->codes + b->scales + b->tensor_scales; }
-static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + b->preset_scales + b->preset_tensor; }
+/* A scale that is wrong is worse than a code. */
+static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.nan_codes + 4 * a->got.scales + a->scales_wrong; }
+static uint64_t bug_leaves(const mx_bug *b) { return b->codes + 4 * b->scales + b->tensor_scales; }
+static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + 4 * b->preset_scales + b->preset_tensor; }
 
 /* An inquiry whose answer is the preset of a bug. */
 static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const mx_sample *samples, size_t n_samples, int threads,
@@ -329,6 +330,12 @@ static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const 
   if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, deadline)) return NULL;
   inquiry_take(q, &bug->spec);
   return q;
+}
+
+/* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
+static uint64_t odd_numbers(const mx_spec *s) {
+  return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
+         (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
 }
 
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
@@ -374,7 +381,9 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].best.any && (!best || attempt_better(&all[i].best, &best->best))) best = &all[i];
   if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
-  if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) >= preset_leaves(bug))) return best;
+  /* What is not exact must be worth the numbers that it has of its own. */
+  if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
+    return best;
   q = of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
   if (!q || bug->name || bug->preset_scales) return q;
   q->random = bug->spec; /* the time may have been too short to look for chance */
@@ -383,10 +392,44 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   return q;
 }
 
-/* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
-static int has_odd_numbers(const mx_spec *s) {
-  return s->tensor_target != 0 || s->elem_prescale != 0 || s->tensor_given || s->scale_min != 0 || s->scale_min_byte || s->scale_max_byte ||
-         (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
+static int keys_from(const char *preset, const mx_spec *spec) {
+  mx_spec p;
+  return preset && !mx_preset_find(&p, preset, NULL) ? difference(&p, spec) : 1000;
+}
+
+/* The spec in a scale format whose codes have the same steps (e4m3 and ue5m3: values 2^8 apart), which tensor.target takes up. Returns 0 if that
+ * is no such format. */
+static int in_scale_format(mx_spec *t, const mx_spec *spec, int scale) {
+  const mx_format *from = mx_scale_format(spec->scale), *to = mx_scale_format(scale);
+  *t = *spec;
+  if (!spec->tensor_norm || spec->scale == scale || !from->man_bits || from->man_bits != to->man_bits || from->kind != to->kind) return 0;
+  const double most = mx_format_max(mx_elem_format(spec->elem)),
+               target = spec->tensor_target != 0 ? spec->tensor_target : most * mx_format_max(from);
+  t->scale = (uint8_t)scale;
+  t->tensor_target = (float)ldexp(target, from->bias - to->bias);
+  if (t->tensor_target == (float)(most * mx_format_max(to))) t->tensor_target = 0;
+  return !mx_spec_check(t, NULL);
+}
+
+/* The preset nearest to an exact answer, which becomes the one that is said in its terms; under another scale format if the data allow both. */
+static const char *nearest(mx_identity *out, inquiry *all, size_t n, inquiry **best) {
+  const char *near = near_preset(*best, as_good);
+  inquiry *const found = *best;
+  const hypothesis *h = &found->h;
+  for (size_t i = 0; i < n; i++) {
+    inquiry *q = &all[i];
+    mx_spec t;
+    if (q == found || q->h.block_rows != h->block_rows || q->h.block_cols != h->block_cols || q->h.formats.elem != h->formats.elem ||
+        q->h.formats.had_size != h->formats.had_size || !in_scale_format(&t, &found->best.spec, q->h.formats.scale) ||
+        q->o.formats.input_dtype != t.input_dtype || (t.had_size && q->o.formats.flush != t.flush))
+      continue;
+    inquiry_take(q, &t);
+    if (!attempt_exact(&q->best)) continue;
+    out->undecided |= UINT64_C(1) << key_find("scale") | UINT64_C(1) << key_find("tensor.target");
+    const char *other = near_preset(q, as_good);
+    if (keys_from(other, &q->best.spec) < keys_from(near, &(*best)->best.spec)) *best = q, near = other;
+  }
+  return near;
 }
 
 static int is_blank(const mx_sample *s, size_t n) {
@@ -428,12 +471,13 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     name_presets(out);
     if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
     if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
-    const char *near = attempt_exact(&best->best) && !out->preset ? near_preset(best, as_good) : NULL;
+    const char *near = attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
     count(out, best);
-    if (out->exact && (out->preset || !has_odd_numbers(&out->spec))) out->bug = (mx_bug){0};
-    if (out->exact && !out->preset && has_odd_numbers(&out->spec) && samples[0].codes && !options->no_undecided) {
-      name_bug(&out->bug, samples, n, threads, now() + share(FOR_BUGS, allowed));
-      if (out->bug.name && bug_leaves(&out->bug)) out->bug.name = NULL;
+    if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
+    const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
+    if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
+      if (!name_bug(&out->bug, samples, n, threads, now() + share(FOR_BUGS, allowed)))
+        out->bug.name = NULL; /* a description explains no more */
     }
     name_presets(out);
     if (near) out->nearest = near;

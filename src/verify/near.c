@@ -1,6 +1,8 @@
 /* The nearest preset of an answer. */
 #include "verify/near.h"
 
+#include <string.h>
+
 #include "verify/keys.h"
 
 enum { MOST_KEYS = 24, MOST_PAIRS = 14 };
@@ -56,10 +58,16 @@ const char *near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t)
         const mx_preset *row = mx_preset_at(i);
         mx_spec p, t;
         if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
-        if (p.elem != spec->elem || p.scale != spec->scale || p.input_dtype != spec->input_dtype || p.had_size != spec->had_size) continue;
-        if (same_block(q, &p) == other_block || (count > 2 && p.tensor_norm != spec->tensor_norm)) continue;
+        if (p.elem != spec->elem || p.scale != spec->scale || p.input_dtype != spec->input_dtype ||
+            (p.had_size && p.had_size != spec->had_size))
+          continue;
+        const int given = same_block(q, &p) && p.had_size == spec->had_size; /* so are the rotation's size and signs */
+        if (given == other_block || (count > 2 && p.tensor_norm != spec->tensor_norm)) continue;
         p.block_rows = spec->block_rows;
         p.block_cols = spec->block_cols;
+        p.had_size = spec->had_size;
+        p.had_sign = spec->had_sign;
+        memcpy(p.had_signs, spec->had_signs, sizeof p.had_signs);
         if (!mend(&t, q, &p, count, as_good)) continue;
         q->best.spec = t;
         return row->name;

@@ -1,0 +1,197 @@
+/* What identify says of kernels that it can only describe: the preset in whose terms an answer is said, the nearest one of a kernel that follows none,
+ * and how many random bits chance shows. Kernels here are loops of their own. */
+#include <check.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/run.h"
+#include "mxgold/mxgold.h"
+
+enum { ROWS = 64, COLS = 384 };
+
+/* A box and its output: codes one a byte. */
+typedef struct box {
+  float *x;
+  uint8_t *codes, *scales;
+  mx_sample s;
+} box;
+
+static uint32_t next(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(*state >> 32);
+}
+
+static float bell(uint64_t *state) {
+  double sum = 0;
+  for (int i = 0; i < 12; i++) sum += next(state) * 0x1p-32;
+  return (float)(sum - 6);
+}
+
+/* What spec gives of numbers about 1, as a starting point. */
+static void box_open(box *b, const mx_spec *spec) {
+  uint64_t state = 11;
+  mx_tensor t;
+  ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, COLS, spec), MX_OK);
+  b->x = malloc(sizeof(float) * ROWS * COLS);
+  b->codes = malloc(ROWS * COLS);
+  b->scales = malloc(t.scale_rows * t.scale_cols);
+  for (size_t i = 0; i < ROWS * COLS; i++) b->x[i] = bell(&state);
+  ck_assert_int_eq(mx_quantize(&t, b->x, ROWS, COLS, COLS, spec, NULL, NULL), MX_OK);
+  for (size_t i = 0; i < ROWS * COLS; i++) b->codes[i] = (uint8_t)mx_code_at(&t, spec, i / COLS, i % COLS);
+  memcpy(b->scales, t.scales, t.scale_rows * t.scale_cols);
+  b->s = (mx_sample){.rows = ROWS, .cols = COLS, .ld = COLS, .x = b->x, .codes = b->codes, .scales = b->scales, .scale_rows = t.scale_rows,
+                     .scale_cols = t.scale_cols, .scale_bytes = 1, .has_tensor_scale = spec->tensor_norm != 0, .tensor_scale = t.tensor_scale};
+  mx_tensor_free(&t);
+}
+
+static void box_close(box *b) {
+  free(b->x);
+  free(b->codes);
+  free(b->scales);
+}
+
+static void identify(mx_identity *id, const box *b) {
+  ck_assert_int_eq(mx_identify(id, &b->s, 1, &(mx_identify_options){.seconds = 20}, NULL), MX_OK);
+}
+
+static uint64_t bit_of(const char *key) {
+  size_t i = 0;
+  while (mx_key_name(i) && strcmp(mx_key_name(i), key)) i++;
+  return UINT64_C(1) << i;
+}
+
+static const float grid[8] = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
+
+/* The lower of the two values around |q|, and the fraction between them. */
+static uint32_t below(double q, double *fraction) {
+  uint32_t c = 0;
+  q = fmin(fabs(q), 6);
+  while (c < 7 && grid[c + 1] <= q) c++;
+  *fraction = c == 7 ? 0 : (q - grid[c]) / (grid[c + 1] - grid[c]);
+  return c;
+}
+
+static uint32_t nearest(double q) {
+  double d;
+  const uint32_t c = below(q, &d);
+  return c + (d > .5 || (d == .5 && c % 2));
+}
+
+/* e4m3 and ue5m3 have the same codes at values 2^8 apart: said as the preset that is nearer, and the format is open. */
+START_TEST(forgotten_six) {
+  mx_spec spec;
+  box b;
+  mx_identity id;
+  ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
+  spec.tensor_target = 448;
+  box_open(&b, &spec);
+  identify(&id, &b);
+  ck_assert(id.exact && !id.preset);
+  ck_assert_str_eq(id.nearest, "te-nvfp4");
+  ck_assert(mx_spec_equal(&id.spec, &spec));
+  ck_assert_uint_ne(id.undecided & bit_of("scale"), 0);
+  box_close(&b);
+}
+END_TEST
+
+/* A rotation, like a block, is given: what is nearest is nearest beside it. */
+START_TEST(rotated_preset) {
+  mx_spec spec;
+  box b;
+  mx_identity id;
+  ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
+  spec.had_size = 16;
+  spec.had_sign = MX_HAD_SIGN_TE;
+  box_open(&b, &spec);
+  identify(&id, &b);
+  ck_assert(id.exact);
+  ck_assert_str_eq(id.nearest, "te-nvfp4");
+  ck_assert(mx_spec_equal(&id.spec, &spec));
+  box_close(&b);
+}
+END_TEST
+
+/* A reciprocal of 12 bits moves a few codes next to ties: no story of other thresholds, nor of fitted numbers, over a preset far off. */
+START_TEST(short_reciprocal) {
+  mx_spec spec;
+  box b;
+  mx_identity id;
+  uint64_t wrong = 0;
+  ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
+  box_open(&b, &spec);
+  float amax = 0;
+  for (size_t i = 0; i < ROWS * COLS; i++) amax = fmaxf(amax, fabsf(b.x[i]));
+  const float decode = 1 / (2688 / amax);
+  for (size_t i = 0; i < ROWS * COLS; i++) {
+    const float scale = (float)mx_decode(mx_scale_format(MX_SCALE_E4M3), b.scales[i / 16]);
+    union {
+      float f;
+      uint32_t u;
+    } r = {.f = 1 / (scale * decode)};
+    r.u &= 0xfffff800;
+    const uint8_t code = (uint8_t)(nearest(b.x[i] * r.f) | (uint32_t)(signbit(b.x[i]) != 0) << 3);
+    wrong += code != b.codes[i];
+    b.codes[i] = code;
+  }
+  ck_assert(wrong > 0 && wrong < 40);
+  identify(&id, &b);
+  ck_assert(!id.exact && !id.bug.name && !id.stochastic);
+  ck_assert_str_eq(id.nearest, "te-nvfp4");
+  ck_assert_uint_eq(id.codes_differ, wrong);
+  box_close(&b);
+}
+END_TEST
+
+/* ocp-mxfp4 whose elements go up where a noise of `bits` bits, times `factor`, is below the fraction. */
+static void chance(mx_identity *id, int bits, double factor) {
+  mx_spec spec;
+  box b;
+  uint64_t state = 5;
+  ck_assert_int_eq(mx_preset_find(&spec, "ocp-mxfp4", NULL), MX_OK);
+  box_open(&b, &spec);
+  for (size_t i = 0; i < ROWS * COLS; i++) {
+    double d;
+    uint32_t c = below(ldexp(b.x[i], 127 - b.scales[i / 32]), &d);
+    const double noise = ldexp(next(&state) >> (32 - bits), -bits);
+    c += factor * noise < d;
+    b.codes[i] = (uint8_t)(c | (uint32_t)(signbit(b.x[i]) != 0) << 3);
+  }
+  identify(id, &b);
+  ck_assert(!id->exact && id->stochastic && id->random_biased && id->random_bias > 0);
+  ck_assert_str_eq(id->nearest, "ocp-mxfp4");
+  ck_assert_uint_eq(id->random_beyond, 0);
+  box_close(&b);
+}
+
+/* `<` for the carry of a sum: three bits that are three, and a bias. */
+START_TEST(below_the_fraction) {
+  mx_identity id;
+  chance(&id, 3, 1);
+  ck_assert_int_eq(id.random_bits_least, 3);
+  ck_assert_int_eq(id.random_bits_most, 3);
+}
+END_TEST
+
+/* A noise that does not reach 1: its bias is seen, its bits are not, and are not made up. */
+START_TEST(short_noise) {
+  mx_identity id;
+  chance(&id, 24, .9);
+  ck_assert_int_eq(id.random_bits_least, 0);
+  ck_assert_int_eq(id.random_bits_most, 0);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("nearest");
+  TCase *t = tcase_create("nearest");
+  tcase_set_timeout(t, 600);
+  tcase_add_test(t, forgotten_six);
+  tcase_add_test(t, rotated_preset);
+  tcase_add_test(t, short_reciprocal);
+  tcase_add_test(t, below_the_fraction);
+  tcase_add_test(t, short_noise);
+  suite_add_tcase(s, t);
+  return run_suite_unforked(s);
+}
