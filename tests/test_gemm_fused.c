@@ -1,5 +1,6 @@
 /* The block-scaled product under the models of matrix units: against ref_gemm, with all that follows the sum. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,108 @@ START_TEST(fused_by_hand) {
   ck_assert(d == 16384 + 254 - 3);
 }
 END_TEST
+/* --- intervals --- */
+
+/* Every third element subnormal or zero, some scales too: what encodings hold apart from values. */
+static void make_low(mx_tensor *t, const mx_spec *spec, uint64_t seed) {
+  const mx_format *e = mx_elem_format(spec->elem), *s = mx_scale_format(spec->scale);
+  if (e->kind == MX_KIND_NONE) {
+    float *x = (float *)(void *)t->codes;
+    for (size_t i = 0; i < t->rows * t->code_stride / sizeof *x; i++)
+      if (operands_draw(seed, i) % 3 == 0) x[i] = ldexpf((float)(int32_t)operands_draw(seed, i), operands_draw(seed, i) % 2 ? -165 : -55);
+    return;
+  }
+  for (size_t i = 0; i < t->rows * t->code_stride; i++) {
+    const uint32_t draw = operands_draw(seed, i);
+    const uint8_t low = (uint8_t)(draw >> 8 & ((1u << e->man_bits) - 1)), sign = (uint8_t)((draw >> 16 & 1) << (e->bits - 1));
+    if (draw % 3) continue;
+    t->codes[i] = (uint8_t)(e->bits == 4 ? (t->codes[i] & 0xF0) | low | sign : low | sign);
+    if (e->kind == MX_KIND_FNUZ && t->codes[i] == 0x80) t->codes[i] = 0;
+  }
+  for (size_t i = 0; i < t->scale_rows * t->scale_cols && s->man_bits && s->bits == 8; i++)
+    if (operands_draw(seed + 1, i) % 4 == 0) t->scales[i] &= (uint8_t)((1u << s->man_bits) - 1);
+}
+
+static mx_gemm_family family_of(const mx_mma_model *m) {
+  const mx_accum *x = &m->accum;
+  const int of_type = m->d->man_bits < 23 ? m->d->man_bits : 23;
+  return (mx_gemm_family){.bits = 1 + (x->out_bits ? x->out_bits : of_type),
+                          .fraction = x->op == MX_ACC_OP_FUSED && x->F > 0 ? x->F : 0,
+                          .sums = m->d->bits == 16 ? MX_F16 : MX_F32};
+}
+
+/* D of every row of the table lies in the interval of the row's own bits and fraction. Returns 0 if the row refuses the operands. */
+static int check_bound(const char *a_text, const char *b_text, size_t K, operands_kind kind, int low, const mx_mma_model *m, size_t *told) {
+  enum { M = 3, N = 18 };
+  const mx_spec as = operands_spec(a_text), bs = operands_spec(b_text);
+  const mx_gemm_family family = family_of(m);
+  mx_gemm_options o = {.model = MX_GEMM_FUSED, .fused = m};
+  float d[M * N], lo[M * N], hi[M * N];
+  mx_tensor a, b;
+  mx_error err;
+  operands_fill(&a, &as, M, K, kind, 61);
+  operands_fill(&b, &bs, N, K, kind, 63);
+  if (low) make_low(&a, &as, 65), make_low(&b, &bs, 67);
+  const mx_status status = mx_gemm(d, N, &a, &as, &b, &bs, &o, &err);
+  if (!status && mx_gemm_bound(lo, hi, N, &a, &as, &b, &bs, &o, &family, &err)) ck_abort_msg("%s: %s", m->name, err.text);
+  for (int i = 0; i < M * N && !status; i++) {
+    const int anything = isnan(lo[i]) || (isinf(lo[i]) && isinf(hi[i]));
+    if (!anything && !(lo[i] <= d[i] && d[i] <= hi[i]))
+      ck_abort_msg("%s: %s x %s, K=%zu, %s%s: %a outside [%a, %a]", m->name, a_text, b_text, K, operands_names[kind], low ? ", low" : "",
+                   (double)d[i], (double)lo[i], (double)hi[i]);
+    *told += !anything && (double)hi[i] - (double)lo[i] < 0.1 * ((double)fabsf(lo[i]) + (double)fabsf(hi[i]));
+  }
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+  return status == MX_OK;
+}
+
+START_TEST(bounds_of_rows) {
+  static const char *const mixes[][2] = {{"elem=e4m3", "elem=e4m3"},
+                                         {"elem=e4m3", "elem=e5m2"},
+                                         {"", ""},
+                                         {"elem=e2m1 scale=e4m3 block=1x16", "elem=e2m1 scale=ue5m3 block=1x16"},
+                                         {"elem=e3m2", "elem=e2m3"},
+                                         {"elem=int8", "elem=e4m3fnuz"},
+                                         {"elem=none", "elem=none"},
+                                         {"elem=none", "elem=e4m3"},
+                                         {"elem=e5m2", "scale.form=encode scale.rule=value"}};
+  static const operands_kind kinds[] = {OPERANDS_NARROW, OPERANDS_CANCEL, OPERANDS_QUANTISED, OPERANDS_ZEROS};
+  mx_mma_model m;
+  size_t taken = 0, rows = 0, told = 0;
+  for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK && !strchr(m.name, '/'); i++, rows++)
+    for (size_t x = 0; x < sizeof mixes / sizeof *mixes; x++)
+      for (size_t k = 0; k < 4; k++)
+        taken += (size_t)check_bound(mixes[x][0], mixes[x][1], 1 + 31 * ((i + x + k) % 4), kinds[k], k != (i + x) % 4, &m, &told);
+  ck_assert_uint_gt(rows, 50);
+  ck_assert_uint_gt(taken, rows * 9 * 4 * 3 / 4);
+  ck_assert_uint_gt(told, taken * 54 / 4); /* and it says something */
+}
+END_TEST
+
+/* Hopper's wgmma on e4m3, by hand: 2^-9 * 448 has the exponent -6 + 8 and the value .875; 31 products of 1.875 * 2^-12 lie below 2^(2 - 13). */
+START_TEST(bound_of_subnormals_by_hand) {
+  const mx_spec s = operands_spec("elem=e4m3");
+  const mx_mma_model m = operands_unit("hopper_fp8_wgmma");
+  const mx_gemm_options o = {.model = MX_GEMM_FUSED, .fused = &m};
+  const mx_gemm_family family = {.bits = 14, .fraction = 13};
+  mx_tensor a, b;
+  float d, lo, hi;
+  ck_assert_int_eq(mx_tensor_alloc(&a, 1, 32, &s) | mx_tensor_alloc(&b, 1, 32, &s), MX_OK);
+  memset(a.codes, 0x0F, 32); /* 1.875 * 2^-6 */
+  memset(b.codes, 0x08, 32); /* 2^-6 */
+  a.codes[0] = 0x01;
+  b.codes[0] = 0x7E;
+  a.scales[0] = b.scales[0] = 127;
+  ck_assert_int_eq(mx_gemm(&d, 1, &a, &s, &b, &s, &o, NULL), MX_OK);
+  ck_assert(d == 0.875f);
+  ck_assert_int_eq(mx_gemm_bound(&lo, &hi, 1, &a, &s, &b, &s, NULL, &family, NULL), MX_OK);
+  ck_assert_msg(lo <= d && d <= hi && hi - lo < 0.2f, "%a outside [%a, %a]", (double)d, (double)lo, (double)hi);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("gemm_fused");
   TCase *t = tcase_create("fused");
@@ -179,6 +282,11 @@ int main(void) {
   tcase_add_test(t, fused_instructions);
   tcase_add_test(t, fused_shapes);
   tcase_add_test(t, fused_by_hand);
+  suite_add_tcase(suite, t);
+  t = tcase_create("bounds");
+  tcase_set_timeout(t, 300);
+  tcase_add_test(t, bounds_of_rows);
+  tcase_add_test(t, bound_of_subnormals_by_hand);
   suite_add_tcase(suite, t);
   return run_suite(suite);
 }

@@ -137,19 +137,26 @@ mx_status mx_gemm_order_free(int *free_of_order, const mx_tensor *a, const mx_sp
  *  product a power of two (1 if there are none) and nothing overflows or underflows; else it may differ in the last place. MX_ERR_UNSUPPORTED if K leaves fewer than two bits an operand, or for elements wider than a byte. */
 mx_status mx_gemm_make_order_free(mx_tensor *a, const mx_spec *a_spec, mx_tensor *b, const mx_spec *b_spec, unsigned bits, uint64_t seed);
 
-/** A family of devices: all that sum in binary32 with no less than this. {0} is every order of plain binary32 additions or FMAs. */
+/** A family of devices: all that sum with no less than this. {0} is every order of plain binary32 additions or FMAs. For a row of the accumulation
+ *  table: the bits of its result (out_bits + 1; 11 for f16), F as the fraction (exact: 0), and f16 sums where it accumulates in f16. */
 typedef struct mx_gemm_family {
   int bits;     /* significant bits that every partial sum keeps, rounded or cut in any direction; 0: 24 */
   int fraction; /* fractional bits, below the largest exponent of what is added together, that each term keeps when aligned; 0: nothing is cut */
+  mx_dtype sums; /* MX_F32, or MX_F16: partial sums have binary16's exponents, subnormals and largest number */
 } mx_gemm_family;
 
 /** The interval that D lies in, output by output, for every member of a family: any order and grouping of the products (each times its scales), any
- *  rounding of partial sums, subnormals kept or flushed. With S the exact sum, T that of the magnitudes, u = 2^(1 - bits) and f = 2^-fraction, a sum is
- *  within E = T ((1 + u)^(K+1) (1 + 2 K f) - 1) + 3 K 2^-126 of S; then alpha, tensor scales, C and bias are applied to both ends as mx_gemm() does,
- *  each step being monotone. Not covered: another epilogue (`exact` has one), and values code * scale that overflow or lose bits in binary32 before
- *  they are multiplied. NaN stands where the sum has NaN; [-Inf, Inf] where a partial sum may overflow, and there a device may give NaN as well.
+ *  rounding of partial sums, binary32 subnormals kept or flushed. With S the exact sum, T that of the magnitudes, u = 2^(1 - bits) and f = 2^-fraction,
+ *  a sum is within E = (T + W) ((1 + u)^(K+1) (1 + f)^(2 K) - 1) + 3 K 2^-126 (f16 sums: 2 (K + 1) 2^-24 + 2 K f 2^-21) of S, the products of
+ *  binary32 subnormals added; then alpha, tensor scales, C and bias are applied to both ends as mx_gemm() does, each step being monotone. Units align
+ *  by the exponents of the encodings, where a subnormal number or a zero has that of the smallest normal one and an integer element 0: W is the
+ *  largest 2^exponent of a product that stands above the product's own value, and 0 without such products or without a fraction.
+ *  Not covered: another epilogue (`exact` has one), values code * scale that overflow or lose bits in binary32 before they are multiplied, and units
+ *  that align sums of P products by the exponents of the scales alone where elements other than e2m1 fall below 1. NaN stands where the sum has NaN;
+ *  [-Inf, Inf] where a partial sum may overflow, and there a device may give NaN as well.
  *  lo, hi  binary32 [batch][M][ld]. options->model is ignored and options->out must be MX_F32. Errors as mx_gemm().
- *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, and a cut of f a term.   Oracle: tests/test_gemm.c: every model lies inside. */
+ *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, and a cut of f a term.   Oracle: tests/test_gemm.c, tests/test_gemm_fused.c:
+ *  every model lies inside. */
 mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                         const mx_gemm_options *options, const mx_gemm_family *family, mx_error *err);
 

@@ -13,7 +13,7 @@
 #include "verdict.h"
 
 struct args {
-  const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type;
+  const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type, *sums;
   cli_f32 alpha, beta;
   cli_u64 bits, fraction, threads, max;
   int json, nan_bits, equal_zeros, explain, gemm, bound;
@@ -21,6 +21,11 @@ struct args {
 
 static const char *dtypes(size_t index) {
   static const char *names[] = {"f32", "bf16", "f16", NULL};
+  return names[index];
+}
+
+static const char *sums(size_t index) {
+  static const char *names[] = {"f32", "f16", NULL};
   return names[index];
 }
 
@@ -44,6 +49,7 @@ static const cli_option options[] = {
      NULL},
     {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F",
      "fractional bits that a term keeps when aligned, at least 1; all by default", NULL},
+    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", sums},
     {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "with --gemm: C, [M][N] of f32, f16 or bf16", NULL},
     {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "with --gemm: one f32 a column of D", NULL},
     {"alpha", 0, CLI_F32, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},
@@ -391,6 +397,7 @@ static int judge(const struct args *a) {
                             .beta = a->beta,
                             .bits = a->bits,
                             .fraction = a->fraction,
+                            .sums = a->sums,
                             .threads = a->threads,
                             .bound = a->bound,
                             .json = a->json,

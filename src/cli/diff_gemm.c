@@ -183,19 +183,21 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
 int diff_gemm(const diff_gemm_args *a) {
   work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
   if (a->beta.given && !a->c) return cli_error("diff: --beta without --c");
-  if ((a->bits.given || a->fraction.given) && !a->bound) return cli_error("diff: --bound-bits or --bound-fraction without --bound");
+  if ((a->bits.given || a->fraction.given || a->sums) && !a->bound)
+    return cli_error("diff: --bound-bits, --bound-fraction or --bound-sums without --bound");
   if (a->bits.given && !a->bits.v) return cli_error("--bound-bits: 1 to 24 expected");
   if (a->fraction.given && !a->fraction.v) return cli_error("--bound-fraction: 1 or more expected; without it nothing is cut");
   if (a->bound && a->accum) return cli_error("diff: --accum and --bound exclude each other");
   w.gemm.alpha = a->alpha.given ? &w.alpha : NULL;
   w.gemm.beta = a->beta.given ? &w.beta : NULL;
   w.gemm.exec.n_threads = (int)a->threads.v;
-  const mx_judge_options how = {
-      .model = a->accum,
-      .bound = a->bound,
-      .family = {.bits = a->bits.v > 24 ? 25 : (int)a->bits.v, .fraction = a->fraction.v > 1000 ? 1000 : (int)a->fraction.v},
-      .nan_bits = a->nan_bits,
-      .equal_zeros = a->equal_zeros};
+  const mx_judge_options how = {.model = a->accum,
+                                .bound = a->bound,
+                                .family = {.bits = a->bits.v > 24 ? 25 : (int)a->bits.v,
+                                           .fraction = a->fraction.v > 1000 ? 1000 : (int)a->fraction.v,
+                                           .sums = a->sums ? (mx_dtype)mx_dtype_find(a->sums) : MX_F32},
+                                .nan_bits = a->nan_bits,
+                                .equal_zeros = a->equal_zeros};
   mx_judgement *j = calloc(1, sizeof *j);
   char verdict[1024];
   mx_error err;

@@ -5,7 +5,7 @@
 #include "cli.h"
 
 typedef struct diff_gemm_args {
-  const char *a, *b, *d, *accum, *c, *bias, *type, *junit;
+  const char *a, *b, *d, *accum, *c, *bias, *type, *junit, *sums;
   cli_f32 alpha, beta;
   cli_u64 bits, fraction, threads;
   int bound, json, nan_bits, equal_zeros;

@@ -70,7 +70,7 @@ refuses "mxgold: diff: --beta without --c" $judge d.npy --beta 2
 refuses "mxgold: diff: --accum and --bound exclude each other" $judge d.npy --bound --accum f64
 refuses "mxgold: --bound-bits: 1 to 24 expected" $judge d.npy --bound --bound-bits 0
 refuses "mxgold: --bound-fraction: 1 or more expected; without it nothing is cut" $judge d.npy --bound --bound-fraction 0
-refuses "mxgold: diff: --bound-bits or --bound-fraction without --bound" $judge d.npy --bound-bits 11
+refuses "mxgold: diff: --bound-bits, --bound-fraction or --bound-sums without --bound" $judge d.npy --bound-bits 11
 refuses "mxgold: a.safetensors, b.safetensors: bound: expected f32 out, up to 24 bits and a fraction of 0 or more" $judge d.npy --bound --bound-bits 25
 refuses "mxgold: a.safetensors, b.safetensors: model 'f32_blok' is not one that takes these operands, nearest: f32_block" $judge d.npy --accum f32_blok
 refuses "mxgold: diff: --accum, --bound, --c, --bias, --alpha, --beta and --out need --gemm" "$mxgold" diff a.safetensors b.safetensors --alpha 2

@@ -42,4 +42,18 @@ bound() { refuses "$1" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safet
 bound "mxgold: --bound-bits: 1 to 24 expected" --bound-bits 0
 bound "mxgold: $scratch/a.safetensors, $scratch/b.safetensors: bound: expected f32 out, up to 24 bits and a fraction of 0 or more" --bound-bits 25
 bound "mxgold: --bound-fraction: 1 or more expected; without it nothing is cut" --bound-fraction 0
-refuses "mxgold: gemm: --bound-bits or --bound-fraction without --bound" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --bound-bits 11
+refuses "mxgold: gemm: --bound-bits, --bound-fraction or --bound-sums without --bound" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --bound-bits 11
+# Partial sums of binary16 may overflow, and end below 2^-14 in steps of 2^-24: d lies inside, where f32 sums would not reach.
+python3 - "$scratch" <<'P'
+import struct, sys
+def npy(path, shape, values):
+    head = ("{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)).encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack("<%df" % len(values), *values))
+npy(sys.argv[1] + "/f16.npy", (1, 32), [1.875 * 2.0 ** -12] + [1.125 * 2.0 ** -15] * 31)
+P
+accepts "$mxgold" quantize "$scratch/f16.npy" --set elem=e4m3 -o "$scratch/f16.safetensors"
+accepts "$mxgold" gemm "$scratch/f16.safetensors" "$scratch/f16.safetensors" -o "$scratch/f16d.npy" --accum hopper_fp8_wgmma_acc16
+[ "$("$mxgold" diff --gemm "$scratch/f16.safetensors" "$scratch/f16.safetensors" "$scratch/f16d.npy" --bound --bound-bits 11 --bound-fraction 13 --bound-sums f16 | grep -c 'D is right')" = 1 ] || fail "diff --bound-sums f16"
+"$mxgold" diff --gemm "$scratch/f16.safetensors" "$scratch/f16.safetensors" "$scratch/f16d.npy" --bound --bound-bits 11 --bound-fraction 13 | grep -q 'D is wrong' || fail "diff --bound of f16 sums"
+refuses "mxgold: gemm: --bound-bits, --bound-fraction or --bound-sums without --bound" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --bound-sums f16
