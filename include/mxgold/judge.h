@@ -25,6 +25,7 @@ typedef struct mx_judge_options {
 typedef struct mx_judge_model {
   char name[64];
   uint64_t compared, differ; /* outputs; compared is a sample where the sample already differed */
+  int bits;                  /* significant bits of its accumulator where that is narrower than binary32 and not the operands' own unit's; else 0 */
 } mx_judge_model;
 
 /** One thing that was computed instead. */
@@ -33,6 +34,7 @@ typedef struct mx_finding {
   char model[64];     /* under which the bits agree; "" if they agree to rounding alone */
   uint64_t explained; /* outputs that differ from the base, and not from this */
   uint64_t unexplained;
+  uint64_t breaks; /* right outputs, in rows and columns with wrong ones, that this would have changed: it acts only where D is wrong */
 } mx_finding;
 
 typedef struct mx_judge_example {
@@ -65,7 +67,7 @@ typedef struct mx_judgement {
  *  options  NULL: {0}.
  *  Returns MX_OK whatever the verdict; MX_ERR_KEY (model unknown: the nearest are named); and the errors of mx_gemm().
  *  Threads: gemm->exec; the verdict does not depend on it. Memory: three times D, and 8 bytes a scale.
- *  Source: SPEC section 4.   Oracle: tests/test_judge.c injects each bug. */
+ *  Source: SPEC section 4.   Oracle: tests/test_judge*.c inject each bug. */
 mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                    const mx_gemm_options *gemm, const mx_judge_options *options, mx_error *err);
 

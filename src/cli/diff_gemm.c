@@ -63,6 +63,18 @@ static int open_all(work *w) {
   return CLI_FINE;
 }
 
+/* Right, but only under accumulators that are narrower than binary32 and not these operands' own: said, so that nobody takes it for a plain pass. */
+static size_t narrow(char *to, size_t size, const diff_gemm_args *a, const mx_judgement *j) {
+  int bits = 0;
+  for (int i = 0; i < j->n_models; i++) {
+    if (j->models[i].differ || j->models[i].compared != j->outputs) continue;
+    if (!j->models[i].bits || a->accum) return 0;
+    if (j->models[i].bits > bits) bits = j->models[i].bits;
+  }
+  return bits ? (size_t)snprintf(to, size, ": an accumulator of %d bits, not the 24 of binary32. If you expect another, say it with --accum.", bits)
+              : 0;
+}
+
 static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_judgement *j) {
   size_t n = 0;
   if (j->equal && a->bound) {
@@ -70,11 +82,13 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
     return;
   }
   if (j->equal) {
-    n = (size_t)snprintf(to, size, "D is right, bit for bit, under ");
+    char only[120] = "";
+    const size_t is_narrow = narrow(only, sizeof only, a, j);
+    n = (size_t)snprintf(to, size, "D is right, bit for bit, %sunder ", is_narrow ? "but only " : "");
     for (int i = 0, k = 0; i < j->n_models && n < size; i++)
       if (!j->models[i].differ && j->models[i].compared == j->outputs)
         n += (size_t)snprintf(to + n, size - n, "%s%s", k++ ? ", " : "", j->models[i].name);
-    if (n < size) snprintf(to + n, size - n, ".");
+    if (n < size) snprintf(to + n, size - n, "%s", is_narrow ? only : ".");
     return;
   }
   if (!j->n_findings) {
@@ -94,8 +108,10 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
     snprintf(to, size, "D follows another order than %s: %s. That gives %" PRIu64 " of the %" PRIu64 " outputs that differ.", j->base, f->what,
              f->explained, j->differ);
   else
-    snprintf(to, size, "D is wrong%s: %s. That gives %" PRIu64 " of the %" PRIu64 " wrong outputs bit for bit, under %s.", where, f->what,
-             f->explained, j->differ, f->model);
+    n = (size_t)snprintf(to, size, "D is wrong%s: %s. That gives %" PRIu64 " of the %" PRIu64 " wrong outputs bit for bit, under %s.", where,
+                         f->what, f->explained, j->differ, f->model);
+  if (f->breaks && n && n < size)
+    snprintf(to + n, size - n, " It acts there alone: %" PRIu64 " right outputs in the same rows and columns would have changed too.", f->breaks);
 }
 
 static void example(out *o, const char *which, const mx_judge_example *e, int bound) {

@@ -51,21 +51,56 @@ mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, in
   return status;
 }
 
-void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) {
+int judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
+
+void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
+  const float got = j->got[i];
+  if (j->wrong[i]) {
+    if (!judge_same(j, got, x)) return;
+    t->explained++;
+    t->telling += got != 0 && isfinite(got) && !(fabs((double)got - (double)j->want[i]) <= 0x1p-8 * fabs((double)j->want[i]));
+  } else if (judge_inside(j, i)) {
+    t->breaks += j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !judge_same(j, got, x);
+  }
+}
+
+int judge_holds(const judge_job *j, const judge_tally *t) {
+  enum { TELLING = 32 };
+  (void)j;
+  return t->explained && (t->breaks * 8 <= t->explained || t->telling >= TELLING);
+}
+
+static void add(judge_job *j, const char *model, const judge_tally *t, const char *text) {
   mx_judgement *o = j->out;
-  char text[sizeof o->findings[0].what];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
+  const uint64_t explained = t->explained;
   for (int i = 0; i < o->n_findings; i++)
     if (!strcmp(o->findings[i].what, text)) return;
   if (o->n_findings == MX_JUDGE_FINDINGS) return;
   mx_finding *f = &o->findings[o->n_findings++];
-  memcpy(f->what, text, sizeof text);
+  snprintf(f->what, sizeof f->what, "%s", text);
+  f->breaks = t->breaks;
   snprintf(f->model, sizeof f->model, "%s", model);
   f->explained = explained;
   f->unexplained = o->differ - (explained < o->differ ? explained : o->differ);
+}
+
+void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) {
+  const judge_tally t = {.explained = explained};
+  char text[sizeof j->out->findings[0].what];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  add(j, model, &t, text);
+}
+
+void judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) {
+  char text[sizeof j->out->findings[0].what];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  add(j, model, t, text);
 }
 
 /* ---- the problem in the raw form */
@@ -154,6 +189,17 @@ static uint64_t differing(const judge_job *j, const float *want) {
   return n;
 }
 
+/* Significant bits of an accumulator that is narrower than binary32, but 0 for a unit's own: one that takes these elements and gives binary32 is
+ * what its kernels are built on. */
+static int narrow(const judge_job *j, const judge_model *m) {
+  const mx_accum *p = &m->fused.accum;
+  if (m->id != MX_GEMM_FUSED) return 0;
+  if (m->fused.d == mx_operand_format(MX_OPERAND_F16)) return 11;
+  if (m->fused.d != mx_operand_format(MX_OPERAND_F32)) return 0;
+  const int bits = p->out_bits > 0 && p->out_bits < 23 ? p->out_bits + 1 : p->F > 0 && p->F < 23 ? p->F + 1 : 0;
+  return bits && m->fused.a->bits == j->right.a.elem->bits && m->fused.b->bits == j->right.b.elem->bits ? 0 : bits;
+}
+
 /* Outputs all over D, corners first. */
 static size_t spread(const judge_job *j, size_t pairs[JUDGE_SAMPLE][2]) {
   const size_t M = j->right.M, N = j->right.N, total = M * N;
@@ -183,6 +229,7 @@ static mx_status try_models(judge_job *j, mx_error *err) {
     mx_judge_model *o = &j->out->models[m];
     sampled[m] = 0;
     memcpy(o->name, j->models[m].name, sizeof o->name);
+    o->bits = narrow(j, &j->models[m]);
     o->compared = n;
     if (j->raw && !judge_run(j, some, &j->right, m, j->type, (const size_t(*)[2])pairs, n))
       for (size_t i = 0; i < n; i++) sampled[m] += !judge_same(j, j->got[pairs[i][0] * j->right.N + pairs[i][1]], some[i]);
@@ -235,6 +282,7 @@ static void measure(judge_job *j, const float *lo, const float *hi) {
   int seen = 0;
   for (size_t i = 0; i < M * N; i++) {
     if (!j->wrong[i]) continue;
+    j->in[0][i / N] = j->in[1][i % N] = 1;
     const double got = (double)j->got[i], want = (double)j->want[i];
     const size_t r = i / N, c = i % N;
     mx_judge_example e = {r, c, want, got, lo ? (double)lo[i] : NAN, hi ? (double)hi[i] : NAN, fabs(want - got) / ulp_at(j, want)};
@@ -259,8 +307,8 @@ static void draw(judge_job *j) {
   for (size_t i = 0; i < j->right.M * j->right.N && j->n_sample < JUDGE_SAMPLE; i++) {
     if (!j->wrong[i]) continue;
     if (n <= JUDGE_SAMPLE || at * 2654435761u % n < JUDGE_SAMPLE + 16 || n - at <= (uint64_t)(JUDGE_SAMPLE / 4) || at % (4 * step) == 0) {
-      j->sample[j->n_sample][0] = i / j->right.N;
-      j->sample[j->n_sample++][1] = i % j->right.N;
+      j->need[0][j->sample[j->n_sample][0] = i / j->right.N] = 1;
+      j->need[1][j->sample[j->n_sample++][1] = i % j->right.N] = 1;
     }
     at++;
   }
@@ -296,8 +344,10 @@ static void explain(judge_job *j) {
   for (int m = 0; m < j->n_models && !j->how.bound; m++)
     if (j->out->models[m].compared == j->out->outputs && !j->out->models[m].differ)
       judge_say(j, j->models[m].name, j->out->differ, "D is the product under another model, %s", j->models[m].name);
+  if (!j->out->n_findings) judge_few(j);
   if (j->out->n_findings) return;
   if (!j->how.bound) judge_places(j);
+  if (!j->how.bound && !j->out->n_findings) judge_output(j);
   if (j->out->n_findings) return;
   /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
   if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) judge_orders(j);
@@ -345,6 +395,7 @@ static mx_status judge_all(judge_job *j, mx_error *err) {
   if (j->how.bound && !bound) return mx_fail(err, MX_ERR_NOMEM, "no memory for the bound");
   if (bound) status = widen_bound(j, bound, bound + total, err);
   if (!status) {
+    j->lo = bound, j->hi = bound ? bound + total : NULL;
     mark(j, bound, bound ? bound + total : NULL);
     measure(j, bound, bound ? bound + total : NULL);
     o->equal = !o->differ;
@@ -381,13 +432,22 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
   j.want = malloc((total + 1) * sizeof *j.want);
   j.wrong = calloc(total + 1, 1);
   j.sample = calloc(JUDGE_SAMPLE, sizeof *j.sample);
-  status = j.got && j.want && j.wrong && j.sample ? judge_all(&j, err) : mx_fail(err, MX_ERR_NOMEM, "no memory to judge D");
+  int have = j.got && j.want && j.wrong && j.sample;
+  for (int is_b = 0; is_b < 2; is_b++) {
+    const size_t n = (is_b ? b : a)->rows;
+    have &= (j.in[is_b] = calloc(n + 1, 1)) != NULL;
+    have &= (j.need[is_b] = calloc(n + 1, 1)) != NULL;
+  }
+  status = have ? judge_all(&j, err) : mx_fail(err, MX_ERR_NOMEM, "no memory to judge D");
   free(j.got);
   free(j.want);
   free(j.wrong);
   free(j.sample);
   free(j.models);
-  free(j.codes[0]);
-  free(j.codes[1]);
+  for (int is_b = 0; is_b < 2; is_b++) {
+    free(j.codes[is_b]);
+    free(j.in[is_b]);
+    free(j.need[is_b]);
+  }
   return status;
 }

@@ -111,7 +111,7 @@ static const char *digits(char text[24], double x) {
   return text;
 }
 
-static void say(judge_job *j, int term, double c, int model, uint64_t explained) {
+static void say(judge_job *j, int term, double c, int model, const judge_tally *explained) {
   const mx_gemm_options *o = &j->right.options;
   const double alpha = o->alpha ? (double)*o->alpha : 1, beta = o->beta ? (double)*o->beta : 1;
   const char *name = j->models[model].name;
@@ -122,19 +122,19 @@ static void say(judge_job *j, int term, double c, int model, uint64_t explained)
   digits(is, term == TERM_BETA ? (double)(float)(beta * c) : (double)(float)(alpha * c));
   digits(other, term == TERM_BETA ? beta : alpha);
   if (term == TERM_BETA && c == 2)
-    judge_say(j, name, explained, "C is added twice");
+    judge_says(j, name, explained, "C is added twice");
   else if (term == TERM_BETA)
-    judge_say(j, name, explained, "beta is %s, not %s", is, other);
+    judge_says(j, name, explained, "beta is %s, not %s", is, other);
   else if (term == TERM_ALPHA && (o->c || o->bias))
-    judge_say(j, name, explained, "alpha is %s, not %s", is, other);
+    judge_says(j, name, explained, "alpha is %s, not %s", is, other);
   else if (term == TERM_PLUS)
-    judge_say(j, name, explained, "%s is added to every output", by);
+    judge_says(j, name, explained, "%s is added to every output", by);
   else if (power)
-    judge_say(j, name, explained, "every output is 2^%d times what it should be%s", e - 1, c < 0 ? ", with the other sign" : "");
+    judge_says(j, name, explained, "every output is 2^%d times what it should be%s", e - 1, c < 0 ? ", with the other sign" : "");
   else if (term == TERM_ALPHA)
-    judge_say(j, name, explained, "every output is %s times what it should be: alpha is %s, not %s", by, is, other);
+    judge_says(j, name, explained, "every output is %s times what it should be: alpha is %s, not %s", by, is, other);
   else
-    judge_say(j, name, explained, "every output is multiplied by %s%s", by, term == TERM_OUTPUT ? ", after it was rounded" : "");
+    judge_says(j, name, explained, "every output is multiplied by %s%s", by, term == TERM_OUTPUT ? ", after it was rounded" : "");
 }
 
 /* One term, one number: the first under which every sampled output agrees. */
@@ -146,16 +146,30 @@ static int one_term(judge_job *j, int term, double x) {
     for (int m = 0; m < j->n_models; m++) {
       if (!gives(j, term, c[i], m, first) || !gives(j, term, c[i], m, j->n_sample)) continue;
       float *h = malloc((total + 1) * sizeof *h);
-      uint64_t explained = 0;
+      judge_tally t = {0, 0, 0};
+      int said = 0;
       if (h && outputs(h, j, term, c[i], m, j->type, NULL, 0)) {
-        for (size_t k = 0; k < total; k++) explained += j->wrong[k] && judge_same(j, j->got[k], h[k]);
-        say(j, term, c[i], m, explained);
+        for (size_t k = 0; k < total; k++) judge_weigh(&t, j, k, h[k]);
+        if ((said = judge_holds(j, &t))) say(j, term, c[i], m, &t);
       }
       free(h);
-      return 1;
+      if (said) return 1;
     }
   }
   return 0;
+}
+
+/* No number gives bits: most outputs are within a few hundredths of one number times theirs, the right ones among them. */
+static void nearly(judge_job *j, double x) {
+  judge_tally t = {0, 0, 0};
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    const double got = (double)j->got[i], want = (double)j->want[i];
+    const int near = fabs(got - x * want) <= 0x1p-6 * fabs(x * want);
+    if (j->wrong[i]) t.explained += (uint64_t)near;
+    if (!j->wrong[i] && want != 0 && judge_inside(j, i)) t.breaks++;
+  }
+  if (t.explained * 4 >= j->out->differ * 3 && t.breaks * 8 <= t.explained && j->out->differ >= 16)
+    judge_says(j, "", &t, "every output is about %.4g times what it should be", x);
 }
 
 void judge_factors(judge_job *j, int about) {
@@ -168,6 +182,6 @@ void judge_factors(judge_job *j, int about) {
     const double x = read_off(j, term, f64);
     if (x == 0) continue;
     if (!about && one_term(j, term, x)) return;
-    if (about && fabs(x - 1) >= 0x1p-6 && !o->c && !o->bias) judge_say(j, "", 0, "every output is about %.4g times what it should be", x);
+    if (about && fabs(x - 1) >= 0x1p-6 && !o->c && !o->bias) nearly(j, x);
   }
 }

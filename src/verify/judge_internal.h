@@ -1,7 +1,10 @@
 /* What the files of mx_judge() share.
  *
  * judge.c           the call: models, mask of wrong outputs, counts
- * judge_variants.c  what else could have been computed: edits of the problem
+ * judge_variants.c  what else could have been computed: ranked, then held to bits
+ * judge_edits.c     those edits of the problem, made
+ * judge_words.c     and said
+ * judge_output.c    functions of the right output alone: a ReLU, a clamp
  * judge_factors.c   one number that all outputs are multiplied or raised by
  * judge_places.c    parts of D that hold what belongs elsewhere, or nothing
  * judge_orders.c    orders of summation and widths of accumulators that no model of mx_gemm() has
@@ -46,10 +49,13 @@ typedef struct judge_job {
   mx_dtype type;
   float *got, *want; /* D and the base, as binary32 */
   uint8_t *wrong;
+  const float *lo, *hi; /* with bound: each output's interval; else NULL */
+  uint8_t *in[2];       /* rows and columns that hold a wrong output: together the part of D that something may be wrong in */
   judge_model *models;
   int n_models, base;
   size_t (*sample)[2]; /* wrong outputs */
   size_t n_sample;
+  uint8_t *need[2]; /* rows of A and of B that the sample needs */
   uint8_t *codes[2]; /* operands unpacked, where the raw call has no name for the order of nibbles */
 } judge_job;
 
@@ -61,10 +67,30 @@ mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, in
 /** Add a finding; one like it is not added twice. */
 void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* A statement about D beside all of D. */
+typedef struct judge_tally {
+  uint64_t explained; /* wrong outputs that it gives */
+  uint64_t telling;   /* of these, numbers other than zero that are not near the right one: not there by chance */
+  uint64_t breaks;    /* right outputs, in rows and columns with wrong ones, that it would have made wrong */
+} judge_tally;
+
+/** Does output i lie in the part of D that something may be wrong in? */
+int judge_inside(const judge_job *j, size_t i);
+/** Output i beside x, which a statement gives there. */
+void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x);
+/** May it be said? A cause that would have changed many right outputs is no cause, unless many numbers agree to the bit: then it acts where D is
+ * wrong. */
+int judge_holds(const judge_job *j, const judge_tally *t);
+/** judge_say() with all that was counted. */
+void judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 void judge_variants(judge_job *j);
 /** about: the number need not give bits. */
 void judge_factors(judge_job *j, int about);
 void judge_places(judge_job *j);
+/** Fewer wrong outputs than can show a cause, beside many right ones: each by itself. */
+void judge_few(judge_job *j);
+void judge_output(judge_job *j);
 void judge_orders(judge_job *j);
 void judge_regions(judge_job *j);
 
