@@ -100,9 +100,14 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
   char part[sizeof j->regions[0]] = "", where[sizeof part + 8] = "";
   if (j->n_regions && !strncmp(j->regions[0], "all in ", 7))
     snprintf(part, sizeof part, "%.*s", (int)strcspn(j->regions[0] + 7, ";("), j->regions[0] + 7);
+  for (int i = 0; i < j->n_regions; i++) /* "only rows with index % 2 = 1" says more */
+    if (!strncmp(j->regions[i], "only rows with", 14) || !strncmp(j->regions[i], "only columns with", 17))
+      snprintf(part, sizeof part, "%s", j->regions[i] + 5);
   for (size_t end = strlen(part); end && part[end - 1] == ' ';) part[--end] = 0;
-  if (*part && !strstr(f->what, part)) snprintf(where, sizeof where, " in %s", part);
-  if (!*f->model)
+  if (*part && !strstr(f->what, part) && !strstr(f->what, " alone: ")) snprintf(where, sizeof where, " in %s", part);
+  if (!*f->model && !f->explained)
+    snprintf(to, size, "D is wrong%s: %s.", where, f->what);
+  else if (!*f->model)
     snprintf(to, size, "D is wrong%s: %s (to rounding; the order of summation is not one that is known).", where, f->what);
   else if (!strcmp(f->model, "its own"))
     snprintf(to, size, "D follows another order than %s: %s. That gives %" PRIu64 " of the %" PRIu64 " outputs that differ.", j->base, f->what,
@@ -110,6 +115,11 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
   else
     n = (size_t)snprintf(to, size, "D is wrong%s: %s. That gives %" PRIu64 " of the %" PRIu64 " wrong outputs bit for bit, under %s.", where,
                          f->what, f->explained, j->differ, f->model);
+  for (int i = 1; i < j->n_findings && n && n < size; i++) { /* what these data cannot tell from it */
+    const mx_finding *g = &j->findings[i];
+    if (*g->model && g->explained == f->explained && g->breaks == f->breaks)
+      n += (size_t)snprintf(to + n, size - n, " The same: %s.", g->what);
+  }
   if (f->breaks && n && n < size)
     snprintf(to + n, size - n, " It acts there alone: %" PRIu64 " right outputs in the same rows and columns would have changed too.", f->breaks);
 }

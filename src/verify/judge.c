@@ -53,21 +53,42 @@ mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, in
 
 int judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
 
+enum { TILE = 4, TILE_EXPLAINED = 1, TILE_BROKEN = 2 };
+
+static size_t tiles_of(const judge_job *j) { return ((j->right.M + TILE - 1) / TILE) * ((j->right.N + TILE - 1) / TILE); }
+static uint8_t *tile_of(const judge_job *j, size_t i) {
+  return &j->tiles[i / j->right.N / TILE * ((j->right.N + TILE - 1) / TILE) + i % j->right.N / TILE];
+}
+
+void judge_start(judge_tally *t, const judge_job *j) {
+  *t = (judge_tally){0, 0, 0};
+  memset(j->tiles, 0, tiles_of(j));
+}
+
 void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
   const float got = j->got[i];
   if (j->wrong[i]) {
     if (!judge_same(j, got, x)) return;
     t->explained++;
+    *tile_of(j, i) |= TILE_EXPLAINED;
     t->telling += got != 0 && isfinite(got) && !(fabs((double)got - (double)j->want[i]) <= 0x1p-8 * fabs((double)j->want[i]));
   } else if (judge_inside(j, i)) {
-    t->breaks += j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !judge_same(j, got, x);
+    const int breaks = j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !judge_same(j, got, x);
+    t->breaks += (uint64_t)breaks;
+    if (breaks) *tile_of(j, i) |= TILE_BROKEN;
   }
 }
 
 int judge_holds(const judge_job *j, const judge_tally *t) {
   enum { TELLING = 32 };
-  (void)j;
-  return t->explained && (t->breaks * 8 <= t->explained || t->telling >= TELLING);
+  if (!t->explained || t->breaks * 8 <= t->explained) return t->explained > 0;
+  if (t->telling < TELLING) return 0;
+  size_t mixed = 0, explained = 0;
+  for (size_t i = 0; i < tiles_of(j); i++) {
+    mixed += j->tiles[i] == (TILE_EXPLAINED | TILE_BROKEN);
+    explained += (j->tiles[i] & TILE_EXPLAINED) != 0;
+  }
+  return mixed * 8 <= explained;
 }
 
 static void add(judge_job *j, const char *model, const judge_tally *t, const char *text) {
@@ -300,15 +321,20 @@ static void measure(judge_job *j, const float *lo, const float *hi) {
   }
 }
 
-/* Wrong outputs all over the wrong ones. */
+/* Wrong outputs all over the wrong ones: one of each of equally many, and the last few. */
 static void draw(judge_job *j) {
-  const uint64_t n = j->out->differ, step = n / JUDGE_SAMPLE + 1;
-  uint64_t at = 0;
+  enum { LAST = 8, PARTS = JUDGE_SAMPLE - LAST };
+  const uint64_t n = j->out->differ;
+  uint64_t at = 0, part = 0, next = 0;
   for (size_t i = 0; i < j->right.M * j->right.N && j->n_sample < JUDGE_SAMPLE; i++) {
     if (!j->wrong[i]) continue;
-    if (n <= JUDGE_SAMPLE || at * 2654435761u % n < JUDGE_SAMPLE + 16 || n - at <= (uint64_t)(JUDGE_SAMPLE / 4) || at % (4 * step) == 0) {
+    if (n <= JUDGE_SAMPLE || n - at <= LAST || at == next) {
       j->need[0][j->sample[j->n_sample][0] = i / j->right.N] = 1;
       j->need[1][j->sample[j->n_sample++][1] = i % j->right.N] = 1;
+    }
+    while (part < PARTS && next <= at) { /* somewhere in the next part */
+      const uint64_t from = ++part * n / PARTS, room = (part + 1) * n / PARTS - from;
+      next = from + part * 2654435761u % (room ? room : 1);
     }
     at++;
   }
@@ -348,11 +374,13 @@ static void explain(judge_job *j) {
   if (j->out->n_findings) return;
   if (!j->how.bound) judge_places(j);
   if (!j->how.bound && !j->out->n_findings) judge_output(j);
+  if (!j->how.bound && !j->out->n_findings) judge_chains(j);
   if (j->out->n_findings) return;
   /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
   if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) judge_orders(j);
   if (!j->out->n_findings) judge_variants(j);
   if (j->raw && !j->out->n_findings && j->n_sample >= 8) judge_orders(j);
+  if (!j->how.bound && !j->out->n_findings) judge_scattered(j);
   if (!j->out->n_findings && j->out->inside == j->n_sample && j->n_sample >= 8)
     judge_say(j, "", 0, "every output looked at lies where binary32 sums of some order may lie: the order of summation is another one");
 }
@@ -438,6 +466,7 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
     have &= (j.in[is_b] = calloc(n + 1, 1)) != NULL;
     have &= (j.need[is_b] = calloc(n + 1, 1)) != NULL;
   }
+  have &= (j.tiles = malloc(tiles_of(&j) + 1)) != NULL;
   status = have ? judge_all(&j, err) : mx_fail(err, MX_ERR_NOMEM, "no memory to judge D");
   free(j.got);
   free(j.want);
@@ -449,5 +478,6 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
     free(j.in[is_b]);
     free(j.need[is_b]);
   }
+  free(j.tiles);
   return status;
 }

@@ -31,12 +31,14 @@ size_t judge_order_at(judge_order order, size_t i, size_t n) {
 }
 
 size_t judge_move_at(size_t n, size_t b, size_t kb) {
-  const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, by = x % kb;
+  const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, by = x % kb, size = n >> 52 ? n >> 52 : 1;
+  size_t to = b;
   switch ((judge_move)(n >> 40 & 0xFF)) {
   case MOVE_SWAP:
-    return b == x ? y : b == y ? x : b;
   case MOVE_COPY:
-    return b == x ? y : b;
+    if ((n >> 40 & 0xFF) == MOVE_SWAP && b >= y && b < y + size) to = x + b - y;
+    if (b >= x && b < x + size) to = y + b - x;
+    return to < kb ? to : b;
   case MOVE_XOR:
     return (b ^ x) < kb ? b ^ x : b;
   case MOVE_ROUND:
@@ -299,8 +301,8 @@ static int edit_operand(judge_edit *e, const judge_job *j, int is_b, const judge
   case ELEMENT_BITS:
     return gather(e, j, is_b, v);
   case K_BLOCKS:
-    if (v->n >> 48 != MOVE_CODES && x->scale && !rescale(e, j, is_b, v)) return 0;
-    return v->n >> 48 == MOVE_SCALES ? x->scale != NULL : gather(e, j, is_b, v);
+    if ((v->n >> 48 & 15) != MOVE_CODES && x->scale && !rescale(e, j, is_b, v)) return 0;
+    return (v->n >> 48 & 15) == MOVE_SCALES ? x->scale != NULL : gather(e, j, is_b, v);
   default:
     return rescale(e, j, is_b, v);
   }
@@ -354,6 +356,10 @@ static int edit_epilogue(judge_edit *e, const judge_job *j, const judge_variant 
   case ALPHA_NONE:
     o->alpha = NULL;
     return alpha != 1;
+  case PRODUCT_NONE:
+    e->number[2] = 0;
+    o->alpha = &e->number[2];
+    return alpha != 0 && (beta != 0 || o->bias);
   case ALPHA_TWICE:
   case ALPHA_INVERSE:
   case MINUS:

@@ -38,9 +38,10 @@ typedef enum judge_kind {
   BLOCKS_ONLY,
   K_LOST,  /* one half of every group of n elements; n | 1 << 32: the last half; n | 2 << 32: of K alone, the first n */
   K_ORDER, /* elements in groups: group | judge_order << 32 */
-  K_BLOCKS, /* K blocks in another place: first | second << 20 | judge_move << 40 | what << 48 */
+  K_BLOCKS, /* K blocks in another place: first | second << 20 | judge_move << 40 | what << 48 | blocks << 52 */
   /* of what follows the sum */
   ALPHA_NONE,
+  PRODUCT_NONE,
   ALPHA_TWICE,
   ALPHA_INVERSE,
   ALPHA_ON_C,

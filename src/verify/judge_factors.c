@@ -149,6 +149,7 @@ static int one_term(judge_job *j, int term, double x) {
       judge_tally t = {0, 0, 0};
       int said = 0;
       if (h && outputs(h, j, term, c[i], m, j->type, NULL, 0)) {
+        judge_start(&t, j);
         for (size_t k = 0; k < total; k++) judge_weigh(&t, j, k, h[k]);
         if ((said = judge_holds(j, &t))) say(j, term, c[i], m, &t);
       }

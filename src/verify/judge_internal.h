@@ -5,6 +5,7 @@
  * judge_edits.c     those edits of the problem, made
  * judge_words.c     and said
  * judge_output.c    functions of the right output alone: a ReLU, a clamp
+ * judge_chains.c    alpha and tensor scales multiplied in another order; a sum that began with another output's
  * judge_factors.c   one number that all outputs are multiplied or raised by
  * judge_places.c    parts of D that hold what belongs elsewhere, or nothing
  * judge_orders.c    orders of summation and widths of accumulators that no model of mx_gemm() has
@@ -50,6 +51,7 @@ typedef struct judge_job {
   float *got, *want; /* D and the base, as binary32 */
   uint8_t *wrong;
   const float *lo, *hi; /* with bound: each output's interval; else NULL */
+  uint8_t *tiles;       /* of judge_weigh() */
   uint8_t *in[2];       /* rows and columns that hold a wrong output: together the part of D that something may be wrong in */
   judge_model *models;
   int n_models, base;
@@ -76,10 +78,11 @@ typedef struct judge_tally {
 
 /** Does output i lie in the part of D that something may be wrong in? */
 int judge_inside(const judge_job *j, size_t i);
+void judge_start(judge_tally *t, const judge_job *j);
 /** Output i beside x, which a statement gives there. */
 void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x);
-/** May it be said? A cause that would have changed many right outputs is no cause, unless many numbers agree to the bit: then it acts where D is
- * wrong. */
+/** May it be said? A cause that would have changed many right outputs is no cause, unless many numbers agree to the bit and lie apart from those: in
+ * other tiles of 4 x 4. Then it acts where D is wrong. What goes by value, as a ReLU does, is mixed. */
 int judge_holds(const judge_job *j, const judge_tally *t);
 /** judge_say() with all that was counted. */
 void judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -90,7 +93,11 @@ void judge_factors(judge_job *j, int about);
 void judge_places(judge_job *j);
 /** Fewer wrong outputs than can show a cause, beside many right ones: each by itself. */
 void judge_few(judge_job *j);
+/** Outputs that are all zero or NaN, one here, one there. */
+void judge_scattered(judge_job *j);
 void judge_output(judge_job *j);
+/** The same numbers multiplied onto the sum in another order; an accumulator that was not cleared. */
+void judge_chains(judge_job *j);
 void judge_orders(judge_job *j);
 void judge_regions(judge_job *j);
 

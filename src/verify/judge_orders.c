@@ -7,13 +7,14 @@
 #include "mxgold/verify.h"
 #include "verify/judge_internal.h"
 
-enum { BY_FMA, BY_PRODUCT, BY_BLOCK, LEVELS };
+enum { BY_FMA, BY_PRODUCT, BY_BLOCK, BY_CHUNK, LEVELS }; /* BY_CHUNK: each chunk exactly, then rounded; chunks are added in binary32 */
 enum { ASCENDING, DESCENDING, CHUNKS, LANES, HALVES };
 
 typedef struct order {
   int level, kind;
   size_t n; /* of CHUNKS: terms each; of LANES: how many */
   int type, mode;
+  int promoted; /* chunks are added in binary32, whatever the type in them */
 } order;
 
 /* The terms of one output: pairs of binary32 factors, or whole blocks. */
@@ -24,10 +25,16 @@ typedef struct terms {
   int exact;     /* every value is a binary32, every dot is exact */
 } terms;
 
+static float outer(double x, const order *o) { return (float)(o->promoted ? judge_round(x, &judge_types[JUDGE_F32], JUDGE_RNE, 0, 0) : (double)judge_round(x, &judge_types[o->type], o->mode, 0, 0)); }
 static float to_type(double x, const order *o) { return (float)judge_round(x, &judge_types[o->type], o->mode, 0, 0); }
 
 static double sum(const terms *t, const order *o, size_t first, size_t n, size_t step) {
   float acc = 0;
+  if (o->level == BY_CHUNK) {
+    double all = 0;
+    for (size_t i = 0; i < n; i++) all = judge_add(all, t->dot[first + i]);
+    return to_type(all, o);
+  }
   for (size_t i = 0; i < n; i++) {
     const size_t k = o->kind == DESCENDING ? first + (n - 1 - i) * step : first + i * step;
     double x = o->level == BY_BLOCK ? t->dot[k] : t->a[k] * t->b[k];
@@ -44,12 +51,12 @@ static double halves(const terms *t, const order *o, size_t first, size_t n) {
 }
 
 static double total(const terms *t, const order *o) {
-  const size_t n = o->level == BY_BLOCK ? t->kb : t->K;
+  const size_t n = o->level >= BY_BLOCK ? t->kb : t->K;
   double lane[64];
   float acc = 0;
   switch (o->kind) {
   case CHUNKS:
-    for (size_t first = 0; first < n; first += o->n) acc = to_type(judge_add(acc, sum(t, o, first, first + o->n < n ? o->n : n - first, 1)), o);
+    for (size_t first = 0; first < n; first += o->n) acc = outer(judge_add(acc, sum(t, o, first, first + o->n < n ? o->n : n - first, 1)), o);
     return acc;
   case LANES:
     for (size_t l = 0; l < o->n; l++) lane[l] = l < n ? sum(t, o, l, (n - l + o->n - 1) / o->n, o->n) : 0;
@@ -110,7 +117,7 @@ static float epilogue(const judge_job *j, double acc, size_t row, size_t col) {
 }
 
 static void words(char *out, size_t size, const order *o) {
-  static const char *const levels[] = {"products fused into the accumulator", "products rounded, then added", "exact block dots added"};
+  static const char *const levels[] = {"products fused into the accumulator", "products rounded, then added", "exact block dots added", "exact dots"};
   static const char *const modes[] = {"", ", cut towards zero"};
   char how[64];
   switch (o->kind) {
@@ -123,7 +130,11 @@ static void words(char *out, size_t size, const order *o) {
   default:
     snprintf(how, sizeof how, "%s", o->kind == ASCENDING ? "k ascending" : o->kind == DESCENDING ? "k descending" : "halves added as a tree");
   }
-  snprintf(out, size, "%s, %s, accumulator %s%s", levels[o->level], how, judge_types[o->type].name, modes[o->mode]);
+  if (o->promoted)
+    snprintf(out, size, "%s, chunks of %zu%s in %s%s, which are added in binary32", levels[o->level], o->n, o->level >= BY_BLOCK ? " blocks" : "",
+             judge_types[o->type].name, modes[o->mode]);
+  else
+    snprintf(out, size, "%s, %s, accumulator %s%s", levels[o->level], how, judge_types[o->type].name, modes[o->mode]);
 }
 
 /* Does an order give every sampled output? The first that it does not ends it. */
@@ -218,11 +229,15 @@ void judge_orders(judge_job *j) {
                                   {JUDGE_TF32, JUDGE_RNE}, {JUDGE_E8M13, JUDGE_RZ}, {JUDGE_BF16, JUDGE_RZ},  {JUDGE_F16, JUDGE_RZ}};
   for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
     for (int level = 0; level < LEVELS && !found; level++) {
-      if (level == BY_BLOCK && !exact) continue;
-      for (int kind = ASCENDING; kind <= HALVES && !found; kind++) {
+      if (level >= BY_BLOCK && !exact) continue;
+      for (size_t chunk = 2 - (level == BY_CHUNK); chunk <= 512 && widths[w][0] != JUDGE_F32 && !found; chunk *= 2) {
+        const order o = {level, CHUNKS, chunk, widths[w][0], widths[w][1], 1};
+        if (chunk < (level >= BY_BLOCK ? t->kb : K)) found = fits(j, t, &o) && count(j, &o);
+      }
+      for (int kind = ASCENDING; kind <= HALVES && !found && level != BY_CHUNK; kind++) {
         const int counted = kind == CHUNKS || kind == LANES;
         for (size_t c = 0; c < (counted ? sizeof counts / sizeof counts[0] + 3 : 1) && !found; c++) {
-          order o = {level, kind, 0, widths[w][0], widths[w][1]};
+          order o = {level, kind, 0, widths[w][0], widths[w][1], 0};
           const size_t n = level == BY_BLOCK ? j->right.K / j->right.block : K;
           if (counted) o.n = c < 10 ? counts[c] : kind == CHUNKS ? n >> (c - 9) : 0;
           if (counted && (o.n < 2 || o.n >= n || (kind == LANES && o.n > 64))) continue;

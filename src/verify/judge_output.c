@@ -44,11 +44,21 @@ static float to_type(const judge_job *j, double x) {
   return (float)judge_round(x, &judge_types[j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32], JUDGE_RNE, 0, 0);
 }
 
-/* Every output, to the bit (a zero may have either sign). */
-static int gives(const judge_job *j, double (*of)(double, double), double parameter) {
+/* What follows a product without C and bias. */
+static double rest(const judge_job *j, size_t i, double x) {
+  const mx_gemm_options *o = &j->right.options;
+  const size_t N = j->right.N, row = i / N, col = i % N;
+  float d = (float)x;
+  if (o->c) d = fmaf(o->beta ? *o->beta : 1, judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
+  if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
+  return (double)d;
+}
+
+/* Every output of the part that is wrong, to the bit (a zero may have either sign). products: the function comes before C and the bias. */
+static int gives(const judge_job *j, const float *products, double (*of)(double, double), double parameter) {
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
-    if (isnan(j->want[i])) continue;
-    const float x = to_type(j, of((double)j->want[i], parameter));
+    if (isnan(j->want[i]) || !judge_inside(j, i)) continue;
+    const float x = to_type(j, products ? rest(j, i, of((double)products[i], parameter)) : of((double)j->want[i], parameter));
     if (!judge_same(j, j->got[i], x) && !(x == 0 && j->got[i] == 0)) return 0;
   }
   return 1;
@@ -61,7 +71,7 @@ static int near(const judge_job *j, double (*of)(double, double), uint64_t *expl
   *explained = 0;
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     const double want = (double)j->want[i], got = (double)j->got[i], x = of(want, 0);
-    if (!isfinite(want) || !isfinite(got)) continue;
+    if (!isfinite(want) || !isfinite(got) || !judge_inside(j, i)) continue;
     const double room = fmax(0x1p-9 * fabs(x), 0x1p-12 * fmin(fabs(want), 8));
     if (fabs(got - x) > room) {
       if (j->wrong[i])
@@ -102,6 +112,21 @@ static double slope(const judge_job *j) {
   return 0;
 }
 
+/* A ReLU or the like on the product, before C and the bias are added. */
+static void before_the_rest(judge_job *j) {
+  mx_gemm_problem p = j->right;
+  float *products = malloc((p.M * p.N + 1) * sizeof *products);
+  p.options.c = NULL;
+  p.options.bias = NULL;
+  for (size_t i = 0; i < sizeof exactly / sizeof exactly[0] && products; i++) {
+    if (!i && judge_run(j, products, &p, j->base, MX_F32, NULL, 0)) break;
+    if (!gives(j, products, exactly[i].of, 0)) continue;
+    judge_say(j, j->models[j->base].name, j->out->differ, "%s, before C and the bias are added", exactly[i].words);
+    break;
+  }
+  free(products);
+}
+
 void judge_output(judge_job *j) {
   enum { FEWEST = 4 };
   const uint64_t n = j->out->differ;
@@ -110,16 +135,18 @@ void judge_output(judge_job *j) {
   uint64_t explained;
   if (n < FEWEST) return;
   for (size_t i = 0; i < sizeof exactly / sizeof exactly[0]; i++)
-    if (gives(j, exactly[i].of, 0)) {
+    if (gives(j, NULL, exactly[i].of, 0)) {
       judge_say(j, model, n, "%s", exactly[i].words);
       return;
     }
+  if (j->raw && (j->right.options.c || j->right.options.bias)) before_the_rest(j);
+  if (j->out->n_findings) return;
   const double most = limit(j, &above, &below);
-  if (most > 0 && above && gives(j, below ? clamp : clamp_above, most)) {
+  if (most > 0 && above && gives(j, NULL, below ? clamp : clamp_above, most)) {
     judge_say(j, model, n, below ? "outputs are clamped to -%.9g .. %.9g" : "outputs above %.9g are clamped to it", most, most);
     return;
   }
-  if (most > 0 && below && !above && gives(j, clamp_below, -most)) {
+  if (most > 0 && below && !above && gives(j, NULL, clamp_below, -most)) {
     judge_say(j, model, n, "outputs below -%.9g are clamped to it", most);
     return;
   }
@@ -127,7 +154,7 @@ void judge_output(judge_job *j) {
   for (int digits = 1; by != 0 && digits <= 9; digits++) {
     char text[32];
     snprintf(text, sizeof text, "%.*g", digits, by);
-    if (!gives(j, leaky, strtod(text, NULL)) && !gives(j, leaky, (double)strtof(text, NULL))) continue;
+    if (!gives(j, NULL, leaky, strtod(text, NULL)) && !gives(j, NULL, leaky, (double)strtof(text, NULL))) continue;
     judge_say(j, model, n, "negative outputs are multiplied by %s (a leaky ReLU)", text);
     return;
   }

@@ -251,3 +251,17 @@ void judge_places(judge_job *j) {
     }
   if (!all && !moved(j, M, N, N, 1, j->in[0], "row")) moved(j, N, M, 1, N, j->in[1], "column");
 }
+
+void judge_scattered(judge_job *j) {
+  int zero = 1, nan = 1;
+  const uint64_t n = j->out->differ;
+  if (n < 2) return;
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    if (!j->wrong[i]) continue;
+    zero &= j->got[i] == 0;
+    nan &= isnan(j->got[i]);
+  }
+  if (zero || nan)
+    judge_say(j, j->models[j->base].name, n, "%llu outputs are %s, in no pattern that is known; others in their rows and columns are right",
+              (unsigned long long)n, zero ? "zero" : "NaN");
+}

@@ -109,6 +109,13 @@ static void of_order(list *l, const judge_job *j) {
       put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_CODES));
       if (x > 1) put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_SCALES));
     }
+    for (size_t size = 2; size <= 8; size *= 2) /* tiles of several blocks */
+      for (size_t b = 0; b < kb && kb / size <= 64; b += size) {
+        if (b) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - size, size << 4));
+        if (b >= 2 * size) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 2 * size, size << 4));
+        if (b + size < kb) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b + size, size << 4));
+        if (b + size < kb && side < 3) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, b + size, size << 4));
+      }
     for (size_t b = 0; b < kb && kb <= 64; b++) {
       if (b) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 1, 0));
       if (b > 1) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 2, 0));
@@ -239,7 +246,7 @@ static float through(const judge_job *j, const rounding *r, float x) {
 static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, const rounding *r) {
   const size_t M = j->right.M, N = j->right.N;
   float *h = malloc((M * N + 1) * sizeof *h);
-  *t = (judge_tally){0, 0, 0};
+  judge_start(t, j);
   if (!h || judge_run(j, h, &e->p, model, r ? MX_F32 : j->type, NULL, 0)) {
     free(h);
     return 0;
@@ -385,6 +392,13 @@ void judge_variants(judge_job *j) {
   for (size_t i = 0; i < l->n && !found; i++)
     for (size_t k = 0; k < l->n && !found && starts(&l->v[i]); k++)
       if (ends(&l->v[k]) && rank_one(j, &l->v[i], &l->v[k]) < 0.01) found = to_bits(j, &l->v[i], &l->v[k]);
+  /* What explains the most comes first. */
+  for (int i = 1; i < j->out->n_findings; i++)
+    for (int k = i; k > 0 && j->out->findings[k].explained > j->out->findings[k - 1].explained; k--) {
+      const mx_finding f = j->out->findings[k];
+      j->out->findings[k] = j->out->findings[k - 1];
+      j->out->findings[k - 1] = f;
+    }
   if (!found && n) to_rounding(j, &best[0], alone);
   if (!found && !j->out->n_findings) judge_factors(j, 0);
   if (!found && !j->out->n_findings) judge_factors(j, 1);

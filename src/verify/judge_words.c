@@ -22,6 +22,7 @@ static const char *const plain[] = {
     [TURNED] = "the codes of %s are read transposed",
     [FIRST_LOST] = "the first K block is lost",
     [ALPHA_NONE] = "alpha is forgotten",
+    [PRODUCT_NONE] = "the product is missing: C and the bias are all there is",
     [ALPHA_TWICE] = "alpha is applied twice",
     [ALPHA_INVERSE] = "the product is divided by alpha",
     [ALPHA_ON_C] = "alpha is applied to C too",
@@ -61,14 +62,20 @@ static const char *order_name(size_t order) {
 }
 
 static void blocks(char *out, size_t size, const char *s, size_t n) {
-  const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, what = n >> 48;
+  const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, what = n >> 48 & 15, more = n >> 52 ? n >> 52 : 1;
   const char *w = what == MOVE_CODES ? "the codes of " : what == MOVE_SCALES ? "the scales of " : "";
   switch ((judge_move)(n >> 40 & 0xFF)) {
   case MOVE_SWAP:
-    snprintf(out, size, "%sK blocks %zu and %zu of %s are swapped", w, x + 1, y + 1, s);
+    if (more > 1)
+      snprintf(out, size, "%sK blocks %zu to %zu and %zu to %zu of %s are swapped", w, x + 1, x + more, y + 1, y + more, s);
+    else
+      snprintf(out, size, "%sK blocks %zu and %zu of %s are swapped", w, x + 1, y + 1, s);
     break;
   case MOVE_COPY:
-    snprintf(out, size, "%sK block %zu of %s %s read from block %zu", w, x + 1, s, what ? "are" : "is", y + 1);
+    if (more > 1)
+      snprintf(out, size, "%sK blocks %zu to %zu of %s are read from blocks %zu to %zu", w, x + 1, x + more, s, y + 1, y + more);
+    else
+      snprintf(out, size, "%sK block %zu of %s %s read from block %zu", w, x + 1, s, what ? "are" : "is", y + 1);
     break;
   case MOVE_XOR:
     if (x == 1)
