@@ -25,7 +25,7 @@ typedef struct mx_judge_options {
 typedef struct mx_judge_model {
   char name[64];
   uint64_t compared, differ; /* outputs; compared is a sample where the sample already differed */
-  int bits;                  /* significant bits of its accumulator where that is narrower than binary32 and not the operands' own unit's; else 0 */
+  int bits; /* significant bits of its accumulator where that is narrower than binary32 and not the operands' own unit's; else 0 */
 } mx_judge_model;
 
 /** One thing that was computed instead. */

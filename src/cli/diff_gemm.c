@@ -63,16 +63,16 @@ static int open_all(work *w) {
   return CLI_FINE;
 }
 
-/* Right, but only under accumulators that are narrower than binary32 and not these operands' own: said, so that nobody takes it for a plain pass. */
-static size_t narrow(char *to, size_t size, const diff_gemm_args *a, const mx_judgement *j) {
+/* Right, but only under accumulators that are narrower than binary32 and not these operands' own: their bits, so that nobody takes it for a plain
+ * pass. 0: not so, or the model was asked for. */
+static int narrow(const diff_gemm_args *a, const mx_judgement *j) {
   int bits = 0;
-  for (int i = 0; i < j->n_models; i++) {
+  for (int i = 0; i < j->n_models && j->equal && !a->accum && !a->bound; i++) {
     if (j->models[i].differ || j->models[i].compared != j->outputs) continue;
-    if (!j->models[i].bits || a->accum) return 0;
+    if (!j->models[i].bits) return 0;
     if (j->models[i].bits > bits) bits = j->models[i].bits;
   }
-  return bits ? (size_t)snprintf(to, size, ": an accumulator of %d bits, not the 24 of binary32. If you expect another, say it with --accum.", bits)
-              : 0;
+  return bits;
 }
 
 static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_judgement *j) {
@@ -82,13 +82,15 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
     return;
   }
   if (j->equal) {
-    char only[120] = "";
-    const size_t is_narrow = narrow(only, sizeof only, a, j);
-    n = (size_t)snprintf(to, size, "D is right, bit for bit, %sunder ", is_narrow ? "but only " : "");
+    const int bits = narrow(a, j);
+    n = (size_t)snprintf(to, size, "D is right, bit for bit, %sunder ", bits ? "but only " : "");
     for (int i = 0, k = 0; i < j->n_models && n < size; i++)
       if (!j->models[i].differ && j->models[i].compared == j->outputs)
         n += (size_t)snprintf(to + n, size - n, "%s%s", k++ ? ", " : "", j->models[i].name);
-    if (n < size) snprintf(to + n, size - n, "%s", is_narrow ? only : ".");
+    if (n < size && bits)
+      snprintf(to + n, size - n, ": an accumulator of %d bits, not the 24 of binary32. If you expect another, say it with --accum.", bits);
+    else if (n < size)
+      snprintf(to + n, size - n, ".");
     return;
   }
   if (!j->n_findings) {
@@ -104,7 +106,8 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
     if (!strncmp(j->regions[i], "only rows with", 14) || !strncmp(j->regions[i], "only columns with", 17))
       snprintf(part, sizeof part, "%s", j->regions[i] + 5);
   for (size_t end = strlen(part); end && part[end - 1] == ' ';) part[--end] = 0;
-  if (*part && !strstr(f->what, part) && !strstr(f->what, " alone: ")) snprintf(where, sizeof where, " in %s", part);
+  if (*part && !strstr(f->what, part) && !strstr(f->what, " alone: ") && !strstr(f->what, " of D are "))
+    snprintf(where, sizeof where, " in %s", part);
   if (!*f->model && !f->explained)
     snprintf(to, size, "D is wrong%s: %s.", where, f->what);
   else if (!*f->model)
@@ -117,11 +120,11 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
                          f->what, f->explained, j->differ, f->model);
   for (int i = 1; i < j->n_findings && n && n < size; i++) { /* what these data cannot tell from it */
     const mx_finding *g = &j->findings[i];
-    if (*g->model && g->explained == f->explained && g->breaks == f->breaks)
-      n += (size_t)snprintf(to + n, size - n, " The same: %s.", g->what);
+    if (*g->model && g->explained == f->explained && g->breaks == f->breaks) n += (size_t)snprintf(to + n, size - n, " The same: %s.", g->what);
   }
   if (f->breaks && n && n < size)
-    snprintf(to + n, size - n, " It acts there alone: %" PRIu64 " right outputs in the same rows and columns would have changed too.", f->breaks);
+    snprintf(to + n, size - n, " It acts there alone: %" PRIu64 " right outputs in the same rows and columns would have changed too.",
+             f->breaks);
 }
 
 static void example(out *o, const char *which, const mx_judge_example *e, int bound) {
@@ -176,6 +179,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
     snprintf(key, sizeof key, "where %d", i + 1);
     out_text(o, key, j->regions[i]);
   }
+  if (narrow(a, j)) out_u64(o, "accumulator bits", (uint64_t)narrow(a, j));
   out_text(o, "verdict", verdict);
   if (j->n_findings) {
     out_table(o, "findings");
@@ -185,6 +189,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
       out_text(o, "under", *j->findings[i].model ? j->findings[i].model : "rounding");
       out_u64(o, "explains", j->findings[i].explained);
       out_u64(o, "leaves", j->findings[i].unexplained);
+      out_u64(o, "would change", j->findings[i].breaks);
     }
     out_end(o);
   }

@@ -72,17 +72,29 @@ static float finish(const judge_job *j, size_t i, float d) {
   const size_t N = j->right.N, row = i / N, col = i % N;
   if (o->c) d = fmaf(o->beta ? *o->beta : 1, judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
   if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
-  return (float)judge_round((double)d, &judge_types[j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32], JUDGE_RNE, 0, 0);
+  return (float)judge_round((double)d,
+                            &judge_types[j->type == MX_F16    ? JUDGE_F16
+                                         : j->type == MX_BF16 ? JUDGE_BF16
+                                                              : JUDGE_F32],
+                            JUDGE_RNE, 0, 0);
 }
 
-/* The sums alone, under a model. */
-static int sums(float *acc, const judge_job *j, int model) {
+/* The sums alone, under a model: of the sample, or of all. */
+static int sums(float *acc, const judge_job *j, int model, const size_t (*pairs)[2], size_t n) {
   mx_gemm_problem p = j->right;
   p.a.multiplier = p.b.multiplier = NULL;
   p.options.alpha = NULL;
   p.options.c = NULL;
   p.options.bias = NULL;
-  return j->models[model].id != MX_GEMM_EXACT && !judge_run(j, acc, &p, model, MX_F32, NULL, 0);
+  return j->models[model].id != MX_GEMM_EXACT && !judge_run(j, acc, &p, model, MX_F32, pairs, n);
+}
+
+static int fits_sample(const judge_job *j, const factors *f, int kind, const float *acc) {
+  for (size_t i = 0; i < j->n_sample; i++) {
+    const size_t at = j->sample[i][0] * j->right.N + j->sample[i][1];
+    if (!judge_same(j, j->got[at], finish(j, at, chain(f, kind, acc[i])))) return 0;
+  }
+  return 1;
 }
 
 static void in_another_order(judge_job *j) {
@@ -93,13 +105,12 @@ static void in_another_order(judge_job *j) {
   f.a = quotient(f.ga, j->a);
   f.b = quotient(f.gb, j->b);
   if ((f.ga != 1) + (f.gb != 1) + (f.alpha != 1) < 2 || f.alpha == 0) return; /* one factor has one order */
-  float *acc = malloc((total + 1) * sizeof *acc);
+  float *acc = malloc((total + 1) * sizeof *acc), some[JUDGE_SAMPLE];
   int found = acc == NULL;
   for (int m = 0; m < j->n_models && !found; m++) {
-    /* The nearest model, and those that differ in no more. */
-    if (m != j->base && (j->out->models[m].compared != total || j->out->models[m].differ > j->out->differ)) continue;
-    if (!sums(acc, j, m)) continue;
+    if (!sums(some, j, m, (const size_t(*)[2])j->sample, j->n_sample)) continue;
     for (int k = 0; k < (int)(sizeof chains / sizeof chains[0]) && !found; k++) {
+      if (!fits_sample(j, &f, k, some) || !sums(acc, j, m, NULL, 0)) continue;
       size_t i = 0;
       while (i < total && judge_same(j, j->got[i], finish(j, i, chain(&f, k, acc[i])))) i++;
       if ((found = i == total)) judge_say(j, j->models[m].name, j->out->differ, "%s", chains[k]);
@@ -136,8 +147,11 @@ static void not_cleared(judge_job *j) {
     for (int across = 0; across < 2; across++)
       for (int all = 0; all < 2; all++) {
         if (tiles[t] >= (across ? N : M) || !holds_more(j, across ? 0 : tiles[t], across ? tiles[t] : 0, all, size)) continue;
-        judge_say(j, "", j->out->differ, "an accumulator is not cleared: each %zu %s hold the sum of %s too", tiles[t], across ? "columns" : "rows",
-                  all ? "all before them" : across ? "the columns before them" : "the rows before them");
+        judge_say(j, "", j->out->differ, "an accumulator is not cleared: each %zu %s hold the sum of %s too", tiles[t],
+                  across ? "columns" : "rows",
+                  all      ? "all before them"
+                  : across ? "the columns before them"
+                           : "the rows before them");
         return;
       }
 }

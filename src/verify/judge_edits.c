@@ -230,7 +230,8 @@ static int one_for_both(judge_edit *e, const judge_job *j, int side) {
   const size_t M = j->right.M, N = j->right.N, kb = kb_of(j), own = side == 1 ? M : N, other = side == 1 ? N : M;
   mx_gemm_operand x = side == 1 ? e->p.a : e->p.b;
   const mx_gemm_operand *y = side == 1 ? &e->p.b : &e->p.a;
-  const size_t ld = x.ld ? x.ld : j->right.K, line = x.packing == MX_PACK_DENSE && x.elem->bits == 4 ? (ld + 1) / 2 : ld * (x.elem->bits > 8 ? 4 : 1);
+  const size_t ld = x.ld ? x.ld : j->right.K,
+               line = x.packing == MX_PACK_DENSE && x.elem->bits == 4 ? (ld + 1) / 2 : ld * (x.elem->bits > 8 ? 4 : 1);
   if (!x.scale != !y->scale || x.elem->bits != y->elem->bits) return 0;
   if (own < other) { /* repeated, so that every row is somebody's; judge_source() leaves them out */
     uint8_t *codes = keep(e, other * line);
@@ -360,6 +361,10 @@ static int edit_epilogue(judge_edit *e, const judge_job *j, const judge_variant 
     e->number[2] = 0;
     o->alpha = &e->number[2];
     return alpha != 0 && (beta != 0 || o->bias);
+  case PRODUCT_TWICE:
+    e->number[2] = 2 * alpha;
+    o->alpha = &e->number[2];
+    return alpha != 0;
   case ALPHA_TWICE:
   case ALPHA_INVERSE:
   case MINUS:

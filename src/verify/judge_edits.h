@@ -27,21 +27,22 @@ typedef enum judge_kind {
   TENSOR_DIVIDED,
   TENSOR_STORED,
   NIBBLE,
-  ELEMENT_AS, /* element format n */
+  ELEMENT_AS,   /* element format n */
   ELEMENT_BITS, /* judge_bits n */
   TURNED,
   ONE_FOR_BOTH, /* A is read for B too (side 1), or B for A */
-  DEPTH, /* K = n */
+  DEPTH,        /* K = n */
   FIRST_LOST,
   BLOCKS_LOST, /* range n */
   BLOCKS_TWICE,
   BLOCKS_ONLY,
-  K_LOST,  /* one half of every group of n elements; n | 1 << 32: the last half; n | 2 << 32: of K alone, the first n */
-  K_ORDER, /* elements in groups: group | judge_order << 32 */
+  K_LOST,   /* one half of every group of n elements; n | 1 << 32: the last half; n | 2 << 32: of K alone, the first n */
+  K_ORDER,  /* elements in groups: group | judge_order << 32 */
   K_BLOCKS, /* K blocks in another place: first | second << 20 | judge_move << 40 | what << 48 | blocks << 52 */
   /* of what follows the sum */
   ALPHA_NONE,
   PRODUCT_NONE,
+  PRODUCT_TWICE,
   ALPHA_TWICE,
   ALPHA_INVERSE,
   ALPHA_ON_C,

@@ -1,6 +1,7 @@
 /* What the files of mx_judge() share.
  *
- * judge.c           the call: models, mask of wrong outputs, counts
+ * judge.c           the call: the problem in the raw form, mask of wrong outputs, counts
+ * judge_models.c    D under each model
  * judge_variants.c  what else could have been computed: ranked, then held to bits
  * judge_edits.c     those edits of the problem, made
  * judge_words.c     and said
@@ -57,7 +58,7 @@ typedef struct judge_job {
   int n_models, base;
   size_t (*sample)[2]; /* wrong outputs */
   size_t n_sample;
-  uint8_t *need[2]; /* rows of A and of B that the sample needs */
+  uint8_t *need[2];  /* rows of A and of B that the sample needs */
   uint8_t *codes[2]; /* operands unpacked, where the raw call has no name for the order of nibbles */
 } judge_job;
 
@@ -66,6 +67,12 @@ float judge_load(const void *from, size_t index, mx_dtype type);
 int judge_same(const judge_job *j, float x, float y);
 /** Outputs of a problem under a model, as binary32 after rounding to `type`: the listed pairs, or with NULL all. */
 mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2], size_t n);
+/** Models of mx_gemm(), then the rows of accumulation.def that it takes for these operands. */
+mx_status judge_find_models(judge_job *j);
+/** D against each model; base becomes the nearest, or the one asked for, and `want` its outputs. */
+mx_status judge_try_models(judge_job *j, mx_error *err);
+/** look(), and if it finds nothing again under other models that leave the same outputs wrong: what is wrong in these is told under one of them alone. */
+void judge_under_ties(judge_job *j, void (*look)(judge_job *));
 /** Add a finding; one like it is not added twice. */
 void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -93,6 +100,8 @@ void judge_factors(judge_job *j, int about);
 void judge_places(judge_job *j);
 /** Fewer wrong outputs than can show a cause, beside many right ones: each by itself. */
 void judge_few(judge_job *j);
+/** Rows or columns that stand elsewhere, in no order that has a name. */
+void judge_moved(judge_job *j);
 /** Outputs that are all zero or NaN, one here, one there. */
 void judge_scattered(judge_job *j);
 void judge_output(judge_job *j);

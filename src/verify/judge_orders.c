@@ -25,7 +25,10 @@ typedef struct terms {
   int exact;     /* every value is a binary32, every dot is exact */
 } terms;
 
-static float outer(double x, const order *o) { return (float)(o->promoted ? judge_round(x, &judge_types[JUDGE_F32], JUDGE_RNE, 0, 0) : (double)judge_round(x, &judge_types[o->type], o->mode, 0, 0)); }
+static float outer(double x, const order *o) {
+  return (float)(o->promoted ? judge_round(x, &judge_types[JUDGE_F32], JUDGE_RNE, 0, 0)
+                             : (double)judge_round(x, &judge_types[o->type], o->mode, 0, 0));
+}
 static float to_type(double x, const order *o) { return (float)judge_round(x, &judge_types[o->type], o->mode, 0, 0); }
 
 static double sum(const terms *t, const order *o, size_t first, size_t n, size_t step) {
@@ -117,7 +120,8 @@ static float epilogue(const judge_job *j, double acc, size_t row, size_t col) {
 }
 
 static void words(char *out, size_t size, const order *o) {
-  static const char *const levels[] = {"products fused into the accumulator", "products rounded, then added", "exact block dots added", "exact dots"};
+  static const char *const levels[] = {"products fused into the accumulator", "products rounded, then added", "exact block dots added",
+                                       "exact dots"};
   static const char *const modes[] = {"", ", cut towards zero"};
   char how[64];
   switch (o->kind) {
@@ -131,8 +135,8 @@ static void words(char *out, size_t size, const order *o) {
     snprintf(how, sizeof how, "%s", o->kind == ASCENDING ? "k ascending" : o->kind == DESCENDING ? "k descending" : "halves added as a tree");
   }
   if (o->promoted)
-    snprintf(out, size, "%s, chunks of %zu%s in %s%s, which are added in binary32", levels[o->level], o->n, o->level >= BY_BLOCK ? " blocks" : "",
-             judge_types[o->type].name, modes[o->mode]);
+    snprintf(out, size, "%s, chunks of %zu%s in %s%s, which are added in binary32", levels[o->level], o->n,
+             o->level >= BY_BLOCK ? " blocks" : "", judge_types[o->type].name, modes[o->mode]);
   else
     snprintf(out, size, "%s, %s, accumulator %s%s", levels[o->level], how, judge_types[o->type].name, modes[o->mode]);
 }

@@ -105,9 +105,9 @@ static void lost(judge_job *j, const char *what, int all) {
   set(cols, sizeof cols, j->in[1], j->right.N, "column");
   const char *whose = all && !*rows && !*cols ? "D was never written, or lost" : "a tile was never written, or lost";
   judge_say(j, j->models[j->base].name, j->out->differ, "%s: it is %s in %s%s%s", whose, what, rows, *rows && *cols ? ", " : "",
-            *cols    ? cols
+            *cols   ? cols
             : *rows ? ""
-                     : "all of D");
+                    : "all of D");
 }
 
 /* ---- a few outputs */
@@ -168,7 +168,8 @@ void judge_few(judge_job *j) {
     while (!j->wrong[at]) at++;
     alone(one, sizeof one, j, at);
     if ((size_t)length < sizeof text)
-      length += snprintf(text + length, sizeof text - (size_t)length, "%s row %zu, column %zu %s", i ? ";" : ":", at / j->right.N, at % j->right.N, one);
+      length += snprintf(text + length, sizeof text - (size_t)length, "%s row %zu, column %zu %s", i ? ";" : ":", at / j->right.N,
+                         at % j->right.N, one);
   }
   judge_say(j, j->models[j->base].name, n, "%s", text);
 }
@@ -186,7 +187,7 @@ static size_t holds(const judge_job *j, size_t i, size_t n, size_t length, size_
 }
 
 /* Two lines that are swapped, or some that stand elsewhere: every wrong line is another one whole. */
-static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t step, const uint8_t *in, const char *what) {
+static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t step, const uint8_t *in, const char *what, size_t most) {
   enum { SHOWN = 2 };
   size_t from[SHOWN] = {0}, at[SHOWN] = {0}, wrong = 0;
   uint8_t *source = calloc(n + 1, 1);
@@ -204,7 +205,7 @@ static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t s
     wrong++;
   }
   free(source);
-  if (!once || wrong < 1) return 0;
+  if (!once || wrong < 1 || wrong > most) return 0;
   const char *model = j->models[j->base].name;
   const uint64_t all = j->out->differ;
   if (wrong == 2 && from[0] == at[1] && from[1] == at[0])
@@ -249,7 +250,12 @@ void judge_places(judge_job *j) {
                   turned ? ", transposed" : "");
       return;
     }
-  if (!all && !moved(j, M, N, N, 1, j->in[0], "row")) moved(j, N, M, 1, N, j->in[1], "column");
+  if (!all && !moved(j, M, N, N, 1, j->in[0], "row", 2)) moved(j, N, M, 1, N, j->in[1], "column", 2);
+}
+
+void judge_moved(judge_job *j) {
+  const size_t M = j->right.M, N = j->right.N;
+  if (!moved(j, M, N, N, 1, j->in[0], "row", M)) moved(j, N, M, 1, N, j->in[1], "column", N);
 }
 
 void judge_scattered(judge_job *j) {

@@ -68,6 +68,9 @@ static void strided(judge_job *j, const uint64_t *count, size_t n, const char *w
     size_t i = first;
     while (i < n && (!count[i] || i % steps[s] == first % steps[s])) i++;
     if (i < n) continue;
+    /* All there are of that class, or more than share a remainder by chance. */
+    const size_t there = (n - first % steps[s] + steps[s] - 1) / steps[s];
+    if (!(hits >= 3 && hits == there) && (double)(hits - 1) * log2((double)steps[s]) < 20) continue;
     say(j, "only %s with index %% %zu = %zu", what, steps[s], first % steps[s]);
     return;
   }

@@ -47,7 +47,13 @@ static void of_places(list *l, const judge_job *j) {
   }
 }
 
-/* K cut short, K blocks lost or added twice, in one run: single blocks, halves, quarters, eighths. */
+static void of_run(list *l, size_t first, size_t end, size_t kb) {
+  if (end < kb) put(l, BLOCKS_LOST, 0, range(first, end)); /* else DEPTH */
+  if (first) put(l, BLOCKS_ONLY, 0, range(first, end));
+  if (end - first < kb) put(l, BLOCKS_TWICE, 0, range(first, end));
+}
+
+/* K cut short, K blocks lost or added twice, in one run. */
 static void of_depth(list *l, const judge_job *j) {
   const size_t K = j->right.K, block = j->right.block, kb = (K + block - 1) / block, whole = kb * block;
   static const size_t steps[] = {1024, 512, 256, 128, 64, 32, 16, 8};
@@ -70,16 +76,14 @@ static void of_depth(list *l, const judge_job *j) {
   for (size_t b = 2; b + 1 < kb && kb <= 128; b++) put(l, DEPTH, 0, b * block);
   for (size_t b = 0; b < kb && kb > 1 && kb <= 128; b++) put(l, BLOCKS_TWICE, 0, range(b, b + 1));
   for (size_t b = 0; b < kb && kb > 1 && kb <= 128; b++) put(l, BLOCKS_ONLY, 0, range(b, b + 1));
-  for (size_t parts = 2; parts <= 8; parts *= 2) {
-    const size_t step = (kb + parts - 1) / parts;
-    for (size_t b = 0; b < kb && step > 1; b += step) {
-      const size_t end = b + step < kb ? b + step : kb;
-      if (b && end < kb) put(l, BLOCKS_LOST, 0, range(b, end));
-      if (b) put(l, BLOCKS_ONLY, 0, range(b, end));
-      if (!b) put(l, BLOCKS_LOST, 0, range(b, end));
-      put(l, BLOCKS_TWICE, 0, range(b, end));
+  for (size_t first = 0; first < kb && kb <= 16; first++) /* every run of blocks, or the parts of splits of K */
+    for (size_t end = first + 2; end <= kb; end++) of_run(l, first, end, kb);
+  for (size_t parts = 2; parts <= 8 && kb > 16; parts *= 2)
+    for (int up = 0; up < 2; up++) {
+      const size_t step = (kb + (up ? parts - 1 : 0)) / parts;
+      if (up && kb % parts == 0) continue;
+      for (size_t b = 0; b < kb; b += step) of_run(l, b, b + 2 * step <= kb || up ? (b + step < kb ? b + step : kb) : kb, kb);
     }
-  }
 }
 
 /* One operand's elements or K blocks where others belong. */
@@ -289,14 +293,23 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
     judge_words(more, sizeof more, j, w);
     snprintf(text + strlen(text), sizeof text - strlen(text), ", and %s", more);
   }
-  int nearest = -1;
-  size_t most = 0;
+  size_t fits[MX_JUDGE_MODELS], most = 0;
   for (int m = 0; m < j->n_models && v->kind != SAME; m++) {
-    const size_t n = evaluate(&t, j, &e, v, m, j->type) ? matches(j, &t, NULL) : 0;
-    if (n > most && n >= t.n_known - t.n_known / 16) most = n, nearest = m;
+    fits[m] = evaluate(&t, j, &e, v, m, j->type) ? matches(j, &t, NULL) : 0;
+    if (fits[m] < t.n_known - t.n_known / 16) fits[m] = 0;
+    if (fits[m] > most) most = fits[m];
   }
-  if (nearest >= 0 && weigh(&tally, j, &e, v, nearest, NULL)) {
-    judge_says(j, j->models[nearest].name, &tally, "%s", text);
+  /* Models that give as much of the sample: the one that gives the most of D, as far as time allows. */
+  judge_tally best = {0, 0, 0};
+  const size_t work = j->right.M * j->right.N * j->right.K, tries = 1 + ((size_t)1 << 28) / (work ? work : 1);
+  int nearest = -1;
+  for (size_t m = 0, tried = 0; most && (int)m < j->n_models && tried < tries && best.explained < j->out->differ; m++) {
+    if (fits[m] != most) continue;
+    tried++;
+    if (weigh(&tally, j, &e, v, (int)m, NULL) && tally.explained > best.explained) best = tally, nearest = (int)m;
+  }
+  if (nearest >= 0) {
+    judge_says(j, j->models[nearest].name, &best, "%s", text);
     found = 1;
   }
   for (int m = 0; m < j->n_models && !found && j->n_sample >= 4; m++) {
@@ -351,7 +364,7 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
 
 /* May this be one of two at once? Not what there are many of. */
 static int starts(const judge_variant *v) {
-  static const judge_kind many[] = {BLOCKS_LOST, BLOCKS_TWICE, BLOCKS_ONLY,  K_LOST,     K_ORDER,      K_BLOCKS,
+  static const judge_kind many[] = {BLOCKS_LOST, BLOCKS_TWICE, BLOCKS_ONLY,  K_LOST,       K_ORDER,      K_BLOCKS,
                                     SCALE_AS,    ELEMENT_AS,   ELEMENT_BITS, SCALE_ROW_OF, D_ROWS_ORDER, D_COLS_ORDER};
   for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
     if (v->kind == many[i]) return 0;
@@ -386,6 +399,7 @@ void judge_variants(judge_job *j) {
   }
   const double alone = rank_one(j, &same, NULL);
   int found = to_bits(j, &same, NULL);
+  if (found) n = 0; /* the product is right but for its rounding */
   for (size_t i = 0; i < n && i < BEST && j->out->n_findings < 3; i++)
     if (!(found && best[i].error > 0.01)) found |= to_bits(j, &best[i], NULL);
   /* Two at once: one of the operands or of D, and one of what follows the sum. */

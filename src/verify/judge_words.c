@@ -178,6 +178,10 @@ void judge_words(char *out, size_t size, const judge_job *j, const judge_variant
   case K_BLOCKS:
     blocks(out, size, s, v->n);
     break;
+  case PRODUCT_TWICE:
+    snprintf(out, size,
+             j->right.options.c || j->right.options.bias ? "the product is added twice" : "every output is 2^1 times what it should be");
+    break;
   case BIAS_ROWS:
     snprintf(out, size, "the bias goes along %s", j->right.options.bias_of_rows ? "columns instead of rows" : "rows instead of columns");
     break;
@@ -207,7 +211,8 @@ void judge_words(char *out, size_t size, const judge_job *j, const judge_variant
     break;
   default: {
     const char *at = strstr(plain[v->kind], "%s");
-    snprintf(out, size, "%.*s%s%s", at ? (int)(at - plain[v->kind]) : (int)strlen(plain[v->kind]), plain[v->kind], at ? s : "", at ? at + 2 : "");
+    snprintf(out, size, "%.*s%s%s", at ? (int)(at - plain[v->kind]) : (int)strlen(plain[v->kind]), plain[v->kind], at ? s : "",
+             at ? at + 2 : "");
   }
   }
 }

@@ -42,6 +42,19 @@ damage d.npy e.npy 'd[16*40:] = [0] * 320'
 differs "all in rows 16 to 23 (the last 8, the tail of tiles of 16); everything there is wrong" $judge e.npy
 differs "D is zero there" $judge e.npy --bound
 differs "D is wrong: a tile was never written, or lost: it is zero in rows 16 to 23. That gives 320 of the 320" $judge e.npy
+damage d.npy e.npy 'd = [max(x, 0.0) for x in d]'
+differs "D is wrong: a ReLU follows: what is negative is zero. That gives" $judge e.npy
+damage d.npy e.npy 'd[17*40+33] *= 1.25'
+differs "D is wrong: one output alone: row 17, column 33 is 1.25 times what it should be" $judge e.npy
+damage d.npy e.npy 'd[200:240], d[360:400] = d[360:400], d[200:240]'
+differs "D is wrong: rows 5 and 9 of D are swapped. That gives 80 of the 80" $judge e.npy
+damage d.npy e.npy 'd[1::2] = [0.0 for x in d[1::2]]'
+differs "it is zero in columns with index % 2 = 1. That gives 480 of the 480" $judge e.npy
+accepts "$mxgold" gemm a.safetensors b.safetensors -o n.npy --accum hopper_fp8_wgmma_acc16 --alpha 1e-3
+accepts $judge n.npy --alpha 1e-3
+grep -q 'D is right, bit for bit, but only under .*: an accumulator of 11 bits, not the 24 of binary32' "$scratch/stdout" || fail "a narrow accumulator was not told"
+accepts $judge n.npy --alpha 1e-3 --accum hopper_fp8_wgmma_acc16
+grep -q 'but only' "$scratch/stdout" && fail "a model that was asked for is no surprise"
 damage d.npy e.npy 'd = [struct.unpack("<f", struct.pack("<f", 1.5 * x))[0] for x in d]'
 differs "every output is 1.5 times what it should be: alpha is 1.5, not 1. That gives 960 of the 960 wrong outputs bit for bit" $judge e.npy
 accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy
