@@ -229,11 +229,55 @@ START_TEST(counts_and_examples) {
 }
 END_TEST
 
+/* Enough rows for several shares a thread; codes that are read by a call, by one that fails now and then, or in place. */
+static int copied;
+static int copy(void *self, void *room, const void *from, size_t n_bytes) {
+  (void)self;
+#pragma omp atomic
+  copied++;
+  memcpy(room, from, n_bytes);
+  return 0;
+}
+static int fails(void *self, void *room, const void *from, size_t n_bytes) {
+  memset(room, 0xEE, n_bytes);
+  return (uintptr_t)from >> 12 & 1 ? -1 : copy(self, room, from, n_bytes);
+}
+
+START_TEST(shares_and_copies) {
+  pair p = {.rows = 9600, .cols = 2048};
+  mx_difference *got = calloc(1, sizeof *got), *want = calloc(1, sizeof *want);
+  ck_assert_int_eq(mx_spec_parse(&p.s, "elem=e2m1", NULL), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&p.a, p.rows, p.cols, &p.s), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&p.b, p.rows, p.cols, &p.s), MX_OK);
+  state = 99;
+  static const int damages[] = {SPARSE, MOST, RUNS};
+  for (int d = 0; d < 3; d++) {
+    fill(&p, damages[d], d);
+    mx_diff_options how = {.values = 1, .n_threads = 1};
+    ck_assert_int_eq(mx_diff(want, &p.a, &p.b, &p.s, NULL, 0, NULL, NULL, &how, NULL), MX_OK);
+    for (int k = 0; k < 6; k++) {
+      how.n_threads = 1 + k % 3;
+      how.read = k < 3 ? copy : fails;
+      copied = 0;
+      ck_assert_int_eq(mx_diff(got, &p.a, &p.b, &p.s, NULL, 0, NULL, NULL, &how, NULL), MX_OK);
+      ck_assert_int_gt(copied, 32);
+      ck_assert_msg(!memcmp(got, want, sizeof *got), "damage %d, %d threads, copies %d: %llu codes, expected %llu", damages[d], how.n_threads,
+                    k < 3, (unsigned long long)got->codes, (unsigned long long)want->codes);
+    }
+  }
+  mx_tensor_free(&p.a);
+  mx_tensor_free(&p.b);
+  free(got);
+  free(want);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("diff_counts");
   TCase *t = tcase_create("counts");
   tcase_set_timeout(t, 240);
   tcase_add_loop_test(t, counts_and_examples, 0, (int)(sizeof mixes / sizeof mixes[0]));
+  tcase_add_test(t, shares_and_copies);
   suite_add_tcase(s, t);
   return run_suite_unforked(s);
 }
