@@ -411,6 +411,20 @@ def suites(rng, run, n, elem, scale, block, tensor):
         with_a[0, 3] = a
         with_a[-1, :] *= 0
         yield name, with_a
+    for name, shape in dict(row=(1, block), odd=(7, 6 * block)).items():
+        yield name, rng.normal(size=shape).astype(np.float32)
+    e = rng.integers(-149, 127, (n, 8))
+    one = np.minimum(np.ldexp(rng.choice([1, 1.125, 1.5, 1.75, 1 + 2.0**-23, 2 - 2.0**-23], e.shape), e), F32MAX).astype(np.float32)
+    yield "constant", one.repeat(block, 1) * rng.choice([-1, 1], (n, w)).astype(np.float32)
+    yield "subnormal", rng.integers(0, 2**23, (n, w)).astype(np.uint32).view(np.float32) * rng.choice([-1, 1], (n, w)).astype(np.float32)
+    yield "binade", ulps(np.ldexp(1.0, rng.integers(-149, 128, (n, 8))), rng.integers(-2, 3, (n, 8))).repeat(block, 1) * rng.choice(
+        [1, -1, .5, .75, -.25, .125, 0], (n, w)).astype(np.float32)
+    x = rng.integers(0, 2**32, (n, w)).astype(np.uint32).view(np.float32)
+    yield "bits", np.where(np.isnan(x), np.float32(np.nan), x)               # what a NaN's payload becomes is in docs/peers.md
+    for name, v in dict(nan1=np.nan, inf1=np.inf, ninf1=-np.inf).items():
+        x = rng.normal(size=(n, w)).astype(np.float32)
+        x[rng.integers(n), rng.integers(w)] = v
+        yield name, x
 
 
 def write(path, tensors, meta):
