@@ -46,7 +46,7 @@ int mxg_codes_usable(const mxg_plan *plan) {
 #if defined(__x86_64__)
 static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
                        const uint8_t *ahead) {
-  mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, &p->codes, ahead);
+  p->powers = mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, &p->codes, ahead);
   return 1;
 }
 static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
@@ -54,7 +54,7 @@ static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_
 #define pack_signed mxg_pack_signed_avx512
 #define skinny_kernel mxg_skinny_avx512
 #else
-#define skinny_kernel(acc, a, b, from) ((void)(acc), (void)(a), (void)(b), (void)(from))
+#define skinny_kernel(acc, a, s, powers, from) ((void)(acc), (void)(a), (void)(s), (void)(powers), (void)(from))
 #define pack_scales(p, least, largest, first, o, table, ahead) ((void)(ahead), 0)
 #define has_avx512(exec) 0
 #define pack_words(...) 0
@@ -123,7 +123,7 @@ static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float 
   float *table = p->table;
   const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
   const uint8_t *first = direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
-  p->settled = 0;
+  p->settled = p->powers = 0;
   if (p->table_of != o) { /* once a product: the table takes as long as the scales of a panel */
     for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
     p->codes = scale_codes(o, table, unit);
@@ -287,27 +287,37 @@ mx_status mxg_skinny_fill_a(mxg_packed *p) {
     p->few_rows = R;
   }
   if (!p->few) return MX_ERR_NOMEM;
+  uint32_t other = 0; /* than a power of two */
   for (size_t b = 0; b < p->kb; b++) {
     uint32_t *to = p->few + b * record;
     memcpy(to, p->offset + b * L, R * sizeof *to);
     memcpy(to + R, p->s + b * L, R * sizeof *to);
     memcpy(to + 2 * R, p->words + b * L * each, R * each * sizeof *to);
+    for (size_t r = 0; r < R; r++) other |= (to[R + r] & 0x807FFFFF) | (to[R + r] - 0x00800000 >= 0x7F000000);
   }
+  p->powers = !other;
   return MX_OK;
 }
 
-/* The codes of the panel after this one, or of this one again. */
-static const uint8_t *next_panel(const mxg_operand *o, size_t row0) {
-  return o->data + (row0 + 2 * L <= o->rows ? row0 + L : row0) * o->line_bytes;
+/* The codes of the panel after the one after this one, or of this one again. */
+static const uint8_t *of_next_pair(const mxg_operand *o, size_t row0) {
+  return o->data + (row0 + 3 * L <= o->rows ? row0 + 2 * L : row0) * o->line_bytes;
 }
 
 void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0) {
   p->rows = L;
-  fill_scales(p, o, row0, 1, p->avx512, next_panel(o, row0));
+  fill_scales(p, o, row0, 1, p->avx512, of_next_pair(o, row0));
 }
 
-void mxg_skinny(float *acc, const mxg_packed *a, const mxg_packed *b, const mxg_operand *o, size_t row0) {
-  const uint8_t *first = o->data + row0 * o->line_bytes;
-  const mxg_stream from = {first, next_panel(o, row0), o->scale ? o->scales + (o->scale_row0 + row0 + L) * o->scale_ld : first, o->line_bytes};
-  skinny_kernel(acc, a, b, &from);
+void mxg_skinny(float acc[2][L * L], const mxg_packed *a, const mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]) {
+  const size_t asked = mxg_asked(a->kb) * L * 64;
+  const float *const s[2] = {b[0]->s, b[1]->s};
+  mxg_stream from = {.stride = o->line_bytes};
+  from.scales = o->scale ? (const uint8_t *)((uintptr_t)o->scales + (o->scale_row0 + row0[1] + L) * o->scale_ld) : o->data;
+  for (size_t p = 0; p < 2; p++) {
+    from.first[p] = o->data + row0[p] * o->line_bytes;
+    from.ahead[p] = (const uint8_t *)((uintptr_t)of_next_pair(o, row0[p]) + asked);
+  }
+  const int powers = a->powers && b[0]->powers && b[1]->powers && !mxg_codes_slow(a, b[0]) && !mxg_codes_slow(a, b[1]);
+  skinny_kernel(acc[0], a, s, powers, &from);
 }

@@ -47,10 +47,18 @@ static inline __attribute__((always_inline)) range decode(float *out, range seen
   return seen;
 }
 
-/* The same for e8m0, whose codes are exponents: 0 is 2^-127 and 255 NaN. */
-static inline __attribute__((always_inline)) void decode_e8m0(float *out, __m512i code, __mmask16 nan) {
-  const __m512i bits = _mm512_max_epi32(_mm512_slli_epi32(code, 23), _mm512_set1_epi32(0x00400000));
-  _mm512_store_si512(out, _mm512_mask_mov_epi32(bits, nan, _mm512_set1_epi32(0x7FC00000)));
+/* Byte q of each word, moved to bit `shift`; left is shift - 8 q, modulo 32. */
+static inline __attribute__((always_inline)) __m512i byte_at(__m512i x, __m512i left, __m512i mask) {
+  return _mm512_and_si512(_mm512_rolv_epi32(x, left), mask);
+}
+
+/* The same for e8m0, whose codes are exponents, here in place: 0 is 2^-127 and 255 NaN. */
+static inline __attribute__((always_inline)) void decode_e8m0(float *out, __m512i bits, int special) {
+  if (special) {
+    const __mmask16 nan = _mm512_cmpeq_epi32_mask(bits, _mm512_set1_epi32(0x7F800000));
+    bits = _mm512_mask_mov_epi32(_mm512_max_epi32(bits, _mm512_set1_epi32(0x00400000)), nan, _mm512_set1_epi32(0x7FC00000));
+  }
+  _mm512_store_si512(out, bits);
 }
 
 static uint8_t least_byte(__m512i x) {
@@ -62,18 +70,34 @@ static uint8_t least_byte(__m512i x) {
 
 static uint32_t bits_of_e8m0(uint32_t code) { return code ? code << 23 : 0x00400000; }
 
-/* The same for scales whose codes below `top` are bits of a binary32 but for a power of two: as wide as an exponent and a fraction, shifted. */
-static inline __attribute__((always_inline)) void decode_linear(float *out, __m512i code, unsigned shift, __m512 factor) {
-  _mm512_store_ps(out, _mm512_mul_ps(_mm512_castsi512_ps(_mm512_sll_epi32(code, _mm_cvtsi32_si128((int)shift))), factor));
+/* The same for scales whose codes below `top` are bits of a binary32 but for a power of two, here in place. */
+static inline __attribute__((always_inline)) void decode_linear(float *out, __m512i bits, __m512 factor) {
+  _mm512_store_ps(out, _mm512_mul_ps(_mm512_castsi512_ps(bits), factor));
 }
 
-typedef struct byte_range {
-  __m512i low, high; /* bytes: the least of code - 1 modulo 256, so that 0 counts as the largest; the largest */
-} byte_range;
+typedef enum scale_kind { E8M0, E8M0_SPECIAL, LINEAR, ANY } scale_kind;
 
-static inline __attribute__((always_inline)) byte_range see_bytes(byte_range seen, __m512i codes, __mmask64 there) {
-  seen.low = _mm512_mask_min_epu8(seen.low, there, seen.low, _mm512_add_epi8(codes, _mm512_set1_epi8(-1)));
-  seen.high = _mm512_mask_max_epu8(seen.high, there, seen.high, codes);
+/* m blocks of sixteen rows: byte q of lane r of x[c] is the scale of row r, block 4 c + q. */
+static inline __attribute__((always_inline)) range decode_all(float *out, range seen, const __m512i x[L], size_t m, const scale_kind kind,
+                                                              const float *table, const mxg_scale_codes *codes) {
+  const unsigned shift = kind == LINEAR ? codes->shift : kind == ANY ? 0 : 23;
+  const __m512i mask = _mm512_set1_epi32((int)(UINT32_C(255) << shift));
+  const __m512 factor = _mm512_set1_ps(codes->factor);
+  __m512i left[4];
+  for (unsigned q = 0; q < 4; q++) left[q] = _mm512_set1_epi32((int)(shift + 32 - 8 * q));
+  for (size_t i = 0; i < m; i += 4)
+#pragma GCC unroll 4
+    for (size_t q = 0; q < 4; q++) {
+      float *to = out + (i + q) * L;
+      const __m512i bits = byte_at(x[i / 4], left[q], mask);
+      if (i + q >= m) continue;
+      if (kind == LINEAR)
+        decode_linear(to, bits, factor);
+      else if (kind == ANY)
+        seen = decode(to, seen, bits, table);
+      else
+        decode_e8m0(to, bits, kind == E8M0_SPECIAL);
+    }
   return seen;
 }
 
@@ -83,58 +107,53 @@ static uint32_t magnitude(float x) {
   return bits & 0x7FFFFFFF;
 }
 
-void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            const mxg_scale_codes *codes, const uint8_t *ahead) {
-  const __m512i byte = _mm512_set1_epi32(255), ones = _mm512_set1_epi8(-1);
-  const __m512 factor = _mm512_set1_ps(codes->factor);
+int mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                           const mxg_scale_codes *codes, const uint8_t *ahead) {
+  const __m512i ones = _mm512_set1_epi8(-1);
   const int e8m0 = codes->e8m0;
+  const __m512i down = e8m0 ? _mm512_setzero_si512() : ones;
   range seen = {ones, _mm512_setzero_si512()};
-  byte_range linear = {ones, _mm512_setzero_si512()};
-  __m512i low = ones, high = ones; /* e8m0: the least code, and the least of 255 - (code + 1) modulo 256: 255 for NaN */
+  __m512i low = ones, high = _mm512_setzero_si512(); /* bytes: codes less 0 or, but for e8m0, 1 modulo 256, so that 0 counts as the largest */
+  int any_nan = 0;
   for (size_t b = 0; b < n; b += 64) {
     const size_t m = n - b < 64 ? n - b : 64;
     const __mmask64 there = m == 64 ? ~UINT64_C(0) : (UINT64_C(1) << m) - 1;
-    __mmask64 nans = 0;
-    __m512i x[L], most = _mm512_setzero_si512(); /* after the transpose: byte q of lane r of x[c] is the scale of row r, block b + 4 c + q */
+    __m512i x[L], lowest = ones, most = _mm512_setzero_si512();
 #pragma GCC unroll 16
     for (size_t r = 0; r < L; r++) {
       x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
       if (ahead && m == 64) _mm_prefetch((const char *)((uintptr_t)ahead + (b / 64 * L + r) * 64), _MM_HINT_T0);
       most = _mm512_max_epu8(most, x[r]);
-      if (!e8m0) continue;
-      low = _mm512_mask_min_epu8(low, there, low, x[r]);
-      high = _mm512_mask_min_epu8(high, there, high, _mm512_xor_si512(_mm512_sub_epi8(x[r], ones), ones));
-      nans |= _mm512_cmpeq_epi8_mask(x[r], ones);
+      lowest = _mm512_mask_min_epu8(lowest, there, lowest, _mm512_add_epi8(x[r], down));
     }
+    const int nan = e8m0 && _mm512_cmpeq_epi8_mask(most, ones);
     const int plain = !e8m0 && codes->top && !_mm512_cmpge_epu8_mask(most, _mm512_set1_epi8((char)codes->top));
-    if (plain)
-#pragma GCC unroll 16
-      for (size_t r = 0; r < L; r++) linear = see_bytes(linear, x[r], there);
+    if (nan)
+      for (size_t r = 0; r < L; r++) high = _mm512_mask_max_epu8(high, _mm512_cmpneq_epi8_mask(x[r], ones), high, x[r]);
+    else if (e8m0 || plain)
+      high = _mm512_max_epu8(high, most);
+    if (e8m0 || plain) low = _mm512_min_epu8(low, lowest);
+    any_nan |= nan;
     transpose(x);
-    for (size_t i = 0; i < m; i += 4)
-#pragma GCC unroll 4
-      for (size_t q = 0; q < 4; q++) {
-        const __m512i code = _mm512_and_si512(_mm512_srli_epi32(x[i / 4], (unsigned)(8 * q)), byte);
-        if (i + q >= m) continue;
-        if (e8m0)
-          decode_e8m0(out + (b + i + q) * L, code, nans ? _mm512_cmpeq_epi32_mask(code, byte) : 0);
-        else if (plain)
-          decode_linear(out + (b + i + q) * L, code, codes->shift, factor);
-        else
-          seen = decode(out + (b + i + q) * L, seen, code, table);
-      }
+    float *to = out + b * L;
+    if (plain)
+      seen = decode_all(to, seen, x, m, LINEAR, table, codes);
+    else if (!e8m0)
+      seen = decode_all(to, seen, x, m, ANY, table, codes);
+    else if (nan || _mm512_mask_cmpeq_epi8_mask(there, lowest, _mm512_setzero_si512()))
+      seen = decode_all(to, seen, x, m, E8M0_SPECIAL, table, codes);
+    else
+      seen = decode_all(to, seen, x, m, E8M0, table, codes);
   }
   uint32_t l = _mm512_reduce_min_epu32(seen.low), h = _mm512_reduce_max_epu32(seen.high);
-  if (e8m0) {
-    const uint32_t lowest = least_byte(low), inverted = least_byte(high); /* 255 - (largest + 1) */
-    if (inverted < 255) l = bits_of_e8m0(lowest), h = bits_of_e8m0(254 - inverted);
-  }
-  const uint32_t before = least_byte(linear.low), inverse = least_byte(_mm512_xor_si512(linear.high, ones));
-  if (before < 255) {
-    const uint32_t at_least = magnitude(table[before + 1]), at_most = magnitude(table[255 - inverse]);
-    l = at_least < l ? at_least : l;
-    h = at_most > h ? at_most : h;
+  const uint32_t at_least = least_byte(low), at_most = 255 - (uint32_t)least_byte(_mm512_xor_si512(high, ones));
+  if (at_least < 255) { /* there is one that is not NaN, or 0 */
+    const uint32_t lower = e8m0 ? bits_of_e8m0(at_least) : magnitude(table[at_least + 1]),
+                   higher = e8m0 ? bits_of_e8m0(at_most) : magnitude(table[at_most]);
+    l = lower < l ? lower : l;
+    h = higher > h ? higher : h;
   }
   *least = l < *least ? l : *least;
   *largest = h > *largest ? h : *largest;
+  return e8m0 && !any_nan;
 }

@@ -198,11 +198,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   _Alignas(64) float acc[PANELS][L * L];
   const mxg_packed *fits[PANELS];
   size_t row[PANELS], n_fit = 0;
-  const int direct = skinny && j0 + L <= plan->N;
-  if (direct)
-    mxg_skinny_fill_b(b, &plan->b, j0);
-  else
-    mxg_codes_fill_b(b, &plan->b, plan, j0);
+  mxg_codes_fill_b(b, &plan->b, plan, j0);
   for (size_t p = 0; p < n; p++) {
     const size_t i = i0 + p * L;
     if (settle(plan, &a[p], b, skinny, i, j0)) {
@@ -218,11 +214,36 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   for (size_t t = 0; t < n_fit; t++) {
     float *sums = acc[kernels.column ? t : 0];
     if (!kernels.column) ask_for_tile(plan, fits[t]->rows, row[t], j0, d);
-    if (direct)
-      mxg_skinny(sums, fits[t], b, &plan->b, j0);
-    else if (!kernels.column)
+    if (!kernels.column)
       kernels.tile(sums, fits[t], b);
     store_tile(plan, sums, fits[t]->rows, b->rows, row[t], j0, d, c);
+  }
+  return MX_OK;
+}
+
+/* Panels of B, all whole, with the only panel of A, which has few rows. */
+static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[2], size_t j0, size_t n, void *d, const void *c) {
+  _Alignas(64) float acc[2][L * L];
+  for (size_t q = 0; q < n;) {
+    const mxg_packed *fits[2] = {NULL};
+    size_t at[2] = {0}, n_fit = 0;
+    for (; q < n && n_fit < 2; q++) {
+      const size_t j = j0 + q * L;
+      mxg_skinny_fill_b(&b[n_fit], &plan->b, j);
+      if (settle(plan, a, &b[n_fit], 1, 0, j)) {
+        at[n_fit] = j;
+        fits[n_fit] = &b[n_fit];
+        n_fit++;
+        ask_for_tile(plan, a->rows, 0, j, d);
+      } else {
+        const mx_status status = far_tile(plan, mxg_kernels_best(&plan->o.exec), 0, j, d, c);
+        if (status) return status;
+      }
+    }
+    if (!n_fit) continue;
+    if (n_fit == 1) fits[1] = fits[0], at[1] = at[0];
+    mxg_skinny(acc, a, fits, &plan->b, at);
+    for (size_t p = 0; p < n_fit; p++) store_tile(plan, acc[p], a->rows, L, 0, at[p], d, c);
   }
   return MX_OK;
 }
@@ -241,8 +262,9 @@ mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d
   mx_status status = MX_OK;
 #pragma omp parallel num_threads(n_threads)
   {
-    mxg_packed a[PANELS] = {0}, b = {0};
-    mx_status mine = mxg_codes_alloc(&b, plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
+    mxg_packed a[PANELS] = {0}, b[2] = {0};
+    mx_status mine = mxg_codes_alloc(&b[0], plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
+    if (skinny && !mine) mine = mxg_codes_alloc(&b[1], plan, MXG_SIDE_B); /* its words are never touched */
     for (size_t p = 0; p < group && !mine; p++) mine = mxg_codes_alloc(&a[p], plan, MXG_SIDE_A);
     size_t held = SIZE_MAX;
 #pragma omp for schedule(dynamic)
@@ -255,11 +277,14 @@ mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d
         if (skinny) mine = mxg_skinny_fill_a(&a[p - gm * group]);
       }
       held = gm;
-      for (size_t q = gn * columns; q < end_n && !mine; q++)
-        mine = column_of_tiles(plan, kernels, a, end_m - gm * group, &b, skinny, gm * group * L, q * L, d, c);
+      const size_t whole = !skinny ? 0 : end_n * L <= plan->N ? end_n : end_n - 1, from = gn * columns;
+      if (from < whole && !mine) mine = skinny_tiles(plan, a, b, from * L, whole - from, d, c);
+      for (size_t q = from < whole ? whole : from; q < end_n && !mine; q++)
+        mine = column_of_tiles(plan, kernels, a, end_m - gm * group, b, skinny, gm * group * L, q * L, d, c);
     }
     for (size_t p = 0; p < group; p++) mxg_codes_free(&a[p]);
-    mxg_codes_free(&b);
+    mxg_codes_free(&b[0]);
+    mxg_codes_free(&b[1]);
     if (mine) {
 #pragma omp atomic write
       status = mine;
