@@ -44,18 +44,16 @@ int mxg_codes_usable(const mxg_plan *plan) {
 
 /* Is there a faster way to pack, and is it to be used? */
 #if defined(__x86_64__)
-static int pack_scales(mxg_packed *p, uint32_t *least, uint32_t *largest, const uint8_t *first, const mxg_operand *o, const float *table,
-                       const uint8_t *ahead) {
-  p->powers = mxg_pack_scales_avx512(p->s, least, largest, first, o->scale_ld, p->kb, table, &p->codes, ahead);
-  return 1;
-}
+#define pack_scales mxg_pack_scales_avx512
+#define turn_scales mxg_turn_scales_avx512
 static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
 #define pack_words mxg_pack_words_avx512
 #define pack_signed mxg_pack_signed_avx512
 #define skinny_kernel mxg_skinny_avx512
 #else
-#define skinny_kernel(acc, a, s, powers, from) ((void)(acc), (void)(a), (void)(s), (void)(powers), (void)(from))
-#define pack_scales(p, least, largest, first, o, table, ahead) ((void)(ahead), 0)
+#define skinny_kernel(acc, a, from) ((void)(acc), (void)(a), (void)(from))
+#define pack_scales(...) (void)0
+#define turn_scales(...) 0
 #define has_avx512(exec) 0
 #define pack_words(...) 0
 #define pack_signed(...) (void)0
@@ -80,6 +78,7 @@ void mxg_codes_free(mxg_packed *p) {
   free(p->s);
   free(p->offset);
   free(p->few);
+  free(p->turns);
   *p = (mxg_packed){0};
 }
 
@@ -117,23 +116,31 @@ static void set_range(mxg_packed *p, const mxg_operand *o, uint32_t least, uint3
   p->largest = largest ? ilogbf(high) : 0;
 }
 
-/* ahead: what to ask memory for meanwhile, or NULL. */
-static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512, const uint8_t *ahead) {
-  uint32_t least = UINT32_MAX, largest = 0;
-  float *table = p->table;
+/* The bytes of a panel's scales, if they lie as the fast ways want them, or NULL. */
+static const uint8_t *scale_bytes(const mxg_operand *o, size_t row0) {
   const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
-  const uint8_t *first = direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
-  p->settled = p->powers = 0;
-  if (p->table_of != o) { /* once a product: the table takes as long as the scales of a panel */
-    for (unsigned c = 0; c < 256; c++) table[c] = unit * (float)o->scale_value[c];
-    p->codes = scale_codes(o, table, unit);
-    p->table_of = o;
-  }
-  size_t done = 0;
-  if (avx512 && direct && p->rows == L && pack_scales(p, &least, &largest, first, o, table, ahead)) done = p->kb;
+  return direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
+}
+
+/* Once a product: the table takes as long as the scales of a panel. */
+static void set_table(mxg_packed *p, const mxg_operand *o, float unit) {
+  if (p->table_of == o) return;
+  for (unsigned c = 0; c < 256; c++) p->table[c] = unit * (float)o->scale_value[c];
+  p->codes = scale_codes(o, p->table, unit);
+  p->table_of = o;
+}
+
+static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
+  uint32_t least = UINT32_MAX, largest = 0;
+  const float *table = p->table;
+  const uint8_t *first = scale_bytes(o, row0);
+  const int fast = avx512 && first && p->rows == L;
+  p->settled = p->turned = 0;
+  set_table(p, o, unit);
+  if (fast) pack_scales(p->s, &least, &largest, first, o->scale_ld, p->kb, table, &p->codes);
   for (size_t r = 0; r < L; r++)
-    for (size_t b = done; b < p->kb; b++) {
-      const float s = r >= p->rows ? unit : direct ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
+    for (size_t b = fast ? p->kb : 0; b < p->kb; b++) {
+      const float s = r >= p->rows ? unit : first ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
       p->s[b * L + r] = s;
       see(&least, &largest, s);
     }
@@ -216,7 +223,7 @@ void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
   const size_t n = p->kb * p->groups;
   uint32_t *words = p->words + (p->side == MXG_SIDE_B_SIGNED ? n * L : 0);
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 1, p->avx512, NULL);
+  fill_scales(p, o, row0, 1, p->avx512);
   if (p->rows < L) memset(words, 0, n * L * sizeof *words);
   const size_t whole = direct_words(o) && p->rows == L ? plan->K / MXG_GROUP : 0, direct = whole < n ? whole : n;
   const uint8_t *first = direct ? o->data + row0 * o->line_bytes : NULL;
@@ -247,7 +254,7 @@ void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
   uint32_t piece[PIECE];
   const size_t n = p->groups, at_once = n < PIECE ? PIECE / n : 1;
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
-  fill_scales(p, o, row0, 0.25f, p->avx512, NULL);
+  fill_scales(p, o, row0, 0.25f, p->avx512);
   if (p->rows < L) {
     memset(p->words, 0, p->kb * n * L * 2 * sizeof *p->words);
     memset(p->offset, 0, p->kb * L * sizeof *p->offset);
@@ -299,25 +306,44 @@ mx_status mxg_skinny_fill_a(mxg_packed *p) {
   return MX_OK;
 }
 
-/* The codes of the panel after the one after this one, or of this one again. */
-static const uint8_t *of_next_pair(const mxg_operand *o, size_t row0) {
-  return o->data + (row0 + 3 * L <= o->rows ? row0 + 2 * L : row0) * o->line_bytes;
-}
-
-void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0) {
+mx_status mxg_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0) {
+  uint32_t least = UINT32_MAX, largest = 0;
+  const uint8_t *first = scale_bytes(o, row0);
   p->rows = L;
-  fill_scales(p, o, row0, 1, p->avx512, of_next_pair(o, row0));
+  p->settled = p->turned = 0;
+  set_table(p, o, 1);
+  if (first && (p->codes.e8m0 ? a->powers && p->groups == 4 : p->codes.top)) {
+    if (!p->turns) p->turns = aligned_alloc(64, p->kb / 4 * L * sizeof *p->turns);
+    if (!p->turns) return MX_ERR_NOMEM;
+    p->turned = turn_scales(p->turns, &least, &largest, first, o->scale_ld, p->kb, p->table, &p->codes);
+  }
+  if (p->turned)
+    set_range(p, o, least, largest);
+  else
+    fill_scales(p, o, row0, 1, p->avx512);
+  return MX_OK;
 }
 
-void mxg_skinny(float acc[2][L * L], const mxg_packed *a, const mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]) {
-  const size_t asked = mxg_asked(a->kb) * L * 64;
-  const float *const s[2] = {b[0]->s, b[1]->s};
-  mxg_stream from = {.stride = o->line_bytes};
-  from.scales = o->scale ? (const uint8_t *)((uintptr_t)o->scales + (o->scale_row0 + row0[1] + L) * o->scale_ld) : o->data;
+void mxg_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {
+  if (p->turned) fill_scales(p, o, row0, 1, p->avx512);
+}
+
+/* What blocks of zeros changed in A since a panel was settled may have made a product too small to be a sum of exponents. */
+static mxg_scale_form form_of(const mxg_packed *a, mxg_packed *const b[2]) {
+  if (!b[0]->turned || !b[1]->turned) return MXG_NUMBERS;
+  if (!b[0]->codes.e8m0) return MXG_LINEAR;
+  return a->powers && !mxg_codes_slow(a, b[0]) && !mxg_codes_slow(a, b[1]) ? MXG_POWERS : MXG_NUMBERS;
+}
+
+void mxg_skinny(float acc[2][L * L], const mxg_packed *a, mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]) {
+  mxg_stream from = {.stride = o->line_bytes, .form = form_of(a, b), .codes = &b[0]->codes};
+  from.scales_ahead = o->scale ? (const uint8_t *)((uintptr_t)o->scales + (o->scale_row0 + row0[1] + L) * o->scale_ld) : o->data;
   for (size_t p = 0; p < 2; p++) {
+    if (from.form == MXG_NUMBERS) mxg_skinny_numbers(b[p], o, row0[p]);
     from.first[p] = o->data + row0[p] * o->line_bytes;
-    from.ahead[p] = (const uint8_t *)((uintptr_t)of_next_pair(o, row0[p]) + asked);
+    from.ahead[p] = row0[p] + 3 * L <= o->rows ? from.first[p] + 2 * L * o->line_bytes : from.first[p];
+    from.turns[p] = b[p]->turns;
+    from.s[p] = b[p]->s;
   }
-  const int powers = a->powers && b[0]->powers && b[1]->powers && !mxg_codes_slow(a, b[0]) && !mxg_codes_slow(a, b[1]);
-  skinny_kernel(acc[0], a, s, powers, &from);
+  skinny_kernel(acc[0], a, &from);
 }

@@ -36,7 +36,9 @@ typedef struct mxg_packed {
   float table[256];
   mxg_scale_codes codes;
   int settled;        /* mxg_codes_leave_out_zeros() has been here */
-  int powers;         /* of few rows: every scale is a power of two, positive and normal but for what mxg_codes_slow() says */
+  int powers;         /* A of few rows: every scale is a power of two, positive and normal */
+  int turned;         /* mxg_skinny_fill_b(): scales are codes, in `turns` and not in s */
+  uint32_t *turns;    /* [kb / 4][16]: codes of four blocks */
   int least, largest; /* exponents of the scales that are neither 0, Inf nor NaN; least is that of the last significant bit */
 } mxg_packed;
 
@@ -76,20 +78,25 @@ int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel);
 /** A, filled as ever, once more without the rows that it has not: what belongs to a block side by side, so that all of it stays in the first cache.
  *  few [kb] of: offset [few_rows], s [few_rows], words [few_rows][groups][2]; few_rows is 2, 4, 8 or 16. */
 mx_status mxg_skinny_fill_a(mxg_packed *p);
-/** Scales of a panel; some of the codes of the panel after the next, which is read when this pair is done, are asked for meanwhile. */
-void mxg_skinny_fill_b(mxg_packed *p, const mxg_operand *o, size_t row0);
+/** Scales of a panel: as codes, which the kernel makes numbers of while it waits for memory, or as numbers where that can't be. */
+mx_status mxg_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0);
+/** As numbers in any case. */
+void mxg_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0);
 /** Sums of two tiles, of panels at row0[0] and row0[1], which may be the same one. */
-void mxg_skinny(float acc[2][MXG_LANES * MXG_LANES], const mxg_packed *a, const mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]);
-/** Where the codes of two panels lie, and what comes next: sixteen rows, `stride` bytes from row to row. Only asked for: ahead, the codes of the two
- *  panels after these, but for what mxg_skinny_fill_b() has asked for (the same ones if there are none), and scales, those of the two panels. */
+void mxg_skinny(float acc[2][MXG_LANES * MXG_LANES], const mxg_packed *a, mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]);
+/** Scales of two panels: numbers, or codes of powers of two where A's are such too and no product is below 2^-126, or codes below codes->top. */
+typedef enum mxg_scale_form { MXG_NUMBERS, MXG_POWERS, MXG_LINEAR } mxg_scale_form;
+/** What the kernel reads of B: of two panels, the first row's codes, `stride` bytes from row to row, and scales. Only asked for: ahead, the codes of the
+ *  two panels after these (the same ones if there are none), and scales_ahead, their scales. */
 typedef struct mxg_stream {
-  const uint8_t *first[2], *ahead[2], *scales;
+  const uint8_t *first[2], *ahead[2], *scales_ahead;
   size_t stride;
+  mxg_scale_form form;
+  const uint32_t *turns[2];
+  const float *s[2];
+  const mxg_scale_codes *codes;
 } mxg_stream;
-/** Pieces of sixteen lines of a panel that are asked for while kb blocks' scales are unpacked, so that memory is busy then too. */
-static inline size_t mxg_asked(size_t kb) { return kb / 64; }
-/** s: scales of the two panels; powers: all are powers of two, those of A too, and so are their products in binary32. */
-void mxg_skinny_avx512(float *acc, const mxg_packed *a, const float *const s[2], int powers, const mxg_stream *from);
+void mxg_skinny_avx512(float *acc, const mxg_packed *a, const mxg_stream *from);
 
 /** A row of A, its words as they lie: out[(b * 16 * groups + g) * 2] and the word after it, offset[b * 16]. Only where mxg_codes_best() is not NULL. */
 void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks);
@@ -98,9 +105,12 @@ void mxg_pack_signed_avx512(uint32_t *out, size_t n);
 /** Sixteen rows side by side: out[g * 16 + r] = word g of row r, for as many whole sixteens of the n words as there are; returns how many words.
  *  first is row 0, stride bytes from row to row. */
 size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n);
-/** The same for one-byte scales, all n blocks; lines of `ahead` are asked for on the way (NULL: none); *least and *largest are lowered and raised to
- *  the magnitudes seen, as bits of binary32. Returns whether all of them are known to be positive powers of two. */
-int mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            const mxg_scale_codes *codes, const uint8_t *ahead);
+/** The same for one-byte scales, all n blocks; *least and *largest are lowered and raised to the magnitudes seen, as bits of binary32. */
+void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                            const mxg_scale_codes *codes);
+/** The same, left as codes: byte q of out[c * 16 + r] is that of row r, block 4 c + q; n is a multiple of four. Returns whether all are e8m0's powers of
+ *  two from 2^-126 on, or all below codes->top; if not, nothing of it is of use. */
+int mxg_turn_scales_avx512(uint32_t *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                           const mxg_scale_codes *codes);
 
 #endif

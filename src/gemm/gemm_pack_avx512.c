@@ -107,53 +107,90 @@ static uint32_t magnitude(float x) {
   return bits & 0x7FFFFFFF;
 }
 
-int mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                           const mxg_scale_codes *codes, const uint8_t *ahead) {
+/* Bytes: codes less 0 or, but for e8m0, 1 modulo 256, so that 0 counts as the largest; and codes. */
+typedef struct byte_range {
+  __m512i low, high;
+} byte_range;
+
+/* A row in each x, up to 64 blocks of it; returns their range. */
+static inline __attribute__((always_inline)) byte_range load_scales(__m512i x[L], const uint8_t *first, size_t stride, __mmask64 there,
+                                                                    int e8m0) {
+  const __m512i ones = _mm512_set1_epi8(-1), down = e8m0 ? _mm512_setzero_si512() : ones;
+  byte_range seen = {ones, _mm512_setzero_si512()};
+#pragma GCC unroll 16
+  for (size_t r = 0; r < L; r++) {
+    x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride);
+    seen.high = _mm512_max_epu8(seen.high, x[r]);
+    seen.low = _mm512_mask_min_epu8(seen.low, there, seen.low, _mm512_add_epi8(x[r], down));
+  }
+  return seen;
+}
+
+static __mmask64 of_blocks(size_t n) { return n < 64 ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0); }
+
+/* Are all codes below `top`, whose bits are those of a binary32? */
+static int all_linear(byte_range seen, const mxg_scale_codes *codes) {
+  return !codes->e8m0 && codes->top && !_mm512_cmpge_epu8_mask(seen.high, _mm512_set1_epi8((char)codes->top));
+}
+
+static void widen(uint32_t *least, uint32_t *largest, byte_range seen, const float *table, int e8m0) {
+  const uint32_t low = least_byte(seen.low), high = 255 - (uint32_t)least_byte(_mm512_xor_si512(seen.high, _mm512_set1_epi8(-1)));
+  if (low == 255) return; /* none but 0, or NaN */
+  const uint32_t lower = e8m0 ? bits_of_e8m0(low) : magnitude(table[low + 1]), higher = e8m0 ? bits_of_e8m0(high) : magnitude(table[high]);
+  *least = lower < *least ? lower : *least;
+  *largest = higher > *largest ? higher : *largest;
+}
+
+void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                            const mxg_scale_codes *codes) {
   const __m512i ones = _mm512_set1_epi8(-1);
   const int e8m0 = codes->e8m0;
-  const __m512i down = e8m0 ? _mm512_setzero_si512() : ones;
   range seen = {ones, _mm512_setzero_si512()};
-  __m512i low = ones, high = _mm512_setzero_si512(); /* bytes: codes less 0 or, but for e8m0, 1 modulo 256, so that 0 counts as the largest */
-  int any_nan = 0;
+  byte_range all = {ones, _mm512_setzero_si512()};
   for (size_t b = 0; b < n; b += 64) {
     const size_t m = n - b < 64 ? n - b : 64;
-    const __mmask64 there = m == 64 ? ~UINT64_C(0) : (UINT64_C(1) << m) - 1;
-    __m512i x[L], lowest = ones, most = _mm512_setzero_si512();
-#pragma GCC unroll 16
-    for (size_t r = 0; r < L; r++) {
-      x[r] = _mm512_maskz_loadu_epi8(there, first + r * stride + b);
-      if (ahead && m == 64) _mm_prefetch((const char *)((uintptr_t)ahead + (b / 64 * L + r) * 64), _MM_HINT_T0);
-      most = _mm512_max_epu8(most, x[r]);
-      lowest = _mm512_mask_min_epu8(lowest, there, lowest, _mm512_add_epi8(x[r], down));
-    }
-    const int nan = e8m0 && _mm512_cmpeq_epi8_mask(most, ones);
-    const int plain = !e8m0 && codes->top && !_mm512_cmpge_epu8_mask(most, _mm512_set1_epi8((char)codes->top));
+    const __mmask64 there = of_blocks(m);
+    __m512i x[L];
+    const byte_range here = load_scales(x, first + b, stride, there, e8m0);
+    const int nan = e8m0 && _mm512_cmpeq_epi8_mask(here.high, ones), linear = all_linear(here, codes);
     if (nan)
-      for (size_t r = 0; r < L; r++) high = _mm512_mask_max_epu8(high, _mm512_cmpneq_epi8_mask(x[r], ones), high, x[r]);
-    else if (e8m0 || plain)
-      high = _mm512_max_epu8(high, most);
-    if (e8m0 || plain) low = _mm512_min_epu8(low, lowest);
-    any_nan |= nan;
+      for (size_t r = 0; r < L; r++) all.high = _mm512_mask_max_epu8(all.high, _mm512_cmpneq_epi8_mask(x[r], ones), all.high, x[r]);
+    else if (e8m0 || linear)
+      all.high = _mm512_max_epu8(all.high, here.high);
+    if (e8m0 || linear) all.low = _mm512_min_epu8(all.low, here.low);
     transpose(x);
     float *to = out + b * L;
-    if (plain)
+    if (linear)
       seen = decode_all(to, seen, x, m, LINEAR, table, codes);
     else if (!e8m0)
       seen = decode_all(to, seen, x, m, ANY, table, codes);
-    else if (nan || _mm512_mask_cmpeq_epi8_mask(there, lowest, _mm512_setzero_si512()))
+    else if (nan || _mm512_mask_cmpeq_epi8_mask(there, here.low, _mm512_setzero_si512()))
       seen = decode_all(to, seen, x, m, E8M0_SPECIAL, table, codes);
     else
       seen = decode_all(to, seen, x, m, E8M0, table, codes);
   }
-  uint32_t l = _mm512_reduce_min_epu32(seen.low), h = _mm512_reduce_max_epu32(seen.high);
-  const uint32_t at_least = least_byte(low), at_most = 255 - (uint32_t)least_byte(_mm512_xor_si512(high, ones));
-  if (at_least < 255) { /* there is one that is not NaN, or 0 */
-    const uint32_t lower = e8m0 ? bits_of_e8m0(at_least) : magnitude(table[at_least + 1]),
-                   higher = e8m0 ? bits_of_e8m0(at_most) : magnitude(table[at_most]);
-    l = lower < l ? lower : l;
-    h = higher > h ? higher : h;
-  }
+  const uint32_t l = _mm512_reduce_min_epu32(seen.low), h = _mm512_reduce_max_epu32(seen.high);
   *least = l < *least ? l : *least;
   *largest = h > *largest ? h : *largest;
-  return e8m0 && !any_nan;
+  widen(least, largest, all, table, e8m0);
+}
+
+int mxg_turn_scales_avx512(uint32_t *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
+                           const mxg_scale_codes *codes) {
+  const __m512i ones = _mm512_set1_epi8(-1);
+  byte_range all = {ones, _mm512_setzero_si512()};
+  for (size_t b = 0; b < n; b += 64) {
+    const size_t m = n - b < 64 ? n - b : 64;
+    __m512i x[L];
+    const byte_range here = load_scales(x, first + b, stride, of_blocks(m), codes->e8m0);
+    all.low = _mm512_min_epu8(all.low, here.low);
+    all.high = _mm512_max_epu8(all.high, here.high);
+    transpose(x);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < L; i++)
+      if (4 * i < m) _mm512_store_si512(out + (b / 4 + i) * L, x[i]);
+  }
+  widen(least, largest, all, table, codes->e8m0);
+  if (!codes->e8m0) return all_linear(all, codes);
+  return !_mm512_cmpeq_epi8_mask(all.high, ones) && least_byte(all.low); /* no NaN, none below the normal numbers */
 }

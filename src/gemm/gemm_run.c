@@ -214,8 +214,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   for (size_t t = 0; t < n_fit; t++) {
     float *sums = acc[kernels.column ? t : 0];
     if (!kernels.column) ask_for_tile(plan, fits[t]->rows, row[t], j0, d);
-    if (!kernels.column)
-      kernels.tile(sums, fits[t], b);
+    if (!kernels.column) kernels.tile(sums, fits[t], b);
     store_tile(plan, sums, fits[t]->rows, b->rows, row[t], j0, d, c);
   }
   return MX_OK;
@@ -225,18 +224,20 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
 static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[2], size_t j0, size_t n, void *d, const void *c) {
   _Alignas(64) float acc[2][L * L];
   for (size_t q = 0; q < n;) {
-    const mxg_packed *fits[2] = {NULL};
+    mxg_packed *fits[2] = {NULL};
     size_t at[2] = {0}, n_fit = 0;
     for (; q < n && n_fit < 2; q++) {
       const size_t j = j0 + q * L;
-      mxg_skinny_fill_b(&b[n_fit], &plan->b, j);
+      mx_status status = mxg_skinny_fill_b(&b[n_fit], a, &plan->b, j);
+      if (status) return status;
+      if (!mxg_codes_fit(a, &b[n_fit]) || mxg_codes_slow(a, &b[n_fit])) mxg_skinny_numbers(&b[n_fit], &plan->b, j);
       if (settle(plan, a, &b[n_fit], 1, 0, j)) {
         at[n_fit] = j;
         fits[n_fit] = &b[n_fit];
         n_fit++;
         ask_for_tile(plan, a->rows, 0, j, d);
       } else {
-        const mx_status status = far_tile(plan, mxg_kernels_best(&plan->o.exec), 0, j, d, c);
+        status = far_tile(plan, mxg_kernels_best(&plan->o.exec), 0, j, d, c);
         if (status) return status;
       }
     }

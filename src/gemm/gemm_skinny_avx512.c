@@ -75,19 +75,28 @@ INLINE void multiply(sums *s, __m512i even, __m512i odd, __m512i word_even, __m5
 }
 
 /* acc + dot * sa * sb, rounded once. Products of powers of two are sums of exponents: that leaves the ports that multiply to the dots. */
-INLINE __m512 add_scaled(__m512 acc, const sums *s, __m512i sa, __m512 sb, const int chains, const int powers) {
+INLINE __m512 add_scaled(__m512 acc, const sums *s, __m512i sa, __m512 sb, const int chains, const mxg_scale_form form) {
   const __m512i dot = chains == 2 ? _mm512_add_epi32(s->even, s->odd) : s->even;
-  const __m512 scale = powers ? _mm512_castsi512_ps(_mm512_add_epi32(sa, _mm512_castps_si512(sb))) : _mm512_mul_ps(_mm512_castsi512_ps(sa), sb);
+  const __m512 scale =
+      form == MXG_POWERS ? _mm512_castsi512_ps(_mm512_add_epi32(sa, _mm512_castps_si512(sb))) : _mm512_mul_ps(_mm512_castsi512_ps(sa), sb);
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, acc);
 }
 
+/* Scales of block k of a panel, for add_scaled(). */
+INLINE __m512 scales_at(const mxg_stream *from, size_t p, size_t k, const mxg_scale_form form) {
+  if (form == MXG_NUMBERS) return _mm512_load_ps(from->s[p] + k * L);
+  const unsigned shift = form == MXG_POWERS ? 23 : from->codes->shift;
+  const __m512i turned = _mm512_rolv_epi32(_mm512_load_si512(from->turns[p] + k / 4 * L), _mm512_set1_epi32((int)(shift - k % 4 * 8)));
+  const __m512i bits = _mm512_and_si512(turned, _mm512_set1_epi32((int)(UINT32_C(255) << shift)));
+  if (form == MXG_POWERS) return _mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3F800000)));
+  return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(from->codes->factor));
+}
+
 /* Blocks of 8 * groups elements, 32 codes a step, 128 a turn of the loop around it. */
-INLINE void panels(float *out, const mxg_packed *a, const float *const s[2], const mxg_stream *from, const size_t groups, const size_t rows,
-                   const int powers) {
-  const size_t blocks = 4 / groups, steps = a->kb / blocks, asking = steps - 4 * mxg_asked(a->kb), scale_lines = 2 / groups;
+INLINE void panels(float *out, const mxg_packed *a, const mxg_stream *from, const size_t groups, const size_t rows, const mxg_scale_form form) {
+  const size_t blocks = 4 / groups, steps = a->kb / blocks, scale_lines = 2 / groups;
   const size_t stride = from->stride;
   const int in_registers = 2 * rows + 4 * groups <= 24, chains = groups == 4 ? 2 : 1;
-  const __m512i one = _mm512_set1_epi32(0x3F800000);
   __m512 acc[L][2];
   parts x[2][2]; /* those at hand and the next, of each panel */
 #pragma GCC unroll 16
@@ -97,8 +106,8 @@ INLINE void panels(float *out, const mxg_packed *a, const float *const s[2], con
   for (size_t step = 0; step < steps; step++) {
     const size_t l = step % 4, turn_of = step / 4, next = step + 4 < steps ? turn_of + 1 : turn_of;
     __m512i words[2][4];
-    if (step < asking) ask_ahead(from, step, asking, rows);
-    if (scale_lines || step % 2) ask(from->scales, scale_lines ? step : step / 2);
+    ask_ahead(from, step, steps, rows);
+    if (scale_lines || step % 2) ask(from->scales_ahead, scale_lines ? step : step / 2);
 #pragma GCC unroll 2
     for (size_t p = 0; p < 2; p++) {
       turn(words[p], x[turn_of % 2][p].of[l]);
@@ -112,8 +121,7 @@ INLINE void panels(float *out, const mxg_packed *a, const float *const s[2], con
 #pragma GCC unroll 2
       for (size_t p = 0; p < 2; p++) {
         unpack_in(even[p], odd[p], words[p] + b * groups, groups);
-        sb[p] = _mm512_load_ps(s[p] + k * L);
-        if (powers) sb[p] = _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_castps_si512(sb[p]), one));
+        sb[p] = scales_at(from, p, k, form);
       }
       const uint32_t *record = a->few + k * rows * (2 + 2 * groups), *word = record + 2 * rows;
 #pragma GCC unroll 16
@@ -129,7 +137,7 @@ INLINE void panels(float *out, const mxg_packed *a, const float *const s[2], con
         const __m512i sa = spread(record + rows + r);
 #pragma GCC unroll 2
         for (size_t p = 0; p < 2; p++) {
-          acc[r][p] = add_scaled(acc[r][p], &dots[p], sa, sb[p], chains, powers);
+          acc[r][p] = add_scaled(acc[r][p], &dots[p], sa, sb[p], chains, form);
           if (!in_registers) __asm__("" : "+m"(acc[r][p])); /* or the compiler keeps some of them and spills what is used more often */
         }
       }
@@ -141,23 +149,27 @@ INLINE void panels(float *out, const mxg_packed *a, const float *const s[2], con
 }
 
 /* One row runs as two: it has too little to do to ask for lines evenly. */
-#define EACH(groups, powers)                                                                                                                   \
+#define EACH(groups, form)                                                                                                                     \
   do {                                                                                                                                         \
     if (a->few_rows == 16)                                                                                                                     \
-      panels(out, a, s, from, groups, 16, powers);                                                                                             \
+      panels(out, a, from, groups, 16, form);                                                                                                  \
     else if (a->few_rows == 8)                                                                                                                 \
-      panels(out, a, s, from, groups, 8, powers);                                                                                              \
+      panels(out, a, from, groups, 8, form);                                                                                                   \
     else if (a->few_rows == 4)                                                                                                                 \
-      panels(out, a, s, from, groups, 4, powers);                                                                                              \
+      panels(out, a, from, groups, 4, form);                                                                                                   \
     else                                                                                                                                       \
-      panels(out, a, s, from, groups, 2, powers);                                                                                              \
+      panels(out, a, from, groups, 2, form);                                                                                                   \
   } while (0)
 
-void mxg_skinny_avx512(float *out, const mxg_packed *a, const float *const s[2], int powers, const mxg_stream *from) {
-  if (a->groups == 4 && powers)
-    EACH(4, 1);
+void mxg_skinny_avx512(float *out, const mxg_packed *a, const mxg_stream *from) {
+  if (a->groups == 4 && from->form == MXG_POWERS)
+    EACH(4, MXG_POWERS);
+  else if (a->groups == 4 && from->form == MXG_LINEAR)
+    EACH(4, MXG_LINEAR);
   else if (a->groups == 4)
-    EACH(4, 0);
+    EACH(4, MXG_NUMBERS);
+  else if (from->form == MXG_LINEAR)
+    EACH(2, MXG_LINEAR);
   else
-    EACH(2, 0);
+    EACH(2, MXG_NUMBERS);
 }
