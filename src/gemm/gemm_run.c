@@ -257,9 +257,10 @@ mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d
   if (group > panels_m) group = panels_m;
   const size_t groups_m = (panels_m + group - 1) / group;
   size_t columns = PANELS;
-  while (columns > 1 && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
-  const size_t groups_n = (panels_n + columns - 1) / columns;
   const int skinny = !kernels.column && mxg_skinny_usable(plan, kernels.tile);
+  const size_t fewest = skinny ? 2 : 1; /* two at a time */
+  while (columns > fewest && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
+  const size_t groups_n = (panels_n + columns - 1) / columns;
   mx_status status = MX_OK;
 #pragma omp parallel num_threads(n_threads)
   {
