@@ -1,0 +1,11 @@
+/* What mxgold diff found, printed. */
+#ifndef CLI_DIFF_PRINT_H
+#define CLI_DIFF_PRINT_H
+
+#include "mxgold/verify.h"
+
+/** layout: of B's scales, if it was another; list: d->n_listed elements; verdict: a sentence, or "". As out_print(). */
+int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, const mx_diff_example *list, int has_input, const char *verdict,
+               int json);
+
+#endif
