@@ -15,10 +15,12 @@
 
 enum { MAX_INQUIRIES = 48, SPARE = 2, OF_A_NUMBER = 8 };
 
-/* Shares of the time, of ten seconds at most. */
+/* Shares of the time, of ten seconds at most. Known bugs are soon gone through: who gives much more time, as a test on a busy machine does, gives it
+ * to them as well. */
 static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5;
 
-static double share(double of, double seconds) { return of * (seconds < 10 ? seconds : 10); }
+static double share(double of, double seconds) { return of * fmin(seconds, 10); }
+static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), FOR_BUGS * 0.1 * seconds); }
 
 /* ---- what the data leave open */
 
@@ -363,7 +365,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   inquiry *q = first_wave(&w, all, *n_all, begun + share(FIRST_WAVE, deadline - begun));
   if (q) return q;
   if (samples[0].codes) {
-    const double until = now() + share(FOR_BUGS, deadline - begun);
+    const double until = now() + for_bugs(deadline - begun);
     if (name_bug(bug, samples, n_samples, threads, until < deadline ? until : deadline))
       return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
   }
@@ -461,7 +463,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
-    name_bug(&out->bug, samples, n, threads, now() + share(FOR_BUGS, allowed));
+    name_bug(&out->bug, samples, n, threads, now() + for_bugs(allowed));
     if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, deadline);
   }
   out->blank = is_blank(samples, n);
@@ -476,8 +478,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
     const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
     if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
-      if (!name_bug(&out->bug, samples, n, threads, now() + share(FOR_BUGS, allowed)))
-        out->bug.name = NULL; /* a description explains no more */
+      if (!name_bug(&out->bug, samples, n, threads, now() + for_bugs(allowed))) out->bug.name = NULL; /* a description explains no more */
     }
     name_presets(out);
     if (near) out->nearest = near;
