@@ -230,6 +230,32 @@ START_TEST(each_pattern_is_named) {
 }
 END_TEST
 
+/* A few blocks that are wrong as wholes are as few places as blocks, however many elements they have. */
+START_TEST(few_blocks_are_no_place) {
+  static const size_t places[4][2] = {{34, 64}, {73, 192}, {87, 160}, {90, 224}};
+  fixture f;
+  begin(&f, "elem=e2m1", 128, 384);
+  for (size_t i = 0; i < 4; i++)
+    for (size_t c = 0; c < 32; c++) put(&f, places[i][0], places[i][1] + c, at(&f, places[i][0], places[i][1] + c) ^ 1);
+  const mx_difference *d = diff(&f, 1);
+  ck_assert_uint_eq(d->codes, 128);
+  ck_assert(!says(d, "rows") && !says(d, "columns"));
+  end(&f);
+}
+END_TEST
+
+/* The sign of a zero is said; that zero lies below the normal numbers is no news. */
+START_TEST(zero_is_not_subnormal) {
+  fixture f;
+  begin(&f, "elem=e2m1", 64, 128);
+  EACH(&f) if (!(at(&f, r, c) & 7)) put(&f, r, c, at(&f, r, c) ^ 8);
+  const mx_difference *d = diff(&f, 1);
+  ck_assert_uint_gt(d->codes, 100);
+  ck_assert(says(d, "all are the sign of a zero") && !says(d, "subnormal"));
+  end(&f);
+}
+END_TEST
+
 START_TEST(patterns_of_the_input) {
   fixture f;
   begin(&f, "elem=e2m1 elem.zero_sign=keep", 64, 128);
@@ -535,6 +561,8 @@ int main(void) {
   TCase *t = tcase_create("diff");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_pattern_is_named, 0, (int)(sizeof damages / sizeof damages[0]));
+  tcase_add_test(t, few_blocks_are_no_place);
+  tcase_add_test(t, zero_is_not_subnormal);
   tcase_add_test(t, patterns_of_the_input);
   tcase_add_test(t, coincidences_are_not_stated);
   tcase_add_test(t, the_tensor_scale_alone);

@@ -41,8 +41,17 @@ static void box_open(box *b, const mx_spec *spec) {
   ck_assert_int_eq(mx_quantize(&t, b->x, ROWS, COLS, COLS, spec, NULL, NULL), MX_OK);
   for (size_t i = 0; i < ROWS * COLS; i++) b->codes[i] = (uint8_t)mx_code_at(&t, spec, i / COLS, i % COLS);
   memcpy(b->scales, t.scales, t.scale_rows * t.scale_cols);
-  b->s = (mx_sample){.rows = ROWS, .cols = COLS, .ld = COLS, .x = b->x, .codes = b->codes, .scales = b->scales, .scale_rows = t.scale_rows,
-                     .scale_cols = t.scale_cols, .scale_bytes = 1, .has_tensor_scale = spec->tensor_norm != 0, .tensor_scale = t.tensor_scale};
+  b->s = (mx_sample){.rows = ROWS,
+                     .cols = COLS,
+                     .ld = COLS,
+                     .x = b->x,
+                     .codes = b->codes,
+                     .scales = b->scales,
+                     .scale_rows = t.scale_rows,
+                     .scale_cols = t.scale_cols,
+                     .scale_bytes = 1,
+                     .has_tensor_scale = spec->tensor_norm != 0,
+                     .tensor_scale = t.tensor_scale};
   mx_tensor_free(&t);
 }
 

@@ -33,7 +33,8 @@ enum { ZERO_SIGN, SIGN_ALONE, A_NEGATIVE, A_POSITIVE, B_IS_ZERO, STEP_UP, STEP_D
 
 /* The smallest magnitudes, below the least normal one: what a kernel without subnormals loses. */
 static int subnormal(const diff_job *j, uint32_t code) {
-  return j->elem->kind == MX_KIND_FLOAT && j->elem->man_bits && j->elem->bits <= 8 && (code & ~sign_of(j)) < 1u << j->elem->man_bits;
+  const uint32_t magnitude = code & ~sign_of(j);
+  return j->elem->kind == MX_KIND_FLOAT && j->elem->man_bits && j->elem->bits <= 8 && magnitude && magnitude < 1u << j->elem->man_bits;
 }
 
 static unsigned code_tests(const diff_job *j, uint32_t a, uint32_t b) {
@@ -48,7 +49,7 @@ static unsigned code_tests(const diff_job *j, uint32_t a, uint32_t b) {
 static unsigned input_tests(const diff_job *j, const diff_element *e, unsigned of) {
   unsigned is = 0;
   is |= (unsigned)!isfinite(e->x) << DIFF_SPECIAL;
-  is |= (unsigned)(fabsf(e->x) < FLT_MIN) << DIFF_SUBNORMAL;
+  is |= (unsigned)(e->x != 0 && fabsf(e->x) < FLT_MIN) << DIFF_SUBNORMAL;
   is |= (unsigned)(e->tie == 0) << DIFF_TIE;
   is |= (unsigned)(e->tie < 0x1p-24) << DIFF_NEAR_TIE;
   is |= 1u << (signbit(e->x) ? DIFF_NEGATIVE : DIFF_POSITIVE);

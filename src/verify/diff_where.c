@@ -7,6 +7,9 @@
 
 enum { TEXT = 160 };
 
+/* Of blocks there are fewer, and fewer questions are asked of them. */
+static int blocks_tell(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6); }
+
 void diff_place_row(diff_place *p, size_t row) {
   if (p->n_rows && p->row[1] == row) return;
   if (!p->n_rows) p->row[0] = row;
@@ -112,13 +115,14 @@ static int part_of(char text[TEXT], const char *line, size_t first, size_t last,
 
 static int power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
-static void say_box(diff_job *j, const diff_place *p, const char *who, const char *row, const char *column, int rows_too, int cols_too) {
+static void say_box(diff_job *j, const diff_place *p, double n, const char *who, const char *row, const char *column, int rows_too,
+                    int cols_too) {
   char rows[TEXT] = "", cols[TEXT] = "";
   const size_t h = p->row[1] - p->row[0] + 1, w = p->span[1] - p->span[0] + 1;
   const int in_rows = rows_too && part_of(rows, row, p->row[0], p->row[1], p->rows),
             in_cols = cols_too && part_of(cols, column, p->span[0], p->span[1], p->cols);
   const double share = (in_rows ? (double)h / (double)p->rows : 1) * (in_cols ? (double)w / (double)p->cols : 1);
-  if ((!in_rows && !in_cols) || !diff_telling(share, (double)p->n - 2 * in_rows - 2 * in_cols)) return;
+  if ((!in_rows && !in_cols) || !blocks_tell(share, n - 2 * in_rows - 2 * in_cols)) return;
   const int tile = in_rows && in_cols && h > 1 && w > 1 && power_of_two(h) && power_of_two(w) && p->row[0] % h == 0 && p->span[0] % w == 0;
   char of[64] = "";
   if (tile) snprintf(of, sizeof of, " (a tile of %zu x %zu)", h, w);
@@ -141,7 +145,7 @@ static int one_block(diff_job *j, const diff_place *p, const columns *c, size_t 
 }
 
 /* Block columns, columns, positions. Returns 1 where the range of columns goes without saying. */
-static int say_columns(diff_job *j, const diff_place *p, const columns *c, const char *who, size_t width, int scales) {
+static int say_columns(diff_job *j, const diff_place *p, const columns *c, double blocks, const char *who, size_t width, int scales) {
   char text[TEXT];
   const double n = (double)p->n;
   const size_t C = c->col.n, K = c->block.n, Q = c->position.n, one = c->col.first[0], last = c->n_blocks - 1, at = c->block.first[0];
@@ -153,11 +157,11 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, const
     const size_t end = (at + 1) * width < p->cols ? (at + 1) * width : p->cols, cut = j->a->cols % j->block_cols;
     const double share = (double)(end - at * width) / (double)p->cols;
     const size_t from = scales ? at * j->block_cols : at * width, to = scales ? from + j->block_cols : end;
-    if (at == last && cut && !scales && diff_telling(share, n))
+    if (at == last && cut && !scales && blocks_tell(share, blocks))
       diff_say(j, "all in the last, short block of a row: what lies behind its end was read (stale padding)");
-    else if (at == last && diff_telling(share, n))
+    else if (at == last && blocks_tell(share, blocks))
       diff_say(j, "%s in the last block of a row", who);
-    else if (at != last && diff_telling(share, n - 1))
+    else if (at != last && blocks_tell(share, blocks - 1))
       diff_say(j, "%s in block column %zu (columns %zu to %zu)", who, at, from, (to < j->a->cols ? to : j->a->cols) - 1);
   }
   const int one_place = Q == 1 && width > 1 && C > 1 && every(width, one, p->cols, C, p->n) && !scales;
@@ -181,29 +185,29 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, const
   const size_t m = scales || C <= K ? C : K;
   const few *f = scales || C <= K ? &c->col : &c->block;
   const double lines = scales || C <= K ? (double)p->cols : (double)c->n_blocks;
-  if (m <= DIFF_FEW && (double)m * 4 <= lines && !adjacent(f) && diff_telling((double)m / lines, n - (double)m)) {
+  if (m <= DIFF_FEW && (double)m * 4 <= lines && !adjacent(f) && blocks_tell((double)m / lines, blocks - (double)m)) {
     diff_say(j, "%s in %s %s", who, !scales && C <= K ? "columns" : "block columns", listed(text, f));
     return 1;
   }
   return 0;
 }
 
-static int say_rows(diff_job *j, const diff_place *p, const char *who, const char *line) {
+static int say_rows(diff_job *j, const diff_place *p, double n, const char *who, const char *line) {
   char text[TEXT];
-  const double n = (double)p->n, rows = (double)p->rows;
+  const double rows = (double)p->rows;
   const size_t R = p->n_rows;
   if (R == 1) {
-    if (p->row[0] + 1 == p->rows && diff_telling(1 / rows, n))
+    if (p->row[0] + 1 == p->rows && blocks_tell(1 / rows, n))
       diff_say(j, "%s in the last %s", who, line);
-    else if (diff_telling(1 / rows, n - 1))
+    else if (blocks_tell(1 / rows, n - 1))
       diff_say(j, "%s in one %s (%s %zu)", who, line, line, p->row[0]);
     return 1;
   }
-  const size_t step = step_of(p->row_bits, p->row[0], p->rows, R, p->n);
+  const size_t step = step_of(p->row_bits, p->row[0], p->rows, R, (uint64_t)n);
   if (step) say_step(j, who, line, step, p->row[0]);
   few f = {.n = R};
   memcpy(f.first, p->few, sizeof f.first);
-  if (step || R > DIFF_FEW || (double)R * 4 > rows || adjacent(&f) || !diff_telling((double)R / rows, n - (double)R)) return 0;
+  if (step || R > DIFF_FEW || (double)R * 4 > rows || adjacent(&f) || !blocks_tell((double)R / rows, n - (double)R)) return 0;
   diff_say(j, "%s in %ss %s", who, line, listed(text, &f));
   return 1;
 }
@@ -216,6 +220,8 @@ void diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales) {
   if (p->n < 2) return;
   count_columns(&c, p, width);
   if (units == 1 && !scales && c.whole && one_block(j, p, &c, width)) return;
-  const int columns_said = say_columns(j, p, &c, who, width, scales), rows_said = say_rows(j, p, who, row);
-  say_box(j, p, who, row, column, !rows_said, !columns_said);
+  /* Elements of one block go wrong together: where they are is told by as many blocks. */
+  const double blocks = (double)(scales || units > p->n ? p->n : units);
+  const int columns_said = say_columns(j, p, &c, blocks, who, width, scales), rows_said = say_rows(j, p, blocks, who, row);
+  say_box(j, p, blocks, who, row, column, !rows_said, !columns_said);
 }
