@@ -17,6 +17,7 @@
   X(NOT_FIRST, "a maximum that leaves out the first element of the block", "amax without the first element", 0)                                \
   X(NOT_LAST, "a maximum that leaves out the last element of the block", "amax without the last element", 0)                                   \
   X(EVERY, "the maximum of every second element of the block, from element %g on", "amax over every second element", 0, 1)                     \
+  X(SOME, "a maximum that leaves out elements of the block", "amax over a part of the block", 0)                                               \
   X(ONE, "the first element of the block, not the maximum", "first element for amax", 0)                                                       \
   X(SECOND, "the second largest |x|", "second largest for amax", 0)                                                                            \
   X(MEAN, "the mean of |x| times %g, not the maximum", "mean for amax", 1, 2, 3, 4, 6)                                                         \
@@ -34,6 +35,8 @@
   X(F16, "a maximum rounded to binary16", "amax rounded to binary16", 0)                                                                       \
   X(PARTS, "the first of %g parts that are scaled on their own", "block too narrow, scales lost", 2, 4, 8)                                     \
   X(LAST_PARTS, "the last of %g parts that are scaled on their own", "block too narrow, scales lost", 2, 4, 8)                                 \
+  X(TURNS, "its elements at multiples of %g; the others have scales of their own, which are lost (a step of the reduction is missing)",        \
+    "lanes scaled on their own", 2, 4, 8)                                                                                                      \
   X(TIMES, "amax * %g instead of amax / 6", "typed constant for 1/6", 0.1667, 0.16667, 0.166667, 0.1666667, 0.166, 0.17)                       \
   X(FLOOR, "a maximum of at least %g", "amax with a floor", 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)                      \
   X(PLUS, "a maximum to which %g is added", "amax with an epsilon", 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -49,6 +52,11 @@
   X(TENSOR_TWICE, "applies the tensor scale to the elements twice", "tensor scale applied twice")                                              \
   X(RCP_BF16, "multiplies by the reciprocal of the scale rounded to bfloat16", "reciprocal rounded to bfloat16")                               \
   X(RCP_F16, "multiplies by the reciprocal of the scale rounded to binary16", "reciprocal rounded to binary16")                                \
+  X(BF16, "divides the elements by the scale (that of the tensor in it) rounded to bfloat16", "divisor rounded to bfloat16")                   \
+  X(BF16_RCP, "multiplies by the reciprocal of the scale (that of the tensor in it) rounded to bfloat16", "divisor rounded to bfloat16")       \
+  X(SUBNORMAL, "divides the elements of blocks with a subnormal scale by half of it (exponent 0 taken for one less than exponent 1)",          \
+    "subnormal scales read as normal")                                                                                                         \
+  X(WRAP, "has no saturation: the magnitude of an element beyond the largest wraps to zero", "no saturation")                                  \
   X(Y_BF16, "rounds the scaled elements to bfloat16 first, and then again to the element format", "rounded twice, over bfloat16")              \
   X(Y_BF16_CUT, "cuts the scaled elements to bfloat16 before it rounds them", "cut to bfloat16 before rounding")                               \
   X(Y_F16, "rounds the scaled elements to binary16 first, and then again to the element format", "rounded twice, over binary16")               \
@@ -84,7 +92,7 @@ enum {
   TENSORS(X)
 #undef X
 };
-enum { MOST = 12 };
+enum { MOST = 12, MOST_AREA = 256 };
 typedef struct listed {
   int id;
   const char *text, *name;
@@ -108,7 +116,8 @@ typedef struct twist {
   int stat, divisor, tensor;
   side side;
   double k;
-  float f; /* of the unrounded scale: what the maximum maps to */
+  float f;                 /* of the unrounded scale: what the maximum maps to */
+  const uint8_t *left_out; /* of STAT_SOME, an entry an element of a block */
 } twist;
 
 /* ---- what stands for the maximum */
@@ -157,6 +166,9 @@ static float over_elements(const part *p, size_t d, size_t a, const twist *t) {
       break;
     case STAT_ONE:
       v = i ? 0 : m;
+      break;
+    case STAT_SOME:
+      v = t->left_out[i / cols * p->block_cols + i % cols] ? 0 : m;
       break;
     default:
       break;
@@ -279,6 +291,10 @@ static float tensor_max(const base *b, const part *p, size_t d, const twist *t) 
 
 static uint32_t encode(const mx_plan *p, double y) { return (uint32_t)mx_encode(p->elem, y, &p->encode, 0); }
 
+/* The middle between the largest number and the one that would come next. */
+static float beyond_of(const mx_format *f) { return (float)(1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1)); }
+static uint32_t with_sign_of(const mx_format *f, float x) { return f->sign_bits && signbit(x) ? 1u << (f->bits - 1) : 0; }
+
 static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *t, float x, float amax, float signed_max, uint64_t index) {
   static const mx_encoding nearest = {0};
   const float g = p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g, tensor = p->has_tensor_scale && g != 0 ? (float)p->target / g : 1;
@@ -305,6 +321,15 @@ static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *
   case DIVISOR_RCP_F16:
     r = s->how == MX_BY_NUMBER ? (float)(1 / s->used) : tensor / s->sf;
     return encode(p, (double)(x * mx_round_dtype(r, t->divisor == DIVISOR_RCP_F16 ? MX_INPUT_DTYPE_FLOAT16 : MX_INPUT_DTYPE_BFLOAT16)));
+  case DIVISOR_BF16:
+  case DIVISOR_BF16_RCP:
+    r = mx_round_dtype(s->how == MX_BY_NUMBER ? (float)s->used : s->sf / tensor, MX_INPUT_DTYPE_BFLOAT16);
+    return encode(p, (double)(t->divisor == DIVISOR_BF16 ? x / r : x * (1 / r)));
+  case DIVISOR_SUBNORMAL:
+    return encode(p, mx_scaled_value(p, s, x) * (s->code && s->code >> p->scale->man_bits == 0 && p->scale->kind == MX_KIND_FLOAT ? 2 : 1));
+  case DIVISOR_WRAP:
+    r = (float)mx_scaled_value(p, s, x);
+    return fabsf(r) < beyond_of(p->elem) ? encode(p, (double)r) : with_sign_of(p->elem, r);
   case DIVISOR_Y_BF16:
     return encode(p, (double)mx_round_dtype((float)mx_scaled_value(p, s, x), MX_INPUT_DTYPE_BFLOAT16));
   case DIVISOR_Y_BF16_CUT:
@@ -332,12 +357,20 @@ static float signed_largest(const part *p, size_t d, size_t a) {
   return m;
 }
 
-/* Of some columns of a block. */
-static float part_max(const part *p, size_t d, size_t a, size_t first, size_t width) {
+/* Parts of a block that are scaled on their own: columns side by side, or in turns. */
+static size_t parts_of(const twist *t) {
+  return t->stat == STAT_PARTS || t->stat == STAT_LAST_PARTS || t->stat == STAT_TURNS ? (size_t)t->k : 0;
+}
+static size_t part_at(const part *p, const twist *t, size_t column) {
+  const size_t n = parts_of(t), width = p->block_cols / n, k = t->stat == STAT_TURNS ? column % n : column / width;
+  return k < n ? k : n - 1;
+}
+static float part_max(const part *p, size_t d, size_t a, const twist *t, size_t k) {
   float m = 0;
-  const size_t col = a * p->block_cols + first;
+  const size_t col = a * p->block_cols;
   for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++)
-    for (size_t c = col; c < p->cols && c < col + width; c++) m = fmaxf(m, fabsf(p->x[r * p->cols + c]));
+    for (size_t c = col; c < p->cols && c < col + p->block_cols; c++)
+      if (part_at(p, t, c - col) == k) m = fmaxf(m, fabsf(p->x[r * p->cols + c]));
   return m;
 }
 
@@ -375,20 +408,20 @@ static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, si
       }
       out->scales[i][k] = (t->side == SIDE_ELEMENTS ? &right : &twisted)->code;
       const mx_block_scale *used = t->side == SIDE_STORED ? &right : &twisted;
-      const size_t parts = t->stat == STAT_PARTS || t->stat == STAT_LAST_PARTS ? (size_t)t->k : 0, width = parts ? p->block_cols / parts : 0;
+      const size_t parts = parts_of(t);
       mx_block_scale of_part[8];
+      if (parts > p->block_cols) return 0;
       for (size_t j = 0; j < parts; j++) {
-        st.amax = st.amax_finite = part_max(p, d, a, j * width, width);
-        if (!width || mx_block_scale_find(&of_part[j], &plan, &st, 0, k)) return 0;
-        if (j == (t->stat == STAT_PARTS ? 0 : parts - 1)) out->scales[i][k] = of_part[j].code;
+        st.amax = st.amax_finite = part_max(p, d, a, t, j);
+        if (mx_block_scale_find(&of_part[j], &plan, &st, 0, k)) return 0;
+        if (j == (t->stat == STAT_LAST_PARTS ? parts - 1 : 0)) out->scales[i][k] = of_part[j].code;
       }
       const float signed_max = t->divisor == DIVISOR_SIGN_OF_MAX ? signed_largest(p, d, a) : 0;
       for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++)
         for (size_t c = a * p->block_cols; c < p->cols && c < (a + 1) * p->block_cols; c++) {
           const size_t at = r * p->cols + c;
-          const size_t j = width ? (c - a * p->block_cols) / width : 0;
-          out->codes[i][at] =
-              (uint8_t)element(&plan, parts ? &of_part[j < parts ? j : parts - 1] : used, t, p->x[at], own(p, d, a), signed_max, at);
+          const mx_block_scale *of = parts ? &of_part[part_at(p, t, c - a * p->block_cols)] : used;
+          out->codes[i][at] = (uint8_t)element(&plan, of, t, p->x[at], own(p, d, a), signed_max, at);
         }
     }
   }
@@ -426,14 +459,26 @@ static int is_promising(trier *y, const twist *t) {
   return 1;
 }
 
+/* "a maximum that leaves out the elements 0, 1, 2, ... of the block" */
+static void say_left_out(char *out, size_t size, const base *b, const uint8_t *left_out) {
+  enum { LISTED = 8 };
+  const size_t area = b->parts[0].block_rows * b->parts[0].block_cols;
+  size_t said = 0, all = 0, n = (size_t)snprintf(out, size, "a maximum that leaves out");
+  for (size_t i = 0; i < area; i++) all += left_out[i];
+  for (size_t i = 0; i < area && said < LISTED && n < size; i++)
+    if (left_out[i]) n += (size_t)snprintf(out + n, size - n, "%s %zu", !said++ ? all == 1 ? " element" : " elements" : ",", i);
+  if (n < size) snprintf(out + n, size - n, "%s of the block", all > said ? ", ..." : "");
+}
+
 /* The two clauses that a statistic may stand in. */
-static void say(char *out, size_t size, const listed *r, const twist *t) {
+static void say(char *out, size_t size, const base *b, const listed *r, const twist *t) {
   char what[256];
   if (t->stat) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(what, sizeof what, r->text, t->k); /* a row of the tables above */
 #pragma GCC diagnostic pop
+    if (t->left_out) say_left_out(what, sizeof what, b, t->left_out);
     static const char *const around[SIDES] = {"takes the scale of a block from ", "divides the elements by the scale of ",
                                               "stores the scale of "};
     static const char *const after[SIDES] = {"", ", but stores the right one", ", but divides the elements by the right one"};
@@ -460,8 +505,38 @@ static void consider(trier *y, const listed *r, const twist *t) {
   }
   twist said = *t;
   if (t->tensor == TENSOR_STORED) said.k = (double)maximum_of_stored(b, &b->parts[0]);
-  say(c.text, sizeof c.text, r, &said);
+  say(c.text, sizeof c.text, b, r, &said);
   offer(y->best, b, &c);
+}
+
+/* Elements of a block that its scale cannot have heeded: alone they would make a larger one. Returns how many, 0 too if that is none or all. */
+static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b) {
+  enum { BLOCKS = 2000 };
+  const size_t area = b->parts[0].block_rows * b->parts[0].block_cols;
+  size_t n = 0, looked = 0;
+  memset(left_out, 0, MOST_AREA);
+  if (area > MOST_AREA || area < 2) return 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    mx_plan plan;
+    if (!p->stats || plan_part(&plan, b, p)) return 0;
+    mx_plan_set_amax(&plan, p->amax);
+    for (size_t k = 0; k < p->down * p->across && looked < BLOCKS; k++) {
+      const size_t row = k / p->across * p->block_rows, col = k % p->across * p->block_cols;
+      mx_block_stats st = p->stats[k];
+      if (p->seen[k] >= p->scales[k] || st.has_nan || st.has_inf) continue;
+      looked++;
+      for (size_t e = 0; e < area; e++) {
+        const size_t r = row + e / p->block_cols, c = col + e % p->block_cols;
+        mx_block_scale alone;
+        if (left_out[e] || r >= p->rows || c >= p->cols) continue;
+        st.amax = st.amax_finite = fabsf(p->x[r * p->cols + c]);
+        if (mx_block_scale_find(&alone, &plan, &st, 0, k)) return 0;
+        if (alone.code > p->seen[k]) left_out[e] = 1, n++;
+      }
+    }
+  }
+  return n < area ? n : 0;
 }
 
 void twist_bugs(candidate *best, const base *b) {
@@ -479,7 +554,12 @@ void twist_bugs(candidate *best, const base *b) {
   }
   for (int s = 0; s < SIDES; s++)
     for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
-      for (size_t k = 0; k < stats[i].n; k++) consider(&y, &stats[i], &(twist){.stat = stats[i].id, .k = stats[i].k[k], .side = (side)s});
+      for (size_t k = 0; stats[i].id != STAT_SOME && k < stats[i].n; k++)
+        consider(&y, &stats[i], &(twist){.stat = stats[i].id, .k = stats[i].k[k], .side = (side)s});
+  uint8_t left_out[MOST_AREA];
+  for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
+    for (int s = 0; stats[i].id == STAT_SOME && s < SIDES && !is_found(best) && find_left_out(left_out, b); s++)
+      if (s != SIDE_ELEMENTS) consider(&y, &stats[i], &(twist){.stat = STAT_SOME, .side = (side)s, .left_out = left_out});
   if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE)
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
       for (size_t k = 0; k < tensors[i].n; k++) consider(&y, &tensors[i], &(twist){.tensor = tensors[i].id, .k = tensors[i].k[k]});

@@ -87,6 +87,7 @@ static float amax_of(const float *x, size_t n, int bug) {
   for (size_t i = 0; i < n; i++) {
     const float a = bug == BROKEN_NOABS ? x[i] : fabsf(x[i]);
     if ((bug == BROKEN_FIRST_HALF && i >= n / 2) || (bug == BROKEN_LAST_HALF && i < n / 2)) continue;
+    if ((bug == BROKEN_LEFT_OUT && i == 7) || (bug == BROKEN_LANES_ALONE && i % 2)) continue;
     if ((bug == BROKEN_NOT_FIRST && !i) || (bug == BROKEN_NOT_LAST && i == n - 1)) continue;
     if (a > m)
       second = m, m = a;
@@ -125,6 +126,7 @@ static double scaled(const kernel *k, float x, uint32_t code, float amax) {
   if (k->bug == BROKEN_NO_TENSOR) return (double)(x / sf);
   if (!k->is_nv) return (double)x / mx_decode(k->scale, code);
   if (k->bug == BROKEN_RCP_BF16) return (double)(x * by("bf16", s / sf));
+  if (k->bug == BROKEN_DIVISOR_BF16) return (double)(x / by("bf16", sf / s));
   if (k->is_te) return (double)(x * fminf(1 / (sf * (1 / s)), FLT_MAX));
   return (double)(x * (1 / (k->tensor_max / 2688) / sf));
 }
@@ -153,6 +155,8 @@ static uint32_t element(const kernel *k, float x, uint32_t code, float amax, flo
   const int negative = signbit(y) != 0;
   uint32_t m = isnan(y) ? 0 : magnitude(k, fabs(y), negative);
   if (k->bug == BROKEN_SATURATE && m > top) m = top;
+  if (k->bug == BROKEN_WRAPS && fabs(y) >= (k->elem->bits == 4 ? 7 : 464)) m = 0;
+  if (k->bug == BROKEN_ELEMENT_BIAS) m = m + 8 < sign ? m + 8 : sign - 1;
   if (k->bug == BROKEN_FLUSH && m <= tiny) m = 0;
   if (k->bug == BROKEN_ALL_ZERO) return 0;
   if (k->bug == BROKEN_COMPLEMENT && negative) return (0 - m) & (2 * sign - 1);
@@ -188,6 +192,7 @@ static void row_codes(const kernel *k, uint8_t *codes, uint8_t *scales, const fl
     if (k->bug == BROKEN_BEFORE && b) used = scales[b - 1];
     if (k->bug == BROKEN_AFTER && b + 1 < k->across) used = scales[b + 1];
     if (k->bug == BROKEN_NARROW && i >= w / 2) used = scale_code(k, amax_of(block + w / 2, w / 2, BROKEN_NONE));
+    if (k->bug == BROKEN_LANES_ALONE && i % 2) used = scale_code(k, amax_of(block + 1, w - 1, k->bug));
     for (size_t j = 0; j < w; j++)
       if (fabsf(block[j]) > fabsf(largest)) largest = block[j];
     codes[c] = (uint8_t)element(k, block[i], used, amax, largest);

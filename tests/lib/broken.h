@@ -28,6 +28,11 @@
   X(ROTATED, "Hadamard not normalised", "rotation not normalised", "48nt", 0)                                                                  \
   X(ROTATED_DOWN, "Hadamard along the wrong axis", "rotation along the wrong axis", "48nt", 0)                                                 \
   X(SIGN_OF_MAX, "sign of the largest for all of the block", "sign of the largest element for all", "48nt", 0)                                 \
+  X(LEFT_OUT, "maximum leaves out element 7 of the block", "amax over a part of the block", "48nt", 0)                                         \
+  X(LANES_ALONE, "a step of the reduction lost: even and odd lanes scale on their own", "lanes scaled on their own", "48nt", 0)                \
+  X(WRAPS, "no saturation: beyond the largest comes zero", "no saturation", "48", 0)                                                           \
+  X(ELEMENT_BIAS, "exponent of the elements with a bias of 8", "elements with another bias", "8", 0)                                           \
+  X(DIVISOR_BF16, "elements divided by a scale rounded to bfloat16", "divisor rounded to bfloat16", "nt", 0)                                   \
   X(TIES_UP, "ties toward +infinity", "ties toward +infinity", "48", 1)                                                                        \
   X(TIES_DOWN, "ties toward -infinity", "ties toward -infinity", "48", 1)                                                                      \
   X(TIES_ODD, "ties to odd", "ties to odd", "48", 1)                                                                                           \
