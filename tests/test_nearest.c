@@ -29,15 +29,15 @@ static float bell(uint64_t *state) {
   return (float)(sum - 6);
 }
 
-/* What spec gives of numbers about 1, as a starting point. */
-static void box_open(box *b, const mx_spec *spec) {
+/* What spec gives of numbers about 1, of about `small` in every fourth row, as a starting point. */
+static void box_open_small(box *b, const mx_spec *spec, float small) {
   uint64_t state = 11;
   mx_tensor t;
   ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, COLS, spec), MX_OK);
   b->x = malloc(sizeof(float) * ROWS * COLS);
   b->codes = malloc(ROWS * COLS);
   b->scales = malloc(t.scale_rows * t.scale_cols);
-  for (size_t i = 0; i < ROWS * COLS; i++) b->x[i] = bell(&state);
+  for (size_t i = 0; i < ROWS * COLS; i++) b->x[i] = bell(&state) * (i / COLS % 4 == 3 ? small : 1);
   ck_assert_int_eq(mx_quantize(&t, b->x, ROWS, COLS, COLS, spec, NULL, NULL), MX_OK);
   for (size_t i = 0; i < ROWS * COLS; i++) b->codes[i] = (uint8_t)mx_code_at(&t, spec, i / COLS, i % COLS);
   memcpy(b->scales, t.scales, t.scale_rows * t.scale_cols);
@@ -54,6 +54,8 @@ static void box_open(box *b, const mx_spec *spec) {
                      .tensor_scale = t.tensor_scale};
   mx_tensor_free(&t);
 }
+
+static void box_open(box *b, const mx_spec *spec) { box_open_small(b, spec, 1); }
 
 static void box_close(box *b) {
   free(b->x);
@@ -153,6 +155,31 @@ START_TEST(short_reciprocal) {
 }
 END_TEST
 
+/* te-nvfp4 that takes exponent 0 of a block's scale for one less than exponent 1: subnormal scales are halved. */
+START_TEST(subnormal_scales) {
+  mx_spec spec;
+  box b;
+  mx_identity id;
+  uint64_t changed = 0;
+  ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
+  box_open_small(&b, &spec, 0x1p-16f);
+  const float s = 2688 / b.s.tensor_scale, decode = 1 / s; /* te stores max|X| */
+  for (size_t i = 0; i < ROWS * COLS; i++) {
+    const uint8_t scale = b.scales[i / 16];
+    if (!scale || scale >> 3) continue;
+    const float right = (float)mx_decode(mx_scale_format(MX_SCALE_E4M3), scale), r = 1 / (right * decode);
+    b.codes[i] = (uint8_t)(nearest((double)(b.x[i] * r) * 2) | (uint32_t)(signbit(b.x[i]) != 0) << 3);
+    changed++;
+  }
+  ck_assert_uint_gt(changed, 1000);
+  identify(&id, &b);
+  ck_assert(!id.exact && id.bug.name);
+  ck_assert_str_eq(id.bug.name, "subnormal scales read as normal");
+  ck_assert_uint_eq(id.bug.codes + id.bug.scales + id.bug.tensor_scales, 0);
+  box_close(&b);
+}
+END_TEST
+
 /* ocp-mxfp4 whose elements go up where a noise of `bits` bits, times `factor`, is below the fraction. */
 static void chance(mx_identity *id, int bits, double factor) {
   mx_spec spec;
@@ -199,6 +226,7 @@ int main(void) {
   tcase_add_test(t, forgotten_six);
   tcase_add_test(t, rotated_preset);
   tcase_add_test(t, short_reciprocal);
+  tcase_add_test(t, subnormal_scales);
   tcase_add_test(t, below_the_fraction);
   tcase_add_test(t, short_noise);
   suite_add_tcase(s, t);
