@@ -32,9 +32,13 @@ static void convert_to_f16(number *x) {
   x->exponent = number_exponent(x->value) < -14 ? -14 : number_exponent(x->value);
 }
 
-/* op=fma: element times scale is rounded to binary32 before the chain. */
+/* op=fma: element times scale is rounded to binary32 before the chain. A NaN of the element stays, one that the scale makes is the quiet one. */
 static void dequantise(number *x, const number *scale, const mx_format *f32) {
-  if (scale->kind == NOT_A_NUMBER || (x->kind == INFINITE && number_is_zero(scale))) x->kind = NOT_A_NUMBER;
+  if (x->kind == NOT_A_NUMBER) return;
+  if (scale->kind == NOT_A_NUMBER || (x->kind == INFINITE && number_is_zero(scale))) {
+    x->kind = NOT_A_NUMBER;
+    x->bits = f32->inf_code | UINT64_C(1) << (f32->man_bits - 1);
+  }
   if (x->kind != FINITE) return;
   int negative = x->negative;
   number_multiply(x->value, x->value, scale->value);
@@ -46,6 +50,7 @@ static void dequantise(number *x, const number *scale, const mx_format *f32) {
 static void read_operand(number *x, number *scale, const mx_mma_model *m, const mx_format *f, const uint8_t *row, const uint8_t *scales,
                          size_t k) {
   number_decode(x, f, load(row, f, k));
+  if (m->accum.op == MX_ACC_OP_FMA && x->kind == NOT_A_NUMBER) x->bits = number_nan(m->d, f, x->bits);
   if (m->scale) {
     uint8_t byte = scales[k / (size_t)m->block];
     number_decode(scale, m->scale, m->scale->sign_bits ? byte & ref_low_bits(m->scale->bits - 1) : byte);
@@ -71,7 +76,7 @@ static accumulator read_c(const mx_mma_model *m, const uint8_t *c, size_t at) {
   number_init(&x);
   number_decode(&x, m->c, bits);
   int narrower = m->c->bits != m->d->bits;
-  if (narrower && x.kind == NOT_A_NUMBER) bits = m->d->nan_code;
+  if (narrower && x.kind == NOT_A_NUMBER) bits = number_nan(m->d, m->c, bits);
   if (narrower && x.kind == INFINITE) bits = ref_mma_inf(m->d, x.negative);
   if (narrower && x.kind == FINITE)
     bits = number_is_zero(&x) ? (x.negative ? UINT64_C(1) << (m->d->bits - 1) : 0)
@@ -87,6 +92,8 @@ mx_status ref_mma(void *d, const mx_mma_model *m, const mx_mma_args *g) {
   if (m->whole_k && g->K % (size_t)m->k) return MX_ERR_SHAPE;
   workspace w;
   if (ref_mma_workspace_alloc(&w, g->K)) return MX_ERR_NOMEM;
+  mx_format type_a = *m->a, type_b = *m->b;
+  if (m->accum.op == MX_ACC_OP_INTEGER) type_a.man_bits = type_b.man_bits = 0; /* elements are counts of their smallest step */
   size_t bytes_a = row_bytes(m->a, g->K), bytes_b = row_bytes(m->b, g->K),
          blocks = m->scale ? (g->K + (size_t)m->block - 1) / (size_t)m->block : 0;
   size_t step = m->k ? (size_t)m->k : g->K;
@@ -98,8 +105,8 @@ mx_status ref_mma(void *d, const mx_mma_model *m, const mx_mma_args *g) {
         const uint8_t *sa = m->scale ? (const uint8_t *)g->scale_a + row * blocks : NULL,
                       *sb = m->scale ? (const uint8_t *)g->scale_b + col * blocks : NULL;
         for (size_t k = 0; k < g->K; k++) {
-          read_operand(&w.ordered[k].a, &w.ordered[k].scale_a, m, m->a, a, sa, k);
-          read_operand(&w.ordered[k].b, &w.ordered[k].scale_b, m, m->b, b, sb, k);
+          read_operand(&w.ordered[k].a, &w.ordered[k].scale_a, m, &type_a, a, sa, k);
+          read_operand(&w.ordered[k].b, &w.ordered[k].scale_b, m, &type_b, b, sb, k);
         }
         accumulator acc = read_c(m, g->c, at);
         for (size_t k = 0; k < g->K; k += step) acc = ref_mma_instruction(m, w.ordered + k, g->K - k < step ? g->K - k : step, acc, &w);
@@ -128,6 +135,7 @@ static void read_scale(number *x, const ref_mma_row *r, size_t b) {
 /* Element k of a row of K; those beyond are +0. */
 static void read_row(number *x, number *scale, const mx_mma_model *m, const ref_mma_row *r, size_t k, size_t K) {
   number_decode(x, r->type, k < K ? r->codes[k] & ref_low_bits(r->type->bits) : 0);
+  if (m->accum.op == MX_ACC_OP_FMA && x->kind == NOT_A_NUMBER) x->bits = number_nan(m->d, r->type, x->bits);
   if (k < K && r->micro && x->kind == FINITE) {
     mpz_mul_2exp(x->value, x->value, (mp_bitcnt_t)r->micro[k]);
     x->exponent += r->micro[k];

@@ -42,6 +42,13 @@ void number_decode(number *x, const mx_format *f, uint64_t code) {
   number_set(x->value, x->negative ? -significand : significand, x->exponent - f->man_bits);
 }
 
+uint64_t number_nan(const mx_format *d, const mx_format *f, uint64_t code) {
+  uint64_t quiet = d->inf_code | UINT64_C(1) << (d->man_bits - 1);
+  if (f->inf_code == MX_NO_CODE) return quiet;
+  uint64_t sign = code >> (f->bits - 1) & 1, payload = code & ref_low_bits(f->man_bits);
+  return sign << (d->bits - 1) | quiet | payload << (d->man_bits - f->man_bits);
+}
+
 void number_cut(mpz_t x, int unit, direction dir) {
   if (unit <= -BASE) return;
   mp_bitcnt_t n = (mp_bitcnt_t)(unit + BASE);

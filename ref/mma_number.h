@@ -34,6 +34,10 @@ void number_set(mpz_t value, int64_t n, int exponent);
 /** The value of a code: docs/SPEC.md section 1. */
 void number_decode(number *x, const mx_format *f, uint64_t code);
 
+/** The NaN `code` of f as bits of d, as a conversion of IEEE 754 makes it: sign and payload, which stands at the top, and quiet. What f cannot
+ *  carry in a NaN (no Inf: e4m3, FNUZ) is the plain quiet NaN. */
+uint64_t number_nan(const mx_format *d, const mx_format *f, uint64_t code);
+
 /** floor(log2 |x|) of x != 0. */
 static inline int number_exponent(const mpz_t x) { return (int)mpz_sizeinbase(x, 2) - 1 - BASE; }
 

@@ -242,7 +242,7 @@ static uint64_t multiply_add(const mx_mma_model *m, const mx_format *f, const nu
     if (m->accum.nan != MX_ACC_NAN_FIRST) return nan_of(m);
     if (invalid) return f->inf_code | quiet | sign;
     const number *first = b && b->kind == NOT_A_NUMBER ? b : c->kind == NOT_A_NUMBER ? c : a;
-    return first->bits | quiet;
+    return first->bits | quiet; /* op=fma alone: its operands' NaN are in f's bits (mma.c) */
   }
   if (infinite) return ref_mma_inf(f, negative);
   if (c->kind == INFINITE) return ref_mma_inf(f, c->negative);

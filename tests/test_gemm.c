@@ -353,9 +353,33 @@ START_TEST(refusals) {
   ck_assert(strstr(err.text, "a block of 32 is not a multiple of P=64"));
   ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &s, &(mx_gemm_options){.batch = 3}, &err), MX_ERR_SHAPE);
   ck_assert_int_eq(mx_gemm(d, 2, &a, &wide, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
+  const mx_spec narrow = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value"); /* these scales are no hindrance */
+  ck_assert_int_eq(mx_gemm(d, 2, &a, &narrow, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
+  ck_assert_msg(strstr(err.text, "and bf16 scales"), "%s", err.text);
   const mx_gemm_operand x = {.elem = mx_elem_format(MX_ELEM_E4M3), .data = d};
   ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = x}, &err), MX_ERR_ARG);
   ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = {0}, .d = d}, &err), MX_ERR_ARG);
+  /* Fields outside their lists, and a batch that no D holds; D is left alone. */
+  static const struct {
+    size_t batch;
+    int packing, nibble, form, sign;
+    const char *says;
+  } bad[] = {{1, 5, 0, 0, 0, "operand A: packing 5"},     {1, -1, 0, 0, 0, "operand A: packing -1"},
+             {1, 0, 9, 0, 0, "operand A: nibble 9"},      {1, 0, 0, 7, 0, "operand A: scale_form 7"},
+             {1, 0, 0, 0, 7, "operand A: scale_sign 7"},  {(size_t)1 << 62, 0, 0, 0, 0, "in a batch of 4611686018427387904"},
+             {1, 0, 0, -1, 0, "operand A: scale_form -1"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    const uint8_t one[4] = {0x38, 0x38, 0x38, 0x38}, scale = 127;
+    mx_gemm_operand y = {.elem = mx_elem_format(MX_ELEM_E4M3), .data = one, .scale = mx_scale_format(MX_SCALE_E8M0), .scales = &scale};
+    mx_gemm_problem p = {.M = 1, .N = 1, .K = 4, .a = y, .b = y, .d = d, .options.batch = bad[i].batch};
+    p.a.packing = bad[i].packing;
+    p.a.nibble = bad[i].nibble;
+    p.a.scale_form = bad[i].form;
+    p.a.scale_sign = bad[i].sign;
+    d[0] = 77;
+    ck_assert_int_ne(mx_gemm_raw(&p, &err), MX_OK);
+    ck_assert_msg(strstr(err.text, bad[i].says) && d[0] == 77, "case %zu: %s", i, err.text);
+  }
   const size_t outside[][2] = {{1, 0}};
   ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = x, .d = d, .pairs = outside, .n_pairs = 1}, &err),
                    MX_ERR_SHAPE);

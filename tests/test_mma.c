@@ -283,6 +283,52 @@ START_TEST(chains_and_integers) {
 }
 END_TEST
 
+/* nan=first: of b, the accumulator, a, made quiet; narrower types as IEEE 754 converts them, payload at the top. */
+START_TEST(first_nan) {
+  static const struct {
+    const char *keys;
+    uint64_t a, b, c, want;
+  } cases[] = {
+      {"a=f32,b=f32,c=f32,d=f32", 0x7F800001, 0x3F800000, 0x3F800000, 0x7FC00001},
+      {"a=f32,b=f32,c=f32,d=f32", 0x7F800001, 0xFF800002, 0x7F800003, 0xFFC00002},
+      {"a=f32,b=f32,c=f32,d=f32", 0x7F800001, 0x3F800000, 0xFFA00003, 0xFFE00003},
+      {"a=f32,b=f32,c=f32,d=f32", 0x7F800000, 0, 0x3F800000, 0xFFC00000},          /* Inf * 0 */
+      {"a=f32,b=f32,c=f32,d=f32", 0x7F800000, 0x3F800000, 0xFF800000, 0xFFC00000}, /* Inf - Inf */
+      {"a=f32,b=f32,c=f32,d=f32", 0x7F800000, 0, 0x7F800005, 0x7FC00005},          /* a NaN comes before Inf * 0 */
+      {"a=f16,b=f16,c=f32,d=f32", 0x3C00, 0x7C01, 0, 0x7FC02000},
+      {"a=f16,b=f16,c=f16,d=f32", 0x3C00, 0x3C00, 0xFD55, 0xFFEAA000},
+      {"a=bf16,b=f16,c=f32,d=f32", 0xFF81, 0x3C00, 0, 0xFFC10000},
+      {"a=e5m2,b=e5m2,c=f32,d=f32", 0x3C, 0xFD, 0, 0xFFE00000},
+      {"a=tf32,b=f32,c=f32,d=f32", 0x7F802000, 0x3F800000, 0, 0x7FC02000},
+      {"a=e4m3,b=e4m3,c=f32,d=f32", 0x38, 0xFF, 0, 0x7FC00000}, /* no payload to keep */
+      {"a=e4m3fnuz,b=f32,c=f32,d=f32", 0x80, 0x3F800000, 0, 0x7FC00000},
+      {"a=f16,b=f32,c=f64,d=f64", 0x7C01, 0x3F800000, 0, UINT64_C(0x7FF8040000000000)},
+      {"a=f64,b=f32,c=f32,d=f64", UINT64_C(0x3FF0000000000000), 0x3F800000, 0xFF800001, UINT64_C(0xFFF8000020000000)},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char name[80];
+    snprintf(name, sizeof name, "fused:op=fma,L=k,nan=first,%s", cases[i].keys);
+    given g = {.a = {cases[i].a}, .b = {cases[i].b}};
+    for (size_t K = 1; K < 4; K++) expect(name, K, &g, cases[i].c, cases[i].want);
+    expect(name, 0, &g, cases[i].c, one(name, 0, &g, &cases[i].c)); /* nothing is summed: the two agree */
+  }
+  /* Block scales: the element's NaN, else the one that the scale makes. */
+  given scaled = {.a = {0xFD}, .b = {0x3C}, .scale_a = {0xFF}, .scale_b = {0x7F}};
+  expect("fused:op=fma,L=k,nan=first,ab=e5m2,c=f32,d=f32,scale=e8m0", 2, &scaled, 0, 0xFFE00000);
+  scaled.a[0] = 0x3C;
+  expect("fused:op=fma,L=k,nan=first,ab=e5m2,c=f32,d=f32,scale=e8m0", 2, &scaled, 0, 0x7FC00000);
+}
+END_TEST
+
+/* Elements of int8 count in their smallest step, 2^-6, as s8 does in ones. */
+START_TEST(integers_of_both_kinds) {
+  given g = {.a = {3, 0x80, 0x7F}, .b = {2, 0x7F, 0xFF}}; /* 6 - 16256 - 127 */
+  expect("fused:op=integer,L=k,a=int8,b=int8,c=s32,d=s32", 3, &g, 20000, 20000 - 16377);
+  expect("fused:op=integer,L=k,a=int8,b=s8,c=s32,d=s32", 3, &g, 20000, 20000 - 16377);
+  expect("fused:op=integer,L=k,a=s8,b=s8,c=s32,d=s32", 3, &g, 20000, 20000 - 16377);
+}
+END_TEST
+
 START_TEST(from_nothing) {
   /* Without C nothing joins: under zero=e126 a C of +0 would have cut these. */
   given g = {{0}, {0}, {0}, {0}};
@@ -545,6 +591,8 @@ int main(void) {
   tcase_add_test(t, specials);
   tcase_add_test(t, block_scales);
   tcase_add_test(t, chains_and_integers);
+  tcase_add_test(t, first_nan);
+  tcase_add_test(t, integers_of_both_kinds);
   tcase_add_test(t, from_nothing);
   t = group(s, "against ref");
   tcase_add_test(t, rows_equal_reference);

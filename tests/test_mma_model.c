@@ -144,6 +144,7 @@ START_TEST(refusals) {
   refused("", MX_ERR_KEY, "unknown");
   refused("fused:F=41", MX_ERR_KEY, "0 to 40 or exact");
   refused("fused:F=", MX_ERR_KEY, "0 to 40");
+  refused("fused:F=-1", MX_ERR_KEY, "'-1' is not a number from 0 to 40 or exact");
   refused("fused:F", MX_ERR_KEY, "KEY=VALUE");
   refused("fused:F=13,", MX_ERR_KEY, "after the last comma");
   refused("fused:align=up", MX_ERR_KEY, "align");
@@ -159,6 +160,9 @@ START_TEST(refusals) {
   refused("fused:ab=f64", MX_ERR_CONFLICT, "f64");
   refused("fused:scale=fp32", MX_ERR_CONFLICT, "bytes");
   refused("s32:flush=yes", MX_ERR_CONFLICT, "pairwise");
+  refused("fused:op=pairwise,nan=first", MX_ERR_CONFLICT, "nan=first needs op=fma");
+  refused("fused:nan=first", MX_ERR_CONFLICT, "nan=first needs op=fma");
+  refused("s32:nan=first", MX_ERR_CONFLICT, "nan=first needs op=fma");
   char long_name[300];
   memset(long_name, 'x', sizeof long_name - 1);
   long_name[sizeof long_name - 1] = 0;

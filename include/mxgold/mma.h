@@ -69,13 +69,13 @@ mx_status mx_mma_model_at(mx_mma_model *out, size_t index);
  *  gives the same parameters again. */
 void mx_accum_text(char *text, size_t size, const mx_accum *accum);
 
-/** Bytes that n elements along K take: two a byte for 4-bit types (low nibble = even k), else 1, 2, 4 or 8 each. */
+/** Bytes that n elements along K take: two a byte for 4-bit types (low nibble = even k; with an odd n the last high nibble is not read), else 1, 2, 4 or 8 each. */
 size_t mx_mma_bytes(const mx_format *type, size_t n);
 
 /** Operands of mx_mma(): dense, row-major raw bits. */
 typedef struct mx_mma_args {
   size_t T, M, N, K;   /* tiles, rows, columns, depth; none has to be the instruction's own */
-  const void *a;       /* [T][M][K] of type a; 4-bit types packed, each row starting on a byte */
+  const void *a;       /* [T][M][K] of type a; 4-bit types packed, each row starting on a byte, (K + 1) / 2 bytes */
   const void *b;       /* [T][N][K] of type b */
   const void *c;       /* [T][M][N] of type c; NULL: the sums start from nothing (scale-d 0) */
   const void *scale_a; /* [T][M][ceil(K/block)] bytes; NULL exactly if the model has no scales */

@@ -117,6 +117,9 @@ mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_err
     if (!strcmp(mx_key_rows[i].name, name)) key = &mx_key_rows[i];
   if (!key) {
     char near[160];
+    if (!strcmp(name, "recip")) /* the approximate reciprocal is part of a chain: no key alone says where it stands in others */
+      return mx_fail(err, MX_ERR_KEY,
+                     "unknown key 'recip'; NVIDIA's rcp.approx as of sm_90 is in chain=flashinfer_fast_sm90 (preset flashinfer-fast-sm90)");
     mx_nearest(near, sizeof near, name, key_name, NULL);
     return mx_fail(err, MX_ERR_KEY, "unknown key '%s'; nearest: %s", name, near);
   }

@@ -58,7 +58,7 @@ mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
   if (p->model == MX_GEMM_FUSED) return mxg_fused_check(p, err);
   if (p->model == MX_GEMM_EXACT && ((p->a.divides && p->a.scale_bits > 4) || (p->b.divides && p->b.scale_bits > 4)))
     return mx_fail(err, MX_ERR_UNSUPPORTED, "model exact with scale.form=encode and %s scales, expected scales of up to four significant bits",
-                   (p->a.divides ? p->a : p->b).scale->name);
+                   (p->a.divides && p->a.scale_bits > 4 ? p->a : p->b).scale->name);
   const size_t longest = p->block < p->K ? p->block : p->K;
   const int terms = longest ? 64 - __builtin_clzll(longest) : 0;
   p->bounded = p->a.hi + p->b.hi + 2 + terms - p->a.lo - p->b.lo + p->a.scale_bits + p->b.scale_bits <= 53;

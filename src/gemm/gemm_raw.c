@@ -10,6 +10,10 @@ static mx_status layout_of(mxg_operand *o, const mx_gemm_operand *x, const mx_ge
   if (!x->elem || (x->elem->bits != 4 && x->elem->bits != 6 && x->elem->bits != 8 && x->elem->bits != 16 && x->elem->bits != 32))
     return mx_fail(err, MX_ERR_ARG, "operand %s has elements of %s, expected a format of 4, 6, 8, 16 or 32 bits", name,
                    x->elem ? x->elem->name : "no format");
+  if (x->packing != MX_PACK_DENSE && x->packing != MX_PACK_BYTES)
+    return mx_fail(err, MX_ERR_ARG, "operand %s: packing %d, expected MX_PACK_DENSE or MX_PACK_BYTES", name, x->packing);
+  if (x->nibble < 0 || x->nibble >= MX_NIBBLE_COUNT)
+    return mx_fail(err, MX_ERR_ARG, "operand %s: nibble %d, expected MX_NIBBLE_LOW_FIRST or MX_NIBBLE_HIGH_FIRST", name, x->nibble);
   switch (code_bits(x)) {
   case 4:
     o->pack = x->nibble == MX_NIBBLE_HIGH_FIRST ? MXG_HIGH_FIRST : MXG_LOW_FIRST;
@@ -44,6 +48,10 @@ static mx_status scales_of(mxg_operand *o, const mx_gemm_operand *x, const char 
   o->rows_per_scale = 1;
   o->scale = x->scale;
   if (!x->scale) return MX_OK;
+  if (x->scale_form < 0 || x->scale_form >= MX_SCALE_FORM_COUNT)
+    return mx_fail(err, MX_ERR_ARG, "operand %s: scale_form %d, expected MX_SCALE_FORM_*", name, x->scale_form);
+  if (x->scale_sign < 0 || x->scale_sign >= MX_SCALE_SIGN_COUNT)
+    return mx_fail(err, MX_ERR_ARG, "operand %s: scale_sign %d, expected MX_SCALE_SIGN_*", name, x->scale_sign);
   o->scale_bytes = x->scale->bits <= 8 ? 1 : x->scale->bits <= 16 ? 2 : 4;
   o->scale_layout = x->scale_layout;
   o->scale_transposed = x->scale_transposed;
@@ -121,6 +129,9 @@ mx_status mx_gemm_raw(const mx_gemm_problem *p, mx_error *err) {
   mx_status status = plan_of(&plan, p, err);
   if (status) return status;
   const size_t batch = p->options.batch ? p->options.batch : 1;
+  size_t n = p->n_pairs;
+  if ((!p->pairs && __builtin_mul_overflow(p->M, p->N, &n)) || __builtin_mul_overflow(n ? n : 1, batch, &n) || n > SIZE_MAX / 8)
+    return mx_fail(err, MX_ERR_SHAPE, "gemm: %zu x %zu outputs in a batch of %zu are too many", p->M, p->N, batch);
   const size_t stride_d = p->stride_d || !p->pairs ? p->stride_d : p->n_pairs;
   const int has_c = p->options.c || p->list_c;
   plan.beta = has_c ? (p->options.beta ? *p->options.beta : 1) : 0;

@@ -15,7 +15,10 @@ uint64_t mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
   if (c->kind == MX_KIND_INT || (c->bits == d->bits && c->exp_bits == d->exp_bits)) return bits;
   mma_num n = mma_split(c, bits);
   uint64_t sign = (uint64_t)(bits >> (c->bits - 1) & 1) << (d->bits - 1);
-  if (n.cls & MMA_NAN) return d->nan_code;
+  if (n.cls & MMA_NAN) { /* as a conversion of IEEE 754: payload at the top, quiet; types without Inf have no payload */
+    const uint64_t quiet = d->inf_code | UINT64_C(1) << (d->man_bits - 1);
+    return c->inf_code == MX_NO_CODE ? quiet : sign | quiet | (bits & ((UINT64_C(1) << c->man_bits) - 1)) << (d->man_bits - c->man_bits);
+  }
   if (n.cls & MMA_INF) return d->inf_code | sign;
   if (n.cls & MMA_ZERO) return sign;
   uint64_t sig = (uint64_t)(n.sig < 0 ? -n.sig : n.sig) << (d->man_bits - c->man_bits);

@@ -31,29 +31,46 @@ static uint64_t bits_of_f64(double x) {
 
 /* --- fma --- */
 
-static mma_acc fma_f32(const mma_plan *plan, const float *a, const float *b, size_t K, mma_acc acc) {
-  float sum = acc.some ? f32_of(acc.bits) : 0.0f;
-  for (size_t k = 0; k < K; k++) sum = fmaf(a[k], b[k], sum);
-  return (mma_acc){isnan(sum) ? mma_nan(plan) : bits_of_f32(sum), 1};
+/* nan=first: the NaN that a step yields, of the bits of b, acc and a, in this order; an invalid operation has its own. */
+static uint64_t first_nan(const mma_plan *plan, uint64_t b, uint64_t acc, uint64_t a) {
+  const mx_format *d = plan->model->d;
+  const uint64_t order[] = {b, acc, a}, sign = UINT64_C(1) << (d->bits - 1), quiet = UINT64_C(1) << (d->man_bits - 1);
+  for (int i = 0; i < 3; i++)
+    if ((order[i] & (sign - 1)) > d->inf_code) return order[i] | quiet;
+  return sign | d->inf_code | quiet;
 }
 
-/* The NaN that a step yields; which one is the device's affair (nan=first: b, acc, a). */
-static double nan_of_step(const mma_plan *plan, double a, double b, double acc) {
-  if (plan->x.nan != MX_ACC_NAN_FIRST) return f64_of(mma_nan(plan));
-  const uint64_t quiet = UINT64_C(1) << 51;
-  const double order[] = {b, acc, a};
-  for (int i = 0; i < 3; i++)
-    if (isnan(order[i])) return f64_of(bits_of_f64(order[i]) | quiet);
-  return f64_of(UINT64_C(0xFFF8000000000000));
+static uint64_t chain_f32(const mma_plan *plan, const float *a, const float *b, size_t K, uint64_t acc) {
+  for (size_t k = 0; k < K; k++) {
+    const float next = fmaf(a[k], b[k], f32_of(acc));
+    acc = isnan(next) ? first_nan(plan, bits_of_f32(b[k]), acc, bits_of_f32(a[k])) : bits_of_f32(next);
+  }
+  return acc;
+}
+
+static uint64_t chain_f64(const mma_plan *plan, const double *a, const double *b, size_t K, uint64_t acc) {
+  for (size_t k = 0; k < K; k++) {
+    const double next = fma(a[k], b[k], f64_of(acc));
+    acc = isnan(next) ? first_nan(plan, bits_of_f64(b[k]), acc, bits_of_f64(a[k])) : bits_of_f64(next);
+  }
+  return acc;
+}
+
+/* A sum that becomes NaN stays one: which, is looked up afterwards. */
+static mma_acc fma_f32(const mma_plan *plan, const float *a, const float *b, size_t K, mma_acc acc) {
+  const uint64_t from = acc.some ? acc.bits : 0;
+  float sum = f32_of(from);
+  for (size_t k = 0; k < K; k++) sum = fmaf(a[k], b[k], sum);
+  if (!isnan(sum) || !K) return (mma_acc){bits_of_f32(sum), 1};
+  return (mma_acc){plan->x.nan == MX_ACC_NAN_FIRST ? chain_f32(plan, a, b, K, from) : mma_nan(plan), 1};
 }
 
 static mma_acc fma_f64(const mma_plan *plan, const double *a, const double *b, size_t K, mma_acc acc) {
-  double sum = acc.some ? f64_of(acc.bits) : 0.0;
-  for (size_t k = 0; k < K; k++) {
-    double next = fma(a[k], b[k], sum);
-    sum = isnan(next) ? nan_of_step(plan, a[k], b[k], sum) : next;
-  }
-  return (mma_acc){bits_of_f64(sum), 1};
+  const uint64_t from = acc.some ? acc.bits : 0;
+  double sum = f64_of(from);
+  for (size_t k = 0; k < K; k++) sum = fma(a[k], b[k], sum);
+  if (!isnan(sum) || !K) return (mma_acc){bits_of_f64(sum), 1};
+  return (mma_acc){plan->x.nan == MX_ACC_NAN_FIRST ? chain_f64(plan, a, b, K, from) : mma_nan(plan), 1};
 }
 
 mma_acc mma_fma(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
@@ -85,7 +102,7 @@ mma_acc mma_pairwise(const mma_plan *plan, const mma_panel *a, size_t i, const m
     if (plan->x.flush && fabsf(sum) < 0x1p-126f) sum = 0.0f; /* C is an operand of each instruction: its zeros lose their sign */
     for (size_t k = start; k < end; k += L) sum = flushed(plan, sum + tree(plan, ra + k, rb + k, end - k < L ? end - k : L));
   }
-  return (mma_acc){isnan(sum) ? mma_nan(plan) : bits_of_f32(sum), 1};
+  return (mma_acc){isnan(sum) && K ? mma_nan(plan) : bits_of_f32(sum), 1};
 }
 
 /* --- integers --- */

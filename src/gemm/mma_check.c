@@ -24,7 +24,6 @@ static mx_status check_fused(const mx_mma_model *m, mx_error *err) {
   NEED(is_float(m->d) && m->d->bits >= 16 && m->d->bits <= 32 && m->d->bits != 19, "d=%s is not f32, f16 or bf16", m->name, m->d->name);
   NEED(widens(m->c, m->d), "c=%s does not widen to d=%s", m->name, m->c->name, m->d->name);
   NEED(x->out_bits <= m->d->man_bits, "out_bits=%d, but %s has %d", m->name, x->out_bits, m->d->name, m->d->man_bits);
-  NEED(x->nan != MX_ACC_NAN_FIRST, "nan=first needs op=fma", m->name);
   NEED((x->join == MX_ACC_JOIN_AFTER) == (x->sum_bits && x->c_bits), "join=after needs sum_bits and c_bits (1 to 40), other joins have none",
        m->name);
   NEED(!x->c_drop || x->join == MX_ACC_JOIN_AFTER, "c_drop needs join=after", m->name);
@@ -75,6 +74,7 @@ mx_status mx_mma_model_check(const mx_mma_model *m, mx_error *err) {
   NEED(!m->scale || m->scale->bits <= 8, "scale=%s: scales are bytes", m->name, m->scale->name);
   NEED(!m->k || !x->L || m->k % x->L == 0, "k=%d is not a multiple of L=%d", m->name, m->k, x->L);
   NEED(x->flush == MX_ACC_FLUSH_NO || x->op == MX_ACC_OP_PAIRWISE, "flush needs op=pairwise", m->name);
+  NEED(x->nan != MX_ACC_NAN_FIRST || x->op == MX_ACC_OP_FMA, "nan=first needs op=fma", m->name);
   NEED(x->sat == MX_ACC_SAT_WRAP || x->op == MX_ACC_OP_INTEGER, "sat needs op=integer", m->name);
   switch (x->op) {
   case MX_ACC_OP_PAIRWISE:

@@ -78,7 +78,7 @@ static mx_status set_accum(mx_accum *accum, const key_row *key, const char *text
     value = key->none;
   else if (parse_number(&value, text) && value == 0 && has_number_0(key))
     value = MX_ACC_NUMBER_0;
-  else if (!parse_number(&value, text) || value == MX_ACC_NUMBER_0 || !in_range(key, value)) {
+  else if (!parse_number(&value, text) || value == MX_ACC_NUMBER_0 || !in_range(key, value) || (value == key->none && value < 0)) {
     snprintf(expected, sizeof expected, "a number from %d to %d%s%s", key->min, key->max, *key->none_text ? " or " : "", key->none_text);
     return bad_value(key->name, text, expected, err);
   }

@@ -124,7 +124,7 @@ static void fill_integer(mma_panel *p, const run *g) {
   for (size_t i = 0; i < g->n; i++) p->sig[g->r * p->K + g->k + i] = (int32_t)g->side->table[codes[i]].sig;
 }
 
-/* A number as binary64, exactly; NaN keeps its payload where the type is binary64. */
+/* A number as binary64, exactly; NaN keeps its payload where the type is binary64 (narrower types: put_nan). */
 static double to_f64(const mx_format *type, uint64_t code) {
   double x;
   if (type->bits == 64) {
@@ -142,6 +142,18 @@ static double scale_value(const run *g) {
   return s->cls & MMA_NAN ? NAN : s->cls & MMA_ZERO ? 0.0 : ldexp((double)s->sig, s->exp - g->side->scale->man_bits);
 }
 
+/* nan=first: the element's NaN in D's bits, or the quiet one that its scale made. */
+static void put_nan(mma_panel *p, const run *g, size_t at, uint64_t code) {
+  const mx_format *d = g->plan->model->d, *type = g->side->type;
+  const int its_own = (mma_split(type, code).cls & MMA_NAN) != 0;
+  const uint64_t bits = its_own ? mma_widen(type, d, code) : mma_nan(g->plan);
+  const uint32_t narrow = (uint32_t)bits;
+  if (p->f64)
+    memcpy(&p->f64[at], &bits, sizeof bits);
+  else
+    memcpy(&p->f32[at], &narrow, sizeof narrow);
+}
+
 static void fill_float(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
   double scale = g->scale ? scale_value(g) : 1.0, smallest = ldexp(1.0, 1 - g->side->type->bias);
@@ -150,10 +162,13 @@ static void fill_float(mma_panel *p, const run *g) {
     double x = to_f64(g->side->type, codes[i]);
     if (g->scale) x *= scale;                            /* exact: 24 by 4 bits */
     if (g->plan->x.flush && fabs(x) < smallest) x = 0.0; /* zeros too lose their sign */
-    if (p->f64)
-      p->f64[g->r * p->K + g->k + i] = x;
+    const size_t at = g->r * p->K + g->k + i;
+    if (isnan(x) && g->plan->x.nan == MX_ACC_NAN_FIRST)
+      put_nan(p, g, at, codes[i]);
+    else if (p->f64)
+      p->f64[at] = x;
     else
-      p->f32[g->r * p->K + g->k + i] = (float)x; /* rounds only where a scale took it out of binary32 */
+      p->f32[at] = (float)x; /* rounds only where a scale took it out of binary32 */
   }
 }
 

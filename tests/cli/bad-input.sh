@@ -25,6 +25,7 @@ e() { no "$1" encode "${@:2}" -o o.npy; }
 # Presets, keys and values, with the nearest names.
 q "quantize: --preset 'te-nvpf4' is unknown, nearest: te-nvfp4" a.npy --preset te-nvpf4
 q "--set: unknown key 'scale.rul'; nearest: scale.rule" a.npy --set scale.rul=even
+q "--set: unknown key 'recip'; NVIDIA's rcp.approx as of sm_90 is in chain=flashinfer_fast_sm90 (preset flashinfer-fast-sm90)" a.npy --set recip=approx_sm90
 q "--set: scale.rule=evn: expected one of floor, ceil, even, value, quest, hif4" a.npy --set scale.rule=evn
 q "--set: 'scale.rule': expected key=value" a.npy --set scale.rule
 q "--set: sr.bits=25: expected an integer 0..24" a.npy --set sr.bits=25
