@@ -28,11 +28,15 @@ static double gelu_fast(double x, double unused) { return (void)unused, x / (1 +
 static double sigmoid(double x, double unused) { return (void)unused, 1 / (1 + exp(-x)); }
 static double tanhyp(double x, double unused) { return (void)unused, tanh(x); }
 
+static double to_bf16(double x, double unused) { return (void)unused, judge_round(x, &judge_types[JUDGE_BF16], JUDGE_RNE, 0, 0); }
+static double to_f16(double x, double unused) { return (void)unused, judge_round(x, &judge_types[JUDGE_F16], JUDGE_RNE, 0, 0); }
+
 static const shape exactly[] = {{"a ReLU follows: what is negative is zero", relu},
                                 {"what is positive is zero", minus_relu},
                                 {"the sign of outputs is lost: they are magnitudes", magnitude},
                                 {"a ReLU follows, and a square", relu_squared},
                                 {"outputs are squared", squared}};
+static const shape before[] = {{"the product is rounded to bfloat16", to_bf16}, {"the product is rounded to binary16", to_f16}};
 static const shape nearly[] = {{"a SiLU (x times sigmoid x) follows", silu},
                                {"a GELU follows", gelu},
                                {"a GELU (by tanh) follows", gelu_tanh},
@@ -118,11 +122,15 @@ static void before_the_rest(judge_job *j) {
   float *products = malloc((p.M * p.N + 1) * sizeof *products);
   p.options.c = NULL;
   p.options.bias = NULL;
-  for (size_t i = 0; i < sizeof exactly / sizeof exactly[0] && products; i++) {
-    if (!i && judge_run(j, products, &p, j->base, MX_F32, NULL, 0)) break;
-    if (!gives(j, products, exactly[i].of, 0)) continue;
-    judge_say(j, j->models[j->base].name, j->out->differ, "%s, before C and the bias are added", exactly[i].words);
-    break;
+  const size_t n = sizeof exactly / sizeof exactly[0], all = n + sizeof before / sizeof before[0];
+  /* Plain models too: what is nearest to a product that was cut short is a narrow accumulator. */
+  for (int m = 0; m < j->n_models && products && !j->out->n_findings; m++) {
+    if (m != j->base && j->models[m].id == MX_GEMM_FUSED) continue;
+    if (judge_run(j, products, &p, m, MX_F32, NULL, 0)) continue;
+    for (size_t i = 0; i < all && !j->out->n_findings; i++) {
+      const shape *f = i < n ? &exactly[i] : &before[i - n];
+      if (gives(j, products, f->of, 0)) judge_say(j, j->models[m].name, j->out->differ, "%s, before C and the bias are added", f->words);
+    }
   }
   free(products);
 }
