@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ref/ref.h"
 #include "lib/kernels.h"
 #include "lib/run.h"
 
@@ -101,12 +102,88 @@ START_TEST(nan_and_zero_are_explicit_choices) {
 }
 END_TEST
 
+/* --- suite order: sums that no order can change --- */
+
+/* Rows of a quantised tensor as integers, each row in units of its own lowest bit; decoded here by the reference. Pairs of 4-bit codes in either order:
+ * the same one for every row. */
+static int64_t *integers_of(const mx_tensor *t, const mx_spec *spec, size_t block) {
+  const mx_format *e = ref_elem_format(spec->elem), *s = ref_scale_format(spec->scale);
+  int64_t *out = calloc(t->rows * t->cols, sizeof *out);
+  double *v = calloc(t->cols, sizeof *v);
+  for (size_t r = 0; r < t->rows; r++) {
+    double unit = 0x1p60;
+    for (size_t k = 0; k < t->cols; k++) {
+      const uint8_t *at = t->codes + r * t->code_stride;
+      uint32_t code = 0;
+      memcpy(&code, t->scales + (r * t->scale_cols + k / block) * t->scale_bytes, t->scale_bytes);
+      v[k] = ref_decode(e, e->bits > 4 ? at[k] : at[k / 2] >> 4 * (k % 2) & 15) * ref_decode(s, code);
+      while (v[k] / unit != floor(v[k] / unit)) unit /= 2;
+    }
+    for (size_t k = 0; k < t->cols; k++) out[r * t->cols + k] = (int64_t)(v[k] / unit);
+  }
+  free(v);
+  return out;
+}
+
+static void quantise_order(mx_tensor *t, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed) {
+  mx_cases c;
+  mx_error err;
+  if (mx_generate(&c, MX_SUITE_ORDER, spec, rows, cols, seed, &err)) ck_abort_msg("%zu: %s", cols, err.text);
+  ck_assert_int_eq(mx_tensor_alloc(t, rows, cols, spec), MX_OK);
+  ck_assert_int_eq(mx_quantize(t, c.x, rows, cols, c.ld, spec, NULL, NULL), MX_OK);
+  mx_cases_free(&c);
+}
+
+/* Of every row of one tensor with every row of another: the sum of the magnitudes of the products, in units of the smallest, is at most 2^24. */
+START_TEST(order_is_free_at_any_length) {
+  static const char *const presets[] = {"ocp-mxfp4",      "torchao-nvfp4",  "mlx-nvfp4",  "te-nvfp4",     "torchao-nvfp4-2level",
+                                        "ocp-mxfp8-e4m3", "ocp-mxfp6-e2m3", "ocp-mxint8", "cutlass-host", "te-4over6"};
+  static const size_t lengths[] = {256, 4096, 16384, 100000};
+  enum { ROWS = 6 };
+  mx_spec spec;
+  mx_error err;
+  for (size_t p = 0; p < sizeof presets / sizeof *presets + 1; p++)
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+      const size_t K = lengths[l];
+      mx_tensor a, b;
+      if (p < sizeof presets / sizeof *presets)
+        ck_assert_int_eq(mx_preset_find(&spec, presets[p], NULL), MX_OK);
+      else if (spec = (mx_spec){0}, 1)
+        ck_assert_int_eq(mx_spec_parse(&spec, "scale=fp32 scale.rule=value", &err), MX_OK); /* 4 / 6 has 24 bits */
+      size_t rows, block;
+      mx_spec_block(&spec, ROWS, K, &rows, &block);
+      quantise_order(&a, &spec, ROWS, K, 1);
+      quantise_order(&b, &spec, ROWS, K, 2);
+      int64_t *x = integers_of(&a, &spec, block), *y = integers_of(&b, &spec, block);
+      for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j < ROWS; j++) {
+          __int128 sum = 0;
+          for (size_t k = 0; k < K; k++) sum += llabs(x[i * K + k]) * (__int128)llabs(y[j * K + k]);
+          ck_assert_msg(sum > 0 && sum <= 1 << 24, "preset %zu, K=%zu, (%zu, %zu): %g units", p, K, i, j, (double)sum);
+        }
+      free(x);
+      free(y);
+      mx_tensor_free(&a);
+      mx_tensor_free(&b);
+    }
+  /* Where a block alone has 441 units squared (6 * 7 / 2, an odd number of half steps), 2^24 / 441 = 38043 blocks of 16 are the end. */
+  ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
+  mx_cases c;
+  ck_assert_int_eq(mx_generate(&c, MX_SUITE_ORDER, &spec, 4, 38043 * 16, 1, &err), MX_OK);
+  mx_cases_free(&c);
+  ck_assert_int_eq(mx_generate(&c, MX_SUITE_ORDER, &spec, 4, 38043 * 16 + 1, 1, &err), MX_ERR_UNSUPPORTED);
+  ck_assert_str_eq(
+      err.text, "suite order: sums of 608689 products would depend on their order under this spec; the longest rows that do not have 608688");
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("verify");
   TCase *t = tcase_create("suites");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, suites_are_reproducible_and_differ_by_seed, 0, MX_SUITE_COUNT);
   tcase_add_test(t, ties_lie_on_ties);
+  tcase_add_test(t, order_is_free_at_any_length);
   tcase_add_test(t, minimal_tells_all_presets_apart);
   tcase_add_loop_test(t, vectors_give_back_what_they_expect, 0, 2);
   tcase_add_test(t, nan_and_zero_are_explicit_choices);

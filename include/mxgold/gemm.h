@@ -128,6 +128,11 @@ mx_status mx_gemm_raw(const mx_gemm_problem *problem, mx_error *err);
 mx_status mx_gemm_order_free(int *free_of_order, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                              unsigned bits);
 
+/** Proof for any two tensors, whatever the other is: the largest, among the rows of this one, of the sum of the squares of its values, counted in the
+ *  row's lowest bit. By Cauchy and Schwarz, where it is at most 2^bits in both, so is the sum of the magnitudes of every product of their rows in units
+ *  of 2^low. Infinity where values are not finite or beyond 2^63. MX_ERR_ARG (NULL), MX_ERR_NOMEM.   Oracle: tests/test_verify.c */
+mx_status mx_gemm_order_squares(double *squares, const mx_tensor *tensor, const mx_spec *spec);
+
 /** Random codes and scales with that property, into tensors from mx_tensor_alloc(), so that a device whose order of summation is unknown can still be
  *  held to bits. What holds: before the tensor scales the sum is one number of at most `bits` bits under every model that rounds or cuts no bit of
  *  such sums, which are exact, f32_block, f32_seq, f32_pairwise, f64, and each matrix unit whose widths reach down to 2^low from the exponents that it

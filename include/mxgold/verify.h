@@ -45,7 +45,9 @@ typedef struct mx_cases {
 
 /** Make a suite for a spec (its formats, block, chain and rotation say where ties and steps lie). rows and cols of 0 mean the suite's own shape;
  *  `special` and `minimal` always have their own. The same (suite, spec, rows, cols, seed) gives the same bits everywhere.
- *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_gen.c. */
+ *  `order` holds what it says for any tensor quantised under its spec: the longer its rows the fewer its numbers. MX_ERR_UNSUPPORTED where rows of cols
+ *  are too long for that, and err says the longest; with cols 0 (its own shape) the suite is made for every spec.
+ *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_verify.c. */
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
 void mx_cases_free(mx_cases *cases);
 /** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */

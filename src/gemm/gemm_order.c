@@ -19,30 +19,26 @@ typedef struct line {
   int low;
 } line;
 
+/* Values as code and scale make them, which binary32 may not hold; the tensor scale is applied after the sum. */
 static mx_status lines_of(line *out, double *memory, const mx_tensor *t, const mx_spec *spec) {
-  float *values = malloc((t->rows * t->cols + 1) * sizeof *values);
-  if (!values) return MX_ERR_NOMEM;
-  mx_tensor plain = *t; /* the tensor scale is applied after the sum */
-  mx_spec without = *spec;
-  plain.has_tensor_scale = 0;
-  plain.tensor_scale = 1;
-  without.tensor_norm = MX_TENSOR_NORM_NONE;
-  without.chain = MX_CHAIN_EXACT;
-  without.tensor_store = MX_TENSOR_STORE_CHAIN;
-  const mx_status status = mx_dequantize(values, t->cols ? t->cols : 1, &plain, &without, NULL);
-  for (size_t r = 0; r < t->rows && !status; r++) {
+  mxg_plan plan;
+  const mx_status status = mxg_plan_of_tensors(&plan, t, spec, t, spec, NULL, t->rows, NULL);
+  if (status) return status;
+  const mxg_operand *o = &plan.a;
+  mxg_move_to(&plan.a, t, 0, t->rows);
+  for (size_t r = 0; r < t->rows; r++) {
     out[r] = (line){memory + r * t->cols, 2000};
+    if (t->cols) mxg_values(out[r].v, o, r, 0, t->cols);
     for (size_t k = 0; k < t->cols; k++) {
-      const double x = (double)values[r * t->cols + k];
+      const double element = out[r].v[k], scale = mxg_scale(o, r, k / o->block), x = mxg_scaled(element, scale, o->divides);
       out[r].v[k] = x;
-      if (!isfinite(x))
-        out[r].low = -2000; /* fails the proof */
+      if (!isfinite(x) || (o->divides && fma(x, scale, -element) != 0)) /* a quotient that no binary64 holds */
+        out[r].low = -2000;                                             /* fails the proof */
       else if (x != 0 && lowest_bit(x) < out[r].low)
         out[r].low = lowest_bit(x);
     }
   }
-  free(values);
-  return status;
+  return MX_OK;
 }
 
 /* Every partial sum of output (i, j) is a multiple of 2^low and at most the sum of the magnitudes: exact if that is at most 2^(low + bits). */
@@ -71,6 +67,26 @@ mx_status mx_gemm_order_free(int *free_of_order, const mx_tensor *a, const mx_sp
   free(lb);
   free(va);
   free(vb);
+  return status;
+}
+
+mx_status mx_gemm_order_squares(double *squares, const mx_tensor *t, const mx_spec *spec) {
+  if (!squares || !t || !spec) return MX_ERR_ARG;
+  line *lines = calloc(t->rows + 1, sizeof *lines);
+  double *values = malloc((t->rows * t->cols + 1) * sizeof *values);
+  mx_status status = lines && values ? MX_OK : MX_ERR_NOMEM;
+  if (!status) status = lines_of(lines, values, t, spec);
+  *squares = 0;
+  for (size_t r = 0; r < t->rows && !status; r++) {
+    const int low = lines[r].low;
+    double sum = 0;
+    for (size_t k = 0; k < t->cols; k++) sum += lines[r].v[k] * lines[r].v[k];
+    if (sum == 0) continue;
+    sum = low < -63 || !(sum < 0x1p126) ? INFINITY : ldexp(sum, -2 * low); /* 2^low squared is a normal number of binary32 */
+    if (sum > *squares) *squares = sum;
+  }
+  free(lines);
+  free(values);
   return status;
 }
 

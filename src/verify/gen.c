@@ -86,7 +86,7 @@ mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows
     s = minimal_cases(out, seed);
     return s ? mx_fail(err, s, "suite minimal: %s", mx_status_text(s)) : MX_OK;
   }
-  gen g = {.spec = spec, .rows = rows, .cols = cols, .seed = seed};
+  gen g = {.spec = spec, .rows = rows, .cols = cols, .seed = seed, .own_cols = !cols};
   mx_spec_block(spec, rows ? rows : 64, cols ? cols : 256, &g.block_rows, &g.block_cols);
   own_shape(&g, suite);
   size_t n;
@@ -96,6 +96,10 @@ mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows
   s = fill[suite](&g);
   if (s) {
     free(g.x);
+    if (suite == MX_SUITE_ORDER && s == MX_ERR_UNSUPPORTED)
+      return mx_fail(err, s,
+                     "suite order: sums of %zu products would depend on their order under this spec; the longest rows that do not have %zu",
+                     g.cols, g.longest);
     return mx_fail(err, s, "suite %s: %s", suites[suite].name, mx_status_text(s));
   }
   *out = (mx_cases){g.n, g.rows, g.cols, g.ld, g.x};

@@ -9,6 +9,8 @@ typedef struct gen {
   size_t n, rows, cols, ld, block_rows, block_cols;
   float *x;
   uint64_t seed, drawn;
+  int own_cols;   /* the caller named no length */
+  size_t longest; /* gen_order() that refuses: the longest rows that it can do */
 } gen;
 
 /** Next 32 random bits: stream "data" of the seed. */
