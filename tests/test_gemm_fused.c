@@ -95,7 +95,9 @@ START_TEST(fused_instructions) {
                                       "fused:L=k,F=exact,out=bf16rne",
                                       "fused:L=8,k=32,F=11,align=rne,join=add,order=pairs",
                                       "fused:L=16,F=20,align=rd,P=8,zero=e126",
-                                      "blackwell_mxf4:rules=h200"};
+                                      "blackwell_mxf4:rules=h200",
+                                      "fused:op=fma,L=k,nan=first,c=f32,d=f32",
+                                      "fused:op=fma,L=k,nan=first,c=f64,d=f64"};
   size_t taken = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const mx_mma_model m = operands_unit(names[i]);
@@ -170,6 +172,10 @@ START_TEST(fused_by_hand) {
   mx_error err;
   if (mx_gemm_raw(&p, &err)) ck_abort_msg("%s", err.text);
   ck_assert(d == 16384 + 254 - 3);
+  /* int8 x int8: the same integer times 2^-12, as an element is its code times 2^-6. */
+  p.a.elem = p.b.elem = mx_elem_format(MX_ELEM_INT8);
+  if (mx_gemm_raw(&p, &err)) ck_abort_msg("%s", err.text);
+  ck_assert(d == (16384 + 254 - 3) * 0x1p-12f);
 }
 END_TEST
 /* --- intervals --- */

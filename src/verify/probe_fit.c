@@ -166,8 +166,13 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
     out->wrong_kept = probe_tree_wrong(&t, &probe_tree_rules[r], &kept, SIZE_MAX - 1, &at, &expected);
     out->nan_open = 1;
   }
-  out->tree = probe_tree_text(&t);
-  out->tree_name = probe_tree_name(&t);
+  /* Few bits hide a group's end from the masks: a model that fits knows better. */
+  const mx_accum *x = &out->model.accum;
+  const int joined = !out->is_tree && !out->wrong_outputs && x->op == MX_ACC_OP_FUSED && x->L && probe_tree_widest(&t) > x->L;
+  if (!joined) {
+    out->tree = probe_tree_text(&t);
+    out->tree_name = probe_tree_name(&t);
+  }
   probe_list_free(&fitted);
   probe_list_free(&kept);
   probe_tree_free(&t);

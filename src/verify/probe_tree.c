@@ -272,6 +272,16 @@ int probe_tree_is_binary(const probe_tree *t) {
 
 static int is_leaf(const probe_tree *t, int node) { return node < t->n_leaves; }
 
+int probe_tree_widest(const probe_tree *t) {
+  int widest = 0;
+  for (int i = 0; i < t->n_nodes; i++) {
+    int products = 0;
+    for (int j = t->first[i]; j < t->first[i + 1]; j++) products += t->child[j] < t->n_leaves - 1; /* the last leaf is C */
+    if (products > widest) widest = products;
+  }
+  return widest;
+}
+
 /* Leaves in the order in which a chain adds them; 0 if the tree is no chain. */
 static int chain(const probe_tree *t, int *order) {
   int n = t->n_leaves;

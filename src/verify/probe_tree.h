@@ -20,6 +20,8 @@ int probe_tree_read(probe_tree *t, const probe_list *l);
 void probe_tree_free(probe_tree *t);
 /* "((0+1)+(2+3))+c", malloc'ed. */
 char *probe_tree_text(const probe_tree *t);
+/* The most products that one node adds. */
+int probe_tree_widest(const probe_tree *t);
 /* A name for it if it has one; NULL. */
 const char *probe_tree_name(const probe_tree *t);
 /* If both children of node i (counted from 0) are products, exchange them. */

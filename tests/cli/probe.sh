@@ -45,4 +45,14 @@ accepts "$mxgold" mma q.safetensors --model fused:L=8,F=24,c=f16,d=f16 -o e.safe
 refuses "mxgold: e.safetensors: d is not 1621 x 8 x 8, the shape of the probes" "$mxgold" probe --fit p.safetensors e.safetensors
 refuses "mxgold: probe: batch 2 has other types or another K than the first" "$mxgold" probe --fit p.safetensors d.safetensors q.safetensors e.safetensors
 refuses "mxgold: probe --fit: types and shape are those of the probes; no option of --emit is taken" "$mxgold" probe --fit p.safetensors d.safetensors --k 16
+# With F=3 the masks join groups of 9 to 18; the model that fits says 9, and no tree beside it says otherwise.
+accepts "$mxgold" probe --emit q.safetensors --a e5m2 --k 36
+accepts "$mxgold" mma q.safetensors --model fused:L=9,F=3,align=rd,k=18,ab=e5m2 -o e.safetensors
+"$mxgold" probe --fit q.safetensors e.safetensors >out.txt
+grep -q '^model .*fused:L=9,F=3,' out.txt || fail "L=9, F=3: $(grep ^model out.txt)"
+grep -q '^tree' out.txt && fail "a tree of wider groups beside L=9: $(grep ^tree out.txt | cut -c1-80)"
+accepts "$mxgold" mma q.safetensors --model fused:L=9,F=20,k=18,ab=e5m2 -o e.safetensors
+"$mxgold" probe --fit q.safetensors e.safetensors >out.txt
+grep -q '^tree *((0+1+2+3+4+5+6+7+8+c)' out.txt || grep -q '^tree *(((0+1+2+3+4+5+6+7+8+c)' out.txt || fail "L=9, F=20 has no tree: $(grep -E '^(tree|model)' out.txt | cut -c1-120)"
+rm -f out.txt
 leaves_only d.safetensors e.safetensors p.safetensors q.safetensors
