@@ -123,13 +123,15 @@ mx_status judge_try_models(judge_job *j, mx_error *err) {
   for (int m = 0; m < j->n_models && !status; m++) {
     mx_judge_model *o = &j->out->models[m];
     const int asked = j->how.model && !strcmp(j->how.model, j->models[m].name);
-    if (!asked && (sampled[m] > best || (best && (size_t)whole >= most))) continue;
+    if (!asked && (sampled[m] > (o->bits ? best : 2 * best) || (best && (size_t)whole >= most))) continue;
     whole++;
     if ((status = judge_run(j, all, &j->right, m, j->type, NULL, 0))) break;
     o->compared = total;
     o->differ = differing(j, all);
-    if (asked || (!j->how.model && o->differ < least)) {
-      least = o->differ;
+    const uint64_t doubt =
+        o->differ * (o->bits ? 2 : 1); /* outputs that were cut are nearer to some narrow accumulator than to the plain one */
+    if (asked || (!j->how.model && doubt < least)) {
+      least = doubt;
       j->base = m;
       memcpy(j->want, all, total * sizeof *all);
     }
