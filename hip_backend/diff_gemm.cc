@@ -100,6 +100,7 @@ void golden::free_of_order(const std::string &name, const mx_spec *spec) {
   mx_gemm_options o = {};
   mx_error err = {};
   std::vector<float> want(N * N), got(N * N);
+  if (spec[0].tensor_norm || spec[1].tensor_norm) return mxh_decline(run, row, name + ": the tensor scales round once more, after the sum");
   o.model = MX_GEMM_EXACT;
   const mx_status status = mx_gemm_make_order_free(&a.t, &spec[0], &b.t, &spec[1], 24, 3);
   if (status)
