@@ -116,7 +116,8 @@ typedef struct mx_gemm_problem {
 } mx_gemm_problem;
 
 /** Product of bare pointers, for checking another library's GEMM.
- *  Returns as mx_gemm(), and MX_ERR_ARG for a packing, nibble, scale_form or scale_sign outside its list, MX_ERR_SHAPE for leading dimensions too short, batch * M * N that overflows, pairs outside the matrix, or a swizzled layout with wide scales.
+ *  Returns as mx_gemm(), and MX_ERR_ARG for a packing, nibble, scale_form or scale_sign outside its list, MX_ERR_SHAPE for leading dimensions too
+ *  short, batch * M * N that overflows, pairs outside the matrix, or a swizzled layout with wide scales.
  *  Threads, source, oracle: as mx_gemm().   Example: examples/validate_gemm.c. */
 mx_status mx_gemm_raw(const mx_gemm_problem *problem, mx_error *err);
 

@@ -69,7 +69,8 @@ mx_status mx_mma_model_at(mx_mma_model *out, size_t index);
  *  gives the same parameters again. */
 void mx_accum_text(char *text, size_t size, const mx_accum *accum);
 
-/** Bytes that n elements along K take: two a byte for 4-bit types (low nibble = even k; with an odd n the last high nibble is not read), else 1, 2, 4 or 8 each. */
+/** Bytes that n elements along K take: two a byte for 4-bit types (low nibble = even k; with an odd n the last high nibble is not read), else 1, 2, 4
+ *  or 8 each. */
 size_t mx_mma_bytes(const mx_format *type, size_t n);
 
 /** Operands of mx_mma(): dense, row-major raw bits. */

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "diff_gemm.h"
 #include "diff_print.h"
+#include "family.h"
 #include "mxgold/mxgold.h"
 #include "report.h"
 #include "verdict.h"
@@ -21,11 +22,6 @@ struct args {
 
 static const char *dtypes(size_t index) {
   static const char *names[] = {"f32", "bf16", "f16", NULL};
-  return names[index];
-}
-
-static const char *sums(size_t index) {
-  static const char *names[] = {"f32", "f16", NULL};
   return names[index];
 }
 
@@ -49,7 +45,7 @@ static const cli_option options[] = {
      NULL},
     {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F",
      "fractional bits that a term keeps when aligned, at least 1; all by default", NULL},
-    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", sums},
+    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", family_sums},
     {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "with --gemm: C, [M][N] of f32, f16 or bf16", NULL},
     {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "with --gemm: one f32 a column of D", NULL},
     {"alpha", 0, CLI_F32, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},

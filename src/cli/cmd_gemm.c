@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "family.h"
 #include "../../ref/gemm.h"
 #include "mxgold/gemm.h"
 #include "mxgold/mma.h"
@@ -17,11 +18,6 @@ struct args {
 
 static const char *dtypes(size_t index) {
   static const char *names[] = {"f32", "bf16", "f16", NULL};
-  return names[index];
-}
-
-static const char *sums(size_t index) {
-  static const char *names[] = {"f32", "f16", NULL};
   return names[index];
 }
 
@@ -45,7 +41,7 @@ static const cli_option options[] = {
      "significant bits that a partial sum keeps in that family, 1 to 24; 24 by default", NULL},
     {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F",
      "fractional bits that a term keeps when aligned, at least 1; all by default", NULL},
-    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", sums},
+    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", family_sums},
     {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"ref", 0, CLI_FLAG, offsetof(struct args, ref), NULL, "compute with the slow reference", NULL},
@@ -59,7 +55,8 @@ typedef struct work {
   float alpha, beta;
   float *bias; /* aligned */
   mx_gemm_options options;
-  mx_mma_model unit; /* --accum is a matrix unit's */
+  mx_mma_model unit;     /* --accum is a matrix unit's */
+  mx_gemm_family family; /* of --bound */
 } work;
 
 static int open_c(work *w, size_t rows, size_t cols, mx_error *err) {
@@ -114,16 +111,13 @@ static int write_bound(const work *w, size_t rows, size_t cols, mx_error *err) {
   const size_t n = rows * cols;
   float *lo = malloc(2 * n * sizeof *lo + 1);
   if (!lo) return cli_error("no memory for the bound of %zu x %zu", rows, cols);
-  const mx_gemm_family family = {.bits = w->args->bits.v > 24 ? 25 : (int)w->args->bits.v,
-                                 .fraction = w->args->fraction.v > 1000 ? 1000 : (int)w->args->fraction.v,
-                                 .sums = w->args->sums ? (mx_dtype)mx_dtype_find(w->args->sums) : MX_F32};
   mx_gemm_options o = w->options;
   o.out = MX_F32;
   const uint64_t shape[2] = {rows, cols};
   size_t index[2];
   mx_writer *writer = NULL;
   mx_error inner;
-  if (mx_gemm_bound(lo, lo + n, cols, &w->a.tensor, &w->a.spec, &w->b.tensor, &w->b.spec, &o, &family, &inner)) {
+  if (mx_gemm_bound(lo, lo + n, cols, &w->a.tensor, &w->a.spec, &w->b.tensor, &w->b.spec, &o, &w->family, &inner)) {
     free(lo);
     return cli_error("%s, %s: %s", w->args->a, w->args->b, inner.text);
   }
@@ -188,10 +182,7 @@ static int run(const cli_context *ctx, void *args) {
   work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
   mx_error err;
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
-  if ((a->bits.given || a->fraction.given || a->sums) && !a->bound)
-    return cli_error("gemm: --bound-bits, --bound-fraction or --bound-sums without --bound");
-  if (a->bits.given && !a->bits.v) return cli_error("--bound-bits: 1 to 24 expected");
-  if (a->fraction.given && !a->fraction.v) return cli_error("--bound-fraction: 1 or more expected; without it nothing is cut");
+  if (family_of(&w.family, "gemm", a->bound != NULL, a->bits, a->fraction, a->sums)) return CLI_TROUBLE;
   if (a->beta.given && !a->c) return cli_error("gemm: --beta without --c");
   if (model_of(&w, &err)) return cli_fail(&err);
   w.options.out = a->dtype ? (mx_dtype)mx_dtype_find(a->dtype) : MX_F32;

@@ -127,10 +127,10 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   mx_status status = mx_identify(id, s->at, s->n, &most, &err);
   const int told = !status && is_told(id);
   int best = s->nibble;
-  size_t block = 32;
+  const size_t found = !status && id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32,
+               block = o->block_cols ? (size_t)o->block_cols : found;
   for (int k = 1; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
-    if (k == 1) block = o->block_cols ? (size_t)o->block_cols : id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32;
     if (!samples_repack(s, k, block)) break;
     if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, best = k;
   }

@@ -1,6 +1,8 @@
 /* mxgold diff --gemm A B D: is D the product, and if not, what is it? */
 #include "diff_gemm.h"
 
+#include "family.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -179,7 +181,8 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
     snprintf(key, sizeof key, "where %d", i + 1);
     out_text(o, key, j->regions[i]);
   }
-  if (narrow(a, j)) out_u64(o, "accumulator bits", (uint64_t)narrow(a, j));
+  const int bits = narrow(a, j);
+  if (bits) out_u64(o, "accumulator bits", (uint64_t)bits);
   out_text(o, "verdict", verdict);
   if (j->n_findings) {
     out_table(o, "findings");
@@ -214,21 +217,12 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
 int diff_gemm(const diff_gemm_args *a) {
   work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
   if (a->beta.given && !a->c) return cli_error("diff: --beta without --c");
-  if ((a->bits.given || a->fraction.given || a->sums) && !a->bound)
-    return cli_error("diff: --bound-bits, --bound-fraction or --bound-sums without --bound");
-  if (a->bits.given && !a->bits.v) return cli_error("--bound-bits: 1 to 24 expected");
-  if (a->fraction.given && !a->fraction.v) return cli_error("--bound-fraction: 1 or more expected; without it nothing is cut");
+  mx_judge_options how = {.model = a->accum, .bound = a->bound, .nan_bits = a->nan_bits, .equal_zeros = a->equal_zeros};
+  if (family_of(&how.family, "diff", a->bound, a->bits, a->fraction, a->sums)) return CLI_TROUBLE;
   if (a->bound && a->accum) return cli_error("diff: --accum and --bound exclude each other");
   w.gemm.alpha = a->alpha.given ? &w.alpha : NULL;
   w.gemm.beta = a->beta.given ? &w.beta : NULL;
   w.gemm.exec.n_threads = (int)a->threads.v;
-  const mx_judge_options how = {.model = a->accum,
-                                .bound = a->bound,
-                                .family = {.bits = a->bits.v > 24 ? 25 : (int)a->bits.v,
-                                           .fraction = a->fraction.v > 1000 ? 1000 : (int)a->fraction.v,
-                                           .sums = a->sums ? (mx_dtype)mx_dtype_find(a->sums) : MX_F32},
-                                .nan_bits = a->nan_bits,
-                                .equal_zeros = a->equal_zeros};
   mx_judgement *j = calloc(1, sizeof *j);
   char verdict[1024];
   mx_error err;

@@ -62,15 +62,20 @@ static int is_turned(const mx_sample *m, const mx_array *a) {
   return a->n_dims == 2 && m->rows != m->cols && a->shape[0] == m->cols && a->shape[1] >= (m->rows + 1) / 2;
 }
 
+/* The low byte of each value; files are little-endian. NULL: no memory. */
+static const uint8_t *low_bytes(samples *s, const mx_array *a) {
+  const size_t wide = mx_dtype_bytes(a->dtype);
+  uint8_t *narrow = own(s, a->n_values);
+  for (uint64_t i = 0; narrow && i < a->n_values; i++) narrow[i] = a->data[i * wide];
+  return narrow;
+}
+
 /* Bytes of codes: wide integers that hold one code each are narrowed, packed words (eight 4-bit codes in 32 bits) taken as the bytes they are. */
 static const uint8_t *code_bytes(samples *s, const mx_sample *m, const mx_array *a, uint64_t *n) {
-  const size_t wide = mx_dtype_bytes(a->dtype);
   *n = a->n_bytes;
-  if (wide == 1 || a->n_values != m->rows * m->cols) return a->data;
-  uint8_t *narrow = own(s, a->n_values);
-  for (uint64_t i = 0; narrow && i < a->n_values; i++) narrow[i] = a->data[i * wide]; /* files are little-endian */
+  if (mx_dtype_bytes(a->dtype) == 1 || a->n_values != m->rows * m->cols) return a->data;
   *n = a->n_values;
-  return narrow;
+  return low_bytes(s, a);
 }
 
 static int all_below_16(const uint8_t *codes, uint64_t n) {
@@ -185,9 +190,7 @@ static const uint8_t *codes_in_words(samples *s, const mx_array *a) {
   for (uint64_t i = 0; i < a->n_values; i++)
     for (size_t k = 1; k < wide; k++)
       if (a->data[i * wide + k]) return NULL;
-  uint8_t *narrow = own(s, a->n_values);
-  for (uint64_t i = 0; narrow && i < a->n_values; i++) narrow[i] = a->data[i * wide];
-  return narrow;
+  return low_bytes(s, a);
 }
 
 static int set_scales(samples *s, mx_sample *m, const mx_array *a) {

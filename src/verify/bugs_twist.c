@@ -557,9 +557,9 @@ void twist_bugs(candidate *best, const base *b) {
       for (size_t k = 0; stats[i].id != STAT_SOME && k < stats[i].n; k++)
         consider(&y, &stats[i], &(twist){.stat = stats[i].id, .k = stats[i].k[k], .side = (side)s});
   uint8_t left_out[MOST_AREA];
-  for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
-    for (int s = 0; stats[i].id == STAT_SOME && s < SIDES && !is_found(best) && find_left_out(left_out, b); s++)
-      if (s != SIDE_ELEMENTS) consider(&y, &stats[i], &(twist){.stat = STAT_SOME, .side = (side)s, .left_out = left_out});
+  if (!is_found(best) && find_left_out(left_out, b))
+    for (int s = 0; s < SIDES; s++)
+      if (s != SIDE_ELEMENTS) consider(&y, &stats[STAT_SOME - 1], &(twist){.stat = STAT_SOME, .side = (side)s, .left_out = left_out});
   if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE)
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
       for (size_t k = 0; k < tensors[i].n; k++) consider(&y, &tensors[i], &(twist){.tensor = tensors[i].id, .k = tensors[i].k[k]});
