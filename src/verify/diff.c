@@ -16,7 +16,7 @@ static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >=
 uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
   const size_t r = t->scale_rows == t->rows ? row : row / j->block_rows;
   const size_t at = r * t->scale_cols + block_of(j, col);
-  return t->scale_bytes == 1 ? t->scales[at] : mx_scale_code_at(t, at);
+  return t->scale_bytes == 1 ? *diff_scales(j, t, at) : mx_scale_code_at(t, at);
 }
 
 static int is_nan_scale(const diff_job *j, uint32_t code) {
@@ -305,7 +305,8 @@ static void one_scale(diff_job *j, size_t row, size_t col) {
   mx_difference *d = j->out;
   const size_t i = row * j->a->scale_cols + col;
   const int byte = j->a->scale_bytes == 1;
-  const uint32_t sa = byte ? j->a->scales[i] : mx_scale_code_at(j->a, i), sb = byte ? j->b->scales[i] : mx_scale_code_at(j->b, i);
+  const uint32_t sa = byte ? *diff_scales(j, j->a, i) : mx_scale_code_at(j->a, i),
+                 sb = byte ? *diff_scales(j, j->b, i) : mx_scale_code_at(j->b, i);
   const int small = j->a->micro && j->b->micro && memcmp(j->a->micro + i * 3, j->b->micro + i * 3, 3);
   if (sa == sb && !small) return;
   if (!j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb)) {
@@ -323,18 +324,32 @@ static void one_scale(diff_job *j, size_t row, size_t col) {
 static int scales_differ(const diff_job *j, size_t first, size_t n) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t bytes = a->scale_bytes;
-  return memcmp(a->scales + first * bytes, b->scales + first * bytes, n * bytes) ||
+  return memcmp(diff_scales(j, a, first), diff_scales(j, b, first), n * bytes) ||
          (a->micro && b->micro && memcmp(a->micro + first * 3, b->micro + first * 3, n * 3));
 }
 
-/* The same of a piece, by way of copies: where nothing differs nothing is mapped. */
-static int piece_scales_differ(const diff_job *j, size_t first, size_t n) {
-  const size_t bytes = j->a->scale_bytes;
-  if (!j->room[0] || !j->room[1] || j->a->micro || n * bytes > j->room_bytes ||
-      j->how.read(j->how.self, j->room[0], j->a->scales + first * bytes, n * bytes) ||
-      j->how.read(j->how.self, j->room[1], j->b->scales + first * bytes, n * bytes))
-    return scales_differ(j, first, n);
-  return memcmp(j->room[0], j->room[1], n * bytes) != 0;
+/* Copies of the piece's scales, if that can be: what is mapped must be given back, which stops the other threads. */
+static void copy_scales(diff_job *j, size_t first, size_t n) {
+  for (int side = 0; side < 2; side++) {
+    const mx_tensor *t = side ? j->b : j->a;
+    const int copied =
+        j->scale_room[side] && n <= j->scale_room_bytes && !j->how.read(j->how.self, j->scale_room[side], t->scales + first, n);
+    j->near_scales[side] = copied ? j->scale_room[side] : NULL;
+  }
+  j->near_first = first;
+  j->n_near = n;
+}
+
+/* Rows [row, row + n) are done with. Those of which all was copied wait to be told together. */
+static void pass(diff_job *j, size_t row, size_t n) {
+  enum { WAIT = 64 }; /* pieces */
+  if (!j->how.passed) return;
+  if (!j->n_passed) j->passed_row = row;
+  j->n_passed += n;
+  const int copied = j->near[0] && j->near[1] && j->near_scales[0] && j->near_scales[1] && !j->x && !j->how.input;
+  if (n && copied && j->n_passed < WAIT * n) return;
+  if (j->n_passed) j->how.passed(j->how.self, j->passed_row, j->n_passed);
+  j->n_passed = 0;
 }
 
 /* scales_too: some scale of the piece differs. */
@@ -358,8 +373,10 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too) {
     j->out->rows += j->out->codes > before;
   }
   if (other && a->scale_bytes == 1 && !a->micro)
-    for (size_t i = 0; i < a->scale_cols; i++) j->block_moved[i] |= a->scales[first + i] != b->scales[first + i];
-  else
+{
+    const uint8_t *x = diff_scales(j, a, first), *y = diff_scales(j, b, first);
+    for (size_t i = 0; i < a->scale_cols; i++) j->block_moved[i] |= x[i] != y[i];
+  } else
     for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
   return j->gather ? diff_values_row(j, row) : MX_OK;
 }
@@ -370,7 +387,8 @@ static mx_status piece(diff_job *j, size_t row, size_t n) {
   const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows,
                scale_rows = a->scale_rows == a->rows ? n : (n + j->block_rows - 1) / j->block_rows, first = scale_row * a->scale_cols,
                n_scales = scale_rows * a->scale_cols;
-  const int scales_too = piece_scales_differ(j, first, n_scales);
+  copy_scales(j, first, n_scales);
+  const int scales_too = scales_differ(j, first, n_scales);
   mx_status status = MX_OK;
   j->piece_row = row;
   j->piece_rows = n;
@@ -387,7 +405,7 @@ static mx_status piece(diff_job *j, size_t row, size_t n) {
   for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too);
   for (size_t r = scale_row; r < scale_row + scale_rows && scales_too; r++)
     for (size_t c = 0; c < a->scale_cols; c++) one_scale(j, r, c);
-  if (j->how.passed) j->how.passed(j->how.self, row, n);
+  pass(j, row, n);
   return status;
 }
 
@@ -399,17 +417,22 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
   j->block_moved = calloc(j->a->scale_cols + 1, 1);
   j->map_col = malloc(j->a->cols + 1);
-  j->room_bytes = rows * j->a->code_stride;
-  for (int side = 0; side < 2; side++) j->room[side] = j->how.read ? malloc(j->room_bytes + 1) : NULL;
+  j->scale_room_bytes = (j->a->scale_rows == j->a->rows ? rows : (rows + j->block_rows - 1) / j->block_rows) * j->a->scale_cols;
+  for (int side = 0; side < 2; side++) {
+    j->room[side] = j->how.read ? malloc(rows * j->a->code_stride + 1) : NULL;
+    j->scale_room[side] = j->how.read && j->a->scale_bytes == 1 && !j->a->micro ? malloc(j->scale_room_bytes + 1) : NULL;
+  }
   if (!j->block_seen || !j->block_moved || !j->map_col) status = MX_ERR_NOMEM;
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows);
   if (!status && j->gather) status = diff_values_flush(j);
   diff_dense_end(j);
+  pass(j, 0, 0);
   for (int side = 0; side < 2; side++) {
     free(j->room[side]);
-    j->room[side] = NULL;
-    j->near[side] = NULL;
+    free(j->scale_room[side]);
+    j->room[side] = j->scale_room[side] = NULL;
+    j->near[side] = j->near_scales[side] = NULL;
   }
   free(j->block_seen);
   free(j->block_moved);

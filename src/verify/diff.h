@@ -43,9 +43,11 @@ typedef struct diff_job {
   size_t ld;
   const float *piece; /* of rows [piece_row, piece_row + piece_rows), row stride ld */
   size_t piece_row, piece_rows;
-  uint8_t *room[2]; /* for codes of A and B in those rows, if they are copied, or for their scales before that */
-  size_t room_bytes;
-  const uint8_t *near[2]; /* the copies; NULL: they are looked at in place */
+  uint8_t *room[2], *scale_room[2]; /* for codes and scales of A and B in those rows, if they are copied */
+  size_t scale_room_bytes;
+  const uint8_t *near[2], *near_scales[2]; /* the copies; NULL: they are looked at in place */
+  size_t near_first, n_near;               /* of which scales: of a byte each */
+  size_t passed_row, n_passed;             /* rows that how.passed was not yet told of */
   mx_diff_options how;
   double value[256], scale_value[256]; /* of codes of up to 8 bits */
   uint8_t nan[256], scale_nan[256];
@@ -90,6 +92,12 @@ typedef struct diff_element {
 static inline const uint8_t *diff_row(const diff_job *j, const mx_tensor *t, size_t row) {
   const uint8_t *near = j->near[t != j->a];
   return near && row - j->piece_row < j->piece_rows ? near + (row - j->piece_row) * t->code_stride : t->codes + row * t->code_stride;
+}
+
+/** Scales from number `at` on, up to the end of a row. */
+static inline const uint8_t *diff_scales(const diff_job *j, const mx_tensor *t, size_t at) {
+  const uint8_t *near = j->near_scales[t != j->a];
+  return near && at - j->near_first < j->n_near ? near + (at - j->near_first) : t->scales + at * t->scale_bytes;
 }
 
 /** mx_code_at() for the usual ways of packing. */

@@ -237,8 +237,8 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
   const size_t wide = j->pair_bits == 4 ? 2 : 1, block_bytes = j->block_cols / wide,
                scale_row = j->a->scale_rows == j->a->rows ? row : row / j->block_rows;
   const unsigned unit = block_bytes < 16 ? (unsigned)block_bytes : 16;
-  const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row), *scale_a = j->a->scales + scale_row * j->a->scale_cols,
-                *scale_b = j->b->scales + scale_row * j->a->scale_cols;
+  const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row), *scale_a = diff_scales(j, j->a, scale_row * j->a->scale_cols),
+                *scale_b = diff_scales(j, j->b, scale_row * j->a->scale_cols);
   const size_t n_units = n_bytes / unit, first = byte / unit;
   const unsigned per = (unsigned)__builtin_ctzll(block_bytes) - (unsigned)__builtin_ctz(unit);
   for (size_t i = 0; i < n_units; i++) {

@@ -142,7 +142,7 @@ static mx_status gather_block(diff_job *j, size_t row, size_t b) {
     mx_tensor *t = &g->t[side];
     const size_t left = t->code_stride < j->a->code_stride - bytes ? t->code_stride : j->a->code_stride - bytes;
     memcpy(t->codes + g->n * t->code_stride, diff_row(j, from[side], row) + bytes, left);
-    memcpy(t->scales + g->n * t->scale_cols * t->scale_bytes, from[side]->scales + scale * t->scale_bytes, t->scale_cols * t->scale_bytes);
+    memcpy(t->scales + g->n * t->scale_cols * t->scale_bytes, diff_scales(j, from[side], scale), t->scale_cols * t->scale_bytes);
     if (t->micro && from[side]->micro) memcpy(t->micro + g->n * t->scale_cols * 3, from[side]->micro + scale * 3, t->scale_cols * 3);
   }
   g->cols[g->n++] = (uint32_t)cols;
@@ -193,9 +193,10 @@ static size_t many_blocks(diff_job *j, size_t row) {
   const size_t first = (j->a->scale_rows == j->a->rows ? row : row / j->block_rows) * j->a->scale_cols;
   if (!memchr(j->block_moved, 1, n_blocks)) return n_blocks;
   if (!start_same(j, m, bytes / unit)) return 0;
+  const uint8_t *scale_a = diff_scales(j, j->a, first), *scale_b = diff_scales(j, j->b, first);
   size_t asked = 0, at = 0;
   for (size_t b = 0; b < n_blocks; b++) {
-    const int set = j->block_moved[b] ? set_of(j, j->a->scales[first + b], j->b->scales[first + b]) : NOTHING;
+    const int set = j->block_moved[b] ? set_of(j, scale_a[b], scale_b[b]) : NOTHING;
     if (set < 0) return 0;
     asked += j->block_moved[b] != 0;
     for (size_t i = 0; i < block_bytes; i += unit) m->set[at++] = (uint16_t)set;
