@@ -156,6 +156,41 @@ static void no_bias(fixture *f) {
 }
 static void five_right(fixture *f) { EACH(f) put(f, r, c, at(f, r, (c + f->cols - 5) % f->cols)); }
 static void thirty_up(fixture *f) { memcpy(f->b.codes, f->a.codes + 30 * f->b.code_stride, (f->rows - 30) * f->b.code_stride); }
+static void row_order(fixture *f, size_t (*from)(size_t r, size_t n), int scales) {
+  EACH(f) if (!scales) put(f, r, c, at(f, from(r, f->rows), c));
+  for (size_t r = 0; r < f->rows && scales; r++)
+    memcpy(f->b.scales + r * f->a.scale_cols, f->a.scales + from(r, f->rows) * f->a.scale_cols, f->a.scale_cols);
+}
+static size_t pair_of(size_t r, size_t n) { return (void)n, r ^ 1; }
+static size_t from_end(size_t r, size_t n) { return n - 1 - r; }
+static size_t of_half(size_t r, size_t n) { return r % 2 * (n / 2) + r / 2; }
+static size_t two_of(size_t r, size_t n) { return (void)n, r == 5 ? 77 : r == 77 ? 5 : r; }
+static size_t any_of(size_t r, size_t n) { return (r * 37 + 11) % n; }
+static size_t upper_pairs(size_t r, size_t n) { return r < n / 2 ? r : r ^ 1; }
+static void row_pairs(fixture *f) { row_order(f, pair_of, 0); }
+static void rows_reversed(fixture *f) { row_order(f, from_end, 0); }
+static void rows_interleaved(fixture *f) { row_order(f, of_half, 0); }
+static void two_rows(fixture *f) { row_order(f, two_of, 0); }
+static void rows_of_no_name(fixture *f) { row_order(f, any_of, 0); }
+static void upper_row_pairs(fixture *f) { row_order(f, upper_pairs, 0); }
+static void scale_rows_reversed(fixture *f) { row_order(f, from_end, 1); }
+static void columns_reversed(fixture *f) { EACH(f) put(f, r, c, at(f, r, f->cols - 1 - c)); }
+static void tiles_turned(fixture *f) { EACH(f) put(f, r, c, at(f, r / 32 * 32 + c % 32, c / 32 * 32 + r % 32)); }
+static void one_tile_turned(fixture *f) { EACH(f) if (r / 16 == 2 && c / 16 == 3) put(f, r, c, at(f, 32 + c % 16, 48 + r % 16)); }
+static void tiles_by_columns(fixture *f) {
+  EACH(f) {
+    const size_t n = f->rows / 32, i = r / 32 * (f->cols / 32) + c / 32;
+    put(f, r, c, at(f, i % n * 32 + r % 32, i / n * 32 + c % 32));
+  }
+}
+static void two_tiles(fixture *f) {
+  EACH(f) if (r / 32 == 1 && c / 32 == 2) {
+    put(f, r, c, at(f, r + 64, c - 32));
+    put(f, r + 64, c - 32, at(f, r, c));
+  }
+}
+static void odd_nibbles(fixture *f) { EACH(f) if (r % 2) put(f, r, c, at(f, r, c ^ 1)); }
+static void odd_words(fixture *f) { EACH(f) if (r % 2) put(f, r, c, at(f, r, c ^ 7)); }
 static void scales_of_one(fixture *f) { memset(f->b.scales, 0x7F, f->a.scale_rows * f->a.scale_cols); }
 
 static const struct {
@@ -211,6 +246,22 @@ static const struct {
     {"five right", five_right, "columns are shifted by 5", "rows are"},
     {"thirty up", thirty_up, "rows are shifted by 30, upwards", "columns are"},
     {"scales of one", scales_of_one, "every scale of B is 0x7F (1)", "larger"},
+    {"row pairs", row_pairs, "B has A's codes with rows swapped two by two (row 0 with 1, 2 with 3, ...)", "shifted"},
+    {"rows reversed", rows_reversed, "B has A's codes with the rows in reverse order", "shifted"},
+    {"rows interleaved", rows_interleaved, "B has A's codes with the halves of the rows interleaved", "shifted"},
+    {"two rows", two_rows, "B has A's codes with rows 5 and 77 swapped", "column"},
+    {"rows", rows_of_no_name, "of the 128 rows in another order (row 0 holds what belongs to row 11, 1 that of 48, 2 that of 85, ...)",
+     "column"},
+    {"upper row pairs", upper_row_pairs, "rows swapped two by two (row 0 with 1, 2 with 3, ...), of rows 64 to 127 alone", "shifted"},
+    {"rows of scales", scale_rows_reversed, "B has A's scales with the rows in reverse order", "are A's in another"},
+    {"columns reversed", columns_reversed, "B has A's codes with the columns in reverse order", "tile"},
+    {"tiles transposed", tiles_turned, "B has A's codes with each tile of 32 x 32 transposed", "row"},
+    {"one tile transposed", one_tile_turned, "with one tile of 16 x 16 transposed (rows 32 to 47, columns 48 to 63)", "each"},
+    {"tiles by columns", tiles_by_columns, "with the matrix of 4 x 4 tiles of 32 x 32 transposed", "each"},
+    {"two tiles", two_tiles, "with two tiles of 32 x 32 swapped (rows 32 to 63, columns 64 to 95 and rows 96 to 127, columns 32 to 63)",
+     "each"},
+    {"nibbles of odd rows", odd_nibbles, "the two codes of each byte are swapped, where they differ", "even"},
+    {"words of odd rows", odd_words, "the codes of each 32-bit word are in reverse order, in the rows that differ", "even"},
     {"halved", halved, "every value that differs is off by the same power of two", "sign"},
 };
 

@@ -9,17 +9,17 @@
 #include "verify/bugs_base.h"
 #include "verify/search.h"
 
-enum { MOST_BASES = 8, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
+enum { MOST_BASES = 9, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
 
 /* A preset that leaves so many times what another leaves is not where a mere description begins. */
-enum { MUCH_FARTHER = 50 };
+enum { MUCH_FARTHER = 50, MANY = 50 };
 
 /* A preset that fits the shapes, and what it leaves; of those that give the same bytes here the first. */
 typedef struct entry {
   const char *preset;
   mx_spec spec;
   leaves plain;
-  uint64_t print;
+  uint64_t print, counts; /* counts: by how many codes and scales the numbers of each differ, wherever they stand */
 } entry;
 
 static uint64_t print_of(const base *b) {
@@ -33,6 +33,20 @@ static uint64_t print_of(const base *b) {
   return h ^ (uint64_t)b->spec.elem << 8 ^ (uint64_t)b->spec.scale;
 }
 
+/* What stands in another order leaves these numbers as they are. */
+static uint64_t counts_of(const base *b) {
+  enum { CODES = 256 };
+  int64_t codes[CODES] = {0}, scales[CODES] = {0};
+  uint64_t n = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    for (size_t k = 0; k < p->rows * p->cols; k++) codes[p->codes[k]]++, codes[p->s->codes[k]]--;
+    for (size_t k = 0; k < p->down * p->across; k++) scales[p->scales[k] % CODES]++, scales[p->seen[k] % CODES]--;
+  }
+  for (int c = 0; c < CODES; c++) n += (uint64_t)llabs(codes[c]) + (uint64_t)llabs(scales[c]);
+  return n / 2;
+}
+
 /* Names that people know come first among presets that give the same bytes. */
 static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
 
@@ -44,7 +58,7 @@ static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n
   if (row->alias_of || mx_preset_find(&out->spec, row->name, NULL) || !base_fits(&out->spec, samples, n)) return 0;
   const int ok = base_open(&b, &out->spec, row->name, samples, n, n_threads, 0);
   out->plain = b.plain;
-  if (ok) out->print = print_of(&b);
+  if (ok) out->print = print_of(&b), out->counts = counts_of(&b);
   base_close(&b);
   return ok;
 }
@@ -98,20 +112,21 @@ static int another_input(const entry *e, const mx_sample *samples, size_t n) {
   return can;
 }
 
-/* By everything, by scales, by codes; names that people know first among those that are alike. A tensor scale in another convention is a reason to
+/* By everything, by scales, by codes, by what stands anywhere; names that people know first among those that are alike. A tensor scale in another convention is a reason to
  * look elsewhere. */
 static uint64_t merit(const entry *e, int by) {
   const leaves *l = &e->plain;
   const uint64_t other = (uint64_t)!well_known(e->preset), t = l->tensor_scales ? 1 : 0;
   if (by == 0) return (left_total(*l) + 3 * l->scales) << 2 | t << 1 | other; /* a scale that is wrong is worse than a code */
   if (by == 1) return l->scales << 34 | t << 33 | other << 32 | l->codes;
-  return l->codes << 30 | t << 29 | other << 28 | l->scales;
+  if (by == 2) return l->codes << 30 | t << 29 | other << 28 | l->scales;
+  return MANY * e->counts >= left_total(*l) ? UINT64_MAX : e->counts << 2 | t << 1 | other;
 }
 
 static size_t choose(size_t out[MOST_BASES], const entry *e, size_t n) {
-  static const size_t of_each[] = {3, 3, 2};
+  static const size_t of_each[] = {3, 3, 2, 1};
   size_t chosen = 0;
-  for (int by = 0; by < 3; by++)
+  for (int by = 0; by < 4; by++)
     for (size_t k = 0; k < of_each[by] && chosen < MOST_BASES; k++) {
       size_t best = n;
       for (size_t i = 0; i < n; i++) {
@@ -119,7 +134,7 @@ static size_t choose(size_t out[MOST_BASES], const entry *e, size_t n) {
         for (size_t j = 0; j < chosen; j++) taken |= out[j] == i;
         if (!taken && (best == n || merit(&e[i], by) < merit(&e[best], by))) best = i;
       }
-      if (best < n) out[chosen++] = best;
+      if (best < n && merit(&e[best], by) < UINT64_MAX) out[chosen++] = best;
     }
   return chosen;
 }

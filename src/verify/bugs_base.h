@@ -88,6 +88,9 @@ void step_bugs(candidate *best, const base *b);  /* thresholds between codes */
 void twist_bugs(candidate *best, const base *b); /* another maximum, another divisor, rounded twice */
 void input_bugs(candidate *best, const base *b); /* the input is not what the kernel was given */
 
+/** x of each part, [rows][cols], is changed as `text` says, for the scales alone or for the elements alone; rotated: by a rotation. */
+void mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, const char *text);
+
 /** "in rows 1, 3, 5, ..." : where blocks of a flag each ([down][across] of part 0) lie, at most size bytes. */
 void where_of(char *out, size_t size, const base *b, uint8_t *const *flags);
 

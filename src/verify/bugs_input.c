@@ -6,8 +6,14 @@
 
 #include "verify/bugs_base.h"
 
-/* X(ID, "name", "what the kernel does", size of the tile or 0) */
+/* X(ID, "name", "what the kernel does", size of the tile or 0). Without a name it is what a key says, and a bug only where scales and elements do not
+ * both go through it. */
 #define CHANGES(X)                                                                                                                             \
+  X(HAD_16, NULL, "rotates tiles of 16 by a Hadamard matrix", 16)                                                                              \
+  X(HAD_32, NULL, "rotates tiles of 32 by a Hadamard matrix", 32)                                                                              \
+  X(HAD_64, NULL, "rotates tiles of 64 by a Hadamard matrix", 64)                                                                              \
+  X(HAD_128, NULL, "rotates tiles of 128 by a Hadamard matrix", 128)                                                                           \
+  X(HAD_TE, NULL, "rotates tiles of 16 by the signed Hadamard matrix of had.sign=te", 16)                                                      \
   X(BF16_CUT, "input cut to bfloat16", "cuts the input to bfloat16 (toward zero) before it quantises it", 0)                                   \
   X(BF16, "input rounded to bfloat16", "rounds the input (or, which is the same here, the scaled elements) to bfloat16 before it quantises",   \
     0)                                                                                                                                         \
@@ -68,6 +74,13 @@ static int change(float *x, size_t rows, size_t cols, int how) {
   case CHANGE_F16:
     for (size_t i = 0; i < n; i++) x[i] = mx_round_dtype(x[i], how == CHANGE_F16 ? MX_INPUT_DTYPE_FLOAT16 : MX_INPUT_DTYPE_BFLOAT16);
     return 1;
+  case CHANGE_HAD_16:
+  case CHANGE_HAD_32:
+  case CHANGE_HAD_64:
+  case CHANGE_HAD_128:
+  case CHANGE_HAD_TE:
+    return cols % tile == 0 &&
+           !mx_hadamard(x, cols, x, rows, cols, cols, (int)tile, how == CHANGE_HAD_TE ? MX_HAD_SIGN_TE : MX_HAD_SIGN_NONE, NULL, 0);
   case CHANGE_TE_16:
     if (cols % tile || mx_hadamard(x, cols, x, rows, cols, cols, 16, MX_HAD_SIGN_TE, NULL, 0)) return 0;
     for (size_t i = 0; i < n; i++) x[i] *= 4;
@@ -100,33 +113,45 @@ static int change(float *x, size_t rows, size_t cols, int how) {
   return 1;
 }
 
+static int is_rotation(int how) { return changes[how].tile != 0; }
+
+/* The preset run on the changed input. 0 if it is not near. */
+static int run_changed(candidate *c, const base *b, float *const *x, trial_run *run) {
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    if (!part_rerun(b, p, x[i], run->codes[i], run->scales[i], NULL)) return 0;
+    const leaves l = run_left(b, i, run->codes[i], run->scales[i], 0, SIZE_MAX);
+    float a, t = 1;
+    c->l.codes += l.codes;
+    c->l.scales += l.scales;
+    if (p->s->has_tensor_scale && p->has_tensor_scale) {
+      mx_tensor_amax(&a, x[i], p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads});
+      c->l.tensor_scales += mx_tensor_scale(&t, a, &b->spec) || (t != p->s->tensor_scale && p->tensor_scale != p->s->tensor_scale);
+    }
+    if (left_total(c->l) * 10 >= left_total(b->plain)) return 0;
+  }
+  return 1;
+}
+
 void input_bugs(candidate *best, const base *b) {
   trial_run run;
   if (b->spec.had_size || !run_open(&run, b)) return;
-  for (int how = 0; how < CHANGE_COUNT; how++) {
+  float **x = calloc(b->n + 1, sizeof *x);
+  int have = x != NULL;
+  for (size_t i = 0; i < b->n && have; i++) have = (x[i] = malloc((b->parts[i].rows * b->parts[i].cols + 1) * sizeof **x)) != NULL;
+  for (int how = 0; how < CHANGE_COUNT && have && !is_found(best); how++) {
     candidate c = {.name = changes[how].name};
-    int ok = !is_found(best);
+    int ok = 1;
     for (size_t i = 0; i < b->n && ok; i++) {
       const part *p = &b->parts[i];
-      float *x = malloc((p->rows * p->cols + 1) * sizeof *x);
-      ok = x != NULL;
-      for (size_t r = 0; ok && r < p->rows; r++) memcpy(x + r * p->cols, p->s->x + r * p->s->ld, p->cols * sizeof *x);
-      ok = ok && change(x, p->rows, p->cols, how) && part_rerun(b, p, x, run.codes[i], run.scales[i], NULL);
-      if (ok) {
-        const leaves l = run_left(b, i, run.codes[i], run.scales[i], 0, SIZE_MAX);
-        float a, t = 1;
-        c.l.codes += l.codes;
-        c.l.scales += l.scales;
-        if (p->s->has_tensor_scale && p->has_tensor_scale) {
-          mx_tensor_amax(&a, x, p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads});
-          c.l.tensor_scales += mx_tensor_scale(&t, a, &b->spec) || (t != p->s->tensor_scale && p->tensor_scale != p->s->tensor_scale);
-        }
-        ok = left_total(c.l) * 10 < left_total(b->plain);
-      }
-      free(x);
+      for (size_t r = 0; r < p->rows; r++) memcpy(x[i] + r * p->cols, p->s->x + r * p->s->ld, p->cols * sizeof **x);
+      ok = change(x[i], p->rows, p->cols, how);
     }
     snprintf(c.text, sizeof c.text, "%s", changes[how].text);
-    if (ok) offer(best, b, &c);
+    if (ok && c.name && run_changed(&c, b, x, &run)) offer(best, b, &c);
+    if (ok && !is_found(best)) mixed_bugs(best, b, x, is_rotation(how), changes[how].text);
   }
+  for (size_t i = 0; x && i < b->n; i++) free(x[i]);
+  free(x);
   run_close(&run, b);
 }

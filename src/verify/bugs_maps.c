@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verify/bugs_base.h"
+#include "verify/diff_orders.h"
 #include "verify/trial.h"
 
 /* ---- where */
@@ -356,8 +357,68 @@ static void say_lanes(named *out, const int *from, size_t n, const mx_format *f)
   }
 }
 
+/* Where lanes are looked at: rows and columns of part i that hold a wrong code. */
+typedef struct marked {
+  uint8_t *row, *col;
+  size_t rows, cols; /* of them */
+} marked;
+
+static void close_marked(marked *m, size_t n) {
+  for (size_t i = 0; m && i < n; i++) free(m[i].row);
+  free(m);
+}
+
+static marked *mark_lines(const base *b) {
+  marked *m = calloc(b->n + 1, sizeof *m);
+  for (size_t i = 0; m && i < b->n; i++) {
+    const part *p = &b->parts[i];
+    if (!(m[i].row = calloc(p->rows + p->cols + 1, 1))) {
+      close_marked(m, i);
+      return NULL;
+    }
+    m[i].col = m[i].row + p->rows;
+    for (size_t r = 0; r < p->rows; r++) {
+      const uint8_t *w = p->codes + r * p->cols, *s = p->s->codes + r * p->cols;
+      if (!memcmp(w, s, p->cols)) continue;
+      m[i].row[r] = 1;
+      for (size_t c = 0; c < p->cols; c++) m[i].col[c] |= w[c] != s[c];
+    }
+    for (size_t r = 0; r < p->rows; r++) m[i].rows += m[i].row[r];
+    for (size_t c = 0; c < p->cols; c++) m[i].cols += m[i].col[c];
+  }
+  return m;
+}
+
+static int group_marked(const marked *m, size_t r, size_t c, size_t n) { return m->row[r] && memchr(m->col + c, 1, n); }
+
+/* " in rows 1, 3, 5, ..., columns 192 to 383": where groups of n are, unless that is everywhere; 0 if it can't be said so. */
+static int where_marked(char *out, size_t size, const base *b, const marked *m, size_t n) {
+  const part *p = &b->parts[0];
+  char rows[96] = "", cols[96] = "";
+  size_t down = 0, all_down = 0, across = 0, all_across = 0;
+  uint8_t *wide = calloc(p->cols + 1, 1);
+  *out = 0;
+  for (size_t i = 0; i < b->n && wide; i++) {
+    down += m[i].rows, all_down += b->parts[i].rows;
+    for (size_t c = 0; c + n <= b->parts[i].cols; c += n) {
+      const int in = memchr(m[i].col + c, 1, n) != NULL;
+      if (!i) memset(wide + c, in, n);
+      across += (size_t)in, all_across++;
+    }
+  }
+  if (wide && b->n == 1) {
+    say_axis(rows, sizeof rows, m->row, p->rows, "row");
+    say_axis(cols, sizeof cols, wide, p->cols / n * n, "column");
+  }
+  free(wide);
+  if (down < all_down && !*rows) snprintf(rows, sizeof rows, "%zu of %zu rows", down, all_down);
+  if (across < all_across && !*cols) snprintf(cols, sizeof cols, "some columns");
+  if (*rows || *cols) snprintf(out, size, " in %s%s%s alone", rows, *rows && *cols ? ", " : "", cols);
+  return wide != NULL;
+}
+
 /* What is wrong if each column takes its lane from elsewhere. */
-static uint64_t lanes_left(const base *b, const int *from, size_t n) {
+static uint64_t lanes_left(const base *b, const marked *marks, const int *from, size_t n) {
   const mx_format *sf = mx_scale_format(b->spec.scale);
   uint64_t left = 0;
   for (size_t i = 0; i < b->n; i++) {
@@ -368,14 +429,14 @@ static uint64_t lanes_left(const base *b, const int *from, size_t n) {
         const size_t group = c / n * n;
         const int lane = from[c - group];
         const uint8_t *row = p->codes + r * p->cols;
-        const uint8_t want = group + n > p->cols ? row[c] : lane < 0 ? 0 : row[group + (size_t)lane];
+        const uint8_t want = group + n > p->cols || !group_marked(&marks[i], r, group, n) ? row[c] : lane < 0 ? 0 : row[group + (size_t)lane];
         left += p->s->codes[r * p->cols + c] != want;
       }
   }
   return left;
 }
 
-static void find_lanes(half *best, const base *b) {
+static void look_at_lanes(half *best, const base *b, const marked *marks) {
   for (size_t n = 2; n <= LANES; n *= 2) {
     uint64_t want[LANES] = {0}, is[LANES] = {0}, nothing = 0;
     int from[LANES], any = 0, all = 1, some = 0; /* some: a lane that is written */
@@ -383,7 +444,9 @@ static void find_lanes(half *best, const base *b) {
     for (size_t i = 0; i < b->n; i++) {
       const part *p = &b->parts[i];
       for (size_t r = 0; r < p->rows; r++)
-        for (size_t c = 0; c + n <= p->cols; c += n, groups++) {
+        for (size_t c = 0; c + n <= p->cols && marks[i].row[r]; c += n) {
+          if (!group_marked(&marks[i], r, c, n)) continue;
+          groups++;
           const uint8_t *w = p->codes + r * p->cols + c, *s = p->s->codes + r * p->cols + c;
           for (size_t l = 0; l < n; l++) want[l] = mixed(want[l], w[l]), is[l] = mixed(is[l], s[l]);
           nothing = mixed(nothing, 0);
@@ -404,10 +467,19 @@ static void find_lanes(half *best, const base *b) {
     }
     if (!all || !any || !some) continue;
     named is_;
+    char where[256];
+    if (!where_marked(where, sizeof where, b, marks, n)) return;
     say_lanes(&is_, from, n, base_elem(b));
-    better(best, &is_, lanes_left(b, from, n));
+    snprintf(is_.text + strlen(is_.text), sizeof is_.text - strlen(is_.text), "%s", where);
+    better(best, &is_, lanes_left(b, marks, from, n));
     return;
   }
+}
+
+static void find_lanes(half *best, const base *b) {
+  marked *marks = mark_lines(b);
+  if (marks) look_at_lanes(best, b, marks);
+  close_marked(marks, b->n);
 }
 
 /* ---- blocks that hold what belongs to another place, or nothing */
@@ -598,6 +670,75 @@ static void find_scale_columns(half *best, const base *b) {
   free(from);
 }
 
+/* ---- rows, columns, tiles in another order */
+
+typedef struct matrix {
+  const uint8_t *a, *b;
+  size_t cols;
+} matrix;
+
+static const uint8_t *row_of(void *self, int seen, size_t row, uint8_t *room) {
+  (void)room;
+  const matrix *m = self;
+  return (seen ? m->b : m->a) + row * m->cols;
+}
+
+static int same_counts(const matrix *m, size_t n) {
+  int64_t count[CODES] = {0};
+  for (size_t i = 0; i < n; i++) count[m->a[i]]++, count[m->b[i]]--;
+  for (int i = 0; i < CODES; i++)
+    if (count[i]) return 0;
+  return 1;
+}
+
+/* The codes of each part, or its scales, as they should be and as they are: in the same order, in words? `found` is where they go. */
+static int order_of(char *words, size_t size, const base *b, int scales) {
+  int any = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    const size_t rows = scales ? p->down : p->rows, cols = scales ? p->across : p->cols, n = rows * cols;
+    uint8_t *bytes = scales ? malloc(2 * n + 1) : NULL;
+    char part_words[256] = "";
+    int ok = !scales || bytes;
+    for (size_t k = 0; k < n && scales && ok; k++) {
+      ok = p->scales[k] < CODES && p->seen[k] < CODES;
+      bytes[k] = (uint8_t)p->scales[k];
+      bytes[n + k] = (uint8_t)p->seen[k];
+    }
+    const matrix m = {scales ? bytes : p->codes, scales ? bytes + n : p->s->codes, cols};
+    const int wrong = ok && memcmp(m.a, m.b, n);
+    if (wrong)
+      ok = same_counts(&m, n) && order_find(part_words, sizeof part_words, &(order_source){rows, cols, row_of, (void *)(uintptr_t)&m}) &&
+           (!any || !strcmp(words, part_words));
+    free(bytes);
+    if (!ok) return 0;
+    if (wrong) snprintf(words, size, "%s", part_words), any = 1;
+  }
+  return any;
+}
+
+/* What stands in another order, and nothing else is wrong with it. */
+static void find_orders(half *codes, half *scales, half *both, const base *b) {
+  enum { ENOUGH = 8 };
+  char of_codes[256] = "", of_scales[256] = "";
+  const int c = b->plain.codes >= ENOUGH && order_of(of_codes, sizeof of_codes, b, 0),
+            s = b->plain.scales >= ENOUGH && order_of(of_scales, sizeof of_scales, b, 1);
+  named is = {.name = "another order"};
+  if (c && s && !strcmp(of_codes, of_scales)) {
+    snprintf(is.text, sizeof is.text, "writes its output, codes and scales, with %s", of_codes);
+    better(both, &is, 0);
+  } else if (c && s) {
+    is.weak = 1;
+    snprintf(is.text, sizeof is.text, "writes the codes with %s, and the scales with %s", of_codes, of_scales);
+    better(both, &is, 0);
+  }
+  is.weak = 0;
+  if (c) snprintf(is.text, sizeof is.text, "writes the codes with %s", of_codes);
+  if (c) better(codes, &is, 0);
+  if (s) snprintf(is.text, sizeof is.text, "writes the scales with %s", of_scales);
+  if (s) better(scales, &is, 0);
+}
+
 /* ---- all of them */
 
 static void offer_half(candidate *best, const base *b, const half *codes, const half *scales) {
@@ -628,6 +769,7 @@ void map_bugs(candidate *best, const base *b) {
     find_scale_columns(&scales, b);
     find_blocks(&scales, b, wrong, SCALE_OF);
   }
+  if (ok) find_orders(&codes, &scales, &both, b);
   if (ok && b->plain.codes && b->plain.scales) find_blocks(&both, b, wrong, CODES_OF | SCALE_OF);
   if (both.is.name) {
     candidate c = {.name = both.is.name, .l = b->plain};

@@ -4,16 +4,24 @@
 #include <string.h>
 
 #include "verify/diff.h"
+#include "verify/diff_orders.h"
 
 enum { COPY = 1 << 26 }; /* elements of a matrix that may be made anew */
 
 static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
   return !memcmp(diff_row(j, j->b, row_b), diff_row(j, j->a, row_a), j->a->code_stride);
 }
-static int row_swapped(const diff_job *j, size_t r) {
-  for (size_t c = 0; c < j->a->cols; c++)
-    if ((c ^ 1) < j->a->cols && diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c ^ 1)) return 0;
-  return 1;
+/* Each byte of B is A's with its codes swapped, or A's. Returns how many of them could not be swapped as well; -1: there are others. */
+static int64_t row_swapped(const diff_job *j, size_t r) {
+  int64_t same = 0;
+  for (size_t c = 0; c + 1 < j->a->cols; c += 2) {
+    const uint32_t a0 = diff_code(j, j->a, r, c), a1 = diff_code(j, j->a, r, c + 1), b0 = diff_code(j, j->b, r, c),
+                   b1 = diff_code(j, j->b, r, c + 1);
+    if (a0 == b1 && a1 == b0) continue;
+    if (a0 != b0 || a1 != b1) return -1;
+    same++;
+  }
+  return same;
 }
 static int row_moved(const diff_job *j, size_t r, size_t by, int right) {
   for (size_t c = 0; c + by < j->a->cols; c++)
@@ -63,54 +71,63 @@ static size_t xored(size_t i, size_t w, size_t n) { return (void)w, i ^ n; }
 static size_t turned_to(size_t i, size_t w, size_t n) { return i % n * (w / n) + i / n; }
 static size_t rotated(size_t i, size_t w, size_t n) { return (i + n) % w; }
 
+/* 2: rows that agree do not follow it, but all that differ do. */
 static int is_order(const diff_job *j, from_fn *from, size_t w, size_t n) {
   const diff_order *o = &j->order;
   for (size_t i = 0; i < o->size; i++)
     if (!(o->may[i] >> (i / w * w + from(i % w, w, n)) & 1)) return 0;
+  int all = 1;
   for (size_t r = 0; r < j->a->rows; r++)
     for (size_t c = 0; c < j->a->cols; c++)
-      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c / w * w + from(c % w, w, n))) return 0;
-  return 1;
+      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c / w * w + from(c % w, w, n))) {
+        if (!row_is(j, r, r)) return 0;
+        all = 0;
+        break;
+      }
+  return all ? 1 : 2;
 }
 
 /* The first order with a name that everything follows, small groups first; else the places, if they are others for each. */
 static void say_order(diff_job *j) {
   const diff_order *o = &j->order;
   const size_t wide = j->elem->bits == 4 ? 2 : 1, bits = j->elem->bits == 4 ? 4 : 8;
+  static const char *const of[] = {"", "", ", in the rows that differ"};
   for (size_t w = 2; w <= o->size; w *= 2) {
-    if (w > wide && is_order(j, xored, w, w - wide)) {
-      diff_say(j, "the bytes of each %zu-bit word are reversed (big-endian)", w * bits);
+    int is = w > wide ? is_order(j, xored, w, w - wide) : 0;
+    if (is) {
+      diff_say(j, "the bytes of each %zu-bit word are reversed (big-endian)%s", w * bits, of[is]);
       return;
     }
-    if (is_order(j, xored, w, w - 1)) {
+    if ((is = is_order(j, xored, w, w - 1))) {
       if (w == 2)
-        diff_say(j, "neighbouring codes are swapped");
+        diff_say(j, "neighbouring codes are swapped%s", of[is]);
       else
-        diff_say(j, "the codes of each %zu-bit word are in reverse order", w * bits);
+        diff_say(j, "the codes of each %zu-bit word are in reverse order%s", w * bits, of[is]);
       return;
     }
-    if (w > 2 && is_order(j, xored, w, w / 2)) {
-      diff_say(j, "the halves of each %zu codes are swapped", w);
+    if (w > 2 && (is = is_order(j, xored, w, w / 2))) {
+      diff_say(j, "the halves of each %zu codes are swapped%s", w, of[is]);
       return;
     }
     for (size_t n = 2; n < w; n *= 2)
-      if (is_order(j, turned_to, w, n)) {
+      if ((is = is_order(j, turned_to, w, n))) {
         if (n == w / 2)
-          diff_say(j, "of each %zu codes those at even places come first, then the odd ones (deinterleaved)", w);
+          diff_say(j, "of each %zu codes those at even places come first, then the odd ones (deinterleaved)%s", w, of[is]);
         else if (n == 2)
-          diff_say(j, "the halves of each %zu codes are interleaved", w);
+          diff_say(j, "the halves of each %zu codes are interleaved%s", w, of[is]);
         else
-          diff_say(j, "each %zu codes are transposed, as a matrix of %zu x %zu", w, w / n, n);
+          diff_say(j, "each %zu codes are transposed, as a matrix of %zu x %zu%s", w, w / n, n, of[is]);
         return;
       }
     for (size_t n = 1; n < w; n++)
-      if (is_order(j, rotated, w, n)) {
-        diff_say(j, "the codes of each group of %zu are rotated by %zu", w, n);
+      if ((is = is_order(j, rotated, w, n))) {
+        diff_say(j, "the codes of each group of %zu are rotated by %zu%s", w, n, of[is]);
         return;
       }
   }
   uint64_t all = 0;
   size_t place[64];
+  int some = 1;
   for (size_t i = 0; i < o->size; i++) {
     if (o->may[i] & (o->may[i] - 1)) return; /* more than one place is left: too little to tell */
     place[i] = (size_t)__builtin_ctzll(o->may[i]);
@@ -119,9 +136,13 @@ static void say_order(diff_job *j) {
   if (all != (o->size == 64 ? UINT64_MAX : (UINT64_C(1) << o->size) - 1)) return;
   for (size_t r = 0; r < j->a->rows; r++)
     for (size_t c = 0; c < j->a->cols; c++)
-      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c / o->size * o->size + place[c % o->size])) return;
-  diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...", o->size, place[0],
-           place[1], place[2], place[3]);
+      if (diff_code(j, j->b, r, c) != diff_code(j, j->a, r, c / o->size * o->size + place[c % o->size])) {
+        if (!row_is(j, r, r)) return;
+        some = 2;
+        break;
+      }
+  diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...%s", o->size, place[0],
+           place[1], place[2], place[3], of[some]);
 }
 
 void diff_moves_merge(diff_job *j, const diff_job *later) {
@@ -137,19 +158,23 @@ void diff_moves_merge(diff_job *j, const diff_job *later) {
 
 void diff_moves_row(diff_job *j, size_t r) {
   if (j->order.size) order_row(j, r);
-  if (j->swapped) j->swapped = row_swapped(j, r);
+  if (j->swapped) j->swapped = row_swapped(j, r) >= 0;
   narrow(j, &j->down, r, row_from, 0);
   narrow(j, &j->up, r, row_from, 1);
   narrow(j, &j->right, r, row_moved, 1);
   narrow(j, &j->left, r, row_moved, 0);
 }
 
-static int all_rows(const diff_job *j, int (*is)(const diff_job *, size_t)) {
-  for (size_t r = 0; r < j->a->rows; r++)
-    if (!is(j, r)) return 0;
-  return 1;
+/* 1: in all bytes, 2: in all that differ. Rows that agree are not looked at before. */
+static int is_swapped(const diff_job *j) {
+  int64_t same = 0;
+  for (size_t r = 0; r < j->a->rows; r++) {
+    const int64_t n = row_swapped(j, r);
+    if (n < 0) return 0;
+    same += n;
+  }
+  return same ? 2 : 1;
 }
-static int is_swapped(const diff_job *j, size_t r) { return row_swapped(j, r); }
 
 /* The smallest shift that all rows agree with. */
 static void say_shift(diff_job *j, uint64_t by, int (*is)(const diff_job *, size_t, size_t, int), int way, const char *lines,
@@ -216,12 +241,38 @@ static int turned(const diff_job *j) {
   return same;
 }
 
+static const uint8_t *codes_of_row(void *self, int seen, size_t row, uint8_t *room) {
+  const diff_job *j = self;
+  const mx_tensor *t = seen ? j->b : j->a;
+  const uint8_t *from = diff_row(j, t, row);
+  if (j->elem->bits > 4) return from;
+  if (j->spec->nibble != MX_NIBBLE_LOW_FIRST)
+    for (size_t c = 0; c < t->cols; c++) room[c] = (uint8_t)diff_code(j, t, row, c);
+  else
+    for (size_t c = 0; c < t->cols; c++) room[c] = from[c / 2] >> c % 2 * 4 & 15;
+  return room;
+}
+
+/* Rows, columns or tiles in another order: of each code (its upper four bits) there are as many. */
+static void lines_or_tiles(diff_job *j) {
+  const mx_difference *d = j->out;
+  char words[160];
+  if (j->elem->bits > 8) return;
+  for (int c = 0; c < 16; c++) {
+    int64_t more = 0;
+    for (int other = 0; other < 16; other++) more += (int64_t)d->pairs[c][other] - (int64_t)d->pairs[other][c];
+    if (more) return;
+  }
+  if (order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, codes_of_row, j})) diff_say(j, "B has A's codes with %s", words);
+}
+
 void diff_moves_end(diff_job *j) {
   const mx_difference *d = j->out;
   /* That half of the codes that differ should by chance be what the other half says: asked before all else, as a few codes may be anything. */
   if (diff_telling(0.125, (double)d->codes / 2)) {
-    if (j->swapped && all_rows(j, is_swapped))
-      diff_say(j, "the two codes of each byte are swapped");
+    const int before = d->n_patterns, swapped = j->swapped ? is_swapped(j) : 0;
+    if (swapped)
+      diff_say(j, "the two codes of each byte are swapped%s", swapped > 1 ? ", where they differ" : "");
     else if (j->order.size)
       say_order(j);
     say_shift(j, j->down, row_from, 0, "rows", "");
@@ -230,6 +281,7 @@ void diff_moves_end(diff_job *j) {
     say_shift(j, j->left, row_moved, 0, "columns", ", to the left");
     if (transposed(j)) diff_say(j, "the codes are transposed");
     one_code(j);
+    if (d->n_patterns == before) lines_or_tiles(j);
     if (turned(j)) diff_say(j, "B is the transpose of the input, quantised");
   }
   if (diff_telling(0.125, (double)(d->codes + d->scales) / 2) && other_axis(j))

@@ -8,6 +8,7 @@
 
 #include "mxgold/layout.h"
 #include "verify/diff.h"
+#include "verify/diff_orders.h"
 
 enum { TRIED = 100, LOOKED = 8 }; /* questions asked of one comparison; elements of a row looked at */
 
@@ -277,6 +278,13 @@ static int one_scale_code(const diff_job *j) {
   return 1;
 }
 
+static const uint8_t *scales_of_row(void *self, int seen, size_t row, uint8_t *room) {
+  (void)room;
+  const diff_job *j = self;
+  const mx_tensor *t = seen ? j->b : j->a;
+  return t->scales + row * t->scale_cols;
+}
+
 static void scale_patterns(diff_job *j) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t n = a->scale_rows * a->scale_cols;
@@ -309,7 +317,13 @@ static void scale_patterns(diff_job *j) {
   free(other);
   size_t histogram[2][256] = {{0}};
   for (size_t i = 0; i < n; i++) histogram[0][a->scales[i]]++, histogram[1][b->scales[i]]++;
-  if (!memcmp(histogram[0], histogram[1], sizeof histogram[0])) diff_say(j, "B's scales are A's in another order");
+  if (memcmp(histogram[0], histogram[1], sizeof histogram[0])) return;
+  char words[160];
+  const order_source s = {a->scale_rows, a->scale_cols, scales_of_row, j};
+  if (!scales_turned(j) && order_find(words, sizeof words, &s))
+    diff_say(j, "B has A's scales with %s", words);
+  else
+    diff_say(j, "B's scales are A's in another order");
 }
 
 /* ---- the tensor scale */

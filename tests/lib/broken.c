@@ -23,7 +23,8 @@ typedef struct kernel {
   int bug, is_nv, is_te;
   size_t width, across;
   const mx_format *elem, *scale;
-  float max, tensor_max; /* largest element; max|X| */
+  float max, tensor_max;  /* largest element; max|X| */
+  const float *of_scales; /* what scales come from */
 } kernel;
 
 static float cut(float x) {
@@ -173,7 +174,7 @@ static float tensor_maximum(const kernel *k, const float *x, size_t row) {
 
 /* What the scale of block b of a row comes from. */
 static float scale_from(const kernel *k, const float *x, size_t r, size_t b) {
-  const float *row = x + r * COLS;
+  const float *row = (k->of_scales ? k->of_scales : x) + r * COLS;
   const size_t w = k->width;
   if (k->bug == BROKEN_WIDE) return amax_of(row + b / 2 * 2 * w, 2 * w, BROKEN_NONE);
   if (k->bug == BROKEN_NARROW) return amax_of(row + b * w, w / 2, BROKEN_NONE);
@@ -231,6 +232,25 @@ static void move_blocks(const kernel *k, uint8_t *codes, uint8_t *scales) {
   }
 }
 
+/* Rows and tiles in another place, of a matrix of bytes. */
+static void move_rows(uint8_t *x, size_t cols, int bug, int of_scales) {
+  uint8_t *old = malloc(ROWS * cols);
+  if (!old) abort();
+  memcpy(old, x, ROWS * cols);
+  for (size_t r = 0; r < ROWS; r++)
+    for (size_t c = 0; c < cols; c++) {
+      size_t i = r, k = c;
+      if (bug == BROKEN_ROW_PAIRS) i = r ^ 1;
+      if (bug == BROKEN_ROWS_TURNED && of_scales) i = ROWS - 1 - r;
+      if (bug == BROKEN_TILES_TURNED && !of_scales) i = r / 16 * 16 + c % 16, k = c / 16 * 16 + r % 16;
+      if (bug == BROKEN_TWO_TILES && !of_scales && r / 32 == 1 && c / 32 == 2) i = r + 32, k = c + 96;
+      if (bug == BROKEN_TWO_TILES && !of_scales && r / 32 == 2 && c / 32 == 5) i = r - 32, k = c - 96;
+      if (bug == BROKEN_ODD_PAIRS && !of_scales && r % 2) k = c ^ 1;
+      x[r * cols + c] = old[i * cols + k];
+    }
+  free(old);
+}
+
 void broken_run(mx_sample *s, int bug, char base) {
   kernel k = {.bug = bug, .is_nv = base == 'n' || base == 't', .is_te = base == 't'};
   k.width = k.is_nv ? 16 : 32;
@@ -244,19 +264,32 @@ void broken_run(mx_sample *s, int bug, char base) {
   numbers(x, broken_rows[bug].few_bits);
   memcpy(seen, x, ROWS * COLS * sizeof *x);
   change_input(seen, &k);
+  float *of_scales = NULL; /* one of two is rotated */
+  if (bug == BROKEN_AMAX_UNROTATED || bug == BROKEN_CODES_UNROTATED) {
+    k.of_scales = of_scales = malloc(ROWS * COLS * sizeof *of_scales);
+    if (!of_scales) abort();
+    memcpy(of_scales, x, ROWS * COLS * sizeof *x);
+    float *rotated = bug == BROKEN_AMAX_UNROTATED ? seen : of_scales;
+    for (size_t i = 0; i < ROWS * COLS; i += 16) butterflies(rotated + i, 1);
+    for (size_t i = 0; i < ROWS * COLS; i++) rotated[i] /= 4;
+  }
+  const float *maximum_of = of_scales ? of_scales : seen;
   for (size_t r = 0; r < ROWS; r++) {
-    k.tensor_max = tensor_maximum(&k, seen, r);
+    k.tensor_max = tensor_maximum(&k, maximum_of, r);
     row_codes(&k, codes + r * COLS, scales + r * k.across, seen, r);
     move_codes(&k, codes + r * COLS);
   }
   move_blocks(&k, codes, scales);
-  k.tensor_max = tensor_maximum(&k, seen, 0);
+  move_rows(codes, COLS, bug, 0);
+  move_rows(scales, k.across, bug, 1);
+  k.tensor_max = tensor_maximum(&k, maximum_of, 0);
   float t = k.is_te ? k.tensor_max : k.tensor_max / 2688;
   if (bug == BROKEN_TENSOR_NAN) t = NAN;
   if (bug == BROKEN_TENSOR_INF) t = INFINITY;
   if (bug == BROKEN_TENSOR_RCP) t = 1 / t;
   if (bug == BROKEN_TENSOR_TWO) t *= 2;
   free(seen);
+  free(of_scales);
   *s = (mx_sample){.rows = ROWS,
                    .cols = COLS,
                    .ld = COLS,

@@ -27,6 +27,8 @@
   X(SHIFTED, "input read one column off", "input shifted", "48nt", 0)                                                                          \
   X(ROTATED, "Hadamard not normalised", "rotation not normalised", "48nt", 0)                                                                  \
   X(ROTATED_DOWN, "Hadamard along the wrong axis", "rotation along the wrong axis", "48nt", 0)                                                 \
+  X(AMAX_UNROTATED, "maximum taken before the rotation", "amax before the rotation", "48nt", 0)                                                \
+  X(CODES_UNROTATED, "scales of rotated values, elements not rotated", "elements not rotated", "48nt", 0)                                      \
   X(SIGN_OF_MAX, "sign of the largest for all of the block", "sign of the largest element for all", "48nt", 0)                                 \
   X(LEFT_OUT, "maximum leaves out element 7 of the block", "amax over a part of the block", "48nt", 0)                                         \
   X(LANES_ALONE, "a step of the reduction lost: even and odd lanes scale on their own", "lanes scaled on their own", "48nt", 0)                \
@@ -54,6 +56,11 @@
   X(STALE, "one block column holds the one before it", "blocks in another place", "48nt", 0)                                                   \
   X(ROW_ABOVE, "every 37th block is that of the row above", "blocks in another place", "48nt", 0)                                              \
   X(SCALES_OF_TILE, "two columns of scales hold those before them", "scales in another place", "48nt", 0)                                      \
+  X(ROW_PAIRS, "rows two by two swapped, codes and scales", "another order", "48nt", 0)                                                        \
+  X(ROWS_TURNED, "scales of the last row first", "another order", "48nt", 0)                                                                   \
+  X(TILES_TURNED, "codes of each 16 x 16 tile transposed", "another order", "48nt", 0)                                                         \
+  X(TWO_TILES, "codes of two 32 x 32 tiles swapped", "another order", "48nt", 0)                                                               \
+  X(ODD_PAIRS, "pairs swapped in odd rows", "pairs of elements swapped", "48nt", 0)                                                            \
   X(NO_BIAS, "exponent stored without its bias", "scales with another bias", "48", 0)                                                          \
   X(SCALE_PLUS_1, "every scale one code larger", "scales with another bias", "48nt", 0)                                                        \
   X(FNUZ, "scales stored as e4m3fnuz", "scales of another format", "nt", 0)                                                                    \

@@ -1,0 +1,20 @@
+/* Two matrices of bytes that hold the same, in another order: rows, columns, or tiles. Found by hashes of rows, columns and tiles; what is said holds
+ * for every cell. */
+#ifndef MX_VERIFY_DIFF_ORDERS_H
+#define MX_VERIFY_DIFF_ORDERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct order_source {
+  size_t rows, cols;
+  /* The `cols` cells of a row of A (seen 0) or of B (1); in `room`, of as many bytes, if they do not lie so. */
+  const uint8_t *(*row)(void *self, int seen, size_t row, uint8_t *room);
+  void *self;
+} order_source;
+
+/** Is B A in another order? Then what is in which order, in words that follow "with": "the rows in reverse order". 0: it is not, or the cells are too
+ *  much alike to tell, or no memory. */
+int order_find(char *words, size_t size, const order_source *s);
+
+#endif
