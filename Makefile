@@ -27,7 +27,7 @@ LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
 ARCH    := $(shell { $(CC) -dumpmachine 2>/dev/null || uname -m; } | cut -d- -f1)# the compiler may still have to be installed
 # One operation x one ISA a file; only the file of that name may use the ISA.
 ISA_avx2   := -mavx2 -mfma -mf16c -mbmi -mbmi2
-ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mfma -mf16c -mbmi -mbmi2
+ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mavx512vpopcntdq -mfma -mf16c -mbmi -mbmi2
 ISA_amx    := $(ISA_avx512) -mamx-tile -mamx-int8
 ISA_neon   :=
 isa_of      = $(lastword $(subst _, ,$(basename $(notdir $(1)))))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Disassembles every object of the library and holds each instruction to the name of its file. What decides is the encoding, not the operands: EVEX
 # (AVX-512) begins with byte 62, VEX (AVX, AVX2, FMA, BMI) with c4 or c5, and what came after SSE2 stands in the maps 0f 38 and 0f 3a but for a few.
-#   *_avx512.o    AVX-512 F BW DQ VL CD VBMI VBMI2 VNNI and what AVX2 has
+#   *_avx512.o    AVX-512 F BW DQ VL CD VBMI VBMI2 VNNI VPOPCNTDQ and what AVX2 has
 #   *_amx.o       those and tiles
 #   *_avx2.o      AVX2 FMA F16C BMI BMI2 and what SSE4.2 has
 #   all others    SSE2 alone
@@ -32,7 +32,7 @@ x_avx2|-mavx512f|__m512i f(__m512i a) { return _mm512_add_epi32(a, a); }
 x_avx2|-mlzcnt|unsigned f(unsigned a) { return _lzcnt_u32(a); }
 x_avx2|-maes|__m128i f(__m128i a) { return _mm_aesenc_si128(a, a); }
 x_avx512|-mavx512f -mavx512ifma|__m512i f(__m512i a) { return _mm512_madd52lo_epu64(a, a, a); }
-x_avx512|-mavx512f -mavx512vpopcntdq|__m512i f(__m512i a) { return _mm512_popcnt_epi32(a); }
+x_avx512|-mavx512f -mavx512bitalg|__m512i f(__m512i a) { return _mm512_popcnt_epi8(a); }
 x_avx512|-mamx-tile|void f(void) { _tile_release(); }
 x_avx512|-mavx512f -mavx512fp16|__m512h f(__m512i a) { return _mm512_cvtepi16_ph(a); }
 x_amx|-mamx-tile -mamx-bf16|void f(void) { _tile_dpbf16ps(0, 1, 2); }
@@ -51,6 +51,7 @@ plain|-mavx512f|__m512i f(__m512i a) { return _mm512_add_epi32(a, a); }
 plain|-DFINE -msse2|__m128i f(__m128i a, unsigned b) { return _mm_add_epi32(a, _mm_set1_epi32(__builtin_ctz(b))); }
 x_avx2|-DFINE -mavx2 -mfma -mf16c -mbmi -mbmi2|__m256 f(__m256 a, unsigned b) { return _mm256_fmadd_ps(a, a, _mm256_set1_ps((float)_pext_u32(b, 5))); }
 x_avx512|-DFINE -mavx512f -mavx512vbmi|__m512i f(__m512i a) { return _mm512_permutexvar_epi8(a, a); }
+x_avx512|-DFINE -mavx512f -mavx512vpopcntdq|__m512i f(__m512i a) { return _mm512_popcnt_epi64(a); }
 x_amx|-DFINE -mamx-tile -mamx-int8 -mavx512f|__m512i f(__m512i a) { _tile_dpbssd(0, 1, 2); return _mm512_add_epi32(a, a); }
 OBJECTS
   [ $missed = 0 ] && echo "check-isa: $planted objects under true and false names: each told"
@@ -85,7 +86,7 @@ NF < 3 { next }
   # Extensions that the Makefile switches on nowhere: their maps (FP16 has 5 and 6 of EVEX, XOP and TBM begin with 8f), their names.
   if (b[i] == "62" && (index("0123456789abcdef", substr(b[i + 1], 2)) - 1) % 8 > 3 || b[i] == "8f" && name !~ /^pop/) level = 9
   if (name ~ /^(tdp[^b]|tdpb[^s]|tdpbs[^s]|vpdp([bw][us][us]d|bssd|bsud|buud)s? .*\{vex\}|vpdp(bss|bsu|buu|wsu|wus|wuu)|vbcst|vcvtne[eo]|vexp2|vrcp28|vrsqrt28|v4f|v(gather|scatter)pf|extrq|insertq|movnts[sd]|xbegin|xend|xabort|xtest|rdpid|clwb|clflushopt|cmpxchg16b|cmp[a-z]+xadd|vf[a-z]*[sp][sd] .*%xmm.*,.*%xmm.*,.*%xmm.*,.*%xmm)/) level = 9
-  if (name ~ /^(v?aes|v?pclmul|v?gf2p8|v?sha|adcx|adox|rdrand|rdseed|movbe|lzcnt|fisttp|vp2intersect|vpopcnt|vpshufbitqmb|vpmadd52|vcvtne2?ps2?2?bf16|vcvtneps2bf16|vdpbf16|v(add|sub|mul|div|max|min|sqrt|scalef|reduce|rndscale|getexp|getmant|cmp|fpclass|fc?m(add|ul)c?|fn?m[a-z0-9]*|r(sqrt|cp))(ph|sh) |\{vex\})/) level = 9
+  if (name ~ /^(v?aes|v?pclmul|v?gf2p8|v?sha|adcx|adox|rdrand|rdseed|movbe|lzcnt|fisttp|vp2intersect|vpopcnt[bw]|vpshufbitqmb|vpmadd52|vcvtne2?ps2?2?bf16|vcvtneps2bf16|vdpbf16|v(add|sub|mul|div|max|min|sqrt|scalef|reduce|rndscale|getexp|getmant|cmp|fpclass|fc?m(add|ul)c?|fn?m[a-z0-9]*|r(sqrt|cp))(ph|sh) |\{vex\})/) level = 9
   if (level > may) { print "    " name; if (++shown == 3) exit }
 }'
 # Of ARMv8.0: no SVE or SME registers, no products of 8.2, no arithmetic in half precision, no atomics of 8.1 but in the functions of libgcc that ask first.

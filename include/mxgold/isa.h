@@ -12,7 +12,7 @@ extern "C" {
 /* Bits of mx_exec.isa_mask: a bit set there switches the ISA off. Without AVX2 there is no AVX-512 either, without that no AMX. */
 enum {
   MX_ISA_AVX2 = 1,    /* AVX2, FMA, F16C, BMI1, BMI2 */
-  MX_ISA_AVX512 = 2,  /* AVX-512 F, BW, DQ, VL, CD, VBMI, VBMI2, VNNI and all of AVX2's */
+  MX_ISA_AVX512 = 2,  /* AVX-512 F, BW, DQ, VL, CD, VBMI, VBMI2, VNNI, VPOPCNTDQ and all of AVX2's */
   MX_ISA_NEON = 4,    /* AArch64's vectors */
   MX_ISA_VECTORS = 7, /* all above: every operation has kernels of these */
   MX_ISA_AMX = 8,     /* tiles of AMX with int8, beside AVX-512: products of e2m1 alone */

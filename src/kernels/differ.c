@@ -11,8 +11,8 @@ static size_t crowd(const uint8_t *x, const uint8_t *y, size_t n, unsigned least
   return i;
 }
 
-static size_t fours(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n,
-                    const uint8_t *sets, const uint16_t *set, unsigned unit) {
+static size_t fours(uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,
+                    const uint16_t *set, unsigned unit) {
   for (size_t i = 0; i < n; i += unit) {
     const uint8_t *in = sets + (size_t)MX_DIFFER_SET * set[i / unit];
     unsigned any = 0, sum = 0;
@@ -23,8 +23,6 @@ static size_t fours(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, 
     if (any & 1) return i;
     for (size_t k = i; k < i + unit; k++) {
       const unsigned differ = x[k] ^ y[k], l = (differ & 15) != 0, h = differ > 15;
-      pairs[2 * k] = x[k];
-      pairs[2 * k + 1] = x[k] ^ y[k];
       low[k] = (uint8_t)(low[k] + l);
       high[k] = (uint8_t)(high[k] + h);
       sum += l + h;
@@ -44,12 +42,10 @@ static uint64_t members(const uint8_t *x, const uint8_t *y, size_t n, const uint
   return all;
 }
 
-static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit) {
+static void eights(uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit) {
   for (size_t i = 0; i < n; i += unit) {
     unsigned sum = 0;
     for (size_t k = i; k < i + unit; k++) {
-      pairs[2 * k] = x[k];
-      pairs[2 * k + 1] = x[k] ^ y[k];
       cols[k] = (uint8_t)(cols[k] + (x[k] != y[k]));
       sum += x[k] != y[k];
     }
@@ -57,4 +53,19 @@ static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *
   }
 }
 
-const mx_differ_kernels mx_differ_scalar = {crowd, fours, members, eights};
+static void zip(uint8_t *pairs, const uint8_t *x, const uint8_t *y, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    pairs[2 * i] = x[i];
+    pairs[2 * i + 1] = x[i] ^ y[i];
+  }
+}
+
+static void tally(uint64_t (*sums)[8], const uint8_t *x, const uint8_t *y, size_t n, const uint16_t asked[16]) {
+  for (size_t i = 0; i < n; i++) {
+    const unsigned a = x[i] & 15u, b = y[i] & 15u, c = x[i] >> 4, d = y[i] >> 4;
+    sums[16 * a + b][0] += asked[a] >> b & 1;
+    sums[16 * c + d][1] += asked[c] >> d & 1;
+  }
+}
+
+const mx_differ_kernels mx_differ_scalar = {crowd, fours, members, eights, zip, tally, 0};

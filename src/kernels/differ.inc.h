@@ -33,8 +33,8 @@ INLINE void look(v out[2], v a, v b, v c, v d, const uint8_t *sets, const uint16
   }
 }
 
-INLINE size_t fours_of(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n,
-                       const uint8_t *sets, const uint16_t *set, int halves) {
+INLINE size_t fours_of(uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,
+                       const uint16_t *set, int halves) {
   const v zero = v_set(0);
   for (size_t i = 0; i < n; i += W) {
     const v p = v_load(x + i), q = v_load(y + i), a = v_low(p), b = v_low(q), c = v_high(p), d = v_high(q);
@@ -45,16 +45,15 @@ INLINE size_t fours_of(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *hig
     const v differ = v_add_unless_same(v_add_unless_same(zero, a, b), c, d);
     v_store(low + i, l);
     v_store(high + i, h);
-    v_store_zipped(pairs + 2 * i, p, v_xor(p, q));
     v_store_sums(sums + (halves ? i / 8 : i / 16), differ, halves);
   }
   return n;
 }
 
-static size_t fours(uint8_t *pairs, uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n,
-                    const uint8_t *sets, const uint16_t *set, unsigned unit) {
-  if (unit < 8 || n % W) return mx_differ_scalar.fours(pairs, sums, low, high, x, y, n, sets, set, unit);
-  return unit == 8 ? fours_of(pairs, sums, low, high, x, y, n, sets, set, 1) : fours_of(pairs, sums, low, high, x, y, n, sets, set, 0);
+static size_t fours(uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,
+                    const uint16_t *set, unsigned unit) {
+  if (unit < 8 || n % W) return mx_differ_scalar.fours(sums, low, high, x, y, n, sets, set, unit);
+  return unit == 8 ? fours_of(sums, low, high, x, y, n, sets, set, 1) : fours_of(sums, low, high, x, y, n, sets, set, 0);
 }
 
 INLINE uint64_t members_of(const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets, const uint16_t *set, int halves) {
@@ -75,18 +74,89 @@ static uint64_t members(const uint8_t *x, const uint8_t *y, size_t n, const uint
   return all + mx_differ_scalar.members(x + whole, y + whole, n - whole, sets, set + whole / unit, unit);
 }
 
-static void eights(uint8_t *pairs, uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit) {
+static void eights(uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit) {
   const v zero = v_set(0);
   if (n % W) {
-    mx_differ_scalar.eights(pairs, sums, cols, x, y, n, unit);
+    mx_differ_scalar.eights(sums, cols, x, y, n, unit);
     return;
   }
   for (size_t i = 0; i < n; i += W) {
     const v p = v_load(x + i), q = v_load(y + i);
     v_store(cols + i, v_add_unless_same(v_load(cols + i), p, q));
-    v_store_zipped(pairs + 2 * i, p, v_xor(p, q));
     v_store_sums(sums + (unit == 8 ? i / 8 : i / 16), v_add_unless_same(zero, p, q), unit == 8);
   }
 }
 
-const mx_differ_kernels TABLE = {crowd, fours, members, eights};
+static void zip(uint8_t *pairs, const uint8_t *x, const uint8_t *y, size_t n) {
+  for (size_t i = 0; i < n; i += W) {
+    const v p = v_load(x + i);
+    v_store_zipped(pairs + 2 * i, p, v_xor(p, v_load(y + i)));
+  }
+}
+
+/* ---- counting pairs by their bits: a register of the first bits of many codes, one of the second bits, and so on */
+
+enum { GROUPS = MX_DIFFER_TALLY / (4 * W), SHARE = 8 }; /* of 8 * W codes; so many are counted at once */
+
+/* Bit b of byte i of register k to bit k of byte i of register b. The codes come in another order, the same for x and y. */
+INLINE void turn(v r[8]) {
+#pragma GCC unroll 3
+  for (int s = 4; s > 0; s /= 2) {
+    const v mask = v_set(s == 4 ? 0x0F : s == 2 ? 0x33 : 0x55); /* bits without s */
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; k++) {
+      if (k & s) continue;
+      const v p = r[k], q = r[k + s];
+      r[k] = v_select(mask, p, v_up(q, s));
+      r[k + s] = v_select(mask, v_down(p, s), q);
+    }
+  }
+}
+
+/* Where two bits are 0, 1, 2, 3. */
+INLINE void four(v is[4], v bit0, v bit1) {
+  is[0] = v_neither(bit0, bit1);
+  is[1] = v_without(bit0, bit1);
+  is[2] = v_without(bit1, bit0);
+  is[3] = v_and(bit0, bit1);
+}
+
+static void tally(uint64_t (*sums)[8], const uint8_t *x, const uint8_t *y, size_t n, const uint16_t asked[16]) {
+  v low[4][GROUPS], high[4][GROUPS], of_y[16][GROUPS]; /* codes of x by their lower and their upper two bits; of y */
+  (void)n;
+  for (size_t g = 0; g < GROUPS; g += 2, x += 8 * W, y += 8 * W) {
+    v p[8], q[8];
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; k++) p[k] = v_load(x + k * W), q[k] = v_load(y + k * W);
+    turn(p);
+    turn(q);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) { /* of a byte */
+      v l[4], h[4];
+      four(l, p[4 * half], p[4 * half + 1]);
+      four(h, p[4 * half + 2], p[4 * half + 3]);
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; k++) low[k][g + half] = l[k], high[k][g + half] = h[k];
+      four(l, q[4 * half], q[4 * half + 1]);
+      four(h, q[4 * half + 2], q[4 * half + 3]);
+#pragma GCC unroll 16
+      for (int b = 0; b < 16; b++) of_y[b][g + half] = v_and(l[b & 3], h[b >> 2]);
+    }
+  }
+  for (size_t g = 0; g < GROUPS; g += SHARE)
+    for (int a = 0; a < 16; a++) {
+      v of_x[SHARE];
+      if (!asked[a]) continue;
+#pragma GCC unroll 8
+      for (size_t i = 0; i < SHARE; i++) of_x[i] = v_and(low[a & 3][g + i], high[a >> 2][g + i]);
+      for (unsigned left = asked[a]; left; left &= left - 1) {
+        const int b = __builtin_ctz(left);
+        v sum = v_ones(v_and(of_x[0], of_y[b][g]));
+#pragma GCC unroll 8
+        for (size_t i = 1; i < SHARE; i++) sum = v_plus(sum, v_ones(v_and(of_x[i], of_y[b][g + i])));
+        v_add_to(sums[16 * a + b], sum);
+      }
+    }
+}
+
+const mx_differ_kernels TABLE = {crowd, fours, members, eights, zip, tally, TALLY_MOST};

@@ -6,7 +6,7 @@
 
 #define TABLE mx_differ_avx2
 #define v __m256i
-enum { W = 32 };
+enum { W = 32, TALLY_MOST = 40 };
 
 static inline v v_load(const void *p) { return _mm256_loadu_si256(p); }
 static inline void v_store(void *p, v a) { _mm256_storeu_si256(p, a); }
@@ -32,6 +32,20 @@ static inline v v_sets(const uint8_t *sets, const uint16_t *set, int apart) {
 static inline void v_store_zipped(uint8_t *p, v a, v b) {
   v_store(p, _mm256_unpacklo_epi8(a, b));
   v_store(p + 32, _mm256_unpackhi_epi8(a, b));
+}
+static inline v v_up(v a, int bits) { return _mm256_slli_epi16(a, bits); }
+static inline v v_down(v a, int bits) { return _mm256_srli_epi16(a, bits); }
+static inline v v_select(v mask, v a, v b) { return v_xor(b, v_and(v_xor(a, b), mask)); }
+static inline v v_without(v a, v b) { return _mm256_andnot_si256(b, a); }
+static inline v v_neither(v a, v b) { return _mm256_andnot_si256(v_or(a, b), v_set(-1)); }
+/* Ones, counted in some parts of a register; up to 31 such counts added; added to eight numbers. */
+static inline v v_ones(v a) {
+  const v ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+  return _mm256_add_epi8(v_look_up(ones, v_low(a)), v_look_up(ones, v_high(a)));
+}
+static inline v v_plus(v a, v b) { return _mm256_add_epi8(a, b); }
+static inline void v_add_to(uint64_t *sums, v a) {
+  v_store(sums, _mm256_add_epi64(v_load(sums), _mm256_sad_epu8(a, _mm256_setzero_si256())));
 }
 /* A byte for each eight, or for each sixteen. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {

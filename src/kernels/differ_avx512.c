@@ -6,7 +6,7 @@
 
 #define TABLE mx_differ_avx512
 #define v __m512i
-enum { W = 64 };
+enum { W = 64, TALLY_MOST = 256 };
 
 static inline v v_load(const void *p) { return _mm512_loadu_si512(p); }
 static inline void v_store(void *p, v a) { _mm512_storeu_si512(p, a); }
@@ -35,6 +35,15 @@ static inline void v_store_zipped(uint8_t *p, v a, v b) {
   v_store(p, _mm512_unpacklo_epi8(a, b));
   v_store(p + 64, _mm512_unpackhi_epi8(a, b));
 }
+static inline v v_up(v a, int bits) { return _mm512_slli_epi16(a, (unsigned)bits); }
+static inline v v_down(v a, int bits) { return _mm512_srli_epi16(a, (unsigned)bits); }
+static inline v v_select(v mask, v a, v b) { return _mm512_ternarylogic_epi64(mask, a, b, 0xCA); }
+static inline v v_neither(v a, v b) { return _mm512_ternarylogic_epi64(a, b, b, 0x03); }
+static inline v v_without(v a, v b) { return _mm512_andnot_si512(b, a); }
+/* Ones, counted in some parts of a register; such counts added; added to eight numbers. */
+static inline v v_ones(v a) { return _mm512_popcnt_epi64(a); }
+static inline v v_plus(v a, v b) { return _mm512_add_epi64(a, b); }
+static inline void v_add_to(uint64_t *sums, v a) { v_store(sums, _mm512_add_epi64(v_load(sums), a)); }
 /* A byte for each eight, or for each sixteen. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {
   const v s = _mm512_sad_epu8(a, _mm512_setzero_si512());

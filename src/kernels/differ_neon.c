@@ -5,7 +5,7 @@
 
 #define TABLE mx_differ_neon
 #define v uint8x16_t
-enum { W = 16 };
+enum { W = 16, TALLY_MOST = 64 };
 
 static inline v v_load(const void *p) { return vld1q_u8(p); }
 static inline void v_store(void *p, v a) { vst1q_u8(p, a); }
@@ -25,6 +25,15 @@ static inline unsigned v_count_same(v a, v b) { return vaddvq_u8(vshrq_n_u8(vceq
 static inline v v_add_unless_same(v a, v b, v c) { return vaddq_u8(a, vaddq_u8(v_set(1), vceqq_u8(b, c))); }
 static inline v v_sets(const uint8_t *sets, const uint16_t *set, int apart) { return (void)apart, vld1q_u8(sets + 32 * (size_t)set[0]); }
 static inline void v_store_zipped(uint8_t *p, v a, v b) { vst2q_u8(p, (uint8x16x2_t){{a, b}}); }
+static inline v v_up(v a, int bits) { return vshlq_u8(a, vdupq_n_s8((int8_t)bits)); }
+static inline v v_down(v a, int bits) { return vshlq_u8(a, vdupq_n_s8((int8_t)-bits)); }
+static inline v v_select(v mask, v a, v b) { return vbslq_u8(mask, a, b); }
+static inline v v_without(v a, v b) { return vbicq_u8(a, b); }
+static inline v v_neither(v a, v b) { return vmvnq_u8(vorrq_u8(a, b)); }
+/* Ones, counted in some parts of a register; up to 31 such counts added; added to eight numbers. */
+static inline v v_ones(v a) { return vcntq_u8(a); }
+static inline v v_plus(v a, v b) { return vaddq_u8(a, b); }
+static inline void v_add_to(uint64_t *sums, v a) { vst1q_u64(sums, vpadalq_u32(vld1q_u64(sums), vpaddlq_u16(vpaddlq_u8(a)))); }
 /* A byte for each eight, or for the sixteen. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {
   if (eights)

@@ -52,7 +52,7 @@ static uint32_t ask_host(void) {
     has |= MX_ISA_AVX2;
   if (has && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
-      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni"))
+      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vpopcntdq"))
     has |= MX_ISA_AVX512;
   if (has & MX_ISA_AVX512 && mx_tiles_host()) has |= MX_ISA_AMX;
 #elif defined(__aarch64__)

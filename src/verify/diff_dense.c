@@ -2,21 +2,27 @@
  *
  * Of elements of one (scale of A, scale of B, code of A, code of B) the first alone can be an example, or speak against a pattern. So the first is
  * looked at by itself, in its turn; all others are only counted. Which pairs of codes are still fresh under two scales stands in a set of bits, and the
- * kernels (kernels/differ.h) stop before a fresh one. Pairs of bytes are counted in a table of 65,536 counters, two 4-bit pairs at a time: that is one
- * increment for two elements, and what each half of the table's index has in common is added up when the counters are emptied. */
+ * kernels (kernels/differ.h) stop before a fresh one. What is counted waits in a queue. Pairs of 4-bit codes that were seen are counted by their bits,
+ * if a processor does that well for so many of them. Else pairs of bytes are counted in a table of 65,536 counters, two 4-bit pairs at a time: that is
+ * one increment for two elements, and what each half of the table's index has in common is added up when the counters are emptied. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/dispatch.h"
 #include "verify/diff.h"
 
-enum { RUN = 2048, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, ALONE = 0 };
+enum { RUN = MX_DIFFER_TALLY, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, ALONE = 0 };
 
 struct diff_dense {
   const mx_differ_kernels *k;
   uint32_t *
-      pairs; /* [TABLES][x ^ y][x], x a byte of A, y of B: what differs alike lies together; a table each in turn, so that equal pairs in a row do not wait for each other */
+      pairs; /* [TABLES][x ^ y][x], x a byte of A, y of B: what differs alike lies together; a table each in turn, so that equal pairs in a row do not wait for each other. 4 bits: made when it is needed */
   uint64_t n_pairs;    /* counted: below 2^32 */
+  uint64_t (*sums)[8]; /* 4 bits: [code of A][code of B], as tally() counts them */
+  uint16_t seen[16];   /* 4 bits: pairs that may be counted, bit b of seen[a] */
+  unsigned n_seen;
+  uint8_t queue[2][RUN]; /* bytes of A and B that are to be counted by pair */
+  size_t n_queue;
   uint16_t *set_of;    /* [scale of A][scale of B]; ALONE: not yet known, or too many */
   uint8_t *fresh;      /* sets of pairs that were not looked at: 4 bits as the kernels want them, 8 bits [set / 8][x ^ y][x], bit set % 8 */
   size_t n_sets, most; /* the set ALONE has every pair */
@@ -35,6 +41,7 @@ static void close_dense(diff_job *j) {
   diff_dense *d = j->dense;
   if (!d) return;
   free(d->pairs);
+  free(d->sums);
   free(d->set_of);
   free(d->fresh);
   free(d->cols);
@@ -48,12 +55,13 @@ static diff_dense *open_dense(diff_job *j) {
   d->k = mx_kernels_for(0)->differ;
   d->most = j->pair_bits == 4 ? SETS_4 : SETS_8;
   d->plane = (j->a->cols + 1) / 2;
-  d->pairs = calloc((size_t)TABLES * BYTES, sizeof *d->pairs);
+  d->sums = calloc(16 * 16, sizeof *d->sums);
   d->set_of = calloc(BYTES, sizeof *d->set_of);
   d->fresh =
       malloc(j->pair_bits == 4 ? (size_t)SETS_4 * MX_DIFFER_SET : (size_t)SETS_8 / 8 * BYTES); /* memory that is not used is not touched */
   d->cols = calloc(2 * d->plane + MX_DIFFER_STEP, 1);
-  if (!d->pairs || !d->set_of || !d->fresh || !d->cols) {
+  if (j->pair_bits == 8) d->pairs = calloc((size_t)TABLES * BYTES, sizeof *d->pairs);
+  if (!d->sums || (j->pair_bits == 8 && !d->pairs) || !d->set_of || !d->fresh || !d->cols) {
     close_dense(j);
     j->dense_may = 0;
     return NULL;
@@ -89,6 +97,11 @@ static uint16_t new_set(diff_job *j, size_t scales) {
   return *known;
 }
 
+static void see(diff_dense *d, const uint32_t code[2]) {
+  d->n_seen += !(d->seen[code[0]] >> code[1] & 1);
+  d->seen[code[0]] |= (uint16_t)(1u << code[1]);
+}
+
 /* Everything that is fresh in some bytes of one block is looked at, if all of it can be counted henceforth. */
 static int settle(diff_job *j, size_t row, size_t byte, size_t n_bytes, size_t set, const uint32_t scale[2]) {
   const size_t wide = j->pair_bits == 4 ? 2 : 1;
@@ -108,6 +121,7 @@ static int settle(diff_job *j, size_t row, size_t byte, size_t n_bytes, size_t s
       diff_look_at(j, row, i, code, scale);
       j->dense->looked++;
       *at &= (uint8_t)~mask;
+      if (j->pair_bits == 4) see(j->dense, code);
     }
   return 1;
 }
@@ -125,17 +139,17 @@ static int any_fresh(const diff_job *j, const uint8_t *x, const uint8_t *y, size
 }
 
 /* The bytes that can be counted from x and y on, of n: they are. */
-static size_t count_bytes(const diff_job *j, const mx_differ_kernels *k, uint8_t *pairs, uint8_t *sums, const uint8_t *x, const uint8_t *y,
-                          size_t byte, size_t n, const uint16_t *set, unsigned unit) {
+static size_t count_bytes(const diff_job *j, const mx_differ_kernels *k, uint8_t *sums, const uint8_t *x, const uint8_t *y, size_t byte,
+                          size_t n, const uint16_t *set, unsigned unit) {
   diff_dense *d = j->dense;
-  if (j->pair_bits == 4) return k->fours(pairs, sums, d->cols + byte, d->cols + d->plane + byte, x + byte, y + byte, n, d->fresh, set, unit);
+  if (j->pair_bits == 4) return k->fours(sums, d->cols + byte, d->cols + d->plane + byte, x + byte, y + byte, n, d->fresh, set, unit);
   size_t done = 0;
   while (done < n) {
     const size_t m = n - done < MX_DIFFER_STEP ? n - done : MX_DIFFER_STEP;
     if (any_fresh(j, x + byte + done, y + byte + done, m, set + done / unit, unit)) break;
     done += m;
   }
-  k->eights(pairs, sums, d->cols + byte, x + byte, y + byte, done, unit);
+  k->eights(sums, d->cols + byte, x + byte, y + byte, done, unit);
   return done;
 }
 
@@ -165,6 +179,10 @@ static void empty_pairs(diff_job *j) {
   const uint32_t sign = 1u << (j->elem->bits - 1);
   const unsigned shift = j->elem->bits > 4 ? j->elem->bits - 4u : 0;
   uint64_t times[16][16] = {{0}};
+  for (size_t a = 0; a < 16; a++)
+    for (size_t b = 0; b < 16; b++)
+      for (size_t i = 0; i < 8; i++) times[a][b] += d->sums[16 * a + b][i];
+  memset(d->sums, 0, 16 * 16 * sizeof *d->sums);
   for (size_t k = 0; k < TABLES && d->n_pairs; k++) {
     uint32_t *t = d->pairs + k * BYTES;
     if (j->pair_bits == 4)
@@ -184,10 +202,14 @@ static void empty_pairs(diff_job *j) {
   d->n_pairs = 0;
 }
 
-/* n pairs of bytes, a multiple of four. */
-static void count_pairs(diff_job *j, const uint8_t *pairs, size_t n) {
+/* n pairs of bytes, a multiple of four, in a table if there is memory for one. Returns 1. */
+static int count_in_table(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
   diff_dense *d = j->dense;
+  uint8_t pairs[2 * RUN];
+  if (!d->pairs) d->pairs = calloc((size_t)TABLES * BYTES, sizeof *d->pairs);
+  if (!d->pairs) return 0;
   uint32_t *even = d->pairs, *odd = even + BYTES;
+  (n % 64 ? &mx_differ_scalar : d->k)->zip(pairs, x, y, n);
   if (d->n_pairs + n > UINT32_MAX) empty_pairs(j);
   d->n_pairs += n;
   for (size_t i = 0; i < n; i += 4) {
@@ -197,6 +219,39 @@ static void count_pairs(diff_job *j, const uint8_t *pairs, size_t n) {
     odd[v >> 16 & 0xFFFF]++;
     even[v >> 32 & 0xFFFF]++;
     odd[v >> 48]++;
+  }
+  return 1;
+}
+
+/* Of up to RUN bytes those that differ, by pairs. */
+static void count_pairs(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
+  diff_dense *d = j->dense;
+  if (j->pair_bits == 4 && n == RUN && d->n_seen <= d->k->tally_most)
+    d->k->tally(d->sums, x, y, n, d->seen);
+  else if ((j->pair_bits == 4 && n < RUN) || !count_in_table(j, x, y, n))
+    mx_differ_scalar.tally(d->sums, x, y, n, d->seen);
+}
+
+static void empty_queue(diff_job *j) {
+  diff_dense *d = j->dense;
+  count_pairs(j, d->queue[0], d->queue[1], d->n_queue);
+  d->n_queue = 0;
+}
+
+/* Some bytes of a row, to be counted by pair. */
+static void enqueue(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
+  diff_dense *d = j->dense;
+  if (!d->n_queue && n == RUN) {
+    count_pairs(j, x, y, n);
+    return;
+  }
+  while (n) {
+    const size_t room = RUN - d->n_queue, m = n < room ? n : room;
+    memcpy(d->queue[0] + d->n_queue, x, m);
+    memcpy(d->queue[1] + d->n_queue, y, m);
+    d->n_queue += m;
+    if (d->n_queue == RUN) empty_queue(j);
+    x += m, y += m, n -= m;
   }
 }
 
@@ -232,7 +287,7 @@ static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8
 
 static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
   diff_dense *d = j->dense;
-  uint8_t pairs[2 * RUN], sums[RUN / 4] = {0}, *p = pairs;
+  uint8_t sums[RUN / 4] = {0};
   uint16_t set[RUN / 4], *set_of = d->set_of;
   const size_t wide = j->pair_bits == 4 ? 2 : 1, block_bytes = j->block_cols / wide,
                scale_row = j->a->scale_rows == j->a->rows ? row : row / j->block_rows;
@@ -245,22 +300,24 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
     const size_t block = (first + i) >> per, of = (size_t)scale_a[block] << 8 | scale_b[block];
     set[i] = set_of[of] ? set_of[of] : new_set(j, of);
   }
+  size_t counted = 0; /* bytes before which all is counted by pair */
   for (size_t done = 0; done < n_bytes;) {
-    const size_t m = count_bytes(j, d->k, p, sums + done / unit, x, y, byte + done, n_bytes - done, set + done / unit, unit);
-    done += m;
-    p += 2 * m;
+    done += count_bytes(j, d->k, sums + done / unit, x, y, byte + done, n_bytes - done, set + done / unit, unit);
     const size_t stop = n_bytes - done < MX_DIFFER_STEP ? n_bytes : done + MX_DIFFER_STEP;
     for (; done < stop; done += unit) {
       const size_t block = (byte + done) * wide >> j->block_shift;
       const uint32_t scale[2] = {scale_a[block], scale_b[block]};
-      if (settle(j, row, byte + done, unit, set[done / unit], scale))
-        p += 2 * count_bytes(j, &mx_differ_scalar, p, sums + done / unit, x, y, byte + done, unit, set + done / unit, unit);
-      else
-        for (size_t i = byte + done; i < byte + done + unit; i++)
-          if (x[i] != y[i]) diff_byte(j, row, i);
+      if (settle(j, row, byte + done, unit, set[done / unit], scale)) {
+        count_bytes(j, &mx_differ_scalar, sums + done / unit, x, y, byte + done, unit, set + done / unit, unit);
+        continue;
+      }
+      enqueue(j, x + byte + counted, y + byte + counted, done - counted);
+      counted = done + unit;
+      for (size_t i = byte + done; i < byte + done + unit; i++)
+        if (x[i] != y[i]) diff_byte(j, row, i);
     }
   }
-  count_pairs(j, pairs, (size_t)(p - pairs) / 2);
+  enqueue(j, x + byte + counted, y + byte + counted, n_bytes - counted);
   const uint64_t n = count_units(j, first, per, sums, n_units, scale_a, scale_b);
   if (!n) return;
   j->out->codes += n;
@@ -306,6 +363,7 @@ void diff_dense_empty(diff_job *j) {
 
 void diff_dense_end(diff_job *j) {
   diff_dense_empty(j);
+  if (j->dense) empty_queue(j);
   if (j->dense) empty_pairs(j);
   close_dense(j);
 }

@@ -709,6 +709,36 @@ static int differ_same(differ_out *a, differ_out *b, size_t done, unsigned unit)
          intact(&a->sums) && intact(&a->cols[0]) && intact(&a->cols[1]);
 }
 
+/* Pairs of codes counted by a kernel, over all of its eight sums, and one by one. */
+static int differ_tallies(char *why, const mx_differ_kernels *k, size_t *values) {
+  static uint8_t x[MX_DIFFER_TALLY + 8], y[MX_DIFFER_TALLY + 8];
+  static uint64_t got[256][8], want[256];
+  for (int round = 0; round < 60; round++) {
+    const size_t shift = next() % 8, most = 1 + next() % 16;
+    uint16_t asked[16];
+    for (size_t a = 0; a < 16; a++) asked[a] = (uint16_t)(round % 3 == 0 ? 0xFFFF : round % 3 == 1 ? next() : next() & next() & next());
+    for (size_t i = 0; i < sizeof x; i++) x[i] = (uint8_t)next(), y[i] = next() % most ? (uint8_t)next() : (uint8_t)(x[i] ^ 0x11);
+    memset(want, 0, sizeof want);
+    for (size_t i = 0; i < 256; i++)
+      for (size_t l = 0; l < 8; l++) want[i] += got[i][l] = i * l; /* it adds */
+    for (size_t i = 0; i < MX_DIFFER_TALLY; i++)
+      for (unsigned h = 0; h < 8; h += 4) {
+        const unsigned a = x[shift + i] >> h & 15, b = y[i] >> h & 15;
+        want[16 * a + b] += asked[a] >> b & 1;
+      }
+    k->tally(got, x + shift, y, MX_DIFFER_TALLY, asked);
+    for (size_t i = 0; i < 256; i++) {
+      uint64_t sum = 0;
+      for (size_t l = 0; l < 8; l++) sum += got[i][l];
+      if (sum != want[i])
+        return failed(why, "pair %X %X counted %llu times, expected %llu", (unsigned)(i >> 4), (unsigned)(i & 15), (unsigned long long)sum,
+                      (unsigned long long)want[i]);
+    }
+    *values += 2 * MX_DIFFER_TALLY;
+  }
+  return 0;
+}
+
 static int differ(char *why, uint32_t off, size_t *values) {
   const mx_differ_kernels *k = mx_kernels_for(off)->differ, *plain = &mx_differ_scalar;
   static uint8_t x[DIFFER_MOST + 8], y[DIFFER_MOST + 8], sets[DIFFER_SETS * MX_DIFFER_SET];
@@ -729,8 +759,10 @@ static int differ(char *why, uint32_t off, size_t *values) {
     if (k->members(x + shift, y, n - shift % 3 * unit, sets, set, unit) != plain->members(x + shift, y, n - shift % 3 * unit, sets, set, unit))
       bad = failed(why, "members of %zu bytes, units of %u", n, unit);
     differ_out got = differ_room(n, shift), want = differ_room(n, 0);
-    k->eights(got.pairs.at, got.sums.at, got.cols[0].at, x + shift, y, n, unit);
-    plain->eights(want.pairs.at, want.sums.at, want.cols[0].at, x + shift, y, n, unit);
+    k->zip(got.pairs.at, x + shift, y, n);
+    plain->zip(want.pairs.at, x + shift, y, n);
+    k->eights(got.sums.at, got.cols[0].at, x + shift, y, n, unit);
+    plain->eights(want.sums.at, want.cols[0].at, x + shift, y, n, unit);
     if (!differ_same(&got, &want, n, unit)) bad = failed(why, "%zu codes of 8 bits, units of %u", n, unit);
     differ_free(&got);
     differ_free(&want);
@@ -738,14 +770,14 @@ static int differ(char *why, uint32_t off, size_t *values) {
       got = differ_room(n - from, shift), want = differ_room(n - from, 0);
       const uint16_t *s = set + from / unit;
       const size_t done =
-                       k->fours(got.pairs.at, got.sums.at, got.cols[0].at, got.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit),
-                   most = plain->fours(want.pairs.at, want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, n - from,
+                       k->fours(got.sums.at, got.cols[0].at, got.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit),
+                   most = plain->fours(want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, n - from,
                                        sets, s, unit);
       differ_free(&want);
       want = differ_room(n - from, 0);
       if (done > most || most - done >= MX_DIFFER_STEP || done % 16)
         bad = failed(why, "%zu bytes of 4-bit codes: stopped at %zu, expected about %zu", n - from, done, most);
-      plain->fours(want.pairs.at, want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, done / unit * unit, sets, s,
+      plain->fours(want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, done / unit * unit, sets, s,
                    unit);
       if (!bad && !differ_same(&got, &want, done, unit)) bad = failed(why, "%zu bytes of 4-bit codes, units of %u", done, unit);
       differ_free(&got);
@@ -755,7 +787,7 @@ static int differ(char *why, uint32_t off, size_t *values) {
     }
     *values += n;
   }
-  return bad;
+  return bad ? bad : differ_tallies(why, k, values);
 }
 
 static const struct {
