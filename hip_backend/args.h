@@ -136,8 +136,8 @@ struct fast_dequantize_args {
   mxh_ptr<float> out;
   uint32_t n4, shift; /* a block is 2^shift lanes of four elements */
   uint32_t e4m3;
-  int32_t two_level;
-  double times, over;       /* value * times / over */
+  int32_t two_level, deq_arith;
+  double times, over;       /* value * times / over; two_step: over is 1, and so it is for scale_first but under a divisor */
   float ratio_hi, ratio_lo; /* times / over is their sum to 48 bits */
 };
 /* Copies n4 groups of four: what the card's memory can do. */

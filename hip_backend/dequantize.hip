@@ -23,6 +23,14 @@ MXH_DEVICE float mxd_value(const mxd_plan &p, double code, double scale, double 
   if (p.spec.deq_arith == MX_DEQ_ARITH_TWO_STEP) {
     v = (double)(float)(encode ? mxd_quotient(code, scale) : code * scale);
     if (p.has_tensor_scale) v = v * (double)(float)mxd_quotient(times, over);
+  } else if (p.spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST) {
+    double f = scale;
+    if (!encode)
+      f = (double)(float)mxd_quotient(scale * times, over);
+    else if (scale != 0)
+      f = (double)(float)mxd_quotient(scale * over, times);
+    if (encode && code == 0 && f == 0) return (float)code;
+    v = encode ? mxd_quotient(code, f) : code * f;
   } else
     v = encode ? mxd_quotient(code * times, scale * over) : mxd_quotient(code * scale * times, over);
   return mxd_isnan(v) ? mxd_nanf(false) : (float)v;
@@ -31,8 +39,12 @@ MXH_DEVICE float mxd_value(const mxd_plan &p, double code, double scale, double 
 MXH_KERNEL(mxh_dequantize, dequantize_args, a, 256) {
   const mxd_plan &p = mxh_ref(a.plan);
   const double stored = mxd_widen(a.tensor_scale);
-  const double times = p.store == MXD_STORE_SCALE || p.store == MXD_STORE_AMAX ? stored : 1;
-  const double over = p.store == MXD_STORE_DIVISOR ? stored : p.store == MXD_STORE_AMAX ? (p.uses_chain ? p.target : p.norm) : 1;
+  double times = p.store == MXD_STORE_SCALE || p.store == MXD_STORE_AMAX ? stored : 1;
+  double over = p.store == MXD_STORE_DIVISOR ? stored : p.store == MXD_STORE_AMAX ? (p.uses_chain ? p.target : p.norm) : 1;
+  if (p.store == MXD_STORE_AMAX && p.spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST) {
+    times = (double)(float)mxd_quotient(times, over);
+    over = 1;
+  }
   const uint64_t n = p.rows * p.cols, step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < n; i += step) {
     const uint64_t r = i / p.cols, c = i % p.cols;

@@ -12,9 +12,11 @@ extern "C" {
 namespace mxh_portable {
 /* The fast kernels: every suite that fits them, long rows with special blocks among plain ones, and blocks whose elements lie far apart. */
 void golden::fast() {
-  static const char *const others[] = {"elem.zero_sign=drop_input",       "elem.zero_sign=drop_input scale.rule=even",
-                                       "tensor.given=1e-38 preset=nvfp4", "tensor.given=3e38 preset=nvfp4",
-                                       "tensor.given=0 preset=nvfp4",     "tensor.given=nan preset=nvfp4"};
+  static const char *const others[] = {"elem.zero_sign=drop_input",          "elem.zero_sign=drop_input scale.rule=even",
+                                       "tensor.given=1e-38 preset=nvfp4",    "tensor.given=3e38 preset=nvfp4",
+                                       "tensor.given=0 preset=nvfp4",        "tensor.given=nan preset=nvfp4",
+                                       "deq.arith=two_step preset=nvfp4",    "deq.arith=two_step tensor.given=0 preset=nvfp4",
+                                       "deq.arith=scale_first preset=nvfp4", "deq.arith=scale_first tensor.given=3e38 preset=nvfp4"};
   for (size_t i = 0; i < mx_preset_count(); i++) {
     const mx_preset *p = mx_preset_at(i);
     mx_spec spec;

@@ -125,8 +125,14 @@ enum { MXD_VALUES = 2048 };
 MXH_DEVICE void mxd_value_table(mxh_ptr<float> table, const fast_dequantize_args &a) {
   for (unsigned i = mxh_thread_id(); i < MXD_VALUES; i += mxh_block_size()) {
     const uint32_t scale = i >> 4;
-    const float v = mxd_plain_value(i & 15) * mxd_plain_e4m3(scale); /* exact */
-    table[i] = scale == 0x7F ? mxd_nanf(false) : a.two_level ? mxd_times_ratio(a, v) : v;
+    float v = mxd_plain_value(i & 15) * mxd_plain_e4m3(scale); /* exact */
+    if (a.two_level && a.deq_arith == MX_DEQ_ARITH_TWO_STEP)
+      v = v * (float)a.times;
+    else if (a.two_level && a.deq_arith == MX_DEQ_ARITH_SCALE_FIRST)
+      v = mxd_plain_value(i & 15) * (float)mxd_quotient((double)mxd_plain_e4m3(scale) * a.times, a.over);
+    else if (a.two_level)
+      v = mxd_times_ratio(a, v);
+    table[i] = scale == 0x7F || mxd_isnan((double)v) ? mxd_nanf(false) : v;
   }
   mxh_barrier();
 }

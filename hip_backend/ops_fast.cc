@@ -138,6 +138,11 @@ static fast_dequantize_args dequantize_of(const mxd_plan &p, const void *codes, 
   d.two_level = p.has_tensor_scale;
   d.times = p.store == MXD_STORE_DIVISOR ? 1 : (double)tensor_scale;
   d.over = p.store == MXD_STORE_DIVISOR ? (double)tensor_scale : p.store == MXD_STORE_AMAX ? (p.uses_chain ? p.target : p.norm) : 1;
+  d.deq_arith = p.spec.deq_arith;
+  if (d.deq_arith == MX_DEQ_ARITH_TWO_STEP || (d.deq_arith == MX_DEQ_ARITH_SCALE_FIRST && p.store == MXD_STORE_AMAX)) {
+    d.times = (double)((float)d.times / (float)d.over);
+    d.over = 1;
+  }
   d.ratio_hi = (float)(d.times / d.over);
   d.ratio_lo = (float)(d.times / d.over - (double)d.ratio_hi);
   return d;

@@ -1,7 +1,19 @@
-/* SPEC 3.4: rnd_f32(code * scale * multiplier), the exact product rounded once; in the encode form the code is divided by its scale. */
+/* SPEC 3.7: rnd_f32(code * scale * multiplier), the exact product rounded once; in the encode form the code is divided by its scale. */
 #include <string.h>
 
 #include "rules.h"
+
+/* deq.arith=scale_first: the block's scale with the tensor's in it. over or under is 1: ref_scale_first_multiplier(). */
+static num scale_and_tensor(int encode, num scale, num over, num under) {
+  if (encode && num_is_zero(scale)) return scale;
+  return num_round(num_ratio((num[]){scale, encode ? under : over}, 2, encode ? &over : &under, 1), NUM_F32);
+}
+
+void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, num *under) {
+  if (plan->spec->deq_arith != MX_DEQ_ARITH_SCALE_FIRST || divisor) return;
+  *over = num_div_r(*over, *under, NUM_F32); /* T itself, or rnd(A / N) */
+  *under = num_int(1);
+}
 
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under) {
   const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE && !plan->chained;
@@ -11,6 +23,11 @@ num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num und
     num v = encode ? num_div_r(code, scale, NUM_F32) : num_mul_r(code, scale, NUM_F32);
     if (plan->spec->tensor_norm == MX_TENSOR_NORM_NONE) return v;
     return num_mul_r(v, num_div_r(over, under, NUM_F32), NUM_F32);
+  }
+  if (plan->spec->deq_arith == MX_DEQ_ARITH_SCALE_FIRST) {
+    const num f = scale_and_tensor(encode, scale, over, under);
+    if (encode && num_is_zero(code) && num_is_zero(f)) return num_zero(code.sign);
+    return encode ? num_div_r(code, f, NUM_F32) : num_mul_r(code, f, NUM_F32);
   }
   if (encode) return num_round(num_ratio(up, 2, (num[]){scale, under}, 2), NUM_F32);
   return num_round(num_ratio(up, 3, &under, 1), NUM_F32);

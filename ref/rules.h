@@ -68,7 +68,9 @@ int ref_second_wins(const ref_plan *plan, const ref_scale scales[2], const num *
 
 /* dequantize.c. over / under is the multiplier that the stored tensor scale stands for. */
 void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *under);
-/* rnd_f32(code * scale * multiplier), or in two steps. */
+/* The same as a number to multiply by, rounded once, for deq.arith=scale_first; a divisor (over is 1) stays one. */
+void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, num *under);
+/* rnd_f32(code * scale * multiplier), or as spec->deq_arith says. */
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under);
 
 /* tensor.c. Defaults filled in; A known. The stored tensor scale goes to *stored. */

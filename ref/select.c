@@ -9,7 +9,9 @@ static num distance(const ref_plan *plan, const ref_scale *scale, num value, num
     if (plan->spec->tensor_norm != MX_TENSOR_NORM_NONE)
       v = num_div_r(num_mul_r(v, plan->amax, NUM_F32), num_round(plan->target, NUM_F32), NUM_F32);
   } else {
-    v = ref_dequantized(plan, value, scale->used, plan->norm_under, plan->norm_over);
+    num over = plan->norm_under, under = plan->norm_over;
+    ref_scale_first_multiplier(plan, 0, &over, &under);
+    v = ref_dequantized(plan, value, scale->used, over, under);
   }
   return num_sub_r(v, x, NUM_F32);
 }

@@ -187,6 +187,7 @@ void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *und
   default:
     *over = stored;
   }
+  ref_scale_first_multiplier(plan, convention(plan) == MX_TENSOR_STORE_DIVISOR, over, under);
 }
 
 mx_status ref_tensor_scale(float *out, float amax, const mx_spec *spec) {

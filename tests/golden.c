@@ -76,6 +76,29 @@ static void one_suite(lines *l, const char *preset, const mx_spec *spec, suite s
   free(x);
 }
 
+/* What a preset's codes are worth in the other orders of SPEC 3.7: "dequantize:two_step" and the like, of those with a tensor scale. */
+static void other_orders(lines *l, const char *preset, const mx_spec *own) {
+  static const suite from[] = {SUITE_RANDOM, SUITE_SPECIAL, SUITE_NONFINITE};
+  for (int order = 1; own->tensor_norm && order < MX_DEQ_ARITH_COUNT; order++)
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+      mx_spec spec = *own;
+      spec.deq_arith = order;
+      size_t rows, cols;
+      char operation[48];
+      snprintf(operation, sizeof operation, "dequantize:%s", order == MX_DEQ_ARITH_TWO_STEP ? "two_step" : "scale_first");
+      float *x = suite_make(&rows, &cols, from[k], own, &oracle_ref), *y = calloc(rows * cols + 1, sizeof *y);
+      mx_tensor t;
+      if (!y || mx_tensor_alloc(&t, rows, cols, &spec)) die("no memory", preset);
+      if (!ref_quantize(&t, x, rows, cols, cols, own, NULL, NULL)) {
+        if (ref_dequantize(y, cols, &t, &spec, NULL)) die("dequantise failed", preset);
+        add(l, operation, preset, from[k], y, rows * cols * sizeof *y);
+      }
+      mx_tensor_free(&t);
+      free(x);
+      free(y);
+    }
+}
+
 /* A few rows of one block each, of ties, boundaries and specials: readable, and enough to tell most rules apart. */
 static void vector_file(const char *path, const char *preset, const mx_spec *spec) {
   static const suite from[] = {SUITE_RANDOM, SUITE_TIES, SUITE_BOUNDARY, SUITE_SPECIAL};
@@ -145,6 +168,10 @@ static void make(const char *dir) {
   products_each(add_product, &all);
   static const unit_ops by_ref = {ref_encode, ref_decode, ref_hadamard, ref_layout_size, ref_layout_pack};
   units_each(add_product, &all, &by_ref);
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec spec;
+    if (!mx_preset_at(i)->alias_of && !mx_preset_find(&spec, mx_preset_at(i)->name, NULL)) other_orders(&all, mx_preset_at(i)->name, &spec);
+  }
   snprintf(path, sizeof path, "%s/HASHES", dir);
   FILE *f = fopen(path, "w");
   if (!f) die("cannot be written", path);

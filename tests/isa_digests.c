@@ -1,6 +1,6 @@
 /* The kernels of this machine held to golden/HASHES, which ref/ wrote, and then operation by operation to the scalar code.
  *
- *   isa_digests HASHES     compares every `quantize` and `dequantize` line of it; 1 if one differs or is missing
+ *   isa_digests HASHES     compares every `quantize`, `dequantize` and `dequantize:ORDER` line of it; 1 if one differs or is missing
  *
  * No library but the C library (the digest is xxhash's header): the same program runs natively and, cross-compiled, under an emulator. */
 #include <stdio.h>
@@ -71,6 +71,14 @@ static void one_suite(hashes *h, const char *preset, const mx_spec *spec, suite 
     hold(h, "quantize", preset, suite_name(s), all, (size_t)(at - all));
     mx_dequantize(y, cols, &t, spec, NULL);
     hold(h, "dequantize", preset, suite_name(s), y, rows * cols * sizeof *y);
+    for (int order = 1; spec->tensor_norm && (s == SUITE_RANDOM || s == SUITE_SPECIAL || s == SUITE_NONFINITE) && order < MX_DEQ_ARITH_COUNT;
+         order++) {
+      mx_spec other = *spec;
+      other.deq_arith = order;
+      mx_dequantize(y, cols, &t, &other, NULL);
+      hold(h, order == MX_DEQ_ARITH_TWO_STEP ? "dequantize:two_step" : "dequantize:scale_first", preset, suite_name(s), y,
+           rows * cols * sizeof *y);
+    }
   }
   free(all);
   free(y);

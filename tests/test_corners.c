@@ -98,6 +98,10 @@ static const corner corners[] = {
     /* 4.75 and 0.375 under A = 7: map to 6 errs by 1/4 and 1/24, map to 4 by 1/12 and 5/24, so that the roundings of 3.7 decide between equal sums */
     {FOURSIX_EQUAL, 2, {0x40980000, 0x3ec00000}, "7a", "17"},
     {FOURSIX_EQUAL " deq.arith=two_step", 2, {0x40980000, 0x3ec00000}, "7e", "16"},
+    /* 2.265625 and 0.3125 under A = 5, scales 208 and 320: 6, 1 and 4, 0.5 err alike but for the roundings, and one order of them alone prefers 4 */
+    {FOURSIX_EQUAL " tensor.given=5", 2, {0x40110000, 0x3ea00000}, "75", "27"},
+    {FOURSIX_EQUAL " tensor.given=5 deq.arith=two_step", 2, {0x40110000, 0x3ea00000}, "75", "27"},
+    {FOURSIX_EQUAL " tensor.given=5 deq.arith=scale_first", 2, {0x40110000, 0x3ea00000}, "7a", "16"},
 };
 
 static int begins(const uint8_t *bytes, const char *hex) {
@@ -171,6 +175,89 @@ START_TEST(a_zero_stays_zero_under_an_infinite_tensor_scale) {
 }
 END_TEST
 
+/* SPEC 3.7 by hand: one code under one scale and one tensor scale, as each order of the roundings has it, by rational arithmetic. */
+typedef struct reading {
+  const char *keys;
+  uint32_t scale, tensor_scale; /* bits as stored */
+  uint8_t code;
+  uint32_t values[MX_DEQ_ARITH_COUNT]; /* exact, two_step, scale_first */
+} reading;
+
+#define NV16 "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv chain=exact "
+#define ENCODE16 "scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=unit "
+#define INF 0x7f800000
+#define NO_NUMBER 0x7fc00000
+
+static const reading readings[] = {
+    {NV16, 0x3c, 0x3f800001, 3, {0x40100001, 0x40100001, 0x40100002}},                        /* 1.5, 1.5, 1 + 2^-23 */
+    {NV16 "tensor.store=divisor", 0x66, 0x42be0000, 3, {0x3f625b9f, 0x3f625ba0, 0x3f625b9e}}, /* 1.5, 56, 1/95: a quotient 56/95 */
+    {NV16 "tensor.store=amax", 0x3f, 0x41651c52, 3, {0x3c7579c6, 0x3c7579c5, 0x3c7579c4}},    /* 1.5, 1.875, 14.3.../2688 */
+    {NV16 "tensor.store=amax", 0x4c, 0x428a0000, 3, {0x3e6c9249, 0x3e6c924a, 0x3e6c924a}},    /* 1.5, 6, rnd(69/2688): not rnd(6*69/2688) */
+    {NV16 "tensor.store=amax", 0x4c, 0xc28a0000, 11, {0x3e6c9249, 0x3e6c924a, 0x3e6c924a}},   /* both negative */
+    {"scale=fp32 block=1x16 scale.rule=value tensor.norm=unit tensor.target=300",
+     0x3fa00007,
+     0x3f80000e,
+     3,
+     {0x3ff00025, 0x3ff00024, 0x3ff00026}},
+    {"scale=ue5m3 block=1x16 scale.rule=value chain=autoround_e5m3_2 tensor.norm=nv",
+     0x66,
+     0x42be0000,
+     3,
+     {0x3b625b9f, 0x3b625ba0, 0x3b625b9e}},
+    {ENCODE16, 0x3d, 0x40c00000, 1, {0x3fec4ec5, 0x3fec4ec6, 0x3fec4ec4}},                        /* .5, 1.625, 6 */
+    {ENCODE16 "tensor.store=divisor", 0x63, 0x3f9ef2a4, 3, {0x3ce0e5ab, 0x3ce0e5ac, 0x3ce0e5aa}}, /* 1.5, 44, 1/1.2417798 */
+    {"scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=chmiel tensor.store=amax",
+     0x55,
+     0x42fc0000,
+     1,
+     {0x3aec4ec5, 0x3aec4ec6, 0x3aec4ec4}},
+    /* the factor underflows, overflows or is no number before the code is looked at */
+    {NV16, 0x01, 0x00000100, 7, {3, 3, 0}},
+    {NV16, 0x40, 0x7f000000, 1, {0x7f000000, 0x7f000000, INF}},
+    {NV16, 0x7e, 0x7f000000, 0, {0, 0, NO_NUMBER}},
+    {NV16, 0x00, INF, 1, {NO_NUMBER, NO_NUMBER, NO_NUMBER}},
+    {NV16 "tensor.store=divisor", 0x38, INF, 9, {0x80000000, 0x80000000, 0x80000000}},
+    {NV16, 0x7f, 0x3f800000, 1, {NO_NUMBER, NO_NUMBER, NO_NUMBER}},
+    /* encode: a zero scale is its own factor, and zero codes under a zero factor are zero */
+    {ENCODE16, 0x00, NO_NUMBER, 8, {0x80000000, 0x80000000, 0x80000000}},
+    {ENCODE16, 0x00, NO_NUMBER, 1, {NO_NUMBER, NO_NUMBER, INF}},
+    {ENCODE16, 0x38, INF, 8, {NO_NUMBER, NO_NUMBER, 0x80000000}},
+    {ENCODE16, 0x38, INF, 1, {INF, INF, INF}},
+    {ENCODE16, 0x38, 0, 1, {0, 0, 0}},
+};
+
+START_TEST(values_by_each_order_of_roundings) {
+  static const char *const orders[] = {"deq.arith=exact", "deq.arith=two_step", "deq.arith=scale_first"};
+  static const size_t shapes[][2] = {{1, 1}, {1, 16}, {3, 48}, {16, 512}};
+  for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
+    for (int order = 0; order < MX_DEQ_ARITH_COUNT; order++)
+      for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        const reading *r = &readings[i];
+        const size_t rows = shapes[s][0], cols = shapes[s][1];
+        mx_spec spec = {0};
+        mx_tensor t;
+        mx_error err;
+        ck_assert_msg(!mx_spec_parse(&spec, r->keys, &err) && !mx_spec_parse(&spec, orders[order], &err) && !mx_spec_check(&spec, &err),
+                      "%s: %s", r->keys, err.text);
+        ck_assert_int_eq(mx_tensor_alloc(&t, rows, cols, &spec), MX_OK);
+        memset(t.codes, r->code | r->code << 4, rows * t.code_stride);
+        for (size_t k = 0; k < t.scale_rows * t.scale_cols; k++) memcpy(t.scales + k * t.scale_bytes, &r->scale, t.scale_bytes);
+        memcpy(&t.tensor_scale, &r->tensor_scale, sizeof t.tensor_scale);
+        float *y = calloc(rows * cols, sizeof *y);
+        for (uint32_t off = 0; off <= MX_ISA_ALL + 1; off++) {
+          const int by_ref = off > MX_ISA_ALL;
+          ck_assert_int_eq(by_ref ? ref_dequantize(y, cols, &t, &spec, NULL) : mx_dequantize(y, cols, &t, &spec, &(mx_exec){.isa_mask = off}),
+                           MX_OK);
+          for (size_t k = 0; k < rows * cols; k++)
+            ck_assert_msg(!memcmp(y + k, &r->values[order], sizeof *y), "%s %s, %s, ISAs %u off, %zu x %zu: value %zu is %a", r->keys,
+                          orders[order], by_ref ? "reference" : "library", off, rows, cols, k, (double)y[k]);
+        }
+        free(y);
+        mx_tensor_free(&t);
+      }
+}
+END_TEST
+
 /* A chain without tensor scale stores none: 1. */
 START_TEST(a_chain_without_tensor_scale_stores_1) {
   mx_spec spec = {0};
@@ -189,6 +276,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_test(t, corners_on_every_isa);
   tcase_add_test(t, a_zero_stays_zero_under_an_infinite_tensor_scale);
+  tcase_add_test(t, values_by_each_order_of_roundings);
   tcase_add_test(t, a_chain_without_tensor_scale_stores_1);
   suite_add_tcase(s, t);
   return run_suite(s);

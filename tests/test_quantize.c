@@ -195,6 +195,25 @@ static int draw_beside_foursix(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_beside_foursix) { hold_mixtures(mixtures_wanted(800) / 2, 46, draw_beside_foursix, " beside foursix"); }
 END_TEST
 
+/* deq.arith=scale_first, select=foursix in every fourth. */
+static int draw_scale_first(mx_spec *spec, uint64_t *state) {
+  if (*state >> 40 & 3)
+    mixtures_draw(spec, state);
+  else if (!draw_beside_foursix(spec, state))
+    return 0;
+  mixtures_scale_first(spec, state);
+  return spec->tensor_norm && spec->elem != MX_ELEM_NONE && mx_spec_check(spec, NULL) == MX_OK;
+}
+
+static int draw_odd_scale_first(mx_spec *spec, uint64_t *state) {
+  if (!mixtures_draw_odd(spec, state)) return 0;
+  mixtures_scale_first(spec, state);
+  return spec->tensor_norm && mx_spec_check(spec, NULL) == MX_OK;
+}
+
+START_TEST(random_keys_scale_first) { hold_mixtures(mixtures_wanted(800) / 2, 97, draw_scale_first, " with scale_first"); }
+END_TEST
+
 /* Scales so small that elements overflow in binary32 or binary16, or that they are zero in the latter. */
 static int draw_beside_tiny_scales(mx_spec *spec, uint64_t *state) {
   mixtures_draw(spec, state);
@@ -209,27 +228,30 @@ START_TEST(random_keys_beside_tiny_scales) { hold_mixtures(mixtures_wanted(800) 
 END_TEST
 
 /* What people rarely give, on data at the ends of its types, on every ISA. */
-START_TEST(random_odd_mixtures) {
+static void hold_odd(size_t want, uint64_t state, int (*draw)(mx_spec *, uint64_t *), const char *what) {
   static const uint32_t off[] = {0, MX_ISA_AVX512, MX_ISA_ALL};
-  const size_t want = mixtures_wanted(1500);
-  uint64_t state = MIXTURES_SEED + 1;
   size_t values = 0;
   float *x = calloc(4 * 160, sizeof *x);
   for (size_t i = 0; i < want;) {
     mx_spec spec;
-    if (!mixtures_draw_odd(&spec, &state)) continue;
+    if (!draw(&spec, &state)) continue;
     const size_t rows = 1 + i % 4, cols = 1 + i * 37 % 160;
     mixtures_odd_data(x, rows * cols, &state);
-    char name[48];
+    char name[64];
     for (size_t k = 0; k < sizeof off / sizeof *off; k++) {
-      snprintf(name, sizeof name, "odd mixture %zu, ISAs %u off", i, off[k]);
+      snprintf(name, sizeof name, "odd mixture %zu%s, ISAs %u off", i, what, off[k]);
       hold_with(name, &spec, "odd data", x, rows, cols, &(mx_exec){.isa_mask = off[k], .n_threads = 1});
     }
     values += rows * cols;
     i++;
   }
   free(x);
-  printf("quantize: %zu odd mixtures, %zu values: library equals reference on every ISA\n", want, values);
+  printf("quantize: %zu odd mixtures%s, %zu values: library equals reference on every ISA\n", want, what, values);
+}
+
+START_TEST(random_odd_mixtures) {
+  hold_odd(mixtures_wanted(1500), MIXTURES_SEED + 1, mixtures_draw_odd, "");
+  hold_odd(mixtures_wanted(1500) / 2, 98, draw_odd_scale_first, " with scale_first");
 }
 END_TEST
 
@@ -448,6 +470,7 @@ int main(void) {
       {"hif4 mixtures", {random_keys_beside_hif4}},
       {"foursix mixtures", {random_keys_beside_foursix}},
       {"tiny scales", {random_keys_beside_tiny_scales}},
+      {"scale_first mixtures", {random_keys_scale_first}},
       {"corners",
        {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie, zero_blocks_draw_and_binary16_overflows}},
       {"invariants",

@@ -122,6 +122,8 @@ MXH_DEVICE float mxd_distance(const mxd_plan &p, const mxd_scale &s, float value
     if (p.has_tensor_scale) v = mxd_step('/', mxd_step('*', v, p.amax), p.k);
   } else if (p.has_tensor_scale && p.spec.deq_arith == MX_DEQ_ARITH_TWO_STEP)
     v = mxd_step('*', mxd_narrow((double)value * s.used), mxd_narrow(mxd_quotient(p.under, p.over)));
+  else if (p.has_tensor_scale && p.spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST)
+    v = mxd_step('*', value, mxd_narrow(s.used * mxd_widen(mxd_narrow(mxd_quotient(p.under, p.over)))));
   else
     v = mxd_narrow(mxd_quotient((double)value * s.used * p.under, p.over));
   return mxd_step('-', v, x);

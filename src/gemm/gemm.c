@@ -38,7 +38,9 @@ mx_status mx_tensor_multiplier(float *out, const mx_tensor *t, const mx_spec *sp
   unit.codes = codes;
   unit.scales = scales;
   unit.micro = t->micro ? micro : NULL;
-  return mx_dequantize(out, 1, &unit, spec, NULL);
+  mx_spec plain = *spec; /* one under a one divided by the multiplier is not always the multiplier */
+  plain.deq_arith = MX_DEQ_ARITH_EXACT;
+  return mx_dequantize(out, 1, &unit, &plain, NULL);
 }
 
 static int is_out_type(int dtype) { return dtype == MX_F32 || dtype == MX_F16 || dtype == MX_BF16; }

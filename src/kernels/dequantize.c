@@ -1,4 +1,4 @@
-/* Values from codes: SPEC 3.4. */
+/* Values from codes: SPEC 3.7. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,16 @@ static multiplier tensor_multiplier(const mx_plan *p, float stored) {
   const char *store = mx_tensor_store_name(s);
   /* code * scale is to be multiplied by max|X| / N: what is stored, one over it, or max|X| itself */
   if (!strcmp(store, "divisor")) return (multiplier){1, (double)stored};
-  return (multiplier){(double)stored, !strcmp(store, "amax") ? (p->uses_chain ? p->target : p->norm) : 1};
+  const double n = !strcmp(store, "amax") ? (p->uses_chain ? p->target : p->norm) : 1;
+  if (s->deq_arith == MX_DEQ_ARITH_SCALE_FIRST) return (multiplier){(double)(float)mx_quotient_to_odd((double)stored, n), 1};
+  return (multiplier){(double)stored, n};
+}
+
+/* deq.arith=scale_first: what the block's elements are multiplied by (encode: divided by), the tensor's scale in it. */
+static double scale_and_tensor(const mx_plan *p, double scale, multiplier m) {
+  const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
+  if (isnan(scale) || (encode && scale == 0)) return scale;
+  return (double)(float)(encode ? mx_quotient_to_odd(scale * m.over, m.times) : mx_quotient_to_odd(scale * m.times, m.over));
 }
 
 static float value_of(const mx_plan *p, double code, double scale, multiplier m) {
@@ -60,6 +69,8 @@ typedef struct deq {
   const mx_tensor *tensor;
   const mx_value_kernels *kernels;
   multiplier m;
+  multiplier first; /* deq.arith=scale_first: the same, and m is 1: it is in the scales already */
+  int is_first;
   double values[256]; /* of elements */
   float scales[256];  /* of one-byte scales */
   mx_values form;
@@ -68,7 +79,7 @@ typedef struct deq {
   int bits;     /* 4 or 8 */
 } deq;
 
-static double scale_at(const deq *d, size_t at) {
+static double stored_scale(const deq *d, size_t at) {
   const mx_tensor *t = d->tensor;
   const mx_format *s = d->plan->scale;
   if (s->kind == MX_KIND_FLOAT && s->bits == t->scale_bytes * 8 && s->man_bits + 9 == s->bits &&
@@ -79,10 +90,14 @@ static double scale_at(const deq *d, size_t at) {
     memcpy(&v, &code, sizeof v);
     return (double)(d->plan->spec.scale_sign == MX_SCALE_SIGN_MASKED ? fabsf(v) : v);
   }
-  if (t->scale_bytes == 1) return (double)d->scales[t->scales[at]];
   uint32_t code = 0;
   memcpy(&code, t->scales + at * t->scale_bytes, t->scale_bytes);
   return scale_value(d->plan, code);
+}
+
+static double scale_at(const deq *d, size_t at) {
+  if (d->tensor->scale_bytes == 1) return (double)d->scales[d->tensor->scales[at]];
+  return d->is_first ? scale_and_tensor(d->plan, stored_scale(d, at), d->first) : stored_scale(d, at);
 }
 
 static void form_init(deq *d) {
@@ -94,7 +109,8 @@ static void form_init(deq *d) {
   mx_values_tables(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
   d->formed = !(two && encode && !isfinite(f->then)); /* a zero under a zero scale is zero, not 0 * Inf */
-  if (!p->has_tensor_scale || two)
+  for (int c = 0; d->is_first && c < 256; c++) f->may_be_invalid |= isinf(d->scales[c]) != 0;
+  if (!p->has_tensor_scale || two || d->is_first)
     f->how = two ? (encode ? MX_VALUES_DIV_MUL : MX_VALUES_MUL_MUL) : encode ? MX_VALUES_DIV : MX_VALUES_MUL;
   else if (!encode && d->m.over == 1 && p->scale->man_bits <= 20) /* 8, 21 and 24 bits: their product is exact */
     f->how = MX_VALUES_WIDE;
@@ -108,12 +124,18 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
   d->tensor = t;
   d->kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->values;
   d->m = tensor_multiplier(p, t->tensor_scale);
+  d->is_first = p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST;
+  if (d->is_first) {
+    d->first = d->m;
+    d->m = (multiplier){1, 1};
+  }
   d->bits = p->elem->bits == 4 ? 4 : 8;
   if (p->elem->kind == MX_KIND_NONE) return;
   const uint32_t all = (1u << p->elem->bits) - 1;
   for (uint32_t c = 0; c < 256; c++) {
     d->values[c] = mx_decode(p->elem, c & all);
-    d->scales[c] = t->scale_bytes == 1 ? (float)scale_value(p, c) : 0;
+    const double scale = t->scale_bytes == 1 ? scale_value(p, c) : 0;
+    d->scales[c] = (float)(d->is_first ? scale_and_tensor(p, scale, d->first) : scale);
     if (isnan(d->scales[c])) d->scales[c] = NAN; /* kernels hand a factor's NaN on: without a sign, which a signed scale has */
   }
   form_init(d);

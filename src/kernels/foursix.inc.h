@@ -85,11 +85,13 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
   mx_stage_encode e = f->elem;
   if (wraps && f->wrap_far) e.wrap = f->wrap_far;
   const vf f0 = vf_load(p->f0 + first), f1 = (plainly ? form : f->form) == MX_FORM_DIV_MUL ? vf_load(p->f1 + first) : f0,
-           sf = vf_load(p->sf + first);
+           stored = vf_load(p->sf + first);
   const vf a = vf_set(plan->vars[MX_VAR_A]), k = vf_set((float)plan->target);
   const int tensor = plan->uses_chain && plan->has_tensor_scale;
-  const int two = !plan->uses_chain && plan->has_tensor_scale && plan->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP;
-  const vf m = vf_set(two ? (float)mx_quotient_to_odd(plan->g, plan->norm) : 1);
+  const int steps = !plan->uses_chain && plan->has_tensor_scale && plan->spec.deq_arith != MX_DEQ_ARITH_EXACT;
+  const int two = steps && plan->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP;
+  const vf m = vf_set(steps ? (float)mx_quotient_to_odd(plan->g, plan->norm) : 1);
+  const vf sf = steps && !two ? vf_mul(stored, m) : stored;
   six_sum sum = {.all = vf_set(0)};
   for (size_t i = 0; i < p->block; i++) {
     const vf y = plainly ? scaled(x[i], f0, f1, form) : six_scaled(x[i], f, f0, f1);
@@ -103,7 +105,7 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
       v = six_decoded(codes[i], &e);
     } else
       v = six_value(y, &e, way, wraps);
-    v = !plainly && !plan->uses_chain && !two ? vf_quotient_by(v, plan->g, plan->norm, sf, 1, 1) : vf_mul(v, sf);
+    v = !plainly && !plan->uses_chain && !steps ? vf_quotient_by(v, plan->g, plan->norm, sf, 1, 1) : vf_mul(v, sf);
     if (two) v = vf_mul(v, m);
     if (tensor) v = vf_div(vf_mul(v, a), k);
     six_count(&sum, &plan->spec, i, vf_sub(v, x[i]));

@@ -18,6 +18,8 @@ static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uin
 static float scaled_back(const mx_plan *p, const mx_block_scale *b, float c) {
   if (!p->uses_chain && p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP)
     return mx_chain_step('*', (float)((double)c * b->used), (float)mx_quotient_to_odd(p->g, p->norm));
+  if (!p->uses_chain && p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST)
+    return mx_chain_step('*', c, (float)(b->used * (double)(float)mx_quotient_to_odd(p->g, p->norm)));
   if (!p->uses_chain) return (float)mx_quotient_to_odd((double)c * b->used * p->g, p->norm);
   const float v = mx_chain_step('*', c, b->sf);
   return p->has_tensor_scale ? mx_chain_step('/', mx_chain_step('*', v, p->vars[MX_VAR_A]), (float)p->target) : v;

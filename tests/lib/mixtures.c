@@ -23,6 +23,7 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
     size_t n = 0;
     int number = 0;
     while (mx_key_choice(k, n, NULL, NULL)) n++;
+    if (!strcmp(key, "deq.arith")) n = 2; /* the rows that it had when mixtures were first counted: later ones have draws of their own */
     if (n) {
       const char *name = mx_key_choice(k, below(state, (uint32_t)n), NULL, &number);
       if (!number)
@@ -156,6 +157,16 @@ int mixtures_draw_odd(mx_spec *spec, uint64_t *state) {
     kept++;
   }
   return kept > 0;
+}
+
+void mixtures_scale_first(mx_spec *spec, uint64_t *state) {
+  static const int norms[] = {MX_TENSOR_NORM_NV, MX_TENSOR_NORM_UNIT, MX_TENSOR_NORM_CHMIEL, MX_TENSOR_NORM_SEED004};
+  spec->deq_arith = MX_DEQ_ARITH_SCALE_FIRST;
+  if (spec->tensor_norm == MX_TENSOR_NORM_NONE && (spec->chain == MX_CHAIN_EXACT || *mx_chain_row(spec->chain)->tensor)) {
+    const int encode = spec->scale_form == MX_SCALE_FORM_ENCODE, chain = spec->chain != MX_CHAIN_EXACT;
+    spec->tensor_norm = chain ? MX_TENSOR_NORM_NV : norms[encode ? 1 + below(state, 3) : below(state, 2)];
+  }
+  if (spec->chain == MX_CHAIN_EXACT && spec->tensor_norm && !below(state, 2)) spec->tensor_store = (int)below(state, MX_TENSOR_STORE_COUNT);
 }
 
 void mixtures_odd_data(float *x, size_t n, uint64_t *state) {

@@ -13,6 +13,8 @@ int mixtures_draw(mx_spec *spec, uint64_t *state);
 /** The same, or a preset, under some of the values that people rarely give: formats without NaN or -0, tensor scales of NaN and Inf, codes with a sign,
  *  numbers next to the ends of their types. A sequence of its own: mixtures_draw's is not disturbed. */
 int mixtures_draw_odd(mx_spec *spec, uint64_t *state);
+/** deq.arith=scale_first on a spec drawn so, with a tensor scale where none was drawn: a value younger than the sequences, which it leaves as they are. */
+void mixtures_scale_first(mx_spec *spec, uint64_t *state);
 /** Data for those: magnitudes at the ends of binary32 and binary16, ties, zeros of either sign, blocks with several NaN and Inf, and numbers whose
  *  rotation overflows. */
 void mixtures_odd_data(float *x, size_t n, uint64_t *state);
