@@ -445,7 +445,7 @@ START_TEST(short_blocks_and_padding) {
   begin(&f, "elem=e2m1", 32, 75); /* 2 blocks and 11 elements */
   for (size_t r = 0; r < 32; r++)
     for (size_t c = 64; c < 75; c++) put(&f, r, c, at(&f, r, c) ^ 1);
-  named(diff(&f, 0), "stale padding");
+  named(diff(&f, 0), "all in the last, short block of a row: see whether other elements");
   memcpy(f.b.codes, f.a.codes, 32 * f.a.code_stride);
   for (size_t r = 0; r < 32; r++) memset(f.b.codes + r * f.b.code_stride + 38, 0x77, f.b.code_stride - 38);
   const mx_difference *d = diff(&f, 0);

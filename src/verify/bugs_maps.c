@@ -1,6 +1,7 @@
 /* Bugs behind the rule: codes or scales that are right but written as something else, to another place, or not at all. What is found is read off the
  * data, and must hold for all of it. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -580,6 +581,18 @@ static uint64_t units_left(const base *b, int what, uint64_t blocks_left) {
   return blocks_left * (what == SCALE_OF ? 1 : area);
 }
 
+/* May it be chance that n wrong scales are what they are found to be, after so many other guesses? Few numbers are scales. */
+static int by_chance(const base *b, uint8_t *const *wrong, uint64_t n, double guesses) {
+  uint64_t all = 0, times[CODES] = {0};
+  double same = 0;
+  for (size_t i = 0; i < b->n; i++)
+    for (size_t k = 0; k < b->parts[i].down * b->parts[i].across; k++) all++, times[b->parts[i].scales[k] % CODES]++;
+  for (size_t i = 0; i < b->n; i++)
+    for (size_t k = 0; k < b->parts[i].down * b->parts[i].across; k++)
+      if (wrong[i][k]) same += (double)times[b->parts[i].seen[k] % CODES] / (double)all / (double)n;
+  return (double)n * log(same) + log(guesses) > log(1e-6);
+}
+
 static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
   static const char *const things[] = {"", "codes", "the scale", "codes and the scale"};
   static const long steps[] = {1, 2, 3, 4, 8, 16, 32, 64, 128};
@@ -599,7 +612,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
     if (what == CODES_OF && !*where) break; /* every code the same */
     const uint8_t code = q->s->codes[k / q->across * q->block_rows * q->cols + k % q->across * q->block_cols];
     const uint64_t left = filled_left(b, wrong, what, code, q->seen[k]);
-    if (left * 50 < n) {
+    if (left * 50 < n && (what != SCALE_OF || !by_chance(b, wrong, n - 1, 1))) {
       if (what == SCALE_OF && is_limit(&is, b, wrong, n, q->seen[k], where)) {
         better(best, &is, units_left(b, what, left));
         return;
@@ -628,7 +641,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
       if (left >= least) continue;
       least = left, found_r = dr, found_a = da;
     }
-  if (!found_r && !found_a) return;
+  if ((!found_r && !found_a) || (what == SCALE_OF && by_chance(b, wrong, n, STEPS * STEPS))) return;
   char offset[140];
   say_offset(offset, sizeof offset, p, found_r, found_a);
   is.name = what == SCALE_OF ? "scales in another place" : "blocks in another place";

@@ -18,6 +18,15 @@
   X(NOT_LAST, "a maximum that leaves out the last element of the block", "amax without the last element", 0)                                   \
   X(EVERY, "the maximum of every second element of the block, from element %g on", "amax over every second element", 0, 1)                     \
   X(SOME, "a maximum that leaves out elements of the block", "amax over a part of the block", 0)                                               \
+  X(TAIL_NEXT, "the elements behind its end as well, where it is the last, short one of a row (the next row, in memory)",                      \
+    "tail reads the next row", 0)                                                                                                              \
+  X(TAIL_WINDOW,                                                                                                                               \
+    "the last elements of the block before as well, where it is the last, short one of a row (a window moved back, a buffer not cleared)",     \
+    "tail reads the block before", 0)                                                                                                          \
+  X(TAIL_BOTH, "the block before it as well, where it is the last, short one of a row", "tail reads the block before", 0)                      \
+  X(TAIL_FIRST, "the first %g elements of it alone, where it is the last, short one of a row", "tail heeded in part", 0)                       \
+  X(TAIL_LAST, "the elements of it from %g on alone, where it is the last, short one of a row", "tail heeded in part", 0)                      \
+  X(TAIL_SOME, "a maximum that leaves out elements of it, where it is the last, short one of a row", "tail heeded in part", 0)                 \
   X(ONE, "the first element of the block, not the maximum", "first element for amax", 0)                                                       \
   X(SECOND, "the second largest |x|", "second largest for amax", 0)                                                                            \
   X(MEAN, "the mean of |x| times %g, not the maximum", "mean for amax", 1, 2, 3, 4, 6)                                                         \
@@ -56,6 +65,12 @@
   X(BF16_RCP, "multiplies by the reciprocal of the scale (that of the tensor in it) rounded to bfloat16", "divisor rounded to bfloat16")       \
   X(SUBNORMAL, "divides the elements of blocks with a subnormal scale by half of it (exponent 0 taken for one less than exponent 1)",          \
     "subnormal scales read as normal")                                                                                                         \
+  X(BYTE_ZERO,                                                                                                                                 \
+    "divides by 0 where the scale is byte 0 (a binary32 number built as byte << 23, which is not 2^-127): what is not 0 becomes the largest",  \
+    "byte 0 read as 0")                                                                                                                        \
+  X(BYTE_ZERO_NAN,                                                                                                                             \
+    "divides by 0 where the scale is byte 0 (a binary32 number built as byte << 23, which is not 2^-127): the largest, or NaN for 0 / 0",      \
+    "byte 0 read as 0")                                                                                                                        \
   X(WRAP, "has no saturation: the magnitude of an element beyond the largest wraps to zero", "no saturation")                                  \
   X(Y_BF16, "rounds the scaled elements to bfloat16 first, and then again to the element format", "rounded twice, over bfloat16")              \
   X(Y_BF16_CUT, "cuts the scaled elements to bfloat16 before it rounds them", "cut to bfloat16 before rounding")                               \
@@ -195,9 +210,48 @@ static float neighbour(const part *p, size_t d, size_t a, int to, double k) {
   return own(p, d, a);
 }
 
+/* The last block of a row, if it is a short one: with other elements than its own, or not all of these. n: what it has; in memory one row follows
+ * the other. */
+static float tail_max(const part *p, size_t d, const twist *t) {
+  const size_t w = p->block_cols, n = p->cols % w, end = p->rows * p->cols;
+  float m = 0;
+  for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++) {
+    const size_t first = (r + 1) * p->cols - n;
+    for (size_t i = 0; i < w; i++) {
+      size_t at = first + i; /* of element i of a whole block */
+      switch (t->stat) {
+      case STAT_TAIL_WINDOW:
+        at = first + n - w + i;
+        break;
+      case STAT_TAIL_BOTH:
+        if (i < n) m = fmaxf(m, fabsf(p->x[at]));
+        at -= w;
+        break;
+      case STAT_TAIL_FIRST:
+        if (i >= n || i >= (size_t)t->k) continue;
+        break;
+      case STAT_TAIL_LAST:
+        if (i >= n || i < (size_t)t->k) continue;
+        break;
+      case STAT_TAIL_SOME:
+        if (i >= n || t->left_out[i]) continue;
+        break;
+      default:
+        break;
+      }
+      if (at < end) m = fmaxf(m, fabsf(p->x[at]));
+    }
+  }
+  return m;
+}
+
+static int is_tail(int stat) { return stat >= STAT_TAIL_NEXT && stat <= STAT_TAIL_SOME; }
+static int has_tail(const part *p) { return p->cols % p->block_cols && p->cols > p->block_cols; }
+
 static float stat_of(const part *p, size_t d, size_t a, const twist *t) {
   const float m = own(p, d, a);
   const size_t k = (size_t)t->k;
+  if (is_tail(t->stat)) return has_tail(p) && a + 1 == p->across ? tail_max(p, d, t) : m;
   switch (t->stat) {
   case STAT_NONE:
     return m;
@@ -327,6 +381,11 @@ static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *
     return encode(p, (double)(t->divisor == DIVISOR_BF16 ? x / r : x * (1 / r)));
   case DIVISOR_SUBNORMAL:
     return encode(p, mx_scaled_value(p, s, x) * (s->code && s->code >> p->scale->man_bits == 0 && p->scale->kind == MX_KIND_FLOAT ? 2 : 1));
+  case DIVISOR_BYTE_ZERO:
+  case DIVISOR_BYTE_ZERO_NAN:
+    if (s->code || p->scale->kind != MX_KIND_EXP) return mx_element_code(p, s, x, index);
+    if (x == 0) return t->divisor == DIVISOR_BYTE_ZERO ? with_sign_of(p->elem, x) : encode(p, (double)NAN);
+    return (uint32_t)p->elem->max_code | with_sign_of(p->elem, x);
   case DIVISOR_WRAP:
     r = (float)mx_scaled_value(p, s, x);
     return fabsf(r) < beyond_of(p->elem) ? encode(p, (double)r) : with_sign_of(p->elem, r);
@@ -460,14 +519,14 @@ static int is_promising(trier *y, const twist *t) {
 }
 
 /* "a maximum that leaves out the elements 0, 1, 2, ... of the block" */
-static void say_left_out(char *out, size_t size, const base *b, const uint8_t *left_out) {
+static void say_left_out(char *out, size_t size, const base *b, const uint8_t *left_out, const char *whose) {
   enum { LISTED = 8 };
   const size_t area = b->parts[0].block_rows * b->parts[0].block_cols;
   size_t said = 0, all = 0, n = (size_t)snprintf(out, size, "a maximum that leaves out");
   for (size_t i = 0; i < area; i++) all += left_out[i];
   for (size_t i = 0; i < area && said < LISTED && n < size; i++)
     if (left_out[i]) n += (size_t)snprintf(out + n, size - n, "%s %zu", !said++ ? all == 1 ? " element" : " elements" : ",", i);
-  if (n < size) snprintf(out + n, size - n, "%s of the block", all > said ? ", ..." : "");
+  if (n < size) snprintf(out + n, size - n, "%s of %s", all > said ? ", ..." : "", whose);
 }
 
 /* The two clauses that a statistic may stand in. */
@@ -478,7 +537,8 @@ static void say(char *out, size_t size, const base *b, const listed *r, const tw
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(what, sizeof what, r->text, t->k); /* a row of the tables above */
 #pragma GCC diagnostic pop
-    if (t->left_out) say_left_out(what, sizeof what, b, t->left_out);
+    if (t->left_out)
+      say_left_out(what, sizeof what, b, t->left_out, is_tail(t->stat) ? "it, where it is the last, short one of a row" : "the block");
     static const char *const around[SIDES] = {"takes the scale of a block from ", "divides the elements by the scale of ",
                                               "stores the scale of "};
     static const char *const after[SIDES] = {"", ", but stores the right one", ", but divides the elements by the right one"};
@@ -509,8 +569,9 @@ static void consider(trier *y, const listed *r, const twist *t) {
   offer(y->best, b, &c);
 }
 
-/* Elements of a block that its scale cannot have heeded: alone they would make a larger one. Returns how many, 0 too if that is none or all. */
-static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b) {
+/* Elements of a block (of the last, short one of a row) that its scale cannot have heeded: alone they would make a larger one. Returns how many, 0 too
+ * if that is none or all. */
+static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b, int tails) {
   enum { BLOCKS = 2000 };
   const size_t area = b->parts[0].block_rows * b->parts[0].block_cols;
   size_t n = 0, looked = 0;
@@ -524,7 +585,7 @@ static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b) {
     for (size_t k = 0; k < p->down * p->across && looked < BLOCKS; k++) {
       const size_t row = k / p->across * p->block_rows, col = k % p->across * p->block_cols;
       mx_block_stats st = p->stats[k];
-      if (p->seen[k] >= p->scales[k] || st.has_nan || st.has_inf) continue;
+      if (p->seen[k] >= p->scales[k] || st.has_nan || st.has_inf || (tails && (!has_tail(p) || (k + 1) % p->across))) continue;
       looked++;
       for (size_t e = 0; e < area; e++) {
         const size_t r = row + e / p->block_cols, c = col + e % p->block_cols;
@@ -537,6 +598,36 @@ static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b) {
     }
   }
   return n < area ? n : 0;
+}
+
+/* What the last, short block of a row takes its scale from. */
+static void tails(trier *y) {
+  const base *b = y->b;
+  uint8_t left_out[MOST_AREA];
+  size_t first = SIZE_MAX, end = 0, n = 0, width = b->parts[0].block_cols;
+  for (size_t i = 0; i < b->n; i++) n = has_tail(&b->parts[i]) ? b->parts[i].cols % width : n;
+  if (!n) return;
+  const int found = find_left_out(left_out, b, 1) != 0;
+  for (size_t i = 0; i < n && found; i++) {
+    if (!left_out[i]) continue;
+    if (first == SIZE_MAX) first = i;
+    end = i + 1;
+  }
+  /* Likely ends before those that were read off, which may be off by a few. */
+  const size_t firsts[] = {n / 2, width / 2, width / 4, n - 1, first}, lasts[] = {n - n / 2, 1, end};
+  for (int s = 0; s < SIDES; s++) {
+    twist t = {.side = (side)s};
+    for (t.stat = STAT_TAIL_NEXT; t.stat <= STAT_TAIL_BOTH; t.stat++) consider(y, &stats[t.stat - 1], &t);
+    t.stat = STAT_TAIL_FIRST;
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
+      if (t.k = (double)firsts[i], firsts[i] && firsts[i] < n && firsts[i] <= first) consider(y, &stats[t.stat - 1], &t);
+    t.stat = STAT_TAIL_LAST;
+    for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++)
+      if (t.k = (double)lasts[i], lasts[i] && lasts[i] < n && lasts[i] >= end) consider(y, &stats[t.stat - 1], &t);
+    t.stat = STAT_TAIL_SOME;
+    t.left_out = left_out;
+    if (found && s != SIDE_ELEMENTS) consider(y, &stats[t.stat - 1], &t);
+  }
 }
 
 void twist_bugs(candidate *best, const base *b) {
@@ -554,12 +645,13 @@ void twist_bugs(candidate *best, const base *b) {
   }
   for (int s = 0; s < SIDES; s++)
     for (size_t i = 0; i < sizeof stats / sizeof *stats; i++)
-      for (size_t k = 0; stats[i].id != STAT_SOME && k < stats[i].n; k++)
+      for (size_t k = 0; stats[i].id != STAT_SOME && !is_tail(stats[i].id) && k < stats[i].n; k++)
         consider(&y, &stats[i], &(twist){.stat = stats[i].id, .k = stats[i].k[k], .side = (side)s});
   uint8_t left_out[MOST_AREA];
-  if (!is_found(best) && find_left_out(left_out, b))
+  if (!is_found(best) && find_left_out(left_out, b, 0))
     for (int s = 0; s < SIDES; s++)
       if (s != SIDE_ELEMENTS) consider(&y, &stats[STAT_SOME - 1], &(twist){.stat = STAT_SOME, .side = (side)s, .left_out = left_out});
+  if (!is_found(best)) tails(&y);
   if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE)
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
       for (size_t k = 0; k < tensors[i].n; k++) consider(&y, &tensors[i], &(twist){.tensor = tensors[i].id, .k = tensors[i].k[k]});

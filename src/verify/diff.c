@@ -332,8 +332,7 @@ static int scales_differ(const diff_job *j, size_t first, size_t n) {
 static void copy_scales(diff_job *j, size_t first, size_t n) {
   for (int side = 0; side < 2; side++) {
     const mx_tensor *t = side ? j->b : j->a;
-    const int copied =
-        j->scale_room[side] && n <= j->scale_room_bytes && !j->how.read(j->how.self, j->scale_room[side], t->scales + first, n);
+    const int copied = j->scale_room[side] && n <= j->scale_room_bytes && !j->how.read(j->how.self, j->scale_room[side], t->scales + first, n);
     j->near_scales[side] = copied ? j->scale_room[side] : NULL;
   }
   j->near_first = first;
@@ -372,8 +371,7 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too) {
     if (!j->piece) diff_patterns_row(j, row); /* what it looks at is in the caches by now */
     j->out->rows += j->out->codes > before;
   }
-  if (other && a->scale_bytes == 1 && !a->micro)
-{
+  if (other && a->scale_bytes == 1 && !a->micro) {
     const uint8_t *x = diff_scales(j, a, first), *y = diff_scales(j, b, first);
     for (size_t i = 0; i < a->scale_cols; i++) j->block_moved[i] |= x[i] != y[i];
   } else

@@ -158,7 +158,7 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, doubl
     const double share = (double)(end - at * width) / (double)p->cols;
     const size_t from = scales ? at * j->block_cols : at * width, to = scales ? from + j->block_cols : end;
     if (at == last && cut && !scales && blocks_tell(share, blocks))
-      diff_say(j, "all in the last, short block of a row: what lies behind its end was read (stale padding)");
+      diff_say(j, "all in the last, short block of a row: see whether other elements than its own are read there, or not all of its own");
     else if (at == last && blocks_tell(share, blocks))
       diff_say(j, "%s in the last block of a row", who);
     else if (at != last && blocks_tell(share, blocks - 1))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 128, COLS = 512 };
+enum { ROWS = 128, COLS = 512, RAGGED = COLS - 8 };
 
 const struct broken_row broken_rows[] = {
 #define X(id, bug, names, bases, few) {bug, names, bases, few},
@@ -21,7 +21,7 @@ const char *broken_preset(char base) {
 
 typedef struct kernel {
   int bug, is_nv, is_te;
-  size_t width, across;
+  size_t width, across, cols;
   const mx_format *elem, *scale;
   float max, tensor_max;  /* largest element; max|X| */
   const float *of_scales; /* what scales come from */
@@ -47,10 +47,11 @@ static float normal(uint64_t i) {
   return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 }
 
-static void numbers(float *x, int few_bits) {
-  for (size_t i = 0; i < ROWS * COLS; i++) {
-    x[i] = normal(i) * (1 + (float)(i / COLS % 5)) * (i % 61 ? 1 : 4);
-    if (few_bits) x[i] = rintf(x[i] * 16) / 16;
+static void numbers(float *x, const kernel *k) {
+  for (size_t i = 0; i < ROWS * k->cols; i++) {
+    x[i] = normal(i) * (1 + (float)(i / k->cols % 5)) * (i % 61 ? 1 : 4);
+    if (k->bug == BROKEN_BYTE_SHIFT && i / k->cols % 16 == 3) x[i] = ldexpf(x[i], -126);
+    if (broken_rows[k->bug].few_bits) x[i] = rintf(x[i] * 16) / 16;
   }
 }
 
@@ -65,19 +66,19 @@ static void butterflies(float *x, size_t step) {
 }
 
 static void change_input(float *x, const kernel *k) {
-  for (size_t i = 0; i < ROWS * COLS; i++) {
+  for (size_t i = 0; i < ROWS * k->cols; i++) {
     if (k->bug == BROKEN_INPUT_CUT) x[i] = cut(x[i]);
     if (k->bug == BROKEN_INPUT_F16) x[i] = by("f16", x[i]);
   }
   for (size_t r = 0; r < ROWS && k->bug == BROKEN_SHIFTED; r++) {
-    for (size_t c = COLS; --c;) x[r * COLS + c] = x[r * COLS + c - 1];
-    x[r * COLS] = 0;
+    for (size_t c = k->cols; --c;) x[r * k->cols + c] = x[r * k->cols + c - 1];
+    x[r * k->cols] = 0;
   }
-  for (size_t i = 0; i < ROWS * COLS && k->bug == BROKEN_ROTATED; i += 16) butterflies(x + i, 1);
+  for (size_t i = 0; i < ROWS * k->cols && k->bug == BROKEN_ROTATED; i += 16) butterflies(x + i, 1);
   for (size_t r = 0; r < ROWS && k->bug == BROKEN_ROTATED_DOWN; r += 16)
-    for (size_t c = 0; c < COLS; c++) {
-      butterflies(x + r * COLS + c, COLS);
-      for (size_t i = 0; i < 16; i++) x[(r + i) * COLS + c] /= 4;
+    for (size_t c = 0; c < k->cols; c++) {
+      butterflies(x + r * k->cols + c, k->cols);
+      for (size_t i = 0; i < 16; i++) x[(r + i) * k->cols + c] /= 4;
     }
 }
 
@@ -125,6 +126,7 @@ static double scaled(const kernel *k, float x, uint32_t code, float amax) {
   const float sf = (float)mx_decode(k->scale, code), s = 2688 / k->tensor_max;
   if (k->bug == BROKEN_UNROUNDED) return (double)(x * (k->max / amax));
   if (k->bug == BROKEN_NO_TENSOR) return (double)(x / sf);
+  if (k->bug == BROKEN_BYTE_SHIFT && !code) return x == 0 ? 0 : copysign(INFINITY, (double)x);
   if (!k->is_nv) return (double)x / mx_decode(k->scale, code);
   if (k->bug == BROKEN_RCP_BF16) return (double)(x * by("bf16", s / sf));
   if (k->bug == BROKEN_DIVISOR_BF16) return (double)(x / by("bf16", sf / s));
@@ -169,32 +171,39 @@ static uint32_t element(const kernel *k, float x, uint32_t code, float amax, flo
 static float tensor_maximum(const kernel *k, const float *x, size_t row) {
   size_t first = 0, end = k->bug == BROKEN_HALF_TENSOR ? ROWS / 2 : ROWS;
   if (k->bug == BROKEN_TILE_TENSOR) first = row / 16 * 16, end = first + 16;
-  return amax_of(x + first * COLS, (end - first) * COLS, BROKEN_NONE);
+  return amax_of(x + first * k->cols, (end - first) * k->cols, BROKEN_NONE);
 }
 
 /* What the scale of block b of a row comes from. */
 static float scale_from(const kernel *k, const float *x, size_t r, size_t b) {
-  const float *row = (k->of_scales ? k->of_scales : x) + r * COLS;
+  const float *row = (k->of_scales ? k->of_scales : x) + r * k->cols;
   const size_t w = k->width;
   if (k->bug == BROKEN_WIDE) return amax_of(row + b / 2 * 2 * w, 2 * w, BROKEN_NONE);
   if (k->bug == BROKEN_NARROW) return amax_of(row + b * w, w / 2, BROKEN_NONE);
-  return fmaxf(amax_of(row + b * w, w, k->bug), 0);
+  const size_t n = k->cols - b * w < w ? k->cols - b * w : w;
+  if (n < w && k->bug == BROKEN_TAIL_NEXT) return amax_of(row + b * w, r + 1 < ROWS ? w : n, BROKEN_NONE);
+  if (n < w && k->bug == BROKEN_TAIL_STALE)
+    return fmaxf(amax_of(row + b * w, n, BROKEN_NONE), amax_of(row + b * w - w + n, w - n, BROKEN_NONE));
+  if (n < w && k->bug == BROKEN_TAIL_BOTH) return amax_of(row + b * w - w, w + n, BROKEN_NONE);
+  if (n < w && k->bug == BROKEN_TAIL_HALF) return amax_of(row + b * w, n / 2, BROKEN_NONE);
+  return fmaxf(amax_of(row + b * w, n, k->bug), 0);
 }
 
 static void row_codes(const kernel *k, uint8_t *codes, uint8_t *scales, const float *x, size_t r) {
   const size_t w = k->width;
   for (size_t b = 0; b < k->across; b++) scales[b] = (uint8_t)scale_code(k, scale_from(k, x, r, b));
-  for (size_t c = 0; c < COLS; c++) {
+  for (size_t c = 0; c < k->cols; c++) {
     const size_t b = c / w, i = c % w;
-    const float *block = x + r * COLS + b * w;
-    const float amax = amax_of(block, w, BROKEN_NONE);
+    const float *block = x + r * k->cols + b * w;
+    const size_t n = k->cols - b * w < w ? k->cols - b * w : w;
+    const float amax = amax_of(block, n, BROKEN_NONE);
     uint32_t used = scales[b];
     float largest = 0;
     if (k->bug == BROKEN_BEFORE && b) used = scales[b - 1];
     if (k->bug == BROKEN_AFTER && b + 1 < k->across) used = scales[b + 1];
     if (k->bug == BROKEN_NARROW && i >= w / 2) used = scale_code(k, amax_of(block + w / 2, w / 2, BROKEN_NONE));
     if (k->bug == BROKEN_LANES_ALONE && i % 2) used = scale_code(k, amax_of(block + 1, w - 1, k->bug));
-    for (size_t j = 0; j < w; j++)
+    for (size_t j = 0; j < n; j++)
       if (fabsf(block[j]) > fabsf(largest)) largest = block[j];
     codes[c] = (uint8_t)element(k, block[i], used, amax, largest);
   }
@@ -204,8 +213,8 @@ static void row_codes(const kernel *k, uint8_t *codes, uint8_t *scales, const fl
 static void move_codes(const kernel *k, uint8_t *codes) {
   uint8_t old[COLS];
   const size_t group = k->elem->bits == 4 ? 8 : 4;
-  memcpy(old, codes, COLS);
-  for (size_t c = 0; c < COLS; c++) {
+  memcpy(old, codes, k->cols);
+  for (size_t c = 0; c < k->cols; c++) {
     const size_t i = c % 16, b = c - i;
     if (k->bug == BROKEN_WORDS) codes[c] = old[c ^ (group - 1)];
     if (k->bug == BROKEN_BYTES) codes[c] = old[c ^ 6];
@@ -220,10 +229,10 @@ static void move_blocks(const kernel *k, uint8_t *codes, uint8_t *scales) {
   const size_t w = k->width, n = k->across;
   for (size_t at = ROWS * n; at-- > 0;) {
     const size_t r = at / n, b = at % n;
-    uint8_t *to = codes + r * COLS + b * w;
+    uint8_t *to = codes + r * k->cols + b * w;
     if (k->bug == BROKEN_ODD_ROWS && r % 2) memset(to, 0, w), scales[at] = 0;
     if (k->bug == BROKEN_STALE && b == 5) memcpy(to, to - w, w), scales[at] = scales[at - 1];
-    if (k->bug == BROKEN_ROW_ABOVE && r && at % 37 == 0) memcpy(to, to - COLS, w), scales[at] = scales[at - n];
+    if (k->bug == BROKEN_ROW_ABOVE && r && at % 37 == 0) memcpy(to, to - k->cols, w), scales[at] = scales[at - n];
     if (k->bug == BROKEN_SCALES_OF_TILE && (b == 6 || b == 7)) scales[at] = scales[at - 2];
     if (k->bug == BROKEN_NO_BIAS) scales[at] = (uint8_t)(scales[at] - 127);
     if (k->bug == BROKEN_SCALE_PLUS_1) scales[at]++;
@@ -254,33 +263,34 @@ static void move_rows(uint8_t *x, size_t cols, int bug, int of_scales) {
 void broken_run(mx_sample *s, int bug, char base) {
   kernel k = {.bug = bug, .is_nv = base == 'n' || base == 't', .is_te = base == 't'};
   k.width = k.is_nv ? 16 : 32;
-  k.across = COLS / k.width;
+  k.cols = bug >= BROKEN_TAIL_NEXT && bug <= BROKEN_TAIL_HALF ? RAGGED : COLS;
+  k.across = (k.cols + k.width - 1) / k.width;
   k.elem = mx_elem_format(base == '8' ? MX_ELEM_E4M3 : MX_ELEM_E2M1);
   k.scale = mx_scale_format(k.is_nv ? MX_SCALE_E4M3 : MX_SCALE_E8M0);
   k.max = (float)mx_format_max(k.elem);
-  float *x = malloc(ROWS * COLS * sizeof *x), *seen = malloc(ROWS * COLS * sizeof *seen);
-  uint8_t *codes = malloc(ROWS * COLS), *scales = malloc(ROWS * k.across);
+  float *x = malloc(ROWS * k.cols * sizeof *x), *seen = malloc(ROWS * k.cols * sizeof *seen);
+  uint8_t *codes = malloc(ROWS * k.cols), *scales = malloc(ROWS * k.across);
   if (!x || !seen || !codes || !scales) abort();
-  numbers(x, broken_rows[bug].few_bits);
-  memcpy(seen, x, ROWS * COLS * sizeof *x);
+  numbers(x, &k);
+  memcpy(seen, x, ROWS * k.cols * sizeof *x);
   change_input(seen, &k);
   float *of_scales = NULL; /* one of two is rotated */
   if (bug == BROKEN_AMAX_UNROTATED || bug == BROKEN_CODES_UNROTATED) {
-    k.of_scales = of_scales = malloc(ROWS * COLS * sizeof *of_scales);
+    k.of_scales = of_scales = malloc(ROWS * k.cols * sizeof *of_scales);
     if (!of_scales) abort();
-    memcpy(of_scales, x, ROWS * COLS * sizeof *x);
+    memcpy(of_scales, x, ROWS * k.cols * sizeof *x);
     float *rotated = bug == BROKEN_AMAX_UNROTATED ? seen : of_scales;
-    for (size_t i = 0; i < ROWS * COLS; i += 16) butterflies(rotated + i, 1);
-    for (size_t i = 0; i < ROWS * COLS; i++) rotated[i] /= 4;
+    for (size_t i = 0; i < ROWS * k.cols; i += 16) butterflies(rotated + i, 1);
+    for (size_t i = 0; i < ROWS * k.cols; i++) rotated[i] /= 4;
   }
   const float *maximum_of = of_scales ? of_scales : seen;
   for (size_t r = 0; r < ROWS; r++) {
     k.tensor_max = tensor_maximum(&k, maximum_of, r);
-    row_codes(&k, codes + r * COLS, scales + r * k.across, seen, r);
-    move_codes(&k, codes + r * COLS);
+    row_codes(&k, codes + r * k.cols, scales + r * k.across, seen, r);
+    move_codes(&k, codes + r * k.cols);
   }
   move_blocks(&k, codes, scales);
-  move_rows(codes, COLS, bug, 0);
+  move_rows(codes, k.cols, bug, 0);
   move_rows(scales, k.across, bug, 1);
   k.tensor_max = tensor_maximum(&k, maximum_of, 0);
   float t = k.is_te ? k.tensor_max : k.tensor_max / 2688;
@@ -291,8 +301,8 @@ void broken_run(mx_sample *s, int bug, char base) {
   free(seen);
   free(of_scales);
   *s = (mx_sample){.rows = ROWS,
-                   .cols = COLS,
-                   .ld = COLS,
+                   .cols = k.cols,
+                   .ld = k.cols,
                    .x = x,
                    .codes = codes,
                    .scales = scales,
