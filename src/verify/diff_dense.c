@@ -11,7 +11,7 @@
 #include "kernels/dispatch.h"
 #include "verify/diff.h"
 
-enum { RUN = MX_DIFFER_TALLY, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, ALONE = 0 };
+enum { RUN = MX_DIFFER_TALLY, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, ALONE = 0, SCALE_TABLES = 4 };
 
 struct diff_dense {
   const mx_differ_kernels *k;
@@ -23,6 +23,7 @@ struct diff_dense {
   unsigned n_seen;
   uint8_t queue[2][RUN]; /* bytes of A and B that are to be counted by pair */
   size_t n_queue;
+  uint64_t by_scale[SCALE_TABLES][256]; /* elements by A's scale; a table each in turn, as neighbours often have one scale */
   uint16_t *set_of;    /* [scale of A][scale of B]; ALONE: not yet known, or too many */
   uint8_t *fresh;      /* sets of pairs that were not looked at: 4 bits as the kernels want them, 8 bits [set / 8][x ^ y][x], bit set % 8 */
   size_t n_sets, most; /* the set ALONE has every pair */
@@ -199,6 +200,9 @@ static void empty_pairs(diff_job *j) {
   }
   for (size_t a = 0; a < 16; a++)
     for (size_t b = 0; b < 16; b++) o->pairs[a][b] += times[a][b];
+  for (size_t k = 0; k < SCALE_TABLES; k++)
+    for (size_t s = 0; s < 256; s++) o->by_scale[s] += d->by_scale[k][s];
+  memset(d->by_scale, 0, sizeof d->by_scale);
   d->n_pairs = 0;
 }
 
@@ -257,38 +261,92 @@ static void enqueue(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
 
 /* ---- runs of blocks */
 
+static uint64_t sum_of(const uint8_t *n, size_t count) {
+  const uint64_t even = UINT64_C(0x00FF00FF00FF00FF), ones = UINT64_C(0x0001000100010001);
+  uint64_t sum = 0;
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    uint64_t v;
+    memcpy(&v, n + i, sizeof v);
+    sum += ((v & even) + (v >> 8 & even)) * ones >> 48;
+  }
+  for (; i < count; i++) sum += n[i];
+  return sum;
+}
+
+/* Units in which something differs, told to their blocks; returns how many of these are new. per: 2^per units are a block. Eight at once where each is. */
+static uint64_t see_blocks(uint8_t *seen, size_t first, unsigned per, const uint8_t *sums, size_t n_units) {
+  const uint64_t ones = UINT64_C(0x0101010101010101), seven = UINT64_C(0x7F7F7F7F7F7F7F7F);
+  uint64_t blocks = 0;
+  size_t i = 0;
+  for (; !per && i + 8 <= n_units; i += 8) {
+    uint64_t n, s;
+    memcpy(&n, sums + i, sizeof n);
+    memcpy(&s, seen + first + i, sizeof s);
+    const uint64_t some = (((n & seven) + seven) | n) >> 7 & ones, fresh = some & ~s;
+    blocks += fresh * ones >> 56;
+    s |= some;
+    memcpy(seen + first + i, &s, sizeof s);
+  }
+  for (; i < n_units; i++) {
+    uint8_t *s = &seen[(first + i) >> per];
+    blocks += sums[i] && !*s;
+    *s |= sums[i] != 0;
+  }
+  return blocks;
+}
+
 /* What is counted a block at a time; 2^per units from unit `first` of the row on are one. */
 static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8_t *sums, size_t n_units, const uint8_t *scale_a,
                             const uint8_t *scale_b) {
-  mx_difference *o = j->out;
-  uint8_t *seen = j->block_seen, *moved = j->block_moved;
-  const int known = j->values[0] && !o->tensor_scales;
-  uint64_t all = 0, blocks = 0, here = 0, same_scale = 0;
-  for (size_t i = 0; i < n_units; i++) {
-    const size_t block = (first + i) >> per;
-    const uint64_t n = sums[i];
-    const uint32_t a = scale_a[block], b = scale_b[block];
-    if (!n) continue;
-    all += n;
-    o->by_scale[a] += n;
-    blocks += !seen[block];
-    seen[block] = 1;
-    if (a == b) same_scale += n;
-    if (a == b && known)
-      here += n;
-    else
-      moved[block] = 1;
-  }
-  o->blocks += blocks;
-  o->values += here;
+  diff_dense *d = j->dense;
+  const size_t block = first >> per, n_blocks = ((first + n_units - 1) >> per) + 1 - block;
+  const unsigned known = j->values[0] && !j->out->tensor_scales;
+  const uint64_t all = sum_of(sums, n_units);
+  uint64_t same_scale = 0;
+  size_t i = 0;
+  for (const uint8_t *scale = scale_a + first; !per && i + SCALE_TABLES <= n_units; i += SCALE_TABLES)
+#pragma GCC unroll 4
+    for (size_t k = 0; k < SCALE_TABLES; k++) d->by_scale[k][scale[i + k]] += sums[i + k];
+  for (; i < n_units; i++) d->by_scale[0][scale_a[(first + i) >> per]] += sums[i];
+  j->out->blocks += see_blocks(j->block_seen, first, per, sums, n_units);
+  if (known && !memcmp(scale_a + block, scale_b + block, n_blocks))
+    same_scale = all;
+  else
+    for (i = 0; i < n_units; i++) {
+      const size_t at = (first + i) >> per;
+      const unsigned n = sums[i], same = scale_a[at] == scale_b[at];
+      same_scale += same ? n : 0;
+      j->block_moved[at] |= (uint8_t)((n != 0) & !(same & known));
+    }
+  j->out->values += known ? same_scale : 0;
   j->pairs_moved += all - same_scale;
   return all;
+}
+
+/* The sets of some units. */
+static void find_sets(diff_job *j, uint16_t *set, size_t first, unsigned per, size_t n_units, const uint8_t *scale_a, const uint8_t *scale_b) {
+  const uint16_t *set_of = j->dense->set_of;
+  if (!per) {
+    unsigned alone = 0;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n_units; i++) {
+      const unsigned s = set_of[(size_t)scale_a[first + i] << 8 | scale_b[first + i]];
+      set[i] = (uint16_t)s;
+      alone |= s - 1; /* ALONE is 0 */
+    }
+    if (!(alone >> 16)) return;
+  }
+  for (size_t i = 0; i < n_units; i++) {
+    const size_t block = (first + i) >> per, of = (size_t)scale_a[block] << 8 | scale_b[block];
+    set[i] = set_of[of] ? set_of[of] : new_set(j, of);
+  }
 }
 
 static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
   diff_dense *d = j->dense;
   uint8_t sums[RUN / 4] = {0};
-  uint16_t set[RUN / 4], *set_of = d->set_of;
+  uint16_t set[RUN / 4];
   const size_t wide = j->pair_bits == 4 ? 2 : 1, block_bytes = j->block_cols / wide,
                scale_row = j->a->scale_rows == j->a->rows ? row : row / j->block_rows;
   const unsigned unit = block_bytes < 16 ? (unsigned)block_bytes : 16;
@@ -296,10 +354,7 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
                 *scale_b = diff_scales(j, j->b, scale_row * j->a->scale_cols);
   const size_t n_units = n_bytes / unit, first = byte / unit;
   const unsigned per = (unsigned)__builtin_ctzll(block_bytes) - (unsigned)__builtin_ctz(unit);
-  for (size_t i = 0; i < n_units; i++) {
-    const size_t block = (first + i) >> per, of = (size_t)scale_a[block] << 8 | scale_b[block];
-    set[i] = set_of[of] ? set_of[of] : new_set(j, of);
-  }
+  find_sets(j, set, first, per, n_units, scale_a, scale_b);
   size_t counted = 0; /* bytes before which all is counted by pair */
   for (size_t done = 0; done < n_bytes;) {
     done += count_bytes(j, d->k, sums + done / unit, x, y, byte + done, n_bytes - done, set + done / unit, unit);
