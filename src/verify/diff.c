@@ -301,6 +301,8 @@ static void codes_of_row(diff_job *j, size_t row) {
   if (counted) diff_dense_row(j, row);
 }
 
+static int both_nan(const diff_job *j, uint32_t sa, uint32_t sb) { return !j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb); }
+
 static void one_scale(diff_job *j, size_t row, size_t col) {
   mx_difference *d = j->out;
   const size_t i = row * j->a->scale_cols + col;
@@ -309,7 +311,7 @@ static void one_scale(diff_job *j, size_t row, size_t col) {
                  sb = byte ? *diff_scales(j, j->b, i) : mx_scale_code_at(j->b, i);
   const int small = j->a->micro && j->b->micro && memcmp(j->a->micro + i * 3, j->b->micro + i * 3, 3);
   if (sa == sb && !small) return;
-  if (!j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb)) {
+  if (both_nan(j, sa, sb)) {
     d->nan_codes++;
     return;
   }
@@ -319,6 +321,33 @@ static void one_scale(diff_job *j, size_t row, size_t col) {
   d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
   d->scale_pairs[sa < 255 ? sa : 255][sb < 255 ? sb : 255]++;
   diff_patterns_scale(j, row, col, sa, sb);
+}
+
+/* The same for a row of scales of a byte each. What a pair is asked is asked of its first; out->scale_steps is made of the pairs at the end. */
+static void row_of_scales(diff_job *j, size_t row) {
+  mx_difference *d = j->out;
+  const size_t n = j->a->scale_cols, first = row * n;
+  const uint8_t *x = diff_scales(j, j->a, first), *y = diff_scales(j, j->b, first);
+  uint64_t differ = 0, nan = 0;
+  for (size_t c = 0; c < n; c++) {
+    const uint32_t sa = x[c], sb = y[c];
+    if (sa == sb) continue;
+    if (j->scale_nan[sa] & j->scale_nan[sb] && both_nan(j, sa, sb)) {
+      nan++;
+      continue;
+    }
+    if (!differ++) diff_place_row(&j->scales_place, row);
+    if (!d->scale_pairs[sa][sb]++) diff_patterns_scale_kind(j, sa, sb);
+    diff_place_add(&j->scales_place, c, 1);
+  }
+  d->scales += differ;
+  d->nan_codes += nan;
+  j->scales_nan += nan;
+}
+
+static void scale_steps(mx_difference *d) {
+  for (int x = 0; x < 256; x++)
+    for (int y = 0; y < 256; y++) d->scale_steps[y - x < -8 ? 0 : y - x > 8 ? 16 : y - x + 8] += d->scale_pairs[x][y];
 }
 
 static int scales_differ(const diff_job *j, size_t first, size_t n) {
@@ -402,7 +431,10 @@ static mx_status piece(diff_job *j, size_t row, size_t n) {
   }
   for (size_t r = row; r < row + n && !status; r++) status = one_row(j, r, scales_too);
   for (size_t r = scale_row; r < scale_row + scale_rows && scales_too; r++)
-    for (size_t c = 0; c < a->scale_cols; c++) one_scale(j, r, c);
+    if (j->scales_tally)
+      row_of_scales(j, r);
+    else
+      for (size_t c = 0; c < a->scale_cols; c++) one_scale(j, r, c);
   pass(j, row, n);
   return status;
 }
@@ -541,7 +573,9 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   const int many = out->n_codes >= (uint64_t)256 << j.elem->bits; /* else the tables are larger than the tensors */
   float *known[2] = {many ? diff_meanings(&j, a) : NULL, many ? diff_meanings(&j, b) : NULL};
   if (known[0] && known[1]) j.values[0] = known[0], j.values[1] = known[1];
+  j.scales_tally = a->scale_bytes == 1 && !a->micro && !b->micro && out->n_scales <= UINT32_MAX;
   const mx_status status = all_parts(&j, rows);
+  if (j.scales_tally && out->scales) scale_steps(out);
   free(known[0]);
   free(known[1]);
   j.values[0] = j.values[1] = NULL;

@@ -66,6 +66,8 @@ typedef struct diff_job {
   int64_t scales_step;            /* B - A of the codes of scales */
   int scales_wrap;                /* some are only modulo 256 */
   int scales_steps;               /* 0: none seen, 1: that one, 2: several */
+  int scales_tally;               /* scales of a byte, few enough for out->scale_pairs to say how often each stands beside each */
+  uint64_t scales_nan;            /* scales that differ but are NaN in both: these are not in it */
   diff_place place, scales_place; /* of elements, of scales */
   uint64_t *pairs;                /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
   unsigned pair_bits;             /* 4 or 8 */
@@ -134,6 +136,7 @@ void diff_patterns_element(diff_job *j, const diff_element *e);
 void diff_patterns_kind(diff_job *j, const diff_element *e); /* the same without the counts */
 void diff_patterns_row(diff_job *j, size_t row);
 void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b);
+void diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b); /* once at least for each pair, without its place */
 void diff_patterns_end(diff_job *j);
 /** An element of A as one that might have differed. */
 diff_element diff_look(const diff_job *j, size_t row, size_t col);

@@ -66,7 +66,7 @@ mx_status diff_patterns_start(diff_job *j) {
   j->input_alive = (1u << DIFF_INPUT_TESTS) - 1;
   j->values_ratio = j->scales_ratio = 0;
   j->scales_steps = j->scales_wrap = 0;
-  j->pairs_moved = 0;
+  j->pairs_moved = j->scales_nan = 0;
   memset(&j->usual, 0, sizeof j->usual);
   j->place = (diff_place){.rows = a->rows, .cols = a->cols, .n_col = a->cols < DIFF_COLUMNS ? a->cols : DIFF_COLUMNS};
   j->scales_place =
@@ -111,15 +111,19 @@ void diff_patterns_element(diff_job *j, const diff_element *e) {
   diff_patterns_kind(j, e);
 }
 
-void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b) {
+void diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b) {
   const int64_t by = (int64_t)b - (int64_t)a, step = j->a->scale_bytes == 1 ? (int8_t)by : by;
   j->scales_wrap |= step != by;
-  diff_place_row(&j->scales_place, row);
-  diff_place_add(&j->scales_place, col, 1);
   if (!j->scales_steps) j->scales_step = step, j->scales_first[0] = a, j->scales_first[1] = b;
   if (!j->scales_steps || j->scales_step != step) j->scales_steps++;
   if (j->scales_steps > 2) j->scales_steps = 2;
   ratio(&j->scales_ratio, diff_scale_value(j, a), diff_scale_value(j, b));
+}
+
+void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b) {
+  diff_place_row(&j->scales_place, row);
+  diff_place_add(&j->scales_place, col, 1);
+  diff_patterns_scale_kind(j, a, b);
 }
 
 void diff_patterns_row(diff_job *j, size_t r) {
@@ -162,6 +166,7 @@ void diff_patterns_merge(diff_job *j, const diff_job *later) {
   j->code_alive &= later->code_alive;
   j->input_alive &= later->input_alive;
   j->pairs_moved += later->pairs_moved;
+  j->scales_nan += later->scales_nan;
   merge_ratio(&j->values_ratio, later->values_ratio);
   merge_ratio(&j->scales_ratio, later->scales_ratio);
   if (!j->scales_steps)
@@ -285,6 +290,28 @@ static const uint8_t *scales_of_row(void *self, int seen, size_t row, uint8_t *r
   return t->scales + row * t->scale_cols;
 }
 
+/* Are B's scales A's in that layout, as far as a few places tell? */
+static int layout_may(const diff_job *j, mx_layout l) {
+  const mx_tensor *a = j->a, *b = j->b;
+  const size_t n = a->scale_rows * a->scale_cols, step = n / 64 + 1;
+  for (size_t i = 0; i < n; i += step)
+    if (b->scales[mx_layout_index(l, a->scale_rows, a->scale_cols, i / a->scale_cols, i % a->scale_cols)] != a->scales[i]) return 0;
+  return 1;
+}
+
+/* Does each code stand as often in B's scales as in A's? What agrees does not matter. */
+static int as_often(const diff_job *j) {
+  int64_t more[256] = {0};
+  if (j->scales_tally && !j->scales_nan)
+    for (int x = 0; x < 256; x++)
+      for (int y = 0; y < 256; y++) more[x] += j->out->scale_pairs[x][y], more[y] -= j->out->scale_pairs[x][y];
+  else
+    for (size_t i = 0; i < j->a->scale_rows * j->a->scale_cols; i++) more[j->a->scales[i]]++, more[j->b->scales[i]]--;
+  for (int c = 0; c < 256; c++)
+    if (more[c]) return 0;
+  return 1;
+}
+
 static void scale_patterns(diff_job *j) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t n = a->scale_rows * a->scale_cols;
@@ -310,14 +337,12 @@ static void scale_patterns(diff_job *j) {
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
-    if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && (other || (other = malloc(n + 1)))) {
+    if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) && (other || (other = malloc(n + 1)))) {
       mx_layout_pack(other, (mx_layout)l, a->scales, a->scale_rows, a->scale_cols, 0);
       if (!memcmp(other, b->scales, n)) diff_say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
     }
   free(other);
-  size_t histogram[2][256] = {{0}};
-  for (size_t i = 0; i < n; i++) histogram[0][a->scales[i]]++, histogram[1][b->scales[i]]++;
-  if (memcmp(histogram[0], histogram[1], sizeof histogram[0])) return;
+  if (!as_often(j)) return;
   char words[160];
   const order_source s = {a->scale_rows, a->scale_cols, scales_of_row, j};
   if (!scales_turned(j) && order_find(words, sizeof words, &s))
