@@ -240,7 +240,7 @@ void diff_byte(diff_job *j, size_t row, size_t i) {
   if (c + 1 < a->cols) one(j, row, c + 1, p >> (4 - first) & 15, q >> (4 - first) & 15);
 }
 
-/* Which of 8 bytes differ. Little endian, as all that this runs on. */
+/* Which of 8 bytes differ. */
 static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
   while (x) {
     const size_t at = (size_t)__builtin_ctzll(x) / 8;
@@ -249,12 +249,7 @@ static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
   }
 }
 
-static uint64_t other_8(const uint8_t *x, const uint8_t *y) {
-  uint64_t u, v;
-  memcpy(&u, x, 8);
-  memcpy(&v, y, 8);
-  return u ^ v;
-}
+static uint64_t other_8(const uint8_t *x, const uint8_t *y) { return diff_8(x) ^ diff_8(y); }
 
 /* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
 static void codes_of_row(diff_job *j, size_t row) {
@@ -281,11 +276,10 @@ static void codes_of_row(diff_job *j, size_t row) {
       uint64_t other[8];
       size_t many = 0;
       for (size_t k = 0; k < 8; k++) {
-        const uint64_t seven = UINT64_C(0x7F7F7F7F7F7F7F7F);
         other[k] = other_8(x + i + 8 * k, y + i + 8 * k);
-        many += (((other[k] & seven) + seven) | other[k]) >> 7 & UINT64_C(0x0101010101010101);
+        many += diff_some_8(other[k]);
       }
-      many = many * UINT64_C(0x0101010101010101) >> 56; /* bytes that differ: at most 64 */
+      many = many * DIFF_ONES >> 56; /* bytes that differ: at most 64 */
       const size_t run = many >= DIFF_CROWD && j->dense_may && i + 64 <= whole ? diff_dense_run(j, row, i, whole) : 0;
       if (run) {
         counted = 1;
@@ -328,17 +322,30 @@ static void row_of_scales(diff_job *j, size_t row) {
   mx_difference *d = j->out;
   const size_t n = j->a->scale_cols, first = row * n;
   const uint8_t *x = diff_scales(j, j->a, first), *y = diff_scales(j, j->b, first);
+  diff_place *p = &j->scales_place;
+  const uint8_t *is_nan = j->scale_nan;
+  uint32_t *col = p->col;
+  const size_t mask = p->n_col == p->cols ? SIZE_MAX : p->n_col - 1;
+  const unsigned nan_bits = j->how.nan_bits != 0;
+  size_t first_col = n, last_col = 0;
   uint64_t differ = 0, nan = 0;
   for (size_t c = 0; c < n; c++) {
     const uint32_t sa = x[c], sb = y[c];
     if (sa == sb) continue;
-    if (j->scale_nan[sa] & j->scale_nan[sb] && both_nan(j, sa, sb)) {
+    if (is_nan[sa] & is_nan[sb] & !nan_bits) {
       nan++;
       continue;
     }
-    if (!differ++) diff_place_row(&j->scales_place, row);
+    if (!differ++) first_col = c;
+    last_col = c;
     if (!d->scale_pairs[sa][sb]++) diff_patterns_scale_kind(j, sa, sb);
-    diff_place_add(&j->scales_place, c, 1);
+    col[c & mask]++;
+  }
+  if (differ) {
+    diff_place_row(p, row);
+    if (!p->n || first_col < p->span[0]) p->span[0] = first_col;
+    if (!p->n || last_col > p->span[1]) p->span[1] = last_col;
+    p->n += differ;
   }
   d->scales += differ;
   d->nan_codes += nan;
@@ -402,7 +409,9 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too) {
   }
   if (other && a->scale_bytes == 1 && !a->micro) {
     const uint8_t *x = diff_scales(j, a, first), *y = diff_scales(j, b, first);
-    for (size_t i = 0; i < a->scale_cols; i++) j->block_moved[i] |= x[i] != y[i];
+    size_t i = 0;
+    for (; i + 8 <= a->scale_cols; i += 8) diff_put_8(j->block_moved + i, diff_8(j->block_moved + i) | diff_some_8(other_8(x + i, y + i)));
+    for (; i < a->scale_cols; i++) j->block_moved[i] |= x[i] != y[i];
   } else
     for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
   return j->gather ? diff_values_row(j, row) : MX_OK;

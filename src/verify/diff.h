@@ -2,6 +2,8 @@
 #ifndef MX_VERIFY_DIFF_H
 #define MX_VERIFY_DIFF_H
 
+#include <string.h>
+
 #include "mxgold/verify.h"
 
 /* B's elements as A's in another order inside each group of `size`: which of A's may stand where, one bit each. */
@@ -89,6 +91,25 @@ typedef struct diff_element {
   double value_a, value_b, quotient, tie;
   float x;
 } diff_element;
+
+/** Eight bytes at once, in words. Little endian, as all that this runs on. */
+#define DIFF_ONES UINT64_C(0x0101010101010101)
+static inline uint64_t diff_8(const uint8_t *at) {
+  uint64_t v;
+  memcpy(&v, at, sizeof v);
+  return v;
+}
+static inline void diff_put_8(uint8_t *at, uint64_t v) { memcpy(at, &v, sizeof v); }
+/** 1 in each byte that is not 0. */
+static inline uint64_t diff_some_8(uint64_t v) {
+  const uint64_t seven = 0x7F * DIFF_ONES;
+  return (((v & seven) + seven) | v) >> 7 & DIFF_ONES;
+}
+/** The sum of all bytes. */
+static inline uint64_t diff_sum_8(uint64_t v) {
+  const uint64_t even = UINT64_C(0x00FF00FF00FF00FF), ones = UINT64_C(0x0001000100010001);
+  return ((v & even) + (v >> 8 & even)) * ones >> 48;
+}
 
 /** The codes of a row. */
 static inline const uint8_t *diff_row(const diff_job *j, const mx_tensor *t, size_t row) {

@@ -261,64 +261,36 @@ static void enqueue(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
 
 /* ---- runs of blocks */
 
-static uint64_t sum_of(const uint8_t *n, size_t count) {
-  const uint64_t even = UINT64_C(0x00FF00FF00FF00FF), ones = UINT64_C(0x0001000100010001);
-  uint64_t sum = 0;
-  size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    uint64_t v;
-    memcpy(&v, n + i, sizeof v);
-    sum += ((v & even) + (v >> 8 & even)) * ones >> 48;
-  }
-  for (; i < count; i++) sum += n[i];
-  return sum;
-}
-
-/* Units in which something differs, told to their blocks; returns how many of these are new. per: 2^per units are a block. Eight at once where each is. */
-static uint64_t see_blocks(uint8_t *seen, size_t first, unsigned per, const uint8_t *sums, size_t n_units) {
-  const uint64_t ones = UINT64_C(0x0101010101010101), seven = UINT64_C(0x7F7F7F7F7F7F7F7F);
-  uint64_t blocks = 0;
-  size_t i = 0;
-  for (; !per && i + 8 <= n_units; i += 8) {
-    uint64_t n, s;
-    memcpy(&n, sums + i, sizeof n);
-    memcpy(&s, seen + first + i, sizeof s);
-    const uint64_t some = (((n & seven) + seven) | n) >> 7 & ones, fresh = some & ~s;
-    blocks += fresh * ones >> 56;
-    s |= some;
-    memcpy(seen + first + i, &s, sizeof s);
-  }
-  for (; i < n_units; i++) {
-    uint8_t *s = &seen[(first + i) >> per];
-    blocks += sums[i] && !*s;
-    *s |= sums[i] != 0;
-  }
-  return blocks;
-}
-
-/* What is counted a block at a time; 2^per units from unit `first` of the row on are one. */
+/* What is counted a block at a time; 2^per units from unit `first` of the row on are one. Eight at once where each is. */
 static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8_t *sums, size_t n_units, const uint8_t *scale_a,
                             const uint8_t *scale_b) {
   diff_dense *d = j->dense;
-  const size_t block = first >> per, n_blocks = ((first + n_units - 1) >> per) + 1 - block;
+  uint8_t *seen = j->block_seen, *moved = j->block_moved;
   const unsigned known = j->values[0] && !j->out->tensor_scales;
-  const uint64_t all = sum_of(sums, n_units);
-  uint64_t same_scale = 0;
+  uint64_t all = 0, same_scale = 0, blocks = 0;
   size_t i = 0;
-  for (const uint8_t *scale = scale_a + first; !per && i + SCALE_TABLES <= n_units; i += SCALE_TABLES)
-#pragma GCC unroll 4
-    for (size_t k = 0; k < SCALE_TABLES; k++) d->by_scale[k][scale[i + k]] += sums[i + k];
-  for (; i < n_units; i++) d->by_scale[0][scale_a[(first + i) >> per]] += sums[i];
-  j->out->blocks += see_blocks(j->block_seen, first, per, sums, n_units);
-  if (known && !memcmp(scale_a + block, scale_b + block, n_blocks))
-    same_scale = all;
-  else
-    for (i = 0; i < n_units; i++) {
-      const size_t at = (first + i) >> per;
-      const unsigned n = sums[i], same = scale_a[at] == scale_b[at];
-      same_scale += same ? n : 0;
-      j->block_moved[at] |= (uint8_t)((n != 0) & !(same & known));
-    }
+  for (; !per && i + 8 <= n_units; i += 8) {
+    const size_t at = first + i;
+    const uint64_t n = diff_8(sums + i), s = diff_8(seen + at), some = diff_some_8(n), other = diff_some_8(diff_8(scale_a + at) ^ diff_8(scale_b + at));
+    all += diff_sum_8(n);
+    same_scale += diff_sum_8(n & ~(other * 255));
+    blocks += (some & ~s) * DIFF_ONES >> 56;
+    diff_put_8(seen + at, s | some);
+    diff_put_8(moved + at, diff_8(moved + at) | (known ? some & other : some));
+#pragma GCC unroll 8
+    for (size_t k = 0; k < 8; k++) d->by_scale[k % SCALE_TABLES][scale_a[at + k]] += sums[i + k];
+  }
+  for (; i < n_units; i++) {
+    const size_t at = (first + i) >> per;
+    const unsigned n = sums[i], some = n != 0, same = scale_a[at] == scale_b[at];
+    all += n;
+    same_scale += same ? n : 0;
+    blocks += some & !seen[at];
+    seen[at] |= (uint8_t)some;
+    moved[at] |= (uint8_t)(some & !(same & known));
+    d->by_scale[0][scale_a[at]] += n;
+  }
+  j->out->blocks += blocks;
   j->out->values += known ? same_scale : 0;
   j->pairs_moved += all - same_scale;
   return all;

@@ -194,8 +194,12 @@ static size_t many_blocks(diff_job *j, size_t row) {
   if (!memchr(j->block_moved, 1, n_blocks)) return n_blocks;
   if (!start_same(j, m, bytes / unit)) return 0;
   const uint8_t *scale_a = diff_scales(j, j->a, first), *scale_b = diff_scales(j, j->b, first);
-  size_t asked = 0, at = 0;
-  for (size_t b = 0; b < n_blocks; b++) {
+  size_t asked = 0, at = 0, b = 0;
+  if (unit == block_bytes && !memchr(j->block_moved, 0, n_blocks)) { /* all of them, under scales that are known */
+    for (; b < n_blocks && (m->set[b] = m->set_of[(size_t)scale_a[b] << 8 | scale_b[b]]) != NOTHING; b++) continue;
+    asked = at = b;
+  }
+  for (; b < n_blocks; b++) {
     const int set = j->block_moved[b] ? set_of(j, scale_a[b], scale_b[b]) : NOTHING;
     if (set < 0) return 0;
     asked += j->block_moved[b] != 0;
