@@ -51,6 +51,8 @@ def main(full, out, n=10):
             size = len(t[single[0]])
             pick = np.unique(np.concatenate([np.arange(0, size, max(1, size // 3000)), np.arange(min(size, 400))]))
             kept = {k: t[k][pick] for k in single}
+        if name.startswith("values."):  # small as they are
+            kept = t
         for s in sorted({k.split(".")[0] for k in t if k.endswith(".codes")} - {"elementwise"}):
             rows = rows_to_keep(t[s + ".x"], n, tile)
             for part in ("x", "codes", "scales"):

@@ -4,7 +4,8 @@
     run_peers.py --out DIR [--seed N] [--rows N] [PREFIX...]
 
 Needs torch 2.15.0 (CPU is enough) and, each optional: torchao 0.18.0, compressed-tensors 0.20.0, nvidia-modelopt 0.47.0, auto-round 0.16.1, gfloat 0.5.2,
-amd-quark 0.13, mlx 0.32.4 (CPU), ml_dtypes 0.6.0. The casts of single values go to torch.safetensors, ml_dtypes.safetensors and gfloat-sr.safetensors.
+amd-quark 0.13, mlx 0.32.4 (CPU), ml_dtypes 0.6.0. The casts of single values go to torch.safetensors, ml_dtypes.safetensors and gfloat-sr.safetensors,
+what the libraries' own dequantisation makes of NVFP4 under a tensor scale to values.safetensors (PREFIX values: that alone).
 A library that cannot be imported, or whose version is another, is named on a line and skipped. Exit 1 if nothing ran.
 """
 import argparse, contextlib, importlib, importlib.metadata, json, logging, os, struct, sys
@@ -323,6 +324,80 @@ def casts(seed):
         yield name, {prefix + "x": x, **{prefix + k: a for k, a in arrays.items()}}, importlib.metadata.version(package).split("+")[0]
 
 
+# ---- what the libraries' own dequantisation makes of NVFP4 under a tensor scale: each returns the values of x ----
+def values_torchao(x):
+    import torch
+    from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, per_tensor_amax_to_scale
+    t = torch.from_numpy(x)
+    q = NVFP4Tensor.to_nvfp4(t, per_tensor_scale=per_tensor_amax_to_scale(t.abs().max()), is_swizzled_scales=False)
+    return q.dequantize(torch.float32).numpy()
+
+
+def values_modelopt(x):
+    import torch
+    from modelopt.torch.quantization.qtensor import NVFP4QTensor
+    q, s, g = NVFP4QTensor.quantize(torch.from_numpy(x), 16)
+    return q.dequantize(dtype=torch.float32, scale=s, double_scale=g, block_sizes={-1: 16}).numpy()
+
+
+def values_ct(x):
+    import torch
+    from compressed_tensors.quantization import QuantizationArgs
+    from compressed_tensors.quantization.lifecycle.forward import fake_quantize
+    from compressed_tensors.quantization.utils import compute_dynamic_scales_and_zp, generate_gparam
+    args = QuantizationArgs(num_bits=4, type="float", symmetric=True, strategy="tensor_group", group_size=16, scale_dtype=torch.float8_e4m3fn,
+                            zp_dtype=torch.float8_e4m3fn)
+    t = torch.from_numpy(x)
+    g = generate_gparam(t.min(), t.max())
+    s, _ = compute_dynamic_scales_and_zp(t, args, None, g)
+    return fake_quantize(t, s.to(torch.float32), torch.zeros(1), args, global_scale=g).numpy()
+
+
+def values_quark(x):
+    import torch
+    from quark.torch import ModelQuantizer
+    from quark.torch.quantization.config.config import QConfig, QLayerConfig
+    from quark.torch.quantization.config.template import FP4Block16ScaleE4M3Scheme
+    model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], x.shape[0], bias=False))
+    model[0].weight.data = torch.from_numpy(x)
+    logging.disable(logging.INFO)
+    with open(os.devnull, "w") as quiet, contextlib.redirect_stderr(quiet):
+        model = ModelQuantizer(QConfig(global_quant_config=QLayerConfig(weight=FP4Block16ScaleE4M3Scheme().config.weight))).quantize_model(model)
+    return model[0]._weight_quantizer(model[0].weight.data).detach().numpy()
+
+
+def values_mlx(x):
+    import mlx.core as mx
+    how = dict(group_size=16, bits=4, mode="nvfp4", global_scale=mx.array(np.abs(x).max()), stream=mx.cpu)
+    q, s = mx.quantize(mx.array(x), **how)
+    return np.array(mx.dequantize(q, s, dtype=mx.float32, **how))
+
+
+VALUES = [("torchao-nvfp4-2level", values_torchao, "torchao", "NVFP4Tensor.dequantize"), ("modelopt-nvfp4", values_modelopt, "nvidia-modelopt", "NVFP4QTensor.dequantize"),
+          ("ct-nvfp4", values_ct, "compressed-tensors", "fake_quantize"), ("quark-nvfp4", values_quark, "amd-quark", "the frozen quantiser of FP4Block16ScaleE4M3Scheme"),
+          ("mlx-nvfp4-gs", values_mlx, "mlx", "mx.dequantize, CPU")]
+
+
+def values(seed, rows=6, cols=96):
+    """PRESET.x and PRESET.values of each library that is there, and what they are of."""
+    tensors, meta = {}, {}
+    pins = {package: pin for _, package, pin in LIBRARIES}
+    for preset, run, package, notes in VALUES:
+        rng = np.random.default_rng([seed, *preset.encode()])
+        x = (rng.normal(size=(rows, cols)) * 2.0**rng.integers(-3, 3, (rows, 1))).astype(np.float32)
+        try:
+            version = importlib.metadata.version(package)
+            if version != pins[package]:
+                raise ImportError(f"version {version}, want {pins[package]}")
+            y = run(x.copy())
+        except ImportError as e:
+            print(f"skipped values of {package}: {e}", flush=True)
+            continue
+        tensors.update({preset + ".x": x, preset + ".values": np.asarray(y, np.float32)})
+        meta[preset] = json.dumps(dict(peer=package, version=version, preset=preset, notes=notes))
+    return tensors, meta
+
+
 LIBRARIES = [(torchao, "torchao", "0.18.0"), (compressed_tensors, "compressed-tensors", "0.20.0"), (modelopt, "nvidia-modelopt", "0.47.0"),
              (autoround, "auto-round", "0.16.1"), (gfloat, "gfloat", "0.5.2"), (quark, "amd-quark", "0.13"), (mlx, "mlx", "0.32.4")]
 
@@ -476,6 +551,12 @@ def main():
                 meta[suite] = json.dumps(dict(peer=package, version=version, preset=preset, suite=suite, elem=elem, scale=scale, block=block, notes=notes))
             write(f"{opt.out}/{preset}.safetensors", tensors, meta)
             print(f"{preset}: {', '.join(meta)}", flush=True)
+            count += 1
+    if not opt.prefix or "values" in opt.prefix:
+        tensors, meta = values(opt.seed)
+        if tensors:
+            write(f"{opt.out}/values.safetensors", tensors, meta)
+            print(f"values: {', '.join(meta)}", flush=True)
             count += 1
     for name, tensors, version in casts(opt.seed) if not opt.prefix else ():
         write(f"{opt.out}/{name}.safetensors", tensors, {"casts": json.dumps(dict(peer=name, version=version))})
