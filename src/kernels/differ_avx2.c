@@ -6,7 +6,7 @@
 
 #define TABLE mx_differ_avx2
 #define v __m256i
-enum { W = 32, TALLY_MOST = 40 };
+enum { W = 32, TALLY_MOST = 32 };
 
 static inline v v_load(const void *p) { return _mm256_loadu_si256(p); }
 static inline void v_store(void *p, v a) { _mm256_storeu_si256(p, a); }

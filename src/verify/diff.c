@@ -448,6 +448,23 @@ static mx_status piece(diff_job *j, size_t row, size_t n) {
   return status;
 }
 
+/* Room for copies of a piece, for all parts of one thread: memory that comes anew is zeroed page by page. Without it nothing is copied. */
+static void open_rooms(diff_job *j, size_t rows) {
+  j->scale_room_bytes = (j->a->scale_rows == j->a->rows ? rows : (rows + j->block_rows - 1) / j->block_rows) * j->a->scale_cols;
+  for (int side = 0; side < 2; side++) {
+    j->room[side] = j->how.read ? malloc(rows * j->a->code_stride + 1) : NULL;
+    j->scale_room[side] = j->how.read && j->a->scale_bytes == 1 && !j->a->micro ? malloc(j->scale_room_bytes + 1) : NULL;
+  }
+}
+
+static void close_rooms(diff_job *j) {
+  for (int side = 0; side < 2; side++) {
+    free(j->room[side]);
+    free(j->scale_room[side]);
+    j->room[side] = j->scale_room[side] = NULL;
+  }
+}
+
 /* Rows [first, end), pieces of `rows`. */
 static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   mx_status status = j->how.values ? diff_values_start(j) : MX_OK;
@@ -456,23 +473,13 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
   j->block_moved = calloc(j->a->scale_cols + 1, 1);
   j->map_col = malloc(j->a->cols + 1);
-  j->scale_room_bytes = (j->a->scale_rows == j->a->rows ? rows : (rows + j->block_rows - 1) / j->block_rows) * j->a->scale_cols;
-  for (int side = 0; side < 2; side++) {
-    j->room[side] = j->how.read ? malloc(rows * j->a->code_stride + 1) : NULL;
-    j->scale_room[side] = j->how.read && j->a->scale_bytes == 1 && !j->a->micro ? malloc(j->scale_room_bytes + 1) : NULL;
-  }
   if (!j->block_seen || !j->block_moved || !j->map_col) status = MX_ERR_NOMEM;
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows);
   if (!status && j->gather) status = diff_values_flush(j);
   diff_dense_end(j);
   pass(j, 0, 0);
-  for (int side = 0; side < 2; side++) {
-    free(j->room[side]);
-    free(j->scale_room[side]);
-    j->room[side] = j->scale_room[side] = NULL;
-    j->near[side] = j->near_scales[side] = NULL;
-  }
+  for (int side = 0; side < 2; side++) j->near[side] = j->near_scales[side] = NULL;
   free(j->block_seen);
   free(j->block_moved);
   free(j->map_col);
@@ -523,7 +530,12 @@ static mx_status all_parts(diff_job *j, size_t rows) {
   if ((size_t)n > pieces) n = pieces ? (int)pieces : 1;
   if (j->how.input || j->how.n_list) n = 1;
   if (n > MOST_THREADS) n = MOST_THREADS;
-  if (n == 1) return part(j, 0, total, rows);
+  if (n == 1) {
+    open_rooms(j, rows);
+    const mx_status s = part(j, 0, total, rows);
+    close_rooms(j);
+    return s;
+  }
   const int few = n > FEW_THREADS || pieces < (size_t)n * SHARES * SHARES, parts = few ? n : n * SHARES; /* no thread waits long for another */
   const size_t share = (pieces + (size_t)parts - 1) / (size_t)parts * rows;
   mx_difference *found = calloc((size_t)parts, sizeof *found);
@@ -534,14 +546,20 @@ static mx_status all_parts(diff_job *j, size_t rows) {
     free(jobs);
     return MX_ERR_NOMEM;
   }
-#pragma omp parallel for num_threads(n) schedule(dynamic, 1)
-  for (int t = 0; t < parts; t++) {
-    jobs[t] = *j;
-    jobs[t].out = &found[t];
-    found[t].tensor_scales = j->out->tensor_scales;
-    status[t] = diff_patterns_start(&jobs[t]);
-    const size_t from = (size_t)t * share < total ? (size_t)t * share : total, end = from + share < total ? from + share : total;
-    if (!status[t]) status[t] = part(&jobs[t], from, end, rows);
+#pragma omp parallel num_threads(n)
+  {
+    diff_job mine = *j; /* a thread's */
+    open_rooms(&mine, rows);
+#pragma omp for schedule(dynamic, 1)
+    for (int t = 0; t < parts; t++) {
+      jobs[t] = mine;
+      jobs[t].out = &found[t];
+      found[t].tensor_scales = j->out->tensor_scales;
+      status[t] = diff_patterns_start(&jobs[t]);
+      const size_t from = (size_t)t * share < total ? (size_t)t * share : total, end = from + share < total ? from + share : total;
+      if (!status[t]) status[t] = part(&jobs[t], from, end, rows);
+    }
+    close_rooms(&mine);
   }
   for (int t = 0; t < parts; t++) {
     if (!first) first = status[t];
