@@ -118,6 +118,23 @@ static void two_blocks(work *w) { move_blocks(w, 0, (const size_t[]){1, 0, 2, 3,
 static void stale_tile(work *w) { move_blocks(w, 1, (const size_t[]){0, 1, 0, 1, 4, 5, 6, 7}); }
 static void one_stale(work *w) { move_blocks(w, 0, (const size_t[]){0, 1, 2, 2, 4, 5, 6, 7}); }
 static void blocks_back(work *w) { move_blocks(w, 0, (const size_t[]){7, 6, 5, 4, 3, 2, 1, 0}); }
+static void codes_from(work *w, int b, size_t (*of)(const work *w, size_t row, size_t k)) {
+  double *v = codes_of(w, b);
+  for (size_t i = 0; i < rows(w, b) * w->k; i++) w->v[b][i] = v[of(w, i / w->k, i % w->k)];
+  free(v);
+}
+static size_t row_pairs(const work *w, size_t r, size_t k) { return (r ^ 1) * w->k + k; }
+static size_t tiles_of_16(const work *w, size_t r, size_t k) { return (r / 16 * 16 + k % 16) * w->k + k / 16 * 16 + r % 16; }
+static size_t blocks_3_and_6(const work *w, size_t r, size_t k) { return r * w->k + (k / 32 == 2 ? k + 96 : k / 32 == 5 ? k - 96 : k); }
+static size_t last_row_first(const work *w, size_t r, size_t b) { return (w->n - 1 - r) * w->kb + b; }
+static size_t two_columns(const work *w, size_t r, size_t b) { return r * w->kb + (b == 1 ? 6 : b == 6 ? 1 : b); }
+static void a_code_rows(work *w) { codes_from(w, 0, row_pairs); }
+static void b_code_tiles(work *w) { codes_from(w, 1, tiles_of_16); }
+static void a_code_blocks(work *w) { codes_from(w, 0, blocks_3_and_6); }
+static void b_scale_rows(work *w) { scale_from(w, 1, last_row_first); }
+static void a_scale_columns(work *w) { scale_from(w, 0, two_columns); }
+static void last_21(work *w) { lose(w, w->k - 21, w->k); }
+static void first_11(work *w) { lose(w, 0, 11); }
 static void interleaved(work *w) {
   double *v = codes_of(w, 1);
   for (size_t i = 0; i < w->n * w->k; i++) w->v[1][i] = v[i - i % 32 + i % 32 / 2 + i % 2 * 16];
@@ -166,6 +183,13 @@ static const struct {
     {magnitudes, "the sign of the elements of A is lost"},
     {no_subnormals, "subnormal elements of A are taken for zero"},
     {a_for_b, "A is read for B too"},
+    {a_code_rows, "each 2 rows of the codes of A are in reverse order"},
+    {b_code_tiles, "each tile of 16 x 16 codes of B is transposed"},
+    {a_code_blocks, "the codes of K blocks 3 and 6 of A are swapped"},
+    {b_scale_rows, "the rows of the scales of B are in reverse order"},
+    {a_scale_columns, "the scales of K blocks 2 and 7 of A are swapped"},
+    {last_21, "the tail of K is lost, its last 21 (K = 235 for 256)"},
+    {first_11, "the first 11 of K are lost"},
 };
 enum { DAMAGES = sizeof damages / sizeof damages[0] };
 
@@ -250,6 +274,19 @@ static void two_rows(work *w, float *d) {
   memcpy(d + 9 * w->n, e + 5 * w->n, w->n * sizeof *e);
   free(e);
 }
+static void two_tiles(work *w, float *d) {
+  for (size_t r = 32; r < 64; r++)
+    for (size_t c = 0; c < 32; c++) {
+      const float x = d[r * w->n + c];
+      d[r * w->n + c] = d[(r - 32) * w->n + c + 64];
+      d[(r - 32) * w->n + c + 64] = x;
+    }
+}
+static void rows_reversed(work *w, float *d) {
+  float *e = kept(d, w->m * w->n * sizeof *e);
+  for (size_t r = 0; r < w->m; r++) memcpy(d + r * w->n, e + (w->m - 1 - r) * w->n, w->n * sizeof *e);
+  free(e);
+}
 static void tile_twice(work *w, float *d) {
   for (size_t r = 16; r < 32; r++)
     for (size_t c = 32; c < 64; c++) d[r * w->n + c] *= 2;
@@ -283,6 +320,8 @@ static const struct {
     {grid_turned, "the tiles of 16 x 16 of D are in column-major order"},
     {rows_interleaved, "the rows of D are interleaved in groups of 16"},
     {two_rows, "rows 5 and 9 of D are swapped"},
+    {two_tiles, "D has two tiles of 32 x 32 swapped (rows 0 to 31, columns 64 to 95 and rows 32 to 63, columns 0 to 31)"},
+    {rows_reversed, "the rows of D are in reverse order in groups of 64"},
     {tile_twice, "every output is 2^1 times what it should be"},
     {lost_here_and_there, "outputs are zero, in no pattern that is known"},
     {one_column_of_16, "a tile was never written, or lost: it is zero in columns with index % 16 = 3"},
@@ -356,6 +395,8 @@ START_TEST(bugs_of_the_epilogue) {
                                       "the bias is that of the next column",
                                       "the bias goes along rows instead of columns",
                                       "the first 16 values of the bias are used for all",
+                                      "the values of the bias are in reverse order",
+                                      "the bias is that of 8 columns before, around the end",
                                       "a ReLU follows: what is negative is zero, before C and the bias are added",
                                       "the product is missing",
                                       "the product is rounded to bfloat16, before C and the bias are added"};
@@ -371,11 +412,13 @@ START_TEST(bugs_of_the_epilogue) {
                       : _i == 4 ? (col + 1) % w.n
                       : _i == 5 ? row
                       : _i == 6 ? col % 16
+                      : _i == 7 ? w.n - 1 - col
+                      : _i == 8 ? (col + w.n - 8) % w.n
                                 : col;
-    const float x = acc[i] * (_i == 0 ? 1 : _i == 1 ? beta : _i == 8 ? 0 : alpha), y = _i == 0 ? alpha * beta : _i == 1 ? alpha : beta;
+    const float x = acc[i] * (_i == 0 ? 1 : _i == 1 ? beta : _i == 10 ? 0 : alpha), y = _i == 0 ? alpha * beta : _i == 1 ? alpha : beta;
     int e;
     const double m = frexp((double)x, &e);
-    d[i] = fmaf(y, c[i], _i == 7 && x < 0 ? 0 : _i == 9 ? (float)ldexp(nearbyint(ldexp(m, 8)), e - 8) : x);
+    d[i] = fmaf(y, c[i], _i == 9 && x < 0 ? 0 : _i == 11 ? (float)ldexp(nearbyint(ldexp(m, 8)), e - 8) : x);
     d[i] += _i == 2 ? -bias[at] : bias[at];
   }
   const mx_gemm_options o = {.alpha = &alpha, .beta = &beta, .c = c, .c_type = MX_F32, .bias = bias};
@@ -482,7 +525,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, bugs_of_operands, 0, 2 * DAMAGES);
   tcase_add_loop_test(t, bugs_of_outputs, 0, 2 * OUTPUTS);
-  tcase_add_loop_test(t, bugs_of_the_epilogue, 0, 10);
+  tcase_add_loop_test(t, bugs_of_the_epilogue, 0, 12);
   tcase_add_test(t, a_bug_in_every_second_row);
   tcase_add_test(t, bugs_without_bits);
   tcase_add_test(t, order_of_the_factors);

@@ -44,9 +44,7 @@ static inline v v_ones(v a) {
   return _mm256_add_epi8(v_look_up(ones, v_low(a)), v_look_up(ones, v_high(a)));
 }
 static inline v v_plus(v a, v b) { return _mm256_add_epi8(a, b); }
-static inline void v_add_to(uint64_t *sums, v a) {
-  v_store(sums, _mm256_add_epi64(v_load(sums), _mm256_sad_epu8(a, _mm256_setzero_si256())));
-}
+static inline void v_add_to(uint64_t *sums, v a) { v_store(sums, _mm256_add_epi64(v_load(sums), _mm256_sad_epu8(a, _mm256_setzero_si256()))); }
 /* A byte for each eight, or for each sixteen. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {
   const v s = _mm256_sad_epu8(a, _mm256_setzero_si256());

@@ -114,6 +114,8 @@ static int change(float *x, size_t rows, size_t cols, int how) {
 }
 
 static int is_rotation(int how) { return changes[how].tile != 0; }
+/* A narrower type for the elements or for the maximum alone is said plainer elsewhere (bugs_twist.c). */
+static int may_be_mixed(int how) { return is_rotation(how) || how == CHANGE_LEFT || how == CHANGE_RIGHT; }
 
 /* The preset run on the changed input. 0 if it is not near. */
 static int run_changed(candidate *c, const base *b, float *const *x, trial_run *run) {
@@ -149,7 +151,7 @@ void input_bugs(candidate *best, const base *b) {
     }
     snprintf(c.text, sizeof c.text, "%s", changes[how].text);
     if (ok && c.name && run_changed(&c, b, x, &run)) offer(best, b, &c);
-    if (ok && !is_found(best)) mixed_bugs(best, b, x, is_rotation(how), changes[how].text);
+    if (ok && !is_found(best) && may_be_mixed(how)) mixed_bugs(best, b, x, is_rotation(how), changes[how].text);
   }
   for (size_t i = 0; x && i < b->n; i++) free(x[i]);
   free(x);

@@ -721,7 +721,7 @@ static int order_of(char *words, size_t size, const base *b, int scales) {
     const matrix m = {scales ? bytes : p->codes, scales ? bytes + n : p->s->codes, cols};
     const int wrong = ok && memcmp(m.a, m.b, n);
     if (wrong)
-      ok = same_counts(&m, n) && order_find(part_words, sizeof part_words, &(order_source){rows, cols, row_of, (void *)(uintptr_t)&m}) &&
+      ok = same_counts(&m, n) && order_find(part_words, sizeof part_words, &(order_source){rows, cols, 1, row_of, (void *)(uintptr_t)&m}) &&
            (!any || !strcmp(words, part_words));
     free(bytes);
     if (!ok) return 0;

@@ -263,7 +263,8 @@ static void lines_or_tiles(diff_job *j) {
     for (int other = 0; other < 16; other++) more += (int64_t)d->pairs[c][other] - (int64_t)d->pairs[other][c];
     if (more) return;
   }
-  if (order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, codes_of_row, j})) diff_say(j, "B has A's codes with %s", words);
+  if (order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, 1, codes_of_row, j}))
+    diff_say(j, "B has A's codes with %s", words);
 }
 
 void diff_moves_end(diff_job *j) {

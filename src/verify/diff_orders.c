@@ -16,9 +16,15 @@ typedef struct places {
   uint64_t *a, *b;
 } places;
 
-static uint64_t mixed(uint64_t h, uint8_t cell) {
+static uint64_t mixed(uint64_t h, uint32_t cell) {
   h = (h ^ cell) * UINT64_C(0x9E3779B97F4A7C15);
   return h ^ h >> 29;
+}
+
+static uint32_t cell_at(const uint8_t *row, size_t c, size_t cell) {
+  uint32_t x = row[c];
+  if (cell == 4) memcpy(&x, row + 4 * c, 4);
+  return x;
 }
 
 static int open_places(places *p, size_t n) {
@@ -129,6 +135,12 @@ static void wrong_range(char *out, size_t size, const places *p, const char *lin
   if (last + 1 - p->first < p->n && p->wrong * 2 > last + 1 - p->first) snprintf(out, size, ", of %s %zu to %zu alone", lines, p->first, last);
 }
 
+/* "the 96 rows", "94 of the 96 rows" */
+static size_t some_of(char *out, size_t size, size_t n, size_t all, const char *what) {
+  if (n == all) return (size_t)snprintf(out, size, "the %zu %s", n, what);
+  return (size_t)snprintf(out, size, "%zu of the %zu %s", n, all, what);
+}
+
 static void say_order(char *out, size_t size, const places *p, const char *lines, const char *line) {
   char where[80];
   if (named_order(out, size, p, lines, line, 0)) return;
@@ -148,10 +160,10 @@ static void say_order(char *out, size_t size, const places *p, const char *lines
       snprintf(out, size, "%s %zu and %zu swapped", lines, i, from);
       return;
     }
-    if (!said)
-      at = (size_t)snprintf(out, size, "%zu of the %zu %s in another order (%s %zu holds what belongs to %s %zu", p->wrong, p->n, lines, line,
-                            i, line, from);
-    else if (at < size)
+    if (!said) {
+      at = some_of(out, size, p->wrong, p->n, lines);
+      at += (size_t)snprintf(out + at, size - at, " in another order (%s %zu holds what belongs to %s %zu", line, i, line, from);
+    } else if (at < size)
       at += (size_t)snprintf(out + at, size - at, said == LISTED ? ", ..." : ", %zu that of %zu", i, from);
     said++;
   }
@@ -166,8 +178,8 @@ static int read_lines(places *rows, places *columns, const order_source *s, uint
       const uint8_t *x = s->row(s->self, seen, r, room);
       uint64_t *h = seen ? columns->b : columns->a;
       if (!x) return 0;
-      (seen ? rows->b : rows->a)[r] = XXH3_64bits(x, s->cols);
-      for (size_t c = 0; c < s->cols; c++) h[c] = mixed(h[c], x[c]);
+      (seen ? rows->b : rows->a)[r] = XXH3_64bits(x, s->cols * s->cell);
+      for (size_t c = 0; c < s->cols; c++) h[c] = mixed(h[c], cell_at(x, c, s->cell));
     }
   return 1;
 }
@@ -182,20 +194,23 @@ typedef struct tiles {
 
 static int read_tiles(tiles *t, const order_source *s, uint8_t *room) {
   const size_t n = t->side;
-  uint8_t *band = malloc(2 * n * s->cols + 2 * n * n + 1), *cells = band ? band + 2 * n * s->cols : NULL;
-  int ok = band != NULL, alike = 1;
+  const size_t size = s->cell, line = s->cols * size;
+  uint8_t *band = malloc(2 * n * line + 1);
+  uint32_t *cells = malloc(2 * n * n * sizeof *cells);
+  int ok = band && cells, alike = 1;
   for (size_t d = 0; d < t->down && ok; d++) {
     for (size_t i = 0; i < 2 * n && ok; i++) {
       const uint8_t *x = s->row(s->self, i >= n, d * n + i % n, room);
-      if ((ok = x != NULL)) memcpy(band + i * s->cols, x, s->cols);
+      if ((ok = x != NULL)) memcpy(band + i * line, x, line);
     }
     for (size_t a = 0; a < t->across && ok; a++) {
       const size_t at = d * t->across + a;
       for (int seen = 0; seen < 2; seen++) {
         for (size_t i = 0; i < n; i++)
-          for (size_t k = 0; k < n; k++) cells[i * n + k] = cells[n * n + k * n + i] = band[((seen ? n : 0) + i) * s->cols + a * n + k];
-        (seen ? t->p.b : t->p.a)[at] = XXH3_64bits(cells, n * n);
-        if (!seen) t->turned.a[at] = XXH3_64bits(cells + n * n, n * n);
+          for (size_t k = 0; k < n; k++)
+            cells[i * n + k] = cells[n * n + k * n + i] = cell_at(band + ((seen ? n : 0) + i) * line, a * n + k, size);
+        (seen ? t->p.b : t->p.a)[at] = XXH3_64bits(cells, n * n * sizeof *cells);
+        if (!seen) t->turned.a[at] = XXH3_64bits(cells + n * n, n * n * sizeof *cells);
       }
     }
   }
@@ -204,11 +219,12 @@ static int read_tiles(tiles *t, const order_source *s, uint8_t *room) {
     const size_t from = r < t->down * n ? t->across * n : 0;
     const uint8_t *x = s->row(s->self, 0, r, room);
     if (from == s->cols) continue;
-    if ((ok = x != NULL)) memcpy(band, x, s->cols);
+    if ((ok = x != NULL)) memcpy(band, x, line);
     x = ok ? s->row(s->self, 1, r, room) : NULL;
-    alike = x && !memcmp(band + from, x + from, s->cols - from);
+    alike = x && !memcmp(band + from * size, x + from * size, line - from * size);
   }
   free(band);
+  free(cells);
   return ok && alike;
 }
 
@@ -287,7 +303,7 @@ static int find_tiles(char *out, size_t size, const order_source *s, uint8_t *ro
 
 int order_find(char *words, size_t size, const order_source *s) {
   places rows, columns;
-  uint8_t *room = malloc(s->cols + 1);
+  uint8_t *room = malloc(s->cols * s->cell + 1);
   int found = 0;
   const int ok = open_places(&rows, s->rows) & open_places(&columns, s->cols) && room;
   if (ok && s->cols && read_lines(&rows, &columns, s, room)) {

@@ -1,4 +1,4 @@
-/* Two matrices of bytes that hold the same, in another order: rows, columns, or tiles. Found by hashes of rows, columns and tiles; what is said holds
+/* Two matrices that hold the same, in another order: rows, columns, or tiles. Found by hashes of rows, columns and tiles; what is said holds
  * for every cell. */
 #ifndef MX_VERIFY_DIFF_ORDERS_H
 #define MX_VERIFY_DIFF_ORDERS_H
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 typedef struct order_source {
-  size_t rows, cols;
-  /* The `cols` cells of a row of A (seen 0) or of B (1); in `room`, of as many bytes, if they do not lie so. */
+  size_t rows, cols, cell; /* bytes of a cell: 1 or 4 */
+  /* The `cols` cells of a row of A (seen 0) or of B (1); in `room`, of as many bytes as these have, if they do not lie so. */
   const uint8_t *(*row)(void *self, int seen, size_t row, uint8_t *room);
   void *self;
 } order_source;

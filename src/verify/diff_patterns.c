@@ -344,7 +344,7 @@ static void scale_patterns(diff_job *j) {
   free(other);
   if (!as_often(j)) return;
   char words[160];
-  const order_source s = {a->scale_rows, a->scale_cols, scales_of_row, j};
+  const order_source s = {a->scale_rows, a->scale_cols, 1, scales_of_row, j};
   if (!scales_turned(j) && order_find(words, sizeof words, &s))
     diff_say(j, "B has A's scales with %s", words);
   else

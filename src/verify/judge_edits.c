@@ -30,6 +30,12 @@ size_t judge_order_at(judge_order order, size_t i, size_t n) {
   }
 }
 
+/* The same of groups along `all` places; what is left of a group at the end stays. */
+static size_t in_groups(size_t i, size_t all, size_t n) {
+  const size_t group = n & 0xFFFFFFFF, first = i - i % group;
+  return first + group <= all ? first + judge_order_at((judge_order)(n >> 32), i % group, group) : i;
+}
+
 size_t judge_move_at(size_t n, size_t b, size_t kb) {
   const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, by = x % kb, size = n >> 52 ? n >> 52 : 1;
   size_t to = b;
@@ -84,6 +90,9 @@ static void scale_from(size_t *r, size_t *b, const judge_variant *v, size_t rows
     break;
   case SCALE_LAST_ROW:
     if (row || v->n) *r = (row + rows - 1) % rows;
+    break;
+  case SCALE_ROWS_ORDER:
+    *r = in_groups(row, rows, v->n);
     break;
   case SCALE_ROW_OF:
     *r = row - row % v->n;
@@ -174,7 +183,7 @@ static int swap_scales(judge_edit *e, const judge_job *j, const judge_variant *v
 static size_t k_from(const judge_variant *v, size_t k, size_t K, size_t block) {
   const size_t low = v->n & 0xFFFFFFFF, high = v->n >> 32;
   size_t at = k;
-  if (v->kind == ELEMENT_BITS) return k;
+  if (v->kind == ELEMENT_BITS || v->kind == CODE_ROWS_ORDER || v->kind == CODE_TILES) return k;
   if (v->kind == K_LOST) return (high == 2 ? k < low : (k % low >= low / 2) == (high == 1)) ? SIZE_MAX : k;
   if (v->kind == K_ORDER) {
     if (k - k % low + low > K) return k;
@@ -201,14 +210,15 @@ static int gather(judge_edit *e, const judge_job *j, int is_b, const judge_varia
   uint8_t *codes = keep(e, rows * K * bytes);
   if (!map || !codes) return 0;
   for (size_t k = 0; k < K; k++) moved += (map[k] = k_from(v, k, K, j->right.block)) != k;
-  const int bits = v->kind == ELEMENT_BITS;
-  if ((!moved && !bits) || (bits && (bytes > 1 || x->elem->kind != MX_KIND_FLOAT))) return 0;
+  const int bits = v->kind == ELEMENT_BITS, tiles = v->kind == CODE_TILES, by_rows = tiles || v->kind == CODE_ROWS_ORDER;
+  if (tiles && (rows % v->n || K % v->n)) return 0;
+  if ((!moved && !bits && !by_rows) || (bits && (bytes > 1 || x->elem->kind != MX_KIND_FLOAT))) return 0;
   for (size_t r = 0; r < rows; r++) {
     if (e->rows[is_b] && !e->rows[is_b][r]) continue;
-    const uint8_t *from = (const uint8_t *)x->data + (dense ? r * ((ld + 1) / 2) : r * ld * bytes);
     uint8_t *to = codes + r * K * bytes;
     for (size_t k = 0; k < K; k++) {
-      const size_t at = map[k];
+      const size_t n = v->n, at = tiles ? k - k % n + r % n : map[k], row = tiles ? r - r % n + k % n : by_rows ? in_groups(r, rows, n) : r;
+      const uint8_t *from = (const uint8_t *)x->data + (dense ? row * ((ld + 1) / 2) : row * ld * bytes);
       if (at == SIZE_MAX) continue;
       if (dense)
         to[k] = from[at / 2] >> ((at % 2 != 0) != high ? 4 : 0) & 15;
@@ -300,6 +310,8 @@ static int edit_operand(judge_edit *e, const judge_job *j, int is_b, const judge
   case K_LOST:
   case K_ORDER:
   case ELEMENT_BITS:
+  case CODE_ROWS_ORDER:
+  case CODE_TILES:
     return gather(e, j, is_b, v);
   case K_BLOCKS:
     if ((v->n >> 48 & 15) != MOVE_CODES && x->scale && !rescale(e, j, is_b, v)) return 0;
@@ -323,6 +335,8 @@ static int edit_bias(judge_edit *e, const judge_job *j, const judge_variant *v, 
     if (v->kind == BIAS_NEXT && (i + 1 < n || !v->n)) at = (i + 1) % n;
     if (v->kind == BIAS_LAST && (i || !v->n)) at = (i + n - 1) % n;
     if (v->kind == BIAS_OF_TILE) at = i % v->n;
+    if (v->kind == BIAS_ORDER) at = in_groups(i, n, v->n);
+    if (v->kind == BIAS_TURNED) at = (i + v->n) % n;
     bias[i] = o->bias[at];
     if (v->kind == BIAS_TWICE) bias[i] *= 2;
     if (v->kind == BIAS_MINUS) bias[i] = -bias[i];

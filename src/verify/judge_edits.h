@@ -21,7 +21,8 @@ typedef enum judge_kind {
   SCALE_TRANSPOSED,
   SCALE_READ_AS, /* layout n */
   SCALE_LEFT_IN,
-  SCALE_SWAPPED, /* n: what stands beyond the shorter of A and B: 0 its own, 1 who knows */
+  SCALE_ROWS_ORDER, /* group | judge_order << 32 */
+  SCALE_SWAPPED,    /* n: what stands beyond the shorter of A and B: 0 its own, 1 who knows */
   TENSOR_NONE,
   TENSOR_TWICE,
   TENSOR_DIVIDED,
@@ -30,8 +31,10 @@ typedef enum judge_kind {
   ELEMENT_AS,   /* element format n */
   ELEMENT_BITS, /* judge_bits n */
   TURNED,
-  ONE_FOR_BOTH, /* A is read for B too (side 1), or B for A */
-  DEPTH,        /* K = n */
+  CODE_ROWS_ORDER, /* codes of other rows under these rows' scales: group | judge_order << 32 */
+  CODE_TILES,      /* each tile of n x n codes transposed */
+  ONE_FOR_BOTH,    /* A is read for B too (side 1), or B for A */
+  DEPTH,           /* K = n; side 1: one of many */
   FIRST_LOST,
   BLOCKS_LOST, /* range n */
   BLOCKS_TWICE,
@@ -61,6 +64,8 @@ typedef enum judge_kind {
   BIAS_NEXT, /* n: 0 around, 1 the last keeps its own */
   BIAS_LAST,
   BIAS_OF_TILE, /* index modulo n */
+  BIAS_ORDER,   /* group | judge_order << 32 */
+  BIAS_TURNED,  /* by n */
   MINUS,
   /* of where D stands */
   D_TURNED,

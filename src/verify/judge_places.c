@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/diff_orders.h"
 #include "verify/judge_internal.h"
 
 enum { TRIES = 4096 };
@@ -253,9 +254,29 @@ void judge_places(judge_job *j) {
   if (!all && !moved(j, M, N, N, 1, j->in[0], "row", 2)) moved(j, N, M, 1, N, j->in[1], "column", 2);
 }
 
+/* Any NaN is like any other, and zeros are if they are to be. */
+static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *room) {
+  const judge_job *j = self;
+  const float *from = (seen ? j->got : j->want) + row * j->right.N;
+  for (size_t c = 0; c < j->right.N; c++) {
+    const float x = isnan(from[c]) && !j->how.nan_bits ? NAN : from[c] == 0 && j->how.equal_zeros ? 0 : from[c];
+    memcpy(room + 4 * c, &x, 4);
+  }
+  return room;
+}
+
+/* All of D holds what it should, in another order. */
+static int reordered(judge_job *j) {
+  enum { FEWEST = 16 };
+  char words[160];
+  if (j->out->differ < FEWEST || !order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j})) return 0;
+  judge_say(j, j->models[j->base].name, j->out->differ, "D has %s", words);
+  return 1;
+}
+
 void judge_moved(judge_job *j) {
   const size_t M = j->right.M, N = j->right.N;
-  if (!moved(j, M, N, N, 1, j->in[0], "row", M)) moved(j, N, M, 1, N, j->in[1], "column", N);
+  if (!reordered(j) && !moved(j, M, N, N, 1, j->in[0], "row", M)) moved(j, N, M, 1, N, j->in[1], "column", N);
 }
 
 void judge_scattered(judge_job *j) {

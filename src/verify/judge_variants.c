@@ -7,7 +7,7 @@
 
 #include "verify/judge_edits.h"
 
-enum { BEST = 8, LIST = 4096 };
+enum { BEST = 8, LIST = 8192 };
 
 /* ---- the list */
 
@@ -27,7 +27,7 @@ static void of_epilogue(list *l, const judge_job *j) {
   static const size_t tiles[] = {1, 8, 16, 32, 64, 128, 256};
   const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
   for (int k = ALPHA_NONE; k <= D_COL_DOWN; k++)
-    if (k != BIAS_OF_TILE) put(l, (judge_kind)k, 0, 0);
+    if (k != BIAS_OF_TILE && k != BIAS_ORDER && k != BIAS_TURNED) put(l, (judge_kind)k, 0, 0);
   put(l, BIAS_NEXT, 0, 1);
   put(l, BIAS_LAST, 0, 1);
   for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
@@ -126,6 +126,39 @@ static void of_order(list *l, const judge_job *j) {
       if (b + 1 < kb) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b + 1, 0));
     }
   }
+}
+
+/* Orders of n lines: in groups of powers of two, and all of them. */
+static void of_lines(list *l, judge_kind kind, int side, size_t n) {
+  for (size_t g = 2; g <= n; g = g < n && 2 * g > n ? n : 2 * g)
+    for (size_t order = 0; order < ORDERS; order++)
+      if (!(g == 2 && order) && !(g == 4 && order == ORDER_DEINTERLEAVED) && !(g % 2 && order)) put(l, kind, side, g | order << 32);
+}
+
+/* What there are many of: last, so that the list has room for all else. */
+static void of_many(list *l, const judge_job *j) {
+  const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
+  const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
+  if (j->right.options.bias) {
+    of_lines(l, BIAS_ORDER, 0, n);
+    for (size_t by = 2; by < n; by *= 2) {
+      put(l, BIAS_TURNED, 0, by);
+      if (2 * by != n) put(l, BIAS_TURNED, 0, n - by);
+    }
+  }
+  for (int side = 1; side <= 2; side++) {
+    of_lines(l, SCALE_ROWS_ORDER, side, side == 1 ? j->right.M : j->right.N);
+    of_lines(l, CODE_ROWS_ORDER, side, side == 1 ? j->right.M : j->right.N);
+    for (size_t tile = 4; tile <= 128; tile *= 2) put(l, CODE_TILES, side, tile);
+    for (size_t what = MOVE_CODES; what <= MOVE_SCALES && kb <= 16; what++)
+      for (size_t b = 0; b < kb; b++)
+        for (size_t c = b + 1; c < kb; c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, what));
+  }
+  for (size_t lost = 3; lost < 128 && lost < K; lost++)
+    if (lost & (lost - 1)) {
+      put(l, DEPTH, 1, K - lost);
+      put(l, K_LOST, 0, range(lost, 2));
+    }
 }
 
 static void of_operands(list *l, const judge_job *j) {
@@ -296,7 +329,7 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
   size_t fits[MX_JUDGE_MODELS], most = 0;
   for (int m = 0; m < j->n_models && v->kind != SAME; m++) {
     fits[m] = evaluate(&t, j, &e, v, m, j->type) ? matches(j, &t, NULL) : 0;
-    if (fits[m] < t.n_known - t.n_known / 16) fits[m] = 0;
+    if (fits[m] < t.n_known - t.n_known / 6) fits[m] = 0; /* the last row may be another: so are a few of the sample */
     if (fits[m] > most) most = fits[m];
   }
   /* Models that give as much of the sample: the one that gives the most of D, as far as time allows. */
@@ -364,8 +397,10 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
 
 /* May this be one of two at once? Not what there are many of. */
 static int starts(const judge_variant *v) {
-  static const judge_kind many[] = {BLOCKS_LOST, BLOCKS_TWICE, BLOCKS_ONLY,  K_LOST,       K_ORDER,      K_BLOCKS,
-                                    SCALE_AS,    ELEMENT_AS,   ELEMENT_BITS, SCALE_ROW_OF, D_ROWS_ORDER, D_COLS_ORDER};
+  static const judge_kind many[] = {BLOCKS_LOST,  BLOCKS_TWICE, BLOCKS_ONLY,      K_LOST,          K_ORDER,
+                                    K_BLOCKS,     SCALE_AS,     ELEMENT_AS,       ELEMENT_BITS,    SCALE_ROW_OF,
+                                    D_ROWS_ORDER, D_COLS_ORDER, SCALE_ROWS_ORDER, CODE_ROWS_ORDER, CODE_TILES};
+  if (v->kind == DEPTH && v->side) return 0;
   for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
     if (v->kind == many[i]) return 0;
   return v->kind < ALPHA_NONE || v->kind >= D_TURNED;
@@ -384,6 +419,7 @@ void judge_variants(judge_job *j) {
   of_operands(l, j);
   of_places(l, j);
   of_order(l, j);
+  of_many(l, j);
   judge_variant best[BEST + 1];
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++) {

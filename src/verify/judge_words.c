@@ -61,6 +61,14 @@ static const char *order_name(size_t order) {
   return order < ORDERS ? names[order] : "";
 }
 
+/* "the rows", "each 32 rows": of a group of n, all there are or fewer. */
+static void ordered(char *out, size_t size, const char *what, size_t n, size_t all) {
+  if ((n & 0xFFFFFFFF) >= all)
+    snprintf(out, size, "the %s", what);
+  else
+    snprintf(out, size, "each %zu %s", n & 0xFFFFFFFF, what);
+}
+
 static void blocks(char *out, size_t size, const char *s, size_t n) {
   const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, what = n >> 48 & 15, more = n >> 52 ? n >> 52 : 1;
   const char *w = what == MOVE_CODES ? "the codes of " : what == MOVE_SCALES ? "the scales of " : "";
@@ -114,6 +122,15 @@ void judge_words(char *out, size_t size, const judge_job *j, const judge_variant
   case SCALE_LAST_ROW:
     snprintf(out, size, "the scales of %s are those of the %s%s", s, v->kind == SCALE_NEXT_ROW ? "next row" : "row before",
              v->n ? ", around the end" : "");
+    break;
+  case SCALE_ROWS_ORDER:
+  case CODE_ROWS_ORDER:
+    ordered(part, sizeof part, v->kind == SCALE_ROWS_ORDER ? "rows of the scales" : "rows of the codes", v->n,
+            v->side == 2 ? j->right.N : j->right.M);
+    snprintf(out, size, "%s of %s are %s", part, s, order_name(high));
+    break;
+  case CODE_TILES:
+    snprintf(out, size, "each tile of %zu x %zu codes of %s is transposed", v->n, v->n, s);
     break;
   case SCALE_ROW_OF:
     if (v->n >= (v->side == 2 ? j->right.N : j->right.M))
@@ -196,6 +213,16 @@ void judge_words(char *out, size_t size, const judge_job *j, const judge_variant
     else
       snprintf(out, size, "the first %zu values of the bias are used for all (index modulo %zu)", v->n, v->n);
     break;
+  case BIAS_ORDER:
+    ordered(part, sizeof part, "values", v->n, j->right.options.bias_of_rows ? j->right.M : j->right.N);
+    snprintf(out, size, "%s of the bias are %s", part, order_name(high));
+    break;
+  case BIAS_TURNED: {
+    const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
+    snprintf(out, size, "the bias is that of %zu %s %s, around the end", v->n * 2 > n ? n - v->n : v->n,
+             j->right.options.bias_of_rows ? "rows" : "columns", v->n * 2 > n ? "before" : "further on");
+    break;
+  }
   case D_TURNED:
     snprintf(out, size, j->right.M == j->right.N ? "D is transposed, or A and B are swapped" : "D is transposed (column-major)");
     break;

@@ -773,16 +773,13 @@ static int differ(char *why, uint32_t off, size_t *values) {
     for (size_t from = 0; from < n && !bad; from += 64) { /* to the first that stops it, and on behind it */
       got = differ_room(n - from, shift), want = differ_room(n - from, 0);
       const uint16_t *s = set + from / unit;
-      const size_t done =
-                       k->fours(got.sums.at, got.cols[0].at, got.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit),
-                   most = plain->fours(want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, n - from,
-                                       sets, s, unit);
+      const size_t done = k->fours(got.sums.at, got.cols[0].at, got.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit),
+                   most = plain->fours(want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit);
       differ_free(&want);
       want = differ_room(n - from, 0);
       if (done > most || most - done >= MX_DIFFER_STEP || done % 16)
         bad = failed(why, "%zu bytes of 4-bit codes: stopped at %zu, expected about %zu", n - from, done, most);
-      plain->fours(want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, done / unit * unit, sets, s,
-                   unit);
+      plain->fours(want.sums.at, want.cols[0].at, want.cols[1].at, x + shift + from, y + from, done / unit * unit, sets, s, unit);
       if (!bad && !differ_same(&got, &want, done, unit)) bad = failed(why, "%zu bytes of 4-bit codes, units of %u", done, unit);
       differ_free(&got);
       differ_free(&want);
