@@ -523,6 +523,19 @@ static void merge(diff_job *j, const diff_job *later) {
     for (int y = 0; y < 256; y++) to->scale_pairs[x][y] += from->scale_pairs[x][y];
 }
 
+/* Pieces in a row to each part; end[t] is the first behind part t. Each is a share of what is left: the last are small, so that no thread waits long
+ * for another. Returns how many there are. */
+static int cut(size_t end[MOST_THREADS], size_t pieces, int n) {
+  const size_t threads = (size_t)n, shares = n > FEW_THREADS || pieces < threads * SHARES * SHARES ? 1 : SHARES * SHARES,
+               least = (pieces + threads * shares - 1) / (threads * shares);
+  int parts = 0;
+  for (size_t at = 0; at < pieces; parts++) {
+    const size_t left = pieces - at, share = left / (2 * threads), m = shares > 1 && share > least ? share : least;
+    end[parts] = at = m > left || parts == MOST_THREADS - 1 ? pieces : at + m;
+  }
+  return parts;
+}
+
 /* Whole block rows to each thread. */
 static mx_status all_parts(diff_job *j, size_t rows) {
   const size_t total = j->a->rows, pieces = (total + rows - 1) / rows;
@@ -536,8 +549,8 @@ static mx_status all_parts(diff_job *j, size_t rows) {
     close_rooms(j);
     return s;
   }
-  const int few = n > FEW_THREADS || pieces < (size_t)n * SHARES * SHARES, parts = few ? n : n * SHARES; /* no thread waits long for another */
-  const size_t share = (pieces + (size_t)parts - 1) / (size_t)parts * rows;
+  size_t ends[MOST_THREADS];
+  const int parts = cut(ends, pieces, n);
   mx_difference *found = calloc((size_t)parts, sizeof *found);
   diff_job *jobs = calloc((size_t)parts, sizeof *jobs);
   mx_status status[MOST_THREADS], first = MX_OK;
@@ -556,7 +569,7 @@ static mx_status all_parts(diff_job *j, size_t rows) {
       jobs[t].out = &found[t];
       found[t].tensor_scales = j->out->tensor_scales;
       status[t] = diff_patterns_start(&jobs[t]);
-      const size_t from = (size_t)t * share < total ? (size_t)t * share : total, end = from + share < total ? from + share : total;
+      const size_t from = t ? ends[t - 1] * rows : 0, end = ends[t] * rows < total ? ends[t] * rows : total;
       if (!status[t]) status[t] = part(&jobs[t], from, end, rows);
     }
     close_rooms(&mine);

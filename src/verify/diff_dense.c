@@ -24,7 +24,7 @@ struct diff_dense {
   uint8_t queue[2][RUN]; /* bytes of A and B that are to be counted by pair */
   size_t n_queue;
   uint64_t by_scale[SCALE_TABLES][256]; /* elements by A's scale; a table each in turn, as neighbours often have one scale */
-  uint16_t *set_of;    /* [scale of A][scale of B]; ALONE: not yet known, or too many */
+  uint16_t *set_of;                     /* [scale of A][scale of B]; ALONE: not yet known, or too many */
   uint8_t *fresh;      /* sets of pairs that were not looked at: 4 bits as the kernels want them, 8 bits [set / 8][x ^ y][x], bit set % 8 */
   size_t n_sets, most; /* the set ALONE has every pair */
   uint8_t *cols;       /* 8 bits: [cols]; 4 bits: [2][plane], of lower and of upper halves */
@@ -271,7 +271,8 @@ static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8
   size_t i = 0;
   for (; !per && i + 8 <= n_units; i += 8) {
     const size_t at = first + i;
-    const uint64_t n = diff_8(sums + i), s = diff_8(seen + at), some = diff_some_8(n), other = diff_some_8(diff_8(scale_a + at) ^ diff_8(scale_b + at));
+    const uint64_t n = diff_8(sums + i), s = diff_8(seen + at), some = diff_some_8(n),
+                   other = diff_some_8(diff_8(scale_a + at) ^ diff_8(scale_b + at));
     all += diff_sum_8(n);
     same_scale += diff_sum_8(n & ~(other * 255));
     blocks += (some & ~s) * DIFF_ONES >> 56;
