@@ -250,7 +250,7 @@ static const struct {
     {"rows reversed", rows_reversed, "B has A's codes with the rows in reverse order", "shifted"},
     {"rows interleaved", rows_interleaved, "B has A's codes with the halves of the rows interleaved", "shifted"},
     {"two rows", two_rows, "B has A's codes with rows 5 and 77 swapped", "column"},
-    {"rows", rows_of_no_name, "of the 128 rows in another order (row 0 holds what belongs to row 11, 1 that of 48, 2 that of 85, ...)",
+    {"rows", rows_of_no_name, "with the 128 rows in another order (row 0 holds what belongs to row 11, 1 that of 48, 2 that of 85, ...)",
      "column"},
     {"upper row pairs", upper_row_pairs, "rows swapped two by two (row 0 with 1, 2 with 3, ...), of rows 64 to 127 alone", "shifted"},
     {"rows of scales", scale_rows_reversed, "B has A's scales with the rows in reverse order", "are A's in another"},
