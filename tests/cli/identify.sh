@@ -83,6 +83,13 @@ again out.safetensors --input x.npy --output out.safetensors
 "$mxgold" identify --input x.npy --output out.safetensors | grep -q '^input  *transposed' || fail "the transpose is not named"
 refuses "mxgold: codes: dtype f32, expected codes as integers; values go to --dequantized" "$mxgold" identify --input x.npy --codes x.npy --scales scales.npy
 
+# Values that libraries made of their own codes under a tensor scale, and nothing else.
+for preset in torchao-nvfp4-2level ct-nvfp4; do
+  values=$root/tests/peers/values.safetensors:$preset
+  "$mxgold" identify --input "$values.x" --dequantized "$values.values" --quick --seconds 100 >said || fail "values of $preset: $(cat said)"
+  grep -q "^reproduce .*--preset $preset --set deq.arith=scale_first\$" said || fail "values of $preset: $(cat said)"
+done
+
 # As many bytes as plain scales: the layout is told by the bytes alone, whatever the order of the nibbles; so is that order.
 accepts "$mxgold" gen random --shape 128x256 -o r.safetensors
 for nibble in low_first high_first half_block; do
