@@ -95,6 +95,12 @@ static const corner corners[] = {
      "ffff"},
     {"scale=e4m3 scale.rule=value scale.inf=byte=56 tensor.norm=unit tensor.given=inf", 3, {0x7f800000, 0x3f800000, 0x80000000}, "38", "0f08"},
     {"scale=e4m3 scale.rule=value tensor.norm=unit tensor.given=inf tensor.store=divisor scale.allzero=chain", 1, {0}, "7f", "77"},
+    /* log2f is of rnd(a) under A = 2^127 * 1.9375002: a = 1; 2^-150 * 1.03, which rounds to 2^-149; a little below 2^-240, which rounds to 0 */
+    {"scale.log2=log2f scale.byte_overflow=wrap block=1x1 tensor.norm=unit tensor.target=4096",
+     3,
+     {0x7f780001, 0x347ffff7, 0x07780000},
+     "7de88c",
+     "0600"},
     /* 4.75 and 0.375 under A = 7: map to 6 errs by 1/4 and 1/24, map to 4 by 1/12 and 5/24, so that the roundings of 3.7 decide between equal sums */
     {FOURSIX_EQUAL, 2, {0x40980000, 0x3ec00000}, "7a", "17"},
     {FOURSIX_EQUAL " deq.arith=two_step", 2, {0x40980000, 0x3ec00000}, "7e", "16"},
@@ -258,6 +264,23 @@ START_TEST(values_by_each_order_of_roundings) {
 }
 END_TEST
 
+/* What a product multiplies by is rnd(m) in every order: 1 / rnd(1 / 41) is not 41 in binary32. */
+START_TEST(products_multiply_by_the_tensor_scale_itself) {
+  for (int order = 0; order < MX_DEQ_ARITH_COUNT; order++) {
+    mx_spec spec = {0};
+    mx_tensor t;
+    float m;
+    ck_assert_int_eq(mx_spec_parse(&spec, ENCODE16, NULL), MX_OK);
+    spec.deq_arith = order;
+    ck_assert_int_eq(mx_tensor_alloc(&t, 1, 16, &spec), MX_OK);
+    t.tensor_scale = 41;
+    ck_assert_int_eq(mx_tensor_multiplier(&m, &t, &spec), MX_OK);
+    ck_assert_msg(m == 41, "order %d: %a", order, (double)m);
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
 /* A chain without tensor scale stores none: 1. */
 START_TEST(a_chain_without_tensor_scale_stores_1) {
   mx_spec spec = {0};
@@ -277,6 +300,7 @@ int main(void) {
   tcase_add_test(t, corners_on_every_isa);
   tcase_add_test(t, a_zero_stays_zero_under_an_infinite_tensor_scale);
   tcase_add_test(t, values_by_each_order_of_roundings);
+  tcase_add_test(t, products_multiply_by_the_tensor_scale_itself);
   tcase_add_test(t, a_chain_without_tensor_scale_stores_1);
   suite_add_tcase(s, t);
   return run_suite(s);

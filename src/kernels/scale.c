@@ -47,11 +47,13 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
   const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mx_quotient_to_odd(amax * p->norm, p->g);
   const int by_maximum = s->scale_rule == MX_SCALE_RULE_FLOOR || s->scale_rule == MX_SCALE_RULE_CEIL || s->scale_rule == MX_SCALE_RULE_EVEN;
   if (by_maximum && !(scaled > 0 && scaled < INFINITY)) return scaled; /* max|X| is NaN, Inf or 0 */
+  const float seen = (float)scaled;                                    /* log2f is of a binary32, if there is one */
+  const int rounds = log2f && seen > 0 && isfinite(seen);
   switch (s->scale_rule) {
   case MX_SCALE_RULE_FLOOR:
-    return ldexp(1, mx_floor_log2(scaled, log2f) - p->emax);
+    return ldexp(1, mx_floor_log2(rounds ? (double)seen : scaled, rounds) - p->emax);
   case MX_SCALE_RULE_CEIL:
-    return ldexp(1, mx_ceil_log2(scaled, log2f) - p->emax);
+    return ldexp(1, mx_ceil_log2(rounds ? (double)seen : scaled, rounds) - p->emax);
   case MX_SCALE_RULE_EVEN: {
     const double r = even_round(p, scaled);
     return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
