@@ -1,4 +1,5 @@
 # docs/ABLATE.md shows what the program says now.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - "$root" "$mxgold" <<'P' || fail "docs/ABLATE.md is out of date"
 import re, shlex, subprocess, sys
 root, mxgold = sys.argv[1:]

@@ -1,4 +1,5 @@
 # ablate and quantize --all: what is refused, the same figures for any threads, wildcards, state, checkpoints and shards.
+: "${scratch:?run by tests/run-cli.sh}"
 slices=$root/tests/data/minilm_slices.safetensors
 refuses "mxgold: ablate: no input, expected IN[:TENSOR]... or gen:NAME" "$mxgold" ablate
 refuses "mxgold: generator 'gausian' is unknown, nearest: gaussian" "$mxgold" ablate gen:gausian

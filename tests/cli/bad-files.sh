@@ -1,4 +1,5 @@
 # Every malformed file is refused with the message beside it, from its name and from a pipe.
+: "${scratch:?run by tests/run-cli.sh}"
 n=0
 for expect in "$root"/golden/bad/*.expect; do
   file=$(basename "${expect%.expect}")

@@ -1,4 +1,5 @@
 # Inputs and options that are refused: one line, exit 2, nothing left behind.
+: "${scratch:?run by tests/run-cli.sh}"
 # FILE DESCR SHAPE FORMAT VALUES: struct format of one value, values as a Python expression
 npy() {
   python3 - "$@" <<'P'

@@ -1,4 +1,5 @@
 # Options, unknown names, help: what every command shares.
+: "${scratch:?run by tests/run-cli.sh}"
 refuses "mxgold: no command, expected mxgold COMMAND ...; mxgold help lists them" "$mxgold"
 refuses "mxgold: command 'inspct' is unknown, nearest: inspect" "$mxgold" inspct
 refuses "mxgold: inspect: option '--jsn' is unknown, nearest: --json" "$mxgold" inspect --jsn x.npy
@@ -40,3 +41,11 @@ rm "$scratch/completion"
 accepts "$mxgold" help --man
 cmp -s "$scratch/stdout" "$root/docs/mxgold.1" || fail "docs/mxgold.1 is out of date: make man"
 leaves_only
+
+# A case that is started by itself writes nothing where it stands.
+for file in "$root"/tests/cli/*.sh; do
+  sed -n 2p "$file" | grep -q '^: "${scratch:?' || fail "$file lacks the guard in line 2"
+done
+mkdir alone
+(cd alone && bash "$root/tests/cli/verify.sh") 2>/dev/null && fail "verify.sh runs by itself"
+rmdir alone || fail "verify.sh by itself left files"

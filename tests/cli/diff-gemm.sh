@@ -1,4 +1,5 @@
 # diff --gemm by the command line: a right product, wrong ones, and files that are none. Every bug has its test in tests/test_judge.c.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import random, struct
 random.seed(3)

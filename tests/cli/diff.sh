@@ -1,4 +1,5 @@
 # diff of quantised tensors: choices, lists, files of others, files that are none, and memory that does not grow with the tensors.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import json, random, struct
 random.seed(5)

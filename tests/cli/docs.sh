@@ -1,4 +1,5 @@
 # Pages that the program writes are those that its tables give now.
+: "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" formats --markdown
 cmp -s "$scratch/stdout" "$root/docs/FORMATS.md" || fail "docs/FORMATS.md is out of date: make docs"
 accepts "$mxgold" presets --markdown

@@ -1,4 +1,5 @@
 # The product by the command line: small matrices worked by hand.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - "$scratch" <<'P'
 import struct, sys
 def npy(path, shape, values, descr="<f4", code="f"):

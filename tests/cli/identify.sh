@@ -1,4 +1,5 @@
 # identify: what it prints gives the same bytes again, and the forms that kernels' files have.
+: "${scratch:?run by tests/run-cli.sh}"
 python=${PYTHON:-python3}
 
 # again FILE [OPTION...]: identify --json of OPTIONs is exact; its reproduce options and its spec give the codes and scales of FILE

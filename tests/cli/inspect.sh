@@ -1,4 +1,5 @@
 # inspect: text, JSON, digests that differ.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import struct, json
 def st(path, digest):

@@ -1,4 +1,5 @@
 # Products in the bits of a device: file in, file out, and what is refused.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import json, struct
 def put(path, tensors):

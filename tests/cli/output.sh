@@ -1,4 +1,5 @@
 # Output that can't be written: one line, exit 2, nothing left behind, and the old file stands.
+: "${scratch:?run by tests/run-cli.sh}"
 make_npy() { # NAME DESCR SHAPE BYTES: zeros, sparse
   python3 - "$@" <<'P'
 import struct, sys

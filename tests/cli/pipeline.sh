@@ -1,4 +1,5 @@
 # Files of several pieces: the same bytes by any number of threads, and the first refusal alone is told.
+: "${scratch:?run by tests/run-cli.sh}"
 yes mxgold-pipeline | head -c 4194304 >raw
 for n in 1 3 8; do
   for preset in ocp-mxfp4 te-nvfp4 hif4; do

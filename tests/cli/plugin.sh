@@ -1,4 +1,5 @@
 # test --plugin: what a kernel says is passed on once, and a run in which it declined everything is not a pass.
+: "${scratch:?run by tests/run-cli.sh}"
 build() { # build NAME C
   printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"
   ${CC:-cc} -O1 -shared -fPIC -I"$root/include" "$1.c" -o "$1.so" || fail "cannot build $1.c"

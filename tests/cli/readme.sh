@@ -1,4 +1,5 @@
 # README.md shows what the program says now: each console block is run. A line "..." stands for any lines, " ..." at the end of one for its rest.
+: "${scratch:?run by tests/run-cli.sh}"
 python3 - "$root" "$mxgold" <<'P' || fail "README.md is out of date"
 import re, shlex, subprocess, sys
 root, mxgold = sys.argv[1:]

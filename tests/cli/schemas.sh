@@ -1,4 +1,5 @@
 # What --json prints fits docs/schemas; --junit is XML that counts right. And the checker finds what does not fit.
+: "${scratch:?run by tests/run-cli.sh}"
 fits() { # fits NAME EXIT COMMAND...
   local name=$1 want=$2 rc said
   shift 2

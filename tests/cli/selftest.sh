@@ -1,4 +1,5 @@
 # The program trusts itself here, and says so in both forms.
+: "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" selftest
 grep -q '^failed *0$' "$scratch/stdout" || fail "selftest: $(cat "$scratch/stdout")"
 accepts "$mxgold" selftest --json

@@ -1,4 +1,5 @@
 # verify: pipes and files, right, wrong and malformed.
+: "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" gen tails --preset ocp-mxfp4 --shape 3x40 -o e.mxv
 accepts "$mxgold" verify e.mxv
 accepts "$mxgold" verify e.mxv e.mxv
