@@ -2,8 +2,9 @@
 """bench_diff.py MXGOLD [ROUNDS [MIB]]: rate of `mxgold diff` over that of reading its two files, both from the page cache, A B A B.
 
 The files are MXFP4 of MIB (512) MiB of codes each: equal, with one code in 10,000 another, with every code of one row in 16 another, with every code
-another, and with every scale too. Memory is the peak of the process while it passes over files many times larger. Exit 1 where one of the first three
-runs at less than half of the rate of reading (what bounds the last two: docs/VERIFY.md)."""
+another (by the same bit: 16 pairs of codes), with codes at random (240 pairs), and with every code and every scale another. Memory is the peak of the process
+while it passes over files many times larger. Exit 1 where one of the first three runs at less than half of the rate of reading (what bounds the last three:
+docs/VERIFY.md)."""
 import json, os, random, resource, statistics, struct, subprocess, sys, tempfile, time
 
 mxgold, rounds, mib = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5, int(sys.argv[3]) if len(sys.argv) > 3 else 512
@@ -48,6 +49,10 @@ def every(piece):
     piece[:] = piece.translate(bytes(k ^ 0x11 for k in range(256)))
 
 
+def chance(piece):
+    piece[:] = random.randbytes(len(piece))
+
+
 def read(paths, room=bytearray(4 << 20)):
     start = time.perf_counter()
     for p in paths:
@@ -78,7 +83,7 @@ with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as tmp:
     print("two files of %.2f GB, load %.1f" % (size / 2, os.getloadavg()[0]))
     worst = 9
     for name, change, scale, held in (("equal", lambda piece: None, 0, 1), ("1 code in 10,000 differs", sparse, 0, 1),
-                                      ("1 row in 16 differs in every code", dense, 0, 1), ("every code differs", every, 0, 0),
+                                      ("1 row in 16 differs in every code", dense, 0, 1), ("every code differs", every, 0, 0), ("codes at random", chance, 0, 0),
                                       ("every code and every scale differ", every, 1, 0)):
         write(b, change, scale)
         read((a, b))
