@@ -41,7 +41,7 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   case MX_TIMES_FLT_MAX:
     return mx_chain_step('*', x, FLT_MAX);
   case MX_BY_CHAIN:
-    for (int i = 0; i < p->chain.element.n; i++) y = mx_chain_step(p->chain.element.op[i], y, b->factor[i]);
+    for (int i = 0; i < p->chain->element.n; i++) y = mx_chain_step(p->chain->element.op[i], y, b->factor[i]);
     return y;
   default:
     break;
@@ -167,10 +167,10 @@ uint32_t mx_element_code_of(const mx_plan *p, const mx_block_scale *b, float x, 
   const uint32_t random = round == MX_ROUND_SR ? random_of(p, index) : 0;
   const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;
   uint32_t code = scans ? scan(p, (double)x, y, used) : (uint32_t)mx_encode(p->elem, y, &p->encode, random);
-  if (b->how == MX_BY_CHAIN && p->chain.again.n) {
+  if (b->how == MX_BY_CHAIN && p->chain->again.n) {
     float q = (float)mx_decode(p->elem, code);
     if (isnan(q) && p->elem->kind == MX_KIND_FNUZ) q = NAN; /* its NaN is where -0 would be, but has no sign */
-    for (int i = 0; i < p->chain.again.n; i++) q = mx_chain_step(p->chain.again.op[i], q, b->again[i]);
+    for (int i = 0; i < p->chain->again.n; i++) q = mx_chain_step(p->chain->again.op[i], q, b->again[i]);
     code = scans ? scan(p, (double)x, (double)q, used) : (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
   }
   return code;

@@ -99,8 +99,8 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
     vf v;
     if (!plainly && f->again) {
       v = six_decoded(codes[i], &e);
-      for (int g = 0; g < plan->chain.again.n; g++)
-        v = plan->chain.again.op[g] == '*' ? vf_mul(v, vf_load(p->again[g] + first)) : vf_div(v, vf_load(p->again[g] + first));
+      for (int g = 0; g < plan->chain->again.n; g++)
+        v = plan->chain->again.op[g] == '*' ? vf_mul(v, vf_load(p->again[g] + first)) : vf_div(v, vf_load(p->again[g] + first));
       codes[i] = code_of(v, vi_set(0), &e, way);
       v = six_decoded(codes[i], &e);
     } else

@@ -39,11 +39,12 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
     p->encode.sr_mode = MX_SR_FASTEST;
   }
   p->scale_encode = (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
+  p->chain = mx_chain_parsed(spec->chain);
+  p->values = mx_elem_values(spec->elem);
+  p->scale_values = mx_scale_values(spec->scale);
   p->g = 1;
   p->tensor_scale = 1;
   if (p->elem->kind == MX_KIND_NONE) return MX_OK;
-  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
-    for (uint32_t c = 0; c < 1u << p->elem->bits; c++) p->values[c] = (float)mx_decode(p->elem, c);
   p->emax = mx_format_emax(p->elem);
   const double elem_max = mx_format_max(p->elem);
   p->f = spec->scale_max == MX_SCALE_MAX_ELEM ? elem_max : spec->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, p->emax) : (double)spec->scale_max_n;
@@ -54,13 +55,12 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
   if (spec->tensor_norm == MX_TENSOR_NORM_SEED004) p->norm = p->target / 2;
   p->has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE;
   p->uses_chain = spec->chain != MX_CHAIN_EXACT;
+  if (!p->chain) return mx_fail(err, MX_ERR_ARG, "chain '%s' does not parse", mx_chain_row(spec->chain)->name);
   if (p->uses_chain) {
-    status = mx_chain_compile(&p->chain, mx_chain_row(spec->chain));
-    if (status) return mx_fail(err, status, "chain '%s' does not parse", mx_chain_row(spec->chain)->name);
     p->vars[MX_VAR_F] = (float)p->f;
     p->vars[MX_VAR_M] = (float)p->m;
     p->vars[MX_VAR_K] = (float)p->target;
-    mx_chain_tensor(&p->chain, p->vars, 0);
+    mx_chain_tensor(p->chain, p->vars, 0);
   }
   return MX_OK;
 }
@@ -81,9 +81,9 @@ void mx_plan_set_amax(mx_plan *p, float amax) {
   const float given = s->tensor_given_value;
   if (p->uses_chain) {
     p->vars[MX_VAR_A] = amax;
-    if (s->tensor_given && p->chain.store >= 0) p->vars[p->chain.store] = given;
-    mx_chain_tensor(&p->chain, p->vars, s->tensor_given);
-    p->tensor_scale = p->chain.store >= 0 ? p->vars[p->chain.store] : 1;
+    if (s->tensor_given && p->chain->store >= 0) p->vars[p->chain->store] = given;
+    mx_chain_tensor(p->chain, p->vars, s->tensor_given);
+    p->tensor_scale = p->chain->store >= 0 ? p->vars[p->chain->store] : 1;
     return;
   }
   const float norm = (float)p->norm;

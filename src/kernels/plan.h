@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "core/chain.h"
+#include "core/tables.h"
 #include "mxgold/quantize.h"
 
 typedef struct mx_plan {
@@ -19,11 +19,12 @@ typedef struct mx_plan {
   double norm;                /* N: the exact chain's normaliser; with g: of a tensor scale that is given */
   double g;                   /* max|X| or what stands for it, 1 without tensor scale */
   int uses_chain, tensor_nan; /* tensor_nan: scale.nan=tensor (or scale.inf) and there is one */
-  mx_chain_program chain;
+  const mx_chain_program *chain;
   float vars[MX_CHAIN_VARS]; /* the chain's, amax and sf left to the block */
   int has_tensor_scale;
   float tensor_scale; /* as stored */
-  float values[256];  /* of each code, for elem.round=scan_x and scan_y */
+  const float *values;         /* of each code of up to 8 bits */
+  const double *scale_values;  /* of each code; NULL for a scale format of more than 8 bits */
 } mx_plan;
 
 /** Everything but the tensor-level numbers. MX_ERR_CONFLICT names keys that exclude each other. */
@@ -66,6 +67,9 @@ static inline void mx_block_stats_add(mx_block_stats *st, float x) {
 /** Scale of a block. p_factor: 1, or 1.5 for the map-to-4 candidate of select=foursix. index: of the block, for scale.round=sr.
  *  Returns 0, or 1 if the block has a value that the spec refuses. */
 int mx_block_scale_find(mx_block_scale *out, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
+
+/** Its stored code alone. */
+int mx_block_scale_code(uint32_t *code, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
 
 /** Scale of a block whose stored code is known, however it came about: what a kernel that stored `code` divides by if it follows the plan. */
 void mx_block_scale_given(mx_block_scale *out, const mx_plan *plan, uint32_t code);

@@ -12,7 +12,7 @@ static uint32_t code_of(const mx_format *f, double value) {
 }
 
 static double decode_scale(const mx_plan *p, uint32_t code) {
-  const double v = mx_decode(p->scale, code);
+  const double v = p->scale_values ? p->scale_values[code & 0xFF] : mx_decode(p->scale, code);
   return p->spec.scale_sign == MX_SCALE_SIGN_SIGNED ? v : fabs(v);
 }
 
@@ -69,7 +69,7 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
     float vars[MX_CHAIN_VARS];
     memcpy(vars, p->vars, sizeof vars);
     vars[MX_VAR_AMAX] = (float)amax;
-    const float v = mx_chain_eval(&p->chain.scale, vars);
+    const float v = mx_chain_eval(&p->chain->scale, vars);
     return map_to_4 ? mx_chain_step('*', v, 1.5f) : v;
   }
   if (s->scale_form == MX_SCALE_FORM_ENCODE) return mx_quotient_to_odd(f * p->g, amax * p->norm);
@@ -173,14 +173,13 @@ static void meet(mx_block_scale *out, const mx_plan *p) {
   float vars[MX_CHAIN_VARS];
   memcpy(vars, p->vars, sizeof vars);
   vars[MX_VAR_SF] = out->sf;
-  for (int i = 0; i < p->chain.element.n; i++) out->factor[i] = mx_chain_eval(&p->chain.element.factor[i], vars);
-  for (int i = 0; i < p->chain.again.n; i++) out->again[i] = mx_chain_eval(&p->chain.again.factor[i], vars);
+  for (int i = 0; i < p->chain->element.n; i++) out->factor[i] = mx_chain_eval(&p->chain->element.factor[i], vars);
+  for (int i = 0; i < p->chain->again.n; i++) out->again[i] = mx_chain_eval(&p->chain->again.factor[i], vars);
 }
 
 static void finish(mx_block_scale *out, const mx_plan *p) {
   out->code = clamp_code(p, out->code);
   out->plain = out->plain && out->code != 0; /* scale.byte0 */
-  meet(out, p);
 }
 
 /* Elements meet the value of what is stored, with another scale.used that of what would be stored without clamp_code. */
@@ -284,7 +283,8 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
   out->plain = out->used > 0 && isfinite(v) && s->scale_round != MX_SCALE_ROUND_SR;
 }
 
-int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
+/* All but what elements meet. */
+static int find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
   const mx_spec *s = &p->spec;
   /* Lists SCALE_NAN and SCALE_INF have the same rows, but for the first of SCALE_INF. */
   int choice = -1;
@@ -336,11 +336,24 @@ int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_st
   if (s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF && !stats->has_inf && isfinite(amax) && amax < 0x1p128 &&
       even_round(p, amax) >= (s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? 0x1p16 : 0x1p128)) {
     const mx_block_stats inf = {.amax = INFINITY, .amax_finite = stats->amax_finite, .has_inf = 1};
-    return mx_block_scale_find(out, p, &inf, map_to_4, index);
+    return find(out, p, &inf, map_to_4, index);
   }
   cast_value(out, p, v, index);
   finish(out, p);
   return 0;
+}
+
+int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
+  if (find(out, p, stats, map_to_4, index)) return 1;
+  if (out->how != MX_AS_IS) meet(out, p);
+  return 0;
+}
+
+int mx_block_scale_code(uint32_t *code, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
+  mx_block_scale b;
+  const int refused = find(&b, p, stats, map_to_4, index);
+  *code = b.code;
+  return refused;
 }
 
 void mx_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code) {

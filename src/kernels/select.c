@@ -6,7 +6,7 @@
 
 /* Value that the error counts: the code's, but under wrap_negzero what was meant before the code wrapped, if it was made from x. */
 static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uint32_t code) {
-  const int twice = b->how == MX_BY_CHAIN && p->chain.again.n; /* a code made from a code */
+  const int twice = b->how == MX_BY_CHAIN && p->chain->again.n; /* a code made from a code */
   if (p->spec.elem_overflow != MX_OVERFLOW_WRAP_NEGZERO || twice) return (float)mx_decode(p->elem, code);
   const double y = mx_scaled_value(p, b, x);
   if (isnan(y) || isinf(y)) return NAN;
@@ -66,7 +66,7 @@ void mx_six_values(float values[MX_SIX_VALUES], const mx_plan *p, const mx_block
 
 float mx_six_error(const mx_plan *p, const float values[MX_SIX_VALUES], float factor, float before, const float *x, const uint8_t *codes,
                    size_t here, size_t n) {
-  const int wraps = p->spec.elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && !p->chain.again.n;
+  const int wraps = p->spec.elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && !p->chain->again.n;
   tally t = {{0}, before};
   for (size_t i = 0; i < n; i++) {
     const float v = i < here ? x[i] : 0;

@@ -113,7 +113,7 @@ static void scan_init(mx_stages *f, const mx_plan *p) {
   f->again = 0; /* would find the same */
   f->dtype = MX_INPUT_DTYPE_FLOAT32;
   if (!p->uses_chain) return;
-  fold(&f->scale_of, &p->chain.scale, p->vars);
+  fold(&f->scale_of, &p->chain->scale, p->vars);
   f->factor_of[0] = (mx_chain_expr){1, {{MX_OP_VAR, MX_VAR_SF, 0}}};
 }
 
@@ -122,16 +122,16 @@ static int form_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const int power = p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0, encode = s->scale_form == MX_SCALE_FORM_ENCODE;
   if (p->uses_chain) {
-    const mx_chain_product *e = &p->chain.element;
+    const mx_chain_product *e = &p->chain->element;
     f->factor = MX_FACTOR_CHAIN;
-    f->again = p->chain.again.n > 0;
-    if (p->chain.again.n > 2) return 0;
+    f->again = p->chain->again.n > 0;
+    if (p->chain->again.n > 2) return 0;
     for (uint32_t c = 0; f->again && c < 1u << p->elem->bits; c++) f->values[c] = (float)mx_decode(p->elem, c);
     if (e->n == 1) f->form = e->op[0] == '*' ? MX_FORM_MUL : MX_FORM_DIV;
     if (e->n == 2) f->form = MX_FORM_DIV_MUL;
-    fold(&f->scale_of, &p->chain.scale, p->vars);
+    fold(&f->scale_of, &p->chain->scale, p->vars);
     for (int i = 0; i < 2 && i < e->n; i++) fold(&f->factor_of[i], &e->factor[i], p->vars);
-    for (int i = 0; i < 2 && i < p->chain.again.n; i++) fold(&f->again_of[i], &p->chain.again.factor[i], p->vars);
+    for (int i = 0; i < 2 && i < p->chain->again.n; i++) fold(&f->again_of[i], &p->chain->again.factor[i], p->vars);
     return e->n == 1 || (e->n == 2 && e->op[0] == '/' && e->op[1] == '*');
   }
   const int plain = p->norm == 1 && p->g == 1 && (s->elem_prescale == 0 || s->elem_arith != MX_ELEM_ARITH_EXACT);
@@ -389,10 +389,10 @@ int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale 
     f[0] = b->sf;
     return ordinary(stages, f[0]);
   }
-  for (int i = 0; stages->again && i < stages->plan->chain.again.n; i++) /* what is encoded again stays finite */
+  for (int i = 0; stages->again && i < stages->plan->chain->again.n; i++) /* what is encoded again stays finite */
     if (!(b->again[i] >= 0x1p-60f && b->again[i] <= 0x1p60f)) return 0;
   if (b->how == MX_BY_CHAIN) {
-    for (int i = 0; i < stages->plan->chain.element.n; i++) f[i] = b->factor[i];
+    for (int i = 0; i < stages->plan->chain->element.n; i++) f[i] = b->factor[i];
     return ordinary(stages, f[0]) && ordinary(stages, f[1]);
   }
   if (b->how != MX_BY_NUMBER || !(b->used >= (stages->has_ends ? 0 : 0x1p-149) && b->used <= 0x1p127)) return 0;

@@ -396,7 +396,7 @@ INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int
 
 /* By a chain: the scales of all blocks, then their factors, then which blocks are ordinary. */
 static void scales_by_chain(const mx_stages *f, mx_piece *p) {
-  const mx_chain_program *c = &f->plan->chain;
+  const mx_chain_program *c = f->plan->chain;
   const float *vars = f->plan->vars;
   const size_t n = (p->n_blocks + 15) / 16 * 16;
   const operand amax_value = {p->amax, 1}, sf = {p->sf, 1};
@@ -658,7 +658,7 @@ static void scan_codes(uint8_t *out, const mx_stages *f, const mx_piece *p, cons
 }
 
 INLINE vf again_of(vf q, const mx_stages *f, const mx_piece *p, size_t b) {
-  const mx_chain_product *a = &f->plan->chain.again;
+  const mx_chain_product *a = &f->plan->chain->again;
   for (int i = 0; i < a->n; i++) q = a->op[i] == '*' ? vf_mul(q, vf_set(p->again[i][b])) : vf_div(q, vf_set(p->again[i][b]));
   return q;
 }

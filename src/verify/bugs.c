@@ -64,14 +64,14 @@ static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n
 }
 
 /* Presets beside each other, or the samples of one where they are large. */
-static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, double deadline) {
+static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, deadline until) {
   const size_t presets = mx_preset_count();
   entry *all = calloc(presets + 1, sizeof *all);
   uint8_t *fits = calloc(presets + 1, 1);
   size_t count = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t i = 0; i < presets; i++)
-    if (all && fits && now() < deadline) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads);
+    if (all && fits && !deadline_over(until)) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads);
   for (int known = 1; known >= 0; known--)
     for (size_t i = 0; all && fits && i < presets && count < MOST_DISTINCT; i++) {
       size_t same = 0;
@@ -152,7 +152,7 @@ static void found(mx_bug *out, const entry *e, const candidate *c) {
   out->tensor_scales = c->l.tensor_scales;
 }
 
-int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, double deadline) {
+int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
   static void (*const groups[])(candidate *, const base *) = {tensor_bugs, map_bugs, step_bugs, input_bugs, twist_bugs};
   enum { GROUPS = sizeof groups / sizeof *groups };
   *out = (mx_bug){0};
@@ -163,7 +163,7 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
   if (beside > 1) n_threads = 1;
   entry *e = calloc(MOST_DISTINCT, sizeof *e);
   if (!e) return 0;
-  const size_t count = rank_presets(e, samples, n, beside, n_threads, deadline);
+  const size_t count = rank_presets(e, samples, n, beside, n_threads, until);
   size_t chosen[MOST_BASES], best_at = 0;
   const size_t n_bases = choose(chosen, e, count);
   base bases[MOST_BASES];
@@ -176,11 +176,11 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
   const int right = count && !left_total(e[chosen[0]].plain);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t k = 0; k < n_bases; k++) {
-    if (right || now() > deadline) continue;
+    if (right || deadline_over(until)) continue;
     if (!base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1)) base_close(&bases[k]);
   }
   for (size_t g = 0; g < GROUPS && !right; g++)
-    for (size_t k = 0; k < n_bases && now() < deadline; k++) {
+    for (size_t k = 0; k < n_bases && !deadline_over(until); k++) {
       const candidate before = best;
       if (!bases[k].parts || is_found(&best) || (g && !left_total(best.l) && best.name && best.weak < 2 && chosen[k] != best_at))
         continue; /* a cause, of the same preset */
@@ -195,8 +195,8 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dou
   uint8_t can[MOST_DISTINCT] = {0};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t i = 0; i < count; i++)
-    if (elsewhere && now() < deadline) can[i] = (uint8_t)another_input(&e[i], samples, n);
-  for (size_t i = 0; i < count && elsewhere && !best.name && now() < deadline; i++) {
+    if (elsewhere && !deadline_over(until)) can[i] = (uint8_t)another_input(&e[i], samples, n);
+  for (size_t i = 0; i < count && elsewhere && !best.name && !deadline_over(until); i++) {
     if (!can[i]) continue;
     base b;
     const candidate before = best;

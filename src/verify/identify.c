@@ -38,10 +38,10 @@ static int as_good(inquiry *q, const mx_spec *t) {
 }
 
 /* Set keys back to their defaults where nothing changes, and note which keys could be otherwise. */
-static void settle(mx_identity *out, inquiry *q, double deadline) {
+static void settle(mx_identity *out, inquiry *q, deadline until) {
   mx_spec *best = &q->best.spec;
   key_values *v = malloc(sizeof *v);
-  for (size_t i = 0; v && mx_key_name(i) && i < 64 && now() < deadline; i++) {
+  for (size_t i = 0; v && mx_key_name(i) && i < 64 && !deadline_over(until); i++) {
     const char *key = mx_key_name(i);
     int open = 0;
     values_of(v, key, &q->o);
@@ -173,8 +173,8 @@ static size_t length_of(const mx_spec *s) {
 }
 
 /* Those that have a seed but not every byte with it, once and harder: the one that leaves least first. */
-static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_ruled, double deadline) {
-  for (size_t tried = 0; tried < n_ruled && now() < deadline; tried++) {
+static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_ruled, deadline until) {
+  for (size_t tried = 0; tried < n_ruled && !deadline_over(until); tried++) {
     inquiry *next = NULL;
     for (size_t k = 0; k < n_ruled; k++) {
       inquiry *q = &all[ruled[k]];
@@ -192,7 +192,7 @@ static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_rul
 
 /* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. Formats and types that allow the same draws
  * are told by the seed: few seeds under each of them first, then many. */
-static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
+static inquiry *stochastic_inquiry(inquiry *all, size_t n, deadline until) {
   uint8_t random[MAX_INQUIRIES + 1] = {0};
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
     if (all[i].residue < INFINITY && !inquiry_far_off(&all[i])) return NULL;
@@ -203,13 +203,13 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
     if (random[i]) least = fmin(least, all[i].residue);
   }
   for (size_t i = 0; i < n; i++) {
-    if (!random[i] || all[i].residue > 4 * least + 0.1 || now() > deadline) continue;
+    if (!random[i] || all[i].residue > 4 * least + 0.1 || deadline_over(until)) continue;
     if (!inquiry_random_rule(&all[i], 0)) continue;
     ruled[n_ruled++] = i;
     if (inquiry_seed(&all[i], 0)) return &all[i];
   }
   /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
-  for (size_t tried = 0; !n_ruled && tried < n && now() < deadline; tried++) {
+  for (size_t tried = 0; !n_ruled && tried < n && !deadline_over(until); tried++) {
     size_t next = n;
     for (size_t i = 0; i < n; i++)
       if (random[i] == 1 && all[i].residue <= 4 * least + 0.1 && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
@@ -226,9 +226,9 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
     random[i] = (uint8_t)is_ruled;
   }
   for (int many = 0; many <= 2; many++) { /* those that have a seed first: it is the stronger evidence */
-    for (size_t k = 0; many && k < n_ruled && now() < deadline; k++)
+    for (size_t k = 0; many && k < n_ruled && !deadline_over(until); k++)
       if (!all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
-    inquiry *q = harder_with_seed(all, ruled, n_ruled, deadline);
+    inquiry *q = harder_with_seed(all, ruled, n_ruled, until);
     if (q) return q;
   }
   inquiry *best = NULL;
@@ -246,13 +246,13 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, double deadline) {
 
 /* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
 static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
-                                 const mx_identify_options *options, int threads, double deadline) {
+                                 const mx_identify_options *options, int threads, deadline until) {
   hypothesis *more = calloc(MAX_HYPOTHESES, sizeof *more);
   size_t n_more = 0;
   inquiry *found = NULL;
   if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
   for (size_t i = 0; i < n_more && !found; i++) {
-    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, deadline))
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, until))
       inquiry_presets(q);
     if (attempt_exact(&q->best))
       found = q;
@@ -295,19 +295,19 @@ typedef struct wave {
   uint64_t least;
 } wave;
 
-static inquiry *first_wave(wave *w, inquiry *all, size_t n, double until) {
-  for (; w->at < n && now() < until; w->at++) {
+static inquiry *first_wave(wave *w, inquiry *all, size_t n, deadline until) {
+  for (; w->at < n && !deadline_over(until); w->at++) {
     inquiry *q = &all[w->at];
-    const double deadline = q->s.deadline;
-    q->s.deadline = until;
+    const deadline last = q->s.until;
+    q->s.until = until;
     inquiry_cores(q);
     if (q->cores.n && !q->cores.got[0].scales) {
       inquiry_specs(q);
       if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
     }
-    q->s.deadline = deadline;
+    q->s.until = last;
     if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
-    if (now() >= until && until < deadline) { /* once more from here, with more time */
+    if (deadline_over(until) && until.at < last.at) { /* once more from here, with more time */
       q->residue = INFINITY;
       q->level = 0;
       break;
@@ -324,12 +324,12 @@ static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + 4 * b-
 
 /* An inquiry whose answer is the preset of a bug. */
 static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const mx_sample *samples, size_t n_samples, int threads,
-                          double deadline) {
+                          deadline until) {
   inquiry *q = &all[*n_all];
   hypothesis h = {.formats = bug->spec};
   mx_spec_block(&bug->spec, samples[0].rows, samples[0].cols, &h.block_rows, &h.block_cols);
   ++*n_all;
-  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, deadline)) return NULL;
+  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, until)) return NULL;
   inquiry_take(q, &bug->spec);
   return q;
 }
@@ -342,8 +342,8 @@ static uint64_t odd_numbers(const mx_spec *s) {
 
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
-                        const mx_identify_options *options, int threads, double deadline) {
-  const double begun = now();
+                        const mx_identify_options *options, int threads, deadline until) {
+  const double allowed = deadline_left(until);
   int rotated = 0;
   for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
   const int flushes = rotated && has_subnormal(samples, n_samples);
@@ -354,28 +354,27 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
       const int flush = k >= n;
       if (flush && !h[k % n].formats.had_size) continue;
       ++*n_all;
-      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, deadline)) return NULL;
+      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, until)) return NULL;
       if (!dtype || has_dtype_preset(dtype)) inquiry_presets(q);
       if (attempt_exact(&q->best)) return q;
     }
-  inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, deadline);
+  inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, until);
   *n_all += preset != NULL;
   if (preset) return preset;
   wave w = {.least = UINT64_MAX};
-  inquiry *q = first_wave(&w, all, *n_all, begun + share(FIRST_WAVE, deadline - begun));
+  inquiry *q = first_wave(&w, all, *n_all, deadline_before(until, allowed - share(FIRST_WAVE, allowed)));
   if (q) return q;
   if (samples[0].codes) {
-    const double until = now() + for_bugs(deadline - begun);
-    if (name_bug(bug, samples, n_samples, threads, until < deadline ? until : deadline))
-      return of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
+    if (name_bug(bug, samples, n_samples, threads, deadline_within(until, for_bugs(allowed))))
+      return of_preset(all, n_all, bug, samples, n_samples, threads, until);
   }
-  q = first_wave(&w, all, *n_all, deadline);
+  q = first_wave(&w, all, *n_all, until);
   if (q) return q;
   for (size_t i = 0; i < *n_all; i++)
     if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w.least + 16) inquiry_specs(&all[i]);
-  inquiry *random = stochastic_inquiry(all, *n_all, deadline - 0.3 * (deadline - begun));
+  inquiry *random = stochastic_inquiry(all, *n_all, deadline_before(until, 0.3 * allowed));
   if (random) return random;
-  while (now() < deadline && (q = most_promising(all, *n_all))) {
+  while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
     advance(q);
     if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
   }
@@ -386,7 +385,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   /* What is not exact must be worth the numbers that it has of its own. */
   if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
     return best;
-  q = of_preset(all, n_all, bug, samples, n_samples, threads, deadline);
+  q = of_preset(all, n_all, bug, samples, n_samples, threads, until);
   if (!q || bug->name || bug->preset_scales) return q;
   q->random = bug->spec; /* the time may have been too short to look for chance */
   q->random.elem_round = MX_ROUND_SR;
@@ -459,26 +458,27 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   }
   status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
   const int threads = mx_thread_count(options->n_threads);
-  const double allowed = options->seconds > 0 ? options->seconds : 10, deadline = now() + allowed;
+  const double allowed = options->seconds > 0 ? options->seconds : 10;
+  const deadline until = deadline_in(allowed);
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
-    name_bug(&out->bug, samples, n, threads, now() + for_bugs(allowed));
-    if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, deadline);
+    name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)));
+    if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, until);
   }
   out->blank = is_blank(samples, n);
-  if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, deadline);
+  if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, until);
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);
     if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
-    if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, now() + 0.3 * allowed);
+    if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, deadline_in(0.3 * allowed));
     const char *near = attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
     count(out, best);
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
     const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
     if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
-      if (!name_bug(&out->bug, samples, n, threads, now() + for_bugs(allowed))) out->bug.name = NULL; /* a description explains no more */
+      if (!name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)))) out->bug.name = NULL; /* a description explains no more */
     }
     name_presets(out);
     if (near) out->nearest = near;

@@ -97,7 +97,7 @@ void inquiry_presets(inquiry *q) {
 
 /* ---- one inquiry from end to end */
 
-int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, double deadline) {
+int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, deadline until) {
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
   q->h.formats.flush = flush;
@@ -105,7 +105,7 @@ int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx
   q->o.cache = value_cache_new();
   q->o.memo = memo_new(threads);
   q->wrong = calloc(q->o.n_blocks + 1, 1);
-  return q->wrong && !search_begin(&q->s, &q->o, threads, deadline);
+  return q->wrong && !search_begin(&q->s, &q->o, threads, until);
 }
 
 void inquiry_close(inquiry *q) {
@@ -145,7 +145,7 @@ int inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t
 static void repair_some(inquiry *q, int effort) {
   uint64_t prints[REPAIRED];
   size_t n = 0;
-  for (size_t i = 0; i < q->starts.n && n < REPAIRED && now() < q->s.deadline; i++) {
+  for (size_t i = 0; i < q->starts.n && n < REPAIRED && !deadline_over(q->s.until); i++) {
     if (was_repaired(q, &q->starts.spec[i])) continue;
     mx_spec t = q->starts.spec[i];
     score got = search_score(&q->s, &t, EVERY);
@@ -166,7 +166,7 @@ void inquiry_finish(inquiry *q, int effort) {
   q->finalists.room = 4;
   q->n_repaired = 0;
   find_starts(q);
-  for (int round = 0; again && round < ROUNDS && now() < s->deadline; round++) {
+  for (int round = 0; again && round < ROUNDS && !deadline_over(s->until); round++) {
     *again = (pool){.room = 4};
     for (size_t i = 0; i < q->finalists.n; i++) pool_add(again, &q->finalists.spec[i], search_score(s, &q->finalists.spec[i], EVERY));
     q->finalists = *again;

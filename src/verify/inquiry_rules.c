@@ -184,8 +184,8 @@ static void find_elements(inquiry *q) {
   pool *few = calloc(2, sizeof *few);
   q->specs.n = 0;
   q->specs.room = POOL;
-  for (size_t i = 0; few && i < cores->n && now() < s->deadline; i++) {
-    if (cores->got[i].scales > cores->got[0].scales + cores->got[0].scales / 2) break;
+  for (size_t i = 0; few && i < cores->n && !deadline_over(s->until); i++) {
+    if (cores->got[i].scales > search_worth(cores->got[0].scales)) break;
     const mx_spec *base = &cores->spec[i];
     size_t like = 0;
     while (like < n_done && !same_to_elements(&done[like], base)) like++;

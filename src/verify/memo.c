@@ -70,8 +70,8 @@ uint64_t memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale 
   key = memo_mix(key, bits_of(s->used));
   if (s->how != MX_BY_CHAIN) return key;
   key = memo_mix(key, bits_of((double)s->sf));
-  for (int i = 0; i < p->chain.element.n; i++) key = memo_mix(key, bits_of((double)s->factor[i]));
-  for (int i = 0; i < p->chain.again.n; i++) key = memo_mix(key, bits_of((double)s->again[i]));
+  for (int i = 0; i < p->chain->element.n; i++) key = memo_mix(key, bits_of((double)s->factor[i]));
+  for (int i = 0; i < p->chain->again.n; i++) key = memo_mix(key, bits_of((double)s->again[i]));
   return key;
 }
 

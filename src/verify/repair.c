@@ -201,7 +201,7 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   enum { ROOM = 4096 };
   mx_spec *specs = malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs);
   size_t n = 0;
-  for (size_t i = 0; specs && i < n_moves && now() < s->deadline; i++) {
+  for (size_t i = 0; specs && i < n_moves && !deadline_over(s->until); i++) {
     mx_spec one[2];
     if (!moved(&one[0], spec, &moves[i])) continue;
     const size_t allowed = mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i]) : 0; /* the second may allow it as well */
@@ -231,7 +231,7 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
     size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
     uint64_t key[OF];
     for (size_t k = 0; k < OF; k++) at[k] = n_moves, key[k] = UINT64_C(1) << key_find(names[g][k]);
-    for (int more = 1; more && now() < s->deadline;) {
+    for (int more = 1; more && !deadline_over(s->until);) {
       int changed = 0;
       mx_spec t = *spec;
       for (size_t k = 0; k < OF; k++)
@@ -259,7 +259,7 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
   const size_t n_values = single_moves(moves, s->o, s->lenient);
   beam->room = next->room = BEAM;
   pool_add(beam, spec, *got);
-  for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && now() < s->deadline; depth++) {
+  for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && !deadline_over(s->until); depth++) {
     size_t n_single = n_values, n_moves = 0;
     next->n = 0;
     for (size_t i = 0; i < beam->n; i++) {

@@ -4,18 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "verify/keys.h"
 #include "verify/values.h"
 
 enum { FIRST_BLOCKS = 40, SCALE_BLOCKS = 112, MAX_KEYS = 8, FIRST_PIECE = 48, PIECE = 512 };
-
-double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* About `wanted` of the blocks of each class, evenly. */
 static int spread(block_set *out, const observation *o, int kind, size_t wanted, int scales_only) {
@@ -39,8 +32,8 @@ static int spread(block_set *out, const observation *o, int kind, size_t wanted,
   return 1;
 }
 
-mx_status search_begin(search *s, const observation *o, int threads, double deadline) {
-  *s = (search){.o = o, .threads = threads, .deadline = deadline};
+mx_status search_begin(search *s, const observation *o, int threads, deadline until) {
+  *s = (search){.o = o, .threads = threads, .until = until};
   const size_t area = o->block_rows * o->block_cols;
   const size_t wanted = area <= 64 ? FIRST_BLOCKS : area <= 1024 ? 24 : 12;
   for (int k = 0; k < BLOCK_CLASSES; k++) {
@@ -194,7 +187,8 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
   score *got = calloc(n + 1, sizeof *got);
   if (!got) return;
   s->tried += n;
-  const uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
+  uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
+  if (scales_only && out->n && (!limit || limit > search_worth(out->got[0].scales))) limit = search_worth(out->got[0].scales) + 1;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 256)
   for (size_t i = 0; i < n; i++) got[i] = judge(s, &specs[i], classes, scales_only, limit);
   for (size_t i = 0; i < n; i++) (scales_only ? pool_add_varied : pool_add)(out, &specs[i], got[i]);
@@ -208,7 +202,7 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
   mx_spec *specs = malloc(PIECE * sizeof *specs);
   size_t n = 0, piece = FIRST_PIECE; /* the first ones set the bar early */
   for (size_t k = 0; f && k < n_keys; k++) factor_of(&f[k], keys[k], s->o);
-  for (size_t b = 0; f && specs && b < n_bases && now() < s->deadline; b++) {
+  for (size_t b = 0; f && specs && b < n_bases && !deadline_over(s->until); b++) {
     size_t at[MAX_KEYS] = {0};
     for (int more = 1; more;) {
       specs[n] = bases[b];
@@ -223,7 +217,7 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
           at[k] = 0;
       }
       if (n == piece) {
-        if (now() > s->deadline) break;
+        if (deadline_over(s->until)) break;
         run_piece(s, out, specs, n, classes, scales_only);
         piece = 2 * piece < PIECE ? 2 * piece : PIECE;
         n = 0;

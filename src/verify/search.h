@@ -2,6 +2,7 @@
 #ifndef MX_VERIFY_SEARCH_H
 #define MX_VERIFY_SEARCH_H
 
+#include "verify/deadline.h"
 #include "verify/trial.h"
 
 enum { POOL = 64 };
@@ -18,8 +19,8 @@ typedef struct search {
   block_set sets[BLOCK_CLASSES];
   block_set scales; /* more ordinary blocks, for their scales alone */
   int threads, lenient;
-  int either;      /* either scale of select=foursix will do: which one wins is told later */
-  double deadline; /* by now() */
+  int either; /* either scale of select=foursix will do: which one wins is told later */
+  deadline until;
   uint64_t tried;
 } search;
 
@@ -33,10 +34,8 @@ enum {
   EVERY = 63
 };
 
-/** Seconds of a clock on the wall. */
-double now(void);
 /** Choose the first blocks of each class: spread over the data. */
-mx_status search_begin(search *s, const observation *o, int threads, double deadline);
+mx_status search_begin(search *s, const observation *o, int threads, deadline until);
 void search_end(search *s);
 /** Blocks that spec gets wrong join their sets, a few of each class. Returns how many. */
 size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each);
@@ -50,6 +49,8 @@ score search_score(const search *s, const mx_spec *spec, unsigned classes);
 score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit);
 /** A fingerprint of the codes that spec gives on the chosen blocks of every class. */
 uint64_t search_print(const search *s, const mx_spec *spec);
+/** The most wrong scales with which a rule of scales is still worth a look beside one that has `least`. */
+static inline uint64_t search_worth(uint64_t least) { return least + least / 2; }
 /** Every combination of values of keys[] on each base: the best into out (which keeps what it has). A key "name" takes all its values, "name=v|w"
  *  those. scales_only: on the blocks that are there for their scales. */
 void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,

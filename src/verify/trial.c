@@ -95,11 +95,16 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
   const block_at *b = c->b;
   const mx_block_stats st = stats_of(p, b);
   const uint64_t index = block_index(c->o, b);
+  if (!(how & 2)) {
+    uint32_t four;
+    if (mx_block_scale_code(&out->code, p, &st, 0, index)) return 1;
+    if (out->code == b->scale) return 0;
+    return p->spec.select != MX_SELECT_FOURSIX || mx_block_scale_code(&four, p, &st, 1, index) || four != b->scale;
+  }
   if (mx_block_scale_find(out, p, &st, 0, index)) return 1;
   if (p->spec.select == MX_SELECT_FOURSIX) {
     mx_block_scale four;
     if (!mx_block_scale_find(&four, p, &st, 1, index) && four.code != out->code) {
-      if (!(how & 2)) return out->code != b->scale && four.code != b->scale;
       if (how & LOOK_EITHER) { /* which one wins hangs on the draws */
         if (four.code == b->scale) *out = four;
         return out->code != b->scale;
@@ -135,9 +140,9 @@ static int scale_wrong_leniently(mx_block_scale *out, mx_plan *p, const cell *c,
   return wrong;
 }
 
-static uint32_t code_by(mx_plan *p, const mx_block_scale *scale, float x, uint64_t index, int round) {
+static uint32_t code_by(mx_plan *p, const mx_block_scale *scale, float x, double y, uint64_t index, int round) {
   p->spec.elem_round = p->encode.round = round;
-  const uint32_t code = mx_element_code(p, scale, x, index);
+  const uint32_t code = mx_element_code_of(p, scale, x, y, index);
   p->spec.elem_round = p->encode.round = MX_ROUND_SR;
   return code;
 }
@@ -165,7 +170,7 @@ static void mix(uint64_t *print, uint64_t code) {
 
 /* What an element sees of zero_sign, overflow and saturate_to. Scans see nothing; a code made from a code perhaps everything. */
 static unsigned sees(const mx_plan *p, const cell *c, const mx_block_scale *scale, double y, uint32_t code) {
-  if (scale->how == MX_BY_CHAIN && p->chain.again.n) return MEMO_ALL;
+  if (scale->how == MX_BY_CHAIN && p->chain->again.n) return MEMO_ALL;
   if (p->spec.elem_round == MX_ROUND_SCAN_X || p->spec.elem_round == MX_ROUND_SCAN_Y) return 0;
   if (y == 0) return MEMO_ZERO;
   const int to_zero = y < 0 && !(code & ((1u << (p->elem->bits - p->elem->sign_bits)) - 1));
@@ -178,12 +183,12 @@ static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale,
   const float x = flushed(p, c->x[r * c->ld + k]);
   const uint64_t index = c->index + r * c->n_cols + k;
   const uint32_t seen = c->o->samples[c->b->sample].codes[index];
+  const double y = mx_scaled_value(p, scale, x);
   if (p->spec.elem_round == MX_ROUND_SR && how & LOOK_LENIENT) {
     if (seen_of) *seen_of = MEMO_ALL;
-    if (code_by(p, scale, x, index, MX_ROUND_RTP) == seen || code_by(p, scale, x, index, MX_ROUND_RTN) == seen) return 0;
+    if (code_by(p, scale, x, y, index, MX_ROUND_RTP) == seen || code_by(p, scale, x, y, index, MX_ROUND_RTN) == seen) return 0;
     return 2;
   }
-  const double y = mx_scaled_value(p, scale, x);
   const uint32_t code = mx_element_code_of(p, scale, x, y, index);
   if (seen_of) *seen_of |= sees(p, c, scale, y, code);
   mix(print, code);
@@ -285,6 +290,28 @@ score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t
 
 score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong) {
   return set_score_print(s, spec, how, limit, wrong, NULL);
+}
+
+int seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec) {
+  t->set = set;
+  t->sample = UINT32_MAX;
+  return !plan_for(&t->plan, set->of, spec);
+}
+
+int seed_trial_fits(seed_trial *t, uint64_t seed) {
+  const observation *o = t->set->of;
+  mx_block_scale scale;
+  sample_turn turn = {t->sample, 0};
+  t->plan.spec.seed = seed;
+  for (size_t i = 0; i < t->set->n; i++) {
+    cell c;
+    cell_of(&c, o, &o->blocks[t->set->at[i].block]);
+    plan_sample(&t->plan, o, c.b->sample, &turn);
+    t->sample = turn.sample;
+    if (scale_wrong(&scale, &t->plan, &c, LOOK_SCALES) && !(nan_scale(t->plan.scale, c.b->scale) && nan_scale(t->plan.scale, scale.code)))
+      return 0;
+  }
+  return 1;
 }
 
 void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]) {

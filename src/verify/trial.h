@@ -52,6 +52,15 @@ enum {
 score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
 /** The same; print (may be NULL) becomes a fingerprint of the codes that spec gives there. */
 score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print);
+/** Seeds one after another under a spec of scale.round=sr: does each give the scales of the set, with select=foursix either of the two? A trial
+ *  belongs to one thread. Returns 0 if the spec can't be run. */
+typedef struct seed_trial {
+  const block_set *set;
+  uint32_t sample;
+  mx_plan plan;
+} seed_trial;
+int seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec);
+int seed_trial_fits(seed_trial *t, uint64_t seed);
 /** Counts codes seen where spec gives others: of scales below 256, and of elements without their sign. */
 void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]);
 /** Scales alone, over all blocks whose class is in the mask; wrong (may be NULL) has an entry a block. */
