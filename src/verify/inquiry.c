@@ -23,19 +23,6 @@ int attempt_better(const attempt *a, const attempt *b) {
 int attempt_exact(const attempt *a) { return a->any && !attempt_badness(a); }
 static int attempt_perfect(const attempt *a) { return attempt_exact(a) && !a->got.nan_codes; }
 
-void inquiry_put_formats(mx_spec *s, const mx_spec *f) {
-  s->elem = f->elem;
-  s->scale = f->scale;
-  s->block_rows = f->block_rows;
-  s->block_cols = f->block_cols;
-  s->had_size = f->had_size;
-  s->had_sign = f->had_sign;
-  memcpy(s->had_signs, f->had_signs, sizeof s->had_signs);
-  s->input_dtype = f->input_dtype;
-  if (f->had_size) s->flush = f->flush;
-  if (f->had_size && f->had_sign == MX_HAD_SIGN_FRESH) s->seed = f->seed;
-}
-
 /* What tensor.store makes of the stored tensor scales. */
 uint64_t inquiry_fit_tensor_scale(const observation *o, mx_spec *s) {
   uint64_t least = tensor_scales_wrong(o, s, 1);
@@ -66,16 +53,19 @@ void inquiry_take(inquiry *q, const mx_spec *spec) {
 
 /* Presets with these formats as they are; or the rules of all the others under these formats. */
 static void try_presets(search *s, pool *out, int same_formats) {
-  for (size_t i = 0; i < mx_preset_count(); i++) {
-    mx_spec p, f;
+  mx_spec *specs = malloc((mx_preset_count() + 1) * sizeof *specs);
+  size_t n = 0;
+  for (size_t i = 0; specs && i < mx_preset_count(); i++) {
+    mx_spec p;
     const mx_preset *row = mx_preset_at(i);
     if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
-    f = p;
-    inquiry_put_formats(&f, &s->o->formats);
-    if (mx_spec_equal(&f, &p) != same_formats || mx_spec_check(&f, NULL)) continue;
-    s->tried++;
-    pool_add(out, &f, search_score(s, &f, EVERY));
+    specs[n] = p;
+    observation_put_formats(&specs[n], s->o);
+    n += mx_spec_equal(&specs[n], &p) == same_formats && !mx_spec_check(&specs[n], NULL);
   }
+  s->tried += n;
+  search_pool(s, out, specs, n);
+  free(specs);
 }
 
 void inquiry_presets(inquiry *q) {
@@ -118,10 +108,9 @@ void inquiry_close(inquiry *q) {
 static void find_starts(inquiry *q) {
   q->starts.n = 0;
   q->starts.room = POOL;
-  for (size_t i = 0; i < q->specs.n; i++) {
-    if (score_total(q->specs.got[i]) > 2 * score_total(q->specs.got[0]) + 8) break;
-    pool_add(&q->starts, &q->specs.spec[i], search_score(&q->s, &q->specs.spec[i], EVERY));
-  }
+  size_t n = 0;
+  while (n < q->specs.n && score_total(q->specs.got[n]) <= 2 * score_total(q->specs.got[0]) + 8) n++;
+  search_pool(&q->s, &q->starts, q->specs.spec, n);
   try_presets(&q->s, &q->starts, 0);
 }
 

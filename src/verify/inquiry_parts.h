@@ -9,8 +9,6 @@ enum { LEARN = 12 }; /* blocks of a class that are learned at once */
 /** A list of keys and its length, as search_product() takes them. */
 #define KEYS(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
 
-/** The keys of f that a hypothesis says. */
-void inquiry_put_formats(mx_spec *s, const mx_spec *f);
 /** These alone. */
 mx_spec inquiry_base(const inquiry *q);
 /** A spec over everything: into best if it is better. */

@@ -92,7 +92,7 @@ static uint32_t only_scale(const observation *o) {
 
 mx_spec inquiry_base(const inquiry *q) {
   mx_spec base = {0};
-  inquiry_put_formats(&base, &q->h.formats);
+  observation_put_formats(&base, &q->o);
   if (mx_scale_format(base.scale)->nan_code == MX_NO_CODE) base.scale_nan = MX_SCALE_NAN_IGNORE;
   return base;
 }

@@ -58,7 +58,7 @@ uint64_t memo_key_of_plan(const mx_plan *p) {
   uint64_t key = pair((uint32_t)e->round << 24 | (uint32_t)e->nan << 8 | (uint32_t)e->inf, (uint32_t)e->sr_mode << 8 | (uint32_t)e->sr_bits);
   key = memo_mix(key, pair(e->nan_code, e->inf_code));
   key = memo_mix(key, pair((uint32_t)s->elem_arith << 24 | (uint32_t)s->scale_form << 16 | (uint32_t)s->flush << 8 | (uint32_t)s->sr_source,
-                           (uint32_t)s->chain << 8 | (uint32_t)s->input_dtype));
+                           (uint32_t)s->elem << 16 | (uint32_t)s->chain << 8 | (uint32_t)s->input_dtype));
   key = memo_mix(key, bits_of((double)s->elem_prescale));
   key = memo_mix(key, s->seed);
   key = memo_mix(key, bits_of(p->norm));

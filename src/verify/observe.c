@@ -227,6 +227,20 @@ void observation_free(observation *o) {
   *o = (observation){0};
 }
 
+void observation_put_formats(mx_spec *s, const observation *o) {
+  const mx_spec *f = &o->formats;
+  s->elem = f->elem;
+  s->scale = f->scale;
+  s->block_rows = f->block_rows;
+  s->block_cols = f->block_cols;
+  s->had_size = f->had_size;
+  s->had_sign = f->had_sign;
+  memcpy(s->had_signs, f->had_signs, sizeof s->had_signs);
+  s->input_dtype = f->input_dtype;
+  if (f->had_size) s->flush = f->flush;
+  if (f->had_size && f->had_sign == MX_HAD_SIGN_FRESH) s->seed = f->seed;
+}
+
 float observation_amax(const observation *o, size_t sample, const mx_spec *spec) {
   const mx_block_stats *w = &o->facts[sample].whole;
   const int skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;

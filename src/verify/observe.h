@@ -43,6 +43,8 @@ mx_status observation_init(observation *o, const mx_sample *samples, size_t n, c
 void observation_free(observation *o);
 /** x of a sample as the rule sees it but for flush; ld its row stride. */
 const float *observation_x(const observation *o, size_t sample, size_t *ld);
+/** The keys that the observation supposes: formats, block, rotation, type. */
+void observation_put_formats(mx_spec *spec, const observation *o);
 /** max|X| of a sample as spec counts it. */
 float observation_amax(const observation *o, size_t sample, const mx_spec *spec);
 /** Rows and columns of a block that the sample has. */

@@ -7,7 +7,7 @@
 #include "verify/search.h"
 #include "verify/values.h"
 
-enum { MAX_MOVES = 480, BEAM = 3, HARD_BLOCKS = 18, GUARDS = 4, DEPTH = 14, TRIED_IN_FULL = 16 };
+enum { MAX_MOVES = 480, BEAM = 3, HARD_BLOCKS = 18, GUARDS = 4, DEPTH = 14, TRIED_IN_FULL = 16, ALONE = 64 };
 
 /* Keys set to the values that `with` has: one, or several that act together. */
 typedef struct move {
@@ -138,7 +138,7 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
   score *got = calloc(n + 1, sizeof *got);
   if (!got) return;
   s->tried += n;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(s->threads) if (n > 1024)
+#pragma omp parallel for schedule(dynamic, 8) num_threads(s->threads) if (n > ALONE)
   for (size_t i = 0; i < n; i++) {
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
     uint64_t print = 0;
@@ -151,27 +151,33 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
       got[i] = score_sum(got[i], set_score(&b->right, &specs[i], search_how(s, 0), 0, NULL));
   }
   const score bar = score_sum(b->bar, b->guard);
-  for (int k = 0; k < TRIED_IN_FULL; k++) {
-    size_t best = n;
+  size_t best[TRIED_IN_FULL], n_best = 0;
+  for (; n_best < TRIED_IN_FULL; n_best++) {
+    size_t at = n;
     for (size_t i = 0; i < n; i++)
-      if (score_less(got[i], bar) && (best == n || score_less(got[i], got[best]))) best = i;
-    if (best == n) break;
-    const score all = search_score_until(s, &specs[best], EVERY, score_total(parent) + 1);
-    if (score_less(all, parent)) pool_add(out, &specs[best], all);
-    got[best] = score_worst();
+      if (score_less(got[i], bar) && (at == n || score_less(got[i], got[at]))) at = i;
+    if (at == n) break;
+    best[n_best] = at;
+    got[at] = score_worst();
   }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads) if (n_best > 1)
+  for (size_t k = 0; k < n_best; k++) got[best[k]] = search_score_until(s, &specs[best[k]], EVERY, score_total(parent) + 1);
+  for (size_t k = 0; k < n_best; k++)
+    if (score_less(got[best[k]], parent)) pool_add(out, &specs[best[k]], got[best[k]]);
   free(got);
 }
 
-/* A spec whose keys exclude each other after a move: with one of its other keys set back it may be allowed. Returns how many of these there are. */
-static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const move *m) {
+/* A spec whose keys exclude each other after a move: with one of its other keys set back it may be allowed, not one of the formats, which are the
+ * search's. Returns how many of these there are. */
+static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const move *m, const observation *o) {
   static const mx_spec plain = {0};
   size_t n = 0;
   for (size_t key = 0; key < 64 && mx_key_name(key) && n < room; key++) {
     if (m->keys >> key & 1 || key_same(spec, &plain, key)) continue;
     out[n] = *spec;
     key_copy(&out[n], &plain, key);
-    n += !mx_spec_check(&out[n], NULL);
+    observation_put_formats(&out[n], o);
+    n += !key_same(spec, &out[n], key) && !mx_spec_check(&out[n], NULL);
   }
   return n;
 }
@@ -185,7 +191,7 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
   for (size_t i = 0; specs && from && changes && i < n_moves; i++)
     if (moved(&specs[n], spec, &moves[i])) {
       const mx_spec one = specs[n];
-      const size_t more = mx_spec_check(&one, NULL) ? reconciled(specs + n, room - n - (n_moves - i), &one, &moves[i]) : 0;
+      const size_t more = mx_spec_check(&one, NULL) ? reconciled(specs + n, room - n - (n_moves - i), &one, &moves[i], s->o) : 0;
       for (size_t k = 0; k < more || k < 1; k++) from[n++] = i;
     }
   if (specs && from && changes) sift(s, out, b, specs, n, got, changes);
@@ -204,7 +210,7 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   for (size_t i = 0; specs && i < n_moves && !deadline_over(s->until); i++) {
     mx_spec one[2];
     if (!moved(&one[0], spec, &moves[i])) continue;
-    const size_t allowed = mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i]) : 0; /* the second may allow it as well */
+    const size_t allowed = mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i], s->o) : 0; /* the second may allow it as well */
     for (size_t k = allowed ? 0 : i + 1; k < n_moves; k++) {
       if (active[i] + active[k] != both || moves[i].keys & moves[k].keys) continue;
       for (size_t a = 0; a <= allowed; a++)

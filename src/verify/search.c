@@ -129,6 +129,15 @@ void pool_add(pool *p, const mx_spec *spec, score got) {
   if (p->n < p->room) p->n++;
 }
 
+void search_pool(const search *s, pool *out, const mx_spec *specs, size_t n) {
+  score *got = calloc(n + 1, sizeof *got);
+  if (!got) return;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads) if (n > 1)
+  for (size_t i = 0; i < n; i++) got[i] = search_score(s, &specs[i], EVERY);
+  for (size_t i = 0; i < n; i++) pool_add(out, &specs[i], got[i]);
+  free(got);
+}
+
 /* What scale.round, scale.max and the arithmetic vary about. */
 static int same_family(const mx_spec *a, const mx_spec *b) {
   return a->scale_rule == b->scale_rule && a->scale_form == b->scale_form && a->chain == b->chain && a->tensor_norm == b->tensor_norm &&
@@ -189,7 +198,7 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
   s->tried += n;
   uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
   if (scales_only && out->n && (!limit || limit > search_worth(out->got[0].scales))) limit = search_worth(out->got[0].scales) + 1;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 256)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 32)
   for (size_t i = 0; i < n; i++) got[i] = judge(s, &specs[i], classes, scales_only, limit);
   for (size_t i = 0; i < n; i++) (scales_only ? pool_add_varied : pool_add)(out, &specs[i], got[i]);
   free(got);

@@ -47,6 +47,8 @@ int search_how(const search *s, int scales_only);
 score search_score(const search *s, const mx_spec *spec, unsigned classes);
 /** The same, but the count may stop once it has passed the limit; 0: none. */
 score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit);
+/** specs[n] into a pool, by what they get wrong in every class. */
+void search_pool(const search *s, pool *out, const mx_spec *specs, size_t n);
 /** A fingerprint of the codes that spec gives on the chosen blocks of every class. */
 uint64_t search_print(const search *s, const mx_spec *spec);
 /** The most wrong scales with which a rule of scales is still worth a look beside one that has `least`. */
