@@ -76,7 +76,7 @@ static score sample_score(const observation *o, const mx_spec *spec, size_t i, u
 
 /* Many small samples run beside each other; a large one uses the threads itself. */
 score full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads) {
-  enum { SMALL = 1 << 17 }; /* elements: threads that wait for each other cost more than the work */
+  enum { SMALL = 1 << 14 }; /* elements: threads that wait for each other cost more than the work */
   size_t n_elements = 0;
   for (size_t i = 0; i < o->n_samples; i++) n_elements += o->samples[i].rows * o->samples[i].cols;
   if (n_elements <= SMALL) n_threads = 1;
