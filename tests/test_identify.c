@@ -208,6 +208,26 @@ START_TEST(scalar_is_vector) {
 }
 END_TEST
 
+/* What is kept of one trial must not change another's: then the order of trials, and with it the number of threads, changes nothing. (245: a move
+ * took the search to another format, whose elements passed for those of the right one.) */
+START_TEST(threads_change_nothing) {
+  static const uint64_t streams[] = {245, 578};
+  for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+    mx_spec spec;
+    outputs o = {0};
+    mx_identity id[2];
+    wide_mixture(&spec, streams[i]);
+    outputs_of_suites(&o, &spec, 1);
+    for (int k = 0; k < 2; k++)
+      ck_assert_int_eq(mx_identify(&id[k], o.samples, o.n, &(mx_identify_options){.seconds = 100, .n_threads = 1 + k}, NULL), MX_OK);
+    ck_assert_uint_eq(id[0].specs_tried, id[1].specs_tried);
+    ck_assert(mx_spec_equal(&id[0].spec, &id[1].spec));
+    ck_assert_uint_eq(id[0].undecided, id[1].undecided);
+    outputs_free(&o);
+  }
+}
+END_TEST
+
 /* One tensor of ordinary numbers under every preset. */
 START_TEST(times) {
   static const size_t sizes[] = {256, 1024};
@@ -248,6 +268,7 @@ int main(void) {
       tcase_add_test(t, chance_without_seed);
       tcase_add_test(t, ties_are_not_chance);
       tcase_add_test(t, scalar_is_vector);
+      tcase_add_test(t, threads_change_nothing);
     }
   }
   suite_add_tcase(s, t);

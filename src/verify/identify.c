@@ -16,8 +16,8 @@
 enum { MAX_INQUIRIES = 48, SPARE = 2, OF_A_NUMBER = 8 };
 
 /* Shares of the time, of ten seconds at most. Known bugs are soon gone through: who gives much more time, as a test on a busy machine does, gives it
- * to them as well. */
-static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5;
+ * to them as well. The first wave ends after so many trials as take its share on most machines: then its end is the same on all of them. */
+static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, TRIALS_A_SECOND = 150000;
 
 static double share(double of, double seconds) { return of * fmin(seconds, 10); }
 static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), FOR_BUGS * 0.1 * seconds); }
@@ -246,13 +246,13 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, deadline until) {
 
 /* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
 static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
-                                 const mx_identify_options *options, int threads, deadline until) {
+                                 const mx_identify_options *options, int threads, search_budget *budget) {
   hypothesis *more = calloc(MAX_HYPOTHESES, sizeof *more);
   size_t n_more = 0;
   inquiry *found = NULL;
   if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
   for (size_t i = 0; i < n_more && !found; i++) {
-    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, until))
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, budget))
       inquiry_presets(q);
     if (attempt_exact(&q->best))
       found = q;
@@ -289,25 +289,22 @@ static int has_tensor_scale(const mx_sample *s, size_t n) {
   return 0;
 }
 
-/* Scale rules that explain every ordinary block, and what follows from them; stops when the time is over, and goes on from there. */
+/* Scale rules that explain every ordinary block, and what follows from them; stops when its budget is used, and goes on from there. */
 typedef struct wave {
   size_t at;
   uint64_t least;
 } wave;
 
-static inquiry *first_wave(wave *w, inquiry *all, size_t n, deadline until) {
-  for (; w->at < n && !deadline_over(until); w->at++) {
+static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budget) {
+  for (; w->at < n && !budget_over(budget); w->at++) {
     inquiry *q = &all[w->at];
-    const deadline last = q->s.until;
-    q->s.until = until;
     inquiry_cores(q);
     if (q->cores.n && !q->cores.got[0].scales) {
       inquiry_specs(q);
       if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
     }
-    q->s.until = last;
     if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
-    if (deadline_over(until) && until.at < last.at) { /* once more from here, with more time */
+    if (budget->tried >= budget->most) { /* once more from here, with more of it */
       q->residue = INFINITY;
       q->level = 0;
       break;
@@ -324,12 +321,12 @@ static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + 4 * b-
 
 /* An inquiry whose answer is the preset of a bug. */
 static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const mx_sample *samples, size_t n_samples, int threads,
-                          deadline until) {
+                          search_budget *budget) {
   inquiry *q = &all[*n_all];
   hypothesis h = {.formats = bug->spec};
   mx_spec_block(&bug->spec, samples[0].rows, samples[0].cols, &h.block_rows, &h.block_cols);
   ++*n_all;
-  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, until)) return NULL;
+  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, budget)) return NULL;
   inquiry_take(q, &bug->spec);
   return q;
 }
@@ -342,7 +339,8 @@ static uint64_t odd_numbers(const mx_spec *s) {
 
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
-                        const mx_identify_options *options, int threads, deadline until) {
+                        const mx_identify_options *options, int threads, search_budget *budget) {
+  const deadline until = budget->until;
   const double allowed = deadline_left(until);
   int rotated = 0;
   for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
@@ -354,21 +352,23 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
       const int flush = k >= n;
       if (flush && !h[k % n].formats.had_size) continue;
       ++*n_all;
-      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, until)) return NULL;
+      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, budget)) return NULL;
       if (!dtype || has_dtype_preset(dtype)) inquiry_presets(q);
       if (attempt_exact(&q->best)) return q;
     }
-  inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, until);
+  inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, budget);
   *n_all += preset != NULL;
   if (preset) return preset;
   wave w = {.least = UINT64_MAX};
-  inquiry *q = first_wave(&w, all, *n_all, deadline_before(until, allowed - share(FIRST_WAVE, allowed)));
+  budget->most = budget->tried + (uint64_t)(TRIALS_A_SECOND * share(FIRST_WAVE, allowed));
+  inquiry *q = first_wave(&w, all, *n_all, budget);
+  budget->most = UINT64_MAX;
   if (q) return q;
   if (samples[0].codes) {
     if (name_bug(bug, samples, n_samples, threads, deadline_within(until, for_bugs(allowed))))
-      return of_preset(all, n_all, bug, samples, n_samples, threads, until);
+      return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
-  q = first_wave(&w, all, *n_all, until);
+  q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
   for (size_t i = 0; i < *n_all; i++)
     if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w.least + 16) inquiry_specs(&all[i]);
@@ -385,7 +385,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   /* What is not exact must be worth the numbers that it has of its own. */
   if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
     return best;
-  q = of_preset(all, n_all, bug, samples, n_samples, threads, until);
+  q = of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   if (!q || bug->name || bug->preset_scales) return q;
   q->random = bug->spec; /* the time may have been too short to look for chance */
   q->random.elem_round = MX_ROUND_SR;
@@ -459,15 +459,15 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
   const int threads = mx_thread_count(options->n_threads);
   const double allowed = options->seconds > 0 ? options->seconds : 10;
-  const deadline until = deadline_in(allowed);
+  search_budget budget = {.most = UINT64_MAX, .until = deadline_in(allowed)};
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
     name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)));
-    if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, until);
+    if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
   }
   out->blank = is_blank(samples, n);
-  if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, until);
+  if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, &budget);
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);
@@ -492,10 +492,8 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_beyond = best->facts.beyond;
   } else if (!status)
     status = mx_fail(err, MX_ERR_NOMEM, "identify: no preset has codes and scales of these shapes, and no mixture of keys either");
-  for (size_t i = 0; i < n_all; i++) {
-    out->specs_tried += all[i].s.tried;
-    inquiry_close(&all[i]);
-  }
+  for (size_t i = 0; i < n_all; i++) inquiry_close(&all[i]);
+  out->specs_tried = budget.tried;
   free(all);
   free(h);
   return status;

@@ -63,7 +63,7 @@ static void try_presets(search *s, pool *out, int same_formats) {
     observation_put_formats(&specs[n], s->o);
     n += mx_spec_equal(&specs[n], &p) == same_formats && !mx_spec_check(&specs[n], NULL);
   }
-  s->tried += n;
+  s->budget->tried += n;
   search_pool(s, out, specs, n);
   free(specs);
 }
@@ -87,7 +87,7 @@ void inquiry_presets(inquiry *q) {
 
 /* ---- one inquiry from end to end */
 
-int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, deadline until) {
+int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, search_budget *budget) {
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
   q->h.formats.flush = flush;
@@ -95,7 +95,7 @@ int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx
   q->o.cache = value_cache_new();
   q->o.memo = memo_new(threads);
   q->wrong = calloc(q->o.n_blocks + 1, 1);
-  return q->wrong && !search_begin(&q->s, &q->o, threads, until);
+  return q->wrong && !search_begin(&q->s, &q->o, threads, budget);
 }
 
 void inquiry_close(inquiry *q) {
@@ -134,7 +134,7 @@ int inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t
 static void repair_some(inquiry *q, int effort) {
   uint64_t prints[REPAIRED];
   size_t n = 0;
-  for (size_t i = 0; i < q->starts.n && n < REPAIRED && !deadline_over(q->s.until); i++) {
+  for (size_t i = 0; i < q->starts.n && n < REPAIRED && !budget_over(q->s.budget); i++) {
     if (was_repaired(q, &q->starts.spec[i])) continue;
     mx_spec t = q->starts.spec[i];
     score got = search_score(&q->s, &t, EVERY);
@@ -155,7 +155,7 @@ void inquiry_finish(inquiry *q, int effort) {
   q->finalists.room = 4;
   q->n_repaired = 0;
   find_starts(q);
-  for (int round = 0; again && round < ROUNDS && !deadline_over(s->until); round++) {
+  for (int round = 0; again && round < ROUNDS && !budget_over(s->budget); round++) {
     *again = (pool){.room = 4};
     for (size_t i = 0; i < q->finalists.n; i++) pool_add(again, &q->finalists.spec[i], search_score(s, &q->finalists.spec[i], EVERY));
     q->finalists = *again;

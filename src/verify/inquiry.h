@@ -42,7 +42,7 @@ typedef struct inquiry {
 } inquiry;
 
 /** Under h with this input.dtype and flush. Returns 0 if memory ran out. */
-int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, deadline until);
+int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, search_budget *budget);
 void inquiry_close(inquiry *q);
 
 /** The presets of these formats: into best if one of them gives the chosen blocks. */

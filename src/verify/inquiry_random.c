@@ -98,7 +98,7 @@ static int solve_any(inquiry *q, mx_spec *best, int many) {
   best->select = MX_SELECT_FOURSIX;
   if (q->random.select != MX_SELECT_FOURSIX && !mx_spec_check(best, NULL) && random_solve(s, best, many)) return 1;
   const mx_spec *last = &q->random;
-  for (size_t i = 0, tried = 0; i < q->specs.n && tried < OTHERS && !many && !deadline_over(s->until); i++) {
+  for (size_t i = 0, tried = 0; i < q->specs.n && tried < OTHERS && !many && !budget_over(s->budget); i++) {
     const mx_spec *t = &q->specs.spec[i];
     if (score_total(q->specs.got[i]) || t->scale_round != MX_SCALE_ROUND_SR) continue;
     if (same_to_elements(t, last) && t->scale_arith == last->scale_arith && t->scale_rule == last->scale_rule) continue;
@@ -134,7 +134,7 @@ int inquiry_seed(inquiry *q, int many) {
 int inquiry_hidden_draws(inquiry *q) {
   search *s = &q->s;
   mx_spec t = q->best.spec;
-  if (!q->best.any || !q->o.samples[0].codes || spec_random(&t) || deadline_over(s->until)) return 0;
+  if (!q->best.any || !q->o.samples[0].codes || spec_random(&t) || budget_over(s->budget)) return 0;
   t.scale_round = MX_SCALE_ROUND_SR;
   full_score(&q->o, &q->best.spec, q->wrong, s->threads);
   search_learn(s, q->wrong, &q->best.spec, 64);

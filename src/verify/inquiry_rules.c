@@ -210,7 +210,7 @@ static void find_elements(inquiry *q) {
   pool *few = calloc(2, sizeof *few);
   q->specs.n = 0;
   q->specs.room = POOL;
-  for (size_t i = 0; few && i < cores->n && !deadline_over(s->until); i++) {
+  for (size_t i = 0; few && i < cores->n && !budget_over(s->budget); i++) {
     if (cores->got[i].scales > search_worth(cores->got[0].scales)) break;
     const mx_spec *base = &cores->spec[i];
     size_t like = 0;

@@ -36,7 +36,7 @@ static int mend(mx_spec *out, inquiry *q, const mx_spec *p, int count, int (*as_
     }
     size_t i = c;
     while (i && at[i - 1] == n - c + i - 1) i--;
-    if (!i || deadline_over(q->s.until)) return 0;
+    if (!i || deadline_over(q->s.budget->until)) return 0;
     at[i - 1]++;
     for (; i < c; i++) at[i] = at[i - 1] + 1;
   }
@@ -54,7 +54,7 @@ const char *near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t)
   const mx_spec *spec = &q->best.spec;
   for (int other_block = 0; other_block < 2; other_block++)
     for (int count = !other_block; count <= 3 - other_block; count++)
-      for (size_t i = 0; i < mx_preset_count() && !deadline_over(q->s.until); i++) {
+      for (size_t i = 0; i < mx_preset_count() && !deadline_over(q->s.budget->until); i++) {
         const mx_preset *row = mx_preset_at(i);
         mx_spec p, t;
         if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;

@@ -137,7 +137,7 @@ static int moved(mx_spec *out, const mx_spec *from, const move *m) {
 static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, size_t n, score parent, uint8_t *active) {
   score *got = calloc(n + 1, sizeof *got);
   if (!got) return;
-  s->tried += n;
+  s->budget->tried += n;
 #pragma omp parallel for schedule(dynamic, 8) num_threads(s->threads) if (n > ALONE)
   for (size_t i = 0; i < n; i++) {
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
@@ -207,7 +207,7 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   enum { ROOM = 4096 };
   mx_spec *specs = malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs);
   size_t n = 0;
-  for (size_t i = 0; specs && i < n_moves && !deadline_over(s->until); i++) {
+  for (size_t i = 0; specs && i < n_moves && !budget_over(s->budget); i++) {
     mx_spec one[2];
     if (!moved(&one[0], spec, &moves[i])) continue;
     const size_t allowed = mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i], s->o) : 0; /* the second may allow it as well */
@@ -237,7 +237,7 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
     size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
     uint64_t key[OF];
     for (size_t k = 0; k < OF; k++) at[k] = n_moves, key[k] = UINT64_C(1) << key_find(names[g][k]);
-    for (int more = 1; more && !deadline_over(s->until);) {
+    for (int more = 1; more && !budget_over(s->budget);) {
       int changed = 0;
       mx_spec t = *spec;
       for (size_t k = 0; k < OF; k++)
@@ -265,7 +265,7 @@ void search_repair(search *s, mx_spec *spec, score *got, int effort) {
   const size_t n_values = single_moves(moves, s->o, s->lenient);
   beam->room = next->room = BEAM;
   pool_add(beam, spec, *got);
-  for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && !deadline_over(s->until); depth++) {
+  for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && !budget_over(s->budget); depth++) {
     size_t n_single = n_values, n_moves = 0;
     next->n = 0;
     for (size_t i = 0; i < beam->n; i++) {

@@ -32,8 +32,8 @@ static int spread(block_set *out, const observation *o, int kind, size_t wanted,
   return 1;
 }
 
-mx_status search_begin(search *s, const observation *o, int threads, deadline until) {
-  *s = (search){.o = o, .threads = threads, .until = until};
+mx_status search_begin(search *s, const observation *o, int threads, search_budget *budget) {
+  *s = (search){.o = o, .threads = threads, .budget = budget};
   const size_t area = o->block_rows * o->block_cols;
   const size_t wanted = area <= 64 ? FIRST_BLOCKS : area <= 1024 ? 24 : 12;
   for (int k = 0; k < BLOCK_CLASSES; k++) {
@@ -195,7 +195,7 @@ static score judge(const search *s, const mx_spec *spec, unsigned classes, int s
 static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsigned classes, int scales_only) {
   score *got = calloc(n + 1, sizeof *got);
   if (!got) return;
-  s->tried += n;
+  s->budget->tried += n;
   uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
   if (scales_only && out->n && (!limit || limit > search_worth(out->got[0].scales))) limit = search_worth(out->got[0].scales) + 1;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 32)
@@ -211,7 +211,7 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
   mx_spec *specs = malloc(PIECE * sizeof *specs);
   size_t n = 0, piece = FIRST_PIECE; /* the first ones set the bar early */
   for (size_t k = 0; f && k < n_keys; k++) factor_of(&f[k], keys[k], s->o);
-  for (size_t b = 0; f && specs && b < n_bases && !deadline_over(s->until); b++) {
+  for (size_t b = 0; f && specs && b < n_bases && !budget_over(s->budget); b++) {
     size_t at[MAX_KEYS] = {0};
     for (int more = 1; more;) {
       specs[n] = bases[b];
@@ -226,7 +226,7 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
           at[k] = 0;
       }
       if (n == piece) {
-        if (deadline_over(s->until)) break;
+        if (budget_over(s->budget)) break;
         run_piece(s, out, specs, n, classes, scales_only);
         piece = 2 * piece < PIECE ? 2 * piece : PIECE;
         n = 0;

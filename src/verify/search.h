@@ -14,14 +14,20 @@ typedef struct pool {
   size_t n, room; /* room <= POOL */
 } pool;
 
+/* What all searches of one question may cost together: trials, which are as many on every machine, and time, for where they take long. */
+typedef struct search_budget {
+  uint64_t tried, most;
+  deadline until;
+} search_budget;
+static inline int budget_over(const search_budget *b) { return b->tried >= b->most || deadline_over(b->until); }
+
 typedef struct search {
   const observation *o;
   block_set sets[BLOCK_CLASSES];
   block_set scales; /* more ordinary blocks, for their scales alone */
   int threads, lenient;
   int either; /* either scale of select=foursix will do: which one wins is told later */
-  deadline until;
-  uint64_t tried;
+  search_budget *budget;
 } search;
 
 enum {
@@ -35,7 +41,7 @@ enum {
 };
 
 /** Choose the first blocks of each class: spread over the data. */
-mx_status search_begin(search *s, const observation *o, int threads, deadline until);
+mx_status search_begin(search *s, const observation *o, int threads, search_budget *budget);
 void search_end(search *s);
 /** Blocks that spec gets wrong join their sets, a few of each class. Returns how many. */
 size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each);

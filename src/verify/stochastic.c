@@ -295,15 +295,15 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
   draw draws[TESTED];
   const size_t n = choose_draws(draws, s, spec);
   if (n < 24) return 0;
-  for (size_t k = 0; k < sizeof pass / sizeof pass[0] && !deadline_over(s->until); k++) {
+  for (size_t k = 0; k < sizeof pass / sizeof pass[0] && !budget_over(s->budget); k++) {
     if (!many && try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
     const uint64_t end = pass[k].end < LEVELS[many] ? pass[k].end : LEVELS[many];
-    for (uint64_t first = many ? LEVELS[many - 1] : 0; first < end && !deadline_over(s->until); first += 64 * LANE) {
+    for (uint64_t first = many ? LEVELS[many - 1] : 0; first < end && !budget_over(s->budget); first += 64 * LANE) {
       const uint64_t left = end - first;
       if (try_seeds(s, spec, NULL, first, left < 64 * LANE ? left : 64 * LANE, pass[k].lfsr, draws, n, pass[k].slack)) return 1;
     }
   }
-  for (uint64_t seed = 0; many == 1 && seed < 256 && !deadline_over(s->until); seed++) /* as long as 2^20 of them above */
+  for (uint64_t seed = 0; many == 1 && seed < 256 && !budget_over(s->budget); seed++) /* as long as 2^20 of them above */
     if (settle_mode(s, spec, seed, 0, 0)) return 1;
   return 0;
 }
@@ -340,7 +340,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
       uint64_t least;
 #pragma omp atomic read
       least = found;
-      if (i % ASKED == 0) late |= deadline_over(s->until); /* a call of the system */
+      if (i % ASKED == 0) late |= budget_over(s->budget); /* a call of the system */
       if (least <= i || late || !seed_trial_fits(&one, t.seed)) continue;
       /* Where either of foursix's two scales will do, a few blocks fit many a seed. */
       if (t.select == MX_SELECT_FOURSIX && scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * 50 > plain) continue;
