@@ -166,7 +166,7 @@ void inquiry_finish(inquiry *q, int effort) {
       pool_add(&q->finalists, &t, got);
     }
     if (!q->finalists.n || score_total(q->finalists.got[0])) {
-      if (round) inquiry_cores(q), inquiry_specs(q), find_starts(q);
+      if (round) inquiry_refit(q), find_starts(q);
       repair_some(q, effort);
     }
     if (!q->finalists.n) break;

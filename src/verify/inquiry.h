@@ -25,6 +25,10 @@ typedef struct inquiry {
   observation o;
   search s;
   pool cores, specs; /* fits of the scales of ordinary blocks; of these blocks */
+  struct {
+    size_t scales, looked; /* blocks and elements that they were found on */
+    int lenient, seeded;
+  } fitted;
   pool starts, finalists;
   mx_spec repaired[MAX_REPAIRED];
   size_t n_repaired;
@@ -51,6 +55,8 @@ void inquiry_presets(inquiry *q);
 void inquiry_cores(inquiry *q);
 /** The element's keys for each of the cores: into specs, and residue. */
 void inquiry_specs(inquiry *q);
+/** Both once more where blocks were learned since. */
+void inquiry_refit(inquiry *q);
 /** The best few specs, repaired on blocks of every class until one gives everything: into best. effort 1: also two keys at once. */
 void inquiry_finish(inquiry *q, int effort);
 

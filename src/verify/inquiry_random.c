@@ -25,11 +25,13 @@ int inquiry_looks_random(inquiry *q) {
   inquiry_specs(q);
   if (q->specs.n && !spec_random(&q->specs.spec[0]) && q->specs.got[0].scales) { /* foursix's two scales hide that a scale is drawn */
     q->cores.n = 0;
+    q->fitted.scales = SIZE_MAX;
     cores_at_random(&q->s, &q->cores, inquiry_base(q));
     if (q->cores.n) inquiry_specs(q);
   }
   const int random = q->specs.n && spec_random(&q->specs.spec[0]) && q->residue * 6 < residue;
   if (!random) {
+    q->fitted.scales = SIZE_MAX;
     q->cores = before[0];
     q->specs = before[1];
     q->residue = residue;
@@ -115,6 +117,7 @@ int inquiry_seed(inquiry *q, int many) {
   mx_spec best;
   if (!solve_any(q, &best, many)) return 0;
   q->seed = best;
+  q->fitted.scales = SIZE_MAX;
   q->seeded = 1;
   s->lenient = 0;
   for (int round = 0; round < 8 && !attempt_exact(&q->best); round++) {

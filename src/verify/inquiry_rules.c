@@ -97,6 +97,13 @@ mx_spec inquiry_base(const inquiry *q) {
   return base;
 }
 
+void inquiry_refit(inquiry *q) {
+  const search *s = &q->s;
+  const int as_before = q->fitted.lenient == s->lenient && q->fitted.seeded == q->seeded && q->fitted.scales == s->scales.n;
+  if (!as_before) inquiry_cores(q);
+  if (!as_before || q->fitted.looked != inquiry_looked(&s->sets[BLOCK_PLAIN])) inquiry_specs(q);
+}
+
 void inquiry_cores(inquiry *q) {
   search *s = &q->s;
   pool *cores = &q->cores;
@@ -111,6 +118,7 @@ void inquiry_cores(inquiry *q) {
   base.scale_min_byte = only_scale(s->o);
   const int normed = s->o->samples[0].has_tensor_scale || fabs(q->h.offset) > 0.7;
   for (int learning = 0; learning < 4; learning++) {
+    q->fitted.scales = s->scales.n;
     cores->n = 0;
     for (int wave = 0; wave < 2 && !solved(cores); wave++) {
       if (wave == normed)
@@ -121,6 +129,9 @@ void inquiry_cores(inquiry *q) {
     if (s->lenient && !solved(cores)) cores_at_random(s, cores, base);
     if (!cores->n || cores->got[0].scales || !search_learn_scales(s, &cores->spec[0], 64)) break;
   }
+  q->fitted.lenient = s->lenient;
+  q->fitted.seeded = q->seeded;
+  if (budget_over(s->budget)) q->fitted.scales = SIZE_MAX; /* not all were tried */
 }
 
 /* ---- the element side, on the same blocks */
@@ -242,7 +253,9 @@ static void find_elements(inquiry *q) {
 }
 
 void inquiry_specs(inquiry *q) {
+  q->fitted.looked = inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
   find_elements(q);
+  if (budget_over(q->s.budget)) q->fitted.scales = SIZE_MAX;
   const size_t n = q->s.sets[BLOCK_PLAIN].n;
   q->residue = !q->specs.n ? INFINITY : n ? (double)score_total(q->specs.got[0]) / (double)n : 0;
 }
