@@ -22,9 +22,9 @@ typedef struct mx_plan {
   const mx_chain_program *chain;
   float vars[MX_CHAIN_VARS]; /* the chain's, amax and sf left to the block */
   int has_tensor_scale;
-  float tensor_scale; /* as stored */
-  const float *values;         /* of each code of up to 8 bits */
-  const double *scale_values;  /* of each code; NULL for a scale format of more than 8 bits */
+  float tensor_scale;         /* as stored */
+  const float *values;        /* of each code of up to 8 bits */
+  const double *scale_values; /* of each code; NULL for a scale format of more than 8 bits */
 } mx_plan;
 
 /** Everything but the tensor-level numbers. MX_ERR_CONFLICT names keys that exclude each other. */

@@ -252,8 +252,7 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   inquiry *found = NULL;
   if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
   for (size_t i = 0; i < n_more && !found; i++) {
-    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, budget))
-      inquiry_presets(q);
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, budget)) inquiry_presets(q);
     if (attempt_exact(&q->best))
       found = q;
     else

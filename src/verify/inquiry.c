@@ -87,7 +87,8 @@ void inquiry_presets(inquiry *q) {
 
 /* ---- one inquiry from end to end */
 
-int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, search_budget *budget) {
+int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads,
+                 search_budget *budget) {
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
   q->h.formats.flush = flush;

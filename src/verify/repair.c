@@ -210,7 +210,8 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   for (size_t i = 0; specs && i < n_moves && !budget_over(s->budget); i++) {
     mx_spec one[2];
     if (!moved(&one[0], spec, &moves[i])) continue;
-    const size_t allowed = mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i], s->o) : 0; /* the second may allow it as well */
+    const size_t allowed =
+        mx_spec_check(&one[0], NULL) ? reconciled(&one[1], 1, &one[0], &moves[i], s->o) : 0; /* the second may allow it as well */
     for (size_t k = allowed ? 0 : i + 1; k < n_moves; k++) {
       if (active[i] + active[k] != both || moves[i].keys & moves[k].keys) continue;
       for (size_t a = 0; a <= allowed; a++)
