@@ -292,6 +292,7 @@ static int has_tensor_scale(const mx_sample *s, size_t n) {
 typedef struct wave {
   size_t at;
   uint64_t least;
+  int again; /* another one follows */
 } wave;
 
 static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budget) {
@@ -303,7 +304,7 @@ static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budge
       if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
     }
     if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
-    if (budget->tried >= budget->most) { /* once more from here, with more of it */
+    if (w->again && budget_over(budget)) { /* once more from here, with more of it */
       q->residue = INFINITY;
       q->level = 0;
       break;
@@ -358,10 +359,13 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, budget);
   *n_all += preset != NULL;
   if (preset) return preset;
-  wave w = {.least = UINT64_MAX};
+  wave w = {.least = UINT64_MAX, .again = 1};
   budget->most = budget->tried + (uint64_t)(TRIALS_A_SECOND * share(FIRST_WAVE, allowed));
+  budget->until = deadline_before(until, allowed - 2 * share(FIRST_WAVE, allowed)); /* a slow machine */
   inquiry *q = first_wave(&w, all, *n_all, budget);
   budget->most = UINT64_MAX;
+  budget->until = until;
+  w.again = 0;
   if (q) return q;
   if (samples[0].codes) {
     if (name_bug(bug, samples, n_samples, threads, deadline_within(until, for_bugs(allowed))))
