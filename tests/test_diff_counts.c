@@ -96,8 +96,12 @@ static void naive(mx_difference *d, const pair *p, const mx_diff_options *o) {
     if (sa == sb) continue;
     if (!o->nan_bits && mx_format_is_nan(sf, sa & scale_number) && mx_format_is_nan(sf, sb & scale_number))
       d->nan_codes++;
-    else
+    else {
+      const int64_t step = (int64_t)sb - (int64_t)sa;
       d->scales++;
+      d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
+      d->scale_pairs[sa < 255 ? sa : 255][sb < 255 ? sb : 255]++;
+    }
   }
   float *va = malloc(rows * cols * sizeof *va), *vb = malloc(rows * cols * sizeof *vb);
   mx_dequantize(va, cols, &p->a, &p->s, NULL);
@@ -169,6 +173,8 @@ static void hold(const mx_difference *got, const mx_difference *want, const char
   HOLD_ALL(by_position);
   HOLD_ALL(by_scale);
   HOLD_ALL(pairs);
+  HOLD_ALL(scale_steps);
+  HOLD_ALL(scale_pairs);
   HOLD_ALL(map);
   if (!want->codes) return;
   hold_example(&got->first, &want->first, "the first", where);
