@@ -9,6 +9,7 @@
 #include "diff_gemm.h"
 #include "diff_print.h"
 #include "family.h"
+#include "foreign_scales.h"
 #include "mxgold/mxgold.h"
 #include "report.h"
 #include "verdict.h"
@@ -27,8 +28,7 @@ static const char *dtypes(size_t index) {
 
 static const cli_option options[] = {
     {"A", 0, CLI_POS, offsetof(struct args, a), NULL, "what is expected: a file that mxgold quantize or gen wrote", NULL},
-    {"B", 0, CLI_POS, offsetof(struct args, b), NULL,
-     "what a kernel gave: a .safetensors file with tensors codes and scales of the same shapes", NULL},
+    {"B", 0, CLI_POS, offsetof(struct args, b), NULL, "what a kernel gave: a .safetensors file with tensors codes and scales", NULL},
     {"D", 0, CLI_POS_OPT, offsetof(struct args, d), NULL, "with --gemm: the product that a kernel gave, [M][N] of f32, f16 or bf16", NULL},
     {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; the tensor input of A by default", NULL},
     {"explain", 0, CLI_FLAG, offsetof(struct args, explain), NULL, "say which rule B follows instead (needs the input)", NULL},
@@ -58,37 +58,14 @@ static const cli_option options[] = {
     {0},
 };
 
-/* B may be a file of anyone's: codes and scales of the sizes that A has, the scales in any layout that has this size. */
+/* B may be a file of anyone's: codes of the size that A has, and scales in any form that holds as many. */
 typedef struct side {
   mx_quantized q;
   mx_file *file;
   mx_tensor tensor;
-  uint8_t *unpacked, *packed; /* scales in rows, codes two a byte, where the file has them otherwise */
-  const char *layout;         /* of the scales, if it is not row */
+  uint8_t *packed; /* codes two a byte, where the file has them otherwise */
+  foreign_scales scales;
 } side;
-
-/* Scales in a padded layout: of the layouts that have their size, the one with the fewest scales that differ from A's. */
-static int unpack_scales(side *s, const mx_tensor *like, const mx_array *scales) {
-  const size_t n = like->scale_rows * like->scale_cols;
-  uint8_t *best = NULL, *next = NULL;
-  size_t least = SIZE_MAX;
-  for (int l = 1; l < MX_LAYOUT_COUNT && like->scale_bytes == 1; l++) {
-    if (mx_layout_size((mx_layout)l, like->scale_rows, like->scale_cols) != scales->n_bytes) continue;
-    if (!next && !(next = malloc(n + 1))) break;
-    mx_layout_unpack(next, (mx_layout)l, scales->data, like->scale_rows, like->scale_cols);
-    size_t wrong = 0;
-    for (size_t i = 0; i < n; i++) wrong += next[i] != like->scales[i];
-    if (wrong >= least) continue;
-    least = wrong;
-    s->layout = mx_layout_name((mx_layout)l);
-    uint8_t *keep = best;
-    best = next;
-    next = keep;
-  }
-  free(next);
-  s->unpacked = best;
-  return best != NULL;
-}
 
 /* 4-bit codes that are stored one a byte, two a byte as A has them. */
 static uint8_t *pack_codes(const mx_quantized *a, const mx_array *codes) {
@@ -113,19 +90,20 @@ static int foreign(side *s, const mx_quantized *a, const char *path) {
   const mx_array *codes, *scales, *ts;
   if (mx_file_open(&s->file, path, &err) || mx_file_find(&codes, s->file, "codes", &err) || mx_file_find(&scales, s->file, "scales", &err))
     return cli_fail(&err);
-  const uint64_t n_scales = like->scale_rows * like->scale_cols * like->scale_bytes;
   const int as_a = codes->n_bytes == like->rows * like->code_stride;
   if (!as_a) s->packed = pack_codes(a, codes);
-  const int packed = scales->n_bytes != n_scales && (as_a || s->packed) && unpack_scales(s, like, scales);
-  if ((!as_a && !s->packed) || (scales->n_bytes != n_scales && !packed))
-    return cli_error("%s: %" PRIu64 " bytes of codes and %" PRIu64 " of scales, expected %zu and %zu as in A", path, codes->n_bytes,
-                     scales->n_bytes, like->rows * like->code_stride, like->scale_rows * like->scale_cols * like->scale_bytes);
+  if (!as_a && !s->packed)
+    return cli_error("%s: %" PRIu64 " bytes of codes, expected %zu as in A", path, codes->n_bytes, like->rows * like->code_stride);
+  const int rc = foreign_scales_read(&s->scales, path, scales, a);
+  if (rc) return rc;
   s->tensor = *like;
   s->tensor.codes = s->packed ? s->packed : (uint8_t *)(uintptr_t)codes->data; /* read only */
-  s->tensor.scales = packed ? s->unpacked : (uint8_t *)(uintptr_t)scales->data;
+  s->tensor.scales = s->scales.codes;
   s->tensor.micro = NULL;
-  if (like->has_tensor_scale && !mx_file_find(&ts, s->file, "tensor_scale", NULL) && ts->n_bytes == 4)
-    memcpy(&s->tensor.tensor_scale, ts->data, 4);
+  if (like->has_tensor_scale && !mx_file_find(&ts, s->file, "tensor_scale", NULL) &&
+      (ts->n_values != 1 || mx_array_read_f32(&s->tensor.tensor_scale, ts, 0, 1, 0)))
+    return cli_error("%s: tensor tensor_scale: %" PRIu64 " values of %s, expected one of f32, f16 or bf16", path, ts->n_values,
+                     mx_dtype_name(ts->dtype));
   return CLI_FINE;
 }
 
@@ -309,7 +287,7 @@ static int run(const cli_context *ctx, void *args) {
     else
       rc = cli_error("no memory for the input of %zu x %zu", qa.tensor.rows, qa.tensor.cols);
   }
-  if (!rc) rc = diff_print(d, &qa.spec, b.layout, list, f.x != NULL, verdict, a->json);
+  if (!rc) rc = diff_print(d, &qa.spec, b.scales.layout, list, f.x != NULL, verdict, a->json);
   if (!rc && a->html) {
     report_block blocks[3];
     fill_block(&blocks[0], &f, &d->first);
@@ -329,7 +307,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_file_close(b.file);
   mx_file_close(f.file);
   mx_quantized_close(&qa);
-  free(b.unpacked);
+  free(b.scales.owned);
   free(b.packed);
   free(f.room);
   free(list);

@@ -69,11 +69,65 @@ differs "all at one position in the block" "$mxgold" diff a.safetensors bytes.sa
 accepts "$mxgold" quantize x.npy -o four.safetensors --preset ocp-mxfp4
 edit four.safetensors wide.safetensors 'meta = {}; t["codes"] = bytearray(n for c in t["codes"] for n in (c & 15, c >> 4)); shape["codes"] = [40, 96]'
 accepts "$mxgold" diff four.safetensors wide.safetensors
+# B of others: scales as values, which the format must have, and as wider integers; one for each block of several rows. A's are never taken for more.
+make_scales() { # make_scales FILE DTYPE FORMAT [MORE]: the scales of a (40 x 3), value 2 to the power of s - 127 for floats; MORE edits v, a list
+  dtype=$2 format=$3 more=${4-} edit a.safetensors "$1" '
+import os
+dtype, format = os.environ["dtype"], os.environ["format"]
+v = [2.0 ** (s - 127) if dtype[0] in "FB" else s for s in t["scales"]]
+exec(os.environ["more"])
+meta = {}; h["scales"]["dtype"] = dtype
+t["scales"] = bytearray(b"".join(struct.pack("<f", x)[2:] if dtype == "BF16" else struct.pack("<" + format, x) for x in v))
+if len(v) != 120: shape["scales"] = [len(v)]'
+}
+for kind in F32:f F64:d BF16:- U16:H I16:h I32:i U32:I I64:q U64:Q; do
+  make_scales scales.safetensors ${kind%:*} ${kind#*:}
+  accepts "$mxgold" diff a.safetensors scales.safetensors
+  make_scales scales.safetensors ${kind%:*} ${kind#*:} 'v[50] = v[50] * 2 if dtype[0] in "FB" else v[50] + 1'
+  differs "one scale differs (row 16, block column 2)" "$mxgold" diff a.safetensors scales.safetensors
+done
+make_scales scales.safetensors F32 f 'v[7] = float("nan")'
+differs "one scale differs (row 2, block column 1)" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors F32 f 'v[50] = 0.75'
+refuses "mxgold: scales.safetensors: tensor scales (f32): 0.75 in row 16, column 2, expected a value of e8m0" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors F64 d 'v[0] = 2.0 ** 128'
+refuses "mxgold: scales.safetensors: tensor scales (f64): 3.40282367e+38 in row 0, column 0, expected a value of e8m0" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors I64 q 'v[119] = -1'
+refuses "mxgold: scales.safetensors: tensor scales (i64): -1 in row 39, column 2, expected a code of e8m0, 0 to 255" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors U16 H 'v[3] = 256'
+refuses "mxgold: scales.safetensors: tensor scales (u16): 256 in row 1, column 0, expected a code of e8m0, 0 to 255" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors F32 f 'v = v[:30]' # 120 bytes
+refuses "mxgold: scales.safetensors: tensor scales: 30 values of f32, expected 40 x 3 as in A" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors F32 f 'v = v + [1.0] * 8' # 512 bytes, as many as in a padded layout
+refuses "mxgold: scales.safetensors: tensor scales: 128 values of f32, expected 40 x 3 as in A" "$mxgold" diff a.safetensors scales.safetensors
+edit l.safetensors scales.safetensors 'meta = {}; h["scales"]["dtype"] = "F32"; shape["scales"] = [512]
+t["scales"] = bytearray(b"".join(struct.pack("<f", 2.0 ** (s - 127)) for s in t["scales"]))'
+accepts "$mxgold" diff a.safetensors scales.safetensors
+says "^layout of B's scales  *nv128x4$"
+words='v = [sum(b << 8 * i for i, b in enumerate(v[r:r + 3])) | 0x55000000 for r in range(0, 120, 3)]'
+make_scales scales.safetensors I32 i "$words"
+accepts "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors U32 I "$words; v[16] ^= 1 << 16"
+differs "one scale differs (row 16, block column 2)" "$mxgold" diff a.safetensors scales.safetensors
+make_scales scales.safetensors F32 f 'v = v[:40]'
+refuses "mxgold: scales.safetensors: tensor scales: 40 values of f32, expected 40 x 3 as in A" "$mxgold" diff a.safetensors scales.safetensors
+accepts "$mxgold" quantize x.npy -o two.safetensors --preset te-nvfp4-2d
+once='meta = {}; t["scales"] = bytearray(b for r in range(0, 40, 16) for b in t["scales"][6 * r:6 * r + 6]); shape["scales"] = [3, 6]'
+edit two.safetensors blocks.safetensors "$once"
+accepts "$mxgold" diff two.safetensors blocks.safetensors
+edit two.safetensors blocks.safetensors "$once; t['scales'][17] ^= 1"
+differs "scales that differ         8" "$mxgold" diff two.safetensors blocks.safetensors
+edit two.safetensors blocks.safetensors "$once; t['scales'] = bytearray(b''.join(bytes(t['scales'][r:r + 6]) + b'\\x00\\x00' for r in (0, 6, 12))); h['scales']['dtype'] = 'I32'; shape['scales'] = [3, 2]"
+accepts "$mxgold" diff two.safetensors blocks.safetensors
+edit two.safetensors blocks.safetensors "$once; del t['scales'][17]; shape['scales'] = [17]"
+refuses "mxgold: blocks.safetensors: tensor scales: 17 values of u8, expected 40 x 6 as in A" "$mxgold" diff two.safetensors blocks.safetensors
+edit two.safetensors blocks.safetensors 'meta = {}; h["tensor_scale"]["dtype"] = "I32"'
+refuses "mxgold: blocks.safetensors: tensor tensor_scale: 1 values of i32, expected one of f32, f16 or bf16" "$mxgold" diff two.safetensors blocks.safetensors
 # refusals
 refuses "mxgold: short.npy: 3800 values of f32, expected 40 x 96 of f32, f16 or bf16" "$mxgold" diff a.safetensors b.safetensors --input short.npy
 refuses "mxgold: --explain needs the input: --input X" "$mxgold" diff a.safetensors b.safetensors --explain
 edit a.safetensors few.safetensors 'meta = {}; t["scales"] = t["scales"][:-1]; shape["scales"] = [119]'
-refuses "mxgold: few.safetensors: 3840 bytes of codes and 119 of scales, expected 3840 and 120 as in A" "$mxgold" diff a.safetensors few.safetensors
+refuses "mxgold: few.safetensors: tensor scales: 119 values of u8, expected 40 x 3 as in A" "$mxgold" diff a.safetensors few.safetensors
 edit a.safetensors none.safetensors 'meta = {}; del t["scales"]'
 "$mxgold" diff a.safetensors none.safetensors >"$scratch/stdout" 2>"$scratch/stderr"
 [ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "a file without scales was not refused in one line"
