@@ -62,7 +62,7 @@ typedef struct six_sum {
 INLINE void six_count(six_sum *s, const mx_spec *how, size_t i, vf d) {
   const vf e = how->select_error == MX_SELECT_ERROR_MSE ? vf_mul(d, d) : vi_float(magnitude_of(d));
   if (how->select_error == MX_SELECT_ERROR_ABSMAX)
-    s->all = vf_max(e, s->all);
+    s->all = vf_blend(vf_eq(e, e), vf_max(e, s->all), e); /* a NaN stays: 0 * Inf of scale_first */
   else if (how->select_sum == MX_SELECT_SUM_TORCH16)
     s->lanes[i % 8] = i < 8 ? e : vf_add(s->lanes[i % 8], e);
   else

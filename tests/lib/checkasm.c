@@ -135,7 +135,7 @@ static const char *const more_specs[] = {
     "scale=ue5m3 scale.rule=value tensor.norm=unit deq.arith=two_step",
     "scale=ue5m3 scale.rule=value tensor.norm=unit deq.arith=scale_first",
     "scale=e4m3 scale.rule=value scale.form=encode tensor.norm=chmiel deq.arith=scale_first",
-    "scale=bf16 scale.rule=value tensor.norm=unit tensor.store=divisor elem=e4m3 block=1x24 deq.arith=scale_first",
+    "scale=bf16 scale.rule=value tensor.norm=unit tensor.target=300 tensor.store=divisor elem=e4m3 block=1x24 deq.arith=scale_first",
     "scale=e4m3 scale.rule=value tensor.norm=nv block=1x16 select=foursix deq.arith=scale_first",
     "block=row scale=bf16 scale.rule=value",
     "scale=bf16 scale.rule=value scale.form=encode",
