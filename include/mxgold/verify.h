@@ -93,11 +93,12 @@ typedef struct mx_sample {
   const float *values; /* dequantised, [rows][cols]; NULL if unknown */
 } mx_sample;
 
-/** How to search. The zero struct: block from the shapes, all processors, ten seconds. What is found hangs on the time where it runs out. */
+/** How to search. The zero struct: block from the shapes, all processors, ten seconds. What is found hangs on the time only where it runs out, which
+ *  other jobs on the machine do not hasten; neither it nor the number of specs tried hangs on the number of threads. */
 typedef struct mx_identify_options {
   int block_rows, block_cols; /* 0: found */
   int n_threads;
-  double seconds;   /* by the clock, after which the search gives up improving; 0 means 10 */
+  double seconds;   /* of the calling thread's processor time, after which the search gives up improving; 0 means 10 */
   int no_undecided; /* 1: leave out the list of keys that the data cannot decide */
 } mx_identify_options;
 
