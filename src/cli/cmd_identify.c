@@ -43,7 +43,10 @@ static uint64_t wrong(const mx_identity *id) {
 }
 
 /* Another packing is an answer if it is exact, or leaves far less: some order always leaves a little less than another. */
-static int is_better(const mx_identity *other, const mx_identity *id) { return !wrong(other) ? wrong(id) != 0 : 4 * wrong(other) < wrong(id); }
+static int is_better(const mx_identity *other, const mx_identity *id) {
+  if (other->exact || id->exact) return other->exact > id->exact; /* a spec is a better answer than a bug */
+  return !wrong(other) ? wrong(id) != 0 : 4 * wrong(other) < wrong(id);
+}
 
 /* Beside the layouts of SPEC 5: block columns one after the other. */
 enum { COLUMN_MAJOR = MX_LAYOUT_COUNT, LAYOUTS };
@@ -117,28 +120,37 @@ static int scale_values(mx_identity *id, const char **name, samples *s, const mx
   return found;
 }
 
-/* As it lies; else with the nibbles in another order; with the scales in another layout; transposed. */
+/* Columns of a block of an answer, 0: it has no such number. */
+static size_t block_of(const mx_identity *id) { return id->spec.block_cols > 0 ? (size_t)id->spec.block_cols : id->spec.block_cols ? 0 : 32; }
+
+/* As it lies, nibbles in the order that numbers and codes suggest; else in another order; with the scales in another layout; transposed. */
 static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
+  static const char *const names[] = {"low_first", "high_first", "half_block"};
   mx_error err = {0};
   const float all = first->seconds > 0 ? (float)first->seconds : 10;
-  if (scale_values(id, layout, s, first)) return CLI_FINE;
+  size_t block = (size_t)first->block_cols;
+  int best = samples_likely_nibble(s, &block);
+  if (best > 0 && !samples_repack(s, best, block ? block : 32)) best = s->nibble;
+  const int values = scale_values(id, layout, s, first);
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
   most.seconds = (double)all * (s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
   shorter.seconds = (double)all / 20;
-  mx_status status = mx_identify(id, s->at, s->n, &most, &err);
-  const int told = !status && is_told(id);
-  int best = s->nibble;
-  const size_t found = !status && id->spec.block_cols > 1 ? (size_t)id->spec.block_cols : 32,
-               block = o->block_cols ? (size_t)o->block_cols : found;
-  for (int k = 1; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
-    mx_identity other;
-    if (!samples_repack(s, k, block)) break;
-    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, best = k;
+  mx_status status = values ? MX_OK : mx_identify(id, s->at, s->n, &most, &err);
+  if (best == MX_NIBBLE_HALF_BLOCK && !status && id->exact && block_of(id) != block) { /* halves of something else: no key says that */
+    best = MX_NIBBLE_LOW_FIRST;
+    status = samples_repack(s, best, 32) ? mx_identify(id, s->at, s->n, &most, &err) : MX_ERR_NOMEM;
   }
-  static const char *const names[] = {"low_first", "high_first", "half_block"};
-  if (best >= 0) *nibble = names[best];
+  const int told = !status && is_told(id), tried = best;
+  if (!first->block_cols && tried != MX_NIBBLE_HALF_BLOCK) block = !status && block_of(id) > 1 ? block_of(id) : 32;
+  for (int k = 0; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
+    mx_identity other;
+    if (k == tried) continue;
+    if (!samples_repack(s, k, block)) break;
+    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id) &&
+        (k != MX_NIBBLE_HALF_BLOCK || !other.exact || block_of(&other) == block))
+      *id = other, best = k;
+  }
   if (best >= 0 && s->nibble != best) samples_repack(s, best, block); /* what is tried next is tried in the best order */
-  if (best > 0) id->spec.nibble = best;
   if ((status || (!id->exact && !told && mostly_wrong(id))) && s->at[0].codes) {
     mx_identity other = {0};
     if (!status) other = *id;
@@ -148,6 +160,8 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
     mx_identity other;
     if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, s->turned = 1;
   }
+  if (best >= 0) *nibble = names[best];
+  if (best > 0) id->spec.nibble = best;
   return status ? cli_fail(&err) : CLI_FINE;
 }
 

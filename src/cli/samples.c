@@ -84,6 +84,13 @@ static int all_below_16(const uint8_t *codes, uint64_t n) {
   return all < 16;
 }
 
+/* Room for the packed codes of each sample. */
+static struct packed_codes *more_packed(samples *s) {
+  struct packed_codes *more = own(s, s->n * sizeof *more);
+  if (more && s->packed) memcpy(more, s->packed, (s->n - 1) * sizeof *more);
+  return more;
+}
+
 /* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), in any shape of as many rows. */
 static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   uint64_t n;
@@ -108,46 +115,81 @@ static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < m->cols; c++) codes[r * m->cols + c] = packed ? data[r * cols + c / 2] >> (c % 2 * 4) & 15 : data[r * cols + c];
   m->codes = codes;
+  s->packed = packed ? more_packed(s) : s->packed;
+  if (packed && !s->packed) return cli_error("out of memory");
+  if (packed) s->packed[s->n - 1] = (struct packed_codes){data, cols};
   s->code_shape[0] = rows;
   s->code_shape[1] = cols;
   s->nibble = packed ? MX_NIBBLE_LOW_FIRST : -1;
   return CLI_FINE;
 }
 
+/* The code at column c of a row of n packed bytes; beyond them 0. */
+static uint8_t code_in(const uint8_t *row, size_t n, size_t c, int nibble, size_t block) {
+  const size_t half = block / 2, byte = nibble == MX_NIBBLE_HALF_BLOCK ? c / block * half + c % block % half : c / 2;
+  const int high = nibble == MX_NIBBLE_HALF_BLOCK ? c % block >= half : (int)(c % 2) ^ (nibble == MX_NIBBLE_HIGH_FIRST);
+  return byte < n ? row[byte] >> (high ? 4 : 0) & 15 : 0;
+}
+
 int samples_repack(samples *s, int nibble, size_t block) {
-  if (s->nibble < 0) return 0;
-  if (!s->low_first) {
-    s->low_first = own(s, s->n * sizeof *s->low_first);
-    for (size_t i = 0; s->low_first && i < s->n; i++) s->low_first[i] = s->at[i].codes;
-  }
-  if (!s->low_first) return 0;
+  if (s->nibble < 0 || block % 2) return 0;
   for (size_t i = 0; i < s->n; i++) {
     mx_sample *m = &s->at[i];
-    if (nibble == MX_NIBBLE_LOW_FIRST) {
-      m->codes = s->low_first[i];
-      continue;
-    }
-    uint8_t *codes = own(s, m->rows * m->cols), *row = malloc(m->cols + 2);
-    if (!codes || !row) {
-      free(row);
-      return 0;
-    }
-    for (size_t r = 0; r < m->rows; r++) {
-      const uint8_t *old = s->low_first[i] + r * m->cols;
-      for (size_t c = 0; c < m->cols; c++) {
-        size_t from = c;
-        const size_t b = c / block * block, i_in = c - b, half = block / 2;
-        if (nibble == MX_NIBBLE_HIGH_FIRST) from = c ^ 1;
-        if (nibble == MX_NIBBLE_HALF_BLOCK) from = b + (i_in < half ? 2 * i_in : 2 * (i_in - half) + 1);
-        row[c] = from < m->cols ? old[from] : 0;
-      }
-      memcpy(codes + r * m->cols, row, m->cols);
-    }
-    free(row);
+    const size_t width = s->packed[i].width;
+    uint8_t *codes = own(s, m->rows * m->cols);
+    if (!codes) return 0;
+    for (size_t r = 0; r < m->rows; r++)
+      for (size_t c = 0; c < m->cols; c++) codes[r * m->cols + c] = code_in(s->packed[i].bytes + r * width, width, c, nibble, block);
     m->codes = codes;
   }
   s->nibble = nibble;
   return 1;
+}
+
+/* A code with sign and magnitude as a number of the same order. */
+static int rank_of(uint8_t code) { return code & 8 ? -(code & 7) : code & 7; }
+
+/* Share of pairs of neighbours in a block whose codes are the other way round than their numbers, under an order of nibbles. 1: too few pairs. */
+static double disorder(const samples *s, int nibble, size_t block) {
+  enum { ENOUGH = 16, MOST = 1 << 16 };
+  size_t pairs = 0, against = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    const mx_sample *m = &s->at[i];
+    const size_t width = s->packed[i].width, step = m->rows * m->cols / MOST + 1;
+    for (size_t r = 0; r < m->rows; r += step)
+      for (size_t c = 0; c + 1 < m->cols; c += 2) {
+        const float *x = m->x + r * m->ld + c;
+        const uint8_t *row = s->packed[i].bytes + r * width;
+        const int a = rank_of(code_in(row, width, c, nibble, block)), b = rank_of(code_in(row, width, c + 1, nibble, block));
+        if (a == b || !(x[0] < x[1] || x[0] > x[1])) continue;
+        pairs++;
+        against += (x[0] < x[1]) != (a < b);
+      }
+  }
+  return pairs < ENOUGH ? 1 : (double)against / (double)pairs;
+}
+
+/* Do the scales allow blocks of so many columns? In a kernel's own layout they tell nothing. */
+static int may_be_block(const samples *s, size_t block) {
+  int fits = 1;
+  for (size_t i = 0; i < s->n; i++) fits &= s->at[i].scale_rows == s->at[i].rows && s->at[i].scale_cols == (s->at[i].cols + block - 1) / block;
+  return fits || block == 32 || block == 16;
+}
+
+int samples_likely_nibble(const samples *s, size_t *block) {
+  static const size_t blocks[] = {32, 16, 64, 128, 8, 256};
+  const size_t given = *block;
+  int best = MX_NIBBLE_LOW_FIRST;
+  if (s->nibble < 0) return -1;
+  double least = disorder(s, best, 32) / 4; /* another order must be far better */
+  const double high = disorder(s, MX_NIBBLE_HIGH_FIRST, 32);
+  if (high < least) best = MX_NIBBLE_HIGH_FIRST, least = high;
+  for (size_t k = 0; k < sizeof blocks / sizeof blocks[0]; k++) {
+    if (given ? k || given % 2 : !may_be_block(s, blocks[k])) continue;
+    const double mine = disorder(s, MX_NIBBLE_HALF_BLOCK, given ? given : blocks[k]);
+    if (mine < least) best = MX_NIBBLE_HALF_BLOCK, least = mine, *block = given ? given : blocks[k];
+  }
+  return best;
 }
 
 int samples_encode_scales(samples *s, int scale) {
