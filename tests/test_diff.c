@@ -189,6 +189,12 @@ static void two_tiles(fixture *f) {
     put(f, r + 64, c - 32, at(f, r, c));
   }
 }
+static void two_wide_tiles(fixture *f) {
+  EACH(f) if (r / 16 == 1 && c < 64) {
+    put(f, r, c, at(f, r + 48, c + 64));
+    put(f, r + 48, c + 64, at(f, r, c));
+  }
+}
 static void odd_nibbles(fixture *f) { EACH(f) if (r % 2) put(f, r, c, at(f, r, c ^ 1)); }
 static void odd_words(fixture *f) { EACH(f) if (r % 2) put(f, r, c, at(f, r, c ^ 7)); }
 static void scales_of_one(fixture *f) { memset(f->b.scales, 0x7F, f->a.scale_rows * f->a.scale_cols); }
@@ -260,6 +266,8 @@ static const struct {
     {"tiles by columns", tiles_by_columns, "with the matrix of 4 x 4 tiles of 32 x 32 transposed", "each"},
     {"two tiles", two_tiles, "with two tiles of 32 x 32 swapped (rows 32 to 63, columns 64 to 95 and rows 96 to 127, columns 32 to 63)",
      "each"},
+    {"two wide tiles", two_wide_tiles,
+     "with two tiles of 16 x 64 swapped (rows 16 to 31, columns 0 to 63 and rows 64 to 79, columns 64 to 127)", "each"},
     {"nibbles of odd rows", odd_nibbles, "the two codes of each byte are swapped, where they differ", "even"},
     {"words of odd rows", odd_words, "the codes of each 32-bit word are in reverse order, in the rows that differ", "even"},
     {"halved", halved, "every value that differs is off by the same power of two", "sign"},

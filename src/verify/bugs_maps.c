@@ -741,11 +741,9 @@ static void find_orders(half *codes, half *scales, half *both, const base *b) {
     snprintf(is.text, sizeof is.text, "writes its output, codes and scales, with %s", of_codes);
     better(both, &is, 0);
   } else if (c && s) {
-    is.weak = 1;
     snprintf(is.text, sizeof is.text, "writes the codes with %s, and the scales with %s", of_codes, of_scales);
     better(both, &is, 0);
   }
-  is.weak = 0;
   if (c) snprintf(is.text, sizeof is.text, "writes the codes with %s", of_codes);
   if (c) better(codes, &is, 0);
   if (s) snprintf(is.text, sizeof is.text, "writes the scales with %s", of_scales);

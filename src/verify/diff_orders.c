@@ -7,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { LISTED = 3, MOST_TILES = 1 << 22, LARGEST = 128, SMALLEST = 4, WHOLE = 4096 };
+enum { LISTED = 3, MOST_TILES = 1 << 22, LARGEST = 128, LEAST = 16, WHOLE = 4096, FEW_CELLS = 1 << 20 };
 static const size_t MOST_CELLS = (size_t)1 << 26; /* where tiles are looked at: each size is one more look at all of them */
 
 /* Places of one kind. a, b: what they hold. */
@@ -186,37 +186,36 @@ static int read_lines(places *rows, places *columns, const order_source *s, uint
 
 /* ---- tiles */
 
-/* Hashes of tiles of n x n, as they stand in A, transposed there, and in B. What is cut off at the edges counts as whole tiles that stay. */
+/* Hashes of tiles of h x w, as they stand in A, transposed there (if they are square), and in B. What is cut off at the edges has to stay. */
 typedef struct tiles {
-  size_t side, down, across;
+  size_t h, w, down, across;
   places p, turned; /* turned.a: transposed */
 } tiles;
 
 static int read_tiles(tiles *t, const order_source *s, uint8_t *room) {
-  const size_t n = t->side;
-  const size_t size = s->cell, line = s->cols * size;
-  uint8_t *band = malloc(2 * n * line + 1);
-  uint32_t *cells = malloc(2 * n * n * sizeof *cells);
+  const size_t h = t->h, w = t->w, area = h * w, size = s->cell, line = s->cols * size;
+  uint8_t *band = malloc(2 * h * line + 1);
+  uint32_t *cells = malloc(2 * area * sizeof *cells);
   int ok = band && cells, alike = 1;
   for (size_t d = 0; d < t->down && ok; d++) {
-    for (size_t i = 0; i < 2 * n && ok; i++) {
-      const uint8_t *x = s->row(s->self, i >= n, d * n + i % n, room);
+    for (size_t i = 0; i < 2 * h && ok; i++) {
+      const uint8_t *x = s->row(s->self, i >= h, d * h + i % h, room);
       if ((ok = x != NULL)) memcpy(band + i * line, x, line);
     }
     for (size_t a = 0; a < t->across && ok; a++) {
       const size_t at = d * t->across + a;
       for (int seen = 0; seen < 2; seen++) {
-        for (size_t i = 0; i < n; i++)
-          for (size_t k = 0; k < n; k++)
-            cells[i * n + k] = cells[n * n + k * n + i] = cell_at(band + ((seen ? n : 0) + i) * line, a * n + k, size);
-        (seen ? t->p.b : t->p.a)[at] = XXH3_64bits(cells, n * n * sizeof *cells);
-        if (!seen) t->turned.a[at] = XXH3_64bits(cells + n * n, n * n * sizeof *cells);
+        for (size_t i = 0; i < h; i++)
+          for (size_t k = 0; k < w; k++)
+            cells[i * w + k] = cells[area + k * h + i] = cell_at(band + ((seen ? h : 0) + i) * line, a * w + k, size);
+        (seen ? t->p.b : t->p.a)[at] = XXH3_64bits(cells, area * sizeof *cells);
+        if (!seen) t->turned.a[at] = XXH3_64bits(cells + area, area * sizeof *cells);
       }
     }
   }
   /* the edges */
   for (size_t r = 0; r < s->rows && ok && alike; r++) {
-    const size_t from = r < t->down * n ? t->across * n : 0;
+    const size_t from = r < t->down * h ? t->across * w : 0;
     const uint8_t *x = s->row(s->self, 0, r, room);
     if (from == s->cols) continue;
     if ((ok = x != NULL)) memcpy(band, x, line);
@@ -228,9 +227,13 @@ static int read_tiles(tiles *t, const order_source *s, uint8_t *room) {
   return ok && alike;
 }
 
+/* "rows 0 to 31, column 5" */
 static void tile_at(char *out, size_t size, const tiles *t, size_t i) {
-  const size_t r = i / t->across * t->side, c = i % t->across * t->side;
-  snprintf(out, size, "rows %zu to %zu, columns %zu to %zu", r, r + t->side - 1, c, c + t->side - 1);
+  const size_t r = i / t->across * t->h, c = i % t->across * t->w;
+  char rows[48], columns[48];
+  snprintf(rows, sizeof rows, t->h > 1 ? "rows %zu to %zu" : "row %zu", r, r + t->h - 1);
+  snprintf(columns, sizeof columns, t->w > 1 ? "columns %zu to %zu" : "column %zu", c, c + t->w - 1);
+  snprintf(out, size, "%s, %s", rows, columns);
 }
 
 /* Each wrong tile is itself transposed. */
@@ -244,16 +247,16 @@ static int turned_in_place(char *out, size_t size, const tiles *t) {
   }
   if (!wrong) return 0;
   if (t->p.n == 1)
-    snprintf(out, size, "the matrix of %zu x %zu transposed", t->side, t->side);
+    snprintf(out, size, "the matrix of %zu x %zu transposed", t->h, t->h);
   else if (wrong == could)
-    snprintf(out, size, "each tile of %zu x %zu transposed", t->side, t->side);
+    snprintf(out, size, "each tile of %zu x %zu transposed", t->h, t->h);
   else {
-    char at[96];
+    char at[112];
     tile_at(at, sizeof at, t, first);
     if (wrong == 1)
-      snprintf(out, size, "one tile of %zu x %zu transposed (%s)", t->side, t->side, at);
+      snprintf(out, size, "one tile of %zu x %zu transposed (%s)", t->h, t->h, at);
     else
-      snprintf(out, size, "%zu of %zu tiles of %zu x %zu transposed (the first: %s)", wrong, t->p.n, t->side, t->side, at);
+      snprintf(out, size, "%zu of %zu tiles of %zu x %zu transposed (the first: %s)", wrong, t->p.n, t->h, t->h, at);
   }
   return 1;
 }
@@ -262,8 +265,7 @@ static size_t column_major(const tiles *t, size_t i) { return i % t->down * t->a
 static size_t row_major_of(const tiles *t, size_t i) { return i % t->across * t->down + i / t->across; }
 
 static int tiles_moved(char *out, size_t size, tiles *t) {
-  const size_t n = t->side;
-  char x[96], y[96];
+  char x[112], y[112];
   int down_first = 1, across_first = 1;
   if (!same_places(&t->p)) return 0;
   for (size_t i = 0; i < t->p.n; i++) {
@@ -272,9 +274,9 @@ static int tiles_moved(char *out, size_t size, tiles *t) {
   }
   if (down_first || across_first) {
     if (t->down == t->across)
-      snprintf(out, size, "the matrix of %zu x %zu tiles of %zu x %zu transposed", t->down, t->across, n, n);
+      snprintf(out, size, "the matrix of %zu x %zu tiles of %zu x %zu transposed", t->down, t->across, t->h, t->w);
     else
-      snprintf(out, size, "the tiles of %zu x %zu in column-major order", n, n);
+      snprintf(out, size, "the tiles of %zu x %zu in column-major order", t->h, t->w);
     return 1;
   }
   size_t first = 0;
@@ -282,23 +284,36 @@ static int tiles_moved(char *out, size_t size, tiles *t) {
   tile_at(x, sizeof x, t, first);
   tile_at(y, sizeof y, t, source_of(&t->p, first));
   if (t->p.wrong == 2)
-    snprintf(out, size, "two tiles of %zu x %zu swapped (%s and %s)", n, n, x, y);
+    snprintf(out, size, "two tiles of %zu x %zu swapped (%s and %s)", t->h, t->w, x, y);
   else
-    snprintf(out, size, "%zu of the %zu tiles of %zu x %zu in another order (%s hold what belongs to %s, and so on)", t->p.wrong, t->p.n, n, n,
-             x, y);
+    snprintf(out, size, "%zu of the %zu tiles of %zu x %zu in another order (%s hold what belongs to %s, and so on)", t->p.wrong, t->p.n, t->h,
+             t->w, x, y);
   return 1;
 }
 
-static int find_tiles(char *out, size_t size, const order_source *s, uint8_t *room, size_t side) {
-  tiles t = {.side = side, .down = s->rows / side, .across = s->cols / side};
+static int find_tiles(char *out, size_t size, const order_source *s, uint8_t *room, size_t h, size_t w) {
+  tiles t = {.h = h, .w = w, .down = s->rows / h, .across = s->cols / w};
   const size_t n = t.down * t.across;
   int found = 0;
   if (!n || n > MOST_TILES) return 0;
   if (open_places(&t.p, n) & open_places(&t.turned, n) && read_tiles(&t, s, room))
-    found = turned_in_place(out, size, &t) || (side * side >= 32 && tiles_moved(out, size, &t));
+    found = (h == w && turned_in_place(out, size, &t)) || (h * w >= LEAST && tiles_moved(out, size, &t));
   close_places(&t.p);
   close_places(&t.turned);
   return found;
+}
+
+/* Square tiles, and where it takes no time others as well: large ones first. */
+static int all_tiles(char *out, size_t size, const order_source *s, uint8_t *room) {
+  const size_t cells = s->rows * s->cols;
+  if (cells > MOST_CELLS) return 0;
+  if (s->rows == s->cols && s->rows <= WHOLE && find_tiles(out, size, s, room, s->rows, s->rows)) return 1;
+  for (size_t area = LARGEST * LARGEST; area >= LEAST; area /= 2)
+    for (size_t h = LARGEST; h > 0; h /= 2) {
+      const size_t w = area / h;
+      if (w && w <= LARGEST && (h == w || cells <= FEW_CELLS) && find_tiles(out, size, s, room, h, w)) return 1;
+    }
+  return 0;
 }
 
 int order_find(char *words, size_t size, const order_source *s) {
@@ -311,9 +326,7 @@ int order_find(char *words, size_t size, const order_source *s) {
       say_order(words, size, &rows, "rows", "row");
     else if ((found = same_places(&columns)))
       say_order(words, size, &columns, "columns", "column");
-    const int few = s->rows * s->cols <= MOST_CELLS;
-    if (!found && few && s->rows == s->cols && s->rows <= WHOLE) found = find_tiles(words, size, s, room, s->rows);
-    for (size_t side = LARGEST; !found && few && side >= SMALLEST; side /= 2) found = find_tiles(words, size, s, room, side);
+    if (!found) found = all_tiles(words, size, s, room);
   }
   close_places(&rows);
   close_places(&columns);

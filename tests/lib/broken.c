@@ -252,6 +252,10 @@ static void move_rows(uint8_t *x, size_t cols, int bug, int of_scales) {
       if (bug == BROKEN_ROW_PAIRS) i = r ^ 1;
       if (bug == BROKEN_ROWS_TURNED && of_scales) i = ROWS - 1 - r;
       if (bug == BROKEN_TILES_TURNED && !of_scales) i = r / 16 * 16 + c % 16, k = c / 16 * 16 + r % 16;
+      if (bug == BROKEN_GRID_TURNED) { /* scales: tiles as wide as those of the codes */
+        const size_t wide = cols / 8, tile = r / 64 * 8 + c / wide;
+        i = tile % 2 * 64 + r % 64, k = tile / 2 * wide + c % wide;
+      }
       if (bug == BROKEN_TWO_TILES && !of_scales && r / 32 == 1 && c / 32 == 2) i = r + 32, k = c + 96;
       if (bug == BROKEN_TWO_TILES && !of_scales && r / 32 == 2 && c / 32 == 5) i = r - 32, k = c - 96;
       if (bug == BROKEN_ODD_PAIRS && !of_scales && r % 2) k = c ^ 1;

@@ -65,6 +65,7 @@
   X(ROWS_TURNED, "scales of the last row first", "another order", "48nt", 0)                                                                   \
   X(TILES_TURNED, "codes of each 16 x 16 tile transposed", "another order", "48nt", 0)                                                         \
   X(TWO_TILES, "codes of two 32 x 32 tiles swapped", "another order", "48nt", 0)                                                               \
+  X(GRID_TURNED, "64 x 64 tiles by columns, codes and scales", "another order", "48nt", 0)                                                     \
   X(ODD_PAIRS, "pairs swapped in odd rows", "pairs of elements swapped", "48nt", 0)                                                            \
   X(NO_BIAS, "exponent stored without its bias", "scales with another bias", "48", 0)                                                          \
   X(SCALE_PLUS_1, "every scale one code larger", "scales with another bias", "48nt", 0)                                                        \
