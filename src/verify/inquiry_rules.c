@@ -177,17 +177,23 @@ static int beside_each(search *s, const mx_spec *base) {
   return least <= bar;
 }
 
-/* What every rule of rounding gets wrong in one element of eight, and that lies beside its value, is drawn: no rule of the ends explains that. */
-static int looks_drawn(search *s, pool *few, const mx_spec *base) {
+/* What every rule of rounding gets wrong in one element of eight, and that lies beside its value, is drawn: no rule of the ends explains that.
+ * before: under another arithmetic it looked so. */
+static int looks_drawn(search *s, pool *few, const mx_spec *base, int before) {
   const uint64_t bar = inquiry_looked(&s->sets[BLOCK_PLAIN]) / 8;
   search_product(s, few, base, 1, KEYS("elem.round", "elem.arith"), PLAIN, 0);
-  if (!few->n || few->got[0].codes <= bar || !beside_each(s, base)) return 0;
+  if (!few->n || few->got[0].codes <= bar) return 0;
+  if (before) return 1;
+  if (!beside_each(s, base)) return 0;
   search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith"), PLAIN, 0); /* one near 1 looks so too */
   return few->got[0].codes > bar;
 }
 
-static void elements_without_chance(search *s, pool *few, const mx_spec *base) {
-  if (looks_drawn(s, few, base)) return;
+static void elements_without_chance(search *s, pool *few, const mx_spec *base, int *looked_drawn) {
+  if (looks_drawn(s, few, base, *looked_drawn)) {
+    *looked_drawn = 1;
+    return;
+  }
   search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
   if (!few->n || !few->got[0].codes) return;
   search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
@@ -218,6 +224,7 @@ static void find_elements(inquiry *q) {
   const pool *cores = &q->cores;
   mx_spec done[POOL];
   size_t n_done = 0;
+  int looked_drawn = 0;
   pool *few = calloc(2, sizeof *few);
   q->specs.n = 0;
   q->specs.room = POOL;
@@ -237,7 +244,7 @@ static void find_elements(inquiry *q) {
     const int drawn = s->lenient && q->drawn && base->scale_round != MX_SCALE_ROUND_SR; /* the others were tried before */
     const int seeded = q->seeded && q->seed.elem_round == MX_ROUND_SR;
     if (seeded) elements_of_seed(s, few, base, &q->seed);
-    if (!drawn && !seeded) elements_without_chance(s, few, base);
+    if (!drawn && !seeded) elements_without_chance(s, few, base, &looked_drawn);
     if (drawn || (s->lenient && few->n && few->got[0].codes > inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50)) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
