@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verify/bugs.h"
+#include "verify/by_values.h"
 #include "verify/hypotheses.h"
 #include "verify/inquiry.h"
 #include "verify/keys.h"
@@ -331,6 +332,18 @@ static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const 
   return q;
 }
 
+/* Values alone: an inquiry that begins with the preset, under whatever block, that comes nearest. Returns it if nothing can come nearer. */
+static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples, size_t n_samples, const mx_identify_options *options,
+                          int threads, search_budget *budget) {
+  mx_bug near = {0};
+  values_count got;
+  if (!values_preset(&near.spec, samples, n_samples, options, threads, budget->until)) return NULL;
+  inquiry *q = of_preset(all, n_all, &near, samples, n_samples, threads, budget);
+  if (!q || attempt_exact(&q->best)) return q;
+  const int all_but_zeros = values_of_spec(&got, &near.spec, samples, n_samples, 0, threads) && !got.wrong;
+  return all_but_zeros && !has_negative_zero(near.spec.elem) ? q : NULL;
+}
+
 /* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
 static uint64_t odd_numbers(const mx_spec *s) {
   return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
@@ -358,6 +371,8 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
     }
   inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, budget);
   *n_all += preset != NULL;
+  if (preset) return preset;
+  preset = samples[0].codes ? NULL : of_values(all, n_all, samples, n_samples, options, threads, budget);
   if (preset) return preset;
   wave w = {.least = UINT64_MAX, .again = 1};
   budget->most = budget->tried + (uint64_t)(TRIALS_A_SECOND * share(FIRST_WAVE, allowed));
@@ -469,6 +484,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)));
     if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
   }
+  if (status == MX_ERR_SHAPE && !samples[0].codes) status = MX_OK, close = 0; /* blocks of no preset */
   out->blank = is_blank(samples, n);
   if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, &budget);
   if (best) {

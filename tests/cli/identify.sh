@@ -135,3 +135,13 @@ for keys in "ties ggml-mxfp4 24x64" "random ocp-mxfp4 96x256" "random te-nvfp4 3
     grep -q "^reproduce.* --set nibble=$nibble" said || fail "$keys $nibble: $(cat said)"
   done
 done
+
+# Values alone, of blocks that no preset has; found, or given.
+accepts "$mxgold" gen random --shape 48x128 --seed 5 -o r.safetensors
+for keys in "ocp-mxfp8-e5m2 1x16 --block 16" "ocp-mxfp4 32x1" "ocp-mxfp6-e3m2 16x16"; do
+  read -r preset block given <<<"$keys"
+  accepts "$mxgold" quantize r.safetensors:input -o q.safetensors --preset $preset --set block=$block
+  accepts "$mxgold" dequantize q.safetensors -o y.npy
+  accepts "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick $given
+  grep -q "^reproduce.* --set block=$block" "$scratch/stdout" || fail "$keys: $(cat "$scratch/stdout")"
+done
