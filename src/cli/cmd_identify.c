@@ -78,6 +78,8 @@ static int mostly_wrong(const mx_identity *id) {
 
 /* A bug that gives every byte. */
 static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
+/* One that a packing would say better: codes, or scales, that stand in another order. */
+static int is_order(const mx_identity *id) { return is_told(id) && !strcmp(id->bug.name, "another order"); }
 
 static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
@@ -140,7 +142,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
     best = MX_NIBBLE_LOW_FIRST;
     status = samples_repack(s, best, 32) ? mx_identify(id, s->at, s->n, &most, &err) : MX_ERR_NOMEM;
   }
-  const int told = !status && is_told(id), tried = best;
+  const int order = !status && is_order(id), told = !status && is_told(id) && !(order && id->codes_differ), tried = best;
   if (!first->block_cols && tried != MX_NIBBLE_HALF_BLOCK) block = !status && block_of(id) > 1 ? block_of(id) : 32;
   for (int k = 0; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
@@ -151,7 +153,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
       *id = other, best = k;
   }
   if (best >= 0 && s->nibble != best) samples_repack(s, best, block); /* what is tried next is tried in the best order */
-  if ((status || (!id->exact && !told && mostly_wrong(id))) && s->at[0].codes) {
+  if ((status || (!id->exact && (order ? id->scales_differ != 0 : !told) && mostly_wrong(id))) && s->at[0].codes) {
     mx_identity other = {0};
     if (!status) other = *id;
     if (!try_layouts(&other, layout, s, o)) *id = other, status = MX_OK;
