@@ -84,6 +84,21 @@ static int all_below_16(const uint8_t *codes, uint64_t n) {
   return all < 16;
 }
 
+/* Rows of at least as many bytes as the input has columns: are they two codes a byte all the same, of rows padded to a block? Then bytes that would be
+ * codes of numbers are padding. */
+static int is_padding(const mx_sample *m, const uint8_t *data, size_t width) {
+  const size_t half = (m->cols + 1) / 2;
+  int numbers = 0, wide = 0;
+  for (size_t r = 0; r < m->rows; r++)
+    for (size_t c = 0; c < m->cols; c++) {
+      wide |= data[r * width + c] > 15;
+      if (c < half) continue;
+      numbers |= m->x[r * m->ld + c] != 0;
+      if (data[r * width + c]) return 0;
+    }
+  return numbers && wide;
+}
+
 /* Room for the packed codes of each sample. */
 static struct packed_codes *more_packed(samples *s) {
   struct packed_codes *more = own(s, s->n * sizeof *more);
@@ -107,7 +122,7 @@ static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
     return cli_error("codes: %llu bytes for %zu rows of the input, expected as many bytes for each row", (unsigned long long)n, rows);
   if (packed && cols >= m->cols && (2 * cols > (m->cols + 127) / 128 * 128 || all_below_16(data, n)))
     return cli_error("codes: --packed, but %zu bytes a row for %zu columns of the input are one code a byte", cols, m->cols);
-  if (!packed && cols < m->cols) packed = 1;
+  if (!packed && (cols < m->cols || (m->cols <= 64 && is_padding(m, data, cols)))) packed = 1;
   if (cols * (packed ? 2u : 1u) < m->cols)
     return cli_error("codes: %zu bytes a row for %zu columns of the input, expected as many, or half with two codes a byte", cols, m->cols);
   uint8_t *codes = own(s, m->rows * m->cols);

@@ -54,6 +54,25 @@ static int repeats(const mx_sample *s, size_t n, size_t br) {
   return seen && (others || across);
 }
 
+/* The most rows that a tile can have if its scales are repeated in each: all rows where scales change are a multiple of it. 0: they never change. */
+static size_t rows_of_tiles(const mx_sample *s, size_t n) {
+  size_t tall = 0;
+  for (size_t i = 0; i < n; i++) {
+    const size_t line = s[i].scale_cols * s[i].scale_bytes;
+    const uint8_t *p = s[i].scales;
+    for (size_t r = 1; r < s[i].rows && s[i].scale_rows == s[i].rows; r++) {
+      if (!memcmp(p + r * line, p + (r - 1) * line, line)) continue;
+      size_t a = r;
+      while (a) {
+        const size_t rest = tall % a;
+        tall = a;
+        a = rest;
+      }
+    }
+  }
+  return tall;
+}
+
 static void add_whole(shape *out, size_t *n, size_t br, size_t bc, int whole) {
   for (size_t i = 0; i < *n; i++)
     if (out[i].rows == br && out[i].cols == bc && out[i].whole == whole) return;
@@ -82,6 +101,7 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
     per_col &= s[i].scale_rows == 1 && s[i].scale_cols == s[i].cols;
   }
   const int tensor = s[0].codes && one_scale_each(s, n);
+  const size_t tall = s[0].codes ? rows_of_tiles(s, n) : 0, odd = tall & (tall - 1) ? tall : 0; /* powers of two are tried below */
   if (s[0].codes && per_row && !tensor && differ & WHOLE_COLS) add_whole(out, &count, 1, cols, WHOLE_COLS);
   if (s[0].codes && per_col && differ & WHOLE_ROWS) add_whole(out, &count, rows, 1, WHOLE_ROWS);
   if (tensor && differ) add_whole(out, &count, rows, cols, WHOLE_ROWS | WHOLE_COLS);
@@ -90,6 +110,7 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
     if (s[0].codes && !fits_shape(s, n, 1, bc)) {
       for (size_t k = 0; k < sizeof heights / sizeof heights[0]; k++) /* tiles whose scale is stored once */
         if (fits_shape(s, n, heights[k], bc) && s[0].scale_rows != s[0].rows) add_shape(out, &count, heights[k], bc);
+      if (s[0].scale_rows && fits_shape(s, n, up(s[0].rows, s[0].scale_rows), bc)) add_shape(out, &count, up(s[0].rows, s[0].scale_rows), bc);
       continue;
     }
     for (size_t k = 0; s[0].codes && k < sizeof heights / sizeof heights[0]; k++)
@@ -97,16 +118,22 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
         add_shape(out, &count, heights[k], bc);
         break;
       }
+    if (odd && repeats(s, n, odd)) add_shape(out, &count, odd, bc);
     add_shape(out, &count, 1, bc);
   }
   if (tensor) add_shape(out, &count, rows, cols);
   if (s[0].codes && fits_shape(s, n, 1, cols)) add_shape(out, &count, 1, cols);
   for (size_t k = 0; s[0].codes && s[0].scale_cols == s[0].cols && k < sizeof heights / sizeof heights[0]; k++)
     if (fits_shape(s, n, heights[k], 1)) add_shape(out, &count, heights[k], 1);
+  for (size_t br = up(rows, s[0].scale_rows ? s[0].scale_rows : 1); s[0].codes && !count && s[0].scale_cols == s[0].cols && br < rows; br++)
+    if (fits_shape(s, n, br, 1)) add_shape(out, &count, br, 1);
   if (s[0].codes && s[0].scale_cols == s[0].cols && s[0].scale_rows == 1) add_shape(out, &count, rows, 1);
   /* Odd sizes that the number of scales asks for. */
   for (size_t bc = up(cols, s[0].scale_cols ? s[0].scale_cols : 1); s[0].codes && !count && bc <= cols; bc++)
-    if (fits_shape(s, n, 1, bc)) add_shape(out, &count, 1, bc);
+    if (fits_shape(s, n, 1, bc)) {
+      if (tall > 1 && repeats(s, n, tall)) add_shape(out, &count, tall, bc);
+      add_shape(out, &count, 1, bc);
+    }
   return count;
 }
 

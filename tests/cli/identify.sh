@@ -145,3 +145,12 @@ for keys in "ocp-mxfp8-e5m2 1x16 --block 16" "ocp-mxfp4 32x1" "ocp-mxfp6-e3m2 16
   accepts "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick $given
   grep -q "^reproduce.* --set block=$block" "$scratch/stdout" || fail "$keys: $(cat "$scratch/stdout")"
 done
+
+# Rows of two codes a byte padded to as many bytes as there are columns; tiles and columns whose height is odd, or does not divide the rows.
+for keys in "ocp-mxfp4 64x7" "te-nvfp4 96x8" "ocp-mxfp8-e4m3 64x7" "ocp-mxfp4 64x7 nibble=high_first" "ocp-mxfp4 256x64 block=3x32" \
+  "te-nvfp4 96x64 block=5x32" "ocp-mxfp8-e4m3 250x40 block=3x1"; do
+  read -r preset shape set <<<"$keys"
+  accepts "$mxgold" gen random --preset $preset --shape $shape ${set:+--set $set} -o z.safetensors
+  accepts "$mxgold" identify --output z.safetensors --quick
+  grep -q "^reproduce.*${set:+ --set $set}" "$scratch/stdout" || fail "$keys: $(cat "$scratch/stdout")"
+done
