@@ -274,6 +274,8 @@ static void rename_codes(half *best, const base *b, renaming *m) {
   rename_settle(m);
   if (!m->changed) return;
   name_codes(&is, m, f);
+  /* Elements without the tensor scale are all tiny as well: a cause that is looked at later. */
+  if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE && !strcmp(is.name, "every element zero")) is.weak = 1;
   if (m->differ < (is.weak ? 4 : 1) * m->changed) return;
   better(best, &is, m->left);
 }
