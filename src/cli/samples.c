@@ -250,6 +250,35 @@ static const uint8_t *codes_in_words(samples *s, const mx_array *a) {
   return low_bytes(s, a);
 }
 
+/* Columns of scales in rows of 32-bit words that hold four each: as many as blocks of some power of two have, less what is zero throughout, where several
+ * do. 0 if none has. */
+static size_t columns_in_words(const mx_array *a, size_t cols, size_t rows, size_t words) {
+  size_t used = words > 1 ? 4 * words - 3 : 4, columns = 0;
+  int low = 0;
+  if (words == 1)
+    for (int all = 0; used > 1 && !all; used -= !all)
+      for (size_t r = 0; r < rows && !all; r++) all = a->data[4 * r + used - 1];
+  for (size_t r = 0; r < rows * words && !low; r++) low = a->data[4 * r] | a->data[4 * r + 1];
+  if (!low) return 0; /* the bits of floats that are powers of two */
+  for (size_t block = 8; block <= 4096; block *= 2) {
+    const size_t n = cols / block + (cols % block != 0);
+    if ((n + 3) / 4 == words && n >= used) columns = n;
+  }
+  return columns;
+}
+
+/* 32-bit integers that are no codes themselves hold four bytes each, little-endian, along a row (DeepGEMM's packed UE8M0). */
+static void scales_in_words(samples *s, mx_sample *m, const mx_array *a) {
+  if ((a->dtype != MX_I32 && a->dtype != MX_U32) || !m->scale_rows) return;
+  const size_t words = m->scale_cols, columns = columns_in_words(a, m->cols, m->scale_rows, words);
+  uint8_t *bytes = columns ? own(s, m->scale_rows * columns) : NULL;
+  if (!bytes) return;
+  for (size_t r = 0; r < m->scale_rows; r++) memcpy(bytes + r * columns, a->data + r * words * 4, columns);
+  m->scales = bytes;
+  m->scale_cols = columns;
+  m->scale_bytes = 1;
+}
+
 static int set_scales(samples *s, mx_sample *m, const mx_array *a) {
   if (!mx_matrix_of(&m->scale_rows, &m->scale_cols, a->shape, a->n_dims)) return cli_error("scales: the shape overflows");
   const uint8_t *narrow = codes_in_words(s, a);
@@ -262,6 +291,7 @@ static int set_scales(samples *s, mx_sample *m, const mx_array *a) {
     m->scale_cols = a->n_values / m->rows;
   }
   m->scales = narrow ? narrow : a->data;
+  if (!narrow) scales_in_words(s, m, a);
   return keep_scale_values(s, m, a);
 }
 

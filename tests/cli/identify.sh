@@ -118,10 +118,34 @@ npy("c.npy", "|u1", tuple(h["codes"]["shape"]), part("codes"))
 npy("turned.npy", "|u1", (rows, kb), bytes(s[k % rows * kb + k // rows] for k in range(rows * kb)))
 for kind, name in (("h", "i2"), ("i", "i4"), ("q", "i8")):
     npy(name + ".npy", "<" + name, (rows, kb), struct.pack("<%d%s" % (rows * kb, kind), *s))
+for name in ("<i4", "<u4"): npy("words" + name[1:] + ".npy", name, (rows, kb // 4), bytes(s))
 PY
 "$mxgold" identify --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
-for wide in i2 i4 i8; do
+for wide in i2 i4 i8 wordsi4 wordsu4; do
   "$mxgold" identify --input r.safetensors:input --codes c.npy --scales $wide.npy | grep -q '^preset  *ocp-mxfp4' || fail "scales as $wide"
+done
+# Words of which the last of a row holds fewer than four, and a row of one word.
+for shape in 16x160 16x64; do
+  accepts "$mxgold" gen random --shape $shape -o w.safetensors
+  accepts "$mxgold" quantize w.safetensors:input --preset ocp-mxfp8-e4m3 -o w8.safetensors
+  python3 - <<'PY'
+import json, struct
+raw = open("w8.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+h = json.loads(raw[8:8 + n])
+part = lambda name: raw[8 + n + h[name]["data_offsets"][0]:8 + n + h[name]["data_offsets"][1]]
+rows, kb = h["scales"]["shape"]
+s, words = part("scales"), (kb + 3) // 4
+packed = b"".join(s[r * kb:r * kb + kb] + bytes(4 * words - kb) for r in range(rows))
+head, codes = {}, part("codes")
+head["codes"] = {"dtype": "U8", "shape": h["codes"]["shape"], "data_offsets": [0, len(codes)]}
+head["scales"] = {"dtype": "I32", "shape": [rows, words], "data_offsets": [len(codes), len(codes) + len(packed)]}
+text = json.dumps(head).encode()
+open("w32.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + codes + packed)
+PY
+  "$mxgold" identify --quick --input w.safetensors:input --output w32.safetensors >said || fail "$shape, words of scales: $(cat said)"
+  grep -q '^preset  *ocp-mxfp8-e4m3' said || fail "$shape, words of scales: $(cat said)"
+  accepts "$mxgold" diff w8.safetensors w32.safetensors
 done
 refuses "mxgold: blocks of 16 columns were asked for: scales of 128 x 8 do not fit them in a 128 x 256 tensor" "$mxgold" identify \
   --input r.safetensors:input --output out.safetensors --block 16
