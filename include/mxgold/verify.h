@@ -122,9 +122,11 @@ typedef struct mx_identity {
   uint64_t n_scales, scales_differ;
   uint64_t nan_codes_differ; /* inside those blocks, and which NaN a NaN is; they do not count against exact */
   uint64_t tensor_scales_differ, n_values, values_differ;
-  uint64_t undecided; /* bit i: key mx_key_name(i) could have another value with the same bytes */
-  int stochastic;     /* rounding is random */
-  int blank;          /* the input has no finite number but zero: whatever is said here, the data decide next to nothing */
+  uint64_t zero_signs_differ;                      /* of values_differ: zeros whose sign alone differs */
+  float tensor_scale_stored, tensor_scale_of_spec; /* of the first sample whose tensor scale differs */
+  uint64_t undecided;                              /* bit i: key mx_key_name(i) could have another value with the same bytes */
+  int stochastic;                                  /* rounding is random */
+  int blank; /* the input has no finite number but zero: whatever is said here, the data decide next to nothing */
   /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
   int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: nothing can be said */
   int random_biased;                       /* codes go up more often, or less, than their fractions say */

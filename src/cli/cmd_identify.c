@@ -176,6 +176,7 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   out_text(o, "preset", id->preset ? id->preset : "none");
   out_text(o, "spec", text);
   out_u64(o, "codes that differ", id->codes_differ + id->values_differ);
+  if (id->zero_signs_differ) out_u64(o, "of them signs of zero", id->zero_signs_differ);
   out_u64(o, "scales that differ", id->scales_differ);
   if (id->nan_codes_differ) out_u64(o, "codes under a NaN scale that differ", id->nan_codes_differ);
   if (id->tensor_scales_differ) out_u64(o, "tensor scales that differ", id->tensor_scales_differ);

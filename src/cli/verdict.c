@@ -116,13 +116,26 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     snprintf(out, size, "Your kernel does what %s does: every byte is the same.", id->preset);
     return;
   }
-  size_t n = (size_t)snprintf(
-      out, size, id->exact ? "Every byte is explained: your kernel does as %s, but " : "Nothing gives every byte; nearest is %s, but ",
-      id->nearest ? id->nearest : "the default");
+  const int zeros_alone = !id->exact && id->zero_signs_differ && id->zero_signs_differ == wrong;
+  const int tensor_alone = !id->exact && !wrong && !id->scales_differ && id->tensor_scales_differ;
+  const char *name = id->nearest ? id->nearest : "the default";
+  size_t n;
+  if (zeros_alone)
+    n = (size_t)snprintf(out, size, "But for the sign of %" PRIu64 " zero%s every value is explained: your kernel does as %s", wrong,
+                         plural(wrong), name);
+  else if (tensor_alone)
+    n = (size_t)snprintf(out, size,
+                         "Every code and every scale is explained, the tensor scale alone differs (%.9g is stored, these keys give %.9g): "
+                         "your kernel does as %s",
+                         (double)id->tensor_scale_stored, (double)id->tensor_scale_of_spec, name);
+  else
+    n = (size_t)snprintf(out, size, id->exact ? "Every byte is explained: your kernel does as %s" : "Nothing gives every byte; nearest is %s",
+                         name);
   mx_spec base = {0};
   char *set[VERDICT_OPTIONS];
   if (id->nearest) mx_preset_find(&base, id->nearest, NULL);
   const size_t m = changes(set, &base, &id->spec);
+  if ((m || !(zeros_alone || tensor_alone)) && n < size) n += (size_t)snprintf(out + n, size - n, ", but ");
   for (size_t i = 0; i < m; i++) {
     char *equals = strchr(set[i], '=');
     *equals = 0;
@@ -132,7 +145,8 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
                             (int)strcspn(doc, ";"), doc, *doc ? ")" : "");
     free(set[i]);
   }
-  if (!m && n < size) n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "nothing else" : "no key explains more");
+  if (!m && !zeros_alone && !tensor_alone && n < size)
+    n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "nothing else" : "no key explains more");
   if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
   if (id->exact && id->bug.name && n < size) {
     n += (size_t)snprintf(out + n, size - n, " More likely a bug that gives the same bytes: ");
@@ -151,7 +165,7 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
   if (!id->exact && id->stochastic && id->random_biased && n < size)
     n += (size_t)snprintf(out + n, size - n, " It is biased: codes go up %s often than their fractions say.",
                           id->random_bias > 0 ? "more" : "less");
-  if (!id->exact && !(id->stochastic && id->random_n) && n < size)
+  if (!id->exact && !(id->stochastic && id->random_n) && !zeros_alone && !tensor_alone && n < size)
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
@@ -249,6 +263,7 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   json_object_set_new(root, "undecided", undecided);
   json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
+  if (id->zero_signs_differ) json_object_set_new(root, "zero_signs", json_integer((json_int_t)id->zero_signs_differ));
   if (id->blank) json_object_set_new(root, "blank_input", json_true());
   if (id->bug.name) json_object_set_new(root, "bug", bug_json(&id->bug));
   if (!id->exact)

@@ -69,8 +69,11 @@ int values_preset(mx_spec *out, const mx_sample *samples, size_t n, const mx_ide
     return least.wrong != UINT64_MAX;
   }
   try_block(out, &least, 0, 0, samples, n, threads, until);
+  const values_count own = least;
+  const mx_spec as_it_is = *out;
   for (int tall = 0; tall < 3 && least.wrong; tall++) /* rows, columns, tiles */
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && least.wrong; k++)
       if (tall < 2 || sizes[k] > 8) try_block(out, &least, tall ? sizes[k] : 1, tall == 1 ? 1 : sizes[k], samples, n, threads, until);
+  if (least.wrong && own.wrong / 4 < least.wrong) *out = as_it_is; /* narrow blocks are nearer to anything */
   return least.wrong != UINT64_MAX;
 }

@@ -78,6 +78,20 @@ static void say_plainly(inquiry *q) {
   }
 }
 
+/* Every code and scale is given, the tensor scale is not: keys that are not needed for that are set back, all of them say nothing of it. */
+static void drop_needless(inquiry *q) {
+  mx_spec *best = &q->best.spec;
+  key_values *v = malloc(sizeof *v);
+  for (size_t i = 0; v && mx_key_name(i); i++) {
+    mx_spec t = *best;
+    values_of(v, mx_key_name(i), &q->o);
+    if (!v->n || mx_spec_set(&t, mx_key_name(i), v->text[0], NULL) || keys_same(&t, best) || mx_spec_check(&t, NULL)) continue;
+    if (!score_total(full_score(&q->o, &t, q->wrong, q->s.threads))) *best = t;
+  }
+  free(v);
+  q->best.scales_wrong = inquiry_fit_tensor_scale(&q->o, best);
+}
+
 static int difference(const mx_spec *a, const mx_spec *b) {
   char x[4096], y[4096];
   int n = 0;
@@ -117,6 +131,17 @@ static void count(mx_identity *out, inquiry *q) {
     if (samples[i].codes) out->n_scales += (uint64_t)samples[i].scale_rows * samples[i].scale_cols;
   }
   if (out->exact) return;
+  values_count values;
+  if (!samples[0].codes && values_of_spec(&values, &best->spec, samples, q->o.n_samples, 0, q->s.threads))
+    out->zero_signs_differ = values.zeros;
+  for (size_t i = q->o.n_samples; i-- > 0;) {
+    float of_spec = 1;
+    if (!samples[i].has_tensor_scale) continue;
+    if (best->spec.tensor_norm && mx_tensor_scale(&of_spec, observation_amax(&q->o, i, &best->spec), &best->spec)) continue;
+    if (!memcmp(&of_spec, &samples[i].tensor_scale, sizeof of_spec) || (isnan(of_spec) && isnan(samples[i].tensor_scale))) continue;
+    out->tensor_scale_stored = samples[i].tensor_scale;
+    out->tensor_scale_of_spec = of_spec;
+  }
   full_score(&q->o, &best->spec, q->wrong, q->s.threads);
   size_t least = SIZE_MAX; /* the wrong block of fewest elements that are not zero */
   for (size_t i = 0; i < q->o.n_blocks; i++) {
@@ -493,6 +518,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
     if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, deadline_in(0.3 * allowed));
     const char *near = attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
+    if (!attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
     const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */

@@ -178,3 +178,28 @@ for keys in "ocp-mxfp4 64x7" "te-nvfp4 96x8" "ocp-mxfp8-e4m3 64x7" "ocp-mxfp4 64
   accepts "$mxgold" identify --output z.safetensors --quick
   grep -q "^reproduce.*${set:+ --set $set}" "$scratch/stdout" || fail "$keys: $(cat "$scratch/stdout")"
 done
+
+# Zeros whose sign alone is another; a tensor scale that alone is another.
+accepts "$mxgold" gen random --preset ocp-mxint8 --shape 32x64 -o r.safetensors
+"$python" - <<'PY' || fail "hand-made files"
+import json, struct
+def npy(path, descr, shape, data):
+    d = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (descr, shape)
+    d += " " * (-(len(d) + 11) % 64) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(d)) + d.encode() + data)
+raw = open("r.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+a, b = json.loads(raw[8:8 + n])["dequantized"]["data_offsets"]
+y = list(struct.unpack("<%df" % ((b - a) // 4), raw[8 + n + a:8 + n + b]))
+zeros = [i for i, v in enumerate(y) if v == 0]
+for i in zeros[:5]: y[i] = -y[i]
+npy("y.npy", "<f4", (32, 64), struct.pack("<2048f", *y))
+npy("tiny.npy", "<f4", (16, 64), struct.pack("<1024f", *[(k * 37 % 101 - 50) * 1e-40 for k in range(1024)]))
+npy("zeros.npy", "|u1", (16, 64), b"".join(bytes([8 if k * 37 % 101 < 50 else 0]) for k in range(1024)))
+npy("one.npy", "|u1", (16, 4), bytes([35] * 64))
+PY
+differs "But for the sign of 5 zeros every value is explained: your kernel does as ocp-mxint8." \
+  "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick --seconds 2
+"$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick --seconds 2 --json | grep -q '"zero_signs": 5' || fail "zero_signs"
+differs "the tensor scale alone differs (0.370000005 is stored, these keys give 1)" "$mxgold" identify --input tiny.npy --codes zeros.npy \
+  --scales one.npy --tensor-scale 0.37 --quick --seconds 2
