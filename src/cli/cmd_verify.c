@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "mxgold/mxgold.h"
@@ -57,6 +58,21 @@ static int report(const struct args *a, const mx_vectors *e, const mx_vectors_co
   return rc ? rc : differ ? CLI_DIFFERS : CLI_FINE;
 }
 
+/* Tensors have a command of their own. A pipe has been read, and gives nothing again. */
+static int is_tensors(const char *path) {
+  struct stat is;
+  mx_file *f = NULL;
+  if (stat(path, &is) || !S_ISREG(is.st_mode) || mx_file_open(&f, path, NULL)) return 0;
+  mx_file_close(f);
+  return 1;
+}
+
+static int cannot_read(const char *path, const mx_error *err) {
+  if (err->status == MX_ERR_FORMAT && is_tensors(path))
+    return cli_error("%s: tensors, expected an .mxv file: mxgold diff A.safetensors B.safetensors compares tensors", path);
+  return cli_fail(err);
+}
+
 static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
@@ -64,8 +80,10 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   int rc = CLI_FINE;
   report_fresh(a->junit);
-  if (mx_vectors_open(&got, a->second ? a->second : a->first, &err)) rc = cli_fail(&err);
-  if (!rc && (a->second ? mx_vectors_open(&e, a->first, &err) : mx_vectors_expected(&e, &got, &err))) rc = cli_fail(&err);
+  const char *actual = a->second ? a->second : a->first;
+  if (mx_vectors_open(&got, actual, &err)) rc = cannot_read(actual, &err);
+  if (!rc && a->second && mx_vectors_open(&e, a->first, &err)) rc = cannot_read(a->first, &err);
+  if (!rc && !a->second && mx_vectors_expected(&e, &got, &err)) rc = cli_fail(&err);
   if (!rc && got.n_filled < got.n_columns)
     rc = cli_error("%s: the lines hold %zu of %zu columns, expected the kernel's columns appended to each line",
                    a->second ? a->second : a->first, got.n_filled, got.n_columns);

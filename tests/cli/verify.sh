@@ -27,6 +27,16 @@ for n in 0 1 40 300; do
   "$mxgold" verify cut.mxv >"$scratch/stdout" 2>"$scratch/stderr"
   [ $? = 2 ] && [ "$(wc -l <"$scratch/stderr")" = 1 ] || fail "$n bytes of a file"
 done
+# Tensors are diff's, whichever file holds them; a file that is neither is told what was expected.
+accepts "$mxgold" gen tails --preset ocp-mxfp4 --shape 3x40 -o e.safetensors
+tensors="tensors, expected an .mxv file: mxgold diff A.safetensors B.safetensors compares tensors"
+refuses "mxgold: e.safetensors: $tensors" "$mxgold" verify e.safetensors
+refuses "mxgold: e.safetensors: $tensors" "$mxgold" verify e.mxv e.safetensors
+cp e.safetensors named.mxv
+refuses "mxgold: named.mxv: $tensors" "$mxgold" verify named.mxv e.mxv
+echo "# vectors" >other.safetensors
+refuses "mxgold: other.safetensors: line 1, byte 0: expected \"# mxv 1\"" "$mxgold" verify other.safetensors
+refuses "mxgold: standard input: line 1, byte 0: expected \"# mxv 1\"" "$mxgold" verify - <e.safetensors
 
 # Colour on a terminal alone, and not where NO_COLOR says so.
 python3 - "$mxgold" 2>colour.err <<'PY' || grep 'not run' colour.err || fail "colour on a terminal: $(cat colour.err)"
