@@ -24,10 +24,10 @@ static void example(out *o, const char *which, const mx_diff_example *e, int has
     out_f64(o, "quotient", e->quotient, "%.9g");
     out_f64(o, "to tie", e->tie, "%.3g");
   }
-  out_u64(o, "code A", e->code_a);
-  out_u64(o, "code B", e->code_b);
-  out_u64(o, "scale A", e->scale_a);
-  out_u64(o, "scale B", e->scale_b);
+  out_hex(o, "code A", e->code_a, 1);
+  out_hex(o, "code B", e->code_b, 1);
+  out_hex(o, "scale A", e->scale_a, 2);
+  out_hex(o, "scale B", e->scale_b, 2);
   out_f64(o, "value A", e->value_a, "%.9g");
   out_f64(o, "value B", e->value_b, "%.9g");
 }
@@ -50,7 +50,7 @@ static void scales_by_rule(out *o, const mx_diff_example *e, const mx_spec *spec
     if (!mx_quantize(&t, &e->amax, 1, 1, 1, &s, NULL, NULL)) {
       out_row(o);
       out_text(o, "rule", rules[i]);
-      out_u64(o, "scale code", mx_scale_code_at(&t, 0));
+      out_hex(o, "scale code", mx_scale_code_at(&t, 0), 2);
     }
     mx_tensor_free(&t);
   }
@@ -58,7 +58,7 @@ static void scales_by_rule(out *o, const mx_diff_example *e, const mx_spec *spec
 }
 
 /* The eight most frequent of 256; the last gathers what is beyond. */
-static void most_of(out *o, const char *table, const char *key, const uint64_t counts[256]) {
+static void most_of(out *o, const char *table, const char *key, const uint64_t counts[256], int code) {
   uint64_t rest[256];
   memcpy(rest, counts, sizeof rest);
   out_table(o, table);
@@ -68,7 +68,10 @@ static void most_of(out *o, const char *table, const char *key, const uint64_t c
       if (rest[i] > rest[best]) best = i;
     if (!rest[best]) break;
     out_row(o);
-    out_u64(o, key, (uint64_t)best);
+    if (code)
+      out_hex(o, key, (uint64_t)best, 2);
+    else
+      out_u64(o, key, (uint64_t)best);
     out_u64(o, "differ", rest[best]);
     rest[best] = 0;
   }
@@ -88,8 +91,8 @@ static void pairs(out *o, const mx_difference *d) {
     if (!most) break;
     rest[x][y] = 0;
     out_row(o);
-    out_u64(o, "A", (uint64_t)x);
-    out_u64(o, "B", (uint64_t)y);
+    out_hex(o, "A", (uint64_t)x, 1);
+    out_hex(o, "B", (uint64_t)y, 1);
     out_u64(o, "times", most);
   }
   out_end(o);
@@ -133,8 +136,8 @@ int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, 
       out_end(o);
     }
     if (has_input) scales_by_rule(o, &d->first, spec);
-    most_of(o, "by position in the block", "position", d->by_position);
-    most_of(o, "by scale code of A", "scale code", d->by_scale);
+    most_of(o, "by position in the block", "position", d->by_position, 0);
+    most_of(o, "by scale code of A", "scale code", d->by_scale, 1);
     pairs(o, d);
   }
   return out_print(o, json);

@@ -77,6 +77,11 @@ void out_text(out *o, const char *key, const char *value) {
 }
 
 void out_u64(out *o, const char *key, uint64_t v) { add(o, PAIR, key, print("%" PRIu64, v), print("%" PRIu64, v), 1); }
+void out_hex(out *o, const char *key, uint64_t v, int digits) {
+  char text[32];
+  snprintf(text, sizeof text, "0x%0*" PRIX64, digits, v);
+  add(o, PAIR, key, strdup(text), print("%" PRIu64, v), 1);
+}
 void out_i64(out *o, const char *key, int64_t v) { add(o, PAIR, key, print("%" PRId64, v), print("%" PRId64, v), 1); }
 void out_answer(out *o, const char *key, int yes) {
   out_bool(o, key, yes);

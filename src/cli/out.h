@@ -25,6 +25,8 @@ void out_end(out *o);
 
 void out_text(out *o, const char *key, const char *value);
 void out_u64(out *o, const char *key, uint64_t value);
+/** A code: 0x85 in text, as in reports, with at least so many digits; a number in JSON. */
+void out_hex(out *o, const char *key, uint64_t value, int digits);
 void out_i64(out *o, const char *key, int64_t value);
 /** format is for the text; JSON gets all digits, and "nan", "inf", "-inf" as strings. */
 void out_f64(out *o, const char *key, double value, const char *format);

@@ -169,13 +169,14 @@ static void matrix(FILE *f, const char *title, const char *note, const uint64_t 
   for (int a = 0; a < n; a++)
     for (int b = 0; b < n; b++) {
       const uint64_t c = v[a * n + b];
-      fprintf(
-          f, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\"><title>%X to %X: %" PRIu64 "</title></rect>",
-          30 + cell * b, 25 + cell * a, cell - 1, cell - 1,
-          c        ? "#a8201a"
-          : a == b ? "#d5dbe5"
-                   : "#eef0f4",
-          c ? shade((double)c, (double)most) : 1, first + (unsigned)(a * step), first + (unsigned)(b * step), c);
+      fprintf(f,
+              "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\"><title>0x%X to 0x%X: %" PRIu64
+              "</title></rect>",
+              30 + cell * b, 25 + cell * a, cell - 1, cell - 1,
+              c        ? "#a8201a"
+              : a == b ? "#d5dbe5"
+                       : "#eef0f4",
+              c ? shade((double)c, (double)most) : 1, first + (unsigned)(a * step), first + (unsigned)(b * step), c);
     }
   fprintf(f, "</svg><p class=\"note\">%s</p>", note);
 }
@@ -239,7 +240,7 @@ static void number_lines(FILE *f, const report_block *k, const mx_spec *spec) {
       fprintf(
           f,
           "<path d=\"M%.1f %d L%.1f %d L%.1f %d\" fill=\"none\" stroke=\"%s\" stroke-opacity=\".7\"/><circle cx=\"%.1f\" cy=\"%d\" r=\"3.5\" "
-          "fill=\"%s\"><title>%.9g: code %X, %.9g; code %X, %.9g</title></circle>",
+          "fill=\"%s\"><title>%.9g: code 0x%X, %.9g; code 0x%X, %.9g</title></circle>",
           xa, UP, x, MIDDLE, xb, DOWN, colour, x, MIDDLE, colour, (double)k->x[i], k->code_a[i], va, k->code_b[i], vb);
     }
   fputs("</svg>", f);
@@ -252,10 +253,11 @@ static void example(FILE *f, const char *name, const mx_diff_example *e, const m
   if (!isnan(e->quotient))
     fprintf(f, "x = %.9g (<code>0x%08" PRIX32 "</code>), largest of its block %.9g, |x| over the scale %.9g, %.3g from a tie. ", (double)e->x,
             bits, (double)e->amax, fabs(e->quotient), e->tie);
-  fprintf(f,
-          "Expected code <code>%X</code> under scale <code>%02X</code>, value %.9g; actual <code>%X</code> under <code>%02X</code>, value "
-          "%.9g.</p>",
-          e->code_a, e->scale_a, e->value_a, e->code_b, e->scale_b, e->value_b);
+  fprintf(
+      f,
+      "Expected code <code>0x%X</code> under scale <code>0x%02X</code>, value %.9g; actual <code>0x%X</code> under <code>0x%02X</code>, value "
+      "%.9g.</p>",
+      e->code_a, e->scale_a, e->value_a, e->code_b, e->scale_b, e->value_b);
   number_lines(f, k, spec);
 }
 

@@ -175,6 +175,14 @@ refuses "mxgold: kept.html: cannot write: File too large" bash -c 'ulimit -f 1; 
 cmp -s r3.html kept.html || fail "a full disk changed the old report"
 [ -z "$(find . -name ".mxgold.*")" ] || fail "a part of a report is left behind"
 rm kept.html
+# A code is written one way, on the terminal and in the report; it is a number in JSON.
+edit a.safetensors codes.safetensors 't["codes"][0], t["scales"][0] = 3, 133'
+edit codes.safetensors others.safetensors 't["codes"][0] = 0x8a'
+differs "0x3    0x8A     0x85     0x85" "$mxgold" diff codes.safetensors others.safetensors --html codes.html
+says '^ *0x85 '
+says '^0x0 *0x8  *1$'
+grep -q 'code <code>0x3</code> under scale <code>0x85</code>, .* actual <code>0x8A</code> under <code>0x85</code>' codes.html || fail "codes in the report"
+differs '"code A": 3, "code B": 138, "scale A": 133, "scale B": 133' "$mxgold" diff codes.safetensors others.safetensors --json
 python3 - r1.html r2.html r3.html <<'P' || fail "the HTML report"
 import html.parser, sys
 class Check(html.parser.HTMLParser):
