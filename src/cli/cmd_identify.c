@@ -101,24 +101,35 @@ static mx_status try_layouts(mx_identity *best, const char **name, const samples
   return best->n_codes ? MX_OK : MX_ERR_SHAPE;
 }
 
-/* Scales that are stored as numbers may be those of codes: then every byte is found soon. 1 if so. */
-static int scale_values(mx_identity *id, const char **name, samples *s, const mx_identify_options *o) {
-  static const struct {
-    int scale;
-    const char *name;
-  } of[] = {{MX_SCALE_E8M0, "values of e8m0"}, {MX_SCALE_E4M3, "values of e4m3"}, {MX_SCALE_UE5M3, "values of ue5m3"}};
+static const struct {
+  int scale;
+  const char *name;
+} values_of_codes[] = {{MX_SCALE_E8M0, "values of e8m0"}, {MX_SCALE_E4M3, "values of e4m3"}, {MX_SCALE_UE5M3, "values of ue5m3"}};
+
+/* What scales that are stored as numbers give if they are those of codes. */
+typedef struct reading {
+  mx_identity id;
+  int any;   /* some format has all of them */
+  size_t of; /* the one that leaves least: into values_of_codes */
+} reading;
+
+/* Scales that are stored as numbers may be those of codes: then every byte is found soon. 1 if so; else the numbers stay, and near is what comes
+ * nearest. */
+static int scale_values(mx_identity *id, reading *near, const char **name, samples *s, const mx_identify_options *o) {
   mx_sample *as_they_are = s->n && s->at[0].scales ? malloc(s->n * sizeof *s->at) : NULL;
   mx_identify_options quick = *o;
   int found = 0;
+  *near = (reading){.any = 0};
   quick.seconds = (o->seconds > 0 ? o->seconds : 10) / 4;
   if (as_they_are) memcpy(as_they_are, s->at, s->n * sizeof *s->at);
-  for (size_t i = 0; as_they_are && i < sizeof of / sizeof of[0] && !found; i++) {
-    *name = of[i].name;
-    found = samples_encode_scales(s, of[i].scale) && !mx_identify(id, s->at, s->n, &quick, NULL) && id->exact;
+  for (size_t i = 0; as_they_are && i < sizeof values_of_codes / sizeof values_of_codes[0] && !found; i++) {
+    const int given = samples_encode_scales(s, values_of_codes[i].scale) && !mx_identify(id, s->at, s->n, &quick, NULL);
+    found = given && id->exact;
+    if (given && (!near->any || wrong(id) < wrong(&near->id))) *near = (reading){*id, 1, i};
     if (!found) memcpy(s->at, as_they_are, s->n * sizeof *s->at);
   }
   free(as_they_are);
-  if (!found) *name = NULL;
+  if (found) *name = values_of_codes[near->of].name;
   return found;
 }
 
@@ -133,11 +144,15 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   size_t block = (size_t)first->block_cols;
   int best = samples_likely_nibble(s, &block);
   if (best > 0 && !samples_repack(s, best, block ? block : 32)) best = s->nibble;
-  const int values = scale_values(id, layout, s, first);
+  reading near;
+  const int values = scale_values(id, &near, layout, s, first);
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
-  most.seconds = (double)all * (s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
+  most.seconds = (double)all * (near.any ? 0.5 : s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
   shorter.seconds = (double)all / 20;
   mx_status status = values ? MX_OK : mx_identify(id, s->at, s->n, &most, &err);
+  if (!values && near.any && (status || (!id->exact && wrong(&near.id) <= wrong(id))) &&
+      samples_encode_scales(s, values_of_codes[near.of].scale))
+    *id = near.id, *layout = values_of_codes[near.of].name, status = MX_OK;
   if (best == MX_NIBBLE_HALF_BLOCK && !status && id->exact && block_of(id) != block) { /* halves of something else: no key says that */
     best = MX_NIBBLE_LOW_FIRST;
     status = samples_repack(s, best, 32) ? mx_identify(id, s->at, s->n, &most, &err) : MX_ERR_NOMEM;
