@@ -228,12 +228,14 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
       if (n == piece) {
         if (budget_over(s->budget)) break;
         run_piece(s, out, specs, n, classes, scales_only);
+        if (out->n == out->room && score_clean(out->got[out->n - 1])) goto out; /* no other can be better than any of these */
         piece = 2 * piece < PIECE ? 2 * piece : PIECE;
         n = 0;
       }
     }
   }
   if (n) run_piece(s, out, specs, n, classes, scales_only);
+out:
   free(f);
   free(specs);
 }
