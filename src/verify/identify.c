@@ -536,7 +536,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_n = best->facts.n;
     out->random_beyond = best->facts.beyond;
   } else if (!status)
-    status = mx_fail(err, MX_ERR_NOMEM, "identify: no preset has codes and scales of these shapes, and no mixture of keys either");
+    status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec was run over these data in %g seconds, or memory ran out", allowed);
   for (size_t i = 0; i < n_all; i++) inquiry_close(&all[i]);
   out->specs_tried = budget.tried;
   free(all);
