@@ -1,4 +1,5 @@
 python=${PYTHON:-python3}
+: "${scratch:?run by tests/run-cli.sh}"
 # Scales as numbers that are codes' values, and nothing exact: what the preset leaves at most.
 accepts "$mxgold" gen random --preset torchao-rceil --shape 48x64 -o r.safetensors
 "$python" - <<'PY' || fail "a hand-made file"
