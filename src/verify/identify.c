@@ -216,24 +216,44 @@ static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_rul
   return NULL;
 }
 
+/* Which inquiries have ordinary blocks that are rounded at random, and whose rule is known but for its seed. */
+typedef struct chance {
+  int asked, none;
+  uint8_t random[MAX_INQUIRIES + 1];
+  double least;
+  size_t ruled[MAX_INQUIRIES + 1], n_ruled;
+} chance;
+
 /* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. Formats and types that allow the same draws
- * are told by the seed: few seeds under each of them first, then many. */
-static inquiry *stochastic_inquiry(inquiry *all, size_t n, deadline until) {
-  uint8_t random[MAX_INQUIRIES + 1] = {0};
+ * are told by the seed: few seeds under each of them first, */
+static inquiry *with_usual_seed(chance *c, inquiry *all, size_t n, deadline until) {
+  if (c->asked) return NULL;
+  c->asked = 1;
+  c->least = INFINITY;
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
-    if (all[i].residue < INFINITY && !inquiry_far_off(&all[i])) return NULL;
-  double least = INFINITY;
-  size_t ruled[MAX_INQUIRIES + 1], n_ruled = 0;
-  for (size_t i = 0; i < n; i++) {
-    random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
-    if (random[i]) least = fmin(least, all[i].residue);
+    c->none |= all[i].residue < INFINITY && !inquiry_far_off(&all[i]);
+  for (size_t i = 0; i < n && !c->none; i++) {
+    c->random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
+    if (c->random[i]) c->least = fmin(c->least, all[i].residue);
   }
   for (size_t i = 0; i < n; i++) {
-    if (!random[i] || all[i].residue > 4 * least + 0.1 || deadline_over(until)) continue;
+    if (!c->random[i] || all[i].residue > 4 * c->least + 0.1 || deadline_over(until)) continue;
     if (!inquiry_random_rule(&all[i], 0)) continue;
-    ruled[n_ruled++] = i;
+    c->ruled[c->n_ruled++] = i;
     if (inquiry_seed(&all[i], 0)) return &all[i];
   }
+  for (size_t k = 0; k < c->n_ruled && !deadline_over(until); k++)
+    if (!all[c->ruled[k]].seeded && inquiry_seed(&all[c->ruled[k]], 1)) return &all[c->ruled[k]];
+  return NULL;
+}
+
+/* then many, and what can be said without one. */
+static inquiry *stochastic_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
+  inquiry *usual = with_usual_seed(c, all, n, until);
+  if (usual || c->none) return usual;
+  uint8_t *random = c->random;
+  size_t *ruled = c->ruled, n_ruled = c->n_ruled;
+  const double least = c->least;
   /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
   for (size_t tried = 0; !n_ruled && tried < n && !deadline_over(until); tried++) {
     size_t next = n;
@@ -253,7 +273,7 @@ static inquiry *stochastic_inquiry(inquiry *all, size_t n, deadline until) {
   }
   for (int many = 0; many <= 2; many++) { /* those that have a seed first: it is the stronger evidence */
     for (size_t k = 0; many && k < n_ruled && !deadline_over(until); k++)
-      if (!all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
+      if (!(many == 1 && k < c->n_ruled) && !all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
     inquiry *q = harder_with_seed(all, ruled, n_ruled, until);
     if (q) return q;
   }
@@ -340,6 +360,12 @@ static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budge
   return NULL;
 }
 
+/* The elements' rules of inquiries whose scales are nearly explained. */
+static void specs_of_near(const wave *w, inquiry *all, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w->least + 16) inquiry_specs(&all[i]);
+}
+
 /* A scale that is wrong is worse than a code. */
 static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.nan_codes + 4 * a->got.scales + a->scales_wrong; }
 static uint64_t bug_leaves(const mx_bug *b) { return b->codes + 4 * b->scales + b->tensor_scales; }
@@ -407,15 +433,20 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   budget->until = until;
   w.again = 0;
   if (q) return q;
+  chance drawn = {0};
+  if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is no bug */
+    specs_of_near(&w, all, *n_all);
+    q = with_usual_seed(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+    if (q) return q;
+  }
   if (samples[0].codes) {
     if (name_bug(bug, samples, n_samples, threads, deadline_within(until, for_bugs(allowed))))
       return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
-  for (size_t i = 0; i < *n_all; i++)
-    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w.least + 16) inquiry_specs(&all[i]);
-  inquiry *random = stochastic_inquiry(all, *n_all, deadline_before(until, 0.3 * allowed));
+  specs_of_near(&w, all, *n_all);
+  inquiry *random = stochastic_inquiry(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
   if (random) return random;
   while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
     advance(q);
