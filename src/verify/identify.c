@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verify/bugs.h"
+#include "verify/chance.h"
 #include "verify/by_values.h"
 #include "verify/hypotheses.h"
 #include "verify/inquiry.h"
@@ -14,7 +15,7 @@
 #include "verify/values.h"
 #include "mxgold/isa.h"
 
-enum { MAX_INQUIRIES = 48, SPARE = 2, OF_A_NUMBER = 8 };
+enum { SPARE = 2, OF_A_NUMBER = 8 };
 
 /* Shares of the time, of ten seconds at most. Known bugs are soon gone through: who gives much more time, as a test on a busy machine does, gives it
  * to them as well. The first wave ends after so many trials as take its share on most machines: then its end is the same on all of them. */
@@ -191,105 +192,6 @@ static inquiry *most_promising(inquiry *all, size_t n) {
   return best;
 }
 
-/* Keys of a spec that are not the default, and digits of its numbers: of two that allow the same draws the plainer one is right. */
-static size_t length_of(const mx_spec *s) {
-  char text[4096];
-  mx_spec_print(text, sizeof text, s, 0);
-  return strlen(text);
-}
-
-/* Those that have a seed but not every byte with it, once and harder: the one that leaves least first. */
-static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_ruled, deadline until) {
-  for (size_t tried = 0; tried < n_ruled && !deadline_over(until); tried++) {
-    inquiry *next = NULL;
-    for (size_t k = 0; k < n_ruled; k++) {
-      inquiry *q = &all[ruled[k]];
-      if (q->seeded == 1 && (!next || attempt_better(&q->best, &next->best))) next = q;
-    }
-    if (!next) return NULL;
-    next->seeded = 2;
-    next->s.lenient = 0;
-    inquiry_finish(next, 1);
-    next->s.lenient = 1;
-    if (attempt_exact(&next->best)) return next;
-  }
-  return NULL;
-}
-
-/* Which inquiries have ordinary blocks that are rounded at random, and whose rule is known but for its seed. */
-typedef struct chance {
-  int asked, none;
-  uint8_t random[MAX_INQUIRIES + 1];
-  double least;
-  size_t ruled[MAX_INQUIRIES + 1], n_ruled;
-} chance;
-
-/* If ordinary blocks are rounded at random under some inquiry: that one, with its seed if there is one. Formats and types that allow the same draws
- * are told by the seed: few seeds under each of them first, */
-static inquiry *with_usual_seed(chance *c, inquiry *all, size_t n, deadline until) {
-  if (c->asked) return NULL;
-  c->asked = 1;
-  c->least = INFINITY;
-  for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
-    c->none |= all[i].residue < INFINITY && !inquiry_far_off(&all[i]);
-  for (size_t i = 0; i < n && !c->none; i++) {
-    c->random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
-    if (c->random[i]) c->least = fmin(c->least, all[i].residue);
-  }
-  for (size_t i = 0; i < n; i++) {
-    if (!c->random[i] || all[i].residue > 4 * c->least + 0.1 || deadline_over(until)) continue;
-    if (!inquiry_random_rule(&all[i], 0)) continue;
-    c->ruled[c->n_ruled++] = i;
-    if (inquiry_seed(&all[i], 0)) return &all[i];
-  }
-  for (size_t k = 0; k < c->n_ruled && !deadline_over(until); k++)
-    if (!all[c->ruled[k]].seeded && inquiry_seed(&all[c->ruled[k]], 1)) return &all[c->ruled[k]];
-  return NULL;
-}
-
-/* then many, and what can be said without one. */
-static inquiry *stochastic_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
-  inquiry *usual = with_usual_seed(c, all, n, until);
-  if (usual || c->none) return usual;
-  uint8_t *random = c->random;
-  size_t *ruled = c->ruled, n_ruled = c->n_ruled;
-  const double least = c->least;
-  /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
-  for (size_t tried = 0; !n_ruled && tried < n && !deadline_over(until); tried++) {
-    size_t next = n;
-    for (size_t i = 0; i < n; i++)
-      if (random[i] == 1 && all[i].residue <= 4 * least + 0.1 && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
-    if (next == n) break;
-    random[next] = 2;
-    if (!inquiry_random_rule(&all[next], 1)) continue;
-    ruled[n_ruled++] = next;
-    if (inquiry_seed(&all[next], 0)) return &all[next];
-  }
-  for (size_t i = 0; i < n; i++) {
-    int is_ruled = 0;
-    for (size_t k = 0; k < n_ruled; k++) is_ruled |= ruled[k] == i;
-    if (random[i] && !is_ruled) all[i].s.lenient = 0, all[i].level = 1;
-    random[i] = (uint8_t)is_ruled;
-  }
-  for (int many = 0; many <= 2; many++) { /* those that have a seed first: it is the stronger evidence */
-    for (size_t k = 0; many && k < n_ruled && !deadline_over(until); k++)
-      if (!(many == 1 && k < c->n_ruled) && !all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
-    inquiry *q = harder_with_seed(all, ruled, n_ruled, until);
-    if (q) return q;
-  }
-  inquiry *best = NULL;
-  for (size_t i = 0; i < n; i++) {
-    if (!random[i]) continue;
-    all[i].level = 2;
-    if (all[i].seeded && attempt_badness(&all[i].best) * 50 < all[i].o.n_blocks &&
-        (!best || !best->seeded || attempt_better(&all[i].best, &best->best)))
-      best = &all[i];
-    if (all[i].seeded || (best && best->seeded)) continue;
-    if (inquiry_estimate(&all[i]) && (!best || length_of(&all[i].random) < length_of(&best->random))) best = &all[i];
-  }
-  return best;
-}
-
 /* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
 static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                                  const mx_identify_options *options, int threads, search_budget *budget) {
@@ -436,7 +338,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   chance drawn = {0};
   if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is no bug */
     specs_of_near(&w, all, *n_all);
-    q = with_usual_seed(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+    q = chance_with_usual_seed(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
     if (q) return q;
   }
   if (samples[0].codes) {
@@ -446,7 +348,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
   specs_of_near(&w, all, *n_all);
-  inquiry *random = stochastic_inquiry(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+  inquiry *random = chance_inquiry(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
   if (random) return random;
   while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
     advance(q);

@@ -6,7 +6,7 @@
 #include "verify/search.h"
 #include "verify/stochastic.h"
 
-enum { MAX_REPAIRED = 48 };
+enum { MAX_REPAIRED = 48, MAX_INQUIRIES = 48 };
 
 /* A spec, run over everything. */
 typedef struct attempt {
