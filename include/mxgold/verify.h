@@ -94,7 +94,7 @@ typedef struct mx_sample {
 } mx_sample;
 
 /** How to search. The zero struct: block from the shapes, all processors, ten seconds. What is found hangs on the time only where it runs out, which
- *  other jobs on the machine do not hasten; neither it nor the number of specs tried hangs on the number of threads. */
+ *  other jobs on the machine hardly hasten; neither it nor the number of specs tried hangs on the number of threads. */
 typedef struct mx_identify_options {
   int block_rows, block_cols; /* 0: found */
   int n_threads;
