@@ -1,33 +1,75 @@
-/* Values of codes, and chains, made at the first call. */
+/* Values of codes, and chains, each made when it is first asked for: who quantises one small tensor pays for its own formats alone. */
 #include "core/tables.h"
 
 #include <threads.h>
 
 enum { CODES = 256 };
 
-static struct tables {
-  double scale[MX_SCALE_COUNT][CODES];
-  float elem[MX_ELEM_COUNT][CODES];
-  mx_chain_program chain[MX_CHAIN_COUNT];
-  int bad_chain[MX_CHAIN_COUNT];
-} tables;
+static double scale_values[MX_SCALE_COUNT][CODES];
+static float elem_values[MX_ELEM_COUNT][CODES];
+static mx_chain_program chains[MX_CHAIN_COUNT];
+static int chain_bad[MX_CHAIN_COUNT];
 
-static void make(void) {
-  for (int k = 0; k < MX_SCALE_COUNT; k++)
-    for (uint32_t c = 0; c < CODES; c++) tables.scale[k][c] = mx_decode(mx_scale_format(k), c);
-  for (int k = 0; k < MX_ELEM_COUNT; k++)
-    for (uint32_t c = 0; c < CODES; c++) tables.elem[k][c] = (float)mx_decode(mx_elem_format(k), c);
-  for (int k = 0; k < MX_CHAIN_COUNT; k++) tables.bad_chain[k] = mx_chain_compile(&tables.chain[k], mx_chain_row(k)) != MX_OK;
+static void make_scale(int k) {
+  for (uint32_t c = 0; c < CODES; c++) scale_values[k][c] = mx_decode(mx_scale_format(k), c);
 }
 
-static const struct tables *made(void) {
-  static once_flag once = ONCE_FLAG_INIT;
-  call_once(&once, make);
-  return &tables;
+static void make_elem(int k) {
+  for (uint32_t c = 0; c < CODES; c++) elem_values[k][c] = (float)mx_decode(mx_elem_format(k), c);
 }
 
-const double *mx_scale_values(int scale) { return mx_scale_format(scale)->bits <= 8 ? made()->scale[scale] : NULL; }
+static void make_chain(int k) { chain_bad[k] = mx_chain_compile(&chains[k], mx_chain_row(k)) != MX_OK; }
 
-const float *mx_elem_values(int elem) { return mx_elem_format(elem)->bits <= 8 ? made()->elem[elem] : NULL; }
+/* call_once() takes functions without arguments: one a row. */
+typedef struct row {
+  once_flag once;
+  void (*make)(void);
+} row;
 
-const mx_chain_program *mx_chain_parsed(int chain) { return made()->bad_chain[chain] ? NULL : &made()->chain[chain]; }
+#define MX_FORMAT(id, ...)                                                                                                                     \
+  static void make_scale_##id(void) { make_scale(MX_SCALE_##id); }
+#include "../../formats/scales.def"
+#undef MX_FORMAT
+#define MX_FORMAT(id, ...)                                                                                                                     \
+  static void make_elem_##id(void) { make_elem(MX_ELEM_##id); }
+#include "../../formats/elements.def"
+#undef MX_FORMAT
+#define MX_CHAIN(id, ...)                                                                                                                      \
+  static void make_chain_##id(void) { make_chain(MX_CHAIN_##id); }
+#include "../../formats/chains.def"
+#undef MX_CHAIN
+
+#define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_scale_##id},
+static row scale_rows[] = {
+#include "../../formats/scales.def"
+};
+#undef MX_FORMAT
+#define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_elem_##id},
+static row elem_rows[] = {
+#include "../../formats/elements.def"
+};
+#undef MX_FORMAT
+#define MX_CHAIN(id, ...) {ONCE_FLAG_INIT, make_chain_##id},
+static row chain_rows[] = {
+#include "../../formats/chains.def"
+};
+#undef MX_CHAIN
+
+static void made(row *r) { call_once(&r->once, r->make); }
+
+const double *mx_scale_values(int scale) {
+  if (mx_scale_format(scale)->bits > 8) return NULL;
+  made(&scale_rows[scale]);
+  return scale_values[scale];
+}
+
+const float *mx_elem_values(int elem) {
+  if (mx_elem_format(elem)->bits > 8) return NULL;
+  made(&elem_rows[elem]);
+  return elem_values[elem];
+}
+
+const mx_chain_program *mx_chain_parsed(int chain) {
+  made(&chain_rows[chain]);
+  return chain_bad[chain] ? NULL : &chains[chain];
+}

@@ -1,4 +1,4 @@
-/* What follows from the rows of formats/ alone, made once a process by whoever asks first. Constant from then on; threads: reentrant. */
+/* What follows from a row of formats/ alone, made once a process by whoever asks first. Constant from then on; threads: reentrant. */
 #ifndef MX_CORE_TABLES_H
 #define MX_CORE_TABLES_H
 

@@ -40,7 +40,7 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
   }
   p->scale_encode = (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
   p->chain = mx_chain_parsed(spec->chain);
-  p->values = mx_elem_values(spec->elem);
+  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y) p->values = mx_elem_values(spec->elem);
   p->scale_values = mx_scale_values(spec->scale);
   p->g = 1;
   p->tensor_scale = 1;

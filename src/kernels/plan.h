@@ -23,7 +23,7 @@ typedef struct mx_plan {
   float vars[MX_CHAIN_VARS]; /* the chain's, amax and sf left to the block */
   int has_tensor_scale;
   float tensor_scale;         /* as stored */
-  const float *values;        /* of each code of up to 8 bits */
+  const float *values;        /* of each code, for elem.round=scan_x and scan_y */
   const double *scale_values; /* of each code; NULL for a scale format of more than 8 bits */
 } mx_plan;
 
