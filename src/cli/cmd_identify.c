@@ -177,6 +177,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
     mx_identity other;
     if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, s->turned = 1;
   }
+  if (!*layout) *layout = s->layout;
   if (best >= 0) *nibble = names[best];
   if (best > 0) id->spec.nibble = best;
   return status ? cli_fail(&err) : CLI_FINE;

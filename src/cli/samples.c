@@ -325,6 +325,23 @@ static void set_tensor_scale(mx_sample *m, const mx_array *a) {
   m->has_tensor_scale = 1;
 }
 
+/* A file of mxgold's says in which layout its scales lie: they become rows. Where the sizes are no such layout's they stay. */
+static void straighten_as_stated(samples *s, mx_sample *m, const mx_file *f) {
+  const char *name = mx_file_meta(f, "layout"), *block = mx_file_meta(f, "block");
+  const int layout = name ? mx_layout_find(name) : MX_LAYOUT_ROW;
+  unsigned height, width;
+  if (layout <= MX_LAYOUT_ROW || !block || sscanf(block, "%ux%u", &height, &width) != 2 || !height || !width || m->scale_bytes != 1) return;
+  const size_t down = m->rows / height + (m->rows % height != 0), across = m->cols / width + (m->cols % width != 0);
+  if (mx_layout_size((mx_layout)layout, down, across) != m->scale_rows * m->scale_cols) return;
+  uint8_t *straight = own(s, down * across + 1);
+  if (!straight) return;
+  mx_layout_unpack(straight, (mx_layout)layout, m->scales, down, across);
+  m->scales = straight;
+  m->scale_rows = down;
+  m->scale_cols = across;
+  s->layout = mx_layout_name((mx_layout)layout);
+}
+
 /* One suite of a .safetensors file. */
 static int from_file(samples *s, const mx_file *f, const char *suite, const sample_options *o, const mx_array *input) {
   const mx_array *codes = named(f, suite, "codes"), *scales = named(f, suite, "scales"), *values = named(f, suite, "dequantized");
@@ -335,6 +352,7 @@ static int from_file(samples *s, const mx_file *f, const char *suite, const samp
   mx_sample *m = add_sample(s, suite);
   if (!m) return cli_error("out of memory");
   if (set_input(s, m, input, o->transpose) || set_codes(s, m, codes, o->packed) || set_scales(s, m, scales)) return CLI_TROUBLE;
+  straighten_as_stated(s, m, f);
   set_tensor_scale(m, named(f, suite, "tensor_scale"));
   (void)values;
   return CLI_FINE;

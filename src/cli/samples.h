@@ -24,6 +24,7 @@ typedef struct samples {
   size_t code_shape[2];        /* as stored, of the first */
   int nibble;                  /* how the first one's codes were packed; -1: one a byte */
   struct packed_codes *packed; /* of each, if the first one's are */
+  const char *layout;          /* that the file says its scales lie in, which are straightened; NULL: none */
   int turned;                  /* the input was transposed, since the shapes of the codes say so */
   float **scale_values;        /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
   void **owned;                /* memory */

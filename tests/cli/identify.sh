@@ -94,10 +94,19 @@ done
 # As many bytes as plain scales: the layout is told by the bytes alone, whatever the order of the nibbles; so is that order.
 accepts "$mxgold" gen random --shape 128x256 -o r.safetensors
 for nibble in low_first high_first half_block; do
-  accepts "$mxgold" quantize r.safetensors:input -o out.safetensors --preset te-nvfp4 --set nibble=$nibble
+  accepts "$mxgold" quantize r.safetensors:input -o out.safetensors --preset ocp-mxfp4 --set nibble=$nibble
   accepts "$mxgold" convert out.safetensors --layout nv128x4 -o laid.safetensors
-  "$mxgold" identify --input r.safetensors:input --output laid.safetensors >said || fail "$nibble, nv128x4: $(cat said)"
-  grep -q '^scale layout  *nv128x4' said && grep -q "^nibble  *$nibble" said && grep -q '^preset  *te-nvfp4' said || fail "$nibble, nv128x4: $(cat said)"
+  "$mxgold" identify --input r.safetensors:input --codes laid.safetensors:codes --scales laid.safetensors:scales >said || fail "$nibble, nv128x4: $(cat said)"
+  grep -q '^scale layout  *nv128x4' said && grep -q "^nibble  *$nibble" said && grep -q '^preset  *ocp-mxfp4' said || fail "$nibble, nv128x4: $(cat said)"
+done
+
+# What a file says of its layout is read, so padding of any byte and blocks that end short are no riddle.
+accepts "$mxgold" gen random --shape 3x90 -o short.safetensors
+for layout in nv128x4 nv8x4 amd_shuffle; do
+  accepts "$mxgold" quantize short.safetensors:input -o out.safetensors --preset vllm-nvfp4
+  accepts "$mxgold" convert out.safetensors --layout $layout --pad 255 -o laid.safetensors
+  "$mxgold" identify --quick --input short.safetensors:input --output laid.safetensors >said || fail "$layout as stated: $(cat said)"
+  grep -q "^scale layout  *$layout" said || fail "$layout as stated: $(cat said)"
 done
 
 # Scales by block columns; codes of a byte in wide integers; a block that the scales do not fit.
