@@ -37,10 +37,10 @@ else
 ISA_SKIP := %_avx2.c %_avx512.c %_amx.c
 endif
 
-LIB_DIRS := core kernels gemm io verify ablate train
+LIB_DIRS := core kernels mma gemm io verify/vectors verify/suites verify/diff verify/trial verify/bugs verify/identify verify/judge verify/probe ablate train
 LIB_SRC  := $(filter-out $(ISA_SKIP),$(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c)))
 REF_SRC  := $(wildcard ref/*.c)
-CLI_SRC  := $(wildcard src/cli/*.c)
+CLI_SRC  := $(wildcard src/cli/*.c src/cli/*/*.c)
 TEST_SRC := $(wildcard tests/test_*.c)
 TEST_LIB := $(wildcard tests/lib/*.c)
 
@@ -79,9 +79,9 @@ $(B)/obj/%.o: %.c $(B)/flags | deps
 	$(CC) $(CFLAGS_ALL) $(ISA_$(call isa_of,$<)) -MMD -MP -c $< -o $@
 
 $(LIB_A): $(call obj,$(LIB_SRC))
-	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) qcs $@ $^
 $(REF_A): $(call obj,$(REF_SRC))
-	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) qcs $@ $^
 $(LIB_SO): $(call obj,$(LIB_SRC))
 	$(CC) -shared -Wl,-soname,libmxgold.so $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 $(BIN): $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
@@ -231,9 +231,9 @@ deps-fuzz:
 	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
 # Of verify/ what the pipe protocol and the comparison of outputs need.
 FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c) $(filter-out $(ISA_SKIP),$(wildcard src/kernels/*.c)) \
-  src/verify/vectors.c src/verify/vectors_compare.c $(wildcard src/verify/diff*.c)
+  src/verify/vectors/vectors.c src/verify/vectors/compare.c $(wildcard src/verify/diff/*.c)
 $(B)/libfuzz.a: $(call obj,$(FUZZ_SRC))
-	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+	@mkdir -p $(@D); rm -f $@; $(AR) qcs $@ $^
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@

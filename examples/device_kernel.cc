@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hip_backend/device_plugin.h"
-#include "hip_backend/native.h"
+#include "hip_backend/run/device_plugin.h"
+#include "hip_backend/gfx950/native.h"
 
 extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
   static const gfx950_rules rules = gfx950_rules_default(); /* for the host runtime; a device ignores it */

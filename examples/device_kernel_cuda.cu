@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 #include "mxfp4_kernel.h"
 
 extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {

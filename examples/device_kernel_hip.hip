@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 
 enum { BLOCK = 32, THREADS = 256 };
 

@@ -1,5 +1,5 @@
 # The HIP backend: kernels for AMD (clang-22, no ROCm), for NVIDIA (nvcc, if there), and for the CPU host runtime. Included by the Makefile.
-# hip_backend/native_*.hip use instructions of gfx950 and are built for it and for the host runtime alone; other .hip files are portable.
+# hip_backend/gfx950/native_*.hip use instructions of gfx950 and are built for it and for the host runtime alone; those of hip_backend/kernels/ are portable.
 HIP       := hip_backend
 HIP_B     := build/hip
 ROCM ?= $(firstword $(wildcard /opt/rocm))
@@ -20,10 +20,11 @@ HIP_FP    := -ffp-contract=off -fno-fast-math
 HIP_INC   := -I. -Iinclude
 # No packed binary32 arithmetic: gfx950 mis-executes some of it at times (ROCm/rocMLIR pull request 2459). Both vectorisers make it.
 HIP_AMD   := -fno-slp-vectorize -fno-vectorize
-HIP_HDR   := $(wildcard $(HIP)/*.h $(HIP)/device/*.h $(HIP)/*.def formats/gfx950*.def)
-HIP_NATIVE   := $(wildcard $(HIP)/native_*.hip)
-HIP_PORTABLE := $(filter-out $(HIP_NATIVE),$(wildcard $(HIP)/*.hip))
-hip_of     = $(patsubst $(HIP)/%.hip,$(HIP_B)/$(1)/%.hsaco,$(HIP_PORTABLE) $(if $(filter gfx950,$(1)),$(HIP_NATIVE)))
+HIP_HDR   := $(wildcard $(HIP)/*/*.h $(HIP)/kernels/device/*.h $(HIP)/run/*.def formats/gfx950*.def)
+HIP_NATIVE   := $(wildcard $(HIP)/gfx950/native_*.hip)
+HIP_PORTABLE := $(wildcard $(HIP)/kernels/*.hip)
+hip_stem   = $(basename $(notdir $(1)))
+hip_of     = $(patsubst %,$(HIP_B)/$(1)/%.hsaco,$(call hip_stem,$(HIP_PORTABLE) $(if $(filter gfx950,$(1)),$(HIP_NATIVE))))
 HIP_EXAMPLE := $(HIP_B)/example/device_kernel_hip.s
 HIP_CODE  := $(foreach a,$(HIP_ARCHS),$(call hip_of,$(a)))
 
@@ -40,10 +41,12 @@ hip-device: $(HIP_CODE) $(HIP_EXAMPLE)
 	@for f in $(HIP_EXAMPLE); do echo "hip: $$f: a kernel in HIP's own words, $$(grep -c '\.amdhsa_kernel' $$f) compiled"; done
 	@for a in $(HIP_ARCHS); do echo "hip: $$a: $$(ls $(HIP_B)/$$a/*.hsaco | wc -l) files compiled, $$(cat $(HIP_B)/$$a/*.s | grep -c '\.amdhsa_kernel') kernels"; done
 
+# The outputs are named by the source's own name; vpath finds the room that it stands in.
+vpath %.hip $(HIP)/kernels $(HIP)/gfx950
 # Assembly first, the code object from it: what is read in the .s is what runs.
 define hip_arch
 .PRECIOUS: $(HIP_B)/$(1)/%.s
-$(HIP_B)/$(1)/%.s: $(HIP)/%.hip $(HIP_HDR) $(HIP)/hip.mk
+$(HIP_B)/$(1)/%.s: %.hip $(HIP_HDR) $(HIP)/hip.mk
 	@mkdir -p $$(@D)
 	$(HIP_CLANG) -x hip --offload-arch=$(1) -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_AMD) $(HIP_INC) -DMXH_HIP=1 -S $$< -o $$@
 $(HIP_B)/$(1)/%.hsaco: $(HIP_B)/$(1)/%.s
@@ -58,8 +61,8 @@ $(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/h
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
 HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
-HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,plan device device_dl ops ops_fast diff diff_portable diff_quantize diff_values diff_fast diff_gemm host_lanes)
-HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/k_%.o,$(HIP_PORTABLE))
+HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,$(addprefix run/,plan device device_dl ops ops_fast host_lanes) $(addprefix compare/,diff portable quantize values fast gemm))
+HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/%.o,$(HIP_PORTABLE))
 HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
 
 $(B)/hip/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
@@ -68,15 +71,15 @@ $(B)/hip/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 $(B)/hip/%.o: $(HIP)/tests/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
 	$(HIP_CXX) -c $< -o $@
-$(B)/hip/k_%.o: $(HIP)/%.hip $(HIP_HDR) | deps
+$(B)/hip/%.o: $(HIP)/%.hip $(HIP_HDR) | deps
 	@mkdir -p $(@D)
 	$(HIP_CXX) -x c++ -c $< -o $@
 
 # NVIDIA: one file with machine code for sm_90 and PTX of compute capability 8.0, of which the driver makes code for every other device from sm_80 on.
 # Single operations are rounded to nearest in the PTX as well (.rn), so the bits are the same.
 CUDA_B    := build/hip/cuda
-CUDA_CODE := $(patsubst $(HIP)/%.hip,$(CUDA_B)/%.fatbin,$(HIP_PORTABLE))
-$(CUDA_B)/%.fatbin: $(HIP)/%.hip $(HIP_HDR) $(HIP)/hip.mk
+CUDA_CODE := $(patsubst %,$(CUDA_B)/%.fatbin,$(call hip_stem,$(HIP_PORTABLE)))
+$(CUDA_B)/%.fatbin: %.hip $(HIP_HDR) $(HIP)/hip.mk
 	@mkdir -p $(@D)
 	$(NVCC) -x cu -std=c++17 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror all-warnings $(HIP_INC) -DMXH_CUDA=1 \
 	  -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_80,code=compute_80 -fatbin $< -o $@
@@ -92,9 +95,9 @@ $(B)/hip/embed-none.S: $(HIP)/embed.sh
 
 $(B)/hip/check: $(B)/hip/check.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(REF_A) $(LIB_A)
 	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -ldl -o $@
-$(B)/hip/test_runtime: $(HIP)/tests/test_runtime.cc $(HIP)/tests/runtime_kernels.hip $(HIP)/host_lanes.cc $(HIP_HDR)
+$(B)/hip/test_runtime: $(HIP)/tests/test_runtime.cc $(HIP)/tests/runtime_kernels.hip $(HIP)/run/host_lanes.cc $(HIP_HDR)
 	@mkdir -p $(@D)
-	$(HIP_CXX) $(HIP)/host_lanes.cc $< -o $@
+	$(HIP_CXX) $(HIP)/run/host_lanes.cc $< -o $@
 
 .PHONY: hip-check hip-runtime-check
 hip-runtime-check: deps $(B)/hip/test_runtime ## the host runtime reports kernels that are wrong on purpose
@@ -130,10 +133,10 @@ $(B)/hip/commit: FORCE
 	@mkdir -p $(@D); echo '$(HIP_COMMIT)' | cmp -s - $@ || echo '$(HIP_COMMIT)' >$@
 FORCE:
 .PHONY: FORCE
-$(B)/hip/hip_diff.o: $(B)/hip/commit
-$(B)/hip/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
+$(B)/hip/compare/hip_diff.o: $(B)/hip/commit
+$(B)/hip/compare/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
 HIP_DIFF := $(B)/mxgold-hip-diff
-HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,hip_diff diff_watch diff_report native_diff gfx950_profile gfx950_questions gfx950_hold gfx950_sums gfx950_joins gfx950_report gfx950_rehearse) $(HIP_NATIVE_OBJ)
+HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix compare/,hip_diff watch report) $(addprefix gfx950/,native_diff profile questions hold sums joins report rehearse)) $(HIP_NATIVE_OBJ)
 $(HIP_DIFF): $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
 	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 

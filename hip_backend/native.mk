@@ -1,5 +1,5 @@
 # The native half of the HIP backend: gfx950's own instructions. Included by hip.mk.
-HIP_NATIVE_C   := $(wildcard $(HIP)/gfx950_*.c)
+HIP_NATIVE_C   := $(wildcard $(HIP)/gfx950/*.c)
 HIP_NATIVE_OBJ := $(call obj,$(HIP_NATIVE_C)) $(patsubst $(HIP)/%.hip,$(B)/obj/$(HIP)/%.host.o,$(HIP_NATIVE))
 # Beside ROCm's clang stand its own.
 llvm_tool = $(if $(filter clang-22,$(HIP_CLANG)),$(1)-22,$(dir $(HIP_CLANG))$(1))
@@ -10,9 +10,9 @@ READELF_AMD ?= $(call llvm_tool,llvm-readelf)
 $(B)/obj/$(HIP)/%.host.o: $(HIP)/%.hip $(HIP_HDR) | deps
 	@mkdir -p $(@D)
 	$(HIP_CXX) -fPIC -x c++ -c $< -o $@
-$(B)/hip/test_gfx950 $(B)/hip/test_native: $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/host_lanes.cc $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
+$(B)/hip/test_gfx950 $(B)/hip/test_native: $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/run/host_lanes.cc $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
-	$(HIP_CXX) $(HIP)/host_lanes.cc $< $(HIP_NATIVE_OBJ) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -o $@
+	$(HIP_CXX) $(HIP)/run/host_lanes.cc $< $(HIP_NATIVE_OBJ) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -o $@
 
 .PHONY: hip-native-check hip-native-host hip-native-code
 hip-native-check: hip-native-host hip-native-code ## gfx950's instructions: every kernel on the host runtime against ref/, and its disassembly
@@ -24,14 +24,14 @@ hip-native-code:
 	@missing=$$($(call hip_missing,$(HIP_TOOLS) $(OBJDUMP_AMD) $(READELF_AMD))); if [ -z "$$missing" ]; then $(MAKE) -s hip-native-disassembly; \
 	else echo "hip-native-code: SKIPPED, not to be had: $${missing}- no native kernel was compiled or disassembled"; fi
 .PHONY: hip-native-disassembly
-hip-native-disassembly: $(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)) $(call hip_of,gfx950)
+hip-native-disassembly: $(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(HIP_NATIVE))) $(call hip_of,gfx950)
 	@$(if $(SAN),,$(MAKE) -s $(MACHINE))
 	@$(PYTHON) tools/check-portable.py $(patsubst %.hsaco,%.s,$^) >$(HIP_B)/registers.txt || { cat $(HIP_B)/registers.txt; exit 1; }
 	@tail -1 $(HIP_B)/registers.txt
 	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/check-gfx950.py $(if $(SAN),,--library $(MACHINE)) $(OBJDUMP_AMD) $(READELF_AMD) $(filter $(HIP_B)/gfx950/native_%,$^)
 # Python loads it: not with a sanitizer.
 MACHINE := $(B)/hip/machine.so
-$(MACHINE): $(B)/plugin/machine.o $(patsubst %,$(B)/plugin/%.o,device device_dl host_lanes) $(HIP_NATIVE_OBJ) $(B)/hip/embed-none.S $(LIB_A)
+$(MACHINE): $(B)/plugin/machine.o $(patsubst %,$(B)/plugin/run/%.o,device device_dl host_lanes) $(HIP_NATIVE_OBJ) $(B)/hip/embed-none.S $(LIB_A)
 	$(CXX) -shared $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
 $(B)/plugin/machine.o: $(HIP)/tests/machine.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
@@ -43,9 +43,9 @@ hip-native-mutants: hip-native-code ## the native kernels' machine code changed 
 	  $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD)
 
 # mxgold-gfx950: the profile of a device, with the kernels for gfx950 inside where they could be built.
-GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,gfx950_profile gfx950_questions gfx950_hold gfx950_sums gfx950_joins gfx950_report gfx950_main device device_dl host_lanes)
+GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix gfx950/,profile questions hold sums joins report main) $(addprefix run/,device device_dl host_lanes))
 GFX950 := $(B)/mxgold-gfx950
-GFX950_CODE := $(if $(shell $(call hip_missing,$(HIP_TOOLS))),,$(patsubst $(HIP)/%.hip,$(HIP_B)/gfx950/%.hsaco,$(HIP_NATIVE)))
+GFX950_CODE := $(if $(shell $(call hip_missing,$(HIP_TOOLS))),,$(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(HIP_NATIVE))))
 $(B)/hip/embed-native.S: $(GFX950_CODE) $(HIP)/embed.sh
 	@mkdir -p $(@D)
 	$(HIP)/embed.sh $(GFX950_CODE) >$@
@@ -95,7 +95,7 @@ $(PLUGIN_B)/$(notdir $(1)).o: $(1) $(PLUGIN_B)/flags | deps
 endef
 $(foreach s,$(PLUGIN_SRC),$(eval $(call plugin_obj,$(s))))
 -include $(wildcard $(PLUGIN_B)/*.d)
-PLUGIN_OBJ := $(patsubst %,$(PLUGIN_B)/%.o,device_plugin device device_dl host_lanes)
+PLUGIN_OBJ := $(patsubst %,$(PLUGIN_B)/run/%.o,device_plugin device device_dl host_lanes)
 $(PLUGIN_B)/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
 	$(HIP_CXX) -fPIC -c $< -o $@

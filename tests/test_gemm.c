@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
-#include "gemm/gemm_codes.h"
+#include "gemm/codes.h"
 #include "lib/operands.h"
 #include "lib/run.h"
 #include "mxgold/isa.h"

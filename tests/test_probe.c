@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gemm/mma_kept.h"
+#include "mma/kept.h"
 #include "lib/run.h"
 #include "lib/tiles.h"
 #include "mxgold/isa.h"

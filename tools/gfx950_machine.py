@@ -1,6 +1,6 @@
 """Runs the machine code of the native kernels: waves of 64 lanes over what llvm-objdump prints. Used by check-gfx950.py.
 
-What an instruction of formats/gfx950.def gives comes from a library of hip_backend/tests/machine.cc (gfx950_host.h); all else is here: scalar and
+What an instruction of formats/gfx950.def gives comes from a library of hip_backend/tests/machine.cc (gfx950/host.h); all else is here: scalar and
 vector arithmetic, EXEC, branches, MODE, memory, LDS. What the hardware leaves to the program is held to it:
   - a load arrives when s_waitcnt says so, not before: until then its registers hold nothing, and nothing may be made of them;
   - accesses lie inside the arguments' buffers, LDS inside what the kernel asked for; what was never written is nothing;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hip_backend/diff.h"
+#include "hip_backend/compare/diff.h"
 #include "ref/ref.h"
 extern "C" {
 #include "ref/gemm.h"

@@ -26,7 +26,7 @@ report = json.load(open("diff.json"))
 table = open("said").read()
 page = open("diff.html").read()
 want = set(re.findall(r'^GFX950\(\w+, "(\w+)"', open(sys.argv[1] + "/formats/gfx950.def").read(), re.M))
-kernels = set(re.findall(r"MXH_KERNEL\((native_\w+)", "".join(open(f"{sys.argv[1]}/hip_backend/native_{n}.hip").read() for n in ("quantize", "gemm"))))
+kernels = set(re.findall(r"MXH_KERNEL\((native_\w+)", "".join(open(f"{sys.argv[1]}/hip_backend/gfx950/native_{n}.hip").read() for n in ("quantize", "gemm"))))
 rows = {r["operation"]: r for r in report["operations"]}
 assert len(want) == 62 and want <= set(rows), want - set(rows)
 assert len(kernels) == 5 and all(any(o.startswith(k + ":") for o in rows) for k in kernels), kernels

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <type_traits>
 
-#include "hip_backend/device_dl.cc"
+#include "hip_backend/run/device_dl.cc"
 
 template <class T> constexpr bool address = std::is_pointer<T>::value || sizeof(T) == 8; /* CUdeviceptr is an integer of that size */
 template <class A, class B>

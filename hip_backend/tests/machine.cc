@@ -1,6 +1,6 @@
 /* The instructions of gfx950_host.h, and the native kernels on the host runtime, as a library for tools/check-gfx950.py. */
-#include "hip_backend/device_api.h"
-#include "hip_backend/native.h"
+#include "hip_backend/run/device_api.h"
+#include "hip_backend/gfx950/native.h"
 
 static const gfx950_rules *rules() {
   static const gfx950_rules r = gfx950_rules_default();

@@ -37,14 +37,14 @@ chosen = [m for m in MUTANTS if len(sys.argv) < 4 or m[0] == sys.argv[3]]
 for path, what, instead, kernels in chosen:
     with tempfile.TemporaryDirectory() as tmp:
         shutil.copytree("hip_backend", tmp + "/hip_backend")
-        file = pathlib.Path(tmp, "hip_backend", path)
+        file = pathlib.Path(tmp, "hip_backend/kernels", path)
         text = file.read_text()
         assert text.count(what) == 1, (path, what, text.count(what))
         file.write_text(text.replace(what, instead))
-        objects = [o for o in link if not any(o.endswith(f"k_{k}.o") for k in kernels.split())]
+        objects = [o for o in link if not any(o.endswith(f"/kernels/{k}.o") for k in kernels.split())]
         for k in kernels.split():
             flags = compile_.replace("-I.", f"-I{tmp} -I.", 1).split()
-            subprocess.run([*flags, "-w", "-x", "c++", "-c", f"{tmp}/hip_backend/{k}.hip", "-o", f"{tmp}/{k}.o"], check=True)
+            subprocess.run([*flags, "-w", "-x", "c++", "-c", f"{tmp}/hip_backend/kernels/{k}.hip", "-o", f"{tmp}/{k}.o"], check=True)
             objects.insert(0, f"{tmp}/{k}.o")
         subprocess.run([flags[0], *objects, "-o", tmp + "/check"], check=True)
         run = subprocess.run([tmp + "/check"], capture_output=True, text=True)

@@ -23,7 +23,7 @@ build
 MXGOLD_DEVICE=host says 0 "" --set scale.rule=even
 mkdir -p "$work/yours"
 cat >"$work/yours/device_kernel.cc" <<'C'
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 extern "C" int mxgold_quantize_device(const mxgold_device_job *) { return 0; }
 C
 touch -d 2001-01-01 "$work/yours/device_kernel.cc"
@@ -47,7 +47,7 @@ MXGOLD_DEVICE=host says 2 "nothing was tested: the kernel declined all 1 tensors
 cat >"$work/yours/diverges.hip" <<'C'
 #include <hip/hip_runtime.h>
 #include <stdio.h>
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 __global__ static void diverges(unsigned char *p) {
   if (threadIdx.x < 7) __syncthreads();
   p[threadIdx.x] = 1;
@@ -72,7 +72,7 @@ build PLUGIN_SRC="$work/yours/diverges.hip" PLUGIN_ON=host PLUGIN_FLAGS=-DSAYS
 MXGOLD_DEVICE=host says 1 "mine: a kernel launched by HIP's call: " --preset ocp-mxfp4
 grep -q 'verdict  *Your kernel fails on ' "$work/out" || fail "a launch that fails and says so: $(cat "$work/out")"
 cat >"$work/yours/launches.cc" <<'C'
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 extern "C" int mxgold_quantize_device(const mxgold_device_job *job) { return mxh_launch(job->device, "no_such_kernel", 1, 64, "", 1) != 0; }
 C
 build PLUGIN_SRC="$work/yours/launches.cc"
@@ -99,7 +99,7 @@ MXGOLD_DEVICE=cuda says 2 "device_kernel: native_mxfp4 is for gfx950 and the hos
 cat >"$work/yours/other.cc" <<'C'
 #include <stdio.h>
 #include <string.h>
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 extern "C" double cos(double);
 extern "C" unsigned long crc32(unsigned long, const unsigned char *, unsigned);
 extern "C" int mxgold_quantize_device(const mxgold_device_job *job) {
@@ -131,7 +131,7 @@ if command -v hipcc >/dev/null || command -v clang-offload-bundler-22 >/dev/null
   mkdir -p "$work/hip"
   cat >"$work/yours/third.hip" <<'C'
 #include <stdio.h>
-#include "hip_backend/device_plugin.h"
+#include "hip_backend/run/device_plugin.h"
 #ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_H
 struct dim3 {
   unsigned x, y, z;

@@ -1,5 +1,5 @@
 /* Kernels that are wrong on purpose, and their right twins: what the host runtime must report, and what it must not. */
-#include "hip_backend/runtime.h"
+#include "hip_backend/run/runtime.h"
 
 struct runtime_args {
   mxh_ptr<const uint32_t> src;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hip_backend/native.h"
+#include "hip_backend/gfx950/native.h"
 #include "mxgold/mma.h"
 #include "mxgold/spec.h"
 extern "C" {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hip_backend/native.h"
+#include "hip_backend/gfx950/native.h"
 #include "mxgold/layout.h"
 #include "mxgold/verify.h"
 extern "C" {

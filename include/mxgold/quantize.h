@@ -34,6 +34,13 @@ void mx_tensor_free(mx_tensor *tensor);
 /** Rows [first, first + n) of a tensor, in its own memory; first is a multiple of block_rows (mx_spec_block). Not to be freed. */
 mx_tensor mx_tensor_rows(const mx_tensor *tensor, size_t first, size_t n, size_t block_rows);
 
+/** Code of one element of a matrix, 4-bit codes unpacked; elem=none gives the float's bits. */
+uint32_t mx_code_at(const mx_tensor *tensor, const mx_spec *spec, size_t row, size_t col);
+/** Codes of one matrix, one a number: 4-bit codes unpacked, elem=none the float's bits. out [rows][cols]. */
+void mx_unpack_codes(uint32_t *out, const mx_tensor *tensor, const mx_spec *spec);
+/** The index-th scale code of a matrix, whatever its width. */
+uint32_t mx_scale_code_at(const mx_tensor *tensor, size_t index);
+
 /** How to run, apart from what the bits are. The zero struct: all processors, best ISA. */
 typedef struct mx_exec {
   int n_threads;     /* 0: OpenMP's default */

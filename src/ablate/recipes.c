@@ -6,7 +6,7 @@
 
 #define MX_RECIPE(name, keys, operands, source) {name, keys, operands, source},
 static const mx_recipe recipes[] = {
-#include "../../formats/recipes.def"
+#include "formats/recipes.def"
 };
 
 size_t mx_recipe_count(void) { return sizeof recipes / sizeof *recipes; }

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench_ops.h"
-#include "cli.h"
+#include "cli/bench/ops.h"
+#include "cli/base/cli.h"
 #include "mxgold/isa.h"
-#include "out.h"
-#include "shape.h"
+#include "cli/base/out.h"
+#include "cli/base/shape.h"
 
 enum { MAX_ROUNDS = 1001, SHARE_ROUNDS = 5, SCALAR_SHARE = 64, REF_SHARE = 512, BYTES_SHARE = 4 };
 

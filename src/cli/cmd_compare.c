@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../ref/ref.h"
-#include "cli.h"
+#include "ref/ref.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "out.h"
+#include "cli/base/out.h"
 
 enum { MAX_PRESETS = 16 };
 

@@ -1,8 +1,8 @@
 /* mxgold convert FILE --layout NAME -o OUT.safetensors */
 #include <stdlib.h>
 
-#include "cli.h"
-#include "key_choices.h"
+#include "cli/base/cli.h"
+#include "cli/base/key_choices.h"
 #include "mxgold/layout.h"
 #include "mxgold/quantized.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "mxgold/codec.h"
-#include "tensor_io.h"
+#include "cli/base/tensor_io.h"
 
 struct args {
   const char *in, *out, *format;

@@ -1,7 +1,7 @@
 /* mxgold dequantize OUT.safetensors -o Y.npy */
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "tensor_io.h"
+#include "cli/base/tensor_io.h"
 
 struct args {
   const char *in, *out;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "diff_gemm.h"
-#include "diff_print.h"
-#include "family.h"
-#include "foreign_scales.h"
+#include "cli/base/cli.h"
+#include "cli/verify/diff_gemm.h"
+#include "cli/verify/diff_print.h"
+#include "cli/base/family.h"
+#include "cli/verify/foreign_scales.h"
 #include "mxgold/mxgold.h"
-#include "report.h"
-#include "verdict.h"
+#include "cli/verify/report.h"
+#include "cli/verify/verdict.h"
 
 struct args {
   const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type, *sums;

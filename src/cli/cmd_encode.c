@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "key_choices.h"
+#include "cli/base/key_choices.h"
 #include "mxgold/encoder.h"
-#include "tensor_io.h"
+#include "cli/base/tensor_io.h"
 
 struct args {
   const char *in, *out, *format, *preset, *round, *sr_mode, *overflow, *nan, *scale_exp, *bits;

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "out.h"
-#include "spec_value.h"
+#include "cli/base/out.h"
+#include "cli/base/spec_value.h"
 
 struct args {
   const char *table;

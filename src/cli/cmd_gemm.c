@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "family.h"
-#include "../../ref/gemm.h"
+#include "cli/base/cli.h"
+#include "cli/base/family.h"
+#include "ref/gemm.h"
 #include "mxgold/gemm.h"
 #include "mxgold/mma.h"
 #include "mxgold/mxgold.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "shape.h"
-#include "spec_opts.h"
+#include "cli/base/shape.h"
+#include "cli/base/spec_opts.h"
 
 struct args {
   const char *suite, *out, *shape, *readmemh;

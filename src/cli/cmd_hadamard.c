@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "key_choices.h"
+#include "cli/base/key_choices.h"
 #include "mxgold/quantize.h"
 #include "mxgold/quantized.h"
-#include "tensor_io.h"
+#include "cli/base/tensor_io.h"
 
 enum { MAX_SIZE = 1024 };
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "out.h"
-#include "samples.h"
-#include "verdict.h"
+#include "cli/base/out.h"
+#include "cli/verify/samples.h"
+#include "cli/verify/verdict.h"
 
 struct args {
   sample_options in;

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "inspect_quantized.h"
-#include "out.h"
-#include "progress.h"
-#include "tensor_io.h"
+#include "cli/base/out.h"
+#include "cli/base/progress.h"
+#include "cli/base/tensor_io.h"
 
 struct args {
   const char *file, *input;

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/file.h"
 #include "mxgold/mma.h"
-#include "../../ref/mma.h"
+#include "ref/mma.h"
 
 struct args {
   const char *in, *model, *output;

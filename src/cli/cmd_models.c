@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mma.h"
-#include "out.h"
+#include "cli/base/out.h"
 
 struct args {
   const char *model;
@@ -40,7 +40,7 @@ static int list_keys(int json) {
 #define MX_ACCUM_INT(field, min, max, none, none_text, doc) number_row(o, #field, min, max, none, none_text, doc);
 #define MX_ACCUM_ENUM(field, doc) key_row(o, #field, "", doc);
 #define MX_ACCUM_VALUE(field, id, number, text, doc) key_row(o, "", text, doc);
-#include "../../formats/accumulation_keys.def"
+#include "formats/accumulation_keys.def"
   key_row(o, "out", "f32rz ...", "D's type, fraction bits and rounding at once: f32, f16, bf16 or e8mB, then rz, rne or rd");
   key_row(o, "a b ab c d", "a type", "row of formats/elements.def or operands.def");
   key_row(o, "scale", "a format", "row of formats/scales.def, or none");
@@ -50,7 +50,7 @@ static int list_keys(int json) {
 #define MX_ACCUM(...)
 #define MX_ACCUM_RULES(name, doc, keys, keys_f16)                                                                                              \
   key_row(o, "rules", #name, strcmp(keys, keys_f16) ? doc ": " keys "; where D is f16 " keys_f16 : doc ": " keys);
-#include "../../formats/accumulation.def"
+#include "formats/accumulation.def"
 #undef MX_ACCUM
 #undef MX_ACCUM_RULES
   out_end(o);

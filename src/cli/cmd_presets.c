@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/spec.h"
-#include "out.h"
-#include "spec_opts.h"
-#include "spec_value.h"
+#include "cli/base/out.h"
+#include "cli/base/spec_opts.h"
+#include "cli/base/spec_value.h"
 
 struct args {
   const char *name;

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/probe.h"
-#include "out.h"
-#include "probe_io.h"
+#include "cli/base/out.h"
+#include "cli/verify/probe_io.h"
 
 struct args {
   cli_list files;

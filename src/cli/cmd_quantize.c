@@ -2,13 +2,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "pipeline.h"
-#include "progress.h"
+#include "cli/base/pipeline.h"
+#include "cli/base/progress.h"
 #include "quantize_all.h"
-#include "spec_opts.h"
-#include "tensor_io.h"
+#include "cli/base/spec_opts.h"
+#include "cli/base/tensor_io.h"
 
 struct args {
   const char *in, *out, *bits, *include, *exclude;

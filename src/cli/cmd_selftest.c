@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "out.h"
+#include "cli/base/out.h"
 
 struct args {
   int json;

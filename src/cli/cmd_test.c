@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "out.h"
-#include "plugin.h"
-#include "report.h"
-#include "spec_opts.h"
-#include "verdict.h"
+#include "cli/base/out.h"
+#include "cli/verify/plugin.h"
+#include "cli/verify/report.h"
+#include "cli/base/spec_opts.h"
+#include "cli/verify/verdict.h"
 
 struct args {
   const char *plugin, *suite, *junit;

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
-#include "out.h"
-#include "report.h"
+#include "cli/base/out.h"
+#include "cli/verify/report.h"
 
 struct args {
   const char *first, *second, *junit;

@@ -1,7 +1,7 @@
 /* commands.def as a table. */
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 
 const cli_entry cli_entries[] = {
 #define COMMAND(name, summary, synopsis) {#name, summary, synopsis, &cmd_##name},

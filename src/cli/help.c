@@ -3,7 +3,7 @@
 
 #include "help.h"
 #include "mxgold/version.h"
-#include "opts.h"
+#include "cli/base/opts.h"
 
 void help_overview(FILE *out) {
   fprintf(out, "mxgold %s: the exact bytes of microscaling formats\n\n", MX_VERSION);

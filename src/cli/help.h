@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 
 void help_overview(FILE *out);
 void help_command(FILE *out, const cli_entry *entry);

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "help.h"
-#include "key_choices.h"
+#include "cli/base/key_choices.h"
 #include "mxgold/spec.h"
-#include "opts.h"
+#include "cli/base/opts.h"
 
 static void put_words(FILE *out, cli_choices *choices) {
   const char *word;

@@ -1,7 +1,7 @@
 /* The man page, from the same tables as help. */
 #include "help.h"
 #include "mxgold/version.h"
-#include "opts.h"
+#include "cli/base/opts.h"
 
 /* troff reads a backslash, and a dot or quote that begins a line, as its own; a dash is a hyphen unless escaped. */
 static void put(FILE *out, const char *s) {

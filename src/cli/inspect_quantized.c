@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "mxgold/layout.h"
-#include "tensor_io.h"
+#include "cli/base/tensor_io.h"
 
 /* Magnitudes by binade: every exponent of binary32, and what has none. */
 enum { LOWEST = -149, HIGHEST = 127, ZERO = HIGHEST - LOWEST + 1, INFINITE, NOT_A_NUMBER, N_BINS };

@@ -3,8 +3,8 @@
 #define CLI_INSPECT_QUANTIZED_H
 
 #include "mxgold/quantized.h"
-#include "out.h"
-#include "tensor_io.h"
+#include "cli/base/out.h"
+#include "cli/base/tensor_io.h"
 
 /** Histogram tables "codes" and "scales": a row a code of 4 bits, else a row a binade of magnitudes. */
 void inspect_histograms(out *o, const mx_quantized *q);

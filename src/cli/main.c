@@ -11,7 +11,7 @@
 #include "mxgold/file.h"
 #include "mxgold/isa.h"
 #include "mxgold/version.h"
-#include "opts.h"
+#include "cli/base/opts.h"
 
 static const char *command_at(const void *entries, size_t index) { return ((const cli_entry *)entries)[index].name; }
 

@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ablate.h"
-#include "ablate_files.h"
-#include "checkpoint.h"
-#include "fake_file.h"
+#include "cli/ablate/ablate.h"
+#include "cli/ablate/files.h"
+#include "cli/checkpoint/checkpoint.h"
+#include "cli/checkpoint/fake_file.h"
 #include "mxgold/file.h"
 #include "mxgold/version.h"
-#include "name_filter.h"
-#include "out.h"
-#include "tensor_io.h"
+#include "cli/base/name_filter.h"
+#include "cli/base/out.h"
+#include "cli/base/tensor_io.h"
 
 typedef struct work {
   const quantize_all_options *o;

@@ -2,7 +2,7 @@
 #ifndef CLI_QUANTIZE_ALL_H
 #define CLI_QUANTIZE_ALL_H
 
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "mxgold/spec.h"
 
 typedef struct quantize_all_options {

@@ -44,15 +44,15 @@ LIST(DEQ_ARITH)
 
 #define MX_CHAIN(id, name, tensor, scale, element, again, store, source) {name, 0, source},
 static const mx_choice_row rows_CHAIN[] = {
-#include "../../formats/chains.def"
+#include "formats/chains.def"
     {NULL, 0, NULL}};
 #undef MX_CHAIN
 #define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source) {name, 0, source},
 static const mx_choice_row rows_ELEM[] = {
-#include "../../formats/elements.def"
+#include "formats/elements.def"
     {NULL, 0, NULL}};
 static const mx_choice_row rows_SCALE[] = {
-#include "../../formats/scales.def"
+#include "formats/scales.def"
     {NULL, 0, NULL}};
 #undef MX_FORMAT
 
@@ -66,7 +66,7 @@ static const mx_choice_row rows_SCALE[] = {
 #define MX_SEED(key, doc) {key, doc, MX_KEY_SEED, offsetof(mx_spec, seed), 0, NULL, 0},
 #define MX_GIVEN(key, doc) {key, doc, MX_KEY_GIVEN, offsetof(mx_spec, tensor_given), offsetof(mx_spec, tensor_given_value), NULL, 0},
 const mx_key_row mx_key_rows[] = {
-#include "../../formats/keys.def"
+#include "formats/keys.def"
 };
 const size_t mx_key_rows_count = sizeof mx_key_rows / sizeof mx_key_rows[0];
 
@@ -85,7 +85,7 @@ const char *mx_key_choice(size_t index, size_t row, const char **doc, int *takes
 
 #define MX_CHAIN(id, name, tensor, scale, element, again, store, source) {name, tensor, scale, element, again, store, source},
 static const mx_chain chains[] = {
-#include "../../formats/chains.def"
+#include "formats/chains.def"
 };
 #undef MX_CHAIN
 

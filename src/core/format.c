@@ -7,13 +7,13 @@
 #define MX_FORMAT(id, name, kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source)                                      \
   {name, MX_KIND_##kind, bits, sign, exp, man, bias, max, inf, nan_first, nan_last, nan, source},
 static const mx_format elements[] = {
-#include "../../formats/elements.def"
+#include "formats/elements.def"
 };
 static const mx_format scales[] = {
-#include "../../formats/scales.def"
+#include "formats/scales.def"
 };
 static const mx_format operands[] = {
-#include "../../formats/operands.def"
+#include "formats/operands.def"
 };
 #undef MX_FORMAT
 

@@ -5,7 +5,7 @@
 
 #define MX_LAYOUT(id, name, row_pad, k_pad, index, source) {name, row_pad, k_pad, source},
 static const mx_layout_row rows_of[] = {
-#include "../../formats/layouts.def"
+#include "formats/layouts.def"
 };
 #undef MX_LAYOUT
 
@@ -39,7 +39,7 @@ size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t r, size_
 #define MX_LAYOUT(id, name, row_pad, k_pad, index, source)                                                                                     \
   case MX_LAYOUT_##id:                                                                                                                         \
     return index;
-#include "../../formats/layouts.def"
+#include "formats/layouts.def"
 #undef MX_LAYOUT
   default:
     return SIZE_MAX;

@@ -7,7 +7,7 @@
 #define MX_PRESET(name, keys, status, source) {name, keys, NULL, MX_PRESET_##status, source},
 #define MX_ALIAS(name, of, status, source) {name, NULL, of, MX_PRESET_##status, source},
 static const mx_preset presets[] = {
-#include "../../formats/presets.def"
+#include "formats/presets.def"
 };
 
 size_t mx_preset_count(void) { return sizeof presets / sizeof presets[0]; }

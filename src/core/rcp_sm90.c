@@ -11,7 +11,7 @@ typedef struct row {
 
 static const row rows[128] = {
 #define MX_RCP_SM90(c0, c1, c2) {c0, c1, c2},
-#include "../../formats/rcp_sm90.def"
+#include "formats/rcp_sm90.def"
 #undef MX_RCP_SM90
 };
 

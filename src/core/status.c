@@ -6,7 +6,7 @@
 
 static const char *const texts[] = {
 #define MX_STATUS(id, text) text,
-#include "../../formats/status.def"
+#include "formats/status.def"
 #undef MX_STATUS
 };
 

@@ -28,30 +28,30 @@ typedef struct row {
 
 #define MX_FORMAT(id, ...)                                                                                                                     \
   static void make_scale_##id(void) { make_scale(MX_SCALE_##id); }
-#include "../../formats/scales.def"
+#include "formats/scales.def"
 #undef MX_FORMAT
 #define MX_FORMAT(id, ...)                                                                                                                     \
   static void make_elem_##id(void) { make_elem(MX_ELEM_##id); }
-#include "../../formats/elements.def"
+#include "formats/elements.def"
 #undef MX_FORMAT
 #define MX_CHAIN(id, ...)                                                                                                                      \
   static void make_chain_##id(void) { make_chain(MX_CHAIN_##id); }
-#include "../../formats/chains.def"
+#include "formats/chains.def"
 #undef MX_CHAIN
 
 #define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_scale_##id},
 static row scale_rows[] = {
-#include "../../formats/scales.def"
+#include "formats/scales.def"
 };
 #undef MX_FORMAT
 #define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_elem_##id},
 static row elem_rows[] = {
-#include "../../formats/elements.def"
+#include "formats/elements.def"
 };
 #undef MX_FORMAT
 #define MX_CHAIN(id, ...) {ONCE_FLAG_INIT, make_chain_##id},
 static row chain_rows[] = {
-#include "../../formats/chains.def"
+#include "formats/chains.def"
 };
 #undef MX_CHAIN
 

@@ -4,13 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "gemm/gemm_internal.h"
+#include "gemm/internal.h"
 
 static const struct {
   const char *name, *doc;
 } models[] = {
 #define MX_GEMM_MODEL(id, name, doc) {name, doc},
-#include "../../formats/gemm_models.def"
+#include "formats/gemm_models.def"
 #undef MX_GEMM_MODEL
 };
 

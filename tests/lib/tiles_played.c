@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What src/gemm/gemm_tiles_amx.h defines, which is not read after this. */
+/* What src/gemm/tiles_amx.h defines, which is not read after this. */
 #define MX_GEMM_TILES_AMX_H
 
 typedef struct tile_shapes {
@@ -100,7 +100,7 @@ static lanes lanes_add_term(lanes acc, const int32_t *dots, float sa, lanes sb) 
 }
 
 #define mxg_codes_amx tiles_played_column
-#include "gemm/gemm_codes_amx.c"
+#include "gemm/codes_amx.c"
 
 size_t tiles_played_products(void) { return n_products; }
 int tiles_played_configured(void) { return n_configured; }

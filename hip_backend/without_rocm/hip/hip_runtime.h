@@ -46,7 +46,7 @@ __device__ inline void __syncthreads() {
 #else
 #include <functional>
 
-#include "hip_backend/host_lanes.h"
+#include "hip_backend/run/host_lanes.h"
 #define __global__
 #define __device__
 #define __host__

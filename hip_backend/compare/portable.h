@@ -1,0 +1,65 @@
+/** The portable operations over the golden suites: what their files share. Internal to diff_*.cc. */
+#ifndef MXH_DIFF_PORTABLE_H
+#define MXH_DIFF_PORTABLE_H
+
+#include <map>
+#include <stdlib.h>
+
+#include "hip_backend/compare/diff.h"
+#include "hip_backend/run/ops.h"
+
+namespace mxh_portable {
+/* A failed call counts as a difference: nothing passes by not running. */
+bool failed(mxh_run *run, const char *operation, const std::string &what);
+
+struct tensor {
+  mx_tensor t = {};
+  tensor(size_t rows, size_t cols, const mx_spec *spec) {
+    if (mx_tensor_alloc(&t, rows, cols, spec)) abort();
+  }
+  ~tensor() { mx_tensor_free(&t); }
+  tensor(const tensor &) = delete;
+  tensor &operator=(const tensor &) = delete;
+};
+uint64_t tensors_differ(const mx_tensor &a, const mx_tensor &b);
+std::string digest_of(const mx_tensor &t);
+/* "KEY=VALUE ... preset=NAME": keys over those of the preset. */
+bool read_keys(mx_spec *spec, const char *text, mx_error *err);
+
+struct golden {
+  mxh_run *run;
+  std::map<std::string, std::string> hashes;
+
+  void digest(const char *operation, const std::string &name, const std::string &got);
+  /* One spec over one matrix: quantise, and dequantise what should have come. */
+  bool both_ways(const char *quantize, const char *dequantize, const std::string &name, const float *x, size_t rows, size_t cols, size_t ld,
+                 const mx_spec *spec, bool transposed, bool digests);
+
+  /* The parts, and what they are made of. diff_quantize.cc: */
+  void presets();
+  void mixtures();
+  void keys();
+  void steps();
+  /* diff_values.cc: */
+  void numbers();
+  void amax();
+  void hadamard();
+  void codec();
+  void layouts();
+  /* diff_fast.cc: */
+  void fast();
+  void fast_suites(const std::string &of, const mx_spec *spec);
+  void fast_one(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec);
+  void both(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec);
+  void large();
+  /* diff_gemm.cc: */
+  void one_gemm(const char *operation, const std::string &name, const tensor &a, const mx_spec *sa, const tensor &b, const mx_spec *sb,
+                const mx_gemm_options *o);
+  void gemm();
+  void free_of_order(const std::string &name, const mx_spec *spec);
+  void gemm_sticky();
+  void gemm_wide_sticky();
+  void golden_products();
+};
+} // namespace mxh_portable
+#endif

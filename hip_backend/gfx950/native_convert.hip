@@ -1,0 +1,69 @@
+/* Every conversion of gfx950, each value of its select operand a kernel: registers in, registers out. gfx950.h says how they are called.
+ * Scale and seed are in vector registers, for ISA and machine-readable tables do not agree on scalar ones (HARDWARE rule; native_probe.hip tries them).
+ * MODE is set first; the instruction takes an operand from that assembly, so that it cannot be moved before it. */
+#include "native.h"
+
+#define OP_PK4_F32(name, wide, select) out[0] = __builtin_amdgcn_##name(out[0], as_f32(x[0]), as_f32(x[1]), as_f32(scale), select)
+#define OP_PK4_V2(name, wide, select) out[0] = __builtin_amdgcn_##name(out[0], take<wide##x2>(x), as_f32(scale), select)
+/* clang 22 leaves the destination of the builtin untied, and what it keeps is garbage. An inline assembly that is followed by a read needs its own
+ * wait state after a write of part of a register. */
+#define SELECT_0 "op_sel:[0,0,0,0]"
+#define SELECT_1 "op_sel:[0,0,1,0]"
+#define SELECT_2 "op_sel:[0,0,0,1]"
+#define SELECT_3 "op_sel:[0,0,1,1]"
+#define OP_SRPK4(name, wide, select)                                                                                                           \
+  asm("v_" #name " %0, %1, %2, %3 " SELECT_##select "\n\ts_nop 0" : "+v"(out[0]) : "v"(take<wide##x2>(x)), "v"(seed), "v"(scale))
+#define OP_PK8_F32(name, wide, select) put(out, __builtin_amdgcn_##name(take<S16x2>(out), as_f32(x[0]), as_f32(x[1]), as_f32(scale), select))
+#define OP_PK8_V2(name, wide, select) put(out, __builtin_amdgcn_##name(take<S16x2>(out), take<wide##x2>(x), as_f32(scale), select))
+#define OP_SR8(name, wide, select) out[0] = (uint32_t)__builtin_amdgcn_##name((int)out[0], take<wide>(x), seed, as_f32(scale), select)
+#define OP_P16X2(name, wide, select) put(out, __builtin_amdgcn_##name(take<wide##x16>(x), take<wide##x16>(x + 16), as_f32(scale)))
+#define OP_P32(name, wide, select) put(out, __builtin_amdgcn_##name(take<wide##x32>(x), as_f32(scale)))
+#define OP_SRP32(name, wide, select) put(out, __builtin_amdgcn_##name(take<wide##x32>(x), seed, as_f32(scale)))
+#define OP_UP4(name, wide, select) put(out, __builtin_amdgcn_##name(x[0], as_f32(scale), select))
+#define OP_UP8(name, wide, select) put(out, __builtin_amdgcn_##name(x[0], as_f32(scale), select))
+#define OP_UP8_F32(name, wide, select) put(out, __builtin_amdgcn_##name((int)x[0], as_f32(scale), select))
+#define OP_UP8_F16(name, wide, select) put(out, __builtin_amdgcn_##name(take<F16x2>(out), (int)x[0], as_f32(scale), (select) % 4, (select) / 4))
+#define OP_UP32(name, wide, select) put(out, __builtin_amdgcn_##name(take<U32x6>(x), as_f32(scale)))
+#define OP_N8_PK(name, wide, select) out[0] = (uint32_t)__builtin_amdgcn_##name(as_f32(x[0]), as_f32(x[1]), (int)out[0], select)
+#define OP_N8_SR(name, wide, select) out[0] = (uint32_t)__builtin_amdgcn_##name(as_f32(x[0]), (int)seed, (int)out[0], select)
+#define OP_N8_UP(name, wide, select) put(out, __builtin_amdgcn_##name((int)x[0], select))
+#define OP_N8_UP2(name, wide, select) put(out, __builtin_amdgcn_##name((int)x[0], select))
+#define OP_N16_SR(name, wide, select) put(out, __builtin_amdgcn_##name(take<N16_##name>(out), as_f32(x[0]), seed, select))
+#define OP_STEP(name, wide, select) out[0] = __builtin_amdgcn_##name(x[0])
+
+#ifdef MXH_HOST
+#define CONVERT(name, form, wide, select) gfx950_convert(&a.env, &gfx950_rows[GFX950_I_##name], select, out, x, scale, seed, GFX950_FROM_VGPR)
+#else
+typedef BF16x2 N16_cvt_sr_bf16_f32;
+typedef F16x2 N16_cvt_sr_f16_f32;
+#define CONVERT(name, form, wide, select) OP_##form(name, wide, select)
+#endif
+
+/* Case i: x [n][words], out [n][words], scale and seed [n]. */
+#define KERNEL(name, kind, form, wide, lanes, select)                                                                                          \
+  MXH_KERNEL(gfx950_##name##_s##select, gfx950_convert_args, a, 256) {                                                                         \
+    const uint32_t i = mxh_block_id() * mxh_block_size() + mxh_thread_id();                                                                    \
+    if (i >= a.n) return;                                                                                                                      \
+    uint32_t x[GFX950_X_##kind(wide, lanes)], out[GFX950_OUT_##kind(wide, lanes)] = {0};                                                       \
+    const auto from = a.x + (size_t)i * (sizeof x / 4);                                                                                        \
+    const auto to = a.out + (size_t)i * (sizeof out / 4);                                                                                      \
+    for (uint32_t j = 0; j < sizeof x / 4; j++) x[j] = from[j];                                                                                \
+    uint32_t scale = a.scale[i], seed = a.seed[i];                                                                                             \
+    if (GFX950_OLD_##form) out[0] = to[0];                                                                                                     \
+    set_mode(a.env.mode, &scale, sizeof x <= 8 ? &x[0] : &seed);                                                                               \
+    CONVERT(name, form, wide, select);                                                                                                         \
+    for (uint32_t j = 0; j < sizeof out / 4; j++) to[j] = out[j];                                                                              \
+  }
+
+#define SELECTS_1(name, kind, form, wide, lanes) KERNEL(name, kind, form, wide, lanes, 0)
+#define SELECTS_2(name, kind, form, wide, lanes) SELECTS_1(name, kind, form, wide, lanes) KERNEL(name, kind, form, wide, lanes, 1)
+#define SELECTS_4(name, kind, form, wide, lanes)                                                                                               \
+  SELECTS_2(name, kind, form, wide, lanes) KERNEL(name, kind, form, wide, lanes, 2) KERNEL(name, kind, form, wide, lanes, 3)
+#define SELECTS_8(name, kind, form, wide, lanes)                                                                                               \
+  SELECTS_4(name, kind, form, wide, lanes)                                                                                                     \
+  KERNEL(name, kind, form, wide, lanes, 4)                                                                                                     \
+  KERNEL(name, kind, form, wide, lanes, 5) KERNEL(name, kind, form, wide, lanes, 6) KERNEL(name, kind, form, wide, lanes, 7)
+#define SELECTS_16(name, kind, form, wide, lanes) /* products: native_mfma.hip */
+
+#define GFX950(name, mnemonic, kind, form, wide, elem, lanes, selects) SELECTS_##selects(name, kind, form, wide, lanes)
+#include "formats/gfx950.def"

@@ -1,0 +1,81 @@
+/** Which spec a black box follows, found from its inputs and outputs. */
+#ifndef MXGOLD_IDENTIFY_H
+#define MXGOLD_IDENTIFY_H
+
+#include "quantize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a black box gave for one tensor. codes, one a byte, and scales; or values alone (codes NULL). */
+typedef struct mx_sample {
+  size_t rows, cols, ld; /* of x, row stride ld */
+  const float *x;
+  const uint8_t *codes; /* [rows][cols], one a byte */
+  const void *scales;   /* [scale_rows][scale_cols], scale_bytes each (1, 2 or 4) */
+  size_t scale_rows, scale_cols, scale_bytes;
+  int has_tensor_scale;
+  float tensor_scale;
+  const float *values; /* dequantised, [rows][cols]; NULL if unknown */
+} mx_sample;
+
+/** How to search. The zero struct: block from the shapes, all processors, ten seconds. What is found hangs on the time only where it runs out, which
+ *  other jobs on the machine hardly hasten; neither it nor the number of specs tried hangs on the number of threads. */
+typedef struct mx_identify_options {
+  int block_rows, block_cols; /* 0: found */
+  int n_threads;
+  double seconds;   /* of the calling thread's processor time, after which the search gives up improving; 0 means 10 */
+  int no_undecided; /* 1: leave out the list of keys that the data cannot decide */
+} mx_identify_options;
+
+/** A known bug over a preset: what a kernel does that follows no spec. */
+typedef struct mx_bug {
+  const char *name;   /* short and fixed ("amax without abs"); NULL: none of those that are known */
+  char text[512];     /* what the kernel does instead, and where: a clause for a sentence */
+  const char *preset; /* the bug is over this one; without a bug the preset that differs least; NULL: none fits the shapes */
+  mx_spec spec;       /* of that preset */
+  uint64_t preset_codes, preset_scales, preset_tensor; /* that differ from the plain preset: codes, scales, tensor scales */
+  uint64_t codes, scales, tensor_scales;               /* that differ once the bug is put in and run over everything */
+} mx_bug;
+
+/** What was found. */
+typedef struct mx_identity {
+  mx_spec spec;
+  int exact;                      /* every byte is reproduced */
+  const char *preset;             /* its name if the spec is a preset's on these data, else NULL */
+  const char *nearest;            /* the preset with the fewest keys to change, NULL if none has this element, scale and block */
+  uint64_t n_codes, codes_differ; /* outside blocks whose scale is NaN */
+  uint64_t n_scales, scales_differ;
+  uint64_t nan_codes_differ; /* inside those blocks, and which NaN a NaN is; they do not count against exact */
+  uint64_t tensor_scales_differ, n_values, values_differ;
+  uint64_t zero_signs_differ;                      /* of values_differ: zeros whose sign alone differs */
+  float tensor_scale_stored, tensor_scale_of_spec; /* of the first sample whose tensor scale differs */
+  uint64_t undecided;                              /* bit i: key mx_key_name(i) could have another value with the same bytes */
+  int stochastic;                                  /* rounding is random */
+  int blank; /* the input has no finite number but zero: whatever is said here, the data decide next to nothing */
+  /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
+  int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: nothing can be said */
+  int random_biased;                       /* codes go up more often, or less, than their fractions say */
+  double random_bias;                      /* mean of what is stored less the exact value, in steps of the element format */
+  uint64_t random_n, random_beyond;        /* elements between two codes; those that no rounding to a neighbour gives */
+  /* First block that differs, if any: */
+  size_t bad_sample, bad_row, bad_col;
+  uint64_t specs_tried;
+  mx_bug bug; /* where no spec gives every byte, or only one with odd numbers: a known bug that does */
+} mx_identity;
+
+/** Find the spec that a black box follows, by search over keys: formats, block, scale side, element side, special blocks.
+ *  Returns MX_OK (also when nothing exact was found: out->exact says), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_NOMEM.
+ *  Threads: reentrant; the result does not depend on the number of threads unless time runs out.   Oracle: tests/test_identify.c. */
+mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
+
+/** For each key whose bit is set, the suite (MX_SUITE_*) on which the most other values of the key give other bytes than spec does: its vectors decide
+ *  what identify left undecided. -1 where none does: the key has no effect beside the others. Suites are as mx_generate(suite, spec, 0 or 32,
+ *  0 or 256, 1) makes them. MX_ERR_NOMEM.  Oracle: tests/test_identify.c. */
+mx_status mx_deciding_suites(int suite_of[64], const mx_spec *spec, uint64_t keys);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+/** Suites of inputs that tell kernels apart, and what a right kernel gives for them, as vectors.
+ *
+ *  Nothing here decides bits: expected bytes come from mx_quantize(). */
+#ifndef MXGOLD_SUITES_H
+#define MXGOLD_SUITES_H
+
+#include "quantize.h"
+#include "vector.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* MX_SUITE(ID, "name", "what it shows") */
+#define MX_SUITES(X)                                                                                                                           \
+  X(RANDOM, "random", "normal numbers, each row at its own power of two")                                                                      \
+  X(TIES, "ties", "elements on the midpoints of their own block's grid, and one ulp to either side")                                           \
+  X(BOUNDARY, "boundary", "block maxima at every step of a scale rule, all exponents, one ulp to either side")                                 \
+  X(CODES, "codes", "every scale code with every element code: each element exactly representable")                                            \
+  X(SPECIAL, "special", "NaN, Inf, -0, subnormals, FLT_MAX at each kind of position, each case a tensor of its own")                           \
+  X(TAILS, "tails", "rows that end within a block")                                                                                            \
+  X(PADDING, "padding", "rows with poison behind their end: 0x00, 0x7F, 0xFF bytes and NaN")                                                   \
+  X(LAYOUT, "layout", "each element and each scale tells its position")                                                                        \
+  X(ORDER, "order", "products of whose elements every partial sum is exact in 24 bits")                                                        \
+  X(CANCEL, "cancel", "pairs that cancel, with small numbers between them")                                                                    \
+  X(MINIMAL, "minimal", "the fewest small tensors that tell every preset from every other")
+
+typedef enum mx_suite {
+#define X(id, name, doc) MX_SUITE_##id,
+  MX_SUITES(X)
+#undef X
+      MX_SUITE_COUNT
+} mx_suite;
+
+/** Name and meaning of a suite, NULL outside; and back, -1 for an unknown name. */
+const char *mx_suite_name(int suite);
+const char *mx_suite_doc(int suite);
+int mx_suite_find(const char *name);
+
+/** Inputs: n tensors of [rows][cols], row stride ld >= cols; what lies between cols and ld is not data (suite padding puts poison there). */
+typedef struct mx_cases {
+  size_t n, rows, cols, ld;
+  float *x; /* [n][rows][ld], the caller frees it with mx_cases_free() */
+} mx_cases;
+
+/** Make a suite for a spec (its formats, block, chain and rotation say where ties and steps lie). rows and cols of 0 mean the suite's own shape;
+ *  `special` and `minimal` always have their own. The same (suite, spec, rows, cols, seed) gives the same bits everywhere.
+ *  `order` holds what it says for any tensor quantised under its spec: the longer its rows the fewer its numbers. MX_ERR_UNSUPPORTED where rows of cols
+ *  are too long for that, and err says the longest; with cols 0 (its own shape) the suite is made for every spec.
+ *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_verify.c. */
+mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
+void mx_cases_free(mx_cases *cases);
+/** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */
+size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_cases *cases);
+
+/** Cases as vectors: columns x, codes, scales (micro; tensor_scale where each case is a tensor) and a header that holds every key of the spec,
+ *  `suite`, `gen.seed`, `generator`, `rows`, `cols`, and `case`: "row" (the cases are the rows of one tensor, whose tensor scale is the header's
+ *  tensor_scale) or "tensor". With inputs_only the lines hold x alone, and what is asked for is named by the other columns.
+ *  preset may be NULL.  MX_ERR_DATA if the spec refuses a value. */
+mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_spec *spec, const char *suite, const char *preset, uint64_t seed,
+                              int inputs_only, mx_error *err);
+/** The spec of a vector's header. MX_ERR_FORMAT. */
+mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
+/** Fill the expected columns from x by the header's spec: a new set of vectors with every column. MX_ERR_FORMAT (header or columns are not
+ *  those of mx_cases_to_vectors). */
+mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
+
+/** How a column of two sets of vectors compares. */
+typedef struct mx_vectors_count {
+  uint64_t compared, differ;
+  size_t first_case, first_index; /* that differ */
+  uint64_t want, got;
+} mx_vectors_count;
+/** Compare column by column under the spec of expected's header: a NaN equals a NaN and codes under a NaN scale do not count, unless nan_bits.
+ *  MX_ERR_FORMAT (header), MX_ERR_SHAPE (other columns or cases, or lines that lack columns).  Oracle: tests/cli/verify.sh, tests/fuzz/fuzz_pipe.c. */
+mx_status mx_vectors_compare(mx_vectors_count out[MX_VECTOR_COLUMNS], const mx_vectors *expected, const mx_vectors *actual, int nan_bits,
+                             mx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

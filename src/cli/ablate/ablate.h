@@ -1,0 +1,173 @@
+/* The ablate command's parts: which tensors, which specs, what was measured, how it is shown. */
+#ifndef CLI_ABLATE_H
+#define CLI_ABLATE_H
+
+#include <math.h>
+
+#include "cli/base/cli.h"
+#include "mxgold/ablate.h"
+#include "mxgold/file.h"
+#include "mxgold/mma.h"
+#include "cli/base/name_filter.h"
+
+/* ---- Tensors ---- */
+
+typedef struct ablate_tensor {
+  char *name;
+  size_t rows, cols;
+  const mx_array *array; /* NULL: from a generator */
+  mx_data data;
+  uint64_t seed;
+  int swept; /* came with others, from a pattern or a whole checkpoint: may be left out */
+} ablate_tensor;
+
+/* A tensor of a checkpoint that is not measured. */
+typedef struct ablate_left_out {
+  const mx_array *array;
+  const char *why;
+} ablate_left_out;
+
+typedef struct ablate_tensors {
+  ablate_tensor *at;
+  size_t n;
+  mx_file **files;
+  size_t n_files;
+  ablate_left_out *left_out;
+  size_t n_left_out;
+  name_filter names; /* of what comes with others; the caller makes it before adding */
+} ablate_tensors;
+
+/** From FILE, FILE:TENSOR, FILE:GLOB (* and ?), an index of shards, or gen:NAME[:PARAMETER]. FILE alone: every matrix of floats in it. What a pattern or a
+ *  file has that is not measured is named in left_out. */
+int ablate_tensors_add(ablate_tensors *t, const char *from, size_t rows, size_t cols, uint64_t seed);
+void ablate_tensors_free(ablate_tensors *t);
+/** One of each: what overlapping patterns name twice is one tensor. */
+void ablate_tensors_unique(ablate_tensors *t);
+/** The values, the caller frees them; NULL when memory runs out. */
+float *ablate_load(const ablate_tensor *t);
+/** MX_ERR_DATA, said in *err, if a value is NaN or Inf. */
+mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *err);
+
+/* ---- Specs ---- */
+
+typedef struct ablate_spec {
+  char *label; /* preset and the keys of --set: what stands in a report can be computed again */
+  mx_spec spec;
+  const mx_recipe *recipe; /* NULL: a preset. What operands have of their own is not in spec */
+} ablate_spec;
+
+/** The spec for a tensor: in a file of several each draws its random bits apart, those that quantize --all --fake draws for it. */
+mx_spec ablate_spec_of(const ablate_spec *s, const ablate_tensor *t);
+
+typedef struct ablate_specs {
+  ablate_spec *at;
+  size_t n;
+  char *left_out; /* "LABEL: why", one a line: combinations whose keys exclude each other; NULL if none */
+  uint64_t seed;  /* of --seed */
+} ablate_specs;
+
+/** Every preset of "a,b,c" with every combination of the --set values; with `six` recipes too. */
+int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six);
+void ablate_specs_free(ablate_specs *s);
+struct out;
+/** What besides tensors and specs the figures depend on: version, seed, repeats. For a reader the seed alone, where it is not 0. */
+void ablate_say_origin(struct out *o, const ablate_specs *s, int repeats, int json);
+/** Leave out what came with others and cannot be rotated as a spec asks. If nothing else is left all stay, so that measuring says why not. */
+int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s);
+
+/* ---- Measurements ---- */
+
+typedef struct ablate_row {
+  size_t tensor, spec;
+  mx_error_sums sums;
+  uint64_t n_codes, zero, saturated;
+  double entropy, bits, bias, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
+  char scales[512];                                            /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
+  double tensor_factor;                                        /* what stored scales are multiplied by; of one draw */
+  int repeats;
+  mx_interval behind; /* dB behind the tensor's best spec; -Inf to Inf where there are too few blocks to tell */
+} ablate_row;
+
+typedef struct ablate_result {
+  const ablate_tensors *tensors;
+  const ablate_specs *specs;
+  ablate_row *rows;   /* [tensors][specs] */
+  size_t *order;      /* of the tensors, worst first */
+  char (*digest)[33]; /* mx_digest of each tensor's values as binary32 */
+  int repeats;        /* asked for; 0: 8 */
+} ablate_result;
+
+static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t tensor, size_t spec) {
+  return &r->rows[tensor * r->specs->n + spec];
+}
+typedef struct ablate_sweep_options {
+  int repeats, n_threads, refuse_nan;
+  const char *state; /* NULL: none */
+} ablate_sweep_options;
+/** Measure every tensor under every spec: pairs of them on all processors, each pair on one. Free *out also after a failure. */
+int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs,
+                 const ablate_sweep_options *o);
+void ablate_result_free(ablate_result *r);
+/** The error that specs are ranked by: a spoiled value counts as lost. */
+static inline double ablate_error(const ablate_row *r) { return (r->sums.ee + r->sums.lost) / r->repeats; }
+/** Is there nothing that a figure could be of: NaN and Inf alone? No spec is best for such a tensor, and no mean holds it. */
+static inline int ablate_is_void(const ablate_row *r) { return !r->sums.n && !(r->sums.lost > 0); }
+/** Index of the spec of least error for a tensor. */
+size_t ablate_best(const ablate_result *r, size_t tensor);
+/** Is no other spec better for the tensor at as few bits? */
+int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
+/** A spec over all tensors. Means are weighted by values: bits is what the tensors take together, over their values. Tensors whose best spec has no
+ *  error at all, where this one has, leave the mean of behind. */
+typedef struct ablate_summary {
+  size_t best_for, equal_for, front_for, n_sqnr; /* n_sqnr: tensors in mean_sqnr, those with a finite SQNR under every spec */
+  double bits, mean_behind, worst_behind, mean_sqnr;
+} ablate_summary;
+ablate_summary ablate_summarize(const ablate_result *r, size_t spec);
+/** "0.44 (0.37..0.51) ~": the tables' cell. */
+void ablate_behind_text(char *room, size_t size, const ablate_row *r);
+/** Is nothing left of the tensor: every value NaN, Inf or spoiled? Then figures of what is left are of nothing. */
+static inline int ablate_is_lost(const ablate_row *r) { return !r->sums.n; }
+/** A figure of what is left: NaN if nothing is. */
+static inline double ablate_left(const ablate_row *r, double figure) { return r->sums.n ? figure : (double)NAN; }
+/** Does the interval leave 0 out? A tensor that is lost, where the best spec has less error, needs no interval. */
+static inline int ablate_matters(const ablate_row *r) {
+  return r->behind.low > 0 || r->behind.high < 0 || (ablate_is_lost(r) && r->behind.at > 0);
+}
+
+/** What was measured of tensors that are done, kept in a file so that a run that was stopped goes on. */
+typedef struct ablate_state {
+  const char *path; /* NULL: none */
+  char key[33];
+} ablate_state;
+/** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is no state is not written to. */
+int ablate_state_check(const char *path);
+/** Rows of a tensor under exactly these specs, if the file has them all. */
+int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const char *digest, const ablate_specs *specs, int repeats);
+mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err);
+
+/* ---- Reports ---- */
+
+int ablate_print(const ablate_result *r, int json);
+/** What there is to say of a tensor's shape under a spec: "rows of 3 in blocks of 16", whose fill takes most of the bits; "" if nothing. */
+const char *ablate_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec);
+/** Charts: of all tensors, and of one tensor in detail (ablate_charts.h). The name of a picture says what it is: .png or .svg. */
+typedef struct ablate_detail ablate_detail;
+int ablate_image_check(const char *path);
+int ablate_image(const ablate_result *r, const ablate_detail *d, const char *path);
+int ablate_html(const ablate_result *r, const ablate_detail *d, const char *path);
+
+/* ---- Products ---- */
+
+typedef struct ablate_products {
+  const char *presets;
+  const cli_list *set, *operands;
+  uint64_t seed;
+  const char *accum; /* the model's name */
+  int model;
+  mx_mma_model unit; /* MX_GEMM_FUSED */
+  int repeats, n_threads, json, refuse_nan;
+} ablate_products;
+int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p);
+int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p);
+
+#endif

@@ -1,0 +1,313 @@
+/* Every tensor under every spec. A pair of both is one piece of work for one thread: regions of OpenMP within each small step would cost more than the
+ * steps, since their threads spin while they wait. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ablate.h"
+#include "cli/base/pipeline.h"
+#include "cli/base/progress.h"
+
+/* Parts of a tensor that the bootstrap draws; values beyond which tensors are measured one at a time, on all threads, for the memory's sake. */
+enum { UNITS = 512, LARGE = 1 << 26 };
+/* Of fewer parts resamples are much alike: their interval is too narrow, of one part it has no width at all. */
+enum { FEW_UNITS = 20 };
+
+/* log2 of the scale that a share of the scales lies at or below. */
+static double quantile(const mx_code_counts *n, double share) {
+  uint64_t all = 0, at = 0;
+  for (int b = 0; b < MX_BINADES; b++) all += n->scale_binade[b];
+  for (int b = 0; b < MX_BINADES; b++) {
+    at += n->scale_binade[b];
+    if (all && (double)at >= share * (double)all) return b - MX_BINADE_0;
+  }
+  return 0;
+}
+
+/* "LOG2:COUNT,..."; what does not fit is left out at a comma, which no format of 8 bits comes near. */
+static void print_scales(char *out, size_t size, const mx_code_counts *n) {
+  size_t used = 0;
+  for (int b = 0; b < MX_BINADES; b++) {
+    char one[40];
+    const size_t m = (size_t)snprintf(one, sizeof one, "%s%d:%llu", used ? "," : "", b - MX_BINADE_0, (unsigned long long)n->scale_binade[b]);
+    if (!n->scale_binade[b] || used + m >= size) continue;
+    memcpy(out + used, one, m + 1);
+    used += m;
+  }
+  if (!used) snprintf(out, size, "-");
+}
+
+static void fill_row(ablate_row *r, const mx_measure *m) {
+  r->sums = m->sums;
+  r->repeats = m->repeats;
+  r->bits = m->bits;
+  r->bias = m->bias;
+  r->n_codes = m->counts.n;
+  r->zero = m->counts.zero;
+  r->saturated = m->counts.saturated;
+  r->entropy = mx_code_entropy(&m->counts);
+  r->tensor_factor = m->counts.tensor_factor;
+  print_scales(r->scales, sizeof r->scales, &m->counts);
+  r->scale_p05 = quantile(&m->counts, 0.05);
+  r->scale_p50 = quantile(&m->counts, 0.5);
+  r->scale_p95 = quantile(&m->counts, 0.95);
+}
+
+/* A tensor while its specs are measured. */
+typedef struct bench {
+  pthread_mutex_t lock;
+  int ready, found; /* found: the state has it all */
+  mx_status status;
+  mx_error why;
+  float *x;
+  double *units; /* [specs][UNITS] */
+  ablate_state state;
+} bench;
+
+typedef struct work {
+  const ablate_sweep_options *o;
+  ablate_result *result;
+  bench *benches;
+  int inner; /* threads within a piece of work */
+  pthread_mutex_t large;
+  progress p;
+  uint64_t done; /* bytes */
+} work;
+
+typedef struct desk {
+  mx_measure measure;
+} desk;
+
+static size_t values_of(const ablate_tensor *t) { return t->rows * t->cols; }
+static size_t units_of(const ablate_tensor *t) {
+  const size_t n = values_of(t) / 64;
+  return n < UNITS ? (n ? n : 1) : UNITS;
+}
+
+static mx_status load(work *w, size_t tensor, bench *b) {
+  const ablate_tensor *t = &w->result->tensors->at[tensor];
+  const size_t n = w->result->specs->n;
+  ablate_row *rows = &w->result->rows[tensor * n];
+  b->x = ablate_load(t);
+  b->units = malloc(n * UNITS * sizeof *b->units);
+  if (!b->x || !b->units) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
+  if (w->o->refuse_nan && ablate_refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
+  mx_digest(w->result->digest[tensor], b->x, values_of(t) * sizeof *b->x);
+  b->state = (ablate_state){.path = w->o->state};
+  for (size_t s = 0; s < n; s++) rows[s].tensor = tensor;
+  b->found = ablate_state_find(&b->state, rows, t, w->result->digest[tensor], w->result->specs, w->o->repeats);
+  return MX_OK;
+}
+
+static void clear(bench *b) {
+  free(b->x);
+  free(b->units);
+  b->x = NULL;
+  b->units = NULL;
+}
+
+/* Loaded by the first who comes; the others wait. */
+static bench *bench_of(work *w, size_t tensor) {
+  bench *b = &w->benches[tensor];
+  pthread_mutex_lock(&b->lock);
+  if (!b->ready) b->status = load(w, tensor, b);
+  b->ready = 1;
+  pthread_mutex_unlock(&b->lock);
+  return b;
+}
+
+static mx_status measure(work *w, desk *d, size_t tensor, size_t spec, int n_threads, mx_error *err) {
+  const ablate_tensor *t = &w->result->tensors->at[tensor];
+  const ablate_spec *s = &w->result->specs->at[spec];
+  const bench *b = bench_of(w, tensor);
+  if (b->status) {
+    *err = b->why;
+    return b->status;
+  }
+  if (b->found) return MX_OK;
+  const mx_measure_options how = {
+      .repeats = w->o->repeats, .n_threads = n_threads, .n_units = units_of(t), .unit_error = b->units + spec * UNITS};
+  mx_error why;
+  const mx_spec own = ablate_spec_of(s, t);
+  const mx_status status = mx_measure_tensor(&d->measure, b->x, t->rows, t->cols, &own, &how, &why);
+  if (status) return mx_fail(err, status, "%s, %s: %s", t->name, s->label, why.text);
+  ablate_row *r = &w->result->rows[tensor * w->result->specs->n + spec];
+  *r = (ablate_row){.tensor = tensor, .spec = spec};
+  fill_row(r, &d->measure);
+  if (r->repeats == 1 && mx_spec_is_random(&s->spec)) r->bias = NAN; /* one draw does not tell bias from noise */
+  return MX_OK;
+}
+
+static mx_status make(void *self, void *own, size_t piece, mx_error *err) {
+  work *w = self;
+  const size_t n = w->result->specs->n, tensor = piece / n;
+  const int large = values_of(&w->result->tensors->at[tensor]) > LARGE;
+  if (!large) return measure(w, own, tensor, piece % n, w->inner, err);
+  pthread_mutex_lock(&w->large);
+  const mx_status status = measure(w, own, tensor, piece % n, w->o->n_threads, err);
+  pthread_mutex_unlock(&w->large);
+  return status;
+}
+
+/* How far each spec is behind the best. */
+static mx_status compare(work *w, size_t tensor, const bench *b, mx_error *err) {
+  const size_t best = ablate_best(w->result, tensor), n = w->result->specs->n;
+  const double **units = malloc(n * sizeof *units);
+  mx_interval *behind = malloc(n * sizeof *behind);
+  unsigned char *spoiled = malloc(n);
+  mx_status status = units && behind && spoiled ? MX_OK : MX_ERR_NOMEM;
+  for (size_t s = 0; s < n && !status; s++) {
+    units[s] = b->units + s * UNITS;
+    spoiled[s] = ablate_row_at(w->result, tensor, s)->sums.n_spoiled || ablate_row_at(w->result, tensor, best)->sums.n_spoiled;
+  }
+  if (!status) status = mx_bootstrap_db_all(behind, units[best], units, n, spoiled, units_of(&w->result->tensors->at[tensor]), 0, 1);
+  const int few = units_of(&w->result->tensors->at[tensor]) < FEW_UNITS;
+  for (size_t s = 0; s < n && !status; s++)
+    w->result->rows[tensor * n + s].behind = few && s != best ? (mx_interval){behind[s].at, -INFINITY, INFINITY} : behind[s];
+  free(units);
+  free(behind);
+  free(spoiled);
+  return status ? mx_fail(err, status, "out of memory") : MX_OK;
+}
+
+/* The last spec of a tensor ends it. */
+static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
+  (void)own;
+  work *w = self;
+  const size_t n = w->result->specs->n, tensor = piece / n;
+  w->done += values_of(&w->result->tensors->at[tensor]) * sizeof(float);
+  progress_at(&w->p, w->done);
+  if (piece % n != n - 1) return MX_OK;
+  bench *b = &w->benches[tensor];
+  mx_status status = MX_OK;
+  if (!b->found) {
+    status = compare(w, tensor, b, err);
+    if (!status) status = ablate_state_add(&b->state, &w->result->rows[tensor * n], n, err);
+  }
+  clear(b);
+  return status;
+}
+
+static void *new_desk(void *self) {
+  (void)self;
+  return malloc(sizeof(desk));
+}
+
+static void leave(void *self, void *own) {
+  (void)self;
+  free(own);
+}
+
+size_t ablate_best(const ablate_result *r, size_t tensor) {
+  size_t best = 0;
+  for (size_t s = 1; s < r->specs->n; s++)
+    if (ablate_error(ablate_row_at(r, tensor, s)) < ablate_error(ablate_row_at(r, tensor, best))) best = s;
+  return best;
+}
+
+int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
+  const ablate_row *own = ablate_row_at(r, tensor, spec);
+  if (ablate_is_lost(own)) return 0;
+  for (size_t s = 0; s < r->specs->n; s++) {
+    const ablate_row *o = ablate_row_at(r, tensor, s);
+    if (o->bits <= own->bits && ablate_error(o) <= ablate_error(own) && (o->bits < own->bits || ablate_error(o) < ablate_error(own))) return 0;
+  }
+  return 1;
+}
+
+/* An exact result, as of a tensor of zeros, has no SQNR that a mean could hold. */
+static int has_sqnr(const ablate_result *r, size_t tensor) {
+  for (size_t s = 0; s < r->specs->n; s++)
+    if (ablate_is_void(ablate_row_at(r, tensor, s)) || !isfinite(mx_sqnr_of_all(&ablate_row_at(r, tensor, s)->sums))) return 0;
+  return 1;
+}
+
+ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
+  ablate_summary a = {0};
+  double all = 0, with_sqnr = 0, finite = 0; /* values */
+  size_t n_void = 0;
+  for (size_t t = 0; t < r->tensors->n; t++) {
+    const ablate_row *row = ablate_row_at(r, t, spec);
+    const double n = (double)values_of(&r->tensors->at[t]);
+    const int is_best = ablate_best(r, t) == spec;
+    a.bits += row->bits * n;
+    all += n;
+    n_void += (size_t)ablate_is_void(row);
+    if (ablate_is_void(row)) continue;
+    a.best_for += (size_t)(is_best && !ablate_is_lost(row));
+    a.equal_for += !is_best && !ablate_matters(row) && isfinite(row->behind.low);
+    a.front_for += (size_t)ablate_on_front(r, t, spec);
+    if (has_sqnr(r, t)) {
+      a.mean_sqnr += mx_sqnr_of_all(&row->sums) * n;
+      with_sqnr += n;
+      a.n_sqnr++;
+    }
+    if (isfinite(row->behind.at)) {
+      a.mean_behind += row->behind.at * n;
+      finite += n;
+    }
+    if (row->behind.at > a.worst_behind) a.worst_behind = row->behind.at;
+  }
+  a.bits /= all;
+  a.mean_sqnr = with_sqnr > 0 ? a.mean_sqnr / with_sqnr : INFINITY;
+  a.mean_behind = finite > 0 ? a.mean_behind / finite : INFINITY;
+  if (n_void == r->tensors->n) a.mean_behind = a.worst_behind = NAN; /* of nothing */
+  return a;
+}
+
+/* Damage of a tensor: the SQNR of its first spec. */
+static int worse_first(const void *a, const void *b, void *result) {
+  const size_t i = *(const size_t *)a, j = *(const size_t *)b;
+  const double x = mx_sqnr_of_all(&ablate_row_at(result, i, 0)->sums), y = mx_sqnr_of_all(&ablate_row_at(result, j, 0)->sums);
+  return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
+}
+
+static int run(work *w, const cli_context *ctx) {
+  const ablate_tensors *tensors = w->result->tensors;
+  const size_t n = tensors->n * w->result->specs->n;
+  pipeline p = {.n_pieces = n, .self = w, .desk = new_desk, .leave = leave, .make = make, .keep = keep};
+  pipeline_share(&p, n, w->o->n_threads);
+  w->inner = p.inner;
+  uint64_t total = 0;
+  for (size_t t = 0; t < tensors->n; t++) total += (uint64_t)values_of(&tensors->at[t]) * sizeof(float) * w->result->specs->n;
+  progress_start(&w->p, ctx, "ablate", total);
+  mx_error err;
+  if (pipeline_run(&p, &err)) return cli_fail(&err);
+  progress_end(&w->p);
+  return CLI_FINE;
+}
+
+int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs,
+                 const ablate_sweep_options *o) {
+  *out = (ablate_result){tensors,
+                         specs,
+                         calloc(tensors->n * specs->n, sizeof *out->rows),
+                         malloc(tensors->n * sizeof *out->order),
+                         calloc(tensors->n, sizeof *out->digest),
+                         o->repeats};
+  work w = {.o = o, .result = out, .benches = calloc(tensors->n, sizeof *w.benches), .large = PTHREAD_MUTEX_INITIALIZER};
+  if (!out->rows || !out->order || !out->digest || !w.benches) {
+    free(w.benches);
+    return cli_error("out of memory");
+  }
+  for (size_t t = 0; t < tensors->n; t++) {
+    pthread_mutex_init(&w.benches[t].lock, NULL);
+    out->order[t] = t;
+  }
+  const int rc = run(&w, ctx);
+  for (size_t t = 0; t < tensors->n; t++) {
+    clear(&w.benches[t]);
+    pthread_mutex_destroy(&w.benches[t].lock);
+  }
+  free(w.benches);
+  if (!rc) qsort_r(out->order, tensors->n, sizeof *out->order, worse_first, out);
+  return rc;
+}
+
+void ablate_result_free(ablate_result *r) {
+  free(r->rows);
+  free(r->order);
+  free(r->digest);
+}

@@ -1,0 +1,17 @@
+/* diff --gemm: a product judged. */
+#ifndef CLI_DIFF_GEMM_H
+#define CLI_DIFF_GEMM_H
+
+#include "cli/base/cli.h"
+
+typedef struct diff_gemm_args {
+  const char *a, *b, *d, *accum, *c, *bias, *type, *junit, *sums;
+  cli_f32 alpha, beta;
+  cli_u64 bits, fraction, threads;
+  int bound, json, nan_bits, equal_zeros;
+} diff_gemm_args;
+
+/** Judge D and print. CLI_FINE, CLI_DIFFERS or CLI_TROUBLE. */
+int diff_gemm(const diff_gemm_args *args);
+
+#endif

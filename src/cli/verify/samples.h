@@ -1,0 +1,49 @@
+/* A kernel's outputs from files, as samples for identify and diff. */
+#ifndef CLI_SAMPLES_H
+#define CLI_SAMPLES_H
+
+#include "cli/base/cli.h"
+#include "mxgold/mxgold.h"
+
+typedef struct sample_options {
+  const char *input, *codes, *scales, *output, *dequantized;
+  cli_f32 tensor_scale; /* nan and inf are numbers here */
+  int packed, transpose;
+} sample_options;
+
+/* Rows of packed codes as they are stored, so many bytes each. */
+struct packed_codes {
+  const uint8_t *bytes;
+  size_t width;
+};
+
+typedef struct samples {
+  mx_sample *at;
+  char **names; /* suite of each, "" if the file has one */
+  size_t n;
+  size_t code_shape[2];        /* as stored, of the first */
+  int nibble;                  /* how the first one's codes were packed; -1: one a byte */
+  struct packed_codes *packed; /* of each, if the first one's are */
+  const char *layout;          /* that the file says its scales lie in, which are straightened; NULL: none */
+  int turned;                  /* the input was transposed, since the shapes of the codes say so */
+  float **scale_values;        /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
+  void **owned;                /* memory */
+  size_t n_owned;
+  mx_file *files[5];
+  size_t n_files;
+} samples;
+
+/** Open everything that the options name. Says what is wrong and returns CLI_TROUBLE. Free in either case. */
+int samples_open(samples *out, const sample_options *o);
+void samples_close(samples *s);
+/** Read packed codes in another order (MX_NIBBLE_*); 0 if they are not packed. block: of half_block. */
+int samples_repack(samples *s, int nibble, size_t block);
+/** The order of packed codes under which larger numbers have larger codes (MX_NIBBLE_*), -1 if they are not packed. block: of half_block, 0 in for any. */
+int samples_likely_nibble(const samples *s, size_t *block);
+
+/** Scales that are stored as numbers become codes of a format (MX_SCALE_*), if it has all of them; 0 if not. */
+int samples_encode_scales(samples *s, int scale);
+/** Square inputs become their transposes; 0 if some are not square. */
+int samples_turn(samples *s);
+
+#endif

@@ -1,0 +1,212 @@
+/* Which known bug over which preset? Presets are ranked by what they leave; each group of bugs is tried over the best of them. */
+#include "verify/bugs/bugs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "verify/bugs/base.h"
+#include "verify/identify/search.h"
+
+enum { MOST_BASES = 9, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
+
+/* A preset that leaves so many times what another leaves is not where a mere description begins. */
+enum { MUCH_FARTHER = 50, MANY = 50 };
+
+/* A preset that fits the shapes, and what it leaves; of those that give the same bytes here the first. */
+typedef struct entry {
+  const char *preset;
+  mx_spec spec;
+  leaves plain;
+  uint64_t print, counts; /* counts: by how many codes and scales the numbers of each differ, wherever they stand */
+} entry;
+
+static uint64_t print_of(const base *b) {
+  uint64_t h = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    h = XXH3_64bits_withSeed(p->codes, p->rows * p->cols, h);
+    h = XXH3_64bits_withSeed(p->scales, p->down * p->across * sizeof *p->scales, h);
+    h = XXH3_64bits_withSeed(&p->tensor_scale, sizeof p->tensor_scale, h);
+  }
+  return h ^ (uint64_t)b->spec.elem << 8 ^ (uint64_t)b->spec.scale;
+}
+
+/* What stands in another order leaves these numbers as they are. */
+static uint64_t counts_of(const base *b) {
+  enum { CODES = 256 };
+  int64_t codes[CODES] = {0}, scales[CODES] = {0};
+  uint64_t n = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const part *p = &b->parts[i];
+    for (size_t k = 0; k < p->rows * p->cols; k++) codes[p->codes[k]]++, codes[p->s->codes[k]]--;
+    for (size_t k = 0; k < p->down * p->across; k++) scales[p->scales[k] % CODES]++, scales[p->seen[k] % CODES]--;
+  }
+  for (int c = 0; c < CODES; c++) n += (uint64_t)llabs(codes[c]) + (uint64_t)llabs(scales[c]);
+  return n / 2;
+}
+
+/* Names that people know come first among presets that give the same bytes. */
+static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
+
+/* What a preset leaves; 0 if it can't have made these samples. */
+static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads) {
+  const mx_preset *row = mx_preset_at(preset);
+  base b = {0};
+  *out = (entry){.preset = row->name};
+  if (row->alias_of || mx_preset_find(&out->spec, row->name, NULL) || !base_fits(&out->spec, samples, n)) return 0;
+  const int ok = base_open(&b, &out->spec, row->name, samples, n, n_threads, 0);
+  out->plain = b.plain;
+  if (ok) out->print = print_of(&b), out->counts = counts_of(&b);
+  base_close(&b);
+  return ok;
+}
+
+/* Presets beside each other, or the samples of one where they are large. */
+static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, deadline until) {
+  const size_t presets = mx_preset_count();
+  entry *all = calloc(presets + 1, sizeof *all);
+  uint8_t *fits = calloc(presets + 1, 1);
+  size_t count = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
+  for (size_t i = 0; i < presets; i++)
+    if (all && fits && !deadline_over(until)) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads);
+  for (int known = 1; known >= 0; known--)
+    for (size_t i = 0; all && fits && i < presets && count < MOST_DISTINCT; i++) {
+      size_t same = 0;
+      if (!fits[i] || well_known(all[i].preset) != known) continue;
+      while (same < count && out[same].print != all[i].print) same++;
+      if (same == count) out[count++] = all[i];
+    }
+  free(all);
+  free(fits);
+  return count;
+}
+
+/* One sample, or the first rows of it where they stand for themselves. */
+static mx_sample small_part(const mx_sample *samples, size_t n, const mx_spec *spec) {
+  enum { ENOUGH = 4096, ROWS = 128 };
+  size_t at = 0, rows, cols;
+  while (at + 1 < n && samples[at].rows * samples[at].cols < ENOUGH) at++;
+  mx_sample s = samples[at];
+  mx_spec_block(spec, s.rows, s.cols, &rows, &cols);
+  if (s.rows <= ROWS || spec->tensor_norm != MX_TENSOR_NORM_NONE || ROWS % rows) return s;
+  s.scale_rows = s.scale_rows == s.rows ? ROWS : ROWS / rows;
+  s.rows = ROWS;
+  return s;
+}
+
+/* Can the preset with another input have made the samples? Decided on a small part of them: the right one leaves next to nothing there. */
+static int another_input(const entry *e, const mx_sample *samples, size_t n) {
+  enum { ENOUGH = 100 };
+  const mx_sample few = small_part(samples, n, &e->spec);
+  base b = {0};
+  candidate c = {0};
+  int can = 1;
+  if (base_open(&b, &e->spec, e->preset, &few, 1, 1, 1) && left_total(b.plain) >= ENOUGH) {
+    input_bugs(&c, &b);
+    can = c.name != NULL;
+  }
+  base_close(&b);
+  return can;
+}
+
+/* By everything, by scales, by codes, by what stands anywhere; names that people know first among those that are alike. A tensor scale in another convention is a reason to
+ * look elsewhere. */
+static uint64_t merit(const entry *e, int by) {
+  const leaves *l = &e->plain;
+  const uint64_t other = (uint64_t)!well_known(e->preset), t = l->tensor_scales ? 1 : 0;
+  if (by == 0) return (left_total(*l) + 3 * l->scales) << 2 | t << 1 | other; /* a scale that is wrong is worse than a code */
+  if (by == 1) return l->scales << 34 | t << 33 | other << 32 | l->codes;
+  if (by == 2) return l->codes << 30 | t << 29 | other << 28 | l->scales;
+  return MANY * e->counts >= left_total(*l) ? UINT64_MAX : e->counts << 2 | t << 1 | other;
+}
+
+static size_t choose(size_t out[MOST_BASES], const entry *e, size_t n) {
+  static const size_t of_each[] = {3, 3, 2, 1};
+  size_t chosen = 0;
+  for (int by = 0; by < 4; by++)
+    for (size_t k = 0; k < of_each[by] && chosen < MOST_BASES; k++) {
+      size_t best = n;
+      for (size_t i = 0; i < n; i++) {
+        int taken = 0;
+        for (size_t j = 0; j < chosen; j++) taken |= out[j] == i;
+        if (!taken && (best == n || merit(&e[i], by) < merit(&e[best], by))) best = i;
+      }
+      if (best < n && merit(&e[best], by) < UINT64_MAX) out[chosen++] = best;
+    }
+  return chosen;
+}
+
+static void found(mx_bug *out, const entry *e, const candidate *c) {
+  out->name = c->name;
+  snprintf(out->text, sizeof out->text, "%s", c->text);
+  out->preset = e->preset;
+  out->spec = e->spec;
+  out->preset_codes = e->plain.codes;
+  out->preset_scales = e->plain.scales;
+  out->preset_tensor = e->plain.tensor_scales;
+  out->codes = c->l.codes;
+  out->scales = c->l.scales;
+  out->tensor_scales = c->l.tensor_scales;
+}
+
+int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
+  static void (*const groups[])(candidate *, const base *) = {tensor_bugs, map_bugs, step_bugs, input_bugs, twist_bugs};
+  enum { GROUPS = sizeof groups / sizeof *groups };
+  *out = (mx_bug){0};
+  if (!samples[0].codes) return 0;
+  size_t elements = 0;
+  for (size_t i = 0; i < n; i++) elements = samples[i].rows * samples[i].cols > elements ? samples[i].rows * samples[i].cols : elements;
+  const int beside = elements < THREADS_FROM ? n_threads : 1; /* threads that wait for each other cost more than the work */
+  if (beside > 1) n_threads = 1;
+  entry *e = calloc(MOST_DISTINCT, sizeof *e);
+  if (!e) return 0;
+  const size_t count = rank_presets(e, samples, n, beside, n_threads, until);
+  size_t chosen[MOST_BASES], best_at = 0;
+  const size_t n_bases = choose(chosen, e, count);
+  base bases[MOST_BASES];
+  candidate best = {0};
+  if (count) {
+    found(out, &e[chosen[0]], &(candidate){.l = e[chosen[0]].plain});
+    out->name = NULL;
+  }
+  memset(bases, 0, sizeof bases);
+  const int right = count && !left_total(e[chosen[0]].plain);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
+  for (size_t k = 0; k < n_bases; k++) {
+    if (right || deadline_over(until)) continue;
+    if (!base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1)) base_close(&bases[k]);
+  }
+  for (size_t g = 0; g < GROUPS && !right; g++)
+    for (size_t k = 0; k < n_bases && !deadline_over(until); k++) {
+      const candidate before = best;
+      if (!bases[k].parts || is_found(&best) || (g && !left_total(best.l) && best.name && best.weak < 2 && chosen[k] != best_at))
+        continue; /* a cause, of the same preset */
+      groups[g](&best, &bases[k]);
+      if (best.weak && left_total(bases[k].plain) > MUCH_FARTHER * left_total(e[chosen[0]].plain)) best = before;
+      if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];
+    }
+  /* Another rotation or type of the input leaves no preset that comes near: all of them, then. */
+  int scales_right = 0; /* under a preset: then it is not the input */
+  for (size_t k = 0; k < n_bases; k++) scales_right |= !e[chosen[k]].plain.scales;
+  const int elsewhere = !right && !scales_right && !best.name;
+  uint8_t can[MOST_DISTINCT] = {0};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
+  for (size_t i = 0; i < count; i++)
+    if (elsewhere && !deadline_over(until)) can[i] = (uint8_t)another_input(&e[i], samples, n);
+  for (size_t i = 0; i < count && elsewhere && !best.name && !deadline_over(until); i++) {
+    if (!can[i]) continue;
+    base b;
+    const candidate before = best;
+    if (base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1)) input_bugs(&best, &b);
+    base_close(&b);
+    if (best.name != before.name) best_at = i;
+  }
+  if (best.name && 2 * left_total(best.l) > left_total(e[chosen[0]].plain)) best.name = NULL; /* hardly less than the nearest preset as it is */
+  if (best.name) found(out, &e[best_at], &best);
+  for (size_t k = 0; k < n_bases; k++) base_close(&bases[k]);
+  free(e);
+  return is_found(&best);
+}

@@ -1,0 +1,14 @@
+/* Kernels that follow no spec: a preset run again with one known bug in it. */
+#ifndef MX_VERIFY_BUGS_H
+#define MX_VERIFY_BUGS_H
+
+#include "verify/trial/deadline.h"
+#include "mxgold/verify.h"
+
+/** The preset with the fewest differing codes and scales among all that the shapes allow; and the bug over any of them, with which it gives every
+ *  byte or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone.
+ *  Returns 1 if it is a cause that gives every byte; 0 if a spec may be the better explanation, or none was found.
+ *  Oracle: tests/mutants, tests/test_bugs.c. */
+int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until);
+
+#endif

@@ -1,0 +1,94 @@
+/* Kernels that draw: which of the inquiries has the rule, and its seed. Formats and types that allow the same draws are told by the seed: few seeds under
+ * each of them first, then many. */
+#include "verify/identify/chance.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Keys of a spec that are not the default, and digits of its numbers: of two that allow the same draws the plainer one is right. */
+static size_t length_of(const mx_spec *s) {
+  char text[4096];
+  mx_spec_print(text, sizeof text, s, 0);
+  return strlen(text);
+}
+
+/* Those that have a seed but not every byte with it, once and harder: the one that leaves least first. */
+static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_ruled, deadline until) {
+  for (size_t tried = 0; tried < n_ruled && !deadline_over(until); tried++) {
+    inquiry *next = NULL;
+    for (size_t k = 0; k < n_ruled; k++) {
+      inquiry *q = &all[ruled[k]];
+      if (q->seeded == 1 && (!next || attempt_better(&q->best, &next->best))) next = q;
+    }
+    if (!next) return NULL;
+    next->seeded = 2;
+    next->s.lenient = 0;
+    inquiry_finish(next, 1);
+    next->s.lenient = 1;
+    if (attempt_exact(&next->best)) return next;
+  }
+  return NULL;
+}
+
+inquiry *chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until) {
+  if (c->asked) return NULL;
+  c->asked = 1;
+  c->least = INFINITY;
+  for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
+    c->none |= all[i].residue < INFINITY && !inquiry_far_off(&all[i]);
+  for (size_t i = 0; i < n && !c->none; i++) {
+    c->random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
+    if (c->random[i]) c->least = fmin(c->least, all[i].residue);
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (!c->random[i] || all[i].residue > 4 * c->least + 0.1 || deadline_over(until)) continue;
+    if (!inquiry_random_rule(&all[i], 0)) continue;
+    c->ruled[c->n_ruled++] = i;
+    if (inquiry_seed(&all[i], 0)) return &all[i];
+  }
+  for (size_t k = 0; k < c->n_ruled && !deadline_over(until); k++)
+    if (!all[c->ruled[k]].seeded && inquiry_seed(&all[c->ruled[k]], 1)) return &all[c->ruled[k]];
+  return NULL;
+}
+
+inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
+  inquiry *usual = chance_with_usual_seed(c, all, n, until);
+  if (usual || c->none) return usual;
+  uint8_t *random = c->random;
+  size_t *ruled = c->ruled, n_ruled = c->n_ruled;
+  const double least = c->least;
+  /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
+  for (size_t tried = 0; !n_ruled && tried < n && !deadline_over(until); tried++) {
+    size_t next = n;
+    for (size_t i = 0; i < n; i++)
+      if (random[i] == 1 && all[i].residue <= 4 * least + 0.1 && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
+    if (next == n) break;
+    random[next] = 2;
+    if (!inquiry_random_rule(&all[next], 1)) continue;
+    ruled[n_ruled++] = next;
+    if (inquiry_seed(&all[next], 0)) return &all[next];
+  }
+  for (size_t i = 0; i < n; i++) {
+    int is_ruled = 0;
+    for (size_t k = 0; k < n_ruled; k++) is_ruled |= ruled[k] == i;
+    if (random[i] && !is_ruled) all[i].s.lenient = 0, all[i].level = 1;
+    random[i] = (uint8_t)is_ruled;
+  }
+  for (int many = 0; many <= 2; many++) { /* those that have a seed first: it is the stronger evidence */
+    for (size_t k = 0; many && k < n_ruled && !deadline_over(until); k++)
+      if (!(many == 1 && k < c->n_ruled) && !all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
+    inquiry *q = harder_with_seed(all, ruled, n_ruled, until);
+    if (q) return q;
+  }
+  inquiry *best = NULL;
+  for (size_t i = 0; i < n; i++) {
+    if (!random[i]) continue;
+    all[i].level = 2;
+    if (all[i].seeded && attempt_badness(&all[i].best) * 50 < all[i].o.n_blocks &&
+        (!best || !best->seeded || attempt_better(&all[i].best, &best->best)))
+      best = &all[i];
+    if (all[i].seeded || (best && best->seeded)) continue;
+    if (inquiry_estimate(&all[i]) && (!best || length_of(&all[i].random) < length_of(&best->random))) best = &all[i];
+  }
+  return best;
+}

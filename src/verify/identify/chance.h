@@ -1,0 +1,21 @@
+/* Kernels that round at random, among inquiries that no rule without chance explains. */
+#ifndef MX_VERIFY_CHANCE_H
+#define MX_VERIFY_CHANCE_H
+
+#include "verify/identify/inquiry.h"
+
+/* Which inquiries have ordinary blocks that are rounded at random, and whose rule is known but for its seed. */
+typedef struct chance {
+  int asked, none;
+  uint8_t random[MAX_INQUIRIES + 1];
+  double least;
+  size_t ruled[MAX_INQUIRIES + 1], n_ruled;
+} chance;
+
+/** The inquiry under which ordinary blocks are rounded at random, with a seed below 2^20 or a usual one that gives every byte; NULL if there is none.
+ *  Every inquiry has its specs. Asked once: later calls with the same c return NULL. */
+inquiry *chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until);
+/** The same with every seed that is ever tried; or without one, if its draws look random: with what can be said of them. */
+inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until);
+
+#endif

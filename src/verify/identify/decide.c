@@ -1,0 +1,128 @@
+/* Which vectors decide a key that the data leave open? Those on which another value of the key gives other bytes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/verify.h"
+#include "verify/trial/keys.h"
+
+enum { SUITES = 4, MOST_VALUES = 24 };
+static const int suites[SUITES] = {MX_SUITE_SPECIAL, MX_SUITE_TIES, MX_SUITE_BOUNDARY, MX_SUITE_RANDOM};
+
+/* What a spec gives on a suite, tensor by tensor. */
+typedef struct answers {
+  size_t n, size; /* tensors, and bytes of one */
+  uint8_t *at;    /* a byte that says whether it was refused, codes, scales, tensor scale */
+} answers;
+
+static void answer(uint8_t *out, mx_tensor *t, const mx_cases *c, size_t i, const mx_spec *spec) {
+  const size_t codes = t->rows * t->code_stride, scales = t->scale_rows * t->scale_cols * t->scale_bytes;
+  *out = mx_quantize(t, c->x + i * c->rows * c->ld, c->rows, c->cols, c->ld, spec, &(mx_exec){.n_threads = 1}, NULL) != MX_OK;
+  if (*out) return; /* a value that is refused is an answer as well */
+  memcpy(out + 1, t->codes, codes);
+  memcpy(out + 1 + codes, t->scales, scales);
+  memcpy(out + 1 + codes + scales, &t->tensor_scale, sizeof t->tensor_scale);
+}
+
+static int same_answer(const uint8_t *a, const uint8_t *b, size_t size) { return *a == *b && (*a || !memcmp(a, b, size)); }
+
+static int run(answers *out, const mx_cases *c, const mx_spec *spec) {
+  mx_tensor t;
+  *out = (answers){0};
+  if (mx_tensor_alloc(&t, c->rows, c->cols, spec)) return 0;
+  out->n = c->n;
+  out->size = 1 + t.rows * t.code_stride + t.scale_rows * t.scale_cols * t.scale_bytes + sizeof t.tensor_scale;
+  out->at = malloc(out->n * out->size + 1);
+  for (size_t i = 0; out->at && i < c->n; i++) answer(out->at + i * out->size, &t, c, i, spec);
+  mx_tensor_free(&t);
+  return out->at != NULL;
+}
+
+/* Up to the first tensor that is told apart. */
+static int differ(const answers *base, const mx_cases *c, const mx_spec *other) {
+  mx_tensor t;
+  int differs = 0;
+  if (mx_tensor_alloc(&t, c->rows, c->cols, other)) return 0;
+  const size_t size = 1 + t.rows * t.code_stride + t.scale_rows * t.scale_cols * t.scale_bytes + sizeof t.tensor_scale;
+  uint8_t *mine = malloc(size);
+  if (mine && size != base->size) differs = 1;
+  for (size_t i = 0; mine && i < base->n && !differs; i++) {
+    answer(mine, &t, c, i, other);
+    differs = !same_answer(mine, base->at + i * size, size);
+  }
+  free(mine);
+  mx_tensor_free(&t);
+  return differs;
+}
+
+/* The specs with another value of a key; numbers by a few that are likely. */
+static size_t others(mx_spec out[MOST_VALUES], const mx_spec *spec, size_t key) {
+  static const char *const numbers[] = {"0", "1", "2", "3", "8", "16", "64", "100", "0.75", "6", "7", "1536", "0.0078125"};
+  char text[64];
+  const char *doc, *name;
+  int number;
+  size_t n = 0, rows = 0;
+  for (; (name = mx_key_choice(key, rows, &doc, &number)) && n < MOST_VALUES; rows++) {
+    snprintf(text, sizeof text, number ? *name ? "%s=5" : "%s5" : "%s", name);
+    out[n] = *spec;
+    if (strcmp(name, "given") && !mx_spec_set(&out[n], mx_key_name(key), text, NULL)) n += !key_same(&out[n], spec, key);
+  }
+  for (size_t i = 0; !rows && i < sizeof numbers / sizeof numbers[0] && n < MOST_VALUES; i++) {
+    out[n] = *spec;
+    if (!mx_spec_set(&out[n], mx_key_name(key), numbers[i], NULL)) n += !key_same(&out[n], spec, key);
+  }
+  return n;
+}
+
+/* Another value of a key. */
+typedef struct question {
+  size_t key;
+  mx_spec other;
+} question;
+
+static size_t questions(question *out, const mx_spec *spec, uint64_t keys) {
+  mx_spec other[MOST_VALUES];
+  size_t count = 0;
+  for (size_t k = 0; k < 64 && mx_key_name(k); k++) {
+    const size_t n = keys >> k & 1 ? others(other, spec, k) : 0;
+    for (size_t i = 0; i < n; i++)
+      if (!mx_spec_check(&other[i], NULL) && other[i].had_size == spec->had_size) out[count++] = (question){k, other[i]};
+  }
+  return count;
+}
+
+/* Which suite decides a key does not hang on how large a tile is, but its vectors are as many times larger. */
+static mx_spec of_small_tiles(const mx_spec *spec) {
+  enum { SIDE = 16 };
+  mx_spec t = *spec;
+  if (t.block_rows <= SIDE || t.block_cols <= SIDE) return t;
+  t.block_rows = t.block_cols = SIDE;
+  return mx_spec_check(&t, NULL) ? *spec : t;
+}
+
+mx_status mx_deciding_suites(int suite_of[64], const mx_spec *asked, uint64_t keys) {
+  const mx_spec small = of_small_tiles(asked), *spec = &small;
+  question *q = malloc(64 * MOST_VALUES * sizeof *q);
+  uint8_t *told = malloc(64 * MOST_VALUES), decides[64] = {0}; /* most values that one suite tells apart */
+  for (size_t k = 0; k < 64; k++) suite_of[k] = -1;
+  const size_t n = q && told ? questions(q, spec, keys) : 0;
+  for (size_t s = 0; s < SUITES && n; s++) {
+    mx_cases c;
+    answers base;
+    uint8_t here[64] = {0};
+    const int fixed = suites[s] == MX_SUITE_SPECIAL;
+    if (mx_generate(&c, suites[s], spec, fixed ? 0 : 32, fixed ? 0 : 256, 1, NULL)) continue;
+    const int ran = run(&base, &c, spec);
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < n; i++) told[i] = (uint8_t)(ran && differ(&base, &c, &q[i].other));
+    for (size_t i = 0; i < n; i++) here[q[i].key] = (uint8_t)(here[q[i].key] + told[i]);
+    for (size_t k = 0; k < 64; k++)
+      if (here[k] > decides[k]) decides[k] = here[k], suite_of[k] = suites[s];
+    free(base.at);
+    mx_cases_free(&c);
+  }
+  const mx_status status = q && told ? MX_OK : MX_ERR_NOMEM;
+  free(q);
+  free(told);
+  return status;
+}

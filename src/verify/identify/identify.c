@@ -1,0 +1,478 @@
+/* Which spec does a black box follow? An inquiry under each reading of formats, block, rotation and input.dtype that the data allow; presets under
+ * all of them first, then the most promising one to its end. What is found is set back to defaults where nothing changes, counted and named. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/bugs/bugs.h"
+#include "verify/identify/chance.h"
+#include "verify/identify/by_values.h"
+#include "verify/identify/hypotheses.h"
+#include "verify/identify/inquiry.h"
+#include "verify/trial/keys.h"
+#include "verify/identify/near.h"
+#include "verify/identify/values.h"
+#include "mxgold/isa.h"
+
+enum { SPARE = 2, OF_A_NUMBER = 8 };
+
+/* Shares of the time, of ten seconds at most. Known bugs are soon gone through: who gives much more time, as a test on a busy machine does, gives it
+ * to them as well. The first wave ends after so many trials as take its share on most machines: then its end is the same on all of them. */
+static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, TRIALS_A_SECOND = 150000;
+
+static double share(double of, double seconds) { return of * fmin(seconds, 10); }
+static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), FOR_BUGS * 0.1 * seconds); }
+
+/* ---- what the data leave open */
+
+/* Is t as good as what was found, on all of the data? Blocks that speak against it are learned. */
+static int as_good(inquiry *q, const mx_spec *t) {
+  mx_spec fitted = *t;
+  const int here = t->input_dtype == q->o.formats.input_dtype && (!t->had_size || t->flush == q->o.formats.flush);
+  const score chosen = here ? search_score_until(&q->s, t, EVERY, 1) : (score){0, 0, 0};
+  if (score_total(chosen) || chosen.nan_codes > q->best.got.nan_codes || inquiry_fit_tensor_scale(&q->o, &fitted) || !keys_same(&fitted, t))
+    return 0;
+  const score got = full_score(&q->o, t, q->wrong, q->s.threads);
+  if (!score_total(got) && got.nan_codes <= q->best.got.nan_codes) return 1;
+  search_learn(&q->s, q->wrong, t, 4);
+  return 0;
+}
+
+/* Set keys back to their defaults where nothing changes, and note which keys could be otherwise. */
+static void settle(mx_identity *out, inquiry *q, deadline until) {
+  mx_spec *best = &q->best.spec;
+  key_values *v = malloc(sizeof *v);
+  for (size_t i = 0; v && mx_key_name(i) && i < 64 && !deadline_over(until); i++) {
+    const char *key = mx_key_name(i);
+    int open = 0;
+    values_of(v, key, &q->o);
+    if (!strcmp(key, "input.dtype")) {
+      v->n = 3;
+      for (int d = 0; d < 3; d++) snprintf(v->text[d], VALUE_TEXT, "%s", mx_key_choice(i, (size_t)d, &(const char *){0}, &(int){0}));
+    }
+    for (size_t k = 0; k < v->n && !open; k++) {
+      mx_spec t = *best;
+      if (mx_spec_set(&t, key, v->text[k], NULL) || keys_same(&t, best) || mx_spec_check(&t, NULL) || !as_good(q, &t)) continue;
+      open = 1;
+      if (k == 0 && !out->preset && t.input_dtype == q->o.formats.input_dtype) *best = t;
+    }
+    if (open) out->undecided |= UINT64_C(1) << i;
+  }
+  free(v);
+}
+
+/* Of two ways to say the same, the plainer one: a scale that stays zero for a byte 0 that multiplies by it, a least code for a least value. */
+static void say_plainly(inquiry *q) {
+  mx_spec *best = &q->best.spec, t = *best;
+  if (t.scale_byte0 == MX_SCALE_BYTE0_TIMES0 && mx_scale_format(t.scale)->kind != MX_KIND_EXP) {
+    t.scale_byte0 = MX_SCALE_BYTE0_VALUE;
+    t.scale_zero = MX_SCALE_ZERO_ZERO;
+    if (!mx_spec_check(&t, NULL) && as_good(q, &t)) *best = t;
+  }
+  t = *best;
+  if (t.scale_min > 0 && !t.scale_min_byte) {
+    const uint64_t code = mx_encode(mx_scale_format(t.scale), (double)t.scale_min, &(mx_encoding){0}, 0);
+    t.scale_min = 0;
+    t.scale_min_byte = (uint32_t)code;
+    if (code && code < 256 && !mx_spec_check(&t, NULL) && as_good(q, &t)) *best = t;
+  }
+}
+
+/* Every code and scale is given, the tensor scale is not: keys that are not needed for that are set back, all of them say nothing of it. */
+static void drop_needless(inquiry *q) {
+  mx_spec *best = &q->best.spec;
+  key_values *v = malloc(sizeof *v);
+  for (size_t i = 0; v && mx_key_name(i); i++) {
+    mx_spec t = *best;
+    values_of(v, mx_key_name(i), &q->o);
+    if (!v->n || mx_spec_set(&t, mx_key_name(i), v->text[0], NULL) || keys_same(&t, best) || mx_spec_check(&t, NULL)) continue;
+    if (!score_total(full_score(&q->o, &t, q->wrong, q->s.threads))) *best = t;
+  }
+  free(v);
+  q->best.scales_wrong = inquiry_fit_tensor_scale(&q->o, best);
+}
+
+static int difference(const mx_spec *a, const mx_spec *b) {
+  char x[4096], y[4096];
+  int n = 0;
+  mx_spec_print(x, sizeof x, a, 1);
+  mx_spec_print(y, sizeof y, b, 1);
+  char *sx = NULL, *sy = NULL, *p = strtok_r(x, " ", &sx), *q = strtok_r(y, " ", &sy);
+  for (; p && q; p = strtok_r(NULL, " ", &sx), q = strtok_r(NULL, " ", &sy)) n += strcmp(p, q) != 0;
+  return n;
+}
+
+static void name_presets(mx_identity *out) {
+  int least = 1000;
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec p;
+    const mx_preset *row = mx_preset_at(i);
+    if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
+    if (mx_spec_equal(&p, &out->spec)) out->preset = row->name;
+    if (p.scale != out->spec.scale || p.scale_form != out->spec.scale_form) continue;
+    const int n =
+        difference(&p, &out->spec) + 8 * (p.elem != out->spec.elem) +
+        8 * (mx_elem_format(p.elem)->bits != mx_elem_format(out->spec.elem)->bits); /* a format that no preset has is told from another one */
+    if (n < least) least = n, out->nearest = row->name;
+  }
+}
+
+static void count(mx_identity *out, inquiry *q) {
+  const mx_sample *samples = q->o.samples;
+  const attempt *best = &q->best;
+  out->spec = best->spec;
+  out->exact = attempt_exact(best);
+  out->scales_differ = best->got.scales;
+  out->nan_codes_differ = best->got.nan_codes;
+  out->tensor_scales_differ = best->scales_wrong;
+  *(samples[0].codes ? &out->codes_differ : &out->values_differ) = best->got.codes;
+  for (size_t i = 0; i < q->o.n_samples; i++) {
+    *(samples[0].codes ? &out->n_codes : &out->n_values) += (uint64_t)samples[i].rows * samples[i].cols;
+    if (samples[i].codes) out->n_scales += (uint64_t)samples[i].scale_rows * samples[i].scale_cols;
+  }
+  if (out->exact) return;
+  values_count values;
+  if (!samples[0].codes && values_of_spec(&values, &best->spec, samples, q->o.n_samples, 0, q->s.threads))
+    out->zero_signs_differ = values.zeros;
+  for (size_t i = q->o.n_samples; i-- > 0;) {
+    float of_spec = 1;
+    if (!samples[i].has_tensor_scale) continue;
+    if (best->spec.tensor_norm && mx_tensor_scale(&of_spec, observation_amax(&q->o, i, &best->spec), &best->spec)) continue;
+    if (!memcmp(&of_spec, &samples[i].tensor_scale, sizeof of_spec) || (isnan(of_spec) && isnan(samples[i].tensor_scale))) continue;
+    out->tensor_scale_stored = samples[i].tensor_scale;
+    out->tensor_scale_of_spec = of_spec;
+  }
+  full_score(&q->o, &best->spec, q->wrong, q->s.threads);
+  size_t least = SIZE_MAX; /* the wrong block of fewest elements that are not zero */
+  for (size_t i = 0; i < q->o.n_blocks; i++) {
+    const block_at *b = &q->o.blocks[i];
+    size_t ld, rows, cols, n = 0;
+    const float *x = observation_x(&q->o, b->sample, &ld) + b->row * ld + b->col;
+    if (!q->wrong[i]) continue;
+    observation_extent(&q->o, b, &rows, &cols);
+    for (size_t k = 0; k < rows * cols; k++) n += x[k / cols * ld + k % cols] != 0;
+    if (n >= least) continue;
+    least = n;
+    out->bad_sample = b->sample;
+    out->bad_row = b->row;
+    out->bad_col = b->col;
+  }
+}
+
+static mx_status check_samples(const mx_sample *s, size_t n, mx_error *err) {
+  if (!s || !n) return mx_fail(err, MX_ERR_ARG, "mx_identify: no sample");
+  for (size_t i = 0; i < n; i++) {
+    if (!s[i].x || (!s[i].codes && !s[i].values) || (s[i].codes && !s[i].scales))
+      return mx_fail(err, MX_ERR_ARG, "mx_identify: a sample needs x, and codes with scales, or values");
+    if (!s[i].codes != !s[0].codes || s[i].scale_bytes != s[0].scale_bytes)
+      return mx_fail(err, MX_ERR_ARG, "mx_identify: samples of different kinds");
+    if (!s[i].rows || !s[i].cols || s[i].ld < s[i].cols || s[i].rows > UINT32_MAX || s[i].cols > UINT32_MAX)
+      return mx_fail(err, MX_ERR_SHAPE, "mx_identify: %zu x %zu, row stride %zu", s[i].rows, s[i].cols, s[i].ld);
+  }
+  return MX_OK;
+}
+
+static int has_dtype_preset(int dtype) {
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec p;
+    if (!mx_preset_at(i)->alias_of && !mx_preset_find(&p, mx_preset_at(i)->name, NULL) && p.input_dtype == dtype) return 1;
+  }
+  return 0;
+}
+
+/* The inquiry with the least that it leaves unexplained; those that were finished already must be far better than the others. */
+static inquiry *most_promising(inquiry *all, size_t n) {
+  inquiry *best = NULL;
+  double least = INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    const double r = all[i].residue * (1 << 2 * all[i].level);
+    if (all[i].level < 2 && r < least) least = r, best = &all[i];
+  }
+  return best;
+}
+
+/* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
+static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
+                                 const mx_identify_options *options, int threads, search_budget *budget) {
+  hypothesis *more = calloc(MAX_HYPOTHESES, sizeof *more);
+  size_t n_more = 0;
+  inquiry *found = NULL;
+  if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
+  for (size_t i = 0; i < n_more && !found; i++) {
+    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, budget)) inquiry_presets(q);
+    if (attempt_exact(&q->best))
+      found = q;
+    else
+      inquiry_close(q);
+  }
+  free(more);
+  return found;
+}
+
+/* Is there a subnormal number? Then flush shows, which comes before a rotation and so is supposed, not searched for. */
+static int has_subnormal(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < s[i].rows; r++)
+      for (size_t c = 0; c < s[i].cols; c++) {
+        const float a = fabsf(s[i].x[r * s[i].ld + c]);
+        if (a > 0 && a < 0x1p-126f) return 1;
+      }
+  return 0;
+}
+
+/* To its end once more, harder each time. */
+static void advance(inquiry *q) {
+  if (!q->level) q->ordinary = q->residue;
+  inquiry_finish(q, q->level++ > 0);
+  /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
+  if (q->best.any) q->residue = q->ordinary + 0.01 * (double)attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
+}
+
+/* A tensor scale that says something: arithmetic of 16 bits has none (SPEC 3). */
+static int has_tensor_scale(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (s[i].has_tensor_scale && s[i].tensor_scale != 1) return 1;
+  return 0;
+}
+
+/* Scale rules that explain every ordinary block, and what follows from them; stops when its budget is used, and goes on from there. */
+typedef struct wave {
+  size_t at;
+  uint64_t least;
+  int again; /* another one follows */
+} wave;
+
+static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budget) {
+  for (; w->at < n && !budget_over(budget); w->at++) {
+    inquiry *q = &all[w->at];
+    inquiry_cores(q);
+    if (q->cores.n && !q->cores.got[0].scales) {
+      inquiry_specs(q);
+      if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
+    }
+    if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
+    if (w->again && budget_over(budget)) { /* once more from here, with more of it */
+      q->residue = INFINITY;
+      q->level = 0;
+      break;
+    }
+    if (q->cores.n && q->cores.got[0].scales < w->least) w->least = q->cores.got[0].scales;
+  }
+  return NULL;
+}
+
+/* The elements' rules of inquiries whose scales are nearly explained. */
+static void specs_of_near(const wave *w, inquiry *all, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w->least + 16) inquiry_specs(&all[i]);
+}
+
+/* A scale that is wrong is worse than a code. */
+static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.nan_codes + 4 * a->got.scales + a->scales_wrong; }
+static uint64_t bug_leaves(const mx_bug *b) { return b->codes + 4 * b->scales + b->tensor_scales; }
+static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + 4 * b->preset_scales + b->preset_tensor; }
+
+/* An inquiry whose answer is the preset of a bug. */
+static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const mx_sample *samples, size_t n_samples, int threads,
+                          search_budget *budget) {
+  inquiry *q = &all[*n_all];
+  hypothesis h = {.formats = bug->spec};
+  mx_spec_block(&bug->spec, samples[0].rows, samples[0].cols, &h.block_rows, &h.block_cols);
+  ++*n_all;
+  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, budget)) return NULL;
+  inquiry_take(q, &bug->spec);
+  return q;
+}
+
+/* Values alone: an inquiry that begins with the preset, under whatever block, that comes nearest. Returns it if nothing can come nearer. */
+static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples, size_t n_samples, const mx_identify_options *options,
+                          int threads, search_budget *budget) {
+  mx_bug near = {0};
+  values_count got;
+  if (!values_preset(&near.spec, samples, n_samples, options, threads, budget->until)) return NULL;
+  inquiry *q = of_preset(all, n_all, &near, samples, n_samples, threads, budget);
+  if (!q || attempt_exact(&q->best)) return q;
+  const int all_but_zeros = values_of_spec(&got, &near.spec, samples, n_samples, 0, threads) && !got.wrong;
+  return all_but_zeros && !has_negative_zero(near.spec.elem) ? q : NULL;
+}
+
+/* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
+static uint64_t odd_numbers(const mx_spec *s) {
+  return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
+         (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
+}
+
+/* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
+static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
+                        const mx_identify_options *options, int threads, search_budget *budget) {
+  const deadline until = budget->until;
+  const double allowed = deadline_left(until);
+  int rotated = 0;
+  for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
+  const int flushes = rotated && has_subnormal(samples, n_samples);
+  const int dtypes = has_tensor_scale(samples, n_samples) ? MX_INPUT_DTYPE_FLOAT32 + 1 : MX_INPUT_DTYPE_COUNT;
+  for (int dtype = 0; dtype < dtypes; dtype++) /* presets first: most kernels are one */
+    for (size_t k = 0; k < n * (1 + (size_t)flushes) && *n_all < MAX_INQUIRIES; k++) {
+      inquiry *q = &all[*n_all];
+      const int flush = k >= n;
+      if (flush && !h[k % n].formats.had_size) continue;
+      ++*n_all;
+      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, budget)) return NULL;
+      if (!dtype || has_dtype_preset(dtype)) inquiry_presets(q);
+      if (attempt_exact(&q->best)) return q;
+    }
+  inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, budget);
+  *n_all += preset != NULL;
+  if (preset) return preset;
+  preset = samples[0].codes ? NULL : of_values(all, n_all, samples, n_samples, options, threads, budget);
+  if (preset) return preset;
+  wave w = {.least = UINT64_MAX, .again = 1};
+  budget->most = budget->tried + (uint64_t)(TRIALS_A_SECOND * share(FIRST_WAVE, allowed));
+  budget->until = deadline_before(until, allowed - 2 * share(FIRST_WAVE, allowed)); /* a slow machine */
+  inquiry *q = first_wave(&w, all, *n_all, budget);
+  budget->most = UINT64_MAX;
+  budget->until = until;
+  w.again = 0;
+  if (q) return q;
+  chance drawn = {0};
+  if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is no bug */
+    specs_of_near(&w, all, *n_all);
+    q = chance_with_usual_seed(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+    if (q) return q;
+  }
+  if (samples[0].codes) {
+    if (name_bug(bug, samples, n_samples, threads, deadline_within(until, for_bugs(allowed))))
+      return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+  }
+  q = first_wave(&w, all, *n_all, budget);
+  if (q) return q;
+  specs_of_near(&w, all, *n_all);
+  inquiry *random = chance_inquiry(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+  if (random) return random;
+  while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
+    advance(q);
+    if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
+  }
+  inquiry *best = NULL;
+  for (size_t i = 0; i < *n_all; i++)
+    if (all[i].best.any && (!best || attempt_better(&all[i].best, &best->best))) best = &all[i];
+  if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
+  /* What is not exact must be worth the numbers that it has of its own. */
+  if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
+    return best;
+  q = of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+  if (!q || bug->name || bug->preset_scales) return q;
+  q->random = bug->spec; /* the time may have been too short to look for chance */
+  q->random.elem_round = MX_ROUND_SR;
+  if (mx_spec_check(&q->random, NULL) || !inquiry_estimate(q)) inquiry_take(q, &bug->spec);
+  return q;
+}
+
+static int keys_from(const char *preset, const mx_spec *spec) {
+  mx_spec p;
+  return preset && !mx_preset_find(&p, preset, NULL) ? difference(&p, spec) : 1000;
+}
+
+/* The spec in a scale format whose codes have the same steps (e4m3 and ue5m3: values 2^8 apart), which tensor.target takes up. Returns 0 if that
+ * is no such format. */
+static int in_scale_format(mx_spec *t, const mx_spec *spec, int scale) {
+  const mx_format *from = mx_scale_format(spec->scale), *to = mx_scale_format(scale);
+  *t = *spec;
+  if (!spec->tensor_norm || spec->scale == scale || !from->man_bits || from->man_bits != to->man_bits || from->kind != to->kind) return 0;
+  const double most = mx_format_max(mx_elem_format(spec->elem)),
+               target = spec->tensor_target != 0 ? spec->tensor_target : most * mx_format_max(from);
+  t->scale = (uint8_t)scale;
+  t->tensor_target = (float)ldexp(target, from->bias - to->bias);
+  if (t->tensor_target == (float)(most * mx_format_max(to))) t->tensor_target = 0;
+  return !mx_spec_check(t, NULL);
+}
+
+/* The preset nearest to an exact answer, which becomes the one that is said in its terms; under another scale format if the data allow both. */
+static const char *nearest(mx_identity *out, inquiry *all, size_t n, inquiry **best) {
+  const char *near = near_preset(*best, as_good);
+  inquiry *const found = *best;
+  const hypothesis *h = &found->h;
+  for (size_t i = 0; i < n; i++) {
+    inquiry *q = &all[i];
+    mx_spec t;
+    if (q == found || q->h.block_rows != h->block_rows || q->h.block_cols != h->block_cols || q->h.formats.elem != h->formats.elem ||
+        q->h.formats.had_size != h->formats.had_size || !in_scale_format(&t, &found->best.spec, q->h.formats.scale) ||
+        q->o.formats.input_dtype != t.input_dtype || (t.had_size && q->o.formats.flush != t.flush))
+      continue;
+    inquiry_take(q, &t);
+    if (!attempt_exact(&q->best)) continue;
+    out->undecided |= UINT64_C(1) << key_find("scale") | UINT64_C(1) << key_find("tensor.target");
+    const char *other = near_preset(q, as_good);
+    if (keys_from(other, &q->best.spec) < keys_from(near, &(*best)->best.spec)) *best = q, near = other;
+  }
+  return near;
+}
+
+static int is_blank(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < s[i].rows; r++)
+      for (size_t c = 0; c < s[i].cols; c++)
+        if (isfinite(s[i].x[r * s[i].ld + c]) && s[i].x[r * s[i].ld + c] != 0) return 0;
+  return 1;
+}
+
+mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
+  static const mx_identify_options none = {0};
+  if (!out) return mx_fail(err, MX_ERR_ARG, "mx_identify: NULL argument");
+  *out = (mx_identity){0};
+  if (!options) options = &none;
+  mx_status status = check_samples(samples, n, err);
+  if (status) return status;
+  hypothesis *h = calloc(MAX_HYPOTHESES, sizeof *h);
+  inquiry *all = calloc(MAX_INQUIRIES + SPARE, sizeof *all), *best = NULL;
+  size_t n_hypotheses = 0, close = 1, n_all = 0;
+  if (!h || !all) {
+    free(h);
+    free(all);
+    return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  }
+  status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
+  const int threads = mx_thread_count(options->n_threads);
+  const double allowed = options->seconds > 0 ? options->seconds : 10;
+  search_budget budget = {.most = UINT64_MAX, .until = deadline_in(allowed)};
+  const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
+  while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
+  if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
+    name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)));
+    if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
+  }
+  if (status == MX_ERR_SHAPE && !samples[0].codes) status = MX_OK, close = 0; /* blocks of no preset */
+  out->blank = is_blank(samples, n);
+  if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, &budget);
+  if (best) {
+    out->spec = best->best.spec;
+    name_presets(out);
+    if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
+    if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, deadline_in(0.3 * allowed));
+    const char *near = attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
+    if (!attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
+    count(out, best);
+    if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
+    const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
+    if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
+      if (!name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)))) out->bug.name = NULL; /* a description explains no more */
+    }
+    name_presets(out);
+    if (near) out->nearest = near;
+    if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
+    out->stochastic = out->exact ? spec_random(&out->spec) : best->stochastic;
+    out->random_bits_least = best->facts.bits_least;
+    out->random_bits_most = best->facts.bits_most;
+    out->random_bias = best->facts.bias;
+    out->random_biased = best->facts.biased;
+    out->random_n = best->facts.n;
+    out->random_beyond = best->facts.beyond;
+  } else if (!status)
+    status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec was run over these data in %g seconds, or memory ran out", allowed);
+  for (size_t i = 0; i < n_all; i++) inquiry_close(&all[i]);
+  out->specs_tried = budget.tried;
+  free(all);
+  free(h);
+  return status;
+}

@@ -1,0 +1,76 @@
+/* The nearest preset of an answer. */
+#include "verify/identify/near.h"
+
+#include <string.h>
+
+#include "verify/trial/keys.h"
+
+enum { MOST_KEYS = 24, MOST_PAIRS = 14 };
+
+static size_t differing(size_t out[MOST_KEYS], const mx_spec *a, const mx_spec *b) {
+  size_t n = 0;
+  for (size_t i = 0; mx_key_name(i); i++)
+    if (!key_same(a, b, i)) {
+      if (n == MOST_KEYS) return MOST_KEYS + 1;
+      out[n++] = i;
+    }
+  return n;
+}
+
+static int gives_all(inquiry *q, const mx_spec *t, int (*as_good)(inquiry *, const mx_spec *)) {
+  return !mx_spec_check(t, NULL) && as_good(q, t);
+}
+
+/* p with `count` keys of spec (0 to 3) that gives every byte. */
+static int mend(mx_spec *out, inquiry *q, const mx_spec *p, int count, int (*as_good)(inquiry *, const mx_spec *)) {
+  const mx_spec *spec = &q->best.spec;
+  size_t keys[MOST_KEYS], at[3] = {0, 1, 2};
+  const size_t n = differing(keys, p, spec), c = (size_t)count;
+  if (n > MOST_KEYS || n < c || (count > 1 && n > MOST_PAIRS)) return 0;
+  for (;;) { /* every choice of c of the n keys */
+    mx_spec t = *p;
+    for (size_t i = 0; i < c; i++) key_copy(&t, spec, keys[at[i]]);
+    if (gives_all(q, &t, as_good)) {
+      *out = t;
+      return 1;
+    }
+    size_t i = c;
+    while (i && at[i - 1] == n - c + i - 1) i--;
+    if (!i || deadline_over(q->s.budget->until)) return 0;
+    at[i - 1]++;
+    for (; i < c; i++) at[i] = at[i - 1] + 1;
+  }
+}
+
+/* The block is given by the shapes: trials run in that of the inquiry, so a preset's own must be it, or is changed for it. */
+static int same_block(const inquiry *q, const mx_spec *p) {
+  const mx_sample *s = &q->o.samples[0];
+  size_t rows, cols;
+  mx_spec_block(p, s->rows, s->cols, &rows, &cols);
+  return rows == q->o.block_rows && cols == q->o.block_cols;
+}
+
+const char *near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t)) {
+  const mx_spec *spec = &q->best.spec;
+  for (int other_block = 0; other_block < 2; other_block++)
+    for (int count = !other_block; count <= 3 - other_block; count++)
+      for (size_t i = 0; i < mx_preset_count() && !deadline_over(q->s.budget->until); i++) {
+        const mx_preset *row = mx_preset_at(i);
+        mx_spec p, t;
+        if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
+        if (p.elem != spec->elem || p.scale != spec->scale || p.input_dtype != spec->input_dtype ||
+            (p.had_size && p.had_size != spec->had_size))
+          continue;
+        const int given = same_block(q, &p) && p.had_size == spec->had_size; /* so are the rotation's size and signs */
+        if (given == other_block || (count > 2 && p.tensor_norm != spec->tensor_norm)) continue;
+        p.block_rows = spec->block_rows;
+        p.block_cols = spec->block_cols;
+        p.had_size = spec->had_size;
+        p.had_sign = spec->had_sign;
+        memcpy(p.had_signs, spec->had_signs, sizeof p.had_signs);
+        if (!mend(&t, q, &p, count, as_good)) continue;
+        q->best.spec = t;
+        return row->name;
+      }
+  return NULL;
+}

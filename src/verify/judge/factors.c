@@ -1,0 +1,188 @@
+/* A factor or a summand of every output, read off the sample and then held to bits: another alpha or beta, outputs multiplied or raised by a number. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/judge/internal.h"
+
+enum { TERM_ALPHA, TERM_BETA, TERM_ALL, TERM_OUTPUT, TERM_PLUS, TERMS };
+enum { FIRST = 4, MOST = 80 }; /* outputs that a number must give before it is tried on all; numbers tried */
+
+typedef struct factors {
+  mx_gemm_problem p;
+  float alpha, beta, *bias;
+} factors;
+
+static int start(factors *f, const judge_job *j, int term, double c) {
+  const mx_gemm_options *o = &j->right.options;
+  const size_t n = o->bias_of_rows ? j->right.M : j->right.N;
+  *f = (factors){.p = j->right, .alpha = o->alpha ? *o->alpha : 1, .beta = o->beta ? *o->beta : 1};
+  if (term == TERM_ALPHA || term == TERM_ALL) f->alpha = (float)(f->alpha * c);
+  if (term == TERM_BETA || term == TERM_ALL) f->beta = (float)(f->beta * c);
+  if (term == TERM_ALL && o->bias) {
+    f->bias = malloc((n + 1) * sizeof *f->bias);
+    if (!f->bias) return 0;
+    for (size_t i = 0; i < n; i++) f->bias[i] = (float)(o->bias[i] * c);
+    f->p.options.bias = f->bias;
+  }
+  f->p.options.alpha = &f->alpha;
+  f->p.options.beta = &f->beta;
+  return 1;
+}
+
+/* Outputs with a term changed; for TERM_OUTPUT and TERM_PLUS after the last rounding, in binary32, and rounded once more. */
+static int outputs(float *out, const judge_job *j, int term, double c, int model, mx_dtype type, const size_t (*pairs)[2], size_t n) {
+  factors f;
+  const int after = term == TERM_OUTPUT || term == TERM_PLUS, own = j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32;
+  const int fine = start(&f, j, after ? TERMS : term, c) && !judge_run(j, out, &f.p, model, type, pairs, n);
+  const size_t total = pairs ? n : j->right.M * j->right.N;
+  for (size_t i = 0; i < total && fine && after; i++)
+    out[i] =
+        (float)judge_round((double)(float)(term == TERM_PLUS ? (double)out[i] + c : (double)out[i] * c), &judge_types[own], JUDGE_RNE, 0, 0);
+  free(f.bias);
+  return fine;
+}
+
+static double got_at(const judge_job *j, size_t i) { return (double)j->got[j->sample[i][0] * j->right.N + j->sample[i][1]]; }
+
+static int by_size(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return a < b ? -1 : a > b;
+}
+
+/* The number that most of the sample agrees on, to a few hundredths; 0 if none does. The median of those outputs that tell it best. */
+static double read_off(const judge_job *j, int term, int f64) {
+  float h[JUDGE_SAMPLE], rest[JUDGE_SAMPLE] = {0};
+  double number[JUDGE_SAMPLE], weight[JUDGE_SAMPLE], good[JUDGE_SAMPLE], most = 0;
+  size_t n = 0, n_good = 0, agree = 0;
+  if (!outputs(h, j, TERMS, 1, f64, MX_F32, (const size_t(*)[2])j->sample, j->n_sample)) return 0;
+  if (term <= TERM_BETA && !outputs(rest, j, term, 0, f64, MX_F32, (const size_t(*)[2])j->sample, j->n_sample)) return 0;
+  for (size_t i = 0; i < j->n_sample; i++) {
+    const double d = got_at(j, i), of = (double)h[i] - (double)rest[i], x = term == TERM_PLUS ? d - (double)h[i] : (d - (double)rest[i]) / of;
+    if (!isfinite(x)) continue;
+    number[n] = x; /* the larger the term beside the rest, the better */
+    weight[n] = term == TERM_PLUS ? 1 / (fabs((double)h[i]) + 1e-30) : fabs(of) / (fabs((double)rest[i]) + fabs(of));
+    most = fmax(most, weight[n++]);
+  }
+  for (size_t i = 0; i < n; i++)
+    if (weight[i] >= most / 2) good[n_good++] = number[i];
+  if (n < 4) return 0;
+  qsort(good, n_good, sizeof *good, by_size);
+  const double x = good[n_good / 2];
+  for (size_t i = 0; i < n; i++) agree += fabs(number[i] - x) <= 0x1p-6 * fabs(x);
+  return agree * 4 >= n * 3 ? x : 0;
+}
+
+/* Numbers near x that people write: few bits, few digits, then the binary32 values around it. */
+static size_t numbers(double c[MOST], double x) {
+  size_t n = 0;
+  for (int bits = 1; bits <= 24; bits++) {
+    const double unit = ldexp(1, ilogb(x) - bits + 1);
+    c[n++] = round(x / unit) * unit;
+  }
+  for (int digits = 1; digits <= 7; digits++) {
+    const double unit = pow(10, digits - 1 - (int)floor(log10(fabs(x))));
+    c[n++] = (double)(float)(round(x * unit) / unit);
+  }
+  for (int k = 1; k <= 16; k++) c[n++] = (double)(float)(1 / (round(k / x) / k)); /* reciprocals of halves, thirds, ... */
+  float up = (float)x, down = up;
+  for (int k = 0; k < 8; k++) {
+    c[n++] = (double)(up = nextafterf(up, INFINITY));
+    c[n++] = (double)(down = nextafterf(down, -INFINITY));
+  }
+  return n;
+}
+
+static int gives(const judge_job *j, int term, double c, int model, size_t n) {
+  float h[JUDGE_SAMPLE];
+  if (!outputs(h, j, term, c, model, j->type, (const size_t(*)[2])j->sample, n)) return 0;
+  for (size_t i = 0; i < n; i++)
+    if (!judge_same(j, (float)got_at(j, i), h[i])) return 0;
+  return 1;
+}
+
+/* As few digits as give the same binary32. */
+static const char *digits(char text[24], double x) {
+  for (int n = 1; n <= 9; n++) {
+    snprintf(text, 24, "%.*g", n, x);
+    if (strtof(text, NULL) == (float)x) break;
+  }
+  return text;
+}
+
+static void say(judge_job *j, int term, double c, int model, const judge_tally *explained) {
+  const mx_gemm_options *o = &j->right.options;
+  const double alpha = o->alpha ? (double)*o->alpha : 1, beta = o->beta ? (double)*o->beta : 1;
+  const char *name = j->models[model].name;
+  int e;
+  char by[24], is[24], other[24];
+  const int power = frexp(fabs(c), &e) == 0.5 && (c < 0 || e != 1);
+  digits(by, c);
+  digits(is, term == TERM_BETA ? (double)(float)(beta * c) : (double)(float)(alpha * c));
+  digits(other, term == TERM_BETA ? beta : alpha);
+  if (term == TERM_BETA && c == 2)
+    judge_says(j, name, explained, "C is added twice");
+  else if (term == TERM_BETA)
+    judge_says(j, name, explained, "beta is %s, not %s", is, other);
+  else if (term == TERM_ALPHA && (o->c || o->bias))
+    judge_says(j, name, explained, "alpha is %s, not %s", is, other);
+  else if (term == TERM_PLUS)
+    judge_says(j, name, explained, "%s is added to every output", by);
+  else if (power)
+    judge_says(j, name, explained, "every output is 2^%d times what it should be%s", e - 1, c < 0 ? ", with the other sign" : "");
+  else if (term == TERM_ALPHA)
+    judge_says(j, name, explained, "every output is %s times what it should be: alpha is %s, not %s", by, is, other);
+  else
+    judge_says(j, name, explained, "every output is multiplied by %s%s", by, term == TERM_OUTPUT ? ", after it was rounded" : "");
+}
+
+/* One term, one number: the first under which every sampled output agrees. */
+static int one_term(judge_job *j, int term, double x) {
+  double c[MOST];
+  const size_t n = numbers(c, x), first = j->n_sample < FIRST ? j->n_sample : FIRST, total = j->right.M * j->right.N;
+  for (size_t i = 0; i < n; i++) {
+    if (c[i] == 0 || !isfinite(c[i]) || (term != TERM_PLUS && c[i] == 1) || fabs(c[i] - x) > 0x1p-6 * fabs(x)) continue;
+    for (int m = 0; m < j->n_models; m++) {
+      if (!gives(j, term, c[i], m, first) || !gives(j, term, c[i], m, j->n_sample)) continue;
+      float *h = malloc((total + 1) * sizeof *h);
+      judge_tally t = {0, 0, 0};
+      int said = 0;
+      if (h && outputs(h, j, term, c[i], m, j->type, NULL, 0)) {
+        judge_start(&t, j);
+        for (size_t k = 0; k < total; k++) judge_weigh(&t, j, k, h[k]);
+        if ((said = judge_holds(j, &t))) say(j, term, c[i], m, &t);
+      }
+      free(h);
+      if (said) return 1;
+    }
+  }
+  return 0;
+}
+
+/* No number gives bits: most outputs are within a few hundredths of one number times theirs, the right ones among them. */
+static void nearly(judge_job *j, double x) {
+  judge_tally t = {0, 0, 0};
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    const double got = (double)j->got[i], want = (double)j->want[i];
+    const int near = fabs(got - x * want) <= 0x1p-6 * fabs(x * want);
+    if (j->wrong[i]) t.explained += (uint64_t)near;
+    if (!j->wrong[i] && want != 0 && judge_inside(j, i)) t.breaks++;
+  }
+  if (t.explained * 4 >= j->out->differ * 3 && t.breaks * 8 <= t.explained && j->out->differ >= 16)
+    judge_says(j, "", &t, "every output is about %.4g times what it should be", x);
+}
+
+void judge_factors(judge_job *j, int about) {
+  const mx_gemm_options *o = &j->right.options;
+  int f64 = 0;
+  if (j->n_sample < 4) return;
+  while (f64 + 1 < j->n_models && j->models[f64].id != MX_GEMM_F64) f64++;
+  for (int term = 0; term < (about ? 1 : TERMS); term++) {
+    if ((term == TERM_BETA && !o->c) || (term == TERM_ALL && !o->c && !o->bias)) continue;
+    const double x = read_off(j, term, f64);
+    if (x == 0) continue;
+    if (!about && one_term(j, term, x)) return;
+    if (about && fabs(x - 1) >= 0x1p-6 && !o->c && !o->bias) nearly(j, x);
+  }
+}

@@ -1,0 +1,356 @@
+/* The call: what D should be under each model, which outputs are wrong, and by how much. */
+#include "mxgold/judge.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/nearest.h"
+#include "mxgold/verify.h"
+#include "verify/judge/internal.h"
+
+float judge_load(const void *from, size_t index, mx_dtype type) {
+  uint32_t bits = 0;
+  float x;
+  memcpy(&bits, (const uint8_t *)from + index * mx_dtype_bytes(type), mx_dtype_bytes(type));
+  if (type == MX_F16) return (float)mx_decode(mx_operand_format(MX_OPERAND_F16), bits);
+  if (type == MX_BF16) bits <<= 16;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+int judge_same(const judge_job *j, float x, float y) {
+  if (!memcmp(&x, &y, sizeof x)) return 1;
+  if (!j->how.nan_bits && isnan(x) && isnan(y)) return 1;
+  return j->how.equal_zeros && x == 0 && y == 0;
+}
+
+int judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
+
+enum { TILE = 4, TILE_EXPLAINED = 1, TILE_BROKEN = 2 };
+
+static size_t tiles_of(const judge_job *j) { return ((j->right.M + TILE - 1) / TILE) * ((j->right.N + TILE - 1) / TILE); }
+static uint8_t *tile_of(const judge_job *j, size_t i) {
+  return &j->tiles[i / j->right.N / TILE * ((j->right.N + TILE - 1) / TILE) + i % j->right.N / TILE];
+}
+
+void judge_start(judge_tally *t, const judge_job *j) {
+  *t = (judge_tally){0, 0, 0};
+  memset(j->tiles, 0, tiles_of(j));
+}
+
+void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
+  const float got = j->got[i];
+  if (j->wrong[i]) {
+    if (!judge_same(j, got, x)) return;
+    t->explained++;
+    *tile_of(j, i) |= TILE_EXPLAINED;
+    t->telling += got != 0 && isfinite(got) && !(fabs((double)got - (double)j->want[i]) <= 0x1p-8 * fabs((double)j->want[i]));
+  } else if (judge_inside(j, i)) {
+    const int breaks = j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !judge_same(j, got, x);
+    t->breaks += (uint64_t)breaks;
+    if (breaks) *tile_of(j, i) |= TILE_BROKEN;
+  }
+}
+
+int judge_holds(const judge_job *j, const judge_tally *t) {
+  enum { TELLING = 32 };
+  if (!t->explained || t->breaks * 8 <= t->explained) return t->explained > 0;
+  if (t->telling < TELLING) return 0;
+  size_t mixed = 0, explained = 0;
+  for (size_t i = 0; i < tiles_of(j); i++) {
+    mixed += j->tiles[i] == (TILE_EXPLAINED | TILE_BROKEN);
+    explained += (j->tiles[i] & TILE_EXPLAINED) != 0;
+  }
+  return mixed * 8 <= explained;
+}
+
+static void add(judge_job *j, const char *model, const judge_tally *t, const char *text) {
+  mx_judgement *o = j->out;
+  const uint64_t explained = t->explained;
+  for (int i = 0; i < o->n_findings; i++)
+    if (!strcmp(o->findings[i].what, text)) return;
+  if (o->n_findings == MX_JUDGE_FINDINGS) return;
+  mx_finding *f = &o->findings[o->n_findings++];
+  snprintf(f->what, sizeof f->what, "%s", text);
+  f->breaks = t->breaks;
+  snprintf(f->model, sizeof f->model, "%s", model);
+  f->explained = explained;
+  f->unexplained = o->differ - (explained < o->differ ? explained : o->differ);
+}
+
+void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) {
+  const judge_tally t = {.explained = explained};
+  char text[sizeof j->out->findings[0].what];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  add(j, model, &t, text);
+}
+
+void judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) {
+  char text[sizeof j->out->findings[0].what];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  add(j, model, t, text);
+}
+
+/* ---- the problem in the raw form */
+
+static int operand(judge_job *j, mx_gemm_operand *x, const mx_tensor *t, const mx_spec *spec, int is_b, float *multiplier) {
+  const mx_format *elem = mx_elem_format(spec->elem);
+  *x = (mx_gemm_operand){.elem = elem, .data = t->codes, .scales = t->scales, .transposed = is_b, .nibble = spec->nibble};
+  if (t->micro || (t->scale_rows != t->rows && elem->kind != MX_KIND_NONE)) return 0;
+  if (elem->kind == MX_KIND_NONE) {
+    x->elem = mx_operand_format(MX_OPERAND_F32);
+    x->ld = t->cols;
+    return 1;
+  }
+  x->scale = mx_scale_format(spec->scale);
+  x->scale_form = spec->scale_form;
+  x->scale_sign = spec->scale_sign;
+  x->packing = elem->bits == 4 ? MX_PACK_DENSE : MX_PACK_BYTES;
+  x->ld = t->cols_padded;
+  x->multiplier = multiplier;
+  if (elem->bits > 4 || spec->nibble != MX_NIBBLE_HALF_BLOCK) return 1;
+  uint8_t *codes = j->codes[is_b] = malloc(t->rows * t->cols + 1);
+  if (!codes) return 0;
+  for (size_t r = 0; r < t->rows; r++)
+    for (size_t c = 0; c < t->cols; c++) codes[r * t->cols + c] = (uint8_t)mx_code_at(t, spec, r, c);
+  x->data = codes;
+  x->packing = MX_PACK_BYTES;
+  x->ld = t->cols;
+  return 1;
+}
+
+static void set_problem(judge_job *j, const mx_gemm_options *gemm, float multiplier[2]) {
+  size_t rows, of_a, of_b;
+  mx_spec_block(j->a_spec, j->a->rows, j->a->cols, &rows, &of_a);
+  mx_spec_block(j->b_spec, j->b->rows, j->b->cols, &rows, &of_b);
+  j->right = (mx_gemm_problem){.M = j->a->rows, .N = j->b->rows, .K = j->a->cols, .block = j->a_spec->elem == MX_ELEM_NONE ? of_b : of_a};
+  if (gemm) j->right.options = *gemm;
+  j->right.options.batch = 0;
+  if (!j->right.block) j->right.block = 1;
+  const int fine = !mx_tensor_multiplier(&multiplier[0], j->a, j->a_spec) && !mx_tensor_multiplier(&multiplier[1], j->b, j->b_spec);
+  j->raw = operand(j, &j->right.a, j->a, j->a_spec, 0, &multiplier[0]) & operand(j, &j->right.b, j->b, j->b_spec, 1, &multiplier[1]) & fine;
+}
+
+/* ---- what is wrong */
+
+static void mark(judge_job *j, const float *lo, const float *hi) {
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    const float x = j->got[i];
+    j->wrong[i] = lo ? isnan(lo[i]) ? !isnan(x) : !(x >= lo[i] && x <= hi[i]) && !(isnan(x) && isinf(lo[i]) && isinf(hi[i]))
+                     : !judge_same(j, x, j->want[i]);
+    j->out->differ += j->wrong[i];
+  }
+}
+
+static double ulp_at(const judge_job *j, double x) {
+  const int bits = j->type == MX_F32 ? 24 : j->type == MX_F16 ? 11 : 8, emin = j->type == MX_F16 ? -14 : -126;
+  const int e = x == 0 || !isfinite(x) ? emin : ilogb(x) < emin ? emin : ilogb(x);
+  return ldexp(1, e - bits + 1);
+}
+
+static void measure(judge_job *j, const float *lo, const float *hi) {
+  mx_judgement *o = j->out;
+  const size_t M = j->right.M, N = j->right.N;
+  static const double limits[7] = {1, 2, 4, 16, 256, 65536, INFINITY};
+  int seen = 0;
+  for (size_t i = 0; i < M * N; i++) {
+    if (!j->wrong[i]) continue;
+    j->in[0][i / N] = j->in[1][i % N] = 1;
+    const double got = (double)j->got[i], want = (double)j->want[i];
+    const size_t r = i / N, c = i % N;
+    mx_judge_example e = {r, c, want, got, lo ? (double)lo[i] : NAN, hi ? (double)hi[i] : NAN, fabs(want - got) / ulp_at(j, want)};
+    o->map[r * MX_JUDGE_MAP / M][c * MX_JUDGE_MAP / N]++;
+    o->nan_wrong += !isnan(got) != !isnan(want);
+    o->inf_wrong += !isinf(got) != !isinf(want);
+    o->zero_signs += got == 0 && want == 0;
+    if (!isfinite(got) || !isfinite(want)) e.ulps = INFINITY;
+    int k = 0;
+    while (k < 7 && !(e.ulps <= limits[k])) k++;
+    if (k == 6 && isinf(e.ulps)) k = 7;
+    o->ulps[k]++;
+    if (!seen++) o->first = o->worst = e;
+    if (e.ulps > o->worst.ulps) o->worst = e;
+  }
+}
+
+/* Wrong outputs all over the wrong ones: one of each of equally many, and the last few. */
+static void draw(judge_job *j) {
+  enum { LAST = 8, PARTS = JUDGE_SAMPLE - LAST };
+  const uint64_t n = j->out->differ;
+  uint64_t at = 0, part = 0, next = 0;
+  for (size_t i = 0; i < j->right.M * j->right.N && j->n_sample < JUDGE_SAMPLE; i++) {
+    if (!j->wrong[i]) continue;
+    if (n <= JUDGE_SAMPLE || n - at <= LAST || at == next) {
+      j->need[0][j->sample[j->n_sample][0] = i / j->right.N] = 1;
+      j->need[1][j->sample[j->n_sample++][1] = i % j->right.N] = 1;
+    }
+    while (part < PARTS && next <= at) { /* somewhere in the next part */
+      const uint64_t from = ++part * n / PARTS, room = (part + 1) * n / PARTS - from;
+      next = from + part * 2654435761u % (room ? room : 1);
+    }
+    at++;
+  }
+}
+
+/* How many of the sampled outputs lie inside the widest interval of plain binary32 sums? */
+static void inside(judge_job *j) {
+  mx_gemm_options o = j->right.options;
+  const size_t N = j->right.N, ldc = o.ldc ? o.ldc : N;
+  o.out = MX_F32;
+  const int type = j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32;
+  uint64_t n = 0;
+  for (size_t i = 0; i < j->n_sample; i++) {
+    const size_t r = j->sample[i][0], c = j->sample[i][1];
+    const mx_tensor a = mx_tensor_rows(j->a, r, 1, 1), b = mx_tensor_rows(j->b, c, 1, 1);
+    mx_gemm_options one = o;
+    float lo, hi, bias = o.bias ? o.bias[o.bias_of_rows ? r : c] : 0;
+    if (o.c) one.c = (const uint8_t *)o.c + (r * ldc + c) * mx_dtype_bytes(o.c_type);
+    if (o.bias) one.bias = &bias;
+    one.ldc = 1;
+    if (mx_gemm_bound(&lo, &hi, 1, &a, j->a_spec, &b, j->b_spec, &one, NULL, NULL)) return;
+    const double x = (double)j->got[r * N + c];
+    n += x >= judge_round((double)lo, &judge_types[type], JUDGE_DOWN, 0, 0) && x <= judge_round((double)hi, &judge_types[type], JUDGE_UP, 0, 0);
+  }
+  j->out->inside = n;
+}
+
+/* What is found by holding D to the right outputs. */
+static void beside_right_ones(judge_job *j) {
+  judge_places(j);
+  if (!j->out->n_findings) judge_output(j);
+  if (!j->out->n_findings) judge_chains(j);
+}
+
+static void explain(judge_job *j) {
+  draw(j);
+  if (!j->n_sample) return;
+  judge_regions(j);
+  if (j->raw) inside(j);
+  for (int m = 0; m < j->n_models && !j->how.bound; m++)
+    if (j->out->models[m].compared == j->out->outputs && !j->out->models[m].differ)
+      judge_say(j, j->models[m].name, j->out->differ, "D is the product under another model, %s", j->models[m].name);
+  if (!j->out->n_findings) judge_few(j);
+  if (j->out->n_findings) return;
+  if (!j->how.bound) judge_under_ties(j, beside_right_ones);
+  if (j->out->n_findings) return;
+  /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
+  if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) judge_orders(j);
+  if (!j->out->n_findings) judge_variants(j);
+  if (j->raw && !j->out->n_findings && j->n_sample >= 8) judge_orders(j);
+  if (!j->how.bound && !j->out->n_findings) judge_under_ties(j, judge_moved);
+  if (!j->how.bound && !j->out->n_findings) judge_scattered(j);
+  if (!j->out->n_findings && j->out->inside == j->n_sample && j->n_sample >= 8)
+    judge_say(j, "", 0, "every output looked at lies where binary32 sums of some order may lie: the order of summation%s is another one",
+              j->right.a.multiplier || j->right.b.multiplier || j->right.options.alpha ? ", or of the factors after it," : "");
+}
+
+static mx_status widen_bound(judge_job *j, float *lo, float *hi, mx_error *err) {
+  mx_gemm_options o = j->right.options;
+  o.out = MX_F32;
+  const mx_status status = mx_gemm_bound(lo, hi, j->right.N, j->a, j->a_spec, j->b, j->b_spec, &o, &j->how.family, err);
+  const int type = j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32;
+  for (size_t i = 0; i < j->right.M * j->right.N && !status && type != JUDGE_F32; i++) {
+    lo[i] = (float)judge_round((double)lo[i], &judge_types[type], JUDGE_RNE, 0, 0);
+    hi[i] = (float)judge_round((double)hi[i], &judge_types[type], JUDGE_RNE, 0, 0);
+  }
+  return status;
+}
+
+static const char *model_name(const void *set, size_t index) {
+  const judge_job *j = set;
+  return index < (size_t)j->n_models ? j->models[index].name : NULL;
+}
+
+static mx_status judge_all(judge_job *j, mx_error *err) {
+  const size_t total = j->right.M * j->right.N;
+  mx_judgement *o = j->out;
+  *o = (mx_judgement){.M = j->right.M, .N = j->right.N, .K = j->right.K, .outputs = total};
+  if (!total) {
+    o->equal = 1;
+    return MX_OK;
+  }
+  mx_status status = judge_find_models(j);
+  if (status) return mx_fail(err, status, "no memory for the models");
+  if (!j->n_models) /* nothing fits: let mx_gemm() say why */
+    return mx_gemm(j->want, j->right.N, j->a, j->a_spec, j->b, j->b_spec, &j->right.options, err);
+  int known = !j->how.model;
+  for (int m = 0; m < j->n_models; m++) known |= j->how.model && !strcmp(j->how.model, j->models[m].name);
+  if (!known) {
+    char near[160];
+    mx_nearest(near, sizeof near, j->how.model, model_name, j);
+    return mx_fail(err, MX_ERR_KEY, "model '%s' is not one that takes these operands, nearest: %s", j->how.model, near);
+  }
+  for (size_t i = 0; i < total; i++) j->got[i] = judge_load(j->d, i, j->type);
+  if ((status = judge_try_models(j, err))) return status;
+  memcpy(o->base, j->models[j->base].name, sizeof o->base);
+  float *bound = j->how.bound ? malloc((2 * total + 1) * sizeof *bound) : NULL;
+  if (j->how.bound && !bound) return mx_fail(err, MX_ERR_NOMEM, "no memory for the bound");
+  if (bound) status = widen_bound(j, bound, bound + total, err);
+  if (!status) {
+    j->lo = bound, j->hi = bound ? bound + total : NULL;
+    mark(j, bound, bound ? bound + total : NULL);
+    measure(j, bound, bound ? bound + total : NULL);
+    o->equal = !o->differ;
+    if (!o->equal) explain(j);
+  }
+  free(bound);
+  return status;
+}
+
+mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                   const mx_gemm_options *gemm, const mx_judge_options *options, mx_error *err) {
+  if (!out || !a || !b || !a_spec || !b_spec) return mx_fail(err, MX_ERR_ARG, "mx_judge: NULL argument");
+  if (gemm && gemm->batch > 1) return mx_fail(err, MX_ERR_ARG, "mx_judge: expected one matrix, not a batch");
+  judge_job j = {.out = out, .a = a, .b = b, .a_spec = a_spec, .b_spec = b_spec, .d = d, .type = gemm ? gemm->out : MX_F32};
+  if (options) j.how = *options;
+  float multiplier[2], nothing;
+  mx_gemm_options probe = {0};
+  if (gemm) probe = *gemm;
+  probe.model = MX_GEMM_F64;
+  probe.fused = NULL;
+  probe.batch = 0;
+  /* Shapes and types are mx_gemm()'s to check: on the first row of each, but with the whole of A and B for K and blocks. */
+  const mx_tensor a1 = mx_tensor_rows(a, 0, a->rows ? 1 : 0, 1), b1 = mx_tensor_rows(b, 0, b->rows ? 1 : 0, 1);
+  probe.out = MX_F32;
+  probe.c = NULL;
+  probe.bias = NULL;
+  mx_status status = mx_gemm(&nothing, b1.rows, &a1, a_spec, &b1, b_spec, &probe, err);
+  if (status) return status;
+  const size_t total = a->rows * b->rows;
+  if (!d && total) return mx_fail(err, MX_ERR_ARG, "mx_judge: no D");
+  if (j.type != MX_F32 && j.type != MX_F16 && j.type != MX_BF16) return mx_fail(err, MX_ERR_ARG, "mx_judge: expected D of f32, f16 or bf16");
+  set_problem(&j, gemm, multiplier);
+  j.got = malloc((total + 1) * sizeof *j.got);
+  j.want = malloc((total + 1) * sizeof *j.want);
+  j.wrong = calloc(total + 1, 1);
+  j.sample = calloc(JUDGE_SAMPLE, sizeof *j.sample);
+  int have = j.got && j.want && j.wrong && j.sample;
+  for (int is_b = 0; is_b < 2; is_b++) {
+    const size_t n = (is_b ? b : a)->rows;
+    have &= (j.in[is_b] = calloc(n + 1, 1)) != NULL;
+    have &= (j.need[is_b] = calloc(n + 1, 1)) != NULL;
+  }
+  have &= (j.tiles = malloc(tiles_of(&j) + 1)) != NULL;
+  status = have ? judge_all(&j, err) : mx_fail(err, MX_ERR_NOMEM, "no memory to judge D");
+  free(j.got);
+  free(j.want);
+  free(j.wrong);
+  free(j.sample);
+  free(j.models);
+  for (int is_b = 0; is_b < 2; is_b++) {
+    free(j.codes[is_b]);
+    free(j.in[is_b]);
+    free(j.need[is_b]);
+  }
+  free(j.tiles);
+  return status;
+}

@@ -1,0 +1,174 @@
+/* D as a function of the right product, output by output: a ReLU, a clamp, a GELU. Each is held to all of D, also where D is right: there the function
+ * must leave the product alone. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/judge/internal.h"
+
+typedef struct shape {
+  const char *words;
+  double (*of)(double x, double parameter);
+} shape;
+
+static double relu(double x, double unused) { return (void)unused, x > 0 ? x : 0; }
+static double minus_relu(double x, double unused) { return (void)unused, x < 0 ? x : 0; }
+static double magnitude(double x, double unused) { return (void)unused, fabs(x); }
+static double relu_squared(double x, double unused) { return (void)unused, x > 0 ? x * x : 0; }
+static double squared(double x, double unused) { return (void)unused, x * x; }
+static double clamp(double x, double most) { return x > most ? most : x < -most ? -most : x; }
+static double clamp_above(double x, double most) { return x > most ? most : x; }
+static double clamp_below(double x, double least) { return x < least ? least : x; }
+static double leaky(double x, double slope) { return x < 0 ? x * slope : x; }
+static double silu(double x, double unused) { return (void)unused, x / (1 + exp(-x)); }
+static double gelu(double x, double unused) { return (void)unused, x / 2 * erfc(-x * sqrt(0.5)); }
+static double gelu_tanh(double x, double unused) { return (void)unused, x / (1 + exp(-2 * 0.7978845608028654 * (x + 0.044715 * x * x * x))); }
+static double gelu_fast(double x, double unused) { return (void)unused, x / (1 + exp(-1.702 * x)); }
+static double sigmoid(double x, double unused) { return (void)unused, 1 / (1 + exp(-x)); }
+static double tanhyp(double x, double unused) { return (void)unused, tanh(x); }
+
+static double to_bf16(double x, double unused) { return (void)unused, judge_round(x, &judge_types[JUDGE_BF16], JUDGE_RNE, 0, 0); }
+static double to_f16(double x, double unused) { return (void)unused, judge_round(x, &judge_types[JUDGE_F16], JUDGE_RNE, 0, 0); }
+
+static const shape exactly[] = {{"a ReLU follows: what is negative is zero", relu},
+                                {"what is positive is zero", minus_relu},
+                                {"the sign of outputs is lost: they are magnitudes", magnitude},
+                                {"a ReLU follows, and a square", relu_squared},
+                                {"outputs are squared", squared}};
+static const shape before[] = {{"the product is rounded to bfloat16", to_bf16}, {"the product is rounded to binary16", to_f16}};
+static const shape nearly[] = {{"a SiLU (x times sigmoid x) follows", silu},
+                               {"a GELU follows", gelu},
+                               {"a GELU (by tanh) follows", gelu_tanh},
+                               {"a GELU (x times sigmoid 1.702 x) follows", gelu_fast},
+                               {"a sigmoid follows", sigmoid},
+                               {"a tanh follows", tanhyp}};
+
+static float to_type(const judge_job *j, double x) {
+  return (float)judge_round(x, &judge_types[j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32], JUDGE_RNE, 0, 0);
+}
+
+/* What follows a product without C and bias. */
+static double rest(const judge_job *j, size_t i, double x) {
+  const mx_gemm_options *o = &j->right.options;
+  const size_t N = j->right.N, row = i / N, col = i % N;
+  float d = (float)x;
+  if (o->c) d = fmaf(o->beta ? *o->beta : 1, judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
+  if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
+  return (double)d;
+}
+
+/* Every output of the part that is wrong, to the bit (a zero may have either sign). products: the function comes before C and the bias. */
+static int gives(const judge_job *j, const float *products, double (*of)(double, double), double parameter) {
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    if (isnan(j->want[i]) || !judge_inside(j, i)) continue;
+    const float x = to_type(j, products ? rest(j, i, of((double)products[i], parameter)) : of((double)j->want[i], parameter));
+    if (!judge_same(j, j->got[i], x) && !(x == 0 && j->got[i] == 0)) return 0;
+  }
+  return 1;
+}
+
+/* Nearly every output, to 2^-9 of itself or 2^-12 of the right one: as near as units that approximate come. Right ones do not count: most of a GELU
+ * is the number itself. */
+static int near(const judge_job *j, double (*of)(double, double), uint64_t *explained) {
+  uint64_t far = 0, right = 0;
+  *explained = 0;
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    const double want = (double)j->want[i], got = (double)j->got[i], x = of(want, 0);
+    if (!isfinite(want) || !isfinite(got) || !judge_inside(j, i)) continue;
+    const double room = fmax(0x1p-9 * fabs(x), 0x1p-12 * fmin(fabs(want), 8));
+    if (fabs(got - x) > room) {
+      if (j->wrong[i])
+        far++;
+      else
+        right++;
+    } else {
+      *explained += j->wrong[i];
+    }
+  }
+  return far * 100 <= *explained && right * 100 <= *explained && *explained >= 16;
+}
+
+/* The one number that all wrong outputs have, as it is or as a magnitude; 0: there is none. */
+static double limit(const judge_job *j, int *above, int *below) {
+  double most = 0;
+  *above = *below = 0;
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    if (!j->wrong[i]) continue;
+    const double got = (double)j->got[i], want = (double)j->want[i];
+    if (!isfinite(got) || !isfinite(want) || got * want < 0 || fabs(got) >= fabs(want)) return 0;
+    if (most == 0) most = fabs(got);
+    if (fabs(got) != most) return 0;
+    *above |= got > 0;
+    *below |= got < 0;
+  }
+  return most;
+}
+
+/* Each output multiplied by one number if it is negative. */
+static double slope(const judge_job *j) {
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    const double got = (double)j->got[i], want = (double)j->want[i];
+    if (!j->wrong[i] || !isfinite(got) || !isfinite(want)) continue;
+    if (want >= 0 || got == 0) return 0;
+    return got / want;
+  }
+  return 0;
+}
+
+/* A ReLU or the like on the product, before C and the bias are added. */
+static void before_the_rest(judge_job *j) {
+  mx_gemm_problem p = j->right;
+  float *products = malloc((p.M * p.N + 1) * sizeof *products);
+  p.options.c = NULL;
+  p.options.bias = NULL;
+  const size_t n = sizeof exactly / sizeof exactly[0], all = n + sizeof before / sizeof before[0];
+  /* Plain models too: what is nearest to a product that was cut short is a narrow accumulator. */
+  for (int m = 0; m < j->n_models && products && !j->out->n_findings; m++) {
+    if (m != j->base && j->models[m].id == MX_GEMM_FUSED) continue;
+    if (judge_run(j, products, &p, m, MX_F32, NULL, 0)) continue;
+    for (size_t i = 0; i < all && !j->out->n_findings; i++) {
+      const shape *f = i < n ? &exactly[i] : &before[i - n];
+      if (gives(j, products, f->of, 0)) judge_say(j, j->models[m].name, j->out->differ, "%s, before C and the bias are added", f->words);
+    }
+  }
+  free(products);
+}
+
+void judge_output(judge_job *j) {
+  enum { FEWEST = 4 };
+  const uint64_t n = j->out->differ;
+  const char *model = j->models[j->base].name;
+  int above, below;
+  uint64_t explained;
+  if (n < FEWEST) return;
+  for (size_t i = 0; i < sizeof exactly / sizeof exactly[0]; i++)
+    if (gives(j, NULL, exactly[i].of, 0)) {
+      judge_say(j, model, n, "%s", exactly[i].words);
+      return;
+    }
+  if (j->raw && (j->right.options.c || j->right.options.bias)) before_the_rest(j);
+  if (j->out->n_findings) return;
+  const double most = limit(j, &above, &below);
+  if (most > 0 && above && gives(j, NULL, below ? clamp : clamp_above, most)) {
+    judge_say(j, model, n, below ? "outputs are clamped to -%.9g .. %.9g" : "outputs above %.9g are clamped to it", most, most);
+    return;
+  }
+  if (most > 0 && below && !above && gives(j, NULL, clamp_below, -most)) {
+    judge_say(j, model, n, "outputs below -%.9g are clamped to it", most);
+    return;
+  }
+  const double by = slope(j);
+  for (int digits = 1; by != 0 && digits <= 9; digits++) {
+    char text[32];
+    snprintf(text, sizeof text, "%.*g", digits, by);
+    if (!gives(j, NULL, leaky, strtod(text, NULL)) && !gives(j, NULL, leaky, (double)strtof(text, NULL))) continue;
+    judge_say(j, model, n, "negative outputs are multiplied by %s (a leaky ReLU)", text);
+    return;
+  }
+  for (size_t i = 0; i < sizeof nearly / sizeof nearly[0]; i++)
+    if (near(j, nearly[i].of, &explained)) {
+      judge_say(j, "", explained, "%s", nearly[i].words);
+      return;
+    }
+}

@@ -1,0 +1,294 @@
+/* A part of D that holds what belongs elsewhere: copied from other rows or columns, turned in itself, or nothing at all. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/diff/orders.h"
+#include "verify/judge/internal.h"
+
+enum { TRIES = 4096 };
+
+typedef struct box {
+  size_t r0, r1, c0, c1; /* ends included */
+} box;
+
+static int around(const judge_job *j, box *b) {
+  const size_t M = j->right.M, N = j->right.N;
+  int any = 0;
+  *b = (box){SIZE_MAX, 0, SIZE_MAX, 0};
+  for (size_t i = 0; i < M * N; i++) {
+    if (!j->wrong[i]) continue;
+    const size_t r = i / N, c = i % N;
+    any = 1;
+    if (r < b->r0) b->r0 = r;
+    if (r > b->r1) b->r1 = r;
+    if (c < b->c0) b->c0 = c;
+    if (c > b->c1) b->c1 = c;
+  }
+  return any;
+}
+
+static void lines(char *to, size_t size, const char *what, size_t first, size_t last) {
+  if (first == last)
+    snprintf(to, size, "%s %zu", what, first);
+  else
+    snprintf(to, size, "%ss %zu to %zu", what, first, last);
+}
+
+/* "columns 128 to 255", "rows 0 to 63, columns 128 to 255" */
+static void name(char *to, size_t size, const judge_job *j, const box *b) {
+  char rows[64], cols[64];
+  lines(rows, sizeof rows, "row", b->r0, b->r1);
+  lines(cols, sizeof cols, "column", b->c0, b->c1);
+  const int all_rows = b->r0 == 0 && b->r1 + 1 == j->right.M, all_cols = b->c0 == 0 && b->c1 + 1 == j->right.N;
+  if (all_rows && all_cols)
+    snprintf(to, size, "all of D");
+  else
+    snprintf(to, size, "%s%s%s", all_rows ? "" : rows, all_rows || all_cols ? "" : ", ", all_cols ? "" : cols);
+}
+
+/* Does each output of the box hold what belongs to the one that lies there from it? turned: rows and columns of the box change places. The first
+ * place that is wrong is not all: what would have changed a right output is not it. */
+static int from(const judge_job *j, const box *b, size_t r0, size_t c0, int turned) {
+  const size_t M = j->right.M, N = j->right.N;
+  for (size_t r = b->r0; r <= b->r1; r++)
+    for (size_t c = b->c0; c <= b->c1; c++) {
+      const size_t y = r0 + (turned ? c - b->c0 : r - b->r0), x = c0 + (turned ? r - b->r0 : c - b->c0);
+      if (y >= M || x >= N || !judge_same(j, j->got[r * N + c], j->want[y * N + x])) return 0;
+    }
+  return 1;
+}
+
+/* All of the rows and columns that are wrong, right outputs in them too: it cannot be lost where the right number stands. */
+static int nothing(const judge_job *j, const char **what) {
+  int zero = 1, nan = 1;
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    if (!judge_inside(j, i)) continue;
+    zero &= j->got[i] == 0;
+    nan &= isnan(j->got[i]);
+  }
+  *what = zero ? "zero" : "NaN";
+  return zero || nan;
+}
+
+/* "columns with index % 16 = 3", or "7 of 64 rows", for lines that are no run; "" for all of them. */
+static void set(char *to, size_t size, const uint8_t *in, size_t n, const char *what) {
+  size_t first = n, last = 0, hits = 0;
+  *to = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!in[i]) continue;
+    if (first == n) first = i;
+    last = i;
+    hits++;
+  }
+  if (hits == n) return;
+  if (last - first + 1 == hits) {
+    lines(to, size, what, first, last);
+    return;
+  }
+  for (size_t step = 64; step >= 2; step /= 2) {
+    size_t same = 0, there = 0;
+    for (size_t i = 0; i < n; i++) {
+      same += in[i] && i % step == first % step;
+      there += i % step == first % step;
+    }
+    if (same != hits || same != there) continue;
+    snprintf(to, size, "%ss with index %% %zu = %zu", what, step, first % step);
+    return;
+  }
+  snprintf(to, size, "%zu of the %zu %ss, from %zu to %zu", hits, n, what, first, last);
+}
+
+static void lost(judge_job *j, const char *what, int all) {
+  char rows[80], cols[80];
+  set(rows, sizeof rows, j->in[0], j->right.M, "row");
+  set(cols, sizeof cols, j->in[1], j->right.N, "column");
+  const char *whose = all && !*rows && !*cols ? "D was never written, or lost" : "a tile was never written, or lost";
+  judge_say(j, j->models[j->base].name, j->out->differ, "%s: it is %s in %s%s%s", whose, what, rows, *rows && *cols ? ", " : "",
+            *cols   ? cols
+            : *rows ? ""
+                    : "all of D");
+}
+
+/* ---- a few outputs */
+
+/* The number with as few digits as give the same binary32. */
+static const char *digits(char text[24], float x) {
+  for (int n = 1; n <= 9; n++) {
+    snprintf(text, 24, "%.*g", n, (double)x);
+    if (strtof(text, NULL) == x) break;
+  }
+  return text;
+}
+
+/* What is one output, beside what it should be? */
+static void alone(char *to, size_t size, const judge_job *j, size_t i) {
+  const float got = j->got[i], want = j->want[i];
+  const mx_gemm_options *o = &j->right.options;
+  uint32_t a, b;
+  char x[24], y[24];
+  memcpy(&a, &got, sizeof a);
+  memcpy(&b, &want, sizeof b);
+  if (isnan(got) || got == 0 || isinf(got)) {
+    snprintf(to, size, "is %s", isnan(got) ? "NaN" : got == 0 ? "zero" : "infinite");
+    return;
+  }
+  if (got == -want) {
+    snprintf(to, size, "has the wrong sign");
+    return;
+  }
+  if (o->c && judge_same(j, got, judge_load(o->c, i / j->right.N * (o->ldc ? o->ldc : j->right.N) + i % j->right.N, o->c_type))) {
+    snprintf(to, size, "holds C");
+    return;
+  }
+  const float ratio = got / want;
+  for (int k = 1; k <= 64 && isfinite(ratio) && ratio != 0; k++) { /* a quotient of small numbers, with the same bits */
+    const float times = (float)(round((double)ratio * k) / k);
+    if (fabsf(times) < 0x1p-20f || fabsf(times) > 0x1p20f || times == 1 || (float)((double)want * (double)times) != got) continue;
+    snprintf(to, size, "is %s times what it should be", digits(x, times));
+    return;
+  }
+  if (!((a ^ b) & ((a ^ b) - 1))) {
+    int bit = 0;
+    while ((a ^ b) >> bit != 1) bit++;
+    snprintf(to, size, "has bit %d of its binary32 flipped", bit);
+    return;
+  }
+  snprintf(to, size, "is %s, not %s", digits(x, got), digits(y, want));
+}
+
+void judge_few(judge_job *j) {
+  enum { FEW = 3, RIGHT = 8 };
+  const uint64_t n = j->out->differ;
+  char text[180], one[80];
+  size_t at = 0;
+  if (n > FEW || n * RIGHT > j->out->outputs) return;
+  int length = n == 1 ? snprintf(text, sizeof text, "one output alone") : snprintf(text, sizeof text, "%d outputs alone", (int)n);
+  for (uint64_t i = 0; i < n; i++, at++) {
+    while (!j->wrong[at]) at++;
+    alone(one, sizeof one, j, at);
+    if ((size_t)length < sizeof text)
+      length += snprintf(text + length, sizeof text - (size_t)length, "%s row %zu, column %zu %s", i ? ";" : ":", at / j->right.N,
+                         at % j->right.N, one);
+  }
+  judge_say(j, j->models[j->base].name, n, "%s", text);
+}
+
+/* ---- lines in another order */
+
+/* The line of `want` that line i of D holds, SIZE_MAX for none. A line is `length` outputs, `step` apart. */
+static size_t holds(const judge_job *j, size_t i, size_t n, size_t length, size_t to_next, size_t step) {
+  for (size_t at = 0; at < n; at++) {
+    size_t k = 0;
+    while (k < length && judge_same(j, j->got[i * to_next + k * step], j->want[at * to_next + k * step])) k++;
+    if (k == length) return at;
+  }
+  return SIZE_MAX;
+}
+
+/* Two lines that are swapped, or some that stand elsewhere: every wrong line is another one whole. */
+static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t step, const uint8_t *in, const char *what, size_t most) {
+  enum { SHOWN = 2 };
+  size_t from[SHOWN] = {0}, at[SHOWN] = {0}, wrong = 0;
+  uint8_t *source = calloc(n + 1, 1);
+  int each = 1, once = source != NULL && n > 1;
+  for (size_t i = 0; i < n && once; i++) {
+    if (!in[i]) continue;
+    const size_t f = holds(j, i, n, length, to_next, step);
+    if (f == SIZE_MAX || f == i) {
+      once = 0;
+      break;
+    }
+    if (wrong < SHOWN) at[wrong] = i, from[wrong] = f;
+    each &= in[f] && !source[f];
+    source[f] = 1;
+    wrong++;
+  }
+  free(source);
+  if (!once || wrong < 1 || wrong > most) return 0;
+  const char *model = j->models[j->base].name;
+  const uint64_t all = j->out->differ;
+  if (wrong == 2 && from[0] == at[1] && from[1] == at[0])
+    judge_say(j, model, all, "%ss %zu and %zu of D are swapped", what, at[0], at[1]);
+  else if (each)
+    judge_say(j, model, all, "%zu %ss of D are in another order: %s %zu holds what belongs to %s %zu", wrong, what, what, at[0], what, from[0]);
+  else
+    judge_say(j, model, all, "%zu %s%s of D hold%s what belongs to others: %s %zu holds %s %zu", wrong, what, wrong > 1 ? "s" : "",
+              wrong > 1 ? "" : "s", what, at[0], what, from[0]);
+  return 1;
+}
+
+void judge_places(judge_job *j) {
+  const size_t M = j->right.M, N = j->right.N;
+  const uint64_t n = j->out->differ;
+  const char *what;
+  char here[140], there[140];
+  box b;
+  if (n < 4 || !around(j, &b)) return;
+  name(here, sizeof here, j, &b);
+  const int all = b.r0 == 0 && b.c0 == 0 && b.r1 + 1 == M && b.c1 + 1 == N;
+  if (nothing(j, &what)) {
+    lost(j, what, all);
+    return;
+  }
+  /* Where may the first wrong output come from? Its box may begin a little before the first place that is wrong. */
+  size_t at = 0, tried = 0;
+  while (!j->wrong[at]) at++;
+  const size_t dr = at / N - b.r0, dc = at % N - b.c0, h = b.r1 - b.r0, w = b.c1 - b.c0;
+  for (int turned = 0; turned < 2 && !all; turned++) /* the whole is for judge_variants() */
+    for (size_t i = 0; i < M * N && tried < TRIES; i++) {
+      const size_t r = i / N, c = i % N, down = turned ? dc : dr, right = turned ? dr : dc;
+      if (r < down || c < right || !judge_same(j, j->got[at], j->want[i])) continue;
+      tried++;
+      const box source = {r - down, r - down + (turned ? w : h), c - right, c - right + (turned ? h : w)};
+      if (source.r1 >= M || source.c1 >= N || !from(j, &b, source.r0, source.c0, turned)) continue;
+      name(there, sizeof there, j, &source);
+      if (turned && source.r0 == b.r0 && source.c0 == b.c0)
+        judge_say(j, j->models[j->base].name, n, "a tile is transposed in itself: %s", here);
+      else
+        judge_say(j, j->models[j->base].name, n, "%s hold%s what belongs to %s%s", here, h && w ? "" : "s", there,
+                  turned ? ", transposed" : "");
+      return;
+    }
+  if (!all && !moved(j, M, N, N, 1, j->in[0], "row", 2)) moved(j, N, M, 1, N, j->in[1], "column", 2);
+}
+
+/* Any NaN is like any other, and zeros are if they are to be. */
+static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *room) {
+  const judge_job *j = self;
+  const float *from = (seen ? j->got : j->want) + row * j->right.N;
+  for (size_t c = 0; c < j->right.N; c++) {
+    const float x = isnan(from[c]) && !j->how.nan_bits ? NAN : from[c] == 0 && j->how.equal_zeros ? 0 : from[c];
+    memcpy(room + 4 * c, &x, 4);
+  }
+  return room;
+}
+
+/* All of D holds what it should, in another order. */
+static int reordered(judge_job *j) {
+  enum { FEWEST = 16 };
+  char words[160];
+  if (j->out->differ < FEWEST || !order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j})) return 0;
+  judge_say(j, j->models[j->base].name, j->out->differ, "D has %s", words);
+  return 1;
+}
+
+void judge_moved(judge_job *j) {
+  const size_t M = j->right.M, N = j->right.N;
+  if (!reordered(j) && !moved(j, M, N, N, 1, j->in[0], "row", M)) moved(j, N, M, 1, N, j->in[1], "column", N);
+}
+
+void judge_scattered(judge_job *j) {
+  int zero = 1, nan = 1;
+  const uint64_t n = j->out->differ;
+  if (n < 2) return;
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) {
+    if (!j->wrong[i]) continue;
+    zero &= j->got[i] == 0;
+    nan &= isnan(j->got[i]);
+  }
+  if (zero || nan)
+    judge_say(j, j->models[j->base].name, n, "%llu outputs are %s, in no pattern that is known; others in their rows and columns are right",
+              (unsigned long long)n, zero ? "zero" : "NaN");
+}

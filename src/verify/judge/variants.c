@@ -1,0 +1,456 @@
+/* What else could have been computed: a cheap pass in binary64 ranks all variants on a sample of the wrong outputs; the best few are then held to
+ * bits under every model, on all of D. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/judge/edits.h"
+
+enum { BEST = 8, LIST = 8192 };
+
+/* ---- the list */
+
+typedef struct list {
+  judge_variant v[LIST];
+  size_t n;
+} list;
+
+static void put(list *l, judge_kind k, int side, size_t n) {
+  if (l->n < LIST) l->v[l->n++] = (judge_variant){k, side, n, INFINITY};
+}
+
+static size_t range(size_t first, size_t end) { return first | end << 32; }
+static size_t move(judge_move m, size_t x, size_t y, size_t what) { return x | y << 20 | (size_t)m << 40 | what << 48; }
+
+static void of_epilogue(list *l, const judge_job *j) {
+  static const size_t tiles[] = {1, 8, 16, 32, 64, 128, 256};
+  const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
+  for (int k = ALPHA_NONE; k <= D_COL_DOWN; k++)
+    if (k != BIAS_OF_TILE && k != BIAS_ORDER && k != BIAS_TURNED) put(l, (judge_kind)k, 0, 0);
+  put(l, BIAS_NEXT, 0, 1);
+  put(l, BIAS_LAST, 0, 1);
+  for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+    if (tiles[i] < n) put(l, BIAS_OF_TILE, 0, tiles[i]);
+}
+
+static void of_places(list *l, const judge_job *j) {
+  const size_t M = j->right.M, N = j->right.N;
+  for (size_t n = 2; n <= 256; n *= 2) {
+    if (M % n == 0 && N % n == 0 && (M > n || N > n)) put(l, D_TILES_TURNED, 0, n);
+    if (n > 2 && M % n == 0 && N % n == 0 && M > n && N > n) put(l, D_GRID_TURNED, 0, n);
+    for (size_t order = 0; order < ORDERS; order++) {
+      if ((n == 2 && order) || (n == 4 && order == ORDER_DEINTERLEAVED)) continue;
+      if (n <= M) put(l, D_ROWS_ORDER, 0, n | order << 32);
+      if (n <= N) put(l, D_COLS_ORDER, 0, n | order << 32);
+    }
+  }
+}
+
+static void of_run(list *l, size_t first, size_t end, size_t kb) {
+  if (end < kb) put(l, BLOCKS_LOST, 0, range(first, end)); /* else DEPTH */
+  if (first) put(l, BLOCKS_ONLY, 0, range(first, end));
+  if (end - first < kb) put(l, BLOCKS_TWICE, 0, range(first, end));
+}
+
+/* K cut short, K blocks lost or added twice, in one run. */
+static void of_depth(list *l, const judge_job *j) {
+  const size_t K = j->right.K, block = j->right.block, kb = (K + block - 1) / block, whole = kb * block;
+  static const size_t steps[] = {1024, 512, 256, 128, 64, 32, 16, 8};
+  if (kb > 1) put(l, DEPTH, 0, (kb - 1) * block);
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    const size_t cut = K - K % steps[i];
+    if (cut && cut < K && cut != (kb - 1) * block && (i == 0 || cut != K - K % steps[i - 1])) put(l, DEPTH, 0, cut);
+  }
+  for (size_t lost = 1; lost < block && lost < K; lost *= 2) {
+    if (K - lost != (kb - 1) * block) put(l, DEPTH, 0, K - lost);
+    put(l, K_LOST, 0, range(lost, 2));
+  }
+  if (whole > K) put(l, DEPTH, 0, whole);
+  if (kb > 1) put(l, FIRST_LOST, 0, 0);
+  for (size_t n = 2; n <= 128 && n <= K; n *= 2) {
+    put(l, K_LOST, 0, range(n, 0));
+    put(l, K_LOST, 0, range(n, 1));
+  }
+  for (size_t b = 1; b + 1 < kb && kb <= 128; b++) put(l, BLOCKS_LOST, 0, range(b, b + 1));
+  for (size_t b = 2; b + 1 < kb && kb <= 128; b++) put(l, DEPTH, 0, b * block);
+  for (size_t b = 0; b < kb && kb > 1 && kb <= 128; b++) put(l, BLOCKS_TWICE, 0, range(b, b + 1));
+  for (size_t b = 0; b < kb && kb > 1 && kb <= 128; b++) put(l, BLOCKS_ONLY, 0, range(b, b + 1));
+  for (size_t first = 0; first < kb && kb <= 16; first++) /* every run of blocks, or the parts of splits of K */
+    for (size_t end = first + 2; end <= kb; end++) of_run(l, first, end, kb);
+  for (size_t parts = 2; parts <= 8 && kb > 16; parts *= 2)
+    for (int up = 0; up < 2; up++) {
+      const size_t step = (kb + (up ? parts - 1 : 0)) / parts;
+      if (up && kb % parts == 0) continue;
+      for (size_t b = 0; b < kb; b += step) of_run(l, b, b + 2 * step <= kb || up ? (b + step < kb ? b + step : kb) : kb, kb);
+    }
+}
+
+/* One operand's elements or K blocks where others belong. */
+static void of_order(list *l, const judge_job *j) {
+  const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
+  for (int side = 1; side <= 2; side++) {
+    const int packed = (side == 1 ? j->right.a : j->right.b).elem->bits == 4; /* pairs of 4-bit codes are NIBBLE */
+    for (size_t n = packed ? 4 : 2; n <= 128 && n <= K; n *= 2)
+      for (size_t order = 0; order < ORDERS; order++)
+        if (!(n == 2 && order) && !(n == 4 && order == ORDER_DEINTERLEAVED)) put(l, K_ORDER, side, n | order << 32);
+    for (size_t b = 0; b < kb && kb <= 128; b++)
+      for (size_t c = b + 1; c < kb && (c == b + 1 || kb <= 16); c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, 0));
+    for (size_t what = MOVE_BOTH; what <= MOVE_SCALES && kb > 1; what++) {
+      for (size_t x = 1; x <= 4 && x < kb; x *= 2) {
+        if (kb > 2) put(l, K_BLOCKS, side, move(MOVE_XOR, x, 0, what));
+        for (size_t back = 0; back < 2; back++) {
+          put(l, K_BLOCKS, side, move(MOVE_ROUND, x, back, what));
+          if (what != MOVE_SCALES || x > 1) put(l, K_BLOCKS, side, move(MOVE_STAY, x, back, what)); /* else SCALE_NEXT_BLOCK */
+        }
+      }
+      put(l, K_BLOCKS, side, move(MOVE_REVERSED, 0, 0, what));
+    }
+  }
+  for (int side = 1; side <= 3; side++) {
+    for (size_t x = 1; x <= 8 && x < kb; x *= 2) {
+      put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_BOTH));
+      put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_CODES));
+      if (x > 1) put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_SCALES));
+    }
+    for (size_t size = 2; size <= 8; size *= 2) /* tiles of several blocks */
+      for (size_t b = 0; b < kb && kb / size <= 64; b += size) {
+        if (b) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - size, size << 4));
+        if (b >= 2 * size) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 2 * size, size << 4));
+        if (b + size < kb) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b + size, size << 4));
+        if (b + size < kb && side < 3) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, b + size, size << 4));
+      }
+    for (size_t b = 0; b < kb && kb <= 64; b++) {
+      if (b) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 1, 0));
+      if (b > 1) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 2, 0));
+      if (b + 1 < kb) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b + 1, 0));
+    }
+  }
+}
+
+/* Orders of n lines: in groups of powers of two, and all of them. */
+static void of_lines(list *l, judge_kind kind, int side, size_t n) {
+  for (size_t g = 2; g <= n; g = g < n && 2 * g > n ? n : 2 * g)
+    for (size_t order = 0; order < ORDERS; order++)
+      if (!(g == 2 && order) && !(g == 4 && order == ORDER_DEINTERLEAVED) && !(g % 2 && order)) put(l, kind, side, g | order << 32);
+}
+
+/* What there are many of: last, so that the list has room for all else. */
+static void of_many(list *l, const judge_job *j) {
+  const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
+  const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
+  if (j->right.options.bias) {
+    of_lines(l, BIAS_ORDER, 0, n);
+    for (size_t by = 2; by < n; by *= 2) {
+      put(l, BIAS_TURNED, 0, by);
+      if (2 * by != n) put(l, BIAS_TURNED, 0, n - by);
+    }
+  }
+  for (int side = 1; side <= 2; side++) {
+    of_lines(l, SCALE_ROWS_ORDER, side, side == 1 ? j->right.M : j->right.N);
+    of_lines(l, CODE_ROWS_ORDER, side, side == 1 ? j->right.M : j->right.N);
+    for (size_t tile = 4; tile <= 128; tile *= 2) put(l, CODE_TILES, side, tile);
+    for (size_t what = MOVE_CODES; what <= MOVE_SCALES && kb <= 16; what++)
+      for (size_t b = 0; b < kb; b++)
+        for (size_t c = b + 1; c < kb; c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, what));
+  }
+  for (size_t lost = 3; lost < 128 && lost < K; lost++)
+    if (lost & (lost - 1)) {
+      put(l, DEPTH, 1, K - lost);
+      put(l, K_LOST, 0, range(lost, 2));
+    }
+}
+
+static void of_operands(list *l, const judge_job *j) {
+  static const judge_kind sided[] = {SCALE_NONE,       SCALE_TWICE,    SCALE_TRANSPOSED, TENSOR_NONE,      TENSOR_TWICE,
+                                     TENSOR_DIVIDED,   TENSOR_STORED,  NIBBLE,           SCALE_NEXT_BLOCK, SCALE_FIRST,
+                                     SCALE_LAST_BLOCK, SCALE_NEXT_ROW, SCALE_LAST_ROW,   SCALE_PAIRS,      TURNED};
+  for (size_t s = 0; s < sizeof sided / sizeof sided[0]; s++)
+    for (int side = 1; side <= 3; side++) put(l, sided[s], side, 0);
+  for (int side = 1; side <= 3; side++) {
+    for (size_t layout = 1; layout < MX_LAYOUT_COUNT; layout++) {
+      put(l, SCALE_READ_AS, side, layout);
+      put(l, SCALE_LEFT_IN, side, layout);
+    }
+    put(l, SCALE_NEXT_BLOCK, side, 2);
+    put(l, SCALE_LAST_BLOCK, side, 2);
+    put(l, SCALE_NEXT_ROW, side, 1);
+    put(l, SCALE_LAST_ROW, side, 1);
+    put(l, SCALE_PAIRS, side, 1);
+    const size_t rows = side == 1 ? j->right.M : side == 2 ? j->right.N : j->right.M > j->right.N ? j->right.M : j->right.N;
+    for (size_t n = 2; n <= 128 && n < rows; n *= 2) put(l, SCALE_ROW_OF, side, n);
+    if (rows > 1) put(l, SCALE_ROW_OF, side, rows);
+    for (size_t f = 0; f < MX_SCALE_COUNT; f++) put(l, SCALE_AS, side, f);
+    for (size_t f = 0; f < MX_ELEM_COUNT; f++) put(l, ELEMENT_AS, side, f);
+  }
+  for (int side = 1; side <= 3; side++)
+    for (size_t b = 0; b < BITS; b++) put(l, ELEMENT_BITS, side, b);
+  put(l, ONE_FOR_BOTH, 1, 0);
+  put(l, ONE_FOR_BOTH, 2, 0);
+  put(l, SCALE_SWAPPED, 0, 0);
+  put(l, SCALE_SWAPPED, 0, 1);
+}
+
+/* ---- ranking */
+
+/* Outputs of a variant at the sampled places of D; some of them nobody knows. */
+typedef struct trial {
+  float h[JUDGE_SAMPLE];
+  uint8_t known[JUDGE_SAMPLE];
+  size_t n_known;
+} trial;
+
+static float sampled(const judge_job *j, size_t i) { return j->got[j->sample[i][0] * j->right.N + j->sample[i][1]]; }
+
+static int evaluate(trial *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, mx_dtype type) {
+  size_t pairs[JUDGE_SAMPLE][2], n = 0, at[JUDGE_SAMPLE];
+  float values[JUDGE_SAMPLE];
+  *t = (trial){.n_known = 0};
+  for (size_t i = 0; i < j->n_sample; i++)
+    if (judge_source(j, v, j->sample[i][0], j->sample[i][1], pairs[n])) at[n++] = i;
+  if (n * 4 < j->n_sample || judge_run(j, values, &e->p, model, type, (const size_t(*)[2])pairs, n)) return 0;
+  for (size_t i = 0; i < n; i++) t->h[at[i]] = values[i], t->known[at[i]] = 1;
+  t->n_known = n;
+  return 1;
+}
+
+/* Relative error of the sample, as root of the sum of squares; what is NaN in one alone counts as all wrong. */
+static double error_of(const judge_job *j, const trial *t) {
+  double diff = 0, size = 0;
+  size_t odd = 0;
+  for (size_t i = 0; i < j->n_sample; i++) {
+    if (!t->known[i]) continue;
+    const double d = (double)sampled(j, i), x = (double)t->h[i];
+    if (judge_same(j, (float)d, t->h[i])) {
+      size += isfinite(x) ? x * x : 0;
+      continue;
+    }
+    if (!isfinite(d) || !isfinite(x)) {
+      odd++;
+      continue;
+    }
+    diff += (d - x) * (d - x);
+    size += x * x;
+  }
+  if (odd * 8 > t->n_known) return INFINITY;
+  return size > 0 ? sqrt(diff / size) : diff > 0 ? INFINITY : 0;
+}
+
+static int binary64(const judge_job *j) {
+  int m = 0;
+  while (m + 1 < j->n_models && j->models[m].id != MX_GEMM_F64) m++;
+  return m;
+}
+
+static double rank_one(const judge_job *j, const judge_variant *v, const judge_variant *w) {
+  judge_edit e = {.p = j->right, .rows = {j->need[0], j->need[1]}};
+  trial t;
+  double error = INFINITY;
+  if (judge_make(&e, j, v) && (!w || judge_make(&e, j, w)) && evaluate(&t, j, &e, v, binary64(j), MX_F32)) error = error_of(j, &t);
+  judge_unmake(&e);
+  return error;
+}
+
+/* ---- to bits */
+
+typedef struct rounding {
+  const char *words;
+  int type, mode, saturate, flush; /* type JUDGE_TYPES: that of D */
+} rounding;
+static const rounding roundings[] = {
+    {"", JUDGE_TYPES, JUDGE_RNE, 0, 0},
+    {"outputs beyond the range of %s saturate instead of becoming Inf", JUDGE_TYPES, JUDGE_RNE, 1, 0},
+    {"subnormal outputs of %s are flushed to zero", JUDGE_TYPES, JUDGE_RNE, 0, 1},
+    {"outputs are cut to %s (towards zero), not rounded", JUDGE_TYPES, JUDGE_RZ, 0, 0},
+    {"ties of the rounding to %s go away from zero", JUDGE_TYPES, JUDGE_RNA, 0, 0},
+    {"outputs are rounded to %s towards -Inf", JUDGE_TYPES, JUDGE_DOWN, 0, 0},
+    {"outputs are rounded to %s towards +Inf", JUDGE_TYPES, JUDGE_UP, 0, 0},
+    {"outputs went through %s", JUDGE_BF16, JUDGE_RNE, 0, 0},
+    {"outputs went through %s", JUDGE_F16, JUDGE_RNE, 0, 0},
+    {"outputs went through %s, cut towards zero", JUDGE_BF16, JUDGE_RZ, 0, 0},
+    {"outputs went through %s, cut towards zero", JUDGE_F16, JUDGE_RZ, 0, 0},
+};
+enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
+
+static int own_type(const judge_job *j) { return j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32; }
+static float through(const judge_job *j, const rounding *r, float x) {
+  const int own = own_type(j), type = r->type == JUDGE_TYPES ? own : r->type;
+  const double y = judge_round(x, &judge_types[type], r->mode, r->saturate, r->flush);
+  return (float)(type == own ? y : judge_round(y, &judge_types[own], JUDGE_RNE, 0, 0));
+}
+
+/* All of D beside what a variant, a model and a rounding give. */
+static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, const rounding *r) {
+  const size_t M = j->right.M, N = j->right.N;
+  float *h = malloc((M * N + 1) * sizeof *h);
+  judge_start(t, j);
+  if (!h || judge_run(j, h, &e->p, model, r ? MX_F32 : j->type, NULL, 0)) {
+    free(h);
+    return 0;
+  }
+  for (size_t i = 0; i < M * N; i++) {
+    size_t at[2];
+    if (!judge_source(j, v, i / N, i % N, at)) continue;
+    const float x = h[at[0] * N + at[1]];
+    judge_weigh(t, j, i, r ? through(j, r, x) : x);
+  }
+  free(h);
+  return judge_holds(j, t);
+}
+
+static size_t matches(const judge_job *j, const trial *t, const rounding *r) {
+  size_t n = 0;
+  for (size_t i = 0; i < j->n_sample; i++) n += (size_t)(t->known[i] && judge_same(j, sampled(j, i), r ? through(j, r, t->h[i]) : t->h[i]));
+  return n;
+}
+
+static void name_rounding(char *out, size_t size, const judge_job *j, const rounding *r) {
+  const char *type = judge_types[r->type == JUDGE_TYPES ? own_type(j) : r->type].name, *at = strstr(r->words, "%s");
+  snprintf(out, size, "%.*s%s%s", (int)(at - r->words), r->words, type, at + 2);
+}
+
+/* Every model, then every rounding of its outputs. Returns whether a model gave (nearly) the whole sample, or a rounding all of it, and all of D
+ * bears it out. */
+static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w) {
+  judge_edit e = {.p = j->right};
+  trial t;
+  judge_tally tally;
+  char text[200], more[120];
+  int found = 0;
+  if (!judge_make(&e, j, v) || (w && !judge_make(&e, j, w))) {
+    judge_unmake(&e);
+    return 0;
+  }
+  judge_words(text, sizeof text, j, v);
+  if (w) {
+    judge_words(more, sizeof more, j, w);
+    snprintf(text + strlen(text), sizeof text - strlen(text), ", and %s", more);
+  }
+  size_t fits[MX_JUDGE_MODELS], most = 0;
+  for (int m = 0; m < j->n_models && v->kind != SAME; m++) {
+    fits[m] = evaluate(&t, j, &e, v, m, j->type) ? matches(j, &t, NULL) : 0;
+    if (fits[m] < t.n_known - t.n_known / 6) fits[m] = 0; /* the last row may be another: so are a few of the sample */
+    if (fits[m] > most) most = fits[m];
+  }
+  /* Models that give as much of the sample: the one that gives the most of D, as far as time allows. */
+  judge_tally best = {0, 0, 0};
+  const size_t work = j->right.M * j->right.N * j->right.K, tries = 1 + ((size_t)1 << 28) / (work ? work : 1);
+  int nearest = -1;
+  for (size_t m = 0, tried = 0; most && (int)m < j->n_models && tried < tries && best.explained < j->out->differ; m++) {
+    if (fits[m] != most) continue;
+    tried++;
+    if (weigh(&tally, j, &e, v, (int)m, NULL) && tally.explained > best.explained) best = tally, nearest = (int)m;
+  }
+  if (nearest >= 0) {
+    judge_says(j, j->models[nearest].name, &best, "%s", text);
+    found = 1;
+  }
+  for (int m = 0; m < j->n_models && !found && j->n_sample >= 4; m++) {
+    if (!evaluate(&t, j, &e, v, m, MX_F32)) continue;
+    for (size_t r = 1; r < ROUNDINGS && !found; r++)
+      if (matches(j, &t, &roundings[r]) == t.n_known && weigh(&tally, j, &e, v, m, &roundings[r])) {
+        name_rounding(more, sizeof more, j, &roundings[r]);
+        if (v->kind == SAME)
+          judge_says(j, j->models[m].name, &tally, "%s", more);
+        else
+          judge_says(j, j->models[m].name, &tally, "%s, and %s", text, more);
+        found = 1;
+      }
+  }
+  judge_unmake(&e);
+  return found;
+}
+
+/* ---- to rounding */
+
+/* No bits agree, but one variant is near and the product itself is not: near wherever D is wrong, and no further than the rest of D where it is
+ * right. Chance leaves a residue as large as the outputs. */
+static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
+  enum { FEWEST = 16 };
+  char text[200];
+  if (!(v->error < 0x1p-6) || !(v->error * 8 < alone) || j->out->differ < FEWEST) return;
+  judge_edit e = {.p = j->right};
+  const size_t M = j->right.M, N = j->right.N;
+  float *h = malloc((M * N + 1) * sizeof *h);
+  judge_tally t = {0, 0, 0};
+  if (h && judge_make(&e, j, v) && !judge_run(j, h, &e.p, binary64(j), MX_F32, NULL, 0)) {
+    double size = 0;
+    for (size_t i = 0; i < j->n_sample; i++) {
+      const double x = (double)sampled(j, i);
+      size += isfinite(x) ? x * x : 0;
+    }
+    size = sqrt(size / (double)j->n_sample);
+    for (size_t i = 0; i < M * N; i++) {
+      size_t at[2];
+      if (!judge_source(j, v, i / N, i % N, at)) continue;
+      const double x = (double)h[at[0] * N + at[1]];
+      const int near = fabs((double)j->got[i] - x) <= 8 * v->error * size;
+      if (j->wrong[i]) t.explained += (uint64_t)near;
+      if (!j->wrong[i] && judge_inside(j, i)) t.breaks += (uint64_t)!near;
+    }
+    judge_words(text, sizeof text, j, v);
+    if (t.explained * 8 >= j->out->differ * 7 && t.breaks * 8 <= t.explained) judge_says(j, "", &t, "%s", text);
+  }
+  judge_unmake(&e);
+  free(h);
+}
+
+/* May this be one of two at once? Not what there are many of. */
+static int starts(const judge_variant *v) {
+  static const judge_kind many[] = {BLOCKS_LOST,  BLOCKS_TWICE, BLOCKS_ONLY,      K_LOST,          K_ORDER,
+                                    K_BLOCKS,     SCALE_AS,     ELEMENT_AS,       ELEMENT_BITS,    SCALE_ROW_OF,
+                                    D_ROWS_ORDER, D_COLS_ORDER, SCALE_ROWS_ORDER, CODE_ROWS_ORDER, CODE_TILES};
+  if (v->kind == DEPTH && v->side) return 0;
+  for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+    if (v->kind == many[i]) return 0;
+  return v->kind < ALPHA_NONE || v->kind >= D_TURNED;
+}
+static int ends(const judge_variant *v) { return v->kind >= ALPHA_NONE && v->kind < D_TURNED && v->n == 0; }
+
+void judge_variants(judge_job *j) {
+  list *l = calloc(1, sizeof *l);
+  if (!l || !j->raw) {
+    free(l);
+    return;
+  }
+  const judge_variant same = {SAME, 0, 0, 0};
+  of_epilogue(l, j);
+  of_depth(l, j);
+  of_operands(l, j);
+  of_places(l, j);
+  of_order(l, j);
+  of_many(l, j);
+  judge_variant best[BEST + 1];
+  size_t n = 0;
+  for (size_t i = 0; i < l->n; i++) {
+    judge_variant v = l->v[i];
+    v.error = rank_one(j, &v, NULL);
+    if (!(v.error < 0.5)) continue;
+    size_t at = n < BEST ? n++ : BEST; /* insertion; equal errors stay in the order of the list */
+    for (best[at] = v; at && best[at].error < best[at - 1].error; at--) {
+      const judge_variant keep_it = best[at];
+      best[at] = best[at - 1];
+      best[at - 1] = keep_it;
+    }
+  }
+  const double alone = rank_one(j, &same, NULL);
+  int found = to_bits(j, &same, NULL);
+  if (found) n = 0; /* the product is right but for its rounding */
+  for (size_t i = 0; i < n && i < BEST && j->out->n_findings < 3; i++)
+    if (!(found && best[i].error > 0.01)) found |= to_bits(j, &best[i], NULL);
+  /* Two at once: one of the operands or of D, and one of what follows the sum. */
+  for (size_t i = 0; i < l->n && !found; i++)
+    for (size_t k = 0; k < l->n && !found && starts(&l->v[i]); k++)
+      if (ends(&l->v[k]) && rank_one(j, &l->v[i], &l->v[k]) < 0.01) found = to_bits(j, &l->v[i], &l->v[k]);
+  /* What explains the most comes first. */
+  for (int i = 1; i < j->out->n_findings; i++)
+    for (int k = i; k > 0 && j->out->findings[k].explained > j->out->findings[k - 1].explained; k--) {
+      const mx_finding f = j->out->findings[k];
+      j->out->findings[k] = j->out->findings[k - 1];
+      j->out->findings[k - 1] = f;
+    }
+  if (!found && n) to_rounding(j, &best[0], alone);
+  if (!found && !j->out->n_findings) judge_factors(j, 0);
+  if (!found && !j->out->n_findings) judge_factors(j, 1);
+  free(l);
+}

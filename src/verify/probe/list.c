@@ -1,0 +1,130 @@
+/* Lists of probes, and lists as tiles. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/probe/probe.h"
+
+void probe_list_init(probe_list *l, const mx_probe_spec *s) {
+  memset(l, 0, sizeof *l);
+  l->spec = s;
+  l->a_bytes = mx_mma_bytes(s->a, s->K);
+  l->b_bytes = mx_mma_bytes(s->b, s->K);
+  l->c_bytes = mx_mma_bytes(s->c, 1);
+  l->d_bytes = mx_mma_bytes(s->d, 1);
+  l->s_bytes = s->scale ? (s->K + (size_t)s->block - 1) / (size_t)s->block : 0;
+}
+
+void probe_list_free(probe_list *l) {
+  void *all[] = {l->a, l->b, l->c, l->scale_a, l->scale_b, l->d, l->labels};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+  l->a = l->b = l->c = l->scale_a = l->scale_b = l->d = NULL;
+  l->labels = NULL;
+  l->n = l->room = 0;
+  mma_kept_free(l->kept);
+  l->kept = NULL;
+}
+
+void probe_list_keep(probe_list *l) {
+  const mx_probe_spec *s = l->spec;
+  const mx_mma_model types = {.a = s->a, .b = s->b, .c = s->c, .d = s->d, .scale = s->scale, .block = s->scale ? s->block : 0};
+  const mx_mma_args args = probe_list_args(l, 0, l->n);
+  mma_kept_free(l->kept);
+  l->kept = l->failed || !l->n ? NULL : mma_kept_new(&types, &args);
+}
+
+static int grow(void **p, size_t room, size_t bytes) {
+  void *q = realloc(*p, room * bytes + 1);
+  if (q) *p = q;
+  return q != NULL;
+}
+
+size_t probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]) {
+  mma_kept_free(l->kept);
+  l->kept = NULL;
+  if (l->n == l->room) {
+    size_t room = l->room ? 2 * l->room : 1024;
+    int ok = grow((void **)&l->a, room, l->a_bytes) && grow((void **)&l->b, room, l->b_bytes) && grow((void **)&l->c, room, l->c_bytes) &&
+             grow((void **)&l->scale_a, room, l->s_bytes) && grow((void **)&l->scale_b, room, l->s_bytes) &&
+             grow((void **)&l->d, room, l->d_bytes) && grow((void **)&l->labels, room, sizeof *l->labels);
+    if (!ok) {
+      l->failed = 1;
+      return SIZE_MAX;
+    }
+    l->room = room;
+  }
+  size_t i = l->n++;
+  memset(l->a + i * l->a_bytes, 0, l->a_bytes);
+  memset(l->b + i * l->b_bytes, 0, l->b_bytes);
+  memset(l->c + i * l->c_bytes, 0, l->c_bytes);
+  memset(l->d + i * l->d_bytes, 0, l->d_bytes);
+  memset(l->scale_a + i * l->s_bytes, 0, l->s_bytes);
+  memset(l->scale_b + i * l->s_bytes, 0, l->s_bytes);
+  memcpy(l->labels[i], label, sizeof l->labels[i]);
+  return i;
+}
+
+void probe_list_copy(probe_list *l, const probe_list *from, size_t i) {
+  size_t at = probe_list_add(l, from->labels[i]);
+  if (at == SIZE_MAX) return;
+  memcpy(l->a + at * l->a_bytes, from->a + i * l->a_bytes, l->a_bytes);
+  memcpy(l->b + at * l->b_bytes, from->b + i * l->b_bytes, l->b_bytes);
+  memcpy(l->c + at * l->c_bytes, from->c + i * l->c_bytes, l->c_bytes);
+  memcpy(l->d + at * l->d_bytes, from->d + i * l->d_bytes, l->d_bytes);
+  memcpy(l->scale_a + at * l->s_bytes, from->scale_a + i * l->s_bytes, l->s_bytes);
+  memcpy(l->scale_b + at * l->s_bytes, from->scale_b + i * l->s_bytes, l->s_bytes);
+}
+
+mx_mma_args probe_list_args(const probe_list *l, size_t first, size_t n) {
+  const int scaled = l->spec->scale != NULL;
+  return (mx_mma_args){n,
+                       1,
+                       1,
+                       l->spec->K,
+                       l->a + first * l->a_bytes,
+                       l->b + first * l->b_bytes,
+                       l->c + first * l->c_bytes,
+                       scaled ? l->scale_a + first * l->s_bytes : NULL,
+                       scaled ? l->scale_b + first * l->s_bytes : NULL};
+}
+
+uint64_t probe_bits(const uint8_t *d, size_t bytes, size_t i) {
+  uint64_t bits = 0;
+  for (size_t q = 0; q < bytes; q++) bits |= (uint64_t)d[i * bytes + q] << 8 * q;
+  return bits;
+}
+
+/* Tile t takes probes first .. first+n-1: to its diagonal, and to the rows and columns beyond it again from the start. C beside the diagonal is
+ * that of any probe of the tile. */
+static void fill_tile(mx_probe *out, size_t t, const probe_list *l, size_t first, size_t n) {
+  const mx_probe_spec *s = &out->spec;
+  for (size_t i = 0; i < s->M; i++) {
+    const size_t from = first + i % n, at = t * s->M + i;
+    memcpy(out->a + at * out->a_bytes, l->a + from * l->a_bytes, l->a_bytes);
+    if (s->scale) memcpy(out->scale_a + at * out->s_bytes, l->scale_a + from * l->s_bytes, l->s_bytes);
+  }
+  for (size_t j = 0; j < s->N; j++) {
+    const size_t from = first + j % n, at = t * s->N + j;
+    memcpy(out->b + at * out->b_bytes, l->b + from * l->b_bytes, l->b_bytes);
+    if (s->scale) memcpy(out->scale_b + at * out->s_bytes, l->scale_b + from * l->s_bytes, l->s_bytes);
+  }
+  for (size_t i = 0; i < s->M; i++)
+    for (size_t j = 0; j < s->N; j++) {
+      const size_t from = first + (i == j ? i % n : (i * 7 + j * 3 + t) % n);
+      memcpy(out->c + ((t * s->M + i) * s->N + j) * out->c_bytes, l->c + from * l->c_bytes, l->c_bytes);
+    }
+}
+
+mx_status probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err) {
+  const mx_probe_spec *s = l->spec;
+  const size_t side = s->M < s->N ? s->M : s->N, fit = (l->n + side - 1) / side, kept = rest ? rest->n / side : 0;
+  mx_status status = mx_probe_alloc(out, s, fit + kept, fit, err);
+  if (status) return status;
+  out->spec.seed = seed;
+  for (size_t t = 0; t < fit; t++) {
+    const size_t n = l->n - t * side < side ? l->n - t * side : side;
+    fill_tile(out, t, l, t * side, n);
+    for (size_t i = 0; i < side; i++) memcpy(out->labels[t * side + i], l->labels[t * side + i % n], sizeof *out->labels);
+  }
+  for (size_t t = 0; t < kept; t++) fill_tile(out, fit + t, rest, t * side, side);
+  return MX_OK;
+}

@@ -1,0 +1,429 @@
+/* What readings leave open is searched: from many starts, one parameter at a time, the model that gets fewer probes wrong wins; two at a time where
+ * one does not help. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/probe/fit.h"
+
+enum { STARTS = 20000, GLANCE = 24, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
+
+typedef struct scored {
+  probe_guess g;
+  size_t wrong;
+} scored;
+
+typedef struct search {
+  const probe_list *l; /* shuffled */
+  probe_list screen;   /* its first part */
+  const probe_readings *r;
+  scored *pool;
+  size_t n, room, tried;
+  int threads;
+} search;
+
+static void push(search *s, const probe_guess *g) {
+  if (!probe_valid(s->l->spec, g)) return;
+  for (size_t i = s->n; i-- > 0 && i + 64 > s->n;)
+    if (!memcmp(&s->pool[i].g, g, sizeof *g)) return;
+  if (s->n < s->room) s->pool[s->n++] = (scored){*g, SIZE_MAX};
+}
+
+static int by_wrong(const void *x, const void *y) {
+  const scored *a = x, *b = y;
+  return a->wrong < b->wrong ? -1 : a->wrong > b->wrong ? 1 : memcmp(&a->g, &b->g, sizeof a->g);
+}
+
+/* Score the pool; all with one bound, so that the answer does not depend on who comes first. */
+static void score_all(search *s, const probe_list *l, size_t bound) {
+#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
+  for (size_t i = 0; i < s->n; i++) s->pool[i].wrong = probe_wrong(l, &s->pool[i].g, bound, 0, NULL);
+  s->tried += s->n;
+}
+
+/* --- starts --- */
+
+/* Every row of the accumulation table with every group length that fits, and what was read in place of its own. */
+static void push_lengths(search *s, probe_guess g) {
+  const int K = (int)s->l->spec->K;
+  int ks[PROBE_MAX_VALUES];
+  const size_t n =
+      g.x.join == MX_ACC_JOIN_ADD || g.x.order || g.x.op != MX_ACC_OP_FUSED ? probe_values(ks, probe_key_find("k"), s->l->spec) : 1;
+  if (n == 1) ks[0] = 0;
+  const int own = g.x.L;
+  for (size_t i = 0; i < n; i++)
+    for (int L = 1; L <= K; L *= 2) {
+      g.k = ks[i];
+      g.x.L = L;
+      if (g.x.P && L % g.x.P) continue;
+      if (g.k && g.k % L) continue;
+      push(s, &g);
+    }
+  g.k = 0;
+  if (own != 0 && own < K && (own & (own - 1))) g.x.L = own, push(s, &g);
+  if (s->r->L > 0) g.x.L = s->r->L, push(s, &g);
+}
+
+static void starts(search *s) {
+  mx_mma_model m;
+  for (size_t i = 0; mx_mma_model_at(&m, i) == MX_OK; i++) {
+    if (strchr(m.name, '/')) break;
+    probe_guess g;
+    memset(&g, 0, sizeof g);
+    g.x = m.accum;
+    g.x.nan = 0;
+    push_lengths(s, g);
+    if (g.x.op != MX_ACC_OP_FUSED || g.x.F < 0) continue;
+    /* with the widths that were read */
+    if (s->r->F >= 0) g.x.F = s->r->F > 40 ? 40 : s->r->F;
+    if (g.x.join == MX_ACC_JOIN_AFTER && s->r->F_c > 0) g.x.c_bits = s->r->F_c > 40 ? 40 : s->r->F_c;
+    if (s->r->out_bits) g.x.out_bits = s->r->out_bits;
+    push_lengths(s, g);
+    g.x.split = 0;
+    push_lengths(s, g);
+  }
+}
+
+static void grid_one(search *s, int F, int L, int P, int way, int zero) {
+  const int K = (int)s->l->spec->K;
+  probe_guess g;
+  memset(&g, 0, sizeof g);
+  g.x.L = L;
+  g.x.F = F;
+  g.x.P = P;
+  g.x.zero = zero;
+  g.x.align = way % 3;
+  g.x.join = way / 3 % 3;
+  g.x.out_round = way / 9 % 3;
+  g.x.join_cut = way / 27 % 3;
+  g.x.order = way / 81 % 2;
+  g.x.split = way / 162;
+  if (g.x.join != MX_ACC_JOIN_AFTER && (g.x.join_cut || g.x.split)) return;
+  g.x.out_bits = s->r->out_bits;
+  if (g.x.join == MX_ACC_JOIN_AFTER) {
+    g.x.sum_bits = s->r->F_by_c > 0 && s->r->F_by_c <= 40 ? s->r->F_by_c : 31;
+    g.x.c_bits = s->r->F_c > 0 && s->r->F_c <= 40 ? s->r->F_c : 24;
+  }
+  if (g.x.order && 2 * L <= K) g.k = 2 * L;
+  push(s, &g);
+}
+
+/* Sums of an instruction of any length that are rounded before C is added to them: groups inside, which masks hardly show, and bits of their own. */
+static void grid_add(search *s, int F) {
+  int ks[PROBE_MAX_VALUES];
+  const size_t n = probe_values(ks, probe_key_find("k"), s->l->spec);
+  for (size_t i = 0; i < n; i++)
+    for (int way = 0; way < 3 * 3 * 2 * 2; way++) {
+      const int k = ks[i] ? ks[i] : (int)s->l->spec->K, alone = way / 18;
+      probe_guess g;
+      memset(&g, 0, sizeof g);
+      g.k = ks[i];
+      g.x.F = F;
+      g.x.join = MX_ACC_JOIN_ADD;
+      g.x.align = way % 3;
+      g.x.out_round = way / 3 % 3;
+      g.x.order = way / 9 % 2;
+      g.x.out_bits = alone ? s->r->alone_bits : s->r->out_bits;
+      if ((alone && !s->r->alone_bits) || (g.x.order && k < 4)) continue;
+      for (g.x.L = 1; g.x.L <= k; g.x.L *= 2) push(s, &g);
+    }
+}
+
+/* Of each kind of model the best few stay, so that many that are alike do not push out the rest. The pool is sorted. */
+static void keep_of_each_kind(search *s, int most) {
+  int seen[256] = {0};
+  size_t keep = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    const mx_accum *x = &s->pool[i].g.x;
+    const int kind =
+        x->op != MX_ACC_OP_FUSED ? 255 : x->join | x->join_cut << 2 | (x->split != 0) << 4 | (x->P != 0) << 5 | (x->order != 0) << 6;
+    if (s->pool[i].wrong == SIZE_MAX || seen[kind]++ >= most) continue;
+    s->pool[keep++] = s->pool[i];
+  }
+  s->n = keep;
+}
+
+/* Every way to cut, join and round with the widths and the length that were read. */
+static void grid(search *s) {
+  const int K = (int)s->l->spec->K, widths[] = {s->r->F, s->r->F_c, s->r->F_by_c, s->r->F_alone, 24};
+  for (int w = 0; w < 5; w++) {
+    int known = widths[w] < 0 || widths[w] > 40;
+    for (int q = 0; q < w && !known; q++) known = widths[q] == widths[w];
+    if (!known) grid_add(s, widths[w]);
+    for (int way = 0; way < 3 * 3 * 3 * 3 * 2 * 2 && !known; way++)
+      for (int L = 1; L <= K; L *= 2) {
+        if (s->r->L > 0 && L != s->r->L) continue;
+        grid_one(s, widths[w], L, 0, way, MX_ACC_ZERO_SKIP);
+        /* something is lost though it is alone: sums of P products are cut at a fixed place */
+        for (int P = 1; P <= L && widths[w] == s->r->F_alone && way < 81; P *= 2) {
+          grid_one(s, widths[w], L, P, way, MX_ACC_ZERO_SKIP);
+          grid_one(s, widths[w], L, P, way, MX_ACC_ZERO_E126);
+        }
+      }
+  }
+}
+
+/* --- moves --- */
+
+static int moves_alone(size_t key) {
+  const char *name = probe_keys[key].name;
+  return strcmp(name, "op") && strcmp(name, "nan");
+}
+
+static void push_move(search *s, const probe_guess *from, size_t key, int value) {
+  probe_guess g = *from;
+  if (probe_field_value(from, key) == value) return;
+  if (probe_set(&g, key, value, s->l->spec)) push(s, &g);
+}
+
+/* Long ranges are walked in steps, then finely about where we are. */
+static int skipped(const char *name, int value, int now) {
+  value = probe_number(value);
+  const int far = abs(value - probe_number(now)) > 5;
+  return (!strcmp(name, "floor") && far && value % 4) || (!strcmp(name, "c_drop") && far && value % 3);
+}
+
+static void single_moves(search *s, const probe_guess *from) {
+  int values[PROBE_MAX_VALUES];
+  for (size_t key = 0; key < probe_n_keys; key++) {
+    if (!moves_alone(key)) continue;
+    const size_t n = probe_values(values, key, s->l->spec);
+    for (size_t i = 0; i < n; i++)
+      if (values[i] <= 60 && !strcmp(probe_keys[key].name, "c_drop"))
+        push_move(s, from, key, values[i]);
+      else if (!skipped(probe_keys[key].name, values[i], probe_field_value(from, key)))
+        push_move(s, from, key, values[i]);
+  }
+}
+
+/* Pairs of keys that hide each other. */
+static const char *const pairs[][2] = {{"join", "L"},
+                                       {"join", "F"},
+                                       {"join", "P"},
+                                       {"L", "order"},
+                                       {"L", "P"},
+                                       {"L", "split"},
+                                       {"F", "out_bits"},
+                                       {"F", "align"},
+                                       {"F", "out_round"},
+                                       {"F", "L"},
+                                       {"F", "P"},
+                                       {"F", "via"},
+                                       {"c_bits", "F"},
+                                       {"sum_bits", "F"},
+                                       {"c_bits", "sum_bits"},
+                                       {"c_bits", "join_cut"},
+                                       {"sum_bits", "join_cut"},
+                                       {"c_drop", "join_cut"},
+                                       {"out_round", "align"},
+                                       {"out_bits", "out_round"},
+                                       {"split", "join_cut"},
+                                       {"order", "k"},
+                                       {"join", "k"},
+                                       {"join", "order"},
+                                       {"split", "F"},
+                                       {"floor", "zero"},
+                                       {"via", "L"},
+                                       {"F", "floor"},
+                                       {"c_drop", "c_bits"},
+                                       {"L", "k"},
+                                       {"out_round", "L"},
+                                       {"join", "out_round"},
+                                       {"zero", "F"},
+                                       {"align", "join"},
+                                       {"align", "L"}};
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+
+static void pair_moves(search *s, const probe_guess *from, int which) {
+  int first[PROBE_MAX_VALUES], second[PROBE_MAX_VALUES];
+  const size_t x = probe_key_find(pairs[which][0]), y = probe_key_find(pairs[which][1]);
+  const size_t nx = probe_values(first, x, s->l->spec), ny = probe_values(second, y, s->l->spec);
+  for (size_t i = 0; i < nx; i++) {
+    probe_guess g = *from;
+    if (skipped(probe_keys[x].name, first[i], 1 << 20) || !probe_set(&g, x, first[i], s->l->spec)) continue;
+    for (size_t j = 0; j < ny; j++)
+      if (!skipped(probe_keys[y].name, second[j], 1 << 20)) push_move(s, &g, y, second[j]);
+  }
+}
+
+/* What is cut below the same exponent moves along: the widths of C and of the sum, F one more or less, however terms are cut. */
+static void slide_widths(search *s, const probe_guess *from, int d) {
+  for (int which = 1; which < 4; which++)
+    for (int more = -1; more <= 1; more++)
+      for (int align = 0; align < 3; align++) {
+        probe_guess g = *from;
+        if (which & 1) g.x.c_bits += d;
+        if (which & 2) g.x.sum_bits += d;
+        g.x.F += more;
+        g.x.align = align;
+        push(s, &g);
+      }
+}
+
+/* F and floor moved together: where the floor is above every term the cut stays where it is, and only what is counted from the exponent moves, of
+ * which c_drop cannot be put right before. */
+static void slides(search *s, const probe_guess *from) {
+  const size_t drop = probe_key_find("c_drop"), presum = probe_key_find("P");
+  const int after = from->x.join == MX_ACC_JOIN_AFTER;
+  int drops[PROBE_MAX_VALUES];
+  const size_t n = probe_values(drops, drop, s->l->spec);
+  if (!from->x.floor || from->x.F < 0) return;
+  for (int d = -from->x.F; d <= 40 - from->x.F; d++)
+    for (size_t i = 0; i < n; i++) {
+      const int c_drop = drops[i];
+      if (c_drop > 60 || (c_drop && !after)) continue;
+      probe_guess g = *from;
+      g.x.F += d;
+      g.x.floor = probe_value(probe_number(g.x.floor) + d);
+      if (d) push(s, &g);
+      if (d && !c_drop && after) slide_widths(s, &g, d);
+      if (d && after) push_move(s, &g, drop, c_drop);
+      if (!g.x.P || !probe_set(&g, presum, 0, s->l->spec))
+        continue; /* a sum of P products has the exponent of its scales: another way to slide */
+      push(s, &g);
+      if (after) push_move(s, &g, drop, c_drop);
+    }
+}
+
+/* Sort, and drop what is not below `limit`; at most `most` stay. */
+static void keep_below(search *s, size_t limit, size_t most) {
+  qsort(s->pool, s->n, sizeof *s->pool, by_wrong);
+  size_t keep = 0;
+  while (keep < s->n && keep < most && s->pool[keep].wrong < limit) keep++;
+  s->n = keep;
+}
+
+/* What `now` gets wrong, at most HARD of it. */
+static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
+  uint8_t d[256 * 8];
+  const probe_list *l = s->l;
+  probe_list_init(out, l->spec);
+  for (size_t first = 0; first < l->n && out->n < HARD; first += 256) {
+    const size_t n = l->n - first < 256 ? l->n - first : 256;
+    if (!probe_run(d, l, first, n, now)) break;
+    for (size_t i = 0; i < n && out->n < HARD; i++)
+      if (probe_differs(l->spec->d, probe_bits(d, l->d_bytes, i), probe_bits(l->d, l->d_bytes, first + i), 0))
+        probe_list_copy(out, l, first + i);
+  }
+  return !out->failed;
+}
+
+/* The best of the pool, if better than `now`. A move must put right some of what is wrong; then it is seen on part of the probes, then on all. */
+static int take_best(search *s, scored *now, const probe_list *hard) {
+  score_all(s, hard, hard->n);
+  keep_below(s, hard->n, 3000);
+  if (s->n > 48) {
+    const size_t on_screen = probe_wrong(&s->screen, &now->g, SIZE_MAX - 1, 0, NULL);
+    score_all(s, &s->screen, on_screen);
+    keep_below(s, on_screen + 1, 160);
+  }
+  score_all(s, s->l, now->wrong);
+  keep_below(s, now->wrong, 1);
+  if (!s->n) return 0;
+  *now = s->pool[0];
+  return 1;
+}
+
+/* A start that gives every probe, if there is one: most starts fall at the first few probes, so this costs little beside ranking them all. Of several
+ * the first in the order of by_wrong(). */
+static int exact_start(const search *s, probe_found *out) {
+  size_t n = 0;
+  unsigned char *right = calloc(s->n + 1, 1);
+  if (!right) return 0;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(s->threads) reduction(+ : n)
+  for (size_t i = 0; i < s->n; i++) {
+    probe_list few = *s->l;
+    if (few.n > GLANCE) few.n = GLANCE;
+    right[i] = !probe_wrong(&few, &s->pool[i].g, 0, 0, NULL) && !probe_wrong(s->l, &s->pool[i].g, 0, 0, NULL);
+    n += right[i];
+  }
+  for (size_t i = 0; i < s->n; i++)
+    if (right[i] && (out->wrong || memcmp(&s->pool[i].g, &out->g, sizeof out->g) < 0)) out->wrong = 0, out->g = s->pool[i].g;
+  free(right);
+  return n != 0;
+}
+
+/* Down by moves of one key, and of two if `pairwise`. */
+static void descend(search *s, scored *now, int pairwise) {
+  for (int sweep = 0; sweep < SWEEPS && now->wrong; sweep++) {
+    probe_list hard;
+    int better = hard_ones(&hard, s, &now->g);
+    if (better) {
+      probe_list_keep(&hard);
+      s->n = 0;
+      single_moves(s, &now->g);
+      better = take_best(s, now, &hard);
+      if (pairwise && !better) {
+        s->n = 0;
+        slides(s, &now->g);
+        better = take_best(s, now, &hard);
+      }
+      for (int p = 0; p < PAIRS && pairwise && !better && s->tried < ENOUGH; p++) {
+        s->n = 0;
+        pair_moves(s, &now->g, p);
+        better = take_best(s, now, &hard);
+      }
+    }
+    probe_list_free(&hard);
+    if (!better) return;
+  }
+}
+
+/* Probes in an order that is not that of the families. */
+static int shuffle(probe_list *out, const probe_list *l) {
+  probe_list_init(out, l->spec);
+  size_t step = l->n * 5 / 8 | 1;
+  for (size_t a = l->n, b = step; b;) { /* until coprime */
+    const size_t r = a % b;
+    a = b, b = r;
+    if (!b && a != 1) step += 2, a = l->n, b = step;
+  }
+  for (size_t i = 0, at = 0; i < l->n; i++, at = (at + step) % l->n) probe_list_copy(out, l, at);
+  return !out->failed;
+}
+
+int probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads) {
+  probe_list shuffled;
+  search s = {.r = r, .room = STARTS, .threads = threads};
+  memset(out, 0, sizeof *out);
+  s.pool = malloc(s.room * sizeof *s.pool);
+  scored *best = malloc(DEEP * sizeof *best);
+  int ok = shuffle(&shuffled, l) && s.pool && best;
+  if (ok) {
+    probe_list_keep(&shuffled);
+    s.l = &shuffled;
+    s.screen = shuffled;
+    s.screen.n = shuffled.n / 8 > 500 ? shuffled.n / 8 : shuffled.n < 500 ? shuffled.n : 500;
+    out->wrong = SIZE_MAX;
+    starts(&s);
+    grid(&s);
+    s.tried = s.n;
+  }
+  if (ok && !exact_start(&s, out)) {
+    /* none: on a few probes, on part of them, on all */
+    s.tried = 0;
+    probe_list few = shuffled;
+    if (few.n > FIRST) few.n = FIRST;
+    score_all(&s, &few, few.n);
+    keep_below(&s, SIZE_MAX, s.n);
+    keep_of_each_kind(&s, 6);
+    score_all(&s, &s.screen, s.screen.n);
+    keep_below(&s, SIZE_MAX, s.n);
+    keep_of_each_kind(&s, 2);
+    size_t n = 0;
+    for (size_t i = 0; i < s.n && n < DEEP; i++) best[n++] = s.pool[i];
+    for (size_t i = 0; i < n; i++) best[i].wrong = probe_wrong(&shuffled, &best[i].g, shuffled.n, 0, NULL);
+    for (int pairwise = 0; pairwise < 2 && out->wrong; pairwise++) {
+      qsort(best, n, sizeof *best, by_wrong);
+      for (size_t i = 0; i < (pairwise && n > PAIRWISE ? PAIRWISE : n) && out->wrong; i++) {
+        if (i && !memcmp(&best[i].g, &best[i - 1].g, sizeof best[i].g)) continue;
+        descend(&s, &best[i], pairwise);
+        if (best[i].wrong < out->wrong) out->wrong = best[i].wrong, out->g = best[i].g;
+      }
+    }
+  }
+  out->tried = s.tried;
+  free(s.pool);
+  free(best);
+  probe_list_free(&shuffled);
+  return ok;
+}

@@ -1,0 +1,97 @@
+/* Sets of blocks, and the elements of each that say most. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/trial/trial.h"
+
+void set_item_look_at(set_item *item, uint32_t at) {
+  for (uint32_t i = 0; i < item->n; i++)
+    if (item->look[i] == at) return;
+  if (item->n < LOOKED) item->look[item->n++] = at;
+}
+
+/* Distance of y to the nearest midpoint of two codes, in steps there; formats of few bits. */
+static double tie_distance(const mx_format *f, double y) {
+  static const mx_encoding down = {.round = MX_ROUND_RTZ}, away = {.round = MX_ROUND_RTP};
+  y = fabs(y);
+  if (!(y > 0) || y >= mx_format_max(f)) return 1;
+  const double a = mx_decode(f, mx_encode(f, y, &down, 0)), b = mx_decode(f, mx_encode(f, y, &away, 0));
+  return b > a ? fabs((y - a) / (b - a) - 0.5) : 0.5;
+}
+
+/* Elements that say something, in a block of many. */
+static void choose_elements(set_item *item, const observation *o) {
+  enum { NEAR = 6, OTHERS = 8 };
+  const mx_format *f = mx_elem_format(o->formats.elem);
+  const double scale = fabs(mx_decode(mx_scale_format(o->formats.scale), o->blocks[item->block].scale));
+  const double used = o->formats.scale_form == MX_SCALE_FORM_ENCODE ? 1 / scale : scale;
+  const block_at *b = &o->blocks[item->block];
+  size_t ld, rows, cols;
+  observation_extent(o, b, &rows, &cols);
+  const float *first = observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+  const size_t area = rows * cols;
+  size_t kinds[7], largest = SIZE_MAX, near[NEAR];
+  double nearest[NEAR], most = -1;
+  for (size_t i = 0; i < 7; i++) kinds[i] = SIZE_MAX;
+  for (size_t i = 0; i < NEAR; i++) near[i] = SIZE_MAX, nearest[i] = 0.05;
+  for (size_t k = 0; k < area; k++) {
+    const float x = first[k / cols * ld + k % cols];
+    const size_t at = k / cols * o->block_cols + k % cols;
+    const int neg = signbit(x) != 0, kind = isnan(x) ? neg : isinf(x) ? 2 + neg : x == 0 ? 4 + neg : fabsf(x) < FLT_MIN ? 6 : 7;
+    if (kind < 7 && kinds[kind] == SIZE_MAX) kinds[kind] = at;
+    if (isfinite(x) && fabs((double)x) > most) most = fabs((double)x), largest = at;
+    if (kind != 7 || !(used > 0) || isinf(used)) continue;
+    double d = tie_distance(f, (double)x / used);
+    size_t j = NEAR;
+    while (j && d < nearest[j - 1]) j--;
+    for (size_t m = NEAR; m-- > j + 1;) near[m] = near[m - 1], nearest[m] = nearest[m - 1];
+    if (j < NEAR) near[j] = at, nearest[j] = d;
+  }
+  for (size_t i = 0; i < 7; i++)
+    if (kinds[i] != SIZE_MAX) set_item_look_at(item, (uint32_t)kinds[i]);
+  if (largest != SIZE_MAX) set_item_look_at(item, (uint32_t)largest);
+  for (size_t i = 0; i < NEAR; i++)
+    if (near[i] != SIZE_MAX) set_item_look_at(item, (uint32_t)near[i]);
+  for (size_t i = 0; i < OTHERS; i++) {
+    const size_t k = (i * area + item->block * 7 % area) / OTHERS % area;
+    set_item_look_at(item, (uint32_t)(k / cols * o->block_cols + k % cols));
+  }
+}
+
+int set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
+  const observation *o = s->of;
+  size_t at = s->n;
+  while (at && s->at[at - 1].block > block) at--;
+  if (at && s->at[at - 1].block == block) {
+    set_item *old = &s->at[at - 1];
+    const uint32_t before = old->n;
+    if (wrong && o->samples[0].codes) set_item_add_wrong(old, o, wrong);
+    return old->n != before;
+  }
+  if (s->n == s->room) {
+    const size_t room = s->room ? 2 * s->room : 64;
+    set_item *more = realloc(s->at, room * sizeof *more);
+    if (!more) return 0;
+    s->at = more;
+    s->room = room;
+  }
+  memmove(s->at + at + 1, s->at + at, (s->n - at) * sizeof *s->at);
+  s->n++;
+  s->at[at] = (set_item){.block = block};
+  if (!o->samples[0].codes) return 1;
+  size_t rows, cols;
+  observation_extent(o, &o->blocks[block], &rows, &cols);
+  if (rows * cols > 20)
+    choose_elements(&s->at[at], o);
+  else
+    for (size_t k = 0; k < rows * cols; k++) set_item_look_at(&s->at[at], (uint32_t)(k / cols * o->block_cols + k % cols));
+  if (wrong) set_item_add_wrong(&s->at[at], o, wrong);
+  return 1;
+}
+
+void set_free(block_set *s) {
+  free(s->at);
+  *s = (block_set){0};
+}

@@ -1,0 +1,76 @@
+/* Specs on trial: on chosen blocks by the scalar rules, a block's scale and its elements apart; and over everything by mx_quantize(). */
+#ifndef MX_VERIFY_TRIAL_H
+#define MX_VERIFY_TRIAL_H
+
+#include "verify/trial/observe.h"
+
+typedef struct score {
+  uint64_t scales, codes, nan_codes; /* that differ; codes are judged under the scale that is stored, whether the spec gives it or not */
+} score;
+
+static inline uint64_t score_total(score s) { return s.scales * 4 + s.codes; }
+static inline int score_less(score a, score b) {
+  const uint64_t x = score_total(a), y = score_total(b);
+  return x < y || (x == y && a.nan_codes < b.nan_codes);
+}
+static inline int score_clean(score s) { return !score_total(s) && !s.nan_codes; }
+static inline score score_sum(score a, score b) { return (score){a.scales + b.scales, a.codes + b.codes, a.nan_codes + b.nan_codes}; }
+static inline score score_worst(void) { return (score){UINT32_MAX, UINT32_MAX, UINT32_MAX}; }
+
+enum { LOOKED = 40 };
+
+/* A block and the elements of it that are looked at. */
+typedef struct set_item {
+  uint32_t block; /* into observation.blocks */
+  uint32_t n;
+  uint32_t look[LOOKED]; /* r * block_cols + c */
+} set_item;
+
+typedef struct block_set {
+  const observation *of;
+  size_t n, room;
+  set_item *at; /* by block, ascending */
+} block_set;
+
+/** A block joins a set, once. It brings the elements that say most: of each kind, the largest, those nearest to a tie, and some others. With
+ *  wrong not NULL also those that this spec gets wrong (then a block that is there already may get more). 1 if anything was added. */
+int set_add(block_set *s, uint32_t block, const mx_spec *wrong);
+void set_free(block_set *s);
+/** One more element is looked at: r * block_cols + c, if there is room. */
+void set_item_look_at(set_item *item, uint32_t at);
+/** And a few that spec gets wrong. */
+void set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec);
+
+enum {
+  LOOK_SCALES = 1,  /* the scales alone; with select=foursix either candidate will do */
+  LOOK_BOTH = 3,    /* scales and elements */
+  LOOK_LENIENT = 4, /* a stochastic rounding may go either way: its seed is not known */
+  LOOK_EITHER = 8   /* so may select=foursix, under such a rounding */
+};
+
+/** What spec gets wrong on a set; wrong (may be NULL) has an entry an item. The count may stop once it has passed the limit. */
+score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
+/** The same; print (may be NULL) becomes a fingerprint of the codes that spec gives there. */
+score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print);
+/** Seeds one after another under a spec of scale.round=sr: does each give the scales of the set, with select=foursix either of the two? A trial
+ *  belongs to one thread. Returns 0 if the spec can't be run. */
+typedef struct seed_trial {
+  const block_set *set;
+  uint32_t sample;
+  mx_plan plan;
+} seed_trial;
+int seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec);
+int seed_trial_fits(seed_trial *t, uint64_t seed);
+/** Counts codes seen where spec gives others: of scales below 256, and of elements without their sign. */
+void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]);
+/** Scales alone, over all blocks whose class is in the mask; wrong (may be NULL) has an entry a block. */
+score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong);
+/** Everything by mx_quantize(), with rows and tails as they are; wrong (may be NULL) has an entry a block. */
+score full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads);
+/** Samples whose stored tensor scale spec does not give; among the witnesses, or among all. */
+uint64_t tensor_scales_wrong(const observation *o, const mx_spec *spec, int all);
+/** Two NaN codes, or two codes of a NaN that differ in its sign alone: which one a library gives depends on its processor. */
+int same_nan(const mx_format *f, uint32_t a, uint32_t b, float x);
+int nan_scale(const mx_format *f, uint32_t code);
+
+#endif
