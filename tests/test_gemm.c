@@ -130,20 +130,20 @@ START_TEST(zero_blocks) {
   mx_tensor t;
   mxg_plan plan;
   mxg_packed a, b;
-  if (!mxg_codes_best(&o.exec)) return;
+  if (!mxi_gemm_codes_best(&o.exec)) return;
   operands_fill(&t, &spec, 16, 1024, OPERANDS_ZEROS, 3);
-  ck_assert_int_eq(mxg_plan_of_tensors(&plan, &t, &spec, &t, &spec, &o, 16, NULL), MX_OK);
-  mxg_move_to(&plan.a, &t, 0, 16);
-  mxg_move_to(&plan.b, &t, 0, 16);
-  ck_assert(mxg_codes_usable(&plan) && !mxg_codes_alloc(&a, &plan, MXG_SIDE_A) && !mxg_codes_alloc(&b, &plan, MXG_SIDE_B));
-  mxg_codes_fill_a(&a, &plan.a, &plan, 0);
-  mxg_codes_fill_b(&b, &plan.b, &plan, 0);
-  ck_assert(!mxg_codes_fit(&a, &b));
-  mxg_codes_leave_out_zeros(&a, &plan.a, &plan, 0);
-  mxg_codes_leave_out_zeros(&b, &plan.b, &plan, 0);
-  ck_assert(mxg_codes_fit(&a, &b));
-  mxg_codes_free(&a);
-  mxg_codes_free(&b);
+  ck_assert_int_eq(mxi_gemm_plan_of_tensors(&plan, &t, &spec, &t, &spec, &o, 16, NULL), MX_OK);
+  mxi_gemm_move_to(&plan.a, &t, 0, 16);
+  mxi_gemm_move_to(&plan.b, &t, 0, 16);
+  ck_assert(mxi_gemm_codes_usable(&plan) && !mxi_gemm_codes_alloc(&a, &plan, MXG_SIDE_A) && !mxi_gemm_codes_alloc(&b, &plan, MXG_SIDE_B));
+  mxi_gemm_codes_fill_a(&a, &plan.a, &plan, 0);
+  mxi_gemm_codes_fill_b(&b, &plan.b, &plan, 0);
+  ck_assert(!mxi_gemm_codes_fit(&a, &b));
+  mxi_gemm_codes_leave_out_zeros(&a, &plan.a, &plan, 0);
+  mxi_gemm_codes_leave_out_zeros(&b, &plan.b, &plan, 0);
+  ck_assert(mxi_gemm_codes_fit(&a, &b));
+  mxi_gemm_codes_free(&a);
+  mxi_gemm_codes_free(&b);
   mx_tensor_free(&t);
 }
 END_TEST

@@ -53,7 +53,7 @@ static void drop(product *p) {
   free(p->want);
 }
 
-static int has_amx(void) { return mx_isa_usable(0) & MX_ISA_AMX && mx_tiles_permitted(); }
+static int has_amx(void) { return mx_isa_usable(0) & MX_ISA_AMX && mxi_tiles_permitted(); }
 
 /* No tile is configured: what the processor says. */
 static int tiles_released(void) {
@@ -72,12 +72,12 @@ static int check_played(product *p, const mx_gemm_options *o, const char *what) 
   mxg_plan plan;
   char text[200];
   const size_t M = p->a.rows, N = p->b.rows, before = tiles_played_products();
-  ck_assert_int_eq(mxg_plan_of_tensors(&plan, &p->a, &p->spec, &p->b, &p->spec, o, N, NULL), MX_OK);
-  mxg_move_to(&plan.a, &p->a, 0, M);
-  mxg_move_to(&plan.b, &p->b, 0, N);
-  if (!mxg_codes_usable(&plan)) return 0;
+  ck_assert_int_eq(mxi_gemm_plan_of_tensors(&plan, &p->a, &p->spec, &p->b, &p->spec, o, N, NULL), MX_OK);
+  mxi_gemm_move_to(&plan.a, &p->a, 0, M);
+  mxi_gemm_move_to(&plan.b, &p->b, 0, N);
+  if (!mxi_gemm_codes_usable(&plan)) return 0;
   memset(p->got, 0xAA, M * N * sizeof *p->got);
-  ck_assert_int_eq(mxg_codes_run(&plan, (mxg_codes_kernels){.column = tiles_played_column}, p->got, o->c), MX_OK);
+  ck_assert_int_eq(mxi_gemm_codes_run(&plan, (mxg_codes_kernels){.column = tiles_played_column}, p->got, o->c), MX_OK);
   snprintf(text, sizeof text, "played, mask %u: %s", o->exec.isa_mask, what);
   operands_compare(p->got, p->want, M * N, MX_F32, text);
   ck_assert_msg(tiles_played_configured() == 0, "%s: tiles stay configured", text);
@@ -107,7 +107,7 @@ static void check_one(const char *keys, const size_t size[3], operands_kind kind
   if (size[0] == 17) o.alpha = &alpha, o.beta = &beta, o.c = c;
   snprintf(what, sizeof what, "%s, %zu x %zu x %zu, %s", keys, size[0], size[1], size[2], operands_names[kind]);
   ck_assert_int_eq(ref_gemm(p.want, size[1], &p.a, &p.spec, &p.b, &p.spec, &o, NULL), MX_OK);
-  if (mxg_codes_best(&o.exec)) /* A is packed by AVX2 */
+  if (mxi_gemm_codes_best(&o.exec)) /* A is packed by AVX2 */
     for (int portable = 0; portable < 2; portable++) {
       o.exec.isa_mask = portable ? MX_ISA_AVX512 : 0; /* packing */
       o.exec.n_threads = 1 + portable;
@@ -123,7 +123,7 @@ START_TEST(shapes) {
   size_t taken = 0;
   for (size_t i = 0; i < SIZES; i++) check_one(specs[_i], sizes[i], i % 3 ? OPERANDS_NARROW : OPERANDS_QUANTISED, &taken);
   /* not blocks of 5, but where there is one alone */
-  ck_assert(taken == 2 * SIZES || !strcmp(specs[_i], "block=1x5") || !mxg_codes_best(&(mx_exec){0}));
+  ck_assert(taken == 2 * SIZES || !strcmp(specs[_i], "block=1x5") || !mxi_gemm_codes_best(&(mx_exec){0}));
 }
 END_TEST
 
@@ -148,7 +148,7 @@ START_TEST(codes_and_far_tiles) {
     if (far) p.a.scales[20 * p.a.scale_cols] = 0, p.b.scales[3 * p.b.scale_cols + 5] = far == 1 ? 60 : 255;
     ck_assert_int_eq(ref_gemm(p.want, 48, &p.a, &p.spec, &p.b, &p.spec, &o, NULL), MX_OK);
     const size_t before = tiles_played_products();
-    if (mxg_codes_best(&o.exec)) {
+    if (mxi_gemm_codes_best(&o.exec)) {
       check_played(&p, &o, "far");
       ck_assert_uint_eq(tiles_played_products() - before, (size_t)(far == 1 ? 11 : 12) * 8);
     }
@@ -167,8 +167,8 @@ START_TEST(choice) {
       product p = make(i == 3 ? "block=1x16" : "", all[i], OPERANDS_NARROW);
       mxg_plan plan;
       const mx_gemm_options o = {.exec.isa_mask = without ? MX_ISA_AMX : 0};
-      ck_assert_int_eq(mxg_plan_of_tensors(&plan, &p.a, &p.spec, &p.b, &p.spec, &o, 16, NULL), MX_OK);
-      ck_assert_int_eq(mxg_codes_choose(&plan).column != NULL, i == 0 && !without && has_amx());
+      ck_assert_int_eq(mxi_gemm_plan_of_tensors(&plan, &p.a, &p.spec, &p.b, &p.spec, &o, 16, NULL), MX_OK);
+      ck_assert_int_eq(mxi_gemm_codes_choose(&plan).column != NULL, i == 0 && !without && has_amx());
       drop(&p);
     }
 }

@@ -87,7 +87,7 @@ START_TEST(the_table_has_every_kernel) {
   for (const char *what; (what = mx_isa_kernels(columns, &isa, MX_ISA_ALL)); columns++) ck_assert_uint_eq(isa, 0);
   ck_assert_uint_eq(columns, 8);
   for (uint32_t bit = 1; bit & MX_ISA_VECTORS; bit <<= 1) {
-    const mx_kernels *k = mx_kernels_for(mx_isa_only(bit)), *plain = mx_kernels_for(MX_ISA_ALL);
+    const mx_kernels *k = mxi_kernels_for(mx_isa_only(bit)), *plain = mxi_kernels_for(MX_ISA_ALL);
     if (!(mx_isa_usable(0) & bit)) continue;
     ck_assert_uint_eq(k->isa, bit);
     ck_assert(k->stages && k->values != plain->values && k->encode && k->bytes);
@@ -120,7 +120,7 @@ START_TEST(names_of_masks) {
     if (cases[i].unknown >= 0) ck_assert_ptr_eq(bad, cases[i].text + cases[i].unknown);
   }
   ck_assert_uint_eq(mx_isa_usable(MX_ISA_AVX2) & MX_ISA_AVX512, 0);
-  ck_assert_uint_eq(mx_kernels_for(MX_ISA_AVX2)->isa & (MX_ISA_AVX2 | MX_ISA_AVX512), 0);
+  ck_assert_uint_eq(mxi_kernels_for(MX_ISA_AVX2)->isa & (MX_ISA_AVX2 | MX_ISA_AVX512), 0);
 }
 END_TEST
 

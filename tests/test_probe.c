@@ -316,7 +316,7 @@ START_TEST(kept_operands) {
     const mx_mma_model m = random_model(i);
     tiles t;
     tiles_make(&t, &m, (int)(i % TILES_COUNT), 6, 3, 5, m.k < 16 ? 32 : 2 * (size_t)m.k, 1, &state);
-    mma_kept *kept = mma_kept_new(&m, &t.args);
+    mma_kept *kept = mxi_mma_kept_new(&m, &t.args);
     ck_assert_ptr_nonnull(kept);
     for (size_t q = i; q < i + 400; q++) { /* other parameters over the same operands */
       mx_mma_model other = m;
@@ -327,12 +327,12 @@ START_TEST(kept_operands) {
       ck_assert_int_eq(mx_mma(t.d_ref, &other, &t.args, &(mx_exec){.isa_mask = MX_ISA_ALL}, NULL), MX_OK);
       const size_t first = q % 3, n = 6 - first, each = t.d_bytes / 6;
       memset(t.d, 0xA5, t.d_bytes);
-      ck_assert_int_eq(mma_kept_run(t.d, kept, &other, first, n), MX_OK);
+      ck_assert_int_eq(mxi_mma_kept_run(t.d, kept, &other, first, n), MX_OK);
       ck_assert_msg(!memcmp(t.d, (char *)t.d_ref + first * each, n * each), "operands of set %zu, parameters of set %zu", i, q);
       compared++;
       if (q > i + 20 && compared % 8 == 0) break;
     }
-    mma_kept_free(kept);
+    mxi_mma_kept_free(kept);
     tiles_free(&t);
   }
   ck_assert_uint_gt(compared, 400);

@@ -103,7 +103,7 @@ static void count_row(seen *n, const counter *k, const mx_tensor *t, size_t r, c
 #if defined(__x86_64__)
   if (k->vectors) {
     done = cols - cols % 16;
-    n->saturated += mx_saturated_avx2(codes, x, y, done, &k->form);
+    n->saturated += mxi_saturated_avx2(codes, x, y, done, &k->form);
   }
 #endif
   unpack(room, codes, done, cols, &k->form);

@@ -14,7 +14,7 @@ typedef struct count_form {
 
 #if defined(__x86_64__)
 /* Codes of the largest magnitude whose x lies beyond their y, y not 0. n is a multiple of 16. */
-uint64_t mx_saturated_avx2(const uint8_t *codes, const float *x, const float *y, size_t n, const count_form *form);
+uint64_t mxi_saturated_avx2(const uint8_t *codes, const float *x, const float *y, size_t n, const count_form *form);
 #endif
 
 #endif

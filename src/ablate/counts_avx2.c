@@ -17,7 +17,7 @@ static inline unsigned beyond(const float *x, const float *y) {
   return (unsigned)_mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ), _mm256_cmp_ps(b, _mm256_setzero_ps(), _CMP_GT_OQ)));
 }
 
-uint64_t mx_saturated_avx2(const uint8_t *codes, const float *x, const float *y, size_t n, const count_form *form) {
+uint64_t mxi_saturated_avx2(const uint8_t *codes, const float *x, const float *y, size_t n, const count_form *form) {
   const __m128i mask = _mm_set1_epi8((char)form->mask), most = _mm_set1_epi8((char)form->most);
   uint64_t count = 0;
   for (size_t i = 0; i < n; i += 16) {

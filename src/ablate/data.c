@@ -70,11 +70,11 @@ mx_status mx_data_parse(mx_data *out, const char *text, mx_error *err) {
 
 /* (0, 1), symmetric about 1/2: 2^32 midpoints. */
 static double uniform(uint64_t seed, uint64_t index) { return ((double)mx_random(seed, MX_STREAM_DATA, index) + 0.5) * 0x1p-32; }
-static double normal(uint64_t seed, uint64_t index) { return mx_real_normal(uniform(seed, index)); }
+static double normal(uint64_t seed, uint64_t index) { return mxi_real_normal(uniform(seed, index)); }
 
 static double laplace(uint64_t seed, uint64_t index) {
   const double u = uniform(seed, index);
-  return u < 0.5 ? mx_real_ln(2 * u) : -mx_real_ln(2 - 2 * u);
+  return u < 0.5 ? mxi_real_ln(2 * u) : -mxi_real_ln(2 - 2 * u);
 }
 
 static double student(uint64_t seed, uint64_t index, int nu) {
@@ -103,7 +103,7 @@ static double value(const mx_data *d, uint64_t seed, uint64_t i) {
 void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *d, uint64_t seed) {
 #pragma omp parallel for schedule(static)
   for (size_t r = 0; r < rows; r++) {
-    const double row = d->kind == MX_DATA_ROWS ? mx_real_exp(d->param[0] * normal(seed, rows_from + r)) : 1;
+    const double row = d->kind == MX_DATA_ROWS ? mxi_real_exp(d->param[0] * normal(seed, rows_from + r)) : 1;
     for (size_t c = 0; c < cols; c++) {
       double x = value(d, seed, (uint64_t)r * cols + c) * row;
       if (d->kind == MX_DATA_OUTLIERS && uniform(seed, cols_from + c) < d->param[0]) x *= d->param[1];

@@ -62,7 +62,7 @@ mx_status mx_detail_measure(mx_detail *out, const float *x, const float *y, size
   float *h = malloc(n * sizeof *h + 1);
   if (!h) return MX_ERR_NOMEM;
   const mx_spec spec = {.had_size = had_size};
-  const mx_status status = mx_rotate(h, x, rows, cols, &spec, 0);
+  const mx_status status = mxi_rotate(h, x, rows, cols, &spec, 0);
   for (size_t i = 0; i < n && !status; i++)
     if (fabsf(h[i]) > 0 && isfinite(h[i])) out->rotated_n[octave(fabs((double)h[i]) / scale)]++;
   free(h);

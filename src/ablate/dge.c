@@ -17,6 +17,6 @@ double mx_dge(const mx_format *format, double x, double k, double clip) {
   if (!isfinite(high)) return end < clip ? end : clip; /* at the end of the grid and beyond */
   const double r = fabs(2 * (a - low) / (high - low) - 1);
   if (!(r > 0)) return clip;
-  const double slope = end * mx_real_exp((end - 1) * mx_real_ln(r));
+  const double slope = end * mxi_real_exp((end - 1) * mxi_real_ln(r));
   return slope < clip ? slope : clip;
 }

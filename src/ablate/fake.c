@@ -14,7 +14,7 @@ static void divide(float *x, size_t n, float by, int n_threads) {
 static mx_status count(mx_code_counts *counts, const mx_tensor *t, const mx_spec *spec, const float *src, const float *y, int n_threads) {
   if (!spec->had_size) return mx_code_counts_add(counts, t, spec, src, y, n_threads);
   float *rotated = malloc(t->rows * t->cols * sizeof *rotated + 1);
-  mx_status status = rotated ? mx_rotate(rotated, src, t->rows, t->cols, spec, n_threads) : MX_ERR_NOMEM;
+  mx_status status = rotated ? mxi_rotate(rotated, src, t->rows, t->cols, spec, n_threads) : MX_ERR_NOMEM;
   if (!status) status = mx_code_counts_add(counts, t, spec, rotated, y, n_threads);
   free(rotated);
   return status;
@@ -36,7 +36,7 @@ static mx_status back(float *out, const mx_tensor *t, const float *src, const mx
   if (status) return status;
   if (spec->elem_prescale != 0 && spec->elem_prescale != 1 && mx_elem_format(spec->elem)->kind != MX_KIND_NONE)
     divide(out, n, spec->elem_prescale, n_threads);
-  return spec->had_size ? mx_rotate_back(out, t->rows, t->cols, spec, n_threads) : MX_OK;
+  return spec->had_size ? mxi_rotate_back(out, t->rows, t->cols, spec, n_threads) : MX_OK;
 }
 
 mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec,

@@ -20,7 +20,7 @@ static double ln_parts(int *e, double x) {
   return 2 * z * p;
 }
 
-double mx_real_ln(double x) {
+double mxi_real_ln(double x) {
   int e;
   const double l = ln_parts(&e, x);
   return (double)e * ln2_hi + ((double)e * ln2_lo + l);
@@ -32,7 +32,7 @@ double mx_log2(double x) {
   return (double)e + l / ln2;
 }
 
-double mx_real_exp(double x) {
+double mxi_real_exp(double x) {
   const double k = floor(x / ln2 + 0.5), r = (x - k * ln2_hi) - k * ln2_lo;
   double p = 1;
   for (int i = 14; i >= 1; i--) p = p * r / i + 1;
@@ -48,7 +48,7 @@ static double ratio(const double num[8], const double den[8], double r) {
   return a / b;
 }
 
-double mx_real_normal(double p) {
+double mxi_real_normal(double p) {
   static const double mid_n[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3, 1.3731693765509461125e+4,
                                   4.5921953931549871457e+4, 6.7265770927008700853e+4, 3.3430575583588128105e+4, 2.5090809287301226727e+3};
   static const double mid_d[8] = {1.0,
@@ -81,7 +81,7 @@ double mx_real_normal(double p) {
                                    2.04426310338993978564e-15};
   const double q = p - 0.5;
   if (fabs(q) <= 0.425) return q * ratio(mid_n, mid_d, 0.180625 - q * q);
-  const double r = sqrt(-mx_real_ln(q < 0 ? p : 1 - p));
+  const double r = sqrt(-mxi_real_ln(q < 0 ? p : 1 - p));
   const double x = r <= 5 ? ratio(far_n, far_d, r - 1.6) : ratio(tail_n, tail_d, r - 5);
   return q < 0 ? -x : x;
 }

@@ -3,10 +3,10 @@
 #define ABLATE_REAL_H
 
 /** Natural logarithm of a positive, finite x. */
-double mx_real_ln(double x);
+double mxi_real_ln(double x);
 /** e^x for |x| < 700. */
-double mx_real_exp(double x);
+double mxi_real_exp(double x);
 /** The normal quantile, 0 < p < 1: Wichura, AS 241 PPND16, Applied Statistics 37 (1988). */
-double mx_real_normal(double p);
+double mxi_real_normal(double p);
 
 #endif

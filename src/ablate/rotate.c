@@ -7,7 +7,7 @@
 
 enum { MAX_SIZE = 128, ROWS_AT_ONCE = 16 };
 
-mx_status mx_rotate(float *out, const float *in, size_t rows, size_t cols, const mx_spec *spec, int n_threads) {
+mx_status mxi_rotate(float *out, const float *in, size_t rows, size_t cols, const mx_spec *spec, int n_threads) {
   int failed = 0;
 #pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads)) reduction(max : failed)
   for (size_t r = 0; r < rows; r += ROWS_AT_ONCE) {
@@ -32,12 +32,12 @@ static mx_status signs_of(float signs[MAX_SIZE], const mx_spec *s) {
   return MX_OK;
 }
 
-mx_status mx_rotate_back(float *x, size_t rows, size_t cols, const mx_spec *spec, int n_threads) {
+mx_status mxi_rotate_back(float *x, size_t rows, size_t cols, const mx_spec *spec, int n_threads) {
   float signs[MAX_SIZE];
   mx_status status = signs_of(signs, spec);
   mx_spec plain = *spec;
   plain.had_sign = MX_HAD_SIGN_NONE;
-  if (!status) status = mx_rotate(x, x, rows, cols, &plain, n_threads);
+  if (!status) status = mxi_rotate(x, x, rows, cols, &plain, n_threads);
   if (status) return status;
 #pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t r = 0; r < rows; r++)

@@ -106,7 +106,7 @@ static mx_status quantize_rotated(const work *w, mx_tensor *t, mx_spec *used, fl
   mx_spec own = *spec;
   own.seed = mx_repeat_seed(w->spec_x->seed, r);
   if (own.had_size && w->k % own.had_size) return mx_fail(err, MX_ERR_SHAPE, "had.size=%u does not divide the %zu columns", own.had_size, w->k);
-  mx_status status = own.had_size ? mx_rotate(q, from, rows, w->k, &own, w->n_threads) : MX_OK;
+  mx_status status = own.had_size ? mxi_rotate(q, from, rows, w->k, &own, w->n_threads) : MX_OK;
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   const float *rotated = own.had_size ? q : from;
   own.had_size = 0;
@@ -131,7 +131,7 @@ static mx_status under_model(work *w, const mx_spec *sx, const mx_spec *sw, mx_e
 static mx_status rotate_back(const work *w, float *q, size_t rows, int r) {
   mx_spec own = *w->spec_x;
   own.seed = mx_repeat_seed(own.seed, r);
-  return own.had_size ? mx_rotate_back(q, rows, w->k, &own, w->n_threads) : MX_OK;
+  return own.had_size ? mxi_rotate_back(q, rows, w->k, &own, w->n_threads) : MX_OK;
 }
 
 static mx_status repeat(work *w, int r, mx_error *err) {

@@ -90,7 +90,7 @@ static const sum_kernels plain = {scan, relative, 1};
 
 static const sum_kernels *kernels(void) {
 #if defined(__x86_64__)
-  if (mx_isa_usable(0) & MX_ISA_AVX2) return &mx_sum_kernels_avx2;
+  if (mx_isa_usable(0) & MX_ISA_AVX2) return &mxi_sum_kernels_avx2;
 #endif
   return &plain;
 }

@@ -24,7 +24,7 @@ typedef struct sum_kernels {
 } sum_kernels;
 
 #if defined(__x86_64__)
-extern const sum_kernels mx_sum_kernels_avx2;
+extern const sum_kernels mxi_sum_kernels_avx2;
 #endif
 
 #endif

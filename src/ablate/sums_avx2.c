@@ -60,4 +60,4 @@ static double relative(const float *x, const float *y, size_t n) {
   return largest;
 }
 
-const sum_kernels mx_sum_kernels_avx2 = {scan, relative, 8};
+const sum_kernels mxi_sum_kernels_avx2 = {scan, relative, 8};

@@ -141,7 +141,7 @@ static void product(parser *p, mx_chain_product *out, const char *text, char fir
   }
 }
 
-mx_status mx_chain_compile(mx_chain_program *out, const mx_chain *row) {
+mx_status mxi_chain_compile(mx_chain_program *out, const mx_chain *row) {
   parser p = {row->tensor, {"A", "F", "M", "K", "amax", "sf"}, MX_VAR_FIRST, 0};
   memset(out, 0, sizeof *out);
   out->store = -1;
@@ -171,7 +171,7 @@ mx_status mx_chain_compile(mx_chain_program *out, const mx_chain *row) {
   return p.bad || (*row->store && out->store < 0) ? MX_ERR_ARG : MX_OK;
 }
 
-float mx_chain_step(char op, float a, float b) {
+float mxi_chain_step(char op, float a, float b) {
   if (isnan(a)) return a;
   if (isnan(b)) return b;
   const float r = op == '*' ? a * b : op == '/' ? a / b : op == '+' ? a + b : a - b;
@@ -181,13 +181,13 @@ float mx_chain_step(char op, float a, float b) {
 static float binary(int op, float a, float b) {
   switch (op) {
   case MX_OP_ADD:
-    return mx_chain_step('+', a, b);
+    return mxi_chain_step('+', a, b);
   case MX_OP_SUB:
-    return mx_chain_step('-', a, b);
+    return mxi_chain_step('-', a, b);
   case MX_OP_MUL:
-    return mx_chain_step('*', a, b);
+    return mxi_chain_step('*', a, b);
   case MX_OP_DIV:
-    return mx_chain_step('/', a, b);
+    return mxi_chain_step('/', a, b);
   case MX_OP_MIN:
     return isnan(a) ? a : isnan(b) ? b : a < b ? a : b;
   case MX_OP_MAX:
@@ -203,7 +203,7 @@ static float binary(int op, float a, float b) {
   }
 }
 
-float mx_chain_rcpa(float x) {
+float mxi_chain_rcpa(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   bits = mx_rcp_approx_sm90(bits);
@@ -211,7 +211,7 @@ float mx_chain_rcpa(float x) {
   return x;
 }
 
-float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
+float mxi_chain_eval(const mx_chain_expr *e, const float *vars) {
   float stack[MX_CHAIN_OPS];
   int n = 0;
   for (int i = 0; i < e->n; i++) {
@@ -221,9 +221,9 @@ float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
     else if (o->op == MX_OP_VAR)
       stack[n++] = vars[o->var];
     else if (o->op == MX_OP_RCP0)
-      stack[n - 1] = stack[n - 1] == 0 ? 0 : mx_chain_step('/', 1, stack[n - 1]);
+      stack[n - 1] = stack[n - 1] == 0 ? 0 : mxi_chain_step('/', 1, stack[n - 1]);
     else if (o->op == MX_OP_RCPA)
-      stack[n - 1] = mx_chain_rcpa(stack[n - 1]);
+      stack[n - 1] = mxi_chain_rcpa(stack[n - 1]);
     else {
       n--;
       stack[n - 1] = binary(o->op, stack[n - 1], stack[n]);
@@ -232,7 +232,7 @@ float mx_chain_eval(const mx_chain_expr *e, const float *vars) {
   return n ? stack[n - 1] : NAN;
 }
 
-void mx_chain_tensor(const mx_chain_program *p, float *vars, int given) {
+void mxi_chain_tensor(const mx_chain_program *p, float *vars, int given) {
   for (int i = 0; i < p->n_statements; i++)
-    if (!given || p->target[i] != p->store) vars[p->target[i]] = mx_chain_eval(&p->statement[i], vars);
+    if (!given || p->target[i] != p->store) vars[p->target[i]] = mxi_chain_eval(&p->statement[i], vars);
 }

@@ -55,15 +55,15 @@ typedef struct mx_chain_program {
 } mx_chain_program;
 
 /* Parse a row. The rows are the library's own: a mistake in one is caught by tests/test_tables.c, here it gives MX_ERR_ARG. */
-mx_status mx_chain_compile(mx_chain_program *out, const mx_chain *row);
+mx_status mxi_chain_compile(mx_chain_program *out, const mx_chain *row);
 
 /* Run the tensor statements on vars[] (A, F, M, K set). given: the stored variable has its value already. */
-void mx_chain_tensor(const mx_chain_program *p, float *vars, int given);
-float mx_chain_eval(const mx_chain_expr *e, const float *vars);
+void mxi_chain_tensor(const mx_chain_program *p, float *vars, int given);
+float mxi_chain_eval(const mx_chain_expr *e, const float *vars);
 
 /* One binary32 operation whose NaN does not depend on the machine: made from numbers it is negative, an operand's NaN passes through. */
-float mx_chain_step(char op, float a, float b);
+float mxi_chain_step(char op, float a, float b);
 /* The function rcpa of formats/chains.def. */
-float mx_chain_rcpa(float x);
+float mxi_chain_rcpa(float x);
 
 #endif

@@ -65,19 +65,19 @@ static const mx_choice_row rows_SCALE[] = {
 #define MX_SIGNS(field, key, doc) {key, doc, MX_KEY_SIGNS, offsetof(mx_spec, field), 0, NULL, 0},
 #define MX_SEED(key, doc) {key, doc, MX_KEY_SEED, offsetof(mx_spec, seed), 0, NULL, 0},
 #define MX_GIVEN(key, doc) {key, doc, MX_KEY_GIVEN, offsetof(mx_spec, tensor_given), offsetof(mx_spec, tensor_given_value), NULL, 0},
-const mx_key_row mx_key_rows[] = {
+const mx_key_row mxi_key_rows[] = {
 #include "formats/keys.def"
 };
-const size_t mx_key_rows_count = sizeof mx_key_rows / sizeof mx_key_rows[0];
+const size_t mxi_key_rows_count = sizeof mxi_key_rows / sizeof mxi_key_rows[0];
 
-const char *mx_key_name(size_t index) { return index < mx_key_rows_count ? mx_key_rows[index].name : NULL; }
-const char *mx_key_doc(size_t index) { return index < mx_key_rows_count ? mx_key_rows[index].doc : NULL; }
+const char *mx_key_name(size_t index) { return index < mxi_key_rows_count ? mxi_key_rows[index].name : NULL; }
+const char *mx_key_doc(size_t index) { return index < mxi_key_rows_count ? mxi_key_rows[index].doc : NULL; }
 
 const char *mx_key_choice(size_t index, size_t row, const char **doc, int *takes_number) {
-  if (index >= mx_key_rows_count || !mx_key_rows[index].rows) return NULL;
+  if (index >= mxi_key_rows_count || !mxi_key_rows[index].rows) return NULL;
   for (size_t i = 0; i < row; i++)
-    if (!mx_key_rows[index].rows[i].name) return NULL;
-  const mx_choice_row *r = &mx_key_rows[index].rows[row];
+    if (!mxi_key_rows[index].rows[i].name) return NULL;
+  const mx_choice_row *r = &mxi_key_rows[index].rows[row];
   if (r->name && doc) *doc = r->doc;
   if (r->name && takes_number) *takes_number = r->takes_number;
   return r->name;

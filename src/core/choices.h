@@ -29,7 +29,7 @@ typedef struct mx_key_row {
   uint32_t max;
 } mx_key_row;
 
-extern const mx_key_row mx_key_rows[];
-extern const size_t mx_key_rows_count;
+extern const mx_key_row mxi_key_rows[];
+extern const size_t mxi_key_rows_count;
 
 #endif

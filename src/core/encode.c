@@ -115,7 +115,7 @@ static uint64_t magnitude(const mx_format *f, double x, const mx_encoding *how, 
   return base + steps;
 }
 
-double mx_round_past_largest(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
+double mxi_round_past_largest(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
   uint64_t base;
   int quantum;
   if (!(fabs(x) < 0x1p127)) return isnan(x) ? x : copysign(INFINITY, x);
@@ -128,7 +128,7 @@ double mx_round_past_largest(const mx_format *f, double x, const mx_encoding *ho
 static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
   static const mx_encoding cut = {.round = MX_ROUND_RTZ}, nearest = {.overflow = MX_OVERFLOW_IEEE};
   const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
-  return magnitude(f, mx_decode(bf16, mx_encode(bf16, fabs(mx_round_past_largest(f, x, how, random)), &nearest, 0)), &cut, 0);
+  return magnitude(f, mx_decode(bf16, mx_encode(bf16, fabs(mxi_round_past_largest(f, x, how, random)), &nearest, 0)), &cut, 0);
 }
 
 /* Roundings toward zero never take a number past the largest. */
@@ -176,7 +176,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   return integer && negative ? (~mag + 1) & all : mag;
 }
 
-mx_encoding mx_encoding_of(const mx_spec *spec) {
+mx_encoding mxi_encoding_of(const mx_spec *spec) {
   return (mx_encoding){.round = spec->elem_round,
                        .overflow = spec->elem_overflow,
                        .saturate_to = spec->elem_saturate_to,

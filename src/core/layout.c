@@ -59,8 +59,8 @@ static row_places places_of(mx_layout layout, size_t rows, size_t kb, size_t r) 
   return p;
 }
 
-void mx_layout_move_plain(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t rows, size_t kb, size_t r0, size_t r1, size_t k0,
-                          int back) {
+void mxi_layout_move_plain(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t rows, size_t kb, size_t r0, size_t r1, size_t k0,
+                           int back) {
   for (size_t r = r0; r < r1 && k0 < kb; r++) {
     const row_places p = places_of(layout, rows, kb, r);
     uint8_t *row = straight + r * kb, *at = moved + p.start + k0 / 8 * p.eight;
@@ -97,7 +97,7 @@ static void unpack_halves(uint8_t *codes, const uint8_t *in, size_t n, size_t bl
     for (size_t k = 0; k < half; k++) codes[b + k] = in[k] & 15, codes[b + half + k] = in[k] >> 4;
 }
 
-void mx_pack4_plain(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
+void mxi_pack4_plain(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
     const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
     for (size_t i = 0; i < n; i += 2) out[i / 2] = (uint8_t)((codes[i] & 15) << first | (codes[i + 1] & 15) << (4 - first));
@@ -116,7 +116,7 @@ void mx_pack4_plain(uint8_t *out, const uint8_t *codes, size_t n, int nibble, si
   }
 }
 
-void mx_unpack4_plain(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block) {
+void mxi_unpack4_plain(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK && n % 2 == 0) {
     const int first = nibble == MX_NIBBLE_HIGH_FIRST ? 4 : 0;
     for (size_t i = 0; i < n; i += 2) {
@@ -137,7 +137,7 @@ void mx_unpack4_plain(uint8_t *codes, const uint8_t *in, size_t n, int nibble, s
   }
 }
 
-void mx_pack6_plain(uint8_t *out, const uint8_t *codes, size_t n) {
+void mxi_pack6_plain(uint8_t *out, const uint8_t *codes, size_t n) {
   uint32_t bits = 0;
   unsigned held = 0;
   size_t i = 0;
@@ -152,7 +152,7 @@ void mx_pack6_plain(uint8_t *out, const uint8_t *codes, size_t n) {
   if (held) *out = (uint8_t)bits;
 }
 
-void mx_unpack6_plain(uint8_t *codes, const uint8_t *in, size_t n) {
+void mxi_unpack6_plain(uint8_t *codes, const uint8_t *in, size_t n) {
   uint32_t bits = 0;
   unsigned held = 0;
   size_t i = 0;

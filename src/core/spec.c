@@ -113,8 +113,8 @@ static const char *key_name(const void *set, size_t index) {
 
 mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_error *err) {
   const mx_key_row *key = NULL;
-  for (size_t i = 0; i < mx_key_rows_count; i++)
-    if (!strcmp(mx_key_rows[i].name, name)) key = &mx_key_rows[i];
+  for (size_t i = 0; i < mxi_key_rows_count; i++)
+    if (!strcmp(mxi_key_rows[i].name, name)) key = &mxi_key_rows[i];
   if (!key) {
     char near[160];
     if (!strcmp(name, "recip")) /* the approximate reciprocal is part of a chain: no key alone says where it stands in others */
@@ -244,8 +244,8 @@ static size_t print_value(char *out, size_t size, const mx_spec *spec, const mx_
 size_t mx_spec_print(char *out, size_t size, const mx_spec *spec, int all) {
   size_t n = 0;
   if (size) *out = 0;
-  for (size_t i = 0; i < mx_key_rows_count; i++) {
-    const mx_key_row *key = &mx_key_rows[i];
+  for (size_t i = 0; i < mxi_key_rows_count; i++) {
+    const mx_key_row *key = &mxi_key_rows[i];
     const int implied = !strcmp(key->name, "chain") && spec->tensor_norm == MX_TENSOR_NORM_NV; /* say it: nv alone means te */
     if (!all && key_is_default(spec, key) && !implied) continue;
     n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "%s%s=", n ? " " : "", key->name);

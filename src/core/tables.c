@@ -18,7 +18,7 @@ static void make_elem(int k) {
   for (uint32_t c = 0; c < CODES; c++) elem_values[k][c] = (float)mx_decode(mx_elem_format(k), c);
 }
 
-static void make_chain(int k) { chain_bad[k] = mx_chain_compile(&chains[k], mx_chain_row(k)) != MX_OK; }
+static void make_chain(int k) { chain_bad[k] = mxi_chain_compile(&chains[k], mx_chain_row(k)) != MX_OK; }
 
 /* call_once() takes functions without arguments: one a row. */
 typedef struct row {
@@ -57,19 +57,19 @@ static row chain_rows[] = {
 
 static void made(row *r) { call_once(&r->once, r->make); }
 
-const double *mx_scale_values(int scale) {
+const double *mxi_scale_values(int scale) {
   if (mx_scale_format(scale)->bits > 8) return NULL;
   made(&scale_rows[scale]);
   return scale_values[scale];
 }
 
-const float *mx_elem_values(int elem) {
+const float *mxi_elem_values(int elem) {
   if (mx_elem_format(elem)->bits > 8) return NULL;
   made(&elem_rows[elem]);
   return elem_values[elem];
 }
 
-const mx_chain_program *mx_chain_parsed(int chain) {
+const mx_chain_program *mxi_chain_parsed(int chain) {
   made(&chain_rows[chain]);
   return chain_bad[chain] ? NULL : &chains[chain];
 }

@@ -5,11 +5,11 @@
 #include "core/chain.h"
 
 /** Values of the codes 0 to 255, as mx_decode() has them; NULL for formats of more than 8 bits. */
-const double *mx_scale_values(int scale);
+const double *mxi_scale_values(int scale);
 /** The same of an element's format, in binary32. */
-const float *mx_elem_values(int elem);
+const float *mxi_elem_values(int elem);
 
 /** A row of formats/chains.def parsed; NULL if it does not parse. The exact chain's has no operation. */
-const mx_chain_program *mx_chain_parsed(int chain);
+const mx_chain_program *mxi_chain_parsed(int chain);
 
 #endif

@@ -33,14 +33,14 @@ static double lowest_aligned(const mx_format *f) {
 static double at_least(double x, double least) { return x > least ? x : least; }
 
 static void row_fill(row *r, const mxg_operand *o, const mxg_plan *plan, size_t index) {
-  for (size_t b = 0; b < plan->kb; b++) r->s[b] = mxg_scale(o, index, b);
-  mxg_values(r->v, o, index, 0, plan->K);
+  for (size_t b = 0; b < plan->kb; b++) r->s[b] = mxi_gemm_scale(o, index, b);
+  mxi_gemm_values(r->v, o, index, 0, plan->K);
   const double element = lowest_aligned(o->elem), scale = o->scale ? lowest_aligned(o->scale) : 1;
   for (size_t k = 0; k < plan->K; k++) {
     const double s = r->s[k / plan->block];
     r->magnitude[k] = r->v[k] == 0 ? 0 : fabs(o->divides ? r->v[k] / s : r->v[k] * s);
     /* What is dequantised first has that number's exponent, which is larger for subnormals of binary32 alone. */
-    const double e = at_least(fabs(r->v[k]), element * (o->micro ? mxg_micro(o, index, k) : 1));
+    const double e = at_least(fabs(r->v[k]), element * (o->micro ? mxi_gemm_micro(o, index, k) : 1));
     r->aligned[k] = at_least(o->divides ? r->magnitude[k] : e * at_least(fabs(s), scale), 0x1p-126);
   }
 }
@@ -55,7 +55,7 @@ static const double flushed_below = 0x1p-126;
 
 /* Of one sum: binary32 numbers at or beyond S - E and S + E. */
 static void interval(float ends[2], const mxg_plan *exact, const row *a, const row *b, const loss *f) {
-  const float s = mxg_one_exact(exact, (mxg_line){a->v, a->s, 1}, (mxg_line){b->v, b->s, 1}, 0, 0);
+  const float s = mxi_gemm_one_exact(exact, (mxg_line){a->v, a->s, 1}, (mxg_line){b->v, b->s, 1}, 0, 0);
   ends[0] = ends[1] = s;
   if (isnan(s)) return;
   double t = 0, aligned = 0, flushed = 0;
@@ -102,10 +102,10 @@ static void one_row(const job *j, float *lo, float *hi, const float *bias, const
     float ends[2];
     row_fill(b, &p->b, p, n);
     interval(ends, &j->exact, a, b, &j->loss);
-    const float cx = c && p->beta != 0 ? mxg_load(c, i * p->ldc + n, p->o.c_type) : 0, bx = bias ? bias[p->o.bias_of_rows ? i : n] : 0;
-    const float x = mxg_combine(p, ends[0], cx, bx), y = mxg_combine(p, ends[1], cx, bx);
-    mxg_store(lo, n, MX_F32, smaller(x, y));
-    mxg_store(hi, n, MX_F32, larger(x, y));
+    const float cx = c && p->beta != 0 ? mxi_gemm_load(c, i * p->ldc + n, p->o.c_type) : 0, bx = bias ? bias[p->o.bias_of_rows ? i : n] : 0;
+    const float x = mxi_gemm_combine(p, ends[0], cx, bx), y = mxi_gemm_combine(p, ends[1], cx, bx);
+    mxi_gemm_store(lo, n, MX_F32, smaller(x, y));
+    mxi_gemm_store(hi, n, MX_F32, larger(x, y));
   }
 }
 
@@ -117,7 +117,7 @@ mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, con
   if (options) o = *options;
   o.model = MX_GEMM_EXACT;
   job j;
-  const mx_status status = mxg_plan_of_tensors(&j.plan, a, a_spec, b, b_spec, &o, ld, err);
+  const mx_status status = mxi_gemm_plan_of_tensors(&j.plan, a, a_spec, b, b_spec, &o, ld, err);
   if (status) return status;
   if (o.out != MX_F32 || f->bits < 0 || f->bits > 24 || f->fraction < 0)
     return mx_fail(err, MX_ERR_ARG, "bound: expected f32 out, up to 24 bits and a fraction of 0 or more");
@@ -128,8 +128,8 @@ mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, con
   row ra = {0}, rb = {0};
   int room = row_alloc(&ra, &j.plan) & row_alloc(&rb, &j.plan);
   for (size_t t = 0; t < j.plan.o.batch && room; t++) {
-    mxg_move_to(&j.plan.a, a, t, j.plan.M);
-    mxg_move_to(&j.plan.b, b, t, j.plan.N);
+    mxi_gemm_move_to(&j.plan.a, a, t, j.plan.M);
+    mxi_gemm_move_to(&j.plan.b, b, t, j.plan.N);
     j.exact = j.plan; /* the sum alone */
     j.exact.alpha = 1;
     j.exact.beta = 0;

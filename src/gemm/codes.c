@@ -10,12 +10,12 @@
 
 enum { L = MXG_LANES };
 
-mxg_codes_kernel *mxg_codes_best(const mx_exec *exec) {
+mxg_codes_kernel *mxi_gemm_codes_best(const mx_exec *exec) {
 #if defined(__x86_64__)
   const uint32_t isa = mx_isa_usable(exec->isa_mask);
   __builtin_cpu_init();
-  if (isa & MX_ISA_AVX512 && __builtin_cpu_supports("avx512vnni")) return mxg_codes_avx512;
-  if (isa & MX_ISA_AVX2) return mxg_codes_avx2;
+  if (isa & MX_ISA_AVX512 && __builtin_cpu_supports("avx512vnni")) return mxi_gemm_codes_avx512;
+  if (isa & MX_ISA_AVX2) return mxi_gemm_codes_avx2;
 #else
   (void)exec;
 #endif
@@ -23,20 +23,20 @@ mxg_codes_kernel *mxg_codes_best(const mx_exec *exec) {
 }
 
 /* Sixteen rows cost a tile what one row does, and 8 or 16 of k what 64 do. */
-mxg_codes_kernels mxg_codes_choose(const mxg_plan *plan) {
+mxg_codes_kernels mxi_gemm_codes_choose(const mxg_plan *plan) {
   enum { FEW_ROWS = 4, SHORT = 16 };
-  mxg_codes_kernels k = {.tile = mxg_codes_usable(plan) ? mxg_codes_best(&plan->o.exec) : NULL};
+  mxg_codes_kernels k = {.tile = mxi_gemm_codes_usable(plan) ? mxi_gemm_codes_best(&plan->o.exec) : NULL};
 #if defined(__x86_64__)
-  if (k.tile && plan->M > FEW_ROWS && plan->block > SHORT && plan->K > SHORT && !mxg_skinny_usable(plan, k.tile) &&
-      mx_isa_usable(plan->o.exec.isa_mask) & MX_ISA_AMX && mx_tiles_permitted())
-    k.column = mxg_codes_amx;
+  if (k.tile && plan->M > FEW_ROWS && plan->block > SHORT && plan->K > SHORT && !mxi_gemm_skinny_usable(plan, k.tile) &&
+      mx_isa_usable(plan->o.exec.isa_mask) & MX_ISA_AMX && mxi_tiles_permitted())
+    k.column = mxi_gemm_codes_amx;
 #endif
   return k;
 }
 
 static int plain_e2m1(const mxg_operand *o) { return o->elem == mx_elem_format(MX_ELEM_E2M1) && !o->divides && !o->micro; }
 
-int mxg_codes_usable(const mxg_plan *plan) {
+int mxi_gemm_codes_usable(const mxg_plan *plan) {
   const size_t longest = plan->block < plan->K ? plan->block : plan->K;
   return plan->model == MX_GEMM_F32_BLOCK && plain_e2m1(&plan->a) && plain_e2m1(&plan->b) && plan->K && longest <= 1 << 16 &&
          plan->a.scale_bits + plan->b.scale_bits <= 24 && (plan->block % MXG_GROUP == 0 || plan->kb == 1);
@@ -44,12 +44,12 @@ int mxg_codes_usable(const mxg_plan *plan) {
 
 /* Is there a faster way to pack, and is it to be used? */
 #if defined(__x86_64__)
-#define pack_scales mxg_pack_scales_avx512
-#define turn_scales mxg_turn_scales_avx512
-static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_codes_avx512; }
-#define pack_words mxg_pack_words_avx512
-#define pack_signed mxg_pack_signed_avx512
-#define skinny_kernel mxg_skinny_avx512
+#define pack_scales mxi_gemm_pack_scales_avx512
+#define turn_scales mxi_gemm_turn_scales_avx512
+static int has_avx512(const mx_exec *exec) { return mxi_gemm_codes_best(exec) == mxi_gemm_codes_avx512; }
+#define pack_words mxi_gemm_pack_words_avx512
+#define pack_signed mxi_gemm_pack_signed_avx512
+#define skinny_kernel mxi_gemm_skinny_avx512
 #else
 #define skinny_kernel(acc, a, from) ((void)(acc), (void)(a), (void)(from))
 #define pack_scales(...) (void)0
@@ -59,7 +59,7 @@ static int has_avx512(const mx_exec *exec) { return mxg_codes_best(exec) == mxg_
 #define pack_signed(...) (void)0
 #endif
 
-mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side) {
+mx_status mxi_gemm_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side) {
   const size_t longest = plan->block < plan->K ? plan->block : plan->K;
   const int is_a = side == MXG_SIDE_A;
   *p = (mxg_packed){.side = side, .kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP};
@@ -69,11 +69,11 @@ mx_status mxg_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side) {
   p->s = aligned_alloc(64, (scales * sizeof *p->s + 127) / 64 * 64);
   p->offset = is_a ? malloc(scales * sizeof *p->offset + 1) : NULL;
   if (p->words && p->s && (p->offset || !is_a)) return MX_OK;
-  mxg_codes_free(p);
+  mxi_gemm_codes_free(p);
   return MX_ERR_NOMEM;
 }
 
-void mxg_codes_free(mxg_packed *p) {
+void mxi_gemm_codes_free(mxg_packed *p) {
   free(p->words);
   free(p->s);
   free(p->offset);
@@ -140,16 +140,16 @@ static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float 
   if (fast) pack_scales(p->s, &least, &largest, first, o->scale_ld, p->kb, table, &p->codes);
   for (size_t r = 0; r < L; r++)
     for (size_t b = fast ? p->kb : 0; b < p->kb; b++) {
-      const float s = r >= p->rows ? unit : first ? table[first[r * o->scale_ld + b]] : unit * (float)mxg_scale(o, row0 + r, b);
+      const float s = r >= p->rows ? unit : first ? table[first[r * o->scale_ld + b]] : unit * (float)mxi_gemm_scale(o, row0 + r, b);
       p->s[b * L + r] = s;
       see(&least, &largest, s);
     }
   set_range(p, o, least, largest);
 }
 
-int mxg_codes_fit(const mxg_packed *a, const mxg_packed *b) { return a->least + b->least >= -149 && a->largest + b->largest <= 126; }
+int mxi_gemm_codes_fit(const mxg_packed *a, const mxg_packed *b) { return a->least + b->least >= -149 && a->largest + b->largest <= 126; }
 
-int mxg_codes_slow(const mxg_packed *a, const mxg_packed *b) {
+int mxi_gemm_codes_slow(const mxg_packed *a, const mxg_packed *b) {
   enum { NORMAL = -126 };
   return a->least < NORMAL || b->least < NORMAL || a->least + b->least < NORMAL;
 }
@@ -159,7 +159,7 @@ static uint32_t word_at(const mxg_operand *o, size_t row, size_t k, size_t K) {
   uint32_t word = 0;
   uint8_t codes[MXG_GROUP];
   const size_t n = k >= K ? 0 : K - k < MXG_GROUP ? K - k : MXG_GROUP;
-  mxg_codes(codes, o, row, k, n);
+  mxi_gemm_codes(codes, o, row, k, n);
   for (size_t i = 0; i < n; i++) word |= (uint32_t)(codes[i] & 15) << 4 * i;
   return word;
 }
@@ -181,7 +181,7 @@ static int all_zeros(const uint32_t *words, size_t n) { /* of either sign */
   return !any;
 }
 
-void mxg_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+void mxi_gemm_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const float unit = p->side == MXG_SIDE_A ? 0.25f : 1;
   uint32_t piece[PIECE], least = UINT32_MAX, largest = 0;
   if (p->settled) return;
@@ -219,7 +219,7 @@ static void spread(const mxg_packed *p, size_t n) {
   }
 }
 
-void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+void mxi_gemm_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   const size_t n = p->kb * p->groups;
   uint32_t *words = p->words + (p->side == MXG_SIDE_B_SIGNED ? n * L : 0);
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
@@ -244,13 +244,13 @@ void mxg_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
 /* Words of a row, [first, first + n), as signed bytes: part of a block, or whole blocks of `groups`. */
 static void signed_words(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
 #if defined(__x86_64__)
-  mxg_pack_a_avx2(out, offset, words, groups, n_blocks);
+  mxi_gemm_pack_a_avx2(out, offset, words, groups, n_blocks);
 #else
   (void)out, (void)offset, (void)words, (void)groups, (void)n_blocks;
 #endif
 }
 
-void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+void mxi_gemm_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   uint32_t piece[PIECE];
   const size_t n = p->groups, at_once = n < PIECE ? PIECE / n : 1;
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
@@ -281,12 +281,12 @@ void mxg_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan,
 
 /* --- few rows of A --- */
 
-int mxg_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
+int mxi_gemm_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
   return plan->M <= L && kernel && has_avx512(&plan->o.exec) && direct_words(&plan->b) && (plan->block == 32 || plan->block == 16) &&
          plan->K % (L * MXG_GROUP) == 0;
 }
 
-mx_status mxg_skinny_fill_a(mxg_packed *p) {
+mx_status mxi_gemm_skinny_fill_a(mxg_packed *p) {
   const size_t R = p->rows > 8 ? 16 : p->rows > 4 ? 8 : p->rows > 2 ? 4 : 2, each = 2 * p->groups, record = R * (2 + each);
   if (!p->few || p->few_rows != R) {
     free(p->few);
@@ -306,7 +306,7 @@ mx_status mxg_skinny_fill_a(mxg_packed *p) {
   return MX_OK;
 }
 
-mx_status mxg_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0) {
+mx_status mxi_gemm_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0) {
   uint32_t least = UINT32_MAX, largest = 0;
   const uint8_t *first = scale_bytes(o, row0);
   p->rows = L;
@@ -324,7 +324,7 @@ mx_status mxg_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operan
   return MX_OK;
 }
 
-void mxg_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {
+void mxi_gemm_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {
   if (p->turned) fill_scales(p, o, row0, 1, p->avx512);
 }
 
@@ -332,14 +332,14 @@ void mxg_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {
 static mxg_scale_form form_of(const mxg_packed *a, mxg_packed *const b[2]) {
   if (!b[0]->turned || !b[1]->turned) return MXG_NUMBERS;
   if (!b[0]->codes.e8m0) return MXG_LINEAR;
-  return a->powers && !mxg_codes_slow(a, b[0]) && !mxg_codes_slow(a, b[1]) ? MXG_POWERS : MXG_NUMBERS;
+  return a->powers && !mxi_gemm_codes_slow(a, b[0]) && !mxi_gemm_codes_slow(a, b[1]) ? MXG_POWERS : MXG_NUMBERS;
 }
 
-void mxg_skinny(float acc[2][L * L], const mxg_packed *a, mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]) {
+void mxi_gemm_skinny(float acc[2][L * L], const mxg_packed *a, mxg_packed *const b[2], const mxg_operand *o, const size_t row0[2]) {
   mxg_stream from = {.stride = o->line_bytes, .form = form_of(a, b), .codes = &b[0]->codes};
   from.scales_ahead = o->scale ? (const uint8_t *)((uintptr_t)o->scales + (o->scale_row0 + row0[1] + L) * o->scale_ld) : o->data;
   for (size_t p = 0; p < 2; p++) {
-    if (from.form == MXG_NUMBERS) mxg_skinny_numbers(b[p], o, row0[p]);
+    if (from.form == MXG_NUMBERS) mxi_gemm_skinny_numbers(b[p], o, row0[p]);
     from.first[p] = o->data + row0[p] * o->line_bytes;
     from.ahead[p] = row0[p] + 3 * L <= o->rows ? from.first[p] + 2 * L * o->line_bytes : from.first[p];
     from.turns[p] = b[p]->turns;

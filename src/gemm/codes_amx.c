@@ -101,7 +101,7 @@ static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b, si
 }
 
 /* A piece of B's blocks at a time, for all panels of A: it stays in the first cache while they pass. */
-void mxg_codes_amx(float (*acc)[L * L], const mxg_packed *const *a, size_t n, const mxg_packed *b) {
+void mxi_gemm_codes_amx(float (*acc)[L * L], const mxg_packed *const *a, size_t n, const mxg_packed *b) {
   const size_t block_bytes = b->groups * 8 * L, piece = IN_CACHE / block_bytes > 4 ? IN_CACHE / block_bytes : 4;
   const tile_shapes shapes = shapes_of(b->groups);
   memset(acc, 0, n * sizeof *acc);

@@ -86,7 +86,7 @@ static inline __m128i signed_bytes(uint32_t *out, __m128i two) {
   return _mm_madd_epi16(_mm_maddubs_epi16(_mm_set1_epi8(1), _mm_add_epi8(even, odd)), _mm_set1_epi16(1));
 }
 
-void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
+void mxi_gemm_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
   for (size_t b = 0; b < n_blocks; b++, out += L * groups * 2, words += groups) {
     __m128i sum = _mm_setzero_si128();
     for (size_t g = 0; g < groups; g += 4) {
@@ -104,7 +104,7 @@ void mxg_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size
   }
 }
 
-void mxg_codes_avx2(float *acc, const mxg_packed *a, const mxg_packed *b) {
+void mxi_gemm_codes_avx2(float *acc, const mxg_packed *a, const mxg_packed *b) {
   if (a->groups == 4)
     blocks(acc, a, b, 4);
   else if (a->groups == 2)

@@ -46,7 +46,7 @@ static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b) {
   }
 }
 
-void mxg_codes_avx512(float *acc, const mxg_packed *a, const mxg_packed *b) {
+void mxi_gemm_codes_avx512(float *acc, const mxg_packed *a, const mxg_packed *b) {
   const size_t rows = a->rows;
   if (a->groups == 4) { /* blocks of 32 */
     if (rows > 8)

@@ -4,7 +4,7 @@
 
 #include "gemm/internal.h"
 
-float mxg_combine(const mxg_plan *plan, float acc, float c, float bias) {
+float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias) {
   const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
   float d = plan->alpha == 0 ? 0 : acc * t;
   if (plan->beta != 0) d = fmaf(plan->beta, c, d);
@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) void times(float *restrict d, const
   }
 }
 
-int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
+int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
   if (plan->beta != 0 || plan->o.bias || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
   const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
   if (n == MXG_LANES) /* a constant number: vectors */
@@ -55,7 +55,7 @@ static uint16_t narrow(float x, int exp_bits, int man_bits) {
   return (uint16_t)(sign | (base + kept + (rest > half || (rest == half && (kept & 1))))); /* a carry runs into the exponent, and to Inf */
 }
 
-void mxg_store(void *out, size_t index, mx_dtype dtype, float x) {
+void mxi_gemm_store(void *out, size_t index, mx_dtype dtype, float x) {
   if (dtype == MX_F32) {
     static const uint32_t nan_bits = 0x7FC00000;
     memcpy((uint8_t *)out + index * 4, x != x ? (const void *)&nan_bits : (const void *)&x, 4);
@@ -65,7 +65,7 @@ void mxg_store(void *out, size_t index, mx_dtype dtype, float x) {
   memcpy((uint8_t *)out + index * 2, &bits, 2);
 }
 
-float mxg_load(const void *from, size_t index, mx_dtype dtype) {
+float mxi_gemm_load(const void *from, size_t index, mx_dtype dtype) {
   float x;
   uint16_t bits;
   if (dtype == MX_F32) {

@@ -1,6 +1,6 @@
 /* `exact` at speed: binary64 sums that provably round nothing, and one rounding at the end.
  *
- * A term is a block's dot times its scales, exact in binary64 (mxg_block_fits). All terms of a tile are below 2^top and multiples of 2^low, and there
+ * A term is a block's dot times its scales, exact in binary64 (mxi_gemm_block_fits). All terms of a tile are below 2^top and multiples of 2^low, and there
  * are n of them, n <= 2^lg. Numbers that are multiples of u = 2^(top + lg - 51) and at most 2^top + u each sum to less than 2^(top + lg + 1) = 2^52 u:
  * exactly, whatever the order. So the first sum takes of every term its rounding to a multiple of u, by (t + 1.5 * 2^52 u) - 1.5 * 2^52 u, which is
  * exact since |t| < 2^51 u. The rest of the term is exact too, at most u / 2, and goes to the next sum the same way, with top + lg - 52 for top. The
@@ -27,10 +27,10 @@ static void bounds_of(int *hi, int *lo, const mxg_plan *plan, const mxg_operand 
 
 static int log2_up(size_t n) { return n > 1 ? 64 - __builtin_clzll(n - 1) : 0; }
 
-int mxg_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
+int mxi_gemm_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
   if (plan->a.divides || plan->b.divides || !a->finite || !b->finite) return 0;
   for (size_t i = 0; i < plan->kb && !plan->bounded; i++)
-    if (!mxg_block_fits(plan, a, b, i)) return 0;
+    if (!mxi_gemm_block_fits(plan, a, b, i)) return 0;
   int hi_a, lo_a, hi_b, lo_b;
   bounds_of(&hi_a, &lo_a, plan, &plan->a, a);
   bounds_of(&hi_b, &lo_b, plan, &plan->b, b);
@@ -47,7 +47,7 @@ int mxg_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_pane
   return 0;
 }
 
-mxg_rounding mxg_rounding_of(mx_dtype type) {
+mxg_rounding mxi_gemm_rounding_of(mx_dtype type) {
   if (type == MX_F16) return (mxg_rounding){11, -24, 16};
   if (type == MX_BF16) return (mxg_rounding){8, -133, 128};
   return (mxg_rounding){24, -149, 128};
@@ -79,17 +79,17 @@ static double round_128(u128 m, int e, mxg_rounding to) {
   return r >= ldexp(1, to.max_exp) ? INFINITY : r;
 }
 
-float mxg_exact_finish(const mxg_plan *plan, const double *sums, size_t step, int n, float c, float bias) {
+float mxi_gemm_exact_finish(const mxg_plan *plan, const double *sums, size_t step, int n, float c, float bias) {
   const double ga = (double)plan->a.multiplier, gb = (double)plan->b.multiplier, alpha = (double)plan->alpha;
   if (n == 1 && c == 0 && bias == 0) { /* 53 bits and three times 24 */
     int e, e1, e2, e3;
     const u128 m = (u128)split(sums[0], &e) * split(ga, &e1), f = (u128)split(gb, &e2) * split(alpha, &e3);
-    const double r = round_128(m * f, e + e1 + e2 + e3, mxg_rounding_of(plan->o.out));
+    const double r = round_128(m * f, e + e1 + e2 + e3, mxi_gemm_rounding_of(plan->o.out));
     const int negative = (sums[0] < 0) ^ (ga < 0) ^ (gb < 0) ^ (alpha < 0);
     return (float)(m && f && negative ? -r : r);
   }
   mxg_wide sum;
-  mxg_wide_zero(&sum);
-  for (int i = 0; i < n; i++) mxg_wide_add_product(&sum, sums[(size_t)i * step], 1, 1);
-  return (float)mxg_exact_round(plan, &sum, 1, c, bias);
+  mxi_gemm_wide_zero(&sum);
+  for (int i = 0; i < n; i++) mxi_gemm_wide_add_product(&sum, sums[(size_t)i * step], 1, 1);
+  return (float)mxi_gemm_exact_round(plan, &sum, 1, c, bias);
 }

@@ -43,7 +43,7 @@ static int takes_scales(const mxg_plan *p, const mx_mma_model *m) {
   return (p->a.scale && in_unit(&p->a, m)) || (p->b.scale && in_unit(&p->b, m));
 }
 
-mx_status mxg_fused_check(const mxg_plan *p, mx_error *err) {
+mx_status mxi_gemm_fused_check(const mxg_plan *p, mx_error *err) {
   if (!p->o.fused) return mx_fail(err, MX_ERR_ARG, "gemm: model fused without parameters, expected options.fused");
   const mx_mma_model m = model_of(p);
   const mx_accum *x = &m.accum;
@@ -60,8 +60,8 @@ mx_status mxg_fused_check(const mxg_plan *p, mx_error *err) {
 static void codes_in_unit(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n) {
   const mxg_operand *o = side->from;
   const size_t there = k >= o->K ? 0 : o->K - k < n ? o->K - k : n;
-  mxg_codes64(out, o, row, k, there);
-  for (size_t i = 0; o->micro && i < there; i++) out[i] |= (uint64_t)ilogb(mxg_micro(o, row, k + i)) << o->elem->bits;
+  mxi_gemm_codes64(out, o, row, k, there);
+  for (size_t i = 0; o->micro && i < there; i++) out[i] |= (uint64_t)ilogb(mxi_gemm_micro(o, row, k + i)) << o->elem->bits;
   for (size_t i = there; i < n; i++) out[i] = 0;
 }
 
@@ -72,9 +72,9 @@ static void codes_dequantised(uint64_t *out, const mma_side *side, size_t row, s
   double v[64];
   for (size_t at = 0; at < there; at += 64) {
     const size_t m = there - at < 64 ? there - at : 64;
-    mxg_values(v, o, row, k + at, m);
+    mxi_gemm_values(v, o, row, k + at, m);
     for (size_t i = 0; i < m; i++) {
-      const double x = mxg_scaled(v[i], mxg_scale(o, row, (k + at + i) / o->block), o->divides);
+      const double x = mxi_gemm_scaled(v[i], mxi_gemm_scale(o, row, (k + at + i) / o->block), o->divides);
       const float y = (float)x;
       uint32_t bits;
       memcpy(&bits, &y, sizeof bits);
@@ -91,9 +91,9 @@ static mma_num one_of(const mx_format *scale) { return (mma_num){INT64_C(1) << s
 static mma_num scale_of(const mma_side *side, size_t row, size_t b) {
   const mxg_operand *o = side->from;
   if (b >= o->kb) return one_of(side->scale); /* of what fills an instruction up */
-  const uint32_t code = mxg_scale_code(o, row, b);
+  const uint32_t code = mxi_gemm_scale_code(o, row, b);
   if (o->scale->bits <= 8) return side->scale_table[code];
-  mma_num n = mma_split(o->scale, code);
+  mma_num n = mxi_mma_split(o->scale, code);
   if (n.cls & MMA_ZERO) n.exp = side->zero_exp;
   return n;
 }
@@ -101,7 +101,7 @@ static mma_num scale_of(const mma_side *side, size_t row, size_t b) {
 static void scale_table(mma_side *side, const mma_plan *plan, const mxg_operand *o) {
   const mx_format *s = o->scale;
   for (uint64_t code = 0; code < 256; code++) {
-    mma_num n = mma_scale(plan, s, s->sign_bits && !o->scale_signed ? code & 0x7F : code);
+    mma_num n = mxi_mma_scale(plan, s, s->sign_bits && !o->scale_signed ? code & 0x7F : code);
     if (o->encode) n.exp = -n.exp; /* of a power of two */
     side->scale_table[code] = n;
   }
@@ -117,7 +117,7 @@ static void side_init(mma_side *side, const mxg_operand *o, const mx_mma_model *
 }
 
 static void side_tables(mma_side *side, const mma_plan *plan, const mxg_operand *o) {
-  mma_tables(side, plan);
+  mxi_mma_tables(side, plan);
   side->zero_exp = plan->zero_exp;
   if (side->scale && side->scale->bits <= 8) scale_table(side, plan, o);
   const unsigned bits = (unsigned)side->type->bits;
@@ -152,7 +152,7 @@ static float value_of(const call *x, mma_acc acc) {
 static void store(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc) {
   const call *x = w->context;
   (void)t;
-  mxg_put(x->gemm, x->d, x->c, i, j, value_of(x, acc));
+  mxi_gemm_put(x->gemm, x->d, x->c, i, j, value_of(x, acc));
 }
 
 typedef struct fused {
@@ -169,7 +169,7 @@ static int top_of_operand(const mma_side *side, const mxg_operand *o) {
       const mma_num s = scale_of(side, r, b);
       if (!s.cls && s.exp + 1 > top) top = s.exp + 1;
     }
-  return mma_top_of(side->type) + (o->micro ? 2 : 0) + (top == INT_MIN ? 1 : top);
+  return mxi_mma_top_of(side->type) + (o->micro ? 2 : 0) + (top == INT_MIN ? 1 : top);
 }
 
 static void fused_init(fused *f, const mxg_plan *p) {
@@ -180,18 +180,18 @@ static void fused_init(fused *f, const mxg_plan *p) {
   side_init(&f->plan.a, &p->a, &f->model, f->model.a);
   side_init(&f->plan.b, &p->b, &f->model, f->model.b);
   f->plan.block = takes_scales(p, &f->model) ? p->block : 0;
-  mma_plan_make(&f->plan, &f->model, f->K);
+  mxi_mma_plan_make(&f->plan, &f->model, f->K);
   side_tables(&f->plan.a, &f->plan, &p->a);
   side_tables(&f->plan.b, &f->plan, &p->b);
   if (f->plan.may_be_huge) f->plan.may_be_huge = top_of_operand(&f->plan.a, &p->a) + top_of_operand(&f->plan.b, &p->b) > 128;
 }
 
-mx_status mxg_fused_run(const mxg_plan *p, void *d, const void *c) {
+mx_status mxi_gemm_fused_run(const mxg_plan *p, void *d, const void *c) {
   fused f;
   fused_init(&f, p);
   const call x = {p, &f.model, d, c};
   mma_work w = {.plan = &f.plan, .T = 1, .M = p->M, .N = p->N, .K = f.K, .store = store, .context = &x};
-  return mma_run(&w, &f.plan, &p->o.exec);
+  return mxi_mma_run(&w, &f.plan, &p->o.exec);
 }
 
 /* --- a list of outputs --- */
@@ -202,15 +202,15 @@ typedef struct desk {
 } desk;
 
 static mma_acc one_pair(const fused *f, desk *k, size_t stretch, size_t i, size_t j) {
-  mma_kernel *kernel = mma_kernel_of(&f->plan);
+  mma_kernel *kernel = mxi_mma_kernel_of(&f->plan);
   mma_acc acc = {0, 0};
   size_t k0 = 0;
   do {
     const size_t n = f->K - k0 < stretch ? f->K - k0 : stretch;
-    mma_panel_shorten(&k->a, &f->plan, n);
-    mma_panel_shorten(&k->b, &f->plan, n);
-    if (k->row_a != i) mma_panel_fill(&k->a, 0, &f->plan, &f->plan.a, i, k0);
-    if (k->row_b != j) mma_panel_fill(&k->b, 0, &f->plan, &f->plan.b, j, k0);
+    mxi_mma_panel_shorten(&k->a, &f->plan, n);
+    mxi_mma_panel_shorten(&k->b, &f->plan, n);
+    if (k->row_a != i) mxi_mma_panel_fill(&k->a, 0, &f->plan, &f->plan.a, i, k0);
+    if (k->row_b != j) mxi_mma_panel_fill(&k->b, 0, &f->plan, &f->plan.b, j, k0);
     acc = kernel(&f->plan, &k->a, 0, &k->b, 0, acc);
     k0 += n;
   } while (k0 < f->K);
@@ -219,17 +219,17 @@ static mma_acc one_pair(const fused *f, desk *k, size_t stretch, size_t i, size_
   return acc;
 }
 
-mx_status mxg_fused_pairs(const mxg_plan *p, void *d, const void *c, const size_t (*pairs)[2], size_t n, int threads) {
+mx_status mxi_gemm_fused_pairs(const mxg_plan *p, void *d, const void *c, const size_t (*pairs)[2], size_t n, int threads) {
   fused f;
   fused_init(&f, p);
   const call x = {p, &f.model, d, c};
-  const size_t stretch = mma_stretch(&f.plan, f.K);
+  const size_t stretch = mxi_mma_stretch(&f.plan, f.K);
   int failed = 0;
   (void)threads; /* without OpenMP */
 #pragma omp parallel num_threads(threads)
   {
     desk k = {.row_a = SIZE_MAX, .row_b = SIZE_MAX};
-    const int bad_a = mma_panel_alloc(&k.a, &f.plan, 1, stretch) != MX_OK, bad_b = mma_panel_alloc(&k.b, &f.plan, 1, stretch) != MX_OK;
+    const int bad_a = mxi_mma_panel_alloc(&k.a, &f.plan, 1, stretch) != MX_OK, bad_b = mxi_mma_panel_alloc(&k.b, &f.plan, 1, stretch) != MX_OK;
     if (bad_a || bad_b) {
 #pragma omp atomic write
       failed = 1;
@@ -237,9 +237,9 @@ mx_status mxg_fused_pairs(const mxg_plan *p, void *d, const void *c, const size_
 #pragma omp for schedule(static)
     for (size_t at = 0; at < n; at++)
       if (!bad_a && !bad_b)
-        mxg_put_at(p, d, at, c, pairs[at][0], pairs[at][1], value_of(&x, one_pair(&f, &k, stretch, pairs[at][0], pairs[at][1])));
-    mma_panel_free(&k.a);
-    mma_panel_free(&k.b);
+        mxi_gemm_put_at(p, d, at, c, pairs[at][0], pairs[at][1], value_of(&x, one_pair(&f, &k, stretch, pairs[at][0], pairs[at][1])));
+    mxi_mma_panel_free(&k.a);
+    mxi_mma_panel_free(&k.b);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }

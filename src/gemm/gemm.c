@@ -45,7 +45,7 @@ mx_status mx_tensor_multiplier(float *out, const mx_tensor *t, const mx_spec *sp
 
 static int is_out_type(int dtype) { return dtype == MX_F32 || dtype == MX_F16 || dtype == MX_BF16; }
 
-mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
+mx_status mxi_gemm_plan_init(mxg_plan *p, mx_error *err) {
   const mx_gemm_options *o = &p->o;
   p->model = o->model;
   if (!mx_gemm_model_name(o->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", o->model);
@@ -53,11 +53,11 @@ mx_status mxg_plan_init(mxg_plan *p, mx_error *err) {
     return mx_fail(err, MX_ERR_ARG, "D is %s and C %s, expected f32, f16 or bf16", mx_dtype_name(o->out), mx_dtype_name(o->c_type));
   p->alpha = o->alpha ? *o->alpha : 1;
   if (p->alpha == 0) p->K = 0; /* A and B are not read */
-  mxg_operand_prepare(&p->a);
-  mxg_operand_prepare(&p->b);
+  mxi_gemm_operand_prepare(&p->a);
+  mxi_gemm_operand_prepare(&p->b);
   p->a.K = p->b.K = p->K;
   p->kb = p->K / p->block + (p->K % p->block != 0);
-  if (p->model == MX_GEMM_FUSED) return mxg_fused_check(p, err);
+  if (p->model == MX_GEMM_FUSED) return mxi_gemm_fused_check(p, err);
   if (p->model == MX_GEMM_EXACT && ((p->a.divides && p->a.scale_bits > 4) || (p->b.divides && p->b.scale_bits > 4)))
     return mx_fail(err, MX_ERR_UNSUPPORTED, "model exact with scale.form=encode and %s scales, expected scales of up to four significant bits",
                    (p->a.divides && p->a.scale_bits > 4 ? p->a : p->b).scale->name);
@@ -109,14 +109,14 @@ static size_t common_block(const mx_tensor *a, const mx_spec *as, const mx_tenso
   return *of_a == *of_b ? *of_a : 0;
 }
 
-void mxg_move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows) {
+void mxi_gemm_move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows) {
   o->rows = rows;
   o->data = whole->codes + t * rows * whole->code_stride;
   o->scale_row0 = t * rows;
 }
 
-mx_status mxg_plan_of_tensors(mxg_plan *p, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
-                              const mx_gemm_options *options, size_t ldd, mx_error *err) {
+mx_status mxi_gemm_plan_of_tensors(mxg_plan *p, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                                   const mx_gemm_options *options, size_t ldd, mx_error *err) {
   if (!a || !b || !a_spec || !b_spec || !mx_elem_format(a_spec->elem) || !mx_elem_format(b_spec->elem))
     return mx_fail(err, MX_ERR_ARG, "gemm: an operand or its spec is missing");
   *p = (mxg_plan){.K = a->cols, .ldd = ldd};
@@ -138,7 +138,7 @@ mx_status mxg_plan_of_tensors(mxg_plan *p, const mx_tensor *a, const mx_spec *a_
   mx_status status = operand_of(&p->a, a, a_spec, p->block);
   if (!status) status = operand_of(&p->b, b, b_spec, p->block);
   if (status) return mx_fail(err, status, "gemm: %s", mx_status_text(status));
-  if ((status = mxg_plan_init(p, err))) return status;
+  if ((status = mxi_gemm_plan_init(p, err))) return status;
   p->beta = p->o.c ? (p->o.beta ? *p->o.beta : 1) : 0;
   return MX_OK;
 }
@@ -146,14 +146,14 @@ mx_status mxg_plan_of_tensors(mxg_plan *p, const mx_tensor *a, const mx_spec *a_
 mx_status mx_gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                   const mx_gemm_options *options, mx_error *err) {
   mxg_plan p;
-  mx_status status = mxg_plan_of_tensors(&p, a, a_spec, b, b_spec, options, ldd, err);
+  mx_status status = mxi_gemm_plan_of_tensors(&p, a, a_spec, b, b_spec, options, ldd, err);
   if (status) return status;
   if (!d && p.M && p.N) return mx_fail(err, MX_ERR_ARG, "gemm: no place for D");
   const size_t bytes = mx_dtype_bytes(p.o.out), c_bytes = mx_dtype_bytes(p.o.c_type);
   for (size_t t = 0; t < p.o.batch && !status; t++) {
-    mxg_move_to(&p.a, a, t, p.M);
-    mxg_move_to(&p.b, b, t, p.N);
-    status = mxg_run(&p, (uint8_t *)d + t * p.M * ldd * bytes, p.o.c ? (const uint8_t *)p.o.c + t * p.M * p.ldc * c_bytes : NULL, NULL, 0);
+    mxi_gemm_move_to(&p.a, a, t, p.M);
+    mxi_gemm_move_to(&p.b, b, t, p.N);
+    status = mxi_gemm_run(&p, (uint8_t *)d + t * p.M * ldd * bytes, p.o.c ? (const uint8_t *)p.o.c + t * p.M * p.ldc * c_bytes : NULL, NULL, 0);
   }
   return status ? mx_fail(err, status, "gemm: %s", mx_status_text(status)) : MX_OK;
 }

@@ -37,21 +37,21 @@ typedef struct mxg_operand {
 } mxg_operand;
 
 /** The tables and bounds that follow from elem, scale, micro, encode and scale_signed. */
-void mxg_operand_prepare(mxg_operand *o);
+void mxi_gemm_operand_prepare(mxg_operand *o);
 /** Elements [k0, k0 + n) of a row, micro-scales included, exact. */
-void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+void mxi_gemm_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** Codes [k0, k0 + n) of a row, up to 8 bits each. */
-void mxg_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+void mxi_gemm_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** The same for codes of any width. */
-void mxg_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
+void mxi_gemm_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** The micro-scale of an element of an operand that has them: 1, 2 or 4. */
-double mxg_micro(const mxg_operand *o, size_t row, size_t k);
+double mxi_gemm_micro(const mxg_operand *o, size_t row, size_t k);
 /** element * scale, or / scale: 0 / 0 is 0, a block that was stored as nothing. */
-double mxg_scaled(double element, double scale, int divides);
+double mxi_gemm_scaled(double element, double scale, int divides);
 /** The code of a scale, all its bits. Only with scales. */
-uint32_t mxg_scale_code(const mxg_operand *o, size_t row, size_t b);
+uint32_t mxi_gemm_scale_code(const mxg_operand *o, size_t row, size_t b);
 /** What multiplies block b of a row, or with `divides` divides it. 1 without scales. */
-double mxg_scale(const mxg_operand *o, size_t row, size_t b);
+double mxi_gemm_scale(const mxg_operand *o, size_t row, size_t b);
 
 /* Sixteen rows, decoded. v[k * 16 + r], s[b * 16 + r]; rows beyond the last are zeros with scale 1.
  * What v holds follows the model: elements (f32_block), or values with their scale: binary32 in f (f32_seq, f32_pairwise), binary64 (f64). */
@@ -76,24 +76,24 @@ typedef struct mxg_plan {
   float alpha, beta;
 } mxg_plan;
 
-mx_status mxg_panel_alloc(mxg_panel *p, const mxg_plan *plan);
-void mxg_panel_free(mxg_panel *p);
-void mxg_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
-size_t mxg_panel_bytes(const mxg_plan *plan);
+mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan);
+void mxi_gemm_panel_free(mxg_panel *p);
+void mxi_gemm_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
+size_t mxi_gemm_panel_bytes(const mxg_plan *plan);
 
 /** Does binary64 hold every dot and term of block b exactly? */
-int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block);
+int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block);
 
 /** Sums of a tile: acc[i * 16 + j] over the whole of K. */
 typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
-/** `exact`, where mxg_exact_split() found a way: sums [n_sums][16][16] whose sum is each output's, nothing rounded. */
+/** `exact`, where mxi_gemm_exact_split() found a way: sums [n_sums][16][16] whose sum is each output's, nothing rounded. */
 typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums);
 typedef struct mxg_kernels {
   mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64;
   mxg_exact_kernel *exact;
 } mxg_kernels;
-extern const mxg_kernels mxg_lanes_scalar, mxg_lanes_avx2, mxg_lanes_avx512;
-const mxg_kernels *mxg_kernels_best(const mx_exec *exec);
+extern const mxg_kernels mxi_gemm_lanes_scalar, mxi_gemm_lanes_avx2, mxi_gemm_lanes_avx512;
+const mxg_kernels *mxi_gemm_kernels_best(const mx_exec *exec);
 
 /* One row of a decoded operand: v[k * step], s[b * step]. */
 typedef struct mxg_line {
@@ -101,44 +101,44 @@ typedef struct mxg_line {
   size_t step;
 } mxg_line;
 /** One output of f32_block, whatever the numbers are. */
-float mxg_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
+float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
 /** One output of the models other than exact from lines that hold what the model's panels hold (values already binary32 for f32_*). */
-float mxg_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
+float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
 /** One output of exact, D's element and all: value in binary32, already of type o.out. c and bias as numbers, 0 if not given. */
-float mxg_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias);
+float mxi_gemm_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias);
 /** What follows the sum in `exact`, for a sum that is the sum of n numbers below 2^960, each a multiple of 2^-1000. */
-float mxg_exact_finish(const mxg_plan *plan, const double *sums, size_t step, int n, float c, float bias);
+float mxi_gemm_exact_finish(const mxg_plan *plan, const double *sums, size_t step, int n, float c, float bias);
 enum { MXG_SUMS = 3 };
 /** How many sums (1 .. MXG_SUMS) take the terms of a tile without rounding, and place[] for the kernel; 0: no number of them does. */
-int mxg_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b);
+int mxi_gemm_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b);
 /** Elements of a row (step 1) as the model wants them: times their scales, rounded, or as they are. In place. */
-void mxg_line_values(double *v, const double *s, const mxg_plan *plan, int divides);
+void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int divides);
 
 /** What follows the sum, up to the rounding to the output type. */
-float mxg_combine(const mxg_plan *plan, float acc, float c, float bias);
+float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias);
 /** A row of binary32 outputs without C and bias, combined and stored; 0 if the plan asks for more. d need not be aligned to a vector. */
-int mxg_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n);
+int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n);
 /** x, of type dtype after one RNE, stored at out[index]; and read back as binary32. */
-void mxg_store(void *out, size_t index, mx_dtype dtype, float x);
-float mxg_load(const void *from, size_t index, mx_dtype dtype);
+void mxi_gemm_store(void *out, size_t index, mx_dtype dtype, float x);
+float mxi_gemm_load(const void *from, size_t index, mx_dtype dtype);
 
 /** D(i, j) from its sum: combined, rounded, stored where it belongs, or at `at`. */
-void mxg_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc);
-void mxg_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc);
+void mxi_gemm_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc);
+void mxi_gemm_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc);
 
 /** MX_GEMM_FUSED: whether the model takes these operands; one matrix of the batch, whole or the listed outputs. */
-mx_status mxg_fused_check(const mxg_plan *plan, mx_error *err);
-mx_status mxg_fused_run(const mxg_plan *plan, void *d, const void *c);
-mx_status mxg_fused_pairs(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n, int threads);
+mx_status mxi_gemm_fused_check(const mxg_plan *plan, mx_error *err);
+mx_status mxi_gemm_fused_run(const mxg_plan *plan, void *d, const void *c);
+mx_status mxi_gemm_fused_pairs(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n, int threads);
 
 /** One matrix of the batch: all of D, or the listed pairs into d[0 .. n_pairs). d and c are NULL-safe as the options say. */
-mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs);
+mx_status mxi_gemm_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs);
 /** The plan's own fields from a, b, options; checks what both calls check. */
-mx_status mxg_plan_init(mxg_plan *plan, mx_error *err);
+mx_status mxi_gemm_plan_init(mxg_plan *plan, mx_error *err);
 
 /** The plan of mx_gemm(), operands at the first matrix of the batch; and matrix t: rows [t * rows, (t + 1) * rows) of the tensor. */
-mx_status mxg_plan_of_tensors(mxg_plan *plan, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
-                              const mx_gemm_options *options, size_t ldd, mx_error *err);
-void mxg_move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows);
+mx_status mxi_gemm_plan_of_tensors(mxg_plan *plan, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
+                                   const mx_gemm_options *options, size_t ldd, mx_error *err);
+void mxi_gemm_move_to(mxg_operand *o, const mx_tensor *whole, size_t t, size_t rows);
 
 #endif

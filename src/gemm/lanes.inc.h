@@ -11,7 +11,7 @@
 
 enum { L = MXG_LANES, NF = L / WF, ND = L / WD };
 
-/* Dot of a block for ROWS rows and WD columns, exact in binary64 because mxg_block_fits() said so. */
+/* Dot of a block for ROWS rows and WD columns, exact in binary64 because mxi_gemm_block_fits() said so. */
 static inline void dot_rows(vd dot[ROWS], const double *a, const double *b, size_t n) {
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; r++) dot[r] = D_SET1(0.0);

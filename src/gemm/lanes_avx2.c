@@ -8,7 +8,7 @@
 #define WF 8
 #define WD 4
 #define ROWS 8
-#define TABLE mxg_lanes_avx2
+#define TABLE mxi_gemm_lanes_avx2
 #define F_LOAD(p) _mm256_loadu_ps(p)
 #define F_STORE(p, x) _mm256_storeu_ps(p, x)
 #define F_SET1(x) _mm256_set1_ps(x)

@@ -8,7 +8,7 @@
 #define WF 16
 #define WD 8
 #define ROWS 16
-#define TABLE mxg_lanes_avx512
+#define TABLE mxi_gemm_lanes_avx512
 #define F_LOAD(p) _mm512_loadu_ps(p)
 #define F_STORE(p, x) _mm512_storeu_ps(p, x)
 #define F_SET1(x) _mm512_set1_ps(x)

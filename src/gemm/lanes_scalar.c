@@ -9,7 +9,7 @@
 #define WF 1
 #define WD 1
 #define ROWS 4
-#define TABLE mxg_lanes_scalar
+#define TABLE mxi_gemm_lanes_scalar
 #define F_LOAD(p) (*(p))
 #define F_STORE(p, x) (*(p) = (x))
 #define F_SET1(x) (x)

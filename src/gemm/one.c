@@ -43,14 +43,14 @@ static size_t block_end(const mxg_plan *plan, size_t b) { return (b + 1) * plan-
 
 static float block_wide(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, factors f) {
   mxg_wide sum, one;
-  mxg_wide_zero(&sum);
-  for (size_t k = block * plan->block; k < block_end(plan, block); k++) mxg_wide_add_product(&sum, a.v[k * a.step], b.v[k * b.step], 1);
-  mxg_wide_scale(&sum, f.a);
-  mxg_wide_scale(&sum, f.b);
-  mxg_wide_zero(&one);
-  mxg_wide_add_product(&one, (double)acc, f.over, 1);
-  mxg_wide_add(&sum, &one);
-  return (float)mxg_wide_round(&sum, f.over, F32_BITS, F32_MIN, F32_MAX);
+  mxi_gemm_wide_zero(&sum);
+  for (size_t k = block * plan->block; k < block_end(plan, block); k++) mxi_gemm_wide_add_product(&sum, a.v[k * a.step], b.v[k * b.step], 1);
+  mxi_gemm_wide_scale(&sum, f.a);
+  mxi_gemm_wide_scale(&sum, f.b);
+  mxi_gemm_wide_zero(&one);
+  mxi_gemm_wide_add_product(&one, (double)acc, f.over, 1);
+  mxi_gemm_wide_add(&sum, &one);
+  return (float)mxi_gemm_wide_round(&sum, f.over, F32_BITS, F32_MIN, F32_MAX);
 }
 
 /* The dot of a block; *exact says whether no operation rounded. */
@@ -77,13 +77,13 @@ static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t blo
     return (float)((double)acc + (t / f.over + 0.0)); /* + 0.0: a zero term is +0 */
   if (!exact || fma(f.a, f.b, -s) != 0 || fma(dot, s, -t) != 0) return block_wide(plan, a, b, block, acc, f);
   if (f.over == 1) return (float)add_to_odd((double)acc, t + 0.0);
-  const double q = mx_quotient_to_odd(t, f.over), sum = add_to_odd((double)acc, q);
+  const double q = mxi_quotient_to_odd(t, f.over), sum = add_to_odd((double)acc, q);
   /* q stands for a number strictly between two binary64: enough unless the sum is so small that the places below q's last one count. */
   if (t != 0 && fabs(sum) < fabs(q) * 0x1p-20) return block_wide(plan, a, b, block, acc, f);
   return t == 0 ? acc + 0.0f : (float)sum;
 }
 
-float mxg_one_block(const mxg_plan *plan, mxg_line a, mxg_line b) {
+float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b) {
   float acc = 0;
   for (size_t i = 0; i < plan->kb; i++) acc = block_step(plan, a, b, i, acc);
   return acc;
@@ -119,7 +119,7 @@ static float one_f64(const mxg_plan *plan, mxg_line a, mxg_line b) {
   return (float)acc;
 }
 
-float mxg_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
+float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
   switch (plan->model) {
   case MX_GEMM_F32_SEQ:
     return one_seq(plan, a, b);
@@ -128,7 +128,7 @@ float mxg_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
   case MX_GEMM_F64:
     return one_f64(plan, a, b);
   default:
-    return mxg_one_block(plan, a, b);
+    return mxi_gemm_one_block(plan, a, b);
   }
 }
 
@@ -150,7 +150,7 @@ static double special_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
   double acc = 0;
   for (size_t k = 0; k < plan->K; k++) {
     const double sa = a.s[k / plan->block * a.step], sb = b.s[k / plan->block * b.step];
-    const double p = mxg_scaled(a.v[k * a.step], sa, plan->a.divides) * mxg_scaled(b.v[k * b.step], sb, plan->b.divides);
+    const double p = mxi_gemm_scaled(a.v[k * a.step], sa, plan->a.divides) * mxi_gemm_scaled(b.v[k * b.step], sb, plan->b.divides);
     if (!isfinite(p)) acc += p; /* finite products are nothing beside it */
   }
   return acc;
@@ -169,17 +169,17 @@ static void add_block(mxg_wide *sum, const mxg_plan *plan, mxg_line a, mxg_line 
   int exact;
   const double dot = dot_of(plan, a, b, block, &exact), s = f.a * f.b * whole;
   if (exact && plan->a.scale_bits + plan->b.scale_bits <= 24) {
-    mxg_wide_add_product(sum, dot, s, parts);
+    mxi_gemm_wide_add_product(sum, dot, s, parts);
     return;
   }
   mxg_wide term;
-  mxg_wide_zero(&term);
-  for (size_t k = block * plan->block; k < block_end(plan, block); k++) mxg_wide_add_product(&term, a.v[k * a.step], b.v[k * b.step], 1);
-  mxg_wide_scale(&term, f.a);
-  mxg_wide_scale(&term, f.b);
-  mxg_wide_scale(&term, whole);
-  mxg_wide_scale(&term, parts);
-  mxg_wide_add(sum, &term);
+  mxi_gemm_wide_zero(&term);
+  for (size_t k = block * plan->block; k < block_end(plan, block); k++) mxi_gemm_wide_add_product(&term, a.v[k * a.step], b.v[k * b.step], 1);
+  mxi_gemm_wide_scale(&term, f.a);
+  mxi_gemm_wide_scale(&term, f.b);
+  mxi_gemm_wide_scale(&term, whole);
+  mxi_gemm_wide_scale(&term, parts);
+  mxi_gemm_wide_add(sum, &term);
 }
 
 static int line_finite(const mxg_plan *plan, mxg_line x, int divides) {
@@ -197,32 +197,32 @@ static int all_finite(const mxg_plan *plan, mxg_line a, mxg_line b) {
 static double sign_of(double x) { return isfinite(x) && x != 0 ? copysign(1, x) : x; }
 
 /* sum / over with all that follows it, rounded once to the output type. Everything is finite. */
-double mxg_exact_round(const mxg_plan *plan, mxg_wide *sum, double over, float c, float bias) {
-  mxg_wide_scale(sum, (double)plan->a.multiplier);
-  mxg_wide_scale(sum, (double)plan->b.multiplier);
-  mxg_wide_scale(sum, (double)plan->alpha);
-  mxg_wide_add_product(sum, (double)plan->beta, (double)c, over);
-  mxg_wide_add_product(sum, 1, (double)bias, over);
-  const mxg_rounding to = mxg_rounding_of(plan->o.out);
-  return mxg_wide_round(sum, over, to.bits, to.min_exp, to.max_exp);
+double mxi_gemm_exact_round(const mxg_plan *plan, mxg_wide *sum, double over, float c, float bias) {
+  mxi_gemm_wide_scale(sum, (double)plan->a.multiplier);
+  mxi_gemm_wide_scale(sum, (double)plan->b.multiplier);
+  mxi_gemm_wide_scale(sum, (double)plan->alpha);
+  mxi_gemm_wide_add_product(sum, (double)plan->beta, (double)c, over);
+  mxi_gemm_wide_add_product(sum, 1, (double)bias, over);
+  const mxg_rounding to = mxi_gemm_rounding_of(plan->o.out);
+  return mxi_gemm_wide_round(sum, over, to.bits, to.min_exp, to.max_exp);
 }
 
-float mxg_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias) {
+float mxi_gemm_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias) {
   const int skip = plan->alpha == 0;
   const double ga = (double)plan->a.multiplier, gb = (double)plan->b.multiplier, alpha = (double)plan->alpha, beta = (double)plan->beta;
   const int finite = skip || all_finite(plan, a, b);
   if (!finite || (!skip && (!isfinite(ga) || !isfinite(gb) || !isfinite(alpha))) || !isfinite(beta) || !isfinite(c) || !isfinite(bias)) {
     mxg_wide sum;
-    mxg_wide_zero(&sum);
+    mxi_gemm_wide_zero(&sum);
     for (size_t i = 0; finite && !skip && i < plan->kb; i++) add_block(&sum, plan, a, b, i);
-    const double s = finite ? mxg_wide_sign(&sum) : special_sum(plan, a, b);
+    const double s = finite ? mxi_gemm_wide_sign(&sum) : special_sum(plan, a, b);
     const double product = skip ? 0 : sign_of(s) * sign_of(ga) * sign_of(gb) * sign_of(alpha), joined = sign_of(beta) * sign_of((double)c);
     /* Finite parts are nothing beside Inf: only those that are not finite are added. */
     return (float)((isfinite(product) ? 0 : product) + (isfinite(joined) ? 0 : joined) + (isfinite(bias) ? 0 : (double)bias));
   }
   const double over = plan->a.divides || plan->b.divides ? common : 1;
   mxg_wide sum;
-  mxg_wide_zero(&sum);
+  mxi_gemm_wide_zero(&sum);
   for (size_t i = 0; !skip && i < plan->kb; i++) add_block(&sum, plan, a, b, i);
-  return (float)mxg_exact_round(plan, &sum, over, c, bias);
+  return (float)mxi_gemm_exact_round(plan, &sum, over, c, bias);
 }

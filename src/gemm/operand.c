@@ -5,7 +5,7 @@
 #include "gemm/internal.h"
 #include "kernels/plan.h"
 
-void mxg_operand_prepare(mxg_operand *o) {
+void mxi_gemm_operand_prepare(mxg_operand *o) {
   const mx_format *e = o->elem, *s = o->scale;
   for (unsigned c = 0; c < 256; c++) {
     o->elem_value[c] = e->bits <= 8 ? mx_decode(e, c) : 0;
@@ -56,7 +56,7 @@ static uint32_t code_at(const mxg_operand *o, size_t row, size_t k) {
   return o->k_strided ? code_in_line(o, o->data + k * o->line_bytes, row) : code_in_line(o, o->data + row * o->line_bytes, k);
 }
 
-void mxg_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
+void mxi_gemm_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
   if (o->pack == MXG_8 && !o->k_strided) {
     memcpy(out, o->data + row * o->line_bytes + k0, n);
     return;
@@ -64,7 +64,7 @@ void mxg_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t
   for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(o, row, k0 + i);
 }
 
-void mxg_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
+void mxi_gemm_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
   const uint64_t mask = (UINT64_C(1) << o->elem->bits) - 1;
   for (size_t i = 0; i < n; i++) out[i] = code_at(o, row, k0 + i) & mask;
 }
@@ -73,9 +73,9 @@ static const uint8_t *micro_of(const mxg_operand *o, size_t row, size_t b) {
   return o->micro + ((o->scale_row0 + row) / o->rows_per_scale * o->scale_ld + b) * 3;
 }
 
-double mxg_micro(const mxg_operand *o, size_t row, size_t k) { return mx_hif4_factor(micro_of(o, row, k / o->block), k % o->block); }
+double mxi_gemm_micro(const mxg_operand *o, size_t row, size_t k) { return mxi_hif4_factor(micro_of(o, row, k / o->block), k % o->block); }
 
-void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
+void mxi_gemm_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
   const uint8_t *line = o->k_strided ? NULL : o->data + row * o->line_bytes;
   if (o->elem->bits > 8) {
     for (size_t i = 0; i < n; i++) out[i] = mx_decode(o->elem, code_at(o, row, k0 + i));
@@ -87,15 +87,15 @@ void mxg_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t
     for (size_t i = 0; i < n; i++) out[i] = o->elem_value[code_at(o, row, k0 + i)];
   }
   if (!o->micro) return;
-  for (size_t i = 0; i < n; i++) out[i] *= mxg_micro(o, row, k0 + i);
+  for (size_t i = 0; i < n; i++) out[i] *= mxi_gemm_micro(o, row, k0 + i);
 }
 
-double mxg_scaled(double element, double scale, int divides) {
+double mxi_gemm_scaled(double element, double scale, int divides) {
   if (!divides) return element * scale;
   return element == 0 && scale == 0 ? 0 : element / scale;
 }
 
-uint32_t mxg_scale_code(const mxg_operand *o, size_t row, size_t b) {
+uint32_t mxi_gemm_scale_code(const mxg_operand *o, size_t row, size_t b) {
   const size_t r = (o->scale_row0 + row) / o->rows_per_scale;
   size_t at;
   if (o->scale_layout != MX_LAYOUT_ROW)
@@ -108,9 +108,9 @@ uint32_t mxg_scale_code(const mxg_operand *o, size_t row, size_t b) {
   return code;
 }
 
-double mxg_scale(const mxg_operand *o, size_t row, size_t b) {
+double mxi_gemm_scale(const mxg_operand *o, size_t row, size_t b) {
   if (!o->scale) return 1;
-  const uint32_t code = mxg_scale_code(o, row, b);
+  const uint32_t code = mxi_gemm_scale_code(o, row, b);
   if (o->scale_bytes == 1) return o->scale_value[code];
   const double v = mx_decode(o->scale, code);
   return o->scale_signed ? v : fabs(v);

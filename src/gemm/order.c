@@ -22,15 +22,15 @@ typedef struct line {
 /* Values as code and scale make them, which binary32 may not hold; the tensor scale is applied after the sum. */
 static mx_status lines_of(line *out, double *memory, const mx_tensor *t, const mx_spec *spec) {
   mxg_plan plan;
-  const mx_status status = mxg_plan_of_tensors(&plan, t, spec, t, spec, NULL, t->rows, NULL);
+  const mx_status status = mxi_gemm_plan_of_tensors(&plan, t, spec, t, spec, NULL, t->rows, NULL);
   if (status) return status;
   const mxg_operand *o = &plan.a;
-  mxg_move_to(&plan.a, t, 0, t->rows);
+  mxi_gemm_move_to(&plan.a, t, 0, t->rows);
   for (size_t r = 0; r < t->rows; r++) {
     out[r] = (line){memory + r * t->cols, 2000};
-    if (t->cols) mxg_values(out[r].v, o, r, 0, t->cols);
+    if (t->cols) mxi_gemm_values(out[r].v, o, r, 0, t->cols);
     for (size_t k = 0; k < t->cols; k++) {
-      const double element = out[r].v[k], scale = mxg_scale(o, r, k / o->block), x = mxg_scaled(element, scale, o->divides);
+      const double element = out[r].v[k], scale = mxi_gemm_scale(o, r, k / o->block), x = mxi_gemm_scaled(element, scale, o->divides);
       out[r].v[k] = x;
       if (!isfinite(x) || (o->divides && fma(x, scale, -element) != 0)) /* a quotient that no binary64 holds */
         out[r].low = -2000;                                             /* fails the proof */

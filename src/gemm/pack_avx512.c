@@ -5,7 +5,7 @@
 #include "gemm/codes.h"
 #include "gemm/codes_avx512.h"
 
-size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n) {
+size_t mxi_gemm_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride, size_t n) {
   size_t g = 0;
   for (; g + L <= n; g += L) {
     __m512i x[L];
@@ -22,7 +22,7 @@ size_t mxg_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t stride,
   return g;
 }
 
-void mxg_pack_signed_avx512(uint32_t *out, size_t n) {
+void mxi_gemm_pack_signed_avx512(uint32_t *out, size_t n) {
   const __m512i doubled = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
   for (size_t g = 0; g < n; g++) {
     const __m512i two = _mm512_load_si512(out + (n + g) * L);
@@ -141,8 +141,8 @@ static void widen(uint32_t *least, uint32_t *largest, byte_range seen, const flo
   *largest = higher > *largest ? higher : *largest;
 }
 
-void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                            const mxg_scale_codes *codes) {
+void mxi_gemm_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n,
+                                 const float *table, const mxg_scale_codes *codes) {
   const __m512i ones = _mm512_set1_epi8(-1);
   const int e8m0 = codes->e8m0;
   range seen = {ones, _mm512_setzero_si512()};
@@ -175,8 +175,8 @@ void mxg_pack_scales_avx512(float *out, uint32_t *least, uint32_t *largest, cons
   widen(least, largest, all, table, e8m0);
 }
 
-int mxg_turn_scales_avx512(uint32_t *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n, const float *table,
-                           const mxg_scale_codes *codes) {
+int mxi_gemm_turn_scales_avx512(uint32_t *out, uint32_t *least, uint32_t *largest, const uint8_t *first, size_t stride, size_t n,
+                                const float *table, const mxg_scale_codes *codes) {
   const __m512i ones = _mm512_set1_epi8(-1);
   byte_range all = {ones, _mm512_setzero_si512()};
   for (size_t b = 0; b < n; b += 64) {

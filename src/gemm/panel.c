@@ -9,12 +9,12 @@ enum { L = MXG_LANES };
 
 static int wants_floats(const mxg_plan *plan) { return plan->model == MX_GEMM_F32_SEQ || plan->model == MX_GEMM_F32_PAIRWISE; }
 
-size_t mxg_panel_bytes(const mxg_plan *plan) {
+size_t mxi_gemm_panel_bytes(const mxg_plan *plan) {
   return plan->K * L * (wants_floats(plan) ? sizeof(float) + sizeof(double) / L : sizeof(double)) +
          plan->kb * (L * sizeof(double) + 2 * sizeof(int16_t));
 }
 
-mx_status mxg_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
+mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
   *p = (mxg_panel){.K = plan->K, .block = plan->block, .kb = plan->kb};
   size_t values, scales;
   if (__builtin_mul_overflow(plan->K + 1, L * sizeof(double), &values) || __builtin_mul_overflow(plan->kb + 1, L * sizeof(double), &scales))
@@ -28,11 +28,11 @@ mx_status mxg_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
     p->lo = p->hi + plan->kb + 1;
     return MX_OK;
   }
-  mxg_panel_free(p);
+  mxi_gemm_panel_free(p);
   return MX_ERR_NOMEM;
 }
 
-void mxg_panel_free(mxg_panel *p) {
+void mxi_gemm_panel_free(mxg_panel *p) {
   free(p->v);
   free(p->s);
   free(p->f);
@@ -42,11 +42,11 @@ void mxg_panel_free(mxg_panel *p) {
 
 /* A product is exact in binary64 (at most 48 bits), and a quotient of 24-bit numbers rounds to binary32 the same in one step as in two. */
 static double value(const mxg_plan *plan, double element, double scale, int divides) {
-  const double x = mxg_scaled(element, scale, divides);
+  const double x = mxi_gemm_scaled(element, scale, divides);
   return wants_floats(plan) ? (double)(float)x : x;
 }
 
-void mxg_line_values(double *v, const double *s, const mxg_plan *plan, int divides) {
+void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int divides) {
   if (!wants_floats(plan) && plan->model != MX_GEMM_F64) return;
   for (size_t k = 0; k < plan->K; k++) v[k] = value(plan, v[k], s[k / plan->block], divides);
 }
@@ -74,7 +74,7 @@ static void fill_any(mxg_panel *p, const mxg_operand *o, size_t row0) {
     for (size_t k = 0; k < p->K; k += 64) {
       const size_t n = p->K - k < 64 ? p->K - k : 64;
       if (r < p->rows)
-        mxg_values(piece, o, row0 + r, k, n);
+        mxi_gemm_values(piece, o, row0 + r, k, n);
       else
         memset(piece, 0, sizeof piece);
       for (size_t i = 0; i < n; i++) p->v[(k + i) * L + r] = piece[i];
@@ -122,7 +122,7 @@ static void find_range(mxg_panel *p) {
   }
 }
 
-int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
+int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
   if (plan->bounded) return 1;
   if (a->hi[block] < a->lo[block] || b->hi[block] < b->lo[block]) return 1; /* nothing but zeros on one side */
   const int terms = 64 - __builtin_clzll(plan->block < plan->K ? plan->block : plan->K);
@@ -134,17 +134,17 @@ int mxg_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b,
 static void fill_floats(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   for (size_t r = 0; r < L; r++) {
     if (r < p->rows)
-      mxg_values(p->v, o, row0 + r, 0, p->K);
+      mxi_gemm_values(p->v, o, row0 + r, 0, p->K);
     else
       memset(p->v, 0, p->K * sizeof *p->v);
     for (size_t k = 0; k < p->K; k++) p->f[k * L + r] = (float)value(plan, p->v[k], p->s[k / p->block * L + r], o->divides);
   }
 }
 
-void mxg_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+void mxi_gemm_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   p->rows = o->rows - row0 < L ? o->rows - row0 : L;
   for (size_t r = 0; r < L; r++)
-    for (size_t b = 0; b < p->kb; b++) p->s[b * L + r] = r < p->rows ? mxg_scale(o, row0 + r, b) : 1;
+    for (size_t b = 0; b < p->kb; b++) p->s[b * L + r] = r < p->rows ? mxi_gemm_scale(o, row0 + r, b) : 1;
   if (p->f) {
     fill_floats(p, o, plan, row0);
     return;

@@ -114,7 +114,7 @@ static mx_status plan_of(mxg_plan *plan, const mx_gemm_problem *p, mx_error *err
   if (shortest < length) return mx_fail(err, MX_ERR_SHAPE, "C or D has a leading dimension of %zu, expected at least %zu", shortest, length);
   mx_status status = operand_of(&plan->a, &p->a, p, p->M, plan->block, "A", err);
   if (!status) status = operand_of(&plan->b, &p->b, p, p->N, plan->block, "B", err);
-  if (!status) status = mxg_plan_init(plan, err);
+  if (!status) status = mxi_gemm_plan_init(plan, err);
   if (!status) status = check_pairs(p, err);
   return status;
 }
@@ -145,7 +145,7 @@ mx_status mx_gemm_raw(const mx_gemm_problem *p, mx_error *err) {
     move_to(&plan.a, &p->a, t, "A", err);
     move_to(&plan.b, &p->b, t, "B", err);
     void *d = p->list_d ? p->list_d[t] : (uint8_t *)p->d + t * stride_d * mx_dtype_bytes(plan.o.out);
-    status = mxg_run(&plan, d, has_c ? matrix(p->options.c, p->list_c, p->stride_c, t, plan.o.c_type) : NULL, p->pairs, p->n_pairs);
+    status = mxi_gemm_run(&plan, d, has_c ? matrix(p->options.c, p->list_c, p->stride_c, t, plan.o.c_type) : NULL, p->pairs, p->n_pairs);
     if (status) return mx_fail(err, status, "gemm: %s", mx_status_text(status));
   }
   return status;

@@ -8,15 +8,15 @@
 
 enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20, MEMORY = 40 << 20 /* of all threads */ };
 
-const mxg_kernels *mxg_kernels_best(const mx_exec *exec) {
+const mxg_kernels *mxi_gemm_kernels_best(const mx_exec *exec) {
 #if defined(__x86_64__)
   const uint32_t isa = mx_isa_usable(exec->isa_mask);
-  if (isa & MX_ISA_AVX512) return &mxg_lanes_avx512;
-  if (isa & MX_ISA_AVX2) return &mxg_lanes_avx2;
+  if (isa & MX_ISA_AVX512) return &mxi_gemm_lanes_avx512;
+  if (isa & MX_ISA_AVX2) return &mxi_gemm_lanes_avx2;
 #else
   (void)exec;
 #endif
-  return &mxg_lanes_scalar;
+  return &mxi_gemm_lanes_scalar;
 }
 
 static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
@@ -33,19 +33,19 @@ static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
 }
 
 static float c_at(const mxg_plan *plan, const void *c, size_t i, size_t j) {
-  return c && plan->beta != 0 ? mxg_load(c, plan->col_major ? j * plan->ldc + i : i * plan->ldc + j, plan->o.c_type) : 0;
+  return c && plan->beta != 0 ? mxi_gemm_load(c, plan->col_major ? j * plan->ldc + i : i * plan->ldc + j, plan->o.c_type) : 0;
 }
 
 static float bias_at(const mxg_plan *plan, size_t i, size_t j) { return plan->o.bias ? plan->o.bias[plan->o.bias_of_rows ? i : j] : 0; }
 
 static size_t d_at(const mxg_plan *plan, size_t i, size_t j) { return plan->col_major ? j * plan->ldd + i : i * plan->ldd + j; }
 
-void mxg_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc) {
-  mxg_store(d, at, plan->o.out, mxg_combine(plan, acc, c_at(plan, c, i, j), bias_at(plan, i, j)));
+void mxi_gemm_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc) {
+  mxi_gemm_store(d, at, plan->o.out, mxi_gemm_combine(plan, acc, c_at(plan, c, i, j), bias_at(plan, i, j)));
 }
 
-void mxg_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc) {
-  mxg_put_at(plan, d, d_at(plan, i, j), c, i, j, acc);
+void mxi_gemm_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc) {
+  mxi_gemm_put_at(plan, d, d_at(plan, i, j), c, i, j, acc);
 }
 
 static mxg_line line_of(const mxg_panel *p, size_t r) { return (mxg_line){p->v + r, p->s + r, L}; }
@@ -53,14 +53,14 @@ static mxg_line line_of(const mxg_panel *p, size_t r) { return (mxg_line){p->v +
 static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
   if (plan->bounded || plan->model != MX_GEMM_F32_BLOCK) return 1;
   for (size_t i = 0; i < plan->kb; i++)
-    if (!mxg_block_fits(plan, a, b, i)) return 0;
+    if (!mxi_gemm_block_fits(plan, a, b, i)) return 0;
   return 1;
 }
 
 static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
   for (size_t i = 0; i < rows; i++) {
-    if (mxg_combine_row(plan, (float *)d + d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
-    for (size_t j = 0; j < cols; j++) mxg_put(plan, d, c, i0 + i, j0 + j, acc[i * L + j]);
+    if (mxi_gemm_combine_row(plan, (float *)d + d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
+    for (size_t j = 0; j < cols; j++) mxi_gemm_put(plan, d, c, i0 + i, j0 + j, acc[i * L + j]);
   }
 }
 
@@ -75,15 +75,15 @@ static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mx
                       const void *c) {
   double place[MXG_SUMS], sums[MXG_SUMS * L * L];
   if (!isfinite(plan->a.multiplier) || !isfinite(plan->b.multiplier) || !isfinite(plan->alpha) || !isfinite(plan->beta)) return 0;
-  const int n = mxg_exact_split(place, plan, a, b);
+  const int n = mxi_gemm_exact_split(place, plan, a, b);
   if (!n) return 0;
   kernels->exact(sums, a, b, place, n);
   for (size_t i = 0; i < a->rows; i++)
     for (size_t j = 0; j < b->rows; j++) {
       const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
-      const float v = isfinite(cx) && isfinite(bias) ? mxg_exact_finish(plan, sums + i * L + j, L * L, n, cx, bias)
-                                                     : mxg_one_exact(plan, line_of(a, i), line_of(b, j), cx, bias);
-      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
+      const float v = isfinite(cx) && isfinite(bias) ? mxi_gemm_exact_finish(plan, sums + i * L + j, L * L, n, cx, bias)
+                                                     : mxi_gemm_one_exact(plan, line_of(a, i), line_of(b, j), cx, bias);
+      mxi_gemm_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
     }
   return 1;
 }
@@ -103,8 +103,8 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
     for (size_t j = 0; j < b->rows; j++) {
       const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
       const mxg_line x = line_of(a, i), y = line_of(b, j);
-      const float v = exact ? mxg_one_exact(plan, x, y, cx, bias) : mxg_combine(plan, mxg_one_block(plan, x, y), cx, bias);
-      mxg_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
+      const float v = exact ? mxi_gemm_one_exact(plan, x, y, cx, bias) : mxi_gemm_combine(plan, mxi_gemm_one_block(plan, x, y), cx, bias);
+      mxi_gemm_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
     }
 }
 
@@ -128,9 +128,9 @@ static size_t group_in(int n_threads, size_t bytes) {
 
 /* A thread takes a group of row panels and a group of column panels at a time; the row panels are decoded once for all its columns. */
 static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
-  const mxg_kernels *kernels = mxg_kernels_best(&plan->o.exec);
-  const int n_threads = threads_in(plan, 2 * mxg_panel_bytes(plan));
-  size_t group = group_in(n_threads, mxg_panel_bytes(plan));
+  const mxg_kernels *kernels = mxi_gemm_kernels_best(&plan->o.exec);
+  const int n_threads = threads_in(plan, 2 * mxi_gemm_panel_bytes(plan));
+  size_t group = group_in(n_threads, mxi_gemm_panel_bytes(plan));
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L;
   while (group > 1 && (panels_m + group - 1) / group * ((panels_n + PANELS - 1) / PANELS) < 2 * (size_t)n_threads) group /= 2;
   const size_t groups_m = (panels_m + group - 1) / group, groups_n = (panels_n + PANELS - 1) / PANELS;
@@ -138,8 +138,8 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
 #pragma omp parallel num_threads(n_threads)
   {
     mxg_panel a[PANELS] = {0}, b = {0};
-    mx_status mine = mxg_panel_alloc(&b, plan);
-    for (size_t p = 0; p < group && !mine; p++) mine = mxg_panel_alloc(&a[p], plan);
+    mx_status mine = mxi_gemm_panel_alloc(&b, plan);
+    for (size_t p = 0; p < group && !mine; p++) mine = mxi_gemm_panel_alloc(&a[p], plan);
     size_t held = SIZE_MAX;
 #pragma omp for schedule(dynamic)
     for (size_t task = 0; task < groups_m * groups_n; task++) {
@@ -147,15 +147,15 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
       if (mine) continue;
       const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
                    end_n = (gn + 1) * PANELS < panels_n ? (gn + 1) * PANELS : panels_n;
-      for (size_t p = gm * group; p < end_m && held != gm; p++) mxg_panel_fill(&a[p - gm * group], &plan->a, plan, p * L);
+      for (size_t p = gm * group; p < end_m && held != gm; p++) mxi_gemm_panel_fill(&a[p - gm * group], &plan->a, plan, p * L);
       held = gm;
       for (size_t q = gn * PANELS; q < end_n; q++) {
-        mxg_panel_fill(&b, &plan->b, plan, q * L);
+        mxi_gemm_panel_fill(&b, &plan->b, plan, q * L);
         for (size_t p = gm * group; p < end_m; p++) tile(plan, kernels, &a[p - gm * group], &b, p * L, q * L, d, c);
       }
     }
-    for (size_t p = 0; p < group; p++) mxg_panel_free(&a[p]);
-    mxg_panel_free(&b);
+    for (size_t p = 0; p < group; p++) mxi_gemm_panel_free(&a[p]);
+    mxi_gemm_panel_free(&b);
     if (mine) {
 #pragma omp atomic write
       status = mine;
@@ -169,27 +169,27 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
 /* A tile whose scales are too far apart for the kernel on codes: decoded. */
 static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size_t i0, size_t j0, void *d, const void *c) {
   mxg_panel a = {0}, b = {0};
-  mx_status status = mxg_panel_alloc(&a, plan);
-  if (!status) status = mxg_panel_alloc(&b, plan);
+  mx_status status = mxi_gemm_panel_alloc(&a, plan);
+  if (!status) status = mxi_gemm_panel_alloc(&b, plan);
   if (!status) {
-    mxg_panel_fill(&a, &plan->a, plan, i0);
-    mxg_panel_fill(&b, &plan->b, plan, j0);
+    mxi_gemm_panel_fill(&a, &plan->a, plan, i0);
+    mxi_gemm_panel_fill(&b, &plan->b, plan, j0);
     tile(plan, kernels, &a, &b, i0, j0, d, c);
   }
-  mxg_panel_free(&a);
-  mxg_panel_free(&b);
+  mxi_gemm_panel_free(&a);
+  mxi_gemm_panel_free(&b);
   return status;
 }
 
 /* Scales of a panel of A and one of B: may the kernels on codes take them, if need be after blocks of zeros were left out? */
 static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny, size_t i0, size_t j0) {
-  const int fit = mxg_codes_fit(a, b);
-  if (fit && !mxg_codes_slow(a, b)) return 1;
+  const int fit = mxi_gemm_codes_fit(a, b);
+  if (fit && !mxi_gemm_codes_slow(a, b)) return 1;
   const int changes = skinny && !a->settled;
-  mxg_codes_leave_out_zeros(a, &plan->a, plan, i0);
-  if (changes) mxg_skinny_fill_a(a); /* has its memory already */
-  mxg_codes_leave_out_zeros(b, &plan->b, plan, j0);
-  return fit || mxg_codes_fit(a, b);
+  mxi_gemm_codes_leave_out_zeros(a, &plan->a, plan, i0);
+  if (changes) mxi_gemm_skinny_fill_a(a); /* has its memory already */
+  mxi_gemm_codes_leave_out_zeros(b, &plan->b, plan, j0);
+  return fit || mxi_gemm_codes_fit(a, b);
 }
 
 /* A panel of B with all panels of A that a thread holds; the first of them is row i0 of D. */
@@ -198,7 +198,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   _Alignas(64) float acc[PANELS][L * L];
   const mxg_packed *fits[PANELS];
   size_t row[PANELS], n_fit = 0;
-  mxg_codes_fill_b(b, &plan->b, plan, j0);
+  mxi_gemm_codes_fill_b(b, &plan->b, plan, j0);
   for (size_t p = 0; p < n; p++) {
     const size_t i = i0 + p * L;
     if (settle(plan, &a[p], b, skinny, i, j0)) {
@@ -206,7 +206,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
       fits[n_fit++] = &a[p];
       if (kernels.column) ask_for_tile(plan, a[p].rows, i, j0, d);
     } else {
-      const mx_status status = far_tile(plan, mxg_kernels_best(&plan->o.exec), i, j0, d, c);
+      const mx_status status = far_tile(plan, mxi_gemm_kernels_best(&plan->o.exec), i, j0, d, c);
       if (status) return status;
     }
   }
@@ -228,36 +228,36 @@ static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[
     size_t at[2] = {0}, n_fit = 0;
     for (; q < n && n_fit < 2; q++) {
       const size_t j = j0 + q * L;
-      mx_status status = mxg_skinny_fill_b(&b[n_fit], a, &plan->b, j);
+      mx_status status = mxi_gemm_skinny_fill_b(&b[n_fit], a, &plan->b, j);
       if (status) return status;
-      if (!mxg_codes_fit(a, &b[n_fit]) || mxg_codes_slow(a, &b[n_fit])) mxg_skinny_numbers(&b[n_fit], &plan->b, j);
+      if (!mxi_gemm_codes_fit(a, &b[n_fit]) || mxi_gemm_codes_slow(a, &b[n_fit])) mxi_gemm_skinny_numbers(&b[n_fit], &plan->b, j);
       if (settle(plan, a, &b[n_fit], 1, 0, j)) {
         at[n_fit] = j;
         fits[n_fit] = &b[n_fit];
         n_fit++;
         ask_for_tile(plan, a->rows, 0, j, d);
       } else {
-        status = far_tile(plan, mxg_kernels_best(&plan->o.exec), 0, j, d, c);
+        status = far_tile(plan, mxi_gemm_kernels_best(&plan->o.exec), 0, j, d, c);
         if (status) return status;
       }
     }
     if (!n_fit) continue;
     if (n_fit == 1) fits[1] = fits[0], at[1] = at[0];
-    mxg_skinny(acc, a, fits, &plan->b, at);
+    mxi_gemm_skinny(acc, a, fits, &plan->b, at);
     for (size_t p = 0; p < n_fit; p++) store_tile(plan, acc[p], a->rows, L, 0, at[p], d, c);
   }
   return MX_OK;
 }
 
 /* As all_tiles(). */
-mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d, const void *c) {
+mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d, const void *c) {
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L, bytes = plan->K * L + 1;
   const int n_threads = threads_in(plan, 2 * bytes);
   size_t group = group_in(n_threads, bytes);
   if (group > panels_m) group = panels_m;
   const size_t groups_m = (panels_m + group - 1) / group;
   size_t columns = PANELS;
-  const int skinny = !kernels.column && mxg_skinny_usable(plan, kernels.tile);
+  const int skinny = !kernels.column && mxi_gemm_skinny_usable(plan, kernels.tile);
   const size_t fewest = skinny ? 2 : 1; /* two at a time */
   while (columns > fewest && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
   const size_t groups_n = (panels_n + columns - 1) / columns;
@@ -265,9 +265,9 @@ mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d
 #pragma omp parallel num_threads(n_threads)
   {
     mxg_packed a[PANELS] = {0}, b[2] = {0};
-    mx_status mine = mxg_codes_alloc(&b[0], plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
-    if (skinny && !mine) mine = mxg_codes_alloc(&b[1], plan, MXG_SIDE_B); /* its words are never touched */
-    for (size_t p = 0; p < group && !mine; p++) mine = mxg_codes_alloc(&a[p], plan, MXG_SIDE_A);
+    mx_status mine = mxi_gemm_codes_alloc(&b[0], plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
+    if (skinny && !mine) mine = mxi_gemm_codes_alloc(&b[1], plan, MXG_SIDE_B); /* its words are never touched */
+    for (size_t p = 0; p < group && !mine; p++) mine = mxi_gemm_codes_alloc(&a[p], plan, MXG_SIDE_A);
     size_t held = SIZE_MAX;
 #pragma omp for schedule(dynamic)
     for (size_t task = 0; task < groups_m * groups_n; task++) {
@@ -275,8 +275,8 @@ mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d
       const size_t end_m = (gm + 1) * group < panels_m ? (gm + 1) * group : panels_m,
                    end_n = (gn + 1) * columns < panels_n ? (gn + 1) * columns : panels_n;
       for (size_t p = gm * group; p < end_m && held != gm && !mine; p++) {
-        mxg_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
-        if (skinny) mine = mxg_skinny_fill_a(&a[p - gm * group]);
+        mxi_gemm_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
+        if (skinny) mine = mxi_gemm_skinny_fill_a(&a[p - gm * group]);
       }
       held = gm;
       const size_t whole = !skinny ? 0 : end_n * L <= plan->N ? end_n : end_n - 1, from = gn * columns;
@@ -284,9 +284,9 @@ mx_status mxg_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d
       for (size_t q = from < whole ? whole : from; q < end_n && !mine; q++)
         mine = column_of_tiles(plan, kernels, a, end_m - gm * group, b, skinny, gm * group * L, q * L, d, c);
     }
-    for (size_t p = 0; p < group; p++) mxg_codes_free(&a[p]);
-    mxg_codes_free(&b[0]);
-    mxg_codes_free(&b[1]);
+    for (size_t p = 0; p < group; p++) mxi_gemm_codes_free(&a[p]);
+    mxi_gemm_codes_free(&b[0]);
+    mxi_gemm_codes_free(&b[1]);
     if (mine) {
 #pragma omp atomic write
       status = mine;
@@ -316,9 +316,9 @@ static void line_free(line_memory *l) {
 
 static mxg_line line_fill(line_memory *l, const mxg_operand *o, const mxg_plan *plan, size_t row) {
   if (l->row != row) {
-    for (size_t b = 0; b < plan->kb; b++) l->s[b] = mxg_scale(o, row, b);
-    mxg_values(l->v, o, row, 0, plan->K);
-    mxg_line_values(l->v, l->s, plan, o->divides);
+    for (size_t b = 0; b < plan->kb; b++) l->s[b] = mxi_gemm_scale(o, row, b);
+    mxi_gemm_values(l->v, o, row, 0, plan->K);
+    mxi_gemm_line_values(l->v, l->s, plan, o->divides);
     l->row = row;
   }
   return (mxg_line){l->v, l->s, 1};
@@ -336,8 +336,9 @@ static mx_status some(const mxg_plan *plan, void *d, const void *c, const size_t
       const size_t i = pairs[p][0], j = pairs[p][1];
       const float cx = c_at(plan, c, i, j), bias = bias_at(plan, i, j);
       const mxg_line x = line_fill(&a, &plan->a, plan, i), y = line_fill(&b, &plan->b, plan, j);
-      const float v = plan->model == MX_GEMM_EXACT ? mxg_one_exact(plan, x, y, cx, bias) : mxg_combine(plan, mxg_one_sum(plan, x, y), cx, bias);
-      mxg_store(d, p, plan->o.out, v);
+      const float v = plan->model == MX_GEMM_EXACT ? mxi_gemm_one_exact(plan, x, y, cx, bias)
+                                                   : mxi_gemm_combine(plan, mxi_gemm_one_sum(plan, x, y), cx, bias);
+      mxi_gemm_store(d, p, plan->o.out, v);
     }
     line_free(&a);
     line_free(&b);
@@ -349,11 +350,11 @@ static mx_status some(const mxg_plan *plan, void *d, const void *c, const size_t
   return status;
 }
 
-mx_status mxg_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs) {
-  if (plan->model == MX_GEMM_FUSED && pairs) return mxg_fused_pairs(plan, d, c, pairs, n_pairs, threads_of(plan));
-  if (plan->model == MX_GEMM_FUSED) return plan->M && plan->N ? mxg_fused_run(plan, d, c) : MX_OK;
+mx_status mxi_gemm_run(const mxg_plan *plan, void *d, const void *c, const size_t (*pairs)[2], size_t n_pairs) {
+  if (plan->model == MX_GEMM_FUSED && pairs) return mxi_gemm_fused_pairs(plan, d, c, pairs, n_pairs, threads_of(plan));
+  if (plan->model == MX_GEMM_FUSED) return plan->M && plan->N ? mxi_gemm_fused_run(plan, d, c) : MX_OK;
   if (pairs) return n_pairs ? some(plan, d, c, pairs, n_pairs) : MX_OK;
   if (!plan->M || !plan->N) return MX_OK;
-  const mxg_codes_kernels kernels = mxg_codes_choose(plan);
-  return kernels.tile || kernels.column ? mxg_codes_run(plan, kernels, d, c) : all_tiles(plan, d, c);
+  const mxg_codes_kernels kernels = mxi_gemm_codes_choose(plan);
+  return kernels.tile || kernels.column ? mxi_gemm_codes_run(plan, kernels, d, c) : all_tiles(plan, d, c);
 }

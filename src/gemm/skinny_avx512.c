@@ -161,7 +161,7 @@ INLINE void panels(float *out, const mxg_packed *a, const mxg_stream *from, cons
       panels(out, a, from, groups, 2, form);                                                                                                   \
   } while (0)
 
-void mxg_skinny_avx512(float *out, const mxg_packed *a, const mxg_stream *from) {
+void mxi_gemm_skinny_avx512(float *out, const mxg_packed *a, const mxg_stream *from) {
   if (a->groups == 4 && from->form == MXG_POWERS)
     EACH(4, MXG_POWERS);
   else if (a->groups == 4 && from->form == MXG_LINEAR)

@@ -16,9 +16,9 @@ static uint64_t split(double x, int *e) {
   return m >> zeros;
 }
 
-void mxg_wide_zero(mxg_wide *x) { memset(x, 0, sizeof *x); }
+void mxi_gemm_wide_zero(mxg_wide *x) { memset(x, 0, sizeof *x); }
 
-void mxg_wide_add(mxg_wide *x, const mxg_wide *y) {
+void mxi_gemm_wide_add(mxg_wide *x, const mxg_wide *y) {
   uint64_t carry = 0;
   for (int i = 0; i < N; i++) {
     const u128 sum = (u128)x->w[i] + y->w[i] + carry;
@@ -44,7 +44,7 @@ static void add_limb(mxg_wide *x, int at, uint64_t m, int negative) {
   }
 }
 
-void mxg_wide_add_product(mxg_wide *x, double a, double b, double c) {
+void mxi_gemm_wide_add_product(mxg_wide *x, double a, double b, double c) {
   int ea, eb, ec;
   const uint64_t ma = split(a, &ea), mb = split(b, &eb), mc = split(c, &ec);
   if (!ma || !mb || !mc) return;
@@ -67,15 +67,15 @@ static void shift_by(mxg_wide *x, int bits) { /* of a magnitude; nothing but zer
   *x = r;
 }
 
-int mxg_wide_sign(const mxg_wide *x) {
+int mxi_gemm_wide_sign(const mxg_wide *x) {
   if (x->w[N - 1] >> 63) return -1;
   for (int i = 0; i < N; i++)
     if (x->w[i]) return 1;
   return 0;
 }
 
-void mxg_wide_scale(mxg_wide *x, double y) {
-  int e, negative = mxg_wide_sign(x) < 0;
+void mxi_gemm_wide_scale(mxg_wide *x, double y) {
+  int e, negative = mxi_gemm_wide_sign(x) < 0;
   const uint64_t m = split(y, &e);
   if (negative) negate(x);
   uint64_t carry = 0;
@@ -102,9 +102,9 @@ static int any_below(const mxg_wide *x, int bit) {
 
 static int bit_at(const mxg_wide *x, int bit) { return bit >= 0 && bit < 64 * N ? (int)(x->w[bit / 64] >> bit % 64 & 1) : 0; }
 
-double mxg_wide_round(const mxg_wide *x, double divisor, int p, int min_exp, int max_exp) {
+double mxi_gemm_wide_round(const mxg_wide *x, double divisor, int p, int min_exp, int max_exp) {
   mxg_wide q = *x;
-  int e, negative = mxg_wide_sign(x) < 0;
+  int e, negative = mxi_gemm_wide_sign(x) < 0;
   if (negative) negate(&q);
   const uint64_t d = split(divisor, &e);
   uint64_t rest = 0; /* the part of the quotient below the last unit is not zero */

@@ -3,7 +3,7 @@
 
 #include "io.h"
 
-int io_size_array(mx_array *a) {
+int mxi_io_size_array(mx_array *a) {
   uint64_t product = 1, bytes;
   int empty = 0;
   for (int i = 0; i < a->n_dims; i++) {

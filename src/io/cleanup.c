@@ -98,7 +98,7 @@ static int create_temporary(const char *path, int *slot) {
   return fd;
 }
 
-int io_create_beside(const char *target, char **temporary, int *slot) {
+int mxi_io_create_beside(const char *target, char **temporary, int *slot) {
   struct stat st;
   const int exists = !stat(target, &st);
   *temporary = NULL;
@@ -127,7 +127,7 @@ int io_create_beside(const char *target, char **temporary, int *slot) {
   return -1;
 }
 
-int io_give_name(const char *temporary, const char *target) {
+int mxi_io_give_name(const char *temporary, const char *target) {
   wait_if_ending();
   const int failed = rename(temporary, target), why = errno;
   if (failed)
@@ -138,7 +138,7 @@ int io_give_name(const char *temporary, const char *target) {
   return failed;
 }
 
-void io_drop_temporary(const char *temporary, int slot) {
+void mxi_io_drop_temporary(const char *temporary, int slot) {
   if (slot >= 0) atomic_store(&slots[slot].state, GOING);
   if (temporary) unlink(temporary);
   if (slot >= 0) atomic_store(&slots[slot].state, FREE);

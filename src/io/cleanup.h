@@ -4,11 +4,11 @@
 
 /* A new file beside target, which rename() can give its name: it cannot cross file systems. Its own name is short, whatever the target's is; its mode
  * is the old file's if there is one. It is registered with no gap in which a signal would leave it behind. -1 with errno. *temporary is the caller's
- * to free; *slot is for io_drop_temporary(), negative when all slots are taken (then the file is not watched). */
-int io_create_beside(const char *target, char **temporary, int *slot);
+ * to free; *slot is for mxi_io_drop_temporary(), negative when all slots are taken (then the file is not watched). */
+int mxi_io_create_beside(const char *target, char **temporary, int *slot);
 /* rename() of a finished file, with no gap in which a signal would say that nothing was changed. -1 with errno. */
-int io_give_name(const char *temporary, const char *target);
+int mxi_io_give_name(const char *temporary, const char *target);
 /* Forget the file; take it away if temporary is not NULL. */
-void io_drop_temporary(const char *temporary, int slot);
+void mxi_io_drop_temporary(const char *temporary, int slot);
 
 #endif

@@ -4,6 +4,6 @@
 
 #include <xxhash.h>
 
-void io_digest_text(char out[33], XXH128_hash_t hash);
+void mxi_io_digest_text(char out[33], XXH128_hash_t hash);
 
 #endif

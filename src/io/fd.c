@@ -28,11 +28,11 @@ static int write_all(int fd, const void *data, size_t n_bytes, const uint64_t *a
   return 0;
 }
 
-int io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done) { return write_all(fd, data, n_bytes, NULL, done); }
+int mxi_io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done) { return write_all(fd, data, n_bytes, NULL, done); }
 
-int io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done) { return write_all(fd, data, n_bytes, &at, done); }
+int mxi_io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done) { return write_all(fd, data, n_bytes, &at, done); }
 
-int io_unnamed_file(void) {
+int mxi_io_unnamed_file(void) {
   const char *dir = getenv("TMPDIR");
   if (!dir || !*dir) dir = "/tmp";
 #ifdef O_TMPFILE

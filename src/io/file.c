@@ -12,7 +12,7 @@
 #include "io.h"
 #include "mxgold/nearest.h"
 
-mx_status io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) {
+mx_status mxi_io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) {
   char what[400];
   va_list args;
   va_start(args, format);
@@ -28,7 +28,7 @@ static mx_status io_failed(const mx_file *f, mx_error *err, const char *what) {
 /* A pipe can't be mapped: copy it to a file that has no name. */
 static mx_status spool(const mx_file *f, int from, int *to, mx_error *err) {
   enum { PIECE = 1 << 20 };
-  if ((*to = io_unnamed_file()) < 0) return io_failed(f, err, "cannot make a temporary file for the input");
+  if ((*to = mxi_io_unnamed_file()) < 0) return io_failed(f, err, "cannot make a temporary file for the input");
   char *piece = malloc(PIECE);
   mx_status s = piece ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path);
   while (!s) {
@@ -38,7 +38,7 @@ static mx_status spool(const mx_file *f, int from, int *to, mx_error *err) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       s = io_failed(f, err, "cannot read");
-    else if (io_write_all(*to, piece, (size_t)got, &done))
+    else if (mxi_io_write_all(*to, piece, (size_t)got, &done))
       s = io_failed(f, err, "cannot copy the input to a temporary file");
   }
   free(piece);
@@ -104,13 +104,13 @@ static int ends_with(const char *s, const char *end) {
   return n >= m && !strcmp(s + n - m, end);
 }
 
-mx_status io_parse(mx_file *f, mx_error *err) {
-  if (f->n_bytes >= 6 && !memcmp(f->base, "\x93NUMPY", 6)) return io_parse_npy(f, err);
-  if (f->n_bytes > 8 && f->base[8] == '{') return io_parse_safetensors(f, err);
+mx_status mxi_io_parse(mx_file *f, mx_error *err) {
+  if (f->n_bytes >= 6 && !memcmp(f->base, "\x93NUMPY", 6)) return mxi_io_parse_npy(f, err);
+  if (f->n_bytes > 8 && f->base[8] == '{') return mxi_io_parse_safetensors(f, err);
   /* Neither: let the ending choose the message. */
-  if (ends_with(f->path, ".npy")) return io_parse_npy(f, err);
-  if (ends_with(f->path, ".safetensors")) return io_parse_safetensors(f, err);
-  return io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors");
+  if (ends_with(f->path, ".npy")) return mxi_io_parse_npy(f, err);
+  if (ends_with(f->path, ".safetensors")) return mxi_io_parse_safetensors(f, err);
+  return mxi_io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors");
 }
 
 static mx_status open_mapped(mx_file **out, const char *path, mx_error *err) {
@@ -137,7 +137,7 @@ mx_status mx_file_open(mx_file **out, const char *path, mx_error *err) {
   mx_file *f;
   mx_status s = open_mapped(&f, path, err);
   *out = NULL;
-  if (!s) s = io_parse(f, err);
+  if (!s) s = mxi_io_parse(f, err);
   if (s)
     mx_file_close(f);
   else
@@ -153,14 +153,15 @@ mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, cons
   if (n_dims < 0 || n_dims > MX_MAX_DIMS)
     return mx_fail(err, MX_ERR_SHAPE, "%s: %d dimensions, expected at most %d", path, n_dims, MX_MAX_DIMS);
   if (n_dims) memcpy(a.shape, shape, (size_t)n_dims * sizeof *shape);
-  if (!io_size_array(&a)) return mx_fail(err, MX_ERR_SHAPE, "%s: the shape overflows, expected a product of dimensions below 2^63 bytes", path);
+  if (!mxi_io_size_array(&a))
+    return mx_fail(err, MX_ERR_SHAPE, "%s: the shape overflows, expected a product of dimensions below 2^63 bytes", path);
   mx_file *f;
   mx_status s = open_mapped(&f, path, err);
   if (s) return s;
   if (f->n_bytes != a.n_bytes) {
-    s = io_malformed(f, err, f->n_bytes < a.n_bytes ? f->n_bytes : a.n_bytes,
-                     "the file holds %llu bytes, expected %llu of the stated shape of %s", (unsigned long long)f->n_bytes,
-                     (unsigned long long)a.n_bytes, mx_dtype_name(dtype));
+    s = mxi_io_malformed(f, err, f->n_bytes < a.n_bytes ? f->n_bytes : a.n_bytes,
+                         "the file holds %llu bytes, expected %llu of the stated shape of %s", (unsigned long long)f->n_bytes,
+                         (unsigned long long)a.n_bytes, mx_dtype_name(dtype));
   } else if (!(f->arrays = malloc(sizeof a)) || !(a.name = strdup(""))) {
     s = mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);
   } else {
@@ -175,7 +176,7 @@ mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, cons
   return s;
 }
 
-void io_free_parsed(mx_file *f) {
+void mxi_io_free_parsed(mx_file *f) {
   for (size_t i = 0; i < f->n_arrays; i++) free((char *)(uintptr_t)f->arrays[i].name);
   for (size_t i = 0; i < f->n_meta; i++) {
     free(f->meta[i].key);
@@ -187,7 +188,7 @@ void io_free_parsed(mx_file *f) {
 
 void mx_file_close(mx_file *f) {
   if (!f) return;
-  io_free_parsed(f);
+  mxi_io_free_parsed(f);
   if (f->base) munmap((void *)(uintptr_t)f->base, f->n_bytes);
   if (f->opened) close(f->opened - 1);
   free(f->path);

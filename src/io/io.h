@@ -22,19 +22,19 @@ struct mx_file {
 };
 
 /* Parsers fill arrays and metadata from base[0 .. n_bytes); what they allocate hangs on f even on failure, for mx_file_close(). */
-mx_status io_parse_npy(mx_file *f, mx_error *err);
-mx_status io_parse_safetensors(mx_file *f, mx_error *err);
-/* Recognise the kind and parse. A file may be put together from bytes that the caller keeps, as the fuzz targets do; then io_free_parsed() frees
+mx_status mxi_io_parse_npy(mx_file *f, mx_error *err);
+mx_status mxi_io_parse_safetensors(mx_file *f, mx_error *err);
+/* Recognise the kind and parse. A file may be put together from bytes that the caller keeps, as the fuzz targets do; then mxi_io_free_parsed() frees
  * what the parser made. */
-mx_status io_parse(mx_file *f, mx_error *err);
-void io_free_parsed(mx_file *f);
+mx_status mxi_io_parse(mx_file *f, mx_error *err);
+void mxi_io_free_parsed(mx_file *f);
 
 /* "PATH: byte N: ..." and the status MX_ERR_FORMAT. */
-mx_status io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) __attribute__((format(printf, 4, 5)));
+mx_status mxi_io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Fill n_values and n_bytes from dtype and shape. 0 when the sizes overflow 63 bits. Zeros are left out of the checked product, so that any
  * partial product of the shape fits as well: callers may multiply dimensions freely. */
-int io_size_array(mx_array *a);
+int mxi_io_size_array(mx_array *a);
 
 static inline uint64_t io_read_u64(const uint8_t *p) {
   uint64_t v = 0;
@@ -43,9 +43,9 @@ static inline uint64_t io_read_u64(const uint8_t *p) {
 }
 
 /* Write all of it, through EINTR and short writes; -1 with errno on failure, *done bytes written either way. */
-int io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done);
-int io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done);
+int mxi_io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done);
+int mxi_io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done);
 /* A file without a name, in $TMPDIR or /tmp; -1 with errno. */
-int io_unnamed_file(void);
+int mxi_io_unnamed_file(void);
 
 #endif

@@ -68,7 +68,7 @@ static mx_status finish(text *t, const mx_writer *w, uint8_t **header, size_t *n
   return MX_OK;
 }
 
-mx_status io_layout_npy(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err) {
+mx_status mxi_io_layout_npy(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err) {
   const mx_array *a = &w->tensors[0].a;
   text t = {0};
   put(&t, "\x93NUMPY\x01\x00\x00\x00", 10);
@@ -117,7 +117,7 @@ static void put_metadata(text *t, mx_writer *w) {
   put_text(t, "}");
 }
 
-mx_status io_layout_safetensors(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err) {
+mx_status mxi_io_layout_safetensors(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err) {
   text t = {0};
   put(&t, "\0\0\0\0\0\0\0\0{", 9);
   put_metadata(&t, w);

@@ -28,13 +28,13 @@ static int printable(const char *s, int blanks) {
   return 1;
 }
 
-int mxv_key_allowed(const char *key) {
+int mxi_mxv_key_allowed(const char *key) {
   if (!*key || !printable(key, 0) || strchr(key, '=')) return 0;
   return strcmp(key, "columns") && strcmp(key, "end") && strcmp(key, "mxv");
 }
 
 mx_status mx_vectors_set_meta(mx_vectors *v, const char *key, const char *value) {
-  if (!v || !key || !value || !mxv_key_allowed(key) || !printable(value, 1)) return MX_ERR_ARG;
+  if (!v || !key || !value || !mxi_mxv_key_allowed(key) || !printable(value, 1)) return MX_ERR_ARG;
   size_t at = 0;
   while (at < v->n_meta && strcmp(v->keys[at], key) < 0) at++;
   char *own = strdup(value);

@@ -5,6 +5,6 @@
 #include "mxgold/vector.h"
 
 static inline unsigned mxv_digits(const mx_column *c) { return (c->bits + 3) / 4; }
-int mxv_key_allowed(const char *key);
+int mxi_mxv_key_allowed(const char *key);
 
 #endif

@@ -74,7 +74,7 @@ static mx_status header_line(reader *r, mx_vectors *v, size_t length, char **las
   if (!equals) return malformed(r, "\"# key=value\" or \"# columns ...\"");
   char *key = strndup(line, (size_t)(equals - line)), *value = strndup(equals + 1, length - 2 - (size_t)(equals + 1 - line));
   mx_status s = key && value ? MX_OK : mx_fail(r->err, MX_ERR_NOMEM, "%s: out of memory", r->name);
-  if (!s && (strlen(key) != (size_t)(equals - line) || !mxv_key_allowed(key))) s = malformed(r, "a key of printable ASCII");
+  if (!s && (strlen(key) != (size_t)(equals - line) || !mxi_mxv_key_allowed(key))) s = malformed(r, "a key of printable ASCII");
   if (!s && *last_key && strcmp(*last_key, key) >= 0) s = malformed(r, "keys in ascending order, each once");
   if (!s && strlen(value) != length - 2 - (size_t)(equals + 1 - line)) s = malformed(r, "a value of printable ASCII");
   if (!s && mx_vectors_set_meta(v, key, value)) s = malformed(r, "a value of printable ASCII");

@@ -23,7 +23,7 @@ static mx_status check_depth(const mx_file *f, size_t end, mx_error *err) {
     } else if (c == '"') {
       quoted = 1;
     } else if (c == '{' || c == '[') {
-      if (++depth > MAX_DEPTH) return io_malformed(f, err, i, "JSON nested %d deep, expected at most %d levels", depth, MAX_DEPTH);
+      if (++depth > MAX_DEPTH) return mxi_io_malformed(f, err, i, "JSON nested %d deep, expected at most %d levels", depth, MAX_DEPTH);
     } else if (c == '}' || c == ']') {
       depth--;
     }
@@ -54,7 +54,7 @@ typedef struct entry_at {
   mx_error *err;
 } entry_at;
 
-#define BAD(e, ...) io_malformed((e)->f, (e)->err, where((e)->f, (e)->end, (e)->name), __VA_ARGS__)
+#define BAD(e, ...) mxi_io_malformed((e)->f, (e)->err, where((e)->f, (e)->end, (e)->name), __VA_ARGS__)
 
 static mx_status read_dtype(mx_array *a, const entry_at *e, const json_t *entry) {
   const char *dtype = json_string_value(json_object_get(entry, "dtype"));
@@ -85,7 +85,7 @@ static mx_status read_shape(mx_array *a, const entry_at *e, const json_t *entry)
       return BAD(e, "dimension %zu of tensor '%.64s' is not a count, expected an integer from 0", i, e->name);
     a->shape[i] = (uint64_t)json_integer_value(v);
   }
-  if (!io_size_array(a)) return BAD(e, "the shape of tensor '%.64s' overflows, expected a product of dimensions below 2^63 bytes", e->name);
+  if (!mxi_io_size_array(a)) return BAD(e, "the shape of tensor '%.64s' overflows, expected a product of dimensions below 2^63 bytes", e->name);
   return MX_OK;
 }
 
@@ -129,8 +129,8 @@ static mx_status check_tiling(const mx_file *f, size_t header_end, mx_error *err
     at = a->data + a->n_bytes;
   }
   if (at != end)
-    return io_malformed(f, err, (uint64_t)(at - f->base), "%llu bytes after the last tensor, expected the end of the file",
-                        (unsigned long long)(end - at));
+    return mxi_io_malformed(f, err, (uint64_t)(at - f->base), "%llu bytes after the last tensor, expected the end of the file",
+                            (unsigned long long)(end - at));
   return MX_OK;
 }
 
@@ -173,15 +173,15 @@ static mx_status read_entries(mx_file *f, size_t header_end, json_t *header, mx_
   return check_tiling(f, header_end, err);
 }
 
-mx_status io_parse_safetensors(mx_file *f, mx_error *err) {
-  if (f->n_bytes < PREFIX) return io_malformed(f, err, f->n_bytes, "the file ends, expected 8 bytes of header length");
+mx_status mxi_io_parse_safetensors(mx_file *f, mx_error *err) {
+  if (f->n_bytes < PREFIX) return mxi_io_malformed(f, err, f->n_bytes, "the file ends, expected 8 bytes of header length");
   uint64_t len = io_read_u64(f->base);
   if (len > MAX_HEADER)
-    return io_malformed(f, err, 0, "the header is said to take %llu bytes, expected at most %d", (unsigned long long)len, MAX_HEADER);
+    return mxi_io_malformed(f, err, 0, "the header is said to take %llu bytes, expected at most %d", (unsigned long long)len, MAX_HEADER);
   if (len > f->n_bytes - PREFIX)
-    return io_malformed(f, err, 0, "the header is said to take %llu bytes, expected at most the %llu that follow", (unsigned long long)len,
-                        (unsigned long long)(f->n_bytes - PREFIX));
-  if (len < 2 || f->base[PREFIX] != '{') return io_malformed(f, err, PREFIX, "no JSON object, expected {");
+    return mxi_io_malformed(f, err, 0, "the header is said to take %llu bytes, expected at most the %llu that follow", (unsigned long long)len,
+                            (unsigned long long)(f->n_bytes - PREFIX));
+  if (len < 2 || f->base[PREFIX] != '{') return mxi_io_malformed(f, err, PREFIX, "no JSON object, expected {");
   size_t header_end = PREFIX + (size_t)len;
   mx_status s = check_depth(f, header_end, err);
   if (s) return s;
@@ -189,8 +189,8 @@ mx_status io_parse_safetensors(mx_file *f, mx_error *err) {
   json_t *header = json_loadb((const char *)f->base + PREFIX, (size_t)len, JSON_REJECT_DUPLICATES, &why);
   if (!header) {
     if (json_error_code(&why) == json_error_out_of_memory) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path);
-    return io_malformed(f, err, PREFIX + (uint64_t)(why.position > 0 ? why.position : 0), "bad JSON: %.100s, expected a header of tensors",
-                        why.text);
+    return mxi_io_malformed(f, err, PREFIX + (uint64_t)(why.position > 0 ? why.position : 0), "bad JSON: %.100s, expected a header of tensors",
+                            why.text);
   }
   s = read_entries(f, header_end, header, err);
   json_decref(header);

@@ -21,7 +21,7 @@ mx_status mx_text_begin(mx_text *t, const char *path, mx_error *err) {
   else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
     return (t->to = fopen(path, "w")) ? MX_OK : failed(t, err, "cannot open"); /* a pipe or a device has no name to be given */
   else
-    fd = io_create_beside(path, &t->temporary, &t->slot);
+    fd = mxi_io_create_beside(path, &t->temporary, &t->slot);
   if (fd < 0) return failed(t, err, "cannot create");
   if ((t->to = fdopen(fd, "w"))) return MX_OK;
   close(fd);
@@ -32,7 +32,7 @@ mx_status mx_text_begin(mx_text *t, const char *path, mx_error *err) {
 
 void mx_text_drop(mx_text *t) {
   if (t->to) fclose(t->to);
-  io_drop_temporary(t->temporary, t->slot);
+  mxi_io_drop_temporary(t->temporary, t->slot);
   free(t->temporary);
   *t = (mx_text){.slot = -1};
 }
@@ -43,7 +43,7 @@ mx_status mx_text_end(mx_text *t, mx_error *err) {
   if (fclose(t->to) && !s) s = failed(t, err, "cannot write");
   t->to = NULL;
   if (!s && t->temporary) {
-    if (io_give_name(t->temporary, t->path))
+    if (mxi_io_give_name(t->temporary, t->path))
       s = failed(t, err, "cannot rename the finished file");
     else {
       free(t->temporary);

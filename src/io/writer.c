@@ -27,7 +27,7 @@ static int ends_with(const char *s, const char *end) {
 
 static void free_writer(mx_writer *w) {
   if (w->fd >= 0) close(w->fd);
-  io_drop_temporary(w->temporary, w->slot);
+  mxi_io_drop_temporary(w->temporary, w->slot);
   for (size_t i = 0; i < w->n_tensors; i++) {
     free((char *)(uintptr_t)w->tensors[i].a.name);
     free(w->tensors[i].gather);
@@ -97,7 +97,7 @@ mx_status mx_writer_add(mx_writer *w, const char *name, mx_dtype dtype, int n_di
     if (!strcmp(w->tensors[i].a.name, name)) return MX_ERR_ARG;
   io_tensor t = {.a = {.dtype = dtype, .n_dims = n_dims}};
   if (n_dims) memcpy(t.a.shape, shape, (size_t)n_dims * sizeof *shape);
-  if (!io_size_array(&t.a)) return MX_ERR_SHAPE;
+  if (!mxi_io_size_array(&t.a)) return MX_ERR_SHAPE;
   io_tensor *all = grow(w->tensors, w->n_tensors, sizeof *all);
   if (!all) return MX_ERR_NOMEM;
   w->tensors = all;
@@ -151,7 +151,7 @@ static mx_status claim(const mx_writer *w, mx_error *err) {
 
 static mx_status put(const mx_writer *w, const void *data, size_t n_bytes, uint64_t at, mx_error *err) {
   uint64_t done;
-  if (!io_pwrite_all(w->fd, data, n_bytes, at, &done)) return MX_OK;
+  if (!mxi_io_pwrite_all(w->fd, data, n_bytes, at, &done)) return MX_OK;
   return mx_fail(err, MX_ERR_IO, "%s: byte %llu: cannot write: %s", w->path, (unsigned long long)(at + done), strerror(errno));
 }
 
@@ -161,12 +161,12 @@ mx_status mx_writer_begin(mx_writer *w, mx_error *err) {
   if (w->npy && !w->n_tensors) return mx_fail(err, MX_ERR_ARG, "%s: no tensor, a .npy file holds one", w->path);
   uint8_t *header = NULL;
   size_t n_header = 0;
-  mx_status s = w->npy ? io_layout_npy(w, &header, &n_header, err) : io_layout_safetensors(w, &header, &n_header, err);
+  mx_status s = w->npy ? mxi_io_layout_npy(w, &header, &n_header, err) : mxi_io_layout_safetensors(w, &header, &n_header, err);
   if (!s && w->stream) {
-    w->fd = io_unnamed_file();
+    w->fd = mxi_io_unnamed_file();
     if (w->fd < 0) s = failed(w, err, "cannot make a temporary file for the output");
   } else if (!s) {
-    w->fd = io_create_beside(w->target, &w->temporary, &w->slot);
+    w->fd = mxi_io_create_beside(w->target, &w->temporary, &w->slot);
     if (w->fd < 0) s = failed(w, err, errno == EISDIR ? "cannot write" : "cannot create a file beside it");
   }
   if (!s) s = claim(w, err);
@@ -216,7 +216,7 @@ static mx_status finish(const mx_writer *w, mx_error *err) {
     s = flush_gathered(w, t, err);
     if (s || w->npy) continue;
     char digits[33];
-    io_digest_text(digits, XXH3_128bits_digest(t->digest));
+    mxi_io_digest_text(digits, XXH3_128bits_digest(t->digest));
     s = put(w, digits, 32, t->digest_at, err);
   }
   return s;
@@ -230,7 +230,7 @@ static mx_status copy_out(const mx_writer *w, mx_error *err) {
   void *bytes = mmap(NULL, (size_t)w->n_bytes, PROT_READ, MAP_SHARED, w->fd, 0);
   if (bytes == MAP_FAILED)
     s = failed(w, err, "cannot map the temporary file");
-  else if (io_write_all(to, bytes, (size_t)w->n_bytes, &done))
+  else if (mxi_io_write_all(to, bytes, (size_t)w->n_bytes, &done))
     s = mx_fail(err, MX_ERR_IO, "%s: byte %llu: cannot write: %s", w->path, (unsigned long long)done, strerror(errno));
   if (bytes != MAP_FAILED) munmap(bytes, (size_t)w->n_bytes);
   if (to != STDOUT_FILENO && close(to) && !s) s = failed(w, err, "cannot write");
@@ -241,7 +241,7 @@ static mx_status move(mx_writer *w, mx_error *err) {
   int fd = w->fd;
   w->fd = -1;
   if (close(fd)) return failed(w, err, "cannot write"); /* where network file systems tell of a full disk */
-  if (io_give_name(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
+  if (mxi_io_give_name(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
   free(w->temporary);
   w->temporary = NULL;
   return MX_OK;

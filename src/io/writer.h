@@ -29,7 +29,7 @@ struct mx_writer {
 };
 
 /* Lay the file out: the header as text that the caller frees, with zeros for digests; places of tensors and of their digests; w->n_bytes. */
-mx_status io_layout_npy(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err);
-mx_status io_layout_safetensors(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err);
+mx_status mxi_io_layout_npy(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err);
+mx_status mxi_io_layout_safetensors(mx_writer *w, uint8_t **header, size_t *n_header, mx_error *err);
 
 #endif

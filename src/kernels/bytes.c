@@ -6,30 +6,30 @@
 
 enum { FEW = 256 }; /* bytes for which looking for kernels costs more than they save */
 
-static const mx_byte_kernels *kernels_for(size_t n) { return n < FEW ? NULL : mx_kernels_for(0)->bytes; }
+static const mx_byte_kernels *kernels_for(size_t n) { return n < FEW ? NULL : mxi_kernels_for(0)->bytes; }
 
 void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
   const mx_byte_kernels *k = kernels_for(n);
   const size_t done = k ? k->pack4(out, codes, n, nibble, block) : 0;
-  mx_pack4_plain(out + done / 2, codes + done, n - done, nibble, block);
+  mxi_pack4_plain(out + done / 2, codes + done, n - done, nibble, block);
 }
 
 void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block) {
   const mx_byte_kernels *k = kernels_for(n);
   const size_t done = k ? k->unpack4(codes, in, n, nibble, block) : 0;
-  mx_unpack4_plain(codes + done, in + done / 2, n - done, nibble, block);
+  mxi_unpack4_plain(codes + done, in + done / 2, n - done, nibble, block);
 }
 
 void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n) {
   const mx_byte_kernels *k = kernels_for(n);
   const size_t done = k ? k->pack6(out, codes, n) : 0;
-  mx_pack6_plain(out + done / 4 * 3, codes + done, n - done);
+  mxi_pack6_plain(out + done / 4 * 3, codes + done, n - done);
 }
 
 void mx_unpack6(uint8_t *codes, const uint8_t *in, size_t n) {
   const mx_byte_kernels *k = kernels_for(n);
   const size_t done = k ? k->unpack6(codes, in, n) : 0;
-  mx_unpack6_plain(codes + done, in + done / 4 * 3, n - done);
+  mxi_unpack6_plain(codes + done, in + done / 4 * 3, n - done);
 }
 
 static void move(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t rows, size_t kb, int back) {
@@ -41,8 +41,8 @@ static void move(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t row
   const mx_byte_kernels *k = kernels_for(rows * kb);
   const size_t whole = k ? rows / l->row_pad * l->row_pad : 0, across = (kb + l->k_pad - 1) / l->k_pad * l->k_pad;
   const size_t done = whole ? k->move(moved, straight, layout, whole, kb, across, back) : 0;
-  mx_layout_move_plain(moved, straight, layout, rows, kb, 0, whole, done, back);
-  mx_layout_move_plain(moved, straight, layout, rows, kb, whole, rows, 0, back);
+  mxi_layout_move_plain(moved, straight, layout, rows, kb, 0, whole, done, back);
+  mxi_layout_move_plain(moved, straight, layout, rows, kb, whole, rows, 0, back);
 }
 
 void mx_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad) {

@@ -15,6 +15,6 @@ typedef struct mx_byte_kernels {
   size_t (*move)(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t rows, size_t kb, size_t across, int back);
 } mx_byte_kernels;
 
-extern const mx_byte_kernels mx_bytes_avx512, mx_bytes_avx2, mx_bytes_neon;
+extern const mx_byte_kernels mxi_bytes_avx512, mxi_bytes_avx2, mxi_bytes_neon;
 
 #endif

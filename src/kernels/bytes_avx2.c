@@ -2,7 +2,7 @@
 #include "kernels/bytes.h"
 #include "kernels/bytes_x86.h"
 
-#define TABLE mx_bytes_avx2
+#define TABLE mxi_bytes_avx2
 
 /* Thirty-two codes to twenty-four bytes: pairs to twelve bits, pairs of those to twenty-four, three bytes of each dword together. */
 static size_t pack6(uint8_t *out, const uint8_t *codes, size_t n) {

@@ -2,7 +2,7 @@
 #include "kernels/bytes.h"
 #include "kernels/bytes_x86.h"
 
-#define TABLE mx_bytes_avx512
+#define TABLE mxi_bytes_avx512
 
 /* The first three bytes of each dword together; and back. */
 static __m512i order(int spread) {

@@ -3,7 +3,7 @@
 
 #include "kernels/bytes.h"
 
-#define TABLE mx_bytes_neon
+#define TABLE mxi_bytes_neon
 #define q uint8x16_t
 
 static inline q q_load(const void *p) { return vld1q_u8(p); }

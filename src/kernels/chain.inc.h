@@ -66,7 +66,7 @@ static operand chain_values(chain_room *room, const mx_chain_expr *e, const floa
       EACH(vf_blend(vf_eq(a, zero), zero, vf_div(one, b)));
     case MX_OP_RCPA: /* a table: one by one */
       for (size_t i = 0; i < n; i += W) vf_store(to + i, operand_at(left, i));
-      for (size_t i = 0; i < n; i++) to[i] = mx_chain_rcpa(to[i]);
+      for (size_t i = 0; i < n; i++) to[i] = mxi_chain_rcpa(to[i]);
       break;
     default:
       EACH(vf_blend(vf_eq(a, zero), zero, b));

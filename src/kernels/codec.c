@@ -41,7 +41,7 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
   mx_lanes lanes;
   mx_encoding plain;
   const uint32_t twice = rounded_twice(&plain, f, how);
-  mx_encode_kernel *kernel = mx_lanes_init(&lanes, f, &plain) ? mx_kernels_for(exec ? exec->isa_mask : 0)->encode : NULL;
+  mx_encode_kernel *kernel = mxi_lanes_init(&lanes, f, &plain) ? mxi_kernels_for(exec ? exec->isa_mask : 0)->encode : NULL;
 #pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, kernel ? MX_THREAD_VALUES : MX_THREAD_SCALAR))
   for (size_t at = 0; at < n; at += PIECE) {
     const size_t end = n - at < PIECE ? n : at + PIECE;
@@ -59,9 +59,9 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
 /* Codes of a byte are a tensor's elements under the scale 1. */
 static void decode_bytes(float *out, const uint8_t *codes, size_t n, const mx_format *f, const mx_exec *exec) {
   static const float one = 1;
-  const mx_value_kernels *kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->values;
+  const mx_value_kernels *kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->values;
   mx_values t = {.how = MX_VALUES_MUL, .keeps_nan = 1};
-  mx_values_tables(&t, f);
+  mxi_values_tables(&t, f);
 #pragma omp parallel for schedule(static) num_threads(mx_threads(exec, n, MX_THREAD_VALUES))
   for (size_t i = 0; i < n; i += MX_VALUES_MOST)
     kernels->values(out + i, codes + i, n - i < MX_VALUES_MOST ? n - i : MX_VALUES_MOST, &t, &one, NULL, 31);

@@ -2,5 +2,5 @@
 #include "kernels/codec_kernels.h"
 #include "kernels/vectors_avx2.h"
 
-#define KERNEL mx_encode_avx2
+#define KERNEL mxi_encode_avx2
 #include "kernels/codec.inc.h"

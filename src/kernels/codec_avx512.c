@@ -3,7 +3,7 @@
 #include "kernels/vectors_avx512.h"
 #include "kernels/plain_avx512.h"
 
-#define KERNEL mx_encode_avx512
+#define KERNEL mxi_encode_avx512
 #define PLAINLY(out, x, n, lanes) plainly(out, x, n, lanes)
 
 static size_t plainly(uint8_t *out, const float *x, size_t n, const mx_lanes *l);

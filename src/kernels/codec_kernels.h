@@ -8,6 +8,6 @@
 
 /** Encodes whole vectors of x, and returns how many values that was. wide: two bytes a code. */
 typedef size_t mx_encode_kernel(void *out, const float *x, size_t n, const mx_lanes *lanes, int wide);
-mx_encode_kernel mx_encode_avx2, mx_encode_avx512, mx_encode_neon;
+mx_encode_kernel mxi_encode_avx2, mxi_encode_avx512, mxi_encode_neon;
 
 #endif

@@ -2,5 +2,5 @@
 #include "kernels/codec_kernels.h"
 #include "kernels/vectors_neon.h"
 
-#define KERNEL mx_encode_neon
+#define KERNEL mxi_encode_neon
 #include "kernels/codec.inc.h"

@@ -18,7 +18,7 @@ static multiplier tensor_multiplier(const mx_plan *p, float stored) {
   /* code * scale is to be multiplied by max|X| / N: what is stored, one over it, or max|X| itself */
   if (!strcmp(store, "divisor")) return (multiplier){1, (double)stored};
   const double n = !strcmp(store, "amax") ? (p->uses_chain ? p->target : p->norm) : 1;
-  if (s->deq_arith == MX_DEQ_ARITH_SCALE_FIRST) return (multiplier){(double)(float)mx_quotient_to_odd((double)stored, n), 1};
+  if (s->deq_arith == MX_DEQ_ARITH_SCALE_FIRST) return (multiplier){(double)(float)mxi_quotient_to_odd((double)stored, n), 1};
   return (multiplier){(double)stored, n};
 }
 
@@ -26,7 +26,7 @@ static multiplier tensor_multiplier(const mx_plan *p, float stored) {
 static double scale_and_tensor(const mx_plan *p, double scale, multiplier m) {
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
   if (isnan(scale) || (encode && scale == 0)) return scale;
-  return (double)(float)(encode ? mx_quotient_to_odd(scale * m.over, m.times) : mx_quotient_to_odd(scale * m.times, m.over));
+  return (double)(float)(encode ? mxi_quotient_to_odd(scale * m.over, m.times) : mxi_quotient_to_odd(scale * m.times, m.over));
 }
 
 static float value_of(const mx_plan *p, double code, double scale, multiplier m) {
@@ -36,11 +36,11 @@ static float value_of(const mx_plan *p, double code, double scale, multiplier m)
   if (encode && code == 0 && scale == 0) return (float)code; /* 3.7: so is an all-zero block stored */
   if (p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP) {
     const float step = encode ? (float)(code / scale) : (float)(code * scale);
-    v = (double)step * (double)(float)mx_quotient_to_odd(m.times, m.over);
+    v = (double)step * (double)(float)mxi_quotient_to_odd(m.times, m.over);
   } else if (encode)
-    v = mx_quotient_to_odd(code * m.times, scale * m.over);
+    v = mxi_quotient_to_odd(code * m.times, scale * m.over);
   else
-    v = mx_quotient_to_odd(code * scale * m.times, m.over);
+    v = mxi_quotient_to_odd(code * scale * m.times, m.over);
   return isnan(v) ? NAN : (float)v;
 }
 
@@ -105,8 +105,8 @@ static void form_init(deq *d) {
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE, two = p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP && p->has_tensor_scale;
   mx_values *f = &d->form;
   f->keeps_nan = 0;
-  f->then = (float)mx_quotient_to_odd(d->m.times, d->m.over);
-  mx_values_tables(f, p->elem);
+  f->then = (float)mxi_quotient_to_odd(d->m.times, d->m.over);
+  mxi_values_tables(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
   d->formed = !(two && encode && !isfinite(f->then)); /* a zero under a zero scale is zero, not 0 * Inf */
   for (int c = 0; d->is_first && c < 256; c++) f->may_be_invalid |= isinf(d->scales[c]) != 0;
@@ -122,7 +122,7 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
   memset(d, 0, sizeof *d);
   d->plan = p;
   d->tensor = t;
-  d->kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->values;
+  d->kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->values;
   d->m = tensor_multiplier(p, t->tensor_scale);
   d->is_first = p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST;
   if (d->is_first) {
@@ -186,7 +186,7 @@ static void factors(float *f, double *wide, const deq *d, size_t at, size_t insi
   if (t->micro && d->form.how != MX_VALUES_WIDE) { /* one factor for four elements; inside is a multiple of 4, but for n */
     for (size_t i = 0; i < n; i += 4) {
       if (inside == 0 || i == 0) scale = scale_at(d, at);
-      const double s = scale * mx_hif4_factor(t->micro + at * 3, inside);
+      const double s = scale * mxi_hif4_factor(t->micro + at * 3, inside);
       for (size_t k = i; k < i + 4 && k < n; k++) f[k] = isnan(s) ? NAN : (float)s;
       if ((inside += 4) == block) inside = 0, at++;
     }
@@ -194,7 +194,7 @@ static void factors(float *f, double *wide, const deq *d, size_t at, size_t insi
   }
   for (size_t i = 0, k = 0; i < n; i += step, k++) {
     if (inside == 0 || i == 0) scale = scale_at(d, at);
-    const double s = t->micro ? scale * mx_hif4_factor(t->micro + at * 3, inside) : scale;
+    const double s = t->micro ? scale * mxi_hif4_factor(t->micro + at * 3, inside) : scale;
     f[k] = isnan(s) ? NAN : (float)s;
     if (d->form.how == MX_VALUES_WIDE) wide[k] = isnan(s) || isnan(d->m.times) ? NAN : s * d->m.times;
     if ((inside += step) == block) inside = 0, at++;
@@ -230,13 +230,13 @@ static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t 
       return;
     }
     factors(f, wide, d, first + c / block, c % block, n, sixteens ? 16 : 1);
-    const mx_value_kernels *k = sixteens || d->form.how != MX_VALUES_WIDE ? d->kernels : &mx_values_scalar;
+    const mx_value_kernels *k = sixteens || d->form.how != MX_VALUES_WIDE ? d->kernels : &mxi_values_scalar;
     k->values(out, codes, n, &d->form, f, wide, sixteens ? 0 : -1);
     return;
   }
   for (size_t i = 0; i < n; i++) {
     const size_t b = first + (c + i) / block;
-    out[i] = value_of(d->plan, d->values[codes[i]], scale_at(d, b) * (t->micro ? mx_hif4_factor(t->micro + b * 3, (c + i) % 64) : 1), d->m);
+    out[i] = value_of(d->plan, d->values[codes[i]], scale_at(d, b) * (t->micro ? mxi_hif4_factor(t->micro + b * 3, (c + i) % 64) : 1), d->m);
   }
 }
 
@@ -269,7 +269,7 @@ static mx_status dequantize(float *out, uint16_t *out16, size_t ld, const mx_ten
   if (!t || !spec || (!out && !out16 && t->rows && t->cols)) return MX_ERR_ARG;
   if (ld < t->cols) return MX_ERR_SHAPE;
   mx_plan plan;
-  const mx_status status = mx_plan_init(&plan, spec, t->rows, t->cols, NULL);
+  const mx_status status = mxi_plan_init(&plan, spec, t->rows, t->cols, NULL);
   if (status) return status;
   deq d;
   deq_init(&d, &plan, t, exec);

@@ -68,4 +68,4 @@ static void tally(uint64_t (*sums)[8], const uint8_t *x, const uint8_t *y, size_
   }
 }
 
-const mx_differ_kernels mx_differ_scalar = {crowd, fours, members, eights, zip, tally, 0};
+const mx_differ_kernels mxi_differ_scalar = {crowd, fours, members, eights, zip, tally, 0};

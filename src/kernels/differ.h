@@ -30,6 +30,6 @@ typedef struct mx_differ_kernels {
   unsigned tally_most; /* pairs up to which that is quicker than to count both codes of a byte in a table of 65,536 */
 } mx_differ_kernels;
 
-extern const mx_differ_kernels mx_differ_scalar, mx_differ_avx2, mx_differ_avx512, mx_differ_neon;
+extern const mx_differ_kernels mxi_differ_scalar, mxi_differ_avx2, mxi_differ_avx512, mxi_differ_neon;
 
 #endif

@@ -52,7 +52,7 @@ INLINE size_t fours_of(uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t
 
 static size_t fours(uint8_t *sums, uint8_t *low, uint8_t *high, const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets,
                     const uint16_t *set, unsigned unit) {
-  if (unit < 8 || n % W) return mx_differ_scalar.fours(sums, low, high, x, y, n, sets, set, unit);
+  if (unit < 8 || n % W) return mxi_differ_scalar.fours(sums, low, high, x, y, n, sets, set, unit);
   return unit == 8 ? fours_of(sums, low, high, x, y, n, sets, set, 1) : fours_of(sums, low, high, x, y, n, sets, set, 0);
 }
 
@@ -71,13 +71,13 @@ INLINE uint64_t members_of(const uint8_t *x, const uint8_t *y, size_t n, const u
 static uint64_t members(const uint8_t *x, const uint8_t *y, size_t n, const uint8_t *sets, const uint16_t *set, unsigned unit) {
   const size_t whole = unit < 8 ? 0 : n / W * W;
   const uint64_t all = unit == 8 ? members_of(x, y, whole, sets, set, 1) : members_of(x, y, whole, sets, set, 0);
-  return all + mx_differ_scalar.members(x + whole, y + whole, n - whole, sets, set + whole / unit, unit);
+  return all + mxi_differ_scalar.members(x + whole, y + whole, n - whole, sets, set + whole / unit, unit);
 }
 
 static void eights(uint8_t *sums, uint8_t *cols, const uint8_t *x, const uint8_t *y, size_t n, unsigned unit) {
   const v zero = v_set(0);
   if (n % W) {
-    mx_differ_scalar.eights(sums, cols, x, y, n, unit);
+    mxi_differ_scalar.eights(sums, cols, x, y, n, unit);
     return;
   }
   for (size_t i = 0; i < n; i += W) {

@@ -4,7 +4,7 @@
 
 #include "kernels/differ.h"
 
-#define TABLE mx_differ_avx2
+#define TABLE mxi_differ_avx2
 #define v __m256i
 enum { W = 32, TALLY_MOST = 32 };
 

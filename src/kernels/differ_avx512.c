@@ -4,7 +4,7 @@
 
 #include "kernels/differ.h"
 
-#define TABLE mx_differ_avx512
+#define TABLE mxi_differ_avx512
 #define v __m512i
 enum { W = 64, TALLY_MOST = 256 };
 

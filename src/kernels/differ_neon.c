@@ -3,7 +3,7 @@
 
 #include "kernels/differ.h"
 
-#define TABLE mx_differ_neon
+#define TABLE mxi_differ_neon
 #define v uint8x16_t
 enum { W = 16, TALLY_MOST = 64 };
 

@@ -14,15 +14,15 @@
 /* Best first. */
 static const mx_kernels table[] = {
 #if defined(__x86_64__)
-    {MX_ISA_AVX512, &mx_stages_avx512, &mx_values_avx512, mx_encode_avx512, &mx_bytes_avx512, mx_input_avx512, mx_turn_avx512, mx_widen_avx512,
-     &mx_differ_avx512},
-    {MX_ISA_AVX2, &mx_stages_avx2, &mx_values_avx2, mx_encode_avx2, &mx_bytes_avx2, mx_input_avx2, mx_turn_avx2, mx_widen_avx2,
-     &mx_differ_avx2},
+    {MX_ISA_AVX512, &mxi_stages_avx512, &mxi_values_avx512, mxi_encode_avx512, &mxi_bytes_avx512, mxi_input_avx512, mxi_turn_avx512,
+     mxi_widen_avx512, &mxi_differ_avx512},
+    {MX_ISA_AVX2, &mxi_stages_avx2, &mxi_values_avx2, mxi_encode_avx2, &mxi_bytes_avx2, mxi_input_avx2, mxi_turn_avx2, mxi_widen_avx2,
+     &mxi_differ_avx2},
 #elif defined(__aarch64__)
-    {MX_ISA_NEON, &mx_stages_neon, &mx_values_neon, mx_encode_neon, &mx_bytes_neon, mx_input_neon, mx_turn_neon, mx_widen_neon,
-     &mx_differ_neon},
+    {MX_ISA_NEON, &mxi_stages_neon, &mxi_values_neon, mxi_encode_neon, &mxi_bytes_neon, mxi_input_neon, mxi_turn_neon, mxi_widen_neon,
+     &mxi_differ_neon},
 #endif
-    {0, NULL, &mx_values_scalar, NULL, NULL, mx_input_scalar, mx_turn_scalar, mx_widen_scalar, &mx_differ_scalar}};
+    {0, NULL, &mxi_values_scalar, NULL, NULL, mxi_input_scalar, mxi_turn_scalar, mxi_widen_scalar, &mxi_differ_scalar}};
 
 static const struct {
   const char *name;
@@ -54,7 +54,7 @@ static uint32_t ask_host(void) {
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vpopcntdq"))
     has |= MX_ISA_AVX512;
-  if (has & MX_ISA_AVX512 && mx_tiles_host()) has |= MX_ISA_AMX;
+  if (has & MX_ISA_AVX512 && mxi_tiles_host()) has |= MX_ISA_AMX;
 #elif defined(__aarch64__)
   has = MX_ISA_NEON;
 #endif
@@ -100,7 +100,7 @@ uint32_t mx_isa_usable(uint32_t off) {
 
 uint32_t mx_isa_only(uint32_t isa) { return isa == MX_ISA_AVX2 ? MX_ISA_ALL & ~isa : isa == MX_ISA_AVX512 ? MX_ISA_AMX : isa ? 0 : MX_ISA_ALL; }
 
-const mx_kernels *mx_kernels_for(uint32_t off) {
+const mx_kernels *mxi_kernels_for(uint32_t off) {
   const uint32_t usable = mx_isa_usable(off);
   const mx_kernels *k = table;
   while (k->isa && !(k->isa & usable)) k++;
@@ -113,7 +113,7 @@ const char *mx_isa_kernels(size_t index, uint32_t *isa, uint32_t off) {
       MX_KERNEL_COLUMNS(MX_KERNEL)
 #undef MX_KERNEL
   };
-  const mx_kernels *k = mx_kernels_for(off);
+  const mx_kernels *k = mxi_kernels_for(off);
   const int there[] = {
 #define MX_KERNEL(column, type, text) k->column != NULL,
       MX_KERNEL_COLUMNS(MX_KERNEL)

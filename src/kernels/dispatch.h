@@ -28,6 +28,6 @@ typedef struct mx_kernels {
 } mx_kernels;
 
 /** The row of a call that may not use the ISAs `off` (mx_exec.isa_mask): the best of mx_isa_usable(off). Never NULL. */
-const mx_kernels *mx_kernels_for(uint32_t off);
+const mx_kernels *mxi_kernels_for(uint32_t off);
 
 #endif

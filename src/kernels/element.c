@@ -7,7 +7,7 @@
 #include "kernels/plan.h"
 #include "mxgold/random.h"
 
-/* x * product / divisor of reals, with NaN as mx_chain_step has it. */
+/* x * product / divisor of reals, with NaN as mxi_chain_step has it. */
 static double exact_scaled(const mx_plan *p, double used, double x) {
   if (isnan(x)) return x;
   if (isnan(used)) return used;
@@ -18,15 +18,15 @@ static double exact_scaled(const mx_plan *p, double used, double x) {
     const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
     y = x * pre * (encode ? used : 1) * p->norm / ((encode ? 1 : used) * p->g);
   } else if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)
-    y = mx_quotient_to_odd(x * pre * used * p->norm, p->g);
+    y = mxi_quotient_to_odd(x * pre * used * p->norm, p->g);
   else if (isinf(used))
     y = isinf(x) ? NAN : x * 0;
   else
-    y = used == 0 && x != 0 ? copysign(INFINITY, x) : mx_quotient_to_odd(x * pre * p->norm, used * p->g);
+    y = used == 0 && x != 0 ? copysign(INFINITY, x) : mxi_quotient_to_odd(x * pre * p->norm, used * p->g);
   return isnan(y) ? copysign(NAN, -1) : y;
 }
 
-double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
+double mxi_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   const mx_spec *s = &p->spec;
   float y = x;
   switch (b->how) {
@@ -37,11 +37,11 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   case MX_TO_SIGNED_ZERO: /* of an Inf too */
     return isnan(x) ? x : copysignf(0, x);
   case MX_TIMES_ZERO:
-    return mx_chain_step('*', x, 0);
+    return mxi_chain_step('*', x, 0);
   case MX_TIMES_FLT_MAX:
-    return mx_chain_step('*', x, FLT_MAX);
+    return mxi_chain_step('*', x, FLT_MAX);
   case MX_BY_CHAIN:
-    for (int i = 0; i < p->chain->element.n; i++) y = mx_chain_step(p->chain->element.op[i], y, b->factor[i]);
+    for (int i = 0; i < p->chain->element.n; i++) y = mxi_chain_step(p->chain->element.op[i], y, b->factor[i]);
     return y;
   default:
     break;
@@ -49,22 +49,22 @@ double mx_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   const float used = (float)b->used;
   const int beyond =
       isinf(used) && isfinite(b->used); /* a power of two past binary32 (scale.used=unclamped): one rounding, of the real result */
-  if (s->elem_prescale != 0 && s->elem_arith != MX_ELEM_ARITH_EXACT) y = mx_chain_step('*', y, s->elem_prescale);
+  if (s->elem_prescale != 0 && s->elem_arith != MX_ELEM_ARITH_EXACT) y = mxi_chain_step('*', y, s->elem_prescale);
   switch (s->elem_arith) {
   case MX_ELEM_ARITH_DIV32:
-    y = beyond ? (float)(y / b->used) : mx_chain_step('/', y, used);
+    y = beyond ? (float)(y / b->used) : mxi_chain_step('/', y, used);
     break;
   case MX_ELEM_ARITH_RECIP32:
-    y = mx_chain_step('*', y, beyond ? (float)(1 / b->used) : mx_chain_step('/', 1, used));
+    y = mxi_chain_step('*', y, beyond ? (float)(1 / b->used) : mxi_chain_step('/', 1, used));
     break;
   case MX_ELEM_ARITH_MUL32:
-    y = beyond ? (float)(y * b->used) : mx_chain_step('*', y, used);
+    y = beyond ? (float)(y * b->used) : mxi_chain_step('*', y, used);
     break;
   default:
     if (s->input_dtype == MX_INPUT_DTYPE_FLOAT32) return exact_scaled(p, b->used, x);
     y = (float)exact_scaled(p, b->used, x);
   }
-  return mx_round_dtype(y, s->input_dtype);
+  return mxi_round_dtype(y, s->input_dtype);
 }
 
 /* a - b, rounded once to binary32: to odd in binary64 on the way. */
@@ -158,11 +158,11 @@ static uint32_t random_of(const mx_plan *p, uint64_t index) {
   return mx_random(s->seed, MX_STREAM_ELEMENT, index) >> (32 - p->encode.sr_bits);
 }
 
-uint32_t mx_element_code(const mx_plan *p, const mx_block_scale *b, float x, uint64_t index) {
-  return mx_element_code_of(p, b, x, mx_scaled_value(p, b, x), index);
+uint32_t mxi_element_code(const mx_plan *p, const mx_block_scale *b, float x, uint64_t index) {
+  return mxi_element_code_of(p, b, x, mxi_scaled_value(p, b, x), index);
 }
 
-uint32_t mx_element_code_of(const mx_plan *p, const mx_block_scale *b, float x, double y, uint64_t index) {
+uint32_t mxi_element_code_of(const mx_plan *p, const mx_block_scale *b, float x, double y, uint64_t index) {
   const int round = p->spec.elem_round, scans = round == MX_ROUND_SCAN_Y || round == MX_ROUND_SCAN_X;
   const uint32_t random = round == MX_ROUND_SR ? random_of(p, index) : 0;
   const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;
@@ -170,7 +170,7 @@ uint32_t mx_element_code_of(const mx_plan *p, const mx_block_scale *b, float x, 
   if (b->how == MX_BY_CHAIN && p->chain->again.n) {
     float q = (float)mx_decode(p->elem, code);
     if (isnan(q) && p->elem->kind == MX_KIND_FNUZ) q = NAN; /* its NaN is where -0 would be, but has no sign */
-    for (int i = 0; i < p->chain->again.n; i++) q = mx_chain_step(p->chain->again.op[i], q, b->again[i]);
+    for (int i = 0; i < p->chain->again.n; i++) q = mxi_chain_step(p->chain->again.op[i], q, b->again[i]);
     code = scans ? scan(p, (double)x, (double)q, used) : (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
   }
   return code;

@@ -93,7 +93,7 @@ mx_status mx_encoder_init(mx_encoder *out, const mx_format *format, const mx_spe
   if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
     return mx_fail(err, MX_ERR_CONFLICT, "elem.round=scan_x, scan_y: they round elements of a block, expected a rounding of single values");
   *out = (mx_encoder){
-      .format = format, .how = mx_encoding_of(spec), .negative = spec->scale_negative, .subnormal = spec->scale_subnormal, .seed = spec->seed};
+      .format = format, .how = mxi_encoding_of(spec), .negative = spec->scale_negative, .subnormal = spec->scale_subnormal, .seed = spec->seed};
   return MX_OK;
 }
 

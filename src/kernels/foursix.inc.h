@@ -90,7 +90,7 @@ INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const 
   const int tensor = plan->uses_chain && plan->has_tensor_scale;
   const int steps = !plan->uses_chain && plan->has_tensor_scale && plan->spec.deq_arith != MX_DEQ_ARITH_EXACT;
   const int two = steps && plan->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP;
-  const vf m = vf_set(steps ? (float)mx_quotient_to_odd(plan->g, plan->norm) : 1);
+  const vf m = vf_set(steps ? (float)mxi_quotient_to_odd(plan->g, plan->norm) : 1);
   const vf sf = steps && !two ? vf_mul(stored, m) : stored;
   six_sum sum = {.all = vf_set(0)};
   for (size_t i = 0; i < p->block; i++) {

@@ -11,7 +11,7 @@ static double bf16(double x) {
   return mx_decode(f, mx_encode(f, x, &nearest, 0));
 }
 
-double mx_hif4_factor(const uint8_t micro[3], size_t i) {
+double mxi_hif4_factor(const uint8_t micro[3], size_t i) {
   const int two = micro[0] >> (i / 8) & 1, three = micro[1 + i / 32] >> (i / 4 % 8) & 1;
   return 1 << (two + three);
 }
@@ -24,9 +24,9 @@ static double counted(const mx_plan *p, float x) {
   return inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : INFINITY;
 }
 
-double mx_hif4_value(double amax) { return bf16(amax * bf16(1.0 / 7)); }
+double mxi_hif4_value(double amax) { return bf16(amax * bf16(1.0 / 7)); }
 
-int mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *p, const float *x, size_t n, uint64_t index) {
+int mxi_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *p, const float *x, size_t n, uint64_t index) {
   mx_block_stats stats = {0};
   mx_block_scale scale;
   double largest[16] = {0};
@@ -39,12 +39,12 @@ int mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const 
   }
   stats.amax = stats.has_inf ? INFINITY : stats.amax_finite;
   memset(micro, 0, 3);
-  if (mx_block_scale_find(&scale, p, &stats, 0, index)) return 1;
+  if (mxi_block_scale_find(&scale, p, &stats, 0, index)) return 1;
   mx_encoding how = p->encode;
   how.round = MX_ROUND_RNA;
   *scale_code = scale.code;
   if (scale.how != MX_BY_NUMBER || !(scale.used > 0 && scale.used < INFINITY)) {
-    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, mx_scaled_value(p, &scale, x[i]), &how, 0);
+    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, mxi_scaled_value(p, &scale, x[i]), &how, 0);
     return 0;
   }
   const double rec = bf16(1 / scale.used);
@@ -52,6 +52,6 @@ int mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const 
     if (fmax(largest[2 * g], largest[2 * g + 1]) * rec >= 4) micro[0] |= (uint8_t)(1 << g);
   for (size_t g = 0; g < 16; g++)
     if (largest[g] * rec / (1 << (micro[0] >> (g / 2) & 1)) >= 2) micro[1 + g / 8] |= (uint8_t)(1 << g % 8);
-  for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, (double)x[i] * rec / mx_hif4_factor(micro, i), &how, 0);
+  for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, (double)x[i] * rec / mxi_hif4_factor(micro, i), &how, 0);
   return 0;
 }

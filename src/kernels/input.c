@@ -22,7 +22,7 @@ static int negated(unsigned i, int sign, const uint8_t *signs, uint64_t seed) {
   }
 }
 
-void mx_input_rotation(mx_input *in, unsigned size, int sign, const uint8_t *signs, uint64_t seed) {
+void mxi_input_rotation(mx_input *in, unsigned size, int sign, const uint8_t *signs, uint64_t seed) {
   in->dtype = MX_INPUT_DTYPE_FLOAT32;
   in->flush = 0;
   in->had_size = size;
@@ -32,13 +32,13 @@ void mx_input_rotation(mx_input *in, unsigned size, int sign, const uint8_t *sig
   for (unsigned i = 0; i < size || i < 16; i++) in->sign[i] = negated(i % size, sign, signs, seed) ? UINT32_C(1) << 31 : 0;
 }
 
-void mx_input_init(mx_input *in, const mx_spec *s) {
-  mx_input_rotation(in, s->had_size, s->had_sign, s->had_signs, s->seed);
+void mxi_input_init(mx_input *in, const mx_spec *s) {
+  mxi_input_rotation(in, s->had_size, s->had_sign, s->had_signs, s->seed);
   in->dtype = s->input_dtype;
   in->flush = s->flush == MX_SWITCH_ON;
 }
 
-void mx_widen_scalar(float *out, const uint16_t *x, size_t n, int dtype) {
+void mxi_widen_scalar(float *out, const uint16_t *x, size_t n, int dtype) {
   for (size_t i = 0; i < n; i++) {
     const uint32_t half = x[i], exponent = half >> 10 & 31, fraction = half & 0x3FF;
     uint32_t bits = half << 16;
@@ -57,7 +57,7 @@ void mx_widen_scalar(float *out, const uint16_t *x, size_t n, int dtype) {
   }
 }
 
-void mx_turn_scalar(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
+void mxi_turn_scalar(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
   for (size_t r = 0; r < n_rows; r++)
     for (size_t c = 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];
 }
@@ -76,9 +76,9 @@ static void rotate(float *t, const mx_input *in) {
   for (unsigned i = 0; i < size; i++) t[i] = isnan(t[i]) ? NAN : t[i] * in->factor; /* one NaN, whatever the machine's */
 }
 
-void mx_input_scalar(float *out, const float *x, size_t n, const mx_input *in) {
+void mxi_input_scalar(float *out, const float *x, size_t n, const mx_input *in) {
   for (size_t i = 0; i < n; i++) {
-    const float v = mx_round_dtype(x[i], in->dtype);
+    const float v = mxi_round_dtype(x[i], in->dtype);
     out[i] = in->flush && fabsf(v) < FLT_MIN ? copysignf(0, v) : v;
   }
   for (size_t i = 0; in->had_size && i < n; i += in->had_size) {

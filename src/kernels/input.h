@@ -19,18 +19,18 @@ typedef struct mx_input {
 /** Values of a row from a column that starts a tile, changed as `in` says; out may be x. A short last tile is filled with +0, its first elements
  *  alone are stored. */
 typedef void mx_input_kernel(float *out, const float *x, size_t n, const mx_input *in);
-mx_input_kernel mx_input_scalar, mx_input_avx2, mx_input_avx512, mx_input_neon;
+mx_input_kernel mxi_input_scalar, mxi_input_avx2, mxi_input_avx512, mxi_input_neon;
 
 /** The transpose of [n_cols][n_rows] values, row stride ld, as [n_rows][n_cols], row stride ld_out. */
 typedef void mx_turn_kernel(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols);
-mx_turn_kernel mx_turn_scalar, mx_turn_avx2, mx_turn_avx512, mx_turn_neon;
+mx_turn_kernel mxi_turn_scalar, mxi_turn_avx2, mxi_turn_avx512, mxi_turn_neon;
 
 /** binary32 values of n bfloat16 or binary16 numbers (MX_INPUT_DTYPE_*); a NaN keeps its payload. */
 typedef void mx_widen_kernel(float *out, const uint16_t *x, size_t n, int dtype);
-mx_widen_kernel mx_widen_scalar, mx_widen_avx2, mx_widen_avx512, mx_widen_neon;
+mx_widen_kernel mxi_widen_scalar, mxi_widen_avx2, mxi_widen_avx512, mxi_widen_neon;
 
-void mx_input_init(mx_input *out, const mx_spec *spec);
+void mxi_input_init(mx_input *out, const mx_spec *spec);
 /** A rotation alone; sign MX_HAD_SIGN_*. */
-void mx_input_rotation(mx_input *out, unsigned size, int sign, const uint8_t *signs, uint64_t seed);
+void mxi_input_rotation(mx_input *out, unsigned size, int sign, const uint8_t *signs, uint64_t seed);
 
 #endif

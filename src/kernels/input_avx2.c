@@ -2,7 +2,7 @@
 #include "kernels/input.h"
 #include "kernels/vectors_avx2.h"
 
-#define KERNEL mx_input_avx2
-#define TURN mx_turn_avx2
-#define WIDEN mx_widen_avx2
+#define KERNEL mxi_input_avx2
+#define TURN mxi_turn_avx2
+#define WIDEN mxi_widen_avx2
 #include "kernels/input.inc.h"

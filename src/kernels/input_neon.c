@@ -2,7 +2,7 @@
 #include "kernels/input.h"
 #include "kernels/vectors_neon.h"
 
-#define KERNEL mx_input_neon
-#define TURN mx_turn_neon
-#define WIDEN mx_widen_neon
+#define KERNEL mxi_input_neon
+#define TURN mxi_turn_neon
+#define WIDEN mxi_widen_neon
 #include "kernels/input.inc.h"

@@ -43,25 +43,25 @@ typedef struct mx_scratch {
 } mx_scratch;
 
 /** One tile by scalar code. Its 4-bit codes are or-ed into zeroed bytes. */
-void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
-void mx_tile_stats(mx_block_stats *stats, const mx_plan *p, const mx_band *b, size_t c0, size_t c1);
-void mx_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code);
-void mx_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes);
+void mxi_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
+void mxi_tile_stats(mx_block_stats *stats, const mx_plan *p, const mx_band *b, size_t c0, size_t c1);
+void mxi_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code);
+void mxi_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes);
 
 /** Can rows of blocks go through the three stages? Then every byte of the codes is written, and none needs to be zero before. */
-int mx_stages_take_rows(const mx_job *j);
-/** The same of bands of tiles, by mx_stages_band(). */
-int mx_stages_take_bands(const mx_job *j);
+int mxi_stages_take_rows(const mx_job *j);
+/** The same of bands of tiles, by mxi_stages_band(). */
+int mxi_stages_take_bands(const mx_job *j);
 /** Blocks [first, first + n) of a row, whose elements are at x; the last block of the row may be short. next: what will be read after them. */
-void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine);
+void mxi_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine);
 /** Columns [first * block, that + cols) of rows [row, row + n_rows), which x holds without gaps. */
-void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine);
+void mxi_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine);
 /** Tiles [first, first + n) of a band that starts with the first of them. */
-void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
+void mxi_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
 /** Tiles of select=foursix, and of codes encoded twice, that are no rows of sixteen: many at a time. Codes are or-ed into zeroed bytes. */
-int mx_stages_take_tiles(const mx_job *j);
-void mx_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
+int mxi_stages_take_tiles(const mx_job *j);
+void mxi_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
 /** One tile of any shape, scalar where no kernel fits. */
-void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
+void mxi_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
 
 #endif

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-int mx_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
+int mxi_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
   if (f->kind == MX_KIND_NONE || f->bits > 16 || f->man_bits > 12) return 0;
   if (f->kind == MX_KIND_INT && (!f->man_bits || !f->sign_bits)) return 0; /* operands of matrix units: whole numbers */
   if (how->round < MX_ROUND_RNE || how->round > MX_ROUND_RTN || how->overflow == MX_OVERFLOW_WRAP_NEGZERO) return 0;

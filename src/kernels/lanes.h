@@ -23,6 +23,6 @@ typedef struct mx_lanes {
 } mx_lanes;
 
 /** Returns 0 if this encoding needs the scalar path. */
-int mx_lanes_init(mx_lanes *out, const mx_format *format, const mx_encoding *how);
+int mxi_lanes_init(mx_lanes *out, const mx_format *format, const mx_encoding *how);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "kernels/plan.h"
 
-double mx_quotient_to_odd(double product, double divisor) {
+double mxi_quotient_to_odd(double product, double divisor) {
   if (divisor == 1) return product;
   double q = product / divisor;
   if (q == 0 || !isfinite(q) || isinf(divisor)) return q;
@@ -28,14 +28,14 @@ static int log2_rounds_to(double m_minus_1, int k) {
   return (float)((double)k + l) == (float)k;
 }
 
-int mx_floor_log2(double x, int log2f) {
+int mxi_floor_log2(double x, int log2f) {
   int e;
   const double m = frexp(x, &e) * 2; /* x = m * 2^(e-1), 1 <= m < 2 */
   if (log2f && m > 1.99 && log2_rounds_to(m / 2 - 1, e)) return e;
   return e - 1;
 }
 
-int mx_ceil_log2(double x, int log2f) {
+int mxi_ceil_log2(double x, int log2f) {
   int e;
   const double m = frexp(x, &e) * 2;
   if (m == 1) return e - 1;
@@ -43,7 +43,7 @@ int mx_ceil_log2(double x, int log2f) {
   return e;
 }
 
-float mx_round_dtype(float x, int dtype) {
+float mxi_round_dtype(float x, int dtype) {
   uint32_t bits;
   if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x) || isinf(x)) return x;
   const int half = dtype != MX_INPUT_DTYPE_BFLOAT16, dropped = half ? 13 : 16;

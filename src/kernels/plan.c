@@ -22,7 +22,7 @@ static int scale_rounding(int round) {
   }
 }
 
-mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols, mx_error *err) {
+mx_status mxi_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols, mx_error *err) {
   mx_status status = mx_spec_check(spec, err);
   if (status) return status;
   memset(p, 0, sizeof *p);
@@ -32,16 +32,16 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
   p->rows = rows;
   p->cols = cols;
   mx_spec_block(spec, rows, cols, &p->block_rows, &p->block_cols);
-  p->encode = mx_encoding_of(spec);
+  p->encode = mxi_encoding_of(spec);
   if (!p->encode.sr_bits) p->encode.sr_bits = 16;
   if (spec->sr_source == MX_SR_SOURCE_AMD_LFSR) { /* the conversion uses every discarded bit */
     p->encode.sr_bits = 23 - p->elem->man_bits;
     p->encode.sr_mode = MX_SR_FASTEST;
   }
   p->scale_encode = (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
-  p->chain = mx_chain_parsed(spec->chain);
-  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y) p->values = mx_elem_values(spec->elem);
-  p->scale_values = mx_scale_values(spec->scale);
+  p->chain = mxi_chain_parsed(spec->chain);
+  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y) p->values = mxi_elem_values(spec->elem);
+  p->scale_values = mxi_scale_values(spec->scale);
   p->g = 1;
   p->tensor_scale = 1;
   if (p->elem->kind == MX_KIND_NONE) return MX_OK;
@@ -60,12 +60,12 @@ mx_status mx_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols
     p->vars[MX_VAR_F] = (float)p->f;
     p->vars[MX_VAR_M] = (float)p->m;
     p->vars[MX_VAR_K] = (float)p->target;
-    mx_chain_tensor(p->chain, p->vars, 0);
+    mxi_chain_tensor(p->chain, p->vars, 0);
   }
   return MX_OK;
 }
 
-int mx_plan_needs_amax(const mx_plan *p) {
+int mxi_plan_needs_amax(const mx_plan *p) {
   if (p->spec.scale_nan == MX_SCALE_NAN_TENSOR || p->spec.scale_inf == MX_SCALE_INF_TENSOR) return 1;
   return p->has_tensor_scale && !p->spec.tensor_given;
 }
@@ -73,7 +73,7 @@ int mx_plan_needs_amax(const mx_plan *p) {
 /* tensor.store as MX_TENSOR_STORE_SCALE, _DIVISOR or _AMAX, for the exact chain. */
 static int store_of(const mx_spec *s) { return s->tensor_store == MX_TENSOR_STORE_CHAIN ? MX_TENSOR_STORE_SCALE : s->tensor_store; }
 
-void mx_plan_set_amax(mx_plan *p, float amax) {
+void mxi_plan_set_amax(mx_plan *p, float amax) {
   const mx_spec *s = &p->spec;
   if (s->scale_nan == MX_SCALE_NAN_TENSOR) p->tensor_nan = isnan(amax) || (isinf(amax) && s->scale_inf == MX_SCALE_INF_AS_NAN);
   if (s->scale_inf == MX_SCALE_INF_TENSOR) p->tensor_nan |= isinf(amax) != 0;
@@ -82,7 +82,7 @@ void mx_plan_set_amax(mx_plan *p, float amax) {
   if (p->uses_chain) {
     p->vars[MX_VAR_A] = amax;
     if (s->tensor_given && p->chain->store >= 0) p->vars[p->chain->store] = given;
-    mx_chain_tensor(p->chain, p->vars, s->tensor_given);
+    mxi_chain_tensor(p->chain, p->vars, s->tensor_given);
     p->tensor_scale = p->chain->store >= 0 ? p->vars[p->chain->store] : 1;
     return;
   }

@@ -28,11 +28,11 @@ typedef struct mx_plan {
 } mx_plan;
 
 /** Everything but the tensor-level numbers. MX_ERR_CONFLICT names keys that exclude each other. */
-mx_status mx_plan_init(mx_plan *plan, const mx_spec *spec, size_t rows, size_t cols, mx_error *err);
+mx_status mxi_plan_init(mx_plan *plan, const mx_spec *spec, size_t rows, size_t cols, mx_error *err);
 /** Does the plan need the tensor's largest magnitude before the first block? */
-int mx_plan_needs_amax(const mx_plan *plan);
+int mxi_plan_needs_amax(const mx_plan *plan);
 /** The tensor-level numbers from A = max|X| (ignored if spec.tensor_given). */
-void mx_plan_set_amax(mx_plan *plan, float amax);
+void mxi_plan_set_amax(mx_plan *plan, float amax);
 
 /* What a block's elements are divided by, and what is stored. */
 typedef struct mx_block_scale {
@@ -66,37 +66,37 @@ static inline void mx_block_stats_add(mx_block_stats *st, float x) {
 
 /** Scale of a block. p_factor: 1, or 1.5 for the map-to-4 candidate of select=foursix. index: of the block, for scale.round=sr.
  *  Returns 0, or 1 if the block has a value that the spec refuses. */
-int mx_block_scale_find(mx_block_scale *out, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
+int mxi_block_scale_find(mx_block_scale *out, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
 
 /** Its stored code alone. */
-int mx_block_scale_code(uint32_t *code, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
+int mxi_block_scale_code(uint32_t *code, const mx_plan *plan, const mx_block_stats *stats, int map_to_4, uint64_t index);
 
 /** Scale of a block whose stored code is known, however it came about: what a kernel that stored `code` divides by if it follows the plan. */
-void mx_block_scale_given(mx_block_scale *out, const mx_plan *plan, uint32_t code);
+void mxi_block_scale_given(mx_block_scale *out, const mx_plan *plan, uint32_t code);
 
 /** The scaled value of an element: a binary64 that rounds to any format as the exact one does. */
-double mx_scaled_value(const mx_plan *plan, const mx_block_scale *scale, float x);
+double mxi_scaled_value(const mx_plan *plan, const mx_block_scale *scale, float x);
 /** Code of an element; index is row * cols + col of the unpadded tensor. */
-uint32_t mx_element_code(const mx_plan *plan, const mx_block_scale *scale, float x, uint64_t index);
+uint32_t mxi_element_code(const mx_plan *plan, const mx_block_scale *scale, float x, uint64_t index);
 
-/** The same where y = mx_scaled_value() is known. */
-uint32_t mx_element_code_of(const mx_plan *plan, const mx_block_scale *scale, float x, double y, uint64_t index);
+/** The same where y = mxi_scaled_value() is known. */
+uint32_t mxi_element_code_of(const mx_plan *plan, const mx_block_scale *scale, float x, double y, uint64_t index);
 
 /** Three-level scaling of a block of 64: SPEC 3.9. codes one a byte; index: of the block. Returns 1 if the block has a value that the spec refuses. */
-int mx_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *plan, const float *x, size_t n, uint64_t index);
+int mxi_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *plan, const float *x, size_t n, uint64_t index);
 /** The value of the first level's scale, before it is rounded to the scale's format. */
-double mx_hif4_value(double amax);
+double mxi_hif4_value(double amax);
 /** The factor 1, 2 or 4 of element i under a block's micro-scales. */
-double mx_hif4_factor(const uint8_t micro[3], size_t i);
+double mxi_hif4_factor(const uint8_t micro[3], size_t i);
 
 /** a * b / c of reals as a binary64 rounded to odd (a * b exact): rounds correctly to anything narrower. */
-double mx_quotient_to_odd(double product, double divisor);
+double mxi_quotient_to_odd(double product, double divisor);
 
 /** floor or ceil of log2 of a positive number; with log2f, of the exact log2 rounded once to binary32. */
-int mx_floor_log2(double x, int log2f);
-int mx_ceil_log2(double x, int log2f);
+int mxi_floor_log2(double x, int log2f);
+int mxi_ceil_log2(double x, int log2f);
 
 /** binary32 to the nearest value of an MX_INPUT_DTYPE_*. */
-float mx_round_dtype(float x, int dtype);
+float mxi_round_dtype(float x, int dtype);
 
 #endif

@@ -10,7 +10,7 @@
 #include "kernels/select.h"
 #include "kernels/threads.h"
 
-void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_t c0, size_t c1) {
+void mxi_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_t c0, size_t c1) {
   *st = (mx_block_stats){0};
   for (size_t r = 0; r < b->rows; r++)
     for (size_t c = c0; c < c1; c++) mx_block_stats_add(st, b->at[r * b->ld + c - b->col]);
@@ -27,7 +27,7 @@ void mx_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_
   st->std = sqrt(squares / n);
 }
 
-void mx_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code) {
+void mxi_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code) {
   mx_tensor *t = j->out;
   const size_t n = t->scale_bytes, repeats = t->scale_rows == t->rows ? b->rows : 1;
   for (size_t r = 0; r < repeats; r++) {
@@ -37,7 +37,7 @@ void mx_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, si
 }
 
 /* Codes of a tile row, which starts at column c0. */
-void mx_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
+void mxi_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t *out = j->out->codes + row * j->out->code_stride;
   if (p->elem->bits > 4)
@@ -57,7 +57,7 @@ void mx_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const
 }
 
 static void refuse(mx_job *j, size_t index) {
-#pragma omp critical(mx_quantize_refuse)
+#pragma omp critical(mxi_quantize_refuse)
   if (index < j->refused) j->refused = index;
 }
 
@@ -72,7 +72,7 @@ static void pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t n
       if (isnan(b->at[r * b->ld + c])) refuse(j, (b->first + r) * j->src->cols + b->col + c);
   }
   for (size_t t = 0; t < (n_cols + j->plan->block_cols - 1) / j->plan->block_cols; t++)
-    mx_tile_store_scale(j, b, block_row, b->col / j->plan->block_cols + t, one);
+    mxi_tile_store_scale(j, b, block_row, b->col / j->plan->block_cols + t, one);
 }
 
 /* Returns the first value that the spec refuses, SIZE_MAX if none. */
@@ -82,13 +82,13 @@ static size_t hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1,
   uint32_t scale;
   float x[64] = {0}; /* a short block is stored whole, filled up with +0 */
   memcpy(x, b->at + c0 - b->col, (c1 - c0) * sizeof *x);
-  const int refused = mx_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, p, x, 64, index);
+  const int refused = mxi_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, p, x, 64, index);
   for (size_t i = 0; i < c1 - c0; i++)
     if (refused ? !isfinite(x[i]) : isnan(x[i]) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return b->first * p->cols + c0 + i;
   if (refused) return b->first * p->cols + c0;
   for (size_t i = 0; i < 64; i++) codes[i] = bytes[i];
-  mx_tile_store_codes(j, b->first, c0, 64, codes);
-  mx_tile_store_scale(j, b, b->first, block_col, scale);
+  mxi_tile_store_codes(j, b->first, c0, 64, codes);
+  mxi_tile_store_scale(j, b, b->first, block_col, scale);
   return SIZE_MAX;
 }
 
@@ -101,7 +101,7 @@ static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale
     const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i - b->col] : 0;
     if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c0 + i;
     /* What fills a block is zero whatever random integer it has: there may be none for it. */
-    mine->codes[i] = mx_element_code(p, scale, x, c0 + i < p->cols ? index + c0 + i : index);
+    mine->codes[i] = mxi_element_code(p, scale, x, c0 + i < p->cols ? index + c0 + i : index);
   }
   return SIZE_MAX;
 }
@@ -114,12 +114,12 @@ static int four_wins(const mx_job *j, const mx_band *b, const mx_block_scale *si
   for (int i = 0; i < 2; i++)
     for (size_t r = 0; r < b->rows; r++) {
       encode_row(j, b, both[i], r, c0, n, mine);
-      error[i] = mx_candidate_error(j->plan, both[i], error[i], mine->values, mine->codes, n);
+      error[i] = mxi_candidate_error(j->plan, both[i], error[i], mine->values, mine->codes, n);
     }
   return error[1] < error[0];
 }
 
-void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
+void mxi_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
   const mx_plan *p = j->plan;
   const size_t c0 = block_col * p->block_cols, c1 = c0 + p->block_cols < p->cols ? c0 + p->block_cols : p->cols;
   const uint64_t index = (uint64_t)(j->first_row / p->block_rows + block_row) * ((p->cols + p->block_cols - 1) / p->block_cols) + block_col;
@@ -131,8 +131,8 @@ void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   const size_t n = p->block_cols; /* a short block is stored whole, filled up with +0 */
   mx_block_stats stats;
   mx_block_scale scale, four;
-  mx_tile_stats(&stats, p, b, c0, c1);
-  if (mx_block_scale_find(&scale, p, &stats, 0, index)) {
+  mxi_tile_stats(&stats, p, b, c0, c1);
+  if (mxi_block_scale_find(&scale, p, &stats, 0, index)) {
     size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
     for (size_t r = 0; r < b->rows; r++)
       for (size_t c = c0; c < c1; c++)
@@ -140,16 +140,16 @@ void mx_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     refuse(j, at == SIZE_MAX ? b->first * p->cols + c0 : at);
     return;
   }
-  if (p->spec.select == MX_SELECT_FOURSIX && !mx_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, n, mine))
+  if (p->spec.select == MX_SELECT_FOURSIX && !mxi_block_scale_find(&four, p, &stats, 1, index) && four_wins(j, b, &scale, &four, c0, n, mine))
     scale = four;
   for (size_t r = 0; r < b->rows; r++) {
     const size_t bad = encode_row(j, b, &scale, r, c0, n, mine);
     if (bad != SIZE_MAX)
       refuse(j, (b->first + r) * p->cols + bad);
     else
-      mx_tile_store_codes(j, b->first + r, c0, n, mine->codes);
+      mxi_tile_store_codes(j, b->first + r, c0, n, mine->codes);
   }
-  mx_tile_store_scale(j, b, block_row, block_col, scale.code);
+  mxi_tile_store_scale(j, b, block_row, block_col, scale.code);
 }
 
 /* Of a call that quantises so many values. */
@@ -181,15 +181,15 @@ static cut cut_of(const mx_job *j) {
   enum { LINES = 64, PIECE = 4096, TURNED = 1024, BAND_COLUMNS = 128, TALL = 1024 };
   const mx_plan *p = j->plan;
   const size_t turn = j->src->input.had_size ? j->src->input.had_size : 1, step = common_multiple(p->block_cols, turn);
-  cut c = {.how = BY_TILES, .rows = p->block_rows, .cols = p->cols, .piece = p->cols, .direct = mx_rows_direct(j->src)};
-  if (mx_stages_take_rows(j)) {
+  cut c = {.how = BY_TILES, .rows = p->block_rows, .cols = p->cols, .piece = p->cols, .direct = mxi_rows_direct(j->src)};
+  if (mxi_stages_take_rows(j)) {
     const size_t most = j->src->col_step != 1 ? TURNED : PIECE;
     c.how = BY_ROWS;
     const size_t few = c.direct ? 32768 : PIECE;
     c.rows = j->src->col_step != 1 ? LINES : few / (p->cols + 1) + 1;
     if (!c.direct) c.piece = step < most ? most / step * step : step;
     if (!c.direct && c.piece > p->cols) c.piece = divided_up(p->cols, step) * step;
-  } else if (mx_stages_take_bands(j)) {
+  } else if (mxi_stages_take_bands(j)) {
     const size_t even = p->block_cols % 2 ? 2 : 1, few = common_multiple(step, even),
                  most = p->block_rows > TALL ? BAND_COLUMNS / 2 : BAND_COLUMNS;
     if (few <= MX_PIECE_BLOCKS) {
@@ -207,19 +207,19 @@ static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *roo
   const mx_source *src = j->src;
   const size_t cols = j->plan->cols, block = j->plan->block_cols, tiles = divided_up(cols, block);
   if (c->direct) {
-    for (size_t r = first; r < first + n; r++) mx_stages_blocks(j, src->at + (ptrdiff_t)r * src->row_step, r, 0, tiles, NULL, mine);
+    for (size_t r = first; r < first + n; r++) mxi_stages_blocks(j, src->at + (ptrdiff_t)r * src->row_step, r, 0, tiles, NULL, mine);
     return;
   }
   for (size_t at = 0; at < cols; at += c->piece) {
     const size_t here = cols - at < c->piece ? cols - at : c->piece;
-    mx_rows_load(room, src->col_step != 1 ? here : c->piece, src, first, n, at, here);
+    mxi_rows_load(room, src->col_step != 1 ? here : c->piece, src, first, n, at, here);
     const float *next = src->at ? src->at + (ptrdiff_t)first * src->row_step + (ptrdiff_t)(at + c->piece) * src->col_step : NULL;
     if (src->col_step != 1) {
-      mx_stages_panel(j, room, first, n, at / block, here, mine);
+      mxi_stages_panel(j, room, first, n, at / block, here, mine);
       continue;
     }
     for (size_t r = 0; r < n; r++) {
-      mx_stages_blocks(j, room + r * c->piece, first + r, at / block, divided_up(here, block), next, mine);
+      mxi_stages_blocks(j, room + r * c->piece, first + r, at / block, divided_up(here, block), next, mine);
     }
   }
 }
@@ -237,7 +237,7 @@ static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float 
     b.at = j->src->at + (ptrdiff_t)first * j->src->row_step + col;
     b.ld = (size_t)j->src->row_step;
   } else
-    mx_rows_load(room, c->piece, j->src, first, n, col, n_cols);
+    mxi_rows_load(room, c->piece, j->src, first, n, col, n_cols);
   if (p->elem->kind == MX_KIND_NONE) {
     pass_through(j, &b, down, n_cols);
     return;
@@ -245,18 +245,18 @@ static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float 
   const size_t from = col / p->block_cols, tiles = divided_up(n_cols, p->block_cols);
   const int vectors = j->kernels && j->stages->usable;
   if (c->how == BY_BANDS) {
-    mx_stages_band(j, &b, down, from, tiles, mine);
+    mxi_stages_band(j, &b, down, from, tiles, mine);
     return;
   }
-  if (mx_stages_take_tiles(j)) {
-    mx_stages_tiles(j, &b, down, from, tiles, mine);
+  if (mxi_stages_take_tiles(j)) {
+    mxi_stages_tiles(j, &b, down, from, tiles, mine);
     return;
   }
   for (size_t t = 0; t < tiles; t++)
     if (vectors)
-      mx_stages_tile(j, &b, down, t, mine);
+      mxi_stages_tile(j, &b, down, t, mine);
     else
-      mx_tile_scalar(j, &b, down, t, mine);
+      mxi_tile_scalar(j, &b, down, t, mine);
 }
 
 static mx_status run(mx_job *j, const mx_exec *exec) {
@@ -287,9 +287,9 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
 }
 
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
-  const int direct = mx_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
+  const int direct = mxi_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
-  const mx_stage_kernels *kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->stages;
+  const mx_stage_kernels *kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->stages;
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES)) reduction(max                                  \
@@ -302,7 +302,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
 #pragma omp for schedule(static)
     for (size_t r = 0; r < src->rows; r++) {
       if (!direct && !row) continue;
-      if (!direct) mx_rows_load(row, src->cols, src, r, 1, 0, src->cols);
+      if (!direct) mxi_rows_load(row, src->cols, src, r, 1, 0, src->cols);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
       const int32_t bits = kernels ? kernels->amax(x, src->cols) : INT32_MAX;
       if (bits < 0x7F800000) { /* numbers alone; the rules for the others stand below */
@@ -327,8 +327,8 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
 static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_step, size_t rows, size_t cols, const mx_spec *spec,
                            const mx_exec *exec) {
   mx_source s = {.at = at, .row_step = row_step, .col_step = col_step, .rows = rows, .cols = cols};
-  mx_input_init(&s.input, spec);
-  const mx_kernels *k = mx_kernels_for(exec ? exec->isa_mask : 0);
+  mxi_input_init(&s.input, spec);
+  const mx_kernels *k = mxi_kernels_for(exec ? exec->isa_mask : 0);
   s.kernel = k->input;
   s.turn = k->turn;
   return s;
@@ -343,7 +343,7 @@ typedef struct call {
 } call;
 
 static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
-  mx_status status = mx_plan_init(&c->plan, spec, src->rows, src->cols, err);
+  mx_status status = mxi_plan_init(&c->plan, spec, src->rows, src->cols, err);
   if (status) return status;
   if (spec->elem_round == MX_ROUND_SR && spec->sr_source == MX_SR_SOURCE_GIVEN && !spec->given_bits)
     return mx_fail(err, MX_ERR_ARG, "sr.source=given, but no bits are given");
@@ -354,17 +354,17 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
       out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
     return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
   float amax = exec && exec->amax_known ? exec->amax : 0;
-  if (mx_plan_needs_amax(&c->plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
+  if (mxi_plan_needs_amax(&c->plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
     return mx_fail(err, status, "no memory for a row");
-  mx_plan_set_amax(&c->plan, c->amax = amax);
+  mxi_plan_set_amax(&c->plan, c->amax = amax);
   out->tensor_scale = c->plan.tensor_scale;
   out->has_tensor_scale = c->plan.has_tensor_scale;
-  const mx_stage_kernels *kernels = mx_kernels_for(exec ? exec->isa_mask : 0)->stages;
+  const mx_stage_kernels *kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->stages;
   c->job = (mx_job){&c->plan, src, out, exec ? exec->first_row : 0, SIZE_MAX, &c->stages, &c->flat, kernels};
   if (!kernels) return MX_OK;
-  mx_stages_init(&c->stages, &c->plan);
+  mxi_stages_init(&c->stages, &c->plan);
   c->stages.n_values = (uint64_t)(c->job.first_row + src->rows) * src->cols;
-  mx_stages_flat(&c->flat, &c->stages);
+  mxi_stages_flat(&c->flat, &c->stages);
   return MX_OK;
 }
 
@@ -396,7 +396,7 @@ enum { TILE = 256, TILE_LINES = 64 }; /* a tile of the source is copied: rows th
 static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, size_t side, float *room, const mx_scratch *mine) {
   const mx_source *x = a->src;
   const size_t block = a->plan->block_cols;
-  const int direct = mx_rows_direct(x);
+  const int direct = mxi_rows_direct(x);
   float *panel = room + side * side;
   mx_source tile = *b->src;
   for (size_t i = 0; direct && i < n; i++) memcpy(room + i * m, x->at + (r + i) * (size_t)x->row_step + c, m * sizeof *room);
@@ -404,12 +404,12 @@ static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t 
     tile.at = room;
     tile.col_step = (ptrdiff_t)m;
   } else
-    mx_rows_load(room, m, x, r, n, c, m);
-  mx_stages_panel(a, room, r, n, c / block, m, mine);
+    mxi_rows_load(room, m, x, r, n, c, m);
+  mxi_stages_panel(a, room, r, n, c / block, m, mine);
   for (size_t i = 0; i < m; i += TILE_LINES) {
     const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES;
-    mx_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
-    mx_stages_panel(b, panel, c + i, lines, r / block, n, mine);
+    mxi_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
+    mxi_stages_panel(b, panel, c + i, lines, r / block, n, mine);
   }
 }
 
@@ -452,7 +452,7 @@ static mx_source source_of_16(const uint16_t *at, int type, size_t ld, size_t ro
   mx_source s = source_of(NULL, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
   s.at16 = at;
   s.type = type;
-  s.widen = mx_kernels_for(exec ? exec->isa_mask : 0)->widen;
+  s.widen = mxi_kernels_for(exec ? exec->isa_mask : 0)->widen;
   return s;
 }
 
@@ -494,13 +494,13 @@ mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *s
   call a, b;
   mx_status status = call_init(&a, out, &source, spec, &how, err);
   if (status) return status;
-  if (!source.input.had_size && mx_plan_needs_amax(&a.plan) && !how.amax_known) { /* a rotation along the other axis has another maximum */
+  if (!source.input.had_size && mxi_plan_needs_amax(&a.plan) && !how.amax_known) { /* a rotation along the other axis has another maximum */
     how.amax = a.amax;
     how.amax_known = 1;
   }
   if ((status = call_init(&b, transposed, &turned, spec, &how, err))) return status;
   const size_t turn = source.input.had_size ? source.input.had_size : 1, step = common_multiple(a.plan.block_cols, turn);
-  if (mx_stages_take_rows(&a.job) && mx_stages_take_rows(&b.job) && step <= TILE)
+  if (mxi_stages_take_rows(&a.job) && mxi_stages_take_rows(&b.job) && step <= TILE)
     status = run_tiles(&a.job, &b.job, TILE / step * step, exec);
   else if (!(status = run(&a.job, exec)))
     status = run(&b.job, exec);
@@ -518,9 +518,9 @@ mx_status mx_tensor_amax(float *out, const float *src, size_t rows, size_t cols,
 
 mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec) {
   mx_plan plan;
-  const mx_status status = mx_plan_init(&plan, spec, 1, 1, NULL);
+  const mx_status status = mxi_plan_init(&plan, spec, 1, 1, NULL);
   if (status) return status;
-  mx_plan_set_amax(&plan, amax);
+  mxi_plan_set_amax(&plan, amax);
   *out = plan.tensor_scale;
   return MX_OK;
 }

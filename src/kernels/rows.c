@@ -3,9 +3,9 @@
 
 static int as_they_are(const mx_input *in) { return in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush && !in->had_size; }
 
-int mx_rows_direct(const mx_source *src) { return !src->at16 && src->col_step == 1 && as_they_are(&src->input); }
+int mxi_rows_direct(const mx_source *src) { return !src->at16 && src->col_step == 1 && as_they_are(&src->input); }
 
-void mx_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols) {
+void mxi_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols) {
   const int turned = src->col_step != 1;
   if (turned) /* row_step is 1 then */
     src->turn(out, ld, src->at + first + col * (size_t)src->col_step, (size_t)src->col_step, count, n_cols);

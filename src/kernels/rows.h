@@ -16,10 +16,10 @@ typedef struct mx_source {
   mx_widen_kernel *widen;
 } mx_source;
 
-/** Can rows be read where they are? Otherwise mx_rows_load() makes a changed copy. */
-int mx_rows_direct(const mx_source *src);
+/** Can rows be read where they are? Otherwise mxi_rows_load() makes a changed copy. */
+int mxi_rows_direct(const mx_source *src);
 /** Columns [col, col + n_cols) of rows [first, first + count) to out, row stride ld, with everything done that the spec asks of its input. col is
  *  a multiple of had.size; so is n_cols, but for the end of the row. */
-void mx_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols);
+void mxi_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols);
 
 #endif

@@ -44,24 +44,24 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
   const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F;
   const double f = map_to_4 ? 4 : p->f;
   /* SPEC 3.1: the maximum that a power-of-two rule sees is that of the tensor after its tensor scale. */
-  const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mx_quotient_to_odd(amax * p->norm, p->g);
+  const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mxi_quotient_to_odd(amax * p->norm, p->g);
   const int by_maximum = s->scale_rule == MX_SCALE_RULE_FLOOR || s->scale_rule == MX_SCALE_RULE_CEIL || s->scale_rule == MX_SCALE_RULE_EVEN;
   if (by_maximum && !(scaled > 0 && scaled < INFINITY)) return scaled; /* max|X| is NaN, Inf or 0 */
   const float seen = (float)scaled;                                    /* log2f is of a binary32, if there is one */
   const int rounds = log2f && seen > 0 && isfinite(seen);
   switch (s->scale_rule) {
   case MX_SCALE_RULE_FLOOR:
-    return ldexp(1, mx_floor_log2(rounds ? (double)seen : scaled, rounds) - p->emax);
+    return ldexp(1, mxi_floor_log2(rounds ? (double)seen : scaled, rounds) - p->emax);
   case MX_SCALE_RULE_CEIL:
-    return ldexp(1, mx_ceil_log2(rounds ? (double)seen : scaled, rounds) - p->emax);
+    return ldexp(1, mxi_ceil_log2(rounds ? (double)seen : scaled, rounds) - p->emax);
   case MX_SCALE_RULE_EVEN: {
     const double r = even_round(p, scaled);
     return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
   }
   case MX_SCALE_RULE_HIF4:
-    return mx_hif4_value(amax);
+    return mxi_hif4_value(amax);
   case MX_SCALE_RULE_QUEST:
-    return ldexp(1, mx_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
+    return ldexp(1, mxi_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
   default:
     break;
   }
@@ -69,13 +69,13 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
     float vars[MX_CHAIN_VARS];
     memcpy(vars, p->vars, sizeof vars);
     vars[MX_VAR_AMAX] = (float)amax;
-    const float v = mx_chain_eval(&p->chain->scale, vars);
-    return map_to_4 ? mx_chain_step('*', v, 1.5f) : v;
+    const float v = mxi_chain_eval(&p->chain->scale, vars);
+    return map_to_4 ? mxi_chain_step('*', v, 1.5f) : v;
   }
-  if (s->scale_form == MX_SCALE_FORM_ENCODE) return mx_quotient_to_odd(f * p->g, amax * p->norm);
+  if (s->scale_form == MX_SCALE_FORM_ENCODE) return mxi_quotient_to_odd(f * p->g, amax * p->norm);
   if (s->scale_arith == MX_SCALE_ARITH_DIV32) return (float)amax / (float)f;
   if (s->scale_arith == MX_SCALE_ARITH_RECIP32) return (float)amax * (1 / (float)f);
-  return mx_quotient_to_odd(amax * p->norm, f * p->g);
+  return mxi_quotient_to_odd(amax * p->norm, f * p->g);
 }
 
 /* ggml's UE4M3: half up on the one bit below the mantissa, subnormals stop at 7, everything from 248 is 448. */
@@ -99,7 +99,7 @@ enum { BELOW_ALL = -10000 }; /* floor(log2 0) */
 /* Exponent of an E8M0 scale from the value, which is positive and finite. */
 static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   const mx_spec *s = &p->spec;
-  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F, e = mx_floor_log2(v, 0);
+  const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F, e = mxi_floor_log2(v, 0);
   const double m = ldexp(v, -e);                                                                 /* 1 <= m < 2 */
   if (log2f && (s->scale_round == MX_SCALE_ROUND_UP || s->scale_round == MX_SCALE_ROUND_DOWN)) { /* of the binary32, which may be 0 or Inf */
     if (isinf((float)v)) return (int)p->scale->max_code - p->scale->bias;
@@ -109,9 +109,9 @@ static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   switch (s->scale_round) {
   case MX_SCALE_ROUND_UP:
     if (s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && s->scale_rule == MX_SCALE_RULE_VALUE && v < 0x1p-126) return -126;
-    return mx_ceil_log2(v, log2f);
+    return mxi_ceil_log2(v, log2f);
   case MX_SCALE_ROUND_DOWN:
-    return mx_floor_log2(v, log2f);
+    return mxi_floor_log2(v, log2f);
   case MX_SCALE_ROUND_RNA:
     return e + (m >= 1.5);
   case MX_SCALE_ROUND_SR:
@@ -168,13 +168,13 @@ static void meet(mx_block_scale *out, const mx_plan *p) {
       break;
     }
   }
-  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32) out->used = mx_round_dtype((float)out->used, s->input_dtype);
+  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32) out->used = mxi_round_dtype((float)out->used, s->input_dtype);
   if (out->how != MX_BY_CHAIN) return;
   float vars[MX_CHAIN_VARS];
   memcpy(vars, p->vars, sizeof vars);
   vars[MX_VAR_SF] = out->sf;
-  for (int i = 0; i < p->chain->element.n; i++) out->factor[i] = mx_chain_eval(&p->chain->element.factor[i], vars);
-  for (int i = 0; i < p->chain->again.n; i++) out->again[i] = mx_chain_eval(&p->chain->again.factor[i], vars);
+  for (int i = 0; i < p->chain->element.n; i++) out->factor[i] = mxi_chain_eval(&p->chain->element.factor[i], vars);
+  for (int i = 0; i < p->chain->again.n; i++) out->again[i] = mxi_chain_eval(&p->chain->again.factor[i], vars);
 }
 
 static void finish(mx_block_scale *out, const mx_plan *p) {
@@ -343,20 +343,20 @@ static int find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *sta
   return 0;
 }
 
-int mx_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
+int mxi_block_scale_find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
   if (find(out, p, stats, map_to_4, index)) return 1;
   if (out->how != MX_AS_IS) meet(out, p);
   return 0;
 }
 
-int mx_block_scale_code(uint32_t *code, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
+int mxi_block_scale_code(uint32_t *code, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
   mx_block_scale b;
   const int refused = find(&b, p, stats, map_to_4, index);
   *code = b.code;
   return refused;
 }
 
-void mx_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code) {
+void mxi_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code) {
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
   out->code = code;
   out->used = decode_scale(p, code);

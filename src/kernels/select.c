@@ -8,21 +8,21 @@
 static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uint32_t code) {
   const int twice = b->how == MX_BY_CHAIN && p->chain->again.n; /* a code made from a code */
   if (p->spec.elem_overflow != MX_OVERFLOW_WRAP_NEGZERO || twice) return (float)mx_decode(p->elem, code);
-  const double y = mx_scaled_value(p, b, x);
+  const double y = mxi_scaled_value(p, b, x);
   if (isnan(y) || isinf(y)) return NAN;
-  const double r = mx_round_past_largest(p->elem, y, &p->encode, 0);
+  const double r = mxi_round_past_largest(p->elem, y, &p->encode, 0);
   return isinf(r) ? NAN : (float)r;
 }
 
 /* What a code's value stands for under a scale. */
 static float scaled_back(const mx_plan *p, const mx_block_scale *b, float c) {
   if (!p->uses_chain && p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP)
-    return mx_chain_step('*', (float)((double)c * b->used), (float)mx_quotient_to_odd(p->g, p->norm));
+    return mxi_chain_step('*', (float)((double)c * b->used), (float)mxi_quotient_to_odd(p->g, p->norm));
   if (!p->uses_chain && p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_SCALE_FIRST)
-    return mx_chain_step('*', c, (float)(b->used * (double)(float)mx_quotient_to_odd(p->g, p->norm)));
-  if (!p->uses_chain) return (float)mx_quotient_to_odd((double)c * b->used * p->g, p->norm);
-  const float v = mx_chain_step('*', c, b->sf);
-  return p->has_tensor_scale ? mx_chain_step('/', mx_chain_step('*', v, p->vars[MX_VAR_A]), (float)p->target) : v;
+    return mxi_chain_step('*', c, (float)(b->used * (double)(float)mxi_quotient_to_odd(p->g, p->norm)));
+  if (!p->uses_chain) return (float)mxi_quotient_to_odd((double)c * b->used * p->g, p->norm);
+  const float v = mxi_chain_step('*', c, b->sf);
+  return p->has_tensor_scale ? mxi_chain_step('/', mxi_chain_step('*', v, p->vars[MX_VAR_A]), (float)p->target) : v;
 }
 
 /* The sum of errors so far. */
@@ -47,13 +47,13 @@ static float total(const tally *t, const mx_spec *s) {
   return sum;
 }
 
-float mx_candidate_error(const mx_plan *p, const mx_block_scale *b, float before, const float *x, const uint32_t *codes, size_t n) {
+float mxi_candidate_error(const mx_plan *p, const mx_block_scale *b, float before, const float *x, const uint32_t *codes, size_t n) {
   tally t = {{0}, before};
-  for (size_t i = 0; i < n; i++) count(&t, &p->spec, i, mx_chain_step('-', scaled_back(p, b, meant_value(p, b, x[i], codes[i])), x[i]));
+  for (size_t i = 0; i < n; i++) count(&t, &p->spec, i, mxi_chain_step('-', scaled_back(p, b, meant_value(p, b, x[i], codes[i])), x[i]));
   return total(&t, &p->spec);
 }
 
-void mx_six_values(float values[MX_SIX_VALUES], const mx_plan *p, const mx_block_scale *b) {
+void mxi_six_values(float values[MX_SIX_VALUES], const mx_plan *p, const mx_block_scale *b) {
   static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 8};
   const float a = p->vars[MX_VAR_A], k = (float)p->target;
   float v[9];
@@ -64,8 +64,8 @@ void mx_six_values(float values[MX_SIX_VALUES], const mx_plan *p, const mx_block
   values[17] = -v[8];
 }
 
-float mx_six_error(const mx_plan *p, const float values[MX_SIX_VALUES], float factor, float before, const float *x, const uint8_t *codes,
-                   size_t here, size_t n) {
+float mxi_six_error(const mx_plan *p, const float values[MX_SIX_VALUES], float factor, float before, const float *x, const uint8_t *codes,
+                    size_t here, size_t n) {
   const int wraps = p->spec.elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && !p->chain->again.n;
   tally t = {{0}, before};
   for (size_t i = 0; i < n; i++) {

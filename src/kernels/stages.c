@@ -89,7 +89,7 @@ static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars) 
     if (!moving) {
       mx_chain_expr part = {.n = out->n - at};
       memcpy(part.ops, out->ops + at, (size_t)part.n * sizeof *part.ops);
-      out->ops[at] = (mx_chain_op){MX_OP_NUMBER, 0, mx_chain_eval(&part, vars)};
+      out->ops[at] = (mx_chain_op){MX_OP_NUMBER, 0, mxi_chain_eval(&part, vars)};
       out->n = at + 1;
     }
     start[depth] = at;
@@ -263,7 +263,7 @@ static int select_in_vectors(const mx_stages *f, const mx_plan *p) {
          p->block_cols <= MX_SIX_BLOCK && p->block_rows * p->block_cols <= MX_SIX_BLOCK;
 }
 
-void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
+void mxi_stages_flat(mx_stages *flat, const mx_stages *stages) {
   *flat = *stages;
   flat->nibble = -1;
   flat->hot = 0;
@@ -279,7 +279,7 @@ void mx_stages_flat(mx_stages *flat, const mx_stages *stages) {
   if (flat->far) flat->scan = round == MX_ROUND_SCAN_X ? MX_SCAN_X : MX_SCAN_Y;
 }
 
-void mx_stages_map_to_4(mx_stages *four, const mx_stages *six) {
+void mxi_stages_map_to_4(mx_stages *four, const mx_stages *six) {
   *four = *six;
   four->map_to_4 = 1;
   four->f = 4;
@@ -311,7 +311,7 @@ static int is_monotone(const mx_chain_expr *e) {
   return named == 1;
 }
 
-void mx_stages_init(mx_stages *f, const mx_plan *p) {
+void mxi_stages_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   memset(f, 0, sizeof *f);
   f->plan = p;
@@ -366,8 +366,8 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
   }
   if (f->six) f->y_hi = f->y_six;
   const mx_block_stats zeros = {0};
-  f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mx_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
-  for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mx_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);
+  f->zero_known = s->scale_round != MX_SCALE_ROUND_SR && !mxi_block_scale_find(&f->zero_scale, p, &zeros, 0, 0);
+  for (int i = 0; f->zero_known && i < 2; i++) f->zero_code[i] = (uint8_t)mxi_element_code(p, &f->zero_scale, i ? -0.0f : 0.0f, 0);
   const int narrow = s->input_dtype == MX_INPUT_DTYPE_FLOAT16, scans = s->elem_round == MX_ROUND_SCAN_X || s->elem_round == MX_ROUND_SCAN_Y;
   f->has_ends = !f->again && !scans && !f->select && s->scale_form == MX_SCALE_FORM_DECODE && p->elem->bits <= 8 &&
                 (!exact || s->input_dtype != MX_INPUT_DTYPE_FLOAT32) && (narrow || f->y_most < INFINITY);
@@ -380,7 +380,7 @@ void mx_stages_init(mx_stages *f, const mx_plan *p) {
 
 static int ordinary(const mx_stages *f, float x) { return f->has_ends ? x >= 0 : x > 0 && x < INFINITY; }
 
-int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *b) {
+int mxi_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *b) {
   f[0] = f[1] = 1;
   /* scan_x never takes a value that is infinite in binary32. */
   const double used = b->how == MX_BY_CHAIN ? (double)b->sf : b->used;

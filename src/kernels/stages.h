@@ -14,7 +14,7 @@
 enum { MX_PIECE_BLOCKS = 128, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
 enum { MX_SIX_BLOCK = 256 };                              /* elements of a block of select=foursix in vectors, at most */
 
-/* How a block's scale is found in stage 2; MX_LEAD_NONE: by mx_block_scale_find, one block at a time. */
+/* How a block's scale is found in stage 2; MX_LEAD_NONE: by mxi_block_scale_find, one block at a time. */
 enum {
   MX_LEAD_NONE,
   MX_LEAD_FLOOR,
@@ -145,15 +145,15 @@ typedef struct mx_stage_kernels {
   void (*random)(uint32_t *out, uint64_t seed, uint64_t first, size_t n);
 } mx_stage_kernels;
 
-extern const mx_stage_kernels mx_stages_avx512, mx_stages_avx2, mx_stages_neon;
+extern const mx_stage_kernels mxi_stages_avx512, mxi_stages_avx2, mxi_stages_neon;
 
 /** Compile a plan whose tensor-level numbers are set. */
-void mx_stages_init(mx_stages *stages, const mx_plan *plan);
+void mxi_stages_init(mx_stages *stages, const mx_plan *plan);
 /** The same stages with a code a byte, without the kernels that know fewer values of y. */
-void mx_stages_flat(mx_stages *flat, const mx_stages *stages);
+void mxi_stages_flat(mx_stages *flat, const mx_stages *stages);
 /** The same stages for the map-to-4 candidate of select=foursix. */
-void mx_stages_map_to_4(mx_stages *four, const mx_stages *six);
+void mxi_stages_map_to_4(mx_stages *four, const mx_stages *six);
 /** The factors of one block from its scale: 0 if the kernels have no form for it. */
-int mx_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *scale);
+int mxi_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale *scale);
 
 #endif

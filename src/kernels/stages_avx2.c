@@ -3,6 +3,6 @@
 #include "kernels/vectors_avx2.h"
 
 #define NAME "avx2"
-#define TABLE mx_stages_avx2
+#define TABLE mxi_stages_avx2
 
 #include "kernels/stages.inc.h"

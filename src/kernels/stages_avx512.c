@@ -4,7 +4,7 @@
 #include "kernels/plain_avx512.h"
 
 #define NAME "avx512"
-#define TABLE mx_stages_avx512
+#define TABLE mxi_stages_avx512
 #define HOT(out, f, p) e2m1_by_table(out, f, p)
 #define PLAIN_BYTES(out, f, p) plain_bytes(out, f, p)
 #define STOCHASTIC_BYTES(out, words, f, p) stochastic_bytes(out, words, f, p)

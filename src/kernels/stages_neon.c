@@ -3,6 +3,6 @@
 #include "kernels/vectors_neon.h"
 
 #define NAME "neon"
-#define TABLE mx_stages_neon
+#define TABLE mxi_stages_neon
 
 #include "kernels/stages.inc.h"

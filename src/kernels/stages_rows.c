@@ -9,7 +9,7 @@
 
 enum { INF_BITS = 0x7F800000 };
 
-int mx_stages_take_rows(const mx_job *j) {
+int mxi_stages_take_rows(const mx_job *j) {
   const mx_plan *p = j->plan;
   if (j->kernels && j->stages->hif4) return 1;
   return j->kernels && j->stages->usable && p->block_rows == 1 && p->block_cols % 16 == 0 && p->block_cols <= MX_PIECE_ELEMENTS &&
@@ -77,8 +77,8 @@ static int scale_of(mx_block_scale *out, float f[2], const mx_job *j, const mx_b
     memcpy(f, known->f, sizeof known->f);
     return known->formed;
   }
-  if (mx_block_scale_find(out, j->plan, stats, map_to_4, index)) return 0;
-  const int formed = mx_stages_factors(f, j->stages, out);
+  if (mxi_block_scale_find(out, j->plan, stats, map_to_4, index)) return 0;
+  const int formed = mxi_stages_factors(f, j->stages, out);
   if (!j->stages->steps || !out->plain) return formed;
   if (same_scale(out, &known->scale)) {
     known->least = fmin(known->least, key);
@@ -219,7 +219,7 @@ static void candidate_scales(const mx_job *j, const mx_stages *s, mx_piece *p, c
 static void two_candidates(uint8_t *codes, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   mx_stages stages;
   mx_piece four;
-  mx_stages_map_to_4(&stages, j->stages);
+  mxi_stages_map_to_4(&stages, j->stages);
   four.x = p->x, four.n = p->n, four.n_blocks = p->n_blocks, four.block = p->block;
   memcpy(four.amax, p->amax, sizeof four.amax);
   candidate_scales(j, j->stages, p, at, memo);
@@ -284,11 +284,11 @@ static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx
     }
     memset(to, 0, bytes_of(j, block));
     const mx_band band = {p->x, p->n, row, 1, first * block};
-    mx_stages_tile(j, &band, row, first + b, mine);
+    mxi_stages_tile(j, &band, row, first + b, mine);
   }
 }
 
-void mx_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine) {
+void mxi_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine) {
   const size_t block = j->plan->block_cols, cols = j->plan->cols, whole = cols / block, end = first + n < whole ? first + n : whole;
   const size_t most = MX_PIECE_ELEMENTS / block < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / block : MX_PIECE_BLOCKS;
   mx_piece p;
@@ -329,15 +329,15 @@ static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_
     const size_t r = row + b / many, at = first + b % many;
     memset(j->out->codes + r * j->out->code_stride + bytes_of(j, at * block), 0, bytes_of(j, block));
     const mx_band band = {p->x + b * block, block, r, 1, at * block};
-    mx_stages_tile(j, &band, r, at, mine);
+    mxi_stages_tile(j, &band, r, at, mine);
   }
 }
 
-void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine) {
+void mxi_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine) {
   const size_t block = j->plan->block_cols, many = cols / block;
   const size_t room = MX_PIECE_ELEMENTS / block < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / block : MX_PIECE_BLOCKS;
   if (cols % block || many > room || j->stages->elem.way == MX_WAY_SR || block & (block - 1)) {
-    for (size_t r = 0; r < n_rows; r++) mx_stages_blocks(j, x + r * cols, row + r, first, many + (cols % block != 0), x, mine);
+    for (size_t r = 0; r < n_rows; r++) mxi_stages_blocks(j, x + r * cols, row + r, first, many + (cols % block != 0), x, mine);
     return;
   }
   mx_piece p;
@@ -355,7 +355,7 @@ void mx_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_
 
 /* ---- bands of tiles ---- */
 
-int mx_stages_take_bands(const mx_job *j) {
+int mxi_stages_take_bands(const mx_job *j) {
   const mx_plan *p = j->plan;
   const mx_stages *f = j->stages;
   return j->kernels && f->usable && !f->select && !f->again && p->block_cols <= MX_PIECE_BLOCKS && !j->out->micro;
@@ -410,7 +410,7 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
   if (j->stages->nibble >= 0 && n % 2) clear(j, row, c + n, 1); /* the column beyond the last block */
 }
 
-void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
+void mxi_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
   const mx_plan *plan = j->plan;
   mx_tensor *t = j->out;
   const size_t block = plan->block_cols, c = first * block, here = plan->cols - c < n * block ? plan->cols - c : n * block;
@@ -441,7 +441,7 @@ void mx_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first,
   for (size_t i = 0; i < n; i++) {
     if (!p.odd[i]) continue;
     for (size_t r = 0; r < b->rows; r++) clear(j, b->first + r, (first + i) * block, block);
-    mx_stages_tile(j, b, block_row, first + i, mine);
+    mxi_stages_tile(j, b, block_row, first + i, mine);
   }
 }
 
@@ -461,7 +461,7 @@ static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const u
   }
   uint32_t wide[MX_PIECE_ELEMENTS];
   for (size_t i = 0; i < n; i++) wide[i] = codes[i];
-  mx_tile_store_codes(j, row, c, n, wide);
+  mxi_tile_store_codes(j, row, c, n, wide);
 }
 
 /* Codes, one a byte, of `count` elements x of a row from column c on, all under one scale. Those that the row lacks are +0. */
@@ -502,7 +502,8 @@ static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int 
     const size_t count = n - at < MX_PIECE_ELEMENTS ? n - at : MX_PIECE_ELEMENTS;
     piece_bytes(codes, j, b, f, zero, x + at, row, c0 + at, count);
     for (size_t i = 0; special && i < count && c0 + at + i < cols; i++)
-      if (!isfinite(x[at + i])) codes[i] = (uint8_t)mx_element_code(j->plan, b, x[at + i], (uint64_t)(j->first_row + row) * cols + c0 + at + i);
+      if (!isfinite(x[at + i]))
+        codes[i] = (uint8_t)mxi_element_code(j->plan, b, x[at + i], (uint64_t)(j->first_row + row) * cols + c0 + at + i);
     store_bytes(j, row, c0 + at, count, codes);
   }
 }
@@ -535,19 +536,19 @@ static float error_of(mx_job *j, const mx_band *b, const mx_block_scale *scale, 
   const mx_plan *p = j->plan;
   uint8_t codes[MX_PIECE_ELEMENTS];
   float values[MX_SIX_VALUES], error = 0;
-  mx_six_values(values, p, scale);
+  mxi_six_values(values, p, scale);
   const int narrow = is_narrow(j, b, n);
   if (narrow) narrow_bytes(codes, j, b, scale, f, b->at + c0 - b->col, c0, n);
   for (size_t r = 0; r < b->rows; r++) {
     const float *x = b->at + r * b->ld + c0 - b->col;
     if (!narrow) piece_bytes(codes, j, scale, f, 0, x, b->first + r, c0, n);
-    error = mx_six_error(p, values, j->stages->form == MX_FORM_MUL ? f[0] : 1 / f[0], error, x, codes + (narrow ? r * n : 0),
-                         p->cols - c0 < n ? p->cols - c0 : n, n);
+    error = mxi_six_error(p, values, j->stages->form == MX_FORM_MUL ? f[0] : 1 / f[0], error, x, codes + (narrow ? r * n : 0),
+                          p->cols - c0 < n ? p->cols - c0 : n, n);
   }
   return error;
 }
 
-void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
+void mxi_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine) {
   const mx_plan *p = j->plan;
   const mx_stages *stages = j->stages;
   const size_t n = p->block_cols, c0 = block_col * n, c1 = c0 + n < p->cols ? c0 + n : p->cols;
@@ -555,7 +556,7 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
   const float *x = b->at + c0 - b->col;
   int32_t most = 0;
   if (!stages->usable) { /* hif4 */
-    mx_tile_scalar(j, b, block_row, block_col, mine);
+    mxi_tile_scalar(j, b, block_row, block_col, mine);
     return;
   }
   for (size_t r = 0; r < b->rows; r++) {
@@ -572,12 +573,12 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     scale = stages->zero_scale;
   else if (ordinary) {
     if (special || p->spec.scale_rule == MX_SCALE_RULE_QUEST) {
-      mx_tile_stats(&stats, p, b, c0, c1);
+      mxi_tile_stats(&stats, p, b, c0, c1);
       amax = stats.amax_finite;
     } else
       stats.amax = stats.amax_finite = amax;
     ordinary =
-        (special || amax >= 0x1p-126f) && (special ? !mx_block_scale_find(&scale, p, &stats, 0, index) && mx_stages_factors(f, stages, &scale)
+        (special || amax >= 0x1p-126f) && (special ? !mxi_block_scale_find(&scale, p, &stats, 0, index) && mxi_stages_factors(f, stages, &scale)
                                                    : scale_of(&scale, f, j, &stats, 0, index, mine->memo));
   }
   if (ordinary && !zero) ordinary = within(j, j->flat, f, amax);
@@ -591,21 +592,21 @@ void mx_stages_tile(mx_job *j, const mx_band *b, size_t block_row, size_t block_
     }
   }
   if (!ordinary) {
-    mx_tile_scalar(j, b, block_row, block_col, mine);
+    mxi_tile_scalar(j, b, block_row, block_col, mine);
     return;
   }
   if (!zero && !special && is_narrow(j, b, n)) {
     uint8_t codes[MX_PIECE_ELEMENTS];
     narrow_bytes(codes, j, b, &scale, f, x, c0, n);
     for (size_t r = 0; r < b->rows; r++) store_bytes(j, b->first + r, c0, n, codes + r * n);
-    mx_tile_store_scale(j, b, block_row, block_col, scale.code);
+    mxi_tile_store_scale(j, b, block_row, block_col, scale.code);
     return;
   }
   for (size_t r = 0; r < b->rows; r++) row_codes(j, &scale, f, zero, special, x + r * b->ld, b->first + r, c0, n);
-  mx_tile_store_scale(j, b, block_row, block_col, scale.code);
+  mxi_tile_store_scale(j, b, block_row, block_col, scale.code);
 }
 
-int mx_stages_take_tiles(const mx_job *j) {
+int mxi_stages_take_tiles(const mx_job *j) {
   const mx_plan *p = j->plan;
   const mx_stages *f = j->stages;
   if (!j->kernels || !f->usable) return 0;
@@ -630,7 +631,7 @@ static void tile_codes(uint8_t *codes, const mx_job *j, mx_piece *p, const place
   j->kernels->codes(codes, j->flat, p);
 }
 
-void mx_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
+void mxi_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine) {
   const mx_plan *plan = j->plan;
   const size_t wide = plan->block_cols, high = plan->block_rows, whole = (high * wide + 15) / 16 * 16;
   const size_t room = MX_PIECE_ELEMENTS / whole < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / whole : MX_PIECE_BLOCKS;
@@ -660,8 +661,8 @@ void mx_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first
     }
     for (size_t t = 0; t < p.n_blocks; t++)
       if (p.odd[t])
-        mx_stages_tile(j, b, block_row, first + t, mine);
+        mxi_stages_tile(j, b, block_row, first + t, mine);
       else
-        mx_tile_store_scale(j, b, block_row, first + t, plan->scale->bits > 8 ? p.wide[t] : p.code[t]);
+        mxi_tile_store_scale(j, b, block_row, first + t, plan->scale->bits > 8 ? p.wide[t] : p.code[t]);
   }
 }

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int mx_tiles_host(void) {
+int mxi_tiles_host(void) {
   enum { OSXSAVE = 1 << 27, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, TILE_STATE = 3 << 17 };
   unsigned a, b, c, d, low, high;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE)) return 0;
@@ -16,7 +16,7 @@ int mx_tiles_host(void) {
 }
 
 /* What Linux said is kept for the life of the process: it would say the same again. */
-int mx_tiles_permitted(void) {
+int mxi_tiles_permitted(void) {
   enum { UNKNOWN, NO, YES };
   enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* asm/prctl.h, since Linux 5.16 */
   static _Atomic int kept;
@@ -28,6 +28,6 @@ int mx_tiles_permitted(void) {
   return answer == YES;
 }
 #else
-int mx_tiles_host(void) { return 0; }
-int mx_tiles_permitted(void) { return 0; }
+int mxi_tiles_host(void) { return 0; }
+int mxi_tiles_permitted(void) { return 0; }
 #endif

@@ -20,7 +20,7 @@ static void half_init(mx_values *f, const mx_format *e) {
   f->nan_code = ieee || e->nan_code == MX_NO_CODE ? 0xFF : (uint8_t)e->nan_code;
 }
 
-void mx_values_tables(mx_values *f, const mx_format *e) {
+void mxi_values_tables(mx_values *f, const mx_format *e) {
   const uint32_t all = e->bits >= 8 ? 255 : (1u << e->bits) - 1;
   f->one_sign = e->bits == 8;
   for (uint32_t c = 0; c < 256; c++) {
@@ -66,4 +66,4 @@ static void unpack4(uint8_t *codes, const uint8_t *in, size_t n, int high_first)
   for (size_t i = 0; i < n; i++) codes[i] = in[i / 2] >> ((i % 2 != 0) != (high_first != 0) ? 4 : 0) & 15;
 }
 
-const mx_value_kernels mx_values_scalar = {values, NULL, to_bf16, unpack4};
+const mx_value_kernels mxi_values_scalar = {values, NULL, to_bf16, unpack4};

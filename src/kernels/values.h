@@ -47,9 +47,9 @@ typedef struct mx_value_kernels {
   void (*unpack4)(uint8_t *codes, const uint8_t *in, size_t n, int high_first);
 } mx_value_kernels;
 
-extern const mx_value_kernels mx_values_scalar, mx_values_avx2, mx_values_avx512, mx_values_neon;
+extern const mx_value_kernels mxi_values_scalar, mxi_values_avx2, mxi_values_avx512, mxi_values_neon;
 
 /** The tables of a format of at most 8 bits; keeps_nan is set. */
-void mx_values_tables(mx_values *out, const mx_format *format);
+void mxi_values_tables(mx_values *out, const mx_format *format);
 
 #endif

@@ -46,5 +46,5 @@ static void values4(float *out, const uint8_t *codes, const uint8_t *scales, con
 }
 
 #define VALUES4 values4
-#define TABLE mx_values_avx2
+#define TABLE mxi_values_avx2
 #include "kernels/values.inc.h"

@@ -45,5 +45,5 @@ static void values4(float *out, const uint8_t *codes, const uint8_t *scales, con
 }
 
 #define VALUES4 values4
-#define TABLE mx_values_avx512
+#define TABLE mxi_values_avx512
 #include "kernels/values.inc.h"

@@ -26,5 +26,5 @@ static inline void look_up(vf v[4], const mx_values *t, const uint8_t *codes) {
 }
 
 #define VALUES4 NULL
-#define TABLE mx_values_neon
+#define TABLE mxi_values_neon
 #include "kernels/values.inc.h"

@@ -13,7 +13,7 @@ static inline __mmask16 lanes_of(const mma_terms *t, size_t q, unsigned which) {
 
 static const unsigned wanted[] = {[MMA_TERMS_ALL] = 0xFFFF, [MMA_TERMS_EVEN] = 0x5555, [MMA_TERMS_ODD] = 0xAAAA};
 
-int mma_terms_top_avx512(const mma_terms *t, int which) {
+int mxi_mma_terms_top_avx512(const mma_terms *t, int which) {
   vec top = _mm512_set1_epi32(INT32_MIN);
   for (size_t q = 0; q < t->n; q += 16) {
     const __mmask16 m = lanes_of(t, q, wanted[which]);
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) int64_t sum(const mma_terms *t, int
   return _mm512_reduce_add_epi64(all);
 }
 
-int64_t mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode) {
+int64_t mxi_mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode) {
   return mode == MX_ACC_ALIGN_RZ   ? sum(t, which, down, MX_ACC_ALIGN_RZ)
          : mode == MX_ACC_ALIGN_RD ? sum(t, which, down, MX_ACC_ALIGN_RD)
                                    : sum(t, which, down, MX_ACC_ALIGN_RNE);

@@ -62,7 +62,7 @@ static mma_acc fma_f32(const mma_plan *plan, const float *a, const float *b, siz
   float sum = f32_of(from);
   for (size_t k = 0; k < K; k++) sum = fmaf(a[k], b[k], sum);
   if (!isnan(sum) || !K) return (mma_acc){bits_of_f32(sum), 1};
-  return (mma_acc){plan->x.nan == MX_ACC_NAN_FIRST ? chain_f32(plan, a, b, K, from) : mma_nan(plan), 1};
+  return (mma_acc){plan->x.nan == MX_ACC_NAN_FIRST ? chain_f32(plan, a, b, K, from) : mxi_mma_nan(plan), 1};
 }
 
 static mma_acc fma_f64(const mma_plan *plan, const double *a, const double *b, size_t K, mma_acc acc) {
@@ -70,10 +70,10 @@ static mma_acc fma_f64(const mma_plan *plan, const double *a, const double *b, s
   double sum = f64_of(from);
   for (size_t k = 0; k < K; k++) sum = fma(a[k], b[k], sum);
   if (!isnan(sum) || !K) return (mma_acc){bits_of_f64(sum), 1};
-  return (mma_acc){plan->x.nan == MX_ACC_NAN_FIRST ? chain_f64(plan, a, b, K, from) : mma_nan(plan), 1};
+  return (mma_acc){plan->x.nan == MX_ACC_NAN_FIRST ? chain_f64(plan, a, b, K, from) : mxi_mma_nan(plan), 1};
 }
 
-mma_acc mma_fma(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
+mma_acc mxi_mma_fma(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
   if (a->f64) return fma_f64(plan, a->f64 + i * a->K, b->f64 + j * a->K, a->K, acc);
   return fma_f32(plan, a->f32 + i * a->K, b->f32 + j * a->K, a->K, acc);
 }
@@ -93,7 +93,7 @@ static float tree(const mma_plan *plan, const float *a, const float *b, size_t n
   return flushed(plan, left + right);
 }
 
-mma_acc mma_pairwise(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
+mma_acc mxi_mma_pairwise(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
   const float *ra = a->f32 + i * a->K, *rb = b->f32 + j * a->K;
   size_t K = a->K, L = plan->x.L ? (size_t)plan->x.L : plan->k;
   float sum = acc.some ? f32_of(acc.bits) : 0.0f;
@@ -102,12 +102,12 @@ mma_acc mma_pairwise(const mma_plan *plan, const mma_panel *a, size_t i, const m
     if (plan->x.flush && fabsf(sum) < 0x1p-126f) sum = 0.0f; /* C is an operand of each instruction: its zeros lose their sign */
     for (size_t k = start; k < end; k += L) sum = flushed(plan, sum + tree(plan, ra + k, rb + k, end - k < L ? end - k : L));
   }
-  return (mma_acc){isnan(sum) && K ? mma_nan(plan) : bits_of_f32(sum), 1};
+  return (mma_acc){isnan(sum) && K ? mxi_mma_nan(plan) : bits_of_f32(sum), 1};
 }
 
 /* --- integers --- */
 
-mma_acc mma_integer(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
+mma_acc mxi_mma_integer(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
   const int32_t *ra = a->sig + i * a->K, *rb = b->sig + j * a->K;
   size_t K = a->K;
   int64_t sum = acc.some ? (int32_t)(uint32_t)acc.bits : 0;

@@ -67,7 +67,7 @@ mx_status mx_mma_model_check(const mx_mma_model *m, mx_error *err) {
   if (!m) return mx_fail(err, MX_ERR_CONFLICT, "model: NULL");
   const mx_accum *x = &m->accum;
   NEED(m->a && m->b && m->c && m->d, "a type is missing", m->name);
-  mx_status status = mma_keys_check(m, err);
+  mx_status status = mxi_mma_keys_check(m, err);
   if (status) return status;
   NEED(m->block >= 0 && m->k >= 0, "block=%d and k=%d must not be negative", m->name, m->block, m->k);
   NEED(!m->scale || m->block > 0, "scale=%s needs a block", m->name, m->scale->name);

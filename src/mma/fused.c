@@ -113,25 +113,25 @@ static partial align_one_by_one(const group *g, size_t first, size_t step, mma_n
 }
 
 #if defined(__x86_64__)
-int mma_vectors(uint32_t isa_off) { return (mx_isa_usable(isa_off) & MX_ISA_AVX512) != 0; }
+int mxi_mma_vectors(uint32_t isa_off) { return (mx_isa_usable(isa_off) & MX_ISA_AVX512) != 0; }
 
 /* The same with vectors. */
 static partial align_vectors(const group *g, size_t first, size_t step, mma_num c) {
   const mma_plan *plan = g->plan;
   const int which = step == 1 ? MMA_TERMS_ALL : first ? MMA_TERMS_ODD : MMA_TERMS_EVEN;
   mma_terms t = {g->sig_a, g->sig_b, g->exp_a, g->exp_b, g->n};
-  partial p = {0, mma_terms_top_avx512(&t, which)};
+  partial p = {0, mxi_mma_terms_top_avx512(&t, which)};
   if (c.exp > p.exp) p.exp = c.exp;
   if (!taking_part(p.exp)) return p;
   p.exp = raise_to_floor(plan, p.exp);
   for (size_t q = 0; q < g->n; q += MMA_RUN) {
     t = (mma_terms){g->sig_a + q, g->sig_b + q, g->exp_a + q, g->exp_b + q, g->n - q < MMA_RUN ? g->n - q : MMA_RUN};
-    p.sum += mma_terms_sum_avx512(&t, which, p.exp + plan->frac - plan->x.F, plan->x.align);
+    p.sum += mxi_mma_terms_sum_avx512(&t, which, p.exp + plan->frac - plan->x.F, plan->x.align);
   }
   return p;
 }
 #else
-int mma_vectors(uint32_t isa_off) { return (void)isa_off, 0; }
+int mxi_mma_vectors(uint32_t isa_off) { return (void)isa_off, 0; }
 static partial align_vectors(const group *g, size_t first, size_t step, mma_num c) { return align_one_by_one(g, first, step, c); }
 #endif
 
@@ -177,7 +177,7 @@ static partial align_presums(const group *g, mma_num c) {
       if (pass == 0) {
         if (exp > p.exp) p.exp = exp;
       } else if (sum)
-        p.sum += mma_cut_wide(sum, p.exp + plan->frac + plan->scale_frac - lowest - plan->x.F - exp, plan->x.align);
+        p.sum += mxi_mma_cut_wide(sum, p.exp + plan->frac + plan->scale_frac - lowest - plan->x.F - exp, plan->x.align);
     }
     if (pass == 0) {
       if (!taking_part(p.exp)) return p;
@@ -200,7 +200,7 @@ static partial align_split(const group *g) {
   if (!taking_part(even.exp)) return odd;
   if (!taking_part(odd.exp)) return even;
   int exp = even.exp > odd.exp ? even.exp : odd.exp, mode = cut_mode[plan->x.join_cut];
-  return (partial){mma_cut_wide(even.sum, exp - even.exp, mode) + mma_cut_wide(odd.sum, exp - odd.exp, mode), exp};
+  return (partial){mxi_mma_cut_wide(even.sum, exp - even.exp, mode) + mxi_mma_cut_wide(odd.sum, exp - odd.exp, mode), exp};
 }
 
 /* join=after: the group's sum and C, each cut to its own width below the larger exponent. */
@@ -211,11 +211,11 @@ static uint64_t join_after(const group *g, mma_num c) {
   int exp = c.exp > s.exp ? c.exp : s.exp, mode = cut_mode[x->join_cut];
   __int128 sum = 0, cc = 0;
   if (!taking_part(exp)) return 0;
-  if (taking_part(s.exp)) sum = mma_cut_wide(s.sum, x->F - x->sum_bits + exp - s.exp, mode);
+  if (taking_part(s.exp)) sum = mxi_mma_cut_wide(s.sum, x->F - x->sum_bits + exp - s.exp, mode);
   if (taking_part(c.exp) && exp - c.exp <= plan->c_drop) cc = mma_cut(c.sig, plan->man - x->c_bits + exp - c.exp, mode);
   int bits = x->sum_bits > x->c_bits ? x->sum_bits : x->c_bits;
-  __int128 both = mma_cut_wide(sum, x->sum_bits - bits, mode) + mma_cut_wide(cc, x->c_bits - bits, mode);
-  return mma_round_wide(plan, both, exp - bits, x->out_round);
+  __int128 both = mxi_mma_cut_wide(sum, x->sum_bits - bits, mode) + mxi_mma_cut_wide(cc, x->c_bits - bits, mode);
+  return mxi_mma_round_wide(plan, both, exp - bits, x->out_round);
 }
 
 /* F=exact: every product and C in one wide number. */
@@ -225,12 +225,12 @@ static uint64_t sum_exact(const group *g, mma_num c) {
   for (size_t q = 0; q < g->n; q++) {
     int exp;
     int64_t p = whole_product(g, q, &exp);
-    if (p) mma_wide_add(&w, p, exp);
+    if (p) mxi_mma_wide_add(&w, p, exp);
   }
-  if (c.sig) mma_wide_add(&w, c.sig, c.exp - plan->man);
+  if (c.sig) mxi_mma_wide_add(&w, c.sig, c.exp - plan->man);
   int exp;
-  int64_t top = mma_wide_top(&w, &exp);
-  return mma_round(plan, top, exp, plan->x.out_round);
+  int64_t top = mxi_mma_wide_top(&w, &exp);
+  return mxi_mma_round(plan, top, exp, plan->x.out_round);
 }
 
 static uint64_t one_group(const group *g, int check, mma_acc acc) {
@@ -238,16 +238,16 @@ static uint64_t one_group(const group *g, int check, mma_acc acc) {
   mma_num c = nothing;
   int negative = 0, cls = 0;
   if (acc.some) {
-    c = mma_split(plan->model->d, acc.bits);
+    c = mxi_mma_split(plan->model->d, acc.bits);
     if (c.cls & MMA_ZERO) c.exp = plan->zero_exp;
   }
   if (check || (c.cls & (MMA_INF | MMA_NAN))) cls = special_of(g, c, &negative);
   if (!cls && plan->may_be_huge) cls = huge_of(g, &negative);
-  if (cls) return cls & MMA_NAN ? mma_nan(plan) : mma_inf(plan, negative);
+  if (cls) return cls & MMA_NAN ? mxi_mma_nan(plan) : mxi_mma_inf(plan, negative);
   if (plan->x.F == MX_ACC_F_EXACT) return sum_exact(g, c);
   if (plan->x.join == MX_ACC_JOIN_AFTER) return join_after(g, c);
   partial p = align_group(g, c);
-  return taking_part(p.exp) ? mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
+  return taking_part(p.exp) ? mxi_mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
 }
 
 /* Is one of elements k .. k+n-1 no zero in both rows? Without C's own exponent for zeros: a zero takes no part. */
@@ -256,7 +256,7 @@ static int is_live(uint64_t both, int shift, size_t k, size_t n) {
   return (both >> first & (last - first > 62 ? UINT64_MAX : (UINT64_C(2) << (last - first)) - 1)) != 0;
 }
 
-mma_acc mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
+mma_acc mxi_mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc acc) {
   size_t K = a->K, L = plan->x.L ? (size_t)plan->x.L : plan->k;
   int check = a->special[i] | b->special[j];
   const uint64_t live = a->live && b->live ? a->live[i] & b->live[j] : UINT64_MAX;
@@ -270,7 +270,7 @@ mma_acc mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const mma_
           a,    b,           i,           j,           k,           n,           live == UINT64_MAX || is_live(live, a->live_shift, k, n)};
       sum = (mma_acc){one_group(&g, check, sum), 1};
     }
-    acc = plan->x.join == MX_ACC_JOIN_ADD && acc.some ? (mma_acc){mma_add(plan, sum.bits, acc.bits), 1} : sum;
+    acc = plan->x.join == MX_ACC_JOIN_ADD && acc.some ? (mma_acc){mxi_mma_add(plan, sum.bits, acc.bits), 1} : sum;
   }
   return acc;
 }

@@ -66,11 +66,11 @@ typedef struct mma_plan {
   int floor, c_drop;                     /* of x as numbers; none: INT32_MIN and INT32_MAX */
   size_t k;                              /* elements in an instruction */
   int with_bytes;                        /* panels have bytes, for presums in lanes */
-  int vectors;                           /* mma_fused() may use AVX-512 */
+  int vectors;                           /* mxi_mma_fused() may use AVX-512 */
 } mma_plan;
 
 /* log2 of a bound of the magnitudes of a type. */
-int mma_top_of(const mx_format *f);
+int mxi_mma_top_of(const mx_format *f);
 
 /* The accumulator: bits of type D, or nothing. */
 typedef struct mma_acc {
@@ -80,36 +80,36 @@ typedef struct mma_acc {
 
 /* One output: row i of panel a, row j of panel b. */
 typedef mma_acc mma_kernel(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc c);
-mma_kernel mma_fused, mma_pairwise, mma_fma, mma_integer;
+mma_kernel mxi_mma_fused, mxi_mma_pairwise, mxi_mma_fma, mxi_mma_integer;
 
 /* mma.c */
-void mma_store(void *d, const mx_format *type, size_t at, uint64_t bits);  /* D's element `at` */
-uint64_t mma_widen(const mx_format *c, const mx_format *d, uint64_t bits); /* a number of type C as bits of type D */
-void mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K);
+void mxi_mma_store(void *d, const mx_format *type, size_t at, uint64_t bits);  /* D's element `at` */
+uint64_t mxi_mma_widen(const mx_format *c, const mx_format *d, uint64_t bits); /* a number of type C as bits of type D */
+void mxi_mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K);
 
 /* mma_number.c */
-void mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n); /* elements k .. k+n-1 of a row */
-uint64_t mma_code(const void *row, const mx_format *type, size_t k);
-mma_num mma_split(const mx_format *type, uint64_t code);
-mma_num mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code); /* with `via` and `zero` applied */
-mma_num mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code);
-void mma_tables(mma_side *side, const mma_plan *plan); /* of types and scales of at most 8 bits, sign of a scale masked */
+void mxi_mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n); /* elements k .. k+n-1 of a row */
+uint64_t mxi_mma_code(const void *row, const mx_format *type, size_t k);
+mma_num mxi_mma_split(const mx_format *type, uint64_t code);
+mma_num mxi_mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code); /* with `via` and `zero` applied */
+mma_num mxi_mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code);
+void mxi_mma_tables(mma_side *side, const mma_plan *plan); /* of types and scales of at most 8 bits, sign of a scale masked */
 
 /* mma_panel.c */
-mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
-void mma_panel_free(mma_panel *p);
+mx_status mxi_mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
+void mxi_mma_panel_free(mma_panel *p);
 /* Row r of the panel: elements k0 .. k0 + p->K - 1 of a row of the operand. */
-void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0);
+void mxi_mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0);
 /* Where element k of a row of K goes: the order of summation within an instruction. */
-size_t mma_panel_place(const mma_plan *plan, size_t k, size_t K);
+size_t mxi_mma_panel_place(const mma_plan *plan, size_t k, size_t K);
 /* Panels of fewer elements than they have memory for. */
-void mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K);
+void mxi_mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K);
 
 /* What a field of mx_accum that may be MX_ACC_NUMBER_0 stands for; `none` if it is 0. */
 static inline int mma_number_of(int field, int none) { return field == 0 ? none : field == MX_ACC_NUMBER_0 ? 0 : field; }
 
 /* mma_run.c: a plan from a model and sides whose type, scale and functions are set, and a block. */
-void mma_plan_make(mma_plan *plan, const mx_mma_model *model, size_t K);
+void mxi_mma_plan_make(mma_plan *plan, const mx_mma_model *model, size_t K);
 
 typedef struct mma_lanes_plan mma_lanes_plan;
 /* All outputs of T tiles. load(): C as bits of type D, or nothing (has_c 0: always nothing); store(): D. Both from any thread, each output once. */
@@ -128,9 +128,9 @@ struct mma_work {
   size_t stretch;    /* elements of K that panels hold: all, or whole instructions and whole blocks */
   size_t rows, cols; /* blocks of a tile */
 };
-mx_status mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec);
-mma_kernel *mma_kernel_of(const mma_plan *plan);
-size_t mma_stretch(const mma_plan *plan, size_t K); /* the largest that panels of 16 rows have room for */
+mx_status mxi_mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec);
+mma_kernel *mxi_mma_kernel_of(const mma_plan *plan);
+size_t mxi_mma_stretch(const mma_plan *plan, size_t K); /* the largest that panels of 16 rows have room for */
 
 /* value * 2^-shift to an integer; mode: MX_ACC_ALIGN_*. */
 static inline int64_t mma_cut(int64_t value, int shift, int mode) {
@@ -150,25 +150,25 @@ typedef struct mma_terms {
   const int32_t *sig_a, *sig_b, *exp_a, *exp_b;
   size_t n;
 } mma_terms;
-int mma_vectors(uint32_t isa_off);                                               /* plan.vectors on this machine */
-int mma_terms_top_avx512(const mma_terms *t, int which);                         /* the largest exponent */
-int64_t mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode); /* every term cut by down - its exponent; their sum */
+int mxi_mma_vectors(uint32_t isa_off);                                               /* plan.vectors on this machine */
+int mxi_mma_terms_top_avx512(const mma_terms *t, int which);                         /* the largest exponent */
+int64_t mxi_mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode); /* every term cut by down - its exponent; their sum */
 
 /* mma_round.c */
-__int128 mma_cut_wide(__int128 value, int shift, int mode);
-uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
-uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);
-uint64_t mma_inf(const mma_plan *plan, int negative);
-uint64_t mma_nan(const mma_plan *plan);
-uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y); /* two values of type D, RNE */
+__int128 mxi_mma_cut_wide(__int128 value, int shift, int mode);
+uint64_t mxi_mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
+uint64_t mxi_mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);
+uint64_t mxi_mma_inf(const mma_plan *plan, int negative);
+uint64_t mxi_mma_nan(const mma_plan *plan);
+uint64_t mxi_mma_add(const mma_plan *plan, uint64_t x, uint64_t y); /* two values of type D, RNE */
 
 /* mma_wide.c: an exact sum */
 enum { MMA_LIMBS = 20, MMA_WIDE_EXP = -640 }; /* bit 0 has the weight 2^MMA_WIDE_EXP */
 typedef struct mma_wide {
   uint64_t limb[MMA_LIMBS]; /* two's complement */
 } mma_wide;
-void mma_wide_add(mma_wide *w, int64_t value, int exp);
+void mxi_mma_wide_add(mma_wide *w, int64_t value, int exp);
 /* At most 62 significant bits, the last of which is sticky; value * 2^*exp. */
-int64_t mma_wide_top(const mma_wide *w, int *exp);
+int64_t mxi_mma_wide_top(const mma_wide *w, int *exp);
 
 #endif

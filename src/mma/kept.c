@@ -19,7 +19,7 @@ struct mma_kept {
   pair pairs[WAYS];
 };
 
-mma_kept *mma_kept_new(const mx_mma_model *types, const mx_mma_args *args) {
+mma_kept *mxi_mma_kept_new(const mx_mma_model *types, const mx_mma_args *args) {
   const mx_mma_args *g = args;
   const size_t each = sizeof(int32_t) * 2 + 1;
   if (g->K && g->T * (g->M + g->N) > MOST / each / g->K) return NULL;
@@ -30,23 +30,23 @@ mma_kept *mma_kept_new(const mx_mma_model *types, const mx_mma_args *args) {
   return k;
 }
 
-void mma_kept_free(mma_kept *k) {
+void mxi_mma_kept_free(mma_kept *k) {
   if (!k) return;
   for (size_t i = 0; i < WAYS; i++) {
-    mma_panel_free(&k->pairs[i].a);
-    mma_panel_free(&k->pairs[i].b);
+    mxi_mma_panel_free(&k->pairs[i].a);
+    mxi_mma_panel_free(&k->pairs[i].b);
   }
   free(k);
 }
 
 /* A plan without the tables, which only filling needs. */
 static void plan_of(mma_plan *plan, const mx_mma_model *m, const mx_mma_args *g) {
-  mma_side_of(&plan->a, m, m->a, g->a, g->scale_a, g->K);
-  mma_side_of(&plan->b, m, m->b, g->b, g->scale_b, g->K);
+  mxi_mma_side_of(&plan->a, m, m->a, g->a, g->scale_a, g->K);
+  mxi_mma_side_of(&plan->b, m, m->b, g->b, g->scale_b, g->K);
   plan->block = m->scale ? (size_t)m->block : 0;
   plan->with_bytes = 0;
-  plan->vectors = mma_vectors(0);
-  mma_plan_make(plan, m, g->K);
+  plan->vectors = mxi_mma_vectors(0);
+  mxi_mma_plan_make(plan, m, g->K);
 }
 
 static size_t way_of(const mx_accum *x, const mx_mma_model *m) {
@@ -72,18 +72,18 @@ static void make(pair *p, const mma_kept *k, const mma_plan *of) {
   if (!plan) return;
   memcpy(plan, of, sizeof *plan);
   plan->x.order = MX_ACC_ORDER_SEQ;
-  mma_tables(&plan->a, plan);
-  mma_tables(&plan->b, plan);
-  p->failed = mma_panel_alloc(&p->a, plan, g->T * g->M, g->K) || mma_panel_alloc(&p->b, plan, g->T * g->N, g->K);
-  for (size_t r = 0; r < g->T * g->M && !p->failed; r++) mma_panel_fill(&p->a, r, plan, &plan->a, r, 0);
-  for (size_t r = 0; r < g->T * g->N && !p->failed; r++) mma_panel_fill(&p->b, r, plan, &plan->b, r, 0);
+  mxi_mma_tables(&plan->a, plan);
+  mxi_mma_tables(&plan->b, plan);
+  p->failed = mxi_mma_panel_alloc(&p->a, plan, g->T * g->M, g->K) || mxi_mma_panel_alloc(&p->b, plan, g->T * g->N, g->K);
+  for (size_t r = 0; r < g->T * g->M && !p->failed; r++) mxi_mma_panel_fill(&p->a, r, plan, &plan->a, r, 0);
+  for (size_t r = 0; r < g->T * g->N && !p->failed; r++) mxi_mma_panel_fill(&p->b, r, plan, &plan->b, r, 0);
   if (!p->failed && g->K) p->failed = !mark_live(&p->a, g->T * g->M) || !mark_live(&p->b, g->T * g->N);
   free(plan);
 }
 
 static const pair *pair_of(mma_kept *k, const mma_plan *plan) {
   pair *p = &k->pairs[way_of(&plan->x, &k->types)];
-#pragma omp critical(mma_kept)
+#pragma omp critical(mxi_mma_kept)
   if (!p->made) make(p, k, plan);
   return p->failed ? NULL : p;
 }
@@ -115,18 +115,18 @@ static int desk_alloc(desk *s, const mma_plan *plan, size_t K) {
   memset(s, 0, sizeof *s);
   s->a.row = s->b.row = SIZE_MAX;
   s->place = malloc((K + 1) * sizeof *s->place);
-  if (!s->place || mma_panel_alloc(&s->a.one, plan, 1, K) || mma_panel_alloc(&s->b.one, plan, 1, K)) return 0;
-  for (size_t q = 0; q < K; q++) s->place[q] = mma_panel_place(plan, q, K);
+  if (!s->place || mxi_mma_panel_alloc(&s->a.one, plan, 1, K) || mxi_mma_panel_alloc(&s->b.one, plan, 1, K)) return 0;
+  for (size_t q = 0; q < K; q++) s->place[q] = mxi_mma_panel_place(plan, q, K);
   return 1;
 }
 
 static void desk_free(desk *s) {
-  mma_panel_free(&s->a.one);
-  mma_panel_free(&s->b.one);
+  mxi_mma_panel_free(&s->a.one);
+  mxi_mma_panel_free(&s->b.one);
   free(s->place);
 }
 
-mx_status mma_kept_run(void *d, mma_kept *k, const mx_mma_model *model, size_t first, size_t n) {
+mx_status mxi_mma_kept_run(void *d, mma_kept *k, const mx_mma_model *model, size_t first, size_t n) {
   const mx_mma_args *g = &k->args;
   const mx_mma_model *m = model;
   mma_plan plan;
@@ -145,16 +145,16 @@ mx_status mma_kept_run(void *d, mma_kept *k, const mx_mma_model *model, size_t f
   for (size_t t = first; t < first + n; t++)
     for (size_t i = t * g->M; i < (t + 1) * g->M; i++)
       for (size_t j = t * g->N; j < (t + 1) * g->N; j++, at++, to++) {
-        const mma_acc c = g->c ? (mma_acc){mma_widen(m->c, m->d, mma_code(g->c, m->c, at)), 1} : (mma_acc){0, 0};
+        const mma_acc c = g->c ? (mma_acc){mxi_mma_widen(m->c, m->d, mxi_mma_code(g->c, m->c, at)), 1} : (mma_acc){0, 0};
         mma_acc acc;
         if (in_order)
-          acc = mma_fused(&plan, &p->a, i, &p->b, j, c);
+          acc = mxi_mma_fused(&plan, &p->a, i, &p->b, j, c);
         else {
           put_in_order(&s.a, &p->a, i, s.place);
           put_in_order(&s.b, &p->b, j, s.place);
-          acc = mma_fused(&plan, &s.a.one, 0, &s.b.one, 0, c);
+          acc = mxi_mma_fused(&plan, &s.a.one, 0, &s.b.one, 0, c);
         }
-        mma_store(d, m->d, to, acc.bits);
+        mxi_mma_store(d, m->d, to, acc.bits);
       }
   desk_free(&s);
   return MX_OK;

@@ -87,9 +87,9 @@ static mx_status set_accum(mx_accum *accum, const key_row *key, const char *text
 }
 
 static mx_status set_type(const mx_format **type, const char *key, const char *text, mx_error *err) {
-  int found = mma_type_find(text);
+  int found = mxi_mma_type_find(text);
   if (found < 0) return bad_value(key, text, "a row of elements.def or operands.def", err);
-  *type = mma_type(found);
+  *type = mxi_mma_type(found);
   return MX_OK;
 }
 
@@ -106,10 +106,10 @@ static mx_status set_out(mx_mma_model *m, const char *text, mx_error *err) {
       snprintf(type, sizeof type, "f32");
       cut = 1;
     }
-    int found = mma_type_find(type);
+    int found = mxi_mma_type_find(type);
     if (found < 0) return bad_value("out", text, expected, err);
-    if (m->c == m->d) m->c = mma_type(found);
-    m->d = mma_type(found);
+    if (m->c == m->d) m->c = mxi_mma_type(found);
+    m->d = mxi_mma_type(found);
     m->accum.out_bits = cut && !bits ? MX_ACC_NUMBER_0 : bits;
     m->accum.out_round = values[i].number;
     return MX_OK;
@@ -133,7 +133,7 @@ static mx_status set_scale(mx_mma_model *m, const char *text, mx_error *err) {
 }
 
 static mx_status set_row(mx_mma_model *m, const char *text, mx_error *err) {
-  const mma_accum_row *row = mma_accum_find(text);
+  const mma_accum_row *row = mxi_mma_accum_find(text);
   if (!row) return bad_value("accum", text, "a row of accumulation.def", err);
   m->accum = row->accum;
   m->accum_name = row->name;
@@ -142,9 +142,10 @@ static mx_status set_row(mx_mma_model *m, const char *text, mx_error *err) {
 }
 
 static mx_status set_rules(mx_mma_model *m, const char *text, mx_error *err) {
-  for (size_t i = 0; i < mma_rules_count; i++)
-    if (!strcmp(mma_rules_rows[i].name, text))
-      return mma_keys_apply(m, m->d == mx_operand_format(MX_OPERAND_F16) ? mma_rules_rows[i].keys_f16 : mma_rules_rows[i].keys, err);
+  for (size_t i = 0; i < mxi_mma_rules_count; i++)
+    if (!strcmp(mxi_mma_rules_rows[i].name, text))
+      return mxi_mma_keys_apply(m, m->d == mx_operand_format(MX_OPERAND_F16) ? mxi_mma_rules_rows[i].keys_f16 : mxi_mma_rules_rows[i].keys,
+                                err);
   return bad_value("rules", text, "a set of rules of accumulation.def", err);
 }
 
@@ -181,7 +182,7 @@ static mx_status set_one(mx_mma_model *m, const char *key, const char *text, mx_
   return mx_fail(err, MX_ERR_KEY, "model key '%s': no such key (mxgold models --keys lists them)", key);
 }
 
-mx_status mma_keys_apply(mx_mma_model *m, const char *keys_text, mx_error *err) {
+mx_status mxi_mma_keys_apply(mx_mma_model *m, const char *keys_text, mx_error *err) {
   while (*keys_text) {
     char pair[64];
     size_t length = strcspn(keys_text, ",");
@@ -215,7 +216,7 @@ void mx_accum_text(char *text, size_t size, const mx_accum *accum) {
   }
 }
 
-mx_status mma_keys_check(const mx_mma_model *m, mx_error *err) {
+mx_status mxi_mma_keys_check(const mx_mma_model *m, mx_error *err) {
   for (int i = 0; i < N_KEYS; i++) {
     int value = *field_of(&m->accum, &keys[i]);
     if (!in_range(&keys[i], value))

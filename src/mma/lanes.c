@@ -74,7 +74,7 @@ static int has_isa(const mx_exec *exec) {
 #endif
 }
 
-int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec) {
+int mxi_mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec) {
   const mx_accum *x = &plan->x;
   const mx_format *d = plan->model->d;
   memset(p, 0, sizeof *p);
@@ -94,8 +94,8 @@ int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec)
   p->bits = d->bits;
   p->round = x->out_round;
   p->under = x->under;
-  p->nan = (uint32_t)mma_nan(plan);
-  p->inf = (uint32_t)mma_inf(plan, 0);
+  p->nan = (uint32_t)mxi_mma_nan(plan);
+  p->inf = (uint32_t)mxi_mma_inf(plan, 0);
   p->zero_exp = plan->zero_exp;
   p->skip = x->zero == MX_ACC_ZERO_SKIP;
   p->floor = plan->floor;
@@ -114,7 +114,7 @@ int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec)
 
 static void *lines(size_t n) { return aligned_alloc(64, (n + 63) / 64 * 64 + 64); }
 
-mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K) {
+mx_status mxi_mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K) {
   size_t k = (size_t)p->k, n;
   memset(w, 0, sizeof *w);
   w->stretch = k >= 256 ? k : 256 / k * k; /* what 16 columns take stays in the first cache */
@@ -135,11 +135,11 @@ mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_
     ok &= (w->columns.scale_exp = lines(blocks * MMA_LANES * 4)) != NULL;
   }
   if (ok) return MX_OK;
-  mma_lanes_free(w);
+  mxi_mma_lanes_free(w);
   return MX_ERR_NOMEM;
 }
 
-void mma_lanes_free(mma_lanes_work *w) {
+void mxi_mma_lanes_free(mma_lanes_work *w) {
   free(w->columns.sig);
   free(w->columns.exp);
   free(w->columns.bytes);
@@ -182,7 +182,7 @@ static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan 
 }
 
 #if defined(__x86_64__)
-static mma_lanes_kernel *const kernel = mma_lanes_avx512;
+static mma_lanes_kernel *const kernel = mxi_mma_lanes_avx512;
 #else
 static mma_lanes_kernel *const kernel = NULL; /* has_isa() said no */
 #endif
@@ -197,8 +197,8 @@ static mma_lanes_row row_of(const mma_lanes_plan *p, const mma_panel *a, size_t 
   return row;
 }
 
-void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
-                     size_t j0, size_t nj, int some) {
+void mxi_mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
+                         size_t j0, size_t nj, int some) {
   size_t K = a->K, block = p->P ? plan->block : 1;
   for (size_t k0 = 0; k0 < K; k0 += w->stretch) {
     size_t n = K - k0 < w->stretch ? K - k0 : w->stretch;

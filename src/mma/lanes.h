@@ -58,23 +58,23 @@ typedef struct mma_lanes_row {
  * out; some 0: nothing is in them yet. */
 typedef void mma_lanes_kernel(const mma_lanes_plan *p, const mma_lanes_row *a, int rows, const mma_columns *b, size_t n, uint32_t *acc,
                               int some);
-mma_lanes_kernel mma_lanes_avx512;
+mma_lanes_kernel mxi_mma_lanes_avx512;
 
 /* --- for mma.c --- */
 
 /* Whether the model can run in lanes on this machine; then *p is filled. */
-int mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec);
+int mxi_mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *exec);
 
 typedef struct mma_lanes_work {
   mma_columns columns;
   uint32_t *acc;  /* [rows][16] */
   size_t stretch; /* elements of K at a time */
 } mma_lanes_work;
-mx_status mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K);
-void mma_lanes_free(mma_lanes_work *w);
+mx_status mxi_mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K);
+void mxi_mma_lanes_free(mma_lanes_work *w);
 
 /* Outputs of rows 0 .. ni-1 of panel a and up to 16 columns from j0 on of panel b, none of them special. acc [ni][16] holds C, and D afterwards. */
-void mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
-                     size_t j0, size_t nj, int some);
+void mxi_mma_lanes_block(const mma_lanes_plan *p, const mma_plan *plan, mma_lanes_work *w, const mma_panel *a, size_t ni, const mma_panel *b,
+                         size_t j0, size_t nj, int some);
 
 #endif

@@ -278,7 +278,7 @@ static inline __attribute__((always_inline)) void walk(plan_p p, const mma_lanes
     }
 }
 
-void mma_lanes_avx512(const mma_lanes_plan *p, const mma_lanes_row *a, int rows, const mma_columns *b, size_t n, uint32_t *acc, int some) {
+void mxi_mma_lanes_avx512(const mma_lanes_plan *p, const mma_lanes_row *a, int rows, const mma_columns *b, size_t n, uint32_t *acc, int some) {
   switch (p->kind) {
   case MMA_LANES_IN:
     walk(p, a, rows, b, (int)n, acc, some, group_in);

@@ -4,16 +4,16 @@
 #include "internal.h"
 
 /* No type of D is narrower than 16 bits. */
-void mma_store(void *d, const mx_format *type, size_t at, uint64_t bits) {
+void mxi_mma_store(void *d, const mx_format *type, size_t at, uint64_t bits) {
   size_t size = mx_mma_bytes(type, 1);
   uint8_t *to = (uint8_t *)d + at * size;
   for (size_t i = 0; i < size; i++) to[i] = (uint8_t)(bits >> 8 * i);
 }
 
 /* An element of C as bits of type D: the accumulator's type is D's, and takes C's exponent from there (Volta: f16 C, f32 D). */
-uint64_t mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
+uint64_t mxi_mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
   if (c->kind == MX_KIND_INT || (c->bits == d->bits && c->exp_bits == d->exp_bits)) return bits;
-  mma_num n = mma_split(c, bits);
+  mma_num n = mxi_mma_split(c, bits);
   uint64_t sign = (uint64_t)(bits >> (c->bits - 1) & 1) << (d->bits - 1);
   if (n.cls & MMA_NAN) { /* as a conversion of IEEE 754: payload at the top, quiet; types without Inf have no payload */
     const uint64_t quiet = d->inf_code | UINT64_C(1) << (d->man_bits - 1);
@@ -31,10 +31,10 @@ uint64_t mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
   return sign | biased << d->man_bits | (sig & ((UINT64_C(1) << d->man_bits) - 1));
 }
 
-/* --- what mma_run() asks for --- */
+/* --- what mxi_mma_run() asks for --- */
 
 static void codes_of(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n) {
-  mma_codes(out, (const uint8_t *)side->from + row * side->row_bytes, side->type, k, n);
+  mxi_mma_codes(out, (const uint8_t *)side->from + row * side->row_bytes, side->type, k, n);
 }
 
 static mma_num scale_of(const mma_side *side, size_t row, size_t block) {
@@ -52,15 +52,15 @@ static size_t place_of(const mx_mma_args *g, size_t t, size_t i, size_t j) { ret
 static mma_acc load_c(const mma_work *w, size_t t, size_t i, size_t j) {
   const call *x = w->context;
   const mx_mma_model *m = x->model;
-  return (mma_acc){mma_widen(m->c, m->d, mma_code(x->args->c, m->c, place_of(x->args, t, i, j))), 1};
+  return (mma_acc){mxi_mma_widen(m->c, m->d, mxi_mma_code(x->args->c, m->c, place_of(x->args, t, i, j))), 1};
 }
 
 static void store_d(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc) {
   const call *x = w->context;
-  mma_store(x->d, x->model->d, place_of(x->args, t, i, j), acc.bits);
+  mxi_mma_store(x->d, x->model->d, place_of(x->args, t, i, j), acc.bits);
 }
 
-void mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K) {
+void mxi_mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K) {
   side->type = type;
   side->scale = m->scale;
   side->codes = codes_of;
@@ -98,14 +98,14 @@ mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, co
   if (!g.T || !g.M || !g.N) return MX_OK;
   mma_plan plan;
   memset(&plan, 0, sizeof plan);
-  mma_side_of(&plan.a, model, model->a, g.a, g.scale_a, g.K);
-  mma_side_of(&plan.b, model, model->b, g.b, g.scale_b, g.K);
+  mxi_mma_side_of(&plan.a, model, model->a, g.a, g.scale_a, g.K);
+  mxi_mma_side_of(&plan.b, model, model->b, g.b, g.scale_b, g.K);
   plan.block = model->scale ? (size_t)model->block : 0;
-  mma_plan_make(&plan, model, g.K);
-  mma_tables(&plan.a, &plan);
-  mma_tables(&plan.b, &plan);
+  mxi_mma_plan_make(&plan, model, g.K);
+  mxi_mma_tables(&plan.a, &plan);
+  mxi_mma_tables(&plan.b, &plan);
   const call x = {model, &g, d};
   mma_work w = {.plan = &plan, .T = g.T, .M = g.M, .N = g.N, .K = g.K, .has_c = g.c != NULL, .load = load_c, .store = store_d, .context = &x};
-  status = mma_run(&w, &plan, exec);
+  status = mxi_mma_run(&w, &plan, exec);
   return status ? mx_fail(err, status, "mma: no memory for panels of K=%zu", g.K) : MX_OK;
 }

@@ -16,26 +16,26 @@ static void from_accum(mx_mma_model *out, const mma_accum_row *row) {
   out->held = row->held;
   out->source = row->source;
   out->accum = row->accum;
-  out->a = mma_type(row->a);
-  out->b = mma_type(row->b);
-  out->c = mma_type(row->c);
-  out->d = mma_type(row->d);
+  out->a = mxi_mma_type(row->a);
+  out->b = mxi_mma_type(row->b);
+  out->c = mxi_mma_type(row->c);
+  out->d = mxi_mma_type(row->d);
   /* Without an instruction a group is one, except where an order of k needs two groups. */
   out->k = row->accum.order == MX_ACC_ORDER_PAIRS ? 2 * row->accum.L : row->accum.L;
 }
 
 static void from_instruction(mx_mma_model *out, size_t arch, const mma_instruction_row *row, const mma_choice *choice) {
-  const mma_accum_row *accum = &mma_accum_rows[row->accum];
+  const mma_accum_row *accum = &mxi_mma_accum_rows[row->accum];
   char name[96] = "";
-  mma_name_write(name, sizeof name, row, choice);
+  mxi_mma_name_write(name, sizeof name, row, choice);
   from_accum(out, accum);
-  snprintf(out->name, sizeof out->name, "%s/%.80s", mma_arch_names[arch], name);
+  snprintf(out->name, sizeof out->name, "%s/%.80s", mxi_mma_arch_names[arch], name);
   if (*row->held) out->held = row->held;
   out->accum.L = row->L;
-  out->a = mma_type(choice->a);
-  out->b = mma_type(choice->b);
-  out->c = mma_type(row->c);
-  out->d = mma_type(row->d);
+  out->a = mxi_mma_type(choice->a);
+  out->b = mxi_mma_type(choice->b);
+  out->c = mxi_mma_type(row->c);
+  out->d = mxi_mma_type(row->d);
   out->scale = row->scale < 0 ? NULL : mx_scale_format(row->scale);
   out->block = row->block;
   out->m = choice->m;
@@ -49,13 +49,13 @@ static void from_instruction(mx_mma_model *out, size_t arch, const mma_instructi
 /* Walk all instruction names; stop at the index-th. Returns how many there are up to there. */
 static size_t walk(mx_mma_model *out, size_t index) {
   size_t n = 0;
-  for (size_t arch = 0; arch < mma_arch_count; arch++)
-    for (size_t r = 0; r < mma_instruction_count; r++) {
-      const mma_instruction_row *row = &mma_instruction_rows[r];
+  for (size_t arch = 0; arch < mxi_mma_arch_count; arch++)
+    for (size_t r = 0; r < mxi_mma_instruction_count; r++) {
+      const mma_instruction_row *row = &mxi_mma_instruction_rows[r];
       mma_choice choice;
       if (!(row->archs >> arch & 1)) continue;
-      const size_t here = mma_name_choices(row);
-      if (index - n < here && mma_name_choice(&choice, row, index - n)) {
+      const size_t here = mxi_mma_name_choices(row);
+      if (index - n < here && mxi_mma_name_choice(&choice, row, index - n)) {
         from_instruction(out, arch, row, &choice);
         return index + 1;
       }
@@ -64,34 +64,34 @@ static size_t walk(mx_mma_model *out, size_t index) {
   return n;
 }
 
-size_t mx_mma_model_count(void) { return mma_accum_count + walk(NULL, SIZE_MAX); }
+size_t mx_mma_model_count(void) { return mxi_mma_accum_count + walk(NULL, SIZE_MAX); }
 
 mx_status mx_mma_model_at(mx_mma_model *out, size_t index) {
-  if (!out || (index >= mma_accum_count && index >= mx_mma_model_count())) return MX_ERR_ARG; /* counting walks every instruction */
-  if (index < mma_accum_count)
-    from_accum(out, &mma_accum_rows[index]);
+  if (!out || (index >= mxi_mma_accum_count && index >= mx_mma_model_count())) return MX_ERR_ARG; /* counting walks every instruction */
+  if (index < mxi_mma_accum_count)
+    from_accum(out, &mxi_mma_accum_rows[index]);
   else
-    walk(out, index - mma_accum_count);
+    walk(out, index - mxi_mma_accum_count);
   return MX_OK;
 }
 
 /* --- names --- */
 
-const mma_accum_row *mma_accum_find(const char *name) {
-  for (size_t i = 0; i < mma_accum_count; i++)
-    if (!strcmp(mma_accum_rows[i].name, name)) return &mma_accum_rows[i];
+const mma_accum_row *mxi_mma_accum_find(const char *name) {
+  for (size_t i = 0; i < mxi_mma_accum_count; i++)
+    if (!strcmp(mxi_mma_accum_rows[i].name, name)) return &mxi_mma_accum_rows[i];
   return NULL;
 }
 
 static int find_instruction(mx_mma_model *out, const char *name) {
   const char *slash = strchr(name, '/');
-  for (size_t arch = 0; arch < mma_arch_count; arch++) {
-    size_t length = strlen(mma_arch_names[arch]);
-    if (length != (size_t)(slash - name) || memcmp(name, mma_arch_names[arch], length)) continue;
-    for (size_t r = 0; r < mma_instruction_count; r++) {
-      const mma_instruction_row *row = &mma_instruction_rows[r];
+  for (size_t arch = 0; arch < mxi_mma_arch_count; arch++) {
+    size_t length = strlen(mxi_mma_arch_names[arch]);
+    if (length != (size_t)(slash - name) || memcmp(name, mxi_mma_arch_names[arch], length)) continue;
+    for (size_t r = 0; r < mxi_mma_instruction_count; r++) {
+      const mma_instruction_row *row = &mxi_mma_instruction_rows[r];
       mma_choice choice;
-      if (!(row->archs >> arch & 1) || !mma_name_match(&choice, row, slash + 1)) continue;
+      if (!(row->archs >> arch & 1) || !mxi_mma_name_match(&choice, row, slash + 1)) continue;
       from_instruction(out, arch, row, &choice);
       return 1;
     }
@@ -135,14 +135,14 @@ mx_status mx_mma_model_find(mx_mma_model *out, const char *text, mx_error *err) 
   memcpy(name, text, length);
   name[length] = 0;
 
-  const mma_accum_row *row = mma_accum_find(name);
+  const mma_accum_row *row = mxi_mma_accum_find(name);
   if (row)
     from_accum(&m, row);
   else if (!strchr(name, '/') || !find_instruction(&m, name))
     return no_such_model(name, err);
 
   if (colon) {
-    mx_status status = mma_keys_apply(&m, colon + 1, err);
+    mx_status status = mxi_mma_keys_apply(&m, colon + 1, err);
     if (status) return status;
     m.held = "nothing: a row with keys of its own";
     snprintf(m.name, sizeof m.name, "%s", text);

@@ -13,7 +13,7 @@ static const char *amd_name(int type) {
     return name;
 #include "formats/instructions.def"
   default:
-    return mma_type(type)->name;
+    return mxi_mma_type(type)->name;
   }
 }
 
@@ -38,13 +38,13 @@ static void field_text(char text[32], const char *field, size_t length, const mm
     snprintf(text, 32, "%s%s", *name == 'u' ? "" : "u", name);
   } else {
     int type = types[at - letters];
-    snprintf(text, 32, "%s", isupper((unsigned char)*field) ? amd_name(type) : mma_type(type)->name);
+    snprintf(text, 32, "%s", isupper((unsigned char)*field) ? amd_name(type) : mxi_mma_type(type)->name);
   }
 }
 
-int mma_name_write(char *name, size_t size, const mma_instruction_row *row, const mma_choice *choice) {
+int mxi_mma_name_write(char *name, size_t size, const mma_instruction_row *row, const mma_choice *choice) {
   size_t used = 0;
-  for (const char *p = mma_form_rows[row->form].pattern; *p;) {
+  for (const char *p = mxi_mma_form_rows[row->form].pattern; *p;) {
     char text[32] = {*p, 0};
     if (*p == '{') {
       const char *end = strchr(p, '}');
@@ -63,14 +63,14 @@ int mma_name_write(char *name, size_t size, const mma_instruction_row *row, cons
 }
 
 /* A pattern without b: both operands are of one type. */
-static int has_b(const mma_instruction_row *row) { return has_field(mma_form_rows[row->form].pattern, "{b}", "{B}"); }
+static int has_b(const mma_instruction_row *row) { return has_field(mxi_mma_form_rows[row->form].pattern, "{b}", "{B}"); }
 
-size_t mma_name_choices(const mma_instruction_row *row) {
+size_t mxi_mma_name_choices(const mma_instruction_row *row) {
   const size_t a = (size_t)__builtin_popcountll(row->a), b = (size_t)__builtin_popcountll(row->b);
   return has_b(row) ? a * b : (size_t)__builtin_popcountll(row->a & row->b);
 }
 
-int mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size_t index) {
+int mxi_mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size_t index) {
   const int free_b = has_b(row);
   for (int a = 0; a < MMA_T_COUNT; a++)
     for (int b = 0; b < MMA_T_COUNT; b++) {
@@ -86,16 +86,16 @@ int mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size_t i
 /* A number read from the name, if the form leaves it open and it is allowed; the row's own otherwise. */
 static int open_number(int read, int own, int step, int max) { return step && read > 0 && read <= max && read % step == 0 ? read : own; }
 
-int mma_name_match(mma_choice *choice, const mma_instruction_row *row, const char *name) {
-  const mma_form_row *form = &mma_form_rows[row->form];
+int mxi_mma_name_match(mma_choice *choice, const mma_instruction_row *row, const char *name) {
+  const mma_form_row *form = &mxi_mma_form_rows[row->form];
   const char *shape = strstr(name, "_m");
   int m = 0, n = 0;
   if (shape) sscanf(shape, "_m%4dn%4d", &m, &n);
-  for (size_t i = 0; mma_name_choice(choice, row, i); i++) {
+  for (size_t i = 0; mxi_mma_name_choice(choice, row, i); i++) {
     char text[96];
     choice->m = open_number(m, row->m, form->m_step, form->m_max);
     choice->n = open_number(n, row->n, form->n_step, form->n_max);
-    if (mma_name_write(text, sizeof text, row, choice) && !strcmp(text, name)) return 1;
+    if (mxi_mma_name_write(text, sizeof text, row, choice) && !strcmp(text, name)) return 1;
   }
   return 0;
 }

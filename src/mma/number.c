@@ -11,7 +11,7 @@ size_t mx_mma_bytes(const mx_format *type, size_t n) {
   return n * (type->bits <= 8 ? 1 : type->bits <= 16 ? 2 : type->bits <= 32 ? 4 : 8);
 }
 
-void mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n) {
+void mxi_mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n) {
   const uint8_t *bytes = row;
   uint16_t half;
   uint32_t word;
@@ -39,13 +39,13 @@ void mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, 
   }
 }
 
-uint64_t mma_code(const void *row, const mx_format *type, size_t k) {
+uint64_t mxi_mma_code(const void *row, const mx_format *type, size_t k) {
   uint64_t code;
-  mma_codes(&code, row, type, k, 1);
+  mxi_mma_codes(&code, row, type, k, 1);
   return code;
 }
 
-mma_num mma_split(const mx_format *type, uint64_t code) {
+mma_num mxi_mma_split(const mx_format *type, uint64_t code) {
   mma_num n = {0};
   if (type->kind == MX_KIND_INT) {
     n.sig = (int64_t)code;
@@ -78,23 +78,23 @@ static void as_f16(mma_num *n, int man) {
   }
 }
 
-mma_num mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code) {
-  mma_num n = mma_split(type, code);
+mma_num mxi_mma_operand(const mma_plan *plan, const mx_format *type, uint64_t code) {
+  mma_num n = mxi_mma_split(type, code);
   if (plan->x.via == MX_ACC_VIA_F16) as_f16(&n, type->man_bits);
   if (n.cls & MMA_ZERO) n.exp = plan->zero_exp;
   return n;
 }
 
-mma_num mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code) {
-  mma_num n = mma_split(scale, code);
+mma_num mxi_mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code) {
+  mma_num n = mxi_mma_split(scale, code);
   if (n.cls & MMA_ZERO) n.exp = plan->zero_exp;
   return n;
 }
 
-void mma_tables(mma_side *side, const mma_plan *plan) {
+void mxi_mma_tables(mma_side *side, const mma_plan *plan) {
   const mx_format *t = side->type, *s = side->scale;
   for (uint64_t code = 0; code < 256; code++) {
-    if (t->bits <= 8) side->table[code] = mma_operand(plan, t, code & ((UINT64_C(1) << t->bits) - 1));
-    if (s && s->bits <= 8) side->scale_table[code] = mma_scale(plan, s, s->sign_bits ? code & 0x7F : code);
+    if (t->bits <= 8) side->table[code] = mxi_mma_operand(plan, t, code & ((UINT64_C(1) << t->bits) - 1));
+    if (s && s->bits <= 8) side->scale_table[code] = mxi_mma_scale(plan, s, s->sign_bits ? code & 0x7F : code);
   }
 }

@@ -7,17 +7,17 @@
 
 static void *array(size_t n, size_t size) { return calloc(n ? n : 1, size); }
 
-void mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K) {
+void mxi_mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K) {
   p->K = K;
   p->n_blocks = plan->block ? (K + plan->block - 1) / plan->block : 0;
   p->bytes_stride = (K + 3) / 4 * 4;
 }
 
-mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K) {
+mx_status mxi_mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K) {
   const mx_mma_model *m = plan->model;
   int op = plan->x.op, f64 = m->d->bits == 64;
   memset(p, 0, sizeof *p);
-  mma_panel_shorten(p, plan, K);
+  mxi_mma_panel_shorten(p, plan, K);
   int ok = (p->special = array(rows, 1)) != NULL;
   if (op == MX_ACC_OP_FUSED || op == MX_ACC_OP_INTEGER) ok &= (p->sig = array(rows * K, sizeof *p->sig)) != NULL;
   if (op == MX_ACC_OP_FUSED) {
@@ -32,11 +32,11 @@ mx_status mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_
   if (op == MX_ACC_OP_PAIRWISE || (op == MX_ACC_OP_FMA && !f64)) ok &= (p->f32 = array(rows * K, sizeof *p->f32)) != NULL;
   if (op == MX_ACC_OP_FMA && f64) ok &= (p->f64 = array(rows * K, sizeof *p->f64)) != NULL;
   if (ok) return MX_OK;
-  mma_panel_free(p);
+  mxi_mma_panel_free(p);
   return MX_ERR_NOMEM;
 }
 
-void mma_panel_free(mma_panel *p) {
+void mxi_mma_panel_free(mma_panel *p) {
   free(p->sig);
   free(p->exp);
   free(p->cls);
@@ -50,7 +50,7 @@ void mma_panel_free(mma_panel *p) {
   memset(p, 0, sizeof *p);
 }
 
-size_t mma_panel_place(const mma_plan *plan, size_t k, size_t K) {
+size_t mxi_mma_panel_place(const mma_plan *plan, size_t k, size_t K) {
   if (plan->x.order == MX_ACC_ORDER_SEQ) return k;
   size_t start = k / plan->k * plan->k, n = K - start < plan->k ? K - start : plan->k, j = k - start;
   size_t first = n / 4 * 2 + (n % 4 < 2 ? n % 4 : 2); /* elements with j%4 in {0,1} */
@@ -78,11 +78,11 @@ enum { RUN = 128 };
 static void read_codes(uint64_t codes[RUN], const run *g) { g->side->codes(codes, g->side, g->row, g->k0 + g->k, g->n); }
 
 static mma_num number_at(const run *g, const uint64_t *codes, size_t i) {
-  return g->side->type->bits <= 8 ? g->side->table[codes[i]] : mma_operand(g->plan, g->side->type, codes[i]);
+  return g->side->type->bits <= 8 ? g->side->table[codes[i]] : mxi_mma_operand(g->plan, g->side->type, codes[i]);
 }
 
 static void put(mma_panel *p, const run *g, size_t k, mma_num n) {
-  size_t at = g->r * p->K + (g->plan->x.order ? mma_panel_place(g->plan, k, p->K) : k);
+  size_t at = g->r * p->K + (g->plan->x.order ? mxi_mma_panel_place(g->plan, k, p->K) : k);
   p->sig[at] = (int32_t)n.sig;
   p->exp[at] = n.exp;
   p->cls[at] = (uint8_t)n.cls;
@@ -131,7 +131,7 @@ static double to_f64(const mx_format *type, uint64_t code) {
     memcpy(&x, &code, 8);
     return x;
   }
-  mma_num n = mma_split(type, code);
+  mma_num n = mxi_mma_split(type, code);
   if (n.cls & MMA_NAN) return NAN;
   x = n.cls & MMA_INF ? INFINITY : ldexp((double)llabs(n.sig), n.exp - type->man_bits);
   return type->sign_bits && code >> (type->bits - 1) ? -x : x;
@@ -145,8 +145,8 @@ static double scale_value(const run *g) {
 /* nan=first: the element's NaN in D's bits, or the quiet one that its scale made. */
 static void put_nan(mma_panel *p, const run *g, size_t at, uint64_t code) {
   const mx_format *d = g->plan->model->d, *type = g->side->type;
-  const int its_own = (mma_split(type, code).cls & MMA_NAN) != 0;
-  const uint64_t bits = its_own ? mma_widen(type, d, code) : mma_nan(g->plan);
+  const int its_own = (mxi_mma_split(type, code).cls & MMA_NAN) != 0;
+  const uint64_t bits = its_own ? mxi_mma_widen(type, d, code) : mxi_mma_nan(g->plan);
   const uint32_t narrow = (uint32_t)bits;
   if (p->f64)
     memcpy(&p->f64[at], &bits, sizeof bits);
@@ -172,7 +172,7 @@ static void fill_float(mma_panel *p, const run *g) {
   }
 }
 
-void mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0) {
+void mxi_mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_side *side, size_t row, size_t k0) {
   const size_t block = plan->block ? plan->block : SIZE_MAX;
   int op = plan->x.op;
   void (*fill)(mma_panel *, const run *) = op == MX_ACC_OP_INTEGER ? fill_integer

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-__int128 mma_cut_wide(__int128 value, int shift, int mode) {
+__int128 mxi_mma_cut_wide(__int128 value, int shift, int mode) {
   if (shift <= 0) return (__int128)((unsigned __int128)value << -shift);
   if (mode == MX_ACC_ALIGN_RD) return value >> (shift > 127 ? 127 : shift);
   unsigned __int128 magnitude = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value, kept = shift > 127 ? 0 : magnitude >> shift;
@@ -14,17 +14,17 @@ __int128 mma_cut_wide(__int128 value, int shift, int mode) {
   return value < 0 ? -(__int128)kept : (__int128)kept;
 }
 
-uint64_t mma_inf(const mma_plan *plan, int negative) {
+uint64_t mxi_mma_inf(const mma_plan *plan, int negative) {
   const mx_format *d = plan->model->d;
   return d->inf_code | (uint64_t)negative << (d->bits - 1);
 }
 
-uint64_t mma_nan(const mma_plan *plan) {
+uint64_t mxi_mma_nan(const mma_plan *plan) {
   const mx_format *d = plan->model->d;
   return plan->x.nan == MX_ACC_NAN_ONES ? (UINT64_C(1) << (d->bits - 1)) - 1 : d->inf_code | UINT64_C(1) << (d->man_bits - 1);
 }
 
-uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode) {
+uint64_t mxi_mma_round(const mma_plan *plan, int64_t value, int exp, int mode) {
   const mx_format *d = plan->model->d;
   if (!value) return 0;
   int negative = value < 0;
@@ -40,34 +40,34 @@ uint64_t mma_round(const mma_plan *plan, int64_t value, int exp, int mode) {
     q >>= 1;
     top++;
   }
-  if (top > plan->exp_max) return mma_inf(plan, negative);
+  if (top > plan->exp_max) return mxi_mma_inf(plan, negative);
   q <<= plan->man - plan->keep;
   uint64_t biased = q >> plan->man ? (uint64_t)(top + plan->bias) : 0;
   return biased << plan->man | (q & ((UINT64_C(1) << plan->man) - 1)) | (uint64_t)negative << (d->bits - 1);
 }
 
 /* What goes beyond 62 bits is kept as one sticky bit. */
-uint64_t mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode) {
+uint64_t mxi_mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode) {
   unsigned __int128 u = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
   uint64_t sticky = 0;
   for (; u >> 62; exp++, u >>= 1) sticky |= (uint64_t)u & 1;
   int64_t narrow = (int64_t)((uint64_t)u | sticky);
-  return mma_round(plan, value < 0 ? -narrow : narrow, exp, mode);
+  return mxi_mma_round(plan, value < 0 ? -narrow : narrow, exp, mode);
 }
 
 static float to_f32(const mma_plan *plan, uint64_t bits) {
-  mma_num n = mma_split(plan->model->d, bits);
+  mma_num n = mxi_mma_split(plan->model->d, bits);
   return __builtin_ldexpf((float)n.sig, n.exp - plan->man);
 }
 
 /* An ordinary addition: all fraction bits of the type are kept, whatever out_bits says. Binary32 has at least 2p+2 bits for the narrower types, so that its sum rounded again is the sum rounded once. */
-uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
-  mma_num a = mma_split(plan->model->d, x), b = mma_split(plan->model->d, y);
+uint64_t mxi_mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
+  mma_num a = mxi_mma_split(plan->model->d, x), b = mxi_mma_split(plan->model->d, y);
   int special = (a.cls | b.cls) & (MMA_INF | MMA_NAN);
-  if (special & MMA_NAN) return mma_nan(plan);
+  if (special & MMA_NAN) return mxi_mma_nan(plan);
   if (special) {
-    if (a.cls & b.cls & MMA_INF && (a.sig ^ b.sig) < 0) return mma_nan(plan);
-    return mma_inf(plan, (a.cls & MMA_INF ? a.sig : b.sig) < 0);
+    if (a.cls & b.cls & MMA_INF && (a.sig ^ b.sig) < 0) return mxi_mma_nan(plan);
+    return mxi_mma_inf(plan, (a.cls & MMA_INF ? a.sig : b.sig) < 0);
   }
   if (a.cls & b.cls & MMA_ZERO) return x & y; /* -0 only from two of them */
   float sum = to_f32(plan, x) + to_f32(plan, y);
@@ -75,9 +75,9 @@ uint64_t mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
   uint32_t bits;
   memcpy(&bits, &sum, 4);
   int exp = (int)(bits >> 23 & 255);
-  if (exp == 255) return mma_inf(plan, bits >> 31);
+  if (exp == 255) return mxi_mma_inf(plan, bits >> 31);
   int64_t sig = (bits & 0x7FFFFF) | (exp ? 0x800000 : 0);
   mma_plan ordinary = *plan;
   ordinary.keep = plan->man;
-  return mma_round(&ordinary, bits >> 31 ? -sig : sig, (exp ? exp : 1) - 127 - 23, MX_ACC_OUT_RNE);
+  return mxi_mma_round(&ordinary, bits >> 31 ? -sig : sig, (exp ? exp : 1) - 127 - 23, MX_ACC_OUT_RNE);
 }

@@ -7,18 +7,19 @@
 
 static int frac_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16 ? 10 : f->man_bits; }
 
-int mma_top_of(const mx_format *f) { return f->kind == MX_KIND_INT ? f->bits - f->man_bits : (1 << f->exp_bits) - f->bias; }
+int mxi_mma_top_of(const mx_format *f) { return f->kind == MX_KIND_INT ? f->bits - f->man_bits : (1 << f->exp_bits) - f->bias; }
 
-void mma_plan_make(mma_plan *plan, const mx_mma_model *m, size_t K) {
+void mxi_mma_plan_make(mma_plan *plan, const mx_mma_model *m, size_t K) {
   const mx_format *a = plan->a.type, *b = plan->b.type, *sa = plan->a.scale, *sb = plan->b.scale;
   const mx_accum *x = &m->accum;
-  const int scale_frac = (sa ? sa->man_bits : 0) + (sb ? sb->man_bits : 0), scale_top = (sa ? mma_top_of(sa) : 0) + (sb ? mma_top_of(sb) : 0);
+  const int scale_frac = (sa ? sa->man_bits : 0) + (sb ? sb->man_bits : 0),
+            scale_top = (sa ? mxi_mma_top_of(sa) : 0) + (sb ? mxi_mma_top_of(sb) : 0);
   plan->model = m;
   plan->x = *x;
   plan->frac = frac_of(a, x->via) + frac_of(b, x->via) + (x->P ? 0 : scale_frac);
   plan->scale_frac = x->P ? scale_frac : 0;
   plan->zero_exp = x->zero == MX_ACC_ZERO_E126 ? -126 : MMA_NO_EXP;
-  plan->may_be_huge = x->huge == MX_ACC_HUGE_INF && mma_top_of(a) + mma_top_of(b) + scale_top > 128;
+  plan->may_be_huge = x->huge == MX_ACC_HUGE_INF && mxi_mma_top_of(a) + mxi_mma_top_of(b) + scale_top > 128;
   plan->man = m->d->man_bits;
   plan->bias = m->d->bias;
   plan->exp_max = (1 << m->d->exp_bits) - 2 - m->d->bias;
@@ -29,15 +30,17 @@ void mma_plan_make(mma_plan *plan, const mx_mma_model *m, size_t K) {
   plan->k = m->k ? (size_t)m->k : K;
 }
 
-mma_kernel *mma_kernel_of(const mma_plan *plan) {
-  static mma_kernel *const kernels[] = {
-      [MX_ACC_OP_FUSED] = mma_fused, [MX_ACC_OP_PAIRWISE] = mma_pairwise, [MX_ACC_OP_FMA] = mma_fma, [MX_ACC_OP_INTEGER] = mma_integer};
+mma_kernel *mxi_mma_kernel_of(const mma_plan *plan) {
+  static mma_kernel *const kernels[] = {[MX_ACC_OP_FUSED] = mxi_mma_fused,
+                                        [MX_ACC_OP_PAIRWISE] = mxi_mma_pairwise,
+                                        [MX_ACC_OP_FMA] = mxi_mma_fma,
+                                        [MX_ACC_OP_INTEGER] = mxi_mma_integer};
   return kernels[plan->x.op];
 }
 
 enum { STRETCH = 1 << 16, ROOM = 1 << 20 }; /* elements of a row, of a panel */
 
-size_t mma_stretch(const mma_plan *plan, size_t K) {
+size_t mxi_mma_stretch(const mma_plan *plan, size_t K) {
   size_t unit = plan->k ? plan->k : 1;
   if (plan->x.P && plan->block) /* scales are laid out by block: stretches start at one */
     for (size_t step = unit; unit % plan->block; unit += step)
@@ -84,7 +87,7 @@ static void run_lanes(const mma_work *w, desk *k, const block *o, size_t j, size
   const int some = !o->first || w->has_c;
   for (size_t i = 0; some && i < o->ni; i++)
     for (size_t q = 0; q < MMA_LANES; q++) acc[i * MMA_LANES + q] = q < n ? (uint32_t)take(w, k, o, i, j + q).bits : 0;
-  mma_lanes_block(w->lanes, w->plan, &k->lanes, &k->a, o->ni, &k->b, j, n, some);
+  mxi_mma_lanes_block(w->lanes, w->plan, &k->lanes, &k->a, o->ni, &k->b, j, n, some);
   for (size_t i = 0; i < o->ni; i++)
     for (size_t q = 0; q < n; q++)
       if (k->a.special[i] | k->b.special[j + q])
@@ -95,10 +98,10 @@ static void run_lanes(const mma_work *w, desk *k, const block *o, size_t j, size
 
 static void run_stretch(const mma_work *w, desk *k, const block *o, int has_a) {
   const mma_plan *plan = w->plan;
-  mma_panel_shorten(&k->a, plan, o->n);
-  mma_panel_shorten(&k->b, plan, o->n);
-  for (size_t r = 0; r < o->ni && !has_a; r++) mma_panel_fill(&k->a, r, plan, &plan->a, o->t * w->M + o->i0 + r, o->k0);
-  for (size_t r = 0; r < o->nj; r++) mma_panel_fill(&k->b, r, plan, &plan->b, o->t * w->N + o->j0 + r, o->k0);
+  mxi_mma_panel_shorten(&k->a, plan, o->n);
+  mxi_mma_panel_shorten(&k->b, plan, o->n);
+  for (size_t r = 0; r < o->ni && !has_a; r++) mxi_mma_panel_fill(&k->a, r, plan, &plan->a, o->t * w->M + o->i0 + r, o->k0);
+  for (size_t r = 0; r < o->nj; r++) mxi_mma_panel_fill(&k->b, r, plan, &plan->b, o->t * w->N + o->j0 + r, o->k0);
   for (size_t j = 0; w->lanes && j < o->nj; j += MMA_LANES) run_lanes(w, k, o, j, o->nj - j < MMA_LANES ? o->nj - j : MMA_LANES);
   for (size_t i = 0; !w->lanes && i < o->ni; i++)
     for (size_t j = 0; j < o->nj; j++) run_one(w, k, o, i, j);
@@ -122,18 +125,18 @@ static void run_job(const mma_work *w, size_t job, desk *k) {
 }
 
 static void desk_free(desk *k) {
-  mma_panel_free(&k->a);
-  mma_panel_free(&k->b);
-  mma_lanes_free(&k->lanes);
+  mxi_mma_panel_free(&k->a);
+  mxi_mma_panel_free(&k->b);
+  mxi_mma_lanes_free(&k->lanes);
   free(k->acc);
 }
 
 static mx_status desk_alloc(desk *k, const mma_work *w) {
   memset(k, 0, sizeof *k);
   k->strip = SIZE_MAX;
-  mx_status status = mma_panel_alloc(&k->a, w->plan, w->side, w->stretch);
-  if (!status) status = mma_panel_alloc(&k->b, w->plan, w->side, w->stretch);
-  if (!status && w->lanes) status = mma_lanes_alloc(&k->lanes, w->lanes, w->plan, w->side, w->stretch);
+  mx_status status = mxi_mma_panel_alloc(&k->a, w->plan, w->side, w->stretch);
+  if (!status) status = mxi_mma_panel_alloc(&k->b, w->plan, w->side, w->stretch);
+  if (!status && w->lanes) status = mxi_mma_lanes_alloc(&k->lanes, w->lanes, w->plan, w->side, w->stretch);
   if (!status && w->stretch < w->K && !(k->acc = malloc(w->side * w->side * sizeof *k->acc))) status = MX_ERR_NOMEM;
   return status;
 }
@@ -152,15 +155,15 @@ static size_t side_of(const mma_work *w, int threads) {
   return side < needed ? side : needed;
 }
 
-mx_status mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec) {
+mx_status mxi_mma_run(mma_work *w, mma_plan *plan, const mx_exec *exec) {
   const int threads = mx_thread_count(exec ? exec->n_threads : 0);
   mma_lanes_plan lanes;
   int failed = 0;
-  w->lanes = w->K > 0 && mma_lanes_make(&lanes, plan, exec) ? &lanes : NULL;
+  w->lanes = w->K > 0 && mxi_mma_lanes_make(&lanes, plan, exec) ? &lanes : NULL;
   plan->with_bytes = w->lanes && lanes.kind == MMA_LANES_PRESUM;
-  plan->vectors = mma_vectors(exec ? exec->isa_mask : 0);
-  w->kernel = mma_kernel_of(plan);
-  w->stretch = mma_stretch(plan, w->K);
+  plan->vectors = mxi_mma_vectors(exec ? exec->isa_mask : 0);
+  w->kernel = mxi_mma_kernel_of(plan);
+  w->stretch = mxi_mma_stretch(plan, w->K);
   w->side = side_of(w, threads);
   w->rows = (w->M + w->side - 1) / w->side;
   w->cols = (w->N + w->side - 1) / w->side;

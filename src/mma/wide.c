@@ -1,7 +1,7 @@
 /* An exact sum: one fixed-point number wide enough for every product of two binary32 numbers with two byte scales (2^-560 .. 2^576). */
 #include "internal.h"
 
-void mma_wide_add(mma_wide *w, int64_t value, int exp) {
+void mxi_mma_wide_add(mma_wide *w, int64_t value, int exp) {
   unsigned at = (unsigned)(exp - MMA_WIDE_EXP), i = at / 64, bit = at % 64;
   unsigned __int128 wide = (unsigned __int128)((__int128)value) << bit; /* value is at most 2^62: the sign survives the shift */
   uint64_t part[2] = {(uint64_t)wide, (uint64_t)(wide >> 64)}, rest = value < 0 ? UINT64_MAX : 0, carry = 0;
@@ -14,7 +14,7 @@ void mma_wide_add(mma_wide *w, int64_t value, int exp) {
   }
 }
 
-int64_t mma_wide_top(const mma_wide *w, int *exp) {
+int64_t mxi_mma_wide_top(const mma_wide *w, int *exp) {
   mma_wide m = *w;
   int negative = m.limb[MMA_LIMBS - 1] >> 63;
   if (negative) { /* magnitude */

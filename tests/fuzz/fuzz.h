@@ -35,7 +35,7 @@ static int fuzz_reader(const uint8_t *data, size_t n_bytes, mx_status (*parse)(m
     MUST(total <= n_bytes && (sum || !sum));
     for (size_t i = 0; i < f.n_meta; i++) MUST(f.meta[i].key && f.meta[i].value && mx_file_meta(&f, f.meta[i].key));
   }
-  io_free_parsed(&f);
+  mxi_io_free_parsed(&f);
   return 0;
 }
 

@@ -744,7 +744,7 @@ static int differ_tallies(char *why, const mx_differ_kernels *k, size_t *values)
 }
 
 static int differ(char *why, uint32_t off, size_t *values) {
-  const mx_differ_kernels *k = mx_kernels_for(off)->differ, *plain = &mx_differ_scalar;
+  const mx_differ_kernels *k = mxi_kernels_for(off)->differ, *plain = &mxi_differ_scalar;
   static uint8_t x[DIFFER_MOST + 8], y[DIFFER_MOST + 8], sets[DIFFER_SETS * MX_DIFFER_SET];
   static uint16_t set[DIFFER_MOST / 8];
   int bad = 0;

@@ -99,7 +99,7 @@ static lanes lanes_add_term(lanes acc, const int32_t *dots, float sa, lanes sb) 
   return acc;
 }
 
-#define mxg_codes_amx tiles_played_column
+#define mxi_gemm_codes_amx tiles_played_column
 #include "gemm/codes_amx.c"
 
 size_t tiles_played_products(void) { return n_products; }

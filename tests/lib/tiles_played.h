@@ -4,7 +4,7 @@
 
 #include "gemm/codes.h"
 
-/** As mxg_codes_amx(). Aborts on what a processor would trap or the manual leaves undefined: a tile without a shape, shapes that do not match. */
+/** As mxi_gemm_codes_amx(). Aborts on what a processor would trap or the manual leaves undefined: a tile without a shape, shapes that do not match. */
 mxg_codes_column tiles_played_column;
 /** Of this process: tile products so far, and threads whose tiles are configured now. */
 size_t tiles_played_products(void);

@@ -49,9 +49,9 @@ static double largest(const float *x, size_t n) {
 static double softmax_of(double *weight, const float *x, size_t n, double beta) {
   const double most = largest(x, n);
   double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += weight[i] = mx_real_exp(fmax(beta * (fabs((double)x[i]) - most), -699));
+  for (size_t i = 0; i < n; i++) sum += weight[i] = mxi_real_exp(fmax(beta * (fabs((double)x[i]) - most), -699));
   for (size_t i = 0; i < n; i++) weight[i] /= sum;
-  return most + mx_real_ln(sum) / beta;
+  return most + mxi_real_ln(sum) / beta;
 }
 
 /* df_i/dx_i of eq. 1 with Q' = q' = 1, dZ/dx_i = weight_i sign(x_i), Z the largest magnitude; s_q and f = Q(s_q x) / s_q are the quantiser's. */
@@ -107,7 +107,7 @@ static void scale_gradients(void) {
 /* As Graphcore's code has it: (d/2) (1/w) |x - c|^(1/w - 1), x in the interval above code `low`. */
 static double baseline(double x, unsigned low) {
   const double t = mx_decode(e2m1(), low), d = mx_decode(e2m1(), low + 1) - t, w = 5;
-  return d / 2 / w * mx_real_exp((1 / w - 1) * mx_real_ln(fabs(x - (t + d / 2))));
+  return d / 2 / w * mxi_real_exp((1 / w - 1) * mxi_real_ln(fabs(x - (t + d / 2))));
 }
 
 /* Linear between 40 knots from -6 to 6, each at the nearest value of the grid; no knot lies on a tie. The different slopes, ascending. */

@@ -189,7 +189,7 @@ void clamping(void) {
   for (size_t i = 0; i < 5; i++) {
     char name[120];
     snprintf(name, sizeof name, "%s (paper: %.2f %%, %.2f dB)", rows[i].name, rows[i].stated[0], rows[i].stated[1]);
-    mean_square[i] = (float)(rows[i].stated[2] * mx_real_exp(rows[i].stated[1] / 10 * mx_real_ln(10)));
+    mean_square[i] = (float)(rows[i].stated[2] * mxi_real_exp(rows[i].stated[1] / 10 * mxi_real_ln(10)));
     here[i] = clamp_row(name, rows[i].stated[2], x, T, F, rows[i].alpha, rows[i].residual);
     stated[i] = rows[i].stated[1];
   }

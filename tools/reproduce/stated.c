@@ -65,7 +65,7 @@ static double uniform(draws *d) { return (double)(bits(d) >> 11) * 0x1p-53; }
 /* Where the outermost layer begins, and the area of each. */
 static const double edge = 3.6541528853610088, area = 0.00492867323397465524;
 
-static double density(double x) { return mx_real_exp(-0.5 * x * x); }
+static double density(double x) { return mxi_real_exp(-0.5 * x * x); }
 
 static void make_layers(draws *d) {
   double x = edge, outer = edge;
@@ -77,7 +77,7 @@ static void make_layers(draws *d) {
   d->height[0] = 1;
   d->height[LAYERS - 1] = density(edge);
   for (int i = LAYERS - 2; i > 0; i--) {
-    x = sqrt(-2 * mx_real_ln(area / x + density(x)));
+    x = sqrt(-2 * mxi_real_ln(area / x + density(x)));
     d->inside[i + 1] = (uint64_t)(x / outer * 0x1p52);
     outer = x;
     d->height[i] = density(x);
@@ -88,7 +88,7 @@ static void make_layers(draws *d) {
 /* Beyond the edge. */
 static double tail(draws *d) {
   for (;;) {
-    const double x = -mx_real_ln(1 - uniform(d)) / edge, y = -mx_real_ln(1 - uniform(d));
+    const double x = -mxi_real_ln(1 - uniform(d)) / edge, y = -mxi_real_ln(1 - uniform(d));
     if (y + y > x * x) return edge + x;
   }
 }
@@ -110,8 +110,8 @@ static double normal(draws *d) {
 static double laplace(draws *d) {
   for (;;) {
     const double u = uniform(d);
-    if (u >= 0.5) return -mx_real_ln(2 - u - u);
-    if (u > 0) return mx_real_ln(u + u);
+    if (u >= 0.5) return -mxi_real_ln(2 - u - u);
+    if (u > 0) return mxi_real_ln(u + u);
   }
 }
 
@@ -126,7 +126,7 @@ static double gamma_of(draws *d, double shape) {
     } while (v <= 0);
     v = v * v * v;
     const double u = uniform(d);
-    if (u < 1 - 0.0331 * x * x * x * x || mx_real_ln(u) < 0.5 * x * x + b * (1 - v + mx_real_ln(v))) return b * v;
+    if (u < 1 - 0.0331 * x * x * x * x || mxi_real_ln(u) < 0.5 * x * x + b * (1 - v + mxi_real_ln(v))) return b * v;
   }
 }
 
@@ -152,7 +152,7 @@ float *draws_tensor(draws *d, size_t rows, size_t cols, const mx_data *data) {
   for (size_t i = 0; i < rows * cols; i++)
     wide[i] = data->kind == MX_DATA_LAPLACE ? laplace(d) : data->kind == MX_DATA_STUDENT ? student(d, data->param[0]) : normal(d);
   for (size_t r = 0; r < rows; r++) { /* factors of rows are drawn behind the values */
-    const double factor = data->kind == MX_DATA_ROWS ? mx_real_exp(data->param[0] * normal(d)) : 1;
+    const double factor = data->kind == MX_DATA_ROWS ? mxi_real_exp(data->param[0] * normal(d)) : 1;
     for (size_t c = 0; c < cols; c++) x[r * cols + c] = (float)(wide[r * cols + c] * factor);
   }
   free(wide);

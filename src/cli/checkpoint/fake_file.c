@@ -137,7 +137,7 @@ static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   mx_error_sums_add(&d->sums, x, d->y, p->n, w->inner);
   d->out = d->y;
   if (t->a->dtype == MX_F32) return MX_OK;
-  narrow(d->x, d->y, p->n, t->a->dtype, w->inner); /* x is no longer needed, and no dtype here is wider */
+  mxi_narrow(d->x, d->y, p->n, t->a->dtype, w->inner); /* x is no longer needed, and no dtype here is wider */
   d->out = d->x;
   return MX_OK;
 }

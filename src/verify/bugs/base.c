@@ -8,11 +8,11 @@
 
 #include "verify/trial/trial.h"
 
-const mx_format *base_elem(const base *b) { return mx_elem_format(b->spec.elem); }
+const mx_format *mxi_base_elem(const base *b) { return mx_elem_format(b->spec.elem); }
 
 static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
-int base_fits(const mx_spec *spec, const mx_sample *samples, size_t n) {
+int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n) {
   const mx_format *f = mx_elem_format(spec->elem);
   if (spec->elem_round == MX_ROUND_SR || spec->scale_round == MX_SCALE_ROUND_SR || spec->tensor_given) return 0;
   if (spec->scale_rule == MX_SCALE_RULE_HIF4) return 0;
@@ -45,7 +45,7 @@ static int quantize(const base *b, const part *p, const mx_spec *spec, const flo
                     uint32_t *scales, float *tensor_scale) {
   mx_tensor t = {0};
   const mx_exec exec = {.n_threads = b->n_threads, .amax_known = amax != NULL, .amax = amax ? *amax : 0};
-  const unsigned bits = base_elem(b)->bits;
+  const unsigned bits = mxi_base_elem(b)->bits;
   int ok = !mx_tensor_alloc(&t, p->rows, p->cols, spec) && !mx_quantize(&t, x, p->rows, p->cols, ld, spec, &exec, NULL);
   for (size_t r = 0; ok && r < p->rows; r++) {
     const uint8_t *from = t.codes + r * t.code_stride;
@@ -61,7 +61,7 @@ static int quantize(const base *b, const part *p, const mx_spec *spec, const flo
   return ok;
 }
 
-int part_rerun(const base *b, const part *p, const float *x, uint8_t *codes, uint32_t *scales, const float *amax) {
+int mxi_part_rerun(const base *b, const part *p, const float *x, uint8_t *codes, uint32_t *scales, const float *amax) {
   const mx_spec run = without_input(&b->spec);
   return quantize(b, p, &run, x, p->cols, amax, codes, scales, NULL);
 }
@@ -96,7 +96,7 @@ static int read_input(const base *b, part *p) {
   const mx_sample *s = p->s;
   const mx_spec *spec = &b->spec;
   for (size_t r = 0; r < p->rows; r++)
-    for (size_t c = 0; c < p->cols; c++) p->x[r * p->cols + c] = mx_round_dtype(s->x[r * s->ld + c], spec->input_dtype);
+    for (size_t c = 0; c < p->cols; c++) p->x[r * p->cols + c] = mxi_round_dtype(s->x[r * s->ld + c], spec->input_dtype);
   if (!spec->had_size) return 1;
   return !mx_hadamard(p->x, p->cols, p->x, p->rows, p->cols, p->cols, spec->had_size, spec->had_sign, spec->had_signs, spec->seed);
 }
@@ -134,12 +134,12 @@ static int tensor_scale_differs(const part *p) {
   return isnan(a) || isnan(b) ? !(isnan(a) && isnan(b)) : a != b;
 }
 
-int base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks) {
+int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks) {
   *b = (base){.spec = *spec, .preset = preset, .n = n, .n_threads = n_threads};
   b->parts = calloc(n, sizeof *b->parts);
   for (size_t i = 0; b->parts && i < n; i++) {
     if (!part_open(b, &b->parts[i], &samples[i], by_blocks)) return 0;
-    const leaves l = run_left(b, i, b->parts[i].codes, NULL, 0, SIZE_MAX);
+    const leaves l = mxi_run_left(b, i, b->parts[i].codes, NULL, 0, SIZE_MAX);
     b->plain.codes += l.codes;
     b->plain.scales += l.scales;
     b->plain.tensor_scales += (uint64_t)tensor_scale_differs(&b->parts[i]);
@@ -147,7 +147,7 @@ int base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample 
   return b->parts != NULL;
 }
 
-void base_close(base *b) {
+void mxi_base_close(base *b) {
   for (size_t i = 0; b->parts && i < b->n; i++) {
     part *p = &b->parts[i];
     free(p->x);
@@ -160,7 +160,7 @@ void base_close(base *b) {
   *b = (base){0};
 }
 
-int run_open(trial_run *r, const base *b) {
+int mxi_run_open(trial_run *r, const base *b) {
   int ok = 1;
   r->codes = calloc(b->n + 1, sizeof *r->codes);
   r->scales = calloc(b->n + 1, sizeof *r->scales);
@@ -171,11 +171,11 @@ int run_open(trial_run *r, const base *b) {
     ok &= r->codes[i] && r->scales[i];
   }
   ok &= r->codes && r->scales;
-  if (!ok) run_close(r, b);
+  if (!ok) mxi_run_close(r, b);
   return ok;
 }
 
-void run_close(trial_run *r, const base *b) {
+void mxi_run_close(trial_run *r, const base *b) {
   for (size_t i = 0; i < b->n; i++) {
     if (r->codes) free(r->codes[i]);
     if (r->scales) free(r->scales[i]);
@@ -185,14 +185,14 @@ void run_close(trial_run *r, const base *b) {
   *r = (trial_run){0};
 }
 
-size_t rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b) {
+size_t mxi_rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b) {
   enum { WRONG = 12, ELEMENTS = 1 << 14 };
   size_t in[2] = {0, 0}, seen[2] = {0, 0}, n = 0, elements = 0;
   *wrong = 0;
   for (int pass = 0; pass < 2; pass++)
     for (size_t i = 0; i < b->n; i++)
       for (size_t d = 0; d < b->parts[i].down; d++) {
-        const leaves l = run_left(b, i, b->parts[i].codes, NULL, d, d + 1);
+        const leaves l = mxi_run_left(b, i, b->parts[i].codes, NULL, d, d + 1);
         const int bad = left_total(l) != 0;
         if (!pass) {
           in[bad]++;
@@ -208,7 +208,7 @@ size_t rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b) {
   return n;
 }
 
-float cut_to_bf16(float x) {
+float mxi_cut_to_bf16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   bits &= 0xFFFF0000u;
@@ -216,10 +216,10 @@ float cut_to_bf16(float x) {
   return x;
 }
 
-leaves run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end) {
+leaves mxi_run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end) {
   const part *p = &b->parts[i];
   const mx_sample *s = p->s;
-  const mx_format *f = base_elem(b), *sf = mx_scale_format(b->spec.scale);
+  const mx_format *f = mxi_base_elem(b), *sf = mx_scale_format(b->spec.scale);
   const unsigned sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
   const int has_nan = f->nan_first != MX_NO_CODE;
   leaves l = {0};
@@ -227,8 +227,8 @@ leaves run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *s
   for (size_t d = first; d < p->down && d < end; d++)
     for (size_t a = 0; a < p->across; a++) {
       const uint32_t seen = p->seen[d * p->across + a], got = scales[d * p->across + a];
-      const int seen_nan = nan_scale(sf, seen);
-      if (got != seen && !(seen_nan && nan_scale(sf, got))) l.scales++;
+      const int seen_nan = mxi_nan_scale(sf, seen);
+      if (got != seen && !(seen_nan && mxi_nan_scale(sf, got))) l.scales++;
       if (seen_nan) continue;
       const size_t col = a * p->block_cols, width = p->cols - col < p->block_cols ? p->cols - col : p->block_cols;
       for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++) {
@@ -236,13 +236,13 @@ leaves run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *s
         if (!memcmp(want, have, width)) continue;
         for (size_t c = 0; c < width; c++)
           if (want[c] != have[c])
-            l.codes += !((has_nan || (want[c] | sign) == (have[c] | sign)) && same_nan(f, have[c], want[c], s->x[r * s->ld + col + c]));
+            l.codes += !((has_nan || (want[c] | sign) == (have[c] | sign)) && mxi_same_nan(f, have[c], want[c], s->x[r * s->ld + col + c]));
       }
     }
   return l;
 }
 
-void offer(candidate *best, const base *b, const candidate *c) {
+void mxi_offer(candidate *best, const base *b, const candidate *c) {
   const uint64_t now_left = left_total(c->l), was = left_total(b->plain);
   if (now_left * 50 >= was) return;
   if (best->name && (left_total(best->l) < now_left || (left_total(best->l) == now_left && best->weak <= c->weak))) return;

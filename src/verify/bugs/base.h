@@ -41,16 +41,16 @@ typedef struct trial_run {
 } trial_run;
 
 /** Can the preset have made these shapes and codes? */
-int base_fits(const mx_spec *spec, const mx_sample *samples, size_t n);
+int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n);
 /** Run spec over every sample; by_blocks: also what runs by blocks need. 0 if it can't be run. */
-int base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks);
-void base_close(base *b);
+int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks);
+void mxi_base_close(base *b);
 /** Room for runs of b, 0 if memory ran out; and back. */
-int run_open(trial_run *r, const base *b);
-void run_close(trial_run *r, const base *b);
+int mxi_run_open(trial_run *r, const base *b);
+void mxi_run_close(trial_run *r, const base *b);
 /** Codes and scales of part i that differ from what was seen, in rows of blocks [first, end). As elsewhere a NaN is a NaN, and codes under a NaN
  *  scale do not count. scales NULL: those of the part. */
-leaves run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end);
+leaves mxi_run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end);
 
 /* A row of blocks: of a part, and of the parts. */
 typedef struct at_row {
@@ -59,14 +59,14 @@ typedef struct at_row {
 enum { LOOKED_AT = 16 };
 /** Rows of blocks that a bug must explain, and some that it must leave right: at most LOOKED_AT, spread over the data. wrong: what the preset
  *  leaves there. */
-size_t rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b);
+size_t mxi_rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b);
 /** A part with another x, in place of what the preset would read: x [rows][cols] is taken as it is, and run by mx_quantize(). 0 if that fails. */
-int part_rerun(const base *b, const part *p, const float *x, uint8_t *codes, uint32_t *scales, const float *amax);
+int mxi_part_rerun(const base *b, const part *p, const float *x, uint8_t *codes, uint32_t *scales, const float *amax);
 /** Codes of one element under a scale, as the preset has them. */
-const mx_format *base_elem(const base *b);
+const mx_format *mxi_base_elem(const base *b);
 
 /** Toward zero to a bfloat16: what stays of a float whose lower half is dropped. */
-float cut_to_bf16(float x);
+float mxi_cut_to_bf16(float x);
 
 /* A bug and what it leaves. */
 typedef struct candidate {
@@ -79,19 +79,19 @@ typedef struct candidate {
 static inline int is_found(const candidate *c) { return c->name && !left_total(c->l) && !c->weak; }
 
 /** The candidate becomes the best if it leaves less than one in fifty of what the preset leaves, and less than the best so far. */
-void offer(candidate *best, const base *b, const candidate *c);
+void mxi_offer(candidate *best, const base *b, const candidate *c);
 
 /** The groups of bugs; each offers what it finds. */
-void tensor_bugs(candidate *best, const base *b);
-void map_bugs(candidate *best, const base *b);   /* codes and scales renamed, lanes and blocks in another place */
-void step_bugs(candidate *best, const base *b);  /* thresholds between codes */
-void twist_bugs(candidate *best, const base *b); /* another maximum, another divisor, rounded twice */
-void input_bugs(candidate *best, const base *b); /* the input is not what the kernel was given */
+void mxi_tensor_bugs(candidate *best, const base *b);
+void mxi_map_bugs(candidate *best, const base *b);   /* codes and scales renamed, lanes and blocks in another place */
+void mxi_step_bugs(candidate *best, const base *b);  /* thresholds between codes */
+void mxi_twist_bugs(candidate *best, const base *b); /* another maximum, another divisor, rounded twice */
+void mxi_input_bugs(candidate *best, const base *b); /* the input is not what the kernel was given */
 
 /** x of each part, [rows][cols], is changed as `text` says, for the scales alone or for the elements alone; rotated: by a rotation. */
-void mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, const char *text);
+void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, const char *text);
 
 /** "in rows 1, 3, 5, ..." : where blocks of a flag each ([down][across] of part 0) lie, at most size bytes. */
-void where_of(char *out, size_t size, const base *b, uint8_t *const *flags);
+void mxi_where_of(char *out, size_t size, const base *b, uint8_t *const *flags);
 
 #endif

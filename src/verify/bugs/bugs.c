@@ -55,11 +55,11 @@ static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n
   const mx_preset *row = mx_preset_at(preset);
   base b = {0};
   *out = (entry){.preset = row->name};
-  if (row->alias_of || mx_preset_find(&out->spec, row->name, NULL) || !base_fits(&out->spec, samples, n)) return 0;
-  const int ok = base_open(&b, &out->spec, row->name, samples, n, n_threads, 0);
+  if (row->alias_of || mx_preset_find(&out->spec, row->name, NULL) || !mxi_base_fits(&out->spec, samples, n)) return 0;
+  const int ok = mxi_base_open(&b, &out->spec, row->name, samples, n, n_threads, 0);
   out->plain = b.plain;
   if (ok) out->print = print_of(&b), out->counts = counts_of(&b);
-  base_close(&b);
+  mxi_base_close(&b);
   return ok;
 }
 
@@ -104,11 +104,11 @@ static int another_input(const entry *e, const mx_sample *samples, size_t n) {
   base b = {0};
   candidate c = {0};
   int can = 1;
-  if (base_open(&b, &e->spec, e->preset, &few, 1, 1, 1) && left_total(b.plain) >= ENOUGH) {
-    input_bugs(&c, &b);
+  if (mxi_base_open(&b, &e->spec, e->preset, &few, 1, 1, 1) && left_total(b.plain) >= ENOUGH) {
+    mxi_input_bugs(&c, &b);
     can = c.name != NULL;
   }
-  base_close(&b);
+  mxi_base_close(&b);
   return can;
 }
 
@@ -152,8 +152,8 @@ static void found(mx_bug *out, const entry *e, const candidate *c) {
   out->tensor_scales = c->l.tensor_scales;
 }
 
-int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
-  static void (*const groups[])(candidate *, const base *) = {tensor_bugs, map_bugs, step_bugs, input_bugs, twist_bugs};
+int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
+  static void (*const groups[])(candidate *, const base *) = {mxi_tensor_bugs, mxi_map_bugs, mxi_step_bugs, mxi_input_bugs, mxi_twist_bugs};
   enum { GROUPS = sizeof groups / sizeof *groups };
   *out = (mx_bug){0};
   if (!samples[0].codes) return 0;
@@ -177,7 +177,7 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dea
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t k = 0; k < n_bases; k++) {
     if (right || deadline_over(until)) continue;
-    if (!base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1)) base_close(&bases[k]);
+    if (!mxi_base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1)) mxi_base_close(&bases[k]);
   }
   for (size_t g = 0; g < GROUPS && !right; g++)
     for (size_t k = 0; k < n_bases && !deadline_over(until); k++) {
@@ -200,13 +200,13 @@ int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, dea
     if (!can[i]) continue;
     base b;
     const candidate before = best;
-    if (base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1)) input_bugs(&best, &b);
-    base_close(&b);
+    if (mxi_base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1)) mxi_input_bugs(&best, &b);
+    mxi_base_close(&b);
     if (best.name != before.name) best_at = i;
   }
   if (best.name && 2 * left_total(best.l) > left_total(e[chosen[0]].plain)) best.name = NULL; /* hardly less than the nearest preset as it is */
   if (best.name) found(out, &e[best_at], &best);
-  for (size_t k = 0; k < n_bases; k++) base_close(&bases[k]);
+  for (size_t k = 0; k < n_bases; k++) mxi_base_close(&bases[k]);
   free(e);
   return is_found(&best);
 }

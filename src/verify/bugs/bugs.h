@@ -9,6 +9,6 @@
  *  byte or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone.
  *  Returns 1 if it is a cause that gives every byte; 0 if a spec may be the better explanation, or none was found.
  *  Oracle: tests/mutants, tests/test_bugs.c. */
-int name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until);
+int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until);
 
 #endif

@@ -68,11 +68,11 @@ static int change(float *x, size_t rows, size_t cols, int how) {
   const size_t n = rows * cols, tile = changes[how].tile;
   switch (how) {
   case CHANGE_BF16_CUT:
-    for (size_t i = 0; i < n; i++) x[i] = cut_to_bf16(x[i]);
+    for (size_t i = 0; i < n; i++) x[i] = mxi_cut_to_bf16(x[i]);
     return 1;
   case CHANGE_BF16:
   case CHANGE_F16:
-    for (size_t i = 0; i < n; i++) x[i] = mx_round_dtype(x[i], how == CHANGE_F16 ? MX_INPUT_DTYPE_FLOAT16 : MX_INPUT_DTYPE_BFLOAT16);
+    for (size_t i = 0; i < n; i++) x[i] = mxi_round_dtype(x[i], how == CHANGE_F16 ? MX_INPUT_DTYPE_FLOAT16 : MX_INPUT_DTYPE_BFLOAT16);
     return 1;
   case CHANGE_HAD_16:
   case CHANGE_HAD_32:
@@ -121,8 +121,8 @@ static int may_be_mixed(int how) { return is_rotation(how) || how == CHANGE_LEFT
 static int run_changed(candidate *c, const base *b, float *const *x, trial_run *run) {
   for (size_t i = 0; i < b->n; i++) {
     const part *p = &b->parts[i];
-    if (!part_rerun(b, p, x[i], run->codes[i], run->scales[i], NULL)) return 0;
-    const leaves l = run_left(b, i, run->codes[i], run->scales[i], 0, SIZE_MAX);
+    if (!mxi_part_rerun(b, p, x[i], run->codes[i], run->scales[i], NULL)) return 0;
+    const leaves l = mxi_run_left(b, i, run->codes[i], run->scales[i], 0, SIZE_MAX);
     float a, t = 1;
     c->l.codes += l.codes;
     c->l.scales += l.scales;
@@ -135,9 +135,9 @@ static int run_changed(candidate *c, const base *b, float *const *x, trial_run *
   return 1;
 }
 
-void input_bugs(candidate *best, const base *b) {
+void mxi_input_bugs(candidate *best, const base *b) {
   trial_run run;
-  if (b->spec.had_size || !run_open(&run, b)) return;
+  if (b->spec.had_size || !mxi_run_open(&run, b)) return;
   float **x = calloc(b->n + 1, sizeof *x);
   int have = x != NULL;
   for (size_t i = 0; i < b->n && have; i++) have = (x[i] = malloc((b->parts[i].rows * b->parts[i].cols + 1) * sizeof **x)) != NULL;
@@ -150,10 +150,10 @@ void input_bugs(candidate *best, const base *b) {
       ok = change(x[i], p->rows, p->cols, how);
     }
     snprintf(c.text, sizeof c.text, "%s", changes[how].text);
-    if (ok && c.name && run_changed(&c, b, x, &run)) offer(best, b, &c);
-    if (ok && !is_found(best) && may_be_mixed(how)) mixed_bugs(best, b, x, is_rotation(how), changes[how].text);
+    if (ok && c.name && run_changed(&c, b, x, &run)) mxi_offer(best, b, &c);
+    if (ok && !is_found(best) && may_be_mixed(how)) mxi_mixed_bugs(best, b, x, is_rotation(how), changes[how].text);
   }
   for (size_t i = 0; x && i < b->n; i++) free(x[i]);
   free(x);
-  run_close(&run, b);
+  mxi_run_close(&run, b);
 }

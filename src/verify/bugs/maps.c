@@ -48,7 +48,7 @@ static void say_axis(char *out, size_t size, const uint8_t *set, size_t n, const
     snprintf(out, size, "%ss %zu, %zu, %zu, ...", what, k, k + m, k + 2 * m);
 }
 
-void where_of(char *out, size_t size, const base *b, uint8_t *const *flags) {
+void mxi_where_of(char *out, size_t size, const base *b, uint8_t *const *flags) {
   const part *p = &b->parts[0];
   char rows[96] = "", cols[96] = "";
   uint64_t n = 0, all = 0;
@@ -258,7 +258,7 @@ static void better(half *best, const named *is, uint64_t left) {
 }
 
 static void rename_codes(half *best, const base *b, renaming *m) {
-  const mx_format *f = base_elem(b), *sf = mx_scale_format(b->spec.scale);
+  const mx_format *f = mxi_base_elem(b), *sf = mx_scale_format(b->spec.scale);
   named is;
   memset(m, 0, sizeof *m);
   for (size_t i = 0; i < b->n; i++) {
@@ -266,7 +266,7 @@ static void rename_codes(half *best, const base *b, renaming *m) {
     for (size_t k = 0; k < p->rows * p->cols; k++) {
       const size_t r = k / p->cols, c = k % p->cols;
       const float x = p->s->x[r * p->s->ld + c];
-      if (x != x || nan_scale(sf, p->seen[r / p->block_rows * p->across + c / p->block_cols])) continue;
+      if (x != x || mxi_nan_scale(sf, p->seen[r / p->block_rows * p->across + c / p->block_cols])) continue;
       m->count[p->codes[k]][p->s->codes[k]]++;
       m->n[p->codes[k]]++;
     }
@@ -288,7 +288,7 @@ static void rename_scales(half *best, const base *b, renaming *m) {
     const part *p = &b->parts[i];
     for (size_t k = 0; k < p->down * p->across; k++) {
       if (p->scales[k] > 255 || p->seen[k] > 255) return;
-      if (nan_scale(f, p->scales[k]) && nan_scale(f, p->seen[k])) continue;
+      if (mxi_nan_scale(f, p->scales[k]) && mxi_nan_scale(f, p->seen[k])) continue;
       m->count[p->scales[k]][p->seen[k]]++;
       m->n[p->scales[k]]++;
     }
@@ -428,7 +428,7 @@ static uint64_t lanes_left(const base *b, const marked *marks, const int *from, 
     const part *p = &b->parts[i];
     for (size_t r = 0; r < p->rows; r++)
       for (size_t c = 0; c < p->cols; c++) {
-        if (nan_scale(sf, p->seen[r / p->block_rows * p->across + c / p->block_cols])) continue;
+        if (mxi_nan_scale(sf, p->seen[r / p->block_rows * p->across + c / p->block_cols])) continue;
         const size_t group = c / n * n;
         const int lane = from[c - group];
         const uint8_t *row = p->codes + r * p->cols;
@@ -472,7 +472,7 @@ static void look_at_lanes(half *best, const base *b, const marked *marks) {
     named is_;
     char where[256];
     if (!where_marked(where, sizeof where, b, marks, n)) return;
-    say_lanes(&is_, from, n, base_elem(b));
+    say_lanes(&is_, from, n, mxi_base_elem(b));
     snprintf(is_.text + strlen(is_.text), sizeof is_.text - strlen(is_.text), "%s", where);
     better(best, &is_, lanes_left(b, marks, from, n));
     return;
@@ -604,7 +604,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
   named is = {.name = NULL};
   if (n < 3) return;
   char where[256];
-  where_of(where, sizeof where, b, wrong);
+  mxi_where_of(where, sizeof where, b, wrong);
   /* what the first wrong block is filled with */
   for (size_t i = 0; i < b->n; i++) {
     const part *q = &b->parts[i];
@@ -723,7 +723,7 @@ static int order_of(char *words, size_t size, const base *b, int scales) {
     const matrix m = {scales ? bytes : p->codes, scales ? bytes + n : p->s->codes, cols};
     const int wrong = ok && memcmp(m.a, m.b, n);
     if (wrong)
-      ok = same_counts(&m, n) && order_find(part_words, sizeof part_words, &(order_source){rows, cols, 1, row_of, (void *)(uintptr_t)&m}) &&
+      ok = same_counts(&m, n) && mxi_order_find(part_words, sizeof part_words, &(order_source){rows, cols, 1, row_of, (void *)(uintptr_t)&m}) &&
            (!any || !strcmp(words, part_words));
     free(bytes);
     if (!ok) return 0;
@@ -763,10 +763,10 @@ static void offer_half(candidate *best, const base *b, const half *codes, const 
     snprintf(c.text, sizeof c.text, "%.250s; and it %.250s", codes->is.text, scales->is.text);
   else
     snprintf(c.text, sizeof c.text, "%s", codes ? codes->is.text : scales->is.text);
-  offer(best, b, &c);
+  mxi_offer(best, b, &c);
 }
 
-void map_bugs(candidate *best, const base *b) {
+void mxi_map_bugs(candidate *best, const base *b) {
   renaming *m = malloc(sizeof *m);
   uint8_t **wrong = calloc(b->n + 1, sizeof *wrong);
   int ok = m && wrong;
@@ -789,7 +789,7 @@ void map_bugs(candidate *best, const base *b) {
     c.l.codes = both.left;
     c.l.scales = both.left ? both.left / (b->parts[0].block_rows * b->parts[0].block_cols) : 0;
     snprintf(c.text, sizeof c.text, "%s", both.is.text);
-    offer(best, b, &c);
+    mxi_offer(best, b, &c);
   }
   if (codes.is.name) offer_half(best, b, &codes, NULL);
   if (scales.is.name) offer_half(best, b, NULL, &scales);

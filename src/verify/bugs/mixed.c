@@ -13,8 +13,8 @@ static int run_mixed(const base *b, size_t i, const float *xs, const float *xe, 
   mx_spec run = b->spec;
   mx_plan plan;
   run.flush = MX_SWITCH_OFF; /* done */
-  if (!p->stats || mx_plan_init(&plan, &run, p->rows, p->cols, NULL)) return 0;
-  mx_plan_set_amax(&plan, amax);
+  if (!p->stats || mxi_plan_init(&plan, &run, p->rows, p->cols, NULL)) return 0;
+  mxi_plan_set_amax(&plan, amax);
   for (size_t d = first; d < p->down && d < end; d++)
     for (size_t a = 0; a < p->across; a++) {
       const size_t k = d * p->across + a, row = d * p->block_rows, col = a * p->block_cols;
@@ -25,11 +25,11 @@ static int run_mixed(const base *b, size_t i, const float *xs, const float *xe, 
       for (size_t r = row; r < down; r++)
         for (size_t c = col; c < across; c++) mx_block_stats_add(&st, xs[r * p->cols + c]);
       st.amax = st.has_inf ? INFINITY : st.amax_finite;
-      if (mx_block_scale_find(&s, &plan, &st, 0, k)) return 0;
+      if (mxi_block_scale_find(&s, &plan, &st, 0, k)) return 0;
       out->scales[i][k] = s.code;
       for (size_t r = row; r < down && codes; r++)
         for (size_t c = col; c < across; c++)
-          out->codes[i][r * p->cols + c] = (uint8_t)mx_element_code(&plan, &s, xe[r * p->cols + c], r * p->cols + c);
+          out->codes[i][r * p->cols + c] = (uint8_t)mxi_element_code(&plan, &s, xe[r * p->cols + c], r * p->cols + c);
     }
   return 1;
 }
@@ -42,7 +42,7 @@ static int is_promising(const base *b, const at_row *rows, size_t n, float *cons
       const size_t i = rows[k].part, d = rows[k].row;
       const part *p = &b->parts[i];
       if (!run_mixed(b, i, xs[i], xe[i], amax[i], run, d, d + 1, codes)) return 0;
-      const leaves l = run_left(b, i, codes ? run->codes[i] : p->codes, run->scales[i], d, d + 1);
+      const leaves l = mxi_run_left(b, i, codes ? run->codes[i] : p->codes, run->scales[i], d, d + 1);
       left += codes ? left_total(l) : l.scales;
       all += codes ? p->block_rows * p->cols : p->across;
     }
@@ -59,7 +59,7 @@ static int tensor_scale_left(const base *b, size_t i, float amax) {
   return made != p->s->tensor_scale;
 }
 
-void mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, const char *text) {
+void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, const char *text) {
   static const char *const names[2][2] = {{"scales of the input, elements of another", "elements of the input, scales of another"},
                                           {"amax before the rotation", "elements not rotated"}};
   static const char *const words[2][2] = {
@@ -72,12 +72,12 @@ void mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, co
   uint64_t plain;
   const int tensors = b->spec.tensor_norm != MX_TENSOR_NORM_NONE;
   float **own = calloc(b->n + 1, sizeof *own), *amax = calloc(b->n + 1, sizeof *amax);
-  if (!own || !amax || !b->parts[0].stats || !run_open(&run, b)) {
+  if (!own || !amax || !b->parts[0].stats || !mxi_run_open(&run, b)) {
     free(own);
     free(amax);
     return;
   }
-  const size_t n = rows_to_look_at(rows, &plain, b);
+  const size_t n = mxi_rows_to_look_at(rows, &plain, b);
   for (size_t i = 0; i < b->n; i++) own[i] = b->parts[i].x;
   for (int how = 0; how < 2 << tensors && !is_found(best); how++) {
     const int of_scales = how & 1, other_amax = how >> 1; /* which of them is changed; whether the tensor's maximum is that of the elements */
@@ -93,7 +93,7 @@ void mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, co
     int ok = 1;
     for (size_t i = 0; i < b->n && ok; i++) {
       ok = run_mixed(b, i, xs[i], xe[i], amax[i], &run, 0, SIZE_MAX, 1);
-      const leaves l = run_left(b, i, run.codes[i], run.scales[i], 0, SIZE_MAX);
+      const leaves l = mxi_run_left(b, i, run.codes[i], run.scales[i], 0, SIZE_MAX);
       c.l.codes += l.codes;
       c.l.scales += l.scales;
       c.l.tensor_scales += (uint64_t)tensor_scale_left(b, i, amax[i]);
@@ -102,9 +102,9 @@ void mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, co
              !tensors || !other_amax ? ""
              : of_scales             ? "; so is the tensor's maximum"
                                      : "; the tensor's maximum is that of the rotated or changed values");
-    if (ok) offer(best, b, &c);
+    if (ok) mxi_offer(best, b, &c);
   }
-  run_close(&run, b);
+  mxi_run_close(&run, b);
   free(own);
   free(amax);
 }

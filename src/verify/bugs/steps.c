@@ -44,19 +44,19 @@ static int each_element(const base *b, visit *f, void *self) {
     mx_spec run = b->spec;
     run.had_size = run.had_sign = 0;
     run.flush = MX_SWITCH_OFF;
-    if (!p->stats || mx_plan_init(&plan, &run, p->rows, p->cols, NULL)) return 0;
-    mx_plan_set_amax(&plan, p->amax);
+    if (!p->stats || mxi_plan_init(&plan, &run, p->rows, p->cols, NULL)) return 0;
+    mxi_plan_set_amax(&plan, p->amax);
     for (size_t k = 0; k < p->down * p->across; k++) {
       mx_block_scale s;
-      if (p->stats[k].has_nan || p->stats[k].has_inf || nan_scale(sf, p->seen[k]) || mx_block_scale_find(&s, &plan, &p->stats[k], 0, k))
+      if (p->stats[k].has_nan || p->stats[k].has_inf || mxi_nan_scale(sf, p->seen[k]) || mxi_block_scale_find(&s, &plan, &p->stats[k], 0, k))
         continue;
-      if (s.code != p->seen[k]) mx_block_scale_given(&s, &plan, p->seen[k]);
+      if (s.code != p->seen[k]) mxi_block_scale_given(&s, &plan, p->seen[k]);
       const size_t row = k / p->across * p->block_rows, col = k % p->across * p->block_cols;
       for (size_t r = row; r < p->rows && r < row + p->block_rows; r++)
         for (size_t c = col; c < p->cols && c < col + p->block_cols; c++) {
           const size_t at = r * p->cols + c;
-          const double y = mx_scaled_value(&plan, &s, p->x[at]);
-          if (isfinite(y) && y != 0) f(self, i, at, y, p->s->codes[at], mx_element_code(&plan, &s, p->x[at], at));
+          const double y = mxi_scaled_value(&plan, &s, p->x[at]);
+          if (isfinite(y) && y != 0) f(self, i, at, y, p->s->codes[at], mxi_element_code(&plan, &s, p->x[at], at));
         }
     }
   }
@@ -101,7 +101,7 @@ static void learn(void *self, size_t part_index, size_t at, double y, uint32_t s
 
 static int learn_all(learner *l, steps *s, const base *b) {
   memset(s, 0, sizeof *s);
-  *l = (learner){.s = s, .f = base_elem(b), .signs_hold = 1};
+  *l = (learner){.s = s, .f = mxi_base_elem(b), .signs_hold = 1};
   const uint32_t sign = l->f->sign_bits ? 1u << (l->f->bits - 1) : 1u << l->f->bits;
   for (uint32_t c = 0; c < CODES; c++) l->value[c] = c < sign ? mx_decode(l->f, c) : NAN;
   return each_element(b, learn, l) && l->signs_hold && s->differ >= LEAST;
@@ -239,7 +239,7 @@ static void say_thresholds(candidate *c, const learner *l) {
         if (high2 < CODES) most = fmin(most, s->least[1][high2]);
       }
       if (said++ >= LISTED) continue;
-      const double simple = most > least && isfinite(most) ? simplest_between(least, most) : 0;
+      const double simple = most > least && isfinite(most) ? mxi_simplest_between(least, most) : 0;
       const double middle = (l->value[k] + l->value[k + 1]) / 2;
       n += (size_t)snprintf(c->text + n, sizeof c->text - n, "%s%s%s", said > 1 ? ", " : "puts the threshold between ",
                             both  ? ""
@@ -292,14 +292,14 @@ static void put(void *self, size_t part_index, size_t at, double y, uint32_t see
   r->run.codes[part_index][at] = (uint8_t)code;
 }
 
-void step_bugs(candidate *best, const base *b) {
+void mxi_step_bugs(candidate *best, const base *b) {
   steps *s = malloc(sizeof *s);
   learner l;
   if (s && learn_all(&l, s, b)) {
     const int ties = !s->odd && ties_decided(s);
     candidate c = {.l = b->plain};
     runner r = {.l = &l, .s = s, .by_ties = ties};
-    if ((ties || is_monotone(s)) && run_open(&r.run, b)) {
+    if ((ties || is_monotone(s)) && mxi_run_open(&r.run, b)) {
       if (ties)
         say_ties(&c, &l);
       else
@@ -307,9 +307,9 @@ void step_bugs(candidate *best, const base *b) {
       c.l.codes = 0;
       for (size_t i = 0; i < b->n; i++) memcpy(r.run.codes[i], b->parts[i].codes, b->parts[i].rows * b->parts[i].cols);
       each_element(b, put, &r);
-      for (size_t i = 0; i < b->n; i++) c.l.codes += run_left(b, i, r.run.codes[i], NULL, 0, SIZE_MAX).codes;
-      if (c.name) offer(best, b, &c);
-      run_close(&r.run, b);
+      for (size_t i = 0; i < b->n; i++) c.l.codes += mxi_run_left(b, i, r.run.codes[i], NULL, 0, SIZE_MAX).codes;
+      if (c.name) mxi_offer(best, b, &c);
+      mxi_run_close(&r.run, b);
     }
   }
   free(s);

@@ -8,7 +8,7 @@ static int close_to(double a, double b) { return b != 0 && fabs(a / b - 1) < 4e-
 
 /* What the stored number t is, beside the right one e, for max|X| = a. weak: no more than their quotient. */
 static const char *relation(char *room, size_t size, int *weak, const base *b, double t, double e, double a) {
-  const double f = mx_format_max(base_elem(b)), m = mx_format_max(mx_scale_format(b->spec.scale));
+  const double f = mx_format_max(mxi_base_elem(b)), m = mx_format_max(mx_scale_format(b->spec.scale));
   const struct {
     double value;
     const char *words;
@@ -36,7 +36,7 @@ static const char *relation(char *room, size_t size, int *weak, const base *b, d
   return room;
 }
 
-void tensor_bugs(candidate *best, const base *b) {
+void mxi_tensor_bugs(candidate *best, const base *b) {
   if (b->plain.codes || b->plain.scales || !b->plain.tensor_scales) return;
   candidate c = {.name = "tensor scale alone"};
   for (size_t i = 0; i < b->n; i++) {
@@ -46,7 +46,7 @@ void tensor_bugs(candidate *best, const base *b) {
     char room[160];
     snprintf(c.text, sizeof c.text, "stores the tensor scale %.9g, which should be %.9g: it is %s; every code and every scale is right", t,
              made, relation(room, sizeof room, &c.weak, b, t, made, (double)p->amax));
-    offer(best, b, &c);
+    mxi_offer(best, b, &c);
     return;
   }
 }

@@ -272,11 +272,11 @@ static float stat_of(const part *p, size_t d, size_t a, const twist *t) {
   case STAT_RUNNING:
     return largest_of(p, d, d + 1, 0, a + 1);
   case STAT_BF16:
-    return mx_round_dtype(m, MX_INPUT_DTYPE_BFLOAT16);
+    return mxi_round_dtype(m, MX_INPUT_DTYPE_BFLOAT16);
   case STAT_BF16_CUT:
-    return cut_to_bf16(m);
+    return mxi_cut_to_bf16(m);
   case STAT_F16:
-    return mx_round_dtype(m, MX_INPUT_DTYPE_FLOAT16);
+    return mxi_round_dtype(m, MX_INPUT_DTYPE_FLOAT16);
   case STAT_TIMES:
     return m * (float)t->k * 6;
   case STAT_FLOOR:
@@ -333,7 +333,7 @@ static float tensor_max(const base *b, const part *p, size_t d, const twist *t) 
   case TENSOR_NOABS:
     return over_rows(p, 0, p->rows, p->cols, 1);
   case TENSOR_BF16:
-    return mx_round_dtype(p->amax, MX_INPUT_DTYPE_BFLOAT16);
+    return mxi_round_dtype(p->amax, MX_INPUT_DTYPE_BFLOAT16);
   case TENSOR_STORED:
     return maximum_of_stored(b, p);
   default:
@@ -370,37 +370,37 @@ static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *
   case DIVISOR_NO_TENSOR:
     return encode(p, (double)(s->sf != 0 ? x / s->sf : 0));
   case DIVISOR_TENSOR_TWICE:
-    return encode(p, mx_scaled_value(p, s, x) * (double)tensor);
+    return encode(p, mxi_scaled_value(p, s, x) * (double)tensor);
   case DIVISOR_RCP_BF16:
   case DIVISOR_RCP_F16:
     r = s->how == MX_BY_NUMBER ? (float)(1 / s->used) : tensor / s->sf;
-    return encode(p, (double)(x * mx_round_dtype(r, t->divisor == DIVISOR_RCP_F16 ? MX_INPUT_DTYPE_FLOAT16 : MX_INPUT_DTYPE_BFLOAT16)));
+    return encode(p, (double)(x * mxi_round_dtype(r, t->divisor == DIVISOR_RCP_F16 ? MX_INPUT_DTYPE_FLOAT16 : MX_INPUT_DTYPE_BFLOAT16)));
   case DIVISOR_BF16:
   case DIVISOR_BF16_RCP:
-    r = mx_round_dtype(s->how == MX_BY_NUMBER ? (float)s->used : s->sf / tensor, MX_INPUT_DTYPE_BFLOAT16);
+    r = mxi_round_dtype(s->how == MX_BY_NUMBER ? (float)s->used : s->sf / tensor, MX_INPUT_DTYPE_BFLOAT16);
     return encode(p, (double)(t->divisor == DIVISOR_BF16 ? x / r : x * (1 / r)));
   case DIVISOR_SUBNORMAL:
-    return encode(p, mx_scaled_value(p, s, x) * (s->code && s->code >> p->scale->man_bits == 0 && p->scale->kind == MX_KIND_FLOAT ? 2 : 1));
+    return encode(p, mxi_scaled_value(p, s, x) * (s->code && s->code >> p->scale->man_bits == 0 && p->scale->kind == MX_KIND_FLOAT ? 2 : 1));
   case DIVISOR_BYTE_ZERO:
   case DIVISOR_BYTE_ZERO_NAN:
-    if (s->code || p->scale->kind != MX_KIND_EXP) return mx_element_code(p, s, x, index);
+    if (s->code || p->scale->kind != MX_KIND_EXP) return mxi_element_code(p, s, x, index);
     if (x == 0) return t->divisor == DIVISOR_BYTE_ZERO ? with_sign_of(p->elem, x) : encode(p, (double)NAN);
     return (uint32_t)p->elem->max_code | with_sign_of(p->elem, x);
   case DIVISOR_WRAP:
-    r = (float)mx_scaled_value(p, s, x);
+    r = (float)mxi_scaled_value(p, s, x);
     return fabsf(r) < beyond_of(p->elem) ? encode(p, (double)r) : with_sign_of(p->elem, r);
   case DIVISOR_Y_BF16:
-    return encode(p, (double)mx_round_dtype((float)mx_scaled_value(p, s, x), MX_INPUT_DTYPE_BFLOAT16));
+    return encode(p, (double)mxi_round_dtype((float)mxi_scaled_value(p, s, x), MX_INPUT_DTYPE_BFLOAT16));
   case DIVISOR_Y_BF16_CUT:
-    return encode(p, (double)cut_to_bf16((float)mx_scaled_value(p, s, x)));
+    return encode(p, (double)mxi_cut_to_bf16((float)mxi_scaled_value(p, s, x)));
   case DIVISOR_Y_F16:
-    return encode(p, (double)mx_round_dtype((float)mx_scaled_value(p, s, x), MX_INPUT_DTYPE_FLOAT16));
+    return encode(p, (double)mxi_round_dtype((float)mxi_scaled_value(p, s, x), MX_INPUT_DTYPE_FLOAT16));
   case DIVISOR_Y_E4M3:
-    return encode(p, mx_decode(mx_elem_format(MX_ELEM_E4M3), mx_encode(mx_elem_format(MX_ELEM_E4M3), mx_scaled_value(p, s, x), &nearest, 0)));
+    return encode(p, mx_decode(mx_elem_format(MX_ELEM_E4M3), mx_encode(mx_elem_format(MX_ELEM_E4M3), mxi_scaled_value(p, s, x), &nearest, 0)));
   case DIVISOR_SIGN_OF_MAX:
-    return mx_element_code(p, s, copysignf(x, signed_max), index);
+    return mxi_element_code(p, s, copysignf(x, signed_max), index);
   default:
-    return mx_element_code(p, s, x, index);
+    return mxi_element_code(p, s, x, index);
   }
 }
 
@@ -438,7 +438,7 @@ static mx_status plan_part(mx_plan *plan, const base *b, const part *p) {
   run.had_size = 0;
   run.had_sign = 0;
   run.flush = MX_SWITCH_OFF; /* done */
-  return mx_plan_init(plan, &run, p->rows, p->cols, NULL);
+  return mxi_plan_init(plan, &run, p->rows, p->cols, NULL);
 }
 
 /* Rows of blocks [first, end). 0 if the twist says nothing of this part. */
@@ -452,18 +452,18 @@ static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, si
     if (now_in != tile) {
       const float m = tensor_max(b, p, d, t);
       if (t->tensor && (m == 0 || (m == p->amax && t->tensor != TENSOR_TILE))) return 0;
-      mx_plan_set_amax(&plan, m);
+      mxi_plan_set_amax(&plan, m);
       tile = now_in;
     }
     for (size_t a = 0; a < p->across; a++) {
       const size_t k = d * p->across + a;
       mx_block_stats st = p->stats[k];
       mx_block_scale right, twisted;
-      if (mx_block_scale_find(&right, &plan, &st, 0, k)) return 0;
+      if (mxi_block_scale_find(&right, &plan, &st, 0, k)) return 0;
       twisted = right;
       if (t->stat && !st.has_nan && !st.has_inf) {
         st.amax = st.amax_finite = stat_of(p, d, a, t);
-        if (mx_block_scale_find(&twisted, &plan, &st, 0, k)) return 0;
+        if (mxi_block_scale_find(&twisted, &plan, &st, 0, k)) return 0;
       }
       out->scales[i][k] = (t->side == SIDE_ELEMENTS ? &right : &twisted)->code;
       const mx_block_scale *used = t->side == SIDE_STORED ? &right : &twisted;
@@ -472,7 +472,7 @@ static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, si
       if (parts > p->block_cols) return 0;
       for (size_t j = 0; j < parts; j++) {
         st.amax = st.amax_finite = part_max(p, d, a, t, j);
-        if (mx_block_scale_find(&of_part[j], &plan, &st, 0, k)) return 0;
+        if (mxi_block_scale_find(&of_part[j], &plan, &st, 0, k)) return 0;
         if (j == (t->stat == STAT_LAST_PARTS ? parts - 1 : 0)) out->scales[i][k] = of_part[j].code;
       }
       const float signed_max = t->divisor == DIVISOR_SIGN_OF_MAX ? signed_largest(p, d, a) : 0;
@@ -512,7 +512,7 @@ static int is_promising(trier *y, const twist *t) {
   for (size_t k = 0; k < y->n_rows; k++) {
     const at_row r = y->rows[k];
     if (!run_twist(y->b, r.part, t, &y->run, r.row, r.row + 1)) return 0;
-    n += left_total(run_left(y->b, r.part, y->run.codes[r.part], y->run.scales[r.part], r.row, r.row + 1));
+    n += left_total(mxi_run_left(y->b, r.part, y->run.codes[r.part], y->run.scales[r.part], r.row, r.row + 1));
     if (n * 5 > y->plain && y->plain) return 0;
   }
   return 1;
@@ -558,7 +558,7 @@ static void consider(trier *y, const listed *r, const twist *t) {
   if (!is_promising(y, t)) return;
   for (size_t i = 0; i < b->n; i++) {
     if (!run_twist(b, i, t, &y->run, 0, SIZE_MAX)) return;
-    const leaves l = run_left(b, i, y->run.codes[i], y->run.scales[i], 0, SIZE_MAX);
+    const leaves l = mxi_run_left(b, i, y->run.codes[i], y->run.scales[i], 0, SIZE_MAX);
     c.l.codes += l.codes;
     c.l.scales += l.scales;
     c.l.tensor_scales += (uint64_t)tensor_scale_left(b, i, t);
@@ -566,7 +566,7 @@ static void consider(trier *y, const listed *r, const twist *t) {
   twist said = *t;
   if (t->tensor == TENSOR_STORED) said.k = (double)maximum_of_stored(b, &b->parts[0]);
   say(c.text, sizeof c.text, b, r, &said);
-  offer(y->best, b, &c);
+  mxi_offer(y->best, b, &c);
 }
 
 /* Elements of a block (of the last, short one of a row) that its scale cannot have heeded: alone they would make a larger one. Returns how many, 0 too
@@ -581,7 +581,7 @@ static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b, int tail
     const part *p = &b->parts[i];
     mx_plan plan;
     if (!p->stats || plan_part(&plan, b, p)) return 0;
-    mx_plan_set_amax(&plan, p->amax);
+    mxi_plan_set_amax(&plan, p->amax);
     for (size_t k = 0; k < p->down * p->across && looked < BLOCKS; k++) {
       const size_t row = k / p->across * p->block_rows, col = k % p->across * p->block_cols;
       mx_block_stats st = p->stats[k];
@@ -592,7 +592,7 @@ static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b, int tail
         mx_block_scale alone;
         if (left_out[e] || r >= p->rows || c >= p->cols) continue;
         st.amax = st.amax_finite = fabsf(p->x[r * p->cols + c]);
-        if (mx_block_scale_find(&alone, &plan, &st, 0, k)) return 0;
+        if (mxi_block_scale_find(&alone, &plan, &st, 0, k)) return 0;
         if (alone.code > p->seen[k]) left_out[e] = 1, n++;
       }
     }
@@ -630,14 +630,14 @@ static void tails(trier *y) {
   }
 }
 
-void twist_bugs(candidate *best, const base *b) {
+void mxi_twist_bugs(candidate *best, const base *b) {
   trier y = {.b = b, .best = best};
-  const mx_format *f = base_elem(b);
+  const mx_format *f = mxi_base_elem(b);
   const float largest[] = {(float)mx_format_max(f),
                            b->spec.scale_max == MX_SCALE_MAX_ELEM || b->spec.scale_max == MX_SCALE_MAX_POW2 ? 0 : b->spec.scale_max_n,
                            ldexpf(1, mx_format_emax(f))};
-  if (!run_open(&y.run, b)) return;
-  y.n_rows = rows_to_look_at(y.rows, &y.plain, b);
+  if (!mxi_run_open(&y.run, b)) return;
+  y.n_rows = mxi_rows_to_look_at(y.rows, &y.plain, b);
   for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++) {
     const int unrounded = divisors[i].id <= DIVISOR_UNROUNDED_NV;
     for (size_t k = 0; k < (unrounded ? 3u : 1u); k++)
@@ -655,5 +655,5 @@ void twist_bugs(candidate *best, const base *b) {
   if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE)
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
       for (size_t k = 0; k < tensors[i].n; k++) consider(&y, &tensors[i], &(twist){.tensor = tensors[i].id, .k = tensors[i].k[k]});
-  run_close(&y.run, b);
+  mxi_run_close(&y.run, b);
 }

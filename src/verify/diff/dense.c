@@ -33,7 +33,7 @@ struct diff_dense {
   unsigned rows;   /* that cols has seen, at most 255 */
 };
 
-int diff_dense_may(const diff_job *j) {
+int mxi_diff_dense_may(const diff_job *j) {
   return j->elem->bits <= 8 && j->elem->kind != MX_KIND_NONE && (j->elem->bits > 4 || j->spec->nibble != MX_NIBBLE_HALF_BLOCK) &&
          j->elem->bits >= 4 && j->block_shift >= 3 && j->a->scale_bytes == 1 && !j->x && !j->how.input && !j->how.n_list;
 }
@@ -53,7 +53,7 @@ static void close_dense(diff_job *j) {
 static diff_dense *open_dense(diff_job *j) {
   diff_dense *d = j->dense = calloc(1, sizeof *d);
   if (!d) return NULL;
-  d->k = mx_kernels_for(0)->differ;
+  d->k = mxi_kernels_for(0)->differ;
   d->most = j->pair_bits == 4 ? SETS_4 : SETS_8;
   d->plane = (j->a->cols + 1) / 2;
   d->sums = calloc(16 * 16, sizeof *d->sums);
@@ -116,10 +116,10 @@ static int settle(diff_job *j, size_t row, size_t byte, size_t n_bytes, size_t s
       uint8_t mask, *at = place_of(j, set, code[0], code[1], &mask);
       if (!(*at & mask)) continue;
       if (!look) {
-        if (!diff_countable(j, code, scale)) return 0;
+        if (!mxi_diff_countable(j, code, scale)) return 0;
         continue;
       }
-      diff_look_at(j, row, i, code, scale);
+      mxi_diff_look_at(j, row, i, code, scale);
       j->dense->looked++;
       *at &= (uint8_t)~mask;
       if (j->pair_bits == 4) see(j->dense, code);
@@ -213,7 +213,7 @@ static int count_in_table(diff_job *j, const uint8_t *x, const uint8_t *y, size_
   if (!d->pairs) d->pairs = calloc((size_t)TABLES * BYTES, sizeof *d->pairs);
   if (!d->pairs) return 0;
   uint32_t *even = d->pairs, *odd = even + BYTES;
-  (n % 64 ? &mx_differ_scalar : d->k)->zip(pairs, x, y, n);
+  (n % 64 ? &mxi_differ_scalar : d->k)->zip(pairs, x, y, n);
   if (d->n_pairs + n > UINT32_MAX) empty_pairs(j);
   d->n_pairs += n;
   for (size_t i = 0; i < n; i += 4) {
@@ -233,7 +233,7 @@ static void count_pairs(diff_job *j, const uint8_t *x, const uint8_t *y, size_t 
   if (j->pair_bits == 4 && n == RUN && d->n_seen <= d->k->tally_most)
     d->k->tally(d->sums, x, y, n, d->seen);
   else if ((j->pair_bits == 4 && n < RUN) || !count_in_table(j, x, y, n))
-    mx_differ_scalar.tally(d->sums, x, y, n, d->seen);
+    mxi_differ_scalar.tally(d->sums, x, y, n, d->seen);
 }
 
 static void empty_queue(diff_job *j) {
@@ -336,25 +336,25 @@ static void run(diff_job *j, size_t row, size_t byte, size_t n_bytes) {
       const size_t block = (byte + done) * wide >> j->block_shift;
       const uint32_t scale[2] = {scale_a[block], scale_b[block]};
       if (settle(j, row, byte + done, unit, set[done / unit], scale)) {
-        count_bytes(j, &mx_differ_scalar, sums + done / unit, x, y, byte + done, unit, set + done / unit, unit);
+        count_bytes(j, &mxi_differ_scalar, sums + done / unit, x, y, byte + done, unit, set + done / unit, unit);
         continue;
       }
       enqueue(j, x + byte + counted, y + byte + counted, done - counted);
       counted = done + unit;
       for (size_t i = byte + done; i < byte + done + unit; i++)
-        if (x[i] != y[i]) diff_byte(j, row, i);
+        if (x[i] != y[i]) mxi_diff_byte(j, row, i);
     }
   }
   enqueue(j, x + byte + counted, y + byte + counted, n_bytes - counted);
   const uint64_t n = count_units(j, first, per, sums, n_units, scale_a, scale_b);
   if (!n) return;
   j->out->codes += n;
-  diff_examples(j->out, n - d->looked);
+  mxi_diff_examples(j->out, n - d->looked);
   d->looked = 0;
-  diff_place_row(&j->place, row);
+  mxi_diff_place_row(&j->place, row);
 }
 
-size_t diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end) {
+size_t mxi_diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end) {
   diff_dense *d = j->dense ? j->dense : open_dense(j);
   if (!d) return 0;
   const size_t n = d->k->crowd(diff_row(j, j->a, row) + byte, diff_row(j, j->b, row) + byte, (end - byte) / 64 * 64, DIFF_CROWD);
@@ -375,22 +375,22 @@ static void empty_cols(diff_job *j, size_t row) {
     const size_t position = above + (c & in_block);
     j->out->by_position[position < 255 ? position : 255] += *n;
     j->out->map[j->map_row][j->map_col[c]] += *n;
-    diff_place_add(&j->place, c, *n);
+    mxi_diff_place_add(&j->place, c, *n);
     *n = 0;
   }
   d->rows = 0;
 }
 
-void diff_dense_row(diff_job *j, size_t row) {
+void mxi_diff_dense_row(diff_job *j, size_t row) {
   if (++j->dense->rows == 255 || j->block_rows > 1) empty_cols(j, row);
 }
 
-void diff_dense_empty(diff_job *j) {
+void mxi_diff_dense_empty(diff_job *j) {
   if (j->dense && j->dense->rows) empty_cols(j, 0);
 }
 
-void diff_dense_end(diff_job *j) {
-  diff_dense_empty(j);
+void mxi_diff_dense_end(diff_job *j) {
+  mxi_diff_dense_empty(j);
   if (j->dense) empty_queue(j);
   if (j->dense) empty_pairs(j);
   close_dense(j);

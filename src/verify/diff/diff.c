@@ -13,7 +13,7 @@ enum { PIECE = 1 << 18, MOST_THREADS = 64, FEW_THREADS = 8, SHARES = 4 }; /* byt
 /* Divisions are slow, and blocks are powers of two wide nearly always. */
 static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
 
-uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
+uint32_t mxi_diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
   const size_t r = t->scale_rows == t->rows ? row : row / j->block_rows;
   const size_t at = r * t->scale_cols + block_of(j, col);
   return t->scale_bytes == 1 ? *diff_scales(j, t, at) : mx_scale_code_at(t, at);
@@ -29,7 +29,7 @@ static int is_nan_code(const diff_job *j, uint32_t code) {
   return j->elem->bits <= 8 ? j->nan[code & 255] : mx_format_is_nan(j->elem, code & ~sign);
 }
 
-int diff_same(const diff_job *j, uint32_t a, uint32_t b) {
+int mxi_diff_same(const diff_job *j, uint32_t a, uint32_t b) {
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (a == b) return 1;
   if (!j->how.nan_bits && is_nan_code(j, a) && is_nan_code(j, b)) return 1;
@@ -37,7 +37,7 @@ int diff_same(const diff_job *j, uint32_t a, uint32_t b) {
   return 0;
 }
 
-double diff_scale_value(const diff_job *j, uint32_t code) {
+double mxi_diff_scale_value(const diff_job *j, uint32_t code) {
   const double v = j->scale->bits <= 8 ? j->scale_value[code & 255] : mx_decode(j->scale, code);
   return j->spec->scale_sign == MX_SCALE_SIGN_MASKED ? fabs(v) : v;
 }
@@ -103,7 +103,7 @@ static double tensor_factor(const diff_job *j) {
 
 static diff_element look(const diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
   diff_element e = {.row = row, .col = col, .a = code[0], .b = code[1], .scale_a = scale[0], .scale_b = scale[1], .quotient = NAN, .tie = NAN};
-  const double sa = diff_scale_value(j, e.scale_a), sb = diff_scale_value(j, e.scale_b);
+  const double sa = mxi_diff_scale_value(j, e.scale_a), sb = mxi_diff_scale_value(j, e.scale_b);
   const int encode = j->spec->scale_form == MX_SCALE_FORM_ENCODE;
   e.value_a = encode ? decode(j, e.a) / sa : decode(j, e.a) * sa;
   e.value_b = encode ? decode(j, e.b) / sb : decode(j, e.b) * sb;
@@ -114,7 +114,7 @@ static diff_element look(const diff_job *j, size_t row, size_t col, const uint32
   return e;
 }
 
-int diff_amax_negative(const diff_job *j, size_t row, size_t col) {
+int mxi_diff_amax_negative(const diff_job *j, size_t row, size_t col) {
   const size_t r0 = row / j->block_rows * j->block_rows, c0 = col / j->block_cols * j->block_cols;
   float most = 0;
   for (size_t r = r0; r < r0 + j->block_rows && r < j->piece_row + j->piece_rows; r++)
@@ -123,8 +123,8 @@ int diff_amax_negative(const diff_job *j, size_t row, size_t col) {
   return most < 0;
 }
 
-diff_element diff_look(const diff_job *j, size_t row, size_t col) {
-  const uint32_t s = diff_scale(j, j->a, row, col), c = diff_code(j, j->a, row, col), code[2] = {c, c}, scale[2] = {s, s};
+diff_element mxi_diff_look(const diff_job *j, size_t row, size_t col) {
+  const uint32_t s = mxi_diff_scale(j, j->a, row, col), c = diff_code(j, j->a, row, col), code[2] = {c, c}, scale[2] = {s, s};
   return look(j, row, col, code, scale);
 }
 
@@ -143,7 +143,9 @@ static mx_diff_example example(const diff_job *j, const diff_element *e) {
                            .tie = e->tie};
 }
 
-void diff_examples(mx_difference *d, uint64_t n) { d->n_examples = n < (uint64_t)(INT_MAX - d->n_examples) ? d->n_examples + (int)n : INT_MAX; }
+void mxi_diff_examples(mx_difference *d, uint64_t n) {
+  d->n_examples = n < (uint64_t)(INT_MAX - d->n_examples) ? d->n_examples + (int)n : INT_MAX;
+}
 
 /* Is it the first, the worst, the smallest? */
 static void compare_examples(diff_job *j, const diff_element *e) {
@@ -155,13 +157,13 @@ static void compare_examples(diff_job *j, const diff_element *e) {
   else if (distance > most || (isnan(distance) && !isnan(most)))
     d->worst = example(j, e);
   if (distance < least || (isnan(least) && !isnan(distance))) d->smallest = example(j, e);
-  diff_examples(d, 1);
+  mxi_diff_examples(d, 1);
 }
 
-void diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
+void mxi_diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
   const diff_element e = look(j, row, col, code, scale);
   compare_examples(j, &e);
-  diff_patterns_kind(j, &e);
+  mxi_diff_patterns_kind(j, &e);
 }
 
 static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
@@ -183,31 +185,31 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
   }
   compare_examples(j, &e);
   if (d->n_listed < j->how.n_list && j->how.list) j->how.list[d->n_listed++] = example(j, &e);
-  diff_patterns_element(j, &e);
+  mxi_diff_patterns_element(j, &e);
 }
 
 /* Are an element's two values the same, though its codes differ? Known under one scale alone. */
 static int values_known(const diff_job *j, const uint32_t scale[2]) { return j->values[0] && !j->out->tensor_scales && scale[0] == scale[1]; }
 
-int diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
-  return !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]) && !diff_same(j, code[0], code[1]) &&
-         !(values_known(j, scale) && diff_same_value(j, code, scale));
+int mxi_diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
+  return !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]) && !mxi_diff_same(j, code[0], code[1]) &&
+         !(values_known(j, scale) && mxi_diff_same_value(j, code, scale));
 }
 
 static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   const mx_tensor *a = j->a, *b = j->b;
   mx_difference *d = j->out;
   if (ca == cb) return;
-  const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
+  const uint32_t code[2] = {ca, cb}, scale[2] = {mxi_diff_scale(j, a, row, c), mxi_diff_scale(j, b, row, c)};
   if (values_known(j, scale))
-    d->values += !diff_same_value(j, code, scale);
+    d->values += !mxi_diff_same_value(j, code, scale);
   else
     j->block_moved[block_of(j, c)] = 1; /* its other values are others too, or must be computed */
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
   if (!j->how.nan_bits && is_nan_scale(j, scale[0]) && is_nan_scale(j, scale[1]))
     d->nan_codes++;
-  else if (diff_same(j, ca, cb))
+  else if (mxi_diff_same(j, ca, cb))
     d->nan_codes += is_nan_code(j, ca) != 0;
   else
     tally(j, row, c, code, scale);
@@ -225,7 +227,7 @@ static int same_64(const uint8_t *x, const uint8_t *y) {
 }
 
 /* Byte i of a row differs: one code, or two. */
-void diff_byte(diff_job *j, size_t row, size_t i) {
+void mxi_diff_byte(diff_job *j, size_t row, size_t i) {
   const mx_tensor *a = j->a, *b = j->b;
   const uint32_t p = diff_row(j, a, row)[i], q = diff_row(j, b, row)[i];
   const size_t wide = j->elem->bits == 4 ? 2 : 1, c = i * wide;
@@ -245,7 +247,7 @@ static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
   while (x) {
     const size_t at = (size_t)__builtin_ctzll(x) / 8;
     x &= ~(UINT64_C(0xFF) << 8 * at);
-    diff_byte(j, row, i + at);
+    mxi_diff_byte(j, row, i + at);
   }
 }
 
@@ -280,7 +282,7 @@ static void codes_of_row(diff_job *j, size_t row) {
         many += diff_some_8(other[k]);
       }
       many = many * DIFF_ONES >> 56; /* bytes that differ: at most 64 */
-      const size_t run = many >= DIFF_CROWD && j->dense_may && i + 64 <= whole ? diff_dense_run(j, row, i, whole) : 0;
+      const size_t run = many >= DIFF_CROWD && j->dense_may && i + 64 <= whole ? mxi_diff_dense_run(j, row, i, whole) : 0;
       if (run) {
         counted = 1;
         i += run;
@@ -289,10 +291,10 @@ static void codes_of_row(diff_job *j, size_t row) {
         for (size_t k = 0; k < 8; k++) each_of_8(j, row, i + 8 * k, other[k]);
     } else
       for (size_t k = 0; k < m; k++)
-        if (x[i + k] != y[i + k]) diff_byte(j, row, i + k);
+        if (x[i + k] != y[i + k]) mxi_diff_byte(j, row, i + k);
     i += m;
   }
-  if (counted) diff_dense_row(j, row);
+  if (counted) mxi_diff_dense_row(j, row);
 }
 
 static int both_nan(const diff_job *j, uint32_t sa, uint32_t sb) { return !j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb); }
@@ -314,7 +316,7 @@ static void one_scale(diff_job *j, size_t row, size_t col) {
   const int64_t step = (int64_t)sb - (int64_t)sa;
   d->scale_steps[step < -8 ? 0 : step > 8 ? 16 : step + 8]++;
   d->scale_pairs[sa < 255 ? sa : 255][sb < 255 ? sb : 255]++;
-  diff_patterns_scale(j, row, col, sa, sb);
+  mxi_diff_patterns_scale(j, row, col, sa, sb);
 }
 
 /* The same for a row of scales of a byte each. What a pair is asked is asked of its first; out->scale_steps is made of the pairs at the end. */
@@ -338,11 +340,11 @@ static void row_of_scales(diff_job *j, size_t row) {
     }
     if (!differ++) first_col = c;
     last_col = c;
-    if (!d->scale_pairs[sa][sb]++) diff_patterns_scale_kind(j, sa, sb);
+    if (!d->scale_pairs[sa][sb]++) mxi_diff_patterns_scale_kind(j, sa, sb);
     col[c & mask]++;
   }
   if (differ) {
-    diff_place_row(p, row);
+    mxi_diff_place_row(p, row);
     if (!p->n || first_col < p->span[0]) p->span[0] = first_col;
     if (!p->n || last_col > p->span[1]) p->span[1] = last_col;
     p->n += differ;
@@ -395,16 +397,16 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too) {
             other = scales_too && scales_differ(j, first, a->scale_cols);
   if (row % j->block_rows == 0) j->fresh = 1;
   if (!codes && !other && !j->out->tensor_scales) return MX_OK;
-  if (j->map_row != row * MX_DIFF_ROWS / a->rows) diff_dense_empty(j);
+  if (j->map_row != row * MX_DIFF_ROWS / a->rows) mxi_diff_dense_empty(j);
   j->map_row = row * MX_DIFF_ROWS / a->rows;
   if (j->fresh) memset(j->block_seen, 0, a->scale_cols + 1);
   j->fresh = 0;
   memset(j->block_moved, j->out->tensor_scales != 0, a->scale_cols + 1);
   if (codes) {
     const uint64_t before = j->out->codes;
-    if (j->piece) diff_patterns_row(j, row);
+    if (j->piece) mxi_diff_patterns_row(j, row);
     codes_of_row(j, row);
-    if (!j->piece) diff_patterns_row(j, row); /* what it looks at is in the caches by now */
+    if (!j->piece) mxi_diff_patterns_row(j, row); /* what it looks at is in the caches by now */
     j->out->rows += j->out->codes > before;
   }
   if (other && a->scale_bytes == 1 && !a->micro) {
@@ -414,7 +416,7 @@ static mx_status one_row(diff_job *j, size_t row, int scales_too) {
     for (; i < a->scale_cols; i++) j->block_moved[i] |= x[i] != y[i];
   } else
     for (size_t i = 0; i < a->scale_cols && other; i++) j->block_moved[i] |= scales_differ(j, first + i, 1) != 0;
-  return j->gather ? diff_values_row(j, row) : MX_OK;
+  return j->gather ? mxi_diff_values_row(j, row) : MX_OK;
 }
 
 static mx_status piece(diff_job *j, size_t row, size_t n) {
@@ -467,8 +469,8 @@ static void close_rooms(diff_job *j) {
 
 /* Rows [first, end), pieces of `rows`. */
 static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
-  mx_status status = j->how.values ? diff_values_start(j) : MX_OK;
-  j->dense_may = diff_dense_may(j);
+  mx_status status = j->how.values ? mxi_diff_values_start(j) : MX_OK;
+  j->dense_may = mxi_diff_dense_may(j);
   j->dense = NULL;
   j->block_seen = calloc(j->a->scale_cols + 1, 1);
   j->block_moved = calloc(j->a->scale_cols + 1, 1);
@@ -476,14 +478,14 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
   if (!j->block_seen || !j->block_moved || !j->map_col) status = MX_ERR_NOMEM;
   for (size_t c = 0; c < j->a->cols && !status; c++) j->map_col[c] = (uint8_t)(c * MX_DIFF_COLS / j->a->cols);
   for (size_t r = first; r < end && j->a->cols && !status; r += rows) status = piece(j, r, end - r < rows ? end - r : rows);
-  if (!status && j->gather) status = diff_values_flush(j);
-  diff_dense_end(j);
+  if (!status && j->gather) status = mxi_diff_values_flush(j);
+  mxi_diff_dense_end(j);
   pass(j, 0, 0);
   for (int side = 0; side < 2; side++) j->near[side] = j->near_scales[side] = NULL;
   free(j->block_seen);
   free(j->block_moved);
   free(j->map_col);
-  diff_values_free(j);
+  mxi_diff_values_free(j);
   return status;
 }
 
@@ -494,14 +496,14 @@ static mx_status part(diff_job *j, size_t first, size_t end, size_t rows) {
 static void merge(diff_job *j, const diff_job *later) {
   mx_difference *to = j->out;
   const mx_difference *from = later->out;
-  diff_patterns_merge(j, later);
+  mxi_diff_patterns_merge(j, later);
   if (from->n_examples) {
     const double most = fabs(to->worst.value_a - to->worst.value_b), least = fabs(to->smallest.value_a - to->smallest.value_b),
                  worst = fabs(from->worst.value_a - from->worst.value_b), smallest = fabs(from->smallest.value_a - from->smallest.value_b);
     if (!to->n_examples) to->first = from->first;
     if (!to->n_examples || worst > most || (isnan(worst) && !isnan(most))) to->worst = from->worst;
     if (!to->n_examples || smallest < least || (isnan(least) && !isnan(smallest))) to->smallest = from->smallest;
-    diff_examples(to, (uint64_t)from->n_examples);
+    mxi_diff_examples(to, (uint64_t)from->n_examples);
   }
   ADD(codes);
   ADD(scales);
@@ -568,7 +570,7 @@ static mx_status all_parts(diff_job *j, size_t rows) {
       jobs[t] = mine;
       jobs[t].out = &found[t];
       found[t].tensor_scales = j->out->tensor_scales;
-      status[t] = diff_patterns_start(&jobs[t]);
+      status[t] = mxi_diff_patterns_start(&jobs[t]);
       const size_t from = t ? ends[t - 1] * rows : 0, end = ends[t] * rows < total ? ends[t] * rows : total;
       if (!status[t]) status[t] = part(&jobs[t], from, end, rows);
     }
@@ -577,7 +579,7 @@ static mx_status all_parts(diff_job *j, size_t rows) {
   for (int t = 0; t < parts; t++) {
     if (!first) first = status[t];
     if (!first) merge(j, &jobs[t]);
-    diff_patterns_free(&jobs[t]);
+    mxi_diff_patterns_free(&jobs[t]);
   }
   free(found);
   free(jobs);
@@ -601,17 +603,17 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   if (!j.block_cols) j.block_cols = 1;
   j.block_shift = j.block_cols & (j.block_cols - 1) ? -1 : __builtin_ctzll(j.block_cols);
   tables(&j);
-  if (diff_patterns_start(&j)) {
-    diff_patterns_free(&j);
+  if (mxi_diff_patterns_start(&j)) {
+    mxi_diff_patterns_free(&j);
     return mx_fail(err, MX_ERR_NOMEM, "no memory to compare %zu x %zu", a->rows, a->cols);
   }
   out->n_codes = (uint64_t)a->rows * a->cols;
   out->n_scales = (uint64_t)a->scale_rows * a->scale_cols;
-  if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !diff_same_float(a->tensor_scale, b->tensor_scale, &j.how);
+  if (a->has_tensor_scale || b->has_tensor_scale) out->tensor_scales = !mxi_diff_same_float(a->tensor_scale, b->tensor_scale, &j.how);
   size_t rows = PIECE / (a->code_stride + 1) / j.block_rows * j.block_rows;
   if (!rows) rows = j.block_rows;
   const int many = out->n_codes >= (uint64_t)256 << j.elem->bits; /* else the tables are larger than the tensors */
-  float *known[2] = {many ? diff_meanings(&j, a) : NULL, many ? diff_meanings(&j, b) : NULL};
+  float *known[2] = {many ? mxi_diff_meanings(&j, a) : NULL, many ? mxi_diff_meanings(&j, b) : NULL};
   if (known[0] && known[1]) j.values[0] = known[0], j.values[1] = known[1];
   j.scales_tally = a->scale_bytes == 1 && !a->micro && !b->micro && out->n_scales <= UINT32_MAX;
   const mx_status status = all_parts(&j, rows);
@@ -621,10 +623,10 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   j.values[0] = j.values[1] = NULL;
   if (values_a && values_b) {
     out->n_values = out->n_codes;
-    for (size_t i = 0; i < out->n_values; i++) out->values += !diff_same_float(values_a[i], values_b[i], &j.how);
+    for (size_t i = 0; i < out->n_values; i++) out->values += !mxi_diff_same_float(values_a[i], values_b[i], &j.how);
   }
   out->equal = !out->codes && !out->scales && !out->tensor_scales && !out->values;
-  if (!status && (!out->equal || out->padding)) diff_patterns_end(&j);
-  diff_patterns_free(&j);
+  if (!status && (!out->equal || out->padding)) mxi_diff_patterns_end(&j);
+  mxi_diff_patterns_free(&j);
   return status ? mx_fail(err, status, "diff: %s", mx_status_text(status)) : MX_OK;
 }

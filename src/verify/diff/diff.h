@@ -131,73 +131,73 @@ static inline uint32_t diff_code(const diff_job *j, const mx_tensor *t, size_t r
   return diff_row(j, t, row)[col / 2] >> 4 * up & 15u;
 }
 
-uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col);
+uint32_t mxi_diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col);
 /** Do these codes count as the same? scale: of A. */
-int diff_same(const diff_job *j, uint32_t a, uint32_t b);
-double diff_scale_value(const diff_job *j, uint32_t code);
+int mxi_diff_same(const diff_job *j, uint32_t a, uint32_t b);
+double mxi_diff_scale_value(const diff_job *j, uint32_t code);
 
-/** Cells of a row are added to a place: one, or n of one column that diff_place_row() was told of. */
-void diff_place_row(diff_place *p, size_t row);
-void diff_place_add(diff_place *p, size_t col, uint32_t n);
+/** Cells of a row are added to a place: one, or n of one column that mxi_diff_place_row() was told of. */
+void mxi_diff_place_row(diff_place *p, size_t row);
+void mxi_diff_place_add(diff_place *p, size_t col, uint32_t n);
 /** Where they are, in words. units: blocks, of elements. */
-void diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales);
+void mxi_diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales);
 
 /** Is it telling that n of n cells are such, if by chance a share p of them is? Many such questions are asked at once. */
-int diff_telling(double p, double n);
+int mxi_diff_telling(double p, double n);
 /** One more pattern, in words; not twice. */
-void diff_say(diff_job *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mxi_diff_say(diff_job *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** What is looked for; arrays of its own. Each part of the rows starts and ends with its own. */
-mx_status diff_patterns_start(diff_job *j);
-void diff_patterns_free(diff_job *j);
+mx_status mxi_diff_patterns_start(diff_job *j);
+void mxi_diff_patterns_free(diff_job *j);
 /** What two parts of the rows found, the first before the second; shapes and options are the same. */
-void diff_patterns_merge(diff_job *j, const diff_job *later);
+void mxi_diff_patterns_merge(diff_job *j, const diff_job *later);
 /** Told of each element that differs, of each row whose bytes differ, before its elements, and of each scale; then the names. */
-void diff_patterns_element(diff_job *j, const diff_element *e);
-void diff_patterns_kind(diff_job *j, const diff_element *e); /* the same without the counts */
-void diff_patterns_row(diff_job *j, size_t row);
-void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b);
-void diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b); /* once at least for each pair, without its place */
-void diff_patterns_end(diff_job *j);
+void mxi_diff_patterns_element(diff_job *j, const diff_element *e);
+void mxi_diff_patterns_kind(diff_job *j, const diff_element *e); /* the same without the counts */
+void mxi_diff_patterns_row(diff_job *j, size_t row);
+void mxi_diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b);
+void mxi_diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b); /* once at least for each pair, without its place */
+void mxi_diff_patterns_end(diff_job *j);
 /** An element of A as one that might have differed. */
-diff_element diff_look(const diff_job *j, size_t row, size_t col);
+diff_element mxi_diff_look(const diff_job *j, size_t row, size_t col);
 /** Is the largest magnitude of this element's block negative? With an input. */
-int diff_amax_negative(const diff_job *j, size_t row, size_t col);
+int mxi_diff_amax_negative(const diff_job *j, size_t row, size_t col);
 
 /** diff_values.c: the values of all codes under all scales of a byte, by mx_dequantize() itself, [256][codes]; NULL without memory, or where a code and a
  *  scale do not say it all: then blocks are dequantised as they come. */
-float *diff_meanings(const diff_job *j, const mx_tensor *of);
-int diff_same_float(float a, float b, const mx_diff_options *o);
+float *mxi_diff_meanings(const diff_job *j, const mx_tensor *of);
+int mxi_diff_same_float(float a, float b, const mx_diff_options *o);
 /** Do two codes under two scales mean the same? Where j->values are known. */
-int diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
+int mxi_diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
 /** Counts values that differ: started with a part of the rows; told of each row some of whose blocks are marked in block_moved; what is left at the end. */
-mx_status diff_values_start(diff_job *j);
-mx_status diff_values_row(diff_job *j, size_t row);
-mx_status diff_values_flush(diff_job *j);
-void diff_values_free(diff_job *j);
+mx_status mxi_diff_values_start(diff_job *j);
+mx_status mxi_diff_values_row(diff_job *j, size_t row);
+mx_status mxi_diff_values_flush(diff_job *j);
+void mxi_diff_values_free(diff_job *j);
 
 /** Where much differs: bytes of 64 from which on a run is counted. May it be used at all? */
 enum { DIFF_CROWD = 4 };
-int diff_dense_may(const diff_job *j);
+int mxi_diff_dense_may(const diff_job *j);
 /** Codes of a row from byte `byte` on, where 64 whole bytes stand before `end` of which many differ: counted as far as that goes. Returns the bytes,
  *  a multiple of 64; 0 without memory. */
-size_t diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end);
+size_t mxi_diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end);
 /** Told at the end of each row that it counted in; before the row of the map changes; at the end, which frees it. */
-void diff_dense_row(diff_job *j, size_t row);
-void diff_dense_empty(diff_job *j);
-void diff_dense_end(diff_job *j);
+void mxi_diff_dense_row(diff_job *j, size_t row);
+void mxi_diff_dense_empty(diff_job *j);
+void mxi_diff_dense_end(diff_job *j);
 
 /** For it: one byte that differs, looked at and counted; is an element of such codes, under such scales, merely to be counted once one was looked at;
  *  an element looked at, not counted but among the examples; n more examples that are not told. */
-void diff_byte(diff_job *j, size_t row, size_t byte);
-int diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
-void diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]);
-void diff_examples(mx_difference *d, uint64_t n);
+void mxi_diff_byte(diff_job *j, size_t row, size_t byte);
+int mxi_diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
+void mxi_diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]);
+void mxi_diff_examples(mx_difference *d, uint64_t n);
 
 /** B as A, moved: told of each row whose bytes differ; then the names. */
-void diff_moves_start(diff_job *j);
-void diff_moves_row(diff_job *j, size_t row);
-void diff_moves_merge(diff_job *j, const diff_job *later);
-void diff_moves_end(diff_job *j);
+void mxi_diff_moves_start(diff_job *j);
+void mxi_diff_moves_row(diff_job *j, size_t row);
+void mxi_diff_moves_merge(diff_job *j, const diff_job *later);
+void mxi_diff_moves_end(diff_job *j);
 
 #endif

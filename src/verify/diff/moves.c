@@ -1,5 +1,5 @@
 /* B as A, moved: rows, columns, codes of a byte, of a word, of a block; transposed; blocks along the other axis; one code everywhere. Looked at in
- * rows whose bytes differ; the rest must agree too, which diff_moves_end() sees to. */
+ * rows whose bytes differ; the rest must agree too, which mxi_diff_moves_end() sees to. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static uint64_t shifts(size_t n) { return n < 2 ? 0 : n / 2 >= 64 ? UINT64_MAX :
 
 /* ---- another order inside groups of a few elements */
 
-void diff_moves_start(diff_job *j) {
+void mxi_diff_moves_start(diff_job *j) {
   static const size_t sizes[] = {64, 32, 16, 8, 4};
   j->swapped = j->elem->bits == 4;
   j->up = j->down = shifts(j->a->rows);
@@ -95,33 +95,33 @@ static void say_order(diff_job *j) {
   for (size_t w = 2; w <= o->size; w *= 2) {
     int is = w > wide ? is_order(j, xored, w, w - wide) : 0;
     if (is) {
-      diff_say(j, "the bytes of each %zu-bit word are reversed (big-endian)%s", w * bits, of[is]);
+      mxi_diff_say(j, "the bytes of each %zu-bit word are reversed (big-endian)%s", w * bits, of[is]);
       return;
     }
     if ((is = is_order(j, xored, w, w - 1))) {
       if (w == 2)
-        diff_say(j, "neighbouring codes are swapped%s", of[is]);
+        mxi_diff_say(j, "neighbouring codes are swapped%s", of[is]);
       else
-        diff_say(j, "the codes of each %zu-bit word are in reverse order%s", w * bits, of[is]);
+        mxi_diff_say(j, "the codes of each %zu-bit word are in reverse order%s", w * bits, of[is]);
       return;
     }
     if (w > 2 && (is = is_order(j, xored, w, w / 2))) {
-      diff_say(j, "the halves of each %zu codes are swapped%s", w, of[is]);
+      mxi_diff_say(j, "the halves of each %zu codes are swapped%s", w, of[is]);
       return;
     }
     for (size_t n = 2; n < w; n *= 2)
       if ((is = is_order(j, turned_to, w, n))) {
         if (n == w / 2)
-          diff_say(j, "of each %zu codes those at even places come first, then the odd ones (deinterleaved)%s", w, of[is]);
+          mxi_diff_say(j, "of each %zu codes those at even places come first, then the odd ones (deinterleaved)%s", w, of[is]);
         else if (n == 2)
-          diff_say(j, "the halves of each %zu codes are interleaved%s", w, of[is]);
+          mxi_diff_say(j, "the halves of each %zu codes are interleaved%s", w, of[is]);
         else
-          diff_say(j, "each %zu codes are transposed, as a matrix of %zu x %zu%s", w, w / n, n, of[is]);
+          mxi_diff_say(j, "each %zu codes are transposed, as a matrix of %zu x %zu%s", w, w / n, n, of[is]);
         return;
       }
     for (size_t n = 1; n < w; n++)
       if ((is = is_order(j, rotated, w, n))) {
-        diff_say(j, "the codes of each group of %zu are rotated by %zu%s", w, n, of[is]);
+        mxi_diff_say(j, "the codes of each group of %zu are rotated by %zu%s", w, n, of[is]);
         return;
       }
   }
@@ -141,11 +141,11 @@ static void say_order(diff_job *j) {
         some = 2;
         break;
       }
-  diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...%s", o->size, place[0],
-           place[1], place[2], place[3], of[some]);
+  mxi_diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...%s", o->size, place[0],
+               place[1], place[2], place[3], of[some]);
 }
 
-void diff_moves_merge(diff_job *j, const diff_job *later) {
+void mxi_diff_moves_merge(diff_job *j, const diff_job *later) {
   j->swapped &= later->swapped;
   j->up &= later->up;
   j->down &= later->down;
@@ -156,7 +156,7 @@ void diff_moves_merge(diff_job *j, const diff_job *later) {
     if (!(j->order.may[i] &= later->order.may[i])) j->order.size = 0;
 }
 
-void diff_moves_row(diff_job *j, size_t r) {
+void mxi_diff_moves_row(diff_job *j, size_t r) {
   if (j->order.size) order_row(j, r);
   if (j->swapped) j->swapped = row_swapped(j, r) >= 0;
   narrow(j, &j->down, r, row_from, 0);
@@ -182,9 +182,9 @@ static void say_shift(diff_job *j, uint64_t by, int (*is)(const diff_job *, size
   for (size_t r = 0; r < j->a->rows && by; r++) narrow(j, &by, r, is, way);
   if (!by) return;
   if (by & 1)
-    diff_say(j, "%s are shifted by one%s", lines, whither);
+    mxi_diff_say(j, "%s are shifted by one%s", lines, whither);
   else
-    diff_say(j, "%s are shifted by %d%s", lines, __builtin_ctzll(by) + 1, whither);
+    mxi_diff_say(j, "%s are shifted by %d%s", lines, __builtin_ctzll(by) + 1, whither);
 }
 
 /* ---- what is looked at a second time */
@@ -196,9 +196,9 @@ static void one_code(diff_job *j) {
     for (size_t c = 0; c < j->b->cols; c++)
       if (diff_code(j, j->b, r, c) != code) return;
   if (code == 0)
-    diff_say(j, "every code of B is zero");
+    mxi_diff_say(j, "every code of B is zero");
   else
-    diff_say(j, "every code of B is 0x%X (%g)", (unsigned)code, mx_decode(j->elem, code));
+    mxi_diff_say(j, "every code of B is 0x%X (%g)", (unsigned)code, mx_decode(j->elem, code));
 }
 
 /* B is [rows][cols] like A, but holds A column by column. */
@@ -263,28 +263,28 @@ static void lines_or_tiles(diff_job *j) {
     for (int other = 0; other < 16; other++) more += (int64_t)d->pairs[c][other] - (int64_t)d->pairs[other][c];
     if (more) return;
   }
-  if (order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, 1, codes_of_row, j}))
-    diff_say(j, "B has A's codes with %s", words);
+  if (mxi_order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, 1, codes_of_row, j}))
+    mxi_diff_say(j, "B has A's codes with %s", words);
 }
 
-void diff_moves_end(diff_job *j) {
+void mxi_diff_moves_end(diff_job *j) {
   const mx_difference *d = j->out;
   /* That half of the codes that differ should by chance be what the other half says: asked before all else, as a few codes may be anything. */
-  if (diff_telling(0.125, (double)d->codes / 2)) {
+  if (mxi_diff_telling(0.125, (double)d->codes / 2)) {
     const int before = d->n_patterns, swapped = j->swapped ? is_swapped(j) : 0;
     if (swapped)
-      diff_say(j, "the two codes of each byte are swapped%s", swapped > 1 ? ", where they differ" : "");
+      mxi_diff_say(j, "the two codes of each byte are swapped%s", swapped > 1 ? ", where they differ" : "");
     else if (j->order.size)
       say_order(j);
     say_shift(j, j->down, row_from, 0, "rows", "");
     say_shift(j, j->up, row_from, 1, "rows", ", upwards");
     say_shift(j, j->right, row_moved, 1, "columns", "");
     say_shift(j, j->left, row_moved, 0, "columns", ", to the left");
-    if (transposed(j)) diff_say(j, "the codes are transposed");
+    if (transposed(j)) mxi_diff_say(j, "the codes are transposed");
     one_code(j);
     if (d->n_patterns == before) lines_or_tiles(j);
-    if (turned(j)) diff_say(j, "B is the transpose of the input, quantised");
+    if (turned(j)) mxi_diff_say(j, "B is the transpose of the input, quantised");
   }
-  if (diff_telling(0.125, (double)(d->codes + d->scales) / 2) && other_axis(j))
-    diff_say(j, "blocks lie along columns instead of rows, or the other way");
+  if (mxi_diff_telling(0.125, (double)(d->codes + d->scales) / 2) && other_axis(j))
+    mxi_diff_say(j, "blocks lie along columns instead of rows, or the other way");
 }

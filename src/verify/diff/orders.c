@@ -316,7 +316,7 @@ static int all_tiles(char *out, size_t size, const order_source *s, uint8_t *roo
   return 0;
 }
 
-int order_find(char *words, size_t size, const order_source *s) {
+int mxi_order_find(char *words, size_t size, const order_source *s) {
   places rows, columns;
   uint8_t *room = malloc(s->cols * s->cell + 1);
   int found = 0;

@@ -15,6 +15,6 @@ typedef struct order_source {
 
 /** Is B A in another order? Then what is in which order, in words that follow "with": "the rows in reverse order". 0: it is not, or the cells are too
  *  much alike to tell, or no memory. */
-int order_find(char *words, size_t size, const order_source *s);
+int mxi_order_find(char *words, size_t size, const order_source *s);
 
 #endif

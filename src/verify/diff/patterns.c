@@ -12,9 +12,9 @@
 
 enum { TRIED = 100, LOOKED = 8 }; /* questions asked of one comparison; elements of a row looked at */
 
-int diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6 / TRIED); }
+int mxi_diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6 / TRIED); }
 
-void diff_say(diff_job *j, const char *format, ...) {
+void mxi_diff_say(diff_job *j, const char *format, ...) {
   mx_difference *d = j->out;
   char text[sizeof d->patterns[0]] = "";
   va_list args;
@@ -54,13 +54,13 @@ static unsigned input_tests(const diff_job *j, const diff_element *e, unsigned o
   is |= (unsigned)(e->tie == 0) << DIFF_TIE;
   is |= (unsigned)(e->tie < 0x1p-24) << DIFF_NEAR_TIE;
   is |= 1u << (signbit(e->x) ? DIFF_NEGATIVE : DIFF_POSITIVE);
-  if (of >> DIFF_AMAX_NEGATIVE & 1) is |= (unsigned)diff_amax_negative(j, e->row, e->col) << DIFF_AMAX_NEGATIVE;
+  if (of >> DIFF_AMAX_NEGATIVE & 1) is |= (unsigned)mxi_diff_amax_negative(j, e->row, e->col) << DIFF_AMAX_NEGATIVE;
   return is & of;
 }
 
 /* ---- along the way */
 
-mx_status diff_patterns_start(diff_job *j) {
+mx_status mxi_diff_patterns_start(diff_job *j) {
   const mx_tensor *a = j->a;
   j->code_alive = (1u << CODE_TESTS) - 1;
   j->input_alive = (1u << DIFF_INPUT_TESTS) - 1;
@@ -75,11 +75,11 @@ mx_status diff_patterns_start(diff_job *j) {
   j->scales_place.col = calloc(j->scales_place.n_col + 1, sizeof *j->scales_place.col);
   j->pair_bits = j->elem->bits > 4 ? 8 : 4;
   j->pairs = j->elem->bits <= 8 ? calloc((size_t)1 << 2 * j->pair_bits, sizeof *j->pairs) : NULL;
-  diff_moves_start(j);
+  mxi_diff_moves_start(j);
   return j->place.col && j->scales_place.col && (j->pairs || j->elem->bits > 8) ? MX_OK : MX_ERR_NOMEM;
 }
 
-void diff_patterns_free(diff_job *j) {
+void mxi_diff_patterns_free(diff_job *j) {
   free(j->place.col);
   free(j->scales_place.col);
   free(j->pairs);
@@ -95,7 +95,7 @@ static void ratio(double *r, double a, double b) {
     *r = now;
 }
 
-void diff_patterns_kind(diff_job *j, const diff_element *e) {
+void mxi_diff_patterns_kind(diff_job *j, const diff_element *e) {
   if (j->pairs)
     j->pairs[(e->a & ((1u << j->pair_bits) - 1)) << j->pair_bits | (e->b & ((1u << j->pair_bits) - 1))]++;
   else
@@ -104,40 +104,40 @@ void diff_patterns_kind(diff_job *j, const diff_element *e) {
   ratio(&j->values_ratio, e->value_a, e->value_b);
 }
 
-void diff_patterns_element(diff_job *j, const diff_element *e) {
-  diff_place_row(&j->place, e->row);
-  diff_place_add(&j->place, e->col, 1);
+void mxi_diff_patterns_element(diff_job *j, const diff_element *e) {
+  mxi_diff_place_row(&j->place, e->row);
+  mxi_diff_place_add(&j->place, e->col, 1);
   j->pairs_moved += e->scale_a != e->scale_b;
-  diff_patterns_kind(j, e);
+  mxi_diff_patterns_kind(j, e);
 }
 
-void diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b) {
+void mxi_diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b) {
   const int64_t by = (int64_t)b - (int64_t)a, step = j->a->scale_bytes == 1 ? (int8_t)by : by;
   j->scales_wrap |= step != by;
   if (!j->scales_steps) j->scales_step = step, j->scales_first[0] = a, j->scales_first[1] = b;
   if (!j->scales_steps || j->scales_step != step) j->scales_steps++;
   if (j->scales_steps > 2) j->scales_steps = 2;
-  ratio(&j->scales_ratio, diff_scale_value(j, a), diff_scale_value(j, b));
+  ratio(&j->scales_ratio, mxi_diff_scale_value(j, a), mxi_diff_scale_value(j, b));
 }
 
-void diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b) {
-  diff_place_row(&j->scales_place, row);
-  diff_place_add(&j->scales_place, col, 1);
-  diff_patterns_scale_kind(j, a, b);
+void mxi_diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b) {
+  mxi_diff_place_row(&j->scales_place, row);
+  mxi_diff_place_add(&j->scales_place, col, 1);
+  mxi_diff_patterns_scale_kind(j, a, b);
 }
 
-void diff_patterns_row(diff_job *j, size_t r) {
+void mxi_diff_patterns_row(diff_job *j, size_t r) {
   diff_usual *u = &j->usual;
   for (size_t i = 0; i < LOOKED && i < j->a->cols && j->elem->bits <= 8; i++) {
     const size_t c = (i * j->a->cols / LOOKED + r * 7919) % j->a->cols;
     u->n++;
     u->code[diff_code(j, j->a, r, c) & 255]++;
     if (!j->piece) continue;
-    const diff_element e = diff_look(j, r, c);
+    const diff_element e = mxi_diff_look(j, r, c);
     const unsigned is = input_tests(j, &e, j->input_alive);
     for (int t = 0; t < DIFF_INPUT_TESTS && is; t++) u->input[t] += is >> t & 1;
   }
-  diff_moves_row(j, r);
+  mxi_diff_moves_row(j, r);
 }
 
 static void merge_ratio(double *r, double later) {
@@ -162,7 +162,7 @@ static void merge_place(diff_place *p, const diff_place *later) {
   for (size_t i = 0; i < p->n_col; i++) p->col[i] += later->col[i];
 }
 
-void diff_patterns_merge(diff_job *j, const diff_job *later) {
+void mxi_diff_patterns_merge(diff_job *j, const diff_job *later) {
   j->code_alive &= later->code_alive;
   j->input_alive &= later->input_alive;
   j->pairs_moved += later->pairs_moved;
@@ -181,7 +181,7 @@ void diff_patterns_merge(diff_job *j, const diff_job *later) {
   j->usual.n += later->usual.n;
   for (int c = 0; c < 256; c++) j->usual.code[c] += later->usual.code[c];
   for (int t = 0; t < DIFF_INPUT_TESTS; t++) j->usual.input[t] += later->usual.input[t];
-  diff_moves_merge(j, later);
+  mxi_diff_moves_merge(j, later);
 }
 
 /* ---- at the end: codes */
@@ -229,19 +229,19 @@ static void code_patterns(diff_job *j) {
   uint64_t subnormals = 0;
   for (uint32_t c = 0; c < 256; c++) subnormals += subnormal(j, c) ? j->usual.code[c] : 0;
   if (alive >> ZERO_SIGN & 1) {
-    if (diff_telling(2 * one * one, n)) diff_say(j, "all are the sign of a zero");
-  } else if (alive >> SIGN_ALONE & 1 && diff_telling(one, n))
-    diff_say(j, "all differ in the sign alone");
+    if (mxi_diff_telling(2 * one * one, n)) mxi_diff_say(j, "all are the sign of a zero");
+  } else if (alive >> SIGN_ALONE & 1 && mxi_diff_telling(one, n))
+    mxi_diff_say(j, "all differ in the sign alone");
   const int by_input = j->x || j->how.input;
-  if (!by_input && alive >> A_NEGATIVE & 1 && diff_telling(share(j, usual_codes(j, sign, sign), 0.5), n)) diff_say(j, "all negative");
-  if (!by_input && alive >> A_POSITIVE & 1 && diff_telling(share(j, usual_codes(j, sign, 0), 0.5), n)) diff_say(j, "all positive");
-  if (alive >> B_IS_ZERO & 1 && !(alive >> ZERO_SIGN & 1) && diff_telling(2 * one, n)) diff_say(j, "all are zero in B");
-  if (alive >> STEP_UP & 1 && diff_telling(0.5, n)) diff_say(j, "all one step larger in B");
-  if (alive >> STEP_DOWN & 1 && diff_telling(0.5, n)) diff_say(j, "all one step smaller in B");
-  if (alive >> CODE_SUBNORMAL & 1 && diff_telling(share(j, subnormals, one), n)) diff_say(j, "all at subnormal codes");
+  if (!by_input && alive >> A_NEGATIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, sign), 0.5), n)) mxi_diff_say(j, "all negative");
+  if (!by_input && alive >> A_POSITIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, 0), 0.5), n)) mxi_diff_say(j, "all positive");
+  if (alive >> B_IS_ZERO & 1 && !(alive >> ZERO_SIGN & 1) && mxi_diff_telling(2 * one, n)) mxi_diff_say(j, "all are zero in B");
+  if (alive >> STEP_UP & 1 && mxi_diff_telling(0.5, n)) mxi_diff_say(j, "all one step larger in B");
+  if (alive >> STEP_DOWN & 1 && mxi_diff_telling(0.5, n)) mxi_diff_say(j, "all one step smaller in B");
+  if (alive >> CODE_SUBNORMAL & 1 && mxi_diff_telling(share(j, subnormals, one), n)) mxi_diff_say(j, "all at subnormal codes");
   for (int i = 0; i < 2; i++)
-    if (magnitude[i] > 0 && diff_telling(i ? 2 * one : share(j, usual_codes(j, ~sign & 255, (uint32_t)magnitude[i]), 2 * one), n - 1))
-      diff_say(j, "all have the code of %g in %s", mx_decode(j->elem, (uint64_t)magnitude[i]), i ? "B" : "A");
+    if (magnitude[i] > 0 && mxi_diff_telling(i ? 2 * one : share(j, usual_codes(j, ~sign & 255, (uint32_t)magnitude[i]), 2 * one), n - 1))
+      mxi_diff_say(j, "all have the code of %g in %s", mx_decode(j->elem, (uint64_t)magnitude[i]), i ? "B" : "A");
 }
 
 static void input_patterns(diff_job *j) {
@@ -261,7 +261,7 @@ static void input_patterns(diff_job *j) {
     const int t = tests[i].test;
     if (!(alive >> t & 1) || (t == DIFF_NEAR_TIE && (alive >> DIFF_TIE & 1 || alive >> DIFF_SUBNORMAL & 1))) continue;
     const double n = t == DIFF_AMAX_NEGATIVE ? (double)j->out->blocks : (double)j->out->codes;
-    if (diff_telling(share(j, j->usual.input[t], tests[i].least), n)) diff_say(j, "%s", tests[i].words);
+    if (mxi_diff_telling(share(j, j->usual.input[t], tests[i].least), n)) mxi_diff_say(j, "%s", tests[i].words);
   }
 }
 
@@ -317,38 +317,40 @@ static void scale_patterns(diff_job *j) {
   const size_t n = a->scale_rows * a->scale_cols;
   const double differ = (double)j->scales_place.n, step = (double)llabs(j->scales_step);
   if (j->scales_place.n == 1) /* no pattern, but it has no example either */
-    diff_say(j, "one scale differs (row %zu, block column %zu): %u in A, %u in B, %.0f code%s %s%s",
-             j->scales_place.row[0] * (a->scale_rows == a->rows ? 1 : j->block_rows), j->scales_place.span[0], (unsigned)j->scales_first[0],
-             (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller",
-             j->scales_wrap ? ", modulo 256" : "");
-  if (j->scales_steps == 1 && diff_telling(step < 2 ? 0.25 : 0.0625, differ)) {
+    mxi_diff_say(j, "one scale differs (row %zu, block column %zu): %u in A, %u in B, %.0f code%s %s%s",
+                 j->scales_place.row[0] * (a->scale_rows == a->rows ? 1 : j->block_rows), j->scales_place.span[0], (unsigned)j->scales_first[0],
+                 (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller",
+                 j->scales_wrap ? ", modulo 256" : "");
+  if (j->scales_steps == 1 && mxi_diff_telling(step < 2 ? 0.25 : 0.0625, differ)) {
     if (step < 2)
-      diff_say(j, "every scale that differs is one code %s in B", j->scales_step > 0 ? "larger" : "smaller");
+      mxi_diff_say(j, "every scale that differs is one code %s in B", j->scales_step > 0 ? "larger" : "smaller");
     else
-      diff_say(j, "every scale that differs is %.0f codes %s in B%s%s", step, j->scales_step > 0 ? "larger" : "smaller",
-               j->scales_wrap ? ", modulo 256" : "", j->scales_step == -127 && a->scale_bytes == 1 ? " (the exponent without its bias)" : "");
+      mxi_diff_say(j, "every scale that differs is %.0f codes %s in B%s%s", step, j->scales_step > 0 ? "larger" : "smaller",
+                   j->scales_wrap ? ", modulo 256" : "",
+                   j->scales_step == -127 && a->scale_bytes == 1 ? " (the exponent without its bias)" : "");
   }
-  if (power_of_two(j->scales_ratio) && diff_telling(0.25, differ)) diff_say(j, "every scale that differs is off by the same power of two");
-  diff_where(j, &j->scales_place, j->scales_place.n, 1);
-  if (!diff_telling(0.125, differ / 2)) return;
-  if (scales_turned(j)) diff_say(j, "the scales are transposed");
+  if (power_of_two(j->scales_ratio) && mxi_diff_telling(0.25, differ))
+    mxi_diff_say(j, "every scale that differs is off by the same power of two");
+  mxi_diff_where(j, &j->scales_place, j->scales_place.n, 1);
+  if (!mxi_diff_telling(0.125, differ / 2)) return;
+  if (scales_turned(j)) mxi_diff_say(j, "the scales are transposed");
   if (one_scale_code(j))
-    diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), diff_scale_value(j, mx_scale_code_at(b, 0)));
+    mxi_diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), mxi_diff_scale_value(j, mx_scale_code_at(b, 0)));
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
     if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) && (other || (other = malloc(n + 1)))) {
       mx_layout_pack(other, (mx_layout)l, a->scales, a->scale_rows, a->scale_cols, 0);
-      if (!memcmp(other, b->scales, n)) diff_say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
+      if (!memcmp(other, b->scales, n)) mxi_diff_say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
     }
   free(other);
   if (!as_often(j)) return;
   char words[160];
   const order_source s = {a->scale_rows, a->scale_cols, 1, scales_of_row, j};
-  if (!scales_turned(j) && order_find(words, sizeof words, &s))
-    diff_say(j, "B has A's scales with %s", words);
+  if (!scales_turned(j) && mxi_order_find(words, sizeof words, &s))
+    mxi_diff_say(j, "B has A's scales with %s", words);
   else
-    diff_say(j, "B's scales are A's in another order");
+    mxi_diff_say(j, "B's scales are A's in another order");
 }
 
 /* ---- the tensor scale */
@@ -396,27 +398,27 @@ static void tensor_pattern(diff_job *j) {
     if (!*how && near(b, a * a)) snprintf(how, sizeof how, ": B's is the square of A's");
   }
   if (!d->codes && !d->scales)
-    diff_say(j, "the tensor scale is what differs (%.9g in A, %.9g in B); codes and scales agree%s", a, b, how);
+    mxi_diff_say(j, "the tensor scale is what differs (%.9g in A, %.9g in B); codes and scales agree%s", a, b, how);
   else
-    diff_say(j, "the tensor scale differs too (%.9g in A, %.9g in B)%s", a, b, how);
+    mxi_diff_say(j, "the tensor scale differs too (%.9g in A, %.9g in B)%s", a, b, how);
 }
 
-void diff_patterns_end(diff_job *j) {
+void mxi_diff_patterns_end(diff_job *j) {
   const mx_difference *d = j->out;
   if (d->tensor_scales) tensor_pattern(j);
-  diff_moves_end(j);
+  mxi_diff_moves_end(j);
   if (d->codes) {
     const double moved = d->n_scales ? (double)d->scales / (double)d->n_scales : 0;
-    diff_where(j, &j->place, d->blocks, 0);
+    mxi_diff_where(j, &j->place, d->blocks, 0);
     code_patterns(j);
     if (j->x || j->how.input) input_patterns(j);
-    if (j->pairs_moved == d->codes && diff_telling(moved, (double)d->blocks)) diff_say(j, "all in blocks whose scale differs too");
-    if (!j->pairs_moved && diff_telling(1 - moved, (double)d->blocks)) diff_say(j, "all in blocks whose scale is the same");
-    if (power_of_two(j->values_ratio) && diff_telling(0.125, (double)d->codes))
-      diff_say(j, "every value that differs is off by the same power of two");
+    if (j->pairs_moved == d->codes && mxi_diff_telling(moved, (double)d->blocks)) mxi_diff_say(j, "all in blocks whose scale differs too");
+    if (!j->pairs_moved && mxi_diff_telling(1 - moved, (double)d->blocks)) mxi_diff_say(j, "all in blocks whose scale is the same");
+    if (power_of_two(j->values_ratio) && mxi_diff_telling(0.125, (double)d->codes))
+      mxi_diff_say(j, "every value that differs is off by the same power of two");
   }
   if (d->scales) scale_patterns(j);
   if (!d->codes && d->scales && d->values && !d->tensor_scales)
-    diff_say(j, "no code differs: the values that do are those of blocks whose scale differs");
-  if (d->padding) diff_say(j, "bytes behind the ends of rows differ (stale padding); they do not count");
+    mxi_diff_say(j, "no code differs: the values that do are those of blocks whose scale differs");
+  if (d->padding) mxi_diff_say(j, "bytes behind the ends of rows differ (stale padding); they do not count");
 }

@@ -6,7 +6,7 @@
 #include "kernels/dispatch.h"
 #include "verify/diff/diff.h"
 
-int diff_same_float(float a, float b, const mx_diff_options *o) {
+int mxi_diff_same_float(float a, float b, const mx_diff_options *o) {
   if (!o->nan_bits && isnan(a) && isnan(b)) return 1;
   if (o->equal_zeros && a == 0 && b == 0) return 1;
   return !memcmp(&a, &b, sizeof a);
@@ -15,13 +15,13 @@ int diff_same_float(float a, float b, const mx_diff_options *o) {
 /* What a code of A or B means under a scale, if that is known for all of them. */
 static float meaning(const diff_job *j, int side, uint32_t scale, uint32_t code) { return j->values[side][scale << j->elem->bits | code]; }
 
-int diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
-  return diff_same_float(meaning(j, 0, scale[0], code[0]), meaning(j, 1, scale[1], code[1]), &j->how);
+int mxi_diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
+  return mxi_diff_same_float(meaning(j, 0, scale[0], code[0]), meaning(j, 1, scale[1], code[1]), &j->how);
 }
 
 /* The values of all codes under all scales of a byte, by mx_dequantize() itself; without memory, or where a code and a scale do not say it all, blocks
  * are dequantised as they come. */
-float *diff_meanings(const diff_job *j, const mx_tensor *of) {
+float *mxi_diff_meanings(const diff_job *j, const mx_tensor *of) {
   if (!j->how.values || j->elem->bits > 8 || j->elem->kind == MX_KIND_NONE || of->micro || of->scale_bytes != 1) return NULL;
   const size_t n = (size_t)1 << j->elem->bits;
   mx_spec spec = *j->spec;
@@ -69,7 +69,7 @@ struct diff_gather {
   same_values same;
 };
 
-void diff_values_free(diff_job *j) {
+void mxi_diff_values_free(diff_job *j) {
   diff_gather *g = j->gather;
   if (!g) return;
   mx_tensor_free(&g->t[0]);
@@ -83,7 +83,7 @@ void diff_values_free(diff_job *j) {
   j->gather = NULL;
 }
 
-mx_status diff_values_start(diff_job *j) {
+mx_status mxi_diff_values_start(diff_job *j) {
   diff_gather *g = j->gather = calloc(1, sizeof *g);
   if (!g) return MX_ERR_NOMEM;
   g->width = j->block_cols < j->a->cols ? j->block_cols : j->a->cols;
@@ -102,7 +102,7 @@ mx_status diff_values_start(diff_job *j) {
   return status ? status : g->cols && g->values ? MX_OK : MX_ERR_NOMEM;
 }
 
-mx_status diff_values_flush(diff_job *j) {
+mx_status mxi_diff_values_flush(diff_job *j) {
   diff_gather *g = j->gather;
   if (!g->n) return MX_OK;
   const mx_exec alone = {.n_threads = 1};
@@ -114,7 +114,7 @@ mx_status diff_values_flush(diff_job *j) {
   for (size_t i = 0; i < g->n && !status; i++)
     for (size_t c = 0; c < g->cols[i]; c++) {
       const size_t at = i * g->width + c;
-      j->out->values += !diff_same_float(g->values[at], g->values[g->room * g->width + at], &j->how);
+      j->out->values += !mxi_diff_same_float(g->values[at], g->values[g->room * g->width + at], &j->how);
     }
   g->n = 0;
   return status;
@@ -125,10 +125,10 @@ static mx_status gather_block(diff_job *j, size_t row, size_t b) {
   diff_gather *g = j->gather;
   const size_t from_col = b * j->block_cols, past = from_col + j->block_cols < j->a->cols ? from_col + j->block_cols : j->a->cols;
   if (j->values[0]) {
-    const uint32_t scale[2] = {diff_scale(j, j->a, row, from_col), diff_scale(j, j->b, row, from_col)};
+    const uint32_t scale[2] = {mxi_diff_scale(j, j->a, row, from_col), mxi_diff_scale(j, j->b, row, from_col)};
     for (size_t c = from_col; c < past; c++) {
       const uint32_t code[2] = {diff_code(j, j->a, row, c), diff_code(j, j->b, row, c)};
-      j->out->values += !diff_same_value(j, code, scale);
+      j->out->values += !mxi_diff_same_value(j, code, scale);
     }
     return MX_OK;
   }
@@ -146,7 +146,7 @@ static mx_status gather_block(diff_job *j, size_t row, size_t b) {
     if (t->micro && from[side]->micro) memcpy(t->micro + g->n * t->scale_cols * 3, from[side]->micro + scale * 3, t->scale_cols * 3);
   }
   g->cols[g->n++] = (uint32_t)cols;
-  return g->n == g->room ? diff_values_flush(j) : MX_OK;
+  return g->n == g->room ? mxi_diff_values_flush(j) : MX_OK;
 }
 
 /* ---- 4-bit codes of many blocks at once */
@@ -167,7 +167,7 @@ static int set_of(diff_job *j, uint32_t scale_a, uint32_t scale_b) {
   for (uint32_t a = 0; a < 16; a++)
     for (uint32_t b = 0; b < 16; b++) {
       const uint32_t code[2] = {a, b};
-      if (diff_same_value(j, code, scale)) set[16 * (b >> 3) + a] |= (uint8_t)(1u << (b & 7));
+      if (mxi_diff_same_value(j, code, scale)) set[16 * (b >> 3) + a] |= (uint8_t)(1u << (b & 7));
     }
   return *known;
 }
@@ -180,7 +180,7 @@ static int start_same(const diff_job *j, same_values *m, size_t n_units) {
   if (!m->set_of || !m->sets || !m->set) return 0;
   memset(m->sets, 0, MX_DIFFER_SET);
   m->n = 1;
-  m->k = mx_kernels_for(0)->differ;
+  m->k = mxi_kernels_for(0)->differ;
   return j->a->cols != 0;
 }
 
@@ -211,7 +211,7 @@ static size_t many_blocks(diff_job *j, size_t row) {
 }
 
 /* Values of the blocks of a row whose bytes differ. */
-mx_status diff_values_row(diff_job *j, size_t row) {
+mx_status mxi_diff_values_row(diff_job *j, size_t row) {
   const size_t n_blocks = j->a->scale_cols;
   mx_status status = MX_OK;
   for (size_t b = many_blocks(j, row); b < n_blocks && !status; b++) {

@@ -10,7 +10,7 @@ enum { TEXT = 160 };
 /* Of blocks there are fewer, and fewer questions are asked of them. */
 static int blocks_tell(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6); }
 
-void diff_place_row(diff_place *p, size_t row) {
+void mxi_diff_place_row(diff_place *p, size_t row) {
   if (p->n_rows && p->row[1] == row) return;
   if (!p->n_rows) p->row[0] = row;
   if (p->n_rows < DIFF_FEW) p->few[p->n_rows] = row;
@@ -19,7 +19,7 @@ void diff_place_row(diff_place *p, size_t row) {
   p->row[1] = row;
 }
 
-void diff_place_add(diff_place *p, size_t col, uint32_t n) {
+void mxi_diff_place_add(diff_place *p, size_t col, uint32_t n) {
   if (!p->n || col < p->span[0]) p->span[0] = col;
   if (!p->n || col > p->span[1]) p->span[1] = col;
   p->n += n;
@@ -82,8 +82,8 @@ static void count_columns(columns *c, const diff_place *p, size_t width) {
 /* All of one class modulo a step, of lines of which `hit` are hit: by chance, or all the lines of the class? */
 static int every(size_t step, size_t first, size_t lines, size_t hit, uint64_t n) {
   const size_t of_class = (lines - first % step + step - 1) / step;
-  return hit > 1 && step < lines && diff_telling(1 / (double)step, (double)n - 1) &&
-         (hit == of_class || diff_telling(1 / (double)step, (double)hit - 1));
+  return hit > 1 && step < lines && mxi_diff_telling(1 / (double)step, (double)n - 1) &&
+         (hit == of_class || mxi_diff_telling(1 / (double)step, (double)hit - 1));
 }
 
 static const size_t steps[] = {64, 32, 16, 8, 4, 2};
@@ -97,9 +97,9 @@ static size_t step_of(size_t bits, size_t first, size_t lines, size_t hit, uint6
 
 static void say_step(diff_job *j, const char *who, const char *line, size_t step, size_t first) {
   if (step == 2)
-    diff_say(j, "%s at %s %ss", who, first % 2 ? "odd" : "even", line);
+    mxi_diff_say(j, "%s at %s %ss", who, first % 2 ? "odd" : "even", line);
   else
-    diff_say(j, "%s at every %zu%s %s (from %s %zu)", who, step, step == 32 ? "nd" : "th", line, line, first % step);
+    mxi_diff_say(j, "%s at every %zu%s %s (from %s %zu)", who, step, step == 32 ? "nd" : "th", line, line, first % step);
 }
 
 /* Which part of the rows or columns: "rows 16 to 31", or nothing for more than half of them. */
@@ -126,7 +126,7 @@ static void say_box(diff_job *j, const diff_place *p, double n, const char *who,
   const int tile = in_rows && in_cols && h > 1 && w > 1 && power_of_two(h) && power_of_two(w) && p->row[0] % h == 0 && p->span[0] % w == 0;
   char of[64] = "";
   if (tile) snprintf(of, sizeof of, " (a tile of %zu x %zu)", h, w);
-  diff_say(j, "%s in %s%s%s%s", who, rows, in_rows && in_cols ? ", " : "", cols, of);
+  mxi_diff_say(j, "%s in %s%s%s%s", who, rows, in_rows && in_cols ? ", " : "", cols, of);
 }
 
 /* One block alone. */
@@ -134,13 +134,13 @@ static int one_block(diff_job *j, const diff_place *p, const columns *c, size_t 
   const size_t block = c->block.first[0], first = block * width, end = first + width < p->cols ? first + width : p->cols,
                r0 = p->row[0] / j->block_rows * j->block_rows;
   const double blocks = (double)c->n_blocks * (double)((p->rows + j->block_rows - 1) / j->block_rows);
-  if (!diff_telling(1 / blocks, (double)p->n - 1)) return 0;
+  if (!mxi_diff_telling(1 / blocks, (double)p->n - 1)) return 0;
   char rows[64];
   if (j->block_rows == 1)
     snprintf(rows, sizeof rows, "row %zu", r0);
   else
     snprintf(rows, sizeof rows, "rows %zu to %zu", r0, (r0 + j->block_rows < p->rows ? r0 + j->block_rows : p->rows) - 1);
-  diff_say(j, "all in one block (%s, columns %zu to %zu%s)", rows, first, end - 1, end == p->cols ? ", the last of its row" : "");
+  mxi_diff_say(j, "all in one block (%s, columns %zu to %zu%s)", rows, first, end - 1, end == p->cols ? ", the last of its row" : "");
   return 1;
 }
 
@@ -150,7 +150,7 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, doubl
   const double n = (double)p->n;
   const size_t C = c->col.n, K = c->block.n, Q = c->position.n, one = c->col.first[0], last = c->n_blocks - 1, at = c->block.first[0];
   if (c->whole && C == 1 && !scales) {
-    if (diff_telling(1 / (double)p->cols, n - 1)) diff_say(j, "%s in one column (column %zu)", who, one);
+    if (mxi_diff_telling(1 / (double)p->cols, n - 1)) mxi_diff_say(j, "%s in one column (column %zu)", who, one);
     return 1;
   }
   if (c->whole && K == 1 && c->n_blocks > 1) {
@@ -158,35 +158,35 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, doubl
     const double share = (double)(end - at * width) / (double)p->cols;
     const size_t from = scales ? at * j->block_cols : at * width, to = scales ? from + j->block_cols : end;
     if (at == last && cut && !scales && blocks_tell(share, blocks))
-      diff_say(j, "all in the last, short block of a row: see whether other elements than its own are read there, or not all of its own");
+      mxi_diff_say(j, "all in the last, short block of a row: see whether other elements than its own are read there, or not all of its own");
     else if (at == last && blocks_tell(share, blocks))
-      diff_say(j, "%s in the last block of a row", who);
+      mxi_diff_say(j, "%s in the last block of a row", who);
     else if (at != last && blocks_tell(share, blocks - 1))
-      diff_say(j, "%s in block column %zu (columns %zu to %zu)", who, at, from, (to < j->a->cols ? to : j->a->cols) - 1);
+      mxi_diff_say(j, "%s in block column %zu (columns %zu to %zu)", who, at, from, (to < j->a->cols ? to : j->a->cols) - 1);
   }
   const int one_place = Q == 1 && width > 1 && C > 1 && every(width, one, p->cols, C, p->n) && !scales;
   if (one_place) {
     const size_t q = c->position.first[0];
     if (q == 0)
-      diff_say(j, "all at the first element of a block");
+      mxi_diff_say(j, "all at the first element of a block");
     else if (q == width - 1)
-      diff_say(j, "all at the last element of a block");
+      mxi_diff_say(j, "all at the last element of a block");
     else
-      diff_say(j, "all at one position in the block (%zu)", q);
+      mxi_diff_say(j, "all at one position in the block (%zu)", q);
   }
   const size_t step = C > 1 ? step_of(c->bits, one, p->cols, C, p->n) : 0;
   if (step && !(one_place && step <= width)) say_step(j, who, scales ? "block column" : "column", step, one);
   if (K == 1) return 1;
   if (!step && !one_place && !scales && Q > 1 && Q * 4 <= width && Q <= DIFF_FEW && C > 2 * Q &&
-      diff_telling((double)Q / (double)width, n - (double)Q) &&
-      (C == Q * c->n_blocks || diff_telling((double)Q / (double)width, (double)C - (double)Q)))
-    diff_say(j, "all at positions %s in the block", listed(text, &c->position));
+      mxi_diff_telling((double)Q / (double)width, n - (double)Q) &&
+      (C == Q * c->n_blocks || mxi_diff_telling((double)Q / (double)width, (double)C - (double)Q)))
+    mxi_diff_say(j, "all at positions %s in the block", listed(text, &c->position));
   if (!c->whole || step || one_place) return 0;
   const size_t m = scales || C <= K ? C : K;
   const few *f = scales || C <= K ? &c->col : &c->block;
   const double lines = scales || C <= K ? (double)p->cols : (double)c->n_blocks;
   if (m <= DIFF_FEW && (double)m * 4 <= lines && !adjacent(f) && blocks_tell((double)m / lines, blocks - (double)m)) {
-    diff_say(j, "%s in %s %s", who, !scales && C <= K ? "columns" : "block columns", listed(text, f));
+    mxi_diff_say(j, "%s in %s %s", who, !scales && C <= K ? "columns" : "block columns", listed(text, f));
     return 1;
   }
   return 0;
@@ -198,9 +198,9 @@ static int say_rows(diff_job *j, const diff_place *p, double n, const char *who,
   const size_t R = p->n_rows;
   if (R == 1) {
     if (p->row[0] + 1 == p->rows && blocks_tell(1 / rows, n))
-      diff_say(j, "%s in the last %s", who, line);
+      mxi_diff_say(j, "%s in the last %s", who, line);
     else if (blocks_tell(1 / rows, n - 1))
-      diff_say(j, "%s in one %s (%s %zu)", who, line, line, p->row[0]);
+      mxi_diff_say(j, "%s in one %s (%s %zu)", who, line, line, p->row[0]);
     return 1;
   }
   const size_t step = step_of(p->row_bits, p->row[0], p->rows, R, (uint64_t)n);
@@ -208,11 +208,11 @@ static int say_rows(diff_job *j, const diff_place *p, double n, const char *who,
   few f = {.n = R};
   memcpy(f.first, p->few, sizeof f.first);
   if (step || R > DIFF_FEW || (double)R * 4 > rows || adjacent(&f) || !blocks_tell((double)R / rows, n - (double)R)) return 0;
-  diff_say(j, "%s in %ss %s", who, line, listed(text, &f));
+  mxi_diff_say(j, "%s in %ss %s", who, line, listed(text, &f));
   return 1;
 }
 
-void diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales) {
+void mxi_diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales) {
   const char *who = scales ? "every scale that differs is" : "all", *row = scales && p->rows != j->a->rows ? "block row" : "row",
              *column = scales ? "block column" : "column";
   const size_t width = scales ? 1 : j->block_cols;

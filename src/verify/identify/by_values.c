@@ -9,7 +9,7 @@
 
 enum { SOME = 1 << 15, FEW = 1 << 10 };
 
-int has_negative_zero(int elem) {
+int mxi_has_negative_zero(int elem) {
   const mx_format *f = mx_elem_format(elem);
   return f->sign_bits && mx_decode(f, 1u << (f->bits - 1)) == 0;
 }
@@ -35,7 +35,7 @@ static mx_status one_sample(values_count *out, const mx_spec *spec, const mx_sam
   return status;
 }
 
-int values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *samples, size_t n, size_t most, int threads) {
+int mxi_values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *samples, size_t n, size_t most, int threads) {
   *out = (values_count){0, 0};
   for (size_t i = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
@@ -54,13 +54,13 @@ static void try_block(mx_spec *best, values_count *least, int rows, int cols, co
     if (mx_elem_format(p.elem)->kind == MX_KIND_NONE || p.scale_rule == MX_SCALE_RULE_HIF4) continue;
     if (cols) p.block_rows = rows == 1 ? 0 : rows, p.block_cols = cols == 32 ? 0 : cols;
     if (mx_spec_check(&p, NULL)) continue;
-    if (!values_of_spec(&got, &p, s, n, FEW, threads) || got.wrong > least->wrong) continue;
-    if (!values_of_spec(&got, &p, s, n, SOME, threads)) continue;
+    if (!mxi_values_of_spec(&got, &p, s, n, FEW, threads) || got.wrong > least->wrong) continue;
+    if (!mxi_values_of_spec(&got, &p, s, n, SOME, threads)) continue;
     if (got.wrong < least->wrong || (got.wrong == least->wrong && got.zeros < least->zeros)) *best = p, *least = got;
   }
 }
 
-int values_preset(mx_spec *out, const mx_sample *samples, size_t n, const mx_identify_options *options, int threads, deadline until) {
+int mxi_values_preset(mx_spec *out, const mx_sample *samples, size_t n, const mx_identify_options *options, int threads, deadline until) {
   static const int sizes[] = {32, 16, 64, 128, 8};
   values_count least = {UINT64_MAX, UINT64_MAX};
   const int given = options->block_cols, given_rows = options->block_rows > 0 ? options->block_rows : 1;

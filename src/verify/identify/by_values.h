@@ -11,11 +11,11 @@ typedef struct values_count {
 } values_count;
 
 /** What spec makes of at most `most` numbers of each sample, in whole rows, 0: all; under the tensor scale of all of it. 0 if it cannot be run. */
-int values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *samples, size_t n, size_t most, int threads);
+int mxi_values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *samples, size_t n, size_t most, int threads);
 /** The preset, as it is or with another block (rows or columns of 8 to 128, tiles of 16 to 128; of options->block_cols columns if that is not 0),
  *  that gets the fewest values wrong, of about 2^15 a sample. 0 if none can be run. */
-int values_preset(mx_spec *out, const mx_sample *samples, size_t n, const mx_identify_options *options, int threads, deadline until);
+int mxi_values_preset(mx_spec *out, const mx_sample *samples, size_t n, const mx_identify_options *options, int threads, deadline until);
 /** Has the element a zero with a sign? */
-int has_negative_zero(int elem);
+int mxi_has_negative_zero(int elem);
 
 #endif

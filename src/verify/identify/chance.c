@@ -18,41 +18,41 @@ static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_rul
     inquiry *next = NULL;
     for (size_t k = 0; k < n_ruled; k++) {
       inquiry *q = &all[ruled[k]];
-      if (q->seeded == 1 && (!next || attempt_better(&q->best, &next->best))) next = q;
+      if (q->seeded == 1 && (!next || mxi_attempt_better(&q->best, &next->best))) next = q;
     }
     if (!next) return NULL;
     next->seeded = 2;
     next->s.lenient = 0;
-    inquiry_finish(next, 1);
+    mxi_inquiry_finish(next, 1);
     next->s.lenient = 1;
-    if (attempt_exact(&next->best)) return next;
+    if (mxi_attempt_exact(&next->best)) return next;
   }
   return NULL;
 }
 
-inquiry *chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until) {
+inquiry *mxi_chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until) {
   if (c->asked) return NULL;
   c->asked = 1;
   c->least = INFINITY;
   for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
-    c->none |= all[i].residue < INFINITY && !inquiry_far_off(&all[i]);
+    c->none |= all[i].residue < INFINITY && !mxi_inquiry_far_off(&all[i]);
   for (size_t i = 0; i < n && !c->none; i++) {
-    c->random[i] = all[i].residue < INFINITY && inquiry_looks_random(&all[i]);
+    c->random[i] = all[i].residue < INFINITY && mxi_inquiry_looks_random(&all[i]);
     if (c->random[i]) c->least = fmin(c->least, all[i].residue);
   }
   for (size_t i = 0; i < n; i++) {
     if (!c->random[i] || all[i].residue > 4 * c->least + 0.1 || deadline_over(until)) continue;
-    if (!inquiry_random_rule(&all[i], 0)) continue;
+    if (!mxi_inquiry_random_rule(&all[i], 0)) continue;
     c->ruled[c->n_ruled++] = i;
-    if (inquiry_seed(&all[i], 0)) return &all[i];
+    if (mxi_inquiry_seed(&all[i], 0)) return &all[i];
   }
   for (size_t k = 0; k < c->n_ruled && !deadline_over(until); k++)
-    if (!all[c->ruled[k]].seeded && inquiry_seed(&all[c->ruled[k]], 1)) return &all[c->ruled[k]];
+    if (!all[c->ruled[k]].seeded && mxi_inquiry_seed(&all[c->ruled[k]], 1)) return &all[c->ruled[k]];
   return NULL;
 }
 
-inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
-  inquiry *usual = chance_with_usual_seed(c, all, n, until);
+inquiry *mxi_chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
+  inquiry *usual = mxi_chance_with_usual_seed(c, all, n, until);
   if (usual || c->none) return usual;
   uint8_t *random = c->random;
   size_t *ruled = c->ruled, n_ruled = c->n_ruled;
@@ -64,9 +64,9 @@ inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
       if (random[i] == 1 && all[i].residue <= 4 * least + 0.1 && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
     if (next == n) break;
     random[next] = 2;
-    if (!inquiry_random_rule(&all[next], 1)) continue;
+    if (!mxi_inquiry_random_rule(&all[next], 1)) continue;
     ruled[n_ruled++] = next;
-    if (inquiry_seed(&all[next], 0)) return &all[next];
+    if (mxi_inquiry_seed(&all[next], 0)) return &all[next];
   }
   for (size_t i = 0; i < n; i++) {
     int is_ruled = 0;
@@ -76,7 +76,7 @@ inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
   }
   for (int many = 0; many <= 2; many++) { /* those that have a seed first: it is the stronger evidence */
     for (size_t k = 0; many && k < n_ruled && !deadline_over(until); k++)
-      if (!(many == 1 && k < c->n_ruled) && !all[ruled[k]].seeded && inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
+      if (!(many == 1 && k < c->n_ruled) && !all[ruled[k]].seeded && mxi_inquiry_seed(&all[ruled[k]], many)) return &all[ruled[k]];
     inquiry *q = harder_with_seed(all, ruled, n_ruled, until);
     if (q) return q;
   }
@@ -84,11 +84,11 @@ inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;
     all[i].level = 2;
-    if (all[i].seeded && attempt_badness(&all[i].best) * 50 < all[i].o.n_blocks &&
-        (!best || !best->seeded || attempt_better(&all[i].best, &best->best)))
+    if (all[i].seeded && mxi_attempt_badness(&all[i].best) * 50 < all[i].o.n_blocks &&
+        (!best || !best->seeded || mxi_attempt_better(&all[i].best, &best->best)))
       best = &all[i];
     if (all[i].seeded || (best && best->seeded)) continue;
-    if (inquiry_estimate(&all[i]) && (!best || length_of(&all[i].random) < length_of(&best->random))) best = &all[i];
+    if (mxi_inquiry_estimate(&all[i]) && (!best || length_of(&all[i].random) < length_of(&best->random))) best = &all[i];
   }
   return best;
 }

@@ -14,8 +14,8 @@ typedef struct chance {
 
 /** The inquiry under which ordinary blocks are rounded at random, with a seed below 2^20 or a usual one that gives every byte; NULL if there is none.
  *  Every inquiry has its specs. Asked once: later calls with the same c return NULL. */
-inquiry *chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until);
+inquiry *mxi_chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until);
 /** The same with every seed that is ever tried; or without one, if its draws look random: with what can be said of them. */
-inquiry *chance_inquiry(chance *c, inquiry *all, size_t n, deadline until);
+inquiry *mxi_chance_inquiry(chance *c, inquiry *all, size_t n, deadline until);
 
 #endif

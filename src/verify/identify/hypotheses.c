@@ -372,8 +372,8 @@ static void from_presets(list *l, const mx_sample *samples, size_t n, const shap
   }
 }
 
-void preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
-                       const mx_identify_options *options, const hypothesis *known, size_t n_known) {
+void mxi_preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                           const mx_identify_options *options, const hypothesis *known, size_t n_known) {
   *n = 0;
   if (!samples[0].codes) return;
   const unsigned bits = bits_needed(samples, n_samples);
@@ -494,15 +494,15 @@ static mx_spec spec_of_rotation(const rotation *r, int n_threads) {
     s.had_sign = MX_HAD_SIGN_NONE;
   else if (te)
     s.had_sign = MX_HAD_SIGN_TE;
-  else if (random_solve_signs(&s.seed, r->signs, r->size, n_threads))
+  else if (mxi_random_solve_signs(&s.seed, r->signs, r->size, n_threads))
     s.had_sign = MX_HAD_SIGN_FRESH;
   else
     memcpy(s.had_signs, r->signs, sizeof s.had_signs);
   return s;
 }
 
-mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
-                          const mx_identify_options *options, mx_error *err) {
+mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                              const mx_identify_options *options, mx_error *err) {
   shape blocks[MAX_BLOCKS_TRIED];
   const size_t n_blocks = find_blocks(blocks, samples, n_samples, options);
   *n = 0;

@@ -15,12 +15,12 @@ typedef struct hypothesis {
 } hypothesis;
 
 /** Best first; n at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape. */
-mx_status find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
-                          const mx_identify_options *options, mx_error *err);
+mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                              const mx_identify_options *options, mx_error *err);
 
 /** Every element, scale, block, input.dtype and rotation of a preset that the shapes and codes allow, which are not in `known`; n at most
  *  MAX_HYPOTHESES. */
-void preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
-                       const mx_identify_options *options, const hypothesis *known, size_t n_known);
+void mxi_preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                           const mx_identify_options *options, const hypothesis *known, size_t n_known);
 
 #endif

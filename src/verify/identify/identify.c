@@ -30,12 +30,13 @@ static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), F
 static int as_good(inquiry *q, const mx_spec *t) {
   mx_spec fitted = *t;
   const int here = t->input_dtype == q->o.formats.input_dtype && (!t->had_size || t->flush == q->o.formats.flush);
-  const score chosen = here ? search_score_until(&q->s, t, EVERY, 1) : (score){0, 0, 0};
-  if (score_total(chosen) || chosen.nan_codes > q->best.got.nan_codes || inquiry_fit_tensor_scale(&q->o, &fitted) || !keys_same(&fitted, t))
+  const score chosen = here ? mxi_search_score_until(&q->s, t, EVERY, 1) : (score){0, 0, 0};
+  if (score_total(chosen) || chosen.nan_codes > q->best.got.nan_codes || mxi_inquiry_fit_tensor_scale(&q->o, &fitted) ||
+      !mxi_keys_same(&fitted, t))
     return 0;
-  const score got = full_score(&q->o, t, q->wrong, q->s.threads);
+  const score got = mxi_full_score(&q->o, t, q->wrong, q->s.threads);
   if (!score_total(got) && got.nan_codes <= q->best.got.nan_codes) return 1;
-  search_learn(&q->s, q->wrong, t, 4);
+  mxi_search_learn(&q->s, q->wrong, t, 4);
   return 0;
 }
 
@@ -46,14 +47,14 @@ static void settle(mx_identity *out, inquiry *q, deadline until) {
   for (size_t i = 0; v && mx_key_name(i) && i < 64 && !deadline_over(until); i++) {
     const char *key = mx_key_name(i);
     int open = 0;
-    values_of(v, key, &q->o);
+    mxi_values_of(v, key, &q->o);
     if (!strcmp(key, "input.dtype")) {
       v->n = 3;
       for (int d = 0; d < 3; d++) snprintf(v->text[d], VALUE_TEXT, "%s", mx_key_choice(i, (size_t)d, &(const char *){0}, &(int){0}));
     }
     for (size_t k = 0; k < v->n && !open; k++) {
       mx_spec t = *best;
-      if (mx_spec_set(&t, key, v->text[k], NULL) || keys_same(&t, best) || mx_spec_check(&t, NULL) || !as_good(q, &t)) continue;
+      if (mx_spec_set(&t, key, v->text[k], NULL) || mxi_keys_same(&t, best) || mx_spec_check(&t, NULL) || !as_good(q, &t)) continue;
       open = 1;
       if (k == 0 && !out->preset && t.input_dtype == q->o.formats.input_dtype) *best = t;
     }
@@ -85,12 +86,12 @@ static void drop_needless(inquiry *q) {
   key_values *v = malloc(sizeof *v);
   for (size_t i = 0; v && mx_key_name(i); i++) {
     mx_spec t = *best;
-    values_of(v, mx_key_name(i), &q->o);
-    if (!v->n || mx_spec_set(&t, mx_key_name(i), v->text[0], NULL) || keys_same(&t, best) || mx_spec_check(&t, NULL)) continue;
-    if (!score_total(full_score(&q->o, &t, q->wrong, q->s.threads))) *best = t;
+    mxi_values_of(v, mx_key_name(i), &q->o);
+    if (!v->n || mx_spec_set(&t, mx_key_name(i), v->text[0], NULL) || mxi_keys_same(&t, best) || mx_spec_check(&t, NULL)) continue;
+    if (!score_total(mxi_full_score(&q->o, &t, q->wrong, q->s.threads))) *best = t;
   }
   free(v);
-  q->best.scales_wrong = inquiry_fit_tensor_scale(&q->o, best);
+  q->best.scales_wrong = mxi_inquiry_fit_tensor_scale(&q->o, best);
 }
 
 static int difference(const mx_spec *a, const mx_spec *b) {
@@ -122,7 +123,7 @@ static void count(mx_identity *out, inquiry *q) {
   const mx_sample *samples = q->o.samples;
   const attempt *best = &q->best;
   out->spec = best->spec;
-  out->exact = attempt_exact(best);
+  out->exact = mxi_attempt_exact(best);
   out->scales_differ = best->got.scales;
   out->nan_codes_differ = best->got.nan_codes;
   out->tensor_scales_differ = best->scales_wrong;
@@ -133,24 +134,24 @@ static void count(mx_identity *out, inquiry *q) {
   }
   if (out->exact) return;
   values_count values;
-  if (!samples[0].codes && values_of_spec(&values, &best->spec, samples, q->o.n_samples, 0, q->s.threads))
+  if (!samples[0].codes && mxi_values_of_spec(&values, &best->spec, samples, q->o.n_samples, 0, q->s.threads))
     out->zero_signs_differ = values.zeros;
   for (size_t i = q->o.n_samples; i-- > 0;) {
     float of_spec = 1;
     if (!samples[i].has_tensor_scale) continue;
-    if (best->spec.tensor_norm && mx_tensor_scale(&of_spec, observation_amax(&q->o, i, &best->spec), &best->spec)) continue;
+    if (best->spec.tensor_norm && mx_tensor_scale(&of_spec, mxi_observation_amax(&q->o, i, &best->spec), &best->spec)) continue;
     if (!memcmp(&of_spec, &samples[i].tensor_scale, sizeof of_spec) || (isnan(of_spec) && isnan(samples[i].tensor_scale))) continue;
     out->tensor_scale_stored = samples[i].tensor_scale;
     out->tensor_scale_of_spec = of_spec;
   }
-  full_score(&q->o, &best->spec, q->wrong, q->s.threads);
+  mxi_full_score(&q->o, &best->spec, q->wrong, q->s.threads);
   size_t least = SIZE_MAX; /* the wrong block of fewest elements that are not zero */
   for (size_t i = 0; i < q->o.n_blocks; i++) {
     const block_at *b = &q->o.blocks[i];
     size_t ld, rows, cols, n = 0;
-    const float *x = observation_x(&q->o, b->sample, &ld) + b->row * ld + b->col;
+    const float *x = mxi_observation_x(&q->o, b->sample, &ld) + b->row * ld + b->col;
     if (!q->wrong[i]) continue;
-    observation_extent(&q->o, b, &rows, &cols);
+    mxi_observation_extent(&q->o, b, &rows, &cols);
     for (size_t k = 0; k < rows * cols; k++) n += x[k / cols * ld + k % cols] != 0;
     if (n >= least) continue;
     least = n;
@@ -198,13 +199,14 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   hypothesis *more = calloc(MAX_HYPOTHESES, sizeof *more);
   size_t n_more = 0;
   inquiry *found = NULL;
-  if (more) preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
+  if (more) mxi_preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
   for (size_t i = 0; i < n_more && !found; i++) {
-    if (inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, budget)) inquiry_presets(q);
-    if (attempt_exact(&q->best))
+    if (mxi_inquiry_open(q, &more[i], more[i].formats.input_dtype, more[i].formats.flush, samples, n_samples, threads, budget))
+      mxi_inquiry_presets(q);
+    if (mxi_attempt_exact(&q->best))
       found = q;
     else
-      inquiry_close(q);
+      mxi_inquiry_close(q);
   }
   free(more);
   return found;
@@ -224,9 +226,9 @@ static int has_subnormal(const mx_sample *s, size_t n) {
 /* To its end once more, harder each time. */
 static void advance(inquiry *q) {
   if (!q->level) q->ordinary = q->residue;
-  inquiry_finish(q, q->level++ > 0);
+  mxi_inquiry_finish(q, q->level++ > 0);
   /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
-  if (q->best.any) q->residue = q->ordinary + 0.01 * (double)attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
+  if (q->best.any) q->residue = q->ordinary + 0.01 * (double)mxi_attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
 }
 
 /* A tensor scale that says something: arithmetic of 16 bits has none (SPEC 3). */
@@ -246,12 +248,12 @@ typedef struct wave {
 static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budget) {
   for (; w->at < n && !budget_over(budget); w->at++) {
     inquiry *q = &all[w->at];
-    inquiry_cores(q);
+    mxi_inquiry_cores(q);
     if (q->cores.n && !q->cores.got[0].scales) {
-      inquiry_specs(q);
+      mxi_inquiry_specs(q);
       if (q->residue == 0) advance(q); /* what explains every ordinary block is likely right: the others can wait */
     }
-    if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
+    if (mxi_attempt_exact(&q->best) || mxi_inquiry_hidden_draws(q)) return q;
     if (w->again && budget_over(budget)) { /* once more from here, with more of it */
       q->residue = INFINITY;
       q->level = 0;
@@ -265,7 +267,7 @@ static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budge
 /* The elements' rules of inquiries whose scales are nearly explained. */
 static void specs_of_near(const wave *w, inquiry *all, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w->least + 16) inquiry_specs(&all[i]);
+    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w->least + 16) mxi_inquiry_specs(&all[i]);
 }
 
 /* A scale that is wrong is worse than a code. */
@@ -280,8 +282,8 @@ static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const 
   hypothesis h = {.formats = bug->spec};
   mx_spec_block(&bug->spec, samples[0].rows, samples[0].cols, &h.block_rows, &h.block_cols);
   ++*n_all;
-  if (!inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, budget)) return NULL;
-  inquiry_take(q, &bug->spec);
+  if (!mxi_inquiry_open(q, &h, bug->spec.input_dtype, bug->spec.flush, samples, n_samples, threads, budget)) return NULL;
+  mxi_inquiry_take(q, &bug->spec);
   return q;
 }
 
@@ -290,11 +292,11 @@ static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples,
                           int threads, search_budget *budget) {
   mx_bug near = {0};
   values_count got;
-  if (!values_preset(&near.spec, samples, n_samples, options, threads, budget->until)) return NULL;
+  if (!mxi_values_preset(&near.spec, samples, n_samples, options, threads, budget->until)) return NULL;
   inquiry *q = of_preset(all, n_all, &near, samples, n_samples, threads, budget);
-  if (!q || attempt_exact(&q->best)) return q;
-  const int all_but_zeros = values_of_spec(&got, &near.spec, samples, n_samples, 0, threads) && !got.wrong;
-  return all_but_zeros && !has_negative_zero(near.spec.elem) ? q : NULL;
+  if (!q || mxi_attempt_exact(&q->best)) return q;
+  const int all_but_zeros = mxi_values_of_spec(&got, &near.spec, samples, n_samples, 0, threads) && !got.wrong;
+  return all_but_zeros && !mxi_has_negative_zero(near.spec.elem) ? q : NULL;
 }
 
 /* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
@@ -307,7 +309,7 @@ static uint64_t odd_numbers(const mx_spec *s) {
 static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, search_budget *budget) {
   const deadline until = budget->until;
-  const double allowed = deadline_left(until);
+  const double allowed = mxi_deadline_left(until);
   int rotated = 0;
   for (size_t i = 0; i < n; i++) rotated |= h[i].formats.had_size != 0;
   const int flushes = rotated && has_subnormal(samples, n_samples);
@@ -318,9 +320,9 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
       const int flush = k >= n;
       if (flush && !h[k % n].formats.had_size) continue;
       ++*n_all;
-      if (!inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, budget)) return NULL;
-      if (!dtype || has_dtype_preset(dtype)) inquiry_presets(q);
-      if (attempt_exact(&q->best)) return q;
+      if (!mxi_inquiry_open(q, &h[k % n], dtype, flush, samples, n_samples, threads, budget)) return NULL;
+      if (!dtype || has_dtype_preset(dtype)) mxi_inquiry_presets(q);
+      if (mxi_attempt_exact(&q->best)) return q;
     }
   inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, budget);
   *n_all += preset != NULL;
@@ -329,7 +331,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (preset) return preset;
   wave w = {.least = UINT64_MAX, .again = 1};
   budget->most = budget->tried + (uint64_t)(TRIALS_A_SECOND * share(FIRST_WAVE, allowed));
-  budget->until = deadline_before(until, allowed - 2 * share(FIRST_WAVE, allowed)); /* a slow machine */
+  budget->until = mxi_deadline_before(until, allowed - 2 * share(FIRST_WAVE, allowed)); /* a slow machine */
   inquiry *q = first_wave(&w, all, *n_all, budget);
   budget->most = UINT64_MAX;
   budget->until = until;
@@ -338,25 +340,25 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   chance drawn = {0};
   if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is no bug */
     specs_of_near(&w, all, *n_all);
-    q = chance_with_usual_seed(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+    q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, 0.3 * allowed));
     if (q) return q;
   }
   if (samples[0].codes) {
-    if (name_bug(bug, samples, n_samples, threads, deadline_within(until, for_bugs(allowed))))
+    if (mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed))))
       return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
   specs_of_near(&w, all, *n_all);
-  inquiry *random = chance_inquiry(&drawn, all, *n_all, deadline_before(until, 0.3 * allowed));
+  inquiry *random = mxi_chance_inquiry(&drawn, all, *n_all, mxi_deadline_before(until, 0.3 * allowed));
   if (random) return random;
   while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
     advance(q);
-    if (attempt_exact(&q->best) || inquiry_hidden_draws(q)) return q;
+    if (mxi_attempt_exact(&q->best) || mxi_inquiry_hidden_draws(q)) return q;
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)
-    if (all[i].best.any && (!best || attempt_better(&all[i].best, &best->best))) best = &all[i];
+    if (all[i].best.any && (!best || mxi_attempt_better(&all[i].best, &best->best))) best = &all[i];
   if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
   /* What is not exact must be worth the numbers that it has of its own. */
   if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
@@ -365,7 +367,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (!q || bug->name || bug->preset_scales) return q;
   q->random = bug->spec; /* the time may have been too short to look for chance */
   q->random.elem_round = MX_ROUND_SR;
-  if (mx_spec_check(&q->random, NULL) || !inquiry_estimate(q)) inquiry_take(q, &bug->spec);
+  if (mx_spec_check(&q->random, NULL) || !mxi_inquiry_estimate(q)) mxi_inquiry_take(q, &bug->spec);
   return q;
 }
 
@@ -390,7 +392,7 @@ static int in_scale_format(mx_spec *t, const mx_spec *spec, int scale) {
 
 /* The preset nearest to an exact answer, which becomes the one that is said in its terms; under another scale format if the data allow both. */
 static const char *nearest(mx_identity *out, inquiry *all, size_t n, inquiry **best) {
-  const char *near = near_preset(*best, as_good);
+  const char *near = mxi_near_preset(*best, as_good);
   inquiry *const found = *best;
   const hypothesis *h = &found->h;
   for (size_t i = 0; i < n; i++) {
@@ -400,10 +402,10 @@ static const char *nearest(mx_identity *out, inquiry *all, size_t n, inquiry **b
         q->h.formats.had_size != h->formats.had_size || !in_scale_format(&t, &found->best.spec, q->h.formats.scale) ||
         q->o.formats.input_dtype != t.input_dtype || (t.had_size && q->o.formats.flush != t.flush))
       continue;
-    inquiry_take(q, &t);
-    if (!attempt_exact(&q->best)) continue;
-    out->undecided |= UINT64_C(1) << key_find("scale") | UINT64_C(1) << key_find("tensor.target");
-    const char *other = near_preset(q, as_good);
+    mxi_inquiry_take(q, &t);
+    if (!mxi_attempt_exact(&q->best)) continue;
+    out->undecided |= UINT64_C(1) << mxi_key_find("scale") | UINT64_C(1) << mxi_key_find("tensor.target");
+    const char *other = mxi_near_preset(q, as_good);
     if (keys_from(other, &q->best.spec) < keys_from(near, &(*best)->best.spec)) *best = q, near = other;
   }
   return near;
@@ -432,14 +434,14 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     free(all);
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   }
-  status = find_hypotheses(h, &n_hypotheses, samples, n, options, err);
+  status = mxi_find_hypotheses(h, &n_hypotheses, samples, n, options, err);
   const int threads = mx_thread_count(options->n_threads);
   const double allowed = options->seconds > 0 ? options->seconds : 10;
-  search_budget budget = {.most = UINT64_MAX, .until = deadline_in(allowed)};
+  search_budget budget = {.most = UINT64_MAX, .until = mxi_deadline_in(allowed)};
   const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
-    name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)));
+    mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed)));
     if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
   }
   if (status == MX_ERR_SHAPE && !samples[0].codes) status = MX_OK, close = 0; /* blocks of no preset */
@@ -448,20 +450,21 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);
-    if (attempt_exact(&best->best) && !out->preset) say_plainly(best);
-    if (attempt_exact(&best->best) && !options->no_undecided) settle(out, best, deadline_in(0.3 * allowed));
-    const char *near = attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
-    if (!attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
+    if (mxi_attempt_exact(&best->best) && !out->preset) say_plainly(best);
+    if (mxi_attempt_exact(&best->best) && !options->no_undecided) settle(out, best, mxi_deadline_in(0.3 * allowed));
+    const char *near = mxi_attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
+    if (!mxi_attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
     const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
     if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
-      if (!name_bug(&out->bug, samples, n, threads, deadline_in(for_bugs(allowed)))) out->bug.name = NULL; /* a description explains no more */
+      if (!mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed))))
+        out->bug.name = NULL; /* a description explains no more */
     }
     name_presets(out);
     if (near) out->nearest = near;
     if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
-    out->stochastic = out->exact ? spec_random(&out->spec) : best->stochastic;
+    out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;
     out->random_bias = best->facts.bias;
@@ -470,7 +473,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_beyond = best->facts.beyond;
   } else if (!status)
     status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec was run over these data in %g seconds, or memory ran out", allowed);
-  for (size_t i = 0; i < n_all; i++) inquiry_close(&all[i]);
+  for (size_t i = 0; i < n_all; i++) mxi_inquiry_close(&all[i]);
   out->specs_tried = budget.tried;
   free(all);
   free(h);

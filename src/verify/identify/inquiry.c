@@ -13,40 +13,41 @@
 
 enum { ROUNDS = 10, REPAIRED = 3 };
 
-uint64_t attempt_badness(const attempt *a) { return score_total(a->got) + a->scales_wrong; }
+uint64_t mxi_attempt_badness(const attempt *a) { return score_total(a->got) + a->scales_wrong; }
 
-int attempt_better(const attempt *a, const attempt *b) {
+int mxi_attempt_better(const attempt *a, const attempt *b) {
   if (!a->any || !b->any) return a->any > b->any;
-  return attempt_badness(a) < attempt_badness(b) || (attempt_badness(a) == attempt_badness(b) && a->got.nan_codes < b->got.nan_codes);
+  return mxi_attempt_badness(a) < mxi_attempt_badness(b) ||
+         (mxi_attempt_badness(a) == mxi_attempt_badness(b) && a->got.nan_codes < b->got.nan_codes);
 }
 
-int attempt_exact(const attempt *a) { return a->any && !attempt_badness(a); }
-static int attempt_perfect(const attempt *a) { return attempt_exact(a) && !a->got.nan_codes; }
+int mxi_attempt_exact(const attempt *a) { return a->any && !mxi_attempt_badness(a); }
+static int attempt_perfect(const attempt *a) { return mxi_attempt_exact(a) && !a->got.nan_codes; }
 
 /* What tensor.store makes of the stored tensor scales. */
-uint64_t inquiry_fit_tensor_scale(const observation *o, mx_spec *s) {
-  uint64_t least = tensor_scales_wrong(o, s, 1);
+uint64_t mxi_inquiry_fit_tensor_scale(const observation *o, mx_spec *s) {
+  uint64_t least = mxi_tensor_scales_wrong(o, s, 1);
   if (!least || s->tensor_norm == MX_TENSOR_NORM_NONE) return least;
   for (int store = 0; store < MX_TENSOR_STORE_COUNT && least && s->chain == MX_CHAIN_EXACT; store++) {
     mx_spec t = *s;
     t.tensor_store = store;
-    const uint64_t n = tensor_scales_wrong(o, &t, 1);
+    const uint64_t n = mxi_tensor_scales_wrong(o, &t, 1);
     if (n < least) least = n, *s = t;
   }
   return least;
 }
 
 /* Over everything. */
-void inquiry_confirm(inquiry *q, const mx_spec *spec) {
+void mxi_inquiry_confirm(inquiry *q, const mx_spec *spec) {
   attempt a = {.spec = *spec, .any = 1};
-  a.got = full_score(&q->o, spec, q->wrong, q->s.threads);
-  a.scales_wrong = inquiry_fit_tensor_scale(&q->o, &a.spec);
-  if (attempt_better(&a, &q->best)) q->best = a;
+  a.got = mxi_full_score(&q->o, spec, q->wrong, q->s.threads);
+  a.scales_wrong = mxi_inquiry_fit_tensor_scale(&q->o, &a.spec);
+  if (mxi_attempt_better(&a, &q->best)) q->best = a;
 }
 
-void inquiry_take(inquiry *q, const mx_spec *spec) {
+void mxi_inquiry_take(inquiry *q, const mx_spec *spec) {
   q->best.any = 0;
-  inquiry_confirm(q, spec);
+  mxi_inquiry_confirm(q, spec);
 }
 
 /* ---- presets */
@@ -60,15 +61,15 @@ static void try_presets(search *s, pool *out, int same_formats) {
     const mx_preset *row = mx_preset_at(i);
     if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
     specs[n] = p;
-    observation_put_formats(&specs[n], s->o);
+    mxi_observation_put_formats(&specs[n], s->o);
     n += mx_spec_equal(&specs[n], &p) == same_formats && !mx_spec_check(&specs[n], NULL);
   }
   s->budget->tried += n;
-  search_pool(s, out, specs, n);
+  mxi_search_pool(s, out, specs, n);
   free(specs);
 }
 
-void inquiry_presets(inquiry *q) {
+void mxi_inquiry_presets(inquiry *q) {
   pool *p = calloc(1, sizeof *p);
   if (!p) return;
   for (int round = 0; round < 4 && !attempt_perfect(&q->best); round++) {
@@ -77,8 +78,8 @@ void inquiry_presets(inquiry *q) {
     p->room = POOL;
     try_presets(&q->s, p, 1);
     for (size_t i = 0; i < p->n && !score_total(p->got[i]) && !attempt_perfect(&q->best); i++) {
-      inquiry_confirm(q, &p->spec[i]);
-      learned += search_learn(&q->s, q->wrong, &p->spec[i], LEARN);
+      mxi_inquiry_confirm(q, &p->spec[i]);
+      learned += mxi_search_learn(&q->s, q->wrong, &p->spec[i], LEARN);
     }
     if (!learned) break;
   }
@@ -87,21 +88,21 @@ void inquiry_presets(inquiry *q) {
 
 /* ---- one inquiry from end to end */
 
-int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads,
-                 search_budget *budget) {
+int mxi_inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads,
+                     search_budget *budget) {
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
   q->h.formats.flush = flush;
-  if (observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
-  q->o.cache = value_cache_new();
-  q->o.memo = memo_new(threads);
+  if (mxi_observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
+  q->o.cache = mxi_value_cache_new();
+  q->o.memo = mxi_memo_new(threads);
   q->wrong = calloc(q->o.n_blocks + 1, 1);
-  return q->wrong && !search_begin(&q->s, &q->o, threads, budget);
+  return q->wrong && !mxi_search_begin(&q->s, &q->o, threads, budget);
 }
 
-void inquiry_close(inquiry *q) {
-  search_end(&q->s);
-  observation_free(&q->o);
+void mxi_inquiry_close(inquiry *q) {
+  mxi_search_end(&q->s);
+  mxi_observation_free(&q->o);
   free(q->wrong);
 }
 
@@ -111,19 +112,19 @@ static void find_starts(inquiry *q) {
   q->starts.room = POOL;
   size_t n = 0;
   while (n < q->specs.n && score_total(q->specs.got[n]) <= 2 * score_total(q->specs.got[0]) + 8) n++;
-  search_pool(&q->s, &q->starts, q->specs.spec, n);
+  mxi_search_pool(&q->s, &q->starts, q->specs.spec, n);
   try_presets(&q->s, &q->starts, 0);
 }
 
 static int was_repaired(const inquiry *q, const mx_spec *spec) {
   for (size_t i = 0; i < q->n_repaired; i++)
-    if (keys_same(&q->repaired[i], spec)) return 1;
+    if (mxi_keys_same(&q->repaired[i], spec)) return 1;
   return 0;
 }
 
 /* Does a spec give the same as one of those before it, as far as the chosen blocks tell? prints[n] becomes its own. */
-int inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n) {
-  prints[n] = search_print(s, spec);
+int mxi_inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n) {
+  prints[n] = mxi_search_print(s, spec);
   if (!prints[n]) return 0;                            /* values alone have none */
   prints[n] ^= score_total(got) << 32 | got.nan_codes; /* what is drawn is judged, not printed */
   for (size_t k = 0; k < n; k++)
@@ -138,19 +139,19 @@ static void repair_some(inquiry *q, int effort) {
   for (size_t i = 0; i < q->starts.n && n < REPAIRED && !budget_over(q->s.budget); i++) {
     if (was_repaired(q, &q->starts.spec[i])) continue;
     mx_spec t = q->starts.spec[i];
-    score got = search_score(&q->s, &t, EVERY);
-    if (inquiry_same_print(&q->s, &t, got, prints, n)) continue;
+    score got = mxi_search_score(&q->s, &t, EVERY);
+    if (mxi_inquiry_same_print(&q->s, &t, got, prints, n)) continue;
     q->repaired[q->n_repaired++ % MAX_REPAIRED] = t;
     if (q->n_repaired > MAX_REPAIRED) q->n_repaired = MAX_REPAIRED;
-    search_repair(&q->s, &t, &got, effort);
-    pool_add(&q->finalists, &t, got);
+    mxi_search_repair(&q->s, &t, &got, effort);
+    mxi_pool_add(&q->finalists, &t, got);
     n++;
     if (score_clean(got)) return;
   }
 }
 
 /* The best few specs, repaired on blocks of every class; then over everything, and what is wrong is learned. */
-void inquiry_finish(inquiry *q, int effort) {
+void mxi_inquiry_finish(inquiry *q, int effort) {
   search *s = &q->s;
   pool *again = calloc(1, sizeof *again);
   q->finalists.room = 4;
@@ -158,22 +159,22 @@ void inquiry_finish(inquiry *q, int effort) {
   find_starts(q);
   for (int round = 0; again && round < ROUNDS && !budget_over(s->budget); round++) {
     *again = (pool){.room = 4};
-    for (size_t i = 0; i < q->finalists.n; i++) pool_add(again, &q->finalists.spec[i], search_score(s, &q->finalists.spec[i], EVERY));
+    for (size_t i = 0; i < q->finalists.n; i++) mxi_pool_add(again, &q->finalists.spec[i], mxi_search_score(s, &q->finalists.spec[i], EVERY));
     q->finalists = *again;
     if (q->finalists.n && !score_clean(q->finalists.got[0])) {
       mx_spec t = q->finalists.spec[0];
       score got = q->finalists.got[0];
-      search_repair(s, &t, &got, effort);
-      pool_add(&q->finalists, &t, got);
+      mxi_search_repair(s, &t, &got, effort);
+      mxi_pool_add(&q->finalists, &t, got);
     }
     if (!q->finalists.n || score_total(q->finalists.got[0])) {
-      if (round) inquiry_refit(q), find_starts(q);
+      if (round) mxi_inquiry_refit(q), find_starts(q);
       repair_some(q, effort);
     }
     if (!q->finalists.n) break;
-    inquiry_confirm(q, &q->finalists.spec[0]);
-    if (attempt_perfect(&q->best) || (attempt_exact(&q->best) && round > 1)) break;
-    if (!search_learn(s, q->wrong, &q->finalists.spec[0], LEARN) && (!effort || q->n_repaired >= q->starts.n)) break;
+    mxi_inquiry_confirm(q, &q->finalists.spec[0]);
+    if (attempt_perfect(&q->best) || (mxi_attempt_exact(&q->best) && round > 1)) break;
+    if (!mxi_search_learn(s, q->wrong, &q->finalists.spec[0], LEARN) && (!effort || q->n_repaired >= q->starts.n)) break;
   }
   free(again);
 }

@@ -16,9 +16,9 @@ typedef struct attempt {
   int any;
 } attempt;
 
-uint64_t attempt_badness(const attempt *a);
-int attempt_better(const attempt *a, const attempt *b);
-int attempt_exact(const attempt *a);
+uint64_t mxi_attempt_badness(const attempt *a);
+int mxi_attempt_better(const attempt *a, const attempt *b);
+int mxi_attempt_exact(const attempt *a);
 
 typedef struct inquiry {
   hypothesis h;
@@ -46,39 +46,40 @@ typedef struct inquiry {
 } inquiry;
 
 /** Under h with this input.dtype and flush. Returns 0 if memory ran out. */
-int inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads, search_budget *budget);
-void inquiry_close(inquiry *q);
+int mxi_inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads,
+                     search_budget *budget);
+void mxi_inquiry_close(inquiry *q);
 
 /** The presets of these formats: into best if one of them gives the chosen blocks. */
-void inquiry_presets(inquiry *q);
+void mxi_inquiry_presets(inquiry *q);
 /** What gives the scales of ordinary blocks: into cores, best first. */
-void inquiry_cores(inquiry *q);
+void mxi_inquiry_cores(inquiry *q);
 /** The element's keys for each of the cores: into specs, and residue. */
-void inquiry_specs(inquiry *q);
+void mxi_inquiry_specs(inquiry *q);
 /** Both once more where blocks were learned since. */
-void inquiry_refit(inquiry *q);
+void mxi_inquiry_refit(inquiry *q);
 /** The best few specs, repaired on blocks of every class until one gives everything: into best. effort 1: also two keys at once. */
-void inquiry_finish(inquiry *q, int effort);
+void mxi_inquiry_finish(inquiry *q, int effort);
 
 /** A spec of these formats, run over everything: into best whatever is there. */
-void inquiry_take(inquiry *q, const mx_spec *spec);
+void mxi_inquiry_take(inquiry *q, const mx_spec *spec);
 
 /** Is more than one in fifty of the elements, or of the scales, of ordinary blocks wrong? */
-int inquiry_far_off(const inquiry *q);
+int mxi_inquiry_far_off(const inquiry *q);
 /** Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
-int inquiry_looks_random(inquiry *q);
-/** The rule of every class, whatever the seed: into random; effort as of inquiry_finish. Returns 1 if nothing but the seed is missing. */
-int inquiry_random_rule(inquiry *q, int effort);
+int mxi_inquiry_looks_random(inquiry *q);
+/** The rule of every class, whatever the seed: into random; effort as of mxi_inquiry_finish. Returns 1 if nothing but the seed is missing. */
+int mxi_inquiry_random_rule(inquiry *q, int effort);
 /** The seed among few or among many (0, 1 or 2); with it as any spec. Returns 1 if every byte is found. */
-int inquiry_seed(inquiry *q, int many);
+int mxi_inquiry_seed(inquiry *q, int many);
 /** What is left, is it a scale that is rounded at random and shows it in few blocks? Its seed, then. Returns 1 if every byte is found. */
-int inquiry_hidden_draws(inquiry *q);
+int mxi_inquiry_hidden_draws(inquiry *q);
 /** Without the seed: what can be said of it. Returns 1 if the draws look random. */
-int inquiry_estimate(inquiry *q);
+int mxi_inquiry_estimate(inquiry *q);
 
 /** What tensor.store makes of the stored tensor scales: how many are wrong with the best, which s gets. */
-uint64_t inquiry_fit_tensor_scale(const observation *o, mx_spec *s);
+uint64_t mxi_inquiry_fit_tensor_scale(const observation *o, mx_spec *s);
 /** Does a rule of s round at random? */
-int spec_random(const mx_spec *s);
+int mxi_spec_random(const mx_spec *s);
 
 #endif

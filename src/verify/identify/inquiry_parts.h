@@ -6,20 +6,20 @@
 
 enum { LEARN = 12 }; /* blocks of a class that are learned at once */
 
-/** A list of keys and its length, as search_product() takes them. */
+/** A list of keys and its length, as mxi_search_product() takes them. */
 #define KEYS(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
 
 /** These alone. */
-mx_spec inquiry_base(const inquiry *q);
+mx_spec mxi_inquiry_base(const inquiry *q);
 /** A spec over everything: into best if it is better. */
-void inquiry_confirm(inquiry *q, const mx_spec *spec);
+void mxi_inquiry_confirm(inquiry *q, const mx_spec *spec);
 /** Does a spec give the same as one of the n before it, as far as the chosen blocks tell? prints[n] becomes its own. */
-int inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n);
+int mxi_inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n);
 /** Scale rules whose scales are rounded at random. */
-void cores_at_random(search *s, pool *cores, mx_spec base);
+void mxi_cores_at_random(search *s, pool *cores, mx_spec base);
 /** Elements see the stored scale, not the rule that gave it: cores that agree in these keys share their elements' keys. */
-int same_to_elements(const mx_spec *a, const mx_spec *b);
+int mxi_same_to_elements(const mx_spec *a, const mx_spec *b);
 /** Elements of a set that are looked at. */
-uint64_t inquiry_looked(const block_set *set);
+uint64_t mxi_inquiry_looked(const block_set *set);
 
 #endif

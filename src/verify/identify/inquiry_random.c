@@ -4,32 +4,32 @@
 
 #include "verify/identify/inquiry_parts.h"
 
-int spec_random(const mx_spec *s) { return s->elem_round == MX_ROUND_SR || s->scale_round == MX_SCALE_ROUND_SR; }
+int mxi_spec_random(const mx_spec *s) { return s->elem_round == MX_ROUND_SR || s->scale_round == MX_SCALE_ROUND_SR; }
 
-int inquiry_far_off(const inquiry *q) {
+int mxi_inquiry_far_off(const inquiry *q) {
   const score was = q->specs.got[0];
-  return was.codes * 50 >= inquiry_looked(&q->s.sets[BLOCK_PLAIN]) || was.scales * 50 >= q->s.sets[BLOCK_PLAIN].n;
+  return was.codes * 50 >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]) || was.scales * 50 >= q->s.sets[BLOCK_PLAIN].n;
 }
 
-int inquiry_looks_random(inquiry *q) {
+int mxi_inquiry_looks_random(inquiry *q) {
   if (!q->specs.n || !q->o.samples[0].codes) return 0;
-  if (!inquiry_far_off(q)) return 0;
+  if (!mxi_inquiry_far_off(q)) return 0;
   pool *before = malloc(2 * sizeof *before);
   if (!before) return 0;
   before[0] = q->cores;
   before[1] = q->specs;
   const double residue = q->residue;
-  q->drawn = q->specs.got[0].codes * 50 >= inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
+  q->drawn = q->specs.got[0].codes * 50 >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
   q->s.lenient = 1;
-  inquiry_cores(q);
-  inquiry_specs(q);
-  if (q->specs.n && !spec_random(&q->specs.spec[0]) && q->specs.got[0].scales) { /* foursix's two scales hide that a scale is drawn */
+  mxi_inquiry_cores(q);
+  mxi_inquiry_specs(q);
+  if (q->specs.n && !mxi_spec_random(&q->specs.spec[0]) && q->specs.got[0].scales) { /* foursix's two scales hide that a scale is drawn */
     q->cores.n = 0;
     q->fitted.scales = SIZE_MAX;
-    cores_at_random(&q->s, &q->cores, inquiry_base(q));
-    if (q->cores.n) inquiry_specs(q);
+    mxi_cores_at_random(&q->s, &q->cores, mxi_inquiry_base(q));
+    if (q->cores.n) mxi_inquiry_specs(q);
   }
-  const int random = q->specs.n && spec_random(&q->specs.spec[0]) && q->residue * 6 < residue;
+  const int random = q->specs.n && mxi_spec_random(&q->specs.spec[0]) && q->residue * 6 < residue;
   if (!random) {
     q->fitted.scales = SIZE_MAX;
     q->cores = before[0];
@@ -44,11 +44,11 @@ int inquiry_looks_random(inquiry *q) {
 /* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
 static int clean_enough(const search *s, const mx_spec *spec, score got) {
   uint64_t all = 0;
-  for (int k = 0; k < BLOCK_CLASSES; k++) all += inquiry_looked(&s->sets[k]);
-  return score_total(got) * 100 <= all && !score_total(search_score(s, spec, PLAIN));
+  for (int k = 0; k < BLOCK_CLASSES; k++) all += mxi_inquiry_looked(&s->sets[k]);
+  return score_total(got) * 100 <= all && !score_total(mxi_search_score(s, spec, PLAIN));
 }
 
-int inquiry_random_rule(inquiry *q, int effort) {
+int mxi_inquiry_random_rule(inquiry *q, int effort) {
   search *s = &q->s;
   pool *starts = calloc(1, sizeof *starts);
   if (!starts) return 0;
@@ -56,11 +56,11 @@ int inquiry_random_rule(inquiry *q, int effort) {
   uint64_t prints[4];
   for (size_t i = 0, n = 0; i < q->specs.n && i < 4; i++) {
     mx_spec t = q->specs.spec[i];
-    score got = search_score(s, &t, EVERY);
-    if (inquiry_same_print(s, &t, got, prints, n)) continue;
+    score got = mxi_search_score(s, &t, EVERY);
+    if (mxi_inquiry_same_print(s, &t, got, prints, n)) continue;
     n++;
-    search_repair(s, &t, &got, 0);
-    pool_add(starts, &t, got);
+    mxi_search_repair(s, &t, &got, 0);
+    mxi_pool_add(starts, &t, got);
     if (score_clean(got)) break;
   }
   const mx_spec first[2] = {starts->spec[0], starts->spec[1]};
@@ -68,8 +68,8 @@ int inquiry_random_rule(inquiry *q, int effort) {
   for (size_t i = 0, n = starts->n; effort && i < 2 && i < n && !clean_enough(s, &starts->spec[0], starts->got[0]); i++) {
     mx_spec t = first[i];
     score got = got_first[i];
-    search_repair(s, &t, &got, 1);
-    pool_add(starts, &t, got);
+    mxi_search_repair(s, &t, &got, 1);
+    mxi_pool_add(starts, &t, got);
   }
   q->random = starts->spec[0];
   q->rule_lacks = score_total(starts->got[0]);
@@ -83,7 +83,7 @@ static void find_selection(search *s, mx_spec *best) {
   pool *few = calloc(1, sizeof *few);
   if (few && best->select == MX_SELECT_FOURSIX) {
     few->room = 1;
-    search_product(s, few, best, 1, KEYS("select.error", "select.sum"), PLAIN, 0);
+    mxi_search_product(s, few, best, 1, KEYS("select.error", "select.sum"), PLAIN, 0);
     if (few->n) *best = few->spec[0];
   }
   free(few);
@@ -94,25 +94,25 @@ static int solve_any(inquiry *q, mx_spec *best, int many) {
   enum { OTHERS = 6 };
   search *s = &q->s;
   *best = q->random;
-  if (random_solve(s, best, many)) return 1;
+  if (mxi_random_solve(s, best, many)) return 1;
   if (q->random.scale_round != MX_SCALE_ROUND_SR) return 0;
   *best = q->random;
   best->select = MX_SELECT_FOURSIX;
-  if (q->random.select != MX_SELECT_FOURSIX && !mx_spec_check(best, NULL) && random_solve(s, best, many)) return 1;
+  if (q->random.select != MX_SELECT_FOURSIX && !mx_spec_check(best, NULL) && mxi_random_solve(s, best, many)) return 1;
   const mx_spec *last = &q->random;
   for (size_t i = 0, tried = 0; i < q->specs.n && tried < OTHERS && !many && !budget_over(s->budget); i++) {
     const mx_spec *t = &q->specs.spec[i];
     if (score_total(q->specs.got[i]) || t->scale_round != MX_SCALE_ROUND_SR) continue;
-    if (same_to_elements(t, last) && t->scale_arith == last->scale_arith && t->scale_rule == last->scale_rule) continue;
+    if (mxi_same_to_elements(t, last) && t->scale_arith == last->scale_arith && t->scale_rule == last->scale_rule) continue;
     last = t;
     tried++;
     *best = *t;
-    if (random_solve(s, best, many)) return 1;
+    if (mxi_random_solve(s, best, many)) return 1;
   }
   return 0;
 }
 
-int inquiry_seed(inquiry *q, int many) {
+int mxi_inquiry_seed(inquiry *q, int many) {
   search *s = &q->s;
   mx_spec best;
   if (!solve_any(q, &best, many)) return 0;
@@ -120,41 +120,41 @@ int inquiry_seed(inquiry *q, int many) {
   q->fitted.scales = SIZE_MAX;
   q->seeded = 1;
   s->lenient = 0;
-  for (int round = 0; round < 8 && !attempt_exact(&q->best); round++) {
+  for (int round = 0; round < 8 && !mxi_attempt_exact(&q->best); round++) {
     find_selection(s, &best);
-    inquiry_confirm(q, &best);
-    if (!search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !random_settle(s, &best)) break;
+    mxi_inquiry_confirm(q, &best);
+    if (!mxi_search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !mxi_random_settle(s, &best)) break;
   }
-  if (attempt_exact(&q->best)) return 1;
+  if (mxi_attempt_exact(&q->best)) return 1;
   q->specs.n = 0;
-  pool_add(&q->specs, &best, search_score(s, &best, PLAIN));
-  search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
-  inquiry_finish(q, 0);
+  mxi_pool_add(&q->specs, &best, mxi_search_score(s, &best, PLAIN));
+  mxi_search_product(s, &q->specs, &best, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow"), PLAIN, 0);
+  mxi_inquiry_finish(q, 0);
   s->lenient = 1;
-  return attempt_exact(&q->best);
+  return mxi_attempt_exact(&q->best);
 }
 
-int inquiry_hidden_draws(inquiry *q) {
+int mxi_inquiry_hidden_draws(inquiry *q) {
   search *s = &q->s;
   mx_spec t = q->best.spec;
-  if (!q->best.any || !q->o.samples[0].codes || spec_random(&t) || budget_over(s->budget)) return 0;
+  if (!q->best.any || !q->o.samples[0].codes || mxi_spec_random(&t) || budget_over(s->budget)) return 0;
   t.scale_round = MX_SCALE_ROUND_SR;
-  full_score(&q->o, &q->best.spec, q->wrong, s->threads);
-  search_learn(s, q->wrong, &q->best.spec, 64);
+  mxi_full_score(&q->o, &q->best.spec, q->wrong, s->threads);
+  mxi_search_learn(s, q->wrong, &q->best.spec, 64);
   s->lenient = 1;
-  const int fits = !mx_spec_check(&t, NULL) && !score_total(search_score(s, &t, EVERY));
+  const int fits = !mx_spec_check(&t, NULL) && !score_total(mxi_search_score(s, &t, EVERY));
   s->lenient = 0;
-  if (!fits || !random_solve(s, &t, 2)) return 0;
-  inquiry_confirm(q, &t);
-  return attempt_exact(&q->best);
+  if (!fits || !mxi_random_solve(s, &t, 2)) return 0;
+  mxi_inquiry_confirm(q, &t);
+  return mxi_attempt_exact(&q->best);
 }
 
-int inquiry_estimate(inquiry *q) {
-  score got = search_score(&q->s, &q->random, EVERY);
-  if (q->s.lenient && !score_clean(got)) search_repair(&q->s, &q->random, &got, 1); /* no seed will help */
+int mxi_inquiry_estimate(inquiry *q) {
+  score got = mxi_search_score(&q->s, &q->random, EVERY);
+  if (q->s.lenient && !score_clean(got)) mxi_search_repair(&q->s, &q->random, &got, 1); /* no seed will help */
   q->s.lenient = 0;
   q->best.any = 0;
-  inquiry_confirm(q, &q->random);
-  if (q->random.elem_round == MX_ROUND_SR && q->random.scale_round != MX_SCALE_ROUND_SR) random_estimate(&q->facts, &q->o, &q->random);
+  mxi_inquiry_confirm(q, &q->random);
+  if (q->random.elem_round == MX_ROUND_SR && q->random.scale_round != MX_SCALE_ROUND_SR) mxi_random_estimate(&q->facts, &q->o, &q->random);
   return q->stochastic = q->facts.believable;
 }

@@ -14,7 +14,7 @@ static int common_tensor_scale(const observation *o) {
   return 1;
 }
 
-#define TRY(...) search_product(s, cores, &base, 1, KEYS(__VA_ARGS__), PLAIN, 1)
+#define TRY(...) mxi_search_product(s, cores, &base, 1, KEYS(__VA_ARGS__), PLAIN, 1)
 
 static int solved(const pool *p) { return p->n && !p->got[0].scales; }
 
@@ -58,7 +58,7 @@ static void cores_with_norm(search *s, pool *cores, mx_spec base) {
 }
 
 /* Scales that are rounded at random: either neighbour will do until the seed is known. */
-void cores_at_random(search *s, pool *cores, mx_spec base) {
+void mxi_cores_at_random(search *s, pool *cores, mx_spec base) {
   base.scale_round = MX_SCALE_ROUND_SR;
   TRY("scale.rule=value", "scale.max", "scale.arith");
   TRY("scale.rule=value", "scale.form=encode", "scale.max");
@@ -69,7 +69,7 @@ void cores_at_random(search *s, pool *cores, mx_spec base) {
   if (!solved(cores) && base.elem == MX_ELEM_E2M1) {
     mx_spec six = base;
     six.select = MX_SELECT_FOURSIX;
-    search_product(s, cores, &six, 1, KEYS("scale.rule=value", "scale.arith", "chain", "tensor.norm=none|nv"), PLAIN, 1);
+    mxi_search_product(s, cores, &six, 1, KEYS("scale.rule=value", "scale.arith", "chain", "tensor.norm=none|nv"), PLAIN, 1);
   }
   TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.max", "tensor.target");
 }
@@ -90,29 +90,29 @@ static uint32_t only_scale(const observation *o) {
   return most > APART * least && code < 256 ? code : 0;
 }
 
-mx_spec inquiry_base(const inquiry *q) {
+mx_spec mxi_inquiry_base(const inquiry *q) {
   mx_spec base = {0};
-  observation_put_formats(&base, &q->o);
+  mxi_observation_put_formats(&base, &q->o);
   if (mx_scale_format(base.scale)->nan_code == MX_NO_CODE) base.scale_nan = MX_SCALE_NAN_IGNORE;
   return base;
 }
 
-void inquiry_refit(inquiry *q) {
+void mxi_inquiry_refit(inquiry *q) {
   const search *s = &q->s;
   const int as_before = q->fitted.lenient == s->lenient && q->fitted.seeded == q->seeded && q->fitted.scales == s->scales.n;
-  if (!as_before) inquiry_cores(q);
-  if (!as_before || q->fitted.looked != inquiry_looked(&s->sets[BLOCK_PLAIN])) inquiry_specs(q);
+  if (!as_before) mxi_inquiry_cores(q);
+  if (!as_before || q->fitted.looked != mxi_inquiry_looked(&s->sets[BLOCK_PLAIN])) mxi_inquiry_specs(q);
 }
 
-void inquiry_cores(inquiry *q) {
+void mxi_inquiry_cores(inquiry *q) {
   search *s = &q->s;
   pool *cores = &q->cores;
-  mx_spec base = inquiry_base(q);
+  mx_spec base = mxi_inquiry_base(q);
   cores->n = 0;
   cores->room = POOL;
   if (q->h.formats.scale_rule == MX_SCALE_RULE_HIF4) {
     base.scale_rule = MX_SCALE_RULE_HIF4;
-    pool_add(cores, &base, (score){0, 0, 0});
+    mxi_pool_add(cores, &base, (score){0, 0, 0});
     return;
   }
   base.scale_min_byte = only_scale(s->o);
@@ -126,8 +126,8 @@ void inquiry_cores(inquiry *q) {
       else if (base.input_dtype == MX_INPUT_DTYPE_FLOAT32)
         cores_with_norm(s, cores, base);
     }
-    if (s->lenient && !solved(cores)) cores_at_random(s, cores, base);
-    if (!cores->n || cores->got[0].scales || !search_learn_scales(s, &cores->spec[0], 64)) break;
+    if (s->lenient && !solved(cores)) mxi_cores_at_random(s, cores, base);
+    if (!cores->n || cores->got[0].scales || !mxi_search_learn_scales(s, &cores->spec[0], 64)) break;
   }
   q->fitted.lenient = s->lenient;
   q->fitted.seeded = q->seeded;
@@ -137,7 +137,7 @@ void inquiry_cores(inquiry *q) {
 /* ---- the element side, on the same blocks */
 
 /* Elements see the stored scale, not the rule that gave it: cores that agree in these keys share their elements' keys. */
-int same_to_elements(const mx_spec *a, const mx_spec *b) {
+int mxi_same_to_elements(const mx_spec *a, const mx_spec *b) {
   return a->chain == b->chain && a->tensor_norm == b->tensor_norm && a->scale_form == b->scale_form && a->select == b->select &&
          a->tensor_target == b->tensor_target && a->tensor_given == b->tensor_given && a->tensor_store == b->tensor_store &&
          ((a->chain == MX_CHAIN_EXACT && a->tensor_norm == MX_TENSOR_NORM_NONE) ||
@@ -155,7 +155,7 @@ static void copy_element_keys(mx_spec *to, const mx_spec *from) {
   to->select_sum = from->select_sum;
 }
 
-uint64_t inquiry_looked(const block_set *set) {
+uint64_t mxi_inquiry_looked(const block_set *set) {
   uint64_t n = 0;
   for (size_t i = 0; i < set->n; i++) n += set->at[i].n;
   return n;
@@ -163,14 +163,14 @@ uint64_t inquiry_looked(const block_set *set) {
 
 /* Is each code beside its value, under some arithmetic? */
 static int beside_each(search *s, const mx_spec *base) {
-  const uint64_t bar = inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50;
+  const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50;
   const int lenient = s->lenient;
   mx_spec t = *base;
   uint64_t least = UINT64_MAX;
   t.elem_round = MX_ROUND_SR;
   s->lenient = 1;
   for (t.elem_arith = 0; t.elem_arith < MX_ELEM_ARITH_COUNT && least > bar; t.elem_arith++) {
-    const uint64_t n = mx_spec_check(&t, NULL) ? UINT64_MAX : search_score_until(s, &t, PLAIN, bar).codes;
+    const uint64_t n = mx_spec_check(&t, NULL) ? UINT64_MAX : mxi_search_score_until(s, &t, PLAIN, bar).codes;
     least = n < least ? n : least;
   }
   s->lenient = lenient;
@@ -180,12 +180,12 @@ static int beside_each(search *s, const mx_spec *base) {
 /* What every rule of rounding gets wrong in one element of eight, and that lies beside its value, is drawn: no rule of the ends explains that.
  * before: under another arithmetic it looked so. */
 static int looks_drawn(search *s, pool *few, const mx_spec *base, int before) {
-  const uint64_t bar = inquiry_looked(&s->sets[BLOCK_PLAIN]) / 8;
-  search_product(s, few, base, 1, KEYS("elem.round", "elem.arith"), PLAIN, 0);
+  const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / 8;
+  mxi_search_product(s, few, base, 1, KEYS("elem.round", "elem.arith"), PLAIN, 0);
   if (!few->n || few->got[0].codes <= bar) return 0;
   if (before) return 1;
   if (!beside_each(s, base)) return 0;
-  search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith"), PLAIN, 0); /* one near 1 looks so too */
+  mxi_search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith"), PLAIN, 0); /* one near 1 looks so too */
   return few->got[0].codes > bar;
 }
 
@@ -194,14 +194,14 @@ static void elements_without_chance(search *s, pool *few, const mx_spec *base, i
     *looked_drawn = 1;
     return;
   }
-  search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+  mxi_search_product(s, few, base, 1, KEYS("elem.round", "elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
   if (!few->n || !few->got[0].codes) return;
-  search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
+  mxi_search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
   if (few->got[0].codes && few->spec[0].elem_prescale > 1) { /* which takes the largest ones out of range */
     pool *more = calloc(1, sizeof *more);
     if (!more) return;
     more->room = few->room;
-    search_product(s, more, few->spec, few->n, KEYS("elem.arith", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+    mxi_search_product(s, more, few->spec, few->n, KEYS("elem.arith", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
     *few = *more;
     free(more);
   }
@@ -216,7 +216,7 @@ static void elements_of_seed(search *s, pool *few, const mx_spec *base, const mx
   t.sr_mode = seed->sr_mode;
   t.sr_bits = seed->sr_bits;
   t.sr_source = seed->sr_source;
-  search_product(s, few, &t, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
+  mxi_search_product(s, few, &t, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
 }
 
 static void find_elements(inquiry *q) {
@@ -232,11 +232,11 @@ static void find_elements(inquiry *q) {
     if (cores->got[i].scales > search_worth(cores->got[0].scales)) break;
     const mx_spec *base = &cores->spec[i];
     size_t like = 0;
-    while (like < n_done && !same_to_elements(&done[like], base)) like++;
+    while (like < n_done && !mxi_same_to_elements(&done[like], base)) like++;
     if (like < n_done || base->scale_rule == MX_SCALE_RULE_HIF4) {
       mx_spec t = *base;
       if (like < n_done) copy_element_keys(&t, &done[like]);
-      pool_add(&q->specs, &t, search_score(s, &t, PLAIN));
+      mxi_pool_add(&q->specs, &t, mxi_search_score(s, &t, PLAIN));
       continue;
     }
     few[0] = few[1] = (pool){.room = 8};
@@ -245,22 +245,23 @@ static void find_elements(inquiry *q) {
     const int seeded = q->seeded && q->seed.elem_round == MX_ROUND_SR;
     if (seeded) elements_of_seed(s, few, base, &q->seed);
     if (!drawn && !seeded) elements_without_chance(s, few, base, &looked_drawn);
-    if (drawn || (s->lenient && few->n && few->got[0].codes > inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50)) {
+    if (drawn || (s->lenient && few->n && few->got[0].codes > mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50)) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
-      search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to", "elem.prescale"), PLAIN, 0);
+      mxi_search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to", "elem.prescale"), PLAIN,
+                         0);
     }
     s->either = 0;
-    if (base->select == MX_SELECT_FOURSIX) search_product(s, &few[1], few->spec, few->n, KEYS("select.error", "select.sum"), PLAIN, 0);
+    if (base->select == MX_SELECT_FOURSIX) mxi_search_product(s, &few[1], few->spec, few->n, KEYS("select.error", "select.sum"), PLAIN, 0);
     const pool *last = few[1].n ? &few[1] : few;
     if (last->n) done[n_done++] = last->spec[0];
-    for (size_t k = 0; k < last->n; k++) pool_add(&q->specs, &last->spec[k], last->got[k]);
+    for (size_t k = 0; k < last->n; k++) mxi_pool_add(&q->specs, &last->spec[k], last->got[k]);
   }
   free(few);
 }
 
-void inquiry_specs(inquiry *q) {
-  q->fitted.looked = inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
+void mxi_inquiry_specs(inquiry *q) {
+  q->fitted.looked = mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
   find_elements(q);
   if (budget_over(q->s.budget)) q->fitted.scales = SIZE_MAX;
   const size_t n = q->s.sets[BLOCK_PLAIN].n;

@@ -10,7 +10,7 @@ enum { MOST_KEYS = 24, MOST_PAIRS = 14 };
 static size_t differing(size_t out[MOST_KEYS], const mx_spec *a, const mx_spec *b) {
   size_t n = 0;
   for (size_t i = 0; mx_key_name(i); i++)
-    if (!key_same(a, b, i)) {
+    if (!mxi_key_same(a, b, i)) {
       if (n == MOST_KEYS) return MOST_KEYS + 1;
       out[n++] = i;
     }
@@ -29,7 +29,7 @@ static int mend(mx_spec *out, inquiry *q, const mx_spec *p, int count, int (*as_
   if (n > MOST_KEYS || n < c || (count > 1 && n > MOST_PAIRS)) return 0;
   for (;;) { /* every choice of c of the n keys */
     mx_spec t = *p;
-    for (size_t i = 0; i < c; i++) key_copy(&t, spec, keys[at[i]]);
+    for (size_t i = 0; i < c; i++) mxi_key_copy(&t, spec, keys[at[i]]);
     if (gives_all(q, &t, as_good)) {
       *out = t;
       return 1;
@@ -50,7 +50,7 @@ static int same_block(const inquiry *q, const mx_spec *p) {
   return rows == q->o.block_rows && cols == q->o.block_cols;
 }
 
-const char *near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t)) {
+const char *mxi_near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t)) {
   const mx_spec *spec = &q->best.spec;
   for (int other_block = 0; other_block < 2; other_block++)
     for (int count = !other_block; count <= 3 - other_block; count++)

@@ -6,6 +6,6 @@
 
 /** q->best gives every byte and is no preset: look for a preset with one key of it, or two, that gives every byte too; then q->best is that spec.
  *  as_good: does a spec give every byte? Returns the preset's name, NULL if there is none. */
-const char *near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t));
+const char *mxi_near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t));
 
 #endif

@@ -19,7 +19,7 @@ static size_t single_moves(move *out, const observation *o, int lenient) {
   size_t n = 0;
   key_values *v = malloc(sizeof *v);
   for (size_t i = 0; v && mx_key_name(i) && i < 64; i++) {
-    values_of(v, mx_key_name(i), o);
+    mxi_values_of(v, mx_key_name(i), o);
     for (size_t k = 0; k < v->n && n < MAX_MOVES; k++) {
       out[n] = (move){.keys = UINT64_C(1) << i};
       n += !mx_spec_set(&out[n].with, mx_key_name(i), v->text[k], NULL);
@@ -27,7 +27,7 @@ static size_t single_moves(move *out, const observation *o, int lenient) {
   }
   free(v);
   if (lenient && n < MAX_MOVES) /* shows perhaps where a scale is too small for its format alone */
-    out[n++] = (move){.keys = UINT64_C(1) << key_find("scale.round"), .with = {.scale_round = MX_SCALE_ROUND_SR}};
+    out[n++] = (move){.keys = UINT64_C(1) << mxi_key_find("scale.round"), .with = {.scale_round = MX_SCALE_ROUND_SR}};
   return n;
 }
 
@@ -35,9 +35,9 @@ static size_t single_moves(move *out, const observation *o, int lenient) {
 static size_t limit_moves(move *out, size_t room, const observation *o) {
   size_t n = 0;
   key_values *v = calloc(2, sizeof *v);
-  const uint64_t keys = UINT64_C(1) << key_find("scale.min") | UINT64_C(1) << key_find("scale.min_byte") |
-                        UINT64_C(1) << key_find("scale.max_byte") | UINT64_C(1) << key_find("scale.byte_overflow");
-  if (v) values_of(&v[0], "scale.min_byte", o), values_of(&v[1], "scale.max_byte", o);
+  const uint64_t keys = UINT64_C(1) << mxi_key_find("scale.min") | UINT64_C(1) << mxi_key_find("scale.min_byte") |
+                        UINT64_C(1) << mxi_key_find("scale.max_byte") | UINT64_C(1) << mxi_key_find("scale.byte_overflow");
+  if (v) mxi_values_of(&v[0], "scale.min_byte", o), mxi_values_of(&v[1], "scale.max_byte", o);
   for (size_t i = 0; v && i < v[0].n; i++)
     for (size_t k = 0; k < v[1].n; k++)
       for (int overflow = 0; overflow < MX_BYTE_OVERFLOW_COUNT && n < room; overflow++) {
@@ -58,8 +58,8 @@ typedef struct bench {
 } bench;
 
 static void bench_free(bench *b) {
-  set_free(&b->wrong);
-  set_free(&b->right);
+  mxi_set_free(&b->wrong);
+  mxi_set_free(&b->right);
 }
 
 static void bench_make(bench *b, const search *s, const mx_spec *spec) {
@@ -69,7 +69,7 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
   for (int k = 0; k < BLOCK_CLASSES; k++) {
     wrong[k] = calloc(s->sets[k].n + 1, 1);
     if (!wrong[k] || !s->sets[k].n) continue;
-    set_score(&s->sets[k], spec, search_how(s, 0), 0, wrong[k]);
+    mxi_set_score(&s->sets[k], spec, mxi_search_how(s, 0), 0, wrong[k]);
     for (size_t i = 0; i < s->sets[k].n; i++) wrong_in[k] += wrong[k][i];
     classes += wrong_in[k] != 0;
   }
@@ -87,10 +87,10 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
     }
   }
   for (int k = 0; k < BLOCK_CLASSES; k++) free(wrong[k]);
-  b->bar = set_score(&b->wrong, spec, search_how(s, 0), 0, NULL);
-  b->guard = set_score(&b->right, spec, search_how(s, 0), 0, NULL);
-  b->how = search_how(s, s->o->samples[0].codes && !b->bar.codes && !b->bar.nan_codes);
-  set_score_print(&b->wrong, spec, b->how, 0, NULL, &b->print);
+  b->bar = mxi_set_score(&b->wrong, spec, mxi_search_how(s, 0), 0, NULL);
+  b->guard = mxi_set_score(&b->right, spec, mxi_search_how(s, 0), 0, NULL);
+  b->how = mxi_search_how(s, s->o->samples[0].codes && !b->bar.codes && !b->bar.nan_codes);
+  mxi_set_score_print(&b->wrong, spec, b->how, 0, NULL, &b->print);
 }
 
 /* Keys that take a code: the codes seen where spec gives others. */
@@ -103,7 +103,7 @@ static size_t moves_from_wrong(move *out, size_t room, const bench *b, const mx_
               {"scale.max_byte", "%d", 1},  {"elem.inf", "code=%d", 0},      {"elem.nan", "code=%d", 0}};
   uint32_t count[2][256] = {{0}};
   size_t n = 0;
-  set_wrong_codes(&b->wrong, spec, count[1], count[0]);
+  mxi_set_wrong_codes(&b->wrong, spec, count[1], count[0]);
   for (int of_scale = 0; of_scale < 2; of_scale++)
     for (int i = 0; i < MOST; i++) {
       int best = 0;
@@ -114,7 +114,7 @@ static size_t moves_from_wrong(move *out, size_t room, const bench *b, const mx_
       for (size_t k = 0; k < sizeof keys / sizeof keys[0] && n < room; k++) {
         char text[24];
         snprintf(text, sizeof text, keys[k].format, best);
-        out[n] = (move){.keys = UINT64_C(1) << key_find(keys[k].key)};
+        out[n] = (move){.keys = UINT64_C(1) << mxi_key_find(keys[k].key)};
         n += keys[k].of_scale == of_scale && !mx_spec_set(&out[n].with, keys[k].key, text, NULL);
       }
     }
@@ -126,8 +126,8 @@ static int moved(mx_spec *out, const mx_spec *from, const move *m) {
   *out = *from;
   for (uint64_t left = m->keys; left; left &= left - 1) {
     const size_t key = (size_t)__builtin_ctzll(left);
-    changed |= !key_same(from, &m->with, key);
-    key_copy(out, &m->with, key);
+    changed |= !mxi_key_same(from, &m->with, key);
+    mxi_key_copy(out, &m->with, key);
   }
   return changed;
 }
@@ -142,13 +142,14 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
   for (size_t i = 0; i < n; i++) {
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
     uint64_t print = 0;
-    const int how = specs[i].select == MX_SELECT_FOURSIX ? search_how(s, 0) : b->how; /* scales alone do not tell which of its two wins */
-    got[i] = bad ? score_worst() : set_score_print(&b->wrong, &specs[i], how, active ? 0 : score_total(b->bar), NULL, active ? &print : NULL);
+    const int how = specs[i].select == MX_SELECT_FOURSIX ? mxi_search_how(s, 0) : b->how; /* scales alone do not tell which of its two wins */
+    got[i] =
+        bad ? score_worst() : mxi_set_score_print(&b->wrong, &specs[i], how, active ? 0 : score_total(b->bar), NULL, active ? &print : NULL);
     if (active) active[i] = bad || print != b->print || score_less(got[i], b->bar) || score_less(b->bar, got[i]);
     if (!score_less(got[i], b->bar))
       got[i] = score_worst();
     else
-      got[i] = score_sum(got[i], set_score(&b->right, &specs[i], search_how(s, 0), 0, NULL));
+      got[i] = score_sum(got[i], mxi_set_score(&b->right, &specs[i], mxi_search_how(s, 0), 0, NULL));
   }
   const score bar = score_sum(b->bar, b->guard);
   size_t best[TRIED_IN_FULL], n_best = 0;
@@ -161,9 +162,9 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
     got[at] = score_worst();
   }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads) if (n_best > 1)
-  for (size_t k = 0; k < n_best; k++) got[best[k]] = search_score_until(s, &specs[best[k]], EVERY, score_total(parent) + 1);
+  for (size_t k = 0; k < n_best; k++) got[best[k]] = mxi_search_score_until(s, &specs[best[k]], EVERY, score_total(parent) + 1);
   for (size_t k = 0; k < n_best; k++)
-    if (score_less(got[best[k]], parent)) pool_add(out, &specs[best[k]], got[best[k]]);
+    if (score_less(got[best[k]], parent)) mxi_pool_add(out, &specs[best[k]], got[best[k]]);
   free(got);
 }
 
@@ -173,11 +174,11 @@ static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const m
   static const mx_spec plain = {0};
   size_t n = 0;
   for (size_t key = 0; key < 64 && mx_key_name(key) && n < room; key++) {
-    if (m->keys >> key & 1 || key_same(spec, &plain, key)) continue;
+    if (m->keys >> key & 1 || mxi_key_same(spec, &plain, key)) continue;
     out[n] = *spec;
-    key_copy(&out[n], &plain, key);
-    observation_put_formats(&out[n], o);
-    n += !key_same(spec, &out[n], key) && !mx_spec_check(&out[n], NULL);
+    mxi_key_copy(&out[n], &plain, key);
+    mxi_observation_put_formats(&out[n], o);
+    n += !mxi_key_same(spec, &out[n], key) && !mx_spec_check(&out[n], NULL);
   }
   return n;
 }
@@ -237,12 +238,12 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
   for (size_t g = 0; specs && g < GROUPS && !out->n; g++) {
     size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
     uint64_t key[OF];
-    for (size_t k = 0; k < OF; k++) at[k] = n_moves, key[k] = UINT64_C(1) << key_find(names[g][k]);
+    for (size_t k = 0; k < OF; k++) at[k] = n_moves, key[k] = UINT64_C(1) << mxi_key_find(names[g][k]);
     for (int more = 1; more && !budget_over(s->budget);) {
       int changed = 0;
       mx_spec t = *spec;
       for (size_t k = 0; k < OF; k++)
-        if (at[k] < n_moves) changed += !key_same(spec, &moves[at[k]].with, key_find(names[g][k])), moved(&t, &t, &moves[at[k]]);
+        if (at[k] < n_moves) changed += !mxi_key_same(spec, &moves[at[k]].with, mxi_key_find(names[g][k])), moved(&t, &t, &moves[at[k]]);
       specs[n] = t;
       n += changed > 1 && !mx_spec_check(&t, NULL);
       if (n == ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
@@ -258,14 +259,14 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
   free(specs);
 }
 
-void search_repair(search *s, mx_spec *spec, score *got, int effort) {
+void mxi_search_repair(search *s, mx_spec *spec, score *got, int effort) {
   move *moves = malloc(MAX_MOVES * sizeof *moves);
   uint8_t *active = calloc(MAX_MOVES, 1), *first = calloc(MAX_MOVES, 1);
   pool *beam = calloc(2, sizeof *beam), *next = beam + 1;
   if (!moves || !active || !first || !beam) goto out;
   const size_t n_values = single_moves(moves, s->o, s->lenient);
   beam->room = next->room = BEAM;
-  pool_add(beam, spec, *got);
+  mxi_pool_add(beam, spec, *got);
   for (int depth = 0; depth < DEPTH && !score_clean(beam->got[0]) && !budget_over(s->budget); depth++) {
     size_t n_single = n_values, n_moves = 0;
     next->n = 0;

@@ -26,13 +26,13 @@ static int spread(block_set *out, const observation *o, int kind, size_t wanted,
         out->at = more;
       }
       out->at[out->n++] = (set_item){.block = (uint32_t)i};
-    } else if (!set_add(out, (uint32_t)i, NULL))
+    } else if (!mxi_set_add(out, (uint32_t)i, NULL))
       return 0;
   }
   return 1;
 }
 
-mx_status search_begin(search *s, const observation *o, int threads, search_budget *budget) {
+mx_status mxi_search_begin(search *s, const observation *o, int threads, search_budget *budget) {
   *s = (search){.o = o, .threads = threads, .budget = budget};
   const size_t area = o->block_rows * o->block_cols;
   const size_t wanted = area <= 64 ? FIRST_BLOCKS : area <= 1024 ? 24 : 12;
@@ -44,12 +44,12 @@ mx_status search_begin(search *s, const observation *o, int threads, search_budg
   return spread(&s->scales, o, BLOCK_PLAIN, SCALE_BLOCKS, 1) ? MX_OK : MX_ERR_NOMEM;
 }
 
-void search_end(search *s) {
-  for (int k = 0; k < BLOCK_CLASSES; k++) set_free(&s->sets[k]);
-  set_free(&s->scales);
+void mxi_search_end(search *s) {
+  for (int k = 0; k < BLOCK_CLASSES; k++) mxi_set_free(&s->sets[k]);
+  mxi_set_free(&s->scales);
 }
 
-size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each) {
+size_t mxi_search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each) {
   size_t count[BLOCK_CLASSES] = {0}, seen[BLOCK_CLASSES] = {0}, added = 0;
   for (size_t i = 0; i < s->o->n_blocks; i++) count[s->o->blocks[i].kind] += wrong[i];
   for (size_t i = 0; i < s->o->n_blocks; i++) {
@@ -57,28 +57,28 @@ size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t
     if (!wrong[i]) continue;
     const size_t at = seen[k]++;
     if (count[k] > each && at * each / count[k] == (at + 1) * each / count[k]) continue;
-    added += (size_t)set_add(&s->sets[k], (uint32_t)i, spec);
+    added += (size_t)mxi_set_add(&s->sets[k], (uint32_t)i, spec);
   }
   return added;
 }
 
-size_t search_learn_scales(search *s, const mx_spec *spec, size_t each) {
+size_t mxi_search_learn_scales(search *s, const mx_spec *spec, size_t each) {
   uint8_t *wrong = calloc(s->o->n_blocks + 1, 1);
   size_t count = 0, seen = 0, added = 0;
   if (!wrong) return 0;
-  scales_score(s->o, spec, PLAIN, s->lenient ? LOOK_LENIENT : 0, wrong);
+  mxi_scales_score(s->o, spec, PLAIN, s->lenient ? LOOK_LENIENT : 0, wrong);
   for (size_t i = 0; i < s->o->n_blocks; i++) count += wrong[i];
   for (size_t i = 0; i < s->o->n_blocks; i++) {
     if (!wrong[i]) continue;
     const size_t at = seen++;
     if (count > each && at * each / count == (at + 1) * each / count) continue;
-    added += (size_t)set_add(&s->scales, (uint32_t)i, NULL);
+    added += (size_t)mxi_set_add(&s->scales, (uint32_t)i, NULL);
   }
   free(wrong);
   return added;
 }
 
-int search_how(const search *s, int scales_only) {
+int mxi_search_how(const search *s, int scales_only) {
   return (scales_only ? LOOK_SCALES : LOOK_BOTH) | (s->lenient ? LOOK_LENIENT : 0) | (s->either ? LOOK_EITHER : 0);
 }
 
@@ -89,38 +89,38 @@ static uint64_t witnesses_wrong(const search *s, const mx_spec *spec) {
     mx_spec t = *spec;
     if (store && t.chain != MX_CHAIN_EXACT) break;
     t.tensor_store = store;
-    const uint64_t n = tensor_scales_wrong(s->o, &t, 0);
+    const uint64_t n = mxi_tensor_scales_wrong(s->o, &t, 0);
     least = n < least ? n : least;
   }
   return least;
 }
 
 /* Of every class also what the tensor scales say. */
-score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit) {
+score mxi_search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit) {
   score total = {0, 0, 0};
   if (classes == EVERY && s->o->n_witnesses && s->o->samples[s->o->witness[0]].has_tensor_scale) total.scales = witnesses_wrong(s, spec);
   for (int k = 0; k < BLOCK_CLASSES; k++) {
     if (!(classes >> k & 1) || !s->sets[k].n) continue;
-    total = score_sum(total, set_score(&s->sets[k], spec, search_how(s, 0), limit ? limit - score_total(total) + 1 : 0, NULL));
+    total = score_sum(total, mxi_set_score(&s->sets[k], spec, mxi_search_how(s, 0), limit ? limit - score_total(total) + 1 : 0, NULL));
     if (limit && score_total(total) > limit) break;
   }
   return total;
 }
 
-score search_score(const search *s, const mx_spec *spec, unsigned classes) { return search_score_until(s, spec, classes, 0); }
+score mxi_search_score(const search *s, const mx_spec *spec, unsigned classes) { return mxi_search_score_until(s, spec, classes, 0); }
 
-uint64_t search_print(const search *s, const mx_spec *spec) {
+uint64_t mxi_search_print(const search *s, const mx_spec *spec) {
   uint64_t print = 0;
-  for (int k = 0; k < BLOCK_CLASSES; k++) set_score_print(&s->sets[k], spec, search_how(s, 0), 0, NULL, &print);
+  for (int k = 0; k < BLOCK_CLASSES; k++) mxi_set_score_print(&s->sets[k], spec, mxi_search_how(s, 0), 0, NULL, &print);
   return print;
 }
 
-void pool_add(pool *p, const mx_spec *spec, score got) {
+void mxi_pool_add(pool *p, const mx_spec *spec, score got) {
   size_t at = p->n;
   while (at && score_less(got, p->got[at - 1])) at--;
   if (at >= p->room) return;
   for (size_t i = 0; i < p->n; i++)
-    if (keys_same(&p->spec[i], spec)) return;
+    if (mxi_keys_same(&p->spec[i], spec)) return;
   const size_t moved = (p->n < p->room ? p->n : p->room - 1) - at;
   memmove(p->spec + at + 1, p->spec + at, moved * sizeof *p->spec);
   memmove(p->got + at + 1, p->got + at, moved * sizeof *p->got);
@@ -129,12 +129,12 @@ void pool_add(pool *p, const mx_spec *spec, score got) {
   if (p->n < p->room) p->n++;
 }
 
-void search_pool(const search *s, pool *out, const mx_spec *specs, size_t n) {
+void mxi_search_pool(const search *s, pool *out, const mx_spec *specs, size_t n) {
   score *got = calloc(n + 1, sizeof *got);
   if (!got) return;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads) if (n > 1)
-  for (size_t i = 0; i < n; i++) got[i] = search_score(s, &specs[i], EVERY);
-  for (size_t i = 0; i < n; i++) pool_add(out, &specs[i], got[i]);
+  for (size_t i = 0; i < n; i++) got[i] = mxi_search_score(s, &specs[i], EVERY);
+  for (size_t i = 0; i < n; i++) mxi_pool_add(out, &specs[i], got[i]);
   free(got);
 }
 
@@ -156,7 +156,7 @@ static void pool_add_varied(pool *p, const mx_spec *spec, score got) {
     memmove(p->spec + last, p->spec + last + 1, (p->n - last) * sizeof *p->spec);
     memmove(p->got + last, p->got + last + 1, (p->n - last) * sizeof *p->got);
   }
-  pool_add(p, spec, got);
+  mxi_pool_add(p, spec, got);
 }
 
 /* A key and specs that have it set to its values: texts are read once, not for each combination. */
@@ -172,9 +172,9 @@ static void factor_of(factor *f, const char *text, const observation *o) {
   const size_t n = strcspn(text, "=");
   memcpy(name, text, n);
   name[n] = 0;
-  *f = (factor){.key = key_find(name)};
+  *f = (factor){.key = mxi_key_find(name)};
   v.n = 0;
-  if (!text[n]) values_of(&v, name, o);
+  if (!text[n]) mxi_values_of(&v, name, o);
   for (const char *p = text + n; *p && v.n < MAX_VALUES;) {
     const size_t m = strcspn(++p, "|");
     memcpy(v.text[v.n], p, m);
@@ -185,8 +185,8 @@ static void factor_of(factor *f, const char *text, const observation *o) {
 }
 
 static score judge(const search *s, const mx_spec *spec, unsigned classes, int scales_only, uint64_t limit) {
-  if (!scales_only) return search_score_until(s, spec, classes, limit);
-  score got = set_score(&s->scales, spec, search_how(s, 1), limit, NULL);
+  if (!scales_only) return mxi_search_score_until(s, spec, classes, limit);
+  score got = mxi_set_score(&s->scales, spec, mxi_search_how(s, 1), limit, NULL);
   got.codes = got.nan_codes = 0;
   if (s->o->n_witnesses && (!limit || score_total(got) <= limit)) got.scales += witnesses_wrong(s, spec);
   return got;
@@ -200,12 +200,12 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
   if (scales_only && out->n && (!limit || limit > search_worth(out->got[0].scales))) limit = search_worth(out->got[0].scales) + 1;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 32)
   for (size_t i = 0; i < n; i++) got[i] = judge(s, &specs[i], classes, scales_only, limit);
-  for (size_t i = 0; i < n; i++) (scales_only ? pool_add_varied : pool_add)(out, &specs[i], got[i]);
+  for (size_t i = 0; i < n; i++) (scales_only ? pool_add_varied : mxi_pool_add)(out, &specs[i], got[i]);
   free(got);
 }
 
-void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
-                    int scales_only) {
+void mxi_search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
+                        int scales_only) {
   if (n_keys > MAX_KEYS) n_keys = MAX_KEYS;
   factor *f = calloc(n_keys + 1, sizeof *f);
   mx_spec *specs = malloc(PIECE * sizeof *specs);
@@ -216,7 +216,7 @@ void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, 
     for (int more = 1; more;) {
       specs[n] = bases[b];
       for (size_t k = 0; k < n_keys; k++)
-        if (f[k].n) key_copy(&specs[n], &f[k].with[at[k]], f[k].key);
+        if (f[k].n) mxi_key_copy(&specs[n], &f[k].with[at[k]], f[k].key);
       n += !mx_spec_check(&specs[n], NULL);
       more = 0;
       for (size_t k = 0; k < n_keys && !more; k++) {

@@ -41,31 +41,31 @@ enum {
 };
 
 /** Choose the first blocks of each class: spread over the data. */
-mx_status search_begin(search *s, const observation *o, int threads, search_budget *budget);
-void search_end(search *s);
+mx_status mxi_search_begin(search *s, const observation *o, int threads, search_budget *budget);
+void mxi_search_end(search *s);
 /** Blocks that spec gets wrong join their sets, a few of each class. Returns how many. */
-size_t search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each);
+size_t mxi_search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, size_t each);
 /** Ordinary blocks whose scale spec gets wrong join those that are there for their scales. Returns how many. */
-size_t search_learn_scales(search *s, const mx_spec *spec, size_t each);
+size_t mxi_search_learn_scales(search *s, const mx_spec *spec, size_t each);
 
 /** LOOK_* of trial.h for this search. */
-int search_how(const search *s, int scales_only);
-score search_score(const search *s, const mx_spec *spec, unsigned classes);
+int mxi_search_how(const search *s, int scales_only);
+score mxi_search_score(const search *s, const mx_spec *spec, unsigned classes);
 /** The same, but the count may stop once it has passed the limit; 0: none. */
-score search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit);
+score mxi_search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit);
 /** specs[n] into a pool, by what they get wrong in every class. */
-void search_pool(const search *s, pool *out, const mx_spec *specs, size_t n);
+void mxi_search_pool(const search *s, pool *out, const mx_spec *specs, size_t n);
 /** A fingerprint of the codes that spec gives on the chosen blocks of every class. */
-uint64_t search_print(const search *s, const mx_spec *spec);
+uint64_t mxi_search_print(const search *s, const mx_spec *spec);
 /** The most wrong scales with which a rule of scales is still worth a look beside one that has `least`. */
 static inline uint64_t search_worth(uint64_t least) { return least + least / 2; }
 /** Every combination of values of keys[] on each base: the best into out (which keeps what it has). A key "name" takes all its values, "name=v|w"
  *  those. scales_only: on the blocks that are there for their scales. */
-void search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
-                    int scales_only);
+void mxi_search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
+                        int scales_only);
 /** Change keys as long as that explains more, several ways side by side: one key at a time, and with an effort of 1 two at once where one alone
  *  does not help. */
-void search_repair(search *s, mx_spec *spec, score *got, int effort);
-void pool_add(pool *p, const mx_spec *spec, score got);
+void mxi_search_repair(search *s, mx_spec *spec, score *got, int effort);
+void mxi_pool_add(pool *p, const mx_spec *spec, score got);
 
 #endif

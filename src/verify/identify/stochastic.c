@@ -30,16 +30,16 @@ static size_t draws_of(draw *out, size_t room, const observation *o, mx_plan *p,
   static const mx_encoding down = {.round = MX_ROUND_RTZ};
   const mx_sample *s = &o->samples[b->sample];
   size_t ld, rows, cols, n = 0;
-  const float *x = observation_x(o, b->sample, &ld) + b->row * ld + b->col;
-  observation_extent(o, b, &rows, &cols);
+  const float *x = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+  mxi_observation_extent(o, b, &rows, &cols);
   const uint32_t sign = p->elem->sign_bits ? 1u << (p->elem->bits - 1) : 0;
   mx_block_scale scale;
-  if (mx_block_scale_find(&scale, p, &b->stats, 0, 0)) return 0;
-  if (scale.code != b->scale) mx_block_scale_given(&scale, p, b->scale);
+  if (mxi_block_scale_find(&scale, p, &b->stats, 0, 0)) return 0;
+  if (scale.code != b->scale) mxi_block_scale_given(&scale, p, b->scale);
   for (size_t k = 0; k < rows * cols && n < room; k++) {
     const uint64_t index = (uint64_t)(b->row + k / cols) * s->cols + b->col + k % cols;
     const float at = x[k / cols * ld + k % cols];
-    const double y = fabs(mx_scaled_value(p, &scale, at));
+    const double y = fabs(mxi_scaled_value(p, &scale, at));
     if (!(y < mx_format_max(p->elem))) continue;
     const uint32_t low = (uint32_t)mx_encode(p->elem, y, &down, 0);
     const double v0 = mx_decode(p->elem, low), v1 = mx_decode(p->elem, low + 1);
@@ -62,7 +62,7 @@ static mx_status plan_of(mx_plan *p, const observation *o, const mx_spec *spec) 
   run.block_cols = (int)o->block_cols;
   run.had_size = 0;
   run.elem_round = MX_ROUND_RTZ;
-  return mx_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
+  return mxi_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
 }
 
 /* ---- without the seed */
@@ -119,7 +119,7 @@ static int is_chance(draw *draws, size_t n) {
 /* A thousand times, as a logarithm. */
 static const double LESS_LIKELY = 7;
 
-void random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
+void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
   enum { MOST = 120000, BITS = 24 };
   mx_plan p;
   *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = BITS};
@@ -132,7 +132,7 @@ void random_estimate(random_facts *out, const observation *o, const mx_spec *spe
   double bias = 0;
   for (size_t i = 0; i < o->n_blocks && n < MOST; i++) {
     if (o->blocks[i].kind != BLOCK_PLAIN) continue;
-    mx_plan_set_amax(&p, observation_amax(o, o->blocks[i].sample, &p.spec));
+    mxi_plan_set_amax(&p, mxi_observation_amax(o, o->blocks[i].sample, &p.spec));
     n += draws_of(draws + n, MOST - n, o, &p, &o->blocks[i], &out->beyond);
   }
   for (size_t i = 0; i < n; i++) bias += draws[i].up - draws[i].d;
@@ -194,7 +194,7 @@ static int fits(uint64_t seed, int lfsr, const draw *draws, size_t n, double sla
 
 /* Does spec give the codes of the chosen blocks, under the scales that are stored? Of foursix's two either will do: its error is not known yet. */
 static int gives_codes(const search *s, const mx_spec *spec) {
-  return !score_total(set_score(&s->sets[BLOCK_PLAIN], spec, LOOK_BOTH | LOOK_EITHER, 1, NULL));
+  return !score_total(mxi_set_score(&s->sets[BLOCK_PLAIN], spec, LOOK_BOTH | LOOK_EITHER, 1, NULL));
 }
 
 /* mode, bits (not fewer than these) and source that give the chosen blocks with this seed. */
@@ -246,7 +246,7 @@ static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t fi
   for (size_t i = 0; i < n; i++) {
     const uint64_t seed = list ? list[i] : first + i;
     if (!fits(seed, lfsr, draws, n_draws, slack)) continue;
-#pragma omp critical(mx_random_solve)
+#pragma omp critical(mxi_random_solve)
     if (n_good < 64) good[n_good++] = seed;
   }
   for (size_t k = 0; k < n_good; k++) { /* the least one, whatever the threads did */
@@ -275,7 +275,7 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
   }
   for (size_t i = 0; i < set->n && n < TESTED; i++) {
     const block_at *b = &o->blocks[set->at[i].block];
-    mx_plan_set_amax(&p, observation_amax(o, b->sample, &p.spec));
+    mxi_plan_set_amax(&p, mxi_observation_amax(o, b->sample, &p.spec));
     const size_t m = draws_of(draws, area, o, &p, b, &beyond);
     for (size_t k = 0, taken = 0; k < m && n < TESTED && taken < 1 + TESTED / 16; k++)
       if (draws[k].d > 0.25 && draws[k].d < 0.75) out[n++] = draws[k], taken++;
@@ -312,7 +312,7 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
 static int shows_seed(const block_set *set, const mx_spec *spec) {
   mx_spec t = *spec;
   uint64_t wrong = 0;
-  for (t.seed = 1; t.seed <= 8; t.seed++) wrong += set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
+  for (t.seed = 1; t.seed <= 8; t.seed++) wrong += mxi_set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
   return wrong >= 8;
 }
 
@@ -333,7 +333,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
     block_set few = {.of = o, .n = set->n < 128 ? set->n : 128, .at = set->at}; /* of foursix's two scales either will do */
     seed_trial one;
     mx_spec t = *spec;
-    int late = !seed_trial_open(&one, &few, spec);
+    int late = !mxi_seed_trial_open(&one, &few, spec);
 #pragma omp for schedule(dynamic, ASKED)
     for (uint64_t i = 0; i < end + n_habits; i++) {
       t.seed = i < n_habits ? habits[i] : i - n_habits;
@@ -341,10 +341,10 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
 #pragma omp atomic read
       least = found;
       if (i % ASKED == 0) late |= budget_over(s->budget); /* a call of the system */
-      if (least <= i || late || !seed_trial_fits(&one, t.seed)) continue;
+      if (least <= i || late || !mxi_seed_trial_fits(&one, t.seed)) continue;
       /* Where either of foursix's two scales will do, a few blocks fit many a seed. */
-      if (t.select == MX_SELECT_FOURSIX && scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * 50 > plain) continue;
-#pragma omp critical(mx_random_solve)
+      if (t.select == MX_SELECT_FOURSIX && mxi_scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * 50 > plain) continue;
+#pragma omp critical(mxi_random_solve)
       if (i < found) found = i;
     }
   }
@@ -353,7 +353,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   return 1;
 }
 
-int random_settle(search *s, mx_spec *spec) {
+int mxi_random_settle(search *s, mx_spec *spec) {
   mx_spec t = *spec, best = *spec;
   score least = score_worst();
   for (t.sr_source = MX_SR_SOURCE_PHILOX; t.sr_source <= MX_SR_SOURCE_AMD_LFSR; t.sr_source++)
@@ -361,25 +361,25 @@ int random_settle(search *s, mx_spec *spec) {
       for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT && score_total(least); t.sr_mode++) {
         if ((t.sr_source == MX_SR_SOURCE_AMD_LFSR && (t.sr_bits || t.sr_mode)) || mx_spec_check(&t, NULL)) continue;
         if (!gives_codes(s, &t)) continue;
-        const score got = search_score(s, &t, EVERY);
+        const score got = mxi_search_score(s, &t, EVERY);
         if (score_less(got, least)) least = got, best = t;
       }
   *spec = best;
   return least.codes != UINT32_MAX;
 }
 
-int random_solve(search *s, mx_spec *spec, int many) {
+int mxi_random_solve(search *s, mx_spec *spec, int many) {
   mx_spec t = *spec;
-  if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return random_settle(s, spec);              /* the signs have said it */
+  if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return mxi_random_settle(s, spec);          /* the signs have said it */
   const int elements = t.elem_round == MX_ROUND_SR, scales = t.scale_round == MX_SCALE_ROUND_SR; /* one seed for both */
   if (!elements || !solve_elements(s, &t, many)) {
-    if (!scales || !solve_scales(s, &t, many) || (elements && !random_settle(s, &t))) return 0;
+    if (!scales || !solve_scales(s, &t, many) || (elements && !mxi_random_settle(s, &t))) return 0;
   }
   *spec = t;
   return 1;
 }
 
-int random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int n_threads) {
+int mxi_random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int n_threads) {
   const size_t n_habits = sizeof habits / sizeof habits[0];
   const uint64_t end = size < 32 ? UINT64_C(1) << 12 : (UINT64_C(1) << SIGN_SEED_BITS) + n_habits; /* 16 signs fit every 65,536th seed */
   uint32_t want[4] = {0};
@@ -395,7 +395,7 @@ int random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int 
     int same = i < least && ((mx_random(k, MX_STREAM_SIGN, 0) ^ want[0]) & mask) == 0;
     for (unsigned w = 1; same && w < size / 32; w++) same = mx_random(k, MX_STREAM_SIGN, w) == want[w];
     if (!same) continue;
-#pragma omp critical(mx_random_solve)
+#pragma omp critical(mxi_random_solve)
     if (i < found) found = i;
   }
   if (found == UINT64_MAX) return 0;

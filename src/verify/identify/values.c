@@ -51,7 +51,7 @@ static void element_codes(key_values *v, const char *name, const observation *o,
   for (size_t i = 0; i < o->n_samples; i++) {
     const mx_sample *s = &o->samples[i];
     size_t ld;
-    const float *all = observation_x(o, i, &ld);
+    const float *all = mxi_observation_x(o, i, &ld);
     if (!o->facts[i].whole.has_nan && !o->facts[i].whole.has_inf) continue;
     for (size_t r = 0; s->codes && r < s->rows; r++)
       for (size_t c = 0; c < s->cols; c++) {
@@ -66,11 +66,11 @@ static void element_codes(key_values *v, const char *name, const observation *o,
 }
 
 /* The simplest number near an interval, for arithmetic of fewer bits that widens it. */
-static double number_near(interval in) { return simplest_between(in.least * (1 - 0x1p-8), in.most * (1 + 0x1p-8)); }
+static double number_near(interval in) { return mxi_simplest_between(in.least * (1 - 0x1p-8), in.most * (1 + 0x1p-8)); }
 
 /* A number out of an interval: the simplest one there is, and the middle if none is simple. */
 static double number_in(interval in) {
-  const double simple = simplest_between(in.least, in.most);
+  const double simple = mxi_simplest_between(in.least, in.most);
   if (simple > 0) return simple;
   return isfinite(in.most) ? (in.least + in.most) / 2 : 0;
 }
@@ -85,8 +85,8 @@ static void end_elements(key_values *v, const char *name, const observation *o) 
     if (b->kind != BLOCK_SMALL && b->kind != BLOCK_LARGE) continue;
     size_t rows, cols, ld;
     const mx_sample *s = &o->samples[b->sample];
-    const float *x = observation_x(o, b->sample, &ld) + b->row * ld + b->col;
-    observation_extent(o, b, &rows, &cols);
+    const float *x = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+    mxi_observation_extent(o, b, &rows, &cols);
     for (size_t k = 0; k < rows * cols && k < 64; k++)
       if (x[k / cols * ld + k % cols] != 0) t.count[s->codes[(b->row + k / cols) * s->cols + b->col + k % cols] & magnitude]++;
     seen++;
@@ -114,7 +114,7 @@ static void targets(key_values *v, const observation *o) {
     for (int j = 0; j < 2; j++) {
       if (!(k[j].least >= 1 && k[j].most < 1e12)) continue;
       add_number(v, "", roundest_between(k[j].least, k[j].most));
-      if (simplest_between(k[j].least, k[j].most) > 0) add_number(v, "", simplest_between(k[j].least, k[j].most));
+      if (mxi_simplest_between(k[j].least, k[j].most) > 0) add_number(v, "", mxi_simplest_between(k[j].least, k[j].most));
     }
   }
 }
@@ -135,8 +135,8 @@ static void scale_maxima(key_values *v, const observation *o) {
   const double fixed = mx_format_max(mx_elem_format(o->formats.elem)), m = mx_format_max(mx_scale_format(o->formats.scale));
   for (int way = 0; way < TOWARD_COUNT; way++) {
     interval in;
-    if (scale_max_interval(&in, o, (toward)way, 0) > 0.6 && number_in(in) < 1e6) add_number(v, "", number_in(in));
-    if (scale_max_interval(&in, o, (toward)way, 1) <= 0.6) continue;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > 0.6 && number_in(in) < 1e6) add_number(v, "", number_in(in));
+    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= 0.6) continue;
     if (number_in(in) < 1e6 && number_in(in) > 0.5) add_number(v, "", number_in(in)); /* tensor.norm=unit */
     for (int as_scale = 0; as_scale < 2; as_scale++) {
       const double k = stated_target(o, as_scale);
@@ -154,14 +154,14 @@ static void targets_from_blocks(key_values *v, const observation *o) {
   const double largest = mx_format_max(mx_elem_format(o->formats.elem));
   for (int way = 0; way < TOWARD_COUNT; way++) {
     interval in;
-    if (scale_max_interval(&in, o, (toward)way, 1) <= 0.6 || !(in.least > 0)) continue;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= 0.6 || !(in.least > 0)) continue;
     const interval k = {largest / in.most, largest / in.least};
     if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
   }
   const mx_sample *s = &o->samples[0]; /* given as an amax, whatever the tensor's own is */
   for (int way = 0; s->has_tensor_scale && way < TOWARD_COUNT; way++) {
     interval in;
-    if (scale_max_interval(&in, o, (toward)way, 0) <= 0.6 || !(in.least > 0)) continue;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) <= 0.6 || !(in.least > 0)) continue;
     const interval k = {largest * (double)s->tensor_scale / in.most, largest * (double)s->tensor_scale / in.least};
     if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
   }
@@ -171,7 +171,7 @@ static void targets_from_blocks(key_values *v, const observation *o) {
 static void targets_from_elements(key_values *v, const observation *o) {
   for (int way = 0; way < TOWARD_COUNT && o->samples[0].has_tensor_scale && o->samples[0].codes; way++) {
     interval in;
-    if (prescale_interval(&in, o, (toward)way, 1) < 0.9 || in.most > in.least * (1 + 0x1p-10)) continue;
+    if (mxi_prescale_interval(&in, o, (toward)way, 1) < 0.9 || in.most > in.least * (1 + 0x1p-10)) continue;
     const double k = roundest_between(in.least, in.most);
     if (k >= 1 && k < 1e9) add_number(v, "", k);
     if (number_in(in) >= 1 && number_in(in) < 1e9) add_number(v, "", number_in(in));
@@ -191,7 +191,7 @@ static void prescales(key_values *v, const observation *o) {
          way--) { /* either way first: what random rounding allows */
       interval in;
       if ((i == 1 || i == 2) && given == 1) continue;
-      if (prescale_interval(&in, o, (toward)way, by[i].normed) < 0.7) continue;
+      if (mxi_prescale_interval(&in, o, (toward)way, by[i].normed) < 0.7) continue;
       in.least /= by[i].target, in.most /= by[i].target;
       if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
       if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
@@ -310,11 +310,11 @@ struct value_cache {
   uint8_t known[MAX_KEYS_CACHED];
 };
 
-struct value_cache *value_cache_new(void) {
+struct value_cache *mxi_value_cache_new(void) {
   return calloc(1, sizeof(struct value_cache));
 }
 
-void values_of(key_values *v, const char *key, const observation *o) {
+void mxi_values_of(key_values *v, const char *key, const observation *o) {
   v->n = 0;
   size_t index = 0;
   const char *name;

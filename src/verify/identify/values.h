@@ -11,9 +11,9 @@ typedef struct key_values {
   size_t n;
 } key_values;
 
-/** Where an observation keeps what values_of() found; free() it. */
-struct value_cache *value_cache_new(void);
+/** Where an observation keeps what mxi_values_of() found; free() it. */
+struct value_cache *mxi_value_cache_new(void);
 /** Values of a key under an observation. Refusals, random rounding, what only names layout and what the observation itself supposes are left out. */
-void values_of(key_values *out, const char *key, const observation *o);
+void mxi_values_of(key_values *out, const char *key, const observation *o);
 
 #endif

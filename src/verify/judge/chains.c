@@ -70,13 +70,13 @@ static const char *const chains[] = {
 static float finish(const judge_job *j, size_t i, float d) {
   const mx_gemm_options *o = &j->right.options;
   const size_t N = j->right.N, row = i / N, col = i % N;
-  if (o->c) d = fmaf(o->beta ? *o->beta : 1, judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
+  if (o->c) d = fmaf(o->beta ? *o->beta : 1, mxi_judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
   if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
-  return (float)judge_round((double)d,
-                            &judge_types[j->type == MX_F16    ? JUDGE_F16
-                                         : j->type == MX_BF16 ? JUDGE_BF16
-                                                              : JUDGE_F32],
-                            JUDGE_RNE, 0, 0);
+  return (float)mxi_judge_round((double)d,
+                                &mxi_judge_types[j->type == MX_F16    ? JUDGE_F16
+                                                 : j->type == MX_BF16 ? JUDGE_BF16
+                                                                      : JUDGE_F32],
+                                JUDGE_RNE, 0, 0);
 }
 
 /* The sums alone, under a model: of the sample, or of all. */
@@ -86,13 +86,13 @@ static int sums(float *acc, const judge_job *j, int model, const size_t (*pairs)
   p.options.alpha = NULL;
   p.options.c = NULL;
   p.options.bias = NULL;
-  return j->models[model].id != MX_GEMM_EXACT && !judge_run(j, acc, &p, model, MX_F32, pairs, n);
+  return j->models[model].id != MX_GEMM_EXACT && !mxi_judge_run(j, acc, &p, model, MX_F32, pairs, n);
 }
 
 static int fits_sample(const judge_job *j, const factors *f, int kind, const float *acc) {
   for (size_t i = 0; i < j->n_sample; i++) {
     const size_t at = j->sample[i][0] * j->right.N + j->sample[i][1];
-    if (!judge_same(j, j->got[at], finish(j, at, chain(f, kind, acc[i])))) return 0;
+    if (!mxi_judge_same(j, j->got[at], finish(j, at, chain(f, kind, acc[i])))) return 0;
   }
   return 1;
 }
@@ -112,8 +112,8 @@ static void in_another_order(judge_job *j) {
     for (int k = 0; k < (int)(sizeof chains / sizeof chains[0]) && !found; k++) {
       if (!fits_sample(j, &f, k, some) || !sums(acc, j, m, NULL, 0)) continue;
       size_t i = 0;
-      while (i < total && judge_same(j, j->got[i], finish(j, i, chain(&f, k, acc[i])))) i++;
-      if ((found = i == total)) judge_say(j, j->models[m].name, j->out->differ, "%s", chains[k]);
+      while (i < total && mxi_judge_same(j, j->got[i], finish(j, i, chain(&f, k, acc[i])))) i++;
+      if ((found = i == total)) mxi_judge_say(j, j->models[m].name, j->out->differ, "%s", chains[k]);
     }
   }
   free(acc);
@@ -147,16 +147,16 @@ static void not_cleared(judge_job *j) {
     for (int across = 0; across < 2; across++)
       for (int all = 0; all < 2; all++) {
         if (tiles[t] >= (across ? N : M) || !holds_more(j, across ? 0 : tiles[t], across ? tiles[t] : 0, all, size)) continue;
-        judge_say(j, "", j->out->differ, "an accumulator is not cleared: each %zu %s hold the sum of %s too", tiles[t],
-                  across ? "columns" : "rows",
-                  all      ? "all before them"
-                  : across ? "the columns before them"
-                           : "the rows before them");
+        mxi_judge_say(j, "", j->out->differ, "an accumulator is not cleared: each %zu %s hold the sum of %s too", tiles[t],
+                      across ? "columns" : "rows",
+                      all      ? "all before them"
+                      : across ? "the columns before them"
+                               : "the rows before them");
         return;
       }
 }
 
-void judge_chains(judge_job *j) {
+void mxi_judge_chains(judge_job *j) {
   if (!j->raw || j->out->differ < 4) return;
   in_another_order(j);
   if (!j->out->n_findings) not_cleared(j);

@@ -9,14 +9,14 @@ static void *keep(judge_edit *e, size_t n_bytes) {
   return (size_t)e->n_own < sizeof e->own / sizeof e->own[0] ? e->own[e->n_own++] = calloc(n_bytes + 1, 1) : NULL;
 }
 
-void judge_unmake(judge_edit *e) {
+void mxi_judge_unmake(judge_edit *e) {
   for (int i = 0; i < e->n_own; i++) free(e->own[i]);
 }
 
 static size_t rows_of(const judge_job *j, int is_b) { return is_b ? j->right.N : j->right.M; }
 static size_t kb_of(const judge_job *j) { return (j->right.K + j->right.block - 1) / j->right.block; }
 
-size_t judge_order_at(judge_order order, size_t i, size_t n) {
+size_t mxi_judge_order_at(judge_order order, size_t i, size_t n) {
   const size_t half = n / 2;
   switch (order) {
   case ORDER_REVERSED:
@@ -33,10 +33,10 @@ size_t judge_order_at(judge_order order, size_t i, size_t n) {
 /* The same of groups along `all` places; what is left of a group at the end stays. */
 static size_t in_groups(size_t i, size_t all, size_t n) {
   const size_t group = n & 0xFFFFFFFF, first = i - i % group;
-  return first + group <= all ? first + judge_order_at((judge_order)(n >> 32), i % group, group) : i;
+  return first + group <= all ? first + mxi_judge_order_at((judge_order)(n >> 32), i % group, group) : i;
 }
 
-size_t judge_move_at(size_t n, size_t b, size_t kb) {
+size_t mxi_judge_move_at(size_t n, size_t b, size_t kb) {
   const size_t x = n & 0xFFFFF, y = n >> 20 & 0xFFFFF, by = x % kb, size = n >> 52 ? n >> 52 : 1;
   size_t to = b;
   switch ((judge_move)(n >> 40 & 0xFF)) {
@@ -101,7 +101,7 @@ static void scale_from(size_t *r, size_t *b, const judge_variant *v, size_t rows
     *b = v->n ? block - block % 2 : block / 2;
     break;
   case K_BLOCKS:
-    *b = judge_move_at(v->n, block, kb);
+    *b = mxi_judge_move_at(v->n, block, kb);
     break;
   default:
     break;
@@ -187,9 +187,9 @@ static size_t k_from(const judge_variant *v, size_t k, size_t K, size_t block) {
   if (v->kind == K_LOST) return (high == 2 ? k < low : (k % low >= low / 2) == (high == 1)) ? SIZE_MAX : k;
   if (v->kind == K_ORDER) {
     if (k - k % low + low > K) return k;
-    return k - k % low + judge_order_at((judge_order)high, k % low, low);
+    return k - k % low + mxi_judge_order_at((judge_order)high, k % low, low);
   }
-  at = judge_move_at(v->n, k / block, (K + block - 1) / block) * block + k % block;
+  at = mxi_judge_move_at(v->n, k / block, (K + block - 1) / block) * block + k % block;
   return at < K ? at : SIZE_MAX;
 }
 
@@ -243,7 +243,7 @@ static int one_for_both(judge_edit *e, const judge_job *j, int side) {
   const size_t ld = x.ld ? x.ld : j->right.K,
                line = x.packing == MX_PACK_DENSE && x.elem->bits == 4 ? (ld + 1) / 2 : ld * (x.elem->bits > 8 ? 4 : 1);
   if (!x.scale != !y->scale || x.elem->bits != y->elem->bits) return 0;
-  if (own < other) { /* repeated, so that every row is somebody's; judge_source() leaves them out */
+  if (own < other) { /* repeated, so that every row is somebody's; mxi_judge_source() leaves them out */
     uint8_t *codes = keep(e, other * line);
     float *s = x.scale ? keep(e, other * kb * sizeof *s) : NULL;
     if (!codes || (x.scale && !s)) return 0;
@@ -356,7 +356,7 @@ static int turn_c(judge_edit *e, const judge_job *j) {
   for (size_t r = 0; r < M; r++)
     for (size_t k = 0; k < N; k++) {
       const size_t flat = k * M + r; /* column-major */
-      c[r * N + k] = judge_load(j->right.options.c, flat / N * ldc + flat % N, o->c_type);
+      c[r * N + k] = mxi_judge_load(j->right.options.c, flat / N * ldc + flat % N, o->c_type);
     }
   o->c = c;
   o->c_type = MX_F32;
@@ -437,7 +437,7 @@ static int edit_depth(judge_edit *e, const judge_job *j, const judge_variant *v)
   return p->K > 0 && (v->kind == DEPTH || K > block);
 }
 
-int judge_make(judge_edit *e, const judge_job *j, const judge_variant *v) {
+int mxi_judge_make(judge_edit *e, const judge_job *j, const judge_variant *v) {
   if (v->kind == SAME || v->kind >= D_TURNED) return 1;
   if (v->kind >= ALPHA_NONE) return edit_epilogue(e, j, v);
   if (v->kind == DEPTH || v->kind == FIRST_LOST) return edit_depth(e, j, v);
@@ -452,7 +452,7 @@ int judge_make(judge_edit *e, const judge_job *j, const judge_variant *v) {
   return made > 0;
 }
 
-int judge_source(const judge_job *j, const judge_variant *v, size_t row, size_t col, size_t at[2]) {
+int mxi_judge_source(const judge_job *j, const judge_variant *v, size_t row, size_t col, size_t at[2]) {
   const size_t M = j->right.M, N = j->right.N, flat = row * N + col, n = v->n, low = n & 0xFFFFFFFF;
   const size_t bias = j->right.options.bias_of_rows ? M : N;
   at[0] = row, at[1] = col;
@@ -487,10 +487,10 @@ int judge_source(const judge_job *j, const judge_variant *v, size_t row, size_t 
     break;
   }
   case D_ROWS_ORDER:
-    if (row - row % low + low <= M) at[0] = row - row % low + judge_order_at((judge_order)(n >> 32), row % low, low);
+    if (row - row % low + low <= M) at[0] = row - row % low + mxi_judge_order_at((judge_order)(n >> 32), row % low, low);
     break;
   case D_COLS_ORDER:
-    if (col - col % low + low <= N) at[1] = col - col % low + judge_order_at((judge_order)(n >> 32), col % low, low);
+    if (col - col % low + low <= N) at[1] = col - col % low + mxi_judge_order_at((judge_order)(n >> 32), col % low, low);
     break;
   default:
     break;

@@ -104,14 +104,14 @@ typedef struct judge_edit {
 } judge_edit;
 
 /** The index that place i of a group of n holds. */
-size_t judge_order_at(judge_order order, size_t i, size_t n);
+size_t mxi_judge_order_at(judge_order order, size_t i, size_t n);
 /** The K block that block b of kb is read from, under K_BLOCKS n. */
-size_t judge_move_at(size_t n, size_t b, size_t kb);
-void judge_words(char *out, size_t size, const judge_job *j, const judge_variant *v);
+size_t mxi_judge_move_at(size_t n, size_t b, size_t kb);
+void mxi_judge_words(char *out, size_t size, const judge_job *j, const judge_variant *v);
 /** e is the problem in it, changed as v says. 0: v makes no sense here. */
-int judge_make(judge_edit *e, const judge_job *j, const judge_variant *v);
-void judge_unmake(judge_edit *e);
+int mxi_judge_make(judge_edit *e, const judge_job *j, const judge_variant *v);
+void mxi_judge_unmake(judge_edit *e);
 /** Where the output that D has at (row, col) is in the product. 0: nowhere, or nobody knows. */
-int judge_source(const judge_job *j, const judge_variant *v, size_t row, size_t col, size_t at[2]);
+int mxi_judge_source(const judge_job *j, const judge_variant *v, size_t row, size_t col, size_t at[2]);
 
 #endif

@@ -35,11 +35,11 @@ static int start(factors *f, const judge_job *j, int term, double c) {
 static int outputs(float *out, const judge_job *j, int term, double c, int model, mx_dtype type, const size_t (*pairs)[2], size_t n) {
   factors f;
   const int after = term == TERM_OUTPUT || term == TERM_PLUS, own = j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32;
-  const int fine = start(&f, j, after ? TERMS : term, c) && !judge_run(j, out, &f.p, model, type, pairs, n);
+  const int fine = start(&f, j, after ? TERMS : term, c) && !mxi_judge_run(j, out, &f.p, model, type, pairs, n);
   const size_t total = pairs ? n : j->right.M * j->right.N;
   for (size_t i = 0; i < total && fine && after; i++)
-    out[i] =
-        (float)judge_round((double)(float)(term == TERM_PLUS ? (double)out[i] + c : (double)out[i] * c), &judge_types[own], JUDGE_RNE, 0, 0);
+    out[i] = (float)mxi_judge_round((double)(float)(term == TERM_PLUS ? (double)out[i] + c : (double)out[i] * c), &mxi_judge_types[own],
+                                    JUDGE_RNE, 0, 0);
   free(f.bias);
   return fine;
 }
@@ -98,7 +98,7 @@ static int gives(const judge_job *j, int term, double c, int model, size_t n) {
   float h[JUDGE_SAMPLE];
   if (!outputs(h, j, term, c, model, j->type, (const size_t(*)[2])j->sample, n)) return 0;
   for (size_t i = 0; i < n; i++)
-    if (!judge_same(j, (float)got_at(j, i), h[i])) return 0;
+    if (!mxi_judge_same(j, (float)got_at(j, i), h[i])) return 0;
   return 1;
 }
 
@@ -122,19 +122,19 @@ static void say(judge_job *j, int term, double c, int model, const judge_tally *
   digits(is, term == TERM_BETA ? (double)(float)(beta * c) : (double)(float)(alpha * c));
   digits(other, term == TERM_BETA ? beta : alpha);
   if (term == TERM_BETA && c == 2)
-    judge_says(j, name, explained, "C is added twice");
+    mxi_judge_says(j, name, explained, "C is added twice");
   else if (term == TERM_BETA)
-    judge_says(j, name, explained, "beta is %s, not %s", is, other);
+    mxi_judge_says(j, name, explained, "beta is %s, not %s", is, other);
   else if (term == TERM_ALPHA && (o->c || o->bias))
-    judge_says(j, name, explained, "alpha is %s, not %s", is, other);
+    mxi_judge_says(j, name, explained, "alpha is %s, not %s", is, other);
   else if (term == TERM_PLUS)
-    judge_says(j, name, explained, "%s is added to every output", by);
+    mxi_judge_says(j, name, explained, "%s is added to every output", by);
   else if (power)
-    judge_says(j, name, explained, "every output is 2^%d times what it should be%s", e - 1, c < 0 ? ", with the other sign" : "");
+    mxi_judge_says(j, name, explained, "every output is 2^%d times what it should be%s", e - 1, c < 0 ? ", with the other sign" : "");
   else if (term == TERM_ALPHA)
-    judge_says(j, name, explained, "every output is %s times what it should be: alpha is %s, not %s", by, is, other);
+    mxi_judge_says(j, name, explained, "every output is %s times what it should be: alpha is %s, not %s", by, is, other);
   else
-    judge_says(j, name, explained, "every output is multiplied by %s%s", by, term == TERM_OUTPUT ? ", after it was rounded" : "");
+    mxi_judge_says(j, name, explained, "every output is multiplied by %s%s", by, term == TERM_OUTPUT ? ", after it was rounded" : "");
 }
 
 /* One term, one number: the first under which every sampled output agrees. */
@@ -149,9 +149,9 @@ static int one_term(judge_job *j, int term, double x) {
       judge_tally t = {0, 0, 0};
       int said = 0;
       if (h && outputs(h, j, term, c[i], m, j->type, NULL, 0)) {
-        judge_start(&t, j);
-        for (size_t k = 0; k < total; k++) judge_weigh(&t, j, k, h[k]);
-        if ((said = judge_holds(j, &t))) say(j, term, c[i], m, &t);
+        mxi_judge_start(&t, j);
+        for (size_t k = 0; k < total; k++) mxi_judge_weigh(&t, j, k, h[k]);
+        if ((said = mxi_judge_holds(j, &t))) say(j, term, c[i], m, &t);
       }
       free(h);
       if (said) return 1;
@@ -167,13 +167,13 @@ static void nearly(judge_job *j, double x) {
     const double got = (double)j->got[i], want = (double)j->want[i];
     const int near = fabs(got - x * want) <= 0x1p-6 * fabs(x * want);
     if (j->wrong[i]) t.explained += (uint64_t)near;
-    if (!j->wrong[i] && want != 0 && judge_inside(j, i)) t.breaks++;
+    if (!j->wrong[i] && want != 0 && mxi_judge_inside(j, i)) t.breaks++;
   }
   if (t.explained * 4 >= j->out->differ * 3 && t.breaks * 8 <= t.explained && j->out->differ >= 16)
-    judge_says(j, "", &t, "every output is about %.4g times what it should be", x);
+    mxi_judge_says(j, "", &t, "every output is about %.4g times what it should be", x);
 }
 
-void judge_factors(judge_job *j, int about) {
+void mxi_judge_factors(judge_job *j, int about) {
   const mx_gemm_options *o = &j->right.options;
   int f64 = 0;
   if (j->n_sample < 4) return;

@@ -27,12 +27,12 @@ typedef struct judge_type {
   double max;
 } judge_type;
 enum { JUDGE_F32, JUDGE_F16, JUDGE_BF16, JUDGE_E8M13, JUDGE_TF32, JUDGE_TYPES };
-extern const judge_type judge_types[JUDGE_TYPES];
+extern const judge_type mxi_judge_types[JUDGE_TYPES];
 enum { JUDGE_RNE, JUDGE_RZ, JUDGE_RNA, JUDGE_DOWN, JUDGE_UP };
 /** x, exact or rounded to odd, to a type. saturate: the largest value instead of Inf; flush: zeros instead of subnormals. */
-double judge_round(double x, const judge_type *type, int mode, int saturate, int flush);
+double mxi_judge_round(double x, const judge_type *type, int mode, int saturate, int flush);
 /** Sum rounded to odd in binary64, so that one more rounding to 51 bits or fewer is right. */
-double judge_add(double a, double b);
+double mxi_judge_add(double a, double b);
 
 typedef struct judge_model {
   char name[64];
@@ -52,7 +52,7 @@ typedef struct judge_job {
   float *got, *want; /* D and the base, as binary32 */
   uint8_t *wrong;
   const float *lo, *hi; /* with bound: each output's interval; else NULL */
-  uint8_t *tiles;       /* of judge_weigh() */
+  uint8_t *tiles;       /* of mxi_judge_weigh() */
   uint8_t *in[2];       /* rows and columns that hold a wrong output: together the part of D that something may be wrong in */
   judge_model *models;
   int n_models, base;
@@ -62,19 +62,19 @@ typedef struct judge_job {
   uint8_t *codes[2]; /* operands unpacked, where the raw call has no name for the order of nibbles */
 } judge_job;
 
-float judge_load(const void *from, size_t index, mx_dtype type);
+float mxi_judge_load(const void *from, size_t index, mx_dtype type);
 /** Are these the same, by the options? */
-int judge_same(const judge_job *j, float x, float y);
+int mxi_judge_same(const judge_job *j, float x, float y);
 /** Outputs of a problem under a model, as binary32 after rounding to `type`: the listed pairs, or with NULL all. */
-mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2], size_t n);
+mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2], size_t n);
 /** Models of mx_gemm(), then the rows of accumulation.def that it takes for these operands. */
-mx_status judge_find_models(judge_job *j);
+mx_status mxi_judge_find_models(judge_job *j);
 /** D against each model; base becomes the nearest, or the one asked for, and `want` its outputs. */
-mx_status judge_try_models(judge_job *j, mx_error *err);
+mx_status mxi_judge_try_models(judge_job *j, mx_error *err);
 /** look(), and if it finds nothing again under other models that leave the same outputs wrong: what is wrong in these is told under one of them alone. */
-void judge_under_ties(judge_job *j, void (*look)(judge_job *));
+void mxi_judge_under_ties(judge_job *j, void (*look)(judge_job *));
 /** Add a finding; one like it is not added twice. */
-void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void mxi_judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* A statement about D beside all of D. */
 typedef struct judge_tally {
@@ -84,30 +84,30 @@ typedef struct judge_tally {
 } judge_tally;
 
 /** Does output i lie in the part of D that something may be wrong in? */
-int judge_inside(const judge_job *j, size_t i);
-void judge_start(judge_tally *t, const judge_job *j);
+int mxi_judge_inside(const judge_job *j, size_t i);
+void mxi_judge_start(judge_tally *t, const judge_job *j);
 /** Output i beside x, which a statement gives there. */
-void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x);
+void mxi_judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x);
 /** May it be said? A cause that would have changed many right outputs is no cause, unless many numbers agree to the bit and lie apart from those: in
  * other tiles of 4 x 4. Then it acts where D is wrong. What goes by value, as a ReLU does, is mixed. */
-int judge_holds(const judge_job *j, const judge_tally *t);
-/** judge_say() with all that was counted. */
-void judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) __attribute__((format(printf, 4, 5)));
+int mxi_judge_holds(const judge_job *j, const judge_tally *t);
+/** mxi_judge_say() with all that was counted. */
+void mxi_judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-void judge_variants(judge_job *j);
+void mxi_judge_variants(judge_job *j);
 /** about: the number need not give bits. */
-void judge_factors(judge_job *j, int about);
-void judge_places(judge_job *j);
+void mxi_judge_factors(judge_job *j, int about);
+void mxi_judge_places(judge_job *j);
 /** Fewer wrong outputs than can show a cause, beside many right ones: each by itself. */
-void judge_few(judge_job *j);
+void mxi_judge_few(judge_job *j);
 /** Rows or columns that stand elsewhere, in no order that has a name. */
-void judge_moved(judge_job *j);
+void mxi_judge_moved(judge_job *j);
 /** Outputs that are all zero or NaN, one here, one there. */
-void judge_scattered(judge_job *j);
-void judge_output(judge_job *j);
+void mxi_judge_scattered(judge_job *j);
+void mxi_judge_output(judge_job *j);
 /** The same numbers multiplied onto the sum in another order; an accumulator that was not cleared. */
-void judge_chains(judge_job *j);
-void judge_orders(judge_job *j);
-void judge_regions(judge_job *j);
+void mxi_judge_chains(judge_job *j);
+void mxi_judge_orders(judge_job *j);
+void mxi_judge_regions(judge_job *j);
 
 #endif

@@ -11,7 +11,7 @@
 #include "mxgold/verify.h"
 #include "verify/judge/internal.h"
 
-float judge_load(const void *from, size_t index, mx_dtype type) {
+float mxi_judge_load(const void *from, size_t index, mx_dtype type) {
   uint32_t bits = 0;
   float x;
   memcpy(&bits, (const uint8_t *)from + index * mx_dtype_bytes(type), mx_dtype_bytes(type));
@@ -21,13 +21,13 @@ float judge_load(const void *from, size_t index, mx_dtype type) {
   return x;
 }
 
-int judge_same(const judge_job *j, float x, float y) {
+int mxi_judge_same(const judge_job *j, float x, float y) {
   if (!memcmp(&x, &y, sizeof x)) return 1;
   if (!j->how.nan_bits && isnan(x) && isnan(y)) return 1;
   return j->how.equal_zeros && x == 0 && y == 0;
 }
 
-int judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
+int mxi_judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
 
 enum { TILE = 4, TILE_EXPLAINED = 1, TILE_BROKEN = 2 };
 
@@ -36,26 +36,26 @@ static uint8_t *tile_of(const judge_job *j, size_t i) {
   return &j->tiles[i / j->right.N / TILE * ((j->right.N + TILE - 1) / TILE) + i % j->right.N / TILE];
 }
 
-void judge_start(judge_tally *t, const judge_job *j) {
+void mxi_judge_start(judge_tally *t, const judge_job *j) {
   *t = (judge_tally){0, 0, 0};
   memset(j->tiles, 0, tiles_of(j));
 }
 
-void judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
+void mxi_judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
   const float got = j->got[i];
   if (j->wrong[i]) {
-    if (!judge_same(j, got, x)) return;
+    if (!mxi_judge_same(j, got, x)) return;
     t->explained++;
     *tile_of(j, i) |= TILE_EXPLAINED;
     t->telling += got != 0 && isfinite(got) && !(fabs((double)got - (double)j->want[i]) <= 0x1p-8 * fabs((double)j->want[i]));
-  } else if (judge_inside(j, i)) {
-    const int breaks = j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !judge_same(j, got, x);
+  } else if (mxi_judge_inside(j, i)) {
+    const int breaks = j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !mxi_judge_same(j, got, x);
     t->breaks += (uint64_t)breaks;
     if (breaks) *tile_of(j, i) |= TILE_BROKEN;
   }
 }
 
-int judge_holds(const judge_job *j, const judge_tally *t) {
+int mxi_judge_holds(const judge_job *j, const judge_tally *t) {
   enum { TELLING = 32 };
   if (!t->explained || t->breaks * 8 <= t->explained) return t->explained > 0;
   if (t->telling < TELLING) return 0;
@@ -81,7 +81,7 @@ static void add(judge_job *j, const char *model, const judge_tally *t, const cha
   f->unexplained = o->differ - (explained < o->differ ? explained : o->differ);
 }
 
-void judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) {
+void mxi_judge_say(judge_job *j, const char *model, uint64_t explained, const char *format, ...) {
   const judge_tally t = {.explained = explained};
   char text[sizeof j->out->findings[0].what];
   va_list args;
@@ -91,7 +91,7 @@ void judge_say(judge_job *j, const char *model, uint64_t explained, const char *
   add(j, model, &t, text);
 }
 
-void judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) {
+void mxi_judge_says(judge_job *j, const char *model, const judge_tally *t, const char *format, ...) {
   char text[sizeof j->out->findings[0].what];
   va_list args;
   va_start(args, format);
@@ -146,7 +146,7 @@ static void mark(judge_job *j, const float *lo, const float *hi) {
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     const float x = j->got[i];
     j->wrong[i] = lo ? isnan(lo[i]) ? !isnan(x) : !(x >= lo[i] && x <= hi[i]) && !(isnan(x) && isinf(lo[i]) && isinf(hi[i]))
-                     : !judge_same(j, x, j->want[i]);
+                     : !mxi_judge_same(j, x, j->want[i]);
     j->out->differ += j->wrong[i];
   }
 }
@@ -218,39 +218,40 @@ static void inside(judge_job *j) {
     one.ldc = 1;
     if (mx_gemm_bound(&lo, &hi, 1, &a, j->a_spec, &b, j->b_spec, &one, NULL, NULL)) return;
     const double x = (double)j->got[r * N + c];
-    n += x >= judge_round((double)lo, &judge_types[type], JUDGE_DOWN, 0, 0) && x <= judge_round((double)hi, &judge_types[type], JUDGE_UP, 0, 0);
+    n += x >= mxi_judge_round((double)lo, &mxi_judge_types[type], JUDGE_DOWN, 0, 0) &&
+         x <= mxi_judge_round((double)hi, &mxi_judge_types[type], JUDGE_UP, 0, 0);
   }
   j->out->inside = n;
 }
 
 /* What is found by holding D to the right outputs. */
 static void beside_right_ones(judge_job *j) {
-  judge_places(j);
-  if (!j->out->n_findings) judge_output(j);
-  if (!j->out->n_findings) judge_chains(j);
+  mxi_judge_places(j);
+  if (!j->out->n_findings) mxi_judge_output(j);
+  if (!j->out->n_findings) mxi_judge_chains(j);
 }
 
 static void explain(judge_job *j) {
   draw(j);
   if (!j->n_sample) return;
-  judge_regions(j);
+  mxi_judge_regions(j);
   if (j->raw) inside(j);
   for (int m = 0; m < j->n_models && !j->how.bound; m++)
     if (j->out->models[m].compared == j->out->outputs && !j->out->models[m].differ)
-      judge_say(j, j->models[m].name, j->out->differ, "D is the product under another model, %s", j->models[m].name);
-  if (!j->out->n_findings) judge_few(j);
+      mxi_judge_say(j, j->models[m].name, j->out->differ, "D is the product under another model, %s", j->models[m].name);
+  if (!j->out->n_findings) mxi_judge_few(j);
   if (j->out->n_findings) return;
-  if (!j->how.bound) judge_under_ties(j, beside_right_ones);
+  if (!j->how.bound) mxi_judge_under_ties(j, beside_right_ones);
   if (j->out->n_findings) return;
   /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
-  if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) judge_orders(j);
-  if (!j->out->n_findings) judge_variants(j);
-  if (j->raw && !j->out->n_findings && j->n_sample >= 8) judge_orders(j);
-  if (!j->how.bound && !j->out->n_findings) judge_under_ties(j, judge_moved);
-  if (!j->how.bound && !j->out->n_findings) judge_scattered(j);
+  if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) mxi_judge_orders(j);
+  if (!j->out->n_findings) mxi_judge_variants(j);
+  if (j->raw && !j->out->n_findings && j->n_sample >= 8) mxi_judge_orders(j);
+  if (!j->how.bound && !j->out->n_findings) mxi_judge_under_ties(j, mxi_judge_moved);
+  if (!j->how.bound && !j->out->n_findings) mxi_judge_scattered(j);
   if (!j->out->n_findings && j->out->inside == j->n_sample && j->n_sample >= 8)
-    judge_say(j, "", 0, "every output looked at lies where binary32 sums of some order may lie: the order of summation%s is another one",
-              j->right.a.multiplier || j->right.b.multiplier || j->right.options.alpha ? ", or of the factors after it," : "");
+    mxi_judge_say(j, "", 0, "every output looked at lies where binary32 sums of some order may lie: the order of summation%s is another one",
+                  j->right.a.multiplier || j->right.b.multiplier || j->right.options.alpha ? ", or of the factors after it," : "");
 }
 
 static mx_status widen_bound(judge_job *j, float *lo, float *hi, mx_error *err) {
@@ -259,8 +260,8 @@ static mx_status widen_bound(judge_job *j, float *lo, float *hi, mx_error *err) 
   const mx_status status = mx_gemm_bound(lo, hi, j->right.N, j->a, j->a_spec, j->b, j->b_spec, &o, &j->how.family, err);
   const int type = j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32;
   for (size_t i = 0; i < j->right.M * j->right.N && !status && type != JUDGE_F32; i++) {
-    lo[i] = (float)judge_round((double)lo[i], &judge_types[type], JUDGE_RNE, 0, 0);
-    hi[i] = (float)judge_round((double)hi[i], &judge_types[type], JUDGE_RNE, 0, 0);
+    lo[i] = (float)mxi_judge_round((double)lo[i], &mxi_judge_types[type], JUDGE_RNE, 0, 0);
+    hi[i] = (float)mxi_judge_round((double)hi[i], &mxi_judge_types[type], JUDGE_RNE, 0, 0);
   }
   return status;
 }
@@ -278,7 +279,7 @@ static mx_status judge_all(judge_job *j, mx_error *err) {
     o->equal = 1;
     return MX_OK;
   }
-  mx_status status = judge_find_models(j);
+  mx_status status = mxi_judge_find_models(j);
   if (status) return mx_fail(err, status, "no memory for the models");
   if (!j->n_models) /* nothing fits: let mx_gemm() say why */
     return mx_gemm(j->want, j->right.N, j->a, j->a_spec, j->b, j->b_spec, &j->right.options, err);
@@ -289,8 +290,8 @@ static mx_status judge_all(judge_job *j, mx_error *err) {
     mx_nearest(near, sizeof near, j->how.model, model_name, j);
     return mx_fail(err, MX_ERR_KEY, "model '%s' is not one that takes these operands, nearest: %s", j->how.model, near);
   }
-  for (size_t i = 0; i < total; i++) j->got[i] = judge_load(j->d, i, j->type);
-  if ((status = judge_try_models(j, err))) return status;
+  for (size_t i = 0; i < total; i++) j->got[i] = mxi_judge_load(j->d, i, j->type);
+  if ((status = mxi_judge_try_models(j, err))) return status;
   memcpy(o->base, j->models[j->base].name, sizeof o->base);
   float *bound = j->how.bound ? malloc((2 * total + 1) * sizeof *bound) : NULL;
   if (j->how.bound && !bound) return mx_fail(err, MX_ERR_NOMEM, "no memory for the bound");

@@ -5,7 +5,8 @@
 
 #include "verify/judge/internal.h"
 
-mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2], size_t n) {
+mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2],
+                        size_t n) {
   const size_t n_out = pairs ? n : j->right.M * j->right.N;
   void *d = malloc(n_out * mx_dtype_bytes(type) + 1);
   if (!d) return MX_ERR_NOMEM;
@@ -24,13 +25,13 @@ mx_status judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, in
     status = MX_ERR_UNSUPPORTED;
   else
     status = mx_gemm(d, j->right.N, j->a, j->a_spec, j->b, j->b_spec, &q.options, NULL);
-  for (size_t i = 0; i < n_out && !status; i++) out[i] = judge_load(d, i, type);
+  for (size_t i = 0; i < n_out && !status; i++) out[i] = mxi_judge_load(d, i, type);
   free(d);
   return status;
 }
 
 /* Models of mx_gemm(), then the rows of accumulation.def that it takes for these operands. */
-mx_status judge_find_models(judge_job *j) {
+mx_status mxi_judge_find_models(judge_job *j) {
   const size_t first[1][2] = {{0, 0}};
   float x;
   j->models = calloc(MX_JUDGE_MODELS, sizeof *j->models);
@@ -39,7 +40,7 @@ mx_status judge_find_models(judge_job *j) {
     judge_model *m = &j->models[j->n_models];
     snprintf(m->name, sizeof m->name, "%s", mx_gemm_model_name(i));
     m->id = i;
-    if (!j->raw || !judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
+    if (!j->raw || !mxi_judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
   }
   const size_t rows = j->raw ? mx_mma_model_count() : 0;
   for (size_t i = 0; i < rows && j->n_models < MX_JUDGE_MODELS; i++) {
@@ -49,7 +50,7 @@ mx_status judge_find_models(judge_job *j) {
     m->id = MX_GEMM_FUSED;
     int named = 0; /* rows of accumulation.def with the name of a model of mx_gemm() are that model */
     for (int k = 0; k < j->n_models; k++) named |= !strcmp(j->models[k].name, m->name);
-    if (!named && !judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
+    if (!named && !mxi_judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
   }
   /* One asked for by its parameters: "hopper_f16:F=24". */
   judge_model *m = &j->models[j->n_models];
@@ -57,14 +58,14 @@ mx_status judge_find_models(judge_job *j) {
       !mx_mma_model_find(&m->fused, j->how.model, NULL)) {
     snprintf(m->name, sizeof m->name, "%s", j->how.model);
     m->id = MX_GEMM_FUSED;
-    if (!judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
+    if (!mxi_judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
   }
   return MX_OK;
 }
 
 static uint64_t differing(const judge_job *j, const float *want) {
   uint64_t n = 0;
-  for (size_t i = 0; i < j->right.M * j->right.N; i++) n += !judge_same(j, j->got[i], want[i]);
+  for (size_t i = 0; i < j->right.M * j->right.N; i++) n += !mxi_judge_same(j, j->got[i], want[i]);
   return n;
 }
 
@@ -96,7 +97,7 @@ static size_t spread(const judge_job *j, size_t pairs[JUDGE_SAMPLE][2]) {
 }
 
 /* D against each model: a sample first, the whole where the sample agrees or nothing does better. want becomes that of the base. */
-mx_status judge_try_models(judge_job *j, mx_error *err) {
+mx_status mxi_judge_try_models(judge_job *j, mx_error *err) {
   const size_t total = j->right.M * j->right.N;
   size_t pairs[JUDGE_SAMPLE][2];
   const size_t n = spread(j, pairs);
@@ -110,8 +111,8 @@ mx_status judge_try_models(judge_job *j, mx_error *err) {
     memcpy(o->name, j->models[m].name, sizeof o->name);
     o->bits = narrow(j, &j->models[m]);
     o->compared = n;
-    if (j->raw && !judge_run(j, some, &j->right, m, j->type, (const size_t(*)[2])pairs, n))
-      for (size_t i = 0; i < n; i++) sampled[m] += !judge_same(j, j->got[pairs[i][0] * j->right.N + pairs[i][1]], some[i]);
+    if (j->raw && !mxi_judge_run(j, some, &j->right, m, j->type, (const size_t(*)[2])pairs, n))
+      for (size_t i = 0; i < n; i++) sampled[m] += !mxi_judge_same(j, j->got[pairs[i][0] * j->right.N + pairs[i][1]], some[i]);
     o->differ = sampled[m];
     if (sampled[m] < best) best = sampled[m];
   }
@@ -125,7 +126,7 @@ mx_status judge_try_models(judge_job *j, mx_error *err) {
     const int asked = j->how.model && !strcmp(j->how.model, j->models[m].name);
     if (!asked && (sampled[m] > (o->bits ? best : 2 * best) || (best && (size_t)whole >= most))) continue;
     whole++;
-    if ((status = judge_run(j, all, &j->right, m, j->type, NULL, 0))) break;
+    if ((status = mxi_judge_run(j, all, &j->right, m, j->type, NULL, 0))) break;
     o->compared = total;
     o->differ = differing(j, all);
     const uint64_t doubt =
@@ -141,22 +142,22 @@ mx_status judge_try_models(judge_job *j, mx_error *err) {
   return status ? mx_fail(err, status, "gemm: %s", mx_status_text(status)) : MX_OK;
 }
 
-void judge_under_ties(judge_job *j, void (*look)(judge_job *)) {
+void mxi_judge_under_ties(judge_job *j, void (*look)(judge_job *)) {
   const int base = j->base, asked = j->how.model != NULL;
   const size_t total = j->right.M * j->right.N;
   look(j);
   for (int m = 0; m < j->n_models && !j->out->n_findings && !asked; m++) {
     if (m == base || j->out->models[m].compared != total || j->out->models[m].differ != j->out->differ) continue;
-    if (judge_run(j, j->want, &j->right, m, j->type, NULL, 0)) break;
+    if (mxi_judge_run(j, j->want, &j->right, m, j->type, NULL, 0)) break;
     size_t i = 0;
-    while (i < total && j->wrong[i] != judge_same(j, j->got[i], j->want[i])) i++;
+    while (i < total && j->wrong[i] != mxi_judge_same(j, j->got[i], j->want[i])) i++;
     if (i < total) continue;
     j->base = m;
     look(j);
   }
   if (j->base != base && !j->out->n_findings) {
     j->base = base;
-    judge_run(j, j->want, &j->right, base, j->type, NULL, 0);
+    mxi_judge_run(j, j->want, &j->right, base, j->type, NULL, 0);
   }
   memcpy(j->out->base, j->models[j->base].name, sizeof j->out->base);
 }

@@ -26,23 +26,23 @@ typedef struct terms {
 } terms;
 
 static float outer(double x, const order *o) {
-  return (float)(o->promoted ? judge_round(x, &judge_types[JUDGE_F32], JUDGE_RNE, 0, 0)
-                             : (double)judge_round(x, &judge_types[o->type], o->mode, 0, 0));
+  return (float)(o->promoted ? mxi_judge_round(x, &mxi_judge_types[JUDGE_F32], JUDGE_RNE, 0, 0)
+                             : (double)mxi_judge_round(x, &mxi_judge_types[o->type], o->mode, 0, 0));
 }
-static float to_type(double x, const order *o) { return (float)judge_round(x, &judge_types[o->type], o->mode, 0, 0); }
+static float to_type(double x, const order *o) { return (float)mxi_judge_round(x, &mxi_judge_types[o->type], o->mode, 0, 0); }
 
 static double sum(const terms *t, const order *o, size_t first, size_t n, size_t step) {
   float acc = 0;
   if (o->level == BY_CHUNK) {
     double all = 0;
-    for (size_t i = 0; i < n; i++) all = judge_add(all, t->dot[first + i]);
+    for (size_t i = 0; i < n; i++) all = mxi_judge_add(all, t->dot[first + i]);
     return to_type(all, o);
   }
   for (size_t i = 0; i < n; i++) {
     const size_t k = o->kind == DESCENDING ? first + (n - 1 - i) * step : first + i * step;
     double x = o->level == BY_BLOCK ? t->dot[k] : t->a[k] * t->b[k];
     if (o->level == BY_PRODUCT) x = to_type(x, o);
-    acc = to_type(judge_add(acc, x), o);
+    acc = to_type(mxi_judge_add(acc, x), o);
   }
   return acc;
 }
@@ -50,7 +50,7 @@ static double sum(const terms *t, const order *o, size_t first, size_t n, size_t
 static double halves(const terms *t, const order *o, size_t first, size_t n) {
   if (n <= 1) return sum(t, o, first, n, 1);
   const size_t m = n / 2;
-  return to_type(judge_add(halves(t, o, first, m), halves(t, o, first + m, n - m)), o);
+  return to_type(mxi_judge_add(halves(t, o, first, m), halves(t, o, first + m, n - m)), o);
 }
 
 static double total(const terms *t, const order *o) {
@@ -59,12 +59,13 @@ static double total(const terms *t, const order *o) {
   float acc = 0;
   switch (o->kind) {
   case CHUNKS:
-    for (size_t first = 0; first < n; first += o->n) acc = outer(judge_add(acc, sum(t, o, first, first + o->n < n ? o->n : n - first, 1)), o);
+    for (size_t first = 0; first < n; first += o->n)
+      acc = outer(mxi_judge_add(acc, sum(t, o, first, first + o->n < n ? o->n : n - first, 1)), o);
     return acc;
   case LANES:
     for (size_t l = 0; l < o->n; l++) lane[l] = l < n ? sum(t, o, l, (n - l + o->n - 1) / o->n, o->n) : 0;
     for (size_t w = o->n / 2; w; w /= 2)
-      for (size_t l = 0; l < w; l++) lane[l] = to_type(judge_add(lane[l], lane[l + w]), o);
+      for (size_t l = 0; l < w; l++) lane[l] = to_type(mxi_judge_add(lane[l], lane[l + w]), o);
     return lane[0];
   case HALVES:
     return halves(t, o, 0, n);
@@ -114,9 +115,13 @@ static float epilogue(const judge_job *j, double acc, size_t row, size_t col) {
   const float ga = j->right.a.multiplier ? *j->right.a.multiplier : 1, gb = j->right.b.multiplier ? *j->right.b.multiplier : 1, g = ga * gb,
               alpha = o->alpha ? *o->alpha : 1, beta = o->beta ? *o->beta : 1;
   float d = alpha == 0 ? 0 : (float)acc * (alpha * g);
-  if (o->c && beta != 0) d = fmaf(beta, judge_load(o->c, row * (o->ldc ? o->ldc : j->right.N) + col, o->c_type), d);
+  if (o->c && beta != 0) d = fmaf(beta, mxi_judge_load(o->c, row * (o->ldc ? o->ldc : j->right.N) + col, o->c_type), d);
   if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
-  return (float)judge_round(d, &judge_types[j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32], JUDGE_RNE, 0, 0);
+  return (float)mxi_judge_round(d,
+                                &mxi_judge_types[j->type == MX_F16    ? JUDGE_F16
+                                                 : j->type == MX_BF16 ? JUDGE_BF16
+                                                                      : JUDGE_F32],
+                                JUDGE_RNE, 0, 0);
 }
 
 static void words(char *out, size_t size, const order *o) {
@@ -136,16 +141,16 @@ static void words(char *out, size_t size, const order *o) {
   }
   if (o->promoted)
     snprintf(out, size, "%s, chunks of %zu%s in %s%s, which are added in binary32", levels[o->level], o->n,
-             o->level >= BY_BLOCK ? " blocks" : "", judge_types[o->type].name, modes[o->mode]);
+             o->level >= BY_BLOCK ? " blocks" : "", mxi_judge_types[o->type].name, modes[o->mode]);
   else
-    snprintf(out, size, "%s, %s, accumulator %s%s", levels[o->level], how, judge_types[o->type].name, modes[o->mode]);
+    snprintf(out, size, "%s, %s, accumulator %s%s", levels[o->level], how, mxi_judge_types[o->type].name, modes[o->mode]);
 }
 
 /* Does an order give every sampled output? The first that it does not ends it. */
 static int fits(const judge_job *j, const terms *t, const order *o) {
   for (size_t i = 0; i < j->n_sample; i++) {
     const size_t row = j->sample[i][0], col = j->sample[i][1];
-    if (!judge_same(j, epilogue(j, total(&t[i], o), row, col), j->got[row * j->right.N + col])) return 0;
+    if (!mxi_judge_same(j, epilogue(j, total(&t[i], o), row, col), j->got[row * j->right.N + col])) return 0;
   }
   return 1;
 }
@@ -182,7 +187,7 @@ static uint64_t speak_against(judge_job *one, size_t pair[1][2], const order *o)
   uint64_t against = 0, looked = 0;
   for (size_t i = 0; i < total && looked < JUDGE_SAMPLE; i++) {
     const size_t at = (size_t)((uint64_t)i * 2654435761u % total);
-    if (one->wrong[at] || !judge_inside(one, at)) continue;
+    if (one->wrong[at] || !mxi_judge_inside(one, at)) continue;
     pair[0][0] = at / N, pair[0][1] = at % N;
     terms *t = make_terms(one);
     if (!t) return 0;
@@ -214,15 +219,15 @@ static int count(judge_job *j, const order *o) {
     free_terms(t, 1);
   }
   words(text, sizeof text, o);
-  judge_say(j, "its own",
-            every == 1            ? explained
-            : explained == looked ? j->out->differ
-                                  : explained * every,
-            "%s%s", text, every == 1 ? "" : " (looked at a part of D)");
+  mxi_judge_say(j, "its own",
+                every == 1            ? explained
+                : explained == looked ? j->out->differ
+                                      : explained * every,
+                "%s%s", text, every == 1 ? "" : " (looked at a part of D)");
   return 1;
 }
 
-void judge_orders(judge_job *j) {
+void mxi_judge_orders(judge_job *j) {
   const size_t K = j->right.K;
   terms *t = make_terms(j);
   if (!t) return;

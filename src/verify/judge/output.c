@@ -28,8 +28,8 @@ static double gelu_fast(double x, double unused) { return (void)unused, x / (1 +
 static double sigmoid(double x, double unused) { return (void)unused, 1 / (1 + exp(-x)); }
 static double tanhyp(double x, double unused) { return (void)unused, tanh(x); }
 
-static double to_bf16(double x, double unused) { return (void)unused, judge_round(x, &judge_types[JUDGE_BF16], JUDGE_RNE, 0, 0); }
-static double to_f16(double x, double unused) { return (void)unused, judge_round(x, &judge_types[JUDGE_F16], JUDGE_RNE, 0, 0); }
+static double to_bf16(double x, double unused) { return (void)unused, mxi_judge_round(x, &mxi_judge_types[JUDGE_BF16], JUDGE_RNE, 0, 0); }
+static double to_f16(double x, double unused) { return (void)unused, mxi_judge_round(x, &mxi_judge_types[JUDGE_F16], JUDGE_RNE, 0, 0); }
 
 static const shape exactly[] = {{"a ReLU follows: what is negative is zero", relu},
                                 {"what is positive is zero", minus_relu},
@@ -45,7 +45,11 @@ static const shape nearly[] = {{"a SiLU (x times sigmoid x) follows", silu},
                                {"a tanh follows", tanhyp}};
 
 static float to_type(const judge_job *j, double x) {
-  return (float)judge_round(x, &judge_types[j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32], JUDGE_RNE, 0, 0);
+  return (float)mxi_judge_round(x,
+                                &mxi_judge_types[j->type == MX_F16    ? JUDGE_F16
+                                                 : j->type == MX_BF16 ? JUDGE_BF16
+                                                                      : JUDGE_F32],
+                                JUDGE_RNE, 0, 0);
 }
 
 /* What follows a product without C and bias. */
@@ -53,7 +57,7 @@ static double rest(const judge_job *j, size_t i, double x) {
   const mx_gemm_options *o = &j->right.options;
   const size_t N = j->right.N, row = i / N, col = i % N;
   float d = (float)x;
-  if (o->c) d = fmaf(o->beta ? *o->beta : 1, judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
+  if (o->c) d = fmaf(o->beta ? *o->beta : 1, mxi_judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
   if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
   return (double)d;
 }
@@ -61,9 +65,9 @@ static double rest(const judge_job *j, size_t i, double x) {
 /* Every output of the part that is wrong, to the bit (a zero may have either sign). products: the function comes before C and the bias. */
 static int gives(const judge_job *j, const float *products, double (*of)(double, double), double parameter) {
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
-    if (isnan(j->want[i]) || !judge_inside(j, i)) continue;
+    if (isnan(j->want[i]) || !mxi_judge_inside(j, i)) continue;
     const float x = to_type(j, products ? rest(j, i, of((double)products[i], parameter)) : of((double)j->want[i], parameter));
-    if (!judge_same(j, j->got[i], x) && !(x == 0 && j->got[i] == 0)) return 0;
+    if (!mxi_judge_same(j, j->got[i], x) && !(x == 0 && j->got[i] == 0)) return 0;
   }
   return 1;
 }
@@ -75,7 +79,7 @@ static int near(const judge_job *j, double (*of)(double, double), uint64_t *expl
   *explained = 0;
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     const double want = (double)j->want[i], got = (double)j->got[i], x = of(want, 0);
-    if (!isfinite(want) || !isfinite(got) || !judge_inside(j, i)) continue;
+    if (!isfinite(want) || !isfinite(got) || !mxi_judge_inside(j, i)) continue;
     const double room = fmax(0x1p-9 * fabs(x), 0x1p-12 * fmin(fabs(want), 8));
     if (fabs(got - x) > room) {
       if (j->wrong[i])
@@ -126,16 +130,16 @@ static void before_the_rest(judge_job *j) {
   /* Plain models too: what is nearest to a product that was cut short is a narrow accumulator. */
   for (int m = 0; m < j->n_models && products && !j->out->n_findings; m++) {
     if (m != j->base && j->models[m].id == MX_GEMM_FUSED) continue;
-    if (judge_run(j, products, &p, m, MX_F32, NULL, 0)) continue;
+    if (mxi_judge_run(j, products, &p, m, MX_F32, NULL, 0)) continue;
     for (size_t i = 0; i < all && !j->out->n_findings; i++) {
       const shape *f = i < n ? &exactly[i] : &before[i - n];
-      if (gives(j, products, f->of, 0)) judge_say(j, j->models[m].name, j->out->differ, "%s, before C and the bias are added", f->words);
+      if (gives(j, products, f->of, 0)) mxi_judge_say(j, j->models[m].name, j->out->differ, "%s, before C and the bias are added", f->words);
     }
   }
   free(products);
 }
 
-void judge_output(judge_job *j) {
+void mxi_judge_output(judge_job *j) {
   enum { FEWEST = 4 };
   const uint64_t n = j->out->differ;
   const char *model = j->models[j->base].name;
@@ -144,18 +148,18 @@ void judge_output(judge_job *j) {
   if (n < FEWEST) return;
   for (size_t i = 0; i < sizeof exactly / sizeof exactly[0]; i++)
     if (gives(j, NULL, exactly[i].of, 0)) {
-      judge_say(j, model, n, "%s", exactly[i].words);
+      mxi_judge_say(j, model, n, "%s", exactly[i].words);
       return;
     }
   if (j->raw && (j->right.options.c || j->right.options.bias)) before_the_rest(j);
   if (j->out->n_findings) return;
   const double most = limit(j, &above, &below);
   if (most > 0 && above && gives(j, NULL, below ? clamp : clamp_above, most)) {
-    judge_say(j, model, n, below ? "outputs are clamped to -%.9g .. %.9g" : "outputs above %.9g are clamped to it", most, most);
+    mxi_judge_say(j, model, n, below ? "outputs are clamped to -%.9g .. %.9g" : "outputs above %.9g are clamped to it", most, most);
     return;
   }
   if (most > 0 && below && !above && gives(j, NULL, clamp_below, -most)) {
-    judge_say(j, model, n, "outputs below -%.9g are clamped to it", most);
+    mxi_judge_say(j, model, n, "outputs below -%.9g are clamped to it", most);
     return;
   }
   const double by = slope(j);
@@ -163,12 +167,12 @@ void judge_output(judge_job *j) {
     char text[32];
     snprintf(text, sizeof text, "%.*g", digits, by);
     if (!gives(j, NULL, leaky, strtod(text, NULL)) && !gives(j, NULL, leaky, (double)strtof(text, NULL))) continue;
-    judge_say(j, model, n, "negative outputs are multiplied by %s (a leaky ReLU)", text);
+    mxi_judge_say(j, model, n, "negative outputs are multiplied by %s (a leaky ReLU)", text);
     return;
   }
   for (size_t i = 0; i < sizeof nearly / sizeof nearly[0]; i++)
     if (near(j, nearly[i].of, &explained)) {
-      judge_say(j, "", explained, "%s", nearly[i].words);
+      mxi_judge_say(j, "", explained, "%s", nearly[i].words);
       return;
     }
 }

@@ -55,7 +55,7 @@ static int from(const judge_job *j, const box *b, size_t r0, size_t c0, int turn
   for (size_t r = b->r0; r <= b->r1; r++)
     for (size_t c = b->c0; c <= b->c1; c++) {
       const size_t y = r0 + (turned ? c - b->c0 : r - b->r0), x = c0 + (turned ? r - b->r0 : c - b->c0);
-      if (y >= M || x >= N || !judge_same(j, j->got[r * N + c], j->want[y * N + x])) return 0;
+      if (y >= M || x >= N || !mxi_judge_same(j, j->got[r * N + c], j->want[y * N + x])) return 0;
     }
   return 1;
 }
@@ -64,7 +64,7 @@ static int from(const judge_job *j, const box *b, size_t r0, size_t c0, int turn
 static int nothing(const judge_job *j, const char **what) {
   int zero = 1, nan = 1;
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
-    if (!judge_inside(j, i)) continue;
+    if (!mxi_judge_inside(j, i)) continue;
     zero &= j->got[i] == 0;
     nan &= isnan(j->got[i]);
   }
@@ -105,10 +105,10 @@ static void lost(judge_job *j, const char *what, int all) {
   set(rows, sizeof rows, j->in[0], j->right.M, "row");
   set(cols, sizeof cols, j->in[1], j->right.N, "column");
   const char *whose = all && !*rows && !*cols ? "D was never written, or lost" : "a tile was never written, or lost";
-  judge_say(j, j->models[j->base].name, j->out->differ, "%s: it is %s in %s%s%s", whose, what, rows, *rows && *cols ? ", " : "",
-            *cols   ? cols
-            : *rows ? ""
-                    : "all of D");
+  mxi_judge_say(j, j->models[j->base].name, j->out->differ, "%s: it is %s in %s%s%s", whose, what, rows, *rows && *cols ? ", " : "",
+                *cols   ? cols
+                : *rows ? ""
+                        : "all of D");
 }
 
 /* ---- a few outputs */
@@ -138,7 +138,7 @@ static void alone(char *to, size_t size, const judge_job *j, size_t i) {
     snprintf(to, size, "has the wrong sign");
     return;
   }
-  if (o->c && judge_same(j, got, judge_load(o->c, i / j->right.N * (o->ldc ? o->ldc : j->right.N) + i % j->right.N, o->c_type))) {
+  if (o->c && mxi_judge_same(j, got, mxi_judge_load(o->c, i / j->right.N * (o->ldc ? o->ldc : j->right.N) + i % j->right.N, o->c_type))) {
     snprintf(to, size, "holds C");
     return;
   }
@@ -158,7 +158,7 @@ static void alone(char *to, size_t size, const judge_job *j, size_t i) {
   snprintf(to, size, "is %s, not %s", digits(x, got), digits(y, want));
 }
 
-void judge_few(judge_job *j) {
+void mxi_judge_few(judge_job *j) {
   enum { FEW = 3, RIGHT = 8 };
   const uint64_t n = j->out->differ;
   char text[180], one[80];
@@ -172,7 +172,7 @@ void judge_few(judge_job *j) {
       length += snprintf(text + length, sizeof text - (size_t)length, "%s row %zu, column %zu %s", i ? ";" : ":", at / j->right.N,
                          at % j->right.N, one);
   }
-  judge_say(j, j->models[j->base].name, n, "%s", text);
+  mxi_judge_say(j, j->models[j->base].name, n, "%s", text);
 }
 
 /* ---- lines in another order */
@@ -181,7 +181,7 @@ void judge_few(judge_job *j) {
 static size_t holds(const judge_job *j, size_t i, size_t n, size_t length, size_t to_next, size_t step) {
   for (size_t at = 0; at < n; at++) {
     size_t k = 0;
-    while (k < length && judge_same(j, j->got[i * to_next + k * step], j->want[at * to_next + k * step])) k++;
+    while (k < length && mxi_judge_same(j, j->got[i * to_next + k * step], j->want[at * to_next + k * step])) k++;
     if (k == length) return at;
   }
   return SIZE_MAX;
@@ -210,16 +210,17 @@ static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t s
   const char *model = j->models[j->base].name;
   const uint64_t all = j->out->differ;
   if (wrong == 2 && from[0] == at[1] && from[1] == at[0])
-    judge_say(j, model, all, "%ss %zu and %zu of D are swapped", what, at[0], at[1]);
+    mxi_judge_say(j, model, all, "%ss %zu and %zu of D are swapped", what, at[0], at[1]);
   else if (each)
-    judge_say(j, model, all, "%zu %ss of D are in another order: %s %zu holds what belongs to %s %zu", wrong, what, what, at[0], what, from[0]);
+    mxi_judge_say(j, model, all, "%zu %ss of D are in another order: %s %zu holds what belongs to %s %zu", wrong, what, what, at[0], what,
+                  from[0]);
   else
-    judge_say(j, model, all, "%zu %s%s of D hold%s what belongs to others: %s %zu holds %s %zu", wrong, what, wrong > 1 ? "s" : "",
-              wrong > 1 ? "" : "s", what, at[0], what, from[0]);
+    mxi_judge_say(j, model, all, "%zu %s%s of D hold%s what belongs to others: %s %zu holds %s %zu", wrong, what, wrong > 1 ? "s" : "",
+                  wrong > 1 ? "" : "s", what, at[0], what, from[0]);
   return 1;
 }
 
-void judge_places(judge_job *j) {
+void mxi_judge_places(judge_job *j) {
   const size_t M = j->right.M, N = j->right.N;
   const uint64_t n = j->out->differ;
   const char *what;
@@ -236,19 +237,19 @@ void judge_places(judge_job *j) {
   size_t at = 0, tried = 0;
   while (!j->wrong[at]) at++;
   const size_t dr = at / N - b.r0, dc = at % N - b.c0, h = b.r1 - b.r0, w = b.c1 - b.c0;
-  for (int turned = 0; turned < 2 && !all; turned++) /* the whole is for judge_variants() */
+  for (int turned = 0; turned < 2 && !all; turned++) /* the whole is for mxi_judge_variants() */
     for (size_t i = 0; i < M * N && tried < TRIES; i++) {
       const size_t r = i / N, c = i % N, down = turned ? dc : dr, right = turned ? dr : dc;
-      if (r < down || c < right || !judge_same(j, j->got[at], j->want[i])) continue;
+      if (r < down || c < right || !mxi_judge_same(j, j->got[at], j->want[i])) continue;
       tried++;
       const box source = {r - down, r - down + (turned ? w : h), c - right, c - right + (turned ? h : w)};
       if (source.r1 >= M || source.c1 >= N || !from(j, &b, source.r0, source.c0, turned)) continue;
       name(there, sizeof there, j, &source);
       if (turned && source.r0 == b.r0 && source.c0 == b.c0)
-        judge_say(j, j->models[j->base].name, n, "a tile is transposed in itself: %s", here);
+        mxi_judge_say(j, j->models[j->base].name, n, "a tile is transposed in itself: %s", here);
       else
-        judge_say(j, j->models[j->base].name, n, "%s hold%s what belongs to %s%s", here, h && w ? "" : "s", there,
-                  turned ? ", transposed" : "");
+        mxi_judge_say(j, j->models[j->base].name, n, "%s hold%s what belongs to %s%s", here, h && w ? "" : "s", there,
+                      turned ? ", transposed" : "");
       return;
     }
   if (!all && !moved(j, M, N, N, 1, j->in[0], "row", 2)) moved(j, N, M, 1, N, j->in[1], "column", 2);
@@ -269,17 +270,17 @@ static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *
 static int reordered(judge_job *j) {
   enum { FEWEST = 16 };
   char words[160];
-  if (j->out->differ < FEWEST || !order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j})) return 0;
-  judge_say(j, j->models[j->base].name, j->out->differ, "D has %s", words);
+  if (j->out->differ < FEWEST || !mxi_order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j})) return 0;
+  mxi_judge_say(j, j->models[j->base].name, j->out->differ, "D has %s", words);
   return 1;
 }
 
-void judge_moved(judge_job *j) {
+void mxi_judge_moved(judge_job *j) {
   const size_t M = j->right.M, N = j->right.N;
   if (!reordered(j) && !moved(j, M, N, N, 1, j->in[0], "row", M)) moved(j, N, M, 1, N, j->in[1], "column", N);
 }
 
-void judge_scattered(judge_job *j) {
+void mxi_judge_scattered(judge_job *j) {
   int zero = 1, nan = 1;
   const uint64_t n = j->out->differ;
   if (n < 2) return;
@@ -289,6 +290,6 @@ void judge_scattered(judge_job *j) {
     nan &= isnan(j->got[i]);
   }
   if (zero || nan)
-    judge_say(j, j->models[j->base].name, n, "%llu outputs are %s, in no pattern that is known; others in their rows and columns are right",
-              (unsigned long long)n, zero ? "zero" : "NaN");
+    mxi_judge_say(j, j->models[j->base].name, n, "%llu outputs are %s, in no pattern that is known; others in their rows and columns are right",
+                  (unsigned long long)n, zero ? "zero" : "NaN");
 }

@@ -96,7 +96,7 @@ static void values(judge_job *j) {
     inf &= isinf(got);
     sign &= got == -want;
     const size_t ldc = j->right.options.ldc ? j->right.options.ldc : j->right.N;
-    if (c) c = judge_same(j, got, judge_load(j->right.options.c, i / j->right.N * ldc + i % j->right.N, j->right.options.c_type));
+    if (c) c = mxi_judge_same(j, got, mxi_judge_load(j->right.options.c, i / j->right.N * ldc + i % j->right.N, j->right.options.c_type));
   }
   if (seen < 2) return;
   if (zero)
@@ -170,7 +170,7 @@ static void moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t 
   if (wrong && elsewhere == wrong) say(j, "%ss are in another order: %s %zu holds what belongs to %s %zu", what, what, at, what, from);
 }
 
-void judge_regions(judge_job *j) {
+void mxi_judge_regions(judge_job *j) {
   const size_t M = j->right.M, N = j->right.N;
   sides s = {calloc(M + 1, sizeof *s.row), calloc(N + 1, sizeof *s.col), SIZE_MAX, 0, SIZE_MAX, 0};
   for (size_t i = 0; s.row && s.col && i < M * N; i++) {

@@ -3,12 +3,12 @@
 
 #include "verify/judge/internal.h"
 
-const judge_type judge_types[JUDGE_TYPES] = {
+const judge_type mxi_judge_types[JUDGE_TYPES] = {
     {"binary32", 24, -126, 0x1.fffffep127}, {"binary16", 11, -14, 65504},    {"bfloat16", 8, -126, 0x1.fep127},
     {"e8m13", 14, -126, 0x1.fffp127},       {"tf32", 11, -126, 0x1.ffcp127},
 };
 
-double judge_round(double x, const judge_type *type, int mode, int saturate, int flush) {
+double mxi_judge_round(double x, const judge_type *type, int mode, int saturate, int flush) {
   if (!isfinite(x) || x == 0) return x;
   const int top = ilogb(x), e = (top < type->emin ? type->emin : top) - (type->bits - 1);
   const double q = ldexp(fabs(x), -e), down = floor(q), rest = q - down;
@@ -25,7 +25,7 @@ double judge_round(double x, const judge_type *type, int mode, int saturate, int
   return copysign(v, x);
 }
 
-double judge_add(double a, double b) {
+double mxi_judge_add(double a, double b) {
   const double s = a + b;
   if (!isfinite(s)) return s;
   const double back = s - a, rest = (a - (s - back)) + (b - back);

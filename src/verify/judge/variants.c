@@ -207,8 +207,8 @@ static int evaluate(trial *t, const judge_job *j, const judge_edit *e, const jud
   float values[JUDGE_SAMPLE];
   *t = (trial){.n_known = 0};
   for (size_t i = 0; i < j->n_sample; i++)
-    if (judge_source(j, v, j->sample[i][0], j->sample[i][1], pairs[n])) at[n++] = i;
-  if (n * 4 < j->n_sample || judge_run(j, values, &e->p, model, type, (const size_t(*)[2])pairs, n)) return 0;
+    if (mxi_judge_source(j, v, j->sample[i][0], j->sample[i][1], pairs[n])) at[n++] = i;
+  if (n * 4 < j->n_sample || mxi_judge_run(j, values, &e->p, model, type, (const size_t(*)[2])pairs, n)) return 0;
   for (size_t i = 0; i < n; i++) t->h[at[i]] = values[i], t->known[at[i]] = 1;
   t->n_known = n;
   return 1;
@@ -221,7 +221,7 @@ static double error_of(const judge_job *j, const trial *t) {
   for (size_t i = 0; i < j->n_sample; i++) {
     if (!t->known[i]) continue;
     const double d = (double)sampled(j, i), x = (double)t->h[i];
-    if (judge_same(j, (float)d, t->h[i])) {
+    if (mxi_judge_same(j, (float)d, t->h[i])) {
       size += isfinite(x) ? x * x : 0;
       continue;
     }
@@ -246,8 +246,8 @@ static double rank_one(const judge_job *j, const judge_variant *v, const judge_v
   judge_edit e = {.p = j->right, .rows = {j->need[0], j->need[1]}};
   trial t;
   double error = INFINITY;
-  if (judge_make(&e, j, v) && (!w || judge_make(&e, j, w)) && evaluate(&t, j, &e, v, binary64(j), MX_F32)) error = error_of(j, &t);
-  judge_unmake(&e);
+  if (mxi_judge_make(&e, j, v) && (!w || mxi_judge_make(&e, j, w)) && evaluate(&t, j, &e, v, binary64(j), MX_F32)) error = error_of(j, &t);
+  mxi_judge_unmake(&e);
   return error;
 }
 
@@ -275,37 +275,37 @@ enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
 static int own_type(const judge_job *j) { return j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32; }
 static float through(const judge_job *j, const rounding *r, float x) {
   const int own = own_type(j), type = r->type == JUDGE_TYPES ? own : r->type;
-  const double y = judge_round(x, &judge_types[type], r->mode, r->saturate, r->flush);
-  return (float)(type == own ? y : judge_round(y, &judge_types[own], JUDGE_RNE, 0, 0));
+  const double y = mxi_judge_round(x, &mxi_judge_types[type], r->mode, r->saturate, r->flush);
+  return (float)(type == own ? y : mxi_judge_round(y, &mxi_judge_types[own], JUDGE_RNE, 0, 0));
 }
 
 /* All of D beside what a variant, a model and a rounding give. */
 static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, const rounding *r) {
   const size_t M = j->right.M, N = j->right.N;
   float *h = malloc((M * N + 1) * sizeof *h);
-  judge_start(t, j);
-  if (!h || judge_run(j, h, &e->p, model, r ? MX_F32 : j->type, NULL, 0)) {
+  mxi_judge_start(t, j);
+  if (!h || mxi_judge_run(j, h, &e->p, model, r ? MX_F32 : j->type, NULL, 0)) {
     free(h);
     return 0;
   }
   for (size_t i = 0; i < M * N; i++) {
     size_t at[2];
-    if (!judge_source(j, v, i / N, i % N, at)) continue;
+    if (!mxi_judge_source(j, v, i / N, i % N, at)) continue;
     const float x = h[at[0] * N + at[1]];
-    judge_weigh(t, j, i, r ? through(j, r, x) : x);
+    mxi_judge_weigh(t, j, i, r ? through(j, r, x) : x);
   }
   free(h);
-  return judge_holds(j, t);
+  return mxi_judge_holds(j, t);
 }
 
 static size_t matches(const judge_job *j, const trial *t, const rounding *r) {
   size_t n = 0;
-  for (size_t i = 0; i < j->n_sample; i++) n += (size_t)(t->known[i] && judge_same(j, sampled(j, i), r ? through(j, r, t->h[i]) : t->h[i]));
+  for (size_t i = 0; i < j->n_sample; i++) n += (size_t)(t->known[i] && mxi_judge_same(j, sampled(j, i), r ? through(j, r, t->h[i]) : t->h[i]));
   return n;
 }
 
 static void name_rounding(char *out, size_t size, const judge_job *j, const rounding *r) {
-  const char *type = judge_types[r->type == JUDGE_TYPES ? own_type(j) : r->type].name, *at = strstr(r->words, "%s");
+  const char *type = mxi_judge_types[r->type == JUDGE_TYPES ? own_type(j) : r->type].name, *at = strstr(r->words, "%s");
   snprintf(out, size, "%.*s%s%s", (int)(at - r->words), r->words, type, at + 2);
 }
 
@@ -317,13 +317,13 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
   judge_tally tally;
   char text[200], more[120];
   int found = 0;
-  if (!judge_make(&e, j, v) || (w && !judge_make(&e, j, w))) {
-    judge_unmake(&e);
+  if (!mxi_judge_make(&e, j, v) || (w && !mxi_judge_make(&e, j, w))) {
+    mxi_judge_unmake(&e);
     return 0;
   }
-  judge_words(text, sizeof text, j, v);
+  mxi_judge_words(text, sizeof text, j, v);
   if (w) {
-    judge_words(more, sizeof more, j, w);
+    mxi_judge_words(more, sizeof more, j, w);
     snprintf(text + strlen(text), sizeof text - strlen(text), ", and %s", more);
   }
   size_t fits[MX_JUDGE_MODELS], most = 0;
@@ -342,7 +342,7 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
     if (weigh(&tally, j, &e, v, (int)m, NULL) && tally.explained > best.explained) best = tally, nearest = (int)m;
   }
   if (nearest >= 0) {
-    judge_says(j, j->models[nearest].name, &best, "%s", text);
+    mxi_judge_says(j, j->models[nearest].name, &best, "%s", text);
     found = 1;
   }
   for (int m = 0; m < j->n_models && !found && j->n_sample >= 4; m++) {
@@ -351,13 +351,13 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
       if (matches(j, &t, &roundings[r]) == t.n_known && weigh(&tally, j, &e, v, m, &roundings[r])) {
         name_rounding(more, sizeof more, j, &roundings[r]);
         if (v->kind == SAME)
-          judge_says(j, j->models[m].name, &tally, "%s", more);
+          mxi_judge_says(j, j->models[m].name, &tally, "%s", more);
         else
-          judge_says(j, j->models[m].name, &tally, "%s, and %s", text, more);
+          mxi_judge_says(j, j->models[m].name, &tally, "%s, and %s", text, more);
         found = 1;
       }
   }
-  judge_unmake(&e);
+  mxi_judge_unmake(&e);
   return found;
 }
 
@@ -373,7 +373,7 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
   const size_t M = j->right.M, N = j->right.N;
   float *h = malloc((M * N + 1) * sizeof *h);
   judge_tally t = {0, 0, 0};
-  if (h && judge_make(&e, j, v) && !judge_run(j, h, &e.p, binary64(j), MX_F32, NULL, 0)) {
+  if (h && mxi_judge_make(&e, j, v) && !mxi_judge_run(j, h, &e.p, binary64(j), MX_F32, NULL, 0)) {
     double size = 0;
     for (size_t i = 0; i < j->n_sample; i++) {
       const double x = (double)sampled(j, i);
@@ -382,16 +382,16 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
     size = sqrt(size / (double)j->n_sample);
     for (size_t i = 0; i < M * N; i++) {
       size_t at[2];
-      if (!judge_source(j, v, i / N, i % N, at)) continue;
+      if (!mxi_judge_source(j, v, i / N, i % N, at)) continue;
       const double x = (double)h[at[0] * N + at[1]];
       const int near = fabs((double)j->got[i] - x) <= 8 * v->error * size;
       if (j->wrong[i]) t.explained += (uint64_t)near;
-      if (!j->wrong[i] && judge_inside(j, i)) t.breaks += (uint64_t)!near;
+      if (!j->wrong[i] && mxi_judge_inside(j, i)) t.breaks += (uint64_t)!near;
     }
-    judge_words(text, sizeof text, j, v);
-    if (t.explained * 8 >= j->out->differ * 7 && t.breaks * 8 <= t.explained) judge_says(j, "", &t, "%s", text);
+    mxi_judge_words(text, sizeof text, j, v);
+    if (t.explained * 8 >= j->out->differ * 7 && t.breaks * 8 <= t.explained) mxi_judge_says(j, "", &t, "%s", text);
   }
-  judge_unmake(&e);
+  mxi_judge_unmake(&e);
   free(h);
 }
 
@@ -407,7 +407,7 @@ static int starts(const judge_variant *v) {
 }
 static int ends(const judge_variant *v) { return v->kind >= ALPHA_NONE && v->kind < D_TURNED && v->n == 0; }
 
-void judge_variants(judge_job *j) {
+void mxi_judge_variants(judge_job *j) {
   list *l = calloc(1, sizeof *l);
   if (!l || !j->raw) {
     free(l);
@@ -450,7 +450,7 @@ void judge_variants(judge_job *j) {
       j->out->findings[k - 1] = f;
     }
   if (!found && n) to_rounding(j, &best[0], alone);
-  if (!found && !j->out->n_findings) judge_factors(j, 0);
-  if (!found && !j->out->n_findings) judge_factors(j, 1);
+  if (!found && !j->out->n_findings) mxi_judge_factors(j, 0);
+  if (!found && !j->out->n_findings) mxi_judge_factors(j, 1);
   free(l);
 }

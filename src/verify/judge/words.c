@@ -108,7 +108,7 @@ static void blocks(char *out, size_t size, const char *s, size_t n) {
   }
 }
 
-void judge_words(char *out, size_t size, const judge_job *j, const judge_variant *v) {
+void mxi_judge_words(char *out, size_t size, const judge_job *j, const judge_variant *v) {
   const char *s = of_side(v->side);
   const size_t K = j->right.K, block = j->right.block, last = (K - 1) / block, low = v->n & 0xFFFFFFFF, high = v->n >> 32;
   char part[96];

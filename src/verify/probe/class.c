@@ -28,18 +28,18 @@ typedef struct verdict {
 } verdict;
 
 static int fits_data(const judge *j, const probe_guess *g, verdict *v) {
-  v->wrong = probe_wrong(j->l, g, ENOUGH, j->exact, &v->first);
-  return !v->wrong && !probe_wrong_tiles(j->data, g, 0, 0, j->exact);
+  v->wrong = mxi_probe_wrong(j->l, g, ENOUGH, j->exact, &v->first);
+  return !v->wrong && !mxi_probe_wrong_tiles(j->data, g, 0, 0, j->exact);
 }
 
 /* By the probes alone, a fifteenth of the data. */
-static int fits_probes(const judge *j, const probe_guess *g) { return !probe_wrong(j->l, g, 0, j->exact, NULL); }
+static int fits_probes(const judge *j, const probe_guess *g) { return !mxi_probe_wrong(j->l, g, 0, j->exact, NULL); }
 
-static int same_on_bank(const judge *j, const probe_guess *g) { return probe_wrong(&j->bank, g, 0, j->exact, NULL) == 0; }
+static int same_on_bank(const judge *j, const probe_guess *g) { return mxi_probe_wrong(&j->bank, g, 0, j->exact, NULL) == 0; }
 
 static verdict try_one(const judge *j, const probe_guess *g) {
   verdict v = {SIZE_MAX, SIZE_MAX, 0};
-  if (!probe_valid(j->l->spec, g)) return v;
+  if (!mxi_probe_valid(j->l->spec, g)) return v;
   if (fits_data(j, g, &v))
     v.same = same_on_bank(j, g);
   else if (!v.wrong)
@@ -53,11 +53,12 @@ static void tell_apart(judge *j, const probe_guess *g) {
   size_t told = 0;
   for (size_t first = 0; first < j->bank.n && told < TELL; first += 64) {
     const size_t n = j->bank.n - first < 64 ? j->bank.n - first : 64;
-    if (!probe_run(d, &j->bank, first, n, g)) return;
+    if (!mxi_probe_run(d, &j->bank, first, n, g)) return;
     for (size_t i = 0; i < n && told < TELL; i++) {
-      if (!probe_differs(j->l->spec->d, probe_bits(d, j->bank.d_bytes, i), probe_bits(j->bank.d, j->bank.d_bytes, first + i), j->exact))
+      if (!mxi_probe_differs(j->l->spec->d, mxi_probe_bits(d, j->bank.d_bytes, i), mxi_probe_bits(j->bank.d, j->bank.d_bytes, first + i),
+                             j->exact))
         continue;
-      probe_list_copy(&j->next, &j->bank, first + i);
+      mxi_probe_list_copy(&j->next, &j->bank, first + i);
       told++;
     }
   }
@@ -68,18 +69,18 @@ static void say_first(const judge *j, mx_probe_alternative *a, const probe_guess
   const size_t i = a->first;
   uint8_t d[8];
   char inputs[512];
-  if (!probe_run(d, l, i, 1, g)) return;
-  probe_describe(inputs, sizeof inputs, l->spec, l->a + i * l->a_bytes, l->b + i * l->b_bytes, l->c + i * l->c_bytes,
-                 l->scale_a + i * l->s_bytes, l->scale_b + i * l->s_bytes);
+  if (!mxi_probe_run(d, l, i, 1, g)) return;
+  mxi_probe_describe(inputs, sizeof inputs, l->spec, l->a + i * l->a_bytes, l->b + i * l->b_bytes, l->c + i * l->c_bytes,
+                     l->scale_a + i * l->s_bytes, l->scale_b + i * l->s_bytes);
   snprintf(a->text, sizeof a->text, "%s %zu: device 0x%llX, so 0x%llX: %.90s", mx_probe_family(l->labels[i][0], NULL), i,
-           (unsigned long long)probe_bits(l->d, l->d_bytes, i), (unsigned long long)probe_bits(d, l->d_bytes, 0), inputs);
+           (unsigned long long)mxi_probe_bits(l->d, l->d_bytes, i), (unsigned long long)mxi_probe_bits(d, l->d_bytes, 0), inputs);
 }
 
 static mx_probe_alternative *note(judge *j, size_t key, const char *value, const probe_guess *g, verdict v) {
   if (j->out->n_alternatives == MX_PROBE_ALTERNATIVES) return NULL;
   mx_probe_alternative *a = &j->out->alternatives[j->out->n_alternatives++];
   memset(a, 0, sizeof *a);
-  a->key = probe_keys[key].name;
+  a->key = mxi_probe_keys[key].name;
   snprintf(a->value, sizeof a->value, "%s", value);
   a->wrong = v.wrong;
   a->first = v.first;
@@ -92,17 +93,17 @@ static mx_probe_alternative *note(judge *j, size_t key, const char *value, const
 
 static int moved(const judge *j, probe_guess *g, size_t key, int value) {
   *g = j->g;
-  return probe_set(g, key, value, j->l->spec);
+  return mxi_probe_set(g, key, value, j->l->spec);
 }
 
 /* --- keys whose values are a few --- */
 
 static void each_value(judge *j, size_t key) {
   int values[PROBE_MAX_VALUES];
-  const size_t n = probe_values(values, key, j->l->spec);
+  const size_t n = mxi_probe_values(values, key, j->l->spec);
   verdict *v = calloc(n + 1, sizeof *v);
   probe_guess *g = calloc(n + 1, sizeof *g);
-  const int K = (int)j->l->spec->K, now = probe_field_value(&j->g, key);
+  const int K = (int)j->l->spec->K, now = mxi_probe_field_value(&j->g, key);
   if (v && g) {
 #pragma omp parallel for schedule(dynamic) num_threads(j->threads)
     for (size_t i = 0; i < n; i++)
@@ -112,7 +113,7 @@ static void each_value(judge *j, size_t key) {
         v[i].wrong = SIZE_MAX;
     for (size_t i = 0; i < n; i++) {
       char text[24];
-      probe_value_text(text, sizeof text, key, values[i]);
+      mxi_probe_value_text(text, sizeof text, key, values[i]);
       if (v[i].wrong != SIZE_MAX) note(j, key, text, &g[i], v[i]);
     }
   }
@@ -125,8 +126,8 @@ static void each_value(judge *j, size_t key) {
 static void range_note(judge *j, size_t key, const int *values, size_t from, size_t to, verdict v) {
   char x[24], y[24], text[52];
   probe_guess g;
-  probe_value_text(x, sizeof x, key, values[from]);
-  probe_value_text(y, sizeof y, key, values[to]);
+  mxi_probe_value_text(x, sizeof x, key, values[from]);
+  mxi_probe_value_text(y, sizeof y, key, values[to]);
   if (from == to)
     snprintf(text, sizeof text, "%s", x);
   else
@@ -179,8 +180,8 @@ static void side(judge *j, size_t key, const int *values, size_t n, size_t at, i
 
 static void ordered(judge *j, size_t key, int none) {
   int values[PROBE_MAX_VALUES];
-  const size_t n = probe_values(values, key, j->l->spec);
-  const int now = probe_field_value(&j->g, key);
+  const size_t n = mxi_probe_values(values, key, j->l->spec);
+  const int now = mxi_probe_field_value(&j->g, key);
   size_t at = SIZE_MAX, kept = 0;
   for (size_t i = 0; i < n; i++) /* "none" is no place in the order */
     if (values[i] != none) values[kept++] = values[i];
@@ -214,7 +215,7 @@ static void ordered(judge *j, size_t key, int none) {
   if (moved(j, &g, key, none)) {
     verdict v = try_one(j, &g);
     char text[24];
-    probe_value_text(text, sizeof text, key, none);
+    mxi_probe_value_text(text, sizeof text, key, none);
     if (v.wrong != SIZE_MAX) note(j, key, text, &g, v);
   }
 }
@@ -223,16 +224,16 @@ static void ordered(judge *j, size_t key, int none) {
 
 static int equal_everywhere(judge *j, const probe_guess *g) {
   verdict v;
-  return probe_valid(j->l->spec, g) && fits_data(j, g, &v) && same_on_bank(j, g);
+  return mxi_probe_valid(j->l->spec, g) && fits_data(j, g, &v) && same_on_bank(j, g);
 }
 
 static void plainest(judge *j) {
   static const char *const keys[] = {"via",   "order", "k",    "split", "P",     "c_drop",   "join_cut", "join",
                                      "align", "floor", "zero", "huge",  "under", "out_bits", "out_round"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    const size_t key = probe_key_find(keys[i]);
+    const size_t key = mxi_probe_key_find(keys[i]);
     probe_guess g = j->g;
-    if (!probe_field_value(&g, key) || !probe_set(&g, key, 0, j->l->spec)) continue;
+    if (!mxi_probe_field_value(&g, key) || !mxi_probe_set(&g, key, 0, j->l->spec)) continue;
     if (equal_everywhere(j, &g)) j->g = g;
   }
   if (!j->g.x.L && j->g.x.op == MX_ACC_OP_FUSED) j->g.x.L = (int)j->l->spec->K;
@@ -275,7 +276,7 @@ static void names(judge *j) {
       snprintf(name, sizeof name, "%.60s:L=%d", m.name, g.x.L);
     }
     if (row && !strcmp(m.name, "fused")) continue;
-    if (!probe_valid(s, &g)) continue;
+    if (!mxi_probe_valid(s, &g)) continue;
     size_t q = 0;
     while (q < n_seen && memcmp(&seen[q].g, &g, sizeof g)) q++;
     if (q == n_seen) {
@@ -304,16 +305,16 @@ static void names(judge *j) {
 /* --- all of it --- */
 
 static int bank(judge *j) {
-  probe_list_init(&j->bank, j->l->spec);
-  probe_list_init(&j->next, j->l->spec);
-  probe_families(&j->bank, 32, 0);
-  probe_random(&j->bank, 33, BANK);
-  probe_second(&j->bank, 34, SECOND);
-  probe_list_keep(&j->bank);
-  return !j->bank.failed && probe_run(j->bank.d, &j->bank, 0, j->bank.n, &j->g);
+  mxi_probe_list_init(&j->bank, j->l->spec);
+  mxi_probe_list_init(&j->next, j->l->spec);
+  mxi_probe_families(&j->bank, 32, 0);
+  mxi_probe_random(&j->bank, 33, BANK);
+  mxi_probe_second(&j->bank, 34, SECOND);
+  mxi_probe_list_keep(&j->bank);
+  return !j->bank.failed && mxi_probe_run(j->bank.d, &j->bank, 0, j->bank.n, &j->g);
 }
 
-mx_status probe_class(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g, int threads, mx_error *err) {
+mx_status mxi_probe_class(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g, int threads, mx_error *err) {
   judge j = {.out = out, .data = data, .l = l, .g = *g, .threads = threads, .exact = !out->nan_open};
   mx_status status = MX_OK;
   out->alternatives = calloc(MX_PROBE_ALTERNATIVES, sizeof *out->alternatives);
@@ -323,9 +324,9 @@ mx_status probe_class(mx_probe_fit *out, const probe_data *data, const probe_lis
     out->n_told = j.bank.n;
     static const char *const many[] = {"F", "sum_bits", "c_bits", "c_drop", "out_bits", "floor"};
     static const int nones[] = {-1, 0, 0, 0, 0, 0};
-    for (size_t key = 0; key < probe_n_keys; key++) {
+    for (size_t key = 0; key < mxi_probe_n_keys; key++) {
       size_t q = 0;
-      while (q < 6 && strcmp(many[q], probe_keys[key].name)) q++;
+      while (q < 6 && strcmp(many[q], mxi_probe_keys[key].name)) q++;
       if (q == 6)
         each_value(&j, key);
       else if (j.g.x.op == MX_ACC_OP_FUSED)
@@ -336,11 +337,11 @@ mx_status probe_class(mx_probe_fit *out, const probe_data *data, const probe_lis
   }
   if (!status && j.next.n) {
     for (size_t i = 0; i < j.next.n; i++) j.next.labels[i][0] = PROBE_NEXT;
-    status = probe_pack(&out->next, &j.next, NULL, l->spec->seed, err);
+    status = mxi_probe_pack(&out->next, &j.next, NULL, l->spec->seed, err);
   }
   out->model.accum = j.g.x;
   out->model.k = j.g.k;
-  probe_list_free(&j.bank);
-  probe_list_free(&j.next);
+  mxi_probe_list_free(&j.bank);
+  mxi_probe_list_free(&j.next);
   return status;
 }

@@ -40,9 +40,9 @@ static int distinct(triple t) { return t.p != t.q && t.q != t.r && t.p != t.r; }
 static triple random_triple(maker *m) {
   triple t;
   do {
-    t.p = probe_below(m->r, m->K);
-    t.q = probe_below(m->r, m->K);
-    t.r = probe_below(m->r, m->K);
+    t.p = mxi_probe_below(m->r, m->K);
+    t.q = mxi_probe_below(m->r, m->K);
+    t.r = mxi_probe_below(m->r, m->K);
   } while (m->K > 2 && !distinct(t));
   return t;
 }
@@ -64,18 +64,18 @@ static void alone(maker *m) {
     const int close = e < about + 40 + m->man && e > about - 50;
     if (m->p.highest - m->p.lowest > 90 && !close && (e & 3) && e < m->high - 4) continue;
     for (int style = 0; style < 4; style++) {
-      const int at = probe_below(m->r, m->K), negative = style & 1 ? probe_below(m->r, 2) : style == 2;
-      probe_row_clear(m->r);
-      probe_put(m->r, (size_t)at, negative, e, style == 3 ? PROBE_ONES : style == 1 ? PROBE_RANDOM_BITS : PROBE_POW2, 0);
-      probe_row_end(m->r, m->l, PROBE_ALONE, e, style, at);
+      const int at = mxi_probe_below(m->r, m->K), negative = style & 1 ? mxi_probe_below(m->r, 2) : style == 2;
+      mxi_probe_row_clear(m->r);
+      mxi_probe_put(m->r, (size_t)at, negative, e, style == 3 ? PROBE_ONES : style == 1 ? PROBE_RANDOM_BITS : PROBE_POW2, 0);
+      mxi_probe_row_end(m->r, m->l, PROBE_ALONE, e, style, at);
     }
     for (int count = 2; count <= 8 && count <= m->K; count *= 2) { /* neighbours, and two at the ends */
-      if (m->p.highest - m->p.lowest > 90 && !close && probe_below(m->r, 2)) continue;
-      probe_row_clear(m->r);
-      const int at = probe_below(m->r, m->K - count + 1), negative = probe_below(m->r, 2);
+      if (m->p.highest - m->p.lowest > 90 && !close && mxi_probe_below(m->r, 2)) continue;
+      mxi_probe_row_clear(m->r);
+      const int at = mxi_probe_below(m->r, m->K - count + 1), negative = mxi_probe_below(m->r, 2);
       for (int i = 0; i < count; i++)
-        probe_put(m->r, (size_t)(count == 2 && i ? m->K - 1 - at : at + i), negative, e, i & 1 ? PROBE_ONES : 0, 0);
-      probe_row_end(m->r, m->l, PROBE_FEW, e, count, at);
+        mxi_probe_put(m->r, (size_t)(count == 2 && i ? m->K - 1 - at : at + i), negative, e, i & 1 ? PROBE_ONES : 0, 0);
+      mxi_probe_row_end(m->r, m->l, PROBE_FEW, e, count, at);
     }
   }
 }
@@ -85,17 +85,17 @@ static void alone_c(maker *m) {
   const int span = c.highest - c.lowest, step = imax(1, span / (m->density ? 90 : 30));
   for (int e = c.lowest; e <= c.highest; e += e < c.normal ? 1 : step) {
     for (int style = 0; style < PROBE_STYLES; style++) {
-      const int kind = probe_below(m->r, 4), negative = probe_below(m->r, 2);
-      probe_row_clear(m->r);
-      probe_put_c_style(m->r, negative, e, style);
+      const int kind = mxi_probe_below(m->r, 4), negative = mxi_probe_below(m->r, 2);
+      mxi_probe_row_clear(m->r);
+      mxi_probe_put_c_style(m->r, negative, e, style);
       for (int k = 0; kind && k < m->K; k++)
-        if (kind == 1 || probe_chance(m->r, 1, 3)) {
-          const int swap = probe_below(m->r, 2);
+        if (kind == 1 || mxi_probe_chance(m->r, 1, 3)) {
+          const int swap = mxi_probe_below(m->r, 2);
           const probe_range o = swap ? m->r->ra : m->r->rb;
-          const int e_zero = kind == 1 ? 0 : probe_between(m->r, o.lowest, kind == 2 ? o.highest : 0);
-          probe_put_zero(m->r, (size_t)k, probe_below(m->r, 2), e_zero, swap);
+          const int e_zero = kind == 1 ? 0 : mxi_probe_between(m->r, o.lowest, kind == 2 ? o.highest : 0);
+          mxi_probe_put_zero(m->r, (size_t)k, mxi_probe_below(m->r, 2), e_zero, swap);
         }
-      probe_row_end(m->r, m->l, PROBE_ALONE_C, e, style, kind);
+      mxi_probe_row_end(m->r, m->l, PROBE_ALONE_C, e, style, kind);
     }
   }
 }
@@ -103,15 +103,15 @@ static void alone_c(maker *m) {
 /* --- order and groups --- */
 
 static void mask(maker *m, int i, int j, int large, int unit) {
-  probe_row_clear(m->r);
+  mxi_probe_row_clear(m->r);
   for (int k = 0; k <= m->K; k++) {
     const int e = k == i || k == j ? large : unit, negative = k == j;
     if (k == m->K)
-      probe_put_c(m->r, negative, e, 0);
+      mxi_probe_put_c(m->r, negative, e, 0);
     else
-      probe_put(m->r, (size_t)k, negative, e, PROBE_POW2, 0);
+      mxi_probe_put(m->r, (size_t)k, negative, e, PROBE_POW2, 0);
   }
-  probe_row_end(m->r, m->l, PROBE_MASK, i, j, unit);
+  mxi_probe_row_end(m->r, m->l, PROBE_MASK, i, j, unit);
 }
 
 static void masks(maker *m) {
@@ -124,7 +124,7 @@ static void masks(maker *m) {
   const int all = m->density && m->K <= 128;
   for (int i = 0; i <= m->K; i++)
     for (int j = i + 1; j <= m->K; j++)
-      if (all || i == 0 || j == m->K || j == i + 1 || probe_chance(m->r, 1, m->K)) mask(m, i, j, large, unit);
+      if (all || i == 0 || j == m->K || j == i + 1 || mxi_probe_chance(m->r, 1, m->K)) mask(m, i, j, large, unit);
 }
 
 /* C large; a run of n = 2^h units, each 2^-h of a last place of C: only a group that has them all sees a whole one. */
@@ -138,10 +138,10 @@ static void runs(maker *m) {
         const int unit = (m->p.normal + m->p.highest) / 2, e = unit + man + h;
         if (e > m->r->rd.highest - 2 || e > m->r->rc.highest - 2) continue;
         for (int odd = 0; odd < (kind ? 1 : 2); odd++) {
-          probe_row_clear(m->r);
-          probe_put_c(m->r, 0, e, odd ? UINT64_C(1) << (m->r->spec->c->man_bits > man ? m->r->spec->c->man_bits - man : 0) : 0);
-          for (int i = 0; i < 1 << h; i++) probe_put(m->r, (size_t)(start + i), 0, unit, PROBE_POW2, 0);
-          probe_row_end(m->r, m->l, PROBE_RUN, start, 1 << h, packed(man, h));
+          mxi_probe_row_clear(m->r);
+          mxi_probe_put_c(m->r, 0, e, odd ? UINT64_C(1) << (m->r->spec->c->man_bits > man ? m->r->spec->c->man_bits - man : 0) : 0);
+          for (int i = 0; i < 1 << h; i++) mxi_probe_put(m->r, (size_t)(start + i), 0, unit, PROBE_POW2, 0);
+          mxi_probe_row_end(m->r, m->l, PROBE_RUN, start, 1 << h, packed(man, h));
         }
       }
   }
@@ -152,28 +152,28 @@ static void runs(maker *m) {
 /* +-2^e undo each other; what is left of 2^(e-depth) says where terms are cut, and how. */
 static void cut(maker *m, triple t, int e, int depth, shade s, int label, int subnormal) {
   static const int both[] = {PROBE_POW2, PROBE_CARRY, PROBE_ONES};
-  const int style = depth & 1 ? PROBE_POW2 : both[probe_below(m->r, 3)];
-  probe_row_clear(m->r);
-  probe_put(m->r, (size_t)t.p, 0, e, style, subnormal & 3);
-  probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
-  probe_put(m->r, (size_t)t.r, s.negative, e - depth, s.style, subnormal >> 2);
-  probe_row_end(m->r, m->l, subnormal ? PROBE_SUBNORMAL : PROBE_CUT, depth, subnormal ? subnormal : packed(s.negative, s.style), label);
+  const int style = depth & 1 ? PROBE_POW2 : both[mxi_probe_below(m->r, 3)];
+  mxi_probe_row_clear(m->r);
+  mxi_probe_put(m->r, (size_t)t.p, 0, e, style, subnormal & 3);
+  mxi_probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
+  mxi_probe_put(m->r, (size_t)t.r, s.negative, e - depth, s.style, subnormal >> 2);
+  mxi_probe_row_end(m->r, m->l, subnormal ? PROBE_SUBNORMAL : PROBE_CUT, depth, subnormal ? subnormal : packed(s.negative, s.style), label);
 }
 
 static void cut_c(maker *m, triple t, int e, int depth, shade s, int label) {
-  probe_row_clear(m->r);
-  probe_put(m->r, (size_t)t.p, 0, e, depth & 1 ? PROBE_POW2 : PROBE_CARRY, 0);
-  probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
-  probe_put_c_style(m->r, s.negative, e - depth, s.style);
-  probe_row_end(m->r, m->l, PROBE_CUT_C, depth, packed(s.negative, s.style), label);
+  mxi_probe_row_clear(m->r);
+  mxi_probe_put(m->r, (size_t)t.p, 0, e, depth & 1 ? PROBE_POW2 : PROBE_CARRY, 0);
+  mxi_probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
+  mxi_probe_put_c_style(m->r, s.negative, e - depth, s.style);
+  mxi_probe_row_end(m->r, m->l, PROBE_CUT_C, depth, packed(s.negative, s.style), label);
 }
 
 static void cut_by_c(maker *m, triple t, int e, int depth, shade s, int label) {
-  probe_row_clear(m->r);
-  probe_put(m->r, (size_t)t.p, 1, e, PROBE_POW2, 0);
-  probe_put_c(m->r, 0, e, 0);
-  probe_put(m->r, (size_t)t.r, s.negative, e - depth, s.style, 0);
-  probe_row_end(m->r, m->l, PROBE_CUT_BY_C, depth, packed(s.negative, s.style), label);
+  mxi_probe_row_clear(m->r);
+  mxi_probe_put(m->r, (size_t)t.p, 1, e, PROBE_POW2, 0);
+  mxi_probe_put_c(m->r, 0, e, 0);
+  mxi_probe_put(m->r, (size_t)t.r, s.negative, e - depth, s.style, 0);
+  mxi_probe_row_end(m->r, m->l, PROBE_CUT_BY_C, depth, packed(s.negative, s.style), label);
 }
 
 static void cuts(maker *m) {
@@ -185,7 +185,7 @@ static void cuts(maker *m) {
       for (int s = 0; s < SHADES; s++) {
         if (which && s != which % SHADES && s != (which + 3) % SHADES) continue;
         /* as high as types allow, or low enough that the cut falls in reach */
-        const int e = which % 3 == 2 ? m->high - probe_below(m->r, imin(8, reach / 4 + 1)) : m->high;
+        const int e = which % 3 == 2 ? m->high - mxi_probe_below(m->r, imin(8, reach / 4 + 1)) : m->high;
         if (depth <= reach) cut(m, t, e, depth, shades[s], which, 0);
         cut_c(m, t, e, depth, shades[s], which);
         if (depth <= reach) cut_by_c(m, t, e, depth, shades[s], which);
@@ -198,7 +198,7 @@ static void cuts(maker *m) {
   /* a C below a product that nothing undoes; more lies at the lower end of the range */
   for (int depth = 0; depth <= deepest; depth++)
     for (int s = 0; s < SHADES; s++) {
-      const int e = imin(m->high, imax(m->p.normal, m->floor) + probe_below(m->r, 40));
+      const int e = imin(m->high, imax(m->p.normal, m->floor) + mxi_probe_below(m->r, 40));
       triple t = random_triple(m);
       if (m->K < 3) break;
       if (s & 1) cut_c(m, t, e, depth, shades[s], 100);
@@ -216,14 +216,14 @@ static void low_bits(maker *m) {
       const int negative = n & 1, style = n % 3 == 0 ? PROBE_LAST_BIT : n % 3 == 1 ? PROBE_ONES : PROBE_RANDOM_BITS;
       int r = t.r;
       if (!distinct(t)) continue;
-      probe_row_clear(m->r);
+      mxi_probe_row_clear(m->r);
       if (n < 5) {
-        probe_put(m->r, (size_t)t.p, 0, m->high, PROBE_POW2, 0);
-        probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
+        mxi_probe_put(m->r, (size_t)t.p, 0, m->high, PROBE_POW2, 0);
+        mxi_probe_put_again(m->r, (size_t)t.q, (size_t)t.p, 1);
       }
-      probe_put_c_style(m->r, negative, m->high - depth, style);
-      probe_put(m->r, (size_t)r, !negative, m->high - depth, PROBE_POW2, 0);
-      probe_row_end(m->r, m->l, PROBE_LOW, depth, packed(negative, style), n);
+      mxi_probe_put_c_style(m->r, negative, m->high - depth, style);
+      mxi_probe_put(m->r, (size_t)r, !negative, m->high - depth, PROBE_POW2, 0);
+      mxi_probe_row_end(m->r, m->l, PROBE_LOW, depth, packed(negative, style), n);
     }
 }
 
@@ -232,15 +232,15 @@ static void low_bits(maker *m) {
 static void undone(maker *m) {
   for (int h = 1; 1 << h <= m->K; h++)
     for (int n = 0; n < 16 + 16 * m->density; n++) {
-      const int count = 1 << h, start = n & 1 ? 0 : count * probe_below(m->r, m->K / count), negative = probe_below(m->r, 2);
+      const int count = 1 << h, start = n & 1 ? 0 : count * mxi_probe_below(m->r, m->K / count), negative = mxi_probe_below(m->r, 2);
       const int window = n % 3, high = imin(m->high - h, m->p.highest - 1),
-                e = n % 4 ? high : high - probe_below(m->r, imax(1, (high - m->p.normal) / 2));
-      probe_row_clear(m->r);
+                e = n % 4 ? high : high - mxi_probe_below(m->r, imax(1, (high - m->p.normal) / 2));
+      mxi_probe_row_clear(m->r);
       for (int i = 0; i < count; i++)
-        probe_put(m->r, (size_t)(start + i), negative, e - probe_below(m->r, window + 1), i ? PROBE_RANDOM_BITS : PROBE_ONES, 0);
-      if (n % 8 == 7) probe_put(m->r, (size_t)start, !negative, e - probe_below(m->r, 24), PROBE_ONES, 0);
-      probe_undo(m->r);
-      probe_row_end(m->r, m->l, PROBE_UNDONE, e, count, start);
+        mxi_probe_put(m->r, (size_t)(start + i), negative, e - mxi_probe_below(m->r, window + 1), i ? PROBE_RANDOM_BITS : PROBE_ONES, 0);
+      if (n % 8 == 7) mxi_probe_put(m->r, (size_t)start, !negative, e - mxi_probe_below(m->r, 24), PROBE_ONES, 0);
+      mxi_probe_undo(m->r);
+      mxi_probe_row_end(m->r, m->l, PROBE_UNDONE, e, count, start);
     }
 }
 
@@ -248,17 +248,17 @@ static void undone(maker *m) {
 static void low_end(maker *m) {
   for (int n = 0; n < 250 + 450 * m->density; n++) {
     const triple t = n & 1 ? random_triple(m) : triple_at(m, 0);
-    const int e = m->bot + probe_between(m->r, -3, 24), depth = probe_below(m->r, 36), negative = probe_below(m->r, 2);
+    const int e = m->bot + mxi_probe_between(m->r, -3, 24), depth = mxi_probe_below(m->r, 36), negative = mxi_probe_below(m->r, 2);
     if (!distinct(t)) continue;
-    probe_row_clear(m->r);
-    probe_put(m->r, (size_t)t.p, negative, e, probe_below(m->r, 3) ? PROBE_POW2 : PROBE_RANDOM_BITS, 0);
-    const int style = probe_below(m->r, 2) ? PROBE_POW2 : PROBE_ONES;
-    probe_put(m->r, (size_t)t.q, probe_below(m->r, 3) ? !negative : negative, e - depth, style, 0);
+    mxi_probe_row_clear(m->r);
+    mxi_probe_put(m->r, (size_t)t.p, negative, e, mxi_probe_below(m->r, 3) ? PROBE_POW2 : PROBE_RANDOM_BITS, 0);
+    const int style = mxi_probe_below(m->r, 2) ? PROBE_POW2 : PROBE_ONES;
+    mxi_probe_put(m->r, (size_t)t.q, mxi_probe_below(m->r, 3) ? !negative : negative, e - depth, style, 0);
     if (n % 4 == 3) {
-      const int below = probe_below(m->r, 36);
-      probe_put(m->r, (size_t)t.r, probe_below(m->r, 2), e - below, PROBE_POW2, 0);
+      const int below = mxi_probe_below(m->r, 36);
+      mxi_probe_put(m->r, (size_t)t.r, mxi_probe_below(m->r, 2), e - below, PROBE_POW2, 0);
     }
-    probe_row_end(m->r, m->l, PROBE_LOW_END, e, depth, n & 3);
+    mxi_probe_row_end(m->r, m->l, PROBE_LOW_END, e, depth, n & 3);
   }
 }
 
@@ -269,15 +269,15 @@ static void subnormals(maker *m) {
   for (int which = 0; which < 5 + 2 * m->density; which++)
     for (int depth = -8; depth <= 46; depth++) {
       static const int kinds[] = {1, 2, 3, 1 << 2, 2 << 2, 3 << 2, 1 | 2 << 2, 3 | 3 << 2};
-      const int subnormal = kinds[probe_below(m->r, 8)];
+      const int subnormal = kinds[mxi_probe_below(m->r, 8)];
       int hi = m->high;
       if (subnormal & 1) hi = m->r->ra.normal - 1 + (subnormal & 2 ? m->r->rb.normal - 1 : m->r->rb.highest);
       if ((subnormal & 3) == 2) hi = m->r->rb.normal - 1 + m->r->ra.highest;
       if (hi > m->high) hi = m->high;
       const triple t = which < 5 ? triple_at(m, which) : random_triple(m);
       if (!distinct(t)) continue;
-      const shade s = shades[probe_below(m->r, SHADES)];
-      cut(m, t, hi - probe_below(m->r, 3), depth, s, which, subnormal);
+      const shade s = shades[mxi_probe_below(m->r, SHADES)];
+      cut(m, t, hi - mxi_probe_below(m->r, 3), depth, s, which, subnormal);
     }
 }
 
@@ -292,19 +292,19 @@ static void sticky(maker *m) {
       for (int style = 0; style < 8; style++) {
         if (kind > 1 && depth > 14) continue;
         const int by_c = style & 1, negative = style >> 1 & 1, dust_negative = style >> 2 & 1;
-        const triple t = style & 1 ? triple_at(m, probe_below(m->r, TRIPLES - 1)) : random_triple(m);
+        const triple t = style & 1 ? triple_at(m, mxi_probe_below(m->r, TRIPLES - 1)) : random_triple(m);
         if (!distinct(t)) continue;
         /* E: the large number; half its last place man + 1 below; dust `depth` further down (0: none) */
-        int E = by_c ? imin(m->p.lowest + man + 1 + depth + probe_below(m->r, 3), m->r->rd.highest - 2) : m->high;
+        int E = by_c ? imin(m->p.lowest + man + 1 + depth + mxi_probe_below(m->r, 3), m->r->rd.highest - 2) : m->high;
         if (by_c) E = imax(E, imin(m->p.normal + m->man + 10, m->r->rd.highest - 2));
-        probe_row_clear(m->r);
+        mxi_probe_row_clear(m->r);
         if (by_c)
-          probe_put_c_style(m->r, negative, E, probe_below(m->r, 2) ? PROBE_POW2 : PROBE_LAST_BIT);
+          mxi_probe_put_c_style(m->r, negative, E, mxi_probe_below(m->r, 2) ? PROBE_POW2 : PROBE_LAST_BIT);
         else
-          probe_put(m->r, (size_t)t.p, negative, E, PROBE_POW2, 0);
-        probe_put(m->r, (size_t)t.q, negative, E - man - 1, PROBE_POW2, 0);
-        if (depth) probe_put(m->r, (size_t)t.r, dust_negative, E - man - 1 - depth, PROBE_POW2, 0);
-        probe_row_end(m->r, m->l, PROBE_STICKY, man, depth, style);
+          mxi_probe_put(m->r, (size_t)t.p, negative, E, PROBE_POW2, 0);
+        mxi_probe_put(m->r, (size_t)t.q, negative, E - man - 1, PROBE_POW2, 0);
+        if (depth) mxi_probe_put(m->r, (size_t)t.r, dust_negative, E - man - 1 - depth, PROBE_POW2, 0);
+        mxi_probe_row_end(m->r, m->l, PROBE_STICKY, man, depth, style);
       }
   }
 }
@@ -315,16 +315,16 @@ static void two(maker *m) {
       for (int s = 0; s < SHADES; s++) {
         if (which && s != which % SHADES && s != (which + 3) % SHADES) continue;
         const triple t = which < 4 ? triple_at(m, which) : random_triple(m);
-        const int e = which & 1 ? m->high : m->high - probe_below(m->r, imax(1, m->high - m->p.normal - depth));
+        const int e = which & 1 ? m->high : m->high - mxi_probe_below(m->r, imax(1, m->high - m->p.normal - depth));
         if (!distinct(t)) continue;
-        probe_row_clear(m->r);
+        mxi_probe_row_clear(m->r);
         if (which == 5)
-          probe_put_c_style(m->r, probe_below(m->r, 2), e, PROBE_RANDOM_BITS);
+          mxi_probe_put_c_style(m->r, mxi_probe_below(m->r, 2), e, PROBE_RANDOM_BITS);
         else
-          probe_put(m->r, (size_t)t.p, probe_below(m->r, 2), e, s & 1 ? PROBE_ONES : PROBE_POW2, 0);
-        probe_put(m->r, (size_t)t.r, shades[s].negative, e - depth, shades[s].style, 0);
-        if (depth & 1) probe_put(m->r, (size_t)t.q, probe_below(m->r, 2), e - depth, PROBE_ONES, 0);
-        probe_row_end(m->r, m->l, PROBE_TWO, depth, packed(shades[s].negative, shades[s].style), which);
+          mxi_probe_put(m->r, (size_t)t.p, mxi_probe_below(m->r, 2), e, s & 1 ? PROBE_ONES : PROBE_POW2, 0);
+        mxi_probe_put(m->r, (size_t)t.r, shades[s].negative, e - depth, shades[s].style, 0);
+        if (depth & 1) mxi_probe_put(m->r, (size_t)t.q, mxi_probe_below(m->r, 2), e - depth, PROBE_ONES, 0);
+        mxi_probe_row_end(m->r, m->l, PROBE_TWO, depth, packed(shades[s].negative, shades[s].style), which);
       }
 }
 
@@ -334,19 +334,19 @@ static void zeros(maker *m) {
   for (int swap = 0; swap < 2; swap++) {
     const probe_range o = swap ? m->r->ra : m->r->rb;
     for (int i = 0; i < 5; i++) {
-      const int big = i == 0 ? o.highest : i == 1 ? 0 : i == 2 ? o.lowest : probe_between(m->r, o.lowest, o.highest);
+      const int big = i == 0 ? o.highest : i == 1 ? 0 : i == 2 ? o.lowest : mxi_probe_between(m->r, o.lowest, o.highest);
       if (big < o.lowest || big > o.highest) continue;
       for (int n = 0; n < 40; n++) {
-        const int by_c = n & 1, z = probe_below(m->r, m->K), at = (z + 1 + probe_below(m->r, m->K - 1)) % m->K;
-        const int lo = by_c ? m->r->rc.lowest : m->p.lowest, e = n < 24 ? lo + n : lo + probe_below(m->r, imax(1, -lo + 8));
-        probe_row_clear(m->r);
-        probe_put_zero(m->r, (size_t)z, probe_below(m->r, 2), big, swap);
-        const int style = probe_below(m->r, PROBE_STYLES), negative = probe_below(m->r, 2);
+        const int by_c = n & 1, z = mxi_probe_below(m->r, m->K), at = (z + 1 + mxi_probe_below(m->r, m->K - 1)) % m->K;
+        const int lo = by_c ? m->r->rc.lowest : m->p.lowest, e = n < 24 ? lo + n : lo + mxi_probe_below(m->r, imax(1, -lo + 8));
+        mxi_probe_row_clear(m->r);
+        mxi_probe_put_zero(m->r, (size_t)z, mxi_probe_below(m->r, 2), big, swap);
+        const int style = mxi_probe_below(m->r, PROBE_STYLES), negative = mxi_probe_below(m->r, 2);
         if (by_c)
-          probe_put_c_style(m->r, negative, e, style);
+          mxi_probe_put_c_style(m->r, negative, e, style);
         else
-          probe_put(m->r, (size_t)at, negative, e, style, 0);
-        probe_row_end(m->r, m->l, PROBE_ZERO, big, e, by_c);
+          mxi_probe_put(m->r, (size_t)at, negative, e, style, 0);
+        mxi_probe_row_end(m->r, m->l, PROBE_ZERO, big, e, by_c);
       }
     }
   }
@@ -355,15 +355,16 @@ static void zeros(maker *m) {
 static void overflow(maker *m) {
   const int top = m->r->rd.highest;
   for (int n = 0; n < 260; n++) {
-    const int kind = n % 8, negative = probe_below(m->r, 2), count = 1 + probe_below(m->r, imin(m->K, 8)), step = probe_below(m->r, 3);
-    const int e = kind < 3 ? top - step : kind == 3 ? m->p.highest : kind == 4 ? top + 1 : top - m->man - 3 + probe_below(m->r, 4);
-    probe_row_clear(m->r);
+    const int kind = n % 8, negative = mxi_probe_below(m->r, 2), count = 1 + mxi_probe_below(m->r, imin(m->K, 8)),
+              step = mxi_probe_below(m->r, 3);
+    const int e = kind < 3 ? top - step : kind == 3 ? m->p.highest : kind == 4 ? top + 1 : top - m->man - 3 + mxi_probe_below(m->r, 4);
+    mxi_probe_row_clear(m->r);
     for (int i = 0; i < count; i++)
-      probe_put(m->r, (size_t)((i * 3 + n) % m->K), kind == 2 || kind == 3 ? i & 1 : negative, e, probe_below(m->r, PROBE_STYLES), 0);
+      mxi_probe_put(m->r, (size_t)((i * 3 + n) % m->K), kind == 2 || kind == 3 ? i & 1 : negative, e, mxi_probe_below(m->r, PROBE_STYLES), 0);
     if (kind != 1)
-      probe_put_c_style(m->r, kind == 2 ? !negative : negative, imin(top, m->r->rc.highest) - (kind == 6),
-                        kind > 4 ? PROBE_ONES : probe_below(m->r, 4));
-    probe_row_end(m->r, m->l, PROBE_OVERFLOW, e, kind, count);
+      mxi_probe_put_c_style(m->r, kind == 2 ? !negative : negative, imin(top, m->r->rc.highest) - (kind == 6),
+                            kind > 4 ? PROBE_ONES : mxi_probe_below(m->r, 4));
+    mxi_probe_row_end(m->r, m->l, PROBE_OVERFLOW, e, kind, count);
   }
 }
 
@@ -393,7 +394,7 @@ static int special_code(uint64_t *code, const mx_format *f, int which) {
     *code = f->max_code | sign;
     return 1;
   default:
-    return probe_code_of(code, f, 1);
+    return mxi_probe_code_of(code, f, 1);
   }
 }
 
@@ -402,18 +403,18 @@ static void specials(maker *m) {
   for (int x = 0; x < SPECIALS; x++)
     for (int y = 0; y < SPECIALS; y++)
       for (int z = 0; z < SPECIALS; z++) {
-        const int at = probe_below(m->r, m->K), second = probe_below(m->r, m->K);
+        const int at = mxi_probe_below(m->r, m->K), second = mxi_probe_below(m->r, m->K);
         uint64_t a = 0, b = 0, c = 0;
         if (!special_code(&a, s->a, x) || !special_code(&b, s->b, y) || !special_code(&c, s->c, z)) continue;
-        probe_row_clear(m->r);
-        probe_put_codes(m->r, (size_t)at, a, b);
+        mxi_probe_row_clear(m->r);
+        mxi_probe_put_codes(m->r, (size_t)at, a, b);
         m->r->c = c;
         if (second != at && (x + y + z) % 3 == 0) { /* a second product: Inf again, with some sign */
           uint64_t one, inf;
-          if (special_code(&one, s->b, PLAIN_ONE) && special_code(&inf, s->a, probe_below(m->r, 2) ? PLUS_INF : MINUS_INF))
-            probe_put_codes(m->r, (size_t)second, inf, one);
+          if (special_code(&one, s->b, PLAIN_ONE) && special_code(&inf, s->a, mxi_probe_below(m->r, 2) ? PLUS_INF : MINUS_INF))
+            mxi_probe_put_codes(m->r, (size_t)second, inf, one);
         }
-        probe_row_end(m->r, m->l, PROBE_SPECIAL, x, y, z);
+        mxi_probe_row_end(m->r, m->l, PROBE_SPECIAL, x, y, z);
       }
 }
 
@@ -423,33 +424,33 @@ static void scales(maker *m) {
   const mx_format *s = m->r->spec->scale;
   if (!s) return;
   for (int n = 0; n < 600; n++) {
-    probe_row_clear(m->r);
+    mxi_probe_row_clear(m->r);
     const int kind = n % 6;
     for (size_t block = 0; block < m->r->n_blocks; block++) {
       uint64_t one = 0;
-      probe_code_of(&one, s, 1);
+      mxi_probe_code_of(&one, s, 1);
       const int any = 1 << s->bits;
-      m->r->sa[block] = (uint8_t)(kind < 2 ? (int)one + probe_between(m->r, -12, 12) : kind < 5 ? probe_below(m->r, any) : (int)one);
-      m->r->sb[block] = (uint8_t)(kind < 2    ? (int)one + probe_between(m->r, -12, 12)
-                                  : kind == 5 ? probe_below(m->r, any)
+      m->r->sa[block] = (uint8_t)(kind < 2 ? (int)one + mxi_probe_between(m->r, -12, 12) : kind < 5 ? mxi_probe_below(m->r, any) : (int)one);
+      m->r->sb[block] = (uint8_t)(kind < 2    ? (int)one + mxi_probe_between(m->r, -12, 12)
+                                  : kind == 5 ? mxi_probe_below(m->r, any)
                                   : kind == 4 ? any - 1 - m->r->sa[block]
-                                              : probe_below(m->r, any));
+                                              : mxi_probe_below(m->r, any));
       m->r->fixed[block] = 1;
     }
-    const int sparse = probe_below(m->r, 3) ? 1 : 4;
+    const int sparse = mxi_probe_below(m->r, 3) ? 1 : 4;
     for (int k = 0; k < m->K; k++) {
-      if (probe_below(m->r, sparse)) continue;
-      const uint64_t a = probe_draw(m->r) & ((UINT64_C(1) << m->r->spec->a->bits) - 1),
-                     b = probe_draw(m->r) & ((UINT64_C(1) << m->r->spec->b->bits) - 1);
+      if (mxi_probe_below(m->r, sparse)) continue;
+      const uint64_t a = mxi_probe_draw(m->r) & ((UINT64_C(1) << m->r->spec->a->bits) - 1),
+                     b = mxi_probe_draw(m->r) & ((UINT64_C(1) << m->r->spec->b->bits) - 1);
       if (!mx_format_is_nan(m->r->spec->a, a) && !mx_format_is_nan(m->r->spec->b, b) && (a & 0x7F) != m->r->spec->a->inf_code &&
           (b & 0x7F) != m->r->spec->b->inf_code)
-        probe_put_codes(m->r, (size_t)k, a, b);
+        mxi_probe_put_codes(m->r, (size_t)k, a, b);
     }
     if (n % 3) {
-      const int e = probe_between(m->r, -30, 30);
-      probe_put_c_style(m->r, probe_below(m->r, 2), e, PROBE_RANDOM_BITS);
+      const int e = mxi_probe_between(m->r, -30, 30);
+      mxi_probe_put_c_style(m->r, mxi_probe_below(m->r, 2), e, PROBE_RANDOM_BITS);
     }
-    probe_row_end(m->r, m->l, PROBE_SCALE, kind, 0, 0);
+    mxi_probe_row_end(m->r, m->l, PROBE_SCALE, kind, 0, 0);
   }
 }
 
@@ -460,30 +461,30 @@ static void integers(maker *m) {
     const int kind = n % 5;
     const uint64_t far_a = s->a->sign_bits ? UINT64_C(1) << (s->a->bits - 1) : any_a,
                    far_b = s->b->sign_bits ? UINT64_C(1) << (s->b->bits - 1) : any_b;
-    probe_row_clear(m->r);
+    mxi_probe_row_clear(m->r);
     for (int k = 0; k < m->K; k++) {
-      uint64_t a = probe_draw(m->r) & any_a, b = probe_draw(m->r) & any_b;
+      uint64_t a = mxi_probe_draw(m->r) & any_a, b = mxi_probe_draw(m->r) & any_b;
       if (kind == 1) a = far_a, b = far_b;
       if (kind == 2) a = k < m->K / 2 ? far_a : a >> 2, b = k < m->K / 2 ? far_b : b >> 1;
       if (kind == 3) a = k & 1 ? far_a : far_a - 1, b = far_b;
-      probe_put_codes(m->r, (size_t)k, a, b);
+      mxi_probe_put_codes(m->r, (size_t)k, a, b);
     }
     const int64_t reach = (int64_t)m->K << (s->a->bits + s->b->bits - 2);
-    const int64_t off = (int64_t)(probe_draw(m->r) % (uint64_t)(2 * reach)) - reach;
-    m->r->c = kind == 4 ? probe_draw(m->r) : (uint32_t)((n & 8 ? INT64_C(0x7FFFFFFF) : -INT64_C(0x80000000)) + off);
-    probe_row_end(m->r, m->l, PROBE_INTEGER, kind, 0, 0);
+    const int64_t off = (int64_t)(mxi_probe_draw(m->r) % (uint64_t)(2 * reach)) - reach;
+    m->r->c = kind == 4 ? mxi_probe_draw(m->r) : (uint32_t)((n & 8 ? INT64_C(0x7FFFFFFF) : -INT64_C(0x80000000)) + off);
+    mxi_probe_row_end(m->r, m->l, PROBE_INTEGER, kind, 0, 0);
   }
 }
 
-void probe_families(probe_list *l, uint32_t stream, int density) {
+void mxi_probe_families(probe_list *l, uint32_t stream, int density) {
   const mx_probe_spec *s = l->spec;
   probe_row r;
-  if (!probe_row_alloc(&r, s, stream)) {
+  if (!mxi_probe_row_alloc(&r, s, stream)) {
     l->failed = 1;
-    probe_row_free(&r);
+    mxi_probe_row_free(&r);
     return;
   }
-  maker m = {.l = l, .r = &r, .p = probe_products(&r), .K = (int)s->K, .density = density};
+  maker m = {.l = l, .r = &r, .p = mxi_probe_products(&r), .K = (int)s->K, .density = density};
   if (s->d->kind == MX_KIND_INT) {
     integers(&m);
   } else {
@@ -507,5 +508,5 @@ void probe_families(probe_list *l, uint32_t stream, int density) {
     specials(&m);
     scales(&m);
   }
-  probe_row_free(&r);
+  mxi_probe_row_free(&r);
 }

@@ -10,7 +10,7 @@ enum { ROUNDS = 8, LEARN = 160 };
 /* Output q of a batch as one more probe. */
 static void add_output(probe_list *l, const mx_probe *p, const uint8_t *d, size_t q, const int32_t *label) {
   const mx_probe_spec *s = &p->spec;
-  const size_t t = q / (s->M * s->N), i = q / s->N % s->M, j = q % s->N, at = probe_list_add(l, label);
+  const size_t t = q / (s->M * s->N), i = q / s->N % s->M, j = q % s->N, at = mxi_probe_list_add(l, label);
   if (at == SIZE_MAX) return;
   memcpy(l->a + at * l->a_bytes, p->a + (t * s->M + i) * p->a_bytes, l->a_bytes);
   memcpy(l->b + at * l->b_bytes, p->b + (t * s->N + j) * p->b_bytes, l->b_bytes);
@@ -41,13 +41,13 @@ static size_t learn(probe_list *l, const probe_data *data, const probe_guess *g)
     const size_t each = p->spec.M * p->spec.N;
     mx_probe part = *p;
     mx_mma_model m;
-    probe_model(&m, &p->spec, g);
+    mxi_probe_model(&m, &p->spec, g);
     part.T = p->T_fit;
     uint8_t *d = malloc(part.T * each * l->d_bytes + 1);
     const mx_mma_args args = mx_probe_args(&part);
     if (d && !mx_mma(d, &m, &args, data->exec, NULL))
       for (size_t q = 0; q < part.T * each && learnt < LEARN; q++)
-        if (probe_differs(p->spec.d, probe_bits(d, l->d_bytes, q), probe_bits(data->d[i], l->d_bytes, q), 0)) {
+        if (mxi_probe_differs(p->spec.d, mxi_probe_bits(d, l->d_bytes, q), mxi_probe_bits(data->d[i], l->d_bytes, q), 0)) {
           add_output(l, p, data->d[i], q, label);
           learnt++;
         }
@@ -62,7 +62,7 @@ static void settle_nan(mx_probe_fit *out, const probe_list *l, probe_guess *g) {
   for (size_t i = 0; i < 3; i++) {
     probe_guess x = *g;
     x.x.nan = rules[i];
-    if (probe_valid(l->spec, &x) && !probe_wrong(l, &x, 0, 1, NULL)) {
+    if (mxi_probe_valid(l->spec, &x) && !mxi_probe_wrong(l, &x, 0, 1, NULL)) {
       *g = x;
       return;
     }
@@ -79,21 +79,21 @@ static void counter_example(mx_probe_fit *out, const probe_data *data, const pro
     const mx_probe_spec *s = &p->spec;
     const size_t each = s->M * s->N, bytes = mx_mma_bytes(s->d, 1);
     mx_mma_model m;
-    probe_model(&m, s, g);
+    mxi_probe_model(&m, s, g);
     uint8_t *d = malloc(p->T * each * bytes + 1);
     const mx_mma_args args = mx_probe_args(p);
     if (d && !mx_mma(d, &m, &args, data->exec, NULL))
       for (size_t q = 0; q < p->T * each; q++) {
-        const uint64_t want = probe_bits(d, bytes, q), got = probe_bits(data->d[i], bytes, q);
-        if (!probe_differs(s->d, want, got, !out->nan_open)) continue;
+        const uint64_t want = mxi_probe_bits(d, bytes, q), got = mxi_probe_bits(data->d[i], bytes, q);
+        if (!mxi_probe_differs(s->d, want, got, !out->nan_open)) continue;
         const size_t t = q / each, r = q / s->N % s->M, col = q % s->N;
         const uint8_t *a = p->a + (t * s->M + r) * p->a_bytes, *b = p->b + (t * s->N + col) * p->b_bytes;
-        const int n = probe_products_of(s, a, b);
+        const int n = mxi_probe_products_of(s, a, b);
         if (n >= fewest) continue;
         fewest = n;
-        *c = (mx_probe_counter_example){i, t, r, col, (size_t)n, probe_bits(p->c, p->c_bytes, q), want, got, ""};
-        probe_describe(c->text, sizeof c->text, s, a, b, p->c + q * p->c_bytes, p->scale_a + (t * s->M + r) * p->s_bytes,
-                       p->scale_b + (t * s->N + col) * p->s_bytes);
+        *c = (mx_probe_counter_example){i, t, r, col, (size_t)n, mxi_probe_bits(p->c, p->c_bytes, q), want, got, ""};
+        mxi_probe_describe(c->text, sizeof c->text, s, a, b, p->c + q * p->c_bytes, p->scale_a + (t * s->M + r) * p->s_bytes,
+                           p->scale_b + (t * s->N + col) * p->s_bytes);
       }
     free(d);
   }
@@ -103,7 +103,7 @@ static void name_model(mx_probe_fit *out, const mx_probe_spec *s) {
   mx_mma_model *m = &out->model;
   const probe_guess g = {m->accum, m->k};
   char keys[256], types[64] = "", scale[40] = "", k[24] = "";
-  probe_model(m, s, &g);
+  mxi_probe_model(m, s, &g);
   mx_accum_text(keys, sizeof keys, &m->accum);
   snprintf(types, sizeof types, ",a=%s,b=%s,c=%s,d=%s", s->a->name, s->b->name, s->c->name, s->d->name);
   if (s->scale) snprintf(scale, sizeof scale, ",scale=%s,block=%d", s->scale->name, s->block);
@@ -135,12 +135,12 @@ static size_t exchange_products(probe_tree *t, const probe_tree_rule *rule, cons
   size_t at;
   uint64_t expected;
   for (int i = 0; i < t->n_nodes && wrong; i++) {
-    if (!probe_tree_exchange(t, i)) continue;
-    const size_t now = probe_tree_wrong(t, rule, l, wrong, &at, &expected);
+    if (!mxi_probe_tree_exchange(t, i)) continue;
+    const size_t now = mxi_probe_tree_wrong(t, rule, l, wrong, &at, &expected);
     if (now < wrong)
       wrong = now;
     else
-      probe_tree_exchange(t, i);
+      mxi_probe_tree_exchange(t, i);
   }
   return wrong;
 }
@@ -151,31 +151,31 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
   probe_list fitted, kept;
   size_t at;
   uint64_t expected;
-  if (!probe_tree_read(&t, l)) return;
-  probe_list_init(&fitted, l->spec);
-  probe_list_init(&kept, l->spec);
-  for (size_t r = 0; r < probe_tree_n_rules && out->wrong_outputs; r++) {
-    size_t wrong = probe_tree_wrong(&t, &probe_tree_rules[r], l, l->n / 8, &at, &expected);
-    if (wrong && wrong <= l->n / 8 && probe_tree_rules[r].fused) wrong = exchange_products(&t, &probe_tree_rules[r], l, wrong);
+  if (!mxi_probe_tree_read(&t, l)) return;
+  mxi_probe_list_init(&fitted, l->spec);
+  mxi_probe_list_init(&kept, l->spec);
+  for (size_t r = 0; r < mxi_probe_tree_n_rules && out->wrong_outputs; r++) {
+    size_t wrong = mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], l, l->n / 8, &at, &expected);
+    if (wrong && wrong <= l->n / 8 && mxi_probe_tree_rules[r].fused) wrong = exchange_products(&t, &mxi_probe_tree_rules[r], l, wrong);
     if (wrong) continue;
     if (!fitted.n) outputs_of(&fitted, data, 0), outputs_of(&kept, data, 1);
-    if (fitted.failed || kept.failed || probe_tree_wrong(&t, &probe_tree_rules[r], &fitted, 0, &at, &expected)) continue;
+    if (fitted.failed || kept.failed || mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], &fitted, 0, &at, &expected)) continue;
     out->is_tree = 1;
-    out->tree_rule = probe_tree_rules[r].text;
+    out->tree_rule = mxi_probe_tree_rules[r].text;
     out->wrong_outputs = out->wrong_probes = 0;
-    out->wrong_kept = probe_tree_wrong(&t, &probe_tree_rules[r], &kept, SIZE_MAX - 1, &at, &expected);
+    out->wrong_kept = mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], &kept, SIZE_MAX - 1, &at, &expected);
     out->nan_open = 1;
   }
   /* Few bits hide a group's end from the masks: a model that fits knows better. */
   const mx_accum *x = &out->model.accum;
-  const int joined = !out->is_tree && !out->wrong_outputs && x->op == MX_ACC_OP_FUSED && x->L && probe_tree_widest(&t) > x->L;
+  const int joined = !out->is_tree && !out->wrong_outputs && x->op == MX_ACC_OP_FUSED && x->L && mxi_probe_tree_widest(&t) > x->L;
   if (!joined) {
-    out->tree = probe_tree_text(&t);
-    out->tree_name = probe_tree_name(&t);
+    out->tree = mxi_probe_tree_text(&t);
+    out->tree_name = mxi_probe_tree_name(&t);
   }
-  probe_list_free(&fitted);
-  probe_list_free(&kept);
-  probe_tree_free(&t);
+  mxi_probe_list_free(&fitted);
+  mxi_probe_list_free(&kept);
+  mxi_probe_tree_free(&t);
 }
 
 /* Is the device a row of the accumulation table, or one of its trees and chains in another length? Rows that are trees too are named as rows. */
@@ -185,7 +185,7 @@ static int is_known(const probe_list *l) {
     for (int L = m.accum.op == MX_ACC_OP_FUSED ? 0 : 1; L <= (m.accum.op == MX_ACC_OP_FUSED ? 0 : (int)l->spec->K); L *= 2) {
       probe_guess g = {.x = m.accum};
       if (L) g.x.L = L;
-      if (probe_valid(l->spec, &g) && !probe_wrong(l, &g, 0, 0, NULL)) return 1;
+      if (mxi_probe_valid(l->spec, &g) && !mxi_probe_wrong(l, &g, 0, 0, NULL)) return 1;
       if (!L) break;
     }
   return 0;
@@ -196,7 +196,7 @@ static int tree_alone(mx_probe_fit *out, const probe_data *data, const probe_lis
   if (l->spec->scale || is_known(l)) return 0;
   out->wrong_outputs = SIZE_MAX;
   try_tree(out, data, l);
-  out->n_tried = probe_tree_n_rules;
+  out->n_tried = mxi_probe_tree_n_rules;
   out->fits = out->is_tree && !out->wrong_kept;
   if (out->fits) name_model(out, l->spec);
   if (out->fits) return 1;
@@ -221,30 +221,30 @@ static mx_status fit(mx_probe_fit *out, const probe_data *data, probe_list *l, m
     out->n_kept += (data->batches[i].T - data->batches[i].T_fit) * each;
   }
   if (l->failed) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
-  probe_list_keep(l);
-  probe_read(&r, out, l);
+  mxi_probe_list_keep(l);
+  mxi_probe_read(&r, out, l);
   if (tree_alone(out, data, l)) return MX_OK;
   for (int round = 0; round < ROUNDS; round++) {
     const size_t tried = f.tried;
-    if (!probe_search(&f, l, &r, threads)) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
+    if (!mxi_probe_search(&f, l, &r, threads)) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
     f.tried += tried;
     if (f.wrong || !learn(l, data, &f.g)) break;
   }
   out->n_tried = f.tried;
   if (f.wrong == SIZE_MAX) return mx_fail(err, MX_ERR_UNSUPPORTED, "probe: no model takes these types");
   probe_guess g = f.g;
-  probe_list_keep(l);
+  mxi_probe_list_keep(l);
   settle_nan(out, l, &g);
   out->model.accum = g.x;
   out->model.k = g.k;
-  out->wrong_outputs = probe_wrong_tiles(data, &g, 0, SIZE_MAX - 1, !out->nan_open);
-  out->wrong_probes = probe_wrong(l, &g, SIZE_MAX - 1, !out->nan_open, NULL);
+  out->wrong_outputs = mxi_probe_wrong_tiles(data, &g, 0, SIZE_MAX - 1, !out->nan_open);
+  out->wrong_probes = mxi_probe_wrong(l, &g, SIZE_MAX - 1, !out->nan_open, NULL);
   if (!out->wrong_outputs) {
-    mx_status status = probe_class(out, data, l, &g, threads, err);
+    mx_status status = mxi_probe_class(out, data, l, &g, threads, err);
     if (status) return status;
     g = (probe_guess){out->model.accum, out->model.k};
   }
-  out->wrong_kept = probe_wrong_tiles(data, &g, 1, SIZE_MAX - 1, !out->nan_open);
+  out->wrong_kept = mxi_probe_wrong_tiles(data, &g, 1, SIZE_MAX - 1, !out->nan_open);
   if (!l->spec->scale) try_tree(out, data, l);
   out->fits = !out->wrong_outputs && !out->wrong_kept;
   if (!out->fits) counter_example(out, data, &g);
@@ -270,12 +270,12 @@ mx_status mx_probe_fit_run(mx_probe_fit *out, const mx_probe *batches, const voi
     const mx_probe_spec *s = &batches[i].spec;
     const mx_mma_model types = {.a = s->a, .b = s->b, .c = s->c, .d = s->d, .scale = s->scale, .block = s->scale ? s->block : 0};
     const mx_mma_args args = mx_probe_args(&batches[i]);
-    kept[i] = mma_kept_new(&types, &args);
+    kept[i] = mxi_mma_kept_new(&types, &args);
   }
-  probe_list_init(&l, &batches[0].spec);
+  mxi_probe_list_init(&l, &batches[0].spec);
   mx_status status = fit(out, &data, &l, err);
-  probe_list_free(&l);
-  for (size_t i = 0; i < n_batches; i++) mma_kept_free(kept[i]);
+  mxi_probe_list_free(&l);
+  for (size_t i = 0; i < n_batches; i++) mxi_mma_kept_free(kept[i]);
   free(kept);
   if (status) mx_probe_fit_free(out);
   return status;

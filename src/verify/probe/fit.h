@@ -21,15 +21,15 @@ typedef struct probe_data {
 } probe_data;
 
 /* --- probe_score.c --- */
-void probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g);
-int probe_valid(const mx_probe_spec *s, const probe_guess *g);
-int probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact);
+void mxi_probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g);
+int mxi_probe_valid(const mx_probe_spec *s, const probe_guess *g);
+int mxi_probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact);
 /* What g makes of probes first .. first+n-1. 0: the model is none. */
-int probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g);
+int mxi_probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g);
 /* Probes that g gets wrong; the count may stop once it is past bound. SIZE_MAX: the model is none. first_wrong may be NULL. exact: NaN bits count. */
-size_t probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong);
+size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong);
 /* The same for every output of the tiles to be fitted, or of those kept. */
-size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact);
+size_t mxi_probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact);
 
 /* --- probe_keys.c: the keys of accumulation_keys.def with the values worth trying --- */
 enum { PROBE_MAX_VALUES = 700 };
@@ -38,19 +38,19 @@ typedef struct probe_key {
   size_t offset; /* in probe_guess */
   int is_number;
 } probe_key;
-extern const probe_key probe_keys[];
-extern const size_t probe_n_keys;
-int *probe_field(probe_guess *g, size_t key);
-int probe_field_value(const probe_guess *g, size_t key);
-size_t probe_key_find(const char *name);
+extern const probe_key mxi_probe_keys[];
+extern const size_t mxi_probe_n_keys;
+int *mxi_probe_field(probe_guess *g, size_t key);
+int mxi_probe_field_value(const probe_guess *g, size_t key);
+size_t mxi_probe_key_find(const char *name);
 /* A field of floor, c_drop or out_bits that is not none, as a number, and back (MX_ACC_NUMBER_0 is 0). */
-int probe_number(int value);
-int probe_value(int number);
+int mxi_probe_number(int value);
+int mxi_probe_value(int number);
 /* Values of a key under these types, ascending, "none" before numbers where it is 0; their count. */
-size_t probe_values(int *values, size_t key, const mx_probe_spec *s);
+size_t mxi_probe_values(int *values, size_t key, const mx_probe_spec *s);
 /* Set a key, and what hangs on it so that the model is one; 0 if it cannot be. */
-int probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s);
-void probe_value_text(char *text, size_t size, size_t key, int value);
+int mxi_probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s);
+void mxi_probe_value_text(char *text, size_t size, size_t key, int value);
 
 /* --- probe_read.c --- */
 typedef struct probe_readings {
@@ -58,20 +58,20 @@ typedef struct probe_readings {
   int out_bits;                   /* as in mx_accum; 0: all, or not read */
   int alone_bits;                 /* the same of a product that is alone, where it has more itself; 0: nothing shows */
 } probe_readings;
-void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l);
+void mxi_probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l);
 
 /* --- probe_search.c --- */
 typedef struct probe_found {
   probe_guess g;
   size_t wrong, tried;
 } probe_found;
-int probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads);
+int mxi_probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads);
 
 /* --- probe_class.c --- */
-mx_status probe_class(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g, int threads, mx_error *err);
+mx_status mxi_probe_class(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g, int threads, mx_error *err);
 void probe_names(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g);
-void probe_describe(char *text, size_t size, const mx_probe_spec *s, const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *sa,
-                    const uint8_t *sb);
-int probe_products_of(const mx_probe_spec *s, const uint8_t *a, const uint8_t *b);
+void mxi_probe_describe(char *text, size_t size, const mx_probe_spec *s, const uint8_t *a, const uint8_t *b, const uint8_t *c,
+                        const uint8_t *sa, const uint8_t *sb);
+int mxi_probe_products_of(const mx_probe_spec *s, const uint8_t *a, const uint8_t *b);
 
 #endif

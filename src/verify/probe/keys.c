@@ -4,13 +4,13 @@
 
 #include "verify/probe/fit.h"
 
-const probe_key probe_keys[] = {
+const probe_key mxi_probe_keys[] = {
 #define MX_ACCUM_INT(field, ...) {#field, offsetof(probe_guess, x.field), 1},
 #define MX_ACCUM_ENUM(field, doc) {#field, offsetof(probe_guess, x.field), 0},
 #include "formats/accumulation_keys.def"
     {"k", offsetof(probe_guess, k), 1},
 };
-const size_t probe_n_keys = sizeof probe_keys / sizeof *probe_keys;
+const size_t mxi_probe_n_keys = sizeof mxi_probe_keys / sizeof *mxi_probe_keys;
 
 typedef struct value_row {
   const char *key, *text;
@@ -33,24 +33,26 @@ static const none_row nones[] = {
     {"k", "K", 0},
 };
 
-int *probe_field(probe_guess *g, size_t key) { return (int *)((char *)g + probe_keys[key].offset); }
-int probe_field_value(const probe_guess *g, size_t key) { return *(const int *)((const char *)g + probe_keys[key].offset); }
+int *mxi_probe_field(probe_guess *g, size_t key) { return (int *)((char *)g + mxi_probe_keys[key].offset); }
+int mxi_probe_field_value(const probe_guess *g, size_t key) { return *(const int *)((const char *)g + mxi_probe_keys[key].offset); }
 
-size_t probe_key_find(const char *name) {
-  for (size_t i = 0; i < probe_n_keys; i++)
-    if (!strcmp(probe_keys[i].name, name)) return i;
+size_t mxi_probe_key_find(const char *name) {
+  for (size_t i = 0; i < mxi_probe_n_keys; i++)
+    if (!strcmp(mxi_probe_keys[i].name, name)) return i;
   return SIZE_MAX;
 }
 
-int probe_number(int value) { return value == MX_ACC_NUMBER_0 ? 0 : value; }
-int probe_value(int number) { return number ? number : MX_ACC_NUMBER_0; }
+int mxi_probe_number(int value) { return value == MX_ACC_NUMBER_0 ? 0 : value; }
+int mxi_probe_value(int number) { return number ? number : MX_ACC_NUMBER_0; }
 
-void probe_value_text(char *text, size_t size, size_t key, int value) {
-  snprintf(text, size, "%d", probe_number(value));
+void mxi_probe_value_text(char *text, size_t size, size_t key, int value) {
+  snprintf(text, size, "%d", mxi_probe_number(value));
   for (size_t i = 0; i < sizeof nones / sizeof *nones; i++)
-    if (!strcmp(nones[i].key, probe_keys[key].name) && nones[i].number == value && *nones[i].text) snprintf(text, size, "%s", nones[i].text);
+    if (!strcmp(nones[i].key, mxi_probe_keys[key].name) && nones[i].number == value && *nones[i].text)
+      snprintf(text, size, "%s", nones[i].text);
   for (int i = 0; i < N_VALUES; i++)
-    if (!strcmp(values_table[i].key, probe_keys[key].name) && values_table[i].number == value) snprintf(text, size, "%s", values_table[i].text);
+    if (!strcmp(values_table[i].key, mxi_probe_keys[key].name) && values_table[i].number == value)
+      snprintf(text, size, "%s", values_table[i].text);
 }
 
 static size_t range(int *values, int lo, int hi) {
@@ -63,7 +65,7 @@ static size_t range(int *values, int lo, int hi) {
 static size_t range_or_none(int *values, int lo, int hi) {
   size_t n = 0;
   values[n++] = 0;
-  for (int v = lo; v <= hi && n < PROBE_MAX_VALUES; v++) values[n++] = probe_value(v);
+  for (int v = lo; v <= hi && n < PROBE_MAX_VALUES; v++) values[n++] = mxi_probe_value(v);
   return n;
 }
 
@@ -76,8 +78,8 @@ static size_t lengths(int *values, int K, int divisors_only) {
   return n;
 }
 
-size_t probe_values(int *values, size_t key, const mx_probe_spec *s) {
-  const char *name = probe_keys[key].name;
+size_t mxi_probe_values(int *values, size_t key, const mx_probe_spec *s) {
+  const char *name = mxi_probe_keys[key].name;
   const int K = (int)s->K;
   size_t n = 0;
   if (!strcmp(name, "L")) return lengths(values, K, 0);
@@ -116,10 +118,10 @@ static void repair(probe_guess *g, const mx_probe_spec *s) {
   (void)s;
 }
 
-int probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s) {
-  const char *name = probe_keys[key].name;
+int mxi_probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s) {
+  const char *name = mxi_probe_keys[key].name;
   mx_accum *x = &g->x;
-  *probe_field(g, key) = value;
+  *mxi_probe_field(g, key) = value;
   if (!strcmp(name, "split") && value) {
     x->join = MX_ACC_JOIN_AFTER;
     x->P = 0;
@@ -135,5 +137,5 @@ int probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s) {
   if (!strcmp(name, "join_cut") && value && x->join != MX_ACC_JOIN_AFTER) return 0;
   if (!strcmp(name, "k") && value && x->L && value % x->L) return 0;
   repair(g, s);
-  return probe_valid(s, g);
+  return mxi_probe_valid(s, g);
 }

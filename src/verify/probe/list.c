@@ -4,7 +4,7 @@
 
 #include "verify/probe/probe.h"
 
-void probe_list_init(probe_list *l, const mx_probe_spec *s) {
+void mxi_probe_list_init(probe_list *l, const mx_probe_spec *s) {
   memset(l, 0, sizeof *l);
   l->spec = s;
   l->a_bytes = mx_mma_bytes(s->a, s->K);
@@ -14,22 +14,22 @@ void probe_list_init(probe_list *l, const mx_probe_spec *s) {
   l->s_bytes = s->scale ? (s->K + (size_t)s->block - 1) / (size_t)s->block : 0;
 }
 
-void probe_list_free(probe_list *l) {
+void mxi_probe_list_free(probe_list *l) {
   void *all[] = {l->a, l->b, l->c, l->scale_a, l->scale_b, l->d, l->labels};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   l->a = l->b = l->c = l->scale_a = l->scale_b = l->d = NULL;
   l->labels = NULL;
   l->n = l->room = 0;
-  mma_kept_free(l->kept);
+  mxi_mma_kept_free(l->kept);
   l->kept = NULL;
 }
 
-void probe_list_keep(probe_list *l) {
+void mxi_probe_list_keep(probe_list *l) {
   const mx_probe_spec *s = l->spec;
   const mx_mma_model types = {.a = s->a, .b = s->b, .c = s->c, .d = s->d, .scale = s->scale, .block = s->scale ? s->block : 0};
-  const mx_mma_args args = probe_list_args(l, 0, l->n);
-  mma_kept_free(l->kept);
-  l->kept = l->failed || !l->n ? NULL : mma_kept_new(&types, &args);
+  const mx_mma_args args = mxi_probe_list_args(l, 0, l->n);
+  mxi_mma_kept_free(l->kept);
+  l->kept = l->failed || !l->n ? NULL : mxi_mma_kept_new(&types, &args);
 }
 
 static int grow(void **p, size_t room, size_t bytes) {
@@ -38,8 +38,8 @@ static int grow(void **p, size_t room, size_t bytes) {
   return q != NULL;
 }
 
-size_t probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]) {
-  mma_kept_free(l->kept);
+size_t mxi_probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]) {
+  mxi_mma_kept_free(l->kept);
   l->kept = NULL;
   if (l->n == l->room) {
     size_t room = l->room ? 2 * l->room : 1024;
@@ -63,8 +63,8 @@ size_t probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]) {
   return i;
 }
 
-void probe_list_copy(probe_list *l, const probe_list *from, size_t i) {
-  size_t at = probe_list_add(l, from->labels[i]);
+void mxi_probe_list_copy(probe_list *l, const probe_list *from, size_t i) {
+  size_t at = mxi_probe_list_add(l, from->labels[i]);
   if (at == SIZE_MAX) return;
   memcpy(l->a + at * l->a_bytes, from->a + i * l->a_bytes, l->a_bytes);
   memcpy(l->b + at * l->b_bytes, from->b + i * l->b_bytes, l->b_bytes);
@@ -74,7 +74,7 @@ void probe_list_copy(probe_list *l, const probe_list *from, size_t i) {
   memcpy(l->scale_b + at * l->s_bytes, from->scale_b + i * l->s_bytes, l->s_bytes);
 }
 
-mx_mma_args probe_list_args(const probe_list *l, size_t first, size_t n) {
+mx_mma_args mxi_probe_list_args(const probe_list *l, size_t first, size_t n) {
   const int scaled = l->spec->scale != NULL;
   return (mx_mma_args){n,
                        1,
@@ -87,7 +87,7 @@ mx_mma_args probe_list_args(const probe_list *l, size_t first, size_t n) {
                        scaled ? l->scale_b + first * l->s_bytes : NULL};
 }
 
-uint64_t probe_bits(const uint8_t *d, size_t bytes, size_t i) {
+uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i) {
   uint64_t bits = 0;
   for (size_t q = 0; q < bytes; q++) bits |= (uint64_t)d[i * bytes + q] << 8 * q;
   return bits;
@@ -114,7 +114,7 @@ static void fill_tile(mx_probe *out, size_t t, const probe_list *l, size_t first
     }
 }
 
-mx_status probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err) {
+mx_status mxi_probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err) {
   const mx_probe_spec *s = l->spec;
   const size_t side = s->M < s->N ? s->M : s->N, fit = (l->n + side - 1) / side, kept = rest ? rest->n / side : 0;
   mx_status status = mx_probe_alloc(out, s, fit + kept, fit, err);

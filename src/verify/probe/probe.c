@@ -46,7 +46,7 @@ mx_status mx_probe_alloc(mx_probe *out, const mx_probe_spec *s, size_t T, size_t
   if (status) return status;
   if (T > (UINT64_C(1) << 24) || T_fit > T) return mx_fail(err, MX_ERR_ARG, "probe: %zu tiles, %zu of them to be fitted", T, T_fit);
   probe_list l;
-  probe_list_init(&l, s);
+  mxi_probe_list_init(&l, s);
   const size_t side = s->M < s->N ? s->M : s->N;
   *out = (mx_probe){.spec = *s,
                     .T = T,
@@ -84,17 +84,17 @@ mx_status mx_probe_make(mx_probe *out, const mx_probe_spec *spec, mx_error *err)
   if (status) return status;
   const mx_probe_spec s = *spec;
   probe_list l, kept;
-  probe_list_init(&l, &s);
-  probe_list_init(&kept, &s);
-  probe_families(&l, 16, 1);
-  probe_random(&l, 17, 2400);
+  mxi_probe_list_init(&l, &s);
+  mxi_probe_list_init(&kept, &s);
+  mxi_probe_families(&l, 16, 1);
+  mxi_probe_random(&l, 17, 2400);
   const size_t side = s.M < s.N ? s.M : s.N;
-  probe_random(&kept, 18, side * (s.M * s.N * s.K > 8192 ? 24 : 100));
+  mxi_probe_random(&kept, 18, side * (s.M * s.N * s.K > 8192 ? 24 : 100));
   if (l.failed || kept.failed)
     status = mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
   else
-    status = probe_pack(out, &l, &kept, s.seed, err);
-  probe_list_free(&l);
-  probe_list_free(&kept);
+    status = mxi_probe_pack(out, &l, &kept, s.seed, err);
+  mxi_probe_list_free(&l);
+  mxi_probe_list_free(&kept);
   return status;
 }

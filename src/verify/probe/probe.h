@@ -27,20 +27,20 @@ typedef struct probe_list {
   mma_kept *kept; /* operands taken apart, or NULL: of all n probes, or of a longer list that this is the start of */
 } probe_list;
 
-void probe_list_init(probe_list *l, const mx_probe_spec *spec);
-void probe_list_free(probe_list *l);
+void mxi_probe_list_init(probe_list *l, const mx_probe_spec *spec);
+void mxi_probe_list_free(probe_list *l);
 /* Room for one more, zeroed; its index. */
-size_t probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]);
+size_t mxi_probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]);
 /* Take the operands apart, once for the many models that are to be run; the next probe that is added undoes it. */
-void probe_list_keep(probe_list *l);
+void mxi_probe_list_keep(probe_list *l);
 /* Copy probe i of `from`, d too if both have it. */
-void probe_list_copy(probe_list *l, const probe_list *from, size_t i);
-mx_mma_args probe_list_args(const probe_list *l, size_t first, size_t n);
+void mxi_probe_list_copy(probe_list *l, const probe_list *from, size_t i);
+mx_mma_args mxi_probe_list_args(const probe_list *l, size_t first, size_t n);
 /* Bits of d: of the device, or of any array of that type. */
-uint64_t probe_bits(const uint8_t *d, size_t bytes, size_t i);
+uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i);
 
 /* A list as tiles: T_fit tiles of probes, then `kept` tiles from list `rest`. */
-mx_status probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err);
+mx_status mxi_probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err);
 
 /* --- one probe --- */
 
@@ -48,7 +48,7 @@ mx_status probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest,
 typedef struct probe_range {
   int lowest, normal, highest;
 } probe_range;
-probe_range probe_range_of(const mx_format *f);
+probe_range mxi_probe_range_of(const mx_format *f);
 
 enum { PROBE_POW2, PROBE_ONE_HALF, PROBE_CARRY, PROBE_ONES, PROBE_RANDOM_BITS, PROBE_LAST_BIT, PROBE_STYLES };
 enum { PROBE_A_SUBNORMAL = 1, PROBE_B_SUBNORMAL = 2 };
@@ -62,40 +62,40 @@ typedef struct probe_row {
   size_t n_blocks;
   uint64_t at;     /* random numbers drawn */
   uint32_t stream; /* and whence */
-  int ok;          /* what was asked for since probe_row_clear() could be had */
+  int ok;          /* what was asked for since mxi_probe_row_clear() could be had */
 } probe_row;
 
-int probe_row_alloc(probe_row *r, const mx_probe_spec *spec, uint32_t stream);
-void probe_row_free(probe_row *r);
-void probe_row_clear(probe_row *r);
-uint32_t probe_draw(probe_row *r);
-uint64_t probe_draw64(probe_row *r); /* the first draw on top */
-int probe_below(probe_row *r, int n);
-int probe_between(probe_row *r, int lo, int hi);
-int probe_chance(probe_row *r, int in, int of);
+int mxi_probe_row_alloc(probe_row *r, const mx_probe_spec *spec, uint32_t stream);
+void mxi_probe_row_free(probe_row *r);
+void mxi_probe_row_clear(probe_row *r);
+uint32_t mxi_probe_draw(probe_row *r);
+uint64_t mxi_probe_draw64(probe_row *r); /* the first draw on top */
+int mxi_probe_below(probe_row *r, int n);
+int mxi_probe_between(probe_row *r, int lo, int hi);
+int mxi_probe_chance(probe_row *r, int in, int of);
 /* A product of +-2^e at k, its fractions by style. Clears ok if the types have none. */
-void probe_put(probe_row *r, size_t k, int negative, int e, int style, int subnormal);
+void mxi_probe_put(probe_row *r, size_t k, int negative, int e, int style, int subnormal);
 /* The product of k again at `to`, negated if asked. */
-void probe_put_again(probe_row *r, size_t to, size_t k, int negate);
+void mxi_probe_put_again(probe_row *r, size_t to, size_t k, int negate);
 /* C = +-2^e (1 + fraction), fraction in units of the last place. */
-void probe_put_c(probe_row *r, int negative, int e, uint64_t fraction);
-void probe_put_c_style(probe_row *r, int negative, int e, int style);
+void mxi_probe_put_c(probe_row *r, int negative, int e, uint64_t fraction);
+void mxi_probe_put_c_style(probe_row *r, int negative, int e, int style);
 /* A zero (sign of a negative if asked) times 2^e of b, or of a if `swap`. */
-void probe_put_zero(probe_row *r, size_t k, int negative, int e, int swap);
-void probe_put_codes(probe_row *r, size_t k, uint64_t a, uint64_t b);
+void mxi_probe_put_zero(probe_row *r, size_t k, int negative, int e, int swap);
+void mxi_probe_put_codes(probe_row *r, size_t k, uint64_t a, uint64_t b);
 /* C undoes the sum of the products but for what rounding leaves. Scales have to be set: those of blocks that hold products are. */
-void probe_undo(probe_row *r);
+void mxi_probe_undo(probe_row *r);
 /* Add the row to the list, if ok. Returns ok. */
-int probe_row_end(probe_row *r, probe_list *l, int family, int x, int y, int z);
+int mxi_probe_row_end(probe_row *r, probe_list *l, int family, int x, int y, int z);
 /* Exponents of products (normal factors; subnormal ones too; highest), scales included. */
-probe_range probe_products(const probe_row *r);
-int probe_code_of(uint64_t *code, const mx_format *f, double x);
-void probe_store(uint8_t *row, const mx_format *f, size_t k, uint64_t code);
+probe_range mxi_probe_products(const probe_row *r);
+int mxi_probe_code_of(uint64_t *code, const mx_format *f, double x);
+void mxi_probe_store(uint8_t *row, const mx_format *f, size_t k, uint64_t code);
 
 /* --- families --- */
-void probe_families(probe_list *l, uint32_t stream, int density);
-void probe_random(probe_list *l, uint32_t stream, size_t n);
+void mxi_probe_families(probe_list *l, uint32_t stream, int density);
+void mxi_probe_random(probe_list *l, uint32_t stream, size_t n);
 /* For second opinions alone: no first batch has them. */
-void probe_second(probe_list *l, uint32_t stream, size_t n);
+void mxi_probe_second(probe_list *l, uint32_t stream, size_t n);
 
 #endif

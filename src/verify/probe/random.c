@@ -12,15 +12,16 @@ static void any_codes(probe_row *r) {
   const uint64_t ma = s->a->bits < 64 ? (UINT64_C(1) << s->a->bits) - 1 : UINT64_MAX,
                  mb = s->b->bits < 64 ? (UINT64_C(1) << s->b->bits) - 1 : UINT64_MAX;
   for (size_t k = 0; k < s->K; k++) {
-    const uint64_t a = probe_draw64(r) & ma, b = probe_draw64(r) & mb;
+    const uint64_t a = mxi_probe_draw64(r) & ma, b = mxi_probe_draw64(r) & mb;
     const uint64_t na = s->a->sign_bits ? a & ma >> 1 : a, nb = s->b->sign_bits ? b & mb >> 1 : b;
-    if (!mx_format_is_nan(s->a, a) && !mx_format_is_nan(s->b, b) && na != s->a->inf_code && nb != s->b->inf_code) probe_put_codes(r, k, a, b);
+    if (!mx_format_is_nan(s->a, a) && !mx_format_is_nan(s->b, b) && na != s->a->inf_code && nb != s->b->inf_code)
+      mxi_probe_put_codes(r, k, a, b);
   }
 }
 
 static uint64_t low_mask(const mx_format *f) { return f->bits < 64 ? (UINT64_C(1) << f->bits) - 1 : UINT64_MAX; }
 
-void probe_undo(probe_row *r) {
+void mxi_probe_undo(probe_row *r) {
   const mx_probe_spec *s = r->spec;
   const mx_encoding plain = {0};
   double sum = 0;
@@ -34,35 +35,37 @@ void probe_undo(probe_row *r) {
   }
   if (!(sum - sum == 0)) return;
   const uint64_t code = mx_encode(s->c, -sum, &plain, 0), inf = s->c->inf_code | (s->c->sign_bits ? UINT64_C(1) << (s->c->bits - 1) : 0);
-  if (code != s->c->inf_code && code != inf) r->c = code ^ (uint64_t)probe_below(r, 2);
+  if (code != s->c->inf_code && code != inf) r->c = code ^ (uint64_t)mxi_probe_below(r, 2);
 }
 
 static const int windows[] = {0, 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 50, 70, 150};
 
 static void one(probe_row *r, probe_list *l) {
   const mx_probe_spec *s = r->spec;
-  const probe_range p = probe_products(r);
-  const int K = (int)s->K, window = windows[probe_below(r, sizeof windows / sizeof *windows)], kind = probe_below(r, 8);
+  const probe_range p = mxi_probe_products(r);
+  const int K = (int)s->K, window = windows[mxi_probe_below(r, sizeof windows / sizeof *windows)], kind = mxi_probe_below(r, 8);
   const int high = imin(p.highest, imin(r->rd.highest, r->rc.highest) - 3);
   /* the top of the window: anywhere, high, or where results are subnormal */
-  const int where = probe_below(r, 4), low = imax(p.lowest, r->rd.lowest - 30);
-  const int top = where < 2 ? high - probe_below(r, 6) : where == 2 ? probe_between(r, low, high) : imin(high, probe_between(r, low, low + 60));
-  const int few = probe_below(r, 3) == 0 ? K : 1 + probe_below(r, imin(K, 6)), cancels = probe_below(r, 3) ? 4 : 0;
-  const int style = probe_below(r, PROBE_STYLES), subnormal = probe_chance(r, 1, 8);
+  const int where = mxi_probe_below(r, 4), low = imax(p.lowest, r->rd.lowest - 30);
+  const int top = where < 2    ? high - mxi_probe_below(r, 6)
+                  : where == 2 ? mxi_probe_between(r, low, high)
+                               : imin(high, mxi_probe_between(r, low, low + 60));
+  const int few = mxi_probe_below(r, 3) == 0 ? K : 1 + mxi_probe_below(r, imin(K, 6)), cancels = mxi_probe_below(r, 3) ? 4 : 0;
+  const int style = mxi_probe_below(r, PROBE_STYLES), subnormal = mxi_probe_chance(r, 1, 8);
   int n = 0;
-  probe_row_clear(r);
+  mxi_probe_row_clear(r);
   if (kind == 0) {
     any_codes(r);
   } else {
     for (int i = 0; i < few; i++) {
-      const int k = few == K ? i : probe_below(r, K), e = top - probe_below(r, window + 1);
-      if (cancels && n && probe_chance(r, 1, cancels) && (r->a[(k + K - 1) % K] || r->b[(k + K - 1) % K])) {
+      const int k = few == K ? i : mxi_probe_below(r, K), e = top - mxi_probe_below(r, window + 1);
+      if (cancels && n && mxi_probe_chance(r, 1, cancels) && (r->a[(k + K - 1) % K] || r->b[(k + K - 1) % K])) {
         const int ok = r->ok;
-        probe_put_again(r, (size_t)k, (size_t)((k + K - 1) % K), 1);
+        mxi_probe_put_again(r, (size_t)k, (size_t)((k + K - 1) % K), 1);
         if (ok && !r->ok) r->a[k] = r->b[k] = 0;
       } else { /* draws stand one a statement: compilers differ in the order of a call's arguments */
-        const int which = subnormal ? probe_below(r, 4) : 0, styled = probe_below(r, 2) ? style : PROBE_RANDOM_BITS;
-        probe_put(r, (size_t)k, probe_below(r, 2), e, styled, which);
+        const int which = subnormal ? mxi_probe_below(r, 4) : 0, styled = mxi_probe_below(r, 2) ? style : PROBE_RANDOM_BITS;
+        mxi_probe_put(r, (size_t)k, mxi_probe_below(r, 2), e, styled, which);
       }
       if (!r->ok) { /* out of reach: a zero */
         r->ok = 1;
@@ -71,98 +74,104 @@ static void one(probe_row *r, probe_list *l) {
       n++;
     }
   }
-  const int c_kind = probe_below(r, 6);
-  int e = c_kind < 2 ? top - probe_below(r, window + 1) : c_kind == 2 ? top + probe_below(r, 30) : c_kind == 3 ? top - probe_below(r, 60) : 0;
-  if (c_kind == 5) probe_undo(r);
+  const int c_kind = mxi_probe_below(r, 6);
+  int e = c_kind < 2    ? top - mxi_probe_below(r, window + 1)
+          : c_kind == 2 ? top + mxi_probe_below(r, 30)
+          : c_kind == 3 ? top - mxi_probe_below(r, 60)
+                        : 0;
+  if (c_kind == 5) mxi_probe_undo(r);
   if (c_kind < 4) {
     e = imax(r->rc.lowest, imin(r->rc.highest, e));
-    const int c_style = probe_below(r, 3) ? PROBE_RANDOM_BITS : probe_below(r, PROBE_STYLES);
-    probe_put_c_style(r, probe_below(r, 2), e, c_style);
+    const int c_style = mxi_probe_below(r, 3) ? PROBE_RANDOM_BITS : mxi_probe_below(r, PROBE_STYLES);
+    mxi_probe_put_c_style(r, mxi_probe_below(r, 2), e, c_style);
   }
-  probe_row_end(r, l, PROBE_RANDOM, window, few, kind);
+  mxi_probe_row_end(r, l, PROBE_RANDOM, window, few, kind);
 }
 
-void probe_random(probe_list *l, uint32_t stream, size_t n) {
+void mxi_probe_random(probe_list *l, uint32_t stream, size_t n) {
   probe_row r;
-  if (!probe_row_alloc(&r, l->spec, stream))
+  if (!mxi_probe_row_alloc(&r, l->spec, stream))
     l->failed = 1;
   else if (l->spec->d->kind == MX_KIND_INT) {
     for (size_t i = 0; i < n; i++) {
-      probe_row_clear(&r);
+      mxi_probe_row_clear(&r);
       any_codes(&r);
-      r.c = probe_draw(&r);
-      if (probe_below(&r, 2)) r.c = (uint32_t)((int32_t)r.c >> probe_below(&r, 31));
-      probe_row_end(&r, l, PROBE_RANDOM, 0, 0, 0);
+      r.c = mxi_probe_draw(&r);
+      if (mxi_probe_below(&r, 2)) r.c = (uint32_t)((int32_t)r.c >> mxi_probe_below(&r, 31));
+      mxi_probe_row_end(&r, l, PROBE_RANDOM, 0, 0, 0);
     }
   } else
     for (size_t i = 0; i < n && !l->failed; i++) one(&r, l);
-  probe_row_free(&r);
+  mxi_probe_row_free(&r);
 }
 
 /* --- second opinions: where parameters hid from the probes above --- */
 
 /* A product with bits of its own and dust beside it: what is rounded first, and how deep dust is still seen. */
 static void product_and_dust(probe_row *r, int K, int high) {
-  const int at = probe_below(r, K - 1), other = probe_chance(r, 3, 4) ? at + 1 : probe_below(r, K), turn = probe_below(r, 2);
-  const int e = high - probe_below(r, 6), depth = probe_between(r, 8, 60), style = probe_below(r, 3) ? PROBE_RANDOM_BITS : PROBE_ONES;
+  const int at = mxi_probe_below(r, K - 1), other = mxi_probe_chance(r, 3, 4) ? at + 1 : mxi_probe_below(r, K), turn = mxi_probe_below(r, 2);
+  const int e = high - mxi_probe_below(r, 6), depth = mxi_probe_between(r, 8, 60),
+            style = mxi_probe_below(r, 3) ? PROBE_RANDOM_BITS : PROBE_ONES;
   if (other == at) return;
-  const int negative = probe_below(r, 2), dust_negative = probe_below(r, 2);
-  probe_put(r, (size_t)(turn ? other : at), negative, e, style, 0);
-  probe_put(r, (size_t)(turn ? at : other), dust_negative, e - depth, PROBE_POW2, 0);
-  if (probe_chance(r, 1, 3)) probe_put_c_style(r, probe_below(r, 2), imax(r->rc.lowest, e - depth - 4), PROBE_RANDOM_BITS);
+  const int negative = mxi_probe_below(r, 2), dust_negative = mxi_probe_below(r, 2);
+  mxi_probe_put(r, (size_t)(turn ? other : at), negative, e, style, 0);
+  mxi_probe_put(r, (size_t)(turn ? at : other), dust_negative, e - depth, PROBE_POW2, 0);
+  if (mxi_probe_chance(r, 1, 3)) mxi_probe_put_c_style(r, mxi_probe_below(r, 2), imax(r->rc.lowest, e - depth - 4), PROBE_RANDOM_BITS);
 }
 
 /* A factor whose exponent is not that of its encoding, and C where the product's exponent says what is cut of it. */
 static void subnormal_and_c(probe_row *r, int K) {
   const mx_probe_spec *s = r->spec;
-  const int of_b = probe_below(r, 2), at = probe_below(r, K);
+  const int of_b = mxi_probe_below(r, 2), at = mxi_probe_below(r, K);
   const mx_format *f = of_b ? s->b : s->a, *g = of_b ? s->a : s->b;
   const probe_range range = of_b ? r->ra : r->rb;
   uint64_t other = 0;
   if (!f->man_bits) return;
-  const uint64_t most = (UINT64_C(1) << f->man_bits) - 1, small = 1 + probe_draw(r) % most;
-  const double x = ldexp(1 + probe_below(r, 2) * 0.5, probe_between(r, range.lowest, range.highest - 1));
-  if (!probe_code_of(&other, g, probe_below(r, 2) && g->sign_bits ? -x : x)) return;
-  probe_put_codes(r, (size_t)at, of_b ? other : small, of_b ? small : other);
+  const uint64_t most = (UINT64_C(1) << f->man_bits) - 1, small = 1 + mxi_probe_draw(r) % most;
+  const double x = ldexp(1 + mxi_probe_below(r, 2) * 0.5, mxi_probe_between(r, range.lowest, range.highest - 1));
+  if (!mxi_probe_code_of(&other, g, mxi_probe_below(r, 2) && g->sign_bits ? -x : x)) return;
+  mxi_probe_put_codes(r, (size_t)at, of_b ? other : small, of_b ? small : other);
   const double product = fabs(mx_decode(f, small) * mx_decode(g, other));
   if (!(product > 0)) return;
-  if (probe_chance(r, 1, 3)) probe_put_again(r, (size_t)((at + 1) % K), (size_t)at, probe_below(r, 2));
-  const int e = ilogb(product) - probe_between(r, -4, 42);
-  probe_put_c_style(r, probe_below(r, 2), imax(r->rc.lowest, imin(r->rc.highest, e)), probe_below(r, 2) ? PROBE_RANDOM_BITS : PROBE_ONES);
+  if (mxi_probe_chance(r, 1, 3)) mxi_probe_put_again(r, (size_t)((at + 1) % K), (size_t)at, mxi_probe_below(r, 2));
+  const int e = ilogb(product) - mxi_probe_between(r, -4, 42);
+  mxi_probe_put_c_style(r, mxi_probe_below(r, 2), imax(r->rc.lowest, imin(r->rc.highest, e)),
+                        mxi_probe_below(r, 2) ? PROBE_RANDOM_BITS : PROBE_ONES);
 }
 
 /* Neighbours of one sign, some of them far below: the sum has more places than its largest term, and what is left below shows the last rounding. */
 static void one_sign(probe_row *r, int K, int high) {
-  int count = 4 << probe_below(r, 4);
+  int count = 4 << mxi_probe_below(r, 4);
   while (count > K) count /= 2;
-  const int start = count * probe_below(r, K / count), negative = probe_below(r, 2), e = high - 6 - probe_below(r, 8),
-            low = 1 + probe_below(r, 2);
+  const int start = count * mxi_probe_below(r, K / count), negative = mxi_probe_below(r, 2), e = high - 6 - mxi_probe_below(r, 8),
+            low = 1 + mxi_probe_below(r, 2);
   for (int i = 0; i < count; i++) {
-    const int deep = i < low ? probe_between(r, 8, 30) : probe_below(r, 2), style = probe_below(r, 2) ? PROBE_ONES : PROBE_RANDOM_BITS;
-    probe_put(r, (size_t)(start + (i * 5 + 3) % count), negative, e - deep, style, 0);
+    const int deep = i < low ? mxi_probe_between(r, 8, 30) : mxi_probe_below(r, 2),
+              style = mxi_probe_below(r, 2) ? PROBE_ONES : PROBE_RANDOM_BITS;
+    mxi_probe_put(r, (size_t)(start + (i * 5 + 3) % count), negative, e - deep, style, 0);
   }
-  if (probe_chance(r, 1, 2)) {
-    const int c = e + probe_below(r, 4) - probe_below(r, 2) * 12;
-    probe_put_c_style(r, negative, imax(r->rc.lowest, imin(r->rc.highest, c)), PROBE_RANDOM_BITS);
+  if (mxi_probe_chance(r, 1, 2)) {
+    const int c = e + mxi_probe_below(r, 4) - mxi_probe_below(r, 2) * 12;
+    mxi_probe_put_c_style(r, negative, imax(r->rc.lowest, imin(r->rc.highest, c)), PROBE_RANDOM_BITS);
   }
 }
 
-void probe_second(probe_list *l, uint32_t stream, size_t n) {
+void mxi_probe_second(probe_list *l, uint32_t stream, size_t n) {
   probe_row r;
   const int K = (int)l->spec->K;
   if (l->spec->d->kind == MX_KIND_INT || K < 4) return;
-  if (!probe_row_alloc(&r, l->spec, stream)) l->failed = 1;
+  if (!mxi_probe_row_alloc(&r, l->spec, stream)) l->failed = 1;
   for (size_t i = 0; i < n && !l->failed; i++) {
-    const probe_range p = probe_products(&r);
+    const probe_range p = mxi_probe_products(&r);
     const int high = imin(p.highest - 1, imin(r.rd.highest, r.rc.highest) - 4), kind = (int)(i % 3);
-    probe_row_clear(&r);
+    mxi_probe_row_clear(&r);
     if (kind == 0)
       product_and_dust(&r, K, high);
     else if (kind == 1)
       subnormal_and_c(&r, K);
     else
       one_sign(&r, K, high);
-    probe_row_end(&r, l, PROBE_RANDOM, -2, kind, 0);
+    mxi_probe_row_end(&r, l, PROBE_RANDOM, -2, kind, 0);
   }
-  probe_row_free(&r);
+  mxi_probe_row_free(&r);
 }

@@ -14,7 +14,7 @@ static mx_probe_reading *add(mx_probe_fit *out, const char *what) {
   return r;
 }
 
-static double value(const probe_list *l, size_t i) { return mx_decode(l->spec->d, probe_bits(l->d, l->d_bytes, i)); }
+static double value(const probe_list *l, size_t i) { return mx_decode(l->spec->d, mxi_probe_bits(l->d, l->d_bytes, i)); }
 
 enum { PLACES = 16, DEPTHS = 512, POW2_PLUS = PROBE_POW2, POW2_MINUS = 256 + PROBE_POW2, HALF_PLUS = PROBE_ONE_HALF };
 
@@ -84,7 +84,7 @@ static int most_bits(const probe_list *l, int family, size_t *n, size_t *powers)
   int bits = 0;
   *n = *powers = 0;
   for (size_t i = 0; i < l->n; i++) {
-    const uint64_t d = probe_bits(l->d, l->d_bytes, i);
+    const uint64_t d = mxi_probe_bits(l->d, l->d_bytes, i);
     const double x = mx_decode(f, d);
     if (family != PROBE_FAMILIES && l->labels[i][0] != family) continue;
     if (!(fabs(x) >= ldexp(1, 1 - f->bias)) || isinf(x)) continue;
@@ -103,7 +103,7 @@ static int read_bits(mx_probe_fit *out, const probe_list *l) {
   snprintf(r->value, sizeof r->value, "%d", bits);
   snprintf(r->evidence, sizeof r->evidence, "the most of %zu results with a fraction", n);
   if (!n) snprintf(r->evidence, sizeof r->evidence, "%zu results, each a power of two", powers);
-  return bits == l->spec->d->man_bits || !(n + powers) ? 0 : probe_value(bits);
+  return bits == l->spec->d->man_bits || !(n + powers) ? 0 : mxi_probe_value(bits);
 }
 
 /* Where an instruction's sum is rounded before C is added as an ordinary number, products alone have the sum's bits, and other results more. */
@@ -111,7 +111,7 @@ static int read_alone_bits(const probe_list *l) {
   const mx_probe_spec *s = l->spec;
   size_t n, powers;
   const int bits = most_bits(l, PROBE_ALONE, &n, &powers), own = s->a->man_bits + s->b->man_bits + 1;
-  return bits < own && bits < s->d->man_bits && n + powers ? probe_value(bits) : 0;
+  return bits < own && bits < s->d->man_bits && n + powers ? mxi_probe_value(bits) : 0;
 }
 
 /* Leaves that +2^m at 0 and -2^m at j leave: a step where a group ends. */
@@ -177,7 +177,7 @@ static void read_nan(mx_probe_fit *out, const probe_list *l) {
   size_t n = 0, used = 0, total = 0;
   if (f->kind == MX_KIND_INT) return;
   for (size_t i = 0; i < l->n; i++) {
-    const uint64_t d = probe_bits(l->d, l->d_bytes, i);
+    const uint64_t d = mxi_probe_bits(l->d, l->d_bytes, i);
     if (!mx_format_is_nan(f, d)) continue;
     total++;
     size_t q = 0;
@@ -192,7 +192,7 @@ static void read_nan(mx_probe_fit *out, const probe_list *l) {
   snprintf(r->evidence, sizeof r->evidence, "%zu results that are NaN", total);
 }
 
-void probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l) {
+void mxi_probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l) {
   *r = (probe_readings){-2, -2, -2, -2, -2, 0, 0};
   if (l->spec->d->kind == MX_KIND_INT) return;
   r->L = read_groups(out, l);

@@ -8,21 +8,21 @@
 
 static int is_int(const mx_format *f) { return f->kind == MX_KIND_INT; }
 
-probe_range probe_range_of(const mx_format *f) {
+probe_range mxi_probe_range_of(const mx_format *f) {
   probe_range r = {ilogb(mx_format_min(f)), is_int(f) ? -f->man_bits : f->kind == MX_KIND_EXP ? -f->bias : 1 - f->bias, mx_format_emax(f)};
   return r;
 }
 
-int probe_row_alloc(probe_row *r, const mx_probe_spec *s, uint32_t stream) {
+int mxi_probe_row_alloc(probe_row *r, const mx_probe_spec *s, uint32_t stream) {
   memset(r, 0, sizeof *r);
   r->spec = s;
   r->stream = stream;
   r->n_blocks = s->scale ? (s->K + (size_t)s->block - 1) / (size_t)s->block : 1;
-  r->ra = probe_range_of(s->a);
-  r->rb = probe_range_of(s->b);
-  r->rc = probe_range_of(s->c);
-  r->rd = probe_range_of(s->d);
-  if (s->scale) r->rs = probe_range_of(s->scale);
+  r->ra = mxi_probe_range_of(s->a);
+  r->rb = mxi_probe_range_of(s->b);
+  r->rc = mxi_probe_range_of(s->c);
+  r->rd = mxi_probe_range_of(s->d);
+  if (s->scale) r->rs = mxi_probe_range_of(s->scale);
   r->a = calloc(s->K, sizeof *r->a);
   r->b = calloc(s->K, sizeof *r->b);
   r->sa = calloc(r->n_blocks, 1);
@@ -31,7 +31,7 @@ int probe_row_alloc(probe_row *r, const mx_probe_spec *s, uint32_t stream) {
   return r->a && r->b && r->sa && r->sb && r->fixed;
 }
 
-void probe_row_free(probe_row *r) {
+void mxi_probe_row_free(probe_row *r) {
   free(r->a);
   free(r->b);
   free(r->sa);
@@ -39,7 +39,7 @@ void probe_row_free(probe_row *r) {
   free(r->fixed);
 }
 
-void probe_row_clear(probe_row *r) {
+void mxi_probe_row_clear(probe_row *r) {
   memset(r->a, 0, r->spec->K * sizeof *r->a);
   memset(r->b, 0, r->spec->K * sizeof *r->b);
   memset(r->fixed, 0, r->n_blocks);
@@ -47,16 +47,16 @@ void probe_row_clear(probe_row *r) {
   r->ok = 1;
 }
 
-uint32_t probe_draw(probe_row *r) { return mx_random(r->spec->seed, r->stream, r->at++); }
-int probe_below(probe_row *r, int n) { return n <= 1 ? 0 : (int)((uint64_t)probe_draw(r) * (uint64_t)n >> 32); }
-uint64_t probe_draw64(probe_row *r) {
-  const uint64_t high = probe_draw(r);
-  return high << 32 | probe_draw(r);
+uint32_t mxi_probe_draw(probe_row *r) { return mx_random(r->spec->seed, r->stream, r->at++); }
+int mxi_probe_below(probe_row *r, int n) { return n <= 1 ? 0 : (int)((uint64_t)mxi_probe_draw(r) * (uint64_t)n >> 32); }
+uint64_t mxi_probe_draw64(probe_row *r) {
+  const uint64_t high = mxi_probe_draw(r);
+  return high << 32 | mxi_probe_draw(r);
 }
-int probe_between(probe_row *r, int lo, int hi) { return hi <= lo ? lo : lo + probe_below(r, hi - lo + 1); }
-int probe_chance(probe_row *r, int in, int of) { return probe_below(r, of) < in; }
+int mxi_probe_between(probe_row *r, int lo, int hi) { return hi <= lo ? lo : lo + mxi_probe_below(r, hi - lo + 1); }
+int mxi_probe_chance(probe_row *r, int in, int of) { return mxi_probe_below(r, of) < in; }
 
-int probe_code_of(uint64_t *code, const mx_format *f, double x) {
+int mxi_probe_code_of(uint64_t *code, const mx_format *f, double x) {
   const mx_encoding plain = {0};
   if (x < 0 && !f->sign_bits) return 0;
   *code = mx_encode(f, x, &plain, 0);
@@ -65,7 +65,7 @@ int probe_code_of(uint64_t *code, const mx_format *f, double x) {
 
 /* 2^e with the fraction that style asks for, as far as the type has one. */
 static int styled(probe_row *r, uint64_t *code, const mx_format *f, int e, int style, int second) {
-  if (!probe_code_of(code, f, ldexp(1, e))) return 0;
+  if (!mxi_probe_code_of(code, f, ldexp(1, e))) return 0;
   if (f->kind != MX_KIND_FLOAT && f->kind != MX_KIND_FNUZ) return 1;
   const int below = e - (1 - f->bias), bits = below >= 0 ? f->man_bits : f->man_bits + below; /* places below the leading one */
   const uint64_t mask = bits > 0 ? (UINT64_C(1) << bits) - 1 : 0, half = bits > 0 ? UINT64_C(1) << (bits - 1) : 0;
@@ -73,7 +73,7 @@ static int styled(probe_row *r, uint64_t *code, const mx_format *f, int e, int s
   if (style == PROBE_ONE_HALF) fraction = second ? 0 : half;
   if (style == PROBE_CARRY) fraction = half;
   if (style == PROBE_ONES) fraction = mask;
-  if (style == PROBE_RANDOM_BITS) fraction = probe_draw64(r) & mask;
+  if (style == PROBE_RANDOM_BITS) fraction = mxi_probe_draw64(r) & mask;
   if (style == PROBE_LAST_BIT) fraction = second ? 0 : mask & 1;
   if ((*code | fraction) <= f->max_code) *code |= fraction;
   return 1;
@@ -83,13 +83,13 @@ static int styled(probe_row *r, uint64_t *code, const mx_format *f, int e, int s
 static void fix_scales(probe_row *r, size_t block, int e, int lo, int hi) {
   int want = 0;
   const mx_format *s = r->spec->scale;
-  if (e > hi) want = e - hi + probe_between(r, 0, (hi - lo) / 2);
-  if (e < lo) want = e - lo - probe_between(r, 0, (hi - lo) / 2);
+  if (e > hi) want = e - hi + mxi_probe_between(r, 0, (hi - lo) / 2);
+  if (e < lo) want = e - lo - mxi_probe_between(r, 0, (hi - lo) / 2);
   if (want > 2 * r->rs.highest) want = 2 * r->rs.highest;
   if (want < 2 * r->rs.normal) want = 2 * r->rs.normal;
   int half = want >= 0 ? want / 2 : -((1 - want) / 2);
   uint64_t x = 0, y = 0;
-  if (!probe_code_of(&x, s, ldexp(1, half)) || !probe_code_of(&y, s, ldexp(1, want - half))) r->ok = 0;
+  if (!mxi_probe_code_of(&x, s, ldexp(1, half)) || !mxi_probe_code_of(&y, s, ldexp(1, want - half))) r->ok = 0;
   r->sa[block] = (uint8_t)x;
   r->sb[block] = (uint8_t)y;
   r->fixed[block] = 1;
@@ -105,7 +105,7 @@ static int share(probe_row *r, int *ea, int *eb, int e, probe_range a, probe_ran
   const int lo = a.lowest > e - b.highest ? a.lowest : e - b.highest, hi = a.highest < e - b.lowest ? a.highest : e - b.lowest;
   if (lo > hi) return 0;
   const int middle = (lo + hi) / 2, reach = (hi - lo) / 2 < 3 ? (hi - lo) / 2 : 3;
-  *ea = probe_between(r, middle - reach, middle + reach);
+  *ea = mxi_probe_between(r, middle - reach, middle + reach);
   *eb = e - *ea;
   return 1;
 }
@@ -113,7 +113,7 @@ static int share(probe_row *r, int *ea, int *eb, int e, probe_range a, probe_ran
 static void normal_only(probe_range *x) { x->lowest = x->normal; }
 static void subnormal_only(probe_range *x) { x->highest = x->normal - 1; }
 
-void probe_put(probe_row *r, size_t k, int negative, int e, int style, int subnormal) {
+void mxi_probe_put(probe_row *r, size_t k, int negative, int e, int style, int subnormal) {
   const mx_probe_spec *s = r->spec;
   int ea, eb, t = e;
   if (!r->ok) return;
@@ -134,13 +134,13 @@ void probe_put(probe_row *r, size_t k, int negative, int e, int style, int subno
   }
   r->ok = styled(r, &r->a[k], s->a, ea, style, 0) && styled(r, &r->b[k], s->b, eb, style, 1);
   if (!r->ok || !negative) return;
-  const int on_b = !s->a->sign_bits || (s->b->sign_bits && probe_chance(r, 1, 2));
+  const int on_b = !s->a->sign_bits || (s->b->sign_bits && mxi_probe_chance(r, 1, 2));
   const mx_format *f = on_b ? s->b : s->a;
   uint64_t *code = on_b ? &r->b[k] : &r->a[k];
-  r->ok = probe_code_of(code, f, -mx_decode(f, *code));
+  r->ok = mxi_probe_code_of(code, f, -mx_decode(f, *code));
 }
 
-void probe_put_again(probe_row *r, size_t to, size_t k, int negate) {
+void mxi_probe_put_again(probe_row *r, size_t to, size_t k, int negate) {
   const mx_probe_spec *s = r->spec;
   if (!r->ok) return;
   if (s->scale && to / (size_t)s->block != k / (size_t)s->block) {
@@ -156,44 +156,44 @@ void probe_put_again(probe_row *r, size_t to, size_t k, int negate) {
   r->b[to] = r->b[k];
   if (negate && r->ok) {
     if (s->a->sign_bits)
-      r->ok = probe_code_of(&r->a[to], s->a, -mx_decode(s->a, r->a[k]));
+      r->ok = mxi_probe_code_of(&r->a[to], s->a, -mx_decode(s->a, r->a[k]));
     else
-      r->ok = probe_code_of(&r->b[to], s->b, -mx_decode(s->b, r->b[k]));
+      r->ok = mxi_probe_code_of(&r->b[to], s->b, -mx_decode(s->b, r->b[k]));
   }
 }
 
-void probe_put_c(probe_row *r, int negative, int e, uint64_t fraction) {
+void mxi_probe_put_c(probe_row *r, int negative, int e, uint64_t fraction) {
   const mx_format *c = r->spec->c;
   double x = ldexp(1, e) + ldexp((double)fraction, e - c->man_bits);
-  if (r->ok && !probe_code_of(&r->c, c, negative ? -x : x)) r->ok = 0;
+  if (r->ok && !mxi_probe_code_of(&r->c, c, negative ? -x : x)) r->ok = 0;
 }
 
-void probe_put_c_style(probe_row *r, int negative, int e, int style) {
+void mxi_probe_put_c_style(probe_row *r, int negative, int e, int style) {
   const mx_format *c = r->spec->c;
   if (!r->ok) return;
   if (is_int(c)) {
-    probe_put_c(r, negative, e, 0);
+    mxi_probe_put_c(r, negative, e, 0);
     return;
   }
   r->ok = styled(r, &r->c, c, e, style == PROBE_ONE_HALF ? PROBE_CARRY : style, 0);
-  if (r->ok && negative) r->ok = probe_code_of(&r->c, c, -mx_decode(c, r->c));
+  if (r->ok && negative) r->ok = mxi_probe_code_of(&r->c, c, -mx_decode(c, r->c));
 }
 
-void probe_put_codes(probe_row *r, size_t k, uint64_t a, uint64_t b) {
+void mxi_probe_put_codes(probe_row *r, size_t k, uint64_t a, uint64_t b) {
   r->a[k] = a;
   r->b[k] = b;
 }
 
-void probe_put_zero(probe_row *r, size_t k, int negative, int e, int swap) {
+void mxi_probe_put_zero(probe_row *r, size_t k, int negative, int e, int swap) {
   const mx_probe_spec *s = r->spec;
   uint64_t *zero = swap ? &r->b[k] : &r->a[k], *other = swap ? &r->a[k] : &r->b[k];
   const mx_format *fz = swap ? s->b : s->a, *fo = swap ? s->a : s->b;
   if (!r->ok) return;
   *zero = negative && fz->sign_bits && fz->kind == MX_KIND_FLOAT ? UINT64_C(1) << (fz->bits - 1) : 0;
-  if (!probe_code_of(other, fo, ldexp(1, e))) r->ok = 0;
+  if (!mxi_probe_code_of(other, fo, ldexp(1, e))) r->ok = 0;
 }
 
-void probe_store(uint8_t *row, const mx_format *f, size_t k, uint64_t code) {
+void mxi_probe_store(uint8_t *row, const mx_format *f, size_t k, uint64_t code) {
   if (f->bits <= 4) {
     row[k / 2] = (uint8_t)(row[k / 2] | (code & 15) << (k % 2 * 4));
     return;
@@ -203,26 +203,26 @@ void probe_store(uint8_t *row, const mx_format *f, size_t k, uint64_t code) {
   for (size_t i = 0; i < size; i++) row[k * size + i] = (uint8_t)(code >> 8 * i);
 }
 
-int probe_row_end(probe_row *r, probe_list *l, int family, int x, int y, int z) {
+int mxi_probe_row_end(probe_row *r, probe_list *l, int family, int x, int y, int z) {
   const mx_probe_spec *s = r->spec;
   if (!r->ok) return 0;
-  const size_t i = probe_list_add(l, (int32_t[MX_PROBE_LABELS]){family, x, y, z});
+  const size_t i = mxi_probe_list_add(l, (int32_t[MX_PROBE_LABELS]){family, x, y, z});
   if (i == SIZE_MAX) return 0;
   for (size_t k = 0; k < s->K; k++) {
-    probe_store(l->a + i * l->a_bytes, s->a, k, r->a[k]);
-    probe_store(l->b + i * l->b_bytes, s->b, k, r->b[k]);
+    mxi_probe_store(l->a + i * l->a_bytes, s->a, k, r->a[k]);
+    mxi_probe_store(l->b + i * l->b_bytes, s->b, k, r->b[k]);
   }
-  probe_store(l->c + i * l->c_bytes, s->c, 0, r->c);
+  mxi_probe_store(l->c + i * l->c_bytes, s->c, 0, r->c);
   for (size_t block = 0; s->scale && block < r->n_blocks; block++) {
     uint64_t one = 0;
-    if (!r->fixed[block]) probe_code_of(&one, s->scale, 1);
+    if (!r->fixed[block]) mxi_probe_code_of(&one, s->scale, 1);
     l->scale_a[i * l->s_bytes + block] = r->fixed[block] ? r->sa[block] : (uint8_t)one;
     l->scale_b[i * l->s_bytes + block] = r->fixed[block] ? r->sb[block] : (uint8_t)one;
   }
   return 1;
 }
 
-probe_range probe_products(const probe_row *r) {
+probe_range mxi_probe_products(const probe_row *r) {
   probe_range p = {r->ra.lowest + r->rb.lowest, r->ra.normal + r->rb.normal, r->ra.highest + r->rb.highest};
   if (r->spec->scale) {
     p.lowest += 2 * r->rs.normal;

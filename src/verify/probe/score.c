@@ -6,7 +6,7 @@
 
 enum { CHUNK = 512 };
 
-void probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g) {
+void mxi_probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g) {
   memset(m, 0, sizeof *m);
   strcpy(m->name, "probe");
   m->accum_name = "fused";
@@ -21,14 +21,14 @@ void probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g) 
   m->k = g->k;
 }
 
-int probe_valid(const mx_probe_spec *s, const probe_guess *g) {
+int mxi_probe_valid(const mx_probe_spec *s, const probe_guess *g) {
   mx_mma_model m;
-  probe_model(&m, s, g);
+  mxi_probe_model(&m, s, g);
   return mx_mma_model_check(&m, NULL) == MX_OK;
 }
 
 /* Whether two results count as different: any NaN is any other unless `exact`. */
-int probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact) {
+int mxi_probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact) {
   if (x == y) return 0;
   return exact || d->kind == MX_KIND_INT || !mx_format_is_nan(d, x) || !mx_format_is_nan(d, y);
 }
@@ -38,15 +38,15 @@ static const mx_exec alone = {.n_threads = 1, .isa_mask = MX_ISA_ALL};
 /* Models run side by side, each in one thread. */
 static const mx_exec one_thread = {.n_threads = 1};
 
-int probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g) {
+int mxi_probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g) {
   mx_mma_model m;
-  probe_model(&m, l->spec, g);
-  if (l->kept && mma_kept_run(d, l->kept, &m, first, n) == MX_OK) return 1;
-  const mx_mma_args args = probe_list_args(l, first, n);
+  mxi_probe_model(&m, l->spec, g);
+  if (l->kept && mxi_mma_kept_run(d, l->kept, &m, first, n) == MX_OK) return 1;
+  const mx_mma_args args = mxi_probe_list_args(l, first, n);
   return mx_mma(d, &m, &args, &alone, NULL) == MX_OK;
 }
 
-size_t probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong) {
+size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong) {
   uint8_t d[CHUNK * 8];
   size_t wrong = 0;
   if (first_wrong) *first_wrong = SIZE_MAX;
@@ -54,10 +54,10 @@ size_t probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int 
   for (size_t first = 0, n, chunk = bound ? CHUNK : CHUNK / 32; first < l->n && wrong <= bound; first += n) {
     n = l->n - first < chunk ? l->n - first : chunk;
     if (chunk < CHUNK) chunk *= 2;
-    if (!probe_run(d, l, first, n, g)) return SIZE_MAX;
+    if (!mxi_probe_run(d, l, first, n, g)) return SIZE_MAX;
     if (!memcmp(d, l->d + first * l->d_bytes, n * l->d_bytes)) continue;
     for (size_t i = 0; i < n; i++)
-      if (probe_differs(l->spec->d, probe_bits(d, l->d_bytes, i), probe_bits(l->d, l->d_bytes, first + i), exact)) {
+      if (mxi_probe_differs(l->spec->d, mxi_probe_bits(d, l->d_bytes, i), mxi_probe_bits(l->d, l->d_bytes, first + i), exact)) {
         if (first_wrong && !wrong) *first_wrong = first + i;
         wrong++;
       }
@@ -78,16 +78,17 @@ static size_t wrong_of(const probe_data *data, size_t batch, const mx_mma_model 
   part.scale_a += t * s->M * p->s_bytes;
   part.scale_b += t * s->N * p->s_bytes;
   const mx_mma_args args = mx_probe_args(&part);
-  if (!(data->kept && data->kept[batch] && mma_kept_run(d, data->kept[batch], m, t, n) == MX_OK) && mx_mma(d, m, &args, &one_thread, NULL))
+  if (!(data->kept && data->kept[batch] && mxi_mma_kept_run(d, data->kept[batch], m, t, n) == MX_OK) && mx_mma(d, m, &args, &one_thread, NULL))
     return SIZE_MAX;
   const uint8_t *want = (const uint8_t *)data->d[batch] + t * each * bytes;
   size_t wrong = 0;
   if (!memcmp(d, want, n * each * bytes)) return 0;
-  for (size_t q = 0; q < n * each; q++) wrong += (size_t)probe_differs(s->d, probe_bits(d, bytes, q), probe_bits(want, bytes, q), exact);
+  for (size_t q = 0; q < n * each; q++)
+    wrong += (size_t)mxi_probe_differs(s->d, mxi_probe_bits(d, bytes, q), mxi_probe_bits(want, bytes, q), exact);
   return wrong;
 }
 
-size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact) {
+size_t mxi_probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact) {
   enum { STEP = 128 }; /* tiles at a time: a model that is wrong mostly shows in the first */
   size_t wrong = 0;
   int none = 0;
@@ -95,7 +96,7 @@ size_t probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept,
     const mx_probe *p = &data->batches[i];
     const size_t T0 = kept ? p->T_fit : 0, T1 = kept ? p->T : p->T_fit, steps = (T1 - T0 + STEP - 1) / STEP;
     mx_mma_model m;
-    probe_model(&m, &p->spec, g);
+    mxi_probe_model(&m, &p->spec, g);
     /* where models run side by side already, this is one thread */
 #pragma omp parallel num_threads(mx_thread_count(data->exec ? data->exec->n_threads : 0))
     {

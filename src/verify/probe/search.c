@@ -22,7 +22,7 @@ typedef struct search {
 } search;
 
 static void push(search *s, const probe_guess *g) {
-  if (!probe_valid(s->l->spec, g)) return;
+  if (!mxi_probe_valid(s->l->spec, g)) return;
   for (size_t i = s->n; i-- > 0 && i + 64 > s->n;)
     if (!memcmp(&s->pool[i].g, g, sizeof *g)) return;
   if (s->n < s->room) s->pool[s->n++] = (scored){*g, SIZE_MAX};
@@ -36,7 +36,7 @@ static int by_wrong(const void *x, const void *y) {
 /* Score the pool; all with one bound, so that the answer does not depend on who comes first. */
 static void score_all(search *s, const probe_list *l, size_t bound) {
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
-  for (size_t i = 0; i < s->n; i++) s->pool[i].wrong = probe_wrong(l, &s->pool[i].g, bound, 0, NULL);
+  for (size_t i = 0; i < s->n; i++) s->pool[i].wrong = mxi_probe_wrong(l, &s->pool[i].g, bound, 0, NULL);
   s->tried += s->n;
 }
 
@@ -47,7 +47,7 @@ static void push_lengths(search *s, probe_guess g) {
   const int K = (int)s->l->spec->K;
   int ks[PROBE_MAX_VALUES];
   const size_t n =
-      g.x.join == MX_ACC_JOIN_ADD || g.x.order || g.x.op != MX_ACC_OP_FUSED ? probe_values(ks, probe_key_find("k"), s->l->spec) : 1;
+      g.x.join == MX_ACC_JOIN_ADD || g.x.order || g.x.op != MX_ACC_OP_FUSED ? mxi_probe_values(ks, mxi_probe_key_find("k"), s->l->spec) : 1;
   if (n == 1) ks[0] = 0;
   const int own = g.x.L;
   for (size_t i = 0; i < n; i++)
@@ -110,7 +110,7 @@ static void grid_one(search *s, int F, int L, int P, int way, int zero) {
 /* Sums of an instruction of any length that are rounded before C is added to them: groups inside, which masks hardly show, and bits of their own. */
 static void grid_add(search *s, int F) {
   int ks[PROBE_MAX_VALUES];
-  const size_t n = probe_values(ks, probe_key_find("k"), s->l->spec);
+  const size_t n = mxi_probe_values(ks, mxi_probe_key_find("k"), s->l->spec);
   for (size_t i = 0; i < n; i++)
     for (int way = 0; way < 3 * 3 * 2 * 2; way++) {
       const int k = ks[i] ? ks[i] : (int)s->l->spec->K, alone = way / 18;
@@ -165,32 +165,32 @@ static void grid(search *s) {
 /* --- moves --- */
 
 static int moves_alone(size_t key) {
-  const char *name = probe_keys[key].name;
+  const char *name = mxi_probe_keys[key].name;
   return strcmp(name, "op") && strcmp(name, "nan");
 }
 
 static void push_move(search *s, const probe_guess *from, size_t key, int value) {
   probe_guess g = *from;
-  if (probe_field_value(from, key) == value) return;
-  if (probe_set(&g, key, value, s->l->spec)) push(s, &g);
+  if (mxi_probe_field_value(from, key) == value) return;
+  if (mxi_probe_set(&g, key, value, s->l->spec)) push(s, &g);
 }
 
 /* Long ranges are walked in steps, then finely about where we are. */
 static int skipped(const char *name, int value, int now) {
-  value = probe_number(value);
-  const int far = abs(value - probe_number(now)) > 5;
+  value = mxi_probe_number(value);
+  const int far = abs(value - mxi_probe_number(now)) > 5;
   return (!strcmp(name, "floor") && far && value % 4) || (!strcmp(name, "c_drop") && far && value % 3);
 }
 
 static void single_moves(search *s, const probe_guess *from) {
   int values[PROBE_MAX_VALUES];
-  for (size_t key = 0; key < probe_n_keys; key++) {
+  for (size_t key = 0; key < mxi_probe_n_keys; key++) {
     if (!moves_alone(key)) continue;
-    const size_t n = probe_values(values, key, s->l->spec);
+    const size_t n = mxi_probe_values(values, key, s->l->spec);
     for (size_t i = 0; i < n; i++)
-      if (values[i] <= 60 && !strcmp(probe_keys[key].name, "c_drop"))
+      if (values[i] <= 60 && !strcmp(mxi_probe_keys[key].name, "c_drop"))
         push_move(s, from, key, values[i]);
-      else if (!skipped(probe_keys[key].name, values[i], probe_field_value(from, key)))
+      else if (!skipped(mxi_probe_keys[key].name, values[i], mxi_probe_field_value(from, key)))
         push_move(s, from, key, values[i]);
   }
 }
@@ -235,13 +235,13 @@ enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static void pair_moves(search *s, const probe_guess *from, int which) {
   int first[PROBE_MAX_VALUES], second[PROBE_MAX_VALUES];
-  const size_t x = probe_key_find(pairs[which][0]), y = probe_key_find(pairs[which][1]);
-  const size_t nx = probe_values(first, x, s->l->spec), ny = probe_values(second, y, s->l->spec);
+  const size_t x = mxi_probe_key_find(pairs[which][0]), y = mxi_probe_key_find(pairs[which][1]);
+  const size_t nx = mxi_probe_values(first, x, s->l->spec), ny = mxi_probe_values(second, y, s->l->spec);
   for (size_t i = 0; i < nx; i++) {
     probe_guess g = *from;
-    if (skipped(probe_keys[x].name, first[i], 1 << 20) || !probe_set(&g, x, first[i], s->l->spec)) continue;
+    if (skipped(mxi_probe_keys[x].name, first[i], 1 << 20) || !mxi_probe_set(&g, x, first[i], s->l->spec)) continue;
     for (size_t j = 0; j < ny; j++)
-      if (!skipped(probe_keys[y].name, second[j], 1 << 20)) push_move(s, &g, y, second[j]);
+      if (!skipped(mxi_probe_keys[y].name, second[j], 1 << 20)) push_move(s, &g, y, second[j]);
   }
 }
 
@@ -262,10 +262,10 @@ static void slide_widths(search *s, const probe_guess *from, int d) {
 /* F and floor moved together: where the floor is above every term the cut stays where it is, and only what is counted from the exponent moves, of
  * which c_drop cannot be put right before. */
 static void slides(search *s, const probe_guess *from) {
-  const size_t drop = probe_key_find("c_drop"), presum = probe_key_find("P");
+  const size_t drop = mxi_probe_key_find("c_drop"), presum = mxi_probe_key_find("P");
   const int after = from->x.join == MX_ACC_JOIN_AFTER;
   int drops[PROBE_MAX_VALUES];
-  const size_t n = probe_values(drops, drop, s->l->spec);
+  const size_t n = mxi_probe_values(drops, drop, s->l->spec);
   if (!from->x.floor || from->x.F < 0) return;
   for (int d = -from->x.F; d <= 40 - from->x.F; d++)
     for (size_t i = 0; i < n; i++) {
@@ -273,11 +273,11 @@ static void slides(search *s, const probe_guess *from) {
       if (c_drop > 60 || (c_drop && !after)) continue;
       probe_guess g = *from;
       g.x.F += d;
-      g.x.floor = probe_value(probe_number(g.x.floor) + d);
+      g.x.floor = mxi_probe_value(mxi_probe_number(g.x.floor) + d);
       if (d) push(s, &g);
       if (d && !c_drop && after) slide_widths(s, &g, d);
       if (d && after) push_move(s, &g, drop, c_drop);
-      if (!g.x.P || !probe_set(&g, presum, 0, s->l->spec))
+      if (!g.x.P || !mxi_probe_set(&g, presum, 0, s->l->spec))
         continue; /* a sum of P products has the exponent of its scales: another way to slide */
       push(s, &g);
       if (after) push_move(s, &g, drop, c_drop);
@@ -296,13 +296,13 @@ static void keep_below(search *s, size_t limit, size_t most) {
 static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
   uint8_t d[256 * 8];
   const probe_list *l = s->l;
-  probe_list_init(out, l->spec);
+  mxi_probe_list_init(out, l->spec);
   for (size_t first = 0; first < l->n && out->n < HARD; first += 256) {
     const size_t n = l->n - first < 256 ? l->n - first : 256;
-    if (!probe_run(d, l, first, n, now)) break;
+    if (!mxi_probe_run(d, l, first, n, now)) break;
     for (size_t i = 0; i < n && out->n < HARD; i++)
-      if (probe_differs(l->spec->d, probe_bits(d, l->d_bytes, i), probe_bits(l->d, l->d_bytes, first + i), 0))
-        probe_list_copy(out, l, first + i);
+      if (mxi_probe_differs(l->spec->d, mxi_probe_bits(d, l->d_bytes, i), mxi_probe_bits(l->d, l->d_bytes, first + i), 0))
+        mxi_probe_list_copy(out, l, first + i);
   }
   return !out->failed;
 }
@@ -312,7 +312,7 @@ static int take_best(search *s, scored *now, const probe_list *hard) {
   score_all(s, hard, hard->n);
   keep_below(s, hard->n, 3000);
   if (s->n > 48) {
-    const size_t on_screen = probe_wrong(&s->screen, &now->g, SIZE_MAX - 1, 0, NULL);
+    const size_t on_screen = mxi_probe_wrong(&s->screen, &now->g, SIZE_MAX - 1, 0, NULL);
     score_all(s, &s->screen, on_screen);
     keep_below(s, on_screen + 1, 160);
   }
@@ -333,7 +333,7 @@ static int exact_start(const search *s, probe_found *out) {
   for (size_t i = 0; i < s->n; i++) {
     probe_list few = *s->l;
     if (few.n > GLANCE) few.n = GLANCE;
-    right[i] = !probe_wrong(&few, &s->pool[i].g, 0, 0, NULL) && !probe_wrong(s->l, &s->pool[i].g, 0, 0, NULL);
+    right[i] = !mxi_probe_wrong(&few, &s->pool[i].g, 0, 0, NULL) && !mxi_probe_wrong(s->l, &s->pool[i].g, 0, 0, NULL);
     n += right[i];
   }
   for (size_t i = 0; i < s->n; i++)
@@ -348,7 +348,7 @@ static void descend(search *s, scored *now, int pairwise) {
     probe_list hard;
     int better = hard_ones(&hard, s, &now->g);
     if (better) {
-      probe_list_keep(&hard);
+      mxi_probe_list_keep(&hard);
       s->n = 0;
       single_moves(s, &now->g);
       better = take_best(s, now, &hard);
@@ -363,25 +363,25 @@ static void descend(search *s, scored *now, int pairwise) {
         better = take_best(s, now, &hard);
       }
     }
-    probe_list_free(&hard);
+    mxi_probe_list_free(&hard);
     if (!better) return;
   }
 }
 
 /* Probes in an order that is not that of the families. */
 static int shuffle(probe_list *out, const probe_list *l) {
-  probe_list_init(out, l->spec);
+  mxi_probe_list_init(out, l->spec);
   size_t step = l->n * 5 / 8 | 1;
   for (size_t a = l->n, b = step; b;) { /* until coprime */
     const size_t r = a % b;
     a = b, b = r;
     if (!b && a != 1) step += 2, a = l->n, b = step;
   }
-  for (size_t i = 0, at = 0; i < l->n; i++, at = (at + step) % l->n) probe_list_copy(out, l, at);
+  for (size_t i = 0, at = 0; i < l->n; i++, at = (at + step) % l->n) mxi_probe_list_copy(out, l, at);
   return !out->failed;
 }
 
-int probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads) {
+int mxi_probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads) {
   probe_list shuffled;
   search s = {.r = r, .room = STARTS, .threads = threads};
   memset(out, 0, sizeof *out);
@@ -389,7 +389,7 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
   scored *best = malloc(DEEP * sizeof *best);
   int ok = shuffle(&shuffled, l) && s.pool && best;
   if (ok) {
-    probe_list_keep(&shuffled);
+    mxi_probe_list_keep(&shuffled);
     s.l = &shuffled;
     s.screen = shuffled;
     s.screen.n = shuffled.n / 8 > 500 ? shuffled.n / 8 : shuffled.n < 500 ? shuffled.n : 500;
@@ -411,7 +411,7 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
     keep_of_each_kind(&s, 2);
     size_t n = 0;
     for (size_t i = 0; i < s.n && n < DEEP; i++) best[n++] = s.pool[i];
-    for (size_t i = 0; i < n; i++) best[i].wrong = probe_wrong(&shuffled, &best[i].g, shuffled.n, 0, NULL);
+    for (size_t i = 0; i < n; i++) best[i].wrong = mxi_probe_wrong(&shuffled, &best[i].g, shuffled.n, 0, NULL);
     for (int pairwise = 0; pairwise < 2 && out->wrong; pairwise++) {
       qsort(best, n, sizeof *best, by_wrong);
       for (size_t i = 0; i < (pairwise && n > PAIRWISE ? PAIRWISE : n) && out->wrong; i++) {
@@ -424,6 +424,6 @@ int probe_search(probe_found *out, const probe_list *l, const probe_readings *r,
   out->tried = s.tried;
   free(s.pool);
   free(best);
-  probe_list_free(&shuffled);
+  mxi_probe_list_free(&shuffled);
   return ok;
 }

@@ -7,11 +7,11 @@
 
 static uint64_t code_at(const mx_format *f, const uint8_t *row, size_t k) {
   if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
-  const uint64_t code = probe_bits(row, mx_mma_bytes(f, 1), k);
+  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
   return f->bits == 19 ? code >> 13 : f->bits < 64 ? code & ((UINT64_C(1) << f->bits) - 1) : code;
 }
 
-int probe_products_of(const mx_probe_spec *s, const uint8_t *a, const uint8_t *b) {
+int mxi_probe_products_of(const mx_probe_spec *s, const uint8_t *a, const uint8_t *b) {
   int n = 0;
   for (size_t k = 0; k < s->K; k++) n += mx_decode(s->a, code_at(s->a, a, k)) != 0 && mx_decode(s->b, code_at(s->b, b, k)) != 0;
   return n;
@@ -26,8 +26,8 @@ static size_t number(char *text, size_t size, double x) {
   return (size_t)snprintf(text, size, "%.9g*2^%d", m, e - 1);
 }
 
-void probe_describe(char *text, size_t size, const mx_probe_spec *s, const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *sa,
-                    const uint8_t *sb) {
+void mxi_probe_describe(char *text, size_t size, const mx_probe_spec *s, const uint8_t *a, const uint8_t *b, const uint8_t *c,
+                        const uint8_t *sa, const uint8_t *sb) {
   size_t used = 0, shown = 0, n = 0;
   *text = 0;
 #define ROOM (used < size ? size - used : 0), (used < size ? text + used : text)

@@ -14,7 +14,7 @@ static int sizes_of(int *size, const probe_list *l, int n) {
   for (size_t i = 0; i < l->n; i++) {
     const int32_t *q = l->labels[i];
     if (q[0] != PROBE_MASK || q[1] < 0 || q[2] <= q[1] || q[2] >= n) continue;
-    const double left = ldexp(mx_decode(d, probe_bits(l->d, l->d_bytes, i)), -q[3]);
+    const double left = ldexp(mx_decode(d, mxi_probe_bits(l->d, l->d_bytes, i)), -q[3]);
     if (!(left >= 0 && left <= n - 2 && left == rint(left))) return 0;
     size[q[1] * n + q[2]] = size[q[2] * n + q[1]] = n - (int)left;
   }
@@ -125,9 +125,10 @@ static int steps_of(int *steps, const probe_list *l, int n) {
   for (size_t p = 0; p < l->n; p++) {
     const int32_t *q = l->labels[p];
     if (q[0] != PROBE_MASK || q[1] < 0 || q[2] <= q[1] || q[2] >= n) continue;
-    const double large = mx_decode(s->a, probe_tree_code(s->a, l->a + p * l->a_bytes, (size_t)q[1])) *
-                         mx_decode(s->b, probe_tree_code(s->b, l->b + p * l->b_bytes, (size_t)q[1]));
-    const double d = mx_decode(s->d, probe_bits(l->d, l->d_bytes, p)), units = ldexp(d, -q[3]), places = ldexp(d / large, s->d->man_bits + 1);
+    const double large = mx_decode(s->a, mxi_probe_tree_code(s->a, l->a + p * l->a_bytes, (size_t)q[1])) *
+                         mx_decode(s->b, mxi_probe_tree_code(s->b, l->b + p * l->b_bytes, (size_t)q[1]));
+    const double d = mx_decode(s->d, mxi_probe_bits(l->d, l->d_bytes, p)), units = ldexp(d, -q[3]),
+                 places = ldexp(d / large, s->d->man_bits + 1);
     if (units >= 0 && units <= n - 2 && units == rint(units))
       steps[q[1] * n + q[2]] = 0;
     else if (places >= 1 && places <= n - 2 && places == rint(places))
@@ -191,7 +192,7 @@ static int read_steps(builder *b, int *steps, int *set, const probe_list *l) {
   return b->ok && b->t->n_nodes == b->n - 1 && agrees_on_steps(b->t, steps);
 }
 
-int probe_tree_read(probe_tree *t, const probe_list *l) {
+int mxi_probe_tree_read(probe_tree *t, const probe_list *l) {
   const int n = (int)l->spec->K + 1;
   memset(t, 0, sizeof *t);
   if (n > PROBE_TREE_MAX || l->spec->d->kind == MX_KIND_INT) return 0;
@@ -209,11 +210,11 @@ int probe_tree_read(probe_tree *t, const probe_list *l) {
   if (memory && !b.ok) b.ok = read_steps(&b, size, set, l);
   free(size);
   free(set);
-  if (!b.ok) probe_tree_free(t);
+  if (!b.ok) mxi_probe_tree_free(t);
   return b.ok;
 }
 
-void probe_tree_free(probe_tree *t) {
+void mxi_probe_tree_free(probe_tree *t) {
   free(t->first);
   free(t->child);
   memset(t, 0, sizeof *t);
@@ -246,7 +247,7 @@ static void write_node(text *o, const probe_tree *t, int node, int outer) {
   if (!outer) put(o, ")");
 }
 
-char *probe_tree_text(const probe_tree *t) {
+char *mxi_probe_tree_text(const probe_tree *t) {
   text o = {.room = (size_t)t->n_leaves * 12 + 16};
   o.p = malloc(o.room);
   if (o.p) {
@@ -256,7 +257,7 @@ char *probe_tree_text(const probe_tree *t) {
   return o.p;
 }
 
-int probe_tree_exchange(probe_tree *t, int i) {
+int mxi_probe_tree_exchange(probe_tree *t, int i) {
   int *child = t->child + t->first[i], swap = child[0];
   if (t->first[i + 1] - t->first[i] != 2 || child[0] >= t->n_leaves - 1 || child[1] >= t->n_leaves - 1) return 0;
   child[0] = child[1];
@@ -264,7 +265,7 @@ int probe_tree_exchange(probe_tree *t, int i) {
   return 1;
 }
 
-int probe_tree_is_binary(const probe_tree *t) {
+int mxi_probe_tree_is_binary(const probe_tree *t) {
   for (int i = 0; i < t->n_nodes; i++)
     if (t->first[i + 1] - t->first[i] != 2) return 0;
   return 1;
@@ -272,7 +273,7 @@ int probe_tree_is_binary(const probe_tree *t) {
 
 static int is_leaf(const probe_tree *t, int node) { return node < t->n_leaves; }
 
-int probe_tree_widest(const probe_tree *t) {
+int mxi_probe_tree_widest(const probe_tree *t) {
   int widest = 0;
   for (int i = 0; i < t->n_nodes; i++) {
     int products = 0;
@@ -308,10 +309,10 @@ static int halves(const probe_tree *t, int node, int from, int n) {
   return halves(t, x, from, n / 2) && halves(t, y, from + n / 2, n - n / 2);
 }
 
-const char *probe_tree_name(const probe_tree *t) {
+const char *mxi_probe_tree_name(const probe_tree *t) {
   const int K = t->n_leaves - 1;
   int order[PROBE_TREE_MAX], up = 1, down = 1;
-  if (!probe_tree_is_binary(t)) return NULL;
+  if (!mxi_probe_tree_is_binary(t)) return NULL;
   if (chain(t, order)) {
     const int c_first = order[0] == K || order[1] == K, c_last = order[K] == K;
     int products[PROBE_TREE_MAX] = {0}, n = 0;

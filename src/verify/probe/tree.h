@@ -13,20 +13,20 @@ typedef struct probe_tree {
 enum { PROBE_TREE_MAX = 257 };
 
 /* Element k of a row. */
-uint64_t probe_tree_code(const mx_format *f, const uint8_t *row, size_t k);
+uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k);
 
 /* The tree that the masks describe, its sums rounded to nearest or toward zero. 0: they describe none, or some are missing. */
-int probe_tree_read(probe_tree *t, const probe_list *l);
-void probe_tree_free(probe_tree *t);
+int mxi_probe_tree_read(probe_tree *t, const probe_list *l);
+void mxi_probe_tree_free(probe_tree *t);
 /* "((0+1)+(2+3))+c", malloc'ed. */
-char *probe_tree_text(const probe_tree *t);
+char *mxi_probe_tree_text(const probe_tree *t);
 /* The most products that one node adds. */
-int probe_tree_widest(const probe_tree *t);
+int mxi_probe_tree_widest(const probe_tree *t);
 /* A name for it if it has one; NULL. */
-const char *probe_tree_name(const probe_tree *t);
+const char *mxi_probe_tree_name(const probe_tree *t);
 /* If both children of node i (counted from 0) are products, exchange them. */
-int probe_tree_exchange(probe_tree *t, int i);
-int probe_tree_is_binary(const probe_tree *t);
+int mxi_probe_tree_exchange(probe_tree *t, int i);
+int mxi_probe_tree_is_binary(const probe_tree *t);
 
 /* How nodes add. */
 typedef struct probe_tree_rule {
@@ -34,11 +34,11 @@ typedef struct probe_tree_rule {
   int fused; /* a product is added to a sum unrounded (fma); of two products the second child */
   const char *text;
 } probe_tree_rule;
-extern const probe_tree_rule probe_tree_rules[];
-extern const size_t probe_tree_n_rules;
+extern const probe_tree_rule mxi_probe_tree_rules[];
+extern const size_t mxi_probe_tree_n_rules;
 
 /* Outputs of l that the tree gets wrong, any NaN being any other; SIZE_MAX: these types have no such tree. */
-size_t probe_tree_wrong(const probe_tree *t, const probe_tree_rule *r, const probe_list *l, size_t bound, size_t *first_wrong,
-                        uint64_t *expected);
+size_t mxi_probe_tree_wrong(const probe_tree *t, const probe_tree_rule *r, const probe_list *l, size_t bound, size_t *first_wrong,
+                            uint64_t *expected);
 
 #endif

@@ -5,13 +5,13 @@
 
 #include "verify/probe/tree.h"
 
-const probe_tree_rule probe_tree_rules[] = {
+const probe_tree_rule mxi_probe_tree_rules[] = {
     {MX_ACC_OUT_RNE, 0, "products rounded, every sum rounded to nearest even"},
     {MX_ACC_OUT_RNE, 1, "a product is added unrounded (fma; of two the second), every sum rounded to nearest even"},
     {MX_ACC_OUT_RZ, 0, "products rounded toward zero, every sum too"},
     {MX_ACC_OUT_RZ, 1, "a product is added unrounded (fma; of two the second), every sum rounded toward zero"},
 };
-const size_t probe_tree_n_rules = sizeof probe_tree_rules / sizeof *probe_tree_rules;
+const size_t mxi_probe_tree_n_rules = sizeof mxi_probe_tree_rules / sizeof *mxi_probe_tree_rules;
 
 /* One term of a node over all probes: x times y, both f32 (f64 where d is). */
 typedef struct term {
@@ -39,9 +39,9 @@ static void put_wide(const runner *r, uint8_t *to, size_t i, double v) {
   }
 }
 
-uint64_t probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
+uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
   if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
-  const uint64_t code = probe_bits(row, mx_mma_bytes(f, 1), k);
+  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
   return f->bits == 19 ? code >> 13 : code;
 }
 
@@ -49,7 +49,7 @@ uint64_t probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
 
 /* Both ways give d's bits; wide() makes them numbers again. */
 static void widen(const runner *r, uint8_t *to, const uint8_t *d) {
-  for (size_t i = 0; i < r->n; i++) put_wide(r, to, i, mx_decode(r->l->spec->d, probe_bits(d, r->l->d_bytes, i)));
+  for (size_t i = 0; i < r->n; i++) put_wide(r, to, i, mx_decode(r->l->spec->d, mxi_probe_bits(d, r->l->d_bytes, i)));
 }
 
 /* An ordinary sum of two, IEEE's signs of zero included: fma(x, y, c). */
@@ -88,7 +88,7 @@ static double toward_zero(const mx_format *d, double s, double rest) {
   return fabs(r) > most ? copysign(most, s) : r;
 }
 
-static double wide_at(const runner *r, const uint8_t *from, size_t i) { return mx_decode(r->wide, probe_bits(from, r->width, i)); }
+static double wide_at(const runner *r, const uint8_t *from, size_t i) { return mx_decode(r->wide, mxi_probe_bits(from, r->width, i)); }
 
 /* x times y plus c toward zero: a product of two numbers of 24 bits is a double, and so is what is lost of a sum. */
 static void add_toward_zero(const runner *r, uint8_t *out, const uint8_t *x, const uint8_t *y, const uint8_t *c) {
@@ -107,8 +107,8 @@ static int ordinary(const runner *r) { return r->rule->round == MX_ACC_OUT_RNE &
 static void factors(const runner *r, int k, uint8_t *x, uint8_t *y) {
   const mx_probe_spec *s = r->l->spec;
   for (size_t i = 0; i < r->n; i++) {
-    put_wide(r, x, i, mx_decode(s->a, probe_tree_code(s->a, r->l->a + (r->first + i) * r->l->a_bytes, (size_t)k)));
-    put_wide(r, y, i, mx_decode(s->b, probe_tree_code(s->b, r->l->b + (r->first + i) * r->l->b_bytes, (size_t)k)));
+    put_wide(r, x, i, mx_decode(s->a, mxi_probe_tree_code(s->a, r->l->a + (r->first + i) * r->l->a_bytes, (size_t)k)));
+    put_wide(r, y, i, mx_decode(s->b, mxi_probe_tree_code(s->b, r->l->b + (r->first + i) * r->l->b_bytes, (size_t)k)));
   }
 }
 
@@ -120,7 +120,8 @@ static void fill(const runner *r, uint8_t *to, double v) {
 static void leaf(runner *r, int k, uint8_t *out) {
   const mx_probe_spec *s = r->l->spec;
   if (k == r->t->n_leaves - 1) {
-    for (size_t i = 0; i < r->n; i++) put_wide(r, out, i, mx_decode(s->c, probe_tree_code(s->c, r->l->c + (r->first + i) * r->l->c_bytes, 0)));
+    for (size_t i = 0; i < r->n; i++)
+      put_wide(r, out, i, mx_decode(s->c, mxi_probe_tree_code(s->c, r->l->c + (r->first + i) * r->l->c_bytes, 0)));
     return;
   }
   factors(r, k, r->scratch_a, r->scratch_b);
@@ -229,25 +230,25 @@ static void run_chunk(runner *r) {
 static uint64_t bits_of(const runner *r, size_t i) {
   const mx_format *d = r->l->spec->d;
   const uint8_t *v = r->value[r->t->n_leaves + r->t->n_nodes - 1];
-  const uint64_t wide = probe_bits(v, r->width, i);
+  const uint64_t wide = mxi_probe_bits(v, r->width, i);
   if (d == r->wide) return wide;
   const double x = mx_decode(r->wide, wide);
   uint64_t code = 0;
   if (x != x) return d->nan_code;
-  probe_code_of(&code, d, x);
+  mxi_probe_code_of(&code, d, x);
   if (x - x != 0) code = d->inf_code | (x < 0 ? UINT64_C(1) << (d->bits - 1) : 0);
   return code;
 }
 
-size_t probe_tree_wrong(const probe_tree *t, const probe_tree_rule *rule, const probe_list *l, size_t bound, size_t *first_wrong,
-                        uint64_t *expected) {
+size_t mxi_probe_tree_wrong(const probe_tree *t, const probe_tree_rule *rule, const probe_list *l, size_t bound, size_t *first_wrong,
+                            uint64_t *expected) {
   enum { CHUNK = 2048 };
   const mx_probe_spec *s = l->spec;
   const int wide = s->d->bits == 64;
   runner r = {.t = t, .rule = rule, .l = l, .width = wide ? 8 : 4, .wide = mx_operand_format(wide ? MX_OPERAND_F64 : MX_OPERAND_F32), .ok = 1};
   size_t wrong = 0;
-  if (s->scale || (wide && (rule->round != MX_ACC_OUT_RNE || !probe_tree_is_binary(t)))) return SIZE_MAX;
-  if (rule->round == MX_ACC_OUT_RZ && !probe_tree_is_binary(t)) return SIZE_MAX;
+  if (s->scale || (wide && (rule->round != MX_ACC_OUT_RNE || !mxi_probe_tree_is_binary(t)))) return SIZE_MAX;
+  if (rule->round == MX_ACC_OUT_RZ && !mxi_probe_tree_is_binary(t)) return SIZE_MAX;
   r.value = calloc((size_t)(t->n_leaves + t->n_nodes), sizeof *r.value);
   r.scratch_a = malloc(CHUNK * 8);
   r.scratch_b = malloc(CHUNK * 8);
@@ -259,7 +260,7 @@ size_t probe_tree_wrong(const probe_tree *t, const probe_tree_rule *rule, const 
     run_chunk(&r);
     for (size_t i = 0; i < r.n && r.ok; i++) {
       const uint64_t want = bits_of(&r, i);
-      if (!probe_differs(s->d, want, probe_bits(l->d, l->d_bytes, first + i), 0)) continue;
+      if (!mxi_probe_differs(s->d, want, mxi_probe_bits(l->d, l->d_bytes, first + i), 0)) continue;
       if (!wrong && first_wrong) *first_wrong = first + i, *expected = want;
       wrong++;
     }

@@ -24,22 +24,22 @@ static float elem_max(const mx_spec *s) {
 static float boundary_amax(const mx_spec *s, size_t i) {
   if (i < exponent_cases()) {
     const int e = (int)(i / (STEPS * NEAR)) - 149;
-    return gen_nudge(ldexpf(steps[i / NEAR % STEPS], e), (int)(i % NEAR) - 1);
+    return mxi_gen_nudge(ldexpf(steps[i / NEAR % STEPS], e), (int)(i % NEAR) - 1);
   }
   i -= exponent_cases();
   const mx_format *f = mx_scale_format(s->scale);
   const double mid = (mx_decode(f, i / 5) + mx_decode(f, i / 5 + 1)) / 2;
-  return gen_nudge((float)(mid * (double)elem_max(s)), (int)(i % 5) - 2);
+  return mxi_gen_nudge((float)(mid * (double)elem_max(s)), (int)(i % 5) - 2);
 }
 
-size_t gen_boundary_rows(const mx_spec *spec, size_t cols) {
+size_t mxi_gen_boundary_rows(const mx_spec *spec, size_t cols) {
   size_t br, bc;
   mx_spec_block(spec, 64, cols, &br, &bc);
   const size_t across = (cols + bc - 1) / bc, n = exponent_cases() + scale_cases(spec);
   return (n + across - 1) / across * br;
 }
 
-mx_status gen_boundary(gen *g) {
+mx_status mxi_gen_boundary(gen *g) {
   const size_t br = g->block_rows, bc = g->block_cols, n = exponent_cases() + scale_cases(g->spec);
   const size_t blocks = ((g->rows + br - 1) / br) * ((g->cols + bc - 1) / bc);
   size_t b = 0;
@@ -47,14 +47,14 @@ mx_status gen_boundary(gen *g) {
   const int normed = g->spec->tensor_norm != MX_TENSOR_NORM_NONE;
   for (size_t r0 = 0; r0 < g->rows; r0 += br)
     for (size_t c0 = 0; c0 < g->cols; c0 += bc, b++) {
-      const size_t i = blocks >= n ? b % n : (size_t)((double)b * (double)n / (double)blocks) + gen_below(g, 1 + (uint32_t)(n / blocks));
+      const size_t i = blocks >= n ? b % n : (size_t)((double)b * (double)n / (double)blocks) + mxi_gen_below(g, 1 + (uint32_t)(n / blocks));
       float amax = boundary_amax(g->spec, i < n ? i : n - 1);
       if (normed && amax > 2688) amax = b ? ldexpf(frexpf(amax, &(int){0}), (int)(b % 10)) : 2688;
       if (normed && b == 0) amax = 2688;
       const size_t h = g->rows - r0 < br ? g->rows - r0 : br, w = g->cols - c0 < bc ? g->cols - c0 : bc;
-      const uint32_t top = gen_below(g, (uint32_t)(h * w));
+      const uint32_t top = mxi_gen_below(g, (uint32_t)(h * w));
       for (size_t k = 0; k < h * w; k++) {
-        const uint32_t bits = gen_bits(g);
+        const uint32_t bits = mxi_gen_bits(g);
         float v = amax * ((float)(bits & 0xFFFF) * 0x1p-16f);
         if (bits >> 16 & 1) v *= 0x1p-4f;
         if (k == top) v = amax;
@@ -76,14 +76,14 @@ static size_t scale_codes(const mx_spec *s) {
   return f->bits <= 8 ? (size_t)1 << (f->bits - f->sign_bits) : 512;
 }
 
-size_t gen_codes_rows(const mx_spec *spec, size_t cols) {
+size_t mxi_gen_codes_rows(const mx_spec *spec, size_t cols) {
   size_t br, bc;
   mx_spec_block(spec, 64, cols, &br, &bc);
   const size_t across = (cols + bc - 1) / bc, n = scale_codes(spec) * blocks_a_scale(spec, br * bc);
   return (n + across - 1) / across * br;
 }
 
-mx_status gen_codes(gen *g) {
+mx_status mxi_gen_codes(gen *g) {
   const mx_format *f = mx_elem_format(g->spec->elem), *sf = mx_scale_format(g->spec->scale);
   const size_t br = g->block_rows, bc = g->block_cols, each = blocks_a_scale(g->spec, br * bc), n_scales = scale_codes(g->spec);
   const unsigned n_codes = f->bits <= 8 ? 1u << f->bits : 16;

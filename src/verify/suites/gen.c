@@ -25,35 +25,35 @@ int mx_suite_find(const char *name) {
   return -1;
 }
 
-uint32_t gen_bits(gen *g) { return mx_random(g->seed, MX_STREAM_DATA, g->drawn++); }
-uint32_t gen_below(gen *g, uint32_t n) { return (uint32_t)((uint64_t)gen_bits(g) * n >> 32); }
+uint32_t mxi_gen_bits(gen *g) { return mx_random(g->seed, MX_STREAM_DATA, g->drawn++); }
+uint32_t mxi_gen_below(gen *g, uint32_t n) { return (uint32_t)((uint64_t)mxi_gen_bits(g) * n >> 32); }
 
-float gen_from_bits(uint32_t bits) {
+float mxi_gen_from_bits(uint32_t bits) {
   float x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-float gen_normal(gen *g) {
+float mxi_gen_normal(gen *g) {
   int64_t sum = 0;
   for (int i = 0; i < 4; i++) {
-    const uint32_t b = gen_bits(g);
+    const uint32_t b = mxi_gen_bits(g);
     sum += (int64_t)(b & 0xFFFF) + (int64_t)(b >> 16) - 65535;
   }
   return (float)sum * 0x1.3988e2p-16f; /* 8 uniforms have a deviation of 53510 */
 }
 
-float gen_nudge(float x, int ulps) {
+float mxi_gen_nudge(float x, int ulps) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   const int64_t m = (int64_t)(bits & 0x7FFFFFFF) + ulps;
   if (m < 0 || m >= 0x7F800000) return 0;
-  return gen_from_bits((bits & 0x80000000u) | (uint32_t)m);
+  return mxi_gen_from_bits((bits & 0x80000000u) | (uint32_t)m);
 }
 
-float gen_any_finite(gen *g) {
-  const uint32_t bits = gen_bits(g);
-  return (bits >> 23 & 0xFF) == 0xFF ? gen_from_bits(bits & 0xFF7FFFFFu) : gen_from_bits(bits);
+float mxi_gen_any_finite(gen *g) {
+  const uint32_t bits = mxi_gen_bits(g);
+  return (bits >> 23 & 0xFF) == 0xFF ? mxi_gen_from_bits(bits & 0xFF7FFFFFu) : mxi_gen_from_bits(bits);
 }
 
 static size_t at_least(size_t value, size_t least) { return value < least ? least : value; }
@@ -63,12 +63,12 @@ static void own_shape(gen *g, int suite) {
   const size_t bc = g->block_cols, wide = at_least(256 / bc * bc, 2 * bc);
   if (!g->cols) g->cols = suite == MX_SUITE_TAILS || suite == MX_SUITE_PADDING ? 2 * bc + at_least(bc / 2, 2) - 1 : wide;
   if (!g->rows)
-    g->rows = suite == MX_SUITE_CODES      ? gen_codes_rows(g->spec, g->cols)
-              : suite == MX_SUITE_BOUNDARY ? gen_boundary_rows(g->spec, g->cols)
+    g->rows = suite == MX_SUITE_CODES      ? mxi_gen_codes_rows(g->spec, g->cols)
+              : suite == MX_SUITE_BOUNDARY ? mxi_gen_boundary_rows(g->spec, g->cols)
                                            : at_least(64, 4 * g->block_rows);
   g->n = 1;
   if (suite == MX_SUITE_SPECIAL) {
-    g->n = gen_special_count();
+    g->n = mxi_gen_special_count();
     g->rows = g->block_rows > 1 && g->block_rows < 256 ? g->block_rows : 1;
     g->cols = 2 * bc;
   }
@@ -76,14 +76,14 @@ static void own_shape(gen *g, int suite) {
 }
 
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err) {
-  static mx_status (*const fill[])(gen *) = {gen_random, gen_ties,    gen_boundary, gen_codes, gen_special,
-                                             gen_tails,  gen_padding, gen_layout,   gen_order, gen_cancel};
+  static mx_status (*const fill[])(gen *) = {mxi_gen_random, mxi_gen_ties,    mxi_gen_boundary, mxi_gen_codes, mxi_gen_special,
+                                             mxi_gen_tails,  mxi_gen_padding, mxi_gen_layout,   mxi_gen_order, mxi_gen_cancel};
   if (!out || !spec || suite < 0 || suite >= MX_SUITE_COUNT) return mx_fail(err, MX_ERR_ARG, "mx_generate: NULL or unknown argument");
   *out = (mx_cases){0};
   mx_status s = mx_spec_check(spec, err);
   if (s) return s;
   if (suite == MX_SUITE_MINIMAL) {
-    s = minimal_cases(out, seed);
+    s = mxi_minimal_cases(out, seed);
     return s ? mx_fail(err, s, "suite minimal: %s", mx_status_text(s)) : MX_OK;
   }
   gen g = {.spec = spec, .rows = rows, .cols = cols, .seed = seed, .own_cols = !cols};

@@ -72,13 +72,13 @@ static void add_edges(table *t, uint64_t seed) {
   for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
     for (int kind = 0; kind < 6; kind++) {
       float x[AREA];
-      const float edge = gen_from_bits(edges[i]);
+      const float edge = mxi_gen_from_bits(edges[i]);
       for (size_t k = 0; k < AREA; k++) {
-        float v = kind == 0 ? 0 : kind == 5 ? -0.0f : gen_normal(&g) / 4;
-        if (kind == 2 && isfinite(edge)) v = edge * ((float)(gen_bits(&g) >> 8) * 0x1p-24f);
+        float v = kind == 0 ? 0 : kind == 5 ? -0.0f : mxi_gen_normal(&g) / 4;
+        if (kind == 2 && isfinite(edge)) v = edge * ((float)(mxi_gen_bits(&g) >> 8) * 0x1p-24f);
         if (kind == 3) v = ldexpf(v, -130);
         if (kind == 4) v = ldexpf(v, 122);
-        x[k] = gen_bits(&g) & 1 ? v : -v;
+        x[k] = mxi_gen_bits(&g) & 1 ? v : -v;
         if (kind == 0 && k < 8) x[k] = -0.0f;
       }
       x[3] = edge;
@@ -111,7 +111,7 @@ static size_t witnesses(float *x, uint64_t seed) {
       mx_cases_free(&c);
     }
   /* Maxima next to the largest value of e2m1, and one of 3 * 2^-149, a sixth of which a division rounds to 0 and a reciprocal does not. */
-  for (size_t i = 0; i < AREA; i++) x[n * AREA + i] = i % 16 ? (float)(i % 5) - 2 : gen_nudge(6, (int)(i / 16) - 2);
+  for (size_t i = 0; i < AREA; i++) x[n * AREA + i] = i % 16 ? (float)(i % 5) - 2 : mxi_gen_nudge(6, (int)(i / 16) - 2);
   for (size_t i = AREA - 32; i < AREA; i++) x[n * AREA + i] = i % 32 ? 0 : 0x1.8p-148f;
   return n + 1;
 }
@@ -158,7 +158,7 @@ static void split(const table *t, uint32_t *group, size_t tensor) {
   free(next);
 }
 
-mx_status minimal_cases(mx_cases *out, uint64_t seed) {
+mx_status mxi_minimal_cases(mx_cases *out, uint64_t seed) {
   table *t = calloc(1, sizeof *t);
   uint32_t *group = calloc(MAX_PRESETS, sizeof *group);
   mx_status s = t && group ? MX_OK : MX_ERR_NOMEM;

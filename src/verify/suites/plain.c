@@ -5,35 +5,35 @@
 #include "mxgold/mxgold.h"
 #include "verify/suites/gen.h"
 
-mx_status gen_random(gen *g) {
+mx_status mxi_gen_random(gen *g) {
   for (size_t r = 0; r < g->rows; r++) {
-    const int e = r ? (int)gen_below(g, 41) - 20 : 0;
+    const int e = r ? (int)mxi_gen_below(g, 41) - 20 : 0;
     for (size_t c = 0; c < g->cols; c++) {
-      const int outlier = gen_below(g, 64) == 0 ? 4 : 0;
-      g->x[r * g->ld + c] = ldexpf(gen_normal(g), e + outlier);
+      const int outlier = mxi_gen_below(g, 64) == 0 ? 4 : 0;
+      g->x[r * g->ld + c] = ldexpf(mxi_gen_normal(g), e + outlier);
     }
   }
   return MX_OK;
 }
 
 /* The largest number of a row is in its last, short block in every other row: whoever drops the tail gets another scale. */
-mx_status gen_tails(gen *g) {
-  const mx_status s = gen_random(g);
+mx_status mxi_gen_tails(gen *g) {
+  const mx_status s = mxi_gen_random(g);
   if (s || !g->cols) return s;
   for (size_t r = 0; r < g->rows; r += 2) g->x[r * g->ld + g->cols - 1] *= 256;
   return MX_OK;
 }
 
-mx_status gen_padding(gen *g) {
+mx_status mxi_gen_padding(gen *g) {
   static const uint32_t poison[] = {0x00000000, 0x7F7F7F7F, 0xFFFFFFFF, 0x7FC00000};
-  const mx_status s = gen_tails(g);
+  const mx_status s = mxi_gen_tails(g);
   for (size_t r = 0; r < g->rows && !s; r++)
-    for (size_t c = g->cols; c < g->ld; c++) g->x[r * g->ld + c] = gen_from_bits(poison[r % 4]);
+    for (size_t c = g->cols; c < g->ld; c++) g->x[r * g->ld + c] = mxi_gen_from_bits(poison[r % 4]);
   return s;
 }
 
 /* Element magnitudes count positions in base 7 within a block; block maxima walk over the exponents, so that no two near blocks share a scale. */
-mx_status gen_layout(gen *g) {
+mx_status mxi_gen_layout(gen *g) {
   const double largest = mx_elem_format(g->spec->elem)->kind == MX_KIND_NONE ? 6 : mx_format_max(mx_elem_format(g->spec->elem));
   for (size_t r = 0; r < g->rows; r++)
     for (size_t c = 0; c < g->cols; c++) {
@@ -53,7 +53,7 @@ static void order_numbers(gen *g, int fewer, float factor) {
   g->drawn = 0;
   for (size_t r = 0; r < g->rows; r++)
     for (size_t c = 0; c < g->cols; c++) {
-      float v = values[fewer][gen_below(g, 8)];
+      float v = values[fewer][mxi_gen_below(g, 8)];
       if (c % g->block_cols == 0) v = r & 1 ? 4 : -4;
       g->x[r * g->ld + c] = factor * ldexpf(v, (int)(r % 5) - 2);
     }
@@ -72,7 +72,7 @@ static mx_status order_squares(double *squares, const gen *g) {
 
 /* The first numbers whose sums are proved to be exact in any order, with any other tensor of this suite. The factor 4 / 4 leaves amax a power of two;
  * the other one makes it the largest element times one, so that the scale is a power of two. */
-mx_status gen_order(gen *g) {
+mx_status mxi_gen_order(gen *g) {
   static const struct { int fewer, of_largest; } tries[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}};
   const mx_format *elem = mx_elem_format(g->spec->elem);
   const double largest = elem->kind == MX_KIND_NONE ? 1 : mx_format_max(elem), limit = 0x1p24;
@@ -93,12 +93,12 @@ mx_status gen_order(gen *g) {
 }
 
 /* +big, small, -big: the small one is lost wherever the sum is cut. Signs in the second half of a row undo those of the first. */
-mx_status gen_cancel(gen *g) {
+mx_status mxi_gen_cancel(gen *g) {
   for (size_t r = 0; r < g->rows; r++)
     for (size_t c = 0; c < g->cols; c++) {
       const size_t half = g->cols / 2, k = half ? c % half : c;
       const float big = ldexpf(1 + (float)(k % 4) / 2, (int)((k * 7 + r) % 24));
-      g->x[r * g->ld + c] = c % 3 == 2 ? gen_normal(g) : c < half ? big : -big;
+      g->x[r * g->ld + c] = c % 3 == 2 ? mxi_gen_normal(g) : c < half ? big : -big;
     }
   return MX_OK;
 }

@@ -11,24 +11,24 @@ static const uint32_t values[] = {
 };
 enum { VALUES = sizeof values / sizeof values[0], PLACES = 4, BACKGROUNDS = 5 };
 
-size_t gen_special_count(void) { return VALUES * PLACES * BACKGROUNDS; }
+size_t mxi_gen_special_count(void) { return VALUES * PLACES * BACKGROUNDS; }
 
 static float background(gen *g, size_t kind) {
   switch (kind) {
   case 0:
     return 0;
   case 1:
-    return gen_normal(g);
+    return mxi_gen_normal(g);
   case 2:
-    return ldexpf(gen_normal(g), -140); /* subnormal */
+    return ldexpf(mxi_gen_normal(g), -140); /* subnormal */
   case 3:
-    return ldexpf(gen_normal(g), 120);
+    return ldexpf(mxi_gen_normal(g), 120);
   default:
-    return gen_below(g, 2) ? -0.0f : 0.0f;
+    return mxi_gen_below(g, 2) ? -0.0f : 0.0f;
   }
 }
 
-mx_status gen_special(gen *g) {
+mx_status mxi_gen_special(gen *g) {
   size_t k = 0;
   for (size_t v = 0; v < VALUES; v++)
     for (size_t b = 0; b < BACKGROUNDS; b++)
@@ -37,9 +37,9 @@ mx_status gen_special(gen *g) {
         const size_t n = g->rows * g->ld, half = g->block_cols;
         for (size_t i = 0; i < n; i++) x[i] = background(g, b);
         /* first, middle, last of a block; twice over both blocks */
-        const size_t at[] = {0, half / 2, half - 1, half + gen_below(g, (uint32_t)half)};
-        x[at[p]] = gen_from_bits(values[v]);
-        if (p == 3) x[gen_below(g, (uint32_t)half)] = gen_from_bits(values[(v + b + 3) % VALUES]);
+        const size_t at[] = {0, half / 2, half - 1, half + mxi_gen_below(g, (uint32_t)half)};
+        x[at[p]] = mxi_gen_from_bits(values[v]);
+        if (p == 3) x[mxi_gen_below(g, (uint32_t)half)] = mxi_gen_from_bits(values[(v + b + 3) % VALUES]);
       }
   return MX_OK;
 }

@@ -65,23 +65,23 @@ static void unrotate(gen *g) {
   free(sign);
 }
 
-mx_status gen_ties(gen *g) {
+mx_status mxi_gen_ties(gen *g) {
   const float tensor_amax = 448;
   const size_t br = g->block_rows, bc = g->block_cols;
   for (size_t r0 = 0; r0 < g->rows; r0 += br)
     for (size_t c0 = 0; c0 < g->cols; c0 += bc) {
-      const int exponent = (int)gen_below(g, 16) - 8; /* drawn first: in one call the order would be the compiler's */
-      float grid[MAX_CODES], amax = ldexpf(1 + (float)gen_below(g, 1u << 20) * 0x1p-20f, exponent);
+      const int exponent = (int)mxi_gen_below(g, 16) - 8; /* drawn first: in one call the order would be the compiler's */
+      float grid[MAX_CODES], amax = ldexpf(1 + (float)mxi_gen_below(g, 1u << 20) * 0x1p-20f, exponent);
       if (r0 == 0 && c0 == 0) amax = tensor_amax;
       const size_t n = grid_of(grid, g->spec, amax, tensor_amax);
       const size_t h = g->rows - r0 < br ? g->rows - r0 : br, w = g->cols - c0 < bc ? g->cols - c0 : bc;
-      const uint32_t top = gen_below(g, (uint32_t)(h * w));
+      const uint32_t top = mxi_gen_below(g, (uint32_t)(h * w));
       size_t usable = 1; /* midpoints below amax */
       while (usable + 1 < n && (grid[usable] + grid[usable + 1]) / 2 < amax) usable++;
       for (size_t i = 0; i < h * w; i++) {
-        const uint32_t k = n > 1 ? gen_below(g, (uint32_t)usable) : 0, bits = gen_bits(g);
+        const uint32_t k = n > 1 ? mxi_gen_below(g, (uint32_t)usable) : 0, bits = mxi_gen_bits(g);
         const float mid = n > 1 ? (float)(((double)grid[k] + (double)grid[k + 1]) / 2) : amax * 0.5f;
-        float v = gen_nudge(mid, (int)(bits % 3) - 1);
+        float v = mxi_gen_nudge(mid, (int)(bits % 3) - 1);
         if (!(v < amax)) v = amax * 0.25f;
         if (i == top) v = amax;
         g->x[(r0 + i / w) * g->ld + c0 + i % w] = bits >> 31 ? -v : v;

@@ -20,7 +20,7 @@ static score compare_block(const observation *o, const mx_spec *spec, const mx_t
   const mx_sample *s = &o->samples[b->sample];
   size_t rows, cols;
   score n = {0, 0, 0};
-  observation_extent(o, b, &rows, &cols);
+  mxi_observation_extent(o, b, &rows, &cols);
   if (!s->codes) {
     for (size_t r = b->row; r < b->row + rows; r++)
       for (size_t c = b->col; c < b->col + cols; c++) n.codes += !same_value(values[r * t->cols + c], s->values[r * s->cols + c]);
@@ -29,15 +29,15 @@ static score compare_block(const observation *o, const mx_spec *spec, const mx_t
   const mx_format *sf = mx_scale_format(spec->scale), *f = mx_elem_format(spec->elem);
   const size_t at = (t->scale_rows == t->rows ? b->row : b->row / o->block_rows) * t->scale_cols + b->col / o->block_cols;
   const uint32_t got = mx_scale_code_at(t, at);
-  const int seen_nan = nan_scale(sf, b->scale);
-  if (got != b->scale) *(seen_nan && nan_scale(sf, got) ? &n.nan_codes : &n.scales) = 1;
+  const int seen_nan = mxi_nan_scale(sf, b->scale);
+  if (got != b->scale) *(seen_nan && mxi_nan_scale(sf, got) ? &n.nan_codes : &n.scales) = 1;
   for (size_t r = b->row; r < b->row + rows; r++) {
     const uint8_t *codes = s->codes + r * s->cols;
     if (f->bits > 4 && !memcmp(codes + b->col, t->codes + r * t->code_stride + b->col, cols)) continue;
     for (size_t c = b->col; c < b->col + cols; c++) {
       const uint32_t code = code_at(t, f->bits, r, c);
       if (code == codes[c]) continue;
-      *(seen_nan || same_nan(f, code, codes[c], s->x[r * s->ld + c]) ? &n.nan_codes : &n.codes) += 1;
+      *(seen_nan || mxi_same_nan(f, code, codes[c], s->x[r * s->ld + c]) ? &n.nan_codes : &n.codes) += 1;
     }
   }
   return n;
@@ -61,7 +61,7 @@ static score sample_score(const observation *o, const mx_spec *spec, size_t i, u
 #pragma omp parallel for schedule(static) num_threads(n_threads) reduction(+ : scales, codes, nan_codes) if (n_threads > 1)
   for (size_t k = first; k < end; k++) {
     size_t rows, cols;
-    observation_extent(o, &o->blocks[k], &rows, &cols);
+    mxi_observation_extent(o, &o->blocks[k], &rows, &cols);
     score one = {1, rows * cols, 0};
     if (!status) one = compare_block(o, spec, &t, values, &o->blocks[k]);
     scales += one.scales;
@@ -75,7 +75,7 @@ static score sample_score(const observation *o, const mx_spec *spec, size_t i, u
 }
 
 /* Many small samples run beside each other; a large one uses the threads itself. */
-score full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads) {
+score mxi_full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads) {
   enum { SMALL = 1 << 14 }; /* elements: threads that wait for each other cost more than the work */
   size_t n_elements = 0;
   for (size_t i = 0; i < o->n_samples; i++) n_elements += o->samples[i].rows * o->samples[i].cols;
@@ -97,10 +97,10 @@ static int tensor_scale_wrong(const observation *o, const mx_spec *spec, size_t 
   float got = 1;
   if (!s->has_tensor_scale) return 0;
   if (spec->tensor_norm == MX_TENSOR_NORM_NONE) return s->tensor_scale != 1;
-  return mx_tensor_scale(&got, observation_amax(o, sample, spec), spec) || !same_value(got, s->tensor_scale);
+  return mx_tensor_scale(&got, mxi_observation_amax(o, sample, spec), spec) || !same_value(got, s->tensor_scale);
 }
 
-uint64_t tensor_scales_wrong(const observation *o, const mx_spec *spec, int all) {
+uint64_t mxi_tensor_scales_wrong(const observation *o, const mx_spec *spec, int all) {
   uint64_t n = 0;
   if (all)
     for (size_t i = 0; i < o->n_samples; i++) n += (uint64_t)tensor_scale_wrong(o, spec, i);

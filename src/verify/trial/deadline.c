@@ -10,15 +10,15 @@ static double read_clock(clockid_t id) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-deadline deadline_in(double seconds) {
+deadline mxi_deadline_in(double seconds) {
   deadline d;
   if (pthread_getcpuclockid(pthread_self(), &d.of)) d.of = CLOCK_MONOTONIC; /* where threads have no clock of their own */
   d.at = read_clock(d.of) + seconds;
   return d;
 }
 
-double deadline_left(deadline d) { return d.at - read_clock(d.of); }
+double mxi_deadline_left(deadline d) { return d.at - read_clock(d.of); }
 
-deadline deadline_before(deadline d, double seconds) { return (deadline){d.of, d.at - seconds}; }
+deadline mxi_deadline_before(deadline d, double seconds) { return (deadline){d.of, d.at - seconds}; }
 
-deadline deadline_within(deadline d, double seconds) { return (deadline){d.of, d.at + fmin(0, seconds - deadline_left(d))}; }
+deadline mxi_deadline_within(deadline d, double seconds) { return (deadline){d.of, d.at + fmin(0, seconds - mxi_deadline_left(d))}; }

@@ -11,13 +11,13 @@ typedef struct deadline {
 } deadline;
 
 /** So many seconds from now, of the calling thread. */
-deadline deadline_in(double seconds);
+deadline mxi_deadline_in(double seconds);
 /** Seconds that are left; below 0 when it is over. */
-double deadline_left(deadline d);
-static inline int deadline_over(deadline d) { return deadline_left(d) <= 0; }
+double mxi_deadline_left(deadline d);
+static inline int deadline_over(deadline d) { return mxi_deadline_left(d) <= 0; }
 /** So many seconds before d. */
-deadline deadline_before(deadline d, double seconds);
+deadline mxi_deadline_before(deadline d, double seconds);
 /** The earlier one of d and so many seconds from now. */
-deadline deadline_within(deadline d, double seconds);
+deadline mxi_deadline_within(deadline d, double seconds);
 
 #endif

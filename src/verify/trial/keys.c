@@ -37,13 +37,13 @@ enum {
 #define MX_SEED(...) ONE(KEY_seed, seed)
 #define MX_GIVEN(...) TWO(KEY_given, tensor_given, tensor_given_value)
 
-size_t key_find(const char *name) {
+size_t mxi_key_find(const char *name) {
   for (size_t i = 0; i < N_KEYS; i++)
     if (!strcmp(mx_key_name(i), name)) return i;
   return (size_t)-1;
 }
 
-void key_copy(mx_spec *to, const mx_spec *from, size_t index) {
+void mxi_key_copy(mx_spec *to, const mx_spec *from, size_t index) {
   switch (index) {
 #define ONE(id, field)                                                                                                                         \
   case id:                                                                                                                                     \
@@ -62,7 +62,7 @@ void key_copy(mx_spec *to, const mx_spec *from, size_t index) {
   }
 }
 
-int key_same(const mx_spec *a, const mx_spec *b, size_t index) {
+int mxi_key_same(const mx_spec *a, const mx_spec *b, size_t index) {
   switch (index) {
 #define ONE(id, field)                                                                                                                         \
   case id:                                                                                                                                     \
@@ -78,7 +78,7 @@ int key_same(const mx_spec *a, const mx_spec *b, size_t index) {
   }
 }
 
-int keys_same(const mx_spec *a, const mx_spec *b) {
+int mxi_keys_same(const mx_spec *a, const mx_spec *b) {
 #define ONE(id, field)                                                                                                                         \
   if (memcmp(&a->field, &b->field, sizeof a->field)) return 0;
 #define TWO(id, field, other)                                                                                                                  \

@@ -16,13 +16,13 @@ struct memo {
   table *of[]; /* a thread's first use makes its table */
 };
 
-memo *memo_new(int n_threads) {
+memo *mxi_memo_new(int n_threads) {
   memo *m = calloc(1, sizeof *m + (size_t)n_threads * sizeof *m->of);
   if (m) m->n_threads = n_threads;
   return m;
 }
 
-void memo_free(memo *m) {
+void mxi_memo_free(memo *m) {
   for (int i = 0; m && i < m->n_threads; i++) free(m->of[i]);
   free(m);
 }
@@ -34,12 +34,12 @@ static table *mine(memo *m) {
   return m->of[me];
 }
 
-memo_entry *memo_at(memo *m, uint64_t key) {
+memo_entry *mxi_memo_at(memo *m, uint64_t key) {
   table *t = mine(m);
   return t ? &t->at[key >> 40 & (ENTRIES - 1)] : NULL;
 }
 
-size_t *memo_against(memo *m, const void *set) {
+size_t *mxi_memo_against(memo *m, const void *set) {
   table *t = mine(m);
   return t ? &t->against[memo_mix((uintptr_t)set, 0) >> 40 & (SETS - 1)] : NULL;
 }
@@ -52,7 +52,7 @@ static uint64_t bits_of(double x) {
 
 static uint64_t pair(uint32_t a, uint32_t b) { return (uint64_t)a << 32 | b; }
 
-uint64_t memo_key_of_plan(const mx_plan *p) {
+uint64_t mxi_memo_key_of_plan(const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const mx_encoding *e = &p->encode;
   uint64_t key = pair((uint32_t)e->round << 24 | (uint32_t)e->nan << 8 | (uint32_t)e->inf, (uint32_t)e->sr_mode << 8 | (uint32_t)e->sr_bits);
@@ -65,7 +65,7 @@ uint64_t memo_key_of_plan(const mx_plan *p) {
   return memo_mix(key, bits_of(p->g));
 }
 
-uint64_t memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s) {
+uint64_t mxi_memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s) {
   key = memo_mix(key, (uint64_t)s->how);
   key = memo_mix(key, bits_of(s->used));
   if (s->how != MX_BY_CHAIN) return key;
@@ -75,7 +75,7 @@ uint64_t memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale 
   return key;
 }
 
-uint64_t memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees) {
+uint64_t mxi_memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees) {
   const mx_encoding *e = &p->encode;
   const uint32_t zero = sees & MEMO_ZERO ? (uint32_t)e->zero_sign + 4 : sees & MEMO_TO_ZERO ? 1 + (e->zero_sign == MX_ZERO_SIGN_DROP_ALL) : 0;
   const uint32_t beyond = sees & MEMO_BEYOND ? 1 + ((uint32_t)e->overflow << 8 | (uint32_t)e->saturate_to << 4) : 0;

@@ -25,22 +25,22 @@ typedef struct memo_entry {
 /* A table for each thread: entries are never shared. */
 typedef struct memo memo;
 
-memo *memo_new(int n_threads);
-void memo_free(memo *m);
+memo *mxi_memo_new(int n_threads);
+void mxi_memo_free(memo *m);
 
 /** The entry of a key in the calling thread's table; its key is another one if it is not known (the caller then fills it in). NULL without a
  *  table. */
-memo_entry *memo_at(memo *m, uint64_t key);
+memo_entry *mxi_memo_at(memo *m, uint64_t key);
 /** The item of a set that spoke against the last spec: likely against the next one too. One for each thread and (nearly) each set. NULL without a
  *  table. */
-size_t *memo_against(memo *m, const void *set);
+size_t *mxi_memo_against(memo *m, const void *set);
 
-/** Everything that elements see of a plan: the keys of elements but for the three above, not those of the scale. After mx_plan_set_amax(). */
-uint64_t memo_key_of_plan(const mx_plan *p);
+/** Everything that elements see of a plan: the keys of elements but for the three above, not those of the scale. After mxi_plan_set_amax(). */
+uint64_t mxi_memo_key_of_plan(const mx_plan *p);
 /** And of a block's scale. */
-uint64_t memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s);
+uint64_t mxi_memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s);
 /** And of the three keys where elements see them. */
-uint64_t memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees);
+uint64_t mxi_memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees);
 
 static inline uint64_t memo_mix(uint64_t key, uint64_t with) {
   key = (key ^ with) * UINT64_C(0x9E3779B97F4A7C15);

@@ -11,7 +11,7 @@
 #include "kernels/rows.h"
 #include "verify/trial/memo.h"
 
-const float *observation_x(const observation *o, size_t sample, size_t *ld) {
+const float *mxi_observation_x(const observation *o, size_t sample, size_t *ld) {
   const mx_sample *s = &o->samples[sample];
   *ld = o->own ? s->cols : s->ld;
   return o->own ? o->own[sample] : s->x;
@@ -19,13 +19,13 @@ const float *observation_x(const observation *o, size_t sample, size_t *ld) {
 
 static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
-void observation_extent(const observation *o, const block_at *b, size_t *rows, size_t *cols) {
+void mxi_observation_extent(const observation *o, const block_at *b, size_t *rows, size_t *cols) {
   const mx_sample *s = &o->samples[b->sample];
   *rows = s->rows - b->row < o->block_rows ? s->rows - b->row : o->block_rows;
   *cols = s->cols - b->col < o->block_cols ? s->cols - b->col : o->block_cols;
 }
 
-uint32_t observation_scale(const observation *o, const mx_sample *s, size_t row, size_t col) {
+uint32_t mxi_observation_scale(const observation *o, const mx_sample *s, size_t row, size_t col) {
   if (!s->scales) return 0;
   const size_t r = s->scale_rows == s->rows ? row : row / o->block_rows;
   uint32_t code = 0;
@@ -47,9 +47,9 @@ static double deviation(const float *x, size_t ld, size_t rows, size_t cols, dou
 static void look(block_at *b, const observation *o, size_t sample, size_t row, size_t col) {
   const mx_sample *s = &o->samples[sample];
   size_t ld, rows, cols;
-  const float *x = observation_x(o, sample, &ld);
-  *b = (block_at){.sample = (uint32_t)sample, .row = (uint32_t)row, .col = (uint32_t)col, .scale = observation_scale(o, s, row, col)};
-  observation_extent(o, b, &rows, &cols);
+  const float *x = mxi_observation_x(o, sample, &ld);
+  *b = (block_at){.sample = (uint32_t)sample, .row = (uint32_t)row, .col = (uint32_t)col, .scale = mxi_observation_scale(o, s, row, col)};
+  mxi_observation_extent(o, b, &rows, &cols);
   x += row * ld + col;
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) mx_block_stats_add(&b->stats, x[r * ld + c]);
@@ -161,15 +161,15 @@ static mx_status change_input(observation *o, int n_threads) {
   if (!how.had_size && how.input_dtype == MX_INPUT_DTYPE_FLOAT32) return MX_OK;
   o->own = calloc(o->n_samples, sizeof *o->own);
   if (!o->own) return MX_ERR_NOMEM;
-  mx_input_kernel *kernel = mx_kernels_for(0)->input;
+  mx_input_kernel *kernel = mxi_kernels_for(0)->input;
   for (size_t i = 0; i < o->n_samples; i++) {
     const mx_sample *s = &o->samples[i];
     float *own = o->own[i] = malloc((s->rows * s->cols + 1) * sizeof(float));
     if (!own) return MX_ERR_NOMEM;
     mx_source src = {.at = s->x, .row_step = (ptrdiff_t)s->ld, .col_step = 1, .rows = s->rows, .cols = s->cols, .kernel = kernel};
-    mx_input_init(&src.input, &how);
+    mxi_input_init(&src.input, &how);
 #pragma omp parallel for schedule(static) num_threads(n_threads) if (s->rows * s->cols > 65536)
-    for (size_t r = 0; r < s->rows; r++) mx_rows_load(own + r * s->cols, s->cols, &src, r, 1, 0, s->cols);
+    for (size_t r = 0; r < s->rows; r++) mxi_rows_load(own + r * s->cols, s->cols, &src, r, 1, 0, s->cols);
   }
   return MX_OK;
 }
@@ -185,8 +185,8 @@ static void choose_witnesses(observation *o) {
   }
 }
 
-mx_status observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
-                           int n_threads) {
+mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
+                               int n_threads) {
   *o = (observation){.samples = samples, .n_samples = n, .formats = *formats, .block_rows = block_rows, .block_cols = block_cols};
   o->facts = calloc(n, sizeof *o->facts);
   if (!o->facts || change_input(o, n_threads)) return MX_ERR_NOMEM;
@@ -217,17 +217,17 @@ mx_status observation_init(observation *o, const mx_sample *samples, size_t n, c
   return MX_OK;
 }
 
-void observation_free(observation *o) {
+void mxi_observation_free(observation *o) {
   for (size_t i = 0; o->own && i < o->n_samples; i++) free(o->own[i]);
   free(o->own);
   free(o->blocks);
   free(o->facts);
   free(o->cache);
-  memo_free(o->memo);
+  mxi_memo_free(o->memo);
   *o = (observation){0};
 }
 
-void observation_put_formats(mx_spec *s, const observation *o) {
+void mxi_observation_put_formats(mx_spec *s, const observation *o) {
   const mx_spec *f = &o->formats;
   s->elem = f->elem;
   s->scale = f->scale;
@@ -241,7 +241,7 @@ void observation_put_formats(mx_spec *s, const observation *o) {
   if (f->had_size && f->had_sign == MX_HAD_SIGN_FRESH) s->seed = f->seed;
 }
 
-float observation_amax(const observation *o, size_t sample, const mx_spec *spec) {
+float mxi_observation_amax(const observation *o, size_t sample, const mx_spec *spec) {
   const mx_block_stats *w = &o->facts[sample].whole;
   const int skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */

@@ -38,18 +38,18 @@ typedef struct observation {
   size_t n_witnesses;
 } observation;
 
-mx_status observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
-                           int n_threads);
-void observation_free(observation *o);
+mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
+                               int n_threads);
+void mxi_observation_free(observation *o);
 /** x of a sample as the rule sees it but for flush; ld its row stride. */
-const float *observation_x(const observation *o, size_t sample, size_t *ld);
+const float *mxi_observation_x(const observation *o, size_t sample, size_t *ld);
 /** The keys that the observation supposes: formats, block, rotation, type. */
-void observation_put_formats(mx_spec *spec, const observation *o);
+void mxi_observation_put_formats(mx_spec *spec, const observation *o);
 /** max|X| of a sample as spec counts it. */
-float observation_amax(const observation *o, size_t sample, const mx_spec *spec);
+float mxi_observation_amax(const observation *o, size_t sample, const mx_spec *spec);
 /** Rows and columns of a block that the sample has. */
-void observation_extent(const observation *o, const block_at *b, size_t *rows, size_t *cols);
+void mxi_observation_extent(const observation *o, const block_at *b, size_t *rows, size_t *cols);
 /** Stored code of the scale of the block at an element. */
-uint32_t observation_scale(const observation *o, const mx_sample *s, size_t row, size_t col);
+uint32_t mxi_observation_scale(const observation *o, const mx_sample *s, size_t row, size_t col);
 
 #endif

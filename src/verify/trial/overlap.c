@@ -7,7 +7,7 @@
 enum { BLOCKS = 256, ELEMENTS = 2048 };
 static const double SLACK = 0x1p-21; /* what a chain's roundings may shift */
 
-double simplest_between(double least, double most) {
+double mxi_simplest_between(double least, double most) {
   static const double denominators[] = {1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 50, 64, 100, 128, 256, 1000};
   for (size_t i = 0; i < sizeof denominators / sizeof denominators[0]; i++) {
     const double n = ceil(least * denominators[i] - 1e-9);
@@ -16,7 +16,7 @@ double simplest_between(double least, double most) {
   return 0;
 }
 
-int code_interval(interval *out, const mx_format *f, uint32_t code, toward way) {
+int mxi_code_interval(interval *out, const mx_format *f, uint32_t code, toward way) {
   if (code == 0 || code >= f->max_code) return 0;
   const double v = mx_decode(f, code), before = mx_decode(f, code - 1), after = mx_decode(f, code + 1);
   if (!(v > 0) || !(before < v) || !(after > v)) return 0;
@@ -37,7 +37,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-size_t overlap(interval *out, interval *list, size_t n) {
+size_t mxi_overlap(interval *out, interval *list, size_t n) {
   double *ends = malloc((n + 1) * sizeof *ends);
   size_t open = 0, best = 0, e = 0;
   *out = (interval){0, 0};
@@ -60,7 +60,7 @@ static size_t step_of(const observation *o, size_t wanted) {
   return n / wanted + 1;
 }
 
-double scale_max_interval(interval *out, const observation *o, toward way, int normed) {
+double mxi_scale_max_interval(interval *out, const observation *o, toward way, int normed) {
   const mx_format *f = mx_scale_format(o->formats.scale);
   const int encode = o->formats.scale_form == MX_SCALE_FORM_ENCODE;
   interval list[BLOCKS + 1];
@@ -72,14 +72,14 @@ double scale_max_interval(interval *out, const observation *o, toward way, int n
     interval v;
     const mx_block_stats *w = &o->facts[b->sample].whole;
     const double amax = (double)b->stats.amax / (normed ? (double)w->amax_finite : 1);
-    if ((normed && (w->has_nan || w->has_inf)) || !(amax > 0) || !code_interval(&v, f, b->scale, way)) continue;
+    if ((normed && (w->has_nan || w->has_inf)) || !(amax > 0) || !mxi_code_interval(&v, f, b->scale, way)) continue;
     list[n++] = encode ? (interval){v.least * amax * (1 - SLACK), v.most * amax * (1 + SLACK)}
                        : (interval){amax / v.most * (1 - SLACK), v.least > 0 ? amax / v.least * (1 + SLACK) : INFINITY};
   }
-  return n ? (double)overlap(out, list, n) / (double)n : 0;
+  return n ? (double)mxi_overlap(out, list, n) / (double)n : 0;
 }
 
-double prescale_interval(interval *out, const observation *o, toward way, int normed) {
+double mxi_prescale_interval(interval *out, const observation *o, toward way, int normed) {
   const mx_format *f = mx_scale_format(o->formats.scale), *e = mx_elem_format(o->formats.elem);
   const int encode = o->formats.scale_form == MX_SCALE_FORM_ENCODE;
   const uint32_t sign = e->sign_bits ? 1u << (e->bits - 1) : 0;
@@ -92,8 +92,8 @@ double prescale_interval(interval *out, const observation *o, toward way, int no
     const block_at *b = &o->blocks[i];
     if (b->kind != BLOCK_PLAIN || seen++ % step) continue;
     size_t rows, cols, ld;
-    observation_extent(o, b, &rows, &cols);
-    const float *x = observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+    mxi_observation_extent(o, b, &rows, &cols);
+    const float *x = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
     const mx_sample *s = &o->samples[b->sample];
     const double stored = mx_decode(f, b->scale), g = normed ? (double)o->facts[b->sample].whole.amax_finite : 1;
     const double used = (encode ? 1 / stored : stored) * g;
@@ -102,11 +102,11 @@ double prescale_interval(interval *out, const observation *o, toward way, int no
       const float a = fabsf(x[k / cols * ld + k % cols]);
       uint32_t code = s->codes[(b->row + k / cols) * s->cols + b->col + k % cols];
       if (e->kind == MX_KIND_INT && code & sign) code = -code & 0xFF;
-      if (!(a > 0) || !code_interval(&v, e, code & ~sign, way)) continue;
+      if (!(a > 0) || !mxi_code_interval(&v, e, code & ~sign, way)) continue;
       list[n++] = (interval){v.least * used / (double)a * (1 - SLACK), v.most * used / (double)a * (1 + SLACK)};
     }
   }
-  const double share = n ? (double)overlap(out, list, n) / (double)n : 0;
+  const double share = n ? (double)mxi_overlap(out, list, n) / (double)n : 0;
   free(list);
   return share;
 }

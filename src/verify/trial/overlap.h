@@ -12,14 +12,14 @@ typedef struct interval {
 typedef enum toward { TOWARD_NEAREST, TOWARD_UP, TOWARD_DOWN, TOWARD_EITHER, TOWARD_COUNT } toward;
 
 /** Values that a positive, finite code stands for under a rounding. 0 if the code says nothing (zero, the largest, NaN). */
-int code_interval(interval *out, const mx_format *f, uint32_t code, toward way);
+int mxi_code_interval(interval *out, const mx_format *f, uint32_t code, toward way);
 /** Where most intervals overlap. Returns how many; the list is sorted. */
-size_t overlap(interval *out, interval *list, size_t n);
+size_t mxi_overlap(interval *out, interval *list, size_t n);
 /** Interval of scale.max (for normed: of scale.max / tensor.target, from max|X|), seen from the ordinary blocks. Returns the share of them that agrees. */
-double scale_max_interval(interval *out, const observation *o, toward way, int normed);
+double mxi_scale_max_interval(interval *out, const observation *o, toward way, int normed);
 /** Interval of elem.prescale times what stands before it (normed: tensor.target / max|X| taken out). Returns the share that agrees. */
-double prescale_interval(interval *out, const observation *o, toward way, int normed);
+double mxi_prescale_interval(interval *out, const observation *o, toward way, int normed);
 /** The simplest number in [least, most], 0 if there is none with a small denominator. */
-double simplest_between(double least, double most);
+double mxi_simplest_between(double least, double most);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "verify/trial/trial.h"
 
-void set_item_look_at(set_item *item, uint32_t at) {
+void mxi_set_item_look_at(set_item *item, uint32_t at) {
   for (uint32_t i = 0; i < item->n; i++)
     if (item->look[i] == at) return;
   if (item->n < LOOKED) item->look[item->n++] = at;
@@ -29,8 +29,8 @@ static void choose_elements(set_item *item, const observation *o) {
   const double used = o->formats.scale_form == MX_SCALE_FORM_ENCODE ? 1 / scale : scale;
   const block_at *b = &o->blocks[item->block];
   size_t ld, rows, cols;
-  observation_extent(o, b, &rows, &cols);
-  const float *first = observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+  mxi_observation_extent(o, b, &rows, &cols);
+  const float *first = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
   const size_t area = rows * cols;
   size_t kinds[7], largest = SIZE_MAX, near[NEAR];
   double nearest[NEAR], most = -1;
@@ -50,24 +50,24 @@ static void choose_elements(set_item *item, const observation *o) {
     if (j < NEAR) near[j] = at, nearest[j] = d;
   }
   for (size_t i = 0; i < 7; i++)
-    if (kinds[i] != SIZE_MAX) set_item_look_at(item, (uint32_t)kinds[i]);
-  if (largest != SIZE_MAX) set_item_look_at(item, (uint32_t)largest);
+    if (kinds[i] != SIZE_MAX) mxi_set_item_look_at(item, (uint32_t)kinds[i]);
+  if (largest != SIZE_MAX) mxi_set_item_look_at(item, (uint32_t)largest);
   for (size_t i = 0; i < NEAR; i++)
-    if (near[i] != SIZE_MAX) set_item_look_at(item, (uint32_t)near[i]);
+    if (near[i] != SIZE_MAX) mxi_set_item_look_at(item, (uint32_t)near[i]);
   for (size_t i = 0; i < OTHERS; i++) {
     const size_t k = (i * area + item->block * 7 % area) / OTHERS % area;
-    set_item_look_at(item, (uint32_t)(k / cols * o->block_cols + k % cols));
+    mxi_set_item_look_at(item, (uint32_t)(k / cols * o->block_cols + k % cols));
   }
 }
 
-int set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
+int mxi_set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
   const observation *o = s->of;
   size_t at = s->n;
   while (at && s->at[at - 1].block > block) at--;
   if (at && s->at[at - 1].block == block) {
     set_item *old = &s->at[at - 1];
     const uint32_t before = old->n;
-    if (wrong && o->samples[0].codes) set_item_add_wrong(old, o, wrong);
+    if (wrong && o->samples[0].codes) mxi_set_item_add_wrong(old, o, wrong);
     return old->n != before;
   }
   if (s->n == s->room) {
@@ -82,16 +82,16 @@ int set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
   s->at[at] = (set_item){.block = block};
   if (!o->samples[0].codes) return 1;
   size_t rows, cols;
-  observation_extent(o, &o->blocks[block], &rows, &cols);
+  mxi_observation_extent(o, &o->blocks[block], &rows, &cols);
   if (rows * cols > 20)
     choose_elements(&s->at[at], o);
   else
-    for (size_t k = 0; k < rows * cols; k++) set_item_look_at(&s->at[at], (uint32_t)(k / cols * o->block_cols + k % cols));
-  if (wrong) set_item_add_wrong(&s->at[at], o, wrong);
+    for (size_t k = 0; k < rows * cols; k++) mxi_set_item_look_at(&s->at[at], (uint32_t)(k / cols * o->block_cols + k % cols));
+  if (wrong) mxi_set_item_add_wrong(&s->at[at], o, wrong);
   return 1;
 }
 
-void set_free(block_set *s) {
+void mxi_set_free(block_set *s) {
   free(s->at);
   *s = (block_set){0};
 }

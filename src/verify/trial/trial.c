@@ -9,9 +9,9 @@
 #include "kernels/select.h"
 #include "verify/trial/memo.h"
 
-int nan_scale(const mx_format *f, uint32_t code) { return mx_format_is_nan(f, f->sign_bits ? code & ~(1u << (f->bits - 1)) : code); }
+int mxi_nan_scale(const mx_format *f, uint32_t code) { return mx_format_is_nan(f, f->sign_bits ? code & ~(1u << (f->bits - 1)) : code); }
 
-int same_nan(const mx_format *f, uint32_t a, uint32_t b, float x) {
+int mxi_same_nan(const mx_format *f, uint32_t a, uint32_t b, float x) {
   const uint32_t sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
   if (mx_format_is_nan(f, a & ~sign) && mx_format_is_nan(f, b & ~sign)) return 1;
   return isnan(x) && (a | sign) == (b | sign);
@@ -31,9 +31,9 @@ typedef struct cell {
 
 static void cell_of(cell *c, const observation *o, const block_at *b) {
   size_t ld;
-  const float *x = observation_x(o, b->sample, &ld);
+  const float *x = mxi_observation_x(o, b->sample, &ld);
   *c = (cell){.o = o, .b = b, .x = x + b->row * ld + b->col, .ld = ld, .n_cols = o->samples[b->sample].cols};
-  observation_extent(o, b, &c->rows, &c->cols);
+  mxi_observation_extent(o, b, &c->rows, &c->cols);
   c->index = (uint64_t)b->row * c->n_cols + b->col;
 }
 
@@ -64,7 +64,7 @@ static mx_status plan_for(mx_plan *p, const observation *o, const mx_spec *spec)
     if (run.flush != o->formats.flush) return MX_ERR_CONFLICT;
     run.flush = MX_SWITCH_OFF; /* done before the rotation */
   }
-  return mx_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
+  return mxi_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
 }
 
 /* Error of a candidate of select=foursix: the whole block, filled up with +0. */
@@ -75,16 +75,16 @@ static float error_of(const mx_plan *p, const cell *c, const mx_block_scale *sca
   uint32_t bits[2];
   memcpy(&bits[0], &amax, sizeof amax);
   memcpy(&bits[1], &target, sizeof target);
-  uint64_t key = memo_mix(memo_key_of_seen(memo_key_of_scale(c->key, p, scale), p, MEMO_ALL), (uint64_t)bits[0] << 32 | bits[1]);
+  uint64_t key = memo_mix(mxi_memo_key_of_seen(mxi_memo_key_of_scale(c->key, p, scale), p, MEMO_ALL), (uint64_t)bits[0] << 32 | bits[1]);
   key = memo_mix(key, (uint64_t)(s->select_error * 2 + s->select_sum) << 32 | (uint32_t)(c->b - c->o->blocks));
-  memo_entry *kept = c->key ? memo_at(c->o->memo, key) : NULL;
+  memo_entry *kept = c->key ? mxi_memo_at(c->o->memo, key) : NULL;
   if (kept && kept->key == key) return kept->error;
   for (size_t r = 0; r < c->rows; r++) {
     for (size_t i = 0; i < n; i++) {
       values[i] = i < c->cols ? flushed(p, c->x[r * c->ld + i]) : 0;
-      codes[i] = mx_element_code(p, scale, values[i], c->index + r * c->n_cols + i);
+      codes[i] = mxi_element_code(p, scale, values[i], c->index + r * c->n_cols + i);
     }
-    error = mx_candidate_error(p, scale, error, values, codes, n);
+    error = mxi_candidate_error(p, scale, error, values, codes, n);
   }
   if (kept) *kept = (memo_entry){.key = key, .error = error};
   return error;
@@ -97,14 +97,14 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
   const uint64_t index = block_index(c->o, b);
   if (!(how & 2)) {
     uint32_t four;
-    if (mx_block_scale_code(&out->code, p, &st, 0, index)) return 1;
+    if (mxi_block_scale_code(&out->code, p, &st, 0, index)) return 1;
     if (out->code == b->scale) return 0;
-    return p->spec.select != MX_SELECT_FOURSIX || mx_block_scale_code(&four, p, &st, 1, index) || four != b->scale;
+    return p->spec.select != MX_SELECT_FOURSIX || mxi_block_scale_code(&four, p, &st, 1, index) || four != b->scale;
   }
-  if (mx_block_scale_find(out, p, &st, 0, index)) return 1;
+  if (mxi_block_scale_find(out, p, &st, 0, index)) return 1;
   if (p->spec.select == MX_SELECT_FOURSIX) {
     mx_block_scale four;
-    if (!mx_block_scale_find(&four, p, &st, 1, index) && four.code != out->code) {
+    if (!mxi_block_scale_find(&four, p, &st, 1, index) && four.code != out->code) {
       if (how & LOOK_EITHER) { /* which one wins hangs on the draws */
         if (four.code == b->scale) *out = four;
         return out->code != b->scale;
@@ -142,7 +142,7 @@ static int scale_wrong_leniently(mx_block_scale *out, mx_plan *p, const cell *c,
 
 static uint32_t code_by(mx_plan *p, const mx_block_scale *scale, float x, double y, uint64_t index, int round) {
   p->spec.elem_round = p->encode.round = round;
-  const uint32_t code = mx_element_code_of(p, scale, x, y, index);
+  const uint32_t code = mxi_element_code_of(p, scale, x, y, index);
   p->spec.elem_round = p->encode.round = MX_ROUND_SR;
   return code;
 }
@@ -153,13 +153,13 @@ static score hif4_score(const mx_plan *p, const cell *c, const set_item *item, i
   float x[64];
   score n = {0, 0, 0};
   for (size_t i = 0; i < c->cols; i++) x[i] = flushed(p, c->x[i]);
-  if (mx_hif4_block(codes, &scale, micro, p, x, c->cols, 0)) return (score){1, 1, 0};
-  const int seen_nan = nan_scale(p->scale, c->b->scale);
-  if (scale != c->b->scale) *(seen_nan && nan_scale(p->scale, scale) ? &n.nan_codes : &n.scales) = 1;
+  if (mxi_hif4_block(codes, &scale, micro, p, x, c->cols, 0)) return (score){1, 1, 0};
+  const int seen_nan = mxi_nan_scale(p->scale, c->b->scale);
+  if (scale != c->b->scale) *(seen_nan && mxi_nan_scale(p->scale, scale) ? &n.nan_codes : &n.scales) = 1;
   const uint8_t *seen = c->o->samples[c->b->sample].codes + c->index;
   for (size_t i = 0; i < item->n && how & 2; i++) {
     const uint32_t at = item->look[i];
-    if (codes[at] != seen[at]) *(seen_nan || same_nan(p->elem, codes[at], seen[at], x[at]) ? &n.nan_codes : &n.codes) += 1;
+    if (codes[at] != seen[at]) *(seen_nan || mxi_same_nan(p->elem, codes[at], seen[at], x[at]) ? &n.nan_codes : &n.codes) += 1;
   }
   return n;
 }
@@ -183,30 +183,30 @@ static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale,
   const float x = flushed(p, c->x[r * c->ld + k]);
   const uint64_t index = c->index + r * c->n_cols + k;
   const uint32_t seen = c->o->samples[c->b->sample].codes[index];
-  const double y = mx_scaled_value(p, scale, x);
+  const double y = mxi_scaled_value(p, scale, x);
   if (p->spec.elem_round == MX_ROUND_SR && how & LOOK_LENIENT) {
     if (seen_of) *seen_of = MEMO_ALL;
     if (code_by(p, scale, x, y, index, MX_ROUND_RTP) == seen || code_by(p, scale, x, y, index, MX_ROUND_RTN) == seen) return 0;
     return 2;
   }
-  const uint32_t code = mx_element_code_of(p, scale, x, y, index);
+  const uint32_t code = mxi_element_code_of(p, scale, x, y, index);
   if (seen_of) *seen_of |= sees(p, c, scale, y, code);
   mix(print, code);
-  return code == seen ? 0 : same_nan(p->elem, code, seen, x) ? 1 : 2;
+  return code == seen ? 0 : mxi_same_nan(p->elem, code, seen, x) ? 1 : 2;
 }
 
 /* A plan's tensor-level numbers belong to one sample. */
 typedef struct sample_turn {
   uint32_t sample;
-  uint64_t key; /* of memo_key_of_plan() */
+  uint64_t key; /* of mxi_memo_key_of_plan() */
 } sample_turn;
 static const sample_turn FIRST_TURN = {UINT32_MAX, 0};
 
 static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, sample_turn *at) {
-  if (at->sample == sample || !(mx_plan_needs_amax(p) || at->sample == UINT32_MAX)) return;
+  if (at->sample == sample || !(mxi_plan_needs_amax(p) || at->sample == UINT32_MAX)) return;
   p->tensor_nan = 0;
-  mx_plan_set_amax(p, observation_amax(o, sample, &p->spec));
-  *at = (sample_turn){sample, memo_key_of_plan(p)};
+  mxi_plan_set_amax(p, mxi_observation_amax(o, sample, &p->spec));
+  *at = (sample_turn){sample, mxi_memo_key_of_plan(p)};
 }
 
 /* The elements that are looked at, under the scale; as it was found before, if nothing that they see has changed since. already: what is wrong
@@ -215,15 +215,15 @@ static memo_entry elements_score(mx_plan *p, const cell *c, const mx_block_scale
                                  uint64_t room) {
   memo *m = c->o->memo;
   const uint64_t key =
-      memo_mix(memo_key_of_scale(c->key, p, scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)(how & LOOK_LENIENT));
-  memo_entry *what = memo_at(m, key), *kept = NULL, now = {0};
+      memo_mix(mxi_memo_key_of_scale(c->key, p, scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)(how & LOOK_LENIENT));
+  memo_entry *what = mxi_memo_at(m, key), *kept = NULL, now = {0};
   const int known = what && what->key == key;
   if (what) { /* until it is known what they see, all of it counts */
-    now.key = memo_key_of_seen(key, p, known ? what->sees : MEMO_ALL);
-    kept = memo_at(m, now.key);
+    now.key = mxi_memo_key_of_seen(key, p, known ? what->sees : MEMO_ALL);
+    kept = mxi_memo_at(m, now.key);
     if (kept->key == now.key && (!kept->some || already + kept->codes > room)) return *kept;
   }
-  const int seen_nan = nan_scale(p->scale, c->b->scale);
+  const int seen_nan = mxi_nan_scale(p->scale, c->b->scale);
   uint32_t i = 0;
   unsigned seen_of = 0;
   for (; i < item->n && already + now.codes <= room; i++) {
@@ -233,8 +233,8 @@ static memo_entry elements_score(mx_plan *p, const cell *c, const mx_block_scale
   now.some = i < item->n;
   if (what && !known && !now.some) {
     *what = (memo_entry){.key = key, .sees = seen_of};
-    now.key = memo_key_of_seen(key, p, seen_of);
-    kept = memo_at(m, now.key);
+    now.key = mxi_memo_key_of_seen(key, p, seen_of);
+    kept = mxi_memo_at(m, now.key);
   }
   if (kept) *kept = now;
   return now;
@@ -252,11 +252,11 @@ static score item_score(mx_plan *p, uint64_t plan_key, const observation *o, con
   const int lenient = how & LOOK_LENIENT && p->spec.scale_round == MX_SCALE_ROUND_SR;
   if (lenient || (how & LOOK_LENIENT && p->spec.elem_round == MX_ROUND_SR)) how |= LOOK_EITHER;
   const int wrong = lenient ? scale_wrong_leniently(&scale, p, &c, how) : scale_wrong(&scale, p, &c, how);
-  const int seen_nan = nan_scale(p->scale, b->scale);
+  const int seen_nan = mxi_nan_scale(p->scale, b->scale);
   mix(print, scale.code);
-  if (wrong) *(seen_nan && nan_scale(p->scale, scale.code) ? &n.nan_codes : &n.scales) = 1;
+  if (wrong) *(seen_nan && mxi_nan_scale(p->scale, scale.code) ? &n.nan_codes : &n.scales) = 1;
   if (!(how & 2) || score_total(n) > room) return n;
-  if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, p, b->scale);
+  if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mxi_block_scale_given(&scale, p, b->scale);
   const memo_entry now = elements_score(p, &c, &scale, item, how, score_total(n), room);
   mix(print, now.print);
   n.codes += now.codes;
@@ -266,14 +266,14 @@ static score item_score(mx_plan *p, uint64_t plan_key, const observation *o, con
 
 static score values_score(const block_set *set, const mx_spec *spec, uint8_t *wrong);
 
-score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print) {
+score mxi_set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print) {
   const observation *o = s->of;
   mx_plan p;
   score total = {0, 0, 0};
   if (!o->samples[0].codes) return values_score(s, spec, wrong);
   if (plan_for(&p, o, spec)) return score_worst();
   sample_turn turn = FIRST_TURN;
-  size_t *against = limit && !wrong && !print ? memo_against(o->memo, s->at) : NULL; /* the one that speaks against most comes first */
+  size_t *against = limit && !wrong && !print ? mxi_memo_against(o->memo, s->at) : NULL; /* the one that speaks against most comes first */
   const size_t first = against && *against < s->n ? *against : 0;
   for (size_t k = 0; k < s->n; k++) {
     const size_t i = !k ? first : k <= first ? k - 1 : k;
@@ -288,17 +288,17 @@ score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t
   return total;
 }
 
-score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong) {
-  return set_score_print(s, spec, how, limit, wrong, NULL);
+score mxi_set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong) {
+  return mxi_set_score_print(s, spec, how, limit, wrong, NULL);
 }
 
-int seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec) {
+int mxi_seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec) {
   t->set = set;
   t->sample = UINT32_MAX;
   return !plan_for(&t->plan, set->of, spec);
 }
 
-int seed_trial_fits(seed_trial *t, uint64_t seed) {
+int mxi_seed_trial_fits(seed_trial *t, uint64_t seed) {
   const observation *o = t->set->of;
   mx_block_scale scale;
   sample_turn turn = {t->sample, 0};
@@ -308,13 +308,14 @@ int seed_trial_fits(seed_trial *t, uint64_t seed) {
     cell_of(&c, o, &o->blocks[t->set->at[i].block]);
     plan_sample(&t->plan, o, c.b->sample, &turn);
     t->sample = turn.sample;
-    if (scale_wrong(&scale, &t->plan, &c, LOOK_SCALES) && !(nan_scale(t->plan.scale, c.b->scale) && nan_scale(t->plan.scale, scale.code)))
+    if (scale_wrong(&scale, &t->plan, &c, LOOK_SCALES) &&
+        !(mxi_nan_scale(t->plan.scale, c.b->scale) && mxi_nan_scale(t->plan.scale, scale.code)))
       return 0;
   }
   return 1;
 }
 
-void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]) {
+void mxi_set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]) {
   const observation *o = s->of;
   const mx_format *f = mx_elem_format(o->formats.elem);
   mx_plan p;
@@ -328,7 +329,7 @@ void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[25
     plan_sample(&p, o, b->sample, &turn);
     const int wrong = scale_wrong(&scale, &p, &c, LOOK_BOTH);
     if (wrong && b->scale < 256) scales[b->scale]++;
-    if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, b->scale);
+    if (wrong && scale.code != b->scale && scale.how != MX_AS_IS) mxi_block_scale_given(&scale, &p, b->scale);
     for (uint32_t k = 0; k < s->at[i].n; k++) {
       const size_t at = s->at[i].look[k], r = at / o->block_cols, col = at % o->block_cols;
       if (!element_wrong(&p, &c, &scale, at, LOOK_BOTH, NULL, NULL)) continue;
@@ -337,7 +338,7 @@ void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[25
   }
 }
 
-score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong) {
+score mxi_scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong) {
   mx_plan p;
   score total = {0, 0, 0};
   if (plan_for(&p, o, spec)) return score_worst();
@@ -354,7 +355,7 @@ score scales_score(const observation *o, const mx_spec *spec, unsigned classes, 
   return total;
 }
 
-void set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec) {
+void mxi_set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec) {
   mx_plan p;
   sample_turn turn = FIRST_TURN;
   uint32_t added = 0;
@@ -363,12 +364,13 @@ void set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spe
   cell_of(&c, o, &o->blocks[item->block]);
   if (plan_for(&p, o, spec) || spec->scale_rule == MX_SCALE_RULE_HIF4) return;
   plan_sample(&p, o, c.b->sample, &turn);
-  if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS) mx_block_scale_given(&scale, &p, c.b->scale);
+  if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS)
+    mxi_block_scale_given(&scale, &p, c.b->scale);
   for (size_t k = 0; k < c.rows * c.cols && added < 8; k++) {
     const size_t at = k / c.cols * o->block_cols + k % c.cols;
     if (!element_wrong(&p, &c, &scale, at, 0, NULL, NULL)) continue;
     const uint32_t before = item->n;
-    set_item_look_at(item, (uint32_t)at);
+    mxi_set_item_look_at(item, (uint32_t)at);
     added += item->n != before;
   }
 }
@@ -400,7 +402,7 @@ static uint64_t stacked_score(const block_set *set, size_t first, size_t n, cons
   }
   if (!s) s = mx_tensor_alloc(&t, n * br, bc, &run);
   if (!s) {
-    const float amax = observation_amax(o, o->blocks[set->at[first].block].sample, spec);
+    const float amax = mxi_observation_amax(o, o->blocks[set->at[first].block].sample, spec);
     s = mx_quantize(&t, x, n * br, bc, bc, &run, &(mx_exec){.n_threads = 1, .amax_known = 1, .amax = amax}, NULL);
   }
   if (!s) s = mx_dequantize(values, bc, &t, &run, &(mx_exec){.n_threads = 1});

@@ -34,12 +34,12 @@ typedef struct block_set {
 
 /** A block joins a set, once. It brings the elements that say most: of each kind, the largest, those nearest to a tie, and some others. With
  *  wrong not NULL also those that this spec gets wrong (then a block that is there already may get more). 1 if anything was added. */
-int set_add(block_set *s, uint32_t block, const mx_spec *wrong);
-void set_free(block_set *s);
+int mxi_set_add(block_set *s, uint32_t block, const mx_spec *wrong);
+void mxi_set_free(block_set *s);
 /** One more element is looked at: r * block_cols + c, if there is room. */
-void set_item_look_at(set_item *item, uint32_t at);
+void mxi_set_item_look_at(set_item *item, uint32_t at);
 /** And a few that spec gets wrong. */
-void set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec);
+void mxi_set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec);
 
 enum {
   LOOK_SCALES = 1,  /* the scales alone; with select=foursix either candidate will do */
@@ -49,9 +49,9 @@ enum {
 };
 
 /** What spec gets wrong on a set; wrong (may be NULL) has an entry an item. The count may stop once it has passed the limit. */
-score set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
+score mxi_set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
 /** The same; print (may be NULL) becomes a fingerprint of the codes that spec gives there. */
-score set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print);
+score mxi_set_score_print(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong, uint64_t *print);
 /** Seeds one after another under a spec of scale.round=sr: does each give the scales of the set, with select=foursix either of the two? A trial
  *  belongs to one thread. Returns 0 if the spec can't be run. */
 typedef struct seed_trial {
@@ -59,18 +59,18 @@ typedef struct seed_trial {
   uint32_t sample;
   mx_plan plan;
 } seed_trial;
-int seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec);
-int seed_trial_fits(seed_trial *t, uint64_t seed);
+int mxi_seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec);
+int mxi_seed_trial_fits(seed_trial *t, uint64_t seed);
 /** Counts codes seen where spec gives others: of scales below 256, and of elements without their sign. */
-void set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]);
+void mxi_set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]);
 /** Scales alone, over all blocks whose class is in the mask; wrong (may be NULL) has an entry a block. */
-score scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong);
+score mxi_scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong);
 /** Everything by mx_quantize(), with rows and tails as they are; wrong (may be NULL) has an entry a block. */
-score full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads);
+score mxi_full_score(const observation *o, const mx_spec *spec, uint8_t *wrong, int n_threads);
 /** Samples whose stored tensor scale spec does not give; among the witnesses, or among all. */
-uint64_t tensor_scales_wrong(const observation *o, const mx_spec *spec, int all);
+uint64_t mxi_tensor_scales_wrong(const observation *o, const mx_spec *spec, int all);
 /** Two NaN codes, or two codes of a NaN that differ in its sign alone: which one a library gives depends on its processor. */
-int same_nan(const mx_format *f, uint32_t a, uint32_t b, float x);
-int nan_scale(const mx_format *f, uint32_t code);
+int mxi_same_nan(const mx_format *f, uint32_t a, uint32_t b, float x);
+int mxi_nan_scale(const mx_format *f, uint32_t code);
 
 #endif
