@@ -1,5 +1,5 @@
 /* RNE by bits: each case equals mx_encode of the format (tests/cli/quantize-all.sh compares). */
-#include "narrow.h"
+#include "mxgold/dtype.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static uint16_t f16_of(float x) {
   return (uint16_t)(sign | (code > 0x7BFF ? 0x7BFF : code));
 }
 
-void mxi_narrow(void *out, const float *x, size_t n, mx_dtype dtype, int n_threads) {
+void mx_narrow(void *out, const float *x, size_t n, mx_dtype dtype, int n_threads) {
   if (dtype == MX_F32) {
     memcpy(out, x, n * sizeof *x);
     return;

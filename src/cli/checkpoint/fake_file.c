@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "mxgold/quantized.h"
-#include "kernels/narrow.h"
 #include "cli/base/pipeline.h"
 
 /* Values in a piece, so that it stays in a thread's cache; in all pieces at a time, so that with 16 bytes a value (x, y, a rotated copy, codes and
@@ -137,7 +136,7 @@ static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   mx_error_sums_add(&d->sums, x, d->y, p->n, w->inner);
   d->out = d->y;
   if (t->a->dtype == MX_F32) return MX_OK;
-  mxi_narrow(d->x, d->y, p->n, t->a->dtype, w->inner); /* x is no longer needed, and no dtype here is wider */
+  mx_narrow(d->x, d->y, p->n, t->a->dtype, w->inner); /* x is no longer needed, and no dtype here is wider */
   d->out = d->x;
   return MX_OK;
 }
