@@ -246,16 +246,16 @@ fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept
 	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 .PHONY: man docs
-man: $(BIN) ## docs/mxgold.1 from the tables of commands
-	@mkdir -p docs
-	$(BIN) help --man >docs/mxgold.1
-# docs/PRESETS.md ends with what `make peers` measured, if it did: docs/peers.md.
-docs: man ## docs/FORMATS.md, docs/PRESETS.md, docs/MODELS.md and the man page, written by the program from its tables
-	$(BIN) formats --markdown >docs/FORMATS.md
-	$(BIN) presets --markdown >docs/PRESETS.md
-	@if [ -f docs/peers.md ]; then cat docs/peers.md >>docs/PRESETS.md; fi
-	$(BIN) models --markdown >docs/MODELS.md
-	cat docs/datapaths.md >>docs/MODELS.md
+man: $(BIN) ## docs/reference/mxgold.1 from the tables of commands
+	@mkdir -p docs/reference
+	$(BIN) help --man >docs/reference/mxgold.1
+# docs/reference/PRESETS.md ends with what `make peers` measured, if it did: tests/peers/peers.md.
+docs: man ## docs/reference/FORMATS.md, docs/reference/PRESETS.md, docs/reference/MODELS.md and the man page, written by the program from its tables
+	$(BIN) formats --markdown >docs/reference/FORMATS.md
+	$(BIN) presets --markdown >docs/reference/PRESETS.md
+	@if [ -f tests/peers/peers.md ]; then cat tests/peers/peers.md >>docs/reference/PRESETS.md; fi
+	$(BIN) models --markdown >docs/reference/MODELS.md
+	cat formats/datapaths.md >>docs/reference/MODELS.md
 
 .PHONY: install
 DESTDIR ?=
@@ -270,7 +270,7 @@ install: all ## program, library, headers, tables, man page and completion to PR
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	printf 'Name: mxgold\nDescription: bit-exact reference of microscaling formats\nVersion: %s\nCflags: -I%s/include\nLibs: -L%s/lib -lmxgold\nLibs.private: %s\n' \
 	  "$$($(BIN) --version | awk '{print $$NF}')" "$(PREFIX)" "$(PREFIX)" "$(OMP) $(LIBS)" >$(DESTDIR)$(PREFIX)/lib/pkgconfig/mxgold.pc
-	install -m 644 docs/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/reference/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(BIN) help --bash-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mxgold
 
 .PHONY: bench-gemm
@@ -300,7 +300,7 @@ bench-mixtures: $(B)/bench/bench_mixtures ## cycles of quantise under random mix
 bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
 	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)
 
-# Verification: is the comparator itself any good, and the walk-through of docs/VERIFY.md.
+# Verification: is the comparator itself any good, and the walk-through of docs/guide/VERIFY.md.
 .PHONY: mutants demo-verify identify-all identify-time
 $(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
 	$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
@@ -312,7 +312,7 @@ identify-all: deps-test $(B)/tests/test_identify ## every preset and 1,000 mixtu
 identify-time: deps-test $(B)/tests/test_identify ## how long identify takes for every preset on 64 Ki and on 1 Mi elements
 	@uptime
 	IDENTIFY_TIME=1 $(B)/tests/test_identify
-demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/VERIFY.md
+demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/guide/VERIFY.md
 	examples/demo-verify.sh $(BIN)
 
 # Programs that use the library.

@@ -1,6 +1,6 @@
 /* make bench-mixtures: what quantise costs under mixtures of keys that no preset has. A mixture that falls back to scalar code stands out by a hundred.
  *   bench_mixtures N [LIMIT [ISA_OFF]]      N mixtures; those that take more than LIMIT (700) cycles for sixteen elements are listed; exit 1 if there
- *                                           is one without scale.max_byte, whose clamp may leave no scale that is of any use: see docs/SPEED.md
+ *                                           is one without scale.max_byte, whose clamp may leave no scale that is of any use: see docs/notes/SPEED.md
  *   bench_mixtures SPEC...                  these specs, such as 'elem=e4m3 elem.round=scan_x', also on AVX2 and by scalar code
  * A cycle is what a dependent addition takes in the same minute. One thread; the best of a few runs. */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Matrix-unit models, the reference: operands, and the walk over outputs. docs/SPEC.md section 4. Nothing here is shared with src/gemm but the rows of
+/* Matrix-unit models, the reference: operands, and the walk over outputs. docs/reference/SPEC.md section 4. Nothing here is shared with src/gemm but the rows of
  * formats/ and the struct that holds them. */
 #include "mma.h"
 

@@ -31,7 +31,7 @@ static inline uint64_t ref_mma_inf(const mx_format *f, int negative) { return f-
 /** value = n * 2^exponent. */
 void number_set(mpz_t value, int64_t n, int exponent);
 
-/** The value of a code: docs/SPEC.md section 1. */
+/** The value of a code: docs/reference/SPEC.md section 1. */
 void number_decode(number *x, const mx_format *f, uint64_t code);
 
 /** The NaN `code` of f as bits of d, as a conversion of IEEE 754 makes it: sign and payload, which stands at the top, and quiet. What f cannot

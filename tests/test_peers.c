@@ -85,7 +85,7 @@ static size_t values_differ(const char *preset, int order, const mx_array *x, co
   return differ;
 }
 
-/* docs/PRESETS.md: under which deq.arith these presets give the values that their library makes of its codes, and that no other order does. */
+/* docs/reference/PRESETS.md: under which deq.arith these presets give the values that their library makes of its codes, and that no other order does. */
 START_TEST(values_of_libraries_under_a_tensor_scale) {
   char path[512];
   mx_error err;

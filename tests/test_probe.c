@@ -252,7 +252,7 @@ static mx_mma_model random_model(size_t i) {
     x.out_bits = pick(&s, 3) ? 0 : 5 + pick(&s, 18);
     x.out_round = pick(&s, 3);
     x.zero = pick(&s, 2);
-    x.floor = pick(&s, 3) ? 0 : -150 + pick(&s, 170); /* an exponent of 0 is drawn as none: the sets stay those of docs/EVIDENCE.md */
+    x.floor = pick(&s, 3) ? 0 : -150 + pick(&s, 170); /* an exponent of 0 is drawn as none: the sets stay those of docs/notes/EVIDENCE.md */
     x.P = pick(&s, 5) ? 0 : 1 << pick(&s, 5);
     x.order = pick(&s, 4) == 0;
     x.huge = pick(&s, 2);

@@ -19,7 +19,7 @@ if grep -q '^device CPU host runtime' said; then
   grep -q 'kernels for: SKIPPED on silicon' said || fail "no word of what was skipped"
   grep -q '^hip-diff: on the CPU host runtime alone; silicon: SKIPPED' said || fail "the last line does not say SKIPPED"
 fi
-python3 "$root/tests/lib/check_schema.py" "$root/docs/schemas/hip-diff.schema.json" diff.json || fail "the report does not fit its schema"
+python3 "$root/tests/lib/check_schema.py" "$root/docs/reference/schemas/hip-diff.schema.json" diff.json || fail "the report does not fit its schema"
 python3 - "$root" <<'P' || fail "rows are missing"
 import json, re, sys
 report = json.load(open("diff.json"))

@@ -14,7 +14,7 @@ run() {
   rm -f diff.json diff.html
   $under "$diff" --device host --fault "$fault" --json diff.json --html diff.html "$@" >said 2>err || rc=$?
   [ $rc = 2 ] || fail "$fault: exit $rc, expected 2: $(cat err)"
-  python3 "$root/tests/lib/check_schema.py" "$root/docs/schemas/hip-diff.schema.json" diff.json || fail "$fault: the report does not fit its schema"
+  python3 "$root/tests/lib/check_schema.py" "$root/docs/reference/schemas/hip-diff.schema.json" diff.json || fail "$fault: the report does not fit its schema"
 }
 # holds EXPRESSION: of rows (by operation), report, page
 holds() {

@@ -3,7 +3,7 @@
  *  A model is a row of formats/: an instruction of an architecture (formats/instructions.def), which knows its shape, its types and how its
  *  groups chain, or an accumulation model (formats/accumulation.def). mx_mma_model_find() turns a name into an mx_mma_model; mx_mma() runs it.
  *  What each row was held to is part of the row: mx_mma_model.held.
- *  Source: docs/SPEC.md section 4.   Oracle: ref_mma (ref/mma.c), tests/test_mma.c, tests/mma_sim/. */
+ *  Source: docs/reference/SPEC.md section 4.   Oracle: ref_mma (ref/mma.c), tests/test_mma.c, tests/mma_sim/. */
 #ifndef MXGOLD_MMA_H
 #define MXGOLD_MMA_H
 
@@ -91,7 +91,7 @@ typedef struct mx_mma_args {
  *  Returns MX_OK; MX_ERR_ARG (NULL operand, scales missing or not wanted); MX_ERR_SHAPE (K not a multiple of the instruction's k, or sizes
  *  overflow); MX_ERR_CONFLICT (mx_mma_model_check); MX_ERR_NOMEM. On error d is untouched, except MX_ERR_NOMEM.
  *  Threads: reentrant; the same bits for any number of threads and any ISA.
- *  Source: docs/SPEC.md section 4 and the row's own.   Oracle: ref_mma, tests/test_mma.c */
+ *  Source: docs/reference/SPEC.md section 4 and the row's own.   Oracle: ref_mma, tests/test_mma.c */
 mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, const mx_exec *exec, mx_error *err);
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
  *  mx_probe_make() makes tiles for given types. A device runs them (mx_mma plays one just as well); mx_probe_fit() takes tiles and results, reads
  *  the parameters, searches what is left, and says what fits, what each other value is ruled out by, and what stays open. Where that is not
  *  enough, mx_probe_next() makes a second batch of tiles on which the models that are left differ.
- *  Source: docs/PROBE.md; the order of summation is read as FPRev does (arXiv 2411.00442).   Oracle: tests/test_probe.c, make probe-all. */
+ *  Source: docs/notes/PROBE.md; the order of summation is read as FPRev does (arXiv 2411.00442).   Oracle: tests/test_probe.c, make probe-all. */
 #ifndef MXGOLD_PROBE_H
 #define MXGOLD_PROBE_H
 
@@ -32,7 +32,7 @@ typedef struct mx_probe {
   size_t n;                                  /* probes */
   uint8_t *a, *b, *c, *scale_a, *scale_b;    /* operands of mx_mma */
   size_t a_bytes, b_bytes, c_bytes, s_bytes; /* of a row of a, of b, of one c, of a row of scales */
-  int32_t (*labels)[MX_PROBE_LABELS];        /* family, then what it says (docs/PROBE.md) */
+  int32_t (*labels)[MX_PROBE_LABELS];        /* family, then what it says (docs/notes/PROBE.md) */
 } mx_probe;
 
 /** Make a batch. MX_ERR_ARG (types or sizes that no device has: K from 2 to 4096, M and N from 1 to 256); MX_ERR_NOMEM. On error out is {0}. */

@@ -145,7 +145,7 @@ static const char *table_names(size_t index) { return index < N_TABLES ? tables[
 static const cli_option options[] = {
     {"TABLE", 0, CLI_POS_OPT, offsetof(struct args, table), NULL, "one table; without it, all of them", table_names},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
-    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/FORMATS.md has it", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/reference/FORMATS.md has it", NULL},
     {0},
 };
 

@@ -14,7 +14,7 @@ struct args {
 static const cli_option options[] = {
     {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "a model, or the beginning of names: hopper/, cdna3", NULL},
     {"keys", 0, CLI_FLAG, offsetof(struct args, keys), NULL, "the parameters of a model and their values", NULL},
-    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/MODELS.md has it", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/reference/MODELS.md has it", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
 };
@@ -181,7 +181,7 @@ static int page(void) {
   return out_print_markdown(
       o, "Models of matrix units",
       "The rows of formats/accumulation.def and formats/instructions.def (`mxgold models` lists every name), then how each kind "
-      "computes. Written by `make docs`: edit the tables and docs/datapaths.md, not this file.");
+      "computes. Written by `make docs`: edit the tables and formats/datapaths.md, not this file.");
 }
 
 static int run(const cli_context *ctx, void *args) {

@@ -1,10 +1,10 @@
-# docs/ABLATE.md shows what the program says now.
+# docs/guide/ABLATE.md shows what the program says now.
 : "${scratch:?run by tests/run-cli.sh}"
-python3 - "$root" "$mxgold" <<'P' || fail "docs/ABLATE.md is out of date"
+python3 - "$root" "$mxgold" <<'P' || fail "docs/guide/ABLATE.md is out of date"
 import re, shlex, subprocess, sys
 root, mxgold = sys.argv[1:]
 bad = 0
-blocks = re.findall(r"```console\n\$ (mxgold .*)\n((?:(?!```).*\n)*)```", open(root + "/docs/ABLATE.md").read())
+blocks = re.findall(r"```console\n\$ (mxgold .*)\n((?:(?!```).*\n)*)```", open(root + "/docs/guide/ABLATE.md").read())
 assert len(blocks) >= 5
 for command, shown in blocks:
     args = [mxgold] + [a.replace("tests/data/", root + "/tests/data/") for a in shlex.split(command)[1:]]

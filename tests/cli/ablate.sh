@@ -330,7 +330,7 @@ sed 's/"preset": "[^"]*"//' "$scratch/stdout" >recipe
 accepts $six -p te-nvfp4 --operand Q2:block=16x16 --operand Q4:block=16x16 --operand Q3:elem.round=sr --operand Q5:elem.round=sr,had.size=16,had.sign=te --operand Q6:had.size=16,had.sign=te
 sed 's/"preset": "[^"]*"//' "$scratch/stdout" | cmp -s - recipe || fail "recipe-nvfp4 is not its operands"
 for name in $(grep -o '^MX_RECIPE("[a-z0-9-]*' "$root/formats/recipes.def" | cut -d'"' -f2); do
-  grep -q "\`$name\`" "$root/docs/ABLATE.md" || fail "docs/ABLATE.md does not name $name"
+  grep -q "\`$name\`" "$root/docs/guide/ABLATE.md" || fail "docs/guide/ABLATE.md does not name $name"
 done
 
 # Operands of a product draw apart: the same generator twice gives two matrices, and other errors.

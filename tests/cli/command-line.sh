@@ -39,7 +39,7 @@ case $(completes quantize x.npy --set scale.rule =) in "floor "*) ;; *) fail "co
 rm "$scratch/completion"
 # The man page in the tree is the one that the tables give.
 accepts "$mxgold" help --man
-cmp -s "$scratch/stdout" "$root/docs/mxgold.1" || fail "docs/mxgold.1 is out of date: make man"
+cmp -s "$scratch/stdout" "$root/docs/reference/mxgold.1" || fail "docs/reference/mxgold.1 is out of date: make man"
 leaves_only
 
 # A case that is started by itself writes nothing where it stands.

@@ -1,11 +1,11 @@
 # Pages that the program writes are those that its tables give now.
 : "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" formats --markdown
-cmp -s "$scratch/stdout" "$root/docs/FORMATS.md" || fail "docs/FORMATS.md is out of date: make docs"
+cmp -s "$scratch/stdout" "$root/docs/reference/FORMATS.md" || fail "docs/reference/FORMATS.md is out of date: make docs"
 accepts "$mxgold" presets --markdown
-cat "$scratch/stdout" "$root/docs/peers.md" 2>/dev/null | cmp -s - "$root/docs/PRESETS.md" || fail "docs/PRESETS.md is out of date: make docs"
+cat "$scratch/stdout" "$root/tests/peers/peers.md" 2>/dev/null | cmp -s - "$root/docs/reference/PRESETS.md" || fail "docs/reference/PRESETS.md is out of date: make docs"
 accepts "$mxgold" models --markdown
-cat "$scratch/stdout" "$root/docs/datapaths.md" | cmp -s - "$root/docs/MODELS.md" || fail "docs/MODELS.md is out of date: make docs"
+cat "$scratch/stdout" "$root/formats/datapaths.md" | cmp -s - "$root/docs/reference/MODELS.md" || fail "docs/reference/MODELS.md is out of date: make docs"
 # Tables of their own, JSON, and what is unknown.
 accepts "$mxgold" formats elements
 head -1 "$scratch/stdout" | grep -q '^element  *kind  *bits' || fail "formats elements: no header"

@@ -1,4 +1,4 @@
-# What --json prints fits docs/schemas; --junit is XML that counts right. And the checker finds what does not fit.
+# What --json prints fits docs/reference/schemas; --junit is XML that counts right. And the checker finds what does not fit.
 : "${scratch:?run by tests/run-cli.sh}"
 fits() { # fits NAME EXIT COMMAND...
   local name=$1 want=$2 rc said
@@ -6,7 +6,7 @@ fits() { # fits NAME EXIT COMMAND...
   "$@" >"$scratch/stdout" 2>"$scratch/stderr"
   rc=$?
   [ $rc = "$want" ] || fail "exit $rc, expected $want: $*: $(cat "$scratch/stderr")"
-  said=$(python3 "$root/tests/lib/check_schema.py" "$root/docs/schemas/$name.schema.json" "$scratch/stdout") || fail "$*: $said"
+  said=$(python3 "$root/tests/lib/check_schema.py" "$root/docs/reference/schemas/$name.schema.json" "$scratch/stdout") || fail "$*: $said"
 }
 junit() { # junit FILE TESTS FAILURES
   python3 - "$@" <<'P' || fail "junit $*"
@@ -64,6 +64,6 @@ fits models 0 "$mxgold" models cdna4/ --json
 for bad in '{}' '{"equal": 1, "cases": 0, "columns": []}' '{"equal": true, "cases": -1, "columns": []}' \
   '{"equal": true, "cases": 0, "columns": [{"column": "x", "compared": 1, "differ": 0, "more": 1}]}' \
   '{"equal": true, "cases": 0, "columns": [{"column": "x", "compared": 1, "differ": 1, "expected": "G"}]}'; do
-  echo "$bad" | python3 "$root/tests/lib/check_schema.py" "$root/docs/schemas/verify.schema.json" >/dev/null && fail "the checker takes $bad"
+  echo "$bad" | python3 "$root/tests/lib/check_schema.py" "$root/docs/reference/schemas/verify.schema.json" >/dev/null && fail "the checker takes $bad"
 done
 true

@@ -495,7 +495,7 @@ def suites(rng, run, n, elem, scale, block, tensor):
     yield "binade", ulps(np.ldexp(1.0, rng.integers(-149, 128, (n, 8))), rng.integers(-2, 3, (n, 8))).repeat(block, 1) * rng.choice(
         [1, -1, .5, .75, -.25, .125, 0], (n, w)).astype(np.float32)
     x = rng.integers(0, 2**32, (n, w)).astype(np.uint32).view(np.float32)
-    yield "bits", np.where(np.isnan(x), np.float32(np.nan), x)               # what a NaN's payload becomes is in docs/peers.md
+    yield "bits", np.where(np.isnan(x), np.float32(np.nan), x)               # what a NaN's payload becomes is in tests/peers/peers.md
     for name, v in dict(nan1=np.nan, inf1=np.inf, ninf1=-np.inf).items():
         x = rng.normal(size=(n, w)).astype(np.float32)
         x[rng.integers(n), rng.integers(w)] = v
