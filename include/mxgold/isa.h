@@ -37,7 +37,18 @@ uint32_t mx_isa_only(uint32_t isa);
 const char *mx_isa_kernels(size_t index, uint32_t *isa, uint32_t off);
 /** "avx2" of MX_ISA_AVX2; NULL for what is not one bit of MX_ISA_ALL. */
 const char *mx_isa_name(uint32_t bit);
-/** Threads of a call that was given this many: those, or one for each processor that OpenMP has if 0. */
+
+/* No call takes more threads than this, but for a machine that has more processors. */
+enum { MX_MOST_THREADS = 256 };
+
+/** Threads of a call that was given this many: those, or as many as OpenMP would take if 0 or less, but
+ *   - at most MX_MOST_THREADS, or the number of processors where that is larger;
+ *   - no more than can be started now: limits on memory, on processes or on threads may allow fewer, at least this one;
+ *   - one in a child of fork() if its parent had several threads then: those of OpenMP are not in the child, and it would wait for them for ever.
+ *     (A child that starts another program by exec() is not concerned.)
+ *  Every n_threads of the library goes through here, so that any number is allowed.
+ *  Threads: reentrant; threads that a call needs for the first time are started once more to see that they can be.
+ *  Oracle: tests/test_threads.c */
 int mx_thread_count(int n_threads);
 
 #ifdef __cplusplus

@@ -43,7 +43,7 @@ uint32_t mx_scale_code_at(const mx_tensor *tensor, size_t index);
 
 /** How to run, apart from what the bits are. The zero struct: all processors, best ISA. */
 typedef struct mx_exec {
-  int n_threads;     /* 0: OpenMP's default */
+  int n_threads;     /* 0: OpenMP's default; any number is allowed, mx_thread_count() (isa.h) says what becomes of it, also after fork() */
   uint32_t isa_mask; /* ISAs switched off, MX_ISA_* bits (isa.h) */
   /* For a tensor that arrives in pieces of whole block rows: */
   size_t first_row; /* where src's first row lies in the tensor; a multiple of the block's rows. Random bits depend on it. */

@@ -6,6 +6,7 @@
 
 #include "ablate/real.h"
 #include "mxgold/ablate.h"
+#include "mxgold/isa.h"
 #include "mxgold/nearest.h"
 #include "mxgold/random.h"
 
@@ -101,7 +102,7 @@ static double value(const mx_data *d, uint64_t seed, uint64_t i) {
 }
 
 void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *d, uint64_t seed) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(0))
   for (size_t r = 0; r < rows; r++) {
     const double row = d->kind == MX_DATA_ROWS ? mxi_real_exp(d->param[0] * normal(seed, rows_from + r)) : 1;
     for (size_t c = 0; c < cols; c++) {

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "mxgold/ablate.h"
+#include "mxgold/isa.h"
 
 static float *transpose(const float *x, size_t rows, size_t cols) {
   float *t = malloc(rows * cols * sizeof *t + 1);
   if (!t) return NULL;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(0))
   for (size_t c = 0; c < cols; c++)
     for (size_t r = 0; r < rows; r++) t[c * rows + r] = x[r * cols + c];
   return t;

@@ -148,8 +148,7 @@ static int run(const cli_context *ctx, void *args) {
   if (a->shape && shape_parse(shape, 2, a->shape) != 2) return cli_error("bench: --shape %s: expected RxC, such as 4096x4096", a->shape);
   if (shape[0] > (UINT64_C(1) << 34) / shape[1]) return cli_error("bench: --shape %s: expected at most 2^34 values", a->shape);
   if (a->rounds.given && (!a->rounds.v || a->rounds.v > MAX_ROUNDS)) return cli_error("bench: --rounds: expected 1 to %d", MAX_ROUNDS);
-  if (a->threads.v > 1024) return cli_error("bench: --threads: expected at most 1024");
-  bench b = {.rows = shape[0], .cols = shape[1], .rounds = a->rounds.given ? a->rounds.v : 11, .n_threads = (int)a->threads.v};
+  bench b = {.rows = shape[0], .cols = shape[1], .rounds = a->rounds.given ? a->rounds.v : 11, .n_threads = cli_threads(&a->threads)};
   const size_t n = b.rows * b.cols;
   b.input = malloc(n * sizeof *b.input);
   b.copy = malloc(n * sizeof *b.copy);

@@ -43,7 +43,7 @@ static int write_values(const cli_context *ctx, const struct args *a, const mx_q
                     .shape = q->shape,
                     .n_values = (uint64_t)t->rows * t->cols,
                     .unit = (uint64_t)w.block_rows * t->cols,
-                    .n_threads = (int)a->threads.v,
+                    .n_threads = cli_threads(&a->threads),
                     .piece = piece,
                     .self = &w};
   w.exec.n_threads = output_pieces(&o) > 1 ? 1 : o.n_threads;

@@ -278,7 +278,7 @@ static int run(const cli_context *ctx, void *args) {
                                .passed = passed,
                                .read = copy,
                                .self = &f,
-                               .n_threads = (int)(a->threads.v > 64 ? 64 : a->threads.v)};
+                               .n_threads = cli_threads(&a->threads)};
   if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);
   if (!rc && a->explain && !d->equal) {
     const float *all = x ? x : widen(&f, 0, qa.tensor.rows);

@@ -189,7 +189,7 @@ static int run(const cli_context *ctx, void *args) {
   w.options.alpha = a->alpha.given ? &w.alpha : NULL;
   w.options.beta = a->beta.given ? &w.beta : NULL;
   w.options.batch = a->batch.given && a->batch.v ? a->batch.v : 1;
-  w.options.exec.n_threads = (int)a->threads.v;
+  w.options.exec.n_threads = cli_threads(&a->threads);
   mx_writer_install_signal_cleanup();
   int rc = CLI_TROUBLE;
   if (mx_quantized_open(&w.a, a->a, &err) || mx_quantized_open(&w.b, a->b, &err))

@@ -234,8 +234,10 @@ static int run(const cli_context *ctx, void *args) {
   mx_identity id;
   const char *nibble = NULL, *layout = NULL;
   int rc = samples_open(&s, &a->in);
-  const mx_identify_options o = {
-      .block_cols = a->block.given ? (int)a->block.v : 0, .n_threads = (int)a->threads.v, .seconds = a->seconds.v, .no_undecided = a->quick};
+  const mx_identify_options o = {.block_cols = a->block.given ? (int)a->block.v : 0,
+                                 .n_threads = cli_threads(&a->threads),
+                                 .seconds = a->seconds.v,
+                                 .no_undecided = a->quick};
   if (!rc && a->block.given && (a->block.v < 1 || a->block.v > 65536)) rc = cli_error("identify: --block: expected 1 to 65536");
   if (!rc && a->seconds.given && !(a->seconds.v > 0)) rc = cli_error("identify: --seconds: expected more than 0");
   if (!rc) rc = find(&id, &s, &o, &nibble, &layout);

@@ -212,7 +212,7 @@ static int fit(const struct args *a) {
   if (!p || !d || !f) rc = cli_error("probe: no memory");
   for (size_t i = 0; i < n && !rc; i++)
     if (probe_read_file(&p[i], a->files.items[2 * i], &err) || probe_read_d(&d[i], a->files.items[2 * i + 1], &p[i], &err)) rc = cli_fail(&err);
-  const mx_exec exec = {.n_threads = (int)a->threads.v};
+  const mx_exec exec = {.n_threads = cli_threads(&a->threads)};
   if (!rc && mx_probe_fit_run(f, p, (const void *const *)d, n, &exec, &err)) rc = cli_fail(&err);
   if (!rc && a->emit_next && f->next.T && probe_write(a->emit_next, &f->next, &err)) rc = cli_fail(&err);
   if (!rc) {
@@ -234,7 +234,6 @@ static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
   if (!a->emit == !a->fit) return cli_error("probe: --emit P.safetensors or --fit P D, one of the two");
-  if (a->threads.v > 4096) return cli_error("--threads: at most 4096");
   if (a->emit && (a->files.n || a->emit_next)) return cli_error("probe --emit: takes no files and no --emit-next");
   if (a->fit &&
       (a->like || a->a || a->b || a->c || a->d || a->scale || a->block.given || a->k.given || a->m.given || a->n.given || a->seed.given))

@@ -145,7 +145,7 @@ static mx_status keep_amax(void *self, void *at, size_t piece, mx_error *err) {
 }
 
 static pipeline pipeline_of(work *w) {
-  return (pipeline){.n_pieces = w->n_pieces, .n_threads = (int)w->args->threads.v, .self = w, .leave = leave};
+  return (pipeline){.n_pieces = w->n_pieces, .n_threads = cli_threads(&w->args->threads), .self = w, .leave = leave};
 }
 
 /* The tensor's largest magnitude, before the first block can be scaled. */
@@ -236,7 +236,7 @@ static int with_input(work *w, const char *out, mx_error *err) {
   const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + w->block_rows - 1) / w->block_rows * w->block_rows;
   w->piece_rows = w->args->transpose || whole > w->rows ? (w->rows ? w->rows : 1) : whole;
   w->n_pieces = w->rows ? (w->rows - 1) / w->piece_rows + 1 : 1; /* one for an empty tensor, for the sake of its tensor scale */
-  if (pipeline_threads(w->n_pieces, (int)w->args->threads.v) > 1) w->exec.n_threads = 1;
+  if (pipeline_threads(w->n_pieces, cli_threads(&w->args->threads)) > 1) w->exec.n_threads = 1;
   if (!w->args->transpose && find_amax(w, err)) return CLI_TROUBLE;
   if (mx_writer_open(&w->writer, out, err)) return cli_fail(err);
   if (mx_writer_is_npy(w->writer)) {
@@ -277,14 +277,14 @@ static int run_all(const cli_context *ctx, const struct args *a, const mx_spec *
   if (a->bits || a->dequantized || a->transpose || a->tensor_scale.given || a->form.dtype || a->form.shape)
     return cli_error("quantize: --all does not go with --bits, --dequantized, --transpose, --tensor-scale, --dtype or --shape");
   mx_writer_install_signal_cleanup();
-  const quantize_all_options o = {a->in,   a->out,       a->include, a->exclude, spec_preset_label(&a->spec, spec), spec, (int)a->threads.v,
-                                  a->json, a->refuse_nan};
+  const quantize_all_options o = {
+      a->in, a->out, a->include, a->exclude, spec_preset_label(&a->spec, spec), spec, cli_threads(&a->threads), a->json, a->refuse_nan};
   return quantize_all(ctx, &o);
 }
 
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
-  work w = {.args = a, .ctx = ctx, .exec.n_threads = (int)a->threads.v};
+  work w = {.args = a, .ctx = ctx, .exec.n_threads = cli_threads(&a->threads)};
   mx_error err;
   if (!a->out) return cli_error("quantize: no output, expected -o OUT.safetensors");
   if (spec_from_options(&w.spec, &a->spec)) return CLI_TROUBLE;

@@ -1,7 +1,6 @@
-/* What may be used: host, mask, environment; the table of kernels; threads. */
+/* What may be used: host, mask, environment; the table of kernels. */
 #include "kernels/dispatch.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -129,5 +128,3 @@ const char *mx_isa_name(uint32_t bit) {
     if (names[i].bit == bit && bit != MX_ISA_ALL) return names[i].name;
   return NULL;
 }
-
-int mx_thread_count(int n_threads) { return n_threads > 0 ? n_threads : omp_get_max_threads(); }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/encode.h"
+#include "kernels/threads.h"
 #include "mxgold/codec.h"
 #include "mxgold/nearest.h"
 #include "mxgold/random.h"
@@ -151,7 +152,7 @@ mx_status mx_encoder_run(uint8_t *out, const float *x, uint64_t first, size_t n,
     return MX_OK;
   }
   const int stochastic = e->how.round == MX_ROUND_SR, drop = 32 - (e->how.sr_bits ? e->how.sr_bits : 16);
-#pragma omp parallel for schedule(static) if (n > 1 << 12)
+#pragma omp parallel for schedule(static) num_threads(mx_threads(NULL, n, 1 << 12))
   for (size_t i = 0; i < n; i++) {
     const uint32_t random = !stochastic ? 0 : bits ? bits[i] : mx_random(e->seed, MX_STREAM_ELEMENT, first + i) >> drop;
     out[i] = mx_encoder_code(e, x[i], random);

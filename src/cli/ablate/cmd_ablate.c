@@ -84,7 +84,7 @@ static int report(const struct args *a, const ablate_result *r) {
   if (rc || (!a->chart && !a->html)) return rc;
   fflush(stdout);
   ablate_detail d;
-  int bad = ablate_detail_make(&d, r, r->order[0], (int)a->threads.v);
+  int bad = ablate_detail_make(&d, r, r->order[0], cli_threads(&a->threads));
   if (!bad && a->chart) bad = ablate_image(r, &d, a->chart);
   if (!bad && a->html) bad = ablate_html(r, &d, a->html);
   ablate_detail_free(&d);
@@ -99,7 +99,7 @@ static int check_outputs(const struct args *a) {
 
 static int sweep(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs) {
   ablate_result result;
-  const ablate_sweep_options o = {(int)a->repeats.v, (int)a->threads.v, a->refuse_nan, a->state};
+  const ablate_sweep_options o = {(int)a->repeats.v, cli_threads(&a->threads), a->refuse_nan, a->state};
   if (check_outputs(a)) return CLI_TROUBLE;
   int rc = ablate_sweep(&result, ctx, tensors, specs, &o);
   if (!rc) rc = report(a, &result);
@@ -113,7 +113,7 @@ static int with_tensors(const struct args *a, const cli_context *ctx, ablate_ten
                        .operands = &a->operands,
                        .seed = a->seed.v,
                        .repeats = (int)a->repeats.v,
-                       .n_threads = (int)a->threads.v,
+                       .n_threads = cli_threads(&a->threads),
                        .json = a->json,
                        .refuse_nan = a->refuse_nan};
   if (accumulation(&p, a->model)) return CLI_TROUBLE;

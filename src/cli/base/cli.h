@@ -5,6 +5,7 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,9 @@ typedef struct cli_f32 {
   int given;
   float v;
 } cli_f32;
+
+/** A count of threads from an option, for the library, which holds it to what is sensible; 0 is all processors. */
+static inline int cli_threads(const cli_u64 *n) { return n->v > INT_MAX ? INT_MAX : (int)n->v; }
 
 /** The index-th word that an option takes, NULL past the end. */
 typedef const char *cli_choices(size_t index);

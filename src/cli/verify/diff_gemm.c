@@ -222,7 +222,7 @@ int diff_gemm(const diff_gemm_args *a) {
   if (a->bound && a->accum) return cli_error("diff: --accum and --bound exclude each other");
   w.gemm.alpha = a->alpha.given ? &w.alpha : NULL;
   w.gemm.beta = a->beta.given ? &w.beta : NULL;
-  w.gemm.exec.n_threads = (int)a->threads.v;
+  w.gemm.exec.n_threads = cli_threads(&a->threads);
   mx_judgement *j = calloc(1, sizeof *j);
   char verdict[1024];
   mx_error err;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
 #include "mxgold/verify.h"
 #include "verify/trial/keys.h"
 
@@ -113,7 +114,7 @@ mx_status mx_deciding_suites(int suite_of[64], const mx_spec *asked, uint64_t ke
     const int fixed = suites[s] == MX_SUITE_SPECIAL;
     if (mx_generate(&c, suites[s], spec, fixed ? 0 : 32, fixed ? 0 : 256, 1, NULL)) continue;
     const int ran = run(&base, &c, spec);
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(mx_thread_count(0))
     for (size_t i = 0; i < n; i++) told[i] = (uint8_t)(ran && differ(&base, &c, &q[i].other));
     for (size_t i = 0; i < n; i++) here[q[i].key] = (uint8_t)(here[q[i].key] + told[i]);
     for (size_t k = 0; k < 64; k++)

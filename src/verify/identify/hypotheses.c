@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
 #include "verify/identify/stochastic.h"
 
 enum { MAX_POINTS = 1536 };
@@ -524,7 +525,7 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
     if (least > 0.5) { /* nothing fits as it lies: perhaps the input was rotated */
       const rotation r = find_rotation(samples, n_samples, blocks[0], bits);
-      const mx_spec rotated = spec_of_rotation(&r, options->n_threads > 0 ? options->n_threads : 1);
+      const mx_spec rotated = spec_of_rotation(&r, mx_thread_count(options->n_threads > 0 ? options->n_threads : 1));
       if (r.fit > 0.3) consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
     }
     qsort(l.at, l.n, sizeof *l.at, better);

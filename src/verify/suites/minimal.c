@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/isa.h"
 #include "verify/suites/gen.h"
 
 enum { ROWS = 2, COLS = 64, AREA = ROWS * COLS, MAX_PRESETS = 512 };
@@ -131,7 +132,7 @@ static void presets_of(table *t) {
 static mx_status hash_all(table *t) {
   t->hash = malloc((t->n_tensors * t->n_presets + 1) * sizeof *t->hash);
   if (!t->hash) return MX_ERR_NOMEM;
-#pragma omp parallel for schedule(dynamic, 4)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(mx_thread_count(0))
   for (size_t i = 0; i < t->n_tensors; i++)
     for (size_t p = 0; p < t->n_presets; p++) t->hash[i * t->n_presets + p] = signature(t->x + i * AREA, &t->specs[p]);
   return MX_OK;
