@@ -11,6 +11,7 @@
 #include "random.h"
 #include "quantize.h"
 #include "gemm.h"
+#include "dense.h"
 #include "vector.h"
 #include "verify.h"
 #include "judge.h"

@@ -1,0 +1,33 @@
+/* What the files of the float32 product share.
+ *
+ * dense.c        the call: checks, batches, threads, blocks of D, of K
+ * dense.inc.h    packing and register tiles, written once over the lanes of an ISA; dense_*.c include it */
+#ifndef MX_GEMM_DENSE_H
+#define MX_GEMM_DENSE_H
+
+#include "mxgold/dense.h"
+
+/* A register tile of D: rows x cols outputs whose chains go on over K more terms. */
+typedef struct mxg_dense_tile {
+  size_t rows, cols, K;
+  const float *a; /* packed: a(r, k) = a[k * a_width + r] */
+  const float *b; /* packed: b(c, k) = b[k * b_width + c], padded with zeros to whole vectors */
+  float *d;
+  size_t ldd;
+  int load;          /* chains begin with d, else with +0 */
+  const float *bias; /* added at the end; NULL: none */
+} mxg_dense_tile;
+
+typedef struct mxg_dense_kernels {
+  size_t rows, cols;       /* of the largest tile */
+  size_t a_width, b_width; /* of packed operands: rows and cols in whole vectors */
+  void (*tile)(const mxg_dense_tile *t);
+  /** out[k * width + r] = in[r * row + k * col] for r < rows, 0 for rows <= r < width, of n values of k. */
+  void (*pack)(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t n);
+} mxg_dense_kernels;
+
+enum { MXG_DENSE_A_SLOTS = 128 }; /* most rows of a packed block of A, padding included; a multiple of every a_width */
+
+extern const mxg_dense_kernels mxi_dense_scalar, mxi_dense_avx2, mxi_dense_avx512, mxi_dense_neon;
+
+#endif

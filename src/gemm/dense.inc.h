@@ -1,0 +1,98 @@
+/* Packing and register tiles of the float32 product, written once: outputs of a row lie in the lanes, so that each is the chain of its definition.
+ * The including file gives W lanes with vf_load vf_store vf_set vf_fma vf_add vf_canonical vf_transpose, and
+ *
+ *   ROWS, VECTORS   the largest tile: ROWS x (VECTORS * W) accumulators stay in registers
+ *   A_WIDTH         ROWS in whole vectors
+ *   EACH_ROW(X, V)  X(1, V) ... X(ROWS, V), with FOUR for the first four; EACH_VECTOR(X) X(1) ... X(VECTORS)
+ *   TABLE           name of the mxg_dense_kernels */
+#include <string.h>
+
+#include "gemm/dense.h"
+
+enum { COLS = VECTORS * W };
+
+/* R and V are constants where this is called, so that every loop over them is unrolled and sum[][] lives in registers. */
+static inline __attribute__((always_inline)) void chains(const mxg_dense_tile *t, const int R, const int V) {
+  vf sum[ROWS][VECTORS];
+  const float *a = t->a, *b = t->b;
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) sum[r][v] = t->load ? vf_load(t->d + (size_t)r * t->ldd + v * W) : vf_set(0.0f);
+  for (size_t k = 0; k < t->K; k++, a += A_WIDTH, b += COLS) {
+    vf bk[VECTORS];
+#pragma GCC unroll 16
+    for (int v = 0; v < V; v++) bk[v] = vf_load(b + v * W);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      const vf ak = vf_set(a[r]);
+#pragma GCC unroll 16
+      for (int v = 0; v < V; v++) sum[r][v] = vf_fma(ak, bk[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) {
+      if (t->bias) sum[r][v] = vf_add(sum[r][v], vf_load(t->bias + v * W));
+      vf_store(t->d + (size_t)r * t->ldd + v * W, vf_canonical(sum[r][v]));
+    }
+}
+
+#define FOUR(X, V) X(1, V) X(2, V) X(3, V) X(4, V)
+typedef void chains_of(const mxg_dense_tile *t);
+#define CHAINS(R, V)                                                                                                                           \
+  static void chains_##R##_##V(const mxg_dense_tile *t) { chains(t, R, V); }
+#define EACH(V) EACH_ROW(CHAINS, V)
+EACH_VECTOR(EACH)
+#undef CHAINS
+#undef EACH
+#define CHAINS(R, V) chains_##R##_##V,
+#define EACH(V) {EACH_ROW(CHAINS, V)},
+static chains_of *const of_size[VECTORS][ROWS] = {EACH_VECTOR(EACH)};
+
+/* Columns that are no whole vectors go by way of a tile on the stack. */
+static void tile(const mxg_dense_tile *t) {
+  const size_t vectors = (t->cols + W - 1) / W, whole = vectors * W;
+  chains_of *run = of_size[vectors - 1][t->rows - 1];
+  if (whole == t->cols) {
+    run(t);
+    return;
+  }
+  float d[ROWS * COLS], bias[COLS] = {0};
+  mxg_dense_tile padded = *t;
+  padded.d = d;
+  padded.ldd = whole;
+  for (size_t r = 0; r < t->rows && t->load; r++) {
+    memcpy(d + r * whole, t->d + r * t->ldd, t->cols * sizeof *d);
+    memset(d + r * whole + t->cols, 0, (whole - t->cols) * sizeof *d);
+  }
+  if (t->bias) padded.bias = memcpy(bias, t->bias, t->cols * sizeof *bias);
+  run(&padded);
+  for (size_t r = 0; r < t->rows; r++) memcpy(t->d + r * t->ldd, d + r * whole, t->cols * sizeof *d);
+}
+
+/* W rows, each contiguous along k: squares of W x W by their other side. Rows beyond the last are zeros. */
+static void pack_rows(float *out, size_t width, const float *in, size_t row, size_t rows, size_t n) {
+  size_t k = 0;
+  for (; k + W <= n; k += W) {
+    vf square[W];
+    for (size_t r = 0; r < W; r++) square[r] = r < rows ? vf_load(in + r * row + k) : vf_set(0.0f);
+    vf_transpose(square);
+    for (size_t i = 0; i < W; i++) vf_store(out + (k + i) * width, square[i]);
+  }
+  for (; k < n; k++)
+    for (size_t r = 0; r < W; r++) out[k * width + r] = r < rows ? in[r * row + k] : 0;
+}
+
+static void pack(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t n) {
+  if (col == 1) {
+    for (size_t r = 0; r < width; r += W) pack_rows(out + r, width, r < rows ? in + r * row : in, row, r < rows ? rows - r : 0, n);
+    return;
+  }
+  for (size_t k = 0; k < n; k++, out += width, in += col) {
+    size_t r = 0;
+    if (row == 1)
+      for (; r + W <= rows; r += W) vf_store(out + r, vf_load(in + r));
+    for (; r < rows; r++) out[r] = in[r * row];
+    for (; r < width; r++) out[r] = 0;
+  }
+}
+
+const mxg_dense_kernels TABLE = {ROWS, COLS, A_WIDTH, COLS, tile, pack};
