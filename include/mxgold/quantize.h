@@ -68,11 +68,15 @@ mx_status mx_quantize(mx_tensor *out, const float *src, size_t rows, size_t cols
 mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
                                  const mx_exec *exec, mx_error *err);
 
-/** Both of these in one pass over src, which a training step needs of each activation and gradient: out of [rows][cols] as mx_quantize makes it,
- *  transposed of [cols][rows] as mx_quantize_transposed does, bit for bit. Errors are those of the two, and MX_ERR_ARG if exec->first_row is
- *  not 0: src is whole.   Oracle: ref_quantize and ref_quantize_transposed, tests/test_kernels.c */
+/** Both of these in one pass over src, which a training step needs of each weight, activation and gradient: out of [rows][cols] as mx_quantize
+ *  makes it under spec, transposed of [cols][rows] as mx_quantize_transposed does under spec_transposed, bit for bit. The two specs may differ in
+ *  everything; operands that round stochastically must differ in their seeds, or they share random words.
+ *  spec_transposed  NULL: spec.
+ *  Errors are those of the two, and MX_ERR_ARG if exec->first_row is not 0: src is whole. exec->amax, where known, is that of both.
+ *  Threads: reentrant; the same bits for any number of threads and any ISA.
+ *  Oracle: ref_quantize and ref_quantize_transposed, tests/test_kernels.c, tests/test_linear.c. */
 mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
-                           const mx_exec *exec, mx_error *err);
+                           const mx_spec *spec_transposed, const mx_exec *exec, mx_error *err);
 
 /** Values of a quantised matrix, float32 [rows][ld], ld >= cols: rnd_f32(code * scale * tensor scale), or as spec.deq_arith says. NaN scales
  *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard is its own inverse up to signs).

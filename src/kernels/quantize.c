@@ -395,7 +395,6 @@ enum { TILE = 256, TILE_LINES = 64 }; /* a tile of the source is copied: rows th
 /* Rows [r, r + n) of the source, columns [c, c + m): blocks along its rows, then along its columns. room: side * (side + TILE_LINES) values. */
 static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, size_t side, float *room, const mx_scratch *mine) {
   const mx_source *x = a->src;
-  const size_t block = a->plan->block_cols;
   const int direct = mxi_rows_direct(x);
   float *panel = room + side * side;
   mx_source tile = *b->src;
@@ -405,17 +404,17 @@ static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t 
     tile.col_step = (ptrdiff_t)m;
   } else
     mxi_rows_load(room, m, x, r, n, c, m);
-  mxi_stages_panel(a, room, r, n, c / block, m, mine);
+  mxi_stages_panel(a, room, r, n, c / a->plan->block_cols, m, mine);
   for (size_t i = 0; i < m; i += TILE_LINES) {
     const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES;
     mxi_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
-    mxi_stages_panel(b, panel, c + i, lines, r / block, n, mine);
+    mxi_stages_panel(b, panel, c + i, lines, r / b->plan->block_cols, n, mine);
   }
 }
 
 static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exec) {
   const size_t rows = a->src->rows, cols = a->src->cols, across = divided_up(cols, side), tiles = divided_up(rows, side) * across;
-  const size_t block = a->plan->block_cols;
+  const size_t block = a->plan->block_cols > b->plan->block_cols ? a->plan->block_cols : b->plan->block_cols;
   int failed = 0;
 #pragma omp parallel num_threads(threads_of(a, exec))
   {
@@ -482,24 +481,32 @@ mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, 
   return quantize(out, &source, spec, exec, err);
 }
 
+/* Do both take the same maximum of the tensor? A rotation along the other axis has another. */
+static int same_amax(const mx_spec *a, const mx_spec *b) {
+  return !a->had_size && !b->had_size && a->flush == b->flush && a->input_dtype == b->input_dtype && a->scale_nan == b->scale_nan &&
+         a->scale_inf == b->scale_inf;
+}
+
 mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
-                           const mx_exec *exec, mx_error *err) {
+                           const mx_spec *spec_transposed, const mx_exec *exec, mx_error *err) {
   if (!out || !transposed || !spec || (!src && rows && cols)) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
+  if (!spec_transposed) spec_transposed = spec;
   const mx_source source = source_of(src, (ptrdiff_t)ld, 1, rows, cols, spec, exec);
-  const mx_source turned = source_of(src, 1, (ptrdiff_t)ld, cols, rows, spec, exec);
+  const mx_source turned = source_of(src, 1, (ptrdiff_t)ld, cols, rows, spec_transposed, exec);
   if (exec && exec->first_row)
     return mx_fail(err, MX_ERR_ARG, "exec.first_row is %zu: a column's blocks need the whole matrix", exec->first_row);
   mx_exec how = exec ? *exec : (mx_exec){0};
   call a, b;
   mx_status status = call_init(&a, out, &source, spec, &how, err);
   if (status) return status;
-  if (!source.input.had_size && mxi_plan_needs_amax(&a.plan) && !how.amax_known) { /* a rotation along the other axis has another maximum */
+  if (!how.amax_known && mxi_plan_needs_amax(&a.plan) && same_amax(spec, spec_transposed)) {
     how.amax = a.amax;
     how.amax_known = 1;
   }
-  if ((status = call_init(&b, transposed, &turned, spec, &how, err))) return status;
-  const size_t turn = source.input.had_size ? source.input.had_size : 1, step = common_multiple(a.plan.block_cols, turn);
+  if ((status = call_init(&b, transposed, &turned, spec_transposed, &how, err))) return status;
+  const size_t turn = source.input.had_size ? source.input.had_size : 1, turn_b = turned.input.had_size ? turned.input.had_size : 1;
+  const size_t step = common_multiple(common_multiple(a.plan.block_cols, turn), common_multiple(b.plan.block_cols, turn_b));
   if (mxi_stages_take_rows(&a.job) && mxi_stages_take_rows(&b.job) && step <= TILE)
     status = run_tiles(&a.job, &b.job, TILE / step * step, exec);
   else if (!(status = run(&a.job, exec)))

@@ -393,23 +393,25 @@ static int dequantize(char *why, uint32_t off, size_t *values) { return over_spe
 static int both_directions(char *why, uint32_t off, size_t *values) {
   static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}};
   enum { BIG = 300 * 257 };
-  mx_spec spec;
-  char name[160], what[WHY / 2];
+  mx_spec spec, other; /* the transpose takes a spec of its own: the next of the list, and another seed */
+  char name[160], next[160], what[WHY / 2];
   float *x = malloc((BIG + 8) * sizeof *x), *y = malloc(BIG * sizeof *y);
   const mx_exec exec = {.isa_mask = off};
   int bad = 0;
   for (size_t i = 0; !bad && spec_at(&spec, name, i); i++) {
     const size_t *side = sides[i % 5], rows = side[0], cols = side[1], ld = cols + i % 3;
     if (!*name) continue;
+    if (!spec_at(&other, next, i + 1) || !*next) other = spec;
+    other.seed = spec.seed + 1;
     checkasm_fill(x, rows * ld, (int)(i % CHECKASM_KINDS));
     for (size_t r = 0; r < rows; r++)
       for (size_t c = 0; c < cols; c++) y[c * rows + r] = x[r * ld + c];
-    tensor across = tensor_room(rows, cols, &spec), down = tensor_room(cols, rows, &spec), alone = tensor_room(cols, rows, &spec);
-    tensor want = tensor_room(rows, cols, &spec), turned = tensor_room(cols, rows, &spec);
-    const mx_status a = mx_quantize_both(&across.t, &down.t, x, rows, cols, ld, &spec, &exec, NULL);
-    const mx_status b = mx_quantize_transposed(&alone.t, x, rows, cols, ld, &spec, &exec, NULL);
+    tensor across = tensor_room(rows, cols, &spec), down = tensor_room(cols, rows, &other), alone = tensor_room(cols, rows, &other);
+    tensor want = tensor_room(rows, cols, &spec), turned = tensor_room(cols, rows, &other);
+    const mx_status a = mx_quantize_both(&across.t, &down.t, x, rows, cols, ld, &spec, &other, &exec, NULL);
+    const mx_status b = mx_quantize_transposed(&alone.t, x, rows, cols, ld, &other, &exec, NULL);
     const mx_status c = mx_quantize(&want.t, x, rows, cols, ld, &spec, &scalar, NULL);
-    const mx_status d = mx_quantize(&turned.t, y, cols, rows, rows, &spec, &scalar, NULL);
+    const mx_status d = mx_quantize(&turned.t, y, cols, rows, rows, &other, &scalar, NULL);
     if (a != (c ? c : d) || b != d)
       bad = failed(why, "%s: status %d and %d, scalar %d and %d", name, a, b, c, d);
     else if (!a) {

@@ -66,7 +66,7 @@ static void run_flipped(const bench_job *job, size_t n, const mx_exec *exec, int
   const int own = n < job->rows;
   if (own && !alloc(&t, &other, job, n)) abort();
   if (job->c->op == BENCH_BOTH && !by_ref)
-    mx_quantize_both(&t, &other, job->input, n, job->cols, ld, &job->spec, exec, NULL);
+    mx_quantize_both(&t, &other, job->input, n, job->cols, ld, &job->spec, NULL, exec, NULL);
   else if (job->c->op == BENCH_BOTH) {
     ref_quantize(&t, job->input, n, job->cols, ld, &job->spec, exec, NULL);
     ref_quantize_transposed(&other, job->input, n, job->cols, ld, &job->spec, exec, NULL);
