@@ -37,7 +37,7 @@ else
 ISA_SKIP := %_avx2.c %_avx512.c %_amx.c
 endif
 
-LIB_DIRS := core kernels mma gemm io verify/vectors verify/suites verify/diff verify/trial verify/bugs verify/identify verify/judge verify/probe ablate train
+LIB_DIRS := core kernels mma gemm io verify/vectors verify/suites verify/diff verify/trial verify/bugs verify/identify verify/judge verify/probe ablate train/linear
 LIB_SRC  := $(filter-out $(ISA_SKIP),$(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c)))
 REF_SRC  := $(wildcard ref/*.c)
 CLI_SRC  := $(wildcard src/cli/*.c src/cli/*/*.c)

@@ -12,6 +12,7 @@
 #include "quantize.h"
 #include "gemm.h"
 #include "dense.h"
+#include "linear.h"
 #include "vector.h"
 #include "verify.h"
 #include "judge.h"

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { MX_STREAM_ELEMENT = 0, MX_STREAM_SCALE = 1, MX_STREAM_SIGN = 2, MX_STREAM_DATA = 3, MX_STREAM_REPEAT = 4 };
+enum { MX_STREAM_ELEMENT = 0, MX_STREAM_SCALE = 1, MX_STREAM_SIGN = 2, MX_STREAM_DATA = 3, MX_STREAM_REPEAT = 4, MX_STREAM_TRAIN = 5 };
 
 /** Word `index` of a stream: key = seed, counter = (index/4 low, index/4 high, stream, 0), word index % 4. Threads: reentrant.
  *  Source: Salmon et al., SC'11; Random123.  Oracle: Random123's known answers, ref_random. */

@@ -1,0 +1,122 @@
+/** The quantised linear layer: one training step of y = x W^T + bias whose three products each take two quantised operands.
+ *
+ *  With T tokens, I in-features, O out-features, x [T][I], W [O][I], dy [T][O], each product's operands are blocked along its reduction axis:
+ *      Fprop  y  = x W^T     Q1 x    along I,  Q2 W    along I      y  [T][O]
+ *      Dgrad  dx = dy W      Q3 dy   along O,  Q4 W^T  along O      dx [T][I]
+ *      Wgrad  dw = dy^T x    Q5 dy^T along T,  Q6 x^T  along T      dw [O][I]
+ *  Quantisers are mx_quantize(), products mx_gemm() under any accumulation model, unquantised products mx_dense_gemm(): nothing here decides bits
+ *  but the order of these calls, the seeds and the gradient rules.
+ *
+ *  Draws. Random words are a function of (seed, step, layer, operand), so that no two operands, layers or steps share one; Hadamard signs that are
+ *  drawn (had.sign=fresh) are a function of (seed, step, layer, product) and shared by the product's two operands, so that they cancel.
+ *  A rotation whose size does not divide the reduction axis widens both operands with zeros to whole tiles before it, so that it cancels too.
+ *
+ *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain.
+ *  elem.prescale of the operands is divided out of the product: alpha = rnd_f32(1 / (prescale * prescale)), computed in binary64.
+ *  The bias is added after the product; its gradient sums the unquantised dy.
+ *  Source: arXiv 2509.17791 for the six operands; formats/train_keys.def names each technique's.
+ *  Oracle: ref_linear_forward, ref_linear_backward (ref/linear.c), tests/test_linear.c. */
+#ifndef MXGOLD_LINEAR_H
+#define MXGOLD_LINEAR_H
+
+#include "gemm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MX_Q1, MX_Q2, MX_Q3, MX_Q4, MX_Q5, MX_Q6, MX_OPERANDS };
+enum { MX_FPROP, MX_DGRAD, MX_WGRAD, MX_PRODUCTS };
+
+/* Choices of formats/train_keys.def, in the order of their names there. */
+enum { MX_REQUANT_HP, MX_REQUANT_FWD_DEQUANT, MX_REQUANT_REUSE };
+enum { MX_DRAW_STEP, MX_DRAW_RUN };
+enum { MX_RANDOM_INDEPENDENT, MX_RANDOM_SHARED, MX_RANDOM_FROZEN, MX_RANDOM_COUNTER };
+
+/** How a layer is quantised. The zero struct: all six operands plain OCP MXFP4, the products under f32_block. */
+typedef struct mx_linear_recipe {
+  mx_spec q[MX_OPERANDS];
+  int off[MX_PRODUCTS];             /* 1: this product is not quantised */
+  int model;                        /* MX_GEMM_* */
+  const struct mx_mma_model *fused; /* of MX_GEMM_FUSED */
+#define MX_TRAIN_CHOICE(field, ...) int field;
+#define MX_TRAIN_REAL(field, ...) double field;
+#include "../../formats/train_keys.def"
+#undef MX_TRAIN_CHOICE
+#undef MX_TRAIN_REAL
+} mx_linear_recipe;
+
+/** Set a training key ("requant.source", "fwd_dequant"). MX_ERR_KEY names the nearest keys or the choices. */
+mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *value, mx_error *err);
+/** Set keys from "key=value,key=value ..." (blanks or commas between). On error recipe is untouched. */
+mx_status mx_linear_parse(mx_linear_recipe *recipe, const char *text, mx_error *err);
+
+/** The index-th training key, NULL past the last: its name, meaning, source and its choices ("a|b|c", NULL for numbers). */
+typedef struct mx_train_key {
+  const char *name, *choices, *doc, *source;
+  double fallback; /* what 0 stands for in a number */
+} mx_train_key;
+const mx_train_key *mx_train_key_at(size_t index);
+/** Value of the index-th key in recipe as text, its default filled in. Returns the length as snprintf does. */
+size_t mx_train_key_text(char *out, size_t size, const mx_linear_recipe *recipe, size_t index);
+
+/** Can a layer follow this recipe? MX_OK, or MX_ERR_CONFLICT that names the operands and keys that exclude each other: rotations of a product's two
+ *  operands that would not cancel, blocks along the reduction axis that differ, keys that mx_spec_check() refuses. */
+mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err);
+
+/** A matrix in the caller's memory: rows of ld elements, binary32 or bfloat16. */
+typedef struct mx_linear_in {
+  const void *data;
+  size_t ld;
+  mx_dtype dtype; /* MX_F32 or MX_BF16 */
+} mx_linear_in;
+/** The same, written: one RNE to dtype at the end. accumulate (binary32 alone): what is computed is added to what stands there, one rounding an
+ *  element. data NULL: not wanted, not computed. */
+typedef struct mx_linear_out {
+  void *data;
+  size_t ld;
+  mx_dtype dtype;
+  int accumulate;
+} mx_linear_out;
+
+/** One call of one layer. */
+typedef struct mx_linear {
+  const mx_linear_recipe *recipe;
+  size_t T, I, O;
+  uint64_t seed, step; /* step < 2^36 */
+  uint32_t layer;      /* < 2^20 */
+  /* What each quantised operand became, when it is made: q MX_Q1 .. MX_Q6, the tensor and the spec it was made with, its seed and signs filled in.
+   * The tensor is the layer's and changes later. May be NULL. */
+  void (*operand)(void *self, int q, const mx_tensor *tensor, const mx_spec *spec);
+  void *self;
+} mx_linear;
+
+/** Bytes of memory that a call needs: saved stands from a forward call to its backward call, work during either. Both are functions of the recipe,
+ *  T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that overflow). */
+mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *layer, const mx_exec *exec, mx_error *err);
+
+/** y = x W^T + bias.
+ *  y      [T][O]
+ *  x, w   [T][I] and [O][I]; NaN and Inf are data, handled as the specs say
+ *  bias   float32 [O]; NULL: none
+ *  saved  kept for mx_linear_backward(); NULL: no backward call will follow
+ *  work   may be given to the next call
+ *  Returns MX_OK; MX_ERR_ARG (NULL, a dtype other than MX_F32 and MX_BF16, step or layer too large); MX_ERR_CONFLICT (mx_linear_check());
+ *  MX_ERR_SHAPE (ld too short); MX_ERR_DATA (a value that a spec refuses).
+ *  Threads: reentrant with saved and work of their own; the same bits for any number of threads and any ISA. */
+mx_status mx_linear_forward(const mx_linear *layer, mx_linear_out y, mx_linear_in x, mx_linear_in w, const float *bias, void *saved, void *work,
+                            const mx_exec *exec, mx_error *err);
+
+/** The gradients of the call that filled saved: dx = dy W [T][I], dw = dy^T x [O][I], and db [O], the sum of dy's rows with t ascending (NULL: not
+ *  wanted; added to what stands there if dw.accumulate). x, w, layer: as in that call. Errors and threads as mx_linear_forward(). */
+mx_status mx_linear_backward(const mx_linear *layer, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x,
+                             mx_linear_in w, void *saved, void *work, const mx_exec *exec, mx_error *err);
+
+/** The seed of an operand's random words (slot MX_Q1 .. MX_Q6), or of a product's signs (slot 8 + MX_FPROP ..): words 2i and 2i + 1 of stream 5, the
+ *  low word first, i = step * 2^24 + layer * 2^4 + slot.   Oracle: tests/test_linear.c against ref_random. */
+uint64_t mx_linear_seed(uint64_t seed, uint64_t step, uint32_t layer, unsigned slot);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,273 @@
+/* The quantised linear layer, in the order of include/mxgold/linear.h. */
+#include "linear.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "gemm.h"
+#include "num.h"
+#include "ref.h"
+
+typedef struct matrix {
+  size_t rows, cols;
+  float *at; /* dense */
+} matrix;
+
+/* An operand: what was quantised and how. */
+typedef struct operand {
+  mx_tensor tensor;
+  mx_spec spec;
+} operand;
+
+static matrix matrix_new(size_t rows, size_t cols) { return (matrix){rows, cols, calloc(rows * cols + 1, sizeof(float))}; }
+
+static matrix read_in(mx_linear_in in, size_t rows, size_t cols) {
+  matrix m = matrix_new(rows, cols);
+  for (size_t i = 0; i < rows * cols && m.at; i++) {
+    const size_t from = i / cols * in.ld + i % cols;
+    if (in.dtype == MX_BF16) {
+      const uint32_t bits = (uint32_t)((const uint16_t *)in.data)[from] << 16;
+      memcpy(&m.at[i], &bits, sizeof bits);
+    } else
+      m.at[i] = ((const float *)in.data)[from];
+  }
+  return m;
+}
+
+static matrix transposed(matrix x) {
+  matrix t = matrix_new(x.cols, x.rows);
+  for (size_t i = 0; i < x.rows * x.cols && t.at; i++) t.at[i % x.cols * x.rows + i / x.cols] = x.at[i];
+  return t;
+}
+
+static uint64_t seed_of(uint64_t seed, uint64_t step, uint64_t layer, unsigned slot) {
+  const uint64_t i = step * (1u << 24) + layer * 16 + slot;
+  return ref_random(seed, 5, 2 * i) + ((uint64_t)ref_random(seed, 5, 2 * i + 1) << 32);
+}
+
+static mx_spec spec_of(const mx_linear *l, int q) {
+  mx_spec s = l->recipe->q[q];
+  const uint64_t step = l->recipe->random == MX_RANDOM_FROZEN ? 0 : l->step;
+  const int shared = l->recipe->random == MX_RANDOM_SHARED;
+  s.seed = seed_of(l->seed, step, shared ? 0 : l->layer, shared ? 0 : (unsigned)q);
+  if (s.had_size && s.had_sign == MX_HAD_SIGN_FRESH) {
+    const uint64_t signs = seed_of(l->seed, l->recipe->sign_draw == MX_DRAW_RUN ? 0 : l->step, l->layer, 8 + (unsigned)q / 2);
+    s.had_sign = MX_HAD_SIGN_FIXED;
+    memset(s.had_signs, 0, sizeof s.had_signs);
+    for (unsigned i = 0; i < 128; i++)
+      if (ref_random(signs, MX_STREAM_SIGN, i / 32) >> i % 32 & 1) s.had_signs[i / 8] |= (uint8_t)(1 << i % 8);
+  }
+  return s;
+}
+
+/* Quantise along the rows of x, filled up to whole tiles of the rotation. x is freed. */
+static mx_status quantise(operand *o, const mx_linear *l, int q, matrix x, mx_error *err) {
+  o->spec = spec_of(l, q);
+  const size_t tile = o->spec.had_size ? o->spec.had_size : 1, cols = (x.cols + tile - 1) / tile * tile;
+  matrix wide = matrix_new(x.rows, cols);
+  uint32_t *words = NULL;
+  for (size_t r = 0; r < x.rows && wide.at && x.at; r++) memcpy(wide.at + r * cols, x.at + r * x.cols, x.cols * sizeof *x.at);
+  if (l->recipe->random == MX_RANDOM_COUNTER && o->spec.elem_round == MX_ROUND_SR) {
+    words = malloc((x.rows * cols + 1) * sizeof *words);
+    const uint64_t period = UINT64_C(1) << (o->spec.sr_bits ? o->spec.sr_bits : 16);
+    for (size_t i = 0; i < x.rows * cols && words; i++) words[i] = (uint32_t)(i % period);
+    o->spec.sr_source = MX_SR_SOURCE_GIVEN;
+    o->spec.given_bits = words;
+  }
+  mx_status status = x.at && wide.at ? ref_tensor_alloc(&o->tensor, x.rows, cols, &o->spec) : MX_ERR_NOMEM;
+  if (!status) {
+    mx_error why;
+    why.text[0] = 0;
+    status = ref_quantize(&o->tensor, wide.at, x.rows, cols, cols, &o->spec, NULL, &why);
+    if (status) ref_fail(err, status, "Q%d: %s", q + 1, why.text);
+  }
+  if (!status && l->operand) l->operand(l->self, q, &o->tensor, &o->spec);
+  free(x.at);
+  free(wide.at);
+  free(words);
+  o->spec.given_bits = NULL;
+  return status;
+}
+
+static int is_plain(const mx_linear_recipe *r, int p) {
+  return r->off[p] || (r->q[2 * p].elem == MX_ELEM_NONE && r->q[2 * p + 1].elem == MX_ELEM_NONE);
+}
+
+/* [M][N] = a b^T by ref_gemm; a and b are freed. */
+static mx_status multiply(matrix *d, const mx_linear_recipe *r, int plain, operand *a, operand *b, const float *bias, mx_error *err) {
+  *d = matrix_new(a->tensor.rows, b->tensor.rows);
+  mx_gemm_options o = {.model = plain ? MX_GEMM_F32_SEQ : r->model, .fused = plain ? NULL : r->fused, .bias = bias};
+  float alpha = 1;
+  if (!plain) {
+    const double pa = a->spec.elem == MX_ELEM_NONE || a->spec.elem_prescale == 0 ? 1 : a->spec.elem_prescale;
+    const double pb = b->spec.elem == MX_ELEM_NONE || b->spec.elem_prescale == 0 ? 1 : b->spec.elem_prescale;
+    alpha = (float)(1 / (pa * pb));
+  }
+  o.alpha = &alpha;
+  const mx_status status = d->at ? ref_gemm(d->at, d->cols, &a->tensor, &a->spec, &b->tensor, &b->spec, &o, err) : MX_ERR_NOMEM;
+  ref_tensor_free(&a->tensor);
+  ref_tensor_free(&b->tensor);
+  return status;
+}
+
+/* The values as an operand without a format. */
+static mx_status as_they_are(operand *o, matrix x) {
+  o->spec = (mx_spec){.elem = MX_ELEM_NONE};
+  mx_status status = x.at ? ref_tensor_alloc(&o->tensor, x.rows, x.cols, &o->spec) : MX_ERR_NOMEM;
+  if (!status) status = ref_quantize(&o->tensor, x.at, x.rows, x.cols, x.cols, &o->spec, NULL, NULL);
+  free(x.at);
+  return status;
+}
+
+static void write_out(mx_linear_out d, matrix from, size_t cols) {
+  for (size_t r = 0; r < from.rows; r++)
+    for (size_t c = 0; c < cols; c++) {
+      const float v = from.at[r * from.cols + c];
+      if (d.dtype == MX_BF16)
+        ((uint16_t *)d.data)[r * d.ld + c] = (uint16_t)ref_encode(ref_scale_format(MX_SCALE_BF16), (double)v, &(mx_encoding){0}, 0);
+      else {
+        float *to = (float *)d.data + r * d.ld + c;
+        *to = d.accumulate ? num_to_float(num_add_r(num_float(*to), num_float(v), NUM_F32)) : v;
+      }
+    }
+}
+
+mx_status ref_linear_forward(const mx_linear *l, mx_linear_out y, mx_linear_in x, mx_linear_in w, const float *bias, mx_error *err) {
+  const mx_linear_recipe *r = l->recipe;
+  const int plain = is_plain(r, MX_FPROP);
+  operand a = {0}, b = {0};
+  matrix xm = read_in(x, l->T, l->I), wm = read_in(w, l->O, l->I), d = {0};
+  mx_status status = plain ? as_they_are(&a, xm) : quantise(&a, l, MX_Q1, xm, err);
+  if (!status) status = plain ? as_they_are(&b, wm) : quantise(&b, l, MX_Q2, wm, err);
+  if (!status) status = multiply(&d, r, plain, &a, &b, bias, err);
+  if (!status) write_out(y, d, l->O);
+  free(d.at);
+  return status;
+}
+
+/* What the forward pass made of x or w: its dequantised values, rotated as it rotated them, elem.prescale divided out. */
+static mx_status forward_made(matrix *out, mx_spec *how, operand *codes, const mx_linear *l, int q, matrix source, mx_error *err) {
+  mx_linear quiet = *l;
+  quiet.operand = NULL;
+  mx_status status = quantise(codes, &quiet, q, source, err);
+  if (status) return status;
+  *how = codes->spec;
+  *out = matrix_new(codes->tensor.rows, codes->tensor.cols);
+  status = out->at ? ref_dequantize(out->at, out->cols, &codes->tensor, how, NULL) : MX_ERR_NOMEM;
+  for (size_t i = 0; i < out->rows * out->cols && !status; i++)
+    if (how->elem != MX_ELEM_NONE && how->elem_prescale != 0) out->at[i] = (float)((double)out->at[i] / (double)how->elem_prescale);
+  return status;
+}
+
+/* The same codes in their new places: a tensor whose element (r, c) is from's (c, r). */
+static mx_status turned(operand *o, const operand *from) {
+  o->spec = from->spec;
+  mx_status status = ref_tensor_alloc(&o->tensor, from->tensor.cols, from->tensor.rows, &o->spec);
+  if (status) return status;
+  const mx_tensor *f = &from->tensor;
+  mx_tensor *t = &o->tensor;
+  size_t rows, block;
+  mx_spec_block(&o->spec, t->rows, t->cols, &rows, &block);
+  uint8_t *plain = calloc(t->cols_padded + block + 1, 1);
+  for (size_t r = 0; r < t->rows && plain; r++) {
+    memset(plain, 0, t->cols_padded);
+    for (size_t c = 0; c < t->cols; c++) plain[c] = (uint8_t)mx_code_at(f, &o->spec, c, r);
+    if (ref_elem_format(o->spec.elem)->bits == 4)
+      ref_pack4(t->codes + r * t->code_stride, plain, t->cols_padded, o->spec.nibble, block);
+    else
+      memcpy(t->codes + r * t->code_stride, plain, t->cols_padded);
+    for (size_t k = 0; k < t->scale_cols; k++)
+      memcpy(t->scales + (r * t->scale_cols + k) * t->scale_bytes, f->scales + (k * block * f->scale_cols + r / block) * f->scale_bytes,
+             t->scale_bytes);
+  }
+  t->tensor_scale = f->tensor_scale;
+  t->has_tensor_scale = f->has_tensor_scale;
+  status = plain ? MX_OK : MX_ERR_NOMEM;
+  free(plain);
+  return status;
+}
+
+static int is_square(const mx_spec *s) {
+  const int rows = s->block_rows ? s->block_rows : 1, cols = s->block_cols ? s->block_cols : 32;
+  return rows == cols && rows != MX_BLOCK_WHOLE && !s->had_size && s->elem != MX_ELEM_NONE && s->scale_rule != MX_SCALE_RULE_HIF4;
+}
+
+/* Each row back through the rotation of the forward pass: H again, then the signs. */
+static mx_status undo_rotation(matrix d, const mx_spec *s) {
+  for (size_t r = 0; r < d.rows; r++) {
+    const mx_status status =
+        ref_hadamard(d.at + r * d.cols, d.cols, d.at + r * d.cols, 1, d.cols, d.cols, s->had_size, MX_HAD_SIGN_NONE, NULL, 0);
+    if (status) return status;
+  }
+  float *minus = malloc((d.cols + 1) * sizeof *minus);
+  if (!minus) return MX_ERR_NOMEM;
+  for (size_t c = 0; c < d.cols; c++) { /* the first entry of H's columns is positive */
+    memset(minus, 0, d.cols * sizeof *minus);
+    minus[c] = 1;
+    const mx_status status = ref_hadamard(minus, d.cols, minus, 1, d.cols, d.cols, s->had_size, s->had_sign, s->had_signs, s->seed);
+    const int negative = minus[c / s->had_size * s->had_size] < 0;
+    for (size_t r = 0; r < d.rows && negative; r++) d.at[r * d.cols + c] = -d.at[r * d.cols + c];
+    if (status) return status;
+  }
+  free(minus);
+  return MX_OK;
+}
+
+/* One product of the backward pass. p MX_DGRAD: dy against w; MX_WGRAD: dy^T against x. */
+static mx_status gradient(mx_linear_out out, const mx_linear *l, int p, matrix dy, matrix other, mx_error *err) {
+  const mx_linear_recipe *r = l->recipe;
+  const int qa = 2 * p, qb = qa + 1, forward = p == MX_DGRAD ? MX_Q2 : MX_Q1;
+  operand a = {0}, b = {0}, codes = {0};
+  matrix d = {0};
+  mx_spec rotation = {0};
+  const matrix left = p == MX_WGRAD ? transposed(dy) : dy;
+  if (p == MX_WGRAD) free(dy.at);
+  mx_status status;
+  if (is_plain(r, p)) {
+    const matrix right = transposed(other);
+    free(other.at);
+    status = as_they_are(&a, left);
+    if (!status) status = as_they_are(&b, right);
+  } else {
+    status = quantise(&a, l, qa, left, err);
+    if (status) return status;
+    if (r->requant == MX_REQUANT_HP || is_plain(r, MX_FPROP)) {
+      const matrix right = transposed(other);
+      free(other.at);
+      status = quantise(&b, l, qb, right, err);
+    } else {
+      matrix made;
+      status = forward_made(&made, &rotation, &codes, l, forward, other, err);
+      if (!status && r->requant == MX_REQUANT_REUSE && is_square(&r->q[forward])) {
+        status = turned(&b, &codes);
+        if (!status && l->operand) l->operand(l->self, qb, &b.tensor, &b.spec);
+      } else if (!status)
+        status = quantise(&b, l, qb, transposed(made), err);
+      free(made.at);
+      ref_tensor_free(&codes.tensor);
+    }
+  }
+  if (!status) status = multiply(&d, r, is_plain(r, p), &a, &b, NULL, err);
+  if (!status && rotation.had_size) status = undo_rotation(d, &rotation);
+  if (!status) write_out(out, d, l->I);
+  free(d.at);
+  return status;
+}
+
+mx_status ref_linear_backward(const mx_linear *l, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x,
+                              mx_linear_in w, mx_error *err) {
+  mx_status status = MX_OK;
+  if (dx.data) status = gradient(dx, l, MX_DGRAD, read_in(dy, l->T, l->O), read_in(w, l->O, l->I), err);
+  if (dw.data && !status) status = gradient(dw, l, MX_WGRAD, read_in(dy, l->T, l->O), read_in(x, l->T, l->I), err);
+  if (!db || status) return status;
+  const matrix m = read_in(dy, l->T, l->O);
+  for (size_t o = 0; o < l->O; o++) {
+    double sum = 0; /* binary64 additions with t ascending are the definition */
+    for (size_t t = 0; t < l->T; t++) sum += (double)m.at[t * l->O + o];
+    const num total = num_float((float)sum);
+    db[o] = dw.accumulate ? num_to_float(num_add_r(num_float(db[o]), total, NUM_F32)) : (float)sum;
+  }
+  free(m.at);
+  return MX_OK;
+}

@@ -1,0 +1,66 @@
+/* What the files of the quantised linear layer share.
+ *
+ * recipe.c     training keys by name; whether a layer can follow a recipe
+ * draw.c       seeds and signs
+ * memory.c     matrices laid into the caller's memory
+ * operands.c   the six quantised operands
+ * products.c   a product of two of them, or of raw matrices
+ * layer.c      the public calls: forward and backward */
+#ifndef TRAIN_LINEAR_INTERNAL_H
+#define TRAIN_LINEAR_INTERNAL_H
+
+#include "mxgold/dense.h"
+#include "mxgold/linear.h"
+
+/* The caller's memory, taken from the front. base NULL: nothing is written, what is needed is counted. */
+typedef struct mxi_arena {
+  char *base;
+  size_t used;
+  int overflow;
+} mxi_arena;
+/** Room for n things of `size` bytes on a line of the cache; NULL while counting. */
+void *mxi_arena_take(mxi_arena *a, size_t n, size_t size);
+/** A tensor's sizes, its codes, scales and micro in the arena. */
+mx_status mxi_arena_tensor(mxi_arena *a, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
+
+/* A float32 matrix; `own` where it is a copy that may be written to. */
+typedef struct mxi_matrix {
+  float *at;
+  size_t rows, cols, ld;
+} mxi_matrix;
+
+/* One call, with what it has worked out. */
+typedef struct mxi_layer {
+  const mx_linear *l;
+  const mx_linear_recipe *r;
+  mx_exec exec;
+  mxi_arena work, saved;
+  int plain[MX_PRODUCTS]; /* the product is not quantised */
+  mx_spec q[MX_OPERANDS]; /* with this call's seeds and signs */
+  mx_tensor t[MX_OPERANDS];
+  uint32_t *given[MX_OPERANDS]; /* random=counter: the words of an operand */
+} mxi_layer;
+
+enum { MXI_KEEPS_NOTHING, MXI_KEEPS };
+
+/** The seeds and signs of this call's specs. */
+void mxi_linear_draw(mxi_layer *y);
+/** Rows and columns of operand q as it is quantised: the reduction axis widened to whole tiles of its rotation. */
+void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q);
+
+/** Is operand q made of the matrix itself when that is at hand (and not of what the forward pass made)? */
+int mxi_linear_from_hp(const mx_linear_recipe *r, int q);
+/** Can the codes of Q2 (or Q1), transposed, stand for Q4 (or Q6)? */
+int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q);
+
+/** Make the operands of source (MX_Q1: x; MX_Q2: w; MX_Q3: dy) that the call needs: along its rows, and transposed. */
+mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across, mx_error *err);
+/** Make Q4 or Q6 of the codes of Q2 or Q1. */
+mx_status mxi_linear_remake(mxi_layer *y, int q, mx_error *err);
+/** d = the product p of its two operands; raw operands where it is plain. bias of MX_FPROP alone. */
+mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx_linear_out d, const float *bias, mx_error *err);
+
+/** float32 values of a matrix: itself, or a copy in the arena. NULL at while counting. */
+mxi_matrix mxi_linear_values(mxi_layer *y, mx_linear_in in, size_t rows, size_t cols);
+
+#endif

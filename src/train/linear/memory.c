@@ -1,0 +1,41 @@
+/* Matrices and tensors laid into memory that the caller gives: the same code counts the bytes and hands them out. */
+#include <string.h>
+
+#include "train/linear/internal.h"
+
+enum { LINE = 64 };
+
+void *mxi_arena_take(mxi_arena *a, size_t n, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 4 || a->used > SIZE_MAX / 4) {
+    a->overflow = 1;
+    return NULL;
+  }
+  /* Kernels may read whole lines. */
+  bytes = (bytes + LINE) / LINE * LINE;
+  char *at = a->base ? a->base + a->used : NULL;
+  a->used += bytes;
+  return at;
+}
+
+mx_status mxi_arena_tensor(mxi_arena *a, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec) {
+  const mx_status status = mx_tensor_layout(out, rows, cols, spec);
+  if (status) return status;
+  out->codes = mxi_arena_take(a, out->rows, out->code_stride);
+  out->scales = mxi_arena_take(a, out->scale_rows * out->scale_cols, out->scale_bytes);
+  if (spec->scale_rule == MX_SCALE_RULE_HIF4) out->micro = mxi_arena_take(a, out->scale_rows * out->scale_cols, 3);
+  return a->overflow ? MX_ERR_NOMEM : MX_OK;
+}
+
+mxi_matrix mxi_linear_values(mxi_layer *y, mx_linear_in in, size_t rows, size_t cols) {
+  if (in.dtype == MX_F32) return (mxi_matrix){(float *)in.data, rows, cols, in.ld};
+  float *x = mxi_arena_take(&y->work, rows * cols, sizeof *x);
+  const uint16_t *from = in.data;
+  if (!y->work.base) return (mxi_matrix){NULL, rows, cols, cols};
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) {
+      const uint32_t bits = (uint32_t)from[r * in.ld + c] << 16;
+      memcpy(&x[r * cols + c], &bits, sizeof bits);
+    }
+  return (mxi_matrix){x, rows, cols, cols};
+}

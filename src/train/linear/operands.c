@@ -1,0 +1,143 @@
+/* The six quantised operands: of the matrices themselves, or of what the forward pass made of them. */
+#include <string.h>
+
+#include "train/linear/internal.h"
+
+static size_t up_to(size_t n, size_t multiple) { return multiple > 1 ? (n + multiple - 1) / multiple * multiple : n; }
+
+static int is_quantised(const mx_linear_recipe *r, int p) {
+  return !r->off[p] && (r->q[2 * p].elem != MX_ELEM_NONE || r->q[2 * p + 1].elem != MX_ELEM_NONE);
+}
+
+int mxi_linear_from_hp(const mx_linear_recipe *r, int q) {
+  if (q != MX_Q4 && q != MX_Q6) return 1;
+  return r->requant == MX_REQUANT_HP || !is_quantised(r, MX_FPROP);
+}
+
+static int source_of(int q) { return q == MX_Q4 ? MX_Q2 : MX_Q1; }
+
+int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q) {
+  if (mxi_linear_from_hp(r, q) || r->requant != MX_REQUANT_REUSE) return 0;
+  const mx_spec *s = &r->q[source_of(q)];
+  size_t rows, cols;
+  mx_spec_block(s, 1 << 20, 1 << 20, &rows, &cols);
+  return s->block_rows != MX_BLOCK_WHOLE && rows == cols && !s->had_size && s->elem != MX_ELEM_NONE && s->scale_rule != MX_SCALE_RULE_HIF4;
+}
+
+void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q) {
+  const size_t T = l->T, I = l->I, O = l->O;
+  const size_t extent[MX_OPERANDS][2] = {{T, I}, {O, I}, {T, O}, {I, O}, {O, T}, {I, T}};
+  *rows = extent[q][0];
+  *cols = up_to(extent[q][1], l->recipe->q[q].had_size);
+  if (!mxi_linear_from_hp(l->recipe, q))
+    *rows = up_to(I, l->recipe->q[source_of(q)].had_size); /* rotated along I by the forward pass, and still so */
+}
+
+/* random=counter: the words of an operand that rounds stochastically. */
+static void count_up(mxi_layer *y, int q) {
+  mx_spec *s = &y->q[q];
+  if (y->r->random != MX_RANDOM_COUNTER || s->elem_round != MX_ROUND_SR) return;
+  size_t rows, cols;
+  mxi_linear_extent(&rows, &cols, y->l, q);
+  uint32_t *words = mxi_arena_take(&y->work, rows * cols, sizeof *words);
+  const uint32_t mask = (s->sr_bits ? UINT32_C(1) << s->sr_bits : UINT32_C(1) << 16) - 1;
+  s->sr_source = MX_SR_SOURCE_GIVEN;
+  s->given_bits = words;
+  for (size_t i = 0; words && i < rows * cols; i++) words[i] = (uint32_t)i & mask;
+}
+
+/* A matrix with zeros behind its rows' ends and behind its last row. */
+static mxi_matrix widened(mxi_layer *y, mxi_matrix x, size_t rows, size_t cols) {
+  if (rows == x.rows && cols == x.cols) return x;
+  float *wide = mxi_arena_take(&y->work, rows * cols, sizeof *wide);
+  for (size_t r = 0; wide && r < rows; r++) {
+    const size_t n = r < x.rows ? x.cols : 0;
+    if (n) memcpy(wide + r * cols, x.at + r * x.ld, n * sizeof *wide);
+    memset(wide + r * cols + n, 0, (cols - n) * sizeof *wide);
+  }
+  return (mxi_matrix){wide, rows, cols, cols};
+}
+
+static mx_status say(mx_error *err, mx_status status, int q, const mx_error *why) {
+  return status ? mx_fail(err, status, "Q%d: %s", q + 1, why->text) : MX_OK;
+}
+
+static void show(const mxi_layer *y, int q) {
+  if (q >= 0 && y->l->operand) y->l->operand(y->l->self, q, &y->t[q], &y->q[q]);
+}
+
+/* along and across: operands, or -1. */
+mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across, mx_error *err) {
+  mx_error why;
+  mx_status status = MX_OK;
+  if (along >= 0) count_up(y, along);
+  if (across >= 0) count_up(y, across);
+  size_t rows, wide = source.cols, cols, tall = source.rows;
+  if (along >= 0) mxi_linear_extent(&rows, &wide, y->l, along);
+  if (across >= 0) mxi_linear_extent(&cols, &tall, y->l, across);
+  const mxi_matrix a = along >= 0 ? widened(y, source, source.rows, wide) : source;
+  const mxi_matrix b = across >= 0 ? widened(y, source, tall, source.cols) : source;
+  if (!y->work.base) return MX_OK;
+  if (along >= 0 && across >= 0 && wide == source.cols && tall == source.rows)
+    status = say(err, mx_quantize_both(&y->t[along], &y->t[across], a.at, a.rows, a.cols, a.ld, &y->q[along], &y->q[across], &y->exec, &why),
+                 along, &why);
+  else {
+    if (along >= 0) status = say(err, mx_quantize(&y->t[along], a.at, a.rows, a.cols, a.ld, &y->q[along], &y->exec, &why), along, &why);
+    if (across >= 0 && !status)
+      status = say(err, mx_quantize_transposed(&y->t[across], b.at, b.rows, b.cols, b.ld, &y->q[across], &y->exec, &why), across, &why);
+  }
+  if (!status) show(y, along), show(y, across);
+  return status;
+}
+
+static void put_code(mx_tensor *t, const mx_spec *s, size_t row, size_t col, uint32_t code, size_t block) {
+  uint8_t *line = t->codes + row * t->code_stride;
+  if (mx_elem_format(s->elem)->bits > 4) {
+    line[col] = (uint8_t)code;
+    return;
+  }
+  size_t byte = col / 2;
+  int high = col % 2;
+  if (s->nibble == MX_NIBBLE_HIGH_FIRST) high = !high;
+  if (s->nibble == MX_NIBBLE_HALF_BLOCK) {
+    byte = col / block * (block / 2) + col % block % (block / 2);
+    high = col % block >= block / 2;
+  }
+  line[byte] = (uint8_t)(high ? (line[byte] & 15) | code << 4 : (line[byte] & 0xF0) | code);
+}
+
+/* The transpose of square blocks has the same codes and scales, each in its new place. */
+static void turn_codes(mxi_layer *y, int q) {
+  const mx_tensor *from = &y->t[source_of(q)];
+  mx_tensor *to = &y->t[q];
+  const mx_spec *s = &y->q[q];
+  size_t rows, block;
+  mx_spec_block(s, to->rows, to->cols, &rows, &block);
+  memset(to->codes, 0, to->rows * to->code_stride);
+  for (size_t r = 0; r < to->rows; r++) {
+    for (size_t c = 0; c < to->cols; c++) put_code(to, s, r, c, mx_code_at(from, s, c, r), block);
+    for (size_t k = 0; k < to->scale_cols; k++)
+      memcpy(to->scales + (r * to->scale_cols + k) * to->scale_bytes,
+             from->scales + (k * block * from->scale_cols + r / block) * from->scale_bytes, to->scale_bytes);
+  }
+  to->tensor_scale = from->tensor_scale;
+  to->has_tensor_scale = from->has_tensor_scale;
+}
+
+mx_status mxi_linear_remake(mxi_layer *y, int q, mx_error *err) {
+  const int from = source_of(q);
+  const mx_tensor *t = &y->t[from];
+  if (mxi_linear_reuses_codes(y->r, q)) {
+    if (y->work.base) turn_codes(y, q), show(y, q);
+    return MX_OK;
+  }
+  float *values = mxi_arena_take(&y->work, t->rows * t->cols, sizeof *values);
+  const mxi_matrix source = {values, t->rows, t->cols, t->cols};
+  if (values) {
+    const mx_status status = mx_dequantize(values, t->cols, t, &y->q[from], &y->exec);
+    if (status) return mx_fail(err, status, "Q%d: %s", from + 1, mx_status_text(status));
+    const float prescale = y->q[from].elem == MX_ELEM_NONE ? 0 : y->q[from].elem_prescale;
+    for (size_t i = 0; prescale != 0 && i < t->rows * t->cols; i++) values[i] = (float)((double)values[i] / (double)prescale);
+  }
+  return mxi_linear_make(y, source, -1, q, err);
+}

@@ -1,0 +1,86 @@
+/* A product of two quantised operands, or of raw matrices, into the caller's matrix. */
+#include <string.h>
+
+#include "mxgold/isa.h"
+#include "train/linear/internal.h"
+
+static double prescale_of(const mx_spec *s) { return s->elem == MX_ELEM_NONE || s->elem_prescale == 0 ? 1 : (double)s->elem_prescale; }
+
+static mx_status raw(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, float *d, size_t ldd, const float *bias, mx_error *err) {
+  const mx_linear *l = y->l;
+  mx_dense g = {.a = a.at, .b = b.at, .d = d, .ldd = ldd, .bias = bias};
+  if (p == MX_FPROP)
+    g.M = l->T, g.N = l->O, g.K = l->I, g.a_row = a.ld, g.a_col = 1, g.b_row = b.ld, g.b_col = 1;
+  else if (p == MX_DGRAD)
+    g.M = l->T, g.N = l->I, g.K = l->O, g.a_row = a.ld, g.a_col = 1, g.b_row = 1, g.b_col = b.ld;
+  else
+    g.M = l->O, g.N = l->I, g.K = l->T, g.a_row = 1, g.a_col = a.ld, g.b_row = 1, g.b_col = b.ld;
+  void *room = mxi_arena_take(&y->work, mx_dense_workspace(&g, &y->exec) + 1, 1);
+  return y->work.base ? mx_dense_gemm(&g, room, &y->exec, err) : MX_OK;
+}
+
+static mx_status scaled(mxi_layer *y, int p, float *d, size_t ldd, const float *bias, mx_error *err) {
+  if (!y->work.base) return MX_OK;
+  const mx_spec *a = &y->q[2 * p], *b = a + 1;
+  const float alpha = (float)(1 / (prescale_of(a) * prescale_of(b)));
+  const mx_gemm_options how = {.model = y->r->model, .fused = y->r->fused, .alpha = &alpha, .bias = bias, .exec = y->exec};
+  return mx_gemm(d, ldd, &y->t[2 * p], a, &y->t[2 * p + 1], b, &how, err);
+}
+
+/* What was computed [rows][cols] goes to the caller's matrix. */
+static void deliver(mx_linear_out d, const float *from, size_t rows, size_t cols, size_t ld, int n_threads) {
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads)) if (rows * cols > 1 << 14)
+  for (size_t r = 0; r < rows; r++) {
+    const float *x = from + r * ld;
+    if (d.dtype == MX_BF16) {
+      mx_narrow((uint16_t *)d.data + r * d.ld, x, cols, MX_BF16, 1);
+      continue;
+    }
+    float *to = (float *)d.data + r * d.ld;
+    if (d.accumulate)
+      for (size_t c = 0; c < cols; c++) to[c] += x[c];
+    else
+      memcpy(to, x, cols * sizeof *to);
+  }
+}
+
+/* Was the operand that this product differentiates rotated by the forward pass, and is it still? Then so is the gradient. */
+static unsigned rotated(const mxi_layer *y, int p) {
+  if (p == MX_FPROP || y->plain[p] || mxi_linear_from_hp(y->r, p == MX_DGRAD ? MX_Q4 : MX_Q6)) return 0;
+  return y->q[MX_Q1].had_size;
+}
+
+/* The gradient of what was rotated, back along I: H is its own inverse, then the signs. */
+static mx_status rotate_back(mxi_layer *y, float *x, size_t rows, size_t cols) {
+  const mx_spec *s = &y->q[MX_Q1];
+  const mx_status status = mx_hadamard(x, cols, x, rows, cols, cols, s->had_size, MX_HAD_SIGN_NONE, NULL, 0);
+  if (status || s->had_sign == MX_HAD_SIGN_NONE) return status;
+  float signs[1024] = {0}, unit[1024];
+  for (unsigned i = 0; i < s->had_size; i++) { /* H S e_i is s_i times a column of H, whose first entry is positive */
+    memset(unit, 0, s->had_size * sizeof *unit);
+    unit[i] = 1;
+    if (mx_hadamard(unit, s->had_size, unit, 1, s->had_size, s->had_size, s->had_size, s->had_sign, s->had_signs, s->seed)) return MX_ERR_ARG;
+    signs[i] = unit[0] < 0 ? -1 : 1;
+  }
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) x[r * cols + c] *= signs[c % s->had_size];
+  return MX_OK;
+}
+
+mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx_linear_out d, const float *bias, mx_error *err) {
+  const mx_linear *l = y->l;
+  const size_t rows = p == MX_WGRAD ? l->O : l->T, cols = p == MX_FPROP ? l->O : l->I;
+  const unsigned turn = rotated(y, p);
+  const size_t wide = turn ? (cols + turn - 1) / turn * turn : cols;
+  const int direct = d.dtype == MX_F32 && !d.accumulate && !turn;
+  float *at = direct ? d.data : mxi_arena_take(&y->work, rows * wide, sizeof *at);
+  const size_t ld = direct ? d.ld : wide;
+  mx_error why;
+  mx_status status = y->plain[p] ? raw(y, p, a, b, at, ld, bias, &why) : scaled(y, p, at, ld, bias, &why);
+  static const char *const name[] = {"fprop", "dgrad", "wgrad"};
+  if (status) return mx_fail(err, status, "%s: %s", name[p], why.text);
+  if (direct || !y->work.base) return MX_OK;
+  if (turn && (status = rotate_back(y, at, rows, wide))) return mx_fail(err, status, "%s: %s", name[p], mx_status_text(status));
+  deliver(d, at, rows, cols, wide, y->exec.n_threads);
+  return MX_OK;
+}

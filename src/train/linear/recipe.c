@@ -1,0 +1,143 @@
+/* Training keys by name, and whether a layer can follow a recipe. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/nearest.h"
+#include "train/linear/internal.h"
+
+typedef struct key_row {
+  mx_train_key key;
+  size_t offset;
+} key_row;
+
+static const key_row rows[] = {
+#define MX_TRAIN_CHOICE(field, name, choices, doc, source) {{name, choices, doc, source, 0}, offsetof(mx_linear_recipe, field)},
+#define MX_TRAIN_REAL(field, name, fallback, doc, source) {{name, NULL, doc, source, fallback}, offsetof(mx_linear_recipe, field)},
+#include "formats/train_keys.def"
+#undef MX_TRAIN_CHOICE
+#undef MX_TRAIN_REAL
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+const mx_train_key *mx_train_key_at(size_t index) { return index < N_ROWS ? &rows[index].key : NULL; }
+
+static const char *key_name(const void *set, size_t index) {
+  (void)set;
+  return index < N_ROWS ? rows[index].key.name : NULL;
+}
+
+/* Index of a choice in "a|b|c", -1 if it is none. */
+static int choice_of(const char *choices, const char *value) {
+  const size_t n = strlen(value);
+  for (int i = 0;; i++) {
+    const size_t length = strcspn(choices, "|");
+    if (n == length && !strncmp(choices, value, n)) return i;
+    if (!choices[length]) return -1;
+    choices += length + 1;
+  }
+}
+
+mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *value, mx_error *err) {
+  if (!recipe || !key || !value) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  const key_row *row = NULL;
+  for (size_t i = 0; i < N_ROWS && !row; i++)
+    if (!strcmp(rows[i].key.name, key)) row = &rows[i];
+  if (!row) {
+    char near[160];
+    mx_nearest(near, sizeof near, key, key_name, NULL);
+    return mx_fail(err, MX_ERR_KEY, "unknown training key '%s'; nearest: %s", key, near);
+  }
+  char *at = (char *)recipe + row->offset;
+  if (row->key.choices) {
+    const int choice = choice_of(row->key.choices, value);
+    if (choice < 0) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected one of %s", key, value, row->key.choices);
+    memcpy(at, &choice, sizeof choice);
+    return MX_OK;
+  }
+  char *end;
+  errno = 0;
+  const double number = strtod(value, &end);
+  if (end == value || *end || errno || !(number >= 0))
+    return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number that is not negative", key, value);
+  memcpy(at, &number, sizeof number);
+  return MX_OK;
+}
+
+mx_status mx_linear_parse(mx_linear_recipe *recipe, const char *text, mx_error *err) {
+  if (!recipe || !text) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  mx_linear_recipe work = *recipe;
+  for (const char *at = text + strspn(text, ", "); *at; at += strspn(at, ", ")) {
+    char item[200];
+    const size_t n = strcspn(at, ", ");
+    if (n >= sizeof item) return mx_fail(err, MX_ERR_KEY, "'%.40s...' is too long for a training key", at);
+    memcpy(item, at, n);
+    item[n] = 0;
+    char *equals = strchr(item, '=');
+    if (!equals) return mx_fail(err, MX_ERR_KEY, "'%s': expected KEY=VALUE", item);
+    *equals = 0;
+    const mx_status status = mx_linear_set(&work, item, equals + 1, err);
+    if (status) return status;
+    at += n;
+  }
+  *recipe = work;
+  return MX_OK;
+}
+
+size_t mx_train_key_text(char *out, size_t size, const mx_linear_recipe *recipe, size_t index) {
+  if (index >= N_ROWS) return 0;
+  const key_row *row = &rows[index];
+  const char *at = (const char *)recipe + row->offset;
+  if (!row->key.choices) {
+    double number;
+    memcpy(&number, at, sizeof number);
+    return (size_t)snprintf(out, size, "%.17g", number == 0 ? row->key.fallback : number);
+  }
+  int choice;
+  memcpy(&choice, at, sizeof choice);
+  const char *name = row->key.choices;
+  for (; choice > 0 && strchr(name, '|'); choice--) name = strchr(name, '|') + 1;
+  return (size_t)snprintf(out, size, "%.*s", (int)strcspn(name, "|"), name);
+}
+
+static int is_none(const mx_spec *s) { return s->elem == MX_ELEM_NONE; }
+
+static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) {
+  static const char *const name[] = {"fprop", "dgrad", "wgrad"};
+  const mx_spec *a = &r->q[2 * p], *b = a + 1;
+  if (r->off[p] || (is_none(a) && is_none(b))) return MX_OK;
+  const int qa = 2 * p + 1;
+  for (int i = 0; i < 2; i++) {
+    mx_error why;
+    if (mx_spec_check(a + i, &why)) return mx_fail(err, MX_ERR_CONFLICT, "Q%d: %s", qa + i, why.text);
+    if (a[i].elem_round == MX_ROUND_SR && a[i].sr_source == MX_SR_SOURCE_GIVEN)
+      return mx_fail(err, MX_ERR_CONFLICT, "Q%d: sr.source=given, but a layer draws its own random words", qa + i);
+  }
+  if (a->had_size != b->had_size)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: had.size=%u of Q%d and %u of Q%d do not cancel in the product", name[p], a->had_size, qa,
+                   b->had_size, qa + 1);
+  if (a->had_size &&
+      (a->had_sign != b->had_sign || (a->had_sign == MX_HAD_SIGN_FIXED && memcmp(a->had_signs, b->had_signs, sizeof a->had_signs))))
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: the signs (had.sign) of Q%d and Q%d differ and do not cancel in the product", name[p], qa,
+                   qa + 1);
+  if (is_none(a) || is_none(b)) return MX_OK;
+  size_t block_rows, block_a, block_b;
+  mx_spec_block(a, 1 << 20, 1 << 20, &block_rows, &block_a);
+  mx_spec_block(b, 1 << 20, 1 << 20, &block_rows, &block_b);
+  if (block_a != block_b)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: Q%d has blocks of %zu along the reduction axis and Q%d of %zu, expected the same", name[p], qa,
+                   block_a, qa + 1, block_b);
+  return MX_OK;
+}
+
+mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
+  if (!recipe) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  if (!mx_gemm_model_name(recipe->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", recipe->model);
+  if (recipe->model == MX_GEMM_FUSED && !recipe->fused) return mx_fail(err, MX_ERR_ARG, "MX_GEMM_FUSED without a matrix unit");
+  for (int p = 0; p < MX_PRODUCTS; p++) {
+    const mx_status status = check_product(recipe, p, err);
+    if (status) return status;
+  }
+  return MX_OK;
+}
