@@ -24,11 +24,15 @@ hip-native-code:
 	@missing=$$($(call hip_missing,$(HIP_TOOLS) $(OBJDUMP_AMD) $(READELF_AMD))); if [ -z "$$missing" ]; then $(MAKE) -s hip-native-disassembly; \
 	else echo "hip-native-code: SKIPPED, not to be had: $${missing}- no native kernel was compiled or disassembled"; fi
 .PHONY: hip-native-disassembly
-hip-native-disassembly: $(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(HIP_NATIVE))) $(call hip_of,gfx950)
+HIP_ENCODINGS := $(HIP_B)/gfx950/encodings.o
+$(HIP_ENCODINGS): $(HIP)/tests/encodings.s
+	@mkdir -p $(@D)
+	$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=gfx950 -c $< -o $@
+hip-native-disassembly: $(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(HIP_NATIVE))) $(call hip_of,gfx950) $(HIP_ENCODINGS)
 	@$(if $(SAN),,$(MAKE) -s $(MACHINE))
-	@$(PYTHON) tools/check-portable.py $(patsubst %.hsaco,%.s,$^) >$(HIP_B)/registers.txt || { cat $(HIP_B)/registers.txt; exit 1; }
+	@$(PYTHON) tools/check-portable.py $(patsubst %.hsaco,%.s,$(filter %.hsaco,$^)) >$(HIP_B)/registers.txt || { cat $(HIP_B)/registers.txt; exit 1; }
 	@tail -1 $(HIP_B)/registers.txt
-	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/check-gfx950.py $(if $(SAN),,--library $(MACHINE)) $(OBJDUMP_AMD) $(READELF_AMD) $(filter $(HIP_B)/gfx950/native_%,$^)
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/check-gfx950.py $(if $(SAN),,--library $(MACHINE)) $(OBJDUMP_AMD) $(READELF_AMD) $(filter $(HIP_B)/gfx950/native_%,$^) $(HIP_ENCODINGS)
 # Python loads it: not with a sanitizer.
 MACHINE := $(B)/hip/machine.so
 $(MACHINE): $(B)/plugin/machine.o $(patsubst %,$(B)/plugin/run/%.o,device device_dl host_lanes) $(HIP_NATIVE_OBJ) $(B)/hip/embed-none.S $(LIB_A)

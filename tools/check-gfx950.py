@@ -9,8 +9,10 @@ For each row and select of formats/gfx950.def the kernel must hold its instructi
   - every operand is a vector register that was loaded from the argument meant, word by word: source, seed, scale; followed through copies;
   - the destination of an instruction that keeps a part of it was loaded from `out` (the tied operand), and is what is stored;
   - op_sel, op_sel_hi, cbsz, blgp, ABID as encoded, or the SDWA select as printed, are those of the kernel's name;
+  - the destination of an instruction of several passes (MULTI_PASS) lies on none of its sources: undefined on the device;
   - MODE is set before it; a wait state follows a partial write before it is read;
   - no scratch, no spills, no packed binary32 arithmetic; vector registers within the occupancy table.
+Words of others' tests (hip_backend/tests/encodings.s) must read as those tests say.
 Complete kernels (FUSED below) must hold their instructions in the number and with the selects stated. Exit 1 and a line for each that does not."""
 import re
 import subprocess
@@ -18,7 +20,7 @@ import sys
 import zlib
 
 import gfx950_runs
-from gfx950_machine import Instruction, Wrong, registers
+from gfx950_machine import Instruction, Wrong, product_fields, registers
 
 # Waves a SIMD should hold, by what a kernel does; gfx950 has 512 registers a lane for all waves of a SIMD, given out in eights.
 WAVES = {"pair": 8, "six": 8, "wide": 6, "mfma16": 8, "mfma32": 8}
@@ -28,6 +30,8 @@ OPERANDS = {  # sources in the order of the assembler: (argument, first word, wo
     "SRP32": ["x", "seed", "scale"], "UP4": ["x", "scale"], "UP8": ["x", "scale"], "UP8_F32": ["x", "scale"], "UP8_F16": ["x", "scale"],
     "UP32": ["x", "scale"], "N8_PK": ["x0", "x1"], "N8_SR": ["x", "seed"], "N8_UP": ["x"], "N8_UP2": ["x"], "N16_SR": ["x", "seed"],
     "STEP": ["x"]}
+# Forms that write their result while they still read their sources: llvm/llvm-project pull requests 117822 and 188809.
+MULTI_PASS = {"SRPK4", "P16X2", "P32", "SRP32", "UP32"}
 KEEPS = {"PK4_F32", "PK4_V2", "SRPK4", "PK8_F32", "PK8_V2", "SR8", "UP8_F16", "N8_PK", "N8_SR", "N16_SR"}
 ARGS = {0: "out", 8: "x", 16: "scale", 24: "seed"}
 ARGS_MFMA = {0: "out", 8: "a", 16: "b", 24: "c", 32: "scale_a", 40: "scale_b"}
@@ -125,8 +129,16 @@ def words_of(argument, words):
             "x": [("x", k) for k in range(words)]}.get(argument, [(argument, 0)])
 
 
+def multi_pass():
+    """Mnemonics of MULTI_PASS."""
+    return {row["mnemonic"] for row in rows() if row["form"] in MULTI_PASS}
+
+
 def common(kernel, code, note, waves):
     for i in code:
+        if i.base in MULTIS:
+            on = set(registers(i.operands[0])[1:]) & {n for o in i.operands[1:] for n in (registers(o) or ["", None])[1:] if o[0] == "v"}
+            expect(kernel, not on, f"{i.op}: destination {i.operands[0]} is on its own source, v{min(on, default=0)}")
         expect(kernel, not i.op.startswith(("scratch_", "buffer_")), f"{i.op}: memory that is not the arguments'")
         expect(kernel, not re.match(r"v_pk_\w+_f32", i.op), f"{i.op}: packed binary32")
     expect(kernel, note["private_segment_fixed_size"] == 0, "scratch")
@@ -199,13 +211,14 @@ def product(kernel, edge, mnemonic, a, b, select, code, note):
     if not i:
         return
     regs = 4 if edge == 16 else 16
-    expect(kernel, len(i.words) == 4, "not the four words of the scaled form")
-    byte_a, byte_b = select % 4, select // 4
-    expect(kernel, i.words[0] >> 11 & 3 == (byte_a & 1 | (byte_b & 1) << 1), "op_sel")
-    expect(kernel, i.words[1] >> 27 & 3 == (byte_a >> 1 | (byte_b >> 1) << 1), "op_sel_hi")
-    expect(kernel, i.words[2] >> 11 & 1 == 1, "ABID[0] is 0: the unscaled form")
-    expect(kernel, i.words[2] >> 8 & 7 == a, f"cbsz {i.words[2] >> 8 & 7}")
-    expect(kernel, i.words[3] >> 29 == b, f"blgp {i.words[3] >> 29}")
+    f = product_fields(i)
+    expect(kernel, f is not None, "not the four words of the scaled form")
+    if not f:
+        return
+    expect(kernel, (f["byte_a"], f["byte_b"]) == (select % 4, select // 4), f"scale bytes {f['byte_a']} and {f['byte_b']} by op_sel and op_sel_hi")
+    expect(kernel, f["abid"] == 1, "ABID[0] is 0: the unscaled form")
+    expect(kernel, f["cbsz"] == a, f"cbsz {f['cbsz']}")
+    expect(kernel, f["blgp"] == b, f"blgp {f['blgp']}")
     meant = [[("a", k) for k in range(MFMA_WORDS[a])], [("b", k) for k in range(MFMA_WORDS[b])], [("c", k) for k in range(regs)],
              [("scale_a", 0)], [("scale_b", 0)]]
     for operand, words in zip(i.operands[1:6], meant):
@@ -233,14 +246,30 @@ def fused(kernel, meant, code, note):
         seen = {}
         for i in code:
             if i.base.startswith("v_mfma_scale"):
-                key = (i.words[0] >> 11 & 1 | (i.words[1] >> 27 & 1) << 1, i.words[0] >> 12 & 1 | (i.words[1] >> 28 & 1) << 1)
+                f = product_fields(i)
+                key = (f["byte_a"], f["byte_b"])
                 seen[key] = seen.get(key, 0) + 1
-                expect(kernel, i.words[2] >> 8 & 7 == 4 and i.words[3] >> 29 == 4, "operands are not FP4")
+                expect(kernel, f["cbsz"] == 4 and f["blgp"] == 4, "operands are not FP4")
         expect(kernel, seen == meant["selects"], f"scale bytes {seen}, meant {meant['selects']}")
     if "lds" in meant:
         expect(kernel, note["group_segment_fixed_size"] == meant["lds"], f"{note['group_segment_fixed_size']} bytes of LDS, meant {meant['lds']}")
 
 
+def encodings(code):
+    """The words of hip_backend/tests/encodings.s, which others' tests say the meaning of."""
+    fp4 = dict(byte_a=0, byte_b=0, abid=1, cbsz=4, blgp=4)
+    for name, op, operands, fields in (
+            ("encoding_rocjitsu_scaled", "v_mfma_scale_f32_16x16x128_f8f6f4", ["v[32:35]", "v[20:23]", "v[120:123]", "v[32:35]", "v95", "v110"], fp4),
+            ("encoding_rocjitsu_ordinary", "v_mfma_f32_16x16x128_f8f6f4", ["v[48:51]", "v[114:121]", "v[122:129]", "v[48:51]"], None),
+            ("encoding_llvm_scaled", "v_mfma_scale_f32_16x16x128_f8f6f4", ["v[0:3]", "v[8:11]", "v[12:15]", "v[0:3]", "v5", "v6"], fp4)):
+        i = code[name][0] if code.get(name) else None
+        expect(name, i is not None and len(code[name]) == 1, "is not one instruction")
+        if i:
+            expect(name, i.op == op and i.operands == operands, f"{i.op} {i.operands}")
+            expect(name, product_fields(i) == fields, f"fields {product_fields(i)}")
+
+
+MULTIS = multi_pass()
 runs = 0
 
 
@@ -321,6 +350,8 @@ def main():
                 ran(host, kernel, gfx950_runs.quantizer, whole[kernel])
             else:
                 ran(host, kernel, gfx950_runs.conversion, whole[kernel], next(r for r in rows() if r["mnemonic"] == NARROW))
+    if not only:
+        encodings(code)
     for kernel in sorted(set(notes) - seen):
         wrong.append(f"{kernel}: a native kernel that nothing here checks")
     for line in wrong[:40]:

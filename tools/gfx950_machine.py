@@ -45,6 +45,15 @@ def registers(operand):
     return [m.group(1)] + list(range(first, int(m.group(m.lastindex)) + 1))
 
 
+def product_fields(i):
+    """What the words of a scaled product say beside its operands: scale bytes of A and B, ABID[0], format codes. None: not the four words of that form."""
+    if len(i.words) != 4:
+        return None
+    w = i.words
+    return dict(byte_a=w[0] >> 11 & 1 | (w[1] >> 27 & 1) << 1, byte_b=w[0] >> 12 & 1 | (w[1] >> 28 & 1) << 1, abid=w[2] >> 11 & 1, cbsz=w[2] >> 8 & 7,
+                blgp=w[3] >> 29)
+
+
 def f32(bits):
     return struct.unpack("<f", struct.pack("<I", bits))[0]
 
@@ -535,18 +544,17 @@ class Wave:
         regs = 4 if edge == 16 else 16
         if self.exec != M64:
             raise Wrong("lanes are missing")
-        o, w = i.operands, i.words
-        cbsz, blgp = w[2] >> 8 & 7, w[3] >> 29
-        if len(w) != 4 or not w[2] >> 11 & 1:
+        o, f = i.operands, product_fields(i)
+        if not f or not f["abid"]:
             raise Wrong("not the scaled form")
-        bytes_a, bytes_b = w[0] >> 11 & 1 | (w[1] >> 27 & 1) << 1, w[0] >> 12 & 1 | (w[1] >> 28 & 1) << 1
+        cbsz, blgp = f["cbsz"], f["blgp"]
         a, b, c = self.read(o[1]), self.read(o[2]), self.read(o[3], regs, by_product=o[0])
         scale_a, scale_b = self.read(o[4]), self.read(o[5])
         for lane in range(64):
             if None in tuple(a[lane]) + tuple(b[lane]) + tuple(c[lane]) + tuple(scale_a[lane]) + tuple(scale_b[lane]):
                 raise Wrong("of what nothing wrote, or was not waited for")
         pad = [0] * 8
-        out = self.host.product(self.set_mode(), edge, cbsz, blgp, bytes_a + 4 * bytes_b, [(list(x) + pad)[:8] for x in a], [(list(x) + pad)[:8] for x in b],
+        out = self.host.product(self.set_mode(), edge, cbsz, blgp, f["byte_a"] + 4 * f["byte_b"], [(list(x) + pad)[:8] for x in a], [(list(x) + pad)[:8] for x in b],
                                 [(list(x) + [0] * 16)[:16] for x in c], [s[0] for s in scale_a], [s[0] for s in scale_b])
         self.write(o[0], [row[:regs] for row in out])
         for n in registers(o[0])[1:]:

@@ -15,8 +15,9 @@
 #define SELECT_1 "op_sel:[0,0,1,0]"
 #define SELECT_2 "op_sel:[0,0,0,1]"
 #define SELECT_3 "op_sel:[0,0,1,1]"
+/* & as in native_convert.hip: the destination must not lie on a source. */
 #define PAIR_SR(out, x, scale, seed, select)                                                                                                   \
-  asm("v_cvt_scalef32_sr_pk_fp4_f32 %0, %1, %2, %3 " SELECT_##select "\n\ts_nop 0" : "+v"(out) : "v"(take<F32x2>(x)), "v"(seed), "v"(scale))
+  asm("v_cvt_scalef32_sr_pk_fp4_f32 %0, %1, %2, %3 " SELECT_##select "\n\ts_nop 0" : "+&v"(out) : "v"(take<F32x2>(x)), "v"(seed), "v"(scale))
 #endif
 
 enum { NAN_BYTE = 0xFF, INF_BITS = 0x7F800000 };

@@ -27,8 +27,26 @@ def longer(m):
     return m[1] + str((int(m[2]) + 1) % 6)
 
 
+def on_source(mnemonic):
+    """The destination, there and where it is stored, moved onto the first source: the machine that runs the code reads before it writes and sees nothing."""
+
+    def change(text):
+        m = re.search(mnemonic + r" v\[(\d+):(\d+)\], v\[(\d+):", text)
+        first, last, source = (int(g) for g in m.groups())
+        def moved(r):
+            a, b = int(r[1]), int(r[2])
+            return f"v[{a - first + source}:{b - first + source}]" if first <= a and b <= last else r[0]
+        rest = text[m.start():]
+        one = rest.index("\n")
+        head = rest[:one].replace(f"v[{first}:{last}]", f"v[{source}:{source + last - first}]", 1)
+        return text[:m.start()] + head + re.sub(r"v\[(\d+):(\d+)\]", moved, rest[one:])
+
+    return change
+
+
 ADDRESS = r"(v_lshlrev_b32_e32 v\d+, )(\d+)(?=,)"
-MUTANTS = [  # stem, kernel, what, change
+OWN = "on its own source"
+MUTANTS = [  # stem, kernel, what, change, what the check must say of it (if not just anything)
     ("quantize", "native_mxfp4", "one op_sel byte", replace(r"op_sel:\[0,0,1,0\]", "op_sel:[0,0,0,1]")),
     ("quantize", "native_mxfp4_sr", "one op_sel byte", replace(r"op_sel:\[0,0,1,0\]", "op_sel:[0,0,0,1]")),
     ("quantize", "native_mxfp4", "sources of a pair exchanged", replace(PAIR + r" (v\d+), (v\d+), (v\d+),", PAIR + r" \1, \3, \2,")),
@@ -51,6 +69,9 @@ MUTANTS = [  # stem, kernel, what, change
     ("convert", CONVERSION, "an index's shift", replace(r"(v_lshlrev_b64 v\[\d+:\d+\], )(\d+)(?=,)", longer)),
     ("convert", CONVERSION, "lanes beyond the last", replace(r"v_cmp_gt_u32_e32", "v_cmp_ge_u32_e32")),
     ("convert", "gfx950_cvt_scalef32_pk32_fp6_f16_s0", "a word of the source", replace(r"(global_load_dwordx4 v\[4:7\], \S+ \S+) offset:16", r"\1 offset:20")),
+    ("convert", "gfx950_cvt_scalef32_2xpk16_fp6_f32_s0", OWN, on_source("v_cvt_scalef32_2xpk16_fp6_f32"), OWN),
+    ("convert", "gfx950_cvt_scalef32_sr_pk32_bf6_f32_s0", OWN, on_source("v_cvt_scalef32_sr_pk32_bf6_f32"), OWN),
+    ("quantize", "native_mxfp4_sr", OWN, replace(r"(" + PAIR_SR + r" v\d+, )(v\[\d+:\d+\]), v\d+(, v\d+)", lambda m: m[0].replace(m[0].split()[1], "v" + re.search(r"\d+", m[2])[0] + ","), 2), OWN),
     ("mfma", MFMA, "cbsz", replace(r"cbsz:1", "cbsz:0")),
     ("mfma", MFMA, "scale registers exchanged", replace(r"(" + PRODUCT + r" \S+ \S+ \S+ \S+ )(v\d+), (v\d+)", r"\1\3, \2")),
     ("mfma", MFMA.replace("b2", "b0"), "A and B exchanged", replace(r"(" + PRODUCT + r" \S+ )(v\[\d+:\d+\]), (v\[\d+:\d+\])", r"\1\3, \2")),
@@ -74,7 +95,7 @@ def main():
     clang, folder, check = sys.argv[1], sys.argv[2], sys.argv[3:]
     passed = 0
     with tempfile.TemporaryDirectory() as work:
-        for stem, kernel, what, change in MUTANTS:
+        for stem, kernel, what, change, *says in MUTANTS:
             name = f"{kernel}: {what}"
             text = open(f"{folder}/native_{stem}.s").read()
             first = text.index(f"\n{kernel}:")
@@ -88,7 +109,7 @@ def main():
             open(f"{work}/m.s", "w").write(text[:first] + changed + text[last:])
             subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx950", f"{work}/m.s", "-o", f"{work}/m.hsaco"], check=True)
             r = subprocess.run(check[:-2] + ["--only", kernel] + check[-2:] + [f"{work}/m.hsaco"], capture_output=True, text=True, env=dict(os.environ))
-            noticed = r.returncode == 1 and r.stdout.startswith("check-gfx950: " + kernel)
+            noticed = r.returncode == 1 and r.stdout.startswith("check-gfx950: " + kernel) and all(word in r.stdout for word in says)
             passed += not noticed
             print(f"hip-native-mutants: {'noticed   ' if noticed else 'NOT NOTICED'} {name}: {r.stdout.splitlines()[0][len(kernel) + 16:120] if noticed else r.stderr[-300:]}")
     print(f"hip-native-mutants: {len(MUTANTS) - passed} of {len(MUTANTS)} noticed")
