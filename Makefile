@@ -37,10 +37,11 @@ else
 ISA_SKIP := %_avx2.c %_avx512.c %_amx.c
 endif
 
-LIB_DIRS := core kernels mma gemm io verify/vectors verify/suites verify/diff verify/trial verify/bugs verify/identify verify/judge verify/probe ablate train/linear
-LIB_SRC  := $(filter-out $(ISA_SKIP),$(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c)))
+# Every room under src/ but the program's: a new room needs no line here.
+rooms     = $(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c)
+LIB_SRC  := $(filter-out $(ISA_SKIP) src/cli/%,$(call rooms,src/*))
 REF_SRC  := $(wildcard ref/*.c)
-CLI_SRC  := $(wildcard src/cli/*.c src/cli/*/*.c)
+CLI_SRC  := $(call rooms,src/cli)
 TEST_SRC := $(wildcard tests/test_*.c)
 TEST_LIB := $(wildcard tests/lib/*.c)
 
@@ -164,7 +165,7 @@ golden-check: deps-test $(GOLDEN) ## make them again elsewhere and compare
 CROSS   ?= aarch64-linux-gnu-
 QEMU    ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 NEON    := build/neon
-DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(wildcard src/kernels/*.c) src/io/digest.c \
+DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(call rooms,src/kernels) src/io/digest.c \
   tests/lib/suites.c tests/lib/checkasm.c tests/isa_digests.c
 deps-neon:
 	@tools/install-deps.sh --mode=$(INSTALL) build neon
@@ -230,7 +231,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c)
 deps-fuzz:
 	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
 # Of verify/ what the pipe protocol and the comparison of outputs need.
-FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c) $(filter-out $(ISA_SKIP),$(wildcard src/kernels/*.c)) \
+FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c) $(filter-out $(ISA_SKIP),$(call rooms,src/kernels)) \
   src/verify/vectors/vectors.c src/verify/vectors/compare.c $(wildcard src/verify/diff/*.c)
 $(B)/libfuzz.a: $(call obj,$(FUZZ_SRC))
 	@mkdir -p $(@D); rm -f $@; $(AR) qcs $@ $^

@@ -1,6 +1,6 @@
 /* The formulas of formats/chains.def: read once, evaluated in binary32. */
-#ifndef MXGOLD_REF_CHAIN_H
-#define MXGOLD_REF_CHAIN_H
+#ifndef REF_CHAIN_H
+#define REF_CHAIN_H
 
 #include "num.h"
 

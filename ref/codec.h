@@ -1,6 +1,6 @@
 /* One value and one code, inside the reference. */
-#ifndef MXGOLD_REF_CODEC_H
-#define MXGOLD_REF_CODEC_H
+#ifndef REF_CODEC_H
+#define REF_CODEC_H
 
 #include "ref.h"
 

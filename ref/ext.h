@@ -1,6 +1,6 @@
 /* Exact numbers of any size, for sums: a rational of GMP, or a signed zero, an infinity, NaN. IEEE 754's rules for the latter three. */
-#ifndef MXGOLD_REF_EXT_H
-#define MXGOLD_REF_EXT_H
+#ifndef REF_EXT_H
+#define REF_EXT_H
 
 #include <gmp.h>
 

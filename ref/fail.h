@@ -1,6 +1,6 @@
 /* ref's own way to fill an mx_error. */
-#ifndef MXGOLD_REF_FAIL_H
-#define MXGOLD_REF_FAIL_H
+#ifndef REF_FAIL_H
+#define REF_FAIL_H
 
 #include "mxgold/status.h"
 

@@ -1,7 +1,7 @@
 /** The reference product: twins of mx_gemm() and mx_gemm_raw(). SPEC 4.
  *  Every operand is decoded whole into exact numbers; every sum is GMP's, rounded where the definition rounds. */
-#ifndef MXGOLD_REF_GEMM_H
-#define MXGOLD_REF_GEMM_H
+#ifndef REF_GEMM_H
+#define REF_GEMM_H
 
 #include "mxgold/gemm.h"
 

@@ -1,6 +1,6 @@
 /* SPEC 4: one sum of the product under a matrix-unit model. */
-#ifndef MXGOLD_REF_GEMM_FUSED_H
-#define MXGOLD_REF_GEMM_FUSED_H
+#ifndef REF_GEMM_FUSED_H
+#define REF_GEMM_FUSED_H
 
 #include "ext.h"
 #include "gemm_read.h"

@@ -1,6 +1,6 @@
 /* A whole operand of the product as numbers. */
-#ifndef MXGOLD_REF_GEMM_READ_H
-#define MXGOLD_REF_GEMM_READ_H
+#ifndef REF_GEMM_READ_H
+#define REF_GEMM_READ_H
 
 #include "gemm.h"
 

@@ -4,8 +4,8 @@
  * strictly between this number and the next one of 64 bits. No format has more than 53 bits and no stochastic rounding looks at more than 32
  * bits beyond them, so every rounding decision made from (sig, sticky) is the decision made from the real itself: that is what "exact" means
  * here. No host floating point decides a bit. */
-#ifndef MXGOLD_REF_NUM_H
-#define MXGOLD_REF_NUM_H
+#ifndef REF_NUM_H
+#define REF_NUM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What the steps of SPEC 3.2 hand to each other. */
-#ifndef MXGOLD_REF_RULES_H
-#define MXGOLD_REF_RULES_H
+#ifndef REF_RULES_H
+#define REF_RULES_H
 
 #include "chain.h"
 #include "codec.h"

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
-#include "gemm/codes.h"
+#include "gemm/codes/codes.h"
+#include "gemm/internal.h"
 #include "lib/operands.h"
 #include "lib/run.h"
 #include "mxgold/isa.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../ref/gemm.h"
+#include "gemm/internal.h"
 #include "kernels/tile_state.h"
 #include "lib/operands.h"
 #include "lib/run.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/chain.h"
-#include "kernels/plan.h"
+#include "kernels/block/chain.h"
+#include "kernels/block/plan.h"
 #include "lib/run.h"
 #include "mxgold/mxgold.h"
 

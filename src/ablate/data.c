@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ablate/real.h"
+#include "ablate/sums/real.h"
 #include "mxgold/ablate.h"
 #include "mxgold/isa.h"
 #include "mxgold/nearest.h"

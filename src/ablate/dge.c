@@ -1,7 +1,7 @@
 /* Differentiable gradient estimator: TECHNIQUES 3.1. */
 #include <math.h>
 
-#include "ablate/real.h"
+#include "ablate/sums/real.h"
 #include "mxgold/ablate.h"
 #include "mxgold/codec.h"
 

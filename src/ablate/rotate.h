@@ -1,6 +1,6 @@
 /* A spec's rotation of rows, and its inverse. */
-#ifndef ABLATE_ROTATE_H
-#define ABLATE_ROTATE_H
+#ifndef MX_ABLATE_ROTATE_H
+#define MX_ABLATE_ROTATE_H
 
 #include "mxgold/quantize.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cli/base/cli.h"
-#include "cli/base/key_choices.h"
+#include "cli/spec/key_choices.h"
 #include "mxgold/layout.h"
 #include "mxgold/quantized.h"
 

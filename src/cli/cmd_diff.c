@@ -8,7 +8,7 @@
 #include "cli/base/cli.h"
 #include "cli/verify/diff_gemm.h"
 #include "cli/verify/diff_print.h"
-#include "cli/base/family.h"
+#include "cli/spec/family.h"
 #include "cli/verify/foreign_scales.h"
 #include "mxgold/mxgold.h"
 #include "cli/verify/report.h"

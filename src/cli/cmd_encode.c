@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/key_choices.h"
+#include "cli/spec/key_choices.h"
 #include "mxgold/encoder.h"
 #include "cli/base/tensor_io.h"
 

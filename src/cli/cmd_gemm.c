@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
-#include "cli/base/family.h"
+#include "cli/spec/family.h"
 #include "ref/gemm.h"
 #include "mxgold/gemm.h"
 #include "mxgold/mma.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/key_choices.h"
+#include "cli/spec/key_choices.h"
 #include "mxgold/quantize.h"
 #include "mxgold/quantized.h"
 #include "cli/base/tensor_io.h"

@@ -1,4 +1,5 @@
 /* mxgold help [COMMAND] */
+#include "cli/commands.h"
 #include "help.h"
 
 struct args {

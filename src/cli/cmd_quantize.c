@@ -6,8 +6,8 @@
 #include "mxgold/mxgold.h"
 #include "cli/base/pipeline.h"
 #include "cli/base/progress.h"
-#include "quantize_all.h"
-#include "cli/base/spec_opts.h"
+#include "cli/checkpoint/quantize_all.h"
+#include "cli/spec/spec_opts.h"
 #include "cli/base/tensor_io.h"
 
 struct args {

@@ -1,6 +1,7 @@
 /* Help on the terminal. */
 #include <string.h>
 
+#include "cli/commands.h"
 #include "help.h"
 #include "mxgold/version.h"
 #include "cli/base/opts.h"

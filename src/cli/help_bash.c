@@ -1,8 +1,9 @@
 /* Completion for bash, from the same tables as help. The words are written out, so completing starts no program. */
 #include <string.h>
 
+#include "cli/commands.h"
 #include "help.h"
-#include "cli/base/key_choices.h"
+#include "cli/spec/key_choices.h"
 #include "mxgold/spec.h"
 #include "cli/base/opts.h"
 

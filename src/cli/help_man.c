@@ -1,4 +1,5 @@
 /* The man page, from the same tables as help. */
+#include "cli/commands.h"
 #include "help.h"
 #include "mxgold/version.h"
 #include "cli/base/opts.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "help.h"
 #include "mxgold/file.h"
 #include "mxgold/isa.h"

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "gemm/internal.h"
+#include "gemm/output.h"
 #include "mma/internal.h"
-#include "kernels/plan.h"
+#include "kernels/block/plan.h"
 
 /* --- what an operand is to the unit --- */
 
@@ -152,7 +153,7 @@ static float value_of(const call *x, mma_acc acc) {
 static void store(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc) {
   const call *x = w->context;
   (void)t;
-  mxi_gemm_put(x->gemm, x->d, x->c, i, j, value_of(x, acc));
+  mxg_put(x->gemm, x->d, x->c, i, j, value_of(x, acc));
 }
 
 typedef struct fused {
@@ -237,7 +238,7 @@ mx_status mxi_gemm_fused_pairs(const mxg_plan *p, void *d, const void *c, const 
 #pragma omp for schedule(static)
     for (size_t at = 0; at < n; at++)
       if (!bad_a && !bad_b)
-        mxi_gemm_put_at(p, d, at, c, pairs[at][0], pairs[at][1], value_of(&x, one_pair(&f, &k, stretch, pairs[at][0], pairs[at][1])));
+        mxg_put_at(p, d, at, c, pairs[at][0], pairs[at][1], value_of(&x, one_pair(&f, &k, stretch, pairs[at][0], pairs[at][1])));
     mxi_mma_panel_free(&k.a);
     mxi_mma_panel_free(&k.b);
   }

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gemm/codes.h"
+#include "gemm/codes/codes.h"
 #include "gemm/internal.h"
+#include "gemm/output.h"
 #include "kernels/threads.h"
 
 enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20, MEMORY = 40 << 20 /* of all threads */ };
@@ -32,22 +33,6 @@ static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
   }
 }
 
-static float c_at(const mxg_plan *plan, const void *c, size_t i, size_t j) {
-  return c && plan->beta != 0 ? mxi_gemm_load(c, plan->col_major ? j * plan->ldc + i : i * plan->ldc + j, plan->o.c_type) : 0;
-}
-
-static float bias_at(const mxg_plan *plan, size_t i, size_t j) { return plan->o.bias ? plan->o.bias[plan->o.bias_of_rows ? i : j] : 0; }
-
-static size_t d_at(const mxg_plan *plan, size_t i, size_t j) { return plan->col_major ? j * plan->ldd + i : i * plan->ldd + j; }
-
-void mxi_gemm_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc) {
-  mxi_gemm_store(d, at, plan->o.out, mxi_gemm_combine(plan, acc, c_at(plan, c, i, j), bias_at(plan, i, j)));
-}
-
-void mxi_gemm_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc) {
-  mxi_gemm_put_at(plan, d, d_at(plan, i, j), c, i, j, acc);
-}
-
 static mxg_line line_of(const mxg_panel *p, size_t r) { return (mxg_line){p->v + r, p->s + r, L}; }
 
 static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
@@ -59,15 +44,15 @@ static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *
 
 static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
   for (size_t i = 0; i < rows; i++) {
-    if (mxi_gemm_combine_row(plan, (float *)d + d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
-    for (size_t j = 0; j < cols; j++) mxi_gemm_put(plan, d, c, i0 + i, j0 + j, acc[i * L + j]);
+    if (mxi_gemm_combine_row(plan, (float *)d + mxg_d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
+    for (size_t j = 0; j < cols; j++) mxg_put(plan, d, c, i0 + i, j0 + j, acc[i * L + j]);
   }
 }
 
 /* Rows of D are pages apart: their lines come while the sums are computed. */
 static void ask_for_tile(const mxg_plan *plan, size_t rows, size_t i0, size_t j0, const void *d) {
   const size_t bytes = mx_dtype_bytes(plan->o.out);
-  for (size_t i = 0; i < rows && !plan->col_major; i++) __builtin_prefetch((const uint8_t *)d + d_at(plan, i0 + i, j0) * bytes, 1);
+  for (size_t i = 0; i < rows && !plan->col_major; i++) __builtin_prefetch((const uint8_t *)d + mxg_d_at(plan, i0 + i, j0) * bytes, 1);
 }
 
 /* `exact`, if the tile's numbers lie close enough together and nothing that follows is Inf or NaN. */
@@ -80,10 +65,10 @@ static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mx
   kernels->exact(sums, a, b, place, n);
   for (size_t i = 0; i < a->rows; i++)
     for (size_t j = 0; j < b->rows; j++) {
-      const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
+      const float cx = mxg_c_at(plan, c, i0 + i, j0 + j), bias = mxg_bias_at(plan, i0 + i, j0 + j);
       const float v = isfinite(cx) && isfinite(bias) ? mxi_gemm_exact_finish(plan, sums + i * L + j, L * L, n, cx, bias)
                                                      : mxi_gemm_one_exact(plan, line_of(a, i), line_of(b, j), cx, bias);
-      mxi_gemm_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
+      mxi_gemm_store(d, mxg_d_at(plan, i0 + i, j0 + j), plan->o.out, v);
     }
   return 1;
 }
@@ -101,10 +86,10 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
   if (exact && tile_exact(plan, kernels, a, b, i0, j0, d, c)) return;
   for (size_t i = 0; i < a->rows; i++)
     for (size_t j = 0; j < b->rows; j++) {
-      const float cx = c_at(plan, c, i0 + i, j0 + j), bias = bias_at(plan, i0 + i, j0 + j);
+      const float cx = mxg_c_at(plan, c, i0 + i, j0 + j), bias = mxg_bias_at(plan, i0 + i, j0 + j);
       const mxg_line x = line_of(a, i), y = line_of(b, j);
       const float v = exact ? mxi_gemm_one_exact(plan, x, y, cx, bias) : mxi_gemm_combine(plan, mxi_gemm_one_block(plan, x, y), cx, bias);
-      mxi_gemm_store(d, d_at(plan, i0 + i, j0 + j), plan->o.out, v);
+      mxi_gemm_store(d, mxg_d_at(plan, i0 + i, j0 + j), plan->o.out, v);
     }
 }
 
@@ -334,7 +319,7 @@ static mx_status some(const mxg_plan *plan, void *d, const void *c, const size_t
     for (size_t p = 0; p < n; p++) {
       if (!room) continue;
       const size_t i = pairs[p][0], j = pairs[p][1];
-      const float cx = c_at(plan, c, i, j), bias = bias_at(plan, i, j);
+      const float cx = mxg_c_at(plan, c, i, j), bias = mxg_bias_at(plan, i, j);
       const mxg_line x = line_fill(&a, &plan->a, plan, i), y = line_fill(&b, &plan->b, plan, j);
       const float v = plan->model == MX_GEMM_EXACT ? mxi_gemm_one_exact(plan, x, y, cx, bias)
                                                    : mxi_gemm_combine(plan, mxi_gemm_one_sum(plan, x, y), cx, bias);

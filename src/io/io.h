@@ -1,6 +1,6 @@
 /* What the readers share. Internal to src/io/. */
-#ifndef MX_IO_H
-#define MX_IO_H
+#ifndef MX_IO_IO_H
+#define MX_IO_IO_H
 
 #include <stdint.h>
 

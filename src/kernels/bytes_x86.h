@@ -1,4 +1,7 @@
 /* Sixteen bytes in SSE registers: the vocabulary of bytes.inc.h for AVX2 and AVX-512, whose wider registers serve four codes in three bytes. */
+#ifndef MX_KERNELS_BYTES_X86_H
+#define MX_KERNELS_BYTES_X86_H
+
 #include <immintrin.h>
 
 #define q __m128i
@@ -37,3 +40,5 @@ static inline void q_transpose(q s[4]) {
   s[2] = _mm_unpacklo_epi64(b, d);
   s[3] = _mm_unpackhi_epi64(b, d);
 }
+
+#endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/plan.h"
+#include "kernels/block/plan.h"
 #include "mxgold/random.h"
 
 static int negated(unsigned i, int sign, const uint8_t *signs, uint64_t seed) {

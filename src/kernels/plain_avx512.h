@@ -1,4 +1,6 @@
 /* Nearest codes, ties to even, of formats of up to eight bits that saturate: sixty-four at a time. After vectors_avx512.h. */
+#ifndef MX_KERNELS_PLAIN_AVX512_H
+#define MX_KERNELS_PLAIN_AVX512_H
 
 typedef struct byte_way {
   __m512 most, step; /* largest value; 2^(23 - man_bits) */
@@ -45,3 +47,5 @@ static inline __attribute__((always_inline)) __m512i merged(const __m512i c[4], 
   const __m512i code = _mm512_ternarylogic_epi64(_mm512_sub_epi8(all, w->offset), signs, w->sign_bit, 0xF8);
   return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), code);
 }
+
+#endif

@@ -7,7 +7,7 @@
 
 #include "kernels/dispatch.h"
 #include "kernels/job.h"
-#include "kernels/select.h"
+#include "kernels/block/select.h"
 #include "kernels/threads.h"
 
 void mxi_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size_t c0, size_t c1) {

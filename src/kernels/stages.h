@@ -9,7 +9,7 @@
 #ifndef MX_KERNELS_STAGES_H
 #define MX_KERNELS_STAGES_H
 
-#include "kernels/plan.h"
+#include "kernels/block/plan.h"
 
 enum { MX_PIECE_BLOCKS = 128, MX_PIECE_ELEMENTS = 2048 }; /* of one piece, at most */
 enum { MX_SIX_BLOCK = 256 };                              /* elements of a block of select=foursix in vectors, at most */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/job.h"
-#include "kernels/select.h"
+#include "kernels/block/select.h"
 #include "mxgold/layout.h"
 #include "mxgold/random.h"
 

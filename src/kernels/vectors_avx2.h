@@ -1,4 +1,7 @@
 /* Eight lanes: the vocabulary of stages.inc.h in AVX2. */
+#ifndef MX_KERNELS_VECTORS_AVX2_H
+#define MX_KERNELS_VECTORS_AVX2_H
+
 #include <immintrin.h>
 
 #define W 8
@@ -189,3 +192,5 @@ static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first)
                 b = _mm_maddubs_epi16(_mm_loadu_si128((const void *)(codes + 16)), w);
   _mm_storeu_si128((void *)out, _mm_packus_epi16(a, b));
 }
+
+#endif

@@ -1,4 +1,7 @@
 /* Sixteen lanes: the vocabulary of stages.inc.h in AVX-512. */
+#ifndef MX_KERNELS_VECTORS_AVX512_H
+#define MX_KERNELS_VECTORS_AVX512_H
+
 #include <immintrin.h>
 
 #define W 16
@@ -193,3 +196,5 @@ static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first)
   const __m256i c = _mm256_loadu_si256((const void *)codes), w = _mm256_set1_epi16(high_first ? 0x0110 : 0x1001);
   _mm_storeu_si128((void *)out, _mm256_cvtepi16_epi8(_mm256_maddubs_epi16(c, w)));
 }
+
+#endif

@@ -1,4 +1,7 @@
 /* Four lanes: the vocabulary of stages.inc.h in AArch64's NEON. */
+#ifndef MX_KERNELS_VECTORS_NEON_H
+#define MX_KERNELS_VECTORS_NEON_H
+
 #include <arm_neon.h>
 
 #define W 4
@@ -162,3 +165,5 @@ static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first)
   const uint8x16x2_t c = vld2q_u8(codes);
   vst1q_u8(out, high_first ? vsliq_n_u8(c.val[1], c.val[0], 4) : vsliq_n_u8(c.val[0], c.val[1], 4));
 }
+
+#endif

@@ -1,8 +1,8 @@
-/* What the files of the matrix-unit models share. The order of work: mma.c and gemm_fused.c say what the operands are, mma_run.c cuts D into jobs,
- * mma_panel.c turns rows of operands into panels, a kernel (mma_fused.c, mma_chain.c) computes one output from a row of each panel, mma_round.c
+/* What the files of the matrix-unit models share. The order of work: mma.c and gemm/fused.c say what the operands are, run.c cuts D into jobs,
+ * panel.c turns rows of operands into panels, a kernel (fused.c, chain.c) computes one output from a row of each panel, round.c
  * makes its bits. */
-#ifndef MMA_INTERNAL_H
-#define MMA_INTERNAL_H
+#ifndef MX_MMA_INTERNAL_H
+#define MX_MMA_INTERNAL_H
 
 #include "mxgold/mma.h"
 
@@ -25,10 +25,10 @@ struct mma_side {
   const mx_format *type, *scale;                                                      /* scale NULL: none */
   void (*codes)(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n); /* of type; 0 beyond the last element */
   mma_num (*scale_of)(const mma_side *side, size_t row, size_t block);
-  const void *from;      /* where codes() and scale_of() read: rows of bytes (mma.c) or an mxg_operand (gemm_fused.c) */
+  const void *from;      /* where codes() and scale_of() read: rows of bytes (mma.c) or an mxg_operand (gemm/fused.c) */
   const uint8_t *scales; /* mma.c: [rows][row_scales] */
   size_t row_bytes, row_scales;
-  int zero_exp;       /* gemm_fused.c */
+  int zero_exp;       /* gemm/fused.c */
   mma_num table[256]; /* every number of a type of at most 8 bits */
   mma_num scale_table[256];
 };
@@ -45,7 +45,7 @@ typedef struct mma_panel {
   int32_t *scale_exp;
   uint8_t *bytes;   /* the same in lanes: each element in units of the smallest, plus 64; [rows][bytes_stride] */
   uint8_t *special; /* [rows]: the row holds an Inf or NaN, or scale NaN */
-  /* mma_kept.c alone: [rows], bit i: among elements i << live_shift and so on one is no zero. NULL: nobody looked */
+  /* kept.c alone: [rows], bit i: among elements i << live_shift and so on one is no zero. NULL: nobody looked */
   uint64_t *live;
   int live_shift;
   size_t K, n_blocks, bytes_stride;
@@ -87,7 +87,7 @@ void mxi_mma_store(void *d, const mx_format *type, size_t at, uint64_t bits);  /
 uint64_t mxi_mma_widen(const mx_format *c, const mx_format *d, uint64_t bits); /* a number of type C as bits of type D */
 void mxi_mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K);
 
-/* mma_number.c */
+/* number.c */
 void mxi_mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n); /* elements k .. k+n-1 of a row */
 uint64_t mxi_mma_code(const void *row, const mx_format *type, size_t k);
 mma_num mxi_mma_split(const mx_format *type, uint64_t code);
@@ -95,7 +95,7 @@ mma_num mxi_mma_operand(const mma_plan *plan, const mx_format *type, uint64_t co
 mma_num mxi_mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code);
 void mxi_mma_tables(mma_side *side, const mma_plan *plan); /* of types and scales of at most 8 bits, sign of a scale masked */
 
-/* mma_panel.c */
+/* panel.c */
 mx_status mxi_mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
 void mxi_mma_panel_free(mma_panel *p);
 /* Row r of the panel: elements k0 .. k0 + p->K - 1 of a row of the operand. */
@@ -108,7 +108,7 @@ void mxi_mma_panel_shorten(mma_panel *p, const mma_plan *plan, size_t K);
 /* What a field of mx_accum that may be MX_ACC_NUMBER_0 stands for; `none` if it is 0. */
 static inline int mma_number_of(int field, int none) { return field == 0 ? none : field == MX_ACC_NUMBER_0 ? 0 : field; }
 
-/* mma_run.c: a plan from a model and sides whose type, scale and functions are set, and a block. */
+/* run.c: a plan from a model and sides whose type, scale and functions are set, and a block. */
 void mxi_mma_plan_make(mma_plan *plan, const mx_mma_model *model, size_t K);
 
 typedef struct mma_lanes_plan mma_lanes_plan;
@@ -121,7 +121,7 @@ struct mma_work {
   mma_acc (*load)(const mma_work *w, size_t t, size_t i, size_t j);
   void (*store)(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc);
   const void *context; /* theirs */
-  /* mma_run.c's own */
+  /* run.c's own */
   const mma_lanes_plan *lanes; /* NULL: one output at a time */
   mma_kernel *kernel;
   size_t side;       /* rows and columns of a block */
@@ -154,7 +154,7 @@ int mxi_mma_vectors(uint32_t isa_off);                                          
 int mxi_mma_terms_top_avx512(const mma_terms *t, int which);                         /* the largest exponent */
 int64_t mxi_mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode); /* every term cut by down - its exponent; their sum */
 
-/* mma_round.c */
+/* round.c */
 __int128 mxi_mma_cut_wide(__int128 value, int shift, int mode);
 uint64_t mxi_mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
 uint64_t mxi_mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);
@@ -162,7 +162,7 @@ uint64_t mxi_mma_inf(const mma_plan *plan, int negative);
 uint64_t mxi_mma_nan(const mma_plan *plan);
 uint64_t mxi_mma_add(const mma_plan *plan, uint64_t x, uint64_t y); /* two values of type D, RNE */
 
-/* mma_wide.c: an exact sum */
+/* wide.c: an exact sum */
 enum { MMA_LIMBS = 20, MMA_WIDE_EXP = -640 }; /* bit 0 has the weight 2^MMA_WIDE_EXP */
 typedef struct mma_wide {
   uint64_t limb[MMA_LIMBS]; /* two's complement */

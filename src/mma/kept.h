@@ -1,6 +1,6 @@
 /* Operands taken apart once for many models of the same types: what a search over models (src/verify/probe_*.c) runs them on. */
-#ifndef MMA_KEPT_H
-#define MMA_KEPT_H
+#ifndef MX_MMA_KEPT_H
+#define MX_MMA_KEPT_H
 
 #include "mxgold/mma.h"
 

@@ -1,9 +1,9 @@
 /* The fused sum for 16 outputs at a time: one row of A, 16 columns of B, an output a lane.
  *
- * mma_lanes.c decides whether a model can run so, lays columns out and walks along K; mma_lanes_avx512.c computes one row. Every bound that makes
- * 32 (or 64) bits enough is checked in mma_lanes_plan(): what does not fit runs in mma_fused.c, and gives the same bits. */
-#ifndef MMA_LANES_H
-#define MMA_LANES_H
+ * lanes.c decides whether a model can run so, lays columns out and walks along K; lanes_avx512.c computes one row. Every bound that makes
+ * 32 (or 64) bits enough is checked in mma_lanes_plan(): what does not fit runs in fused.c, and gives the same bits. */
+#ifndef MX_MMA_LANES_H
+#define MX_MMA_LANES_H
 
 #include "internal.h"
 

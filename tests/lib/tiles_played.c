@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What src/gemm/tiles_amx.h defines, which is not read after this. */
-#define MX_GEMM_TILES_AMX_H
+/* What src/gemm/codes/tiles_amx.h defines, which is not read after this. */
+#define MX_GEMM_CODES_TILES_AMX_H
 
 typedef struct tile_shapes {
   uint8_t palette, start_row, reserved[14];
@@ -100,7 +100,7 @@ static lanes lanes_add_term(lanes acc, const int32_t *dots, float sa, lanes sb) 
 }
 
 #define mxi_gemm_codes_amx tiles_played_column
-#include "gemm/codes_amx.c"
+#include "gemm/codes/codes_amx.c"
 
 size_t tiles_played_products(void) { return n_products; }
 int tiles_played_configured(void) { return n_configured; }

@@ -2,7 +2,7 @@
 #ifndef TESTS_TILES_PLAYED_H
 #define TESTS_TILES_PLAYED_H
 
-#include "gemm/codes.h"
+#include "gemm/codes/codes.h"
 
 /** As mxi_gemm_codes_amx(). Aborts on what a processor would trap or the manual leaves undefined: a tile without a shape, shapes that do not match. */
 mxg_codes_column tiles_played_column;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ablate/real.h"
+#include "ablate/sums/real.h"
 #include "mxgold/codec.h"
 #include "mxgold/format.h"
 #include "reproduce.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ablate/real.h"
+#include "ablate/sums/real.h"
 #include "reproduce.h"
 
 enum { TOKENS = 2048, FEATURES = 128, SAMPLES = 6 };

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ablate/real.h"
+#include "ablate/sums/real.h"
 #include "reproduce.h"
 
 typedef unsigned __int128 u128;

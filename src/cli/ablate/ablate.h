@@ -1,6 +1,6 @@
 /* The ablate command's parts: which tensors, which specs, what was measured, how it is shown. */
-#ifndef CLI_ABLATE_H
-#define CLI_ABLATE_H
+#ifndef CLI_ABLATE_ABLATE_H
+#define CLI_ABLATE_ABLATE_H
 
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include "mxgold/ablate.h"
 #include "mxgold/file.h"
 #include "mxgold/mma.h"
-#include "cli/base/name_filter.h"
+#include "cli/spec/name_filter.h"
 
 /* ---- Tensors ---- */
 
@@ -148,9 +148,7 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t
 /* ---- Reports ---- */
 
 int ablate_print(const ablate_result *r, int json);
-/** What there is to say of a tensor's shape under a spec: "rows of 3 in blocks of 16", whose fill takes most of the bits; "" if nothing. */
-const char *ablate_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec);
-/** Charts: of all tensors, and of one tensor in detail (ablate_charts.h). The name of a picture says what it is: .png or .svg. */
+/** Charts: of all tensors, and of one tensor in detail (charts.h). The name of a picture says what it is: .png or .svg. */
 typedef struct ablate_detail ablate_detail;
 int ablate_image_check(const char *path);
 int ablate_image(const ablate_result *r, const ablate_detail *d, const char *path);

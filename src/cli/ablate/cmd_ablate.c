@@ -5,9 +5,9 @@
 
 #include "ablate.h"
 #include "charts.h"
-#include "files.h"
+#include "cli/base/files.h"
 #include "cli/base/shape.h"
-#include "cli/base/spec_opts.h"
+#include "cli/spec/spec_opts.h"
 
 struct args {
   cli_list in, set, operands;

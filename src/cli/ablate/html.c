@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "charts.h"
-#include "files.h"
+#include "cli/base/files.h"
+#include "cli/base/shape.h"
 #include "mxgold/version.h"
 
 static void text(FILE *f, const char *s) {
@@ -49,7 +50,7 @@ static void cell(FILE *f, const char *format, double v) {
 static void notes(FILE *f, const ablate_result *res, const ablate_row *r) {
   const ablate_tensor *t = &res->tensors->at[r->tensor];
   char room[64];
-  const char *note = ablate_note(room, sizeof room, t->rows, t->cols, &res->specs->at[r->spec].spec);
+  const char *note = shape_note(room, sizeof room, t->rows, t->cols, &res->specs->at[r->spec].spec);
   fputs("<td class=t>", f);
   if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled)
     fprintf(f, "NaN and Inf: %llu, spoiling %llu%s", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "charts.h"
-#include "files.h"
+#include "cli/base/files.h"
 
 /* Pixels. The key takes KEY_LINE a spec; beyond MOST_MAPS the picture would be too high to look at: the page has them all. */
 enum { WIDTH = 1500, TOP = 620, KEY_LINE = 19, BAND = 40, MIDDLE = 420, MAP_COLUMNS = 4, MAP_HEIGHT = 290, MOST_MAPS = 24 };

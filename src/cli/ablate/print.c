@@ -7,6 +7,7 @@
 #include "ablate.h"
 #include "mxgold/version.h"
 #include "cli/base/out.h"
+#include "cli/base/shape.h"
 
 static double share(uint64_t part, uint64_t all) { return all ? (double)part / (double)all : 0; }
 
@@ -48,17 +49,9 @@ static void behind(out *o, const ablate_result *res, const ablate_row *r, int is
   out_text(o, "front", ablate_on_front(res, r->tensor, r->spec) ? "*" : "");
 }
 
-const char *ablate_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec) {
-  size_t block_rows, block_cols;
-  mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
-  if (cols >= block_cols) return "";
-  snprintf(room, size, "rows of %zu in blocks of %zu", cols, block_cols);
-  return room;
-}
-
 static const char *note_of(char *room, size_t size, const ablate_result *res, const ablate_row *r) {
   const ablate_tensor *t = &res->tensors->at[r->tensor];
-  return ablate_note(room, size, t->rows, t->cols, &res->specs->at[r->spec].spec);
+  return shape_note(room, size, t->rows, t->cols, &res->specs->at[r->spec].spec);
 }
 
 static void of_what_is_left(out *o, const char *key, const ablate_row *r, double figure, const char *format) {

@@ -2,8 +2,8 @@
  *
  * A command is one file cmd_NAME.c that defines `const cli_command cmd_NAME`, and one row in commands.def. Help, the man page, shell completion and
  * the parser all read the same tables. */
-#ifndef CLI_H
-#define CLI_H
+#ifndef CLI_BASE_CLI_H
+#define CLI_BASE_CLI_H
 
 #include <limits.h>
 #include <stddef.h>
@@ -78,13 +78,6 @@ typedef struct cli_entry {
   const cli_command *command;
 } cli_entry;
 
-#define COMMAND(name, summary, synopsis) extern const cli_command cmd_##name;
-#include "cli/commands.def"
-#undef COMMAND
-
-/** Every command in the order of commands.def; ends with a row of zeros. */
-extern const cli_entry cli_entries[];
-const cli_entry *cli_find(const char *name);
 /** The options that every command takes, as a table of cli_context. */
 extern const cli_option cli_common_options[];
 

@@ -1,6 +1,6 @@
 /* Parsing of options by table. */
-#ifndef CLI_OPTS_H
-#define CLI_OPTS_H
+#ifndef CLI_BASE_OPTS_H
+#define CLI_BASE_OPTS_H
 
 #include "cli.h"
 

@@ -7,8 +7,8 @@
  *   out_end(o);
  *   return out_print(o, json);                     prints, frees, and says the error if memory ran out
  */
-#ifndef CLI_OUT_H
-#define CLI_OUT_H
+#ifndef CLI_BASE_OUT_H
+#define CLI_BASE_OUT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What a document is made of: for the printers alone. */
-#ifndef CLI_OUT_ITEMS_H
-#define CLI_OUT_ITEMS_H
+#ifndef CLI_BASE_OUT_ITEMS_H
+#define CLI_BASE_OUT_ITEMS_H
 
 #include "out.h"
 

@@ -1,6 +1,6 @@
 /* Pieces of work made on all processors and kept in order: while one thread writes, the others make the next pieces. */
-#ifndef CLI_PIPELINE_H
-#define CLI_PIPELINE_H
+#ifndef CLI_BASE_PIPELINE_H
+#define CLI_BASE_PIPELINE_H
 
 #include <stddef.h>
 

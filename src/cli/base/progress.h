@@ -1,6 +1,6 @@
 /* Progress of long work, on a terminal. */
-#ifndef CLI_PROGRESS_H
-#define CLI_PROGRESS_H
+#ifndef CLI_BASE_PROGRESS_H
+#define CLI_BASE_PROGRESS_H
 
 #include <stdint.h>
 #include <time.h>

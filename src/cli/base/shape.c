@@ -1,7 +1,8 @@
-/* Shapes as a user types them. */
+/* Shapes: as a user types them, and what is to be said of them. */
 #include "shape.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int shape_parse(uint64_t *shape, int max, const char *text) {
@@ -16,4 +17,12 @@ int shape_parse(uint64_t *shape, int max, const char *text) {
     text = end;
   }
   return 0;
+}
+
+const char *shape_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec) {
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
+  if (cols >= block_cols) return "";
+  snprintf(room, size, "rows of %zu in blocks of %zu", cols, block_cols);
+  return room;
 }

@@ -1,10 +1,15 @@
-/* Shapes as a user types them. */
-#ifndef CLI_SHAPE_H
-#define CLI_SHAPE_H
+/* Shapes: as a user types them, and what is to be said of them. */
+#ifndef CLI_BASE_SHAPE_H
+#define CLI_BASE_SHAPE_H
 
 #include <stdint.h>
 
+#include "mxgold/spec.h"
+
 /** Read "RxC", or one to max extents joined by x, each a decimal from 1 on. Returns how many there are, 0 if the text is anything else. */
 int shape_parse(uint64_t *shape, int max, const char *text);
+
+/** What there is to say of a tensor's shape under a spec: "rows of 3 in blocks of 16", whose fill takes most of the bits; "" if nothing. */
+const char *shape_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec);
 
 #endif

@@ -1,6 +1,6 @@
 /* One tensor in, one tensor out: what commands on plain arrays share. */
-#ifndef CLI_TENSOR_IO_H
-#define CLI_TENSOR_IO_H
+#ifndef CLI_BASE_TENSOR_IO_H
+#define CLI_BASE_TENSOR_IO_H
 
 #include "cli.h"
 #include "mxgold/file.h"

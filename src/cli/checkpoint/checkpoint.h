@@ -1,6 +1,6 @@
 /* A checkpoint: one file, or shards named by an index (MODEL.safetensors.index.json). */
-#ifndef CLI_CHECKPOINT_H
-#define CLI_CHECKPOINT_H
+#ifndef CLI_CHECKPOINT_CHECKPOINT_H
+#define CLI_CHECKPOINT_CHECKPOINT_H
 
 #include "cli/base/cli.h"
 #include "mxgold/file.h"

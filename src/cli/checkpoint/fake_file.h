@@ -1,6 +1,6 @@
 /* One file of a checkpoint through a quantiser and back. */
-#ifndef CLI_FAKE_FILE_H
-#define CLI_FAKE_FILE_H
+#ifndef CLI_CHECKPOINT_FAKE_FILE_H
+#define CLI_CHECKPOINT_FAKE_FILE_H
 
 #include "mxgold/ablate.h"
 #include "mxgold/file.h"

@@ -1,7 +1,7 @@
 /* mxgold diff --gemm A B D: is D the product, and if not, what is it? */
 #include "diff_gemm.h"
 
-#include "cli/base/family.h"
+#include "cli/spec/family.h"
 
 #include <inttypes.h>
 #include <math.h>

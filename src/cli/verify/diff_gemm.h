@@ -1,6 +1,6 @@
 /* diff --gemm: a product judged. */
-#ifndef CLI_DIFF_GEMM_H
-#define CLI_DIFF_GEMM_H
+#ifndef CLI_VERIFY_DIFF_GEMM_H
+#define CLI_VERIFY_DIFF_GEMM_H
 
 #include "cli/base/cli.h"
 

@@ -1,6 +1,6 @@
 /* What mxgold diff found, printed. */
-#ifndef CLI_DIFF_PRINT_H
-#define CLI_DIFF_PRINT_H
+#ifndef CLI_VERIFY_DIFF_PRINT_H
+#define CLI_VERIFY_DIFF_PRINT_H
 
 #include "mxgold/verify.h"
 

@@ -1,6 +1,6 @@
 /* Scales in a file of anyone's, as the codes that another tensor has. */
-#ifndef CLI_FOREIGN_SCALES_H
-#define CLI_FOREIGN_SCALES_H
+#ifndef CLI_VERIFY_FOREIGN_SCALES_H
+#define CLI_VERIFY_FOREIGN_SCALES_H
 
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"

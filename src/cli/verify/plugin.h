@@ -1,6 +1,6 @@
 /* Running a kernel of someone else's in a child process. */
-#ifndef CLI_PLUGIN_H
-#define CLI_PLUGIN_H
+#ifndef CLI_VERIFY_PLUGIN_H
+#define CLI_VERIFY_PLUGIN_H
 
 #include "mxgold/mxgold.h"
 

@@ -1,6 +1,6 @@
 /* Batches of probe tiles as files. */
-#ifndef CLI_PROBE_IO_H
-#define CLI_PROBE_IO_H
+#ifndef CLI_VERIFY_PROBE_IO_H
+#define CLI_VERIFY_PROBE_IO_H
 
 #include "mxgold/probe.h"
 

@@ -1,6 +1,6 @@
 /* What diff and verify found, as files for others: JUnit XML, and HTML that needs nothing else. */
-#ifndef CLI_REPORT_H
-#define CLI_REPORT_H
+#ifndef CLI_VERIFY_REPORT_H
+#define CLI_VERIFY_REPORT_H
 
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"

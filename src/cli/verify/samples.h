@@ -1,6 +1,6 @@
 /* A kernel's outputs from files, as samples for identify and diff. */
-#ifndef CLI_SAMPLES_H
-#define CLI_SAMPLES_H
+#ifndef CLI_VERIFY_SAMPLES_H
+#define CLI_VERIFY_SAMPLES_H
 
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"

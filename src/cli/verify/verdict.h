@@ -1,6 +1,6 @@
 /* What identify found, for a reader and for a program. */
-#ifndef CLI_VERDICT_H
-#define CLI_VERDICT_H
+#ifndef CLI_VERIFY_VERDICT_H
+#define CLI_VERIFY_VERDICT_H
 
 #include "mxgold/mxgold.h"
 

@@ -2,7 +2,7 @@
 #ifndef MX_VERIFY_BUGS_BASE_H
 #define MX_VERIFY_BUGS_BASE_H
 
-#include "kernels/plan.h"
+#include "kernels/block/plan.h"
 #include "mxgold/verify.h"
 
 /* A sample as a preset sees it. Scales on the grid of blocks, [down][across]. */

@@ -1,6 +1,6 @@
 /* Kernels that follow no spec: a preset run again with one known bug in it. */
-#ifndef MX_VERIFY_BUGS_H
-#define MX_VERIFY_BUGS_H
+#ifndef MX_VERIFY_BUGS_BUGS_H
+#define MX_VERIFY_BUGS_BUGS_H
 
 #include "verify/trial/deadline.h"
 #include "mxgold/verify.h"

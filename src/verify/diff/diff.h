@@ -1,6 +1,6 @@
 /* What counting and the search for patterns share. */
-#ifndef MX_VERIFY_DIFF_H
-#define MX_VERIFY_DIFF_H
+#ifndef MX_VERIFY_DIFF_DIFF_H
+#define MX_VERIFY_DIFF_DIFF_H
 
 #include <string.h>
 

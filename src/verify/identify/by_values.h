@@ -1,6 +1,6 @@
 /* Values alone: which preset gives them, under which block? */
-#ifndef MX_VERIFY_BY_VALUES_H
-#define MX_VERIFY_BY_VALUES_H
+#ifndef MX_VERIFY_IDENTIFY_BY_VALUES_H
+#define MX_VERIFY_IDENTIFY_BY_VALUES_H
 
 #include "mxgold/verify.h"
 #include "verify/trial/deadline.h"

@@ -1,6 +1,6 @@
 /* Kernels that round at random, among inquiries that no rule without chance explains. */
-#ifndef MX_VERIFY_CHANCE_H
-#define MX_VERIFY_CHANCE_H
+#ifndef MX_VERIFY_IDENTIFY_CHANCE_H
+#define MX_VERIFY_IDENTIFY_CHANCE_H
 
 #include "verify/identify/inquiry.h"
 

@@ -8,11 +8,11 @@
 #include "verify/bugs/bugs.h"
 #include "verify/identify/chance.h"
 #include "verify/identify/by_values.h"
-#include "verify/identify/hypotheses.h"
+#include "verify/identify/search/hypotheses.h"
 #include "verify/identify/inquiry.h"
 #include "verify/trial/keys.h"
 #include "verify/identify/near.h"
-#include "verify/identify/values.h"
+#include "verify/identify/search/values.h"
 #include "mxgold/isa.h"
 
 enum { SPARE = 2, OF_A_NUMBER = 8 };

@@ -9,7 +9,7 @@
 
 #include "verify/trial/keys.h"
 #include "verify/trial/memo.h"
-#include "verify/identify/values.h"
+#include "verify/identify/search/values.h"
 
 enum { ROUNDS = 10, REPAIRED = 3 };
 

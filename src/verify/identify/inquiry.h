@@ -1,10 +1,10 @@
 /* What a black box does under one hypothesis of formats, block, rotation and input.dtype. */
-#ifndef MX_VERIFY_INQUIRY_H
-#define MX_VERIFY_INQUIRY_H
+#ifndef MX_VERIFY_IDENTIFY_INQUIRY_H
+#define MX_VERIFY_IDENTIFY_INQUIRY_H
 
-#include "verify/identify/hypotheses.h"
-#include "verify/identify/search.h"
-#include "verify/identify/stochastic.h"
+#include "verify/identify/search/hypotheses.h"
+#include "verify/identify/search/search.h"
+#include "verify/identify/search/stochastic.h"
 
 enum { MAX_REPAIRED = 48, MAX_INQUIRIES = 48 };
 

@@ -1,6 +1,6 @@
 /* Of the specs that give every byte, the one with the fewest keys to change in a preset. */
-#ifndef MX_VERIFY_NEAR_H
-#define MX_VERIFY_NEAR_H
+#ifndef MX_VERIFY_IDENTIFY_NEAR_H
+#define MX_VERIFY_IDENTIFY_NEAR_H
 
 #include "verify/identify/inquiry.h"
 

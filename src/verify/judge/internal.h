@@ -12,8 +12,8 @@
  * judge_orders.c    orders of summation and widths of accumulators that no model of mx_gemm() has
  * judge_round.c     roundings to narrow types
  * judge_regions.c   where in D, and what stands there */
-#ifndef MX_VERIFY_JUDGE_H
-#define MX_VERIFY_JUDGE_H
+#ifndef MX_VERIFY_JUDGE_INTERNAL_H
+#define MX_VERIFY_JUDGE_INTERNAL_H
 
 #include "mxgold/judge.h"
 #include "mxgold/mma.h"

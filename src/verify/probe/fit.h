@@ -1,6 +1,6 @@
 /* What the files that fit share. */
-#ifndef PROBE_FIT_H
-#define PROBE_FIT_H
+#ifndef MX_VERIFY_PROBE_FIT_H
+#define MX_VERIFY_PROBE_FIT_H
 
 #include "mxgold/isa.h"
 #include "verify/probe/probe.h"

@@ -1,6 +1,6 @@
 /* Trees of additions: read from masks, evaluated with mx_mma node by node. */
-#ifndef PROBE_TREE_H
-#define PROBE_TREE_H
+#ifndef MX_VERIFY_PROBE_TREE_H
+#define MX_VERIFY_PROBE_TREE_H
 
 #include "verify/probe/fit.h"
 

@@ -1,6 +1,6 @@
 /* What the suites share. Each fills x[n][rows][ld], which holds zeros. */
-#ifndef MX_VERIFY_GEN_H
-#define MX_VERIFY_GEN_H
+#ifndef MX_VERIFY_SUITES_GEN_H
+#define MX_VERIFY_SUITES_GEN_H
 
 #include "mxgold/verify.h"
 

@@ -1,6 +1,6 @@
 /* Keys of a spec by index, without their text: for searches that change millions of them. */
-#ifndef MX_VERIFY_KEYS_H
-#define MX_VERIFY_KEYS_H
+#ifndef MX_VERIFY_TRIAL_KEYS_H
+#define MX_VERIFY_TRIAL_KEYS_H
 
 #include "mxgold/spec.h"
 

@@ -1,8 +1,8 @@
 /* What elements of a block were found to be under a scale, kept: most specs that are tried differ in keys that leave both as they were. */
-#ifndef MX_VERIFY_MEMO_H
-#define MX_VERIFY_MEMO_H
+#ifndef MX_VERIFY_TRIAL_MEMO_H
+#define MX_VERIFY_TRIAL_MEMO_H
 
-#include "kernels/plan.h"
+#include "kernels/block/plan.h"
 
 /* What elements see of elem.zero_sign, elem.overflow and elem.saturate_to: nothing else depends on these keys, and most blocks do not. */
 enum {

@@ -1,8 +1,8 @@
 /* Samples as the rule sees them, cut into blocks that are sorted by what decides their scale. */
-#ifndef MX_VERIFY_OBSERVE_H
-#define MX_VERIFY_OBSERVE_H
+#ifndef MX_VERIFY_TRIAL_OBSERVE_H
+#define MX_VERIFY_TRIAL_OBSERVE_H
 
-#include "kernels/plan.h"
+#include "kernels/block/plan.h"
 #include "mxgold/verify.h"
 
 /* Blocks by what decides their scale. */

@@ -1,6 +1,6 @@
 /* Numbers read off the data: each block, or element, allows an interval, and the right number lies in (nearly) all of them. */
-#ifndef MX_VERIFY_OVERLAP_H
-#define MX_VERIFY_OVERLAP_H
+#ifndef MX_VERIFY_TRIAL_OVERLAP_H
+#define MX_VERIFY_TRIAL_OVERLAP_H
 
 #include "verify/trial/observe.h"
 

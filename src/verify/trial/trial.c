@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/select.h"
+#include "kernels/block/select.h"
 #include "verify/trial/memo.h"
 
 int mxi_nan_scale(const mx_format *f, uint32_t code) { return mx_format_is_nan(f, f->sign_bits ? code & ~(1u << (f->bits - 1)) : code); }

@@ -1,0 +1,12 @@
+/* Files that come whole or not at all. */
+#ifndef CLI_BASE_FILES_H
+#define CLI_BASE_FILES_H
+
+#include <stddef.h>
+
+/** Write beside the name, then rename. */
+int file_write_whole(const char *path, const char *data, size_t n);
+/** Can a file of this name be made? Says so if not; leaves nothing, and what stands there stays. */
+int file_check(const char *path);
+
+#endif

@@ -1,0 +1,15 @@
+/* One key of a spec as text. */
+#include "cli/spec/spec_value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *spec_value(char out[SPEC_VALUE], const mx_spec *spec, const char *key) {
+  char text[4096];
+  const size_t n = strlen(key);
+  *out = 0;
+  mx_spec_print(text, sizeof text, spec, 1);
+  for (char *save = NULL, *item = strtok_r(text, " ", &save); item; item = strtok_r(NULL, " ", &save))
+    if (!strncmp(item, key, n) && item[n] == '=') snprintf(out, SPEC_VALUE, "%s", item + n + 1);
+  return out;
+}

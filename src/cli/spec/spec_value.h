@@ -1,0 +1,12 @@
+/* One key of a spec as text. */
+#ifndef CLI_SPEC_SPEC_VALUE_H
+#define CLI_SPEC_SPEC_VALUE_H
+
+#include "mxgold/spec.h"
+
+enum { SPEC_VALUE = 160 };
+
+/** The value of a key as mx_spec_print() writes it; returns out. "" for a key that is not there. */
+const char *spec_value(char out[SPEC_VALUE], const mx_spec *spec, const char *key);
+
+#endif

@@ -1,0 +1,114 @@
+/* f32_block on packed e2m1 codes with AVX2: sixteen columns in two registers. Products of a byte d + 12 <= 24 and a byte |d| <= 12 are summed in 16 bits:
+ * a word's two of a lane are at most 576 in magnitude, so that up to 56 fit before they are widened. */
+#include <immintrin.h>
+#include <string.h>
+
+#include "gemm/codes/codes.h"
+
+enum { L = MXG_LANES, ROWS = 4, MOST = 16 }; /* MOST words, 32 sums of pairs, before widening */
+
+static inline __m256i table(void) {
+  return _mm256_broadcastsi128_si256(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+}
+
+static inline __m256i word(const uint32_t *p) {
+  int32_t v;
+  memcpy(&v, p, sizeof v);
+  return _mm256_set1_epi32(v);
+}
+
+typedef struct pair {
+  __m256i low, high; /* columns 0..7 and 8..15 */
+} pair;
+
+static inline __attribute__((always_inline)) __m256i products(__m256i even, __m256i odd, __m256i a_even, __m256i a_odd) {
+  return _mm256_add_epi16(_mm256_maddubs_epi16(even, a_even), _mm256_maddubs_epi16(odd, a_odd));
+}
+
+/* Sums of a block for ROWS rows and sixteen columns, widened whenever 16 bits could run over. */
+static inline __attribute__((always_inline)) void dots(pair sum[ROWS], const int32_t *offset, const uint32_t *a, const uint32_t *b,
+                                                       size_t groups) {
+  const __m256i nibble = _mm256_set1_epi8(15), values = table(), ones = _mm256_set1_epi16(1);
+#pragma GCC unroll 16
+  for (size_t r = 0; r < ROWS; r++) sum[r].low = sum[r].high = _mm256_set1_epi32(offset[r]);
+  for (size_t first = 0; first < groups; first += MOST) {
+    const size_t n = groups - first < MOST ? groups - first : MOST;
+    pair narrow[ROWS];
+#pragma GCC unroll 16
+    for (size_t r = 0; r < ROWS; r++) narrow[r].low = narrow[r].high = _mm256_setzero_si256();
+    for (size_t g = first; g < first + n; g++) {
+      const __m256i *at = (const __m256i *)(const void *)(b + g * L), two0 = _mm256_load_si256(at), two1 = _mm256_load_si256(at + 1);
+      const __m256i even0 = _mm256_shuffle_epi8(values, _mm256_and_si256(two0, nibble)),
+                    odd0 = _mm256_shuffle_epi8(values, _mm256_and_si256(_mm256_srli_epi16(two0, 4), nibble));
+      const __m256i even1 = _mm256_shuffle_epi8(values, _mm256_and_si256(two1, nibble)),
+                    odd1 = _mm256_shuffle_epi8(values, _mm256_and_si256(_mm256_srli_epi16(two1, 4), nibble));
+#pragma GCC unroll 16
+      for (size_t r = 0; r < ROWS; r++) {
+        const __m256i a_even = word(a + (r * groups + g) * 2), a_odd = word(a + (r * groups + g) * 2 + 1);
+        narrow[r].low = _mm256_add_epi16(narrow[r].low, products(even0, odd0, a_even, a_odd));
+        narrow[r].high = _mm256_add_epi16(narrow[r].high, products(even1, odd1, a_even, a_odd));
+      }
+    }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < ROWS; r++) {
+      sum[r].low = _mm256_add_epi32(sum[r].low, _mm256_madd_epi16(narrow[r].low, ones));
+      sum[r].high = _mm256_add_epi32(sum[r].high, _mm256_madd_epi16(narrow[r].high, ones));
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void add_term(float *at, __m256i sum, float sa, const float *sb) {
+  _mm256_storeu_ps(at, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(_mm256_set1_ps(sa), _mm256_load_ps(sb)), _mm256_loadu_ps(at)));
+}
+
+/* The running sums stay in out: sixteen registers are few. */
+static inline __attribute__((always_inline)) void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t groups) {
+  for (size_t i = 0; i < L * L; i++) out[i] = 0;
+  for (size_t k = 0; k < a->kb; k++)
+    for (size_t i = 0; i < a->rows; i += ROWS) {
+      pair sum[ROWS];
+      dots(sum, a->offset + k * L + i, a->words + (k * L + i) * groups * 2, b->words + k * groups * L, groups);
+#pragma GCC unroll 16
+      for (size_t r = 0; r < ROWS; r++) {
+        add_term(out + (i + r) * L, sum[r].low, a->s[k * L + i + r], b->s + k * L);
+        add_term(out + (i + r) * L + 8, sum[r].high, a->s[k * L + i + r], b->s + k * L + 8);
+      }
+    }
+}
+
+/* Four words: the even codes of each as signed bytes, then the odd ones. Returns both added up, in four lanes. */
+static inline __m128i signed_bytes(uint32_t *out, __m128i two) {
+  const __m128i nibble = _mm_set1_epi8(15), doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+  const __m128i even = _mm_shuffle_epi8(doubled, _mm_and_si128(two, nibble)),
+                odd = _mm_shuffle_epi8(doubled, _mm_and_si128(_mm_srli_epi16(two, 4), nibble));
+  _mm_storeu_si128((__m128i *)(void *)out, _mm_unpacklo_epi32(even, odd));
+  _mm_storeu_si128((__m128i *)(void *)(out + 4), _mm_unpackhi_epi32(even, odd));
+  return _mm_madd_epi16(_mm_maddubs_epi16(_mm_set1_epi8(1), _mm_add_epi8(even, odd)), _mm_set1_epi16(1));
+}
+
+void mxi_gemm_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
+  for (size_t b = 0; b < n_blocks; b++, out += L * groups * 2, words += groups) {
+    __m128i sum = _mm_setzero_si128();
+    for (size_t g = 0; g < groups; g += 4) {
+      uint32_t in[4] = {0}, last[8];
+      const size_t n = groups - g < 4 ? groups - g : 4;
+      memcpy(in, words + g, n == 4 ? sizeof in : n * 4);
+      __m128i two;
+      memcpy(&two, in, sizeof two);
+      sum = _mm_add_epi32(sum, signed_bytes(n == 4 ? out + 2 * g : last, two));
+      if (n < 4) memcpy(out + 2 * g, last, n * 8);
+    }
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xB1));
+    offset[b * L] = -12 * _mm_cvtsi128_si32(sum);
+  }
+}
+
+void mxi_gemm_codes_avx2(float *acc, const mxg_packed *a, const mxg_packed *b) {
+  if (a->groups == 4)
+    blocks(acc, a, b, 4);
+  else if (a->groups == 2)
+    blocks(acc, a, b, 2);
+  else
+    blocks(acc, a, b, a->groups);
+}

@@ -1,0 +1,80 @@
+/* From a sum to an element of D: SPEC section 4, last paragraphs. */
+#include <math.h>
+#include <string.h>
+
+#include "gemm/tile/tile.h"
+
+float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias) {
+  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
+  float d = plan->alpha == 0 ? 0 : acc * t;
+  if (plan->beta != 0) d = fmaf(plan->beta, c, d);
+  if (plan->o.bias) d += bias;
+  return d;
+}
+
+/* acc * t; a NaN is the canonical one. */
+static inline __attribute__((always_inline)) void times(float *restrict d, const float *restrict acc, float t, size_t n) {
+  static const uint32_t canonical = 0x7FC00000;
+  float nan;
+  memcpy(&nan, &canonical, sizeof nan);
+  for (size_t j = 0; j < n; j++) {
+    const float x = acc[j] * t;
+    d[j] = x == x ? x : nan;
+  }
+}
+
+int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
+  if (plan->beta != 0 || plan->o.bias || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
+  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
+  if (n == MXG_LANES) /* a constant number: vectors */
+    times(d, acc, t, MXG_LANES);
+  else
+    times(d, acc, t, n);
+  return 1;
+}
+
+/* binary32 to a narrower type by RNE: e exponent bits, m mantissa bits, IEEE's Inf and NaN. */
+static uint16_t narrow(float x, int exp_bits, int man_bits) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const uint32_t sign = bits >> 31 << (exp_bits + man_bits), top = ((1u << exp_bits) - 1) << man_bits;
+  uint32_t mag = bits & 0x7FFFFFFF;
+  if (mag > 0x7F800000) return (uint16_t)(top | 1u << (man_bits - 1));
+  const int bias = (1 << (exp_bits - 1)) - 1;
+  int exp = (int)(mag >> 23) - 127 + bias, cut = 23 - man_bits;
+  uint32_t m = mag & 0x7FFFFF, base = 0;
+  if (mag >= 0x7F800000 || exp >= (1 << exp_bits) - 1) return (uint16_t)(sign | top);
+  if (exp > 0) {
+    base = (uint32_t)exp << man_bits;
+  } else if (exp_bits < 8) { /* a subnormal of the type: the leading one becomes a mantissa bit */
+    m |= mag >> 23 ? 0x800000 : 0;
+    cut += 1 - exp;
+    if (cut > 25) cut = 25; /* below half of the least: nothing is left but a sign */
+  }
+  const uint32_t kept = m >> cut, rest = m & ((1u << cut) - 1), half = 1u << (cut - 1);
+  return (uint16_t)(sign | (base + kept + (rest > half || (rest == half && (kept & 1))))); /* a carry runs into the exponent, and to Inf */
+}
+
+void mxi_gemm_store(void *out, size_t index, mx_dtype dtype, float x) {
+  if (dtype == MX_F32) {
+    static const uint32_t nan_bits = 0x7FC00000;
+    memcpy((uint8_t *)out + index * 4, x != x ? (const void *)&nan_bits : (const void *)&x, 4);
+    return;
+  }
+  const uint16_t bits = dtype == MX_F16 ? narrow(x, 5, 10) : narrow(x, 8, 7);
+  memcpy((uint8_t *)out + index * 2, &bits, 2);
+}
+
+float mxi_gemm_load(const void *from, size_t index, mx_dtype dtype) {
+  float x;
+  uint16_t bits;
+  if (dtype == MX_F32) {
+    memcpy(&x, (const uint8_t *)from + index * 4, 4);
+    return x;
+  }
+  memcpy(&bits, (const uint8_t *)from + index * 2, 2);
+  if (dtype == MX_F16) return (float)mx_decode(mx_operand_format(MX_OPERAND_F16), bits);
+  const uint32_t wide = (uint32_t)bits << 16;
+  memcpy(&x, &wide, 4);
+  return x;
+}

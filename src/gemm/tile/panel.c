@@ -1,0 +1,166 @@
+/* Panels: sixteen rows, decoded, side by side. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gemm/tile/tile.h"
+
+enum { L = MXG_LANES };
+
+static int wants_floats(const mxg_plan *plan) { return plan->model == MX_GEMM_F32_SEQ || plan->model == MX_GEMM_F32_PAIRWISE; }
+
+size_t mxi_gemm_panel_bytes(const mxg_plan *plan) {
+  return plan->K * L * (wants_floats(plan) ? sizeof(float) + sizeof(double) / L : sizeof(double)) +
+         plan->kb * (L * sizeof(double) + 2 * sizeof(int16_t));
+}
+
+mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
+  *p = (mxg_panel){.K = plan->K, .block = plan->block, .kb = plan->kb};
+  size_t values, scales;
+  if (__builtin_mul_overflow(plan->K + 1, L * sizeof(double), &values) || __builtin_mul_overflow(plan->kb + 1, L * sizeof(double), &scales))
+    return MX_ERR_NOMEM;
+  const size_t lines = wants_floats(plan) ? plan->K + 1 : L * (plan->K + 1);
+  p->v = malloc(lines * sizeof *p->v);
+  p->s = malloc(scales);
+  p->f = wants_floats(plan) ? malloc(L * (plan->K + 1) * sizeof *p->f) : NULL;
+  p->hi = malloc((plan->kb + 1) * 2 * sizeof *p->hi);
+  if (p->v && p->s && p->hi && (p->f || !wants_floats(plan))) {
+    p->lo = p->hi + plan->kb + 1;
+    return MX_OK;
+  }
+  mxi_gemm_panel_free(p);
+  return MX_ERR_NOMEM;
+}
+
+void mxi_gemm_panel_free(mxg_panel *p) {
+  free(p->v);
+  free(p->s);
+  free(p->f);
+  free(p->hi);
+  *p = (mxg_panel){0};
+}
+
+/* A product is exact in binary64 (at most 48 bits), and a quotient of 24-bit numbers rounds to binary32 the same in one step as in two. */
+static double value(const mxg_plan *plan, double element, double scale, int divides) {
+  const double x = mxi_gemm_scaled(element, scale, divides);
+  return wants_floats(plan) ? (double)(float)x : x;
+}
+
+void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int divides) {
+  if (!wants_floats(plan) && plan->model != MX_GEMM_F64) return;
+  for (size_t k = 0; k < plan->K; k++) v[k] = value(plan, v[k], s[k / plan->block], divides);
+}
+
+/* Elements of up to 8 bits along K, the common case: all rows of a panel at once. */
+static void fill_bytes(mxg_panel *p, const mxg_operand *o, size_t row0) {
+  for (size_t k = 0; k < p->K; k++)
+    for (size_t r = 0; r < L; r++) p->v[k * L + r] = o->elem_value[o->data[(row0 + r) * o->line_bytes + k]];
+}
+
+static void fill_nibbles(mxg_panel *p, const mxg_operand *o, size_t row0) {
+  for (size_t k = 0; k + 1 < p->K; k += 2)
+    for (size_t r = 0; r < L; r++) {
+      const unsigned two = o->data[(row0 + r) * o->line_bytes + k / 2];
+      p->v[k * L + r] = o->elem_value[two & 15];
+      p->v[(k + 1) * L + r] = o->elem_value[two >> 4];
+    }
+  if (p->K % 2)
+    for (size_t r = 0; r < L; r++) p->v[(p->K - 1) * L + r] = o->elem_value[o->data[(row0 + r) * o->line_bytes + p->K / 2] & 15];
+}
+
+static void fill_any(mxg_panel *p, const mxg_operand *o, size_t row0) {
+  double piece[64];
+  for (size_t r = 0; r < L; r++)
+    for (size_t k = 0; k < p->K; k += 64) {
+      const size_t n = p->K - k < 64 ? p->K - k : 64;
+      if (r < p->rows)
+        mxi_gemm_values(piece, o, row0 + r, k, n);
+      else
+        memset(piece, 0, sizeof piece);
+      for (size_t i = 0; i < n; i++) p->v[(k + i) * L + r] = piece[i];
+    }
+}
+
+/* The bounds of each block, for formats whose own are too wide. NaN and Inf need none: they come out of binary64 as they should. */
+static void find_bounds(mxg_panel *p) {
+  for (size_t b = 0; b < p->kb; b++) {
+    int hi = -2000, lo = 2000;
+    const size_t end = (b + 1) * p->block < p->K ? (b + 1) * p->block : p->K;
+    for (size_t at = b * p->block * L; at < end * L; at++) {
+      const double x = p->v[at];
+      if (x == 0 || !isfinite(x)) continue;
+      int e;
+      const uint64_t m = (uint64_t)ldexp(fabs(frexp(x, &e)), 53);
+      if (e - 1 > hi) hi = e - 1;
+      if (e - 53 + __builtin_ctzll(m) < lo) lo = e - 53 + __builtin_ctzll(m);
+    }
+    p->hi[b] = (int16_t)hi;
+    p->lo[b] = (int16_t)lo;
+  }
+}
+
+/* For `exact`: is all of it finite, and where do the scales lie? Blocks of zeros and rows beyond the last have no say. */
+static void find_range(mxg_panel *p) {
+  p->finite = 1;
+  p->scale_hi = -2000;
+  p->scale_lo = 2000;
+  for (size_t b = 0; b < p->kb; b++) {
+    const size_t end = (b + 1) * p->block < p->K ? (b + 1) * p->block : p->K;
+    double size[L] = {0};
+    for (size_t k = b * p->block; k < end; k++)
+      for (size_t r = 0; r < L; r++) size[r] += fabs(p->v[k * L + r]);
+    for (size_t r = 0; r < p->rows; r++) {
+      const double s = p->s[b * L + r];
+      if (!isfinite(s) || !isfinite(size[r])) p->finite = 0;
+      if (s == 0 || size[r] == 0 || !isfinite(s)) continue;
+      int e;
+      const uint64_t m = (uint64_t)ldexp(fabs(frexp(s, &e)), 53);
+      const int low = e - 53 + __builtin_ctzll(m);
+      p->scale_hi = e - 1 > p->scale_hi ? e - 1 : p->scale_hi;
+      p->scale_lo = low < p->scale_lo ? low : p->scale_lo;
+    }
+  }
+}
+
+int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
+  if (plan->bounded) return 1;
+  if (a->hi[block] < a->lo[block] || b->hi[block] < b->lo[block]) return 1; /* nothing but zeros on one side */
+  const int terms = 64 - __builtin_clzll(plan->block < plan->K ? plan->block : plan->K);
+  const int scales = plan->a.scale_bits + plan->b.scale_bits;
+  return a->hi[block] + b->hi[block] + 2 + terms - a->lo[block] - b->lo[block] + scales <= 53;
+}
+
+/* Binary32 values, a row at a time by way of v. */
+static void fill_floats(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+  for (size_t r = 0; r < L; r++) {
+    if (r < p->rows)
+      mxi_gemm_values(p->v, o, row0 + r, 0, p->K);
+    else
+      memset(p->v, 0, p->K * sizeof *p->v);
+    for (size_t k = 0; k < p->K; k++) p->f[k * L + r] = (float)value(plan, p->v[k], p->s[k / p->block * L + r], o->divides);
+  }
+}
+
+void mxi_gemm_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
+  p->rows = o->rows - row0 < L ? o->rows - row0 : L;
+  for (size_t r = 0; r < L; r++)
+    for (size_t b = 0; b < p->kb; b++) p->s[b * L + r] = r < p->rows ? mxi_gemm_scale(o, row0 + r, b) : 1;
+  if (p->f) {
+    fill_floats(p, o, plan, row0);
+    return;
+  }
+  const int whole = p->rows == L && !o->k_strided && !o->micro;
+  if (whole && o->pack == MXG_8)
+    fill_bytes(p, o, row0);
+  else if (whole && o->pack == MXG_LOW_FIRST)
+    fill_nibbles(p, o, row0);
+  else
+    fill_any(p, o, row0);
+  if (plan->model == MX_GEMM_F64) {
+    for (size_t k = 0; k < p->K; k++)
+      for (size_t r = 0; r < L; r++) p->v[k * L + r] = value(plan, p->v[k * L + r], p->s[k / p->block * L + r], o->divides);
+  } else if (!plan->bounded && (plan->model == MX_GEMM_F32_BLOCK || plan->model == MX_GEMM_EXACT)) {
+    find_bounds(p);
+  }
+  if (plan->model == MX_GEMM_EXACT) find_range(p);
+}

@@ -1,0 +1,58 @@
+/* Exactness helpers. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/block/plan.h"
+
+double mxi_quotient_to_odd(double product, double divisor) {
+  if (divisor == 1) return product;
+  double q = product / divisor;
+  if (q == 0 || !isfinite(q) || isinf(divisor)) return q;
+  const double rest = fma(-q, divisor, product); /* exact: its sign says on which side of the quotient q lies */
+  if (rest == 0) return q;
+  uint64_t bits;
+  memcpy(&bits, &q, sizeof bits);
+  if (bits & 1) return q;                                 /* the odd neighbour already */
+  const int quotient_above = (rest > 0) == (divisor > 0); /* in value */
+  const int away = quotient_above == (q > 0);             /* in magnitude */
+  bits = away ? bits + 1 : bits - 1;
+  memcpy(&q, &bits, sizeof q);
+  return q;
+}
+
+/* The exact log2 rounded once to binary32 reaches k from below already at 2^k (1 - d) for d up to half an ulp of k times ln 2: such numbers have
+ * floor k, not k - 1; and from above likewise. x = m * 2^k with m next to 1 decides by log1p, far better than the half ulp needs. */
+static int log2_rounds_to(double m_minus_1, int k) {
+  if (k == 0) return m_minus_1 == 0; /* log2 near 0 has all the precision there is */
+  const double l = log1p(m_minus_1) / 0.693147180559945309417232121458;
+  return (float)((double)k + l) == (float)k;
+}
+
+int mxi_floor_log2(double x, int log2f) {
+  int e;
+  const double m = frexp(x, &e) * 2; /* x = m * 2^(e-1), 1 <= m < 2 */
+  if (log2f && m > 1.99 && log2_rounds_to(m / 2 - 1, e)) return e;
+  return e - 1;
+}
+
+int mxi_ceil_log2(double x, int log2f) {
+  int e;
+  const double m = frexp(x, &e) * 2;
+  if (m == 1) return e - 1;
+  if (log2f && m < 1.01 && log2_rounds_to(m - 1, e - 1)) return e - 1;
+  return e;
+}
+
+float mxi_round_dtype(float x, int dtype) {
+  uint32_t bits;
+  if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x) || isinf(x)) return x;
+  const int half = dtype != MX_INPUT_DTYPE_BFLOAT16, dropped = half ? 13 : 16;
+  const float a = fabsf(x);
+  if (half && a < 0x1p-14f) return copysignf(a + 0.5f - 0.5f, x); /* steps of 2^-24, as those of numbers from 1/2 on */
+  if (half && a >= 65520) return copysignf(INFINITY, x);
+  memcpy(&bits, &x, sizeof bits);
+  bits += (UINT32_C(1) << (dropped - 1)) - 1 + (bits >> dropped & 1); /* to nearest, ties to even; a carry goes into the exponent */
+  bits &= UINT32_MAX << dropped;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}

@@ -1,0 +1,75 @@
+/* Values of codes, and chains, each made when it is first asked for: who quantises one small tensor pays for its own formats alone. */
+#include "kernels/block/tables.h"
+
+#include <threads.h>
+
+enum { CODES = 256 };
+
+static double scale_values[MX_SCALE_COUNT][CODES];
+static float elem_values[MX_ELEM_COUNT][CODES];
+static mx_chain_program chains[MX_CHAIN_COUNT];
+static int chain_bad[MX_CHAIN_COUNT];
+
+static void make_scale(int k) {
+  for (uint32_t c = 0; c < CODES; c++) scale_values[k][c] = mx_decode(mx_scale_format(k), c);
+}
+
+static void make_elem(int k) {
+  for (uint32_t c = 0; c < CODES; c++) elem_values[k][c] = (float)mx_decode(mx_elem_format(k), c);
+}
+
+static void make_chain(int k) { chain_bad[k] = mxi_chain_compile(&chains[k], mx_chain_row(k)) != MX_OK; }
+
+/* call_once() takes functions without arguments: one a row. */
+typedef struct row {
+  once_flag once;
+  void (*make)(void);
+} row;
+
+#define MX_FORMAT(id, ...)                                                                                                                     \
+  static void make_scale_##id(void) { make_scale(MX_SCALE_##id); }
+#include "formats/scales.def"
+#undef MX_FORMAT
+#define MX_FORMAT(id, ...)                                                                                                                     \
+  static void make_elem_##id(void) { make_elem(MX_ELEM_##id); }
+#include "formats/elements.def"
+#undef MX_FORMAT
+#define MX_CHAIN(id, ...)                                                                                                                      \
+  static void make_chain_##id(void) { make_chain(MX_CHAIN_##id); }
+#include "formats/chains.def"
+#undef MX_CHAIN
+
+#define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_scale_##id},
+static row scale_rows[] = {
+#include "formats/scales.def"
+};
+#undef MX_FORMAT
+#define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_elem_##id},
+static row elem_rows[] = {
+#include "formats/elements.def"
+};
+#undef MX_FORMAT
+#define MX_CHAIN(id, ...) {ONCE_FLAG_INIT, make_chain_##id},
+static row chain_rows[] = {
+#include "formats/chains.def"
+};
+#undef MX_CHAIN
+
+static void made(row *r) { call_once(&r->once, r->make); }
+
+const double *mxi_scale_values(int scale) {
+  if (mx_scale_format(scale)->bits > 8) return NULL;
+  made(&scale_rows[scale]);
+  return scale_values[scale];
+}
+
+const float *mxi_elem_values(int elem) {
+  if (mx_elem_format(elem)->bits > 8) return NULL;
+  made(&elem_rows[elem]);
+  return elem_values[elem];
+}
+
+const mx_chain_program *mxi_chain_parsed(int chain) {
+  made(&chain_rows[chain]);
+  return chain_bad[chain] ? NULL : &chains[chain];
+}

@@ -1,0 +1,26 @@
+/* Which element and scale formats, block shape and rotation the shapes and the spread of x / (code * scale) allow. */
+#ifndef MX_VERIFY_IDENTIFY_SEARCH_HYPOTHESES_H
+#define MX_VERIFY_IDENTIFY_SEARCH_HYPOTHESES_H
+
+#include "mxgold/verify.h"
+
+enum { MAX_HYPOTHESES = 24, MAX_BLOCKS_TRIED = 12 };
+
+typedef struct hypothesis {
+  mx_spec formats; /* elem, scale, block, scale.form, had.* */
+  size_t block_rows, block_cols;
+  double spread; /* mean distance of log2(x / (code * scale)) from its median */
+  size_t order;  /* of the tables: decides between equals */
+  double offset; /* that median: log2 of the tensor scale's multiplier */
+} hypothesis;
+
+/** Best first; n at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape. */
+mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                              const mx_identify_options *options, mx_error *err);
+
+/** Every element, scale, block, input.dtype and rotation of a preset that the shapes and codes allow, which are not in `known`; n at most
+ *  MAX_HYPOTHESES. */
+void mxi_preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
+                           const mx_identify_options *options, const hypothesis *known, size_t n_known);
+
+#endif

@@ -1,0 +1,404 @@
+/* What random rounding leaves to be seen. */
+#include "verify/identify/search/stochastic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/random.h"
+
+enum { TESTED = 96, LANE = 1 << 16, SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25 };
+
+/* Seeds that are tried, by how many are wanted: a wrong rule must not take the time of the right one. */
+static const uint64_t LEVELS[] = {1 << 17, 1 << 20, UINT64_MAX};
+
+/* Seeds beyond the small ones that are likely. */
+static const uint64_t habits[] = {0xDEADBEEF,         0xCAFEBABE,          0x12345678,      123456789,          987654321,
+                                  0x9E3779B9,         1234567890,          0x7FFFFFFF,      0xFFFFFFFF,         0x9E3779B97F4A7C15u,
+                                  0x123456789ABCDEFu, 0xDEADBEEFCAFEBABEu, 67280421310721u, 0xFFFFFFFFFFFFFFFFu};
+
+/* An element between two codes. */
+typedef struct draw {
+  uint64_t index;
+  double d;       /* its place between them, of the discarded part */
+  uint32_t place; /* the lower of the two, and the sign */
+  int up;         /* the one of larger magnitude was stored */
+} draw;
+
+/* The draws of a block under a plan whose rounding is sr; n grows. beyond counts elements that are neither neighbour. */
+static size_t draws_of(draw *out, size_t room, const observation *o, mx_plan *p, const block_at *b, uint64_t *beyond) {
+  static const mx_encoding down = {.round = MX_ROUND_RTZ};
+  const mx_sample *s = &o->samples[b->sample];
+  size_t ld, rows, cols, n = 0;
+  const float *x = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+  mxi_observation_extent(o, b, &rows, &cols);
+  const uint32_t sign = p->elem->sign_bits ? 1u << (p->elem->bits - 1) : 0;
+  mx_block_scale scale;
+  if (mxi_block_scale_find(&scale, p, &b->stats, 0, 0)) return 0;
+  if (scale.code != b->scale) mxi_block_scale_given(&scale, p, b->scale);
+  for (size_t k = 0; k < rows * cols && n < room; k++) {
+    const uint64_t index = (uint64_t)(b->row + k / cols) * s->cols + b->col + k % cols;
+    const float at = x[k / cols * ld + k % cols];
+    const double y = fabs(mxi_scaled_value(p, &scale, at));
+    if (!(y < mx_format_max(p->elem))) continue;
+    const uint32_t low = (uint32_t)mx_encode(p->elem, y, &down, 0);
+    const double v0 = mx_decode(p->elem, low), v1 = mx_decode(p->elem, low + 1);
+    uint32_t seen = s->codes[index];
+    if (p->elem->kind == MX_KIND_INT && seen & sign) seen = -seen & 0xFF;
+    seen &= ~sign;
+    if (y == v0 && seen == low) continue;
+    if (seen != low && seen != low + 1) {
+      ++*beyond;
+      continue;
+    }
+    if (y > v0) out[n++] = (draw){index, (y - v0) / (v1 - v0), low << 1 | (signbit(at) != 0), seen == low + 1};
+  }
+  return n;
+}
+
+static mx_status plan_of(mx_plan *p, const observation *o, const mx_spec *spec) {
+  mx_spec run = *spec;
+  run.block_rows = (int)o->block_rows;
+  run.block_cols = (int)o->block_cols;
+  run.had_size = 0;
+  run.elem_round = MX_ROUND_RTZ;
+  return mxi_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
+}
+
+/* ---- without the seed */
+
+/* No mode of SPEC 3.4, but one that kernels have by mistake: up where the r bits are below the fraction, `<` where a sum would carry. */
+enum { MODE_BELOW = MX_SR_COUNT, MODES };
+
+/* Probability of rounding up. */
+static double chance(double d, int mode, int r) {
+  const double n = ldexp(1, r);
+  double t = floor(d * n);
+  if (mode == MODE_BELOW) t = ceil(d * n);
+  if (mode == MX_SR_FAST) t = floor((floor(d * 2 * n) + 1) / 2);
+  if (mode == MX_SR_SRC || mode == MX_SR_ODD) {
+    const double up = floor(d * n + 0.5), tie = d * n - floor(d * n) == 0.5, odd = fmod(up, 2) != 0;
+    t = tie && (odd == (mode == MX_SR_SRC)) ? up - 1 : up;
+  }
+  return t / n;
+}
+
+static int by_place(const void *a, const void *b) {
+  const draw *x = a, *y = b;
+  if (x->place != y->place) return x->place < y->place ? -1 : 1;
+  return (x->d > y->d) - (x->d < y->d);
+}
+
+/* Between the same two codes, with the same sign: are these the draws of chance? A rule without it sends equal values the same way, and those below
+ * a threshold down and those above up, but for few; chance sends min(d, 1 - d) of them the other way. draws gets sorted. */
+static int is_chance(draw *draws, size_t n) {
+  double expected_mixed = 0, expected_other = 0;
+  size_t mixed = 0, other = 0;
+  qsort(draws, n, sizeof *draws, by_place);
+  for (size_t i = 0, end; i < n; i = end) {
+    size_t up_in = 0, wrong, least;
+    for (end = i; end < n && draws[end].place == draws[i].place; end++) up_in += (size_t)draws[end].up;
+    wrong = least = end - i - up_in;              /* threshold below all of them: those that went down are the others */
+    for (size_t k = i, same; k < end; k = same) { /* equal values */
+      size_t ups = 0;
+      for (same = k; same < end && draws[same].d == draws[k].d; same++) ups += (size_t)draws[same].up;
+      const double m = (double)(same - k), d = draws[k].d;
+      expected_mixed += 1 - pow(d, m) - pow(1 - d, m);
+      expected_other += m * fmin(d, 1 - d);
+      mixed += ups && ups < same - k;
+      wrong += ups; /* the threshold moves above them */
+      wrong -= same - k - ups;
+      least = wrong < least ? wrong : least;
+    }
+    other += least;
+  }
+  if (expected_mixed > 20 && (double)mixed * 4 < expected_mixed) return 0;
+  return (double)other > 0.6 * expected_other;
+}
+
+/* A thousand times, as a logarithm. */
+static const double LESS_LIKELY = 7;
+
+void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
+  enum { MOST = 120000, BITS = 24 };
+  mx_plan p;
+  *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = BITS};
+  draw *draws = malloc((MOST + 1) * sizeof *draws);
+  if (!draws || plan_of(&p, o, spec)) {
+    free(draws);
+    return;
+  }
+  size_t n = 0;
+  double bias = 0;
+  for (size_t i = 0; i < o->n_blocks && n < MOST; i++) {
+    if (o->blocks[i].kind != BLOCK_PLAIN) continue;
+    mxi_plan_set_amax(&p, mxi_observation_amax(o, o->blocks[i].sample, &p.spec));
+    n += draws_of(draws + n, MOST - n, o, &p, &o->blocks[i], &out->beyond);
+  }
+  for (size_t i = 0; i < n; i++) bias += draws[i].up - draws[i].d;
+  out->n = n;
+  out->bias = n ? bias / (double)n : 0;
+  double likelihood[MODES][BITS + 1], best = -INFINITY;
+  for (int mode = 0; mode < MODES; mode++)
+    for (int r = 1; r <= BITS; r++) {
+      double sum = 0;
+      for (size_t i = 0; i < n; i++) {
+        const double c = chance(draws[i].d, mode, r), q = draws[i].up ? c : 1 - c;
+        sum += q > 0 ? log(q) : -40;
+      }
+      likelihood[mode][r] = sum;
+      if (sum > best + (mode < MX_SR_COUNT ? 1e-9 : LESS_LIKELY)) best = sum, out->mode = mode;
+    }
+  out->bits_least = BITS;
+  out->bits_most = 1;
+  for (int mode = 0; mode < MODES; mode++)
+    for (int r = 1; r <= BITS; r++) {
+      if (likelihood[mode][r] < best - LESS_LIKELY || (mode == MODE_BELOW && out->mode != mode)) continue;
+      if (r < out->bits_least) out->bits_least = r;
+      if (r > out->bits_most) out->bits_most = r;
+    }
+  /* Each draw's surprise has a mean and a variance that its chance gives. */
+  double expected = 0, variance = 0, ups = 0, spread = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double c = chance(draws[i].d, out->mode, out->bits_most);
+    ups += draws[i].up - c;
+    spread += c * (1 - c);
+    if (c <= 0 || c >= 1) continue;
+    expected += c * log(c) + (1 - c) * log(1 - c);
+    variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
+  }
+  out->biased = fabs(ups) >= 8 * sqrt(spread) + 1 || out->mode == MODE_BELOW;
+  if (out->mode == MODE_BELOW) out->mode = MX_SR_FASTEST;
+  const int as_expected = fabs(best - expected) < 8 * sqrt(variance) + 1;
+  if (out->biased && !as_expected) out->bits_least = out->bits_most = 0; /* draws of no mode: what fits best says nothing of the bits */
+  out->believable = n >= 64 && out->beyond * 1000 <= n && (out->biased || as_expected) && is_chance(draws, n);
+  free(draws);
+}
+
+/* ---- the seed */
+
+static uint32_t word_of(uint64_t seed, int lfsr, uint64_t index) {
+  if (!lfsr) return mx_random(seed, MX_STREAM_ELEMENT, index);
+  const uint32_t pair = mx_random(seed, MX_STREAM_ELEMENT, index / 2);
+  return index % 2 ? mx_random_lfsr(pair) : pair;
+}
+
+/* Could this seed have rounded all of these so, whatever the mode, with enough bits that `slack` covers them? */
+static int fits(uint64_t seed, int lfsr, const draw *draws, size_t n, double slack) {
+  for (size_t i = 0; i < n; i++) {
+    const double u = word_of(seed, lfsr, draws[i].index) * 0x1p-32 + draws[i].d; /* up from 1 on, about */
+    if (draws[i].up ? u < 1 - slack : u > 1 + slack) return 0;
+  }
+  return 1;
+}
+
+/* Does spec give the codes of the chosen blocks, under the scales that are stored? Of foursix's two either will do: its error is not known yet. */
+static int gives_codes(const search *s, const mx_spec *spec) {
+  return !score_total(mxi_set_score(&s->sets[BLOCK_PLAIN], spec, LOOK_BOTH | LOOK_EITHER, 1, NULL));
+}
+
+/* mode, bits (not fewer than these) and source that give the chosen blocks with this seed. */
+static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr, uint32_t least_bits) {
+  static const int bits[] = {0, 8, 12, 10, 4, 20, 24, 23, 16, 11, 13, 14, 15, 9, 7, 6, 5, 3, 2, 1, 17, 18, 19, 21, 22};
+  mx_spec t = *spec;
+  t.seed = seed;
+  if (lfsr) {
+    t.sr_source = MX_SR_SOURCE_AMD_LFSR;
+    if (!gives_codes(s, &t)) return 0;
+    *spec = t;
+    return 1;
+  }
+  for (size_t b = 0; b < sizeof bits / sizeof bits[0]; b++)
+    for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT; t.sr_mode++) {
+      t.sr_bits = (uint32_t)bits[b];
+      if (t.sr_bits && t.sr_bits < least_bits) continue;
+      if (!gives_codes(s, &t)) continue;
+      *spec = t;
+      return 1;
+    }
+  return 0;
+}
+
+/* The same with numbers near elem.prescale as well: random rounding allows many, and only the seed tells which. Few bits allow many still. */
+static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
+  enum { MANY_BITS = 7, MOST = 40 };
+  static const int denominators[] = {1, 20, 100, 64};
+  const float k = spec->elem_prescale;
+  if (settle_mode(s, spec, seed, lfsr, k != 0 ? MANY_BITS : 0)) return 1;
+  for (size_t i = 0; i < sizeof denominators / sizeof denominators[0] && k != 0; i++) {
+    const float least = ceilf(0.96f * k * (float)denominators[i]), most = 1.04f * k * (float)denominators[i];
+    for (float n = least; n <= most && most - least < MOST; n++) {
+      mx_spec t = *spec;
+      t.elem_prescale = (float)((double)n / denominators[i]);
+      if (!settle_mode(s, &t, seed, lfsr, MANY_BITS)) continue;
+      *spec = t;
+      return 1;
+    }
+  }
+  return k != 0 && settle_mode(s, spec, seed, lfsr, 0);
+}
+
+static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t first, size_t n, int lfsr, const draw *draws, size_t n_draws,
+                     double slack) {
+  uint64_t good[64];
+  size_t n_good = 0;
+#pragma omp parallel for schedule(static, 1024) num_threads(s->threads) if (n > 4096)
+  for (size_t i = 0; i < n; i++) {
+    const uint64_t seed = list ? list[i] : first + i;
+    if (!fits(seed, lfsr, draws, n_draws, slack)) continue;
+#pragma omp critical(mxi_random_solve)
+    if (n_good < 64) good[n_good++] = seed;
+  }
+  for (size_t k = 0; k < n_good; k++) { /* the least one, whatever the threads did */
+    size_t least = k;
+    for (size_t i = k; i < n_good; i++)
+      if (good[i] < good[least]) least = i;
+    const uint64_t seed = good[least];
+    good[least] = good[k];
+    if (settle_near(s, spec, seed, lfsr)) return 1;
+  }
+  return 0;
+}
+
+/* Elements near the middle of their step, spread over the chosen ordinary blocks. */
+static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spec) {
+  const observation *o = s->o;
+  const block_set *set = &s->sets[BLOCK_PLAIN];
+  mx_plan p;
+  size_t n = 0;
+  uint64_t beyond = 0;
+  const size_t area = o->block_rows * o->block_cols;
+  draw *draws = malloc((area + 1) * sizeof *draws);
+  if (!draws || plan_of(&p, o, spec)) {
+    free(draws);
+    return 0;
+  }
+  for (size_t i = 0; i < set->n && n < TESTED; i++) {
+    const block_at *b = &o->blocks[set->at[i].block];
+    mxi_plan_set_amax(&p, mxi_observation_amax(o, b->sample, &p.spec));
+    const size_t m = draws_of(draws, area, o, &p, b, &beyond);
+    for (size_t k = 0, taken = 0; k < m && n < TESTED && taken < 1 + TESTED / 16; k++)
+      if (draws[k].d > 0.25 && draws[k].d < 0.75) out[n++] = draws[k], taken++;
+  }
+  free(draws);
+  return n;
+}
+
+static int solve_elements(search *s, mx_spec *spec, int many) {
+  /* What r random bits can shift is 2^(1-r): from 7 bits on, from 4, from 3; below, seeds are tried one by one. */
+  static const struct {
+    double slack;
+    int lfsr;
+    uint64_t end;
+  } pass[] = {
+      {0.02, 0, UINT64_C(1) << SEED_BITS}, {0.02, 1, UINT64_C(1) << SEED_BITS}, {0.14, 0, UINT64_C(1) << (SEED_BITS - 2)}, {0.4, 0, 1 << 12}};
+  draw draws[TESTED];
+  const size_t n = choose_draws(draws, s, spec);
+  if (n < 24) return 0;
+  for (size_t k = 0; k < sizeof pass / sizeof pass[0] && !budget_over(s->budget); k++) {
+    if (!many && try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
+    const uint64_t end = pass[k].end < LEVELS[many] ? pass[k].end : LEVELS[many];
+    for (uint64_t first = many ? LEVELS[many - 1] : 0; first < end && !budget_over(s->budget); first += 64 * LANE) {
+      const uint64_t left = end - first;
+      if (try_seeds(s, spec, NULL, first, left < 64 * LANE ? left : 64 * LANE, pass[k].lfsr, draws, n, pass[k].slack)) return 1;
+    }
+  }
+  for (uint64_t seed = 0; many == 1 && seed < 256 && !budget_over(s->budget); seed++) /* as long as 2^20 of them above */
+    if (settle_mode(s, spec, seed, 0, 0)) return 1;
+  return 0;
+}
+
+/* Do scales of the set depend on the seed? */
+static int shows_seed(const block_set *set, const mx_spec *spec) {
+  mx_spec t = *spec;
+  uint64_t wrong = 0;
+  for (t.seed = 1; t.seed <= 8; t.seed++) wrong += mxi_set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
+  return wrong >= 8;
+}
+
+/* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
+static int solve_scales(search *s, mx_spec *spec, int many) {
+  enum { ASKED = 256 };
+  const observation *o = s->o;
+  uint64_t found = UINT64_MAX;
+  const size_t n_habits = sizeof habits / sizeof habits[0];
+  const uint64_t most = UINT64_C(1) << SCALE_SEED_BITS, end = most < LEVELS[many] ? most : LEVELS[many];
+  const block_set *set =
+      shows_seed(&s->scales, spec) ? &s->scales : &s->sets[BLOCK_SMALL]; /* below the least code alone, under powers of two */
+  uint64_t plain = 0;
+  if (!shows_seed(set, spec)) return 0;
+  for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
+#pragma omp parallel num_threads(s->threads)
+  {
+    block_set few = {.of = o, .n = set->n < 128 ? set->n : 128, .at = set->at}; /* of foursix's two scales either will do */
+    seed_trial one;
+    mx_spec t = *spec;
+    int late = !mxi_seed_trial_open(&one, &few, spec);
+#pragma omp for schedule(dynamic, ASKED)
+    for (uint64_t i = 0; i < end + n_habits; i++) {
+      t.seed = i < n_habits ? habits[i] : i - n_habits;
+      uint64_t least;
+#pragma omp atomic read
+      least = found;
+      if (i % ASKED == 0) late |= budget_over(s->budget); /* a call of the system */
+      if (least <= i || late || !mxi_seed_trial_fits(&one, t.seed)) continue;
+      /* Where either of foursix's two scales will do, a few blocks fit many a seed. */
+      if (t.select == MX_SELECT_FOURSIX && mxi_scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * 50 > plain) continue;
+#pragma omp critical(mxi_random_solve)
+      if (i < found) found = i;
+    }
+  }
+  if (found == UINT64_MAX) return 0;
+  spec->seed = found < n_habits ? habits[found] : found - n_habits;
+  return 1;
+}
+
+int mxi_random_settle(search *s, mx_spec *spec) {
+  mx_spec t = *spec, best = *spec;
+  score least = score_worst();
+  for (t.sr_source = MX_SR_SOURCE_PHILOX; t.sr_source <= MX_SR_SOURCE_AMD_LFSR; t.sr_source++)
+    for (t.sr_bits = 0; t.sr_bits <= 24 && score_total(least); t.sr_bits++)
+      for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT && score_total(least); t.sr_mode++) {
+        if ((t.sr_source == MX_SR_SOURCE_AMD_LFSR && (t.sr_bits || t.sr_mode)) || mx_spec_check(&t, NULL)) continue;
+        if (!gives_codes(s, &t)) continue;
+        const score got = mxi_search_score(s, &t, EVERY);
+        if (score_less(got, least)) least = got, best = t;
+      }
+  *spec = best;
+  return least.codes != UINT32_MAX;
+}
+
+int mxi_random_solve(search *s, mx_spec *spec, int many) {
+  mx_spec t = *spec;
+  if (t.had_size && t.had_sign == MX_HAD_SIGN_FRESH) return mxi_random_settle(s, spec);          /* the signs have said it */
+  const int elements = t.elem_round == MX_ROUND_SR, scales = t.scale_round == MX_SCALE_ROUND_SR; /* one seed for both */
+  if (!elements || !solve_elements(s, &t, many)) {
+    if (!scales || !solve_scales(s, &t, many) || (elements && !mxi_random_settle(s, &t))) return 0;
+  }
+  *spec = t;
+  return 1;
+}
+
+int mxi_random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int n_threads) {
+  const size_t n_habits = sizeof habits / sizeof habits[0];
+  const uint64_t end = size < 32 ? UINT64_C(1) << 12 : (UINT64_C(1) << SIGN_SEED_BITS) + n_habits; /* 16 signs fit every 65,536th seed */
+  uint32_t want[4] = {0};
+  uint64_t found = UINT64_MAX;
+  memcpy(want, signs, size / 8);
+  const uint32_t mask = size < 32 ? (1u << size) - 1 : UINT32_MAX;
+#pragma omp parallel for schedule(dynamic, 4096) num_threads(n_threads)
+  for (uint64_t i = 0; i < end; i++) {
+    const uint64_t k = i < n_habits ? habits[i] : i - n_habits;
+    uint64_t least;
+#pragma omp atomic read
+    least = found;
+    int same = i < least && ((mx_random(k, MX_STREAM_SIGN, 0) ^ want[0]) & mask) == 0;
+    for (unsigned w = 1; same && w < size / 32; w++) same = mx_random(k, MX_STREAM_SIGN, w) == want[w];
+    if (!same) continue;
+#pragma omp critical(mxi_random_solve)
+    if (i < found) found = i;
+  }
+  if (found == UINT64_MAX) return 0;
+  *seed = found < n_habits ? habits[found] : found - n_habits;
+  return 1;
+}

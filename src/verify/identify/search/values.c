@@ -1,0 +1,332 @@
+/* What to try. */
+#include "verify/identify/search/values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/trial/overlap.h"
+
+static void add(key_values *v, const char *text) {
+  for (size_t i = 0; i < v->n; i++)
+    if (!strcmp(v->text[i], text)) return;
+  if (v->n < MAX_VALUES) snprintf(v->text[v->n++], VALUE_TEXT, "%s", text);
+}
+
+static void add_number(key_values *v, const char *name, double x) {
+  char text[VALUE_TEXT];
+  snprintf(text, sizeof text, "%s%s%.9g", name, *name ? "=" : "", x);
+  add(v, text);
+}
+
+typedef struct tally {
+  uint32_t count[256];
+} tally;
+
+/* The most frequent bytes of a tally, at most `most` of them. */
+static void add_bytes(key_values *v, const char *name, tally *t, int most) {
+  for (int k = 0; k < most; k++) {
+    int best = 0;
+    for (int i = 1; i < 256; i++)
+      if (t->count[i] > t->count[best]) best = i;
+    if (!t->count[best]) return;
+    add_number(v, name, best);
+    t->count[best] = 0;
+  }
+}
+
+/* Stored scale codes of the blocks of a class. */
+static void scale_bytes(key_values *v, const char *name, const observation *o, block_class kind, int most) {
+  tally t = {{0}};
+  for (size_t i = 0; i < o->n_blocks; i++)
+    if (o->blocks[i].kind == kind && o->blocks[i].scale < 256) t.count[o->blocks[i].scale]++;
+  add_bytes(v, name, &t, most);
+}
+
+/* Codes, without their sign, that elements which are NaN (or Inf) have got. */
+static void element_codes(key_values *v, const char *name, const observation *o, int want_nan, int most) {
+  const mx_format *f = mx_elem_format(o->formats.elem);
+  tally t = {{0}};
+  for (size_t i = 0; i < o->n_samples; i++) {
+    const mx_sample *s = &o->samples[i];
+    size_t ld;
+    const float *all = mxi_observation_x(o, i, &ld);
+    if (!o->facts[i].whole.has_nan && !o->facts[i].whole.has_inf) continue;
+    for (size_t r = 0; s->codes && r < s->rows; r++)
+      for (size_t c = 0; c < s->cols; c++) {
+        const float x = all[r * ld + c];
+        if (want_nan ? !isnan(x) : !isinf(x)) continue;
+        const uint8_t code = s->codes[r * s->cols + c];
+        t.count[code & ((1u << (f->bits - f->sign_bits)) - 1)]++;
+        if (f->sign_bits) t.count[code]++;
+      }
+  }
+  add_bytes(v, name, &t, most);
+}
+
+/* The simplest number near an interval, for arithmetic of fewer bits that widens it. */
+static double number_near(interval in) { return mxi_simplest_between(in.least * (1 - 0x1p-8), in.most * (1 + 0x1p-8)); }
+
+/* A number out of an interval: the simplest one there is, and the middle if none is simple. */
+static double number_in(interval in) {
+  const double simple = mxi_simplest_between(in.least, in.most);
+  if (simple > 0) return simple;
+  return isfinite(in.most) ? (in.least + in.most) / 2 : 0;
+}
+
+/* Codes that numbers have got in blocks at the ends of the range, where a scaled value may be infinite. */
+static void end_elements(key_values *v, const char *name, const observation *o) {
+  const mx_format *f = mx_elem_format(o->formats.elem);
+  const uint32_t magnitude = (1u << (f->bits - f->sign_bits)) - 1;
+  tally t = {{0}};
+  for (size_t i = 0, seen = 0; i < o->n_blocks && o->samples[0].codes && seen < 256; i++) {
+    const block_at *b = &o->blocks[i];
+    if (b->kind != BLOCK_SMALL && b->kind != BLOCK_LARGE) continue;
+    size_t rows, cols, ld;
+    const mx_sample *s = &o->samples[b->sample];
+    const float *x = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
+    mxi_observation_extent(o, b, &rows, &cols);
+    for (size_t k = 0; k < rows * cols && k < 64; k++)
+      if (x[k / cols * ld + k % cols] != 0) t.count[s->codes[(b->row + k / cols) * s->cols + b->col + k % cols] & magnitude]++;
+    seen++;
+  }
+  t.count[0] = 0;
+  add_bytes(v, name, &t, 4);
+}
+
+/* The number of fewest bits in [least, most]. */
+static double roundest_between(double least, double most) {
+  for (int e = ilogb(most); e > ilogb(most) - 24; e--) {
+    const double k = ldexp(ceil(ldexp(least, -e)), e);
+    if (k > 0 && k <= most) return k;
+  }
+  return 0;
+}
+
+/* Target of a tensor scale, from what is stored and the amax that belongs to it. */
+static void targets(key_values *v, const observation *o) {
+  for (size_t i = 0; i < o->n_samples && i < 4; i++) {
+    const mx_sample *s = &o->samples[i];
+    const double a = (double)o->facts[i].whole.amax_finite, t = (double)s->tensor_scale;
+    if (!s->has_tensor_scale || !isfinite(a) || !isfinite(t) || a <= 0 || t <= 0) continue;
+    const interval k[2] = {{t * a * (1 - 0x1p-22), t * a * (1 + 0x1p-22)}, {a / t * (1 - 0x1p-22), a / t * (1 + 0x1p-22)}};
+    for (int j = 0; j < 2; j++) {
+      if (!(k[j].least >= 1 && k[j].most < 1e12)) continue;
+      add_number(v, "", roundest_between(k[j].least, k[j].most));
+      if (mxi_simplest_between(k[j].least, k[j].most) > 0) add_number(v, "", mxi_simplest_between(k[j].least, k[j].most));
+    }
+  }
+}
+
+static double stated_target(const observation *o, int as_scale) {
+  for (size_t i = 0; i < o->n_samples; i++) {
+    const mx_sample *s = &o->samples[i];
+    const mx_block_stats *w = &o->facts[i].whole;
+    const double a = (double)w->amax_finite, t = (double)s->tensor_scale;
+    if (!s->has_tensor_scale || w->has_nan || w->has_inf || !isfinite(t) || a <= 0 || t <= 0 || a < 0x1p-100 || a > 0x1p100) continue;
+    return as_scale ? a / t : t * a;
+  }
+  return 0;
+}
+
+/* scale.max: what the ordinary blocks allow under each rounding, and with each tensor scale. */
+static void scale_maxima(key_values *v, const observation *o) {
+  const double fixed = mx_format_max(mx_elem_format(o->formats.elem)), m = mx_format_max(mx_scale_format(o->formats.scale));
+  for (int way = 0; way < TOWARD_COUNT; way++) {
+    interval in;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > 0.6 && number_in(in) < 1e6) add_number(v, "", number_in(in));
+    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= 0.6) continue;
+    if (number_in(in) < 1e6 && number_in(in) > 0.5) add_number(v, "", number_in(in)); /* tensor.norm=unit */
+    for (int as_scale = 0; as_scale < 2; as_scale++) {
+      const double k = stated_target(o, as_scale);
+      const interval f = {in.least * k, in.most * k};
+      if (k >= 1 && number_in(f) < 1e6 && number_in(f) > 0.1) add_number(v, "", number_in(f));
+      /* With the default target the ordinary blocks say nothing of scale.max, but the tensor scale does. */
+      const interval t = {k / m * (1 - 1e-6), k / m * (1 + 1e-6)};
+      if (k >= 1 && number_in(t) != fixed && number_in(t) > 0.1 && number_in(t) < 1e6) add_number(v, "", number_in(t));
+    }
+  }
+}
+
+/* tensor.target where no tensor scale is stated: from scale.max / target. */
+static void targets_from_blocks(key_values *v, const observation *o) {
+  const double largest = mx_format_max(mx_elem_format(o->formats.elem));
+  for (int way = 0; way < TOWARD_COUNT; way++) {
+    interval in;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= 0.6 || !(in.least > 0)) continue;
+    const interval k = {largest / in.most, largest / in.least};
+    if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
+  }
+  const mx_sample *s = &o->samples[0]; /* given as an amax, whatever the tensor's own is */
+  for (int way = 0; s->has_tensor_scale && way < TOWARD_COUNT; way++) {
+    interval in;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) <= 0.6 || !(in.least > 0)) continue;
+    const interval k = {largest * (double)s->tensor_scale / in.most, largest * (double)s->tensor_scale / in.least};
+    if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
+  }
+}
+
+/* The same from the elements: they see the target whatever the scale's rule and its limits make of the blocks. */
+static void targets_from_elements(key_values *v, const observation *o) {
+  for (int way = 0; way < TOWARD_COUNT && o->samples[0].has_tensor_scale && o->samples[0].codes; way++) {
+    interval in;
+    if (mxi_prescale_interval(&in, o, (toward)way, 1) < 0.9 || in.most > in.least * (1 + 0x1p-10)) continue;
+    const double k = roundest_between(in.least, in.most);
+    if (k >= 1 && k < 1e9) add_number(v, "", k);
+    if (number_in(in) >= 1 && number_in(in) < 1e9) add_number(v, "", number_in(in));
+  }
+}
+
+static void prescales(key_values *v, const observation *o) {
+  const double k = mx_format_max(mx_elem_format(o->formats.elem)) * mx_format_max(mx_scale_format(o->formats.scale));
+  const double given = o->samples[0].has_tensor_scale ? (double)o->samples[0].tensor_scale : 0;
+  /* Without a tensor scale; with one that is given, as a scale or a divisor; with one to the usual target, to 1 (tensor.norm=unit), to the stated one. */
+  const struct {
+    double target;
+    int normed;
+  } by[] = {{1, 0}, {given, 0}, {1 / given, 0}, {k, 1}, {1, 1}, {stated_target(o, 0), 1}, {stated_target(o, 1), 1}};
+  for (size_t i = 0; i < sizeof by / sizeof by[0]; i++)
+    for (int way = TOWARD_COUNT - 1; way >= 0 && by[i].target > 0 && isfinite(by[i].target);
+         way--) { /* either way first: what random rounding allows */
+      interval in;
+      if ((i == 1 || i == 2) && given == 1) continue;
+      if (mxi_prescale_interval(&in, o, (toward)way, by[i].normed) < 0.7) continue;
+      in.least /= by[i].target, in.most /= by[i].target;
+      if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
+      if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
+      if (number_near(in) > 1e-3 && number_near(in) < 1e3) add_number(v, "", number_near(in));
+      const double tenth = ceil(in.least * 20) / 20, middle = (in.least + in.most) / 2;
+      if (tenth <= in.most && tenth < 1e3) add_number(v, "", tenth);
+      if (middle > 1e-3 && middle < 1e3 && in.most < 1.05 * in.least) add_number(v, "", middle);
+    }
+}
+
+enum { ENDS = 3, MAX_KEYS_CACHED = 64 };
+
+/* The least, or largest, few codes of scales of numbers. */
+static int scale_ends(uint32_t out[ENDS], const observation *o, int largest) {
+  const mx_format *f = mx_scale_format(o->formats.scale);
+  uint32_t last = largest ? UINT32_MAX : 0;
+  for (int k = 0; k < ENDS; k++) {
+    uint32_t best = largest ? 0 : UINT32_MAX;
+    for (size_t i = 0; i < o->n_blocks; i++) {
+      const block_at *b = &o->blocks[i];
+      if (mx_format_is_nan(f, b->scale) || b->kind == BLOCK_ZERO) continue;
+      if (largest ? b->scale < last && b->scale > best : b->scale > last && b->scale < best) best = b->scale;
+    }
+    if (best == 0 || best == UINT32_MAX) return k;
+    out[k] = last = best;
+  }
+  return ENDS;
+}
+
+static void end_codes(key_values *v, const observation *o, int largest) {
+  uint32_t codes[ENDS];
+  const int n = scale_ends(codes, o, largest);
+  for (int i = 0; i < n; i++)
+    if (codes[i] <= (largest ? 65535u : 255u)) add_number(v, "", codes[i]);
+}
+
+/* scale.min: what the least codes stand for, and those that many small blocks have. */
+static void least_values(key_values *v, const observation *o) {
+  const mx_format *f = mx_scale_format(o->formats.scale);
+  uint32_t codes[ENDS];
+  const int n = scale_ends(codes, o, 0);
+  for (int i = 0; i < n; i++)
+    if (mx_decode(f, codes[i]) < 0x1p100) add_number(v, "", mx_decode(f, codes[i]));
+  key_values common = {.n = 0};
+  scale_bytes(&common, "", o, BLOCK_SMALL, 2);
+  for (size_t i = 0; i < common.n; i++) {
+    const double least = mx_decode(f, (uint32_t)strtoul(common.text[i], NULL, 10));
+    if (least > 0 && least < 0x1p100) add_number(v, "", least);
+  }
+  add_number(v, "", 0x1p-6);
+  add_number(v, "", 0x1p-9);
+}
+
+/* Values read off the data for name=N. */
+static void mined(key_values *v, const char *key, const char *name, const observation *o) {
+  if (!strcmp(key, "scale.allzero")) scale_bytes(v, name, o, BLOCK_ZERO, 2);
+  if (!strcmp(key, "scale.nan")) scale_bytes(v, name, o, BLOCK_NAN, 2);
+  if (!strcmp(key, "scale.inf")) scale_bytes(v, name, o, BLOCK_INF, 2);
+  if (!strcmp(key, "scale.zero")) {
+    scale_bytes(v, name, o, BLOCK_SMALL, 3);
+    if (o->formats.scale_form == MX_SCALE_FORM_ENCODE) scale_bytes(v, name, o, BLOCK_LARGE, 3); /* max / amax is zero where amax is huge */
+    if (o->least_scale < 256) add_number(v, name, o->least_scale);
+  }
+  if (!strcmp(key, "elem.nan")) element_codes(v, name, o, 1, 4);
+  if (!strcmp(key, "elem.inf")) element_codes(v, name, o, 0, 3), element_codes(v, name, o, 1, 1), end_elements(v, name, o);
+  if (!strcmp(key, "scale.max")) {
+    scale_maxima(v, o);
+    add_number(v, name, 4);
+    add_number(v, name, 7.25);
+  }
+}
+
+static int left_out(const char *name) {
+  return !strcmp(name, "error") || !strcmp(name, "sr") || !strcmp(name, "given") || !strcmp(name, "hif4") || !strcmp(name, "fixed");
+}
+
+/* What the observation supposes, what names layout, and what has no list to go through. */
+static int not_searched(const char *key) {
+  static const char *const keys[] = {"elem",     "scale",       "block", "nibble",    "had.size",
+                                     "had.sign", "input.dtype", "seed",  "sr.source", "tensor.given"};
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    if (!strcmp(key, keys[i])) return 1;
+  return 0;
+}
+
+static void find_values(key_values *v, const char *key, size_t index, const observation *o) {
+  const char *choice, *doc;
+  int number = 0;
+  for (size_t row = 0; (choice = mx_key_choice(index, row, &doc, &number)); row++) {
+    if (number)
+      mined(v, key, choice, o);
+    else if (!left_out(choice))
+      add(v, choice);
+  }
+  if (v->n) return;
+  add(v, "0");
+  if (!strcmp(key, "scale.even_bits"))
+    for (int i = 1; i <= 7; i++) add_number(v, "", i);
+  if (!strcmp(key, "scale.min_byte")) end_codes(v, o, 0), scale_bytes(v, "", o, BLOCK_ZERO, 1); /* it may lift zeros alone */
+  if (!strcmp(key, "scale.max_byte")) end_codes(v, o, 1);
+  if (!strcmp(key, "scale.min")) least_values(v, o);
+  if (!strcmp(key, "tensor.target")) {
+    targets(v, o);
+    targets_from_blocks(v, o);
+    targets_from_elements(v, o);
+    add_number(v, "", 1536);
+  }
+  if (!strcmp(key, "elem.prescale")) { /* the usual ones first: random rounding allows their neighbours too */
+    add_number(v, "", 0.75), add_number(v, "", 0.5), add_number(v, "", 0.875);
+    prescales(v, o);
+  }
+}
+
+struct value_cache {
+  key_values of[MAX_KEYS_CACHED];
+  uint8_t known[MAX_KEYS_CACHED];
+};
+
+struct value_cache *mxi_value_cache_new(void) {
+  return calloc(1, sizeof(struct value_cache));
+}
+
+void mxi_values_of(key_values *v, const char *key, const observation *o) {
+  v->n = 0;
+  size_t index = 0;
+  const char *name;
+  while ((name = mx_key_name(index)) && strcmp(name, key)) index++;
+  if (!name || not_searched(key)) return;
+  if (!o->cache || index >= MAX_KEYS_CACHED) {
+    find_values(v, key, index, o);
+    return;
+  }
+  if (!o->cache->known[index]) { /* once: the data do not change, and intervals take their time */
+    find_values(&o->cache->of[index], key, index, o);
+    o->cache->known[index] = 1;
+  }
+  *v = o->cache->of[index];
+}
