@@ -15,7 +15,7 @@ HIP_ARCHS := gfx950 gfx942 gfx90a
 ifeq ($(origin CXX),default)
 CXX       := $(if $(findstring clang,$(CC)),$(subst clang,clang++,$(CC)),g++)
 endif
-HIP_WARN  := -Wall -Wextra -Werror -Wshadow
+HIP_WARN   = -Wall -Wextra -Wshadow $(WERROR)
 HIP_FP    := -ffp-contract=off -fno-fast-math
 HIP_INC   := -I. -Iinclude
 # No packed binary32 arithmetic: gfx950 mis-executes some of it at times (ROCm/rocMLIR pull request 2459). Both vectorisers make it.
@@ -48,32 +48,32 @@ define hip_arch
 .PRECIOUS: $(HIP_B)/$(1)/%.s
 $(HIP_B)/$(1)/%.s: %.hip $(HIP_HDR) $(HIP)/hip.mk
 	@mkdir -p $$(@D)
-	$(HIP_CLANG) -x hip --offload-arch=$(1) -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_AMD) $(HIP_INC) -DMXH_HIP=1 -S $$< -o $$@
+	$$(call say,HIP,$$@)$(HIP_CLANG) -x hip --offload-arch=$(1) -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $$(HIP_WARN) $(HIP_FP) $(HIP_AMD) $(HIP_INC) -DMXH_HIP=1 -S $$< -o $$@
 $(HIP_B)/$(1)/%.hsaco: $(HIP_B)/$(1)/%.s
-	$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=$(1) $$< -o $$@
+	$$(call say,AS,$$@)$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=$(1) $$< -o $$@
 endef
 $(foreach a,$(HIP_ARCHS),$(eval $(call hip_arch,$(a))))
 
 # The worked example in HIP's own words: its device half, with ROCm's header where that is not here played by ours.
 $(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/hip/*.h) $(HIP)/hip.mk
 	@mkdir -p $(@D)
-	$(HIP_CLANG) -x hip --offload-arch=gfx950 -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_AMD) $(HIP_INC) -I$(HIP)/without_rocm -S $< -o $@
+	$(call say,HIP,$<)$(HIP_CLANG) -x hip --offload-arch=gfx950 -nogpulib -nogpuinc --offload-device-only -std=c++17 -O2 $(HIP_WARN) $(HIP_FP) $(HIP_AMD) $(HIP_INC) -I$(HIP)/without_rocm -S $< -o $@
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
-HIP_CXX   := $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
+HIP_CXX    = $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
 HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,$(addprefix run/,plan device device_dl ops ops_fast host_lanes) $(addprefix compare/,diff portable quantize values fast gemm))
 HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/%.o,$(HIP_PORTABLE))
 HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
 
 $(B)/hip/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -c $< -o $@
+	$(call say,CXX,$<)$(HIP_CXX) -c $< -o $@
 $(B)/hip/%.o: $(HIP)/tests/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -c $< -o $@
+	$(call say,CXX,$<)$(HIP_CXX) -c $< -o $@
 $(B)/hip/%.o: $(HIP)/%.hip $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -x c++ -c $< -o $@
+	$(call say,HIP,$<)$(HIP_CXX) -x c++ -c $< -o $@
 
 # NVIDIA: one file with machine code for sm_90 and PTX of compute capability 8.0, of which the driver makes code for every other device from sm_80 on.
 # Single operations are rounded to nearest in the PTX as well (.rn), so the bits are the same.
@@ -81,7 +81,7 @@ CUDA_B    := build/hip/cuda
 CUDA_CODE := $(patsubst %,$(CUDA_B)/%.fatbin,$(call hip_stem,$(HIP_PORTABLE)))
 $(CUDA_B)/%.fatbin: %.hip $(HIP_HDR) $(HIP)/hip.mk
 	@mkdir -p $(@D)
-	$(NVCC) -x cu -std=c++17 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror all-warnings $(HIP_INC) -DMXH_CUDA=1 \
+	$(call say,NVCC,$<)$(NVCC) -x cu -std=c++17 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false $(if $(WERROR),-Werror all-warnings) $(HIP_INC) -DMXH_CUDA=1 \
 	  -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_80,code=compute_80 -fatbin $< -o $@
 
 # A table of the code objects: HIP_EMBED says which go in.
@@ -94,10 +94,10 @@ $(B)/hip/embed-none.S: $(HIP)/embed.sh
 	$(HIP)/embed.sh >$@
 
 $(B)/hip/check: $(B)/hip/check.o $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(REF_A) $(LIB_A)
-	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -ldl -o $@
+	$(call say,LD,$@)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -ldl -o $@
 $(B)/hip/test_runtime: $(HIP)/tests/test_runtime.cc $(HIP)/tests/runtime_kernels.hip $(HIP)/run/host_lanes.cc $(HIP_HDR)
 	@mkdir -p $(@D)
-	$(HIP_CXX) $(HIP)/run/host_lanes.cc $< -o $@
+	$(call say,CXX,$<)$(HIP_CXX) $(HIP)/run/host_lanes.cc $< -o $@
 
 .PHONY: hip-check hip-runtime-check
 hip-runtime-check: deps $(B)/hip/test_runtime ## the host runtime reports kernels that are wrong on purpose
@@ -138,11 +138,11 @@ $(B)/hip/compare/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COM
 HIP_DIFF := $(B)/mxgold-hip-diff
 HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix compare/,hip_diff watch report) $(addprefix gfx950/,native_diff profile questions hold sums joins report rehearse)) $(HIP_NATIVE_OBJ)
 $(HIP_DIFF): $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
-	gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
+	$(call say,LD,$@)gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 
 # The same program without code for any device: what it prints and writes, and that mxgold takes the profile.
 $(B)/hip/hip-diff-host: $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(LIB_A)
-	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
+	$(call say,LD,$@)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
 .PHONY: hip-diff-check
 hip-diff-check: deps $(BIN) $(B)/hip/hip-diff-host ## hip-diff's table, report and profile, from the CPU host runtime (half a minute)
 	hip_backend/tests/diff_fault.sh $(B)/hip/hip-diff-host

@@ -9,10 +9,10 @@ READELF_AMD ?= $(call llvm_tool,llvm-readelf)
 # The kernels as the CPU host runtime runs them.
 $(B)/obj/$(HIP)/%.host.o: $(HIP)/%.hip $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -fPIC -x c++ -c $< -o $@
+	$(call say,HIP,$<)$(HIP_CXX) -fPIC -x c++ -c $< -o $@
 $(B)/hip/test_gfx950 $(B)/hip/test_native: $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/run/host_lanes.cc $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
-	$(HIP_CXX) $(HIP)/run/host_lanes.cc $< $(HIP_NATIVE_OBJ) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -o $@
+	$(call say,CXX,$<)$(HIP_CXX) $(HIP)/run/host_lanes.cc $< $(HIP_NATIVE_OBJ) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -o $@
 
 .PHONY: hip-native-check hip-native-host hip-native-code
 hip-native-check: hip-native-host hip-native-code ## gfx950's instructions: every kernel on the host runtime against ref/, and its disassembly
@@ -36,10 +36,10 @@ hip-native-disassembly: $(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(H
 # Python loads it: not with a sanitizer.
 MACHINE := $(B)/hip/machine.so
 $(MACHINE): $(B)/plugin/machine.o $(patsubst %,$(B)/plugin/run/%.o,device device_dl host_lanes) $(HIP_NATIVE_OBJ) $(B)/hip/embed-none.S $(LIB_A)
-	$(CXX) -shared $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
+	$(call say,LD,$@)$(CXX) -shared $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
 $(B)/plugin/machine.o: $(HIP)/tests/machine.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -fPIC -c $< -o $@
+	$(call say,CXX,$<)$(HIP_CXX) -fPIC -c $< -o $@
 
 .PHONY: hip-native-mutants
 hip-native-mutants: hip-native-code ## the native kernels' machine code changed in one place at a time: hip-native-code must notice (two minutes)
@@ -54,7 +54,7 @@ $(B)/hip/embed-native.S: $(GFX950_CODE) $(HIP)/embed.sh
 	@mkdir -p $(@D)
 	$(HIP)/embed.sh $(GFX950_CODE) >$@
 $(GFX950): $(GFX950_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A)
-	$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
+	$(call say,LD,$@)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
 
 .PHONY: hip-rehearse hip-profile
 REHEARSE ?= 20
@@ -94,7 +94,7 @@ $(PLUGIN_B)/flags: FORCE
 	@mkdir -p $(@D); printf '%s\n' "$$MXH_STAMP" | cmp -s - $@ || printf '%s\n' "$$MXH_STAMP" >$@
 define plugin_obj
 $(PLUGIN_B)/$(notdir $(1)).o: $(1) $(PLUGIN_B)/flags | deps
-	$$(call plugin_with,$(1)) $$(PLUGIN_FLAGS) -MMD -MP -MF $$@.d -c $$< -o $$@
+	$$(call say,CXX,$$<)$$(call plugin_with,$(1)) $$(PLUGIN_FLAGS) -MMD -MP -MF $$@.d -c $$< -o $$@
 	@echo '$$<:' >>$$@.d
 endef
 $(foreach s,$(PLUGIN_SRC),$(eval $(call plugin_obj,$(s))))
@@ -102,9 +102,9 @@ $(foreach s,$(PLUGIN_SRC),$(eval $(call plugin_obj,$(s))))
 PLUGIN_OBJ := $(patsubst %,$(PLUGIN_B)/run/%.o,device_plugin device device_dl host_lanes)
 $(PLUGIN_B)/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)
-	$(HIP_CXX) -fPIC -c $< -o $@
+	$(call say,CXX,$<)$(HIP_CXX) -fPIC -c $< -o $@
 $(B)/device_kernel.so: $(plugin_objs) $(PLUGIN_OBJ) $(HIP_NATIVE_OBJ) $(B)/hip/embed-native.S $(LIB_A) $(PLUGIN_B)/flags
-	$(CXX) -shared $(LDFLAGS_ALL) $(filter-out %/flags,$^) $(LIBS) $(PLUGIN_LIBS) $(PLUGIN_RUNTIME) -ldl -o $@
+	$(call say,LD,$@)$(CXX) -shared $(LDFLAGS_ALL) $(filter-out %/flags,$^) $(LIBS) $(PLUGIN_LIBS) $(PLUGIN_RUNTIME) -ldl -o $@
 .PHONY: device-plugin device-plugin-build hip-plugin-check
 device-plugin-build: deps $(B)/device_kernel.so
 device-plugin: ## examples/device_kernel.cc (PLUGIN_SRC=yours.cc, .cu or .hip; PLUGIN_FLAGS, PLUGIN_LIBS) as a plugin of mxgold test, operands on the device

@@ -7,7 +7,7 @@ SIL_H  := $(wildcard $(SIL)/*.h $(SIL)/*.def)
 SIL_CU := $(patsubst %,$(SIL_B)/%_cu.o,mma_sync mma_f64 wgmma all32)
 # Programs travel to another machine: what it may lack is linked in.
 SIL_LIBS  := -l:libjansson.a -l:libxxhash.a -l:libgomp.a -lm -ldl -lpthread -lrt
-SIL_FLAGS := $(filter-out -fopenmp,$(CFLAGS_ALL)) -fopenmp -I$(SIL)
+SIL_FLAGS  = $(filter-out -fopenmp,$(CFLAGS_ALL)) -fopenmp -I$(SIL) $(WERROR)
 
 .PHONY: silicon-build
 silicon-build: $(SIL_B)/device $(SIL_B)/mxgold $(SIL_B)/probe.sh $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## programs that hold the models to an H200
@@ -28,18 +28,18 @@ silicon-check-all: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(BIN) ## the same over 
 
 $(SIL_B)/%_cu.o: $(SIL)/%.cu $(SIL_H)
 	@mkdir -p $(@D)
-	$(NVCC) -gencode=arch=compute_90a,code=sm_90a -O2 -std=c++17 -Xcompiler -Wall -c $< -o $@
+	$(call say,NVCC,$<)$(NVCC) -gencode=arch=compute_90a,code=sm_90a -O2 -std=c++17 -Xcompiler -Wall -c $< -o $@
 $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/device: $(SIL_B)/%: $(SIL)/%.c $(SIL_CU) $(LIB_A) $(SIL_H)
-	$(CC) $(SIL_FLAGS) -I$(CUDA)/include $< $(SIL_CU) $(LIB_A) -L$(CUDA)/lib64 -lcudart_static $(SIL_LIBS) -l:libstdc++.a -static-libgcc -o $@
+	$(call say,CC,$<)$(CC) $(SIL_FLAGS) -I$(CUDA)/include $< $(SIL_CU) $(LIB_A) -L$(CUDA)/lib64 -lcudart_static $(SIL_LIBS) -l:libstdc++.a -static-libgcc -o $@
 $(SIL_B)/mxgold: $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS_ALL) -static $^ $(LIBS) $(LIBS_REF) -o $@
+	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) -static $^ $(LIBS) $(LIBS_REF) -o $@
 $(SIL_B)/probe.sh: $(SIL)/probe.sh
 	@mkdir -p $(@D)
 	cp $< $@
 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu: $(SIL_B)/%-cpu: $(SIL)/%.c $(LIB_A) $(SIL_H)
 	@mkdir -p $(@D)
-	$(CC) $(SIL_FLAGS) -DHOLD_NO_DEVICE $< $(LIB_A) $(LIBS) -o $@
+	$(call say,CC,$<)$(CC) $(SIL_FLAGS) -DHOLD_NO_DEVICE $< $(LIB_A) $(LIBS) -o $@
 $(SIL_B)/power: $(SIL)/power.c $(SIL_H)
 	@mkdir -p $(@D)
-	$(CC) $(SIL_FLAGS) $< -lm -o $@
+	$(call say,CC,$<)$(CC) $(SIL_FLAGS) $< -lm -o $@

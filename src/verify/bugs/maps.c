@@ -706,14 +706,17 @@ static int same_counts(const matrix *m, size_t n) {
   return 1;
 }
 
-/* The codes of each part, or its scales, as they should be and as they are: in the same order, in words? `found` is where they go. */
-static int order_of(char *words, size_t size, const base *b, int scales) {
+/* Bytes for an order in words: a sentence with two of them fits the text of what is named. */
+enum { ORDER_TEXT = 218 };
+
+/* The codes of each part, or its scales, as they should be and as they are: in the same order, in words? `words` is where they go. */
+static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
   int any = 0;
   for (size_t i = 0; i < b->n; i++) {
     const part *p = &b->parts[i];
     const size_t rows = scales ? p->down : p->rows, cols = scales ? p->across : p->cols, n = rows * cols;
     uint8_t *bytes = scales ? malloc(2 * n + 1) : NULL;
-    char part_words[256] = "";
+    char part_words[ORDER_TEXT] = "";
     int ok = !scales || bytes;
     for (size_t k = 0; k < n && scales && ok; k++) {
       ok = p->scales[k] < CODES && p->seen[k] < CODES;
@@ -727,7 +730,7 @@ static int order_of(char *words, size_t size, const base *b, int scales) {
            (!any || !strcmp(words, part_words));
     free(bytes);
     if (!ok) return 0;
-    if (wrong) snprintf(words, size, "%s", part_words), any = 1;
+    if (wrong) memcpy(words, part_words, ORDER_TEXT), any = 1;
   }
   return any;
 }
@@ -735,9 +738,9 @@ static int order_of(char *words, size_t size, const base *b, int scales) {
 /* What stands in another order, and nothing else is wrong with it. */
 static void find_orders(half *codes, half *scales, half *both, const base *b) {
   enum { ENOUGH = 8 };
-  char of_codes[256] = "", of_scales[256] = "";
-  const int c = b->plain.codes >= ENOUGH && order_of(of_codes, sizeof of_codes, b, 0),
-            s = b->plain.scales >= ENOUGH && order_of(of_scales, sizeof of_scales, b, 1);
+  char of_codes[ORDER_TEXT] = "", of_scales[ORDER_TEXT] = "";
+  const int c = b->plain.codes >= ENOUGH && order_of(of_codes, b, 0),
+            s = b->plain.scales >= ENOUGH && order_of(of_scales, b, 1);
   named is = {.name = "another order"};
   if (c && s && !strcmp(of_codes, of_scales)) {
     snprintf(is.text, sizeof is.text, "writes its output, codes and scales, with %s", of_codes);
