@@ -22,7 +22,7 @@ OPT     ?= -O2
 CSTD    := -std=c11 -D_GNU_SOURCE
 FP      := -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
 OMP     ?= -fopenmp
-CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -I. -Iinclude -Isrc $(SAN) $(CFLAGS)
+CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -fvisibility=hidden -I. -Iinclude -Isrc $(SAN) $(CFLAGS)
 LIBS    := -ljansson -lxxhash -lm
 LIBS_REF := -lgmp
 LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
@@ -54,6 +54,10 @@ say      = $(if $(V)$(SILENT),,@printf '  %-5s %s\n' $(1) $(2); )
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIB_A := $(B)/libmxgold.a
+# The shared library is named by its version, its soname by the major one; LIB_SO is the link that a compiler looks for.
+VERSION := $(shell sed -n 's/^.define MX_VERSION "\(.*\)"/\1/p' include/mxgold/version.h)
+SONAME  := libmxgold.so.$(firstword $(subst ., ,$(VERSION)))
+LIB_SO_FILE := $(B)/libmxgold.so.$(VERSION)
 LIB_SO := $(B)/libmxgold.so
 REF_A := $(B)/libmxref.a
 BIN   := $(B)/mxgold
@@ -92,8 +96,10 @@ $(LIB_A): $(call obj,$(LIB_SRC))
 $(REF_A): $(call obj,$(REF_SRC))
 	@mkdir -p $(@D); rm -f $@
 	$(call say,AR,$@)$(AR) qcs $@ $^
-$(LIB_SO): $(call obj,$(LIB_SRC))
-	$(call say,LD,$@)$(CC) -shared -Wl,-soname,libmxgold.so $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+$(LIB_SO_FILE): $(call obj,$(LIB_SRC)) src/libmxgold.map
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/libmxgold.map $(LDFLAGS_ALL) $(filter %.o,$^) $(LIBS) -o $@
+$(LIB_SO): $(LIB_SO_FILE)
+	@ln -sfn $(notdir $<) $(B)/$(SONAME); ln -sfn $(SONAME) $@
 $(BIN): $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -o $@
 $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
@@ -235,6 +241,10 @@ probe-all: deps-test $(B)/tests/test_probe ## every row of the tables, 50 random
 .PHONY: check-layers
 check-layers: ## who may include whom
 	@tools/check-layers.sh
+
+.PHONY: check-symbols
+check-symbols: $(LIB_SO) $(LIB_A) ## the shared library exports what include/mxgold declares, every other global name begins with mxi_; planted violations are found
+	$(if $(SAN),@echo "check-symbols: not run: a sanitizer adds names of its own",@CC="$(CC)" AR="$(AR)" tools/check-symbols.sh $(LIB_SO) $(LIB_A))
 
 .PHONY: check-cli
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind

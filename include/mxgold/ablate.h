@@ -9,6 +9,7 @@
 #include "gemm.h"
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -241,4 +242,5 @@ double mx_log2(double x);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

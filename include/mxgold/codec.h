@@ -4,6 +4,7 @@
 
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,4 +24,5 @@ mx_status mx_decode_array(float *out, const void *codes, size_t n, const mx_form
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

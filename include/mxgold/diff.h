@@ -4,6 +4,7 @@
 
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -69,4 +70,5 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,4 +58,5 @@ void mx_narrow(void *out, const float *x, size_t n, mx_dtype dtype, int n_thread
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -6,6 +6,7 @@
 
 #include "spec.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,4 +58,5 @@ mx_status mx_encoder_run(uint8_t *out, const float *x, uint64_t first, size_t n,
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

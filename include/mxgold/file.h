@@ -15,6 +15,7 @@
 #include "dtype.h"
 #include "status.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -124,4 +125,5 @@ void mx_digest(char out[33], const void *data, size_t n_bytes);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -9,6 +9,7 @@
 
 #include "status.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -87,4 +88,5 @@ uint64_t mx_encode(const mx_format *format, double x, const mx_encoding *how, ui
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

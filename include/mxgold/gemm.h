@@ -17,6 +17,7 @@
 #include "layout.h"
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -169,4 +170,5 @@ mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, con
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -4,6 +4,7 @@
 
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -78,4 +79,5 @@ mx_status mx_deciding_suites(int suite_of[64], const mx_spec *spec, uint64_t key
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

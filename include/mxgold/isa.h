@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -54,4 +55,5 @@ int mx_thread_count(int n_threads);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

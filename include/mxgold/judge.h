@@ -8,6 +8,7 @@
 
 #include "gemm.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -74,4 +75,5 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -4,6 +4,7 @@
 
 #include "spec.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -47,4 +48,5 @@ void mx_unpack6(uint8_t *codes, const uint8_t *in, size_t n);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -13,6 +13,7 @@
 #include "format.h"
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -97,4 +98,5 @@ mx_status mx_mma(void *d, const mx_mma_model *model, const mx_mma_args *args, co
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26,4 +27,5 @@ const char *mx_name_in_array(const void *set, size_t index);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

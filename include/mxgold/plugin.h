@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,4 +35,5 @@ int mxgold_quantize(const mxgold_job *job);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -9,6 +9,7 @@
 
 #include "mma.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -107,4 +108,5 @@ void mx_probe_fit_free(mx_probe_fit *fit);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

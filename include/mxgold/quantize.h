@@ -4,6 +4,7 @@
 
 #include "spec.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -123,4 +124,5 @@ mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, 
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

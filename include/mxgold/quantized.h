@@ -12,6 +12,7 @@
 #include "layout.h"
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,4 +58,5 @@ int mx_matrix_of(size_t *rows, size_t *cols, const uint64_t *shape, int n_dims);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,4 +20,5 @@ uint32_t mx_random_lfsr(uint32_t state);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

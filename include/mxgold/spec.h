@@ -7,6 +7,7 @@
 
 #include "format.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -203,4 +204,5 @@ const mx_chain *mx_chain_row(int chain);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -5,6 +5,7 @@
 #ifndef MXGOLD_STATUS_H
 #define MXGOLD_STATUS_H
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,4 +35,5 @@ mx_fail(mx_error *err, mx_status status, const char *format, ...);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -7,6 +7,7 @@
 #include "quantize.h"
 #include "vector.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -79,4 +80,5 @@ mx_status mx_vectors_compare(mx_vectors_count out[MX_VECTOR_COLUMNS], const mx_v
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

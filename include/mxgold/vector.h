@@ -16,6 +16,7 @@
 
 #include "status.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -72,4 +73,5 @@ mx_status mx_vectors_print_readmemh(const mx_vectors *v, size_t column, FILE *to
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif
