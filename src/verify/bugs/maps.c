@@ -739,8 +739,7 @@ static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
 static void find_orders(half *codes, half *scales, half *both, const base *b) {
   enum { ENOUGH = 8 };
   char of_codes[ORDER_TEXT] = "", of_scales[ORDER_TEXT] = "";
-  const int c = b->plain.codes >= ENOUGH && order_of(of_codes, b, 0),
-            s = b->plain.scales >= ENOUGH && order_of(of_scales, b, 1);
+  const int c = b->plain.codes >= ENOUGH && order_of(of_codes, b, 0), s = b->plain.scales >= ENOUGH && order_of(of_scales, b, 1);
   named is = {.name = "another order"};
   if (c && s && !strcmp(of_codes, of_scales)) {
     snprintf(is.text, sizeof is.text, "writes its output, codes and scales, with %s", of_codes);
