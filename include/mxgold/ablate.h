@@ -198,6 +198,7 @@ typedef struct mx_recipe {
   const char *name;     /* "recipe-..." */
   const char *keys;     /* of all six: a preset's name, or KEY=VALUE ... */
   const char *operands; /* "Qn:KEY=VALUE,...;..." */
+  const char *train;    /* training keys (linear.h), which a single tensor has no use for: "KEY=VALUE,..." */
   const char *source;
 } mx_recipe;
 size_t mx_recipe_count(void);

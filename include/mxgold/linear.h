@@ -46,6 +46,24 @@ typedef struct mx_linear_recipe {
 #undef MX_TRAIN_REAL
 } mx_linear_recipe;
 
+/** A recipe as text, the way command lines and configurations have it. The zero struct is recipe-ocp. */
+typedef struct mx_linear_text {
+  const char *preset;          /* of all six operands; NULL: none */
+  const char *recipe;          /* a row of formats/recipes.def instead; NULL: none */
+  const char *const *set;      /* n_set times "KEY=VALUE ...", keys of all six */
+  const char *const *operands; /* n_operands times "Qn:KEY=VALUE,..."; "Qn:preset=NAME,..." begins anew from a preset */
+  const char *const *train;    /* n_train times "KEY=VALUE,...", training keys */
+  size_t n_set, n_operands, n_train;
+  const char *gemms; /* the products that are quantised, "fprop,dgrad,wgrad"; NULL: all three; "" none */
+  const char *accum; /* an accumulation model, or a matrix unit (mxgold models); NULL: f32_block */
+} mx_linear_text;
+
+/** The recipe that a text stands for, checked. Order: preset or recipe, set, what the recipe says of its operands, operands; training keys of the
+ *  recipe, then train.
+ *  unit  memory for a matrix unit, which out->fused then points at; stays with the caller as long as out
+ *  Returns MX_OK; MX_ERR_KEY that names what is unknown and its nearest names; MX_ERR_CONFLICT.   Oracle: tests/test_linear.c */
+mx_status mx_linear_resolve(mx_linear_recipe *out, struct mx_mma_model *unit, const mx_linear_text *text, mx_error *err);
+
 /** Set a training key ("requant.source", "fwd_dequant"). MX_ERR_KEY names the nearest keys or the choices. */
 mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *value, mx_error *err);
 /** Set keys from "key=value,key=value ..." (blanks or commas between). On error recipe is untouched. */

@@ -4,7 +4,7 @@
 
 #include "mxgold/ablate.h"
 
-#define MX_RECIPE(name, keys, operands, source) {name, keys, operands, source},
+#define MX_RECIPE(name, keys, operands, train, source) {name, keys, operands, train, source},
 static const mx_recipe recipes[] = {
 #include "formats/recipes.def"
 };

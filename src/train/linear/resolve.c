@@ -1,0 +1,94 @@
+/* From the text of a recipe to the recipe: presets and rows of formats/recipes.def, keys, products, the accumulation model. */
+#include <stdio.h>
+#include <string.h>
+
+#include "mxgold/ablate.h"
+#include "mxgold/mma.h"
+#include "mxgold/nearest.h"
+#include "train/linear/internal.h"
+
+static const char *recipe_name(const void *set, size_t index) {
+  (void)set;
+  const mx_recipe *r = mx_recipe_at(index);
+  return r ? r->name : NULL;
+}
+
+static mx_status base_of(mx_spec *base, const mx_recipe **recipe, const mx_linear_text *text, mx_error *err) {
+  *recipe = NULL;
+  if (text->preset && text->recipe)
+    return mx_fail(err, MX_ERR_CONFLICT, "preset %s and recipe %s: expected one of them", text->preset, text->recipe);
+  if (text->preset) return mx_preset_find(base, text->preset, err);
+  const char *name = text->recipe ? text->recipe : "recipe-ocp";
+  const int index = mx_recipe_find(name);
+  if (index < 0) {
+    char near[160];
+    mx_nearest(near, sizeof near, name, recipe_name, NULL);
+    return mx_fail(err, MX_ERR_KEY, "unknown recipe '%s'; nearest: %s", name, near);
+  }
+  *recipe = mx_recipe_at((size_t)index);
+  return mx_recipe_base(base, *recipe, err);
+}
+
+/* "preset=NAME,...": begins anew from a preset; the rest of the keys is left in *keys. */
+static mx_status restart(mx_spec *spec, const char **keys, mx_error *err) {
+  char name[80];
+  const char *from = *keys + strlen("preset=");
+  const size_t n = strcspn(from, ", ");
+  snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), from);
+  *keys = from + n + (from[n] != 0);
+  return mx_preset_find(spec, name, err);
+}
+
+static mx_status operand(mx_linear_recipe *r, const char *text, mx_error *err) {
+  if (text[0] != 'Q' || text[1] < '1' || text[1] > '6' || text[2] != ':')
+    return mx_fail(err, MX_ERR_KEY, "'%.80s': expected Q1 to Q6, a colon and KEY=VALUE", text);
+  mx_spec *spec = &r->q[text[1] - '1'];
+  const char *keys = text + 3;
+  mx_error why;
+  mx_status status = !strncmp(keys, "preset=", 7) ? restart(spec, &keys, &why) : MX_OK;
+  if (!status) status = mx_spec_parse(spec, keys, &why);
+  return status ? mx_fail(err, status, "Q%c: %s", text[1], why.text) : MX_OK;
+}
+
+static mx_status products(mx_linear_recipe *r, const char *gemms, mx_error *err) {
+  static const char *const names[] = {"fprop", "dgrad", "wgrad", NULL};
+  if (!gemms) return MX_OK;
+  for (int p = 0; p < MX_PRODUCTS; p++) r->off[p] = 1;
+  for (const char *at = gemms + strspn(gemms, ", "); *at; at += strspn(at, ", ")) {
+    const size_t n = strcspn(at, ", ");
+    int p = 0;
+    while (p < MX_PRODUCTS && (strlen(names[p]) != n || strncmp(names[p], at, n))) p++;
+    if (p == MX_PRODUCTS) return mx_fail(err, MX_ERR_KEY, "'%.*s' is no product, expected fprop, dgrad, wgrad", (int)n, at);
+    r->off[p] = 0;
+    at += n;
+  }
+  return MX_OK;
+}
+
+static mx_status accumulation(mx_linear_recipe *r, mx_mma_model *unit, const char *name, mx_error *err) {
+  r->model = name ? mx_gemm_model_find(name) : MX_GEMM_F32_BLOCK;
+  if (r->model >= 0 && r->model != MX_GEMM_FUSED) return MX_OK;
+  if (!unit) return mx_fail(err, MX_ERR_ARG, "a matrix unit, and no memory for it");
+  r->model = MX_GEMM_FUSED;
+  r->fused = unit;
+  return mx_mma_model_find(unit, name, err);
+}
+
+mx_status mx_linear_resolve(mx_linear_recipe *out, mx_mma_model *unit, const mx_linear_text *text, mx_error *err) {
+  if (!out || !text) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  mx_linear_recipe r = {0};
+  const mx_recipe *recipe;
+  mx_spec base;
+  mx_status status = base_of(&base, &recipe, text, err);
+  for (size_t i = 0; i < text->n_set && !status; i++) status = mx_spec_parse(&base, text->set[i], err);
+  for (int q = 0; q < MX_OPERANDS && !status; q++) r.q[q] = base;
+  if (!status && recipe) status = mx_recipe_operands(r.q, recipe, err);
+  for (size_t i = 0; i < text->n_operands && !status; i++) status = operand(&r, text->operands[i], err);
+  if (!status && recipe) status = mx_linear_parse(&r, recipe->train, err);
+  for (size_t i = 0; i < text->n_train && !status; i++) status = mx_linear_parse(&r, text->train[i], err);
+  if (!status) status = products(&r, text->gemms, err);
+  if (!status) status = accumulation(&r, unit, text->accum, err);
+  if (!status) status = mx_linear_check(&r, err);
+  if (!status) *out = r;
+  return status;
+}
