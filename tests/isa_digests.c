@@ -1,4 +1,5 @@
-/* The kernels of this machine held to golden/HASHES, which ref/ wrote, and then operation by operation to the scalar code.
+/* The kernels of this machine held to golden/HASHES, which ref/ wrote, float32 functions and products to tests/lib/math_digests.h, and then
+ * operation by operation to the scalar code.
  *
  *   isa_digests HASHES     compares every `quantize`, `dequantize` and `dequantize:ORDER` line of it; 1 if one differs or is missing
  *
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "lib/checkasm.h"
+#include "lib/math_inputs.h"
 #include "lib/suites.h"
 #include "mxgold/file.h"
 #include "mxgold/isa.h"
@@ -106,6 +108,10 @@ int main(int argc, char **argv) {
   printf("isa digests: %zu lines of golden/HASHES,%s: %zu differ\n", h.held, *used ? used : " no vectors", h.differ);
   fflush(stdout);
   int differ = h.differ != 0;
+  const size_t of_vectors = math_digests(0), of_scalar = math_digests(MX_ISA_ALL);
+  printf("isa digests: functions, sums and products of float32: %zu differ with vectors, %zu without\n", of_vectors, of_scalar);
+  fflush(stdout);
+  differ |= of_vectors || of_scalar;
   for (uint32_t bit = 1; bit & MX_ISA_VECTORS; bit <<= 1)
     if (mx_isa_usable(0) & bit) differ |= checkasm(bit) != 0;
   free(h.line);

@@ -13,6 +13,7 @@
 #include "gemm.h"
 #include "dense.h"
 #include "linear.h"
+#include "math.h"
 #include "vector.h"
 #include "verify.h"
 #include "judge.h"

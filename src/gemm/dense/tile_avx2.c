@@ -12,4 +12,4 @@
 
 static inline vf vf_canonical(vf x) { return vf_blend(vf_eq(x, x), x, vi_float(vi_set(0x7FC00000))); }
 
-#include "gemm/dense.inc.h"
+#include "gemm/dense/tile.inc.h"

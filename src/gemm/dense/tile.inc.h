@@ -7,7 +7,7 @@
  *   TABLE           name of the mxg_dense_kernels */
 #include <string.h>
 
-#include "gemm/dense.h"
+#include "gemm/dense/tile.h"
 
 enum { COLS = VECTORS * W };
 

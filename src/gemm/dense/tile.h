@@ -1,9 +1,9 @@
 /* What the files of the float32 product share.
  *
- * dense.c        the call: checks, batches, threads, blocks of D, of K
- * dense.inc.h    packing and register tiles, written once over the lanes of an ISA; dense_*.c include it */
-#ifndef MX_GEMM_DENSE_H
-#define MX_GEMM_DENSE_H
+ * run.c         the call: checks, batches, threads, blocks of D, of K
+ * tile.inc.h    packing and register tiles, written once over the lanes of an ISA; tile_*.c include it */
+#ifndef MX_GEMM_DENSE_TILE_H
+#define MX_GEMM_DENSE_TILE_H
 
 #include "mxgold/dense.h"
 

@@ -1,6 +1,6 @@
 /* The float32 product: checks, batches, threads, and blocks of D and of K. B is packed a block of K at a time, by all threads for all of them; a
  * task packs its own rows of A and goes through all tiles of its part of D. A chain goes on from one block of K to the next through D itself. */
-#include "gemm/dense.h"
+#include "gemm/dense/tile.h"
 
 #include <omp.h>
 #include <stdint.h>
@@ -34,9 +34,9 @@ static const mxg_dense_kernels *kernels_for(const mx_exec *exec) {
 /* --- threads and their memory --- */
 
 /* The caller's number or all processors, but no more than the work pays for. In doubles, which cannot overflow. */
-static int threads_of(const mx_dense *p, const mx_exec *exec) {
+static int threads_wanted(const mx_dense *p, const mx_exec *exec) {
   const double worth = (double)p->M * (double)p->N * (double)p->K * (double)batch_of(p) / (1 << THREAD_LOG2);
-  const int n = mx_thread_count(exec ? exec->n_threads : 0);
+  const int n = mxi_threads_wanted(exec ? exec->n_threads : 0);
   return worth < 1 ? 1 : worth < n ? (int)worth : n;
 }
 
@@ -53,8 +53,8 @@ static size_t in_lines(size_t floats) { return (floats * sizeof(float) + LINE - 
 
 size_t mx_dense_workspace(const mx_dense *p, const mx_exec *exec) {
   if (!p || !p->M || !p->N || !p->K) return 0;
-  const size_t n = (size_t)threads_of(p, exec);
-  return LINE + n * in_lines(a_floats(p)) + (apart(p, (int)n) ? n : 1) * in_lines(b_floats(p));
+  const size_t n = (size_t)threads_wanted(p, exec); /* the call may be granted fewer, and then work apart where n could not */
+  return LINE + n * in_lines(a_floats(p)) + least(n, batch_of(p)) * in_lines(b_floats(p));
 }
 
 /* Threads that work on one product, and the tasks that they take. Each phase ends when every thread has asked once in vain. */
@@ -281,7 +281,7 @@ mx_status mx_dense_gemm(const mx_dense *p, void *workspace, const mx_exec *exec,
   }
   const mxg_dense_kernels *kernels = kernels_for(exec);
   const size_t n_products = batch_of(p);
-  const int most = threads_of(p, exec), each_alone = apart(p, most);
+  const int most = mxi_threads_granted(threads_wanted(p, exec)), each_alone = apart(p, most);
   const size_t a_bytes = in_lines(a_floats(p)), b_bytes = in_lines(b_floats(p));
   uint8_t *memory = (uint8_t *)(((uintptr_t)workspace + LINE - 1) / LINE * LINE);
   size_t next = 0;

@@ -25,4 +25,4 @@ static inline float vf_canonical(float x) {
 }
 static inline void vf_transpose(float square[1]) { (void)square; }
 
-#include "gemm/dense.inc.h"
+#include "gemm/dense/tile.inc.h"

@@ -1,0 +1,12 @@
+/* What the sums of math_sums.c take of math.c. */
+#ifndef MXGOLD_REF_MATH_SUMS_H
+#define MXGOLD_REF_MATH_SUMS_H
+
+#include "math.h"
+
+double ref_math_log64(double x);
+float ref_math_store(double x);
+/** exp of a binary64, from -708 up to 709. */
+double ref_math_exp64(double x);
+
+#endif
