@@ -311,6 +311,9 @@ $(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
 	$(call say,CC,$<)$(CC) $(CFLAGS_ALL) $(WERROR) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
 bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
 	$< $(ROUNDS) $(THREADS)
+.PHONY: bench-dense
+bench-dense: $(B)/bench/bench_dense ## the float32 product against OpenBLAS sgemm, functions of float32 arrays (OPENBLAS_CORETYPE=)
+	$< $(ROUNDS) $(THREADS)
 .PHONY: check-memory
 check-memory: deps $(BIN) ## peak memory of mxgold gemm on large operands: under inputs + output + 64 MiB
 	$(PYTHON) tests/memory.py $(BIN) $(B)/memory

@@ -164,7 +164,7 @@ static void task_of(const block *x, float *a, const float *b, size_t tile0, size
   if (triangular(p) && first && !p->accumulate) zero(x, m_begin, m_end, n_begin, n_end);
   for (size_t i = tile0; i < tile1; i++)
     k->pack(a + (i - tile0) * k->a_width * x->terms, k->a_width, x->a + row_of(x, i) * p->a_row + x->k0 * p->a_col, p->a_row, p->a_col,
-            row_of(x, i + 1) - row_of(x, i), x->terms);
+            row_of(x, i + 1) - row_of(x, i), p->M - row_of(x, i), x->terms);
   for (size_t j = panel0; j < panel1; j++)
     for (size_t i = tile0; i < tile1; i++) {
       const size_t m0 = row_of(x, i), n0 = x->n0 + j * k->cols;
@@ -195,7 +195,7 @@ static void block_of(const block *x, dense_team *team) {
   while (take(team, &task, panels)) {
     const size_t n0 = x->n0 + task * k->cols;
     k->pack(team->b + task * k->b_width * x->terms, k->b_width, x->b + n0 * x->p->b_row + x->k0 * x->p->b_col, x->p->b_row, x->p->b_col,
-            least(k->cols, x->n0 + x->cols - n0), x->terms);
+            least(k->cols, x->n0 + x->cols - n0), x->p->N - n0, x->terms);
   }
   phase_over(team, panels);
   size_t rows = least(x->tiles / wanted, MXG_DENSE_A_SLOTS / k->a_width);
@@ -222,11 +222,12 @@ static void product(const mx_dense *p, const mxg_dense_kernels *kernels, size_t 
              0,
              0,
              0};
-  const size_t wide = N_BLOCK / kernels->cols * kernels->cols;
+  const size_t wide = N_BLOCK / kernels->cols * kernels->cols, k_blocks = (p->K + K_BLOCK - 1) / K_BLOCK; /* of nearly the same length */
+  const size_t k_block = (p->K + k_blocks - 1) / k_blocks;
   for (x.n0 = 0; x.n0 < p->N; x.n0 += x.cols) {
     x.cols = least(wide, p->N - x.n0);
     for (x.k0 = 0; x.k0 < p->K; x.k0 += x.terms) {
-      x.terms = least(K_BLOCK, p->K - x.k0);
+      x.terms = least(k_block, p->K - x.k0);
       block_of(&x, team);
     }
   }
@@ -285,6 +286,11 @@ mx_status mx_dense_gemm(const mx_dense *p, void *workspace, const mx_exec *exec,
   const size_t a_bytes = in_lines(a_floats(p)), b_bytes = in_lines(b_floats(p));
   uint8_t *memory = (uint8_t *)(((uintptr_t)workspace + LINE - 1) / LINE * LINE);
   size_t next = 0;
+  if (most == 1) { /* without OpenMP, which a caller's own threads may be in the middle of */
+    dense_team alone = {.n = 1, .next = &next, .a = (float *)memory, .b = (float *)(memory + a_bytes)};
+    for (size_t index = 0; index < n_products; index++) product(p, kernels, index, &alone);
+    return MX_OK;
+  }
 #pragma omp parallel num_threads(most)
   {
     const int id = omp_get_thread_num(), n = omp_get_num_threads();

@@ -11,7 +11,7 @@
 typedef struct mxg_dense_tile {
   size_t rows, cols, K;
   const float *a; /* packed: a(r, k) = a[k * a_width + r] */
-  const float *b; /* packed: b(c, k) = b[k * b_width + c], padded with zeros to whole vectors */
+  const float *b; /* packed: b(c, k) = b[k * b_width + c], whole vectors: what stands beyond cols goes nowhere */
   float *d;
   size_t ldd;
   int load;          /* chains begin with d, else with +0 */
@@ -22,8 +22,9 @@ typedef struct mxg_dense_kernels {
   size_t rows, cols;       /* of the largest tile */
   size_t a_width, b_width; /* of packed operands: rows and cols in whole vectors */
   void (*tile)(const mxg_dense_tile *t);
-  /** out[k * width + r] = in[r * row + k * col] for r < rows, 0 for rows <= r < width, of n values of k. */
-  void (*pack)(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t n);
+  /** out[k * width + r] = in[r * row + k * col] for r < rows and n values of k; what follows up to the width does not matter.
+   *  there  rows of the matrix from the first of these on, which may be read: at least rows */
+  void (*pack)(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t there, size_t n);
 } mxg_dense_kernels;
 
 enum { MXG_DENSE_A_SLOTS = 128 }; /* most rows of a packed block of A, padding included; a multiple of every a_width */

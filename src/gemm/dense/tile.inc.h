@@ -15,6 +15,8 @@ enum { COLS = VECTORS * W };
 static inline __attribute__((always_inline)) void chains(const mxg_dense_tile *t, const int R, const int V) {
   vf sum[ROWS][VECTORS];
   const float *a = t->a, *b = t->b;
+  for (int r = 0; r < R; r++) /* the lines of D come while the sums are computed */
+    for (int v = 0; v < V * W; v += 16) __builtin_prefetch(t->d + (size_t)r * t->ldd + v, 1);
   for (int r = 0; r < R; r++)
     for (int v = 0; v < V; v++) sum[r][v] = t->load ? vf_load(t->d + (size_t)r * t->ldd + v * W) : vf_set(0.0f);
   for (size_t k = 0; k < t->K; k++, a += A_WIDTH, b += COLS) {
@@ -68,31 +70,39 @@ static void tile(const mxg_dense_tile *t) {
   for (size_t r = 0; r < t->rows; r++) memcpy(t->d + r * t->ldd, d + r * whole, t->cols * sizeof *d);
 }
 
-/* W rows, each contiguous along k: squares of W x W by their other side. Rows beyond the last are zeros. */
+/* W rows, each contiguous along k: squares of W x W by their other side. */
 static void pack_rows(float *out, size_t width, const float *in, size_t row, size_t rows, size_t n) {
   size_t k = 0;
   for (; k + W <= n; k += W) {
     vf square[W];
-    for (size_t r = 0; r < W; r++) square[r] = r < rows ? vf_load(in + r * row + k) : vf_set(0.0f);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < W; r++) square[r] = vf_load(in + (r < rows ? r : 0) * row + k);
     vf_transpose(square);
+#pragma GCC unroll 16
     for (size_t i = 0; i < W; i++) vf_store(out + (k + i) * width, square[i]);
   }
   for (; k < n; k++)
-    for (size_t r = 0; r < W; r++) out[k * width + r] = r < rows ? in[r * row + k] : 0;
+    for (size_t r = 0; r < W; r++) out[k * width + r] = in[(r < rows ? r : 0) * row + k];
 }
 
-static void pack(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t n) {
-  if (col == 1) {
-    for (size_t r = 0; r < width; r += W) pack_rows(out + r, width, r < rows ? in + r * row : in, row, r < rows ? rows - r : 0, n);
-    return;
-  }
+/* Rows side by side. A vector may read rows of the matrix beyond those wanted, but nothing beyond the matrix. */
+static void pack_columns(float *out, size_t width, const float *in, size_t col, size_t rows, size_t there, size_t n) {
   for (size_t k = 0; k < n; k++, out += width, in += col) {
     size_t r = 0;
-    if (row == 1)
-      for (; r + W <= rows; r += W) vf_store(out + r, vf_load(in + r));
-    for (; r < rows; r++) out[r] = in[r * row];
+    for (; r < rows && r + W <= there; r += W) vf_store(out + r, vf_load(in + r));
+    for (; r < rows; r++) out[r] = in[r];
     for (; r < width; r++) out[r] = 0;
   }
+}
+
+static void pack(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t there, size_t n) {
+  if (col == 1)
+    for (size_t r = 0; r < rows; r += W) pack_rows(out + r, width, in + r * row, row, rows - r, n);
+  else if (row == 1)
+    pack_columns(out, width, in, col, rows, there, n);
+  else
+    for (size_t k = 0; k < n; k++)
+      for (size_t r = 0; r < width; r++) out[k * width + r] = r < rows ? in[r * row + k * col] : 0;
 }
 
 const mxg_dense_kernels TABLE = {ROWS, COLS, A_WIDTH, COLS, tile, pack};
