@@ -219,6 +219,36 @@ START_TEST(golden_lines_of_single_operations) {
 }
 END_TEST
 
+/* Every upper half of a binary32, under lower halves around each place where bfloat16 and binary16 round. */
+START_TEST(checkpoint_dtypes_round_as_encode) {
+  static const uint16_t lower[] = {0,      1,      0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001,
+                                   0x7FFF, 0x8000, 0x8001, 0xEFFF, 0xF000, 0xF001, 0xFFFF};
+  enum { N = sizeof lower / sizeof lower[0] };
+  static const mx_encoding nearest = {0}; /* which saturates */
+  for (uint32_t upper = 0; upper < 1 << 16; upper++) {
+    float x[N];
+    uint16_t bf16[N], f16[N];
+    for (size_t i = 0; i < N; i++) memcpy(&x[i], &(uint32_t){upper << 16 | lower[i]}, sizeof x[i]);
+    mx_narrow(bf16, x, N, MX_BF16, 1);
+    mx_narrow(f16, x, N, MX_F16, 1);
+    for (size_t i = 0; i < N; i++) {
+      const mx_format *b = mx_operand_format(MX_OPERAND_BF16), *h = mx_operand_format(MX_OPERAND_F16);
+      if (isnan(x[i])) {
+        ck_assert(mx_format_is_nan(b, bf16[i] & 0x7FFF) && mx_format_is_nan(h, f16[i] & 0x7FFF));
+        continue;
+      }
+      if (isinf(x[i])) { /* stays one */
+        ck_assert_uint_eq(bf16[i] & 0x7FFF, b->inf_code);
+        ck_assert_uint_eq(f16[i] & 0x7FFF, h->inf_code);
+        continue;
+      }
+      ck_assert_msg(bf16[i] == mx_encode(b, (double)x[i], &nearest, 0), "bf16 of %a is %04x", (double)x[i], bf16[i]);
+      ck_assert_msg(f16[i] == mx_encode(h, (double)x[i], &nearest, 0), "f16 of %a is %04x", (double)x[i], f16[i]);
+    }
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("codec");
   TCase *t = tcase_create("values");
@@ -230,6 +260,7 @@ int main(void) {
   while (mx_encoder_preset((size_t)presets)) presets++;
   tcase_add_loop_test(t, arrays_of_an_encoder_are_its_single_values, 0, presets + 1);
   tcase_add_test(t, whole_numbers);
+  tcase_add_test(t, checkpoint_dtypes_round_as_encode);
   tcase_add_test(t, little_work_starts_no_thread);
   tcase_add_test(t, golden_lines_of_single_operations);
   suite_add_tcase(s, t);

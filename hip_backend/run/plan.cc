@@ -177,21 +177,6 @@ mxd_encoding mxh_encoding(const mx_encoding *h) {
           h->nan_code, h->inf_code};
 }
 
-static int scale_rounding(int round) {
-  switch (round) {
-  case MX_SCALE_ROUND_UP:
-    return MX_ROUND_RTP;
-  case MX_SCALE_ROUND_DOWN:
-    return MX_ROUND_RTZ;
-  case MX_SCALE_ROUND_RNA:
-    return MX_ROUND_RNA;
-  case MX_SCALE_ROUND_SR:
-    return MX_ROUND_SR;
-  default:
-    return MX_ROUND_RNE;
-  }
-}
-
 mx_status mxh_plan_make(mxd_plan *p, const mx_spec *spec, size_t rows, size_t cols, mx_error *err) {
   const mx_status status = mx_spec_check(spec, err);
   if (status) return status;
@@ -201,26 +186,13 @@ mx_status mxh_plan_make(mxd_plan *p, const mx_spec *spec, size_t rows, size_t co
   const mx_format *elem = mx_elem_format(spec->elem), *scale = mx_scale_format(spec->scale);
   p->elem = mxh_format(elem);
   p->scale = mxh_format(scale);
-  mx_encoding how = {};
-  how.round = spec->elem_round;
-  how.overflow = spec->elem_overflow;
-  how.saturate_to = spec->elem_saturate_to;
-  how.nan = spec->elem_nan;
-  how.inf = spec->elem_inf;
-  how.zero_sign = spec->elem_zero_sign;
-  how.sr_mode = spec->sr_mode;
-  how.sr_bits = (int)spec->sr_bits;
-  how.nan_code = (uint32_t)spec->elem_nan_n;
-  how.inf_code = (uint32_t)spec->elem_inf_n;
+  mx_encoding how = mx_elem_encoding(spec);
   if (spec->sr_source == MX_SR_SOURCE_AMD_LFSR) {
     how.sr_bits = 23 - elem->man_bits;
     how.sr_mode = MX_SR_FASTEST;
   }
   p->encode = mxh_encoding(&how);
-  mx_encoding of_scale = {};
-  of_scale.round = scale_rounding(spec->scale_round);
-  of_scale.sr_mode = MX_SR_FASTEST;
-  of_scale.sr_bits = 24;
+  const mx_encoding of_scale = mx_scale_encoding(spec);
   p->scale_encode = mxh_encoding(&of_scale);
 
   mx_tensor t;

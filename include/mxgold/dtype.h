@@ -52,7 +52,7 @@ int mx_dtype_find(const char *name);
  *  out    n values of dtype MX_F32, MX_F16 or MX_BF16; may be x itself.
  *  x      float32 [n].  Rounded to nearest, ties to even; finite values beyond the largest become the largest; Inf stays, a NaN becomes quiet.
  *  n_threads  0: OpenMP's default. The bits do not depend on it.
- *  Threads: reentrant.  Oracle: tests/cli/quantize-all.sh (each value against mx_encode of the format). */
+ *  Threads: reentrant.  Oracle: tests/test_codec.c (mx_encode of the format). */
 void mx_narrow(void *out, const float *x, size_t n, mx_dtype dtype, int n_threads);
 
 #ifdef __cplusplus

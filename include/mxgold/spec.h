@@ -158,6 +158,12 @@ typedef struct mx_spec {
   const uint32_t *given_bits; /* sr.source=given: [rows][cols] random integers of sr.bits bits, the caller's; not part of the text form */
 } mx_spec;
 
+/** How mx_encode() makes an element under a spec, and how it makes a scale: the keys elem.*, sr.mode and sr.bits; the key scale.round. sr_bits of an
+ *  element stays 0, which mx_encode() reads as 16, where the spec leaves it open.
+ *  Threads: reentrant.   Oracle: tests/test_quantize.c (ref/ reads the same keys by itself). */
+mx_encoding mx_elem_encoding(const mx_spec *spec);
+mx_encoding mx_scale_encoding(const mx_spec *spec);
+
 /** Block shape with the defaults filled in: rows (1), cols (32); MX_BLOCK_WHOLE becomes the tensor's own extent. */
 void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols);
 

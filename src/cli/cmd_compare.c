@@ -1,5 +1,4 @@
 /* mxgold compare IN[:TENSOR] --presets a,b,c */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,15 +40,10 @@ typedef struct work {
 static size_t code_bytes(const mx_tensor *t) { return t->rows * t->code_stride; }
 static size_t scale_bytes(const mx_tensor *t) { return t->scale_rows * t->scale_cols * t->scale_bytes; }
 
-/* dB; sums in binary64, in order. */
 static double sqnr(const work *w, const side *s) {
-  double signal = 0, noise = 0;
-  for (size_t i = 0; i < w->rows * w->cols; i++) {
-    const double x = (double)w->x[i], d = x - (double)s->values[i];
-    signal += x * x;
-    noise += d * d;
-  }
-  return 10 * log10(signal / noise);
+  mx_error_sums sums = {0};
+  mx_error_sums_add(&sums, w->x, s->values, w->rows * w->cols, 0);
+  return mx_sqnr(&sums);
 }
 
 static size_t bytes_apart(const uint8_t *a, const uint8_t *b, size_t n) {

@@ -8,23 +8,17 @@
 #include "cli/base/cli.h"
 #include "cli/verify/diff_gemm.h"
 #include "cli/verify/diff_print.h"
-#include "cli/spec/family.h"
 #include "cli/verify/foreign_scales.h"
 #include "mxgold/mxgold.h"
 #include "cli/verify/report.h"
 #include "cli/verify/verdict.h"
 
 struct args {
-  const char *a, *b, *d, *input, *html, *junit, *accum, *c, *bias, *type, *sums;
-  cli_f32 alpha, beta;
-  cli_u64 bits, fraction, threads, max;
+  const char *a, *b, *d, *input, *html, *junit;
+  product_form product;
+  cli_u64 max;
   int json, nan_bits, equal_zeros, explain, gemm, bound;
 };
-
-static const char *dtypes(size_t index) {
-  static const char *names[] = {"f32", "bf16", "f16", NULL};
-  return names[index];
-}
 
 static const cli_option options[] = {
     {"A", 0, CLI_POS, offsetof(struct args, a), NULL, "what is expected: a file that mxgold quantize or gen wrote", NULL},
@@ -37,21 +31,12 @@ static const cli_option options[] = {
     {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "-0 and +0 are the same", NULL},
     {"gemm", 0, CLI_FLAG, offsetof(struct args, gemm), NULL,
      "A and B are operands, and D is judged: is it alpha * A x B^T + beta * C + bias, and if not, what is it?", NULL},
-    {"accum", 0, CLI_STRING, offsetof(struct args, accum), "MODEL",
+    {"accum", 0, CLI_STRING, offsetof(struct args, product.accum), "MODEL",
      "with --gemm: D must equal this accumulation model; without it D is right if it equals any", NULL},
     {"bound", 0, CLI_FLAG, offsetof(struct args, bound), NULL, "with --gemm: D is right if each output lies where sums of any order may lie",
      NULL},
-    {"bound-bits", 0, CLI_U64, offsetof(struct args, bits), "P", "significant bits that a partial sum keeps there, 1 to 24; 24 by default",
-     NULL},
-    {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F",
-     "fractional bits that a term keeps when aligned, at least 1; all by default", NULL},
-    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", family_sums},
-    {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "with --gemm: C, [M][N] of f32, f16 or bf16", NULL},
-    {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "with --gemm: one f32 a column of D", NULL},
-    {"alpha", 0, CLI_F32, offsetof(struct args, alpha), "X", "with --gemm: factor of the product; 1 by default", NULL},
-    {"beta", 0, CLI_F32, offsetof(struct args, beta), "X", "with --gemm: factor of C; 1 by default", NULL},
-    {"out", 0, CLI_STRING, offsetof(struct args, type), "TYPE", "with --gemm: type of D, if the file does not say it (uint16 as bf16)", dtypes},
-    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
+    PRODUCT_FAMILY_OPTIONS(args, product),
+    PRODUCT_OPTIONS(args, product, "with --gemm: ", "type of D, if the file does not say it (uint16 as bf16)"),
     {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "a report for a browser, one file, no network", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
@@ -230,17 +215,8 @@ static int judge(const struct args *a) {
   const diff_gemm_args g = {.a = a->a,
                             .b = a->b,
                             .d = a->d,
-                            .accum = a->accum,
-                            .c = a->c,
-                            .bias = a->bias,
-                            .type = a->type,
+                            .product = a->product,
                             .junit = a->junit,
-                            .alpha = a->alpha,
-                            .beta = a->beta,
-                            .bits = a->bits,
-                            .fraction = a->fraction,
-                            .sums = a->sums,
-                            .threads = a->threads,
                             .bound = a->bound,
                             .json = a->json,
                             .nan_bits = a->nan_bits,
@@ -254,7 +230,7 @@ static int run(const cli_context *ctx, void *args) {
   report_fresh(a->junit);
   if (a->gemm) return judge(a);
   if (a->d) return cli_error("diff: '%s' is one argument too many, expected A and B, or --gemm A B D", a->d);
-  if (a->accum || a->bound || a->c || a->bias || a->type || a->alpha.given || a->beta.given)
+  if (a->product.accum || a->bound || a->product.c || a->product.bias || a->product.type || a->product.alpha.given || a->product.beta.given)
     return cli_error("diff: --accum, --bound, --c, --bias, --alpha, --beta and --out need --gemm");
   mx_quantized qa;
   mx_error err;
@@ -278,7 +254,7 @@ static int run(const cli_context *ctx, void *args) {
                                .passed = passed,
                                .read = copy,
                                .self = &f,
-                               .n_threads = cli_threads(&a->threads)};
+                               .n_threads = cli_threads(&a->product.threads)};
   if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);
   if (!rc && a->explain && !d->equal) {
     const float *all = x ? x : widen(&f, 0, qa.tensor.rows);

@@ -3,47 +3,33 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
-#include "cli/spec/family.h"
+#include "cli/spec/product.h"
 #include "ref/gemm.h"
 #include "mxgold/gemm.h"
 #include "mxgold/mma.h"
 #include "mxgold/mxgold.h"
 
 struct args {
-  const char *a, *b, *out, *model, *c, *bias, *dtype, *bound, *sums;
-  cli_f32 alpha, beta;
-  cli_u64 batch, threads, bits, fraction;
+  const char *a, *b, *out, *bound;
+  product_form product;
+  cli_u64 batch;
   int ref;
 };
-
-static const char *dtypes(size_t index) {
-  static const char *names[] = {"f32", "bf16", "f16", NULL};
-  return names[index];
-}
 
 static const cli_option options[] = {
     {"A.safetensors", 0, CLI_POS, offsetof(struct args, a), NULL, "the left operand [M][K], as mxgold quantize writes it", NULL},
     {"B.safetensors", 0, CLI_POS, offsetof(struct args, b), NULL, "the right operand [N][K], quantised along K too", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "D.npy", "D = alpha * A x B^T + beta * C + bias, [M][N] (.npy or .safetensors)",
      NULL},
-    {"accum", 0, CLI_STRING, offsetof(struct args, model), "MODEL",
+    {"accum", 0, CLI_STRING, offsetof(struct args, product.accum), "MODEL",
      "how products are summed: f32_block (default), exact, f32_seq, f32_pairwise, f64; or a matrix unit: fused:KEY=VALUE,..., a row of mxgold "
      "models, ARCH/INSTRUCTION",
      NULL},
-    {"c", 0, CLI_STRING, offsetof(struct args, c), "C.npy", "C, [M][N] of f32, f16 or bf16", NULL},
-    {"bias", 0, CLI_STRING, offsetof(struct args, bias), "BIAS.npy", "one f32 a column of D", NULL},
-    {"alpha", 0, CLI_F32, offsetof(struct args, alpha), "X", "factor of the product; 1 by default", NULL},
-    {"beta", 0, CLI_F32, offsetof(struct args, beta), "X", "factor of C; 1 by default", NULL},
-    {"out", 0, CLI_STRING, offsetof(struct args, dtype), "TYPE", "type of D; f32 by default (.npy holds no bf16)", dtypes},
+    PRODUCT_OPTIONS(args, product, "", "type of D; f32 by default (.npy holds no bf16)"),
     {"bound", 0, CLI_STRING, offsetof(struct args, bound), "LOHI.safetensors",
      "where D lies whatever the order of summation: tensors lo and hi, f32", NULL},
-    {"bound-bits", 0, CLI_U64, offsetof(struct args, bits), "P",
-     "significant bits that a partial sum keeps in that family, 1 to 24; 24 by default", NULL},
-    {"bound-fraction", 0, CLI_U64, offsetof(struct args, fraction), "F",
-     "fractional bits that a term keeps when aligned, at least 1; all by default", NULL},
-    {"bound-sums", 0, CLI_STRING, offsetof(struct args, sums), "TYPE", "type whose range partial sums have there; f32 by default", family_sums},
+    PRODUCT_FAMILY_OPTIONS(args, product),
     {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
-    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"ref", 0, CLI_FLAG, offsetof(struct args, ref), NULL, "compute with the slow reference", NULL},
     {0},
 };
@@ -61,26 +47,13 @@ typedef struct work {
 
 static int open_c(work *w, size_t rows, size_t cols, mx_error *err) {
   const mx_array *c;
-  if (mx_tensor_open(&w->c_file, &c, w->args->c, err)) return cli_fail(err);
+  if (mx_tensor_open(&w->c_file, &c, w->args->product.c, err)) return cli_fail(err);
   if (c->dtype != MX_F32 && c->dtype != MX_F16 && c->dtype != MX_BF16)
-    return cli_error("%s: dtype is %s, expected f32, f16 or bf16", w->args->c, mx_dtype_name(c->dtype));
+    return cli_error("%s: dtype is %s, expected f32, f16 or bf16", w->args->product.c, mx_dtype_name(c->dtype));
   if (c->n_values != rows * cols || c->n_dims < 1 || (cols && c->shape[c->n_dims - 1] != cols))
-    return cli_error("%s: %llu values, expected C of %zu x %zu", w->args->c, (unsigned long long)c->n_values, rows, cols);
+    return cli_error("%s: %llu values, expected C of %zu x %zu", w->args->product.c, (unsigned long long)c->n_values, rows, cols);
   w->options.c = c->data;
   w->options.c_type = c->dtype;
-  return CLI_FINE;
-}
-
-static int open_bias(work *w, size_t cols, mx_error *err) {
-  const mx_array *bias;
-  if (mx_tensor_open(&w->bias_file, &bias, w->args->bias, err)) return cli_fail(err);
-  if (bias->n_values != cols)
-    return cli_error("%s: %llu values, expected one for each of the %zu columns", w->args->bias, (unsigned long long)bias->n_values, cols);
-  w->bias = malloc(cols * sizeof *w->bias + 1);
-  if (!w->bias) return cli_error("%s: no memory", w->args->bias);
-  if (mx_array_read_f32(w->bias, bias, 0, cols, 0))
-    return cli_error("%s: dtype is %s, expected f32, f16 or bf16", w->args->bias, mx_dtype_name(bias->dtype));
-  w->options.bias = w->bias;
   return CLI_FINE;
 }
 
@@ -147,7 +120,7 @@ static mx_status ref_gemm_checked(void *d, size_t ldd, const mx_tensor *a, const
 }
 
 static mx_status model_of(work *w, mx_error *err) {
-  const char *text = w->args->model;
+  const char *text = w->args->product.accum;
   w->options.model = text ? mx_gemm_model_find(text) : MX_GEMM_F32_BLOCK;
   if (w->options.model >= 0 && w->options.model != MX_GEMM_FUSED) return MX_OK;
   w->options.model = MX_GEMM_FUSED;
@@ -162,8 +135,8 @@ static int product(work *w, mx_error *err) {
   const size_t cols = w->b.tensor.rows / batch;
   size_t n;
   if (__builtin_mul_overflow(rows, cols, &n) || n > SIZE_MAX / 8) return cli_error("D of %zu x %zu is too large", rows, cols);
-  if (w->args->c && open_c(w, rows, cols, err)) return CLI_TROUBLE;
-  if (w->args->bias && open_bias(w, cols, err)) return CLI_TROUBLE;
+  if (w->args->product.c && open_c(w, rows, cols, err)) return CLI_TROUBLE;
+  if (w->args->product.bias && !(w->options.bias = w->bias = product_bias(&w->bias_file, w->args->product.bias, cols))) return CLI_TROUBLE;
   void *d = malloc(n * mx_dtype_bytes(w->options.out) + 1);
   if (!d) return cli_error("no memory for D of %zu x %zu", rows, cols);
   mx_error inner;
@@ -179,17 +152,17 @@ static int product(work *w, mx_error *err) {
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   (void)ctx;
-  work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
+  work w = {.args = a, .alpha = a->product.alpha.v, .beta = a->product.beta.v};
   mx_error err;
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
-  if (family_of(&w.family, "gemm", a->bound != NULL, a->bits, a->fraction, a->sums)) return CLI_TROUBLE;
-  if (a->beta.given && !a->c) return cli_error("gemm: --beta without --c");
+  if (family_of(&w.family, "gemm", a->bound != NULL, a->product.bits, a->product.fraction, a->product.sums)) return CLI_TROUBLE;
+  if (a->product.beta.given && !a->product.c) return cli_error("gemm: --beta without --c");
   if (model_of(&w, &err)) return cli_fail(&err);
-  w.options.out = a->dtype ? (mx_dtype)mx_dtype_find(a->dtype) : MX_F32;
-  w.options.alpha = a->alpha.given ? &w.alpha : NULL;
-  w.options.beta = a->beta.given ? &w.beta : NULL;
+  w.options.out = a->product.type ? (mx_dtype)mx_dtype_find(a->product.type) : MX_F32;
+  w.options.alpha = a->product.alpha.given ? &w.alpha : NULL;
+  w.options.beta = a->product.beta.given ? &w.beta : NULL;
   w.options.batch = a->batch.given && a->batch.v ? a->batch.v : 1;
-  w.options.exec.n_threads = cli_threads(&a->threads);
+  w.options.exec.n_threads = cli_threads(&a->product.threads);
   mx_writer_install_signal_cleanup();
   int rc = CLI_TROUBLE;
   if (mx_quantized_open(&w.a, a->a, &err) || mx_quantized_open(&w.b, a->b, &err))

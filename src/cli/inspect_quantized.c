@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/ablate.h"
 #include "mxgold/layout.h"
 #include "cli/base/tensor_io.h"
 
@@ -104,27 +105,8 @@ void inspect_histograms(out *o, const mx_quantized *q) {
   print_binades(o, "scales", "scale from", &h);
 }
 
-typedef struct error_sums {
-  double signal, noise, worst;
-  uint64_t n, skipped; /* skipped: either value is not finite */
-} error_sums;
-
-static void add_errors(error_sums *e, const float *x, const float *y, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    const double d = (double)x[i] - (double)y[i];
-    if (!isfinite(d)) {
-      e->skipped++;
-      continue;
-    }
-    e->n++;
-    e->signal += (double)x[i] * (double)x[i];
-    e->noise += d * d;
-    if (fabs(d) > e->worst) e->worst = fabs(d);
-  }
-}
-
 /* Band by band of whole blocks; x is rotated as it was before it was quantised. */
-static int sum_errors(error_sums *e, const mx_quantized *q, const input *in) {
+static int sum_errors(mx_error_sums *e, const mx_quantized *q, const input *in) {
   const mx_tensor *t = &q->tensor;
   size_t block_rows, block_cols;
   mx_spec_block(&q->spec, t->rows, t->cols, &block_rows, &block_cols);
@@ -141,7 +123,7 @@ static int sum_errors(error_sums *e, const mx_quantized *q, const input *in) {
     if (status)
       rc = cli_error("%s: %s", in->path, mx_status_text(status));
     else
-      add_errors(e, q->spec.had_size ? x : from, y, n * t->cols);
+      mx_error_sums_add(e, q->spec.had_size ? x : from, y, n * t->cols, 0);
   }
   free(x);
   free(y);
@@ -151,7 +133,7 @@ static int sum_errors(error_sums *e, const mx_quantized *q, const input *in) {
 int inspect_error(out *o, const mx_quantized *q, const char *path, const input_form *form) {
   input in;
   size_t rows, cols;
-  error_sums e = {0};
+  mx_error_sums e = {0};
   if (input_open(&in, path, form)) return CLI_TROUBLE;
   int rc = CLI_FINE;
   if (!mx_matrix_of(&rows, &cols, in.array->shape, in.array->n_dims) || rows != q->tensor.rows || cols != q->tensor.cols)
@@ -161,11 +143,11 @@ int inspect_error(out *o, const mx_quantized *q, const char *path, const input_f
   if (rc) return rc;
   out_object(o, "error");
   out_text(o, "input", path);
-  out_f64(o, "sqnr dB", 10 * log10(e.signal / e.noise), "%.4f");
-  out_f64(o, "mean square", e.n ? e.noise / (double)e.n : 0, "%.6g");
-  out_f64(o, "largest", e.worst, "%.6g");
+  out_f64(o, "sqnr dB", mx_sqnr(&e), "%.4f");
+  out_f64(o, "mean square", mx_mse(&e), "%.6g");
+  out_f64(o, "largest", e.max_error, "%.6g");
   out_u64(o, "values", e.n);
-  out_u64(o, "not finite", e.skipped);
+  out_u64(o, "not finite", e.n_nan + e.n_inf + e.n_spoiled);
   out_end(o);
   return CLI_FINE;
 }

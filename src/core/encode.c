@@ -176,7 +176,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   return integer && negative ? (~mag + 1) & all : mag;
 }
 
-mx_encoding mxi_encoding_of(const mx_spec *spec) {
+mx_encoding mx_elem_encoding(const mx_spec *spec) {
   return (mx_encoding){.round = spec->elem_round,
                        .overflow = spec->elem_overflow,
                        .saturate_to = spec->elem_saturate_to,
@@ -187,4 +187,23 @@ mx_encoding mxi_encoding_of(const mx_spec *spec) {
                        .sr_bits = (int)spec->sr_bits,
                        .nan_code = (uint32_t)spec->elem_nan_n,
                        .inf_code = (uint32_t)spec->elem_inf_n};
+}
+
+static int scale_rounding(int round) {
+  switch (round) {
+  case MX_SCALE_ROUND_UP:
+    return MX_ROUND_RTP;
+  case MX_SCALE_ROUND_DOWN:
+    return MX_ROUND_RTZ;
+  case MX_SCALE_ROUND_RNA:
+    return MX_ROUND_RNA;
+  case MX_SCALE_ROUND_SR:
+    return MX_ROUND_SR;
+  default:
+    return MX_ROUND_RNE;
+  }
+}
+
+mx_encoding mx_scale_encoding(const mx_spec *spec) {
+  return (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
 }

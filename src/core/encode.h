@@ -20,7 +20,4 @@ static inline double mx_times_pow2(double x, int n) {
 /** x rounded as encode does, but on a grid whose last binade's steps go on for ever; Inf from 2^127, where fouroversix's 2 x is Inf. */
 double mxi_round_past_largest(const mx_format *format, double x, const mx_encoding *how, uint32_t random);
 
-/** Keys elem.*, sr.mode and sr.bits of a spec as encode takes them; sr_bits stays 0 where the spec leaves it open. */
-mx_encoding mxi_encoding_of(const mx_spec *spec);
-
 #endif

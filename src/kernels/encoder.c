@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encode.h"
 #include "kernels/threads.h"
 #include "mxgold/codec.h"
 #include "mxgold/nearest.h"
@@ -93,8 +92,11 @@ mx_status mx_encoder_format(const mx_format **out, const char *name, mx_error *e
 mx_status mx_encoder_init(mx_encoder *out, const mx_format *format, const mx_spec *spec, mx_error *err) {
   if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
     return mx_fail(err, MX_ERR_CONFLICT, "elem.round=scan_x, scan_y: they round elements of a block, expected a rounding of single values");
-  *out = (mx_encoder){
-      .format = format, .how = mxi_encoding_of(spec), .negative = spec->scale_negative, .subnormal = spec->scale_subnormal, .seed = spec->seed};
+  *out = (mx_encoder){.format = format,
+                      .how = mx_elem_encoding(spec),
+                      .negative = spec->scale_negative,
+                      .subnormal = spec->scale_subnormal,
+                      .seed = spec->seed};
   return MX_OK;
 }
 

@@ -1,8 +1,6 @@
 /* mxgold diff --gemm A B D: is D the product, and if not, what is it? */
 #include "diff_gemm.h"
 
-#include "cli/spec/family.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +33,7 @@ static int matrix(const void **data, mx_dtype *type, mx_file **file, const work 
   const mx_array *x;
   const size_t rows = w->a.tensor.rows, cols = w->b.tensor.rows;
   if (mx_tensor_open(file, &x, path, &err)) return cli_fail(&err);
-  if (type_of(type, x, path, w->args->type)) return CLI_TROUBLE;
+  if (type_of(type, x, path, w->args->product.type)) return CLI_TROUBLE;
   size_t n;
   if (__builtin_mul_overflow(rows, cols, &n) || x->n_values != n || x->n_dims < 1 || (n && x->shape[x->n_dims - 1] != cols))
     return cli_error("%s: %" PRIu64 " values, expected %s of %zu x %zu", path, x->n_values, words, rows, cols);
@@ -46,22 +44,12 @@ static int matrix(const void **data, mx_dtype *type, mx_file **file, const work 
 static int open_all(work *w) {
   const diff_gemm_args *a = w->args;
   mx_error err;
-  const mx_array *bias;
   if (mx_quantized_open(&w->a, a->a, &err) || mx_quantized_open(&w->b, a->b, &err)) return cli_fail(&err);
   if (matrix(&w->d, &w->gemm.out, &w->files[0], w, a->d, "D")) return CLI_TROUBLE;
-  if (a->type && mx_dtype_find(a->type) != (int)w->gemm.out)
-    return cli_error("%s: dtype is %s, not the %s of --out", a->d, mx_dtype_name(w->gemm.out), a->type);
-  if (a->c && matrix(&w->gemm.c, &w->gemm.c_type, &w->files[1], w, a->c, "C")) return CLI_TROUBLE;
-  if (!a->bias) return CLI_FINE;
-  if (mx_tensor_open(&w->files[2], &bias, a->bias, &err)) return cli_fail(&err);
-  const size_t cols = w->b.tensor.rows;
-  if (bias->n_values != cols)
-    return cli_error("%s: %" PRIu64 " values, expected one for each of the %zu columns", a->bias, bias->n_values, cols);
-  w->bias = malloc(cols * sizeof *w->bias + 1);
-  if (!w->bias) return cli_error("out of memory");
-  if (mx_array_read_f32(w->bias, bias, 0, cols, 0))
-    return cli_error("%s: dtype is %s, expected f32, f16 or bf16", a->bias, mx_dtype_name(bias->dtype));
-  w->gemm.bias = w->bias;
+  if (a->product.type && mx_dtype_find(a->product.type) != (int)w->gemm.out)
+    return cli_error("%s: dtype is %s, not the %s of --out", a->d, mx_dtype_name(w->gemm.out), a->product.type);
+  if (a->product.c && matrix(&w->gemm.c, &w->gemm.c_type, &w->files[1], w, a->product.c, "C")) return CLI_TROUBLE;
+  if (a->product.bias && !(w->gemm.bias = w->bias = product_bias(&w->files[2], a->product.bias, w->b.tensor.rows))) return CLI_TROUBLE;
   return CLI_FINE;
 }
 
@@ -69,7 +57,7 @@ static int open_all(work *w) {
  * pass. 0: not so, or the model was asked for. */
 static int narrow(const diff_gemm_args *a, const mx_judgement *j) {
   int bits = 0;
-  for (int i = 0; i < j->n_models && j->equal && !a->accum && !a->bound; i++) {
+  for (int i = 0; i < j->n_models && j->equal && !a->product.accum && !a->bound; i++) {
     if (j->models[i].differ || j->models[i].compared != j->outputs) continue;
     if (!j->models[i].bits) return 0;
     if (j->models[i].bits > bits) bits = j->models[i].bits;
@@ -215,14 +203,14 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
 }
 
 int diff_gemm(const diff_gemm_args *a) {
-  work w = {.args = a, .alpha = a->alpha.v, .beta = a->beta.v};
-  if (a->beta.given && !a->c) return cli_error("diff: --beta without --c");
-  mx_judge_options how = {.model = a->accum, .bound = a->bound, .nan_bits = a->nan_bits, .equal_zeros = a->equal_zeros};
-  if (family_of(&how.family, "diff", a->bound, a->bits, a->fraction, a->sums)) return CLI_TROUBLE;
-  if (a->bound && a->accum) return cli_error("diff: --accum and --bound exclude each other");
-  w.gemm.alpha = a->alpha.given ? &w.alpha : NULL;
-  w.gemm.beta = a->beta.given ? &w.beta : NULL;
-  w.gemm.exec.n_threads = cli_threads(&a->threads);
+  work w = {.args = a, .alpha = a->product.alpha.v, .beta = a->product.beta.v};
+  if (a->product.beta.given && !a->product.c) return cli_error("diff: --beta without --c");
+  mx_judge_options how = {.model = a->product.accum, .bound = a->bound, .nan_bits = a->nan_bits, .equal_zeros = a->equal_zeros};
+  if (family_of(&how.family, "diff", a->bound, a->product.bits, a->product.fraction, a->product.sums)) return CLI_TROUBLE;
+  if (a->bound && a->product.accum) return cli_error("diff: --accum and --bound exclude each other");
+  w.gemm.alpha = a->product.alpha.given ? &w.alpha : NULL;
+  w.gemm.beta = a->product.beta.given ? &w.beta : NULL;
+  w.gemm.exec.n_threads = cli_threads(&a->product.threads);
   mx_judgement *j = calloc(1, sizeof *j);
   char verdict[1024];
   mx_error err;

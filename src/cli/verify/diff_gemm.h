@@ -2,12 +2,11 @@
 #ifndef CLI_VERIFY_DIFF_GEMM_H
 #define CLI_VERIFY_DIFF_GEMM_H
 
-#include "cli/base/cli.h"
+#include "cli/spec/product.h"
 
 typedef struct diff_gemm_args {
-  const char *a, *b, *d, *accum, *c, *bias, *type, *junit, *sums;
-  cli_f32 alpha, beta;
-  cli_u64 bits, fraction, threads;
+  const char *a, *b, *d, *junit;
+  product_form product;
   int bound, json, nan_bits, equal_zeros;
 } diff_gemm_args;
 

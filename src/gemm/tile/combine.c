@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gemm/tile/tile.h"
+#include "kernels/block/narrow.h"
 
 float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias) {
   const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
@@ -33,35 +34,16 @@ int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_
   return 1;
 }
 
-/* binary32 to a narrower type by RNE: e exponent bits, m mantissa bits, IEEE's Inf and NaN. */
-static uint16_t narrow(float x, int exp_bits, int man_bits) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  const uint32_t sign = bits >> 31 << (exp_bits + man_bits), top = ((1u << exp_bits) - 1) << man_bits;
-  uint32_t mag = bits & 0x7FFFFFFF;
-  if (mag > 0x7F800000) return (uint16_t)(top | 1u << (man_bits - 1));
-  const int bias = (1 << (exp_bits - 1)) - 1;
-  int exp = (int)(mag >> 23) - 127 + bias, cut = 23 - man_bits;
-  uint32_t m = mag & 0x7FFFFF, base = 0;
-  if (mag >= 0x7F800000 || exp >= (1 << exp_bits) - 1) return (uint16_t)(sign | top);
-  if (exp > 0) {
-    base = (uint32_t)exp << man_bits;
-  } else if (exp_bits < 8) { /* a subnormal of the type: the leading one becomes a mantissa bit */
-    m |= mag >> 23 ? 0x800000 : 0;
-    cut += 1 - exp;
-    if (cut > 25) cut = 25; /* below half of the least: nothing is left but a sign */
-  }
-  const uint32_t kept = m >> cut, rest = m & ((1u << cut) - 1), half = 1u << (cut - 1);
-  return (uint16_t)(sign | (base + kept + (rest > half || (rest == half && (kept & 1))))); /* a carry runs into the exponent, and to Inf */
-}
-
 void mxi_gemm_store(void *out, size_t index, mx_dtype dtype, float x) {
   if (dtype == MX_F32) {
     static const uint32_t nan_bits = 0x7FC00000;
     memcpy((uint8_t *)out + index * 4, x != x ? (const void *)&nan_bits : (const void *)&x, 4);
     return;
   }
-  const uint16_t bits = dtype == MX_F16 ? narrow(x, 5, 10) : narrow(x, 8, 7);
+  static const uint16_t nan_f16 = 0x7E00, nan_bf16 = 0x7FC0;
+  const uint16_t bits = x != x            ? (dtype == MX_F16 ? nan_f16 : nan_bf16)
+                        : dtype == MX_F16 ? mxi_f16_of(x, NARROW_TO_INF)
+                                          : mxi_bf16_of(x, NARROW_TO_INF);
   memcpy((uint8_t *)out + index * 2, &bits, 2);
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/block/narrow.h"
 #include "kernels/block/plan.h"
 
 double mxi_quotient_to_odd(double product, double divisor) {
@@ -50,9 +51,7 @@ float mxi_round_dtype(float x, int dtype) {
   const float a = fabsf(x);
   if (half && a < 0x1p-14f) return copysignf(a + 0.5f - 0.5f, x); /* steps of 2^-24, as those of numbers from 1/2 on */
   if (half && a >= 65520) return copysignf(INFINITY, x);
-  memcpy(&bits, &x, sizeof bits);
-  bits += (UINT32_C(1) << (dropped - 1)) - 1 + (bits >> dropped & 1); /* to nearest, ties to even; a carry goes into the exponent */
-  bits &= UINT32_MAX << dropped;
+  bits = mxi_round_bits(mxi_bits_of(x), (unsigned)dropped) << dropped;
   memcpy(&x, &bits, sizeof x);
   return x;
 }

@@ -5,23 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/encode.h"
-
-static int scale_rounding(int round) {
-  switch (round) {
-  case MX_SCALE_ROUND_UP:
-    return MX_ROUND_RTP;
-  case MX_SCALE_ROUND_DOWN:
-    return MX_ROUND_RTZ;
-  case MX_SCALE_ROUND_RNA:
-    return MX_ROUND_RNA;
-  case MX_SCALE_ROUND_SR:
-    return MX_ROUND_SR;
-  default:
-    return MX_ROUND_RNE;
-  }
-}
-
 mx_status mxi_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t cols, mx_error *err) {
   mx_status status = mx_spec_check(spec, err);
   if (status) return status;
@@ -32,13 +15,13 @@ mx_status mxi_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t col
   p->rows = rows;
   p->cols = cols;
   mx_spec_block(spec, rows, cols, &p->block_rows, &p->block_cols);
-  p->encode = mxi_encoding_of(spec);
+  p->encode = mx_elem_encoding(spec);
   if (!p->encode.sr_bits) p->encode.sr_bits = 16;
   if (spec->sr_source == MX_SR_SOURCE_AMD_LFSR) { /* the conversion uses every discarded bit */
     p->encode.sr_bits = 23 - p->elem->man_bits;
     p->encode.sr_mode = MX_SR_FASTEST;
   }
-  p->scale_encode = (mx_encoding){.round = scale_rounding(spec->scale_round), .sr_mode = MX_SR_FASTEST, .sr_bits = 24};
+  p->scale_encode = mx_scale_encoding(spec);
   p->chain = mxi_chain_parsed(spec->chain);
   if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y) p->values = mxi_elem_values(spec->elem);
   p->scale_values = mxi_scale_values(spec->scale);

@@ -10,8 +10,6 @@
 
 const mx_format *mxi_base_elem(const base *b) { return mx_elem_format(b->spec.elem); }
 
-static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
-
 int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n) {
   const mx_format *f = mx_elem_format(spec->elem);
   if (spec->elem_round == MX_ROUND_SR || spec->scale_round == MX_SCALE_ROUND_SR || spec->tensor_given) return 0;

@@ -13,9 +13,6 @@ typedef struct maker {
   int density;     /* 0: few, for a second opinion; 1: all */
 } maker;
 
-static int imin(int a, int b) { return a < b ? a : b; }
-static int imax(int a, int b) { return a > b ? a : b; }
-
 /* --- where the terms stand --- */
 
 typedef struct triple {

@@ -14,6 +14,9 @@ enum {
   PROBE_FAMILIES
 };
 
+static inline int imin(int a, int b) { return a < b ? a : b; }
+static inline int imax(int a, int b) { return a > b ? a : b; }
+
 /* --- lists of probes: outputs of 1 x 1 tiles --- */
 
 typedef struct probe_list {

@@ -3,9 +3,6 @@
 
 #include "verify/probe/probe.h"
 
-static int imin(int a, int b) { return a < b ? a : b; }
-static int imax(int a, int b) { return a > b ? a : b; }
-
 /* Finite codes without any plan. */
 static void any_codes(probe_row *r) {
   const mx_probe_spec *s = r->spec;

@@ -5,11 +5,6 @@
 
 #include "verify/trial/trial.h"
 
-static int same_value(float a, float b) {
-  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-  return !memcmp(&a, &b, sizeof a);
-}
-
 static uint32_t code_at(const mx_tensor *t, unsigned bits, size_t row, size_t c) {
   const uint8_t *codes = t->codes + row * t->code_stride;
   return bits > 4 ? codes[c] : (uint32_t)(codes[c / 2] >> (c % 2 * 4) & 15);

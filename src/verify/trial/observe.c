@@ -17,8 +17,6 @@ const float *mxi_observation_x(const observation *o, size_t sample, size_t *ld) 
   return o->own ? o->own[sample] : s->x;
 }
 
-static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
-
 void mxi_observation_extent(const observation *o, const block_at *b, size_t *rows, size_t *cols) {
   const mx_sample *s = &o->samples[b->sample];
   *rows = s->rows - b->row < o->block_rows ? s->rows - b->row : o->block_rows;

@@ -5,6 +5,9 @@
 #include "kernels/block/plan.h"
 #include "mxgold/verify.h"
 
+/* n / by, rounded up. */
+static inline size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
+
 /* Blocks by what decides their scale. */
 typedef enum block_class { BLOCK_PLAIN, BLOCK_SMALL, BLOCK_LARGE, BLOCK_ZERO, BLOCK_INF, BLOCK_NAN, BLOCK_CLASSES } block_class;
 

@@ -53,7 +53,7 @@ static uint64_t block_index(const observation *o, const block_at *b) {
   return (uint64_t)(b->row / o->block_rows) * across + b->col / o->block_cols;
 }
 
-static mx_status plan_for(mx_plan *p, const observation *o, const mx_spec *spec) {
+mx_status mxi_trial_plan(mx_plan *p, const observation *o, const mx_spec *spec) {
   mx_spec run = *spec;
   run.block_rows = (int)o->block_rows;
   run.block_cols = (int)o->block_cols;
@@ -271,7 +271,7 @@ score mxi_set_score_print(const block_set *s, const mx_spec *spec, int how, uint
   mx_plan p;
   score total = {0, 0, 0};
   if (!o->samples[0].codes) return values_score(s, spec, wrong);
-  if (plan_for(&p, o, spec)) return score_worst();
+  if (mxi_trial_plan(&p, o, spec)) return score_worst();
   sample_turn turn = FIRST_TURN;
   size_t *against = limit && !wrong && !print ? mxi_memo_against(o->memo, s->at) : NULL; /* the one that speaks against most comes first */
   const size_t first = against && *against < s->n ? *against : 0;
@@ -295,7 +295,7 @@ score mxi_set_score(const block_set *s, const mx_spec *spec, int how, uint64_t l
 int mxi_seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec) {
   t->set = set;
   t->sample = UINT32_MAX;
-  return !plan_for(&t->plan, set->of, spec);
+  return !mxi_trial_plan(&t->plan, set->of, spec);
 }
 
 int mxi_seed_trial_fits(seed_trial *t, uint64_t seed) {
@@ -320,7 +320,7 @@ void mxi_set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scale
   const mx_format *f = mx_elem_format(o->formats.elem);
   mx_plan p;
   sample_turn turn = FIRST_TURN;
-  if (!o->samples[0].codes || spec->scale_rule == MX_SCALE_RULE_HIF4 || plan_for(&p, o, spec)) return;
+  if (!o->samples[0].codes || spec->scale_rule == MX_SCALE_RULE_HIF4 || mxi_trial_plan(&p, o, spec)) return;
   for (size_t i = 0; i < s->n; i++) {
     const block_at *b = &o->blocks[s->at[i].block];
     mx_block_scale scale;
@@ -341,7 +341,7 @@ void mxi_set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scale
 score mxi_scales_score(const observation *o, const mx_spec *spec, unsigned classes, int how, uint8_t *wrong) {
   mx_plan p;
   score total = {0, 0, 0};
-  if (plan_for(&p, o, spec)) return score_worst();
+  if (mxi_trial_plan(&p, o, spec)) return score_worst();
   sample_turn turn = FIRST_TURN;
   for (size_t i = 0; i < o->n_blocks; i++) {
     if (wrong) wrong[i] = 0;
@@ -362,7 +362,7 @@ void mxi_set_item_add_wrong(set_item *item, const observation *o, const mx_spec 
   mx_block_scale scale;
   cell c;
   cell_of(&c, o, &o->blocks[item->block]);
-  if (plan_for(&p, o, spec) || spec->scale_rule == MX_SCALE_RULE_HIF4) return;
+  if (mxi_trial_plan(&p, o, spec) || spec->scale_rule == MX_SCALE_RULE_HIF4) return;
   plan_sample(&p, o, c.b->sample, &turn);
   if (scale_wrong(&scale, &p, &c, LOOK_BOTH) && scale.code != c.b->scale && scale.how != MX_AS_IS)
     mxi_block_scale_given(&scale, &p, c.b->scale);
@@ -376,11 +376,6 @@ void mxi_set_item_add_wrong(set_item *item, const observation *o, const mx_spec 
 }
 
 /* ---- values alone: whole blocks by mx_quantize(), one under the other */
-
-static int same_value(float a, float b) {
-  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-  return !memcmp(&a, &b, sizeof a);
-}
 
 static uint64_t stacked_score(const block_set *set, size_t first, size_t n, const mx_spec *spec, uint8_t *wrong) {
   const observation *o = set->of;

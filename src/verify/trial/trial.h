@@ -2,6 +2,9 @@
 #ifndef MX_VERIFY_TRIAL_TRIAL_H
 #define MX_VERIFY_TRIAL_TRIAL_H
 
+#include <math.h>
+#include <string.h>
+
 #include "verify/trial/observe.h"
 
 typedef struct score {
@@ -16,6 +19,9 @@ static inline int score_less(score a, score b) {
 static inline int score_clean(score s) { return !score_total(s) && !s.nan_codes; }
 static inline score score_sum(score a, score b) { return (score){a.scales + b.scales, a.codes + b.codes, a.nan_codes + b.nan_codes}; }
 static inline score score_worst(void) { return (score){UINT32_MAX, UINT32_MAX, UINT32_MAX}; }
+
+/* Bit for bit, but all NaN are alike. */
+static inline int same_value(float a, float b) { return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : !memcmp(&a, &b, sizeof a); }
 
 enum { LOOKED = 40 };
 
@@ -48,6 +54,9 @@ enum {
   LOOK_EITHER = 8   /* so may select=foursix, under such a rounding */
 };
 
+/** The plan of a spec over an observation, whose x has been through input.dtype, and flush and the rotation where there is one.
+ *  MX_ERR_CONFLICT where spec asks for another dtype or flush than that. */
+mx_status mxi_trial_plan(mx_plan *p, const observation *o, const mx_spec *spec);
 /** What spec gets wrong on a set; wrong (may be NULL) has an entry an item. The count may stop once it has passed the limit. */
 score mxi_set_score(const block_set *s, const mx_spec *spec, int how, uint64_t limit, uint8_t *wrong);
 /** The same; print (may be NULL) becomes a fingerprint of the codes that spec gives there. */

@@ -7,6 +7,7 @@
 
 #include "mxgold/isa.h"
 #include "verify/identify/search/stochastic.h"
+#include "verify/trial/observe.h"
 
 enum { MAX_POINTS = 1536 };
 
@@ -16,8 +17,6 @@ typedef struct shape {
 } shape;
 
 enum { WHOLE_ROWS = 1, WHOLE_COLS = 2 };
-
-static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
 static int fits_shape(const mx_sample *s, size_t n, size_t br, size_t bc) {
   for (size_t i = 0; i < n; i++) {

@@ -56,13 +56,10 @@ static size_t draws_of(draw *out, size_t room, const observation *o, mx_plan *p,
   return n;
 }
 
-static mx_status plan_of(mx_plan *p, const observation *o, const mx_spec *spec) {
+static mx_status plan_towards_zero(mx_plan *p, const observation *o, const mx_spec *spec) {
   mx_spec run = *spec;
-  run.block_rows = (int)o->block_rows;
-  run.block_cols = (int)o->block_cols;
-  run.had_size = 0;
   run.elem_round = MX_ROUND_RTZ;
-  return mxi_plan_init(p, &run, o->samples[0].rows, o->samples[0].cols, NULL);
+  return mxi_trial_plan(p, o, &run);
 }
 
 /* ---- without the seed */
@@ -124,7 +121,7 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
   mx_plan p;
   *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = BITS};
   draw *draws = malloc((MOST + 1) * sizeof *draws);
-  if (!draws || plan_of(&p, o, spec)) {
+  if (!draws || plan_towards_zero(&p, o, spec)) {
     free(draws);
     return;
   }
@@ -269,7 +266,7 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
   uint64_t beyond = 0;
   const size_t area = o->block_rows * o->block_cols;
   draw *draws = malloc((area + 1) * sizeof *draws);
-  if (!draws || plan_of(&p, o, spec)) {
+  if (!draws || plan_towards_zero(&p, o, spec)) {
     free(draws);
     return 0;
   }

@@ -1,0 +1,27 @@
+/* The common options of products. */
+#include "product.h"
+
+#include <stdlib.h>
+
+const char *product_types(size_t index) {
+  static const char *names[] = {"f32", "bf16", "f16", NULL};
+  return names[index];
+}
+
+float *product_bias(mx_file **file, const char *path, size_t cols) {
+  const mx_array *bias;
+  mx_error err;
+  float *values = NULL;
+  if (mx_tensor_open(file, &bias, path, &err))
+    cli_fail(&err);
+  else if (bias->n_values != cols)
+    cli_error("%s: %llu values, expected one for each of the %zu columns", path, (unsigned long long)bias->n_values, cols);
+  else if (!(values = malloc(cols * sizeof *values + 1)))
+    cli_error("%s: no memory", path);
+  else if (mx_array_read_f32(values, bias, 0, cols, 0)) {
+    cli_error("%s: dtype is %s, expected f32, f16 or bf16", path, mx_dtype_name(bias->dtype));
+    free(values);
+    values = NULL;
+  }
+  return values;
+}
