@@ -10,15 +10,17 @@ READELF_AMD ?= $(call llvm_tool,llvm-readelf)
 $(B)/obj/$(HIP)/%.host.o: $(HIP)/%.hip $(HIP_HDR) | deps
 	@mkdir -p $(@D)
 	$(call say,HIP,$<)$(HIP_CXX) -fPIC -x c++ -c $< -o $@
-$(B)/hip/test_gfx950 $(B)/hip/test_native: $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/run/host_lanes.cc $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
+HIP_NATIVE_TESTS := $(patsubst %,$(B)/hip/test_%,gfx950 products published questions native)
+$(HIP_NATIVE_TESTS): $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/tests/native_test.h $(B)/hip/run/host_lanes.o $(HIP_NATIVE_OBJ) $(HIP_HDR) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
-	$(call say,CXX,$<)$(HIP_CXX) $(HIP)/run/host_lanes.cc $< $(HIP_NATIVE_OBJ) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -o $@
+	$(call say,CXX,$<)$(HIP_CXX) $(filter %.cc %.o %.S,$^) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -ldl -o $@
+
+$(B)/hip/test_questions: $(patsubst %,$(B)/hip/gfx950/%.o,profile questions hold sums joins report) $(B)/hip/run/device.o $(B)/hip/run/device_dl.o $(B)/hip/embed-none.S
 
 .PHONY: hip-native-check hip-native-host hip-native-code
 hip-native-check: hip-native-host hip-native-code ## gfx950's instructions: every kernel on the host runtime against ref/, and its disassembly
-hip-native-host: deps-test $(B)/hip/test_gfx950 $(B)/hip/test_native
-	$(B)/hip/test_gfx950
-	$(B)/hip/test_native
+hip-native-host: deps-test $(HIP_NATIVE_TESTS)
+	@set -e; for t in $(HIP_NATIVE_TESTS); do $$t; done
 hip-native-code:
 	@tools/install-deps.sh --mode=$(INSTALL) hip || true
 	@missing=$$($(call hip_missing,$(HIP_TOOLS) $(OBJDUMP_AMD) $(READELF_AMD))); if [ -z "$$missing" ]; then $(MAKE) -s hip-native-disassembly; \
@@ -27,7 +29,7 @@ hip-native-code:
 HIP_ENCODINGS := $(HIP_B)/gfx950/encodings.o
 $(HIP_ENCODINGS): $(HIP)/tests/encodings.s
 	@mkdir -p $(@D)
-	$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=gfx950 -c $< -o $@
+	$(call say,AS,$<)$(HIP_CLANG) -target amdgcn-amd-amdhsa -mcpu=gfx950 -c $< -o $@
 hip-native-disassembly: $(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(HIP_NATIVE))) $(call hip_of,gfx950) $(HIP_ENCODINGS)
 	@$(if $(SAN),,$(MAKE) -s $(MACHINE))
 	@$(PYTHON) tools/check-portable.py $(patsubst %.hsaco,%.s,$(filter %.hsaco,$^)) >$(HIP_B)/registers.txt || { cat $(HIP_B)/registers.txt; exit 1; }

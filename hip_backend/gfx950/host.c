@@ -1,4 +1,4 @@
-/* The conversions of gfx950 under a set of rules, in integers. gfx950_host_mfma.c has the products. */
+/* The conversions of gfx950 under a set of rules, in integers. host_mfma.c has the products. */
 #include "host.h"
 
 #include <string.h>
@@ -94,26 +94,48 @@ static number read_number(int type, uint32_t code) {
   return x;
 }
 
-/* How many units 2^shift are in `fraction`: to nearest even, or with `random` of r bits added below the unit and cut. shift may be anything. */
+/* How many units 2^shift are in `fraction`, to nearest even. shift may be anything. */
 static uint64_t nearest(uint64_t fraction, int shift) {
   if (shift <= 0) return fraction << -shift;
   if (shift > 62) return 0;
   const uint64_t units = fraction >> shift, rest = fraction & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
   return units + (rest > half || (rest == half && units & 1));
 }
-static uint64_t stochastic(uint64_t fraction, int shift, int r, uint64_t random) {
-  if (shift <= 0) return fraction << -shift;
-  /* floor(d 2^r), d the part below the unit */
-  const uint64_t units = shift > 62 ? 0 : fraction >> shift, rest = shift > 62 ? fraction : fraction & ((UINT64_C(1) << shift) - 1);
-  const uint64_t d = shift > r ? (shift - r > 62 ? 0 : rest >> (shift - r)) : rest << (r - shift);
-  return units + (d + random >= UINT64_C(1) << r);
+
+/* Which rules a stochastic conversion follows. Rules of one kind have the same numbers for the same choices (formats/gfx950_rules.def). */
+typedef struct sr_rules {
+  int seed, subnormal, round, wrap, carry;
+} sr_rules;
+static sr_rules sr_rules_of(const gfx950_rules *r, gfx950_form form) {
+  if (form == GFX950_N8_SR) return (sr_rules){r->sr8_seed, r->sr8_subnormal, r->sr8_round, r->sr8_wrap, r->sr8_carry};
+  if (form == GFX950_N16_SR) return (sr_rules){r->sr16_seed, r->sr16_subnormal, r->sr16_round, r->sr16_wrap, GFX950_sr_carry_OVERFLOW};
+  return (sr_rules){r->sr_seed, r->sr_subnormal, GFX950_sr8_round_TRUNCATE, GFX950_sr8_wrap_KEPT, r->sr_carry};
 }
 
-/* r bits of the seed. */
-static uint64_t seed_bits(const gfx950_rules *rules, uint32_t seed, int r) {
-  if (rules->sr_seed == GFX950_sr_seed_LOWER) seed <<= 1;
-  if (rules->sr_seed == GFX950_sr_seed_HALF) seed >>= 1;
+/* r bits of the seed, 1 to 32. */
+static uint64_t seed_bits(int rule, uint32_t seed, int r) {
+  if (rule == GFX950_sr_seed_LOW) return seed & (UINT32_MAX >> (32 - r));
+  if (rule == GFX950_sr_seed_LOWER) seed <<= 1;
+  if (rule == GFX950_sr_seed_HALF) seed >>= 1;
   return seed >> (32 - r);
+}
+
+/* Units of 2^shift in a fraction of man bits and a hidden one, after a random word was added below the unit; r bits are discarded of a normal number,
+ * shift >= r. */
+static uint64_t stochastic(const sr_rules *sr, uint32_t fraction, int man, int shift, int r, uint32_t seed) {
+  const int before = sr->subnormal == GFX950_sr_subnormal_BEFORE, n = shift == r || sr->subnormal != GFX950_sr_subnormal_WIDE ? r
+                                                                      : shift > 32                                            ? 32
+                                                                                                                              : shift;
+  const int at = before ? 0 : shift - n; /* the word's last bit */
+  const uint64_t here = at > 31 ? 0 : fraction >> at, below = fraction != (at > 31 ? 0 : here << at);
+  uint64_t sum = here + seed_bits(sr->seed, seed, n);
+  if (sr->wrap == GFX950_sr8_wrap_LOST && (shift == r || before) && sum >> (man + 1)) sum -= UINT64_C(1) << man;
+  if (sr->round == GFX950_sr8_round_NEAREST) {
+    if (shift == r && sum >> (man + 1)) /* the next binade, whose units are twice as large: its code is that of as many, and a binade of ours */
+      return nearest(sum, shift + 1) + (UINT64_C(1) << (man - r));
+    return nearest(sum << 1 | below, shift - at + 1);
+  }
+  return shift - at > 62 ? 0 : sum >> (shift - at);
 }
 
 static uint32_t nan_code(const gfx950_rules *rules, int wide, int type, const number *x) {
@@ -121,7 +143,7 @@ static uint32_t nan_code(const gfx950_rules *rules, int wide, int type, const nu
   const uint32_t sign = (uint32_t)x->sign << (t->bits - 1);
   if (type == GFX950_E4M3 || type == GFX950_E5M2) {
     const uint32_t code = type == GFX950_E5M2 && rules->nan_bf8 == GFX950_nan_bf8_CODE_7F ? 0x7F : t->nan;
-    return rules->nan_fp8 == GFX950_nan_fp8_DROP ? code : code | sign;
+    return rules->nan_fp8 == GFX950_nan_fp8_DROP ? code : rules->nan_fp8 == GFX950_nan_fp8_SET ? code | 0x80 : code | sign;
   }
   if (t->nan) { /* 16 bits */
     const uint32_t kept = rules->nan_16 == GFX950_nan_16_PAYLOAD ? x->payload >> (types[wide].man - t->man) : 0;
@@ -132,29 +154,29 @@ static uint32_t nan_code(const gfx950_rules *rules, int wide, int type, const nu
   return rule == GFX950_nan_fp4_POSMAX ? t->max : t->max | sign;
 }
 
-/* Past the largest. */
-static uint32_t overflow_code(const gfx950_env *env, int type, int sign, int rule) {
+/* Past the largest: a number, or Inf. */
+static uint32_t overflow_code(const gfx950_env *env, int type, int sign, int inf, int rule) {
   const type_row *t = &types[type];
   int saturate;
   if (!t->nan)
     saturate = 1;
   else if (type == GFX950_F16 || type == GFX950_BF16)
     saturate = type == GFX950_F16 && env->mode & GFX950_MODE_OVFL;
-  else if (rule == GFX950_fp8_overflow_MODE)
+  else if (rule == GFX950_fp8_overflow_MODE || (rule == GFX950_fp8_overflow_FINITE && !inf))
     saturate = (env->mode & GFX950_MODE_OVFL) != 0;
   else
     saturate = rule == GFX950_fp8_overflow_SATURATE;
   return (saturate ? t->max : t->inf ? t->inf : t->nan) | (uint32_t)sign << (t->bits - 1);
 }
 
-/* One number of type wide over 2^scale_exp to `type`; seed NULL: to nearest. */
-static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code, int scale_exp, const uint32_t *seed) {
+/* One number of type wide over 2^scale_exp to `type`; sr NULL: to nearest. */
+static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code, int scale_exp, const sr_rules *sr, uint32_t seed) {
   const gfx950_rules *rules = env->rules;
   const type_row *from = &types[wide], *to = &types[type];
   const uint32_t sign_bit = 1u << (to->bits - 1);
   number x = read_number(wide, code);
   if (x.nan) return nan_code(rules, wide, type, &x);
-  if (x.inf) return overflow_code(env, type, x.sign, rules->fp8_overflow);
+  if (x.inf) return overflow_code(env, type, x.sign, 1, rules->fp8_overflow);
   const int flush = rules->f32_subnormal == GFX950_f32_subnormal_FLUSH ||
                     (rules->f32_subnormal == GFX950_f32_subnormal_MODE && env->mode & GFX950_MODE_FLUSH);
   if (wide == GFX950_F32 && flush && !(code & 0x7F800000)) x.fraction = 0;
@@ -164,41 +186,40 @@ static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code,
   const int top = x.exp + from->man, emin = 1 - to->bias; /* exponent of the value */
   const int unit = (top < emin ? emin : top) - to->man, shift = unit - x.exp, r = from->man - to->man;
   uint64_t units, cut = nearest(x.fraction, shift);
-  if (!seed) {
+  if (sr) {
+    cut = shift > 62 ? 0 : (uint64_t)x.fraction >> shift;
+    units = stochastic(sr, x.fraction, from->man, shift, r, seed);
+  } else {
     if (rules->fp8_subnormal == GFX950_fp8_subnormal_TWICE && (type == GFX950_E4M3 || type == GFX950_E5M2) && shift > r)
       cut = nearest(nearest(x.fraction, r), shift - r);
     units = cut;
-  } else {
-    cut = shift <= 0 ? (uint64_t)x.fraction << -shift : shift > 62 ? 0 : (uint64_t)x.fraction >> shift;
-    if (shift > r && rules->sr_subnormal == GFX950_sr_subnormal_WIDE) {
-      const int wider = shift > 32 ? 32 : shift;
-      units = stochastic(x.fraction, shift, wider, seed_bits(rules, *seed, wider));
-    } else if (shift > r && rules->sr_subnormal == GFX950_sr_subnormal_BEFORE) {
-      units = shift > 62 ? 0 : (x.fraction + seed_bits(rules, *seed, r)) >> shift;
-    } else {
-      units = stochastic(x.fraction, shift, r, seed_bits(rules, *seed, r));
-    }
   }
   /* The code of `units` steps: the hidden bit adds itself to the exponent field, and a carry into the next binade does too. */
   const int64_t binade = top < emin ? 0 : (int64_t)(top - emin);
   const uint64_t result = ((uint64_t)binade << to->man) + units;
   if (result <= to->max) return (uint32_t)result | (x.sign ? sign_bit : 0);
-  const int carried = seed && ((uint64_t)binade << to->man) + cut <= to->max;
-  return overflow_code(env, type, x.sign, carried && rules->sr_carry != GFX950_sr_carry_OVERFLOW ? rules->sr_carry : rules->fp8_overflow);
+  const int carried = sr && ((uint64_t)binade << to->man) + cut <= to->max;
+  return overflow_code(env, type, x.sign, 0, carried && sr->carry != GFX950_sr_carry_OVERFLOW ? sr->carry : rules->fp8_overflow);
 }
 
 /* One code of `type` times 2^scale_exp to type wide; scale_is_nan: the product is NaN. */
-static uint32_t widen(const gfx950_rules *rules, int wide, int type, uint32_t code, int scale_exp, int scale_is_nan) {
+static uint32_t widen(const gfx950_env *env, int wide, int type, uint32_t code, int scale_exp, int scale_is_nan) {
+  const gfx950_rules *rules = env->rules;
+  const int flush = env->mode & GFX950_MODE_FLUSH ? rules->widen_flush : GFX950_widen_flush_KEEP;
   const type_row *from = &types[type], *to = &types[wide];
   const uint32_t sign_bit = 1u << (to->bits - 1);
   number x = read_number(type, code);
   const uint32_t sign = x.sign ? sign_bit : 0;
   if (scale_is_nan) return sign | to->nan;
+  if (x.nan && rules->nan_up == GFX950_nan_up_MINUS) return sign_bit | to->nan;
   if (x.nan) return sign | to->nan | (rules->nan_up == GFX950_nan_up_PAYLOAD ? x.payload << (to->man - from->man) : 0);
   if (x.inf) return sign | to->inf;
-  if (!x.fraction) return sign;
+  if (!x.fraction || (flush == GFX950_widen_flush_SOURCE && x.exp + from->man < 1 - from->bias)) return sign;
   const int top = x.exp + from->man + scale_exp, emin = 1 - to->bias, unit = (top < emin ? emin : top) - to->man;
   const uint64_t result = ((uint64_t)(top < emin ? 0 : top - emin) << to->man) + nearest(x.fraction, unit - x.exp - scale_exp);
+  if (result < UINT64_C(1) << to->man &&
+      ((flush == GFX950_widen_flush_RESULT && wide == GFX950_F32) || (flush == GFX950_widen_flush_RESULT_BF16 && wide != GFX950_F16)))
+    return sign;
   return sign | (result > to->max ? to->inf : (uint32_t)result);
 }
 
@@ -251,7 +272,7 @@ void gfx950_convert(const gfx950_env *env, const gfx950_row *row, int select, ui
       if (row->form == GFX950_UP4) bit += 8 * select;
       if (row->form == GFX950_UP8 || row->form == GFX950_N8_UP2) bit += 16 * select;
       if (row->form == GFX950_UP8_F32 || row->form == GFX950_UP8_F16 || row->form == GFX950_N8_UP) bit += 8 * (select % 4);
-      result[i] = widen(rules, row->wide, row->elem, gfx950_field(x, bit, bits), s.exp, s.is_nan);
+      result[i] = widen(env, row->wide, row->elem, gfx950_field(x, bit, bits), s.exp, s.is_nan);
     }
     if (row->form == GFX950_UP8_F16)
       put(out, 16 * (select / 4), 16, result[0]);
@@ -263,15 +284,16 @@ void gfx950_convert(const gfx950_env *env, const gfx950_row *row, int select, ui
   }
 
   if (s.keep_old && row->has_old) return;
+  const sr_rules sr = sr_rules_of(rules, row->form);
   for (int i = 0; i < row->lanes; i++) {
     const int at = row->form == GFX950_P16X2 ? i / 2 + 16 * (i % 2) : i; /* two sources of 16, element by element */
     uint32_t code = element(x, wide_bits, at), result;
-    if (i && rules->sr_next == GFX950_sr_next_PRNG) seed = prng(seed);
+    if (i && (rules->sr_next == GFX950_sr_next_PRNG || (rules->sr_next == GFX950_sr_next_PAIR && i % 2 == 0))) seed = prng(seed);
     if (s.is_nan) {
       number nan = read_number(row->wide, code);
       result = nan_code(rules, row->wide, row->elem, &nan);
     } else
-      result = narrow(env, row->wide, row->elem, code, s.exp, row->kind == GFX950_SR ? &seed : NULL);
+      result = narrow(env, row->wide, row->elem, code, s.exp, row->kind == GFX950_SR ? &sr : NULL, seed);
     switch (row->form) {
     case GFX950_PK4_F32:
     case GFX950_PK4_V2:

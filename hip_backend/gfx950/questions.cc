@@ -1,4 +1,5 @@
 /* For each rule, inputs on which its answers differ, and which of them the device gives. */
+#include <algorithm>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ struct question {
   std::vector<conversion> conversions;
   std::vector<product> products;
   bool any_nan = false; /* the payload of a product's NaN is another rule's */
+  std::vector<std::string>
+      together; /* rules that no input tells apart alone: an answer stands if any answers to those asked later go with it */
 };
 
 std::vector<int> fp8_rows() { return {ROW(scalef32_pk_fp8_f32), ROW(scalef32_pk_bf8_f32)}; }
@@ -29,6 +32,49 @@ question nan_narrow(std::initializer_list<int> rows, const words &nans = {NANS[0
       const uint32_t n = row_of(row).wide == GFX950_F32 ? v : (v >> 16) * 0x10001u | 0x00010001;
       c.add({}, ONE, 0, OLD);
       for (size_t i = c.x.size() - (size_t)row_of(row).words_x; i < c.x.size(); i++) c.x[i] = n;
+    }
+    q.conversions.push_back(c);
+  }
+  return q;
+}
+
+/* Unscaled stochastic conversions: what is added, where, and what becomes of the sum show together only, and each rule is asked on the same inputs.
+ * Numbers and subnormals, ties and mantissas of ones, below the largest code, past which other rules speak; seeds of single bits and of runs, and
+ * seeds with which the sum is a step from where it is cut or tied, which alone tell how many bits are added to a subnormal. */
+question unscaled_stochastic(const std::string &rule) {
+  question q;
+  generator g = {88172645463325252u};
+  const std::string stem = rule.substr(0, rule.find('_'));
+  for (const char *what : {"_seed", "_subnormal", "_round", "_wrap"}) q.together.push_back(stem + what);
+  for (int row : stem == "sr8" ? std::vector<int>{ROW(sr_fp8_f32), ROW(sr_bf8_f32)} : std::vector<int>{ROW(sr_bf16_f32), ROW(sr_f16_f32)}) {
+    const mx_format *to = row_of(row).elem <= GFX950_E2M1
+                              ? element_format(row_of(row).elem)
+                              : mx_operand_format(row_of(row).elem == GFX950_F16 ? MX_OPERAND_F16 : MX_OPERAND_BF16);
+    const int man = to->man_bits, r = 23 - man, least = 127 + 1 - to->bias; /* exponent field of the smallest normal number */
+    const uint32_t cut = (1u << r) - 1;
+    conversion c = of(row);
+    for (int i = 0; i < 1500; i++) {
+      int e = g.below(3) ? least + (int)g.below(8) : least - 1 - (int)g.below((unsigned)man + 1);
+      if (e < 0) e = 0;
+      uint32_t fraction = g.next() & 0x7FFFFF, seed = g.next();
+      const unsigned kind = g.below(4), bits = g.below(8);
+      if (kind == 0) fraction |= 0x7FFFFF & ~cut;
+      if (kind == 1) fraction = (fraction & ~cut) | 1u << (r - 1);
+      if (kind == 2) fraction = (fraction & ~cut) | 1u << g.below((unsigned)r);
+      if (bits == 0) seed = 1u << g.below(32);
+      if (bits == 1) seed = UINT32_MAX << g.below(24);
+      if (bits == 2) seed = UINT32_MAX >> g.below(24);
+      const int shift = e && e < least ? r + least - e : r;
+      if (bits > 3 && shift <= 32) { /* what is cut and the seed's bits are together a step from one, one and a half, or a half of a unit */
+        const uint64_t unit = UINT64_C(1) << shift, rest = (fraction | (e ? 0x800000u : 0)) & (unit - 1),
+                       sums[] = {unit, unit / 2 * 3, unit / 2};
+        const uint64_t sum = sums[g.below(3)] + g.below(3) - 1, word = sum - rest;
+        if (sum >= rest && word < unit) {
+          const uint64_t top = word << (32 - shift);
+          seed = (uint32_t)(bits == 4 ? top : bits == 5 ? top >> 1 : bits == 6 ? top << 1 : word); /* as each answer to _seed reads it */
+        }
+      }
+      c.add({(uint32_t)e << 23 | fraction | (g.next() & 0x80000000)}, 0, seed, OLD);
     }
     q.conversions.push_back(c);
   }
@@ -82,6 +128,17 @@ question ask(const std::string &rule, generator *g) {
     }
     return q;
   }
+  if (rule == "widen_flush") {
+    for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_FLUSH})
+      for (int row : {(int)ROW(scalef32_f32_fp8), (int)ROW(scalef32_f32_bf8), (int)ROW(scalef32_pk_f32_fp4), (int)ROW(scalef32_pk32_f32_bf6),
+                      (int)ROW(scalef32_pk_bf16_fp8), (int)ROW(scalef32_pk_bf16_fp4), (int)ROW(scalef32_f16_fp8), (int)ROW(f32_fp8)}) {
+        conversion c = of(row, 0, mode);
+        for (uint32_t byte : {1u, 2u, 5u, 9u, 112u, 127u})
+          for (uint32_t v : {0x38u, 0xB0u, 0x01u, 0x83u, 0x22u, 0x19u}) c.add({v}, byte << 23, 0, 0);
+        q.conversions.push_back(c);
+      }
+    return q;
+  }
   if (rule == "f32_subnormal") {
     for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_FLUSH})
       for (int row : {(int)ROW(scalef32_pk_fp4_f32), (int)ROW(scalef32_pk_bf8_f32)}) {
@@ -124,8 +181,10 @@ question ask(const std::string &rule, generator *g) {
       for (int bit = 0; bit < 32; bit++)
         for (uint32_t v : {0x3F900000u, 0x3FA00000u, 0x3F880000u, 0x3FAC0000u, 0x3FB7FFFFu}) {
           const uint32_t two = row_of(row).wide == GFX950_F32 ? v : (v >> 16) * 0x10001u;
-          c.add({two, two}, ONE, 1u << bit, 0);
-          c.add({two, two}, ONE, g->next(), 0);
+          for (uint32_t seed : {1u << bit, g->next()}) {
+            c.add({}, ONE, seed, 0);
+            std::fill(c.x.end() - row_of(row).words_x, c.x.end(), two); /* all elements */
+          }
         }
       q.conversions.push_back(c);
     }
@@ -148,9 +207,12 @@ question ask(const std::string &rule, generator *g) {
     }
     return q;
   }
-  if (rule == "sr_carry") {
+  if (rule.compare(0, 3, "sr8") == 0 || rule.compare(0, 4, "sr16") == 0) {
+    if (rule != "sr8_carry") return unscaled_stochastic(rule);
+  }
+  if (rule == "sr_carry" || rule == "sr8_carry") {
     for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_OVFL})
-      for (int row : sr_fp8_rows()) {
+      for (int row : rule == "sr_carry" ? sr_fp8_rows() : std::vector<int>{ROW(sr_fp8_f32), ROW(sr_bf8_f32)}) {
         conversion c = of(row, 0, mode);
         const uint32_t below = row_of(row).elem == GFX950_E4M3 ? 0x43EFFFFF : 0x477FFFFF; /* the float below the first value past the largest */
         c.add({below}, ONE, UINT32_MAX, 0), c.add({below | 0x80000000}, ONE, UINT32_MAX, 0), c.add({below}, ONE, 0, 0);
@@ -206,6 +268,17 @@ question ask(const std::string &rule, generator *g) {
   return q;
 }
 
+/* What the rules give: the conversions' words, then the products'. */
+std::vector<words> under(const question &q, const gfx950_rules &rules) {
+  std::vector<words> all;
+  for (const conversion &c : q.conversions) all.push_back(predicted(c, rules));
+  for (const product &p : q.products) {
+    all.push_back(predicted(p, rules));
+    if (q.any_nan) one_nan(&all.back());
+  }
+  return all;
+}
+
 bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
   gfx950_answer a;
   a.rule = gfx950_rule_name(rule, nullptr);
@@ -224,17 +297,28 @@ bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
     a.words += got.size();
   }
   gfx950_rules rules = out->rules;
-  std::vector<std::vector<words>> would;
+  std::vector<int> later; /* of q.together, not asked yet */
+  for (int i = rule + 1; gfx950_rule_name(i, nullptr); i++)
+    for (const std::string &name : q.together)
+      if (name == gfx950_rule_name(i, nullptr)) later.push_back(i);
+  std::vector<std::vector<words>> would; /* under each choice; what fits, or what comes with the first answers of the others */
   for (int choice = 0; gfx950_choice_name(rule, choice, nullptr); choice++) {
     *gfx950_rule_of(&rules, rule) = choice;
-    std::vector<words> all;
-    for (const conversion &c : q.conversions) all.push_back(predicted(c, rules));
-    for (const product &p : q.products) {
-      all.push_back(predicted(p, rules));
-      if (q.any_nan) one_nan(&all.back());
+    for (int other : later) *gfx950_rule_of(&rules, other) = 0;
+    bool fits = false;
+    for (bool more = true; more && !fits;) {
+      const std::vector<words> all = under(q, rules);
+      fits = all == given;
+      if (fits || would.size() == (size_t)choice) would.resize((size_t)choice), would.push_back(all);
+      more = false;
+      for (int other : later) { /* the next answers of the others, as an odometer turns */
+        int *answer = gfx950_rule_of(&rules, other);
+        more = gfx950_choice_name(other, ++*answer, nullptr) != nullptr;
+        if (more) break;
+        *answer = 0;
+      }
     }
-    would.push_back(all);
-    if (all == given) a.choices.push_back(choice);
+    if (fits) a.choices.push_back(choice);
   }
   /* The first word on which not all answers agree. */
   for (size_t b = 0; b < given.size() && a.evidence.empty(); b++)

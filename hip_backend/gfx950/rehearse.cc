@@ -124,7 +124,7 @@ struct wrong_device : mxh_passing_device {
 };
 
 /* Columns of the table: rules that specs, books and comments disagree on most. */
-const char *const SHOWN[] = {"nan_fp4", "scale_ff", "f32_subnormal", "sr_seed", "sr_next", "sr_subnormal", "mfma_scale_ff"};
+const char *const SHOWN[] = {"nan_fp4", "scale_ff", "f32_subnormal", "sr_seed", "sr_next", "sr_subnormal", "sr8_round", "mfma_scale_ff"};
 
 /* Runs in a process of its own; its line of the table goes to f. */
 int one(const gfx950_rehearsal &r, int index, FILE *f) {
@@ -155,6 +155,11 @@ int one(const gfx950_rehearsal &r, int index, FILE *f) {
     if (!among)
       notes += "       " + a.rule + ": hidden " + said + ", found " +
                (a.choices.empty() ? "none" : gfx950_choice_name(rule, a.choices[0], nullptr)) + "\n";
+    else if (a.choices.size() > 1) {
+      notes += "       " + a.rule + ": hidden " + said + ", the same bits as";
+      for (int c : a.choices) notes += std::string(" ") + gfx950_choice_name(rule, c, nullptr);
+      notes += "\n";
+    }
     for (const char *shown : SHOWN)
       if (a.rule == shown) fprintf(f, " %-13s", said);
   }

@@ -24,6 +24,7 @@ std::string cast_keys(const gfx950_rules &r, bool bf8) {
   const bool drop = r.nan_fp8 == GFX950_nan_fp8_DROP, code7e = bf8 && r.nan_bf8 == GFX950_nan_bf8_CODE_7E;
   if (drop && !code7e) keys += " elem.nan=posmax";
   if (!drop && code7e) keys += " elem.nan=code=126";
+  if (r.nan_fp8 == GFX950_nan_fp8_SET) return keys + " (NaN: always minus, which no key says)";
   if (drop && code7e) keys += " (NaN: code 126 without its sign, which no key says)";
   return keys;
 }

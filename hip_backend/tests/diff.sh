@@ -36,7 +36,8 @@ for name, row in rows.items():
         assert row["note"].startswith("400 of 400 kernels launched"), row
     assert re.search(r"^%s +%d " % (re.escape(name), row["cases"]), table, re.M) and name in page, name
 assert all(report[k] for k in ("device", "driver", "compiler", "commit", "date"))
-assert len(report["profile"]["rules"]) == 21 and report["profile"]["complete"]
+rules = re.findall(r"^GFX950_RULE\((\w+),", open(sys.argv[1] + "/formats/gfx950_rules.def").read(), re.M)
+assert set(report["profile"]["rules"]) == set(rules) and len(rules) == 31 and report["profile"]["complete"]
 assert [len(s["pairs"]) for s in report["profile"]["sums"]] == [50]
 P
 profile=$(ls ./*@*.spec.json) && profile=${profile%.spec.json}
