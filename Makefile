@@ -154,13 +154,7 @@ ablate-coverage: deps $(COVERAGE) ## how often ablate's 95 % interval holds what
 # Check ends a test that takes longer than its time, four seconds by default: on a machine that has other work, or few processors, that says nothing.
 export CK_TIMEOUT_MULTIPLIER ?= 20
 
-.PHONY: check deps-check unit
-check: export DEV := 1
-deps-check: # all at once, before minutes of tests
-	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip
-check: deps-check ## all the tests (under 12 minutes on two cores)
-	@$(MAKE) -s -j$(JOBS) $(BIN) $(LIB_SO) $(TESTS) $(GOLDEN)
-	@$(MAKE) -s unit golden-check check-cli check-layers check-isa check-instructions style-check hip-check hip hip-native-check hip-diff-check hip-plugin-check fuzz-short
+.PHONY: unit
 unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 	@set -e; for t in $(TESTS); do $$t; done
 test_%: deps-test $(BIN) $(B)/tests/test_% ## one of them; with a prefix too: make asan-test_codec
@@ -210,7 +204,7 @@ endif
 
 .PHONY: check-instructions
 check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen
-	$(if $(SAN),@echo "check-instructions: not run: a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
+	$(if $(SAN),@echo "check-instructions: SKIPPED, a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
 
 .PHONY: exhaustive
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
@@ -244,14 +238,14 @@ check-layers: ## who may include whom
 
 .PHONY: check-symbols
 check-symbols: $(LIB_SO) $(LIB_A) ## the shared library exports what include/mxgold declares, every other global name begins with mxi_; planted violations are found
-	$(if $(SAN),@echo "check-symbols: not run: a sanitizer adds names of its own",@CC="$(CC)" AR="$(AR)" tools/check-symbols.sh $(LIB_SO) $(LIB_A))
+	$(if $(SAN),@echo "check-symbols: SKIPPED, a sanitizer adds names of its own",@CC="$(CC)" AR="$(AR)" tools/check-symbols.sh $(LIB_SO) $(LIB_A))
 
 .PHONY: check-cli
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
 	tests/run-cli.sh $(BIN)
 
 # Fuzz targets link what they need of core and io, instrumented; clang alone has libFuzzer.
-.PHONY: deps-fuzz fuzz fuzz-short fuzzers
+.PHONY: deps-fuzz fuzz fuzz-short fuzz-build fuzzers
 FUZZ_SECONDS ?= 600
 # 0: another each time.
 FUZZ_SEED ?= 0
@@ -268,12 +262,13 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
 fuzzers: deps-fuzz $(FUZZERS)
-fuzz-short: ## five seconds of each fuzz target, the same inputs each time
-	$(MAKE) fuzz FUZZ_SECONDS=5 FUZZ_SEED=1
-fuzz: deps-fuzz ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
-	$(MAKE) CONFIG=fuzz CC=clang OMP="-Itests/fuzz/serial -Wno-unknown-pragmas -Wno-source-uses-openmp -Wno-unused -Wno-unused-parameter" OPT=-O1 \
+fuzz-short: fuzz-build ## some seconds of each fuzz target, the same inputs each time
+	tests/run-fuzz.sh build/fuzz/fuzz short 1
+fuzz: fuzz-build ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
+	tests/run-fuzz.sh build/fuzz/fuzz seconds=$(FUZZ_SECONDS) $(FUZZ_SEED)
+fuzz-build: deps-fuzz
+	@$(MAKE) -s CONFIG=fuzz CC="$(filter ccache,$(CC)) clang" OMP="-Itests/fuzz/serial -Wno-unknown-pragmas -Wno-source-uses-openmp -Wno-unused -Wno-unused-parameter" OPT=-O1 \
 	  SAN="-fsanitize=fuzzer-no-link,address" fuzzers
-	tests/run-fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 .PHONY: man docs
 man: $(BIN) ## docs/reference/mxgold.1 from the tables of commands
@@ -386,7 +381,7 @@ style: deps-style ## format every source file
 	clang-format-14 -i $(STYLE_SRC)
 style-check: deps-style
 	@if command -v clang-format-14 >/dev/null; then clang-format-14 --dry-run --Werror $(STYLE_SRC) && echo "style: every file is formatted"; \
-	else echo "style: not run, the archive of this release has no clang-format-14"; fi
+	else echo "style: SKIPPED, the archive of this release has no clang-format-14"; fi
 
 asan-%: ## any target under AddressSanitizer
 	$(MAKE) CONFIG=asan OPT=-O1 SAN="-fsanitize=address -fno-omit-frame-pointer" $*
@@ -399,3 +394,6 @@ valgrind-%: deps-test ## a Check suite under valgrind: valgrind-test_quantize
 	CK_FORK=no MIXTURES=50 valgrind -q --error-exitcode=1 --leak-check=full $(B)/tests/$*
 clang-%: ## any target with clang
 	$(MAKE) CONFIG=clang CC=clang $*
+
+# The last: it asks which targets there are.
+include tests/check.mk

@@ -14,7 +14,7 @@ enum { ENOUGH = 2000 }; /* for each: a busy machine must not change what is foun
 
 static double seconds(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -43,7 +43,7 @@ START_TEST(every_bug) {
     const char *bases = broken_rows[bug].bases;
     for (const char *base = bases; *base; base++) {
       mx_sample s;
-      if (!table && !one && (size_t)(base - bases) != (size_t)bug % strlen(bases)) continue; /* one of them in make check */
+      if (!table && !one && !run_whole() && (size_t)(base - bases) != (size_t)bug % strlen(bases)) continue;
       n++;
       mx_identity id;
       broken_run(&s, bug, *base);
@@ -75,7 +75,7 @@ END_TEST
 /* Presets are not blamed for anything, nor is chance. */
 START_TEST(no_alarm) {
   size_t runs = 0;
-  for (size_t i = 0; i < mx_preset_count(); i += 5) {
+  for (size_t i = 0; i < mx_preset_count(); i += run_whole() ? 1 : 20) {
     mx_spec spec;
     mx_cases c;
     outputs o = {0};

@@ -1,7 +1,7 @@
 /* probe names what a device computes, from bits alone. Here mx_mma plays the device: rows of the tables, random parameter sets that are in no table,
  * and trees of additions that this file computes by itself.
  *
- * A sample, so that `make check` stays short; PROBE_ALL=1 (make probe-all) takes every row and 50 random sets, and prints a line for each;
+ * A sample, so that `make check` stays short; PROBE_ALL=1 (make probe-all) or make check-all takes every row and 50 random sets, and prints a line for each;
  * PROBE_RANDOM=N another number of sets, PROBE_FIRST=I starts at set I, PROBE_ONLY=MODEL one model, PROBE_TREES=I trees alone, from kind I on,
  * PROBE_PART=I PROBE_PARTS=N every N-th row, set and tree from the I-th, PROBE_FROM=MODEL rows from that one on (to go on where a run was ended). */
 #include <check.h>
@@ -26,7 +26,7 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int all(void) { return getenv("PROBE_ALL") != NULL; }
+static int all(void) { return getenv("PROBE_ALL") || run_whole(); }
 
 /* A device: tiles to results. */
 typedef struct device {

@@ -67,7 +67,7 @@ first=${objects%%
 case $("$objdump" -f "$first") in
   *x86-64*) machine=x86 ;;
   *aarch64*) machine=aarch64 ;;
-  *) echo "check-isa: not run: the objects are neither of x86-64 nor of AArch64"; exit 0 ;;
+  *) echo "check-isa: SKIPPED, the objects are neither of x86-64 nor of AArch64"; exit 0 ;;
 esac
 x86='
 BEGIN { FS = "\t"; n = split("66 67 f0 f2 f3 2e 36 3e 26 64 65", list, " "); for (i = 1; i <= n; i++) prefix[list[i]] = 1 }

@@ -92,7 +92,7 @@ for preset in torchao-nvfp4-2level ct-nvfp4; do
 done
 
 # As many bytes as plain scales: the layout is told by the bytes alone, whatever the order of the nibbles; so is that order.
-accepts "$mxgold" gen random --shape 128x256 -o r.safetensors
+accepts "$mxgold" gen random --shape 128x128 -o r.safetensors
 for nibble in low_first high_first half_block; do
   accepts "$mxgold" quantize r.safetensors:input -o out.safetensors --preset ocp-mxfp4 --set nibble=$nibble
   accepts "$mxgold" convert out.safetensors --layout nv128x4 -o laid.safetensors
@@ -156,7 +156,7 @@ PY
   grep -q '^preset  *ocp-mxfp8-e4m3' said || fail "$shape, words of scales: $(cat said)"
   accepts "$mxgold" diff w8.safetensors w32.safetensors
 done
-refuses "mxgold: blocks of 16 columns were asked for: scales of 128 x 8 do not fit them in a 128 x 256 tensor" "$mxgold" identify \
+refuses "mxgold: blocks of 16 columns were asked for: scales of 128 x 4 do not fit them in a 128 x 128 tensor" "$mxgold" identify \
   --input r.safetensors:input --output out.safetensors --block 16
 
 # The order of packed codes is a key, not a bug; in a short last block too.

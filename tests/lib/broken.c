@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 128, COLS = 512, RAGGED = COLS - 8 };
+enum { ROWS = 128, COLS = 256, RAGGED = COLS - 8 };
 
 const struct broken_row broken_rows[] = {
 #define X(id, bug, names, bases, few) {bug, names, bases, few},

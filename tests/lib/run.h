@@ -4,6 +4,13 @@
 
 #include <check.h>
 
+/* Check writes to a file at each assertion that holds, to say where a test that crashes was last. Where every element is asserted, that took more time
+ * than the test; a crash is still reported, with the test's name. */
+#define _mark_point(file, line) ((void)(file), (void)(line))
+
+/** 1 in `make check-all`: sweeps that make check runs in part are run whole. */
+int run_whole(void);
+
 /** Run a suite, print what failed, free it; returns what main() is to return: 0 if nothing failed. */
 int run_suite(Suite *suite);
 /** The same in one process: for tests that hand a state from one to the next, or that measure. */

@@ -180,12 +180,15 @@ static uint32_t word_of(uint64_t seed, int lfsr, uint64_t index) {
   return index % 2 ? mx_random_lfsr(pair) : pair;
 }
 
-/* Could this seed have rounded all of these so, whatever the mode, with enough bits that `slack` covers them? */
+/* Could this random word have rounded the draw so, whatever the mode, with enough bits that `slack` covers them? */
+static int word_fits(uint32_t word, const draw *d, double slack) {
+  const double u = word * 0x1p-32 + d->d; /* up from 1 on, about */
+  return d->up ? u >= 1 - slack : u <= 1 + slack;
+}
+
 static int fits(uint64_t seed, int lfsr, const draw *draws, size_t n, double slack) {
-  for (size_t i = 0; i < n; i++) {
-    const double u = word_of(seed, lfsr, draws[i].index) * 0x1p-32 + draws[i].d; /* up from 1 on, about */
-    if (draws[i].up ? u < 1 - slack : u > 1 + slack) return 0;
-  }
+  for (size_t i = 0; i < n; i++)
+    if (!word_fits(word_of(seed, lfsr, draws[i].index), &draws[i], slack)) return 0;
   return 1;
 }
 
@@ -237,14 +240,21 @@ static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
 
 static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t first, size_t n, int lfsr, const draw *draws, size_t n_draws,
                      double slack) {
+  enum { GROUP = 32 };
   uint64_t good[64];
   size_t n_good = 0;
-#pragma omp parallel for schedule(static, 1024) num_threads(s->threads) if (n > 4096)
-  for (size_t i = 0; i < n; i++) {
-    const uint64_t seed = list ? list[i] : first + i;
-    if (!fits(seed, lfsr, draws, n_draws, slack)) continue;
+#pragma omp parallel for schedule(static, 1024 / GROUP) num_threads(s->threads) if (n > 4096)
+  for (size_t group = 0; group < n; group += GROUP) {
+    /* The first word of each seed of a group without a branch between them: three of four seeds are done with after it. */
+    const size_t in_group = n - group < GROUP ? n - group : GROUP;
+    uint32_t words[GROUP];
+    for (size_t i = 0; i < in_group; i++) words[i] = word_of(list ? list[group + i] : first + group + i, lfsr, draws[0].index);
+    for (size_t i = 0; i < in_group; i++) {
+      const uint64_t seed = list ? list[group + i] : first + group + i;
+      if (!word_fits(words[i], &draws[0], slack) || !fits(seed, lfsr, draws + 1, n_draws - 1, slack)) continue;
 #pragma omp critical(mxi_random_solve)
-    if (n_good < 64) good[n_good++] = seed;
+      if (n_good < 64) good[n_good++] = seed;
+    }
   }
   for (size_t k = 0; k < n_good; k++) { /* the least one, whatever the threads did */
     size_t least = k;
@@ -257,7 +267,15 @@ static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t fi
   return 0;
 }
 
-/* Elements near the middle of their step, spread over the chosen ordinary blocks. */
+/* How likely a seed that has nothing to do with the draw rounds it so. */
+static double likely(const draw *d) { return d->up ? d->d : 1 - d->d; }
+
+static int by_likelihood(const void *a, const void *b) {
+  const double x = likely(a), y = likely(b);
+  return (x > y) - (x < y);
+}
+
+/* Elements near the middle of their step, spread over the chosen ordinary blocks; those first that turn most seeds down. */
 static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spec) {
   const observation *o = s->o;
   const block_set *set = &s->sets[BLOCK_PLAIN];
@@ -278,6 +296,7 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
       if (draws[k].d > 0.25 && draws[k].d < 0.75) out[n++] = draws[k], taken++;
   }
   free(draws);
+  qsort(out, n, sizeof *out, by_likelihood);
   return n;
 }
 
