@@ -242,7 +242,7 @@ leaves mxi_run_left(const base *b, size_t i, const uint8_t *codes, const uint32_
 
 void mxi_offer(candidate *best, const base *b, const candidate *c) {
   const uint64_t now_left = left_total(c->l), was = left_total(b->plain);
-  if (now_left * 50 >= was) return;
+  if (now_left * BUG_LEAVES_ONE_IN >= was) return;
   if (best->name && (left_total(best->l) < now_left || (left_total(best->l) == now_left && best->weak <= c->weak))) return;
   *best = *c;
 }

@@ -76,9 +76,12 @@ typedef struct candidate {
   int weak; /* 1: a description, not a cause; 2: of many words: less weak is better where both leave the same */
 } candidate;
 
+/* A bug must explain all but one in so many of what the preset leaves: two bugs at once leave some, and a wrong bug explains far less. */
+enum { BUG_LEAVES_ONE_IN = 50 };
+
 static inline int is_found(const candidate *c) { return c->name && !left_total(c->l) && !c->weak; }
 
-/** The candidate becomes the best if it leaves less than one in fifty of what the preset leaves, and less than the best so far. */
+/** The candidate becomes the best if it leaves less than one in BUG_LEAVES_ONE_IN of what the preset leaves, and less than the best so far. */
 void mxi_offer(candidate *best, const base *b, const candidate *c);
 
 /** The groups of bugs; each offers what it finds. */

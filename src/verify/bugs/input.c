@@ -117,6 +117,9 @@ static int is_rotation(int how) { return changes[how].tile != 0; }
 /* A narrower type for the elements or for the maximum alone is said plainer elsewhere (bugs_twist.c). */
 static int may_be_mixed(int how) { return is_rotation(how) || how == CHANGE_LEFT || how == CHANGE_RIGHT; }
 
+/* Once more than one in so many of what the preset leaves is still wrong, no other part can make the change the bug (BUG_LEAVES_ONE_IN). */
+enum { GIVEN_UP_ONE_IN = 10 };
+
 /* The preset run on the changed input. 0 if it is not near. */
 static int run_changed(candidate *c, const base *b, float *const *x, trial_run *run) {
   for (size_t i = 0; i < b->n; i++) {
@@ -130,7 +133,7 @@ static int run_changed(candidate *c, const base *b, float *const *x, trial_run *
       mx_tensor_amax(&a, x[i], p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads});
       c->l.tensor_scales += mx_tensor_scale(&t, a, &b->spec) || (t != p->s->tensor_scale && p->tensor_scale != p->s->tensor_scale);
     }
-    if (left_total(c->l) * 10 >= left_total(b->plain)) return 0;
+    if (left_total(c->l) * GIVEN_UP_ONE_IN >= left_total(b->plain)) return 0;
   }
   return 1;
 }

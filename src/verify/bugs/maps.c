@@ -614,7 +614,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
     if (what == CODES_OF && !*where) break; /* every code the same */
     const uint8_t code = q->s->codes[k / q->across * q->block_rows * q->cols + k % q->across * q->block_cols];
     const uint64_t left = filled_left(b, wrong, what, code, q->seen[k]);
-    if (left * 50 < n && (what != SCALE_OF || !by_chance(b, wrong, n - 1, 1))) {
+    if (left * BUG_LEAVES_ONE_IN < n && (what != SCALE_OF || !by_chance(b, wrong, n - 1, 1))) {
       if (what == SCALE_OF && is_limit(&is, b, wrong, n, q->seen[k], where)) {
         better(best, &is, units_left(b, what, left));
         return;
@@ -633,7 +633,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
     break;
   }
   long found_r = 0, found_a = 0;
-  uint64_t least = n / 50 + 1;
+  uint64_t least = n / BUG_LEAVES_ONE_IN + 1;
   for (int i = -STEPS; i <= STEPS; i++)
     for (int k = -STEPS; k <= STEPS; k++) {
       const long dr = i ? (i < 0 ? -steps[-i - 1] : steps[i - 1]) : 0, da = k ? (k < 0 ? -steps[-k - 1] : steps[k - 1]) : 0;

@@ -34,6 +34,9 @@ static int run_mixed(const base *b, size_t i, const float *xs, const float *xe, 
   return 1;
 }
 
+/* On a few rows one code or scale in so many may be wrong: looser costs full runs of what is not it, stricter loses a bug beside another. */
+enum { SAMPLE_ONE_IN = 20 };
+
 /* The scales of a few rows, and then their codes as well: are most of them right? */
 static int is_promising(const base *b, const at_row *rows, size_t n, float *const *xs, float *const *xe, const float *amax, trial_run *run) {
   for (int codes = 0; codes < 2; codes++) {
@@ -46,7 +49,7 @@ static int is_promising(const base *b, const at_row *rows, size_t n, float *cons
       left += codes ? left_total(l) : l.scales;
       all += codes ? p->block_rows * p->cols : p->across;
     }
-    if (left * 20 > all) return 0;
+    if (left * SAMPLE_ONE_IN > all) return 0;
   }
   return 1;
 }

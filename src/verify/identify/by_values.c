@@ -7,7 +7,9 @@
 
 #include "mxgold/mxgold.h"
 
-enum { SOME = 1 << 15, FEW = 1 << 10 };
+enum { SOME = 1 << 15, FEW = 1 << 10 }; /* values that are looked at: to choose, and to put aside */
+/* Another block than a preset's own must leave so many times fewer values wrong. */
+enum { NARROWER_TIMES = 4 };
 
 int mxi_has_negative_zero(int elem) {
   const mx_format *f = mx_elem_format(elem);
@@ -74,6 +76,6 @@ int mxi_values_preset(mx_spec *out, const mx_sample *samples, size_t n, const mx
   for (int tall = 0; tall < 3 && least.wrong; tall++) /* rows, columns, tiles */
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && least.wrong; k++)
       if (tall < 2 || sizes[k] > 8) try_block(out, &least, tall ? sizes[k] : 1, tall == 1 ? 1 : sizes[k], samples, n, threads, until);
-  if (least.wrong && own.wrong / 4 < least.wrong) *out = as_it_is; /* narrow blocks are nearer to anything */
+  if (least.wrong && own.wrong / NARROWER_TIMES < least.wrong) *out = as_it_is; /* narrow blocks are nearer to anything */
   return least.wrong != UINT64_MAX;
 }

@@ -5,6 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+/* Inquiries that lack at most so many times what the best of them lacks, and a little more, may have the rule. More of them cost a search for a seed
+ * each, the dearest work there is; fewer lose the right one where a type or a format explains the draws nearly as well. */
+static const double LIKELY_TIMES = 4, LIKELY_BY = 0.1;
+static int is_likely(const chance *c, const inquiry *q) { return q->residue <= LIKELY_TIMES * c->least + LIKELY_BY; }
+
 /* Keys of a spec that are not the default, and digits of its numbers: of two that allow the same draws the plainer one is right. */
 static size_t length_of(const mx_spec *s) {
   char text[4096];
@@ -41,7 +46,7 @@ inquiry *mxi_chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline 
     if (c->random[i]) c->least = fmin(c->least, all[i].residue);
   }
   for (size_t i = 0; i < n; i++) {
-    if (!c->random[i] || all[i].residue > 4 * c->least + 0.1 || deadline_over(until)) continue;
+    if (!c->random[i] || !is_likely(c, &all[i]) || deadline_over(until)) continue;
     if (!mxi_inquiry_random_rule(&all[i], 0)) continue;
     c->ruled[c->n_ruled++] = i;
     if (mxi_inquiry_seed(&all[i], 0)) return &all[i];
@@ -56,12 +61,11 @@ inquiry *mxi_chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
   if (usual || c->none) return usual;
   uint8_t *random = c->random;
   size_t *ruled = c->ruled, n_ruled = c->n_ruled;
-  const double least = c->least;
   /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
   for (size_t tried = 0; !n_ruled && tried < n && !deadline_over(until); tried++) {
     size_t next = n;
     for (size_t i = 0; i < n; i++)
-      if (random[i] == 1 && all[i].residue <= 4 * least + 0.1 && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
+      if (random[i] == 1 && is_likely(c, &all[i]) && (next == n || all[i].rule_lacks < all[next].rule_lacks)) next = i;
     if (next == n) break;
     random[next] = 2;
     if (!mxi_inquiry_random_rule(&all[next], 1)) continue;
@@ -84,7 +88,7 @@ inquiry *mxi_chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
   for (size_t i = 0; i < n; i++) {
     if (!random[i]) continue;
     all[i].level = 2;
-    if (all[i].seeded && mxi_attempt_badness(&all[i].best) * 50 < all[i].o.n_blocks &&
+    if (all[i].seeded && mxi_attempt_badness(&all[i].best) * ONE_IN < all[i].o.n_blocks &&
         (!best || !best->seeded || mxi_attempt_better(&all[i].best, &best->best)))
       best = &all[i];
     if (all[i].seeded || (best && best->seeded)) continue;

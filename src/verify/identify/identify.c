@@ -15,14 +15,33 @@
 #include "verify/identify/search/values.h"
 #include "mxgold/isa.h"
 
-enum { SPARE = 2, OF_A_NUMBER = 8 };
+enum { SPARE = 2 }; /* inquiries beyond MAX_INQUIRIES: the preset of a bug, and a preset of formats that do not look likely */
+
+/* A number of its own that a spec was given must explain so many codes: fewer, and noise passes for a rule; more, and a rule passes for noise. */
+enum { OF_A_NUMBER = 8 };
+
+/* Formats whose spread is within CLOSE_TIMES of the least, or CLOSE_BY octaves beyond it, are inquired into as well. Wider costs an inquiry for each of
+ * them; narrower loses the right format where few elements or a coarse format make its spread no better than another's. At most so many, more where
+ * only values are there, since nothing but the presets tells formats then. */
+static const double CLOSE_TIMES = 1.3, CLOSE_BY = 0.1;
+enum { MOST_FORMATS = 8, MOST_FORMATS_OF_VALUES = 16 };
+
+/* Scale rules that leave up to NEAR_TIMES the least wrong scales, and NEAR_BY more, have their elements' rules tried too. */
+enum { NEAR_TIMES = 2, NEAR_BY = 16 };
+
+/* What all blocks lack counts so little beside what ordinary blocks lack: one key at the ends of the range makes many blocks wrong. */
+static const double OF_ALL_BLOCKS = 0.01;
+
+/* An inquiry that was finished already must be so many times better than another for each time that it was, or it keeps the others waiting. */
+enum { AGAIN_TIMES = 4, MOST_LEVELS = 2 };
 
 /* Shares of the time, of ten seconds at most. Known bugs are soon gone through: who gives much more time, as a test on a busy machine does, gives it
  * to them as well. The first wave ends after so many trials as take its share on most machines: then its end is the same on all of them. */
-static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, TRIALS_A_SECOND = 150000;
+static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, FOR_CHANCE = 0.7, FOR_OPEN_KEYS = 0.3, TRIALS_A_SECOND = 150000;
+static const double SHARED_SECONDS = 10, BUGS_OF_MORE = 0.05; /* bugs: this of the whole where that is more */
 
-static double share(double of, double seconds) { return of * fmin(seconds, 10); }
-static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), FOR_BUGS * 0.1 * seconds); }
+static double share(double of, double seconds) { return of * fmin(seconds, SHARED_SECONDS); }
+static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), BUGS_OF_MORE * seconds); }
 
 /* ---- what the data leave open */
 
@@ -187,8 +206,8 @@ static inquiry *most_promising(inquiry *all, size_t n) {
   inquiry *best = NULL;
   double least = INFINITY;
   for (size_t i = 0; i < n; i++) {
-    const double r = all[i].residue * (1 << 2 * all[i].level);
-    if (all[i].level < 2 && r < least) least = r, best = &all[i];
+    const double r = all[i].residue * pow(AGAIN_TIMES, all[i].level);
+    if (all[i].level < MOST_LEVELS && r < least) least = r, best = &all[i];
   }
   return best;
 }
@@ -228,7 +247,7 @@ static void advance(inquiry *q) {
   if (!q->level) q->ordinary = q->residue;
   mxi_inquiry_finish(q, q->level++ > 0);
   /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
-  if (q->best.any) q->residue = q->ordinary + 0.01 * (double)mxi_attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
+  if (q->best.any) q->residue = q->ordinary + OF_ALL_BLOCKS * (double)mxi_attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
 }
 
 /* A tensor scale that says something: arithmetic of 16 bits has none (SPEC 3). */
@@ -267,7 +286,7 @@ static inquiry *first_wave(wave *w, inquiry *all, size_t n, search_budget *budge
 /* The elements' rules of inquiries whose scales are nearly explained. */
 static void specs_of_near(const wave *w, inquiry *all, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= 2 * w->least + 16) mxi_inquiry_specs(&all[i]);
+    if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= NEAR_TIMES * w->least + NEAR_BY) mxi_inquiry_specs(&all[i]);
 }
 
 /* A scale that is wrong is worse than a code. */
@@ -340,7 +359,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   chance drawn = {0};
   if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is no bug */
     specs_of_near(&w, all, *n_all);
-    q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, 0.3 * allowed));
+    q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
     if (q) return q;
   }
   if (samples[0].codes) {
@@ -350,7 +369,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
   specs_of_near(&w, all, *n_all);
-  inquiry *random = mxi_chance_inquiry(&drawn, all, *n_all, mxi_deadline_before(until, 0.3 * allowed));
+  inquiry *random = mxi_chance_inquiry(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
   if (random) return random;
   while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
     advance(q);
@@ -438,8 +457,8 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   const int threads = mx_thread_count(options->n_threads);
   const double allowed = options->seconds > 0 ? options->seconds : 10;
   search_budget budget = {.most = UINT64_MAX, .until = mxi_deadline_in(allowed)};
-  const size_t most = samples[0].codes ? 8 : 16; /* values alone: nothing tells formats but the presets */
-  while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < 1.3 * h[0].spread + 0.1)) close++;
+  const size_t most = samples[0].codes ? MOST_FORMATS : MOST_FORMATS_OF_VALUES;
+  while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < CLOSE_TIMES * h[0].spread + CLOSE_BY)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
     mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed)));
     if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
@@ -451,7 +470,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->spec = best->best.spec;
     name_presets(out);
     if (mxi_attempt_exact(&best->best) && !out->preset) say_plainly(best);
-    if (mxi_attempt_exact(&best->best) && !options->no_undecided) settle(out, best, mxi_deadline_in(0.3 * allowed));
+    if (mxi_attempt_exact(&best->best) && !options->no_undecided) settle(out, best, mxi_deadline_in(FOR_OPEN_KEYS * allowed));
     const char *near = mxi_attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
     if (!mxi_attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);

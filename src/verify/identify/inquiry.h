@@ -6,6 +6,9 @@
 #include "verify/identify/search/search.h"
 #include "verify/identify/search/stochastic.h"
 
+/* Where more than one in fifty is wrong a rule is not right but for a few; a kernel that draws is wrong in far more, special values in fewer. */
+enum { ONE_IN = 50 };
+
 enum { MAX_REPAIRED = 48, MAX_INQUIRIES = 48 };
 
 /* A spec, run over everything. */
@@ -64,7 +67,7 @@ void mxi_inquiry_finish(inquiry *q, int effort);
 /** A spec of these formats, run over everything: into best whatever is there. */
 void mxi_inquiry_take(inquiry *q, const mx_spec *spec);
 
-/** Is more than one in fifty of the elements, or of the scales, of ordinary blocks wrong? */
+/** Is more than one in ONE_IN of the elements, or of the scales, of ordinary blocks wrong? */
 int mxi_inquiry_far_off(const inquiry *q);
 /** Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
 int mxi_inquiry_looks_random(inquiry *q);

@@ -8,8 +8,11 @@ int mxi_spec_random(const mx_spec *s) { return s->elem_round == MX_ROUND_SR || s
 
 int mxi_inquiry_far_off(const inquiry *q) {
   const score was = q->specs.got[0];
-  return was.codes * 50 >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]) || was.scales * 50 >= q->s.sets[BLOCK_PLAIN].n;
+  return was.codes * ONE_IN >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]) || was.scales * ONE_IN >= q->s.sets[BLOCK_PLAIN].n;
 }
+
+/* Chance allows two codes where a rule allows one, so that it fits more by itself: it must leave so many times less than the best rule. */
+enum { FAR_LESS = 6 };
 
 int mxi_inquiry_looks_random(inquiry *q) {
   if (!q->specs.n || !q->o.samples[0].codes) return 0;
@@ -19,7 +22,7 @@ int mxi_inquiry_looks_random(inquiry *q) {
   before[0] = q->cores;
   before[1] = q->specs;
   const double residue = q->residue;
-  q->drawn = q->specs.got[0].codes * 50 >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
+  q->drawn = q->specs.got[0].codes * ONE_IN >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]);
   q->s.lenient = 1;
   mxi_inquiry_cores(q);
   mxi_inquiry_specs(q);
@@ -29,7 +32,7 @@ int mxi_inquiry_looks_random(inquiry *q) {
     mxi_cores_at_random(&q->s, &q->cores, mxi_inquiry_base(q));
     if (q->cores.n) mxi_inquiry_specs(q);
   }
-  const int random = q->specs.n && mxi_spec_random(&q->specs.spec[0]) && q->residue * 6 < residue;
+  const int random = q->specs.n && mxi_spec_random(&q->specs.spec[0]) && q->residue * FAR_LESS < residue;
   if (!random) {
     q->fitted.scales = SIZE_MAX;
     q->cores = before[0];
@@ -41,11 +44,14 @@ int mxi_inquiry_looks_random(inquiry *q) {
   return random;
 }
 
+/* At most one element in so many is at the ends of the range; a rule that lacks more is not the rule. */
+enum { ENDS_ONE_IN = 100 };
+
 /* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
 static int clean_enough(const search *s, const mx_spec *spec, score got) {
   uint64_t all = 0;
   for (int k = 0; k < BLOCK_CLASSES; k++) all += mxi_inquiry_looked(&s->sets[k]);
-  return score_total(got) * 100 <= all && !score_total(mxi_search_score(s, spec, PLAIN));
+  return score_total(got) * ENDS_ONE_IN <= all && !score_total(mxi_search_score(s, spec, PLAIN));
 }
 
 int mxi_inquiry_random_rule(inquiry *q, int effort) {

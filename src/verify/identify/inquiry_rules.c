@@ -116,7 +116,7 @@ void mxi_inquiry_cores(inquiry *q) {
     return;
   }
   base.scale_min_byte = only_scale(s->o);
-  const int normed = s->o->samples[0].has_tensor_scale || fabs(q->h.offset) > 0.7;
+  const int normed = s->o->samples[0].has_tensor_scale || fabs(q->h.offset) > WITHOUT_NORM;
   for (int learning = 0; learning < 4; learning++) {
     q->fitted.scales = s->scales.n;
     cores->n = 0;
@@ -163,7 +163,7 @@ uint64_t mxi_inquiry_looked(const block_set *set) {
 
 /* Is each code beside its value, under some arithmetic? */
 static int beside_each(search *s, const mx_spec *base) {
-  const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50;
+  const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / ONE_IN;
   const int lenient = s->lenient;
   mx_spec t = *base;
   uint64_t least = UINT64_MAX;
@@ -180,7 +180,8 @@ static int beside_each(search *s, const mx_spec *base) {
 /* What every rule of rounding gets wrong in one element of eight, and that lies beside its value, is drawn: no rule of the ends explains that.
  * before: under another arithmetic it looked so. */
 static int looks_drawn(search *s, pool *few, const mx_spec *base, int before) {
-  const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / 8;
+  enum { DRAWN_ONE_IN = 8 }; /* lower, and coarse draws pass for a rule; higher, and a rule with odd ends passes for draws */
+  const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / DRAWN_ONE_IN;
   mxi_search_product(s, few, base, 1, KEYS("elem.round", "elem.arith"), PLAIN, 0);
   if (!few->n || few->got[0].codes <= bar) return 0;
   if (before) return 1;
@@ -245,7 +246,7 @@ static void find_elements(inquiry *q) {
     const int seeded = q->seeded && q->seed.elem_round == MX_ROUND_SR;
     if (seeded) elements_of_seed(s, few, base, &q->seed);
     if (!drawn && !seeded) elements_without_chance(s, few, base, &looked_drawn);
-    if (drawn || (s->lenient && few->n && few->got[0].codes > mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / 50)) {
+    if (drawn || (s->lenient && few->n && few->got[0].codes > mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / ONE_IN)) {
       mx_spec random = *base;
       random.elem_round = MX_ROUND_SR;
       mxi_search_product(s, few, &random, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to", "elem.prescale"), PLAIN,

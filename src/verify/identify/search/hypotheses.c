@@ -203,12 +203,15 @@ static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const
   return 1;
 }
 
+/* From here on, of the largest value, a number may have been clipped to it or rounded up to it. */
+static const double CLIPPED_FROM = 0.6;
+
 /* Is a point that log_ratio() leaves out where it should be: too small for its block, or at the largest value? offset: log2 of x / (code * scale). */
 static int agrees(const hypothesis *h, const mx_format *e, const mx_format *s, const point *p, double offset) {
   const double v = fabs(mx_decode(e, p->code)), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
   if (!isfinite(v) || !isfinite(sc) || sc == 0) return 0;
   const double y = fabs((double)p->x) * exp2(-offset) * (h->formats.scale_form == MX_SCALE_FORM_ENCODE ? sc : 1 / sc);
-  return v >= top ? y > 0.6 * top : y < v + 2 * mx_format_min(e);
+  return v >= top ? y > CLIPPED_FROM * top : y < v + 2 * mx_format_min(e);
 }
 
 /* Each sample has its own tensor scale, so the spread is that about each sample's median. */
@@ -300,6 +303,17 @@ static int is_unlikely(const shape *blocks, size_t i, const mx_sample *s, size_t
   return (one && blocks[i].rows == blocks[0].rows) || (blocks[i].rows == 1 && blocks[i - 1].rows > 1 && blocks[i].cols == blocks[i - 1].cols);
 }
 
+/* What is added to a spread, in octaves, for readings that are rare, so that of two that fit about alike the common one is tried first. As much as the
+ * spreads of right and wrong formats lie apart would put the right one behind; nothing would leave it to the order of the tables. */
+static const double RARE_GRID = 0.15, UNLIKELY_BLOCK = 0.1, RARE_FORM = 0.02, UNEXPLAINED_NORM = 0.03, OTHER_NORM = 0.06, FULL_RANGE = 0.001;
+/* HiFloat4's micro-scales are not in sight, so that its spread says little: at most this. */
+static const double MICRO_SPREAD = 0.6;
+/* log2 of a tensor scale that is this far from amax / (largest element * largest scale) follows another rule. */
+static const double FROM_NORM = 1.6;
+/* A spread beyond this says that no format fits the input as it lies: then a rotation is looked for, and tried if every element of its tile correlates
+ * with what is stored at least so much. Lower costs a search of rotations on plain data; higher loses rotated data that a format fits by luck. */
+static const double NOTHING_FITS = 0.5, ROTATION_FITS = 0.3;
+
 static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits, int unlikely) {
   const uint32_t largest = largest_scale(samples, n);
   point *p = malloc(MAX_POINTS * sizeof *p);
@@ -322,17 +336,17 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         if (hif4) h.formats.scale_rule = MX_SCALE_RULE_HIF4;
         set_block(&h.formats, b, samples, n);
         measure(&h, p, n_points);
-        if (e == MX_ELEM_E1M2 && !hif4) h.spread += 0.15; /* an even grid fits e2m1's codes nearly as well, and is rare */
-        if (unlikely) h.spread += 0.1;
-        if (form) h.spread += 0.02;               /* of two readings that fit alike, the common one */
-        if (hif4) h.spread = fmin(h.spread, 0.6); /* micro-scales of 1, 2 and 4 are not in sight */
+        if (e == MX_ELEM_E1M2 && !hif4) h.spread += RARE_GRID; /* an even grid fits e2m1's codes nearly as well, and is rare */
+        if (unlikely) h.spread += UNLIKELY_BLOCK;
+        if (form) h.spread += RARE_FORM;                   /* of two readings that fit alike, the common one */
+        if (hif4) h.spread = fmin(h.spread, MICRO_SPREAD); /* micro-scales of 1, 2 and 4 are not in sight */
         /* Formats that differ by a power of two alone fit alike: the offset that the common targets give decides. */
         const double expected = normed_offset(samples, n, ef, sf);
         if (!samples[0].has_tensor_scale)
-          h.spread += 0.03 * (fabs(h.offset) > 0.7);
+          h.spread += UNEXPLAINED_NORM * (fabs(h.offset) > WITHOUT_NORM);
         else
-          h.spread += 0.06 * (fabs(h.offset - expected) > 1.6);
-        if (largest == sf->max_code && !sf->sign_bits) h.spread -= 0.001; /* of formats that differ in their largest code alone */
+          h.spread += OTHER_NORM * (fabs(h.offset - expected) > FROM_NORM);
+        if (largest == sf->max_code && !sf->sign_bits) h.spread -= FULL_RANGE; /* of formats that differ in their largest code alone */
         if (l->n == l->room) {
           l->room = l->room ? 2 * l->room : 256;
           hypothesis *more = realloc(l->at, l->room * sizeof *more);
@@ -522,10 +536,10 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
     for (size_t i = 0; i < n_blocks; i++) /* tiles come before rows where scales repeat, so among equals they win */
       consider(&l, samples, n_samples, blocks[i], &none, bits, is_unlikely(blocks, i, samples, n_samples));
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
-    if (least > 0.5) { /* nothing fits as it lies: perhaps the input was rotated */
+    if (least > NOTHING_FITS) { /* nothing fits as it lies: perhaps the input was rotated */
       const rotation r = find_rotation(samples, n_samples, blocks[0], bits);
       const mx_spec rotated = spec_of_rotation(&r, mx_thread_count(options->n_threads > 0 ? options->n_threads : 1));
-      if (r.fit > 0.3) consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
+      if (r.fit > ROTATION_FITS) consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
     }
     qsort(l.at, l.n, sizeof *l.at, better);
   }

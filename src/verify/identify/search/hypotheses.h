@@ -4,6 +4,9 @@
 
 #include "mxgold/verify.h"
 
+/* log2 of a tensor scale beyond which it is not what rounding leaves of 1: then rules with one come first. */
+static const double WITHOUT_NORM = 0.7;
+
 enum { MAX_HYPOTHESES = 24, MAX_BLOCKS_TRIED = 12 };
 
 typedef struct hypothesis {

@@ -86,6 +86,11 @@ static int by_place(const void *a, const void *b) {
   return (x->d > y->d) - (x->d < y->d);
 }
 
+/* Draws are chance's where at least so much of what chance would send the other way went there. Lower, and a threshold with a few odd ends passes for
+ * chance; higher, and draws of few random bits do not. Equal values that are drawn apart are the stronger sign: so
+ * many must be expected before they count, of which one in four is enough. */
+static const double OF_CHANCE = 0.6, ENOUGH_MIXED = 20, MIXED_ONE_IN = 4;
+
 /* Between the same two codes, with the same sign: are these the draws of chance? A rule without it sends equal values the same way, and those below
  * a threshold down and those above up, but for few; chance sends min(d, 1 - d) of them the other way. draws gets sorted. */
 static int is_chance(draw *draws, size_t n) {
@@ -109,12 +114,19 @@ static int is_chance(draw *draws, size_t n) {
     }
     other += least;
   }
-  if (expected_mixed > 20 && (double)mixed * 4 < expected_mixed) return 0;
-  return (double)other > 0.6 * expected_other;
+  if (expected_mixed > ENOUGH_MIXED && (double)mixed * MIXED_ONE_IN < expected_mixed) return 0;
+  return (double)other > OF_CHANCE * expected_other;
 }
 
 /* A thousand times, as a logarithm. */
 static const double LESS_LIKELY = 7;
+
+/* A sum of draws is out of order beyond so many of its deviations, which chance is once in 10^15. Fewer, and of the many data that people try some draws
+ * are called biased; more, and a small bias needs more data to be seen. */
+static const double DEVIATIONS = 8;
+
+/* Draws that are needed to believe in chance, and how rarely a code may be neither neighbour of its value. */
+enum { ENOUGH_DRAWS = 64, BEYOND_ONE_IN = 1000 };
 
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
   enum { MOST = 120000, BITS = 24 };
@@ -164,11 +176,11 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
     expected += c * log(c) + (1 - c) * log(1 - c);
     variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
   }
-  out->biased = fabs(ups) >= 8 * sqrt(spread) + 1 || out->mode == MODE_BELOW;
+  out->biased = fabs(ups) >= DEVIATIONS * sqrt(spread) + 1 || out->mode == MODE_BELOW;
   if (out->mode == MODE_BELOW) out->mode = MX_SR_FASTEST;
-  const int as_expected = fabs(best - expected) < 8 * sqrt(variance) + 1;
+  const int as_expected = fabs(best - expected) < DEVIATIONS * sqrt(variance) + 1;
   if (out->biased && !as_expected) out->bits_least = out->bits_most = 0; /* draws of no mode: what fits best says nothing of the bits */
-  out->believable = n >= 64 && out->beyond * 1000 <= n && (out->biased || as_expected) && is_chance(draws, n);
+  out->believable = n >= ENOUGH_DRAWS && out->beyond * BEYOND_ONE_IN <= n && (out->biased || as_expected) && is_chance(draws, n);
   free(draws);
 }
 
@@ -300,6 +312,9 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
   return n;
 }
 
+/* Fewer draws than this fit too many seeds by luck. */
+enum { LEAST_TESTED = 24 };
+
 static int solve_elements(search *s, mx_spec *spec, int many) {
   /* What r random bits can shift is 2^(1-r): from 7 bits on, from 4, from 3; below, seeds are tried one by one. */
   static const struct {
@@ -310,7 +325,7 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
       {0.02, 0, UINT64_C(1) << SEED_BITS}, {0.02, 1, UINT64_C(1) << SEED_BITS}, {0.14, 0, UINT64_C(1) << (SEED_BITS - 2)}, {0.4, 0, 1 << 12}};
   draw draws[TESTED];
   const size_t n = choose_draws(draws, s, spec);
-  if (n < 24) return 0;
+  if (n < LEAST_TESTED) return 0;
   for (size_t k = 0; k < sizeof pass / sizeof pass[0] && !budget_over(s->budget); k++) {
     if (!many && try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
     const uint64_t end = pass[k].end < LEVELS[many] ? pass[k].end : LEVELS[many];
@@ -331,6 +346,9 @@ static int shows_seed(const block_set *set, const mx_spec *spec) {
   for (t.seed = 1; t.seed <= 8; t.seed++) wrong += mxi_set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
   return wrong >= 8;
 }
+
+/* A right seed gives every scale but those whose rule is not known yet: more than one in so many wrong, and it is another seed. */
+enum { SEED_WRONG_ONE_IN = 50 };
 
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
 static int solve_scales(search *s, mx_spec *spec, int many) {
@@ -359,7 +377,8 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
       if (i % ASKED == 0) late |= budget_over(s->budget); /* a call of the system */
       if (least <= i || late || !mxi_seed_trial_fits(&one, t.seed)) continue;
       /* Where either of foursix's two scales will do, a few blocks fit many a seed. */
-      if (t.select == MX_SELECT_FOURSIX && mxi_scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * 50 > plain) continue;
+      if (t.select == MX_SELECT_FOURSIX && mxi_scales_score(o, &t, 1u << BLOCK_PLAIN, LOOK_SCALES, NULL).scales * SEED_WRONG_ONE_IN > plain)
+        continue;
 #pragma omp critical(mxi_random_solve)
       if (i < found) found = i;
     }

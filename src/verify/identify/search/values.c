@@ -130,13 +130,17 @@ static double stated_target(const observation *o, int as_scale) {
   return 0;
 }
 
+/* A number is read off the data where so many of the blocks, or of the elements, allow one and the same interval of it. Lower, and every rule of
+ * rounding finds an interval of its own; higher, and blocks under another rule (limits, special values) hide the number. */
+static const double AGREEING_SCALES = 0.6, AGREEING_ELEMENTS = 0.7;
+
 /* scale.max: what the ordinary blocks allow under each rounding, and with each tensor scale. */
 static void scale_maxima(key_values *v, const observation *o) {
   const double fixed = mx_format_max(mx_elem_format(o->formats.elem)), m = mx_format_max(mx_scale_format(o->formats.scale));
   for (int way = 0; way < TOWARD_COUNT; way++) {
     interval in;
-    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > 0.6 && number_in(in) < 1e6) add_number(v, "", number_in(in));
-    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= 0.6) continue;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > AGREEING_SCALES && number_in(in) < 1e6) add_number(v, "", number_in(in));
+    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= AGREEING_SCALES) continue;
     if (number_in(in) < 1e6 && number_in(in) > 0.5) add_number(v, "", number_in(in)); /* tensor.norm=unit */
     for (int as_scale = 0; as_scale < 2; as_scale++) {
       const double k = stated_target(o, as_scale);
@@ -154,14 +158,14 @@ static void targets_from_blocks(key_values *v, const observation *o) {
   const double largest = mx_format_max(mx_elem_format(o->formats.elem));
   for (int way = 0; way < TOWARD_COUNT; way++) {
     interval in;
-    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= 0.6 || !(in.least > 0)) continue;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= AGREEING_SCALES || !(in.least > 0)) continue;
     const interval k = {largest / in.most, largest / in.least};
     if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
   }
   const mx_sample *s = &o->samples[0]; /* given as an amax, whatever the tensor's own is */
   for (int way = 0; s->has_tensor_scale && way < TOWARD_COUNT; way++) {
     interval in;
-    if (mxi_scale_max_interval(&in, o, (toward)way, 0) <= 0.6 || !(in.least > 0)) continue;
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) <= AGREEING_SCALES || !(in.least > 0)) continue;
     const interval k = {largest * (double)s->tensor_scale / in.most, largest * (double)s->tensor_scale / in.least};
     if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
   }
@@ -191,7 +195,7 @@ static void prescales(key_values *v, const observation *o) {
          way--) { /* either way first: what random rounding allows */
       interval in;
       if ((i == 1 || i == 2) && given == 1) continue;
-      if (mxi_prescale_interval(&in, o, (toward)way, by[i].normed) < 0.7) continue;
+      if (mxi_prescale_interval(&in, o, (toward)way, by[i].normed) < AGREEING_ELEMENTS) continue;
       in.least /= by[i].target, in.most /= by[i].target;
       if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
       if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
