@@ -233,8 +233,9 @@ probe-all: deps-test $(B)/tests/test_probe ## every row of the tables, 50 random
 	PROBE_ALL=1 $(B)/tests/test_probe
 
 .PHONY: check-layers
-check-layers: ## who may include whom
-	@tools/check-layers.sh
+check-layers: $(BIN) ## who may include and call whom (tools/rooms.txt), by the includes and the symbols of the objects; planted faults are found
+	@tools/check-layers.sh $(B)/obj
+	@tools/check-layers.sh --plant "$(CC)"
 
 .PHONY: check-symbols
 check-symbols: $(LIB_SO) $(LIB_A) ## the shared library exports what include/mxgold declares, every other global name begins with mxi_; planted violations are found

@@ -9,12 +9,6 @@ static num scale_and_tensor(int encode, num scale, num over, num under) {
   return num_round(num_ratio((num[]){scale, encode ? under : over}, 2, encode ? &over : &under, 1), NUM_F32);
 }
 
-void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, num *under) {
-  if (plan->spec->deq_arith != MX_DEQ_ARITH_SCALE_FIRST || divisor) return;
-  *over = num_div_r(*over, *under, NUM_F32); /* T itself, or rnd(A / N) */
-  *under = num_int(1);
-}
-
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under) {
   const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE && !plan->chained;
   if (num_is_zero(code) && num_is_zero(scale) && encode) return num_zero(code.sign); /* scale.zero=zero: nothing was kept */
@@ -47,6 +41,17 @@ static int micro_exponent(const mx_tensor *t, size_t row, size_t col) {
   return (m[0] >> i / 8 & 1) + (m[1 + i / 32] >> i % 32 / 4 & 1);
 }
 
+uint64_t ref_code_at(const mx_tensor *t, const mx_spec *spec, size_t row, size_t col) {
+  const uint8_t *codes = t->codes + row * t->code_stride;
+  if (ref_elem_format(spec->elem)->bits > 4) return codes[col];
+  size_t rows, block, byte = col / 2, high = col % 2;
+  ref_block_extent(spec, t->rows, t->cols, &rows, &block); /* the nibble order repeats from block to block */
+  const size_t j = col % block, low = (block + 1) / 2;
+  if (spec->nibble == MX_NIBBLE_HIGH_FIRST) high = !high;
+  if (spec->nibble == MX_NIBBLE_HALF_BLOCK) byte = (col - j) / 2 + (j < low ? j : j - low), high = j >= low;
+  return high ? codes[byte] >> 4 : codes[byte] & 15;
+}
+
 mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spec *spec, const mx_exec *exec) {
   (void)exec;
   if (!t || !spec || (!out && t->rows && t->cols)) return MX_ERR_ARG;
@@ -58,7 +63,6 @@ mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spe
   num over, under;
   ref_tensor_multiplier(&plan, num_float(t->tensor_scale), &over, &under);
   const int by_column = t->scale_rows != t->rows || (plan.block_cols == 1 && t->scale_cols == t->cols && plan.block_rows > 1);
-  uint8_t codes[2];
   for (size_t r = 0; r < t->rows; r++)
     for (size_t c = 0; c < t->cols; c++) {
       uint64_t code;
@@ -66,16 +70,7 @@ mx_status ref_dequantize(float *out, size_t ld, const mx_tensor *t, const mx_spe
         memcpy(&out[r * ld + c], t->codes + r * t->code_stride + 4 * c, 4);
         continue;
       }
-      if (plan.elem->bits == 4) { /* the nibble order repeats from block to block */
-        const size_t block = plan.block_cols, j = c % block, low = (block + 1) / 2;
-        size_t byte = c / 2, high = c % 2;
-        if (spec->nibble == MX_NIBBLE_HIGH_FIRST) high = !high;
-        if (spec->nibble == MX_NIBBLE_HALF_BLOCK) byte = (c - j) / 2 + (j < low ? j : j - low), high = j >= low;
-        codes[0] = t->codes[r * t->code_stride + byte];
-        code = high ? codes[0] >> 4 : codes[0] & 15;
-      } else {
-        code = t->codes[r * t->code_stride + c];
-      }
+      code = ref_code_at(t, spec, r, c);
       num s = ref_scale_value(&plan, scale_code(t, by_column ? r / plan.block_rows : r, by_column ? c : c / plan.block_cols));
       num v = ref_value(plan.elem, code);
       if (v.kind == NUM_FINITE) v.exp += micro_exponent(t, r, c);

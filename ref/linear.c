@@ -168,11 +168,11 @@ static mx_status turned(operand *o, const operand *from) {
   const mx_tensor *f = &from->tensor;
   mx_tensor *t = &o->tensor;
   size_t rows, block;
-  mx_spec_block(&o->spec, t->rows, t->cols, &rows, &block);
+  ref_block_extent(&o->spec, t->rows, t->cols, &rows, &block);
   uint8_t *plain = calloc(t->cols_padded + block + 1, 1);
   for (size_t r = 0; r < t->rows && plain; r++) {
     memset(plain, 0, t->cols_padded);
-    for (size_t c = 0; c < t->cols; c++) plain[c] = (uint8_t)mx_code_at(f, &o->spec, c, r);
+    for (size_t c = 0; c < t->cols; c++) plain[c] = (uint8_t)ref_code_at(f, &o->spec, c, r);
     if (ref_elem_format(o->spec.elem)->bits == 4)
       ref_pack4(t->codes + r * t->code_stride, plain, t->cols_padded, o->spec.nibble, block);
     else

@@ -66,6 +66,10 @@ size_t ref_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, si
 void ref_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad);
 void ref_layout_unpack(uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb);
 void ref_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
+/** The code of element (row, col) of a tensor of codes of at most 8 bits. */
+uint64_t ref_code_at(const mx_tensor *t, const mx_spec *spec, size_t row, size_t col);
+/** Rows and columns of a block of a [rows][cols] tensor. */
+void ref_block_extent(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols);
 void ref_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block);
 void ref_pack6(uint8_t *out, const uint8_t *codes, size_t n);
 void ref_unpack6(uint8_t *codes, const uint8_t *in, size_t n);

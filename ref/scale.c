@@ -4,19 +4,9 @@
 _Static_assert((int)MX_SCALE_INF_PROPAGATE - 1 == (int)MX_SCALE_NAN_PROPAGATE && (int)MX_SCALE_INF_BYTE_ZERO - 1 == (int)MX_SCALE_NAN_BYTE_ZERO,
                "scale.inf is as_nan, then the rows of scale.nan");
 
-num ref_flt_max(void) { return (num){.kind = NUM_FINITE, .exp = 127, .sig = UINT64_C(0xFFFFFF) << 40}; }
-
 num ref_real(float value, num otherwise) {
   num v = num_float(value);
   return num_is_zero(v) ? otherwise : v;
-}
-
-int ref_counts(num *magnitude, const ref_plan *plan, num x) {
-  *magnitude = num_abs(x);
-  if (x.kind == NUM_NAN) return plan->act_nan != MX_SCALE_NAN_IGNORE && plan->act_nan != MX_SCALE_NAN_CLAMP;
-  if (x.kind != NUM_INF) return 1;
-  if (plan->act_inf == MX_SCALE_NAN_CLAMP) *magnitude = ref_flt_max();
-  return plan->act_inf != MX_SCALE_NAN_IGNORE;
 }
 
 /* Largest counted magnitude; NaN if there is one. */

@@ -11,6 +11,11 @@ static size_t extent(int key, size_t otherwise, size_t whole) {
   return key ? (size_t)key : otherwise;
 }
 
+void ref_block_extent(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols) {
+  *block_rows = extent(spec->block_rows, 1, rows);
+  *block_cols = extent(spec->block_cols, 32, cols);
+}
+
 static int round_up(size_t *out, size_t n, size_t to) {
   size_t last;
   if (__builtin_add_overflow(n, to - 1, &last)) return 0;
@@ -22,7 +27,8 @@ mx_status ref_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_s
   mx_status status = ref_spec_check(spec, NULL);
   if (status != MX_OK) return status;
   const mx_format *elem = ref_elem_format(spec->elem), *scale = ref_scale_format(spec->scale);
-  const size_t block_rows = extent(spec->block_rows, 1, rows), block_cols = extent(spec->block_cols, 32, cols);
+  size_t block_rows, block_cols;
+  ref_block_extent(spec, rows, cols, &block_rows, &block_cols);
   *out = (mx_tensor){.rows = rows, .cols = cols, .tensor_scale = 1, .has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE};
   const int by_column = block_cols == 1 && block_rows > 1; /* one scale a column of each block row */
   if (!round_up(&out->cols_padded, cols, block_cols)) return MX_ERR_NOMEM;
@@ -73,8 +79,7 @@ mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t
       [MX_INPUT_DTYPE_FLOAT32] = NUM_F32, [MX_INPUT_DTYPE_BFLOAT16] = NUM_BF16, [MX_INPUT_DTYPE_FLOAT16] = NUM_F16};
   *plan =
       (ref_plan){.spec = spec, .elem = ref_elem_format(spec->elem), .scale = ref_scale_format(spec->scale), .type = types[spec->input_dtype]};
-  plan->block_rows = extent(spec->block_rows, 1, rows);
-  plan->block_cols = extent(spec->block_cols, 32, cols);
+  ref_block_extent(spec, rows, cols, &plan->block_rows, &plan->block_cols);
   plan->most = scale_max(spec, plan->elem);
   plan->target = ref_real(spec->tensor_target, num_ratio((num[]){plan->most, ref_format_largest(plan->scale)}, 2, NULL, 0));
   plan->act_nan = spec->scale_nan;
@@ -200,4 +205,10 @@ mx_status ref_tensor_scale(float *out, float amax, const mx_spec *spec) {
   ref_plan_tensor(&plan, num_float(amax), &stored);
   *out = num_result(stored);
   return MX_OK;
+}
+
+void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, num *under) {
+  if (plan->spec->deq_arith != MX_DEQ_ARITH_SCALE_FIRST || divisor) return;
+  *over = num_div_r(*over, *under, NUM_F32); /* T itself, or rnd(A / N) */
+  *under = num_int(1);
 }

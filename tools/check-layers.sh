@@ -1,36 +1,156 @@
 #!/bin/sh
-# Who may include whom: formats -> core -> kernels -> mma -> gemm -> io -> verify -> ablate -> train -> cli, one way. src/ and ref/ never include each
-# other; cli/ may include the headers of ref/; ablate/, train/ and cli/ see public headers alone. Prints each include that breaks this; exit 1 if any does.
+# Holds every include and every call between files of src/, ref/ and python/ to the table of tools/rooms.txt. Includes are read from the sources, calls
+# from the symbols of the objects (nm), so that a function called without its header, or through a public one, is seen too.
+#   check-layers.sh OBJ [ROOT [TABLE]]   the objects below OBJ of the tree ROOT (default: this one); exit 1 and a line for each fault
+#   check-layers.sh --plant CC           makes small trees with one fault each and shows that each is told
 set -eu
-cd "$(dirname "$0")/.."
-find src ref include -name '*.[ch]' | sort | xargs grep -Hn '^ *# *include *"' | awk -F: '
-  BEGIN {
-    n = split("core kernels mma gemm io verify ablate train cli", order, " ")
-    for (i = 1; i <= n; i++) rank[order[i]] = i
-  }
-  {
-    split($1, at, "/")
-    file = $1; line = $2
-    text = $0; sub(/^[^"]*"/, "", text); sub(/".*/, "", text)
-    bad = ""
-    if (text ~ /formats\//) next
-    if (at[1] == "include") {
-      if (text ~ /\//) bad = "a public header includes public headers beside it alone"
-    } else if (at[1] == "ref") {
-      if (text ~ /^mxgold\// || text !~ /\//) next
-      bad = "ref/ stands on formats/ and public headers alone"
-    } else {
-      layer = at[2]
-      if (text ~ /^mxgold\//) next
-      if (text ~ /ref\//) { if (layer != "cli" || text !~ /^ref\/[a-z]+\.h$/) bad = "src/ and ref/ never include each other" }
-      else if (text ~ /\//) {
-        split(text, to, "/")
-        if (!(to[1] in rank)) bad = "not a layer"
-        else if (to[1] != layer && (layer == "ablate" || layer == "train" || layer == "cli")) bad = layer " sees public headers alone"
-        else if (rank[to[1]] > rank[layer]) bad = layer " comes before " to[1]
-      }
+here=$(cd "$(dirname "$0")" && pwd)
+
+# One tree a line: name|what must be said, or nothing if the tree is fine|file: code|file: code ...
+plant() {
+  tmp=$(mktemp -d)
+  trap 'rm -rf "$tmp"' EXIT
+  missed=0 planted=0
+  while IFS='|' read -r name said files; do
+    [ -n "$name" ] || continue
+    planted=$((planted + 1)) tree=$tmp/$planted
+    mkdir -p "$tree/include/mxgold" "$tree/formats" "$tree/ref"
+    touch "$tree/include/mxgold/quantize.h" "$tree/ref/ref.h" "$tree/formats/keys.def"
+    printf '%s\n' "$files" | tr '|' '\n' | while IFS= read -r one; do
+      file=${one%%: *}
+      mkdir -p "$tree/$(dirname "$file")" "$tree/obj/$(dirname "$file")"
+      printf '%b\n' "${one#*: }" >>"$tree/$file"
+    done
+    (cd "$tree" && find src ref -name '*.c') | while IFS= read -r file; do
+      # shellcheck disable=SC2086
+      $1 -I"$tree" -I"$tree/include" -I"$tree/src" -w -c "$tree/$file" -o "$tree/obj/${file%.c}.o" </dev/null || exit 2
+    done
+    table=$here/rooms.txt
+    if [ "$name" = "a circle of rooms" ]; then
+      table=$tmp/circle.txt
+      printf 'src/core src/io\nsrc/kernels src/core\nsrc/io src/kernels\n' >"$table"
+    else
+      grep -v '^circle' "$table" >"$tmp/rooms.txt" && table=$tmp/rooms.txt
+      [ "$name" != "an allowed circle" ] || printf 'circle src/io/a.c src/io/b.c they are the planted pair\n' >>"$table"
+      [ "$name" != "a stale line" ] || printf 'circle src/io/a.c src/io/b.c they are the planted pair\n' >>"$table"
+    fi
+    if "$here/check-layers.sh" "$tree/obj" "$tree" "$table" >"$tmp/told" 2>&1; then fine=1; else fine=0; fi
+    if [ -z "$said" ] && [ $fine = 0 ] || [ -n "$said" ] && { [ $fine = 1 ] || ! grep -qF "$said" "$tmp/told"; }; then
+      echo "check-layers: planted $name: expected \"${said:-no fault}\", told:"
+      cat "$tmp/told"
+      missed=1
+    fi
+  done <<'TREES'
+nothing wrong||src/core/a.c: int mx_a(void) { return 1; }|src/kernels/b.c: #include "mxgold/quantize.h"\n#include "formats/keys.def"\nint mx_a(void); int mx_b(void) { return mx_a(); }|src/cli/c.c: #include "ref/ref.h"\nint mx_b(void), ref_b(void); int main(void) { return mx_b() + ref_b(); }|ref/b.c: #include "ref.h"\nint ref_b(void) { return 1; }
+an upward call|src/core calls mx_b of src/kernels/b.c|src/core/a.c: int mx_b(void); int mx_a(void) { return mx_b(); }|src/kernels/b.c: int mx_b(void) { return 1; }
+an upward include|src/core includes kernels/b.h|src/core/a.c: #include "kernels/b.h"\nint mx_a(void) { return B; }|src/kernels/b.h: enum { B = 1 };
+an upward include by a relative path|src/core includes ../kernels/b.h|src/core/a.c: #include "../kernels/b.h"\nint mx_a(void) { return B; }|src/kernels/b.h: enum { B = 1 };
+a call sideways|src/verify/judge calls mxi_p of src/verify/probe/p.c|src/verify/judge/j.c: int mxi_p(void); int mx_j(void) { return mxi_p(); }|src/verify/probe/p.c: int mxi_p(void) { return 1; }
+the library and the reference|src/io includes ref/ref.h|src/io/a.c: #include "ref/ref.h"\nint mx_a(void) { return 1; }
+the reference and the library|ref calls mx_a of src/core/a.c|src/core/a.c: int mx_a(void) { return 1; }|ref/a.c: int mx_a(void); int ref_a(void) { return mx_a(); }
+a header of the library in ablate|src/ablate includes core/a.h|src/core/a.h: enum { A = 1 };|src/ablate/a.c: #include "core/a.h"\nint mx_a(void) { return A; }
+a private function in train|src/train calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|src/train/t.c: int mxi_a(void); int mx_t(void) { return mxi_a(); }
+a private function in cli|src/cli calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|src/cli/t.c: int mxi_a(void); int mx_t(void) { return mxi_a(); }
+base and the table of commands|src/cli/base calls cli_a of src/cli/a.c|src/cli/a.c: int cli_a(void) { return 1; }|src/cli/base/b.c: int cli_a(void); int cli_b(void) { return cli_a(); }
+a circle of files|src/io/a.c and src/io/b.c call each other|src/io/a.c: int mxi_b(void); int mxi_a(void) { return mxi_b(); }|src/io/b.c: int mxi_a(void); int mxi_b(void) { return mxi_a(); }
+an allowed circle||src/io/a.c: int mxi_b(void); int mxi_a(void) { return mxi_b(); }|src/io/b.c: int mxi_a(void); int mxi_b(void) { return mxi_a(); }
+a stale line|src/io/a.c and src/io/b.c no longer call each other|src/io/a.c: int mxi_a(void) { return 1; }|src/io/b.c: int mxi_a(void); int mxi_b(void) { return mxi_a(); }
+a folder without a room|src/attic is no room|src/attic/a.c: int mx_a(void) { return 1; }
+a circle of rooms|the table has a circle|src/core/a.c: int mx_a(void) { return 1; }
+TREES
+  [ $missed = 0 ] && echo "check-layers: $planted planted trees: each told"
+  exit $missed
+}
+[ "${1:-}" != --plant ] || plant "$2"
+
+obj=$(cd "${1:-$here/../build/release/obj}" && pwd) || exit 2
+table=${3:-$here/rooms.txt}
+cd "${2:-$here/..}"
+places=
+for place in src ref python; do [ ! -d $place ] || places="$places $place"; done
+lists=$(mktemp -d)
+trap 'rm -rf "$lists"' EXIT
+# shellcheck disable=SC2086
+find $places include formats -name '*.[ch]' -o -name '*.def' | sort >"$lists/files"
+# shellcheck disable=SC2086
+find $places -name '*.[ch]' -exec grep -Hn '^ *# *include *"' {} + >"$lists/includes" || :
+# Objects of sources that have gone are left out.
+grep '\.c$' "$lists/files" | sed 's/c$/o/' | (cd "$obj" && while IFS= read -r o; do [ ! -f "$o" ] || echo "$o"; done | xargs nm -A -P -g) >"$lists/symbols"
+awk -v table="$table" -v lists="$lists" '
+function fault(text) { print "layers: " text; broken++ }
+function room_of(file) { sub(/\/[^\/]*$/, "", file); return file }
+# The file that an include of `text` in `file` names: beside it, below src/, below include/, or below the root.
+function named(file, text,   path) {
+  path = room_of(file) "/" text
+  while (sub(/[^\/]+\/\.\.\//, "", path)) continue
+  if (path in is_file) return path
+  if (("src/" text) in is_file) return "src/" text
+  if (("include/" text) in is_file) return "include/" text
+  if (text in is_file) return text
+  return ""
+}
+function circle_from(room,   i, n, list) {
+  if (state[room] == 2) return
+  if (state[room] == 1) { fault("the table has a circle through " room); return }
+  state[room] = 1
+  n = split(uses[room], list, " ")
+  for (i = 1; i <= n; i++) if (list[i] in uses) circle_from(list[i])
+  state[room] = 2
+}
+BEGIN {
+  while ((getline line < table) > 0) {
+    n = split(line, word, " ")
+    if (!n || word[1] ~ /^#/) continue
+    if (word[1] == "circle") {
+      if (n < 4) fault("the circle of " word[2] " and " word[3] " has no reason")
+      allowed[word[2], word[3]] = allowed[word[3], word[2]] = 1; pair[word[2], word[3]] = 1
+      continue
     }
-    if (bad != "") { print file ":" line ": \"" text "\": " bad; broken++ }
-    seen++
+    uses[word[1]] = ""
+    for (i = 2; i <= n; i++) { may[word[1], word[i]] = 1; uses[word[1]] = uses[word[1]] " " word[i] }
   }
-  END { if (!seen) print "layers: no include was seen"; else if (!broken) print "layers: no include breaks the order"; exit broken || !seen }'
+  for (room in uses) {
+    n = split(uses[room], word, " ")
+    for (i = 1; i <= n; i++) if (!(word[i] in uses) && word[i] != "public" && word[i] != "ref.h") fault("the table lets " room " use " word[i] ", which is no room")
+  }
+  for (room in uses) circle_from(room)
+  while ((getline line < (lists "/files")) > 0) {
+    is_file[line] = 1
+    if (line ~ /^(src|ref|python)\// && !(room_of(line) in uses) && !told[room_of(line)]++) fault(room_of(line) " is no room: tools/rooms.txt has no line of it")
+  }
+  while ((getline line < (lists "/includes")) > 0) {
+    split(line, part, ":"); file = part[1]
+    text = line; sub(/^[^"]*"/, "", text); sub(/".*/, "", text)
+    room = room_of(file); to = named(file, text); includes++
+    if (to == "") { fault(file ":" part[2] ": there is no file " text); continue }
+    other = room_of(to)
+    if (other ~ /^(include|formats)/ || other == room || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
+    fault(file ":" part[2] ": " room " includes " text ", which tools/rooms.txt does not let it use")
+  }
+  while ((getline line < (lists "/symbols")) > 0) {
+    at = index(line, ": "); file = substr(line, 1, at - 1); sub(/o$/, "c", file)
+    split(substr(line, at + 2), part, " ")
+    if (part[2] == "U") { n_calls++; caller[n_calls] = file; callee[n_calls] = part[1] }
+    else if (part[2] ~ /[TDBRCGSVW]/) home[part[1]] = file
+  }
+  for (i = 1; i <= n_calls; i++) {
+    if (!(callee[i] in home)) continue
+    file = caller[i]; to = home[callee[i]]; room = room_of(file); other = room_of(to)
+    if (to == file) continue
+    calls++; call[file, to] = 1
+    if (room == other || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
+    if ((room, "public") in may && other ~ /^src\// && other !~ /^src\/cli/ && callee[i] !~ /^mxi_/) continue
+    fault(file ": " room " calls " callee[i] " of " to ", which tools/rooms.txt does not let it use")
+  }
+  for (both in call) {
+    split(both, f, SUBSEP)
+    if (room_of(f[1]) == room_of(f[2]) && f[1] < f[2] && (f[2], f[1]) in call && !((f[1], f[2]) in allowed)) fault(f[1] " and " f[2] " call each other")
+  }
+  for (both in pair) {
+    split(both, f, SUBSEP)
+    if (!((f[1], f[2]) in call && (f[2], f[1]) in call)) fault(f[1] " and " f[2] " no longer call each other: their line in tools/rooms.txt goes")
+  }
+  if (!n_calls && !broken) fault("no object was seen: build first")
+  if (!broken) print "layers: " includes " includes and " calls " calls between files follow tools/rooms.txt"
+  exit broken > 0
+}'

@@ -1,28 +1,43 @@
-/** mxgold: everything, in the order of the data path. */
+/** mxgold: everything, in the order of the data path. Not here: plugin.h, which a kernel under test includes alone. */
 #ifndef MXGOLD_H
 #define MXGOLD_H
 
+#include "version.h"
 #include "status.h"
-#include "codec.h"
+
+/* numbers and specs */
 #include "dtype.h"
 #include "format.h"
-#include "spec.h"
-#include "encoder.h"
+#include "nearest.h"
 #include "random.h"
+#include "rcp.h"
+#include "spec.h"
+#include "isa.h"
+
+/* one number, a matrix */
+#include "codec.h"
+#include "encoder.h"
+#include "layout.h"
 #include "quantize.h"
+
+/* products */
+#include "mma.h"
 #include "gemm.h"
 #include "dense.h"
-#include "linear.h"
 #include "math.h"
-#include "vector.h"
-#include "verify.h"
-#include "judge.h"
-#include "ablate.h"
-#include "isa.h"
-#include "layout.h"
-#include "mma.h"
+
+/* files */
 #include "file.h"
 #include "quantized.h"
-#include "version.h"
+#include "vector.h"
+
+/* is a kernel right? */
+#include "verify.h"
+#include "judge.h"
+#include "probe.h"
+
+/* what a format does to a tensor, and to training */
+#include "ablate.h"
+#include "linear.h"
 
 #endif

@@ -9,7 +9,6 @@
 #include "gemm/internal.h"
 #include "gemm/output.h"
 #include "mma/internal.h"
-#include "kernels/block/plan.h"
 
 /* --- what an operand is to the unit --- */
 

@@ -1,7 +1,6 @@
 /* Opening files: map, recognise, look up. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +10,6 @@
 
 #include "io.h"
 #include "mxgold/nearest.h"
-
-mx_status mxi_io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) {
-  char what[400];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
-  va_end(args);
-  return mx_fail(err, MX_ERR_FORMAT, "%s: byte %llu: %s", f->path, (unsigned long long)byte, what);
-}
 
 static mx_status io_failed(const mx_file *f, mx_error *err, const char *what) {
   return mx_fail(err, MX_ERR_IO, "%s: %s: %s", f->path, what, strerror(errno));

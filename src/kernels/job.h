@@ -1,4 +1,4 @@
-/* One call of quantise, as its drivers share it: quantize.c holds the scalar tiles, stages_rows.c what runs on vector kernels. */
+/* One call of quantise, as its drivers share it: quantize.c cuts it into tiles, tile.c has them by scalar code, stages_rows.c by vector kernels. */
 #ifndef MX_KERNELS_JOB_H
 #define MX_KERNELS_JOB_H
 
@@ -44,6 +44,9 @@ typedef struct mx_scratch {
 
 /** One tile by scalar code. Its 4-bit codes are or-ed into zeroed bytes. */
 void mxi_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
+/** elem=none: a band of n_cols columns is stored as it is, whole tiles under a scale of one. */
+void mxi_tile_pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t n_cols);
+/** What is known of columns [c0, c1) of a band before their scale. */
 void mxi_tile_stats(mx_block_stats *stats, const mx_plan *p, const mx_band *b, size_t c0, size_t c1);
 void mxi_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code);
 void mxi_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/ablate/ablate.h"
 #include "cli/base/files.h"
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/checkpoint/fake_file.h"

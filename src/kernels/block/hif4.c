@@ -5,12 +5,6 @@
 
 #include "kernels/block/plan.h"
 
-static double bf16(double x) {
-  static const mx_encoding nearest = {0};
-  const mx_format *f = mx_scale_format(MX_SCALE_BF16);
-  return mx_decode(f, mx_encode(f, x, &nearest, 0));
-}
-
 double mxi_hif4_factor(const uint8_t micro[3], size_t i) {
   const int two = micro[0] >> (i / 8) & 1, three = micro[1 + i / 32] >> (i / 4 % 8) & 1;
   return 1 << (two + three);
@@ -23,8 +17,6 @@ static double counted(const mx_plan *p, float x) {
   if (!isinf(x)) return fabs((double)x);
   return inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : INFINITY;
 }
-
-double mxi_hif4_value(double amax) { return bf16(amax * bf16(1.0 / 7)); }
 
 int mxi_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *p, const float *x, size_t n, uint64_t index) {
   mx_block_stats stats = {0};
@@ -47,7 +39,7 @@ int mxi_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const
     for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, mxi_scaled_value(p, &scale, x[i]), &how, 0);
     return 0;
   }
-  const double rec = bf16(1 / scale.used);
+  const double rec = mxi_to_bf16(1 / scale.used);
   for (size_t g = 0; g < 8; g++)
     if (fmax(largest[2 * g], largest[2 * g + 1]) * rec >= 4) micro[0] |= (uint8_t)(1 << g);
   for (size_t g = 0; g < 16; g++)

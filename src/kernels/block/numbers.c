@@ -55,3 +55,9 @@ float mxi_round_dtype(float x, int dtype) {
   memcpy(&x, &bits, sizeof x);
   return x;
 }
+
+double mxi_to_bf16(double x) {
+  static const mx_encoding nearest = {0};
+  const mx_format *f = mx_scale_format(MX_SCALE_BF16);
+  return mx_decode(f, mx_encode(f, x, &nearest, 0));
+}

@@ -84,8 +84,6 @@ uint32_t mxi_element_code_of(const mx_plan *plan, const mx_block_scale *scale, f
 
 /** Three-level scaling of a block of 64: SPEC 3.9. codes one a byte; index: of the block. Returns 1 if the block has a value that the spec refuses. */
 int mxi_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const mx_plan *plan, const float *x, size_t n, uint64_t index);
-/** The value of the first level's scale, before it is rounded to the scale's format. */
-double mxi_hif4_value(double amax);
 /** The factor 1, 2 or 4 of element i under a block's micro-scales. */
 double mxi_hif4_factor(const uint8_t micro[3], size_t i);
 
@@ -95,6 +93,9 @@ double mxi_quotient_to_odd(double product, double divisor);
 /** floor or ceil of log2 of a positive number; with log2f, of the exact log2 rounded once to binary32. */
 int mxi_floor_log2(double x, int log2f);
 int mxi_ceil_log2(double x, int log2f);
+
+/** The nearest bfloat16, ties to even. */
+double mxi_to_bf16(double x);
 
 /** binary32 to the nearest value of an MX_INPUT_DTYPE_*. */
 float mxi_round_dtype(float x, int dtype);

@@ -59,7 +59,7 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
     return r == 0 ? 0 : ldexp(1, ilogb(r) - p->emax);
   }
   case MX_SCALE_RULE_HIF4:
-    return mxi_hif4_value(amax);
+    return mxi_to_bf16(amax * mxi_to_bf16(1.0 / 7));
   case MX_SCALE_RULE_QUEST:
     return ldexp(1, mxi_floor_log2(2.92247856 / 6 * stats->std + 1e-8, 0));
   default:

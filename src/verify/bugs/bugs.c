@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "verify/bugs/base.h"
-#include "verify/identify/search/search.h"
+#include "verify/trial/trial.h"
 
 enum { MOST_BASES = 9, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
 

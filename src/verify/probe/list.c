@@ -92,39 +92,3 @@ uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i) {
   for (size_t q = 0; q < bytes; q++) bits |= (uint64_t)d[i * bytes + q] << 8 * q;
   return bits;
 }
-
-/* Tile t takes probes first .. first+n-1: to its diagonal, and to the rows and columns beyond it again from the start. C beside the diagonal is
- * that of any probe of the tile. */
-static void fill_tile(mx_probe *out, size_t t, const probe_list *l, size_t first, size_t n) {
-  const mx_probe_spec *s = &out->spec;
-  for (size_t i = 0; i < s->M; i++) {
-    const size_t from = first + i % n, at = t * s->M + i;
-    memcpy(out->a + at * out->a_bytes, l->a + from * l->a_bytes, l->a_bytes);
-    if (s->scale) memcpy(out->scale_a + at * out->s_bytes, l->scale_a + from * l->s_bytes, l->s_bytes);
-  }
-  for (size_t j = 0; j < s->N; j++) {
-    const size_t from = first + j % n, at = t * s->N + j;
-    memcpy(out->b + at * out->b_bytes, l->b + from * l->b_bytes, l->b_bytes);
-    if (s->scale) memcpy(out->scale_b + at * out->s_bytes, l->scale_b + from * l->s_bytes, l->s_bytes);
-  }
-  for (size_t i = 0; i < s->M; i++)
-    for (size_t j = 0; j < s->N; j++) {
-      const size_t from = first + (i == j ? i % n : (i * 7 + j * 3 + t) % n);
-      memcpy(out->c + ((t * s->M + i) * s->N + j) * out->c_bytes, l->c + from * l->c_bytes, l->c_bytes);
-    }
-}
-
-mx_status mxi_probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err) {
-  const mx_probe_spec *s = l->spec;
-  const size_t side = s->M < s->N ? s->M : s->N, fit = (l->n + side - 1) / side, kept = rest ? rest->n / side : 0;
-  mx_status status = mx_probe_alloc(out, s, fit + kept, fit, err);
-  if (status) return status;
-  out->spec.seed = seed;
-  for (size_t t = 0; t < fit; t++) {
-    const size_t n = l->n - t * side < side ? l->n - t * side : side;
-    fill_tile(out, t, l, t * side, n);
-    for (size_t i = 0; i < side; i++) memcpy(out->labels[t * side + i], l->labels[t * side + i % n], sizeof *out->labels);
-  }
-  for (size_t t = 0; t < kept; t++) fill_tile(out, fit + t, rest, t * side, side);
-  return MX_OK;
-}

@@ -42,6 +42,8 @@ mx_mma_args mxi_probe_list_args(const probe_list *l, size_t first, size_t n);
 /* Bits of d: of the device, or of any array of that type. */
 uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i);
 
+/* Are these types and shapes some that can be probed? */
+mx_status mxi_probe_check_spec(const mx_probe_spec *s, mx_error *err);
 /* A list as tiles: T_fit tiles of probes, then `kept` tiles from list `rest`. */
 mx_status mxi_probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err);
 

@@ -265,6 +265,12 @@ int mxi_probe_tree_exchange(probe_tree *t, int i) {
   return 1;
 }
 
+uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
+  if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
+  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
+  return f->bits == 19 ? code >> 13 : code;
+}
+
 int mxi_probe_tree_is_binary(const probe_tree *t) {
   for (int i = 0; i < t->n_nodes; i++)
     if (t->first[i + 1] - t->first[i] != 2) return 0;

@@ -39,12 +39,6 @@ static void put_wide(const runner *r, uint8_t *to, size_t i, double v) {
   }
 }
 
-uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
-  if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
-  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
-  return f->bits == 19 ? code >> 13 : code;
-}
-
 /* --- sums --- */
 
 /* Both ways give d's bits; wide() makes them numbers again. */

@@ -6,12 +6,6 @@
 
 #include "verify/trial/trial.h"
 
-void mxi_set_item_look_at(set_item *item, uint32_t at) {
-  for (uint32_t i = 0; i < item->n; i++)
-    if (item->look[i] == at) return;
-  if (item->n < LOOKED) item->look[item->n++] = at;
-}
-
 /* Distance of y to the nearest midpoint of two codes, in steps there; formats of few bits. */
 static double tie_distance(const mx_format *f, double y) {
   static const mx_encoding down = {.round = MX_ROUND_RTZ}, away = {.round = MX_ROUND_RTP};

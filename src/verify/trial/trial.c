@@ -355,6 +355,12 @@ score mxi_scales_score(const observation *o, const mx_spec *spec, unsigned class
   return total;
 }
 
+void mxi_set_item_look_at(set_item *item, uint32_t at) {
+  for (uint32_t i = 0; i < item->n; i++)
+    if (item->look[i] == at) return;
+  if (item->n < LOOKED) item->look[item->n++] = at;
+}
+
 void mxi_set_item_add_wrong(set_item *item, const observation *o, const mx_spec *spec) {
   mx_plan p;
   sample_turn turn = FIRST_TURN;
