@@ -124,7 +124,7 @@ BEGIN {
     room = room_of(file); to = named(file, text); includes++
     if (to == "") { fault(file ":" part[2] ": there is no file " text); continue }
     other = room_of(to)
-    if (other ~ /^(include|formats)/ || other == room || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
+    if (!(room in uses) || other ~ /^(include|formats)/ || other == room || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
     fault(file ":" part[2] ": " room " includes " text ", which tools/rooms.txt does not let it use")
   }
   while ((getline line < (lists "/symbols")) > 0) {
@@ -138,7 +138,7 @@ BEGIN {
     file = caller[i]; to = home[callee[i]]; room = room_of(file); other = room_of(to)
     if (to == file) continue
     calls++; call[file, to] = 1
-    if (room == other || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
+    if (!(room in uses) || room == other || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
     if ((room, "public") in may && other ~ /^src\// && other !~ /^src\/cli/ && callee[i] !~ /^mxi_/) continue
     fault(file ": " room " calls " callee[i] " of " to ", which tools/rooms.txt does not let it use")
   }
