@@ -56,7 +56,7 @@ struct mxh_run {
   int first_part;           /* of a group that is taken up again after a fault: those before it are done, or died */
   bool counting;            /* parts first_part to last_part alone, on a device that does nothing: how many cases there are */
   int last_part;
-  /* Told of what is done as it comes, for whoever watches (diff_watch.h); may be empty. */
+  /* Told of what is done as it comes, for whoever watches (watch.h); may be empty. */
   std::function<void(const mxh_row &)> row_changed;
   std::function<void(const std::string &operation, const std::string &what)> begun;
   std::function<void(int)> part_begun;
@@ -65,7 +65,7 @@ struct mxh_run {
 
 /** Every portable operation over the golden suites. False if a call failed; the row says why. */
 bool mxh_run_portable(mxh_run *run);
-/** Each of gfx950's instructions under the rules that the device shows (gfx950_profile.h), and each complete native kernel under the same rules: against
+/** Each of gfx950's instructions under the rules that the device shows (gfx950/profile.h), and each complete native kernel under the same rules: against
  *  the oracle where a spec's keys say them, else codes as the instruction makes them under these rules. On devices that have none of these, one skipped
  *  row for each group. False if a row that is not open differs, or a rule has no name. */
 bool mxh_run_native(mxh_run *run);

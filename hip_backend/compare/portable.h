@@ -35,24 +35,24 @@ struct golden {
   bool both_ways(const char *quantize, const char *dequantize, const std::string &name, const float *x, size_t rows, size_t cols, size_t ld,
                  const mx_spec *spec, bool transposed, bool digests);
 
-  /* The parts, and what they are made of. diff_quantize.cc: */
+  /* The parts, and what they are made of. quantize.cc: */
   void presets();
   void mixtures();
   void keys();
   void steps();
-  /* diff_values.cc: */
+  /* values.cc: */
   void numbers();
   void amax();
   void hadamard();
   void codec();
   void layouts();
-  /* diff_fast.cc: */
+  /* fast.cc: */
   void fast();
   void fast_suites(const std::string &of, const mx_spec *spec);
   void fast_one(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec);
   void both(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec);
   void large();
-  /* diff_gemm.cc: */
+  /* gemm.cc: */
   void one_gemm(const char *operation, const std::string &name, const tensor &a, const mx_spec *sa, const tensor &b, const mx_spec *sb,
                 const mx_gemm_options *o);
   void gemm();

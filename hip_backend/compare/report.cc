@@ -1,4 +1,4 @@
-/* diff_report.h */
+/* report.h */
 #include "hip_backend/compare/report.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* diff_watch.h. A line a message, its fields between tabs. */
+/* watch.h. A line a message, its fields between tabs. */
 #include "hip_backend/compare/watch.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  *  Kernel of a conversion: gfx950_NAME_sN, N the value of the select operand; arguments gfx950_convert_args; one case a lane.
  *  Kernel of a product: gfx950_NAME_aX_bY_sN, X and Y the format codes (cbsz, blgp), N = byte of A's scale + 4 * byte of B's; one tile a wave of 64
- *  lanes, blocks of 64; arguments gfx950_mfma_args, operands as the registers of each lane (gfx950_layout.h says what lies where).
+ *  lanes, blocks of 64; arguments gfx950_mfma_args, operands as the registers of each lane (layout.h says what lies where).
  *  The rows are formats/gfx950.def.   Oracle: hip_backend/tests/test_gfx950.cc (host runtime), tools/check-gfx950.py (disassembly). Not run on silicon. */
 #ifndef MXH_GFX950_H
 #define MXH_GFX950_H
@@ -96,7 +96,7 @@ enum {
 };
 
 struct gfx950_rules;
-/** What a kernel runs under. rules is for the host runtime: the device it plays (gfx950_host.h); a device ignores it. */
+/** What a kernel runs under. rules is for the host runtime: the device it plays (host.h); a device ignores it. */
 typedef struct gfx950_env {
   uint32_t mode, reserved;
   const struct gfx950_rules *rules;

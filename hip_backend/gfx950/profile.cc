@@ -1,4 +1,4 @@
-/* gfx950_profile.h: the rules asked for, the sums found, the rest held to them. gfx950_report.cc writes what that gives. */
+/* profile.h: the rules asked for, the sums found, the rest held to them. report.cc writes what that gives. */
 #include "hip_backend/gfx950/profile.h"
 
 #include "hip_backend/gfx950/run.h"

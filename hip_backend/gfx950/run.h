@@ -1,4 +1,4 @@
-/* Cases of gfx950's instructions, how a device runs them, and what they give under a set of rules: for gfx950_profile.cc and what it calls. */
+/* Cases of gfx950's instructions, how a device runs them, and what they give under a set of rules: for profile.cc and what it calls. */
 #ifndef MXH_GFX950_RUN_H
 #define MXH_GFX950_RUN_H
 
@@ -187,10 +187,10 @@ inline void one_nan(words *w) {
     if (is_nan(v)) v = 0x7FC00000;
 }
 
-/* gfx950_questions.cc: which answers to a rule the device's are, into out->answers and out->rules. */
+/* questions.cc: which answers to a rule the device's are, into out->answers and out->rules. */
 bool ask_rule(gfx950_profile *out, device *d, int rule, generator *g);
 
-/* gfx950_hold.cc: every instruction under out->rules, into out->held. */
+/* hold.cc: every instruction under out->rules, into out->held. */
 bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites, const gfx950_profile_options &o);
 void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where);
 
@@ -200,11 +200,11 @@ inline int a_of(int pair) { return pair / 5 % 5; }
 inline int b_of(int pair) { return pair % 5; }
 inline const mx_format *element_format(int type) { return mx_format_find(gfx950_type_name(type)); }
 
-/* gfx950_joins.cc: the operands of tiles first .. p->T - 1, zeroed before; chains fill chains * steps, all but C, which is for who runs them. */
+/* joins.cc: the operands of tiles first .. p->T - 1, zeroed before; chains fill chains * steps, all but C, which is for who runs them. */
 void fill_chains(mx_probe *p, int pair, size_t chains, size_t steps, generator *g);
 void fill_ties(mx_probe *p, int pair, size_t first, generator *g);
 
-/* gfx950_sums.cc: a model for each pair of types, into out->sums and out->rules; every product's kernel held to them. */
+/* sums.cc: a model for each pair of types, into out->sums and out->rules; every product's kernel held to them. */
 bool find_sums(gfx950_profile *out, device *d, const gfx950_profile_options &o);
 bool hold_products(gfx950_profile *out, device *d, int index, bool suites, generator *g, gfx950_held *h);
 } // namespace gfx950_run

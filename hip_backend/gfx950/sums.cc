@@ -114,7 +114,7 @@ struct searcher {
     *got = matrix(q, raw);
     return true;
   }
-  /* Chains and ties (gfx950_joins.cc), and what the device makes of them: D of a step is C of the next. None is a probe of its own: what a model gets wrong there, the fit takes up. */
+  /* Chains and ties (joins.cc), and what the device makes of them: D of a step is C of the next. None is a probe of its own: what a model gets wrong there, the fit takes up. */
   bool join(mx_probe *p, int pair, size_t chains, size_t steps, size_t ties, uint64_t from, words *got) {
     const size_t edge = (size_t)edge_of(pair), n = chains * steps;
     const mx_probe_spec spec = spec_of(pair, from);

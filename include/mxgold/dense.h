@@ -17,6 +17,7 @@
 
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -64,4 +65,5 @@ mx_status mx_dense_gemm(const mx_dense *p, void *workspace, const mx_exec *exec,
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

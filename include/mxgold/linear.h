@@ -21,6 +21,7 @@
 
 #include "gemm.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -137,4 +138,5 @@ uint64_t mx_linear_seed(uint64_t seed, uint64_t step, uint32_t layer, unsigned s
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -10,6 +10,7 @@
 
 #include "quantize.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -65,4 +66,5 @@ mx_status mx_math_softmax_backward(float *dx, size_t lddx, const float *y, size_
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -1,4 +1,4 @@
-/* Recipes by name. */
+/* Recipes of six operands, looked up by name. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* mxgold decode CODES.npy --format FMT -o Y.npy */
+/* mxgold decode: values of codes. */
 #include <string.h>
 
 #include "mxgold/codec.h"

@@ -1,4 +1,4 @@
-/* mxgold encode X.npy --format FMT -o CODES.npy */
+/* mxgold encode: codes of single values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* mxgold gemm A.safetensors B.safetensors -o D.npy */
+/* mxgold gemm: product of two quantised matrices under a named accumulation model. */
 #include <stdlib.h>
 #include <string.h>
 

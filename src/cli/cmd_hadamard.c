@@ -1,4 +1,4 @@
-/* mxgold hadamard X.npy --size N -o Y.npy */
+/* mxgold hadamard: rotate along the last axis. */
 #include <stdlib.h>
 #include <string.h>
 

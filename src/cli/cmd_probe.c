@@ -1,4 +1,4 @@
-/* mxgold probe --emit P | --fit P D [P2 D2]... */
+/* mxgold probe: the model of a matrix unit, from tiles that a device has run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

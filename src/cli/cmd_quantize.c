@@ -1,4 +1,4 @@
-/* mxgold quantize IN[:TENSOR] -o OUT.safetensors */
+/* mxgold quantize: exact codes and scales of a tensor. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Presets by name. */
+/* Presets, looked up by name. */
 #include <string.h>
 
 #include "mxgold/nearest.h"

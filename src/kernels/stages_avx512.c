@@ -1,4 +1,4 @@
-/* Quantise with AVX-512. */
+/* The three stages of quantising with AVX-512, and what only its permutation of bytes can do. */
 #include "kernels/stages.h"
 #include "kernels/vectors_avx512.h"
 #include "kernels/plain_avx512.h"

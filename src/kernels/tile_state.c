@@ -1,3 +1,4 @@
+/* Tiles of AMX: what the processor says of them, and the leave to use them that Linux gives a process. */
 #include "kernels/tile_state.h"
 
 #if defined(__x86_64__) && defined(__linux__)

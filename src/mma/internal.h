@@ -144,7 +144,7 @@ static inline int64_t mma_cut(int64_t value, int shift, int mode) {
   return (int64_t)((kept ^ sign) - sign);
 }
 
-/* mma_align_avx512.c: the products of a group (of the even or odd elements alone), at most 2^8 of them. */
+/* align_avx512.c: the products of a group (of the even or odd elements alone), at most 2^8 of them. */
 enum { MMA_TERMS_ALL, MMA_TERMS_EVEN, MMA_TERMS_ODD };
 typedef struct mma_terms {
   const int32_t *sig_a, *sig_b, *exp_a, *exp_b;

@@ -1,3 +1,4 @@
+/* Each operation of the library on each ISA against its scalar code, bit for bit. */
 #include "checkasm.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* A kernel under test made from a spec: suites in, samples for identify out. */
 #include "kernels.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Random mixtures of a spec's keys: what no preset combines. */
 #include "mixtures.h"
 
 #include <float.h>

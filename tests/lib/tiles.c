@@ -1,3 +1,4 @@
+/* Deterministic operands of matrix products that show what a matrix unit does: the same bits on every machine. */
 #include "tiles.h"
 
 #include <stdlib.h>

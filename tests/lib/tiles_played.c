@@ -1,3 +1,4 @@
+/* The AMX kernel's own source over tiles in plain C, for hosts that have none. */
 #include "tiles_played.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "mxgold/mxgold.h"
 
 /* GIVEN: quantise with a tensor scale that is known. BOTH: along both axes from one reading. ENCODE, DECODE: single values, a byte a code. The
- * last six move bytes (bench_bytes.c). */
+ * last six move bytes (bytes.c). */
 typedef enum bench_op {
   BENCH_QUANTIZE,
   BENCH_GIVEN,

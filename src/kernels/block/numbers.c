@@ -1,4 +1,4 @@
-/* Exactness helpers. */
+/* Quotients, logarithms and roundings that err on no side: what the scale of a block stands on. */
 #include <math.h>
 #include <string.h>
 

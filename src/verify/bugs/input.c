@@ -114,7 +114,7 @@ static int change(float *x, size_t rows, size_t cols, int how) {
 }
 
 static int is_rotation(int how) { return changes[how].tile != 0; }
-/* A narrower type for the elements or for the maximum alone is said plainer elsewhere (bugs_twist.c). */
+/* A narrower type for the elements or for the maximum alone is said plainer elsewhere (twist.c). */
 static int may_be_mixed(int how) { return is_rotation(how) || how == CHANGE_LEFT || how == CHANGE_RIGHT; }
 
 /* Once more than one in so many of what the preset leaves is still wrong, no other part can make the change the bug (BUG_LEAVES_ONE_IN). */

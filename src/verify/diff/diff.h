@@ -74,10 +74,10 @@ typedef struct diff_job {
   uint64_t *pairs;                /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
   unsigned pair_bits;             /* 4 or 8 */
   uint64_t pairs_moved;           /* elements that differ in blocks whose scale differs */
-  diff_gather *gather;            /* diff_values.c; NULL: values are not asked for */
-  diff_dense *dense;              /* diff_dense.c, once it is used */
+  diff_gather *gather;            /* values.c; NULL: values are not asked for */
+  diff_dense *dense;              /* dense.c, once it is used */
   int dense_may;
-  unsigned code_alive, input_alive; /* tests of diff_patterns.c that nothing spoke against */
+  unsigned code_alive, input_alive; /* tests of patterns.c that nothing spoke against */
   diff_usual usual;
   diff_order order;
   uint64_t up, down, right, left; /* B may be A moved by 1 to 64 rows or columns: a bit for each */
@@ -164,7 +164,7 @@ diff_element mxi_diff_look(const diff_job *j, size_t row, size_t col);
 /** Is the largest magnitude of this element's block negative? With an input. */
 int mxi_diff_amax_negative(const diff_job *j, size_t row, size_t col);
 
-/** diff_values.c: the values of all codes under all scales of a byte, by mx_dequantize() itself, [256][codes]; NULL without memory, or where a code and a
+/** values.c: the values of all codes under all scales of a byte, by mx_dequantize() itself, [256][codes]; NULL without memory, or where a code and a
  *  scale do not say it all: then blocks are dequantised as they come. */
 float *mxi_diff_meanings(const diff_job *j, const mx_tensor *of);
 int mxi_diff_same_float(float a, float b, const mx_diff_options *o);

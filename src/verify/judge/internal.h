@@ -1,17 +1,17 @@
 /* What the files of mx_judge() share.
  *
  * judge.c           the call: the problem in the raw form, mask of wrong outputs, counts
- * judge_models.c    D under each model
- * judge_variants.c  what else could have been computed: ranked, then held to bits
- * judge_edits.c     those edits of the problem, made
- * judge_words.c     and said
- * judge_output.c    functions of the right output alone: a ReLU, a clamp
- * judge_chains.c    alpha and tensor scales multiplied in another order; a sum that began with another output's
- * judge_factors.c   one number that all outputs are multiplied or raised by
- * judge_places.c    parts of D that hold what belongs elsewhere, or nothing
- * judge_orders.c    orders of summation and widths of accumulators that no model of mx_gemm() has
- * judge_round.c     roundings to narrow types
- * judge_regions.c   where in D, and what stands there */
+ * models.c          D under each model
+ * variants.c        what else could have been computed: ranked, then held to bits
+ * edits.c           those edits of the problem, made
+ * words.c           and said
+ * output.c          functions of the right output alone: a ReLU, a clamp
+ * chains.c          alpha and tensor scales multiplied in another order; a sum that began with another output's
+ * factors.c         one number that all outputs are multiplied or raised by
+ * places.c          parts of D that hold what belongs elsewhere, or nothing
+ * orders.c          orders of summation and widths of accumulators that no model of mx_gemm() has
+ * round.c           roundings to narrow types
+ * regions.c         where in D, and what stands there */
 #ifndef MX_VERIFY_JUDGE_INTERNAL_H
 #define MX_VERIFY_JUDGE_INTERNAL_H
 

@@ -20,7 +20,7 @@ typedef struct probe_data {
   mma_kept **kept; /* [n], NULLs among them; or NULL */
 } probe_data;
 
-/* --- probe_score.c --- */
+/* --- score.c --- */
 void mxi_probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g);
 int mxi_probe_valid(const mx_probe_spec *s, const probe_guess *g);
 int mxi_probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact);
@@ -31,7 +31,7 @@ size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, 
 /* The same for every output of the tiles to be fitted, or of those kept. */
 size_t mxi_probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact);
 
-/* --- probe_keys.c: the keys of accumulation_keys.def with the values worth trying --- */
+/* --- keys.c: the keys of accumulation_keys.def with the values worth trying --- */
 enum { PROBE_MAX_VALUES = 700 };
 typedef struct probe_key {
   const char *name;
@@ -52,7 +52,7 @@ size_t mxi_probe_values(int *values, size_t key, const mx_probe_spec *s);
 int mxi_probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s);
 void mxi_probe_value_text(char *text, size_t size, size_t key, int value);
 
-/* --- probe_read.c --- */
+/* --- read.c --- */
 typedef struct probe_readings {
   int F, F_c, F_by_c, F_alone, L; /* below 0: not read */
   int out_bits;                   /* as in mx_accum; 0: all, or not read */
@@ -60,14 +60,14 @@ typedef struct probe_readings {
 } probe_readings;
 void mxi_probe_read(probe_readings *r, mx_probe_fit *out, const probe_list *l);
 
-/* --- probe_search.c --- */
+/* --- search.c --- */
 typedef struct probe_found {
   probe_guess g;
   size_t wrong, tried;
 } probe_found;
 int mxi_probe_search(probe_found *out, const probe_list *l, const probe_readings *r, int threads);
 
-/* --- probe_class.c --- */
+/* --- class.c --- */
 mx_status mxi_probe_class(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g, int threads, mx_error *err);
 void probe_names(mx_probe_fit *out, const probe_data *data, const probe_list *l, const probe_guess *g);
 void mxi_probe_describe(char *text, size_t size, const mx_probe_spec *s, const uint8_t *a, const uint8_t *b, const uint8_t *c,

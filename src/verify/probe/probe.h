@@ -1,6 +1,6 @@
-/* What the files of probe share. The order of work: probe_row.c builds one probe, probe_families.c and probe_random.c make lists of them, probe.c
- * packs a list into tiles; probe_score.c runs models over probes, probe_read.c reads parameters, probe_search.c looks for the rest, probe_tree.c
- * for trees of additions, probe_class.c asks what else would fit, probe_fit.c is the whole. */
+/* What the files of probe share. The order of work: row.c builds one probe, families.c and random.c make lists of them, probe.c
+ * chooses a list and pack.c lays it into tiles; score.c runs models over probes, read.c reads parameters, search.c looks for the rest, tree.c
+ * for trees of additions, class.c asks what else would fit, fit.c is the whole. */
 #ifndef MX_VERIFY_PROBE_PROBE_H
 #define MX_VERIFY_PROBE_PROBE_H
 

@@ -1,4 +1,4 @@
-/* Vectors against vectors. */
+/* How many codes and scales differ between two files of cases. */
 #include <string.h>
 
 #include "mxgold/verify.h"

@@ -1,4 +1,4 @@
-/* What to try. */
+/* Which values of each key the search tries: choices of the tables, and numbers read off the data. */
 #include "verify/identify/search/values.h"
 
 #include <math.h>
