@@ -78,10 +78,6 @@ deps:
 deps-test:
 	@tools/install-deps.sh --mode=$(INSTALL) build test
 
-.PHONY: deps-bench
-deps-bench:
-	@tools/install-deps.sh --mode=$(INSTALL) build bench
-
 # Another compiler or other flags: everything is made again.
 .PHONY: FORCE
 $(B)/flags: FORCE
@@ -106,7 +102,9 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(LIBS_REF) -lmpfr -lgmp $$(pkg-config --libs check) -o $@
 
-include tests/silicon/silicon.mk
+# What is beside this file's first business stands beside what it runs.
+include tests/portability.mk tests/peers/peers.mk tests/fuzz/fuzz.mk tests/mutants/mutants.mk tests/silicon/silicon.mk
+include bench/bench.mk examples/examples.mk tools/install/install.mk tools/reproduce/reproduce.mk
 include hip_backend/hip.mk
 
 # A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
@@ -122,7 +120,7 @@ demo: all ## the main job on real data: a weight matrix and an activation with o
 	@$(BIN) inspect $(B)/demo-weight.safetensors
 
 # The slices of real tensors that the tree holds; ABLATE_DATA=MODEL.safetensors for a whole checkpoint.
-.PHONY: demo-ablate reproduce-tensor deps-charts
+.PHONY: demo-ablate deps-charts
 ABLATE_DATA ?= tests/data/minilm_slices.safetensors
 ABLATE_PRESETS := ocp-mxfp4,torchao-rceil,nvfp4,fouroversix,hif4,mxfp4-e4m3,mxfp4-ue5m3,ocp-mxfp6-e2m3,ocp-mxfp8-e4m3,ocp-mxint8
 deps-charts:
@@ -132,22 +130,6 @@ demo-ablate: all deps-charts ## ten formats on real tensors: a table, a chart, a
 	@echo
 	$(BIN) quantize $(ABLATE_DATA) --all --fake --preset nvfp4 -o $(B)/fake-nvfp4.safetensors
 	@echo; echo "The chart is $(B)/ablate.png, the page $(B)/ablate.html, the checkpoint $(B)/fake-nvfp4.safetensors."
-
-REPRODUCE := $(B)/tools/reproduce
-$(REPRODUCE): $(call obj,$(wildcard tools/reproduce/*.c)) $(LIB_A)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stated value beside ours, to docs/FINDINGS.md (REPEATS=16)
-	OMP_WAIT_POLICY=passive $(REPRODUCE) $(REPEATS) >$(B)/FINDINGS.md
-	@mv $(B)/FINDINGS.md docs/FINDINGS.md; sed -n 5,40p docs/FINDINGS.md
-
-.PHONY: ablate-coverage
-COVERAGE := $(B)/tools/ablate-coverage
-$(COVERAGE): $(call obj,tools/ablate-coverage.c) $(LIB_A)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-ablate-coverage: deps $(COVERAGE) ## how often ablate's 95 % interval holds what it should, by data and shape (about a minute)
-	OMP_WAIT_POLICY=passive $(COVERAGE)
 
 # A target half written is not taken for whole by the next make.
 .DELETE_ON_ERROR:
@@ -160,10 +142,11 @@ unit: deps-test $(BIN) $(TESTS) ## the Check suites alone
 test_%: deps-test $(BIN) $(B)/tests/test_% ## one of them; with a prefix too: make asan-test_codec
 	$(B)/tests/$@
 
-# The library under the two sanitizers that find most, in one build; suites that walk every kernel, the readers and the products in little time.
+# The library under the two sanitizers that find most, in one build, and the suites that reach far into it in little time, 45 s of processor time in all:
+# tables and layouts, every operation on every ISA, the readers and writers, cases as files, and diff.
 .PHONY: check-asan sanitized
-SANITIZED := codec tables layout quantize kernels file vector gemm diff
-check-asan: ## the library and the quick suites ($(SANITIZED)) under AddressSanitizer and UndefinedBehaviorSanitizer together
+SANITIZED := tables layout kernels file vector diff
+check-asan: ## the library and quick suites under AddressSanitizer and UndefinedBehaviorSanitizer together
 	@$(MAKE) -s CONFIG=asan+usan OPT=-O1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" sanitized
 sanitized: deps-test $(SANITIZED:%=$(B)/tests/test_%)
 	@set -e; for t in $(SANITIZED:%=$(B)/tests/test_%); do $$t; done
@@ -177,56 +160,6 @@ golden-check: deps-test $(GOLDEN) ## make them again elsewhere and compare
 	$(GOLDEN) $(B)/golden
 	diff -r golden/HASHES $(B)/golden/HASHES
 	diff -r golden/vectors $(B)/golden/vectors
-
-# The library without its readers, for AArch64, under an emulator of it. Random123 is headers alone, the same for every machine.
-.PHONY: deps-neon check-neon
-CROSS   ?= aarch64-linux-gnu-
-QEMU    ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
-NEON    := build/neon
-DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(call rooms,src/kernels) $(wildcard src/gemm/dense/*.c) src/io/digest.c \
-  tests/lib/suites.c tests/lib/checkasm.c tests/lib/math_inputs.c tests/isa_digests.c
-deps-neon:
-	@tools/install-deps.sh --mode=$(INSTALL) build neon
-check-neon: deps-neon ## NEON kernels under qemu: golden/HASHES, and each operation against the scalar code
-	@mkdir -p $(NEON)/include && ln -sfn /usr/include/Random123 $(NEON)/include/Random123 && ln -sfn /usr/include/xxhash.h $(NEON)/include/
-	$(CROSS)gcc $(CSTD) $(OPT) $(WARN) $(WERROR) $(FP) $(OMP) -DXXH_INLINE_ALL -I. -Iinclude -Isrc -Itests -isystem $(NEON)/include \
-	  $(filter-out %_avx2.c %_avx512.c %_amx.c,$(DIGESTS)) -lm -o $(NEON)/isa_digests
-	tools/check-isa.sh $(NEON)/isa_digests $(CROSS)objdump
-	$(QEMU) $(NEON)/isa_digests golden/HASHES
-
-# Vector instructions of an ISA stand in files of its name alone.
-.PHONY: check-isa
-check-isa: $(LIB_A) ## each object's instructions, by their encoding, are of the ISA that its name says; planted objects are found
-	tools/check-isa.sh $(B)
-ifeq ($(ARCH),x86_64)
-	@tools/check-isa.sh --plant $(CC)
-endif
-
-.PHONY: check-instructions
-check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen
-	$(if $(SAN),@echo "check-instructions: SKIPPED, a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
-
-.PHONY: exhaustive
-exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
-	$(B)/tests/exhaustive $(ONLY)
-
-.PHONY: check-peers peers deps-peers
-deps-peers:
-	@tools/install-deps.sh --mode=$(INSTALL) build test peers
-check-peers: deps-test $(B)/tests/test_peers ## the committed bytes of 118 presets, as a table
-	PEERS_TABLE=1 $(B)/tests/test_peers
-peers: deps-test deps-peers $(BIN) $(B)/tests/test_peers $(B)/tests/test_casts ## run the libraries that PyPI has, at pinned versions, on fresh seeds, and compare
-	tests/peers/run.sh $(B) $(SEED)
-
-.PHONY: bench bench-keep bench-files bench-ablate
-bench: $(BIN) deps-charts ## rates of the operations against memory, scalar code, ref and, with PYTHON=..., other libraries (ONLY=text)
-	bench/run.sh $(BIN) $(B)/bench "$(ONLY)"
-bench-keep: ## the last table of make bench, to bench/last.txt
-	cat $(B)/bench/table.txt $(wildcard $(B)/bench/peers.txt) >bench/last.txt
-bench-ablate: $(BIN) ## seconds of ablate with twelve presets on ABLATE_DATA, and of a checkpoint of SIZE MiB through --all --fake over cp of it (ROUNDS=)
-	bench/ablate.sh $(BIN) $(ABLATE_DATA) "$(SIZE)" "$(ROUNDS)"
-bench-files: $(BIN) ## mxgold quantize of a 1 GiB .npy in a RAM disk, over cp of it (ROUNDS=)
-	bench/files.sh $(BIN) $(ROUNDS)
 
 .PHONY: probe-all
 probe-all: deps-test $(B)/tests/test_probe ## every row of the tables, 50 random parameter sets and trees of additions through probe, a line each
@@ -245,32 +178,6 @@ check-symbols: $(LIB_SO) $(LIB_A) ## the shared library exports what include/mxg
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
 	tests/run-cli.sh $(BIN)
 
-# Fuzz targets link what they need of core and io, instrumented; clang alone has libFuzzer.
-.PHONY: deps-fuzz fuzz fuzz-short fuzz-build fuzzers
-FUZZ_SECONDS ?= 600
-# 0: another each time.
-FUZZ_SEED ?= 0
-FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-deps-fuzz:
-	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
-# Of verify/ what the pipe protocol and the comparison of outputs need.
-FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c) $(filter-out $(ISA_SKIP),$(call rooms,src/kernels)) \
-  src/verify/vectors/vectors.c src/verify/vectors/compare.c $(wildcard src/verify/diff/*.c)
-$(B)/libfuzz.a: $(call obj,$(FUZZ_SRC))
-	@mkdir -p $(@D); rm -f $@
-	$(call say,AR,$@)$(AR) qcs $@ $^
-$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libfuzz.a
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
-fuzzers: deps-fuzz $(FUZZERS)
-fuzz-short: fuzz-build ## some seconds of each fuzz target, the same inputs each time
-	tests/run-fuzz.sh build/fuzz/fuzz short 1
-fuzz: fuzz-build ## FUZZ_SECONDS (600) of each fuzz target; what it finds is kept under build/fuzz/found
-	tests/run-fuzz.sh build/fuzz/fuzz seconds=$(FUZZ_SECONDS) $(FUZZ_SEED)
-fuzz-build: deps-fuzz
-	@$(MAKE) -s CONFIG=fuzz CC="$(filter ccache,$(CC)) clang" OMP="-Itests/fuzz/serial -Wno-unknown-pragmas -Wno-source-uses-openmp -Wno-unused -Wno-unused-parameter" OPT=-O1 \
-	  SAN="-fsanitize=fuzzer-no-link,address" fuzzers
-
 .PHONY: man docs
 man: $(BIN) ## docs/reference/mxgold.1 from the tables of commands
 	@mkdir -p docs/reference
@@ -283,91 +190,9 @@ docs: man ## docs/reference/FORMATS.md, docs/reference/PRESETS.md, docs/referenc
 	$(BIN) models --markdown >docs/reference/MODELS.md
 	cat formats/datapaths.md >>docs/reference/MODELS.md
 
-.PHONY: install
-DESTDIR ?=
-install: all ## program, library, headers, tables, man page and completion to PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/mxgold/formats \
-	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install $(BIN) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(LIB_A) $(LIB_SO) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 include/mxgold/*.h $(DESTDIR)$(PREFIX)/include/mxgold
-	sed -i 's#"../../formats/#"formats/#' $(DESTDIR)$(PREFIX)/include/mxgold/*.h
-	install -m 644 formats/*.def $(DESTDIR)$(PREFIX)/include/mxgold/formats
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	printf 'Name: mxgold\nDescription: bit-exact reference of microscaling formats\nVersion: %s\nCflags: -I%s/include\nLibs: -L%s/lib -lmxgold\nLibs.private: %s\n' \
-	  "$$($(BIN) --version | awk '{print $$NF}')" "$(PREFIX)" "$(PREFIX)" "$(OMP) $(LIBS)" >$(DESTDIR)$(PREFIX)/lib/pkgconfig/mxgold.pc
-	install -m 644 docs/reference/mxgold.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	$(BIN) help --bash-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/mxgold
-
-.PHONY: bench-gemm
-ROUNDS  ?= 7
-THREADS ?= 2
-$(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
-	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS_ALL) $(WERROR) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
-bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
-	$< $(ROUNDS) $(THREADS)
-.PHONY: bench-dense
-bench-dense: $(B)/bench/bench_dense ## the float32 product against OpenBLAS sgemm, functions of float32 arrays (OPENBLAS_CORETYPE=)
-	$< $(ROUNDS) $(THREADS)
 .PHONY: check-memory
 check-memory: deps $(BIN) ## peak memory of mxgold gemm on large operands: under inputs + output + 64 MiB
 	$(PYTHON) tests/memory.py $(BIN) $(B)/memory
-.PHONY: bench-mma
-bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
-	$< $(ROUNDS) $(THREADS)
-
-MIXTURES ?= 1000
-.PHONY: bench-mixtures
-$(B)/bench/bench_mixtures: $(call obj,bench/bench_mixtures.c tests/lib/mixtures.c) $(LIB_A)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-bench-mixtures: $(B)/bench/bench_mixtures ## cycles of quantise under random mixtures of keys; fails where one without scale.max_byte takes more than 700 for sixteen elements (MIXTURES=)
-	$< $(MIXTURES) 700
-
-.PHONY: bench-diff
-bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
-	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)
-
-# Verification: is the comparator itself any good, and the walk-through of docs/guide/VERIFY.md.
-.PHONY: mutants demo-verify identify-all identify-time
-$(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-mutants: deps $(B)/mutants $(B)/tests/test_bugs ## known kernel bugs, one at a time: caught by suite minimal, named by identify and diff
-	$(B)/mutants
-	BUGS_TABLE=1 $(B)/tests/test_bugs
-identify-all: deps-test $(B)/tests/test_identify ## every preset and 1,000 mixtures of keys through identify, a line each
-	IDENTIFY_ALL=1 IDENTIFY_TABLE=1 $(B)/tests/test_identify
-identify-time: deps-test $(B)/tests/test_identify ## how long identify takes for every preset on 64 Ki and on 1 Mi elements
-	@uptime
-	IDENTIFY_TIME=1 $(B)/tests/test_identify
-demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/guide/VERIFY.md
-	examples/demo-verify.sh $(BIN)
-
-# Programs that use the library.
-.PHONY: examples
-EXAMPLES := $(patsubst examples/%.c,$(B)/examples/%,$(filter-out examples/kernel_plugin.c,$(wildcard examples/*.c)))
-$(B)/examples/%: examples/%.c $(LIB_A)
-	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS_ALL) $(WERROR) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -o $@
-# Kernels under test: shared objects. The one for a GPU needs nvcc; a machine without one does without.
-SM      ?= sm_90
-PLUGINS := $(B)/examples/kernel_plugin.so
-ifneq ($(shell command -v $(NVCC) 2>/dev/null),)
-PLUGINS += $(B)/examples/kernel_plugin_cuda.so
-else
-PLUGINS += no-nvcc
-endif
-.PHONY: no-nvcc
-no-nvcc:
-	@echo "examples: kernel_plugin_cuda.cu is left out: no $(NVCC)"
-$(B)/examples/%.so: examples/%.c
-	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) -O2 -shared -fPIC -Iinclude $(KERNEL_FLAGS) $< -lm -o $@
-$(B)/examples/%.so: examples/%.cu examples/mxfp4_kernel.h
-	@mkdir -p $(@D)
-	$(call say,NVCC,$<)$(NVCC) -O2 -std=c++17 -arch=$(SM) -shared -Xcompiler -fPIC -Iinclude $(KERNEL_FLAGS) $< -o $@
-examples: deps $(EXAMPLES) $(PLUGINS) ## the programs and kernels of examples/
 
 .PHONY: clean
 clean: ## remove build/

@@ -1,0 +1,42 @@
+# How fast it is: what README's figures come from. Included by the Makefile.
+.PHONY: deps-bench
+deps-bench:
+	@tools/install-deps.sh --mode=$(INSTALL) build bench
+
+.PHONY: bench bench-keep bench-files bench-ablate
+bench: $(BIN) deps-charts ## rates of the operations against memory, scalar code, ref and, with PYTHON=..., other libraries (ONLY=text)
+	bench/run.sh $(BIN) $(B)/bench "$(ONLY)"
+bench-keep: ## the last table of make bench, to bench/last.txt
+	cat $(B)/bench/table.txt $(wildcard $(B)/bench/peers.txt) >bench/last.txt
+bench-ablate: $(BIN) ## seconds of ablate with twelve presets on ABLATE_DATA, and of a checkpoint of SIZE MiB through --all --fake over cp of it (ROUNDS=)
+	bench/ablate.sh $(BIN) $(ABLATE_DATA) "$(SIZE)" "$(ROUNDS)"
+bench-files: $(BIN) ## mxgold quantize of a 1 GiB .npy in a RAM disk, over cp of it (ROUNDS=)
+	bench/files.sh $(BIN) $(ROUNDS)
+
+.PHONY: bench-gemm
+ROUNDS  ?= 7
+THREADS ?= 2
+$(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CFLAGS_ALL) $(WERROR) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
+bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
+	$< $(ROUNDS) $(THREADS)
+.PHONY: bench-dense
+bench-dense: $(B)/bench/bench_dense ## the float32 product against OpenBLAS sgemm, functions of float32 arrays (OPENBLAS_CORETYPE=)
+	$< $(ROUNDS) $(THREADS)
+
+.PHONY: bench-mma
+bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
+	$< $(ROUNDS) $(THREADS)
+
+MIXTURES ?= 1000
+.PHONY: bench-mixtures
+$(B)/bench/bench_mixtures: $(call obj,bench/bench_mixtures.c tests/lib/mixtures.c) $(LIB_A)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+bench-mixtures: $(B)/bench/bench_mixtures ## cycles of quantise under random mixtures of keys; fails where one without scale.max_byte takes more than 700 for sixteen elements (MIXTURES=)
+	$< $(MIXTURES) 700
+
+.PHONY: bench-diff
+bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
+	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)

@@ -1,0 +1,12 @@
+# Is the comparator itself any good? Known bugs, planted one at a time. Included by the Makefile.
+.PHONY: mutants identify-all identify-time
+$(B)/mutants: $(call obj,tests/mutants/mutants.c tests/lib/kernels.c) $(LIB_A)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+mutants: deps $(B)/mutants $(B)/tests/test_bugs ## known kernel bugs, one at a time: caught by suite minimal, named by identify and diff
+	$(B)/mutants
+	BUGS_TABLE=1 $(B)/tests/test_bugs
+identify-all: deps-test $(B)/tests/test_identify ## every preset and 1,000 mixtures of keys through identify, a line each
+	IDENTIFY_ALL=1 IDENTIFY_TABLE=1 $(B)/tests/test_identify
+identify-time: deps-test $(B)/tests/test_identify ## how long identify takes for every preset on 64 Ki and on 1 Mi elements
+	@uptime
+	IDENTIFY_TIME=1 $(B)/tests/test_identify

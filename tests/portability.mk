@@ -1,0 +1,32 @@
+# The same bits everywhere: other processors, each ISA, all floats. Included by the Makefile.
+# The library without its readers, for AArch64, under an emulator of it. Random123 is headers alone, the same for every machine.
+.PHONY: deps-neon check-neon
+CROSS   ?= aarch64-linux-gnu-
+QEMU    ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+NEON    := build/neon
+DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(call rooms,src/kernels) $(wildcard src/gemm/dense/*.c) src/io/digest.c \
+  tests/lib/suites.c tests/lib/checkasm.c tests/lib/math_inputs.c tests/isa_digests.c
+deps-neon:
+	@tools/install-deps.sh --mode=$(INSTALL) build neon
+check-neon: deps-neon ## NEON kernels under qemu: golden/HASHES, and each operation against the scalar code
+	@mkdir -p $(NEON)/include && ln -sfn /usr/include/Random123 $(NEON)/include/Random123 && ln -sfn /usr/include/xxhash.h $(NEON)/include/
+	$(CROSS)gcc $(CSTD) $(OPT) $(WARN) $(WERROR) $(FP) $(OMP) -DXXH_INLINE_ALL -I. -Iinclude -Isrc -Itests -isystem $(NEON)/include \
+	  $(filter-out %_avx2.c %_avx512.c %_amx.c,$(DIGESTS)) -lm -o $(NEON)/isa_digests
+	tools/check-isa.sh $(NEON)/isa_digests $(CROSS)objdump
+	$(QEMU) $(NEON)/isa_digests golden/HASHES
+
+# Vector instructions of an ISA stand in files of its name alone.
+.PHONY: check-isa
+check-isa: $(LIB_A) ## each object's instructions, by their encoding, are of the ISA that its name says; planted objects are found
+	tools/check-isa.sh $(B)
+ifeq ($(ARCH),x86_64)
+	@tools/check-isa.sh --plant $(CC)
+endif
+
+.PHONY: check-instructions
+check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen
+	$(if $(SAN),@echo "check-instructions: SKIPPED, a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
+
+.PHONY: exhaustive
+exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
+	$(B)/tests/exhaustive $(ONLY)
