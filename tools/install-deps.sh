@@ -20,29 +20,68 @@ need() {
 }
 # Debian splits clang's runtime from clang; Ubuntu 22.04 does not.
 fuzzer_links() {
-  stub=$(mktemp) && printf 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { (void)d; (void)n; return 0; }\n' >"$stub.c" &&
-    clang -fsanitize=fuzzer,address "$stub.c" -o "$stub"
-  linked=$?
-  rm -f "$stub" "$stub.c"
-  return $linked
+  CC=clang links 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { (void)d; (void)n; return 0; }' -fsanitize=fuzzer,address
 }
 clang_runtime() { if grep -q jammy /etc/os-release 2>/dev/null; then echo libclang-common-14-dev; else echo libclang-rt-dev; fi; }
-header() { printf '#include <%s>\n' "$1" | ${CC:-cc} -E -x c - ; } # CC may be several words
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+# links SOURCE FLAG...: does the compiler make a program of it? CC may be several words.
+links() {
+  printf '%s\n' "$1" >"$scratch/t.c"
+  shift
+  ${CC:-cc} "$scratch/t.c" "$@" -o "$scratch/t" >/dev/null 2>&1
+}
+preprocesses() { echo 1 | ${CC:-cc} -E -x c -; }
+# library PACKAGE HEADER CALL FLAG...: asked below, together, by a program that includes HEADER and makes CALL.
+libraries=0
+library() {
+  libraries=$((libraries + 1))
+  echo "$1" >"$scratch/$libraries.package"
+  printf '#include <stdio.h>\n#include <%s>\n' "$2" >"$scratch/$libraries.include"
+  echo "$3" >"$scratch/$libraries.call"
+  shift 3
+  echo "$*" >"$scratch/$libraries.flags"
+}
+# program N...: the source that asks for these libraries
+program() {
+  for i in "$@"; do cat "$scratch/$i.include"; done
+  echo 'int main(void) {'
+  for i in "$@"; do cat "$scratch/$i.call"; done
+  echo 'return 0; }'
+}
+installed() { dpkg -s "$1" 2>/dev/null | grep -q '^Status: install ok installed'; }
+# One program for all that are there; one each where that does not link. Without a compiler that makes programs at all, the packages' own word.
+look_for_libraries() {
+  all=$(seq "$libraries")
+  [ -n "$all" ] || return 0
+  if links "$(program $all)" $(for i in $all; do cat "$scratch/$i.flags"; done); then return 0; fi
+  works=no
+  if links "$(program)"; then works=yes; fi
+  for i in $all; do
+    package=$(cat "$scratch/$i.package")
+    case $works in
+      yes) need "$package" links "$(program "$i")" $(cat "$scratch/$i.flags") ;;
+      no) need "$package" installed "$package" ;;
+    esac
+  done
+}
 compiler() { case ${CC:-cc} in clang*) echo "${CC%% *}" ;; *) echo gcc ;; esac; }
 
 for g in $groups; do
   case $g in
     build)
-      need "$(compiler)" sh -c "command -v $(echo "${CC:-cc}" | cut -d' ' -f1)"
-      need libc6-dev header stdio.h # gcc recommends it, which does not count here
+      need "$(compiler)" preprocesses
       need pkg-config command -v pkg-config
-      need libjansson-dev header jansson.h
-      need libxxhash-dev header xxhash.h
-      need libgmp-dev header gmp.h
-      need librandom123-dev header Random123/philox.h
+      library libc6-dev stdio.h 'puts("");' # gcc recommends it, which does not count here
+      library libjansson-dev jansson.h 'json_decref(json_object());' -ljansson
+      library libxxhash-dev xxhash.h 'printf("%d", (int)XXH3_64bits("", 0));' -lxxhash
+      library libgmp-dev gmp.h '{ mpz_t z; mpz_init(z); }' -lgmp
+      library librandom123-dev Random123/philox.h '{ philox4x32_key_t k = {{0}}; (void)k; }'
       ;;
     bench)
-      need libopenblas-openmp-dev header cblas.h
+      # Other packages have a cblas.h as well, and no OpenBLAS.
+      library libopenblas-openmp-dev cblas.h '{ extern char *openblas_get_corename(void); float x = 0;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 1, 1, 1, 1, &x, 1, &x, 1, 0, &x, 1); puts(openblas_get_corename()); }' -lopenblas
       ;;
     fuzz)
       need clang command -v clang
@@ -75,12 +114,13 @@ for g in $groups; do
     test)
       need valgrind command -v valgrind
       need libc6-dbg valgrind -q true # valgrind recommends it, and does not start without
-      need check header check.h
-      need libmpfr-dev header mpfr.h
+      library check check.h 'suite_create("");' $(pkg-config --libs check 2>/dev/null || echo -lcheck)
+      library libmpfr-dev mpfr.h '{ mpfr_t f; mpfr_init(f); }' -lmpfr -lgmp
       need python3 command -v python3
       ;;
   esac
 done
+look_for_libraries
 [ -n "$missing" ] || exit 0
 
 if [ "$mode" = no ]; then
