@@ -5,6 +5,10 @@
 #ifndef MXGOLD_STATUS_H
 #define MXGOLD_STATUS_H
 
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "mxgold is for little-endian processors: words are stored as they lie in memory, and on this one every scale would be wrong"
+#endif
+
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
