@@ -33,7 +33,7 @@ static void hold(int number, const gfx950_rules &hidden, const gfx950_rules &fou
 }
 
 int main(int argc, char **argv) {
-  const int devices = argc > 1 ? atoi(argv[1]) : 20;
+  const int devices = argc > 1 ? atoi(argv[1]) : 16;
   char why[256];
   mxh_device *dev = mxh_open("host", why, sizeof why);
   for (int number = 0; dev && number < devices; number++) {
