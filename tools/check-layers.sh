@@ -49,7 +49,7 @@ a call sideways|src/verify/judge calls mxi_p of src/verify/probe/p.c|src/verify/
 the library and the reference|src/io includes ref/ref.h|src/io/a.c: #include "ref/ref.h"\nint mx_a(void) { return 1; }
 the reference and the library|ref calls mx_a of src/core/a.c|src/core/a.c: int mx_a(void) { return 1; }|ref/a.c: int mx_a(void); int ref_a(void) { return mx_a(); }
 a header of the library in ablate|src/ablate includes core/a.h|src/core/a.h: enum { A = 1 };|src/ablate/a.c: #include "core/a.h"\nint mx_a(void) { return A; }
-a private function in train|src/train calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|src/train/t.c: int mxi_a(void); int mx_t(void) { return mxi_a(); }
+a private function in train|src/train/run calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|src/train/run/t.c: int mxi_a(void); int mx_t(void) { return mxi_a(); }
 a private function in cli|src/cli calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|src/cli/t.c: int mxi_a(void); int mx_t(void) { return mxi_a(); }
 base and the table of commands|src/cli/base calls cli_a of src/cli/a.c|src/cli/a.c: int cli_a(void) { return 1; }|src/cli/base/b.c: int cli_a(void); int cli_b(void) { return cli_a(); }
 a circle of files|src/io/a.c and src/io/b.c call each other|src/io/a.c: int mxi_b(void); int mxi_a(void) { return mxi_b(); }|src/io/b.c: int mxi_a(void); int mxi_b(void) { return mxi_a(); }

@@ -12,7 +12,7 @@
 #include "mxgold/nearest.h"
 #include "mxgold/status.h"
 
-enum { CLI_FINE = 0, CLI_DIFFERS = 1, CLI_TROUBLE = 2 };
+enum { CLI_FINE = 0, CLI_DIFFERS = 1, CLI_TROUBLE = 2, CLI_STOPPED = 3 };
 
 typedef enum cli_kind {
   CLI_FLAG,    /* int: 1 when given */

@@ -1,0 +1,190 @@
+/* mxgold train CONFIG.json -o RUN/: train a model under a recipe of quantisation, bit for bit reproducible. */
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/cli.h"
+#include "cli/base/out.h"
+#include "mxgold/ablate.h"
+#include "mxgold/linear.h"
+#include "mxgold/train.h"
+
+struct args {
+  const char *config, *out, *init, *gradients, *digests, *compare;
+  cli_list set;
+  cli_u64 threads;
+  int resume, list, json;
+};
+
+static const char *digest_words(size_t index) {
+  static const char *const words[] = {"steps", "all", NULL};
+  return words[index];
+}
+
+static const cli_option options[] = {
+    {"CONFIG.json", 0, CLI_POS_OPT, offsetof(struct args, config), NULL,
+     "the configuration: sections model, data, train, optimizer, schedule, quant", NULL},
+    {"output", 'o', CLI_STRING, offsetof(struct args, out), "RUN",
+     "the run's folder: config.json, metrics.jsonl, digests.txt, model and state.safetensors", NULL},
+    {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=VALUE", "a key of the configuration, as train.steps=5; may be repeated", NULL},
+    {"init", 0, CLI_STRING, offsetof(struct args, init), "W.safetensors", "begin with these parameters", NULL},
+    {"gradients", 0, CLI_STRING, offsetof(struct args, gradients), "G.safetensors", "write the gradients of the last step, before clipping",
+     NULL},
+    {"resume", 0, CLI_FLAG, offsetof(struct args, resume), NULL, "go on from the state in the run's folder, if there is one", NULL},
+    {"digests", 0, CLI_STRING, offsetof(struct args, digests), "WHICH",
+     "steps: a digest a step of all parameters (default); all: of each parameter, gradient and output of a linear", digest_words},
+    {"compare", 0, CLI_STRING, offsetof(struct args, compare), "RUN_A",
+     "the first step in which the digests of RUN_A and of the run given instead of CONFIG.json part", NULL},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
+    {"list", 0, CLI_FLAG, offsetof(struct args, list), NULL,
+     "print the keys of a configuration, the recipes and the training keys with their sources", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print the result, or the list, as JSON", NULL},
+    {0},
+};
+
+static volatile sig_atomic_t stop;
+static void on_signal(int number) { stop = number; }
+
+typedef struct progress_line {
+  double began, shown;
+  uint64_t first;
+  int terminal, any;
+} progress_line;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A bar, the loss, steps a second, time left: at most ten times a second, on a terminal alone. */
+static void report(void *self, const mx_train_step *s) {
+  progress_line *p = self;
+  const double at = now();
+  if (!p->any) p->any = 1, p->first = s->step, p->began = at;
+  if (!p->terminal || (at - p->shown < .1 && s->step + 1 < s->steps)) return;
+  p->shown = at;
+  enum { WIDE = 24 };
+  char bar[WIDE + 1];
+  const uint64_t done = s->step + 1;
+  for (int i = 0; i < WIDE; i++) bar[i] = (uint64_t)i * s->steps < done * WIDE ? '#' : '.';
+  bar[WIDE] = 0;
+  const double rate = at > p->began ? (double)(s->step - p->first) / (at - p->began) : 0;
+  const double left = rate > 0 ? (double)(s->steps - done) / rate : 0;
+  fprintf(stderr, "\r\033[K[%s] step %" PRIu64 " of %" PRIu64 "  loss %.4f  %.3g steps/s  %d:%02d left", bar, done, s->steps, s->loss, rate,
+          (int)left / 60, (int)left % 60);
+  fflush(stderr);
+}
+
+static int list_all(int json) {
+  out *o = out_new();
+  out_table(o, json ? "keys" : "keys of a configuration");
+  for (size_t i = 0; mx_config_key_at(i); i++) {
+    const mx_config_key *k = mx_config_key_at(i);
+    out_row(o);
+    out_text(o, "key", k->name);
+    out_text(o, "values", k->choices ? k->choices : k->fallback ? k->fallback : "");
+    out_text(o, "meaning", k->doc);
+  }
+  out_end(o);
+  out_table(o, "recipes");
+  for (size_t i = 0; mx_recipe_at(i); i++) {
+    out_row(o);
+    out_text(o, "recipe", mx_recipe_at(i)->name);
+    out_text(o, "source", mx_recipe_at(i)->source);
+  }
+  out_end(o);
+  out_table(o, json ? "training_keys" : "training keys (quant.train)");
+  for (size_t i = 0; mx_train_key_at(i); i++) {
+    const mx_train_key *k = mx_train_key_at(i);
+    char number[32];
+    snprintf(number, sizeof number, "%.9g", k->fallback);
+    out_row(o);
+    out_text(o, "key", k->name);
+    out_text(o, "values", k->choices ? k->choices : number);
+    out_text(o, "meaning", k->doc);
+    out_text(o, "source", k->source);
+  }
+  out_end(o);
+  return out_print(o, json);
+}
+
+static int compare(const struct args *a) {
+  uint64_t step;
+  char name[96];
+  mx_error err;
+  if (!a->config) return cli_error("train: --compare RUN_A RUN_B: expected two runs");
+  if (mx_train_compare(&step, name, a->compare, a->config, &err)) return cli_fail(&err);
+  if (step == UINT64_MAX) {
+    puts("Both runs have the same digests.");
+    return CLI_FINE;
+  }
+  printf("The runs part at step %" PRIu64 "%s%s.\n", step, *name ? ", at " : "", name);
+  if (!*name) puts("Run both with --digests all to learn which tensor parts first.");
+  return CLI_DIFFERS;
+}
+
+static int print_result(const struct args *a, const mx_train_result *r) {
+  out *o = out_new();
+  out_text(o, "run", a->out);
+  out_u64(o, "steps", r->steps);
+  out_figure(o, "loss", r->loss, "%.6f", a->json);
+  if (!isnan(r->val_loss)) {
+    out_figure(o, a->json ? "val_loss" : "validation loss", r->val_loss, "%.6f", a->json);
+    out_figure(o, a->json ? "val_loss_fp32" : "with an FP32 forward pass", r->val_loss_fp32, "%.6f", a->json);
+  }
+  return out_print(o, a->json);
+}
+
+static int run(const cli_context *ctx, void *args) {
+  const struct args *a = args;
+  (void)ctx;
+  if (a->list) return list_all(a->json);
+  if (a->compare) return compare(a);
+  if (!a->config) return cli_error("train: no configuration, expected CONFIG.json");
+  if (!a->out) return cli_error("train: no output, expected -o RUN");
+  progress_line line = {.terminal = isatty(STDERR_FILENO)};
+  const mx_train_options how = {.config = a->config,
+                                .dir = a->out,
+                                .set = a->set.items,
+                                .n_set = a->set.n,
+                                .init = a->init,
+                                .gradients = a->gradients,
+                                .resume = a->resume,
+                                .all_digests = a->digests && !strcmp(a->digests, "all"),
+                                .n_threads = cli_threads(&a->threads),
+                                .stop = &stop,
+                                .report = report,
+                                .self = &line};
+  struct sigaction act = {.sa_handler = on_signal};
+  const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &act, NULL);
+  mx_train_result result;
+  mx_error err;
+  const mx_status status = mx_train_run(&result, &how, &err);
+  if (line.terminal && line.any) fputs("\r\033[K", stderr);
+  if (status) return cli_fail(&err);
+  if (result.end == MX_TRAIN_DIVERGED) {
+    cli_error("%s: step %" PRIu64 ": the loss is no number; the first output that is not finite is that of %s", a->out, result.steps,
+              result.where);
+    return CLI_DIFFERS;
+  }
+  if (result.end == MX_TRAIN_INTERRUPTED) {
+    cli_error("stopped after step %" PRIu64 ": %s holds a checkpoint, and --resume goes on from it", result.steps, a->out);
+    return CLI_STOPPED;
+  }
+  return print_result(a, &result);
+}
+
+const cli_command cmd_train = {options, sizeof(struct args), run,
+                               "Trains llama, gpt2 or byte_mlp on bytes of a text. Without \"quant\" everything is FP32; with it every linear "
+                               "but the head runs the recipe's six\n"
+                               "quantisations (mxgold linear). The same configuration gives the same bits of every weight at every step, on "
+                               "any machine and number of threads:\n"
+                               "digests.txt has a digest a step, and --compare finds where two runs part.\n"
+                               "SIGTERM, SIGINT and SIGUSR1 end the run after its step with a checkpoint and exit status 3. A loss that is no "
+                               "number ends it with exit status 1."};

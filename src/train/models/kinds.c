@@ -1,0 +1,47 @@
+/* Making a model: its kind fills in parameters, linears and passes, then memory is taken. */
+#include <stdlib.h>
+
+#include "train/models/model.h"
+
+/* Room for each linear under its own recipe, and under none. */
+static mx_status place_linears(mxi_model *m, mx_error *err) {
+  for (size_t i = 0; i < m->n_linears; i++) {
+    const mx_linear own = mxi_model_call(m, i, m->linears[i].recipe), raw = mxi_model_call(m, i, mxi_model_plain());
+    size_t saved, work;
+    mx_error why;
+    mx_status status = mx_linear_sizes(&saved, &work, &raw, &m->exec, &why);
+    if (!status) mxi_model_work(m, work);
+    if (!status) status = mx_linear_sizes(&saved, &work, &own, &m->exec, &why);
+    if (status) return mx_fail(err, status, "%s: %s", m->linears[i].name, why.text);
+    mxi_model_work(m, work);
+    m->linears[i].saved = mxi_model_take(m, saved, 1);
+  }
+  return MX_OK;
+}
+
+mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t B, const mx_linear_recipe *recipe, const mx_exec *exec,
+                        mx_error *err) {
+  static mx_status (*const kinds[])(mxi_model *) = {mxi_llama_new, mxi_gpt2_new, mxi_byte_mlp_new};
+  mxi_model *m = calloc(1, sizeof *m);
+  *out = NULL;
+  if (!m) return mx_fail(err, MX_ERR_NOMEM, "no memory for a model");
+  m->config = *config;
+  m->B = B;
+  m->exec = exec ? *exec : (mx_exec){0};
+  mx_status status = kinds[config->kind](m);
+  for (size_t i = 0; i < m->n_linears; i++) m->linears[i].recipe = recipe ? recipe : mxi_model_plain();
+  if (!status && m->no_memory) status = MX_ERR_NOMEM;
+  if (!status) status = place_linears(m, err);
+  if (!status) {
+    m->w = mxi_model_floats(m, m->n_values);
+    m->g = mxi_model_floats(m, m->n_values);
+    m->work = mxi_model_take(m, m->work_bytes, 1);
+    if (m->no_memory) status = mx_fail(err, MX_ERR_NOMEM, "no memory for the model and its activations");
+  } else if (status == MX_ERR_NOMEM)
+    mx_fail(err, status, "no memory for the model and its activations");
+  if (status)
+    mxi_model_free(m);
+  else
+    *out = m;
+  return status;
+}

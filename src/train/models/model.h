@@ -1,0 +1,109 @@
+/* A model: named parameters in one array, linears that may be quantised, a forward and a backward pass.
+ *
+ * Memory is taken once, when the model is made; a step allocates nothing. Parameters, gradients and optimiser state are flat float32 arrays with the
+ * same layout; each matrix is [out][in]. */
+#ifndef TRAIN_MODEL_H
+#define TRAIN_MODEL_H
+
+#include "mxgold/linear.h"
+
+enum { MXI_NAME = 80 };
+
+typedef enum mxi_model_kind { MXI_LLAMA, MXI_GPT2, MXI_BYTE_MLP, MXI_MODEL_KINDS } mxi_model_kind;
+typedef enum mxi_act { MXI_GELU_TANH, MXI_GELU_ERF, MXI_SILU, MXI_ACTS } mxi_act;
+
+typedef struct mxi_model_config {
+  mxi_model_kind kind;
+  size_t width, layers, heads, ffn, context, vocab;
+  int bias, tied;
+  mxi_act act;
+} mxi_model_config;
+
+/* One parameter. A vector has n_dims 1 and cols 1. */
+typedef struct mxi_param {
+  char name[MXI_NAME];
+  size_t rows, cols, offset;
+  int n_dims;
+  double init; /* standard deviation; 0: zeros; 1 of vectors named as gains: ones */
+  int ones;
+} mxi_param;
+
+/* One linear of the model. Its recipe is the run's, or the plain one where it stays in high precision. */
+typedef struct mxi_model_linear {
+  char name[MXI_NAME];
+  int weight, bias; /* parameters; bias -1: none */
+  size_t T, I, O;
+  const mx_linear_recipe *recipe;
+  void *saved;
+} mxi_model_linear;
+
+typedef struct mxi_batch {
+  size_t B, T;           /* sequences, positions of each */
+  const int32_t *tokens; /* [B][T], of a byte MLP [B][context] */
+  const int32_t *target; /* [B][T], of a byte MLP [B] */
+} mxi_batch;
+
+typedef struct mxi_model mxi_model;
+typedef mx_status mxi_pass(mxi_model *m);
+
+struct mxi_model {
+  mxi_model_config config;
+  size_t B; /* sequences of a step */
+  mx_exec exec;
+  mxi_param *params;
+  mxi_model_linear *linears;
+  size_t n_params, n_linears, n_values;
+  float *w, *g; /* parameters and gradients, [n_values] */
+  /* Of the call under way: */
+  mxi_batch batch;
+  uint64_t seed, step;
+  int evaluate; /* 1: no backward call follows; 2: in the FP32 chain too */
+  double loss;
+  mx_error *err;
+  /* Memory. */
+  void **rooms; /* what mxi_model_take() gave */
+  size_t n_rooms;
+  int no_memory;
+  void *work; /* of linears, products and attention */
+  size_t work_bytes;
+  void *own; /* the kind's activations */
+  mxi_pass *forward, *backward;
+  /* What a digest may cover: name, values and how many, filled by the passes when wanted. */
+  void (*show)(void *self, const char *name, const float *x, size_t n);
+  void *show_self;
+};
+
+/** Make a model with its memory. Parameters are zero until mxi_model_init() or a file fills them. recipe: of every linear; NULL: none is quantised.
+ *  high: names of linears that stay in high precision, n_high of them (a * at the end stands for any rest). MX_ERR_*, with a line. */
+mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t B, const mx_linear_recipe *recipe, const mx_exec *exec,
+                        mx_error *err);
+void mxi_model_free(mxi_model *m);
+/** Draw the parameters: value i of parameter p is a function of (seed, p, i) alone. */
+void mxi_model_init(mxi_model *m, uint64_t seed);
+/** Loss of a batch, and the gradients of it (g is zeroed first unless add). */
+mx_status mxi_model_forward(mxi_model *m, const mxi_batch *batch, uint64_t seed, uint64_t step, int evaluate, double *loss, mx_error *err);
+mx_status mxi_model_backward(mxi_model *m, mx_error *err);
+
+/* What the kinds are made of. */
+size_t mxi_model_param(mxi_model *m, double init, int ones, size_t rows, size_t cols, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+size_t mxi_model_linear_add(mxi_model *m, size_t T, size_t I, size_t O, int weight, int bias);
+/** The recipe of a linear that is not quantised, and a linear's call under a recipe. */
+const mx_linear_recipe *mxi_model_plain(void);
+mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe);
+void *mxi_model_take(mxi_model *m, size_t n, size_t size);
+float *mxi_model_floats(mxi_model *m, size_t n);
+/** Let the work memory hold so many bytes. */
+void mxi_model_work(mxi_model *m, size_t bytes);
+mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x);
+/** dx is written (NULL: not wanted), or added to; the weight's and bias' gradients are added. */
+mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x);
+/** The head: logits = x W^T in the FP32 chain, its gradients, and the loss. dx is written. */
+mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N);
+mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits, const float *x, size_t weight, size_t N);
+
+mx_status mxi_llama_new(mxi_model *m);
+mx_status mxi_gpt2_new(mxi_model *m);
+mx_status mxi_byte_mlp_new(mxi_model *m);
+
+#endif

@@ -1,0 +1,46 @@
+/* Optimisers over flat arrays of parameters, learning-rate schedules, the norm of the gradients. */
+#ifndef TRAIN_OPTIM_H
+#define TRAIN_OPTIM_H
+
+#include "train/models/model.h"
+
+typedef enum mxi_optim_kind { MXI_ADAMW, MXI_ADAM, MXI_SGD, MXI_STABLESPAM, MXI_OPTIMS } mxi_optim_kind;
+typedef enum mxi_reset_order { MXI_RESET_GRAPHCORE, MXI_RESET_OFFICIAL } mxi_reset_order;
+
+typedef struct mxi_optim_config {
+  int kind; /* mxi_optim_kind */
+  double lr, beta1, beta2, eps, weight_decay, clip, momentum;
+  double theta, gamma1, gamma2; /* of StableSPAM */
+  size_t reset;                 /* its steps between resets of the moments; 0: none */
+  int reset_order;              /* mxi_reset_order */
+} mxi_optim_config;
+
+/* What stands from step to step. */
+typedef struct mxi_optim {
+  mxi_optim_config config;
+  float *m, *v;        /* moments, [n_values]; SGD: m alone, of momentum */
+  double *clip, *norm; /* of StableSPAM: M, and pairs of a and b, one a parameter */
+  uint64_t t;          /* steps since the moments began, from 1 during a step */
+  uint64_t total;      /* steps in all */
+} mxi_optim;
+
+/** One step over all parameters: w moves by g. lr is the schedule's. g may be changed (StableSPAM clips it). */
+void mxi_optim_step(mxi_optim *o, mxi_model *m, double lr);
+/** beta^n by squaring, the same bits everywhere. */
+double mxi_power(double beta, uint64_t n);
+
+/** The Euclidean norm of all gradients, in binary64: parameters in their order, each summed as mx_math_row_sums() does. */
+mx_status mxi_gradient_norm(double *norm, const mxi_model *m);
+/** Scale the gradients to at most `most`: by most / (norm + 1e-6), as torch's clip_grad_norm_. */
+void mxi_gradient_clip(mxi_model *m, double norm, double most);
+
+typedef enum mxi_schedule_kind { MXI_CONSTANT, MXI_LINEAR, MXI_COSINE, MXI_SCHEDULES } mxi_schedule_kind;
+typedef struct mxi_schedule {
+  int kind;
+  size_t warmup, decay_steps;
+  double min_lr;
+} mxi_schedule;
+/** The learning rate of step t (from 1) of `steps`; peak is the optimiser's lr. */
+double mxi_schedule_rate(const mxi_schedule *s, double peak, uint64_t t, uint64_t steps);
+
+#endif

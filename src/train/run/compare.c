@@ -1,0 +1,38 @@
+/* Where two runs' digests part. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/run/files.h"
+
+static FILE *open_digests(const char *dir, mx_error *err) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/digests.txt", dir);
+  FILE *f = fopen(path, "r");
+  if (!f) mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  return f;
+}
+
+mx_status mx_train_compare(uint64_t *step, char *name, const char *dir_a, const char *dir_b, mx_error *err) {
+  FILE *a = open_digests(dir_a, err), *b = a ? open_digests(dir_b, err) : NULL;
+  char line_a[256], line_b[256];
+  mx_status status = b ? MX_OK : MX_ERR_IO;
+  *step = UINT64_MAX;
+  *name = 0;
+  while (!status) {
+    const int more_a = fgets(line_a, sizeof line_a, a) != NULL, more_b = fgets(line_b, sizeof line_b, b) != NULL;
+    if (!more_a && !more_b) break;
+    const char *line = more_a ? line_a : line_b;
+    if (more_a && more_b && !strcmp(line_a, line_b)) continue;
+    *step = mxi_line_step(line);
+    char what[96] = "";
+    if (sscanf(line, "%*s %95s", what) != 1 || *step == UINT64_MAX)
+      status = mx_fail(err, MX_ERR_FORMAT, "%s: no digest in '%.40s'", more_a ? dir_a : dir_b, line);
+    if (strcmp(what, "parameters")) snprintf(name, 96, "%s", what);
+    break;
+  }
+  if (a) fclose(a);
+  if (b) fclose(b);
+  return status;
+}

@@ -1,0 +1,438 @@
+/* Configurations: one table of keys reads, checks and writes them. */
+#include "train/run/config.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/file.h"
+#include "mxgold/nearest.h"
+
+typedef enum key_kind { CHOICE, COUNT, REAL, SWITCH, TEXT } key_kind;
+
+typedef struct key_row {
+  mx_config_key key;
+  key_kind kind;
+  size_t offset;
+  double real;
+  long long count, least;
+  unsigned long long most;
+} key_row;
+
+#define AT(field) offsetof(mxi_config, field)
+static const key_row keys[] = {
+#define MX_CONFIG_CHOICE(field, name, choices, doc) {{name, choices, NULL, doc}, CHOICE, AT(field), 0, 0, 0, 0},
+#define MX_CONFIG_COUNT(field, name, fallback, least, most, doc) {{name, NULL, #fallback, doc}, COUNT, AT(field), 0, fallback, least, most},
+#define MX_CONFIG_REAL(field, name, fallback, doc) {{name, NULL, #fallback, doc}, REAL, AT(field), fallback, 0, 0, 0},
+#define MX_CONFIG_SWITCH(field, name, fallback, doc) {{name, "false|true", NULL, doc}, SWITCH, AT(field), 0, fallback, 0, 0},
+#define MX_CONFIG_TEXT(field, name, doc) {{name, NULL, NULL, doc}, TEXT, AT(field), 0, 0, 0, 0},
+#include "formats/config_keys.def"
+};
+enum { N_KEYS = sizeof keys / sizeof *keys };
+
+const mx_config_key *mx_config_key_at(size_t index) { return index < N_KEYS ? &keys[index].key : NULL; }
+
+/* Keys of "quant", which have a parser of their own. */
+static const char *const quant_keys[] = {"quant.preset", "quant.recipe", "quant.set", "quant.operands", "quant.train", "quant.gemms",
+                                         "quant.accum",  "quant.high",   NULL};
+
+static const char *any_key(const void *set, size_t index) {
+  (void)set;
+  return index < N_KEYS ? keys[index].key.name : quant_keys[index - N_KEYS];
+}
+
+static mx_status unknown(const char *path, const char *name, mx_error *err) {
+  char near[160];
+  mx_nearest(near, sizeof near, name, any_key, NULL);
+  return mx_fail(err, MX_ERR_KEY, "%s: unknown key '%s'; nearest: %s", path, name, near);
+}
+
+/* ---- one key ---- */
+
+static int choice_of(const char *choices, const char *value) {
+  const size_t n = strlen(value);
+  for (int i = 0;; i++) {
+    const size_t length = strcspn(choices, "|");
+    if (n == length && !strncmp(choices, value, n)) return i;
+    if (!choices[length]) return -1;
+    choices += length + 1;
+  }
+}
+
+static mx_status wrong(const char *path, const key_row *k, const char *expected, mx_error *err) {
+  return mx_fail(err, MX_ERR_ARG, "%s: %s: expected %s", path, k->key.name, expected);
+}
+
+static mx_status read_key(mxi_config *c, const key_row *k, const json_t *v, const char *path, mx_error *err) {
+  char *at = (char *)c + k->offset, expected[160];
+  switch (k->kind) {
+  case CHOICE: {
+    const int choice = json_is_string(v) ? choice_of(k->key.choices, json_string_value(v)) : -1;
+    snprintf(expected, sizeof expected, "one of %s", k->key.choices);
+    if (choice < 0) return wrong(path, k, expected, err);
+    memcpy(at, &choice, sizeof choice);
+    return MX_OK;
+  }
+  case SWITCH: {
+    const int on = json_is_true(v);
+    if (!json_is_boolean(v)) return wrong(path, k, "true or false", err);
+    memcpy(at, &on, sizeof on);
+    return MX_OK;
+  }
+  case TEXT: {
+    if (!json_is_string(v)) return wrong(path, k, "a string", err);
+    char *copy = strdup(json_string_value(v));
+    if (!copy) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+    free(*(char **)at);
+    memcpy(at, &copy, sizeof copy);
+    return MX_OK;
+  }
+  case REAL: {
+    const double x = json_number_value(v);
+    if (!json_is_number(v) || !(x >= 0) || !isfinite(x)) return wrong(path, k, "a number that is not negative", err);
+    memcpy(at, &x, sizeof x);
+    return MX_OK;
+  }
+  default: {
+    const long long n = json_integer_value(v);
+    snprintf(expected, sizeof expected, "a whole number from %lld to %llu", k->least,
+             k->most > LLONG_MAX ? (unsigned long long)LLONG_MAX : k->most);
+    if (!json_is_integer(v) || n < k->least || (unsigned long long)n > k->most) return wrong(path, k, expected, err);
+    const size_t size = (size_t)n;
+    memcpy(at, &size, sizeof size);
+    return MX_OK;
+  }
+  }
+}
+
+static void put_default(mxi_config *c, const key_row *k) {
+  char *at = (char *)c + k->offset;
+  const int zero = k->kind == SWITCH ? (int)k->count : 0;
+  const size_t count = (size_t)k->count;
+  if (k->kind == REAL)
+    memcpy(at, &k->real, sizeof k->real);
+  else if (k->kind == COUNT)
+    memcpy(at, &count, sizeof count);
+  else if (k->kind != TEXT)
+    memcpy(at, &zero, sizeof zero);
+}
+
+static json_t *json_of(const mxi_config *c, const key_row *k) {
+  const char *at = (const char *)c + k->offset;
+  int i;
+  size_t n;
+  double x;
+  char *text;
+  switch (k->kind) {
+  case CHOICE: {
+    memcpy(&i, at, sizeof i);
+    const char *name = k->key.choices;
+    for (; i > 0; i--) name = strchr(name, '|') + 1;
+    return json_stringn(name, strcspn(name, "|"));
+  }
+  case SWITCH:
+    memcpy(&i, at, sizeof i);
+    return json_boolean(i > 0);
+  case REAL:
+    memcpy(&x, at, sizeof x);
+    return json_real(x);
+  case COUNT:
+    memcpy(&n, at, sizeof n);
+    return json_integer((json_int_t)n);
+  default:
+    memcpy(&text, at, sizeof text);
+    return text ? json_string(text) : json_null();
+  }
+}
+
+/* ---- --set ---- */
+
+/* "a.b=V" into the tree: V is JSON if it reads as JSON, else a string. What follows "quant.train." is one key. */
+static mx_status set_one(json_t *root, const char *text, mx_error *err) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text) return mx_fail(err, MX_ERR_KEY, "--set '%.80s': expected KEY=VALUE", text);
+  char name[128];
+  if ((size_t)(equals - text) >= sizeof name) return mx_fail(err, MX_ERR_KEY, "--set '%.80s...': the key is too long", text);
+  memcpy(name, text, (size_t)(equals - text));
+  name[equals - text] = 0;
+  json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, NULL);
+  if (!value) value = json_string(equals + 1);
+  json_t *at = root;
+  char *key = name, *dot;
+  while (value && (dot = strchr(key, '.')) && strcmp(name, "quant.train")) {
+    *dot = 0;
+    json_t *inner = json_object_get(at, key);
+    if (!json_is_object(inner) && (json_object_set_new(at, key, json_object()) || !(inner = json_object_get(at, key)))) break;
+    const int rest = at != root || !strcmp(key, "quant") ? !strncmp(dot + 1, "train.", 6) && at == root && !strcmp(key, "quant") : 0;
+    at = inner;
+    key = dot + 1;
+    if (rest) { /* quant.train.occ.alpha: the inner dots belong to the key */
+      json_t *train = json_object_get(at, "train");
+      if (!json_is_object(train)) json_object_set_new(at, "train", train = json_object());
+      at = train;
+      key += 6;
+      break;
+    }
+  }
+  if (!value || json_object_set_new(at, key, value)) return mx_fail(err, MX_ERR_KEY, "--set '%.80s': cannot be set", text);
+  return MX_OK;
+}
+
+/* ---- quant ---- */
+
+enum { MOST_ITEMS = 64 };
+
+typedef struct items {
+  const char *at[MOST_ITEMS];
+  char *own[MOST_ITEMS];
+  size_t n;
+} items;
+
+static mx_status strings(items *out, const json_t *list, const char *path, const char *name, mx_error *err) {
+  size_t i;
+  json_t *v;
+  if (!list) return MX_OK;
+  if (json_is_string(list)) { /* one alone */
+    out->at[out->n++] = json_string_value(list);
+    return MX_OK;
+  }
+  if (!json_is_array(list) || json_array_size(list) > MOST_ITEMS)
+    return mx_fail(err, MX_ERR_ARG, "%s: %s: expected a list of at most %d strings", path, name, MOST_ITEMS);
+  json_array_foreach(list, i, v) {
+    if (!json_is_string(v)) return mx_fail(err, MX_ERR_ARG, "%s: %s: expected strings", path, name);
+    out->at[out->n++] = json_string_value(v);
+  }
+  return MX_OK;
+}
+
+/* {"occ.alpha": 0.99} as "occ.alpha=0.99". */
+static mx_status pairs(items *out, json_t *object, const char *path, mx_error *err) {
+  const char *name;
+  json_t *v;
+  if (object && !json_is_object(object)) return mx_fail(err, MX_ERR_ARG, "%s: quant.train: expected an object of training keys", path);
+  json_object_foreach(object, name, v) {
+    char text[256];
+    if (json_is_string(v))
+      snprintf(text, sizeof text, "%s=%s", name, json_string_value(v));
+    else if (json_is_boolean(v))
+      snprintf(text, sizeof text, "%s=%s", name, json_is_true(v) ? "on" : "off");
+    else if (json_is_number(v))
+      snprintf(text, sizeof text, "%s=%.17g", name, json_number_value(v));
+    else
+      return mx_fail(err, MX_ERR_ARG, "%s: quant.train.%s: expected a string or a number", path, name);
+    if (out->n == MOST_ITEMS || !(out->own[out->n] = strdup(text))) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+    out->at[out->n] = out->own[out->n];
+    out->n++;
+  }
+  return MX_OK;
+}
+
+static const char *text_of(const json_t *quant, const char *name) { return json_string_value(json_object_get(quant, name)); }
+
+static mx_status read_high(mxi_config *c, const json_t *list, const char *path, mx_error *err) {
+  items names = {0};
+  const mx_status status = strings(&names, list, path, "quant.high", err);
+  if (status || !names.n) return status;
+  if (!(c->high = calloc(names.n, sizeof *c->high))) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (; c->n_high < names.n; c->n_high++)
+    if (!(c->high[c->n_high] = strdup(names.at[c->n_high]))) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  return MX_OK;
+}
+
+static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path, mx_error *err) {
+  const char *name;
+  json_t *v;
+  if (!quant || json_is_null(quant)) return MX_OK;
+  if (!json_is_object(quant)) return mx_fail(err, MX_ERR_ARG, "%s: quant: expected an object", path);
+  json_object_foreach((json_t *)quant, name, v) {
+    char whole[128];
+    snprintf(whole, sizeof whole, "quant.%s", name);
+    int known = 0;
+    for (size_t i = 0; quant_keys[i]; i++) known |= !strcmp(quant_keys[i], whole);
+    if (!known) return unknown(path, whole, err);
+  }
+  items set = {0}, operands = {0}, train = {0}, gemms = {0};
+  char products[128] = "";
+  mx_status status = strings(&set, json_object_get(quant, "set"), path, "quant.set", err);
+  if (!status) status = strings(&operands, json_object_get(quant, "operands"), path, "quant.operands", err);
+  if (!status) status = pairs(&train, json_object_get(quant, "train"), path, err);
+  if (!status) status = strings(&gemms, json_object_get(quant, "gemms"), path, "quant.gemms", err);
+  if (!status) status = read_high(c, json_object_get(quant, "high"), path, err);
+  for (size_t i = 0; i < gemms.n; i++)
+    snprintf(products + strlen(products), sizeof products - strlen(products), "%s%s", i ? "," : "", gemms.at[i]);
+  const mx_linear_text text = {.preset = text_of(quant, "preset"),
+                               .recipe = text_of(quant, "recipe"),
+                               .set = set.at,
+                               .operands = operands.at,
+                               .train = train.at,
+                               .n_set = set.n,
+                               .n_operands = operands.n,
+                               .n_train = train.n,
+                               .gemms = json_object_get(quant, "gemms") ? products : NULL,
+                               .accum = text_of(quant, "accum")};
+  mx_error why;
+  if (!status && (status = mx_linear_resolve(&c->recipe, &c->unit, &text, &why))) mx_fail(err, status, "%s: quant: %s", path, why.text);
+  if (!status) c->quantised = 1;
+  for (size_t i = 0; i < train.n; i++) free(train.own[i]);
+  return status;
+}
+
+/* ---- the whole ---- */
+
+static mx_status check_names(const json_t *root, const char *path, mx_error *err) {
+  const char *section, *name;
+  json_t *inner, *v;
+  json_object_foreach((json_t *)root, section, inner) {
+    if (!strcmp(section, "quant")) continue;
+    if (!json_is_object(inner)) return unknown(path, section, err);
+    json_object_foreach(inner, name, v) {
+      char whole[128];
+      snprintf(whole, sizeof whole, "%s.%s", section, name);
+      int known = 0;
+      for (size_t i = 0; i < N_KEYS; i++) known |= !strcmp(keys[i].key.name, whole);
+      if (!known) return unknown(path, whole, err);
+    }
+  }
+  return MX_OK;
+}
+
+static const json_t *value_of(const json_t *root, const char *name) {
+  char section[32];
+  const size_t n = strcspn(name, ".");
+  memcpy(section, name, n);
+  section[n] = 0;
+  return json_object_get(json_object_get(root, section), name + n + 1);
+}
+
+/* What follows from other keys, and what excludes each other. */
+static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
+  if (c->model.bias < 0) c->model.bias = c->model.kind == MXI_GPT2;
+  if (c->model.tied < 0) c->model.tied = c->model.kind == MXI_GPT2;
+  if (!c->model.ffn) c->model.ffn = 4 * c->model.width;
+  if (!c->train.seed_data) c->train.seed_data = c->train.seed;
+  if (!c->train.seed_init) c->train.seed_init = c->train.seed;
+  if (!c->train.seed_quant) c->train.seed_quant = c->train.seed;
+  if (c->model.kind == MXI_LLAMA && c->model.bias) return mx_fail(err, MX_ERR_CONFLICT, "%s: model.bias: llama has no biases", path);
+  if (c->model.kind != MXI_BYTE_MLP && c->model.width % c->model.heads)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: model.heads is %zu, expected a divisor of model.width, %zu", path, c->model.heads,
+                   c->model.width);
+  if (c->model.kind == MXI_LLAMA && c->model.width / c->model.heads % 2)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: model.width / model.heads is %zu, expected an even head width for the rotary embedding", path,
+                   c->model.width / c->model.heads);
+  if (!c->data.text) return mx_fail(err, MX_ERR_ARG, "%s: data.text: expected the path of a text", path);
+  if (!(c->data.split > 0 && c->data.split <= 1)) return mx_fail(err, MX_ERR_ARG, "%s: data.split: expected a share above 0, at most 1", path);
+  if (!(c->optim.beta1 < 1 && c->optim.beta2 < 1 && c->optim.theta < 1 && c->optim.gamma1 < 1 && c->optim.gamma2 < 1))
+    return mx_fail(err, MX_ERR_ARG, "%s: optimizer: expected decays below 1", path);
+  return MX_OK;
+}
+
+static mx_status beside(char **text, const char *config, mx_error *err) {
+  if (!*text || **text == '/') return MX_OK;
+  const char *slash = strrchr(config, '/');
+  char *joined;
+  if (asprintf(&joined, "%.*s%s", slash ? (int)(slash - config + 1) : 0, config, *text) < 0) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  free(*text);
+  *text = joined;
+  return MX_OK;
+}
+
+static mx_status resolve(mxi_config *c, const json_t *root, mx_error *err) {
+  json_t *out = json_object();
+  for (size_t i = 0; i < N_KEYS; i++) {
+    char section[32];
+    const char *name = keys[i].key.name;
+    const size_t n = strcspn(name, ".");
+    memcpy(section, name, n);
+    section[n] = 0;
+    if (!json_object_get(out, section)) json_object_set_new(out, section, json_object());
+    json_object_set_new(json_object_get(out, section), name + n + 1, json_of(c, &keys[i]));
+  }
+  json_t *quant = json_object_get(root, "quant");
+  if (c->quantised) {
+    json_t *own = json_deep_copy(quant), *specs = json_object();
+    for (int q = 0; q < MX_OPERANDS; q++) {
+      char text[4096], name[3] = {'Q', (char)('1' + q), 0};
+      mx_spec_print(text, sizeof text, &c->recipe.q[q], 1);
+      json_object_set_new(specs, name, json_string(text));
+    }
+    json_t *train = json_object();
+    for (size_t i = 0; mx_train_key_at(i); i++) {
+      char text[64];
+      mx_train_key_text(text, sizeof text, &c->recipe, i);
+      json_object_set_new(train, mx_train_key_at(i)->name, json_string(text));
+    }
+    json_object_set_new(out, "quant", own);
+    json_t *spelled = json_object();
+    json_object_set_new(spelled, "specs", specs);
+    json_object_set_new(spelled, "train", train);
+    json_object_set_new(out, "resolved", spelled);
+  }
+  c->json = out;
+  return out ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+}
+
+mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *set, size_t n_set, mx_error *err) {
+  *c = (mxi_config){0};
+  json_error_t why;
+  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+  if (!root && why.line <= 0) return mx_fail(err, MX_ERR_IO, "%s: %s", path, why.text);
+  if (!root) return mx_fail(err, MX_ERR_FORMAT, "%s: line %d, column %d: %s", path, why.line, why.column, why.text);
+  mx_status status = json_is_object(root) ? MX_OK : mx_fail(err, MX_ERR_FORMAT, "%s: expected a JSON object", path);
+  json_object_del(root, "resolved"); /* of a config.json that a run wrote */
+  for (size_t i = 0; i < n_set && !status; i++) status = set_one(root, set[i], err);
+  if (!status) status = check_names(root, path, err);
+  for (size_t i = 0; i < N_KEYS && !status; i++) {
+    const json_t *v = value_of(root, keys[i].key.name);
+    put_default(c, &keys[i]);
+    if (v && !json_is_null(v)) status = read_key(c, &keys[i], v, path, err);
+  }
+  if (!status) status = read_quant(c, json_object_get(root, "quant"), path, err);
+  if (!status) status = settle(c, path, err);
+  if (!status) status = beside(&c->data.text, path, err);
+  if (!status) status = resolve(c, root, err);
+  json_decref(root);
+  if (status) mxi_config_free(c);
+  return status;
+}
+
+void mxi_config_free(mxi_config *c) {
+  free(c->data.text);
+  for (size_t i = 0; i < c->n_high; i++) free(c->high[i]);
+  free(c->high);
+  json_decref(c->json);
+  *c = (mxi_config){0};
+}
+
+mx_status mxi_config_write(const mxi_config *c, const char *path, mx_error *err) {
+  char *text = json_dumps(c->json, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+  mx_text file;
+  mx_status status = text ? mx_text_begin(&file, path, err) : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  if (!status) {
+    fprintf(file.to, "%s\n", text);
+    status = mx_text_end(&file, err);
+  }
+  free(text);
+  return status;
+}
+
+mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *err) {
+  static const char *const free_keys[] = {"train.steps", "train.eval_every", "train.eval_batches", "train.checkpoint_every"};
+  json_error_t why;
+  json_t *old = json_load_file(path, 0, &why);
+  if (!old) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);
+  mx_status status = MX_OK;
+  for (size_t i = 0; i < N_KEYS && !status; i++) {
+    int may_differ = 0;
+    for (size_t k = 0; k < sizeof free_keys / sizeof *free_keys; k++) may_differ |= !strcmp(free_keys[k], keys[i].key.name);
+    if (!may_differ && !json_equal((json_t *)value_of(old, keys[i].key.name), (json_t *)value_of(c->json, keys[i].key.name)))
+      status = mx_fail(err, MX_ERR_CONFLICT, "%s: %s is another than the run was begun with", path, keys[i].key.name);
+  }
+  if (!status && !json_equal(json_object_get(old, "resolved"), json_object_get(c->json, "resolved")) &&
+      (json_object_get(old, "resolved") || json_object_get(c->json, "resolved")))
+    status = mx_fail(err, MX_ERR_CONFLICT, "%s: quant is another than the run was begun with", path);
+  json_decref(old);
+  return status;
+}

@@ -1,0 +1,44 @@
+/* A training configuration: JSON in, a struct with every default filled in, JSON with every key out. */
+#ifndef TRAIN_CONFIG_H
+#define TRAIN_CONFIG_H
+
+#include "mxgold/mma.h"
+#include "mxgold/train.h"
+#include "train/models/model.h"
+#include "train/optim/optim.h"
+
+enum { MXI_BYTES, MXI_CHARS, MXI_TOP95 };
+enum { MXI_RANDOM_ORDER, MXI_SEQUENTIAL };
+
+typedef struct mxi_config {
+  struct {
+    int kind, act, bias, tied;
+    size_t width, layers, heads, ffn, context, vocab;
+  } model;
+  struct {
+    char *text;
+    double split;
+    int order, tokens;
+  } data;
+  struct {
+    size_t steps, batch, accumulate, seed, seed_data, seed_init, seed_quant, eval_every, eval_batches, checkpoint_every;
+  } train;
+  mxi_optim_config optim;
+  mxi_schedule schedule;
+  int quantised;           /* there is a "quant" */
+  mx_linear_recipe recipe; /* of it */
+  mx_mma_model unit;
+  char **high; /* quant.high: linears that stay in high precision */
+  size_t n_high;
+  void *json; /* the resolved configuration, a json_t */
+} mxi_config;
+
+/** Read path, apply `set`, check. Paths in it become absolute or relative to the configuration's folder. */
+mx_status mxi_config_read(mxi_config *out, const char *path, const char *const *set, size_t n_set, mx_error *err);
+void mxi_config_free(mxi_config *c);
+/** Write the resolved configuration. */
+mx_status mxi_config_write(const mxi_config *c, const char *path, mx_error *err);
+/** May a run of `c` go on from a state that `path` (a config.json) made? Everything but train.steps and evaluation must agree. */
+mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *err);
+
+#endif

@@ -1,0 +1,165 @@
+/* Parameters and state as .safetensors; metrics and digests as lines. */
+#define _FILE_OFFSET_BITS 64
+#include "train/run/files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mxgold/file.h"
+
+/* A group of tensors shaped like the parameters, under a prefix. */
+typedef struct group {
+  const char *prefix;
+  float *values;
+} group;
+
+static void name_of(char name[2 * MXI_NAME], const group *g, const mxi_param *p) { snprintf(name, 2 * MXI_NAME, "%s%s", g->prefix, p->name); }
+
+static mx_status write_groups(const char *path, const mxi_model *m, const group *groups, size_t n, const char *const (*meta)[2],
+                              mx_error *err) {
+  mx_writer *w;
+  mx_status status = mx_writer_open(&w, path, err);
+  if (status) return status;
+  for (size_t k = 0; k < n && !status; k++)
+    for (size_t i = 0; i < m->n_params && !status; i++) {
+      const mxi_param *p = &m->params[i];
+      const uint64_t shape[2] = {p->rows, p->cols};
+      char name[2 * MXI_NAME];
+      name_of(name, &groups[k], p);
+      status = mx_writer_add(w, name, MX_F32, p->n_dims, shape, NULL);
+    }
+  for (size_t i = 0; meta && meta[i][0] && !status; i++) status = mx_writer_meta(w, meta[i][0], meta[i][1]);
+  if (status) mx_fail(err, status, "%s: %s", path, mx_status_text(status));
+  if (!status) status = mx_writer_begin(w, err);
+  for (size_t k = 0; k < n && !status; k++)
+    for (size_t i = 0; i < m->n_params && !status; i++) {
+      const mxi_param *p = &m->params[i];
+      status = mx_writer_write(w, k * m->n_params + i, groups[k].values + p->offset, p->rows * p->cols * sizeof(float), err);
+    }
+  if (!status) return mx_writer_commit(w, err);
+  mx_writer_abort(w);
+  return status;
+}
+
+mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err) {
+  const group g = {"", gradients ? m->g : m->w};
+  return write_groups(path, m, &g, 1, NULL, err);
+}
+
+static mx_status read_group(const mx_file *file, const mxi_model *m, const group *g, mx_error *err) {
+  const char *path = mx_file_path(file);
+  for (size_t i = 0; i < m->n_params; i++) {
+    const mxi_param *p = &m->params[i];
+    const mx_array *a;
+    char name[2 * MXI_NAME];
+    name_of(name, g, p);
+    const mx_status status = mx_file_find(&a, file, name, err);
+    if (status) return status;
+    const int fits = a->n_dims == p->n_dims && a->shape[0] == p->rows && (p->n_dims == 1 || a->shape[1] == p->cols);
+    if (!fits)
+      return p->n_dims == 1 ? mx_fail(err, MX_ERR_SHAPE, "%s: %s: expected the shape [%zu]", path, name, p->rows)
+                            : mx_fail(err, MX_ERR_SHAPE, "%s: %s: expected the shape [%zu, %zu]", path, name, p->rows, p->cols);
+    if (mx_array_read_f32(g->values + p->offset, a, 0, p->rows * p->cols, 0))
+      return mx_fail(err, MX_ERR_UNSUPPORTED, "%s: %s is %s, expected f32, f16 or bf16", path, name, mx_dtype_name(a->dtype));
+  }
+  return MX_OK;
+}
+
+mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err) {
+  mx_file *file;
+  mx_status status = mx_file_open(&file, path, err);
+  if (status) return status;
+  const group g = {"", m->w};
+  for (size_t i = 0; i < mx_file_count(file) && !status; i++) {
+    const char *name = mx_file_at(file, i)->name;
+    int known = 0;
+    for (size_t k = 0; k < m->n_params; k++) known |= !strcmp(name, m->params[k].name);
+    if (!known) status = mx_fail(err, MX_ERR_KEY, "%s: tensor '%s' is no parameter of the model", path, name);
+  }
+  if (!status) status = read_group(file, m, &g, err);
+  mx_file_close(file);
+  return status;
+}
+
+/* Doubles that must come back to the bit, as hexadecimal. */
+static void print_doubles(char *out, size_t size, const double *x, size_t n) {
+  size_t at = 0;
+  *out = 0;
+  for (size_t i = 0; i < n && at < size; i++) at += (size_t)snprintf(out + at, size - at, "%s%a", i ? " " : "", x[i]);
+}
+
+static int parse_doubles(double *x, size_t n, const char *text) {
+  for (size_t i = 0; i < n; i++) {
+    char *end;
+    x[i] = strtod(text, &end);
+    if (end == text) return 0;
+    text = end;
+  }
+  return 1;
+}
+
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, mx_error *err) {
+  char counts[64];
+  const size_t room = 64 * (m->n_params + 1);
+  char *clip = malloc(room), *norm = malloc(2 * room);
+  if (!clip || !norm) {
+    free(clip), free(norm);
+    return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  }
+  snprintf(counts, sizeof counts, "%" PRIu64 " %" PRIu64 " %" PRIu64, step, o->t, o->total);
+  print_doubles(clip, room, o->clip, m->n_params);
+  print_doubles(norm, 2 * room, o->norm, 2 * m->n_params);
+  const char *const meta[][2] = {{"steps", counts}, {"stablespam.clip", clip}, {"stablespam.norm", norm}, {NULL, NULL}};
+  const group groups[] = {{"", m->w}, {"optimizer.m.", o->m}, {"optimizer.v.", o->v}};
+  const mx_status status = write_groups(path, m, groups, 3, meta, err);
+  free(clip);
+  free(norm);
+  return status;
+}
+
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, mx_error *err) {
+  mx_file *file;
+  mx_status status = mx_file_open(&file, path, err);
+  if (status) return status;
+  const group groups[] = {{"", m->w}, {"optimizer.m.", o->m}, {"optimizer.v.", o->v}};
+  for (size_t i = 0; i < 3 && !status; i++) status = read_group(file, m, &groups[i], err);
+  const char *counts = mx_file_meta(file, "steps"), *clip = mx_file_meta(file, "stablespam.clip"),
+             *norm = mx_file_meta(file, "stablespam.norm");
+  if (!status && (!counts || sscanf(counts, "%" SCNu64 " %" SCNu64 " %" SCNu64, step, &o->t, &o->total) != 3 || !clip || !norm ||
+                  !parse_doubles(o->clip, m->n_params, clip) || !parse_doubles(o->norm, 2 * m->n_params, norm)))
+    status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", path);
+  mx_file_close(file);
+  return status;
+}
+
+uint64_t mxi_line_step(const char *line) {
+  const char *digit = line + strcspn(line, "0123456789\n");
+  return *digit && *digit != '\n' ? strtoull(digit, NULL, 10) : UINT64_MAX;
+}
+
+mx_status mxi_lines_open(mxi_lines *l, const char *path, int resume, uint64_t step, mx_error *err) {
+  l->path = path;
+  l->to = fopen(path, resume ? "r+" : "w");
+  if (!l->to && resume && errno == ENOENT) l->to = fopen(path, "w");
+  if (!l->to) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  if (!resume) return MX_OK;
+  char *line = NULL;
+  size_t room = 0;
+  off_t whole = 0;
+  ssize_t n;
+  while ((n = getline(&line, &room, l->to)) > 0 && line[n - 1] == '\n' && mxi_line_step(line) < step) whole += n;
+  free(line);
+  if (fseeko(l->to, whole, SEEK_SET) || ftruncate(fileno(l->to), whole)) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  return MX_OK;
+}
+
+mx_status mxi_lines_close(mxi_lines *l, mx_error *err) {
+  if (!l->to) return MX_OK;
+  const int failed = ferror(l->to) | fclose(l->to);
+  l->to = NULL;
+  return failed ? mx_fail(err, MX_ERR_IO, "%s: %s", l->path, strerror(errno ? errno : EIO)) : MX_OK;
+}

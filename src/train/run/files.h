@@ -1,0 +1,28 @@
+/* What a run keeps on disk: parameters, the state that a resume needs, metrics and digests. */
+#ifndef TRAIN_FILES_H
+#define TRAIN_FILES_H
+
+#include <stdio.h>
+
+#include "train/run/config.h"
+
+/** Parameters of the model, or with gradients its gradients, under their names. */
+mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err);
+/** Parameters from such a file: every name with its shape, no other. */
+mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err);
+/** The state after `step` steps, and back. */
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, mx_error *err);
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, mx_error *err);
+
+/* A file of lines that grows by a step: "{"step": N, ..." or "N ...". */
+typedef struct mxi_lines {
+  FILE *to;
+  const char *path;
+} mxi_lines;
+/** Open for appending. resume: lines of steps from `step` on, which a run after the last checkpoint left, are cut off; else the file is begun anew. */
+mx_status mxi_lines_open(mxi_lines *l, const char *path, int resume, uint64_t step, mx_error *err);
+mx_status mxi_lines_close(mxi_lines *l, mx_error *err);
+/** The number that a line begins with, after whatever is no digit; UINT64_MAX without one. */
+uint64_t mxi_line_step(const char *line);
+
+#endif

@@ -1,0 +1,297 @@
+/* A training run from its configuration to its files. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "mxgold/file.h"
+#include "train/run/data.h"
+#include "train/run/files.h"
+
+typedef struct paths {
+  char *config, *metrics, *digests, *model, *state;
+} paths;
+
+typedef struct run {
+  const mx_train_options *how;
+  mxi_config config;
+  mxi_text text;
+  mxi_model *model;
+  mxi_optim optim;
+  paths path;
+  mxi_lines metrics, digests;
+  int32_t *tokens, *target;
+  uint64_t step; /* that are done */
+  mx_train_result *result;
+  const char *bad; /* first linear whose output is not finite */
+} run;
+
+static char *joined(const char *dir, const char *name) {
+  char *path;
+  return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
+}
+
+/* ---- beginning ---- */
+
+static int matches(const char *pattern, const char *name) {
+  const size_t n = strlen(pattern);
+  return n && pattern[n - 1] == '*' ? !strncmp(pattern, name, n - 1) : !strcmp(pattern, name);
+}
+
+/* Linears that stay in high precision. */
+static mx_status keep_high(run *r, mx_error *err) {
+  for (size_t i = 0; i < r->config.n_high; i++) {
+    int found = 0;
+    for (size_t k = 0; k < r->model->n_linears; k++)
+      if (matches(r->config.high[i], r->model->linears[k].name)) r->model->linears[k].recipe = mxi_model_plain(), found = 1;
+    if (!found)
+      return mx_fail(err, MX_ERR_KEY, "quant.high: no linear is named '%s'; the first is %s", r->config.high[i], r->model->linears[0].name);
+  }
+  return MX_OK;
+}
+
+static mx_status optim_new(run *r, mx_error *err) {
+  mxi_model *m = r->model;
+  r->optim = (mxi_optim){.config = r->config.optim};
+  r->optim.m = mxi_model_floats(m, m->n_values);
+  r->optim.v = mxi_model_floats(m, m->n_values);
+  r->optim.clip = mxi_model_take(m, m->n_params, sizeof(double));
+  r->optim.norm = mxi_model_take(m, 2 * m->n_params, sizeof(double));
+  return m->no_memory ? mx_fail(err, MX_ERR_NOMEM, "no memory for the optimiser") : MX_OK;
+}
+
+static mx_status make_model(run *r, mx_error *err) {
+  const mxi_config *c = &r->config;
+  const mxi_model_config model = {.kind = (mxi_model_kind)c->model.kind,
+                                  .width = c->model.width,
+                                  .layers = c->model.layers,
+                                  .heads = c->model.heads,
+                                  .ffn = c->model.ffn,
+                                  .context = c->model.context,
+                                  .vocab = c->model.vocab ? c->model.vocab : r->text.vocab,
+                                  .bias = c->model.bias,
+                                  .tied = c->model.tied,
+                                  .act = (mxi_act)c->model.act};
+  const mx_exec exec = {.n_threads = r->how->n_threads};
+  mx_status status = mxi_model_new(&r->model, &model, c->train.batch, c->quantised ? &c->recipe : NULL, &exec, err);
+  if (!status) status = keep_high(r, err);
+  if (!status) status = optim_new(r, err);
+  if (status) return status;
+  const size_t rows = c->train.batch, T = c->model.context;
+  r->tokens = mxi_model_take(r->model, rows * T, sizeof *r->tokens);
+  r->target = mxi_model_take(r->model, rows * T, sizeof *r->target);
+  if (r->model->no_memory) return mx_fail(err, MX_ERR_NOMEM, "no memory for a batch");
+  mxi_model_init(r->model, c->train.seed_init);
+  return MX_OK;
+}
+
+static mx_status make_folder(run *r, mx_error *err) {
+  const char *dir = r->how->dir;
+  if (mkdir(dir, 0777) && errno != EEXIST) return mx_fail(err, MX_ERR_IO, "%s: %s", dir, strerror(errno));
+  r->path = (paths){joined(dir, "config.json"), joined(dir, "metrics.jsonl"), joined(dir, "digests.txt"), joined(dir, "model.safetensors"),
+                    joined(dir, "state.safetensors")};
+  const paths *p = &r->path;
+  return p->config && p->metrics && p->digests && p->model && p->state ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+}
+
+static int exists(const char *path) {
+  struct stat s;
+  return !stat(path, &s);
+}
+
+static mx_status begin(run *r, mx_error *err) {
+  mx_status status = mxi_config_read(&r->config, r->how->config, r->how->set, r->how->n_set, err);
+  if (!status) status = mxi_text_read(&r->text, &r->config, err);
+  if (!status) status = make_model(r, err);
+  if (!status && r->how->init) status = mxi_read_parameters(r->how->init, r->model, err);
+  if (!status) status = make_folder(r, err);
+  const int resume = !status && r->how->resume && exists(r->path.state);
+  if (resume) {
+    status = mxi_config_matches(&r->config, r->path.config, err);
+    if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->step, err);
+  }
+  if (!status) status = mxi_config_write(&r->config, r->path.config, err);
+  if (!status) status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
+  if (!status) status = mxi_lines_open(&r->digests, r->path.digests, resume, r->step, err);
+  return status;
+}
+
+/* ---- a step ---- */
+
+static void look(void *self, const char *name, const float *x, size_t n) {
+  run *r = self;
+  for (size_t i = 0; i < n && !r->bad; i++)
+    if (!isfinite(x[i])) r->bad = name;
+}
+
+/* The forward pass once more, with an eye on each linear. */
+static void find_where(run *r, const mxi_batch *batch) {
+  mx_error ignored;
+  double loss;
+  r->model->show = look;
+  r->model->show_self = r;
+  mxi_model_forward(r->model, batch, r->config.train.seed_quant, r->step, 1, &loss, &ignored);
+  r->model->show = NULL;
+  snprintf(r->result->where, sizeof r->result->where, "%s", r->bad ? r->bad : "loss");
+}
+
+/* Gradients as they are, before clipping: what clipping does to one, it does to all. */
+static void digest_gradients(run *r, const mxi_model *m) {
+  char digest[33];
+  for (size_t i = m->n_params; i-- > 0 && r->how->all_digests;) { /* as the backward pass comes by them */
+    const mxi_param *p = &m->params[i];
+    mx_digest(digest, m->g + p->offset, p->rows * p->cols * sizeof *m->g);
+    fprintf(r->digests.to, "%" PRIu64 " gradient:%s %s\n", r->step, p->name, digest);
+  }
+}
+
+static void digest_parameters(run *r, const mxi_model *m) {
+  char digest[33];
+  if (!r->how->all_digests) {
+    mx_digest(digest, m->w, m->n_values * sizeof *m->w);
+    fprintf(r->digests.to, "%" PRIu64 " parameters %s\n", r->step, digest);
+    return;
+  }
+  for (size_t i = 0; i < m->n_params; i++) {
+    const mxi_param *p = &m->params[i];
+    mx_digest(digest, m->w + p->offset, p->rows * p->cols * sizeof *m->w);
+    fprintf(r->digests.to, "%" PRIu64 " %s %s\n", r->step, p->name, digest);
+  }
+}
+
+static void show_digest(void *self, const char *name, const float *x, size_t n) {
+  run *r = self;
+  char digest[33];
+  mx_digest(digest, x, n * sizeof *x);
+  fprintf(r->digests.to, "%" PRIu64 " output:%s %s\n", r->step, name, digest);
+}
+
+/* Loss and gradients of a step's batches, their mean. */
+static mx_status gradients(run *r, double *loss, mx_error *err) {
+  mxi_model *m = r->model;
+  const size_t n = r->config.train.accumulate;
+  memset(m->g, 0, m->n_values * sizeof *m->g);
+  *loss = 0;
+  m->show = r->how->all_digests ? show_digest : NULL;
+  m->show_self = r;
+  for (size_t k = 0; k < n; k++) {
+    const uint64_t s = r->step * n + k;
+    double one;
+    mxi_text_batch(&r->text, &r->config, s, r->tokens, r->target);
+    const mxi_batch batch = {r->config.train.batch, r->config.model.context, r->tokens, r->target};
+    mx_status status = mxi_model_forward(m, &batch, r->config.train.seed_quant, s, 0, &one, err);
+    if (!status && !isfinite(one)) {
+      find_where(r, &batch);
+      *loss = one;
+      return MX_OK;
+    }
+    if (!status) status = mxi_model_backward(m, err);
+    if (status) return status;
+    *loss += one / (double)n;
+  }
+  const float share = (float)(1 / (double)n);
+  for (size_t i = 0; n > 1 && i < m->n_values; i++) m->g[i] *= share;
+  return MX_OK;
+}
+
+/* Mean loss over the validation batches; how: 1 as it trains, 2 in FP32. */
+static mx_status evaluate(run *r, int how, double *loss, mx_error *err) {
+  double total = 0;
+  uint64_t rows = 0;
+  for (size_t s = 0; s < r->config.train.eval_batches; s++) {
+    const size_t n = mxi_text_validation(&r->text, &r->config, s, r->tokens, r->target);
+    if (n < r->config.train.batch && s) break; /* a batch that repeats rows counts only where it is the first */
+    if (!n) break;
+    const mxi_batch batch = {r->config.train.batch, r->config.model.context, r->tokens, r->target};
+    double one;
+    /* Random words of evaluations are those of no step. */
+    const mx_status status = mxi_model_forward(r->model, &batch, r->config.train.seed_quant, (UINT64_C(1) << 35) + s, how, &one, err);
+    if (status) return status;
+    total += one * (double)n;
+    rows += n;
+  }
+  *loss = rows ? total / (double)rows : NAN;
+  return MX_OK;
+}
+
+static mx_status evaluate_both(run *r, mx_error *err) {
+  mx_train_result *out = r->result;
+  mx_status status = evaluate(r, 2, &out->val_loss_fp32, err);
+  out->val_loss = out->val_loss_fp32;
+  if (!status && r->config.quantised) status = evaluate(r, 1, &out->val_loss, err);
+  return status;
+}
+
+static mx_status checkpoint(run *r, mx_error *err) {
+  if (fflush(r->metrics.to) || fflush(r->digests.to)) return mx_fail(err, MX_ERR_IO, "%s: %s", r->how->dir, strerror(errno));
+  const mx_status status = mxi_write_state(r->path.state, r->model, &r->optim, r->step, err);
+  return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
+}
+
+static mx_status one_step(run *r, mx_error *err) {
+  const mxi_config *c = &r->config;
+  mxi_model *m = r->model;
+  double loss, norm;
+  mx_status status = gradients(r, &loss, err);
+  r->result->loss = loss;
+  if (status || !isfinite(loss)) return status;
+  const int last = r->step + 1 == c->train.steps;
+  if (last && r->how->gradients && (status = mxi_write_parameters(r->how->gradients, m, 1, err))) return status;
+  if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
+  digest_gradients(r, m);
+  if (c->optim.clip > 0) mxi_gradient_clip(m, norm, c->optim.clip);
+  const double lr = mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps);
+  mxi_optim_step(&r->optim, m, lr);
+  fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g, \"grad_norm\": %.9g", r->step, loss, lr, norm);
+  digest_parameters(r, m);
+  if (last || (c->train.eval_every && (r->step + 1) % c->train.eval_every == 0)) {
+    status = evaluate_both(r, err);
+    if (!status && !isnan(r->result->val_loss))
+      fprintf(r->metrics.to, ", \"val_loss\": %.9g, \"val_loss_fp32\": %.9g", r->result->val_loss, r->result->val_loss_fp32);
+  }
+  fputs("}\n", r->metrics.to);
+  if (r->how->report) {
+    const mx_train_step s = {r->step, c->train.steps, loss, lr, norm};
+    r->how->report(r->how->self, &s);
+  }
+  r->step++;
+  if (!status && c->train.checkpoint_every && r->step % c->train.checkpoint_every == 0) status = checkpoint(r, err);
+  return status;
+}
+
+static mx_status steps(run *r, mx_error *err) {
+  mx_status status = MX_OK;
+  r->result->end = MX_TRAIN_FINISHED;
+  while (!status && r->step < r->config.train.steps) {
+    status = one_step(r, err);
+    if (!status && !isfinite(r->result->loss)) {
+      r->result->end = MX_TRAIN_DIVERGED;
+      break;
+    }
+    if (!status && r->how->stop && *r->how->stop && r->step < r->config.train.steps) {
+      r->result->end = MX_TRAIN_INTERRUPTED;
+      break;
+    }
+  }
+  r->result->steps = r->step;
+  return status ? status : checkpoint(r, err);
+}
+
+mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err) {
+  if (!result || !options || !options->config || !options->dir) return mx_fail(err, MX_ERR_ARG, "NULL argument");
+  *result = (mx_train_result){.loss = NAN, .val_loss = NAN, .val_loss_fp32 = NAN};
+  run r = {.how = options, .result = result};
+  mx_status status = begin(&r, err);
+  if (!status) status = steps(&r, err);
+  mx_error late;
+  const mx_status metrics = mxi_lines_close(&r.metrics, &late), digests = mxi_lines_close(&r.digests, &late);
+  if (!status && (metrics || digests)) status = mx_fail(err, MX_ERR_IO, "%s", late.text);
+  mxi_model_free(r.model);
+  mxi_text_free(&r.text);
+  mxi_config_free(&r.config);
+  free(r.path.config), free(r.path.metrics), free(r.path.digests), free(r.path.model), free(r.path.state);
+  return status;
+}

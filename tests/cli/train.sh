@@ -1,0 +1,74 @@
+# Training by the command line: the same bits for any number of threads, over a kill and a resume, and where two runs part; bad configurations are one line.
+: "${scratch:?run by tests/run-cli.sh}"
+head -c 20000 "$root/README.md" >"$scratch/text.txt"
+cat "$root/CONTRIBUTING.md" "$root/docs/HOUSE.md" >>"$scratch/text.txt"
+cat >"$scratch/llama.json" <<'J'
+{"model": {"kind": "llama", "width": 32, "layers": 1, "heads": 2, "ffn": 48, "context": 16},
+ "data": {"text": "text.txt", "split": 0.9},
+ "train": {"steps": 12, "batch": 4, "seed": 7, "eval_batches": 2},
+ "optimizer": {"kind": "adamw", "lr": 3e-3, "beta2": 0.95, "weight_decay": 0.1, "clip": 1},
+ "quant": {"recipe": "recipe-tseng", "gemms": ["fprop", "dgrad", "wgrad"]}}
+J
+run() { accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/$1" "${@:2}"; }
+same() { cmp -s "$scratch/$1/$3" "$scratch/$2/$3" || fail "$1 and $2: $3 differs"; }
+run a
+[ "$(wc -l <"$scratch/a/metrics.jsonl")" = 12 ] || fail "metrics.jsonl has not a line a step"
+run b --threads 1
+for f in digests.txt metrics.jsonl model.safetensors state.safetensors config.json; do same a b $f; done
+accepts env MXGOLD_ISA_OFF=all "$mxgold" train "$scratch/llama.json" -o "$scratch/c" --isa-off all
+same a c digests.txt
+# A run that is cut off after five steps and one that goes on: the same files.
+run d --set train.steps=5
+run d --resume
+for f in digests.txt model.safetensors state.safetensors; do same a d $f; done
+# A signal ends it with a checkpoint; lines that were written after the checkpoint are cut off by the resume.
+"$mxgold" train "$scratch/llama.json" -o "$scratch/e" --set train.steps=100000 --set train.checkpoint_every=3 >/dev/null 2>"$scratch/said" &
+until [ -e "$scratch/e/state.safetensors" ]; do sleep 0.05; done
+kill -USR1 $!
+wait $!
+[ $? = 3 ] || fail "SIGUSR1: exit $?, expected 3"
+grep -q "holds a checkpoint, and --resume goes on from it" "$scratch/said" || fail "SIGUSR1 says: $(cat "$scratch/said")"
+"$mxgold" train "$scratch/llama.json" -o "$scratch/f" --set train.steps=100000 --set train.checkpoint_every=3 >/dev/null 2>&1 &
+until [ -e "$scratch/f/state.safetensors" ]; do sleep 0.05; done
+kill -KILL $!
+wait $! 2>/dev/null
+steps=$(($(wc -l <"$scratch/e/metrics.jsonl") + 40))
+accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/e" --resume --set train.steps=$steps
+accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/f" --resume --set train.steps=$steps
+for f in digests.txt model.safetensors state.safetensors; do same e f $f; done
+# Where two runs part.
+run g --digests all
+run h --digests all --set quant.operands=Q5:had.sign=none,elem.round=rne --set 'quant.operands=["Q5:elem.round=rne"]'
+"$mxgold" train --compare "$scratch/g" "$scratch/h" >"$scratch/said"
+[ $? = 1 ] || fail "--compare of two runs that differ: exit $?"
+grep -q "^The runs part at step 0, at gradient:model.layers.0" "$scratch/said" || fail "--compare says: $(cat "$scratch/said")"
+accepts "$mxgold" train --compare "$scratch/a" "$scratch/b"
+# What a run wrote is its configuration, and its parameters begin another.
+accepts "$mxgold" train "$scratch/a/config.json" -o "$scratch/i"
+same a i digests.txt
+run j --init "$scratch/a/model.safetensors" --gradients "$scratch/g.safetensors" --set train.steps=1
+for kind in gpt2 byte_mlp; do
+  run $kind --set model.kind=$kind --set quant.recipe=recipe-nvfp4
+  run $kind-1 --set model.kind=$kind --set quant.recipe=recipe-nvfp4 --threads 1
+  same $kind $kind-1 digests.txt
+done
+run high --set 'quant.high=["model.layers.0.self_attn.*"]'
+cmp -s "$scratch/a/digests.txt" "$scratch/high/digests.txt" && fail "quant.high changes nothing"
+accepts "$mxgold" train --list
+diverges() { "$mxgold" train "$scratch/llama.json" -o "$scratch/k" --set optimizer.lr=1e20 --set optimizer.clip=0 --set train.steps=40 >/dev/null 2>"$scratch/said"; }
+diverges
+[ $? = 1 ] || fail "a run that diverges: exit $?, expected 1"
+grep -q "the loss is no number; the first output that is not finite is that of model.layers.0" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
+no() { refuses "mxgold: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
+no "$scratch/llama.json: unknown key 'model.widht'; nearest: model.width" --set model.widht=3
+no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp" --set model.kind=bert
+no "$scratch/llama.json: model.heads is 3, expected a divisor of model.width, 32" --set model.heads=3
+no "$scratch/llama.json: train.steps: expected a whole number from 1 to 1000000000" --set train.steps=0
+no "$scratch/llama.json: quant: unknown recipe 'recipe-ocpp'; nearest: recipe-ocp" --set quant.recipe=recipe-ocpp
+no "$scratch/llama.json: quant: unknown training key 'requant'; nearest: requant.source" --set quant.train.requant=hp
+no "$scratch/none.txt: No such file or directory" --set data.text=none.txt
+no "quant.high: no linear is named 'head'; the first is model.layers.0.self_attn.q_proj" --set 'quant.high=["head"]'
+no "$scratch/a/model.safetensors: model.layers.0.mlp.gate_proj.weight: expected the shape [50, 32]" --set model.ffn=50 --init "$scratch/a/model.safetensors"
+[ ! -e "$scratch/x" ] || fail "a refused run left a folder"
+refuses "mxgold: $scratch/a/config.json: optimizer.lr is another than the run was begun with" "$mxgold" train "$scratch/llama.json" -o "$scratch/a" --resume --set optimizer.lr=1
+refuses "mxgold: train: no output, expected -o RUN" "$mxgold" train "$scratch/llama.json"
