@@ -172,7 +172,7 @@ check-layers: $(BIN) ## who may include and call whom (tools/rooms.txt), by the 
 
 .PHONY: check-symbols
 check-symbols: $(LIB_SO) $(LIB_A) ## the shared library exports what include/mxgold declares, every other global name begins with mxi_; planted violations are found
-	$(if $(SAN),@echo "check-symbols: SKIPPED, a sanitizer adds names of its own",@CC="$(CC)" AR="$(AR)" tools/check-symbols.sh $(LIB_SO) $(LIB_A))
+	$(if $(SAN),@echo "check-symbols: SKIPPED$(comma) a sanitizer adds names of its own",@CC="$(CC)" AR="$(AR)" tools/check-symbols.sh $(LIB_SO) $(LIB_A))
 
 .PHONY: check-cli
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind

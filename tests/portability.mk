@@ -25,7 +25,7 @@ endif
 
 .PHONY: check-instructions
 check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against the scalar code, by callgrind: a kernel that falls back is seen
-	$(if $(SAN),@echo "check-instructions: SKIPPED, a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
+	$(if $(SAN),@echo "check-instructions: SKIPPED$(comma) a sanitizer's instructions are no kernel's",tests/instructions.sh $(BIN))
 
 .PHONY: exhaustive
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
