@@ -30,3 +30,7 @@ check-instructions: deps-test $(BIN) ## instructions of the AVX2 kernels against
 .PHONY: exhaustive
 exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x rounding, all block maxima x scale rule
 	$(B)/tests/exhaustive $(ONLY)
+
+.PHONY: exhaustive-math
+exhaustive-math: deps-test $(B)/tests/exhaustive_math ## all 2^32 floats through exp, tanh, gelu, ...: stated errors, and the same bits on each ISA (ONLY=name)
+	$(B)/tests/exhaustive_math $(or $(ONLY),all)
