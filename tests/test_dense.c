@@ -147,7 +147,9 @@ END_TEST
 START_TEST(threads) {
   one(123, 65, 401, 3, 0, 0, 1, 1, SPECIAL, 5);
   one(30, 130, 800, 1, 1, 0, 0, 1, WIDE, 5);
-  one(2, 3100, 150, 2, 0, 0, 0, 1, PLAIN, 5); /* more than a block of columns */
+  one(2, 3100, 150, 2, 0, 0, 0, 1, PLAIN, 5);  /* more than a block of columns */
+  one(530, 560, 9, 1, 0, 0, 1, 1, SPECIAL, 3); /* more parts than threads */
+  one(300, 20, 300, 3, 1, MX_DENSE_OUT_LOWER, 1, 1, SPECIAL, 4);
   one(64, 64, 32, 3, 0, MX_DENSE_OUT_LOWER, 0, 6, SPECIAL, 5);
   one(64, 48, 64, 2, 0, MX_DENSE_A_LOWER, 0, 10, PLAIN, 5);
   one(150, 90, 40, 3, 0, 0, 1, 2, WIDE, 5); /* fewer products than threads */

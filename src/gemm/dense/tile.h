@@ -1,6 +1,7 @@
 /* What the files of the float32 product share.
  *
- * run.c         the call: checks, batches, threads, blocks of D, of K
+ * run.c         the call: checks, threads, parts of D
+ * part.c        a part of D: its blocks of columns and of K, and the tiles of each
  * tile.inc.h    packing and register tiles, written once over the lanes of an ISA; tile_*.c include it */
 #ifndef MX_GEMM_DENSE_TILE_H
 #define MX_GEMM_DENSE_TILE_H
@@ -27,7 +28,23 @@ typedef struct mxg_dense_kernels {
   void (*pack)(float *out, size_t width, const float *in, size_t row, size_t col, size_t rows, size_t there, size_t n);
 } mxg_dense_kernels;
 
-enum { MXG_DENSE_A_SLOTS = 128 }; /* most rows of a packed block of A, padding included; a multiple of every a_width */
+enum {
+  MXG_DENSE_A_SLOTS = 128, /* most rows of a packed block of A, padding included; a multiple of every a_width */
+  MXG_DENSE_K_BLOCK = 384, /* terms of a chain between two stores of D */
+  MXG_DENSE_N_BLOCK = 1536 /* columns of packed B at most */
+};
+
+/* Rows [m0, m1) and columns [n0, n1) of a product of the batch, whose matrices begin at a, b, d. */
+typedef struct mxg_dense_part {
+  const mx_dense *p;
+  const mxg_dense_kernels *kernels;
+  const float *a, *b;
+  float *d;
+  size_t m0, m1, n0, n1;
+} mxg_dense_part;
+
+/** Computes it. a, b: memory for packed blocks. */
+void mxi_dense_part(const mxg_dense_part *part, float *a, float *b);
 
 extern const mxg_dense_kernels mxi_dense_scalar, mxi_dense_avx2, mxi_dense_avx512, mxi_dense_neon;
 
