@@ -30,7 +30,7 @@ static void part_of_tile(const block *x, mxg_dense_tile t, size_t r0, size_t r1,
   if (k0 >= k1) return;
   t.rows = r1 - r0;
   t.K = k1 - k0;
-  t.a += (k0 - x->k0) * x->kernels->a_width + r0;
+  t.a += (k0 - x->k0) * t.a_col + r0 * t.a_row;
   t.b += (k0 - x->k0) * x->kernels->b_width;
   t.d += r0 * t.ldd;
   x->kernels->tile(&t);
@@ -94,7 +94,9 @@ static void rows_of_tiles(const block *x, float *a, const float *b, size_t tile0
   const size_t end = row_of(x, tile1);
   if (p->part == MX_DENSE_OUT_LOWER && x->n0 >= end) return;
   if (p->part == MX_DENSE_A_LOWER && x->k0 >= end) return;
-  for (size_t i = tile0; i < tile1; i++) {
+  /* Packing pays where several panels read it. */
+  const int direct = x->of->n1 - x->of->n0 <= 2 * k->cols;
+  for (size_t i = tile0; i < tile1 && !direct; i++) {
     const size_t m0 = row_of(x, i);
     k->pack(a + (i - tile0) * k->a_width * x->terms, k->a_width, x->of->a + m0 * p->a_row + x->k0 * p->a_col, p->a_row, p->a_col,
             row_of(x, i + 1) - m0, p->M - m0, x->terms);
@@ -105,7 +107,9 @@ static void rows_of_tiles(const block *x, float *a, const float *b, size_t tile0
       const mxg_dense_tile t = {.rows = row_of(x, i + 1) - m0,
                                 .cols = least(k->cols, x->n0 + x->cols - n0),
                                 .K = x->terms,
-                                .a = a + (i - tile0) * k->a_width * x->terms,
+                                .a = direct ? x->of->a + m0 * p->a_row + x->k0 * p->a_col : a + (i - tile0) * k->a_width * x->terms,
+                                .a_row = direct ? p->a_row : 1,
+                                .a_col = direct ? p->a_col : k->a_width,
                                 .b = b + (n0 - x->n0) / k->cols * k->b_width * x->terms,
                                 .d = x->d + m0 * p->ldd + n0,
                                 .ldd = p->ldd,

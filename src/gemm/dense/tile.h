@@ -11,7 +11,8 @@
 /* A register tile of D: rows x cols outputs whose chains go on over K more terms. */
 typedef struct mxg_dense_tile {
   size_t rows, cols, K;
-  const float *a; /* packed: a(r, k) = a[k * a_width + r] */
+  const float *a; /* a(r, k) = a[r * a_row + k * a_col]; packed: 1 and a_width */
+  size_t a_row, a_col;
   const float *b; /* packed: b(c, k) = b[k * b_width + c], whole vectors: what stands beyond cols goes nowhere */
   float *d;
   size_t ldd;

@@ -12,20 +12,21 @@
 enum { COLS = VECTORS * W };
 
 /* R and V are constants where this is called, so that every loop over them is unrolled and sum[][] lives in registers. */
-static inline __attribute__((always_inline)) void chains(const mxg_dense_tile *t, const int R, const int V) {
+static inline __attribute__((always_inline)) void chains(const mxg_dense_tile *t, const int R, const int V, const size_t row,
+                                                         const size_t col) {
   vf sum[ROWS][VECTORS];
   const float *a = t->a, *b = t->b;
   for (int r = 0; r < R; r++) /* the lines of D come while the sums are computed */
     for (int v = 0; v < V * W; v += 16) __builtin_prefetch(t->d + (size_t)r * t->ldd + v, 1);
   for (int r = 0; r < R; r++)
     for (int v = 0; v < V; v++) sum[r][v] = t->load ? vf_load(t->d + (size_t)r * t->ldd + v * W) : vf_set(0.0f);
-  for (size_t k = 0; k < t->K; k++, a += A_WIDTH, b += COLS) {
+  for (size_t k = 0; k < t->K; k++, a += col, b += COLS) {
     vf bk[VECTORS];
 #pragma GCC unroll 16
     for (int v = 0; v < V; v++) bk[v] = vf_load(b + v * W);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      const vf ak = vf_set(a[r]);
+      const vf ak = vf_set(a[(size_t)r * row]);
 #pragma GCC unroll 16
       for (int v = 0; v < V; v++) sum[r][v] = vf_fma(ak, bk[v], sum[r][v]);
     }
@@ -40,19 +41,21 @@ static inline __attribute__((always_inline)) void chains(const mxg_dense_tile *t
 #define FOUR(X, V) X(1, V) X(2, V) X(3, V) X(4, V)
 typedef void chains_of(const mxg_dense_tile *t);
 #define CHAINS(R, V)                                                                                                                           \
-  static void chains_##R##_##V(const mxg_dense_tile *t) { chains(t, R, V); }
+  static void chains_##R##_##V(const mxg_dense_tile *t) { chains(t, R, V, 1, A_WIDTH); }                                                       \
+  static void direct_##R##_##V(const mxg_dense_tile *t) { chains(t, R, V, t->a_row, t->a_col); }
 #define EACH(V) EACH_ROW(CHAINS, V)
 EACH_VECTOR(EACH)
 #undef CHAINS
 #undef EACH
 #define CHAINS(R, V) chains_##R##_##V,
-#define EACH(V) {EACH_ROW(CHAINS, V)},
-static chains_of *const of_size[VECTORS][ROWS] = {EACH_VECTOR(EACH)};
+#define DIRECT(R, V) direct_##R##_##V,
+#define EACH(V) {{EACH_ROW(DIRECT, V)}, {EACH_ROW(CHAINS, V)}},
+static chains_of *const of_size[VECTORS][2][ROWS] = {EACH_VECTOR(EACH)};
 
 /* Columns that are no whole vectors go by way of a tile on the stack. */
 static void tile(const mxg_dense_tile *t) {
   const size_t vectors = (t->cols + W - 1) / W, whole = vectors * W;
-  chains_of *run = of_size[vectors - 1][t->rows - 1];
+  chains_of *run = of_size[vectors - 1][t->a_row == 1 && t->a_col == A_WIDTH][t->rows - 1];
   if (whole == t->cols) {
     run(t);
     return;
