@@ -1,8 +1,10 @@
 /** Functions and ordered sums of float32 arrays, the same bits everywhere: for scalar code and every ISA, gcc and clang, any number of threads.
  *
  *  Everything is computed in binary64 by +, -, *, /, sqrt and fma of IEEE 754, integer operations and the polynomials of formats/math.def, in one
- *  order that ref/math.c spells out, and is rounded to float32 once: results are those of correct rounding but for about one in 10^5.
- *  NaN, Inf and subnormals are data; every NaN that is stored is 0x7FC00000 (binary64: 0x7FF8000000000000). Arrays may be written in place (out == x) but not overlap otherwise.
+ *  order that ref/math.c spells out, and is rounded to float32 once: results are those of correct rounding but for one in 10^6 at most
+ *  (of all 2^32, two of exp and five of log).
+ *  NaN, Inf and subnormals are data; every NaN that is stored is 0x7FC00000 (binary64: 0x7FF8000000000000). Arrays may be written in place (out == x)
+ *  but not overlap otherwise.
  *  Calls return MX_OK, MX_ERR_ARG (NULL where there is something to read or write, a function outside its list) or MX_ERR_SHAPE (ld < cols); on error
  *  nothing is written. exec may be NULL; of it n_threads and isa_mask count: small arrays take fewer threads. Nothing is allocated. Reentrant. */
 #ifndef MXGOLD_MATH_H
