@@ -18,7 +18,7 @@ plant() {
     planted=$((planted + 1))
     printf '#include <immintrin.h>\n%s\n' "$code" >"$tmp/planted.c"
     # shellcheck disable=SC2086
-    "$1" -O2 $flags -c "$tmp/planted.c" -o "$tmp/$name.o" || exit 2
+    $1 -O2 $flags -c "$tmp/planted.c" -o "$tmp/$name.o" || exit 2
     if "$here/check-isa.sh" "$tmp/$name.o" $2 >"$tmp/said"; then
       [ "${flags#-DFINE}" != "$flags" ] || { echo "check-isa: planted $name.o with $flags was not found"; missed=1; }
     elif [ "${flags#-DFINE}" != "$flags" ]; then
