@@ -39,5 +39,6 @@
 /* what a format does to a tensor, and to training */
 #include "ablate.h"
 #include "linear.h"
+#include "train.h"
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "status.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -72,4 +73,5 @@ const mx_config_key *mx_config_key_at(size_t index);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif
