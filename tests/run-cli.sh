@@ -39,6 +39,13 @@ interrupted() {
     LD_PRELOAD="$scratch/interrupt.so" INTERRUPT="$at" "$@"
 }
 
+# shrunk FUNCTION:N FILE:BYTES LINE COMMAND...: the same of a command whose input is cut to so many bytes at that call.
+shrunk() {
+  local at=$1 file=$2
+  shift 2
+  SHRINK=$file interrupted "$at:0" "$@"
+}
+
 # accepts COMMAND...: exit 0, nothing on standard error
 accepts() {
   local rc

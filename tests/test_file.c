@@ -317,6 +317,45 @@ START_TEST(read_f32) {
 END_TEST
 
 /* A pipe longer than its buffer, and a file of which the start was read: both as standard input. */
+/* By reading: no bytes in memory, the same values, any part of them, and a file that is cut short is an error and no signal. */
+START_TEST(by_reading) {
+  uint16_t halves[300 * 217];
+  float mapped[300 * 217], read[300 * 217];
+  for (size_t i = 0; i < 300 * 217; i++) halves[i] = (uint16_t)(i * 40503 >> 3);
+  for (int kind = 0; kind < 3; kind++) {
+    static const mx_dtype kinds[] = {MX_F16, MX_BF16, MX_F32};
+    const char *name = "r.safetensors", *path = scratch_path(&dir, name);
+    const size_t width = kind == 2 ? 4 : 2, n = 300 * 217 * 2 / width;
+    const uint64_t here[2] = {kind == 2 ? 150 : 300, 217};
+    write_one(name, kinds[kind], 2, here, halves, sizeof halves);
+    mx_file *a, *b;
+    const mx_array *x, *y;
+    char digest[2][33];
+    OK(mx_tensor_open(&a, &x, path, &err));
+    OK(mx_tensor_open_by(&b, &y, path, MX_BY_READING, &err));
+    ck_assert(x->data && !y->data && x->at == y->at && y->file == b);
+    OK(mx_array_read_f32(mapped, x, 0, n, 0));
+    OK(mx_array_read_f32(read, y, 0, n, 0));
+    ck_assert_mem_eq(mapped, read, n * sizeof *read);
+    OK(mx_array_read_f32(read, y, 1001, 20011, 0));
+    ck_assert_mem_eq(mapped + 1001, read, 20011 * sizeof *read);
+    OK(mx_array_digest(digest[0], x, &err));
+    OK(mx_array_digest(digest[1], y, &err));
+    ck_assert_str_eq(digest[0], digest[1]);
+    OK(mx_file_check_digests(b, &err));
+    ck_assert_int_eq(mx_array_read(read, y, y->n_bytes - 4, 5, &err), MX_ERR_SHAPE);
+    ck_assert_int_eq(mx_array_read(read, y, UINT64_MAX, 5, &err), MX_ERR_SHAPE);
+    ck_assert_int_eq(truncate(path, (off_t)(y->at + y->n_bytes - 1)), 0);
+    ck_assert_int_eq(mx_array_read(read, y, y->n_bytes - 8, 8, &err), MX_ERR_IO);
+    SAYS("r.safetensors shrank while being read");
+    ck_assert_int_eq(mx_array_read_f32(read, y, 0, n, 0), MX_ERR_IO);
+    ck_assert_ptr_null(mx_file_shrunk()); /* the guard was not asked for */
+    mx_file_close(a);
+    mx_file_close(b);
+  }
+}
+END_TEST
+
 START_TEST(standard_input) {
   enum { N = 300000 };
   uint8_t *data = calloc(1, N);
@@ -566,6 +605,7 @@ int main(void) {
   tcase_add_test(files, raw_bytes);
   tcase_add_test(files, cannot_open);
   tcase_add_test(files, read_f32);
+  tcase_add_test(files, by_reading);
   tcase_add_test(files, standard_input);
   tcase_add_test(files, writer_refuses);
   tcase_add_test(files, writer_replaces_whole_files);

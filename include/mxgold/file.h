@@ -1,6 +1,11 @@
 /** Files of tensors: .npy, .safetensors and raw bytes in; .npy and .safetensors out.
  *
- *  Reading maps the file, so a tensor larger than memory costs address space only; a pipe is copied to an unlinked temporary file first.
+ *  Reading maps the file, so a tensor larger than memory costs address space only; where it cannot be mapped (a limit on address space, a file system
+ *  without mappings) it is read into memory. A file that another process cuts short meanwhile is then no longer there to be looked at: the system sends
+ *  SIGBUS to the thread that looks, or shows zeros up to the end of the last page. The library installs no handler unless mx_file_install_guard() is
+ *  called; a program that must not be ended by what others do to its files opens them by MX_BY_READING, where a file that shrank is an error.
+ *  What has no size of its own, a pipe or a device, is copied to a file without a name in $TMPDIR (/tmp) first: its header is checked before anything is
+ *  copied, no more is taken than the header states, and an input that states more than is free there is refused at once.
  *  Every reader treats its input as hostile: sizes are checked before use, arithmetic is overflow-checked, nothing recurses on input. An error
  *  names the file, the byte offset and what was expected.
  *  Writing goes to a file beside the target's name and is renamed by mx_writer_commit(): readers never see half a file, and an abandoned or
@@ -22,6 +27,14 @@ extern "C" {
 
 enum { MX_MAX_DIMS = 8 };
 
+typedef struct mx_file mx_file;
+
+/** How the bytes of tensors are reached. */
+typedef enum mx_access {
+  MX_BY_MAPPING, /* mx_array.data points to them, in a mapping or, where there can be none, in memory */
+  MX_BY_READING /* mx_array.data is NULL: mx_array_read() and mx_array_read_f32() read them from the file. The header alone is kept in memory */
+} mx_access;
+
 /** One tensor inside an open file. Row-major, little-endian, not necessarily aligned to its dtype (safetensors promises nothing). */
 typedef struct mx_array {
   const char *name; /* "" in .npy and raw files */
@@ -30,10 +43,10 @@ typedef struct mx_array {
   uint64_t shape[MX_MAX_DIMS];
   uint64_t n_values; /* product of shape; 1 for a scalar */
   uint64_t n_bytes;
-  const uint8_t *data; /* in the mapping, valid until mx_file_close() */
+  const uint8_t *data; /* valid until mx_file_close(); NULL under MX_BY_READING */
+  uint64_t at;         /* of its first byte in the file */
+  const mx_file *file;
 } mx_array;
-
-typedef struct mx_file mx_file;
 
 /** Open a file by its content (magic of .npy, header of .safetensors). path "-" is standard input.
  *  Returns MX_OK; MX_ERR_IO (cannot open, read or map); MX_ERR_FORMAT (truncated, oversized, lying header, overflowing shape, dtype unknown,
@@ -41,6 +54,10 @@ typedef struct mx_file mx_file;
 mx_status mx_file_open(mx_file **out, const char *path, mx_error *err);
 /** Open headerless bytes as one tensor of the stated dtype and shape; the size must match exactly. */
 mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, const uint64_t *shape, int n_dims, mx_error *err);
+/** The same by a stated way; mx_file_open() and mx_file_open_raw() take MX_BY_MAPPING. */
+mx_status mx_file_open_by(mx_file **out, const char *path, mx_access access, mx_error *err);
+mx_status mx_file_open_raw_by(mx_file **out, const char *path, mx_dtype dtype, const uint64_t *shape, int n_dims, mx_access access,
+                              mx_error *err);
 void mx_file_close(mx_file *file);
 
 size_t mx_file_count(const mx_file *file);
@@ -52,18 +69,26 @@ mx_status mx_file_find(const mx_array **out, const mx_file *file, const char *na
 const char *mx_file_meta(const mx_file *file, const char *key);
 size_t mx_file_meta_count(const mx_file *file);
 const char *mx_file_meta_at(const mx_file *file, size_t index, const char **value);
+/** XXH3-128 of a tensor's bytes, as mx_digest() gives it, by reading the file. MX_ERR_NOMEM, and what mx_array_read() says. */
+mx_status mx_array_digest(char out[33], const mx_array *array, mx_error *err);
 /** The digest that the file states for a tensor (metadata xxh3.NAME), NULL if it states none. */
 const char *mx_file_stated_digest(const mx_file *file, const mx_array *array);
-/** Read every tensor that has a stated digest and compare. MX_ERR_FORMAT names the file and the first tensor whose bytes are others. */
+/** Read every tensor that has a stated digest and compare. MX_ERR_FORMAT names the file and the first tensor whose bytes are others; also
+ *  what mx_array_digest() says. */
 mx_status mx_file_check_digests(const mx_file *file, mx_error *err);
 /** Path as given, for messages. */
 const char *mx_file_path(const mx_file *file);
 
 /** Open "FILE", or "FILE.safetensors:TENSOR", and find the tensor. The caller closes *file. */
 mx_status mx_tensor_open(mx_file **file, const mx_array **array, const char *spec, mx_error *err);
+mx_status mx_tensor_open_by(mx_file **file, const mx_array **array, const char *spec, mx_access access, mx_error *err);
+
+/** Copy n_bytes of a tensor from its byte `first` on into room, by reading the file, whichever way it was opened. MX_ERR_ARG (NULL), MX_ERR_SHAPE (past
+ *  the tensor's end), MX_ERR_IO ("FILE shrank while being read", or what the system says).  Threads: reentrant.  Oracle: tests/test_file.c */
+mx_status mx_array_read(void *room, const mx_array *array, uint64_t first, uint64_t n_bytes, mx_error *err);
 
 /** Copy values [first, first + n) of an F32, F16 or BF16 array to binary32, exactly. U16 counts as BF16 when bf16 is true. Other dtypes:
- *  MX_ERR_UNSUPPORTED. */
+ *  MX_ERR_UNSUPPORTED. MX_ERR_IO under MX_BY_READING, as mx_array_read(). */
 mx_status mx_array_read_f32(float *out, const mx_array *array, uint64_t first, uint64_t n, int bf16);
 
 /** Word that n_bytes from `data` on, in the file's mapping, will not be looked at soon: their memory may go to others. They stay readable. For
@@ -99,10 +124,18 @@ mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n
  *  output, a pipe or a device gets its bytes here. Frees w always; on error nothing is left behind. */
 mx_status mx_writer_commit(mx_writer *w, mx_error *err);
 /** Drop the temporary file and free w. NULL is allowed. The file also goes when the process gets SIGINT, SIGTERM or SIGHUP, if the program
- *  called mx_writer_install_signal_cleanup(), the one call of the library that touches the process: it sets handlers that unlink, say so in one
- *  line on standard error and end the process with status 2. A signal that the process ignores stays ignored. */
+ *  called mx_writer_install_signal_cleanup(): it sets handlers that unlink, say so in one line on standard error and end the process with status 2. A
+ *  signal that the process ignores stays ignored. */
 void mx_writer_abort(mx_writer *w);
 void mx_writer_install_signal_cleanup(void);
+
+/** For programs: what happens when a mapped input is cut short. This and the call above are the only ones of the library that touch the process. A handler
+ *  of SIGBUS removes the temporary files, says "mxgold: FILE shrank while being read" on standard error and ends the process with status 2, if the address
+ *  is in a file that is mapped here; else the signal does what it would have done. From then on mx_writer_commit() and mx_text_end() fail
+ *  with MX_ERR_IO when a mapped file is or was shorter than when it was opened, for zeros may have been read behind its end. */
+void mx_file_install_guard(void);
+/** The path of a file that shrank while it was mapped, NULL if none did; known once mx_file_install_guard() was called. */
+const char *mx_file_shrunk(void);
 
 /** A text that comes whole or not at all: its file stands beside its name until the end. A pipe, a device or "-" (standard output) is written as it is. */
 typedef struct mx_text {

@@ -61,7 +61,10 @@ void mx_vectors_set(mx_vectors *v, size_t column, size_t at_case, size_t index, 
 /** Parse text. name is what errors call it. Every error names the line and the byte and what was expected.
  *  Returns MX_OK; MX_ERR_FORMAT; MX_ERR_NOMEM. On error *out is empty. Memory taken is at most a small multiple of n_bytes. */
 mx_status mx_vectors_parse(mx_vectors *out, const char *name, const void *text, size_t n_bytes, mx_error *err);
-/** Read a file; path "-" is standard input. Also MX_ERR_IO. */
+/** No file of vectors is longer: the suites take a few MiB. */
+enum { MX_VECTORS_MOST_BYTES = 1 << 30 };
+/** Read a file; path "-" is standard input. Also MX_ERR_IO. What does not begin as such a file is refused before more of it is read, and so is what goes
+ *  on behind MX_VECTORS_MOST_BYTES. */
 mx_status mx_vectors_open(mx_vectors *out, const char *path, mx_error *err);
 /** Write to an open stream: the first n_filled columns of each case. MX_ERR_IO. */
 mx_status mx_vectors_print(const mx_vectors *v, FILE *to);

@@ -7,6 +7,7 @@
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/out.h"
+#include "cli/base/tensor_io.h"
 
 enum { MAX_PRESETS = 16 };
 
@@ -193,16 +194,14 @@ static int run(const cli_context *ctx, void *args) {
   mx_file *file;
   const mx_array *in;
   if (parse_presets(&w, a->presets, &err)) return CLI_TROUBLE;
-  if (mx_tensor_open(&file, &in, a->in, &err)) return cli_fail(&err);
+  if (mx_tensor_open_by(&file, &in, a->in, MX_BY_READING, &err)) return cli_fail(&err);
   int rc = CLI_TROUBLE;
   if (mx_array_read_f32(NULL, in, 0, 0, 0))
     cli_error("%s: dtype is %s, expected f32, f16 or bf16", a->in, mx_dtype_name(in->dtype));
   else if (!mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) || !(w.x = malloc(in->n_values * sizeof *w.x + 1)))
     cli_error("%s: too large", a->in);
-  else {
-    mx_array_read_f32(w.x, in, 0, in->n_values, 0);
-    rc = compare(&w, a, &err);
-  }
+  else
+    rc = input_read(w.x, in, 0, in->n_values, 0, &err) ? cli_fail(&err) : compare(&w, a, &err);
   for (size_t i = 0; i < w.n_sides; i++) {
     mx_tensor_free(&w.sides[i].tensor);
     free(w.sides[i].values);

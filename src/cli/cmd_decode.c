@@ -1,4 +1,5 @@
 /* mxgold decode: values of codes. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/codec.h"
@@ -51,22 +52,30 @@ static int has_more_bits(const uint8_t *codes, size_t n, const mx_format *f) {
   return all >> f->bits != 0;
 }
 
-static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_error *err) {
-  const work *w = self;
+static mx_status decode(float *out, const uint8_t *codes, const work *w, uint64_t first, size_t n, mx_error *err) {
   const size_t bytes = mx_dtype_bytes(w->codes->dtype);
-  float *out = room;
-  const uint8_t *codes = w->codes->data + first * bytes;
-  if (is_packed(w, bytes) && (uintptr_t)codes % bytes == 0 && !has_more_bits(codes, n, w->format))
+  if (is_packed(w, bytes) && !has_more_bits(codes, n, w->format))
     return mx_decode_array(out, codes, n, w->format, NULL) ? mx_fail(err, MX_ERR_NOMEM, "decode: out of memory") : MX_OK;
   for (size_t i = 0; i < n; i++) {
     uint32_t code = 0;
-    memcpy(&code, w->codes->data + (first + i) * bytes, bytes);
+    memcpy(&code, codes + i * bytes, bytes);
     if ((uint64_t)code >> w->format->bits)
       return mx_fail(err, MX_ERR_DATA, "%s: code %llu is 0x%x, expected %u bits for %s", w->path, (unsigned long long)(first + i), code,
                      w->format->bits, w->format->name);
     out[i] = (float)mx_decode(w->format, code);
   }
   return MX_OK;
+}
+
+static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_error *err) {
+  const work *w = self;
+  const size_t bytes = mx_dtype_bytes(w->codes->dtype);
+  uint8_t *codes = malloc(n * bytes + 1);
+  mx_status status =
+      codes ? mx_array_read(codes, w->codes, first * bytes, n * bytes, err) : mx_fail(err, MX_ERR_NOMEM, "decode: out of memory");
+  if (!status) status = decode(room, codes, w, first, n, err);
+  free(codes);
+  return status;
 }
 
 static int is_codes(mx_dtype t) { return t == MX_U8 || t == MX_U16 || t == MX_U32 || t == MX_I8 || (t >= MX_F8_E4M3 && t <= MX_F8_E8M0); }
@@ -78,7 +87,7 @@ static int run(const cli_context *ctx, void *args) {
   if (!a->out) return cli_error("decode: no output, expected -o Y.npy");
   if (!a->format) return cli_error("decode: no format, expected --format FMT");
   work w = {.path = a->in, .format = mx_format_find(a->format)};
-  if (mx_tensor_open(&file, &w.codes, a->in, &err)) return cli_fail(&err);
+  if (mx_tensor_open_by(&file, &w.codes, a->in, MX_BY_READING, &err)) return cli_fail(&err);
   const mx_array *x = w.codes;
   const output o = {.command = "decode",
                     .path = a->out,

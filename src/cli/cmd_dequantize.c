@@ -30,6 +30,13 @@ static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_erro
   return status ? mx_fail(err, status, "%s: %s", w->path, mx_status_text(status)) : MX_OK;
 }
 
+static void passed(void *self, uint64_t first, size_t n) {
+  const work *w = self;
+  const mx_tensor *t = &w->q->tensor, part = mx_tensor_rows(t, (size_t)(first / t->cols), n / t->cols, w->block_rows);
+  mx_file_release(w->q->file, part.codes, part.rows * part.code_stride);
+  mx_file_release(w->q->file, part.scales, part.scale_rows * part.scale_cols * part.scale_bytes);
+}
+
 static int write_values(const cli_context *ctx, const struct args *a, const mx_quantized *q) {
   const mx_tensor *t = &q->tensor;
   size_t block_cols;
@@ -45,6 +52,7 @@ static int write_values(const cli_context *ctx, const struct args *a, const mx_q
                     .unit = (uint64_t)w.block_rows * t->cols,
                     .n_threads = cli_threads(&a->threads),
                     .piece = piece,
+                    .passed = passed,
                     .self = &w};
   w.exec.n_threads = output_pieces(&o) > 1 ? 1 : o.n_threads;
   return output_write(ctx, &o);

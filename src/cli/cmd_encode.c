@@ -140,7 +140,9 @@ static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_erro
   uint32_t *random = malloc((w->bits ? n : 0) * sizeof *random + 1);
   mx_status status = values && random ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "encode: out of memory");
   if (!status && w->bits) status = read_bits(random, w, first, n, err);
-  if (!status && mx_encoder_run(room, input_at(&w->in, values, first, n), first, n, &w->encoder, w->bits ? random : NULL, &refused))
+  const float *x = values;
+  if (!status) status = input_at(&x, &w->in, values, first, n, err);
+  if (!status && mx_encoder_run(room, x, first, n, &w->encoder, w->bits ? random : NULL, &refused))
     status = mx_fail(err, MX_ERR_DATA, "%s: value %llu is NaN, refused by elem.nan=error", w->in.path, (unsigned long long)refused);
   free(values);
   free(random);
@@ -151,7 +153,7 @@ static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   work w = {0};
   if (!a->out) return cli_error("encode: no output, expected -o CODES.npy");
-  if (make_encoder(&w, a) || input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
+  if (make_encoder(&w, a) || input_open(&w.in, a->in, &a->form, MX_BY_READING)) return CLI_TROUBLE;
   int rc = a->bits ? open_bits(&w, a->bits) : CLI_FINE;
   const mx_array *x = w.in.array;
   const output o = {.command = "encode",

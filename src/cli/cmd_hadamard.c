@@ -41,8 +41,10 @@ typedef struct work {
 /* Whole rows; the values are widened where they will stand. */
 static mx_status piece(void *self, void *room, uint64_t first, size_t n, mx_error *err) {
   const work *w = self;
-  const float *x = input_at(&w->in, room, first, n);
-  const mx_status status = mx_hadamard(room, w->cols, x, n / w->cols, w->cols, w->cols, w->size, w->sign, w->signs, w->seed);
+  const float *x;
+  mx_status status = input_at(&x, &w->in, room, first, n, err);
+  if (status) return status;
+  status = mx_hadamard(room, w->cols, x, n / w->cols, w->cols, w->cols, w->size, w->sign, w->signs, w->seed);
   return status ? mx_fail(err, status, "%s: %s", w->in.path, mx_status_text(status)) : MX_OK;
 }
 
@@ -69,7 +71,7 @@ static int run(const cli_context *ctx, void *args) {
     return cli_error("hadamard: --size %llu: expected a power of two from 2 to %d", (unsigned long long)size, MAX_SIZE);
   work w = {.size = (unsigned)size, .sign = MX_HAD_SIGN_NONE, .seed = a->seed.v};
   if (a->sign) w.sign = key_choice_find("had.sign", a->sign);
-  if (parse_signs(&w, a->signs) || input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
+  if (parse_signs(&w, a->signs) || input_open(&w.in, a->in, &a->form, MX_BY_READING)) return CLI_TROUBLE;
   const mx_array *x = w.in.array;
   size_t rows;
   int rc = mx_matrix_of(&rows, &w.cols, x->shape, x->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);

@@ -23,15 +23,15 @@ static const cli_option options[] = {
     {0},
 };
 
-/* One row a tensor; returns how many differ from their stated digest. */
-static size_t list_tensors(out *o, const mx_file *f, const cli_context *ctx, int digests) {
+/* One row a tensor; *n_differ: how many differ from their stated digest. */
+static int list_tensors(out *o, size_t *n_differ, const mx_file *f, const cli_context *ctx, int digests) {
   uint64_t total = 0, done = 0;
-  size_t n_differ = 0;
+  int rc = CLI_FINE;
   for (size_t i = 0; i < mx_file_count(f); i++) total += mx_file_at(f, i)->n_bytes;
   progress p;
   progress_start(&p, ctx, "digests", total);
   out_table(o, "tensors");
-  for (size_t i = 0; i < mx_file_count(f); i++) {
+  for (size_t i = 0; i < mx_file_count(f) && !rc; i++) {
     const mx_array *a = mx_file_at(f, i);
     out_row(o);
     out_text(o, "name", a->name);
@@ -40,17 +40,21 @@ static size_t list_tensors(out *o, const mx_file *f, const cli_context *ctx, int
     out_u64(o, "bytes", a->n_bytes);
     if (!digests) continue;
     char digest[33];
-    mx_digest(digest, a->data, a->n_bytes);
+    mx_error err;
+    if (mx_array_digest(digest, a, &err)) {
+      rc = cli_fail(&err);
+      continue;
+    }
     progress_at(&p, done += a->n_bytes);
     const char *stated = mx_file_stated_digest(f, a);
     int differs = stated && strcmp(stated, digest);
-    n_differ += (size_t)differs;
+    *n_differ += (size_t)differs;
     out_text(o, "xxh3-128", digest);
     out_text(o, "stated", !stated ? "none" : differs ? "differs" : "same");
   }
   out_end(o);
   if (digests) progress_end(&p);
-  return n_differ;
+  return rc;
 }
 
 static void list_metadata(out *o, const mx_file *f) {
@@ -78,10 +82,11 @@ static int run(const cli_context *ctx, void *args) {
   }
   out *o = out_new();
   out_text(o, "file", mx_file_path(f));
-  size_t n_differ = list_tensors(o, f, ctx, !a->no_digests);
+  size_t n_differ = 0;
+  int rc = list_tensors(o, &n_differ, f, ctx, !a->no_digests);
   list_metadata(o, f);
-  if (is_quantized && !a->no_digests) inspect_histograms(o, &q);
-  int rc = a->input ? inspect_error(o, &q, a->input, &a->form) : CLI_FINE;
+  if (!rc && is_quantized && !a->no_digests) inspect_histograms(o, &q);
+  if (!rc && a->input) rc = inspect_error(o, &q, a->input, &a->form);
   if (is_quantized)
     mx_quantized_close(&q);
   else

@@ -62,23 +62,28 @@ typedef struct work {
 
 /* What a thread needs for a piece. */
 typedef struct desk {
-  float *values; /* as binary32, where the file's own bytes cannot serve */
+  float *values; /* or halves: what was read, where it is not used in a mapping */
   float *dequantized;
   mx_tensor piece;
   float amax;
 } desk;
 
-static const float *rows_at(const work *w, desk *d, size_t first, size_t n) {
-  return input_at(&w->in, d->values, (uint64_t)first * w->cols, (uint64_t)n * w->cols);
+/* Rows of binary32 values; of 16-bit ones, as the file has them. */
+typedef union rows {
+  const float *f32;
+  const uint16_t *halves;
+} rows;
+
+static mx_status rows_at(rows *out, const work *w, desk *d, size_t first, size_t n, mx_error *err) {
+  if (!w->type) return input_at(&out->f32, &w->in, d->values, (uint64_t)first * w->cols, (uint64_t)n * w->cols, err);
+  out->halves = (const uint16_t *)(const void *)d->values;
+  return mx_array_read(d->values, w->in.array, (uint64_t)first * w->cols * sizeof(uint16_t), (uint64_t)n * w->cols * sizeof(uint16_t), err);
 }
 
-/* Rows of 16-bit values, in the file. */
-static const uint16_t *halves_at(const work *w, size_t first) { return (const uint16_t *)(const void *)w->in.array->data + first * w->cols; }
-
-/* MX_INPUT_DTYPE_* of 16-bit values that can be quantised where they are, 0 for others. */
+/* MX_INPUT_DTYPE_* of 16-bit values, which need not be widened first; 0 for others. */
 static int type_of_halves(const input *in, int transpose) {
   const mx_array *a = in->array;
-  if (transpose || (uintptr_t)a->data % sizeof(uint16_t)) return 0;
+  if (transpose) return 0;
   return a->dtype == MX_F16 ? MX_INPUT_DTYPE_FLOAT16 : a->dtype == MX_BF16 || in->bf16 ? MX_INPUT_DTYPE_BFLOAT16 : 0;
 }
 
@@ -103,7 +108,7 @@ static void *amax_desk(void *self) {
   const size_t most = w->piece_rows < w->rows ? w->piece_rows : w->rows;
   desk *d = calloc(1, sizeof *d);
   if (!d) return NULL;
-  d->values = malloc(w->type || input_in_place(&w->in) ? 1 : most * w->cols * sizeof *d->values + 1);
+  d->values = malloc(input_in_place(&w->in) ? 1 : most * w->cols * (w->type ? sizeof(uint16_t) : sizeof *d->values) + 1);
   if (w->args->dequantized) d->dequantized = malloc(most * w->cols * sizeof *d->dequantized + 1);
   if (d->values && (d->dequantized || !w->args->dequantized)) return d;
   leave(self, d);
@@ -125,9 +130,11 @@ static mx_status make_amax(void *self, void *at, size_t piece, mx_error *err) {
   work *w = self;
   desk *d = at;
   const size_t n = rows_of(w, piece);
-  const size_t first = piece * w->piece_rows;
-  const mx_status status = w->type ? mx_tensor_amax_16(&d->amax, halves_at(w, first), w->type, n, w->cols, w->cols, &w->spec, &w->exec)
-                                   : mx_tensor_amax(&d->amax, rows_at(w, d, first, n), n, w->cols, w->cols, &w->spec, &w->exec);
+  rows x;
+  mx_status status = rows_at(&x, w, d, piece * w->piece_rows, n, err);
+  if (status) return status;
+  status = w->type ? mx_tensor_amax_16(&d->amax, x.halves, w->type, n, w->cols, w->cols, &w->spec, &w->exec)
+                   : mx_tensor_amax(&d->amax, x.f32, n, w->cols, w->cols, &w->spec, &w->exec);
   return status ? mx_fail(err, status, "%s: %s", w->args->in, mx_status_text(status)) : MX_OK;
 }
 
@@ -170,8 +177,11 @@ static mx_status make(void *self, void *at, size_t piece, mx_error *err) {
   mx_exec exec = w->exec;
   exec.first_row = first;
   mx_tensor part = mx_tensor_rows(&d->piece, 0, n, w->block_rows);
-  const mx_status status = w->type ? mx_quantize_16(&part, halves_at(w, first), w->type, n, w->cols, w->cols, &w->spec, &exec, &inner)
-                                   : mx_quantize(&part, rows_at(w, d, first, n), n, w->cols, w->cols, &w->spec, &exec, &inner);
+  rows x;
+  mx_status status = rows_at(&x, w, d, first, n, err);
+  if (status) return status;
+  status = w->type ? mx_quantize_16(&part, x.halves, w->type, n, w->cols, w->cols, &w->spec, &exec, &inner)
+                   : mx_quantize(&part, x.f32, n, w->cols, w->cols, &w->spec, &exec, &inner);
   if (status) return mx_fail(err, status, "%s: %s", w->args->in, inner.text);
   d->piece.tensor_scale = part.tensor_scale;
   if (d->dequantized) mx_dequantize(d->dequantized, w->cols, &part, &w->spec, &exec);
@@ -208,7 +218,10 @@ static mx_status make_transposed(void *self, void *at, size_t piece, mx_error *e
   desk *d = at;
   mx_error inner;
   (void)piece;
-  const mx_status status = mx_quantize_transposed(&d->piece, rows_at(w, d, 0, w->rows), w->rows, w->cols, w->cols, &w->spec, &w->exec, &inner);
+  rows x;
+  mx_status status = rows_at(&x, w, d, 0, w->rows, err);
+  if (status) return status;
+  status = mx_quantize_transposed(&d->piece, x.f32, w->rows, w->cols, w->cols, &w->spec, &w->exec, &inner);
   if (status) return mx_fail(err, status, "%s: %s", w->args->in, inner.text);
   if (d->dequantized) mx_dequantize(d->dequantized, w->rows, &d->piece, &w->spec, &w->exec);
   return MX_OK;
@@ -298,7 +311,7 @@ static int run(const cli_context *ctx, void *args) {
   }
   mx_writer_install_signal_cleanup();
   mx_file *bits = NULL;
-  if (input_open(&w.in, a->in, &a->form)) return CLI_TROUBLE;
+  if (input_open(&w.in, a->in, &a->form, a->transpose ? MX_BY_MAPPING : MX_BY_READING)) return CLI_TROUBLE;
   const mx_array *in = w.in.array;
   int rc = mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);
   if (!rc && a->bits) rc = open_bits(&w, &bits, &err);

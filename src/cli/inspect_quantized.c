@@ -115,8 +115,13 @@ static int sum_errors(mx_error_sums *e, const mx_quantized *q, const input *in) 
   for (size_t r = 0; r < t->rows && !rc; r += block_rows) {
     const size_t n = t->rows - r < block_rows ? t->rows - r : block_rows;
     const mx_tensor part = mx_tensor_rows(t, r, n, block_rows);
-    const float *from = input_at(in, x, (uint64_t)r * t->cols, (uint64_t)n * t->cols);
-    mx_status status = MX_OK;
+    const float *from;
+    mx_error err;
+    mx_status status = input_at(&from, in, x, (uint64_t)r * t->cols, (uint64_t)n * t->cols, &err);
+    if (status) {
+      rc = cli_fail(&err);
+      break;
+    }
     if (q->spec.had_size)
       status = mx_hadamard(x, t->cols, from, n, t->cols, t->cols, q->spec.had_size, q->spec.had_sign, q->spec.had_signs, q->spec.seed);
     if (!status) status = mx_dequantize(y, t->cols, &part, &q->spec, NULL);
@@ -134,7 +139,7 @@ int inspect_error(out *o, const mx_quantized *q, const char *path, const input_f
   input in;
   size_t rows, cols;
   mx_error_sums e = {0};
-  if (input_open(&in, path, form)) return CLI_TROUBLE;
+  if (input_open(&in, path, form, MX_BY_READING)) return CLI_TROUBLE;
   int rc = CLI_FINE;
   if (!mx_matrix_of(&rows, &cols, in.array->shape, in.array->n_dims) || rows != q->tensor.rows || cols != q->tensor.cols)
     rc = cli_error("%s: another shape than what was quantised, expected %zu x %zu", path, q->tensor.rows, q->tensor.cols);

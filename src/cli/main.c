@@ -48,6 +48,12 @@ static int run(const cli_entry *entry, int argc, char **argv) {
   return rc;
 }
 
+/* Inputs that were mapped and cut short have shown zeros. */
+static int check_inputs(int rc) {
+  const char *path = rc == CLI_TROUBLE ? NULL : mx_file_shrunk();
+  return path ? cli_error("%s shrank while being read", path) : rc;
+}
+
 /* What was printed may still stand in a buffer, and only here is it known whether it arrives. */
 static int finish(int rc) {
   if (fflush(stdout) || ferror(stdout)) {
@@ -64,6 +70,7 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGCHLD, SIG_DFL); /* ignored by who started us, no child could be waited for */
   mx_writer_install_signal_cleanup();
+  mx_file_install_guard();
   if (argc < 2) return cli_error("no command, expected mxgold COMMAND ...; mxgold help lists them");
   const char *name = argv[1];
   if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
@@ -73,5 +80,5 @@ int main(int argc, char **argv) {
   if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
   const cli_entry *entry = cli_find(name);
   if (!entry) return cli_unknown(NULL, "command", name, command_at, cli_entries);
-  return finish(run(entry, argc - 2, argv + 2));
+  return finish(check_inputs(run(entry, argc - 2, argv + 2)));
 }

@@ -61,19 +61,36 @@ static void widen_all(float *out, const uint8_t *src, uint64_t n, void (*widen)(
   memcpy(out + i, wide, sizeof(float) * (size_t)(n - i));
 }
 
+/* From the file, a piece at a time. */
+static mx_status read_wide(float *out, const mx_array *a, uint64_t first, uint64_t n, void (*widen)(float *, const uint8_t *)) {
+  uint8_t piece[1 << 15];
+  const uint64_t most = sizeof piece / 2;
+  for (uint64_t done = 0, here; done < n; done += here) {
+    here = n - done < most ? n - done : most;
+    const mx_status s = mx_array_read(piece, a, 2 * (first + done), 2 * here, NULL);
+    if (s) return s;
+    widen_all(out + done, piece, here, widen);
+  }
+  return MX_OK;
+}
+
 mx_status mx_array_read_f32(float *out, const mx_array *a, uint64_t first, uint64_t n, int bf16) {
   if (!a || (!out && n)) return MX_ERR_ARG;
   if (first > a->n_values || n > a->n_values - first) return MX_ERR_SHAPE;
   if (n == 0)
     return a->dtype == MX_F32 || a->dtype == MX_F16 || a->dtype == MX_BF16 || (a->dtype == MX_U16 && bf16) ? MX_OK : MX_ERR_UNSUPPORTED;
-  const uint8_t *src = a->data + first * mx_dtype_bytes(a->dtype);
-  if (a->dtype == MX_F32)
-    memcpy(out, src, sizeof(float) * (size_t)n);
-  else if (a->dtype == MX_F16)
-    widen_all(out, src, n, widen_f16);
-  else if (a->dtype == MX_BF16 || (a->dtype == MX_U16 && bf16))
-    widen_all(out, src, n, widen_bf16);
+  void (*widen)(float *, const uint8_t *) = a->dtype == MX_F16                                    ? widen_f16
+                                            : a->dtype == MX_BF16 || (a->dtype == MX_U16 && bf16) ? widen_bf16
+                                                                                                  : NULL;
+  if (!widen && a->dtype != MX_F32) return MX_ERR_UNSUPPORTED;
+  const size_t width = mx_dtype_bytes(a->dtype);
+  if (a->data && !widen)
+    memcpy(out, a->data + first * width, sizeof(float) * (size_t)n);
+  else if (a->data)
+    widen_all(out, a->data + first * width, n, widen);
+  else if (!widen)
+    return mx_array_read(out, a, first * width, n * width, NULL);
   else
-    return MX_ERR_UNSUPPORTED;
+    return read_wide(out, a, first, n, widen);
   return MX_OK;
 }

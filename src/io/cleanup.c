@@ -38,17 +38,31 @@ static void say(const char *line) {
   (void)said; /* there is nobody left to tell */
 }
 
-static void remove_and_exit(int sig) {
-  if (atomic_exchange(&ending, 1)) return; /* another one is at it */
+/* Take away the temporary files. 0 if another thread is at it. */
+static int remove_all(void) {
+  if (atomic_exchange(&ending, 1)) return 0;
   for (int i = 0; i < N_SLOTS; i++) {
     int state;
     for (int n = 0; (state = atomic_load(&slots[i].state)) == TAKEN && n < 1000; n++) poll(NULL, 0, 1);
     if (state == GOING) unlink(slots[i].path);
     if (state == READY && unlink(slots[i].path) && errno == ENOENT) atomic_store(&finished, 1); /* it has just got its name */
   }
+  return 1;
+}
+
+static void remove_and_exit(int sig) {
+  if (!remove_all()) return;
   static const char *const names[] = {"mxgold: interrupted by SIGINT", "mxgold: interrupted by SIGTERM", "mxgold: interrupted by SIGHUP"};
   say(names[sig == SIGINT ? 0 : sig == SIGTERM ? 1 : 2]);
   say(atomic_load(&finished) ? ", the files that were finished stay\n" : ", no file was changed\n");
+  _exit(2);
+}
+
+void mxi_io_end(const char *before, const char *path, const char *behind) {
+  while (!remove_all()) poll(NULL, 0, 1000); /* the other one ends the process */
+  say(before);
+  say(path);
+  say(behind);
   _exit(2);
 }
 

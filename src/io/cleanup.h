@@ -8,6 +8,8 @@
 int mxi_io_create_beside(const char *target, char **temporary, int *slot);
 /* rename() of a finished file, with no gap in which a signal would say that nothing was changed. -1 with errno. */
 int mxi_io_give_name(const char *temporary, const char *target);
+/* For handlers of signals: take away the temporary files, say these three on standard error, and end the process with status 2. */
+_Noreturn void mxi_io_end(const char *before, const char *path, const char *behind);
 /* Forget the file; take it away if temporary is not NULL. */
 void mxi_io_drop_temporary(const char *temporary, int slot);
 

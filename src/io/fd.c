@@ -32,6 +32,20 @@ int mxi_io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done) {
 
 int mxi_io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done) { return write_all(fd, data, n_bytes, &at, done); }
 
+uint64_t mxi_io_pread_all(int fd, void *room, uint64_t n_bytes, uint64_t at) {
+  uint8_t *p = room;
+  uint64_t done = 0;
+  errno = 0;
+  while (done < n_bytes) {
+    const ssize_t got = pread(fd, p + done, n_bytes - done < MAX_PIECE ? n_bytes - done : MAX_PIECE, (off_t)(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errno = 0;
+    if (got <= 0) break;
+    done += (uint64_t)got;
+  }
+  return done;
+}
+
 int mxi_io_unnamed_file(void) {
   const char *dir = getenv("TMPDIR");
   if (!dir || !*dir) dir = "/tmp";

@@ -10,11 +10,16 @@ typedef struct io_meta {
   char *key, *value;
 } io_meta;
 
+/* What base is: the file in a mapping, the file in memory of its own, or the header alone. */
+typedef enum io_way { IO_MAPPED, IO_HELD, IO_HEAD } io_way;
+
 struct mx_file {
   char *path;          /* as given, for messages; "standard input" for "-" */
-  const uint8_t *base; /* the whole file; NULL when it is empty */
-  size_t n_bytes;
-  int opened; /* 1 + its descriptor, for mx_file_read(); 0: none */
+  const uint8_t *base; /* NULL when the file is empty */
+  size_t n_bytes;      /* of the whole file */
+  io_way way;
+  int open_ended; /* how long the file is is not known: parsers set n_bytes to what the header states */
+  int opened;     /* 1 + its descriptor; 0: none */
   mx_array *arrays;
   size_t n_arrays;
   io_meta *meta;
@@ -36,6 +41,9 @@ mx_status mxi_io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const
  * partial product of the shape fits as well: callers may multiply dimensions freely. */
 int mxi_io_size_array(mx_array *a);
 
+/* "PATH shrank while being read" and MX_ERR_IO. */
+mx_status mxi_io_shrank(const mx_file *f, mx_error *err);
+
 static inline uint64_t io_read_u64(const uint8_t *p) {
   uint64_t v = 0;
   for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
@@ -45,6 +53,8 @@ static inline uint64_t io_read_u64(const uint8_t *p) {
 /* Write all of it, through EINTR and short writes; -1 with errno on failure, *done bytes written either way. */
 int mxi_io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done);
 int mxi_io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done);
+/* Read n_bytes from `at` on, through EINTR. Returns how many there were: fewer with errno 0 where the file ends, else with why. */
+uint64_t mxi_io_pread_all(int fd, void *room, uint64_t n_bytes, uint64_t at);
 /* A file without a name, in $TMPDIR or /tmp; -1 with errno. */
 int mxi_io_unnamed_file(void);
 

@@ -194,6 +194,7 @@ mx_status mx_vectors_parse(mx_vectors *out, const char *name, const void *text, 
 }
 
 mx_status mx_vectors_open(mx_vectors *out, const char *path, mx_error *err) {
+  static const char magic[] = "# mxv 1\n";
   if (!out || !path) return mx_fail(err, MX_ERR_ARG, "mx_vectors_open: NULL argument");
   *out = (mx_vectors){0};
   const int is_stdin = !strcmp(path, "-");
@@ -213,6 +214,9 @@ mx_status mx_vectors_open(mx_vectors *out, const char *path, mx_error *err) {
     }
     if (s) break;
     n += got = fread(text + n, 1, room - n, f);
+    if (n >= strlen(magic) && memcmp(text, magic, strlen(magic))) break; /* the parser says so */
+    if (n > MX_VECTORS_MOST_BYTES)
+      s = mx_fail(err, MX_ERR_FORMAT, "%s: more than %d bytes, expected at most as many of a file of vectors", name, MX_VECTORS_MOST_BYTES);
   }
   if (!s && ferror(f)) s = mx_fail(err, MX_ERR_IO, "%s: cannot read: %s", name, strerror(errno));
   if (!s) s = mx_vectors_parse(out, name, text, n, err);

@@ -165,6 +165,8 @@ mx_status mxi_io_parse_npy(mx_file *f, mx_error *err) {
   if (s) return s;
   if (!mxi_io_size_array(a))
     return mxi_io_malformed(f, err, shape_at, "the shape overflows, expected a product of dimensions below 2^63 bytes");
+  if (f->open_ended && (__builtin_add_overflow(c.end, a->n_bytes, &f->n_bytes) || f->n_bytes > INT64_MAX))
+    return mxi_io_malformed(f, err, shape_at, "the shape overflows, expected a file below 2^63 bytes");
   uint64_t have = f->n_bytes - c.end;
   if (a->n_bytes != have)
     return mxi_io_malformed(

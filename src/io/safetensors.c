@@ -101,7 +101,7 @@ static mx_status read_offsets(mx_array *a, const entry_at *e, const json_t *entr
   if (end - begin != a->n_bytes)
     return BAD(e, "tensor '%.64s' takes %llu bytes by its offsets, expected %llu by its dtype and shape", e->name,
                (unsigned long long)(end - begin), (unsigned long long)a->n_bytes);
-  if (end > have)
+  if (e->f->open_ended ? end > INT64_MAX - e->end : end > have)
     return BAD(e, "tensor '%.64s' ends at data byte %llu, expected at most the %llu that the file holds", e->name, (unsigned long long)end,
                (unsigned long long)have);
   a->data = e->f->base + e->end + begin;
@@ -115,7 +115,7 @@ static int by_place(const void *pa, const void *pb) {
   return strcmp(a->name, b->name);
 }
 
-static mx_status check_tiling(const mx_file *f, size_t header_end, mx_error *err) {
+static mx_status check_tiling(mx_file *f, size_t header_end, mx_error *err) {
   const uint8_t *at = f->base + header_end, *end = f->base + f->n_bytes;
   for (size_t i = 0; i < f->n_arrays; i++) {
     const mx_array *a = &f->arrays[i];
@@ -128,7 +128,9 @@ static mx_status check_tiling(const mx_file *f, size_t header_end, mx_error *err
                  a->name, (unsigned long long)(at - f->base - header_end));
     at = a->data + a->n_bytes;
   }
-  if (at != end)
+  if (f->open_ended)
+    f->n_bytes = (size_t)(at - f->base);
+  else if (at != end)
     return mxi_io_malformed(f, err, (uint64_t)(at - f->base), "%llu bytes after the last tensor, expected the end of the file",
                             (unsigned long long)(end - at));
   return MX_OK;

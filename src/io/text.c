@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "mxgold/file.h"
+#include "watch.h"
 
 static mx_status failed(const mx_text *t, mx_error *err, const char *what) {
   return mx_fail(err, MX_ERR_IO, "%s: %s: %s", t->path, what, strerror(errno));
@@ -42,6 +42,7 @@ mx_status mx_text_end(mx_text *t, mx_error *err) {
   if (fflush(t->to) || ferror(t->to)) s = failed(t, err, "cannot write");
   if (fclose(t->to) && !s) s = failed(t, err, "cannot write");
   t->to = NULL;
+  if (!s) s = mxi_io_check_inputs(err);
   if (!s && t->temporary) {
     if (mxi_io_give_name(t->temporary, t->path))
       s = failed(t, err, "cannot rename the finished file");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "watch.h"
 #include "writer.h"
 
 enum { GATHER = 1 << 18 }; /* pieces below this are collected into one write */
@@ -250,6 +251,7 @@ static mx_status move(mx_writer *w, mx_error *err) {
 mx_status mx_writer_commit(mx_writer *w, mx_error *err) {
   if (!w) return mx_fail(err, MX_ERR_ARG, "mx_writer_commit: NULL argument");
   mx_status s = w->fd < 0 ? mx_fail(err, MX_ERR_ARG, "%s: not begun", w->path) : finish(w, err);
+  if (!s) s = mxi_io_check_inputs(err);
   if (!s) s = w->stream ? copy_out(w, err) : move(w, err);
   free_writer(w);
   return s;

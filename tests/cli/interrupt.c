@@ -1,5 +1,6 @@
 /* Preloaded: a signal at a stated call, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the Nth call of
- * pwrite, behind the Nth rename, or behind the Nth file that open makes, which then takes its time. */
+ * pwrite or pread, behind the Nth rename or mmap of a file, or behind the Nth file that open makes, which then takes its time.
+ * With SHRINK=PATH:BYTES a file is cut to that size instead. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +17,13 @@ static void at(const char *function, atomic_int *calls) {
   const char *wanted = getenv("INTERRUPT");
   if (!wanted || sscanf(wanted, "%15[a-z]:%d:%d", name, &n, &number) != 3 || strcmp(name, function) || atomic_fetch_add(calls, 1) + 1 != n)
     return;
+  const char *shrink = getenv("SHRINK"), *colon = shrink ? strrchr(shrink, ':') : NULL;
+  if (colon) {
+    char path[4096];
+    snprintf(path, sizeof path, "%.*s", (int)(colon - shrink), shrink);
+    if (truncate(path, atol(colon + 1))) abort();
+    return;
+  }
   kill(getpid(), number);
   usleep(300000); /* whichever thread takes it has ended the process by then, unless this one keeps it from that */
 }
@@ -24,6 +32,19 @@ ssize_t pwrite(int fd, const void *data, size_t n, off_t offset) {
   static atomic_int calls;
   at("pwrite", &calls);
   return ((ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite"))(fd, data, n, offset);
+}
+
+ssize_t pread(int fd, void *data, size_t n, off_t offset) {
+  static atomic_int calls;
+  at("pread", &calls);
+  return ((ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(fd, data, n, offset);
+}
+
+void *mmap(void *where, size_t n, int protection, int flags, int fd, off_t offset) {
+  static atomic_int calls;
+  void *got = ((void *(*)(void *, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap"))(where, n, protection, flags, fd, offset);
+  if (fd >= 0) at("mmap", &calls);
+  return got;
 }
 
 int rename(const char *from, const char *to) {

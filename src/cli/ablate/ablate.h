@@ -44,7 +44,7 @@ void ablate_tensors_free(ablate_tensors *t);
 /** One of each: what overlapping patterns name twice is one tensor. */
 void ablate_tensors_unique(ablate_tensors *t);
 /** The values, the caller frees them; NULL when memory runs out. */
-float *ablate_load(const ablate_tensor *t);
+mx_status ablate_load(float **x, const ablate_tensor *t, mx_error *err);
 /** MX_ERR_DATA, said in *err, if a value is NaN or Inf. */
 mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *err);
 

@@ -50,14 +50,17 @@ int ablate_detail_make(ablate_detail *d, const ablate_result *r, size_t tensor, 
   d->had_size = 32; /* or the first size that a spec asks for */
   for (size_t i = n; i-- > 0;)
     if (r->specs->at[i].spec.had_size) d->had_size = r->specs->at[i].spec.had_size;
-  float *x = ablate_load(&r->tensors->at[tensor]);
+  mx_error err;
+  float *x;
+  const mx_status loaded = ablate_load(&x, &r->tensors->at[tensor], &err);
   work w = {.d = d, .tensor = &r->tensors->at[tensor], .x = x};
   pipeline p = {.n_pieces = n, .self = &w, .desk = new_desk, .leave = leave, .make = make, .keep = keep};
   pipeline_share(&p, n, n_threads);
   w.inner = p.inner;
-  mx_error err;
   int rc = CLI_FINE;
-  if (!d->counts || !d->detail || !x)
+  if (loaded)
+    rc = cli_fail(&err);
+  else if (!d->counts || !d->detail)
     rc = cli_error("out of memory");
   else if (pipeline_run(&p, &err))
     rc = cli_fail(&err);

@@ -127,11 +127,10 @@ static int load(float **x, const ablate_tensors *t, size_t n, int refuse_nan) {
   memset(x, 0, n * sizeof *x);
   mx_error err;
   for (size_t i = 0; i < n; i++) {
-    const int good = (x[i] = ablate_load(&t->at[i])) != NULL;
-    if (good && !(refuse_nan && ablate_refuse_nan(&t->at[i], x[i], &err))) continue;
+    if (!ablate_load(&x[i], &t->at[i], &err) && !(refuse_nan && ablate_refuse_nan(&t->at[i], x[i], &err))) continue;
     release(x, n);
     memset(x, 0, n * sizeof *x);
-    return good ? cli_fail(&err) : cli_error("%s: no memory for %zu x %zu values", t->at[i].name, t->at[i].rows, t->at[i].cols);
+    return cli_fail(&err);
   }
   return CLI_FINE;
 }

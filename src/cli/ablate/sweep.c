@@ -90,9 +90,10 @@ static mx_status load(work *w, size_t tensor, bench *b) {
   const ablate_tensor *t = &w->result->tensors->at[tensor];
   const size_t n = w->result->specs->n;
   ablate_row *rows = &w->result->rows[tensor * n];
-  b->x = ablate_load(t);
+  const mx_status status = ablate_load(&b->x, t, &b->why);
+  if (status) return status;
   b->units = malloc(n * UNITS * sizeof *b->units);
-  if (!b->x || !b->units) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
+  if (!b->units) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
   if (w->o->refuse_nan && ablate_refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
   mx_digest(w->result->digest[tensor], b->x, values_of(t) * sizeof *b->x);
   b->state = (ablate_state){.path = w->o->state};

@@ -115,7 +115,7 @@ static int add_file(ablate_tensors *t, const char *path, const char *which, int 
   mx_error err;
   mx_file *file = opened(t, path);
   if (!file) {
-    if (mx_file_open(&file, path, &err)) return cli_fail(&err);
+    if (mx_file_open_by(&file, path, MX_BY_READING, &err)) return cli_fail(&err);
     if (keep_file(t, file)) return CLI_TROUBLE;
   }
   const int pattern = !which || strpbrk(which, "*?[");
@@ -186,14 +186,12 @@ void ablate_tensors_free(ablate_tensors *t) {
   *t = (ablate_tensors){0};
 }
 
-float *ablate_load(const ablate_tensor *t) {
-  float *x = malloc(t->rows * t->cols * sizeof *x + 1);
-  if (!x) return NULL;
-  if (t->array)
-    mx_array_read_f32(x, t->array, 0, (uint64_t)t->rows * t->cols, 0);
-  else
-    mx_data_fill(x, t->rows, t->cols, &t->data, t->seed);
-  return x;
+mx_status ablate_load(float **out, const ablate_tensor *t, mx_error *err) {
+  float *x = *out = malloc(t->rows * t->cols * sizeof *x + 1);
+  if (!x) return mx_fail(err, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
+  if (t->array) return input_read(x, t->array, 0, (uint64_t)t->rows * t->cols, 0, err);
+  mx_data_fill(x, t->rows, t->cols, &t->data, t->seed);
+  return MX_OK;
 }
 
 mx_status ablate_refuse_nan(const ablate_tensor *t, const float *x, mx_error *err) {

@@ -13,13 +13,13 @@ const char *input_dtypes(size_t index) {
   return names[index];
 }
 
-static int open_raw(input *in, const char *path, const input_form *form) {
+static int open_raw(input *in, const char *path, const input_form *form, mx_access access) {
   mx_error err;
   uint64_t shape[MX_MAX_DIMS];
   const int n = shape_parse(shape, MX_MAX_DIMS, form->shape);
   if (!n) return cli_error("--shape %.60s: expected RxC, such as 64x256, at most %d extents", form->shape, MX_MAX_DIMS);
   const int dtype = form->dtype ? mx_dtype_find(form->dtype) : MX_F32;
-  if (mx_file_open_raw(&in->file, path, (mx_dtype)dtype, shape, n, &err)) return cli_fail(&err);
+  if (mx_file_open_raw_by(&in->file, path, (mx_dtype)dtype, shape, n, access, &err)) return cli_fail(&err);
   in->array = mx_file_at(in->file, 0);
   return CLI_FINE;
 }
@@ -33,12 +33,12 @@ const char *input_why_not(const mx_array *a) {
   return mx_array_read_f32(NULL, a, 0, 0, 0) ? "not floats" : NULL;
 }
 
-int input_open(input *in, const char *path, const input_form *form) {
+int input_open(input *in, const char *path, const input_form *form, mx_access access) {
   mx_error err;
   const char *dtype = form->dtype;
   *in = (input){.path = path};
-  if (form->shape) return open_raw(in, path, form);
-  if (mx_tensor_open(&in->file, &in->array, path, &err)) return cli_fail(&err);
+  if (form->shape) return open_raw(in, path, form, access);
+  if (mx_tensor_open_by(&in->file, &in->array, path, access, &err)) return cli_fail(&err);
   const mx_array *a = in->array;
   in->bf16 = dtype && !strcmp(dtype, "bf16") && a->dtype == MX_U16;
   int rc = CLI_FINE;
@@ -52,13 +52,20 @@ int input_open(input *in, const char *path, const input_form *form) {
   return rc;
 }
 
-int input_in_place(const input *in) { return in->array->dtype == MX_F32 && (uintptr_t)in->array->data % sizeof(float) == 0; }
+int input_in_place(const input *in) {
+  const mx_array *a = in->array;
+  return a->dtype == MX_F32 && a->data && (uintptr_t)a->data % sizeof(float) == 0;
+}
 
-const float *input_at(const input *in, float *room, uint64_t first, uint64_t n) {
-  const uint8_t *at = in->array->data + first * mx_dtype_bytes(in->array->dtype);
-  if (input_in_place(in)) return (const float *)(const void *)at;
-  mx_array_read_f32(room, in->array, first, n, in->bf16);
-  return room;
+mx_status input_read(float *room, const mx_array *a, uint64_t first, uint64_t n, int bf16, mx_error *err) {
+  const mx_status s = mx_array_read_f32(room, a, first, n, bf16);
+  if (s == MX_ERR_IO) return mx_fail(err, s, "%s shrank while being read", mx_file_path(a->file));
+  return s ? mx_fail(err, s, "%s: %s", mx_file_path(a->file), mx_status_text(s)) : MX_OK;
+}
+
+mx_status input_at(const float **out, const input *in, float *room, uint64_t first, uint64_t n, mx_error *err) {
+  *out = input_in_place(in) ? (const float *)(const void *)in->array->data + first : room;
+  return *out == room ? input_read(room, in->array, first, n, in->bf16, err) : MX_OK;
 }
 
 void input_close(input *in) {
@@ -98,6 +105,7 @@ static mx_status keep(void *self, void *room, size_t piece, mx_error *err) {
   job *j = self;
   const size_t n = values_of(j, piece), bytes = mx_dtype_bytes(j->o->dtype);
   const mx_status status = mx_writer_write(j->writer, 0, room, n * bytes, err);
+  if (j->o->passed) j->o->passed(j->o->self, piece * j->most, n);
   progress_at(&j->p, (piece * j->most + n) * bytes);
   return status;
 }

@@ -30,15 +30,17 @@ typedef struct input {
 } input;
 
 /** Open FILE or FILE:TENSOR, or with a shape the raw bytes of FILE, and check that it holds floats. Says what is wrong; input_close() is for success. */
-int input_open(input *in, const char *path, const input_form *form);
+int input_open(input *in, const char *path, const input_form *form, mx_access access);
 /** Says that binary64, numpy's default, is not rounded behind a user's back, and how he does it. Returns CLI_TROUBLE. */
 int input_refuse_f64(const char *name);
 /** Why a tensor of a checkpoint is no input, "f64: round it to float32 first" or "not floats"; NULL if it is one. */
 const char *input_why_not(const mx_array *a);
-/** Can values be read where they are in the file? */
+/** Can values be used where they are in the mapping? */
 int input_in_place(const input *in);
-/** Values [first, first + n): in place if the file has aligned binary32, else copied to room. */
-const float *input_at(const input *in, float *room, uint64_t first, uint64_t n);
+/** Values [first, first + n) in *out: in place if they can be, else read to room, which then must have place for them. */
+mx_status input_at(const float **out, const input *in, float *room, uint64_t first, uint64_t n, mx_error *err);
+/** What mx_array_read_f32() does, and why it did not. */
+mx_status input_read(float *room, const mx_array *a, uint64_t first, uint64_t n, int bf16, mx_error *err);
 void input_close(input *in);
 
 /** Write one tensor of the stated dtype and shape to path in pieces: piece() fills room with n values that begin at value `first`, or says in *err what
@@ -53,6 +55,7 @@ typedef struct output {
   uint64_t n_values, unit;
   int n_threads; /* 0: all processors */
   mx_status (*piece)(void *self, void *room, uint64_t first, size_t n, mx_error *err);
+  void (*passed)(void *self, uint64_t first, size_t n); /* these values are written: what they were made of is behind us; may be NULL */
   void *self;
 } output;
 /** How many pieces that will be: with more than one, a piece is best made by one thread. */

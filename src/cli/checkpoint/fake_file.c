@@ -4,11 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "mxgold/quantized.h"
 #include "cli/base/pipeline.h"
+#include "cli/base/tensor_io.h"
 
 /* Values in a piece, so that it stays in a thread's cache; in all pieces at a time, so that with 16 bytes a value (x, y, a rotated copy, codes and
  * scales) memory stays under 1 GiB; bytes of tensors that are worked on together: what a tensor's maximum has read is then still in memory. */
@@ -25,7 +24,7 @@ typedef struct work {
   mx_writer *to;
   piece *pieces;
   size_t n_pieces, room, most_pieces; /* room: values in the largest piece */
-  int inner, stays;                   /* stays: what a batch reads to find maxima is small enough to stay mapped until it is read again */
+  int inner;
 } work;
 
 typedef struct desk {
@@ -58,30 +57,16 @@ mx_status fake_plan(fake_tensor *t, const mx_spec *spec, mx_error *err) {
   return MX_OK;
 }
 
-/* Pages that are behind us need not stay in memory. */
-static void forget(const uint8_t *data, uint64_t n) {
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page,
-                  to = ((uintptr_t)data + n) / page * page;
-  if (to > from) madvise((void *)from, to - from, MADV_DONTNEED);
-}
-
-static const uint8_t *bytes_of(const piece *p) { return p->t->a->data + p->first * mx_dtype_bytes(p->t->a->dtype); }
 static uint64_t n_bytes_of(const piece *p) { return p->n * mx_dtype_bytes(p->t->a->dtype); }
-
-/* The file's own bytes where they are floats already. */
-static const float *values(const piece *p, desk *d) {
-  const uint8_t *at = bytes_of(p);
-  if (p->t->a->dtype == MX_F32 && (uintptr_t)at % sizeof(float) == 0) return (const float *)(const void *)at;
-  mx_array_read_f32(d->x, p->t->a, p->first, p->n, 0);
-  return d->x;
-}
 
 static mx_status make_amax(void *self, void *own, size_t index, mx_error *err) {
   const work *w = self;
   const piece *p = &w->pieces[index];
   desk *d = own;
   const mx_exec exec = {.n_threads = w->inner};
-  const mx_status status = mx_tensor_amax(&d->amax, values(p, d), p->n / p->t->cols, p->t->cols, p->t->cols, w->o->spec, &exec);
+  mx_status status = input_read(d->x, p->t->a, p->first, p->n, 0, err);
+  if (status) return status;
+  status = mx_tensor_amax(&d->amax, d->x, p->n / p->t->cols, p->t->cols, p->t->cols, w->o->spec, &exec);
   return status ? mx_fail(err, status, "%s: %s", p->t->name, mx_status_text(status)) : MX_OK;
 }
 
@@ -92,7 +77,6 @@ static mx_status keep_amax(void *self, void *own, size_t index, mx_error *err) {
   const desk *d = own;
   p->t->amax_known = 1;
   if (!(d->amax <= p->t->amax) && !isnan(p->t->amax)) p->t->amax = d->amax;
-  if (!w->stays) forget(bytes_of(p), n_bytes_of(p));
   return MX_OK;
 }
 
@@ -122,16 +106,18 @@ static mx_status make(void *self, void *own, size_t index, mx_error *err) {
   const piece *p = &w->pieces[index];
   const fake_tensor *t = p->t;
   desk *d = own;
-  d->out = bytes_of(p);
-  if (t->kept) return MX_OK;
+  d->out = d->x;
+  if (t->kept) return mx_array_read(d->x, t->a, p->first * mx_dtype_bytes(t->a->dtype), n_bytes_of(p), err);
   const mx_exec exec = {.n_threads = w->inner, .first_row = p->first / t->cols, .amax_known = t->amax_known, .amax = t->amax};
-  const float *x = values(p, d);
   const mx_spec spec = spec_of(w, t);
   mx_error why;
+  const float *x = d->x;
+  mx_status status = input_read(d->x, t->a, p->first, p->n, 0, err);
+  if (status) return status;
   if (w->o->refuse_nan && refuse_nan(p, x, err)) return MX_ERR_DATA;
   memset(&d->counts, 0, sizeof d->counts);
   memset(&d->sums, 0, sizeof d->sums);
-  const mx_status status = mx_fake_quantize(d->y, x, p->n / t->cols, t->cols, &spec, &exec, &d->counts, &why);
+  status = mx_fake_quantize(d->y, x, p->n / t->cols, t->cols, &spec, &exec, &d->counts, &why);
   if (status) return mx_fail(err, status, "%s: %s", t->name, why.text);
   mx_error_sums_add(&d->sums, x, d->y, p->n, w->inner);
   d->out = d->y;
@@ -152,7 +138,6 @@ static mx_status keep(void *self, void *own, size_t index, mx_error *err) {
     p->t->n_codes += d->counts.n;
     p->t->saturated += d->counts.saturated;
   }
-  forget(bytes_of(p), n_bytes_of(p));
   progress_at(w->o->p, *w->o->done += n_bytes_of(p));
   return MX_OK;
 }
@@ -192,7 +177,8 @@ static int add_pieces(work *w, fake_tensor *t, size_t index) {
     }
     const uint64_t left = t->a->n_values - at, n = left < step ? left : step;
     w->pieces[w->n_pieces++] = (piece){t, index, at, n};
-    if (!t->kept && n > w->room) w->room = n;
+    const size_t room = t->kept ? (n * mx_dtype_bytes(t->a->dtype) + sizeof(float) - 1) / sizeof(float) : n;
+    if (room > w->room) w->room = room;
   }
   return 1;
 }
@@ -214,7 +200,6 @@ static mx_status batch(work *w, fake_tensor *tensors, size_t from, size_t end, m
   w->n_pieces = w->room = 0;
   for (size_t i = from; i < end && needs_amax(w->o->spec); i++)
     if (!tensors[i].kept && tensors[i].piece_rows < tensors[i].rows) good &= add_pieces(w, &tensors[i], i);
-  w->stays = w->stays && w->room <= ROOM / 2; /* both must fit */
   mx_status status = good ? through(w, make_amax, keep_amax, err) : MX_ERR_NOMEM;
   w->n_pieces = w->room = 0;
   for (size_t i = from; i < end; i++) good &= add_pieces(w, &tensors[i], i);
@@ -228,7 +213,6 @@ mx_status fake_file(fake_tensor *tensors, size_t n, mx_writer *to, const fake_op
   for (size_t from = 0, end; from < n && !status; from = end) {
     uint64_t bytes = 0;
     for (end = from; end < n && (end == from || bytes + tensors[end].a->n_bytes <= BATCH); end++) bytes += tensors[end].a->n_bytes;
-    w.stays = bytes <= BATCH;
     status = batch(&w, tensors, from, end, err);
   }
   free(w.pieces);

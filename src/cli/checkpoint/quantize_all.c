@@ -76,7 +76,7 @@ static int one_file(work *w, const char *from, const char *path) {
   mx_file *in;
   mx_writer *to;
   const size_t before = w->n;
-  if (mx_file_open(&in, from, &err)) return cli_fail(&err);
+  if (mx_file_open_by(&in, from, MX_BY_READING, &err)) return cli_fail(&err);
   if (plan(w, in)) {
     mx_file_close(in);
     return CLI_TROUBLE;
@@ -238,7 +238,7 @@ static int matches(work *w, const checkpoint *c) {
   for (size_t i = 0; i < c->n && !any; i++) {
     mx_error err;
     mx_file *in;
-    if (mx_file_open(&in, c->paths[i], &err)) return cli_fail(&err);
+    if (mx_file_open_by(&in, c->paths[i], MX_BY_READING, &err)) return cli_fail(&err);
     const int rc = plan(w, in);
     for (size_t k = 0; k < mx_file_count(in) && !any; k++) any = name_included(&w->names, mx_file_at(in, k)->name);
     mx_file_close(in);

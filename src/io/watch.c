@@ -1,0 +1,88 @@
+/* Mapped files that are cut short while they are looked at.
+ *
+ * As in cleanup.c the state is in static storage, so that a handler reads nothing that could be freed under it: it calls fstat(), write(), unlink() and
+ * _exit() alone, besides what cleanup.c does. */
+#include "watch.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+
+/* Files beyond these are mapped and not watched: their SIGBUS ends the process as it does without a guard. */
+enum { N_WATCHED = 1024, FREE = 0, TAKEN, READY };
+
+static struct {
+  atomic_int state;
+  const uint8_t *base;
+  size_t n_bytes;
+  int fd;
+  char path[256]; /* the first of it */
+} files[N_WATCHED];
+
+static atomic_int guarded, shrunk; /* shrunk: 1 while its path is being written down, then 2 */
+static char shrunk_path[sizeof files[0].path];
+
+static int is_short(int i) {
+  struct stat st;
+  return files[i].fd >= 0 && !fstat(files[i].fd, &st) && (uint64_t)st.st_size < files[i].n_bytes;
+}
+
+static void note(const char *path) {
+  int was = 0;
+  if (!atomic_compare_exchange_strong(&shrunk, &was, 1)) return;
+  memcpy(shrunk_path, path, sizeof shrunk_path);
+  atomic_store(&shrunk, 2);
+}
+
+void mxi_io_watch(const mx_file *f) {
+  for (int i = 0; i < N_WATCHED; i++) {
+    int was = FREE;
+    if (!atomic_compare_exchange_strong(&files[i].state, &was, TAKEN)) continue;
+    files[i].base = f->base;
+    files[i].n_bytes = f->n_bytes;
+    files[i].fd = f->opened - 1;
+    strncpy(files[i].path, f->path, sizeof files[i].path - 1);
+    atomic_store(&files[i].state, READY);
+    return;
+  }
+}
+
+void mxi_io_unwatch(const mx_file *f) {
+  for (int i = 0; f->base && f->way == IO_MAPPED && i < N_WATCHED; i++) {
+    if (atomic_load(&files[i].state) != READY || files[i].base != f->base) continue;
+    if (atomic_load(&guarded) && is_short(i)) note(files[i].path);
+    atomic_store(&files[i].state, FREE);
+    return;
+  }
+}
+
+const char *mx_file_shrunk(void) {
+  for (int i = 0; i < N_WATCHED && atomic_load(&guarded) && !atomic_load(&shrunk); i++)
+    if (atomic_load(&files[i].state) == READY && is_short(i)) note(files[i].path);
+  return atomic_load(&shrunk) == 2 ? shrunk_path : NULL;
+}
+
+mx_status mxi_io_check_inputs(mx_error *err) {
+  const char *path = mx_file_shrunk();
+  return path ? mx_fail(err, MX_ERR_IO, "%s shrank while being read", path) : MX_OK;
+}
+
+/* An address of ours: the file is shorter, or cannot be read. Of another's: what the signal would have done. */
+static void on_bus_error(int sig, siginfo_t *info, void *context) {
+  (void)context;
+  const uint8_t *at = info->si_addr;
+  for (int i = 0; i < N_WATCHED; i++)
+    if (atomic_load(&files[i].state) == READY && at >= files[i].base && (size_t)(at - files[i].base) < files[i].n_bytes)
+      mxi_io_end("mxgold: ", files[i].path, is_short(i) ? " shrank while being read\n" : " cannot be read: I/O error\n");
+  signal(sig, SIG_DFL);
+}
+
+void mx_file_install_guard(void) {
+  struct sigaction act = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+  sigemptyset(&act.sa_mask);
+  sigaction(SIGBUS, &act, NULL);
+  atomic_store(&guarded, 1);
+}
