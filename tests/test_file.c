@@ -567,7 +567,7 @@ START_TEST(interrupted) {
     mx_writer_install_signal_cleanup();
     mx_writer *w = start("x.npy", MX_F32, 2, shape_23);
     mx_writer_write(w, 0, "0123", 4, &err);
-    if (scratch_count(&dir) != 2 || write(ends[1], "x", 1) != 1) _exit(1);
+    if (scratch_count(&dir) > 2 || write(ends[1], "x", 1) != 1) _exit(1); /* one, if the file has no name yet */
     for (;;) pause();
   }
   char ready;

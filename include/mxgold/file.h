@@ -8,8 +8,11 @@
  *  copied, no more is taken than the header states, and an input that states more than is free there is refused at once.
  *  Every reader treats its input as hostile: sizes are checked before use, arithmetic is overflow-checked, nothing recurses on input. An error
  *  names the file, the byte offset and what was expected.
- *  Writing goes to a file beside the target's name and is renamed by mx_writer_commit(): readers never see half a file, and an abandoned or
- *  failed run leaves the old file as it was.
+ *  Writing goes to a file in the target's folder that gets its name by mx_writer_commit(): readers never see half a file, and an abandoned or
+ *  failed run leaves the old file as it was. Where the file system has files without names (O_TMPFILE: ext4, xfs, btrfs, tmpfs) nothing is left even
+ *  by SIGKILL, but for the moment in which an old file is replaced. Elsewhere SIGKILL leaves .mxgold.HASH.K.tmp, which is locked as long as its writer
+ *  lives; the next run that writes the same target in that folder takes it away.
+ *  MXGOLD_SYNC=1 in the environment: the file is on the disk before it gets its name, and the name before the call returns (fsync of both).
  *  Threads: one mx_file may be read from many threads; one mx_writer is written from one thread at a time.
  *  Oracle: tests/test_file.c, golden/bad/, tests/fuzz/. */
 #ifndef MXGOLD_FILE_H
@@ -142,7 +145,7 @@ typedef struct mx_text {
   FILE *to; /* the caller writes here; errors are found by mx_text_end() */
   const char *path;
   char *temporary;
-  int slot;
+  int slot, beside;
 } mx_text;
 
 /** Start. path must last until the end. MX_ERR_IO: nothing was made. */

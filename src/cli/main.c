@@ -39,6 +39,7 @@ static int run(const cli_entry *entry, int argc, char **argv) {
   if (!args) return cli_error("out of memory");
   int rc = opts_parse(entry, argc, argv, &common, args, &help);
   if (!rc) rc = switch_isa_off(common.isa_off);
+  if (!rc && common.sync && setenv("MXGOLD_SYNC", "1", 1)) rc = cli_error("out of memory");
   if (!rc && help)
     help_command(stdout, entry);
   else if (!rc)

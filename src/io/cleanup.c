@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "cleanup.h"
 #include "mxgold/file.h"
@@ -30,6 +32,7 @@ static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
 static atomic_int finished; /* has a file got its name? */
 static atomic_int ending;   /* has a signal come? */
+static atomic_int naming;   /* 1 + the descriptor of a nameless file that is just getting its name; 0: none */
 
 static void say(const char *line) {
   size_t n = 0;
@@ -40,7 +43,10 @@ static void say(const char *line) {
 
 /* Take away the temporary files. 0 if another thread is at it. */
 static int remove_all(void) {
+  struct stat st;
+  const int fd = atomic_load(&naming) - 1;
   if (atomic_exchange(&ending, 1)) return 0;
+  if (fd >= 0 && !fstat(fd, &st) && st.st_nlink) atomic_store(&finished, 1);
   for (int i = 0; i < N_SLOTS; i++) {
     int state;
     for (int n = 0; (state = atomic_load(&slots[i].state)) == TAKEN && n < 1000; n++) poll(NULL, 0, 1);
@@ -92,8 +98,21 @@ static void wait_if_ending(void) {
   while (atomic_load(&ending)) pause();
 }
 
-/* Create path (O_EXCL) and register it, with no gap in which a signal would leave it behind. */
-static int create_temporary(const char *path, int *slot) {
+static int is_name_of(const char *path, int fd) {
+  struct stat by_name, by_fd;
+  return !fstat(fd, &by_fd) && !lstat(path, &by_name) && by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
+}
+
+/* Give a nameless file this name; without one (fd < 0) create it. */
+static int make(const char *path, int fd) {
+  char self[40];
+  if (fd < 0) return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+  return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -1 : fd;
+}
+
+/* Make path, which must be free, and register it, with no gap in which a signal would leave it behind. A lock says for how long its owner lives. */
+static int make_temporary(const char *path, int nameless, int *slot) {
   sigset_t block, old;
   sigemptyset(&block);
   for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) sigaddset(&block, watched[i]);
@@ -103,13 +122,88 @@ static int create_temporary(const char *path, int *slot) {
     if (*slot >= 0) atomic_store(&slots[*slot].state, FREE);
     wait_if_ending();
   }
-  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), why = errno;
+  if (nameless >= 0) flock(nameless, LOCK_EX | LOCK_NB);
+  int fd = make(path, nameless), why = errno;
+  /* Whoever found it before it was locked may have taken it for a dead process's, and have its name now. */
+  const int taken = fd >= 0 && ((nameless < 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !is_name_of(path, fd));
+  if (taken) {
+    why = EEXIST;
+    if (nameless < 0) close(fd);
+    fd = -1;
+  }
   if (*slot >= 0) atomic_store(&slots[*slot].state, fd >= 0 ? READY : FREE);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   wait_if_ending();
   if (fd < 0) *slot = -1;
   errno = why;
   return fd;
+}
+
+/* Take away what a process left that was killed: nobody holds its lock. 0 if it stays. */
+static int remove_dead(const char *path) {
+  struct stat st;
+  const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int gone = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && !flock(fd, LOCK_EX | LOCK_NB) && is_name_of(path, fd) && !unlink(path);
+  if (fd >= 0) close(fd);
+  return gone;
+}
+
+static int length_of_folder(const char *target) {
+  const char *slash = strrchr(target, '/');
+  return slash ? (int)(slash - target + 1) : 0;
+}
+
+/* The k-th temporary name of a target. It depends on the target alone, so that the next run finds what this one may leave. */
+static char *name_beside(const char *target, int k) {
+  char *name;
+  const int n = length_of_folder(target);
+  const unsigned long long hash = XXH3_64bits(target + n, strlen(target + n));
+  return asprintf(&name, "%.*s.mxgold.%016llx.%d.tmp", n, target, hash, k) < 0 ? NULL : name;
+}
+
+static int open_folder(const char *target, int flags) {
+  const int n = length_of_folder(target);
+  char *folder = n ? strndup(target, (size_t)n) : strdup(".");
+  const int fd = folder ? open(folder, flags | O_CLOEXEC, 0666) : -1;
+  free(folder);
+  return fd;
+}
+
+/* A named file, or a name for a nameless one. */
+static int make_beside(const char *target, int nameless, char **temporary, int *slot) {
+  for (int k = 0; k < 1000; k++) {
+    if (!(*temporary = name_beside(target, k))) {
+      errno = ENOMEM;
+      return -1;
+    }
+    for (int again = 0; again < 2; again++) {
+      const int fd = make_temporary(*temporary, nameless, slot);
+      if (fd >= 0) return fd;
+      if (errno != EEXIST) break;
+      const int gone = remove_dead(*temporary);
+      errno = EEXIST;
+      if (!gone) break;
+    }
+    const int why = errno;
+    free(*temporary);
+    *temporary = NULL;
+    errno = why;
+    if (errno != EEXIST) break;
+  }
+  return -1;
+}
+
+/* Without /proc a nameless file could never be given a name. */
+static int nameless_beside(const char *target) {
+#ifdef O_TMPFILE
+  char self[40];
+  const int fd = open_folder(target, O_TMPFILE | O_RDWR);
+  if (fd < 0) return -1;
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+  if (!access(self, F_OK)) return fd;
+  close(fd);
+#endif
+  return -1;
 }
 
 int mxi_io_create_beside(const char *target, char **temporary, int *slot) {
@@ -121,28 +215,21 @@ int mxi_io_create_beside(const char *target, char **temporary, int *slot) {
     errno = EISDIR;
     return -1;
   }
-  const char *slash = strrchr(target, '/');
-  const int n_dir = slash ? (int)(slash - target + 1) : 0;
-  for (int k = 0; k < 1000; k++) {
-    if (asprintf(temporary, "%.*s.mxgold.%ld.%d.tmp", n_dir, target, (long)getpid(), k) < 0) {
-      *temporary = NULL;
-      errno = ENOMEM;
-      return -1;
-    }
-    const int fd = create_temporary(*temporary, slot);
-    if (fd >= 0) {
-      if (exists && fchmod(fd, st.st_mode & 0777)) errno = 0; /* the old file's mode if we may; ours if not */
-      return fd;
-    }
-    free(*temporary);
-    *temporary = NULL;
-    if (errno != EEXIST) break;
-  }
-  return -1;
+  char *first = name_beside(target, 0);
+  if (first) remove_dead(first);
+  free(first);
+  int fd = nameless_beside(target);
+  if (fd < 0) fd = make_beside(target, -1, temporary, slot);
+  if (fd >= 0 && exists && fchmod(fd, st.st_mode & 0777)) errno = 0; /* the old file's mode if we may; ours if not */
+  return fd;
 }
 
-int mxi_io_give_name(const char *temporary, const char *target) {
-  wait_if_ending();
+static int wants_sync(void) {
+  const char *text = getenv("MXGOLD_SYNC");
+  return text && *text && strcmp(text, "0");
+}
+
+static int rename_to(const char *temporary, const char *target) {
   const int failed = rename(temporary, target), why = errno;
   if (failed)
     wait_if_ending(); /* the handler has taken the file away */
@@ -150,6 +237,46 @@ int mxi_io_give_name(const char *temporary, const char *target) {
     atomic_store(&finished, 1);
   errno = why;
   return failed;
+}
+
+/* Straight to the target if the name is free: then nothing is ever left. A link cannot replace, so else it goes by a temporary name. */
+static int name_nameless(int fd, const char *target) {
+  char *temporary;
+  int slot;
+  atomic_store(&naming, fd + 1);
+  const int named = make(target, fd) >= 0, no = errno;
+  if (named) atomic_store(&finished, 1);
+  atomic_store(&naming, 0);
+  wait_if_ending();
+  if (named) return 0;
+  errno = no;
+  if (errno != EEXIST || make_beside(target, fd, &temporary, &slot) < 0) return -1;
+  const int failed = rename_to(temporary, target), why = errno;
+  mxi_io_drop_temporary(failed ? temporary : NULL, slot);
+  free(temporary);
+  errno = why;
+  return failed;
+}
+
+/* A file system that cannot sync a folder says EINVAL, and has nothing to sync. */
+static int sync_folder(const char *target) {
+  const int fd = open_folder(target, O_RDONLY | O_DIRECTORY);
+  const int failed = fd < 0 || (fsync(fd) && errno != EINVAL), why = errno;
+  if (fd >= 0) close(fd);
+  errno = why;
+  return failed ? -1 : 0;
+}
+
+int mxi_io_give_name(int fd, const char *temporary, const char *target) {
+  const int sync = wants_sync();
+  wait_if_ending();
+  int failed = sync && fsync(fd);
+  if (!failed && !temporary) failed = name_nameless(fd, target);
+  const int why = errno, shut = close(fd); /* where network file systems tell of a full disk */
+  if (failed) errno = why;
+  if (!failed && shut) failed = -1;
+  if (!failed && temporary) failed = rename_to(temporary, target);
+  return failed ? -1 : sync ? sync_folder(target) : 0;
 }
 
 void mxi_io_drop_temporary(const char *temporary, int slot) {

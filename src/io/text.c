@@ -21,7 +21,7 @@ mx_status mx_text_begin(mx_text *t, const char *path, mx_error *err) {
   else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
     return (t->to = fopen(path, "w")) ? MX_OK : failed(t, err, "cannot open"); /* a pipe or a device has no name to be given */
   else
-    fd = mxi_io_create_beside(path, &t->temporary, &t->slot);
+    t->beside = (fd = mxi_io_create_beside(path, &t->temporary, &t->slot)) >= 0;
   if (fd < 0) return failed(t, err, "cannot create");
   if ((t->to = fdopen(fd, "w"))) return MX_OK;
   close(fd);
@@ -40,12 +40,15 @@ void mx_text_drop(mx_text *t) {
 mx_status mx_text_end(mx_text *t, mx_error *err) {
   mx_status s = MX_OK;
   if (fflush(t->to) || ferror(t->to)) s = failed(t, err, "cannot write");
+  const int fd = !s && t->beside ? dup(fileno(t->to)) : -1;
+  if (!s && t->beside && fd < 0) s = failed(t, err, "cannot write");
   if (fclose(t->to) && !s) s = failed(t, err, "cannot write");
   t->to = NULL;
   if (!s) s = mxi_io_check_inputs(err);
-  if (!s && t->temporary) {
-    if (mxi_io_give_name(t->temporary, t->path))
-      s = failed(t, err, "cannot rename the finished file");
+  if (s && fd >= 0) close(fd);
+  if (!s && t->beside) {
+    if (mxi_io_give_name(fd, t->temporary, t->path))
+      s = failed(t, err, "cannot give the finished file its name");
     else {
       free(t->temporary);
       t->temporary = NULL;

@@ -239,10 +239,9 @@ static mx_status copy_out(const mx_writer *w, mx_error *err) {
 }
 
 static mx_status move(mx_writer *w, mx_error *err) {
-  int fd = w->fd;
+  const int fd = w->fd;
   w->fd = -1;
-  if (close(fd)) return failed(w, err, "cannot write"); /* where network file systems tell of a full disk */
-  if (mxi_io_give_name(w->temporary, w->target)) return failed(w, err, "cannot rename the finished file");
+  if (mxi_io_give_name(fd, w->temporary, w->target)) return failed(w, err, "cannot give the finished file its name");
   free(w->temporary);
   w->temporary = NULL;
   return MX_OK;

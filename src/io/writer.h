@@ -17,7 +17,7 @@ typedef struct io_tensor {
 struct mx_writer {
   char *path;      /* as given, for messages */
   char *target;    /* what is renamed over: path, or what it links to */
-  char *temporary; /* NULL until it exists, and again once it is renamed */
+  char *temporary; /* NULL until it exists, again once it is renamed, and of a file without a name */
   int slot;        /* in the table of cleanup.h */
   int fd;          /* -1 until mx_writer_begin() */
   int npy, stream; /* stream: no rename, the bytes are copied at the end */

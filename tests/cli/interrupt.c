@@ -1,7 +1,9 @@
 /* Preloaded: a signal at a stated call, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the Nth call of
  * pwrite or pread, behind the Nth rename or mmap of a file, or behind the Nth file that open makes, which then takes its time.
- * With SHRINK=PATH:BYTES a file is cut to that size instead. */
+ * With SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename, and fsync. With NO_NAMELESS set the file system has no files
+ * without names. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -54,13 +56,30 @@ int rename(const char *from, const char *to) {
   return rc;
 }
 
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
+  static atomic_int calls;
+  const int rc = ((int (*)(int, const char *, int, const char *, int))dlsym(RTLD_NEXT, "linkat"))(from_folder, from, to_folder, to, flags);
+  at("linkat", &calls);
+  return rc;
+}
+
+int fsync(int fd) {
+  static atomic_int calls;
+  at("fsync", &calls);
+  return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(fd);
+}
+
 int open(const char *path, int flags, ...) {
   static atomic_int calls;
   va_list more;
   va_start(more, flags);
-  const int mode = flags & O_CREAT ? va_arg(more, int) : 0;
+  const int nameless = (flags & O_TMPFILE) == O_TMPFILE, mode = flags & O_CREAT || nameless ? va_arg(more, int) : 0;
   va_end(more);
+  if (nameless && getenv("NO_NAMELESS")) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
   const int fd = ((int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open"))(path, flags, mode);
-  if (flags & O_EXCL) at("open", &calls);
+  if (flags & O_EXCL || nameless) at("open", &calls);
   return fd;
 }

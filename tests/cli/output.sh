@@ -54,7 +54,8 @@ for n in 1 3; do
 done
 leaves_only big.npy ints.npy o.safetensors old.safetensors piped.safetensors x.npy
 # Behind the rename: the new file stands, and nothing else is said.
+interrupted linkat:1:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" quantize x.npy -o new.safetensors
 interrupted rename:1:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" quantize x.npy -o new.safetensors
-interrupted rename:1:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" gen ties -o new.mxv
+interrupted linkat:1:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" gen ties -o new.mxv
 cmp -s o.safetensors new.safetensors || fail "a file that was finished is not whole"
 leaves_only big.npy ints.npy new.mxv new.safetensors o.safetensors old.safetensors piped.safetensors x.npy

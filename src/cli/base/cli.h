@@ -63,6 +63,7 @@ typedef struct cli_option {
 typedef struct cli_context {
   int verbose;         /* -v, on every command */
   const char *isa_off; /* --isa-off */
+  int sync;            /* --sync */
 } cli_context;
 
 typedef struct cli_command {
