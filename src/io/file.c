@@ -47,6 +47,16 @@ void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes) {
   if (first < end) madvise((void *)first, end - first, MADV_DONTNEED); /* private, never written: it reads the same again */
 }
 
+static const char *array_name(const void *set, size_t index) { return ((const mx_file *)set)->arrays[index].name; }
+static const char *meta_key(const void *set, size_t index) { return ((const mx_file *)set)->meta[index].key; }
+
+int mxi_io_index_names(mx_file *f) {
+  int good = 1;
+  for (size_t i = 0; i < f->n_arrays && good; i++) good = mxi_io_names_add(&f->array_names, i, array_name, f);
+  for (size_t i = 0; i < f->n_meta && good; i++) good = mxi_io_names_add(&f->meta_keys, i, meta_key, f);
+  return good;
+}
+
 void mxi_io_free_parsed(mx_file *f) {
   for (size_t i = 0; i < f->n_arrays; i++) free((char *)(uintptr_t)f->arrays[i].name);
   for (size_t i = 0; i < f->n_meta; i++) {
@@ -55,6 +65,8 @@ void mxi_io_free_parsed(mx_file *f) {
   }
   free(f->arrays);
   free(f->meta);
+  mxi_io_names_free(&f->array_names);
+  mxi_io_names_free(&f->meta_keys);
 }
 
 void mx_file_close(mx_file *f) {
@@ -79,6 +91,10 @@ const char *mx_file_meta_at(const mx_file *f, size_t index, const char **value) 
 }
 
 const char *mx_file_meta(const mx_file *f, const char *key) {
+  if (f->meta_keys.n) {
+    const size_t at = mxi_io_names_find(&f->meta_keys, key, meta_key, f);
+    return at == SIZE_MAX ? NULL : f->meta[at].value;
+  }
   for (size_t i = 0; i < f->n_meta; i++)
     if (!strcmp(f->meta[i].key, key)) return f->meta[i].value;
   return NULL;
@@ -98,11 +114,13 @@ mx_status mx_file_find(const mx_array **out, const mx_file *f, const char *name,
     return mx_fail(err, MX_ERR_KEY, "%s: %zu tensors, expected the name of one after a colon, such as :%s", f->path, f->n_arrays,
                    f->arrays[0].name);
   }
-  for (size_t i = 0; i < f->n_arrays; i++)
-    if (!strcmp(f->arrays[i].name, name)) {
-      *out = &f->arrays[i];
-      return MX_OK;
-    }
+  size_t at = mxi_io_names_find(&f->array_names, name, array_name, f);
+  for (size_t i = 0; i < f->n_arrays && !f->array_names.n; i++)
+    if (!strcmp(f->arrays[i].name, name)) at = i;
+  if (at != SIZE_MAX) {
+    *out = &f->arrays[at];
+    return MX_OK;
+  }
   char near[160];
   if (!mx_nearest(near, sizeof near, name, name_at, f) || !*near) return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s'", f->path, name);
   return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s', nearest: %s", f->path, name, near);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "mxgold/file.h"
+#include "names.h"
 
 typedef struct io_meta {
   char *key, *value;
@@ -24,6 +25,7 @@ struct mx_file {
   size_t n_arrays;
   io_meta *meta;
   size_t n_meta;
+  io_names array_names, meta_keys; /* of a file that is open; a parser's own file has none, and is searched */
 };
 
 /* Parsers fill arrays and metadata from base[0 .. n_bytes); what they allocate hangs on f even on failure, for mx_file_close(). */
@@ -33,6 +35,8 @@ mx_status mxi_io_parse_safetensors(mx_file *f, mx_error *err);
  * what the parser made. */
 mx_status mxi_io_parse(mx_file *f, mx_error *err);
 void mxi_io_free_parsed(mx_file *f);
+/* So that a name is found at once. 0: out of memory. */
+int mxi_io_index_names(mx_file *f);
 
 /* "PATH: byte N: ..." and the status MX_ERR_FORMAT. */
 mx_status mxi_io_malformed(const mx_file *f, mx_error *err, uint64_t byte, const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -238,6 +238,7 @@ static mx_status open_file(mx_file **out, const char *path, const form *how, mx_
   mx_status s = fd < 0 ? io_failed(f, err, "cannot open") : find_bytes(f, how, fd, err);
   if (fd >= 0 && !is_stdin) close(fd);
   if (!s) s = how->raw ? parse_raw(f, how->raw, err) : mxi_io_parse(f, err);
+  if (!s && !mxi_io_index_names(f)) s = no_memory(f, err);
   if (s) {
     mx_file_close(f);
     return s;

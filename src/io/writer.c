@@ -38,6 +38,8 @@ static void free_writer(mx_writer *w) {
     free(w->meta[i].key);
     free(w->meta[i].value);
   }
+  mxi_io_names_free(&w->tensor_names);
+  mxi_io_names_free(&w->meta_keys);
   free(w->tensors);
   free(w->meta);
   free(w->temporary);
@@ -89,13 +91,15 @@ static int is_utf8(const char *s) {
   return 1;
 }
 
+static const char *tensor_name(const void *set, size_t index) { return ((const mx_writer *)set)->tensors[index].a.name; }
+static const char *meta_key(const void *set, size_t index) { return ((const mx_writer *)set)->meta[index].key; }
+
 mx_status mx_writer_add(mx_writer *w, const char *name, mx_dtype dtype, int n_dims, const uint64_t *shape, size_t *index) {
   if (!w || w->fd >= 0 || !name || (n_dims && !shape) || !mx_dtype_bytes(dtype) || !is_utf8(name) || !strcmp(name, "__metadata__"))
     return MX_ERR_ARG;
   if (w->npy && (w->n_tensors || !*mx_dtype_npy(dtype))) return MX_ERR_UNSUPPORTED;
   if (n_dims < 0 || n_dims > MX_MAX_DIMS) return MX_ERR_SHAPE;
-  for (size_t i = 0; i < w->n_tensors; i++)
-    if (!strcmp(w->tensors[i].a.name, name)) return MX_ERR_ARG;
+  if (mxi_io_names_find(&w->tensor_names, name, tensor_name, w) != SIZE_MAX) return MX_ERR_ARG;
   io_tensor t = {.a = {.dtype = dtype, .n_dims = n_dims}};
   if (n_dims) memcpy(t.a.shape, shape, (size_t)n_dims * sizeof *shape);
   if (!mxi_io_size_array(&t.a)) return MX_ERR_SHAPE;
@@ -110,26 +114,32 @@ mx_status mx_writer_add(mx_writer *w, const char *name, mx_dtype dtype, int n_di
     return MX_ERR_NOMEM;
   }
   XXH3_128bits_reset(t.digest);
+  all[w->n_tensors] = t;
+  if (!mxi_io_names_add(&w->tensor_names, w->n_tensors, tensor_name, w)) {
+    free((char *)(uintptr_t)t.a.name);
+    XXH3_freeState(t.digest);
+    return MX_ERR_NOMEM;
+  }
   if (index) *index = w->n_tensors;
-  all[w->n_tensors++] = t;
+  w->n_tensors++;
   return MX_OK;
 }
 
 mx_status mx_writer_meta(mx_writer *w, const char *key, const char *value) {
   if (!w || w->fd >= 0 || !key || !value || !is_utf8(key) || !is_utf8(value) || !strncmp(key, "xxh3.", 5)) return MX_ERR_ARG;
   if (w->npy) return MX_ERR_UNSUPPORTED;
-  for (size_t i = 0; i < w->n_meta; i++)
-    if (!strcmp(w->meta[i].key, key)) return MX_ERR_ARG;
+  if (mxi_io_names_find(&w->meta_keys, key, meta_key, w) != SIZE_MAX) return MX_ERR_ARG;
   io_meta *all = grow(w->meta, w->n_meta, sizeof *all);
   if (!all) return MX_ERR_NOMEM;
   w->meta = all;
   io_meta m = {strdup(key), strdup(value)};
-  if (!m.key || !m.value) {
+  all[w->n_meta] = m;
+  if (!m.key || !m.value || !mxi_io_names_add(&w->meta_keys, w->n_meta, meta_key, w)) {
     free(m.key);
     free(m.value);
     return MX_ERR_NOMEM;
   }
-  all[w->n_meta++] = m;
+  w->n_meta++;
   return MX_OK;
 }
 
@@ -204,7 +214,11 @@ mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n
   if (!t->gather && !(t->gather = malloc(GATHER))) return no_memory(w, err);
   memcpy(t->gather + (t->taken - t->written), data, n_bytes);
   t->taken += n_bytes;
-  return MX_OK;
+  if (t->taken < t->a.n_bytes) return MX_OK;
+  s = flush_gathered(w, t, err); /* of many small tensors none keeps its room */
+  free(t->gather);
+  t->gather = NULL;
+  return s;
 }
 
 static mx_status finish(const mx_writer *w, mx_error *err) {

@@ -4,6 +4,7 @@
 
 #include "digest.h"
 #include "io.h"
+#include "names.h"
 
 typedef struct io_tensor {
   mx_array a;              /* name owned; data unused */
@@ -25,6 +26,7 @@ struct mx_writer {
   size_t n_tensors;
   io_meta *meta;
   size_t n_meta;
+  io_names tensor_names, meta_keys;
   uint64_t n_bytes;
 };
 
