@@ -178,6 +178,15 @@ check-symbols: $(LIB_SO) $(LIB_A) ## the shared library exports what include/mxg
 check-cli: deps-test $(BIN) ## the program as a user meets it: messages, exits, what is left behind
 	tests/run-cli.sh $(BIN)
 
+# Faults: what a run leaves that something happens to.
+.PHONY: faults check-faults
+FAULTS      ?= 200
+FAULTS_SEED ?= 1
+faults: deps-test $(BIN) ## 200 random faults over every command that writes: killed, full disk, shrunk input, closed pipe, no memory (FAULTS=, FAULTS_SEED=)
+	@$(PYTHON) tests/faults.py $(BIN) --faults $(FAULTS) --seed $(FAULTS_SEED)
+check-faults: # a short fixed part of it
+	@$(MAKE) -s faults FAULTS=60 FAULTS_SEED=1
+
 .PHONY: man docs
 man: $(BIN) ## docs/reference/mxgold.1 from the tables of commands
 	@mkdir -p docs/reference

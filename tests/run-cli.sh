@@ -30,11 +30,14 @@ refuses() {
 
 # interrupted FUNCTION:N:SIGNAL LINE COMMAND...: the same of a command that gets the signal at that call (tests/cli/interrupt.c). A job in the
 # background may have inherited that a signal is ignored, and the program would heed that.
+build_interrupt() {
+  [ -e "$scratch/interrupt.so" ] || ${CC:-cc} -O1 -shared -fPIC -D_GNU_SOURCE "$root/tests/cli/interrupt.c" -ldl -o "$scratch/interrupt.so" ||
+    fail "interrupt.c does not build"
+}
 interrupted() {
   local at=$1 line=$2
   shift 2
-  [ -e "$scratch/interrupt.so" ] || ${CC:-cc} -O1 -shared -fPIC -D_GNU_SOURCE "$root/tests/cli/interrupt.c" -ldl -o "$scratch/interrupt.so" ||
-    fail "interrupt.c does not build"
+  build_interrupt
   refuses "$line" env --default-signal=INT,TERM,HUP ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
     LD_PRELOAD="$scratch/interrupt.so" INTERRUPT="$at" "$@"
 }

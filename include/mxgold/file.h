@@ -131,6 +131,8 @@ mx_status mx_writer_commit(mx_writer *w, mx_error *err);
  *  signal that the process ignores stays ignored. */
 void mx_writer_abort(mx_writer *w);
 void mx_writer_install_signal_cleanup(void);
+/** Tell that handler that a file was written by other means than these: its line then does not say that no file was changed. */
+void mx_file_note_written(void);
 
 /** For programs: what happens when a mapped input is cut short. This and the call above are the only ones of the library that touch the process. A handler
  *  of SIGBUS removes the temporary files, says "mxgold: FILE shrank while being read" on standard error and ends the process with status 2, if the address

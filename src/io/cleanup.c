@@ -72,6 +72,8 @@ void mxi_io_end(const char *before, const char *path, const char *behind) {
   _exit(2);
 }
 
+void mx_file_note_written(void) { atomic_store(&finished, 1); }
+
 void mx_writer_install_signal_cleanup(void) {
   struct sigaction act = {.sa_handler = remove_and_exit};
   sigemptyset(&act.sa_mask);

@@ -126,37 +126,6 @@ mx_status mx_file_find(const mx_array **out, const mx_file *f, const char *name,
   return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s', nearest: %s", f->path, name, near);
 }
 
-/* "FILE:TENSOR" is split after ".safetensors", so that tensor names may hold colons; other names (a pipe, no ending) at the last colon. A file
- * that has just that name goes first. */
-static size_t split_at(const char *spec) {
-  if (!access(spec, F_OK)) return strlen(spec);
-  const char *end = strstr(spec, ".safetensors:");
-  if (end) return (size_t)(end - spec) + strlen(".safetensors");
-  end = strrchr(spec, ':');
-  return end ? (size_t)(end - spec) : strlen(spec);
-}
-
-mx_status mx_tensor_open(mx_file **file, const mx_array **array, const char *spec, mx_error *err) {
-  return mx_tensor_open_by(file, array, spec, MX_BY_MAPPING, err);
-}
-
-mx_status mx_tensor_open_by(mx_file **file, const mx_array **array, const char *spec, mx_access access, mx_error *err) {
-  if (!file || !array || !spec) return mx_fail(err, MX_ERR_ARG, "mx_tensor_open: NULL argument");
-  *file = NULL;
-  *array = NULL;
-  size_t n = split_at(spec);
-  char *path = strndup(spec, n);
-  if (!path) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", spec);
-  mx_status s = mx_file_open_by(file, path, access, err);
-  free(path);
-  if (s) return s;
-  s = mx_file_find(array, *file, spec[n] ? spec + n + 1 : NULL, err);
-  if (!s) return MX_OK;
-  mx_file_close(*file);
-  *file = NULL;
-  return s;
-}
-
 /* A piece at a time, by reading: bytes that are wanted once cost less that way, and do not stay in this process. */
 mx_status mx_array_digest(char out[33], const mx_array *a, mx_error *err) {
   enum { PIECE = 1 << 18 };

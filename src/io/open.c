@@ -272,3 +272,34 @@ mx_status mx_file_open_raw_by(mx_file **out, const char *path, mx_dtype dtype, c
 mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, const uint64_t *shape, int n_dims, mx_error *err) {
   return mx_file_open_raw_by(out, path, dtype, shape, n_dims, MX_BY_MAPPING, err);
 }
+
+/* "FILE:TENSOR" is split after ".safetensors", so that tensor names may hold colons; other names (a pipe, no ending) at the last colon. A file
+ * that has just that name goes first. */
+static size_t split_at(const char *spec) {
+  if (!access(spec, F_OK)) return strlen(spec);
+  const char *end = strstr(spec, ".safetensors:");
+  if (end) return (size_t)(end - spec) + strlen(".safetensors");
+  end = strrchr(spec, ':');
+  return end ? (size_t)(end - spec) : strlen(spec);
+}
+
+mx_status mx_tensor_open(mx_file **file, const mx_array **array, const char *spec, mx_error *err) {
+  return mx_tensor_open_by(file, array, spec, MX_BY_MAPPING, err);
+}
+
+mx_status mx_tensor_open_by(mx_file **file, const mx_array **array, const char *spec, mx_access access, mx_error *err) {
+  if (!file || !array || !spec) return mx_fail(err, MX_ERR_ARG, "mx_tensor_open: NULL argument");
+  *file = NULL;
+  *array = NULL;
+  size_t n = split_at(spec);
+  char *path = strndup(spec, n);
+  if (!path) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", spec);
+  mx_status s = mx_file_open_by(file, path, access, err);
+  free(path);
+  if (s) return s;
+  s = mx_file_find(array, *file, spec[n] ? spec + n + 1 : NULL, err);
+  if (!s) return MX_OK;
+  mx_file_close(*file);
+  *file = NULL;
+  return s;
+}

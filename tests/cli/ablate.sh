@@ -618,7 +618,7 @@ shard("s-1.safetensors", "x", 1)
 shard("s-2.safetensors", "y", 256)
 json.dump({"weight_map": {"x": "s-1.safetensors", "y": "s-2.safetensors"}}, open("s.safetensors.index.json", "w"))
 P
-for at in rename:1 open:2 pwrite:5 pwrite:6; do
+for at in linkat:1 open:2 pwrite:5 pwrite:6; do
   interrupted $at:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" quantize s.safetensors.index.json --all --fake -o s
   [ "$(ls -A s)" = s-1.safetensors ] || fail "interrupted at $at: there is $(ls -A s)"
   rm -r s

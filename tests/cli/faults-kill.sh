@@ -2,6 +2,7 @@
 : "${scratch:?run by tests/run-cli.sh}"
 yes mxgold-kill | head -c 1048576 >raw
 accepts "$mxgold" quantize raw --shape 512x512 -o want.safetensors
+build_interrupt
 killed() { # killed CALL COMMAND...: by SIGKILL at that call
   local at=$1
   shift

@@ -1,6 +1,6 @@
 /* Preloaded: a signal at a stated call, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the Nth call of
  * pwrite or pread, behind the Nth rename or mmap of a file, or behind the Nth file that open makes, which then takes its time.
- * With SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename, and fsync. With NO_NAMELESS set the file system has no files
+ * With SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename; fsync and flock before they do anything. With NO_NAMELESS set the file system has no files
  * without names. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,6 +61,12 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
   const int rc = ((int (*)(int, const char *, int, const char *, int))dlsym(RTLD_NEXT, "linkat"))(from_folder, from, to_folder, to, flags);
   at("linkat", &calls);
   return rc;
+}
+
+int flock(int fd, int operation) {
+  static atomic_int calls;
+  at("flock", &calls);
+  return ((int (*)(int, int))dlsym(RTLD_NEXT, "flock"))(fd, operation);
 }
 
 int fsync(int fd) {

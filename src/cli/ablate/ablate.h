@@ -141,9 +141,19 @@ typedef struct ablate_state {
 } ablate_state;
 /** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is no state is not written to. */
 int ablate_state_check(const char *path);
-/** Rows of a tensor under exactly these specs, if the file has them all. */
-int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const char *digest, const ablate_specs *specs, int repeats);
-mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err);
+/** Errors of at most so many parts of a tensor, which the bootstrap draws. */
+enum { ABLATE_UNITS = 512 };
+/** Pairs of one tensor: have [specs]; units [specs][ABLATE_UNITS], the first n_units of each. */
+typedef struct ablate_pairs {
+  uint8_t *have;
+  double *units;
+  size_t n_units;
+} ablate_pairs;
+/** Take what the file has of a tensor under exactly these specs: rows, less the intervals, and have and units of pairs. */
+void ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_pairs *pairs, const ablate_tensor *t, const char *digest,
+                       const ablate_specs *specs, int repeats);
+/** Add a pair, in one write. */
+mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const double *units, size_t n_units, mx_error *err);
 
 /* ---- Reports ---- */
 

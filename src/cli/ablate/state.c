@@ -1,5 +1,5 @@
-/* Measured rows in a file, so that a run that was stopped goes on. One line a row:
- * KEY tensor's row of the run, spec, then the numbers and a digest of all before it; a tensor counts when each of its specs is there. */
+/* Measured pairs of tensor and spec in a file, so that a run that was stopped goes on. One line a pair, written when it is measured: KEY of the tensor and the
+ * run, spec, the errors of the tensor's parts, which the intervals are made of when all specs are there, the numbers, and a digest of all before it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   size_t n;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s 7 %s %zu %zu %d\n", MX_VERSION, /* 7: of what the lines hold; raised when a field is added or means something else */
+  fprintf(f, "%s 8 %s %zu %zu %d\n", MX_VERSION, /* 8: of what the lines hold; raised when a field is added or means something else */
           digest, t->rows, t->cols, repeats);
   for (size_t i = 0; i < specs->n; i++) {
     char keys[4096];
@@ -53,7 +53,7 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   F(sums.lost)                                                                                                                                 \
   F(sums.max_error)                                                                                                                            \
   F(sums.max_relative)                                                                                                                         \
-  F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(tensor_factor) F(behind.at) F(behind.low) F(behind.high)
+  F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(tensor_factor)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;
@@ -73,7 +73,7 @@ static int parse(ablate_row *r, const char *at) {
   return end != at && sscanf(end, " %511s", r->scales) == 1;
 }
 
-enum { LINE = 2048 };
+enum { NUMBERS = 2048, DIGITS = 16, LINE = NUMBERS + ABLATE_UNITS * DIGITS };
 
 /* Does the line end in the digest of what stands before it? It is taken off. */
 static int whole(char *line) {
@@ -86,57 +86,91 @@ static int whole(char *line) {
   return 1;
 }
 
-int ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_tensor *t, const char *digest, const ablate_specs *specs, int repeats) {
-  if (!s->path || !make_key(s, t, digest, specs, repeats)) return 0;
+/* Doubles as 16 hexadecimal digits each, without blanks; n at most. Returns how many there are, and where they end. */
+static size_t read_units(double *units, size_t n, const char *at, const char **end) {
+  size_t i = 0;
+  for (; i < n; i++, at += DIGITS) {
+    char digits[DIGITS + 1] = "";
+    memcpy(digits, at, strnlen(at, DIGITS));
+    if (strspn(digits, "0123456789abcdef") != DIGITS) break;
+    const uint64_t bits = strtoull(digits, NULL, 16);
+    memcpy(&units[i], &bits, sizeof bits);
+  }
+  *end = at;
+  return i;
+}
+
+/* A line of this key: the row of *spec and the errors of its parts. */
+static int read_line(ablate_row *row, size_t *spec, double *units, char *line, const ablate_state *s, size_t n_specs, size_t n_units) {
+  int used;
+  char key[33];
+  const char *at;
+  if (!whole(line)) return 0; /* cut, or no longer what was written */
+  if (sscanf(line, "%32s %zu %n", key, spec, &used) != 2 || strcmp(key, s->key) || *spec >= n_specs) return 0;
+  return read_units(units, n_units, line + used, &at) == n_units && parse(row, at);
+}
+
+void ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_pairs *pairs, const ablate_tensor *t, const char *digest,
+                       const ablate_specs *specs, int repeats) {
+  if (!s->path || !make_key(s, t, digest, specs, repeats)) return;
   FILE *f = fopen(s->path, "r");
-  if (!f) return 0;
-  char line[LINE], *seen = calloc(specs->n, 1);
-  size_t found = 0;
-  while (seen && fgets(line, sizeof line, f)) {
+  char *line = malloc(LINE);
+  double units[ABLATE_UNITS];
+  while (f && line && fgets(line, LINE, f)) {
     size_t spec;
-    int used;
-    char key[33];
     ablate_row row = {0};
-    if (!whole(line)) continue; /* cut, or no longer what was written */
-    if (sscanf(line, "%32s %zu %n", key, &spec, &used) != 2 || strcmp(key, s->key) || spec >= specs->n || !parse(&row, line + used)) continue;
+    if (!read_line(&row, &spec, units, line, s, specs->n, pairs->n_units)) continue;
     row.tensor = rows[spec].tensor;
     row.spec = spec;
     rows[spec] = row;
-    found += !seen[spec];
-    seen[spec] = 1;
+    pairs->have[spec] = 1;
+    memcpy(pairs->units + spec * ABLATE_UNITS, units, pairs->n_units * sizeof *units);
   }
-  fclose(f);
-  free(seen);
-  return found == specs->n;
+  if (f) fclose(f);
+  free(line);
 }
 
-mx_status ablate_state_add(const ablate_state *s, const ablate_row *rows, size_t n, mx_error *err) {
-  if (!s->path) return MX_OK;
-  FILE *f = fopen(s->path, "a+");
-  if (!f) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(errno));
+/* A whole piece of text behind what is there, or nothing. */
+static mx_status append(const char *path, const char *text, size_t n, mx_error *err) {
+  FILE *f = fopen(path, "a+");
+  if (!f) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   flock(fileno(f), LOCK_EX); /* another run may share the state; where files cannot be locked, lines that it cuts are measured again */
   fseek(f, 0, SEEK_END);
   const long before = ftell(f);
   if (!before) fputs(magic, f);
   if (before && !fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
   fseek(f, 0, SEEK_END);
-  for (size_t i = 0; i < n; i++) {
-    char line[LINE], digest[33];
-    size_t at = (size_t)snprintf(line, sizeof line, "%s %zu", s->key, i); /* all fields together stay far below LINE */
-#define F(field) at += (size_t)snprintf(line + at, sizeof line - at, " %" PRIu64, rows[i].field);
-    INTEGERS(F)
-#undef F
-#define F(field) at += (size_t)snprintf(line + at, sizeof line - at, " %a", rows[i].field);
-    REALS(F)
-#undef F
-    at += (size_t)snprintf(line + at, sizeof line - at, " %d %s", rows[i].repeats, rows[i].scales);
-    mx_digest(digest, line, at);
-    fprintf(f, "%s %s\n", line, digest);
-  }
+  fwrite(text, 1, n, f);
   const int bad = fflush(f) || ferror(f), why = errno;
   if (bad && before > 0 && ftruncate(fileno(f), before)) clearerr(f); /* the lines that are whole are read all the same */
   struct stat is;
-  if (bad && before <= 0 && !fstat(fileno(f), &is) && S_ISREG(is.st_mode)) unlink(s->path);
+  if (bad && before <= 0 && !fstat(fileno(f), &is) && S_ISREG(is.st_mode)) unlink(path);
   const int late = fclose(f);
-  return bad || late ? mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", s->path, strerror(bad ? why : errno)) : MX_OK;
+  if (bad || late) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", path, strerror(bad ? why : errno));
+  mx_file_note_written();
+  return MX_OK;
+}
+
+mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const double *units, size_t n_units, mx_error *err) {
+  if (!s->path) return MX_OK;
+  char *line = malloc(LINE), digest[33];
+  if (!line) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  size_t at = (size_t)snprintf(line, LINE, "%s %zu ", s->key, row->spec); /* all numbers together stay far below NUMBERS */
+  for (size_t k = 0; k < n_units; k++) {
+    uint64_t bits;
+    memcpy(&bits, &units[k], sizeof bits);
+    at += (size_t)snprintf(line + at, LINE - at, "%016" PRIx64, bits);
+  }
+#define F(field) at += (size_t)snprintf(line + at, LINE - at, " %" PRIu64, row->field);
+  INTEGERS(F)
+#undef F
+#define F(field) at += (size_t)snprintf(line + at, LINE - at, " %a", row->field);
+  REALS(F)
+#undef F
+  at += (size_t)snprintf(line + at, LINE - at, " %d %s", row->repeats, row->scales);
+  mx_digest(digest, line, at);
+  at += (size_t)snprintf(line + at, LINE - at, " %s\n", digest);
+  const mx_status status = append(s->path, line, at, err);
+  free(line);
+  return status;
 }

@@ -11,7 +11,7 @@
 #include "cli/base/progress.h"
 
 /* Parts of a tensor that the bootstrap draws; values beyond which tensors are measured one at a time, on all threads, for the memory's sake. */
-enum { UNITS = 512, LARGE = 1 << 26 };
+enum { UNITS = ABLATE_UNITS, LARGE = 1 << 26 };
 /* Of fewer parts resamples are much alike: their interval is too narrow, of one part it has no width at all. */
 enum { FEW_UNITS = 20 };
 
@@ -58,11 +58,12 @@ static void fill_row(ablate_row *r, const mx_measure *m) {
 /* A tensor while its specs are measured. */
 typedef struct bench {
   pthread_mutex_t lock;
-  int ready, found; /* found: the state has it all */
+  int ready;
   mx_status status;
   mx_error why;
   float *x;
   double *units; /* [specs][UNITS] */
+  uint8_t *have; /* [specs]: the state has this pair */
   ablate_state state;
 } bench;
 
@@ -93,19 +94,23 @@ static mx_status load(work *w, size_t tensor, bench *b) {
   const mx_status status = ablate_load(&b->x, t, &b->why);
   if (status) return status;
   b->units = malloc(n * UNITS * sizeof *b->units);
-  if (!b->units) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
+  b->have = calloc(n, 1);
+  if (!b->units || !b->have) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
   if (w->o->refuse_nan && ablate_refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
   mx_digest(w->result->digest[tensor], b->x, values_of(t) * sizeof *b->x);
   b->state = (ablate_state){.path = w->o->state};
   for (size_t s = 0; s < n; s++) rows[s].tensor = tensor;
-  b->found = ablate_state_find(&b->state, rows, t, w->result->digest[tensor], w->result->specs, w->o->repeats);
+  ablate_state_find(&b->state, rows, &(ablate_pairs){b->have, b->units, units_of(t)}, t, w->result->digest[tensor], w->result->specs,
+                    w->o->repeats);
   return MX_OK;
 }
 
 static void clear(bench *b) {
   free(b->x);
   free(b->units);
+  free(b->have);
   b->x = NULL;
+  b->have = NULL;
   b->units = NULL;
 }
 
@@ -127,7 +132,7 @@ static mx_status measure(work *w, desk *d, size_t tensor, size_t spec, int n_thr
     *err = b->why;
     return b->status;
   }
-  if (b->found) return MX_OK;
+  if (b->have[spec]) return MX_OK;
   const mx_measure_options how = {
       .repeats = w->o->repeats, .n_threads = n_threads, .n_units = units_of(t), .unit_error = b->units + spec * UNITS};
   mx_error why;
@@ -180,13 +185,13 @@ static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
   const size_t n = w->result->specs->n, tensor = piece / n;
   w->done += values_of(&w->result->tensors->at[tensor]) * sizeof(float);
   progress_at(&w->p, w->done);
-  if (piece % n != n - 1) return MX_OK;
   bench *b = &w->benches[tensor];
+  const size_t spec = piece % n;
   mx_status status = MX_OK;
-  if (!b->found) {
-    status = compare(w, tensor, b, err);
-    if (!status) status = ablate_state_add(&b->state, &w->result->rows[tensor * n], n, err);
-  }
+  if (!b->have[spec])
+    status = ablate_state_add(&b->state, &w->result->rows[piece], b->units + spec * UNITS, units_of(&w->result->tensors->at[tensor]), err);
+  if (status || spec != n - 1) return status;
+  status = compare(w, tensor, b, err);
   clear(b);
   return status;
 }
