@@ -1,7 +1,8 @@
 /** The C ABI of a kernel under test: `mxgold test --plugin kernel.so` loads a shared object that defines mxgold_quantize.
  *
  *  The kernel runs in a child process. Its buffers end at a guard page, so that a write or read past the end is a fault at that instruction; a
- *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. */
+ *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. Unless options say otherwise the child may take 10 s,
+ *  16 GiB of data, 1 GiB a file and an hour of processor time; one that ends the process which started it is reported by the one above. */
 #ifndef MXGOLD_PLUGIN_H
 #define MXGOLD_PLUGIN_H
 
@@ -20,7 +21,7 @@ typedef struct mxgold_job {
   const char *spec;      /* "key=value key=value", every key */
   size_t rows, cols, ld; /* of x, row stride ld >= cols; what lies between cols and ld is not data */
   const float *x;        /* [rows][ld], read only */
-  uint8_t *codes;        /* [rows][code_stride]: out, zeroed */
+  uint8_t *codes;        /* [rows][code_stride]: out, zeroed; what lies behind the last column is compared as well: codes of +0 */
   size_t code_stride;    /* bytes a row */
   uint8_t *scales;       /* [scale_rows][scale_cols][scale_bytes]: out */
   size_t scale_rows, scale_cols, scale_bytes;

@@ -83,7 +83,7 @@ env --ignore-signal=CHLD "$mxgold" test --plugin ./right.so --preset ocp-mxfp4 -
 cmp -s "$scratch/want" "$scratch/stderr" || fail "with SIGCHLD ignored: $(cat "$scratch/stdout" "$scratch/stderr")"
 # A report of an earlier run does not outlive a run that fails.
 echo '<testsuite old="yes"/>' >stale.xml
-refuses "mxgold: ./none.so: cannot be loaded, expected a shared object that defines mxgold_quantize" "$mxgold" test --plugin ./none.so --suite ties --junit stale.xml
+refuses "mxgold: ./none.so: cannot be loaded: cannot open shared object file: No such file or directory, expected a shared object that defines mxgold_quantize" "$mxgold" test --plugin ./none.so --suite ties --junit stale.xml
 [ ! -e stale.xml ] || fail "test left a stale report"
 echo '<testsuite old="yes"/>' >stale.xml
 "$mxgold" verify missing.mxv missing.mxv --junit stale.xml >"$scratch/stdout" 2>&1

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/base/cli.h"
 #include "mxgold/plugin.h"
 
 /* Exit statuses of the child, out of the way of what a kernel might exit with. */
@@ -68,6 +70,7 @@ typedef struct crash {
   volatile int told;
   volatile int returned;
   volatile uintptr_t address;
+  char why[300]; /* of a library that cannot be loaded */
 } crash;
 
 static crash *own_crash; /* of the child, which has one thread here and one kernel */
@@ -82,7 +85,15 @@ static void note(int number, siginfo_t *info, void *context) {
   raise(number);
 }
 
-static void child(const char *path, const mxgold_job *job, crash *c) {
+static void hold_to(int resource, uint64_t most) {
+  struct rlimit limit;
+  if (!most || getrlimit((__rlimit_resource_t)resource, &limit) || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= most)) return;
+  limit.rlim_cur = limit.rlim_max = most;
+  if (resource == RLIMIT_CPU) limit.rlim_max = most + 1; /* SIGXCPU first, which tells what it was */
+  setrlimit((__rlimit_resource_t)resource, &limit);
+}
+
+static void child(const char *path, const mxgold_job *job, crash *c, const plugin_limits *limits) {
   static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}, ours[] = {SIGINT, SIGTERM, SIGHUP};
   static char stack[65536]; /* of its own: the kernel's may be what is full */
   struct sigaction how = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -97,9 +108,17 @@ static void child(const char *path, const mxgold_job *job, crash *c) {
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to look at it */
   setpgid(0, 0);                    /* what it starts ends with it */
+  hold_to(RLIMIT_DATA, limits->memory);
+  hold_to(RLIMIT_FSIZE, limits->file);
+  hold_to(RLIMIT_CPU, limits->processor_seconds);
+  signal(SIGXFSZ, SIG_DFL);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "mxgold_quantize") : NULL;
-  if (!symbol) _exit(CHILD_LOAD);
+  if (!symbol) {
+    const char *why = dlerror();
+    snprintf(c->why, sizeof c->why, "%s", why ? why : "");
+    _exit(CHILD_LOAD);
+  }
   mxgold_quantize_fn *quantize;
   memcpy(&quantize, &symbol, sizeof quantize); /* ISO C has no cast from object to function pointer */
   c->returned = quantize(job);
@@ -127,7 +146,8 @@ static int wait_for(pid_t pid, int *status, double seconds) {
 
 /* Standard output and error of the child end in a pipe that nobody reads until the child is gone: what does not fit is lost, and holds nothing up. Its
  * own children end with it; one that has left its group holds nothing of ours but that pipe. */
-static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, double seconds, int *by_signal, char *said, size_t n_said) {
+static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, const plugin_limits *limits, int *by_signal, char *said,
+                            size_t n_said) {
   int ends[2] = {-1, -1}, status;
   if (pipe(ends)) return PLUGIN_TROUBLE;
   for (int i = 0; i < 2; i++) {
@@ -140,10 +160,10 @@ static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, d
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
-    child(path, job, c);
+    child(path, job, c, limits);
   }
   if (pid > 0) setpgid(pid, pid); /* whoever comes first */
-  const int in_time = pid > 0 && wait_for(pid, &status, seconds);
+  const int in_time = pid > 0 && wait_for(pid, &status, limits->seconds);
   if (pid > 0) kill(-pid, SIGKILL); /* children of its own */
   const ssize_t n = pid > 0 ? read(ends[0], said, n_said - 1) : 0;
   said[n > 0 ? n : 0] = 0;
@@ -151,6 +171,7 @@ static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, d
   close(ends[1]);
   if (pid < 0) return PLUGIN_TROUBLE;
   if (!in_time) return PLUGIN_LATE;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return PLUGIN_LATE;
   if (WIFSIGNALED(status)) {
     *by_signal = WTERMSIG(status);
     return PLUGIN_SIGNAL;
@@ -205,7 +226,8 @@ static void locate(char *text, size_t size, const crash *c, const named *buffers
     snprintf(text, size, " at address 0x%zx, in none of its buffers", (size_t)at);
 }
 
-plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec, double seconds) {
+plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                         const plugin_limits *limits) {
   plugin_result r = {.end = PLUGIN_TROUBLE};
   char text[4096];
   guarded in = {0}, codes = {0}, scales = {0}, scale = {0}, note_page = {0};
@@ -235,8 +257,9 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
     const named own[] = {{"codes", &codes}, {"scales", &scales}, {"tensor_scale", &scale}, {"x", &in}};
     crash *c = (crash *)(void *)((uintptr_t)(note_page.at + 15) & ~(uintptr_t)15);
     memset(c, 0, sizeof *c);
-    r.end = run_child(path, &job, c, seconds, &r.signal, r.said, sizeof r.said);
+    r.end = run_child(path, &job, c, limits, &r.signal, r.said, sizeof r.said);
     r.returned = c->returned;
+    memcpy(r.why, c->why, sizeof r.why);
     if (r.end == PLUGIN_SIGNAL) locate(r.where, sizeof r.where, c, own, sizeof own / sizeof *own);
     for (size_t i = 0; i < 3 && r.end == PLUGIN_OK; i++)
       if (!intact(own[i].g)) r.end = PLUGIN_OUTSIDE, r.what = own[i].name;
@@ -251,4 +274,44 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
   unguard(&note_page);
   if (r.end != PLUGIN_OK) mx_tensor_free(t);
   return r;
+}
+
+static volatile sig_atomic_t supervised; /* the process that works */
+
+static void pass_on(int number) {
+  if (supervised > 0) kill((pid_t)supervised, number);
+}
+
+int plugin_supervise(const char *path, int (*work)(void *self), void *self) {
+  static const int ours[] = {SIGINT, SIGTERM, SIGHUP};
+  enum { OURS = sizeof ours / sizeof *ours };
+  struct sigaction act = {.sa_handler = pass_on}, was[OURS];
+  sigset_t block, before;
+  int status;
+  sigemptyset(&act.sa_mask);
+  sigemptyset(&block);
+  for (size_t i = 0; i < OURS; i++) sigaddset(&block, ours[i]);
+  sigprocmask(SIG_BLOCK, &block, &before);
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (!pid) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0); /* a kernel that signals its parent's group does not reach who waits */
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    const int rc = work(self);
+    _exit(fflush(stdout) || ferror(stdout) ? cli_error("standard output: cannot write: %s", strerror(errno)) : rc);
+  }
+  if (pid < 0) {
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return cli_error("test: cannot start a process: %s", strerror(errno));
+  }
+  supervised = pid;
+  for (size_t i = 0; i < OURS; i++)
+    if (!sigaction(ours[i], NULL, &was[i]) && was[i].sa_handler != SIG_IGN) sigaction(ours[i], &act, NULL);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  supervised = 0;
+  for (size_t i = 0; i < OURS; i++) sigaction(ours[i], &was[i], NULL);
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  return cli_error("%s: the process that ran the kernel was ended by signal %d: does the kernel signal its parent?", path, WTERMSIG(status));
 }

@@ -24,11 +24,23 @@ typedef struct plugin_result {
   int returned;     /* PLUGIN_FAILED */
   char where[120];  /* of a crash, to follow the signal's name: " at address 0x..., 4 bytes behind the end of codes", or nothing */
   const char *what; /* PLUGIN_OUTSIDE: the buffer */
+  char why[300];    /* PLUGIN_LOAD: what the loader says */
   char said[4096];  /* what the kernel wrote to standard error, the first of it */
   mx_tensor tensor; /* PLUGIN_OK: the caller frees it */
 } plugin_result;
 
-/** Run the kernel on one matrix. seconds: of wall time. */
-plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec, double seconds);
+/** What the child and whatever it starts may take. 0: as much as this process. */
+typedef struct plugin_limits {
+  double seconds;             /* of wall time */
+  uint64_t memory, file;      /* bytes: of data (RLIMIT_DATA), of a file that it writes */
+  uint64_t processor_seconds; /* of one process */
+} plugin_limits;
+
+/** Run the kernel on one matrix. */
+plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                         const plugin_limits *limits);
+
+/** Run work(self) in a process of its own and return what it returns: a kernel that kills its parent does not take away who tells of it. */
+int plugin_supervise(const char *path, int (*work)(void *self), void *self);
 
 #endif
