@@ -118,6 +118,8 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   if (spec_from_options(&spec, &a->spec)) return CLI_TROUBLE;
   if (a->shape && shape_parse(shape, 2, a->shape) != 2) return cli_error("gen: --shape %s: expected RxC, such as 64x256", a->shape);
+  if (a->shape && (mx_suite_find(a->suite) == MX_SUITE_MINIMAL || mx_suite_find(a->suite) == MX_SUITE_SPECIAL))
+    return cli_error("gen: --shape %s: suite %s has tensors of its own shape, expected no --shape", a->shape, a->suite);
   if (a->out && strcmp(a->out, "-") && !ends_with(a->out, ".safetensors") && !ends_with(a->out, ".mxv"))
     return cli_error("gen: -o %s: expected .mxv or .safetensors", a->out);
   mx_cases cases;

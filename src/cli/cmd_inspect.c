@@ -72,6 +72,8 @@ static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   mx_error err;
   mx_file *f;
+  if ((a->form.dtype || a->form.shape) && !a->input)
+    return cli_error("inspect: --%s is about the file of --input, expected --input X.npy", a->form.dtype ? "dtype" : "shape");
   if (mx_file_open(&f, a->file, &err)) return cli_fail(&err);
   mx_quantized q = {0};
   const int is_quantized = mx_file_meta(f, "spec") && mx_quantized_take(&q, f, &err) == MX_OK;

@@ -37,6 +37,9 @@ static int parse(row rows[MOST], size_t *n, char *text) {
     if (mx_preset_find(&rows[*n].spec, name, &err)) return cli_fail(&err);
     rows[(*n)++].name = name;
   }
+  if (*n < 2)
+    return cli_error("matrix: --presets '%s': %s, expected at least two names with commas between them", *n ? rows[0].name : "",
+                     *n ? "nothing to compare it with" : "no preset");
   return CLI_FINE;
 }
 
@@ -115,8 +118,10 @@ static int minimal(const struct args *a) {
 static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
-  if (a->minimal) return minimal(a);
   char text[8192];
+  if (a->minimal && a->presets) return cli_error("matrix: --presets and --minimal exclude each other: --minimal takes all presets");
+  if (a->minimal) return minimal(a);
+  if (a->presets && strlen(a->presets) >= sizeof text) return cli_error("matrix: --presets: expected less than %zu characters", sizeof text);
   snprintf(text, sizeof text, "%s",
            a->presets ? a->presets
                       : "ocp-mxfp4,torchao-even,torchao-rceil,modelopt-mxfp4,quark-even,autoround-floor,microxcaling-py,mlx-mxfp4,ggml-mxfp4,"

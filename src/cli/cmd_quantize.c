@@ -305,6 +305,9 @@ static int run(const cli_context *ctx, void *args) {
   if (a->fake || a->include || a->exclude || a->json || a->refuse_nan)
     return cli_error("quantize: --fake, --include, --exclude, --refuse-nan and --json go with --all");
   if (a->tensor_scale.given) {
+    if (!isfinite(a->tensor_scale.v) || a->tensor_scale.v == 0)
+      return cli_error("quantize: --tensor-scale %g: expected a finite number above 0; --set tensor.given=%g is for kernels that are given it",
+                       (double)a->tensor_scale.v, (double)a->tensor_scale.v);
     w.spec.tensor_given = 1;
     w.spec.tensor_given_value = a->tensor_scale.v;
     if (mx_spec_check(&w.spec, &err)) return cli_fail(&err);

@@ -20,8 +20,11 @@ static int parse_real(float *out, const char *text) {
   if (!*text || isspace((unsigned char)*text)) return 0;
   errno = 0;
   *out = strtof(text, &end);
-  return !*end && !(errno == ERANGE && isinf(*out));
+  return !*end && !(errno == ERANGE && (isinf(*out) || *out == 0));
 }
+
+/* What a number has to be that binary32 holds: a text that would become 0 or infinity is another one than its writer means. */
+#define REAL_EXPECTED "0 or 1.4e-45 to 3.4e38"
 
 static int parse_unsigned(uint64_t *out, const char *text, uint64_t max) {
   char *end;
@@ -145,7 +148,7 @@ mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_err
     break;
   case MX_KEY_REAL:
     if (!parse_real(&number, value) || !isfinite(number) || number < 0)
-      return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number, 0 or more", name, value);
+      return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number, " REAL_EXPECTED, name, value);
     *float_at(spec, key->at) = number;
     break;
   case MX_KEY_SIGNS:

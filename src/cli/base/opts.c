@@ -86,6 +86,8 @@ static int set_f32(const parser *p, const cli_option *o, cli_f32 *out, const cha
   errno = 0;
   out->v = strtof(value, &end);
   if (!*value || *end || *value == ' ') return bad_number(p, o, value, "a decimal or hexadecimal floating-point number");
+  if (errno == ERANGE && out->v == 0)
+    return cli_error("%s: --%s %s: below the smallest binary32 above 0, 1.4e-45", p->entry->name, o->name, value);
   if (errno == ERANGE && isinf(out->v)) return cli_error("%s: --%s %s: beyond the largest binary32, 3.4e38", p->entry->name, o->name, value);
   out->given = 1;
   return CLI_FINE;
