@@ -550,6 +550,43 @@ START_TEST(product_by_hand) {
 }
 END_TEST
 
+/* Each dot is one chain with k ascending, whatever the ISA, the threads, and where tiles and blocks of k end; magnitudes from 2^-149 to 2^127, so that
+ * any other order rounds otherwise. */
+START_TEST(product_one_by_one) {
+  static const size_t shapes[][3] = {{1, 1, 1}, {8, 24, 256}, {9, 25, 257}, {70, 49, 513}, {7, 3, 1000}, {65, 1, 0}, {3, 130, 31}};
+  static const char *const off[] = {NULL, "avx512", "all"};
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    const size_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+    float *x = malloc((m * k + 1) * sizeof *x), *w = malloc((n * k + 1) * sizeof *w);
+    double *y = malloc(m * n * sizeof *y);
+    const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+    mx_data_fill(x, m, k, &d, s);
+    mx_data_fill(w, n, k, &d, s + 99);
+    for (size_t i = 0; i < m * k; i++) x[i] = ldexpf(x[i], (int)(i * 7 % 23) * (i % 5 ? 1 : 4));
+    if (k > 2) x[0] = 0x1p-149f, w[0] = 0x1p-149f, x[1] = 0x1p127f, w[1] = 0x1p127f, x[2] = -x[1];
+    for (int i = 0; i < 6; i++) {
+      if (off[i / 2])
+        setenv("MXGOLD_ISA_OFF", off[i / 2], 1);
+      else
+        unsetenv("MXGOLD_ISA_OFF");
+      for (size_t c = 0; c < m * n; c++) y[c] = NAN;
+      mx_product(y, x, w, m, n, k, 1 + i % 2 * 2);
+      for (size_t r = 0; r < m; r++)
+        for (size_t c = 0; c < n; c++) {
+          double want = 0;
+          for (size_t e = 0; e < k; e++) want += (double)x[r * k + e] * (double)w[c * k + e];
+          ck_assert_msg(!memcmp(&want, &y[r * n + c], sizeof want), "%zu x %zu x %zu, (%zu, %zu): %a, expected %a", m, n, k, r, c, y[r * n + c],
+                        want);
+        }
+    }
+    unsetenv("MXGOLD_ISA_OFF");
+    free(x);
+    free(w);
+    free(y);
+  }
+}
+END_TEST
+
 /* One block each. X = [7 0...] saturates to 6 under the floor rule, W = [1 0...] is exact: the product loses 1/7 through X alone. */
 START_TEST(split_by_hand) {
   const float x[32] = {7}, w[32] = {1};
@@ -716,6 +753,7 @@ int main(void) {
   tcase_add_test(t, spoiled_units);
   tcase_add_test(t, units_cover_the_tensor);
   tcase_add_test(t, product_by_hand);
+  tcase_add_test(t, product_one_by_one);
   tcase_add_test(t, split_by_hand);
   tcase_add_test(t, split_under_models);
   tcase_add_test(t, six_block_axes);

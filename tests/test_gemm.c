@@ -169,6 +169,41 @@ START_TEST(odd_mixes) {
 }
 END_TEST
 
+/* A block of float32 values whose sum binary64 cannot hold, about a tie of binary32: what is lost decides, however small; and sums that cancel down to
+ * what was lost. */
+START_TEST(lost_parts_decide) {
+  enum { K = 64, TIES = 256, ROWS = 4 * TIES };
+  float *x = calloc(ROWS * K, sizeof *x), w[K], *got = malloc(ROWS * sizeof *got), *want = malloc(ROWS * sizeof *want);
+  for (int k = 0; k < K; k++) w[k] = 1;
+  int moved = 0;
+  for (int i = 0; i < ROWS; i++) {
+    float *row = x + i * K;
+    const int tie = i % TIES, kind = i / TIES;
+    row[0] = (float)(1 + (tie & 1) * 0x1p-23);         /* the first block: even and odd last places */
+    row[32] = tie & 2 ? -0x1p-24f : 0x1p-24f;          /* the second: half a place, which is a whole one below a power of two */
+    row[33] = ldexpf(tie & 4 ? 1 : -1, -60 - tie / 8); /* and what decides, beyond binary64 below 2^-78 */
+    if (kind == 1) row[34] = 3e7f, row[35] = -3e7f;    /* more is lost, and found again */
+    if (kind == 2) row[34] = -row[0], row[35] = -row[32];
+    if (kind == 3) row[34] = 1e20f, row[35] = 1.7e3f, row[36] = -1e20f, row[37] = -1.7e3f;
+  }
+  const mx_spec s = operands_spec("elem=none");
+  mx_tensor a, b;
+  mx_error err;
+  ck_assert(!mx_tensor_alloc(&a, ROWS, K, &s) && !mx_tensor_alloc(&b, 1, K, &s));
+  ck_assert(!mx_quantize(&a, x, ROWS, K, K, &s, NULL, &err) && !mx_quantize(&b, w, 1, K, K, &s, NULL, &err));
+  ck_assert_int_eq(ref_gemm(want, 1, &a, &s, &b, &s, &(mx_gemm_options){.model = MX_GEMM_F32_BLOCK}, NULL), MX_OK);
+  ck_assert_int_eq(mx_gemm(got, 1, &a, &s, &b, &s, &(mx_gemm_options){.model = MX_GEMM_F32_BLOCK}, &err), MX_OK);
+  operands_compare(got, want, ROWS, MX_F32, "ties");
+  for (int i = 0; i < TIES; i++) moved += want[i] != (float)((double)x[i * K] + (double)x[i * K + 32]);
+  ck_assert_msg(moved >= TIES / 4, "the lost part decides %d of %d ties alone", moved, TIES);
+  free(x);
+  free(got);
+  free(want);
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+}
+END_TEST
+
 /* The second half of K takes back the first, but for one element in the block of the smallest scale: what is left lies far below the terms. */
 static void take_back(mx_tensor *a, mx_tensor *b, const mx_format *elem, uint64_t seed) {
   const size_t code_half = a->code_stride / 2, scale_half = a->scale_cols / 2 * a->scale_bytes;
@@ -560,6 +595,7 @@ int main(void) {
   tcase_add_test(t, skinny);
   tcase_add_test(t, zero_blocks);
   tcase_add_test(t, odd_mixes);
+  tcase_add_test(t, lost_parts_decide);
   tcase_add_test(t, presets);
   tcase_add_test(t, epilogue);
   tcase_add_test(t, refusals);

@@ -53,29 +53,55 @@ static float block_wide(const mxg_plan *plan, mxg_line a, mxg_line b, size_t blo
   return (float)mxi_gemm_wide_round(&sum, f.over, F32_BITS, F32_MIN, F32_MAX);
 }
 
-/* The dot of a block; *exact says whether no operation rounded. */
-static double dot_of(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, int *exact) {
-  double dot = 0, lost = 0;
+/* What a dot rounded away: its sum, and the sum of the magnitudes. */
+typedef struct lost_part {
+  double sum, size;
+} lost_part;
+
+/* The dot of a block in binary64; lost->size is 0 if no operation rounded. */
+static double dot_of(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, lost_part *lost) {
+  double dot = 0, sum = 0, size = 0;
   for (size_t k = block * plan->block; k < block_end(plan, block); k++) {
     const double x = a.v[k * a.step], y = b.v[k * b.step], p = x * y, s = dot + p;
     if (!plan->bounded) {
       const double back = s - dot;
-      lost += fabs(fma(x, y, -p)) + fabs((dot - (s - back)) + (p - back));
+      const double of_product = fma(x, y, -p), of_sum = (dot - (s - back)) + (p - back);
+      sum += of_product + of_sum;
+      size += fabs(of_product) + fabs(of_sum);
     }
     dot = s;
   }
-  *exact = lost == 0;
+  *lost = (lost_part){sum, size};
   return dot;
+}
+
+/* acc + (dot + lost) * s as binary32 where that can be known: what was lost is added back, and if both ends of the interval that the result is then known
+ * to lie in round to one number, so does the result. `lost` has been summed in binary64 in two roundings a term, each of at most u = 2^-53 of the partial
+ * sums, which are at most lost.size (1 + 2 terms u). The scaled parts are summed in four more roundings. Twice all that bounds also how the bound itself
+ * was rounded. A bound of another way to compute the same number would do as well: the number does not depend on it. */
+static int block_near(float *out, double acc, double dot, lost_part lost, double s, size_t terms) {
+  const double u = 0x1p-53, t = dot * s, t_rest = fma(dot, s, -t), rest = lost.sum * s;
+  const double h = acc + t, back = h - acc, h_rest = (acc - (h - back)) + (t - back), low = h_rest + t_rest + rest;
+  const double bound = 2 * u * ((double)(2 * terms + 2) * lost.size * fabs(s) + 4 * (fabs(h_rest) + fabs(t_rest) + fabs(rest)));
+  if (!isfinite(h) || !(fabs(t) > 0x1p-700 && fabs(t) < 0x1p700)) return 0; /* no part may lose bits below the smallest binary64 */
+  const float from = (float)add_to_odd(h, low - bound), to = (float)add_to_odd(h, low + bound);
+  *out = from;
+  return from == to && from != 0 && isfinite(from);
 }
 
 static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc) {
   const factors f = factors_of(plan, a.s[block * a.step], b.s[block * b.step]);
-  int exact;
-  const double dot = dot_of(plan, a, b, block, &exact), s = f.a * f.b, t = dot * s;
+  lost_part lost;
+  const double dot = dot_of(plan, a, b, block, &lost), s = f.a * f.b, t = dot * s;
   if (dot == 0 && f.over == 0 && isfinite(s)) return acc + 0.0f; /* a block that was stored as nothing */
   if (!isfinite(dot) || !isfinite(s) || !isfinite(f.over) || f.over == 0 || !isfinite(acc))
     return (float)((double)acc + (t / f.over + 0.0)); /* + 0.0: a zero term is +0 */
-  if (!exact || fma(f.a, f.b, -s) != 0 || fma(dot, s, -t) != 0) return block_wide(plan, a, b, block, acc, f);
+  const int whole_scale = fma(f.a, f.b, -s) == 0;
+  if (lost.size != 0 || !whole_scale || fma(dot, s, -t) != 0) {
+    float near;
+    if (f.over == 1 && whole_scale && block_near(&near, (double)acc, dot, lost, s, block_end(plan, block) - block * plan->block)) return near;
+    return block_wide(plan, a, b, block, acc, f);
+  }
   if (f.over == 1) return (float)add_to_odd((double)acc, t + 0.0);
   const double q = mxi_quotient_to_odd(t, f.over), sum = add_to_odd((double)acc, q);
   /* q stands for a number strictly between two binary64: enough unless the sum is so small that the places below q's last one count. */
@@ -166,9 +192,9 @@ static void add_block(mxg_wide *sum, const mxg_plan *plan, mxg_line a, mxg_line 
     parts = common / odd;
     whole = odd / f.over;
   }
-  int exact;
-  const double dot = dot_of(plan, a, b, block, &exact), s = f.a * f.b * whole;
-  if (exact && plan->a.scale_bits + plan->b.scale_bits <= 24) {
+  lost_part lost;
+  const double dot = dot_of(plan, a, b, block, &lost), s = f.a * f.b * whole;
+  if (lost.size == 0 && plan->a.scale_bits + plan->b.scale_bits <= 24) {
     mxi_gemm_wide_add_product(sum, dot, s, parts);
     return;
   }
