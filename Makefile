@@ -191,8 +191,20 @@ check-faults: # a short fixed part of it
 man: $(BIN) ## docs/reference/mxgold.1 from the tables of commands
 	@mkdir -p docs/reference
 	$(BIN) help --man >docs/reference/mxgold.1
+# The picture of the front page: the first block that two presets encode differently, as diff draws it. The README's table of rates.
+.PHONY: picture speed-table
+PICTURE_OF := tests/data/minilm_slices.safetensors:activation
+picture: $(BIN) ## docs/picture.svg, the picture of README.md
+	$(BIN) quantize $(PICTURE_OF) --preset ocp-mxfp4 -o $(B)/picture-a.safetensors
+	$(BIN) quantize $(PICTURE_OF) --preset torchao-rceil -o $(B)/picture-b.safetensors
+	$(BIN) diff $(B)/picture-a.safetensors $(B)/picture-b.safetensors --input $(PICTURE_OF) --html $(B)/picture.html >$(B)/picture.txt || [ $$? = 1 ]
+	tools/picture.py $(B)/picture.html ocp-mxfp4 torchao-rceil "One block of 32 magnitudes under two rules that are both called MXFP4" docs/picture.svg
+speed-table: ## the README's table of rates, from bench/last.txt and bench/last-gemm.txt
+	@tools/speed-table.py
 # docs/reference/PRESETS.md ends with what `make peers` measured, if it did: tests/peers/peers.md.
-docs: man ## docs/reference/FORMATS.md, docs/reference/PRESETS.md, docs/reference/MODELS.md and the man page, written by the program from its tables
+docs: man ## the pages of docs/reference that the program writes from its tables, and API.md from the headers
+	$(BIN) help --markdown >docs/reference/CLI.md
+	tools/api.py include/mxgold >docs/reference/API.md
 	$(BIN) formats --markdown >docs/reference/FORMATS.md
 	$(BIN) presets --markdown >docs/reference/PRESETS.md
 	@if [ -f tests/peers/peers.md ]; then cat tests/peers/peers.md >>docs/reference/PRESETS.md; fi

@@ -4,7 +4,7 @@
 The files are MXFP4 of MIB (512) MiB of codes each: equal, with one code in 10,000 another, with every code of one row in 16 another, with every code
 another (by the same bit: 16 pairs of codes), with codes at random (240 pairs), and with every code and every scale another. Memory is the peak of the process
 while it passes over files many times larger. Exit 1 where one of the first three runs at less than half of the rate of reading (what bounds the last three:
-docs/guide/VERIFY.md)."""
+docs/notes/VERIFY.md)."""
 import json, os, random, resource, statistics, struct, subprocess, sys, tempfile, time
 
 mxgold, rounds, mib = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5, int(sys.argv[3]) if len(sys.argv) > 3 else 512

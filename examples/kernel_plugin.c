@@ -3,11 +3,18 @@
  *   cc -O2 -shared -fPIC -Iinclude examples/kernel_plugin.c -lm -o kernel.so
  *   mxgold test --plugin kernel.so --preset ocp-mxfp4
  *
- * -DBUG_TIES rounds ties away from zero; -DBUG_BOUNDS writes one block too far; -DBUG_HANG never returns. */
+ * -DBUG_TIES rounds ties away from zero; -DBUG_AMAX takes the largest number of a block for its largest magnitude;
+ * -DBUG_BOUNDS writes one block too far; -DBUG_HANG never returns. */
 #include <math.h>
 #include <string.h>
 
 #include "mxgold/plugin.h"
+
+#ifdef BUG_AMAX
+#define SIZE(x) (x)
+#else
+#define SIZE(x) fabsf(x)
+#endif
 
 static unsigned code_of(float x, float scale) {
   static const float values[8] = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
@@ -39,7 +46,7 @@ int mxgold_quantize(const mxgold_job *job) {
       int special = 0, e = 0;
       for (size_t c = first; c < end; c++) {
         special |= !isfinite(x[c]);
-        if (fabsf(x[c]) > amax) amax = fabsf(x[c]);
+        if (SIZE(x[c]) > amax) amax = SIZE(x[c]);
       }
       frexpf(amax, &e);
       int byte = special ? 255 : amax == 0 ? 0 : e - 1 - 2 + 127;

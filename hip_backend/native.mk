@@ -70,7 +70,7 @@ hip-profile: ## what the gfx950 at hand does where no document says it: build/hi
 .PHONY: hip-profile-build
 hip-profile-build: deps $(GFX950)
 
-# A kernel of someone else's under the harness: device pointers in, verdict out. docs/notes/HIP-gfx950.md, "Other people's kernels".
+# A kernel of someone else's under the harness: device pointers in, verdict out. docs/guide/HIP.md, "Put your own GPU kernel under test".
 # PLUGIN_SRC: one or more of .cc, .cu (nvcc, for SM) and .hip (hipcc, else clang-22, for PLUGIN_ARCH); PLUGIN_FLAGS go to its compiler, PLUGIN_LIBS to the linker.
 # PLUGIN_ON=host: a .hip that uses no more of HIP than without_rocm/hip/hip_runtime.h has, for the CPU host runtime.
 PLUGIN_ON ?=

@@ -1,5 +1,5 @@
 /* Kernels that follow no spec: each bug of tests/lib/broken.h over each of its presets is named and gives every byte; kernels without a bug are
- * not blamed. BUGS_TABLE=1 prints the table of docs/guide/VERIFY.md (make mutants). */
+ * not blamed. BUGS_TABLE=1 prints the table of docs/notes/VERIFY.md (make mutants). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

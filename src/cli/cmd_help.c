@@ -4,7 +4,7 @@
 
 struct args {
   const char *command;
-  int man, bash;
+  int man, markdown, bash;
 };
 
 static const char *commands(size_t index) { return cli_entries[index].name; }
@@ -12,6 +12,7 @@ static const char *commands(size_t index) { return cli_entries[index].name; }
 static const cli_option options[] = {
     {"COMMAND", 0, CLI_POS_OPT, offsetof(struct args, command), NULL, "what to explain; without it, every command in one line each", commands},
     {"man", 0, CLI_FLAG, offsetof(struct args, man), NULL, "print the man page (troff)", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print the same as Markdown, as docs/reference/CLI.md has it", NULL},
     {"bash-completion", 0, CLI_FLAG, offsetof(struct args, bash), NULL, "print a completion script for bash", NULL},
     {0},
 };
@@ -21,6 +22,8 @@ static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   if (a->man)
     help_man(stdout);
+  else if (a->markdown)
+    help_markdown(stdout);
   else if (a->bash)
     help_bash_completion(stdout);
   else if (a->command)

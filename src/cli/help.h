@@ -10,6 +10,8 @@ void help_overview(FILE *out);
 void help_command(FILE *out, const cli_entry *entry);
 /** The man page, troff. */
 void help_man(FILE *out);
+/** The same as Markdown. */
+void help_markdown(FILE *out);
 /** A completion script for bash. */
 void help_bash_completion(FILE *out);
 

@@ -1,21 +1,5 @@
-# docs/guide/ABLATE.md shows what the program says now.
-: "${scratch:?run by tests/run-cli.sh}"
-python3 - "$root" "$mxgold" <<'P' || fail "docs/guide/ABLATE.md is out of date"
-import re, shlex, subprocess, sys
-root, mxgold = sys.argv[1:]
-bad = 0
-blocks = re.findall(r"```console\n\$ (mxgold .*)\n((?:(?!```).*\n)*)```", open(root + "/docs/guide/ABLATE.md").read())
-assert len(blocks) >= 5
-for command, shown in blocks:
-    args = [mxgold] + [a.replace("tests/data/", root + "/tests/data/") for a in shlex.split(command)[1:]]
-    got = subprocess.run(args, capture_output=True, text=True)
-    if got.returncode or got.stdout != shown:
-        print("  ABLATE.md: " + command, got.stderr)
-        bad = 1
-sys.exit(bad)
-P
-
 # docs/FINDINGS.md: an order that does not hold is among what disagrees; what is said of orders of rounding holds when zeros count as equal,
+: "${scratch:?run by tests/run-cli.sh}"
 # by dequantised values (each library has its own last place of them) instead of codes.
 python3 - "$root" "$mxgold" <<'P' || fail "docs/FINDINGS.md: orders of rows or of roundings"
 import array, json, random, re, struct, subprocess, sys

@@ -6,6 +6,10 @@ accepts "$mxgold" presets --markdown
 cat "$scratch/stdout" "$root/tests/peers/peers.md" 2>/dev/null | cmp -s - "$root/docs/reference/PRESETS.md" || fail "docs/reference/PRESETS.md is out of date: make docs"
 accepts "$mxgold" models --markdown
 cat "$scratch/stdout" "$root/formats/datapaths.md" | cmp -s - "$root/docs/reference/MODELS.md" || fail "docs/reference/MODELS.md is out of date: make docs"
+accepts "$mxgold" help --markdown
+cmp -s "$scratch/stdout" "$root/docs/reference/CLI.md" || fail "docs/reference/CLI.md is out of date: make docs"
+accepts python3 "$root/tools/api.py" "$root/include/mxgold"
+cmp -s "$scratch/stdout" "$root/docs/reference/API.md" || fail "docs/reference/API.md is out of date: make docs"
 # Tables of their own, JSON, and what is unknown.
 accepts "$mxgold" formats elements
 head -1 "$scratch/stdout" | grep -q '^element  *kind  *bits' || fail "formats elements: no header"

@@ -1,18 +1,15 @@
-# README.md shows what the program says now: each console block is run. A line "..." stands for any lines, " ..." at the end of one for its rest.
+# README.md is one page that is true.
 : "${scratch:?run by tests/run-cli.sh}"
-python3 - "$root" "$mxgold" <<'P' || fail "README.md is out of date"
-import re, shlex, subprocess, sys
-root, mxgold = sys.argv[1:]
-bad = 0
-blocks = re.findall(r"```console\n\$ (mxgold .*)\n((?:(?!```).*\n)*)```", open(root + "/README.md").read())
-assert len(blocks) >= 3
-for command, shown in blocks:
-    args = [mxgold] + [re.sub(r"^(tests|golden)/", root + r"/\1/", a) for a in shlex.split(command)[1:]]
-    got = subprocess.run(args, capture_output=True, text=True)
-    said = got.stdout.replace(root + "/", "")
-    pattern = "".join("(?:.*\n)*" if l == "..." else re.escape(l[:-4]) + ".*\n" if l.endswith(" ...") else re.escape(l) + "\n" for l in shown.split("\n")[:-1])
-    if got.returncode or not re.fullmatch(pattern, said):
-        print("  README.md: " + command, got.stderr)
-        bad = 1
-sys.exit(bad)
+# Every command runs as it stands and prints what is shown; the table of rates is the last benchmark's, and the picture is what diff draws.
+python3 "$root/tests/lib/page_commands.py" "$root" "$mxgold" "$root/README.md" || fail "README.md is out of date"
+[ "$(wc -l <"$root/README.md")" -le 160 ] || fail "README.md is more than a page of 160 lines"
+python3 "$root/tools/speed-table.py" >table || fail "no table of rates"
+python3 - "$root/README.md" table <<'P' || fail "README.md: another table of rates than make speed-table prints"
+import sys
+page, table = (open(name).read() for name in sys.argv[1:])
+sys.exit(table not in page)
 P
+accepts "$mxgold" quantize X.npy --preset torchao-rceil -o rceil.safetensors
+"$mxgold" diff EXPECTED.safetensors rceil.safetensors --input X.npy --html page.html >/dev/null
+python3 "$root/tools/picture.py" page.html ocp-mxfp4 torchao-rceil "One block of 32 magnitudes under two rules that are both called MXFP4" picture.svg
+cmp -s picture.svg "$root/docs/picture.svg" || fail "docs/picture.svg is out of date: make picture"
