@@ -45,10 +45,10 @@ bad("not-npy.npy", b"PK\x03\x04 this is a zip file", "byte 0: no .npy magic, exp
 bad("version-9.npy", b"\x93NUMPY\x09\x00" + GOOD[8:], "byte 6: .npy version 9.0, expected 1.0, 2.0 or 3.0")
 bad("version-2-cut.npy", b"\x93NUMPY\x02\x00\x76\x00", "byte 8: the file ends within the header length, expected 4 bytes")
 bad("header-longer-than-file.npy", npy_of(data=b"")[:8] + b"\xff\xff" + GOOD[10:],
-    "byte 8: the header is said to take 65535 bytes, expected at most the 142 that follow")
-bad("header-cut.npy", GOOD[:60], "byte 8: the header is said to take 118 bytes, expected at most the 50 that follow")
+    "byte 8: the header claims to take 65535 bytes, expected at most the 142 that follow")
+bad("header-cut.npy", GOOD[:60], "byte 8: the header claims to take 118 bytes, expected at most the 50 that follow")
 bad("header-4-gib.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", bytes(24), (2, 0), 0xFFFFFFFF),
-    "byte 8: the header is said to take 4294967295 bytes, expected at most the 142 that follow")
+    "byte 8: the header claims to take 4294967295 bytes, expected at most the 142 that follow")
 bad("truncated.npy", GOOD[:-1], "byte 151: the file ends early, expected 24 bytes of data after the header, found 23")
 bad("no-data.npy", GOOD[:128], "byte 128: the file ends early, expected 24 bytes of data after the header, found 0")
 bad("oversized.npy", GOOD + b"\0", "byte 152: there is more after the data, expected 24 bytes of data after the header, found 25")
@@ -93,11 +93,11 @@ ONE = {"a": tensor(0, 24, [2, 3])}
 N = len(json.dumps(ONE, separators=(",", ":")))
 bad("empty.safetensors", b"", "byte 0: the file ends, expected 8 bytes of header length")
 bad("length-cut.safetensors", st(ONE)[:5], "byte 5: the file ends, expected 8 bytes of header length")
-bad("not-safetensors.safetensors", b"PK\x03\x04 this is a zip file", "byte 0: the header is said to take 7595448452415441744 bytes, expected at "
+bad("not-safetensors.safetensors", b"PK\x03\x04 this is a zip file", "byte 0: the header claims to take 7595448452415441744 bytes, expected at "
     "most 100000000")
-bad("header-above-100-mb.safetensors", st(ONE, bytes(24), 100000001), "byte 0: the header is said to take 100000001 bytes, expected at most "
+bad("header-above-100-mb.safetensors", st(ONE, bytes(24), 100000001), "byte 0: the header claims to take 100000001 bytes, expected at most "
     "100000000")
-bad("header-longer-than-file.safetensors", st(ONE, bytes(24), 1000), f"byte 0: the header is said to take 1000 bytes, expected at most the {N + 24} "
+bad("header-longer-than-file.safetensors", st(ONE, bytes(24), 1000), f"byte 0: the header claims to take 1000 bytes, expected at most the {N + 24} "
     "that follow")
 bad("header-empty.safetensors", st(b""), "byte 8: no JSON object, expected {")
 bad("header-array.safetensors", st(b'["a"]'), "byte 8: no JSON object, expected {")

@@ -60,7 +60,7 @@ typedef struct mx_error_sums {
   double lost;                         /* sum of x^2 over spoiled x */
 } mx_error_sums;
 
-/** Add n pairs to *sums (zeroed before the first). Pieces start anew with every call, so a tensor added in parts gives the bits of the whole if
+/** Add n pairs to *sums (zeroed before the first). Pieces start again with every call, so a tensor added in parts gives the bits of the whole if
  *  each part but the last is a multiple of MX_PIECE. */
 void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size_t n, int n_threads);
 /** Add other sums to *sums: those of the next part. */

@@ -42,7 +42,7 @@ typedef struct mx_diff_options {
 typedef struct mx_difference {
   int equal;
   uint64_t n_codes, codes, n_scales, scales, n_values, values, tensor_scales; /* compared; that differ. HiF4's micro-scales count as scales */
-  uint64_t zero_signs, nan_codes;           /* that were let pass or, for zero_signs without equal_zeros, are among codes */
+  uint64_t zero_signs, nan_codes;           /* that were ignored; zero_signs without equal_zeros are counted in codes */
   uint64_t padding;                         /* bytes behind the ends of rows that differ; they do not count */
   size_t rows, blocks;                      /* with a code that differs */
   uint64_t by_position[256];                /* in the block; the last entry gathers the rest */

@@ -6,7 +6,7 @@
  *  NaN and Inf are data. Every formula of the models is read in IEEE's extended arithmetic: a term of f32_block is the exact (dot * up) / under, with
  *  dot the sum of the products of the elements, up the product of the scales that multiply (decode form) and under that of the scales that divide
  *  (encode form): dot * (sa * sb), dot / (sa * sb), or, of one operand in each form, dot * sa / sb. So a NaN anywhere in a block, Inf * 0, Inf - Inf
- *  and 0 / 0 make NaN, but for one 0 / 0: a zero dot over a zero `under` is 0 where up is finite (a zero scale with zero codes is how an all-zero
+ *  and 0 / 0 make NaN, with one exception: a zero dot over a zero `under` is 0 where up is finite (a zero scale with zero codes is how an all-zero
  *  block is stored). The other models see each element's own value, code * scale or code / scale, there too with 0 / 0 = 0. A NaN
  *  result is 0x7FC00000, 0x7FC0 (bf16) or 0x7E00 (f16). A sum that is exactly zero is +0 in f32_block and exact; what underflows keeps its sign.
  *  Elements beyond K in a padded block take no part, whatever their codes are. */

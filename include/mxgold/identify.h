@@ -21,8 +21,9 @@ typedef struct mx_sample {
   const float *values; /* dequantised, [rows][cols]; NULL if unknown */
 } mx_sample;
 
-/** How to search. The zero struct: block from the shapes, all processors, ten seconds. What is found hangs on the time only where it runs out, which
- *  other jobs on the machine hardly hasten; neither it nor the number of specs tried hangs on the number of threads. */
+/** How to search. The zero struct: block from the shapes, all processors, ten seconds. The result depends on the time limit only if the
+ *  limit is reached, and since the limit is processor time, a busy machine hardly changes that. Neither the result nor the number of specs tried
+ *  depends on the number of threads. */
 typedef struct mx_identify_options {
   int block_rows, block_cols; /* 0: found */
   int n_threads;
@@ -54,9 +55,9 @@ typedef struct mx_identity {
   float tensor_scale_stored, tensor_scale_of_spec; /* of the first sample whose tensor scale differs */
   uint64_t undecided;                              /* bit i: key mx_key_name(i) could have another value with the same bytes */
   int stochastic;                                  /* rounding is random */
-  int blank; /* the input has no finite number but zero: whatever is said here, the data decide next to nothing */
+  int blank; /* the input has no finite number other than zero, so that the data decide next to nothing */
   /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
-  int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: nothing can be said */
+  int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: unknown */
   int random_biased;                       /* codes go up more often, or less, than their fractions say */
   double random_bias;                      /* mean of what is stored less the exact value, in steps of the element format */
   uint64_t random_n, random_beyond;        /* elements between two codes; those that no rounding to a neighbour gives */

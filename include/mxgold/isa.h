@@ -39,7 +39,7 @@ const char *mx_isa_kernels(size_t index, uint32_t *isa, uint32_t off);
 /** "avx2" of MX_ISA_AVX2; NULL for what is not one bit of MX_ISA_ALL. */
 const char *mx_isa_name(uint32_t bit);
 
-/* No call takes more threads than this, but for a machine that has more processors. */
+/* No call takes more threads than this, unless the machine has more processors. */
 enum { MX_MOST_THREADS = 256 };
 
 /** Threads of a call that was given this many: those, or as many as OpenMP would take if 0 or less, but

@@ -1,8 +1,8 @@
 /** A product that somebody's kernel made: is it right, and if not, what was computed instead?
  *
- *  mx_judge() computes D anew under every accumulation model, then under every variant of the problem that it knows (a scale applied twice, scales
- *  transposed, the last K block lost, alpha forgotten, D transposed, truncated outputs, ...), and says which of them gives the same bits. Expected
- *  bits come from mx_gemm_raw() alone, but for orders of summation that no model has. */
+ *  mx_judge() computes D under every accumulation model, then under every variant of the problem that it knows (a scale applied twice, scales
+ *  transposed, the last K block lost, alpha forgotten, D transposed, truncated outputs, ...), and reports which of them gives the same bits. Expected
+ *  bits come from mx_gemm_raw() alone, except for orders of summation that no model has. */
 #ifndef MXGOLD_JUDGE_H
 #define MXGOLD_JUDGE_H
 

@@ -1,8 +1,8 @@
 /** Finding the model of a matrix unit from its bits: probe tiles out, a named model of mma.h back.
  *
  *  mx_probe_make() makes tiles for given types. A device runs them (mx_mma plays one just as well); mx_probe_fit() takes tiles and results, reads
- *  the parameters, searches what is left, and says what fits, what each other value is ruled out by, and what stays open. Where that is not
- *  enough, mx_probe_next() makes a second batch of tiles on which the models that are left differ.
+ *  the parameters, searches those that cannot be read, and reports what fits, what rules out each other value, and what stays open. If several models
+ *  remain, mx_probe_next() makes a second batch of tiles on which they differ.
  *  Source: docs/notes/PROBE.md; the order of summation is read as FPRev does (arXiv 2411.00442).   Oracle: tests/test_probe.c, make probe-all. */
 #ifndef MXGOLD_PROBE_H
 #define MXGOLD_PROBE_H

@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS, offsetof(struct args, in), NULL, "a .npy file, or a tensor of a .safetensors file", NULL},
     {"presets", 0, CLI_STRING, offsetof(struct args, presets), "A,B,C", "presets to put side by side (at most 16)", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
-    {"no-ref", 0, CLI_FLAG, offsetof(struct args, no_ref), NULL, "do not hold the result to the reference model, which is slow", NULL},
+    {"no-ref", 0, CLI_FLAG, offsetof(struct args, no_ref), NULL, "skip the comparison with the reference model, which is slow", NULL},
     {0},
 };
 
@@ -213,4 +213,4 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_compare = {
     options, sizeof(struct args), run,
-    "Each result is made again by the reference model, and the bytes that differ are counted; exit status 1 if there are any."};
+    "The reference model computes each result too, and the bytes that differ are counted; exit status 1 if there are any."};

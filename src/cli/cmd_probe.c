@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {"emit", 0, CLI_STRING, offsetof(struct args, emit), "P.safetensors", "write probe tiles", NULL},
     {"fit", 0, CLI_FLAG, offsetof(struct args, fit), NULL, "name the model from probe tiles and what a device made of them", NULL},
     {"emit-next", 0, CLI_STRING, offsetof(struct args, emit_next), "P2.safetensors",
-     "with --fit: tiles that tell apart what is left, if anything is", NULL},
+     "with --fit: write tiles that distinguish the models that still fit, if there are several", NULL},
     {"like", 0, CLI_STRING, offsetof(struct args, like), "MODEL", "types, scales and shape of a model of mxgold models; K is twice its k",
      NULL},
     {"a", 0, CLI_STRING, offsetof(struct args, a), "TYPE", "element type of a", NULL},

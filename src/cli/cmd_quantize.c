@@ -34,7 +34,7 @@ static const cli_option options[] = {
     {"fake", 0, CLI_FLAG, offsetof(struct args, fake), NULL,
      "write values that went through the quantiser, in the input's own dtype; with --all", NULL},
     {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX", "--all: tensors of floats whose name matches, of any dimensions", NULL},
-    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "--all: but for those whose name matches", NULL},
+    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "--all: leave out those whose name matches", NULL},
     {"refuse-nan", 0, CLI_FLAG, offsetof(struct args, refuse_nan), NULL,
      "--all: refuse NaN and Inf; by default they are counted, with what they spoil", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "--all: print the table as JSON", NULL},

@@ -152,10 +152,10 @@ mx_status mxi_io_parse_npy(mx_file *f, mx_error *err) {
   uint64_t len = b[8] | (uint64_t)b[9] << 8;
   if (b[6] > 1) len |= (uint64_t)b[10] << 16 | (uint64_t)b[11] << 24;
   if (len > f->n_bytes - start)
-    return mxi_io_malformed(f, err, 8, "the header is said to take %llu bytes, expected at most the %llu that follow", (unsigned long long)len,
+    return mxi_io_malformed(f, err, 8, "the header claims to take %llu bytes, expected at most the %llu that follow", (unsigned long long)len,
                             (unsigned long long)(f->n_bytes - start));
   if (len > MAX_HEADER)
-    return mxi_io_malformed(f, err, 8, "the header is said to take %llu bytes, expected at most %d", (unsigned long long)len, MAX_HEADER);
+    return mxi_io_malformed(f, err, 8, "the header claims to take %llu bytes, expected at most %d", (unsigned long long)len, MAX_HEADER);
 
   mx_array *a = f->arrays = calloc(1, sizeof *a);
   if (!a) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path);

@@ -179,9 +179,9 @@ mx_status mxi_io_parse_safetensors(mx_file *f, mx_error *err) {
   if (f->n_bytes < PREFIX) return mxi_io_malformed(f, err, f->n_bytes, "the file ends, expected 8 bytes of header length");
   uint64_t len = io_read_u64(f->base);
   if (len > MAX_HEADER)
-    return mxi_io_malformed(f, err, 0, "the header is said to take %llu bytes, expected at most %d", (unsigned long long)len, MAX_HEADER);
+    return mxi_io_malformed(f, err, 0, "the header claims to take %llu bytes, expected at most %d", (unsigned long long)len, MAX_HEADER);
   if (len > f->n_bytes - PREFIX)
-    return mxi_io_malformed(f, err, 0, "the header is said to take %llu bytes, expected at most the %llu that follow", (unsigned long long)len,
+    return mxi_io_malformed(f, err, 0, "the header claims to take %llu bytes, expected at most the %llu that follow", (unsigned long long)len,
                             (unsigned long long)(f->n_bytes - PREFIX));
   if (len < 2 || f->base[PREFIX] != '{') return mxi_io_malformed(f, err, PREFIX, "no JSON object, expected {");
   size_t header_end = PREFIX + (size_t)len;

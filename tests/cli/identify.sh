@@ -207,10 +207,10 @@ npy("tiny.npy", "<f4", (16, 64), struct.pack("<1024f", *[(k * 37 % 101 - 50) * 1
 npy("zeros.npy", "|u1", (16, 64), b"".join(bytes([8 if k * 37 % 101 < 50 else 0]) for k in range(1024)))
 npy("one.npy", "|u1", (16, 4), bytes([35] * 64))
 PY
-differs "But for the sign of 5 zeros every value is explained: your kernel does as ocp-mxint8." \
+differs "Every value is explained except the sign of 5 zeros: your kernel does what ocp-mxint8 does." \
   "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick --seconds 2
 "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick --seconds 2 --json | grep -q '"zero_signs": 5' || fail "zero_signs"
-differs "the tensor scale alone differs (0.370000005 is stored, these keys give 1)" "$mxgold" identify --input tiny.npy --codes zeros.npy \
+differs "only the tensor scale differs (0.370000005 is stored, these keys give 1)" "$mxgold" identify --input tiny.npy --codes zeros.npy \
   --scales one.npy --tensor-scale 0.37 --quick --seconds 2
 
 # Scales as numbers that are codes' values, and nothing exact: what the preset leaves at most.

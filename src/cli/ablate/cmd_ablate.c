@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=V[,V]...", "values of a key; every combination is measured; may be repeated", NULL},
     {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX",
      "of whole files and patterns: tensors of floats whose name matches, of any dimensions", NULL},
-    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "of whole files and patterns: but for those whose name matches", NULL},
+    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "of whole files and patterns: leave out those whose name matches", NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of generated tensors; 256x1024 by default", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N",
      "seed of generators, stochastic rounding and fresh signs; operands of a product draw apart", NULL},

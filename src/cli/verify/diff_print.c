@@ -109,7 +109,7 @@ int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, 
   out_u64(o, "tensor scales that differ", d->tensor_scales);
   out_u64(o, "values that differ", d->values);
   out_u64(o, "signs of zero", d->zero_signs);
-  out_u64(o, "NaN codes let pass", d->nan_codes);
+  out_u64(o, "NaN codes ignored", d->nan_codes);
   out_u64(o, "rows that differ", d->rows);
   out_u64(o, "blocks that differ", d->blocks);
   if (d->padding) out_u64(o, "padding bytes that differ", d->padding);

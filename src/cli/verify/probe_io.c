@@ -178,7 +178,7 @@ mx_status probe_read_file(mx_probe *out, const char *path, mx_error *err) {
     int same = x->n_dims == parts[i].n_dims && x->dtype == parts[i].dtype;
     for (int q = 0; q < parts[i].n_dims && same; q++) same = x->shape[q] == parts[i].shape[q];
     if (!same)
-      status = mx_fail(err, MX_ERR_SHAPE, "%s: tensor %s has not the type and shape that the metadata ask for", path, parts[i].name);
+      status = mx_fail(err, MX_ERR_SHAPE, "%s: tensor %s does not have the type and shape that the metadata state", path, parts[i].name);
     else
       memcpy(parts[i].data, x->data, x->n_bytes);
   }

@@ -79,11 +79,11 @@ static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 /* The bug, and what was counted with it and without it. */
 static size_t bug_words(char *out, size_t size, const mx_bug *b) {
   const uint64_t left = b->codes + b->scales + b->tensor_scales;
-  size_t n = (size_t)snprintf(out, size, "your kernel does as %s, but it %s.", b->preset, b->text);
+  size_t n = (size_t)snprintf(out, size, "your kernel does what %s does, except that it %s.", b->preset, b->text);
   if (n < size && !left)
-    n += (size_t)snprintf(out + n, size - n, " With that put in, %s gives every byte; without it", b->preset);
+    n += (size_t)snprintf(out + n, size - n, " With that change, %s gives every byte; without it", b->preset);
   else if (n < size)
-    n += (size_t)snprintf(out + n, size - n, " With that put in, %s leaves %" PRIu64 " code%s and %" PRIu64 " scale%s; without it", b->preset,
+    n += (size_t)snprintf(out + n, size - n, " With that change, %s leaves %" PRIu64 " code%s and %" PRIu64 " scale%s; without it", b->preset,
                           b->codes, plural(b->codes), b->scales, plural(b->scales));
   if (n < size)
     n += (size_t)snprintf(out + n, size - n, " %" PRIu64 " code%s and %" PRIu64 " scale%s differ", b->preset_codes, plural(b->preset_codes),
@@ -121,21 +121,22 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
   const char *name = id->nearest ? id->nearest : "the default";
   size_t n;
   if (zeros_alone)
-    n = (size_t)snprintf(out, size, "But for the sign of %" PRIu64 " zero%s every value is explained: your kernel does as %s", wrong,
+    n = (size_t)snprintf(out, size, "Every value is explained except the sign of %" PRIu64 " zero%s: your kernel does what %s does", wrong,
                          plural(wrong), name);
   else if (tensor_alone)
     n = (size_t)snprintf(out, size,
-                         "Every code and every scale is explained, the tensor scale alone differs (%.9g is stored, these keys give %.9g): "
-                         "your kernel does as %s",
+                         "Every code and every scale is explained; only the tensor scale differs (%.9g is stored, these keys give %.9g): "
+                         "your kernel does what %s does",
                          (double)id->tensor_scale_stored, (double)id->tensor_scale_of_spec, name);
   else
-    n = (size_t)snprintf(out, size, id->exact ? "Every byte is explained: your kernel does as %s" : "Nothing gives every byte; nearest is %s",
+    n = (size_t)snprintf(out, size, id->exact ? "Every byte is explained: your kernel does what %s does" : "No spec gives every byte; the nearest is %s",
                          name);
   mx_spec base = {0};
   char *set[VERDICT_OPTIONS];
   if (id->nearest) mx_preset_find(&base, id->nearest, NULL);
   const size_t m = changes(set, &base, &id->spec);
-  if ((m || !(zeros_alone || tensor_alone)) && n < size) n += (size_t)snprintf(out + n, size - n, ", but ");
+  if ((m || !(zeros_alone || tensor_alone)) && n < size) n += (size_t)snprintf(out + n, size - n, ", ");
+  if (m && n < size) n += (size_t)snprintf(out + n, size - n, "except that ");
   for (size_t i = 0; i < m; i++) {
     char *equals = strchr(set[i], '=');
     *equals = 0;
@@ -146,7 +147,7 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     free(set[i]);
   }
   if (!m && !zeros_alone && !tensor_alone && n < size)
-    n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "nothing else" : "no key explains more");
+    n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "and nothing else" : "and no key explains more");
   if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
   if (id->exact && id->bug.name && n < size) {
     n += (size_t)snprintf(out + n, size - n, " More likely a bug that gives the same bytes: ");
