@@ -55,7 +55,7 @@ typedef struct mx_identity {
   float tensor_scale_stored, tensor_scale_of_spec; /* of the first sample whose tensor scale differs */
   uint64_t undecided;                              /* bit i: key mx_key_name(i) could have another value with the same bytes */
   int stochastic;                                  /* rounding is random */
-  int blank; /* the input has no finite number other than zero, so that the data decide next to nothing */
+  int blank;                                       /* the input has no finite number other than zero, so that the data decide next to nothing */
   /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
   int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: unknown */
   int random_biased;                       /* codes go up more often, or less, than their fractions say */

@@ -34,7 +34,7 @@
   X(TAIL_NEXT, "a short last block reads on into the next row", "tail reads the next row", "48nt", 0)                                          \
   X(TAIL_STALE, "a short last block finds what the one before left", "tail reads the block before", "48nt", 0)                                 \
   X(TAIL_BOTH, "a short last block takes the block before with it", "tail reads the block before", "48nt", 0)                                  \
-  X(TAIL_HALF, "half of a short last block is left out", "part of the tail ignored", "48nt", 0)                                                     \
+  X(TAIL_HALF, "half of a short last block is left out", "part of the tail ignored", "48nt", 0)                                                \
   X(BYTE_SHIFT, "scale built as byte << 23: byte 0 divides by 0", "byte 0 read as 0", "4", 0)                                                  \
   X(LANES_ALONE, "a step of the reduction lost: even and odd lanes scale on their own", "lanes scaled on their own", "48nt", 0)                \
   X(WRAPS, "no saturation: beyond the largest comes zero", "no saturation", "48", 0)                                                           \

@@ -129,8 +129,8 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
                          "your kernel does what %s does",
                          (double)id->tensor_scale_stored, (double)id->tensor_scale_of_spec, name);
   else
-    n = (size_t)snprintf(out, size, id->exact ? "Every byte is explained: your kernel does what %s does" : "No spec gives every byte; the nearest is %s",
-                         name);
+    n = (size_t)snprintf(
+        out, size, id->exact ? "Every byte is explained: your kernel does what %s does" : "No spec gives every byte; the nearest is %s", name);
   mx_spec base = {0};
   char *set[VERDICT_OPTIONS];
   if (id->nearest) mx_preset_find(&base, id->nearest, NULL);

@@ -24,9 +24,9 @@
     "the last elements of the block before as well, where it is the last, short one of a row (a window moved back, a buffer not cleared)",     \
     "tail reads the block before", 0)                                                                                                          \
   X(TAIL_BOTH, "the block before it as well, where it is the last, short one of a row", "tail reads the block before", 0)                      \
-  X(TAIL_FIRST, "the first %g elements of it alone, where it is the last, short one of a row", "part of the tail ignored", 0)                       \
-  X(TAIL_LAST, "the elements of it from %g on alone, where it is the last, short one of a row", "part of the tail ignored", 0)                      \
-  X(TAIL_SOME, "a maximum that leaves out elements of it, where it is the last, short one of a row", "part of the tail ignored", 0)                 \
+  X(TAIL_FIRST, "the first %g elements of it alone, where it is the last, short one of a row", "part of the tail ignored", 0)                  \
+  X(TAIL_LAST, "the elements of it from %g on alone, where it is the last, short one of a row", "part of the tail ignored", 0)                 \
+  X(TAIL_SOME, "a maximum that leaves out elements of it, where it is the last, short one of a row", "part of the tail ignored", 0)            \
   X(ONE, "the first element of the block, not the maximum", "first element for amax", 0)                                                       \
   X(SECOND, "the second largest |x|", "second largest for amax", 0)                                                                            \
   X(MEAN, "the mean of |x| times %g, not the maximum", "mean for amax", 1, 2, 3, 4, 6)                                                         \
