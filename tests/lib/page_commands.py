@@ -132,15 +132,10 @@ class Page:
             self.fail(line, "%s prints\n%s" % (command, said))
 
     def make(self, line, command):
-        """A target is made in the tree, unless it would compile anything: tests run on what is built."""
-        in_tree = "cd %s && %s INSTALL=no" % (shlex.quote(self.root), command)
-        status, said = run(in_tree + " -n")
-        if status:
-            self.fail(line, "exit %d: %s: %s" % (status, command, said[-300:]))
-        elif re.search(r" -c | -o \S*\.o\b", said):
-            self.skipped.append(command + ": would compile first")
-        else:
-            return in_tree
+        """A target is made in the tree, by the make that runs this: by hand it might compile all of it with other flags."""
+        if os.environ.get("MAKELEVEL"):
+            return "cd %s && %s INSTALL=no" % (shlex.quote(self.root), command)
+        self.skipped.append(command + ": only under make check")
         return None
 
     def span(self, line, words):
