@@ -643,6 +643,37 @@ START_TEST(six_block_axes) {
 }
 END_TEST
 
+typedef struct heard {
+  double last;
+  int n, back;
+} heard;
+static void hear(void *self, double share) {
+  heard *h = self;
+  h->back += share <= h->last;
+  h->last = share;
+  h->n++;
+}
+
+/* After every product: three exact ones, of each repeat three in binary64 and one under the model; 1 at the end. */
+START_TEST(progress_of_products) {
+  float x[32 * 32], w[32 * 32], dy[32 * 32];
+  const mx_data d = {.kind = MX_DATA_GAUSSIAN};
+  mx_data_fill(x, 32, 32, &d, 1);
+  mx_data_fill(w, 32, 32, &d, 2);
+  mx_data_fill(dy, 32, 32, &d, 3);
+  mx_spec specs[6];
+  for (int i = 0; i < 6; i++) specs[i] = spec_of("elem.round=sr");
+  static mx_six six;
+  for (int model = MX_PRODUCT_DEQUANTIZED; model <= MX_GEMM_F32_BLOCK; model++) {
+    heard h = {0};
+    const mx_measure_options o = {.repeats = 2, .progress = hear, .progress_self = &h};
+    ck_assert_int_eq(mx_six_measure(&six, x, w, dy, 32, 32, 32, specs, model, &o, NULL), MX_OK);
+    ck_assert_int_eq(h.n, 3 * (1 + 2 * (model == MX_PRODUCT_DEQUANTIZED ? 3 : 4)));
+    ck_assert(!h.back && h.last == 1);
+  }
+}
+END_TEST
+
 /* Every recipe's six specs are possible, and a layer can be measured under them; NVIDIA's are as its paper has them. */
 START_TEST(recipes) {
   enum { N = 64 };
@@ -757,6 +788,7 @@ int main(void) {
   tcase_add_test(t, split_by_hand);
   tcase_add_test(t, split_under_models);
   tcase_add_test(t, six_block_axes);
+  tcase_add_test(t, progress_of_products);
   tcase_add_test(t, recipes);
   tcase_add_test(t, occ_by_hand);
   tcase_add_test(t, dge_by_hand);

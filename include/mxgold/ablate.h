@@ -117,6 +117,9 @@ typedef struct mx_measure_options {
   size_t n_units;                   /* length of unit_error */
   int whole_only;                   /* products: both operands alone, the parts of one operand are left 0 */
   const struct mx_mma_model *fused; /* products under MX_GEMM_FUSED: the matrix unit (mma.h) */
+  /* Products: called from the calling thread with the share of the work that is done, 0 to 1, after every product. NULL: none. */
+  void (*progress)(void *self, double share);
+  void *progress_self;
   double *unit_error;               /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
                          spoiled x counts with x^2 */
 } mx_measure_options;

@@ -93,7 +93,14 @@ typedef struct work {
   mx_tensor tx, tw;
   part part[PARTS];
   pair_sums accumulate;
+  const mx_measure_options *options; /* may be NULL */
+  int n_done, n_products;            /* for progress: the exact one, and those of each repeat */
 } work;
+
+static void one_more(work *w) {
+  w->n_done++;
+  if (w->options && w->options->progress) w->options->progress(w->options->progress_self, (double)w->n_done / w->n_products);
+}
 
 static double prescale_of(const mx_spec *s) {
   return s->elem_prescale != 0 && mx_elem_format(s->elem)->kind != MX_KIND_NONE ? (double)s->elem_prescale : 1;
@@ -143,10 +150,12 @@ static mx_status repeat(work *w, int r, mx_error *err) {
   /* Both: as a device has them, rotated; the rotations cancel in the product. */
   mx_product(w->y, w->xq, w->wq, w->m, w->n, w->k, w->n_threads);
   part_add(&w->part[BOTH], w->exact, w->y, size, w->repeats);
+  one_more(w);
   const double *under = w->y;
   if (w->model != MX_PRODUCT_DEQUANTIZED) {
     if ((status = under_model(w, &sx, &sw, err))) return status;
     under = w->under64;
+    one_more(w);
   }
   part_add(&w->part[TOTAL], w->exact, under, size, w->repeats);
   const pair_sums s = sums_of(w->y, under, size);
@@ -156,8 +165,10 @@ static mx_status repeat(work *w, int r, mx_error *err) {
     return mx_fail(err, status, "%s", mx_status_text(status));
   mx_product(w->y, w->xq, w->w, w->m, w->n, w->k, w->n_threads);
   part_add(&w->part[ONLY_X], w->exact, w->y, size, w->repeats);
+  one_more(w);
   mx_product(w->y, w->x, w->wq, w->m, w->n, w->k, w->n_threads);
   part_add(&w->part[ONLY_W], w->exact, w->y, size, w->repeats);
+  one_more(w);
   return MX_OK;
 }
 
@@ -209,8 +220,13 @@ mx_status mx_product_split_measure(mx_product_split *out, const float *x, const 
   own.n_threads = options ? options->n_threads : 0;
   own.fused = options ? options->fused : NULL;
   own.whole_only = options && options->whole_only;
+  own.options = options;
+  own.n_products = 1 + own.repeats * ((own.whole_only ? 1 : 3) + (model != MX_PRODUCT_DEQUANTIZED));
   mx_status status = allocate(&own) ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "no memory for a product of %zu x %zu", m, n);
-  if (!status) mx_product(own.exact, x, w, m, n, k, own.n_threads);
+  if (!status) {
+    mx_product(own.exact, x, w, m, n, k, own.n_threads);
+    one_more(&own);
+  }
   for (int r = 0; r < own.repeats && !status; r++) status = repeat(&own, r, err);
   if (!status) {
     mx_product_error *to[PARTS] = {&out->x, &out->w, &out->both, &out->total};

@@ -74,8 +74,24 @@ static void specs_of_operands(out *o, const ablate_specs *specs, int n, const ab
   out_end(o);
 }
 
-static mx_measure_options how_to(const ablate_products *p) {
-  return (mx_measure_options){.repeats = p->repeats, .n_threads = p->n_threads, .fused = p->model == MX_GEMM_FUSED ? &p->unit : NULL};
+/* What progress counts: STEPS a spec. */
+enum { STEPS = 1000 };
+typedef struct shown_progress {
+  progress line;
+  size_t spec;
+} shown_progress;
+
+static void show(void *self, double share) {
+  shown_progress *p = self;
+  progress_at(&p->line, p->spec * STEPS + (uint64_t)(share * STEPS));
+}
+
+static mx_measure_options how_to(const ablate_products *p, shown_progress *shown) {
+  return (mx_measure_options){.repeats = p->repeats,
+                              .n_threads = p->n_threads,
+                              .fused = p->model == MX_GEMM_FUSED ? &p->unit : NULL,
+                              .progress = show,
+                              .progress_self = shown};
 }
 
 /* NaN and Inf of an operand, where there are any; a machine is always told. */
@@ -112,11 +128,20 @@ static void product_rows(out *o, const char *spec, const char *product, const mx
   }
 }
 
-/* Bytes of the operands, once a spec: what progress counts. */
-static uint64_t bytes_of(const ablate_tensors *t) {
-  uint64_t n = 0;
-  for (size_t i = 0; i < t->n; i++) n += (uint64_t)t->at[i].rows * t->at[i].cols * sizeof(float);
-  return n;
+/* Keys of recipes that are of training a layer over many steps, and of no single product. */
+static void training_keys(out *o, const ablate_specs *specs, int json) {
+  size_t n = 0;
+  for (size_t s = 0; s < specs->n; s++) n += specs->at[s].recipe && *specs->at[s].recipe->train;
+  if (!n && !json) return;
+  out_table(o, json ? "training_keys_ignored" : "training keys");
+  for (size_t s = 0; s < specs->n; s++) {
+    const mx_recipe *r = specs->at[s].recipe;
+    if (!r || !*r->train) continue;
+    out_row(o);
+    out_text(o, "preset", specs->at[s].label);
+    out_text(o, json ? "keys" : "training keys that --six leaves out", r->train);
+  }
+  out_end(o);
 }
 
 static void release(float **x, size_t n) {
@@ -152,21 +177,21 @@ int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_pr
   out_text(o, "accumulate", p->accum);
   for (int i = 0; i < 2 && !rc; i++) count_nan(o, names[i], at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "error");
-  progress shown;
-  progress_start(&shown, ctx, "ablate --gemm", bytes_of(t) * specs.n);
+  shown_progress shown = {0};
+  progress_start_steps(&shown.line, ctx, "ablate --gemm", specs.n * STEPS);
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[2];
     mx_product_split split;
     mx_error err;
-    const mx_measure_options how = how_to(p);
+    const mx_measure_options how = how_to(p, &shown);
+    shown.spec = s;
     if ((rc = operand_specs(q, 2, p, &specs.at[s]))) break;
     if (mx_product_split_measure(&split, at[0], at[1], x->rows, w->rows, x->cols, &q[0], &q[1], p->model, &how, &err))
       rc = cli_error("--gemm: %s: %s", specs.at[s].label, err.text);
     else
       product_rows(o, specs.at[s].label, "X W^T", &split, p->json);
-    progress_at(&shown, bytes_of(t) * (s + 1));
   }
-  progress_end(&shown);
+  progress_end(&shown.line);
   out_end(o);
   if (!rc) specs_of_operands(o, &specs, 2, p);
   if (!rc)
@@ -232,22 +257,23 @@ int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_pro
   out_text(o, "accumulate", p->accum);
   for (int i = 0; i < 3 && !rc; i++) count_nan(o, names[i], at[i], t->at[i].rows * t->at[i].cols, p->json);
   out_table(o, "operands");
-  progress shown;
-  progress_start(&shown, ctx, "ablate --six", bytes_of(t) * specs.n);
+  shown_progress shown = {0};
+  progress_start_steps(&shown.line, ctx, "ablate --six", specs.n * STEPS);
   for (size_t s = 0; s < specs.n && !rc; s++) {
     mx_spec q[6];
     mx_error err;
-    const mx_measure_options how = how_to(p);
+    const mx_measure_options how = how_to(p, &shown);
+    shown.spec = s;
     if ((rc = operand_specs(q, 6, p, &specs.at[s]))) break;
     if (mx_six_measure(six, at[0], at[1], at[2], x->rows, x->cols, w->rows, q, p->model, &how, &err))
       rc = cli_error("--six: %s: %s", specs.at[s].label, err.text);
     else
       six_rows(o, specs.at[s].label, six, p->json);
-    progress_at(&shown, bytes_of(t) * (s + 1));
   }
-  progress_end(&shown);
+  progress_end(&shown.line);
   out_end(o);
   if (!rc) specs_of_operands(o, &specs, 6, p);
+  if (!rc) training_keys(o, &specs, p->json);
   if (!rc)
     rc = out_print(o, p->json);
   else

@@ -19,6 +19,20 @@ void progress_start(progress *p, const cli_context *ctx, const char *what, uint6
   p->last = p->start;
 }
 
+void progress_start_steps(progress *p, const cli_context *ctx, const char *what, uint64_t total_steps) {
+  progress_start(p, ctx, what, total_steps);
+  p->timed = 1;
+}
+
+static void print_time_left(const progress *p, double elapsed) {
+  if (!p->done || p->done > p->total) return;
+  const double left = elapsed * (double)(p->total - p->done) / (double)p->done;
+  if (left < 90)
+    fprintf(stderr, ", %.0f s left", left);
+  else
+    fprintf(stderr, ", %.0f min left", left / 60);
+}
+
 void progress_at(progress *p, uint64_t done) {
   p->done = done;
   if (!p->terminal) return;
@@ -28,8 +42,13 @@ void progress_at(progress *p, uint64_t done) {
   if (seconds(&p->last, &now) < 0.1 || (!p->verbose && elapsed < 1)) return;
   p->last = now;
   p->shown = 1;
-  fprintf(stderr, "\r\033[K%s: %3.0f%%, ", p->what, p->total ? 100.0 * (double)done / (double)p->total : 100.0);
-  print_rate(p, elapsed);
+  fprintf(stderr, "\r\033[K%s: %3.0f%%", p->what, p->total ? 100.0 * (double)done / (double)p->total : 100.0);
+  if (p->timed) {
+    print_time_left(p, elapsed);
+  } else {
+    fputs(", ", stderr);
+    print_rate(p, elapsed);
+  }
   fflush(stderr);
 }
 
@@ -39,6 +58,9 @@ void progress_end(progress *p) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   fprintf(stderr, "%s: ", p->what);
-  print_rate(p, seconds(&p->start, &now));
-  fprintf(stderr, ", %.3f s\n", seconds(&p->start, &now));
+  if (!p->timed) {
+    print_rate(p, seconds(&p->start, &now));
+    fputs(", ", stderr);
+  }
+  fprintf(stderr, "%.3f s\n", seconds(&p->start, &now));
 }
