@@ -120,7 +120,7 @@ typedef struct mx_measure_options {
   /* Products: called from the calling thread with the share of the work that is done, 0 to 1, after every product. NULL: none. */
   void (*progress)(void *self, double share);
   void *progress_self;
-  double *unit_error;               /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
+  double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
                          spoiled x counts with x^2 */
 } mx_measure_options;
 
