@@ -60,11 +60,17 @@ size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_case
  *  preset may be NULL.  MX_ERR_DATA if the spec refuses a value. */
 mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_spec *spec, const char *suite, const char *preset, uint64_t seed,
                               int inputs_only, mx_error *err);
-/** The spec of a vector's header. MX_ERR_FORMAT. */
+/** The spec of a vector's header. MX_ERR_FORMAT: an unknown key, no elem, scale, block, scale.rule or elem.round, or a preset that is not, or that has
+ *  other keys. */
 mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
 /** Fill the expected columns from x by the header's spec: a new set of vectors with every column. MX_ERR_FORMAT (header or columns are not
  *  those of mx_cases_to_vectors). */
 mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
+
+/** Make again the inputs of vectors whose header names a suite: from suite, spec, gen.seed, rows and cols. What the lines hold as x decides only whether
+ *  the suite's own shape was meant or the same one asked for. v has passed mx_vectors_expected(). MX_ERR_FORMAT (no suite, or one that has other cases),
+ *  MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/cli/accepted.sh. */
+mx_status mx_vectors_inputs(mx_cases *out, const mx_vectors *v, mx_error *err);
 
 /** How a column of two sets of vectors compares. */
 typedef struct mx_vectors_count {

@@ -82,7 +82,7 @@ static mx_status write_matrix(mx_writer *w, const struct args *a, const mx_spec 
   mx_tensor t = {0};
   float *values = malloc((g->rows * g->cols + 1) * sizeof *values);
   if (!values) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
-  mx_status s = mx_quantized_declare(&layout, w, spec, a->spec.preset, shape, 2, MX_F32, 1, err);
+  mx_status s = mx_quantized_declare(&layout, w, spec, spec_preset_label(&a->spec, spec), shape, 2, MX_F32, 1, err);
   if (!s && mx_writer_add(w, "input", MX_F32, 2, padded, &input)) s = mx_fail(err, MX_ERR_ARG, "cannot declare tensor input");
   if (!s) s = mx_writer_meta(w, "suite", a->suite);
   if (!s) s = mx_writer_meta(w, "gen.seed", mx_vectors_meta(v, "gen.seed"));
@@ -128,7 +128,7 @@ static int run(const cli_context *ctx, void *args) {
   const int pipe = (!a->out || !strcmp(a->out, "-")) && !a->readmemh;
   mx_vectors v;
   int rc = CLI_FINE;
-  if (mx_cases_to_vectors(&v, &cases, &spec, a->suite, a->spec.preset, seed, pipe || a->inputs, &err)) rc = cli_fail(&err);
+  if (mx_cases_to_vectors(&v, &cases, &spec, a->suite, spec_preset_label(&a->spec, &spec), seed, pipe || a->inputs, &err)) rc = cli_fail(&err);
   if (!rc && a->readmemh) rc = write_readmemh(&v, a->readmemh);
   if (!rc && a->out && ends_with(a->out, ".safetensors"))
     rc = write_safetensors(a, &spec, &v, &cases);

@@ -7,8 +7,9 @@
 
 typedef struct reader {
   const char *name, *text;
-  size_t n, at; /* bytes, current byte */
-  size_t line;  /* from 1 */
+  size_t n, at;      /* bytes, current byte */
+  size_t line;       /* from 1 */
+  size_t first_line; /* of cases */
   mx_error *err;
 } reader;
 
@@ -26,6 +27,14 @@ static size_t line_length(const reader *r) {
   const char *end = memchr(r->text + r->at, '\n', r->n - r->at);
   return end ? (size_t)(end - r->text) - r->at : SIZE_MAX;
 }
+
+/* A line that ends as on Windows; r stands at its start. */
+static mx_status crlf(reader *r, size_t length) {
+  r->at += length - 1;
+  return malformed(r, "a line feed alone at the end of each line, not CRLF: dos2unix mends that");
+}
+
+static int ends_in_cr(const reader *r, size_t length) { return length != SIZE_MAX && length && r->text[r->at + length - 1] == '\r'; }
 
 static void next_line(reader *r, size_t length) {
   r->at += length + 1;
@@ -89,6 +98,7 @@ static mx_status header_line(reader *r, mx_vectors *v, size_t length, char **las
 }
 
 static mx_status header(reader *r, mx_vectors *v) {
+  if (starts(r, "# mxv 1\r\n")) return crlf(r, strlen("# mxv 1\r"));
   if (!starts(r, "# mxv 1\n")) return malformed(r, "\"# mxv 1\"");
   next_line(r, strlen("# mxv 1"));
   char *last_key = NULL;
@@ -97,6 +107,8 @@ static mx_status header(reader *r, mx_vectors *v) {
     const size_t length = line_length(r);
     if (length == SIZE_MAX)
       s = malformed(r, "a header line that ends in a line feed");
+    else if (ends_in_cr(r, length))
+      s = crlf(r, length);
     else if (!starts(r, "# ") || length < 2)
       s = malformed(r, "a header line \"# ...\", the last one \"# columns ...\"");
     else if (starts(r, "# columns "))
@@ -107,6 +119,46 @@ static mx_status header(reader *r, mx_vectors *v) {
   }
   free(last_key);
   return s;
+}
+
+/* Says where a line, at which r stands, is not what the header asks: a column has another count of numbers, a number has another length, or the line
+ * has other columns than the header, or than the first line. */
+static mx_status other_line(reader *r, const mx_vectors *v, size_t length) {
+  const char *p = r->text + r->at, *const end = p + length;
+  const size_t asked = r->line == r->first_line ? v->n_columns : v->n_filled;
+  size_t k = 0;
+  if (ends_in_cr(r, length)) return crlf(r, length);
+  for (; k < asked && p <= end; k++) {
+    const mx_column *c = &v->columns[k];
+    const char *bar = memchr(p, '|', (size_t)(end - p)), *const column_end = bar ? bar : end;
+    size_t n = 0;
+    r->at = (size_t)(p - r->text);
+    while (p < column_end) {
+      size_t digits = 0;
+      while (p + digits < column_end && p[digits] != ' ') digits++;
+      if (digits && digits != mxv_digits(c)) {
+        r->at = (size_t)(p - r->text);
+        return mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: number %zu of column %s has %zu hexadecimal digits, expected %u",
+                       r->name, r->line, r->at, n, c->name, digits, mxv_digits(c));
+      }
+      n += digits != 0;
+      p += digits + (p + digits < column_end);
+    }
+    if (n != c->count)
+      return mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: column %s has %zu numbers, expected %zu", r->name, r->line, r->at, c->name,
+                     n, c->count);
+    if (!bar) p = end + 1;
+    if (bar) p = bar + 1;
+  }
+  size_t columns = k;
+  if (p <= end) /* there is more behind the last column that was asked for */
+    for (columns++; (p = memchr(p, '|', (size_t)(end - p))); p++) columns++;
+  if (columns == asked || r->line == r->first_line)
+    return columns > asked ? mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: %zu columns, expected at most the %zu of the header",
+                                     r->name, r->line, r->at, columns, asked)
+                           : malformed(r, "one blank between numbers, and \" | \" between columns");
+  return mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: %zu columns, expected %zu as on the first line", r->name, r->line, r->at,
+                 columns, asked);
 }
 
 /* Bytes that a line of the first k columns has; 0 on overflow. */
@@ -159,12 +211,15 @@ static mx_status cases(reader *r, mx_vectors *v) {
     v->n_filled = 0;
     for (size_t k = 1; k <= v->n_columns && !v->n_filled; k++)
       if (line_bytes(v, k) == first) v->n_filled = k;
-    if (!v->n_filled) return malformed(r, "a line of as many hexadecimal digits as the columns take, or as their first ones take");
+    r->first_line = r->line;
+    if (!v->n_filled) return other_line(r, v, first);
     while (r->at + n * (first + 1) < r->n && r->text[r->at + n * (first + 1)] != '#') n++;
-    if (n > (r->n - r->at) / (first + 1)) return malformed(r, "\"# end N\" as the last line");
   }
   if (mx_vectors_alloc(v, n)) return mx_fail(r->err, MX_ERR_NOMEM, "%s: out of memory", r->name);
   for (size_t k = 0; k < n; k++) {
+    const size_t length = line_length(r);
+    if (length == SIZE_MAX) return malformed(r, "\"# end N\" as the last line");
+    if (length != first) return other_line(r, v, length);
     const mx_status s = one_case(r, v, k);
     if (s) return s;
     if (r->text[r->at] != '\n') return malformed(r, "the end of the line");
@@ -173,6 +228,7 @@ static mx_status cases(reader *r, mx_vectors *v) {
   uint64_t stated;
   const size_t length = line_length(r);
   const char *p = r->text + r->at + strlen("# end ");
+  if (ends_in_cr(r, length)) return crlf(r, length);
   if (length == SIZE_MAX || !starts(r, "# end ") || !number(&p, r->text + r->at + length, UINT64_MAX / 10 - 1, &stated) ||
       p != r->text + r->at + length)
     return malformed(r, "\"# end N\"");
@@ -186,7 +242,7 @@ static mx_status cases(reader *r, mx_vectors *v) {
 mx_status mx_vectors_parse(mx_vectors *out, const char *name, const void *text, size_t n_bytes, mx_error *err) {
   if (!out || (!text && n_bytes)) return mx_fail(err, MX_ERR_ARG, "mx_vectors_parse: NULL argument");
   *out = (mx_vectors){0};
-  reader r = {name, n_bytes ? text : "", n_bytes, 0, 1, err};
+  reader r = {name, n_bytes ? text : "", n_bytes, 0, 1, 0, err};
   mx_status s = header(&r, out);
   if (!s) s = cases(&r, out);
   if (s) mx_vectors_free(out);

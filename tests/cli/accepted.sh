@@ -36,3 +36,78 @@ refuses "mxgold: inspect: --shape is about the file of --input, expected --input
 accepts "$mxgold" quantize x.npy --dtype f32 -o q.safetensors
 refuses "mxgold: x.npy: dtype is f32, not the f16 of --dtype" "$mxgold" quantize x.npy --dtype f16 -o never.safetensors
 [ ! -e never.safetensors ] || fail "a refused command left an output"
+
+# Text: the end of lines, and which column has how many numbers.
+accepts "$mxgold" gen ties --preset ocp-mxfp4 --shape 3x64 -o e.mxv
+sed 's/$/\r/' e.mxv >crlf.mxv
+refuses "mxgold: crlf.mxv: line 1, byte 7: expected a line feed alone at the end of each line, not CRLF: dos2unix mends that" "$mxgold" verify crlf.mxv
+sed '$!b; s/$/\r/' e.mxv >crlf.mxv
+refuses "mxgold: crlf.mxv: line $(wc -l <e.mxv), byte $(($(wc -c <e.mxv) - 1)): expected a line feed alone at the end of each line, not CRLF: dos2unix mends that" \
+  "$mxgold" verify crlf.mxv
+header=$(grep -c '^#' e.mxv)
+at=$(sed -n "1,$((header - 1))p" e.mxv | wc -c)
+awk -F' [|] ' '/^#/ {print; next} {sub(/ .$/, "", $2); print $1 " | " $2 " | " $3}' e.mxv >short.mxv
+refuses "mxgold: short.mxv: line $header, byte $((at + 64 * 9 + 1)): column codes has 63 numbers, expected 64" "$mxgold" verify short.mxv
+sed '/^#/!s/$/ | 0/' e.mxv >more.mxv
+refuses "mxgold: more.mxv: line $header, byte $((at + 64 * 9 + 1 + 64 * 2 + 2)): 4 columns, expected at most the 3 of the header" "$mxgold" verify more.mxv
+sed "$((header + 1))s/ | [^|]*$//" e.mxv >fewer.mxv
+line=$(sed -n "${header}p" e.mxv | wc -c)
+refuses "mxgold: fewer.mxv: line $((header + 1)), byte $((at + line + 64 * 9 + 1)): 2 columns, expected 3 as on the first line" "$mxgold" verify fewer.mxv
+
+# Headers that say too little, or two things.
+for key in block elem scale scale.rule elem.round; do
+  grep -v "^# $key=" e.mxv >less.mxv
+  refuses "mxgold: header: no $key=..., expected the keys of the spec, as mxgold gen writes them" "$mxgold" verify less.mxv
+done
+sed 's/^# preset=.*/# preset=ocp-mxfp5/' e.mxv >other.mxv
+differs_at=$("$mxgold" verify other.mxv 2>&1)
+case $differs_at in "mxgold: header: "*ocp-mxfp5*) ;; *) fail "a preset that is not: $differs_at" ;; esac
+sed 's/^# elem.round=.*/# elem.round=rna/' e.mxv >other.mxv
+refuses "mxgold: header: preset=ocp-mxfp4, but elem.round=rna where that preset has rne; expected its keys, or no preset" "$mxgold" verify other.mxv
+accepts "$mxgold" gen ties --preset ocp-mxfp4 --set elem.round=rna --shape 3x64 -o changed.mxv
+! grep -q '^# preset=' changed.mxv || fail "a preset is named though a key of it was changed"
+accepts "$mxgold" verify changed.mxv
+
+# The inputs of a pipe are made again: what a partner did to them is found, and without a suite none counts as compared.
+kernel() { python3 -c '
+import subprocess, sys
+lines = sys.stdin.read().split("\n")
+want = iter([l for l in open("full.mxv").read().split("\n") if l and l[0] != "#"])
+for l in lines[:-1]: print(l if l[0] == "#" else l + " | " + next(want).split(" | ", 1)[1])'; }
+for suite in random ties boundary codes special tails padding layout order cancel minimal; do
+  for spec in "--preset ocp-mxfp4" "--preset te-nvfp4" "--set block=8x8" "--set block=col"; do
+    # shellcheck disable=SC2086
+    "$mxgold" gen $suite $spec -o full.mxv 2>/dev/null || continue
+    accepts "$mxgold" verify full.mxv
+    grep -q "^x  *$(grep -vc '^#' full.mxv | sed 's/.*/[1-9]/')" "$scratch/stdout" || fail "$suite $spec: x is not compared: $(cat "$scratch/stdout")"
+  done
+done
+accepts "$mxgold" gen random --preset te-nvfp4 --seed 5 --shape 7x48 -o full.mxv
+accepts "$mxgold" verify full.mxv
+"$mxgold" gen random --preset te-nvfp4 --seed 5 --shape 7x48 | kernel >returned.mxv
+accepts "$mxgold" verify - <returned.mxv
+"$mxgold" gen random --preset ocp-mxfp4 -o full.mxv
+"$mxgold" gen random --preset ocp-mxfp4 | sed '/^#/!s/^4/c/' >turned.mxv
+# An honest kernel on those inputs: right for what it was given, wrong for what it should have been given.
+python3 - <<'PY'
+flip = lambda l: "c" + l[1:] if l[0] == "4" else l
+turned = [l for l in open("turned.mxv").read().split("\n") if l and l[0] != "#"]
+open("kernel.mxv", "w").write("".join(
+    (l if not l or l[0] == "#" else flip(l)) + "\n" for l in open("full.mxv").read().split("\n")[:-1]))
+full = [l for l in open("full.mxv").read().split("\n") if l and l[0] != "#"]
+assert any(a[:8] != b[:8] for a, b in zip(full, turned))
+PY
+differs "equal  no" "$mxgold" verify kernel.mxv
+grep -q '^x  *16384  *[1-9]' "$scratch/stdout" || fail "an input that was changed on the way was not seen: $(cat "$scratch/stdout")"
+grep -v '^# suite=' full.mxv >trusted.mxv
+accepts "$mxgold" verify trusted.mxv
+grep -q '^x  *0  *0' "$scratch/stdout" || fail "x counts as compared though nothing says what it was: $(cat "$scratch/stdout")"
+sed 's/^# suite=.*/# suite=randon/' full.mxv >unknown.mxv
+refuses "mxgold: header: suite=randon: no such suite, expected one that mxgold gen makes" "$mxgold" verify unknown.mxv
+grep -v '^# gen.seed=' full.mxv >seedless.mxv
+refuses "mxgold: header: suite=random without gen.seed, rows and cols, expected all of them, as mxgold gen writes" "$mxgold" verify seedless.mxv
+"$mxgold" gen special --preset ocp-mxfp4 -o full.mxv
+n=$(grep -vc '^#' full.mxv)
+sed "$(($(wc -l <full.mxv) - 1))d; s/^# end .*/# end $((n - 1))/" full.mxv >lost.mxv
+refuses "mxgold: header: suite special under this spec has no $((n - 1)) cases of these columns, expected as many lines as mxgold gen wrote" \
+  "$mxgold" verify lost.mxv

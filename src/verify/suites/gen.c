@@ -44,6 +44,16 @@ static void own_shape(gen *g, int suite) {
   g->ld = suite == MX_SUITE_PADDING ? (g->cols + bc) / bc * bc : g->cols;
 }
 
+mx_status mxi_gen_plan(gen *g, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err) {
+  size_t n;
+  *g = (gen){.spec = spec, .rows = rows, .cols = cols, .seed = seed, .own_cols = !cols};
+  mx_spec_block(spec, rows ? rows : 64, cols ? cols : 256, &g->block_rows, &g->block_cols);
+  own_shape(g, suite);
+  if (__builtin_mul_overflow(g->rows, g->ld, &n) || __builtin_mul_overflow(n, g->n, &n))
+    return mx_fail(err, MX_ERR_NOMEM, "the shape overflows");
+  return MX_OK;
+}
+
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err) {
   static mx_status (*const fill[])(gen *) = {mxi_gen_random, mxi_gen_ties,    mxi_gen_boundary, mxi_gen_codes, mxi_gen_special,
                                              mxi_gen_tails,  mxi_gen_padding, mxi_gen_layout,   mxi_gen_order, mxi_gen_cancel};
@@ -55,11 +65,10 @@ mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows
     s = mxi_minimal_cases(out, seed);
     return s ? mx_fail(err, s, "suite minimal: %s", mx_status_text(s)) : MX_OK;
   }
-  gen g = {.spec = spec, .rows = rows, .cols = cols, .seed = seed, .own_cols = !cols};
-  mx_spec_block(spec, rows ? rows : 64, cols ? cols : 256, &g.block_rows, &g.block_cols);
-  own_shape(&g, suite);
-  size_t n;
-  if (__builtin_mul_overflow(g.rows, g.ld, &n) || __builtin_mul_overflow(n, g.n, &n)) return mx_fail(err, MX_ERR_NOMEM, "the shape overflows");
+  gen g;
+  s = mxi_gen_plan(&g, suite, spec, rows, cols, seed, err);
+  if (s) return s;
+  const size_t n = g.n * g.rows * g.ld;
   g.x = calloc(n + 1, sizeof *g.x);
   if (!g.x) return mx_fail(err, MX_ERR_NOMEM, "out of memory for %zu numbers", n);
   s = fill[suite](&g);

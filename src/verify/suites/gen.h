@@ -36,6 +36,9 @@ mx_status mxi_gen_layout(gen *g);
 mx_status mxi_gen_order(gen *g);
 mx_status mxi_gen_cancel(gen *g);
 
+/** The shape that a suite would have, before there is memory for it. MX_ERR_NOMEM (overflow). Not of suite minimal. */
+mx_status mxi_gen_plan(gen *g, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
+
 /** Shapes that depend on the spec. */
 size_t mxi_gen_codes_rows(const mx_spec *spec, size_t cols);
 size_t mxi_gen_boundary_rows(const mx_spec *spec, size_t cols);

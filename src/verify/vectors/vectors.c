@@ -129,8 +129,51 @@ static int is_other(const char *key) {
   return 0;
 }
 
+/* What a header has to say: their defaults are a format's own, so that a header without them would quietly be another one's. */
+static const char *missing_key(const mx_vectors *v) {
+  static const char *const needed[] = {"elem", "scale", "block", "scale.rule", "elem.round"};
+  for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+    if (!mx_vectors_meta(v, needed[i])) return needed[i];
+  return NULL;
+}
+
+/* The value of a key in what mx_spec_print() wrote. Ends the item with a NUL. */
+static char *value_in(char *text, const char *key) {
+  const size_t n = strlen(key);
+  for (char *at = text; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL)
+    if (!strncmp(at, key, n) && at[n] == '=') {
+      at[strcspn(at, " ")] = 0;
+      return at + n + 1;
+    }
+  return NULL;
+}
+
+/* Is the spec that of the preset that the header names? Seed, order of nibbles and a given tensor scale are no part of a preset. */
+static mx_status check_preset(const mx_spec *spec, const char *preset, mx_error *err) {
+  mx_spec named;
+  mx_error inner;
+  if (mx_preset_find(&named, preset, &inner)) return mx_fail(err, MX_ERR_FORMAT, "header: %s", inner.text);
+  named.seed = spec->seed;
+  named.nibble = spec->nibble;
+  named.tensor_given = spec->tensor_given;
+  named.tensor_given_value = spec->tensor_given_value;
+  if (mx_spec_equal(&named, spec)) return MX_OK;
+  for (size_t i = 0; mx_key_name(i); i++) {
+    char mine[4096], theirs[4096];
+    mx_spec_print(mine, sizeof mine, spec, 1);
+    mx_spec_print(theirs, sizeof theirs, &named, 1);
+    const char *have = value_in(mine, mx_key_name(i)), *want = value_in(theirs, mx_key_name(i));
+    if (have && want && strcmp(have, want))
+      return mx_fail(err, MX_ERR_FORMAT, "header: preset=%s, but %s=%s where that preset has %s; expected its keys, or no preset", preset,
+                     mx_key_name(i), have, want);
+  }
+  return mx_fail(err, MX_ERR_FORMAT, "header: preset=%s, but other keys than that preset has", preset);
+}
+
 mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err) {
   *out = (mx_spec){0};
+  const char *missing = missing_key(v), *preset = mx_vectors_meta(v, "preset");
+  if (missing) return mx_fail(err, MX_ERR_FORMAT, "header: no %s=..., expected the keys of the spec, as mxgold gen writes them", missing);
   for (size_t i = 0; i < v->n_meta; i++) {
     mx_error inner;
     if (is_other(v->keys[i])) continue;
@@ -138,7 +181,7 @@ mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err) {
   }
   mx_error inner;
   if (mx_spec_check(out, &inner)) return mx_fail(err, MX_ERR_FORMAT, "header: %s", inner.text);
-  return MX_OK;
+  return preset ? check_preset(out, preset, err) : MX_OK;
 }
 
 static int size_of(size_t *out, const mx_vectors *v, const char *key) {
