@@ -25,3 +25,5 @@ check-run:
 	@$(PYTHON) tools/run-parts.py --jobs $(JOBS) $(if $(FAST),--only-fast) --expected tests/parts.txt --logs $(CHECK_B) $(CHECK_PARTS)
 check-build: $(BIN) $(LIB_A) $(LIB_SO) $(TESTS) $(GOLDEN) examples $(if $(FAST),,$(B)/hip/check $(B)/hip/test_runtime $(B)/hip/test_gfx950 $(B)/hip/test_native $(B)/hip/hip-diff-host \
   $(if $(SAN),,$(MACHINE)) $(if $(HIP_HAVE_CLANG),$(HIP_CODE) $(HIP_EXAMPLE)) fuzz-build)
+# Its allocations go through functions of its own, which can fail.
+$(B)/tests/test_nomem: private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc

@@ -64,12 +64,15 @@ typedef struct mx_identity {
   /* First block that differs, if any: */
   size_t bad_sample, bad_row, bad_col;
   uint64_t specs_tried;
-  mx_bug bug; /* where no spec gives every byte, or only one with odd numbers: a known bug that does */
+  int complete; /* 1: no limit of time cut the search short; 0: with more seconds the answer, or what is undecided, may be another */
+  mx_bug bug;   /* where no spec gives every byte, or only one with odd numbers: a known bug that does */
 } mx_identity;
 
 /** Find the spec that a black box follows, by search over keys: formats, block, scale side, element side, special blocks.
- *  Returns MX_OK (also when nothing exact was found: out->exact says), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_NOMEM.
- *  Threads: reentrant; the result does not depend on the number of threads unless time runs out.   Oracle: tests/test_identify.c. */
+ *  Returns MX_OK (also when nothing exact was found: out->exact says), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_TIME (the
+ *  time ended before any spec was run), MX_ERR_NOMEM (also when memory ran out on the way: then nothing is said).
+ *  Threads: reentrant; the result does not depend on the number of threads unless time runs out (out->complete is 0).
+ *  Oracle: tests/test_identify.c, tests/test_nomem.c. */
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
 
 /** For each key whose bit is set, the suite (MX_SUITE_*) on which the most other values of the key give other bytes than spec does: its vectors decide

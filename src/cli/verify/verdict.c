@@ -262,6 +262,7 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
       root, "differing",
       json_pack("{s:I,s:I}", "codes", (json_int_t)(id->codes_differ + id->values_differ), "scales", (json_int_t)id->scales_differ));
   json_object_set_new(root, "undecided", undecided);
+  json_object_set_new(root, "complete", json_boolean(id->complete));
   json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
   if (id->zero_signs_differ) json_object_set_new(root, "zero_signs", json_integer((json_int_t)id->zero_signs_differ));

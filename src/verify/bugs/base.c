@@ -44,7 +44,9 @@ static int quantize(const base *b, const part *p, const mx_spec *spec, const flo
   mx_tensor t = {0};
   const mx_exec exec = {.n_threads = b->n_threads, .amax_known = amax != NULL, .amax = amax ? *amax : 0};
   const unsigned bits = mxi_base_elem(b)->bits;
-  int ok = !mx_tensor_alloc(&t, p->rows, p->cols, spec) && !mx_quantize(&t, x, p->rows, p->cols, ld, spec, &exec, NULL);
+  mx_status status = mx_tensor_alloc(&t, p->rows, p->cols, spec);
+  if (!status) status = mx_quantize(&t, x, p->rows, p->cols, ld, spec, &exec, NULL);
+  const int ok = !noted_status(status, b->lack);
   for (size_t r = 0; ok && r < p->rows; r++) {
     const uint8_t *from = t.codes + r * t.code_stride;
     uint8_t *to = codes + r * p->cols;
@@ -96,7 +98,8 @@ static int read_input(const base *b, part *p) {
   for (size_t r = 0; r < p->rows; r++)
     for (size_t c = 0; c < p->cols; c++) p->x[r * p->cols + c] = mxi_round_dtype(s->x[r * s->ld + c], spec->input_dtype);
   if (!spec->had_size) return 1;
-  return !mx_hadamard(p->x, p->cols, p->x, p->rows, p->cols, p->cols, spec->had_size, spec->had_sign, spec->had_signs, spec->seed);
+  return !noted_status(mx_hadamard(p->x, p->cols, p->x, p->rows, p->cols, p->cols, spec->had_size, spec->had_sign, spec->had_signs, spec->seed),
+                       b->lack);
 }
 
 static int part_open(base *b, part *p, const mx_sample *s, int by_blocks) {
@@ -105,9 +108,9 @@ static int part_open(base *b, part *p, const mx_sample *s, int by_blocks) {
   p->down = up(p->rows, p->block_rows);
   p->across = up(p->cols, p->block_cols);
   const size_t n = p->rows * p->cols, blocks = p->down * p->across;
-  p->codes = malloc(n + 1);
-  p->scales = malloc((blocks + 1) * sizeof *p->scales);
-  p->seen = malloc((blocks + 1) * sizeof *p->seen);
+  p->codes = noted(malloc(n + 1), b->lack);
+  p->scales = noted(malloc((blocks + 1) * sizeof *p->scales), b->lack);
+  p->seen = noted(malloc((blocks + 1) * sizeof *p->seen), b->lack);
   if (!p->codes || !p->scales || !p->seen) return 0;
   mx_spec run = b->spec;
   run.nibble = MX_NIBBLE_LOW_FIRST;
@@ -115,11 +118,11 @@ static int part_open(base *b, part *p, const mx_sample *s, int by_blocks) {
   p->has_tensor_scale = b->spec.tensor_norm != MX_TENSOR_NORM_NONE;
   read_seen(p);
   if (!by_blocks) return 1;
-  p->x = malloc((n + 1) * sizeof *p->x);
+  p->x = noted(malloc((n + 1) * sizeof *p->x), b->lack);
   if (!p->x || !read_input(b, p)) return 0;
-  if (mx_tensor_amax(&p->amax, s->x, s->rows, s->cols, s->ld, &b->spec, &(mx_exec){.n_threads = b->n_threads})) return 0;
+  if (noted_status(mx_tensor_amax(&p->amax, s->x, s->rows, s->cols, s->ld, &b->spec, &(mx_exec){.n_threads = b->n_threads}), b->lack)) return 0;
   if (b->spec.select == MX_SELECT_FOURSIX || b->spec.scale_rule == MX_SCALE_RULE_QUEST) return 1;
-  p->stats = calloc(blocks + 1, sizeof *p->stats);
+  p->stats = noted(calloc(blocks + 1, sizeof *p->stats), b->lack);
   if (!p->stats) return 0;
   read_stats(b, p);
   return 1;
@@ -132,9 +135,10 @@ static int tensor_scale_differs(const part *p) {
   return isnan(a) || isnan(b) ? !(isnan(a) && isnan(b)) : a != b;
 }
 
-int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks) {
-  *b = (base){.spec = *spec, .preset = preset, .n = n, .n_threads = n_threads};
-  b->parts = calloc(n, sizeof *b->parts);
+int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks,
+                  shortage *lack) {
+  *b = (base){.spec = *spec, .preset = preset, .n = n, .n_threads = n_threads, .lack = lack};
+  b->parts = noted(calloc(n, sizeof *b->parts), b->lack);
   for (size_t i = 0; b->parts && i < n; i++) {
     if (!part_open(b, &b->parts[i], &samples[i], by_blocks)) return 0;
     const leaves l = mxi_run_left(b, i, b->parts[i].codes, NULL, 0, SIZE_MAX);
@@ -160,12 +164,12 @@ void mxi_base_close(base *b) {
 
 int mxi_run_open(trial_run *r, const base *b) {
   int ok = 1;
-  r->codes = calloc(b->n + 1, sizeof *r->codes);
-  r->scales = calloc(b->n + 1, sizeof *r->scales);
+  r->codes = noted(calloc(b->n + 1, sizeof *r->codes), b->lack);
+  r->scales = noted(calloc(b->n + 1, sizeof *r->scales), b->lack);
   for (size_t i = 0; i < b->n && r->codes && r->scales; i++) {
     const part *p = &b->parts[i];
-    r->codes[i] = malloc(p->rows * p->cols + 1);
-    r->scales[i] = malloc((p->down * p->across + 1) * sizeof **r->scales);
+    r->codes[i] = noted(malloc(p->rows * p->cols + 1), b->lack);
+    r->scales[i] = noted(malloc((p->down * p->across + 1) * sizeof **r->scales), b->lack);
     ok &= r->codes[i] && r->scales[i];
   }
   ok &= r->codes && r->scales;

@@ -2,6 +2,7 @@
 #ifndef MX_VERIFY_BUGS_BASE_H
 #define MX_VERIFY_BUGS_BASE_H
 
+#include "core/shortage.h"
 #include "kernels/block/plan.h"
 #include "mxgold/verify.h"
 
@@ -32,6 +33,7 @@ typedef struct base {
   size_t n;
   leaves plain; /* of the preset as it is */
   int n_threads;
+  shortage *lack; /* of the call: where memory runs out below, it is noted there */
 } base;
 
 /* A run that is on trial: codes and scales of each part. */
@@ -43,7 +45,8 @@ typedef struct trial_run {
 /** Can the preset have made these shapes and codes? */
 int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n);
 /** Run spec over every sample; by_blocks: also what runs by blocks need. 0 if it can't be run. */
-int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks);
+int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks,
+                  shortage *lack);
 void mxi_base_close(base *b);
 /** Room for runs of b, 0 if memory ran out; and back. */
 int mxi_run_open(trial_run *r, const base *b);

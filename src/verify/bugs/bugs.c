@@ -51,12 +51,12 @@ static uint64_t counts_of(const base *b) {
 static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
 
 /* What a preset leaves; 0 if it can't have made these samples. */
-static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads) {
+static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads, shortage *lack) {
   const mx_preset *row = mx_preset_at(preset);
   base b = {0};
   *out = (entry){.preset = row->name};
   if (row->alias_of || mx_preset_find(&out->spec, row->name, NULL) || !mxi_base_fits(&out->spec, samples, n)) return 0;
-  const int ok = mxi_base_open(&b, &out->spec, row->name, samples, n, n_threads, 0);
+  const int ok = mxi_base_open(&b, &out->spec, row->name, samples, n, n_threads, 0, lack);
   out->plain = b.plain;
   if (ok) out->print = print_of(&b), out->counts = counts_of(&b);
   mxi_base_close(&b);
@@ -66,12 +66,12 @@ static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n
 /* Presets beside each other, or the samples of one where they are large. */
 static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, deadline until) {
   const size_t presets = mx_preset_count();
-  entry *all = calloc(presets + 1, sizeof *all);
-  uint8_t *fits = calloc(presets + 1, 1);
+  entry *all = noted(calloc(presets + 1, sizeof *all), until.lack);
+  uint8_t *fits = noted(calloc(presets + 1, 1), until.lack);
   size_t count = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t i = 0; i < presets; i++)
-    if (all && fits && !deadline_over(until)) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads);
+    if (all && fits && !deadline_over(until)) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads, until.lack);
   for (int known = 1; known >= 0; known--)
     for (size_t i = 0; all && fits && i < presets && count < MOST_DISTINCT; i++) {
       size_t same = 0;
@@ -98,13 +98,13 @@ static mx_sample small_part(const mx_sample *samples, size_t n, const mx_spec *s
 }
 
 /* Can the preset with another input have made the samples? Decided on a small part of them: the right one leaves next to nothing there. */
-static int another_input(const entry *e, const mx_sample *samples, size_t n) {
+static int another_input(const entry *e, const mx_sample *samples, size_t n, shortage *lack) {
   enum { ENOUGH = 100 };
   const mx_sample few = small_part(samples, n, &e->spec);
   base b = {0};
   candidate c = {0};
   int can = 1;
-  if (mxi_base_open(&b, &e->spec, e->preset, &few, 1, 1, 1) && left_total(b.plain) >= ENOUGH) {
+  if (mxi_base_open(&b, &e->spec, e->preset, &few, 1, 1, 1, lack) && left_total(b.plain) >= ENOUGH) {
     mxi_input_bugs(&c, &b);
     can = c.name != NULL;
   }
@@ -161,7 +161,7 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
   for (size_t i = 0; i < n; i++) elements = samples[i].rows * samples[i].cols > elements ? samples[i].rows * samples[i].cols : elements;
   const int beside = elements < THREADS_FROM ? n_threads : 1; /* threads that wait for each other cost more than the work */
   if (beside > 1) n_threads = 1;
-  entry *e = calloc(MOST_DISTINCT, sizeof *e);
+  entry *e = noted(calloc(MOST_DISTINCT, sizeof *e), until.lack);
   if (!e) return 0;
   const size_t count = rank_presets(e, samples, n, beside, n_threads, until);
   size_t chosen[MOST_BASES], best_at = 0;
@@ -177,7 +177,7 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t k = 0; k < n_bases; k++) {
     if (right || deadline_over(until)) continue;
-    if (!mxi_base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1)) mxi_base_close(&bases[k]);
+    if (!mxi_base_open(&bases[k], &e[chosen[k]].spec, e[chosen[k]].preset, samples, n, n_threads, 1, until.lack)) mxi_base_close(&bases[k]);
   }
   for (size_t g = 0; g < GROUPS && !right; g++)
     for (size_t k = 0; k < n_bases && !deadline_over(until); k++) {
@@ -195,12 +195,12 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
   uint8_t can[MOST_DISTINCT] = {0};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t i = 0; i < count; i++)
-    if (elsewhere && !deadline_over(until)) can[i] = (uint8_t)another_input(&e[i], samples, n);
+    if (elsewhere && !deadline_over(until)) can[i] = (uint8_t)another_input(&e[i], samples, n, until.lack);
   for (size_t i = 0; i < count && elsewhere && !best.name && !deadline_over(until); i++) {
     if (!can[i]) continue;
     base b;
     const candidate before = best;
-    if (mxi_base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1)) mxi_input_bugs(&best, &b);
+    if (mxi_base_open(&b, &e[i].spec, e[i].preset, samples, n, n_threads, 1, until.lack)) mxi_input_bugs(&best, &b);
     mxi_base_close(&b);
     if (best.name != before.name) best_at = i;
   }

@@ -130,7 +130,7 @@ static int run_changed(candidate *c, const base *b, float *const *x, trial_run *
     c->l.codes += l.codes;
     c->l.scales += l.scales;
     if (p->s->has_tensor_scale && p->has_tensor_scale) {
-      mx_tensor_amax(&a, x[i], p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads});
+      if (noted_status(mx_tensor_amax(&a, x[i], p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads}), b->lack)) return 0;
       c->l.tensor_scales += mx_tensor_scale(&t, a, &b->spec) || (t != p->s->tensor_scale && p->tensor_scale != p->s->tensor_scale);
     }
     if (left_total(c->l) * GIVEN_UP_ONE_IN >= left_total(b->plain)) return 0;
@@ -141,9 +141,10 @@ static int run_changed(candidate *c, const base *b, float *const *x, trial_run *
 void mxi_input_bugs(candidate *best, const base *b) {
   trial_run run;
   if (b->spec.had_size || !mxi_run_open(&run, b)) return;
-  float **x = calloc(b->n + 1, sizeof *x);
+  float **x = noted(calloc(b->n + 1, sizeof *x), b->lack);
   int have = x != NULL;
-  for (size_t i = 0; i < b->n && have; i++) have = (x[i] = malloc((b->parts[i].rows * b->parts[i].cols + 1) * sizeof **x)) != NULL;
+  for (size_t i = 0; i < b->n && have; i++)
+    have = (x[i] = noted(malloc((b->parts[i].rows * b->parts[i].cols + 1) * sizeof **x), b->lack)) != NULL;
   for (int how = 0; how < CHANGE_COUNT && have && !is_found(best); how++) {
     candidate c = {.name = changes[how].name};
     int ok = 1;

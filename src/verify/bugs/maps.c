@@ -59,7 +59,7 @@ void mxi_where_of(char *out, size_t size, const base *b, uint8_t *const *flags) 
   }
   *out = 0;
   if (n == all) return;
-  uint8_t *down = calloc(p->down + 1, 1), *across = calloc(p->across + 1, 1);
+  uint8_t *down = noted(calloc(p->down + 1, 1), b->lack), *across = noted(calloc(p->across + 1, 1), b->lack);
   if (b->n == 1 && down && across) {
     for (size_t k = 0; k < p->down * p->across; k++)
       if (flags[0][k]) down[k / p->across] = across[k % p->across] = 1;
@@ -372,10 +372,10 @@ static void close_marked(marked *m, size_t n) {
 }
 
 static marked *mark_lines(const base *b) {
-  marked *m = calloc(b->n + 1, sizeof *m);
+  marked *m = noted(calloc(b->n + 1, sizeof *m), b->lack);
   for (size_t i = 0; m && i < b->n; i++) {
     const part *p = &b->parts[i];
-    if (!(m[i].row = calloc(p->rows + p->cols + 1, 1))) {
+    if (!(m[i].row = noted(calloc(p->rows + p->cols + 1, 1), b->lack))) {
       close_marked(m, i);
       return NULL;
     }
@@ -399,7 +399,7 @@ static int where_marked(char *out, size_t size, const base *b, const marked *m, 
   const part *p = &b->parts[0];
   char rows[96] = "", cols[96] = "";
   size_t down = 0, all_down = 0, across = 0, all_across = 0;
-  uint8_t *wide = calloc(p->cols + 1, 1);
+  uint8_t *wide = noted(calloc(p->cols + 1, 1), b->lack);
   *out = 0;
   for (size_t i = 0; i < b->n && wide; i++) {
     down += m[i].rows, all_down += b->parts[i].rows;
@@ -656,8 +656,8 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
 static void find_scale_columns(half *best, const base *b) {
   const part *p = &b->parts[0];
   if (b->n != 1 || p->across < 2 || p->across > 4096 || p->down < 16) return;
-  uint64_t *want = calloc(2 * p->across, sizeof *want), *is = want ? want + p->across : NULL;
-  int *from = malloc(p->across * sizeof *from), all = 1;
+  uint64_t *want = noted(calloc(2 * p->across, sizeof *want), b->lack), *is = want ? want + p->across : NULL;
+  int *from = noted(malloc(p->across * sizeof *from), b->lack), all = 1;
   size_t moved = 0, one = 0;
   for (size_t k = 0; want && from && k < p->down * p->across; k++) {
     const size_t a = k % p->across;
@@ -715,7 +715,7 @@ static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
   for (size_t i = 0; i < b->n; i++) {
     const part *p = &b->parts[i];
     const size_t rows = scales ? p->down : p->rows, cols = scales ? p->across : p->cols, n = rows * cols;
-    uint8_t *bytes = scales ? malloc(2 * n + 1) : NULL;
+    uint8_t *bytes = scales ? noted(malloc(2 * n + 1), b->lack) : NULL;
     char part_words[ORDER_TEXT] = "";
     int ok = !scales || bytes;
     for (size_t k = 0; k < n && scales && ok; k++) {
@@ -726,7 +726,8 @@ static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
     const matrix m = {scales ? bytes : p->codes, scales ? bytes + n : p->s->codes, cols};
     const int wrong = ok && memcmp(m.a, m.b, n);
     if (wrong)
-      ok = same_counts(&m, n) && mxi_order_find(part_words, sizeof part_words, &(order_source){rows, cols, 1, row_of, (void *)(uintptr_t)&m}) &&
+      ok = same_counts(&m, n) &&
+           mxi_order_find(part_words, sizeof part_words, &(order_source){rows, cols, 1, row_of, (void *)(uintptr_t)&m, b->lack}) &&
            (!any || !strcmp(words, part_words));
     free(bytes);
     if (!ok) return 0;
@@ -769,10 +770,10 @@ static void offer_half(candidate *best, const base *b, const half *codes, const 
 }
 
 void mxi_map_bugs(candidate *best, const base *b) {
-  renaming *m = malloc(sizeof *m);
-  uint8_t **wrong = calloc(b->n + 1, sizeof *wrong);
+  renaming *m = noted(malloc(sizeof *m), b->lack);
+  uint8_t **wrong = noted(calloc(b->n + 1, sizeof *wrong), b->lack);
   int ok = m && wrong;
-  for (size_t i = 0; i < b->n && ok; i++) ok = (wrong[i] = calloc(b->parts[i].down * b->parts[i].across + 1, 1)) != NULL;
+  for (size_t i = 0; i < b->n && ok; i++) ok = (wrong[i] = noted(calloc(b->parts[i].down * b->parts[i].across + 1, 1), b->lack)) != NULL;
   half codes = {{0}, 0}, scales = {{0}, 0}, both = {{0}, 0};
   if (ok && b->plain.codes) {
     find_lanes(&codes, b);

@@ -74,7 +74,7 @@ void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated
   trial_run run;
   uint64_t plain;
   const int tensors = b->spec.tensor_norm != MX_TENSOR_NORM_NONE;
-  float **own = calloc(b->n + 1, sizeof *own), *amax = calloc(b->n + 1, sizeof *amax);
+  float **own = noted(calloc(b->n + 1, sizeof *own), b->lack), *amax = noted(calloc(b->n + 1, sizeof *amax), b->lack);
   if (!own || !amax || !b->parts[0].stats || !mxi_run_open(&run, b)) {
     free(own);
     free(amax);
@@ -90,7 +90,8 @@ void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated
       const part *p = &b->parts[i];
       const float *from = other_amax ? xe[i] : xs[i];
       amax[i] = p->amax;
-      if (tensors && from != own[i]) mx_tensor_amax(&amax[i], from, p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads});
+      if (tensors && from != own[i])
+        noted_status(mx_tensor_amax(&amax[i], from, p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads}), b->lack);
     }
     if (!is_promising(b, rows, n, xs, xe, amax, &run)) continue;
     int ok = 1;

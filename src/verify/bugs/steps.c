@@ -293,7 +293,7 @@ static void put(void *self, size_t part_index, size_t at, double y, uint32_t see
 }
 
 void mxi_step_bugs(candidate *best, const base *b) {
-  steps *s = malloc(sizeof *s);
+  steps *s = noted(malloc(sizeof *s), b->lack);
   learner l;
   if (s && learn_all(&l, s, b)) {
     const int ties = !s->odd && ties_decided(s);

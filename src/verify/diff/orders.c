@@ -27,10 +27,10 @@ static uint32_t cell_at(const uint8_t *row, size_t c, size_t cell) {
   return x;
 }
 
-static int open_places(places *p, size_t n) {
+static int open_places(places *p, size_t n, shortage *lack) {
   *p = (places){.n = n};
-  p->a = calloc(n + 1, sizeof *p->a);
-  p->b = calloc(n + 1, sizeof *p->b);
+  p->a = noted(calloc(n + 1, sizeof *p->a), lack);
+  p->b = noted(calloc(n + 1, sizeof *p->b), lack);
   return p->a && p->b;
 }
 
@@ -45,8 +45,8 @@ static int by_hash(const void *x, const void *y) {
 }
 
 /* Do A's places and B's hold the same, and enough that differs to tell them apart? The wrong ones, then. */
-static int same_places(places *p) {
-  uint64_t *sorted = malloc((2 * p->n + 1) * sizeof *sorted);
+static int same_places(places *p, shortage *lack) {
+  uint64_t *sorted = noted(malloc((2 * p->n + 1) * sizeof *sorted), lack);
   int same = sorted != NULL;
   p->wrong = p->distinct = 0;
   for (size_t i = p->n; i-- > 0;)
@@ -194,8 +194,8 @@ typedef struct tiles {
 
 static int read_tiles(tiles *t, const order_source *s, uint8_t *room) {
   const size_t h = t->h, w = t->w, area = h * w, size = s->cell, line = s->cols * size;
-  uint8_t *band = malloc(2 * h * line + 1);
-  uint32_t *cells = malloc(2 * area * sizeof *cells);
+  uint8_t *band = noted(malloc(2 * h * line + 1), s->lack);
+  uint32_t *cells = noted(malloc(2 * area * sizeof *cells), s->lack);
   int ok = band && cells, alike = 1;
   for (size_t d = 0; d < t->down && ok; d++) {
     for (size_t i = 0; i < 2 * h && ok; i++) {
@@ -264,10 +264,10 @@ static int turned_in_place(char *out, size_t size, const tiles *t) {
 static size_t column_major(const tiles *t, size_t i) { return i % t->down * t->across + i / t->down; }
 static size_t row_major_of(const tiles *t, size_t i) { return i % t->across * t->down + i / t->across; }
 
-static int tiles_moved(char *out, size_t size, tiles *t) {
+static int tiles_moved(char *out, size_t size, tiles *t, shortage *lack) {
   char x[112], y[112];
   int down_first = 1, across_first = 1;
-  if (!same_places(&t->p)) return 0;
+  if (!same_places(&t->p, lack)) return 0;
   for (size_t i = 0; i < t->p.n; i++) {
     down_first &= t->p.b[i] == t->p.a[row_major_of(t, i)];
     across_first &= t->p.b[i] == t->p.a[column_major(t, i)];
@@ -296,8 +296,8 @@ static int find_tiles(char *out, size_t size, const order_source *s, uint8_t *ro
   const size_t n = t.down * t.across;
   int found = 0;
   if (!n || n > MOST_TILES) return 0;
-  if (open_places(&t.p, n) & open_places(&t.turned, n) && read_tiles(&t, s, room))
-    found = (h == w && turned_in_place(out, size, &t)) || (h * w >= LEAST && tiles_moved(out, size, &t));
+  if (open_places(&t.p, n, s->lack) & open_places(&t.turned, n, s->lack) && read_tiles(&t, s, room))
+    found = (h == w && turned_in_place(out, size, &t)) || (h * w >= LEAST && tiles_moved(out, size, &t, s->lack));
   close_places(&t.p);
   close_places(&t.turned);
   return found;
@@ -318,13 +318,13 @@ static int all_tiles(char *out, size_t size, const order_source *s, uint8_t *roo
 
 int mxi_order_find(char *words, size_t size, const order_source *s) {
   places rows, columns;
-  uint8_t *room = malloc(s->cols * s->cell + 1);
+  uint8_t *room = noted(malloc(s->cols * s->cell + 1), s->lack);
   int found = 0;
-  const int ok = open_places(&rows, s->rows) & open_places(&columns, s->cols) && room;
+  const int ok = open_places(&rows, s->rows, s->lack) & open_places(&columns, s->cols, s->lack) && room;
   if (ok && s->cols && read_lines(&rows, &columns, s, room)) {
-    if ((found = same_places(&rows)))
+    if ((found = same_places(&rows, s->lack)))
       say_order(words, size, &rows, "rows", "row");
-    else if ((found = same_places(&columns)))
+    else if ((found = same_places(&columns, s->lack)))
       say_order(words, size, &columns, "columns", "column");
     if (!found) found = all_tiles(words, size, s, room);
   }

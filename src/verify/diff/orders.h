@@ -6,15 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/shortage.h"
+
 typedef struct order_source {
   size_t rows, cols, cell; /* bytes of a cell: 1 or 4 */
   /* The `cols` cells of a row of A (seen 0) or of B (1); in `room`, of as many bytes as these have, if they do not lie so. */
   const uint8_t *(*row)(void *self, int seen, size_t row, uint8_t *room);
   void *self;
+  shortage *lack; /* of the call: where memory runs out, it is noted there */
 } order_source;
 
 /** Is B A in another order? Then what is in which order, in words that follow "with": "the rows in reverse order". 0: it is not, or the cells are too
- *  much alike to tell, or no memory. */
+ *  much alike to tell, or memory ran out. */
 int mxi_order_find(char *words, size_t size, const order_source *s);
 
 #endif

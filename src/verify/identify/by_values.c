@@ -23,10 +23,10 @@ static void compare(values_count *out, const float *a, const float *b, size_t n)
   }
 }
 
-static mx_status one_sample(values_count *out, const mx_spec *spec, const mx_sample *s, size_t rows, int threads) {
+static mx_status one_sample(values_count *out, const mx_spec *spec, const mx_sample *s, size_t rows, int threads, shortage *lack) {
   mx_tensor t = {0};
   mx_exec exec = {.n_threads = threads, .amax_known = 1};
-  float *values = malloc((rows * s->cols + 1) * sizeof *values);
+  float *values = noted(malloc((rows * s->cols + 1) * sizeof *values), lack);
   mx_status status = values ? mx_tensor_amax(&exec.amax, s->x, s->rows, s->cols, s->ld, spec, &(mx_exec){.n_threads = threads}) : MX_ERR_NOMEM;
   if (!status) status = mx_tensor_alloc(&t, rows, s->cols, spec);
   if (!status) status = mx_quantize(&t, s->x, rows, s->cols, s->ld, spec, &exec, NULL);
@@ -34,15 +34,15 @@ static mx_status one_sample(values_count *out, const mx_spec *spec, const mx_sam
   if (!status) compare(out, values, s->values, rows * s->cols);
   mx_tensor_free(&t);
   free(values);
-  return status;
+  return noted_status(status, lack);
 }
 
-int mxi_values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *samples, size_t n, size_t most, int threads) {
+int mxi_values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *samples, size_t n, size_t most, int threads, shortage *lack) {
   *out = (values_count){0, 0};
   for (size_t i = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
     const size_t tall = spec->block_rows > 1 ? (size_t)spec->block_rows : 1, rows = (most / s->cols / tall + 1) * tall; /* no tile is cut */
-    if (one_sample(out, spec, s, most && rows < s->rows ? rows : s->rows, threads)) return 0;
+    if (one_sample(out, spec, s, most && rows < s->rows ? rows : s->rows, threads, lack)) return 0;
   }
   return 1;
 }
@@ -56,8 +56,8 @@ static void try_block(mx_spec *best, values_count *least, int rows, int cols, co
     if (mx_elem_format(p.elem)->kind == MX_KIND_NONE || p.scale_rule == MX_SCALE_RULE_HIF4) continue;
     if (cols) p.block_rows = rows == 1 ? 0 : rows, p.block_cols = cols == 32 ? 0 : cols;
     if (mx_spec_check(&p, NULL)) continue;
-    if (!mxi_values_of_spec(&got, &p, s, n, FEW, threads) || got.wrong > least->wrong) continue;
-    if (!mxi_values_of_spec(&got, &p, s, n, SOME, threads)) continue;
+    if (!mxi_values_of_spec(&got, &p, s, n, FEW, threads, until.lack) || got.wrong > least->wrong) continue;
+    if (!mxi_values_of_spec(&got, &p, s, n, SOME, threads, until.lack)) continue;
     if (got.wrong < least->wrong || (got.wrong == least->wrong && got.zeros < least->zeros)) *best = p, *least = got;
   }
 }

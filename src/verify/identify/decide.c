@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shortage.h"
 #include "mxgold/isa.h"
 #include "mxgold/verify.h"
 #include "verify/trial/keys.h"
@@ -16,9 +17,10 @@ typedef struct answers {
   uint8_t *at;    /* a byte that says whether it was refused, codes, scales, tensor scale */
 } answers;
 
-static void answer(uint8_t *out, mx_tensor *t, const mx_cases *c, size_t i, const mx_spec *spec) {
+static void answer(uint8_t *out, mx_tensor *t, const mx_cases *c, size_t i, const mx_spec *spec, shortage *lack) {
   const size_t codes = t->rows * t->code_stride, scales = t->scale_rows * t->scale_cols * t->scale_bytes;
-  *out = mx_quantize(t, c->x + i * c->rows * c->ld, c->rows, c->cols, c->ld, spec, &(mx_exec){.n_threads = 1}, NULL) != MX_OK;
+  const float *x = c->x + i * c->rows * c->ld;
+  *out = noted_status(mx_quantize(t, x, c->rows, c->cols, c->ld, spec, &(mx_exec){.n_threads = 1}, NULL), lack) != MX_OK;
   if (*out) return; /* a value that is refused is an answer as well */
   memcpy(out + 1, t->codes, codes);
   memcpy(out + 1 + codes, t->scales, scales);
@@ -27,28 +29,28 @@ static void answer(uint8_t *out, mx_tensor *t, const mx_cases *c, size_t i, cons
 
 static int same_answer(const uint8_t *a, const uint8_t *b, size_t size) { return *a == *b && (*a || !memcmp(a, b, size)); }
 
-static int run(answers *out, const mx_cases *c, const mx_spec *spec) {
+static int run(answers *out, const mx_cases *c, const mx_spec *spec, shortage *lack) {
   mx_tensor t;
   *out = (answers){0};
-  if (mx_tensor_alloc(&t, c->rows, c->cols, spec)) return 0;
+  if (noted_status(mx_tensor_alloc(&t, c->rows, c->cols, spec), lack)) return 0;
   out->n = c->n;
   out->size = 1 + t.rows * t.code_stride + t.scale_rows * t.scale_cols * t.scale_bytes + sizeof t.tensor_scale;
-  out->at = malloc(out->n * out->size + 1);
-  for (size_t i = 0; out->at && i < c->n; i++) answer(out->at + i * out->size, &t, c, i, spec);
+  out->at = noted(malloc(out->n * out->size + 1), lack);
+  for (size_t i = 0; out->at && i < c->n; i++) answer(out->at + i * out->size, &t, c, i, spec, lack);
   mx_tensor_free(&t);
   return out->at != NULL;
 }
 
 /* Up to the first tensor that is told apart. */
-static int differ(const answers *base, const mx_cases *c, const mx_spec *other) {
+static int differ(const answers *base, const mx_cases *c, const mx_spec *other, shortage *lack) {
   mx_tensor t;
   int differs = 0;
-  if (mx_tensor_alloc(&t, c->rows, c->cols, other)) return 0;
+  if (noted_status(mx_tensor_alloc(&t, c->rows, c->cols, other), lack)) return 0;
   const size_t size = 1 + t.rows * t.code_stride + t.scale_rows * t.scale_cols * t.scale_bytes + sizeof t.tensor_scale;
-  uint8_t *mine = malloc(size);
+  uint8_t *mine = noted(malloc(size), lack);
   if (mine && size != base->size) differs = 1;
   for (size_t i = 0; mine && i < base->n && !differs; i++) {
-    answer(mine, &t, c, i, other);
+    answer(mine, &t, c, i, other, lack);
     differs = !same_answer(mine, base->at + i * size, size);
   }
   free(mine);
@@ -103,6 +105,7 @@ static mx_spec of_small_tiles(const mx_spec *spec) {
 
 mx_status mx_deciding_suites(int suite_of[64], const mx_spec *asked, uint64_t keys) {
   const mx_spec small = of_small_tiles(asked), *spec = &small;
+  shortage lack = {0};
   question *q = malloc(64 * MOST_VALUES * sizeof *q);
   uint8_t *told = malloc(64 * MOST_VALUES), decides[64] = {0}; /* most values that one suite tells apart */
   for (size_t k = 0; k < 64; k++) suite_of[k] = -1;
@@ -112,17 +115,17 @@ mx_status mx_deciding_suites(int suite_of[64], const mx_spec *asked, uint64_t ke
     answers base;
     uint8_t here[64] = {0};
     const int fixed = suites[s] == MX_SUITE_SPECIAL;
-    if (mx_generate(&c, suites[s], spec, fixed ? 0 : 32, fixed ? 0 : 256, 1, NULL)) continue;
-    const int ran = run(&base, &c, spec);
+    if (noted_status(mx_generate(&c, suites[s], spec, fixed ? 0 : 32, fixed ? 0 : 256, 1, NULL), &lack)) continue;
+    const int ran = run(&base, &c, spec, &lack);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(mx_thread_count(0))
-    for (size_t i = 0; i < n; i++) told[i] = (uint8_t)(ran && differ(&base, &c, &q[i].other));
+    for (size_t i = 0; i < n; i++) told[i] = (uint8_t)(ran && differ(&base, &c, &q[i].other, &lack));
     for (size_t i = 0; i < n; i++) here[q[i].key] = (uint8_t)(here[q[i].key] + told[i]);
     for (size_t k = 0; k < 64; k++)
       if (here[k] > decides[k]) decides[k] = here[k], suite_of[k] = suites[s];
     free(base.at);
     mx_cases_free(&c);
   }
-  const mx_status status = q && told ? MX_OK : MX_ERR_NOMEM;
+  const mx_status status = q && told && !short_of_memory(&lack) ? MX_OK : MX_ERR_NOMEM;
   free(q);
   free(told);
   return status;

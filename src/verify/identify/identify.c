@@ -62,7 +62,7 @@ static int as_good(inquiry *q, const mx_spec *t) {
 /* Set keys back to their defaults where nothing changes, and note which keys could be otherwise. */
 static void settle(mx_identity *out, inquiry *q, deadline until) {
   mx_spec *best = &q->best.spec;
-  key_values *v = malloc(sizeof *v);
+  key_values *v = noted(malloc(sizeof *v), q->o.lack);
   for (size_t i = 0; v && mx_key_name(i) && i < 64 && !deadline_over(until); i++) {
     const char *key = mx_key_name(i);
     int open = 0;
@@ -102,7 +102,7 @@ static void say_plainly(inquiry *q) {
 /* Every code and scale is given, the tensor scale is not: keys that are not needed for that are set back, all of them say nothing of it. */
 static void drop_needless(inquiry *q) {
   mx_spec *best = &q->best.spec;
-  key_values *v = malloc(sizeof *v);
+  key_values *v = noted(malloc(sizeof *v), q->o.lack);
   for (size_t i = 0; v && mx_key_name(i); i++) {
     mx_spec t = *best;
     mxi_values_of(v, mx_key_name(i), &q->o);
@@ -153,7 +153,7 @@ static void count(mx_identity *out, inquiry *q) {
   }
   if (out->exact) return;
   values_count values;
-  if (!samples[0].codes && mxi_values_of_spec(&values, &best->spec, samples, q->o.n_samples, 0, q->s.threads))
+  if (!samples[0].codes && mxi_values_of_spec(&values, &best->spec, samples, q->o.n_samples, 0, q->s.threads, q->o.lack))
     out->zero_signs_differ = values.zeros;
   for (size_t i = q->o.n_samples; i-- > 0;) {
     float of_spec = 1;
@@ -215,7 +215,7 @@ static inquiry *most_promising(inquiry *all, size_t n) {
 /* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
 static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                                  const mx_identify_options *options, int threads, search_budget *budget) {
-  hypothesis *more = calloc(MAX_HYPOTHESES, sizeof *more);
+  hypothesis *more = noted(calloc(MAX_HYPOTHESES, sizeof *more), budget->until.lack);
   size_t n_more = 0;
   inquiry *found = NULL;
   if (more) mxi_preset_hypotheses(more, &n_more, samples, n_samples, options, h, n);
@@ -314,7 +314,7 @@ static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples,
   if (!mxi_values_preset(&near.spec, samples, n_samples, options, threads, budget->until)) return NULL;
   inquiry *q = of_preset(all, n_all, &near, samples, n_samples, threads, budget);
   if (!q || mxi_attempt_exact(&q->best)) return q;
-  const int all_but_zeros = mxi_values_of_spec(&got, &near.spec, samples, n_samples, 0, threads) && !got.wrong;
+  const int all_but_zeros = mxi_values_of_spec(&got, &near.spec, samples, n_samples, 0, threads, budget->until.lack) && !got.wrong;
   return all_but_zeros && !mxi_has_negative_zero(near.spec.elem) ? q : NULL;
 }
 
@@ -351,6 +351,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   wave w = {.least = UINT64_MAX, .again = 1};
   budget->most = budget->tried + (uint64_t)(TRIALS_A_SECOND * share(FIRST_WAVE, allowed));
   budget->until = mxi_deadline_before(until, allowed - 2 * share(FIRST_WAVE, allowed)); /* a slow machine */
+  budget->until.provisional = 1;
   inquiry *q = first_wave(&w, all, *n_all, budget);
   budget->most = UINT64_MAX;
   budget->until = until;
@@ -453,14 +454,15 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     free(all);
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   }
-  status = mxi_find_hypotheses(h, &n_hypotheses, samples, n, options, err);
+  shortage lack = {0};
+  status = mxi_find_hypotheses(h, &n_hypotheses, samples, n, options, &lack, err);
   const int threads = mx_thread_count(options->n_threads);
   const double allowed = options->seconds > 0 ? options->seconds : 10;
-  search_budget budget = {.most = UINT64_MAX, .until = mxi_deadline_in(allowed)};
+  search_budget budget = {.most = UINT64_MAX, .until = mxi_deadline_in(allowed, &lack)};
   const size_t most = samples[0].codes ? MOST_FORMATS : MOST_FORMATS_OF_VALUES;
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < CLOSE_TIMES * h[0].spread + CLOSE_BY)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
-    mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed)));
+    mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed), &lack));
     if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
   }
   if (status == MX_ERR_SHAPE && !samples[0].codes) status = MX_OK, close = 0; /* blocks of no preset */
@@ -470,14 +472,14 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->spec = best->best.spec;
     name_presets(out);
     if (mxi_attempt_exact(&best->best) && !out->preset) say_plainly(best);
-    if (mxi_attempt_exact(&best->best) && !options->no_undecided) settle(out, best, mxi_deadline_in(FOR_OPEN_KEYS * allowed));
+    if (mxi_attempt_exact(&best->best) && !options->no_undecided) settle(out, best, mxi_deadline_in(FOR_OPEN_KEYS * allowed, &lack));
     const char *near = mxi_attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
     if (!mxi_attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
     const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
     if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
-      if (!mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed))))
+      if (!mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed), &lack)))
         out->bug.name = NULL; /* a description explains no more */
     }
     name_presets(out);
@@ -491,10 +493,13 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_n = best->facts.n;
     out->random_beyond = best->facts.beyond;
   } else if (!status)
-    status = mx_fail(err, MX_ERR_NOMEM, "identify: no spec was run over these data in %g seconds, or memory ran out", allowed);
+    status = mx_fail(err, MX_ERR_TIME, "identify: no spec was run over these data in %g seconds", allowed);
   for (size_t i = 0; i < n_all; i++) mxi_inquiry_close(&all[i]);
   out->specs_tried = budget.tried;
+  out->complete = !short_of_time(&lack);
   free(all);
   free(h);
-  return status;
+  if (!short_of_memory(&lack)) return status;
+  *out = (mx_identity){0}; /* what was found without it may be wrong */
+  return mx_fail(err, MX_ERR_NOMEM, "out of memory");
 }

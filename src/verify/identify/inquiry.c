@@ -54,7 +54,7 @@ void mxi_inquiry_take(inquiry *q, const mx_spec *spec) {
 
 /* Presets with these formats as they are; or the rules of all the others under these formats. */
 static void try_presets(search *s, pool *out, int same_formats) {
-  mx_spec *specs = malloc((mx_preset_count() + 1) * sizeof *specs);
+  mx_spec *specs = noted(malloc((mx_preset_count() + 1) * sizeof *specs), s->o->lack);
   size_t n = 0;
   for (size_t i = 0; specs && i < mx_preset_count(); i++) {
     mx_spec p;
@@ -70,7 +70,7 @@ static void try_presets(search *s, pool *out, int same_formats) {
 }
 
 void mxi_inquiry_presets(inquiry *q) {
-  pool *p = calloc(1, sizeof *p);
+  pool *p = noted(calloc(1, sizeof *p), q->o.lack);
   if (!p) return;
   for (int round = 0; round < 4 && !attempt_perfect(&q->best); round++) {
     size_t learned = 0;
@@ -93,10 +93,10 @@ int mxi_inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, cons
   *q = (inquiry){.h = *h, .residue = INFINITY};
   q->h.formats.input_dtype = dtype;
   q->h.formats.flush = flush;
-  if (mxi_observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads)) return 0;
+  if (mxi_observation_init(&q->o, samples, n, &q->h.formats, h->block_rows, h->block_cols, threads, budget->until.lack)) return 0;
   q->o.cache = mxi_value_cache_new();
   q->o.memo = mxi_memo_new(threads);
-  q->wrong = calloc(q->o.n_blocks + 1, 1);
+  q->wrong = noted(calloc(q->o.n_blocks + 1, 1), q->o.lack);
   return q->wrong && !mxi_search_begin(&q->s, &q->o, threads, budget);
 }
 
@@ -153,7 +153,7 @@ static void repair_some(inquiry *q, int effort) {
 /* The best few specs, repaired on blocks of every class; then over everything, and what is wrong is learned. */
 void mxi_inquiry_finish(inquiry *q, int effort) {
   search *s = &q->s;
-  pool *again = calloc(1, sizeof *again);
+  pool *again = noted(calloc(1, sizeof *again), q->o.lack);
   q->finalists.room = 4;
   q->n_repaired = 0;
   find_starts(q);

@@ -17,7 +17,7 @@ enum { FAR_LESS = 6 };
 int mxi_inquiry_looks_random(inquiry *q) {
   if (!q->specs.n || !q->o.samples[0].codes) return 0;
   if (!mxi_inquiry_far_off(q)) return 0;
-  pool *before = malloc(2 * sizeof *before);
+  pool *before = noted(malloc(2 * sizeof *before), q->o.lack);
   if (!before) return 0;
   before[0] = q->cores;
   before[1] = q->specs;
@@ -56,7 +56,7 @@ static int clean_enough(const search *s, const mx_spec *spec, score got) {
 
 int mxi_inquiry_random_rule(inquiry *q, int effort) {
   search *s = &q->s;
-  pool *starts = calloc(1, sizeof *starts);
+  pool *starts = noted(calloc(1, sizeof *starts), s->o->lack);
   if (!starts) return 0;
   starts->room = 8;
   uint64_t prints[4];
@@ -86,7 +86,7 @@ int mxi_inquiry_random_rule(inquiry *q, int effort) {
 
 /* Which candidate of select=foursix wins hangs on the draws: it can be told once the seed is known. */
 static void find_selection(search *s, mx_spec *best) {
-  pool *few = calloc(1, sizeof *few);
+  pool *few = noted(calloc(1, sizeof *few), s->o->lack);
   if (few && best->select == MX_SELECT_FOURSIX) {
     few->room = 1;
     mxi_search_product(s, few, best, 1, KEYS("select.error", "select.sum"), PLAIN, 0);

@@ -199,7 +199,7 @@ static void elements_without_chance(search *s, pool *few, const mx_spec *base, i
   if (!few->n || !few->got[0].codes) return;
   mxi_search_product(s, few, base, 1, KEYS("elem.prescale", "elem.round", "elem.arith", "elem.zero_sign"), PLAIN, 0);
   if (few->got[0].codes && few->spec[0].elem_prescale > 1) { /* which takes the largest ones out of range */
-    pool *more = calloc(1, sizeof *more);
+    pool *more = noted(calloc(1, sizeof *more), s->o->lack);
     if (!more) return;
     more->room = few->room;
     mxi_search_product(s, more, few->spec, few->n, KEYS("elem.arith", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
@@ -226,7 +226,7 @@ static void find_elements(inquiry *q) {
   mx_spec done[POOL];
   size_t n_done = 0;
   int looked_drawn = 0;
-  pool *few = calloc(2, sizeof *few);
+  pool *few = noted(calloc(2, sizeof *few), s->o->lack);
   q->specs.n = 0;
   q->specs.room = POOL;
   for (size_t i = 0; few && i < cores->n && !budget_over(s->budget); i++) {

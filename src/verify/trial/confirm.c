@@ -48,10 +48,11 @@ static score sample_score(const observation *o, const mx_spec *spec, size_t i, u
   run.block_cols = o->formats.block_cols == MX_BLOCK_WHOLE ? MX_BLOCK_WHOLE : (int)o->block_cols;
   run.nibble = MX_NIBBLE_LOW_FIRST;
   const mx_exec exec = {.n_threads = n_threads};
-  float *values = s->codes ? NULL : malloc((s->rows * s->cols + 1) * sizeof *values);
+  float *values = s->codes ? NULL : noted(malloc((s->rows * s->cols + 1) * sizeof *values), o->lack);
   mx_status status = mx_tensor_alloc(&t, s->rows, s->cols, &run);
   if (!status) status = mx_quantize(&t, s->x, s->rows, s->cols, s->ld, &run, &exec, NULL);
   if (!status && !s->codes) status = values ? mx_dequantize(values, s->cols, &t, &run, &exec) : MX_ERR_NOMEM;
+  noted_status(status, o->lack);
   uint64_t scales = 0, codes = 0, nan_codes = 0;
 #pragma omp parallel for schedule(static) num_threads(n_threads) reduction(+ : scales, codes, nan_codes) if (n_threads > 1)
   for (size_t k = first; k < end; k++) {

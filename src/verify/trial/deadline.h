@@ -4,17 +4,27 @@
 
 #include <time.h>
 
+#include "core/shortage.h"
+
 /** A moment on the clock of one thread; other threads may ask as well. */
 typedef struct deadline {
   clockid_t of;
   double at;
+  shortage *lack;  /* of the call */
+  int provisional; /* the search goes on after it: to stop there cuts nothing short */
 } deadline;
 
-/** So many seconds from now, of the calling thread. */
-deadline mxi_deadline_in(double seconds);
+/** So many seconds from now, of the calling thread; lack is the record of the call. */
+deadline mxi_deadline_in(double seconds, shortage *lack);
 /** Seconds that are left; below 0 when it is over. */
 double mxi_deadline_left(deadline d);
-static inline int deadline_over(deadline d) { return mxi_deadline_left(d) <= 0; }
+/** Is it over? Then that is noted, unless the search goes on after it. So it is where memory ran out, since the answer will not be given. */
+static inline int deadline_over(deadline d) {
+  if (short_of_memory(d.lack)) return 1;
+  if (mxi_deadline_left(d) > 0) return 0;
+  if (!d.provisional) shortage_of_time(d.lack);
+  return 1;
+}
 /** So many seconds before d. */
 deadline mxi_deadline_before(deadline d, double seconds);
 /** The earlier one of d and so many seconds from now. */

@@ -126,7 +126,7 @@ static void set_spoilt_aside(observation *o) {
 
 static void set_heaps_aside(observation *o) {
   enum { APART = 64, FEW = 16 };
-  heap_item *list = malloc((o->n_blocks + 1) * sizeof *list);
+  heap_item *list = noted(malloc((o->n_blocks + 1) * sizeof *list), o->lack);
   size_t n = 0;
   for (size_t i = 0; list && i < o->n_blocks; i++)
     if (o->blocks[i].kind == BLOCK_PLAIN) list[n++] = (heap_item){o->blocks[i].scale, o->blocks[i].sample, (uint32_t)i};
@@ -157,12 +157,12 @@ static mx_status change_input(observation *o, int n_threads) {
   if (how.had_size) how.flush = o->formats.flush; /* comes before the rotation */
   memcpy(how.had_signs, o->formats.had_signs, sizeof how.had_signs);
   if (!how.had_size && how.input_dtype == MX_INPUT_DTYPE_FLOAT32) return MX_OK;
-  o->own = calloc(o->n_samples, sizeof *o->own);
+  o->own = noted(calloc(o->n_samples, sizeof *o->own), o->lack);
   if (!o->own) return MX_ERR_NOMEM;
   mx_input_kernel *kernel = mxi_kernels_for(0)->input;
   for (size_t i = 0; i < o->n_samples; i++) {
     const mx_sample *s = &o->samples[i];
-    float *own = o->own[i] = malloc((s->rows * s->cols + 1) * sizeof(float));
+    float *own = o->own[i] = noted(malloc((s->rows * s->cols + 1) * sizeof(float)), o->lack);
     if (!own) return MX_ERR_NOMEM;
     mx_source src = {.at = s->x, .row_step = (ptrdiff_t)s->ld, .col_step = 1, .rows = s->rows, .cols = s->cols, .kernel = kernel};
     mxi_input_init(&src.input, &how);
@@ -184,9 +184,9 @@ static void choose_witnesses(observation *o) {
 }
 
 mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
-                               int n_threads) {
-  *o = (observation){.samples = samples, .n_samples = n, .formats = *formats, .block_rows = block_rows, .block_cols = block_cols};
-  o->facts = calloc(n, sizeof *o->facts);
+                               int n_threads, shortage *lack) {
+  *o = (observation){.samples = samples, .n_samples = n, .formats = *formats, .block_rows = block_rows, .block_cols = block_cols, .lack = lack};
+  o->facts = noted(calloc(n, sizeof *o->facts), o->lack);
   if (!o->facts || change_input(o, n_threads)) return MX_ERR_NOMEM;
   size_t total = 0;
   for (size_t i = 0; i < n; i++) {
@@ -194,7 +194,7 @@ mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t 
     total += up(samples[i].rows, block_rows) * up(samples[i].cols, block_cols);
   }
   o->n_blocks = total;
-  o->blocks = malloc((total + 1) * sizeof *o->blocks);
+  o->blocks = noted(malloc((total + 1) * sizeof *o->blocks), o->lack);
   if (!o->blocks) return MX_ERR_NOMEM;
   for (size_t i = 0; i < n; i++) {
     const size_t down = up(samples[i].rows, block_rows), across = up(samples[i].cols, block_cols), first = o->facts[i].first_block;

@@ -2,6 +2,7 @@
 #ifndef MX_VERIFY_TRIAL_OBSERVE_H
 #define MX_VERIFY_TRIAL_OBSERVE_H
 
+#include "core/shortage.h"
 #include "kernels/block/plan.h"
 #include "mxgold/verify.h"
 
@@ -39,10 +40,12 @@ typedef struct observation {
   struct memo *memo;         /* of memo.h; NULL: none */
   uint32_t witness[8];       /* samples of different amax, for tensor scales */
   size_t n_witnesses;
+  shortage *lack; /* of the call */
 } observation;
 
+/** MX_ERR_NOMEM, which is noted in lack, as is all memory that runs out under o later. */
 mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
-                               int n_threads);
+                               int n_threads, shortage *lack);
 void mxi_observation_free(observation *o);
 /** x of a sample as the rule sees it but for flush; ld its row stride. */
 const float *mxi_observation_x(const observation *o, size_t sample, size_t *ld);

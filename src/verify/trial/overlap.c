@@ -37,8 +37,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-size_t mxi_overlap(interval *out, interval *list, size_t n) {
-  double *ends = malloc((n + 1) * sizeof *ends);
+size_t mxi_overlap(interval *out, interval *list, size_t n, shortage *lack) {
+  double *ends = noted(malloc((n + 1) * sizeof *ends), lack);
   size_t open = 0, best = 0, e = 0;
   *out = (interval){0, 0};
   if (!ends) return 0;
@@ -76,14 +76,14 @@ double mxi_scale_max_interval(interval *out, const observation *o, toward way, i
     list[n++] = encode ? (interval){v.least * amax * (1 - SLACK), v.most * amax * (1 + SLACK)}
                        : (interval){amax / v.most * (1 - SLACK), v.least > 0 ? amax / v.least * (1 + SLACK) : INFINITY};
   }
-  return n ? (double)mxi_overlap(out, list, n) / (double)n : 0;
+  return n ? (double)mxi_overlap(out, list, n, o->lack) / (double)n : 0;
 }
 
 double mxi_prescale_interval(interval *out, const observation *o, toward way, int normed) {
   const mx_format *f = mx_scale_format(o->formats.scale), *e = mx_elem_format(o->formats.elem);
   const int encode = o->formats.scale_form == MX_SCALE_FORM_ENCODE;
   const uint32_t sign = e->sign_bits ? 1u << (e->bits - 1) : 0;
-  interval *list = malloc(ELEMENTS * sizeof *list);
+  interval *list = noted(malloc(ELEMENTS * sizeof *list), o->lack);
   size_t n = 0, seen = 0, plain = 0;
   const size_t step = step_of(o, BLOCKS);
   for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
@@ -106,7 +106,7 @@ double mxi_prescale_interval(interval *out, const observation *o, toward way, in
       list[n++] = (interval){v.least * used / (double)a * (1 - SLACK), v.most * used / (double)a * (1 + SLACK)};
     }
   }
-  const double share = n ? (double)mxi_overlap(out, list, n) / (double)n : 0;
+  const double share = n ? (double)mxi_overlap(out, list, n, o->lack) / (double)n : 0;
   free(list);
   return share;
 }

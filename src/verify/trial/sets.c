@@ -66,7 +66,7 @@ int mxi_set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
   }
   if (s->n == s->room) {
     const size_t room = s->room ? 2 * s->room : 64;
-    set_item *more = realloc(s->at, room * sizeof *more);
+    set_item *more = noted(realloc(s->at, room * sizeof *more), o->lack);
     if (!more) return 0;
     s->at = more;
     s->room = room;

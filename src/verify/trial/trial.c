@@ -110,8 +110,8 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
         return out->code != b->scale;
       }
       const size_t n = c->o->block_cols;
-      float *values = malloc((n + 1) * sizeof *values);
-      uint32_t *codes = malloc((n + 1) * sizeof *codes);
+      float *values = noted(malloc((n + 1) * sizeof *values), c->o->lack);
+      uint32_t *codes = noted(malloc((n + 1) * sizeof *codes), c->o->lack);
       const int wins = values && codes && error_of(p, c, &four, values, codes) < error_of(p, c, out, values, codes);
       free(values);
       free(codes);
@@ -393,7 +393,7 @@ static uint64_t stacked_score(const block_set *set, size_t first, size_t n, cons
   run.had_size = 0;
   if (o->formats.had_size) run.flush = MX_SWITCH_OFF;
   run.nibble = MX_NIBBLE_LOW_FIRST;
-  float *x = calloc(n * br * bc + 1, sizeof *x), *values = malloc((n * br * bc + 1) * sizeof *values);
+  float *x = noted(calloc(n * br * bc + 1, sizeof *x), o->lack), *values = noted(malloc((n * br * bc + 1) * sizeof *values), o->lack);
   mx_tensor t = {0};
   mx_status s = !x || !values ? MX_ERR_NOMEM : MX_OK;
   for (size_t i = 0; i < n && !s; i++) {
@@ -417,6 +417,7 @@ static uint64_t stacked_score(const block_set *set, size_t first, size_t n, cons
     total += bad;
     if (wrong) wrong[first + i] = bad != 0;
   }
+  noted_status(s, o->lack);
   mx_tensor_free(&t);
   free(x);
   free(values);

@@ -165,18 +165,18 @@ static uint32_t scale_at(const mx_sample *s, shape b, size_t r, size_t c) {
 }
 
 /* Rows spread over the samples; rotated if the hypothesis has a rotation. */
-static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, shape b, const mx_spec *f) {
+static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, shape b, const mx_spec *f, shortage *lack) {
   size_t count = 0, total_rows = 0;
   for (size_t i = 0; i < n; i++) total_rows += samples[i].rows;
   const size_t wanted_rows = 48, step = total_rows / wanted_rows + 1;
   size_t at = 0;
   for (size_t i = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
-    float *row = malloc((s->cols + 1) * sizeof *row);
+    float *row = noted(malloc((s->cols + 1) * sizeof *row), lack);
     for (size_t r = 0; row && r < s->rows; r++, at++) {
       if (at % step) continue;
       memcpy(row, s->x + r * s->ld, s->cols * sizeof *row);
-      if (f->had_size) mx_hadamard(row, s->cols, row, 1, s->cols, s->cols, f->had_size, f->had_sign, f->had_signs, f->seed);
+      if (f->had_size) noted_status(mx_hadamard(row, s->cols, row, 1, s->cols, s->cols, f->had_size, f->had_sign, f->had_signs, f->seed), lack);
       const size_t per_row = MAX_POINTS / wanted_rows, skip = s->cols / per_row + 1;
       for (size_t c = r % skip; c < s->cols && count < MAX_POINTS; c += skip) {
         const float a = fabsf(row[c]);
@@ -292,6 +292,7 @@ static uint32_t largest_scale(const mx_sample *s, size_t n) {
 typedef struct list {
   hypothesis *at;
   size_t n, room;
+  shortage *lack; /* of the call */
 } list;
 
 /* Is the block read so less likely than as one before it? Single rows where rows of scales repeat as they do in tiles of this width, and widths of
@@ -316,8 +317,8 @@ static const double NOTHING_FITS = 0.5, ROTATION_FITS = 0.3;
 
 static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits, int unlikely) {
   const uint32_t largest = largest_scale(samples, n);
-  point *p = malloc(MAX_POINTS * sizeof *p);
-  const size_t n_points = p ? gather(p, samples, n, b, rotation) : 0;
+  point *p = noted(malloc(MAX_POINTS * sizeof *p), l->lack);
+  const size_t n_points = p ? gather(p, samples, n, b, rotation, l->lack) : 0;
   int allowed[MX_ELEM_COUNT];
   for (int e = 0; e < MX_ELEM_NONE; e++) allowed[e] = rotation->had_size || codes_allow(samples, n, mx_elem_format(e), bits);
   for (int e = 0; e < MX_ELEM_NONE; e++)
@@ -349,7 +350,7 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         if (largest == sf->max_code && !sf->sign_bits) h.spread -= FULL_RANGE; /* of formats that differ in their largest code alone */
         if (l->n == l->room) {
           l->room = l->room ? 2 * l->room : 256;
-          hypothesis *more = realloc(l->at, l->room * sizeof *more);
+          hypothesis *more = noted(realloc(l->at, l->room * sizeof *more), l->lack);
           if (!more) break;
           l->at = more;
         }
@@ -378,7 +379,7 @@ static void from_presets(list *l, const mx_sample *samples, size_t n, const shap
     set_block(&h.formats, (shape){h.block_rows, h.block_cols, 0}, samples, n);
     if (l->n == l->room) {
       l->room = l->room ? 2 * l->room : 64;
-      hypothesis *more = realloc(l->at, l->room * sizeof *more);
+      hypothesis *more = noted(realloc(l->at, l->room * sizeof *more), l->lack);
       if (!more) return;
       l->at = more;
     }
@@ -442,7 +443,7 @@ static void read_row(float *out, const mx_sample *s, shape b, size_t r, const mx
 
 /* Correlation of x with the values rotated back, for each element of the tile. */
 static void try_rotation(rotation *best, const mx_sample *samples, size_t n, shape b, unsigned size, const mx_format *e, const mx_format *sf,
-                         int encode) {
+                         int encode, shortage *lack) {
   enum { ROWS = 96 };
   double xy[128] = {0}, xx[128] = {0}, yy[128] = {0};
   size_t rows = 0, tiles = 0, total = 0, looked = 0;
@@ -451,12 +452,12 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
   for (size_t i = 0, at = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
     if (s->cols < size) continue;
-    float *y = malloc((s->cols + size) * sizeof *y);
+    float *y = noted(malloc((s->cols + size) * sizeof *y), lack);
     for (size_t r = 0; y && r < s->rows; r++, at++) {
       if (at % step || rows > 2 * ROWS) continue;
       rows++;
       read_row(y, s, b, r, e, sf, encode);
-      mx_hadamard(y, s->cols, y, 1, s->cols, s->cols, size, MX_HAD_SIGN_NONE, NULL, 0);
+      noted_status(mx_hadamard(y, s->cols, y, 1, s->cols, s->cols, size, MX_HAD_SIGN_NONE, NULL, 0), lack);
       for (size_t c = 0; c + size <= s->cols; c += size) {
         const float *x = s->x + r * s->ld + c;
         double norm_x = 0, norm_y = 0;
@@ -482,7 +483,7 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
   if (mine.fit * mine.share > best->fit * best->share) *best = mine;
 }
 
-static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsigned bits) {
+static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsigned bits, shortage *lack) {
   rotation best = {.fit = 0};
   for (int e = 0; e < MX_ELEM_NONE; e++)
     for (int sc = 0; sc < MX_SCALE_COUNT; sc++)
@@ -490,7 +491,7 @@ static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsig
         const mx_format *ef = mx_elem_format(e), *sf = mx_scale_format(sc);
         const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
         if (ef->bits < bits || (ef->bits == 8 && bits < 6) || bytes != samples[0].scale_bytes || sc == MX_SCALE_E6M2) continue;
-        for (unsigned size = 16; size <= 128; size *= 2) try_rotation(&best, samples, n, b, size, ef, sf, encode);
+        for (unsigned size = 16; size <= 128; size *= 2) try_rotation(&best, samples, n, b, size, ef, sf, encode, lack);
       }
   return best;
 }
@@ -516,7 +517,7 @@ static mx_spec spec_of_rotation(const rotation *r, int n_threads) {
 }
 
 mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
-                              const mx_identify_options *options, mx_error *err) {
+                              const mx_identify_options *options, shortage *lack, mx_error *err) {
   shape blocks[MAX_BLOCKS_TRIED];
   const size_t n_blocks = find_blocks(blocks, samples, n_samples, options);
   *n = 0;
@@ -526,7 +527,7 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
   if (!n_blocks)
     return mx_fail(err, MX_ERR_SHAPE, "scales of %zu x %zu fit no block shape of a %zu x %zu tensor", samples[0].scale_rows,
                    samples[0].scale_cols, samples[0].rows, samples[0].cols);
-  list l = {0};
+  list l = {.lack = lack};
   if (!samples[0].codes)
     from_presets(&l, samples, n_samples, blocks, n_blocks);
   else {
@@ -537,7 +538,7 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
       consider(&l, samples, n_samples, blocks[i], &none, bits, is_unlikely(blocks, i, samples, n_samples));
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
     if (least > NOTHING_FITS) { /* nothing fits as it lies: perhaps the input was rotated */
-      const rotation r = find_rotation(samples, n_samples, blocks[0], bits);
+      const rotation r = find_rotation(samples, n_samples, blocks[0], bits, lack);
       const mx_spec rotated = spec_of_rotation(&r, mx_thread_count(options->n_threads > 0 ? options->n_threads : 1));
       if (r.fit > ROTATION_FITS) consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
     }
@@ -548,5 +549,6 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
     ++*n;
   }
   free(l.at);
+  if (short_of_memory(lack)) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   return *n ? MX_OK : mx_fail(err, MX_ERR_SHAPE, "no element and scale format fit the codes");
 }

@@ -2,6 +2,7 @@
 #ifndef MX_VERIFY_IDENTIFY_SEARCH_HYPOTHESES_H
 #define MX_VERIFY_IDENTIFY_SEARCH_HYPOTHESES_H
 
+#include "core/shortage.h"
 #include "mxgold/verify.h"
 
 /* log2 of a tensor scale beyond which it is not what rounding leaves of 1: then rules with one come first. */
@@ -17,9 +18,9 @@ typedef struct hypothesis {
   double offset; /* that median: log2 of the tensor scale's multiplier */
 } hypothesis;
 
-/** Best first; n at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape. */
+/** Best first; n at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape; MX_ERR_NOMEM, noted in lack. */
 mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
-                              const mx_identify_options *options, mx_error *err);
+                              const mx_identify_options *options, shortage *lack, mx_error *err);
 
 /** Every element, scale, block, input.dtype and rotation of a preset that the shapes and codes allow, which are not in `known`; n at most
  *  MAX_HYPOTHESES. */

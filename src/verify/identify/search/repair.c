@@ -17,7 +17,7 @@ typedef struct move {
 
 static size_t single_moves(move *out, const observation *o, int lenient) {
   size_t n = 0;
-  key_values *v = malloc(sizeof *v);
+  key_values *v = noted(malloc(sizeof *v), o->lack);
   for (size_t i = 0; v && mx_key_name(i) && i < 64; i++) {
     mxi_values_of(v, mx_key_name(i), o);
     for (size_t k = 0; k < v->n && n < MAX_MOVES; k++) {
@@ -34,7 +34,7 @@ static size_t single_moves(move *out, const observation *o, int lenient) {
 /* Where a scale leaves the range: its least byte, its largest and which of the two it becomes say little apart. */
 static size_t limit_moves(move *out, size_t room, const observation *o) {
   size_t n = 0;
-  key_values *v = calloc(2, sizeof *v);
+  key_values *v = noted(calloc(2, sizeof *v), o->lack);
   const uint64_t keys = UINT64_C(1) << mxi_key_find("scale.min") | UINT64_C(1) << mxi_key_find("scale.min_byte") |
                         UINT64_C(1) << mxi_key_find("scale.max_byte") | UINT64_C(1) << mxi_key_find("scale.byte_overflow");
   if (v) mxi_values_of(&v[0], "scale.min_byte", o), mxi_values_of(&v[1], "scale.max_byte", o);
@@ -67,14 +67,14 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
   uint8_t *wrong[BLOCK_CLASSES] = {NULL};
   *b = (bench){.wrong.of = s->o, .right.of = s->o};
   for (int k = 0; k < BLOCK_CLASSES; k++) {
-    wrong[k] = calloc(s->sets[k].n + 1, 1);
+    wrong[k] = noted(calloc(s->sets[k].n + 1, 1), s->o->lack);
     if (!wrong[k] || !s->sets[k].n) continue;
     mxi_set_score(&s->sets[k], spec, mxi_search_how(s, 0), 0, wrong[k]);
     for (size_t i = 0; i < s->sets[k].n; i++) wrong_in[k] += wrong[k][i];
     classes += wrong_in[k] != 0;
   }
-  b->wrong.at = malloc((HARD_BLOCKS + BLOCK_CLASSES) * sizeof *b->wrong.at);
-  b->right.at = malloc((GUARDS + 1) * BLOCK_CLASSES * sizeof *b->right.at);
+  b->wrong.at = noted(malloc((HARD_BLOCKS + BLOCK_CLASSES) * sizeof *b->wrong.at), s->o->lack);
+  b->right.at = noted(malloc((GUARDS + 1) * BLOCK_CLASSES * sizeof *b->right.at), s->o->lack);
   for (int k = 0; k < BLOCK_CLASSES && b->wrong.at && b->right.at && classes; k++) {
     const size_t room = HARD_BLOCKS / classes, right_in = s->sets[k].n - wrong_in[k];
     size_t seen[2] = {0, 0};
@@ -135,7 +135,7 @@ static int moved(mx_spec *out, const mx_spec *from, const move *m) {
 /* Of specs[n], which do better where spec is wrong, and spoil little where it is right? The best of them are tried on every block, and join the
  * pool if that is better than the parent. active (may be NULL) is told which of them change anything. */
 static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, size_t n, score parent, uint8_t *active) {
-  score *got = calloc(n + 1, sizeof *got);
+  score *got = noted(calloc(n + 1, sizeof *got), s->o->lack);
   if (!got) return;
   s->budget->tried += n;
 #pragma omp parallel for schedule(dynamic, 8) num_threads(s->threads) if (n > ALONE)
@@ -185,9 +185,9 @@ static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const m
 
 static void singles(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b, uint8_t *active) {
   const size_t room = 2 * n_moves + 1;
-  mx_spec *specs = malloc(room * sizeof *specs);
-  size_t *from = calloc(room, sizeof *from), n = 0;
-  uint8_t *changes = calloc(room, 1);
+  mx_spec *specs = noted(malloc(room * sizeof *specs), s->o->lack);
+  size_t *from = noted(calloc(room, sizeof *from), s->o->lack), n = 0;
+  uint8_t *changes = noted(calloc(room, 1), s->o->lack);
   memset(active, 0, n_moves);
   for (size_t i = 0; specs && from && changes && i < n_moves; i++)
     if (moved(&specs[n], spec, &moves[i])) {
@@ -206,7 +206,7 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
 static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
                   const uint8_t *active, int both) {
   enum { ROOM = 4096 };
-  mx_spec *specs = malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs);
+  mx_spec *specs = noted(malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs), s->o->lack);
   size_t n = 0;
   for (size_t i = 0; specs && i < n_moves && !budget_over(s->budget); i++) {
     mx_spec one[2];
@@ -234,7 +234,7 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
                                                 {"elem.inf", "elem.nan", "elem.overflow", "elem.saturate_to"},
                                                 {"scale.arith", "scale.zero", "scale.round", "scale.form"},
                                                 {"scale.max_byte", "scale.used", "scale.inf", "scale.byte_overflow"}};
-  mx_spec *specs = malloc(ROOM * sizeof *specs);
+  mx_spec *specs = noted(malloc(ROOM * sizeof *specs), s->o->lack);
   for (size_t g = 0; specs && g < GROUPS && !out->n; g++) {
     size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
     uint64_t key[OF];
@@ -260,9 +260,9 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
 }
 
 void mxi_search_repair(search *s, mx_spec *spec, score *got, int effort) {
-  move *moves = malloc(MAX_MOVES * sizeof *moves);
-  uint8_t *active = calloc(MAX_MOVES, 1), *first = calloc(MAX_MOVES, 1);
-  pool *beam = calloc(2, sizeof *beam), *next = beam + 1;
+  move *moves = noted(malloc(MAX_MOVES * sizeof *moves), s->o->lack);
+  uint8_t *active = noted(calloc(MAX_MOVES, 1), s->o->lack), *first = noted(calloc(MAX_MOVES, 1), s->o->lack);
+  pool *beam = noted(calloc(2, sizeof *beam), s->o->lack), *next = beam + 1;
   if (!moves || !active || !first || !beam) goto out;
   const size_t n_values = single_moves(moves, s->o, s->lenient);
   beam->room = next->room = BEAM;

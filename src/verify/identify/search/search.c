@@ -20,7 +20,7 @@ static int spread(block_set *out, const observation *o, int kind, size_t wanted,
     if (count > wanted && at * wanted / count == (at + 1) * wanted / count) continue;
     if (scales_only) {
       if (out->n == out->room) {
-        set_item *more = realloc(out->at, (out->room ? 2 * out->room : 256) * sizeof *more);
+        set_item *more = noted(realloc(out->at, (out->room ? 2 * out->room : 256) * sizeof *more), o->lack);
         if (!more) return 0;
         out->room = out->room ? 2 * out->room : 256;
         out->at = more;
@@ -63,7 +63,7 @@ size_t mxi_search_learn(search *s, const uint8_t *wrong, const mx_spec *spec, si
 }
 
 size_t mxi_search_learn_scales(search *s, const mx_spec *spec, size_t each) {
-  uint8_t *wrong = calloc(s->o->n_blocks + 1, 1);
+  uint8_t *wrong = noted(calloc(s->o->n_blocks + 1, 1), s->o->lack);
   size_t count = 0, seen = 0, added = 0;
   if (!wrong) return 0;
   mxi_scales_score(s->o, spec, PLAIN, s->lenient ? LOOK_LENIENT : 0, wrong);
@@ -130,7 +130,7 @@ void mxi_pool_add(pool *p, const mx_spec *spec, score got) {
 }
 
 void mxi_search_pool(const search *s, pool *out, const mx_spec *specs, size_t n) {
-  score *got = calloc(n + 1, sizeof *got);
+  score *got = noted(calloc(n + 1, sizeof *got), s->o->lack);
   if (!got) return;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads) if (n > 1)
   for (size_t i = 0; i < n; i++) got[i] = mxi_search_score(s, &specs[i], EVERY);
@@ -193,7 +193,7 @@ static score judge(const search *s, const mx_spec *spec, unsigned classes, int s
 }
 
 static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsigned classes, int scales_only) {
-  score *got = calloc(n + 1, sizeof *got);
+  score *got = noted(calloc(n + 1, sizeof *got), s->o->lack);
   if (!got) return;
   s->budget->tried += n;
   uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
@@ -207,8 +207,8 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
 void mxi_search_product(search *s, pool *out, const mx_spec *bases, size_t n_bases, const char *const *keys, size_t n_keys, unsigned classes,
                         int scales_only) {
   if (n_keys > MAX_KEYS) n_keys = MAX_KEYS;
-  factor *f = calloc(n_keys + 1, sizeof *f);
-  mx_spec *specs = malloc(PIECE * sizeof *specs);
+  factor *f = noted(calloc(n_keys + 1, sizeof *f), s->o->lack);
+  mx_spec *specs = noted(malloc(PIECE * sizeof *specs), s->o->lack);
   size_t n = 0, piece = FIRST_PIECE; /* the first ones set the bar early */
   for (size_t k = 0; f && k < n_keys; k++) factor_of(&f[k], keys[k], s->o);
   for (size_t b = 0; f && specs && b < n_bases && !budget_over(s->budget); b++) {

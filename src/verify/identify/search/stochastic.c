@@ -132,7 +132,7 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
   enum { MOST = 120000, BITS = 24 };
   mx_plan p;
   *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = BITS};
-  draw *draws = malloc((MOST + 1) * sizeof *draws);
+  draw *draws = noted(malloc((MOST + 1) * sizeof *draws), o->lack);
   if (!draws || plan_towards_zero(&p, o, spec)) {
     free(draws);
     return;
@@ -295,7 +295,7 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
   size_t n = 0;
   uint64_t beyond = 0;
   const size_t area = o->block_rows * o->block_cols;
-  draw *draws = malloc((area + 1) * sizeof *draws);
+  draw *draws = noted(malloc((area + 1) * sizeof *draws), o->lack);
   if (!draws || plan_towards_zero(&p, o, spec)) {
     free(draws);
     return 0;
