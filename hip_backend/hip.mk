@@ -20,7 +20,7 @@ HIP_FP    := -ffp-contract=off -fno-fast-math
 HIP_INC   := -I. -Iinclude
 # No packed binary32 arithmetic: gfx950 mis-executes some of it at times (ROCm/rocMLIR pull request 2459). Both vectorisers make it.
 HIP_AMD   := -fno-slp-vectorize -fno-vectorize
-HIP_HDR   := $(wildcard $(HIP)/*/*.h $(HIP)/kernels/device/*.h $(HIP)/run/*.def formats/gfx950*.def)
+HIP_HDR   := $(wildcard $(HIP)/*/*.h $(HIP)/kernels/device/*.h $(HIP)/compare/*.def formats/gfx950*.def)
 HIP_NATIVE   := $(wildcard $(HIP)/gfx950/native_*.hip)
 HIP_PORTABLE := $(wildcard $(HIP)/kernels/*.hip)
 hip_stem   = $(basename $(notdir $(1)))
@@ -61,7 +61,7 @@ $(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/h
 
 # The host program: g++ for the host runtime's kernels, and the code objects of every device that could be built, carried inside.
 HIP_CXX    = $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
-HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,$(addprefix run/,plan device device_dl ops ops_fast host_lanes) $(addprefix compare/,diff portable quantize values fast gemm))
+HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,$(addprefix run/,plan device device_dl ops ops_fast host_lanes) $(addprefix compare/,diff golden portable quantize values fast gemm))
 HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/%.o,$(HIP_PORTABLE))
 HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
 
@@ -136,13 +136,18 @@ FORCE:
 $(B)/hip/compare/hip_diff.o: $(B)/hip/commit
 $(B)/hip/compare/hip_diff.o: HIP_CXX += -DMXH_COMMIT='"$(HIP_COMMIT)"' -DMXH_COMPILERS='"$(HIP_COMPILERS)"'
 HIP_DIFF := $(B)/mxgold-hip-diff
-HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix compare/,hip_diff watch report) $(addprefix gfx950/,native_diff profile questions hold sums joins report rehearse)) $(HIP_NATIVE_OBJ)
+HIP_DIFF_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix compare/,hip_diff watch report native rehearse) $(addprefix gfx950/,profile questions hold sums joins records report)) $(HIP_NATIVE_OBJ)
 $(HIP_DIFF): $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-all.S $(LIB_A)
 	$(call say,LD,$@)gcc $(filter-out -fopenmp,$(LDFLAGS_ALL)) $^ $(HIP_STATIC) -o $@
 
 # The same program without code for any device: what it prints and writes, and that mxgold takes the profile.
 $(B)/hip/hip-diff-host: $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(B)/hip/embed-none.S $(LIB_A)
 	$(call say,LD,$@)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -ldl -o $@
+# Every host object of the backend: who calls whom is read from their symbols.
+HIP_GRAPH := $(sort $(HIP_DIFF_OBJ) $(HIP_OBJ) $(HIP_KOBJ) $(HIP_SUITE) $(GFX950_OBJ) $(B)/hip/run/device_plugin.o)
+.PHONY: hip-layers
+hip-layers: deps $(BIN) $(HIP_GRAPH) ## check-layers with the calls of hip_backend's own objects
+	@tools/check-layers.sh $(B)/obj . tools/rooms.txt $(B)/hip
 .PHONY: hip-diff-check
 hip-diff-check: deps $(BIN) $(B)/hip/hip-diff-host ## hip-diff's table, report and profile, from the CPU host runtime (half a minute)
 	hip_backend/tests/diff_fault.sh $(B)/hip/hip-diff-host

@@ -15,7 +15,7 @@ $(HIP_NATIVE_TESTS): $(B)/hip/%: $(HIP)/tests/%.cc $(HIP)/tests/native_test.h $(
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)$(HIP_CXX) $(filter %.cc %.o %.S,$^) $(REF_A) $(LIB_A) $(LDFLAGS_ALL) $(LIBS) $(LIBS_REF) -ldl -o $@
 
-$(B)/hip/test_questions: $(patsubst %,$(B)/hip/gfx950/%.o,profile questions hold sums joins report) $(B)/hip/run/device.o $(B)/hip/run/device_dl.o $(B)/hip/embed-none.S
+$(B)/hip/test_questions: $(patsubst %,$(B)/hip/gfx950/%.o,profile questions hold sums joins records report) $(B)/hip/run/device.o $(B)/hip/run/device_dl.o $(B)/hip/embed-none.S
 
 .PHONY: hip-native-check hip-native-host hip-native-code
 hip-native-check: hip-native-host hip-native-code ## gfx950's instructions: every kernel on the host runtime against ref/, and its disassembly
@@ -49,7 +49,7 @@ hip-native-mutants: hip-native-code ## the native kernels' machine code changed 
 	  $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD)
 
 # mxgold-gfx950: the profile of a device, with the kernels for gfx950 inside where they could be built.
-GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix gfx950/,profile questions hold sums joins report main) $(addprefix run/,device device_dl host_lanes))
+GFX950_OBJ := $(patsubst %,$(B)/hip/%.o,$(addprefix gfx950/,profile questions hold sums joins records report main) $(addprefix run/,device device_dl host_lanes))
 GFX950 := $(B)/mxgold-gfx950
 GFX950_CODE := $(if $(shell $(call hip_missing,$(HIP_TOOLS))),,$(patsubst %,$(HIP_B)/gfx950/%.hsaco,$(call hip_stem,$(HIP_NATIVE))))
 $(B)/hip/embed-native.S: $(GFX950_CODE) $(HIP)/embed.sh

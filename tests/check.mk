@@ -3,7 +3,7 @@
 CHECK_B     := $(B)/check
 CHECK_FUZZ  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # Targets that are one part each. The second line: those that this tree has.
-CHECK_TARGETS := golden-check check-layers check-isa check-instructions style-check hip hip-runtime-check hip-check hip-native-code hip-diff-check hip-plugin-check \
+CHECK_TARGETS := golden-check check-layers check-isa check-instructions style-check hip hip-layers hip-runtime-check hip-check hip-native-code hip-diff-check hip-plugin-check \
   $(foreach t,check-symbols check-asan check-faults,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
 # More of `make check-all`, beside what the suites do whole then.
 CHECK_MORE  := exhaustive exhaustive-math mutants silicon-check-all hip-mutants hip-native-mutants hip-rehearse check-memory
@@ -23,7 +23,7 @@ check-all: ## check with every sweep whole, and the tests that are too long for 
 	@CHECK_ALL=1 $(MAKE) -s check
 check-run:
 	@$(PYTHON) tools/run-parts.py --jobs $(JOBS) $(if $(FAST),--only-fast) --expected tests/parts.txt --logs $(CHECK_B) $(CHECK_PARTS)
-check-build: $(BIN) $(LIB_A) $(LIB_SO) $(TESTS) $(GOLDEN) examples $(if $(FAST),,$(B)/hip/check $(B)/hip/test_runtime $(B)/hip/test_gfx950 $(B)/hip/test_native $(B)/hip/hip-diff-host \
+check-build: $(BIN) $(LIB_A) $(LIB_SO) $(TESTS) $(GOLDEN) examples $(if $(FAST),,$(B)/hip/check $(B)/hip/test_runtime $(B)/hip/test_gfx950 $(B)/hip/test_native $(B)/hip/hip-diff-host $(HIP_GRAPH) \
   $(if $(SAN),,$(MACHINE)) $(if $(HIP_HAVE_CLANG),$(HIP_CODE) $(HIP_EXAMPLE)) fuzz-build)
 # Its allocations go through functions of its own, which can fail.
 $(B)/tests/test_nomem: private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Holds every include and every call between files of src/, ref/ and python/ to the table of tools/rooms.txt. Includes are read from the sources, calls
-# from the symbols of the objects (nm), so that a function called without its header, or through a public one, is seen too.
-#   check-layers.sh OBJ [ROOT [TABLE]]   the objects below OBJ of the tree ROOT (default: this one); exit 1 and a line for each fault
-#   check-layers.sh --plant CC           makes small trees with one fault each and shows that each is told
+# Holds every include and every call between files of src/, ref/, python/ and hip_backend/ to the table of tools/rooms.txt. Includes are read from the
+# sources, calls from the symbols of the objects (nm), so that a function called without its header, or through a public one, is seen too.
+#   check-layers.sh OBJ [ROOT [TABLE [HIP]]]   the objects below OBJ of the tree ROOT (default: this one); exit 1 and a line for each fault
+#                                              HIP: the objects of hip_backend below it are up to date, and their calls are held to the table too
+#   check-layers.sh --plant CC                 makes small trees with one fault each and shows that each is told
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -21,10 +22,11 @@ plant() {
       mkdir -p "$tree/$(dirname "$file")" "$tree/obj/$(dirname "$file")"
       printf '%b\n' "${one#*: }" >>"$tree/$file"
     done
-    (cd "$tree" && find src ref -name '*.c') | while IFS= read -r file; do
+    (cd "$tree" && find ./* -name '*.c') | while IFS= read -r file; do
       # shellcheck disable=SC2086
       $1 -I"$tree" -I"$tree/include" -I"$tree/src" -w -c "$tree/$file" -o "$tree/obj/${file%.c}.o" </dev/null || exit 2
     done
+    [ -z "$(find "$tree/obj" -path '*/hip_backend/*.o')" ] || mv "$tree/obj/hip_backend" "$tree/hip"
     table=$here/rooms.txt
     if [ "$name" = "a circle of rooms" ]; then
       table=$tmp/circle.txt
@@ -34,7 +36,7 @@ plant() {
       [ "$name" != "an allowed circle" ] || printf 'circle src/io/a.c src/io/b.c they are the planted pair\n' >>"$table"
       [ "$name" != "a stale line" ] || printf 'circle src/io/a.c src/io/b.c they are the planted pair\n' >>"$table"
     fi
-    if "$here/check-layers.sh" "$tree/obj" "$tree" "$table" >"$tmp/told" 2>&1; then fine=1; else fine=0; fi
+    if "$here/check-layers.sh" "$tree/obj" "$tree" "$table" "$tree/hip" >"$tmp/told" 2>&1; then fine=1; else fine=0; fi
     if [ -z "$said" ] && [ $fine = 0 ] || [ -n "$said" ] && { [ $fine = 1 ] || ! grep -qF "$said" "$tmp/told"; }; then
       echo "check-layers: planted $name: expected \"${said:-no fault}\", told:"
       cat "$tmp/told"
@@ -56,6 +58,13 @@ a circle of files|src/io/a.c and src/io/b.c call each other|src/io/a.c: int mxi_
 an allowed circle||src/io/a.c: int mxi_b(void); int mxi_a(void) { return mxi_b(); }|src/io/b.c: int mxi_a(void); int mxi_b(void) { return mxi_a(); }
 a stale line|src/io/a.c and src/io/b.c no longer call each other|src/io/a.c: int mxi_a(void) { return 1; }|src/io/b.c: int mxi_a(void); int mxi_b(void) { return mxi_a(); }
 a folder without a room|src/attic is no room|src/attic/a.c: int mx_a(void) { return 1; }
+a room below and one above||hip_backend/run/a.c: int mx_a(void); int mxh_a(void) { return mx_a(); }|hip_backend/compare/b.c: #include "hip_backend/run/a.h"\n#include "tests/lib/t.h"\nint mxh_a(void); int mxh_b(void) { return mxh_a() + T; }|hip_backend/run/a.h: enum { A = 1 };|tests/lib/t.h: enum { T = 1 };|src/core/a.c: int mx_a(void) { return 1; }
+an upward include of the backend|hip_backend/run includes hip_backend/kernels/device/a.h|hip_backend/kernels/device/a.h: enum { A = 1 };|hip_backend/run/b.cc: #include "hip_backend/kernels/device/a.h"|src/core/a.c: int mx_a(void); int mx_b(void) { return mx_a(); }
+an upward include of a kernel|hip_backend/run includes hip_backend/kernels/device/a.h|hip_backend/kernels/device/a.h: enum { A = 1 };|hip_backend/run/b.hip: #include "hip_backend/kernels/device/a.h"|src/core/a.c: int mx_a(void); int mx_b(void) { return mx_a(); }
+an upward call of the backend|hip_backend/gfx950 calls mxh_b of hip_backend/compare/b.c|hip_backend/gfx950/a.c: int mxh_b(void); int mxh_a(void) { return mxh_b(); }|hip_backend/compare/b.c: int mxh_b(void) { return 1; }
+a private function in the backend|hip_backend/run calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|hip_backend/run/t.c: int mxi_a(void); int mxh_t(void) { return mxi_a(); }
+the library and the backend|src/core calls mxh_a of hip_backend/run/a.c|hip_backend/run/a.c: int mxh_a(void) { return 1; }|src/core/b.c: int mxh_a(void); int mx_b(void) { return mxh_a(); }
+a folder of the backend without a room|hip_backend/attic is no room|hip_backend/attic/a.c: int mxh_a(void) { return 1; }
 a circle of rooms|the table has a circle|src/core/a.c: int mx_a(void) { return 1; }
 TREES
   [ $missed = 0 ] && echo "check-layers: $planted planted trees: each told"
@@ -64,18 +73,29 @@ TREES
 [ "${1:-}" != --plant ] || plant "$2"
 
 obj=$(cd "${1:-$here/../build/release/obj}" && pwd) || exit 2
-table=${3:-$here/rooms.txt}
+table=${3:-$here/rooms.txt} hip=
+[ ! -d "${4:-}" ] || hip=$(cd "$4" && pwd)
 cd "${2:-$here/..}"
-places=
-for place in src ref python; do [ ! -d $place ] || places="$places $place"; done
+places= headers=
+for place in src ref python hip_backend; do [ ! -d $place ] || places="$places $place"; done
+for place in include formats tests/lib; do [ ! -d $place ] || headers="$headers $place"; done
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 # shellcheck disable=SC2086
-find $places include formats -name '*.[ch]' -o -name '*.def' | sort >"$lists/files"
-# shellcheck disable=SC2086
-find $places -name '*.[ch]' -exec grep -Hn '^ *# *include *"' {} + >"$lists/includes" || :
-# Objects of sources that have gone are left out.
-grep '\.c$' "$lists/files" | sed 's/c$/o/' | (cd "$obj" && while IFS= read -r o; do [ ! -f "$o" ] || echo "$o"; done | xargs nm -A -P -g) >"$lists/symbols"
+find $places $headers -path hip_backend/tests -prune -o \( -name '*.[ch]' -o -name '*.cc' -o -name '*.hip' -o -name '*.def' \) -print | sort >"$lists/files"
+grep -E '^(src|ref|python|hip_backend)/' "$lists/files" | xargs grep -Hn '^ *# *include *"' >"$lists/includes" || :
+# Where the object of a source lies. Objects of sources that have gone are left out.
+while IFS= read -r file; do
+  stem=${file%.*}
+  case $file in
+  *.h | *.def) continue ;;
+  hip_backend/*) set -- ${hip:+"$hip/${stem#*/}.o" "$obj/$stem.o" "$obj/$stem.host.o"} ;;
+  *) set -- "$obj/$stem.o" ;;
+  esac
+  for o in "$@"; do [ ! -f "$o" ] || printf '%s %s\n' "$file" "$o"; done
+done <"$lists/files" >"$lists/objects"
+[ -z "$hip" ] || grep -q '^hip_backend/' "$lists/objects" || { echo "layers: no object of hip_backend was seen: build first"; exit 1; }
+sed 's/^[^ ]* //' "$lists/objects" | tr '\n' '\0' | xargs -0 nm -A -P -g >"$lists/symbols"
 awk -v table="$table" -v lists="$lists" '
 function fault(text) { print "layers: " text; broken++ }
 function room_of(file) { sub(/\/[^\/]*$/, "", file); return file }
@@ -111,12 +131,12 @@ BEGIN {
   }
   for (room in uses) {
     n = split(uses[room], word, " ")
-    for (i = 1; i <= n; i++) if (!(word[i] in uses) && word[i] != "public" && word[i] != "ref.h") fault("the table lets " room " use " word[i] ", which is no room")
+    for (i = 1; i <= n; i++) if (!(word[i] in uses) && word[i] != "public" && word[i] != "ref.h" && word[i] != "tests/lib") fault("the table lets " room " use " word[i] ", which is no room")
   }
   for (room in uses) circle_from(room)
   while ((getline line < (lists "/files")) > 0) {
     is_file[line] = 1
-    if (line ~ /^(src|ref|python)\// && !(room_of(line) in uses) && !told[room_of(line)]++) fault(room_of(line) " is no room: tools/rooms.txt has no line of it")
+    if (line ~ /^(src|ref|python|hip_backend)\// && !(room_of(line) in uses) && !told[room_of(line)]++) fault(room_of(line) " is no room: tools/rooms.txt has no line of it")
   }
   while ((getline line < (lists "/includes")) > 0) {
     split(line, part, ":"); file = part[1]
@@ -127,8 +147,9 @@ BEGIN {
     if (!(room in uses) || other ~ /^(include|formats)/ || other == room || (room, other) in may || (other == "ref" && (room, "ref.h") in may)) continue
     fault(file ":" part[2] ": " room " includes " text ", which tools/rooms.txt does not let it use")
   }
+  while ((getline line < (lists "/objects")) > 0) { at = index(line, " "); source[substr(line, at + 1)] = substr(line, 1, at - 1) }
   while ((getline line < (lists "/symbols")) > 0) {
-    at = index(line, ": "); file = substr(line, 1, at - 1); sub(/o$/, "c", file)
+    at = index(line, ": "); file = source[substr(line, 1, at - 1)]
     split(substr(line, at + 2), part, " ")
     if (part[2] == "U") { n_calls++; caller[n_calls] = file; callee[n_calls] = part[1] }
     else if (part[2] ~ /[TDBRCGSVW]/) home[part[1]] = file

@@ -8,14 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hip_backend/compare/rehearse.h"
 #include "hip_backend/compare/watch.h"
 #include "hip_backend/gfx950/profile.h"
-#include "hip_backend/gfx950/rehearse.h"
 #include "hip_backend/run/ops.h"
 #include "mxgold/file.h"
 
 #define MXH_CHECK(function, meaning) bool mxh_run_##function(mxh_run *);
-#include "hip_backend/run/ops.def"
+#include "hip_backend/compare/ops.def"
 #undef MXH_CHECK
 
 static const char usage[] =
@@ -207,7 +207,7 @@ int main(int argc, char **argv) {
   if (!fine) return 2;
 #define MXH_CHECK(function, meaning) known |= only && !strcmp(only, #function);
   bool known = !only;
-#include "hip_backend/run/ops.def"
+#include "hip_backend/compare/ops.def"
 #undef MXH_CHECK
   if (!known) return fprintf(stderr, "mxgold-hip-diff: --only %s: expected portable or native\n", only), 2;
   if (rehearse || wrong) return gfx950_rehearse({&library, (int)rehearse, (int)wrong, seed, (int)jobs, verbose});
@@ -232,7 +232,7 @@ int main(int argc, char **argv) {
   size_t n = 0;
 #define MXH_CHECK(function, meaning)                                                                                                           \
   if (!only || !strcmp(only, #function)) groups[n++] = #function;
-#include "hip_backend/run/ops.def"
+#include "hip_backend/compare/ops.def"
 #undef MXH_CHECK
   int worst = 0;
   for (size_t i = 0; i < n; i++) {
@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
       bool same = true;
 #define MXH_CHECK(function, meaning)                                                                                                           \
   if (!strcmp(groups[i], #function)) same = mxh_run_##function(child);
-#include "hip_backend/run/ops.def"
+#include "hip_backend/compare/ops.def"
 #undef MXH_CHECK
       if (child->counting) return 0;
       out.device_seconds += mxh_watched_seconds(child->dev, pipe);

@@ -84,14 +84,6 @@ bool hold_suite(gfx950_profile *out, device *d, int index, int suite, gfx950_hel
 }
 } // namespace
 
-void gfx950_run::count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where) {
-  h->cases += cases;
-  for (size_t i = 0; i < got.size(); i++, h->words++)
-    if (got[i] != want[i]) {
-      if (!h->differ++) h->first = where + ", word " + std::to_string(i) + ": " + hex(got[i]) + ", expected " + hex(want[i]);
-    }
-}
-
 bool gfx950_run::hold(gfx950_profile *out, device *d, uint64_t seed, bool suites, const gfx950_profile_options &o) {
   generator g = {seed * 2 + 1};
   for (int index = 0; index < GFX950_COUNT; index++) {

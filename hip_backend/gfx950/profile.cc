@@ -5,30 +5,6 @@
 
 using namespace gfx950_run;
 
-bool gfx950_profile::complete() const {
-  for (const gfx950_answer &a : answers)
-    if (a.choices.empty()) return false;
-  for (const gfx950_sums &s : sums)
-    if (!s.fits) return false;
-  return differ() == 0;
-}
-const gfx950_sums *gfx950_profile::sums_of(int pair) const {
-  for (const gfx950_sums &s : sums)
-    for (int p : s.pairs)
-      if (p == pair) return &s;
-  return nullptr;
-}
-uint64_t gfx950_profile::words() const {
-  uint64_t n = 0;
-  for (const gfx950_held &h : held) n += h.words;
-  return n;
-}
-uint64_t gfx950_profile::differ() const {
-  uint64_t n = 0;
-  for (const gfx950_held &h : held) n += h.differ;
-  return n;
-}
-
 bool gfx950_profile_run(gfx950_profile *out, mxh_device *dev, const gfx950_profile_options &o, std::string *why) {
   device d = {dev, o.play, ""};
   generator g = {o.seed * 2 + 1};

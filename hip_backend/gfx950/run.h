@@ -192,6 +192,8 @@ bool ask_rule(gfx950_profile *out, device *d, int rule, generator *g);
 
 /* hold.cc: every instruction under out->rules, into out->held. */
 bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites, const gfx950_profile_options &o);
+
+/* records.cc: words compared, added to a record. */
 void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where);
 
 /* Of gfx950_pair(). */

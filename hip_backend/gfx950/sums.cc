@@ -194,14 +194,6 @@ std::string model_text(int pair, const mx_accum &accum) {
 }
 } // namespace
 
-const char *gfx950_type_name(int type) {
-  static const char *const names[] = {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"};
-  return names[type];
-}
-std::string gfx950_pair_name(int pair, char between) {
-  return std::string(edge_of(pair) == 16 ? "16x16x128" : "32x32x64") + between + gfx950_type_name(a_of(pair)) + between +
-         gfx950_type_name(b_of(pair));
-}
 std::string gfx950_profile_accum(const gfx950_profile &p, int pair) {
   const gfx950_sums *s = p.sums_of(pair);
   return s && s->fits ? model_text(pair, s->accum) : "";

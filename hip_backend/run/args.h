@@ -2,7 +2,7 @@
 #ifndef MXH_ARGS_H
 #define MXH_ARGS_H
 
-#include "hip_backend/kernels/device/plan.h"
+#include "hip_backend/run/kernel_plan.h"
 #include "hip_backend/run/runtime.h"
 
 /* A matrix as it is read: transposed by its steps. */

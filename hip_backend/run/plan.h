@@ -2,7 +2,7 @@
 #ifndef MXH_PLAN_H
 #define MXH_PLAN_H
 
-#include "hip_backend/kernels/device/plan.h"
+#include "hip_backend/run/kernel_plan.h"
 
 /** The plan for quantising a [rows][cols] matrix. MX_ERR_CONFLICT (keys that exclude each other), MX_ERR_UNSUPPORTED (a chain that the device's
  *  tables have no room for). Oracle: make hip-check. */

@@ -2,8 +2,8 @@
 #ifndef MXD_CHAIN_H
 #define MXD_CHAIN_H
 
+#include "hip_backend/run/kernel_plan.h"
 #include "number.h"
-#include "plan.h"
 
 struct mxd_rcp_row {
   int32_t c0, c1, c2;

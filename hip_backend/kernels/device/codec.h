@@ -2,8 +2,8 @@
 #ifndef MXD_CODEC_H
 #define MXD_CODEC_H
 
+#include "hip_backend/run/kernel_plan.h"
 #include "number.h"
-#include "plan.h"
 
 MXH_DEVICE uint32_t mxd_all(const mxd_format &f) { return f.bits == 32 ? 0xFFFFFFFFu : (1u << f.bits) - 1; }
 MXH_DEVICE bool mxd_code_is_nan(const mxd_format &f, uint32_t code) {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "hip_backend/run/buffer.h"
-#include "hip_backend/gfx950/profile.h"
 #include "hip_backend/gfx950/native.h"
+#include "hip_backend/gfx950/profile.h"
+#include "hip_backend/run/buffer.h"
 #include "mxgold/layout.h"
 #include "mxgold/mma.h"
 #include "mxgold/verify.h"

@@ -1,6 +1,6 @@
 /* Devices with hidden rules, a process each: the host runtime has one set of lanes. Each is given hip-diff's own table of instructions and native
  * kernels. */
-#include "hip_backend/gfx950/rehearse.h"
+#include "hip_backend/compare/rehearse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hip_backend/run/device_watched.h"
 #include "hip_backend/compare/diff.h"
-#include "hip_backend/gfx950/profile.h"
 #include "hip_backend/gfx950/native.h"
+#include "hip_backend/gfx950/profile.h"
+#include "hip_backend/run/device_watched.h"
 
 namespace {
 struct chance {
