@@ -1,11 +1,12 @@
 /* Failures are no answers: identify, diff, judge and probe run again and again, and each time another of their allocations fails. The result must be
  * MX_ERR_NOMEM, or the answer that there is with all memory (a cache, say, may do without), never another one.
  *
- * The linker hands every allocation of the program to the functions below (tests/check.mk); what libraries beside it allocate is left alone. A call makes up
- * to some thousands of allocations: STRIDE says how many of them are skipped between two that fail; each call also runs with all of its allocations
- * failing from the n-th on. make check-all fails every single one. */
+ * The linker hands every allocation of the program to the functions below (tests/check.mk); what libraries beside it
+ * allocate is left alone. A call makes up to some ten thousand allocations: every stride-th of them fails alone, and now and then all from one on.
+ * make check-all fails sixteen times as many. */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void fail_each(const question *q, const char *name, size_t stride, size_t
   ck_assert_msg(q->ask(0, &err) == MX_OK, "%s: %s", name, err.text);
   const size_t total = heap.n;
   size_t refused = 0, steps = 0;
-  if (run_whole()) stride = 1;
+  if (run_whole()) stride = stride / 16 + 1;
   for (size_t at = 1; at <= total; at += stride)
     for (int rest = 0; rest <= (steps % 8 == 0); rest++) {
       heap.n = 0;
@@ -139,9 +140,152 @@ START_TEST(a_bug_does_not_vanish_without_memory) {
     codes[i] = codes[i + 1];
     codes[i + 1] = first;
   }
-  fail_each(&identify, "identify a bug", 9001, 2);
+  fail_each(&identify, "identify a bug", 30001, 2);
   ck_assert_ptr_nonnull(identity[0].bug.name);
   mx_tensor_free(&t);
+}
+END_TEST
+
+/* ---- diff */
+
+static mx_tensor left, right;
+static mx_spec spec_of_both;
+static mx_difference difference[2];
+
+static mx_status ask_diff(int which, mx_error *err) {
+  const mx_diff_options options = {.values = 1, .n_threads = 1};
+  return mx_diff(&difference[which], &left, &right, &spec_of_both, x, COLS, NULL, NULL, &options, err);
+}
+
+static int same_difference(void) {
+  const mx_difference *a = &difference[0], *b = &difference[1];
+  return a->equal == b->equal && a->codes == b->codes && a->scales == b->scales && a->values == b->values && a->rows == b->rows &&
+         a->blocks == b->blocks && a->padding == b->padding && !memcmp(a->by_position, b->by_position, sizeof a->by_position) &&
+         !memcmp(a->by_scale, b->by_scale, sizeof a->by_scale) && !memcmp(a->pairs, b->pairs, sizeof a->pairs) &&
+         !memcmp(a->map, b->map, sizeof a->map) && !memcmp(a->scale_pairs, b->scale_pairs, sizeof a->scale_pairs) &&
+         a->n_patterns == b->n_patterns && !memcmp(a->patterns, b->patterns, sizeof a->patterns);
+}
+
+/* Rows of B in reverse order, codes and scales: patterns need hashes of rows, columns and tiles. */
+START_TEST(a_difference_is_not_another_without_memory) {
+  const question diff = {ask_diff, same_difference};
+  sample_of(&left, "ocp-mxfp4", 0);
+  mx_tensor_free(&left);
+  ck_assert_int_eq(mx_preset_find(&spec_of_both, _i ? "ocp-mxfp8-e4m3" : "ocp-mxfp4", NULL), MX_OK);
+  for (int side = 0; side < 2; side++) {
+    mx_tensor *t = side ? &right : &left;
+    ck_assert_int_eq(mx_tensor_alloc(t, ROWS, COLS, &spec_of_both), MX_OK);
+    ck_assert_int_eq(mx_quantize(t, x, ROWS, COLS, COLS, &spec_of_both, &(mx_exec){.n_threads = 1}, NULL), MX_OK);
+  }
+  for (size_t r = 0; r < ROWS; r++) {
+    const size_t from = ROWS - 1 - r, scales = left.scale_cols * left.scale_bytes;
+    memcpy(right.codes + r * right.code_stride, left.codes + from * left.code_stride, left.code_stride);
+    memcpy((uint8_t *)right.scales + r * scales, (const uint8_t *)left.scales + from * scales, scales);
+  }
+  fail_each(&diff, "diff", 1, 8);
+  ck_assert(!difference[0].equal);
+  ck_assert_int_gt(difference[0].n_patterns, 0);
+  mx_tensor_free(&left);
+  mx_tensor_free(&right);
+}
+END_TEST
+
+/* ---- judge */
+
+static float product[ROWS * ROWS];
+static mx_judgement judgement[2];
+
+static mx_status ask_judge(int which, mx_error *err) {
+  const mx_gemm_options gemm = {.exec = {.n_threads = 1}};
+  return mx_judge(&judgement[which], product, &left, &spec_of_both, &right, &spec_of_both, &gemm, NULL, err);
+}
+
+static int same_judgement(void) {
+  const mx_judgement *a = &judgement[0], *b = &judgement[1];
+  int same = a->equal == b->equal && a->differ == b->differ && !strcmp(a->base, b->base) && a->inside == b->inside &&
+             a->n_models == b->n_models && a->n_findings == b->n_findings && a->n_regions == b->n_regions &&
+             !memcmp(a->map, b->map, sizeof a->map) && !memcmp(a->ulps, b->ulps, sizeof a->ulps);
+  for (int i = 0; same && i < a->n_models; i++)
+    same = !strcmp(a->models[i].name, b->models[i].name) && a->models[i].differ == b->models[i].differ;
+  for (int i = 0; same && i < a->n_findings; i++)
+    same = !strcmp(a->findings[i].what, b->findings[i].what) && a->findings[i].explained == b->findings[i].explained;
+  for (int i = 0; same && i < a->n_regions; i++) same = !strcmp(a->regions[i], b->regions[i]);
+  return same;
+}
+
+/* D right; with a row lost; and of other scales, for which variants, factors and orders are tried. */
+START_TEST(a_judgement_is_not_another_without_memory) {
+  static const size_t strides[] = {97, 97, 3001};
+  const question judge = {ask_judge, same_judgement};
+  const mx_gemm_options gemm = {.exec = {.n_threads = 1}};
+  sample_of(&left, "ocp-mxfp4", 0);
+  ck_assert_int_eq(mx_preset_find(&spec_of_both, "ocp-mxfp4", NULL), MX_OK);
+  for (size_t i = 0; i < MOST; i++) x[i] = number(i + 5000);
+  ck_assert_int_eq(mx_tensor_alloc(&right, ROWS, COLS, &spec_of_both), MX_OK);
+  ck_assert_int_eq(mx_quantize(&right, x, ROWS, COLS, COLS, &spec_of_both, &(mx_exec){.n_threads = 1}, NULL), MX_OK);
+  const size_t across = left.scale_cols, bytes = left.scale_rows * across;
+  uint8_t *scales = left.scales, kept[ROWS * COLS];
+  memcpy(kept, scales, bytes);
+  for (size_t k = 0; k < bytes && _i == 2; k++) scales[k] = (uint8_t)(kept[k] + k % across % 2); /* every other block doubled */
+  ck_assert_int_eq(mx_gemm(product, ROWS, &left, &spec_of_both, &right, &spec_of_both, &gemm, NULL), MX_OK);
+  memcpy(scales, kept, bytes);
+  if (_i == 1) memset(product + 3 * ROWS, 0, ROWS * sizeof *product);
+  fail_each(&judge, "judge", strides[_i], 3);
+  ck_assert_int_eq(judgement[0].equal, _i == 0);
+  ck_assert(_i != 1 || judgement[0].n_findings > 0);
+  mx_tensor_free(&left);
+  mx_tensor_free(&right);
+}
+END_TEST
+
+/* ---- probe */
+
+static mx_probe tiles;
+static void *outputs;
+static struct {
+  int fits, is_tree;
+  size_t n_names, n_alternatives, n_told, n_next;
+  char text[512], tree[512], rule[64], names[MX_PROBE_NAMES][96];
+} fitted[2];
+
+static mx_status ask_probe(int which, mx_error *err) {
+  static mx_probe_fit fit;
+  const void *d[] = {outputs};
+  const mx_status status = mx_probe_fit_run(&fit, &tiles, d, 1, &(mx_exec){.n_threads = 1}, err);
+  memset(&fitted[which], 0, sizeof fitted[which]);
+  fitted[which].fits = fit.fits;
+  fitted[which].is_tree = fit.is_tree;
+  fitted[which].n_names = fit.n_names;
+  fitted[which].n_alternatives = fit.n_alternatives;
+  fitted[which].n_told = fit.n_told;
+  fitted[which].n_next = fit.next.n;
+  snprintf(fitted[which].text, sizeof fitted[which].text, "%s", fit.text);
+  snprintf(fitted[which].tree, sizeof fitted[which].tree, "%s", fit.tree ? fit.tree : "");
+  snprintf(fitted[which].rule, sizeof fitted[which].rule, "%s", fit.tree_rule ? fit.tree_rule : "");
+  memcpy(fitted[which].names, fit.names, sizeof fit.names);
+  mx_probe_fit_free(&fit);
+  return status;
+}
+
+static int same_fit(void) { return !memcmp(&fitted[0], &fitted[1], sizeof fitted[0]); }
+
+static mx_probe_spec small_spec(const mx_mma_model *m) { return (mx_probe_spec){m->a, m->b, m->c, m->d, m->scale, m->block, 2, 2, 8, 1}; }
+
+/* A unit of the table: its parameters are read, searched for, and it is asked what else would fit. */
+START_TEST(a_model_is_not_another_without_memory) {
+  const question probe = {ask_probe, same_fit};
+  mx_mma_model m;
+  mx_error err = {0};
+  ck_assert_msg(mx_mma_model_find(&m, "hopper_f16", &err) == MX_OK, "%s", err.text);
+  const mx_probe_spec spec = small_spec(&m);
+  ck_assert_msg(mx_probe_make(&tiles, &spec, &err) == MX_OK, "%s", err.text);
+  const mx_mma_args args = mx_probe_args(&tiles);
+  outputs = malloc(tiles.T * 4 * mx_mma_bytes(spec.d, 1) + 1);
+  ck_assert_msg(mx_mma(outputs, &m, &args, NULL, &err) == MX_OK, "%s", err.text);
+  fail_each(&probe, "probe", 601, 1);
+  ck_assert(fitted[0].fits);
+  free(outputs);
+  mx_probe_free(&tiles);
 }
 END_TEST
 
@@ -151,6 +295,9 @@ int main(void) {
   tcase_add_test(c, an_identity_is_not_another_without_memory);
   tcase_add_test(c, values_alone_are_not_another_spec_without_memory);
   tcase_add_test(c, a_bug_does_not_vanish_without_memory);
+  tcase_add_loop_test(c, a_difference_is_not_another_without_memory, 0, 2);
+  tcase_add_loop_test(c, a_judgement_is_not_another_without_memory, 0, 3);
+  tcase_add_test(c, a_model_is_not_another_without_memory);
   Suite *s = suite_create("nomem");
   suite_add_tcase(s, c);
   return run_suite(s);

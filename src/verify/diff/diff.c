@@ -598,6 +598,8 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
       .out = out, .a = a, .b = b, .spec = spec, .elem = mx_elem_format(spec->elem), .scale = mx_scale_format(spec->scale), .x = x, .ld = ld};
   if (options) j.how = *options;
   if (values_a && values_b) j.how.values = 0;
+  shortage lack = {0};
+  j.lack = &lack;
   mx_spec_block(spec, a->rows, a->cols, &j.block_rows, &j.block_cols);
   if (!j.block_rows) j.block_rows = 1;
   if (!j.block_cols) j.block_cols = 1;
@@ -616,7 +618,7 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   float *known[2] = {many ? mxi_diff_meanings(&j, a) : NULL, many ? mxi_diff_meanings(&j, b) : NULL};
   if (known[0] && known[1]) j.values[0] = known[0], j.values[1] = known[1];
   j.scales_tally = a->scale_bytes == 1 && !a->micro && !b->micro && out->n_scales <= UINT32_MAX;
-  const mx_status status = all_parts(&j, rows);
+  mx_status status = all_parts(&j, rows);
   if (j.scales_tally && out->scales) scale_steps(out);
   free(known[0]);
   free(known[1]);
@@ -628,5 +630,6 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   out->equal = !out->codes && !out->scales && !out->tensor_scales && !out->values;
   if (!status && (!out->equal || out->padding)) mxi_diff_patterns_end(&j);
   mxi_diff_patterns_free(&j);
+  if (short_of_memory(&lack)) status = MX_ERR_NOMEM; /* a pattern may have been missed */
   return status ? mx_fail(err, status, "diff: %s", mx_status_text(status)) : MX_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/shortage.h"
 #include "mxgold/verify.h"
 
 /* B's elements as A's in another order inside each group of `size`: which of A's may stand where, one bit each. */
@@ -82,6 +83,7 @@ typedef struct diff_job {
   diff_order order;
   uint64_t up, down, right, left; /* B may be A moved by 1 to 64 rows or columns: a bit for each */
   int swapped;                    /* the codes of each byte */
+  shortage *lack;                 /* of the call: where memory runs out, it is noted there */
 } diff_job;
 
 /* An element that differs, with what tests ask of it. */

@@ -220,8 +220,8 @@ static int other_axis(const diff_job *j) {
   mx_tensor t;
   s.block_rows = (int)j->block_cols;
   s.block_cols = (int)j->block_rows;
-  if (mx_spec_check(&s, NULL) || mx_tensor_alloc(&t, b->rows, b->cols, &s)) return 0;
-  int same = !mx_quantize(&t, j->x, b->rows, b->cols, j->ld, &s, NULL, NULL);
+  if (mx_spec_check(&s, NULL) || noted_status(mx_tensor_alloc(&t, b->rows, b->cols, &s), j->lack)) return 0;
+  int same = !noted_status(mx_quantize(&t, j->x, b->rows, b->cols, j->ld, &s, NULL, NULL), j->lack);
   for (size_t r = 0; r < b->rows && same; r++)
     for (size_t c = 0; c < b->cols && same; c++) same = diff_code(j, b, r, c) == mx_code_at(&t, &s, r, c);
   mx_tensor_free(&t);
@@ -233,8 +233,8 @@ static int turned(const diff_job *j) {
   const mx_tensor *b = j->b;
   if (!j->x || b->rows != b->cols || b->rows * b->cols > COPY || j->elem->kind == MX_KIND_NONE) return 0;
   mx_tensor t;
-  if (mx_tensor_alloc(&t, b->rows, b->cols, j->spec)) return 0;
-  const int same = !mx_quantize_transposed(&t, j->x, b->rows, b->cols, j->ld, j->spec, NULL, NULL) &&
+  if (noted_status(mx_tensor_alloc(&t, b->rows, b->cols, j->spec), j->lack)) return 0;
+  const int same = !noted_status(mx_quantize_transposed(&t, j->x, b->rows, b->cols, j->ld, j->spec, NULL, NULL), j->lack) &&
                    !memcmp(t.codes, b->codes, b->rows * b->code_stride) &&
                    !memcmp(t.scales, b->scales, b->scale_rows * b->scale_cols * b->scale_bytes);
   mx_tensor_free(&t);
@@ -263,7 +263,7 @@ static void lines_or_tiles(diff_job *j) {
     for (int other = 0; other < 16; other++) more += (int64_t)d->pairs[c][other] - (int64_t)d->pairs[other][c];
     if (more) return;
   }
-  if (mxi_order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, 1, codes_of_row, j}))
+  if (mxi_order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, 1, codes_of_row, j, j->lack}))
     mxi_diff_say(j, "B has A's codes with %s", words);
 }
 

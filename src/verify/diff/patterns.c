@@ -339,14 +339,15 @@ static void scale_patterns(diff_job *j) {
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
-    if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) && (other || (other = malloc(n + 1)))) {
+    if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) &&
+        (other || (other = noted(malloc(n + 1), j->lack)))) {
       mx_layout_pack(other, (mx_layout)l, a->scales, a->scale_rows, a->scale_cols, 0);
       if (!memcmp(other, b->scales, n)) mxi_diff_say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
     }
   free(other);
   if (!as_often(j)) return;
   char words[160];
-  const order_source s = {a->scale_rows, a->scale_cols, 1, scales_of_row, j};
+  const order_source s = {a->scale_rows, a->scale_cols, 1, scales_of_row, j, j->lack};
   if (!scales_turned(j) && mxi_order_find(words, sizeof words, &s))
     mxi_diff_say(j, "B has A's scales with %s", words);
   else

@@ -177,7 +177,14 @@ static int start_same(const diff_job *j, same_values *m, size_t n_units) {
   m->set_of = calloc(256 * 256, sizeof *m->set_of);
   m->sets = malloc((size_t)SAME_SETS * MX_DIFFER_SET);
   m->set = malloc((n_units + 1) * sizeof *m->set);
-  if (!m->set_of || !m->sets || !m->set) return 0;
+  if (!m->set_of || !m->sets || !m->set) { /* blocks are then looked at one by one */
+    free(m->set_of);
+    free(m->sets);
+    free(m->set);
+    m->set_of = m->set = NULL;
+    m->sets = NULL;
+    return 0;
+  }
   memset(m->sets, 0, MX_DIFFER_SET);
   m->n = 1;
   m->k = mxi_kernels_for(0)->differ;

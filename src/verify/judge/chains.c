@@ -105,7 +105,7 @@ static void in_another_order(judge_job *j) {
   f.a = quotient(f.ga, j->a);
   f.b = quotient(f.gb, j->b);
   if ((f.ga != 1) + (f.gb != 1) + (f.alpha != 1) < 2 || f.alpha == 0) return; /* one factor has one order */
-  float *acc = malloc((total + 1) * sizeof *acc), some[JUDGE_SAMPLE];
+  float *acc = noted(malloc((total + 1) * sizeof *acc), j->lack), some[JUDGE_SAMPLE];
   int found = acc == NULL;
   for (int m = 0; m < j->n_models && !found; m++) {
     if (!sums(some, j, m, (const size_t(*)[2])j->sample, j->n_sample)) continue;

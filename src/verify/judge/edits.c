@@ -6,7 +6,7 @@
 #include <string.h>
 
 static void *keep(judge_edit *e, size_t n_bytes) {
-  return (size_t)e->n_own < sizeof e->own / sizeof e->own[0] ? e->own[e->n_own++] = calloc(n_bytes + 1, 1) : NULL;
+  return (size_t)e->n_own < sizeof e->own / sizeof e->own[0] ? e->own[e->n_own++] = noted(calloc(n_bytes + 1, 1), e->lack) : NULL;
 }
 
 void mxi_judge_unmake(judge_edit *e) {

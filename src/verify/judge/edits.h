@@ -99,6 +99,7 @@ typedef struct judge_edit {
   mx_gemm_problem p;
   void *own[8];
   int n_own;
+  shortage *lack; /* of the call */
   float number[4];
   const uint8_t *rows[2]; /* rows of A and of B that will be read; NULL: all */
 } judge_edit;

@@ -21,7 +21,7 @@ static int start(factors *f, const judge_job *j, int term, double c) {
   if (term == TERM_ALPHA || term == TERM_ALL) f->alpha = (float)(f->alpha * c);
   if (term == TERM_BETA || term == TERM_ALL) f->beta = (float)(f->beta * c);
   if (term == TERM_ALL && o->bias) {
-    f->bias = malloc((n + 1) * sizeof *f->bias);
+    f->bias = noted(malloc((n + 1) * sizeof *f->bias), j->lack);
     if (!f->bias) return 0;
     for (size_t i = 0; i < n; i++) f->bias[i] = (float)(o->bias[i] * c);
     f->p.options.bias = f->bias;
@@ -145,7 +145,7 @@ static int one_term(judge_job *j, int term, double x) {
     if (c[i] == 0 || !isfinite(c[i]) || (term != TERM_PLUS && c[i] == 1) || fabs(c[i] - x) > 0x1p-6 * fabs(x)) continue;
     for (int m = 0; m < j->n_models; m++) {
       if (!gives(j, term, c[i], m, first) || !gives(j, term, c[i], m, j->n_sample)) continue;
-      float *h = malloc((total + 1) * sizeof *h);
+      float *h = noted(malloc((total + 1) * sizeof *h), j->lack);
       judge_tally t = {0, 0, 0};
       int said = 0;
       if (h && outputs(h, j, term, c[i], m, j->type, NULL, 0)) {

@@ -15,6 +15,7 @@
 #ifndef MX_VERIFY_JUDGE_INTERNAL_H
 #define MX_VERIFY_JUDGE_INTERNAL_H
 
+#include "core/shortage.h"
 #include "mxgold/judge.h"
 #include "mxgold/mma.h"
 
@@ -59,6 +60,7 @@ typedef struct judge_job {
   size_t (*sample)[2]; /* wrong outputs */
   size_t n_sample;
   uint8_t *need[2];  /* rows of A and of B that the sample needs */
+  shortage *lack;    /* of the call: where memory runs out, it is noted there */
   uint8_t *codes[2]; /* operands unpacked, where the raw call has no name for the order of nibbles */
 } judge_job;
 

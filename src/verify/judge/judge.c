@@ -118,7 +118,7 @@ static int operand(judge_job *j, mx_gemm_operand *x, const mx_tensor *t, const m
   x->ld = t->cols_padded;
   x->multiplier = multiplier;
   if (elem->bits > 4 || spec->nibble != MX_NIBBLE_HALF_BLOCK) return 1;
-  uint8_t *codes = j->codes[is_b] = malloc(t->rows * t->cols + 1);
+  uint8_t *codes = j->codes[is_b] = noted(malloc(t->rows * t->cols + 1), j->lack);
   if (!codes) return 0;
   for (size_t r = 0; r < t->rows; r++)
     for (size_t c = 0; c < t->cols; c++) codes[r * t->cols + c] = (uint8_t)mx_code_at(t, spec, r, c);
@@ -216,7 +216,7 @@ static void inside(judge_job *j) {
     if (o.c) one.c = (const uint8_t *)o.c + (r * ldc + c) * mx_dtype_bytes(o.c_type);
     if (o.bias) one.bias = &bias;
     one.ldc = 1;
-    if (mx_gemm_bound(&lo, &hi, 1, &a, j->a_spec, &b, j->b_spec, &one, NULL, NULL)) return;
+    if (noted_status(mx_gemm_bound(&lo, &hi, 1, &a, j->a_spec, &b, j->b_spec, &one, NULL, NULL), j->lack)) return;
     const double x = (double)j->got[r * N + c];
     n += x >= mxi_judge_round((double)lo, &mxi_judge_types[type], JUDGE_DOWN, 0, 0) &&
          x <= mxi_judge_round((double)hi, &mxi_judge_types[type], JUDGE_UP, 0, 0);
@@ -293,7 +293,7 @@ static mx_status judge_all(judge_job *j, mx_error *err) {
   for (size_t i = 0; i < total; i++) j->got[i] = mxi_judge_load(j->d, i, j->type);
   if ((status = mxi_judge_try_models(j, err))) return status;
   memcpy(o->base, j->models[j->base].name, sizeof o->base);
-  float *bound = j->how.bound ? malloc((2 * total + 1) * sizeof *bound) : NULL;
+  float *bound = j->how.bound ? noted(malloc((2 * total + 1) * sizeof *bound), j->lack) : NULL;
   if (j->how.bound && !bound) return mx_fail(err, MX_ERR_NOMEM, "no memory for the bound");
   if (bound) status = widen_bound(j, bound, bound + total, err);
   if (!status) {
@@ -313,6 +313,8 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
   if (gemm && gemm->batch > 1) return mx_fail(err, MX_ERR_ARG, "mx_judge: expected one matrix, not a batch");
   judge_job j = {.out = out, .a = a, .b = b, .a_spec = a_spec, .b_spec = b_spec, .d = d, .type = gemm ? gemm->out : MX_F32};
   if (options) j.how = *options;
+  shortage lack = {0};
+  j.lack = &lack;
   float multiplier[2], nothing;
   mx_gemm_options probe = {0};
   if (gemm) probe = *gemm;
@@ -353,5 +355,7 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
     free(j.need[is_b]);
   }
   free(j.tiles);
+  if (short_of_memory(&lack) && status != MX_ERR_NOMEM)
+    status = mx_fail(err, MX_ERR_NOMEM, "no memory to judge D"); /* a cause may have been missed */
   return status;
 }

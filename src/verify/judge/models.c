@@ -8,7 +8,7 @@
 mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2],
                         size_t n) {
   const size_t n_out = pairs ? n : j->right.M * j->right.N;
-  void *d = malloc(n_out * mx_dtype_bytes(type) + 1);
+  void *d = noted(malloc(n_out * mx_dtype_bytes(type) + 1), j->lack);
   if (!d) return MX_ERR_NOMEM;
   mx_gemm_problem q = *p;
   q.d = d;
@@ -27,14 +27,14 @@ mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p
     status = mx_gemm(d, j->right.N, j->a, j->a_spec, j->b, j->b_spec, &q.options, NULL);
   for (size_t i = 0; i < n_out && !status; i++) out[i] = mxi_judge_load(d, i, type);
   free(d);
-  return status;
+  return noted_status(status, j->lack);
 }
 
 /* Models of mx_gemm(), then the rows of accumulation.def that it takes for these operands. */
 mx_status mxi_judge_find_models(judge_job *j) {
   const size_t first[1][2] = {{0, 0}};
   float x;
-  j->models = calloc(MX_JUDGE_MODELS, sizeof *j->models);
+  j->models = noted(calloc(MX_JUDGE_MODELS, sizeof *j->models), j->lack);
   if (!j->models) return MX_ERR_NOMEM;
   for (int i = 0; i < MX_GEMM_FUSED; i++) {
     judge_model *m = &j->models[j->n_models];
@@ -101,7 +101,7 @@ mx_status mxi_judge_try_models(judge_job *j, mx_error *err) {
   const size_t total = j->right.M * j->right.N;
   size_t pairs[JUDGE_SAMPLE][2];
   const size_t n = spread(j, pairs);
-  float some[JUDGE_SAMPLE], *all = malloc((total + 1) * sizeof *all);
+  float some[JUDGE_SAMPLE], *all = noted(malloc((total + 1) * sizeof *all), j->lack);
   uint64_t least = UINT64_MAX;
   size_t sampled[MX_JUDGE_MODELS], best = SIZE_MAX;
   if (!all) return mx_fail(err, MX_ERR_NOMEM, "no memory for D of %zu x %zu", j->right.M, j->right.N);

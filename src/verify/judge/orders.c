@@ -165,13 +165,13 @@ static void free_terms(terms *t, size_t n) {
 }
 
 static terms *make_terms(const judge_job *j) {
-  terms *t = calloc(j->n_sample + 1, sizeof *t);
+  terms *t = noted(calloc(j->n_sample + 1, sizeof *t), j->lack);
   for (size_t i = 0; t && i < j->n_sample; i++) {
     const size_t K = j->right.K, block = j->right.block;
     t[i] = (terms){.K = K, .block = block, .kb = (K + block - 1) / block, .exact = 1};
-    t[i].a = malloc((K + 1) * sizeof(double));
-    t[i].b = malloc((K + 1) * sizeof(double));
-    t[i].dot = malloc((t[i].kb + 1) * sizeof(double));
+    t[i].a = noted(malloc((K + 1) * sizeof(double)), j->lack);
+    t[i].b = noted(malloc((K + 1) * sizeof(double)), j->lack);
+    t[i].dot = noted(malloc((t[i].kb + 1) * sizeof(double)), j->lack);
     if (!t[i].a || !t[i].b || !t[i].dot) {
       free_terms(t, i + 1);
       return NULL;

@@ -123,7 +123,7 @@ static double slope(const judge_job *j) {
 /* A ReLU or the like on the product, before C and the bias are added. */
 static void before_the_rest(judge_job *j) {
   mx_gemm_problem p = j->right;
-  float *products = malloc((p.M * p.N + 1) * sizeof *products);
+  float *products = noted(malloc((p.M * p.N + 1) * sizeof *products), j->lack);
   p.options.c = NULL;
   p.options.bias = NULL;
   const size_t n = sizeof exactly / sizeof exactly[0], all = n + sizeof before / sizeof before[0];

@@ -191,7 +191,7 @@ static size_t holds(const judge_job *j, size_t i, size_t n, size_t length, size_
 static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t step, const uint8_t *in, const char *what, size_t most) {
   enum { SHOWN = 2 };
   size_t from[SHOWN] = {0}, at[SHOWN] = {0}, wrong = 0;
-  uint8_t *source = calloc(n + 1, 1);
+  uint8_t *source = noted(calloc(n + 1, 1), j->lack);
   int each = 1, once = source != NULL && n > 1;
   for (size_t i = 0; i < n && once; i++) {
     if (!in[i]) continue;
@@ -270,7 +270,8 @@ static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *
 static int reordered(judge_job *j) {
   enum { FEWEST = 16 };
   char words[160];
-  if (j->out->differ < FEWEST || !mxi_order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j})) return 0;
+  if (j->out->differ < FEWEST || !mxi_order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j, j->lack}))
+    return 0;
   mxi_judge_say(j, j->models[j->base].name, j->out->differ, "D has %s", words);
   return 1;
 }

@@ -139,7 +139,7 @@ static uint64_t hash_of(const float *v, size_t n, size_t step) {
   return h;
 }
 static void moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t step, const char *what) {
-  place *p = malloc((n + 1) * sizeof *p);
+  place *p = noted(malloc((n + 1) * sizeof *p), j->lack);
   size_t elsewhere = 0, at = 0, from = 0;
   if (!p || n < 2) {
     free(p);
@@ -172,7 +172,7 @@ static void moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t 
 
 void mxi_judge_regions(judge_job *j) {
   const size_t M = j->right.M, N = j->right.N;
-  sides s = {calloc(M + 1, sizeof *s.row), calloc(N + 1, sizeof *s.col), SIZE_MAX, 0, SIZE_MAX, 0};
+  sides s = {noted(calloc(M + 1, sizeof *s.row), j->lack), noted(calloc(N + 1, sizeof *s.col), j->lack), SIZE_MAX, 0, SIZE_MAX, 0};
   for (size_t i = 0; s.row && s.col && i < M * N; i++) {
     if (!j->wrong[i]) continue;
     const size_t r = i / N, c = i % N;

@@ -243,7 +243,7 @@ static int binary64(const judge_job *j) {
 }
 
 static double rank_one(const judge_job *j, const judge_variant *v, const judge_variant *w) {
-  judge_edit e = {.p = j->right, .rows = {j->need[0], j->need[1]}};
+  judge_edit e = {.p = j->right, .rows = {j->need[0], j->need[1]}, .lack = j->lack};
   trial t;
   double error = INFINITY;
   if (mxi_judge_make(&e, j, v) && (!w || mxi_judge_make(&e, j, w)) && evaluate(&t, j, &e, v, binary64(j), MX_F32)) error = error_of(j, &t);
@@ -282,7 +282,7 @@ static float through(const judge_job *j, const rounding *r, float x) {
 /* All of D beside what a variant, a model and a rounding give. */
 static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, const rounding *r) {
   const size_t M = j->right.M, N = j->right.N;
-  float *h = malloc((M * N + 1) * sizeof *h);
+  float *h = noted(malloc((M * N + 1) * sizeof *h), j->lack);
   mxi_judge_start(t, j);
   if (!h || mxi_judge_run(j, h, &e->p, model, r ? MX_F32 : j->type, NULL, 0)) {
     free(h);
@@ -312,7 +312,7 @@ static void name_rounding(char *out, size_t size, const judge_job *j, const roun
 /* Every model, then every rounding of its outputs. Returns whether a model gave (nearly) the whole sample, or a rounding all of it, and all of D
  * bears it out. */
 static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w) {
-  judge_edit e = {.p = j->right};
+  judge_edit e = {.p = j->right, .lack = j->lack};
   trial t;
   judge_tally tally;
   char text[200], more[120];
@@ -369,9 +369,9 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
   enum { FEWEST = 16 };
   char text[200];
   if (!(v->error < 0x1p-6) || !(v->error * 8 < alone) || j->out->differ < FEWEST) return;
-  judge_edit e = {.p = j->right};
+  judge_edit e = {.p = j->right, .lack = j->lack};
   const size_t M = j->right.M, N = j->right.N;
-  float *h = malloc((M * N + 1) * sizeof *h);
+  float *h = noted(malloc((M * N + 1) * sizeof *h), j->lack);
   judge_tally t = {0, 0, 0};
   if (h && mxi_judge_make(&e, j, v) && !mxi_judge_run(j, h, &e.p, binary64(j), MX_F32, NULL, 0)) {
     double size = 0;
@@ -408,7 +408,7 @@ static int starts(const judge_variant *v) {
 static int ends(const judge_variant *v) { return v->kind >= ALPHA_NONE && v->kind < D_TURNED && v->n == 0; }
 
 void mxi_judge_variants(judge_job *j) {
-  list *l = calloc(1, sizeof *l);
+  list *l = noted(calloc(1, sizeof *l), j->lack);
   if (!l || !j->raw) {
     free(l);
     return;

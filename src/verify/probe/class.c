@@ -101,8 +101,8 @@ static int moved(const judge *j, probe_guess *g, size_t key, int value) {
 static void each_value(judge *j, size_t key) {
   int values[PROBE_MAX_VALUES];
   const size_t n = mxi_probe_values(values, key, j->l->spec);
-  verdict *v = calloc(n + 1, sizeof *v);
-  probe_guess *g = calloc(n + 1, sizeof *g);
+  verdict *v = noted(calloc(n + 1, sizeof *v), j->l->lack);
+  probe_guess *g = noted(calloc(n + 1, sizeof *g), j->l->lack);
   const int K = (int)j->l->spec->K, now = mxi_probe_field_value(&j->g, key);
   if (v && g) {
 #pragma omp parallel for schedule(dynamic) num_threads(j->threads)
@@ -305,8 +305,8 @@ static void names(judge *j) {
 /* --- all of it --- */
 
 static int bank(judge *j) {
-  mxi_probe_list_init(&j->bank, j->l->spec);
-  mxi_probe_list_init(&j->next, j->l->spec);
+  mxi_probe_list_init(&j->bank, j->l->spec, j->l->lack);
+  mxi_probe_list_init(&j->next, j->l->spec, j->l->lack);
   mxi_probe_families(&j->bank, 32, 0);
   mxi_probe_random(&j->bank, 33, BANK);
   mxi_probe_second(&j->bank, 34, SECOND);

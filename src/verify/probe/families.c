@@ -477,7 +477,7 @@ void mxi_probe_families(probe_list *l, uint32_t stream, int density) {
   const mx_probe_spec *s = l->spec;
   probe_row r;
   if (!mxi_probe_row_alloc(&r, s, stream)) {
-    l->failed = 1;
+    l->failed = 1, shortage_of_memory(l->lack);
     mxi_probe_row_free(&r);
     return;
   }

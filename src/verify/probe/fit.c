@@ -43,9 +43,9 @@ static size_t learn(probe_list *l, const probe_data *data, const probe_guess *g)
     mx_mma_model m;
     mxi_probe_model(&m, &p->spec, g);
     part.T = p->T_fit;
-    uint8_t *d = malloc(part.T * each * l->d_bytes + 1);
+    uint8_t *d = noted(malloc(part.T * each * l->d_bytes + 1), data->lack);
     const mx_mma_args args = mx_probe_args(&part);
-    if (d && !mx_mma(d, &m, &args, data->exec, NULL))
+    if (d && !noted_status(mx_mma(d, &m, &args, data->exec, NULL), data->lack))
       for (size_t q = 0; q < part.T * each && learnt < LEARN; q++)
         if (mxi_probe_differs(p->spec.d, mxi_probe_bits(d, l->d_bytes, q), mxi_probe_bits(data->d[i], l->d_bytes, q), 0)) {
           add_output(l, p, data->d[i], q, label);
@@ -80,9 +80,9 @@ static void counter_example(mx_probe_fit *out, const probe_data *data, const pro
     const size_t each = s->M * s->N, bytes = mx_mma_bytes(s->d, 1);
     mx_mma_model m;
     mxi_probe_model(&m, s, g);
-    uint8_t *d = malloc(p->T * each * bytes + 1);
+    uint8_t *d = noted(malloc(p->T * each * bytes + 1), data->lack);
     const mx_mma_args args = mx_probe_args(p);
-    if (d && !mx_mma(d, &m, &args, data->exec, NULL))
+    if (d && !noted_status(mx_mma(d, &m, &args, data->exec, NULL), data->lack))
       for (size_t q = 0; q < p->T * each; q++) {
         const uint64_t want = mxi_probe_bits(d, bytes, q), got = mxi_probe_bits(data->d[i], bytes, q);
         if (!mxi_probe_differs(s->d, want, got, !out->nan_open)) continue;
@@ -152,8 +152,8 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
   size_t at;
   uint64_t expected;
   if (!mxi_probe_tree_read(&t, l)) return;
-  mxi_probe_list_init(&fitted, l->spec);
-  mxi_probe_list_init(&kept, l->spec);
+  mxi_probe_list_init(&fitted, l->spec, l->lack);
+  mxi_probe_list_init(&kept, l->spec, l->lack);
   for (size_t r = 0; r < mxi_probe_tree_n_rules && out->wrong_outputs; r++) {
     size_t wrong = mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], l, l->n / 8, &at, &expected);
     if (wrong && wrong <= l->n / 8 && mxi_probe_tree_rules[r].fused) wrong = exchange_products(&t, &mxi_probe_tree_rules[r], l, wrong);
@@ -170,7 +170,7 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
   const mx_accum *x = &out->model.accum;
   const int joined = !out->is_tree && !out->wrong_outputs && x->op == MX_ACC_OP_FUSED && x->L && mxi_probe_tree_widest(&t) > x->L;
   if (!joined) {
-    out->tree = mxi_probe_tree_text(&t);
+    out->tree = noted(mxi_probe_tree_text(&t), l->lack);
     out->tree_name = mxi_probe_tree_name(&t);
   }
   mxi_probe_list_free(&fitted);
@@ -263,7 +263,8 @@ mx_status mx_probe_fit_run(mx_probe_fit *out, const mx_probe *batches, const voi
       return mx_fail(err, MX_ERR_ARG, "probe: batch %zu has other types or another K than the first", i + 1);
   }
   mma_kept **kept = calloc(n_batches, sizeof *kept);
-  const probe_data data = {batches, d, n_batches, exec, kept};
+  shortage lack = {0};
+  const probe_data data = {batches, d, n_batches, exec, kept, &lack};
   probe_list l;
   if (!kept) return mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
   for (size_t i = 0; i < n_batches; i++) {
@@ -272,8 +273,9 @@ mx_status mx_probe_fit_run(mx_probe_fit *out, const mx_probe *batches, const voi
     const mx_mma_args args = mx_probe_args(&batches[i]);
     kept[i] = mxi_mma_kept_new(&types, &args);
   }
-  mxi_probe_list_init(&l, &batches[0].spec);
+  mxi_probe_list_init(&l, &batches[0].spec, &lack);
   mx_status status = fit(out, &data, &l, err);
+  if (!status && short_of_memory(&lack)) status = mx_fail(err, MX_ERR_NOMEM, "probe: no memory"); /* a model may have been passed over */
   mxi_probe_list_free(&l);
   for (size_t i = 0; i < n_batches; i++) mxi_mma_kept_free(kept[i]);
   free(kept);

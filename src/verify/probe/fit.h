@@ -18,6 +18,7 @@ typedef struct probe_data {
   size_t n;
   const mx_exec *exec;
   mma_kept **kept; /* [n], NULLs among them; or NULL */
+  shortage *lack;  /* of the call: where memory runs out, it is noted there */
 } probe_data;
 
 /* --- score.c --- */

@@ -4,8 +4,9 @@
 
 #include "verify/probe/probe.h"
 
-void mxi_probe_list_init(probe_list *l, const mx_probe_spec *s) {
+void mxi_probe_list_init(probe_list *l, const mx_probe_spec *s, shortage *lack) {
   memset(l, 0, sizeof *l);
+  l->lack = lack;
   l->spec = s;
   l->a_bytes = mx_mma_bytes(s->a, s->K);
   l->b_bytes = mx_mma_bytes(s->b, s->K);
@@ -48,6 +49,7 @@ size_t mxi_probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]) {
              grow((void **)&l->d, room, l->d_bytes) && grow((void **)&l->labels, room, sizeof *l->labels);
     if (!ok) {
       l->failed = 1;
+      shortage_of_memory(l->lack);
       return SIZE_MAX;
     }
     l->room = room;

@@ -29,8 +29,9 @@ mx_status mx_probe_alloc(mx_probe *out, const mx_probe_spec *s, size_t T, size_t
   mx_status status = mxi_probe_check_spec(s, err);
   if (status) return status;
   if (T > (UINT64_C(1) << 24) || T_fit > T) return mx_fail(err, MX_ERR_ARG, "probe: %zu tiles, %zu of them to be fitted", T, T_fit);
-  probe_list l;
-  mxi_probe_list_init(&l, s);
+  probe_list l; /* its sizes alone: it gets no memory */
+  shortage none = {0};
+  mxi_probe_list_init(&l, s, &none);
   const size_t side = s->M < s->N ? s->M : s->N;
   *out = (mx_probe){.spec = *s,
                     .T = T,

@@ -31,8 +31,9 @@ mx_status mx_probe_make(mx_probe *out, const mx_probe_spec *spec, mx_error *err)
   if (status) return status;
   const mx_probe_spec s = *spec;
   probe_list l, kept;
-  mxi_probe_list_init(&l, &s);
-  mxi_probe_list_init(&kept, &s);
+  shortage lack = {0};
+  mxi_probe_list_init(&l, &s, &lack);
+  mxi_probe_list_init(&kept, &s, &lack);
   mxi_probe_families(&l, 16, 1);
   mxi_probe_random(&l, 17, 2400);
   const size_t side = s.M < s.N ? s.M : s.N;

@@ -4,6 +4,7 @@
 #ifndef MX_VERIFY_PROBE_PROBE_H
 #define MX_VERIFY_PROBE_PROBE_H
 
+#include "core/shortage.h"
 #include "mma/kept.h"
 #include "mxgold/probe.h"
 
@@ -26,11 +27,12 @@ typedef struct probe_list {
   uint8_t *a, *b, *c, *scale_a, *scale_b;
   uint8_t *d; /* what the device gave; NULL while a list is made */
   int32_t (*labels)[MX_PROBE_LABELS];
+  shortage *lack; /* of the call: where memory runs out, it is noted there */
   int failed;     /* no memory */
   mma_kept *kept; /* operands taken apart, or NULL: of all n probes, or of a longer list that this is the start of */
 } probe_list;
 
-void mxi_probe_list_init(probe_list *l, const mx_probe_spec *spec);
+void mxi_probe_list_init(probe_list *l, const mx_probe_spec *spec, shortage *lack);
 void mxi_probe_list_free(probe_list *l);
 /* Room for one more, zeroed; its index. */
 size_t mxi_probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]);

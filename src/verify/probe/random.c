@@ -88,7 +88,7 @@ static void one(probe_row *r, probe_list *l) {
 void mxi_probe_random(probe_list *l, uint32_t stream, size_t n) {
   probe_row r;
   if (!mxi_probe_row_alloc(&r, l->spec, stream))
-    l->failed = 1;
+    l->failed = 1, shortage_of_memory(l->lack);
   else if (l->spec->d->kind == MX_KIND_INT) {
     for (size_t i = 0; i < n; i++) {
       mxi_probe_row_clear(&r);
@@ -157,7 +157,7 @@ void mxi_probe_second(probe_list *l, uint32_t stream, size_t n) {
   probe_row r;
   const int K = (int)l->spec->K;
   if (l->spec->d->kind == MX_KIND_INT || K < 4) return;
-  if (!mxi_probe_row_alloc(&r, l->spec, stream)) l->failed = 1;
+  if (!mxi_probe_row_alloc(&r, l->spec, stream)) l->failed = 1, shortage_of_memory(l->lack);
   for (size_t i = 0; i < n && !l->failed; i++) {
     const probe_range p = mxi_probe_products(&r);
     const int high = imin(p.highest - 1, imin(r.rd.highest, r.rc.highest) - 4), kind = (int)(i % 3);

@@ -117,7 +117,7 @@ static int read_alone_bits(const probe_list *l) {
 /* Leaves that +2^m at 0 and -2^m at j leave: a step where a group ends. */
 static int read_groups(mx_probe_fit *out, const probe_list *l) {
   const int K = (int)l->spec->K;
-  int *count = malloc((size_t)(K + 1) * sizeof *count), L = -2, regular = 1, first = -1, previous = -1, steps = 0;
+  int *count = noted(malloc((size_t)(K + 1) * sizeof *count), l->lack), L = -2, regular = 1, first = -1, previous = -1, steps = 0;
   if (!count) return -2;
   for (int j = 0; j <= K; j++) count[j] = -1;
   for (size_t i = 0; i < l->n; i++) {

@@ -43,7 +43,7 @@ int mxi_probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const
   mxi_probe_model(&m, l->spec, g);
   if (l->kept && mxi_mma_kept_run(d, l->kept, &m, first, n) == MX_OK) return 1;
   const mx_mma_args args = mxi_probe_list_args(l, first, n);
-  return mx_mma(d, &m, &args, &alone, NULL) == MX_OK;
+  return noted_status(mx_mma(d, &m, &args, &alone, NULL), l->lack) == MX_OK;
 }
 
 size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong) {
@@ -78,7 +78,8 @@ static size_t wrong_of(const probe_data *data, size_t batch, const mx_mma_model 
   part.scale_a += t * s->M * p->s_bytes;
   part.scale_b += t * s->N * p->s_bytes;
   const mx_mma_args args = mx_probe_args(&part);
-  if (!(data->kept && data->kept[batch] && mxi_mma_kept_run(d, data->kept[batch], m, t, n) == MX_OK) && mx_mma(d, m, &args, &one_thread, NULL))
+  if (!(data->kept && data->kept[batch] && mxi_mma_kept_run(d, data->kept[batch], m, t, n) == MX_OK) &&
+      noted_status(mx_mma(d, m, &args, &one_thread, NULL), data->lack))
     return SIZE_MAX;
   const uint8_t *want = (const uint8_t *)data->d[batch] + t * each * bytes;
   size_t wrong = 0;
@@ -100,7 +101,7 @@ size_t mxi_probe_wrong_tiles(const probe_data *data, const probe_guess *g, int k
     /* where models run side by side already, this is one thread */
 #pragma omp parallel num_threads(mx_thread_count(data->exec ? data->exec->n_threads : 0))
     {
-      uint8_t *d = malloc(STEP * p->spec.M * p->spec.N * mx_mma_bytes(p->spec.d, 1));
+      uint8_t *d = noted(malloc(STEP * p->spec.M * p->spec.N * mx_mma_bytes(p->spec.d, 1)), data->lack);
 #pragma omp for schedule(dynamic)
       for (size_t q = 0; q < steps; q++) {
         const size_t t = T0 + q * STEP;

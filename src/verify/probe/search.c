@@ -296,7 +296,7 @@ static void keep_below(search *s, size_t limit, size_t most) {
 static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
   uint8_t d[256 * 8];
   const probe_list *l = s->l;
-  mxi_probe_list_init(out, l->spec);
+  mxi_probe_list_init(out, l->spec, l->lack);
   for (size_t first = 0; first < l->n && out->n < HARD; first += 256) {
     const size_t n = l->n - first < 256 ? l->n - first : 256;
     if (!mxi_probe_run(d, l, first, n, now)) break;
@@ -327,7 +327,7 @@ static int take_best(search *s, scored *now, const probe_list *hard) {
  * the first in the order of by_wrong(). */
 static int exact_start(const search *s, probe_found *out) {
   size_t n = 0;
-  unsigned char *right = calloc(s->n + 1, 1);
+  unsigned char *right = noted(calloc(s->n + 1, 1), s->l->lack);
   if (!right) return 0;
 #pragma omp parallel for schedule(dynamic, 16) num_threads(s->threads) reduction(+ : n)
   for (size_t i = 0; i < s->n; i++) {
@@ -370,7 +370,7 @@ static void descend(search *s, scored *now, int pairwise) {
 
 /* Probes in an order that is not that of the families. */
 static int shuffle(probe_list *out, const probe_list *l) {
-  mxi_probe_list_init(out, l->spec);
+  mxi_probe_list_init(out, l->spec, l->lack);
   size_t step = l->n * 5 / 8 | 1;
   for (size_t a = l->n, b = step; b;) { /* until coprime */
     const size_t r = a % b;
@@ -385,8 +385,8 @@ int mxi_probe_search(probe_found *out, const probe_list *l, const probe_readings
   probe_list shuffled;
   search s = {.r = r, .room = STARTS, .threads = threads};
   memset(out, 0, sizeof *out);
-  s.pool = malloc(s.room * sizeof *s.pool);
-  scored *best = malloc(DEEP * sizeof *best);
+  s.pool = noted(malloc(s.room * sizeof *s.pool), l->lack);
+  scored *best = noted(malloc(DEEP * sizeof *best), l->lack);
   int ok = shuffle(&shuffled, l) && s.pool && best;
   if (ok) {
     mxi_probe_list_keep(&shuffled);

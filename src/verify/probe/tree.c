@@ -28,6 +28,7 @@ typedef struct builder {
   probe_tree *t;
   const int *size;
   int n, n_child, ok;
+  shortage *lack; /* of the call */
 } builder;
 
 static int new_node(builder *b, const int *children, int n) {
@@ -45,7 +46,7 @@ static int new_node(builder *b, const int *children, int n) {
 /* The subtree of leaves set[0 .. n-1]; set is used up. Returns its node. */
 static int build(builder *b, int *set, int n) {
   int at = set[0], leaf = set[0], done = 1;
-  int *left = malloc((size_t)n * 3 * sizeof *left);
+  int *left = noted(malloc((size_t)n * 3 * sizeof *left), b->lack);
   if (!left) b->ok = 0;
   if (!b->ok) {
     free(left);
@@ -97,9 +98,9 @@ static int leaves_of(const probe_tree *t, int node, int *out) {
 }
 
 /* Does the tree say of every pair what the masks said? */
-static int agrees(const probe_tree *t, const int *size) {
+static int agrees(const probe_tree *t, const int *size, shortage *lack) {
   const int n = t->n_leaves;
-  int *leaves = malloc((size_t)n * sizeof *leaves), *from = malloc((size_t)n * sizeof *from), ok = leaves && from;
+  int *leaves = noted(malloc((size_t)n * sizeof *leaves), lack), *from = noted(malloc((size_t)n * sizeof *from), lack), ok = leaves && from;
   for (int node = 0; node < t->n_nodes && ok; node++) {
     int count = 0;
     for (int c = t->first[node]; c < t->first[node + 1]; c++) {
@@ -146,7 +147,7 @@ static int steps_of(int *steps, const probe_list *l, int n) {
 static int build_up(builder *b, const int *steps, int *set, int n) {
   const int last = set[n - 1];
   int at = last, done = 0, least = last;
-  int *part = malloc((size_t)n * sizeof *part);
+  int *part = noted(malloc((size_t)n * sizeof *part), b->lack);
   if (!part) b->ok = 0;
   for (int step = 0; b->ok && done < n - 1; step++) {
     int n_part = 0;
@@ -165,9 +166,9 @@ static int build_up(builder *b, const int *steps, int *set, int n) {
 }
 
 /* Does the tree say of every pair how many additions there are? */
-static int agrees_on_steps(const probe_tree *t, const int *steps) {
+static int agrees_on_steps(const probe_tree *t, const int *steps, shortage *lack) {
   const int n = t->n_leaves, all = n + t->n_nodes;
-  int *parent = malloc((size_t)all * sizeof *parent), *seen = calloc((size_t)all, sizeof *seen), ok = parent && seen;
+  int *parent = noted(malloc((size_t)all * sizeof *parent), lack), *seen = noted(calloc((size_t)all, sizeof *seen), lack), ok = parent && seen;
   if (ok) parent[all - 1] = -1;
   for (int node = 0; ok && node < t->n_nodes; node++)
     for (int c = t->first[node]; c < t->first[node + 1]; c++) parent[t->child[c]] = n + node;
@@ -189,23 +190,23 @@ static int read_steps(builder *b, int *steps, int *set, const probe_list *l) {
   b->n_child = b->t->n_nodes = 0;
   for (int i = 0; i < b->n; i++) set[i] = i;
   if (b->ok) build_up(b, steps, set, b->n);
-  return b->ok && b->t->n_nodes == b->n - 1 && agrees_on_steps(b->t, steps);
+  return b->ok && b->t->n_nodes == b->n - 1 && agrees_on_steps(b->t, steps, l->lack);
 }
 
 int mxi_probe_tree_read(probe_tree *t, const probe_list *l) {
   const int n = (int)l->spec->K + 1;
   memset(t, 0, sizeof *t);
   if (n > PROBE_TREE_MAX || l->spec->d->kind == MX_KIND_INT) return 0;
-  int *size = malloc((size_t)(n * n) * sizeof *size), *set = malloc((size_t)n * sizeof *set);
+  int *size = noted(malloc((size_t)(n * n) * sizeof *size), l->lack), *set = noted(malloc((size_t)n * sizeof *set), l->lack);
   t->n_leaves = n;
-  t->first = calloc((size_t)n + 2, sizeof *t->first);
-  t->child = calloc((size_t)(2 * n) + 2, sizeof *t->child);
+  t->first = noted(calloc((size_t)n + 2, sizeof *t->first), l->lack);
+  t->child = noted(calloc((size_t)(2 * n) + 2, sizeof *t->child), l->lack);
   const int memory = size && set && t->first && t->child;
-  builder b = {t, size, n, 0, memory && sizes_of(size, l, n)};
+  builder b = {t, size, n, 0, memory && sizes_of(size, l, n), l->lack};
   if (b.ok) {
     for (int i = 0; i < n; i++) set[i] = i;
     build(&b, set, n);
-    b.ok = b.ok && agrees(t, size);
+    b.ok = b.ok && agrees(t, size, l->lack);
   }
   if (memory && !b.ok) b.ok = read_steps(&b, size, set, l);
   free(size);

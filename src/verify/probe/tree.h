@@ -18,7 +18,7 @@ uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k);
 /* The tree that the masks describe, its sums rounded to nearest or toward zero. 0: they describe none, or some are missing. */
 int mxi_probe_tree_read(probe_tree *t, const probe_list *l);
 void mxi_probe_tree_free(probe_tree *t);
-/* "((0+1)+(2+3))+c", malloc'ed. */
+/* "((0+1)+(2+3))+c", malloc'ed; NULL if memory ran out. */
 char *mxi_probe_tree_text(const probe_tree *t);
 /* The most products that one node adds. */
 int mxi_probe_tree_widest(const probe_tree *t);

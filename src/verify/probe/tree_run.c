@@ -55,7 +55,7 @@ static int add_two(runner *r, uint8_t *d, const uint8_t *x, const uint8_t *y, co
   m.a = m.b = m.c = m.d = r->wide;
   const mx_mma_args args = {r->n, 1, 1, 1, x, y, c, NULL, NULL};
   const mx_exec exec = {.n_threads = 1};
-  return mx_mma(d, &m, &args, &exec, NULL) == MX_OK;
+  return noted_status(mx_mma(d, &m, &args, &exec, NULL), r->l->lack) == MX_OK;
 }
 
 /* The exact sum of any number of terms, rounded once to d. x, y: [n][terms]. */
@@ -68,7 +68,7 @@ static int add_many(runner *r, uint8_t *d, const uint8_t *x, const uint8_t *y, s
   m.c = m.d = r->l->spec->d;
   const mx_mma_args args = {r->n, 1, 1, terms, x, y, NULL, NULL, NULL};
   const mx_exec exec = {.n_threads = 1};
-  return mx_mma(d, &m, &args, &exec, NULL) == MX_OK;
+  return noted_status(mx_mma(d, &m, &args, &exec, NULL), r->l->lack) == MX_OK;
 }
 
 /* s + rest, where |rest| is below half a last place of s, cut to a number of d. */
@@ -138,7 +138,7 @@ static int is_product(const runner *r, int node) { return node < r->t->n_leaves 
 /* --- nodes --- */
 
 static uint8_t *value_of(runner *r, int node) {
-  if (!r->value[node] && (r->value[node] = malloc(r->n * r->width + 1)))
+  if (!r->value[node] && (r->value[node] = noted(malloc(r->n * r->width + 1), r->l->lack)))
     if (node < r->t->n_leaves) leaf(r, node, r->value[node]);
   if (!r->value[node]) r->ok = 0;
   return r->value[node];
@@ -173,8 +173,9 @@ static void binary(runner *r, int node, int x, int y, uint8_t *out) {
 
 /* x[i][c], y[i][c] of children c. */
 static void many(runner *r, const int *child, size_t terms, uint8_t *out) {
-  uint8_t *x = malloc(r->n * terms * r->width + 1), *y = malloc(r->n * terms * r->width + 1), *d = malloc(r->n * 8 + 1);
-  uint8_t *fx = malloc(r->n * r->width + 1), *fy = malloc(r->n * r->width + 1);
+  uint8_t *x = noted(malloc(r->n * terms * r->width + 1), r->l->lack), *y = noted(malloc(r->n * terms * r->width + 1), r->l->lack),
+          *d = noted(malloc(r->n * 8 + 1), r->l->lack);
+  uint8_t *fx = noted(malloc(r->n * r->width + 1), r->l->lack), *fy = noted(malloc(r->n * r->width + 1), r->l->lack);
   if (!x || !y || !d || !fx || !fy) r->ok = 0;
   for (size_t c = 0; c < terms && r->ok; c++) {
     if (r->rule->fused && is_product(r, child[c])) {
@@ -210,7 +211,7 @@ static void run_chunk(runner *r) {
   const probe_tree *t = r->t;
   for (int node = 0; node < t->n_nodes && r->ok; node++) {
     const int *child = t->child + t->first[node], n = t->first[node + 1] - t->first[node], id = t->n_leaves + node;
-    if (!(r->value[id] = malloc(r->n * r->width + 1))) r->ok = 0;
+    if (!(r->value[id] = noted(malloc(r->n * r->width + 1), r->l->lack))) r->ok = 0;
     if (!r->ok) break;
     if (n == 2 && (ordinary(r) || is_toward_zero(r)))
       binary(r, node, child[0], child[1], r->value[id]);
@@ -243,10 +244,10 @@ size_t mxi_probe_tree_wrong(const probe_tree *t, const probe_tree_rule *rule, co
   size_t wrong = 0;
   if (s->scale || (wide && (rule->round != MX_ACC_OUT_RNE || !mxi_probe_tree_is_binary(t)))) return SIZE_MAX;
   if (rule->round == MX_ACC_OUT_RZ && !mxi_probe_tree_is_binary(t)) return SIZE_MAX;
-  r.value = calloc((size_t)(t->n_leaves + t->n_nodes), sizeof *r.value);
-  r.scratch_a = malloc(CHUNK * 8);
-  r.scratch_b = malloc(CHUNK * 8);
-  r.scratch_d = malloc(CHUNK * 8);
+  r.value = noted(calloc((size_t)(t->n_leaves + t->n_nodes), sizeof *r.value), l->lack);
+  r.scratch_a = noted(malloc(CHUNK * 8), l->lack);
+  r.scratch_b = noted(malloc(CHUNK * 8), l->lack);
+  r.scratch_d = noted(malloc(CHUNK * 8), l->lack);
   r.ok = r.value && r.scratch_a && r.scratch_b && r.scratch_d;
   for (size_t first = 0; first < l->n && r.ok && wrong <= bound; first += CHUNK) {
     r.first = first;
