@@ -132,6 +132,9 @@ typedef struct mx_measure {
   /** ||E[y] - x|| / ||x||, the part of the error that repeating does not average away; what the finite number of repeats leaves of the random
    *  part is subtracted. Without randomness it is the relative error. TECHNIQUES 2.3. */
   double bias;
+  /** A bias below this is not told from none by so many repeats: sqrt(2 s) / ||x||, where s is the standard deviation of the estimate of ||E[y] - x||^2 that
+   *  rounding without any bias would have; from the fourth powers of what the last repeat differs from the mean by. 0 without randomness and of one repeat. */
+  double bias_limit;
 } mx_measure;
 
 /** Measure what a spec does to x [rows][cols]. As mx_fake_quantize. Oracle: tests/test_ablate.c, each number by hand. */

@@ -39,6 +39,25 @@ static double bias_of(const mx_error_sums *all, double mean_ee, int repeats) {
   return fixed > 0 ? sqrt(fixed / xx) : 0;
 }
 
+/* With E[y] = x the estimate of the fixed part, sum (R mean_i^2 - average of e_i^2) / (R - 1), has the variance sum 2 v_i^2 / (R (R - 1)), v_i that of
+ * value i. Of v_i^2 the fourth power of a draw's distance from the mean tells, which is R / (R - 1) too short squared: at least v_i^2 on average, so
+ * that the limit is not too low. */
+static double limit_of(const mx_error_sums *all, const float *x, const float *y, const float *mean, size_t n, int repeats) {
+  if (!(all->xx > 0)) return 0;
+  const double r = repeats, longer = r / (r - 1);
+  double fourth = 0;
+  for (size_t first = 0; first < n; first += MX_PIECE) {
+    double sum = 0;
+    for (size_t i = first; i < n && i < first + MX_PIECE; i++) {
+      const double d = (double)y[i] - (double)mean[i], dd = d * d;
+      if (isfinite(dd) && isfinite(x[i])) sum += dd * dd;
+    }
+    fourth += sum;
+  }
+  const double deviation = sqrt(2 * fourth * longer * longer / (r * (r - 1)));
+  return sqrt(2 * deviation / (all->xx / r));
+}
+
 uint64_t mx_repeat_seed(uint64_t seed, int r) {
   if (!r) return seed;
   const uint64_t low = mx_random(seed, MX_STREAM_REPEAT, 2 * (uint64_t)r), high = mx_random(seed, MX_STREAM_REPEAT, 2 * (uint64_t)r + 1);
@@ -88,6 +107,7 @@ mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t
       mx_error_sums_add(&mean, x, w.mean, w.n, w.o->n_threads);
     }
     out->bias = bias_of(&out->sums, mean.ee, out->repeats);
+    if (w.mean) out->bias_limit = limit_of(&out->sums, x, w.y, w.mean, w.n, out->repeats);
   }
   free(w.y);
   free(w.mean);

@@ -224,7 +224,7 @@ accepts "$mxgold" ablate void.npy zeros.npy sizes.safetensors:matrix -p ocp-mxfp
 python3 - "$scratch/stdout" <<'P' || fail "a figure in JSON is no number and not null"
 import json, sys
 d = json.load(open(sys.argv[1]))
-text = {"spec", "tensor", "scale_histogram_log2", "note", "digest", "keys", "seed"}
+text = {"spec", "tensor", "scale_histogram_log2", "note", "same_values_as", "digest", "keys", "seed"}
 for r in d["measurements"] + d["specs"]:
     for k, v in r.items():
         assert isinstance(v, str) if k in text else v is None or isinstance(v, (int, float)), (k, v)

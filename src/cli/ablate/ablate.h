@@ -81,10 +81,12 @@ typedef struct ablate_row {
   size_t tensor, spec;
   mx_error_sums sums;
   uint64_t n_codes, zero, saturated;
+  /* bias: below 0 where it is not told from none, then less than the limit -bias; of random specs alone */
   double entropy, bits, bias, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
   char scales[512];                                            /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
   double tensor_factor;                                        /* what stored scales are multiplied by; of one draw */
   int repeats;
+  size_t same_as;     /* 1 + the first spec that gives this tensor the very same values; 0: none before it */
   mx_interval behind; /* dB behind the tensor's best spec; -Inf to Inf where there are too few blocks to tell */
 } ablate_row;
 
@@ -114,7 +116,15 @@ static inline double ablate_error(const ablate_row *r) { return (r->sums.ee + r-
 static inline int ablate_is_void(const ablate_row *r) { return !r->sums.n && !(r->sums.lost > 0); }
 /** Index of the spec of least error for a tensor. */
 size_t ablate_best(const ablate_result *r, size_t tensor);
-/** Is no other spec better for the tensor at as few bits? */
+/** Bits a value that count as the same: a tensor's one scale makes 4.50016 of 4.5. */
+#define ABLATE_SAME_BITS 0.01
+/** Find the specs that give a tensor the same values to the bit, and set same_as of its rows. x: the values of the tensor.
+ *  What is compared is the first repeat; rows whose sums differ are not quantised again. */
+mx_status ablate_find_same(const ablate_result *r, size_t tensor, const float *x, int n_threads, mx_error *err);
+/** "same values as NAME" in room, or "". */
+const char *ablate_same_text(char *room, size_t size, const ablate_result *r, const ablate_row *row);
+/** Is no other spec better for the tensor at the same bits, or as good at fewer? Bits within ABLATE_SAME_BITS are the same, and errors are whose intervals
+ *  of dB behind the best overlap; without intervals (few blocks) errors are the same only if they are equal. */
 int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
 /** A spec over all tensors. Means are weighted by values: bits is what the tensors take together, over their values. Tensors whose best spec has no
  *  error at all, where this one has, leave the mean of behind. */

@@ -41,8 +41,19 @@ static point *points_of(const ablate_result *r, size_t *n_tensors) {
   }
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < n; j++)
-      if (p[j].bits <= p[i].bits && p[j].sqnr >= p[i].sqnr && (p[j].bits < p[i].bits || p[j].sqnr > p[i].sqnr)) p[i].front = 0;
+      if (p[j].bits <= p[i].bits + ABLATE_SAME_BITS && p[j].sqnr >= p[i].sqnr &&
+          (p[j].bits < p[i].bits - ABLATE_SAME_BITS || p[j].sqnr > p[i].sqnr))
+        p[i].front = 0;
+  for (size_t i = 0; i < n && r->tensors->n == 1; i++) p[i].front = ablate_on_front(r, 0, i); /* one tensor has intervals: as its table */
   return p;
+}
+
+/* Does a spec give every tensor the values of an earlier one? The first such, else the spec itself. */
+static size_t same_everywhere(const ablate_result *r, size_t spec) {
+  const size_t first = ablate_row_at(r, 0, spec)->same_as;
+  for (size_t t = 0; t < r->tensors->n; t++)
+    if (ablate_row_at(r, t, spec)->same_as != first) return spec;
+  return first ? first - 1 : spec;
 }
 
 /* gnuplot refuses a plot without a single point; empty axes say so. */
@@ -121,7 +132,7 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
   point *p = points_of(r, &n_tensors);
   if (!p) return;
   for (size_t i = 0; i < r->specs->n; i++)
-    if (isfinite(p[i].sqnr)) p[n++] = p[i];
+    if (isfinite(p[i].sqnr) && same_everywhere(r, i) == i) p[n++] = p[i];
   qsort(p, n, sizeof *p, best_first);
   const double room = n && p[0].sqnr > p[n - 1].sqnr ? p[0].sqnr - p[n - 1].sqnr : 1;
   double least = INFINITY, most = -INFINITY;
@@ -143,7 +154,10 @@ void chart_sqnr(FILE *f, const ablate_result *r) {
   static const int marks[] = {7, 5, 9}; /* a disc, a square, a triangle: where the other charts have no, long and short dashes */
   for (size_t i = 0; i < n; i++) {
     char title[600];
-    snprintf(title, sizeof title, "%zu  %s, %.2f dB", i + 1, r->specs->at[p[i].spec].label, p[i].sqnr);
+    int used = snprintf(title, sizeof title, "%zu  %s", i + 1, r->specs->at[p[i].spec].label);
+    for (size_t s = p[i].spec + 1; s < r->specs->n && used < (int)sizeof title; s++)
+      if (same_everywhere(r, s) == p[i].spec) used += snprintf(title + used, sizeof title - (size_t)used, " = %s", r->specs->at[s].label);
+    if (used < (int)sizeof title) snprintf(title + used, sizeof title - (size_t)used, ", %.2f dB", p[i].sqnr);
     fprintf(f, ", $p%zu using 1:2 with points pt %d ps 1.1 lc rgb '%s' title ", i, marks[chart_dash(p[i].spec)], chart_colour(p[i].spec));
     chart_string(f, title);
     fprintf(f, ", $p%zu using 1:2:($3-$1):($4-$2) with vectors nohead lw 1 lc rgb '%s' notitle", i, chart_colour(p[i].spec));

@@ -56,6 +56,11 @@ static void notes(FILE *f, const ablate_result *res, const ablate_row *r) {
     fprintf(f, "NaN and Inf: %llu, spoiling %llu%s", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
             (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats, *note ? "; " : "");
   text(f, note);
+  char same[600];
+  if (*ablate_same_text(same, sizeof same, res, r)) {
+    fputs(*note ? "; " : "", f);
+    text(f, same);
+  }
   fputs("</td>", f);
 }
 
@@ -105,7 +110,10 @@ static void row(FILE *f, const ablate_result *res, const ablate_row *r, int best
     cell(f, "%.3e", mx_mse(&r->sums));
     cell(f, "%.4f", mx_relative_error(&r->sums));
     cell(f, "%.4f", mx_gain(&r->sums));
-    cell(f, "%.4f", r->bias);
+    if (mx_spec_is_random(&res->specs->at[r->spec].spec))
+      cell(f, r->bias < 0 ? "&lt; %.4f" : "%.4f", fabs(r->bias));
+    else
+      fputs("<td></td>", f); /* all of the error */
   }
   cell(f, "%.3f", 100 * (double)r->saturated / n);
   if (ablate_is_lost(r))
@@ -164,8 +172,8 @@ static void specs_table(FILE *f, const ablate_result *res) {
     const ablate_summary a = ablate_summarize(res, s);
     fputs("<tr><td class=t>", f);
     text(f, res->specs->at[s].label);
-    fprintf(f, "</td><td>%.3f</td><td>%.3f</td><td>%zu</td><td>%zu</td><td>%.3f</td><td>%.3f</td></tr>\n", a.bits, a.mean_sqnr, a.best_for,
-            a.front_for, a.mean_behind, a.worst_behind);
+    fprintf(f, "</td><td>%.3f</td><td>%.3f</td><td>%zu of %zu</td><td>%zu of %zu</td><td>%.3f</td><td>%.3f</td></tr>\n", a.bits, a.mean_sqnr,
+            a.best_for, res->tensors->n, a.front_for, res->tensors->n, a.mean_behind, a.worst_behind);
   }
   fputs("</table>\n", f);
 }

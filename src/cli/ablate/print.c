@@ -72,19 +72,29 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
   behind(o, res, r, is_best);
   of_what_is_left(o, "MSE", r, mx_mse(&r->sums), "%.3e");
   of_what_is_left(o, "gain", r, mx_gain(&r->sums), "%.4f");
-  out_f64(o, "sat %", 100 * share(r->saturated, r->n_codes), "%.3f");
-  of_what_is_left(o, "under %", r, 100 * share(r->sums.n_underflow, r->sums.n), "%.3f");
+  out_f64(o, "saturated %", 100 * share(r->saturated, r->n_codes), "%.3f");
+  of_what_is_left(o, "underflow %", r, 100 * share(r->sums.n_underflow, r->sums.n), "%.3f");
   out_f64(o, "entropy", r->entropy, "%.3f");
   snprintf(text, sizeof text, "%.0f..%.0f", r->scale_p05, r->scale_p95);
-  out_text(o, "log2 scale", text);
-  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) of_what_is_left(o, "bias", r, r->bias, "%.4f");
+  out_text(o, "stored scale, log2", text);
+  if (mx_spec_is_random(&res->specs->at[r->spec].spec)) {
+    if (r->bias < 0 && !ablate_is_lost(r)) {
+      snprintf(text, sizeof text, "< %.4f", -r->bias);
+      out_text(o, "bias", text);
+    } else {
+      of_what_is_left(o, "bias", r, r->bias, "%.4f");
+    }
+  }
   if (r->sums.n_nan + r->sums.n_inf + r->sums.n_spoiled) {
     snprintf(text, sizeof text, "%llu, spoiling %llu", (unsigned long long)(r->sums.n_nan + r->sums.n_inf) / (unsigned)r->repeats,
              (unsigned long long)r->sums.n_spoiled / (unsigned)r->repeats);
     out_text(o, "NaN and Inf", text);
   }
   const char *note = note_of(text, sizeof text, res, r);
-  if (*note) out_text(o, "note", note);
+  char same[600], both[700];
+  ablate_same_text(same, sizeof same, res, r);
+  snprintf(both, sizeof both, "%s%s%s", same, *same && *note ? "; " : "", note);
+  if (*both) out_text(o, "note", both);
 }
 
 static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r) {
@@ -98,7 +108,9 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   out_number(o, "max_relative", ablate_left(r, r->sums.max_relative));
   out_number(o, "relative_error", ablate_left(r, mx_relative_error(&r->sums)));
   out_number(o, "gain", ablate_left(r, mx_gain(&r->sums)));
-  out_number(o, "bias", ablate_left(r, r->bias));
+  const int drawn = mx_spec_is_random(&res->specs->at[r->spec].spec); /* without chance all of the error is bias */
+  out_number(o, "bias", drawn && !(r->bias < 0) ? ablate_left(r, r->bias) : (double)NAN);
+  out_number(o, "bias_below", drawn && r->bias < 0 ? ablate_left(r, -r->bias) : (double)NAN);
   out_number(o, "saturated", share(r->saturated, r->n_codes));
   out_number(o, "underflow", ablate_left(r, share(r->sums.n_underflow, r->sums.n)));
   out_number(o, "zeros", share(r->zero, r->n_codes));
@@ -107,6 +119,7 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   char text[64];
   snprintf(text, sizeof text, "%llu", (unsigned long long)ablate_spec_of(&res->specs->at[r->spec], &res->tensors->at[r->tensor]).seed);
   out_text(o, "seed", text);
+  out_text(o, "same_values_as", r->same_as ? res->specs->at[r->same_as - 1].label : "");
   out_text(o, "digest", res->digest[r->tensor]);
   out_u64(o, "rows", res->tensors->at[r->tensor].rows);
   out_u64(o, "columns", res->tensors->at[r->tensor].cols);
@@ -134,6 +147,16 @@ static void out_keys(out *o, const mx_spec *spec) {
   out_text(o, "keys", keys);
 }
 
+/* So many of the tensors. */
+static void of_all(out *o, const char *key, size_t n, const ablate_result *res, int json) {
+  char text[64];
+  snprintf(text, sizeof text, "%zu of %zu", n, res->tensors->n);
+  if (json)
+    out_u64(o, key, n);
+  else
+    out_text(o, key, text);
+}
+
 /* Which spec is best for how many tensors, of all and at its bits, and how far behind each is on average. */
 static void summary(out *o, const ablate_result *res, int json) {
   out_table(o, "specs");
@@ -143,9 +166,9 @@ static void summary(out *o, const ablate_result *res, int json) {
     out_text(o, json ? "spec" : "preset", res->specs->at[s].label);
     if (json) out_keys(o, &res->specs->at[s].spec);
     out_figure(o, "bits", a.bits, "%.3f", json);
-    out_u64(o, json ? "best_for" : "best for", a.best_for);
-    out_u64(o, json ? "equal_to_best_for" : "as good for", a.equal_for);
-    out_u64(o, json ? "pareto_for" : "on the front for", a.front_for);
+    of_all(o, json ? "best_for" : "best for", a.best_for, res, json);
+    of_all(o, json ? "equal_to_best_for" : "as good for", a.equal_for, res, json);
+    of_all(o, json ? "pareto_for" : "on the front for", a.front_for, res, json);
     out_figure(o, json ? "mean_behind_db" : "mean dB behind", a.mean_behind, "%.3f", json);
     out_figure(o, json ? "worst_behind_db" : "worst", a.worst_behind, "%.3f", json);
   }
@@ -213,5 +236,7 @@ int ablate_print(const ablate_result *res, int json) {
   }
   left_out(o, res->tensors, json);
   if (!json) note_single_draws(o, res);
+  if (!json && res->specs->n > 1)
+    out_text(o, "stored scale", "as the file holds it: comparable between presets only where neither has a tensor scale");
   return out_print(o, json);
 }

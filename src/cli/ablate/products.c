@@ -225,8 +225,8 @@ static void six_rows(out *o, const char *spec, const mx_six *six, int json) {
     left_figure(o, "SQNR dB", m, mx_sqnr(&m->sums), "%.3f", json);
     left_figure(o, "gain", m, mx_gain(&m->sums), "%.4f", json);
     left_figure(o, "bias", m, m->bias, "%.4f", json);
-    out_figure(o, "sat %", m->counts.n ? 100 * (double)m->counts.saturated / (double)m->counts.n : 0, "%.3f", json);
-    left_figure(o, "under %", m, 100 * (double)m->sums.n_underflow / (double)m->sums.n, "%.3f", json);
+    out_figure(o, json ? "sat %" : "saturated %", m->counts.n ? 100 * (double)m->counts.saturated / (double)m->counts.n : 0, "%.3f", json);
+    left_figure(o, json ? "under %" : "underflow %", m, 100 * (double)m->sums.n_underflow / (double)m->sums.n, "%.3f", json);
     out_figure(o, "product error", own->relative, "%.4f", json);
     out_figure(o, "both error", s->total.relative, "%.4f", json);
     out_figure(o, "both bias", s->total.bias, "%.4f", json);

@@ -29,7 +29,7 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   size_t n;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s 8 %s %zu %zu %d\n", MX_VERSION, /* 8: of what the lines hold; raised when a field is added or means something else */
+  fprintf(f, "%s 9 %s %zu %zu %d\n", MX_VERSION, /* 9: of what the lines hold; raised when a field is added or means something else */
           digest, t->rows, t->cols, repeats);
   for (size_t i = 0; i < specs->n; i++) {
     char keys[4096];

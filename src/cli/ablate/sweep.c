@@ -43,7 +43,7 @@ static void fill_row(ablate_row *r, const mx_measure *m) {
   r->sums = m->sums;
   r->repeats = m->repeats;
   r->bits = m->bits;
-  r->bias = m->bias;
+  r->bias = m->bias < m->bias_limit ? -m->bias_limit : m->bias;
   r->n_codes = m->counts.n;
   r->zero = m->counts.zero;
   r->saturated = m->counts.saturated;
@@ -192,6 +192,7 @@ static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
     status = ablate_state_add(&b->state, &w->result->rows[piece], b->units + spec * UNITS, units_of(&w->result->tensors->at[tensor]), err);
   if (status || spec != n - 1) return status;
   status = compare(w, tensor, b, err);
+  if (!status) status = ablate_find_same(w->result, tensor, b->x, w->inner, err);
   clear(b);
   return status;
 }
@@ -211,16 +212,6 @@ size_t ablate_best(const ablate_result *r, size_t tensor) {
   for (size_t s = 1; s < r->specs->n; s++)
     if (ablate_error(ablate_row_at(r, tensor, s)) < ablate_error(ablate_row_at(r, tensor, best))) best = s;
   return best;
-}
-
-int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
-  const ablate_row *own = ablate_row_at(r, tensor, spec);
-  if (ablate_is_lost(own)) return 0;
-  for (size_t s = 0; s < r->specs->n; s++) {
-    const ablate_row *o = ablate_row_at(r, tensor, s);
-    if (o->bits <= own->bits && ablate_error(o) <= ablate_error(own) && (o->bits < own->bits || ablate_error(o) < ablate_error(own))) return 0;
-  }
-  return 1;
 }
 
 /* An exact result, as of a tensor of zeros, has no SQNR that a mean could hold. */

@@ -179,8 +179,8 @@ static void table_row(out *o, const fake_tensor *t, const mx_spec *spec, int jso
   out_shape(o, "shape", t->shape, t->n_dims);
   out_sqnr(o, json ? "sqnr_db" : "SQNR dB", &t->sums, mx_sqnr(&t->sums), json);
   out_figure(o, json ? "max_error" : "max err", t->sums.max_error, "%.3g", json);
-  out_f64(o, json ? "saturated" : "sat %", t->n_codes ? share * (double)t->saturated / (double)t->n_codes : 0, "%.3f");
-  out_f64(o, json ? "underflow" : "under %", t->sums.n ? share * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
+  out_f64(o, json ? "saturated" : "saturated %", t->n_codes ? share * (double)t->saturated / (double)t->n_codes : 0, "%.3f");
+  out_f64(o, json ? "underflow" : "underflow %", t->sums.n ? share * (double)t->sums.n_underflow / (double)t->sums.n : 0, "%.3f");
   if (json || t->sums.n_nan + t->sums.n_inf + t->sums.n_spoiled) {
     out_u64(o, json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
     out_u64(o, "spoiled", t->sums.n_spoiled);

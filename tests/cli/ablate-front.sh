@@ -1,0 +1,43 @@
+# `mxgold ablate`: the Pareto front, specs that are one and the same, and bias.
+: "${scratch:?run by tests/run-cli.sh}"
+slices=$root/tests/data/minilm_slices.safetensors
+
+# A tensor scale's 32 bits over the tensor are no more bits: 4.501 is 4.5, so that hif4, almost 1 dB behind, is not on the front of the activation.
+# Two specs that give the same values are said to, one of another tensor that do not are not.
+accepts "$mxgold" ablate "$slices" -p nvfp4,hif4,fouroversix,mxfp4-e4m3,mxfp4-ue5m3 --json
+python3 - "$scratch/stdout" <<'P' || fail "the Pareto front, or specs that give the same values"
+import json, sys
+rows = {(r["tensor"], r["spec"]): r for r in json.load(open(sys.argv[1]))["measurements"]}
+front = lambda t: {s for (u, s), r in rows.items() if u == t and r["pareto"]}
+assert rows["activation", "fouroversix"]["bits"] > rows["activation", "hif4"]["bits"]
+assert front("activation") == {"fouroversix", "mxfp4-e4m3", "mxfp4-ue5m3"}, front("activation")
+assert front("weight") == {"hif4", "mxfp4-e4m3", "mxfp4-ue5m3"}, front("weight") # their intervals overlap
+assert front("gradient") == {"hif4", "mxfp4-ue5m3"}, front("gradient")
+same = {k: r["same_values_as"] for k, r in rows.items() if r["same_values_as"]}
+assert same == {("activation", "mxfp4-ue5m3"): "mxfp4-e4m3"}, same
+P
+accepts "$mxgold" ablate "$slices:activation" -p mxfp4-e4m3,mxfp4-ue5m3 --state kept
+grep -q '^activation  mxfp4-ue5m3 .* same values as mxfp4-e4m3$' "$scratch/stdout" || fail "the table does not name specs that give the same values"
+cp "$scratch/stdout" first
+accepts "$mxgold" ablate "$slices:activation" -p mxfp4-e4m3,mxfp4-ue5m3 --state kept
+cmp -s first "$scratch/stdout" || fail "a state loses that two specs give the same values"
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" ablate "$slices:activation" -p mxfp4-e4m3,mxfp4-ue5m3,nvfp4 --html same.html
+  grep -q '1  nvfp4, ' same.html && grep -q '2  mxfp4-e4m3 = mxfp4-ue5m3, ' same.html && ! grep -q '3  mxfp4' same.html ||
+    fail "specs that give the same values are drawn twice"
+fi
+
+# Bias: none without chance. With chance by hand: a scale rounded up saturates nothing, so that SR has none, and the limit says so; floor saturates.
+accepts "$mxgold" ablate "$slices:gradient" -p torchao-rceil,ocp-mxfp4 --set elem.round=rne,sr --json
+python3 - "$scratch/stdout" <<'P' || fail "bias without chance, or below what can be told from none"
+import json, sys
+rows = {r["spec"]: (r["bias"], r["bias_below"]) for r in json.load(open(sys.argv[1]))["measurements"]}
+assert rows["torchao-rceil elem.round=rne"] == rows["ocp-mxfp4 elem.round=rne"] == (None, None), rows
+none, some = rows["torchao-rceil elem.round=sr"], rows["ocp-mxfp4 elem.round=sr"]
+assert none[0] is None and 0 < none[1] < .03, none
+assert some[1] is None and .03 < some[0] < .06, some
+P
+accepts "$mxgold" ablate "$slices:gradient" -p torchao-rceil --set elem.round=sr
+grep -Eq ' < 0\.0[0-9]{3}$' "$scratch/stdout" || fail "the table gives a bias that cannot be told from none"
+accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4
+grep -q '^nvfp4  *4\.[0-9]*  3 of 3 ' "$scratch/stdout" && grep -q 'saturated %  underflow %' "$scratch/stdout" || fail "names of the columns"
