@@ -156,7 +156,7 @@ bad("metadata-number.safetensors", st({"__metadata__": {"x": 1}}), "byte 25: met
 bad("control-in-name.safetensors", st(b'{"a\\u001b[31m\\n":{"dtype":"F9"}}'), f"byte 8: tensor 'a?[31m?' has dtype 'F9', expected one of {KNOWN}")
 
 # ---- neither --------------------------------------------------------------------------------------------------------------------------
-bad("neither.bin", b"some text that is no tensor file\n", "byte 0: unknown kind of file, expected the magic of .npy or the header of .safetensors")
+bad("neither.bin", b"some text that is no tensor file\n", "byte 0: unknown kind of file, expected the magic of .npy or the header of .safetensors or .mxv")
 
 
 def main():

@@ -51,7 +51,9 @@ typedef struct mx_array {
   const mx_file *file;
 } mx_array;
 
-/** Open a file by its content (magic of .npy, header of .safetensors). path "-" is standard input.
+/** Open a file by its content (magic of .npy, header of .safetensors or .mxv). path "-" is standard input. The tensors of an .mxv file are its columns,
+ *  [cases][numbers], or [cases][rows][numbers] of x and codes where each case is a tensor; what lies behind the end of a row of x is left out. All of it
+ *  is in memory, whichever way it is opened.
  *  Returns MX_OK; MX_ERR_IO (cannot open, read or map); MX_ERR_FORMAT (truncated, oversized, lying header, overflowing shape, dtype unknown,
  *  Fortran order, big-endian); MX_ERR_NOMEM. On error *out is NULL. */
 mx_status mx_file_open(mx_file **out, const char *path, mx_error *err);

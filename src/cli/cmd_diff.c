@@ -69,13 +69,25 @@ static uint8_t *pack_codes(const mx_quantized *a, const mx_array *codes) {
   return bytes;
 }
 
+/* One code a byte, the high bits of which the format does not have: no code. Says where. */
+static int check_codes(const mx_quantized *a, const mx_array *codes, const char *path) {
+  const mx_tensor *t = &a->tensor;
+  const unsigned bits = mx_elem_format(a->spec.elem)->bits;
+  for (size_t i = 0; bits < 8 && i < t->rows * t->cols; i++)
+    if (codes->data[i] >> bits)
+      return cli_error("%s: tensor codes: 0x%02X in row %zu, column %zu, expected a code of %u bits, 0 to %u", path, codes->data[i],
+                       i / t->cols, i % t->cols, bits, (1u << bits) - 1);
+  return CLI_FINE;
+}
+
 static int foreign(side *s, const mx_quantized *a, const char *path) {
   const mx_tensor *like = &a->tensor;
   mx_error err;
   const mx_array *codes, *scales, *ts;
   if (mx_file_open(&s->file, path, &err) || mx_file_find(&codes, s->file, "codes", &err) || mx_file_find(&scales, s->file, "scales", &err))
     return cli_fail(&err);
-  const int as_a = codes->n_bytes == like->rows * like->code_stride;
+  const int as_a = codes->n_bytes == like->rows * like->code_stride, one_a_byte = codes->n_bytes == (uint64_t)like->rows * like->cols;
+  if (one_a_byte && (!as_a || mx_elem_format(a->spec.elem)->bits > 4) && check_codes(a, codes, path)) return CLI_TROUBLE;
   if (!as_a) s->packed = pack_codes(a, codes);
   if (!as_a && !s->packed)
     return cli_error("%s: %" PRIu64 " bytes of codes, expected %zu as in A", path, codes->n_bytes, like->rows * like->code_stride);

@@ -20,7 +20,8 @@ struct args {
 };
 
 static const cli_option options[] = {
-    {"IN[:TENSOR]", 0, CLI_POS, offsetof(struct args, in), NULL, "a .npy file, or a tensor of a .safetensors file; - for standard input", NULL},
+    {"IN[:TENSOR]", 0, CLI_POS, offsetof(struct args, in), NULL,
+     "a .npy file, a tensor of a .safetensors file or a column of an .mxv file; - for standard input", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "OUT.safetensors", "where the codes and scales go; - for standard output", NULL},
     SPEC_OPTIONS(args, spec),
     {"tensor-scale", 0, CLI_F32, offsetof(struct args, tensor_scale), "V",

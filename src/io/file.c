@@ -63,6 +63,7 @@ void mxi_io_free_parsed(mx_file *f) {
     free(f->meta[i].key);
     free(f->meta[i].value);
   }
+  mxi_io_free_vectors(f);
   free(f->arrays);
   free(f->meta);
   mxi_io_names_free(&f->array_names);

@@ -25,12 +25,17 @@ struct mx_file {
   size_t n_arrays;
   io_meta *meta;
   size_t n_meta;
+  struct mx_vectors *vectors;      /* of .mxv: what the arrays' data are; nothing else is held then */
   io_names array_names, meta_keys; /* of a file that is open; a parser's own file has none, and is searched */
 };
 
 /* Parsers fill arrays and metadata from base[0 .. n_bytes); what they allocate hangs on f even on failure, for mx_file_close(). */
 mx_status mxi_io_parse_npy(mx_file *f, mx_error *err);
 mx_status mxi_io_parse_safetensors(mx_file *f, mx_error *err);
+/* f holds all of the text. */
+mx_status mxi_io_parse_mxv(mx_file *f, mx_error *err);
+int mxi_io_is_mxv(const uint8_t *start, size_t n_bytes);
+void mxi_io_free_vectors(mx_file *f);
 /* Recognise the kind and parse. A file may be put together from bytes that the caller keeps, as the fuzz targets do; then mxi_io_free_parsed() frees
  * what the parser made. */
 mx_status mxi_io_parse(mx_file *f, mx_error *err);

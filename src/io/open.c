@@ -15,6 +15,8 @@
 enum { PREFIX = 12, PIECE = 1 << 20 };
 /* No parser takes a longer header than that of .safetensors, so that no more of one is read. */
 enum { MOST_HEADER = 100000000 + 8 };
+/* Text does not say how long it is: no more of it is copied from an input that is no file. */
+#define MOST_TEXT (UINT64_C(1) << 32)
 
 /* What the caller says of a file, apart from its name. */
 typedef struct form {
@@ -36,10 +38,12 @@ static int ends_with(const char *s, const char *end) {
 mx_status mxi_io_parse(mx_file *f, mx_error *err) {
   if (f->n_bytes >= 6 && !memcmp(f->base, "\x93NUMPY", 6)) return mxi_io_parse_npy(f, err);
   if (f->n_bytes > 8 && f->base[8] == '{') return mxi_io_parse_safetensors(f, err);
-  /* Neither: let the ending choose the message. */
+  if (f->n_bytes && mxi_io_is_mxv(f->base, f->n_bytes)) return mxi_io_parse_mxv(f, err);
+  /* None: let the ending choose the message. */
   if (ends_with(f->path, ".npy")) return mxi_io_parse_npy(f, err);
   if (ends_with(f->path, ".safetensors")) return mxi_io_parse_safetensors(f, err);
-  return mxi_io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors");
+  if (ends_with(f->path, ".mxv")) return mxi_io_parse_mxv(f, err);
+  return mxi_io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors or .mxv");
 }
 
 /* Bytes up to the end of the header, as the first of them say; PREFIX where they say nothing, and the parser will find out. */
@@ -138,9 +142,11 @@ static mx_status spool(const mx_file *f, const form *how, int from, int *to, mx_
   uint64_t stated = how->raw ? how->raw->n_bytes : 0, done;
   mx_status s = how->raw ? MX_OK : read_header(&head, f, from, 1, err);
   const int short_of_header = !s && !how->raw && head.n < PREFIX; /* it is whole: the parser says what it lacks */
-  if (!s && !how->raw && !short_of_header) s = stated_bytes(&stated, f, &head, err);
+  const int is_text = !s && !how->raw && mxi_io_is_mxv(head.at, head.n);
+  if (!s && !how->raw && !short_of_header && !is_text) s = stated_bytes(&stated, f, &head, err);
+  if (is_text) stated = MOST_TEXT;
   if (!s && (*to = mxi_io_unnamed_file()) < 0) s = io_failed(f, err, "cannot make a temporary file for the input");
-  if (!s) s = check_room(f, *to, stated, err);
+  if (!s && !is_text) s = check_room(f, *to, stated, err);
   if (!s && mxi_io_write_all(*to, head.at, head.n, &done)) s = io_failed(f, err, "cannot copy the input to a temporary file");
   if (!s && !short_of_header && stated > head.n) s = copy_rest(f, from, *to, stated - head.n, err);
   if (!s && !short_of_header) s = check_end(f, how, from, stated, err);
@@ -170,6 +176,11 @@ static mx_status reach(mx_file *f, const form *how, int fd, mx_error *err) {
     f->base = head.at;
     f->way = IO_HEAD;
     if (s || how->raw) return s;
+    if (mxi_io_is_mxv(head.at, head.n)) { /* it is text: all of it is needed */
+      const mx_status all = more(&head, f, fd, 0, f->n_bytes - head.n, err);
+      f->base = head.at;
+      return all ? all : head.n < f->n_bytes ? mxi_io_shrank(f, err) : MX_OK;
+    }
     const uint64_t end = head.n < PREFIX ? PREFIX : header_bytes(head.at);
     return head.n < (end < f->n_bytes ? end : f->n_bytes) ? mxi_io_shrank(f, err) : MX_OK;
   }
@@ -215,6 +226,19 @@ static mx_status parse_raw(mx_file *f, const mx_array *raw, mx_error *err) {
   return MX_OK;
 }
 
+/* The numbers of a text are in memory: it is not needed any more. */
+static void leave_text(mx_file *f) {
+  mxi_io_unwatch(f);
+  if (f->base && f->way == IO_MAPPED) munmap((void *)(uintptr_t)f->base, f->n_bytes);
+  if (f->way != IO_MAPPED) free((void *)(uintptr_t)f->base);
+  if (f->opened) close(f->opened - 1);
+  f->base = NULL;
+  f->n_bytes = 0;
+  f->opened = 0;
+  f->way = IO_HELD;
+  for (size_t i = 0; i < f->n_arrays; i++) f->arrays[i].file = f;
+}
+
 /* Places in the file; under MX_BY_READING nothing else. */
 static void place(mx_file *f) {
   for (size_t i = 0; i < f->n_arrays; i++) {
@@ -243,7 +267,10 @@ static mx_status open_file(mx_file **out, const char *path, const form *how, mx_
     mx_file_close(f);
     return s;
   }
-  place(f);
+  if (f->vectors)
+    leave_text(f);
+  else
+    place(f);
   *out = f;
   return MX_OK;
 }

@@ -111,3 +111,66 @@ n=$(grep -vc '^#' full.mxv)
 sed "$(($(wc -l <full.mxv) - 1))d; s/^# end .*/# end $((n - 1))/" full.mxv >lost.mxv
 refuses "mxgold: header: suite special under this spec has no $((n - 1)) cases of these columns, expected as many lines as mxgold gen wrote" \
   "$mxgold" verify lost.mxv
+
+# Codes that are none: bits that the format does not have, and rows of no packing.
+MXGOLD=$mxgold python3 - <<'PY'
+import json, os, struct, subprocess
+import numpy as np
+r = np.random.default_rng(17)
+def save(path, **tensors):
+    header, body = {}, b""
+    for name, a in tensors.items():
+        kind = {"uint8": "U8", "float32": "F32"}[a.dtype.name]
+        header[name] = {"dtype": kind, "shape": list(a.shape), "data_offsets": [len(body), len(body) + a.nbytes]}
+        body += a.tobytes()
+    text = json.dumps(header).encode()
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + body)
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + n])
+    return {k: np.frombuffer(data[8 + n:], np.uint8, v["data_offsets"][1] - v["data_offsets"][0], v["data_offsets"][0]).reshape(v["shape"])
+            for k, v in header.items() if k in ("codes", "scales")}
+mxgold = os.environ["MXGOLD"]
+for preset, bits in (("ocp-mxfp4", 4), ("ocp-mxfp6-e2m3", 6)):
+    subprocess.run([mxgold, "quantize", "x.npy", "--preset", preset, "-o", f"a{bits}.safetensors"], check=True)
+    q = load(f"a{bits}.safetensors")
+    codes = q["codes"].copy() if bits == 6 else np.stack([q["codes"] & 15, q["codes"] >> 4], -1).reshape(64, 96)
+    save(f"b{bits}.safetensors", codes=codes, scales=q["scales"])
+    codes[5, 7] = codes[5, 7] & ((1 << bits) - 1) | 0xC0
+    print(f"0x{codes[5, 7]:02X}", file=open(f"code{bits}", "w"))
+    save(f"c{bits}.safetensors", codes=codes, scales=q["scales"])
+np.save("scales.npy", load("a4.safetensors")["scales"])
+for width in (90, 47, 65): np.save(f"codes{width}.npy", r.integers(0, 256, (64, width)).astype("u1"))
+np.save("codes48.npy", load("a4.safetensors")["codes"])
+np.save("codes64.npy", np.pad(load("a4.safetensors")["codes"], ((0, 0), (0, 16))))
+PY
+for bits in 4 6; do
+  accepts "$mxgold" diff a$bits.safetensors b$bits.safetensors
+  refuses "mxgold: c$bits.safetensors: tensor codes: $(cat code$bits) in row 5, column 7, expected a code of $bits bits, 0 to $(((1 << bits) - 1))" \
+    "$mxgold" diff a$bits.safetensors c$bits.safetensors
+done
+for width in 90 47 65; do
+  refuses "mxgold: codes: 64 x $width bytes for an input of 64 x 96, expected 96 a row, or 48 and some padding with two codes a byte" \
+    "$mxgold" identify --input x.npy --codes codes$width.npy --scales scales.npy
+done
+for width in 48 64; do accepts "$mxgold" identify --input x.npy --codes codes$width.npy --scales scales.npy --quick; done
+
+# Columns of .mxv are inputs: from a file, by a pipe, with what lies behind the end of a row left out.
+for suite in random special; do
+  accepts "$mxgold" gen $suite --preset te-nvfp4 -o v.mxv
+  accepts "$mxgold" gen $suite --preset te-nvfp4 -o v.safetensors
+  accepts "$mxgold" quantize v.safetensors:input --preset te-nvfp4 -o want.safetensors
+  accepts "$mxgold" quantize v.mxv:x --preset te-nvfp4 -o have.safetensors
+  cmp -s want.safetensors have.safetensors || fail "quantize of $suite.mxv gives other bytes than of .safetensors"
+  "$mxgold" gen $suite --preset te-nvfp4 | "$mxgold" quantize - --preset te-nvfp4 -o have.safetensors || fail "quantize of a pipe of .mxv"
+  cmp -s want.safetensors have.safetensors || fail "quantize of a pipe of $suite.mxv gives other bytes"
+done
+accepts "$mxgold" gen padding --preset ocp-mxfp4 -o v.mxv
+accepts "$mxgold" gen padding --preset ocp-mxfp4 -o v.safetensors
+accepts "$mxgold" quantize v.mxv:x --preset ocp-mxfp4 -o have.safetensors
+accepts "$mxgold" diff v.safetensors have.safetensors
+refuses "mxgold: v.mxv: 3 tensors, expected the name of one after a colon, such as :x" "$mxgold" quantize v.mxv -o never.safetensors
+sed '$d' v.mxv >cut.mxv
+refuses "mxgold: cut.mxv: line $(($(wc -l <cut.mxv) + 1)), byte $(wc -c <cut.mxv): expected \"# end N\"" "$mxgold" quantize cut.mxv:x -o never.safetensors
+[ ! -e never.safetensors ] || fail "a refused .mxv left an output"

@@ -25,7 +25,7 @@ leaves_only q.safetensors raw whole whole.npy whole.safetensors x.npy
 # Without end: what begins as no file of tensors is refused before it is copied anywhere; what does is copied as far as its header says.
 mkdir tmp
 export TMPDIR=$PWD/tmp
-kind="unknown kind of file, expected the magic of .npy or the header of .safetensors"
+kind="unknown kind of file, expected the magic of .npy or the header of .safetensors or .mxv"
 for command in "quantize /dev/zero -o o.safetensors" "quantize /dev/zero --all --fake -o o.safetensors" "dequantize /dev/zero -o o.npy" "inspect /dev/zero" \
   "encode /dev/zero --format e4m3 -o o.npy" "gemm /dev/zero q.safetensors -o o.npy" "diff q.safetensors /dev/zero" "ablate /dev/zero" "compare /dev/zero --presets nvfp4"; do
   refuses "mxgold: /dev/zero: byte 0: $kind" bash -c 'ulimit -f 1000 -t 20; exec "$0" $1' "$mxgold" "$command"

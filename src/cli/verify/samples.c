@@ -106,6 +106,9 @@ static struct packed_codes *more_packed(samples *s) {
   return more;
 }
 
+/* Rows of packed codes are padded to a multiple of so many columns at most. */
+enum { PADDED = 128 };
+
 /* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), in any shape of as many rows. */
 static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   uint64_t n;
@@ -120,11 +123,13 @@ static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   const size_t rows = m->rows, cols = rows ? n / rows : 0;
   if (!rows || n % rows)
     return cli_error("codes: %llu bytes for %zu rows of the input, expected as many bytes for each row", (unsigned long long)n, rows);
-  if (packed && cols >= m->cols && (2 * cols > (m->cols + 127) / 128 * 128 || all_below_16(data, n)))
+  if (packed && cols >= m->cols && (2 * cols > (m->cols + PADDED - 1) / PADDED * PADDED || all_below_16(data, n)))
     return cli_error("codes: --packed, but %zu bytes a row for %zu columns of the input are one code a byte", cols, m->cols);
   if (!packed && (cols < m->cols || (m->cols <= 64 && is_padding(m, data, cols)))) packed = 1;
-  if (cols * (packed ? 2u : 1u) < m->cols)
-    return cli_error("codes: %zu bytes a row for %zu columns of the input, expected as many, or half with two codes a byte", cols, m->cols);
+  const size_t half = (m->cols + 1) / 2, most = (m->cols + PADDED - 1) / PADDED * PADDED / 2;
+  if (packed && cols < m->cols && (cols < half || cols > most))
+    return cli_error("codes: %zu x %zu bytes for an input of %zu x %zu, expected %zu a row, or %zu%s with two codes a byte", rows, cols,
+                     m->rows, m->cols, m->cols, half, most > half ? " and some padding" : "");
   uint8_t *codes = own(s, m->rows * m->cols);
   if (!codes) return cli_error("out of memory");
   for (size_t r = 0; r < rows; r++)
