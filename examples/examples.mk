@@ -1,5 +1,5 @@
 # Programs that use the library, kernels under test, and the walk-through of docs/guide/VERIFY.md. Included by the Makefile.
-.PHONY: examples demo-verify
+.PHONY: examples demo-verify demo-train
 EXAMPLES := $(patsubst examples/%.c,$(B)/examples/%,$(filter-out examples/kernel_plugin.c,$(wildcard examples/*.c)))
 $(B)/examples/%: examples/%.c $(LIB_A)
 	@mkdir -p $(@D)
@@ -24,3 +24,5 @@ $(B)/examples/%.so: examples/%.cu examples/mxfp4_kernel.h
 examples: deps $(EXAMPLES) $(PLUGINS) ## the programs and kernels of examples/
 demo-verify: $(BIN) ## from a wrong kernel to its named bug: docs/guide/VERIFY.md
 	examples/demo-verify.sh $(BIN)
+demo-train: $(BIN) deps-charts ## a small llama in FP32 and under three FP4 recipes: loss curves and what they mean (under two minutes)
+	examples/demo-train.sh $(BIN) $(B)/demo-train

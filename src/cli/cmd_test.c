@@ -1,5 +1,6 @@
 /* mxgold test --plugin KERNEL.so: a kernel against a preset on every suite. */
 #include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,19 @@ static plugin_limits limits_of(const struct args *a) {
                          .processor_seconds = a->processor.given ? a->processor.v : 3600};
 }
 
+/* Codes between the last column and the end of its block; under a NaN scale no code counts. */
+static int padding_differs(const mx_tensor *want, const mx_tensor *got, const mx_spec *spec) {
+  const mx_format *scale = mx_scale_format(spec->scale);
+  if (mx_elem_format(spec->elem)->bits > 8) return 0;
+  for (size_t r = 0; r < want->rows; r++) {
+    const size_t line = want->scale_rows == want->rows ? r : r * want->scale_rows / want->rows;
+    if (want->scale_cols && isnan(mx_decode(scale, mx_scale_code_at(want, line * want->scale_cols + want->scale_cols - 1)))) continue;
+    for (size_t c = want->cols; c < want->cols_padded; c++)
+      if (mx_code_at(want, spec, r, c) != mx_code_at(got, spec, r, c)) return 1;
+  }
+  return 0;
+}
+
 static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, const mx_cases *c, size_t i, mx_difference *d, heard *h) {
   const float *x = c->x + i * c->rows * c->ld;
   mx_tensor want;
@@ -159,7 +173,7 @@ static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, co
       v->scales += d->n_scales;
       v->codes_differ += d->codes;
       v->scales_differ += d->scales;
-      const int padding = d->equal && memcmp(want.codes, got.tensor.codes, want.rows * want.code_stride) != 0;
+      const int padding = d->equal && padding_differs(&want, &got.tensor, spec);
       v->wrong += !d->equal || padding;
       if (padding && !*v->said)
         snprintf(v->said, sizeof v->said,

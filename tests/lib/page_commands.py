@@ -23,7 +23,7 @@ import subprocess
 import sys
 
 SKIPS = ("needs a device", "takes minutes", "installs packages", "your own program")
-TREES = "bench|docs|examples|formats|golden|hip_backend|include|python|ref|src|tests|tools"
+TREES = "bench|configs|docs|examples|formats|golden|hip_backend|include|python|ref|src|tests|tools"
 
 
 def run(command):
