@@ -7,7 +7,7 @@ CHECK_TARGETS := golden-check check-layers check-isa check-instructions style-ch
   $(foreach t,check-symbols check-asan check-faults,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
 # More of `make check-all`, beside what the suites do whole then.
 CHECK_MORE  := exhaustive exhaustive-math mutants silicon-check-all hip-mutants hip-native-mutants hip-rehearse check-memory
-CHECK_PARTS  = $(foreach t,$(TESTS) $(B)/hip/test_gfx950 $(B)/hip/test_native,$(notdir $(t))=$(t)) \
+CHECK_PARTS  = $(foreach t,$(TESTS) $(HIP_NATIVE_TESTS),$(notdir $(t))=$(t)) \
   $(foreach c,$(basename $(notdir $(wildcard tests/cli/*.sh))),'cli/$(c)=tests/run-cli.sh $(BIN) $(c)') \
   $(foreach f,$(CHECK_FUZZ),'fuzz/$(f)=tests/run-fuzz.sh build/fuzz/fuzz short 1 $(f)') \
   $(foreach t,$(CHECK_TARGETS) $(if $(CHECK_ALL),$(CHECK_MORE)),'$(t)=$(MAKE) -s $(t)')
@@ -23,7 +23,7 @@ check-all: ## check with every sweep whole, and the tests that are too long for 
 	@CHECK_ALL=1 $(MAKE) -s check
 check-run:
 	@$(PYTHON) tools/run-parts.py --jobs $(JOBS) $(if $(FAST),--only-fast) --expected tests/parts.txt --logs $(CHECK_B) $(CHECK_PARTS)
-check-build: $(BIN) $(LIB_A) $(LIB_SO) $(TESTS) $(GOLDEN) examples $(if $(FAST),,$(B)/hip/check $(B)/hip/test_runtime $(B)/hip/test_gfx950 $(B)/hip/test_native $(B)/hip/hip-diff-host $(HIP_GRAPH) \
+check-build: $(BIN) $(LIB_A) $(LIB_SO) $(TESTS) $(GOLDEN) examples $(if $(FAST),,$(B)/hip/check $(B)/hip/test_runtime $(HIP_NATIVE_TESTS) $(B)/hip/hip-diff-host $(HIP_GRAPH) \
   $(if $(SAN),,$(MACHINE)) $(if $(HIP_HAVE_CLANG),$(HIP_CODE) $(HIP_EXAMPLE)) fuzz-build)
 # Its allocations go through functions of its own, which can fail.
 $(B)/tests/test_nomem: private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
