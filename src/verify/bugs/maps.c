@@ -10,6 +10,31 @@
 #include "verify/diff/orders.h"
 #include "verify/trial/trial.h"
 
+/* ---- how much is needed to say so: less, and chance or a rule of the preset passes for a bug; more, and small tensors get no name for theirs */
+
+/* Rows or columns of a comb (every m-th) are said up to this m. */
+enum { MOST_COMB = 128 };
+/* All elements zero: fewer that should not be could be what a rule flushes. */
+enum { ENOUGH_ZEROS = 64 };
+/* More renamed codes than this, without a name for what was done to them, are the weakest finding: nearly any data can be described by so many. */
+enum { MANY_WORDS = 16 };
+/* Cells to each renamed code: of elements, of elements under a weak name, of scales. A code that stands in one cell says nothing by itself. */
+enum { CELLS_EACH = 1, CELLS_EACH_WEAK = 4, CELLS_EACH_SCALE = 3 };
+/* Codes that must occur before they are another format's, and other groups of elements before lanes are told from each other. */
+enum { MORE_CODES_THAN = 2, ENOUGH_GROUPS = 16 };
+/* Lanes of a group that are listed. */
+enum { LISTED_LANES = 8 };
+/* Wrong blocks that are needed to look for them in another place, and to say a limit although the scale of some right block lies beyond it. */
+enum { FEWEST_BLOCKS = 3, ENOUGH_BEYOND = 8 };
+/* Steps down and to the side together that a block may lie off in both directions: each pair of steps is one look at all wrong blocks. */
+enum { MOST_DIAGONAL = 4 };
+/* Wrong scales are what they are found to be by chance less often than this. */
+static const double BY_CHANCE = 1e-6;
+/* Columns of scales in another order: fewer rows than this have equal columns by chance; more columns than this take as long as a twist to match. */
+enum { LEAST_SCALE_ROWS = 16, MOST_SCALE_COLUMNS = 4096 };
+/* Wrong codes, or scales, before another order is looked for. */
+enum { ENOUGH = 8 };
+
 /* ---- where */
 
 static int one_run(const uint8_t *set, size_t n, size_t *first, size_t *last) {
@@ -26,7 +51,7 @@ static int one_run(const uint8_t *set, size_t n, size_t *first, size_t *last) {
 
 /* All i with i mod m = k, and no others. */
 static int is_comb(const uint8_t *set, size_t n, size_t *m, size_t *k) {
-  for (*m = 2; *m <= 128 && 2 * *m <= n; *m *= 2)
+  for (*m = 2; *m <= MOST_COMB && 2 * *m <= n; *m *= 2)
     for (*k = 0; *k < *m; ++*k) {
       size_t same = 0;
       while (same < n && set[same] == (same % *m == *k)) same++;
@@ -76,7 +101,7 @@ void mxi_where_of(char *out, size_t size, const base *b, uint8_t *const *flags) 
 
 /* ---- renamed codes */
 
-enum { CODES = 256, PAIRS = 4 };
+enum { CODES = 256, PAIRS = 4 }; /* pairs: that are listed */
 
 typedef struct renaming {
   uint32_t count[CODES][CODES]; /* of what should be there, of what is */
@@ -122,7 +147,7 @@ static const mx_format *other_format(const renaming *m, const mx_format *own) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const mx_format *f = mx_format_find(names[i]);
     if (!f || f == own || f->bits != 8) continue;
-    int same = m->distinct > 2;
+    int same = m->distinct > MORE_CODES_THAN;
     for (int k = 0; k < CODES && same; k++)
       if (m->to[k] >= 0 && !mx_format_is_nan(own, (uint64_t)k) && !is_subnormal(own, (uint32_t)k)) /* steps there may be finer */
         same = (uint64_t)m->to[k] == mx_encode(f, mx_decode(own, (uint64_t)k), &nearest, 0);
@@ -180,7 +205,7 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
   const int all_zero = holds(m, constant, sign, 0) || (sign && holds(m, flushed, sign, sign - 1));
   if (all_zero) {
     out->name = "every element zero";
-    out->weak = m->differ < 64; /* a few could be a rule's as well */
+    out->weak = m->differ < ENOUGH_ZEROS; /* a few could be a rule's as well */
     snprintf(out->text, sizeof out->text, "gives zero for every element");
   } else if (m->distinct > 1 && holds(m, constant, sign, first)) {
     out->name = "every code the same";
@@ -194,7 +219,8 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
   } else if (sign && holds(m, complement, sign, 0)) {
     out->name = "two's complement";
     snprintf(out->text, sizeof out->text, "stores negative elements in two's complement instead of sign and magnitude");
-  } else if (sign && first > (uint32_t)first_used(m) && m->distinct > 2 && holds(m, rebiased, sign, first - (uint32_t)first_used(m))) {
+  } else if (sign && first > (uint32_t)first_used(m) && m->distinct > MORE_CODES_THAN &&
+             holds(m, rebiased, sign, first - (uint32_t)first_used(m))) {
     out->name = "elements with another bias";
     snprintf(out->text, sizeof out->text, "stores the magnitude of every element %u codes too large (another bias of the exponent)",
              first - (uint32_t)first_used(m));
@@ -211,7 +237,7 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
   } else {
     char pairs[200] = "";
     pairs_of(pairs, sizeof pairs, m);
-    out->weak = m->changed > 16 ? 2 : 1;
+    out->weak = m->changed > MANY_WORDS ? 2 : 1;
     snprintf(out->text, sizeof out->text, "writes other codes than it should: %s", pairs);
   }
 }
@@ -242,7 +268,7 @@ static void name_scales(named *out, const renaming *m, const mx_format *f) {
   } else {
     char pairs[200] = "";
     pairs_of(pairs, sizeof pairs, m);
-    out->weak = m->changed > 16 ? 2 : 1;
+    out->weak = m->changed > MANY_WORDS ? 2 : 1;
     snprintf(out->text, sizeof out->text, "stores other scales than it divides by: %s", pairs);
   }
 }
@@ -276,7 +302,7 @@ static void rename_codes(half *best, const base *b, renaming *m) {
   name_codes(&is, m, f);
   /* Elements without the tensor scale are all tiny as well: a cause that is looked at later. */
   if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE && !strcmp(is.name, "every element zero")) is.weak = 1;
-  if (m->differ < (is.weak ? 4 : 1) * m->changed) return;
+  if (m->differ < (is.weak ? CELLS_EACH_WEAK : CELLS_EACH) * m->changed) return;
   better(best, &is, m->left);
 }
 
@@ -294,13 +320,14 @@ static void rename_scales(half *best, const base *b, renaming *m) {
     }
   }
   rename_settle(m);
-  if (!m->changed || m->distinct < 2 || m->differ < 3 * m->changed) return;
+  if (!m->changed || m->distinct < 2 || m->differ < CELLS_EACH_SCALE * m->changed) return;
   name_scales(&is, m, f);
   better(best, &is, m->left);
 }
 
 /* ---- lanes: column c holds what another column of its group should */
 
+/* Groups of up to so many elements: each power of two is one more look at all wrong rows. */
 enum { LANES = 128 };
 
 static uint64_t mixed(uint64_t h, uint32_t code) {
@@ -355,8 +382,8 @@ static void say_lanes(named *out, const int *from, size_t n, const mx_format *f)
   else {
     char list[160] = "";
     size_t at = 0;
-    for (size_t l = 0; l < n && l < 8; l++) at += (size_t)snprintf(list + at, sizeof list - at, "%s%d", l ? ", " : "", from[l]);
-    snprintf(out->text, sizeof out->text, "writes every %zu elements in another order: %s%s", n, list, n > 8 ? ", ..." : "");
+    for (size_t l = 0; l < n && l < LISTED_LANES; l++) at += (size_t)snprintf(list + at, sizeof list - at, "%s%d", l ? ", " : "", from[l]);
+    snprintf(out->text, sizeof out->text, "writes every %zu elements in another order: %s%s", n, list, n > LISTED_LANES ? ", ..." : "");
   }
 }
 
@@ -455,7 +482,7 @@ static void look_at_lanes(half *best, const base *b, const marked *marks) {
           nothing = mixed(nothing, 0);
         }
     }
-    if (groups < 16) return;
+    if (groups < ENOUGH_GROUPS) return;
     for (size_t l = 0; l < n; l++) {
       from[l] = -2;
       if (is[l] == want[l])
@@ -560,7 +587,7 @@ static int is_limit(named *is, const base *b, uint8_t *const *wrong, uint64_t n,
       if (p->scales[k] != scale) beyond[!wrong[i][k]][p->scales[k] > scale]++;
   }
   const int above = beyond[0][1] == n;
-  if ((!above && beyond[0][0] != n) || !beyond[1][!above] || (beyond[1][above] && n < 8)) return 0;
+  if ((!above && beyond[0][0] != n) || !beyond[1][!above] || (beyond[1][above] && n < ENOUGH_BEYOND)) return 0;
   is->name = "scales at a limit";
   is->weak = 1;
   snprintf(is->text, sizeof is->text, "stores scale 0x%X for all that should be %s%s", scale, above ? "larger" : "smaller",
@@ -592,7 +619,7 @@ static int by_chance(const base *b, uint8_t *const *wrong, uint64_t n, double gu
   for (size_t i = 0; i < b->n; i++)
     for (size_t k = 0; k < b->parts[i].down * b->parts[i].across; k++)
       if (wrong[i][k]) same += (double)times[b->parts[i].seen[k] % CODES] / (double)all / (double)n;
-  return (double)n * log(same) + log(guesses) > log(1e-6);
+  return (double)n * log(same) + log(guesses) > log(BY_CHANCE);
 }
 
 static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
@@ -602,7 +629,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
   const uint64_t n = mark_wrong(b, wrong, what);
   const part *p = &b->parts[0];
   named is = {.name = NULL};
-  if (n < 3) return;
+  if (n < FEWEST_BLOCKS) return;
   char where[256];
   mxi_where_of(where, sizeof where, b, wrong);
   /* what the first wrong block is filled with */
@@ -637,7 +664,8 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
   for (int i = -STEPS; i <= STEPS; i++)
     for (int k = -STEPS; k <= STEPS; k++) {
       const long dr = i ? (i < 0 ? -steps[-i - 1] : steps[i - 1]) : 0, da = k ? (k < 0 ? -steps[-k - 1] : steps[k - 1]) : 0;
-      if ((!dr && !da) || (size_t)labs(dr) >= p->down + !dr || (size_t)labs(da) >= p->across + !da || (dr && da && labs(dr) + labs(da) > 4))
+      if ((!dr && !da) || (size_t)labs(dr) >= p->down + !dr || (size_t)labs(da) >= p->across + !da ||
+          (dr && da && labs(dr) + labs(da) > MOST_DIAGONAL))
         continue;
       const uint64_t left = offset_left(b, wrong, dr, da, what, least);
       if (left >= least) continue;
@@ -655,7 +683,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
 
 static void find_scale_columns(half *best, const base *b) {
   const part *p = &b->parts[0];
-  if (b->n != 1 || p->across < 2 || p->across > 4096 || p->down < 16) return;
+  if (b->n != 1 || p->across < 2 || p->across > MOST_SCALE_COLUMNS || p->down < LEAST_SCALE_ROWS) return;
   uint64_t *want = noted(calloc(2 * p->across, sizeof *want), b->lack), *is = want ? want + p->across : NULL;
   int *from = noted(malloc(p->across * sizeof *from), b->lack), all = 1;
   size_t moved = 0, one = 0;
@@ -738,7 +766,6 @@ static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
 
 /* What stands in another order, and nothing else is wrong with it. */
 static void find_orders(half *codes, half *scales, half *both, const base *b) {
-  enum { ENOUGH = 8 };
   char of_codes[ORDER_TEXT] = "", of_scales[ORDER_TEXT] = "";
   const int c = b->plain.codes >= ENOUGH && order_of(of_codes, b, 0), s = b->plain.scales >= ENOUGH && order_of(of_scales, b, 1);
   named is = {.name = "another order"};

@@ -107,7 +107,15 @@ enum {
   TENSORS(X)
 #undef X
 };
-enum { MOST = 12, MOST_AREA = 256 };
+enum { MOST = 12, MOST_AREA = 256 }; /* numbers of a row of the tables above; elements of a block that may be left out one by one */
+
+/* A twist is tried on all of the data unless it leaves more than one in so many wrong on the rows that are looked at first. More may be left there, and
+ * every twist is run on all; less, and a twist is lost where a second bug lies in those rows. */
+enum { PROMISING_ONE_IN = 5 };
+/* Blocks that say which elements a maximum left out: fewer may leave some of them out themselves, more take as long as a twist each. */
+enum { BLOCKS = 2000 };
+/* binary32 numbers beside a guessed tensor maximum that are tried: the guess is off by a rounding or two of each step of the tensor scale. */
+enum { GUESSES = 8 };
 typedef struct listed {
   int id;
   const char *text, *name;
@@ -308,7 +316,7 @@ static float maximum_of_stored(const base *b, const part *p) {
   if (mx_tensor_scale(&twice, 2 * a, &b->spec)) return 0;
   const int grows = twice > made;
   float guess = (float)(grows ? (double)a * (double)want / (double)made : (double)a * (double)made / (double)want);
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < GUESSES; i++) {
     float t;
     if (mx_tensor_scale(&t, guess, &b->spec)) return 0;
     if (t == want) return guess;
@@ -513,7 +521,7 @@ static int is_promising(trier *y, const twist *t) {
     const at_row r = y->rows[k];
     if (!run_twist(y->b, r.part, t, &y->run, r.row, r.row + 1)) return 0;
     n += left_total(mxi_run_left(y->b, r.part, y->run.codes[r.part], y->run.scales[r.part], r.row, r.row + 1));
-    if (n * 5 > y->plain && y->plain) return 0;
+    if (n * PROMISING_ONE_IN > y->plain && y->plain) return 0;
   }
   return 1;
 }
@@ -572,7 +580,6 @@ static void consider(trier *y, const listed *r, const twist *t) {
 /* Elements of a block (of the last, short one of a row) that its scale cannot have heeded: alone they would make a larger one. Returns how many, 0 too
  * if that is none or all. */
 static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b, int tails) {
-  enum { BLOCKS = 2000 };
   const size_t area = b->parts[0].block_rows * b->parts[0].block_cols;
   size_t n = 0, looked = 0;
   memset(left_out, 0, MOST_AREA);

@@ -11,7 +11,10 @@
 #include "kernels/dispatch.h"
 #include "verify/diff/diff.h"
 
-enum { RUN = MX_DIFFER_TALLY, TABLES = 2, BYTES = 256 * 256, SETS_4 = 8192, SETS_8 = 128, ALONE = 0, SCALE_TABLES = 4 };
+enum { RUN = MX_DIFFER_TALLY, BYTES = 256 * 256, ALONE = 0 };
+/* Sets of fresh pairs, one for each pair of scales: with fewer, blocks of rare scales are looked at one by one; with more, the sets leave the cache. Tables
+ * that are counted in by turns: one makes equal neighbours wait for each other, more make longer sums at the end. */
+enum { SETS_4 = 8192, SETS_8 = 128, TABLES = 2, SCALE_TABLES = 4 };
 
 struct diff_dense {
   const mx_differ_kernels *k;

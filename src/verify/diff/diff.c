@@ -8,7 +8,11 @@
 
 #include "mxgold/isa.h"
 
-enum { PIECE = 1 << 18, MOST_THREADS = 64, FEW_THREADS = 8, SHARES = 4 }; /* bytes of codes, about: those of A and B fit a second cache */
+/* Bytes of codes that are looked at together, about: those of A and B fit a second cache. More are fetched twice, fewer make more pieces. */
+enum { PIECE = 1 << 18 };
+/* Up to FEW_THREADS each thread gets its pieces in about SHARES * SHARES parts, the last ones small, so that none waits long for another; with more
+ * threads one part each, since each part has counts of its own that must be added up. */
+enum { MOST_THREADS = 64, FEW_THREADS = 8, SHARES = 4 };
 
 /* Divisions are slow, and blocks are powers of two wide nearly always. */
 static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
@@ -379,7 +383,7 @@ static void copy_scales(diff_job *j, size_t first, size_t n) {
 
 /* Rows [row, row + n) are done with. Those of which all was copied wait to be told together. */
 static void pass(diff_job *j, size_t row, size_t n) {
-  enum { WAIT = 64 }; /* pieces */
+  enum { WAIT = 64 }; /* pieces: more are told late, fewer call back too often */
   if (!j->how.passed) return;
   if (!j->n_passed) j->passed_row = row;
   j->n_passed += n;

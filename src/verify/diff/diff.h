@@ -13,8 +13,17 @@ typedef struct diff_order {
   uint64_t may[64];
 } diff_order;
 
-/* Where cells that differ are in a grid: elements of the matrix, or scales. Cells of a row are told together, rows ascend. */
-enum { DIFF_FEW = 8, DIFF_COLUMNS = 1 << 20 };
+/* A pattern is said if chance makes it less often than this. Larger, and patterns are said that are none; smaller, and small tensors show none. */
+static const double DIFF_BY_CHANCE = 1e-6;
+/* How often a pattern that the data do not tell the share of is taken to be there by chance in one cell: a trait of two kinds (a sign, one step up or
+ * down), of a few (one code more, a power of two), or of more (what half of the cells say of the other half). Smaller values need fewer cells, and
+ * are wrong where data are alike. */
+static const double DIFF_OF_TWO = 0.5, DIFF_OF_FEW = 0.25, DIFF_OF_MORE = 0.125, DIFF_OF_MANY = 0.0625;
+
+/* Where cells that differ are in a grid: elements of the matrix, or scales. Cells of a row are told together, rows ascend. Up to DIFF_FEW rows, columns or
+ * positions are listed, and they must be at most one in DIFF_SPARSE_ONE_IN of all: more make no sentence. Wider grids than DIFF_COLUMNS have several
+ * columns to a count, which costs patterns of single columns; a larger limit costs memory for each thread. */
+enum { DIFF_FEW = 8, DIFF_SPARSE_ONE_IN = 4, DIFF_COLUMNS = 1 << 20 };
 typedef struct diff_place {
   size_t rows, cols;       /* of the grid */
   uint32_t *col;           /* [n_col] cells by column; where there are more than DIFF_COLUMNS, by the lower bits of the column */
@@ -178,7 +187,8 @@ mx_status mxi_diff_values_row(diff_job *j, size_t row);
 mx_status mxi_diff_values_flush(diff_job *j);
 void mxi_diff_values_free(diff_job *j);
 
-/** Where much differs: bytes of 64 from which on a run is counted. May it be used at all? */
+/** Where much differs: bytes of 64 from which on a run is counted. Fewer, and runs are opened that soon end; more, and bytes are counted one by one. May
+ *  it be used at all? */
 enum { DIFF_CROWD = 4 };
 int mxi_diff_dense_may(const diff_job *j);
 /** Codes of a row from byte `byte` on, where 64 whole bytes stand before `end` of which many differ: counted as far as that goes. Returns the bytes,

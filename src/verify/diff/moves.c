@@ -6,7 +6,9 @@
 #include "verify/diff/diff.h"
 #include "verify/diff/orders.h"
 
-enum { COPY = 1 << 26 }; /* elements of a matrix that may be made anew */
+/* Elements of a matrix that may be made anew, transposed or with blocks along the other axis: less loses those two patterns in large tensors, more takes
+ * seconds and their memory. */
+enum { COPY = 1 << 26 };
 
 static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
   return !memcmp(diff_row(j, j->b, row_b), diff_row(j, j->a, row_a), j->a->code_stride);
@@ -270,7 +272,7 @@ static void lines_or_tiles(diff_job *j) {
 void mxi_diff_moves_end(diff_job *j) {
   const mx_difference *d = j->out;
   /* That half of the codes that differ should by chance be what the other half says: asked before all else, as a few codes may be anything. */
-  if (mxi_diff_telling(0.125, (double)d->codes / 2)) {
+  if (mxi_diff_telling(DIFF_OF_MORE, (double)d->codes / 2)) {
     const int before = d->n_patterns, swapped = j->swapped ? is_swapped(j) : 0;
     if (swapped)
       mxi_diff_say(j, "the two codes of each byte are swapped%s", swapped > 1 ? ", where they differ" : "");
@@ -285,6 +287,6 @@ void mxi_diff_moves_end(diff_job *j) {
     if (d->n_patterns == before) lines_or_tiles(j);
     if (turned(j)) mxi_diff_say(j, "B is the transpose of the input, quantised");
   }
-  if (mxi_diff_telling(0.125, (double)(d->codes + d->scales) / 2) && other_axis(j))
+  if (mxi_diff_telling(DIFF_OF_MORE, (double)(d->codes + d->scales) / 2) && other_axis(j))
     mxi_diff_say(j, "blocks lie along columns instead of rows, or the other way");
 }

@@ -7,8 +7,18 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { LISTED = 3, MOST_TILES = 1 << 22, LARGEST = 128, LEAST = 16, WHOLE = 4096, FEW_CELLS = 1 << 20 };
-static const size_t MOST_CELLS = (size_t)1 << 26; /* where tiles are looked at: each size is one more look at all of them */
+/* Places that are listed where an order has no name. */
+enum { LISTED = 3 };
+/* Tiles are looked for up to this side, from so many cells on (smaller ones are alike by chance), and while there are at most so many of them; the whole
+ * matrix as one tile that is turned, up to WHOLE rows. Each size is one more look at all cells: so tiles that are not square are tried up to
+ * FEW_CELLS alone, and none beyond MOST_CELLS. */
+enum { LARGEST = 128, LEAST = 16, MOST_TILES = 1 << 22, WHOLE = 4096, FEW_CELLS = 1 << 20 };
+static const size_t MOST_CELLS = (size_t)1 << 26;
+/* Places tell an order if more than so many are distinct, and at least one in so many of all: where most are equal any order would do. */
+enum { NOT_DISTINCT = 3, DISTINCT_ONE_IN = 8 };
+/* An order that only the wrong places follow is named if more than so many do (two or three follow some order by chance), and given a range where more
+ * than one in so many places of that range are wrong. */
+enum { TOO_FEW_WRONG = 3, WRONG_ONE_IN = 2 };
 
 /* Places of one kind. a, b: what they hold. */
 typedef struct places {
@@ -60,7 +70,7 @@ static int same_places(places *p, shortage *lack) {
     for (size_t i = 0; i < p->n; i++) p->distinct += !i || sorted[i] != sorted[i - 1];
   }
   free(sorted);
-  return same && p->wrong > 1 && p->distinct > 3 && p->distinct * 8 >= p->n;
+  return same && p->wrong > 1 && p->distinct > NOT_DISTINCT && p->distinct * DISTINCT_ONE_IN >= p->n;
 }
 
 /* ---- orders with names: which place of a group of g goes to place i of it */
@@ -132,7 +142,8 @@ static void wrong_range(char *out, size_t size, const places *p, const char *lin
   size_t last = p->n - 1;
   while (p->a[last] == p->b[last]) last--;
   *out = 0;
-  if (last + 1 - p->first < p->n && p->wrong * 2 > last + 1 - p->first) snprintf(out, size, ", of %s %zu to %zu alone", lines, p->first, last);
+  if (last + 1 - p->first < p->n && p->wrong * WRONG_ONE_IN > last + 1 - p->first)
+    snprintf(out, size, ", of %s %zu to %zu alone", lines, p->first, last);
 }
 
 /* "the 96 rows", "94 of the 96 rows" */
@@ -144,7 +155,7 @@ static size_t some_of(char *out, size_t size, size_t n, size_t all, const char *
 static void say_order(char *out, size_t size, const places *p, const char *lines, const char *line) {
   char where[80];
   if (named_order(out, size, p, lines, line, 0)) return;
-  if (p->wrong > 3 && named_order(out, size, p, lines, line, 1)) {
+  if (p->wrong > TOO_FEW_WRONG && named_order(out, size, p, lines, line, 1)) {
     const size_t at = strlen(out);
     wrong_range(where, sizeof where, p, lines);
     if (*where) {

@@ -10,9 +10,19 @@
 #include "verify/diff/diff.h"
 #include "verify/diff/orders.h"
 
-enum { TRIED = 100, LOOKED = 8 }; /* questions asked of one comparison; elements of a row looked at */
+/* Questions that are asked of one comparison, about: the more, the less may each be answered by chance. */
+enum { TRIED = 100 };
+/* Elements of a row, and places of the scales, that are looked at for what is usual there and whether a layout may be: fewer miss what is rare, more take
+ * time in every row. */
+enum { LOOKED = 8, PLACES = 64 };
+enum { SCATTER = 7919 }; /* a prime: rows are looked at in other columns each */
+/* A quotient is nearly a tie within this, as a message says: a kernel's division is off by so much. */
+static const double NEAR_TIE = 0x1p-24;
+/* Two tensor scales are the same number if they are this near, relative to it: some binary32 roundings, as another order of operations makes. Farther
+ * would take targets that lie close for one another. */
+static const double SAME_SCALE = 0x1p-21;
 
-int mxi_diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6 / TRIED); }
+int mxi_diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(DIFF_BY_CHANCE / TRIED); }
 
 void mxi_diff_say(diff_job *j, const char *format, ...) {
   mx_difference *d = j->out;
@@ -52,7 +62,7 @@ static unsigned input_tests(const diff_job *j, const diff_element *e, unsigned o
   is |= (unsigned)!isfinite(e->x) << DIFF_SPECIAL;
   is |= (unsigned)(e->x != 0 && fabsf(e->x) < FLT_MIN) << DIFF_SUBNORMAL;
   is |= (unsigned)(e->tie == 0) << DIFF_TIE;
-  is |= (unsigned)(e->tie < 0x1p-24) << DIFF_NEAR_TIE;
+  is |= (unsigned)(e->tie < NEAR_TIE) << DIFF_NEAR_TIE;
   is |= 1u << (signbit(e->x) ? DIFF_NEGATIVE : DIFF_POSITIVE);
   if (of >> DIFF_AMAX_NEGATIVE & 1) is |= (unsigned)mxi_diff_amax_negative(j, e->row, e->col) << DIFF_AMAX_NEGATIVE;
   return is & of;
@@ -129,7 +139,7 @@ void mxi_diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, ui
 void mxi_diff_patterns_row(diff_job *j, size_t r) {
   diff_usual *u = &j->usual;
   for (size_t i = 0; i < LOOKED && i < j->a->cols && j->elem->bits <= 8; i++) {
-    const size_t c = (i * j->a->cols / LOOKED + r * 7919) % j->a->cols;
+    const size_t c = (i * j->a->cols / LOOKED + r * SCATTER) % j->a->cols;
     u->n++;
     u->code[diff_code(j, j->a, r, c) & 255]++;
     if (!j->piece) continue;
@@ -233,11 +243,13 @@ static void code_patterns(diff_job *j) {
   } else if (alive >> SIGN_ALONE & 1 && mxi_diff_telling(one, n))
     mxi_diff_say(j, "all differ in the sign alone");
   const int by_input = j->x || j->how.input;
-  if (!by_input && alive >> A_NEGATIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, sign), 0.5), n)) mxi_diff_say(j, "all negative");
-  if (!by_input && alive >> A_POSITIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, 0), 0.5), n)) mxi_diff_say(j, "all positive");
+  if (!by_input && alive >> A_NEGATIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, sign), DIFF_OF_TWO), n))
+    mxi_diff_say(j, "all negative");
+  if (!by_input && alive >> A_POSITIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, 0), DIFF_OF_TWO), n))
+    mxi_diff_say(j, "all positive");
   if (alive >> B_IS_ZERO & 1 && !(alive >> ZERO_SIGN & 1) && mxi_diff_telling(2 * one, n)) mxi_diff_say(j, "all are zero in B");
-  if (alive >> STEP_UP & 1 && mxi_diff_telling(0.5, n)) mxi_diff_say(j, "all one step larger in B");
-  if (alive >> STEP_DOWN & 1 && mxi_diff_telling(0.5, n)) mxi_diff_say(j, "all one step smaller in B");
+  if (alive >> STEP_UP & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step larger in B");
+  if (alive >> STEP_DOWN & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step smaller in B");
   if (alive >> CODE_SUBNORMAL & 1 && mxi_diff_telling(share(j, subnormals, one), n)) mxi_diff_say(j, "all at subnormal codes");
   for (int i = 0; i < 2; i++)
     if (magnitude[i] > 0 && mxi_diff_telling(i ? 2 * one : share(j, usual_codes(j, ~sign & 255, (uint32_t)magnitude[i]), 2 * one), n - 1))
@@ -245,17 +257,17 @@ static void code_patterns(diff_job *j) {
 }
 
 static void input_patterns(diff_job *j) {
-  static const struct {
+  const struct {
     int test;
     double least;
     const char *words;
-  } tests[] = {{DIFF_NEGATIVE, 0.5, "all negative"},
-               {DIFF_POSITIVE, 0.5, "all positive"},
+  } tests[] = {{DIFF_NEGATIVE, DIFF_OF_TWO, "all negative"},
+               {DIFF_POSITIVE, DIFF_OF_TWO, "all positive"},
                {DIFF_SPECIAL, 0, "all at NaN or Inf inputs"},
                {DIFF_SUBNORMAL, 0, "all at subnormal inputs"},
                {DIFF_TIE, 0, "all where the quotient is exactly a tie"},
                {DIFF_NEAR_TIE, 0, "all where the quotient is a tie, or within 2^-24 of one"},
-               {DIFF_AMAX_NEGATIVE, 0.5, "all in blocks whose largest magnitude is negative"}};
+               {DIFF_AMAX_NEGATIVE, DIFF_OF_TWO, "all in blocks whose largest magnitude is negative"}};
   const unsigned alive = j->input_alive;
   for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
     const int t = tests[i].test;
@@ -293,7 +305,7 @@ static const uint8_t *scales_of_row(void *self, int seen, size_t row, uint8_t *r
 /* Are B's scales A's in that layout, as far as a few places tell? */
 static int layout_may(const diff_job *j, mx_layout l) {
   const mx_tensor *a = j->a, *b = j->b;
-  const size_t n = a->scale_rows * a->scale_cols, step = n / 64 + 1;
+  const size_t n = a->scale_rows * a->scale_cols, step = n / PLACES + 1;
   for (size_t i = 0; i < n; i += step)
     if (b->scales[mx_layout_index(l, a->scale_rows, a->scale_cols, i / a->scale_cols, i % a->scale_cols)] != a->scales[i]) return 0;
   return 1;
@@ -321,7 +333,7 @@ static void scale_patterns(diff_job *j) {
                  j->scales_place.row[0] * (a->scale_rows == a->rows ? 1 : j->block_rows), j->scales_place.span[0], (unsigned)j->scales_first[0],
                  (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller",
                  j->scales_wrap ? ", modulo 256" : "");
-  if (j->scales_steps == 1 && mxi_diff_telling(step < 2 ? 0.25 : 0.0625, differ)) {
+  if (j->scales_steps == 1 && mxi_diff_telling(step < 2 ? DIFF_OF_FEW : DIFF_OF_MANY, differ)) {
     if (step < 2)
       mxi_diff_say(j, "every scale that differs is one code %s in B", j->scales_step > 0 ? "larger" : "smaller");
     else
@@ -329,10 +341,10 @@ static void scale_patterns(diff_job *j) {
                    j->scales_wrap ? ", modulo 256" : "",
                    j->scales_step == -127 && a->scale_bytes == 1 ? " (the exponent without its bias)" : "");
   }
-  if (power_of_two(j->scales_ratio) && mxi_diff_telling(0.25, differ))
+  if (power_of_two(j->scales_ratio) && mxi_diff_telling(DIFF_OF_FEW, differ))
     mxi_diff_say(j, "every scale that differs is off by the same power of two");
   mxi_diff_where(j, &j->scales_place, j->scales_place.n, 1);
-  if (!mxi_diff_telling(0.125, differ / 2)) return;
+  if (!mxi_diff_telling(DIFF_OF_MORE, differ / 2)) return;
   if (scales_turned(j)) mxi_diff_say(j, "the scales are transposed");
   if (one_scale_code(j))
     mxi_diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), mxi_diff_scale_value(j, mx_scale_code_at(b, 0)));
@@ -380,7 +392,7 @@ static size_t conventions(convention c[16], double amax, double own_target) {
   return n;
 }
 
-static int near(double x, double y) { return fabs(x - y) <= 0x1p-21 * fabs(y); }
+static int near(double x, double y) { return fabs(x - y) <= SAME_SCALE * fabs(y); }
 
 static void tensor_pattern(diff_job *j) {
   const mx_difference *d = j->out;
@@ -415,7 +427,7 @@ void mxi_diff_patterns_end(diff_job *j) {
     if (j->x || j->how.input) input_patterns(j);
     if (j->pairs_moved == d->codes && mxi_diff_telling(moved, (double)d->blocks)) mxi_diff_say(j, "all in blocks whose scale differs too");
     if (!j->pairs_moved && mxi_diff_telling(1 - moved, (double)d->blocks)) mxi_diff_say(j, "all in blocks whose scale is the same");
-    if (power_of_two(j->values_ratio) && mxi_diff_telling(0.125, (double)d->codes))
+    if (power_of_two(j->values_ratio) && mxi_diff_telling(DIFF_OF_MORE, (double)d->codes))
       mxi_diff_say(j, "every value that differs is off by the same power of two");
   }
   if (d->scales) scale_patterns(j);

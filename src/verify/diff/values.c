@@ -59,7 +59,7 @@ typedef struct same_values {
 } same_values;
 
 /* Blocks whose bytes differ, gathered as the rows of two small tensors and dequantised together. */
-enum { GATHER = 1 << 16 }; /* elements, about */
+enum { GATHER = 1 << 16 }; /* elements, about: fewer call mx_dequantize() too often, more leave the cache */
 struct diff_gather {
   mx_tensor t[2];
   mx_spec spec;
@@ -151,6 +151,7 @@ static mx_status gather_block(diff_job *j, size_t row, size_t b) {
 
 /* ---- 4-bit codes of many blocks at once */
 
+/* Sets of pairs that mean the same, one for each pair of scales: beyond these, blocks are dequantised. */
 enum { SAME_SETS = 4096, NOTHING = 0 };
 
 /* The set of two scales, as kernels/differ.h wants it: pairs of codes that mean the same. NOTHING: no pair, for blocks that are not asked for. Returns

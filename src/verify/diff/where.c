@@ -7,8 +7,13 @@
 
 enum { TEXT = 160 };
 
+/* A part of the rows or columns is said if it is at most one in so many of them: nearly all of them are no place. */
+enum { PART_ONE_IN = 2 };
+/* Positions in the block are said if there are more than so many columns to each: else the columns are what differs. */
+enum { COLUMNS_EACH = 2 };
+
 /* Of blocks there are fewer, and fewer questions are asked of them. */
-static int blocks_tell(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(1e-6); }
+static int blocks_tell(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(DIFF_BY_CHANCE); }
 
 void mxi_diff_place_row(diff_place *p, size_t row) {
   if (p->n_rows && p->row[1] == row) return;
@@ -105,7 +110,7 @@ static void say_step(diff_job *j, const char *who, const char *line, size_t step
 /* Which part of the rows or columns: "rows 16 to 31", or nothing for more than half of them. */
 static int part_of(char text[TEXT], const char *line, size_t first, size_t last, size_t n) {
   *text = 0;
-  if ((last - first + 1) * 2 > n) return 0;
+  if ((last - first + 1) * PART_ONE_IN > n) return 0;
   if (first == last)
     snprintf(text, TEXT, "%s %zu", line, first);
   else
@@ -177,7 +182,7 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, doubl
   const size_t step = C > 1 ? step_of(c->bits, one, p->cols, C, p->n) : 0;
   if (step && !(one_place && step <= width)) say_step(j, who, scales ? "block column" : "column", step, one);
   if (K == 1) return 1;
-  if (!step && !one_place && !scales && Q > 1 && Q * 4 <= width && Q <= DIFF_FEW && C > 2 * Q &&
+  if (!step && !one_place && !scales && Q > 1 && Q * DIFF_SPARSE_ONE_IN <= width && Q <= DIFF_FEW && C > COLUMNS_EACH * Q &&
       mxi_diff_telling((double)Q / (double)width, n - (double)Q) &&
       (C == Q * c->n_blocks || mxi_diff_telling((double)Q / (double)width, (double)C - (double)Q)))
     mxi_diff_say(j, "all at positions %s in the block", listed(text, &c->position));
@@ -185,7 +190,7 @@ static int say_columns(diff_job *j, const diff_place *p, const columns *c, doubl
   const size_t m = scales || C <= K ? C : K;
   const few *f = scales || C <= K ? &c->col : &c->block;
   const double lines = scales || C <= K ? (double)p->cols : (double)c->n_blocks;
-  if (m <= DIFF_FEW && (double)m * 4 <= lines && !adjacent(f) && blocks_tell((double)m / lines, blocks - (double)m)) {
+  if (m <= DIFF_FEW && (double)m * DIFF_SPARSE_ONE_IN <= lines && !adjacent(f) && blocks_tell((double)m / lines, blocks - (double)m)) {
     mxi_diff_say(j, "%s in %s %s", who, !scales && C <= K ? "columns" : "block columns", listed(text, f));
     return 1;
   }
@@ -207,7 +212,7 @@ static int say_rows(diff_job *j, const diff_place *p, double n, const char *who,
   if (step) say_step(j, who, line, step, p->row[0]);
   few f = {.n = R};
   memcpy(f.first, p->few, sizeof f.first);
-  if (step || R > DIFF_FEW || (double)R * 4 > rows || adjacent(&f) || !blocks_tell((double)R / rows, n - (double)R)) return 0;
+  if (step || R > DIFF_FEW || (double)R * DIFF_SPARSE_ONE_IN > rows || adjacent(&f) || !blocks_tell((double)R / rows, n - (double)R)) return 0;
   mxi_diff_say(j, "%s in %ss %s", who, line, listed(text, &f));
   return 1;
 }

@@ -12,10 +12,15 @@ typedef struct factors {
   double a, b; /* the tensor scales as the exact quotients that their multipliers round */
 } factors;
 
+/* A multiplier is the stored scale over a whole number that is not larger than this (2688 is the largest target in use). A larger limit lets any small
+ * multiplier pass for such a quotient, since near 2^24 every number is a whole one; a smaller one loses targets that someone sets. */
+static const double MOST_DIVISOR = 1e6;
+
 /* The stored scale over a whole number, where the multiplier is that rounded. */
 static double quotient(float multiplier, const mx_tensor *t) {
   const double stored = (double)t->tensor_scale, n = round(stored / (double)multiplier);
-  return multiplier != 1 && t->has_tensor_scale && n > 1 && n < 1e6 && (float)(stored / n) == multiplier ? stored / n : (double)multiplier;
+  return multiplier != 1 && t->has_tensor_scale && n > 1 && n < MOST_DIVISOR && (float)(stored / n) == multiplier ? stored / n
+                                                                                                                  : (double)multiplier;
 }
 
 static float chain(const factors *f, int kind, float acc) {
@@ -121,6 +126,12 @@ static void in_another_order(judge_job *j) {
 
 /* ---- an accumulator that was not cleared */
 
+/* A sum that began with another one is not rounded as their sum is: so far off, relative to both and to the largest output, it still counts. More would
+ * let other causes in; less would miss long sums, whose roundings add up. */
+static const double OF_BOTH = 0x1p-16, OF_LARGEST = 0x1p-18;
+/* More than one in so many wrong outputs must follow a sum that was not zero: zeros before them show nothing. */
+enum { SHOWN_ONE_IN = 2 };
+
 /* Does every output hold its own sum and that of the one `shift` before it? all: of all before it. Outputs of the first tile are right. */
 static int holds_more(const judge_job *j, size_t down, size_t right, int all, double size) {
   const size_t M = j->right.M, N = j->right.N;
@@ -131,10 +142,10 @@ static int holds_more(const judge_job *j, size_t down, size_t right, int all, do
     const double before = first ? 0 : (double)(all ? j->got : j->want)[(r - down) * N + c - right];
     const double want = (double)j->want[i], got = (double)j->got[i];
     if (!isfinite(got) || !isfinite(want) || !isfinite(before)) return 0;
-    if (fabs(got - want - before) > 0x1p-16 * (fabs(want) + fabs(before)) + 0x1p-18 * size) return 0;
+    if (fabs(got - want - before) > OF_BOTH * (fabs(want) + fabs(before)) + OF_LARGEST * size) return 0;
     differs += !first && before != 0;
   }
-  return differs * 2 > j->out->differ;
+  return differs * SHOWN_ONE_IN > j->out->differ;
 }
 
 static void not_cleared(judge_job *j) {
@@ -157,7 +168,7 @@ static void not_cleared(judge_job *j) {
 }
 
 void mxi_judge_chains(judge_job *j) {
-  if (!j->raw || j->out->differ < 4) return;
+  if (!j->raw || j->out->differ < JUDGE_FEWEST) return;
   in_another_order(j);
   if (!j->out->n_findings) not_cleared(j);
 }

@@ -7,7 +7,19 @@
 #include "verify/judge/internal.h"
 
 enum { TERM_ALPHA, TERM_BETA, TERM_ALL, TERM_OUTPUT, TERM_PLUS, TERMS };
-enum { FIRST = 4, MOST = 80 }; /* outputs that a number must give before it is tried on all; numbers tried */
+/* Outputs that a number must give before it is tried on the whole sample: fewer let more numbers through, more make each of them dearer. */
+enum { FIRST = 4 };
+/* Numbers near the one that was read off that are tried: of up to so many bits, of so many decimal digits, reciprocals with so many denominators, and
+ * binary32 neighbours on each side. Fewer lose a number that people write; each one more costs FIRST outputs a model. */
+enum { BITS = 24, DIGITS = 7, DENOMINATORS = 16, NEIGHBOURS = 8, MOST = BITS + DIGITS + DENOMINATORS + 2 * NEIGHBOURS };
+/* Numbers that are read off two outputs are one number if they are this near, relative to it. Nearer would part those that rounding moved, in an output
+ * of a narrow type; farther would take numbers that differ for one. */
+static const double SAME_NUMBER = 0x1p-6;
+/* So many of AGREE_OF outputs must say the same number: the others may be wrong for another cause. */
+enum { AGREE = 3, AGREE_OF = 4 };
+/* Outputs that say a number at least so well as a share of the best one are heeded: less, and rounding blurs it; more, and few outputs are left. */
+static const double TELLS_WELL = 0.5;
+static const double NOT_ZERO = 1e-30; /* less than outputs are */
 
 typedef struct factors {
   mx_gemm_problem p;
@@ -62,32 +74,32 @@ static double read_off(const judge_job *j, int term, int f64) {
     const double d = got_at(j, i), of = (double)h[i] - (double)rest[i], x = term == TERM_PLUS ? d - (double)h[i] : (d - (double)rest[i]) / of;
     if (!isfinite(x)) continue;
     number[n] = x; /* the larger the term beside the rest, the better */
-    weight[n] = term == TERM_PLUS ? 1 / (fabs((double)h[i]) + 1e-30) : fabs(of) / (fabs((double)rest[i]) + fabs(of));
+    weight[n] = term == TERM_PLUS ? 1 / (fabs((double)h[i]) + NOT_ZERO) : fabs(of) / (fabs((double)rest[i]) + fabs(of));
     most = fmax(most, weight[n++]);
   }
   for (size_t i = 0; i < n; i++)
-    if (weight[i] >= most / 2) good[n_good++] = number[i];
-  if (n < 4) return 0;
+    if (weight[i] >= most * TELLS_WELL) good[n_good++] = number[i];
+  if (n < JUDGE_FEWEST) return 0;
   qsort(good, n_good, sizeof *good, by_size);
   const double x = good[n_good / 2];
-  for (size_t i = 0; i < n; i++) agree += fabs(number[i] - x) <= 0x1p-6 * fabs(x);
-  return agree * 4 >= n * 3 ? x : 0;
+  for (size_t i = 0; i < n; i++) agree += fabs(number[i] - x) <= SAME_NUMBER * fabs(x);
+  return agree * AGREE_OF >= n * AGREE ? x : 0;
 }
 
 /* Numbers near x that people write: few bits, few digits, then the binary32 values around it. */
 static size_t numbers(double c[MOST], double x) {
   size_t n = 0;
-  for (int bits = 1; bits <= 24; bits++) {
+  for (int bits = 1; bits <= BITS; bits++) {
     const double unit = ldexp(1, ilogb(x) - bits + 1);
     c[n++] = round(x / unit) * unit;
   }
-  for (int digits = 1; digits <= 7; digits++) {
+  for (int digits = 1; digits <= DIGITS; digits++) {
     const double unit = pow(10, digits - 1 - (int)floor(log10(fabs(x))));
     c[n++] = (double)(float)(round(x * unit) / unit);
   }
-  for (int k = 1; k <= 16; k++) c[n++] = (double)(float)(1 / (round(k / x) / k)); /* reciprocals of halves, thirds, ... */
+  for (int k = 1; k <= DENOMINATORS; k++) c[n++] = (double)(float)(1 / (round(k / x) / k)); /* reciprocals of halves, thirds, ... */
   float up = (float)x, down = up;
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < NEIGHBOURS; k++) {
     c[n++] = (double)(up = nextafterf(up, INFINITY));
     c[n++] = (double)(down = nextafterf(down, -INFINITY));
   }
@@ -142,7 +154,7 @@ static int one_term(judge_job *j, int term, double x) {
   double c[MOST];
   const size_t n = numbers(c, x), first = j->n_sample < FIRST ? j->n_sample : FIRST, total = j->right.M * j->right.N;
   for (size_t i = 0; i < n; i++) {
-    if (c[i] == 0 || !isfinite(c[i]) || (term != TERM_PLUS && c[i] == 1) || fabs(c[i] - x) > 0x1p-6 * fabs(x)) continue;
+    if (c[i] == 0 || !isfinite(c[i]) || (term != TERM_PLUS && c[i] == 1) || fabs(c[i] - x) > SAME_NUMBER * fabs(x)) continue;
     for (int m = 0; m < j->n_models; m++) {
       if (!gives(j, term, c[i], m, first) || !gives(j, term, c[i], m, j->n_sample)) continue;
       float *h = noted(malloc((total + 1) * sizeof *h), j->lack);
@@ -165,24 +177,24 @@ static void nearly(judge_job *j, double x) {
   judge_tally t = {0, 0, 0};
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     const double got = (double)j->got[i], want = (double)j->want[i];
-    const int near = fabs(got - x * want) <= 0x1p-6 * fabs(x * want);
+    const int near = fabs(got - x * want) <= SAME_NUMBER * fabs(x * want);
     if (j->wrong[i]) t.explained += (uint64_t)near;
     if (!j->wrong[i] && want != 0 && mxi_judge_inside(j, i)) t.breaks++;
   }
-  if (t.explained * 4 >= j->out->differ * 3 && t.breaks * 8 <= t.explained && j->out->differ >= 16)
+  if (t.explained * AGREE_OF >= j->out->differ * AGREE && t.breaks * JUDGE_BREAKS_ONE_IN <= t.explained && j->out->differ >= JUDGE_FEWEST_NEAR)
     mxi_judge_says(j, "", &t, "every output is about %.4g times what it should be", x);
 }
 
 void mxi_judge_factors(judge_job *j, int about) {
   const mx_gemm_options *o = &j->right.options;
   int f64 = 0;
-  if (j->n_sample < 4) return;
+  if (j->n_sample < JUDGE_FEWEST) return;
   while (f64 + 1 < j->n_models && j->models[f64].id != MX_GEMM_F64) f64++;
   for (int term = 0; term < (about ? 1 : TERMS); term++) {
     if ((term == TERM_BETA && !o->c) || (term == TERM_ALL && !o->c && !o->bias)) continue;
     const double x = read_off(j, term, f64);
     if (x == 0) continue;
     if (!about && one_term(j, term, x)) return;
-    if (about && fabs(x - 1) >= 0x1p-6 && !o->c && !o->bias) nearly(j, x);
+    if (about && fabs(x - 1) >= SAME_NUMBER && !o->c && !o->bias) nearly(j, x);
   }
 }

@@ -19,7 +19,23 @@
 #include "mxgold/judge.h"
 #include "mxgold/mma.h"
 
+/* Wrong outputs that ideas are tried on before all of D is. Fewer, and more wrong ideas get as far as D; more, and every idea takes longer. */
 enum { JUDGE_SAMPLE = 64 };
+
+/* Thresholds that several files share.
+ * JUDGE_FEWEST        wrong outputs that a cause must explain to the bit. Fewer, and a wrong cause fits by chance; more, and small tensors get no answer.
+ * JUDGE_FEWEST_NEAR   the same for a cause that gives outputs only nearly, and for an order of all of D: what is near is there by chance more often.
+ * JUDGE_FEWEST_SHARED a trait that wrong outputs share by one chance in two each is said from so many on, and orders of summation are tried from there.
+ * JUDGE_BREAKS_ONE_IN right outputs that a cause would have made wrong, as a share of the wrong ones that it explains: at most one in so many. A larger
+ *                     share lets a wrong cause pass; a smaller one loses a cause that acts in a part of D whose edges are not known. */
+enum { JUDGE_FEWEST = 4, JUDGE_FEWEST_NEAR = 16, JUDGE_FEWEST_SHARED = 8, JUDGE_BREAKS_ONE_IN = 8 };
+
+/* Multiply-adds of products of all of D that may be spent on telling apart models that do equally well on the sample. Less, and large products get the
+ * name of a model that does less well; more, and they take seconds. */
+static const size_t JUDGE_WORK = (size_t)1 << 28;
+
+/* Knuth's multiplicative hash: indices times this, modulo a size, lie all over it. */
+static const uint64_t JUDGE_SCATTER = 2654435761u;
 
 /* A value of binary32 or narrower: significant bits, least normal exponent, largest finite value. */
 typedef struct judge_type {

@@ -29,7 +29,19 @@ int mxi_judge_same(const judge_job *j, float x, float y) {
 
 int mxi_judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
 
-enum { TILE = 4, TILE_EXPLAINED = 1, TILE_BROKEN = 2 };
+/* Explained outputs and those that a cause would have broken lie apart if few tiles of TILE x TILE hold both, at most one in MIXED_ONE_IN.
+ * Larger tiles mix what lies side by side; smaller ones hold too few outputs to be mixed. */
+enum { TILE = 4, MIXED_ONE_IN = 8 };
+enum { TILE_EXPLAINED = 1, TILE_BROKEN = 2 };
+
+/* A number this near to the right one, relative to it, does not tell that a cause gave it: many causes come as near. Outputs that do tell are needed
+ * in this number before a cause may break right ones elsewhere; fewer could agree by chance, and more are not in a small part of D. */
+static const double NOT_TELLING = 0x1p-8;
+enum { TELLING = 32 };
+
+/* Orders of summation are looked at before variants where more than one in so many of the sample lies where binary32 sums of some order may lie. Tried
+ * too early they cost time on a D that lost a part; too late, and a variant that happens to be near is named. */
+enum { INSIDE_ONE_IN = 2 };
 
 static size_t tiles_of(const judge_job *j) { return ((j->right.M + TILE - 1) / TILE) * ((j->right.N + TILE - 1) / TILE); }
 static uint8_t *tile_of(const judge_job *j, size_t i) {
@@ -47,7 +59,7 @@ void mxi_judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
     if (!mxi_judge_same(j, got, x)) return;
     t->explained++;
     *tile_of(j, i) |= TILE_EXPLAINED;
-    t->telling += got != 0 && isfinite(got) && !(fabs((double)got - (double)j->want[i]) <= 0x1p-8 * fabs((double)j->want[i]));
+    t->telling += got != 0 && isfinite(got) && !(fabs((double)got - (double)j->want[i]) <= NOT_TELLING * fabs((double)j->want[i]));
   } else if (mxi_judge_inside(j, i)) {
     const int breaks = j->lo ? !(x >= j->lo[i] && x <= j->hi[i]) && !isnan(j->lo[i]) : !mxi_judge_same(j, got, x);
     t->breaks += (uint64_t)breaks;
@@ -56,15 +68,14 @@ void mxi_judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x) {
 }
 
 int mxi_judge_holds(const judge_job *j, const judge_tally *t) {
-  enum { TELLING = 32 };
-  if (!t->explained || t->breaks * 8 <= t->explained) return t->explained > 0;
+  if (!t->explained || t->breaks * JUDGE_BREAKS_ONE_IN <= t->explained) return t->explained > 0;
   if (t->telling < TELLING) return 0;
   size_t mixed = 0, explained = 0;
   for (size_t i = 0; i < tiles_of(j); i++) {
     mixed += j->tiles[i] == (TILE_EXPLAINED | TILE_BROKEN);
     explained += (j->tiles[i] & TILE_EXPLAINED) != 0;
   }
-  return mixed * 8 <= explained;
+  return mixed * MIXED_ONE_IN <= explained;
 }
 
 static void add(judge_job *j, const char *model, const judge_tally *t, const char *text) {
@@ -184,7 +195,7 @@ static void measure(judge_job *j, const float *lo, const float *hi) {
 
 /* Wrong outputs all over the wrong ones: one of each of equally many, and the last few. */
 static void draw(judge_job *j) {
-  enum { LAST = 8, PARTS = JUDGE_SAMPLE - LAST };
+  enum { LAST = 8, PARTS = JUDGE_SAMPLE - LAST }; /* the last ones, as tails of tiles go wrong often: more of them leave fewer parts */
   const uint64_t n = j->out->differ;
   uint64_t at = 0, part = 0, next = 0;
   for (size_t i = 0; i < j->right.M * j->right.N && j->n_sample < JUDGE_SAMPLE; i++) {
@@ -195,7 +206,7 @@ static void draw(judge_job *j) {
     }
     while (part < PARTS && next <= at) { /* somewhere in the next part */
       const uint64_t from = ++part * n / PARTS, room = (part + 1) * n / PARTS - from;
-      next = from + part * 2654435761u % (room ? room : 1);
+      next = from + part * JUDGE_SCATTER % (room ? room : 1);
     }
     at++;
   }
@@ -244,12 +255,12 @@ static void explain(judge_job *j) {
   if (!j->how.bound) mxi_judge_under_ties(j, beside_right_ones);
   if (j->out->n_findings) return;
   /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
-  if (j->raw && j->n_sample >= 8 && j->out->inside * 2 > j->n_sample) mxi_judge_orders(j);
+  if (j->raw && j->n_sample >= JUDGE_FEWEST_SHARED && j->out->inside * INSIDE_ONE_IN > j->n_sample) mxi_judge_orders(j);
   if (!j->out->n_findings) mxi_judge_variants(j);
-  if (j->raw && !j->out->n_findings && j->n_sample >= 8) mxi_judge_orders(j);
+  if (j->raw && !j->out->n_findings && j->n_sample >= JUDGE_FEWEST_SHARED) mxi_judge_orders(j);
   if (!j->how.bound && !j->out->n_findings) mxi_judge_under_ties(j, mxi_judge_moved);
   if (!j->how.bound && !j->out->n_findings) mxi_judge_scattered(j);
-  if (!j->out->n_findings && j->out->inside == j->n_sample && j->n_sample >= 8)
+  if (!j->out->n_findings && j->out->inside == j->n_sample && j->n_sample >= JUDGE_FEWEST_SHARED)
     mxi_judge_say(j, "", 0, "every output looked at lies where binary32 sums of some order may lie: the order of summation%s is another one",
                   j->right.a.multiplier || j->right.b.multiplier || j->right.options.alpha ? ", or of the factors after it," : "");
 }

@@ -5,6 +5,15 @@
 
 #include "verify/judge/internal.h"
 
+/* Multiply-adds below which a product runs in one thread: it is done before others have started. */
+enum { ONE_THREAD_WORK = 1 << 22 };
+/* Models that are looked at on all of D where none agrees with the sample: so many of those with up to NEAR_TIMES the fewest differences there, more while
+ * JUDGE_WORK lasts. Fewer, and chance in the sample chooses the base; more, and a product is computed for each. */
+enum { WHOLE_MODELS = 3, NEAR_TIMES = 2 };
+/* A narrow accumulator becomes the base only if it leaves so many times fewer outputs wrong than the plain model. Less, and it is named for
+ * outputs that were cut in another way; more, and a narrow accumulator with another fault is taken for binary32. */
+enum { NARROW_TIMES = 2 };
+
 mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2],
                         size_t n) {
   const size_t n_out = pairs ? n : j->right.M * j->right.N;
@@ -17,7 +26,7 @@ mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p
   q.options.model = j->models[model].id;
   q.options.fused = j->models[model].id == MX_GEMM_FUSED ? &j->models[model].fused : NULL;
   q.options.out = type;
-  if (pairs || n_out * p->K < 1 << 22) q.options.exec.n_threads = 1; /* less work than threads take to start */
+  if (pairs || n_out * p->K < ONE_THREAD_WORK) q.options.exec.n_threads = 1;
   mx_status status;
   if (j->raw)
     status = n_out ? mx_gemm_raw(&q, NULL) : MX_OK;
@@ -89,7 +98,7 @@ static size_t spread(const judge_job *j, size_t pairs[JUDGE_SAMPLE][2]) {
                       : i == 1              ? total - 1
                       : i == 2              ? N - 1
                       : i == 3              ? total - N
-                                            : i * 2654435761u % total;
+                                            : i * JUDGE_SCATTER % total;
     pairs[i][0] = at / N;
     pairs[i][1] = at % N;
   }
@@ -120,17 +129,16 @@ mx_status mxi_judge_try_models(judge_job *j, mx_error *err) {
   int whole = 0;
   /* Where none agrees with the sample, the first few of the nearest are looked at in full; more where a part of D is right and little work tells whose
    * it is. */
-  const size_t work = total * j->right.K, more = ((size_t)1 << 28) / (work ? work : 1), most = best < n && more > 3 ? more : 3;
+  const size_t work = total * j->right.K, more = JUDGE_WORK / (work ? work : 1), most = best < n && more > WHOLE_MODELS ? more : WHOLE_MODELS;
   for (int m = 0; m < j->n_models && !status; m++) {
     mx_judge_model *o = &j->out->models[m];
     const int asked = j->how.model && !strcmp(j->how.model, j->models[m].name);
-    if (!asked && (sampled[m] > (o->bits ? best : 2 * best) || (best && (size_t)whole >= most))) continue;
+    if (!asked && (sampled[m] > (o->bits ? best : NEAR_TIMES * best) || (best && (size_t)whole >= most))) continue;
     whole++;
     if ((status = mxi_judge_run(j, all, &j->right, m, j->type, NULL, 0))) break;
     o->compared = total;
     o->differ = differing(j, all);
-    const uint64_t doubt =
-        o->differ * (o->bits ? 2 : 1); /* outputs that were cut are nearer to some narrow accumulator than to the plain one */
+    const uint64_t doubt = o->differ * (o->bits ? NARROW_TIMES : 1);
     if (asked || (!j->how.model && doubt < least)) {
       least = doubt;
       j->base = m;

@@ -10,6 +10,13 @@
 enum { BY_FMA, BY_PRODUCT, BY_BLOCK, BY_CHUNK, LEVELS }; /* BY_CHUNK: each chunk exactly, then rounded; chunks are added in binary32 */
 enum { ASCENDING, DESCENDING, CHUNKS, LANES, HALVES };
 
+/* Terms of sums that may be added to count what an order explains in all of D, beside the sample: with less, large products are counted in a part of D
+ * alone; with more, they take seconds. */
+static const size_t COUNT_WORK = (size_t)1 << 26;
+/* Chunks of narrow sums that are tried, lanes, and parts of K (halves, quarters, eighths): as many as kernels have. Each one more is one more sum an
+ * output for every width. */
+enum { MOST_CHUNK = 512, MOST_LANES = 64, SPLITS = 3 };
+
 typedef struct order {
   int level, kind;
   size_t n; /* of CHUNKS: terms each; of LANES: how many */
@@ -55,7 +62,7 @@ static double halves(const terms *t, const order *o, size_t first, size_t n) {
 
 static double total(const terms *t, const order *o) {
   const size_t n = o->level >= BY_BLOCK ? t->kb : t->K;
-  double lane[64];
+  double lane[MOST_LANES];
   float acc = 0;
   switch (o->kind) {
   case CHUNKS:
@@ -186,7 +193,7 @@ static uint64_t speak_against(judge_job *one, size_t pair[1][2], const order *o)
   const size_t N = one->right.N, total = one->right.M * N;
   uint64_t against = 0, looked = 0;
   for (size_t i = 0; i < total && looked < JUDGE_SAMPLE; i++) {
-    const size_t at = (size_t)((uint64_t)i * 2654435761u % total);
+    const size_t at = (size_t)((uint64_t)i * JUDGE_SCATTER % total);
     if (one->wrong[at] || !mxi_judge_inside(one, at)) continue;
     pair[0][0] = at / N, pair[0][1] = at % N;
     terms *t = make_terms(one);
@@ -202,13 +209,13 @@ static uint64_t speak_against(judge_job *one, size_t pair[1][2], const order *o)
 static int count(judge_job *j, const order *o) {
   char text[160];
   uint64_t explained = 0, looked = 0, wrong = 0;
-  const size_t N = j->right.N, most = ((size_t)1 << 26) / (j->right.K + 1) + JUDGE_SAMPLE;
+  const size_t N = j->right.N, most = COUNT_WORK / (j->right.K + 1) + JUDGE_SAMPLE;
   judge_job one = *j;
   size_t pair[1][2];
   one.sample = pair;
   one.n_sample = 1;
   const size_t every = (size_t)(j->out->differ / most + 1);
-  if (!j->how.bound && speak_against(&one, pair, o) * 8 > JUDGE_SAMPLE) return 0;
+  if (!j->how.bound && speak_against(&one, pair, o) * JUDGE_BREAKS_ONE_IN > JUDGE_SAMPLE) return 0;
   for (size_t i = 0; i < j->right.M * N; i++) {
     if (!j->wrong[i] || wrong++ % every) continue;
     pair[0][0] = i / N, pair[0][1] = i % N;
@@ -234,22 +241,23 @@ void mxi_judge_orders(judge_job *j) {
   int exact = 1, found = 0;
   for (size_t i = 0; i < j->n_sample; i++) exact &= t[i].exact;
   static const size_t counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+  enum { COUNTS = sizeof counts / sizeof counts[0] };
   static const int widths[][2] = {{JUDGE_F32, JUDGE_RNE},  {JUDGE_F32, JUDGE_RZ},   {JUDGE_BF16, JUDGE_RNE}, {JUDGE_F16, JUDGE_RNE},
                                   {JUDGE_TF32, JUDGE_RNE}, {JUDGE_E8M13, JUDGE_RZ}, {JUDGE_BF16, JUDGE_RZ},  {JUDGE_F16, JUDGE_RZ}};
   for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
     for (int level = 0; level < LEVELS && !found; level++) {
       if (level >= BY_BLOCK && !exact) continue;
-      for (size_t chunk = 2 - (level == BY_CHUNK); chunk <= 512 && widths[w][0] != JUDGE_F32 && !found; chunk *= 2) {
+      for (size_t chunk = 2 - (level == BY_CHUNK); chunk <= MOST_CHUNK && widths[w][0] != JUDGE_F32 && !found; chunk *= 2) {
         const order o = {level, CHUNKS, chunk, widths[w][0], widths[w][1], 1};
         if (chunk < (level >= BY_BLOCK ? t->kb : K)) found = fits(j, t, &o) && count(j, &o);
       }
       for (int kind = ASCENDING; kind <= HALVES && !found && level != BY_CHUNK; kind++) {
         const int counted = kind == CHUNKS || kind == LANES;
-        for (size_t c = 0; c < (counted ? sizeof counts / sizeof counts[0] + 3 : 1) && !found; c++) {
+        for (size_t c = 0; c < (counted ? COUNTS + SPLITS : 1) && !found; c++) {
           order o = {level, kind, 0, widths[w][0], widths[w][1], 0};
           const size_t n = level == BY_BLOCK ? j->right.K / j->right.block : K;
-          if (counted) o.n = c < 10 ? counts[c] : kind == CHUNKS ? n >> (c - 9) : 0;
-          if (counted && (o.n < 2 || o.n >= n || (kind == LANES && o.n > 64))) continue;
+          if (counted) o.n = c < COUNTS ? counts[c] : kind == CHUNKS ? n >> (c - COUNTS + 1) : 0;
+          if (counted && (o.n < 2 || o.n >= n || (kind == LANES && o.n > MOST_LANES))) continue;
           found = fits(j, t, &o) && count(j, &o);
         }
       }

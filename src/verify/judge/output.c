@@ -72,15 +72,20 @@ static int gives(const judge_job *j, const float *products, double (*of)(double,
   return 1;
 }
 
-/* Nearly every output, to 2^-9 of itself or 2^-12 of the right one: as near as units that approximate come. Right ones do not count: most of a GELU
- * is the number itself. */
+/* An output is a function of the right one if it is so near, relative to itself or to the right one (up to HARDLY_CURVED, beyond which these functions are
+ * zero or the number itself): as near as units that approximate come. Nearer would miss those; farther would take a GELU for its other form. */
+static const double NEAR_OUTPUT = 0x1p-9, NEAR_INPUT = 0x1p-12, HARDLY_CURVED = 8;
+/* One in so many outputs may be farther off: some are wrong for another cause. More would let a function of another kind pass. */
+enum { FAR_ONE_IN = 100 };
+
+/* Nearly every output. Right ones do not count: most of a GELU is the number itself. */
 static int near(const judge_job *j, double (*of)(double, double), uint64_t *explained) {
   uint64_t far = 0, right = 0;
   *explained = 0;
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     const double want = (double)j->want[i], got = (double)j->got[i], x = of(want, 0);
     if (!isfinite(want) || !isfinite(got) || !mxi_judge_inside(j, i)) continue;
-    const double room = fmax(0x1p-9 * fabs(x), 0x1p-12 * fmin(fabs(want), 8));
+    const double room = fmax(NEAR_OUTPUT * fabs(x), NEAR_INPUT * fmin(fabs(want), HARDLY_CURVED));
     if (fabs(got - x) > room) {
       if (j->wrong[i])
         far++;
@@ -90,7 +95,7 @@ static int near(const judge_job *j, double (*of)(double, double), uint64_t *expl
       *explained += j->wrong[i];
     }
   }
-  return far * 100 <= *explained && right * 100 <= *explained && *explained >= 16;
+  return far * FAR_ONE_IN <= *explained && right * FAR_ONE_IN <= *explained && *explained >= JUDGE_FEWEST_NEAR;
 }
 
 /* The one number that all wrong outputs have, as it is or as a magnitude; 0: there is none. */
@@ -140,12 +145,11 @@ static void before_the_rest(judge_job *j) {
 }
 
 void mxi_judge_output(judge_job *j) {
-  enum { FEWEST = 4 };
   const uint64_t n = j->out->differ;
   const char *model = j->models[j->base].name;
   int above, below;
   uint64_t explained;
-  if (n < FEWEST) return;
+  if (n < JUDGE_FEWEST) return;
   for (size_t i = 0; i < sizeof exactly / sizeof exactly[0]; i++)
     if (gives(j, NULL, exactly[i].of, 0)) {
       mxi_judge_say(j, model, n, "%s", exactly[i].words);

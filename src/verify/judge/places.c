@@ -7,7 +7,19 @@
 #include "verify/diff/orders.h"
 #include "verify/judge/internal.h"
 
+/* Places that the first wrong output may have come from that are tried: each costs a comparison of two boxes. Fewer lose the place where many outputs are
+ * alike. */
 enum { TRIES = 4096 };
+/* Wrong lines every so many, at most, are said as that ("index % 64 = 3"): larger steps are no tile's. */
+enum { LARGEST_STEP = 64 };
+/* An output alone is said to be a quotient of small numbers times the right one up to this denominator, and within these factors. More would call any
+ * output a multiple; less would miss a scale that is off by a power of two. */
+enum { MOST_DENOMINATOR = 64 };
+static const float LEAST_FACTOR = 0x1p-20f, MOST_FACTOR = 0x1p20f;
+/* So few wrong outputs, beside RIGHT times as many that are right, are told one by one: more are a pattern that should be looked for. */
+enum { FEW = 3, RIGHT = 8 };
+/* So many lines that stand elsewhere are looked for before variants are: more are left until nothing else explains D. */
+enum { MOVED_LINES = 2 };
 
 typedef struct box {
   size_t r0, r1, c0, c1; /* ends included */
@@ -87,7 +99,7 @@ static void set(char *to, size_t size, const uint8_t *in, size_t n, const char *
     lines(to, size, what, first, last);
     return;
   }
-  for (size_t step = 64; step >= 2; step /= 2) {
+  for (size_t step = LARGEST_STEP; step >= 2; step /= 2) {
     size_t same = 0, there = 0;
     for (size_t i = 0; i < n; i++) {
       same += in[i] && i % step == first % step;
@@ -143,9 +155,9 @@ static void alone(char *to, size_t size, const judge_job *j, size_t i) {
     return;
   }
   const float ratio = got / want;
-  for (int k = 1; k <= 64 && isfinite(ratio) && ratio != 0; k++) { /* a quotient of small numbers, with the same bits */
+  for (int k = 1; k <= MOST_DENOMINATOR && isfinite(ratio) && ratio != 0; k++) { /* a quotient of small numbers, with the same bits */
     const float times = (float)(round((double)ratio * k) / k);
-    if (fabsf(times) < 0x1p-20f || fabsf(times) > 0x1p20f || times == 1 || (float)((double)want * (double)times) != got) continue;
+    if (fabsf(times) < LEAST_FACTOR || fabsf(times) > MOST_FACTOR || times == 1 || (float)((double)want * (double)times) != got) continue;
     snprintf(to, size, "is %s times what it should be", digits(x, times));
     return;
   }
@@ -159,7 +171,6 @@ static void alone(char *to, size_t size, const judge_job *j, size_t i) {
 }
 
 void mxi_judge_few(judge_job *j) {
-  enum { FEW = 3, RIGHT = 8 };
   const uint64_t n = j->out->differ;
   char text[180], one[80];
   size_t at = 0;
@@ -226,7 +237,7 @@ void mxi_judge_places(judge_job *j) {
   const char *what;
   char here[140], there[140];
   box b;
-  if (n < 4 || !around(j, &b)) return;
+  if (n < JUDGE_FEWEST || !around(j, &b)) return;
   name(here, sizeof here, j, &b);
   const int all = b.r0 == 0 && b.c0 == 0 && b.r1 + 1 == M && b.c1 + 1 == N;
   if (nothing(j, &what)) {
@@ -252,7 +263,7 @@ void mxi_judge_places(judge_job *j) {
                       turned ? ", transposed" : "");
       return;
     }
-  if (!all && !moved(j, M, N, N, 1, j->in[0], "row", 2)) moved(j, N, M, 1, N, j->in[1], "column", 2);
+  if (!all && !moved(j, M, N, N, 1, j->in[0], "row", MOVED_LINES)) moved(j, N, M, 1, N, j->in[1], "column", MOVED_LINES);
 }
 
 /* Any NaN is like any other, and zeros are if they are to be. */
@@ -268,9 +279,9 @@ static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *
 
 /* All of D holds what it should, in another order. */
 static int reordered(judge_job *j) {
-  enum { FEWEST = 16 };
   char words[160];
-  if (j->out->differ < FEWEST || !mxi_order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j, j->lack}))
+  if (j->out->differ < JUDGE_FEWEST_NEAR ||
+      !mxi_order_find(words, sizeof words, &(order_source){j->right.M, j->right.N, 4, outputs_of_row, j, j->lack}))
     return 0;
   mxi_judge_say(j, j->models[j->base].name, j->out->differ, "D has %s", words);
   return 1;

@@ -24,6 +24,13 @@ typedef struct sides {
 
 static const size_t tiles[] = {256, 128, 64, 32, 16, 8};
 
+/* A box of wrong outputs is called a tile up to this side, and if at least one in so many outputs of it is wrong. Smaller, and large tiles go without the
+ * name; larger or emptier, and whatever lies around a few outputs gets it. */
+enum { LARGEST_TILE = 512, FILLED_ONE_IN = 2 };
+/* Lines that share a remainder are said to if these are all there are of it, in so many lines; or if chance would do it once in 2^20. Less says
+ * patterns that are none. */
+enum { ALL_OF_CLASS = 3, CHANCE_BITS = 20 };
+
 /* "rows 96 to 127 (the last 32)", or nothing for all of them. */
 static void range(char *out, size_t size, const char *what, size_t first, size_t last, size_t n) {
   *out = 0;
@@ -52,8 +59,8 @@ static void box(judge_job *j, const sides *s) {
   if (!*rows && !*cols) return;
   say(j, "all in %s%s%s%s", rows, *rows && *cols ? ", " : "", cols, area == j->out->differ ? "; everything there is wrong" : "");
   const size_t h = s->r1 - s->r0 + 1, w = s->c1 - s->c0 + 1;
-  if (h > 1 && w > 1 && h < M && w < N && h <= 512 && w <= 512 && s->r0 % h == 0 && s->c0 % w == 0 && !(h & (h - 1)) && !(w & (w - 1)) &&
-      area < 2 * j->out->differ)
+  if (h > 1 && w > 1 && h < M && w < N && h <= LARGEST_TILE && w <= LARGEST_TILE && s->r0 % h == 0 && s->c0 % w == 0 && !(h & (h - 1)) &&
+      !(w & (w - 1)) && area < FILLED_ONE_IN * j->out->differ)
     say(j, "one tile of %zu x %zu", h, w);
 }
 
@@ -70,7 +77,7 @@ static void strided(judge_job *j, const uint64_t *count, size_t n, const char *w
     if (i < n) continue;
     /* All there are of that class, or more than share a remainder by chance. */
     const size_t there = (n - first % steps[s] + steps[s] - 1) / steps[s];
-    if (!(hits >= 3 && hits == there) && (double)(hits - 1) * log2((double)steps[s]) < 20) continue;
+    if (!(hits >= ALL_OF_CLASS && hits == there) && (double)(hits - 1) * log2((double)steps[s]) < CHANCE_BITS) continue;
     say(j, "only %s with index %% %zu = %zu", what, steps[s], first % steps[s]);
     return;
   }
@@ -111,12 +118,12 @@ static void values(judge_job *j) {
     say(j, "D holds one number there: %.9g", (double)first);
   else if (sign)
     say(j, "the sign alone differs");
-  else if (seen >= 8 && smaller)
+  else if (seen >= JUDGE_FEWEST_SHARED && smaller)
     say(j, "all are smaller in magnitude than expected");
-  else if (seen >= 8 && larger)
+  else if (seen >= JUDGE_FEWEST_SHARED && larger)
     say(j, "all are larger in magnitude than expected");
-  if (seen >= 8 && (negative || positive)) say(j, "only where the product is %s", negative ? "negative" : "positive");
-  if (j->out->ulps[0] == j->out->differ && seen >= 8 && !sign) say(j, "all by at most one unit in the last place");
+  if (seen >= JUDGE_FEWEST_SHARED && (negative || positive)) say(j, "only where the product is %s", negative ? "negative" : "positive");
+  if (j->out->ulps[0] == j->out->differ && seen >= JUDGE_FEWEST_SHARED && !sign) say(j, "all by at most one unit in the last place");
 }
 
 /* Rows that stand elsewhere: by their bytes. */

@@ -7,7 +7,37 @@
 
 #include "verify/judge/edits.h"
 
+/* Variants that are held to bits under every model, and variants that are ranked. Fewer of the first lose the right one among its like; more cost a product
+ * of the sample a model each. The list is longer than what is put into it for K of a few thousand; what there is many of is put last. */
 enum { BEST = 8, LIST = 8192 };
+/* How far variants that there are many of go: tiles and groups of lines, groups along K, blocks of K one by one and two by two, tiles of several
+ * blocks, parts of K, shifts of blocks, K blocks used again. Farther costs a product of the sample for each; less loses the larger units of some kernels. */
+enum {
+  MOST_TILE = 256,
+  MOST_GROUP = 128,
+  EACH_BLOCK = 128,
+  EACH_PAIR = 16,
+  EACH_TILE = 64,
+  TILE_BLOCKS = 8,
+  MOST_PARTS = 8,
+  MOST_SHIFT = 4,
+  MOST_AGAIN = 8
+};
+/* A variant whose outputs are known at fewer than one in so many of the sample is not judged; one with more than one in so many NaN or Inf where D has
+ * numbers, or the other way, is wrong. */
+enum { KNOWN_ONE_IN = 4, ODD_ONE_IN = 8 };
+/* Relative errors by which variants are told. Beyond FAR a variant is not tried on bits. EXACT is as near as the right one comes in binary64: once a
+ * variant is found, and for two at once, only those are tried. Below ONLY_ROUNDING, and BETTER times nearer than the product itself, a variant is named
+ * though it gives no bits. Larger values cost time, and let a variant be named that is only like the right one; smaller ones lose
+ * outputs of narrow types, whose rounding is as large. */
+static const double FAR = 0.5, EXACT = 0.01, ONLY_ROUNDING = 0x1p-6;
+enum { BETTER = 8 };
+/* An output is near such a variant within so many of its errors, and so many outputs of NEAR_OF must be: the rest may be wrong for another cause. */
+enum { ERRORS = 8, NEAR = 7, NEAR_OF = 8 };
+/* Of the sample one in so many may differ from the variant: the last row may be another. More would let variants to a whole D that are soon refuted. */
+enum { OTHERS_ONE_IN = 6 };
+/* Variants that are named at most: what comes after is a weaker reading of the same. */
+enum { MOST_NAMED = 3 };
 
 /* ---- the list */
 
@@ -36,7 +66,7 @@ static void of_epilogue(list *l, const judge_job *j) {
 
 static void of_places(list *l, const judge_job *j) {
   const size_t M = j->right.M, N = j->right.N;
-  for (size_t n = 2; n <= 256; n *= 2) {
+  for (size_t n = 2; n <= MOST_TILE; n *= 2) {
     if (M % n == 0 && N % n == 0 && (M > n || N > n)) put(l, D_TILES_TURNED, 0, n);
     if (n > 2 && M % n == 0 && N % n == 0 && M > n && N > n) put(l, D_GRID_TURNED, 0, n);
     for (size_t order = 0; order < ORDERS; order++) {
@@ -68,17 +98,17 @@ static void of_depth(list *l, const judge_job *j) {
   }
   if (whole > K) put(l, DEPTH, 0, whole);
   if (kb > 1) put(l, FIRST_LOST, 0, 0);
-  for (size_t n = 2; n <= 128 && n <= K; n *= 2) {
+  for (size_t n = 2; n <= MOST_GROUP && n <= K; n *= 2) {
     put(l, K_LOST, 0, range(n, 0));
     put(l, K_LOST, 0, range(n, 1));
   }
-  for (size_t b = 1; b + 1 < kb && kb <= 128; b++) put(l, BLOCKS_LOST, 0, range(b, b + 1));
-  for (size_t b = 2; b + 1 < kb && kb <= 128; b++) put(l, DEPTH, 0, b * block);
-  for (size_t b = 0; b < kb && kb > 1 && kb <= 128; b++) put(l, BLOCKS_TWICE, 0, range(b, b + 1));
-  for (size_t b = 0; b < kb && kb > 1 && kb <= 128; b++) put(l, BLOCKS_ONLY, 0, range(b, b + 1));
-  for (size_t first = 0; first < kb && kb <= 16; first++) /* every run of blocks, or the parts of splits of K */
+  for (size_t b = 1; b + 1 < kb && kb <= EACH_BLOCK; b++) put(l, BLOCKS_LOST, 0, range(b, b + 1));
+  for (size_t b = 2; b + 1 < kb && kb <= EACH_BLOCK; b++) put(l, DEPTH, 0, b * block);
+  for (size_t b = 0; b < kb && kb > 1 && kb <= EACH_BLOCK; b++) put(l, BLOCKS_TWICE, 0, range(b, b + 1));
+  for (size_t b = 0; b < kb && kb > 1 && kb <= EACH_BLOCK; b++) put(l, BLOCKS_ONLY, 0, range(b, b + 1));
+  for (size_t first = 0; first < kb && kb <= EACH_PAIR; first++) /* every run of blocks, or the parts of splits of K */
     for (size_t end = first + 2; end <= kb; end++) of_run(l, first, end, kb);
-  for (size_t parts = 2; parts <= 8 && kb > 16; parts *= 2)
+  for (size_t parts = 2; parts <= MOST_PARTS && kb > EACH_PAIR; parts *= 2)
     for (int up = 0; up < 2; up++) {
       const size_t step = (kb + (up ? parts - 1 : 0)) / parts;
       if (up && kb % parts == 0) continue;
@@ -91,13 +121,13 @@ static void of_order(list *l, const judge_job *j) {
   const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
   for (int side = 1; side <= 2; side++) {
     const int packed = (side == 1 ? j->right.a : j->right.b).elem->bits == 4; /* pairs of 4-bit codes are NIBBLE */
-    for (size_t n = packed ? 4 : 2; n <= 128 && n <= K; n *= 2)
+    for (size_t n = packed ? 4 : 2; n <= MOST_GROUP && n <= K; n *= 2)
       for (size_t order = 0; order < ORDERS; order++)
         if (!(n == 2 && order) && !(n == 4 && order == ORDER_DEINTERLEAVED)) put(l, K_ORDER, side, n | order << 32);
-    for (size_t b = 0; b < kb && kb <= 128; b++)
-      for (size_t c = b + 1; c < kb && (c == b + 1 || kb <= 16); c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, 0));
+    for (size_t b = 0; b < kb && kb <= EACH_BLOCK; b++)
+      for (size_t c = b + 1; c < kb && (c == b + 1 || kb <= EACH_PAIR); c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, 0));
     for (size_t what = MOVE_BOTH; what <= MOVE_SCALES && kb > 1; what++) {
-      for (size_t x = 1; x <= 4 && x < kb; x *= 2) {
+      for (size_t x = 1; x <= MOST_SHIFT && x < kb; x *= 2) {
         if (kb > 2) put(l, K_BLOCKS, side, move(MOVE_XOR, x, 0, what));
         for (size_t back = 0; back < 2; back++) {
           put(l, K_BLOCKS, side, move(MOVE_ROUND, x, back, what));
@@ -108,19 +138,19 @@ static void of_order(list *l, const judge_job *j) {
     }
   }
   for (int side = 1; side <= 3; side++) {
-    for (size_t x = 1; x <= 8 && x < kb; x *= 2) {
+    for (size_t x = 1; x <= MOST_AGAIN && x < kb; x *= 2) {
       put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_BOTH));
       put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_CODES));
       if (x > 1) put(l, K_BLOCKS, side, move(MOVE_FIRST, x, 0, MOVE_SCALES));
     }
-    for (size_t size = 2; size <= 8; size *= 2) /* tiles of several blocks */
-      for (size_t b = 0; b < kb && kb / size <= 64; b += size) {
+    for (size_t size = 2; size <= TILE_BLOCKS; size *= 2) /* tiles of several blocks */
+      for (size_t b = 0; b < kb && kb / size <= EACH_TILE; b += size) {
         if (b) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - size, size << 4));
         if (b >= 2 * size) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 2 * size, size << 4));
         if (b + size < kb) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b + size, size << 4));
         if (b + size < kb && side < 3) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, b + size, size << 4));
       }
-    for (size_t b = 0; b < kb && kb <= 64; b++) {
+    for (size_t b = 0; b < kb && kb <= EACH_TILE; b++) {
       if (b) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 1, 0));
       if (b > 1) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b - 2, 0));
       if (b + 1 < kb) put(l, K_BLOCKS, side, move(MOVE_COPY, b, b + 1, 0));
@@ -149,12 +179,12 @@ static void of_many(list *l, const judge_job *j) {
   for (int side = 1; side <= 2; side++) {
     of_lines(l, SCALE_ROWS_ORDER, side, side == 1 ? j->right.M : j->right.N);
     of_lines(l, CODE_ROWS_ORDER, side, side == 1 ? j->right.M : j->right.N);
-    for (size_t tile = 4; tile <= 128; tile *= 2) put(l, CODE_TILES, side, tile);
-    for (size_t what = MOVE_CODES; what <= MOVE_SCALES && kb <= 16; what++)
+    for (size_t tile = 4; tile <= MOST_GROUP; tile *= 2) put(l, CODE_TILES, side, tile);
+    for (size_t what = MOVE_CODES; what <= MOVE_SCALES && kb <= EACH_PAIR; what++)
       for (size_t b = 0; b < kb; b++)
         for (size_t c = b + 1; c < kb; c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, what));
   }
-  for (size_t lost = 3; lost < 128 && lost < K; lost++)
+  for (size_t lost = 3; lost < MOST_GROUP && lost < K; lost++)
     if (lost & (lost - 1)) {
       put(l, DEPTH, 1, K - lost);
       put(l, K_LOST, 0, range(lost, 2));
@@ -178,7 +208,7 @@ static void of_operands(list *l, const judge_job *j) {
     put(l, SCALE_LAST_ROW, side, 1);
     put(l, SCALE_PAIRS, side, 1);
     const size_t rows = side == 1 ? j->right.M : side == 2 ? j->right.N : j->right.M > j->right.N ? j->right.M : j->right.N;
-    for (size_t n = 2; n <= 128 && n < rows; n *= 2) put(l, SCALE_ROW_OF, side, n);
+    for (size_t n = 2; n <= MOST_GROUP && n < rows; n *= 2) put(l, SCALE_ROW_OF, side, n);
     if (rows > 1) put(l, SCALE_ROW_OF, side, rows);
     for (size_t f = 0; f < MX_SCALE_COUNT; f++) put(l, SCALE_AS, side, f);
     for (size_t f = 0; f < MX_ELEM_COUNT; f++) put(l, ELEMENT_AS, side, f);
@@ -208,7 +238,7 @@ static int evaluate(trial *t, const judge_job *j, const judge_edit *e, const jud
   *t = (trial){.n_known = 0};
   for (size_t i = 0; i < j->n_sample; i++)
     if (mxi_judge_source(j, v, j->sample[i][0], j->sample[i][1], pairs[n])) at[n++] = i;
-  if (n * 4 < j->n_sample || mxi_judge_run(j, values, &e->p, model, type, (const size_t(*)[2])pairs, n)) return 0;
+  if (n * KNOWN_ONE_IN < j->n_sample || mxi_judge_run(j, values, &e->p, model, type, (const size_t(*)[2])pairs, n)) return 0;
   for (size_t i = 0; i < n; i++) t->h[at[i]] = values[i], t->known[at[i]] = 1;
   t->n_known = n;
   return 1;
@@ -232,7 +262,7 @@ static double error_of(const judge_job *j, const trial *t) {
     diff += (d - x) * (d - x);
     size += x * x;
   }
-  if (odd * 8 > t->n_known) return INFINITY;
+  if (odd * ODD_ONE_IN > t->n_known) return INFINITY;
   return size > 0 ? sqrt(diff / size) : diff > 0 ? INFINITY : 0;
 }
 
@@ -329,12 +359,12 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
   size_t fits[MX_JUDGE_MODELS], most = 0;
   for (int m = 0; m < j->n_models && v->kind != SAME; m++) {
     fits[m] = evaluate(&t, j, &e, v, m, j->type) ? matches(j, &t, NULL) : 0;
-    if (fits[m] < t.n_known - t.n_known / 6) fits[m] = 0; /* the last row may be another: so are a few of the sample */
+    if (fits[m] < t.n_known - t.n_known / OTHERS_ONE_IN) fits[m] = 0;
     if (fits[m] > most) most = fits[m];
   }
   /* Models that give as much of the sample: the one that gives the most of D, as far as time allows. */
   judge_tally best = {0, 0, 0};
-  const size_t work = j->right.M * j->right.N * j->right.K, tries = 1 + ((size_t)1 << 28) / (work ? work : 1);
+  const size_t work = j->right.M * j->right.N * j->right.K, tries = 1 + JUDGE_WORK / (work ? work : 1);
   int nearest = -1;
   for (size_t m = 0, tried = 0; most && (int)m < j->n_models && tried < tries && best.explained < j->out->differ; m++) {
     if (fits[m] != most) continue;
@@ -345,7 +375,7 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
     mxi_judge_says(j, j->models[nearest].name, &best, "%s", text);
     found = 1;
   }
-  for (int m = 0; m < j->n_models && !found && j->n_sample >= 4; m++) {
+  for (int m = 0; m < j->n_models && !found && j->n_sample >= JUDGE_FEWEST; m++) {
     if (!evaluate(&t, j, &e, v, m, MX_F32)) continue;
     for (size_t r = 1; r < ROUNDINGS && !found; r++)
       if (matches(j, &t, &roundings[r]) == t.n_known && weigh(&tally, j, &e, v, m, &roundings[r])) {
@@ -366,9 +396,8 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
 /* No bits agree, but one variant is near and the product itself is not: near wherever D is wrong, and no further than the rest of D where it is
  * right. Chance leaves a residue as large as the outputs. */
 static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
-  enum { FEWEST = 16 };
   char text[200];
-  if (!(v->error < 0x1p-6) || !(v->error * 8 < alone) || j->out->differ < FEWEST) return;
+  if (!(v->error < ONLY_ROUNDING) || !(v->error * BETTER < alone) || j->out->differ < JUDGE_FEWEST_NEAR) return;
   judge_edit e = {.p = j->right, .lack = j->lack};
   const size_t M = j->right.M, N = j->right.N;
   float *h = noted(malloc((M * N + 1) * sizeof *h), j->lack);
@@ -384,12 +413,12 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
       size_t at[2];
       if (!mxi_judge_source(j, v, i / N, i % N, at)) continue;
       const double x = (double)h[at[0] * N + at[1]];
-      const int near = fabs((double)j->got[i] - x) <= 8 * v->error * size;
+      const int near = fabs((double)j->got[i] - x) <= ERRORS * v->error * size;
       if (j->wrong[i]) t.explained += (uint64_t)near;
       if (!j->wrong[i] && mxi_judge_inside(j, i)) t.breaks += (uint64_t)!near;
     }
     mxi_judge_words(text, sizeof text, j, v);
-    if (t.explained * 8 >= j->out->differ * 7 && t.breaks * 8 <= t.explained) mxi_judge_says(j, "", &t, "%s", text);
+    if (t.explained * NEAR_OF >= j->out->differ * NEAR && t.breaks * JUDGE_BREAKS_ONE_IN <= t.explained) mxi_judge_says(j, "", &t, "%s", text);
   }
   mxi_judge_unmake(&e);
   free(h);
@@ -425,7 +454,7 @@ void mxi_judge_variants(judge_job *j) {
   for (size_t i = 0; i < l->n; i++) {
     judge_variant v = l->v[i];
     v.error = rank_one(j, &v, NULL);
-    if (!(v.error < 0.5)) continue;
+    if (!(v.error < FAR)) continue;
     size_t at = n < BEST ? n++ : BEST; /* insertion; equal errors stay in the order of the list */
     for (best[at] = v; at && best[at].error < best[at - 1].error; at--) {
       const judge_variant keep_it = best[at];
@@ -436,12 +465,12 @@ void mxi_judge_variants(judge_job *j) {
   const double alone = rank_one(j, &same, NULL);
   int found = to_bits(j, &same, NULL);
   if (found) n = 0; /* the product is right but for its rounding */
-  for (size_t i = 0; i < n && i < BEST && j->out->n_findings < 3; i++)
-    if (!(found && best[i].error > 0.01)) found |= to_bits(j, &best[i], NULL);
+  for (size_t i = 0; i < n && i < BEST && j->out->n_findings < MOST_NAMED; i++)
+    if (!(found && best[i].error > EXACT)) found |= to_bits(j, &best[i], NULL);
   /* Two at once: one of the operands or of D, and one of what follows the sum. */
   for (size_t i = 0; i < l->n && !found; i++)
     for (size_t k = 0; k < l->n && !found && starts(&l->v[i]); k++)
-      if (ends(&l->v[k]) && rank_one(j, &l->v[i], &l->v[k]) < 0.01) found = to_bits(j, &l->v[i], &l->v[k]);
+      if (ends(&l->v[k]) && rank_one(j, &l->v[i], &l->v[k]) < EXACT) found = to_bits(j, &l->v[i], &l->v[k]);
   /* What explains the most comes first. */
   for (int i = 1; i < j->out->n_findings; i++)
     for (int k = i; k > 0 && j->out->findings[k].explained > j->out->findings[k - 1].explained; k--) {

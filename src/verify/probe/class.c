@@ -7,7 +7,15 @@
 
 #include "verify/probe/fit.h"
 
-enum { ENOUGH = 99, TELL = 12, BANK = 12000, SECOND = 4500 };
+/* Probes that a value gets wrong are counted up to here: it is ruled out by one. */
+enum { ENOUGH = 99 };
+/* Inputs of the next batch for each value that is open: fewer may not decide it on a device that differs there only at times, more make the batch long. */
+enum { TELL = 12 };
+/* Random inputs, and those for second opinions, that tell whether two values are the same: with fewer, values are called the same that are not; with more,
+ * every value that fits takes longer. */
+enum { BANK = 12000, SECOND = 4500 };
+/* Inputs that are run at once. */
+enum { RUN_AT_ONCE = 64 };
 
 typedef struct judge {
   mx_probe_fit *out;
@@ -49,10 +57,10 @@ static verdict try_one(const judge *j, const probe_guess *g) {
 
 /* Inputs of the bank on which g differs join the next batch. */
 static void tell_apart(judge *j, const probe_guess *g) {
-  uint8_t d[64 * 8];
+  uint8_t d[RUN_AT_ONCE * 8];
   size_t told = 0;
-  for (size_t first = 0; first < j->bank.n && told < TELL; first += 64) {
-    const size_t n = j->bank.n - first < 64 ? j->bank.n - first : 64;
+  for (size_t first = 0; first < j->bank.n && told < TELL; first += RUN_AT_ONCE) {
+    const size_t n = j->bank.n - first < RUN_AT_ONCE ? j->bank.n - first : RUN_AT_ONCE;
     if (!mxi_probe_run(d, &j->bank, first, n, g)) return;
     for (size_t i = 0; i < n && told < TELL; i++) {
       if (!mxi_probe_differs(j->l->spec->d, mxi_probe_bits(d, j->bank.d_bytes, i), mxi_probe_bits(j->bank.d, j->bank.d_bytes, first + i),

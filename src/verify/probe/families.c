@@ -13,6 +13,40 @@ typedef struct maker {
   int density;     /* 0: few, for a second opinion; 1: all */
 } maker;
 
+/* How deep below the leading term other terms go, in binades. Past the last place of every sum that is known, with room for carries: less would not show
+ * where such a sum is cut, more makes batches longer and shows nothing. Of a D of more than LONG_D fraction bits; of the last rounding, also at the places
+ * of narrower types; of a C that nothing reaches, in steps that are longer from SHORT_STEPS_TO on. */
+enum {
+  LONG_D = 30,
+  DEEPEST = 46,
+  DEEPEST_OF_LONG = 64,
+  DEEPEST_DUST = 44,
+  DEEPEST_DUST_NARROW = 14,
+  DEEPEST_C = 420,
+  SHORT_STEPS_TO = 80,
+  SHORT_STEP = 3,
+  LONG_STEP = 17
+};
+/* Units of masks lie so far below the large terms where types allow it, and at least so far or there are none. */
+enum { MASK_UNIT = 56, LEAST_MASK_UNIT = 20 };
+/* Pairs of places of a mask are all tried up to this K, runs of units start everywhere up to that one and have up to 2^LONGEST_RUN units. */
+enum { EVERY_MASK = 128, EVERY_START = 16, LONGEST_RUN = 6 };
+/* Where products span more binades than WIDE, those alone are thinned out, but not so near the lower end of D. */
+enum { WIDE = 90, NEAR_ABOVE = 40, NEAR_BELOW = 50, MOST_NEIGHBOURS = 8 };
+/* Probes of a family: those of a first batch add what a second opinion does without (MORE_...). Fewer miss the parameter in some units, more take longer on
+ * the device. C alone: exponents that its range is walked in. */
+enum {
+  C_STEPS = 30,
+  C_STEPS_DENSE = 90,
+  UNDONE = 16,
+  MORE_UNDONE = 16,
+  LOW_ENDS = 250,
+  MORE_LOW_ENDS = 450,
+  SUBNORMAL_SETS = 5,
+  MORE_SUBNORMAL_SETS = 2
+};
+enum { ZEROS = 40, OVERFLOWS = 260, SCALINGS = 600, INTEGERS = 1500 };
+
 /* --- where the terms stand --- */
 
 typedef struct triple {
@@ -58,16 +92,16 @@ static int packed(int a, int b) { return a * 256 + b; }
 static void alone(maker *m) {
   const int about = m->bot; /* every exponent near the lower end of D, each third elsewhere */
   for (int e = m->p.lowest; e <= m->p.highest; e++) {
-    const int close = e < about + 40 + m->man && e > about - 50;
-    if (m->p.highest - m->p.lowest > 90 && !close && (e & 3) && e < m->high - 4) continue;
+    const int close = e < about + NEAR_ABOVE + m->man && e > about - NEAR_BELOW;
+    if (m->p.highest - m->p.lowest > WIDE && !close && (e & 3) && e < m->high - 4) continue;
     for (int style = 0; style < 4; style++) {
       const int at = mxi_probe_below(m->r, m->K), negative = style & 1 ? mxi_probe_below(m->r, 2) : style == 2;
       mxi_probe_row_clear(m->r);
       mxi_probe_put(m->r, (size_t)at, negative, e, style == 3 ? PROBE_ONES : style == 1 ? PROBE_RANDOM_BITS : PROBE_POW2, 0);
       mxi_probe_row_end(m->r, m->l, PROBE_ALONE, e, style, at);
     }
-    for (int count = 2; count <= 8 && count <= m->K; count *= 2) { /* neighbours, and two at the ends */
-      if (m->p.highest - m->p.lowest > 90 && !close && mxi_probe_below(m->r, 2)) continue;
+    for (int count = 2; count <= MOST_NEIGHBOURS && count <= m->K; count *= 2) { /* neighbours, and two at the ends */
+      if (m->p.highest - m->p.lowest > WIDE && !close && mxi_probe_below(m->r, 2)) continue;
       mxi_probe_row_clear(m->r);
       const int at = mxi_probe_below(m->r, m->K - count + 1), negative = mxi_probe_below(m->r, 2);
       for (int i = 0; i < count; i++)
@@ -79,7 +113,7 @@ static void alone(maker *m) {
 
 static void alone_c(maker *m) {
   const probe_range c = m->r->rc;
-  const int span = c.highest - c.lowest, step = imax(1, span / (m->density ? 90 : 30));
+  const int span = c.highest - c.lowest, step = imax(1, span / (m->density ? C_STEPS_DENSE : C_STEPS));
   for (int e = c.lowest; e <= c.highest; e += e < c.normal ? 1 : step) {
     for (int style = 0; style < PROBE_STYLES; style++) {
       const int kind = mxi_probe_below(m->r, 4), negative = mxi_probe_below(m->r, 2);
@@ -113,12 +147,12 @@ static void mask(maker *m, int i, int j, int large, int unit) {
 
 static void masks(maker *m) {
   const int large = m->high - (m->r->rd.highest - m->high < 8 ? 2 : 0);
-  /* Units as far below as types allow, up to 56 places; each count of them exact. */
-  const int unit = imax(imax(m->p.normal, large - 56), imax(m->bot, m->r->rc.lowest));
+  /* Units as far below as types allow, up to MASK_UNIT places; each count of them exact. */
+  const int unit = imax(imax(m->p.normal, large - MASK_UNIT), imax(m->bot, m->r->rc.lowest));
   int log_k = 0;
   while (1 << log_k <= m->K) log_k++;
-  if (large - unit < m->man + 2 + log_k && large - unit < 20) return;
-  const int all = m->density && m->K <= 128;
+  if (large - unit < m->man + 2 + log_k && large - unit < LEAST_MASK_UNIT) return;
+  const int all = m->density && m->K <= EVERY_MASK;
   for (int i = 0; i <= m->K; i++)
     for (int j = i + 1; j <= m->K; j++)
       if (all || i == 0 || j == m->K || j == i + 1 || mxi_probe_chance(m->r, 1, m->K)) mask(m, i, j, large, unit);
@@ -130,8 +164,8 @@ static void runs(maker *m) {
   for (int kind = 0; kind < 3; kind++) {
     const int man = precisions[kind];
     if (man > m->man || (kind && man == m->man)) continue;
-    for (int h = 1; h <= 6 && 1 << h <= m->K; h++)
-      for (int start = 0; start + (1 << h) <= m->K; start += h == 1 || m->K <= 16 ? 1 : 1 << (h - 1)) {
+    for (int h = 1; h <= LONGEST_RUN && 1 << h <= m->K; h++)
+      for (int start = 0; start + (1 << h) <= m->K; start += h == 1 || m->K <= EVERY_START ? 1 : 1 << (h - 1)) {
         const int unit = (m->p.normal + m->p.highest) / 2, e = unit + man + h;
         if (e > m->r->rd.highest - 2 || e > m->r->rc.highest - 2) continue;
         for (int odd = 0; odd < (kind ? 1 : 2); odd++) {
@@ -174,7 +208,7 @@ static void cut_by_c(maker *m, triple t, int e, int depth, shade s, int label) {
 }
 
 static void cuts(maker *m) {
-  const int deepest = m->man > 30 ? 64 : 46, reach = m->high - m->p.lowest;
+  const int deepest = m->man > LONG_D ? DEEPEST_OF_LONG : DEEPEST, reach = m->high - m->p.lowest;
   for (int which = 0; which <= TRIPLES; which++) {
     for (int depth = 0; depth <= deepest; depth++) {
       const triple t = which < TRIPLES ? triple_at(m, which) : random_triple(m);
@@ -189,7 +223,7 @@ static void cuts(maker *m) {
       }
     }
     /* a C far below */
-    for (int depth = deepest + 1; depth < 420 && which < 6; depth += depth < 80 ? 3 : 17)
+    for (int depth = deepest + 1; depth < DEEPEST_C && which < 6; depth += depth < SHORT_STEPS_TO ? SHORT_STEP : LONG_STEP)
       if (distinct(triple_at(m, which))) cut_c(m, triple_at(m, which), m->high, depth, shades[which % SHADES], which);
   }
   /* a C below a product that nothing undoes; more lies at the lower end of the range */
@@ -207,7 +241,7 @@ static void cuts(maker *m) {
 static void low_bits(maker *m) {
   const int reach = m->high - m->p.lowest;
   if (m->K < 4) return;
-  for (int depth = 0; depth <= 46 && depth <= reach; depth++)
+  for (int depth = 0; depth <= DEEPEST && depth <= reach; depth++)
     for (int n = 0; n < 6; n++) {
       const triple t = n < 3 ? triple_at(m, n) : random_triple(m);
       const int negative = n & 1, style = n % 3 == 0 ? PROBE_LAST_BIT : n % 3 == 1 ? PROBE_ONES : PROBE_RANDOM_BITS;
@@ -228,7 +262,7 @@ static void low_bits(maker *m) {
  * as many places higher as there are products to carry: nothing else shows a sum that is cut below its own last place. */
 static void undone(maker *m) {
   for (int h = 1; 1 << h <= m->K; h++)
-    for (int n = 0; n < 16 + 16 * m->density; n++) {
+    for (int n = 0; n < UNDONE + MORE_UNDONE * m->density; n++) {
       const int count = 1 << h, start = n & 1 ? 0 : count * mxi_probe_below(m->r, m->K / count), negative = mxi_probe_below(m->r, 2);
       const int window = n % 3, high = imin(m->high - h, m->p.highest - 1),
                 e = n % 4 ? high : high - mxi_probe_below(m->r, imax(1, (high - m->p.normal) / 2));
@@ -243,7 +277,7 @@ static void undone(maker *m) {
 
 /* Two products where D ends, nothing else: does an exponent below some floor count as the floor? */
 static void low_end(maker *m) {
-  for (int n = 0; n < 250 + 450 * m->density; n++) {
+  for (int n = 0; n < LOW_ENDS + MORE_LOW_ENDS * m->density; n++) {
     const triple t = n & 1 ? random_triple(m) : triple_at(m, 0);
     const int e = m->bot + mxi_probe_between(m->r, -3, 24), depth = mxi_probe_below(m->r, 36), negative = mxi_probe_below(m->r, 2);
     if (!distinct(t)) continue;
@@ -263,15 +297,15 @@ static void low_end(maker *m) {
 static void subnormals(maker *m) {
   const int a_has = m->r->ra.lowest < m->r->ra.normal, b_has = m->r->rb.lowest < m->r->rb.normal;
   if (!a_has && !b_has) return;
-  for (int which = 0; which < 5 + 2 * m->density; which++)
-    for (int depth = -8; depth <= 46; depth++) {
+  for (int which = 0; which < SUBNORMAL_SETS + MORE_SUBNORMAL_SETS * m->density; which++)
+    for (int depth = -8; depth <= DEEPEST; depth++) {
       static const int kinds[] = {1, 2, 3, 1 << 2, 2 << 2, 3 << 2, 1 | 2 << 2, 3 | 3 << 2};
       const int subnormal = kinds[mxi_probe_below(m->r, 8)];
       int hi = m->high;
       if (subnormal & 1) hi = m->r->ra.normal - 1 + (subnormal & 2 ? m->r->rb.normal - 1 : m->r->rb.highest);
       if ((subnormal & 3) == 2) hi = m->r->rb.normal - 1 + m->r->ra.highest;
       if (hi > m->high) hi = m->high;
-      const triple t = which < 5 ? triple_at(m, which) : random_triple(m);
+      const triple t = which < SUBNORMAL_SETS ? triple_at(m, which) : random_triple(m);
       if (!distinct(t)) continue;
       const shade s = shades[mxi_probe_below(m->r, SHADES)];
       cut(m, t, hi - mxi_probe_below(m->r, 3), depth, s, which, subnormal);
@@ -285,9 +319,9 @@ static void sticky(maker *m) {
   for (int kind = 0; kind < 6; kind++) {
     const int man = precisions[kind];
     if (kind && man == m->man) continue;
-    for (int depth = 0; depth <= 44; depth++)
+    for (int depth = 0; depth <= DEEPEST_DUST; depth++)
       for (int style = 0; style < 8; style++) {
-        if (kind > 1 && depth > 14) continue;
+        if (kind > 1 && depth > DEEPEST_DUST_NARROW) continue;
         const int by_c = style & 1, negative = style >> 1 & 1, dust_negative = style >> 2 & 1;
         const triple t = style & 1 ? triple_at(m, mxi_probe_below(m->r, TRIPLES - 1)) : random_triple(m);
         if (!distinct(t)) continue;
@@ -308,7 +342,7 @@ static void sticky(maker *m) {
 
 static void two(maker *m) {
   for (int which = 0; which < 6; which++)
-    for (int depth = 0; depth <= 44; depth++)
+    for (int depth = 0; depth <= DEEPEST_DUST; depth++)
       for (int s = 0; s < SHADES; s++) {
         if (which && s != which % SHADES && s != (which + 3) % SHADES) continue;
         const triple t = which < 4 ? triple_at(m, which) : random_triple(m);
@@ -333,7 +367,7 @@ static void zeros(maker *m) {
     for (int i = 0; i < 5; i++) {
       const int big = i == 0 ? o.highest : i == 1 ? 0 : i == 2 ? o.lowest : mxi_probe_between(m->r, o.lowest, o.highest);
       if (big < o.lowest || big > o.highest) continue;
-      for (int n = 0; n < 40; n++) {
+      for (int n = 0; n < ZEROS; n++) {
         const int by_c = n & 1, z = mxi_probe_below(m->r, m->K), at = (z + 1 + mxi_probe_below(m->r, m->K - 1)) % m->K;
         const int lo = by_c ? m->r->rc.lowest : m->p.lowest, e = n < 24 ? lo + n : lo + mxi_probe_below(m->r, imax(1, -lo + 8));
         mxi_probe_row_clear(m->r);
@@ -351,7 +385,7 @@ static void zeros(maker *m) {
 
 static void overflow(maker *m) {
   const int top = m->r->rd.highest;
-  for (int n = 0; n < 260; n++) {
+  for (int n = 0; n < OVERFLOWS; n++) {
     const int kind = n % 8, negative = mxi_probe_below(m->r, 2), count = 1 + mxi_probe_below(m->r, imin(m->K, 8)),
               step = mxi_probe_below(m->r, 3);
     const int e = kind < 3 ? top - step : kind == 3 ? m->p.highest : kind == 4 ? top + 1 : top - m->man - 3 + mxi_probe_below(m->r, 4);
@@ -420,7 +454,7 @@ static void specials(maker *m) {
 static void scales(maker *m) {
   const mx_format *s = m->r->spec->scale;
   if (!s) return;
-  for (int n = 0; n < 600; n++) {
+  for (int n = 0; n < SCALINGS; n++) {
     mxi_probe_row_clear(m->r);
     const int kind = n % 6;
     for (size_t block = 0; block < m->r->n_blocks; block++) {
@@ -454,7 +488,7 @@ static void scales(maker *m) {
 static void integers(maker *m) {
   const mx_probe_spec *s = m->r->spec;
   const uint64_t any_a = (UINT64_C(1) << s->a->bits) - 1, any_b = (UINT64_C(1) << s->b->bits) - 1;
-  for (int n = 0; n < 1500; n++) {
+  for (int n = 0; n < INTEGERS; n++) {
     const int kind = n % 5;
     const uint64_t far_a = s->a->sign_bits ? UINT64_C(1) << (s->a->bits - 1) : any_a,
                    far_b = s->b->sign_bits ? UINT64_C(1) << (s->b->bits - 1) : any_b;

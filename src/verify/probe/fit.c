@@ -5,7 +5,11 @@
 
 #include "verify/probe/tree.h"
 
+/* Searches in turn, each with outputs that the model before got wrong, and how many of those it learns. Fewer give up on a unit whose rare cases the probes
+ * miss; more only lengthen the search for one that these keys do not describe. */
 enum { ROUNDS = 8, LEARN = 160 };
+/* A tree of additions is mended, product by product, if it gets at most one in so many probes wrong: more, and it is another tree or rule. */
+enum { TREE_WRONG_ONE_IN = 8 };
 
 /* Output q of a batch as one more probe. */
 static void add_output(probe_list *l, const mx_probe *p, const uint8_t *d, size_t q, const int32_t *label) {
@@ -155,8 +159,9 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
   mxi_probe_list_init(&fitted, l->spec, l->lack);
   mxi_probe_list_init(&kept, l->spec, l->lack);
   for (size_t r = 0; r < mxi_probe_tree_n_rules && out->wrong_outputs; r++) {
-    size_t wrong = mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], l, l->n / 8, &at, &expected);
-    if (wrong && wrong <= l->n / 8 && mxi_probe_tree_rules[r].fused) wrong = exchange_products(&t, &mxi_probe_tree_rules[r], l, wrong);
+    size_t wrong = mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], l, l->n / TREE_WRONG_ONE_IN, &at, &expected);
+    if (wrong && wrong <= l->n / TREE_WRONG_ONE_IN && mxi_probe_tree_rules[r].fused)
+      wrong = exchange_products(&t, &mxi_probe_tree_rules[r], l, wrong);
     if (wrong) continue;
     if (!fitted.n) outputs_of(&fitted, data, 0), outputs_of(&kept, data, 1);
     if (fitted.failed || kept.failed || mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], &fitted, 0, &at, &expected)) continue;

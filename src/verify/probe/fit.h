@@ -5,6 +5,12 @@
 #include "mxgold/isa.h"
 #include "verify/probe/probe.h"
 
+/* Bits of a sum that are tried, at most, as formats/accumulation_keys.def allows them; those of a unit of which nothing was read (binary32's and
+ * one more), and what its sums carry beyond F. */
+enum { PROBE_MOST_BITS = 40, PROBE_USUAL_BITS = 24, PROBE_CARRY_BITS = 7 };
+/* c_drop is tried in single steps up to here; beyond, only a C far below every sum is dropped, and any number of a few will do. */
+enum { PROBE_FINE_DROP = 60 };
+
 /* A model without its types. */
 typedef struct probe_guess {
   mx_accum x;

@@ -55,6 +55,20 @@ void mxi_probe_value_text(char *text, size_t size, size_t key, int value) {
       snprintf(text, size, "%s", values_table[i].text);
 }
 
+/* Values that are tried. Coarser or fewer would miss a unit's own; finer or more make every sweep over a key longer.
+ * c_drop beyond PROBE_FINE_DROP in steps up to where no type reaches; floor from below every sum, where nothing shows, to above all of them, where nothing
+ * is left; groups of every length where K is at most EVERY_LENGTH. */
+enum {
+  COARSE_DROP = 64,
+  COARSE_STEP = 4,
+  RARE_DROP = 300,
+  RARE_STEP = 100,
+  MOST_DROP = 1000,
+  LEAST_FLOOR = -330,
+  MOST_FLOOR = 170,
+  EVERY_LENGTH = 64
+};
+
 static size_t range(int *values, int lo, int hi) {
   size_t n = 0;
   for (int v = lo; v <= hi && n < PROBE_MAX_VALUES; v++) values[n++] = v;
@@ -74,7 +88,7 @@ static size_t lengths(int *values, int K, int divisors_only) {
   size_t n = 0;
   values[n++] = 0;
   for (int v = 1; v < K && n < PROBE_MAX_VALUES; v++)
-    if (K % v == 0 || (!divisors_only && (K <= 64 || !(v & (v - 1))))) values[n++] = v;
+    if (K % v == 0 || (!divisors_only && (K <= EVERY_LENGTH || !(v & (v - 1))))) values[n++] = v;
   return n;
 }
 
@@ -84,17 +98,17 @@ size_t mxi_probe_values(int *values, size_t key, const mx_probe_spec *s) {
   size_t n = 0;
   if (!strcmp(name, "L")) return lengths(values, K, 0);
   if (!strcmp(name, "P") || !strcmp(name, "k")) return lengths(values, K, 1);
-  if (!strcmp(name, "F")) return range(values, -1, 40);
-  if (!strcmp(name, "sum_bits") || !strcmp(name, "c_bits")) return range(values, 0, 40);
+  if (!strcmp(name, "F")) return range(values, -1, PROBE_MOST_BITS);
+  if (!strcmp(name, "sum_bits") || !strcmp(name, "c_bits")) return range(values, 0, PROBE_MOST_BITS);
   if (!strcmp(name, "out_bits")) return range_or_none(values, 0, s->d->man_bits - 1);
   if (!strcmp(name, "c_drop")) {
-    n = range_or_none(values, 0, 60);
-    for (int v = 64; v <= 1000 && n < PROBE_MAX_VALUES; v += v < 300 ? 4 : 100) values[n++] = v;
+    n = range_or_none(values, 0, PROBE_FINE_DROP);
+    for (int v = COARSE_DROP; v <= MOST_DROP && n < PROBE_MAX_VALUES; v += v < RARE_DROP ? COARSE_STEP : RARE_STEP) values[n++] = v;
     return n;
   }
   if (!strcmp(name, "floor")) {
     /* below every sum nothing shows; above all of them nothing is left */
-    return range_or_none(values, -330, 170);
+    return range_or_none(values, LEAST_FLOOR, MOST_FLOOR);
   }
   for (int i = 0; i < N_VALUES; i++)
     if (!strcmp(values_table[i].key, name)) values[n++] = values_table[i].number;
@@ -109,9 +123,9 @@ static void repair(probe_guess *g, const mx_probe_spec *s) {
     x->split = MX_ACC_SPLIT_NONE;
     x->join_cut = MX_ACC_CUT_RD;
   } else {
-    if (x->F < 0) x->F = 24;
-    if (!x->sum_bits) x->sum_bits = x->F + 7 > 40 ? 40 : x->F + 7;
-    if (!x->c_bits) x->c_bits = x->F ? x->F : 24;
+    if (x->F < 0) x->F = PROBE_USUAL_BITS;
+    if (!x->sum_bits) x->sum_bits = x->F + PROBE_CARRY_BITS > PROBE_MOST_BITS ? PROBE_MOST_BITS : x->F + PROBE_CARRY_BITS;
+    if (!x->c_bits) x->c_bits = x->F ? x->F : PROBE_USUAL_BITS;
   }
   if (x->P && x->L && x->L % x->P) x->P = 0;
   if (g->k && x->L && g->k % x->L) g->k = 0;

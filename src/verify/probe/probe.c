@@ -4,6 +4,10 @@
 
 #include "verify/probe/probe.h"
 
+/* Random probes of a batch beside the designed ones, and tiles of random inputs that are kept from the fit to hold its prediction to: fewer of large tiles.
+ * Fewer miss rare cases; more take longer on the device and in the search. */
+enum { RANDOM_PROBES = 2400, KEPT_TILES = 100, KEPT_LARGE_TILES = 24, LARGE_TILE = 8192 };
+
 const char *mx_probe_family(int family, const char **doc) {
   static const char *const names[] = {
 #define MX_PROBE_FAMILY(id, name, doc, label) name,
@@ -35,9 +39,9 @@ mx_status mx_probe_make(mx_probe *out, const mx_probe_spec *spec, mx_error *err)
   mxi_probe_list_init(&l, &s, &lack);
   mxi_probe_list_init(&kept, &s, &lack);
   mxi_probe_families(&l, 16, 1);
-  mxi_probe_random(&l, 17, 2400);
+  mxi_probe_random(&l, 17, RANDOM_PROBES);
   const size_t side = s.M < s.N ? s.M : s.N;
-  mxi_probe_random(&kept, 18, side * (s.M * s.N * s.K > 8192 ? 24 : 100));
+  mxi_probe_random(&kept, 18, side * (s.M * s.N * s.K > LARGE_TILE ? KEPT_LARGE_TILES : KEPT_TILES));
   if (l.failed || kept.failed)
     status = mx_fail(err, MX_ERR_NOMEM, "probe: no memory");
   else

@@ -3,6 +3,15 @@
 
 #include "verify/probe/probe.h"
 
+/* What is drawn how often: kinds of probes, and of terms in them, take turns at odds of one in two to one in eight, so that each is there often among a
+ * few thousand. These are rarer or more frequent for a reason. CANCEL_ONE_IN: a term undoes its neighbour; more often, and nothing is left of most sums.
+ * SUBNORMAL_ONE_IN: factors are subnormal; more often, and too few probes have products of full width. FEW_TERMS: of two probes of three, since in
+ * a sum of many terms what is cut of one is seldom seen. */
+enum { CANCEL_ONE_IN = 4, SUBNORMAL_ONE_IN = 8, FEW_TERMS = 6 };
+/* How far terms lie below the top or beyond it, in binades: a C that towers above the products, one far below them, the top of sums near D's lower end,
+ * dust beside a product. As far as sums that are known reach, and about as much again: farther, most probes would show nothing. */
+enum { C_ABOVE = 30, C_BELOW = 60, UNDER_D = 30, OVER_LOW = 60, LEAST_DUST = 8, MOST_DUST = 60, MOST_DUST_OF_MANY = 30, C_DEEP = 42 };
+
 /* Finite codes without any plan. */
 static void any_codes(probe_row *r) {
   const mx_probe_spec *s = r->spec;
@@ -35,6 +44,8 @@ void mxi_probe_undo(probe_row *r) {
   if (code != s->c->inf_code && code != inf) r->c = code ^ (uint64_t)mxi_probe_below(r, 2);
 }
 
+/* Binades that the products of a probe lie in: one of these by chance. Narrow ones show carries, cancellation and ties; wide ones show where terms are cut,
+ * and the widest what is lost altogether. */
 static const int windows[] = {0, 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 50, 70, 150};
 
 static void one(probe_row *r, probe_list *l) {
@@ -43,12 +54,13 @@ static void one(probe_row *r, probe_list *l) {
   const int K = (int)s->K, window = windows[mxi_probe_below(r, sizeof windows / sizeof *windows)], kind = mxi_probe_below(r, 8);
   const int high = imin(p.highest, imin(r->rd.highest, r->rc.highest) - 3);
   /* the top of the window: anywhere, high, or where results are subnormal */
-  const int where = mxi_probe_below(r, 4), low = imax(p.lowest, r->rd.lowest - 30);
+  const int where = mxi_probe_below(r, 4), low = imax(p.lowest, r->rd.lowest - UNDER_D);
   const int top = where < 2    ? high - mxi_probe_below(r, 6)
                   : where == 2 ? mxi_probe_between(r, low, high)
-                               : imin(high, mxi_probe_between(r, low, low + 60));
-  const int few = mxi_probe_below(r, 3) == 0 ? K : 1 + mxi_probe_below(r, imin(K, 6)), cancels = mxi_probe_below(r, 3) ? 4 : 0;
-  const int style = mxi_probe_below(r, PROBE_STYLES), subnormal = mxi_probe_chance(r, 1, 8);
+                               : imin(high, mxi_probe_between(r, low, low + OVER_LOW));
+  const int few = mxi_probe_below(r, 3) == 0 ? K : 1 + mxi_probe_below(r, imin(K, FEW_TERMS)),
+            cancels = mxi_probe_below(r, 3) ? CANCEL_ONE_IN : 0;
+  const int style = mxi_probe_below(r, PROBE_STYLES), subnormal = mxi_probe_chance(r, 1, SUBNORMAL_ONE_IN);
   int n = 0;
   mxi_probe_row_clear(r);
   if (kind == 0) {
@@ -73,8 +85,8 @@ static void one(probe_row *r, probe_list *l) {
   }
   const int c_kind = mxi_probe_below(r, 6);
   int e = c_kind < 2    ? top - mxi_probe_below(r, window + 1)
-          : c_kind == 2 ? top + mxi_probe_below(r, 30)
-          : c_kind == 3 ? top - mxi_probe_below(r, 60)
+          : c_kind == 2 ? top + mxi_probe_below(r, C_ABOVE)
+          : c_kind == 3 ? top - mxi_probe_below(r, C_BELOW)
                         : 0;
   if (c_kind == 5) mxi_probe_undo(r);
   if (c_kind < 4) {
@@ -107,7 +119,7 @@ void mxi_probe_random(probe_list *l, uint32_t stream, size_t n) {
 /* A product with bits of its own and dust beside it: what is rounded first, and how deep dust is still seen. */
 static void product_and_dust(probe_row *r, int K, int high) {
   const int at = mxi_probe_below(r, K - 1), other = mxi_probe_chance(r, 3, 4) ? at + 1 : mxi_probe_below(r, K), turn = mxi_probe_below(r, 2);
-  const int e = high - mxi_probe_below(r, 6), depth = mxi_probe_between(r, 8, 60),
+  const int e = high - mxi_probe_below(r, 6), depth = mxi_probe_between(r, LEAST_DUST, MOST_DUST),
             style = mxi_probe_below(r, 3) ? PROBE_RANDOM_BITS : PROBE_ONES;
   if (other == at) return;
   const int negative = mxi_probe_below(r, 2), dust_negative = mxi_probe_below(r, 2);
@@ -131,7 +143,7 @@ static void subnormal_and_c(probe_row *r, int K) {
   const double product = fabs(mx_decode(f, small) * mx_decode(g, other));
   if (!(product > 0)) return;
   if (mxi_probe_chance(r, 1, 3)) mxi_probe_put_again(r, (size_t)((at + 1) % K), (size_t)at, mxi_probe_below(r, 2));
-  const int e = ilogb(product) - mxi_probe_between(r, -4, 42);
+  const int e = ilogb(product) - mxi_probe_between(r, -4, C_DEEP);
   mxi_probe_put_c_style(r, mxi_probe_below(r, 2), imax(r->rc.lowest, imin(r->rc.highest, e)),
                         mxi_probe_below(r, 2) ? PROBE_RANDOM_BITS : PROBE_ONES);
 }
@@ -143,7 +155,7 @@ static void one_sign(probe_row *r, int K, int high) {
   const int start = count * mxi_probe_below(r, K / count), negative = mxi_probe_below(r, 2), e = high - 6 - mxi_probe_below(r, 8),
             low = 1 + mxi_probe_below(r, 2);
   for (int i = 0; i < count; i++) {
-    const int deep = i < low ? mxi_probe_between(r, 8, 30) : mxi_probe_below(r, 2),
+    const int deep = i < low ? mxi_probe_between(r, LEAST_DUST, MOST_DUST_OF_MANY) : mxi_probe_below(r, 2),
               style = mxi_probe_below(r, 2) ? PROBE_ONES : PROBE_RANDOM_BITS;
     mxi_probe_put(r, (size_t)(start + (i * 5 + 3) % count), negative, e - deep, style, 0);
   }

@@ -100,11 +100,15 @@ static int scale_exp(const probe_row *r, size_t block) {
   return ilogb(mx_decode(s, r->sa[block])) + ilogb(mx_decode(s, r->sb[block]));
 }
 
+/* How far from the middle of what they may be the factors' exponents are: none shows only the product, and far ones make scaled and subnormal factors of
+ * products that were to be plain. */
+enum { FROM_MIDDLE = 3 };
+
 /* Exponents of a and b whose sum is e; 0 if there are none. */
 static int share(probe_row *r, int *ea, int *eb, int e, probe_range a, probe_range b) {
   const int lo = a.lowest > e - b.highest ? a.lowest : e - b.highest, hi = a.highest < e - b.lowest ? a.highest : e - b.lowest;
   if (lo > hi) return 0;
-  const int middle = (lo + hi) / 2, reach = (hi - lo) / 2 < 3 ? (hi - lo) / 2 : 3;
+  const int middle = (lo + hi) / 2, reach = (hi - lo) / 2 < FROM_MIDDLE ? (hi - lo) / 2 : FROM_MIDDLE;
   *ea = mxi_probe_between(r, middle - reach, middle + reach);
   *eb = e - *ea;
   return 1;

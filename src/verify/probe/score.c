@@ -4,7 +4,9 @@
 
 #include "verify/probe/fit.h"
 
-enum { CHUNK = 512 };
+/* Probes that are run at once; where one wrong probe is enough, the first chunk is so many times smaller. Larger ones compute more than is needed to
+ * see that a model is wrong; smaller ones call more often. */
+enum { CHUNK = 512, FIRST_SMALLER = 32 };
 
 void mxi_probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g) {
   memset(m, 0, sizeof *m);
@@ -51,7 +53,7 @@ size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, 
   size_t wrong = 0;
   if (first_wrong) *first_wrong = SIZE_MAX;
   /* one that is wrong mostly shows in the first few, where one is enough */
-  for (size_t first = 0, n, chunk = bound ? CHUNK : CHUNK / 32; first < l->n && wrong <= bound; first += n) {
+  for (size_t first = 0, n, chunk = bound ? CHUNK : CHUNK / FIRST_SMALLER; first < l->n && wrong <= bound; first += n) {
     n = l->n - first < chunk ? l->n - first : chunk;
     if (chunk < CHUNK) chunk *= 2;
     if (!mxi_probe_run(d, l, first, n, g)) return SIZE_MAX;

@@ -5,7 +5,26 @@
 
 #include "verify/probe/fit.h"
 
-enum { STARTS = 20000, GLANCE = 24, DEEP = 20, PAIRWISE = 3, SWEEPS = 60, HARD = 96, FIRST = 400, ENOUGH = 60000 };
+/* Models in the pool at once, at most. */
+enum { STARTS = 20000 };
+/* Probes that a model is held to, cheapest first. GLANCE: a start that gives every probe is looked for, and most fall here. FIRST, then the screen (one in
+ * SCREEN_ONE_IN of all, at least LEAST_SCREEN): starts are ranked. HARD: of what a model gets wrong, what a move must put right some of. Fewer rank by
+ * chance and lose the way to the model; more make each of many thousand models dearer. */
+enum { GLANCE = 24, FIRST = 400, LEAST_SCREEN = 500, SCREEN_ONE_IN = 8, HARD = 96 };
+/* Models that go on to the next stage: of each kind after FIRST and after the screen; DEEP starts from which the search descends by moves of one key,
+ * PAIRWISE by moves of two; moves that are held to the screen and to all, and how many need no screen. Fewer lose a model that looks worse than others at
+ * first; more cost a descent, or a run over all probes, each. */
+enum { KIND_AFTER_FIRST = 6, KIND_AFTER_SCREEN = 2, DEEP = 20, PAIRWISE = 3, MOVES_SCREENED = 3000, MOVES_FULL = 160, NO_SCREEN = 48 };
+/* Steps of a descent, and models after which no pair of keys is tried any more: a model that needs more is none that these keys describe. */
+enum { SWEEPS = 60, ENOUGH = 60000 };
+/* Models just pushed that a new one is compared with: the same one comes again soon or not at all. */
+enum { LOOK_BACK = 64 };
+/* Long ranges are walked finely within NEARBY of where we are, and elsewhere in these steps: wider ones step over a model, narrower ones take longer. */
+enum { NEARBY = 5, FLOOR_STEP = 4, DROP_STEP = 3 };
+/* Probes that are run at once. */
+enum { RUN_AT_ONCE = 256 };
+/* No value: pairs of keys are walked in steps everywhere. */
+enum { NOWHERE = 1 << 20 };
 
 typedef struct scored {
   probe_guess g;
@@ -23,7 +42,7 @@ typedef struct search {
 
 static void push(search *s, const probe_guess *g) {
   if (!mxi_probe_valid(s->l->spec, g)) return;
-  for (size_t i = s->n; i-- > 0 && i + 64 > s->n;)
+  for (size_t i = s->n; i-- > 0 && i + LOOK_BACK > s->n;)
     if (!memcmp(&s->pool[i].g, g, sizeof *g)) return;
   if (s->n < s->room) s->pool[s->n++] = (scored){*g, SIZE_MAX};
 }
@@ -74,8 +93,8 @@ static void starts(search *s) {
     push_lengths(s, g);
     if (g.x.op != MX_ACC_OP_FUSED || g.x.F < 0) continue;
     /* with the widths that were read */
-    if (s->r->F >= 0) g.x.F = s->r->F > 40 ? 40 : s->r->F;
-    if (g.x.join == MX_ACC_JOIN_AFTER && s->r->F_c > 0) g.x.c_bits = s->r->F_c > 40 ? 40 : s->r->F_c;
+    if (s->r->F >= 0) g.x.F = s->r->F > PROBE_MOST_BITS ? PROBE_MOST_BITS : s->r->F;
+    if (g.x.join == MX_ACC_JOIN_AFTER && s->r->F_c > 0) g.x.c_bits = s->r->F_c > PROBE_MOST_BITS ? PROBE_MOST_BITS : s->r->F_c;
     if (s->r->out_bits) g.x.out_bits = s->r->out_bits;
     push_lengths(s, g);
     g.x.split = 0;
@@ -100,8 +119,8 @@ static void grid_one(search *s, int F, int L, int P, int way, int zero) {
   if (g.x.join != MX_ACC_JOIN_AFTER && (g.x.join_cut || g.x.split)) return;
   g.x.out_bits = s->r->out_bits;
   if (g.x.join == MX_ACC_JOIN_AFTER) {
-    g.x.sum_bits = s->r->F_by_c > 0 && s->r->F_by_c <= 40 ? s->r->F_by_c : 31;
-    g.x.c_bits = s->r->F_c > 0 && s->r->F_c <= 40 ? s->r->F_c : 24;
+    g.x.sum_bits = s->r->F_by_c > 0 && s->r->F_by_c <= PROBE_MOST_BITS ? s->r->F_by_c : PROBE_USUAL_BITS + PROBE_CARRY_BITS;
+    g.x.c_bits = s->r->F_c > 0 && s->r->F_c <= PROBE_MOST_BITS ? s->r->F_c : PROBE_USUAL_BITS;
   }
   if (g.x.order && 2 * L <= K) g.k = 2 * L;
   push(s, &g);
@@ -144,9 +163,9 @@ static void keep_of_each_kind(search *s, int most) {
 
 /* Every way to cut, join and round with the widths and the length that were read. */
 static void grid(search *s) {
-  const int K = (int)s->l->spec->K, widths[] = {s->r->F, s->r->F_c, s->r->F_by_c, s->r->F_alone, 24};
+  const int K = (int)s->l->spec->K, widths[] = {s->r->F, s->r->F_c, s->r->F_by_c, s->r->F_alone, PROBE_USUAL_BITS};
   for (int w = 0; w < 5; w++) {
-    int known = widths[w] < 0 || widths[w] > 40;
+    int known = widths[w] < 0 || widths[w] > PROBE_MOST_BITS;
     for (int q = 0; q < w && !known; q++) known = widths[q] == widths[w];
     if (!known) grid_add(s, widths[w]);
     for (int way = 0; way < 3 * 3 * 3 * 3 * 2 * 2 && !known; way++)
@@ -178,8 +197,8 @@ static void push_move(search *s, const probe_guess *from, size_t key, int value)
 /* Long ranges are walked in steps, then finely about where we are. */
 static int skipped(const char *name, int value, int now) {
   value = mxi_probe_number(value);
-  const int far = abs(value - mxi_probe_number(now)) > 5;
-  return (!strcmp(name, "floor") && far && value % 4) || (!strcmp(name, "c_drop") && far && value % 3);
+  const int far = abs(value - mxi_probe_number(now)) > NEARBY;
+  return (!strcmp(name, "floor") && far && value % FLOOR_STEP) || (!strcmp(name, "c_drop") && far && value % DROP_STEP);
 }
 
 static void single_moves(search *s, const probe_guess *from) {
@@ -188,7 +207,7 @@ static void single_moves(search *s, const probe_guess *from) {
     if (!moves_alone(key)) continue;
     const size_t n = mxi_probe_values(values, key, s->l->spec);
     for (size_t i = 0; i < n; i++)
-      if (values[i] <= 60 && !strcmp(mxi_probe_keys[key].name, "c_drop"))
+      if (values[i] <= PROBE_FINE_DROP && !strcmp(mxi_probe_keys[key].name, "c_drop"))
         push_move(s, from, key, values[i]);
       else if (!skipped(mxi_probe_keys[key].name, values[i], mxi_probe_field_value(from, key)))
         push_move(s, from, key, values[i]);
@@ -239,9 +258,9 @@ static void pair_moves(search *s, const probe_guess *from, int which) {
   const size_t nx = mxi_probe_values(first, x, s->l->spec), ny = mxi_probe_values(second, y, s->l->spec);
   for (size_t i = 0; i < nx; i++) {
     probe_guess g = *from;
-    if (skipped(mxi_probe_keys[x].name, first[i], 1 << 20) || !mxi_probe_set(&g, x, first[i], s->l->spec)) continue;
+    if (skipped(mxi_probe_keys[x].name, first[i], NOWHERE) || !mxi_probe_set(&g, x, first[i], s->l->spec)) continue;
     for (size_t j = 0; j < ny; j++)
-      if (!skipped(mxi_probe_keys[y].name, second[j], 1 << 20)) push_move(s, &g, y, second[j]);
+      if (!skipped(mxi_probe_keys[y].name, second[j], NOWHERE)) push_move(s, &g, y, second[j]);
   }
 }
 
@@ -267,10 +286,10 @@ static void slides(search *s, const probe_guess *from) {
   int drops[PROBE_MAX_VALUES];
   const size_t n = mxi_probe_values(drops, drop, s->l->spec);
   if (!from->x.floor || from->x.F < 0) return;
-  for (int d = -from->x.F; d <= 40 - from->x.F; d++)
+  for (int d = -from->x.F; d <= PROBE_MOST_BITS - from->x.F; d++)
     for (size_t i = 0; i < n; i++) {
       const int c_drop = drops[i];
-      if (c_drop > 60 || (c_drop && !after)) continue;
+      if (c_drop > PROBE_FINE_DROP || (c_drop && !after)) continue;
       probe_guess g = *from;
       g.x.F += d;
       g.x.floor = mxi_probe_value(mxi_probe_number(g.x.floor) + d);
@@ -294,11 +313,11 @@ static void keep_below(search *s, size_t limit, size_t most) {
 
 /* What `now` gets wrong, at most HARD of it. */
 static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
-  uint8_t d[256 * 8];
+  uint8_t d[RUN_AT_ONCE * 8];
   const probe_list *l = s->l;
   mxi_probe_list_init(out, l->spec, l->lack);
-  for (size_t first = 0; first < l->n && out->n < HARD; first += 256) {
-    const size_t n = l->n - first < 256 ? l->n - first : 256;
+  for (size_t first = 0; first < l->n && out->n < HARD; first += RUN_AT_ONCE) {
+    const size_t n = l->n - first < RUN_AT_ONCE ? l->n - first : RUN_AT_ONCE;
     if (!mxi_probe_run(d, l, first, n, now)) break;
     for (size_t i = 0; i < n && out->n < HARD; i++)
       if (mxi_probe_differs(l->spec->d, mxi_probe_bits(d, l->d_bytes, i), mxi_probe_bits(l->d, l->d_bytes, first + i), 0))
@@ -310,11 +329,11 @@ static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
 /* The best of the pool, if better than `now`. A move must put right some of what is wrong; then it is seen on part of the probes, then on all. */
 static int take_best(search *s, scored *now, const probe_list *hard) {
   score_all(s, hard, hard->n);
-  keep_below(s, hard->n, 3000);
-  if (s->n > 48) {
+  keep_below(s, hard->n, MOVES_SCREENED);
+  if (s->n > NO_SCREEN) {
     const size_t on_screen = mxi_probe_wrong(&s->screen, &now->g, SIZE_MAX - 1, 0, NULL);
     score_all(s, &s->screen, on_screen);
-    keep_below(s, on_screen + 1, 160);
+    keep_below(s, on_screen + 1, MOVES_FULL);
   }
   score_all(s, s->l, now->wrong);
   keep_below(s, now->wrong, 1);
@@ -392,7 +411,7 @@ int mxi_probe_search(probe_found *out, const probe_list *l, const probe_readings
     mxi_probe_list_keep(&shuffled);
     s.l = &shuffled;
     s.screen = shuffled;
-    s.screen.n = shuffled.n / 8 > 500 ? shuffled.n / 8 : shuffled.n < 500 ? shuffled.n : 500;
+    s.screen.n = shuffled.n / SCREEN_ONE_IN > LEAST_SCREEN ? shuffled.n / SCREEN_ONE_IN : shuffled.n < LEAST_SCREEN ? shuffled.n : LEAST_SCREEN;
     out->wrong = SIZE_MAX;
     starts(&s);
     grid(&s);
@@ -405,10 +424,10 @@ int mxi_probe_search(probe_found *out, const probe_list *l, const probe_readings
     if (few.n > FIRST) few.n = FIRST;
     score_all(&s, &few, few.n);
     keep_below(&s, SIZE_MAX, s.n);
-    keep_of_each_kind(&s, 6);
+    keep_of_each_kind(&s, KIND_AFTER_FIRST);
     score_all(&s, &s.screen, s.screen.n);
     keep_below(&s, SIZE_MAX, s.n);
-    keep_of_each_kind(&s, 2);
+    keep_of_each_kind(&s, KIND_AFTER_SCREEN);
     size_t n = 0;
     for (size_t i = 0; i < s.n && n < DEEP; i++) best[n++] = s.pool[i];
     for (size_t i = 0; i < n; i++) best[i].wrong = mxi_probe_wrong(&shuffled, &best[i].g, shuffled.n, 0, NULL);

@@ -6,6 +6,13 @@
 
 #include "verify/trial/trial.h"
 
+/* A block of up to so many elements is looked at whole. Of larger ones, besides the special values and the largest, so many that are nearest to a tie,
+ * within NEAR_TIE of a step, and so many others spread over it. Fewer tell fewer rules apart at the first look; each one more is
+ * computed for every spec that is tried. */
+enum { WHOLE_BLOCK = 20, NEAR = 6, OTHERS = 8 };
+static const double NEAR_TIE = 0.05;
+enum { SCATTER = 7 }; /* the others lie elsewhere in each block */
+
 /* Distance of y to the nearest midpoint of two codes, in steps there; formats of few bits. */
 static double tie_distance(const mx_format *f, double y) {
   static const mx_encoding down = {.round = MX_ROUND_RTZ}, away = {.round = MX_ROUND_RTP};
@@ -17,7 +24,6 @@ static double tie_distance(const mx_format *f, double y) {
 
 /* Elements that say something, in a block of many. */
 static void choose_elements(set_item *item, const observation *o) {
-  enum { NEAR = 6, OTHERS = 8 };
   const mx_format *f = mx_elem_format(o->formats.elem);
   const double scale = fabs(mx_decode(mx_scale_format(o->formats.scale), o->blocks[item->block].scale));
   const double used = o->formats.scale_form == MX_SCALE_FORM_ENCODE ? 1 / scale : scale;
@@ -29,7 +35,7 @@ static void choose_elements(set_item *item, const observation *o) {
   size_t kinds[7], largest = SIZE_MAX, near[NEAR];
   double nearest[NEAR], most = -1;
   for (size_t i = 0; i < 7; i++) kinds[i] = SIZE_MAX;
-  for (size_t i = 0; i < NEAR; i++) near[i] = SIZE_MAX, nearest[i] = 0.05;
+  for (size_t i = 0; i < NEAR; i++) near[i] = SIZE_MAX, nearest[i] = NEAR_TIE;
   for (size_t k = 0; k < area; k++) {
     const float x = first[k / cols * ld + k % cols];
     const size_t at = k / cols * o->block_cols + k % cols;
@@ -49,7 +55,7 @@ static void choose_elements(set_item *item, const observation *o) {
   for (size_t i = 0; i < NEAR; i++)
     if (near[i] != SIZE_MAX) mxi_set_item_look_at(item, (uint32_t)near[i]);
   for (size_t i = 0; i < OTHERS; i++) {
-    const size_t k = (i * area + item->block * 7 % area) / OTHERS % area;
+    const size_t k = (i * area + item->block * SCATTER % area) / OTHERS % area;
     mxi_set_item_look_at(item, (uint32_t)(k / cols * o->block_cols + k % cols));
   }
 }
@@ -77,7 +83,7 @@ int mxi_set_add(block_set *s, uint32_t block, const mx_spec *wrong) {
   if (!o->samples[0].codes) return 1;
   size_t rows, cols;
   mxi_observation_extent(o, &o->blocks[block], &rows, &cols);
-  if (rows * cols > 20)
+  if (rows * cols > WHOLE_BLOCK)
     choose_elements(&s->at[at], o);
   else
     for (size_t k = 0; k < rows * cols; k++) mxi_set_item_look_at(&s->at[at], (uint32_t)(k / cols * o->block_cols + k % cols));

@@ -9,7 +9,13 @@
 #include "verify/identify/search/stochastic.h"
 #include "verify/trial/observe.h"
 
-enum { MAX_POINTS = 1536 };
+/* Points that a spread is measured on, and rows that they are taken from. Fewer, and the spreads of right and wrong formats overlap; more, and every
+ * pair of formats takes longer for each shape of a block. */
+enum { MAX_POINTS = 1536, WANTED_ROWS = 48 };
+/* Input of magnitudes between these is measured: beyond, the scales that fit lie at the ends of their formats, and say little of them. */
+static const float LEAST_X = 0x1p-100f, MOST_X = 0x1p100f;
+/* Tiles of at least so many rows may be told by scales that differ across a row alone; of fewer rows, scales are the same by chance. */
+enum { ROWS_THAT_TELL = 16 };
 
 typedef struct shape {
   size_t rows, cols;
@@ -46,7 +52,8 @@ static int repeats(const mx_sample *s, size_t n, size_t br) {
       const size_t line = s[i].scale_cols * s[i].scale_bytes, first = r / br * br;
       const uint8_t *p = s[i].scales;
       others |= r == first && r && memcmp(p, p + r * line, line);
-      across |= r == 0 && s[i].rows >= br && br >= 16 && line > s[i].scale_bytes && memcmp(p, p + s[i].scale_bytes, line - s[i].scale_bytes);
+      across |= r == 0 && s[i].rows >= br && br >= ROWS_THAT_TELL && line > s[i].scale_bytes &&
+                memcmp(p, p + s[i].scale_bytes, line - s[i].scale_bytes);
       if (r == first) continue;
       seen = 1;
       if (memcmp(p + r * line, p + first * line, line)) return 0;
@@ -168,7 +175,7 @@ static uint32_t scale_at(const mx_sample *s, shape b, size_t r, size_t c) {
 static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, shape b, const mx_spec *f, shortage *lack) {
   size_t count = 0, total_rows = 0;
   for (size_t i = 0; i < n; i++) total_rows += samples[i].rows;
-  const size_t wanted_rows = 48, step = total_rows / wanted_rows + 1;
+  const size_t step = total_rows / WANTED_ROWS + 1;
   size_t at = 0;
   for (size_t i = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
@@ -177,10 +184,10 @@ static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, 
       if (at % step) continue;
       memcpy(row, s->x + r * s->ld, s->cols * sizeof *row);
       if (f->had_size) noted_status(mx_hadamard(row, s->cols, row, 1, s->cols, s->cols, f->had_size, f->had_sign, f->had_signs, f->seed), lack);
-      const size_t per_row = MAX_POINTS / wanted_rows, skip = s->cols / per_row + 1;
+      const size_t per_row = MAX_POINTS / WANTED_ROWS, skip = s->cols / per_row + 1;
       for (size_t c = r % skip; c < s->cols && count < MAX_POINTS; c += skip) {
         const float a = fabsf(row[c]);
-        if (isfinite(row[c]) && a > 0x1p-100f && a < 0x1p100f)
+        if (isfinite(row[c]) && a > LEAST_X && a < MOST_X)
           out[count++] = (point){row[c], s->codes[r * s->cols + c], scale_at(s, b, r, c), (uint32_t)i};
       }
     }
@@ -194,32 +201,50 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* Elements below one in SMALL_SHARE of the largest, and below SMALL_TIMES the smallest, say little: their steps are as coarse as the spread of a wrong
+ * format. With more of them left out, data of small numbers have too few points; with fewer, right formats look spread. */
+static const double SMALL_SHARE = 16, SMALL_TIMES = 4;
+
 /* log2 of x / (code * scale), if this point says something; 0 if not. */
 static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const mx_format *s, const point *p) {
   const double v = mx_decode(e, p->code), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
   if (!isfinite(v) || v == 0 || !isfinite(sc) || sc == 0 || fabs(v) >= top) return 0;
-  if (fabs(v) < top / 16 && fabs(v) < 4 * mx_format_min(e)) return 0; /* coarse steps say little */
+  if (fabs(v) < top / SMALL_SHARE && fabs(v) < SMALL_TIMES * mx_format_min(e)) return 0;
   *out = log2(fabs((double)p->x) / fabs(v)) + (h->formats.scale_form == MX_SCALE_FORM_ENCODE ? log2(sc) : -log2(sc));
   return 1;
 }
 
 /* From here on, of the largest value, a number may have been clipped to it or rounded up to it. */
 static const double CLIPPED_FROM = 0.6;
+/* A number may be so many of the smallest elements larger than its code says: one for its own rounding, one for the scale's. */
+static const double STEPS_OFF = 2;
 
 /* Is a point that log_ratio() leaves out where it should be: too small for its block, or at the largest value? offset: log2 of x / (code * scale). */
 static int agrees(const hypothesis *h, const mx_format *e, const mx_format *s, const point *p, double offset) {
   const double v = fabs(mx_decode(e, p->code)), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
   if (!isfinite(v) || !isfinite(sc) || sc == 0) return 0;
   const double y = fabs((double)p->x) * exp2(-offset) * (h->formats.scale_form == MX_SCALE_FORM_ENCODE ? sc : 1 / sc);
-  return v >= top ? y > CLIPPED_FROM * top : y < v + 2 * mx_format_min(e);
+  return v >= top ? y > CLIPPED_FROM * top : y < v + STEPS_OFF * mx_format_min(e);
 }
+
+/* A spread beyond those of all formats: too few points to say one. */
+static const double NO_SPREAD = 100;
+/* Points of a sample, and of all of them, that a spread is said from: fewer lie near their own median under any format. */
+enum { FEWEST_OF_SAMPLE = 4, FEWEST_POINTS = 8 };
+/* Octaves that a point counts for at most, and one of the wrong sign: with more, a few points of another rule outweigh all others; with less, a
+ * wrong format is hardly worse than a right one. */
+static const double MOST_OCTAVES = 4, WRONG_SIGN = 4;
+/* Where fewer than one in so many points say something, each of the others that does not lie where it should counts for so many octaves: else a format
+ * whose codes are all at its ends would fit everything. */
+enum { TELLING_ONE_IN = 4 };
+static const double UNEXPLAINED = 2;
 
 /* Each sample has its own tensor scale, so the spread is that about each sample's median. */
 static void measure(hypothesis *h, const point *p, size_t n) {
   const mx_format *e = mx_elem_format(h->formats.elem), *s = mx_scale_format(h->formats.scale);
   double logs[MAX_POINTS], sum = 0, unused;
   size_t used = 0, crossed = 0, largest = 0, agreeing = 0;
-  h->spread = 100;
+  h->spread = NO_SPREAD;
   h->offset = 0;
   for (size_t i = 0, end; i < n; i = end) {
     size_t m = 0;
@@ -228,15 +253,16 @@ static void measure(hypothesis *h, const point *p, size_t n) {
       crossed += (mx_decode(e, p[end].code) < 0) != (p[end].x < 0);
       m++;
     }
-    if (m < 4) continue;
+    if (m < FEWEST_OF_SAMPLE) continue;
     qsort(logs, m, sizeof *logs, by_size);
     if (m > largest) largest = m, h->offset = logs[m / 2];
-    for (size_t k = 0; k < m; k++) sum += fmin(fabs(logs[k] - logs[m / 2]), 4);
+    for (size_t k = 0; k < m; k++) sum += fmin(fabs(logs[k] - logs[m / 2]), MOST_OCTAVES);
     used += m;
     for (size_t k = i; k < end; k++) agreeing += !log_ratio(&unused, h, e, s, &p[k]) && agrees(h, e, s, &p[k], logs[m / 2]);
   }
-  if (used < 8) return;
-  h->spread = (sum + 4 * (double)crossed) / (double)used + (used * 4 < n ? 2 * (double)(n - used - agreeing) / (double)n : 0);
+  if (used < FEWEST_POINTS) return;
+  h->spread = (sum + WRONG_SIGN * (double)crossed) / (double)used +
+              (used * TELLING_ONE_IN < n ? UNEXPLAINED * (double)(n - used - agreeing) / (double)n : 0);
 }
 
 static int better(const void *a, const void *b) {
@@ -260,6 +286,9 @@ static double normed_offset(const mx_sample *s, size_t n, const mx_format *e, co
   return amax > 0 && isfinite(amax) ? log2((double)amax) - log2(mx_format_max(e) * mx_format_max(sc)) : 0;
 }
 
+/* Negative numbers, none of them with the sign bit, that speak against a format: fewer may have been made so by a bug, such as a lost sign. */
+enum { ENOUGH_NEGATIVE = 8 };
+
 /* Can codes be those of a format? Codes fit its bits, and a negative number that is not zero has the sign bit. */
 static int codes_allow(const mx_sample *s, size_t n, const mx_format *f, unsigned bits) {
   size_t negative = 0, signed_codes = 0;
@@ -274,7 +303,7 @@ static int codes_allow(const mx_sample *s, size_t n, const mx_format *f, unsigne
         negative++;
         signed_codes += (code & sign) != 0;
       }
-  return negative < 8 || signed_codes;
+  return negative < ENOUGH_NEGATIVE || signed_codes;
 }
 
 /* The largest code of a scale of one byte in tensors of numbers alone. */
@@ -307,6 +336,8 @@ static int is_unlikely(const shape *blocks, size_t i, const mx_sample *s, size_t
 /* What is added to a spread, in octaves, for readings that are rare, so that of two that fit about alike the common one is tried first. As much as the
  * spreads of right and wrong formats lie apart would put the right one behind; nothing would leave it to the order of the tables. */
 static const double RARE_GRID = 0.15, UNLIKELY_BLOCK = 0.1, RARE_FORM = 0.02, UNEXPLAINED_NORM = 0.03, OTHER_NORM = 0.06, FULL_RANGE = 0.001;
+/* With more points than this, codes that fit 5 bits are no 8-bit format's; fewer may all be small ones. */
+enum { SMALL_BY_CHANCE = 64 };
 /* HiFloat4's micro-scales are not in sight, so that its spread says little: at most this. */
 static const double MICRO_SPREAD = 0.6;
 /* log2 of a tensor scale that is this far from amax / (largest element * largest scale) follows another rule. */
@@ -328,7 +359,7 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
         const int hif4 = e == MX_ELEM_E1M2 && sc == MX_SCALE_E6M2;
         if (ef->bits < bits || bytes != samples[0].scale_bytes || (hif4 ? form || b.cols != 64 || b.rows != 1 : sc == MX_SCALE_E6M2)) continue;
-        if (ef->bits == 8 && bits < 6 && n_points > 64) continue;
+        if (ef->bits == 8 && bits < 6 && n_points > SMALL_BY_CHANCE) continue;
         if (!allowed[e]) continue;
         hypothesis h = {.formats = *rotation, .block_rows = b.rows, .block_cols = b.cols};
         h.formats.elem = e;
@@ -394,7 +425,7 @@ void mxi_preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_s
   const unsigned bits = bits_needed(samples, n_samples);
   for (size_t i = 0; i < mx_preset_count() && *n < MAX_HYPOTHESES; i++) {
     mx_spec s;
-    hypothesis h = {.spread = 100};
+    hypothesis h = {.spread = NO_SPREAD};
     if (mx_preset_at(i)->alias_of || mx_preset_find(&s, mx_preset_at(i)->name, NULL)) continue;
     const mx_format *e = mx_elem_format(s.elem), *sf = mx_scale_format(s.scale);
     const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
@@ -432,29 +463,36 @@ typedef struct rotation {
   double share; /* of the tiles looked at, those that were numbers in range: a wrong scale format leaves few, and few correlate by chance */
 } rotation;
 
+/* Values, and squared norms of tiles, that are in reach of binary32 and binary64 with room for the rotation's sums: others are left out. */
+static const double LEAST_Y = 0x1p-100, MOST_Y = 0x1p100, LEAST_NORM = 0x1p-120;
+/* Rows that correlations are taken from, about, and tiles that are needed to have one. Fewer, and elements correlate by chance; more, and each pair of
+ * formats takes longer for each size. */
+enum { ROTATED_ROWS = 96, FEWEST_TILES = 4 };
+/* Sizes of rotations that are tried: the smallest and the largest in use. */
+enum { LEAST_SIZE = 16, MOST_SIZE = 128 };
+
 /* Values as they were stored, up to the tensor scale; 0 where there are none. */
 static void read_row(float *out, const mx_sample *s, shape b, size_t r, const mx_format *e, const mx_format *sf, int encode) {
   for (size_t c = 0; c < s->cols; c++) {
     const double scale = fabs(mx_decode(sf, scale_at(s, b, r, c))), v = mx_decode(e, s->codes[r * s->cols + c]);
     const double y = encode ? v / scale : v * scale;
-    out[c] = isfinite(y) && fabs(y) < 0x1p100 && (y == 0 || fabs(y) > 0x1p-100) ? (float)y : 0;
+    out[c] = isfinite(y) && fabs(y) < MOST_Y && (y == 0 || fabs(y) > LEAST_Y) ? (float)y : 0;
   }
 }
 
 /* Correlation of x with the values rotated back, for each element of the tile. */
 static void try_rotation(rotation *best, const mx_sample *samples, size_t n, shape b, unsigned size, const mx_format *e, const mx_format *sf,
                          int encode, shortage *lack) {
-  enum { ROWS = 96 };
-  double xy[128] = {0}, xx[128] = {0}, yy[128] = {0};
+  double xy[MOST_SIZE] = {0}, xx[MOST_SIZE] = {0}, yy[MOST_SIZE] = {0};
   size_t rows = 0, tiles = 0, total = 0, looked = 0;
   for (size_t i = 0; i < n; i++) total += samples[i].cols < size ? 0 : samples[i].rows; /* short tiles cannot be rotated back */
-  const size_t step = total / ROWS + 1;
+  const size_t step = total / ROTATED_ROWS + 1;
   for (size_t i = 0, at = 0; i < n; i++) {
     const mx_sample *s = &samples[i];
     if (s->cols < size) continue;
     float *y = noted(malloc((s->cols + size) * sizeof *y), lack);
     for (size_t r = 0; y && r < s->rows; r++, at++) {
-      if (at % step || rows > 2 * ROWS) continue;
+      if (at % step || rows > 2 * ROTATED_ROWS) continue;
       rows++;
       read_row(y, s, b, r, e, sf, encode);
       noted_status(mx_hadamard(y, s->cols, y, 1, s->cols, s->cols, size, MX_HAD_SIGN_NONE, NULL, 0), lack);
@@ -463,7 +501,7 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
         double norm_x = 0, norm_y = 0;
         looked++;
         for (unsigned k = 0; k < size; k++) norm_x += (double)x[k] * (double)x[k], norm_y += (double)y[c + k] * (double)y[c + k];
-        if (!(norm_x > 0x1p-120) || !(norm_y > 0x1p-120) || isinf(norm_x) || isinf(norm_y)) continue;
+        if (!(norm_x > LEAST_NORM) || !(norm_y > LEAST_NORM) || isinf(norm_x) || isinf(norm_y)) continue;
         tiles++;
         for (unsigned k = 0; k < size; k++) { /* each tile counts alike */
           xy[k] += (double)x[k] * (double)y[c + k] / sqrt(norm_x * norm_y);
@@ -474,7 +512,7 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
     }
     free(y);
   }
-  rotation mine = {.size = size, .fit = tiles < 4 ? 0 : 1, .share = (double)tiles / (double)(looked + 1)};
+  rotation mine = {.size = size, .fit = tiles < FEWEST_TILES ? 0 : 1, .share = (double)tiles / (double)(looked + 1)};
   for (unsigned k = 0; k < size; k++) {
     const double corr = xx[k] > 0 && yy[k] > 0 ? xy[k] / sqrt(xx[k] * yy[k]) : 0;
     mine.fit = fmin(mine.fit, fabs(corr));
@@ -491,7 +529,7 @@ static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsig
         const mx_format *ef = mx_elem_format(e), *sf = mx_scale_format(sc);
         const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
         if (ef->bits < bits || (ef->bits == 8 && bits < 6) || bytes != samples[0].scale_bytes || sc == MX_SCALE_E6M2) continue;
-        for (unsigned size = 16; size <= 128; size *= 2) try_rotation(&best, samples, n, b, size, ef, sf, encode, lack);
+        for (unsigned size = LEAST_SIZE; size <= MOST_SIZE; size *= 2) try_rotation(&best, samples, n, b, size, ef, sf, encode, lack);
       }
   return best;
 }
@@ -533,10 +571,10 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
   else {
     const unsigned bits = bits_needed(samples, n_samples);
     const mx_spec none = {0};
-    double least = 100;
+    double least = NO_SPREAD;
     for (size_t i = 0; i < n_blocks; i++) /* tiles come before rows where scales repeat, so among equals they win */
       consider(&l, samples, n_samples, blocks[i], &none, bits, is_unlikely(blocks, i, samples, n_samples));
-    for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? 100 : l.at[i].spread);
+    for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? NO_SPREAD : l.at[i].spread);
     if (least > NOTHING_FITS) { /* nothing fits as it lies: perhaps the input was rotated */
       const rotation r = find_rotation(samples, n_samples, blocks[0], bits, lack);
       const mx_spec rotated = spec_of_rotation(&r, mx_thread_count(options->n_threads > 0 ? options->n_threads : 1));

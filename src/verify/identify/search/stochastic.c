@@ -7,7 +7,12 @@
 
 #include "mxgold/random.h"
 
-enum { TESTED = 96, LANE = 1 << 16, SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25 };
+/* Draws that a seed is held to: fewer let wrong seeds through to the blocks, more are hardly ever looked at. Seeds are tried in runs of so many LANEs, after
+ * each of which the time is looked at. */
+enum { TESTED = 96, LANE = 1 << 16, LANES_A_LOOK = 64 };
+/* Seeds below 2^this are tried, for elements, for scales alone, and for the signs of a rotation, by what a trial costs. Fewer lose seeds that
+ * are counters or dates; more take the time of other rules, and seeds that were drawn from 64 bits are not found even so. */
+enum { SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25 };
 
 /* Seeds that are tried, by how many are wanted: a wrong rule must not take the time of the right one. */
 static const uint64_t LEVELS[] = {1 << 17, 1 << 20, UINT64_MAX};
@@ -118,8 +123,14 @@ static int is_chance(draw *draws, size_t n) {
   return (double)other > OF_CHANCE * expected_other;
 }
 
-/* A thousand times, as a logarithm. */
+/* A thousand times, as a logarithm: modes and numbers of bits that are so much less likely than the best are ruled out. Less would rule out the right
+ * one once in a while; more leaves modes open that the data tell apart. */
 static const double LESS_LIKELY = 7;
+/* What a draw that a mode cannot give counts against it, as a logarithm: enough that one rules the mode out beside a mode that gives all draws, and not so
+ * much that of modes that cannot give some draws the one with fewer of them would not be the best. */
+static const double IMPOSSIBLE = -40;
+/* A mode that comes later in the table must be better by more than sums of logarithms round. */
+static const double ANY_BETTER = 1e-9;
 
 /* A sum of draws is out of order beyond so many of its deviations, which chance is once in 10^15. Fewer, and of the many data that people try some draws
  * are called biased; more, and a small bias needs more data to be seen. */
@@ -127,22 +138,24 @@ static const double DEVIATIONS = 8;
 
 /* Draws that are needed to believe in chance, and how rarely a code may be neither neighbour of its value. */
 enum { ENOUGH_DRAWS = 64, BEYOND_ONE_IN = 1000 };
+/* Draws that are looked at: more tell a smaller bias, and take longer for each rule that is asked about. */
+enum { MOST_DRAWS = 120000 };
 
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
-  enum { MOST = 120000, BITS = 24 };
+  enum { BITS = 24 };
   mx_plan p;
   *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = BITS};
-  draw *draws = noted(malloc((MOST + 1) * sizeof *draws), o->lack);
+  draw *draws = noted(malloc((MOST_DRAWS + 1) * sizeof *draws), o->lack);
   if (!draws || plan_towards_zero(&p, o, spec)) {
     free(draws);
     return;
   }
   size_t n = 0;
   double bias = 0;
-  for (size_t i = 0; i < o->n_blocks && n < MOST; i++) {
+  for (size_t i = 0; i < o->n_blocks && n < MOST_DRAWS; i++) {
     if (o->blocks[i].kind != BLOCK_PLAIN) continue;
     mxi_plan_set_amax(&p, mxi_observation_amax(o, o->blocks[i].sample, &p.spec));
-    n += draws_of(draws + n, MOST - n, o, &p, &o->blocks[i], &out->beyond);
+    n += draws_of(draws + n, MOST_DRAWS - n, o, &p, &o->blocks[i], &out->beyond);
   }
   for (size_t i = 0; i < n; i++) bias += draws[i].up - draws[i].d;
   out->n = n;
@@ -153,10 +166,10 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
       double sum = 0;
       for (size_t i = 0; i < n; i++) {
         const double c = chance(draws[i].d, mode, r), q = draws[i].up ? c : 1 - c;
-        sum += q > 0 ? log(q) : -40;
+        sum += q > 0 ? log(q) : IMPOSSIBLE;
       }
       likelihood[mode][r] = sum;
-      if (sum > best + (mode < MX_SR_COUNT ? 1e-9 : LESS_LIKELY)) best = sum, out->mode = mode;
+      if (sum > best + (mode < MX_SR_COUNT ? ANY_BETTER : LESS_LIKELY)) best = sum, out->mode = mode;
     }
   out->bits_least = BITS;
   out->bits_most = 1;
@@ -231,15 +244,20 @@ static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr, uint32
   return 0;
 }
 
+/* Prescales within these factors of the one that was read off are tried, where that is at most so many for a denominator: random rounding leaves a few
+ * hundredths open. A wider range lets wrong seeds fit with a prescale of their own, a narrower one loses the right one. From MANY_BITS bits on:
+ * fewer bits fit many seeds with some prescale. */
+static const float LEAST_PRESCALE = 0.96f, MOST_PRESCALE = 1.04f;
+enum { MOST_PRESCALES = 40, MANY_BITS = 7 };
+
 /* The same with numbers near elem.prescale as well: random rounding allows many, and only the seed tells which. Few bits allow many still. */
 static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
-  enum { MANY_BITS = 7, MOST = 40 };
   static const int denominators[] = {1, 20, 100, 64};
   const float k = spec->elem_prescale;
   if (settle_mode(s, spec, seed, lfsr, k != 0 ? MANY_BITS : 0)) return 1;
   for (size_t i = 0; i < sizeof denominators / sizeof denominators[0] && k != 0; i++) {
-    const float least = ceilf(0.96f * k * (float)denominators[i]), most = 1.04f * k * (float)denominators[i];
-    for (float n = least; n <= most && most - least < MOST; n++) {
+    const float least = ceilf(LEAST_PRESCALE * k * (float)denominators[i]), most = MOST_PRESCALE * k * (float)denominators[i];
+    for (float n = least; n <= most && most - least < MOST_PRESCALES; n++) {
       mx_spec t = *spec;
       t.elem_prescale = (float)((double)n / denominators[i]);
       if (!settle_mode(s, &t, seed, lfsr, MANY_BITS)) continue;
@@ -250,12 +268,17 @@ static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
   return k != 0 && settle_mode(s, spec, seed, lfsr, 0);
 }
 
+/* Seeds that fit the draws and are tried on blocks: with slack for few bits there may be more, and then all are likely to be wrong. */
+enum { MOST_GOOD = 64 };
+/* Seeds to be tried below which one thread is done before others have started. */
+enum { ONE_THREAD = 4096 };
+
 static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t first, size_t n, int lfsr, const draw *draws, size_t n_draws,
                      double slack) {
   enum { GROUP = 32 };
-  uint64_t good[64];
+  uint64_t good[MOST_GOOD];
   size_t n_good = 0;
-#pragma omp parallel for schedule(static, 1024 / GROUP) num_threads(s->threads) if (n > 4096)
+#pragma omp parallel for schedule(static, 1024 / GROUP) num_threads(s->threads) if (n > ONE_THREAD)
   for (size_t group = 0; group < n; group += GROUP) {
     /* The first word of each seed of a group without a branch between them: three of four seeds are done with after it. */
     const size_t in_group = n - group < GROUP ? n - group : GROUP;
@@ -265,7 +288,7 @@ static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t fi
       const uint64_t seed = list ? list[group + i] : first + group + i;
       if (!word_fits(words[i], &draws[0], slack) || !fits(seed, lfsr, draws + 1, n_draws - 1, slack)) continue;
 #pragma omp critical(mxi_random_solve)
-      if (n_good < 64) good[n_good++] = seed;
+      if (n_good < MOST_GOOD) good[n_good++] = seed;
     }
   }
   for (size_t k = 0; k < n_good; k++) { /* the least one, whatever the threads did */
@@ -287,6 +310,11 @@ static int by_likelihood(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* Draws nearer to either end are rounded there by most seeds, and turn few down. At most so many of a block are taken, so that one block whose scale
+ * follows another rule does not fill the list. */
+static const double MIDDLE_FROM = 0.25, MIDDLE_TO = 0.75;
+enum { OF_A_BLOCK = 1 + TESTED / 16 };
+
 /* Elements near the middle of their step, spread over the chosen ordinary blocks; those first that turn most seeds down. */
 static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spec) {
   const observation *o = s->o;
@@ -304,8 +332,8 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
     const block_at *b = &o->blocks[set->at[i].block];
     mxi_plan_set_amax(&p, mxi_observation_amax(o, b->sample, &p.spec));
     const size_t m = draws_of(draws, area, o, &p, b, &beyond);
-    for (size_t k = 0, taken = 0; k < m && n < TESTED && taken < 1 + TESTED / 16; k++)
-      if (draws[k].d > 0.25 && draws[k].d < 0.75) out[n++] = draws[k], taken++;
+    for (size_t k = 0, taken = 0; k < m && n < TESTED && taken < OF_A_BLOCK; k++)
+      if (draws[k].d > MIDDLE_FROM && draws[k].d < MIDDLE_TO) out[n++] = draws[k], taken++;
   }
   free(draws);
   qsort(out, n, sizeof *out, by_likelihood);
@@ -315,26 +343,35 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
 /* Fewer draws than this fit too many seeds by luck. */
 enum { LEAST_TESTED = 24 };
 
+/* What r random bits can shift is 2^(1-r): slacks from 7 bits on, from 4, from 3. A larger slack lets seeds through that have nothing to do with the draws,
+ * each of which costs a trial of all modes: so fewer seeds are tried under it. Below 3 bits, seeds are tried one by one. */
+static const double SLACK_7_BITS = 0.02, SLACK_4_BITS = 0.14, SLACK_3_BITS = 0.4;
+enum { SEEDS_4_BITS = 1 << (SEED_BITS - 2), SEEDS_3_BITS = 1 << 12, SEEDS_ONE_BY_ONE = 256 };
+/* Scales show the seed if so many other seeds leave at least as many of them wrong. */
+enum { OTHER_SEEDS = 8 };
+
 static int solve_elements(search *s, mx_spec *spec, int many) {
-  /* What r random bits can shift is 2^(1-r): from 7 bits on, from 4, from 3; below, seeds are tried one by one. */
-  static const struct {
+  const struct {
     double slack;
     int lfsr;
     uint64_t end;
-  } pass[] = {
-      {0.02, 0, UINT64_C(1) << SEED_BITS}, {0.02, 1, UINT64_C(1) << SEED_BITS}, {0.14, 0, UINT64_C(1) << (SEED_BITS - 2)}, {0.4, 0, 1 << 12}};
+  } pass[] = {{SLACK_7_BITS, 0, UINT64_C(1) << SEED_BITS},
+              {SLACK_7_BITS, 1, UINT64_C(1) << SEED_BITS},
+              {SLACK_4_BITS, 0, SEEDS_4_BITS},
+              {SLACK_3_BITS, 0, SEEDS_3_BITS}};
   draw draws[TESTED];
   const size_t n = choose_draws(draws, s, spec);
   if (n < LEAST_TESTED) return 0;
   for (size_t k = 0; k < sizeof pass / sizeof pass[0] && !budget_over(s->budget); k++) {
     if (!many && try_seeds(s, spec, habits, 0, sizeof habits / sizeof habits[0], pass[k].lfsr, draws, n, pass[k].slack)) return 1;
     const uint64_t end = pass[k].end < LEVELS[many] ? pass[k].end : LEVELS[many];
-    for (uint64_t first = many ? LEVELS[many - 1] : 0; first < end && !budget_over(s->budget); first += 64 * LANE) {
+    for (uint64_t first = many ? LEVELS[many - 1] : 0; first < end && !budget_over(s->budget); first += LANES_A_LOOK * LANE) {
       const uint64_t left = end - first;
-      if (try_seeds(s, spec, NULL, first, left < 64 * LANE ? left : 64 * LANE, pass[k].lfsr, draws, n, pass[k].slack)) return 1;
+      if (try_seeds(s, spec, NULL, first, left < LANES_A_LOOK * LANE ? left : LANES_A_LOOK * LANE, pass[k].lfsr, draws, n, pass[k].slack))
+        return 1;
     }
   }
-  for (uint64_t seed = 0; many == 1 && seed < 256 && !budget_over(s->budget); seed++) /* as long as 2^20 of them above */
+  for (uint64_t seed = 0; many == 1 && seed < SEEDS_ONE_BY_ONE && !budget_over(s->budget); seed++) /* as long as 2^20 of them above */
     if (settle_mode(s, spec, seed, 0, 0)) return 1;
   return 0;
 }
@@ -343,12 +380,14 @@ static int solve_elements(search *s, mx_spec *spec, int many) {
 static int shows_seed(const block_set *set, const mx_spec *spec) {
   mx_spec t = *spec;
   uint64_t wrong = 0;
-  for (t.seed = 1; t.seed <= 8; t.seed++) wrong += mxi_set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
-  return wrong >= 8;
+  for (t.seed = 1; t.seed <= OTHER_SEEDS; t.seed++) wrong += mxi_set_score(set, &t, LOOK_SCALES, 0, NULL).scales;
+  return wrong >= OTHER_SEEDS;
 }
 
 /* A right seed gives every scale but those whose rule is not known yet: more than one in so many wrong, and it is another seed. */
 enum { SEED_WRONG_ONE_IN = 50 };
+/* Blocks that a seed's scales are looked at in first: fewer fit wrong seeds by chance, more make each seed dearer. */
+enum { SCALE_BLOCKS = 128 };
 
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
 static int solve_scales(search *s, mx_spec *spec, int many) {
@@ -364,7 +403,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
 #pragma omp parallel num_threads(s->threads)
   {
-    block_set few = {.of = o, .n = set->n < 128 ? set->n : 128, .at = set->at}; /* of foursix's two scales either will do */
+    block_set few = {.of = o, .n = set->n < SCALE_BLOCKS ? set->n : SCALE_BLOCKS, .at = set->at}; /* of foursix's two scales either will do */
     seed_trial one;
     mx_spec t = *spec;
     int late = !mxi_seed_trial_open(&one, &few, spec);
@@ -414,9 +453,12 @@ int mxi_random_solve(search *s, mx_spec *spec, int many) {
   return 1;
 }
 
+/* Seeds that are tried for 16 signs, which fit every 65,536th: with more, chance finds one. */
+enum { SHORT_SIGN_SEEDS = 1 << 12 };
+
 int mxi_random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int n_threads) {
   const size_t n_habits = sizeof habits / sizeof habits[0];
-  const uint64_t end = size < 32 ? UINT64_C(1) << 12 : (UINT64_C(1) << SIGN_SEED_BITS) + n_habits; /* 16 signs fit every 65,536th seed */
+  const uint64_t end = size < 32 ? SHORT_SIGN_SEEDS : (UINT64_C(1) << SIGN_SEED_BITS) + n_habits;
   uint32_t want[4] = {0};
   uint64_t found = UINT64_MAX;
   memcpy(want, signs, size / 8);
