@@ -1,7 +1,7 @@
 /** Ablation: what a format, a rounding or a rotation does to a tensor and to a product.
  *
  *  Every number is the same to the bit for any number of threads and any ISA: sums are binary64, taken over pieces of MX_PIECE values, four
- *  lanes each, and the pieces are added in order; logarithms and normal numbers are made here of +, -, *, / and sqrt alone.
+ *  lanes each, and the pieces are added in order; logarithms and normal numbers are computed here from +, -, *, / and sqrt alone.
  *  Nothing here decides bits of codes: those come from mx_quantize(). */
 #ifndef MXGOLD_ABLATE_H
 #define MXGOLD_ABLATE_H
@@ -37,21 +37,22 @@ typedef struct mx_data {
   double param[2]; /* as the row says */
 } mx_data;
 
-/** Name and meaning of a kind, NULL outside. */
+/** Name and meaning of a kind; NULL outside the list. */
 const char *mx_data_name(int kind);
 const char *mx_data_doc(int kind);
-/** From "gaussian", "student:3", "outliers:0.01:20". MX_ERR_KEY names the nearest kinds, MX_ERR_ARG says which parameters are allowed. */
+/** Parse "gaussian", "student:3", "outliers:0.01:20". MX_ERR_KEY names the nearest kinds, MX_ERR_ARG says which parameters are allowed. */
 mx_status mx_data_parse(mx_data *out, const char *text, mx_error *err);
 /** Fill out [rows][cols]. Value i is a function of (data, seed, i, cols) alone: Philox stream MX_STREAM_DATA, normal numbers by Wichura's
- *  AS 241 (1988). Threads: runs in several, the same bits for any number.  Oracle: tests/test_ablate.c. */
+ *  AS 241 (1988). Threads: runs on several, with the same bits for any number.  Oracle: tests/test_ablate.c. */
 void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *data, uint64_t seed);
 
 /* ---- One tensor ---- */
 
 enum { MX_PIECE = 4096 };
 
-/** Sums over pairs (x, y = what became of x). A pair with an x that is NaN or Inf is counted and left out; so is a finite x that became NaN
- *  or Inf (spoiled: by a NaN elsewhere in its block, or by overflow). What the spoiled held is added up, so that they need not pass for no error. */
+/** Sums over pairs (x, y), where y is what became of x. A pair whose x is NaN or Inf is counted and left out, and so is a spoiled pair: its x
+ *  is finite, its y NaN or Inf (from a NaN elsewhere in the block, or from overflow). `lost` sums the spoiled x, which would else seem free of
+ *  error. */
 typedef struct mx_error_sums {
   uint64_t n, n_nan, n_inf, n_spoiled; /* n: pairs in the sums */
   uint64_t n_underflow;                /* x != 0, y == 0 */
@@ -60,13 +61,13 @@ typedef struct mx_error_sums {
   double lost;                         /* sum of x^2 over spoiled x */
 } mx_error_sums;
 
-/** Add n pairs to *sums (zeroed before the first). Pieces start again with every call, so a tensor added in parts gives the bits of the whole if
- *  each part but the last is a multiple of MX_PIECE. */
+/** Add n pairs to *sums (zeroed before the first call). Each call starts a new piece, so a tensor that is added in parts gives the same bits as
+ *  the whole only if the length of every part but the last is a multiple of MX_PIECE. */
 void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size_t n, int n_threads);
-/** Add other sums to *sums: those of the next part. */
+/** Add the sums of the next part to *sums. */
 void mx_error_sums_join(mx_error_sums *sums, const mx_error_sums *next);
 
-/** What the sums say; 0 where there is nothing to divide by, SQNR +Inf without error. */
+/** Figures computed from the sums; 0 if the divisor is 0. SQNR is +Inf if there is no error. */
 double mx_sqnr(const mx_error_sums *s);           /* 10 log10(xx / ee), dB */
 double mx_sqnr_of_all(const mx_error_sums *s);    /* the same with spoiled values as if they had become 0 */
 double mx_mse(const mx_error_sums *s);            /* ee / n */
@@ -76,52 +77,52 @@ double mx_gain(const mx_error_sums *s);           /* xy / xx: below 1 the tensor
 
 enum { MX_BINADES = 512, MX_BINADE_0 = 256 };
 
-/** Counts over codes and scales. Padding of a short last block is not counted, and the scale of a tile is counted once. */
+/** Counts over codes and scales. The padding of a short last block is not counted, and the scale of a tile is counted once. */
 typedef struct mx_code_counts {
-  uint64_t n, zero, saturated; /* saturated: the largest finite code, and the scaled value beyond it */
+  uint64_t n, zero, saturated; /* saturated: the code is the largest finite one, and the scaled value lies beyond it */
   uint64_t code[256];
   uint64_t n_scales, scale_zero, scale_nan;
   uint64_t scale_binade[MX_BINADES]; /* [MX_BINADE_0 + floor(log2 |scale|)], the scale as stored */
   uint64_t
-      factor_binade[MX_BINADES]; /* the same of what a code is multiplied by: tensor scale counted, encode scales turned round. Presets with and
-                                         without a tensor scale can be compared by it */
-  double tensor_factor;          /* the tensor scale's part of it, of the last tensor; 1 without */
+      factor_binade[MX_BINADES]; /* the same for what a code is multiplied by: with the tensor scale, and 1/scale for encode scales. It compares
+                                         presets that have a tensor scale with those that have none */
+  double tensor_factor;          /* the tensor scale's part of that, for the last tensor; 1 if there is none */
 } mx_code_counts;
 
-/** Count a quantised matrix: x [rows][cols] what was quantised, after the rotation if spec has one; y [rows][cols] its mx_dequantize. */
+/** Count a quantised matrix: x [rows][cols] is what was quantised (after the rotation, if spec has one), y [rows][cols] its mx_dequantize(). */
 mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *tensor, const mx_spec *spec, const float *x, const float *y,
                              int n_threads);
-/** -sum p log2 p over the codes, bits. */
+/** Entropy of the codes in bits: -sum p log2 p. */
 double mx_code_entropy(const mx_code_counts *counts);
-/** Bits a value of the format: codes at their width, scales, micro and tensor scale of a [rows][cols] matrix, over rows * cols. The fill of a
- *  short block counts; the scale of a tile counts once, though mx_tensor and files repeat it on each row; codes of 6 bits count 6, though files hold a
- *  byte each. */
+/** Bits per value: codes at their width, scales, micro-scales and tensor scale of a [rows][cols] matrix, divided by rows * cols. The fill of a
+ *  short block counts. The scale of a tile counts once, although mx_tensor and files repeat it on each row; a 6-bit code counts 6 bits,
+ *  although files use a byte for each. */
 double mx_bits_per_value(const mx_spec *spec, size_t rows, size_t cols);
 
-/** Quantise and come back: out [rows][cols] = dequantised src, with elem.prescale divided out and the rotation undone, so that out is what src
- *  has become. src and out have row stride cols and may be the same. counts may be NULL.
- *  Returns as mx_quantize; MX_ERR_SHAPE also when had.size does not divide cols, since what a short tile loses cannot be rotated back. */
+/** Quantise and dequantise: out [rows][cols] gets the dequantised src, with elem.prescale divided out and the rotation undone, so that it can
+ *  be compared with src. src and out have row stride cols and may be the same. counts may be NULL.
+ *  Returns as mx_quantize(); MX_ERR_SHAPE also when had.size does not divide cols, since what a short tile loses cannot be rotated back. */
 mx_status mx_fake_quantize(float *out, const float *src, size_t rows, size_t cols, const mx_spec *spec, const mx_exec *exec,
                            mx_code_counts *counts, mx_error *err);
 
 /** Does the spec draw random bits (stochastic rounding of elements or scales, fresh signs)? */
 int mx_spec_is_random(const mx_spec *spec);
 
-/** The seed of repeat r of a measurement: seed itself for r = 0, else words 2r and 2r + 1 of Philox (seed, stream 4), low word first, so that the repeats of
- *  neighbouring seeds have nothing in common.  Oracle: tests/test_ablate.c. */
+/** The seed of repeat r of a measurement: the seed itself for r = 0, otherwise words 2r and 2r + 1 of Philox (seed, stream 4), low word first,
+ *  so that the repeats of neighbouring seeds have nothing in common.  Oracle: tests/test_ablate.c. */
 uint64_t mx_repeat_seed(uint64_t seed, int r);
 
 typedef struct mx_measure_options {
-  int repeats;                      /* where the spec is random, with the seeds of mx_repeat_seed(); 0: 8 */
+  int repeats;                      /* of a random spec, with the seeds of mx_repeat_seed(); 0: 8 */
   int n_threads;                    /* 0: all */
   size_t n_units;                   /* length of unit_error */
-  int whole_only;                   /* products: both operands alone, the parts of one operand are left 0 */
+  int whole_only;                   /* products: measure both operands together alone; the parts of one operand stay 0 */
   const struct mx_mma_model *fused; /* products under MX_GEMM_FUSED: the matrix unit (mma.h) */
-  /* Products: called from the calling thread with the share of the work that is done, 0 to 1, after every product. NULL: none. */
+  /* Products: called on the caller's thread after every product, with the share of the work that is done, 0 to 1. May be NULL. */
   void (*progress)(void *self, double share);
   void *progress_self;
-  double *unit_error; /* may be NULL: sum of (x - y)^2 of each n_units-th of the tensor (mx_unit_first()), mean over repeats; a
-                         spoiled x counts with x^2 */
+  double *unit_error; /* [n_units], may be NULL: sum of (x - y)^2 over each unit of the tensor (mx_unit_first()), averaged over repeats;
+                         a spoiled x counts as x^2 */
 } mx_measure_options;
 
 typedef struct mx_measure {
@@ -129,63 +130,65 @@ typedef struct mx_measure {
   mx_code_counts counts; /* of the first repeat */
   double bits;           /* mx_bits_per_value */
   int repeats;
-  /** ||E[y] - x|| / ||x||, the part of the error that repeating does not average away; what the finite number of repeats leaves of the random
-   *  part is subtracted. Without randomness it is the relative error. TECHNIQUES 2.3. */
+  /** ||E[y] - x|| / ||x||, the part of the error that repeating does not average away. What a finite number of repeats leaves of the random
+   *  part is subtracted. Without randomness this is the relative error. TECHNIQUES 2.3. */
   double bias;
-  /** A bias below this is not told from none by so many repeats: sqrt(2 s) / ||x||, where s is the standard deviation of the estimate of ||E[y] - x||^2 that
-   *  rounding without any bias would have; from the fourth powers of what the last repeat differs from the mean by. 0 without randomness and of one repeat. */
+  /** So many repeats cannot distinguish a bias below this from none: sqrt(2 s) / ||x||, where s is the standard deviation that the estimate of
+   *  ||E[y] - x||^2 would have under unbiased rounding, estimated from the fourth powers of the last repeat's distance from the mean.
+   *  0 without randomness and for one repeat. */
   double bias_limit;
 } mx_measure;
 
-/** Measure what a spec does to x [rows][cols]. As mx_fake_quantize. Oracle: tests/test_ablate.c, each number by hand. */
+/** Measure what a spec does to x [rows][cols]. Returns as mx_fake_quantize(). Oracle: tests/test_ablate.c, which has each number by hand. */
 mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t cols, const mx_spec *spec, const mx_measure_options *options,
                             mx_error *err);
 
-/** First value of unit u of n_units over n values: boundaries are multiples of 64 values where there are enough. */
+/** Index of the first value of unit u when n values are cut into n_units: boundaries are multiples of 64 if there are enough values. */
 size_t mx_unit_first(size_t u, size_t n_units, size_t n);
 
 typedef struct mx_interval {
-  double at, low, high; /* the value, and 95 % about it */
+  double at, low, high; /* the value and its 95 % interval */
 } mx_interval;
 
-/** By how many dB is b worse than a? 10 log10(sum b / sum a), +-Inf when one of them alone is 0, with a 95 % interval of a symmetric,
- *  studentised bootstrap over units: both are resampled together, `resamples` times (0: 400) with Philox of (seed, MX_STREAM_DATA). It widens where a
- *  few units hold much of the error. Of one unit it has no width. */
+/** By how many dB is b worse than a? 10 log10(sum b / sum a), or +-Inf if only one of them is 0, with the 95 % interval of a symmetric,
+ *  studentised bootstrap over units: both are resampled together, `resamples` times (0: 400), with Philox of (seed, MX_STREAM_DATA). The
+ *  interval widens if a few units hold much of the error. For a single unit it has no width. */
 mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, size_t n_units, int resamples, uint64_t seed);
 
-/** The same of n_b columns b[k] against one a, all with the same draws: out[k]. ranked (may be NULL): where ranked[k], the interval goes from the 2.5 %
- *  to the 97.5 % quantile of the resamples themselves. That is for sums which a few units hold by construction, as those of values that NaN has spoiled: a
- *  resample's own standard error then says nothing, while the resamples still tell which column is worse. */
+/** The same for n_b columns b[k] against one a, all with the same draws: out[k]. ranked may be NULL; if ranked[k] is set, the interval goes
+ *  from the 2.5 % to the 97.5 % quantile of the resamples themselves. Use it for sums that a few units hold by construction, such as values
+ *  spoiled by NaN: a resample's own standard error is then meaningless, but the resamples still show which column is worse. */
 mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, const unsigned char *ranked,
                               size_t n_units, int resamples, uint64_t seed);
 
 /* ---- Products ---- */
 
-/** y [m][n] = x [m][k] * w [n][k]^T, each dot in binary64 with k ascending. Threads: the same bits for any number. */
+/** y [m][n] = x [m][k] * w [n][k]^T, each dot product in binary64 with k ascending. Threads: the same bits for any number. */
 void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, size_t k, int n_threads);
 
-/** Sums over two products: a the exact one, b another. */
+/** How a product differs from the exact one. */
 typedef struct mx_product_error {
-  double relative, bias, gain, cosine; /* bias as in mx_measure */
-  uint64_t left_out; /* values of the product, over all repeats, that are NaN or Inf in either: not in the sums; NaN if none is left */
+  double relative, bias, gain, cosine; /* bias as in mx_measure; NaN if every value is left out */
+  uint64_t left_out;                   /* values, over all repeats, that are NaN or Inf in either: not in the sums */
 } mx_product_error;
 void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n);
 
 /** Where the error of a quantised product comes from. */
 typedef struct mx_product_split {
   mx_product_error x, w;       /* only this operand quantised */
-  mx_product_error both;       /* both, product in binary64 */
+  mx_product_error both;       /* both quantised, product in binary64 */
   mx_product_error accumulate; /* both under the accumulation model, against both in binary64; a model rounds its result to binary32 */
-  mx_product_error total;      /* both under the model, against the exact product of the unquantised */
+  mx_product_error total;      /* both under the model, against the exact product of the unquantised operands */
 } mx_product_split;
 
-/** Besides the models MX_GEMM_* of gemm.h: dequantised operands multiplied in binary64, for operands that share no block. */
+/** In addition to the models MX_GEMM_* of gemm.h: dequantised operands multiplied in binary64, for operands whose blocks differ. */
 enum { MX_PRODUCT_DEQUANTIZED = -1 };
 
-/** One quantised product and the parts of its error. x [m][k], w [n][k]; spec_x and spec_w for each; model MX_GEMM_* or MX_PRODUCT_DEQUANTIZED. Repeats as options->repeats where random:
- *  repeat r takes mx_repeat_seed() of each seed. Fresh signs are those of spec_x's seed for both. Where both operands round stochastically, give them different
- *  seeds. MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product; or the blocks
- *  along K differ, under a model. MX_ERR_ARG: MX_GEMM_FUSED without options->fused. */
+/** One quantised product and the parts of its error. x is [m][k], w [n][k], spec_x and spec_w their specs, model MX_GEMM_* or
+ *  MX_PRODUCT_DEQUANTIZED. If a spec is random there are options->repeats repeats, and repeat r uses mx_repeat_seed() of each seed. Fresh signs
+ *  come from spec_x's seed for both operands. If both round stochastically, give them different seeds.
+ *  MX_ERR_CONFLICT: had.size, had.sign or its fixed signs differ, so that the rotations do not cancel in the product; or, under a model, the
+ *  blocks along K differ. MX_ERR_ARG: MX_GEMM_FUSED without options->fused. */
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
                                    const mx_spec *spec_w, int model, const mx_measure_options *options, mx_error *err);
 
@@ -202,7 +205,7 @@ mx_status mx_six_measure(mx_six *out, const float *x, const float *w, const floa
 /** A published way to quantise the six operands (formats/recipes.def). */
 typedef struct mx_recipe {
   const char *name;     /* "recipe-..." */
-  const char *keys;     /* of all six: a preset's name, or KEY=VALUE ... */
+  const char *keys;     /* for all six: a preset's name, or KEY=VALUE ... */
   const char *operands; /* "Qn:KEY=VALUE,...;..." */
   const char *train;    /* training keys (linear.h), which a single tensor has no use for: "KEY=VALUE,..." */
   const char *source;
@@ -213,7 +216,8 @@ const mx_recipe *mx_recipe_at(size_t index); /* NULL past the end */
 int mx_recipe_find(const char *name);
 /** The spec that all six have in common. */
 mx_status mx_recipe_base(mx_spec *out, const mx_recipe *recipe, mx_error *err);
-/** What each operand has of its own, on specs that hold the common one, or that and what a caller has changed. MX_ERR_KEY, MX_ERR_CONFLICT. */
+/** Set the keys that each operand has of its own, on specs that hold the common one (and what a caller has changed). MX_ERR_KEY,
+ *  MX_ERR_CONFLICT. */
 mx_status mx_recipe_operands(mx_spec spec[6], const mx_recipe *recipe, mx_error *err);
 
 /* ---- Pictures ---- */
@@ -232,18 +236,18 @@ mx_status mx_detail_measure(mx_detail *out, const float *x, const float *y, size
 /* ---- Outlier clamping and compensation (TECHNIQUES 3.2) ---- */
 
 enum { MX_OCC_SYMMETRIC, MX_OCC_MSAMP };
-/** Clamp x [n] at its quantiles 1 - alpha and alpha: clamped [n] holds the clamped values, rest [n] x - clamped where clamped and 0 elsewhere, so that
- *  clamped + rest == x. index: MX_OCC_SYMMETRIC, elements floor((1 - alpha)(n - 1)) from either end; MX_OCC_MSAMP, int((1 - alpha) n) and
- *  int(alpha n) of the sorted tensor. *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
+/** Clamp x [n] at its quantiles 1 - alpha and alpha. clamped [n] gets the clamped values and rest [n] what was cut off (0 where nothing was),
+ *  so that clamped + rest == x. index: MX_OCC_SYMMETRIC takes the elements floor((1 - alpha)(n - 1)) from either end of the sorted tensor,
+ *  MX_OCC_MSAMP its elements int((1 - alpha) n) and int(alpha n). *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
 mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index);
 
-/** Differentiable gradient estimator (TECHNIQUES 3.1; arXiv 2501.17116): the slope that stands for that of rounding to a format of at most 8 bits, by which a
- *  weight gradient is multiplied. (1/k) |r|^(1/k - 1), at most `clip`, where r runs from -1 to 1 between the neighbours of x in the format; 1/k at the
- *  format's values and beyond its largest. The paper's: e2m1, k = 5, clip = 3. NaN for NaN. Threads: reentrant.   Oracle: tests/test_ablate.c, and
- *  the published vector in docs/FINDINGS.md. */
+/** Differentiable gradient estimator (TECHNIQUES 3.1; arXiv 2501.17116): the slope that replaces that of rounding to a format of at most 8
+ *  bits; a weight gradient is multiplied by it. It is (1/k) |r|^(1/k - 1), at most `clip`, where r runs from -1 to 1 between the neighbours of
+ *  x in the format, and 1/k at the format's values and beyond its largest. The paper uses e2m1, k = 5 and clip = 3. NaN gives NaN.
+ *  Threads: reentrant.   Oracle: tests/test_ablate.c, and the published vector in docs/FINDINGS.md. */
 double mx_dge(const mx_format *format, double x, double k, double clip);
 
-/** The logarithm that the figures above are made with: log2 x of a positive, finite x to an error below 2 ulp, from +, -, *, / alone. */
+/** The logarithm that the figures above use: log2 of a positive, finite x with an error below 2 ulp, computed from +, -, *, / alone. */
 double mx_log2(double x);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Codes of n values under a deterministic rounding: mx_encode of each, bit for bit.
+/** Codes of n values under a deterministic rounding: the same bits as mx_encode() of each.
  *  out     one code a byte for formats of up to 8 bits, a native uint16_t each for wider ones
  *  format  of at most 16 bits
  *  exec    may be NULL

@@ -1,4 +1,4 @@
-/** Types of the numbers in files and arrays (not to be confused with element formats, format.h). The F8 rows are what checkpoints carry:
+/** Types of the numbers in files and arrays (not to be confused with the element formats of format.h). The F8 rows are for checkpoints:
  *  their bytes are codes, and nothing here gives them a value. */
 #ifndef MXGOLD_DTYPE_H
 #define MXGOLD_DTYPE_H
@@ -37,7 +37,7 @@ typedef enum mx_dtype {
       MX_DTYPE_COUNT
 } mx_dtype;
 
-/** Bytes a value of dtype takes; 0 for a value outside the enum. */
+/** Bytes that a value of dtype takes; 0 for a dtype outside the enum. */
 size_t mx_dtype_bytes(mx_dtype dtype);
 /** Command-line name ("f32"), never NULL. */
 const char *mx_dtype_name(mx_dtype dtype);
@@ -45,10 +45,10 @@ const char *mx_dtype_name(mx_dtype dtype);
 const char *mx_dtype_safetensors(mx_dtype dtype);
 /** descr in a .npy header ("<f4"), "" if .npy has none; never NULL. */
 const char *mx_dtype_npy(mx_dtype dtype);
-/** dtype of a command-line name; -1 if there is none. */
+/** dtype of a command-line name; -1 if the name is unknown. */
 int mx_dtype_find(const char *name);
 
-/** From binary32 to a checkpoint's own dtype.
+/** Convert binary32 to a checkpoint's own dtype.
  *  out    n values of dtype MX_F32, MX_F16 or MX_BF16; may be x itself.
  *  x      float32 [n].  Rounded to nearest, ties to even; finite values beyond the largest become the largest; Inf stays, a NaN becomes quiet.
  *  n_threads  0: OpenMP's default. The bits do not depend on it.

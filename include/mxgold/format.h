@@ -66,8 +66,8 @@ int mx_format_emax(const mx_format *format);
 /** True when code decodes to NaN. */
 int mx_format_is_nan(const mx_format *format, uint64_t code);
 
-/** How one value becomes a code. The zero struct is RNE, saturating, NaN to sign | max where the format has no NaN. Fields are values of the
- *  lists of formats/choices.def (MX_ROUND_*, MX_OVERFLOW_*, ...); spec.h has the keys they belong to. */
+/** How one value becomes a code. The zero struct is RNE, saturating, NaN to sign | max if the format has no NaN. Fields are values of the
+ *  lists of formats/choices.def (MX_ROUND_*, MX_OVERFLOW_*, ...); spec.h has the keys that they belong to. */
 typedef struct mx_encoding {
   int round;                   /* MX_ROUND_*, key elem.round */
   int overflow;                /* MX_OVERFLOW_*, key elem.overflow */
@@ -80,8 +80,8 @@ typedef struct mx_encoding {
   uint32_t nan_code, inf_code; /* for nan=code=N and inf=code=N: code with sign bit 0 */
 } mx_encoding;
 
-/** Code of the exact value x (a binary64 holds every quotient this library needs: results of inexact divisions are rounded to odd first).
- *  random is the random integer of SPEC 6 (its low sr_bits bits), used by MX_ROUND_SR alone.
+/** Code of the exact value x (a binary64 holds every quotient that this library needs: results of inexact divisions are rounded to odd first).
+ *  random is the random integer of SPEC 6 (its low sr_bits bits), which only MX_ROUND_SR uses.
  *  Threads: reentrant. Source: SPEC 2; OCP MX v1.0 sec. 5.3 and 6.3. Oracle: ref_encode, MPFR, make exhaustive. */
 uint64_t mx_encode(const mx_format *format, double x, const mx_encoding *how, uint32_t random);
 

@@ -1,4 +1,4 @@
-/** Which spec a black box follows, found from its inputs and outputs. */
+/** Find the spec that a black box follows from its inputs and outputs. */
 #ifndef MXGOLD_IDENTIFY_H
 #define MXGOLD_IDENTIFY_H
 
@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-/** What a black box gave for one tensor. codes, one a byte, and scales; or values alone (codes NULL). */
+/** What a black box gave for one tensor: codes and scales, or only values (codes is NULL). */
 typedef struct mx_sample {
   size_t rows, cols, ld; /* of x, row stride ld */
   const float *x;
-  const uint8_t *codes; /* [rows][cols], one a byte */
+  const uint8_t *codes; /* [rows][cols], one per byte */
   const void *scales;   /* [scale_rows][scale_cols], scale_bytes each (1, 2 or 4) */
   size_t scale_rows, scale_cols, scale_bytes;
   int has_tensor_scale;
@@ -33,51 +33,51 @@ typedef struct mx_identify_options {
 
 /** A known bug over a preset: what a kernel does that follows no spec. */
 typedef struct mx_bug {
-  const char *name;   /* short and fixed ("amax without abs"); NULL: none of those that are known */
+  const char *name;   /* short and fixed ("amax without abs"); NULL: no known bug */
   char text[512];     /* what the kernel does instead, and where: a clause for a sentence */
-  const char *preset; /* the bug is over this one; without a bug the preset that differs least; NULL: none fits the shapes */
+  const char *preset; /* the preset that has the bug; without a bug the preset that differs least; NULL: none fits the shapes */
   mx_spec spec;       /* of that preset */
-  uint64_t preset_codes, preset_scales, preset_tensor; /* that differ from the plain preset: codes, scales, tensor scales */
-  uint64_t codes, scales, tensor_scales;               /* that differ once the bug is put in and run over everything */
+  uint64_t preset_codes, preset_scales, preset_tensor; /* codes, scales, tensor scales that differ from the plain preset */
+  uint64_t codes, scales, tensor_scales;               /* those that still differ when the preset is run with the bug on all data */
 } mx_bug;
 
 /** What was found. */
 typedef struct mx_identity {
   mx_spec spec;
   int exact;                      /* every byte is reproduced */
-  const char *preset;             /* its name if the spec is a preset's on these data, else NULL */
+  const char *preset;             /* name of the preset that gives the same bytes as spec on these data, else NULL */
   const char *nearest;            /* the preset with the fewest keys to change, NULL if none has this element, scale and block */
   uint64_t n_codes, codes_differ; /* outside blocks whose scale is NaN */
   uint64_t n_scales, scales_differ;
-  uint64_t nan_codes_differ; /* inside those blocks, and which NaN a NaN is; they do not count against exact */
+  uint64_t nan_codes_differ; /* inside those blocks, or NaNs with other NaN codes; they do not count against exact */
   uint64_t tensor_scales_differ, n_values, values_differ;
-  uint64_t zero_signs_differ;                      /* of values_differ: zeros whose sign alone differs */
+  uint64_t zero_signs_differ;                      /* among values_differ: zeros that differ only in sign */
   float tensor_scale_stored, tensor_scale_of_spec; /* of the first sample whose tensor scale differs */
   uint64_t undecided;                              /* bit i: key mx_key_name(i) could have another value with the same bytes */
   int stochastic;                                  /* rounding is random */
-  int blank;                                       /* the input has no finite number other than zero, so that the data decide next to nothing */
+  int blank;                                       /* the input has no finite number other than zero, so the data decide almost nothing */
   /* With a stochastic rounding whose seed was not found, over ordinary blocks: */
-  int random_bits_least, random_bits_most; /* counts of random bits that fit; 24: 24 or more; 0: unknown */
-  int random_biased;                       /* codes go up more often, or less, than their fractions say */
-  double random_bias;                      /* mean of what is stored less the exact value, in steps of the element format */
-  uint64_t random_n, random_beyond;        /* elements between two codes; those that no rounding to a neighbour gives */
+  int random_bits_least, random_bits_most; /* numbers of random bits that fit; 24: 24 or more; 0: unknown */
+  int random_biased;                       /* codes are rounded up more or less often than their fractions say */
+  double random_bias;                      /* mean of the stored value minus the exact one, in steps of the element format */
+  uint64_t random_n, random_beyond;        /* elements between two codes; those of them that became neither neighbour */
   /* First block that differs, if any: */
   size_t bad_sample, bad_row, bad_col;
   uint64_t specs_tried;
-  int complete; /* 1: no limit of time cut the search short; 0: with more seconds the answer, or what is undecided, may be another */
-  mx_bug bug;   /* where no spec gives every byte, or only one with odd numbers: a known bug that does */
+  int complete; /* 1: no time limit cut the search short; 0: with more time the answer, or what is undecided, may be different */
+  mx_bug bug;   /* a known bug that gives every byte, where no spec does or only one with odd numbers */
 } mx_identity;
 
-/** Find the spec that a black box follows, by search over keys: formats, block, scale side, element side, special blocks.
- *  Returns MX_OK (also when nothing exact was found: out->exact says), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_TIME (the
- *  time ended before any spec was run), MX_ERR_NOMEM (also when memory ran out on the way: then nothing is said).
+/** Find the spec that a black box follows by a search over keys: formats, block, scale side, element side, special blocks.
+ *  Returns MX_OK (also if nothing exact was found: see out->exact), MX_ERR_ARG, MX_ERR_SHAPE (scales fit no block shape), MX_ERR_TIME (the
+ *  time ended before any spec was run), MX_ERR_NOMEM (also if memory ran out during the search: there is no partial answer).
  *  Threads: reentrant; the result does not depend on the number of threads unless time runs out (out->complete is 0).
  *  Oracle: tests/test_identify.c, tests/test_nomem.c. */
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err);
 
-/** For each key whose bit is set, the suite (MX_SUITE_*) on which the most other values of the key give other bytes than spec does: its vectors decide
- *  what identify left undecided. -1 where none does: the key has no effect beside the others. Suites are as mx_generate(suite, spec, 0 or 32,
- *  0 or 256, 1) makes them. MX_ERR_NOMEM.  Oracle: tests/test_identify.c. */
+/** For each key whose bit is set, find the suite (MX_SUITE_*) on which the largest number of other values of the key give bytes different from
+ *  those of spec: its vectors decide what identify left undecided. -1 if there is none: the key has no effect beside the others. Suites are as
+ *  mx_generate(suite, spec, 0 or 32, 0 or 256, 1) makes them. MX_ERR_NOMEM.  Oracle: tests/test_identify.c. */
 mx_status mx_deciding_suites(int suite_of[64], const mx_spec *spec, uint64_t keys);
 
 #ifdef __cplusplus

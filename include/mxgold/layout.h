@@ -24,7 +24,7 @@ typedef struct mx_layout_row {
 } mx_layout_row;
 const mx_layout_row *mx_layout_row_at(int layout);
 
-/** Name ("row", "nv128x4", "amd_shuffle", ...) and back; -1 for an unknown name. */
+/** Name of a layout ("row", "nv128x4", "amd_shuffle", ...), and the layout of a name; -1 if the name is unknown. */
 const char *mx_layout_name(mx_layout layout);
 int mx_layout_find(const char *name);
 
@@ -32,16 +32,16 @@ int mx_layout_find(const char *name);
 size_t mx_layout_size(mx_layout layout, size_t rows, size_t kb);
 /** Position of scale (row, k) in the layout. row and k may be in the padding. */
 size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, size_t k);
-/** From row-major to layout, padding set to pad; and back (padding is dropped). out must not overlap in. */
+/** Convert from row-major to layout, with the padding set to pad; and back (the padding is dropped). out must not overlap in. */
 void mx_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad);
 void mx_layout_unpack(uint8_t *scales, mx_layout layout, const uint8_t *in, size_t rows, size_t kb);
 
-/** Two 4-bit codes a byte: n codes (one a byte in) to (n + 1) / 2 bytes, in the given MX_NIBBLE_* order (half_block in blocks of `block`, an even
- *  number; a short last block is split in its own halves). The last nibble of an odd n is 0. Every function here: threads reentrant, source
- *  formats/layouts.def and SPEC 7, oracle tests/test_layout.c. */
+/** Pack n 4-bit codes, one per byte, into (n + 1) / 2 bytes in the given MX_NIBBLE_* order, and unpack them. half_block works in blocks of
+ *  `block`, an even number; a short last block is split into its own halves. If n is odd the last nibble is 0. For every function here: threads
+ *  reentrant, source formats/layouts.def and SPEC 7, oracle tests/test_layout.c. */
 void mx_pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
 void mx_unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, size_t block);
-/** 6-bit codes as one dense little-endian bit stream: n codes to (6 n + 7) / 8 bytes, and back. */
+/** Pack n 6-bit codes into one dense little-endian bit stream of (6 n + 7) / 8 bytes, and unpack them. */
 void mx_pack6(uint8_t *out, const uint8_t *codes, size_t n);
 void mx_unpack6(uint8_t *codes, const uint8_t *in, size_t n);
 

@@ -4,12 +4,13 @@
  *      Fprop  y  = x W^T     Q1 x    along I,  Q2 W    along I      y  [T][O]
  *      Dgrad  dx = dy W      Q3 dy   along O,  Q4 W^T  along O      dx [T][I]
  *      Wgrad  dw = dy^T x    Q5 dy^T along T,  Q6 x^T  along T      dw [O][I]
- *  Quantisers are mx_quantize(), products mx_gemm() under any accumulation model, unquantised products mx_dense_gemm(): nothing here decides bits
- *  but the order of these calls, the seeds and the gradient rules.
+ *  Operands are quantised by mx_quantize() and multiplied by mx_gemm() under any accumulation model; unquantised products are
+ *  mx_dense_gemm()'s. The only bits that are decided here come from the order of these calls, the seeds and the gradient rules.
  *
  *  Draws. Random words are a function of (seed, step, layer, operand), so that no two operands, layers or steps share one; Hadamard signs that are
  *  drawn (had.sign=fresh) are a function of (seed, step, layer, product) and shared by the product's two operands, so that they cancel.
- *  A rotation whose size does not divide the reduction axis widens both operands with zeros to whole tiles before it, so that it cancels too.
+ *  If the size of a rotation does not divide the reduction axis, both operands are first padded with zeros to whole tiles, so that it cancels
+ *  too.
  *
  *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain.
  *  elem.prescale of the operands is divided out of the product: alpha = rnd_f32(1 / (prescale * prescale)), computed in binary64.
@@ -47,20 +48,20 @@ typedef struct mx_linear_recipe {
 #undef MX_TRAIN_REAL
 } mx_linear_recipe;
 
-/** A recipe as text, the way command lines and configurations have it. The zero struct is recipe-ocp. */
+/** A recipe as text, as command lines and configurations give it. The zero struct is recipe-ocp. */
 typedef struct mx_linear_text {
-  const char *preset;          /* of all six operands; NULL: none */
+  const char *preset;          /* for all six operands; NULL: none */
   const char *recipe;          /* a row of formats/recipes.def instead; NULL: none */
-  const char *const *set;      /* n_set times "KEY=VALUE ...", keys of all six */
-  const char *const *operands; /* n_operands times "Qn:KEY=VALUE,..."; "Qn:preset=NAME,..." begins anew from a preset */
+  const char *const *set;      /* n_set times "KEY=VALUE ...", keys for all six */
+  const char *const *operands; /* n_operands times "Qn:KEY=VALUE,..."; "Qn:preset=NAME,..." starts again from a preset */
   const char *const *train;    /* n_train times "KEY=VALUE,...", training keys */
   size_t n_set, n_operands, n_train;
-  const char *gemms; /* the products that are quantised, "fprop,dgrad,wgrad"; NULL: all three; "" none */
+  const char *gemms; /* the products that are quantised, "fprop,dgrad,wgrad"; NULL: all three; "": none */
   const char *accum; /* an accumulation model, or a matrix unit (mxgold models); NULL: f32_block */
 } mx_linear_text;
 
-/** The recipe that a text stands for, checked. Order: preset or recipe, set, what the recipe says of its operands, operands; training keys of the
- *  recipe, then train.
+/** Resolve a text to a recipe and check it. Applied in this order: preset or recipe, set, the recipe's keys for single operands, operands; then
+ *  the training keys of the recipe, and train.
  *  unit  memory for a matrix unit, which out->fused then points at; stays with the caller as long as out
  *  Returns MX_OK; MX_ERR_KEY that names what is unknown and its nearest names; MX_ERR_CONFLICT.   Oracle: tests/test_linear.c */
 mx_status mx_linear_resolve(mx_linear_recipe *out, struct mx_mma_model *unit, const mx_linear_text *text, mx_error *err);
@@ -73,7 +74,7 @@ mx_status mx_linear_parse(mx_linear_recipe *recipe, const char *text, mx_error *
 /** The index-th training key, NULL past the last: its name, meaning, source and its choices ("a|b|c", NULL for numbers). */
 typedef struct mx_train_key {
   const char *name, *choices, *doc, *source;
-  double fallback; /* what 0 stands for in a number */
+  double fallback; /* the value that 0 stands for in a key that is a number */
 } mx_train_key;
 const mx_train_key *mx_train_key_at(size_t index);
 /** Value of the index-th key in recipe as text, its default filled in. Returns the length as snprintf does. */
@@ -89,8 +90,8 @@ typedef struct mx_linear_in {
   size_t ld;
   mx_dtype dtype; /* MX_F32 or MX_BF16 */
 } mx_linear_in;
-/** The same, written: one RNE to dtype at the end. accumulate (binary32 alone): what is computed is added to what stands there, one rounding an
- *  element. data NULL: not wanted, not computed. */
+/** The same for output: one RNE to dtype at the end. accumulate (binary32 only): the result is added to what the matrix holds, with one
+ *  rounding per element. If data is NULL, the output is not computed. */
 typedef struct mx_linear_out {
   void *data;
   size_t ld;
@@ -104,14 +105,15 @@ typedef struct mx_linear {
   size_t T, I, O;
   uint64_t seed, step; /* step < 2^36 */
   uint32_t layer;      /* < 2^20 */
-  /* What each quantised operand became, when it is made: q MX_Q1 .. MX_Q6, the tensor and the spec it was made with, its seed and signs filled in.
-   * The tensor is the layer's and changes later. May be NULL. */
+  /* Called when an operand has been quantised: q is MX_Q1 .. MX_Q6, tensor the result, spec what it was made with, its seed and signs filled
+   * in. The tensor belongs to the layer and changes later. May be NULL. */
   void (*operand)(void *self, int q, const mx_tensor *tensor, const mx_spec *spec);
   void *self;
 } mx_linear;
 
-/** Bytes of memory that a call needs: saved stands from a forward call to its backward call, work during either. Both are functions of the recipe,
- *  T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that overflow). */
+/** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. Both depend on the
+ *  recipe, T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that
+ *  overflow). */
 mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *layer, const mx_exec *exec, mx_error *err);
 
 /** y = x W^T + bias.
@@ -119,15 +121,15 @@ mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *layer, c
  *  x, w   [T][I] and [O][I]; NaN and Inf are data, handled as the specs say
  *  bias   float32 [O]; NULL: none
  *  saved  kept for mx_linear_backward(); NULL: no backward call will follow
- *  work   may be given to the next call
+ *  work   may be used again for the next call
  *  Returns MX_OK; MX_ERR_ARG (NULL, a dtype other than MX_F32 and MX_BF16, step or layer too large); MX_ERR_CONFLICT (mx_linear_check());
  *  MX_ERR_SHAPE (ld too short); MX_ERR_DATA (a value that a spec refuses).
- *  Threads: reentrant with saved and work of their own; the same bits for any number of threads and any ISA. */
+ *  Threads: reentrant if each call has its own saved and work; the same bits for any number of threads and any ISA. */
 mx_status mx_linear_forward(const mx_linear *layer, mx_linear_out y, mx_linear_in x, mx_linear_in w, const float *bias, void *saved, void *work,
                             const mx_exec *exec, mx_error *err);
 
 /** The gradients of the call that filled saved: dx = dy W [T][I], dw = dy^T x [O][I], and db [O], the sum of dy's rows with t ascending (NULL: not
- *  wanted; added to what stands there if dw.accumulate). x, w, layer: as in that call. Errors and threads as mx_linear_forward(). */
+ *  computed; with dw.accumulate it is added to what db holds). x, w, layer: as in that call. Errors and threads as for mx_linear_forward(). */
 mx_status mx_linear_backward(const mx_linear *layer, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x,
                              mx_linear_in w, void *saved, void *work, const mx_exec *exec, mx_error *err);
 

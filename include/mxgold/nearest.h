@@ -1,4 +1,4 @@
-/** Nearest names: what an error message offers when a name is unknown. */
+/** Nearest names: those that an error message offers if a name is unknown. */
 #ifndef MXGOLD_NEAREST_H
 #define MXGOLD_NEAREST_H
 
@@ -15,7 +15,7 @@ typedef const char *mx_name_at(const void *set, size_t index);
 /** Write up to three names of the set that are nearest to `name`, nearest first, as "a, b, c".
  *  out    n_out bytes, always terminated; names that do not fit are left out.
  *  name   what was asked for; case is ignored, '-' and '_' are equal; the first 63 bytes count.
- *  at     names of the set, in any order; among equally near ones the earlier comes first.
+ *  at     names of the set, in any order; of two equally near names the earlier comes first.
  *  Distance: edits with swaps of neighbours (optimal string alignment); a name that contains what was asked for counts as near. Names further
  *  than one edit beyond the nearest are left out.
  *  Returns how many names were written; 0 only for an empty set (out is then ""). Threads: reentrant.   Oracle: tests/test_file.c */

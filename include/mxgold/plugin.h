@@ -1,8 +1,9 @@
 /** The C ABI of a kernel under test: `mxgold test --plugin kernel.so` loads a shared object that defines mxgold_quantize.
  *
- *  The kernel runs in a child process. Its buffers end at a guard page, so that a write or read past the end is a fault at that instruction; a
- *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. Unless options say otherwise the child may take 10 s,
- *  16 GiB of data, 1 GiB a file and an hour of processor time; one that ends the process which started it is reported by the one above. */
+ *  The kernel runs in a child process. Its buffers end at a guard page, so that a read or write past the end faults at that instruction. A
+ *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. Unless options say otherwise the child may
+ *  take 10 s, 16 GiB of data, 1 GiB per file and an hour of processor time. A kernel that ends its parent process is reported by the process
+ *  above that. */
 #ifndef MXGOLD_PLUGIN_H
 #define MXGOLD_PLUGIN_H
 
@@ -21,15 +22,15 @@ typedef struct mxgold_job {
   const char *spec;      /* "key=value key=value", every key */
   size_t rows, cols, ld; /* of x, row stride ld >= cols; what lies between cols and ld is not data */
   const float *x;        /* [rows][ld], read only */
-  uint8_t *codes;        /* [rows][code_stride]: out, zeroed; what lies behind the last column is compared as well: codes of +0 */
-  size_t code_stride;    /* bytes a row */
+  uint8_t *codes;        /* [rows][code_stride]: out, zeroed; what lies behind the last column is compared too and must be codes of +0 */
+  size_t code_stride;    /* bytes per row */
   uint8_t *scales;       /* [scale_rows][scale_cols][scale_bytes]: out */
   size_t scale_rows, scale_cols, scale_bytes;
   float *tensor_scale; /* out; set to 1 if the spec has none */
 } mxgold_job;
 
-/** Fill codes, scales and tensor_scale, and return 0. MXGOLD_DECLINED: the kernel does not do this spec, the case is left out. Anything else, such as
- *  MXGOLD_FAILED: it tried and failed, which is a finding. */
+/** Fill codes, scales and tensor_scale, and return 0. MXGOLD_DECLINED says that the kernel does not support this spec; the case is left out.
+ *  Anything else, such as MXGOLD_FAILED, says that it tried and failed, which is a finding. */
 typedef int mxgold_quantize_fn(const mxgold_job *job);
 int mxgold_quantize(const mxgold_job *job);
 

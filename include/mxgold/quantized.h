@@ -1,10 +1,10 @@
 /** Files that hold a quantised matrix: what `mxgold quantize` writes and every later command reads.
  *
- *  A .safetensors file with tensors codes (U8; F32 under elem=none), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has one), micro (U8,
- *  scale.rule=hif4 alone) and dequantized (F32, on request), and metadata: spec (every key), preset, shape (of the input), rows, cols, dtype,
- *  block, tensor_store, seed, version, and xxh3.NAME a tensor.
+ *  This is a .safetensors file with tensors codes (U8; F32 under elem=none), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has
+ *  one), micro (U8, only with scale.rule=hif4) and dequantized (F32, on request). Its metadata are spec (every key), preset, shape (of the
+ *  input), rows, cols, dtype, block, tensor_store, seed, version, and xxh3.NAME for each tensor.
  *  With the metadata key layout (a name of formats/layouts.def other than row) scales is a flat U8 tensor of mx_layout_size() bytes in that layout;
- *  layout_pad is the byte in its padding. Opening such a file gives the scales row-major all the same. */
+ *  layout_pad is the byte in its padding. Opening such a file gives the scales in row-major order all the same. */
 #ifndef MXGOLD_QUANTIZED_H
 #define MXGOLD_QUANTIZED_H
 
@@ -27,26 +27,26 @@ typedef struct mx_quantized {
   const char *preset;          /* "" if none was named */
   mx_dtype dtype;              /* of the input */
   mx_layout layout;            /* of the file's scales */
-  uint8_t *unpacked;           /* tensor.scales, where the file has them in another layout than row; freed by mx_quantized_close() */
+  uint8_t *unpacked;           /* tensor.scales, if the file has them in a layout other than row; freed by mx_quantized_close() */
 } mx_quantized;
 
-/** Open such a file and check that every tensor has the dtype and shape that its spec asks for.
+/** Open such a file and check that every tensor has the dtype and shape that its spec requires.
  *  MX_ERR_FORMAT names the file, the tensor or metadata key, and what was expected. */
 mx_status mx_quantized_open(mx_quantized *out, const char *path, mx_error *err);
 /** The same from an open file, which *out then owns. On error the caller still has it, and *out is zero. */
 mx_status mx_quantized_take(mx_quantized *out, mx_file *file, mx_error *err);
 void mx_quantized_close(mx_quantized *q);
 
-/** Writing, in pieces of rows. declare: the tensors and metadata of a [rows][cols] matrix go to w, before mx_writer_begin(); index[] gets the
- *  tensors' indices, -1 for those that the spec does not have. */
+/** Writing in pieces of rows. mx_quantized_declare() adds the tensors and metadata of a [rows][cols] matrix to w, before mx_writer_begin();
+ *  index[] gets the tensors' indices, -1 for those that the spec does not have. */
 enum { MX_Q_CODES, MX_Q_SCALES, MX_Q_MICRO, MX_Q_TENSOR_SCALE, MX_Q_DEQUANTIZED, MX_Q_COUNT };
 typedef struct mx_quantized_layout {
   ptrdiff_t index[MX_Q_COUNT];
 } mx_quantized_layout;
 mx_status mx_quantized_declare(mx_quantized_layout *out, mx_writer *w, const mx_spec *spec, const char *preset, const uint64_t *shape,
                                int n_dims, mx_dtype dtype, int with_dequantized, mx_error *err);
-/** The same with scales in another layout than row; MX_ERR_CONFLICT if they are wider than a byte. index[MX_Q_SCALES] then takes the whole of
- *  mx_layout_pack()'s output at once, in place of mx_quantized_append(). */
+/** The same with scales in a layout other than row; MX_ERR_CONFLICT if they are wider than a byte. The caller then writes the whole output of
+ *  mx_layout_pack() to index[MX_Q_SCALES] at once, since mx_quantized_append() does not. */
 mx_status mx_quantized_declare_in(mx_quantized_layout *out, mx_writer *w, const mx_spec *spec, const char *preset, const uint64_t *shape,
                                   int n_dims, mx_dtype dtype, int with_dequantized, mx_layout layout, uint8_t pad, mx_error *err);
 /** Append rows: codes and scales of a piece (whole block rows), and its dequantised values if declared (else NULL). */

@@ -11,7 +11,7 @@ extern "C" {
 
 enum { MX_STREAM_ELEMENT = 0, MX_STREAM_SCALE = 1, MX_STREAM_SIGN = 2, MX_STREAM_DATA = 3, MX_STREAM_REPEAT = 4, MX_STREAM_TRAIN = 5 };
 
-/** Word `index` of a stream: key = seed, counter = (index/4 low, index/4 high, stream, 0), word index % 4. Threads: reentrant.
+/** Word `index` of a stream: word index % 4 of Philox with key = seed, counter = (index/4 low, index/4 high, stream, 0). Threads: reentrant.
  *  Source: Salmon et al., SC'11; Random123.  Oracle: Random123's known answers, ref_random. */
 uint32_t mx_random(uint64_t seed, uint32_t stream, uint64_t index);
 /** One step of gfx950's v_prng_b32: (s << 1) ^ (s >> 31 ? 197 : 0). Source: CDNA4 ISA. */

@@ -158,30 +158,31 @@ typedef struct mx_spec {
   const uint32_t *given_bits; /* sr.source=given: [rows][cols] random integers of sr.bits bits, the caller's; not part of the text form */
 } mx_spec;
 
-/** How mx_encode() makes an element under a spec, and how it makes a scale: the keys elem.*, sr.mode and sr.bits; the key scale.round. sr_bits of an
- *  element stays 0, which mx_encode() reads as 16, where the spec leaves it open.
+/** How mx_encode() makes an element under a spec (keys elem.*, sr.mode and sr.bits), and how it makes a scale (key scale.round). If the spec
+ *  leaves sr.bits open, sr_bits of an element stays 0, which mx_encode() reads as 16.
  *  Threads: reentrant.   Oracle: tests/test_quantize.c (ref/ reads the same keys by itself). */
 mx_encoding mx_elem_encoding(const mx_spec *spec);
 mx_encoding mx_scale_encoding(const mx_spec *spec);
 
-/** Block shape with the defaults filled in: rows (1), cols (32); MX_BLOCK_WHOLE becomes the tensor's own extent. */
+/** Block shape with the defaults filled in: 1 row and 32 columns; MX_BLOCK_WHOLE becomes the tensor's own extent. */
 void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols);
 
-/** Set one key from text ("scale.rule", "even"). MX_ERR_KEY names the key or value and the nearest ones there are; spec is then untouched. */
+/** Set one key from text ("scale.rule", "even"). MX_ERR_KEY names the unknown key or value and the nearest known ones; spec is then
+ *  untouched. */
 mx_status mx_spec_set(mx_spec *spec, const char *key, const char *value, mx_error *err);
 /** Set keys from "key=value key=value ..." (blanks or commas between). On error spec is untouched. */
 mx_status mx_spec_parse(mx_spec *spec, const char *text, mx_error *err);
 /** Read a spec from a JSON object {"key": value, ...}; "preset" may be among the keys and comes first. */
 mx_status mx_spec_parse_json(mx_spec *spec, const char *json, size_t n_bytes, mx_error *err);
-/** The keys that differ from the default as "key=value key=value", in the order of keys.def; with all true, every key. Returns the length
- *  that the whole text has (as snprintf); out may be NULL with size 0. */
+/** Write the keys that differ from the default as "key=value key=value", in the order of keys.def; if all is true, every key. Returns the
+ *  length of the whole text (as snprintf does); out may be NULL if size is 0. */
 size_t mx_spec_print(char *out, size_t size, const mx_spec *spec, int all);
-/** Do the keys exclude each other? MX_OK, or MX_ERR_CONFLICT naming both. */
+/** Check whether keys exclude each other: MX_OK, or MX_ERR_CONFLICT, which names both. */
 mx_status mx_spec_check(const mx_spec *spec, mx_error *err);
-/** True when both specs have the same keys (pointers apart). */
+/** True if both specs have the same values for all keys (pointers are not compared). */
 int mx_spec_equal(const mx_spec *a, const mx_spec *b);
 
-/** Value of the index-th key as text; for tables and search. Returns NULL past the last key. */
+/** Name and meaning of the index-th key, for tables and search; NULL past the last key. */
 const char *mx_key_name(size_t index);
 const char *mx_key_doc(size_t index);
 /** Name and meaning of the row-th choice of a key; NULL past the last one or for keys that are numbers. */
@@ -204,7 +205,7 @@ mx_status mx_preset_find(mx_spec *out, const char *name, mx_error *err);
 typedef struct mx_chain {
   const char *name, *tensor, *scale, *element, *again, *store, *source; /* columns of formats/chains.def */
 } mx_chain;
-/** Row of MX_CHAIN_*; NULL outside. */
+/** The row of an MX_CHAIN_* value; NULL outside the enum. */
 const mx_chain *mx_chain_row(int chain);
 
 #ifdef __cplusplus

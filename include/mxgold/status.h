@@ -1,4 +1,4 @@
-/** Status of a call, and the one line that explains a failure.
+/** The status of a call, and the one line that explains a failure.
  *
  *  Every function that can fail returns mx_status. Functions that meet files or text also take an mx_error, which may be NULL: on failure
  *  it holds one line that says what is wrong, where (file, byte, key) and what was expected. The library never prints and never exits. */

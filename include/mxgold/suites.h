@@ -1,4 +1,4 @@
-/** Suites of inputs that tell kernels apart, and what a right kernel gives for them, as vectors.
+/** Suites of inputs that tell kernels apart, and what a correct kernel gives for them, as vectors.
  *
  *  Nothing here decides bits: expected bytes come from mx_quantize(). */
 #ifndef MXGOLD_SUITES_H
@@ -33,7 +33,7 @@ typedef enum mx_suite {
       MX_SUITE_COUNT
 } mx_suite;
 
-/** Name and meaning of a suite, NULL outside; and back, -1 for an unknown name. */
+/** Name and meaning of a suite, NULL outside the enum; and the suite of a name, -1 if the name is unknown. */
 const char *mx_suite_name(int suite);
 const char *mx_suite_doc(int suite);
 int mx_suite_find(const char *name);
@@ -46,8 +46,9 @@ typedef struct mx_cases {
 
 /** Make a suite for a spec (its formats, block, chain and rotation say where ties and steps lie). rows and cols of 0 mean the suite's own shape;
  *  `special` and `minimal` always have their own. The same (suite, spec, rows, cols, seed) gives the same bits everywhere.
- *  `order` holds what it says for any tensor quantised under its spec: the longer its rows the fewer its numbers. MX_ERR_UNSUPPORTED where rows of cols
- *  are too long for that, and err says the longest; with cols 0 (its own shape) the suite is made for every spec.
+ *  `order` keeps its promise for any tensor quantised under its spec: the longer its rows, the fewer different numbers it has.
+ *  MX_ERR_UNSUPPORTED if rows of cols are too long for that (err names the longest possible); with cols 0 (its own shape) the suite can be made
+ *  for every spec.
  *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_verify.c. */
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
 void mx_cases_free(mx_cases *cases);
@@ -56,29 +57,30 @@ size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_case
 
 /** Cases as vectors: columns x, codes, scales (micro; tensor_scale where each case is a tensor) and a header that holds every key of the spec,
  *  `suite`, `gen.seed`, `generator`, `rows`, `cols`, and `case`: "row" (the cases are the rows of one tensor, whose tensor scale is the header's
- *  tensor_scale) or "tensor". With inputs_only the lines hold x alone, and what is asked for is named by the other columns.
+ *  tensor_scale) or "tensor". With inputs_only the lines hold only x, and the other columns of the header name what is asked for.
  *  preset may be NULL.  MX_ERR_DATA if the spec refuses a value. */
 mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_spec *spec, const char *suite, const char *preset, uint64_t seed,
                               int inputs_only, mx_error *err);
-/** The spec of a vector's header. MX_ERR_FORMAT: an unknown key, no elem, scale, block, scale.rule or elem.round, or a preset that is not, or that has
- *  other keys. */
+/** The spec of a vector's header. MX_ERR_FORMAT: an unknown key; no elem, scale, block, scale.rule or elem.round; or a preset that does not
+ *  exist or has other keys. */
 mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);
-/** Fill the expected columns from x by the header's spec: a new set of vectors with every column. MX_ERR_FORMAT (header or columns are not
- *  those of mx_cases_to_vectors). */
+/** Compute the expected columns from x by the header's spec, into a new set of vectors with every column. MX_ERR_FORMAT (header or columns are
+ *  not those of mx_cases_to_vectors()). */
 mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err);
 
-/** Make again the inputs of vectors whose header names a suite: from suite, spec, gen.seed, rows and cols. What the lines hold as x decides only whether
- *  the suite's own shape was meant or the same one asked for. v has passed mx_vectors_expected(). MX_ERR_FORMAT (no suite, or one that has other cases),
- *  MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/cli/accepted.sh. */
+/** Make the inputs of vectors again whose header names a suite, from suite, spec, gen.seed, rows and cols. The x of the lines only decides
+ *  whether the suite's own shape was meant or the same shape was asked for. v must have passed mx_vectors_expected(). MX_ERR_FORMAT (no suite,
+ *  or a suite that has other cases), MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/cli/accepted.sh. */
 mx_status mx_vectors_inputs(mx_cases *out, const mx_vectors *v, mx_error *err);
 
 /** How a column of two sets of vectors compares. */
 typedef struct mx_vectors_count {
   uint64_t compared, differ;
-  size_t first_case, first_index; /* that differ */
+  size_t first_case, first_index; /* of the first difference */
   uint64_t want, got;
 } mx_vectors_count;
-/** Compare column by column under the spec of expected's header: a NaN equals a NaN and codes under a NaN scale do not count, unless nan_bits.
+/** Compare column by column under the spec of expected's header. Unless nan_bits is set, NaN equals NaN and codes under a NaN scale do not
+ *  count.
  *  MX_ERR_FORMAT (header), MX_ERR_SHAPE (other columns or cases, or lines that lack columns).  Oracle: tests/cli/verify.sh, tests/fuzz/fuzz_pipe.c. */
 mx_status mx_vectors_compare(mx_vectors_count out[MX_VECTOR_COLUMNS], const mx_vectors *expected, const mx_vectors *actual, int nan_bits,
                              mx_error *err);

@@ -1,8 +1,8 @@
-/** Training: a model, data and a recipe of quantisation from a configuration in JSON, run step by step, the same bits of every weight at every step for any
- *  number of threads and any ISA.
+/** Training: runs a model, data and a quantisation recipe from a JSON configuration step by step. Every weight has the same bits at every step
+ *  for any number of threads and any ISA.
  *
- *  Parameters, activations, optimiser state and every product that is not quantised are binary32, products in mx_dense_gemm()'s chain; linears of the
- *  recipe are mx_linear_forward() and mx_linear_backward().
+ *  Parameters, activations, optimiser state and every product that is not quantised are binary32; such products are mx_dense_gemm()'s. The
+ *  quantised linear layers run mx_linear_forward() and mx_linear_backward().
  *  Oracle: tests/test_train.c (layers against central differences in binary64), bench/torch_train.py (PyTorch from the same weights). */
 #ifndef MXGOLD_TRAIN_H
 #define MXGOLD_TRAIN_H
@@ -19,14 +19,14 @@ extern "C" {
 
 typedef enum mx_train_end {
   MX_TRAIN_FINISHED,    /* every step was run */
-  MX_TRAIN_INTERRUPTED, /* *options.stop was set: a checkpoint was written, and resume goes on from it */
-  MX_TRAIN_DIVERGED     /* the loss is no number: result.where names the first linear whose output is not finite */
+  MX_TRAIN_INTERRUPTED, /* *options.stop was set: a checkpoint was written, and resume continues from it */
+  MX_TRAIN_DIVERGED     /* the loss is not finite: result.where names the first linear layer whose output is not finite */
 } mx_train_end;
 
-/** What a run was, once it ended. */
+/** The result of a run. */
 typedef struct mx_train_result {
   mx_train_end end;
-  uint64_t steps;                 /* that were run, those before a resume included */
+  uint64_t steps;                 /* that were run, including those before a resume */
   double loss;                    /* of the last step, before its update */
   double val_loss, val_loss_fp32; /* of the last evaluation, with the quantised and with an FP32 forward pass; NaN if there was none */
   char where[96];
@@ -40,31 +40,31 @@ typedef struct mx_train_step {
 
 typedef struct mx_train_options {
   const char *config;     /* path of the configuration; its relative paths are beside it */
-  const char *dir;        /* the run's folder, made if it is not there */
+  const char *dir;        /* the run's folder, created if it does not exist */
   const char *const *set; /* n_set times "KEY=VALUE": keys of the configuration, "train.steps=5" */
   size_t n_set;
-  const char *init;                                      /* a .safetensors file of the parameters; NULL: drawn */
+  const char *init;                                      /* a .safetensors file of the parameters; NULL: random */
   const char *gradients;                                 /* where the gradients of the last step go, before clipping; NULL: nowhere */
-  int resume;                                            /* 1: go on from the state in dir, if there is one */
-  int all_digests;                                       /* 1: digests.txt has a line for each parameter and output of a linear */
+  int resume;                                            /* 1: continue from the state in dir, if there is one */
+  int all_digests;                                       /* 1: digests.txt has a line for each parameter and output of a linear layer */
   int n_threads;                                         /* 0: all processors */
   volatile sig_atomic_t *stop;                           /* set: end after this step; may be NULL */
   void (*report)(void *self, const mx_train_step *step); /* may be NULL */
   void *self;
 } mx_train_options;
 
-/** Run a configuration. dir then holds config.json (every key, recipes spelled out), metrics.jsonl (a line a step), digests.txt, model.safetensors and
- *  state.safetensors, each whole or as it was.
+/** Run a configuration. dir then holds config.json (every key, recipes written out), metrics.jsonl (a line per step), digests.txt,
+ *  model.safetensors and state.safetensors, each complete or as it was before.
  *  Returns MX_OK with *result filled; MX_ERR_KEY (an unknown key: the nearest ones are named), MX_ERR_CONFLICT, MX_ERR_ARG (a value out of range),
- *  MX_ERR_SHAPE (init or state of other shapes), MX_ERR_IO, MX_ERR_FORMAT, MX_ERR_NOMEM, each with a line.
- *  Threads: reentrant in folders of their own. */
+ *  MX_ERR_SHAPE (init or state has other shapes), MX_ERR_IO, MX_ERR_FORMAT, MX_ERR_NOMEM, each with a line in err.
+ *  Threads: reentrant if each call has its own folder. */
 mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err);
 
-/** The first step, and of it the first parameter or output, in which two runs' digests part. *step is UINT64_MAX where they do not; name has room for 96
- *  characters and is "" for digests of all parameters together. MX_ERR_IO, MX_ERR_FORMAT. */
+/** Find the first step, and the first parameter or output in it, at which the digests of two runs differ. *step is UINT64_MAX if they do not
+ *  differ; name has room for 96 characters and is "" for digests of all parameters together. MX_ERR_IO, MX_ERR_FORMAT. */
 mx_status mx_train_compare(uint64_t *step, char *name, const char *dir_a, const char *dir_b, mx_error *err);
 
-/** The index-th key of a configuration, NULL past the last: name, what it may be, default as text. */
+/** The index-th key of a configuration, NULL past the last: its name, possible values, default as text and meaning. */
 typedef struct mx_config_key {
   const char *name, *choices, *fallback, *doc;
 } mx_config_key;

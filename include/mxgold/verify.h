@@ -1,4 +1,4 @@
-/** Verification: suites of inputs, which spec a kernel follows, what differs. The three headers of it, under one name. */
+/** Verification: suites of inputs, which spec a kernel follows, what differs. This includes all three headers. */
 #ifndef MXGOLD_VERIFY_H
 #define MXGOLD_VERIFY_H
 

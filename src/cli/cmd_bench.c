@@ -20,11 +20,11 @@ struct args {
 static const char *case_names(size_t index) { return index < bench_n_cases ? bench_cases[index].name : NULL; }
 
 static const cli_option options[] = {
-    {"only", 0, CLI_STRING, offsetof(struct args, only), "TEXT", "operations whose name holds this text", NULL},
+    {"only", 0, CLI_STRING, offsetof(struct args, only), "TEXT", "operations whose name contains this text", NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "matrix of float32, 4096x4096 by default", NULL},
     {"rounds", 0, CLI_U64, offsetof(struct args, rounds), "N", "rounds of copy, operation, read, write; 11 by default; medians are printed",
      NULL},
-    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads for each of them; all processors by default", NULL},
+    {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads for each operation; all processors by default", NULL},
     {"presets", 0, CLI_FLAG, offsetof(struct args, presets), NULL, "quantise under every preset instead", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},

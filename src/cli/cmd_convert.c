@@ -21,7 +21,7 @@ static const cli_option options[] = {
     {"FILE", 0, CLI_POS, offsetof(struct args, in), NULL, "what mxgold quantize or convert wrote", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "OUT.safetensors", "where the result goes; - for standard output", NULL},
     {"layout", 0, CLI_STRING, offsetof(struct args, layout), "NAME", "layout of the scales; as in the input if not given", layouts},
-    {"pad", 0, CLI_U64, offsetof(struct args, pad), "BYTE", "what stands in the layout's padding; 0 by default", NULL},
+    {"pad", 0, CLI_U64, offsetof(struct args, pad), "BYTE", "the byte in the layout's padding; 0 by default", NULL},
     {"nibble", 0, CLI_STRING, offsetof(struct args, nibble), "ORDER", "order of 4-bit codes in a byte, key nibble", nibbles},
     {0},
 };
@@ -133,6 +133,6 @@ static int run(const cli_context *ctx, void *args) {
 }
 
 const cli_command cmd_convert = {options, sizeof(struct args), run,
-                                 "In a layout other than row, scales is a flat tensor with the padding that the layout asks for, and the "
-                                 "metadata say layout and layout_pad.\n"
+                                 "In a layout other than row, scales is a flat tensor with the padding that the layout requires, and the "
+                                 "metadata have the keys layout and layout_pad.\n"
                                  "Every command reads such a file; --layout row gives back what quantize wrote, byte for byte."};

@@ -25,7 +25,7 @@ static const char *format_name(size_t index) {
 }
 
 static const cli_option options[] = {
-    {"CODES.npy", 0, CLI_POS, offsetof(struct args, in), NULL, "codes, one an unsigned integer (uint8; uint16 or uint32 for wider formats)",
+    {"CODES.npy", 0, CLI_POS, offsetof(struct args, in), NULL, "codes, one per unsigned integer (uint8; uint16 or uint32 for wider formats)",
      NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "Y.npy", "float32 values in the shape of the input", NULL},
     {"format", 'f', CLI_STRING, offsetof(struct args, format), "FMT", "a format (mxgold formats lists them)", format_name},

@@ -24,20 +24,20 @@ static const cli_option options[] = {
     {"A", 0, CLI_POS, offsetof(struct args, a), NULL, "what is expected: a file that mxgold quantize or gen wrote", NULL},
     {"B", 0, CLI_POS, offsetof(struct args, b), NULL, "what a kernel gave: a .safetensors file with tensors codes and scales", NULL},
     {"D", 0, CLI_POS_OPT, offsetof(struct args, d), NULL, "with --gemm: the product that a kernel gave, [M][N] of f32, f16 or bf16", NULL},
-    {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; the tensor input of A by default", NULL},
+    {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; by default the tensor `input` of A", NULL},
     {"explain", 0, CLI_FLAG, offsetof(struct args, explain), NULL, "say which rule B follows instead (needs the input)", NULL},
     {"max", 0, CLI_U64, offsetof(struct args, max), "N", "list the first N elements that differ; none by default", NULL},
     {"nan-bits", 0, CLI_FLAG, offsetof(struct args, nan_bits), NULL, "compare NaN codes, and codes under a NaN scale, like any others", NULL},
-    {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "-0 and +0 are the same", NULL},
+    {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "treat -0 and +0 as the same", NULL},
     {"gemm", 0, CLI_FLAG, offsetof(struct args, gemm), NULL,
      "A and B are operands, and D is judged: is it alpha * A x B^T + beta * C + bias, and if not, what is it?", NULL},
     {"accum", 0, CLI_STRING, offsetof(struct args, product.accum), "MODEL",
-     "with --gemm: D must equal this accumulation model; without it D is right if it equals any", NULL},
-    {"bound", 0, CLI_FLAG, offsetof(struct args, bound), NULL, "with --gemm: D is right if each output lies where sums of any order may lie",
+     "with --gemm: D must equal this accumulation model; by default D is right if it equals any", NULL},
+    {"bound", 0, CLI_FLAG, offsetof(struct args, bound), NULL, "with --gemm: D is right if each output lies where a sum in some order may lie",
      NULL},
     PRODUCT_FAMILY_OPTIONS(args, product),
-    PRODUCT_OPTIONS(args, product, "with --gemm: ", "type of D, if the file does not say it (uint16 as bf16)"),
-    {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "a report for a browser, one file, no network", NULL},
+    PRODUCT_OPTIONS(args, product, "with --gemm: ", "type of D, if the file does not state it (uint16 as bf16)"),
+    {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE", "write a report for a browser: one file that needs no network", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
@@ -305,10 +305,10 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_diff = {
     options, sizeof(struct args), run,
-    "Codes, scales, tensor scale and values are counted apart, with the first, the worst and the smallest example in full and what all "
+    "Codes, scales, tensor scale and values are counted separately, with the first, the worst and the smallest example in full and what all "
     "differences "
     "have in common. A NaN equals a NaN and codes under a NaN scale do not count, unless --nan-bits; -0 is not +0, unless --equal-zeros.\n"
-    "--gemm judges a product: it is computed anew under every accumulation model, then under every bug that is known (an order of summation, "
+    "--gemm judges a product: it is computed again under every accumulation model, then under every known bug (an order of summation, "
     "a cut, scales applied twice, transposed or left out, the last K block lost, alpha forgotten, D transposed, ...), and what gives the same "
-    "bits is named.\n"
+    "bits as D is named.\n"
     "Exit status 0 if equal, 1 if not."};

@@ -20,19 +20,19 @@ static const char *overflows(size_t index) { return key_choice("elem.overflow", 
 
 static const cli_option options[] = {
     {"X.npy", 0, CLI_POS, offsetof(struct args, in), NULL, "a .npy file, or a tensor of a .safetensors file; - for standard input", NULL},
-    {"output", 'o', CLI_STRING, offsetof(struct args, out), "CODES.npy", "uint8 codes, one a value, in the shape of the input", NULL},
+    {"output", 'o', CLI_STRING, offsetof(struct args, out), "CODES.npy", "uint8 codes, one per value, in the shape of the input", NULL},
     {"format", 'f', CLI_STRING, offsetof(struct args, format), "FMT", "an element format or a one-byte scale format", mx_encoder_format_name},
-    {"preset", 0, CLI_STRING, offsetof(struct args, preset), "NAME", "a library's cast", mx_encoder_preset},
+    {"preset", 0, CLI_STRING, offsetof(struct args, preset), "NAME", "the cast of a library", mx_encoder_preset},
     {"round", 0, CLI_STRING, offsetof(struct args, round), "RULE", "rounding, key elem.round", rounds},
     {"sr-mode", 0, CLI_STRING, offsetof(struct args, sr_mode), "RULE", "rule of stochastic rounding, key sr.mode", sr_modes},
-    {"overflow", 0, CLI_STRING, offsetof(struct args, overflow), "RULE", "beyond the largest value, key elem.overflow", overflows},
+    {"overflow", 0, CLI_STRING, offsetof(struct args, overflow), "RULE", "what happens beyond the largest value, key elem.overflow", overflows},
     {"nan", 0, CLI_STRING, offsetof(struct args, nan), "RULE", "what NaN becomes, key elem.nan", NULL},
     {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=VALUE",
-     "any other key of a single value: elem.zero_sign, scale.negative, ...; may be repeated", NULL},
-    {"scale-exp", 0, CLI_STRING, offsetof(struct args, scale_exp), "E|nan", "the code is that of x * 2^-E; nan: of x under a NaN scale", NULL},
-    {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "random integers of stochastic rounding, one a value, instead of Philox",
+     "any other key that applies to a single value: elem.zero_sign, scale.negative, ...; may be repeated", NULL},
+    {"scale-exp", 0, CLI_STRING, offsetof(struct args, scale_exp), "E|nan", "encode x * 2^-E; nan: encode x under a NaN scale", NULL},
+    {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "random integers for stochastic rounding, one per value, instead of Philox",
      NULL},
-    {"nbits", 0, CLI_U64, offsetof(struct args, nbits), "N", "how many bits they have, 1 to 32", NULL},
+    {"nbits", 0, CLI_U64, offsetof(struct args, nbits), "N", "how many bits these integers have, 1 to 32", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "seed of Philox", NULL},
     INPUT_OPTIONS(args, form),
     {0},
@@ -173,6 +173,7 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_encode = {
     options, sizeof(struct args), run,
-    "A preset is a set of keys by format (formats/encoders.def); options come after it. Integers of --bits have N bits: rounding uses their "
+    "A preset is a set of keys for each format (formats/encoders.def); options override it. Integers of --bits have N bits: rounding uses "
+    "their "
     "top r,\n"
-    "where r is the preset's sr.bits, else N. Without --bits they are the top bits of Philox4x32-10 of (seed, stream 0, index)."};
+    "where r is the preset's sr.bits, or N if it has none. Without --bits they are the top bits of Philox4x32-10 of (seed, stream 0, index)."};

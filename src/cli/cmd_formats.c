@@ -145,7 +145,7 @@ static const char *table_names(size_t index) { return index < N_TABLES ? tables[
 static const cli_option options[] = {
     {"TABLE", 0, CLI_POS_OPT, offsetof(struct args, table), NULL, "one table; without it, all of them", table_names},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
-    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/reference/FORMATS.md has it", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as in docs/reference/FORMATS.md", NULL},
     {0},
 };
 
@@ -163,4 +163,4 @@ static int run(const cli_context *ctx, void *args) {
 const cli_command cmd_formats = {
     options, sizeof(struct args), run,
     "Elements, scales and operands of matrix units; the keys of a spec with their choices; arithmetic chains; layouts; presets of encode.\n"
-    "All of them are rows of formats/*.def: a new row shows here, in help, in the documentation and in the tests."};
+    "All of them are rows of formats/*.def: a new row appears here, in help, in the documentation and in the tests."};

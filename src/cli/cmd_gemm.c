@@ -18,18 +18,18 @@ struct args {
 
 static const cli_option options[] = {
     {"A.safetensors", 0, CLI_POS, offsetof(struct args, a), NULL, "the left operand [M][K], as mxgold quantize writes it", NULL},
-    {"B.safetensors", 0, CLI_POS, offsetof(struct args, b), NULL, "the right operand [N][K], quantised along K too", NULL},
+    {"B.safetensors", 0, CLI_POS, offsetof(struct args, b), NULL, "the right operand [N][K], also quantised along K", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "D.npy", "D = alpha * A x B^T + beta * C + bias, [M][N] (.npy or .safetensors)",
      NULL},
     {"accum", 0, CLI_STRING, offsetof(struct args, product.accum), "MODEL",
      "how products are summed: f32_block (default), exact, f32_seq, f32_pairwise, f64; or a matrix unit: fused:KEY=VALUE,..., a row of mxgold "
      "models, ARCH/INSTRUCTION",
      NULL},
-    PRODUCT_OPTIONS(args, product, "", "type of D; f32 by default (.npy holds no bf16)"),
+    PRODUCT_OPTIONS(args, product, "", "type of D; f32 by default (.npy cannot hold bf16)"),
     {"bound", 0, CLI_STRING, offsetof(struct args, bound), "LOHI.safetensors",
-     "where D lies whatever the order of summation: tensors lo and hi, f32", NULL},
+     "write the interval of D over all orders of summation: tensors lo and hi, f32", NULL},
     PRODUCT_FAMILY_OPTIONS(args, product),
-    {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B are T matrices each, one below the other", NULL},
+    {"batch", 0, CLI_U64, offsetof(struct args, batch), "T", "A and B each hold T matrices, one below the other", NULL},
     {"ref", 0, CLI_FLAG, offsetof(struct args, ref), NULL, "compute with the slow reference", NULL},
     {0},
 };
@@ -180,7 +180,7 @@ static int run(const cli_context *ctx, void *args) {
 const cli_command cmd_gemm = {
     options, sizeof(struct args), run,
     "Models: f32_block adds each block's exact dot times its scales with one rounding; exact rounds the whole expression once; f32_seq and\n"
-    "f32_pairwise sum rounded products of dequantised values in binary32, f64 in binary64. Tensor scales come last: mxgold.h, gemm.h.\n"
-    "A matrix unit (mxgold models lists them) sums from nothing over K in its instructions and groups; block scales go into it, alpha, C and\n"
-    "bias follow in binary32: SPEC section 4.\n"
+    "f32_pairwise sum rounded products of dequantised values in binary32, f64 in binary64. Tensor scales are applied last; see gemm.h.\n"
+    "A matrix unit (mxgold models lists them) sums over K in its instructions and groups, from nothing; block scales are part of the sum, and\n"
+    "alpha, C and bias follow in binary32 (SPEC section 4).\n"
     "A and B may have different elements and scales; their blocks along K must agree."};

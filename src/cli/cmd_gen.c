@@ -20,11 +20,11 @@ static const char *suite_names(size_t index) { return mx_suite_name((int)index);
 static const cli_option options[] = {
     {"SUITE", 0, CLI_POS, offsetof(struct args, suite), NULL, "which vectors to make", suite_names},
     SPEC_OPTIONS(args, spec),
-    {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of the tensor; each suite has its own by default", NULL},
-    {"output", 'o', CLI_STRING, offsetof(struct args, out), "FILE", ".mxv or .safetensors, with what is expected", NULL},
-    {"inputs", 0, CLI_FLAG, offsetof(struct args, inputs), NULL, "inputs alone, as on standard output", NULL},
-    {"readmemh", 0, CLI_STRING, offsetof(struct args, readmemh), "PREFIX", "one file a column, PREFIX.COLUMN.hex, for Verilog's $readmemh",
-     NULL},
+    {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of the tensor; by default that of the suite", NULL},
+    {"output", 'o', CLI_STRING, offsetof(struct args, out), "FILE", "a .mxv or .safetensors file, with the expected results", NULL},
+    {"inputs", 0, CLI_FLAG, offsetof(struct args, inputs), NULL, "write only the inputs, as on standard output", NULL},
+    {"readmemh", 0, CLI_STRING, offsetof(struct args, readmemh), "PREFIX",
+     "write one file per column, PREFIX.COLUMN.hex, for Verilog's $readmemh", NULL},
     {0},
 };
 
@@ -141,7 +141,7 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_gen = {
     options, sizeof(struct args), run,
-    "Without -o the vectors go to standard output with their inputs alone: mxgold gen ties --preset NAME | your_program | mxgold verify -. "
+    "Without -o the vectors go to standard output with only their inputs: mxgold gen ties --preset NAME | your_program | mxgold verify -. "
     "Your "
     "program copies the header lines and appends its codes and scales to each line, in the columns that the header names.\n"
     "The same suite, spec and seed give the same bits on every machine."};

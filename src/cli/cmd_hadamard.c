@@ -23,8 +23,8 @@ static const cli_option options[] = {
     {"size", 0, CLI_U64, offsetof(struct args, size), "N", "tile along the last axis, a power of two from 2 to 1024", NULL},
     {"sign", 0, CLI_STRING, offsetof(struct args, sign), "SOURCE", "signs before the rotation, key had.sign", sign_names},
     {"signs", 0, CLI_STRING, offsetof(struct args, signs), "0101..",
-     "for --sign fixed: a digit an element of the tile, 1 negates; without it, one vector that --seed draws", NULL},
-    {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "of the signs that are drawn", NULL},
+     "for --sign fixed: one digit per element of the tile, 1 negates; by default one vector drawn from --seed", NULL},
+    {"seed", 0, CLI_U64, offsetof(struct args, seed), "N", "seed of the signs that are drawn", NULL},
     INPUT_OPTIONS(args, form),
     {0},
 };

@@ -10,9 +10,10 @@ struct args {
 static const char *commands(size_t index) { return cli_entries[index].name; }
 
 static const cli_option options[] = {
-    {"COMMAND", 0, CLI_POS_OPT, offsetof(struct args, command), NULL, "what to explain; without it, every command in one line each", commands},
+    {"COMMAND", 0, CLI_POS_OPT, offsetof(struct args, command), NULL, "the command to explain; without it every command gets one line",
+     commands},
     {"man", 0, CLI_FLAG, offsetof(struct args, man), NULL, "print the man page (troff)", NULL},
-    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print the same as Markdown, as docs/reference/CLI.md has it", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print the same in Markdown, as in docs/reference/CLI.md", NULL},
     {"bash-completion", 0, CLI_FLAG, offsetof(struct args, bash), NULL, "print a completion script for bash", NULL},
     {0},
 };

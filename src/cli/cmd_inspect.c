@@ -17,9 +17,9 @@ struct args {
 static const cli_option options[] = {
     {"FILE", 0, CLI_POS, offsetof(struct args, file), NULL, "a .npy or .safetensors file, or - for standard input", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
-    {"input", 0, CLI_STRING, offsetof(struct args, input), "X.npy", "for a quantised file: what it was made from, for the error", NULL},
+    {"input", 0, CLI_STRING, offsetof(struct args, input), "X.npy", "for a quantised file: what it was made from, to compute the error", NULL},
     INPUT_OPTIONS(args, form),
-    {"no-digests", 0, CLI_FLAG, offsetof(struct args, no_digests), NULL, "do not read the data, headers alone", NULL},
+    {"no-digests", 0, CLI_FLAG, offsetof(struct args, no_digests), NULL, "read only headers, not the data", NULL},
     {0},
 };
 
@@ -103,7 +103,8 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_inspect = {
     options, sizeof(struct args), run,
-    "Of a quantised matrix it also counts codes and scales, and with --input says the error of the dequantised values (in the rotated basis, "
+    "For a quantised matrix it also counts codes and scales, and with --input prints the error of the dequantised values (in the rotated "
+    "basis, "
     "if the\n"
     "spec has a rotation). Digests are XXH3-128, as xxh128sum prints them; a file that mxgold wrote states them in its metadata.\n"
     "Exit status 1 if a stated digest differs from the data."};

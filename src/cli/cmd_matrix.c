@@ -14,10 +14,10 @@ struct args {
 };
 
 static const cli_option options[] = {
-    {"presets", 0, CLI_STRING, offsetof(struct args, presets), "A,B,C", "which to compare; a dozen well-known ones of each kind by default",
-     NULL},
+    {"presets", 0, CLI_STRING, offsetof(struct args, presets), "A,B,C",
+     "the presets to compare; by default a dozen well-known ones of each kind", NULL},
     {"minimal", 0, CLI_FLAG, offsetof(struct args, minimal), NULL,
-     "instead: the size of suite minimal, and the pairs of all presets that it leaves together", NULL},
+     "print instead the size of suite minimal, and the pairs of all presets that it does not separate", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
 };

@@ -158,8 +158,8 @@ static int run(const cli_context *ctx, void *args) {
 const cli_command cmd_mma = {
     options, sizeof(struct args), run,
     "D[t] = A[t] x B[t]^T + C[t], in the bits of the device that the model names. Tensors are raw bit patterns (U8, U16, U32, "
-    "U64): a [T,M,K], b [T,N,K], c [T,M,N] (without it the sums start from nothing), scale_a [T,M,K/block], scale_b "
-    "[T,N,K/block]; d [T,M,N]. Without T it is one tile. Four-bit elements are packed two a byte, low nibble = even k, "
+    "U64): a [T,M,K], b [T,N,K], c [T,M,N] (if it is missing the sums start from nothing), scale_a [T,M,K/block], scale_b "
+    "[T,N,K/block]; d [T,M,N]. Without T there is one tile. Four-bit elements are packed two per byte, low nibble = even k, and "
     "each row starts on a byte: K is twice the number of bytes, so that an odd number of elements ends in a 0.\n"
-    "K may be any multiple of the instruction's k; M and N are free. A model's keys may be changed behind a colon: "
+    "K may be any multiple of the instruction's k; M and N are free. Keys of a model may be changed after a colon: "
     "ada/mma_m16n8k16_f32_f16_f16_f32:rules=h200. `mxgold models` lists models, `mxgold models --keys` the keys."};

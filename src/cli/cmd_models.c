@@ -12,9 +12,9 @@ struct args {
 };
 
 static const cli_option options[] = {
-    {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "a model, or the beginning of names: hopper/, cdna3", NULL},
+    {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "a model, or how names begin: hopper/, cdna3", NULL},
     {"keys", 0, CLI_FLAG, offsetof(struct args, keys), NULL, "the parameters of a model and their values", NULL},
-    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/reference/MODELS.md has it", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as in docs/reference/MODELS.md", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
     {0},
 };
@@ -199,5 +199,5 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_models = {
     options, sizeof(struct args), run,
-    "Without a name: every model, with where it comes from and what it was held to. The n of a wgmma or tcgen05 name may be "
-    "any multiple of 8 up to 256; one is listed. A row that was held to nothing is a candidate and says so."};
+    "Without a name, every model is listed with its source and what it was compared with. The n of a wgmma or tcgen05 name may be "
+    "any multiple of 8 up to 256; one is listed. A row that was compared with nothing is a candidate and says so."};

@@ -14,9 +14,10 @@ struct args {
 };
 
 static const cli_option options[] = {
-    {"NAME", 0, CLI_POS_OPT, offsetof(struct args, name), NULL, "one preset in full; without it, a line each", spec_preset_names},
+    {"NAME", 0, CLI_POS_OPT, offsetof(struct args, name), NULL, "show one preset in full; without it every preset gets one line",
+     spec_preset_names},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
-    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as docs/reference/PRESETS.md has it", NULL},
+    {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as in docs/reference/PRESETS.md", NULL},
     {0},
 };
 

@@ -26,18 +26,19 @@ static const cli_option options[] = {
     SPEC_OPTIONS(args, spec),
     {"tensor-scale", 0, CLI_F32, offsetof(struct args, tensor_scale), "V",
      "tensor scale in the preset's stored convention, used instead of max|X|", NULL},
-    {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one an element, for sr.source=given", NULL},
-    {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "store the dequantised values too", NULL},
+    {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one per element, for sr.source=given", NULL},
+    {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "also store the dequantised values", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, transpose), NULL, "quantise the transpose: blocks along the input's first axis", NULL},
     INPUT_OPTIONS(args, form),
     {"all", 0, CLI_FLAG, offsetof(struct args, all), NULL, "every matrix of a checkpoint, or of MODEL.safetensors.index.json; with --fake",
      NULL},
     {"fake", 0, CLI_FLAG, offsetof(struct args, fake), NULL,
      "write values that went through the quantiser, in the input's own dtype; with --all", NULL},
-    {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX", "--all: tensors of floats whose name matches, of any dimensions", NULL},
-    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "--all: leave out those whose name matches", NULL},
+    {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX", "--all: only tensors of floats whose name matches, of any dimensions",
+     NULL},
+    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "--all: leave out tensors whose name matches", NULL},
     {"refuse-nan", 0, CLI_FLAG, offsetof(struct args, refuse_nan), NULL,
-     "--all: refuse NaN and Inf; by default they are counted, with what they spoil", NULL},
+     "--all: refuse NaN and Inf; by default they and the values that they spoil are counted", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "--all: print the table as JSON", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {0},
@@ -329,7 +330,7 @@ const cli_command cmd_quantize = {
     options, sizeof(struct args), run,
     "The output holds codes, scales and, if the spec has one, tensor_scale, with the whole spec in its metadata; mxgold presets says what a\n"
     "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last].\n"
-    "--all leaves as they are, and names, tensors that are no floats or no matrices, and those whose columns had.size does not divide. Its "
+    "--all leaves unchanged, and names, tensors that are not floats or not matrices, and those whose columns had.size does not divide. Its "
     "memory stays\n"
-    "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused. Where bits are random, each tensor has\n"
-    "a seed of its own: the spec's xor the 64-bit FNV-1a hash of its name."};
+    "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused. If bits are random, each tensor has\n"
+    "a seed of its own: the spec's seed xor the 64-bit FNV-1a hash of its name."};

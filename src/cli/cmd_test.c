@@ -27,10 +27,10 @@ static const cli_option options[] = {
     {"plugin", 0, CLI_STRING, offsetof(struct args, plugin), "KERNEL.so", "a shared object with mxgold_quantize (include/mxgold/plugin.h)",
      NULL},
     SPEC_OPTIONS(args, spec),
-    {"suite", 0, CLI_STRING, offsetof(struct args, suite), "NAME", "one suite; all by default", suite_names},
+    {"suite", 0, CLI_STRING, offsetof(struct args, suite), "NAME", "test only this suite; all by default", suite_names},
     {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S", "time limit of one call; 10 by default", NULL},
     {"memory", 0, CLI_U64, offsetof(struct args, memory), "MIB", "limit on the kernel's data, 16384 by default; 0: none", NULL},
-    {"file-size", 0, CLI_U64, offsetof(struct args, file), "MIB", "limit on a file that it writes, 1024 by default; 0: none", NULL},
+    {"file-size", 0, CLI_U64, offsetof(struct args, file), "MIB", "limit on each file that it writes, 1024 by default; 0: none", NULL},
     {"processor-time", 0, CLI_U64, offsetof(struct args, processor), "S",
      "limit on the processor time of each of its processes, 3600 by default; 0: none", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
@@ -282,8 +282,9 @@ static int run(const cli_context *ctx, void *args) {
   return a->plugin ? plugin_supervise(a->plugin, tested, args) : tested(args);
 }
 
-const cli_command cmd_test = {options, sizeof(struct args), run,
-                              "Each call runs in a child process with a time limit, its buffers ended by guard pages: a crash, a write out of "
-                              "bounds or a hang is a finding. "
-                              "examples/kernel_plugin.c is a kernel to start from.\nExit status 0 if every byte is right, 1 if not, 2 if the "
-                              "kernel declined every tensor: nothing was tested. Of one that declined some the verdict says which suites."};
+const cli_command cmd_test = {
+    options, sizeof(struct args), run,
+    "Each call runs in a child process with a time limit and with guard pages after its buffers: a crash, a write out of "
+    "bounds or a hang is a finding. "
+    "examples/kernel_plugin.c is a kernel to start from.\nExit status 0 if every byte is right, 1 if not, 2 if the "
+    "kernel declined every tensor, so that nothing was tested. If it declined some tensors, the verdict says in which suites."};

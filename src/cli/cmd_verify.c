@@ -17,7 +17,7 @@ struct args {
 
 static const cli_option options[] = {
     {"EXPECTED", 0, CLI_POS, offsetof(struct args, first), NULL,
-     "an .mxv file; alone, or -, it is checked against what its own header asks for", NULL},
+     "an .mxv file or -; if it is alone, it is checked against what its own header asks for", NULL},
     {"ACTUAL", 0, CLI_POS_OPT, offsetof(struct args, second), NULL, "an .mxv file of the same cases", NULL},
     {"nan-bits", 0, CLI_FLAG, offsetof(struct args, nan_bits), NULL, "compare NaN codes, and codes under a NaN scale, like any others", NULL},
     {"junit", 0, CLI_STRING, offsetof(struct args, junit), "FILE", "JUnit XML for CI", NULL},
@@ -121,5 +121,5 @@ static int run(const cli_context *ctx, void *args) {
 const cli_command cmd_verify = {options, sizeof(struct args), run,
                                 "mxgold gen SUITE --preset NAME | your_program | mxgold verify -: the header says suite, spec, seed and shape, "
                                 "from which the inputs are made again and what each line should hold is computed. Vectors "
-                                "without a suite are checked against the x that they hold, of which none then counts as compared.\n"
+                                "without a suite are checked against the x that they hold; x itself then does not count as compared.\n"
                                 "Exit status 0 if every number is as expected, 1 if not."};

@@ -9,10 +9,9 @@
 void help_overview(FILE *out) {
   fprintf(out, "mxgold %s: the exact bytes of microscaling formats\n\n", MX_VERSION);
   for (const cli_entry *e = cli_entries; e->name; e++) fprintf(out, "  mxgold %-12s %s\n", e->name, e->summary);
-  fputs(
-      "\nmxgold help COMMAND tells more. IN is a .npy or .safetensors file, FILE.safetensors:TENSOR, or - for standard input; -o - writes to\n"
-      "standard output. Exit status: 0 fine, 1 differs, 2 trouble.\n",
-      out);
+  fputs("\nmxgold help COMMAND says more. IN is a .npy or .safetensors file, FILE.safetensors:TENSOR, or - for standard input; -o - writes to\n"
+        "standard output. Exit status: 0 fine, 1 differs, 2 trouble.\n",
+        out);
 }
 
 /* "-o, --output FILE", and how wide it came out. */

@@ -19,25 +19,25 @@ struct args {
 static const cli_option options[] = {
     {"IN[:TENSOR]", 0, CLI_POS_LIST, offsetof(struct args, in), NULL,
      "a .npy file, tensors of a .safetensors file, an index or a folder of one (* and ? match), or gen:gaussian, uniform, laplace, student:NU "
-     "(3), rows:S (2.5), outliers:SHARE:FACTOR (0.01:20); in brackets what is taken without",
+     "(3), rows:S (2.5), outliers:SHARE:FACTOR (0.01:20); defaults in brackets",
      NULL},
     {"presets", 'p', CLI_STRING, offsetof(struct args, presets), "NAME[,NAME]...",
      "presets to compare; ocp-mxfp4 by default; with --six also recipes: recipe-nvfp4, ...", NULL},
     {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=V[,V]...", "values of a key; every combination is measured; may be repeated", NULL},
     {"include", 0, CLI_STRING, offsetof(struct args, include), "REGEX",
-     "of whole files and patterns: tensors of floats whose name matches, of any dimensions", NULL},
-    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "of whole files and patterns: leave out those whose name matches",
+     "for whole files and patterns: only tensors of floats whose name matches, of any dimensions", NULL},
+    {"exclude", 0, CLI_STRING, offsetof(struct args, exclude), "REGEX", "for whole files and patterns: leave out tensors whose name matches",
      NULL},
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of generated tensors; 256x1024 by default", NULL},
     {"seed", 0, CLI_U64, offsetof(struct args, seed), "N",
-     "seed of generators, stochastic rounding and fresh signs; operands of a product draw apart", NULL},
-    {"repeats", 0, CLI_U64, offsetof(struct args, repeats), "N", "repeats where the spec is random; 8 by default", NULL},
+     "seed of generators, stochastic rounding and fresh signs; the operands of a product draw different numbers", NULL},
+    {"repeats", 0, CLI_U64, offsetof(struct args, repeats), "N", "repeats for random specs; 8 by default", NULL},
     {"gemm", 0, CLI_FLAG, offsetof(struct args, gemm), NULL, "the inputs are X and W: the product X W^T, and where its error comes from", NULL},
     {"six", 0, CLI_FLAG, offsetof(struct args, six), NULL, "the inputs are X, W and DY: the six quantisations of a linear layer", NULL},
     {"operand", 0, CLI_LIST, offsetof(struct args, operands), "Qn:KEY=VALUE[,...]",
      "keys of one operand (Q1, Q2; with --six Q1 to Q6); may be repeated", NULL},
     {"accum", 0, CLI_STRING, offsetof(struct args, model), "MODEL",
-     "--gemm, --six: how products are summed: as gemm --accum has it, matrix units too; f32_block by default; or dequantized: values in "
+     "--gemm, --six: how products are summed, as for gemm --accum, matrix units included; f32_block by default; or dequantized: values in "
      "binary64",
      NULL},
     {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "the same as --accum", NULL},
@@ -46,8 +46,8 @@ static const cli_option options[] = {
      "draw all charts in one picture: SQNR against bits, and of the most damaged tensor scales, error against magnitude, Hadamard, maps of the "
      "error",
      NULL},
-    {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "one page with tables and charts, no network needed", NULL},
-    {"state", 0, CLI_STRING, offsetof(struct args, state), "FILE", "keep what is measured in FILE, and do not measure again what is there",
+    {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "write one page with tables and charts that needs no network", NULL},
+    {"state", 0, CLI_STRING, offsetof(struct args, state), "FILE", "keep results in FILE, and do not measure again what is already there",
      NULL},
     {"refuse-nan", 0, CLI_FLAG, offsetof(struct args, refuse_nan), NULL,
      "refuse tensors with NaN or Inf; by default they are counted and left out", NULL},
@@ -158,16 +158,18 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_ablate = {
     options, sizeof(struct args), run,
-    "SQNR and the other figures are of the tensor and what quantising and dequantising make of it, with rotations "
+    "SQNR and the other figures compare the tensor with what quantising and dequantising make of it, with rotations "
     "undone. `behind` is how many dB a\n"
     "row is worse than the best of its tensor, with the 95 % interval of a bootstrap over blocks; a difference "
-    "whose interval holds 0 is marked ~, and so is one over few blocks, fewer than 1280 values, which has no interval.\n"
+    "whose interval contains 0 is marked ~, and so is one over few blocks (fewer than 1280 values), which has no interval.\n"
     "A value that became NaN or Inf counts there as lost, with its own size as the error. * marks the Pareto front: "
-    "no other row of the tensor has less error at as few bits.\n"
-    "A tensor of more than two dimensions is rows of its last one: a convolution's [out][in][3][3] is out * in * 3 rows of 3, whose blocks are "
+    "no other row of the tensor has a smaller error with as few bits.\n"
+    "A tensor of more than two dimensions is read as rows of its last one: a convolution's [out][in][3][3] is out * in * 3 rows of 3, whose "
+    "blocks are "
     "mostly "
     "fill, as bits and note show.\n"
-    "Of a whole file or a pattern, what cannot be measured is left out and named: no floats, empty, no matrix (whole file), columns that "
-    "had.size does not divide, what --include and --exclude say. A tensor that several patterns name is measured once.\n"
+    "In a whole file or a pattern, tensors that cannot be measured are left out and named: not floats, empty, not a matrix (whole file), "
+    "columns that "
+    "had.size does not divide, or left out by --include and --exclude. A tensor that several patterns name is measured once.\n"
     "Tensors are sorted by damage: the lowest SQNR of the first preset comes first. All figures are the same to "
     "the bit for any number of threads."};

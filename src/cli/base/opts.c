@@ -8,11 +8,11 @@
 #include "opts.h"
 
 const cli_option cli_common_options[] = {
-    {"verbose", 'v', CLI_FLAG, offsetof(cli_context, verbose), NULL, "say what is being done, with progress and rate", NULL},
-    {"sync", 0, CLI_FLAG, offsetof(cli_context, sync), NULL, "outputs are on the disk before they get their names (fsync), also MXGOLD_SYNC=1",
-     NULL},
+    {"verbose", 'v', CLI_FLAG, offsetof(cli_context, verbose), NULL, "show what is being done, with progress and rate", NULL},
+    {"sync", 0, CLI_FLAG, offsetof(cli_context, sync), NULL,
+     "write outputs to the disk before they get their names (fsync), as with MXGOLD_SYNC=1", NULL},
     {"isa-off", 0, CLI_STRING, offsetof(cli_context, isa_off), "NAMES",
-     "instruction sets not to be used: amx, avx512 (and with it amx), avx2 (and with it both), neon, all; no bit depends on them", NULL},
+     "instruction sets not to use: amx, avx512 (also switches off amx), avx2 (also both of these), neon, all; no bit depends on them", NULL},
     {0},
 };
 

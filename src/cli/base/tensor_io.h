@@ -13,7 +13,7 @@ typedef struct input_form {
 #define INPUT_OPTIONS(type, member)                                                                                                            \
   {"dtype",     0,                                                                                                                             \
    CLI_STRING,  offsetof(struct type, member.dtype),                                                                                           \
-   "TYPE",      "what the input has to hold, refused if it does not; bf16 also takes uint16; with --shape: what the raw bytes hold",           \
+   "TYPE",      "the input's type, any other is refused; bf16 also accepts uint16; with --shape: the type of the raw bytes",                   \
    input_dtypes},                                                                                                                              \
   {                                                                                                                                            \
     "shape", 0, CLI_STRING, offsetof(struct type, member.shape), "RxC", "the input is raw, little-endian and row-major: float32, or --dtype",  \

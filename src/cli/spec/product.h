@@ -24,14 +24,14 @@ typedef struct product_form {
        CLI_U64,                                                                                                                                \
        offsetof(struct S, P.fraction),                                                                                                         \
        "F",                                                                                                                                    \
-       "fractional bits that a term keeps when aligned, at least 1; all by default",                                                           \
+       "fractional bits that a term keeps when it is aligned, at least 1; all by default",                                                     \
        NULL},                                                                                                                                  \
   {                                                                                                                                            \
     "bound-sums", 0, CLI_STRING, offsetof(struct S, P.sums), "TYPE", "type whose range partial sums have there; f32 by default", family_sums   \
   }
 #define PRODUCT_OPTIONS(S, P, WITH, OUT)                                                                                                       \
   {"c", 0, CLI_STRING, offsetof(struct S, P.c), "C.npy", WITH "C, [M][N] of f32, f16 or bf16", NULL},                                          \
-      {"bias", 0, CLI_STRING, offsetof(struct S, P.bias), "BIAS.npy", WITH "one f32 a column of D", NULL},                                     \
+      {"bias", 0, CLI_STRING, offsetof(struct S, P.bias), "BIAS.npy", WITH "one f32 per column of D", NULL},                                   \
       {"alpha", 0, CLI_F32, offsetof(struct S, P.alpha), "X", WITH "factor of the product; 1 by default", NULL},                               \
       {"beta", 0, CLI_F32, offsetof(struct S, P.beta), "X", WITH "factor of C; 1 by default", NULL},                                           \
       {"out", 0, CLI_STRING, offsetof(struct S, P.type), "TYPE", WITH OUT, product_types}, {                                                   \

@@ -30,15 +30,16 @@ static const cli_option options[] = {
      "the configuration: sections model, data, train, optimizer, schedule, quant", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "RUN",
      "the run's folder: config.json, metrics.jsonl, digests.txt, model and state.safetensors", NULL},
-    {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=VALUE", "a key of the configuration, as train.steps=5; may be repeated", NULL},
+    {"set", 0, CLI_LIST, offsetof(struct args, set), "KEY=VALUE", "set a key of the configuration, such as train.steps=5; may be repeated",
+     NULL},
     {"init", 0, CLI_STRING, offsetof(struct args, init), "W.safetensors", "begin with these parameters", NULL},
     {"gradients", 0, CLI_STRING, offsetof(struct args, gradients), "G.safetensors", "write the gradients of the last step, before clipping",
      NULL},
-    {"resume", 0, CLI_FLAG, offsetof(struct args, resume), NULL, "go on from the state in the run's folder, if there is one", NULL},
+    {"resume", 0, CLI_FLAG, offsetof(struct args, resume), NULL, "continue from the state in the run's folder, if there is one", NULL},
     {"digests", 0, CLI_STRING, offsetof(struct args, digests), "WHICH",
-     "steps: a digest a step of all parameters (default); all: of each parameter, gradient and output of a linear", digest_words},
+     "steps: one digest of all parameters per step (default); all: one of each parameter, gradient and output of a linear layer", digest_words},
     {"compare", 0, CLI_STRING, offsetof(struct args, compare), "RUN_A",
-     "the first step in which the digests of RUN_A and of the run given instead of CONFIG.json part", NULL},
+     "print the first step in which the digests of RUN_A and of the run given in place of CONFIG.json differ", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"list", 0, CLI_FLAG, offsetof(struct args, list), NULL,
      "print the keys of a configuration, the recipes and the training keys with their sources", NULL},
@@ -180,11 +181,12 @@ static int run(const cli_context *ctx, void *args) {
   return print_result(a, &result);
 }
 
-const cli_command cmd_train = {options, sizeof(struct args), run,
-                               "Trains llama, gpt2 or byte_mlp on bytes of a text. Without \"quant\" everything is FP32; with it every linear "
-                               "but the head runs the recipe's six\n"
-                               "quantisations (mxgold linear). The same configuration gives the same bits of every weight at every step, on "
-                               "any machine and number of threads:\n"
-                               "digests.txt has a digest a step, and --compare finds where two runs part.\n"
-                               "SIGTERM, SIGINT and SIGUSR1 end the run after its step with a checkpoint and exit status 3. A loss that is no "
-                               "number ends it with exit status 1."};
+const cli_command cmd_train = {
+    options, sizeof(struct args), run,
+    "Trains llama, gpt2 or byte_mlp on bytes of a text. Without \"quant\" everything is FP32; with it every linear layer "
+    "but the head runs the recipe's six\n"
+    "quantisations (mxgold linear). The same configuration gives the same bits of every weight at every step, on "
+    "any machine and number of threads:\n"
+    "digests.txt has a digest for each step, and --compare finds where two runs differ.\n"
+    "SIGTERM, SIGINT and SIGUSR1 end the run after the current step with a checkpoint and exit status 3. A loss that is not "
+    "finite ends it with exit status 1."};
