@@ -41,13 +41,15 @@ typedef struct mxi_layer {
   uint32_t *given[MX_OPERANDS]; /* random=counter: the words of an operand */
 } mxi_layer;
 
-enum { MXI_KEEPS_NOTHING, MXI_KEEPS };
-
 /** The seeds and signs of this call's specs. */
 void mxi_linear_draw(mxi_layer *y);
 /** Rows and columns of operand q as it is quantised: the reduction axis widened to whole tiles of its rotation. */
 void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q);
 
+/** Their names, for messages and for lists of them; NULL after the last. */
+extern const char *const mxi_linear_products[MX_PRODUCTS + 1];
+/** Does product p see the raw matrices: switched off, or both operands elem=none? */
+int mxi_linear_is_plain(const mx_linear_recipe *r, int p);
 /** Is operand q made of the matrix itself when that is at hand (and not of what the forward pass made)? */
 int mxi_linear_from_hp(const mx_linear_recipe *r, int q);
 /** Can the codes of Q2 (or Q1), transposed, stand for Q4 (or Q6)? */

@@ -38,8 +38,7 @@ static mx_status begin(mxi_layer *y, const mx_linear *l, const mx_exec *exec, vo
   if (status) return status;
   *y = (mxi_layer){.l = l, .r = l->recipe, .work.base = work, .saved.base = saved};
   if (exec) y->exec = (mx_exec){.n_threads = exec->n_threads, .isa_mask = exec->isa_mask};
-  for (int p = 0; p < MX_PRODUCTS; p++)
-    y->plain[p] = l->recipe->off[p] || (l->recipe->q[2 * p].elem == MX_ELEM_NONE && l->recipe->q[2 * p + 1].elem == MX_ELEM_NONE);
+  for (int p = 0; p < MX_PRODUCTS; p++) y->plain[p] = mxi_linear_is_plain(l->recipe, p);
   mxi_linear_draw(y);
   return MX_OK;
 }

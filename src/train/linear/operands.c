@@ -5,13 +5,9 @@
 
 static size_t up_to(size_t n, size_t multiple) { return multiple > 1 ? (n + multiple - 1) / multiple * multiple : n; }
 
-static int is_quantised(const mx_linear_recipe *r, int p) {
-  return !r->off[p] && (r->q[2 * p].elem != MX_ELEM_NONE || r->q[2 * p + 1].elem != MX_ELEM_NONE);
-}
-
 int mxi_linear_from_hp(const mx_linear_recipe *r, int q) {
   if (q != MX_Q4 && q != MX_Q6) return 1;
-  return r->requant == MX_REQUANT_HP || !is_quantised(r, MX_FPROP);
+  return r->requant == MX_REQUANT_HP || mxi_linear_is_plain(r, MX_FPROP);
 }
 
 static int source_of(int q) { return q == MX_Q4 ? MX_Q2 : MX_Q1; }

@@ -77,10 +77,9 @@ mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx
   const size_t ld = direct ? d.ld : wide;
   mx_error why;
   mx_status status = y->plain[p] ? raw(y, p, a, b, at, ld, bias, &why) : scaled(y, p, at, ld, bias, &why);
-  static const char *const name[] = {"fprop", "dgrad", "wgrad"};
-  if (status) return mx_fail(err, status, "%s: %s", name[p], why.text);
+  if (status) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], why.text);
   if (direct || !y->work.base) return MX_OK;
-  if (turn && (status = rotate_back(y, at, rows, wide))) return mx_fail(err, status, "%s: %s", name[p], mx_status_text(status));
+  if (turn && (status = rotate_back(y, at, rows, wide))) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], mx_status_text(status));
   deliver(d, at, rows, cols, wide, y->exec.n_threads);
   return MX_OK;
 }

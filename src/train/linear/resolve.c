@@ -51,13 +51,12 @@ static mx_status operand(mx_linear_recipe *r, const char *text, mx_error *err) {
 }
 
 static mx_status products(mx_linear_recipe *r, const char *gemms, mx_error *err) {
-  static const char *const names[] = {"fprop", "dgrad", "wgrad", NULL};
   if (!gemms) return MX_OK;
   for (int p = 0; p < MX_PRODUCTS; p++) r->off[p] = 1;
   for (const char *at = gemms + strspn(gemms, ", "); *at; at += strspn(at, ", ")) {
     const size_t n = strcspn(at, ", ");
     int p = 0;
-    while (p < MX_PRODUCTS && (strlen(names[p]) != n || strncmp(names[p], at, n))) p++;
+    while (p < MX_PRODUCTS && (strlen(mxi_linear_products[p]) != n || strncmp(mxi_linear_products[p], at, n))) p++;
     if (p == MX_PRODUCTS) return mx_fail(err, MX_ERR_KEY, "'%.*s' is no product, expected fprop, dgrad, wgrad", (int)n, at);
     r->off[p] = 0;
     at += n;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mxgold/dense.h"
 #include "train/layers/layers.h"
 #include "train/layers/parallel.h"
 #include "train/models/model.h"
@@ -88,8 +87,7 @@ mx_status mxi_byte_mlp_new(mxi_model *m) {
   a->logits = mxi_model_floats(m, N * c->vocab);
   a->sums = mxi_model_take(m, N, sizeof *a->sums);
   if (m->no_memory) return MX_ERR_NOMEM;
-  const mx_dense head[] = {{.M = N, .N = c->vocab, .K = W}, {.M = N, .N = W, .K = c->vocab}, {.M = c->vocab, .N = W, .K = N}};
-  for (int i = 0; i < 3; i++) mxi_model_work(m, mx_dense_workspace(&head[i], &m->exec));
+  mxi_model_head_work(m, N, W, c->vocab);
   m->forward = forward;
   m->backward = backward;
   return MX_OK;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mxgold/dense.h"
 #include "train/layers/layers.h"
 #include "train/models/model.h"
 
@@ -153,8 +152,7 @@ mx_status mxi_llama_new(mxi_model *m) {
   if (m->no_memory) return MX_ERR_NOMEM;
   mxi_rotary_tables(a->cosine, a->sine, c->context, C / c->heads, ROTARY_BASE);
   mxi_model_work(m, mxi_attention_room(m->B, c->context, c->heads, C / c->heads, &m->exec));
-  const mx_dense head[] = {{.M = N, .N = c->vocab, .K = C}, {.M = N, .N = C, .K = c->vocab}, {.M = c->vocab, .N = C, .K = N}};
-  for (int i = 0; i < 3; i++) mxi_model_work(m, mx_dense_workspace(&head[i], &m->exec));
+  mxi_model_head_work(m, N, C, c->vocab);
   m->forward = forward;
   m->backward = backward;
   return MX_OK;

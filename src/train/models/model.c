@@ -143,6 +143,11 @@ static mx_dense head_of(const mxi_model *m, size_t weight, size_t N) {
       .M = N, .N = p->rows, .K = p->cols, .b = m->w + p->offset, .b_row = p->cols, .b_col = 1, .a_row = p->cols, .a_col = 1, .ldd = p->rows};
 }
 
+void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V) {
+  const mx_dense head[] = {{.M = N, .N = V, .K = C}, {.M = N, .N = C, .K = V}, {.M = V, .N = C, .K = N}};
+  for (int i = 0; i < 3; i++) mxi_model_work(m, mx_dense_workspace(&head[i], &m->exec));
+}
+
 mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N) {
   mx_dense g = head_of(m, weight, N);
   g.a = x;

@@ -74,13 +74,13 @@ struct mxi_model {
 };
 
 /** Make a model with its memory. Parameters are zero until mxi_model_init() or a file fills them. recipe: of every linear; NULL: none is quantised.
- *  high: names of linears that stay in high precision, n_high of them (a * at the end stands for any rest). MX_ERR_*, with a line. */
+ *  Every error has a line. */
 mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t B, const mx_linear_recipe *recipe, const mx_exec *exec,
                         mx_error *err);
 void mxi_model_free(mxi_model *m);
 /** Draw the parameters: value i of parameter p is a function of (seed, p, i) alone. */
 void mxi_model_init(mxi_model *m, uint64_t seed);
-/** Loss of a batch, and the gradients of it (g is zeroed first unless add). */
+/** The loss of a batch; and its gradients, which are added to g. evaluate: as in struct mxi_model. */
 mx_status mxi_model_forward(mxi_model *m, const mxi_batch *batch, uint64_t seed, uint64_t step, int evaluate, double *loss, mx_error *err);
 mx_status mxi_model_backward(mxi_model *m, mx_error *err);
 
@@ -98,6 +98,8 @@ void mxi_model_work(mxi_model *m, size_t bytes);
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x);
 /** dx is written (NULL: not wanted), or added to; the weight's and bias' gradients are added. */
 mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x);
+/** Let the work memory hold what the head of N positions, C wide, over V tokens needs. */
+void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V);
 /** The head: logits = x W^T in the FP32 chain, its gradients, and the loss. dx is written. */
 mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N);
 mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits, const float *x, size_t weight, size_t N);
