@@ -86,32 +86,23 @@ mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across
   return status;
 }
 
-static void put_code(mx_tensor *t, const mx_spec *s, size_t row, size_t col, uint32_t code, size_t block) {
-  uint8_t *line = t->codes + row * t->code_stride;
-  if (mx_elem_format(s->elem)->bits > 4) {
-    line[col] = (uint8_t)code;
-    return;
-  }
-  size_t byte = col / 2;
-  int high = col % 2;
-  if (s->nibble == MX_NIBBLE_HIGH_FIRST) high = !high;
-  if (s->nibble == MX_NIBBLE_HALF_BLOCK) {
-    byte = col / block * (block / 2) + col % block % (block / 2);
-    high = col % block >= block / 2;
-  }
-  line[byte] = (uint8_t)(high ? (line[byte] & 15) | code << 4 : (line[byte] & 0xF0) | code);
-}
-
 /* The transpose of square blocks has the same codes and scales, each in its new place. */
 static void turn_codes(mxi_layer *y, int q) {
   const mx_tensor *from = &y->t[source_of(q)];
   mx_tensor *to = &y->t[q];
   const mx_spec *s = &y->q[q];
+  uint8_t *row = mxi_arena_take(&y->work, to->cols_padded, 1);
+  if (!row) return;
   size_t rows, block;
   mx_spec_block(s, to->rows, to->cols, &rows, &block);
-  memset(to->codes, 0, to->rows * to->code_stride);
+  memset(row, 0, to->cols_padded);
   for (size_t r = 0; r < to->rows; r++) {
-    for (size_t c = 0; c < to->cols; c++) put_code(to, s, r, c, mx_code_at(from, s, c, r), block);
+    uint8_t *line = to->codes + r * to->code_stride;
+    for (size_t c = 0; c < to->cols; c++) row[c] = (uint8_t)mx_code_at(from, s, c, r);
+    if (mx_elem_format(s->elem)->bits == 4)
+      mx_pack4(line, row, to->cols_padded, s->nibble, block);
+    else
+      memcpy(line, row, to->cols_padded);
     for (size_t k = 0; k < to->scale_cols; k++)
       memcpy(to->scales + (r * to->scale_cols + k) * to->scale_bytes,
              from->scales + (k * block * from->scale_cols + r / block) * from->scale_bytes, to->scale_bytes);
@@ -124,7 +115,8 @@ mx_status mxi_linear_remake(mxi_layer *y, int q, mx_error *err) {
   const int from = source_of(q);
   const mx_tensor *t = &y->t[from];
   if (mxi_linear_reuses_codes(y->r, q)) {
-    if (y->work.base) turn_codes(y, q), show(y, q);
+    turn_codes(y, q);
+    if (y->work.base) show(y, q);
     return MX_OK;
   }
   float *values = mxi_arena_take(&y->work, t->rows * t->cols, sizeof *values);
