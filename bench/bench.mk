@@ -40,3 +40,14 @@ bench-mixtures: $(B)/bench/bench_mixtures ## cycles of quantise under random mix
 .PHONY: bench-diff
 bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
 	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)
+
+# Training beside PyTorch; PYTHON= needs torch, numpy and safetensors.
+TORCH_STATES := llama gpt2 byte_mlp
+.PHONY: bench-train torch-check torch-states
+bench-train: $(BIN) ## seconds of a training step, FP32 and FP4, beside PyTorch's and those of a fake-quantised PyTorch model (PYTHON= CASES= ROUNDS= THREADS=)
+	$(PYTHON) bench/torch_train.py time $(BIN) $(CASES) --rounds $(ROUNDS) --threads $(THREADS)
+torch-check: $(BIN) ## losses and gradients of training, and one quantised linear, against PyTorch from the same weights (PYTHON=)
+	@for m in $(TORCH_STATES); do $(PYTHON) bench/torch_train.py check $(BIN) bench/torch_$$m.json || exit 1; done
+	@$(PYTHON) bench/torch_train.py linear $(BIN)
+torch-states: $(BIN) # the committed cases of tests/cli/torch_state.sh, made again
+	@for m in $(TORCH_STATES); do $(PYTHON) bench/torch_train.py state $(BIN) bench/torch_$$m.json tests/data/torch/$$m.safetensors || exit 1; done
