@@ -65,12 +65,12 @@ static int finish(int rc) {
 }
 
 int main(int argc, char **argv) {
+  mx_writer_install_signal_cleanup(); /* first of all, so that a signal that comes early is answered in one line too */
   hold_standard_streams();
   /* A closed pipe and a file-size limit come back as errors of write(): one line, exit 2. */
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGCHLD, SIG_DFL); /* ignored by who started us, no child could be waited for */
-  mx_writer_install_signal_cleanup();
   mx_file_install_guard();
   if (argc < 2) return cli_error("no command, expected mxgold COMMAND ...; mxgold help lists them");
   const char *name = argv[1];

@@ -12,6 +12,8 @@ killed() { # killed CALL COMMAND...: by SIGKILL at that call
   ) 2>"$scratch/killed"
   [ "$interrupted_by_kill" = "rc 137" ] || fail "$*: $interrupted_by_kill, expected to be killed at $at"
 }
+# The program's first call already stands under the handlers.
+interrupted fcntl:1:15 "mxgold: interrupted by SIGTERM, no file was changed" "$mxgold" --version
 interrupted fsync:1:15 "mxgold: interrupted by SIGTERM, no file was changed" "$mxgold" quantize raw --shape 512x512 -o o.safetensors --sync
 interrupted fsync:2:15 "mxgold: interrupted by SIGTERM, the files that were finished stay" "$mxgold" quantize raw --shape 512x512 -o o.safetensors --sync
 cmp -s want.safetensors o.safetensors || fail "--sync: other bytes"

@@ -1,6 +1,6 @@
 /* Preloaded: a signal at a stated call, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the Nth call of
  * pwrite or pread, behind the Nth rename or mmap of a file, or behind the Nth file that open makes, which then takes its time.
- * With SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename; fsync and flock before they do anything. With NO_NAMELESS set the file system has no files
+ * With SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename; fsync, flock and an fcntl that asks for a descriptor's flags before they do anything. With NO_NAMELESS set the file system has no files
  * without names. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,6 +67,29 @@ int flock(int fd, int operation) {
   static atomic_int calls;
   at("flock", &calls);
   return ((int (*)(int, int))dlsym(RTLD_NEXT, "flock"))(fd, operation);
+}
+
+static int watched_fcntl(const char *symbol, int fd, int command, void *value) {
+  static atomic_int calls;
+  if (command == F_GETFD) at("fcntl", &calls);
+  return ((int (*)(int, int, void *))dlsym(RTLD_NEXT, symbol))(fd, command, value);
+}
+
+/* Either name, by the width of off_t that the caller was built for. */
+int fcntl(int fd, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void *value = va_arg(more, void *);
+  va_end(more);
+  return watched_fcntl("fcntl", fd, command, value);
+}
+
+int fcntl64(int fd, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void *value = va_arg(more, void *);
+  va_end(more);
+  return watched_fcntl("fcntl64", fd, command, value);
 }
 
 int fsync(int fd) {
