@@ -78,7 +78,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
 /** For each key whose bit is set, find the suite (MX_SUITE_*) on which the largest number of other values of the key give bytes different from
  *  those of spec: its vectors decide what identify left undecided. -1 if there is none: the key has no effect beside the others. Suites are as
  *  mx_generate(suite, spec, 0 or 32, 0 or 256, 1) makes them. MX_ERR_NOMEM.  Oracle: tests/test_identify.c. */
-mx_status mx_deciding_suites(int suite_of[64], const mx_spec *spec, uint64_t keys);
+mx_status mx_deciding_suites(int suite_of[MX_MAX_KEYS], const mx_spec *spec, uint64_t keys);
 
 #ifdef __cplusplus
 }

@@ -182,6 +182,8 @@ mx_status mx_spec_check(const mx_spec *spec, mx_error *err);
 /** True if both specs have the same values for all keys (pointers are not compared). */
 int mx_spec_equal(const mx_spec *a, const mx_spec *b);
 
+/** There are at most so many keys: a set of them is a uint64_t, in which bit i stands for the key mx_key_name(i). */
+enum { MX_MAX_KEYS = 64 };
 /** Name and meaning of the index-th key, for tables and search; NULL past the last key. */
 const char *mx_key_name(size_t index);
 const char *mx_key_doc(size_t index);

@@ -68,6 +68,7 @@ static const mx_choice_row rows_SCALE[] = {
 const mx_key_row mxi_key_rows[] = {
 #include "formats/keys.def"
 };
+_Static_assert(sizeof mxi_key_rows / sizeof mxi_key_rows[0] <= MX_MAX_KEYS, "a set of keys is a uint64_t");
 const size_t mxi_key_rows_count = sizeof mxi_key_rows / sizeof mxi_key_rows[0];
 
 const char *mx_key_name(size_t index) { return index < mxi_key_rows_count ? mxi_key_rows[index].name : NULL; }

@@ -29,7 +29,7 @@ struct mx_file {
   io_names array_names, meta_keys; /* of a file that is open; a parser's own file has none, and is searched */
 };
 
-/* Parsers fill arrays and metadata from base[0 .. n_bytes); what they allocate hangs on f even on failure, for mx_file_close(). */
+/* Parsers fill arrays and metadata from base[0 .. n_bytes); what they allocate belongs to f, on failure too: mx_file_close() frees it. */
 mx_status mxi_io_parse_npy(mx_file *f, mx_error *err);
 mx_status mxi_io_parse_safetensors(mx_file *f, mx_error *err);
 /* f holds all of the text. */

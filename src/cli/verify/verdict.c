@@ -178,7 +178,7 @@ static void append(char *out, size_t size, const char *text) {
 }
 
 size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, const mx_identity *id) {
-  int suite_of[64];
+  int suite_of[MX_MAX_KEYS];
   size_t n = 0;
   *no_effect = 0;
   if (!id->undecided || mx_deciding_suites(suite_of, &id->spec, id->undecided)) return 0;

@@ -7,7 +7,8 @@
 
 #include "mxgold/mxgold.h"
 
-enum { SOME = 1 << 15, FEW = 1 << 10 }; /* values that are looked at: to choose, and to put aside */
+/* Values that are looked at: to choose a preset, and first of all to put aside the most of them. */
+enum { SOME = 1 << 15, FEW = 1 << 10 };
 /* Another block than a preset's own must leave so many times fewer values wrong. */
 enum { NARROWER_TIMES = 4 };
 

@@ -8,7 +8,12 @@
 #include "mxgold/verify.h"
 #include "verify/trial/keys.h"
 
-enum { SUITES = 4, MOST_VALUES = 24 };
+enum { SUITES = 4 };
+/* Other values of a key that are asked about: more cost a run of each suite each; fewer leave a value untried that would have told. */
+enum { MOST_VALUES = 24 };
+/* The tensor of each suite. Larger ones decide more keys, but a user has to run the kernel on what is proposed here. */
+enum { TOLD_ROWS = 32, TOLD_COLS = 256 };
+/* The suites, the cheapest to run first: of two that tell equally many values the first is proposed. */
 static const int suites[SUITES] = {MX_SUITE_SPECIAL, MX_SUITE_TIES, MX_SUITE_BOUNDARY, MX_SUITE_RANDOM};
 
 /* What a spec gives on a suite, tensor by tensor. */
@@ -86,7 +91,7 @@ typedef struct question {
 static size_t questions(question *out, const mx_spec *spec, uint64_t keys) {
   mx_spec other[MOST_VALUES];
   size_t count = 0;
-  for (size_t k = 0; k < 64 && mx_key_name(k); k++) {
+  for (size_t k = 0; k < MX_MAX_KEYS && mx_key_name(k); k++) {
     const size_t n = keys >> k & 1 ? others(other, spec, k) : 0;
     for (size_t i = 0; i < n; i++)
       if (!mx_spec_check(&other[i], NULL) && other[i].had_size == spec->had_size) out[count++] = (question){k, other[i]};
@@ -94,7 +99,7 @@ static size_t questions(question *out, const mx_spec *spec, uint64_t keys) {
   return count;
 }
 
-/* Which suite decides a key does not hang on how large a tile is, but its vectors are as many times larger. */
+/* Which suite decides a key does not depend on the size of a tile, but its vectors are as many times larger. */
 static mx_spec of_small_tiles(const mx_spec *spec) {
   enum { SIDE = 16 };
   mx_spec t = *spec;
@@ -103,24 +108,24 @@ static mx_spec of_small_tiles(const mx_spec *spec) {
   return mx_spec_check(&t, NULL) ? *spec : t;
 }
 
-mx_status mx_deciding_suites(int suite_of[64], const mx_spec *asked, uint64_t keys) {
+mx_status mx_deciding_suites(int suite_of[MX_MAX_KEYS], const mx_spec *asked, uint64_t keys) {
   const mx_spec small = of_small_tiles(asked), *spec = &small;
   shortage lack = {0};
-  question *q = malloc(64 * MOST_VALUES * sizeof *q);
-  uint8_t *told = malloc(64 * MOST_VALUES), decides[64] = {0}; /* most values that one suite tells apart */
-  for (size_t k = 0; k < 64; k++) suite_of[k] = -1;
+  question *q = malloc(MX_MAX_KEYS * MOST_VALUES * sizeof *q);
+  uint8_t *told = malloc(MX_MAX_KEYS * MOST_VALUES), decides[MX_MAX_KEYS] = {0}; /* most values that one suite tells apart */
+  for (size_t k = 0; k < MX_MAX_KEYS; k++) suite_of[k] = -1;
   const size_t n = q && told ? questions(q, spec, keys) : 0;
   for (size_t s = 0; s < SUITES && n; s++) {
     mx_cases c;
     answers base;
-    uint8_t here[64] = {0};
+    uint8_t here[MX_MAX_KEYS] = {0};
     const int fixed = suites[s] == MX_SUITE_SPECIAL;
-    if (noted_status(mx_generate(&c, suites[s], spec, fixed ? 0 : 32, fixed ? 0 : 256, 1, NULL), &lack)) continue;
+    if (noted_status(mx_generate(&c, suites[s], spec, fixed ? 0 : TOLD_ROWS, fixed ? 0 : TOLD_COLS, 1, NULL), &lack)) continue;
     const int ran = run(&base, &c, spec, &lack);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(mx_thread_count(0))
     for (size_t i = 0; i < n; i++) told[i] = (uint8_t)(ran && differ(&base, &c, &q[i].other, &lack));
     for (size_t i = 0; i < n; i++) here[q[i].key] = (uint8_t)(here[q[i].key] + told[i]);
-    for (size_t k = 0; k < 64; k++)
+    for (size_t k = 0; k < MX_MAX_KEYS; k++)
       if (here[k] > decides[k]) decides[k] = here[k], suite_of[k] = suites[s];
     free(base.at);
     mx_cases_free(&c);

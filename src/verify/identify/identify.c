@@ -39,9 +39,14 @@ enum { AGAIN_TIMES = 4, MOST_LEVELS = 2 };
  * to them as well. The first wave ends after so many trials as take its share on most machines: then its end is the same on all of them. */
 static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, FOR_CHANCE = 0.7, FOR_OPEN_KEYS = 0.3, TRIALS_A_SECOND = 150000;
 static const double SHARED_SECONDS = 10, BUGS_OF_MORE = 0.05; /* bugs: this of the whole where that is more */
+/* The time of a call that sets none, as identify.h says. */
+static const double DEFAULT_SECONDS = 10;
 
 static double share(double of, double seconds) { return of * fmin(seconds, SHARED_SECONDS); }
 static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), BUGS_OF_MORE * seconds); }
+
+/* Blocks of a class that are learned from each spec that turned out wrong: more make each later trial dearer, fewer need more rounds. */
+enum { LEARN_OPEN = 4 };
 
 /* ---- what the data leave open */
 
@@ -55,7 +60,7 @@ static int as_good(inquiry *q, const mx_spec *t) {
     return 0;
   const score got = mxi_full_score(&q->o, t, q->wrong, q->s.threads);
   if (!score_total(got) && got.nan_codes <= q->best.got.nan_codes) return 1;
-  mxi_search_learn(&q->s, q->wrong, t, 4);
+  mxi_search_learn(&q->s, q->wrong, t, LEARN_OPEN);
   return 0;
 }
 
@@ -63,7 +68,7 @@ static int as_good(inquiry *q, const mx_spec *t) {
 static void settle(mx_identity *out, inquiry *q, deadline until) {
   mx_spec *best = &q->best.spec;
   key_values *v = noted(malloc(sizeof *v), q->o.lack);
-  for (size_t i = 0; v && mx_key_name(i) && i < 64 && !deadline_over(until); i++) {
+  for (size_t i = 0; v && mx_key_name(i) && i < MX_MAX_KEYS && !deadline_over(until); i++) {
     const char *key = mx_key_name(i);
     int open = 0;
     mxi_values_of(v, key, &q->o);
@@ -123,17 +128,22 @@ static int difference(const mx_spec *a, const mx_spec *b) {
   return n;
 }
 
+/* Another element format, and another number of its bits, each count as much as so many other keys: rows of one format are the nearer ones. */
+enum { FORMAT_KEYS = 8 };
+/* More keys than two specs can differ in. */
+enum { FARTHEST = MX_MAX_KEYS + 2 * FORMAT_KEYS + 1 };
+
 static void name_presets(mx_identity *out) {
-  int least = 1000;
+  int least = FARTHEST;
   for (size_t i = 0; i < mx_preset_count(); i++) {
     mx_spec p;
     const mx_preset *row = mx_preset_at(i);
     if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
     if (mx_spec_equal(&p, &out->spec)) out->preset = row->name;
     if (p.scale != out->spec.scale || p.scale_form != out->spec.scale_form) continue;
-    const int n =
-        difference(&p, &out->spec) + 8 * (p.elem != out->spec.elem) +
-        8 * (mx_elem_format(p.elem)->bits != mx_elem_format(out->spec.elem)->bits); /* a format that no preset has is told from another one */
+    const int n = difference(&p, &out->spec) + FORMAT_KEYS * (p.elem != out->spec.elem) +
+                  FORMAT_KEYS * (mx_elem_format(p.elem)->bits !=
+                                 mx_elem_format(out->spec.elem)->bits); /* a format that no preset has is told from another one */
     if (n < least) least = n, out->nearest = row->name;
   }
 }
@@ -289,10 +299,11 @@ static void specs_of_near(const wave *w, inquiry *all, size_t n) {
     if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= NEAR_TIMES * w->least + NEAR_BY) mxi_inquiry_specs(&all[i]);
 }
 
-/* A scale that is wrong is worse than a code. */
-static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.nan_codes + 4 * a->got.scales + a->scales_wrong; }
-static uint64_t bug_leaves(const mx_bug *b) { return b->codes + 4 * b->scales + b->tensor_scales; }
-static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + 4 * b->preset_scales + b->preset_tensor; }
+/* A wrong scale counts as much as so many wrong codes, most of which it makes wrong: higher prefers rules that fit scales by luck. */
+enum { SCALE_CODES = 4 };
+static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.nan_codes + SCALE_CODES * a->got.scales + a->scales_wrong; }
+static uint64_t bug_leaves(const mx_bug *b) { return b->codes + SCALE_CODES * b->scales + b->tensor_scales; }
+static uint64_t preset_leaves(const mx_bug *b) { return b->preset_codes + SCALE_CODES * b->preset_scales + b->preset_tensor; }
 
 /* An inquiry whose answer is the preset of a bug. */
 static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const mx_sample *samples, size_t n_samples, int threads,
@@ -393,7 +404,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
 
 static int keys_from(const char *preset, const mx_spec *spec) {
   mx_spec p;
-  return preset && !mx_preset_find(&p, preset, NULL) ? difference(&p, spec) : 1000;
+  return preset && !mx_preset_find(&p, preset, NULL) ? difference(&p, spec) : FARTHEST;
 }
 
 /* The spec in a scale format whose codes have the same steps (e4m3 and ue5m3: values 2^8 apart), which tensor.target takes up. Returns 0 if that
@@ -457,7 +468,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   shortage lack = {0};
   status = mxi_find_hypotheses(h, &n_hypotheses, samples, n, options, &lack, err);
   const int threads = mx_thread_count(options->n_threads);
-  const double allowed = options->seconds > 0 ? options->seconds : 10;
+  const double allowed = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS;
   search_budget budget = {.most = UINT64_MAX, .until = mxi_deadline_in(allowed, &lack)};
   const size_t most = samples[0].codes ? MOST_FORMATS : MOST_FORMATS_OF_VALUES;
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < CLOSE_TIMES * h[0].spread + CLOSE_BY)) close++;

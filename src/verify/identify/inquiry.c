@@ -12,6 +12,10 @@
 #include "verify/identify/search/values.h"
 
 enum { ROUNDS = 10, REPAIRED = 3 };
+/* Specs that are looked at again each round: a wrong one may be ahead on the chosen blocks until they have been learned from. */
+enum { FINALISTS = 4 };
+/* Rounds in which presets are tried, and the blocks learned that turn all of them down. */
+enum { PRESET_ROUNDS = 4 };
 
 uint64_t mxi_attempt_badness(const attempt *a) { return score_total(a->got) + a->scales_wrong; }
 
@@ -72,7 +76,7 @@ static void try_presets(search *s, pool *out, int same_formats) {
 void mxi_inquiry_presets(inquiry *q) {
   pool *p = noted(calloc(1, sizeof *p), q->o.lack);
   if (!p) return;
-  for (int round = 0; round < 4 && !attempt_perfect(&q->best); round++) {
+  for (int round = 0; round < PRESET_ROUNDS && !attempt_perfect(&q->best); round++) {
     size_t learned = 0;
     p->n = 0;
     p->room = POOL;
@@ -106,12 +110,16 @@ void mxi_inquiry_close(inquiry *q) {
   free(q->wrong);
 }
 
+/* A spec that leaves up to START_TIMES the least codes, and START_BY more, is worth a repair: a wider choice costs a repair each, a narrower one loses
+ * the rule that is wrong in one key which many blocks show. */
+enum { START_TIMES = 2, START_BY = 8 };
+
 /* Specs that repair may start from, best first: all of those that fit ordinary blocks, and the presets' rules. */
 static void find_starts(inquiry *q) {
   q->starts.n = 0;
   q->starts.room = POOL;
   size_t n = 0;
-  while (n < q->specs.n && score_total(q->specs.got[n]) <= 2 * score_total(q->specs.got[0]) + 8) n++;
+  while (n < q->specs.n && score_total(q->specs.got[n]) <= START_TIMES * score_total(q->specs.got[0]) + START_BY) n++;
   mxi_search_pool(&q->s, &q->starts, q->specs.spec, n);
   try_presets(&q->s, &q->starts, 0);
 }
@@ -154,11 +162,11 @@ static void repair_some(inquiry *q, int effort) {
 void mxi_inquiry_finish(inquiry *q, int effort) {
   search *s = &q->s;
   pool *again = noted(calloc(1, sizeof *again), q->o.lack);
-  q->finalists.room = 4;
+  q->finalists.room = FINALISTS;
   q->n_repaired = 0;
   find_starts(q);
   for (int round = 0; again && round < ROUNDS && !budget_over(s->budget); round++) {
-    *again = (pool){.room = 4};
+    *again = (pool){.room = FINALISTS};
     for (size_t i = 0; i < q->finalists.n; i++) mxi_pool_add(again, &q->finalists.spec[i], mxi_search_score(s, &q->finalists.spec[i], EVERY));
     q->finalists = *again;
     if (q->finalists.n && !score_clean(q->finalists.got[0])) {

@@ -4,7 +4,9 @@
 
 #include "verify/identify/inquiry.h"
 
-enum { LEARN = 12 }; /* blocks of a class that are learned at once */
+/* Blocks of a class that are learned at once from a spec that turned out wrong: more make each later trial dearer, fewer need more rounds. All at once
+ * where nothing is tried over and over with them, or where scales alone are looked at, which is cheap. */
+enum { LEARN = 12, LEARN_MANY = 64 };
 
 /** A list of keys and its length, as mxi_search_product() takes them. */
 #define KEYS(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)

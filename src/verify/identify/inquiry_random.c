@@ -46,6 +46,11 @@ int mxi_inquiry_looks_random(inquiry *q) {
 
 /* At most one element in so many is at the ends of the range; a rule that lacks more is not the rule. */
 enum { ENDS_ONE_IN = 100 };
+/* Specs that a random rule is looked for from, those that are kept, and those of them that are repaired harder: each is a repair under random rounding,
+ * which costs more than any other. */
+enum { RANDOM_STARTS = 4, RANDOM_KEPT = 8, RANDOM_HARDER = 2 };
+/* Rounds of a seed that is known, each of which learns the blocks that it does not explain yet. */
+enum { SEED_ROUNDS = 8 };
 
 /* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
 static int clean_enough(const search *s, const mx_spec *spec, score got) {
@@ -58,9 +63,9 @@ int mxi_inquiry_random_rule(inquiry *q, int effort) {
   search *s = &q->s;
   pool *starts = noted(calloc(1, sizeof *starts), s->o->lack);
   if (!starts) return 0;
-  starts->room = 8;
-  uint64_t prints[4];
-  for (size_t i = 0, n = 0; i < q->specs.n && i < 4; i++) {
+  starts->room = RANDOM_KEPT;
+  uint64_t prints[RANDOM_STARTS];
+  for (size_t i = 0, n = 0; i < q->specs.n && i < RANDOM_STARTS; i++) {
     mx_spec t = q->specs.spec[i];
     score got = mxi_search_score(s, &t, EVERY);
     if (mxi_inquiry_same_print(s, &t, got, prints, n)) continue;
@@ -69,9 +74,9 @@ int mxi_inquiry_random_rule(inquiry *q, int effort) {
     mxi_pool_add(starts, &t, got);
     if (score_clean(got)) break;
   }
-  const mx_spec first[2] = {starts->spec[0], starts->spec[1]};
-  const score got_first[2] = {starts->got[0], starts->got[1]};
-  for (size_t i = 0, n = starts->n; effort && i < 2 && i < n && !clean_enough(s, &starts->spec[0], starts->got[0]); i++) {
+  const mx_spec first[RANDOM_HARDER] = {starts->spec[0], starts->spec[1]};
+  const score got_first[RANDOM_HARDER] = {starts->got[0], starts->got[1]};
+  for (size_t i = 0, n = starts->n; effort && i < RANDOM_HARDER && i < n && !clean_enough(s, &starts->spec[0], starts->got[0]); i++) {
     mx_spec t = first[i];
     score got = got_first[i];
     mxi_search_repair(s, &t, &got, 1);
@@ -84,7 +89,7 @@ int mxi_inquiry_random_rule(inquiry *q, int effort) {
   return clean;
 }
 
-/* Which candidate of select=foursix wins hangs on the draws: it can be told once the seed is known. */
+/* Which candidate of select=foursix wins depends on the draws: it can be told once the seed is known. */
 static void find_selection(search *s, mx_spec *best) {
   pool *few = noted(calloc(1, sizeof *few), s->o->lack);
   if (few && best->select == MX_SELECT_FOURSIX) {
@@ -97,7 +102,7 @@ static void find_selection(search *s, mx_spec *best) {
 
 /* The seed of the rule; or of others that a random scale allows as well: either neighbour fits, and only the seed tells them. */
 static int solve_any(inquiry *q, mx_spec *best, int many) {
-  enum { OTHERS = 6 };
+  enum { OTHERS = 6 }; /* other rules of a random scale, each of which costs a search for a seed */
   search *s = &q->s;
   *best = q->random;
   if (mxi_random_solve(s, best, many)) return 1;
@@ -126,7 +131,7 @@ int mxi_inquiry_seed(inquiry *q, int many) {
   q->fitted.scales = SIZE_MAX;
   q->seeded = 1;
   s->lenient = 0;
-  for (int round = 0; round < 8 && !mxi_attempt_exact(&q->best); round++) {
+  for (int round = 0; round < SEED_ROUNDS && !mxi_attempt_exact(&q->best); round++) {
     find_selection(s, &best);
     mxi_inquiry_confirm(q, &best);
     if (!mxi_search_learn(s, q->wrong, &best, LEARN) || best.elem_round != MX_ROUND_SR || !mxi_random_settle(s, &best)) break;
@@ -146,7 +151,7 @@ int mxi_inquiry_hidden_draws(inquiry *q) {
   if (!q->best.any || !q->o.samples[0].codes || mxi_spec_random(&t) || budget_over(s->budget)) return 0;
   t.scale_round = MX_SCALE_ROUND_SR;
   mxi_full_score(&q->o, &q->best.spec, q->wrong, s->threads);
-  mxi_search_learn(s, q->wrong, &q->best.spec, 64);
+  mxi_search_learn(s, q->wrong, &q->best.spec, LEARN_MANY);
   s->lenient = 1;
   const int fits = !mx_spec_check(&t, NULL) && !score_total(mxi_search_score(s, &t, EVERY));
   s->lenient = 0;

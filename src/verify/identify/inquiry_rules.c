@@ -76,7 +76,9 @@ void mxi_cores_at_random(search *s, pool *cores, mx_spec base) {
 
 /* The one code that all ordinary blocks have though their maxima lie far apart: a limit. 0: there is none. */
 static uint32_t only_scale(const observation *o) {
-  enum { APART = 64 };
+  enum {
+    APART = 64
+  }; /* no rounding gives two maxima that lie so far apart one scale; lower, and blocks that are much alike pass for a limit */
   uint32_t code = 0;
   float least = INFINITY, most = 0;
   for (size_t i = 0; i < o->n_blocks; i++) {
@@ -104,6 +106,9 @@ void mxi_inquiry_refit(inquiry *q) {
   if (!as_before || q->fitted.looked != mxi_inquiry_looked(&s->sets[BLOCK_PLAIN])) mxi_inquiry_specs(q);
 }
 
+/* Rounds in which plain blocks are learned for their scales: after each, rules that fit by luck are gone. */
+enum { CORE_ROUNDS = 4 };
+
 void mxi_inquiry_cores(inquiry *q) {
   search *s = &q->s;
   pool *cores = &q->cores;
@@ -117,7 +122,7 @@ void mxi_inquiry_cores(inquiry *q) {
   }
   base.scale_min_byte = only_scale(s->o);
   const int normed = s->o->samples[0].has_tensor_scale || fabs(q->h.offset) > WITHOUT_NORM;
-  for (int learning = 0; learning < 4; learning++) {
+  for (int learning = 0; learning < CORE_ROUNDS; learning++) {
     q->fitted.scales = s->scales.n;
     cores->n = 0;
     for (int wave = 0; wave < 2 && !solved(cores); wave++) {
@@ -127,7 +132,7 @@ void mxi_inquiry_cores(inquiry *q) {
         cores_with_norm(s, cores, base);
     }
     if (s->lenient && !solved(cores)) mxi_cores_at_random(s, cores, base);
-    if (!cores->n || cores->got[0].scales || !mxi_search_learn_scales(s, &cores->spec[0], 64)) break;
+    if (!cores->n || cores->got[0].scales || !mxi_search_learn_scales(s, &cores->spec[0], LEARN_MANY)) break;
   }
   q->fitted.lenient = s->lenient;
   q->fitted.seeded = q->seeded;
@@ -220,6 +225,9 @@ static void elements_of_seed(search *s, pool *few, const mx_spec *base, const mx
   mxi_search_product(s, few, &t, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
 }
 
+/* Element rules that are kept of each scale rule, and tried against those of the others. */
+enum { FEW = 8 };
+
 static void find_elements(inquiry *q) {
   search *s = &q->s;
   const pool *cores = &q->cores;
@@ -240,7 +248,7 @@ static void find_elements(inquiry *q) {
       mxi_pool_add(&q->specs, &t, mxi_search_score(s, &t, PLAIN));
       continue;
     }
-    few[0] = few[1] = (pool){.room = 8};
+    few[0] = few[1] = (pool){.room = FEW};
     s->either = base->select == MX_SELECT_FOURSIX; /* a wrong select.error must not speak against the right arithmetic */
     const int drawn = s->lenient && q->drawn && base->scale_round != MX_SCALE_ROUND_SR; /* the others were tried before */
     const int seeded = q->seeded && q->seed.elem_round == MX_ROUND_SR;

@@ -5,6 +5,8 @@
 
 #include "verify/trial/keys.h"
 
+/* A preset that differs in more keys is not near. Two or three of its keys at once are changed only where it differs in at most MOST_PAIRS: their
+ * choices, each of which runs over all the data, grow with the cube of the number. */
 enum { MOST_KEYS = 24, MOST_PAIRS = 14 };
 
 static size_t differing(size_t out[MOST_KEYS], const mx_spec *a, const mx_spec *b) {

@@ -55,7 +55,7 @@ int mxi_probe_number(int value);
 int mxi_probe_value(int number);
 /* Values of a key under these types, ascending, "none" before numbers where it is 0; their count. */
 size_t mxi_probe_values(int *values, size_t key, const mx_probe_spec *s);
-/* Set a key, and what hangs on it so that the model is one; 0 if it cannot be. */
+/* Set a key, and the keys that depend on it so that the model is valid; 0 if it cannot be. */
 int mxi_probe_set(probe_guess *g, size_t key, int value, const mx_probe_spec *s);
 void mxi_probe_value_text(char *text, size_t size, size_t key, int value);
 

@@ -105,7 +105,7 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
   if (p->spec.select == MX_SELECT_FOURSIX) {
     mx_block_scale four;
     if (!mxi_block_scale_find(&four, p, &st, 1, index) && four.code != out->code) {
-      if (how & LOOK_EITHER) { /* which one wins hangs on the draws */
+      if (how & LOOK_EITHER) { /* which one wins depends on the draws */
         if (four.code == b->scale) *out = four;
         return out->code != b->scale;
       }

@@ -7,7 +7,18 @@
 #include "verify/identify/search/search.h"
 #include "verify/identify/search/values.h"
 
-enum { MAX_MOVES = 480, BEAM = 3, HARD_BLOCKS = 18, GUARDS = 4, DEPTH = 14, TRIED_IN_FULL = 16, ALONE = 64 };
+/* Moves that are kept: all values of all keys, and what is read off the blocks that are wrong. */
+enum { MAX_MOVES = 480 };
+/* Specs that are carried on from one depth to the next, and depths, a key each. A wider beam finds what only a detour leads to and costs that many times
+ * more; a spec that differs from its start in more keys than depths is not found. */
+enum { BEAM = 3, DEPTH = 14 };
+/* Blocks on which a move must do better, and of each class those that it must not spoil: more make each of thousands of moves dearer, fewer let
+ * moves through that all blocks then refuse. */
+enum { HARD_BLOCKS = 18, GUARDS = 4 };
+/* Moves of one sifting that are tried on every chosen block. */
+enum { TRIED_IN_FULL = 16 };
+/* Specs to be tried below which one thread is done before others have started. */
+enum { ONE_THREAD = 64 };
 
 /* Keys set to the values that `with` has: one, or several that act together. */
 typedef struct move {
@@ -18,7 +29,7 @@ typedef struct move {
 static size_t single_moves(move *out, const observation *o, int lenient) {
   size_t n = 0;
   key_values *v = noted(malloc(sizeof *v), o->lack);
-  for (size_t i = 0; v && mx_key_name(i) && i < 64; i++) {
+  for (size_t i = 0; v && mx_key_name(i) && i < MX_MAX_KEYS; i++) {
     mxi_values_of(v, mx_key_name(i), o);
     for (size_t k = 0; k < v->n && n < MAX_MOVES; k++) {
       out[n] = (move){.keys = UINT64_C(1) << i};
@@ -95,7 +106,7 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
 
 /* Keys that take a code: the codes seen where spec gives others. */
 static size_t moves_from_wrong(move *out, size_t room, const bench *b, const mx_spec *spec) {
-  enum { MOST = 3 };
+  enum { MOST = 3 }; /* of a kind: a bug or a limit gives one or two, and each costs a trial of every key that takes a code */
   static const struct {
     const char *key, *format;
     int of_scale;
@@ -138,7 +149,7 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
   score *got = noted(calloc(n + 1, sizeof *got), s->o->lack);
   if (!got) return;
   s->budget->tried += n;
-#pragma omp parallel for schedule(dynamic, 8) num_threads(s->threads) if (n > ALONE)
+#pragma omp parallel for schedule(dynamic, 8) num_threads(s->threads) if (n > ONE_THREAD)
   for (size_t i = 0; i < n; i++) {
     const int bad = mx_spec_check(&specs[i], NULL) != MX_OK;
     uint64_t print = 0;
@@ -173,7 +184,7 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
 static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const move *m, const observation *o) {
   static const mx_spec plain = {0};
   size_t n = 0;
-  for (size_t key = 0; key < 64 && mx_key_name(key) && n < room; key++) {
+  for (size_t key = 0; key < MX_MAX_KEYS && mx_key_name(key) && n < room; key++) {
     if (m->keys >> key & 1 || mxi_key_same(spec, &plain, key)) continue;
     out[n] = *spec;
     mxi_key_copy(&out[n], &plain, key);
@@ -205,7 +216,7 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
 /* Two at once: where both change something alone, or (both = 1) where one does, which are many more. */
 static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
                   const uint8_t *active, int both) {
-  enum { ROOM = 4096 };
+  enum { ROOM = 4096 }; /* specs that are sifted at once: a mebibyte or so of them */
   mx_spec *specs = noted(malloc((ROOM + 2 * MAX_MOVES) * sizeof *specs), s->o->lack);
   size_t n = 0;
   for (size_t i = 0; specs && i < n_moves && !budget_over(s->budget); i++) {
@@ -227,7 +238,7 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
 /* Keys that decide of the same blocks: what one of them explains wrongly hides the others, or shows only beside another (a scale of zero, and the
  * division that underflows to it), so that two to four of them are changed at once. */
 static void groups(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b) {
-  enum { GROUPS = 6, OF = 4, ROOM = 4096 };
+  enum { GROUPS = 6, OF = 4, ROOM = 4096 }; /* groups, keys of one, and specs that are sifted at once */
   static const char *const names[GROUPS][OF] = {{"scale.allzero", "scale.min_byte", "scale.byte0", "elem.zero_sign"},
                                                 {"scale.zero", "scale.min", "scale.min_byte", "scale.byte0"},
                                                 {"scale.max_byte", "scale.byte_overflow", "scale.used", "elem.inf"},

@@ -8,7 +8,19 @@
 #include "verify/trial/keys.h"
 #include "verify/identify/search/values.h"
 
-enum { FIRST_BLOCKS = 40, SCALE_BLOCKS = 112, MAX_KEYS = 8, FIRST_PIECE = 48, PIECE = 512 };
+/* Blocks of a class that a search begins with, by how many elements a block has: more make each trial dearer, fewer let more wrong specs through to all
+ * blocks. Other classes than plain ones, in which few rules differ, get half as many and a few. */
+enum { FIRST_BLOCKS = 40, FIRST_LARGE_BLOCKS = 24, FIRST_HUGE_BLOCKS = 12, SMALL_AREA = 64, LARGE_AREA = 1024, A_FEW = 4 };
+/* Plain blocks that are looked at for their scales alone, which costs a fraction of their codes. */
+enum { SCALE_BLOCKS = 112 };
+/* Keys of one product. */
+enum { MAX_KEYS = 8 };
+/* Specs that are tried side by side: the first few soon set the bar that lets the others stop early; larger pieces keep the threads busy. */
+enum { FIRST_PIECE = 48, PIECE = 512 };
+/* Specs to be tried below which one thread is done before others have started. */
+enum { ONE_THREAD = 32 };
+/* The room that a list of blocks begins with. */
+enum { FIRST_ROOM = 256 };
 
 /* About `wanted` of the blocks of each class, evenly. */
 static int spread(block_set *out, const observation *o, int kind, size_t wanted, int scales_only) {
@@ -20,9 +32,9 @@ static int spread(block_set *out, const observation *o, int kind, size_t wanted,
     if (count > wanted && at * wanted / count == (at + 1) * wanted / count) continue;
     if (scales_only) {
       if (out->n == out->room) {
-        set_item *more = noted(realloc(out->at, (out->room ? 2 * out->room : 256) * sizeof *more), o->lack);
+        set_item *more = noted(realloc(out->at, (out->room ? 2 * out->room : FIRST_ROOM) * sizeof *more), o->lack);
         if (!more) return 0;
-        out->room = out->room ? 2 * out->room : 256;
+        out->room = out->room ? 2 * out->room : FIRST_ROOM;
         out->at = more;
       }
       out->at[out->n++] = (set_item){.block = (uint32_t)i};
@@ -35,10 +47,10 @@ static int spread(block_set *out, const observation *o, int kind, size_t wanted,
 mx_status mxi_search_begin(search *s, const observation *o, int threads, search_budget *budget) {
   *s = (search){.o = o, .threads = threads, .budget = budget};
   const size_t area = o->block_rows * o->block_cols;
-  const size_t wanted = area <= 64 ? FIRST_BLOCKS : area <= 1024 ? 24 : 12;
+  const size_t wanted = area <= SMALL_AREA ? FIRST_BLOCKS : area <= LARGE_AREA ? FIRST_LARGE_BLOCKS : FIRST_HUGE_BLOCKS;
   for (int k = 0; k < BLOCK_CLASSES; k++) {
     s->sets[k].of = o;
-    if (!spread(&s->sets[k], o, k, k == BLOCK_PLAIN ? wanted : wanted / 2 + 4, 0)) return MX_ERR_NOMEM;
+    if (!spread(&s->sets[k], o, k, k == BLOCK_PLAIN ? wanted : wanted / 2 + A_FEW, 0)) return MX_ERR_NOMEM;
   }
   s->scales.of = o;
   return spread(&s->scales, o, BLOCK_PLAIN, SCALE_BLOCKS, 1) ? MX_OK : MX_ERR_NOMEM;
@@ -198,7 +210,7 @@ static void run_piece(search *s, pool *out, const mx_spec *specs, size_t n, unsi
   s->budget->tried += n;
   uint64_t limit = out->n < out->room ? 0 : score_total(out->got[out->n - 1]) + 1;
   if (scales_only && out->n && (!limit || limit > search_worth(out->got[0].scales))) limit = search_worth(out->got[0].scales) + 1;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > 32)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads) if (n > ONE_THREAD)
   for (size_t i = 0; i < n; i++) got[i] = judge(s, &specs[i], classes, scales_only, limit);
   for (size_t i = 0; i < n; i++) (scales_only ? pool_add_varied : mxi_pool_add)(out, &specs[i], got[i]);
   free(got);

@@ -140,11 +140,12 @@ static const double DEVIATIONS = 8;
 enum { ENOUGH_DRAWS = 64, BEYOND_ONE_IN = 1000 };
 /* Draws that are looked at: more tell a smaller bias, and take longer for each rule that is asked about. */
 enum { MOST_DRAWS = 120000 };
+/* Random bits of a draw that are tried: SPEC allows no more, and binary32 has no more. */
+enum { MOST_BITS = 24 };
 
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
-  enum { BITS = 24 };
   mx_plan p;
-  *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = BITS};
+  *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = MOST_BITS};
   draw *draws = noted(malloc((MOST_DRAWS + 1) * sizeof *draws), o->lack);
   if (!draws || plan_towards_zero(&p, o, spec)) {
     free(draws);
@@ -160,9 +161,9 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
   for (size_t i = 0; i < n; i++) bias += draws[i].up - draws[i].d;
   out->n = n;
   out->bias = n ? bias / (double)n : 0;
-  double likelihood[MODES][BITS + 1], best = -INFINITY;
+  double likelihood[MODES][MOST_BITS + 1], best = -INFINITY;
   for (int mode = 0; mode < MODES; mode++)
-    for (int r = 1; r <= BITS; r++) {
+    for (int r = 1; r <= MOST_BITS; r++) {
       double sum = 0;
       for (size_t i = 0; i < n; i++) {
         const double c = chance(draws[i].d, mode, r), q = draws[i].up ? c : 1 - c;
@@ -171,10 +172,10 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
       likelihood[mode][r] = sum;
       if (sum > best + (mode < MX_SR_COUNT ? ANY_BETTER : LESS_LIKELY)) best = sum, out->mode = mode;
     }
-  out->bits_least = BITS;
+  out->bits_least = MOST_BITS;
   out->bits_most = 1;
   for (int mode = 0; mode < MODES; mode++)
-    for (int r = 1; r <= BITS; r++) {
+    for (int r = 1; r <= MOST_BITS; r++) {
       if (likelihood[mode][r] < best - LESS_LIKELY || (mode == MODE_BELOW && out->mode != mode)) continue;
       if (r < out->bits_least) out->bits_least = r;
       if (r > out->bits_most) out->bits_most = r;
@@ -224,6 +225,7 @@ static int gives_codes(const search *s, const mx_spec *spec) {
 
 /* mode, bits (not fewer than these) and source that give the chosen blocks with this seed. */
 static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr, uint32_t least_bits) {
+  /* 0: as many as SPEC's default. Those that hardware and libraries draw come first, since of two that give the chosen blocks the first is taken. */
   static const int bits[] = {0, 8, 12, 10, 4, 20, 24, 23, 16, 11, 13, 14, 15, 9, 7, 6, 5, 3, 2, 1, 17, 18, 19, 21, 22};
   mx_spec t = *spec;
   t.seed = seed;
@@ -252,7 +254,7 @@ enum { MOST_PRESCALES = 40, MANY_BITS = 7 };
 
 /* The same with numbers near elem.prescale as well: random rounding allows many, and only the seed tells which. Few bits allow many still. */
 static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
-  static const int denominators[] = {1, 20, 100, 64};
+  static const int denominators[] = {1, 20, 100, 64}; /* whole numbers, twentieths and hundredths as people write them, and 64ths */
   const float k = spec->elem_prescale;
   if (settle_mode(s, spec, seed, lfsr, k != 0 ? MANY_BITS : 0)) return 1;
   for (size_t i = 0; i < sizeof denominators / sizeof denominators[0] && k != 0; i++) {
@@ -275,10 +277,10 @@ enum { ONE_THREAD = 4096 };
 
 static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t first, size_t n, int lfsr, const draw *draws, size_t n_draws,
                      double slack) {
-  enum { GROUP = 32 };
+  enum { GROUP = 32, GROUPS_A_PIECE = 32 }; /* seeds whose first words are drawn side by side, and groups that a thread takes at a time */
   uint64_t good[MOST_GOOD];
   size_t n_good = 0;
-#pragma omp parallel for schedule(static, 1024 / GROUP) num_threads(s->threads) if (n > ONE_THREAD)
+#pragma omp parallel for schedule(static, GROUPS_A_PIECE) num_threads(s->threads) if (n > ONE_THREAD)
   for (size_t group = 0; group < n; group += GROUP) {
     /* The first word of each seed of a group without a branch between them: three of four seeds are done with after it. */
     const size_t in_group = n - group < GROUP ? n - group : GROUP;
@@ -391,7 +393,7 @@ enum { SCALE_BLOCKS = 128 };
 
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
 static int solve_scales(search *s, mx_spec *spec, int many) {
-  enum { ASKED = 256 };
+  enum { ASKED = 256 }; /* seeds after which a thread asks for the time, and takes more of them */
   const observation *o = s->o;
   uint64_t found = UINT64_MAX;
   const size_t n_habits = sizeof habits / sizeof habits[0];
@@ -431,7 +433,7 @@ int mxi_random_settle(search *s, mx_spec *spec) {
   mx_spec t = *spec, best = *spec;
   score least = score_worst();
   for (t.sr_source = MX_SR_SOURCE_PHILOX; t.sr_source <= MX_SR_SOURCE_AMD_LFSR; t.sr_source++)
-    for (t.sr_bits = 0; t.sr_bits <= 24 && score_total(least); t.sr_bits++)
+    for (t.sr_bits = 0; t.sr_bits <= MOST_BITS && score_total(least); t.sr_bits++)
       for (t.sr_mode = 0; t.sr_mode < MX_SR_COUNT && score_total(least); t.sr_mode++) {
         if ((t.sr_source == MX_SR_SOURCE_AMD_LFSR && (t.sr_bits || t.sr_mode)) || mx_spec_check(&t, NULL)) continue;
         if (!gives_codes(s, &t)) continue;
@@ -455,6 +457,8 @@ int mxi_random_solve(search *s, mx_spec *spec, int many) {
 
 /* Seeds that are tried for 16 signs, which fit every 65,536th: with more, chance finds one. */
 enum { SHORT_SIGN_SEEDS = 1 << 12 };
+/* Seeds that a thread takes at a time. */
+enum { SIGN_SEEDS_A_PIECE = 4096 };
 
 int mxi_random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int n_threads) {
   const size_t n_habits = sizeof habits / sizeof habits[0];
@@ -463,7 +467,7 @@ int mxi_random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, 
   uint64_t found = UINT64_MAX;
   memcpy(want, signs, size / 8);
   const uint32_t mask = size < 32 ? (1u << size) - 1 : UINT32_MAX;
-#pragma omp parallel for schedule(dynamic, 4096) num_threads(n_threads)
+#pragma omp parallel for schedule(dynamic, SIGN_SEEDS_A_PIECE) num_threads(n_threads)
   for (uint64_t i = 0; i < end; i++) {
     const uint64_t k = i < n_habits ? habits[i] : i - n_habits;
     uint64_t least;

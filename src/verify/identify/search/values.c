@@ -65,8 +65,38 @@ static void element_codes(key_values *v, const char *name, const observation *o,
   add_bytes(v, name, &t, most);
 }
 
+/* Codes of each kind that are tried, the most frequent ones: a rule gives one or two, the others are room for limits and bugs in the same blocks. Each
+ * more is a value of its key in every product of keys. */
+enum { SCALE_CODES = 2, ZERO_SCALE_CODES = 3, NAN_CODES = 4, INF_CODES = 3, NAN_CODES_OF_INF = 1, END_CODES = 4 };
+/* Blocks at the ends of the range, and elements of each, whose codes are counted: enough for the most frequent ones to stand out. */
+enum { END_BLOCKS = 256, END_ELEMENTS = 64 };
+/* Samples whose tensor scale is read: each gives the same target under the right rule. */
+enum { TARGET_SAMPLES = 4 };
+
+/* An interval is widened by so much: bfloat16 arithmetic, whose last bit that is; binary32's, with a last bit or two lost; six digits of a target. */
+static const double OF_BFLOAT16 = 0x1p-8, OF_BINARY32 = 0x1p-22, OF_DIGITS = 1e-6;
+/* Numbers that kernels use lie within these bounds. What is read off beyond them comes from blocks under another rule; wider bounds would add values that
+ * cost trials and explain nothing. */
+static const double LEAST_SCALE_MAX = 0.1, LEAST_NORMED_MAX = 0.5, MOST_SCALE_MAX = 1e6;
+static const double LEAST_TARGET = 1, MOST_TARGET = 1e9, MOST_STORED_TARGET = 1e12;
+static const double LEAST_PRESCALE = 1e-3, MOST_PRESCALE = 1e3;
+/* An amax beyond these may have been rounded away in a product with another number. */
+static const double LEAST_AMAX = 0x1p-100, MOST_AMAX = 0x1p100;
+/* scale.min is a lower limit: a code that stands for more than this is none. */
+static const double MOST_SCALE_MIN = 0x1p100;
+/* No prescale at all lies within a thousandth of the interval: then the key is left alone. */
+static const double NEAR_ONE = 1e-3;
+/* A prescale is tried as a multiple of one in so many where one fits, since people write 0.85 and not 0.8467. */
+enum { PRESCALE_PARTS = 20 };
+/* The middle of an interval of prescales is tried where its ends lie within this factor: of a wider one the middle is no better than any other. */
+static const double NARROW = 1.05;
+/* Elements narrow a target down to an interval of this factor, in this part of them, or they say nothing of it. */
+static const double TARGET_FACTOR = 1 + 0x1p-10, AGREEING_TARGETS = 0.9;
+/* A number is looked for with at most so many bits: that is a binary32's. */
+enum { NUMBER_BITS = 24 };
+
 /* The simplest number near an interval, for arithmetic of fewer bits that widens it. */
-static double number_near(interval in) { return mxi_simplest_between(in.least * (1 - 0x1p-8), in.most * (1 + 0x1p-8)); }
+static double number_near(interval in) { return mxi_simplest_between(in.least * (1 - OF_BFLOAT16), in.most * (1 + OF_BFLOAT16)); }
 
 /* A number out of an interval: the simplest one there is, and the middle if none is simple. */
 static double number_in(interval in) {
@@ -80,24 +110,24 @@ static void end_elements(key_values *v, const char *name, const observation *o) 
   const mx_format *f = mx_elem_format(o->formats.elem);
   const uint32_t magnitude = (1u << (f->bits - f->sign_bits)) - 1;
   tally t = {{0}};
-  for (size_t i = 0, seen = 0; i < o->n_blocks && o->samples[0].codes && seen < 256; i++) {
+  for (size_t i = 0, seen = 0; i < o->n_blocks && o->samples[0].codes && seen < END_BLOCKS; i++) {
     const block_at *b = &o->blocks[i];
     if (b->kind != BLOCK_SMALL && b->kind != BLOCK_LARGE) continue;
     size_t rows, cols, ld;
     const mx_sample *s = &o->samples[b->sample];
     const float *x = mxi_observation_x(o, b->sample, &ld) + b->row * ld + b->col;
     mxi_observation_extent(o, b, &rows, &cols);
-    for (size_t k = 0; k < rows * cols && k < 64; k++)
+    for (size_t k = 0; k < rows * cols && k < END_ELEMENTS; k++)
       if (x[k / cols * ld + k % cols] != 0) t.count[s->codes[(b->row + k / cols) * s->cols + b->col + k % cols] & magnitude]++;
     seen++;
   }
   t.count[0] = 0;
-  add_bytes(v, name, &t, 4);
+  add_bytes(v, name, &t, END_CODES);
 }
 
 /* The number of fewest bits in [least, most]. */
 static double roundest_between(double least, double most) {
-  for (int e = ilogb(most); e > ilogb(most) - 24; e--) {
+  for (int e = ilogb(most); e > ilogb(most) - NUMBER_BITS; e--) {
     const double k = ldexp(ceil(ldexp(least, -e)), e);
     if (k > 0 && k <= most) return k;
   }
@@ -106,13 +136,13 @@ static double roundest_between(double least, double most) {
 
 /* Target of a tensor scale, from what is stored and the amax that belongs to it. */
 static void targets(key_values *v, const observation *o) {
-  for (size_t i = 0; i < o->n_samples && i < 4; i++) {
+  for (size_t i = 0; i < o->n_samples && i < TARGET_SAMPLES; i++) {
     const mx_sample *s = &o->samples[i];
     const double a = (double)o->facts[i].whole.amax_finite, t = (double)s->tensor_scale;
     if (!s->has_tensor_scale || !isfinite(a) || !isfinite(t) || a <= 0 || t <= 0) continue;
-    const interval k[2] = {{t * a * (1 - 0x1p-22), t * a * (1 + 0x1p-22)}, {a / t * (1 - 0x1p-22), a / t * (1 + 0x1p-22)}};
+    const interval k[2] = {{t * a * (1 - OF_BINARY32), t * a * (1 + OF_BINARY32)}, {a / t * (1 - OF_BINARY32), a / t * (1 + OF_BINARY32)}};
     for (int j = 0; j < 2; j++) {
-      if (!(k[j].least >= 1 && k[j].most < 1e12)) continue;
+      if (!(k[j].least >= LEAST_TARGET && k[j].most < MOST_STORED_TARGET)) continue;
       add_number(v, "", roundest_between(k[j].least, k[j].most));
       if (mxi_simplest_between(k[j].least, k[j].most) > 0) add_number(v, "", mxi_simplest_between(k[j].least, k[j].most));
     }
@@ -124,7 +154,7 @@ static double stated_target(const observation *o, int as_scale) {
     const mx_sample *s = &o->samples[i];
     const mx_block_stats *w = &o->facts[i].whole;
     const double a = (double)w->amax_finite, t = (double)s->tensor_scale;
-    if (!s->has_tensor_scale || w->has_nan || w->has_inf || !isfinite(t) || a <= 0 || t <= 0 || a < 0x1p-100 || a > 0x1p100) continue;
+    if (!s->has_tensor_scale || w->has_nan || w->has_inf || !isfinite(t) || a <= 0 || t <= 0 || a < LEAST_AMAX || a > MOST_AMAX) continue;
     return as_scale ? a / t : t * a;
   }
   return 0;
@@ -139,16 +169,17 @@ static void scale_maxima(key_values *v, const observation *o) {
   const double fixed = mx_format_max(mx_elem_format(o->formats.elem)), m = mx_format_max(mx_scale_format(o->formats.scale));
   for (int way = 0; way < TOWARD_COUNT; way++) {
     interval in;
-    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > AGREEING_SCALES && number_in(in) < 1e6) add_number(v, "", number_in(in));
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > AGREEING_SCALES && number_in(in) < MOST_SCALE_MAX) add_number(v, "", number_in(in));
     if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= AGREEING_SCALES) continue;
-    if (number_in(in) < 1e6 && number_in(in) > 0.5) add_number(v, "", number_in(in)); /* tensor.norm=unit */
+    if (number_in(in) < MOST_SCALE_MAX && number_in(in) > LEAST_NORMED_MAX) add_number(v, "", number_in(in)); /* tensor.norm=unit */
     for (int as_scale = 0; as_scale < 2; as_scale++) {
       const double k = stated_target(o, as_scale);
       const interval f = {in.least * k, in.most * k};
-      if (k >= 1 && number_in(f) < 1e6 && number_in(f) > 0.1) add_number(v, "", number_in(f));
+      if (k >= LEAST_TARGET && number_in(f) < MOST_SCALE_MAX && number_in(f) > LEAST_SCALE_MAX) add_number(v, "", number_in(f));
       /* With the default target the ordinary blocks say nothing of scale.max, but the tensor scale does. */
-      const interval t = {k / m * (1 - 1e-6), k / m * (1 + 1e-6)};
-      if (k >= 1 && number_in(t) != fixed && number_in(t) > 0.1 && number_in(t) < 1e6) add_number(v, "", number_in(t));
+      const interval t = {k / m * (1 - OF_DIGITS), k / m * (1 + OF_DIGITS)};
+      if (k >= LEAST_TARGET && number_in(t) != fixed && number_in(t) > LEAST_SCALE_MAX && number_in(t) < MOST_SCALE_MAX)
+        add_number(v, "", number_in(t));
     }
   }
 }
@@ -160,14 +191,14 @@ static void targets_from_blocks(key_values *v, const observation *o) {
     interval in;
     if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= AGREEING_SCALES || !(in.least > 0)) continue;
     const interval k = {largest / in.most, largest / in.least};
-    if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
+    if (number_in(k) >= LEAST_TARGET && number_in(k) < MOST_TARGET) add_number(v, "", number_in(k));
   }
   const mx_sample *s = &o->samples[0]; /* given as an amax, whatever the tensor's own is */
   for (int way = 0; s->has_tensor_scale && way < TOWARD_COUNT; way++) {
     interval in;
     if (mxi_scale_max_interval(&in, o, (toward)way, 0) <= AGREEING_SCALES || !(in.least > 0)) continue;
     const interval k = {largest * (double)s->tensor_scale / in.most, largest * (double)s->tensor_scale / in.least};
-    if (number_in(k) >= 1 && number_in(k) < 1e9) add_number(v, "", number_in(k));
+    if (number_in(k) >= LEAST_TARGET && number_in(k) < MOST_TARGET) add_number(v, "", number_in(k));
   }
 }
 
@@ -175,10 +206,10 @@ static void targets_from_blocks(key_values *v, const observation *o) {
 static void targets_from_elements(key_values *v, const observation *o) {
   for (int way = 0; way < TOWARD_COUNT && o->samples[0].has_tensor_scale && o->samples[0].codes; way++) {
     interval in;
-    if (mxi_prescale_interval(&in, o, (toward)way, 1) < 0.9 || in.most > in.least * (1 + 0x1p-10)) continue;
+    if (mxi_prescale_interval(&in, o, (toward)way, 1) < AGREEING_TARGETS || in.most > in.least * TARGET_FACTOR) continue;
     const double k = roundest_between(in.least, in.most);
-    if (k >= 1 && k < 1e9) add_number(v, "", k);
-    if (number_in(in) >= 1 && number_in(in) < 1e9) add_number(v, "", number_in(in));
+    if (k >= LEAST_TARGET && k < MOST_TARGET) add_number(v, "", k);
+    if (number_in(in) >= LEAST_TARGET && number_in(in) < MOST_TARGET) add_number(v, "", number_in(in));
   }
 }
 
@@ -197,16 +228,17 @@ static void prescales(key_values *v, const observation *o) {
       if ((i == 1 || i == 2) && given == 1) continue;
       if (mxi_prescale_interval(&in, o, (toward)way, by[i].normed) < AGREEING_ELEMENTS) continue;
       in.least /= by[i].target, in.most /= by[i].target;
-      if (in.least * 0.999 <= 1 && in.most * 1.001 >= 1) continue;
-      if (number_in(in) > 1e-3 && number_in(in) < 1e3) add_number(v, "", number_in(in));
-      if (number_near(in) > 1e-3 && number_near(in) < 1e3) add_number(v, "", number_near(in));
-      const double tenth = ceil(in.least * 20) / 20, middle = (in.least + in.most) / 2;
-      if (tenth <= in.most && tenth < 1e3) add_number(v, "", tenth);
-      if (middle > 1e-3 && middle < 1e3 && in.most < 1.05 * in.least) add_number(v, "", middle);
+      if (in.least * (1 - NEAR_ONE) <= 1 && in.most * (1 + NEAR_ONE) >= 1) continue;
+      if (number_in(in) > LEAST_PRESCALE && number_in(in) < MOST_PRESCALE) add_number(v, "", number_in(in));
+      if (number_near(in) > LEAST_PRESCALE && number_near(in) < MOST_PRESCALE) add_number(v, "", number_near(in));
+      const double round = ceil(in.least * PRESCALE_PARTS) / PRESCALE_PARTS, middle = (in.least + in.most) / 2;
+      if (round <= in.most && round < MOST_PRESCALE) add_number(v, "", round);
+      if (middle > LEAST_PRESCALE && middle < MOST_PRESCALE && in.most < NARROW * in.least) add_number(v, "", middle);
     }
 }
 
-enum { ENDS = 3, MAX_KEYS_CACHED = 64 };
+/* Least, or largest, codes that may be a limit: a block or two may have a code beyond it by a bug, or by chance. */
+enum { ENDS = 3 };
 
 /* The least, or largest, few codes of scales of numbers. */
 static int scale_ends(uint32_t out[ENDS], const observation *o, int largest) {
@@ -229,7 +261,7 @@ static void end_codes(key_values *v, const observation *o, int largest) {
   uint32_t codes[ENDS];
   const int n = scale_ends(codes, o, largest);
   for (int i = 0; i < n; i++)
-    if (codes[i] <= (largest ? 65535u : 255u)) add_number(v, "", codes[i]);
+    if (codes[i] <= (largest ? UINT16_MAX : UINT8_MAX)) add_number(v, "", codes[i]);
 }
 
 /* scale.min: what the least codes stand for, and those that many small blocks have. */
@@ -238,33 +270,35 @@ static void least_values(key_values *v, const observation *o) {
   uint32_t codes[ENDS];
   const int n = scale_ends(codes, o, 0);
   for (int i = 0; i < n; i++)
-    if (mx_decode(f, codes[i]) < 0x1p100) add_number(v, "", mx_decode(f, codes[i]));
+    if (mx_decode(f, codes[i]) < MOST_SCALE_MIN) add_number(v, "", mx_decode(f, codes[i]));
   key_values common = {.n = 0};
-  scale_bytes(&common, "", o, BLOCK_SMALL, 2);
+  scale_bytes(&common, "", o, BLOCK_SMALL, SCALE_CODES);
   for (size_t i = 0; i < common.n; i++) {
     const double least = mx_decode(f, (uint32_t)strtoul(common.text[i], NULL, 10));
-    if (least > 0 && least < 0x1p100) add_number(v, "", least);
+    if (least > 0 && least < MOST_SCALE_MIN) add_number(v, "", least);
   }
-  add_number(v, "", 0x1p-6);
-  add_number(v, "", 0x1p-9);
+  add_number(v, "", 0x1p-6); /* e4m3's least normal number */
+  add_number(v, "", 0x1p-9); /* and its least of all */
 }
 
 /* Values read off the data for name=N. */
 static void mined(key_values *v, const char *key, const char *name, const observation *o) {
-  if (!strcmp(key, "scale.allzero")) scale_bytes(v, name, o, BLOCK_ZERO, 2);
-  if (!strcmp(key, "scale.nan")) scale_bytes(v, name, o, BLOCK_NAN, 2);
-  if (!strcmp(key, "scale.inf")) scale_bytes(v, name, o, BLOCK_INF, 2);
+  if (!strcmp(key, "scale.allzero")) scale_bytes(v, name, o, BLOCK_ZERO, SCALE_CODES);
+  if (!strcmp(key, "scale.nan")) scale_bytes(v, name, o, BLOCK_NAN, SCALE_CODES);
+  if (!strcmp(key, "scale.inf")) scale_bytes(v, name, o, BLOCK_INF, SCALE_CODES);
   if (!strcmp(key, "scale.zero")) {
-    scale_bytes(v, name, o, BLOCK_SMALL, 3);
-    if (o->formats.scale_form == MX_SCALE_FORM_ENCODE) scale_bytes(v, name, o, BLOCK_LARGE, 3); /* max / amax is zero where amax is huge */
+    scale_bytes(v, name, o, BLOCK_SMALL, ZERO_SCALE_CODES);
+    if (o->formats.scale_form == MX_SCALE_FORM_ENCODE)
+      scale_bytes(v, name, o, BLOCK_LARGE, ZERO_SCALE_CODES); /* max / amax is zero where amax is huge */
     if (o->least_scale < 256) add_number(v, name, o->least_scale);
   }
-  if (!strcmp(key, "elem.nan")) element_codes(v, name, o, 1, 4);
-  if (!strcmp(key, "elem.inf")) element_codes(v, name, o, 0, 3), element_codes(v, name, o, 1, 1), end_elements(v, name, o);
+  if (!strcmp(key, "elem.nan")) element_codes(v, name, o, 1, NAN_CODES);
+  if (!strcmp(key, "elem.inf"))
+    element_codes(v, name, o, 0, INF_CODES), element_codes(v, name, o, 1, NAN_CODES_OF_INF), end_elements(v, name, o);
   if (!strcmp(key, "scale.max")) {
     scale_maxima(v, o);
-    add_number(v, name, 4);
-    add_number(v, name, 7.25);
+    add_number(v, name, 4);    /* fouroversix's other candidate */
+    add_number(v, name, 7.25); /* auto-round's second version of RCEIL */
   }
 }
 
@@ -301,7 +335,7 @@ static void find_values(key_values *v, const char *key, size_t index, const obse
     targets(v, o);
     targets_from_blocks(v, o);
     targets_from_elements(v, o);
-    add_number(v, "", 1536);
+    add_number(v, "", 1536); /* of 4over6: 256 times e2m1's 6, where others take e4m3's 448 */
   }
   if (!strcmp(key, "elem.prescale")) { /* the usual ones first: random rounding allows their neighbours too */
     add_number(v, "", 0.75), add_number(v, "", 0.5), add_number(v, "", 0.875);
@@ -310,8 +344,8 @@ static void find_values(key_values *v, const char *key, size_t index, const obse
 }
 
 struct value_cache {
-  key_values of[MAX_KEYS_CACHED];
-  uint8_t known[MAX_KEYS_CACHED];
+  key_values of[MX_MAX_KEYS];
+  uint8_t known[MX_MAX_KEYS];
 };
 
 struct value_cache *mxi_value_cache_new(void) {
@@ -324,7 +358,7 @@ void mxi_values_of(key_values *v, const char *key, const observation *o) {
   const char *name;
   while ((name = mx_key_name(index)) && strcmp(name, key)) index++;
   if (!name || not_searched(key)) return;
-  if (!o->cache || index >= MAX_KEYS_CACHED) {
+  if (!o->cache || index >= MX_MAX_KEYS) {
     find_values(v, key, index, o);
     return;
   }
