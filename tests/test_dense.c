@@ -205,6 +205,59 @@ START_TEST(known_chains) {
 }
 END_TEST
 
+/* A BLAS as its documentation defines it, in plain loops: which layouts it is asked for must mean the same product. */
+static int blas_calls;
+static void blas(int layout, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta,
+                 float *c, int ldc) {
+  ck_assert_int_eq(layout, 101);
+  blas_calls++;
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < n; j++) {
+      double sum = 0;
+      for (int t = 0; t < k; t++)
+        sum += (double)(ta == 112 ? a[t * lda + i] : a[i * lda + t]) * (double)(tb == 112 ? b[j * ldb + t] : b[t * ldb + j]);
+      c[i * ldc + j] = (float)((double)alpha * sum + (beta == 0 ? 0 : (double)beta * (double)c[i * ldc + j]));
+    }
+}
+
+/* Small whole numbers, so that every order of sums is exact: the four layouts, bias, accumulation, and products that stay chains. */
+START_TEST(sgemm_of_the_caller) {
+  enum { M = 5, N = 7, K = 6, LD = 9 };
+  float a[LD * LD], b[LD * LD], bias[N], d[2][M * LD];
+  for (int i = 0; i < LD * LD; i++) a[i] = (float)(i % 11) - 5, b[i] = (float)(i % 7) - 3;
+  for (int i = 0; i < N; i++) bias[i] = (float)i;
+  for (int how = 0; how < 16; how++) {
+    mx_dense p = {.M = M, .N = N, .K = K, .a = a, .b = b, .ldd = LD, .accumulate = how >> 2 & 1, .bias = how & 8 ? bias : NULL};
+    p.a_row = how & 1 ? 1 : LD, p.a_col = how & 1 ? LD : 1;
+    p.b_row = how & 2 ? 1 : LD, p.b_col = how & 2 ? LD : 1;
+    for (int i = 0; i < 2; i++) {
+      for (int k = 0; k < M * LD; k++) d[i][k] = (float)k;
+      p.d = d[i];
+      p.sgemm = i ? blas : NULL;
+      void *work = malloc(mx_dense_workspace(&p, NULL) + 1);
+      ck_assert_int_eq(mx_dense_gemm(&p, work, NULL, NULL), MX_OK);
+      free(work);
+    }
+    ck_assert_msg(!memcmp(d[0], d[1], sizeof d[0]), "layout %d", how);
+  }
+  ck_assert_int_eq(blas_calls, 16);
+  mx_dense p = {.M = M, .N = N, .K = K, .a = a, .b = b, .a_row = LD, .a_col = 1, .b_row = LD, .b_col = 1, .d = d[0], .ldd = LD, .sgemm = blas};
+  static const size_t two[2] = {1, 2};
+  void *work = malloc(1 << 20);
+  p.part = MX_DENSE_OUT_LOWER;
+  ck_assert_int_eq(mx_dense_gemm(&p, work, NULL, NULL), MX_OK);
+  p.part = MX_DENSE_WHOLE;
+  memcpy(p.batch, two, sizeof two);
+  ck_assert_int_eq(mx_dense_gemm(&p, work, NULL, NULL), MX_OK);
+  memset(p.batch, 0, sizeof p.batch);
+  p.a_row = 1; /* rows that overlap */
+  p.a_col = 1;
+  ck_assert_int_eq(mx_dense_gemm(&p, work, NULL, NULL), MX_OK);
+  free(work);
+  ck_assert_int_eq(blas_calls, 16);
+}
+END_TEST
+
 START_TEST(errors) {
   float x[4] = {1, 2, 3, 4}, d[4] = {9, 9, 9, 9};
   char workspace[8192];
@@ -243,6 +296,7 @@ int main(void) {
   tcase_add_test(t, threads);
   tcase_add_test(t, is_f32_seq);
   tcase_add_test(t, known_chains);
+  tcase_add_test(t, sgemm_of_the_caller);
   tcase_add_test(t, errors);
   suite_add_tcase(suite, t);
   return run_suite(suite);

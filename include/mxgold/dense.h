@@ -31,6 +31,10 @@ enum {
   MX_DENSE_A_UPPER = 3    /* the chain runs over k >= m: dv = p^T dy, and dk = ds^T q */
 };
 
+/** cblas_sgemm() of a BLAS: layout 101 (row-major), trans 111 (no) or 112 (yes). */
+typedef void mx_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
+                      float beta, float *c, int ldc);
+
 /** A product, or a batch of products of one shape. Strides count elements. */
 typedef struct mx_dense {
   size_t M, N, K;
@@ -46,6 +50,9 @@ typedef struct mx_dense {
   /* Products (i, j), i < batch[0], j < batch[1]; a batch of 0 means 1. Operand x begins at x + i * x_batch[0] + j * x_batch[1]. For attention
    * over q, k, v [sequences][T][heads][width]: batch = {sequences, heads}, a_batch = {T * heads * width, width}. bias is the same for all. */
   size_t batch[2], a_batch[2], b_batch[2], d_batch[2];
+  /* NULL: the chain. Else this function computes a single whole product of matrices with a stride of 1, in its own order of sums and on its own
+   * threads: to compare speeds. The other products stay chains. */
+  mx_sgemm *sgemm;
 } mx_dense;
 
 /** Bytes of scratch memory that mx_dense_gemm() needs for this product on exec. They depend only on M, N, K, batch and the number of threads,

@@ -20,6 +20,7 @@
 #ifndef MXGOLD_LINEAR_H
 #define MXGOLD_LINEAR_H
 
+#include "dense.h"
 #include "gemm.h"
 
 #pragma GCC visibility push(default)
@@ -109,6 +110,7 @@ typedef struct mx_linear {
    * in. The tensor belongs to the layer and changes later. May be NULL. */
   void (*operand)(void *self, int q, const mx_tensor *tensor, const mx_spec *spec);
   void *self;
+  mx_sgemm *sgemm; /* computes products that are not quantised, see mx_dense; NULL: the chain */
 } mx_linear;
 
 /** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. Both depend on the

@@ -30,6 +30,7 @@ typedef struct mx_train_result {
   double loss;                    /* of the last step, before its update */
   double val_loss, val_loss_fp32; /* of the last evaluation, with the quantised and with an FP32 forward pass; NaN if there was none */
   char where[96];
+  char sgemm[96]; /* gemm.fp32=openblas: the library that computed unquantised products; else "" */
 } mx_train_result;
 
 /** A step, as it is reported while it runs. */

@@ -72,3 +72,10 @@ no "$scratch/a/model.safetensors: model.layers.0.mlp.gate_proj.weight: expected 
 [ ! -e "$scratch/x" ] || fail "a refused run left a folder"
 refuses "mxgold: $scratch/a/config.json: optimizer.lr is another than the run was begun with" "$mxgold" train "$scratch/llama.json" -o "$scratch/a" --resume --set optimizer.lr=1
 refuses "mxgold: train: no output, expected -o RUN" "$mxgold" train "$scratch/llama.json"
+# gemm.fp32=openblas is named where it is there, and one line where it is not.
+if "$mxgold" train "$scratch/llama.json" -o "$scratch/blas" --set gemm.fp32=openblas --set train.steps=2 >"$scratch/said" 2>"$scratch/why"; then
+  grep -q "^FP32 products .*OpenBLAS" "$scratch/said" || fail "OpenBLAS is not named: $(cat "$scratch/said")"
+  grep -q '"fp32": "openblas"' "$scratch/blas/config.json" || fail "config.json does not name OpenBLAS"
+else
+  grep -q "gemm.fp32=openblas: .*libopenblas" "$scratch/why" && [ "$(wc -l <"$scratch/why")" = 1 ] || fail "without OpenBLAS: $(cat "$scratch/why")"
+fi

@@ -1,4 +1,5 @@
 /* The float32 product: checks, threads, and the parts of D that they take. */
+#include <limits.h>
 #include <omp.h>
 #include <stdint.h>
 
@@ -125,9 +126,25 @@ static mx_status check(const mx_dense *p, const void *workspace, const mx_exec *
   return MX_OK;
 }
 
+/* One product by the caller's sgemm. Returns 0 where it can't compute it. */
+static int by_sgemm(const mx_dense *p) {
+  enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+  const size_t lda = p->a_col == 1 ? p->a_row : p->a_col, ldb = p->b_col == 1 ? p->b_row : p->b_col;
+  const int unit = (p->a_col == 1 || p->a_row == 1) && (p->b_col == 1 || p->b_row == 1);
+  const int fits = p->M <= INT_MAX && p->N <= INT_MAX && p->K <= INT_MAX && lda <= INT_MAX && ldb <= INT_MAX && p->ldd <= INT_MAX;
+  if (!unit || !fits || !p->K || p->part != MX_DENSE_WHOLE || batch_of(p) != 1) return 0;
+  const int by_rows = p->a_col == 1, columns = p->b_col == 1;
+  if (lda < (by_rows ? p->K : p->M) || ldb < (columns ? p->K : p->N)) return 0; /* rows that overlap, or a column repeated */
+  p->sgemm(ROW_MAJOR, by_rows ? AS_IT_IS : TRANSPOSED, columns ? TRANSPOSED : AS_IT_IS, (int)p->M, (int)p->N, (int)p->K, 1, p->a, (int)lda,
+           p->b, (int)ldb, p->accumulate ? 1 : 0, p->d, (int)p->ldd);
+  for (size_t m = 0; m < p->M && p->bias; m++)
+    for (size_t n = 0; n < p->N; n++) p->d[m * p->ldd + n] += p->bias[n];
+  return 1;
+}
+
 mx_status mx_dense_gemm(const mx_dense *p, void *workspace, const mx_exec *exec, mx_error *err) {
   const mx_status status = check(p, workspace, exec, err);
-  if (status || !p->M || !p->N) return status;
+  if (status || !p->M || !p->N || (p->sgemm && by_sgemm(p))) return status;
   const mxg_dense_kernels *kernels = kernels_for(exec);
   const int n_threads = mxi_threads_granted(threads_wanted(p, exec));
   const grid g = parts_for(p, n_threads);

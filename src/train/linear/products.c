@@ -8,7 +8,7 @@ static double prescale_of(const mx_spec *s) { return s->elem == MX_ELEM_NONE || 
 
 static mx_status raw(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, float *d, size_t ldd, const float *bias, mx_error *err) {
   const mx_linear *l = y->l;
-  mx_dense g = {.a = a.at, .b = b.at, .d = d, .ldd = ldd, .bias = bias};
+  mx_dense g = {.a = a.at, .b = b.at, .d = d, .ldd = ldd, .bias = bias, .sgemm = l->sgemm};
   if (p == MX_FPROP)
     g.M = l->T, g.N = l->O, g.K = l->I, g.a_row = a.ld, g.a_col = 1, g.b_row = b.ld, g.b_col = 1;
   else if (p == MX_DGRAD)

@@ -68,7 +68,8 @@ const mx_linear_recipe *mxi_model_plain(void) { return &plain; }
 
 mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe) {
   const mxi_model_linear *l = &m->linears[index];
-  return (mx_linear){.recipe = recipe, .T = l->T, .I = l->I, .O = l->O, .seed = m->seed, .step = m->step, .layer = (uint32_t)index};
+  return (mx_linear){
+      .recipe = recipe, .T = l->T, .I = l->I, .O = l->O, .seed = m->seed, .step = m->step, .layer = (uint32_t)index, .sgemm = m->sgemm};
 }
 
 void mxi_model_free(mxi_model *m) {
@@ -133,7 +134,9 @@ mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int a
 
 static mx_status dense(mxi_model *m, const mx_dense *g) {
   mx_error why;
-  const mx_status status = mx_dense_gemm(g, m->work, &m->exec, &why);
+  mx_dense of = *g;
+  of.sgemm = m->sgemm;
+  const mx_status status = mx_dense_gemm(&of, m->work, &m->exec, &why);
   return status ? mx_fail(m->err, status, "head: %s", why.text) : MX_OK;
 }
 

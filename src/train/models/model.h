@@ -48,7 +48,8 @@ typedef mx_status mxi_pass(mxi_model *m);
 
 struct mxi_model {
   mxi_model_config config;
-  size_t B; /* sequences of a step */
+  size_t B;        /* sequences of a step */
+  mx_sgemm *sgemm; /* computes the linears and the head where they are not quantised; NULL: mx_dense_gemm()'s chain */
   mx_exec exec;
   mxi_param *params;
   mxi_model_linear *linears;

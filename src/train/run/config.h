@@ -9,6 +9,7 @@
 
 enum { MXI_BYTES, MXI_CHARS, MXI_TOP95 };
 enum { MXI_RANDOM_ORDER, MXI_SEQUENTIAL };
+enum { MXI_FP32_CHAIN, MXI_FP32_OPENBLAS };
 
 typedef struct mxi_config {
   struct {
@@ -23,6 +24,9 @@ typedef struct mxi_config {
   struct {
     size_t steps, batch, accumulate, seed, seed_data, seed_init, seed_quant, eval_every, eval_batches, checkpoint_every;
   } train;
+  struct {
+    int fp32;
+  } gemm;
   mxi_optim_config optim;
   mxi_schedule schedule;
   int quantised;           /* there is a "quant" */

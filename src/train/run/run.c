@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "mxgold/file.h"
+#include "train/run/blas.h"
 #include "train/run/data.h"
 #include "train/run/files.h"
 
@@ -76,7 +77,13 @@ static mx_status make_model(run *r, mx_error *err) {
                                   .tied = c->model.tied,
                                   .act = (mxi_act)c->model.act};
   const mx_exec exec = {.n_threads = r->how->n_threads};
+  mx_sgemm *sgemm = NULL;
+  if (c->gemm.fp32 == MXI_FP32_OPENBLAS) {
+    const mx_status found = mxi_openblas(&sgemm, r->result->sgemm, sizeof r->result->sgemm, exec.n_threads, err);
+    if (found) return found;
+  }
   mx_status status = mxi_model_new(&r->model, &model, c->train.batch, c->quantised ? &c->recipe : NULL, &exec, err);
+  if (!status) r->model->sgemm = sgemm;
   if (!status) status = keep_high(r, err);
   if (!status) status = optim_new(r, err);
   if (status) return status;
