@@ -6,6 +6,7 @@
 
 #include "fail.h"
 #include "gemm.h"
+#include "gradient.h"
 #include "num.h"
 #include "ref.h"
 
@@ -214,8 +215,38 @@ static mx_status undo_rotation(matrix d, const mx_spec *s) {
   return MX_OK;
 }
 
-/* One product of the backward pass. p MX_DGRAD: dy against w; MX_WGRAD: dy^T against x. */
-static mx_status gradient(mx_linear_out out, const mx_linear *l, int p, matrix dy, matrix other, mx_error *err) {
+/* Zeros behind the rows' ends, then the rotation. x is freed. */
+static mx_status rotated_matrix(matrix *out, matrix x, size_t cols, const mx_spec *s) {
+  *out = matrix_new(x.rows, cols);
+  for (size_t r = 0; r < x.rows && out->at && x.at; r++) memcpy(out->at + r * cols, x.at + r * x.cols, x.cols * sizeof *x.at);
+  const int have = out->at && x.at;
+  free(x.at);
+  if (!have) return MX_ERR_NOMEM;
+  return s->had_size ? ref_hadamard(out->at, cols, out->at, x.rows, cols, cols, s->had_size, s->had_sign, s->had_signs, s->seed) : MX_OK;
+}
+
+/* d, the gradient of what operand q of Fprop became, to that of `of`, which q was made of. Both stay rotated as q is; d may not be yet. */
+static mx_status apply_rules(matrix *d, mx_spec *rotation, const mx_linear *l, int q, matrix of, mx_error *err) {
+  mx_linear quiet = *l;
+  operand made = {0};
+  matrix x = matrix_new(of.rows, of.cols), values = {0};
+  if (!x.at) return MX_ERR_NOMEM;
+  memcpy(x.at, of.at, of.rows * of.cols * sizeof *of.at);
+  quiet.operand = NULL;
+  mx_status status = quantise(&made, &quiet, q, x, err);
+  if (!status) status = rotated_matrix(&values, of, made.tensor.cols, &made.spec);
+  if (!status && !rotation->had_size) {
+    status = rotated_matrix(d, *d, made.tensor.cols, &made.spec);
+    *rotation = made.spec;
+  }
+  if (!status) status = ref_gradient(d->at, values.at, &made.tensor, &made.spec, l->recipe);
+  free(values.at);
+  ref_tensor_free(&made.tensor);
+  return status;
+}
+
+/* One product of the backward pass. p MX_DGRAD: dy against w, of x; MX_WGRAD: dy^T against x, of w. */
+static mx_status gradient(mx_linear_out out, const mx_linear *l, int p, matrix dy, matrix other, matrix of, mx_error *err) {
   const mx_linear_recipe *r = l->recipe;
   const int qa = 2 * p, qb = qa + 1, forward = p == MX_DGRAD ? MX_Q2 : MX_Q1;
   operand a = {0}, b = {0}, codes = {0};
@@ -249,6 +280,11 @@ static mx_status gradient(mx_linear_out out, const mx_linear *l, int p, matrix d
     }
   }
   if (!status) status = multiply(&d, r, is_plain(r, p), &a, &b, NULL, err);
+  const int q = p == MX_DGRAD ? MX_Q1 : MX_Q2;
+  if (!status && !is_plain(r, MX_FPROP) && ref_gradient_acts(r, q))
+    status = apply_rules(&d, &rotation, l, q, of, err);
+  else
+    free(of.at);
   if (!status && rotation.had_size) status = undo_rotation(d, &rotation);
   if (!status) write_out(out, d, l->I);
   free(d.at);
@@ -258,8 +294,8 @@ static mx_status gradient(mx_linear_out out, const mx_linear *l, int p, matrix d
 mx_status ref_linear_backward(const mx_linear *l, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x,
                               mx_linear_in w, mx_error *err) {
   mx_status status = MX_OK;
-  if (dx.data) status = gradient(dx, l, MX_DGRAD, read_in(dy, l->T, l->O), read_in(w, l->O, l->I), err);
-  if (dw.data && !status) status = gradient(dw, l, MX_WGRAD, read_in(dy, l->T, l->O), read_in(x, l->T, l->I), err);
+  if (dx.data) status = gradient(dx, l, MX_DGRAD, read_in(dy, l->T, l->O), read_in(w, l->O, l->I), read_in(x, l->T, l->I), err);
+  if (dw.data && !status) status = gradient(dw, l, MX_WGRAD, read_in(dy, l->T, l->O), read_in(x, l->T, l->I), read_in(w, l->O, l->I), err);
   if (!db || status) return status;
   const matrix m = read_in(dy, l->T, l->O);
   for (size_t o = 0; o < l->O; o++) {

@@ -139,6 +139,17 @@ static const struct {
     {"", "Q2:elem=none;Q3:elem=none", ""},
     {"scale=fp32 block=row scale.rule=value", "Q3:elem=e5m2;Q4:elem=none;Q5:elem=e5m2;Q6:elem=none", "requant.source=reuse"},
     {"hif4", "", ""},
+    {"", "", "grad.qprime=dge"},
+    {"had.size=32", "Q1:scale.rule=quest,elem.round=rtz_tie;Q2:scale.rule=quest,elem.round=rtz_tie;" BACK_SR,
+     "requant.source=fwd_dequant,grad.trust_mask=on"},
+    {"had.size=16 had.sign=fresh", "", "grad.trust_mask=on,grad.qprime=spline,grad.qprime_lo=0"},
+    {"scale=fp32 block=row scale.rule=value", "Q3:elem=e5m2;Q5:elem=e5m2",
+     "requant.source=reuse,grad.operands=w,grad.qprime=dge,grad.qprime_hi=3,grad.qprime_lo=0"},
+    {"te-nvfp4", "Q2:block=16x16;Q4:block=16x16", "grad.qprime=baseline_compat,grad.operands=x"},
+    {"scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=chmiel", "", "grad.qprime=baseline_compat,grad.mask=graphcore"},
+    {"elem=e4m3 elem.prescale=0.75 tensor.norm=unit scale.rule=value scale=ue5m3", "", "grad.qprime=spline,spline.knots=1000,grad.k=3"},
+    {"elem=int8 block=8x8 tensor.norm=nv tensor.store=amax scale=e4m3 chain=exact scale.rule=value", "Q1:elem=none,tensor.norm=none",
+     "grad.qprime=dge,requant.source=reuse,grad.k=16"},
 };
 
 /* T, I, O: whole blocks, tails everywhere, one of each, more tokens than columns. */

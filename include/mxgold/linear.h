@@ -14,6 +14,8 @@
  *
  *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain.
  *  elem.prescale of the operands is divided out of the product: alpha = rnd_f32(1 / (prescale * prescale)), computed in binary64.
+ *  Gradient rules (keys grad.*, SPEC "Gradient rules") multiply dx and dw by what the derivative of x's and W's quantiser is taken for, in the
+ *  domain that Fprop's rotation leaves; without them it is taken for 1.
  *  The bias is added after the product; its gradient sums the unquantised dy.
  *  Source: arXiv 2509.17791 for the six operands; formats/train_keys.def names each technique's.
  *  Oracle: ref_linear_forward, ref_linear_backward (ref/linear.c), tests/test_linear.c. */
@@ -35,6 +37,9 @@ enum { MX_FPROP, MX_DGRAD, MX_WGRAD, MX_PRODUCTS };
 enum { MX_REQUANT_HP, MX_REQUANT_FWD_DEQUANT, MX_REQUANT_REUSE };
 enum { MX_DRAW_STEP, MX_DRAW_RUN };
 enum { MX_RANDOM_INDEPENDENT, MX_RANDOM_SHARED, MX_RANDOM_FROZEN, MX_RANDOM_COUNTER };
+enum { MX_GRAD_OF_BOTH, MX_GRAD_OF_X, MX_GRAD_OF_W };
+enum { MX_QPRIME_STE, MX_QPRIME_DGE, MX_QPRIME_BASELINE_COMPAT, MX_QPRIME_SPLINE };
+enum { MX_GRAD_MASK_ALL, MX_GRAD_MASK_GRAPHCORE };
 
 /** How a layer is quantised. The zero struct: all six operands plain OCP MXFP4, the products under f32_block. */
 typedef struct mx_linear_recipe {
@@ -113,8 +118,9 @@ typedef struct mx_linear {
   mx_sgemm *sgemm; /* computes products that are not quantised, see mx_dense; NULL: the chain */
 } mx_linear;
 
-/** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. Both depend on the
- *  recipe, T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that
+/** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. saved holds Q4 and Q6
+ *  if they are made of the tensors themselves; Q1 and Q2 if Q4 or Q6 are made of them; their scales alone if only gradient rules of scaled values
+ *  look at them. Both depend on the recipe, T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that
  *  overflow). */
 mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *layer, const mx_exec *exec, mx_error *err);
 

@@ -1,11 +1,13 @@
 /* What the files of the quantised linear layer share.
  *
- * recipe.c     training keys by name; whether a layer can follow a recipe
+ * recipe.c     training keys by name
+ * check.c      whether a layer can follow a recipe
  * draw.c       seeds and signs
  * memory.c     matrices laid into the caller's memory
  * operands.c   the six quantised operands
  * products.c   a product of two of them, or of raw matrices
- * layer.c      the public calls: forward and backward */
+ * layer.c      the public calls: forward and backward
+ * gradient.h   gradient rules, in files of their own */
 #ifndef TRAIN_LINEAR_INTERNAL_H
 #define TRAIN_LINEAR_INTERNAL_H
 
@@ -20,8 +22,8 @@ typedef struct mxi_arena {
 } mxi_arena;
 /** Room for n things of `size` bytes on a line of the cache; NULL while counting. */
 void *mxi_arena_take(mxi_arena *a, size_t n, size_t size);
-/** A tensor's sizes, its codes, scales and micro in the arena. */
-mx_status mxi_arena_tensor(mxi_arena *a, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
+/** A tensor's sizes, its codes in one arena (NULL: no codes), its scales and micro in another or the same. */
+mx_status mxi_arena_tensor(mxi_arena *codes, mxi_arena *scales, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
 
 /* A float32 matrix; `own` where it is a copy that may be written to. */
 typedef struct mxi_matrix {
@@ -39,6 +41,7 @@ typedef struct mxi_layer {
   mx_spec q[MX_OPERANDS]; /* with this call's seeds and signs */
   mx_tensor t[MX_OPERANDS];
   uint32_t *given[MX_OPERANDS]; /* random=counter: the words of an operand */
+  mxi_matrix seen[2];           /* x and W, where the gradient rules of the backward call look at them */
 } mxi_layer;
 
 /** The seeds and signs of this call's specs. */
@@ -52,6 +55,8 @@ extern const char *const mxi_linear_products[MX_PRODUCTS + 1];
 int mxi_linear_is_plain(const mx_linear_recipe *r, int p);
 /** Is operand q made of the matrix itself when that is at hand (and not of what the forward pass made)? */
 int mxi_linear_from_hp(const mx_linear_recipe *r, int q);
+/** A training key that is a number: `fallback` where the recipe has +0. */
+double mxi_linear_real(double number, double fallback);
 /** Can the codes of Q2 (or Q1), transposed, stand for Q4 (or Q6)? */
 int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q);
 

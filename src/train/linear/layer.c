@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
-#include "train/linear/internal.h"
+#include "train/linear/gradient.h"
 
 static int needs(const mxi_layer *y, int q) { return !y->plain[q / 2]; }
 
@@ -14,20 +14,31 @@ static int keeps_forward(const mxi_layer *y) {
 /* Is the operand made by the forward call for the backward one? One pass over the matrix then makes both of its operands. */
 static int made_ahead(const mxi_layer *y, int q) { return (q == MX_Q4 || q == MX_Q6) && needs(y, q) && mxi_linear_from_hp(y->r, q); }
 
-static mx_status place(mxi_layer *y, int q, mxi_arena *where) {
+/* How much of Q1 or Q2 stays for the backward call: MXI_LOOKS_AT_*. */
+static int looked_at(const mxi_layer *y, int q) {
+  if ((q != MX_Q1 && q != MX_Q2) || !needs(y, q)) return MXI_LOOKS_AT_NOTHING;
+  return keeps_forward(y) ? MXI_LOOKS_AT_CODES : mxi_gradient_looks_at(y->r, q);
+}
+
+static mx_status place_in(mxi_layer *y, int q, mxi_arena *codes, mxi_arena *scales) {
   size_t rows, cols;
   mxi_linear_extent(&rows, &cols, y->l, q);
   if (mxi_linear_reuses_codes(y->r, q)) y->q[q] = y->q[q == MX_Q4 ? MX_Q2 : MX_Q1]; /* codes that are turned keep their spec */
-  return mxi_arena_tensor(where, &y->t[q], rows, cols, &y->q[q]);
+  return mxi_arena_tensor(codes, scales, &y->t[q], rows, cols, &y->q[q]);
 }
+
+static mx_status place(mxi_layer *y, int q, mxi_arena *where) { return place_in(y, q, where, where); }
 
 /* saved begins with the tensors' extents and scales; codes and scales follow, in the order of the operands. */
 static mx_tensor *saved_tensors(mxi_layer *y) { return mxi_arena_take(&y->saved, MX_OPERANDS, sizeof(mx_tensor)); }
 
-static mx_status place_saved(mxi_layer *y) {
+/* Codes that the forward call makes and the backward one does not look at go to `passing`; NULL: there are none. */
+static mx_status place_saved(mxi_layer *y, mxi_arena *passing) {
   mx_status status = MX_OK;
-  for (int q = MX_Q1; q <= MX_Q6 && !status; q++)
-    if (made_ahead(y, q) || ((q == MX_Q1 || q == MX_Q2) && keeps_forward(y))) status = place(y, q, &y->saved);
+  for (int q = MX_Q1; q <= MX_Q6 && !status; q++) {
+    const int looks_at = made_ahead(y, q) ? MXI_LOOKS_AT_CODES : looked_at(y, q);
+    if (looks_at) status = place_in(y, q, looks_at == MXI_LOOKS_AT_CODES ? &y->saved : passing, &y->saved);
+  }
   return status;
 }
 
@@ -47,9 +58,9 @@ static mx_status forward(mxi_layer *y, int keep, mx_linear_out out, mx_linear_in
   const mx_linear *l = y->l;
   mx_status status = MX_OK;
   mx_tensor *kept = keep ? saved_tensors(y) : NULL;
-  if (keep) status = place_saved(y);
+  if (keep) status = place_saved(y, &y->work);
   for (int q = MX_Q1; q <= MX_Q2 && !status; q++)
-    if (needs(y, q) && !(keep && keeps_forward(y))) status = place(y, q, &y->work);
+    if (needs(y, q) && !(keep && looked_at(y, q))) status = place(y, q, &y->work);
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   const mxi_matrix xv = mxi_linear_values(y, x, l->T, l->I), wv = mxi_linear_values(y, w, l->O, l->I);
   const int q6 = keep && made_ahead(y, MX_Q6) ? MX_Q6 : -1, q4 = keep && made_ahead(y, MX_Q4) ? MX_Q4 : -1;
@@ -70,11 +81,14 @@ static void sum_rows(float *db, mxi_matrix dy, int accumulate, int n_threads) {
   }
 }
 
+/* Do gradient rules act on the gradient of what Q1 or Q2 was made of? */
+static int looks(const mxi_layer *y, int q) { return needs(y, q) && mxi_gradient_looks_at(y->r, q); }
+
 static mx_status backward(mxi_layer *y, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x, mx_linear_in w,
                           mx_error *err) {
   const mx_linear *l = y->l;
   const mx_tensor *kept = saved_tensors(y);
-  mx_status status = place_saved(y);
+  mx_status status = place_saved(y, NULL);
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   for (int q = 0; q < MX_OPERANDS && kept; q++)
     if (y->t[q].codes || y->t[q].scales) y->t[q].tensor_scale = kept[q].tensor_scale, y->t[q].has_tensor_scale = kept[q].has_tensor_scale;
@@ -86,8 +100,11 @@ static mx_status backward(mxi_layer *y, mx_linear_out dx, mx_linear_out dw, floa
     if (needs(y, q) && !made_ahead(y, q)) status = place(y, q, &y->work);
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   const mxi_matrix dyv = mxi_linear_values(y, dy, l->T, l->O);
-  const mxi_matrix xv = y->plain[MX_WGRAD] ? mxi_linear_values(y, x, l->T, l->I) : (mxi_matrix){0};
-  const mxi_matrix wv = y->plain[MX_DGRAD] ? mxi_linear_values(y, w, l->O, l->I) : (mxi_matrix){0};
+  const int sees_x = want_dx && looks(y, MX_Q1), sees_w = want_dw && looks(y, MX_Q2);
+  const mxi_matrix xv = y->plain[MX_WGRAD] || sees_x ? mxi_linear_values(y, x, l->T, l->I) : (mxi_matrix){0};
+  const mxi_matrix wv = y->plain[MX_DGRAD] || sees_w ? mxi_linear_values(y, w, l->O, l->I) : (mxi_matrix){0};
+  y->seen[0] = xv;
+  y->seen[1] = wv;
   if (q3 >= 0 || q5 >= 0) status = mxi_linear_make(y, dyv, q3, q5, err);
   if (!status && q3 >= 0 && !made_ahead(y, MX_Q4)) status = mxi_linear_remake(y, MX_Q4, err);
   if (!status && q5 >= 0 && !made_ahead(y, MX_Q6)) status = mxi_linear_remake(y, MX_Q6, err);

@@ -18,13 +18,13 @@ void *mxi_arena_take(mxi_arena *a, size_t n, size_t size) {
   return at;
 }
 
-mx_status mxi_arena_tensor(mxi_arena *a, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec) {
+mx_status mxi_arena_tensor(mxi_arena *codes, mxi_arena *scales, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec) {
   const mx_status status = mx_tensor_layout(out, rows, cols, spec);
   if (status) return status;
-  out->codes = mxi_arena_take(a, out->rows, out->code_stride);
-  out->scales = mxi_arena_take(a, out->scale_rows * out->scale_cols, out->scale_bytes);
-  if (spec->scale_rule == MX_SCALE_RULE_HIF4) out->micro = mxi_arena_take(a, out->scale_rows * out->scale_cols, 3);
-  return a->overflow ? MX_ERR_NOMEM : MX_OK;
+  if (codes) out->codes = mxi_arena_take(codes, out->rows, out->code_stride);
+  out->scales = mxi_arena_take(scales, out->scale_rows * out->scale_cols, out->scale_bytes);
+  if (spec->scale_rule == MX_SCALE_RULE_HIF4) out->micro = mxi_arena_take(scales, out->scale_rows * out->scale_cols, 3);
+  return (codes && codes->overflow) || scales->overflow ? MX_ERR_NOMEM : MX_OK;
 }
 
 mxi_matrix mxi_linear_values(mxi_layer *y, mx_linear_in in, size_t rows, size_t cols) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
-#include "train/linear/internal.h"
+#include "train/linear/gradient.h"
 
 static double prescale_of(const mx_spec *s) { return s->elem == MX_ELEM_NONE || s->elem_prescale == 0 ? 1 : (double)s->elem_prescale; }
 
@@ -67,10 +67,24 @@ static mx_status rotate_back(mxi_layer *y, float *x, size_t rows, size_t cols) {
   return MX_OK;
 }
 
+/* The operand whose gradient a product gives, if gradient rules act on it; else -1. */
+static int ruled(const mxi_layer *y, int p) {
+  const int q = p == MX_DGRAD ? MX_Q1 : MX_Q2;
+  return p != MX_FPROP && !y->plain[MX_FPROP] && mxi_gradient_looks_at(y->r, q) ? q : -1;
+}
+
+/* As the forward pass rotates: where the rules act on what no product has rotated. */
+static mx_status rotate(const mxi_layer *y, float *x, size_t rows, size_t cols, size_t wide) {
+  const mx_spec *s = &y->q[MX_Q1];
+  for (size_t r = 0; r < rows; r++) memset(x + r * wide + cols, 0, (wide - cols) * sizeof *x);
+  return mx_hadamard(x, wide, x, rows, wide, wide, s->had_size, s->had_sign, s->had_signs, s->seed);
+}
+
 mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx_linear_out d, const float *bias, mx_error *err) {
   const mx_linear *l = y->l;
   const size_t rows = p == MX_WGRAD ? l->O : l->T, cols = p == MX_FPROP ? l->O : l->I;
-  const unsigned turn = rotated(y, p);
+  const int q = ruled(y, p);
+  const unsigned kept = rotated(y, p), turn = q < 0 ? kept : y->q[q].had_size;
   const size_t wide = turn ? (cols + turn - 1) / turn * turn : cols;
   const int direct = d.dtype == MX_F32 && !d.accumulate && !turn;
   float *at = direct ? d.data : mxi_arena_take(&y->work, rows * wide, sizeof *at);
@@ -78,8 +92,12 @@ mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx
   mx_error why;
   mx_status status = y->plain[p] ? raw(y, p, a, b, at, ld, bias, &why) : scaled(y, p, at, ld, bias, &why);
   if (status) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], why.text);
-  if (direct || !y->work.base) return MX_OK;
-  if (turn && (status = rotate_back(y, at, rows, wide))) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], mx_status_text(status));
-  deliver(d, at, rows, cols, wide, y->exec.n_threads);
+  if (q >= 0) {
+    if (y->work.base && turn && !kept) status = rotate(y, at, rows, cols, wide);
+    if (!status) status = mxi_gradient_apply(y, q, at, ld, y->seen[q]);
+  }
+  if (!status && y->work.base && turn) status = rotate_back(y, at, rows, wide);
+  if (status) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], mx_status_text(status));
+  if (y->work.base && !direct) deliver(d, at, rows, cols, wide, y->exec.n_threads);
   return MX_OK;
 }

@@ -1,0 +1,110 @@
+/* Slopes of a rounding: dge (arXiv 2501.17116), baseline_compat (what Graphcore's simulator computes under that name) and spline (2509.17791).
+ * Everything is computed in binary64 by +, -, * and /, as ref/estimator.c has it again. */
+#include <math.h>
+
+#include "mxgold/format.h"
+#include "train/linear/gradient.h"
+
+/* a^(1/k - 1), a > 0, k from 2 to 16: with a = b 2^-jk, 2^-k <= b < 1, it is z^(k-1) 2^(j (k-1)), z = b^(-1/k) by eight of Newton's steps
+ * from the straight line between its values at 2^-k and 1, at the power of two above b. */
+static double root_power(double a, unsigned k) {
+  int e;
+  const double m = frexp(a, &e);
+  const int n = (int)k, j = e > 0 ? -((e + n - 1) / n) : -e / n; /* floor(-e / k) */
+  const double b = ldexp(m, e + n * j);
+  double z = 1 - (double)(e + n * j) / (double)n;
+  for (int i = 0; i < 8; i++) {
+    double power = z;
+    for (unsigned t = 1; t < k; t++) power *= z;
+    z += z * (1 - b * power) / (double)n;
+  }
+  double power = z;
+  for (unsigned t = 2; t < k; t++) power *= z;
+  return ldexp(power, j * (n - 1));
+}
+
+/* The i of the interval (x[i], x[i + 1]] that v lies in; the first or the last one for a v outside. */
+static size_t interval_below(const double *x, size_t n, double v) {
+  size_t first = 0, left = n - 1;
+  while (left > 1) {
+    const size_t half = left / 2;
+    first += x[first + half] < v ? half : 0;
+    left -= half;
+  }
+  return first;
+}
+
+/* The same for [x[i], x[i + 1]). */
+static size_t interval_from(const double *x, size_t n, double v) {
+  size_t first = 0, left = n - 1;
+  while (left > 1) {
+    const size_t half = left / 2;
+    first += x[first + half] <= v ? half : 0;
+    left -= half;
+  }
+  return first;
+}
+
+static double clamp(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+double mxi_slope(const mxi_estimator *e, double v) {
+  if (e->kind == MX_QPRIME_STE || v != v || v < e->one_below || v > e->one_above) return 1;
+  if (e->kind == MX_QPRIME_SPLINE) return clamp(e->slope[interval_from(e->knot, e->n_knots, v)], e->lo, e->hi);
+  if (e->kind == MX_QPRIME_DGE || e->clamped) v = clamp(v, e->grid[0], e->grid[e->n - 1]);
+  const size_t i = interval_below(e->grid, e->n, v);
+  const double half = (e->grid[i + 1] - e->grid[i]) / 2, a = fabs(v - (e->grid[i] + e->grid[i + 1]) / 2);
+  if (e->kind == MX_QPRIME_BASELINE_COMPAT) {
+    if (a == 0) return 0;
+    return e->k == 1 ? half : half * root_power(a, e->k) / (double)e->k;
+  }
+  if (e->k == 1) return clamp(1, e->lo, e->hi);
+  return a == 0 ? e->hi : clamp(root_power(a / half, e->k) / (double)e->k, e->lo, e->hi);
+}
+
+/* Every finite value, ascending; zero once. */
+static void values_of(mxi_estimator *e, const mx_format *f) {
+  e->n = 0;
+  for (uint64_t code = 0; code >> f->bits == 0; code++) {
+    const double v = mx_decode(f, code);
+    if (!(fabs(v) < INFINITY) || e->n == MXI_MOST_VALUES) continue;
+    size_t at = e->n;
+    while (at > 0 && e->grid[at - 1] > v) at--;
+    if (at > 0 && e->grid[at - 1] == v) continue;
+    for (size_t i = e->n++; i > at; i--) e->grid[i] = e->grid[i - 1];
+    e->grid[at] = v;
+  }
+}
+
+/* Equidistant knots from `from` to `to`; the line goes through the value of the grid that is nearest to a knot, a tie to the lower one. */
+static void lay_knots(mxi_estimator *e, double from, double to) {
+  const double steps = (double)(e->n_knots - 1);
+  double below = 0;
+  for (size_t i = 0; i < e->n_knots; i++) {
+    const double x = (from * (steps - (double)i) + to * (double)i) / steps;
+    const size_t at = interval_below(e->grid, e->n, x);
+    const double value = x - e->grid[at] <= e->grid[at + 1] - x ? e->grid[at] : e->grid[at + 1];
+    e->knot[i] = x;
+    if (i > 0) e->slope[i - 1] = (value - below) * steps / (to - from);
+    below = value;
+  }
+}
+
+static void bounds_of(mxi_estimator *e, const mx_linear_recipe *r, int kind) {
+  e->kind = kind;
+  e->k = (unsigned)mxi_linear_real(r->grad_k, 5);
+  e->lo = mxi_linear_real(r->grad_qprime_lo, 0.5);
+  e->hi = mxi_linear_real(r->grad_qprime_hi, 1e4);
+  e->n_knots = kind == MX_QPRIME_SPLINE ? (size_t)mxi_linear_real(r->spline_knots, 40) : 0;
+}
+
+void mxi_estimator_of_elements(mxi_estimator *out, const mx_linear_recipe *r, int elem) {
+  bounds_of(out, r, elem == MX_ELEM_NONE ? MX_QPRIME_STE : r->grad_qprime);
+  out->one_below = -INFINITY;
+  out->one_above = INFINITY;
+  out->clamped = 1;
+  if (out->kind == MX_QPRIME_STE) return;
+  values_of(out, mx_elem_format(elem));
+  const double most = out->grid[out->n - 1];
+  if (r->grad_mask == MX_GRAD_MASK_GRAPHCORE) out->one_below = most;
+  if (out->n_knots) lay_knots(out, -most, most);
+}
