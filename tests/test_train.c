@@ -7,8 +7,12 @@
 
 #include "lib/run.h"
 #include "mxgold/ablate.h"
+#include "mxgold/random.h"
+#include "ref/ref.h"
 #include "train/layers/layers.h"
+#include "train/models/model.h"
 #include "train/optim/optim.h"
+#include "train/run/data.h"
 
 /* ---- layers ---- */
 
@@ -198,6 +202,168 @@ START_TEST(cross_entropy_by_differences) {
 }
 END_TEST
 
+/* ---- networks of rows ---- */
+
+enum { ROWS = 6, INPUTS = 5, WIDE = 8, CLASSES = 3 };
+static mxi_model *net;
+static float net_x[ROWS * INPUTS], net_y[ROWS * 2];
+static const int32_t net_label[ROWS] = {0, 2, 1, 1, 0, 2};
+
+/* The loss of a network from its parameters, in the model's layout: one linear after another, W [out][in] and b [out]. */
+static double network(const double *in) {
+  const int kind = net->config.kind, hidden = kind == MXI_GAUSSIAN ? 0 : (int)net->config.layers;
+  double loss = 0;
+  for (int r = 0; r < ROWS; r++) {
+    double h[WIDE], next[WIDE];
+    int wide = INPUTS;
+    for (int i = 0; i < INPUTS; i++) h[i] = net_x[r * INPUTS + i];
+    for (int l = 0; l <= hidden; l++) {
+      const mxi_param *w = &net->params[2 * l], *b = w + 1;
+      for (size_t o = 0; o < w->rows; o++) {
+        double z = in[b->offset + o];
+        for (size_t i = 0; i < w->cols; i++) z += in[w->offset + o * w->cols + i] * h[i];
+        const double act = kind == MXI_DIGITS ? fmax(z, 0) : z / (1 + exp(-z));
+        next[o] = l == hidden ? z : act + (kind == MXI_DIFFUSION && l ? h[o] : 0);
+      }
+      wide = (int)w->rows;
+      memcpy(h, next, sizeof h);
+    }
+    double all = 0;
+    for (int o = 0; o < wide && kind == MXI_DIGITS; o++) all += exp(h[o]);
+    if (kind == MXI_DIGITS) loss += (log(all) - h[net_label[r]]) / ROWS;
+    for (int o = 0; o < wide && kind != MXI_DIGITS; o++) loss += (h[o] - net_y[r * wide + o]) * (h[o] - net_y[r * wide + o]) / (ROWS * wide);
+  }
+  return loss;
+}
+
+START_TEST(networks_by_differences) {
+  static const mxi_model_kind kinds[] = {MXI_GAUSSIAN, MXI_DIGITS, MXI_DIFFUSION};
+  const mxi_model_config c = {.kind = kinds[_i], .width = WIDE, .layers = 3, .context = 1, .vocab = CLASSES, .inputs = INPUTS, .act = MXI_SILU};
+  mx_error err;
+  double loss, x[MOST];
+  ck_assert_int_eq(mxi_model_new(&net, &c, ROWS, NULL, &(mx_exec){.n_threads = 1}, &err), MX_OK);
+  mxi_model_init(net, 5);
+  draw(net_x, ROWS * INPUTS, 6);
+  draw(net_y, ROWS * 2, 7);
+  const mxi_batch batch = {.B = ROWS, .T = 1, .rows = ROWS, .target = net_label, .x = net_x, .y = net_y};
+  ck_assert_int_eq(mxi_model_forward(net, &batch, 1, 0, 0, &loss, &err), MX_OK);
+  ck_assert_int_eq(mxi_model_backward(net, &err), MX_OK);
+  for (size_t i = 0; i < net->n_values; i++) x[i] = (double)net->w[i];
+  ck_assert_double_eq_tol(loss, network(x), 1e-6);
+  for (size_t i = 0; i < net->n_params; i++) {
+    const mxi_param *p = &net->params[i];
+    hold(p->name, network, net->w, net->n_values, net->g + p->offset, p->offset, p->rows * p->cols);
+  }
+  /* An evaluation of fewer rows is the mean over these alone. */
+  const mxi_batch part = {.B = ROWS, .T = 1, .rows = 1, .target = net_label, .x = net_x, .y = net_y};
+  double one, two;
+  ck_assert_int_eq(mxi_model_forward(net, &part, 1, 0, 1, &one, &err), MX_OK);
+  const mxi_batch whole = {.B = ROWS, .T = 1, .rows = ROWS, .target = net_label, .x = net_x, .y = net_y};
+  ck_assert_int_eq(mxi_model_forward(net, &whole, 1, 0, 1, &two, &err), MX_OK);
+  ck_assert_double_eq(two, loss);
+  ck_assert(one != two);
+  mxi_model_free(net);
+}
+END_TEST
+
+/* ---- data ---- */
+
+/* The order of an epoch by Fisher and Yates from the reference's random words, beside the rows that batches have. */
+START_TEST(rows_are_shuffled_as_the_specification_says) {
+  enum { ALL = 20, TRAINED = 16, BATCH = 5, EPOCH = TRAINED / BATCH };
+  mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .8, .rows = ALL, .features = 3}, .train = {.batch = BATCH, .seed_data = 7}};
+  mxi_data data;
+  mx_error err;
+  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, &err), MX_OK);
+  for (uint64_t s = 2 * EPOCH; s-- > 0;) { /* backwards: a batch does not depend on those before it */
+    uint32_t order[TRAINED];
+    const uint64_t i = s / EPOCH << 24 | MXI_USE_ORDER << 4 | 14;
+    const uint64_t seed = ref_random(7, MX_STREAM_TRAIN, 2 * i) | (uint64_t)ref_random(7, MX_STREAM_TRAIN, 2 * i + 1) << 32;
+    for (uint32_t k = 0; k < TRAINED; k++) order[k] = k;
+    for (uint32_t k = TRAINED - 1; k >= 1; k--) {
+      const uint64_t word = ref_random(seed, MX_STREAM_DATA, 2 * k) + ((uint64_t)ref_random(seed, MX_STREAM_DATA, 2 * k + 1) << 32);
+      const uint32_t j = (uint32_t)(word % (k + 1)), kept = order[k];
+      order[k] = order[j], order[j] = kept;
+    }
+    const mxi_batch b = mxi_data_batch(&data, &c, s);
+    for (int r = 0; r < BATCH; r++) {
+      const float *row = data.table.x + 3 * order[s % EPOCH * BATCH + (uint64_t)r];
+      ck_assert_mem_eq(b.x + 3 * r, row, 3 * sizeof *row);
+      ck_assert_float_eq(b.y[r], data.table.y[order[s % EPOCH * BATCH + (uint64_t)r]]);
+    }
+  }
+  /* The validation part is whole: four rows in a batch of five. */
+  ck_assert_uint_eq(mxi_data_validation(&data, &c, 0).rows, ALL - TRAINED);
+  ck_assert_mem_eq(data.x, data.table.x + 3 * TRAINED, 3 * (ALL - TRAINED) * sizeof(float));
+  ck_assert_uint_eq(mxi_data_validation(&data, &c, 1).rows, 0);
+  mxi_data_free(&data);
+}
+END_TEST
+
+/* y = X w: rows lie on a plane through 0 whose w is that of the first `features` rows. */
+START_TEST(a_regression_is_linear) {
+  enum { FEATURES = 4, ALL = 40 };
+  mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .5, .rows = ALL, .features = FEATURES}, .train = {.batch = 2, .seed_data = 3}};
+  mxi_data data;
+  mx_error err;
+  float w[FEATURES];
+  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, &err), MX_OK);
+  mx_data_fill(w, 1, FEATURES, &(mx_data){0}, mxi_table_seed(&c, 0, MXI_USE_WEIGHTS));
+  double squares = 0;
+  for (int r = 0; r < ALL; r++) {
+    float y = 0;
+    for (int i = 0; i < FEATURES; i++) {
+      y = fmaf(data.table.x[r * FEATURES + i], w[i], y);
+      squares += (double)data.table.x[r * FEATURES + i] * (double)data.table.x[r * FEATURES + i];
+    }
+    ck_assert_float_eq(y, data.table.y[r]);
+  }
+  ck_assert_double_eq_tol(squares / (ALL * FEATURES), 1, .4);
+  mxi_data_free(&data);
+}
+END_TEST
+
+/* Noised points: the noise and the time that are told give back the point, and the time's embedding is that of a whole number. */
+START_TEST(noised_points_come_from_points) {
+  enum { ALL = 64, BATCH = 16, STEPS = 10 };
+  mxi_config c = {.model.kind = MXI_DIFFUSION,
+                  .data = {.split = 1, .rows = ALL, .points = _i, .noise = 0, .timesteps = STEPS, .beta_first = .01, .beta_last = .3},
+                  .train = {.batch = BATCH, .seed_data = 3}};
+  mxi_data data;
+  mx_error err;
+  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, &err), MX_OK);
+  const mxi_table *t = &data.table;
+  double product = 1;
+  for (int i = 0; i < STEPS; i++) {
+    product *= 1 - (.01 + .29 * i / 9);
+    ck_assert_double_eq_tol(t->keep[i] * t->keep[i], product, 1e-14);
+    ck_assert_double_eq_tol(t->add[i] * t->add[i], 1 - product, 1e-14);
+  }
+  for (int r = 0; r < ALL; r++) { /* without noise they lie on the curve */
+    const double x = (double)t->x[2 * r], y = (double)t->x[2 * r + 1], side = r % 2 ? hypot(x - .5, y - .25) : hypot(x + .5, y + .25);
+    if (_i == MXI_MOONS) ck_assert_double_eq_tol(side, 1, 1e-6);
+    const double turn = hypot(x, y) * 7; /* the angle, modulo 2 pi */
+    if (_i == MXI_SWISS_ROLL) ck_assert_double_eq_tol(cos(turn), x / hypot(x, y), 1e-5);
+  }
+  const mxi_batch b = mxi_data_batch(&data, &c, 4);
+  for (int r = 0; r < BATCH; r++) {
+    const float *x = b.x + r * 32;
+    int found = -1;
+    for (int k = 0; k < STEPS; k++)
+      if (!memcmp(x + 2, t->time + 30 * k, 30 * sizeof *x)) found = k;
+    ck_assert_int_ge(found, 0);
+    for (int k = 0; k < 15; k++) {
+      ck_assert_double_eq_tol((double)x[2 + k], sin(found * exp2(-k / 2.0)), 1e-6);
+      ck_assert_double_eq_tol((double)x[17 + k], cos(found * exp2(-k / 2.0)), 1e-6);
+    }
+    for (int k = 0; k < 2; k++)
+      ck_assert_double_eq_tol((double)x[k],
+                              t->keep[found] * (double)t->x[2 * t->picked[r] + (uint32_t)k] + t->add[found] * (double)b.y[2 * r + k], 1e-6);
+  }
+  mxi_data_free(&data);
+}
+END_TEST
+
 /* ---- optimisers ---- */
 
 static mxi_param one_param(size_t n) { return (mxi_param){.name = "p", .rows = n, .cols = 1, .n_dims = 1}; }
@@ -260,6 +426,10 @@ int main(void) {
   tcase_add_test(t, rotary_by_differences);
   tcase_add_test(t, rotary_tables_are_the_rounded_values);
   tcase_add_test(t, cross_entropy_by_differences);
+  tcase_add_loop_test(t, networks_by_differences, 0, 3);
+  tcase_add_test(t, rows_are_shuffled_as_the_specification_says);
+  tcase_add_test(t, a_regression_is_linear);
+  tcase_add_loop_test(t, noised_points_come_from_points, MXI_MOONS, MXI_SWISS_ROLL + 1);
   tcase_add_test(t, stablespam_by_hand);
   tcase_add_test(t, adamw_by_hand);
   tcase_add_test(t, schedules);

@@ -45,6 +45,8 @@ mx_status mx_data_parse(mx_data *out, const char *text, mx_error *err);
 /** Fill out [rows][cols]. Value i is a function of (data, seed, i, cols) alone: Philox stream MX_STREAM_DATA, normal numbers by Wichura's
  *  AS 241 (1988). Threads: runs on several, with the same bits for any number.  Oracle: tests/test_ablate.c. */
 void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *data, uint64_t seed);
+/** The same on at most exec's threads (NULL: all processors). */
+void mx_data_fill_on(float *out, size_t rows, size_t cols, const mx_data *data, uint64_t seed, const mx_exec *exec);
 
 /* ---- One tensor ---- */
 

@@ -29,6 +29,8 @@ typedef struct mx_train_result {
   uint64_t steps;                 /* that were run, including those before a resume */
   double loss;                    /* of the last step, before its update */
   double val_loss, val_loss_fp32; /* of the last evaluation, with the quantised and with an FP32 forward pass; NaN if there was none */
+  double val_accuracy,
+      val_accuracy_fp32; /* share of the evaluation's rows whose largest output is the label's; NaN where nothing has a label */
   char where[96];
   char sgemm[96]; /* gemm.fp32=openblas: the library that computed unquantised products; else "" */
 } mx_train_result;

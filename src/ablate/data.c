@@ -101,8 +101,12 @@ static double value(const mx_data *d, uint64_t seed, uint64_t i) {
   }
 }
 
-void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *d, uint64_t seed) {
-#pragma omp parallel for schedule(static) num_threads(mx_thread_count(0))
+enum { VALUES_A_THREAD = 1 << 14 };
+
+void mx_data_fill_on(float *out, size_t rows, size_t cols, const mx_data *d, uint64_t seed, const mx_exec *exec) {
+  const int most = mx_thread_count(exec ? exec->n_threads : 0);
+  const size_t worth = rows * cols / VALUES_A_THREAD + 1;
+#pragma omp parallel for schedule(static) num_threads(worth < (size_t)most ? (int)worth : most)
   for (size_t r = 0; r < rows; r++) {
     const double row = d->kind == MX_DATA_ROWS ? mxi_real_exp(d->param[0] * normal(seed, rows_from + r)) : 1;
     for (size_t c = 0; c < cols; c++) {
@@ -112,3 +116,5 @@ void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *d, uint64
     }
   }
 }
+
+void mx_data_fill(float *out, size_t rows, size_t cols, const mx_data *d, uint64_t seed) { mx_data_fill_on(out, rows, cols, d, seed, NULL); }

@@ -52,6 +52,26 @@ for kind in gpt2 byte_mlp; do
   run $kind-1 --set model.kind=$kind --set quant.recipe=recipe-nvfp4 --threads 1
   same $kind $kind-1 digests.txt
 done
+# Rows of numbers: the same bits for any number of threads and without vectors, and over a resume in the midst of an epoch.
+cat >"$scratch/rows.json" <<'J'
+{"data": {"rows": 200, "features": 40, "timesteps": 10}, "model": {"width": 24}, "train": {"steps": 12, "batch": 32, "eval_every": 6, "seed": 3},
+ "optimizer": {"kind": "adam", "lr": 0.01}, "quant": {"recipe": "recipe-nvfp4"}}
+J
+for kind in gaussian digits diffusion; do
+  rows() { accepts "$mxgold" train "$scratch/rows.json" -o "$scratch/$kind-$1" --set model.kind=$kind --set data.file="$root/configs/data/digits.safetensors" "${@:2}"; }
+  rows a
+  rows b --threads 1
+  same $kind-a $kind-b digests.txt
+  rows c --isa-off all
+  same $kind-a $kind-c digests.txt
+  rows d --set train.steps=7
+  rows d --resume
+  for f in digests.txt model.safetensors state.safetensors; do same $kind-a $kind-d $f; done
+  rows e --init "$scratch/$kind-a/model.safetensors" --gradients "$scratch/g.safetensors" --set train.steps=1
+  rows f --set data.order=sequential
+  cmp -s "$scratch/$kind-a/digests.txt" "$scratch/$kind-f/digests.txt" && fail "$kind: data.order changes nothing"
+done
+grep -q '"val_accuracy": ' "$scratch/digits-a/metrics.jsonl" || fail "digits: no accuracy"
 run high --set 'quant.high=["model.layers.0.self_attn.*"]'
 cmp -s "$scratch/a/digests.txt" "$scratch/high/digests.txt" && fail "quant.high changes nothing"
 accepts "$mxgold" train --list
@@ -61,7 +81,7 @@ diverges
 grep -q "the loss is no number; the first output that is not finite is that of model.layers.0" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
 no() { refuses "mxgold: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "$scratch/llama.json: unknown key 'model.widht'; nearest: model.width" --set model.widht=3
-no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp" --set model.kind=bert
+no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp|gaussian|digits|diffusion" --set model.kind=bert
 no "$scratch/llama.json: model.heads is 3, expected a divisor of model.width, 32" --set model.heads=3
 no "$scratch/llama.json: train.steps: expected a whole number from 1 to 1000000000" --set train.steps=0
 no "$scratch/llama.json: quant: unknown recipe 'recipe-ocpp'; nearest: recipe-ocp" --set quant.recipe=recipe-ocpp
@@ -69,6 +89,10 @@ no "$scratch/llama.json: quant: unknown training key 'requant'; nearest: requant
 no "$scratch/none.txt: No such file or directory" --set data.text=none.txt
 no "quant.high: no linear is named 'head'; the first is model.layers.0.self_attn.q_proj" --set 'quant.high=["head"]'
 no "$scratch/a/model.safetensors: model.layers.0.mlp.gate_proj.weight: expected the shape [50, 32]" --set model.ffn=50 --init "$scratch/a/model.safetensors"
+no "$scratch/llama.json: data.file: expected the path of a .safetensors file of images and labels" --set model.kind=digits
+no "$scratch/a/model.safetensors: no tensor 'images', nearest: lm_head.weight" --set model.kind=digits --set data.file="$scratch/a/model.safetensors"
+no "18 rows to train on, expected at least train.batch, 32" --set model.kind=gaussian --set data.rows=20 --set train.batch=32
+no "$scratch/llama.json: data.beta_first, data.beta_last: expected shares below 1" --set model.kind=diffusion --set data.beta_last=1
 [ ! -e "$scratch/x" ] || fail "a refused run left a folder"
 refuses "mxgold: $scratch/a/config.json: optimizer.lr is another than the run was begun with" "$mxgold" train "$scratch/llama.json" -o "$scratch/a" --resume --set optimizer.lr=1
 refuses "mxgold: train: no output, expected -o RUN" "$mxgold" train "$scratch/llama.json"

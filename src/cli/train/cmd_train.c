@@ -139,6 +139,10 @@ static int print_result(const struct args *a, const mx_train_result *r) {
     out_figure(o, a->json ? "val_loss" : "validation loss", r->val_loss, "%.6f", a->json);
     out_figure(o, a->json ? "val_loss_fp32" : "with an FP32 forward pass", r->val_loss_fp32, "%.6f", a->json);
   }
+  if (!isnan(r->val_accuracy)) {
+    out_figure(o, a->json ? "val_accuracy" : "accuracy", r->val_accuracy, "%.4f", a->json);
+    out_figure(o, a->json ? "val_accuracy_fp32" : "with an FP32 forward pass", r->val_accuracy_fp32, "%.4f", a->json);
+  }
   return out_print(o, a->json);
 }
 
@@ -184,7 +188,8 @@ static int run(const cli_context *ctx, void *args) {
 
 const cli_command cmd_train = {
     options, sizeof(struct args), run,
-    "Trains llama, gpt2 or byte_mlp on bytes of a text. Without \"quant\" everything is FP32; with it every linear layer "
+    "Trains llama, gpt2 or byte_mlp on bytes of a text, or a small network on a regression, on digits or as a diffusion model. Without "
+    "\"quant\" everything is FP32; with it every linear layer "
     "but the head runs the recipe's six\n"
     "quantisations (mxgold linear). The same configuration gives the same bits of every weight at every step, on "
     "any machine and number of threads:\n"

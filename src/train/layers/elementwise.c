@@ -1,4 +1,4 @@
-/* Sums and products of arrays. */
+/* Sums and products of arrays, and ReLU. */
 #include "train/layers/layers.h"
 #include "train/layers/parallel.h"
 
@@ -10,4 +10,17 @@ void mxi_multiply(float *out, const float *a, const float *b, size_t n, const mx
 void mxi_add(float *x, const float *y, size_t n, const mx_exec *exec) {
 #pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
   for (size_t i = 0; i < n; i++) x[i] += y[i];
+}
+
+void mxi_relu_forward(float *h, const float *z, const float *before, size_t n, const mx_exec *exec) {
+#pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
+  for (size_t i = 0; i < n; i++) {
+    const float v = before ? z[i] + before[i] : z[i];
+    h[i] = v > 0 ? v : v <= 0 ? 0 : v; /* NaN stays */
+  }
+}
+
+void mxi_relu_backward(float *dz, const float *dh, const float *h, size_t n, const mx_exec *exec) {
+#pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
+  for (size_t i = 0; i < n; i++) dz[i] = h[i] > 0 ? dh[i] : 0;
 }

@@ -49,10 +49,16 @@ void mxi_multiply(float *out, const float *a, const float *b, size_t n, const mx
 /** x += y. */
 void mxi_add(float *x, const float *y, size_t n, const mx_exec *exec);
 
+/** h = relu(z), or relu(z + before); dz = dh where h is above 0, else 0 (dz may be dh). */
+void mxi_relu_forward(float *h, const float *z, const float *before, size_t n, const mx_exec *exec);
+void mxi_relu_backward(float *dz, const float *dh, const float *h, size_t n, const mx_exec *exec);
+
 /** Mean cross-entropy in nats of logits [N][V] against target [N]; dlogits (NULL: not wanted; may be logits) its gradient. log_sum [N] is scratch. */
 mx_status mxi_cross_entropy(double *loss, float *dlogits, const float *logits, const int32_t *target, size_t N, size_t V, double *log_sum,
                             const mx_exec *exec);
-/** Mean squared error over n numbers and its gradient. */
+/** Rows of logits [N][V] whose largest value, the first among equals, is the target's. */
+size_t mxi_count_hits(const float *logits, const int32_t *target, size_t N, size_t V);
+/** Mean squared error over n numbers, each term and their sum in binary64 with i ascending, and its gradient (NULL: not wanted). */
 void mxi_squared_error(double *loss, float *dout, const float *out, const float *target, size_t n);
 
 #endif

@@ -24,6 +24,16 @@ mx_status mxi_cross_entropy(double *loss, float *dlogits, const float *logits, c
   return MX_OK;
 }
 
+size_t mxi_count_hits(const float *logits, const int32_t *target, size_t N, size_t V) {
+  size_t hits = 0;
+  for (size_t n = 0; n < N; n++) {
+    size_t best = 0;
+    for (size_t v = 1; v < V; v++) best = logits[n * V + v] > logits[n * V + best] ? v : best;
+    hits += best == (size_t)target[n];
+  }
+  return hits;
+}
+
 void mxi_squared_error(double *loss, float *dout, const float *out, const float *target, size_t n) {
   double total = 0;
   for (size_t i = 0; i < n; i++) {

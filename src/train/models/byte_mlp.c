@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "train/layers/layers.h"
-#include "train/layers/parallel.h"
 #include "train/models/model.h"
 
 enum { LINEARS = 3, EMBEDDING = 32 };
@@ -18,20 +17,6 @@ typedef struct byte_mlp {
   double *sums;
 } byte_mlp;
 
-/* h = relu(z), or relu(z + before). */
-static void relu(float *h, const float *z, const float *before, size_t n, const mx_exec *exec) {
-#pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
-  for (size_t i = 0; i < n; i++) {
-    const float v = before ? z[i] + before[i] : z[i];
-    h[i] = v > 0 ? v : v <= 0 ? 0 : v; /* NaN stays */
-  }
-}
-
-static void relu_back(float *d, const float *h, size_t n, const mx_exec *exec) {
-#pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
-  for (size_t i = 0; i < n; i++) d[i] = h[i] > 0 ? d[i] : 0;
-}
-
 static mx_status forward(mxi_model *m) {
   byte_mlp *a = m->own;
   const size_t N = a->N, W = m->config.width, V = m->config.vocab, T = m->config.context;
@@ -40,13 +25,13 @@ static mx_status forward(mxi_model *m) {
   mx_status s = MX_OK;
   for (int i = 0; i < LINEARS && !s; i++) {
     s = mxi_model_linear_forward(m, a->linear[i], a->z, i ? a->h[i - 1] : a->x);
-    if (!s) relu(a->h[i], a->z, i ? a->h[i - 1] : NULL, N * W, e);
+    if (!s) mxi_relu_forward(a->h[i], a->z, i ? a->h[i - 1] : NULL, N * W, e);
   }
   if (!s) s = mxi_model_head(m, a->logits, a->h[LINEARS - 1], a->out, N);
   const float *b = m->w + m->params[a->bias].offset;
   for (size_t n = 0; n < N && !s; n++)
     for (size_t v = 0; v < V; v++) a->logits[n * V + v] += b[v];
-  return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, N, V, a->sums, e);
+  return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), V, a->sums, e);
 }
 
 static mx_status backward(mxi_model *m) {
@@ -56,7 +41,7 @@ static mx_status backward(mxi_model *m) {
   mx_status s = mx_math_column_sums(m->g + m->params[a->bias].offset, 1, a->logits, V, NULL, 0, N, V, e);
   if (!s) s = mxi_model_head_backward(m, a->d, a->logits, a->h[LINEARS - 1], a->out, N);
   for (int i = LINEARS; i-- > 0 && !s;) {
-    relu_back(a->d, a->h[i], N * W, e);
+    mxi_relu_backward(a->d, a->d, a->h[i], N * W, e);
     s = mxi_model_linear_backward(m, a->linear[i], i ? a->d2 : a->dx, 0, a->d, i ? a->h[i - 1] : a->x);
     if (i && !s) mxi_add(a->d, a->d2, N * W, e);
   }

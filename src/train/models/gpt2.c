@@ -70,7 +70,7 @@ static mx_status forward(mxi_model *m) {
   }
   if (!s) s = norm_forward(m, a->last, a->x, a->mean, a->rstd, a->out);
   if (!s) s = mxi_model_head(m, a->logits, a->x, a->head, N);
-  return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, N, c->vocab, a->sums, e);
+  return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), c->vocab, a->sums, e);
 }
 
 static mx_status backward(mxi_model *m) {

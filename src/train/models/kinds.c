@@ -21,7 +21,7 @@ static mx_status place_linears(mxi_model *m, mx_error *err) {
 
 mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t B, const mx_linear_recipe *recipe, const mx_exec *exec,
                         mx_error *err) {
-  static mx_status (*const kinds[])(mxi_model *) = {mxi_llama_new, mxi_gpt2_new, mxi_byte_mlp_new};
+  static mx_status (*const kinds[])(mxi_model *) = {mxi_llama_new, mxi_gpt2_new, mxi_byte_mlp_new, mxi_mlp_new, mxi_mlp_new, mxi_mlp_new};
   mxi_model *m = calloc(1, sizeof *m);
   *out = NULL;
   if (!m) return mx_fail(err, MX_ERR_NOMEM, "no memory for a model");

@@ -57,7 +57,7 @@ static mx_status forward(mxi_model *m) {
   }
   if (!s) s = mxi_rmsnorm_forward(a->last, a->rstd, a->out, m->w + m->params[a->norm].offset, N, C, EPS, e);
   if (!s) s = mxi_model_head(m, a->logits, a->last, a->head, N);
-  return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, N, c->vocab, a->sums, e);
+  return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), c->vocab, a->sums, e);
 }
 
 /* d is the gradient of the stream throughout. */

@@ -83,15 +83,17 @@ void mxi_model_free(mxi_model *m) {
 }
 
 void mxi_model_init(mxi_model *m, uint64_t seed) {
-  const mx_data normal = {.kind = MX_DATA_GAUSSIAN};
+  const mx_data normal = {.kind = MX_DATA_GAUSSIAN}, even = {.kind = MX_DATA_UNIFORM};
   for (size_t i = 0; i < m->n_params; i++) {
     const mxi_param *p = &m->params[i];
     const size_t n = p->rows * p->cols;
     float *w = m->w + p->offset;
-    if (p->init > 0) mx_data_fill(w, p->rows, p->cols, &normal, mx_linear_seed(seed, 0, (uint32_t)i, INIT_SLOT));
+    if (p->init > 0) mx_data_fill_on(w, p->rows, p->cols, p->even ? &even : &normal, mx_linear_seed(seed, 0, (uint32_t)i, INIT_SLOT), &m->exec);
     for (size_t k = 0; k < n; k++) w[k] = p->ones ? 1 : p->init > 0 ? (float)(p->init * (double)w[k]) : 0;
   }
 }
+
+size_t mxi_model_counted(const mxi_model *m, size_t N) { return m->evaluate ? N / m->B * m->batch.rows : N; }
 
 mx_status mxi_model_forward(mxi_model *m, const mxi_batch *batch, uint64_t seed, uint64_t step, int evaluate, double *loss, mx_error *err) {
   m->batch = *batch;

@@ -9,12 +9,13 @@
 
 enum { MXI_NAME = 80 };
 
-typedef enum mxi_model_kind { MXI_LLAMA, MXI_GPT2, MXI_BYTE_MLP, MXI_MODEL_KINDS } mxi_model_kind;
+typedef enum mxi_model_kind { MXI_LLAMA, MXI_GPT2, MXI_BYTE_MLP, MXI_GAUSSIAN, MXI_DIGITS, MXI_DIFFUSION, MXI_MODEL_KINDS } mxi_model_kind;
 typedef enum mxi_act { MXI_GELU_TANH, MXI_GELU_ERF, MXI_SILU, MXI_ACTS } mxi_act;
 
 typedef struct mxi_model_config {
   mxi_model_kind kind;
   size_t width, layers, heads, ffn, context, vocab;
+  size_t inputs; /* of models of rows: numbers in a row; vocab are their classes */
   int bias, tied;
   mxi_act act;
 } mxi_model_config;
@@ -26,6 +27,7 @@ typedef struct mxi_param {
   int n_dims;
   double init; /* standard deviation; 0: zeros; 1 of vectors named as gains: ones */
   int ones;
+  int even; /* drawn evenly from (-init, init) instead */
 } mxi_param;
 
 /* One linear of the model. Its recipe is the run's, or the plain one where it stays in high precision. */
@@ -39,8 +41,10 @@ typedef struct mxi_model_linear {
 
 typedef struct mxi_batch {
   size_t B, T;           /* sequences, positions of each */
+  size_t rows;           /* of the B, those that count in an evaluation: the first */
   const int32_t *tokens; /* [B][T], of a byte MLP [B][context] */
-  const int32_t *target; /* [B][T], of a byte MLP [B] */
+  const int32_t *target; /* [B][T], of a byte MLP and of classes [B] */
+  const float *x, *y;    /* models of rows: [B][inputs], and what is to be predicted, [B][outputs] */
 } mxi_batch;
 
 typedef struct mxi_model mxi_model;
@@ -60,6 +64,7 @@ struct mxi_model {
   uint64_t seed, step;
   int evaluate; /* 1: no backward call follows; 2: in the FP32 chain too */
   double loss;
+  size_t hits; /* rows of an evaluation whose largest output is the label's */
   mx_error *err;
   /* Memory. */
   void **rooms; /* what mxi_model_take() gave */
@@ -94,6 +99,8 @@ const mx_linear_recipe *mxi_model_plain(void);
 mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe);
 void *mxi_model_take(mxi_model *m, size_t n, size_t size);
 float *mxi_model_floats(mxi_model *m, size_t n);
+/** How many of a call's N targets count: all, but for the last batch of an evaluation. */
+size_t mxi_model_counted(const mxi_model *m, size_t N);
 /** Let the work memory hold so many bytes. */
 void mxi_model_work(mxi_model *m, size_t bytes);
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x);
@@ -108,5 +115,6 @@ mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits,
 mx_status mxi_llama_new(mxi_model *m);
 mx_status mxi_gpt2_new(mxi_model *m);
 mx_status mxi_byte_mlp_new(mxi_model *m);
+mx_status mxi_mlp_new(mxi_model *m); /* gaussian, digits, diffusion */
 
 #endif

@@ -316,13 +316,19 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
   if (!c->train.seed_init) c->train.seed_init = c->train.seed;
   if (!c->train.seed_quant) c->train.seed_quant = c->train.seed;
   if (c->model.kind == MXI_LLAMA && c->model.bias) return mx_fail(err, MX_ERR_CONFLICT, "%s: model.bias: llama has no biases", path);
-  if (c->model.kind != MXI_BYTE_MLP && c->model.width % c->model.heads)
+  const int has_heads = c->model.kind == MXI_LLAMA || c->model.kind == MXI_GPT2;
+  if (has_heads && c->model.width % c->model.heads)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.heads is %zu, expected a divisor of model.width, %zu", path, c->model.heads,
                    c->model.width);
   if (c->model.kind == MXI_LLAMA && c->model.width / c->model.heads % 2)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.width / model.heads is %zu, expected an even head width for the rotary embedding", path,
                    c->model.width / c->model.heads);
-  if (!c->data.text) return mx_fail(err, MX_ERR_ARG, "%s: data.text: expected the path of a text", path);
+  if (!c->data.text && (has_heads || c->model.kind == MXI_BYTE_MLP))
+    return mx_fail(err, MX_ERR_ARG, "%s: data.text: expected the path of a text", path);
+  if (!c->data.file && c->model.kind == MXI_DIGITS)
+    return mx_fail(err, MX_ERR_ARG, "%s: data.file: expected the path of a .safetensors file of images and labels", path);
+  if (!(c->data.beta_first < 1 && c->data.beta_last < 1))
+    return mx_fail(err, MX_ERR_ARG, "%s: data.beta_first, data.beta_last: expected shares below 1", path);
   if (!(c->data.split > 0 && c->data.split <= 1)) return mx_fail(err, MX_ERR_ARG, "%s: data.split: expected a share above 0, at most 1", path);
   if (!(c->optim.beta1 < 1 && c->optim.beta2 < 1 && c->optim.theta < 1 && c->optim.gamma1 < 1 && c->optim.gamma2 < 1))
     return mx_fail(err, MX_ERR_ARG, "%s: optimizer: expected decays below 1", path);
@@ -392,6 +398,7 @@ mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *se
   if (!status) status = read_quant(c, json_object_get(root, "quant"), path, err);
   if (!status) status = settle(c, path, err);
   if (!status) status = beside(&c->data.text, path, err);
+  if (!status) status = beside(&c->data.file, path, err);
   if (!status) status = resolve(c, root, err);
   json_decref(root);
   if (status) mxi_config_free(c);
@@ -400,6 +407,7 @@ mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *se
 
 void mxi_config_free(mxi_config *c) {
   free(c->data.text);
+  free(c->data.file);
   for (size_t i = 0; i < c->n_high; i++) free(c->high[i]);
   free(c->high);
   json_decref(c->json);
@@ -419,7 +427,7 @@ mx_status mxi_config_write(const mxi_config *c, const char *path, mx_error *err)
 }
 
 mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *err) {
-  static const char *const free_keys[] = {"train.steps", "train.eval_every", "train.eval_batches", "train.checkpoint_every"};
+  static const char *const free_keys[] = {"train.steps", "train.eval_every", "train.eval_batches", "train.checkpoint_every", "data.eval_rows"};
   json_error_t why;
   json_t *old = json_load_file(path, 0, &why);
   if (!old) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);

@@ -10,6 +10,7 @@
 enum { MXI_BYTES, MXI_CHARS, MXI_TOP95 };
 enum { MXI_RANDOM_ORDER, MXI_SEQUENTIAL };
 enum { MXI_FP32_CHAIN, MXI_FP32_OPENBLAS };
+enum { MXI_MOONS, MXI_SWISS_ROLL };
 
 typedef struct mxi_config {
   struct {
@@ -17,9 +18,10 @@ typedef struct mxi_config {
     size_t width, layers, heads, ffn, context, vocab;
   } model;
   struct {
-    char *text;
-    double split;
-    int order, tokens;
+    char *text, *file;
+    double split, noise, beta_first, beta_last;
+    int order, tokens, points;
+    size_t rows, features, timesteps, eval_rows;
   } data;
   struct {
     size_t steps, batch, accumulate, seed, seed_data, seed_init, seed_quant, eval_every, eval_batches, checkpoint_every;

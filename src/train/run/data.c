@@ -1,105 +1,60 @@
-/* Training text. */
+/* Batches of a text or of a table. */
 #include "train/run/data.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "mxgold/random.h"
-
-enum { TOP = 95 };
-
-static mx_status read_bytes(uint8_t **out, size_t *n, const char *path, mx_error *err) {
-  FILE *f = fopen(path, "rb");
-  *out = NULL;
-  *n = 0;
-  if (!f) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
-  size_t room = 0;
-  for (;;) {
-    if (*n == room) {
-      uint8_t *more = realloc(*out, room = room ? 2 * room : 1 << 20);
-      if (!more) break;
-      *out = more;
-    }
-    const size_t got = fread(*out + *n, 1, room - *n, f);
-    *n += got;
-    if (!got) break;
-  }
-  const int failed = ferror(f) || !feof(f);
-  fclose(f);
-  return failed ? mx_fail(err, MX_ERR_IO, "%s: cannot be read", path) : MX_OK;
+int mxi_data_is_table(const mxi_config *c) {
+  return c->model.kind == MXI_GAUSSIAN || c->model.kind == MXI_DIGITS || c->model.kind == MXI_DIFFUSION;
 }
 
-/* The token of each byte: itself; the bytes that occur, ascending; or by how often they do, the earlier first among equals, and one for the rest. */
-static size_t vocabulary(int32_t token[256], const uint8_t *bytes, size_t n, int how) {
-  uint64_t count[256] = {0};
-  size_t vocab = 256;
-  for (size_t i = 0; i < n; i++) count[bytes[i]]++;
-  for (int b = 0; b < 256; b++) token[b] = b;
-  if (how == MXI_CHARS) {
-    vocab = 0;
-    for (int b = 0; b < 256; b++) token[b] = count[b] ? (int32_t)vocab++ : 0;
-  }
-  if (how == MXI_TOP95) {
-    for (int b = 0; b < 256; b++) {
-      int before = 0;
-      for (int other = 0; other < 256; other++) before += count[other] > count[b] || (count[other] == count[b] && other < b);
-      token[b] = before < TOP ? before : TOP;
-    }
-    vocab = TOP + 1;
-  }
-  return vocab;
+static mx_status room(mxi_data *d, const mxi_config *c, mx_error *err) {
+  const size_t B = c->train.batch, T = c->model.context;
+  const int table = mxi_data_is_table(c);
+  size_t tokens, inputs;
+  if (__builtin_mul_overflow(B, T, &tokens) || __builtin_mul_overflow(B, d->table.inputs, &inputs))
+    return mx_fail(err, MX_ERR_NOMEM, "no memory for a batch");
+  d->target = calloc(table ? B : tokens, sizeof *d->target);
+  if (table) {
+    d->x = calloc(inputs, sizeof *d->x);
+    d->y = calloc(B * (d->table.values + 1), sizeof *d->y);
+  } else
+    d->tokens = calloc(tokens, sizeof *d->tokens);
+  return d->target && (table ? d->x && d->y : d->tokens != NULL) ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "no memory for a batch");
 }
 
-mx_status mxi_text_read(mxi_text *t, const mxi_config *c, mx_error *err) {
-  uint8_t *bytes;
-  *t = (mxi_text){0};
-  mx_status status = read_bytes(&bytes, &t->n, c->data.text, err);
-  int32_t token[256];
-  if (!status) t->vocab = vocabulary(token, bytes, t->n, c->data.tokens);
-  if (!status && !(t->tokens = malloc((t->n + 1) * sizeof *t->tokens))) status = mx_fail(err, MX_ERR_NOMEM, "no memory for %s", c->data.text);
-  for (size_t i = 0; i < t->n && !status; i++) t->tokens[i] = token[bytes[i]];
-  free(bytes);
-  t->n_train = (size_t)(c->data.split * (double)t->n);
-  if (!status && t->n_train <= c->model.context + 1)
-    status = mx_fail(err, MX_ERR_DATA, "%s: %zu bytes to train on, expected more than model.context, %zu", c->data.text, t->n_train,
-                     c->model.context);
-  if (!status && c->model.vocab && c->model.vocab < t->vocab)
-    status = mx_fail(err, MX_ERR_CONFLICT, "model.vocab is %zu, expected at least the %zu of data.tokens", c->model.vocab, t->vocab);
-  if (status) mxi_text_free(t);
+mx_status mxi_data_open(mxi_data *d, const mxi_config *c, const mx_exec *exec, mx_error *err) {
+  *d = (mxi_data){0};
+  mx_status status = mxi_data_is_table(c) ? mxi_table_make(&d->table, c, exec, err) : mxi_text_read(&d->text, c, err);
+  if (!status) status = room(d, c, err);
+  if (status) mxi_data_free(d);
   return status;
 }
 
-void mxi_text_free(mxi_text *t) {
-  free(t->tokens);
-  t->tokens = NULL;
+void mxi_data_free(mxi_data *d) {
+  mxi_text_free(&d->text);
+  mxi_table_free(&d->table);
+  free(d->tokens), free(d->target), free(d->x), free(d->y);
+  *d = (mxi_data){0};
 }
 
-static void window(const mxi_text *t, const mxi_config *c, size_t from, size_t row, int32_t *tokens, int32_t *target) {
-  const size_t T = c->model.context;
-  memcpy(tokens + row * T, t->tokens + from, T * sizeof *tokens);
-  if (c->model.kind == MXI_BYTE_MLP)
-    target[row] = t->tokens[from + T];
+static mxi_batch batch_of(const mxi_data *d, const mxi_config *c, size_t rows) {
+  return (mxi_batch){.B = c->train.batch, .T = c->model.context, .rows = rows, .tokens = d->tokens, .target = d->target, .x = d->x, .y = d->y};
+}
+
+mxi_batch mxi_data_batch(mxi_data *d, const mxi_config *c, uint64_t s) {
+  if (mxi_data_is_table(c))
+    mxi_table_batch(&d->table, c, s, d->x, d->y, d->target);
   else
-    memcpy(target + row * T, t->tokens + from + 1, T * sizeof *target);
+    mxi_text_batch(&d->text, c, s, d->tokens, d->target);
+  return batch_of(d, c, c->train.batch);
 }
 
-void mxi_text_batch(const mxi_text *t, const mxi_config *c, uint64_t s, int32_t *tokens, int32_t *target) {
-  const size_t places = t->n_train - c->model.context;
-  for (size_t i = 0; i < c->train.batch; i++) {
-    const uint64_t row = s * c->train.batch + i;
-    /* 64 random bits modulo the places: no place is likelier by more than places / 2^64. */
-    const uint64_t draw =
-        mx_random(c->train.seed_data, MX_STREAM_DATA, 2 * row) | (uint64_t)mx_random(c->train.seed_data, MX_STREAM_DATA, 2 * row + 1) << 32;
-    window(t, c, (size_t)(c->data.order == MXI_SEQUENTIAL ? row * c->model.context % places : draw % places), i, tokens, target);
-  }
+mxi_batch mxi_data_validation(mxi_data *d, const mxi_config *c, uint64_t s) {
+  const size_t rows = mxi_data_is_table(c) ? mxi_table_validation(&d->table, c, s, d->x, d->y, d->target)
+                                           : mxi_text_validation(&d->text, c, s, d->tokens, d->target);
+  return batch_of(d, c, rows);
 }
 
-size_t mxi_text_validation(const mxi_text *t, const mxi_config *c, uint64_t s, int32_t *tokens, int32_t *target) {
-  const size_t T = c->model.context, stride = c->model.kind == MXI_BYTE_MLP ? 1 : T;
-  const size_t rest = t->n - t->n_train, all = rest > T ? (rest - T - 1) / stride + 1 : 0;
-  const size_t first = s * c->train.batch, rows = first >= all ? 0 : all - first < c->train.batch ? all - first : c->train.batch;
-  for (size_t i = 0; i < c->train.batch && rows; i++) window(t, c, t->n_train + (first + (i < rows ? i : 0)) * stride, i, tokens, target);
-  return rows;
+size_t mxi_data_validation_count(const mxi_config *c) {
+  return c->data.eval_rows ? (c->data.eval_rows - 1) / c->train.batch + 1 : c->train.eval_batches;
 }

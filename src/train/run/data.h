@@ -1,20 +1,26 @@
-/* Text as tokens, and the windows of a batch. */
+/* What a run trains on, whatever it is: its batches, and room for one of them. */
 #ifndef TRAIN_DATA_H
 #define TRAIN_DATA_H
 
-#include "train/run/config.h"
+#include "train/run/table.h"
+#include "train/run/text.h"
 
-typedef struct mxi_text {
-  int32_t *tokens; /* of the whole text */
-  size_t n, n_train, vocab;
-} mxi_text;
+typedef struct mxi_data {
+  mxi_text text;   /* of models of a text */
+  mxi_table table; /* of models of rows */
+  int32_t *tokens, *target;
+  float *x, *y; /* of the batch under way */
+} mxi_data;
 
-mx_status mxi_text_read(mxi_text *out, const mxi_config *c, mx_error *err);
-void mxi_text_free(mxi_text *t);
-
-/** Fill tokens and target of batch number s of training. Windows of context + 1 tokens; byte_mlp: target is the last alone. */
-void mxi_text_batch(const mxi_text *t, const mxi_config *c, uint64_t s, int32_t *tokens, int32_t *target);
-/** Batch number s of an evaluation: windows of the validation text, side by side. Returns how many of its rows are new; the rest repeat the first. */
-size_t mxi_text_validation(const mxi_text *t, const mxi_config *c, uint64_t s, int32_t *tokens, int32_t *target);
+/** Does this kind of model train on rows of numbers, and not on text? */
+int mxi_data_is_table(const mxi_config *c);
+mx_status mxi_data_open(mxi_data *out, const mxi_config *c, const mx_exec *exec, mx_error *err);
+void mxi_data_free(mxi_data *d);
+/** Batch number s of training; it stands until the next is asked for. */
+mxi_batch mxi_data_batch(mxi_data *d, const mxi_config *c, uint64_t s);
+/** Batch number s of an evaluation. batch.rows of it are new; 0: there are no more. */
+mxi_batch mxi_data_validation(mxi_data *d, const mxi_config *c, uint64_t s);
+/** How many batches an evaluation has at most. */
+size_t mxi_data_validation_count(const mxi_config *c);
 
 #endif

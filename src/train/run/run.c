@@ -19,12 +19,11 @@ typedef struct paths {
 typedef struct run {
   const mx_train_options *how;
   mxi_config config;
-  mxi_text text;
+  mxi_data data;
   mxi_model *model;
   mxi_optim optim;
   paths path;
   mxi_lines metrics, digests;
-  int32_t *tokens, *target;
   uint64_t step; /* that are done */
   mx_train_result *result;
   const char *bad; /* first linear whose output is not finite */
@@ -64,7 +63,7 @@ static mx_status optim_new(run *r, mx_error *err) {
   return m->no_memory ? mx_fail(err, MX_ERR_NOMEM, "no memory for the optimiser") : MX_OK;
 }
 
-static mx_status make_model(run *r, mx_error *err) {
+static mx_status make_model(run *r, const mx_exec *exec, mx_error *err) {
   const mxi_config *c = &r->config;
   const mxi_model_config model = {.kind = (mxi_model_kind)c->model.kind,
                                   .width = c->model.width,
@@ -72,27 +71,24 @@ static mx_status make_model(run *r, mx_error *err) {
                                   .heads = c->model.heads,
                                   .ffn = c->model.ffn,
                                   .context = c->model.context,
-                                  .vocab = c->model.vocab ? c->model.vocab : r->text.vocab,
+                                  .vocab = r->data.table.classes ? r->data.table.classes
+                                           : c->model.vocab      ? c->model.vocab
+                                                                 : r->data.text.vocab,
+                                  .inputs = r->data.table.inputs,
                                   .bias = c->model.bias,
                                   .tied = c->model.tied,
                                   .act = (mxi_act)c->model.act};
-  const mx_exec exec = {.n_threads = r->how->n_threads};
   mx_sgemm *sgemm = NULL;
   if (c->gemm.fp32 == MXI_FP32_OPENBLAS) {
-    const mx_status found = mxi_openblas(&sgemm, r->result->sgemm, sizeof r->result->sgemm, exec.n_threads, err);
+    const mx_status found = mxi_openblas(&sgemm, r->result->sgemm, sizeof r->result->sgemm, exec->n_threads, err);
     if (found) return found;
   }
-  mx_status status = mxi_model_new(&r->model, &model, c->train.batch, c->quantised ? &c->recipe : NULL, &exec, err);
+  mx_status status = mxi_model_new(&r->model, &model, c->train.batch, c->quantised ? &c->recipe : NULL, exec, err);
   if (!status) r->model->sgemm = sgemm;
   if (!status) status = keep_high(r, err);
   if (!status) status = optim_new(r, err);
-  if (status) return status;
-  const size_t rows = c->train.batch, T = c->model.context;
-  r->tokens = mxi_model_take(r->model, rows * T, sizeof *r->tokens);
-  r->target = mxi_model_take(r->model, rows * T, sizeof *r->target);
-  if (r->model->no_memory) return mx_fail(err, MX_ERR_NOMEM, "no memory for a batch");
-  mxi_model_init(r->model, c->train.seed_init);
-  return MX_OK;
+  if (!status) mxi_model_init(r->model, c->train.seed_init);
+  return status;
 }
 
 static mx_status make_folder(run *r, mx_error *err) {
@@ -111,8 +107,9 @@ static int exists(const char *path) {
 
 static mx_status begin(run *r, mx_error *err) {
   mx_status status = mxi_config_read(&r->config, r->how->config, r->how->set, r->how->n_set, err);
-  if (!status) status = mxi_text_read(&r->text, &r->config, err);
-  if (!status) status = make_model(r, err);
+  const mx_exec exec = {.n_threads = r->how->n_threads};
+  if (!status) status = mxi_data_open(&r->data, &r->config, &exec, err);
+  if (!status) status = make_model(r, &exec, err);
   if (!status && r->how->init) status = mxi_read_parameters(r->how->init, r->model, err);
   if (!status) status = make_folder(r, err);
   const int resume = !status && r->how->resume && exists(r->path.state);
@@ -187,8 +184,7 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   for (size_t k = 0; k < n; k++) {
     const uint64_t s = r->step * n + k;
     double one;
-    mxi_text_batch(&r->text, &r->config, s, r->tokens, r->target);
-    const mxi_batch batch = {r->config.train.batch, r->config.model.context, r->tokens, r->target};
+    const mxi_batch batch = mxi_data_batch(&r->data, &r->config, s);
     mx_status status = mxi_model_forward(m, &batch, r->config.train.seed_quant, s, 0, &one, err);
     if (!status && !isfinite(one)) {
       find_where(r, &batch);
@@ -204,31 +200,32 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   return MX_OK;
 }
 
-/* Mean loss over the validation batches; how: 1 as it trains, 2 in FP32. */
-static mx_status evaluate(run *r, int how, double *loss, mx_error *err) {
+/* Mean loss over the validation batches, and the share of its classes that are right; how: 1 as it trains, 2 in FP32. */
+static mx_status evaluate(run *r, int how, double *loss, double *accuracy, mx_error *err) {
   double total = 0;
-  uint64_t rows = 0;
-  for (size_t s = 0; s < r->config.train.eval_batches; s++) {
-    const size_t n = mxi_text_validation(&r->text, &r->config, s, r->tokens, r->target);
-    if (n < r->config.train.batch && s) break; /* a batch that repeats rows counts only where it is the first */
-    if (!n) break;
-    const mxi_batch batch = {r->config.train.batch, r->config.model.context, r->tokens, r->target};
+  uint64_t rows = 0, hits = 0;
+  for (size_t s = 0; s < mxi_data_validation_count(&r->config); s++) {
+    const mxi_batch batch = mxi_data_validation(&r->data, &r->config, s);
+    if (!batch.rows) break;
     double one;
     /* Random words of evaluations are those of no step. */
     const mx_status status = mxi_model_forward(r->model, &batch, r->config.train.seed_quant, (UINT64_C(1) << 35) + s, how, &one, err);
     if (status) return status;
-    total += one * (double)n;
-    rows += n;
+    total += one * (double)batch.rows;
+    rows += batch.rows;
+    hits += r->model->hits;
   }
   *loss = rows ? total / (double)rows : NAN;
+  *accuracy = rows && r->data.table.classes ? (double)hits / (double)rows : NAN;
   return MX_OK;
 }
 
 static mx_status evaluate_both(run *r, mx_error *err) {
   mx_train_result *out = r->result;
-  mx_status status = evaluate(r, 2, &out->val_loss_fp32, err);
+  mx_status status = evaluate(r, 2, &out->val_loss_fp32, &out->val_accuracy_fp32, err);
   out->val_loss = out->val_loss_fp32;
-  if (!status && r->config.quantised) status = evaluate(r, 1, &out->val_loss, err);
+  out->val_accuracy = out->val_accuracy_fp32;
+  if (!status && r->config.quantised) status = evaluate(r, 1, &out->val_loss, &out->val_accuracy, err);
   return status;
 }
 
@@ -258,6 +255,8 @@ static mx_status one_step(run *r, mx_error *err) {
     status = evaluate_both(r, err);
     if (!status && !isnan(r->result->val_loss))
       fprintf(r->metrics.to, ", \"val_loss\": %.9g, \"val_loss_fp32\": %.9g", r->result->val_loss, r->result->val_loss_fp32);
+    if (!status && !isnan(r->result->val_accuracy))
+      fprintf(r->metrics.to, ", \"val_accuracy\": %.9g, \"val_accuracy_fp32\": %.9g", r->result->val_accuracy, r->result->val_accuracy_fp32);
   }
   fputs("}\n", r->metrics.to);
   if (r->how->report) {
@@ -289,7 +288,7 @@ static mx_status steps(run *r, mx_error *err) {
 
 mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err) {
   if (!result || !options || !options->config || !options->dir) return mx_fail(err, MX_ERR_ARG, "NULL argument");
-  *result = (mx_train_result){.loss = NAN, .val_loss = NAN, .val_loss_fp32 = NAN};
+  *result = (mx_train_result){.loss = NAN, .val_loss = NAN, .val_loss_fp32 = NAN, .val_accuracy = NAN, .val_accuracy_fp32 = NAN};
   run r = {.how = options, .result = result};
   mx_status status = begin(&r, err);
   if (!status) status = steps(&r, err);
@@ -297,7 +296,7 @@ mx_status mx_train_run(mx_train_result *result, const mx_train_options *options,
   const mx_status metrics = mxi_lines_close(&r.metrics, &late), digests = mxi_lines_close(&r.digests, &late);
   if (!status && (metrics || digests)) status = mx_fail(err, MX_ERR_IO, "%s", late.text);
   mxi_model_free(r.model);
-  mxi_text_free(&r.text);
+  mxi_data_free(&r.data);
   mxi_config_free(&r.config);
   free(r.path.config), free(r.path.metrics), free(r.path.digests), free(r.path.model), free(r.path.state);
   return status;
