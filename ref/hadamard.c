@@ -64,3 +64,16 @@ mx_status ref_hadamard(float *out, size_t ld_out, const float *src, size_t rows,
   free(x);
   return MX_OK;
 }
+
+/* The transpose of H S is S H, as H is symmetric: the butterflies without signs, and then the signs. A NaN has none. */
+mx_status ref_hadamard_back(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
+                            const uint8_t *signs, uint64_t seed) {
+  if (sign == MX_HAD_SIGN_FIXED && !signs) return MX_ERR_ARG;
+  if (size && cols % size) return MX_ERR_SHAPE;
+  const mx_status status = ref_hadamard(out, ld_out, src, rows, cols, ld, size, MX_HAD_SIGN_NONE, NULL, 0);
+  if (status) return status;
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++)
+      if (negated(sign, signs, seed, (unsigned)(c % size))) out[r * ld_out + c] = num_result(num_neg(num_float(out[r * ld_out + c])));
+  return MX_OK;
+}

@@ -194,25 +194,9 @@ static int is_square(const mx_spec *s) {
   return rows == cols && rows != MX_BLOCK_WHOLE && !s->had_size && s->elem != MX_ELEM_NONE && s->scale_rule != MX_SCALE_RULE_HIF4;
 }
 
-/* Each row back through the rotation of the forward pass: H again, then the signs. */
+/* Each row back through the rotation of the forward pass. */
 static mx_status undo_rotation(matrix d, const mx_spec *s) {
-  for (size_t r = 0; r < d.rows; r++) {
-    const mx_status status =
-        ref_hadamard(d.at + r * d.cols, d.cols, d.at + r * d.cols, 1, d.cols, d.cols, s->had_size, MX_HAD_SIGN_NONE, NULL, 0);
-    if (status) return status;
-  }
-  float *minus = malloc((d.cols + 1) * sizeof *minus);
-  if (!minus) return MX_ERR_NOMEM;
-  for (size_t c = 0; c < d.cols; c++) { /* the first entry of H's columns is positive */
-    memset(minus, 0, d.cols * sizeof *minus);
-    minus[c] = 1;
-    const mx_status status = ref_hadamard(minus, d.cols, minus, 1, d.cols, d.cols, s->had_size, s->had_sign, s->had_signs, s->seed);
-    const int negative = minus[c / s->had_size * s->had_size] < 0;
-    for (size_t r = 0; r < d.rows && negative; r++) d.at[r * d.cols + c] = -d.at[r * d.cols + c];
-    if (status) return status;
-  }
-  free(minus);
-  return MX_OK;
+  return ref_hadamard_back(d.at, d.cols, d.at, d.rows, d.cols, d.cols, s->had_size, s->had_sign, s->had_signs, s->seed);
 }
 
 /* Zeros behind the rows' ends, then the rotation. x is freed. */

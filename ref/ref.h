@@ -55,6 +55,8 @@ uint32_t ref_rcp_sm90(uint32_t bits);
 /* SPEC 5: hadamard.c. */
 mx_status ref_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                        const uint8_t *signs, uint64_t seed);
+mx_status ref_hadamard_back(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
+                            const uint8_t *signs, uint64_t seed);
 
 /* SPEC 6: random.c. */
 uint32_t ref_random(uint64_t seed, uint32_t stream, uint64_t index);

@@ -192,6 +192,30 @@ START_TEST(little_work_starts_no_thread) {
 }
 END_TEST
 
+/* Rows of every kind of value, among them Inf and NaN: back in place and elsewhere, under each kind of signs and each size, as the reference has it. */
+START_TEST(hadamard_back_is_the_references) {
+  enum { ROWS = 3, COLS = 2048, LD = COLS + 5 };
+  static float x[ROWS * LD], want[ROWS * LD], y[ROWS * LD];
+  static const uint8_t signs[16] = {0xD2, 0x51, 0x0F, 0xEE, 0x33, 0x80, 0x01, 0xC7, 0x5A, 0x99, 0xFE, 0x10, 0x6B, 0xA4, 0x3D, 0x77};
+  for (unsigned size = 2; size <= 1024; size *= 2)
+    for (int sign = 0; sign < MX_HAD_SIGN_COUNT; sign++) {
+      checkasm_fill(x, ROWS * LD, (int)(size / 2 + (unsigned)sign) % 5);
+      x[7] = INFINITY, x[LD + 9] = NAN;
+      memset(want, 0, sizeof want);
+      memset(y, 0, sizeof y);
+      ck_assert_int_eq(ref_hadamard_back(want, LD, x, ROWS, COLS, LD, size, sign, signs, 11), MX_OK);
+      ck_assert_int_eq(mx_hadamard_back(y, LD, x, ROWS, COLS, LD, size, sign, signs, 11), MX_OK);
+      ck_assert_msg(!memcmp(y, want, sizeof y), "size %u, signs %d", size, sign);
+      for (int r = 0; r < ROWS; r++) memset(x + r * LD + COLS, 0, (LD - COLS) * sizeof *x);
+      ck_assert_int_eq(mx_hadamard_back(x, LD, x, ROWS, COLS, LD, size, sign, signs, 11), MX_OK);
+      ck_assert_msg(!memcmp(x, want, sizeof x), "in place, size %u, signs %d", size, sign);
+    }
+  ck_assert_int_eq(mx_hadamard_back(y, LD, x, 1, 24, LD, 16, MX_HAD_SIGN_NONE, NULL, 0), MX_ERR_SHAPE);
+  ck_assert_int_eq(mx_hadamard_back(y, LD, x, 1, 24, LD, 24, MX_HAD_SIGN_NONE, NULL, 0), MX_ERR_ARG);
+  ck_assert_int_eq(mx_hadamard_back(y, LD, x, 1, 16, LD, 16, MX_HAD_SIGN_FIXED, NULL, 0), MX_ERR_ARG);
+}
+END_TEST
+
 /* Lines of golden/HASHES, which ref/ wrote, that hold these very bytes. */
 typedef struct hashes {
   char text[1 << 20]; /* more than the file has */
@@ -262,6 +286,7 @@ int main(void) {
   tcase_add_test(t, whole_numbers);
   tcase_add_test(t, checkpoint_dtypes_round_as_encode);
   tcase_add_test(t, little_work_starts_no_thread);
+  tcase_add_test(t, hadamard_back_is_the_references);
   tcase_add_test(t, golden_lines_of_single_operations);
   suite_add_tcase(s, t);
   return run_suite(s);

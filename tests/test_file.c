@@ -81,6 +81,11 @@ START_TEST(nearest_names) {
   ck_assert_uint_eq(mx_nearest(out, 4, "encode", mx_name_in_array, names), 0); /* no room */
   ck_assert_str_eq(out, "");
   ck_assert_uint_eq(mx_nearest(out, sizeof out, "x", mx_name_in_array, names + 6), 0);
+  ck_assert_int_eq(mx_choice_find("nearest|sr|ms-eden", "sr"), 1);
+  ck_assert_int_eq(mx_choice_find("nearest|sr|ms-eden", "ms-eden"), 2);
+  ck_assert_int_eq(mx_choice_find("nearest|sr|ms-eden", "s"), -1);
+  ck_assert_int_eq(mx_choice_find("nearest|sr|ms-eden", "ms-eden|"), -1);
+  ck_assert_int_eq(mx_choice_find("nearest|sr|ms-eden", ""), -1);
 }
 END_TEST
 

@@ -414,6 +414,13 @@ START_TEST(spec_5_hadamard) {
   float two[2] = {1, 0}; /* rnd_f32(1 / sqrt(2)) */
   ck_assert_int_eq(ref_hadamard(two, 2, two, 1, 2, 2, 2, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
   ck_assert(two[0] == 0x1.6a09e6p-1f);
+  /* Back: {8, 0, ...} times H is 2 everywhere, and TransformerEngine's signs come last. */
+  static const float back[16] = {2, 2, 2, -2, 2, -2, -2, -2, -2, -2, -2, 2, -2, 2, -2, -2};
+  memset(x, 0, sizeof x);
+  x[0] = 8;
+  ck_assert_int_eq(ref_hadamard_back(y, 16, x, 1, 16, 16, 16, MX_HAD_SIGN_TE, NULL, 0), MX_OK);
+  for (int i = 0; i < 16; i++) ck_assert(y[i] == back[i]);
+  ck_assert_int_eq(ref_hadamard_back(y, 16, x, 1, 15, 16, 16, MX_HAD_SIGN_TE, NULL, 0), MX_ERR_SHAPE);
   float inf[2] = {INFINITY, INFINITY}; /* a NaN is canonical */
   uint32_t bits;
   ck_assert_int_eq(ref_hadamard(inf, 2, inf, 1, 2, 2, 2, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);

@@ -84,6 +84,9 @@ typedef struct mx_encoding {
  *  random is the random integer of SPEC 6 (its low sr_bits bits), which only MX_ROUND_SR uses.
  *  Threads: reentrant. Source: SPEC 2; OCP MX v1.0 sec. 5.3 and 6.3. Oracle: ref_encode, MPFR, make exhaustive. */
 uint64_t mx_encode(const mx_format *format, double x, const mx_encoding *how, uint32_t random);
+/** The value that x becomes in a format: mx_decode() of mx_encode(), with the arguments of mx_encode().
+ *  Threads: reentrant. Oracle: ref_encode and ref_decode, tests/test_codec.c. */
+double mx_round_to(const mx_format *format, double x, const mx_encoding *how, uint32_t random);
 
 #ifdef __cplusplus
 }

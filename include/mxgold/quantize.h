@@ -80,7 +80,7 @@ mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *s
                            const mx_spec *spec_transposed, const mx_exec *exec, mx_error *err);
 
 /** Values of a quantised matrix, float32 [rows][ld], ld >= cols: rnd_f32(code * scale * tensor scale), or as spec.deq_arith says. NaN scales
- *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard() is its own inverse except for signs).
+ *  give NaN (canonical 0x7FC00000). A rotation is not undone (mx_hadamard_back() undoes it).
  *  tensor  as mx_quantize fills it, under the same spec; codes of the padding are not read
  *  exec    may be NULL
  *  Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_CONFLICT (spec keys that exclude each other); MX_ERR_SHAPE (ld < cols, a tensor of another spec).
@@ -121,6 +121,11 @@ const char *mx_tensor_store_name(const mx_spec *spec);
  *  Source: SPEC 5.  Oracle: ref_hadamard. */
 mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                       const uint8_t *signs, uint64_t seed);
+/** The rotation the other way: the same butterflies and factor, and the signs last; a NaN stays 0x7FC00000. Arguments as above. It gives back what
+ *  mx_hadamard() was given but for its roundings. MX_ERR_SHAPE also where cols is no multiple of size: a tile that was cut cannot be turned back.
+ *  Oracle: ref_hadamard_back, tests/test_codec.c. */
+mx_status mx_hadamard_back(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
+                           const uint8_t *signs, uint64_t seed);
 
 #ifdef __cplusplus
 }

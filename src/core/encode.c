@@ -128,7 +128,7 @@ double mxi_round_past_largest(const mx_format *f, double x, const mx_encoding *h
 static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
   static const mx_encoding cut = {.round = MX_ROUND_RTZ}, nearest = {.overflow = MX_OVERFLOW_IEEE};
   const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
-  return magnitude(f, mx_decode(bf16, mx_encode(bf16, fabs(mxi_round_past_largest(f, x, how, random)), &nearest, 0)), &cut, 0);
+  return magnitude(f, mx_round_to(bf16, fabs(mxi_round_past_largest(f, x, how, random)), &nearest, 0), &cut, 0);
 }
 
 /* Roundings toward zero never take a number past the largest. */
@@ -174,6 +174,10 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
       mag |= how->zero_sign == MX_ZERO_SIGN_FORCE && f->sign_bits && !(x > 0) ? top : sign;
   }
   return integer && negative ? (~mag + 1) & all : mag;
+}
+
+double mx_round_to(const mx_format *format, double x, const mx_encoding *how, uint32_t random) {
+  return mx_decode(format, mx_encode(format, x, how, random));
 }
 
 mx_encoding mx_elem_encoding(const mx_spec *spec) {

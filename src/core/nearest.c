@@ -1,4 +1,4 @@
-/* Edit distance between names, and the three nearest ones as text. */
+/* Names that a user typed: which of some choices one is, and the three names nearest to one that is unknown, by edit distance. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,3 +70,13 @@ size_t mx_nearest(char *out, size_t n_out, const char *name, mx_name_at *at, con
 }
 
 const char *mx_name_in_array(const void *set, size_t index) { return ((const char *const *)set)[index]; }
+
+int mx_choice_find(const char *choices, const char *value) {
+  const size_t n = strlen(value);
+  for (int i = 0;; i++) {
+    const size_t length = strcspn(choices, "|");
+    if (n == length && !strncmp(choices, value, n)) return i;
+    if (!choices[length]) return -1;
+    choices += length + 1;
+  }
+}

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/block/narrow.h"
+
 /* Codes as bits of a binary16: the sign to the top, the rest so that its fields meet those of a binary16. INT and e5m2fnuz are not like that. */
 static void half_init(mx_values *f, const mx_format *e) {
   const int room = e->exp_bits < 5 || e->inf_code != MX_NO_CODE; /* the last exponent of a binary16 is no number's */
@@ -58,7 +60,7 @@ static void to_bf16(uint16_t *out, const float *x, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t bits;
     memcpy(&bits, x + i, sizeof bits);
-    out[i] = (uint16_t)((bits + (bits >> 16 & 1) + 0x7FFF) >> 16);
+    out[i] = (uint16_t)mxi_round_bits(bits, 16);
   }
 }
 

@@ -1,6 +1,8 @@
 /* The kernels of values.h, written once over the lanes of vectors_*.h. The including file has VALUES4 and look_up(), and names the table in TABLE. */
 #include <string.h>
 
+#include "kernels/block/narrow.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE vf canonical(vf v) {
@@ -89,7 +91,7 @@ static void to_bf16(uint16_t *out, const float *x, size_t n) {
   for (; i < n; i++) {
     uint32_t bits;
     memcpy(&bits, x + i, sizeof bits);
-    out[i] = (uint16_t)((bits + (bits >> 16 & 1) + 0x7FFF) >> 16);
+    out[i] = (uint16_t)mxi_round_bits(bits, 16);
   }
 }
 

@@ -37,7 +37,7 @@ static float cut(float x) {
 
 static float by(const char *format, float x) {
   const mx_format *f = mx_format_find(format);
-  return (float)mx_decode(f, mx_encode(f, (double)x, &(mx_encoding){0}, 0));
+  return (float)mx_round_to(f, (double)x, &(mx_encoding){0}, 0);
 }
 
 /* ---- numbers */

@@ -328,8 +328,7 @@ static int hif4_thresholds(char *why, uint32_t off, size_t *values) {
     for (size_t b = 0; b < BLOCKS; b++) {
       static const mx_encoding nearest = {0};
       const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
-      const double scale = ldexp(1 + 0.25 * (double)(b % 4), (int)(next() % 40) - 20),
-                   r = mx_decode(bf16, mx_encode(bf16, 1 / scale, &nearest, 0));
+      const double scale = ldexp(1 + 0.25 * (double)(b % 4), (int)(next() % 40) - 20), r = mx_round_to(bf16, 1 / scale, &nearest, 0);
       for (size_t i = 0; i < 64; i++) {
         const int top = i % 4 == 0 && next() % 2; /* of its group: what decides a level */
         const double t =

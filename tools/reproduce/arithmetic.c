@@ -16,7 +16,7 @@ static const float block[FOUR] = {.7f, -1.9f, .3f, 2.5f};
 
 static const mx_format *e2m1(void) { return mx_format_find("e2m1"); }
 
-static double nearest(const mx_format *f, double x, int round) { return mx_decode(f, mx_encode(f, x, &(mx_encoding){.round = round}, 0)); }
+static double nearest(const mx_format *f, double x, int round) { return mx_round_to(f, x, &(mx_encoding){.round = round}, 0); }
 
 static void same_text(const char *what, const char *stated, const char *format, double ours) {
   char text[64];

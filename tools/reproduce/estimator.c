@@ -10,10 +10,7 @@ enum { POINTS = 20 };
 
 static double slope(double x) { return mx_dge(mx_format_find("e2m1"), x, 5, 3); }
 
-static float to_bf16(double x) {
-  const mx_format *f = mx_format_find("bf16");
-  return (float)mx_decode(f, mx_encode(f, x, &(mx_encoding){0}, 0));
-}
+static float to_bf16(double x) { return (float)mx_round_to(mx_format_find("bf16"), x, &(mx_encoding){0}, 0); }
 
 /* Over the interval from 0 to .5, half of it by symmetry: r = u^5 takes the pole of the slope at r = 0 out of the sum. */
 static double mean_slope(double clip, int steps) {

@@ -138,12 +138,12 @@ static void fours_and_sixes(void) {
 static void draws_of(double *up, double *mean, double y) {
   enum { DRAWS = 1 << 16 };
   const mx_format *f = mx_format_find("e2m1");
-  const double down = mx_decode(f, mx_encode(f, y, &(mx_encoding){.round = MX_ROUND_RTZ}, 0));
+  const double down = mx_round_to(f, y, &(mx_encoding){.round = MX_ROUND_RTZ}, 0);
   const mx_encoding sr = {.round = MX_ROUND_SR, .sr_mode = MX_SR_FAST, .sr_bits = 16};
   unsigned n = 0;
   *mean = 0;
   for (uint32_t b = 0; b < DRAWS; b++) {
-    const double v = mx_decode(f, mx_encode(f, y, &sr, b));
+    const double v = mx_round_to(f, y, &sr, b);
     n += fabs(v) > fabs(down);
     *mean += v / DRAWS;
   }

@@ -132,8 +132,8 @@ void normalisers(void) {
     figure(largest[i].name, largest[i].stated_steps, steps, 0.005, "%.2f");
     snprintf(what, sizeof what, "%.*s, stored, in steps", (int)strcspn(largest[i].name, ":"), largest[i].name);
     const mx_format *f = mx_format_find(i < 2 ? "e4m3" : "ue5m3");
-    figure(what, largest[i].stated_value,
-           mx_decode(f, mx_encode(f, largest[i].over / largest[i].max, &(mx_encoding){0}, 0)) / largest[i].smallest, 0, "%g");
+    figure(what, largest[i].stated_value, mx_round_to(f, largest[i].over / largest[i].max, &(mx_encoding){0}, 0) / largest[i].smallest, 0,
+           "%g");
   }
   remark(
       "All agree on that sample. Of heavy-tailed data one sample says little: under these normalisers the tensor's largest value places "

@@ -2,10 +2,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gemm/dense/tile.h"
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 
 /* Columns [n0, n0 + cols), terms [k0, k0 + terms) of the part. */
 typedef struct block {
@@ -22,7 +20,7 @@ static int triangular(const mx_dense *p) { return p->part == MX_DENSE_A_LOWER ||
 /* Where a tile begins: all are of nearly the same height. */
 static size_t row_of(const block *x, size_t tile) {
   const size_t rows = x->of->m1 - x->of->m0;
-  return x->of->m0 + tile * (rows / x->tiles) + least(tile, rows % x->tiles);
+  return x->of->m0 + tile * (rows / x->tiles) + size_least(tile, rows % x->tiles);
 }
 
 /* Terms [k0, k1) of rows [r0, r1) of a tile that begins at row m0. */
@@ -41,11 +39,11 @@ static void triangle_tile(const block *x, mxg_dense_tile t, size_t m0) {
   const size_t k0 = x->k0, k1 = k0 + x->terms, rows = t.rows, m1 = m0 + rows;
   t.load = 1;
   if (x->p->part == MX_DENSE_A_LOWER) {
-    part_of_tile(x, t, 0, rows, k0, least(k1, m0 + 1));
-    for (size_t r = 1; r < rows; r++) part_of_tile(x, t, r, r + 1, most(k0, m0 + 1), least(k1, m0 + r + 1));
+    part_of_tile(x, t, 0, rows, k0, size_least(k1, m0 + 1));
+    for (size_t r = 1; r < rows; r++) part_of_tile(x, t, r, r + 1, size_most(k0, m0 + 1), size_least(k1, m0 + r + 1));
   } else {
-    for (size_t r = 0; r < rows; r++) part_of_tile(x, t, r, r + 1, most(k0, m0 + r), least(k1, m1));
-    part_of_tile(x, t, 0, rows, most(k0, m1), k1);
+    for (size_t r = 0; r < rows; r++) part_of_tile(x, t, r, r + 1, size_most(k0, m0 + r), size_least(k1, m1));
+    part_of_tile(x, t, 0, rows, size_most(k0, m1), k1);
   }
 }
 
@@ -68,7 +66,7 @@ static void lower_tile(const block *x, mxg_dense_tile t, size_t m0, size_t n0) {
     for (size_t c = 0; c < t.cols && n0 + c <= m0 + r; c++) to[r * ldd + c] = d[r * t.cols + c];
 }
 
-static size_t columns_of(const mxg_dense_part *x, size_t m) { return x->p->part == MX_DENSE_OUT_LOWER ? least(x->n1, m + 1) : x->n1; }
+static size_t columns_of(const mxg_dense_part *x, size_t m) { return x->p->part == MX_DENSE_OUT_LOWER ? size_least(x->n1, m + 1) : x->n1; }
 
 /* Where no tile brings the start: +0 ... */
 static void zero(const mxg_dense_part *x) {
@@ -105,7 +103,7 @@ static void rows_of_tiles(const block *x, float *a, const float *b, size_t tile0
     for (size_t i = tile0; i < tile1; i++) {
       const size_t m0 = row_of(x, i);
       const mxg_dense_tile t = {.rows = row_of(x, i + 1) - m0,
-                                .cols = least(k->cols, x->n0 + x->cols - n0),
+                                .cols = size_least(k->cols, x->n0 + x->cols - n0),
                                 .K = x->terms,
                                 .a = direct ? x->of->a + m0 * p->a_row + x->k0 * p->a_col : a + (i - tile0) * k->a_width * x->terms,
                                 .a_row = direct ? p->a_row : 1,
@@ -130,17 +128,17 @@ static void block_of(const block *x, float *a, float *b, int load, int last) {
   const size_t together = MXG_DENSE_A_SLOTS / k->a_width;
   for (size_t n = 0; n < x->cols; n += k->cols)
     k->pack(b + n / k->cols * k->b_width * x->terms, k->b_width, x->of->b + (x->n0 + n) * x->p->b_row + x->k0 * x->p->b_col, x->p->b_row,
-            x->p->b_col, least(k->cols, x->cols - n), x->p->N - x->n0 - n, x->terms);
-  for (size_t tile = 0; tile < x->tiles; tile += together) rows_of_tiles(x, a, b, tile, least(tile + together, x->tiles), load, last);
+            x->p->b_col, size_least(k->cols, x->cols - n), x->p->N - x->n0 - n, x->terms);
+  for (size_t tile = 0; tile < x->tiles; tile += together) rows_of_tiles(x, a, b, tile, size_least(tile + together, x->tiles), load, last);
 }
 
 void mxi_dense_part(const mxg_dense_part *of, float *a, float *b) {
   const mx_dense *p = of->p;
   const mxg_dense_kernels *kernels = of->kernels;
   /* What a causal mask leaves for these rows. */
-  const size_t k_begin = p->part == MX_DENSE_A_UPPER ? least(of->m0, p->K) : 0,
-               k_end = p->part == MX_DENSE_A_LOWER ? least(of->m1, p->K) : p->K;
-  const size_t n_end = p->part == MX_DENSE_OUT_LOWER ? least(of->m1, of->n1) : of->n1;
+  const size_t k_begin = p->part == MX_DENSE_A_UPPER ? size_least(of->m0, p->K) : 0,
+               k_end = p->part == MX_DENSE_A_LOWER ? size_least(of->m1, p->K) : p->K;
+  const size_t n_end = p->part == MX_DENSE_OUT_LOWER ? size_least(of->m1, of->n1) : of->n1;
   const size_t n_block = MXG_DENSE_N_BLOCK / kernels->cols * kernels->cols,
                n_blocks = (k_end - k_begin + MXG_DENSE_K_BLOCK - 1) / MXG_DENSE_K_BLOCK;
   const size_t k_block = n_blocks ? (k_end - k_begin + n_blocks - 1) / n_blocks : 0; /* of nearly the same length */
@@ -148,9 +146,9 @@ void mxi_dense_part(const mxg_dense_part *of, float *a, float *b) {
   if (!by_tiles && !p->accumulate) zero(of);
   block x = {.of = of, .p = p, .kernels = kernels, .d = of->d, .tiles = (of->m1 - of->m0 + kernels->rows - 1) / kernels->rows};
   for (x.n0 = of->n0; x.n0 < n_end; x.n0 += x.cols) {
-    x.cols = least(n_block, n_end - x.n0);
+    x.cols = size_least(n_block, n_end - x.n0);
     for (x.k0 = k_begin; x.k0 < k_end; x.k0 += x.terms) {
-      x.terms = least(k_block, k_end - x.k0);
+      x.terms = size_least(k_block, k_end - x.k0);
       block_of(&x, a, b, p->accumulate || x.k0 > k_begin, x.k0 + x.terms == k_end);
     }
   }

@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <stdint.h>
 
+#include "core/sizes.h"
 #include "gemm/dense/tile.h"
 #include "kernels/threads.h"
 
@@ -13,7 +14,6 @@ enum {
   LINE = 64
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t batch_of(const mx_dense *p) { return (p->batch[0] ? p->batch[0] : 1) * (p->batch[1] ? p->batch[1] : 1); }
 
 static const mxg_dense_kernels *kernels_for(const mx_exec *exec) {
@@ -39,9 +39,10 @@ static int threads_wanted(const mx_dense *p, const mx_exec *exec) {
 
 /* Floats of a packed block, whatever the kernel: widths are at most 4/3 of the rows, and whole lines. */
 static size_t a_floats(const mx_dense *p) {
-  return (p->M >= MXG_DENSE_A_SLOTS ? MXG_DENSE_A_SLOTS : least(MXG_DENSE_A_SLOTS, p->M + p->M / 3 + 16)) * least(p->K, MXG_DENSE_K_BLOCK);
+  return (p->M >= MXG_DENSE_A_SLOTS ? MXG_DENSE_A_SLOTS : size_least(MXG_DENSE_A_SLOTS, p->M + p->M / 3 + 16)) *
+         size_least(p->K, MXG_DENSE_K_BLOCK);
 }
-static size_t b_floats(const mx_dense *p) { return (least(p->N, MXG_DENSE_N_BLOCK) + N_SLOTS) * least(p->K, MXG_DENSE_K_BLOCK); }
+static size_t b_floats(const mx_dense *p) { return (size_least(p->N, MXG_DENSE_N_BLOCK) + N_SLOTS) * size_least(p->K, MXG_DENSE_K_BLOCK); }
 static size_t in_lines(size_t floats) { return (floats * sizeof(float) + LINE - 1) / LINE * LINE; }
 static size_t bytes_each(const mx_dense *p) { return in_lines(a_floats(p)) + in_lines(b_floats(p)); }
 
@@ -88,10 +89,10 @@ static mxg_dense_part part_of(const mx_dense *p, const mxg_dense_kernels *kernel
                           .a = p->K ? p->a + i * p->a_batch[0] + j * p->a_batch[1] : NULL,
                           .b = p->K ? p->b + i * p->b_batch[0] + j * p->b_batch[1] : NULL,
                           .d = p->d + i * p->d_batch[0] + j * p->d_batch[1],
-                          .m0 = r * (p->M / g.rows) + least(r, p->M % g.rows),
-                          .m1 = (r + 1) * (p->M / g.rows) + least(r + 1, p->M % g.rows),
-                          .n0 = least(p->N, c * panels / g.cols * kernels->cols),
-                          .n1 = least(p->N, (c + 1) * panels / g.cols * kernels->cols)};
+                          .m0 = r * (p->M / g.rows) + size_least(r, p->M % g.rows),
+                          .m1 = (r + 1) * (p->M / g.rows) + size_least(r + 1, p->M % g.rows),
+                          .n0 = size_least(p->N, c * panels / g.cols * kernels->cols),
+                          .n1 = size_least(p->N, (c + 1) * panels / g.cols * kernels->cols)};
 }
 
 static void take(const mx_dense *p, const mxg_dense_kernels *kernels, grid g, size_t task, uint8_t *memory) {

@@ -58,6 +58,5 @@ float mxi_round_dtype(float x, int dtype) {
 
 double mxi_to_bf16(double x) {
   static const mx_encoding nearest = {0};
-  const mx_format *f = mx_scale_format(MX_SCALE_BF16);
-  return mx_decode(f, mx_encode(f, x, &nearest, 0));
+  return mx_round_to(mx_scale_format(MX_SCALE_BF16), x, &nearest, 0);
 }

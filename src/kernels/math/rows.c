@@ -1,19 +1,18 @@
 /* Ordered sums, maxima and softmax of rows: checks and threads. */
 #include <math.h>
 
+#include "core/sizes.h"
 #include "kernels/math/kernels.h"
 #include "kernels/threads.h"
 
 enum { PIECE = MX_MATH_PIECE, HELD = 256 };
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* One NaN for all machines. */
 static double canonical(double sum) { return sum == sum ? sum : NAN; }
 
 static double row_sum(const mx_math_kernels *k, const float *x, const float *y, size_t n) {
   double sum = 0;
-  for (size_t i = 0; i < n; i += PIECE) sum += k->sum(x + i, y ? y + i : NULL, least(PIECE, n - i));
+  for (size_t i = 0; i < n; i += PIECE) sum += k->sum(x + i, y ? y + i : NULL, size_least(PIECE, n - i));
   return sum;
 }
 
@@ -21,11 +20,11 @@ static double row_sum(const mx_math_kernels *k, const float *x, const float *y, 
 static double long_sum(const mx_math_kernels *k, const float *x, const float *y, size_t n, int n_threads) {
   double sum = 0, piece[HELD];
   for (size_t from = 0; from < n; from += (size_t)HELD * PIECE) {
-    const size_t n_pieces = least(HELD, (n - from + PIECE - 1) / PIECE);
+    const size_t n_pieces = size_least(HELD, (n - from + PIECE - 1) / PIECE);
 #pragma omp parallel for schedule(static) num_threads(n_threads)
     for (size_t p = 0; p < n_pieces; p++) {
       const size_t i = from + p * PIECE;
-      piece[p] = k->sum(x + i, y ? y + i : NULL, least(PIECE, n - i));
+      piece[p] = k->sum(x + i, y ? y + i : NULL, size_least(PIECE, n - i));
     }
     for (size_t p = 0; p < n_pieces; p++) sum += piece[p];
   }
@@ -63,7 +62,7 @@ mx_status mx_math_column_sums(float *out, int accumulate, const float *x, size_t
 #pragma omp parallel for schedule(static) num_threads(n_threads) if (n_threads > 1)
   for (size_t c = 0; c < cols; c += MXI_MATH_COLUMNS) {
     double chain[MXI_MATH_COLUMNS];
-    const size_t n = least(MXI_MATH_COLUMNS, cols - c);
+    const size_t n = size_least(MXI_MATH_COLUMNS, cols - c);
     for (size_t i = 0; i < n; i++) chain[i] = accumulate ? (double)out[c + i] : 0;
     if (rows) k->columns(chain, x + c, ldx, y ? y + c : NULL, ldy, rows, n);
     for (size_t i = 0; i < n; i++) out[c + i] = chain[i] == chain[i] ? (float)chain[i] : NAN;
@@ -81,7 +80,7 @@ mx_status mx_math_row_max(float *out, const float *x, size_t ldx, size_t rows, s
   return MX_OK;
 }
 
-static size_t used(size_t r, size_t cols, size_t causal) { return causal ? least(r % causal + 1, cols) : cols; }
+static size_t used(size_t r, size_t cols, size_t causal) { return causal ? size_least(r % causal + 1, cols) : cols; }
 
 mx_status mx_math_softmax(float *y, size_t ldy, double *log_sum, const float *x, size_t ldx, size_t rows, size_t cols, float scale,
                           size_t causal, const mx_exec *exec) {

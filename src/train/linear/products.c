@@ -50,21 +50,10 @@ static unsigned rotated(const mxi_layer *y, int p) {
   return y->q[MX_Q1].had_size;
 }
 
-/* The gradient of what was rotated, back along I: H is its own inverse, then the signs. */
+/* The gradient of what was rotated, back along I. */
 static mx_status rotate_back(mxi_layer *y, float *x, size_t rows, size_t cols) {
   const mx_spec *s = &y->q[MX_Q1];
-  const mx_status status = mx_hadamard(x, cols, x, rows, cols, cols, s->had_size, MX_HAD_SIGN_NONE, NULL, 0);
-  if (status || s->had_sign == MX_HAD_SIGN_NONE) return status;
-  float signs[1024] = {0}, unit[1024];
-  for (unsigned i = 0; i < s->had_size; i++) { /* H S e_i is s_i times a column of H, whose first entry is positive */
-    memset(unit, 0, s->had_size * sizeof *unit);
-    unit[i] = 1;
-    if (mx_hadamard(unit, s->had_size, unit, 1, s->had_size, s->had_size, s->had_size, s->had_sign, s->had_signs, s->seed)) return MX_ERR_ARG;
-    signs[i] = unit[0] < 0 ? -1 : 1;
-  }
-  for (size_t r = 0; r < rows; r++)
-    for (size_t c = 0; c < cols; c++) x[r * cols + c] *= signs[c % s->had_size];
-  return MX_OK;
+  return mx_hadamard_back(x, cols, x, rows, cols, cols, s->had_size, s->had_sign, s->had_signs, s->seed);
 }
 
 /* The operand whose gradient a product gives, if gradient rules act on it; else -1. */

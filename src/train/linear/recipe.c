@@ -31,17 +31,6 @@ static const char *key_name(const void *set, size_t index) {
   return index < N_ROWS ? rows[index].key.name : NULL;
 }
 
-/* Index of a choice in "a|b|c", -1 if it is none. */
-static int choice_of(const char *choices, const char *value) {
-  const size_t n = strlen(value);
-  for (int i = 0;; i++) {
-    const size_t length = strcspn(choices, "|");
-    if (n == length && !strncmp(choices, value, n)) return i;
-    if (!choices[length]) return -1;
-    choices += length + 1;
-  }
-}
-
 mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *value, mx_error *err) {
   if (!recipe || !key || !value) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   const key_row *row = NULL;
@@ -54,7 +43,7 @@ mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *v
   }
   char *at = (char *)recipe + row->offset;
   if (row->key.choices) {
-    const int choice = choice_of(row->key.choices, value);
+    const int choice = mx_choice_find(row->key.choices, value);
     if (choice < 0) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected one of %s", key, value, row->key.choices);
     memcpy(at, &choice, sizeof choice);
     return MX_OK;

@@ -52,16 +52,6 @@ static mx_status unknown(const char *path, const char *name, mx_error *err) {
 
 /* ---- one key ---- */
 
-static int choice_of(const char *choices, const char *value) {
-  const size_t n = strlen(value);
-  for (int i = 0;; i++) {
-    const size_t length = strcspn(choices, "|");
-    if (n == length && !strncmp(choices, value, n)) return i;
-    if (!choices[length]) return -1;
-    choices += length + 1;
-  }
-}
-
 static mx_status wrong(const char *path, const key_row *k, const char *expected, mx_error *err) {
   return mx_fail(err, MX_ERR_ARG, "%s: %s: expected %s", path, k->key.name, expected);
 }
@@ -70,7 +60,7 @@ static mx_status read_key(mxi_config *c, const key_row *k, const json_t *v, cons
   char *at = (char *)c + k->offset, expected[160];
   switch (k->kind) {
   case CHOICE: {
-    const int choice = json_is_string(v) ? choice_of(k->key.choices, json_string_value(v)) : -1;
+    const int choice = json_is_string(v) ? mx_choice_find(k->key.choices, json_string_value(v)) : -1;
     snprintf(expected, sizeof expected, "one of %s", k->key.choices);
     if (choice < 0) return wrong(path, k, expected, err);
     memcpy(at, &choice, sizeof choice);

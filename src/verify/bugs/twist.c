@@ -404,7 +404,7 @@ static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *
   case DIVISOR_Y_F16:
     return encode(p, (double)mxi_round_dtype((float)mxi_scaled_value(p, s, x), MX_INPUT_DTYPE_FLOAT16));
   case DIVISOR_Y_E4M3:
-    return encode(p, mx_decode(mx_elem_format(MX_ELEM_E4M3), mx_encode(mx_elem_format(MX_ELEM_E4M3), mxi_scaled_value(p, s, x), &nearest, 0)));
+    return encode(p, mx_round_to(mx_elem_format(MX_ELEM_E4M3), mxi_scaled_value(p, s, x), &nearest, 0));
   case DIVISOR_SIGN_OF_MAX:
     return mxi_element_code(p, s, copysignf(x, signed_max), index);
   default:

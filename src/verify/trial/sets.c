@@ -18,7 +18,7 @@ static double tie_distance(const mx_format *f, double y) {
   static const mx_encoding down = {.round = MX_ROUND_RTZ}, away = {.round = MX_ROUND_RTP};
   y = fabs(y);
   if (!(y > 0) || y >= mx_format_max(f)) return 1;
-  const double a = mx_decode(f, mx_encode(f, y, &down, 0)), b = mx_decode(f, mx_encode(f, y, &away, 0));
+  const double a = mx_round_to(f, y, &down, 0), b = mx_round_to(f, y, &away, 0);
   return b > a ? fabs((y - a) / (b - a) - 0.5) : 0.5;
 }
 
