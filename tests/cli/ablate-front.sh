@@ -41,3 +41,27 @@ accepts "$mxgold" ablate "$slices:gradient" -p torchao-rceil --set elem.round=sr
 grep -Eq ' < 0\.0[0-9]{3}$' "$scratch/stdout" || fail "the table gives a bias that cannot be told from none"
 accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4
 grep -q '^nvfp4  *4\.[0-9]*  3 of 3 ' "$scratch/stdout" && grep -q 'saturated %  underflow %' "$scratch/stdout" || fail "names of the columns"
+
+# The picture of several tensors heeds intervals as well: hif4 and fouroversix are as good over the three. Eight bits are named and not drawn, since they
+# would leave it empty; a few specs are all drawn.
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4,hif4,fouroversix,ocp-mxfp8-e4m3 --png far.svg --html far.html
+  grep -q '1  ocp-mxfp8-e4m3, 30.31 dB, outside the picture<' far.svg && grep -q 'scales counted; far points are left out' far.svg ||
+    fail "one point of eight bits empties the picture"
+  grep -q 'The best for their bits are ocp-mxfp4 (4.25 bits, 17.96 dB), hif4 (4.50 bits, [0-9.]* dB), fouroversix (4.50 bits, [0-9.]* dB), ocp-mxfp8-e4m3 (8.25 bits, 30.31 dB), by their means over 3 tensors.' far.html ||
+    fail "the front of several tensors, or the verdict: $(grep -o '<p class=verdict>[^<]*' far.html)"
+  accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4,ocp-mxfp8-e4m3 --png all.svg
+  ! grep -q 'outside the picture' all.svg || fail "of three points one is left out"
+  # The page lists specs as the terminal does, each tensor's best first.
+  accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4,hif4 --html order.html
+  grep -E '^(weight|activation|gradient)  ' "$scratch/stdout" | awk '{print $1, $2}' >said
+  grep -o '^<tr><td class=t>[a-z]*</td><td class=t>[a-z0-9-]*</td>' order.html | sed 's/<[^>]*>/ /g' | awk '{print $1, $2}' | head -9 >shown
+  cmp -s said shown || fail "the page has another order of rows than the terminal"
+  # A page for the dark, and for a telephone: no width that is asked for is more than there is.
+  grep -q 'prefers-color-scheme:dark' order.html && grep -q 'aria-sort' order.html && ! grep -Eo 'minmax\([0-9]+px' order.html || fail "the page's style"
+  # Under a rotation the error of small values is many times those and little of the tensor: the axis stays below a hundred. The map's axes count the
+  # tensor's own columns, and the one with most of the error is named.
+  accepts "$mxgold" ablate "$slices:activation" -p ocp-mxfp4 --set had.size=0,32 --png rotated.svg
+  grep -q 'column 99 has 25 % of the error' rotated.svg && grep -q '<tspan[^>]*> *300</tspan>' rotated.svg || fail "an outlier channel cannot be named"
+  ! grep -Eq '<tspan[^>]*> *(1e\+0[3-9]|10000*)</tspan>' rotated.svg || fail "the axis of errors goes beyond a hundred"
+fi

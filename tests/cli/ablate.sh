@@ -59,16 +59,16 @@ if command -v gnuplot >/dev/null; then
   done
   [ "$(grep -c '<image' chart.svg)" = 2 ] || fail "$(grep -c '<image' chart.svg) maps in the picture, expected one a spec"
   [ "$(grep -c '</svg>' page.html)" = 6 ] || fail "$(grep -c '</svg>' page.html) charts in the page, expected 6"
-  # Every spec is drawn, however many: a line in both charts, a map, and a box to take it away.
-  accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set scale.rule=floor,ceil,even,value --set elem.round=rne,rtz_tie,sr --png many.png --html many.html
+  # Every spec is drawn, however many: a line, a map, and a box to take both away; the best six have a tick.
+  accepts "$mxgold" ablate gen:gaussian --shape 32x64 --set scale.rule=floor,ceil,even,value --set elem.round=rne,rtz,sr --png many.png --html many.html
   for i in 1 6 12; do
-    grep -q "id=\"scales_plot_$i\"" many.html && grep -q "id=\"octaves_plot_$i\"" many.html && grep -q "id=map$((i - 1))>" many.html &&
-      grep -q "data-spec=$((i - 1)) checked" many.html || fail "spec $i of 12 is not drawn, or cannot be chosen"
+    grep -q "id=\"octaves_plot_$i\"" many.html && grep -q "id=map$((i - 1))>" many.html &&
+      grep -q "data-spec=$((i - 1))$([ $i -gt 6 ] || echo " checked")>" many.html || fail "spec $i of 12 is not drawn, or cannot be chosen"
   done
   python3 - many.png <<'P' || fail "the picture has not its size"
 import struct, sys
 raw = open(sys.argv[1], "rb").read()
-assert raw[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">2I", raw[16:24]) == (1500, 620 + 40 + 420 + 3 * 290), struct.unpack(">2I", raw[16:24])
+assert raw[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">2I", raw[16:24]) == (1500, 60 + 620 + 40 + 420 + 3 * 310), struct.unpack(">2I", raw[16:24])
 P
   grep -Eq '(src|href)="?(https?:|//)|@import|<script src' page.html && fail "the page links to something outside"
   accepts "$mxgold" ablate gen:gaussian --shape 32x64 --set had.size=0,16 --html had.html
@@ -182,12 +182,19 @@ grep -q '^conv .*rows of 3 in blocks of 16$' "$scratch/stdout" || fail "no note 
 for which in sizes.safetensors:conv "sizes.safetensors:con*"; do
   refuses "mxgold: conv, ocp-mxfp4 had.size=16: had.size=16 does not divide the 3 columns, so that the rotation cannot be undone" "$mxgold" ablate "$which" --set had.size=0,16
 done
+# So has a short block at the end of rows, or of columns under tiles.
+accepts "$mxgold" ablate gen:gaussian --shape 40x70
+grep -q '^gen:gaussian  ocp-mxfp4  5.829 .*rows of 70: the last block of 32 holds 6$' "$scratch/stdout" || fail "no note on a short last block"
+accepts "$mxgold" ablate gen:gaussian --shape 40x64 --set block=16x16
+grep -q '40 rows: the last blocks of 16 hold 8$' "$scratch/stdout" || fail "no note on tiles that are cut"
+accepts "$mxgold" ablate gen:gaussian --shape 40x64 --set block=1x32,col
+! grep -q 'note' "$scratch/stdout" || fail "a note on blocks that are full"
 # The same notes in --fake's table and in the page.
 accepts "$mxgold" quantize sizes.safetensors --all --fake --preset nvfp4 -o noted.safetensors
 grep -q '^conv .*rows of 3 in blocks of 16$' "$scratch/stdout" || fail "quantize --all: no note on short rows"
 if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate sizes.safetensors -p nvfp4 --html noted.html
-  grep -q '<td class=t>rows of 3 in blocks of 16</td>' noted.html && grep -q '<li>norm: no matrix</li>' noted.html || fail "the page has no notes"
+  grep -q '<td class=t>rows of 3 in blocks of 16</td>' noted.html && grep -q '<td class=t>norm</td>.*<td class=t>no matrix</td>' noted.html || fail "the page has no notes"
 fi
 
 # --include and --exclude as quantize --all has them; overlapping patterns measure a tensor once, and an operand twice.
@@ -360,10 +367,8 @@ assert e["fused:F=13"] > 100 * e["f32_block"] > 0 == e["dequantized"], e
 P
 refuses "mxgold: model 'f23_block' is unknown, nearest: f32_block" "$mxgold" ablate --gemm gen:gaussian gen:laplace --accum f23_block
 refuses "mxgold: ablate: --accum goes with --gemm or --six" "$mxgold" ablate gen:gaussian --accum exact
-for option in "--html p.html" "--png p.png" "--state s"; do
-  # shellcheck disable=SC2086
-  refuses "mxgold: ablate: --html, --png and --state do not go with --gemm or --six" "$mxgold" ablate --gemm gen:gaussian gen:laplace $option
-done
+refuses "mxgold: --png: 'p.gif', expected a name that ends in .png or .svg" "$mxgold" ablate --gemm gen:gaussian gen:laplace --png p.gif
+refuses "mxgold: notes: is no state of ablate, expected one or a name that is free" "$mxgold" ablate --gemm gen:gaussian gen:laplace --state notes
 refuses "mxgold: nan.npy: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" ablate --gemm nan.npy nan.npy --refuse-nan
 accepts "$mxgold" ablate --gemm nan.npy nan.npy --json
 grep -q '"X_nan_or_inf": 1' "$scratch/stdout" || fail "NaN in an operand is not counted"
@@ -577,6 +582,23 @@ assert sum(0x7000 < v & 0xFFFF < 0x7FFF for v in wide) > 100 and sum(v & 0xFFFF 
 assert array.array("H", get("narrow.safetensors")) == want
 P
 
+# What was done stands in the metadata: keys, the preset as long as it is one, the tensors of this file, by which version. What an earlier --fake said goes.
+meta() { python3 - "$1" <<'P'
+import json, struct, sys
+raw = open(sys.argv[1], "rb").read()
+m = json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])["__metadata__"]
+keys = dict(k.split("=", 1) for k in m["mxgold.fake"].split())
+print(m["mxgold.fake.preset"] or "-", sorted(json.loads(m["mxgold.fake.tensors"])), m["mxgold.fake.version"], keys["elem.round"], len([k for k in m if k.startswith("mxgold.")]))
+P
+}
+version=$("$mxgold" --version | cut -d' ' -f2)
+accepts "$mxgold" quantize "$slices" --all --fake --preset nvfp4 --exclude weight -o told.safetensors
+[ "$(meta told.safetensors)" = "nvfp4 ['activation', 'gradient'] $version rne 4" ] || fail "metadata of --fake: $(meta told.safetensors)"
+accepts "$mxgold" quantize told.safetensors --all --fake --preset nvfp4 --set elem.round=rna --include weight -o told-again.safetensors
+[ "$(meta told-again.safetensors)" = "- ['weight'] $version rna 4" ] || fail "metadata of --fake behind --fake: $(meta told-again.safetensors)"
+accepts "$mxgold" quantize a.safetensors.index.json --all --fake --preset nvfp4 -o told
+[ "$(meta told/a-1.safetensors)" = "nvfp4 ['x.weight'] $version rne 4" ] || fail "metadata of a shard: $(meta told/a-1.safetensors)"
+
 # --all: the input is not overwritten; what is left as it is is named; NaN is counted or refused; --include must match.
 cp "$slices" own.safetensors
 ln own.safetensors link.safetensors
@@ -693,7 +715,7 @@ assert all(r["SQNR dB"] is None and r["gain"] is None and r["under %"] is None f
 P
 if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate one-nan.npy -p nvfp4,ocp-mxfp4 --html lost.html
-  grep -q '<td>none left</td><td>none left</td><td>-</td>' lost.html || fail "the page has figures of nothing"
+  grep -q '<td class=t>none left</td><td class=t>none left</td>' lost.html || fail "the page has figures of nothing"
 fi
 
 refuses "mxgold: ablate: --include and --exclude do not go with --gemm or --six" "$mxgold" ablate --gemm gen:gaussian gen:laplace --include foo

@@ -7,8 +7,9 @@
 #include "cli/base/cli.h"
 #include "mxgold/ablate.h"
 #include "mxgold/file.h"
-#include "mxgold/mma.h"
 #include "cli/spec/name_filter.h"
+
+struct out;
 
 /* ---- Tensors ---- */
 
@@ -69,7 +70,6 @@ typedef struct ablate_specs {
 /** Every preset of "a,b,c" with every combination of the --set values; with `six` recipes too. */
 int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six);
 void ablate_specs_free(ablate_specs *s);
-struct out;
 /** What besides tensors and specs the figures depend on: version, seed, repeats. For a reader the seed alone, where it is not 0. */
 void ablate_say_origin(struct out *o, const ablate_specs *s, int repeats, int json);
 /** Leave out what came with others and cannot be rotated as a spec asks. If nothing else is left all stay, so that measuring says why not. */
@@ -90,13 +90,22 @@ typedef struct ablate_row {
   mx_interval behind; /* dB behind the tensor's best spec; -Inf to Inf where there are too few blocks to tell */
 } ablate_row;
 
+/** A spec over all tensors. Means are weighted by values: bits is what the tensors take together, over their values. Tensors whose best spec has no
+ *  error at all, where this one has, leave the mean of behind. */
+typedef struct ablate_summary {
+  size_t best_for, equal_for, front_for, n_sqnr; /* n_sqnr: tensors in mean_sqnr, those with a finite SQNR under every spec */
+  double bits, mean_behind, worst_behind, mean_sqnr;
+  mx_interval behind; /* mean_behind with its interval, of the tensors that have one: their errors are independent; -Inf to Inf if none has */
+} ablate_summary;
+
 typedef struct ablate_result {
   const ablate_tensors *tensors;
   const ablate_specs *specs;
-  ablate_row *rows;   /* [tensors][specs] */
-  size_t *order;      /* of the tensors, worst first */
-  char (*digest)[33]; /* mx_digest of each tensor's values as binary32 */
-  int repeats;        /* asked for; 0: 8 */
+  ablate_row *rows;        /* [tensors][specs] */
+  ablate_summary *summary; /* [specs] */
+  size_t *order;           /* of the tensors, worst first */
+  char (*digest)[33];      /* mx_digest of each tensor's values as binary32 */
+  int repeats;             /* asked for; 0: 8 */
 } ablate_result;
 
 static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t tensor, size_t spec) {
@@ -126,13 +135,10 @@ const char *ablate_same_text(char *room, size_t size, const ablate_result *r, co
 /** Is no other spec better for the tensor at the same bits, or as good at fewer? Bits within ABLATE_SAME_BITS are the same, and errors are whose intervals
  *  of dB behind the best overlap; without intervals (few blocks) errors are the same only if they are equal. */
 int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
-/** A spec over all tensors. Means are weighted by values: bits is what the tensors take together, over their values. Tensors whose best spec has no
- *  error at all, where this one has, leave the mean of behind. */
-typedef struct ablate_summary {
-  size_t best_for, equal_for, front_for, n_sqnr; /* n_sqnr: tensors in mean_sqnr, those with a finite SQNR under every spec */
-  double bits, mean_behind, worst_behind, mean_sqnr;
-} ablate_summary;
-ablate_summary ablate_summarize(const ablate_result *r, size_t spec);
+/** As ablate_on_front(), of the means over all tensors. */
+int ablate_on_front_of_all(const ablate_result *r, size_t spec);
+/** One sentence: which spec has the least error, and whether the next is told from it. */
+void ablate_verdict(char *room, size_t size, const ablate_result *r);
 /** "0.44 (0.37..0.51) ~": the tables' cell. */
 void ablate_behind_text(char *room, size_t size, const ablate_row *r);
 /** Is nothing left of the tensor: every value NaN, Inf or spoiled? Then figures of what is left are of nothing. */
@@ -167,25 +173,12 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const d
 
 /* ---- Reports ---- */
 
-int ablate_print(const ablate_result *r, int json);
+/** The tables, for a reader or for a machine. */
+struct out *ablate_document(const ablate_result *r, int json);
 /** Charts: of all tensors, and of one tensor in detail (charts.h). The name of a picture says what it is: .png or .svg. */
 typedef struct ablate_detail ablate_detail;
 int ablate_image_check(const char *path);
 int ablate_image(const ablate_result *r, const ablate_detail *d, const char *path);
 int ablate_html(const ablate_result *r, const ablate_detail *d, const char *path);
-
-/* ---- Products ---- */
-
-typedef struct ablate_products {
-  const char *presets;
-  const cli_list *set, *operands;
-  uint64_t seed;
-  const char *accum; /* the model's name */
-  int model;
-  mx_mma_model unit; /* MX_GEMM_FUSED */
-  int repeats, n_threads, json, refuse_nan;
-} ablate_products;
-int ablate_gemm(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p);
-int ablate_six(const ablate_tensors *t, const cli_context *ctx, const ablate_products *p);
 
 #endif

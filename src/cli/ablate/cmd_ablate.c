@@ -6,14 +6,16 @@
 #include "ablate.h"
 #include "charts.h"
 #include "cli/base/files.h"
+#include "cli/base/out.h"
 #include "cli/base/shape.h"
+#include "products.h"
 #include "cli/spec/spec_opts.h"
 
 struct args {
   cli_list in, set, operands;
   const char *presets, *shape, *html, *chart, *state, *model, *include, *exclude;
   cli_u64 seed, repeats, threads;
-  int json, gemm, six, refuse_nan;
+  int json, csv, gemm, six, refuse_nan;
 };
 
 static const cli_option options[] = {
@@ -42,9 +44,11 @@ static const cli_option options[] = {
      NULL},
     {"accumulate", 0, CLI_STRING, offsetof(struct args, model), "MODEL", "the same as --accum", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
+    {"csv", 0, CLI_FLAG, offsetof(struct args, csv), NULL,
+     "print the measurements alone as CSV: a line of names, then a line for each row, with the fields of the JSON", NULL},
     {"png", 0, CLI_STRING, offsetof(struct args, chart), "CHART.png|.svg",
      "draw all charts in one picture: SQNR against bits, and of the most damaged tensor scales, error against magnitude, Hadamard, maps of the "
-     "error",
+     "error; with --gemm and --six errors and gains of the products",
      NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "write one page with tables and charts that needs no network", NULL},
     {"state", 0, CLI_STRING, offsetof(struct args, state), "FILE", "keep results in FILE, and do not measure again what is already there",
@@ -81,7 +85,8 @@ static int parse_shape(size_t *rows, size_t *cols, const char *text) {
 
 /* The table comes first: what was measured is not lost with a chart that fails. */
 static int report(const struct args *a, const ablate_result *r) {
-  const int rc = ablate_print(r, a->json);
+  out *o = ablate_document(r, a->json || a->csv);
+  const int rc = a->csv ? out_print_csv(o, "measurements") : out_print(o, a->json);
   if (rc || (!a->chart && !a->html)) return rc;
   fflush(stdout);
   ablate_detail d;
@@ -115,11 +120,15 @@ static int with_tensors(const struct args *a, const cli_context *ctx, ablate_ten
                        .seed = a->seed.v,
                        .repeats = (int)a->repeats.v,
                        .n_threads = cli_threads(&a->threads),
+                       .six = a->six,
                        .json = a->json,
+                       .csv = a->csv,
+                       .state = a->state,
+                       .image = a->chart,
+                       .html = a->html,
                        .refuse_nan = a->refuse_nan};
   if (accumulation(&p, a->model)) return CLI_TROUBLE;
-  if (a->gemm) return ablate_gemm(tensors, ctx, &p);
-  if (a->six) return ablate_six(tensors, ctx, &p);
+  if (a->gemm || a->six) return ablate_products_run(tensors, ctx, &p);
   ablate_tensors_unique(tensors);
   ablate_specs specs;
   if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v, 0)) return CLI_TROUBLE;
@@ -138,7 +147,7 @@ static int run(const cli_context *ctx, void *args) {
   if (a->operands.n && !product) return cli_error("ablate: --operand goes with --gemm or --six");
   if ((a->include || a->exclude) && product) return cli_error("ablate: --include and --exclude do not go with --gemm or --six");
   if (a->model && !product) return cli_error("ablate: --accum goes with --gemm or --six");
-  if (product && (a->html || a->chart || a->state)) return cli_error("ablate: --html, --png and --state do not go with --gemm or --six");
+  if (a->json && a->csv) return cli_error("ablate: --json and --csv exclude each other");
   if (a->repeats.v > 1000000 || (a->repeats.given && !a->repeats.v))
     return cli_error("--repeats: %llu, expected 1 to 1000000", (unsigned long long)a->repeats.v);
   if (parse_shape(&rows, &cols, a->shape)) return CLI_TROUBLE;
@@ -163,7 +172,9 @@ const cli_command cmd_ablate = {
     "row is worse than the best of its tensor, with the 95 % interval of a bootstrap over blocks; a difference "
     "whose interval contains 0 is marked ~, and so is one over few blocks (fewer than 1280 values), which has no interval.\n"
     "A value that became NaN or Inf counts there as lost, with its own size as the error. * marks the Pareto front: "
-    "no other row of the tensor has a smaller error with as few bits.\n"
+    "no other row of the tensor has a smaller error with as few bits, or the same error with fewer. Bits within 0.01 are the same, and so are "
+    "errors "
+    "whose intervals behind the best overlap.\n"
     "A tensor of more than two dimensions is read as rows of its last one: a convolution's [out][in][3][3] is out * in * 3 rows of 3, whose "
     "blocks are "
     "mostly "

@@ -1,4 +1,5 @@
 /* One tensor under every spec, for the charts: a spec a piece of work. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "charts.h"
@@ -21,6 +22,25 @@ static void leave(void *self, void *y) {
   free(y);
 }
 
+/* Which column has most of the error. */
+static int find_worst(chart_worst *out, const float *x, const float *y, size_t rows, size_t cols) {
+  double *of = calloc(cols + 1, sizeof *of), all = 0;
+  for (size_t r = 0; r < rows && of; r++)
+    for (size_t c = 0; c < cols; c++) {
+      const double e = (double)x[r * cols + c] - (double)y[r * cols + c];
+      if (isfinite(e)) of[c] += e * e;
+    }
+  *out = (chart_worst){0};
+  for (size_t c = 0; c < cols && of; c++) {
+    all += of[c];
+    if (of[c] > of[out->column]) out->column = c;
+  }
+  const int good = of != NULL;
+  if (good && all > 0) out->share = of[out->column] / all;
+  free(of);
+  return good;
+}
+
 static mx_status make(void *self, void *y, size_t spec, mx_error *err) {
   const work *w = self;
   const ablate_tensor *t = w->tensor;
@@ -29,7 +49,8 @@ static mx_status make(void *self, void *y, size_t spec, mx_error *err) {
   const mx_spec own = ablate_spec_of(&w->d->result->specs->at[spec], t);
   const mx_status status = mx_fake_quantize(y, w->x, t->rows, t->cols, &own, &exec, &w->d->counts[spec], &why);
   if (status) return mx_fail(err, status, "%s: %s", t->name, why.text);
-  if (mx_detail_measure(&w->d->detail[spec], w->x, y, t->rows, t->cols, spec ? 0 : w->d->had_size))
+  if (mx_detail_measure(&w->d->detail[spec], w->x, y, t->rows, t->cols, spec ? 0 : w->d->had_size) ||
+      !find_worst(&w->d->worst[spec], w->x, y, t->rows, t->cols))
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   return MX_OK;
 }
@@ -46,7 +67,13 @@ static mx_status keep(void *self, void *y, size_t spec, mx_error *err) {
 
 int ablate_detail_make(ablate_detail *d, const ablate_result *r, size_t tensor, int n_threads) {
   const size_t n = r->specs->n;
-  *d = (ablate_detail){.result = r, .tensor = tensor, .n = n, .counts = calloc(n, sizeof *d->counts), .detail = calloc(n, sizeof *d->detail)};
+  *d = (ablate_detail){.result = r,
+                       .tensor = tensor,
+                       .n = n,
+                       .counts = calloc(n, sizeof *d->counts),
+                       .detail = calloc(n, sizeof *d->detail),
+                       .worst = calloc(n, sizeof *d->worst)};
+  if (chart_order_make(&d->order, r)) return CLI_TROUBLE;
   d->had_size = 32; /* or the first size that a spec asks for */
   for (size_t i = n; i-- > 0;)
     if (r->specs->at[i].spec.had_size) d->had_size = r->specs->at[i].spec.had_size;
@@ -60,7 +87,7 @@ int ablate_detail_make(ablate_detail *d, const ablate_result *r, size_t tensor, 
   int rc = CLI_FINE;
   if (loaded)
     rc = cli_fail(&err);
-  else if (!d->counts || !d->detail)
+  else if (!d->counts || !d->detail || !d->worst)
     rc = cli_error("out of memory");
   else if (pipeline_run(&p, &err))
     rc = cli_fail(&err);
@@ -71,4 +98,6 @@ int ablate_detail_make(ablate_detail *d, const ablate_result *r, size_t tensor, 
 void ablate_detail_free(ablate_detail *d) {
   free(d->counts);
   free(d->detail);
+  free(d->worst);
+  chart_order_free(&d->order);
 }

@@ -23,6 +23,24 @@ int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
   return 1;
 }
 
+/* The same of means. */
+static int better_of_all(const ablate_summary *a, const ablate_summary *b) {
+  if (!(a->mean_behind < b->mean_behind)) return 0;
+  const int told = isfinite(a->behind.high) && isfinite(b->behind.low);
+  return !told || a->behind.high < b->behind.low;
+}
+
+int ablate_on_front_of_all(const ablate_result *r, size_t spec) {
+  if (r->tensors->n == 1) return ablate_on_front(r, 0, spec);
+  const ablate_summary own = r->summary[spec];
+  for (size_t s = 0; s < r->specs->n; s++) {
+    const ablate_summary o = r->summary[s];
+    if (o.bits > own.bits + ABLATE_SAME_BITS || better_of_all(&own, &o)) continue;
+    if (o.bits < own.bits - ABLATE_SAME_BITS || better_of_all(&o, &own)) return 0;
+  }
+  return 1;
+}
+
 /* Equal values have equal sums: to the bit, for any number of threads. */
 static int may_be_same(const ablate_row *a, const ablate_row *b) {
   const mx_error_sums *s = &a->sums, *t = &b->sums;

@@ -62,7 +62,7 @@ static void of_what_is_left(out *o, const char *key, const ablate_row *r, double
 }
 
 static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
-  char text[64];
+  char text[SHAPE_NOTE];
   out_text(o, "preset", res->specs->at[r->spec].label);
   out_f64(o, "bits", r->bits, "%.3f");
   if (r->sums.n)
@@ -91,7 +91,7 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
     out_text(o, "NaN and Inf", text);
   }
   const char *note = note_of(text, sizeof text, res, r);
-  char same[600], both[700];
+  char same[600], both[sizeof same + SHAPE_NOTE + 2];
   ablate_same_text(same, sizeof same, res, r);
   snprintf(both, sizeof both, "%s%s%s", same, *same && *note ? "; " : "", note);
   if (*both) out_text(o, "note", both);
@@ -116,7 +116,7 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   out_number(o, "zeros", share(r->zero, r->n_codes));
   out_number(o, "entropy", r->entropy);
   machine_figures(o, r);
-  char text[64];
+  char text[SHAPE_NOTE];
   snprintf(text, sizeof text, "%llu", (unsigned long long)ablate_spec_of(&res->specs->at[r->spec], &res->tensors->at[r->tensor]).seed);
   out_text(o, "seed", text);
   out_text(o, "same_values_as", r->same_as ? res->specs->at[r->same_as - 1].label : "");
@@ -161,7 +161,7 @@ static void of_all(out *o, const char *key, size_t n, const ablate_result *res, 
 static void summary(out *o, const ablate_result *res, int json) {
   out_table(o, "specs");
   for (size_t s = 0; s < res->specs->n; s++) {
-    const ablate_summary a = ablate_summarize(res, s);
+    const ablate_summary a = res->summary[s];
     out_row(o);
     out_text(o, json ? "spec" : "preset", res->specs->at[s].label);
     if (json) out_keys(o, &res->specs->at[s].spec);
@@ -207,10 +207,13 @@ void ablate_say_origin(out *o, const ablate_specs *s, int repeats, int json) {
   if (json) out_u64(o, "repeats_asked", (uint64_t)(repeats > 0 ? repeats : 8));
 }
 
-int ablate_print(const ablate_result *res, int json) {
-  out *o = out_new();
+out *ablate_document(const ablate_result *res, int json) {
   const ablate_row **row = malloc(res->specs->n * sizeof *row);
-  if (!row) return cli_error("out of memory");
+  out *o = row ? out_new() : NULL;
+  if (!o) {
+    free(row);
+    return NULL;
+  }
   ablate_say_origin(o, res->specs, res->repeats, json);
   out_table(o, "measurements");
   for (size_t i = 0; i < res->tensors->n; i++) {
@@ -238,5 +241,5 @@ int ablate_print(const ablate_result *res, int json) {
   if (!json) note_single_draws(o, res);
   if (!json && res->specs->n > 1)
     out_text(o, "stored scale", "as the file holds it: comparable between presets only where neither has a tensor scale");
-  return out_print(o, json);
+  return o;
 }

@@ -1,27 +1,13 @@
 /* Measured pairs of tensor and spec in a file, so that a run that was stopped goes on. One line a pair, written when it is measured: KEY of the tensor and the
- * run, spec, the errors of the tensor's parts, which the intervals are made of when all specs are there, the numbers, and a digest of all before it. */
-#include <errno.h>
+ * run, spec, the errors of the tensor's parts, which the intervals are made of when all specs are there, and the numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ablate.h"
 #include "mxgold/version.h"
-
-static const char magic[] = "mxgold ablate state\n"; /* the first line */
-
-int ablate_state_check(const char *path) {
-  FILE *f = path ? fopen(path, "r") : NULL;
-  if (!f) return !path || errno == ENOENT ? CLI_FINE : cli_error("%s: cannot read: %s", path, strerror(errno));
-  char line[sizeof magic] = "";
-  const size_t n = fread(line, 1, sizeof magic - 1, f);
-  fclose(f);
-  return !n || !strcmp(line, magic) ? CLI_FINE : cli_error("%s: is no state of ablate, expected one or a name that is free", path);
-}
+#include "state_lines.h"
 
 /* Everything that the numbers depend on. */
 static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest, const ablate_specs *specs, int repeats) {
@@ -75,17 +61,6 @@ static int parse(ablate_row *r, const char *at) {
 
 enum { NUMBERS = 2048, DIGITS = 16, LINE = NUMBERS + ABLATE_UNITS * DIGITS };
 
-/* Does the line end in the digest of what stands before it? It is taken off. */
-static int whole(char *line) {
-  char digest[33], *end = strrchr(line, ' ');
-  if (!end || end[strcspn(end, "\n")] != '\n') return 0;
-  end[strcspn(end, "\n")] = 0;
-  mx_digest(digest, line, (size_t)(end - line));
-  if (strcmp(end + 1, digest)) return 0;
-  *end = 0;
-  return 1;
-}
-
 /* Doubles as 16 hexadecimal digits each, without blanks; n at most. Returns how many there are, and where they end. */
 static size_t read_units(double *units, size_t n, const char *at, const char **end) {
   size_t i = 0;
@@ -105,7 +80,7 @@ static int read_line(ablate_row *row, size_t *spec, double *units, char *line, c
   int used;
   char key[33];
   const char *at;
-  if (!whole(line)) return 0; /* cut, or no longer what was written */
+  if (!state_line_whole(line)) return 0; /* cut, or no longer what was written */
   if (sscanf(line, "%32s %zu %n", key, spec, &used) != 2 || strcmp(key, s->key) || *spec >= n_specs) return 0;
   return read_units(units, n_units, line + used, &at) == n_units && parse(row, at);
 }
@@ -130,30 +105,9 @@ void ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_pairs *pa
   free(line);
 }
 
-/* A whole piece of text behind what is there, or nothing. */
-static mx_status append(const char *path, const char *text, size_t n, mx_error *err) {
-  FILE *f = fopen(path, "a+");
-  if (!f) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  flock(fileno(f), LOCK_EX); /* another run may share the state; where files cannot be locked, lines that it cuts are measured again */
-  fseek(f, 0, SEEK_END);
-  const long before = ftell(f);
-  if (!before) fputs(magic, f);
-  if (before && !fseek(f, -1, SEEK_END) && getc(f) != '\n') putc('\n', f); /* a run was stopped within a line */
-  fseek(f, 0, SEEK_END);
-  fwrite(text, 1, n, f);
-  const int bad = fflush(f) || ferror(f), why = errno;
-  if (bad && before > 0 && ftruncate(fileno(f), before)) clearerr(f); /* the lines that are whole are read all the same */
-  struct stat is;
-  if (bad && before <= 0 && !fstat(fileno(f), &is) && S_ISREG(is.st_mode)) unlink(path);
-  const int late = fclose(f);
-  if (bad || late) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", path, strerror(bad ? why : errno));
-  mx_file_note_written();
-  return MX_OK;
-}
-
 mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const double *units, size_t n_units, mx_error *err) {
   if (!s->path) return MX_OK;
-  char *line = malloc(LINE), digest[33];
+  char *line = malloc(LINE);
   if (!line) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   size_t at = (size_t)snprintf(line, LINE, "%s %zu ", s->key, row->spec); /* all numbers together stay far below NUMBERS */
   for (size_t k = 0; k < n_units; k++) {
@@ -168,9 +122,7 @@ mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const d
   REALS(F)
 #undef F
   at += (size_t)snprintf(line + at, LINE - at, " %d %s", row->repeats, row->scales);
-  mx_digest(digest, line, at);
-  at += (size_t)snprintf(line + at, LINE - at, " %s\n", digest);
-  const mx_status status = append(s->path, line, at, err);
+  const mx_status status = state_line_add(s->path, line, at, err);
   free(line);
   return status;
 }

@@ -221,9 +221,9 @@ static int has_sqnr(const ablate_result *r, size_t tensor) {
   return 1;
 }
 
-ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
+static ablate_summary summarize(const ablate_result *r, size_t spec) {
   ablate_summary a = {0};
-  double all = 0, with_sqnr = 0, finite = 0; /* values */
+  double all = 0, with_sqnr = 0, finite = 0, told = 0, at = 0, below = 0, above = 0; /* values; sums of the interval's parts */
   size_t n_void = 0;
   for (size_t t = 0; t < r->tensors->n; t++) {
     const ablate_row *row = ablate_row_at(r, t, spec);
@@ -245,11 +245,20 @@ ablate_summary ablate_summarize(const ablate_result *r, size_t spec) {
       a.mean_behind += row->behind.at * n;
       finite += n;
     }
+    if (isfinite(row->behind.low) && isfinite(row->behind.high)) {
+      const double low = n * (row->behind.at - row->behind.low), high = n * (row->behind.high - row->behind.at);
+      at += row->behind.at * n;
+      below += low * low;
+      above += high * high;
+      told += n;
+    }
     if (row->behind.at > a.worst_behind) a.worst_behind = row->behind.at;
   }
   a.bits /= all;
   a.mean_sqnr = with_sqnr > 0 ? a.mean_sqnr / with_sqnr : INFINITY;
   a.mean_behind = finite > 0 ? a.mean_behind / finite : INFINITY;
+  a.behind = told > 0 ? (mx_interval){at / told, (at - sqrt(below)) / told, (at + sqrt(above)) / told}
+                      : (mx_interval){a.mean_behind, -INFINITY, INFINITY};
   if (n_void == r->tensors->n) a.mean_behind = a.worst_behind = NAN; /* of nothing */
   return a;
 }
@@ -281,11 +290,12 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
   *out = (ablate_result){tensors,
                          specs,
                          calloc(tensors->n * specs->n, sizeof *out->rows),
+                         calloc(specs->n, sizeof *out->summary),
                          malloc(tensors->n * sizeof *out->order),
                          calloc(tensors->n, sizeof *out->digest),
                          o->repeats};
   work w = {.o = o, .result = out, .benches = calloc(tensors->n, sizeof *w.benches), .large = PTHREAD_MUTEX_INITIALIZER};
-  if (!out->rows || !out->order || !out->digest || !w.benches) {
+  if (!out->rows || !out->summary || !out->order || !out->digest || !w.benches) {
     free(w.benches);
     return cli_error("out of memory");
   }
@@ -299,12 +309,14 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
     pthread_mutex_destroy(&w.benches[t].lock);
   }
   free(w.benches);
+  for (size_t s = 0; s < specs->n && !rc; s++) out->summary[s] = summarize(out, s);
   if (!rc) qsort_r(out->order, tensors->n, sizeof *out->order, worse_first, out);
   return rc;
 }
 
 void ablate_result_free(ablate_result *r) {
   free(r->rows);
+  free(r->summary);
   free(r->order);
   free(r->digest);
 }

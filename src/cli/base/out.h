@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct out out;
 
@@ -46,6 +47,10 @@ void out_bar(out *o, const char *key, double share);
 int out_print(out *o, int json);
 /** The same as a Markdown page, tables under headings. */
 int out_print_markdown(out *o, const char *title, const char *text);
+/** The same as parts of an HTML page: tables, and lists of pairs. o stays. */
+void out_html(const out *o, FILE *f);
+/** One of its tables as CSV, of a document that was made for JSON: a line of names, then a line a row. */
+int out_print_csv(out *o, const char *table);
 void out_free(out *o);
 
 #endif

@@ -22,7 +22,13 @@ int shape_parse(uint64_t *shape, int max, const char *text) {
 const char *shape_note(char *room, size_t size, size_t rows, size_t cols, const mx_spec *spec) {
   size_t block_rows, block_cols;
   mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
-  if (cols >= block_cols) return "";
-  snprintf(room, size, "rows of %zu in blocks of %zu", cols, block_cols);
+  const size_t wide = cols % block_cols, high = rows % block_rows;
+  *room = 0;
+  if (cols < block_cols)
+    snprintf(room, size, "rows of %zu in blocks of %zu", cols, block_cols);
+  else if (wide)
+    snprintf(room, size, "rows of %zu: the last block of %zu holds %zu", cols, block_cols, wide);
+  else if (high)
+    snprintf(room, size, "%zu rows: the last blocks of %zu hold %zu", rows, block_rows, high);
   return room;
 }

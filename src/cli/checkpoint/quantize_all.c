@@ -3,6 +3,7 @@
 #include "cli/base/shape.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,18 @@ static int plan(work *w, const mx_file *in) {
   return CLI_FINE;
 }
 
-static int declare(work *w, const mx_file *in, mx_writer *to) {
+/* Names of the file's tensors that are quantised, as a JSON list: the others are bytes of the original. */
+static char *quantised_names(const fake_tensor *tensors, size_t n) {
+  json_t *names = json_array();
+  for (size_t i = 0; i < n; i++)
+    if (!tensors[i].kept) json_array_append_new(names, json_string(tensors[i].name));
+  char *text = json_dumps(names, JSON_COMPACT);
+  json_decref(names);
+  return text;
+}
+
+/* tensors: those of this file. */
+static int declare(work *w, const mx_file *in, const fake_tensor *tensors, mx_writer *to) {
   char keys[4096];
   for (size_t i = 0; i < mx_file_count(in); i++) {
     const mx_array *a = mx_file_at(in, i);
@@ -65,10 +77,18 @@ static int declare(work *w, const mx_file *in, mx_writer *to) {
   }
   for (size_t i = 0; i < mx_file_meta_count(in); i++) {
     const char *value, *key = mx_file_meta_at(in, i, &value);
-    if (strncmp(key, "xxh3.", 5) && strcmp(key, "mxgold.fake")) mx_writer_meta(to, key, value);
+    if (strncmp(key, "xxh3.", 5) && strncmp(key, "mxgold.fake", 11)) mx_writer_meta(to, key, value);
   }
   mx_spec_print(keys, sizeof keys, w->o->spec, 1);
-  return mx_writer_meta(to, "mxgold.fake", keys) ? cli_error("out of memory") : CLI_FINE;
+  char *names = quantised_names(tensors, mx_file_count(in));
+  const char *const meta[][2] = {{"mxgold.fake", keys},
+                                 {"mxgold.fake.preset", w->o->preset ? w->o->preset : ""},
+                                 {"mxgold.fake.tensors", names ? names : ""},
+                                 {"mxgold.fake.version", MX_VERSION}};
+  int bad = !names;
+  for (size_t i = 0; i < sizeof meta / sizeof *meta && !bad; i++) bad = mx_writer_meta(to, meta[i][0], meta[i][1]) != MX_OK;
+  free(names);
+  return bad ? cli_error("out of memory") : CLI_FINE;
 }
 
 static int one_file(work *w, const char *from, const char *path) {
@@ -86,7 +106,7 @@ static int one_file(work *w, const char *from, const char *path) {
     return cli_fail(&err);
   }
   const fake_options how = {w->o->spec, w->o->n_threads, w->o->refuse_nan, &w->p, &w->done};
-  int rc = mx_writer_is_npy(to) ? cli_error("%s: expected a name that ends in .safetensors", path) : declare(w, in, to);
+  int rc = mx_writer_is_npy(to) ? cli_error("%s: expected a name that ends in .safetensors", path) : declare(w, in, w->tensors + before, to);
   if (!rc && (mx_writer_begin(to, &err) || fake_file(w->tensors + before, w->n - before, to, &how, &err))) rc = cli_fail(&err);
   if (rc)
     mx_writer_abort(to);
@@ -185,7 +205,7 @@ static void table_row(out *o, const fake_tensor *t, const mx_spec *spec, int jso
     out_u64(o, json ? "nan_or_inf" : "NaN and Inf", t->sums.n_nan + t->sums.n_inf);
     out_u64(o, "spoiled", t->sums.n_spoiled);
   }
-  char room[64];
+  char room[SHAPE_NOTE];
   const char *note = shape_note(room, sizeof room, t->rows, t->cols, spec);
   if (json || *note) out_text(o, "note", note);
 }

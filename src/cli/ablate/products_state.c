@@ -1,0 +1,121 @@
+/* Measured products in a state file, so that a run that was stopped goes on. One line a spec: KEY of all that the figures depend on, then the figures. A spec
+ * that is added later finds those of the others, since no figure hangs on another spec. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/version.h"
+#include "products.h"
+#include "state_lines.h"
+
+/* Everything that the numbers depend on. */
+static int make_key(char key[33], const ablate_layers *l, size_t spec) {
+  mx_spec q[ABLATE_OPERANDS];
+  char *text = NULL;
+  size_t n;
+  if (ablate_operand_specs(q, l->n_operands, l->how, &l->specs->at[spec])) return 0;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return 0;
+  fprintf(f, "%s product 1 %d %s %d\n", MX_VERSION, l->n_products, l->how->accum,
+          l->how->repeats); /* 1: raised when a line holds something else */
+  for (size_t i = 0; i < l->tensors->n; i++) fprintf(f, "%s %zu %zu\n", l->digest[i], l->tensors->at[i].rows, l->tensors->at[i].cols);
+  for (int i = 0; i < l->n_operands; i++) {
+    char keys[4096];
+    mx_spec_print(keys, sizeof keys, &q[i], 1);
+    fprintf(f, "%s\n", keys);
+  }
+  if (fclose(f)) return 0;
+  mx_digest(key, text, n);
+  free(text);
+  return 1;
+}
+
+enum { MOST = 256, LINE = 48 + MOST * 25 };
+
+/* Each figure of a layer, in order; counts stay far below 2^53. */
+typedef void visit(double *value, void *self);
+static void count_at(uint64_t *n, visit *v, void *self) {
+  double d = (double)*n;
+  v(&d, self);
+  *n = (uint64_t)d;
+}
+
+static void each_error(mx_product_error *e, visit *v, void *self) {
+  v(&e->relative, self);
+  v(&e->bias, self);
+  v(&e->gain, self);
+  v(&e->cosine, self);
+  count_at(&e->left_out, v, self);
+}
+
+static void each_figure(ablate_layer *a, int n_products, visit *v, void *self) {
+  for (int p = 0; p < n_products; p++) {
+    mx_product_split *s = &a->product[p];
+    mx_product_error *const parts[] = {&s->x, &s->w, &s->both, &s->accumulate, &s->total};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) each_error(parts[i], v, self);
+  }
+  for (int i = 0; i < 2 * n_products; i++) {
+    ablate_operand *o = &a->operand[i];
+    mx_error_sums *s = &o->sums;
+    double drawn = o->drawn,
+           repeats = o->repeats, *const reals[] = {&drawn, &repeats, &o->bits, &o->bias, &s->xx, &s->yy, &s->xy, &s->ee, &s->lost};
+    uint64_t *const counts[] = {&s->n, &s->n_nan, &s->n_inf, &s->n_spoiled, &s->n_underflow, &o->n_codes, &o->saturated};
+    for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) v(reals[k], self);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) count_at(counts[k], v, self);
+    o->drawn = (int)drawn;
+    o->repeats = (int)repeats;
+  }
+}
+
+typedef struct text {
+  char *at;
+  int bad;
+} text;
+
+static void print_one(double *value, void *self) {
+  text *t = self;
+  t->at += sprintf(t->at, " %a", *value); /* at most 24 characters */
+}
+
+static void parse_one(double *value, void *self) {
+  text *t = self;
+  char *end;
+  *value = strtod(t->at, &end);
+  t->bad |= end == t->at;
+  t->at = end;
+}
+
+int ablate_layer_find(ablate_layer *a, const ablate_layers *l, size_t spec) {
+  char key[33];
+  FILE *f = l->how->state ? fopen(l->how->state, "r") : NULL;
+  if (!f) return 0;
+  int found = 0;
+  char *line = NULL;
+  size_t room = 0;
+  const int known = make_key(key, l, spec);
+  while (known && !found && getline(&line, &room, f) > 0) {
+    if (strncmp(line, key, 32) || !state_line_whole(line)) continue;
+    ablate_layer one = {0};
+    text t = {line + 32, 0};
+    each_figure(&one, l->n_products, parse_one, &t);
+    found = !t.bad && !*t.at;
+    if (found) *a = one;
+  }
+  free(line);
+  fclose(f);
+  return found;
+}
+
+mx_status ablate_layer_keep(const ablate_layers *l, size_t spec, mx_error *err) {
+  if (!l->how->state) return MX_OK;
+  char *line = malloc(LINE), key[33];
+  if (!line || !make_key(key, l, spec)) {
+    free(line);
+    return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  }
+  text t = {line + sprintf(line, "%s", key), 0};
+  each_figure(&l->at[spec], l->n_products, print_one, &t);
+  const mx_status status = state_line_add(l->how->state, line, (size_t)(t.at - line), err);
+  free(line);
+  return status;
+}

@@ -1,0 +1,84 @@
+/* What a reader takes away from a table, in one sentence. */
+#include <stdio.h>
+
+#include "ablate.h"
+
+/* The spec of least mean distance, and the next that gives other values. */
+static void best_two(size_t *best, size_t *next, const ablate_result *r) {
+  const size_t n = r->specs->n, none = n;
+  *best = *next = none;
+  for (size_t s = 0; s < n; s++) {
+    const double own = r->summary[s].mean_behind;
+    if (*best == none || own < r->summary[*best].mean_behind) *best = s;
+  }
+  for (size_t s = 0; s < n; s++) {
+    int same = 1;
+    for (size_t t = 0; t < r->tensors->n && same; t++) {
+      const ablate_row *a = ablate_row_at(r, t, s), *b = ablate_row_at(r, t, *best);
+      same = a->same_as == *best + 1 || b->same_as == s + 1 || (a->same_as && a->same_as == b->same_as);
+    }
+    if (s == *best || same) continue;
+    if (*next == none || r->summary[s].mean_behind < r->summary[*next].mean_behind) *next = s;
+  }
+}
+
+/* Specs of unlike bits are for unlike budgets: those on the front, fewest bits first. */
+static int front_of(char *room, size_t size, const ablate_result *r) {
+  enum { NAMED = 5 };
+  double least = INFINITY, most = 0, after = 0;
+  for (size_t s = 0; s < r->specs->n; s++) {
+    const double bits = r->summary[s].bits;
+    least = fmin(least, bits);
+    most = fmax(most, bits);
+  }
+  if (most - least <= ABLATE_SAME_BITS) return 0;
+  size_t used = (size_t)snprintf(room, size, "The best for their bits are "), named = 0, more = 0;
+  for (size_t done = 0; done < r->specs->n;) { /* budgets in turn */
+    double bits = INFINITY;
+    for (size_t s = 0; s < r->specs->n; s++) {
+      const double own = r->summary[s].bits;
+      if (own > after && own < bits) bits = own;
+    }
+    for (size_t s = 0; s < r->specs->n; s++) {
+      const ablate_summary a = r->summary[s];
+      if (a.bits != bits) continue;
+      done++;
+      if (!ablate_on_front_of_all(r, s) || !isfinite(a.mean_behind)) continue;
+      if (named == NAMED) {
+        more++;
+        continue;
+      }
+      if (used < size)
+        used += (size_t)snprintf(room + used, size - used, "%s%s (%.2f bits, %.2f dB)", named ? ", " : "", r->specs->at[s].label, bits,
+                                 a.mean_sqnr);
+      named++;
+    }
+    after = bits;
+  }
+  if (more && used < size) used += (size_t)snprintf(room + used, size - used, " and %zu more", more);
+  if (used < size) snprintf(room + used, size - used, r->tensors->n > 1 ? ", by their means over %zu tensors." : ".", r->tensors->n);
+  return named > 1;
+}
+
+void ablate_verdict(char *room, size_t size, const ablate_result *r) {
+  size_t best, next;
+  char of[64] = "";
+  best_two(&best, &next, r);
+  const ablate_summary a = r->summary[best];
+  const char *name = r->specs->at[best].label;
+  if (r->tensors->n > 1) snprintf(of, sizeof of, " on average over %zu tensors", r->tensors->n);
+  if (isnan(a.mean_behind)) {
+    snprintf(room, size, "Nothing is left to measure: every value is NaN or Inf.");
+    return;
+  }
+  if (front_of(room, size, r)) return;
+  if (next == r->specs->n) {
+    snprintf(room, size, "%s takes %.3f bits a value and leaves an SQNR of %.2f dB%s.", name, a.bits, a.mean_sqnr, of);
+    return;
+  }
+  const ablate_summary b = r->summary[next];
+  const int told = isfinite(b.behind.low) && (b.behind.low > a.behind.at || b.behind.low > 0);
+  snprintf(room, size, "%s has the least error%s, an SQNR of %.2f dB at %.3f bits a value; next is %s, %.2f dB behind%s.", name, of,
+           a.mean_sqnr, a.bits, r->specs->at[next].label, b.mean_behind - a.mean_behind,
+           told ? "" : ", which the interval does not tell from none");
+}

@@ -1,0 +1,71 @@
+/* One table of a document as CSV (RFC 4180, lines that end in LF): a line of names, a line a row, numbers with all their digits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "out_items.h"
+
+enum { CSV_COLUMNS = 64 };
+
+static void put_text(const char *s) {
+  if (!strpbrk(s, ",\"\r\n")) {
+    fputs(s, stdout);
+    return;
+  }
+  putchar('"');
+  for (; *s; s++) {
+    if (*s == '"') putchar('"');
+    putchar(*s);
+  }
+  putchar('"');
+}
+
+/* Numbers and words as JSON has them, text without its quotes; nothing where there is no number. */
+static void put_cell(const item *it) {
+  if (!it || !strcmp(it->json, "null")) return;
+  put_text(it->json[0] == '"' || it->json[0] == '[' ? it->text : it->json);
+}
+
+static size_t column_of(const char **columns, size_t *n, const char *key) {
+  size_t c = 0;
+  while (c < *n && strcmp(columns[c], key)) c++;
+  if (c == *n && c < CSV_COLUMNS) columns[(*n)++] = key;
+  return c;
+}
+
+static void put_table(const out *o, size_t begin, size_t end) {
+  const char *columns[CSV_COLUMNS];
+  size_t n = 0;
+  for (size_t i = begin; i < end; i++)
+    if (o->items[i].kind == PAIR) column_of(columns, &n, o->items[i].key);
+  for (size_t c = 0; c < n; c++) {
+    if (c) putchar(',');
+    put_text(columns[c]);
+  }
+  putchar('\n');
+  for (size_t i = begin; i < end;) {
+    const item *cells[CSV_COLUMNS] = {0};
+    for (i++; i < end && o->items[i].kind == PAIR; i++) {
+      const size_t c = column_of(columns, &n, o->items[i].key);
+      if (c < CSV_COLUMNS) cells[c] = &o->items[i];
+    }
+    for (size_t c = 0; c < n; c++) {
+      if (c) putchar(',');
+      put_cell(cells[c]);
+    }
+    putchar('\n');
+  }
+}
+
+int out_print_csv(out *o, const char *table) {
+  if (!o || o->failed) return out_print(o, 0);
+  for (size_t i = 0, end; i < o->n; i++) {
+    if (o->items[i].kind != TABLE || strcmp(o->items[i].key, table)) continue;
+    for (end = i + 1; end < o->n && o->items[end].kind != END; end++) {
+    }
+    put_table(o, i + 1, end);
+    break;
+  }
+  out_free(o);
+  return CLI_FINE;
+}
