@@ -15,6 +15,18 @@ check-neon: deps-neon ## NEON kernels under qemu: golden/HASHES, and each operat
 	tools/check-isa.sh $(NEON)/isa_digests $(CROSS)objdump
 	$(QEMU) $(NEON)/isa_digests golden/HASHES
 
+# The whole program for AArch64: a training run there must give the bits that it gives here.
+.PHONY: check-train-neon
+NEON_CONFIG := CONFIG=aarch64 CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static
+check-train-neon: deps-neon $(BIN) ## the digests of short training runs on AArch64 under qemu and here, step by step
+	@tools/install-deps.sh --mode=$(INSTALL) neon-program
+	@$(MAKE) -s $(NEON_CONFIG) build/aarch64/mxgold
+	tests/train_digests.sh "$(QEMU) build/aarch64/mxgold" $(BIN)
+
+.PHONY: train-kills
+train-kills: deps-test $(BIN) ## a training run killed at 20 random moments and resumed, against one that was never stopped (KILLS=, KILLS_SEED=)
+	$(PYTHON) tests/train_kills.py $(BIN) $(or $(KILLS),20) $(or $(KILLS_SEED),1)
+
 # Vector instructions of an ISA stand in files of its name alone.
 .PHONY: check-isa
 check-isa: $(LIB_A) ## each object's instructions, by their encoding, are of the ISA that its name says; planted objects are found

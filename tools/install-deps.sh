@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon style hip hip-host peers
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon neon-program style hip hip-host peers
 set -eu
 mode=yes
 groups=
@@ -96,6 +96,9 @@ for g in $groups; do
       need libc6-dev-arm64-cross test -d /usr/aarch64-linux-gnu/include
       need qemu-user command -v qemu-aarch64
       ;;
+    neon-program) # the whole program: what it links, for that processor
+      for p in libjansson-dev libxxhash-dev libgmp-dev; do need "$p:arm64" installed "$p:arm64"; done
+      ;;
     hip) # device code for AMD needs the compiler alone, none of ROCm
       need clang-22 command -v clang-22
       need llvm-22 command -v llvm-objdump-22
@@ -138,6 +141,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
   exit 2
 fi
 echo "mxgold: installing$missing"
+case $missing in *:arm64*) $root dpkg --add-architecture arm64 ;; esac
 $root apt-get update -qq
 # Not every release has these, and what needs them says that it did not run: clang-format 14 decides the format of the tree, clang 22 knows gfx950.
 present=
