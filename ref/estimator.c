@@ -86,3 +86,16 @@ double ref_qprime(const mx_linear_recipe *r, int elem, double v) {
   const double out = slope(r, r->grad_qprime, grid, n, inside);
   return r->grad_qprime == MX_QPRIME_DGE ? bounded(out, lo, hi) : out;
 }
+
+double ref_scale_qprime(const mx_linear_recipe *r, int scale, double s) {
+  const int region = (int)real(r->grad_scale_region, 20), graphcore = r->grad_scale_mask == MX_SCALE_MASK_GRAPHCORE;
+  const int n = graphcore ? region : region + 1, kind = r->grad_scale_qprime;
+  double grid[257];
+  if (kind == MX_QPRIME_STE || s != s) return 1;
+  for (int code = 0; code <= region; code++) grid[code] = ref_decode(ref_scale_format(scale), (uint64_t)code);
+  if (graphcore ? s < grid[n - 1] : s > grid[n - 1]) return 1;
+  const double lo = real(r->grad_qprime_lo, 0.5), hi = real(r->grad_qprime_hi, 1e4);
+  if (kind == MX_QPRIME_SPLINE) return bounded(spline(r, grid, n, 0, grid[region], s), lo, hi);
+  if (kind == MX_QPRIME_BASELINE_COMPAT) return slope(r, kind, grid, n, s);
+  return bounded(slope(r, kind, grid, n, bounded(s, grid[0], grid[n - 1])), lo, hi);
+}

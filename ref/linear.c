@@ -62,6 +62,13 @@ static mx_spec spec_of(const mx_linear *l, int q) {
   return s;
 }
 
+static mx_status soft_quantise(operand *o, matrix x, const mx_linear_recipe *r, mx_error *err) {
+  const mx_spec *s = &o->spec;
+  const mx_status status =
+      s->had_size ? ref_hadamard(x.at, x.cols, x.at, x.rows, x.cols, x.cols, s->had_size, s->had_sign, s->had_signs, s->seed) : MX_OK;
+  return status ? status : ref_soft_quantize(&o->tensor, x.at, s, r, err);
+}
+
 /* Quantise along the rows of x, filled up to whole tiles of the rotation. x is freed. */
 static mx_status quantise(operand *o, const mx_linear *l, int q, matrix x, mx_error *err) {
   o->spec = spec_of(l, q);
@@ -80,7 +87,8 @@ static mx_status quantise(operand *o, const mx_linear *l, int q, matrix x, mx_er
   if (!status) {
     mx_error why;
     why.text[0] = 0;
-    status = ref_quantize(&o->tensor, wide.at, x.rows, cols, cols, &o->spec, NULL, &why);
+    const int soft = q <= MX_Q2 && l->recipe->grad_config == MX_GRAD_SOFTMAX && ref_gradient_acts(l->recipe, q);
+    status = soft ? soft_quantise(o, wide, l->recipe, &why) : ref_quantize(&o->tensor, wide.at, x.rows, cols, cols, &o->spec, NULL, &why);
     if (status) ref_fail(err, status, "Q%d: %s", q + 1, why.text);
   }
   if (!status && l->operand) l->operand(l->self, q, &o->tensor, &o->spec);

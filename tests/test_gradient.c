@@ -1,6 +1,7 @@
 /* Gradient rules of the quantised linear layer: every worked number that the papers' formulas give by hand, in the layer and in its parts. */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,266 @@ START_TEST(trust_mask_of_four) {
 }
 END_TEST
 
+/* Derivatives of the scale: a block of four, e4m3 in the encode form, s = 2.4, s_q = 2.5, codes 2 -4 1 6. .7 is a tie there, which
+ * the next number above takes to 2 as the real .7 does. */
+#define ENCODE "scale=e4m3 block=1x16 scale.rule=value scale.form=encode"
+static const float block[] = {.70000005f, -1.9f, .3f, 2.5f};
+static void factors(const char *keys, const char *train, const double want[4], double most) {
+  static const float up[] = {1, 1, 1, 1};
+  float dw[4];
+  const mx_linear_recipe r = recipe_of(keys, train);
+  layer_dw(dw, &r, block, up, 4);
+  for (int i = 0; i < 4; i++) near(train, (double)dw[i], want[i], most);
+}
+
+START_TEST(table_of_configurations) {
+  factors(ENCODE, "grad.config=ste", (double[]){1, 1, 1, 1}, 0);
+  factors(ENCODE, "grad.config=absmax", (double[]){1, 1, 1, .9616}, 6e-8);
+  factors(ENCODE, "grad.config=hybrid,grad.beta=1", (double[]){1.003478, .965356, 1.002332, .978958}, 6e-7);
+  factors(ENCODE, "grad.config=hybrid", (double[]){1, 1, 1, .9616}, 1e-6); /* beta 80 is absmax */
+  /* Z = 3.101533, s = 1.934527, s_q = 1.875, codes 1.5 -4 .5 4. */
+  factors(ENCODE, "grad.config=softmax,grad.beta=1", (double[]){1.003013, 1.023343, .999327, .933162}, 6e-7);
+  factors(ENCODE, "grad.config=softmax", (double[]){1, 1, 1, .9616}, 1e-6);
+  /* The same block in the decode form: s = 2.5/6, s_q = .40625, codes 1.5 -4 .75 -> .5 or 1, 6: (q - v)/F at the largest. */
+  factors("scale=e4m3 block=1x16 scale.rule=value", "grad.config=absmax", (double[]){1, 1, 1, 1 + (6 - 2.5 / .40625) / 6}, 6e-8);
+  /* All of the Jacobian: G = 1 sums (q - v) over the block, [.25 .75 .25 -.25], which the largest element gets with 6 (.4 / 2.5)^2. */
+  factors(ENCODE, "grad.config=absmax,grad.jacobian=full", (double[]){1, 1, 1, 1 + 6 * .16 * .16}, 6e-8);
+  const double weight[] = {.090579, -.300733, .060717, .547971};
+  double want[4];
+  for (int i = 0; i < 4; i++) want[i] = 1 + 6 * .16 * .16 * weight[i];
+  factors(ENCODE, "grad.config=hybrid,grad.beta=1,grad.jacobian=full", want, 2e-7);
+}
+END_TEST
+
+START_TEST(ties) {
+  static const float x[] = {1, -3, 3, .3f}, up[] = {1, 1, 1, 1};
+  /* Encode, e4m3: s = 2, codes 2 -6 6 .5: nothing moves at the largest. s = 6/2.9 does: 2.0689 -> 2, v 5.8 -> 6. */
+  float y[4], dw[4];
+  for (int i = 0; i < 4; i++) y[i] = fabsf(x[i]) == 3 ? copysignf(2.9f, x[i]) : x[i];
+  const double step = 6 * (.5 / 2.9) * (.5 / 2.9) * (6 - 5.8);
+  mx_linear_recipe r = recipe_of(ENCODE, "grad.config=absmax");
+  layer_dw(dw, &r, y, up, 4);
+  near("first of two", (double)dw[1], 1 + step, 1e-6);
+  near("second of two", (double)dw[2], 1, 0);
+  r.grad_ties = MX_GRAD_TIES_ALL;
+  layer_dw(dw, &r, y, up, 4);
+  near("first of all", (double)dw[1], 1 + step, 1e-6);
+  near("second of all", (double)dw[2], 1 + step, 1e-6);
+}
+END_TEST
+
+/* U = X / 10, s_q = 24, h = [.625 -1.666667 .208333 2.5]. */
+START_TEST(gradient_of_the_tensor_scale) {
+  double v[4], q[] = {1.5, -4, .5, 6}, slopes[] = {1, 1, 1, 1}, dz[4] = {0}, dg[] = {1, 1, 1, 1}, out[4];
+  for (int i = 0; i < 4; i++) v[i] = (double)block[i] * 2.4;
+  const mxi_block b = {4, v, q, slopes, dz, 10.0 / 24, 0};
+  static const double want[] = {-.0075, .023333, -.009167, 0};
+  mxi_jacobian_diag(out, &b, (mxi_tensor_slope){10, dg});
+  for (int i = 0; i < 4; i++) near("dh/dg", out[i] - 1, want[i], 6e-7);
+  /* In the layer, where 10 lies in another block and has all of it under absmax: its own code is exact, so that 1 is left. */
+  float x[32] = {0}, up[32], dw[32];
+  memcpy(x, block, sizeof block);
+  x[20] = 10;
+  for (int i = 0; i < 32; i++) up[i] = (float)(i % 5) - 2;
+  mx_linear_recipe r = recipe_of(ENCODE " tensor.norm=unit", "grad.tensor=absmax");
+  layer_dw(dw, &r, x, up, 32);
+  for (int i = 0; i < 32; i++) ck_assert_float_eq(dw[i], up[i]);
+  /* All of it: sum over the tensor of G_i (f_i(U) - U_i). */
+  r.grad_jacobian = MX_JACOBIAN_FULL;
+  layer_dw(dw, &r, x, up, 32);
+  near("dL/dg", (double)dw[20] - (double)up[20], -2 * -.0075 - .023333 + 0 * -.009167, 2e-6);
+  for (int i = 0; i < 32; i++) ck_assert(i == 20 || dw[i] == up[i]);
+}
+END_TEST
+
+/* Slopes of scales in e4m3: the twenty smallest values are 0 to .04296875. */
+static double scale_slope(const mx_linear_recipe *r, int scale, double s) {
+  static mxi_estimator e;
+  mxi_estimator_of_scales(&e, r, scale);
+  const double fast = mxi_slope(&e, s), slow = ref_scale_qprime(r, scale, s);
+  ck_assert_msg(memcmp(&fast, &slow, sizeof fast) == 0, "at %.17g: %.17g, expected %.17g", s, fast, slow);
+  return fast;
+}
+
+START_TEST(slope_of_scales) {
+  mx_linear_recipe theirs = recipe_of("", "grad.scale_qprime=baseline_compat,grad.scale_mask=graphcore"),
+                   ours = recipe_of("", "grad.scale_qprime=baseline_compat"), line = recipe_of("", "grad.scale_qprime=spline"),
+                   their_line = recipe_of("", "grad.scale_qprime=spline,grad.scale_mask=graphcore");
+  near("theirs at .1", scale_slope(&theirs, MX_SCALE_E4M3, .1), .00376, 5e-6);
+  near("theirs at 1", scale_slope(&theirs, MX_SCALE_E4M3, 1), .000404, 5e-7);
+  near("theirs at 2.5", scale_slope(&theirs, MX_SCALE_E4M3, 2.5), 1.9e-4, 5e-6);
+  near("theirs below", scale_slope(&theirs, MX_SCALE_E4M3, .0429), 1, 0);
+  ck_assert_double_ne(scale_slope(&theirs, MX_SCALE_E4M3, .04296875), 1);
+  for (double s = .0469; s < 500; s *= 1.3) {
+    near("ours above", scale_slope(&ours, MX_SCALE_E4M3, s), 1, 0);
+    near("line above", scale_slope(&line, MX_SCALE_E4M3, s), 1, 0);
+    near("their line above", scale_slope(&their_line, MX_SCALE_E4M3, s), .5, 0);
+  }
+  /* In (.04296875, .046875], the twentieth interval: d/2 = 2^-9, c = .044921875. */
+  near("ours at .0468", scale_slope(&ours, MX_SCALE_E4M3, .0468), .001953125 / 5 * pow(.0468 - .044921875, -.8), 1e-12);
+  double sum = 0;
+  line = recipe_of("", "grad.scale_qprime=spline,grad.qprime_lo=0");
+  for (int i = 0; i < 4690; i++) sum += scale_slope(&line, MX_SCALE_E4M3, (i + .5) / 100000);
+  near("mean of the line", sum / 4690, 1, 1e-2);
+  static const char *const kinds[] = {"dge", "baseline_compat", "spline"};
+  for (int scale = 0; scale < MX_SCALE_COUNT; scale++)
+    for (int i = 0; i < 6; i++) {
+      char keys[100];
+      snprintf(keys, sizeof keys, "grad.scale_qprime=%s,grad.scale_region=%d,grad.scale_mask=%s", kinds[i / 2], i < 3 ? 20 : 7,
+               i % 2 ? "first" : "graphcore");
+      const mx_linear_recipe r = recipe_of("", keys);
+      for (double s = 1e-45; s < 1e38; s *= 3.7) scale_slope(&r, scale, s);
+      for (int k = 0; k < 100; k++) scale_slope(&r, scale, k * .0005);
+    }
+}
+END_TEST
+
+/* ---- The Jacobians against central differences, with smooth roundings ---- */
+
+enum { N_BLOCKS = 2, N_IN = 6, N_ALL = N_BLOCKS * N_IN };
+static const double tau = 6.283185307179586;
+static double round_smooth(double v) { return v + .1 * sin(tau * v); }
+static double slope_smooth(double v) { return 1 + .1 * tau * cos(tau * v); }
+static double scale_smooth(double s) { return s + .06 * sin(3 * s); }
+static double scale_slope_smooth(double s) { return 1 + .18 * cos(3 * s); }
+
+typedef struct smooth {
+  int encode, tensor, lse; /* lse: Z and g are log-sum-exps */
+  double beta;
+} smooth;
+
+/* The normaliser of n magnitudes and its derivative. */
+static double smooth_max(double *dz, const smooth *how, const double *x, int n) {
+  double most = 0, sum = 0;
+  int at = 0;
+  for (int i = 0; i < n; i++)
+    if (fabs(x[i]) > most) most = fabs(x[i]), at = i;
+  for (int i = 0; i < n; i++) sum += exp(how->beta * (fabs(x[i]) - most));
+  for (int i = 0; i < n; i++) {
+    const double weight = how->lse ? exp(how->beta * (fabs(x[i]) - most)) / sum : i == at;
+    dz[i] = copysign(weight, x[i]);
+  }
+  return how->lse ? most + log(sum) / how->beta : most;
+}
+
+/* h(X) of two blocks as arXiv 2509.17791 writes it (eq. 2), and in the decode form; and what mxgold's formulas are given. */
+typedef struct seen {
+  double h[N_ALL], v[N_ALL], q[N_ALL], slope[N_ALL], dz[N_ALL], dg[N_ALL], g;
+  mxi_block block[N_BLOCKS];
+} seen;
+static void forward(seen *s, const smooth *how, const double *x) {
+  double u[N_ALL];
+  s->g = how->tensor ? smooth_max(s->dg, how, x, N_ALL) : 1;
+  for (int i = 0; i < N_ALL; i++) u[i] = x[i] / s->g;
+  for (int b = 0; b < N_BLOCKS; b++) {
+    const int from = b * N_IN;
+    const double z = smooth_max(s->dz + from, how, u + from, N_IN), before = how->encode ? 6 / z : z / 6, stored = scale_smooth(before);
+    const double multiplier = how->encode ? s->g / stored : s->g * stored;
+    near("s", mxi_scale_before(how->encode, 6, multiplier, z * s->g, stored), before, 1e-12 * before);
+    for (int i = from; i < from + N_IN; i++) {
+      s->v[i] = x[i] / multiplier;
+      s->q[i] = round_smooth(s->v[i]);
+      s->slope[i] = slope_smooth(s->v[i]);
+      s->h[i] = s->q[i] * multiplier;
+    }
+    s->block[b] = (mxi_block){N_IN,
+                              s->v + from,
+                              s->q + from,
+                              s->slope + from,
+                              s->dz + from,
+                              multiplier,
+                              mxi_lever(how->encode, 6, 1, multiplier, z * s->g, scale_slope_smooth(before))};
+  }
+}
+
+/* dh_i/dx_j by differences of the fourth order. */
+static double difference(const smooth *how, const double *x, int i, int j) {
+  static const double weight[] = {1, -8, 0, 8, -1};
+  const double step = 2e-4;
+  double sum = 0;
+  for (int k = 0; k < 5; k++) {
+    double y[N_ALL];
+    seen s;
+    memcpy(y, x, sizeof y);
+    y[j] += (k - 2) * step;
+    forward(&s, how, y);
+    sum += weight[k] * s.h[i];
+  }
+  return sum / (12 * step);
+}
+
+START_TEST(jacobians) {
+  const double x[N_ALL] = {.7, -1.9, .3, 2.5, -.05, 1.1, 3.1, -.6, 1.7, -2.2, .9, .02};
+  for (int c = 0; c < 8; c++) {
+    const smooth how = {c & 1, c >> 1 & 1, c >> 2 & 1, 1.5};
+    seen s;
+    forward(&s, &how, x);
+    for (int i = 0; i < N_ALL; i++) {
+      double up[N_ALL] = {0}, out[N_IN], of_tensor = 0, sums[N_BLOCKS];
+      up[i] = 1;
+      for (int b = 0; b < N_BLOCKS; b++) {
+        sums[b] = mxi_jacobian_sum(&s.block[b], up + b * N_IN);
+        if (how.tensor) of_tensor += mxi_jacobian_of_tensor(&s.block[b], sums[b], s.g);
+      }
+      for (int b = 0; b < N_BLOCKS; b++) {
+        mxi_jacobian_full(out, &s.block[b], up + b * N_IN, sums[b], how.tensor ? s.dg + b * N_IN : NULL, of_tensor);
+        for (int j = 0; j < N_IN; j++) near("vector-Jacobian product", out[j], difference(&how, x, i, b * N_IN + j), 1e-8);
+      }
+      /* The diagonal is the full one's, without a tensor scale; with one eq. 3 leaves out what f_i(U) has of the other U. */
+      mxi_jacobian_diag(out, &s.block[i / N_IN], (mxi_tensor_slope){s.g, NULL});
+      if (!how.tensor) near("diagonal", out[i % N_IN], difference(&how, x, i, i), 1e-8);
+    }
+  }
+}
+END_TEST
+
+/* X / 10, Q(y) = y + .1 sin 2 pi y, q the identity: g cancels, and the printed equation does not see it. */
+START_TEST(tensor_scale_cancels) {
+  double v[4], q[4], slopes[4], dz[] = {0, 0, 0, 1}, dg[] = {1, 1, 1, 1}, d[4], out[4];
+  for (int i = 0; i < 4; i++) {
+    v[i] = (double)block[i] * 2.4;
+    q[i] = round_smooth(v[i]);
+    slopes[i] = slope_smooth(v[i]);
+  }
+  const mxi_block b = {4, v, q, slopes, dz, 10.0 / 24, mxi_lever(1, 6, 1, 10.0 / 24, 2.5, 1)};
+  static const double want[] = {.01496, -.10946, -.00056, 0};
+  mxi_jacobian_diag(d, &b, (mxi_tensor_slope){10, NULL});
+  mxi_jacobian_diag(out, &b, (mxi_tensor_slope){10, dg});
+  for (int i = 0; i < 4; i++) near("printed term", out[i] - d[i], want[i], 6e-6);
+  const double up[] = {.3, -1.2, 2, .7};
+  near("exact term", mxi_jacobian_of_tensor(&b, mxi_jacobian_sum(&b, up), 10), 0, 1e-15);
+}
+END_TEST
+
+/* dZ/dx of the layer's own normalisers against differences, relative and not. */
+START_TEST(normalisers) {
+  float x[6] = {.7f, -1.9f, .3f, 2.5f, -.05f, 1.1f}, room[12];
+  for (int relative = 0; relative < 2; relative++) {
+    const mxi_normaliser how = {.derivative = MX_GRAD_SOFTMAX, .lse = 1, .relative = relative, .beta = 3, .unit = 1};
+    double dz[6];
+    mxi_normalise(dz, &how, x, 6, room, room + 6);
+    for (int j = 0; j < 6; j++) {
+      float y[6];
+      memcpy(y, x, sizeof y);
+      y[j] = x[j] + 0x1p-8f;
+      const double after = mxi_normalise(NULL, &how, y, 6, room, room + 6), there = (double)y[j];
+      y[j] = x[j] - 0x1p-8f;
+      const double before = mxi_normalise(NULL, &how, y, 6, room, room + 6);
+      near("dZ/dx", dz[j], (after - before) / (there - (double)y[j]), 6e-5);
+    }
+  }
+  const mxi_normaliser lse = {.derivative = MX_GRAD_SOFTMAX, .lse = 1, .beta = 1, .unit = 1};
+  near("log-sum-exp", mxi_normalise(NULL, &lse, block, 4, room, room + 4), 3.101533, 6e-7);
+  /* Relative: twice the block is twice Z. Not relative: it is not. */
+  mxi_normaliser how = {.derivative = MX_GRAD_SOFTMAX, .lse = 1, .relative = 1, .beta = 7, .unit = 1};
+  float twice[6];
+  for (int i = 0; i < 6; i++) twice[i] = 2 * x[i];
+  ck_assert_double_eq(mxi_normalise(NULL, &how, twice, 6, room, room + 6), 2 * mxi_normalise(NULL, &how, x, 6, room, room + 6));
+  how.relative = 0;
+  ck_assert_double_ne(mxi_normalise(NULL, &how, twice, 6, room, room + 6), 2 * mxi_normalise(NULL, &how, x, 6, room, room + 6));
+}
+END_TEST
+
 START_TEST(keys) {
   mx_error err;
   mx_linear_recipe r = {0};
@@ -262,6 +523,13 @@ int main(void) {
   tcase_add_test(t, estimator_in_the_weight_gradient);
   tcase_add_test(t, trust_mask);
   tcase_add_test(t, trust_mask_of_four);
+  tcase_add_test(t, table_of_configurations);
+  tcase_add_test(t, ties);
+  tcase_add_test(t, gradient_of_the_tensor_scale);
+  tcase_add_test(t, slope_of_scales);
+  tcase_add_test(t, jacobians);
+  tcase_add_test(t, tensor_scale_cancels);
+  tcase_add_test(t, normalisers);
   tcase_add_test(t, keys);
   suite_add_tcase(s, t);
   return run_suite(s);

@@ -17,6 +17,7 @@
  *  Gradient rules (keys grad.*, SPEC "Gradient rules") multiply dx and dw by what the derivative of x's and W's quantiser is taken for, in the
  *  domain that Fprop's rotation leaves; without them it is taken for 1.
  *  The bias is added after the product; its gradient sums the unquantised dy.
+ *  grad.config=softmax alone changes the forward pass too: scales of Q1 and Q2 are made of a log-sum-exp.
  *  Source: arXiv 2509.17791 for the six operands; formats/train_keys.def names each technique's.
  *  Oracle: ref_linear_forward, ref_linear_backward (ref/linear.c), tests/test_linear.c. */
 #ifndef MXGOLD_LINEAR_H
@@ -40,6 +41,11 @@ enum { MX_RANDOM_INDEPENDENT, MX_RANDOM_SHARED, MX_RANDOM_FROZEN, MX_RANDOM_COUN
 enum { MX_GRAD_OF_BOTH, MX_GRAD_OF_X, MX_GRAD_OF_W };
 enum { MX_QPRIME_STE, MX_QPRIME_DGE, MX_QPRIME_BASELINE_COMPAT, MX_QPRIME_SPLINE };
 enum { MX_GRAD_MASK_ALL, MX_GRAD_MASK_GRAPHCORE };
+enum { MX_GRAD_STE, MX_GRAD_ABSMAX, MX_GRAD_SOFTMAX, MX_GRAD_HYBRID };
+enum { MX_JACOBIAN_DIAG, MX_JACOBIAN_FULL };
+enum { MX_GRAD_TIES_FIRST, MX_GRAD_TIES_ALL };
+enum { MX_GRAD_TENSOR_IGNORE, MX_GRAD_TENSOR_ABSMAX, MX_GRAD_TENSOR_SOFTMAX };
+enum { MX_SCALE_MASK_FIRST, MX_SCALE_MASK_GRAPHCORE };
 
 /** How a layer is quantised. The zero struct: all six operands plain OCP MXFP4, the products under f32_block. */
 typedef struct mx_linear_recipe {
@@ -119,8 +125,8 @@ typedef struct mx_linear {
 } mx_linear;
 
 /** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. saved holds Q4 and Q6
- *  if they are made of the tensors themselves; Q1 and Q2 if Q4 or Q6 are made of them; their scales alone if only gradient rules of scaled values
- *  look at them. Both depend on the recipe, T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that
+ *  if they are made of the tensors themselves; Q1 and Q2 if Q4 or Q6 are made of them or rules with derivatives of scales (grad.config, grad.tensor)
+ *  look at them; their scales alone if other gradient rules do. Both depend on the recipe, T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that
  *  overflow). */
 mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *layer, const mx_exec *exec, mx_error *err);
 

@@ -11,6 +11,10 @@ static double scale_max(const mx_spec *s) {
   return s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(f)) : mx_format_max(f);
 }
 
+double mxi_rule_max(const mx_spec *spec) {
+  return spec->scale_rule == MX_SCALE_RULE_VALUE ? scale_max(spec) : ldexp(1, mx_format_emax(mx_elem_format(spec->elem)));
+}
+
 /* What max|X| maps to in the units of code times scale: N of SPEC 3.5. */
 static double normaliser(const mx_spec *s) {
   if (s->tensor_norm == MX_TENSOR_NORM_UNIT) return 1;
@@ -39,4 +43,27 @@ double mxi_block_multiplier(const mxi_blocks *b, size_t i, size_t j, double *sto
   const size_t at = (columns ? i : i * b->rows) * t->scale_cols + j;
   *stored = mx_decode(b->scale, mx_scale_code_at(t, at));
   return b->spec->scale_form == MX_SCALE_FORM_ENCODE ? b->over / (b->under * *stored) : b->over * *stored / b->under;
+}
+
+double mxi_gradient_scaled(const mxi_blocks *b, double multiplier, float x) { return x == 0 ? 0 : (double)x * b->prescale / multiplier; }
+
+float mxi_gradient_store(double x) {
+  static const uint32_t nan_bits = 0x7FC00000;
+  float y = (float)x;
+  if (y != y) memcpy(&y, &nan_bits, sizeof y);
+  return y;
+}
+
+mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matrix x) {
+  const mx_spec *s = &y->q[q];
+  *out = x;
+  if (!s->had_size) return MX_OK;
+  const size_t wide = y->t[q].cols;
+  *out = (mxi_matrix){mxi_arena_take(&y->work, x.rows * wide, sizeof(float)), x.rows, wide, wide};
+  if (!out->at) return MX_OK;
+  for (size_t r = 0; r < x.rows; r++) {
+    memcpy(out->at + r * wide, x.at + r * x.ld, x.cols * sizeof(float));
+    memset(out->at + r * wide + x.cols, 0, (wide - x.cols) * sizeof(float));
+  }
+  return mx_hadamard(out->at, wide, out->at, x.rows, wide, wide, s->had_size, s->had_sign, s->had_signs, s->seed);
 }

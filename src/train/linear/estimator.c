@@ -89,22 +89,36 @@ static void lay_knots(mxi_estimator *e, double from, double to) {
   }
 }
 
-static void bounds_of(mxi_estimator *e, const mx_linear_recipe *r, int kind) {
+static void begin(mxi_estimator *e, const mx_linear_recipe *r, int kind) {
   e->kind = kind;
   e->k = (unsigned)mxi_linear_real(r->grad_k, 5);
   e->lo = mxi_linear_real(r->grad_qprime_lo, 0.5);
   e->hi = mxi_linear_real(r->grad_qprime_hi, 1e4);
+  e->one_below = -INFINITY;
+  e->one_above = INFINITY;
   e->n_knots = kind == MX_QPRIME_SPLINE ? (size_t)mxi_linear_real(r->spline_knots, 40) : 0;
 }
 
 void mxi_estimator_of_elements(mxi_estimator *out, const mx_linear_recipe *r, int elem) {
-  bounds_of(out, r, elem == MX_ELEM_NONE ? MX_QPRIME_STE : r->grad_qprime);
-  out->one_below = -INFINITY;
-  out->one_above = INFINITY;
+  begin(out, r, elem == MX_ELEM_NONE ? MX_QPRIME_STE : r->grad_qprime);
   out->clamped = 1;
   if (out->kind == MX_QPRIME_STE) return;
   values_of(out, mx_elem_format(elem));
   const double most = out->grid[out->n - 1];
   if (r->grad_mask == MX_GRAD_MASK_GRAPHCORE) out->one_below = most;
   if (out->n_knots) lay_knots(out, -most, most);
+}
+
+void mxi_estimator_of_scales(mxi_estimator *out, const mx_linear_recipe *r, int scale) {
+  const mx_format *f = mx_scale_format(scale);
+  const int graphcore = r->grad_scale_mask == MX_SCALE_MASK_GRAPHCORE;
+  const uint64_t region = (uint64_t)mxi_linear_real(r->grad_scale_region, 20);
+  begin(out, r, r->grad_scale_qprime);
+  out->clamped = 0;
+  if (out->kind == MX_QPRIME_STE) return;
+  out->n = (size_t)region + (graphcore ? 0 : 1);
+  for (uint64_t code = 0; code < out->n; code++) out->grid[code] = mx_decode(f, code);
+  const double last = out->grid[out->n - 1];
+  *(graphcore ? &out->one_below : &out->one_above) = last;
+  if (out->n_knots) lay_knots(out, 0, mx_decode(f, region));
 }

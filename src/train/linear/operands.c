@@ -1,7 +1,7 @@
 /* The six quantised operands: of the matrices themselves, or of what the forward pass made of them. */
 #include <string.h>
 
-#include "train/linear/internal.h"
+#include "train/linear/gradient.h"
 
 static size_t up_to(size_t n, size_t multiple) { return multiple > 1 ? (n + multiple - 1) / multiple * multiple : n; }
 
@@ -65,7 +65,6 @@ static void show(const mxi_layer *y, int q) {
 /* along and across: operands, or -1. */
 mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across, mx_error *err) {
   mx_error why;
-  mx_status status = MX_OK;
   if (along >= 0) count_up(y, along);
   if (across >= 0) count_up(y, across);
   size_t rows, wide = source.cols, cols, tall = source.rows;
@@ -73,12 +72,15 @@ mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across
   if (across >= 0) mxi_linear_extent(&cols, &tall, y->l, across);
   const mxi_matrix a = along >= 0 ? widened(y, source, source.rows, wide) : source;
   const mxi_matrix b = across >= 0 ? widened(y, source, tall, source.cols) : source;
-  if (!y->work.base) return MX_OK;
-  if (along >= 0 && across >= 0 && wide == source.cols && tall == source.rows)
+  const int soft = along >= 0 && mxi_soft_acts(y->r, along) ? along : -1;
+  mx_status status = soft >= 0 ? say(err, mxi_soft_quantise(y, soft, a, &why), soft, &why) : MX_OK;
+  if (status || !y->work.base) return status;
+  if (along >= 0 && across >= 0 && soft < 0 && wide == source.cols && tall == source.rows)
     status = say(err, mx_quantize_both(&y->t[along], &y->t[across], a.at, a.rows, a.cols, a.ld, &y->q[along], &y->q[across], &y->exec, &why),
                  along, &why);
   else {
-    if (along >= 0) status = say(err, mx_quantize(&y->t[along], a.at, a.rows, a.cols, a.ld, &y->q[along], &y->exec, &why), along, &why);
+    if (along >= 0 && soft < 0)
+      status = say(err, mx_quantize(&y->t[along], a.at, a.rows, a.cols, a.ld, &y->q[along], &y->exec, &why), along, &why);
     if (across >= 0 && !status)
       status = say(err, mx_quantize_transposed(&y->t[across], b.at, b.rows, b.cols, b.ld, &y->q[across], &y->exec, &why), across, &why);
   }

@@ -10,8 +10,11 @@ static int acts_on(const mx_linear_recipe *r, int q) {
 
 int mxi_gradient_looks_at(const mx_linear_recipe *r, int q) {
   if (!acts_on(r, q)) return MXI_LOOKS_AT_NOTHING;
+  if (mxi_gradient_of_scales(r)) return MXI_LOOKS_AT_CODES;
   return r->grad_qprime != MX_QPRIME_STE || r->grad_trust_mask ? MXI_LOOKS_AT_SCALES : MXI_LOOKS_AT_NOTHING;
 }
+
+int mxi_gradient_of_scales(const mx_linear_recipe *r) { return r->grad_config != MX_GRAD_STE || r->grad_tensor != MX_GRAD_TENSOR_IGNORE; }
 
 /* A whole number from least to most, or its default. */
 static mx_status check_count(const char *key, double number, double fallback, int least, int most, mx_error *err) {
@@ -20,14 +23,38 @@ static mx_status check_count(const char *key, double number, double fallback, in
   return mx_fail(err, MX_ERR_CONFLICT, "%s=%g: expected a whole number from %d to %d", key, n + 0.0, least, most);
 }
 
+/* Rules that look at how an operand is quantised. */
+static mx_status check_operand(const mx_linear_recipe *r, int q, mx_error *err) {
+  const mx_spec *s = &r->q[q];
+  if (s->scale_rule == MX_SCALE_RULE_HIF4)
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: gradient rules (grad.*) do not know scale.rule=hif4", q + 1);
+  if (r->grad_config != MX_GRAD_STE && s->scale_rule == MX_SCALE_RULE_QUEST)
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config is of scales that come from magnitudes, not of scale.rule=quest", q + 1);
+  if (r->grad_config != MX_GRAD_STE && s->select != MX_SELECT_ABSMAX)
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config is of one scale a block, not of select=foursix", q + 1);
+  if (r->grad_config == MX_GRAD_SOFTMAX && (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || s->flush))
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config=softmax makes scales of binary32 values, without input.dtype and flush", q + 1);
+  if (r->grad_config == MX_GRAD_SOFTMAX && s->sr_source == MX_SR_SOURCE_AMD_LFSR)
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config=softmax excludes sr.source=amd_lfsr", q + 1);
+  if (r->grad_tensor != MX_GRAD_TENSOR_IGNORE && s->tensor_norm == MX_TENSOR_NORM_NONE)
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.tensor is the derivative of a tensor scale, and tensor.norm=none", q + 1);
+  if (r->grad_tensor != MX_GRAD_TENSOR_IGNORE && s->tensor_given)
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.tensor is the derivative of max|X|, and tensor.given sets the tensor scale", q + 1);
+  return MX_OK;
+}
+
 mx_status mxi_gradient_check(const mx_linear_recipe *r, mx_error *err) {
   mx_status status = check_count("grad.k", r->grad_k, 5, 1, MXI_MOST_K, err);
   if (!status) status = check_count("spline.knots", r->spline_knots, 40, 2, MXI_MOST_KNOTS, err);
+  if (!status) status = check_count("grad.scale_region", r->grad_scale_region, 20, 2, MXI_MOST_VALUES - 1, err);
   if (status) return status;
   const double lo = mxi_linear_real(r->grad_qprime_lo, 0.5), hi = mxi_linear_real(r->grad_qprime_hi, 1e4);
+  const double beta = mxi_linear_real(r->grad_beta, 80);
   if (!(lo <= hi)) return mx_fail(err, MX_ERR_CONFLICT, "grad.qprime_lo=%g is above grad.qprime_hi=%g", lo + 0.0, hi + 0.0);
-  for (int q = MX_Q1; q <= MX_Q2 && !mxi_linear_is_plain(r, MX_FPROP); q++)
-    if (mxi_gradient_looks_at(r, q) && r->q[q].scale_rule == MX_SCALE_RULE_HIF4)
-      return mx_fail(err, MX_ERR_CONFLICT, "Q%d: gradient rules (grad.*) do not know scale.rule=hif4", q + 1);
-  return MX_OK;
+  if (!(beta >= 1e-6 && beta <= 1e6)) return mx_fail(err, MX_ERR_CONFLICT, "grad.beta=%g: expected a number from 1e-6 to 1e6", beta + 0.0);
+  if (r->grad_scale_qprime != MX_QPRIME_STE && r->grad_config == MX_GRAD_STE)
+    return mx_fail(err, MX_ERR_CONFLICT, "grad.scale_qprime is a part of the scale's derivative, which grad.config=ste leaves out");
+  for (int q = MX_Q1; q <= MX_Q2 && !status && !mxi_linear_is_plain(r, MX_FPROP); q++)
+    if (mxi_gradient_looks_at(r, q)) status = check_operand(r, q, err);
+  return status;
 }
