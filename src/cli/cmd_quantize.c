@@ -1,6 +1,8 @@
 /* mxgold quantize: exact codes and scales of a tensor. */
 #include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
@@ -157,10 +159,15 @@ static pipeline pipeline_of(work *w) {
   return (pipeline){.n_pieces = w->n_pieces, .n_threads = cli_threads(&w->args->threads), .self = w, .leave = leave};
 }
 
-/* The tensor's largest magnitude, before the first block can be scaled. */
+/* Is the whole tensor looked at before its first block can be scaled? */
+static int needs_amax(const mx_spec *s) {
+  const int tensor_wide = s->scale_nan == MX_SCALE_NAN_TENSOR || s->scale_inf == MX_SCALE_INF_TENSOR;
+  return tensor_wide || (s->tensor_norm != MX_TENSOR_NORM_NONE && !s->tensor_given);
+}
+
+/* The tensor's largest magnitude. */
 static int find_amax(work *w, mx_error *err) {
-  const int tensor_wide = w->spec.scale_nan == MX_SCALE_NAN_TENSOR || w->spec.scale_inf == MX_SCALE_INF_TENSOR;
-  if (!tensor_wide && (w->spec.tensor_norm == MX_TENSOR_NORM_NONE || w->spec.tensor_given)) return CLI_FINE;
+  if (!needs_amax(&w->spec)) return CLI_FINE;
   pipeline p = pipeline_of(w);
   p.desk = amax_desk, p.make = make_amax, p.keep = keep_amax;
   progress_start(&w->progress, w->ctx, "largest magnitude", w->in.array->n_bytes);
@@ -297,6 +304,23 @@ static int run_all(const cli_context *ctx, const struct args *a, const mx_spec *
   return quantize_all(ctx, &o);
 }
 
+/* Mapped pages count as resident until the file is closed, so that a tensor is read and not mapped; but one that is read twice would be copied twice,
+ * half as much processor time again, and up to this size it is mapped. */
+enum { MAP_MOST = 1 << 30 };
+
+/* By columns, and twice: through a mapping. */
+static int open_input(work *w) {
+  const struct args *a = w->args;
+  struct stat is;
+  struct rlimit space;
+  if (input_open(&w->in, a->in, &a->form, a->transpose ? MX_BY_MAPPING : MX_BY_READING)) return CLI_TROUBLE;
+  if (a->transpose || !needs_amax(&w->spec) || w->in.array->dtype != MX_F32 || w->in.array->n_bytes > MAP_MOST) return CLI_FINE;
+  if (stat(mx_file_path(w->in.file), &is) || !S_ISREG(is.st_mode)) return CLI_FINE;     /* a pipe is read once */
+  if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur != RLIM_INFINITY) return CLI_FINE; /* it may be too little for a mapping */
+  input_close(&w->in);
+  return input_open(&w->in, a->in, &a->form, MX_BY_MAPPING);
+}
+
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   work w = {.args = a, .ctx = ctx, .exec.n_threads = cli_threads(&a->threads)};
@@ -316,7 +340,7 @@ static int run(const cli_context *ctx, void *args) {
   }
   mx_writer_install_signal_cleanup();
   mx_file *bits = NULL;
-  if (input_open(&w.in, a->in, &a->form, a->transpose ? MX_BY_MAPPING : MX_BY_READING)) return CLI_TROUBLE;
+  if (open_input(&w)) return CLI_TROUBLE;
   const mx_array *in = w.in.array;
   int rc = mx_matrix_of(&w.rows, &w.cols, in->shape, in->n_dims) ? CLI_FINE : cli_error("%s: the shape overflows", a->in);
   if (!rc && a->bits) rc = open_bits(&w, &bits, &err);

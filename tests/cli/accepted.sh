@@ -1,9 +1,17 @@
 # What was once taken without a word: values, options and files that mean nothing are refused in one line, or it is said what they were taken for.
 : "${scratch:?run by tests/run-cli.sh}"
+cat >npy.py <<'PY'
+import struct
+def save(path, descr, rows, cols, data):
+    """A matrix as .npy."""
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }" % (descr, rows, cols)).encode().ljust(117) + b"\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head + bytes(data))
+PY
 python3 - <<'PY'
-import numpy as np
-r = np.random.default_rng(17)
-np.save("x.npy", r.standard_normal((64, 96)).astype("f4"))
+import random, struct
+from npy import save
+r = random.Random(17)
+save("x.npy", "<f4", 64, 96, struct.pack("<6144f", *(r.gauss(0, 1) for _ in range(6144))))
 PY
 
 # Numbers that are no tensor scale, and those that binary32 would make 0 of.
@@ -114,36 +122,39 @@ refuses "mxgold: header: suite special under this spec has no $((n - 1)) cases o
 
 # Codes that are none: bits that the format does not have, and rows of no packing.
 MXGOLD=$mxgold python3 - <<'PY'
-import json, os, struct, subprocess
-import numpy as np
-r = np.random.default_rng(17)
-def save(path, **tensors):
+import json, os, random, struct, subprocess
+import npy
+r = random.Random(18)
+ROWS, COLS = 64, 96
+def save(path, **tensors): # name: (columns, bytes)
     header, body = {}, b""
-    for name, a in tensors.items():
-        kind = {"uint8": "U8", "float32": "F32"}[a.dtype.name]
-        header[name] = {"dtype": kind, "shape": list(a.shape), "data_offsets": [len(body), len(body) + a.nbytes]}
-        body += a.tobytes()
+    for name, (cols, data) in tensors.items():
+        header[name] = {"dtype": "U8", "shape": [ROWS, cols], "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
     text = json.dumps(header).encode()
     open(path, "wb").write(struct.pack("<Q", len(text)) + text + body)
 def load(path):
     data = open(path, "rb").read()
     n = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + n])
-    return {k: np.frombuffer(data[8 + n:], np.uint8, v["data_offsets"][1] - v["data_offsets"][0], v["data_offsets"][0]).reshape(v["shape"])
-            for k, v in header.items() if k in ("codes", "scales")}
+    return {k: (v["shape"][1], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in header.items() if k in ("codes", "scales")}
 mxgold = os.environ["MXGOLD"]
 for preset, bits in (("ocp-mxfp4", 4), ("ocp-mxfp6-e2m3", 6)):
     subprocess.run([mxgold, "quantize", "x.npy", "--preset", preset, "-o", f"a{bits}.safetensors"], check=True)
     q = load(f"a{bits}.safetensors")
-    codes = q["codes"].copy() if bits == 6 else np.stack([q["codes"] & 15, q["codes"] >> 4], -1).reshape(64, 96)
-    save(f"b{bits}.safetensors", codes=codes, scales=q["scales"])
-    codes[5, 7] = codes[5, 7] & ((1 << bits) - 1) | 0xC0
-    print(f"0x{codes[5, 7]:02X}", file=open(f"code{bits}", "w"))
-    save(f"c{bits}.safetensors", codes=codes, scales=q["scales"])
-np.save("scales.npy", load("a4.safetensors")["scales"])
-for width in (90, 47, 65): np.save(f"codes{width}.npy", r.integers(0, 256, (64, width)).astype("u1"))
-np.save("codes48.npy", load("a4.safetensors")["codes"])
-np.save("codes64.npy", np.pad(load("a4.safetensors")["codes"], ((0, 0), (0, 16))))
+    codes = bytearray(q["codes"][1] if bits == 6 else (half for byte in q["codes"][1] for half in (byte & 15, byte >> 4)))
+    assert len(codes) == ROWS * COLS
+    save(f"b{bits}.safetensors", codes=(COLS, codes), scales=q["scales"])
+    at = 5 * COLS + 7
+    codes[at] = codes[at] & ((1 << bits) - 1) | 0xC0
+    print(f"0x{codes[at]:02X}", file=open(f"code{bits}", "w"))
+    save(f"c{bits}.safetensors", codes=(COLS, codes), scales=q["scales"])
+q = load("a4.safetensors")
+npy.save("scales.npy", "|u1", ROWS, *q["scales"])
+for width in (90, 47, 65):
+    npy.save(f"codes{width}.npy", "|u1", ROWS, width, bytes(r.randrange(256) for _ in range(ROWS * width)))
+npy.save("codes48.npy", "|u1", ROWS, 48, q["codes"][1])
+npy.save("codes64.npy", "|u1", ROWS, 64, b"".join(q["codes"][1][48 * i:48 * i + 48] + bytes(16) for i in range(ROWS)))
 PY
 for bits in 4 6; do
   accepts "$mxgold" diff a$bits.safetensors b$bits.safetensors

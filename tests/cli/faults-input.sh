@@ -8,7 +8,8 @@ restore
 # Read a piece at a time, or mapped: one line, exit 2, nothing left behind. To the middle; and to within the last page, behind which a mapping shows zeros.
 for bytes in 2000000 4194300; do
   shrunk pread:3 "raw:$bytes" "mxgold: raw shrank while being read" "$mxgold" quantize raw --shape 1024x1024 -o o.safetensors; restore
-  shrunk pread:3 "raw:$bytes" "mxgold: raw shrank while being read" "$mxgold" quantize raw --shape 1024x1024 --dequantized --preset te-nvfp4 -o o.safetensors; restore
+  shrunk mmap:1 "raw:$bytes" "mxgold: raw shrank while being read" "$mxgold" quantize raw --shape 1024x1024 --dequantized --preset te-nvfp4 -o o.safetensors; restore
+  shrunk pread:3 "raw:$bytes" "mxgold: raw shrank while being read" bash -c 'ulimit -v 100000000; exec "$0" quantize raw --shape 1024x1024 --preset te-nvfp4 -o o.safetensors' "$mxgold"; restore
   shrunk pread:3 "x.npy:$bytes" "mxgold: x.npy shrank while being read" "$mxgold" quantize x.npy --all --fake --preset nvfp4 -o o.safetensors; restore
   shrunk pread:3 "raw:$bytes" "mxgold: raw shrank while being read" "$mxgold" encode raw --shape 1024x1024 --format e4m3 -o o.npy; restore
   shrunk pread:3 "raw:$bytes" "mxgold: raw shrank while being read" "$mxgold" hadamard raw --shape 1024x1024 --size 16 -o o.npy; restore
@@ -60,8 +61,9 @@ case $mxgold in
   accepts bash -c 'ulimit -v 300000; exec "$0" encode zeros --shape 10000x10000 --format e4m3 -o o.npy' "$mxgold"
   refuses "mxgold: zeros: cannot map, and has no room in memory: Cannot allocate memory" \
     bash -c 'ulimit -v 300000; exec "$0" quantize zeros --shape 10000x10000 --transpose -o o2.safetensors' "$mxgold"
-  # What is behind the reader is not resident.
-  for command in "quantize zeros --shape 10000x10000 --preset te-nvfp4 -o o.safetensors" "inspect o.npy" "dequantize o.safetensors -o back.npy"; do
+  # What is behind the reader is not resident; what is read twice is, up to a GiB.
+  truncate -s 1200000000 twice
+  for command in "quantize twice --shape 10000x30000 --preset te-nvfp4 -o o.safetensors" "quantize zeros --shape 10000x10000 --preset ocp-mxfp4 -o o.safetensors" "inspect o.npy" "dequantize o.safetensors -o back.npy"; do
     python3 - "$mxgold" $command >"$scratch/peak" <<'P'
 import os, resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
@@ -69,7 +71,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 P
     [ "$(cat "$scratch/peak")" -lt 60000 ] || fail "$command: $(cat "$scratch/peak") KiB were resident"
   done
-  rm -f zeros o.safetensors o.npy back.npy
+  rm -f zeros twice o.safetensors o.npy back.npy
   ;;
 esac
 rm huge.head
