@@ -63,6 +63,11 @@ typedef struct mx_train_options {
  *  Threads: reentrant if each call has its own folder. */
 mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err);
 
+/** What decides a run's bits, as one hash: XXH3-128, as 32 hexadecimal digits, of the resolved configuration with its data and initial weights by the
+ *  digest of their bytes. Two ways to write one recipe have one identity; paths, threads and options.dir play no part.
+ *  Uses config, set and init of options. Errors as mx_train_run()'s for the configuration. Threads: reentrant. */
+mx_status mx_train_identity(char id[33], const mx_train_options *options, mx_error *err);
+
 /** Find the first step, and the first parameter or output in it, at which the digests of two runs differ. *step is UINT64_MAX if they do not
  *  differ; name has room for 96 characters and is "" for digests of all parameters together. MX_ERR_IO, MX_ERR_FORMAT. */
 mx_status mx_train_compare(uint64_t *step, char *name, const char *dir_a, const char *dir_b, mx_error *err);

@@ -1,0 +1,44 @@
+/** Statistics of paired runs: two arms with the same seeds differ by a mean with an interval, and several comparisons share one chance of error.
+ *
+ *  All sums are in binary64, in the order of the arrays. Oracle: tests/test_paired.c, against figures of scipy; closed forms for 1 and 2 degrees of freedom. */
+#ifndef MXGOLD_PAIRED_H
+#define MXGOLD_PAIRED_H
+
+#include <stddef.h>
+
+#include "status.h"
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** P(T <= t) of Student's t with so many degrees of freedom (> 0, need not be whole). NaN for NaN or degrees <= 0. Relative error below 1e-12. */
+double mx_student_cdf(double t, double degrees);
+/** The t with P(T <= t) = p. p 0 and 1 give the infinities; NaN outside. */
+double mx_student_quantile(double p, double degrees);
+
+/** A mean of n values with its interval. */
+typedef struct mx_interval {
+  size_t n;
+  double mean;
+  double sd;        /* sample standard deviation, of n - 1; NaN for n < 2 */
+  double low, high; /* mean -+ t sd / sqrt n at the confidence that was asked for; NaN for n < 2 */
+  double p;         /* two-sided, that the mean is 0; NaN for n < 2. All values equal: 1 if they are 0, else 0 */
+} mx_interval;
+
+/** Of x[n] at a confidence such as .95. Values that are not finite make every field but n NaN. Threads: reentrant. */
+mx_interval mx_mean_interval(const double *x, size_t n, double confidence);
+/** Of a[i] - b[i]. */
+mx_interval mx_paired_interval(const double *a, const double *b, size_t n, double confidence);
+
+/** Holm's correction: adjusted[i] is the smallest overall chance of error at which hypothesis i is rejected among all n. A NaN in p is no hypothesis:
+ *  it stays NaN and does not count. adjusted may be p.   Source: S. Holm, Scand. J. Statist. 6 (1979) 65-70.
+ *  Returns MX_OK or MX_ERR_NOMEM. */
+mx_status mx_holm(double *adjusted, const double *p, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif

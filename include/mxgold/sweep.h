@@ -1,0 +1,89 @@
+/** Sweeps: many training runs, each configuration with each seed, on all processors, in any number of processes and on any number of machines, and
+ *  resumed where they were stopped.
+ *
+ *  A sweep is a JSON file:
+ *      {"config": "llama.json",                      the configuration that every run starts from, beside the sweep
+ *       "set": {"train.steps": 200},                 keys of every run
+ *       "arms": [{"name": "F", "set": {"quant.recipe": "recipe-ocp", "quant.gemms": ["fprop"]}}, ...],
+ *       "grid": {"optimizer.lr": [1e-3, 3e-3], ...}, every combination of the values, of every arm; a value that is an object sets several keys
+ *                                                    and has a name: {"name": "H16", "set": {...}}
+ *       "random": {"arms": 20, "seed": 1},           so many combinations of the grid, drawn; without it all
+ *       "reference": {"quant": null},                keys of the arm that the others are compared with, before the grid's; false: none
+ *       "seeds": 8}                                  train.seed 1 to 8, or a list of them
+ *  Keys are those of `mxgold train --set`. The reference is run for each combination of those axes of the grid that change no key of "quant".
+ *
+ *  Each run is known by its identity, a hash of its resolved configuration and of the bytes of its data (mx_train_identity()), so that a run that two arms
+ *  share, or that an earlier sweep in the same folder finished, is not done again.
+ *
+ *  In the folder: runs/ID/ (what mx_train_run() writes), journal/ (one file a process, one line an event, only ever appended to; a line that a kill cut off
+ *  is not read), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, without times, so that it has the
+ *  same bytes for any number of processes, machines and interruptions.
+ *  Oracle: tests/cli/sweep.sh, tests/test_sweep.c. */
+#ifndef MXGOLD_SWEEP_H
+#define MXGOLD_SWEEP_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mx_sweep mx_sweep;
+
+/** One run of a sweep. */
+typedef struct mx_sweep_run {
+  const char *arm;        /* its name */
+  const char *reference;  /* name of the arm that it is compared with; NULL: it is a reference, or there is none */
+  uint64_t seed;          /* train.seed */
+  const char *id;         /* 32 hexadecimal digits */
+  const char *config;     /* path of the configuration it starts from */
+  const char *const *set; /* n_set times "KEY=VALUE" */
+  size_t n_set;
+} mx_sweep_run;
+
+typedef struct mx_sweep_progress {
+  size_t runs, finished, failed, running; /* of this call's share; failed: ended by an error or diverged */
+  double seconds, seconds_left;           /* since the call began; estimated, negative before the first run ends */
+} mx_sweep_progress;
+
+typedef struct mx_sweep_options {
+  const char *dir;                                          /* created if it does not exist */
+  size_t shard, shards;                                     /* run the runs i with i % shards == shard; shards 0: all */
+  int n_jobs;                                               /* runs beside each other, each on one thread; 0: as many as there are processors */
+  double budget;                                            /* seconds after which running runs write a checkpoint and the call ends; 0: none */
+  int keep;                                                 /* 1: keep model and state.safetensors of finished runs; else they are removed */
+  volatile sig_atomic_t *stop;                              /* set: running runs write a checkpoint and the call ends; may be NULL */
+  void (*report)(void *self, const mx_sweep_progress *now); /* about twice a second; may be NULL */
+  void *self;
+} mx_sweep_options;
+
+typedef struct mx_sweep_result {
+  size_t runs;                               /* different runs of this call's share */
+  size_t before, finished, diverged, failed; /* that an earlier call finished; that this call did */
+  size_t left;                               /* not done, because the call was stopped */
+} mx_sweep_result;
+
+/** Read a sweep and work out its runs, each once, references first, then by arm and seed.
+ *  Returns MX_OK; MX_ERR_IO, MX_ERR_FORMAT (JSON), MX_ERR_KEY (an unknown key; the nearest are named), MX_ERR_ARG (a wrong value), any error of a
+ *  configuration, with the arm that has it; MX_ERR_NOMEM. Free with mx_sweep_free(). */
+mx_status mx_sweep_read(mx_sweep **out, const char *path, mx_error *err);
+void mx_sweep_free(mx_sweep *sweep);
+/** The index-th run; NULL past the last. */
+const mx_sweep_run *mx_sweep_run_at(const mx_sweep *sweep, size_t index);
+
+/** Do the runs that are not done. Processes are forked, so call it before the program uses threads of its own. A run that fails or diverges is a result
+ *  and no error. Writes results.jsonl at the end.
+ *  Returns MX_OK, MX_ERR_IO, MX_ERR_NOMEM, MX_ERR_FORMAT (a journal that is not one).
+ *  Threads: several calls, in any processes, may share a folder if they have different shards. */
+mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,144 @@
+/* mxgold sweep SWEEP.json -o DIR: many training runs, each configuration with each seed, resumed where they were stopped. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/cli.h"
+#include "cli/base/out.h"
+#include "mxgold/sweep.h"
+
+struct args {
+  const char *sweep, *out, *shard, *budget;
+  cli_u64 jobs;
+  int list, keep, json;
+};
+
+static const cli_option options[] = {
+    {"SWEEP.json", 0, CLI_POS, offsetof(struct args, sweep), NULL, "the sweep: config, set, arms, grid, random, reference, seeds", NULL},
+    {"output", 'o', CLI_STRING, offsetof(struct args, out), "DIR", "the sweep's folder: runs, journals, results.jsonl", NULL},
+    {"jobs", 'j', CLI_U64, offsetof(struct args, jobs), "N",
+     "runs beside each other, one thread each; as many as there are processors by default", NULL},
+    {"shard", 0, CLI_STRING, offsetof(struct args, shard), "I/N",
+     "do the I-th of N shares of the runs, I from 0: for job arrays, all in one folder", NULL},
+    {"budget", 0, CLI_STRING, offsetof(struct args, budget), "TIME",
+     "stop after so long, such as 30m, with checkpoints of what runs then: s, m, h", NULL},
+    {"keep", 0, CLI_FLAG, offsetof(struct args, keep), NULL, "keep model.safetensors and state.safetensors of finished runs", NULL},
+    {"list", 0, CLI_FLAG, offsetof(struct args, list), NULL, "print the runs and do nothing", NULL},
+    {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print the result, or the list, as JSON", NULL},
+    {0},
+};
+
+static volatile sig_atomic_t stop;
+static void on_signal(int number) { stop = number; }
+
+/* Hours, minutes and seconds, as short as they can be said. */
+static const char *time_text(char text[24], double seconds) {
+  const unsigned long s = seconds > 0 ? (unsigned long)(seconds + .5) : 0;
+  if (s >= 3600)
+    snprintf(text, 24, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
+  else
+    snprintf(text, 24, "%lu:%02lu", s / 60, s % 60);
+  return text;
+}
+
+static void report(void *self, const mx_sweep_progress *p) {
+  const int *terminal = self;
+  if (!*terminal) return;
+  enum { WIDE = 24 };
+  char bar[WIDE + 1], spent[24], left[24];
+  const size_t done = p->finished + p->failed;
+  for (size_t i = 0; i < WIDE; i++) bar[i] = i * p->runs < done * WIDE ? '#' : '.';
+  bar[WIDE] = 0;
+  fprintf(stderr, "\r\033[K[%s] %zu of %zu runs done, %zu running, %zu failed or diverged, %s since the start, %s left", bar, done, p->runs,
+          p->running, p->failed, time_text(spent, p->seconds), p->seconds_left < 0 ? "?" : time_text(left, p->seconds_left));
+  fflush(stderr);
+}
+
+static int read_shard(mx_sweep_options *how, const char *text) {
+  char rest;
+  if (!text) return 1;
+  return sscanf(text, "%zu/%zu%c", &how->shard, &how->shards, &rest) == 2 && how->shards && how->shard < how->shards;
+}
+
+static int read_budget(mx_sweep_options *how, const char *text) {
+  char *end;
+  if (!text) return 1;
+  how->budget = strtod(text, &end);
+  const double unit = !strcmp(end, "s") || !*end ? 1 : !strcmp(end, "m") ? 60 : !strcmp(end, "h") ? 3600 : 0;
+  how->budget *= unit;
+  return end != text && unit > 0 && how->budget > 0 && isfinite(how->budget);
+}
+
+static int list_runs(const mx_sweep *sweep, int json) {
+  out *o = out_new();
+  out_table(o, "runs");
+  for (size_t i = 0; mx_sweep_run_at(sweep, i); i++) {
+    const mx_sweep_run *r = mx_sweep_run_at(sweep, i);
+    out_row(o);
+    out_text(o, "arm", r->arm);
+    out_u64(o, "seed", r->seed);
+    out_text(o, "compared with", r->reference ? r->reference : "");
+    out_text(o, "id", r->id);
+  }
+  out_end(o);
+  return out_print(o, json);
+}
+
+static int print_result(const struct args *a, const mx_sweep_result *r) {
+  out *o = out_new();
+  out_text(o, "sweep", a->out);
+  out_u64(o, "runs", r->runs);
+  out_u64(o, "finished", r->before + r->finished);
+  out_u64(o, "diverged", r->diverged);
+  out_u64(o, "failed", r->failed);
+  out_u64(o, a->json ? "done_before" : "done by an earlier call", r->before);
+  out_u64(o, "left", r->left);
+  return out_print(o, a->json);
+}
+
+static int run(const cli_context *ctx, void *args) {
+  const struct args *a = args;
+  int terminal = isatty(STDERR_FILENO);
+  mx_sweep_options how = {.dir = a->out,
+                          .n_jobs = a->jobs.v > 1 << 20 ? 1 << 20 : (int)a->jobs.v,
+                          .keep = a->keep,
+                          .stop = &stop,
+                          .report = report,
+                          .self = &terminal};
+  (void)ctx;
+  if (!a->out && !a->list) return cli_error("sweep: no output, expected -o DIR");
+  if (!read_shard(&how, a->shard)) return cli_error("sweep: --shard %s: expected I/N, I from 0 to N - 1", a->shard);
+  if (!read_budget(&how, a->budget)) return cli_error("sweep: --budget %s: expected a time such as 90s, 30m or 2h", a->budget);
+  mx_sweep *sweep;
+  mx_sweep_result result;
+  mx_error err;
+  mx_status status = mx_sweep_read(&sweep, a->sweep, &err);
+  if (status) return cli_fail(&err);
+  if (a->list) {
+    const int rc = list_runs(sweep, a->json);
+    mx_sweep_free(sweep);
+    return rc;
+  }
+  struct sigaction act = {.sa_handler = on_signal};
+  const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &act, NULL);
+  status = mx_sweep_execute(&result, sweep, &how, &err);
+  mx_sweep_free(sweep);
+  if (terminal) fputs("\r\033[K", stderr);
+  if (status) return cli_fail(&err);
+  const int rc = print_result(a, &result);
+  if (rc || !result.left) return rc;
+  cli_error("stopped with %zu of %zu runs left: the same command goes on", result.left, result.runs);
+  return CLI_STOPPED;
+}
+
+const cli_command cmd_sweep = {
+    options, sizeof(struct args), run,
+    "Runs every configuration of a sweep with every seed, each on one thread, as many beside each other as there are processors. The folder "
+    "may hold\n"
+    "runs of earlier calls: what is finished is not done again, what was stopped goes on from its checkpoint. A run that diverges or fails is "
+    "a result.\n"
+    "SIGTERM, SIGINT and SIGUSR1 end it with checkpoints and exit status 3. mxgold report DIR says what the results mean."};

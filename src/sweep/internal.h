@@ -1,0 +1,45 @@
+/* What the files of a sweep share.
+ *
+ * space.c     from the sweep's file to its runs
+ * journal.c   events of runs, written so that a kill at any moment loses one line at most
+ * results.c   results.jsonl, from the journals alone
+ * execute.c   processes that take runs and do them */
+#ifndef SWEEP_INTERNAL_H
+#define SWEEP_INTERNAL_H
+
+#include "mxgold/sweep.h"
+
+struct mx_sweep {
+  char *config; /* path of the configuration that every run starts from */
+  mx_sweep_run *runs;
+  size_t n_runs;
+};
+
+/* How a run ended, as the journal says it. */
+typedef enum mxi_end { MXI_END_NONE, MXI_END_FINISHED, MXI_END_DIVERGED, MXI_END_FAILED } mxi_end;
+typedef struct mxi_outcome {
+  char id[33];
+  mxi_end end;
+  uint64_t steps;
+  double loss, val_loss, val_loss_fp32; /* NaN: none */
+  char text[256];                       /* where it diverged, or why it failed */
+} mxi_outcome;
+
+/* Outcomes of all journals of a folder, sorted by id, each once. */
+typedef struct mxi_outcomes {
+  mxi_outcome *at;
+  size_t n;
+} mxi_outcomes;
+mx_status mxi_journals_read(mxi_outcomes *out, const char *dir, mx_error *err);
+/** The outcome of a run; NULL if it has none yet. */
+const mxi_outcome *mxi_outcome_of(const mxi_outcomes *all, const char *id);
+void mxi_outcomes_free(mxi_outcomes *all);
+
+/** A journal of this process alone; returns a file descriptor, or -1 with errno. */
+int mxi_journal_open(const char *dir);
+/** One event, in one write: a run has begun (outcome->end NONE) or ended. */
+mx_status mxi_journal_write(int journal, const mxi_outcome *outcome, mx_error *err);
+
+mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const char *dir, mx_error *err);
+
+#endif

@@ -1,0 +1,50 @@
+/* results.jsonl: the outcomes of a sweep's runs in the sweep's order. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "mxgold/file.h"
+#include "sweep/internal.h"
+
+static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+static json_t *row(const mx_sweep_run *r, const mxi_outcome *o) {
+  static const char *const ends[] = {NULL, "finished", "diverged", "failed"};
+  json_t *line = json_object();
+  json_object_set_new(line, "arm", json_string(r->arm));
+  json_object_set_new(line, "reference", r->reference ? json_string(r->reference) : json_null());
+  json_object_set_new(line, "seed", json_integer((json_int_t)r->seed));
+  json_object_set_new(line, "id", json_string(r->id));
+  json_object_set_new(line, "end", json_string(ends[o->end]));
+  json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
+  json_object_set_new(line, "loss", number(o->loss));
+  json_object_set_new(line, "val_loss", number(o->val_loss));
+  json_object_set_new(line, "val_loss_fp32", number(o->val_loss_fp32));
+  if (*o->text) json_object_set_new(line, "text", json_string(o->text));
+  return line;
+}
+
+mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const char *dir, mx_error *err) {
+  char path[4096];
+  mx_text file;
+  snprintf(path, sizeof path, "%s/results.jsonl", dir);
+  mx_status status = mx_text_begin(&file, path, err);
+  if (status) return status;
+  for (size_t i = 0; i < sweep->n_runs && !status; i++) {
+    const mxi_outcome *o = mxi_outcome_of(all, sweep->runs[i].id);
+    if (!o) continue;
+    json_t *line = row(&sweep->runs[i], o);
+    char *text = json_dumps(line, JSON_REAL_PRECISION(17));
+    json_decref(line);
+    if (text)
+      fprintf(file.to, "%s\n", text);
+    else
+      status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
+    free(text);
+  }
+  if (!status) return mx_text_end(&file, err);
+  mx_text_drop(&file);
+  return status;
+}

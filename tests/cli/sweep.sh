@@ -1,0 +1,85 @@
+# Sweeps: the same results for any number of processes, shares, kills and cut journals; nothing is done twice; bad sweeps are one line.
+: "${scratch:?run by tests/run-cli.sh}"
+cat >"$scratch/base.json" <<'J'
+{"model": {"kind": "gaussian"}, "data": {"rows": 512, "features": 32, "split": 0.75},
+ "train": {"steps": 30, "batch": 64, "seed": 1, "checkpoint_every": 5}, "optimizer": {"kind": "adam", "lr": 0.01}}
+J
+cat >"$scratch/sweep.json" <<'J'
+{"config": "base.json", "set": {"train.steps": 25},
+ "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}},
+          {"name": "same", "set": {"quant.preset": "ocp-mxfp4"}},
+          {"name": "wild", "set": {"quant.recipe": "recipe-ocp", "optimizer.eps": 0, "optimizer.kind": "sgd", "optimizer.momentum": 1e30}},
+          {"name": "wrong", "set": {"quant.recipe": "recipe-ocp", "train.batch": 100000}}],
+ "grid": {"optimizer.lr": [0.01, 0.1]}, "seeds": [3, 5, 8]}
+J
+sweep() { "$mxgold" sweep "$scratch/sweep.json" -o "$scratch/$1" "${@:2}" >"$scratch/said" 2>"$scratch/why"; }
+same() { cmp -s "$scratch/a/results.jsonl" "$scratch/$1/results.jsonl" || fail "$2: results.jsonl differs"; }
+sweep a --jobs 1 || fail "exit $?: $(cat "$scratch/why")"
+grep -q "^runs *24$" "$scratch/said" || fail "expected 24 different runs, since ocp and same are one: $(cat "$scratch/said")"
+[ "$(wc -l <"$scratch/a/results.jsonl")" = 30 ] || fail "expected a line for each of 30 runs"
+[ "$(grep -c '"end": "diverged"' "$scratch/a/results.jsonl")" -gt 0 ] || fail "no run diverged"
+python3 - "$scratch/a/results.jsonl" <<'P' || fail "results.jsonl"
+import json, sys
+rows = [json.loads(l) for l in open(sys.argv[1])]
+by = {(r["arm"], r["seed"]): r for r in rows}
+assert [r["arm"] for r in rows[:6]] == ["reference optimizer.lr=0.01"] * 3 + ["reference optimizer.lr=0.1"] * 3, "references first, in order"
+assert by["ocp optimizer.lr=0.1", 5]["reference"] == "reference optimizer.lr=0.1"
+assert by["ocp optimizer.lr=0.1", 5]["id"] == by["same optimizer.lr=0.1", 5]["id"], "two spellings of one recipe are one run"
+assert by["ocp optimizer.lr=0.1", 5]["id"] != by["ocp optimizer.lr=0.1", 3]["id"]
+assert all(r["end"] in ("finished", "diverged", "failed") for r in rows)
+assert all((r["val_loss"] is None) == (r["end"] != "finished") for r in rows), "a run that ended early has no validation loss"
+P
+# The run of a sweep is the run that train does.
+accepts "$mxgold" train "$scratch/base.json" -o "$scratch/one" --set train.steps=25 --set optimizer.lr=0.1 --set quant.recipe=recipe-ocp --set train.seed=5
+id=$(python3 -c 'import json,sys; print([r["id"] for r in map(json.loads, open(sys.argv[1])) if r["arm"] == "ocp optimizer.lr=0.1" and r["seed"] == 5][0])' "$scratch/a/results.jsonl")
+cmp -s "$scratch/one/digests.txt" "$scratch/a/runs/$id/digests.txt" || fail "a sweep's run and train's are not the same"
+# Nothing is done twice.
+before=$(cat "$scratch"/a/journal/* | wc -l)
+sweep a && grep -q "^done by an earlier call *24$" "$scratch/said" || fail "a second call does not find the first one's runs"
+[ "$(cat "$scratch"/a/journal/* | wc -l)" = "$before" ] || fail "a second call wrote events"
+# Two processes; shares in any order.
+sweep b --jobs 2 && same b "two processes"
+sweep c --shard 2/3 && sweep c --shard 0/3 && sweep c --shard 1/3 && same c "three shares"
+# Killed: whatever process it hits. Then the journals cut at any byte, as a full disk or a crash of the machine leaves them.
+for wait in 0.02 0.05 0.1; do
+  setsid "$mxgold" sweep "$scratch/sweep.json" -o "$scratch/d" --jobs 2 >/dev/null 2>&1 &
+  sleep $wait
+  kill -KILL -- -$! 2>/dev/null
+  wait $! 2>/dev/null
+done
+sweep d --jobs 2 && same d "killed three times"
+for cut in 1 40 200; do
+  for f in "$scratch"/d/journal/*; do truncate -s -$cut "$f" 2>/dev/null || : >"$f"; done
+  sweep d --jobs 2 && same d "journals $cut bytes shorter"
+done
+# One process of several is killed: its run is taken up again.
+"$mxgold" sweep "$scratch/sweep.json" -o "$scratch/e" --jobs 2 --json >"$scratch/said" 2>&1 &
+parent=$!
+for _ in 1 2 3 4 5 6 7 8; do
+  child=$(pgrep -P $parent | head -1) && kill -KILL "$child" 2>/dev/null
+  sleep 0.02
+done
+wait $parent || fail "killed children end the sweep: $(cat "$scratch/said")"
+grep -q '"left": 0' "$scratch/said" || fail "killed children leave runs: $(cat "$scratch/said")"
+# A budget stops it with exit status 3, and the same command goes on.
+"$mxgold" sweep "$scratch/sweep.json" -o "$scratch/f" --jobs 1 --budget 0.01s >/dev/null 2>"$scratch/why"
+[ $? = 3 ] || fail "--budget: exit $?, expected 3"
+grep -q "runs left: the same command goes on" "$scratch/why" || fail "--budget says: $(cat "$scratch/why")"
+sweep f && same f "stopped by a budget"
+# Bad sweeps.
+bad() {
+  printf '%s' "$1" >"$scratch/bad.json"
+  refuses "mxgold: $scratch/bad.json: $2" "$mxgold" sweep "$scratch/bad.json" -o "$scratch/never"
+  [ ! -e "$scratch/never" ] || fail "a folder of a sweep that is refused"
+}
+bad '{"config": "base.json", "arm": []}' "unknown key 'arm'; nearest: arms"
+bad '{"arms": []}' 'config: expected the path of a configuration'
+bad '{"config": "base.json"}' 'expected arms or a grid'
+bad '{"config": "base.json", "arms": [{"set": {}}]}' 'arms[0]: expected {"name": "...", "set": {...}}'
+bad '{"config": "base.json", "arms": [{"name": "a", "set": {}}, {"name": "a", "set": {}}]}' "arms[1]: the name 'a' is that of arms[0]"
+bad '{"config": "base.json", "arms": [{"name": "a", "set": {"optimizer.lr": 1}}], "grid": {"optimizer.lr": [1]}}' 'grid.optimizer.lr: optimizer.lr is set by arms[0] too'
+bad '{"config": "base.json", "arms": [{"name": "a", "set": {}}], "seeds": [1, 1]}' 'seeds[1] stands there twice'
+printf '%s' '{"config": "base.json", "arms": [{"name": "a", "set": {"optimizer.rate": 1}}]}' >"$scratch/bad.json"
+refuses "mxgold: arm 'a': $scratch/base.json: unknown key 'optimizer.rate'; nearest: optimizer.reset, optimizer.kind, optimizer.lr" \
+  "$mxgold" sweep "$scratch/bad.json" -o "$scratch/never"
+refuses "mxgold: sweep: --shard 3/3: expected I/N, I from 0 to N - 1" "$mxgold" sweep "$scratch/sweep.json" -o "$scratch/never" --shard 3/3
