@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "chain.h"
 #include "fail.h"
+#include "rules.h"
 
 mx_status ref_fail(mx_error *err, mx_status status, const char *format, ...) {
   if (!err) return status;
@@ -19,9 +19,7 @@ mx_status ref_fail(mx_error *err, mx_status status, const char *format, ...) {
 
 /* Is K = F * M a binary32? */
 static int target_fits(const mx_spec *spec, const mx_format *elem, const mx_format *scale) {
-  num f = spec->scale_max == MX_SCALE_MAX_NUMBER ? num_float(spec->scale_max_n) : num_double(ref_format_max(elem));
-  if (spec->scale_max == MX_SCALE_MAX_POW2) f = num_pow2(f.exp);
-  return num_mul_r(f, num_double(ref_format_max(scale)), NUM_F32).kind != NUM_INF;
+  return num_mul_r(ref_scale_max(spec, elem), num_double(ref_format_max(scale)), NUM_F32).kind != NUM_INF;
 }
 
 static int no_code(const mx_format *elem, int used, float n) { return used && elem->bits < 24 && (uint32_t)n >> elem->bits; }
@@ -74,6 +72,12 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
      "select=foursix: its error needs max|X|, which this chain does not store");
   NO(spec->select_sum == MX_SELECT_SUM_TORCH16 && (spec->block_rows > 1 || spec->block_rows < 0 || spec->block_cols != 16),
      "select.sum=torch16 needs block=1x16");
+
+  const int margin = !num_is_zero(num_float(spec->scale_margin));
+  NO(margin && !value, "scale.margin needs scale.rule=value");
+  NO(margin && spec->select == MX_SELECT_FOURSIX, "scale.margin excludes select=foursix");
+  NO(margin && !num_is_zero(num_float(spec->elem_prescale)), "scale.margin excludes elem.prescale");
+  NO(margin && ref_scale_max(spec, elem).kind != NUM_FINITE, "scale.margin: scale.max times it is no positive binary32");
 
   NO(spec->scale_nan == MX_SCALE_NAN_PROPAGATE && scale->nan_code == MX_NO_CODE, "scale.nan=propagate: the scale format has no NaN");
   NO(!e8m0 && (spec->scale_used != MX_SCALE_USED_STORED || spec->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP),

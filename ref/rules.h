@@ -73,7 +73,9 @@ void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, nu
 /* rnd_f32(code * scale * multiplier), or as spec->deq_arith says. */
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under);
 
-/* tensor.c. Defaults filled in; A known. The stored tensor scale goes to *stored. */
+/* tensor.c. F: scale.max times scale.margin. */
+num ref_scale_max(const mx_spec *spec, const mx_format *elem);
+/* Defaults filled in; A known. The stored tensor scale goes to *stored. */
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols);
 void ref_plan_tensor(ref_plan *plan, num amax, num *stored);
 

@@ -68,10 +68,12 @@ void ref_tensor_free(mx_tensor *tensor) {
 
 /* ---- the plan ---- */
 
-static num scale_max(const mx_spec *spec, const mx_format *elem) {
-  num largest = ref_format_largest(elem);
-  if (spec->scale_max == MX_SCALE_MAX_POW2) return num_pow2(largest.exp);
-  return spec->scale_max == MX_SCALE_MAX_NUMBER ? num_float(spec->scale_max_n) : largest;
+num ref_scale_max(const mx_spec *spec, const mx_format *elem) {
+  num most = ref_format_largest(elem);
+  const num margin = num_float(spec->scale_margin);
+  if (spec->scale_max == MX_SCALE_MAX_POW2) most = num_pow2(most.exp);
+  if (spec->scale_max == MX_SCALE_MAX_NUMBER) most = num_float(spec->scale_max_n);
+  return num_is_zero(margin) ? most : num_mul_r(most, margin, NUM_F32);
 }
 
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols) {
@@ -80,8 +82,8 @@ mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t
   *plan =
       (ref_plan){.spec = spec, .elem = ref_elem_format(spec->elem), .scale = ref_scale_format(spec->scale), .type = types[spec->input_dtype]};
   ref_block_extent(spec, rows, cols, &plan->block_rows, &plan->block_cols);
-  plan->most = scale_max(spec, plan->elem);
-  plan->target = ref_real(spec->tensor_target, num_ratio((num[]){plan->most, ref_format_largest(plan->scale)}, 2, NULL, 0));
+  plan->most = ref_scale_max(spec, plan->elem);
+  plan->target = ref_real(spec->tensor_target, num_mul_r(plan->most, ref_format_largest(plan->scale), NUM_F32));
   plan->act_nan = spec->scale_nan;
   plan->nan_n = spec->scale_nan_n;
   plan->act_inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1;

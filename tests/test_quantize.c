@@ -249,6 +249,53 @@ static void hold_odd(size_t want, uint64_t state, int (*draw)(mx_spec *, uint64_
   printf("quantize: %zu odd mixtures%s, %zu values: library equals reference on every ISA\n", want, what, values);
 }
 
+/* scale.margin, whose F has all 24 bits. */
+static int draw_margin(mx_spec *spec, uint64_t *state) {
+  mixtures_draw(spec, state);
+  mixtures_margin(spec, state);
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+static int draw_odd_margin(mx_spec *spec, uint64_t *state) {
+  mixtures_draw_odd(spec, state);
+  mixtures_margin(spec, state);
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+START_TEST(random_keys_with_a_margin) {
+  hold_mixtures(mixtures_wanted(800) / 2, 17, draw_margin, " with a margin");
+  hold_odd(mixtures_wanted(1500) / 4, 18, draw_odd_margin, " with a margin");
+}
+END_TEST
+
+/* What scale.margin=16/17 is for: a scale of three mantissa bits, rounded to nearest, is less than the quotient by 1/17 at most. The maxima are those next
+ * to every tie of the scale and others between. */
+START_TEST(a_margin_keeps_the_largest_element) {
+  static const char *const keys[] = {"scale=e4m3 block=1x16 scale.rule=value", "scale=e4m3 block=1x16 scale.rule=value scale.margin=0.9411764",
+                                     "scale=ue5m3 block=1x16 scale.rule=value scale.margin=0.9411764"};
+  enum { TIES = 8 * 9, EVEN = 8192, N = TIES + EVEN };
+  float *x = calloc(N * 16, sizeof *x);
+  for (int k = 0; k < 3; k++) {
+    mx_spec spec = {0};
+    mx_tensor t;
+    ck_assert_int_eq(mx_spec_parse(&spec, keys[k], NULL), MX_OK);
+    for (size_t i = 0; i < N; i++) {
+      const double f = mx_spec_scale_max(&spec),
+                   most = i < TIES ? f * (1 + (2 * (double)(i / 9) + 1) / 16) : f * (1 + (double)(i - TIES) / EVEN);
+      x[i * 16] = (float)most;
+      for (int step = (int)(i % 9) - 4; i < TIES && step; step += step < 0 ? 1 : -1) x[i * 16] = nextafterf(x[i * 16], step < 0 ? 0 : INFINITY);
+    }
+    size_t clipped = 0;
+    ck_assert_int_eq(mx_tensor_alloc(&t, N, 16, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize(&t, x, N, 16, 16, &spec, NULL, NULL), MX_OK);
+    for (size_t i = 0; i < N; i++) clipped += (double)x[i * 16] > 6 * mx_decode(mx_scale_format(spec.scale), t.scales[i]);
+    ck_assert_msg(k ? clipped == 0 : clipped > N / 4, "%s: %zu of %d are clipped", keys[k], clipped, N);
+    mx_tensor_free(&t);
+  }
+  free(x);
+}
+END_TEST
+
 START_TEST(random_odd_mixtures) {
   hold_odd(mixtures_wanted(1500), MIXTURES_SEED + 1, mixtures_draw_odd, "");
   hold_odd(mixtures_wanted(1500) / 2, 98, draw_odd_scale_first, " with scale_first");
@@ -474,6 +521,7 @@ int main(void) {
       {"hif4 mixtures", {random_keys_beside_hif4}},
       {"foursix mixtures", {random_keys_beside_foursix}},
       {"tiny scales", {random_keys_beside_tiny_scales}},
+      {"margin", {random_keys_with_a_margin, a_margin_keeps_the_largest_element}},
       {"scale_first mixtures", {random_keys_scale_first}},
       {"corners",
        {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie, zero_blocks_draw_and_binary16_overflows}},

@@ -376,6 +376,19 @@ START_TEST(techniques_4_5_four_over_six) {
 }
 END_TEST
 
+/* TECHNIQUES 0.1 no. 16. amax 6.375 over 6 is the tie 1.0625, which goes down to 1: the element is clipped. Over rnd(6 * 0.9411764) it is 1.128906,
+ * and its scale 1.125 holds it. A scale of the whole tensor (K = F * M) makes the same room at the top: 10 over 448 F. */
+START_TEST(techniques_0_1_margin) {
+  const float x[16] = {6.375f, 1}, y[16] = {6, 1}, with[16] = {6.75f, 1.125f};
+  row_gives("scale=e4m3 block=1x16 scale.rule=value", x, 16, 0x38, y);
+  row_gives("scale=e4m3 block=1x16 scale.rule=value scale.margin=0.9411764", x, 16, 0x39, with);
+  const mx_spec spec = parse("scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv chain=exact scale.margin=0.9411764");
+  float stored;
+  ck_assert_int_eq(ref_tensor_scale(&stored, 10, &spec), MX_OK);
+  ck_assert(stored == 10 / (5.64705849f * 448)); /* rnd(6 * 0.9411764), times 448 */
+}
+END_TEST
+
 START_TEST(techniques_4_7_rceil) {
   const float amax[] = {6, 6.0000005f, 3, 5, 7, 448};
   const int byte[] = {127, 128, 126, 127, 128, 134};
@@ -561,6 +574,7 @@ int main(void) {
   tcase_add_test(t, techniques_4_2_prescale);
   tcase_add_test(t, techniques_4_4_quest);
   tcase_add_test(t, techniques_4_5_four_over_six);
+  tcase_add_test(t, techniques_0_1_margin);
   tcase_add_test(t, techniques_4_7_rceil);
   tcase_add_test(t, techniques_4_9_hif4);
   tcase_add_test(t, spec_5_hadamard);

@@ -230,10 +230,8 @@ mx_status mxh_plan_make(mxd_plan *p, const mx_spec *spec, size_t rows, size_t co
   memcpy(p->log2_above, log2_reach.above, sizeof p->log2_above);
   if (elem->kind == MX_KIND_NONE) return MX_OK;
   p->emax = mx_format_emax(elem);
-  p->f = spec->scale_max == MX_SCALE_MAX_ELEM   ? mx_format_max(elem)
-         : spec->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, p->emax)
-                                                : (double)spec->scale_max_n;
-  p->target = spec->tensor_target != 0 ? (double)spec->tensor_target : p->f * mx_format_max(scale);
+  p->f = mx_spec_scale_max(spec);
+  p->target = spec->tensor_target != 0 ? (double)spec->tensor_target : (double)(float)(p->f * mx_format_max(scale));
   p->k = (float)p->target;
   if (spec->tensor_norm == MX_TENSOR_NORM_NV || spec->tensor_norm == MX_TENSOR_NORM_CHMIEL) p->norm = p->target;
   if (spec->tensor_norm == MX_TENSOR_NORM_SEED004) p->norm = p->target / 2;

@@ -164,6 +164,10 @@ typedef struct mx_spec {
 mx_encoding mx_elem_encoding(const mx_spec *spec);
 mx_encoding mx_scale_encoding(const mx_spec *spec);
 
+/** F of SPEC 3.1: scale.max as a number, times scale.margin where there is one, then rounded once to binary32.
+ *  Threads: reentrant.   Oracle: tests/test_ref.c (ref/ has its own). */
+double mx_spec_scale_max(const mx_spec *spec);
+
 /** Block shape with the defaults filled in: 1 row and 32 columns; MX_BLOCK_WHOLE becomes the tensor's own extent. */
 void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols);
 

@@ -79,8 +79,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "tensor.norm=chmiel, seed004", "scale.form=decode", "they normalise the encode form");
   if (s->tensor_norm == MX_TENSOR_NORM_NV && encode)
     return conflict(err, "tensor.norm=nv", "scale.form=encode", "nv normalises the decode form");
-  const double most = s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(elem)) : (double)s->scale_max_n;
-  const double target = (s->scale_max == MX_SCALE_MAX_ELEM ? mx_format_max(elem) : most) * mx_format_max(scale);
+  const double most = mx_spec_scale_max(s), target = most * mx_format_max(scale);
   if (normed && elem->kind == MX_KIND_NONE)
     return conflict(err, "elem=none", "tensor.norm", "values that are stored as they are have no tensor scale");
   if (normed && s->tensor_target == 0 && isinf((float)target))
@@ -98,6 +97,14 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->scale_used != MX_SCALE_USED_STORED && s->scale != MX_SCALE_E8M0) return conflict(err, "scale.used", "scale", "it is a rule of e8m0");
   if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1 || s->scale_max != MX_SCALE_MAX_ELEM))
     return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
+  if (s->scale_margin != 0 && !value) return conflict(err, "scale.margin", "scale.rule", "only scale.rule=value divides by scale.max");
+  if (s->scale_margin != 0 && s->select == MX_SELECT_FOURSIX)
+    return conflict(err, "scale.margin", "select=foursix", "it maps to 6 and to 4, no less");
+  if (s->scale_margin != 0 && s->elem_prescale != 0)
+    return conflict(err, "scale.margin", "elem.prescale", "one of the two keeps elements from being clipped");
+  if (s->scale_margin != 0 && !(most > 0 && isfinite(most)))
+    return mx_fail(err, MX_ERR_CONFLICT, "scale.margin=%g: scale.max times it is %g, expected a positive number of binary32",
+                   (double)s->scale_margin, most);
   if (s->select == MX_SELECT_FOURSIX && chain && normed && *mx_chain_row(s->chain)->store != 'A')
     return conflict(err, "select=foursix", "chain", "its error needs max|X|, which this chain does not store");
   if (s->select_sum == MX_SELECT_SUM_TORCH16 && (s->block_cols != 16 || s->block_rows > 1))

@@ -264,6 +264,14 @@ int mx_spec_equal(const mx_spec *a, const mx_spec *b) {
   return !strcmp(ta, tb);
 }
 
+double mx_spec_scale_max(const mx_spec *s) {
+  const mx_format *elem = mx_elem_format(s->elem);
+  const double most = s->scale_max == MX_SCALE_MAX_ELEM   ? mx_format_max(elem)
+                      : s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(elem))
+                                                          : (double)s->scale_max_n;
+  return s->scale_margin == 0 ? most : (double)(float)(most * (double)s->scale_margin); /* 24 bits by 24: one rounding */
+}
+
 void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols) {
   const int r = spec->block_rows ? spec->block_rows : 1, c = spec->block_cols ? spec->block_cols : 32;
   *block_rows = r == MX_BLOCK_WHOLE ? (rows ? rows : 1) : (size_t)r;

@@ -19,12 +19,14 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
   memset(spec, 0, sizeof *spec);
   const char *key;
   for (size_t k = 0; (key = mx_key_name(k)); k++) {
+    if (!strcmp(key, "scale.margin") || !strncmp(key, "eden.", 5)) continue; /* younger than the mixtures: they have draws of their own */
     if (below(state, 4)) continue;
     char value[64] = "";
     size_t n = 0;
     int number = 0;
     while (mx_key_choice(k, n, NULL, NULL)) n++;
-    if (!strcmp(key, "deq.arith")) n = 2; /* the rows that it had when mixtures were first counted: later ones have draws of their own */
+    if (!strcmp(key, "deq.arith") || !strcmp(key, "select"))
+      n = 2; /* the rows that they had when mixtures were first counted: later ones have draws of their own */
     if (n) {
       const char *name = mx_key_choice(k, below(state, (uint32_t)n), NULL, &number);
       if (!number)
@@ -168,6 +170,14 @@ void mixtures_scale_first(mx_spec *spec, uint64_t *state) {
     spec->tensor_norm = chain ? MX_TENSOR_NORM_NV : norms[encode ? 1 + below(state, 3) : below(state, 2)];
   }
   if (spec->chain == MX_CHAIN_EXACT && spec->tensor_norm && !below(state, 2)) spec->tensor_store = (int)below(state, MX_TENSOR_STORE_COUNT);
+}
+
+void mixtures_margin(mx_spec *spec, uint64_t *state) {
+  static const float margins[] = {0.9411764f, 0.75f, 1.0120178f, 0.9f, 0.3333333f, 1.7f};
+  spec->scale_margin = margins[below(state, sizeof margins / sizeof *margins)];
+  spec->scale_rule = MX_SCALE_RULE_VALUE;
+  spec->elem_prescale = 0;
+  spec->select = MX_SELECT_ABSMAX;
 }
 
 void mixtures_odd_data(float *x, size_t n, uint64_t *state) {

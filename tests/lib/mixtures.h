@@ -15,6 +15,8 @@ int mixtures_draw(mx_spec *spec, uint64_t *state);
 int mixtures_draw_odd(mx_spec *spec, uint64_t *state);
 /** deq.arith=scale_first on a spec drawn so, with a tensor scale where none was drawn: a value younger than the sequences, which it leaves as they are. */
 void mixtures_scale_first(mx_spec *spec, uint64_t *state);
+/** scale.margin on a spec drawn so, with what it needs: as young. */
+void mixtures_margin(mx_spec *spec, uint64_t *state);
 /** Data for those: magnitudes at the ends of binary32 and binary16, ties, zeros of either sign, blocks with several NaN and Inf, and numbers whose
  *  rotation overflows. */
 void mixtures_odd_data(float *x, size_t n, uint64_t *state);

@@ -29,10 +29,9 @@ mx_status mxi_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t col
   p->tensor_scale = 1;
   if (p->elem->kind == MX_KIND_NONE) return MX_OK;
   p->emax = mx_format_emax(p->elem);
-  const double elem_max = mx_format_max(p->elem);
-  p->f = spec->scale_max == MX_SCALE_MAX_ELEM ? elem_max : spec->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, p->emax) : (double)spec->scale_max_n;
+  p->f = mx_spec_scale_max(spec);
   p->m = mx_format_max(p->scale);
-  p->target = spec->tensor_target != 0 ? (double)spec->tensor_target : p->f * p->m;
+  p->target = spec->tensor_target != 0 ? (double)spec->tensor_target : (double)(float)(p->f * p->m);
   p->norm = 1;
   if (spec->tensor_norm == MX_TENSOR_NORM_NV || spec->tensor_norm == MX_TENSOR_NORM_CHMIEL) p->norm = p->target;
   if (spec->tensor_norm == MX_TENSOR_NORM_SEED004) p->norm = p->target / 2;
