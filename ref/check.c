@@ -73,6 +73,17 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   NO(spec->select_sum == MX_SELECT_SUM_TORCH16 && (spec->block_rows > 1 || spec->block_rows < 0 || spec->block_cols != 16),
      "select.sum=torch16 needs block=1x16");
 
+  const int eden = spec->select == MX_SELECT_EDEN, columns = spec->block_cols ? spec->block_cols : 32;
+  NO(spec->eden_group && !eden, "eden.group needs select=eden");
+  NO(eden && (!value || encode || spec->scale_round == MX_SCALE_ROUND_SR),
+     "select=eden needs scale.rule=value, decode form, no scale.round=sr");
+  NO(eden && elem->kind != MX_KIND_FLOAT, "select=eden needs an element with a mantissa");
+  NO(eden && (scale->kind != MX_KIND_FLOAT || scale->bits > 8), "select=eden needs a scale of one byte with a mantissa");
+  NO(eden && (spec->block_rows < 0 || spec->block_rows > 1 || columns < 0), "select=eden needs blocks of one row");
+  NO(eden && spec->eden_group % (uint32_t)columns, "eden.group is not a multiple of the block");
+  NO(eden && !spec->eden_group && columns > 1024, "select=eden: a block is at most 1024");
+  NO(eden && (spec->scale_min_byte || spec->scale_max_byte || spec->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO),
+     "select=eden excludes scale.min_byte, scale.max_byte and elem.overflow=wrap_negzero");
   const int margin = !num_is_zero(num_float(spec->scale_margin));
   NO(margin && !value, "scale.margin needs scale.rule=value");
   NO(margin && spec->select == MX_SELECT_FOURSIX, "scale.margin excludes select=foursix");

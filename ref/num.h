@@ -21,7 +21,7 @@ typedef struct num {
 } num;
 
 /* The binary formats that arithmetic is done in. */
-typedef enum num_type { NUM_F32, NUM_BF16, NUM_F16 } num_type;
+typedef enum num_type { NUM_F32, NUM_BF16, NUM_F16, NUM_F64 } num_type;
 
 num num_zero(int sign);
 num num_inf(int sign);

@@ -72,10 +72,38 @@ typedef struct work {
   num *elements, *values[2];
   uint64_t *codes[2];
   uint8_t *unpacked; /* [rows][cols_padded]: codes of 8 bits or less */
+  num *z, *q;        /* select=eden: scaled values and those of the codes, of one row; both 0 where they do not count */
 } work;
 
 static void store_scale(mx_tensor *t, size_t row, size_t col, uint64_t code) {
   for (size_t i = 0; i < t->scale_bytes; i++) t->scales[(row * t->scale_cols + col) * t->scale_bytes + i] = (uint8_t)(code >> 8 * i);
+}
+
+/* select=eden: z and q of a block's elements. A zero and a block whose stored scale is no positive number do not count. */
+static void remember(work *w, const ref_scale *scale, size_t row, size_t col) {
+  const ref_plan *plan = w->plan;
+  const num stored = ref_scale_value(plan, scale->code);
+  for (size_t c = col; c < col + plan->block_cols && c < w->out->cols; c++) {
+    const num x = num_float(w->x[row * w->out->cols + c]);
+    const int counts = stored.kind == NUM_FINITE && !stored.sign && !num_is_zero(x);
+    w->z[c] = counts ? num_round(ref_scaled(plan, scale, x), NUM_F32) : num_zero(0);
+    w->q[c] = counts ? ref_value(plan->elem, w->unpacked[row * w->out->cols_padded + c]) : num_zero(0);
+  }
+}
+
+/* Step 10b: the stored scales of a row are corrected group by group. */
+static void correct_row(work *w, size_t row) {
+  mx_tensor *t = w->out;
+  const size_t block = w->plan->block_cols, group = w->plan->spec->eden_group ? w->plan->spec->eden_group : block;
+  for (size_t c = 0; c < t->cols; c += group) {
+    const size_t n = t->cols - c < group ? t->cols - c : group;
+    num factor;
+    if (!ref_eden_factor(&factor, w->z + c, w->q + c, n)) continue;
+    for (size_t k = c / block; k * block < c + n; k++) {
+      uint8_t *stored = t->scales + row * t->scale_cols + k;
+      *stored = (uint8_t)ref_eden_code(w->plan, *stored, factor, (w->first_row + row) * t->scale_cols + k);
+    }
+  }
 }
 
 /* Steps 5 to 10 of the tile whose first element is (row, col), and its part of step 11. */
@@ -93,12 +121,12 @@ static int do_block(work *w, size_t row, size_t col) {
   uint64_t scale_code;
   uint8_t micro[3];
   int pick = 0;
+  ref_scale scales[2];
   if (plan->elem->kind == MX_KIND_NONE) {
     scale_code = ref_code(plan->scale, num_int(1), &(ref_how){0}, 0); /* values pass through: every scale is 1 */
   } else if (plan->spec->scale_rule == MX_SCALE_RULE_HIF4) {
     if (!ref_hif4_block(&scale_code, micro, w->codes[0], plan, &block)) return 0;
   } else {
-    ref_scale scales[2];
     const int n_scales = ref_block_scales(scales, plan, &block);
     if (n_scales == 0) return 0;
     for (int k = 0; k < n_scales && w->unpacked; k++)
@@ -114,6 +142,7 @@ static int do_block(work *w, size_t row, size_t col) {
     size_t r = row + i / width, c = col + i % width;
     if (r < t->rows && c < t->cols_padded) w->unpacked[r * t->cols_padded + c] = (uint8_t)w->codes[pick][i];
   }
+  if (w->z) remember(w, &scales[0], row, col);
   if (t->scale_rows == t->rows && !(width == 1 && height > 1)) {
     for (size_t r = row; r < row + height && r < t->rows; r++) {
       store_scale(t, r, col / width, scale_code);
@@ -148,12 +177,17 @@ static mx_status run(work *w, mx_error *err) {
   if (!(w->elements = malloc((n + 1) * sizeof *w->elements))) return MX_ERR_NOMEM;
   for (int k = 0; k < 2; k++)
     if (!(w->values[k] = malloc((n + 1) * sizeof **w->values)) || !(w->codes[k] = malloc((n + 64) * sizeof **w->codes))) return MX_ERR_NOMEM;
+  if (plan->spec->select == MX_SELECT_EDEN &&
+      (!(w->z = malloc((t->cols + 1) * sizeof *w->z)) || !(w->q = malloc((t->cols + 1) * sizeof *w->q))))
+    return MX_ERR_NOMEM;
   if (has_codes && !(w->unpacked = calloc(t->rows * t->cols_padded + 1, 1))) return MX_ERR_NOMEM;
-  for (size_t row = 0; row < t->rows; row += plan->block_rows)
+  for (size_t row = 0; row < t->rows; row += plan->block_rows) {
     for (size_t col = 0; col < t->cols; col += plan->block_cols)
       if (!do_block(w, row, col))
         return ref_fail(err, MX_ERR_DATA, "row %zu, column %zu: its block holds a NaN or an Inf that the spec refuses", w->first_row + row,
                         col);
+    if (w->z) correct_row(w, row);
+  }
   if (has_codes)
     pack(t, w->unpacked, plan);
   else
@@ -187,6 +221,8 @@ mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t col
     free(w.codes[k]);
   }
   free(w.unpacked);
+  free(w.z);
+  free(w.q);
   free(x);
   return status;
 }

@@ -157,7 +157,7 @@ num num_add(num a, num b) {
 num num_round(num a, num_type type) {
   static const struct {
     int bits, exp_min, exp_max;
-  } types[] = {[NUM_F32] = {24, -126, 127}, [NUM_BF16] = {8, -126, 127}, [NUM_F16] = {11, -14, 15}};
+  } types[] = {[NUM_F32] = {24, -126, 127}, [NUM_BF16] = {8, -126, 127}, [NUM_F16] = {11, -14, 15}, [NUM_F64] = {53, -1022, 1023}};
   if (a.kind != NUM_FINITE) return a;
   int cut = 64 - types[type].bits; /* bits of sig that go */
   if (a.exp < types[type].exp_min) cut += types[type].exp_min - a.exp;

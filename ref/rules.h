@@ -48,6 +48,8 @@ typedef struct ref_block {
 
 /* scale.c. One scale, or with select=foursix two: map to 6, map to 4. Returns how many, 0 for a block that the spec refuses. */
 int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *block);
+/* F: scale.max times scale.margin. */
+num ref_scale_max(const mx_spec *spec, const mx_format *elem);
 /* Does the element count for amax, and as what? Returns 0 when it does not. */
 int ref_counts(num *magnitude, const ref_plan *plan, num x);
 /* Value of a stored scale code, scale.sign heeded. */
@@ -66,6 +68,11 @@ uint64_t ref_element(const ref_plan *plan, const ref_scale *scale, num x, uint64
 /* select.c. 1 when the second candidate has the lower error. */
 int ref_second_wins(const ref_plan *plan, const ref_scale scales[2], const num *values[2], const ref_block *block);
 
+/* eden.c, select=eden. What corrects the scales of a group: sum z^2 / sum z q over its n elements. 0 if that is no positive number. */
+int ref_eden_factor(num *factor, const num *z, const num *q, size_t n);
+/* The code that is stored for `code` under that factor; index: of the block. */
+uint64_t ref_eden_code(const ref_plan *plan, uint64_t code, num factor, size_t index);
+
 /* dequantize.c. over / under is the multiplier that the stored tensor scale stands for. */
 void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *under);
 /* The same as a number to multiply by, rounded once, for deq.arith=scale_first; a divisor (over is 1) stays one. */
@@ -73,9 +80,7 @@ void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, nu
 /* rnd_f32(code * scale * multiplier), or as spec->deq_arith says. */
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under);
 
-/* tensor.c. F: scale.max times scale.margin. */
-num ref_scale_max(const mx_spec *spec, const mx_format *elem);
-/* Defaults filled in; A known. The stored tensor scale goes to *stored. */
+/* tensor.c. Defaults filled in; A known. The stored tensor scale goes to *stored. */
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols);
 void ref_plan_tensor(ref_plan *plan, num amax, num *stored);
 

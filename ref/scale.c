@@ -9,6 +9,14 @@ num ref_real(float value, num otherwise) {
   return num_is_zero(v) ? otherwise : v;
 }
 
+num ref_scale_max(const mx_spec *spec, const mx_format *elem) {
+  num most = ref_format_largest(elem);
+  const num margin = num_float(spec->scale_margin);
+  if (spec->scale_max == MX_SCALE_MAX_POW2) most = num_pow2(most.exp);
+  if (spec->scale_max == MX_SCALE_MAX_NUMBER) most = num_float(spec->scale_max_n);
+  return num_is_zero(margin) ? most : num_mul_r(most, margin, NUM_F32);
+}
+
 /* Largest counted magnitude; NaN if there is one. */
 static num block_amax(const ref_plan *plan, const ref_block *block) {
   num most = num_zero(0);

@@ -68,14 +68,6 @@ void ref_tensor_free(mx_tensor *tensor) {
 
 /* ---- the plan ---- */
 
-num ref_scale_max(const mx_spec *spec, const mx_format *elem) {
-  num most = ref_format_largest(elem);
-  const num margin = num_float(spec->scale_margin);
-  if (spec->scale_max == MX_SCALE_MAX_POW2) most = num_pow2(most.exp);
-  if (spec->scale_max == MX_SCALE_MAX_NUMBER) most = num_float(spec->scale_max_n);
-  return num_is_zero(margin) ? most : num_mul_r(most, margin, NUM_F32);
-}
-
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols) {
   static const num_type types[] = {
       [MX_INPUT_DTYPE_FLOAT32] = NUM_F32, [MX_INPUT_DTYPE_BFLOAT16] = NUM_BF16, [MX_INPUT_DTYPE_FLOAT16] = NUM_F16};

@@ -296,6 +296,25 @@ START_TEST(a_margin_keeps_the_largest_element) {
 }
 END_TEST
 
+/* select=eden, groups of one block and of several. */
+static int draw_eden(mx_spec *spec, uint64_t *state) {
+  mixtures_draw(spec, state);
+  mixtures_eden(spec, state);
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+static int draw_odd_eden(mx_spec *spec, uint64_t *state) {
+  mixtures_draw_odd(spec, state);
+  mixtures_eden(spec, state);
+  return mx_spec_check(spec, NULL) == MX_OK;
+}
+
+START_TEST(random_keys_beside_eden) {
+  hold_mixtures(mixtures_wanted(800) / 2, 20, draw_eden, " beside eden");
+  hold_odd(mixtures_wanted(1500) / 2, 21, draw_odd_eden, " beside eden");
+}
+END_TEST
+
 START_TEST(random_odd_mixtures) {
   hold_odd(mixtures_wanted(1500), MIXTURES_SEED + 1, mixtures_draw_odd, "");
   hold_odd(mixtures_wanted(1500) / 2, 98, draw_odd_scale_first, " with scale_first");
@@ -521,6 +540,7 @@ int main(void) {
       {"hif4 mixtures", {random_keys_beside_hif4}},
       {"foursix mixtures", {random_keys_beside_foursix}},
       {"tiny scales", {random_keys_beside_tiny_scales}},
+      {"eden mixtures", {random_keys_beside_eden}},
       {"margin", {random_keys_with_a_margin, a_margin_keeps_the_largest_element}},
       {"scale_first mixtures", {random_keys_scale_first}},
       {"corners",

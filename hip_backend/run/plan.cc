@@ -180,6 +180,7 @@ mxd_encoding mxh_encoding(const mx_encoding *h) {
 mx_status mxh_plan_make(mxd_plan *p, const mx_spec *spec, size_t rows, size_t cols, mx_error *err) {
   const mx_status status = mx_spec_check(spec, err);
   if (status) return status;
+  if (spec->select == MX_SELECT_EDEN) return mx_fail(err, MX_ERR_UNSUPPORTED, "select=eden: the kernels for devices do not correct scales");
   memset(static_cast<void *>(p), 0, sizeof *p);
   p->spec = *spec;
   p->spec.given_bits = nullptr;

@@ -97,6 +97,19 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->scale_used != MX_SCALE_USED_STORED && s->scale != MX_SCALE_E8M0) return conflict(err, "scale.used", "scale", "it is a rule of e8m0");
   if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1 || s->scale_max != MX_SCALE_MAX_ELEM))
     return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
+  const int eden = s->select == MX_SELECT_EDEN;
+  if (s->eden_group && !eden) return conflict(err, "eden.group", "select", "it is the group of select=eden");
+  if (eden && (!value || encode || s->scale_round == MX_SCALE_ROUND_SR))
+    return conflict(err, "select=eden", "scale.rule, scale.form or scale.round", "it corrects a scale of scale.rule=value rounded once");
+  if (eden && (elem->kind != MX_KIND_FLOAT || scale->kind != MX_KIND_FLOAT || scale->bits > 8))
+    return conflict(err, "select=eden", "elem or scale", "it needs elements and a scale of one byte, both with a mantissa and zeros");
+  if (eden && (s->block_rows > 1 || s->block_rows == MX_BLOCK_WHOLE || s->block_cols == MX_BLOCK_WHOLE))
+    return conflict(err, "select=eden", "block", "its groups are blocks of one row");
+  const uint32_t columns = s->block_cols > 0 ? (uint32_t)s->block_cols : 32;
+  if (eden && (s->eden_group ? s->eden_group % columns : columns > 1024))
+    return mx_fail(err, MX_ERR_CONFLICT, "eden.group=%u: expected a multiple of the block's %u columns, up to 1024", s->eden_group, columns);
+  if (eden && (s->scale_min_byte || s->scale_max_byte || s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO))
+    return conflict(err, "select=eden", "scale.min_byte, scale.max_byte, elem.overflow=wrap_negzero", "it changes scales after these");
   if (s->scale_margin != 0 && !value) return conflict(err, "scale.margin", "scale.rule", "only scale.rule=value divides by scale.max");
   if (s->scale_margin != 0 && s->select == MX_SELECT_FOURSIX)
     return conflict(err, "scale.margin", "select=foursix", "it maps to 6 and to 4, no less");

@@ -51,6 +51,10 @@ void mxi_tile_stats(mx_block_stats *stats, const mx_plan *p, const mx_band *b, s
 void mxi_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, size_t block_col, uint32_t code);
 void mxi_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes);
 
+/** select=eden: correct the scales of rows [row, row + n_rows), columns [col, col + n_cols), whose codes and scales are stored. col starts a group, and
+ *  n_cols ends one or the row. x holds them as the rule sees them, row stride ld. Nothing happens under another select. */
+void mxi_eden_rows(const mx_job *j, const float *x, size_t ld, size_t row, size_t n_rows, size_t col, size_t n_cols);
+
 /** Can rows of blocks go through the three stages? Then every byte of the codes is written, and none needs to be zero before. */
 int mxi_stages_take_rows(const mx_job *j);
 /** The same of bands of tiles, by mxi_stages_band(). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/block/eden.h"
 #include "kernels/dispatch.h"
 #include "kernels/job.h"
 #include "kernels/threads.h"
@@ -37,7 +38,8 @@ static size_t common_multiple(size_t a, size_t b) {
 static cut cut_of(const mx_job *j) {
   enum { LINES = 64, PIECE = 4096, TURNED = 1024, BAND_COLUMNS = 128, TALL = 1024 };
   const mx_plan *p = j->plan;
-  const size_t turn = j->src->input.had_size ? j->src->input.had_size : 1, step = common_multiple(p->block_cols, turn);
+  const size_t turn = j->src->input.had_size ? j->src->input.had_size : 1,
+               step = common_multiple(common_multiple(p->block_cols, turn), mxi_eden_group(p));
   cut c = {.how = BY_TILES, .rows = p->block_rows, .cols = p->cols, .piece = p->cols, .direct = mxi_rows_direct(j->src)};
   if (mxi_stages_take_rows(j)) {
     const size_t most = j->src->col_step != 1 ? TURNED : PIECE;
@@ -64,7 +66,11 @@ static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *roo
   const mx_source *src = j->src;
   const size_t cols = j->plan->cols, block = j->plan->block_cols, tiles = divided_up(cols, block);
   if (c->direct) {
-    for (size_t r = first; r < first + n; r++) mxi_stages_blocks(j, src->at + (ptrdiff_t)r * src->row_step, r, 0, tiles, NULL, mine);
+    for (size_t r = first; r < first + n; r++) {
+      const float *x = src->at + (ptrdiff_t)r * src->row_step;
+      mxi_stages_blocks(j, x, r, 0, tiles, NULL, mine);
+      mxi_eden_rows(j, x, 0, r, 1, 0, cols);
+    }
     return;
   }
   for (size_t at = 0; at < cols; at += c->piece) {
@@ -73,11 +79,13 @@ static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *roo
     const float *next = src->at ? src->at + (ptrdiff_t)first * src->row_step + (ptrdiff_t)(at + c->piece) * src->col_step : NULL;
     if (src->col_step != 1) {
       mxi_stages_panel(j, room, first, n, at / block, here, mine);
+      mxi_eden_rows(j, room, here, first, n, at, here);
       continue;
     }
     for (size_t r = 0; r < n; r++) {
       mxi_stages_blocks(j, room + r * c->piece, first + r, at / block, divided_up(here, block), next, mine);
     }
+    mxi_eden_rows(j, room, c->piece, first, n, at, here);
   }
 }
 
@@ -101,19 +109,17 @@ static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float 
   }
   const size_t from = col / p->block_cols, tiles = divided_up(n_cols, p->block_cols);
   const int vectors = j->kernels && j->stages->usable;
-  if (c->how == BY_BANDS) {
+  if (c->how == BY_BANDS)
     mxi_stages_band(j, &b, down, from, tiles, mine);
-    return;
-  }
-  if (mxi_stages_take_tiles(j)) {
+  else if (mxi_stages_take_tiles(j))
     mxi_stages_tiles(j, &b, down, from, tiles, mine);
-    return;
-  }
-  for (size_t t = 0; t < tiles; t++)
-    if (vectors)
-      mxi_stages_tile(j, &b, down, t, mine);
-    else
-      mxi_tile_scalar(j, &b, down, t, mine);
+  else
+    for (size_t t = 0; t < tiles; t++)
+      if (vectors)
+        mxi_stages_tile(j, &b, down, t, mine);
+      else
+        mxi_tile_scalar(j, &b, down, t, mine);
+  mxi_eden_rows(j, b.at, b.ld, first, n, col, n_cols);
 }
 
 static mx_status run(mx_job *j, const mx_exec *exec) {
@@ -262,10 +268,12 @@ static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t 
   } else
     mxi_rows_load(room, m, x, r, n, c, m);
   mxi_stages_panel(a, room, r, n, c / a->plan->block_cols, m, mine);
+  mxi_eden_rows(a, room, m, r, n, c, m);
   for (size_t i = 0; i < m; i += TILE_LINES) {
     const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES;
     mxi_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
     mxi_stages_panel(b, panel, c + i, lines, r / b->plan->block_cols, n, mine);
+    mxi_eden_rows(b, panel, n, c + i, lines, r, n);
   }
 }
 
@@ -363,7 +371,9 @@ mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *s
   }
   if ((status = call_init(&b, transposed, &turned, spec_transposed, &how, err))) return status;
   const size_t turn = source.input.had_size ? source.input.had_size : 1, turn_b = turned.input.had_size ? turned.input.had_size : 1;
-  const size_t step = common_multiple(common_multiple(a.plan.block_cols, turn), common_multiple(b.plan.block_cols, turn_b));
+  const size_t step_a = common_multiple(common_multiple(a.plan.block_cols, turn), mxi_eden_group(&a.plan)),
+               step_b = common_multiple(common_multiple(b.plan.block_cols, turn_b), mxi_eden_group(&b.plan)),
+               step = common_multiple(step_a, step_b);
   if (mxi_stages_take_rows(&a.job) && mxi_stages_take_rows(&b.job) && step <= TILE)
     status = run_tiles(&a.job, &b.job, TILE / step * step, exec);
   else if (!(status = run(&a.job, exec)))

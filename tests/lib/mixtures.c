@@ -180,6 +180,22 @@ void mixtures_margin(mx_spec *spec, uint64_t *state) {
   spec->select = MX_SELECT_ABSMAX;
 }
 
+void mixtures_eden(mx_spec *spec, uint64_t *state) {
+  static const int scales[] = {MX_SCALE_E4M3, MX_SCALE_UE5M3, MX_SCALE_UE5M3_61440, MX_SCALE_UE5M3_122880};
+  static const int blocks[] = {16, 16, 8, 5, 32, 64};
+  spec->select = MX_SELECT_EDEN;
+  spec->scale_rule = MX_SCALE_RULE_VALUE;
+  spec->scale_form = MX_SCALE_FORM_DECODE;
+  spec->scale_min_byte = spec->scale_max_byte = 0;
+  if (spec->scale_round == MX_SCALE_ROUND_SR) spec->scale_round = MX_SCALE_ROUND_RNE;
+  if (below(state, 8)) {
+    spec->scale = scales[below(state, 4)];
+    spec->block_rows = 0;
+    spec->block_cols = blocks[below(state, 6)];
+    if (below(state, 2)) spec->eden_group = (uint32_t)spec->block_cols * (1 + below(state, 8));
+  }
+}
+
 void mixtures_odd_data(float *x, size_t n, uint64_t *state) {
   static const int middles[] = {0, 0, 0, 3, 15, 16, -14, -24, 100, 126, -126, -140};
   static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001,

@@ -17,6 +17,8 @@ int mixtures_draw_odd(mx_spec *spec, uint64_t *state);
 void mixtures_scale_first(mx_spec *spec, uint64_t *state);
 /** scale.margin on a spec drawn so, with what it needs: as young. */
 void mixtures_margin(mx_spec *spec, uint64_t *state);
+/** The same of select=eden. */
+void mixtures_eden(mx_spec *spec, uint64_t *state);
 /** Data for those: magnitudes at the ends of binary32 and binary16, ties, zeros of either sign, blocks with several NaN and Inf, and numbers whose
  *  rotation overflows. */
 void mixtures_odd_data(float *x, size_t n, uint64_t *state);

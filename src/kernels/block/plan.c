@@ -23,7 +23,8 @@ mx_status mxi_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t col
   }
   p->scale_encode = mx_scale_encoding(spec);
   p->chain = mxi_chain_parsed(spec->chain);
-  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y) p->values = mxi_elem_values(spec->elem);
+  if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y || spec->select == MX_SELECT_EDEN)
+    p->values = mxi_elem_values(spec->elem);
   p->scale_values = mxi_scale_values(spec->scale);
   p->g = 1;
   p->tensor_scale = 1;

@@ -73,7 +73,8 @@ static size_t others(mx_spec out[MOST_VALUES], const mx_spec *spec, size_t key) 
   for (; (name = mx_key_choice(key, rows, &doc, &number)) && n < MOST_VALUES; rows++) {
     snprintf(text, sizeof text, number ? *name ? "%s=5" : "%s5" : "%s", name);
     out[n] = *spec;
-    if (strcmp(name, "given") && !mx_spec_set(&out[n], mx_key_name(key), text, NULL)) n += !mxi_key_same(&out[n], spec, key);
+    if (strcmp(name, "given") && strcmp(name, "eden") && !mx_spec_set(&out[n], mx_key_name(key), text, NULL))
+      n += !mxi_key_same(&out[n], spec, key);
   }
   for (size_t i = 0; !rows && i < sizeof numbers / sizeof numbers[0] && n < MOST_VALUES; i++) {
     out[n] = *spec;

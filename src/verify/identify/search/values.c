@@ -303,7 +303,8 @@ static void mined(key_values *v, const char *key, const char *name, const observ
 }
 
 static int left_out(const char *name) {
-  return !strcmp(name, "error") || !strcmp(name, "sr") || !strcmp(name, "given") || !strcmp(name, "hif4") || !strcmp(name, "fixed");
+  return !strcmp(name, "error") || !strcmp(name, "sr") || !strcmp(name, "given") || !strcmp(name, "hif4") || !strcmp(name, "fixed") ||
+         !strcmp(name, "eden");
 }
 
 /* What the observation supposes, what names layout, and what has no list to go through. */
