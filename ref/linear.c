@@ -53,7 +53,9 @@ static mx_spec spec_of(const mx_linear *l, int q) {
   const int shared = l->recipe->random == MX_RANDOM_SHARED;
   s.seed = seed_of(l->seed, step, shared ? 0 : l->layer, shared ? 0 : (unsigned)q);
   if (s.had_size && s.had_sign == MX_HAD_SIGN_FRESH) {
-    const uint64_t signs = seed_of(l->seed, l->recipe->sign_draw == MX_DRAW_RUN ? 0 : l->step, l->layer, 8 + (unsigned)q / 2);
+    unsigned slot = 8 + (unsigned)q / 2;
+    if (l->recipe->sign_draw == MX_DRAW_BACKWARD && slot == 8 + MX_WGRAD) slot = 8 + MX_DGRAD;
+    const uint64_t signs = seed_of(l->seed, l->recipe->sign_draw == MX_DRAW_RUN ? 0 : l->step, l->layer, slot);
     s.had_sign = MX_HAD_SIGN_FIXED;
     memset(s.had_signs, 0, sizeof s.had_signs);
     for (unsigned i = 0; i < 128; i++)

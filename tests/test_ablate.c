@@ -676,7 +676,7 @@ END_TEST
 
 /* Every recipe's six specs are possible, and a layer can be measured under them; NVIDIA's are as its paper has them. */
 START_TEST(recipes) {
-  enum { N = 64 };
+  enum { N = 128 }; /* a whole tile of the largest rotation */
   static float x[N * N], w[N * N], dy[N * N];
   const mx_data d = {.kind = MX_DATA_GAUSSIAN};
   mx_data_fill(x, N, N, &d, 1);

@@ -19,6 +19,7 @@ typedef struct result {
   size_t n_codes[MX_OPERANDS], n_scales[MX_OPERANDS];
   float tensor_scale[MX_OPERANDS];
   uint64_t seed[MX_OPERANDS];
+  uint8_t signs[MX_OPERANDS][16];
   int made[MX_OPERANDS];
 } result;
 
@@ -32,6 +33,7 @@ static void keep(void *self, int q, const mx_tensor *t, const mx_spec *s) {
   memcpy(r->scales[q], t->scales, r->n_scales[q]);
   r->tensor_scale[q] = t->tensor_scale;
   r->seed[q] = s->seed;
+  memcpy(r->signs[q], s->had_signs, sizeof r->signs[q]);
 }
 
 typedef struct setup {
@@ -99,6 +101,7 @@ static void compare(const char *name, const setup *s, const mx_linear_recipe *re
     ck_assert_msg(got.seed[q] == want.seed[q], "%s: %s has another seed", name, what);
     same(what, name, got.codes[q], want.codes[q], want.n_codes[q]);
     same(what, name, got.scales[q], want.scales[q], want.n_scales[q]);
+    same(what, name, got.signs[q], want.signs[q], sizeof want.signs[q]);
     same(what, name, &got.tensor_scale[q], &want.tensor_scale[q], sizeof(float));
   }
   same("y", name, got.y, want.y, sizeof want.y);
@@ -119,6 +122,7 @@ static mx_linear_recipe recipe_of(const char *keys, const char *operands, const 
 }
 
 #define BACK_SR "Q3:elem.round=sr;Q4:elem.round=sr;Q5:elem.round=sr;Q6:elem.round=sr"
+#define EDEN(q) q ":chain=quartet2,scale.max=6.0721063,tensor.target=0,select=eden,eden.group=32,had.size=32,had.sign=fresh"
 static const struct {
   const char *keys, *operands, *train;
 } rules[] = {
@@ -132,6 +136,8 @@ static const struct {
     {"had.size=32 had.sign=fresh", BACK_SR, ""},
     {"had.size=16 had.sign=fresh elem.prescale=0.75", BACK_SR, "requant.source=fwd_dequant,had.draw=run"},
     {"had.size=64", "", "requant.source=reuse"},
+    {"te-4over6-mse-256", EDEN("Q3") ";" EDEN("Q4") ";" EDEN("Q5") ";" EDEN("Q6"), "requant.source=fwd_dequant,had.draw=backward"},
+    {"elem=e4m3 scale=fp32 block=tensor scale.rule=value", "Q3:elem=e5m2;Q5:elem=e5m2", ""},
     {"elem=e4m3", "Q3:elem=e5m2;Q5:elem=e5m2", "random=shared"},
     {"", BACK_SR, "random=counter"},
     {"", "Q1:elem.round=sr,sr.bits=4;Q6:elem.round=sr", "random=counter,requant.source=fwd_dequant"},
@@ -270,6 +276,15 @@ START_TEST(draws) {
   run(&a, &s, &r, 0);
   for (int p = 0; p < MX_OPERANDS; p++)
     for (int q = 0; q < p; q++) ck_assert_uint_ne(a.seed[p], a.seed[q]);
+  /* Signs are the product's; under had.draw=backward those of Dgrad are Wgrad's too. */
+  for (int backward = 0; backward < 2; backward++) {
+    r = recipe_of("had.size=64 had.sign=fresh", "", backward ? "had.draw=backward" : "");
+    run(&a, &s, &r, 0);
+    for (int p = 0; p < MX_OPERANDS; p += 2) ck_assert(!memcmp(a.signs[p], a.signs[p + 1], 16));
+    ck_assert(memcmp(a.signs[MX_Q1], a.signs[MX_Q3], 16));
+    ck_assert(memcmp(a.signs[MX_Q1], a.signs[MX_Q5], 16));
+    ck_assert_int_eq(!memcmp(a.signs[MX_Q3], a.signs[MX_Q5], 16), backward);
+  }
 }
 END_TEST
 

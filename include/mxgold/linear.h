@@ -8,7 +8,8 @@
  *  mx_dense_gemm()'s. The only bits that are decided here come from the order of these calls, the seeds and the gradient rules.
  *
  *  Draws. Random words are a function of (seed, step, layer, operand), so that no two operands, layers or steps share one; Hadamard signs that are
- *  drawn (had.sign=fresh) are a function of (seed, step, layer, product) and shared by the product's two operands, so that they cancel.
+ *  drawn (had.sign=fresh) are a function of (seed, step, layer, product) and shared by the product's two operands, so that they cancel; under
+ *  had.draw=backward Wgrad has those of Dgrad.
  *  If the size of a rotation does not divide the reduction axis, both operands are first padded with zeros to whole tiles, so that it cancels
  *  too.
  *
@@ -36,7 +37,7 @@ enum { MX_FPROP, MX_DGRAD, MX_WGRAD, MX_PRODUCTS };
 
 /* Choices of formats/train_keys.def, in the order of their names there. */
 enum { MX_REQUANT_HP, MX_REQUANT_FWD_DEQUANT, MX_REQUANT_REUSE };
-enum { MX_DRAW_STEP, MX_DRAW_RUN };
+enum { MX_DRAW_STEP, MX_DRAW_RUN, MX_DRAW_BACKWARD };
 enum { MX_RANDOM_INDEPENDENT, MX_RANDOM_SHARED, MX_RANDOM_FROZEN, MX_RANDOM_COUNTER };
 enum { MX_GRAD_OF_BOTH, MX_GRAD_OF_X, MX_GRAD_OF_W };
 enum { MX_QPRIME_STE, MX_QPRIME_DGE, MX_QPRIME_BASELINE_COMPAT, MX_QPRIME_SPLINE };

@@ -5,7 +5,7 @@ six="$mxgold ablate --six gen:gaussian gen:laplace gen:rows:1.5 --shape 64x64"
 # A recipe's training keys are named, those of every recipe that has some and of no other.
 # shellcheck disable=SC2086
 accepts $six -p recipe-tetrajet,recipe-ocp,recipe-wang
-grep -q '^recipe-tetrajet  requant.source=fwd_dequant$' "$scratch/stdout" && grep -q '^recipe-wang  *requant.source=reuse$' "$scratch/stdout" ||
+grep -q '^recipe-tetrajet  requant.source=fwd_dequant$' "$scratch/stdout" && grep -q '^recipe-wang  *requant.source=reuse,' "$scratch/stdout" ||
   fail "--six does not name the training keys that it leaves out"
 ! grep -q '^recipe-ocp  [a-z_.]*=' "$scratch/stdout" || fail "--six names training keys of a recipe that has none"
 # shellcheck disable=SC2086

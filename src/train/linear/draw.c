@@ -11,7 +11,11 @@ uint64_t mx_linear_seed(uint64_t seed, uint64_t step, uint32_t layer, unsigned s
   return mx_random(seed, MX_STREAM_TRAIN, 2 * i) | (uint64_t)mx_random(seed, MX_STREAM_TRAIN, 2 * i + 1) << 32;
 }
 
-static int product_of(int q) { return q / 2; }
+/* The product whose signs an operand has. */
+static int signs_of_product(const mx_linear_recipe *r, int q) {
+  const int p = q / 2;
+  return r->sign_draw == MX_DRAW_BACKWARD && p == MX_WGRAD ? MX_DGRAD : p;
+}
 
 /* The signs of had.sign=fresh under a seed, as a fixed vector: the seed itself is the operand's own. */
 static void signs_of(uint8_t signs[16], uint64_t seed) {
@@ -27,7 +31,7 @@ void mxi_linear_draw(mxi_layer *y) {
     s->seed = y->r->random == MX_RANDOM_SHARED ? mx_linear_seed(l->seed, step, 0, 0) : mx_linear_seed(l->seed, step, l->layer, (unsigned)q);
     if (!s->had_size || s->had_sign != MX_HAD_SIGN_FRESH) continue;
     s->had_sign = MX_HAD_SIGN_FIXED;
-    signs_of(s->had_signs,
-             mx_linear_seed(l->seed, y->r->sign_draw == MX_DRAW_RUN ? 0 : l->step, l->layer, SIGN_SLOT + (unsigned)product_of(q)));
+    const unsigned slot = SIGN_SLOT + (unsigned)signs_of_product(y->r, q);
+    signs_of(s->had_signs, mx_linear_seed(l->seed, y->r->sign_draw == MX_DRAW_RUN ? 0 : l->step, l->layer, slot));
   }
 }
