@@ -120,8 +120,11 @@ static void vector_file(const char *path, const char *preset, const mx_spec *spe
   char text[4096];
   mx_error err;
   mx_spec_print(text, sizeof text, spec, 1);
-  char *later = strstr(text, " had.signs=0"); /* a key younger than the vectors, which stay as they were */
-  if (later) memmove(later, later + strlen(" had.signs=0"), strlen(later + strlen(" had.signs=0")) + 1);
+  static const char *const later[] = {" had.signs=0", " scale.margin=0", " eden.group=0", " hif4.ties=half_up"};
+  for (size_t i = 0; i < sizeof later / sizeof *later; i++) { /* keys younger than the vectors, which stay as they were */
+    char *at = strstr(text, later[i]);
+    if (at) memmove(at, at + strlen(later[i]), strlen(at + strlen(later[i])) + 1);
+  }
   mx_status bad = mx_vectors_set_meta(&v, "spec", text) || mx_vectors_set_meta(&v, "preset", preset) ||
                   mx_vectors_set_meta(&v, "version", MX_VERSION) || mx_vectors_set_meta(&v, "generator", "make golden, reference model");
   if (t.has_tensor_scale) {
