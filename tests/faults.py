@@ -57,6 +57,7 @@ COMMANDS = [
     Command("gen", "gen random --shape 256x1024 -o {o}", ".mxv", stdout=False),
     Command("gen tensors", "gen random --shape 256x1024 -o {o}", ".safetensors"),
     Command("ablate --html", "ablate x.npy -p ocp-mxfp4,nvfp4 --html {o}", ".html", ["x.npy"], stdout=False),
+    Command("ablate --png", "ablate --gemm x.npy x.npy -p ocp-mxfp8-e4m3 --accum dequantized --png {o}", ".svg", ["x.npy"], stdout=False),
     Command("diff --html", "diff q.safetensors q.safetensors --html {o}", ".html", ["q.safetensors"], stdout=False),
     Command("verify --junit", "verify v.mxv v.mxv --junit {o}", ".xml", ["v.mxv"], stdout=False),
     Command("test --junit", "test --plugin ./kernel.so --suite ties --junit {o}", ".xml", [], ["kernel.so"], stdout=False),
