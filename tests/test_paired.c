@@ -44,7 +44,7 @@ END_TEST
 
 START_TEST(paired_by_scipy) {
   static const double a[] = {2.31, 2.28, 2.44, 2.39, 2.30, 2.35, 2.41, 2.29}, b[] = {2.25, 2.27, 2.40, 2.30, 2.31, 2.29, 2.36, 2.27};
-  const mx_interval r = mx_paired_interval(a, b, 8, .95);
+  const mx_mean r = mx_mean_of_pairs(a, b, 8, .95);
   ck_assert_uint_eq(r.n, 8);
   close_to(r.mean, 0.040000000000000036, "mean");
   close_to(r.sd, 0.03207134902949109, "sd");
@@ -56,16 +56,16 @@ END_TEST
 
 START_TEST(few_or_equal_values) {
   static const double same[] = {.5, .5, .5}, zeros[] = {0, 0, 0}, gone[] = {1, NAN, 2};
-  mx_interval r = mx_mean_interval(same, 1, .95);
+  mx_mean r = mx_mean_of(same, 1, .95);
   ck_assert_double_eq(r.mean, .5);
   ck_assert(isnan(r.sd) && isnan(r.low) && isnan(r.p));
-  r = mx_mean_interval(same, 3, .95);
+  r = mx_mean_of(same, 3, .95);
   ck_assert_double_eq(r.low, .5);
   ck_assert_double_eq(r.p, 0);
-  ck_assert_double_eq(mx_mean_interval(zeros, 3, .95).p, 1);
-  r = mx_mean_interval(gone, 3, .95);
+  ck_assert_double_eq(mx_mean_of(zeros, 3, .95).p, 1);
+  r = mx_mean_of(gone, 3, .95);
   ck_assert(isnan(r.mean) && isnan(r.high) && r.n == 3);
-  ck_assert(isnan(mx_mean_interval(same, 0, .95).mean));
+  ck_assert(isnan(mx_mean_of(same, 0, .95).mean));
 }
 END_TEST
 

@@ -40,5 +40,7 @@
 #include "ablate.h"
 #include "linear.h"
 #include "train.h"
+#include "sweep.h"
+#include "report.h"
 
 #endif

@@ -19,18 +19,18 @@ double mx_student_cdf(double t, double degrees);
 double mx_student_quantile(double p, double degrees);
 
 /** A mean of n values with its interval. */
-typedef struct mx_interval {
+typedef struct mx_mean {
   size_t n;
   double mean;
   double sd;        /* sample standard deviation, of n - 1; NaN for n < 2 */
   double low, high; /* mean -+ t sd / sqrt n at the confidence that was asked for; NaN for n < 2 */
   double p;         /* two-sided, that the mean is 0; NaN for n < 2. All values equal: 1 if they are 0, else 0 */
-} mx_interval;
+} mx_mean;
 
 /** Of x[n] at a confidence such as .95. Values that are not finite make every field but n NaN. Threads: reentrant. */
-mx_interval mx_mean_interval(const double *x, size_t n, double confidence);
+mx_mean mx_mean_of(const double *x, size_t n, double confidence);
 /** Of a[i] - b[i]. */
-mx_interval mx_paired_interval(const double *a, const double *b, size_t n, double confidence);
+mx_mean mx_mean_of_pairs(const double *a, const double *b, size_t n, double confidence);
 
 /** Holm's correction: adjusted[i] is the smallest overall chance of error at which hypothesis i is rejected among all n. A NaN in p is no hypothesis:
  *  it stays NaN and does not count. adjusted may be p.   Source: S. Holm, Scand. J. Statist. 6 (1979) 65-70.

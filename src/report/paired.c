@@ -72,8 +72,8 @@ double mx_student_quantile(double p, double degrees) {
 }
 
 /* Of x[i] - y[i], or of x[i] where y is NULL. */
-static mx_interval interval_of(const double *x, const double *y, size_t n, double confidence) {
-  mx_interval r = {n, NAN, NAN, NAN, NAN, NAN};
+static mx_mean interval_of(const double *x, const double *y, size_t n, double confidence) {
+  mx_mean r = {n, NAN, NAN, NAN, NAN, NAN};
   double sum = 0, squares = 0;
   for (size_t i = 0; i < n; i++) sum += y ? x[i] - y[i] : x[i];
   if (!n || !isfinite(sum)) return r;
@@ -91,9 +91,9 @@ static mx_interval interval_of(const double *x, const double *y, size_t n, doubl
   return r;
 }
 
-mx_interval mx_mean_interval(const double *x, size_t n, double confidence) { return interval_of(x, NULL, n, confidence); }
+mx_mean mx_mean_of(const double *x, size_t n, double confidence) { return interval_of(x, NULL, n, confidence); }
 
-mx_interval mx_paired_interval(const double *a, const double *b, size_t n, double confidence) { return interval_of(a, b, n, confidence); }
+mx_mean mx_mean_of_pairs(const double *a, const double *b, size_t n, double confidence) { return interval_of(a, b, n, confidence); }
 
 typedef struct hypothesis {
   double p;
