@@ -105,7 +105,7 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(TEST_LIB)) $(REF_A) $(LIB_A)
 # What is beside this file's first business stands beside what it runs.
 include tests/portability.mk tests/peers/peers.mk tests/fuzz/fuzz.mk tests/mutants/mutants.mk tests/silicon/silicon.mk
 include bench/bench.mk examples/examples.mk tools/install/install.mk tools/reproduce/reproduce.mk
-include hip_backend/hip.mk
+include hip_backend/hip.mk python/python.mk
 
 # A row in formats/ is code: the dependency files know, so nothing else is needed for a new row to reach every object.
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
@@ -223,7 +223,7 @@ clean: ## remove build/
 deps-style:
 	@tools/install-deps.sh --mode=$(INSTALL) style
 # Not asked of git: in a tree without it, or of another owner, there would be no files, and clang-format would wait for one on its standard input.
-STYLE_SRC = $(shell find bench examples formats hip_backend include ref src tests tools -name '*.[ch]' -o -name '*.hip' -o -name '*.cu' -o -name '*.cc')
+STYLE_SRC = $(shell find bench examples formats hip_backend include python ref src tests tools -name '*.[ch]' -o -name '*.hip' -o -name '*.cu' -o -name '*.cc')
 style: deps-style ## format every source file
 	clang-format-14 -i $(STYLE_SRC)
 style-check: deps-style

@@ -4,7 +4,7 @@ CHECK_B     := $(B)/check
 CHECK_FUZZ  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # Targets that are one part each. The second line: those that this tree has.
 CHECK_TARGETS := golden-check check-layers check-isa check-instructions style-check hip hip-layers hip-runtime-check hip-check hip-native-code hip-diff-check hip-plugin-check \
-  $(foreach t,check-symbols check-asan check-faults,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
+  $(foreach t,check-symbols check-asan check-faults check-python,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
 # More of `make check-all`, beside what the suites do whole then.
 CHECK_MORE  := exhaustive exhaustive-math mutants silicon-check-all hip-mutants hip-native-mutants hip-rehearse check-memory train-kills
 CHECK_PARTS  = $(foreach t,$(TESTS) $(HIP_NATIVE_TESTS),$(notdir $(t))=$(t)) \
@@ -14,7 +14,7 @@ CHECK_PARTS  = $(foreach t,$(TESTS) $(HIP_NATIVE_TESTS),$(notdir $(t))=$(t)) \
 
 .PHONY: deps-check check check-all check-build check-run
 deps-check: # all at once, before minutes of tests
-	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip
+	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip python
 check: export DEV := 1
 check: deps-check ## all the tests, side by side: one line a part with its seconds, logs in build/release/check (FAST=1: 90 seconds, before each commit; JOBS=)
 	@$(MAKE) -s -j$(JOBS) check-build

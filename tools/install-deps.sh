@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon neon-program style hip hip-host peers
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon neon-program style hip hip-host peers python
 set -eu
 mode=yes
 groups=
@@ -116,6 +116,13 @@ for g in $groups; do
       ;;
     peers) # tests/peers/run.sh makes an environment of its own
       need python3-venv python3 -c "import ensurepip"
+      ;;
+    python) # the wheel and its tests: the archive's own interpreter and packages
+      need python3 test -x /usr/bin/python3
+      need python3-venv /usr/bin/python3 -c "import ensurepip"
+      need python3-dev /usr/bin/python3 -c 'import os, sysconfig; open(os.path.join(sysconfig.get_paths()["include"], "Python.h"))'
+      need python3-numpy /usr/bin/python3 -c "import numpy"
+      need python3-pytest /usr/bin/python3 -c "import pytest"
       ;;
     test)
       need valgrind command -v valgrind

@@ -1,0 +1,64 @@
+/* Results: NumPy arrays, made by numpy.empty() and filled through their buffers. */
+#include <string.h>
+
+#include "ext.h"
+
+int mxp_result_make(mxp_result *out, mxp_state *state, mxp_out dtype, int n_dims, const Py_ssize_t *shape) {
+  PyObject *extent = n_dims == 1 ? PyLong_FromSsize_t(shape[0]) : PyTuple_New(n_dims);
+  out->array = NULL;
+  out->data = NULL;
+  for (int i = 0; extent && n_dims != 1 && i < n_dims; i++) {
+    PyObject *length = PyLong_FromSsize_t(shape[i]);
+    if (!length || PyTuple_SetItem(extent, i, length)) {
+      Py_DECREF(extent);
+      return -1;
+    }
+  }
+  if (!extent) return -1;
+  out->array = PyObject_CallFunctionObjArgs(state->empty, extent, state->dtypes[dtype], NULL);
+  Py_DECREF(extent);
+  if (!out->array) return -1;
+  if (PyObject_GetBuffer(out->array, &out->view, PyBUF_WRITABLE)) {
+    Py_DECREF(out->array);
+    out->array = NULL;
+    return -1;
+  }
+  out->data = out->view.buf;
+  return 0;
+}
+
+PyObject *mxp_result_end(mxp_result *out, int failed) {
+  PyObject *array = out->array;
+  if (!array) return NULL;
+  PyBuffer_Release(&out->view);
+  out->array = NULL;
+  if (!failed) return array;
+  Py_DECREF(array);
+  return NULL;
+}
+
+PyObject *mxp_scalar(mxp_state *state, float value) {
+  mxp_result r;
+  if (mxp_result_make(&r, state, MXP_F32, 0, NULL)) return NULL;
+  memcpy(r.data, &value, sizeof value);
+  return mxp_result_end(&r, 0);
+}
+
+int mxp_scalar_of(float *out, PyObject *from, const char *argument) {
+  Py_buffer view;
+  if (PyObject_CheckBuffer(from)) {
+    if (PyObject_GetBuffer(from, &view, PyBUF_RECORDS_RO)) return -1;
+    const int is_float = view.len == sizeof *out && view.format && !strcmp(view.format, "f");
+    if (is_float) memcpy(out, view.buf, sizeof *out);
+    PyBuffer_Release(&view);
+    if (is_float) return 0;
+  }
+  return mxp_float(out, from, argument);
+}
+
+PyObject *mxp_like(mxp_state *state, PyObject *result, PyObject *like) {
+  if (!like || !result) return result;
+  PyObject *other = PyObject_CallFunctionObjArgs(state->as_like, result, like, NULL);
+  Py_DECREF(result);
+  return other;
+}

@@ -1,0 +1,9 @@
+"""`python -m mxgold ...` is the program mxgold."""
+
+import os
+import sys
+
+from ._program import path
+
+program = str(path())
+os.execv(program, ["mxgold", *sys.argv[1:]])

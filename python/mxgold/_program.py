@@ -1,0 +1,50 @@
+"""The program mxgold that comes with the package: found, run, and what it prints as JSON.
+
+What a verdict says in words (identify, diff, diff --gemm, probe) is the program's: it reads packed codes, swizzled scales and scales stored as numbers in
+any form, and a test's message is what the same files give at a shell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ._errors import ProgramError
+
+PATH = Path(__file__).with_name("bin") / "mxgold"
+
+
+def path() -> Path:
+    """Where the program lies: in the package; MXGOLD_PROGRAM in the environment names another."""
+    other = os.environ.get("MXGOLD_PROGRAM")
+    return Path(other) if other else PATH
+
+
+def run(arguments: Sequence[str | os.PathLike[str]], cwd: str | os.PathLike[str] | None = None) -> tuple[int, str]:
+    """Exit status and standard output. Status 2 is raised as a ProgramError with the program's one line."""
+    done = subprocess.run(
+        [str(path()), *(os.fspath(a) for a in arguments)], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode not in (0, 1):
+        lines = done.stderr.strip().splitlines() or [f"mxgold ended with status {done.returncode}"]
+        raise ProgramError(lines[-1].removeprefix("mxgold: "))
+    return done.returncode, done.stdout
+
+
+def run_json(arguments: Sequence[str | os.PathLike[str]], cwd: str | os.PathLike[str] | None = None) -> tuple[int, dict[str, Any]]:
+    """The same of a command that takes --json."""
+    status, text = run([*arguments, "--json"], cwd)
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ProgramError(f"mxgold {arguments[0]}: no JSON object on standard output")
+    return status, found
+
+
+def command(arguments: Sequence[str | os.PathLike[str]]) -> str:
+    """The shell command that runs the same."""
+    return "mxgold " + " ".join(shlex.quote(os.fspath(a)) for a in arguments)

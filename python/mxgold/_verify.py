@@ -1,0 +1,474 @@
+"""What differs, which rule a kernel follows, is D the product, what does a matrix unit compute: the answers of the program, on arrays."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _core, _program
+from ._arrays import to_numpy
+from ._errors import DtypeError, Error, ShapeError
+from ._files import dtype_name
+from ._quantized import Quantized
+from ._spec import Spec, make
+
+Tensor = tuple[str, str, Any]
+
+
+def _codes_tensor(name: str, value: Any) -> Tensor:
+    """Codes of any dtype as bytes, or as the integers that they are."""
+    array, dtype = to_numpy(value, name)
+    if dtype in ("float32", "float16", "float64") and name == "codes":
+        raise DtypeError(f"codes: dtype {dtype}, expected codes as integers")
+    return name, "u8" if array.dtype.itemsize == 1 else dtype_name(dtype), array.view(np.uint8) if array.dtype.itemsize == 1 else array
+
+
+def _scale_tensor(value: Any) -> Tensor:
+    array, dtype = to_numpy(value, "tensor_scale")
+    if array.size != 1:
+        raise ShapeError(f"tensor_scale: {array.size} values, expected one")
+    if dtype == "bfloat16":
+        return "tensor_scale", "bf16", array.reshape(1)
+    return "tensor_scale", "f32", array.astype(np.float32).reshape(1)
+
+
+def input_tensor(value: Any, name: str = "input") -> Tensor:
+    """An input of a kernel as a tensor of a file."""
+    array, dtype = to_numpy(value, "x")
+    if dtype not in ("float32", "float16", "bfloat16"):
+        raise DtypeError(f"x: dtype {dtype}, expected float32, float16 or bfloat16")
+    return name, dtype_name(dtype), array
+
+
+def kernel_tensors(codes: Any, scales: Any, tensor_scale: Any, x: Any = None) -> list[Tensor]:
+    """What a kernel gave, as the tensors of a file that the program reads: any packing, scales in any form."""
+    tensors = [] if x is None else [input_tensor(x)]
+    tensors += [_codes_tensor("codes", codes), _codes_tensor("scales", scales)]
+    if tensor_scale is not None:
+        tensors.append(_scale_tensor(tensor_scale))
+    return tensors
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What differs between what is expected and what a kernel gave.
+
+    Codes, scales, tensor scales and dequantised values are counted each by itself. A NaN equals a NaN and codes under a NaN scale do not count, unless
+    nan_bits; -0 is not +0, unless equal_zeros. patterns: what all differences have in common; examples: first, worst and smallest, as dicts; verdict: which
+    rule the kernel follows instead (with explain); report: all that the program says.
+    """
+
+    equal: bool
+    codes_differ: int
+    scales_differ: int
+    tensor_scales_differ: int = 0
+    values_differ: int = 0
+    zero_signs: int = 0
+    n_codes: int = 0
+    n_scales: int = 0
+    rows_differ: int = 0
+    blocks_differ: int = 0
+    layout: str | None = None
+    patterns: tuple[str, ...] = ()
+    verdict: str = ""
+    examples: tuple[dict[str, Any], ...] = ()
+    report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        if self.equal:
+            return f"equal: {self.n_codes} codes, {self.n_scales} scales"
+        said = f"{self.codes_differ} of {self.n_codes} codes and {self.scales_differ} of {self.n_scales} scales differ"
+        return "; ".join([said + (", and the tensor scale" if self.tensor_scales_differ else ""), *self.patterns, *([self.verdict] if self.verdict else [])])
+
+
+def _diff_of(report: dict[str, Any]) -> Diff:
+    patterns = tuple(v for k, v in report.items() if k.startswith("pattern "))
+    return Diff(
+        equal=report["equal"],
+        codes_differ=report["codes that differ"],
+        scales_differ=report["scales that differ"],
+        tensor_scales_differ=report["tensor scales that differ"],
+        values_differ=report["values that differ"],
+        zero_signs=report["signs of zero"],
+        n_codes=report["codes"],
+        n_scales=report["scales"],
+        rows_differ=report["rows that differ"],
+        blocks_differ=report["blocks that differ"],
+        layout=report.get("layout of B's scales"),
+        patterns=patterns,
+        verdict=report.get("verdict", ""),
+        examples=tuple(report.get("examples", ())),
+        report=report,
+    )
+
+
+def same_bytes(q: Quantized, tensors: list[Tensor]) -> bool:
+    """Are the arrays, byte for byte, those of q?"""
+    given = {name: array for name, _, array in tensors}
+    codes, scales = given["codes"], given["scales"]
+    if codes.size == q.rows * q.cols and codes.size != q.codes.size:
+        codes_same = codes.itemsize == 1 and np.array_equal(codes.reshape(q.rows, q.cols), q.unpack())
+    else:
+        codes_same = codes.nbytes == q.codes.nbytes and np.ascontiguousarray(codes).tobytes() == q.codes.tobytes()
+    if not codes_same or scales.dtype.itemsize != q.scales.dtype.itemsize or np.ascontiguousarray(scales).tobytes() != q.scales.tobytes():
+        return False
+    if q.micro is not None:
+        return False
+    if q.tensor_scale is None or "tensor_scale" not in given:
+        return True
+    return bool(given["tensor_scale"].tobytes() == q.tensor_scale.tobytes())
+
+
+def diff(
+    q: Quantized,
+    other: Quantized | None = None,
+    *,
+    codes: Any = None,
+    scales: Any = None,
+    tensor_scale: Any = None,
+    x: Any = None,
+    explain: bool = False,
+    nan_bits: bool = False,
+    equal_zeros: bool = False,
+    threads: int = 0,
+) -> Diff:
+    """What differs between q, which is expected, and what a kernel gave.
+
+    other: a Quantized; or codes= and scales= as the kernel stores them: one code a byte or two, scales in row-major order or a layout of mxgold.layouts(),
+    as bytes or as numbers; tensor_scale= as it stores it, compared only if it is given. x: the input, for examples in full; explain: also which rule the kernel
+    follows (needs x). Raises ShapeError, DtypeError, ProgramError (sizes that fit no form).
+
+    >>> import numpy as np, mxgold
+    >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32)
+    >>> q = mxgold.quantize(x, "ocp-mxfp4")
+    >>> mxgold.diff(q, codes=q.codes ^ 1, scales=q.scales).codes_differ
+    32
+    """
+    if not isinstance(q, Quantized):
+        raise DtypeError(f"q: {type(q).__name__}, expected a Quantized")
+    if other is not None:
+        codes, scales, tensor_scale = other.codes, other.scales, other.tensor_scale
+    if codes is None or scales is None:
+        raise Error("diff: expected another Quantized, or codes= and scales=")
+    if explain and x is None:
+        raise Error("diff: explain needs the input, x=")
+    tensors = kernel_tensors(codes, scales, tensor_scale)
+    if not nan_bits and same_bytes(q, tensors):
+        return Diff(True, 0, 0, n_codes=q.rows * q.cols, n_scales=int(q.scales.size))
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        expected, actual, given = (os.path.join(folder, n) for n in ("expected.safetensors", "actual.safetensors", "input.safetensors"))
+        q.save(expected)
+        if other is not None:
+            other.save(actual)
+        else:
+            _core.write_file(actual, tensors, {})
+        words = ["diff", expected, actual, "--threads", str(threads)]
+        if x is not None:
+            _core.write_file(given, [input_tensor(x)], {})
+            words += ["--input", given + ":input"]
+        words += ["--explain"] * explain + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
+        return _diff_of(_program.run_json(words)[1])
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The spec that a kernel follows.
+
+    exact: every byte is explained. preset: the preset that gives these bytes, or None; spec: the keys that were found; verdict: one or two sentences;
+    reproduce: the shell command that gives the same bytes. undecided: keys that these data cannot decide; bug: a known bug over a preset, or None;
+    expected: whether the bytes are those of expect=, None without it; report: all that the program says.
+    """
+
+    exact: bool
+    preset: str | None
+    spec: Spec
+    verdict: str
+    reproduce: str
+    expected: bool | None = None
+    codes_differ: int = 0
+    scales_differ: int = 0
+    undecided: tuple[str, ...] = ()
+    bug: dict[str, Any] | None = None
+    nibble: str | None = None
+    layout: str | None = None
+    report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identity:
+    """From what `mxgold identify --json` says."""
+    spec = Spec({k: v for k, v in report["spec"].items() if not (k == "had.signs" and set(str(v)) <= {"0"})})
+    if report["preset"]:
+        spec = _named(spec, report["preset"])
+    return Identity(
+        exact=report["exact"],
+        preset=report["preset"],
+        spec=spec,
+        verdict=report["verdict"],
+        reproduce=_program.command(["quantize", "IN", "-o", "OUT.safetensors", *report["reproduce"]]),
+        expected=expected,
+        codes_differ=report["differing"]["codes"],
+        scales_differ=report["differing"]["scales"],
+        undecided=tuple(report.get("undecided", ())),
+        bug=report.get("bug"),
+        nibble=report.get("nibble"),
+        layout=report.get("scale_layout"),
+        report=report,
+    )
+
+
+def _named(spec: Spec, preset: str) -> Spec:
+    object.__setattr__(spec, "_like", preset)
+    return spec
+
+
+def identify(
+    x: Any,
+    codes: Any = None,
+    scales: Any = None,
+    tensor_scale: Any = None,
+    expect: Any = None,
+    *,
+    dequantized: Any = None,
+    packed: bool = False,
+    transpose: bool = False,
+    block: int | None = None,
+    quick: bool = False,
+    seconds: float | None = None,
+    threads: int = 0,
+) -> Identity:
+    """Which spec does a kernel follow?
+
+    x: its input. codes, scales: as it stores them: one code a byte or two, scales in row-major order or a layout of mxgold.layouts(), bytes or numbers;
+    tensor_scale: in whatever convention. dequantized: its values, if there is nothing else. expect: a preset or Spec that is tried first, so that a right
+    kernel is told at once. packed, transpose, block: what the shapes may not say. quick: leave out the keys that the data cannot decide.
+    seconds: of the search; 10.
+    Returns an Identity. Raises ShapeError, DtypeError, SpecError (expect), ProgramError.
+
+    >>> import numpy as np, mxgold
+    >>> x = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    >>> q = mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rtz")
+    >>> mxgold.identify(x, q.codes, q.scales, quick=True).verdict
+    'Every byte is explained: your kernel does what ocp-mxfp4 does, except that elem.round is rtz (toward zero).'
+    """
+    if dequantized is None and (codes is None or scales is None):
+        raise Error("identify: expected codes and scales, or dequantized=")
+    expected: bool | None = None
+    if expect is not None and dequantized is None and not transpose:
+        want = make(expect, None, None, None) if isinstance(expect, str) and " " not in expect else Spec(expect)
+        right = _core.quantize(x, spec=want, threads=threads)
+        try:
+            expected = diff(right, codes=codes, scales=scales, tensor_scale=tensor_scale, threads=threads).equal
+        except Error:
+            expected = False
+        if expected:
+            name = want.preset or str(want)
+            options = [w for part in str(want).split() for w in (["--set", part] if "=" in part else ["--preset", part])]
+            return Identity(
+                True,
+                want.preset,
+                want,
+                f"Your kernel does what {name} does: every byte is the same.",
+                _program.command(["quantize", "IN", "-o", "OUT.safetensors", *options]),
+                True,
+            )
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        path = os.path.join(folder, "kernel.safetensors")
+        if dequantized is not None:
+            array, dtype = to_numpy(dequantized, "dequantized")
+            _core.write_file(path, [input_tensor(x), ("dequantized", dtype_name(dtype), array)], {})
+            words = ["identify", "--input", path + ":input", "--dequantized", path + ":dequantized"]
+        else:
+            _core.write_file(path, kernel_tensors(codes, scales, tensor_scale, x), {})
+            words = ["identify", "--output", path]
+        words += ["--packed"] * packed + ["--transpose"] * transpose + ["--quick"] * quick + ["--threads", str(threads)]
+        words += ["--block", str(block)] if block is not None else []
+        words += ["--seconds", repr(float(seconds))] if seconds is not None else []
+        return identity_of(_program.run_json(words)[1], expected)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Is D the product, and if not, what is it?
+
+    equal: D is right. differ: outputs that are not. judged_against: the model that D is compared with. findings: what was computed instead, best first;
+    models: how far D is from each; regions: where D differs, in words; examples: first and worst; report: all that the program says.
+    """
+
+    equal: bool
+    differ: int
+    outputs: int
+    judged_against: str
+    verdict: str
+    findings: tuple[dict[str, Any], ...] = ()
+    models: tuple[dict[str, Any], ...] = ()
+    regions: tuple[str, ...] = ()
+    examples: tuple[dict[str, Any], ...] = ()
+    report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def product_words(
+    folder: str,
+    a: Quantized,
+    b: Quantized,
+    d: Any,
+    accum: str | None,
+    bound: bool,
+    c: Any,
+    bias: Any,
+    alpha: float | None,
+    beta: float | None,
+    nan_bits: bool,
+    equal_zeros: bool,
+    threads: int,
+) -> list[str]:
+    """`mxgold diff --gemm` on files that are written into folder."""
+    paths = {n: os.path.join(folder, n + ".safetensors") for n in ("a", "b", "d", "c", "bias")}
+    for name, q in (("a", a), ("b", b)):
+        if not isinstance(q, Quantized):
+            raise DtypeError(f"{name}: {type(q).__name__}, expected a Quantized")
+        q.save(paths[name])
+    for name, value in (("d", d), ("c", c), ("bias", bias)):
+        if value is None:
+            continue
+        array, dtype = to_numpy(value, name)
+        if dtype not in ("float32", "float16", "bfloat16"):
+            raise DtypeError(f"{name}: dtype {dtype}, expected float32, float16 or bfloat16")
+        if name == "d" and array.shape[-2:] != (a.rows, b.rows):
+            raise ShapeError(f"d: {array.shape}, expected ({a.rows}, {b.rows}): a row for each of a, a column for each row of b")
+        _core.write_file(paths[name], [(name, dtype_name(dtype), array)], {})
+    words = ["diff", "--gemm", paths["a"], paths["b"], paths["d"]]
+    words += ["--threads", str(threads)] if threads else []
+    words += ["--accum", accum] if accum is not None else []
+    words += ["--bound"] * bound + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
+    words += ["--c", paths["c"]] if c is not None else []
+    words += ["--bias", paths["bias"]] if bias is not None else []
+    words += ["--alpha", repr(float(alpha))] if alpha is not None else []
+    words += ["--beta", repr(float(beta))] if beta is not None else []
+    return words
+
+
+def judgement_of(report: dict[str, Any]) -> Judgement:
+    """From what `mxgold diff --gemm --json` says."""
+    return Judgement(
+        equal=report["equal"],
+        differ=report["outputs that differ"],
+        outputs=report["outputs"],
+        judged_against=report["judged against"],
+        verdict=report["verdict"],
+        findings=tuple(report.get("findings", ())),
+        models=tuple(report.get("models", ())),
+        regions=tuple(v for k, v in report.items() if k.startswith("where ")),
+        examples=tuple(report.get("examples", ())),
+        report=report,
+    )
+
+
+def diff_gemm(
+    a: Quantized,
+    b: Quantized,
+    d: Any,
+    *,
+    accum: str | None = None,
+    bound: bool = False,
+    c: Any = None,
+    bias: Any = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    nan_bits: bool = False,
+    equal_zeros: bool = False,
+    threads: int = 0,
+) -> Judgement:
+    """Is D = alpha * A x B^T + beta * C + bias, and if not, what was computed instead?
+
+    a: Quantized [M][K]; b: Quantized [N][K]; d: [M][N] of float32, float16 or bfloat16, from the kernel. accum: the model that D must equal; without it D is
+    right if it equals any. bound: D is right if each output lies where a sum in some order may lie. Returns a Judgement.
+    Raises ShapeError, DtypeError, ProgramError (an unknown model).
+
+    >>> import numpy as np, mxgold
+    >>> a = mxgold.quantize(np.ones((2, 32), np.float32), "ocp-mxfp4")
+    >>> mxgold.diff_gemm(a, a, mxgold.gemm(a, a)).equal
+    True
+    """
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        words = product_words(folder, a, b, d, accum, bound, c, bias, alpha, beta, nan_bits, equal_zeros, threads)
+        return judgement_of(_program.run_json(words)[1])
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The model of a matrix unit. fits: every output is explained; model: text for mma(model=); names: rows of the tables that give the same bits."""
+
+    fits: bool
+    model: str
+    verdict: str
+    names: tuple[str, ...] = ()
+    report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+def probe(
+    device: Callable[..., Any],
+    like: str | None = None,
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+    d: str | None = None,
+    scale: str | None = None,
+    block: int | None = None,
+    k: int | None = None,
+    m: int | None = None,
+    n: int | None = None,
+    seed: int = 1,
+    rounds: int = 3,
+    threads: int = 0,
+) -> Probe:
+    """Which model does a matrix unit follow? Tiles go to the device, a named model comes back.
+
+    device: called as device(a, b, c) or, with scales, device(a, b, c, scale_a, scale_b), raw bits [T][M][K], [T][N][K], [T][M][N] as mma() takes them; returns
+    raw bits [T][M][N]. like: types and shape of a model of mxgold.models(); or a, b, c, d (types), scale, block, k, m, n. rounds: at most so many batches of
+    tiles, where several models fit the first. Returns a Probe. Raises ShapeError (what the device gave), ProgramError.
+
+    >>> import mxgold
+    >>> unit = "hopper/mma_m16n8k16_f32_f16_f16_f32"
+    >>> mxgold.probe(lambda a, b, c: mxgold.mma(a, b, c, model=unit), like=unit).fits
+    True
+    """
+    options: list[str] = ["--seed", str(seed)]
+    given = {"like": like, "a": a, "b": b, "c": c, "d": d, "scale": scale, "block": block, "k": k, "m": m, "n": n}
+    for name, value in given.items():
+        options += [f"--{name}", str(value)] if value is not None else []
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        files: list[str] = []
+        tiles = os.path.join(folder, "p0.safetensors")
+        _program.run(["probe", "--emit", tiles, *options])
+        for at in range(max(rounds, 1)):
+            results = os.path.join(folder, f"d{at}.safetensors")
+            _run_device(device, tiles, results)
+            files += [tiles, results]
+            tiles = os.path.join(folder, f"p{at + 1}.safetensors")
+            status, report = _program.run_json(["probe", "--fit", *files, "--emit-next", tiles, "--threads", str(threads)])
+            if status or not os.path.exists(tiles):
+                break
+    names = tuple(row["name"] for row in report.get("rows that give the same", ()))
+    return Probe(status == 0, report.get("model", report.get("nearest model", "")), report["verdict"], names, report)
+
+
+def _run_device(device: Callable[..., Any], tiles: str, results: str) -> None:
+    arrays = {name: array for name, _, array in _core.read_file(tiles)[0]}
+    operands = [arrays[n] for n in ("a", "b", "c", "scale_a", "scale_b") if n in arrays]
+    given, _ = to_numpy(device(*operands), "device")
+    if given.shape != arrays["c"].shape:
+        raise ShapeError(f"device: gave {given.shape}, expected {arrays['c'].shape}")
+    words = given.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[given.dtype.itemsize])
+    _core.write_file(results, [("d", f"u{8 * words.itemsize}", words)], {})

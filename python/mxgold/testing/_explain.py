@@ -1,0 +1,134 @@
+"""explain: which rule a callable follows, from inputs that tell, confirmed on fresh ones."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core, _program
+from .._arrays import as_like
+from .._errors import DtypeError
+from .._quantized import Quantized
+from .._spec import Spec, make
+from .._verify import Identity, diff, identity_of, kernel_tensors
+from ._matches import allowances
+from ._suites import cases
+
+Kernel = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a kernel does.
+
+    ok: its bytes are those of the preset that was asked for, or of a deviation that is allowed; without a preset, a spec was found and confirmed.
+    verdict: one or two sentences; identity: what was found, with spec and preset; confirmed: fresh inputs gave the bytes of that spec;
+    cases, fresh: how many tensors were used.
+    """
+
+    ok: bool
+    verdict: str
+    identity: Identity
+    confirmed: bool
+    cases: int
+    fresh: int
+
+    @property
+    def spec(self) -> Spec:
+        return self.identity.spec
+
+    @property
+    def preset(self) -> str | None:
+        return self.identity.preset
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def _outputs(kernel: Kernel, x: Any, like: Any) -> tuple[Any, Any, Any]:
+    given = kernel(as_like(x, like) if like is not None else x)
+    if isinstance(given, Quantized):
+        return given.codes, given.scales, given.tensor_scale
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+        raise DtypeError(f"kernel: gave {type(given).__name__}, expected codes and scales, or codes, scales and tensor scale")
+    return given[0], given[1], given[2] if len(given) == 3 else None
+
+
+def explain(
+    kernel: Kernel,
+    preset: str | None = None,
+    *,
+    spec: Any = None,
+    set: Any = None,
+    allow: Any = None,
+    suites: Sequence[str] = ("random", "ties", "boundary", "special"),
+    seed: int = 0,
+    seconds: float = 10,
+    like: Any = None,
+    threads: int = 0,
+) -> Explanation:
+    """Which rule does a kernel follow?
+
+    kernel: a callable x -> codes, scales[, tensor_scale], or a Quantized; x is float32 [rows][cols], of the library that like= names. preset, spec, set: what
+    it should do, and what the inputs are made for; without them plain OCP MXFP4's. allow: known deviations, as assert_matches(). suites: the inputs that tell.
+    seed: of these; the fresh ones have another. seconds: of the search. Returns an Explanation.
+
+    >>> import mxgold, mxgold.testing
+    >>> found = mxgold.testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rna"), preset="ocp-mxfp4")
+    >>> found.ok, found.confirmed, found.spec.elem_round
+    (False, True, 'rna')
+    """
+    wanted = make(preset, spec, set, None) if preset is not None or spec is not None or set is not None else None
+    asked = wanted if wanted is not None else Spec()
+    tensors: list[tuple[str, str, Any]] = []
+    right = True
+    telling = cases(spec=asked, suites=suites, seed=seed)
+    for case in telling:
+        codes, scales, scale = _outputs(kernel, case.x, like)
+        right = right and wanted is not None and diff(case.expected, codes=codes, scales=scales, tensor_scale=scale).equal
+        tensors += [(f"{case.suite}{case.index}.{name}", dtype, array) for name, dtype, array in kernel_tensors(codes, scales, scale, case.x)]
+    found = _right(asked) if right else _search(tensors, seconds, threads)
+    fresh, confirmed = _confirm(kernel, asked, found, seed, like)
+    ok = confirmed if wanted is None else right or _is_allowed(allow, asked, found)
+    said = found.verdict + ("" if confirmed else " Fresh inputs do not confirm it." if found.exact or found.bug is None else "")
+    return Explanation(ok and confirmed if found.exact else ok, said, found, confirmed, len(telling), fresh)
+
+
+def _right(spec: Spec) -> Identity:
+    name = spec.preset or str(spec)
+    words = [w for part in str(spec).split() for w in (["--set", part] if "=" in part else ["--preset", part])]
+    said = f"Your kernel does what {name} does: every byte is the same."
+    return Identity(True, spec.preset, spec, said, _program.command(["quantize", "IN", "-o", "OUT.safetensors", *words]), True)
+
+
+def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int) -> Identity:
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        path = os.path.join(folder, "kernel.safetensors")
+        _core.write_file(path, [(n.replace(".input", ".x"), d, a) for n, d, a in tensors], {})
+        words = ["identify", "--output", path, "--quick", "--seconds", repr(float(seconds)), "--threads", str(threads)]
+        return identity_of(_program.run_json(words)[1])
+
+
+def _confirm(kernel: Kernel, asked: Spec, found: Identity, seed: int, like: Any) -> tuple[int, bool]:
+    """Fresh inputs: does the kernel give the bytes of what was found?"""
+    same = found.exact
+    fresh = cases(spec=asked, suites=("random", "ties", "boundary"), seed=seed + 1000003, shape=(48, 192))
+    for case in fresh:
+        codes, scales, scale = _outputs(kernel, np.ascontiguousarray(case.x), like)
+        if same:
+            same = diff(_core.quantize(case.x, spec=found.spec), codes=codes, scales=scales, tensor_scale=scale).equal
+    return len(fresh), same
+
+
+def _is_allowed(allow: Any, asked: Spec, found: Identity) -> bool:
+    for text in allowances(allow):
+        if "=" in text and found.exact and found.spec == Spec(asked, set=text):
+            return True
+        if found.bug is not None and found.bug["name"] == text and not any(found.bug["left"].values()):
+            return True
+    return False

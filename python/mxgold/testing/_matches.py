@@ -1,0 +1,218 @@
+"""assert_matches: a quantiser's codes and scales are those of a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._arrays import to_numpy
+from .._errors import DtypeError, Error, ProgramError, ShapeError, SpecError
+from .._quantized import Quantized
+from .._spec import Spec, make, text_of
+from .._verify import Diff, diff, identify, input_tensor, kernel_tensors
+from . import _save
+
+Box = tuple[int, int, int, int]  # first row, end row, first column, end column
+
+
+def assert_matches(
+    x: Any,
+    codes: Any,
+    scales: Any,
+    preset: str | None = None,
+    tensor_scale: Any = None,
+    *,
+    spec: Any = None,
+    set: Any = None,
+    seed: int | None = None,
+    given_tensor_scale: float | None = None,
+    layout: str | None = None,
+    nan: str = "equal",
+    zeros: str = "signed",
+    allow: Any = None,
+    seconds: float = 3,
+    threads: int = 0,
+) -> None:
+    """Codes and scales are, bit for bit, what the spec gives for x.
+
+    x: float32, float16 or bfloat16 [..., K]. codes: one a byte, or 4-bit codes two a byte; scales: in row-major order or, with layout= or by their size, in a
+    layout of mxgold.layouts(); bytes or numbers. tensor_scale: as the kernel returned it, compared if it is given; given_tensor_scale: the one that
+    the kernel was given. preset, spec, set, seed: as quantize(). nan: "equal" (a NaN is a NaN, codes under a NaN scale do not count) or "bits".
+    zeros: "signed", or "equal" for -0 = +0. allow: known deviations that pass, keys such as "elem.round=rna", or names of known bugs; a text or a list.
+    seconds: for the verdict of a failure.
+
+    Raises AssertionError: three lines of verdict, the example, and the command that repeats the smallest failing block, which is saved under .mxgold/.
+    SpecError, DtypeError: of the arguments themselves.
+
+    >>> import numpy as np, mxgold, mxgold.testing
+    >>> x = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    >>> q = mxgold.quantize(x, "te-nvfp4")
+    >>> mxgold.testing.assert_matches(x, q.codes, q.scales, preset="te-nvfp4", tensor_scale=q.tensor_scale)
+    """
+    __tracebackhide__ = True
+    if nan not in ("equal", "bits") or zeros not in ("signed", "equal"):
+        raise Error('assert_matches: expected nan="equal" or "bits", zeros="signed" or "equal"')
+    what = make(preset, spec, set, seed)
+    want = _core.quantize(x, spec=what, given_tensor_scale=given_tensor_scale, threads=threads)
+    try:
+        if layout is not None:
+            scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=want.scales.shape[0], kb=want.scales.shape[1])
+        found = diff(want, codes=codes, scales=scales, tensor_scale=tensor_scale, x=x, nan_bits=nan == "bits", equal_zeros=zeros == "equal", threads=threads)
+    except (SpecError, DtypeError):
+        raise
+    except Error as error:  # sizes that fit no form
+        raise AssertionError(_sizes(want, codes, scales, error)) from None
+    if found.equal or _allowed(allow, x, codes, scales, tensor_scale, want, seconds, threads):
+        return
+    verdict = identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads).verdict
+    raise _failure(x, codes, scales, tensor_scale, want, found, verdict, nan == "bits", zeros == "equal")
+
+
+def _sizes(want: Quantized, codes: Any, scales: Any, error: Error) -> str:
+    given = ", ".join(f"{name} {to_numpy(a, name)[0].shape}" for name, a in (("codes", codes), ("scales", scales)))
+    return "\n".join(
+        (
+            f"the sizes are not those of {want.spec}: {given}",
+            f"expected codes {want.codes.shape} (or one a byte, {(want.rows, want.cols)}), scales {want.scales.shape}, or in a layout of mxgold.layouts()",
+            str(error),
+        )
+    )
+
+
+def allowances(allow: Any) -> list[str]:
+    """allow= as a list of texts."""
+    if allow is None:
+        return []
+    return [allow] if isinstance(allow, str) else [text_of(a) if not isinstance(a, str) else a for a in allow]
+
+
+def _allowed(allow: Any, x: Any, codes: Any, scales: Any, tensor_scale: Any, want: Quantized, seconds: float, threads: int) -> bool:
+    texts = allowances(allow)
+    for text in (t for t in texts if "=" in t):
+        other = _core.quantize(x, spec=Spec(want.spec, set=text), threads=threads)
+        if diff(other, codes=codes, scales=scales, tensor_scale=tensor_scale, threads=threads).equal:
+            return True
+    names = [t for t in texts if "=" not in t]
+    if not names:
+        return False
+    bug = identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads).bug
+    return bug is not None and bug["name"] in names and not any(bug["left"].values()) and bug["preset"] in (want.preset, want.spec._like)
+
+
+def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
+    scale = ", and the tensor scale" if found.tensor_scales_differ else ""
+    first = f"{found.codes_differ} of {found.n_codes} codes and {found.scales_differ} of {found.n_scales} scales differ from {want.spec}{scale}"
+    pattern = "; ".join(found.patterns)
+    if found.examples:
+        e = found.examples[0]
+        where = (
+            f"first at row {e['row']}, column {e['column']}: x = {e.get('x', float('nan')):.9g}, expected {e['value A']:.9g} (code 0x{e['code A']:x}, scale "
+            f"0x{e['scale A']:02x}), got {e['value B']:.9g} (code 0x{e['code B']:x}, scale 0x{e['scale B']:02x})"
+        )
+    elif found.scales_differ:
+        where = "only scales differ: no code does"
+    else:
+        where = "only the tensor scale differs"
+    return first, where + (f"; {pattern}" if pattern else ""), verdict
+
+
+def _kernel(want: Quantized, codes: Any, scales: Any, tensor_scale: Any) -> Quantized | None:
+    """What the kernel gave as a Quantized, where it lies as quantize() has it; None for other packings and layouts."""
+    try:
+        scale = want.tensor_scale if tensor_scale is None else tensor_scale
+        return Quantized.of(codes, scales, spec=want.spec, tensor_scale=scale, shape=want.shape, micro=want.micro)
+    except (ValueError, TypeError):
+        return None
+
+
+def _boxes(want: Quantized, kernel: Quantized) -> Iterator[Box]:
+    """Parts of the matrix that may fail by themselves, smallest first: a block, the rows of it, all."""
+    rows, cols = want.rows, want.cols
+    block_rows, block_cols = want.spec.block_of(rows, cols)
+    width = max(block_cols, int(want.spec.had_size), 2)
+    wrong = want.unpack() != kernel.unpack()
+    scales = want.scales != kernel.scales
+    if wrong.any():
+        row, col = (int(i) for i in np.argwhere(wrong)[0])
+    elif scales.any():
+        at, k = (int(i) for i in np.argwhere(scales)[0])
+        row, col = (at if want.scales.shape[0] == rows else at * block_rows), k * block_cols
+    else:
+        return
+    top, left = row // block_rows * block_rows, col // width * width
+    yield top, min(top + block_rows, rows), left, min(left + width, cols)
+    yield top, min(top + block_rows, rows), 0, cols
+
+
+def _part(q: Quantized, box: Box) -> Quantized:
+    """Codes and scales of a part: whole blocks, so that they are those of the part by itself."""
+    top, bottom, left, right = box
+    block_rows, block_cols = q.spec.block_of(q.rows, q.cols)
+    tall = q.scales.shape[0] == q.rows
+    down = slice(top, bottom) if tall else slice(top // block_rows, -(-bottom // block_rows))
+    scales = np.ascontiguousarray(q.scales[down, left // block_cols : -(-right // block_cols)])
+    codes = np.ascontiguousarray(q.unpack()[top:bottom, left:right])
+    return Quantized.of(codes, scales, spec=q.spec, tensor_scale=q.tensor_scale, shape=(bottom - top, right - left), dtype=q.dtype)
+
+
+def _cut(x: Any, want: Quantized, kernel: Quantized | None) -> tuple[Any, Quantized, Quantized, Box] | None:
+    """The smallest part that fails by itself: its expected bytes are those of the whole there, and the kernel's are others. None: only the whole fails."""
+    if kernel is None or want.micro is not None or want.spec.elem == "none":
+        return None
+    values, _ = to_numpy(x, "x")
+    matrix = values.reshape(want.rows, want.cols)
+    for box in _boxes(want, kernel):
+        top, bottom, left, right = box
+        piece = np.ascontiguousarray(matrix[top:bottom, left:right])
+        try:
+            mine = _core.quantize(piece if want.dtype != "bfloat16" else _wide(piece), spec=_alone(want))
+            part, other = _part(want, box), _part(kernel, box)
+        except (ValueError, TypeError):
+            continue
+        mine.dtype = want.dtype
+        same = np.array_equal(mine.codes, part.codes) and np.array_equal(mine.scales, part.scales)
+        if same and not (np.array_equal(part.codes, other.codes) and np.array_equal(part.scales, other.scales)):
+            return piece, mine, other, box
+    return None
+
+
+def _wide(bits: Any) -> Any:
+    """bfloat16 bits as the float32 numbers that they are."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _alone(want: Quantized) -> Spec:
+    """The spec of a part: with the tensor scale of the whole."""
+    if want.tensor_scale is None or want.spec.tensor_given != "none":
+        return want.spec
+    with np.errstate(all="ignore"):
+        return Spec(want.spec, tensor_given=float(want.tensor_scale))
+
+
+def _failure(
+    x: Any, codes: Any, scales: Any, tensor_scale: Any, want: Quantized, found: Diff, verdict: str, nan_bits: bool, equal_zeros: bool
+) -> AssertionError:
+    kernel = _kernel(want, codes, scales, tensor_scale)
+    cut = _cut(x, want, kernel)
+    name, dtype, array = input_tensor(x)
+    if cut is not None:
+        array, want_part, kernel_part, box = cut
+        tensors = kernel_tensors(kernel_part.codes, kernel_part.scales, tensor_scale)
+        said = f"The smallest failing part is rows {box[0]}..{box[1] - 1}, columns {box[2]}..{box[3] - 1}."
+        expected = want_part
+    else:
+        tensors, expected, said = kernel_tensors(codes, scales, tensor_scale), want, "No part fails by itself; the case is the whole."
+    where = _save.place("matches", b"".join(np.ascontiguousarray(a).tobytes() for _, _, a in tensors) + str(want.spec).encode())
+    paths = [where / n for n in ("expected.safetensors", "actual.safetensors", "input.safetensors")]
+    expected.save(paths[0])
+    _save.write(paths[1], tensors)
+    _save.write(paths[2], [(name, dtype, array)])
+    arguments = ["diff", str(paths[0]), str(paths[1]), "--input", f"{paths[2]}:input"] + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
+    try:
+        example = _save.shown(arguments)
+    except (ShapeError, ProgramError) as error:
+        example = str(error)
+    return _save.fail(_lines(want, found, verdict), example, where, arguments, said)

@@ -1,0 +1,141 @@
+"""Arrays of other libraries and of any strides give the bytes of the same numbers in a plain NumPy array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxgold
+
+
+def test_strides(x):
+    want = mxgold.quantize(x, "te-nvfp4")
+    wide = np.full((64, 300), np.nan, np.float32)
+    wide[:, 7:263] = x
+    assert mxgold.quantize(wide[:, 7:263], "te-nvfp4") == want  # rows apart
+    assert mxgold.quantize(np.asfortranarray(x), "te-nvfp4") == want
+    assert mxgold.quantize(x[::-1, ::-1][::-1, ::-1], "te-nvfp4") == want
+    assert np.array_equal(mxgold.quantize(x[::-1, ::-1]).codes, mxgold.quantize(np.ascontiguousarray(x[::-1, ::-1])).codes)
+    assert np.array_equal(mxgold.quantize(x[::2, ::2]).codes, mxgold.quantize(x[::2, ::2].copy()).codes)
+    broadcast = np.broadcast_to(x[:1], (8, 256))
+    assert np.array_equal(mxgold.quantize(broadcast).codes, mxgold.quantize(broadcast.copy()).codes)
+
+
+def test_misaligned(x):
+    raw = bytearray(x.nbytes + 1)
+    raw[1:] = x.tobytes()
+    odd = np.ndarray(x.shape, np.float32, raw, 1)
+    assert mxgold.quantize(odd, "te-nvfp4") == mxgold.quantize(x, "te-nvfp4")
+
+
+def test_shapes(x):
+    for shape in ((64 * 256,), (4, 16, 256), (2, 2, 16, 256), (1, 64, 1, 256)):
+        q = mxgold.quantize(x.reshape(shape), "ocp-mxfp4")
+        assert q.shape == shape and q.dequantize().shape == shape
+        if shape[-1] == 256:
+            assert np.array_equal(q.codes, mxgold.quantize(x, "ocp-mxfp4").codes)
+    assert mxgold.quantize(np.float32(3)).shape == ()
+    assert mxgold.quantize(x[:, :37]).codes.shape == (64, 32)  # 37 numbers: two blocks of 32, two codes a byte
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 32), (5, 0), (3, 0, 32)])
+def test_empty(shape):
+    q = mxgold.quantize(np.zeros(shape, np.float32), "te-nvfp4")
+    assert q.codes.size == 0 and q.dequantize().shape == shape
+    assert mxgold.encode(np.zeros(shape, np.float32), "e2m1").shape == shape
+
+
+def test_read_only_and_unchanged(x):
+    before = x.copy()
+    x.setflags(write=False)
+    mxgold.quantize(x, "te-nvfp4")
+    assert np.array_equal(x, before)
+
+
+def test_float16(x):
+    half = x.astype(np.float16)
+    a, b = mxgold.quantize(half, "te-nvfp4"), mxgold.quantize(half.astype(np.float32), "te-nvfp4")
+    assert np.array_equal(a.codes, b.codes) and np.array_equal(a.scales, b.scales) and a.tensor_scale == b.tensor_scale and a.dtype == "float16"
+    assert np.array_equal(mxgold.encode(half, "e4m3"), mxgold.encode(half.astype(np.float32), "e4m3"))
+
+
+def test_buffers_without_numpy(x):
+    assert mxgold.quantize(memoryview(x), "te-nvfp4") == mxgold.quantize(x, "te-nvfp4")
+    assert mxgold.decode(b"\x00\x02\x0f", "e2m1").tolist() == [0, 1, -6]
+
+
+def test_array_interface_alone(x):
+    class Holder:
+        __array_interface__ = x.__array_interface__
+
+    assert mxgold.quantize(Holder(), "te-nvfp4") == mxgold.quantize(x, "te-nvfp4")
+
+
+def test_ml_dtypes(x):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    narrow = x.astype(ml_dtypes.bfloat16)
+    a, b = mxgold.quantize(narrow, "te-nvfp4"), mxgold.quantize(narrow.astype(np.float32), "te-nvfp4")
+    assert np.array_equal(a.codes, b.codes) and a.dtype == "bfloat16"
+    assert a.dequantize("bfloat16").dtype == ml_dtypes.bfloat16
+    codes = mxgold.encode(x, "e4m3").view(ml_dtypes.float8_e4m3fn)
+    assert np.array_equal(mxgold.decode(codes, "e4m3"), codes.astype(np.float32))
+    assert mxgold.formats()["e2m1"].dtype == np.dtype(ml_dtypes.float4_e2m1fn)
+    fours = mxgold.encode(x, "e2m1").astype(np.uint8).view(ml_dtypes.float4_e2m1fn)
+    assert np.array_equal(mxgold.decode(fours, "e2m1"), fours.astype(np.float32))
+
+
+def test_torch(x):
+    torch = pytest.importorskip("torch")
+    want = mxgold.quantize(x, "te-nvfp4")
+    tensor = torch.from_numpy(x)
+    assert mxgold.quantize(tensor, "te-nvfp4") == want
+    assert mxgold.quantize(tensor.clone().requires_grad_(), "te-nvfp4") == want
+    assert mxgold.quantize(torch.nn.Parameter(tensor.clone()), "te-nvfp4") == want
+    assert np.array_equal(mxgold.quantize(tensor.T, "te-nvfp4").codes, mxgold.quantize(np.ascontiguousarray(x.T), "te-nvfp4").codes)
+    for dtype in (torch.bfloat16, torch.float16):
+        narrow = tensor.to(dtype)
+        a, b = mxgold.quantize(narrow, "te-nvfp4"), mxgold.quantize(narrow.float(), "te-nvfp4")
+        assert np.array_equal(a.codes, b.codes) and np.array_equal(a.scales, b.scales)
+    q = mxgold.quantize(tensor, "te-nvfp4", like=tensor)
+    assert isinstance(q.codes, torch.Tensor) and q.codes.dtype == torch.uint8 and np.array_equal(q.codes.numpy(), want.codes)
+    assert np.array_equal(q.dequantize(), want.dequantize())
+    values = want.dequantize("bfloat16", like=tensor)
+    assert values.dtype == torch.bfloat16
+    eights = tensor.clamp(-400, 400).to(torch.float8_e4m3fn)
+    assert np.array_equal(mxgold.decode(eights, "e4m3"), eights.float().numpy())
+    assert np.array_equal(mxgold.encode(tensor, "e2m1", like="torch").numpy(), mxgold.encode(x, "e2m1"))
+
+
+def test_torch_packed_codes(x):
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch, "float4_e2m1fn_x2"):
+        pytest.skip("this torch has no float4_e2m1fn_x2")
+    q = mxgold.quantize(x, "te-nvfp4")
+    codes = torch.from_numpy(q.codes).view(torch.float4_e2m1fn_x2)
+    scales = torch.from_numpy(q.scales).view(torch.float8_e4m3fn)
+    assert mxgold.diff(q, codes=codes, scales=scales, tensor_scale=torch.tensor(q.tensor_scale)).equal
+    assert np.array_equal(mxgold.dequantize(codes, scales, preset="te-nvfp4", tensor_scale=q.tensor_scale, shape=x.shape), q.dequantize())
+
+
+def test_torch_flush_denormal(x):
+    """A process that flushes subnormals gets the same bytes."""
+    torch = pytest.importorskip("torch")
+    tiny = (x * np.float32(2.0**-140)).astype(np.float32)
+    want = mxgold.quantize(tiny, "te-nvfp4")
+    assert want.codes.any()
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor does not flush")
+    try:
+        assert mxgold.quantize(tiny, "te-nvfp4") == want
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_jax(x):
+    jax = pytest.importorskip("jax")
+    array = jax.numpy.asarray(x)
+    want = mxgold.quantize(x, "te-nvfp4")
+    assert mxgold.quantize(array, "te-nvfp4") == want
+    narrow = array.astype(jax.numpy.bfloat16)
+    assert np.array_equal(mxgold.quantize(narrow, "te-nvfp4").codes, mxgold.quantize(np.asarray(narrow.astype(np.float32)), "te-nvfp4").codes)
+    assert "jax" in type(mxgold.decode(want.unpack(), "e2m1", like=array)).__module__

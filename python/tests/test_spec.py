@@ -1,0 +1,100 @@
+"""Spec: from names, texts and mappings, and back."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import mxgold
+from mxgold import Spec, SpecError
+
+
+def test_ways_to_say_the_same():
+    one = Spec("te-nvfp4", elem_round="sr", seed=7)
+    for other in (
+        Spec("te-nvfp4 elem.round=sr seed=7"),
+        Spec("te-nvfp4", set={"elem.round": "sr"}, seed=7),
+        Spec("te-nvfp4", set="elem.round=sr,seed=7"),
+        Spec("te-nvfp4", set=["elem.round=sr", "seed=7"]),
+        Spec({"preset": "te-nvfp4", "elem.round": "sr", "seed": 7}),
+        Spec('{"preset": "te-nvfp4", "elem.round": "sr", "seed": 7}'),
+        Spec("te-nvfp4").replace(elem_round="sr", seed=7),
+        Spec(one),
+    ):
+        assert other == one and hash(other) == hash(one)
+    assert one != Spec("te-nvfp4") and one != "te-nvfp4"
+
+
+def test_prints_as_what_makes_it_again():
+    assert repr(Spec("te-nvfp4", elem_round="sr", seed=7)) == "Spec('te-nvfp4', elem_round='sr', seed=7)"
+    assert str(Spec("te-nvfp4", elem_round="sr", seed=7)) == "te-nvfp4 elem.round=sr seed=7"
+    assert repr(Spec()) == "Spec()"
+    for name in mxgold.presets():
+        spec = Spec(name)
+        assert eval(repr(spec)) == spec and Spec(str(spec)) == spec and str(spec) == name, name
+
+
+def test_finds_the_preset_again():
+    text = Spec("te-nvfp4", elem_round="rtz").text(True)
+    assert repr(Spec(text)) == "Spec('te-nvfp4', elem_round='rtz')"
+    assert Spec(Spec("mxfp4-e4m3").text(True)).preset is not None
+    assert Spec("te-nvfp4", elem_round="rtz").preset is None
+    assert Spec("te-nvfp4", seed=9, nibble="high_first", tensor_given=2.0).preset == "te-nvfp4"
+
+
+def test_keys():
+    spec = Spec("te-nvfp4", had_size=16, scale_min=2.0**-6)
+    assert spec.scale == "e4m3" and spec["scale"] == "e4m3" and spec.block == "1x16"
+    assert spec.had_size == 16 and spec.scale_min == 2.0**-6 and dict(spec)["elem"] == "e2m1"
+    assert Spec(dict(spec)) == spec
+    assert Spec(block=(2, 16)).block == "2x16" and Spec(flush=True).flush == "on"
+    with pytest.raises(AttributeError):
+        spec.no_such_key
+    with pytest.raises(KeyError):
+        spec["no.such.key"]
+    with pytest.raises(AttributeError):
+        spec.elem = "e4m3"
+
+
+def test_pickle():
+    for spec in (Spec(), Spec("te-nvfp4"), Spec("te-nvfp4", elem_round="sr", seed=2**63)):
+        back = pickle.loads(pickle.dumps(spec))
+        assert back == spec and repr(back) == repr(spec)
+
+
+def test_as_a_key():
+    assert {Spec("ocp-mxfp4"): 1}[Spec()] == 1
+
+
+def test_errors():
+    with pytest.raises(SpecError, match="te-nvpf4") as e:
+        Spec("te-nvpf4")
+    assert e.value.nearest == ("te-nvfp4",)
+    with pytest.raises(SpecError) as e:
+        Spec("te-nvfp4", elem_ruond="sr")
+    assert e.value.nearest == ("elem_round",)
+    with pytest.raises(SpecError) as e:
+        Spec(elem_round="srr")
+    assert "sr" in e.value.nearest
+    with pytest.raises(SpecError):
+        Spec(elem="e4m3", nibble="half_block", scale_rule="hif4")
+    with pytest.raises(SpecError):
+        mxgold.quantize([1.0], preset="ocp-mxfp4", spec=Spec())
+    for bad in (5, b"te-nvfp4", ["te-nvfp4"]):
+        with pytest.raises((TypeError, SpecError)):
+            Spec(bad)
+
+
+def test_no_subclass():
+    with pytest.raises(TypeError):
+        type("Mine", (Spec,), {})
+
+
+def test_tables():
+    presets = mxgold.presets()
+    assert len(presets) >= 143 and presets["te-nvfp4"].status == "run" and presets["te-nvfp4"].spec == Spec("te-nvfp4")
+    assert mxgold.formats()["e4m3"].largest == 448 and mxgold.formats()["e8m0"].table == "scales"
+    assert mxgold.formats()["e2m1"].values().tolist()[:8] == [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    assert "nv128x4" in mxgold.layouts() and "ties" in mxgold.suites() and "recipe-nvfp4" in mxgold.recipes()
+    assert "f32_block" in mxgold.models() and "elem.round" in mxgold.keys() and "sr" in mxgold.keys()["elem.round"][1]

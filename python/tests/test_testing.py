@@ -1,0 +1,223 @@
+"""mxgold.testing: what a failed assertion says, what it saves, and that the saved case fails by itself."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import pytest
+
+import mxgold
+from mxgold import testing
+
+PRESETS = ["ocp-mxfp4", "te-nvfp4", "ocp-mxfp8-e4m3", "ocp-mxfp6-e2m3", "te-nvfp4-2d", "hif4"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MXGOLD_SAVE", raising=False)
+    monkeypatch.setattr(testing._save, "folder", None)
+
+
+def message(call) -> str:
+    with pytest.raises(AssertionError) as e:
+        call()
+    return str(e.value)
+
+
+def repeat(text: str) -> subprocess.CompletedProcess[str]:
+    """Run the command that a message ends with."""
+    command = text.splitlines()[-1].strip()
+    assert command.startswith("mxgold ")
+    return subprocess.run(shlex.split(command), capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_right_kernels_pass(preset, x):
+    q = mxgold.quantize(x, preset)
+    if preset != "hif4":
+        testing.assert_matches(x, q.codes, q.scales, preset, q.tensor_scale)
+        testing.assert_matches(x, q.unpack(), q.scales, preset=preset)
+        testing.assert_matches(x, q.codes, q.scales_in("nv128x4"), preset=preset, layout="nv128x4")
+
+
+def test_the_verdict(x, tmp_path):
+    ties = mxgold.gen("ties", "te-nvfp4")[0].x
+    kernel = mxgold.quantize(ties, "te-nvfp4", set="elem.round=rna")
+    text = message(lambda: testing.assert_matches(ties, kernel.codes, kernel.scales, "te-nvfp4", kernel.tensor_scale))
+    lines = text.splitlines()
+    assert "codes and 0 of" in lines[0] and "differ from te-nvfp4" in lines[0]
+    assert lines[1].startswith("first at row ") and ", column " in lines[1]
+    assert lines[2] == "Every byte is explained: your kernel does what te-nvfp4 does, except that elem.round is rna (nearest, ties away from zero)."
+    assert lines[3] == ""
+    done = repeat(text)
+    assert done.returncode == 1 and "codes that differ" in done.stdout
+    saved = mxgold.load(next(tmp_path.glob(".mxgold/*/expected.safetensors")))
+    assert (saved.rows, saved.cols) == (1, 16)  # one block
+    assert mxgold.diff(mxgold.quantize(ties, "te-nvfp4"), kernel).codes_differ > 2
+    assert testing.failures[-1].verdict == tuple(lines[:3])
+
+
+@pytest.mark.parametrize("preset", PRESETS[:5])
+@pytest.mark.parametrize("where", [(63, 255), (17, 100)])
+def test_the_cut_fails_by_itself(preset, where, x, tmp_path):
+    q = mxgold.quantize(x, preset)
+    codes = q.unpack()
+    codes[where] ^= 1
+    text = message(lambda: testing.assert_matches(x, codes, q.scales, preset, q.tensor_scale, seconds=0.2))
+    assert f"first at row {where[0]}, column {where[1]}:" in text
+    assert repeat(text).returncode == 1
+    saved = mxgold.load(next(tmp_path.glob(".mxgold/*/expected.safetensors")))
+    assert saved.rows * saved.cols <= 256
+    top, left = where[0] - where[0] % saved.rows, where[1] - where[1] % saved.cols
+    assert np.array_equal(saved.unpack(), q.unpack()[top : top + saved.rows, left : left + saved.cols])
+
+
+def test_scales_alone(x):
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    zero = x.copy()
+    zero[5] = 0
+    q = mxgold.quantize(zero, "ocp-mxfp4")
+    scales = q.scales.copy()
+    scales[5, 2] = 9  # of a block of zeros: no code changes
+    text = message(lambda: testing.assert_matches(zero, q.codes, scales, "ocp-mxfp4", seconds=0.2))
+    assert text.startswith("0 of 16384 codes and 1 of 512 scales differ") and repeat(text).returncode == 1
+
+
+def test_stochastic_rounding_is_cut_to_the_whole(x):
+    q = mxgold.quantize(x[:4], "ocp-mxfp4", set="elem.round=sr", seed=3)
+    codes = q.unpack()
+    codes[3, 200] ^= 1
+    text = message(lambda: testing.assert_matches(x[:4], codes, q.scales, "ocp-mxfp4", set="elem.round=sr", seed=3, seconds=0.2))
+    assert repeat(text).returncode == 1
+
+
+def test_sizes(x):
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    assert "sizes" in message(lambda: testing.assert_matches(x, q.codes[:3], q.scales, "ocp-mxfp4"))
+    assert "sizes" in message(lambda: testing.assert_matches(x, q.codes, q.scales[:, :3], "ocp-mxfp4"))
+    with pytest.raises(mxgold.SpecError):
+        testing.assert_matches(x, q.codes, q.scales, "ocp-mxfp5")
+    with pytest.raises(mxgold.SpecError):
+        testing.assert_matches(x, q.codes, q.scales, "ocp-mxfp4", layout="no-such")
+
+
+def test_nan_and_zeros(x):
+    x[2, 2] = np.nan
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    codes = q.unpack()
+    dead = np.argwhere(q.scales == 255)
+    if len(dead):
+        codes[dead[0][0], dead[0][1] * 32 + 1] ^= 1
+        testing.assert_matches(x, codes, q.scales, "ocp-mxfp4")
+        message(lambda: testing.assert_matches(x, codes, q.scales, "ocp-mxfp4", nan="bits", seconds=0.2))
+    codes = q.unpack()
+    codes[codes == 8] = 0
+    testing.assert_matches(x, codes, q.scales, "ocp-mxfp4", zeros="equal")
+    message(lambda: testing.assert_matches(x, codes, q.scales, "ocp-mxfp4", seconds=0.2))
+
+
+def test_allowed(x):
+    ties = mxgold.gen("ties", "ocp-mxfp4")[0].x
+    kernel = mxgold.quantize(ties, "ocp-mxfp4", set="elem.round=rna")
+    testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow="elem.round=rna")
+    testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow=["elem.round=rtz", {"elem.round": "rna"}])
+    message(lambda: testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow="elem.round=rtz", seconds=0.2))
+
+
+def test_given_tensor_scale(x):
+    q = mxgold.quantize(x, "te-nvfp4", given_tensor_scale=77.0)
+    testing.assert_matches(x, q.codes, q.scales, "te-nvfp4", q.tensor_scale, given_tensor_scale=77.0)
+    message(lambda: testing.assert_matches(x, q.codes, q.scales, "te-nvfp4", q.tensor_scale, seconds=0.2))
+
+
+def test_torch(x):
+    torch = pytest.importorskip("torch")
+    narrow = torch.from_numpy(x).bfloat16()
+    q = mxgold.quantize(narrow, "te-nvfp4", like=narrow)
+    testing.assert_matches(narrow, q.codes, q.scales, "te-nvfp4", q.tensor_scale)
+    codes = q.codes.clone()
+    codes[4, 4] ^= 1
+    text = message(lambda: testing.assert_matches(narrow, codes, q.scales, "te-nvfp4", q.tensor_scale, seconds=0.2))
+    assert repeat(text).returncode == 1
+
+
+def test_product(x, tmp_path):
+    a, b = mxgold.quantize(x, "ocp-mxfp8-e4m3"), mxgold.quantize(x[:48] * 3, "ocp-mxfp8-e4m3")
+    d = mxgold.gemm(a, b)
+    testing.assert_product(a, b, d)
+    testing.assert_product(a, b, d, accum="f32_block")
+    testing.assert_product(a, b, mxgold.gemm(a, b, "f32_seq"), bound=True)
+    text = message(lambda: testing.assert_product(a, b, mxgold.gemm(a, b, "f32_seq"), accum="exact"))
+    assert "outputs differ from exact" in text.splitlines()[0] and text.splitlines()[1].startswith("first at row ")
+    assert repeat(text).returncode == 1
+    assert mxgold.load(next(tmp_path.glob(".mxgold/*/a.safetensors"))).rows == 1
+    bias = np.arange(48, dtype=np.float32)
+    testing.assert_product(a, b, mxgold.gemm(a, b, bias=bias, alpha=0.5), bias=bias, alpha=0.5)
+    text = message(lambda: testing.assert_product(a, b, d, bias=bias))
+    assert repeat(text).returncode == 1
+    assert "shape" in message(lambda: testing.assert_product(a, b, d[:3]))
+
+
+def test_linear(x):
+    rng = np.random.default_rng(3)
+    w, dy = rng.standard_normal((48, 256)).astype(np.float32), rng.standard_normal((64, 48)).astype(np.float32)
+    y, dx, dw = mxgold.linear(x, w, dy, recipe="recipe-nvfp4", seed=3)
+    testing.assert_linear(x, w, dy, y=y, dx=dx, dw=dw, recipe="recipe-nvfp4", seed=3)
+    for name, value in (("y", y), ("dx", dx), ("dw", dw)):
+        wrong = value.copy()
+        wrong[7, 3] += 1
+        text = message(lambda name=name, wrong=wrong: testing.assert_linear(x, w, dy, **{name: wrong}, recipe="recipe-nvfp4", seed=3))
+        assert f"1 of {value.size} outputs of {name} differ" in text and f"first in {name} at row 7, column 3" in text
+        assert repeat(text).returncode == 1
+
+
+def test_explain():
+    found = testing.explain(lambda x: mxgold.quantize(x, "te-nvfp4"), "te-nvfp4")
+    assert found.ok and found.confirmed and found.preset == "te-nvfp4"
+
+    def rounds_away(x):
+        q = mxgold.quantize(x, "te-nvfp4", set="elem.round=rna")
+        return q.codes, q.scales, q.tensor_scale
+
+    found = testing.explain(rounds_away, "te-nvfp4")
+    assert not found.ok and found.confirmed and found.spec == mxgold.Spec("te-nvfp4", elem_round="rna")
+    assert testing.explain(rounds_away, "te-nvfp4", allow="elem.round=rna").ok
+    with pytest.raises(mxgold.DtypeError):
+        testing.explain(lambda x: x, "te-nvfp4")
+
+
+@testing.cases("te-nvfp4", suites=["ties", "special"])
+def test_cases(x):
+    assert x.dtype == np.float32 and x.ndim == 2
+
+
+class UnderUnittest(unittest.TestCase):
+    def test_it(self):
+        for case in testing.cases("te-nvfp4", suites=["ties"]):
+            want = case.expected
+            testing.assert_matches(case.x, want.codes, want.scales, "te-nvfp4")
+            with self.assertRaises(AssertionError):
+                testing.assert_matches(case.x, want.codes ^ 1, want.scales, "te-nvfp4", seconds=0.2)
+
+
+def test_plugin(tmp_path):
+    (tmp_path / "test_kernel.py").write_text(
+        "import mxgold, numpy as np\n"
+        "x = np.ones((2, 32), np.float32)\n"
+        "q = mxgold.quantize(x, 'ocp-mxfp4')\n"
+        "def test_right(): mxgold.testing.assert_matches(x, q.codes, q.scales, 'ocp-mxfp4')\n"
+        "def test_wrong(): mxgold.testing.assert_matches(x, q.codes ^ 1, q.scales, 'ocp-mxfp4', seconds=0.2)\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernel.py"]
+    done = subprocess.run([*words, "--mxgold-report=report.html", "--mxgold-save=kept"], capture_output=True, text=True, cwd=tmp_path)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert "test_wrong" in page and "mxgold diff" in page and "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+    assert len(list((tmp_path / "kept").glob("test_wrong-*/command.txt"))) == 1 and not (tmp_path / ".mxgold").exists()
+    plain = subprocess.run([*words, "--co"], capture_output=True, text=True, cwd=tmp_path)
+    assert "2 tests collected" in plain.stdout
