@@ -131,6 +131,7 @@ def diff(
     codes: Any = None,
     scales: Any = None,
     tensor_scale: Any = None,
+    layout: str | None = None,
     x: Any = None,
     explain: bool = False,
     nan_bits: bool = False,
@@ -140,7 +141,8 @@ def diff(
     """What differs between q, which is expected, and what a kernel gave.
 
     other: a Quantized; or codes= and scales= as the kernel stores them: one code a byte or two, scales in row-major order or a layout of mxgold.layouts(),
-    as bytes or as numbers; tensor_scale= as it stores it, compared only if it is given. x: the input, for examples in full; explain: also which rule the kernel
+    as bytes or as numbers (layout= says which, where the sizes do not); tensor_scale= as
+    it stores it, compared only if it is given. x: the input, for examples in full; explain: also which rule the kernel
     follows (needs x). Raises ShapeError, DtypeError, ProgramError (sizes that fit no form).
 
     >>> import numpy as np, mxgold
@@ -157,6 +159,8 @@ def diff(
         raise Error("diff: expected another Quantized, or codes= and scales=")
     if explain and x is None:
         raise Error("diff: explain needs the input, x=")
+    if layout is not None:
+        scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=q.scales.shape[0], kb=q.scales.shape[1])
     tensors = kernel_tensors(codes, scales, tensor_scale)
     if not nan_bits and same_bytes(q, tensors):
         return Diff(True, 0, 0, n_codes=q.rows * q.cols, n_scales=int(q.scales.size))

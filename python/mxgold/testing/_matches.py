@@ -68,6 +68,8 @@ def assert_matches(
     if found.equal or _allowed(allow, x, codes, scales, tensor_scale, want, seconds, threads):
         return
     verdict = identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads).verdict
+    if nan == "bits" and not (found.scales_differ or found.tensor_scales_differ or found.values_differ):
+        verdict += " What differs is no value: codes of NaNs, or under a NaN scale, which no rule decides."
     raise _failure(x, codes, scales, tensor_scale, want, found, verdict, nan == "bits", zeros == "equal")
 
 
@@ -109,8 +111,8 @@ def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
     if found.examples:
         e = found.examples[0]
         where = (
-            f"first at row {e['row']}, column {e['column']}: x = {e.get('x', float('nan')):.9g}, expected {e['value A']:.9g} (code 0x{e['code A']:x}, scale "
-            f"0x{e['scale A']:02x}), got {e['value B']:.9g} (code 0x{e['code B']:x}, scale 0x{e['scale B']:02x})"
+            f"first at row {e['row']}, column {e['column']}: x = {float(e.get('x', 'nan')):.9g}, expected {float(e['value A']):.9g} (code 0x{e['code A']:x}, "
+            f"scale 0x{e['scale A']:02x}), got {float(e['value B']):.9g} (code 0x{e['code B']:x}, scale 0x{e['scale B']:02x})"
         )
     elif found.scales_differ:
         where = "only scales differ: no code does"

@@ -60,9 +60,9 @@ def assert_product(
 def _lines(found: Judgement) -> tuple[str, str, str]:
     first = f"{found.differ} of {found.outputs} outputs differ from {found.judged_against}"
     e = found.examples[0]
-    where = f"first at row {e['row']}, column {e['column']}: expected {e['expected']:.9g}, got {e['actual']:.9g}"
+    where = f"first at row {e['row']}, column {e['column']}: expected {float(e['expected']):.9g}, got {float(e['actual']):.9g}"
     if e.get("ulps") is not None:
-        where += f", {e['ulps']:.3g} ulps apart"
+        where += f", {float(e['ulps']):.3g} ulps apart"
     return first, "; ".join([where, *found.regions]), found.verdict
 
 
