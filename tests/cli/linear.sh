@@ -24,7 +24,7 @@ pairs = [read(*sys.argv[i:i + 2]) for i in range(1, len(sys.argv), 2)]
 sys.exit(0 if len(pairs) == 1 or pairs[0] == pairs[1] else 1)
 P
 x=$scratch/x.npy w=$scratch/w.npy dy=$scratch/dy.npy out=$scratch/out.safetensors
-for recipe in recipe-ocp recipe-nvfp4 recipe-quartet recipe-tetrajet recipe-tseng; do
+for recipe in recipe-ocp recipe-nvfp4 recipe-quartet recipe-tetrajet recipe-tseng recipe-wang; do
   accepts "$mxgold" linear "$x" "$w" "$dy" --recipe $recipe --seed 3 --step 7 --layer 2 -o "$out"
   accepts "$mxgold" linear "$x" "$w" "$dy" --recipe $recipe --seed 3 --step 7 --layer 2 --ref -o "$scratch/ref.safetensors"
   cmp -s "$out" "$scratch/ref.safetensors" || fail "$recipe: --ref gives another file"
@@ -59,3 +59,14 @@ refuses "mxgold: linear: fprop: Q1 has blocks of 16 along the reduction axis and
 refuses "mxgold: linear: unknown training key 'requant'; nearest: requant.source" "$mxgold" linear "$x" "$w" --train requant=hp -o "$out"
 refuses "mxgold: linear: 'fwd' is no product, expected fprop, dgrad, wgrad" "$mxgold" linear "$x" "$w" --gemms fwd -o "$out"
 refuses "mxgold: $scratch/e.npy: .npy holds one tensor, expected a .safetensors file" "$mxgold" linear "$x" "$w" -o "$scratch/e.npy"
+# Gradient rules by their keys; combinations that mean nothing are refused.
+accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-seed004-nvfp4 --train grad.config=softmax,grad.tensor=absmax --train grad.jacobian=full -o "$out"
+accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-seed004-nvfp4 -o "$scratch/a.safetensors"
+for t in y dx dw; do
+  python3 "$scratch/tensors.py" "$out" $t "$scratch/a.safetensors" $t && fail "grad.config=softmax leaves $t as it was"
+done
+python3 "$scratch/tensors.py" "$out" db "$scratch/a.safetensors" db || fail "grad.config=softmax changes db"
+refuses "mxgold: linear: Q1: grad.tensor is the derivative of a tensor scale, and tensor.norm=none" "$mxgold" linear "$x" "$w" "$dy" --train grad.tensor=absmax -o "$out"
+refuses "mxgold: linear: grad.scale_qprime is a part of the scale's derivative, which grad.config=ste leaves out" "$mxgold" linear "$x" "$w" "$dy" --train grad.scale_qprime=dge -o "$out"
+refuses "mxgold: linear: Q1: grad.config is of scales that come from magnitudes, not of scale.rule=quest" "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --train grad.config=absmax -o "$out"
+refuses "mxgold: linear: grad.config=soft: expected one of ste|absmax|softmax|hybrid" "$mxgold" linear "$x" "$w" "$dy" --train grad.config=soft -o "$out"
