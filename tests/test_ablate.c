@@ -731,6 +731,55 @@ START_TEST(occ_by_hand) {
 END_TEST
 
 /* k = 2 has slopes that a hand can compute: 1 / (2 sqrt|r|). Of e2m1 between 2 and 3: r of 2.125 is -.75, of 2.98 is .96. */
+/* TECHNIQUES 2.4, worked by hand: s* = 2.5 / 6, the scale .5; 5 is a tie and becomes 4. */
+START_TEST(error_terms_by_hand) {
+  static const float x[5] = {.7f, -1.9f, .3f, 2.5f, .09f}, y[5] = {.75f, -2, .25f, 2, 0}, bad[5] = {.7f, NAN, 0, 0, 0};
+  mx_spec spec = {0};
+  mx_error_terms t = {0};
+  ck_assert_int_eq(mx_error_terms_add(&t, x, y, 1, 5, &spec), MX_OK);
+  ck_assert_double_eq_tol(t.scale, .3784722, 2e-7);
+  ck_assert_double_eq_tol(t.dead, .0081, 1e-8);
+  ck_assert_double_eq_tol(t.grid, .0684722, 2e-7);
+  ck_assert_double_eq_tol(t.scale_grid, -.1819444, 2e-7);
+  ck_assert_double_eq(t.scale_dead, 0);
+  ck_assert_double_eq_tol(t.total, .2731, 2e-7);
+  ck_assert_uint_eq(t.n, 5);
+  ck_assert_uint_eq(t.n_dead, 1);
+  ck_assert_int_eq(mx_error_terms_add(&t, bad, y, 1, 5, &spec), MX_OK);
+  ck_assert_uint_eq(t.n_left_out, 5);
+  ck_assert_uint_eq(t.n, 5);
+  spec.elem = MX_ELEM_NONE;
+  ck_assert_int_eq(mx_error_terms_add(&t, x, y, 1, 5, &spec), MX_ERR_UNSUPPORTED);
+}
+END_TEST
+
+/* Fractions of the error on N(0,1) as TECHNIQUES 2.4 has them: RCEIL never lies below the ideal scale, so its fifth term is 0; the floor rule does. */
+START_TEST(error_terms_of_normal_numbers) {
+  enum { ROWS = 512, COLS = 512 };
+  static float x[ROWS * COLS], y[ROWS * COLS];
+  mx_data_fill(x, ROWS, COLS, &(mx_data){0}, 5);
+  for (int floor_rule = 0; floor_rule < 2; floor_rule++) {
+    mx_spec spec = {0};
+    mx_error err;
+    mx_error_terms t = {0};
+    if (!floor_rule) ck_assert_int_eq(mx_spec_parse(&spec, "scale.rule=value,scale.round=up", &err), MX_OK);
+    ck_assert_int_eq(mx_fake_quantize(y, x, ROWS, COLS, &spec, NULL, NULL, &err), MX_OK);
+    ck_assert_int_eq(mx_error_terms_add(&t, x, y, ROWS, COLS, &spec), MX_OK);
+    ck_assert_double_eq_tol(t.scale + t.dead + t.grid + t.scale_grid + t.scale_dead, t.total, 1e-9 * t.total);
+    if (floor_rule) {
+      ck_assert_double_eq_tol(t.scale_dead / 2 / t.total, -.0034, .0002);
+      continue;
+    }
+    ck_assert_double_eq(t.scale_dead, 0);
+    ck_assert_double_eq_tol(t.scale / t.total, 1.767, .02);
+    ck_assert_double_eq_tol(t.dead / t.total, .0206, .001);
+    ck_assert_double_eq_tol(t.grid / t.total, .747, .01);
+    ck_assert_double_eq_tol(t.scale_grid / 2 / sqrt(t.scale * t.grid), -.668, .005);
+    ck_assert_double_eq_tol((double)t.n_dead / (double)t.n, .078, .002);
+  }
+}
+END_TEST
+
 START_TEST(dge_by_hand) {
   const mx_format *f = mx_format_find("e2m1");
   ck_assert_double_eq_tol(mx_dge(f, 2.125, 2, 9), 0.57735026918962576, 1e-14);
@@ -791,6 +840,8 @@ int main(void) {
   tcase_add_test(t, progress_of_products);
   tcase_add_test(t, recipes);
   tcase_add_test(t, occ_by_hand);
+  tcase_add_test(t, error_terms_by_hand);
+  tcase_add_test(t, error_terms_of_normal_numbers);
   tcase_add_test(t, dge_by_hand);
   tcase_add_test(t, detail_by_hand);
   suite_add_tcase(s, t);

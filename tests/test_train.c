@@ -13,6 +13,8 @@
 #include "train/models/model.h"
 #include "train/optim/optim.h"
 #include "train/run/data.h"
+#include "train/run/metrics.h"
+#include "train/run/threshold.h"
 
 /* ---- layers ---- */
 
@@ -364,6 +366,217 @@ START_TEST(noised_points_come_from_points) {
 }
 END_TEST
 
+/* ---- measurements beside a step, and the late switch ---- */
+
+enum { TOKENS = 32, WIDTH = 64 };
+static float seen_x[TOKENS * WIDTH], seen_dy[TOKENS];
+
+static mx_linear_recipe recipe_of(const char *keys) {
+  mx_linear_recipe r;
+  mx_error err;
+  ck_assert_msg(mx_linear_resolve(&r, NULL, &(mx_linear_text){.set = &keys, .n_set = 1}, &err) == MX_OK, "%s", err.text);
+  return r;
+}
+
+/* A model of one linear with one output. */
+static mxi_model *one_linear(const mx_linear_recipe *r) {
+  mxi_model *m;
+  mx_error err;
+  const mxi_model_config c = {.kind = MXI_GAUSSIAN, .inputs = WIDTH, .context = 1};
+  ck_assert_int_eq(mxi_model_new(&m, &c, TOKENS, r, &(mx_exec){.n_threads = 1}, &err), MX_OK);
+  mxi_model_init(m, 5);
+  draw(seen_x, TOKENS * WIDTH, 11);
+  draw(seen_dy, TOKENS, 12);
+  return m;
+}
+
+static mx_spec forward_spec[2];
+static void keep_spec(void *self, int q, const mx_tensor *t, const mx_spec *spec) {
+  (void)self, (void)t;
+  if (q <= MX_Q2) forward_spec[q] = *spec;
+}
+
+/* After the switch dW = dY^T f(X), f(X) what Fprop made of X: to the bit without a rotation, and but for the rotation's rounding with one. */
+START_TEST(late_gradients_are_of_the_quantised_forward) {
+  static const char *const keys[] = {"elem.round=rne", "elem.prescale=0.75,elem.round=sr", "had.size=16,had.sign=fresh",
+                                     "had.size=32,had.sign=te"};
+  const mx_linear_recipe r = recipe_of(keys[_i]);
+  mxi_model *m = one_linear(&r);
+  mx_error err;
+  double loss;
+  const mxi_batch batch = {.B = TOKENS, .T = 1, .rows = TOKENS, .x = seen_x, .y = seen_dy};
+  ck_assert_int_eq(mxi_model_keep_quantised(m), 0);
+  m->late = MXI_LATE_BACKWARD;
+  ck_assert_int_eq(mxi_model_forward(m, &batch, 1, 3, 0, &loss, &err), MX_OK);
+  ck_assert_int_eq(mxi_model_backward(m, &err), MX_OK);
+  /* The forward pass by itself, for y and the draws of its operands. */
+  const mx_exec one = {.n_threads = 1};
+  float y[TOKENS], x[TOKENS * WIDTH];
+  mx_linear call = mxi_model_call(m, 0, &r);
+  size_t saved, work;
+  call.operand = keep_spec;
+  ck_assert_int_eq(mx_linear_sizes(&saved, &work, &call, &one, &err), MX_OK);
+  void *room = malloc(work);
+  ck_assert_int_eq(mx_linear_forward(&call, (mx_linear_out){y, 1, MX_F32, 0}, (mx_linear_in){seen_x, WIDTH, MX_F32},
+                                     (mx_linear_in){m->w, WIDTH, MX_F32}, m->w + m->params[1].offset, NULL, room, &one, &err),
+                   MX_OK);
+  free(room);
+  ck_assert_int_eq(mx_fake_quantize(x, seen_x, TOKENS, WIDTH, &forward_spec[MX_Q1], &one, NULL, &err), MX_OK);
+  for (int i = 0; i < WIDTH; i++) {
+    float dw = 0;
+    for (int t = 0; t < TOKENS; t++) dw = fmaf((float)(2 * ((double)y[t] - (double)seen_dy[t]) / TOKENS), x[t * WIDTH + i], dw);
+    if (r.q[MX_Q1].had_size)
+      ck_assert_float_eq_tol(m->g[i], dw, 1e-6f);
+    else
+      ck_assert_float_eq(m->g[i], dw);
+    ck_assert(m->g[i] != 0);
+  }
+  mxi_model_free(m);
+}
+END_TEST
+
+/* arXiv 2505.19115 by TECHNIQUES 4.1b: dW = [3, 4], quantised [3.5, 3]: 5 over 1.118034. Then one that is all noise. */
+START_TEST(threshold_by_hand) {
+  mxi_param p = {.name = "w", .rows = 1, .cols = 2, .n_dims = 2};
+  mxi_model_linear l = {.weight = 0, .T = 1, .I = 2, .O = 1};
+  const mx_linear_recipe r = {0};
+  mxi_model m = {.params = &p, .n_params = 1, .linears = &l, .n_linears = 1, .n_values = 2};
+  mxi_config c = {.quantised = 1, .threshold.every = 1, .qaf = {.when = MXI_QAF_THRESHOLD, .patience = 2, .forward = 1, .lr = .5, .warmup = 4}};
+  double signal = 0, noise = 0;
+  float exact[2] = {3, 4};
+  l.recipe = &r;
+  mxi_threshold t = {.config = &c, .again.model = &m, .signal = &signal, .noise = &noise, .exact = exact, .late = UINT64_MAX};
+  ck_assert(mxi_threshold_due(&t, 7));
+  mxi_threshold_gradients(&t, (float[2]){3.5f, 3}, exact);
+  mxi_threshold_close_step(&t);
+  ck_assert_double_eq_tol(mxi_threshold_ratio(&t, 0), 4.472136, 1e-6);
+  ck_assert_double_eq_tol(mxi_threshold_all(&t), 4.472136, 1e-6);
+  ck_assert_uint_eq(t.below, 0);
+  uint64_t step = 0;
+  for (; m.late == MXI_LATE_NONE && step < 50; step++) {
+    mxi_threshold_gradients(&t, (float[2]){13, 4}, exact);
+    mxi_threshold_close_step(&t);
+    mxi_threshold_switch(&t, &m, step);
+  }
+  /* The first of these brings the averages to .9 * 2.5 + 2.5 = 4.75 over .9 * .125 + 10 = 10.1125, which is below 3; the second is the last. */
+  ck_assert_uint_eq(step, 2);
+  ck_assert_int_eq(m.late, MXI_LATE_ALL);
+  ck_assert(!mxi_threshold_due(&t, 8));
+  ck_assert_double_eq_tol(mxi_threshold_rate(&t, .1, 1, 1), .05 / 4, 1e-15);
+  ck_assert_double_eq_tol(mxi_threshold_rate(&t, .1, 1, 3), .05 * 3 / 4, 1e-15);
+  ck_assert_double_eq_tol(mxi_threshold_rate(&t, .1, 1, 4), .05, 1e-15);
+  ck_assert_double_eq(mxi_threshold_rate(&t, .1, 1, 0), .1);
+  /* As text and back: the same bits, and the switch with them. */
+  char *text = mxi_threshold_print(&t);
+  double again_signal = 0, again_noise = 0;
+  mxi_model other = m;
+  other.late = MXI_LATE_NONE;
+  mxi_threshold back = {.config = &c, .again.model = &other, .signal = &again_signal, .noise = &again_noise};
+  ck_assert(mxi_threshold_parse(&back, &other, text));
+  ck_assert_double_eq(again_signal, signal);
+  ck_assert_double_eq(again_noise, noise);
+  ck_assert_uint_eq(back.late, t.late);
+  ck_assert_int_eq(other.late, MXI_LATE_ALL);
+  ck_assert(!mxi_threshold_parse(&back, &other, "1 2"));
+  free(text);
+}
+END_TEST
+
+static double metric(const char *text, const char *object, const char *name) {
+  char key[64];
+  snprintf(key, sizeof key, "\"%s\": {", object);
+  const char *at = strstr(text, key), *end = at ? strchr(at, '}') : NULL;
+  snprintf(key, sizeof key, "\"%s\": ", name);
+  const char *value = at ? strstr(at, key) : NULL;
+  return value && value < end ? strtod(value + strlen(key), NULL) : NAN;
+}
+
+/* The metrics of a linear of one output from its dY and X, beside the same in binary64. */
+START_TEST(metrics_are_those_of_their_definitions) {
+  const mx_linear_recipe r = recipe_of("scale.rule=value,scale.round=up");
+  mxi_model *m = one_linear(&r);
+  mxi_config c = {.quantised = 1, .metrics.every = 1};
+  mxi_metrics t;
+  mx_error err;
+  char text[3][4096];
+  ck_assert_int_eq(mxi_metrics_open(&t, m, &c, &err), MX_OK);
+  for (int k = 0; k < 3; k++) {
+    for (int i = 0; i < WIDTH && k == 2; i++) m->w[i] = -m->w[i];
+    FILE *to = fmemopen(text[k], sizeof text[k], "w");
+    mxi_metrics_linear(&t, 0, seen_dy, seen_x, 1);
+    ck_assert_int_eq(mxi_metrics_text(&t, to, &err), MX_OK);
+    fclose(to);
+  }
+  /* dW, and the quantised one from its operands' values. */
+  float q5[TOKENS], xt[WIDTH * TOKENS], q6[WIDTH * TOKENS];
+  double dd = 0, ed = 0, ee = 0, aa = 0, ad = 0;
+  for (int i = 0; i < WIDTH * TOKENS; i++) xt[i] = seen_x[i % TOKENS * WIDTH + i / TOKENS];
+  ck_assert_int_eq(mx_fake_quantize(q5, seen_dy, 1, TOKENS, &r.q[MX_Q5], NULL, NULL, &err), MX_OK);
+  ck_assert_int_eq(mx_fake_quantize(q6, xt, WIDTH, TOKENS, &r.q[MX_Q6], NULL, NULL, &err), MX_OK);
+  for (int i = 0; i < WIDTH; i++) {
+    double exact = 0, got = 0;
+    for (int k = 0; k < TOKENS; k++) {
+      exact += (double)seen_dy[k] * (double)xt[i * TOKENS + k];
+      got += (double)q5[k] * (double)q6[i * TOKENS + k];
+    }
+    dd += exact * exact, ed += (got - exact) * exact, ee += (got - exact) * (got - exact), aa += got * got, ad += got * exact;
+  }
+  ck_assert_double_eq_tol(metric(text[0], "wgrad", "norm"), sqrt(dd), 1e-5);
+  ck_assert_double_eq_tol(metric(text[0], "wgrad", "noise"), sqrt(ee), 1e-5);
+  ck_assert_double_eq_tol(metric(text[0], "wgrad", "gain"), ad / dd, 1e-6);
+  ck_assert_double_eq_tol(metric(text[0], "wgrad", "cosine"), ad / sqrt(aa * dd), 1e-6);
+  ck_assert_double_eq_tol(metric(text[0], "wgrad", "bias"), sqrt(ee / dd), 1e-6); /* nothing is random */
+  ck_assert(isnan(metric(text[0], "wgrad", "correlation")));
+  ck_assert_double_eq_tol(metric(text[1], "wgrad", "correlation"), 1, 1e-9); /* the same error twice */
+  /* Operands: W's, and dY's along T. */
+  float q2[WIDTH];
+  int zero = 0, nonzero = 0;
+  mx_error_terms terms = {0};
+  ck_assert_int_eq(mx_fake_quantize(q2, m->w, 1, WIDTH, &r.q[MX_Q2], NULL, NULL, &err), MX_OK);
+  for (int i = 0; i < WIDTH; i++) zero += q2[i] == 0 && m->w[i] != 0, nonzero += q2[i] != 0;
+  ck_assert_double_eq_tol(metric(text[0], "Q2", "underflow"), (double)zero / WIDTH, 1e-9);
+  ck_assert_int_eq(mx_error_terms_add(&terms, seen_dy, q5, 1, TOKENS, &r.q[MX_Q5]), MX_OK);
+  ck_assert_double_eq_tol(metric(text[0], "Q5", "error"), sqrt(terms.total / terms.xx), 1e-8);
+  ck_assert_double_eq_tol(metric(text[0], "Q5", "scale"), terms.scale / terms.total, 1e-8);
+  ck_assert_double_eq_tol(metric(text[0], "Q5", "scale_grid"), terms.scale_grid / terms.total, 1e-8);
+  ck_assert(isnan(metric(text[0], "Q2", "changed")));
+  ck_assert_double_eq(metric(text[1], "Q2", "changed"), 0);
+  ck_assert_double_eq(metric(text[1], "Q2", "flipped"), 0);
+  ck_assert_double_eq_tol(metric(text[2], "Q2", "flipped"), (double)nonzero / WIDTH, 1e-9);
+  mxi_metrics_close(&t);
+  mxi_model_free(m);
+}
+END_TEST
+
+/* Two draws tell bias from noise: stochastic rounding under RCEIL has next to none, though its error is larger than that of rounding to nearest. */
+START_TEST(bias_is_told_from_noise) {
+  double bias = 0, noise = 0;
+  const mx_linear_recipe r = recipe_of("scale.rule=value,scale.round=up,elem.round=sr");
+  mxi_model *m = one_linear(&r);
+  mxi_config c = {.quantised = 1, .metrics = {.every = 1, .layers = (char[]){"o*"}}};
+  mxi_metrics t;
+  mx_error err;
+  ck_assert_int_eq(mxi_metrics_open(&t, m, &c, &err), MX_OK);
+  for (int k = 0; k < 40; k++) {
+    char text[4096];
+    FILE *to = fmemopen(text, sizeof text, "w");
+    m->step = (uint64_t)k;
+    mxi_metrics_linear(&t, 0, seen_dy, seen_x, 1);
+    ck_assert_int_eq(mxi_metrics_text(&t, to, &err), MX_OK);
+    fclose(to);
+    bias += pow(metric(text, "wgrad", "bias"), 2) / 40; /* 0 where two draws' errors look away from each other */
+    noise += pow(metric(text, "wgrad", "noise") / metric(text, "wgrad", "norm"), 2) / 40;
+  }
+  ck_assert_msg(bias < .15 * noise && noise > .01, "bias^2 %g, noise^2 %g", bias, noise);
+  mxi_metrics_close(&t);
+  c.metrics.layers = (char[]){"in, lin*"};
+  ck_assert_int_eq(mxi_metrics_open(&t, m, &c, &err), MX_ERR_KEY);
+  ck_assert_str_eq(err.text, "metrics.layers: no linear is named 'in, lin*'; the first is out");
+  mxi_metrics_close(&t);
+  mxi_model_free(m);
+}
+END_TEST
+
 /* ---- optimisers ---- */
 
 static mxi_param one_param(size_t n) { return (mxi_param){.name = "p", .rows = n, .cols = 1, .n_dims = 1}; }
@@ -430,6 +643,10 @@ int main(void) {
   tcase_add_test(t, rows_are_shuffled_as_the_specification_says);
   tcase_add_test(t, a_regression_is_linear);
   tcase_add_loop_test(t, noised_points_come_from_points, MXI_MOONS, MXI_SWISS_ROLL + 1);
+  tcase_add_loop_test(t, late_gradients_are_of_the_quantised_forward, 0, 4);
+  tcase_add_test(t, threshold_by_hand);
+  tcase_add_test(t, metrics_are_those_of_their_definitions);
+  tcase_add_test(t, bias_is_told_from_noise);
   tcase_add_test(t, stablespam_by_hand);
   tcase_add_test(t, adamw_by_hand);
   tcase_add_test(t, schedules);

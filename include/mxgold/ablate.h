@@ -243,6 +243,23 @@ enum { MX_OCC_SYMMETRIC, MX_OCC_MSAMP };
  *  MX_OCC_MSAMP its elements int((1 - alpha) n) and int(alpha n). *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
 mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index);
 
+/** Where the error y - x of block quantisation comes from, beside the ideal scale s* = max|x| / (largest value of the element format) of each
+ *  block. With Q*(x) = s* q(x / s*), q to nearest even, the error is the sum of three parts:
+ *      scale  y - Q*(x)      dead  Q*(x) - x where Q*(x) = 0      grid  Q*(x) - x elsewhere
+ *  dead and grid do not depend on the scale format and never meet; scale meets both. scale_dead is 0 if no scale is below s*. */
+typedef struct mx_error_terms {
+  double xx;                      /* sum of x^2 */
+  double scale, dead, grid;       /* sums of the squares of the parts */
+  double scale_grid, scale_dead;  /* twice the sums of their products; total is the sum of these five, but for rounding */
+  double total;                   /* sum of (y - x)^2 */
+  uint64_t n, n_dead, n_left_out; /* values in the sums, of them with Q*(x) = 0; values of blocks that hold NaN or Inf in x or y */
+} mx_error_terms;
+/** Add x and y [rows][cols] to *terms (zeroed before the first call). x is what was quantised, after a rotation and before elem.prescale, y what it
+ *  became, without the prescale (mx_dequantize() of a spec that has neither). Of spec the block and the element format are read. Sums run in
+ *  binary64 block by block, row-major, on the caller's thread. MX_ERR_UNSUPPORTED: an element format without a largest finite value of at
+ *  most 8 bits, and HiFloat4.  Source: arXiv 2605.20402 by TECHNIQUES 2.4.  Oracle: its worked numbers, tests/test_ablate.c. */
+mx_status mx_error_terms_add(mx_error_terms *terms, const float *x, const float *y, size_t rows, size_t cols, const mx_spec *spec);
+
 /** Differentiable gradient estimator (TECHNIQUES 3.1; arXiv 2501.17116): the slope that replaces that of rounding to a format of at most 8
  *  bits; a weight gradient is multiplied by it. It is (1/k) |r|^(1/k - 1), at most `clip`, where r runs from -1 to 1 between the neighbours of
  *  x in the format, and 1/k at the format's values and beyond its largest. The paper uses e2m1, k = 5 and clip = 3. NaN gives NaN.

@@ -72,6 +72,40 @@ for kind in gaussian digits diffusion; do
   cmp -s "$scratch/$kind-a/digests.txt" "$scratch/$kind-f/digests.txt" && fail "$kind: data.order changes nothing"
 done
 grep -q '"val_accuracy": ' "$scratch/digits-a/metrics.jsonl" || fail "digits: no accuracy"
+# Measurements change no bit of a run, and are the same for any number of threads; the late switch is gone on with.
+run m0 --set quant.recipe=recipe-nvfp4
+measured() { run $1 --set quant.recipe=recipe-nvfp4 --set metrics.every=5 --set metrics.layers=model.layers.0.mlp.* --set threshold.every=3 "${@:2}"; }
+measured m1
+same m0 m1 digests.txt
+measured m2 --threads 1
+same m1 m2 metrics.jsonl
+measured m3 --set threshold.full=true
+same m0 m3 digests.txt
+python3 - "$scratch/m1/metrics.jsonl" <<'P' || fail "metrics.jsonl lacks what was asked for"
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+layer = lines[5]["layers"]["model.layers.0.mlp.down_proj"]
+assert sorted(lines[5]["layers"]) == ["model.layers.0.mlp." + n + "_proj" for n in ("down", "gate", "up")] and "layers" not in lines[6]
+assert 0.9 < layer["wgrad"]["gain"] < 1.1 and -1 <= layer["wgrad"]["correlation"] <= 1 and 0 < layer["Q2"]["changed"] < 1
+assert [l["step"] for l in lines if "rho_all" in l] == [0, 3, 6, 9] and len(lines[3]["rho"]) == 7
+P
+switched() { run $1 --set quant.recipe=recipe-tetrajet --set threshold.every=2 "${@:2}"; }
+switched s0
+switched s1 --set qaf.when=step --set qaf.step=6
+switched s2 --set qaf.when=step --set qaf.step=6 --set train.steps=9
+switched s2 --set qaf.when=step --set qaf.step=6 --resume
+same s1 s2 state.safetensors
+[ "$(diff "$scratch/s0/digests.txt" "$scratch/s1/digests.txt" | sed -n 1p)" = 7,12c7,12 ] || fail "qaf.step=6 does not act from step 6 on"
+[ "$(grep -c '"qaf": true' "$scratch/s1/metrics.jsonl")" = 6 ] || fail "metrics.jsonl does not say from which step on qaf acts"
+# So much noise in Wgrad that the threshold is passed at once: three measurements, then the switch; over a resume too, before it and after it.
+noisy() { run $1 --set quant.recipe=recipe-ocp --set 'quant.operands=["Q5:elem.round=sr,elem.prescale=0.02","Q6:elem.round=sr,elem.prescale=0.02"]' --set threshold.every=2 --set qaf.when=threshold --set qaf.patience=3 "${@:2}"; }
+noisy t1
+[ "$(grep -n '"qaf": true' "$scratch/t1/metrics.jsonl" | sed -n 's/:.*//;1p')" = 6 ] || fail "the threshold does not switch at step 5"
+for steps in 3 8; do
+  noisy t$steps-of --set train.steps=$steps
+  noisy t$steps-of --resume
+  same t1 t$steps-of state.safetensors
+done
 run high --set 'quant.high=["model.layers.0.self_attn.*"]'
 cmp -s "$scratch/a/digests.txt" "$scratch/high/digests.txt" && fail "quant.high changes nothing"
 accepts "$mxgold" train --list
@@ -93,6 +127,8 @@ no "$scratch/llama.json: data.file: expected the path of a .safetensors file of 
 no "$scratch/a/model.safetensors: no tensor 'images', nearest: lm_head.weight" --set model.kind=digits --set data.file="$scratch/a/model.safetensors"
 no "18 rows to train on, expected at least train.batch, 32" --set model.kind=gaussian --set data.rows=20 --set train.batch=32
 no "$scratch/llama.json: data.beta_first, data.beta_last: expected shares below 1" --set model.kind=diffusion --set data.beta_last=1
+no "$scratch/llama.json: qaf.when=threshold: threshold.every is 0, so that nothing is measured" --set qaf.when=threshold --set threshold.every=0
+no "metrics.layers: no linear is named 'mlp'; the first is model.layers.0.self_attn.q_proj" --set metrics.every=1 --set metrics.layers=mlp
 [ ! -e "$scratch/x" ] || fail "a refused run left a folder"
 refuses "mxgold: $scratch/a/config.json: optimizer.lr is another than the run was begun with" "$mxgold" train "$scratch/llama.json" -o "$scratch/a" --resume --set optimizer.lr=1
 refuses "mxgold: train: no output, expected -o RUN" "$mxgold" train "$scratch/llama.json"

@@ -113,20 +113,27 @@ mx_status mxi_model_backward(mxi_model *m, mx_error *err) {
 
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x) {
   const mxi_model_linear *l = &m->linears[index];
-  const mx_linear call = mxi_model_call(m, index, m->evaluate == 2 ? &plain : l->recipe);
+  mx_linear call = mxi_model_call(m, index, m->evaluate == 2 || m->late == MXI_LATE_ALL ? &plain : l->recipe);
+  if (m->late == MXI_LATE_BACKWARD && !m->evaluate && l->kept_x) call.operand = mxi_model_keep_operand, call.self = m;
+  m->under_way = index;
+  m->kept_status = MX_OK;
   const mx_linear_in in = {x, l->I, MX_F32}, w = {m->w + m->params[l->weight].offset, l->I, MX_F32};
   mx_error why;
-  const mx_status status =
+  mx_status status =
       mx_linear_forward(&call, (mx_linear_out){y, l->O, MX_F32, 0}, in, w, l->bias >= 0 ? m->w + m->params[l->bias].offset : NULL,
                         m->evaluate ? NULL : l->saved, m->work, &m->exec, &why);
+  if (!status && (status = m->kept_status)) mx_fail(&why, status, "%s", mx_status_text(status));
   if (!status && m->show) m->show(m->show_self, l->name, y, l->T * l->O);
   return status ? mx_fail(m->err, status, "%s: %s", l->name, why.text) : MX_OK;
 }
 
 mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x) {
   const mxi_model_linear *l = &m->linears[index];
-  const mx_linear call = mxi_model_call(m, index, l->recipe);
-  const mx_linear_in in = {x, l->I, MX_F32}, w = {m->w + m->params[l->weight].offset, l->I, MX_F32}, d = {dy, l->O, MX_F32};
+  const int exact = m->exact_backward || m->late != MXI_LATE_NONE, kept = !m->exact_backward && m->late == MXI_LATE_BACKWARD && l->kept_x;
+  if (m->watch) m->watch(m->watch_self, index, dy, x, dx != NULL);
+  const mx_linear call = mxi_model_call(m, index, exact ? &plain : l->recipe);
+  const mx_linear_in d = {dy, l->O, MX_F32}, in = {kept ? l->kept_x : x, kept ? l->kept_ld : l->I, MX_F32},
+                     w = {kept ? l->kept_w : m->w + m->params[l->weight].offset, kept ? l->kept_ld : l->I, MX_F32};
   const mx_linear_out to_x = {dx, l->I, MX_F32, add}, to_w = {m->g + m->params[l->weight].offset, l->I, MX_F32, 1};
   mx_error why;
   const mx_status status = mx_linear_backward(&call, to_x, to_w, l->bias >= 0 ? m->g + m->params[l->bias].offset : NULL, d, in, w, l->saved,

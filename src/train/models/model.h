@@ -37,7 +37,12 @@ typedef struct mxi_model_linear {
   size_t T, I, O;
   const mx_linear_recipe *recipe;
   void *saved;
+  float *kept_x, *kept_w; /* what Fprop made of x and W, [T] and [O][kept_ld], for late switches; NULL: nothing is kept */
+  size_t kept_ld;
 } mxi_model_linear;
+
+/* Products that a late switch has put into the FP32 chain: Dgrad and Wgrad, of what Fprop quantised; or all, of the matrices themselves. */
+typedef enum mxi_late { MXI_LATE_NONE, MXI_LATE_BACKWARD, MXI_LATE_ALL } mxi_late;
 
 typedef struct mxi_batch {
   size_t B, T;           /* sequences, positions of each */
@@ -77,6 +82,13 @@ struct mxi_model {
   /* What a digest may cover: name, values and how many, filled by the passes when wanted. */
   void (*show)(void *self, const char *name, const float *x, size_t n);
   void *show_self;
+  /* Who looks at a linear before its backward call; may be NULL. */
+  void (*watch)(void *self, size_t index, const float *dy, const float *x, int wants_dx);
+  void *watch_self;
+  mxi_late late;
+  int exact_backward;    /* 1: Dgrad and Wgrad see the raw matrices, in the FP32 chain */
+  size_t under_way;      /* the linear whose operands mxi_model_keep_operand() sees */
+  mx_status kept_status; /* its first error */
 };
 
 /** Make a model with its memory. Parameters are zero until mxi_model_init() or a file fills them. recipe: of every linear; NULL: none is quantised.
@@ -111,6 +123,11 @@ void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V);
 /** The head: logits = x W^T in the FP32 chain, its gradients, and the loss. dx is written. */
 mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N);
 mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits, const float *x, size_t weight, size_t N);
+
+/** Let quantised linears keep what Fprop makes of x and W. Not 0 without memory. */
+int mxi_model_keep_quantised(mxi_model *m);
+/** An mx_linear.operand: self is the model. */
+void mxi_model_keep_operand(void *self, int q, const mx_tensor *tensor, const mx_spec *spec);
 
 mx_status mxi_llama_new(mxi_model *m);
 mx_status mxi_gpt2_new(mxi_model *m);

@@ -320,6 +320,10 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
   if (!(c->data.beta_first < 1 && c->data.beta_last < 1))
     return mx_fail(err, MX_ERR_ARG, "%s: data.beta_first, data.beta_last: expected shares below 1", path);
   if (!(c->data.split > 0 && c->data.split <= 1)) return mx_fail(err, MX_ERR_ARG, "%s: data.split: expected a share above 0, at most 1", path);
+  if (c->qaf.when != MXI_QAF_NEVER && !c->quantised)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: qaf.when: without quant there is nothing to switch", path);
+  if (c->qaf.when == MXI_QAF_THRESHOLD && !c->threshold.every)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: qaf.when=threshold: threshold.every is 0, so that nothing is measured", path);
   if (!(c->optim.beta1 < 1 && c->optim.beta2 < 1 && c->optim.theta < 1 && c->optim.gamma1 < 1 && c->optim.gamma2 < 1))
     return mx_fail(err, MX_ERR_ARG, "%s: optimizer: expected decays below 1", path);
   return MX_OK;
@@ -409,6 +413,7 @@ mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *se
 void mxi_config_free(mxi_config *c) {
   free(c->data.text);
   free(c->data.file);
+  free(c->metrics.layers);
   for (size_t i = 0; i < c->n_high; i++) free(c->high[i]);
   free(c->high);
   json_decref(c->json);
@@ -428,7 +433,8 @@ mx_status mxi_config_write(const mxi_config *c, const char *path, mx_error *err)
 }
 
 mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *err) {
-  static const char *const free_keys[] = {"train.steps", "train.eval_every", "train.eval_batches", "train.checkpoint_every", "data.eval_rows"};
+  static const char *const free_keys[] = {"train.steps",    "train.eval_every", "train.eval_batches", "train.checkpoint_every",
+                                          "data.eval_rows", "metrics.every",    "metrics.layers"};
   json_error_t why;
   json_t *old = json_load_file(path, 0, &why);
   if (!old) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);

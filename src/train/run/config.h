@@ -11,6 +11,7 @@ enum { MXI_BYTES, MXI_CHARS, MXI_TOP95 };
 enum { MXI_RANDOM_ORDER, MXI_SEQUENTIAL };
 enum { MXI_FP32_CHAIN, MXI_FP32_OPENBLAS };
 enum { MXI_MOONS, MXI_SWISS_ROLL };
+enum { MXI_QAF_NEVER, MXI_QAF_STEP, MXI_QAF_THRESHOLD };
 
 typedef struct mxi_config {
   struct {
@@ -29,6 +30,19 @@ typedef struct mxi_config {
   struct {
     int fp32;
   } gemm;
+  struct {
+    size_t every;
+    char *layers;
+  } metrics;
+  struct {
+    size_t every;
+    int full;
+  } threshold;
+  struct {
+    int when, forward;
+    size_t step, patience, warmup;
+    double lr;
+  } qaf; /* the late switch to high precision */
   mxi_optim_config optim;
   mxi_schedule schedule;
   int quantised;           /* there is a "quant" */

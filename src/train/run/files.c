@@ -102,7 +102,7 @@ static int parse_doubles(double *x, size_t n, const char *text) {
   return 1;
 }
 
-mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, mx_error *err) {
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, mx_error *err) {
   char counts[64];
   const size_t room = 64 * (m->n_params + 1);
   char *clip = malloc(room), *norm = malloc(2 * room);
@@ -113,7 +113,7 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
   snprintf(counts, sizeof counts, "%" PRIu64 " %" PRIu64 " %" PRIu64, step, o->t, o->total);
   print_doubles(clip, room, o->clip, m->n_params);
   print_doubles(norm, 2 * room, o->norm, 2 * m->n_params);
-  const char *const meta[][2] = {{"steps", counts}, {"stablespam.clip", clip}, {"stablespam.norm", norm}, {NULL, NULL}};
+  const char *const meta[][2] = {{"steps", counts}, {"stablespam.clip", clip}, {"stablespam.norm", norm}, {"late", late}, {NULL, NULL}};
   const group groups[] = {{"", m->w}, {"optimizer.m.", o->m}, {"optimizer.v.", o->v}};
   const mx_status status = write_groups(path, m, groups, 3, meta, err);
   free(clip);
@@ -121,7 +121,7 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
   return status;
 }
 
-mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, mx_error *err) {
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, char **late, mx_error *err) {
   mx_file *file;
   mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
@@ -132,6 +132,8 @@ mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t 
   if (!status && (!counts || sscanf(counts, "%" SCNu64 " %" SCNu64 " %" SCNu64, step, &o->t, &o->total) != 3 || !clip || !norm ||
                   !parse_doubles(o->clip, m->n_params, clip) || !parse_doubles(o->norm, 2 * m->n_params, norm)))
     status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", path);
+  const char *text = mx_file_meta(file, "late");
+  if (!status && text && !(*late = strdup(text))) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
   mx_file_close(file);
   return status;
 }

@@ -10,9 +10,9 @@
 mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err);
 /** Parameters from such a file: every name with its shape, no other. */
 mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err);
-/** The state after `step` steps, and back. */
-mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, mx_error *err);
-mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, mx_error *err);
+/** The state after `step` steps, and back. late: mxi_threshold_print()'s text; what was read is the caller's to free. */
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, mx_error *err);
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, char **late, mx_error *err);
 
 /* A file of lines that grows by a step: "{"step": N, ..." or "N ...". */
 typedef struct mxi_lines {

@@ -11,6 +11,8 @@
 #include "train/run/blas.h"
 #include "train/run/data.h"
 #include "train/run/files.h"
+#include "train/run/metrics.h"
+#include "train/run/threshold.h"
 
 typedef struct paths {
   char *config, *metrics, *digests, *model, *state;
@@ -22,6 +24,9 @@ typedef struct run {
   mxi_data data;
   mxi_model *model;
   mxi_optim optim;
+  mxi_metrics layers;
+  mxi_threshold threshold;
+  int metrics_due, threshold_due; /* in the step under way */
   paths path;
   mxi_lines metrics, digests;
   uint64_t step; /* that are done */
@@ -87,6 +92,8 @@ static mx_status make_model(run *r, const mx_exec *exec, mx_error *err) {
   if (!status) r->model->sgemm = sgemm;
   if (!status) status = keep_high(r, err);
   if (!status) status = optim_new(r, err);
+  if (!status) status = mxi_metrics_open(&r->layers, r->model, c, err);
+  if (!status) status = mxi_threshold_open(&r->threshold, r->model, c, err);
   if (!status) mxi_model_init(r->model, c->train.seed_init);
   return status;
 }
@@ -115,7 +122,11 @@ static mx_status begin(run *r, mx_error *err) {
   const int resume = !status && r->how->resume && exists(r->path.state);
   if (resume) {
     status = mxi_config_matches(&r->config, r->path.config, err);
-    if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->step, err);
+    char *late = NULL;
+    if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->step, &late, err);
+    if (!status && !mxi_threshold_parse(&r->threshold, r->model, late))
+      status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", r->path.state);
+    free(late);
   }
   if (!status) status = mxi_config_write(&r->config, r->path.config, err);
   if (!status) status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
@@ -173,6 +184,32 @@ static void show_digest(void *self, const char *name, const float *x, size_t n) 
   fprintf(r->digests.to, "%" PRIu64 " output:%s %s\n", r->step, name, digest);
 }
 
+static void watch(void *self, size_t index, const float *dy, const float *x, int wants_dx) {
+  run *r = self;
+  if (r->metrics_due) mxi_metrics_linear(&r->layers, index, dy, x, wants_dx);
+  if (r->threshold_due && !r->config.threshold.full) mxi_threshold_linear(&r->threshold, index, dy, x);
+}
+
+/* threshold.full: the gradients of a batch as they are trained with, and by a backward pass in FP32 from the same forward pass. */
+static mx_status whole_gradients(run *r, const mxi_batch *batch, uint64_t s, mx_error *err) {
+  mxi_model *m = r->model;
+  float *const own = m->g, *const to[2] = {r->threshold.quantised, r->threshold.exact};
+  mx_status status = MX_OK;
+  m->show = NULL;
+  for (int i = 0; i < 2 && !status; i++) {
+    double loss;
+    m->g = to[i];
+    memset(m->g, 0, m->n_values * sizeof *m->g);
+    status = mxi_model_forward(m, batch, r->config.train.seed_quant, s, 0, &loss, err);
+    m->exact_backward = i;
+    if (!status) status = mxi_model_backward(m, err);
+    m->exact_backward = 0;
+  }
+  m->g = own;
+  if (!status) mxi_threshold_gradients(&r->threshold, to[0], to[1]);
+  return status;
+}
+
 /* Loss and gradients of a step's batches, their mean. */
 static mx_status gradients(run *r, double *loss, mx_error *err) {
   mxi_model *m = r->model;
@@ -191,7 +228,11 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
       *loss = one;
       return MX_OK;
     }
+    m->watch = k + 1 == n && (r->metrics_due || r->threshold_due) ? watch : NULL; /* a step's last batch */
+    m->watch_self = r;
     if (!status) status = mxi_model_backward(m, err);
+    m->watch = NULL;
+    if (!status && k + 1 == n && r->threshold_due && r->config.threshold.full) status = whole_gradients(r, &batch, s, err);
     if (status) return status;
     *loss += one / (double)n;
   }
@@ -231,7 +272,10 @@ static mx_status evaluate_both(run *r, mx_error *err) {
 
 static mx_status checkpoint(run *r, mx_error *err) {
   if (fflush(r->metrics.to) || fflush(r->digests.to)) return mx_fail(err, MX_ERR_IO, "%s: %s", r->how->dir, strerror(errno));
-  const mx_status status = mxi_write_state(r->path.state, r->model, &r->optim, r->step, err);
+  char *late = mxi_threshold_print(&r->threshold);
+  const mx_status status =
+      late ? mxi_write_state(r->path.state, r->model, &r->optim, r->step, late, err) : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  free(late);
   return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
 }
 
@@ -239,7 +283,11 @@ static mx_status one_step(run *r, mx_error *err) {
   const mxi_config *c = &r->config;
   mxi_model *m = r->model;
   double loss, norm;
+  mxi_threshold_switch(&r->threshold, m, r->step);
+  r->metrics_due = mxi_metrics_due(&r->layers, r->step);
+  r->threshold_due = mxi_threshold_due(&r->threshold, r->step);
   mx_status status = gradients(r, &loss, err);
+  if (!status && r->threshold.status) status = mx_fail(err, r->threshold.status, "threshold: %s", r->threshold.err.text);
   r->result->loss = loss;
   if (status || !isfinite(loss)) return status;
   const int last = r->step + 1 == c->train.steps;
@@ -247,9 +295,14 @@ static mx_status one_step(run *r, mx_error *err) {
   if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
   digest_gradients(r, m);
   if (c->optim.clip > 0) mxi_gradient_clip(m, norm, c->optim.clip);
-  const double lr = mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps);
+  const double lr =
+      mxi_threshold_rate(&r->threshold, mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps), c->optim.lr, r->step);
   mxi_optim_step(&r->optim, m, lr);
   fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g, \"grad_norm\": %.9g", r->step, loss, lr, norm);
+  if (r->threshold.late != UINT64_MAX) fputs(", \"qaf\": true", r->metrics.to);
+  mxi_threshold_close_step(&r->threshold);
+  mxi_threshold_text(&r->threshold, r->metrics.to);
+  if ((status = mxi_metrics_text(&r->layers, r->metrics.to, err))) return status;
   digest_parameters(r, m);
   if (last || (c->train.eval_every && (r->step + 1) % c->train.eval_every == 0)) {
     status = evaluate_both(r, err);
@@ -295,6 +348,7 @@ mx_status mx_train_run(mx_train_result *result, const mx_train_options *options,
   mx_error late;
   const mx_status metrics = mxi_lines_close(&r.metrics, &late), digests = mxi_lines_close(&r.digests, &late);
   if (!status && (metrics || digests)) status = mx_fail(err, MX_ERR_IO, "%s", late.text);
+  mxi_metrics_close(&r.layers);
   mxi_model_free(r.model);
   mxi_data_free(&r.data);
   mxi_config_free(&r.config);
