@@ -8,6 +8,7 @@
 #include "gemm.h"
 #include "gradient.h"
 #include "num.h"
+#include "outliers.h"
 #include "ref.h"
 
 typedef struct matrix {
@@ -144,19 +145,6 @@ static void write_out(mx_linear_out d, matrix from, size_t cols) {
     }
 }
 
-mx_status ref_linear_forward(const mx_linear *l, mx_linear_out y, mx_linear_in x, mx_linear_in w, const float *bias, mx_error *err) {
-  const mx_linear_recipe *r = l->recipe;
-  const int plain = is_plain(r, MX_FPROP);
-  operand a = {0}, b = {0};
-  matrix xm = read_in(x, l->T, l->I), wm = read_in(w, l->O, l->I), d = {0};
-  mx_status status = plain ? as_they_are(&a, xm) : quantise(&a, l, MX_Q1, xm, err);
-  if (!status) status = plain ? as_they_are(&b, wm) : quantise(&b, l, MX_Q2, wm, err);
-  if (!status) status = multiply(&d, r, plain, &a, &b, bias, err);
-  if (!status) write_out(y, d, l->O);
-  free(d.at);
-  return status;
-}
-
 /* What the forward pass made of x or w: its dequantised values, rotated as it rotated them, elem.prescale divided out. */
 static mx_status forward_made(matrix *out, mx_spec *how, operand *codes, const mx_linear *l, int q, matrix source, mx_error *err) {
   mx_linear quiet = *l;
@@ -168,6 +156,45 @@ static mx_status forward_made(matrix *out, mx_spec *how, operand *codes, const m
   status = out->at ? ref_dequantize(out->at, out->cols, &codes->tensor, how, NULL) : MX_ERR_NOMEM;
   for (size_t i = 0; i < out->rows * out->cols && !status; i++)
     if (how->elem != MX_ELEM_NONE && how->elem_prescale != 0) out->at[i] = (float)((double)out->at[i] / (double)how->elem_prescale);
+  return status;
+}
+
+/* x with its outliers clamped, in place, and what that took away. *residual is the caller's to free; NULL without occ.alpha. */
+static mx_status without_outliers(matrix *x, double **residual, const mx_linear *l) {
+  *residual = NULL;
+  if (l->recipe->occ_alpha == 0 || !x->at || !x->rows || !x->cols) return MX_OK;
+  const matrix source = *x;
+  *x = matrix_new(source.rows, source.cols);
+  *residual = calloc(source.rows * source.cols, sizeof **residual);
+  const mx_status status = x->at && *residual ? ref_outliers(x->at, *residual, source.at, source.rows, source.cols, l->recipe) : MX_ERR_NOMEM;
+  for (size_t i = 0; i < source.rows * source.cols && l->counts && !status; i++) l->counts->clamped += (*residual)[i] != 0;
+  free(source.at);
+  return status;
+}
+
+mx_status ref_linear_forward(const mx_linear *l, mx_linear_out y, mx_linear_in x, mx_linear_in w, const float *bias, mx_error *err) {
+  const mx_linear_recipe *r = l->recipe;
+  const int plain = is_plain(r, MX_FPROP);
+  const int compensated = !plain && r->occ_alpha != 0 && r->occ_residual == MX_OCC_RESIDUAL_ON;
+  operand a = {0}, b = {0};
+  matrix xm = read_in(x, l->T, l->I), wm = read_in(w, l->O, l->I), d = {0}, again = {0};
+  double *residual = NULL;
+  mx_status status = plain ? MX_OK : without_outliers(&xm, &residual, l);
+  if (!status) status = plain ? as_they_are(&a, xm) : quantise(&a, l, MX_Q1, xm, err);
+  if (!status) status = plain ? as_they_are(&b, wm) : quantise(&b, l, MX_Q2, wm, err);
+  if (!status) status = multiply(&d, r, plain, &a, &b, bias, err);
+  if (!status && compensated) {
+    operand codes = {0};
+    mx_spec how;
+    again = read_in(w, l->O, l->I);
+    if (r->occ_weight == MX_OCC_WEIGHT_Q) status = forward_made(&again, &how, &codes, l, MX_Q2, again, err);
+    if (!status) ref_compensate(d.at, residual, again.at, again.cols, l->T, l->I, l->O);
+    ref_tensor_free(&codes.tensor);
+  }
+  if (!status) write_out(y, d, l->O);
+  free(d.at);
+  free(again.at);
+  free(residual);
   return status;
 }
 
@@ -248,7 +275,14 @@ static mx_status gradient(mx_linear_out out, const mx_linear *l, int p, matrix d
   mx_spec rotation = {0};
   const matrix left = p == MX_WGRAD ? transposed(dy) : dy;
   if (p == MX_WGRAD) free(dy.at);
-  mx_status status;
+  mx_status status = MX_OK;
+  /* Quantised, and by gradient rules, x is seen without its outliers. */
+  double *unused = NULL;
+  mx_linear quiet = *l;
+  quiet.counts = NULL;
+  if (p == MX_DGRAD || !is_plain(r, p)) status = without_outliers(p == MX_WGRAD ? &other : &of, &unused, &quiet);
+  free(unused);
+  if (status) return status;
   if (is_plain(r, p)) {
     const matrix right = transposed(other);
     free(other.at);

@@ -173,6 +173,14 @@ static const struct {
     {"elem=e4m3 block=col", "Q1:elem.round=sr,sr.bits=5", "grad.config=softmax,random=counter,grad.trust_mask=on"},
     {"te-nvfp4", "", "grad.config=absmax,grad.scale_qprime=baseline_compat,grad.scale_mask=graphcore,grad.operands=w"},
     {"block=tensor scale=fp32 scale.rule=value", "", "grad.config=hybrid,grad.beta=1,grad.scale_qprime=dge,grad.scale_region=255"},
+    {"", "", "occ.alpha=.9"},
+    {"", "", "occ.alpha=.9,grad.qprime=dge,grad.trust_mask=on"},
+    {"ocp-mxfp4", BACK_SR, "requant.source=fwd_dequant,occ.alpha=.8,occ.index=msamp,occ.residual_weight=q"},
+    {"scale.rule=value scale.round=up elem.prescale=.75", "", "occ.alpha=.97,occ.axis=tensor,occ.residual_weight=q"},
+    {"had.size=16 had.sign=fresh", BACK_SR, "occ.alpha=.95,occ.axis=tensor,occ.index=msamp"},
+    {"scale=fp32 block=row scale.rule=value", "Q3:elem=e5m2;Q5:elem=e5m2", "requant.source=reuse,occ.alpha=.5,occ.residual=off"},
+    {"", "Q1:elem=none;Q2:elem=none", "occ.alpha=.9"},
+    {"", "Q2:elem=none", "occ.alpha=.9,occ.residual_weight=q"},
 };
 
 /* T, I, O: whole blocks, tails everywhere, one of each, more tokens than columns. */

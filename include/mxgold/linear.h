@@ -19,6 +19,12 @@
  *  domain that Fprop's rotation leaves; without them it is taken for 1.
  *  The bias is added after the product; its gradient sums the unquantised dy.
  *  grad.config=softmax alone changes the forward pass too: scales of Q1 and Q2 are made of a log-sum-exp.
+ *
+ *  Outliers (occ.alpha). X_c is x, each value clamped between two of its sorted numbers (NaN last), whose ranks occ.index says in binary64; NaN
+ *  stays. Whatever is quantised of x is X_c: Q1, and Q6 in every way to make it; so is what gradient rules look at. The residual R = x - X_c is
+ *  kept in binary64, so that X_c + R, rounded to binary32, is x; a value that this does not hold for (its clamp spans 2^28 or more) is not
+ *  clamped. Fprop alone adds it, after the bias: y[t][o] += rnd_f32(s), s the binary64 sum of the binary64 products R[t][i] W[o][i] over the
+ *  clamped i, ascending; a row of x in which nothing was clamped is left. If Fprop is not quantised, neither is x clamped for it nor R added.
  *  Source: arXiv 2509.17791 for the six operands; formats/train_keys.def names each technique's.
  *  Oracle: ref_linear_forward, ref_linear_backward (ref/linear.c), tests/test_linear.c. */
 #ifndef MXGOLD_LINEAR_H
@@ -47,6 +53,9 @@ enum { MX_JACOBIAN_DIAG, MX_JACOBIAN_FULL };
 enum { MX_GRAD_TIES_FIRST, MX_GRAD_TIES_ALL };
 enum { MX_GRAD_TENSOR_IGNORE, MX_GRAD_TENSOR_ABSMAX, MX_GRAD_TENSOR_SOFTMAX };
 enum { MX_SCALE_MASK_FIRST, MX_SCALE_MASK_GRAPHCORE };
+enum { MX_OCC_ROW, MX_OCC_TENSOR }; /* occ.index: MX_OCC_SYMMETRIC, MX_OCC_MSAMP of ablate.h */
+enum { MX_OCC_RESIDUAL_ON, MX_OCC_RESIDUAL_OFF };
+enum { MX_OCC_WEIGHT_HP, MX_OCC_WEIGHT_Q };
 
 /** How a layer is quantised. The zero struct: all six operands plain OCP MXFP4, the products under f32_block. */
 typedef struct mx_linear_recipe {
@@ -112,6 +121,11 @@ typedef struct mx_linear_out {
   int accumulate;
 } mx_linear_out;
 
+/** What techniques changed in a call. */
+typedef struct mx_linear_counts {
+  uint64_t clamped; /* occ.alpha: elements of x */
+} mx_linear_counts;
+
 /** One call of one layer. */
 typedef struct mx_linear {
   const mx_linear_recipe *recipe;
@@ -122,7 +136,8 @@ typedef struct mx_linear {
    * in. The tensor belongs to the layer and changes later. May be NULL. */
   void (*operand)(void *self, int q, const mx_tensor *tensor, const mx_spec *spec);
   void *self;
-  mx_sgemm *sgemm; /* computes products that are not quantised, see mx_dense; NULL: the chain */
+  mx_sgemm *sgemm;          /* computes products that are not quantised, see mx_dense; NULL: the chain */
+  mx_linear_counts *counts; /* added to; may be NULL */
 } mx_linear;
 
 /** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. saved holds Q4 and Q6

@@ -44,6 +44,13 @@ for other in "--step 1" "--layer 1" "--seed 1"; do
   accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-tseng $other -o "$scratch/b.safetensors"
   python3 "$scratch/tensors.py" "$scratch/a.safetensors" q3.codes "$scratch/b.safetensors" q3.codes && fail "$other draws what the first call drew"
 done
+# Clamped outliers are counted: of 70 sorted numbers those below rank floor(.1 * 69) = 6, and as many above, in each of 40 rows; at .99 none.
+for alpha in .9:480 .99:0; do
+  accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-wang --train occ.alpha=${alpha%:*} -o "$out"
+  accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-wang --train occ.alpha=${alpha%:*} --ref -o "$scratch/ref.safetensors"
+  cmp -s "$out" "$scratch/ref.safetensors" || fail "occ.alpha=$alpha: --ref gives another file"
+  grep -aq "\"occ.clamped\": *\"${alpha#*:}\"" "$out" || fail "occ.alpha=${alpha%:*}: expected ${alpha#*:} clamped values"
+done
 # A product that is switched off is the FP32 product: with all three off every recipe is one.
 accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-tseng --gemms "" -o "$scratch/a.safetensors"
 accepts "$mxgold" linear "$x" "$w" "$dy" --preset nvfp4 --gemms "" -o "$scratch/b.safetensors"

@@ -79,6 +79,7 @@ typedef struct work {
   mx_mma_model unit;
   mx_linear layer;
   operand q[MX_OPERANDS];
+  mx_linear_counts counts;
   int no_memory;
   float *y, *dx, *dw, *db;
 } work;
@@ -162,12 +163,14 @@ static mx_status describe(mx_writer *out, const work *w) {
     mx_spec_print(text, sizeof text, &w->q[q].spec, 1);
     status = mx_writer_meta(out, key, text);
   }
+  char text[64];
   for (size_t i = 0; mx_train_key_at(i) && !status; i++) {
-    char text[64];
     mx_train_key_text(text, sizeof text, &w->recipe, i);
     status = mx_writer_meta(out, mx_train_key_at(i)->name, text);
   }
-  return status;
+  if (w->recipe.occ_alpha == 0 || status) return status;
+  snprintf(text, sizeof text, "%" PRIu64, w->counts.clamped);
+  return mx_writer_meta(out, "occ.clamped", text);
 }
 
 static int write_all(const work *w, mx_error *err) {
@@ -221,7 +224,16 @@ static int run(const cli_context *ctx, void *args) {
   mx_writer_install_signal_cleanup();
   int rc = read_all(&w, &err);
   if (!rc) {
-    w.layer = (mx_linear){&w.recipe, w.x.rows, w.x.cols, w.w.rows, a->seed.v, a->step.v, (uint32_t)a->layer.v, keep, &w};
+    w.layer = (mx_linear){.recipe = &w.recipe,
+                          .T = w.x.rows,
+                          .I = w.x.cols,
+                          .O = w.w.rows,
+                          .seed = a->seed.v,
+                          .step = a->step.v,
+                          .layer = (uint32_t)a->layer.v,
+                          .operand = keep,
+                          .self = &w,
+                          .counts = &w.counts};
     const mx_linear *l = &w.layer;
     w.y = malloc(l->T * l->O * sizeof *w.y + 1);
     w.dx = malloc(l->T * l->I * sizeof *w.dx + 1);
@@ -244,4 +256,5 @@ const cli_command cmd_linear = {options, sizeof(struct args), run,
                                 "qN.scales and qN.tensor_scale,\n"
                                 "packed as mxgold quantize packs them, with each one's spec, its drawn seed and signs included, in the "
                                 "metadata (qN.spec); an operand with\n"
-                                "elem=none is qN.values. Products that are switched off see the raw matrices."};
+                                "elem=none is qN.values. With occ.alpha the metadata's occ.clamped is how many elements of X were clamped. "
+                                "Products that are switched off see the raw matrices."};

@@ -38,5 +38,6 @@ mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
     const mx_status status = check_product(recipe, p, err);
     if (status) return status;
   }
-  return mxi_gradient_check(recipe, err);
+  const mx_status status = mxi_outliers_check(recipe, err);
+  return status ? status : mxi_gradient_check(recipe, err);
 }

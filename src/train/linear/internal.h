@@ -6,6 +6,7 @@
  * memory.c     matrices laid into the caller's memory
  * operands.c   the six quantised operands
  * products.c   a product of two of them, or of raw matrices
+ * outliers.c   x clamped before it is quantised, and what the clamp took away
  * layer.c      the public calls: forward and backward
  * gradient.h   gradient rules, in files of their own */
 #ifndef TRAIN_LINEAR_INTERNAL_H
@@ -31,6 +32,13 @@ typedef struct mxi_matrix {
   size_t rows, cols, ld;
 } mxi_matrix;
 
+/* What clamping took from x: of row t the columns at[] and residuals from starts[t] to starts[t + 1]. */
+typedef struct mxi_outliers {
+  size_t *starts;
+  uint32_t *at;
+  double *residual;
+} mxi_outliers;
+
 /* One call, with what it has worked out. */
 typedef struct mxi_layer {
   const mx_linear *l;
@@ -42,6 +50,7 @@ typedef struct mxi_layer {
   mx_tensor t[MX_OPERANDS];
   uint32_t *given[MX_OPERANDS]; /* random=counter: the words of an operand */
   mxi_matrix seen[2];           /* x and W, where the gradient rules of the backward call look at them */
+  mxi_outliers outliers;
 } mxi_layer;
 
 /** The seeds and signs of this call's specs. */
@@ -62,6 +71,14 @@ int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q);
 
 /** Make the operands of source (MX_Q1: x; MX_Q2: w; MX_Q3: dy) that the call needs: along its rows, and transposed. */
 mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across, mx_error *err);
+/** What the forward pass made of x (MX_Q1) or w (MX_Q2): dequantised, rotated as it rotated it, elem.prescale divided out. */
+mx_status mxi_linear_made(mxi_layer *y, int q, mxi_matrix *out, mx_error *err);
+/** x with its outliers clamped (occ.alpha), which y->outliers then holds; x itself without them. */
+mxi_matrix mxi_linear_clamp(mxi_layer *y, mxi_matrix x);
+/** The conflicts of occ.* in a recipe. */
+mx_status mxi_outliers_check(const mx_linear_recipe *r, mx_error *err);
+/** Add y->outliers times w to Fprop's output. */
+mx_status mxi_linear_compensate(mxi_layer *y, float *out, size_t ld, mxi_matrix w, mx_error *err);
 /** Make Q4 or Q6 of the codes of Q2 or Q1. */
 mx_status mxi_linear_remake(mxi_layer *y, int q, mx_error *err);
 /** d = the product p of its two operands; raw operands where it is plain. bias of MX_FPROP alone. */

@@ -64,8 +64,9 @@ static mx_status forward(mxi_layer *y, int keep, mx_linear_out out, mx_linear_in
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   const mxi_matrix xv = mxi_linear_values(y, x, l->T, l->I), wv = mxi_linear_values(y, w, l->O, l->I);
   const int q6 = keep && made_ahead(y, MX_Q6) ? MX_Q6 : -1, q4 = keep && made_ahead(y, MX_Q4) ? MX_Q4 : -1;
-  if (needs(y, MX_Q1) || q6 >= 0) status = mxi_linear_make(y, xv, needs(y, MX_Q1) ? MX_Q1 : -1, q6, err);
+  if (needs(y, MX_Q1) || q6 >= 0) status = mxi_linear_make(y, mxi_linear_clamp(y, xv), needs(y, MX_Q1) ? MX_Q1 : -1, q6, err);
   if (!status && (needs(y, MX_Q2) || q4 >= 0)) status = mxi_linear_make(y, wv, needs(y, MX_Q2) ? MX_Q2 : -1, q4, err);
+  if (l->counts && y->outliers.starts) l->counts->clamped += y->outliers.starts[l->T];
   if (!status) status = mxi_linear_product(y, MX_FPROP, xv, wv, out, bias, err);
   if (!status && kept) memcpy(kept, y->t, sizeof y->t);
   return status;
@@ -103,7 +104,7 @@ static mx_status backward(mxi_layer *y, mx_linear_out dx, mx_linear_out dw, floa
   const int sees_x = want_dx && looks(y, MX_Q1), sees_w = want_dw && looks(y, MX_Q2);
   const mxi_matrix xv = y->plain[MX_WGRAD] || sees_x ? mxi_linear_values(y, x, l->T, l->I) : (mxi_matrix){0};
   const mxi_matrix wv = y->plain[MX_DGRAD] || sees_w ? mxi_linear_values(y, w, l->O, l->I) : (mxi_matrix){0};
-  y->seen[0] = xv;
+  y->seen[0] = sees_x ? mxi_linear_clamp(y, xv) : xv;
   y->seen[1] = wv;
   if (q3 >= 0 || q5 >= 0) status = mxi_linear_make(y, dyv, q3, q5, err);
   if (!status && q3 >= 0 && !made_ahead(y, MX_Q4)) status = mxi_linear_remake(y, MX_Q4, err);

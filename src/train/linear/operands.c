@@ -113,21 +113,25 @@ static void turn_codes(mxi_layer *y, int q) {
   to->has_tensor_scale = from->has_tensor_scale;
 }
 
+mx_status mxi_linear_made(mxi_layer *y, int q, mxi_matrix *out, mx_error *err) {
+  const mx_tensor *t = &y->t[q];
+  float *values = mxi_arena_take(&y->work, t->rows * t->cols, sizeof *values);
+  *out = (mxi_matrix){values, t->rows, t->cols, t->cols};
+  if (!values) return MX_OK;
+  const mx_status status = mx_dequantize(values, t->cols, t, &y->q[q], &y->exec);
+  if (status) return mx_fail(err, status, "Q%d: %s", q + 1, mx_status_text(status));
+  const float prescale = y->q[q].elem == MX_ELEM_NONE ? 0 : y->q[q].elem_prescale;
+  for (size_t i = 0; prescale != 0 && i < t->rows * t->cols; i++) values[i] = (float)((double)values[i] / (double)prescale);
+  return MX_OK;
+}
+
 mx_status mxi_linear_remake(mxi_layer *y, int q, mx_error *err) {
-  const int from = source_of(q);
-  const mx_tensor *t = &y->t[from];
   if (mxi_linear_reuses_codes(y->r, q)) {
     turn_codes(y, q);
     if (y->work.base) show(y, q);
     return MX_OK;
   }
-  float *values = mxi_arena_take(&y->work, t->rows * t->cols, sizeof *values);
-  const mxi_matrix source = {values, t->rows, t->cols, t->cols};
-  if (values) {
-    const mx_status status = mx_dequantize(values, t->cols, t, &y->q[from], &y->exec);
-    if (status) return mx_fail(err, status, "Q%d: %s", from + 1, mx_status_text(status));
-    const float prescale = y->q[from].elem == MX_ELEM_NONE ? 0 : y->q[from].elem_prescale;
-    for (size_t i = 0; prescale != 0 && i < t->rows * t->cols; i++) values[i] = (float)((double)values[i] / (double)prescale);
-  }
-  return mxi_linear_make(y, source, -1, q, err);
+  mxi_matrix source;
+  const mx_status status = mxi_linear_made(y, source_of(q), &source, err);
+  return status ? status : mxi_linear_make(y, source, -1, q, err);
 }

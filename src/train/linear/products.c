@@ -80,6 +80,7 @@ mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx
   const size_t ld = direct ? d.ld : wide;
   mx_error why;
   mx_status status = y->plain[p] ? raw(y, p, a, b, at, ld, bias, &why) : scaled(y, p, at, ld, bias, &why);
+  if (!status && p == MX_FPROP) status = mxi_linear_compensate(y, at, ld, b, &why);
   if (status) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], why.text);
   if (q >= 0) {
     if (y->work.base && turn && !kept) status = rotate(y, at, rows, cols, wide);

@@ -50,6 +50,7 @@ mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *v
   }
   char *end;
   errno = 0;
+  if (row->key.fallback == 0 && !strcmp(value, "off")) value = "0";
   const double number = strtod(value, &end);
   if (end == value || *end || errno || !(number >= 0))
     return mx_fail(err, MX_ERR_KEY, "%s=%s: expected a number that is not negative", key, value);
@@ -85,7 +86,11 @@ size_t mx_train_key_text(char *out, size_t size, const mx_linear_recipe *recipe,
   if (!row->key.choices) {
     double number;
     memcpy(&number, at, sizeof number);
-    return (size_t)snprintf(out, size, "%.17g", mxi_linear_real(number, row->key.fallback) + 0.0);
+    number = mxi_linear_real(number, row->key.fallback) + 0.0;
+    if (number == 0 && row->key.fallback == 0) return (size_t)snprintf(out, size, "off");
+    char brief[32];
+    snprintf(brief, sizeof brief, "%.15g", number);
+    return (size_t)snprintf(out, size, strtod(brief, NULL) == number ? "%.15g" : "%.17g", number);
   }
   int choice;
   memcpy(&choice, at, sizeof choice);

@@ -1,0 +1,144 @@
+/* Techniques of training in a linear layer, by numbers worked by hand: outliers. That the fast layer equals ref/ under them is test_linear.c's. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ref/linear.h"
+#include "../ref/outliers.h"
+#include "lib/run.h"
+#include "mxgold/ablate.h"
+
+static mx_linear_recipe recipe_of(const char *train) {
+  const char *const keys[] = {train};
+  const mx_linear_text text = {.train = keys, .n_train = 1};
+  mx_linear_recipe r;
+  mx_error err;
+  if (mx_linear_resolve(&r, NULL, &text, &err)) ck_abort_msg("%s: %s", train, err.text);
+  return r;
+}
+
+/* Y of a layer of O = 1, and its counts; by the fast layer and by ref/, which are to agree. */
+static mx_linear_counts forward(float *y, const mx_linear_recipe *r, const float *x, const float *w, size_t T, size_t I) {
+  mx_linear_counts counts = {0}, slow = {0};
+  mx_linear l = {.recipe = r, .T = T, .I = I, .O = 1, .counts = &counts};
+  const mx_linear_in xi = {x, I, MX_F32}, wi = {w, I, MX_F32};
+  size_t saved, work;
+  mx_error err;
+  if (mx_linear_sizes(&saved, &work, &l, NULL, &err)) ck_abort_msg("%s", err.text);
+  void *room = malloc(work);
+  float *again = malloc(T * sizeof *again);
+  if (mx_linear_forward(&l, (mx_linear_out){y, 1, MX_F32, 0}, xi, wi, NULL, NULL, room, NULL, &err)) ck_abort_msg("%s", err.text);
+  l.counts = &slow;
+  if (ref_linear_forward(&l, (mx_linear_out){again, 1, MX_F32, 0}, xi, wi, NULL, &err)) ck_abort_msg("%s", err.text);
+  ck_assert_int_eq(memcmp(y, again, T * sizeof *y), 0);
+  ck_assert_int_eq(memcmp(&counts, &slow, sizeof counts), 0);
+  free(room);
+  free(again);
+  return counts;
+}
+
+/* How many of n different numbers a row of n has clamped. */
+static uint64_t clamped_of(size_t n, const char *train) {
+  float *x = malloc(n * sizeof *x), *w = calloc(n, sizeof *w), y;
+  for (size_t i = 0; i < n; i++) x[i] = (float)(i * 7919 % n) - (float)(n / 2); /* 7919 is prime, and divides none of the n below */
+  const mx_linear_recipe r = recipe_of(train);
+  const uint64_t clamped = forward(&y, &r, x, w, 1, n).clamped;
+  free(x);
+  free(w);
+  return clamped;
+}
+
+START_TEST(outliers_by_rank) {
+  /* TECHNIQUES 0.1 no. 1: rows of 64 have nothing to clamp at .99, of 128 two numbers, 256 four, 4096 eighty. */
+  static const struct {
+    size_t n;
+    uint64_t clamped;
+  } rows[] = {{64, 0}, {128, 2}, {256, 4}, {4096, 80}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ck_assert_uint_eq(clamped_of(rows[i].n, "occ.alpha=.99"), rows[i].clamped);
+    ck_assert_uint_eq(clamped_of(rows[i].n, "occ.alpha=.99,occ.index=msamp"), rows[i].clamped);
+  }
+  /* The trap of n = 1000 at .999: rank 999 is the maximum, so msamp clamps the least number alone. n = 100 at .99: ranks 1 and 99. */
+  ck_assert_uint_eq(clamped_of(1000, "occ.alpha=.999,occ.index=msamp"), 1);
+  ck_assert_uint_eq(clamped_of(1000, "occ.alpha=.999"), 0);
+  ck_assert_uint_eq(clamped_of(100, "occ.alpha=.99,occ.index=msamp"), 1);
+  ck_assert_uint_eq(clamped_of(1001, "occ.alpha=.999"), 2);
+  ck_assert_uint_eq(clamped_of(100, "occ.alpha=.97"), 4);
+}
+END_TEST
+
+/* One row [-8, 1, 2, 100], thresholds by rank 1 and 2 at .6: X_c = [1, 1, 2, 2], R = [-9, 0, 0, 98]. */
+START_TEST(outliers_by_hand) {
+  const float x[4] = {-8, 1, 2, 100}, w[4] = {1, 1, 1, .5f};
+  float y;
+  mx_linear_recipe r = recipe_of("occ.alpha=.6,occ.residual=off");
+  ck_assert_uint_eq(forward(&y, &r, x, w, 1, 4).clamped, 2);
+  ck_assert_float_eq(y, 1 + 1 + 2 + 1); /* every number is one of the format's */
+  r = recipe_of("occ.alpha=.6");
+  forward(&y, &r, x, w, 1, 4);
+  ck_assert_float_eq(y, 5 - 9 + 49);
+  /* w's last is .55 and, under scale 1/4, .5 in the format: the residual meets .55 of hp, .5 of q. */
+  const float off[4] = {1, 1, 1, .55f};
+  r = recipe_of("occ.alpha=.6,occ.residual_weight=q");
+  forward(&y, &r, x, off, 1, 4);
+  ck_assert_float_eq(y, 5 - 9 + 49);
+  r = recipe_of("occ.alpha=.6,occ.residual_weight=hp");
+  forward(&y, &r, x, off, 1, 4);
+  ck_assert_float_eq(y, 5.f + (float)(-9. + 98. * (double).55f));
+  /* A whole tensor's quantiles: two rows, one with all the outliers. */
+  const float two[8] = {-8, 1, 2, 100, 1, 1, 2, 2};
+  float both[2];
+  r = recipe_of("occ.alpha=.85,occ.axis=tensor");
+  ck_assert_uint_eq(forward(both, &r, two, w, 2, 4).clamped, 2);
+  r = recipe_of("occ.alpha=.85"); /* rank 0 of a row of 4 */
+  ck_assert_uint_eq(forward(both, &r, two, w, 2, 4).clamped, 0);
+}
+END_TEST
+
+/* X_c + R is x: for numbers of every size, and for those that no residual in binary32 would bring back. */
+START_TEST(outliers_come_back) {
+  enum { ROWS = 40, I = 256 };
+  static float x[ROWS * I], c[ROWS * I];
+  static double residual[ROWS * I];
+  mx_data_fill(x, ROWS, I, &(mx_data){.kind = MX_DATA_STUDENT, .param = {1.5}}, 5);
+  x[0] = NAN, x[1] = INFINITY, x[2] = -INFINITY, x[3] = 0x1p-149f, x[4] = 16777215;
+  const mx_linear_recipe r = recipe_of("occ.alpha=.97");
+  ck_assert_int_eq(ref_outliers(c, residual, x, ROWS, I, &r), MX_OK);
+  size_t moved = 0, short_of = 0;
+  for (size_t i = 0; i < ROWS * I; i++) {
+    const float back = (float)((double)c[i] + residual[i]);
+    ck_assert_msg(isnan(x[i]) ? isnan(back) && residual[i] == 0 : memcmp(&back, x + i, sizeof back) == 0, "%zu: %g came back as %g", i,
+                  (double)x[i], (double)back);
+    moved += residual[i] != 0;
+    short_of += !isnan(x[i]) && c[i] + (x[i] - c[i]) != x[i];
+  }
+  ck_assert_uint_eq(moved, ROWS * 14 - 1); /* floor(.03 * 255) = 7 at both ends; the NaN is the last of its row, and stays */
+  ck_assert_uint_gt(short_of, 0);          /* why R is no binary32 */
+}
+END_TEST
+
+START_TEST(outliers_refused) {
+  mx_error err;
+  mx_linear_recipe r = recipe_of("occ.alpha=.99");
+  r.occ_alpha = 1;
+  ck_assert_int_eq(mx_linear_check(&r, &err), MX_ERR_CONFLICT);
+  ck_assert_str_eq(err.text, "occ.alpha=1: expected a quantile from .5 to below 1, or off");
+  r = recipe_of("occ.alpha=.99,occ.residual_weight=q");
+  r.q[MX_Q1].had_size = r.q[MX_Q2].had_size = 16;
+  ck_assert_int_eq(mx_linear_check(&r, &err), MX_ERR_CONFLICT);
+  r = recipe_of("occ.alpha=off");
+  ck_assert(r.occ_alpha == 0);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("techniques");
+  TCase *t = tcase_create("outliers");
+  tcase_add_test(t, outliers_by_rank);
+  tcase_add_test(t, outliers_by_hand);
+  tcase_add_test(t, outliers_come_back);
+  tcase_add_test(t, outliers_refused);
+  suite_add_tcase(s, t);
+  return run_suite(s);
+}
