@@ -62,6 +62,11 @@ rows = {r["quantised"]: r["bias"] for r in json.load(open(sys.argv[1]))["error"]
 assert rows["first operand alone"] is None and rows["second operand alone"] > 0 and rows["all"] > 0, rows
 P
 
+# Combinations whose keys exclude each other are named, not dropped.
+# shellcheck disable=SC2086
+accepts $six -p hif4,nvfp4 --set elem.round=rne,sr
+grep -q '^hif4 elem.round=sr: ' "$scratch/stdout" || fail "--six drops a combination without a word"
+
 # --csv is the JSON's rows, number for number, whatever the mode; text with a comma is quoted.
 csv() { # csv TABLE ARGUMENT...
   local table=$1

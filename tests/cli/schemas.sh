@@ -24,6 +24,7 @@ slices=$root/tests/data/minilm_slices.safetensors
 fits ablate 0 "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --set scale.round=rne,up --repeats 1 --json
 fits ablate 0 "$mxgold" ablate gen:gaussian --shape 1x64 --json
 fits ablate-gemm 0 "$mxgold" ablate --gemm "$slices:activation" "$slices:gradient" --json
+fits ablate-gemm 0 "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 32x64 -p hif4 --set elem.round=rne,sr --json
 fits ablate-six 0 "$mxgold" ablate --six gen:gaussian gen:laplace gen:rows:1.5 --shape 64x64 -p recipe-nvfp4,recipe-tseng --json
 fits quantize-all 0 "$mxgold" quantize "$slices" --all --fake --exclude weight --json -o fake.safetensors
 accepts "$mxgold" gen ties --preset ocp-mxfp4 -o a.safetensors

@@ -72,6 +72,8 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
 void ablate_specs_free(ablate_specs *s);
 /** What besides tensors and specs the figures depend on: version, seed, repeats. For a reader the seed alone, where it is not 0. */
 void ablate_say_origin(struct out *o, const ablate_specs *s, int repeats, int json);
+/** Combinations whose keys exclude each other, where there are any. */
+void ablate_say_left_out(struct out *o, const ablate_specs *s, int json);
 /** Leave out what came with others and cannot be rotated as a spec asks. If nothing else is left all stay, so that measuring says why not. */
 int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s);
 

@@ -207,6 +207,20 @@ void ablate_say_origin(out *o, const ablate_specs *s, int repeats, int json) {
   if (json) out_u64(o, "repeats_asked", (uint64_t)(repeats > 0 ? repeats : 8));
 }
 
+void ablate_say_left_out(out *o, const ablate_specs *s, int json) {
+  if (!s->left_out) return;
+  out_table(o, json ? "left_out" : "left out");
+  for (const char *at = s->left_out; *at;) {
+    char line[1024];
+    const size_t n = strcspn(at, "\n");
+    snprintf(line, sizeof line, "%.*s", (int)n, at);
+    out_row(o);
+    out_text(o, json ? "why" : "left out", line);
+    at += n + (at[n] == '\n');
+  }
+  out_end(o);
+}
+
 out *ablate_document(const ablate_result *res, int json) {
   const ablate_row **row = malloc(res->specs->n * sizeof *row);
   out *o = row ? out_new() : NULL;
@@ -225,18 +239,7 @@ out *ablate_document(const ablate_result *res, int json) {
   out_end(o);
   free(row);
   if (json || res->specs->n > 1) summary(o, res, json);
-  if (res->specs->left_out) {
-    out_table(o, json ? "left_out" : "left out");
-    for (const char *at = res->specs->left_out; *at;) {
-      char line[1024];
-      const size_t n = strcspn(at, "\n");
-      snprintf(line, sizeof line, "%.*s", (int)n, at);
-      out_row(o);
-      out_text(o, json ? "why" : "left out", line);
-      at += n + (at[n] == '\n');
-    }
-    out_end(o);
-  }
+  ablate_say_left_out(o, res->specs, json);
   left_out(o, res->tensors, json);
   if (!json) note_single_draws(o, res);
   if (!json && res->specs->n > 1)

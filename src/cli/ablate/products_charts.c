@@ -15,6 +15,9 @@ typedef struct rows {
   int bars; /* in a row */
 } rows;
 
+/* Characters of a name beside its row: a page has a list of what the numbers are. */
+enum { PAGE_NAME = 26, PICTURE_NAME = 72 };
+
 static rows rows_of(const ablate_layers *l) {
   rows r = {.bars = l->n_products};
   for (size_t s = 0; s < l->specs->n; s++) {
@@ -29,17 +32,17 @@ static rows rows_of(const ablate_layers *l) {
 
 static double height_of(const rows *r) { return 120 + (double)r->n * (r->bars > 1 ? 44 : 26); }
 
-/* Names on the left, the first row at the top. */
-static void begin(FILE *f, const ablate_layers *l, const rows *r, const char *title, const char *label) {
+/* Names on the left up to so many characters, else the numbers of the rows; the first row at the top. */
+static void begin(FILE *f, const ablate_layers *l, const rows *r, size_t longest, const char *title, const char *label) {
   fprintf(f,
           "set title '%s'\nset xlabel '%s'\nset grid xtics lc rgb '#dddddd'\nset key outside bottom center horizontal Left reverse noenhanced "
           "samplen 1\nset tmargin 3\nset bmargin 6\n",
           title, label);
   fputs("set style fill solid 0.85 noborder\nset ytics nomirror scale 0 noenhanced (", f);
   for (size_t i = 0; i < r->n; i++) {
-    char text[64];
+    char text[128];
     const char *name = l->specs->at[r->spec[i]].label;
-    snprintf(text, sizeof text, strlen(name) > 26 ? "%zu" : "%zu %s", i + 1, name);
+    snprintf(text, sizeof text, strlen(name) > longest ? "%zu" : "%zu  %s", i + 1, name);
     fputs(i ? ", " : "", f);
     chart_string(f, text);
     fprintf(f, " -%zu", i);
@@ -56,7 +59,7 @@ static void key_of(FILE *f, const ablate_layers *l, int product) {
   chart_string(f, name);
 }
 
-static void chart_errors(FILE *f, const ablate_layers *l, const rows *r) {
+static void chart_errors(FILE *f, const ablate_layers *l, const rows *r, size_t longest) {
   int any = 0;
   for (int p = 0; p < l->n_products; p++) {
     fprintf(f, "$e%d << EOD\n", p);
@@ -70,7 +73,7 @@ static void chart_errors(FILE *f, const ablate_layers *l, const rows *r) {
     }
     fputs(any ? "EOD\n" : "0 NaN 0 0 0 0 0 0 0\nEOD\n", f);
   }
-  begin(f, l, r, "Error of the product, and of each operand alone", "% of the norm of the exact product");
+  begin(f, l, r, longest, "Error of the product, and of each operand alone", "% of the norm of the exact product");
   fputs(any ? "set xrange [0:*]\nplot " : "set xrange [0:1]\nplot ", f);
   for (int p = 0; p < l->n_products; p++) {
     fprintf(f, "%s$e%d using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' title ", p ? ", " : "", p, chart_colour((size_t)p));
@@ -86,7 +89,7 @@ static void chart_errors(FILE *f, const ablate_layers *l, const rows *r) {
   putc('\n', f);
 }
 
-static void chart_gains(FILE *f, const ablate_layers *l, const rows *r) {
+static void chart_gains(FILE *f, const ablate_layers *l, const rows *r, size_t longest) {
   double far = 0.001;
   for (int p = 0; p < l->n_products; p++) {
     int any = 0;
@@ -100,7 +103,7 @@ static void chart_gains(FILE *f, const ablate_layers *l, const rows *r) {
     }
     fputs(any ? "EOD\n" : "1 NaN\nEOD\n", f);
   }
-  begin(f, l, r, "Gain of the product", "below 1 it is too small, above too large");
+  begin(f, l, r, longest, "Gain of the product", "below 1 it is too small, above too large");
   fprintf(f, "set xrange [%.9g:%.9g]\nset arrow 1 from 1, graph 0 to 1, graph 1 nohead lc rgb 'black'\nset xtics %.9g\nplot ", 1 - 1.15 * far,
           1 + 1.15 * far, chart_step(2.3 * far, 5));
   for (int p = 0; p < l->n_products; p++) {
@@ -124,10 +127,10 @@ int ablate_layers_image(const ablate_layers *l, const char *path) {
   const double high = fmax(360, height_of(&r)), all = SENTENCE + high;
   ablate_layers_verdict(verdict, sizeof verdict, l);
   image_begin(f, image_is_svg(path), all, verdict);
-  place(f, all, 0, SENTENCE, 0.58, high);
-  chart_errors(f, l, &r);
-  place(f, all, 0.58, SENTENCE, 0.42, high);
-  chart_gains(f, l, &r);
+  place(f, all, 0, SENTENCE, 0.64, high);
+  chart_errors(f, l, &r, PICTURE_NAME);
+  place(f, all, 0.64, SENTENCE, 0.36, high);
+  chart_gains(f, l, &r, 0); /* the numbers of the rows beside it */
   fputs("unset multiplot\n", f);
   const int rc = fclose(f) ? cli_error("out of memory") : image_write(path, script, n);
   free(script);
@@ -140,9 +143,9 @@ static int charts(char **svg, const ablate_layers *l, const rows *r) {
   FILE *f = open_memstream(&script, &n);
   if (!f) return cli_error("out of memory");
   page_terminal(f, "errors", 500, (int)fmax(300, height_of(r)));
-  chart_errors(f, l, r);
+  chart_errors(f, l, r, PAGE_NAME);
   page_terminal(f, "gains", 500, (int)fmax(300, height_of(r)));
-  chart_gains(f, l, r);
+  chart_gains(f, l, r, PAGE_NAME);
   const int rc = fclose(f) ? cli_error("out of memory") : gnuplot_run(script, n, svg, &n_svg);
   free(script);
   return rc;

@@ -154,6 +154,7 @@ out *ablate_layers_document(const ablate_layers *l, int json) {
   for (size_t s = 0; s < l->specs->n; s++) (l->how->six ? operand_rows : product_rows)(o, l, s, json);
   out_end(o);
   if (json) specs_of_operands(o, l);
+  ablate_say_left_out(o, l->specs, json);
   if (l->how->six) training_keys(o, l->specs, json);
   return o;
 }
