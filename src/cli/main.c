@@ -13,6 +13,7 @@
 #include "mxgold/isa.h"
 #include "mxgold/version.h"
 #include "cli/base/opts.h"
+#include "cli/base/spin.h"
 
 static const char *command_at(const void *entries, size_t index) { return ((const cli_entry *)entries)[index].name; }
 
@@ -65,6 +66,7 @@ static int finish(int rc) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "train")) cli_spin_briefly(argv);
   mx_writer_install_signal_cleanup(); /* first of all, so that a signal that comes early is answered in one line too */
   hold_standard_streams();
   /* A closed pipe and a file-size limit come back as errors of write(): one line, exit 2. */

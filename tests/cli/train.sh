@@ -15,6 +15,8 @@ run a
 [ "$(wc -l <"$scratch/a/metrics.jsonl")" = 12 ] || fail "metrics.jsonl has not a line a step"
 run b --threads 1
 for f in digests.txt metrics.jsonl model.safetensors state.safetensors config.json; do same a b $f; done
+accepts env OMP_WAIT_POLICY=passive "$mxgold" train "$scratch/llama.json" -o "$scratch/w" # and is not started again for how its threads wait
+same a w digests.txt
 accepts env MXGOLD_ISA_OFF=all "$mxgold" train "$scratch/llama.json" -o "$scratch/c" --isa-off all
 same a c digests.txt
 # A run that is cut off after five steps and one that goes on: the same files.
