@@ -19,27 +19,27 @@ THREADS ?= 2
 $(B)/bench/%: bench/%.c $(LIB_A) | deps-bench
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CFLAGS_ALL) $(WERROR) $< $(LIB_A) $(LDFLAGS_ALL) $(LIBS) -lopenblas -o $@
-bench-gemm: $(B)/bench/bench_gemm ## the product against OpenBLAS sgemm
+bench-gemm: $(B)/bench/gemm ## the product against OpenBLAS sgemm
 	$< $(ROUNDS) $(THREADS)
 .PHONY: bench-dense
-bench-dense: $(B)/bench/bench_dense ## the float32 product against OpenBLAS sgemm, functions of float32 arrays (OPENBLAS_CORETYPE=)
+bench-dense: $(B)/bench/dense ## the float32 product against OpenBLAS sgemm, functions of float32 arrays (OPENBLAS_CORETYPE=)
 	$< $(ROUNDS) $(THREADS)
 
 .PHONY: bench-mma
-bench-mma: $(B)/bench/bench_mma ## rates of the matrix-unit models
+bench-mma: $(B)/bench/mma ## rates of the matrix-unit models
 	$< $(ROUNDS) $(THREADS)
 
 MIXTURES ?= 1000
 .PHONY: bench-mixtures
-$(B)/bench/bench_mixtures: $(call obj,bench/bench_mixtures.c tests/lib/mixtures.c) $(LIB_A)
+$(B)/bench/mixtures: $(call obj,bench/mixtures.c tests/lib/mixtures.c) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
-bench-mixtures: $(B)/bench/bench_mixtures ## cycles of quantise under random mixtures of keys; fails where one without scale.max_byte takes more than 700 for sixteen elements (MIXTURES=)
+bench-mixtures: $(B)/bench/mixtures ## cycles of quantise under random mixtures of keys; fails where one without scale.max_byte takes more than 700 for sixteen elements (MIXTURES=)
 	$< $(MIXTURES) 700
 
 .PHONY: bench-diff
 bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files, and its memory
-	@$(PYTHON) bench/bench_diff.py $(BIN) $(ROUNDS)
+	@$(PYTHON) bench/diff.py $(BIN) $(ROUNDS)
 
 # Training beside PyTorch; PYTHON= needs torch, numpy and safetensors.
 TORCH_STATES := llama gpt2 byte_mlp

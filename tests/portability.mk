@@ -4,8 +4,8 @@
 CROSS   ?= aarch64-linux-gnu-
 QEMU    ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 NEON    := build/neon
-DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(call rooms,src/kernels) $(wildcard src/gemm/dense/*.c) src/io/digest.c \
-  tests/lib/suites.c tests/lib/checkasm.c tests/lib/math_inputs.c tests/isa_digests.c
+DIGESTS := $(filter-out src/core/spec_json.c,$(wildcard src/core/*.c)) $(call rooms,src/kernels) $(wildcard src/gemm/dense/*.c) src/io/base/digest.c \
+  tests/lib/suites.c tests/lib/checkasm.c tests/lib/checkasm_inputs.c tests/lib/checkasm_tensors.c tests/lib/math_inputs.c tests/isa_digests.c
 deps-neon:
 	@tools/install-deps.sh --mode=$(INSTALL) build neon
 check-neon: deps-neon ## NEON kernels under qemu: golden/HASHES, and each operation against the scalar code

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Holds every include and every call between files of src/, ref/, python/ and hip_backend/ to the table of tools/rooms.txt. Includes are read from the
-# sources, calls from the symbols of the objects (nm), so that a function called without its header, or through a public one, is seen too.
+# sources, calls from the symbols of the objects (nm), so that a function called without its header, or through a public one, is seen too. A room of
+# twenty files or more must have its reason in docs/HOUSE.md.
 #   check-layers.sh OBJ [ROOT [TABLE [HIP]]]   the objects below OBJ of the tree ROOT (default: this one); exit 1 and a line for each fault
 #                                              HIP: the objects of hip_backend below it are up to date, and their calls are held to the table too
 #   check-layers.sh --plant CC                 makes small trees with one fault each and shows that each is told
@@ -65,6 +66,8 @@ an upward call of the backend|hip_backend/gfx950 calls mxh_b of hip_backend/comp
 a private function in the backend|hip_backend/run calls mxi_a of src/core/a.c|src/core/a.c: int mxi_a(void) { return 1; }|hip_backend/run/t.c: int mxi_a(void); int mxh_t(void) { return mxi_a(); }
 the library and the backend|src/core calls mxh_a of hip_backend/run/a.c|hip_backend/run/a.c: int mxh_a(void) { return 1; }|src/core/b.c: int mxh_a(void); int mx_b(void) { return mxh_a(); }
 a folder of the backend without a room|hip_backend/attic is no room|hip_backend/attic/a.c: int mxh_a(void) { return 1; }
+a room of twenty without a reason|src/io has 20 files, and docs/HOUSE.md no line|docs/HOUSE.md: - `src/core`: it is planted|src/io/a.c: int mx_a(void) { return 1; }|src/io/h00.h: #pragma once|src/io/h01.h: #pragma once|src/io/h02.h: #pragma once|src/io/h03.h: #pragma once|src/io/h04.h: #pragma once|src/io/h05.h: #pragma once|src/io/h06.h: #pragma once|src/io/h07.h: #pragma once|src/io/h08.h: #pragma once|src/io/h09.h: #pragma once|src/io/h10.h: #pragma once|src/io/h11.h: #pragma once|src/io/h12.h: #pragma once|src/io/h13.h: #pragma once|src/io/h14.h: #pragma once|src/io/h15.h: #pragma once|src/io/h16.h: #pragma once|src/io/h17.h: #pragma once|src/io/h18.h: #pragma once
+a room of twenty with one||docs/HOUSE.md: - `src/io`: it is planted|src/io/a.c: int mx_a(void) { return 1; }|src/io/h00.h: #pragma once|src/io/h01.h: #pragma once|src/io/h02.h: #pragma once|src/io/h03.h: #pragma once|src/io/h04.h: #pragma once|src/io/h05.h: #pragma once|src/io/h06.h: #pragma once|src/io/h07.h: #pragma once|src/io/h08.h: #pragma once|src/io/h09.h: #pragma once|src/io/h10.h: #pragma once|src/io/h11.h: #pragma once|src/io/h12.h: #pragma once|src/io/h13.h: #pragma once|src/io/h14.h: #pragma once|src/io/h15.h: #pragma once|src/io/h16.h: #pragma once|src/io/h17.h: #pragma once|src/io/h18.h: #pragma once
 a circle of rooms|the table has a circle|src/core/a.c: int mx_a(void) { return 1; }
 TREES
   [ $missed = 0 ] && echo "check-layers: $planted planted trees: each told"
@@ -79,6 +82,13 @@ cd "${2:-$here/..}"
 places= headers=
 for place in src ref python hip_backend; do [ ! -d $place ] || places="$places $place"; done
 for place in include formats tests/lib; do [ ! -d $place ] || headers="$headers $place"; done
+# A room of twenty files or more has a line in docs/HOUSE.md that says why it is one room.
+large=
+[ ! -f docs/HOUSE.md ] || for room in $(sed -n 's/^\([^# ][^ ]*\).*/\1/p' "$table" | grep -vx circle) include/mxgold formats tests tests/lib tests/cli bench tools; do
+  [ -d "$room" ] || continue
+  n=$(find "$room" -maxdepth 1 -type f | wc -l)
+  [ "$n" -lt 20 ] || grep -q "^- \`$room\`: " docs/HOUSE.md || { echo "layers: $room has $n files, and docs/HOUSE.md no line that says why it is one room"; large=1; }
+done
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 # shellcheck disable=SC2086
@@ -96,7 +106,7 @@ while IFS= read -r file; do
 done <"$lists/files" >"$lists/objects"
 [ -z "$hip" ] || grep -q '^hip_backend/' "$lists/objects" || { echo "layers: no object of hip_backend was seen: build first"; exit 1; }
 sed 's/^[^ ]* //' "$lists/objects" | tr '\n' '\0' | xargs -0 nm -A -P -g >"$lists/symbols"
-awk -v table="$table" -v lists="$lists" '
+awk -v table="$table" -v lists="$lists" -v large="$large" '
 function fault(text) { print "layers: " text; broken++ }
 function room_of(file) { sub(/\/[^\/]*$/, "", file); return file }
 # The file that an include of `text` in `file` names: beside it, below src/, below include/, or below the root.
@@ -172,6 +182,7 @@ BEGIN {
     if (!((f[1], f[2]) in call && (f[2], f[1]) in call)) fault(f[1] " and " f[2] " no longer call each other: their line in tools/rooms.txt goes")
   }
   if (!n_calls && !broken) fault("no object was seen: build first")
+  if (large) broken++
   if (!broken) print "layers: " includes " includes and " calls " calls between files follow tools/rooms.txt"
   exit broken > 0
 }'

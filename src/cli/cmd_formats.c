@@ -6,7 +6,7 @@
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/out.h"
-#include "cli/spec/spec_value.h"
+#include "cli/spec/value.h"
 
 struct args {
   const char *table;

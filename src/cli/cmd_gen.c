@@ -7,7 +7,7 @@
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/shape.h"
-#include "cli/spec/spec_opts.h"
+#include "cli/spec/opts.h"
 
 struct args {
   const char *suite, *out, *shape, *readmemh;

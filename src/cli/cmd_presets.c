@@ -5,8 +5,8 @@
 #include "cli/base/cli.h"
 #include "mxgold/spec.h"
 #include "cli/base/out.h"
-#include "cli/spec/spec_opts.h"
-#include "cli/spec/spec_value.h"
+#include "cli/spec/opts.h"
+#include "cli/spec/value.h"
 
 struct args {
   const char *name;

@@ -9,7 +9,7 @@
 #include "cli/base/pipeline.h"
 #include "cli/base/progress.h"
 #include "cli/checkpoint/quantize_all.h"
-#include "cli/spec/spec_opts.h"
+#include "cli/spec/opts.h"
 #include "cli/base/tensor_io.h"
 
 struct args {

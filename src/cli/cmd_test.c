@@ -10,7 +10,7 @@
 #include "cli/base/out.h"
 #include "cli/verify/plugin.h"
 #include "cli/verify/report.h"
-#include "cli/spec/spec_opts.h"
+#include "cli/spec/opts.h"
 #include "cli/verify/verdict.h"
 
 struct args {

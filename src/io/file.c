@@ -7,10 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "digest.h"
+#include "io/base/digest.h"
+#include "io/base/fd.h"
 #include "io.h"
 #include "mxgold/nearest.h"
-#include "watch.h"
+#include "io/base/watch.h"
 
 /* Is that in memory? */
 static int holds(const mx_file *f, const uint8_t *at, uint64_t n_bytes) {
@@ -70,13 +71,19 @@ void mxi_io_free_parsed(mx_file *f) {
   mxi_io_names_free(&f->meta_keys);
 }
 
+void mxi_io_let_go(const mx_file *f) {
+  if (f->base && f->way == IO_MAPPED) {
+    mxi_io_unwatch(f->base);
+    munmap((void *)(uintptr_t)f->base, f->n_bytes);
+  }
+  if (f->way != IO_MAPPED) free((void *)(uintptr_t)f->base);
+  if (f->opened) close(f->opened - 1);
+}
+
 void mx_file_close(mx_file *f) {
   if (!f) return;
   mxi_io_free_parsed(f);
-  mxi_io_unwatch(f);
-  if (f->base && f->way == IO_MAPPED) munmap((void *)(uintptr_t)f->base, f->n_bytes);
-  if (f->way != IO_MAPPED) free((void *)(uintptr_t)f->base);
-  if (f->opened) close(f->opened - 1);
+  mxi_io_let_go(f);
   free(f->path);
   free(f);
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "mxgold/file.h"
-#include "names.h"
+#include "io/base/names.h"
 
 typedef struct io_meta {
   char *key, *value;
@@ -40,6 +40,8 @@ void mxi_io_free_vectors(mx_file *f);
  * what the parser made. */
 mx_status mxi_io_parse(mx_file *f, mx_error *err);
 void mxi_io_free_parsed(mx_file *f);
+/* Unmap or free the bytes, and close the file. */
+void mxi_io_let_go(const mx_file *f);
 /* So that a name is found at once. 0: out of memory. */
 int mxi_io_index_names(mx_file *f);
 
@@ -58,13 +60,5 @@ static inline uint64_t io_read_u64(const uint8_t *p) {
   for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
   return v;
 }
-
-/* Write all of it, through EINTR and short writes; -1 with errno on failure, *done bytes written either way. */
-int mxi_io_write_all(int fd, const void *data, size_t n_bytes, uint64_t *done);
-int mxi_io_pwrite_all(int fd, const void *data, size_t n_bytes, uint64_t at, uint64_t *done);
-/* Read n_bytes from `at` on, through EINTR. Returns how many there were: fewer with errno 0 where the file ends, else with why. */
-uint64_t mxi_io_pread_all(int fd, void *room, uint64_t n_bytes, uint64_t at);
-/* A file without a name, in $TMPDIR or /tmp; -1 with errno. */
-int mxi_io_unnamed_file(void);
 
 #endif

@@ -9,8 +9,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "io/base/fd.h"
 #include "io.h"
-#include "watch.h"
+#include "io/base/watch.h"
 
 enum { PREFIX = 12, PIECE = 1 << 20 };
 /* No parser takes a longer header than that of .safetensors, so that no more of one is read. */
@@ -188,7 +189,7 @@ static mx_status reach(mx_file *f, const form *how, int fd, mx_error *err) {
   if (base == MAP_FAILED) return hold(f, fd, errno, err);
   f->base = base;
   madvise(base, f->n_bytes, MADV_SEQUENTIAL); /* advice: no matter if it is not taken */
-  mxi_io_watch(f);
+  mxi_io_watch(f->path, f->base, f->n_bytes, f->opened - 1);
   return MX_OK;
 }
 
@@ -228,10 +229,7 @@ static mx_status parse_raw(mx_file *f, const mx_array *raw, mx_error *err) {
 
 /* The numbers of a text are in memory: it is not needed any more. */
 static void leave_text(mx_file *f) {
-  mxi_io_unwatch(f);
-  if (f->base && f->way == IO_MAPPED) munmap((void *)(uintptr_t)f->base, f->n_bytes);
-  if (f->way != IO_MAPPED) free((void *)(uintptr_t)f->base);
-  if (f->opened) close(f->opened - 1);
+  mxi_io_let_go(f);
   f->base = NULL;
   f->n_bytes = 0;
   f->opened = 0;

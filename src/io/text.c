@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "watch.h"
+#include "io/base/cleanup.h"
+#include "io/base/watch.h"
+#include "mxgold/file.h"
 
 static mx_status failed(const mx_text *t, mx_error *err, const char *what) {
   return mx_fail(err, MX_ERR_IO, "%s: %s: %s", t->path, what, strerror(errno));

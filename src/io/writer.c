@@ -9,8 +9,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "watch.h"
+#include "io/base/cleanup.h"
+#include "io/base/fd.h"
+#include "io/base/watch.h"
 #include "writer.h"
 
 enum { GATHER = 1 << 18 }; /* pieces below this are collected into one write */

@@ -2,9 +2,9 @@
 #ifndef MX_IO_WRITER_H
 #define MX_IO_WRITER_H
 
-#include "digest.h"
+#include "io/base/digest.h"
 #include "io.h"
-#include "names.h"
+#include "io/base/names.h"
 
 typedef struct io_tensor {
   mx_array a;              /* name owned; data unused */

@@ -85,7 +85,8 @@ again out.safetensors --input x.npy --output out.safetensors
 refuses "mxgold: codes: dtype f32, expected codes as integers; values go to --dequantized" "$mxgold" identify --input x.npy --codes x.npy --scales scales.npy
 
 # Values that libraries made of their own codes under a tensor scale, and nothing else.
-for preset in torchao-nvfp4-2level ct-nvfp4; do
+# Each is a long search: make check runs one of the two.
+for preset in ct-nvfp4 ${CHECK_ALL:+torchao-nvfp4-2level}; do
   values=$root/tests/peers/values.safetensors:$preset
   "$mxgold" identify --input "$values.x" --dequantized "$values.values" --quick --seconds 100 >said || fail "values of $preset: $(cat said)"
   grep -q "^reproduce .*--preset $preset --set deq.arith=scale_first\$" said || fail "values of $preset: $(cat said)"
@@ -93,7 +94,8 @@ done
 
 # As many bytes as plain scales: the layout is told by the bytes alone, whatever the order of the nibbles; so is that order.
 accepts "$mxgold" gen random --shape 128x128 -o r.safetensors
-for nibble in low_first high_first half_block; do
+# Each is a search of seconds: make check runs one of the three.
+for nibble in high_first ${CHECK_ALL:+low_first half_block}; do
   accepts "$mxgold" quantize r.safetensors:input -o out.safetensors --preset ocp-mxfp4 --set nibble=$nibble
   accepts "$mxgold" convert out.safetensors --layout nv128x4 -o laid.safetensors
   "$mxgold" identify --input r.safetensors:input --codes laid.safetensors:codes --scales laid.safetensors:scales >said || fail "$nibble, nv128x4: $(cat said)"
@@ -129,9 +131,9 @@ for kind, name in (("h", "i2"), ("i", "i4"), ("q", "i8")):
     npy(name + ".npy", "<" + name, (rows, kb), struct.pack("<%d%s" % (rows * kb, kind), *s))
 for name in ("<i4", "<u4"): npy("words" + name[1:] + ".npy", name, (rows, kb // 4), bytes(s))
 PY
-"$mxgold" identify --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
+"$mxgold" identify --quick --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
 for wide in i2 i4 i8 wordsi4 wordsu4; do
-  "$mxgold" identify --input r.safetensors:input --codes c.npy --scales $wide.npy | grep -q '^preset  *ocp-mxfp4' || fail "scales as $wide"
+  "$mxgold" identify --quick --input r.safetensors:input --codes c.npy --scales $wide.npy | grep -q '^preset  *ocp-mxfp4' || fail "scales as $wide"
 done
 # Words of which the last of a row holds fewer than four, and a row of one word.
 for shape in 16x160 16x64; do

@@ -8,7 +8,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c)
 deps-fuzz:
 	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
 # Of verify/ what the pipe protocol and the comparison of outputs need.
-FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c) $(filter-out $(ISA_SKIP),$(call rooms,src/kernels)) \
+FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c src/io/base/*.c) $(filter-out $(ISA_SKIP),$(call rooms,src/kernels)) \
   src/verify/vectors/vectors.c src/verify/vectors/compare.c $(wildcard src/verify/diff/*.c)
 $(B)/libfuzz.a: $(call obj,$(FUZZ_SRC))
 	@mkdir -p $(@D); rm -f $@

@@ -100,7 +100,7 @@ void gain_and_bias(void) {
     one(rows[i].name, "`tok`", rows[i].keys, tok, x, rows[i].tokens);
   }
   remark(
-      "All figures of Gaussian data agree. Those of `tok` hang on which few of the 2048 tokens are largest, and the samples are not the "
+      "All figures of Gaussian data agree. Those of `tok` depend on which few of the 2048 tokens are largest, and the samples are not the "
       "stated one. Where they\n"
       "differ by more than our samples do, the stated relative error is the larger one, by .010 to .014, as rows of a heavier tail would "
       "make it. "
@@ -170,7 +170,7 @@ void clamping(void) {
           "N(0,1) with 1 % of\n"
           "channels 20 times larger (512 x 1024): the order of the rows by SNR is what can be compared, not the figures. The same holds for\n"
           "how many values Y_c + R does not give back to the bit (0 in the paper): Y - Y_c is rounded to binary32, and whether that loses "
-          "anything hangs on the\n"
+          "anything depends on the\n"
           "trailing bits of the value that the quantile clamps to. The count neither agrees nor disagrees.");
   const mx_data d = {.kind = MX_DATA_OUTLIERS, .param = {0.01, 20}};
   enum { T = 512, F = 1024 };

@@ -72,7 +72,8 @@ void normalisers(void) {
            "smallest code, so that normalisers which put it at 1/448 or 2/448 of the range round it to one or two steps of a subnormal.\n"
            "The stated figures are of one sample each, which is known: normal, Laplace, t3, then row-scaled values as numpy's default_rng(0) "
            "draws them one after\n"
-           "another. Ours are of the same sample, drawn again here. How much hangs on it, %d samples of our own generators say: least, mean "
+           "another. Ours are of the same sample, drawn again here. How much depends on it is shown by %d samples of our own generators: "
+           "least, mean "
            "and most.",
            (int)OTHERS);
   section("Encode form, decode form and tensor-scale normalisers [1.2]", about);

@@ -9,7 +9,7 @@
 #include "cli/base/out.h"
 #include "cli/base/shape.h"
 #include "products.h"
-#include "cli/spec/spec_opts.h"
+#include "cli/spec/opts.h"
 
 struct args {
   cli_list in, set, operands;

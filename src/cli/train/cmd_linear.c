@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
-#include "cli/spec/spec_opts.h"
+#include "cli/spec/opts.h"
 #include "cli/base/tensor_io.h"
 #include "mxgold/linear.h"
 #include "mxgold/mxgold.h"

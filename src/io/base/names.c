@@ -1,5 +1,5 @@
 /* Names and where they stand in a list: open addressing by XXH3. */
-#include "names.h"
+#include "io/base/names.h"
 
 #include <stdint.h>
 #include <stdlib.h>

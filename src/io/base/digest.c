@@ -1,7 +1,7 @@
 /* XXH3-128 as text. The canonical (big-endian) form, so that xxh128sum prints the same. */
 #include <stdio.h>
 
-#include "digest.h"
+#include "io/base/digest.h"
 #include "mxgold/file.h"
 
 void mxi_io_digest_text(char out[33], XXH128_hash_t hash) {

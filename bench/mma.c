@@ -1,4 +1,4 @@
-/* Multiply-accumulates a second of the matrix-unit models.   bench_mma [ROUNDS [THREADS [MODEL]]]
+/* Multiply-accumulates a second of the matrix-unit models.   bench/mma [ROUNDS [THREADS [MODEL]]]
  * A square product; the figure is the median of the rounds. Seconds are wall-clock with THREADS threads (2 by default); with THREADS = 1 they are
  * the thread's own processor time, so that a busy machine does not count. MMA-Sim's simulator makes 0.8 to 2.0 x 10^5 a second. */
 #include <stdint.h>
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     mx_mma_model m;
     mx_error err;
     if (mx_mma_model_find(&m, argc > 3 ? argv[3] : names[i], &err)) {
-      fprintf(stderr, "bench_mma: %s\n", err.text);
+      fprintf(stderr, "bench/mma: %s\n", err.text);
       return 2;
     }
     printf("%-60s %12.2f %12.2f\n", m.name, rate(&m, 1024, 0, rounds), rate(&m, 512, MX_ISA_ALL, 1));

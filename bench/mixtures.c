@@ -1,7 +1,7 @@
 /* make bench-mixtures: what quantise costs under mixtures of keys that no preset has. A mixture that falls back to scalar code stands out by a hundred.
- *   bench_mixtures N [LIMIT [ISA_OFF]]      N mixtures; those that take more than LIMIT (700) cycles for sixteen elements are listed; exit 1 if there
+ *   bench/mixtures N [LIMIT [ISA_OFF]]      N mixtures; those that take more than LIMIT (700) cycles for sixteen elements are listed; exit 1 if there
  *                                           is one without scale.max_byte, whose clamp may leave no scale that is of any use: see docs/notes/SPEED.md
- *   bench_mixtures SPEC...                  these specs, such as 'elem=e4m3 elem.round=scan_x', also on AVX2 and by scalar code
+ *   bench/mixtures SPEC...                  these specs, such as 'elem=e4m3 elem.round=scan_x', also on AVX2 and by scalar code
  * A cycle is what a dependent addition takes in the same minute. One thread; the best of a few runs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   const double limit = argc > 2 ? strtod(argv[2], NULL) : 700;
   uint32_t off = 0;
   if (!want || (!specs && argc > 3 && !mx_isa_parse(&off, argv[3], NULL))) {
-    fprintf(stderr, "bench_mixtures [N [LIMIT [ISAS]]]: expected at least one mixture, and names of ISAs such as avx2,avx512\n");
+    fprintf(stderr, "bench/mixtures [N [LIMIT [ISAS]]]: expected at least one mixture, and names of ISAs such as avx2,avx512\n");
     return 2;
   }
   float *x = malloc(ROWS * COLS * sizeof *x);

@@ -1,11 +1,11 @@
-/* File descriptors: whole writes, and files without a name. */
+/* File descriptors: whole reads and writes, and files without a name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io.h"
+#include "io/base/fd.h"
 
 /* Linux moves at most this much in one call; smaller pieces also let an interrupt in. */
 enum { MAX_PIECE = 1 << 28 };

@@ -2,14 +2,15 @@
  *
  * As in cleanup.c the state is in static storage, so that a handler reads nothing that could be freed under it: it calls fstat(), write(), unlink() and
  * _exit() alone, besides what cleanup.c does. */
-#include "watch.h"
+#include "io/base/watch.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cleanup.h"
+#include "io/base/cleanup.h"
+#include "mxgold/file.h"
 
 /* Files beyond these are mapped and not watched: their SIGBUS ends the process as it does without a guard. */
 enum { N_WATCHED = 1024, FREE = 0, TAKEN, READY };
@@ -37,22 +38,22 @@ static void note(const char *path) {
   atomic_store(&shrunk, 2);
 }
 
-void mxi_io_watch(const mx_file *f) {
+void mxi_io_watch(const char *path, const uint8_t *base, size_t n_bytes, int fd) {
   for (int i = 0; i < N_WATCHED; i++) {
     int was = FREE;
     if (!atomic_compare_exchange_strong(&files[i].state, &was, TAKEN)) continue;
-    files[i].base = f->base;
-    files[i].n_bytes = f->n_bytes;
-    files[i].fd = f->opened - 1;
-    strncpy(files[i].path, f->path, sizeof files[i].path - 1);
+    files[i].base = base;
+    files[i].n_bytes = n_bytes;
+    files[i].fd = fd;
+    strncpy(files[i].path, path, sizeof files[i].path - 1);
     atomic_store(&files[i].state, READY);
     return;
   }
 }
 
-void mxi_io_unwatch(const mx_file *f) {
-  for (int i = 0; f->base && f->way == IO_MAPPED && i < N_WATCHED; i++) {
-    if (atomic_load(&files[i].state) != READY || files[i].base != f->base) continue;
+void mxi_io_unwatch(const uint8_t *base) {
+  for (int i = 0; i < N_WATCHED; i++) {
+    if (atomic_load(&files[i].state) != READY || files[i].base != base) continue;
     if (atomic_load(&guarded) && is_short(i)) note(files[i].path);
     atomic_store(&files[i].state, FREE);
     return;

@@ -1,6 +1,6 @@
 /* Names and where they stand in a list, found without looking at all of them. Internal to src/io/. */
-#ifndef MX_IO_NAMES_H
-#define MX_IO_NAMES_H
+#ifndef MX_IO_BASE_NAMES_H
+#define MX_IO_BASE_NAMES_H
 
 #include <stddef.h>
 

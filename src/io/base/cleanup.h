@@ -1,6 +1,6 @@
 /* Names of temporary files that a signal must remove. Internal to src/io/. */
-#ifndef MX_IO_CLEANUP_H
-#define MX_IO_CLEANUP_H
+#ifndef MX_IO_BASE_CLEANUP_H
+#define MX_IO_BASE_CLEANUP_H
 
 /* A new file beside target, which can be given its name: that cannot cross file systems. Its mode is the old file's if there is one. -1 with errno.
  * Where the file system has files without names it is one, *temporary is NULL, and whatever ends the process nothing is left behind. Else it has a short

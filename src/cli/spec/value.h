@@ -1,6 +1,6 @@
 /* One key of a spec as text. */
-#ifndef CLI_SPEC_SPEC_VALUE_H
-#define CLI_SPEC_SPEC_VALUE_H
+#ifndef CLI_SPEC_VALUE_H
+#define CLI_SPEC_VALUE_H
 
 #include "mxgold/spec.h"
 

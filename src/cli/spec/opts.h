@@ -1,6 +1,6 @@
 /* The options that name a spec, the same on every command that takes one. */
-#ifndef CLI_SPEC_SPEC_OPTS_H
-#define CLI_SPEC_SPEC_OPTS_H
+#ifndef CLI_SPEC_OPTS_H
+#define CLI_SPEC_OPTS_H
 
 #include "cli/base/cli.h"
 #include "mxgold/spec.h"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cleanup.h"
+#include "io/base/cleanup.h"
 #include "mxgold/file.h"
 
 /* TAKEN: the file is being made, by a thread that blocks the signals; READY: it is there, until it gets its name; GOING: it is being taken away. */

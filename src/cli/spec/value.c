@@ -1,5 +1,5 @@
 /* One key of a spec as text. */
-#include "cli/spec/spec_value.h"
+#include "cli/spec/value.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Digests on the way to a file. Internal to src/io/. */
-#ifndef MX_IO_DIGEST_H
-#define MX_IO_DIGEST_H
+#ifndef MX_IO_BASE_DIGEST_H
+#define MX_IO_BASE_DIGEST_H
 
 #include <xxhash.h>
 

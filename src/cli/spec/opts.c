@@ -1,5 +1,5 @@
 /* From options to a spec. */
-#include "cli/spec/spec_opts.h"
+#include "cli/spec/opts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
