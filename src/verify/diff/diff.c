@@ -14,124 +14,6 @@ enum { PIECE = 1 << 18 };
  * threads one part each, since each part has counts of its own that must be added up. */
 enum { MOST_THREADS = 64, FEW_THREADS = 8, SHARES = 4 };
 
-/* Divisions are slow, and blocks are powers of two wide nearly always. */
-static size_t block_of(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
-
-uint32_t mxi_diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
-  const size_t r = t->scale_rows == t->rows ? row : row / j->block_rows;
-  const size_t at = r * t->scale_cols + block_of(j, col);
-  return t->scale_bytes == 1 ? *diff_scales(j, t, at) : mx_scale_code_at(t, at);
-}
-
-static int is_nan_scale(const diff_job *j, uint32_t code) {
-  const uint32_t sign = j->scale->sign_bits ? 1u << (j->scale->bits - 1) : 0;
-  return j->scale->bits <= 8 ? j->scale_nan[code & 255] : mx_format_is_nan(j->scale, code & ~sign);
-}
-
-static int is_nan_code(const diff_job *j, uint32_t code) {
-  const uint32_t sign = j->elem->sign_bits && j->elem->kind == MX_KIND_FLOAT ? 1u << (j->elem->bits - 1) : 0;
-  return j->elem->bits <= 8 ? j->nan[code & 255] : mx_format_is_nan(j->elem, code & ~sign);
-}
-
-int mxi_diff_same(const diff_job *j, uint32_t a, uint32_t b) {
-  const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
-  if (a == b) return 1;
-  if (!j->how.nan_bits && is_nan_code(j, a) && is_nan_code(j, b)) return 1;
-  if (j->how.equal_zeros && j->elem->kind == MX_KIND_FLOAT && !(a & ~sign) && !(b & ~sign)) return 1;
-  return 0;
-}
-
-double mxi_diff_scale_value(const diff_job *j, uint32_t code) {
-  const double v = j->scale->bits <= 8 ? j->scale_value[code & 255] : mx_decode(j->scale, code);
-  return j->spec->scale_sign == MX_SCALE_SIGN_MASKED ? fabs(v) : v;
-}
-
-static double decode(const diff_job *j, uint32_t code) { return j->elem->bits <= 8 ? j->value[code & 255] : mx_decode(j->elem, code); }
-
-/* Midpoints between neighbouring magnitudes, and values of codes. */
-static void tables(diff_job *j) {
-  const mx_format *f = j->elem, *s = j->scale;
-  const uint32_t scale_sign = s->sign_bits ? 1u << (s->bits - 1) : 0;
-  for (uint32_t c = 0; c < 256 && s->bits <= 8; c++) {
-    j->scale_value[c] = mx_decode(s, c);
-    j->scale_nan[c] = mx_format_is_nan(s, c & ~scale_sign) != 0;
-  }
-  if (f->bits > 8) return;
-  const uint32_t magnitudes = 1u << (f->bits - f->sign_bits), sign = f->sign_bits && f->kind == MX_KIND_FLOAT ? 1u << (f->bits - 1) : 0;
-  for (uint32_t c = 0; c < 256; c++) {
-    j->value[c] = mx_decode(f, c);
-    j->nan[c] = mx_format_is_nan(f, c & ~sign) != 0;
-  }
-  double below = 0;
-  for (uint32_t c = 1; c < magnitudes && isfinite(j->value[c]); c++) {
-    j->middle[j->n_middle++] = (below + j->value[c]) / 2;
-    below = j->value[c];
-  }
-}
-
-/* Distance of |q| to the nearest midpoint. */
-static double to_tie(const diff_job *j, double q) {
-  const double x = fabs(q);
-  size_t lo = 0, hi = j->n_middle;
-  while (lo < hi) {
-    const size_t m = (lo + hi) / 2;
-    if (j->middle[m] < x)
-      lo = m + 1;
-    else
-      hi = m;
-  }
-  const double above = lo < j->n_middle ? fabs(j->middle[lo] - x) : INFINITY, under = lo ? fabs(x - j->middle[lo - 1]) : INFINITY;
-  return fmin(above, under);
-}
-
-static float input_at(const diff_job *j, size_t row, size_t col) { return j->piece[(row - j->piece_row) * j->ld + col]; }
-
-/* Pieces are whole block rows. */
-static float block_amax(const diff_job *j, size_t row, size_t col) {
-  const size_t r0 = row / j->block_rows * j->block_rows, c0 = col / j->block_cols * j->block_cols;
-  float amax = 0;
-  for (size_t r = r0; r < r0 + j->block_rows && r < j->piece_row + j->piece_rows; r++)
-    for (size_t c = c0; c < c0 + j->block_cols && c < j->a->cols; c++)
-      if (fabsf(input_at(j, r, c)) > amax) amax = fabsf(input_at(j, r, c));
-  return amax;
-}
-
-/* What the tensor scale multiplies values by. */
-static double tensor_factor(const diff_job *j) {
-  if (!j->a->has_tensor_scale || j->a->tensor_scale == 0) return 1;
-  const char *store = mx_tensor_store_name(j->spec);
-  const double t = (double)j->a->tensor_scale,
-               target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
-  return !strcmp(store, "divisor") ? 1 / t : !strcmp(store, "amax") ? t / target : t;
-}
-
-static diff_element look(const diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
-  diff_element e = {.row = row, .col = col, .a = code[0], .b = code[1], .scale_a = scale[0], .scale_b = scale[1], .quotient = NAN, .tie = NAN};
-  const double sa = mxi_diff_scale_value(j, e.scale_a), sb = mxi_diff_scale_value(j, e.scale_b);
-  const int encode = j->spec->scale_form == MX_SCALE_FORM_ENCODE;
-  e.value_a = encode ? decode(j, e.a) / sa : decode(j, e.a) * sa;
-  e.value_b = encode ? decode(j, e.b) / sb : decode(j, e.b) * sb;
-  if (!j->piece) return e;
-  e.x = input_at(j, row, col);
-  e.quotient = encode ? (double)e.x * sa / tensor_factor(j) : (double)e.x / (sa * tensor_factor(j));
-  e.tie = to_tie(j, e.quotient);
-  return e;
-}
-
-int mxi_diff_amax_negative(const diff_job *j, size_t row, size_t col) {
-  const size_t r0 = row / j->block_rows * j->block_rows, c0 = col / j->block_cols * j->block_cols;
-  float most = 0;
-  for (size_t r = r0; r < r0 + j->block_rows && r < j->piece_row + j->piece_rows; r++)
-    for (size_t c = c0; c < c0 + j->block_cols && c < j->a->cols; c++)
-      if (fabsf(input_at(j, r, c)) > fabsf(most)) most = input_at(j, r, c);
-  return most < 0;
-}
-
-diff_element mxi_diff_look(const diff_job *j, size_t row, size_t col) {
-  const uint32_t s = mxi_diff_scale(j, j->a, row, col), c = diff_code(j, j->a, row, col), code[2] = {c, c}, scale[2] = {s, s};
-  return look(j, row, col, code, scale);
-}
-
 static mx_diff_example example(const diff_job *j, const diff_element *e) {
   return (mx_diff_example){.row = e->row,
                            .col = e->col,
@@ -142,7 +24,7 @@ static mx_diff_example example(const diff_job *j, const diff_element *e) {
                            .value_a = e->value_a,
                            .value_b = e->value_b,
                            .x = e->x,
-                           .amax = j->piece ? block_amax(j, e->row, e->col) : 0,
+                           .amax = j->piece ? mxi_diff_amax(j, e->row, e->col) : 0,
                            .quotient = e->quotient,
                            .tie = e->tie};
 }
@@ -165,17 +47,17 @@ static void compare_examples(diff_job *j, const diff_element *e) {
 }
 
 void mxi_diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
-  const diff_element e = look(j, row, col, code, scale);
+  const diff_element e = mxi_diff_pair(j, row, col, code, scale);
   compare_examples(j, &e);
   mxi_diff_patterns_kind(j, &e);
 }
 
 static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
   mx_difference *d = j->out;
-  const size_t block = block_of(j, col), in_row = col - block * j->block_cols,
+  const size_t block = diff_block(j, col), in_row = col - block * j->block_cols,
                position = j->block_rows == 1 ? in_row : row % j->block_rows * j->block_cols + in_row;
   const unsigned shift = j->elem->bits > 4 ? j->elem->bits - 4u : 0;
-  const diff_element e = look(j, row, col, code, scale);
+  const diff_element e = mxi_diff_pair(j, row, col, code, scale);
   d->codes++;
   d->by_position[position < 255 ? position : 255]++;
   d->by_scale[e.scale_a < 255 ? e.scale_a : 255]++;
@@ -196,7 +78,7 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
 static int values_known(const diff_job *j, const uint32_t scale[2]) { return j->values[0] && !j->out->tensor_scales && scale[0] == scale[1]; }
 
 int mxi_diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
-  return !is_nan_scale(j, scale[0]) && !is_nan_scale(j, scale[1]) && !mxi_diff_same(j, code[0], code[1]) &&
+  return !diff_nan_scale(j, scale[0]) && !diff_nan_scale(j, scale[1]) && !diff_same(j, code[0], code[1]) &&
          !(values_known(j, scale) && mxi_diff_same_value(j, code, scale));
 }
 
@@ -204,17 +86,17 @@ static void one(diff_job *j, size_t row, size_t c, uint32_t ca, uint32_t cb) {
   const mx_tensor *a = j->a, *b = j->b;
   mx_difference *d = j->out;
   if (ca == cb) return;
-  const uint32_t code[2] = {ca, cb}, scale[2] = {mxi_diff_scale(j, a, row, c), mxi_diff_scale(j, b, row, c)};
+  const uint32_t code[2] = {ca, cb}, scale[2] = {diff_scale(j, a, row, c), diff_scale(j, b, row, c)};
   if (values_known(j, scale))
     d->values += !mxi_diff_same_value(j, code, scale);
   else
-    j->block_moved[block_of(j, c)] = 1; /* its other values are others too, or must be computed */
+    j->block_moved[diff_block(j, c)] = 1; /* its other values are others too, or must be computed */
   const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
   if (!(ca & ~sign) && !(cb & ~sign) && j->elem->kind == MX_KIND_FLOAT) d->zero_signs++;
-  if (!j->how.nan_bits && is_nan_scale(j, scale[0]) && is_nan_scale(j, scale[1]))
+  if (!j->how.nan_bits && diff_nan_scale(j, scale[0]) && diff_nan_scale(j, scale[1]))
     d->nan_codes++;
-  else if (mxi_diff_same(j, ca, cb))
-    d->nan_codes += is_nan_code(j, ca) != 0;
+  else if (diff_same(j, ca, cb))
+    d->nan_codes += diff_nan_code(j, ca) != 0;
   else
     tally(j, row, c, code, scale);
 }
@@ -301,7 +183,7 @@ static void codes_of_row(diff_job *j, size_t row) {
   if (counted) mxi_diff_dense_row(j, row);
 }
 
-static int both_nan(const diff_job *j, uint32_t sa, uint32_t sb) { return !j->how.nan_bits && is_nan_scale(j, sa) && is_nan_scale(j, sb); }
+static int both_nan(const diff_job *j, uint32_t sa, uint32_t sb) { return !j->how.nan_bits && diff_nan_scale(j, sa) && diff_nan_scale(j, sb); }
 
 static void one_scale(diff_job *j, size_t row, size_t col) {
   mx_difference *d = j->out;
@@ -608,7 +490,7 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   if (!j.block_rows) j.block_rows = 1;
   if (!j.block_cols) j.block_cols = 1;
   j.block_shift = j.block_cols & (j.block_cols - 1) ? -1 : __builtin_ctzll(j.block_cols);
-  tables(&j);
+  mxi_diff_tables(&j);
   if (mxi_diff_patterns_start(&j)) {
     mxi_diff_patterns_free(&j);
     return mx_fail(err, MX_ERR_NOMEM, "no memory to compare %zu x %zu", a->rows, a->cols);

@@ -2,6 +2,7 @@
 #ifndef MX_VERIFY_DIFF_DIFF_H
 #define MX_VERIFY_DIFF_DIFF_H
 
+#include <math.h>
 #include <string.h>
 
 #include "core/shortage.h"
@@ -142,10 +143,49 @@ static inline uint32_t diff_code(const diff_job *j, const mx_tensor *t, size_t r
   return diff_row(j, t, row)[col / 2] >> 4 * up & 15u;
 }
 
-uint32_t mxi_diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col);
-/** Do these codes count as the same? scale: of A. */
-int mxi_diff_same(const diff_job *j, uint32_t a, uint32_t b);
-double mxi_diff_scale_value(const diff_job *j, uint32_t code);
+/** Divisions are slow, and blocks are powers of two wide nearly always. */
+static inline size_t diff_block(const diff_job *j, size_t col) { return j->block_shift >= 0 ? col >> j->block_shift : col / j->block_cols; }
+
+static inline uint32_t diff_scale(const diff_job *j, const mx_tensor *t, size_t row, size_t col) {
+  const size_t r = t->scale_rows == t->rows ? row : row / j->block_rows;
+  const size_t at = r * t->scale_cols + diff_block(j, col);
+  return t->scale_bytes == 1 ? *diff_scales(j, t, at) : mx_scale_code_at(t, at);
+}
+
+static inline int diff_nan_scale(const diff_job *j, uint32_t code) {
+  const uint32_t sign = j->scale->sign_bits ? 1u << (j->scale->bits - 1) : 0;
+  return j->scale->bits <= 8 ? j->scale_nan[code & 255] : mx_format_is_nan(j->scale, code & ~sign);
+}
+
+static inline int diff_nan_code(const diff_job *j, uint32_t code) {
+  const uint32_t sign = j->elem->sign_bits && j->elem->kind == MX_KIND_FLOAT ? 1u << (j->elem->bits - 1) : 0;
+  return j->elem->bits <= 8 ? j->nan[code & 255] : mx_format_is_nan(j->elem, code & ~sign);
+}
+
+/** Do these codes count as the same? */
+static inline int diff_same(const diff_job *j, uint32_t a, uint32_t b) {
+  const uint32_t sign = j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u;
+  if (a == b) return 1;
+  if (!j->how.nan_bits && diff_nan_code(j, a) && diff_nan_code(j, b)) return 1;
+  if (j->how.equal_zeros && j->elem->kind == MX_KIND_FLOAT && !(a & ~sign) && !(b & ~sign)) return 1;
+  return 0;
+}
+
+/** Values of codes, of scales. */
+static inline double diff_decode(const diff_job *j, uint32_t code) {
+  return j->elem->bits <= 8 ? j->value[code & 255] : mx_decode(j->elem, code);
+}
+
+static inline double diff_scale_value(const diff_job *j, uint32_t code) {
+  const double v = j->scale->bits <= 8 ? j->scale_value[code & 255] : mx_decode(j->scale, code);
+  return j->spec->scale_sign == MX_SCALE_SIGN_MASKED ? fabs(v) : v;
+}
+
+/** element.c: values of codes and midpoints between them, once a call; two codes under two scales as an element; the largest magnitude of a block of the
+ *  input. Pieces are whole block rows. */
+void mxi_diff_tables(diff_job *j);
+diff_element mxi_diff_pair(const diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]);
+float mxi_diff_amax(const diff_job *j, size_t row, size_t col);
 
 /** Cells of a row are added to a place: one, or n of one column that mxi_diff_place_row() was told of. */
 void mxi_diff_place_row(diff_place *p, size_t row);

@@ -1,7 +1,6 @@
 /* What do all the differences have in common? What is left at the end is said, if it tells: a pattern that chance explains is none. */
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 #include "verify/diff/diff.h"
 #include "verify/diff/orders.h"
 
-/* Questions that are asked of one comparison, about: the more, the less may each be answered by chance. */
-enum { TRIED = 100 };
 /* Elements of a row, and places of the scales, that are looked at for what is usual there and whether a layout may be: fewer miss what is rare, more take
  * time in every row. */
 enum { LOOKED = 8, PLACES = 64 };
@@ -21,20 +18,6 @@ static const double NEAR_TIE = 0x1p-24;
 /* Two tensor scales are the same number if they are this near, relative to it: some binary32 roundings, as another order of operations makes. Farther
  * would take targets that lie close for one another. */
 static const double SAME_SCALE = 0x1p-21;
-
-int mxi_diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(DIFF_BY_CHANCE / TRIED); }
-
-void mxi_diff_say(diff_job *j, const char *format, ...) {
-  mx_difference *d = j->out;
-  char text[sizeof d->patterns[0]] = "";
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  for (int i = 0; i < d->n_patterns; i++)
-    if (!strcmp(d->patterns[i], text)) return;
-  if (d->n_patterns < MX_DIFF_PATTERNS) memcpy(d->patterns[d->n_patterns++], text, sizeof text);
-}
 
 static uint32_t sign_of(const diff_job *j) { return j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u; }
 
@@ -127,7 +110,7 @@ void mxi_diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b) {
   if (!j->scales_steps) j->scales_step = step, j->scales_first[0] = a, j->scales_first[1] = b;
   if (!j->scales_steps || j->scales_step != step) j->scales_steps++;
   if (j->scales_steps > 2) j->scales_steps = 2;
-  ratio(&j->scales_ratio, mxi_diff_scale_value(j, a), mxi_diff_scale_value(j, b));
+  ratio(&j->scales_ratio, diff_scale_value(j, a), diff_scale_value(j, b));
 }
 
 void mxi_diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b) {
@@ -347,7 +330,7 @@ static void scale_patterns(diff_job *j) {
   if (!mxi_diff_telling(DIFF_OF_MORE, differ / 2)) return;
   if (scales_turned(j)) mxi_diff_say(j, "the scales are transposed");
   if (one_scale_code(j))
-    mxi_diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), mxi_diff_scale_value(j, mx_scale_code_at(b, 0)));
+    mxi_diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), diff_scale_value(j, mx_scale_code_at(b, 0)));
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)

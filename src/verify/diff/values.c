@@ -125,7 +125,7 @@ static mx_status gather_block(diff_job *j, size_t row, size_t b) {
   diff_gather *g = j->gather;
   const size_t from_col = b * j->block_cols, past = from_col + j->block_cols < j->a->cols ? from_col + j->block_cols : j->a->cols;
   if (j->values[0]) {
-    const uint32_t scale[2] = {mxi_diff_scale(j, j->a, row, from_col), mxi_diff_scale(j, j->b, row, from_col)};
+    const uint32_t scale[2] = {diff_scale(j, j->a, row, from_col), diff_scale(j, j->b, row, from_col)};
     for (size_t c = from_col; c < past; c++) {
       const uint32_t code[2] = {diff_code(j, j->a, row, c), diff_code(j, j->b, row, c)};
       j->out->values += !mxi_diff_same_value(j, code, scale);

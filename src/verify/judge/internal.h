@@ -1,6 +1,7 @@
 /* What the files of mx_judge() share.
  *
  * judge.c           the call: the problem in the raw form, mask of wrong outputs, counts
+ * findings.c        outputs compared, statements weighed against all of D, findings noted: what all the others below stand on
  * models.c          D under each model
  * variants.c        what else could have been computed: ranked, then held to bits
  * edits.c           those edits of the problem, made
@@ -103,6 +104,8 @@ typedef struct judge_tally {
 
 /** Does output i lie in the part of D that something may be wrong in? */
 int mxi_judge_inside(const judge_job *j, size_t i);
+/** Tiles of D in which mxi_judge_weigh() counts: bytes of j->tiles. */
+size_t mxi_judge_tiles(const judge_job *j);
 void mxi_judge_start(judge_tally *t, const judge_job *j);
 /** Output i beside x, which a statement gives there. */
 void mxi_judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x);
