@@ -30,11 +30,11 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
 #define NO(condition, text)                                                                                                                    \
   if (condition) return ref_fail(err, MX_ERR_CONFLICT, "%s", text)
   const mx_format *elem = ref_elem_format(spec->elem), *scale = ref_scale_format(spec->scale);
-  if (!elem || !scale) return ref_fail(err, MX_ERR_ARG, "elem or scale is no row of its table");
+  if (!elem || !scale) return ref_fail(err, MX_ERR_ARG, "elem or scale is not a row of its table");
   const int chained = spec->chain != MX_CHAIN_EXACT, encode = spec->scale_form == MX_SCALE_FORM_ENCODE, norm = spec->tensor_norm;
   const int e8m0 = spec->scale == MX_SCALE_E8M0, value = spec->scale_rule == MX_SCALE_RULE_VALUE, hif4 = spec->scale_rule == MX_SCALE_RULE_HIF4;
   ref_chain chain = {0};
-  if (chained && !ref_chain_read(&chain, spec->chain)) return ref_fail(err, MX_ERR_ARG, "chain is no row of its table");
+  if (chained && !ref_chain_read(&chain, spec->chain)) return ref_fail(err, MX_ERR_ARG, "chain is not a row of its table");
 
   NO(chained && (!value || encode), "a chain needs scale.rule=value and scale.form=decode");
   NO(chained && chain.n_tensor && norm != MX_TENSOR_NORM_NV, "this chain needs tensor.norm=nv");
@@ -113,7 +113,7 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
      "scale.rule=hif4 says how elements are scaled and rounded: no elem.round, elem.overflow, elem.arith, elem.prescale");
   NO(!hif4 && spec->scale == MX_SCALE_E6M2, "scale=e6m2 belongs to scale.rule=hif4");
   NO(no_code(elem, spec->elem_nan == MX_ELEM_NAN_CODE, spec->elem_nan_n) || no_code(elem, spec->elem_inf == MX_ELEM_INF_CODE, spec->elem_inf_n),
-     "elem.nan, elem.inf: code=N is no code of the element");
+     "elem.nan, elem.inf: code=N is not a code of the element");
   NO(spec->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && elem->kind != MX_KIND_FLOAT, "elem.overflow=wrap_negzero needs an element with a -0");
   NO(spec->elem_round == MX_ROUND_SCAN_X && norm, "elem.round=scan_x knows no tensor scale");
   NO((spec->elem_round == MX_ROUND_SCAN_Y || spec->elem_round == MX_ROUND_SCAN_X) && elem->bits > 8,

@@ -2,7 +2,7 @@
  *
  * With x = m * 2^e, 1 <= m < 2, the digits of log2 m come one by one: square m; if it reaches 2 the digit is 1, and m is halved. m is held between
  * two bounds of 254 fraction bits; each squaring loses at most two bits, so that 64 digits leave more than 100 bits of certainty. log2 of
- * a number that is no power of two is irrational: it lies strictly between two numbers of 64 digits, and no tie can occur. */
+ * a number that is not a power of two is irrational: it lies strictly between two numbers of 64 digits, and no tie can occur. */
 #include "num.h"
 #include "ref.h"
 

@@ -103,7 +103,7 @@ static ref_scale allzero_scale(const ref_plan *plan) {
   return (ref_scale){code, ref_scale_value(plan, code), SCALING_AS_IS}; /* as the key says: no clamp */
 }
 
-/* Step 9: the scale came out as zero. One that scale.min_byte lifts is no zero. */
+/* Step 9: the scale came out as zero. One that scale.min_byte lifts is not a zero. */
 static ref_scale zero_scale(const ref_plan *plan) {
   static const ref_scaling stays[] = {
       [MX_SCALE_ZERO_ZERO] = SCALING_SIGNED_ZERO, [MX_SCALE_ZERO_MAX] = SCALING_FLT_MAX, [MX_SCALE_ZERO_CHAIN] = SCALING_USED};

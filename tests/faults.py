@@ -124,7 +124,7 @@ class Campaign:
                         os.path.join(ROOT, "examples", "kernel_plugin.c"), "-lm", "-o", os.path.join(self.source, "kernel.so")], check=True)
 
     def least_memory(self):
-        """Below this the dynamic loader cannot even start the program: that is no fault of ours."""
+        """Below this the dynamic loader cannot even start the program: that is not a fault of ours."""
         for mib in range(8, 4096, 4):
             limit = mib << 20
             done = subprocess.run([self.mxgold, "--version"], capture_output=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))

@@ -217,7 +217,7 @@ static const reading readings[] = {
      0x42fc0000,
      1,
      {0x3aec4ec5, 0x3aec4ec6, 0x3aec4ec4}},
-    /* the factor underflows, overflows or is no number before the code is looked at */
+    /* the factor underflows, overflows or is not a number before the code is looked at */
     {NV16, 0x01, 0x00000100, 7, {3, 3, 0}},
     {NV16, 0x40, 0x7f000000, 1, {0x7f000000, 0x7f000000, INF}},
     {NV16, 0x7e, 0x7f000000, 0, {0, 0, NO_NUMBER}},

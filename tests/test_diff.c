@@ -303,7 +303,7 @@ START_TEST(few_blocks_are_no_place) {
 }
 END_TEST
 
-/* The sign of a zero is said; that zero lies below the normal numbers is no news. */
+/* The sign of a zero is said; that zero lies below the normal numbers is nothing new. */
 START_TEST(zero_is_not_subnormal) {
   fixture f;
   begin(&f, "elem=e2m1", 64, 128);

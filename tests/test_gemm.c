@@ -389,7 +389,7 @@ START_TEST(refusals) {
   ck_assert(strstr(err.text, "a block of 32 is not a multiple of P=64"));
   ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &s, &(mx_gemm_options){.batch = 3}, &err), MX_ERR_SHAPE);
   ck_assert_int_eq(mx_gemm(d, 2, &a, &wide, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
-  const mx_spec narrow = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value"); /* these scales are no hindrance */
+  const mx_spec narrow = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value"); /* these scales are not a hindrance */
   ck_assert_int_eq(mx_gemm(d, 2, &a, &narrow, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
   ck_assert_msg(strstr(err.text, "and bf16 scales"), "%s", err.text);
   const mx_gemm_operand x = {.elem = mx_elem_format(MX_ELEM_E4M3), .data = d};

@@ -90,7 +90,7 @@ static uint32_t nearest(double q) {
   return c + (d > .5 || (d == .5 && c % 2));
 }
 
-/* A spec that is no preset is found as it is, in the terms of te-nvfp4. */
+/* A spec that is not a preset is found as it is, in the terms of te-nvfp4. */
 static void said_of_te(mx_identity *id, const mx_spec *spec) {
   box b;
   box_open(&b, spec);

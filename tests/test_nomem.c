@@ -1,4 +1,4 @@
-/* Failures are no answers: identify, diff, judge and probe run again and again, and each time another of their allocations fails. The result must be
+/* Failures are not answers: identify, diff, judge and probe run again and again, and each time another of their allocations fails. The result must be
  * MX_ERR_NOMEM, or the answer that there is with all memory (a cache, say, may do without), never another one.
  *
  * The linker hands every allocation of the program to the functions below (tests/check.mk); what libraries beside it

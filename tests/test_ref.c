@@ -319,7 +319,7 @@ START_TEST(techniques_1_7_zero_scales) {
 }
 END_TEST
 
-/* A = 2688 makes te's block scale amax / 6. 0.0055 / 6 lies below half of the smallest e4m3, 2^-10; lifted to byte 3 = 3 * 2^-9 it is no zero:
+/* A = 2688 makes te's block scale amax / 6. 0.0055 / 6 lies below half of the smallest e4m3, 2^-10; lifted to byte 3 = 3 * 2^-9 it is not a zero:
  * 0.0055 / (3 * 2^-9) = 0.94 rounds to 1, code 2. */
 START_TEST(spec_3_2_min_byte_lifts_a_zero_scale) {
   const float x[8] = {2688, 0, 0, 0, 0.0055f};

@@ -110,7 +110,7 @@ bad("integer-overflow.safetensors", st(b'{"a":{"dtype":"F32","shape":[9999999999
     "byte 57: bad JSON: too big integer near '99999999999999999999', expected a header of tensors")
 bad("duplicate-name.safetensors", st(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}', b"ab"),
     "byte 64: bad JSON: duplicate object key near '\"a\"', expected a header of tensors")
-bad("entry-number.safetensors", st({"a": 1}), "byte 9: tensor 'a' is no object, expected dtype, shape and data_offsets")
+bad("entry-number.safetensors", st({"a": 1}), "byte 9: tensor 'a' is not an object, expected dtype, shape and data_offsets")
 bad("dtype-missing.safetensors", st({"a": {"shape": [1], "data_offsets": [0, 1]}}, b"a"), "byte 9: tensor 'a' has no dtype, expected \"dtype\": "
     "\"F32\" or another")
 KNOWN = "F32 F16 BF16 F64 U8 U16 U32 U64 I8 I16 I32 I64 BOOL F8_E4M3 F8_E5M2 F8_E8M0"
@@ -151,8 +151,8 @@ bad("hole.safetensors", st({"a": tensor(0, 4, [1]), "b": tensor(6, 10, [1])}, by
     "to begin at data byte 4")
 bad("hole-at-start.safetensors", st({"a": tensor(4, 8, [1])}, bytes(8)), "byte 9: a hole of 4 bytes before tensor 'a', expected it to begin at data "
     "byte 0")
-bad("metadata-array.safetensors", st({"__metadata__": ["x"]}), "byte 9: __metadata__ is no object, expected strings by name")
-bad("metadata-number.safetensors", st({"__metadata__": {"x": 1}}), "byte 25: metadata 'x' is no string, expected a string")
+bad("metadata-array.safetensors", st({"__metadata__": ["x"]}), "byte 9: __metadata__ is not an object, expected strings by name")
+bad("metadata-number.safetensors", st({"__metadata__": {"x": 1}}), "byte 25: metadata 'x' is not a string, expected a string")
 bad("control-in-name.safetensors", st(b'{"a\\u001b[31m\\n":{"dtype":"F9"}}'), f"byte 8: tensor 'a?[31m?' has dtype 'F9', expected one of {KNOWN}")
 
 # ---- neither --------------------------------------------------------------------------------------------------------------------------

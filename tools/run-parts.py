@@ -112,7 +112,7 @@ def environment_of(jobs):
     # what depends on the number of threads asks for that number itself.
     e.setdefault("OMP_WAIT_POLICY", "passive")
     e.setdefault("OMP_NUM_THREADS", str(max(2, (os.cpu_count() or 2) // jobs)))
-    # A make inside a part is no client of the make that started this program.
+    # A make inside a part is not a client of the make that started this program.
     flags = re.sub(r"(^| )(-j\d*|--jobserver-\S+)", " ", e.get("MAKEFLAGS", ""))
     e["MAKEFLAGS"] = flags
     return e

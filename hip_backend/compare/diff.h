@@ -50,7 +50,7 @@ struct mxh_run {
   uint64_t large;     /* elements to quantise beside the golden suites: 0 none */
   const char *group;  /* of the rows that are added: "portable", "instruction", "native kernel" */
   std::vector<mxh_row> rows;
-  gfx950_profile *profile;  /* what native.cc found; NULL: the device is no gfx950 */
+  gfx950_profile *profile;  /* what native.cc found; NULL: the device is not a gfx950 */
   const gfx950_rules *play; /* for the host runtime: the rules of the device that it plays; NULL: the suggested ones */
   bool quick;               /* a few cases of each suite (the rehearsal) */
   int first_part;           /* of a group that is taken up again after a fault: those before it are done, or died */

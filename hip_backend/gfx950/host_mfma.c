@@ -72,7 +72,7 @@ static void product(uint32_t *d, const matrices *q, const gfx950_rules *rules, i
       1, (size_t)rows, (size_t)cols, (size_t)q->depth, q->packed[0] + row_bytes(q, 0, row0), q->packed[1] + row_bytes(q, 1, col0),
       c, scale_a,      scale_b};
   const mx_exec one = {.n_threads = 1};
-  if (mx_mma(d, &model, &args, &one, NULL) != MX_OK) memset(d, 0xFF, sizeof *d * (size_t)(rows * cols)); /* rules that are no model */
+  if (mx_mma(d, &model, &args, &one, NULL) != MX_OK) memset(d, 0xFF, sizeof *d * (size_t)(rows * cols)); /* rules that are not a model */
 }
 
 static int is_zero(int type, uint8_t code) { return (code & ((1u << (gfx950_bits(type) - 1)) - 1)) == 0; }

@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "mxgold-gfx950: %s\n", said.c_str()), 2;
   clock_gettime(CLOCK_MONOTONIC, &t1);
   printf("device %s (%s), %s%s\n", mxh_name(dev), mxh_arch(dev), mxh_driver(dev),
-         host ? ": the CPU host runtime plays the suggested rules; this is no silicon" : "");
+         host ? ": the CPU host runtime plays the suggested rules; this is not silicon" : "");
   gfx950_profile_print(p, verbose);
   for (const gfx950_held &h : p.held)
     if (h.differ || verbose)

@@ -79,7 +79,7 @@ build PLUGIN_SRC="$work/yours/launches.cc"
 MXGOLD_DEVICE=host says 1 "no such kernel" --preset ocp-mxfp4
 # A build that fails leaves no plugin of another kernel.
 echo 'not C' >"$work/yours/broken.cc"
-! $make device-plugin PLUGIN_SRC="$work/yours/broken.cc" >"$work/out" 2>&1 || fail "a source that is no C++ was built"
+! $make device-plugin PLUGIN_SRC="$work/yours/broken.cc" >"$work/out" 2>&1 || fail "a source that is not C++ was built"
 [ ! -e "$so" ] || fail "the former plugin outlives a build that failed"
 
 build PLUGIN_SRC=examples/device_kernel_hip.hip PLUGIN_ON=host PLUGIN_FLAGS=-DBUG_TIES

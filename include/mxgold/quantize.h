@@ -122,7 +122,7 @@ const char *mx_tensor_store_name(const mx_spec *spec);
 mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                       const uint8_t *signs, uint64_t seed);
 /** The rotation the other way: the same butterflies and factor, and the signs last; a NaN stays 0x7FC00000. Arguments as above. It gives back what
- *  mx_hadamard() was given but for its roundings. MX_ERR_SHAPE also where cols is no multiple of size: a tile that was cut cannot be turned back.
+ *  mx_hadamard() was given but for its roundings. MX_ERR_SHAPE also where cols is not a multiple of size: a tile that was cut cannot be turned back.
  *  Oracle: ref_hadamard_back, tests/test_codec.c. */
 mx_status mx_hadamard_back(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                            const uint8_t *signs, uint64_t seed);

@@ -31,7 +31,7 @@ mx_status mx_recipe_operands(mx_spec spec[6], const mx_recipe *recipe, mx_error 
     char keys[200];
     const size_t n = strcspn(at, ";");
     if (at[0] != 'Q' || at[1] < '1' || at[1] > '6' || at[2] != ':' || n - 3 >= sizeof keys)
-      return mx_fail(err, MX_ERR_KEY, "%s: '%.40s' is no operand", recipe->name, at);
+      return mx_fail(err, MX_ERR_KEY, "%s: '%.40s' is not an operand", recipe->name, at);
     memcpy(keys, at + 3, n - 3);
     keys[n - 3] = 0;
     mx_status status = mx_spec_parse(&spec[at[1] - '1'], keys, err);

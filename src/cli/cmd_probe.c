@@ -49,7 +49,7 @@ static int find_type(const mx_format **type, const char *option, const char *nam
   for (int i = 0; i < MX_OPERAND_COUNT; i++)
     if (!strcmp(mx_operand_format(i)->name, name)) *type = mx_operand_format(i);
   if (*type && !strcmp((*type)->name, name)) return CLI_FINE;
-  return cli_error("--%s: '%s' is no type of elements.def or operands.def", option, name);
+  return cli_error("--%s: '%s' is not a type of elements.def or operands.def", option, name);
 }
 
 static int find_scale(const mx_format **type, const char *name) {
@@ -58,7 +58,7 @@ static int find_scale(const mx_format **type, const char *name) {
     const char *row = mx_scale_format(i)->name;
     if (!strcmp(row, name) || (*name == 'u' && !strcmp(row, name + 1))) *type = mx_scale_format(i);
   }
-  return *type ? CLI_FINE : cli_error("--scale: '%s' is no format of scales.def", name);
+  return *type ? CLI_FINE : cli_error("--scale: '%s' is not a format of scales.def", name);
 }
 
 static int spec_of(mx_probe_spec *s, const struct args *a) {

@@ -44,9 +44,9 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (encode && s->scale_arith != MX_SCALE_ARITH_EXACT)
     return conflict(err, "scale.form=encode", "scale.arith", "max/amax is an exact quotient");
   if (encode && s->scale_allzero == MX_SCALE_ALLZERO_CHAIN)
-    return conflict(err, "scale.form=encode", "scale.allzero=chain", "max/0 is no scale");
+    return conflict(err, "scale.form=encode", "scale.allzero=chain", "max/0 is not a scale");
   if (!chain && s->scale_arith != MX_SCALE_ARITH_EXACT && (s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_RULE))
-    return conflict(err, "scale.inf=rule", "scale.arith", "2^128 is no number of binary32");
+    return conflict(err, "scale.inf=rule", "scale.arith", "2^128 is not a number of binary32");
   if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN)
     return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
   if (s->scale_rule == MX_SCALE_RULE_QUEST && leaves_out)
@@ -65,10 +65,10 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (chain && normed && !*mx_chain_row(s->chain)->tensor) return conflict(err, "chain", "tensor.norm=nv", "this chain has no tensor scale");
   const double codes = ldexp(1, elem->bits), bytes = ldexp(1, scale->bits);
   if ((double)s->elem_nan_n >= codes || (double)s->elem_inf_n >= codes)
-    return mx_fail(err, MX_ERR_CONFLICT, "elem.nan, elem.inf: code=N is no code of %s", elem->name);
+    return mx_fail(err, MX_ERR_CONFLICT, "elem.nan, elem.inf: code=N is not a code of %s", elem->name);
   if ((double)s->scale_zero_n >= bytes || (double)s->scale_allzero_n >= bytes || (double)s->scale_nan_n >= bytes ||
       (double)s->scale_inf_n >= bytes)
-    return mx_fail(err, MX_ERR_CONFLICT, "scale.zero, scale.allzero, scale.nan, scale.inf: byte=N is no code of %s", scale->name);
+    return mx_fail(err, MX_ERR_CONFLICT, "scale.zero, scale.allzero, scale.nan, scale.inf: byte=N is not a code of %s", scale->name);
   if (encode && !value) return conflict(err, "scale.form=encode", "scale.rule", "only scale.rule=value has an encode form");
   if (encode && s->elem_arith != MX_ELEM_ARITH_EXACT && s->elem_arith != MX_ELEM_ARITH_MUL32)
     return conflict(err, "scale.form=encode", "elem.arith", "the encode form multiplies: exact or mul32");

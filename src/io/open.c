@@ -16,7 +16,7 @@
 enum { PREFIX = 12, PIECE = 1 << 20 };
 /* No parser takes a longer header than that of .safetensors, so that no more of one is read. */
 enum { MOST_HEADER = 100000000 + 8 };
-/* Text does not say how long it is: no more of it is copied from an input that is no file. */
+/* Text does not say how long it is: no more of it is copied from an input that is not a file. */
 #define MOST_TEXT (UINT64_C(1) << 32)
 
 /* What the caller says of a file, apart from its name. */
@@ -88,7 +88,7 @@ static mx_status read_header(bytes *b, const mx_file *f, int fd, int stands, mx_
   return s;
 }
 
-/* How long an input is that has no size, by its header; the header is refused here if it is no good. */
+/* How long an input is that has no size, by its header; the header is refused here if it is not usable. */
 static mx_status stated_bytes(uint64_t *stated, const mx_file *f, const bytes *head, mx_error *err) {
   mx_file g = {.path = f->path, .base = head->at, .n_bytes = head->n, .way = IO_HEAD, .open_ended = 1};
   const mx_status s = mxi_io_parse(&g, err);
@@ -103,8 +103,8 @@ static mx_status check_room(const mx_file *f, int fd, uint64_t stated, mx_error 
   if (fstatvfs(fd, &fs) || (uint64_t)fs.f_bavail >= stated / fs.f_frsize + 1) return MX_OK;
   const char *dir = getenv("TMPDIR");
   return mx_fail(err, MX_ERR_IO,
-                 "%s: states %llu bytes, expected at most the %llu that are free in %s, where an input that is no file is copied to", f->path,
-                 (unsigned long long)stated, (unsigned long long)fs.f_bavail * fs.f_frsize, dir && *dir ? dir : "/tmp");
+                 "%s: states %llu bytes, expected at most the %llu that are free in %s, where an input that is not a file is copied to",
+                 f->path, (unsigned long long)stated, (unsigned long long)fs.f_bavail * fs.f_frsize, dir && *dir ? dir : "/tmp");
 }
 
 static mx_status copy_rest(const mx_file *f, int from, int to, uint64_t left, mx_error *err) {

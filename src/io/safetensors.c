@@ -137,14 +137,14 @@ static mx_status check_tiling(mx_file *f, size_t header_end, mx_error *err) {
 }
 
 static mx_status read_meta(mx_file *f, const entry_at *e, json_t *meta) {
-  if (!json_is_object(meta)) return BAD(e, "__metadata__ is no object, expected strings by name");
+  if (!json_is_object(meta)) return BAD(e, "__metadata__ is not an object, expected strings by name");
   f->meta = calloc(json_object_size(meta) + 1, sizeof *f->meta);
   if (!f->meta) return mx_fail(e->err, MX_ERR_NOMEM, "%s: out of memory", f->path);
   const char *key;
   json_t *value;
   json_object_foreach(meta, key, value) {
     const entry_at here = {f, e->end, key, e->err};
-    if (!json_is_string(value)) return BAD(&here, "metadata '%.64s' is no string, expected a string", key);
+    if (!json_is_string(value)) return BAD(&here, "metadata '%.64s' is not a string, expected a string", key);
     io_meta *m = &f->meta[f->n_meta++];
     m->key = strdup(key);
     m->value = strdup(json_string_value(value));
@@ -165,7 +165,7 @@ static mx_status read_entries(mx_file *f, size_t header_end, json_t *header, mx_
       if ((s = read_meta(f, &e, entry))) return s;
       continue;
     }
-    if (!json_is_object(entry)) return BAD(&e, "tensor '%.64s' is no object, expected dtype, shape and data_offsets", name);
+    if (!json_is_object(entry)) return BAD(&e, "tensor '%.64s' is not an object, expected dtype, shape and data_offsets", name);
     mx_array *a = &f->arrays[f->n_arrays];
     if (!(a->name = strdup(name))) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path);
     f->n_arrays++; /* counted from here on, so that mx_file_close() frees the name */

@@ -20,7 +20,7 @@ INLINE vi magnitude(const mx_lanes *l, vi a, vm negative, const int round) {
   /* 25 places are enough: then everything is below one half, and still something. */
   const vi shift = vi_min(vi_add(vi_max(below, zero), vi_set(23 - l->man)), vi_set(25));
   vi base = l->fixed ? zero : vi_sll(vi_max(vi_sub(zero, below), zero), l->man);
-  if (l->exp) base = vi_sub(base, vi_set(1 << l->man)); /* EXP: the hidden bit is no step */
+  if (l->exp) base = vi_sub(base, vi_set(1 << l->man)); /* EXP: the hidden bit is not a step */
   const vi half = vi_sllv(one, vi_sub(shift, one)), all = vi_sub(vi_add(half, half), one);
   vi more = zero;
   if (round == MX_ROUND_RNE)

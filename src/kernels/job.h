@@ -65,7 +65,7 @@ void mxi_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size
 void mxi_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine);
 /** Tiles [first, first + n) of a band that starts with the first of them. */
 void mxi_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
-/** Tiles of select=foursix, and of codes encoded twice, that are no rows of sixteen: many at a time. Codes are or-ed into zeroed bytes. */
+/** Tiles of select=foursix, and of codes encoded twice, that are not rows of sixteen: many at a time. Codes are or-ed into zeroed bytes. */
 int mxi_stages_take_tiles(const mx_job *j);
 void mxi_stages_tiles(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
 /** One tile of any shape, scalar where no kernel fits. */

@@ -45,7 +45,7 @@ typedef struct mma_panel {
   int32_t *scale_exp;
   uint8_t *bytes;   /* the same in lanes: each element in units of the smallest, plus 64; [rows][bytes_stride] */
   uint8_t *special; /* [rows]: the row holds an Inf or NaN, or scale NaN */
-  /* kept.c alone: [rows], bit i: among elements i << live_shift and so on one is no zero. NULL: nobody looked */
+  /* kept.c alone: [rows], bit i: among elements i << live_shift and so on one is not a zero. NULL: nobody looked */
   uint64_t *live;
   int live_shift;
   size_t K, n_blocks, bytes_stride;
@@ -82,12 +82,12 @@ typedef struct mma_acc {
 typedef mma_acc mma_kernel(const mma_plan *plan, const mma_panel *a, size_t i, const mma_panel *b, size_t j, mma_acc c);
 mma_kernel mxi_mma_fused, mxi_mma_pairwise, mxi_mma_fma, mxi_mma_integer;
 
-/* mma.c */
+/* What is stored in D, and what is read of an operand with its scales: mma.c. */
 void mxi_mma_store(void *d, const mx_format *type, size_t at, uint64_t bits);  /* D's element `at` */
 uint64_t mxi_mma_widen(const mx_format *c, const mx_format *d, uint64_t bits); /* a number of type C as bits of type D */
 void mxi_mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *type, const void *codes, const void *scales, size_t K);
 
-/* number.c */
+/* Codes of operands, split into sign, significand and exponent: number.c. */
 void mxi_mma_codes(uint64_t *out, const void *row, const mx_format *type, size_t k, size_t n); /* elements k .. k+n-1 of a row */
 uint64_t mxi_mma_code(const void *row, const mx_format *type, size_t k);
 mma_num mxi_mma_split(const mx_format *type, uint64_t code);
@@ -95,7 +95,7 @@ mma_num mxi_mma_operand(const mma_plan *plan, const mx_format *type, uint64_t co
 mma_num mxi_mma_scale(const mma_plan *plan, const mx_format *scale, uint64_t code);
 void mxi_mma_tables(mma_side *side, const mma_plan *plan); /* of types and scales of at most 8 bits, sign of a scale masked */
 
-/* panel.c */
+/* Panels: rows of one operand, split once and used by many outputs: panel.c. */
 mx_status mxi_mma_panel_alloc(mma_panel *p, const mma_plan *plan, size_t rows, size_t K);
 void mxi_mma_panel_free(mma_panel *p);
 /* Row r of the panel: elements k0 .. k0 + p->K - 1 of a row of the operand. */
@@ -154,7 +154,7 @@ int mxi_mma_vectors(uint32_t isa_off);                                          
 int mxi_mma_terms_top_avx512(const mma_terms *t, int which);                         /* the largest exponent */
 int64_t mxi_mma_terms_sum_avx512(const mma_terms *t, int which, int down, int mode); /* every term cut by down - its exponent; their sum */
 
-/* round.c */
+/* Sums that are cut and rounded to the bits of D: round.c. */
 __int128 mxi_mma_cut_wide(__int128 value, int shift, int mode);
 uint64_t mxi_mma_round(const mma_plan *plan, int64_t value, int exp, int mode); /* value * 2^exp to the bits of D; mode: MX_ACC_OUT_* */
 uint64_t mxi_mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode);

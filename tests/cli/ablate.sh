@@ -23,8 +23,8 @@ accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4 --set elem.round=rne,sr --
 cmp -s one "$scratch/stdout" || fail "figures from the state differ"
 [ "$(wc -l <state)" = 13 ] || fail "the state holds $(wc -l <state) lines, expected its name and 12 rows"
 echo "my notes" >notes
-refuses "mxgold: notes: is no state of ablate, expected one or a name that is free" "$mxgold" ablate "$slices" --state notes
-[ "$(cat notes)" = "my notes" ] || fail "--state changes a file that is no state"
+refuses "mxgold: notes: is not a state of ablate, expected one or a name that is free" "$mxgold" ablate "$slices" --state notes
+[ "$(cat notes)" = "my notes" ] || fail "--state changes a file that is not a state"
 # A disk that fills (here a limit on the file's size): one line, and no file that was not there; what was there stays.
 if ! ldd "$mxgold" | grep -q libomp; then # clang's OpenMP wants a file of its own before main(), which the limit forbids
   said=$( (trap '' XFSZ; ulimit -f 0; "$mxgold" ablate gen:gaussian --shape 4x64 --state fresh) 2>&1 >/dev/null)
@@ -228,7 +228,7 @@ for path, v in (("zeros.npy", 0.0), ("void.npy", float("nan"))):
     open(path, "wb").write(h + struct.pack("<64f", *[v] * 64))
 P
 accepts "$mxgold" ablate void.npy zeros.npy sizes.safetensors:matrix -p ocp-mxfp4,nvfp4 --json
-python3 - "$scratch/stdout" <<'P' || fail "a figure in JSON is no number and not null"
+python3 - "$scratch/stdout" <<'P' || fail "a figure in JSON is not a number and not null"
 import json, sys
 d = json.load(open(sys.argv[1]))
 text = {"spec", "tensor", "scale_histogram_log2", "note", "same_values_as", "digest", "keys", "seed"}
@@ -546,7 +546,7 @@ cp "$scratch/stdout" equal.json
 accepts "$mxgold" ablate equal.safetensors --set elem.round=sr --seed 7 --repeats 1 --json --state equal.state
 cmp -s equal.json "$scratch/stdout" || fail "a state gives one tensor's figures to another of the same values"
 rm equal.state
-# A product of which NaN leaves nothing is no product without error.
+# A product of which NaN leaves nothing is not a product without error.
 accepts "$mxgold" ablate --gemm spoiled.safetensors:a spoiled.safetensors:b --presets ocp-mxfp4
 [ "$(grep -c 'none left' "$scratch/stdout")" = 5 ] || fail "a product of NaN passes for one without error"
 accepts "$mxgold" ablate --gemm spoiled.safetensors:b equal.safetensors:a --presets ocp-mxfp4

@@ -14,7 +14,7 @@ r = random.Random(17)
 save("x.npy", "<f4", 64, 96, struct.pack("<6144f", *(r.gauss(0, 1) for _ in range(6144))))
 PY
 
-# Numbers that are no tensor scale, and those that binary32 would make 0 of.
+# Numbers that are not a tensor scale, and those that binary32 would make 0 of.
 for v in nan 0 inf; do
   refuses "mxgold: quantize: --tensor-scale $v: expected a finite number above 0; --set tensor.given=$v is for kernels that are given it" \
     "$mxgold" quantize x.npy --preset te-nvfp4 --tensor-scale $v -o never.safetensors

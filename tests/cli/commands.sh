@@ -69,7 +69,7 @@ done
 refuses "mxgold: bench: no operation holds 'nothing' in its name, such as 'mxfp4 floor'" "$mxgold" bench --only nothing --shape 4x64
 refuses "mxgold: bench: --shape 4by64: expected RxC, such as 4096x4096" "$mxgold" bench --shape 4by64
 accepts "$mxgold" bench --shape 33x100 --rounds 1 --json
-python3 -m json.tool "$scratch/stdout" >/dev/null || fail "bench --json is no JSON"
+python3 -m json.tool "$scratch/stdout" >/dev/null || fail "bench --json is not JSON"
 
 # Empty tensors are tensors: no rows, no columns, under every kind of block.
 python3 - <<'P'

@@ -55,7 +55,7 @@ accepts "$mxgold" gemm a.safetensors b.safetensors -o n.npy --accum hopper_fp8_w
 accepts $judge n.npy --alpha 1e-3
 grep -q 'D is right, bit for bit, but only under .*: an accumulator of 11 bits, not the 24 of binary32' "$scratch/stdout" || fail "a narrow accumulator was not told"
 accepts $judge n.npy --alpha 1e-3 --accum hopper_fp8_wgmma_acc16
-grep -q 'but only' "$scratch/stdout" && fail "a model that was asked for is no surprise"
+grep -q 'but only' "$scratch/stdout" && fail "a model that was asked for is not a surprise"
 damage d.npy e.npy 'd = [struct.unpack("<f", struct.pack("<f", 1.5 * x))[0] for x in d]'
 differs "every output is 1.5 times what it should be: alpha is 1.5, not 1. That gives 960 of the 960 wrong outputs bit for bit" $judge e.npy
 accepts "$mxgold" gemm a.safetensors b.safetensors -o d.npy --alpha 0.5 --c c.npy --beta 2 --bias bias.npy

@@ -46,7 +46,7 @@ h += " " * (-(len(h) + 11) % 64) + "\n"
 sys.stdout.buffer.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode())
 P
 endless huge.head 2>"$scratch/pipe" | "$mxgold" quantize - -o o.safetensors >"$scratch/stdout" 2>"$scratch/stderr"
-[ "${PIPESTATUS[1]}" = 2 ] && grep -qE "^mxgold: standard input: states 4611686018427388032 bytes, expected at most the [0-9]+ that are free in $TMPDIR, where an input that is no file is copied to$" "$scratch/stderr" ||
+[ "${PIPESTATUS[1]}" = 2 ] && grep -qE "^mxgold: standard input: states 4611686018427388032 bytes, expected at most the [0-9]+ that are free in $TMPDIR, where an input that is not a file is copied to$" "$scratch/stderr" ||
   fail "a header that states too much: $(cat "$scratch/stderr")"
 [ -z "$(ls -A tmp)" ] || fail "left in TMPDIR: $(ls -A tmp)"
 unset TMPDIR

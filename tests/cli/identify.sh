@@ -102,7 +102,7 @@ for nibble in high_first ${CHECK_ALL:+low_first half_block}; do
   grep -q '^scale layout  *nv128x4' said && grep -q "^nibble  *$nibble" said && grep -q '^preset  *ocp-mxfp4' said || fail "$nibble, nv128x4: $(cat said)"
 done
 
-# What a file says of its layout is read, so padding of any byte and blocks that end short are no riddle.
+# What a file says of its layout is read, so padding of any byte and blocks that end short are not a riddle.
 accepts "$mxgold" gen random --shape 3x90 -o short.safetensors
 for layout in nv128x4 nv8x4 amd_shuffle; do
   accepts "$mxgold" quantize short.safetensors:input -o out.safetensors --preset vllm-nvfp4

@@ -64,7 +64,7 @@ refuses "mxgold: $x has 70 columns and $dy 50, expected the same number of input
 refuses "mxgold: $scratch/short.npy: 39 x 50, expected DY of 40 x 50, a row for each row of X and a column for each row of W" "$mxgold" linear "$x" "$w" "$scratch/short.npy" -o "$out"
 refuses "mxgold: linear: fprop: Q1 has blocks of 16 along the reduction axis and Q2 of 32, expected the same" "$mxgold" linear "$x" "$w" --operand Q1:block=1x16 -o "$out"
 refuses "mxgold: linear: unknown training key 'requant'; nearest: requant.source" "$mxgold" linear "$x" "$w" --train requant=hp -o "$out"
-refuses "mxgold: linear: 'fwd' is no product, expected fprop, dgrad, wgrad" "$mxgold" linear "$x" "$w" --gemms fwd -o "$out"
+refuses "mxgold: linear: 'fwd' is not a product, expected fprop, dgrad, wgrad" "$mxgold" linear "$x" "$w" --gemms fwd -o "$out"
 refuses "mxgold: $scratch/e.npy: .npy holds one tensor, expected a .safetensors file" "$mxgold" linear "$x" "$w" -o "$scratch/e.npy"
 # Gradient rules by their keys; combinations that mean nothing are refused.
 accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-seed004-nvfp4 --train grad.config=softmax,grad.tensor=absmax --train grad.jacobian=full -o "$out"

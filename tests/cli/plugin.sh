@@ -93,6 +93,6 @@ echo '<testsuite old="yes"/>' >stale.xml
 [ $? = 2 ] && [ ! -e stale.xml ] || fail "diff left a stale report"
 echo 'of mine' >mine.txt
 "$mxgold" diff missing.safetensors missing.safetensors --junit mine.txt >"$scratch/stdout" 2>&1
-[ "$(cat mine.txt)" = 'of mine' ] || fail "a file that is no report was taken away"
+[ "$(cat mine.txt)" = 'of mine' ] || fail "a file that is not a report was taken away"
 refuses "mxgold: test: --seconds: expected more than 0" "$mxgold" test --plugin ./nothing.so --seconds -1
 rm -f ./*.c ./*.so ./*.xml ./*.txt pid

@@ -33,8 +33,8 @@ rm -f out.json err.txt bad.safetensors
 refuses "mxgold: probe: --emit P.safetensors or --fit P D, one of the two" "$mxgold" probe
 refuses "mxgold: probe --emit: --like MODEL or --a TYPE, one of the two" "$mxgold" probe --emit x.safetensors
 refuses "mxgold: probe --emit: --k is missing: the depth of the tiles" "$mxgold" probe --emit x.safetensors --a f16
-refuses "mxgold: --a: 'f17' is no type of elements.def or operands.def" "$mxgold" probe --emit x.safetensors --a f17 --k 16
-refuses "mxgold: --scale: 'e9m0' is no format of scales.def" "$mxgold" probe --emit x.safetensors --a e2m1 --k 64 --scale e9m0
+refuses "mxgold: --a: 'f17' is not a type of elements.def or operands.def" "$mxgold" probe --emit x.safetensors --a f17 --k 16
+refuses "mxgold: --scale: 'e9m0' is not a format of scales.def" "$mxgold" probe --emit x.safetensors --a e2m1 --k 64 --scale e9m0
 refuses "mxgold: probe: K=1, 2 to 4096 expected" "$mxgold" probe --emit x.safetensors --a f16 --k 1
 refuses "mxgold: --k: 24 is not a multiple of 16, the k of hopper/mma_m16n8k16_f32_f16_f16_f32" "$mxgold" probe --emit x.safetensors --like hopper/mma_m16n8k16_f32_f16_f16_f32 --k 24
 refuses "mxgold: probe: c=f32 does not widen to d=f16" "$mxgold" probe --emit x.safetensors --a f16 --k 16 --d f16 --c f32

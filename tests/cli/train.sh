@@ -114,7 +114,7 @@ accepts "$mxgold" train --list
 diverges() { "$mxgold" train "$scratch/llama.json" -o "$scratch/k" --set optimizer.lr=1e20 --set optimizer.clip=0 --set train.steps=40 >/dev/null 2>"$scratch/said"; }
 diverges
 [ $? = 1 ] || fail "a run that diverges: exit $?, expected 1"
-grep -q "the loss is no number; the first output that is not finite is that of model.layers.0" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
+grep -q "the loss is not finite; the first output that is not finite is that of model.layers.0" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
 no() { refuses "mxgold: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "$scratch/llama.json: unknown key 'model.widht'; nearest: model.width" --set model.widht=3
 no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp|gaussian|digits|diffusion" --set model.kind=bert

@@ -128,7 +128,7 @@ static void draw_mixture(mx_spec *s, uint64_t stream) {
   }
 }
 
-/* Does it keep the numbers, more or less? A mixture that saturates or loses nearly all of them is no quantiser. */
+/* Does it keep the numbers, more or less? A mixture that saturates or loses nearly all of them is not a quantiser. */
 static int is_quantiser(const mx_spec *s) {
   enum { ROWS = 8, COLS = 256 };
   static float x[ROWS * COLS], y[ROWS * COLS];

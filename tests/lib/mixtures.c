@@ -57,7 +57,7 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
     else if (!strcmp(key, "tensor.given"))
       snprintf(value, sizeof value, "%g", 0.01 * (double)(1 + below(state, 3000)));
     if (mx_spec_set(spec, key, value, NULL)) {
-      fprintf(stderr, "mixtures: %s=%s is no key\n", key, value);
+      fprintf(stderr, "mixtures: %s=%s is not a key\n", key, value);
       abort();
     }
   }

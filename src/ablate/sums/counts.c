@@ -66,7 +66,7 @@ static uint64_t saturated_of(const uint32_t *codes, const float *x, const float 
   if (k->masked) {
 #pragma omp simd reduction(+ : n)
     for (size_t c = 0; c < cols; c++)
-      n += ((codes[c] & k->mask) == k->most) & (fabsf(x[c]) > fabsf(y[c])) & (y[c] != 0); /* a scale of 0 is no limit */
+      n += ((codes[c] & k->mask) == k->most) & (fabsf(x[c]) > fabsf(y[c])) & (y[c] != 0); /* a scale of 0 is not a limit */
   } else
     for (size_t c = 0; c < cols; c++) n += k->top[codes[c] & 255] && fabsf(x[c]) > fabsf(y[c]) && y[c] != 0;
   return n;

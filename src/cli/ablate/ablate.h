@@ -157,7 +157,7 @@ typedef struct ablate_state {
   const char *path; /* NULL: none */
   char key[33];
 } ablate_state;
-/** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is no state is not written to. */
+/** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is not a state is not written to. */
 int ablate_state_check(const char *path);
 /** Errors of at most so many parts of a tensor, which the bootstrap draws. */
 enum { ABLATE_UNITS = 512 };

@@ -11,12 +11,12 @@ typedef struct progress {
   const char *what;
   uint64_t total, done; /* bytes */
   struct timespec start, last;
-  int terminal, verbose, shown, timed; /* timed: done and total are no bytes, and time is said in place of a rate */
+  int terminal, verbose, shown, timed; /* timed: done and total are not bytes, and time is said in place of a rate */
 } progress;
 
 /** Begin. A line with share and rate is kept up to date on standard error if that is a terminal, from the start under -v, else after a second. */
 void progress_start(progress *p, const cli_context *ctx, const char *what, uint64_t total_bytes);
-/** The same of work that is no stream of bytes, counted in steps: a share and the time left, as long as what is left goes at the rate so far. */
+/** The same of work that is not a stream of bytes, counted in steps: a share and the time left, as long as what is left goes at the rate so far. */
 void progress_start_steps(progress *p, const cli_context *ctx, const char *what, uint64_t total_steps);
 /** `done` bytes or steps are behind us. Cheap: looks at the clock, prints ten times a second at most. From one thread. */
 void progress_at(progress *p, uint64_t done);

@@ -33,7 +33,7 @@ typedef struct input {
 int input_open(input *in, const char *path, const input_form *form, mx_access access);
 /** Says that binary64, numpy's default, is not rounded behind a user's back, and how he does it. Returns CLI_TROUBLE. */
 int input_refuse_f64(const char *name);
-/** Why a tensor of a checkpoint is no input, "f64: round it to float32 first" or "not floats"; NULL if it is one. */
+/** Why a tensor of a checkpoint is not an input, "f64: round it to float32 first" or "not floats"; NULL if it is one. */
 const char *input_why_not(const mx_array *a);
 /** Can values be used where they are in the mapping? */
 int input_in_place(const input *in);

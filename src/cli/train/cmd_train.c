@@ -175,7 +175,7 @@ static int run(const cli_context *ctx, void *args) {
   if (line.terminal && line.any) fputs("\r\033[K", stderr);
   if (status) return cli_fail(&err);
   if (result.end == MX_TRAIN_DIVERGED) {
-    cli_error("%s: step %" PRIu64 ": the loss is no number; the first output that is not finite is that of %s", a->out, result.steps,
+    cli_error("%s: step %" PRIu64 ": the loss is not finite; the first output that is not finite is that of %s", a->out, result.steps,
               result.where);
     return CLI_DIFFERS;
   }

@@ -19,7 +19,7 @@ static int is_float(mx_dtype dtype) { return dtype <= MX_F64; }
 
 static int is_bytes(mx_dtype dtype) { return mx_dtype_bytes(dtype) == 1; }
 
-/* One value that is no code, with its place in the file's own shape. */
+/* One value that is not a code, with its place in the file's own shape. */
 static int refuse(const reading *r, uint64_t at, const char *value) {
   size_t rows = 1, cols = 1;
   char codes[40] = "";

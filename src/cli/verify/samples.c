@@ -272,7 +272,7 @@ static size_t columns_in_words(const mx_array *a, size_t cols, size_t rows, size
   return columns;
 }
 
-/* 32-bit integers that are no codes themselves hold four bytes each, little-endian, along a row (DeepGEMM's packed UE8M0). */
+/* 32-bit integers that are not codes themselves hold four bytes each, little-endian, along a row (DeepGEMM's packed UE8M0). */
 static void scales_in_words(samples *s, mx_sample *m, const mx_array *a) {
   if ((a->dtype != MX_I32 && a->dtype != MX_U32) || !m->scale_rows) return;
   const size_t words = m->scale_cols, columns = columns_in_words(a, m->cols, m->scale_rows, words);

@@ -151,7 +151,7 @@ mx_status mx_dense_gemm(const mx_dense *p, void *workspace, const mx_exec *exec,
   const grid g = parts_for(p, n_threads);
   const size_t n_tasks = batch_of(p) * g.rows * g.cols, bytes = bytes_each(p);
   uint8_t *memory = (uint8_t *)(((uintptr_t)workspace + LINE - 1) / LINE * LINE);
-  if (n_threads == 1) { /* starts nothing, and is no thread of a caller's own */
+  if (n_threads == 1) { /* starts nothing, and is not a thread of a caller's own */
     for (size_t task = 0; task < n_tasks; task++) take(p, kernels, g, task, memory);
     return MX_OK;
   }

@@ -52,7 +52,7 @@ EACH_VECTOR(EACH)
 #define EACH(V) {{EACH_ROW(DIRECT, V)}, {EACH_ROW(CHAINS, V)}},
 static chains_of *const of_size[VECTORS][2][ROWS] = {EACH_VECTOR(EACH)};
 
-/* Columns that are no whole vectors go by way of a tile on the stack. */
+/* Columns that do not fill whole vectors go by way of a tile on the stack. */
 static void tile(const mxg_dense_tile *t) {
   const size_t vectors = (t->cols + W - 1) / W, whole = vectors * W;
   chains_of *run = of_size[vectors - 1][t->a_row == 1 && t->a_col == A_WIDTH][t->rows - 1];

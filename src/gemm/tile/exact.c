@@ -4,7 +4,7 @@
  * are n of them, n <= 2^lg. Numbers that are multiples of u = 2^(top + lg - 51) and at most 2^top + u each sum to less than 2^(top + lg + 1) = 2^52 u:
  * exactly, whatever the order. So the first sum takes of every term its rounding to a multiple of u, by (t + 1.5 * 2^52 u) - 1.5 * 2^52 u, which is
  * exact since |t| < 2^51 u. The rest of the term is exact too, at most u / 2, and goes to the next sum the same way, with top + lg - 52 for top. The
- * last sum takes what is left, which is no rounding once its u is at most 2^low. */
+ * last sum takes what is left, which is not a rounding once its u is at most 2^low. */
 #include <math.h>
 
 #include "gemm/tile/tile.h"

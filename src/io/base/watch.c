@@ -71,7 +71,7 @@ mx_status mxi_io_check_inputs(mx_error *err) {
   return path ? mx_fail(err, MX_ERR_IO, "%s shrank while being read", path) : MX_OK;
 }
 
-/* An address of ours: the file is shorter, or cannot be read. Of another's: what the signal would have done. */
+/* An address in a watched mapping: the file is shorter, or cannot be read. Any other address: what the signal would have done. */
 static void on_bus_error(int sig, siginfo_t *info, void *context) {
   (void)context;
   const uint8_t *at = info->si_addr;

@@ -78,7 +78,7 @@ mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err) {
     const char *name = mx_file_at(file, i)->name;
     int known = 0;
     for (size_t k = 0; k < m->n_params; k++) known |= !strcmp(name, m->params[k].name);
-    if (!known) status = mx_fail(err, MX_ERR_KEY, "%s: tensor '%s' is no parameter of the model", path, name);
+    if (!known) status = mx_fail(err, MX_ERR_KEY, "%s: tensor '%s' is not a parameter of the model", path, name);
   }
   if (!status) status = read_group(file, m, &g, err);
   mx_file_close(file);

@@ -256,7 +256,7 @@ static void say_thresholds(candidate *c, const learner *l) {
                               l->value[high], least, most, middle);
     }
   }
-  if (said > MOST_SAID) c->name = NULL; /* so many are no explanation */
+  if (said > MOST_SAID) c->name = NULL; /* so many explain nothing */
   if (said == 1) c->name = "one threshold";
   if (said > LISTED) snprintf(c->text + n, sizeof c->text - n, ", and others, %d in all", said);
 }

@@ -308,7 +308,7 @@ static float over_rows(const part *p, size_t first, size_t end, size_t cols, int
   return m;
 }
 
-/* The maximum for which the preset would store what was seen; 0 if it is no number. */
+/* The maximum for which the preset would store what was seen; 0 if it is not a number. */
 static float maximum_of_stored(const base *b, const part *p) {
   float want = p->s->tensor_scale, made = p->tensor_scale, a = p->amax;
   if (!p->s->has_tensor_scale || !(want > 0) || !(made > 0) || isinf(want) || isinf(made) || want == made) return 0;

@@ -7,7 +7,7 @@
 
 enum { TEXT = 160 };
 
-/* A part of the rows or columns is said if it is at most one in so many of them: nearly all of them are no place. */
+/* A part of the rows or columns is said if it is at most one in so many of them: nearly all of them are not a place. */
 enum { PART_ONE_IN = 2 };
 /* Positions in the block are said if there are more than so many columns to each: else the columns are what differs. */
 enum { COLUMNS_EACH = 2 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Inquiries that lack at most so many times what the best of them lacks, and a little more, may have the rule. More of them cost a search for a seed
+/* Inquiries that leave at most so many times as much unexplained as the best of them, and a little more, may have the rule. More of them cost a search for a seed
  * each, the dearest work there is; fewer lose the right one where a type or a format explains the draws nearly as well. */
 static const double LIKELY_TIMES = 4, LIKELY_BY = 0.1;
 static int is_likely(const chance *c, const inquiry *q) { return q->residue <= LIKELY_TIMES * c->least + LIKELY_BY; }

@@ -29,7 +29,7 @@ enum { MOST_FORMATS = 8, MOST_FORMATS_OF_VALUES = 16 };
 /* Scale rules that leave up to NEAR_TIMES the least wrong scales, and NEAR_BY more, have their elements' rules tried too. */
 enum { NEAR_TIMES = 2, NEAR_BY = 16 };
 
-/* What all blocks lack counts so little beside what ordinary blocks lack: one key at the ends of the range makes many blocks wrong. */
+/* How much an error in all blocks counts beside one in ordinary blocks: little, since one wrong key at the ends of the range makes many blocks wrong. */
 static const double OF_ALL_BLOCKS = 0.01;
 
 /* An inquiry that was finished already must be so many times better than another for each time that it was, or it keeps the others waiting. */
@@ -369,7 +369,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   w.again = 0;
   if (q) return q;
   chance drawn = {0};
-  if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is no bug */
+  if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is not a bug */
     specs_of_near(&w, all, *n_all);
     q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
     if (q) return q;

@@ -109,7 +109,7 @@ size_t mxi_judge_tiles(const judge_job *j);
 void mxi_judge_start(judge_tally *t, const judge_job *j);
 /** Output i beside x, which a statement gives there. */
 void mxi_judge_weigh(judge_tally *t, const judge_job *j, size_t i, float x);
-/** May it be said? A cause that would have changed many right outputs is no cause, unless many numbers agree to the bit and lie apart from those: in
+/** May it be said? A cause that would have changed many right outputs is not a cause, unless many numbers agree to the bit and lie apart from those: in
  * other tiles of 4 x 4. Then it acts where D is wrong. What goes by value, as a ReLU does, is mixed. */
 int mxi_judge_holds(const judge_job *j, const judge_tally *t);
 /** mxi_judge_say() with all that was counted. */

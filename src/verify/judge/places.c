@@ -84,7 +84,7 @@ static int nothing(const judge_job *j, const char **what) {
   return zero || nan;
 }
 
-/* "columns with index % 16 = 3", or "7 of 64 rows", for lines that are no run; "" for all of them. */
+/* "columns with index % 16 = 3", or "7 of 64 rows", for lines that are not a run; "" for all of them. */
 static void set(char *to, size_t size, const uint8_t *in, size_t n, const char *what) {
   size_t first = n, last = 0, hits = 0;
   *to = 0;

@@ -191,7 +191,7 @@ static void ordered(judge *j, size_t key, int none) {
   const size_t n = mxi_probe_values(values, key, j->l->spec);
   const int now = mxi_probe_field_value(&j->g, key);
   size_t at = SIZE_MAX, kept = 0;
-  for (size_t i = 0; i < n; i++) /* "none" is no place in the order */
+  for (size_t i = 0; i < n; i++) /* "none" is not a place in the order */
     if (values[i] != none) values[kept++] = values[i];
   for (size_t i = 0; i < kept; i++)
     if (values[i] == now) at = i;

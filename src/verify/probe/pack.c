@@ -16,11 +16,12 @@ mx_status mxi_probe_check_spec(const mx_probe_spec *s, mx_error *err) {
   const int ints = (s->a->kind == MX_KIND_INT && s->b->kind == MX_KIND_INT && !s->scale);
   if (s->d->kind == MX_KIND_INT ? !ints || s->c != s->d || s->d->bits != 32
                                 : s->d->kind != MX_KIND_FLOAT || s->d->bits < 16 || s->d->bits == 19)
-    return mx_fail(err, MX_ERR_ARG, "probe: d=%s of a=%s, b=%s and c=%s is no matrix product", s->d->name, s->a->name, s->b->name, s->c->name);
+    return mx_fail(err, MX_ERR_ARG, "probe: d=%s of a=%s, b=%s and c=%s is not a matrix product", s->d->name, s->a->name, s->b->name,
+                   s->c->name);
   if (s->d->kind != MX_KIND_INT && (s->c->kind != MX_KIND_FLOAT || s->c->man_bits > s->d->man_bits || s->c->exp_bits > s->d->exp_bits))
     return mx_fail(err, MX_ERR_ARG, "probe: c=%s does not widen to d=%s", s->c->name, s->d->name);
   if (s->a->kind == MX_KIND_NONE || s->b->kind == MX_KIND_NONE || s->a->kind == MX_KIND_EXP || s->b->kind == MX_KIND_EXP)
-    return mx_fail(err, MX_ERR_ARG, "probe: a=%s, b=%s are no elements", s->a->name, s->b->name);
+    return mx_fail(err, MX_ERR_ARG, "probe: a=%s, b=%s are not elements", s->a->name, s->b->name);
   return MX_OK;
 }
 

@@ -290,7 +290,7 @@ int mxi_probe_tree_widest(const probe_tree *t) {
   return widest;
 }
 
-/* Leaves in the order in which a chain adds them; 0 if the tree is no chain. */
+/* Leaves in the order in which a chain adds them; 0 if the tree is not a chain. */
 static int chain(const probe_tree *t, int *order) {
   int n = t->n_leaves;
   for (int node = t->n_nodes - 1; node >= 0; node--) {

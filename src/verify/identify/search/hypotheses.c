@@ -336,7 +336,7 @@ static int is_unlikely(const shape *blocks, size_t i, const mx_sample *s, size_t
 /* What is added to a spread, in octaves, for readings that are rare, so that of two that fit about alike the common one is tried first. As much as the
  * spreads of right and wrong formats lie apart would put the right one behind; nothing would leave it to the order of the tables. */
 static const double RARE_GRID = 0.15, UNLIKELY_BLOCK = 0.1, RARE_FORM = 0.02, UNEXPLAINED_NORM = 0.03, OTHER_NORM = 0.06, FULL_RANGE = 0.001;
-/* With more points than this, codes that fit 5 bits are no 8-bit format's; fewer may all be small ones. */
+/* With more points than this, codes that fit 5 bits do not belong to an 8-bit format; fewer may all be small ones. */
 enum { SMALL_BY_CHANCE = 64 };
 /* HiFloat4's micro-scales are not in sight, so that its spread says little: at most this. */
 static const double MICRO_SPREAD = 0.6;
