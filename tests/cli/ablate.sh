@@ -368,7 +368,7 @@ P
 refuses "mxgold: model 'f23_block' is unknown, nearest: f32_block" "$mxgold" ablate --gemm gen:gaussian gen:laplace --accum f23_block
 refuses "mxgold: ablate: --accum goes with --gemm or --six" "$mxgold" ablate gen:gaussian --accum exact
 refuses "mxgold: --png: 'p.gif', expected a name that ends in .png or .svg" "$mxgold" ablate --gemm gen:gaussian gen:laplace --png p.gif
-refuses "mxgold: notes: is no state of ablate, expected one or a name that is free" "$mxgold" ablate --gemm gen:gaussian gen:laplace --state notes
+refuses "mxgold: notes: is not a state of ablate, expected one or a name that is free" "$mxgold" ablate --gemm gen:gaussian gen:laplace --state notes
 refuses "mxgold: nan.npy: row 1, column 1 is NaN, which --refuse-nan refuses" "$mxgold" ablate --gemm nan.npy nan.npy --refuse-nan
 accepts "$mxgold" ablate --gemm nan.npy nan.npy --json
 grep -q '"X_nan_or_inf": 1' "$scratch/stdout" || fail "NaN in an operand is not counted"

@@ -18,7 +18,7 @@ int ablate_state_check(const char *path) {
   char line[sizeof magic] = "";
   const size_t n = fread(line, 1, sizeof magic - 1, f);
   fclose(f);
-  return !n || !strcmp(line, magic) ? CLI_FINE : cli_error("%s: is no state of ablate, expected one or a name that is free", path);
+  return !n || !strcmp(line, magic) ? CLI_FINE : cli_error("%s: is not a state of ablate, expected one or a name that is free", path);
 }
 
 int state_line_whole(char *line) {
