@@ -111,6 +111,7 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   NO(hif4 && (norm || spec->select != MX_SELECT_ABSMAX), "scale.rule=hif4 excludes tensor.norm and select");
   NO(hif4 && (spec->elem_round || spec->elem_overflow || spec->elem_arith || !num_is_zero(num_float(spec->elem_prescale))),
      "scale.rule=hif4 says how elements are scaled and rounded: no elem.round, elem.overflow, elem.arith, elem.prescale");
+  NO(!hif4 && spec->hif4_ties != MX_HIF4_TIES_HALF_UP, "hif4.ties needs scale.rule=hif4");
   NO(!hif4 && spec->scale == MX_SCALE_E6M2, "scale=e6m2 belongs to scale.rule=hif4");
   NO(no_code(elem, spec->elem_nan == MX_ELEM_NAN_CODE, spec->elem_nan_n) || no_code(elem, spec->elem_inf == MX_ELEM_INF_CODE, spec->elem_inf_n),
      "elem.nan, elem.inf: code=N is not a code of the element");

@@ -107,7 +107,8 @@ static long floor_log2(const mpq_t q) {
   return e;
 }
 
-void ext_round(ext *r, int p, int min_exp, int max_exp) {
+/* nearest 0: toward zero, where what is past the largest is the largest. */
+static void to_bits(ext *r, int p, int min_exp, int max_exp, int nearest) {
   if (r->kind != NUM_FINITE) return;
   const int sign = r->sign;
   mpq_abs(r->q, r->q);
@@ -119,7 +120,7 @@ void ext_round(ext *r, int p, int min_exp, int max_exp) {
   mpz_fdiv_qr(n, rest, mpq_numref(r->q), mpq_denref(r->q));
   mpz_mul_2exp(rest, rest, 1);
   const int half = mpz_cmp(rest, mpq_denref(r->q));
-  if (half > 0 || (half == 0 && mpz_odd_p(n))) mpz_add_ui(n, n, 1);
+  if (nearest && (half > 0 || (half == 0 && mpz_odd_p(n)))) mpz_add_ui(n, n, 1);
   mpq_set_z(r->q, n);
   mpz_clears(n, rest, NULL);
   if (mpq_sgn(r->q) == 0) {
@@ -127,14 +128,22 @@ void ext_round(ext *r, int p, int min_exp, int max_exp) {
     return;
   }
   shift(r->q, unit);
-  if (floor_log2(r->q) >= max_exp) {
+  if (floor_log2(r->q) >= max_exp && nearest) {
     set(r, NUM_INF, sign);
     return;
+  }
+  if (floor_log2(r->q) >= max_exp) { /* (2^p - 1) 2^(max_exp - p) */
+    mpq_set_ui(r->q, 1, 1);
+    shift(r->q, p);
+    mpz_sub_ui(mpq_numref(r->q), mpq_numref(r->q), 1);
+    shift(r->q, max_exp - p);
   }
   if (sign) mpq_neg(r->q, r->q);
   settle(r);
 }
 
+void ext_round(ext *r, int p, int min_exp, int max_exp) { to_bits(r, p, min_exp, max_exp, 1); }
+void ext_truncate_f32(ext *r) { to_bits(r, 24, -149, 128, 0); }
 void ext_round_f32(ext *r) { ext_round(r, 24, -149, 128); }
 void ext_round_f64(ext *r) { ext_round(r, 53, -1074, 1024); }
 

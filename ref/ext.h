@@ -24,6 +24,8 @@ void ext_div(ext *r, const ext *a, const ext *b);
 void ext_round(ext *r, int p, int min_exp, int max_exp);
 void ext_round_f32(ext *r);
 void ext_round_f64(ext *r);
+/* To binary32, toward zero. */
+void ext_truncate_f32(ext *r);
 /* The value, if a binary64 has it; NaN without a sign. */
 double ext_get(const ext *x);
 

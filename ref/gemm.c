@@ -109,6 +109,19 @@ static void pairwise(ext *sum, const problem *p, size_t i, size_t j, size_t k0, 
   ext_clear(&rest);
 }
 
+/* f32_seq over 64 products at a time; their sums are added toward zero, and the result goes to a lattice of 1/1024. */
+static void group64(ext *acc, const problem *p, size_t i, size_t j) {
+  ext sum;
+  for (size_t k0 = 0; k0 < p->a.K; k0 += 64) {
+    ext_init(&sum);
+    for (size_t k = k0; k < k0 + 64 && k < p->a.K; k++) add_product(&sum, p, i, j, k, 32);
+    ext_add(acc, acc, &sum);
+    ext_truncate_f32(acc);
+    ext_clear(&sum);
+  }
+  ext_round(acc, 1000, -10, 128);
+}
+
 static void sum_of(ext *acc, const problem *p, size_t i, size_t j) {
   const size_t K = p->a.K;
   switch (p->o->model) {
@@ -121,6 +134,9 @@ static void sum_of(ext *acc, const problem *p, size_t i, size_t j) {
   case MX_GEMM_F64:
     for (size_t k = 0; k < K; k++) add_product(acc, p, i, j, k, 64);
     ext_round_f32(acc);
+    break;
+  case MX_GEMM_GROUP64:
+    group64(acc, p, i, j);
     break;
   case MX_GEMM_EXACT:
     for (size_t k = 0; k < K; k++) add_product(acc, p, i, j, k, 0);

@@ -1,5 +1,5 @@
 /* scale.rule=hif4 (TECHNIQUES 4.9): a block of 64 = 8 groups of 8 = 16 groups of 4. Level 1 is the block's E6M2 scale, levels 2 and 3 are one
- * bit each that doubles; elements are E1M2, rounded half away from zero. */
+ * bit each that doubles; elements are E1M2, rounded half away from zero, or with hif4.ties=even to even. */
 #include <string.h>
 
 #include "rules.h"
@@ -22,7 +22,7 @@ int ref_hif4_block(uint64_t *scale_code, uint8_t micro[3], uint64_t codes[64], c
   if (!ref_block_scales(scales, plan, block)) return 0;
   const ref_scale *scale = &scales[0];
   ref_how how = plan->how;
-  how.base.round = MX_ROUND_RNA;
+  how.base.round = plan->spec->hif4_ties == MX_HIF4_TIES_EVEN ? MX_ROUND_RNE : MX_ROUND_RNA;
   *scale_code = scale->code;
   memset(micro, 0, 3);
   const int plain = scale->scaling != SCALING_USED || scale->used.kind != NUM_FINITE;

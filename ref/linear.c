@@ -102,9 +102,9 @@ static mx_status quantise(operand *o, const mx_linear *l, int q, matrix x, mx_er
   return status;
 }
 
-static int is_plain(const mx_linear_recipe *r, int p) {
-  return r->off[p] || (r->q[2 * p].elem == MX_ELEM_NONE && r->q[2 * p + 1].elem == MX_ELEM_NONE);
-}
+static int is_raw(const mx_spec *s) { return s->elem == MX_ELEM_NONE && s->input_dtype == MX_INPUT_DTYPE_FLOAT32; }
+
+static int is_plain(const mx_linear_recipe *r, int p) { return r->off[p] || (is_raw(&r->q[2 * p]) && is_raw(&r->q[2 * p + 1])); }
 
 /* [M][N] = a b^T by ref_gemm; a and b are freed. */
 static mx_status multiply(matrix *d, const mx_linear_recipe *r, int plain, operand *a, operand *b, const float *bias, mx_error *err) {

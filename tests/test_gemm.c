@@ -282,6 +282,65 @@ START_TEST(presets) {
 }
 END_TEST
 
+/* --- group64 --- */
+
+/* Groups of 64, whole and short, on numbers of every kind; the same on each ISA, whole and by a list. */
+START_TEST(group64_is_the_reference) {
+  static const char *const specs[] = {"scale=ue5m3_61440 block=1x16", "elem=e4m3", "elem=e5m2 scale=fp32 scale.rule=value", "elem=none"};
+  enum { M = 5, N = 19, K = 201 };
+  for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
+    for (operands_kind kind = 0; kind < OPERANDS_KINDS; kind++) {
+      const mx_spec spec = operands_spec(specs[s]);
+      mx_tensor a, b;
+      operands_fill(&a, &spec, M, K, kind, 5);
+      operands_fill(&b, &spec, N, K, kind, 6);
+      float got[M * N], want[M * N];
+      const float alpha = 0.3f;
+      mx_gemm_options o = {.model = MX_GEMM_GROUP64, .alpha = &alpha};
+      ck_assert_int_eq(ref_gemm(want, N, &a, &spec, &b, &spec, &o, NULL), MX_OK);
+      for (size_t m = 0; m < OPERANDS_MASKS; m++) {
+        o.exec.isa_mask = operands_masks[m];
+        ck_assert_int_eq(mx_gemm(got, N, &a, &spec, &b, &spec, &o, NULL), MX_OK);
+        operands_compare(got, want, M * N, MX_F32, specs[s]);
+      }
+      mx_tensor_free(&a);
+      mx_tensor_free(&b);
+    }
+}
+END_TEST
+
+/* By hand, sums of groups in the columns of w: added toward zero, then on the lattice, then times alpha = 3. */
+START_TEST(group64_by_hand) {
+  enum { K = 128, CASES = 10 };
+  static const struct {
+    float first, second, want;
+  } cases[CASES] = {{16384, 0x1.8p-10f, 16384}, /* to nearest: 16384 + 2^-9 */
+                    {-16384, -0x1.8p-10f, -16384},
+                    {16384, -0x1p-20f, 0x1.fffffep+13f}, /* to nearest: 16384 */
+                    {0x1p-11f, 0, 0},                    /* a tie of the lattice goes to the even multiple */
+                    {0x1.8p-10f, 0, 0x1p-9f},
+                    {-0x1p-11f, 0, -0.0f},
+                    {0x1.fffffep+127f, 0x1.fffffep+127f, 0x1.fffffep+127f},
+                    {0x1.388002p+12f, 0, 5000}, /* 5000 + 2^-11 is a tie between 5000 and 5000 + 2^-10 */
+                    {1, -1, 0},
+                    {INFINITY, -INFINITY, NAN}};
+  const mx_spec none = operands_spec("elem=none");
+  mx_tensor a, b;
+  ck_assert_int_eq(mx_tensor_alloc(&a, 1, K, &none) | mx_tensor_alloc(&b, CASES, K, &none), MX_OK);
+  float x[K], w[CASES * K] = {0}, got[CASES], want[CASES];
+  for (size_t k = 0; k < K; k++) x[k] = 1;
+  for (size_t i = 0; i < CASES; i++) w[i * K + 63] = cases[i].first, w[i * K + 64] = cases[i].second;
+  ck_assert_int_eq(mx_quantize(&a, x, 1, K, K, &none, NULL, NULL) | mx_quantize(&b, w, CASES, K, K, &none, NULL, NULL), MX_OK);
+  const float alpha = 3;
+  const mx_gemm_options o = {.model = MX_GEMM_GROUP64, .alpha = &alpha};
+  ck_assert_int_eq(mx_gemm(got, CASES, &a, &none, &b, &none, &o, NULL), MX_OK);
+  for (size_t i = 0; i < CASES; i++) want[i] = cases[i].want * 3;
+  operands_compare(got, want, CASES, MX_F32, "group64 by hand");
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+}
+END_TEST
+
 /* --- what follows the sum --- */
 
 START_TEST(epilogue) {
@@ -501,7 +560,7 @@ START_TEST(order_free_with_tensor_scales) {
                   (double)gb);
     mx_gemm_options o = {.model = MX_GEMM_F32_BLOCK, .fused = &unit, .alpha = &cases[i].alpha};
     ck_assert_int_eq(mx_gemm(want, N, &a, &spec, &b, &spec, &o, NULL), MX_OK);
-    for (int model = 0; model < MX_GEMM_MODEL_COUNT; model++) {
+    for (int model = 0; model <= MX_GEMM_FUSED; model++) {
       o.model = model;
       ck_assert_int_eq(mx_gemm(got, N, &a, &spec, &b, &spec, &o, NULL), MX_OK);
       if (model != MX_GEMM_EXACT || cases[i].same)
@@ -600,6 +659,8 @@ int main(void) {
   tcase_add_test(t, epilogue);
   tcase_add_test(t, refusals);
   tcase_add_test(t, order_free);
+  tcase_add_test(t, group64_is_the_reference);
+  tcase_add_test(t, group64_by_hand);
   tcase_add_test(t, order_free_with_tensor_scales);
   tcase_add_test(t, mixed_forms);
   tcase_add_test(t, bounds);

@@ -175,6 +175,7 @@ static int draw_beside_hif4(mx_spec *spec, uint64_t *state) {
   mx_spec_set(spec, "scale.rule", "hif4", NULL);
   spec->elem = MX_ELEM_E1M2, spec->scale = MX_SCALE_E6M2, spec->block_rows = 1, spec->block_cols = 64;
   spec->elem_round = spec->elem_overflow = spec->elem_arith = 0, spec->elem_prescale = 0;
+  spec->hif4_ties = *state >> 40 & 1 ? MX_HIF4_TIES_EVEN : MX_HIF4_TIES_HALF_UP;
   spec->tensor_norm = spec->select = spec->chain = 0, spec->tensor_given = 0;
   spec->scale_used = spec->scale_form = spec->scale_byte_overflow = 0;
   return mx_spec_check(spec, NULL) == MX_OK;

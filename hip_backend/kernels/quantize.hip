@@ -45,11 +45,11 @@ MXH_KERNEL(mxh_quantize, quantize_args, a, 256) {
         uint32_t code;
         float value;
         if (hif4) {
-          mxd_encoding half_up = p.encode;
-          half_up.round = MX_ROUND_RNA;
+          mxd_encoding nearest = p.encode;
+          nearest.round = p.spec.hif4_ties == MX_HIF4_TIES_EVEN ? MX_ROUND_RNE : MX_ROUND_RNA;
           double y = plain ? mxd_scaled(p, s, v) : mxd_isnan(v) ? mxd_widen(v) : (double)v * rec / mxd_hif4_factor(micro, (uint32_t)c);
           if (!plain && mxd_isnan(y) && !mxd_isnan(v)) y = mxd_with_sign(y, true);
-          code = mxd_encode(p.elem, y, half_up, 0);
+          code = mxd_encode(p.elem, y, nearest, 0);
         } else
           code = mxd_element(p, s, v, mxd_element_random(p, (t.row + r) * p.cols + t.col + c, padding, a.given), &value);
         a.codes[(t.row + r) * p.cols_padded + t.col + c] = (uint8_t)code;

@@ -163,12 +163,12 @@ typedef struct mx_gemm_family {
  *  monotone. Units align by the exponents of the encodings, where a subnormal number or a zero has that of the smallest normal one and an
  *  integer element has 0. W is the largest 2^exponent of a product that stands above the product's own value, and 0 if there is no such product
  *  or no fraction.
- *  Not covered: a different epilogue (`exact` has one), values code * scale that overflow or lose bits in binary32 before they are multiplied,
+ *  Not covered: a different epilogue (`exact` has one; group64 has a lattice), values code * scale that overflow or lose bits in binary32 before they are multiplied,
  *  and units that align sums of P products by the exponents of the scales alone if elements other than e2m1 fall below 1. Both ends are NaN if
  *  the sum has a NaN, and [-Inf, Inf] if a partial sum may overflow; a device may then give NaN as well.
  *  lo, hi  binary32 [batch][M][ld]. options->model is ignored and options->out must be MX_F32. Errors as mx_gemm().
  *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, and a cut of f a term.   Oracle: tests/test_gemm.c, tests/test_gemm_fused.c:
- *  every model lies inside. */
+ *  every other model lies inside. */
 mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                         const mx_gemm_options *options, const mx_gemm_family *family, mx_error *err);
 

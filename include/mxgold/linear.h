@@ -13,7 +13,8 @@
  *  If the size of a rotation does not divide the reduction axis, both operands are first padded with zeros to whole tiles, so that it cancels
  *  too.
  *
- *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain.
+ *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain. Operands
+ *  with elem=none and a narrower input.dtype are values rounded to it, without scales, which mx_gemm() multiplies: recipe-bf16.
  *  elem.prescale of the operands is divided out of the product: alpha = rnd_f32(1 / (prescale * prescale)), computed in binary64.
  *  Gradient rules (keys grad.*, SPEC "Gradient rules") multiply dx and dw by what the derivative of x's and W's quantiser is taken for, in the
  *  domain that Fprop's rotation leaves; without them it is taken for 1.

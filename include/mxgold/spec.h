@@ -17,6 +17,9 @@ extern "C" {
 #define R_(id, ...) MX_ROUND_##id,
 enum { MX_LIST_ROUND(R_) MX_ROUND_COUNT };
 #undef R_
+#define R_(id, ...) MX_HIF4_TIES_##id,
+enum { MX_LIST_HIF4_TIES(R_) MX_HIF4_TIES_COUNT };
+#undef R_
 #define R_(id, ...) MX_OVERFLOW_##id,
 enum { MX_LIST_OVERFLOW(R_) MX_OVERFLOW_COUNT };
 #undef R_

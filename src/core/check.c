@@ -35,6 +35,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (hif4 && (s->elem_round || s->elem_overflow || s->elem_arith || s->elem_prescale != 0))
     return conflict(err, "scale.rule=hif4", "elem.round, elem.overflow, elem.arith, elem.prescale",
                     "it says how elements are scaled and rounded");
+  if (s->hif4_ties != MX_HIF4_TIES_HALF_UP && !hif4) return conflict(err, "hif4.ties", "scale.rule", "they are ties of scale.rule=hif4");
   if (s->scale_rule == MX_SCALE_RULE_QUEST && normed)
     return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is that of the block as it is");
   const int carries = s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF;

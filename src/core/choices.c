@@ -6,6 +6,7 @@
 #define R_(id, name, number, doc) {name, number, doc},
 #define LIST(list) static const mx_choice_row rows_##list[] = {MX_LIST_##list(R_){NULL, 0, NULL}};
 LIST(ROUND)
+LIST(HIF4_TIES)
 LIST(OVERFLOW)
 LIST(SATURATE_TO)
 LIST(ELEM_NAN)

@@ -102,6 +102,8 @@ static size_t print_signs(char *out, size_t size, const uint8_t signs[MAX_SIGNS 
 
 static mx_status unknown_value(mx_error *err, const mx_key_row *key, const char *value) {
   if (!key->rows) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected %s", key->name, value, key->doc);
+  if (!strcmp(key->name, "elem") && !strcmp(value, "bf16")) /* what is asked for is there, under two keys */
+    return mx_fail(err, MX_ERR_KEY, "elem=bf16: no element of blocks; elem=none input.dtype=bfloat16 rounds values to it, as recipe-bf16 does");
   char names[256] = "";
   size_t n = 0;
   for (const mx_choice_row *r = key->rows; r->name && n < sizeof names; r++)

@@ -28,6 +28,8 @@ static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
     return k->f32_pairwise;
   case MX_GEMM_F64:
     return k->f64;
+  case MX_GEMM_GROUP64:
+    return k->group64;
   default:
     return plan->a.divides || plan->b.divides ? NULL : k->f32_block;
   }

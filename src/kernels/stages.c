@@ -297,7 +297,9 @@ static void hif4_init(mx_stages *f, const mx_plan *p) {
   f->code_hi = 0xFD;
   if ((int32_t)s->scale_min_byte > f->code_lo) f->code_lo = (int32_t)s->scale_min_byte;
   if (s->scale_max_byte && (int32_t)s->scale_max_byte < f->code_hi) f->code_hi = (int32_t)s->scale_max_byte;
-  f->hif4 = !p->tensor_nan && encode_init(&f->elem, p->elem, &half_up); /* the other keys are about blocks that are not ordinary */
+  /* A product cut off in binary32 does not tell a tie from what is just above it: ties to even are scalar. */
+  f->hif4 = !p->tensor_nan && s->hif4_ties == MX_HIF4_TIES_HALF_UP &&
+            encode_init(&f->elem, p->elem, &half_up); /* the other keys are about blocks that are not ordinary */
 }
 
 /* An expression of which each operation is monotone in amax, which it names once. */

@@ -19,7 +19,8 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
   memset(spec, 0, sizeof *spec);
   const char *key;
   for (size_t k = 0; (key = mx_key_name(k)); k++) {
-    if (!strcmp(key, "scale.margin") || !strncmp(key, "eden.", 5)) continue; /* younger than the mixtures: they have draws of their own */
+    if (!strcmp(key, "scale.margin") || !strncmp(key, "eden.", 5) || !strcmp(key, "hif4.ties"))
+      continue; /* younger than the mixtures: they have draws of their own */
     if (below(state, 4)) continue;
     char value[64] = "";
     size_t n = 0;

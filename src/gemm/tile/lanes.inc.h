@@ -9,6 +9,8 @@
  *   ROWS                rows whose sums are held in registers at a time
  *   TABLE               name of the mxg_kernels */
 
+#include "gemm/tile/group64.h"
+
 enum { L = MXG_LANES, NF = L / WF, ND = L / WD };
 
 /* Dot of a block for ROWS rows and WD columns, exact in binary64 because mxi_gemm_block_fits() said so. */
@@ -121,4 +123,17 @@ static void f64(float *acc, const mxg_panel *a, const mxg_panel *b) {
     }
 }
 
-const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, exact};
+static void group64(float *acc, const mxg_panel *a, const mxg_panel *b) {
+  float sum[L * L];
+  for (int i = 0; i < L * L; i++) acc[i] = 0;
+  for (size_t k = 0; k < a->K; k += MXG_GROUP) {
+    mxg_panel x = *a, y = *b;
+    x.f += k * L, y.f += k * L;
+    x.K = y.K = a->K - k < MXG_GROUP ? a->K - k : MXG_GROUP;
+    f32_seq(sum, &x, &y);
+    for (int i = 0; i < L * L; i++) acc[i] = mxg_add_toward_zero(acc[i], sum[i]);
+  }
+  for (int i = 0; i < L * L; i++) acc[i] = mxg_to_lattice(acc[i]);
+}
+
+const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, group64, exact};

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gemm/tile/group64.h"
 #include "gemm/tile/tile.h"
 #include "gemm/tile/wide.h"
 #include "kernels/block/plan.h"
@@ -145,6 +146,17 @@ static float one_f64(const mxg_plan *plan, mxg_line a, mxg_line b) {
   return (float)acc;
 }
 
+static float one_group64(const mxg_plan *plan, mxg_line a, mxg_line b) {
+  float acc = 0;
+  for (size_t k = 0; k < plan->K;) {
+    const size_t end = plan->K - k < MXG_GROUP ? plan->K : k + MXG_GROUP;
+    float sum = 0;
+    for (; k < end; k++) sum = fmaf((float)a.v[k * a.step], (float)b.v[k * b.step], sum);
+    acc = mxg_add_toward_zero(acc, sum);
+  }
+  return mxg_to_lattice(acc);
+}
+
 float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
   switch (plan->model) {
   case MX_GEMM_F32_SEQ:
@@ -153,6 +165,8 @@ float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
     return one_pairwise(plan, a, b);
   case MX_GEMM_F64:
     return one_f64(plan, a, b);
+  case MX_GEMM_GROUP64:
+    return one_group64(plan, a, b);
   default:
     return mxi_gemm_one_block(plan, a, b);
   }

@@ -7,7 +7,9 @@
 
 enum { L = MXG_LANES };
 
-static int wants_floats(const mxg_plan *plan) { return plan->model == MX_GEMM_F32_SEQ || plan->model == MX_GEMM_F32_PAIRWISE; }
+static int wants_floats(const mxg_plan *plan) {
+  return plan->model == MX_GEMM_F32_SEQ || plan->model == MX_GEMM_F32_PAIRWISE || plan->model == MX_GEMM_GROUP64;
+}
 
 size_t mxi_gemm_panel_bytes(const mxg_plan *plan) {
   return plan->K * L * (wants_floats(plan) ? sizeof(float) + sizeof(double) / L : sizeof(double)) +

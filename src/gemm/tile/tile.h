@@ -81,7 +81,7 @@ typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
 /** `exact`, where mxi_gemm_exact_split() found a way: sums [n_sums][16][16] whose sum is each output's, nothing rounded. */
 typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums);
 typedef struct mxg_kernels {
-  mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64;
+  mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64, *group64;
   mxg_exact_kernel *exact;
 } mxg_kernels;
 extern const mxg_kernels mxi_gemm_lanes_scalar, mxi_gemm_lanes_avx2, mxi_gemm_lanes_avx512;

@@ -33,7 +33,7 @@ int mxi_hif4_block(uint8_t *codes, uint32_t *scale_code, uint8_t micro[3], const
   memset(micro, 0, 3);
   if (mxi_block_scale_find(&scale, p, &stats, 0, index)) return 1;
   mx_encoding how = p->encode;
-  how.round = MX_ROUND_RNA;
+  how.round = p->spec.hif4_ties == MX_HIF4_TIES_EVEN ? MX_ROUND_RNE : MX_ROUND_RNA;
   *scale_code = scale.code;
   if (scale.how != MX_BY_NUMBER || !(scale.used > 0 && scale.used < INFINITY)) {
     for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)mx_encode(p->elem, mxi_scaled_value(p, &scale, x[i]), &how, 0);

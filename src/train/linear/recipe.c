@@ -101,6 +101,7 @@ size_t mx_train_key_text(char *out, size_t size, const mx_linear_recipe *recipe,
 
 const char *const mxi_linear_products[] = {"fprop", "dgrad", "wgrad", NULL};
 
-static int is_none(const mx_spec *s) { return s->elem == MX_ELEM_NONE; }
+/* The values themselves: neither quantised nor rounded to a narrower type. */
+static int is_none(const mx_spec *s) { return s->elem == MX_ELEM_NONE && s->input_dtype == MX_INPUT_DTYPE_FLOAT32; }
 
 int mxi_linear_is_plain(const mx_linear_recipe *r, int p) { return r->off[p] || (is_none(&r->q[2 * p]) && is_none(&r->q[2 * p + 1])); }

@@ -309,8 +309,8 @@ static int left_out(const char *name) {
 
 /* What the observation supposes, what names layout, and what has no list to go through. */
 static int not_searched(const char *key) {
-  static const char *const keys[] = {"elem",     "scale",       "block", "nibble",    "had.size",
-                                     "had.sign", "input.dtype", "seed",  "sr.source", "tensor.given"};
+  static const char *const keys[] = {"elem",        "scale", "block",     "nibble",       "had.size", "had.sign",
+                                     "input.dtype", "seed",  "sr.source", "tensor.given", "hif4.ties"};
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
     if (!strcmp(key, keys[i])) return 1;
   return 0;
