@@ -4,7 +4,7 @@ CHECK_B     := $(B)/check
 CHECK_FUZZ  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # Targets that are one part each. The second line: those that this tree has.
 CHECK_TARGETS := golden-check check-layers check-isa check-instructions style-check hip hip-layers hip-runtime-check hip-check hip-native-code hip-diff-check hip-plugin-check \
-  $(foreach t,check-symbols check-asan check-faults check-python,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
+  $(foreach t,check-symbols check-asan check-faults check-install check-python,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
 # More of `make check-all`, beside what the suites do whole then.
 CHECK_MORE  := exhaustive exhaustive-math mutants silicon-check-all hip-mutants hip-native-mutants hip-rehearse check-memory train-kills
 CHECK_PARTS  = $(foreach t,$(TESTS) $(HIP_NATIVE_TESTS),$(notdir $(t))=$(t)) \
