@@ -1,6 +1,11 @@
 # mxgold: the only build file. `make help` lists the targets; all output goes to build/$(CONFIG)/.
 # CONFIG is release unless a prefix target (asan-, usan-, tsan-, clang-) sets it.
 
+ifdef MPI # mxgold sweep by the ranks of mpirun; mpicc knows where MPI's headers are
+CONFIG  ?= mpi
+CC      := mpicc
+CFLAGS  += -DMXGOLD_MPI
+endif
 CONFIG  ?= release
 # make itself knows a CC, so ?= would never apply.
 ifeq ($(origin CC),default)
@@ -74,9 +79,9 @@ help: ## this list
 # Each entry target installs what it misses through one script; nothing missing, nothing run. INSTALL=no prints the list and stops.
 .PHONY: deps deps-test
 deps:
-	@tools/install-deps.sh --mode=$(INSTALL) build
+	@tools/install-deps.sh --mode=$(INSTALL) $(if $(MPI),mpi) build
 deps-test:
-	@tools/install-deps.sh --mode=$(INSTALL) build test
+	@tools/install-deps.sh --mode=$(INSTALL) $(if $(MPI),mpi) build test
 
 # Another compiler or other flags: everything is made again.
 .PHONY: FORCE

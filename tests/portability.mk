@@ -46,3 +46,9 @@ exhaustive: deps-test $(B)/tests/exhaustive ## all 2^32 floats x format x roundi
 .PHONY: exhaustive-math
 exhaustive-math: deps-test $(B)/tests/exhaustive_math ## all 2^32 floats through exp, tanh, gelu, ...: stated errors, and the same bits on each ISA (ONLY=name)
 	$(B)/tests/exhaustive_math $(or $(ONLY),all)
+
+.PHONY: check-mpi
+check-mpi: $(BIN) ## a sweep by 1, 2 and 3 ranks of MPI, one of them killed, against one without MPI
+	@tools/install-deps.sh --mode=$(INSTALL) mpi
+	@$(MAKE) -s MPI=1 build/mpi/mxgold
+	tests/sweep_mpi.sh build/mpi/mxgold $(BIN)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench neon neon-program style hip hip-host peers python
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench mpi neon neon-program style hip hip-host peers python
 set -eu
 mode=yes
 groups=
@@ -101,6 +101,10 @@ for g in $groups; do
       ;;
     neon-program) # the whole program: what it links, for that processor
       for p in libjansson-dev libxxhash-dev libgmp-dev; do need "$p:arm64" installed "$p:arm64"; done
+      ;;
+    mpi)
+      need libopenmpi-dev command -v mpicc
+      need openmpi-bin command -v mpirun
       ;;
     hip) # device code for AMD needs the compiler alone, none of ROCm
       need clang-22 command -v clang-22

@@ -16,7 +16,7 @@
  *  share, or that an earlier sweep in the same folder finished, is not done again.
  *
  *  In the folder: runs/ID/ (what mx_train_run() writes), journal/ (one file a process, one line an event, only ever appended to; a line that a kill cut off
- *  is not read), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, without times, so that it has the
+ *  is not read), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, with the nine digits of metrics.jsonl and without times, so that it has the
  *  same bytes for any number of processes, machines and interruptions.
  *  Oracle: tests/cli/sweep.sh, tests/test_sweep.c. */
 #ifndef MXGOLD_SWEEP_H
@@ -81,6 +81,17 @@ const mx_sweep_run *mx_sweep_run_at(const mx_sweep *sweep, size_t index);
  *  Returns MX_OK, MX_ERR_IO, MX_ERR_NOMEM, MX_ERR_FORMAT (a journal that is not one).
  *  Threads: several calls, in any processes, may share a folder if they have different shards. */
 mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
+
+/* The same in parts, for programs that hand out runs in a way of their own (src/cli/sweep/mpi.c). */
+
+/** Indices of the runs of options' share that have no outcome yet, each identity once, in the sweep's order. The folder is made if need be.
+ *  left  of *n; the caller frees it with free().   Errors as for mx_sweep_execute(). */
+mx_status mx_sweep_left(size_t **left, size_t *n, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
+/** Do the runs whose indices take() returns, in this process, one after the other, until it returns a negative number or *options.stop is set. A run that is
+ *  stopped writes a checkpoint. options: dir, keep, stop. */
+mx_status mx_sweep_work(const mx_sweep *sweep, const mx_sweep_options *options, long (*take)(void *self), void *self, mx_error *err);
+/** Write results.jsonl from all journals and count the runs of options' share; before is 0. */
+mx_status mx_sweep_collect(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
 
 #ifdef __cplusplus
 }

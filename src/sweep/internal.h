@@ -3,9 +3,13 @@
  * space.c     from the sweep's file to its runs
  * journal.c   events of runs, written so that a kill at any moment loses one line at most
  * results.c   results.jsonl, from the journals alone
+ * share.c     which runs are a call's
+ * work.c      runs in one process
  * execute.c   processes that take runs and do them */
 #ifndef SWEEP_INTERNAL_H
 #define SWEEP_INTERNAL_H
+
+#include <stdatomic.h>
 
 #include "mxgold/sweep.h"
 
@@ -15,14 +19,18 @@ struct mx_sweep {
   size_t n_runs;
 };
 
+/* What a run comes to, with the nine digits of its metrics.jsonl: a run that is resumed after its last step has no others. */
+enum { MXI_LOSS, MXI_VAL_LOSS, MXI_VAL_LOSS_FP32, MXI_VAL_ACCURACY, MXI_VAL_ACCURACY_FP32, MXI_FIGURES };
+extern const char *const mxi_figure_names[MXI_FIGURES];
+
 /* How a run ended, as the journal says it. */
 typedef enum mxi_end { MXI_END_NONE, MXI_END_FINISHED, MXI_END_DIVERGED, MXI_END_FAILED } mxi_end;
 typedef struct mxi_outcome {
   char id[33];
   mxi_end end;
   uint64_t steps;
-  double loss, val_loss, val_loss_fp32; /* NaN: none */
-  char text[256];                       /* where it diverged, or why it failed */
+  double figure[MXI_FIGURES]; /* NaN: none */
+  char text[256];             /* where it diverged, or why it failed */
 } mxi_outcome;
 
 /* Outcomes of all journals of a folder, sorted by id, each once. */
@@ -40,6 +48,17 @@ int mxi_journal_open(const char *dir);
 /** One event, in one write: a run has begun (outcome->end NONE) or ended. */
 mx_status mxi_journal_write(int journal, const mxi_outcome *outcome, mx_error *err);
 
+/** The figures as pairs of a json_t object. */
+struct json_t;
+void mxi_put_figures(struct json_t *line, const mxi_outcome *outcome);
 mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const char *dir, mx_error *err);
+
+/** The runs of a call's share without an outcome, each identity once; *runs: all of the share. The caller frees *tasks. Makes the folders. */
+mx_status mxi_share(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *runs, const mx_sweep *sweep, const mx_sweep_options *how,
+                    mx_error *err);
+void mxi_count(mx_sweep_result *out, const mx_sweep_run *const *tasks, size_t n, const mxi_outcomes *done);
+/** mx_sweep_work(); ended[mxi_end] counts runs, NULL: nothing does. */
+mx_status mxi_work(const mx_sweep *sweep, const mx_sweep_options *how, long (*take)(void *self), void *self, atomic_size_t *ended,
+                   mx_error *err);
 
 #endif

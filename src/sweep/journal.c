@@ -26,7 +26,13 @@ int mxi_journal_open(const char *dir) {
   return -1;
 }
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+const char *const mxi_figure_names[MXI_FIGURES] = {"loss", "val_loss", "val_loss_fp32", "val_accuracy", "val_accuracy_fp32"};
+
+void mxi_put_figures(json_t *line, const mxi_outcome *o) {
+  for (int i = 0; i < MXI_FIGURES; i++)
+    if (isfinite(o->figure[i]) || i <= MXI_VAL_LOSS_FP32) /* only some tasks have accuracies */
+      json_object_set_new(line, mxi_figure_names[i], isfinite(o->figure[i]) ? json_real(o->figure[i]) : json_null());
+}
 
 mx_status mxi_journal_write(int journal, const mxi_outcome *o, mx_error *err) {
   json_t *line = json_object();
@@ -34,12 +40,10 @@ mx_status mxi_journal_write(int journal, const mxi_outcome *o, mx_error *err) {
   json_object_set_new(line, "event", json_string(ends[o->end]));
   if (o->end == MXI_END_FINISHED || o->end == MXI_END_DIVERGED) {
     json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
-    json_object_set_new(line, "loss", number(o->loss));
-    json_object_set_new(line, "val_loss", number(o->val_loss));
-    json_object_set_new(line, "val_loss_fp32", number(o->val_loss_fp32));
+    mxi_put_figures(line, o);
   }
   if (*o->text) json_object_set_new(line, "text", json_string(o->text));
-  char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(17)), *whole = NULL;
+  char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *whole = NULL;
   json_decref(line);
   const int n = text ? asprintf(&whole, "%s\n", text) : -1;
   free(text);
@@ -73,11 +77,8 @@ static mx_status take_line(mxi_outcomes *all, size_t *room, const char *text, si
       all->at = more;
     }
     mxi_outcome *o = &all->at[all->n++];
-    *o = (mxi_outcome){.end = (mxi_end)end,
-                       .steps = (uint64_t)json_integer_value(json_object_get(line, "steps")),
-                       .loss = real_of(line, "loss"),
-                       .val_loss = real_of(line, "val_loss"),
-                       .val_loss_fp32 = real_of(line, "val_loss_fp32")};
+    *o = (mxi_outcome){.end = (mxi_end)end, .steps = (uint64_t)json_integer_value(json_object_get(line, "steps"))};
+    for (int i = 0; i < MXI_FIGURES; i++) o->figure[i] = real_of(line, mxi_figure_names[i]);
     memcpy(o->id, id, sizeof o->id);
     const char *words = json_string_value(json_object_get(line, "text"));
     snprintf(o->text, sizeof o->text, "%s", words ? words : "");

@@ -1,5 +1,4 @@
 /* results.jsonl: the outcomes of a sweep's runs in the sweep's order. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,8 +6,6 @@
 
 #include "mxgold/file.h"
 #include "sweep/internal.h"
-
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
 static json_t *row(const mx_sweep_run *r, const mxi_outcome *o) {
   static const char *const ends[] = {NULL, "finished", "diverged", "failed"};
@@ -19,9 +16,7 @@ static json_t *row(const mx_sweep_run *r, const mxi_outcome *o) {
   json_object_set_new(line, "id", json_string(r->id));
   json_object_set_new(line, "end", json_string(ends[o->end]));
   json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
-  json_object_set_new(line, "loss", number(o->loss));
-  json_object_set_new(line, "val_loss", number(o->val_loss));
-  json_object_set_new(line, "val_loss_fp32", number(o->val_loss_fp32));
+  mxi_put_figures(line, o);
   if (*o->text) json_object_set_new(line, "text", json_string(o->text));
   return line;
 }
@@ -36,7 +31,7 @@ mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, cons
     const mxi_outcome *o = mxi_outcome_of(all, sweep->runs[i].id);
     if (!o) continue;
     json_t *line = row(&sweep->runs[i], o);
-    char *text = json_dumps(line, JSON_REAL_PRECISION(17));
+    char *text = json_dumps(line, JSON_REAL_PRECISION(9));
     json_decref(line);
     if (text)
       fprintf(file.to, "%s\n", text);

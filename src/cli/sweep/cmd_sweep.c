@@ -8,6 +8,7 @@
 
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
+#include "mpi.h"
 #include "mxgold/sweep.h"
 
 struct args {
@@ -125,8 +126,13 @@ static int run(const cli_context *ctx, void *args) {
   struct sigaction act = {.sa_handler = on_signal};
   const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &act, NULL);
-  status = mx_sweep_execute(&result, sweep, &how, &err);
+  int rank;
+  const int ranks = mpi_begin(&rank);
+  if (rank) terminal = 0;
+  status = ranks > 1 ? mpi_sweep(&result, sweep, &how, rank, ranks, &err) : mx_sweep_execute(&result, sweep, &how, &err);
+  mpi_end();
   mx_sweep_free(sweep);
+  if (rank) return CLI_FINE;
   if (terminal) fputs("\r\033[K", stderr);
   if (status) return cli_fail(&err);
   const int rc = print_result(a, &result);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 #include <unistd.h>
 
 #include "mxgold/file.h"
@@ -156,6 +158,34 @@ mx_status mxi_lines_open(mxi_lines *l, const char *path, int resume, uint64_t st
   while ((n = getline(&line, &room, l->to)) > 0 && line[n - 1] == '\n' && mxi_line_step(line) < step) whole += n;
   free(line);
   if (fseeko(l->to, whole, SEEK_SET) || ftruncate(fileno(l->to), whole)) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  return MX_OK;
+}
+
+mx_status mxi_last_metrics(mx_train_result *result, const char *path, mx_error *err) {
+  FILE *f = fopen(path, "r");
+  if (!f) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  char *line = NULL;
+  size_t room = 0;
+  json_t *last = NULL;
+  for (ssize_t n; (n = getline(&line, &room, f)) > 0 && line[n - 1] == '\n';) {
+    json_decref(last);
+    last = json_loadb(line, (size_t)n, 0, NULL);
+  }
+  free(line);
+  fclose(f);
+  const struct {
+    const char *key;
+    double *to;
+  } figures[] = {{"loss", &result->loss},
+                 {"val_loss", &result->val_loss},
+                 {"val_loss_fp32", &result->val_loss_fp32},
+                 {"val_accuracy", &result->val_accuracy},
+                 {"val_accuracy_fp32", &result->val_accuracy_fp32}};
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+    const json_t *v = json_object_get(last, figures[i].key);
+    if (json_is_number(v)) *figures[i].to = json_number_value(v);
+  }
+  json_decref(last);
   return MX_OK;
 }
 

@@ -22,6 +22,9 @@ typedef struct mxi_lines {
 /** Open for appending. resume: lines of steps from `step` on, which a run after the last checkpoint left, are cut off; else the file is begun anew. */
 mx_status mxi_lines_open(mxi_lines *l, const char *path, int resume, uint64_t step, mx_error *err);
 mx_status mxi_lines_close(mxi_lines *l, mx_error *err);
+/** What the last whole line of a run's metrics says of loss and evaluations; what it does not say stays as it is. For a run that is resumed after its
+ *  last step. MX_ERR_IO. */
+mx_status mxi_last_metrics(mx_train_result *result, const char *path, mx_error *err);
 /** The number that a line begins with, after whatever is not a digit; UINT64_MAX without one. */
 uint64_t mxi_line_step(const char *line);
 

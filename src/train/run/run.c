@@ -324,6 +324,7 @@ static mx_status one_step(run *r, mx_error *err) {
 static mx_status steps(run *r, mx_error *err) {
   mx_status status = MX_OK;
   r->result->end = MX_TRAIN_FINISHED;
+  if (r->step >= r->config.train.steps) status = mxi_last_metrics(r->result, r->path.metrics, err);
   while (!status && r->step < r->config.train.steps) {
     status = one_step(r, err);
     if (!status && !isfinite(r->result->loss)) {
