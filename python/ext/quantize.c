@@ -464,7 +464,7 @@ PyMethodDef mxp_quantize_methods[] = {
         ">>> q.scales\n"
         "array([[129]], dtype=uint8)\n"
         ">>> q.codes[0, :4]\n"
-        "array([ 0, 17, 33, 34], dtype=uint8)"),
+        "array([ 0, 33, 34, 67], dtype=uint8)"),
     MXP_ROW("dequantize", dequantize, "dequantize(q, dtype, threads)"),
     MXP_ROW("hadamard", hadamard,
             "hadamard(x, size=16, *, sign=None, signs=None, seed=None)\n--\n\n"

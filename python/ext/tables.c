@@ -53,7 +53,7 @@ static PyObject *layouts(PyObject *module, PyObject *unused) {
   return list;
 }
 
-/* keys() -> [(name, meaning, (choice, ...)), ...] */
+/* keys() -> [(name, meaning, ((choice, meaning), ...)), ...] */
 static PyObject *keys(PyObject *module, PyObject *unused) {
   PyObject *list = PyList_New(0);
   (void)module, (void)unused;
@@ -62,7 +62,7 @@ static PyObject *keys(PyObject *module, PyObject *unused) {
     const char *name, *doc;
     int number;
     for (size_t row = 0; choices && (name = mx_key_choice(i, row, &doc, &number)); row++)
-      if (add(choices, PyUnicode_FromString(name))) Py_CLEAR(choices);
+      if (add(choices, Py_BuildValue("(ss)", name, doc ? doc : ""))) Py_CLEAR(choices);
     PyObject *frozen = choices ? PyList_AsTuple(choices) : NULL;
     Py_XDECREF(choices);
     if (!frozen || add(list, Py_BuildValue("(ssN)", mx_key_name(i), mx_key_doc(i), frozen))) Py_CLEAR(list);

@@ -9,10 +9,23 @@ from . import _core
 from ._errors import SpecError
 
 _KEYS: dict[str, str] = {name: doc for name, doc, _ in _core.keys()}
-_CHOICES: dict[str, tuple[str, ...]] = {name: choices for name, _, choices in _core.keys()}
+_CHOICES: dict[str, dict[str, str]] = {name: dict(choices) for name, _, choices in _core.keys()}
 _ATTRIBUTES: dict[str, str] = {name.replace(".", "_"): name for name in _KEYS}
-_NUMBERS = {"scale.even_bits", "scale.min_byte", "scale.max_byte", "had.size", "sr.bits", "seed"}
-_REALS = {"scale.min", "elem.prescale", "tensor.target"}
+# Keys without choices that are no numbers.
+_TEXTS = {"block", "had.signs"}
+
+
+def _number(key: str, value: str) -> int | float | None:
+    """The value of a key that is a number; None for choices and texts."""
+    if _CHOICES[key] or key in _TEXTS or value == "none":
+        return None
+    return int(value) if value.lstrip("-").isdigit() else float(value)
+
+
+def meaning(key: str, value: str) -> str:
+    """What a choice of a key is, in a few words; "" for numbers."""
+    found = _CHOICES[key].get(value) or next((doc for name, doc in _CHOICES[key].items() if name.endswith("=") and value.startswith(name)), "")
+    return found.partition(";")[0]
 
 
 def _word(value: Any) -> str:
@@ -127,7 +140,8 @@ class Spec(_core.SpecBase):
         key = _key(name)
         for k, value in self._items():
             if k == key:
-                return int(value) if key in _NUMBERS else float(value) if key in _REALS else value
+                number = _number(key, value)
+                return value if number is None else number
         raise KeyError(name)
 
     def __getattr__(self, name: str) -> Any:
@@ -163,8 +177,8 @@ class Spec(_core.SpecBase):
         words = [repr(name)] if name else []
         for item in rest.split():
             key, _, value = item.partition("=")
-            number = key in _NUMBERS or key in _REALS
-            words.append(f"{key.replace('.', '_')}={value if number else repr(value)}")
+            number = _number(key, value)
+            words.append(f"{key.replace('.', '_')}={value if number is not None and abs(number) < float('inf') else repr(value)}")
         return f"Spec({', '.join(words)})"
 
     def __reduce__(self) -> tuple[Any, ...]:

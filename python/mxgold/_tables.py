@@ -138,7 +138,7 @@ def models() -> list[str]:
 
 def keys() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Keys of a spec: name -> (meaning, choices); the choices of a number are empty."""
-    return {name: (doc, choices) for name, doc, choices in _core.keys()}
+    return {name: (doc, tuple(choice for choice, _ in choices)) for name, doc, choices in _core.keys()}
 
 
 def preset_names() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ._arrays import to_numpy
 from ._errors import DtypeError, Error, ShapeError
 from ._files import dtype_name
 from ._quantized import Quantized
-from ._spec import Spec, make
+from ._spec import Spec, make, meaning
 
 Tensor = tuple[str, str, Any]
 
@@ -228,6 +228,33 @@ def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identit
     )
 
 
+def beside(want: Spec, found: Identity, x: Any, codes: Any, scales: Any, tensor_scale: Any) -> Identity:
+    """What was found, said of the spec that was expected: presets that give the same bytes on these data have several names. A single key of the answer
+    that turns what is expected into the kernel's bytes is the plainest answer; otherwise the answer stays."""
+    if not found.exact or found.spec == want:
+        return found
+    mine, theirs = dict(want), dict(found.spec)
+    for key in (k for k in mine if mine[k] != theirs[k]):
+        try:
+            spec = want.replace(**{key.replace(".", "_"): theirs[key]})
+            if not diff(_core.quantize(x, spec=spec), codes=codes, scales=scales, tensor_scale=tensor_scale).equal:
+                continue
+        except Error:  # keys that exclude each other
+            continue
+        value = str(theirs[key])
+        what = f" ({meaning(key, value)})" if meaning(key, value) else ""
+        name = want.preset or str(want)
+        said = f"Every byte is explained: your kernel does what {name} does, except that {key} is {value}{what}."
+        return replace(found, spec=spec, preset=spec.preset, verdict=said, reproduce=reproduction(spec))
+    return found
+
+
+def reproduction(spec: Spec) -> str:
+    """The shell command that gives the bytes of a spec."""
+    options = [w for part in str(spec).split() for w in (["--set", part] if "=" in part else ["--preset", part])]
+    return _program.command(["quantize", "IN", "-o", "OUT.safetensors", *options])
+
+
 def _named(spec: Spec, preset: str) -> Spec:
     object.__setattr__(spec, "_like", preset)
     return spec
@@ -265,6 +292,7 @@ def identify(
     if dequantized is None and (codes is None or scales is None):
         raise Error("identify: expected codes and scales, or dequantized=")
     expected: bool | None = None
+    want: Spec | None = None
     if expect is not None and dequantized is None and not transpose:
         want = make(expect, None, None, None) if isinstance(expect, str) and " " not in expect else Spec(expect)
         right = _core.quantize(x, spec=want, threads=threads)
@@ -274,15 +302,7 @@ def identify(
             expected = False
         if expected:
             name = want.preset or str(want)
-            options = [w for part in str(want).split() for w in (["--set", part] if "=" in part else ["--preset", part])]
-            return Identity(
-                True,
-                want.preset,
-                want,
-                f"Your kernel does what {name} does: every byte is the same.",
-                _program.command(["quantize", "IN", "-o", "OUT.safetensors", *options]),
-                True,
-            )
+            return Identity(True, want.preset, want, f"Your kernel does what {name} does: every byte is the same.", reproduction(want), True)
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "kernel.safetensors")
         if dequantized is not None:
@@ -295,7 +315,8 @@ def identify(
         words += ["--packed"] * packed + ["--transpose"] * transpose + ["--quick"] * quick + ["--threads", str(threads)]
         words += ["--block", str(block)] if block is not None else []
         words += ["--seconds", repr(float(seconds))] if seconds is not None else []
-        return identity_of(_program.run_json(words)[1], expected)
+        found = identity_of(_program.run_json(words)[1], expected)
+    return beside(want, found, x, codes, scales, tensor_scale) if want is not None else found
 
 
 @dataclass(frozen=True)

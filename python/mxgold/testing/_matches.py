@@ -12,7 +12,7 @@ from .._arrays import to_numpy
 from .._errors import DtypeError, Error, ProgramError, ShapeError, SpecError
 from .._quantized import Quantized
 from .._spec import Spec, make, text_of
-from .._verify import Diff, diff, identify, input_tensor, kernel_tensors
+from .._verify import Diff, beside, diff, identify, input_tensor, kernel_tensors
 from . import _save
 
 Box = tuple[int, int, int, int]  # first row, end row, first column, end column
@@ -67,7 +67,7 @@ def assert_matches(
         raise AssertionError(_sizes(want, codes, scales, error)) from None
     if found.equal or _allowed(allow, x, codes, scales, tensor_scale, want, seconds, threads):
         return
-    verdict = identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads).verdict
+    verdict = beside(want.spec, identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads), x, codes, scales, tensor_scale).verdict
     if nan == "bits" and not (found.scales_differ or found.tensor_scales_differ or found.values_differ):
         verdict += " What differs is no value: codes of NaNs, or under a NaN scale, which no rule decides."
     raise _failure(x, codes, scales, tensor_scale, want, found, verdict, nan == "bits", zeros == "equal")

@@ -1,0 +1,254 @@
+"""What a call leaves behind and beside what it runs: memory, threads, forks, interpreters, the wheel itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import mxgold
+from mxgold import _core
+
+CALLS = int(os.environ.get("MXGOLD_CALLS", 20000))  # 1000000: the whole
+
+
+def resident() -> int:
+    """Bytes of memory that the process has now."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.parametrize("name", ["quantize", "encode", "decode", "dequantize", "gemm", "linear", "spec", "errors", "torch"])
+def test_no_leaks(name, x):
+    q = mxgold.quantize(x[:1], "te-nvfp4")
+    few = x[:2, :32].copy()
+
+    def errors():
+        for bad in (lambda: mxgold.quantize(x, "no-such"), lambda: mxgold.quantize([1]), lambda: mxgold.encode(few, "e2m1", bits=few)):
+            with pytest.raises(ValueError):
+                bad()
+
+    calls = {
+        "quantize": lambda: mxgold.quantize(few, "te-nvfp4"),
+        "encode": lambda: mxgold.encode(few, "e2m1", "torch"),
+        "decode": lambda: mxgold.decode(q.codes, "e2m1"),
+        "dequantize": lambda: q.dequantize(),
+        "gemm": lambda: mxgold.gemm(q, q),
+        "linear": lambda: mxgold.linear(few, few, few[:, :2], recipe="recipe-ocp", with_operands=True),
+        "spec": lambda: repr(mxgold.Spec("te-nvfp4 elem.round=sr", seed=7)),
+        "errors": errors,
+        "torch": lambda: None,
+    }
+    if name == "torch":
+        torch = pytest.importorskip("torch")
+        tensor = torch.from_numpy(few).bfloat16()
+        calls["torch"] = lambda: mxgold.quantize(tensor, "te-nvfp4", like=tensor)
+    call, n = calls[name], {"spec": CALLS // 100, "errors": CALLS // 40, "linear": CALLS // 20}.get(name, CALLS)
+    for _ in range(n // 4):
+        call()
+    before = resident()
+    for _ in range(n):
+        call()
+    assert resident() - before < max(1 << 20, 8 * n)  # a leak of one object a call would be 16 bytes and more
+
+
+def test_peak_memory():
+    """quantize takes its input, its output and 16 MiB at most."""
+    code = (
+        "import resource, numpy as np, mxgold\n"
+        "x = np.ones((4096, 4096), np.float32)\n"
+        "mxgold.quantize(x[:64], 'te-nvfp4')\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "q = mxgold.quantize(x, 'te-nvfp4')\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 - q.nbytes)\n"
+    )
+    beyond = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert beyond < 16 << 20
+
+
+def test_eight_threads(x):
+    want, wrong = mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4"), []
+
+    def work(seed):
+        for _ in range(10):
+            if mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4", threads=1 + seed % 3) != want or mxgold.gemm(want, want)[0, 0] != first:
+                wrong.append(seed)
+
+    first = mxgold.gemm(want, want)[0, 0]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_the_gil_is_released(x):
+    """Another thread runs while a call does."""
+    big, ticks, done = np.tile(x, (64, 16)), [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(1)
+            done.wait(0.0005)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    before = len(ticks)
+    mxgold.quantize(big, "ocp-mxfp4", set="elem.round=sr", threads=1)
+    after = len(ticks)
+    done.set()
+    other.join()
+    assert after > before
+
+
+def test_fork(x):
+    """A child of a process with threads runs one thread, and gives the same bytes."""
+    want = mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4", threads=4)  # starts threads
+    assert _core.thread_count(4) == 4
+    child = os.fork()
+    if not child:
+        same = mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4", threads=4) == want
+        os._exit(0 if same and _core.thread_count(4) == 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4", threads=4) == want
+
+
+def test_subinterpreter():
+    """The module works in an interpreter that shares the GIL; elsewhere the import says no in one line. NumPy decides for itself."""
+    inside = f"""
+import importlib.machinery, importlib.util
+try:
+    spec = importlib.util.spec_from_file_location("mxgold._core", {_core.__file__!r})
+    core = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(core)
+    assert len(core.presets()) > 100 and core.SpecBase("te-nvfp4").text()
+    print("works", flush=True)
+except ImportError as e:
+    print("refused:", e, flush=True)
+"""
+    code = f"""
+try:
+    import _interpreters as i
+except ImportError:
+    import _xxsubinterpreters as i
+for _ in range(3):
+    n = i.create()
+    i.run_string(n, {inside!r})
+    i.destroy(n)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if "No module named" in done.stderr:
+        pytest.skip("this Python has no module of interpreters")
+    lines = done.stdout.split("\n")[:3]
+    assert done.returncode == 0 and (lines == ["works"] * 3 or all(line.startswith("refused: ") for line in lines)), done.stdout + done.stderr
+
+
+def test_a_second_import():
+    """A second import of the module in one process is the same state, made anew."""
+    code = (
+        "import mxgold, sys\n"
+        "for n in [m for m in sys.modules if m.startswith('mxgold')]: del sys.modules[n]\n"
+        "import mxgold as m, numpy as np\n"
+        "print(m.quantize(np.ones((1, 32), np.float32)).scales[0, 0])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "125\n"
+
+
+@pytest.fixture
+def wheel():
+    path = os.environ.get("MXGOLD_WHEEL")
+    if not path:
+        pytest.skip("MXGOLD_WHEEL names no wheel")
+    return Path(path)
+
+
+def test_wheel(wheel, tmp_path):
+    assert "-cp311-abi3-manylinux_2_" in wheel.name and wheel.stat().st_size < 8 << 20
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path)
+    for wanted in ("mxgold/py.typed", "mxgold/_core.pyi", "mxgold/bin/mxgold", "mxgold_pytest.py"):
+        assert wanted in names
+    assert any(n.endswith("licenses/licenses/NOTICE.txt") for n in names) and any(n.endswith("licenses/LICENSE") for n in names)
+    needed = subprocess.run(["readelf", "-d", tmp_path / "mxgold/_core.abi3.so"], capture_output=True, text=True, check=True).stdout
+    assert not any(lib in needed for lib in ("gomp", "jansson", "xxhash", "gmp", "python"))
+    exported = subprocess.run(["nm", "-D", "--defined-only", tmp_path / "mxgold/_core.abi3.so"], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in exported.splitlines()] == ["PyInit__core"]
+    program = subprocess.run(["readelf", "-d", tmp_path / "mxgold/bin/mxgold"], capture_output=True, text=True, check=True).stdout
+    assert not any(lib in program for lib in ("gomp", "jansson", "xxhash", "gmp"))
+
+
+def test_wheel_is_the_same_again(wheel, tmp_path):
+    """Entries have fixed times and order: two wheels of one build are the same bytes."""
+    with zipfile.ZipFile(wheel) as archive:
+        assert {i.date_time for i in archive.infolist()} == {(2020, 1, 1, 0, 0, 0)}
+
+
+def test_auditwheel_grants_the_tag(wheel):
+    pytest.importorskip("auditwheel")
+    said = subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], capture_output=True, text=True).stdout.replace("\n", " ")
+    tag = wheel.name.split("-")[-1].removesuffix(".whl")
+    assert f'"{tag}"' in said, said
+
+
+def test_types_and_style():
+    """mypy --strict and ruff, where they are."""
+    checked = 0
+    for module, words in (("mypy", ["--strict", "mxgold", "mxgold_pytest.py"]), ("ruff", ["check", "."])):
+        if subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode:
+            continue
+        done = subprocess.run([sys.executable, "-m", module, *words], capture_output=True, text=True, cwd=ROOT / "python")
+        assert done.returncode == 0, done.stdout + done.stderr
+        checked += 1
+    if not checked:
+        pytest.skip("neither mypy nor ruff is there")
+
+
+def test_docstrings_run():
+    """The examples of the docstrings give what they say."""
+    import doctest
+    import importlib
+
+    import mxgold.testing
+
+    tried = 0
+    for name in (
+        "_quantized",
+        "_spec",
+        "_tables",
+        "_linear",
+        "_cases",
+        "_files",
+        "_verify",
+        "testing._matches",
+        "testing._product",
+        "testing._linear",
+        "testing._suites",
+    ):
+        module = importlib.import_module(f"mxgold.{name}")
+        result = doctest.testmod(module, extraglobs={"mxgold": mxgold}, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert result.failed == 0, name
+        tried += result.attempted
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    for function in (mxgold.quantize, mxgold.encode, mxgold.decode, mxgold.gemm):
+        for test in finder.find(function, function.__name__, module=False, globs={"mxgold": mxgold}):
+            assert runner.run(test).failed == 0
+            tried += len(test.examples)
+    assert tried > 30
+
+
+def test_every_public_name_has_a_docstring():
+    for name in mxgold.__all__:
+        assert (getattr(mxgold, name).__doc__ or "").strip(), name
+    import inspect
+
+    for name in ("quantize", "encode", "decode", "gemm", "mma", "hadamard"):
+        assert "x" in inspect.signature(getattr(mxgold, name)).parameters or name in ("decode", "gemm", "mma")
