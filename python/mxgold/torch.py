@@ -1,0 +1,192 @@
+"""mxgold under PyTorch: rounding inside a model, and the quantised linear layer of the training engine under any nn.Module.
+
+    y = mxgold.torch.fake_quantize(x, "te-nvfp4")              values that went through the quantiser; the gradient passes straight through
+    model = mxgold.torch.convert(model, "recipe-nvfp4")        every nn.Linear follows the recipe: six quantised operands, forward and backward
+    with mxgold.torch.observe(model) as tensors: ...           inputs, weights and gradients of its linear layers by name
+
+The operators are torch.library's (mxgold::fake_quantize, mxgold::linear), so torch.compile and activation checkpointing work. Every bit is the C library's, the
+same as `mxgold linear` gives for the same recipe, seed, step and layer. Tensors on a device are copied to memory and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import _core
+from ._linear import _texts
+from ._spec import Spec, make
+
+__all__ = ["Linear", "advance", "convert", "fake_quantize", "observe"]
+
+
+def _array(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().contiguous()
+
+
+def _tensor(array: Any, like: Tensor) -> Tensor:
+    return torch.from_numpy(array).to(device=like.device, dtype=like.dtype)
+
+
+@torch.library.custom_op("mxgold::fake_quantize", mutates_args=())
+def _fake_quantize(x: Tensor, spec: str) -> Tensor:
+    return _tensor(_core.quantize(_array(x), spec=Spec(spec)).dequantize(), x)
+
+
+@_fake_quantize.register_fake
+def _(x: Tensor, spec: str) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _straight_through(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    return grad, None
+
+
+_fake_quantize.register_autograd(_straight_through)
+
+
+def fake_quantize(x: Tensor, preset: str | None = None, *, spec: Any = None, set: Any = None, seed: int | None = None) -> Tensor:
+    """x after quantising and dequantising along its last axis, in its own dtype; the gradient is that of the identity (straight-through).
+
+    x: float32, float16 or bfloat16 [..., K]. preset, spec, set, seed: as quantize(). A rotation of the spec is not undone.
+    """
+    return _fake_quantize(x, str(make(preset, spec, set, seed)))  # type: ignore[no-any-return]
+
+
+# options: recipe, preset, gemms, accum, then the texts of set, operands and train, one a line each group; "" for none
+def _call(x: Tensor, w: Tensor, dy: Tensor | None, bias: Tensor | None, options: str, seed: int, step: Tensor, layer: int) -> tuple[Any, ...]:
+    words: list[Any] = [part or None for part in options.split("\x1f")]
+    recipe, preset, gemms, accum = words[:4]
+    given, operands, train = (tuple(text.split("\n")) if text else None for text in words[4:])
+    return _core.linear(_array(x), _array(w), None if dy is None else _array(dy), recipe=recipe, preset=preset, set=given, operands=operands, train=train,
+                        gemms=gemms, accum=accum, bias=None if bias is None else _array(bias), seed=seed, step=int(step.item()), layer=layer)  # fmt: skip
+
+
+@torch.library.custom_op("mxgold::linear", mutates_args=())
+def _linear(x: Tensor, w: Tensor, bias: Tensor | None, options: str, seed: int, step: Tensor, layer: int) -> Tensor:
+    return _tensor(_call(x, w, None, bias, options, seed, step, layer)[0], x)
+
+
+@_linear.register_fake
+def _(x: Tensor, w: Tensor, bias: Tensor | None, options: str, seed: int, step: Tensor, layer: int) -> Tensor:
+    return x.new_empty((*x.shape[:-1], w.shape[0]))
+
+
+@torch.library.custom_op("mxgold::linear_backward", mutates_args=())
+def _linear_backward(x: Tensor, w: Tensor, dy: Tensor, options: str, seed: int, step: Tensor, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+    _, dx, dw, db, _ = _call(x, w, dy, None, options, seed, step, layer)
+    return _tensor(dx, x), _tensor(dw, w), _tensor(db, w)
+
+
+@_linear_backward.register_fake
+def _(x: Tensor, w: Tensor, dy: Tensor, options: str, seed: int, step: Tensor, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(w, memory_format=torch.contiguous_format), w.new_empty(w.shape[0])
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, w, bias, ctx.options, ctx.seed, step, ctx.layer = inputs
+    ctx.has_bias = bias is not None
+    ctx.save_for_backward(x, w, step)
+
+
+def _gradients(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    x, w, step = ctx.saved_tensors
+    dx, dw, db = _linear_backward(x, w, grad.contiguous(), ctx.options, ctx.seed, step, ctx.layer)
+    return dx, dw, db if ctx.has_bias else None, None, None, None, None
+
+
+_linear.register_autograd(_gradients, setup_context=_keep)
+
+
+class Linear(nn.Linear):
+    """nn.Linear whose three products take quantised operands: y = x W^T + bias, dx = dy W, dw = dy^T x.
+
+    recipe, preset, set, operands, train, gemms, accum: as mxgold.linear(). seed and layer: what its random words depend on, beside the step, which advance()
+    counts. Parameters may be float32, bfloat16 or float16; products are accumulated in binary32. The backward pass quantises x and W again, to the same bits.
+    """
+
+    step: Tensor
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | None = None, preset: str | None = None, set: Any = None,
+                 operands: Any = None, train: Any = None, gemms: str | None = None, accum: str | None = None, seed: int = 0, layer: int = 0,
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
+        self._quantise(recipe, preset, set, operands, train, gemms, accum, seed, layer)
+
+    def _quantise(
+        self, recipe: str | None, preset: str | None, set: Any, operands: Any, train: Any, gemms: str | None, accum: str | None, seed: int, layer: int
+    ) -> None:
+        lists = ["\n".join(_texts(value) or ()) for value in (set, operands, train)]
+        self.options = "\x1f".join([recipe or "", preset or "", "" if gemms is None else gemms, accum or "", *lists])
+        self.seed, self.layer = seed, layer
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64), persistent=True)
+        one = torch.zeros((1, self.in_features))
+        _call(one, torch.zeros((1, self.in_features)), None, None, self.options, seed, self.step, layer)  # an unknown recipe is told here
+
+    def forward(self, input: Tensor) -> Tensor:
+        return _linear(input, self.weight, self.bias, self.options, self.seed, self.step.clone(), self.layer)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, {' '.join(part for part in self.options.split(chr(31)) if part) or 'recipe-ocp'}, layer={self.layer}"
+
+
+def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str, nn.Linear], bool] | None = None, seed: int = 0, **how: Any) -> nn.Module:
+    """Put Linear in the place of every nn.Linear of a model, in place. Parameters stay the same objects; layers are numbered as named_modules() lists them.
+
+    recipe and the keywords: as Linear. where: a function of the name and the layer that says which; all by default. Returns the model (a new one if it
+    is itself an nn.Linear). Raises SpecError.
+    """
+    number = 0
+    for name, module in list(model.named_modules()):
+        if type(module) is not nn.Linear or (where is not None and not where(name, module)):
+            continue
+        made = Linear.__new__(Linear)
+        nn.Module.__init__(made)
+        made.in_features, made.out_features = module.in_features, module.out_features
+        made.weight, made.bias = module.weight, module.bias
+        made._quantise(recipe, how.get("preset"), how.get("set"), how.get("operands"), how.get("train"), how.get("gemms"), how.get("accum"), seed, number)
+        made.train(module.training)
+        number += 1
+        if not name:
+            return made
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, made)
+    return model
+
+
+def advance(model: nn.Module) -> None:
+    """Count a training step in every Linear of a model, after optimizer.step(): random words of the next step are others. A forward pass does not count, so
+    that a checkpointed block that runs again in the backward pass has the same bits."""
+    for module in model.modules():
+        if isinstance(module, Linear):
+            module.step += 1
+
+
+@contextmanager
+def observe(model: nn.Module, where: Callable[[str, nn.Linear], bool] | None = None) -> Iterator[dict[str, Tensor]]:
+    """Collect tensors of a model's linear layers while it runs: NAME.input, NAME.weight, and with a backward pass NAME.gradient (of the layer's output).
+
+    Of several calls the last stays. Tensors are detached copies in memory, as matrices [rows][features].
+    """
+    found: dict[str, Tensor] = {}
+
+    def hook(name: str) -> Callable[..., None]:
+        def keep(module: nn.Linear, inputs: tuple[Any, ...], output: Tensor) -> None:
+            x = inputs[0]
+            found[f"{name}.input"] = x.detach().reshape(-1, x.shape[-1]).cpu().clone()
+            found[f"{name}.weight"] = module.weight.detach().cpu().clone()
+            if output.requires_grad:
+                output.register_hook(lambda grad: found.__setitem__(f"{name}.gradient", grad.detach().reshape(-1, grad.shape[-1]).cpu().clone()))  # type: ignore[no-untyped-call]
+
+        return keep
+
+    handles = [m.register_forward_hook(hook(n or "linear")) for n, m in model.named_modules() if isinstance(m, nn.Linear) and (where is None or where(n, m))]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,96 @@
+"""mxgold.torch: the bits are those of mxgold.linear() and quantize(), through autograd, compile and checkpoint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxgold
+
+torch = pytest.importorskip("torch")
+mt = pytest.importorskip("mxgold.torch")
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(5)
+    return [torch.from_numpy(rng.standard_normal(s).astype(np.float32)) for s in ((32, 64), (48, 64), (32, 48), (48,))]
+
+
+def test_fake_quantize(arrays):
+    x = arrays[0].clone().requires_grad_()
+    y = mt.fake_quantize(x, "te-nvfp4")
+    assert np.array_equal(y.detach().numpy(), mxgold.quantize(arrays[0], "te-nvfp4").dequantize())
+    y.backward(torch.full_like(y, 3))
+    assert torch.equal(x.grad, torch.full_like(x, 3))
+    half = mt.fake_quantize(arrays[0].bfloat16(), "ocp-mxfp4")
+    assert half.dtype == torch.bfloat16 and torch.equal(half.float(), torch.from_numpy(mxgold.quantize(arrays[0].bfloat16(), "ocp-mxfp4").dequantize()))
+    with pytest.raises(mxgold.SpecError):
+        mt.fake_quantize(x, "no-such")
+
+
+@pytest.mark.parametrize("recipe", ["recipe-nvfp4", "recipe-ocp"])
+def test_linear(recipe, arrays):
+    x, w, dy, bias = arrays
+    layer = mt.Linear(64, 48, recipe=recipe, seed=3, layer=2)
+    with torch.no_grad():
+        layer.weight.copy_(w)
+        layer.bias.copy_(bias)
+    mt.advance(layer)
+    mt.advance(layer)
+    given = x.clone().requires_grad_()
+    y = layer(given)
+    y.backward(dy)
+    want = mxgold.linear(x, w, dy, recipe=recipe, bias=bias, seed=3, layer=2, step=2)
+    for got, expected in ((y.detach(), want.y), (given.grad, want.dx), (layer.weight.grad, want.dw), (layer.bias.grad, want.db)):
+        assert got.numpy().tobytes() == expected.tobytes()
+
+
+def test_convert_and_checkpoint(arrays):
+    from torch.utils.checkpoint import checkpoint
+
+    x, dy = arrays[0], torch.ones(32, 16)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.GELU(), torch.nn.Linear(32, 16))
+    weight = model[0].weight
+    assert mt.convert(model, "recipe-nvfp4", seed=1) is model and model[0].weight is weight
+    assert [m.layer for m in model if isinstance(m, mt.Linear)] == [0, 1]
+    grads = []
+    for run in (lambda: model(x), lambda: checkpoint(model, x, use_reentrant=False)):
+        model.zero_grad()
+        run().backward(dy)
+        grads.append([p.grad.clone() for p in model.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))
+    assert "recipe-nvfp4" in repr(model[0]) and isinstance(mt.convert(torch.nn.Linear(64, 8), "recipe-ocp"), mt.Linear)
+    with pytest.raises(mxgold.SpecError):
+        mt.convert(torch.nn.Sequential(torch.nn.Linear(64, 8)), "recipe-nvpf4")
+
+
+def test_compile(arrays):
+    x, w, _, _ = arrays
+    layer = mt.Linear(64, 48, bias=False, recipe="recipe-nvfp4")
+    with torch.no_grad():
+        layer.weight.copy_(w)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    given = x.clone().requires_grad_()
+    y = compiled(given)
+    y.sum().backward()
+    want = mxgold.linear(x, w, torch.ones(32, 48), recipe="recipe-nvfp4")
+    assert y.detach().numpy().tobytes() == want.y.tobytes() and given.grad.numpy().tobytes() == want.dx.tobytes()
+
+
+def test_observe(arrays):
+    model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.Linear(32, 16))
+    with mt.observe(model) as tensors:
+        model(arrays[0]).sum().backward()
+    assert sorted(tensors) == [f"{i}.{kind}" for i in "01" for kind in ("gradient", "input", "weight")]
+    assert torch.equal(tensors["0.input"], arrays[0]) and torch.equal(tensors["1.gradient"], torch.ones(32, 16))
+
+
+def test_opcheck(arrays):
+    x, w, _, bias = arrays
+    torch.library.opcheck(torch.ops.mxgold.fake_quantize.default, (x, "te-nvfp4"), test_utils=("test_schema", "test_faketensor"))
+    options = "\x1f".join(["recipe-ocp", "", "", "", "", "", ""])
+    torch.library.opcheck(
+        torch.ops.mxgold.linear.default, (x, w, bias, options, 0, torch.zeros((), dtype=torch.int64), 0), test_utils=("test_schema", "test_faketensor")
+    )
