@@ -9,18 +9,18 @@
 /* A training key that is a number. */
 static double real(double number, double otherwise) { return number == 0 && !signbit(number) ? otherwise : number; }
 
-/* a^(1/k - 1), a > 0. Scaled by 2^(k j) so that 2^-k <= b < 1; eight steps z += z (1 - b z^k) / k. */
+/* a^(1/k - 1), a > 0. Scaled by 2^(k j) so that 2^-k <= b < 1; eight steps z += z (1 - b z^k) r, r = 1 / k. */
 static double power(double a, int k) {
   int exponent, j = 0;
   (void)frexp(a, &exponent); /* 2^(exponent - 1) <= a < 2^exponent */
   while (exponent + k * j > 0) j--;
   while (exponent + k * (j + 1) <= 0) j++;
-  const double b = ldexp(a, k * j);
-  double z = 1 - (double)(exponent + k * j) / k;
+  const double b = ldexp(a, k * j), r = 1 / (double)k;
+  double z = 1 - (double)(exponent + k * j) * r;
   for (int step = 0; step < 8; step++) {
     double zk = 1;
     for (int i = 0; i < k; i++) zk *= z;
-    z = z + z * (1 - b * zk) / k;
+    z = z + z * (1 - b * zk) * r;
   }
   double out = 1;
   for (int i = 0; i < k - 1; i++) out *= z;

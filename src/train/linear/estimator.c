@@ -1,26 +1,52 @@
 /* Slopes of a rounding: dge (arXiv 2501.17116), baseline_compat (what Graphcore's simulator computes under that name) and spline (2509.17791).
  * Everything is computed in binary64 by +, -, * and /, as ref/estimator.c has it again. */
 #include <math.h>
+#include <string.h>
 
 #include "mxgold/format.h"
 #include "train/linear/gradient.h"
 
+enum { GROUP = 16 }; /* powers that are computed side by side: each is a long chain of operations */
+
+static double power_of_two(int e) {
+  const uint64_t bits = (uint64_t)(1023 + e) << 52;
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* The e of 2^(e-1) <= a < 2^e, a normal. */
+static int exponent_of(double a) {
+  uint64_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  return (int)(bits >> 52 & 0x7FF) - 1022;
+}
+
+static void times_z(double *power, const double *z) {
+  for (int i = 0; i < GROUP; i++) power[i] *= z[i];
+}
+
 /* a^(1/k - 1), a > 0, k from 2 to 16: with a = b 2^-jk, 2^-k <= b < 1, it is z^(k-1) 2^(j (k-1)), z = b^(-1/k) by eight of Newton's steps
- * from the straight line between its values at 2^-k and 1, at the power of two above b. */
-static double root_power(double a, unsigned k) {
-  int e;
-  const double m = frexp(a, &e);
-  const int n = (int)k, j = e > 0 ? -((e + n - 1) / n) : -e / n; /* floor(-e / k) */
-  const double b = ldexp(m, e + n * j);
-  double z = 1 - (double)(e + n * j) / (double)n;
-  for (int i = 0; i < 8; i++) {
-    double power = z;
-    for (unsigned t = 1; t < k; t++) power *= z;
-    z += z * (1 - b * power) / (double)n;
+ * from the straight line between its values at 2^-k and 1, at the power of two above b. a from 2^-900 to 2^900. */
+static void root_powers(double *a, unsigned k) {
+  double b[GROUP], z[GROUP], power[GROUP];
+  int up[GROUP];
+  const int n = (int)k;
+  const double r = 1 / (double)n;
+  for (int i = 0; i < GROUP; i++) {
+    const int e = exponent_of(a[i]), j = e > 0 ? -((e + n - 1) / n) : -e / n; /* floor(-e / k) */
+    b[i] = a[i] * power_of_two(n * j);
+    z[i] = 1 - (double)(e + n * j) * r;
+    up[i] = j * (n - 1);
   }
-  double power = z;
-  for (unsigned t = 2; t < k; t++) power *= z;
-  return ldexp(power, j * (n - 1));
+  for (int step = 0; step < 8; step++) {
+    memcpy(power, z, sizeof power);
+    for (int t = 1; t < n; t++) times_z(power, z);
+    for (int i = 0; i < GROUP; i++) z[i] += z[i] * (1 - b[i] * power[i]) * r;
+  }
+  memcpy(power, z, sizeof power);
+  for (int t = 2; t < n; t++) times_z(power, z);
+  for (int i = 0; i < GROUP; i++) a[i] = power[i] * power_of_two(up[i]);
 }
 
 /* The i of the interval (x[i], x[i + 1]] that v lies in; the first or the last one for a v outside. */
@@ -47,18 +73,47 @@ static size_t interval_from(const double *x, size_t n, double v) {
 
 static double clamp(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
 
-double mxi_slope(const mxi_estimator *e, double v) {
+/* The slope at v, or (0) what is to be done for it: over times a's power, divided by k. */
+static int direct(double *slope, double *a, double *over, const mxi_estimator *e, double v) {
+  *a = *over = *slope = 1;
   if (e->kind == MX_QPRIME_STE || v != v || v < e->one_below || v > e->one_above) return 1;
-  if (e->kind == MX_QPRIME_SPLINE) return clamp(e->slope[interval_from(e->knot, e->n_knots, v)], e->lo, e->hi);
-  if (e->kind == MX_QPRIME_DGE || e->clamped) v = clamp(v, e->grid[0], e->grid[e->n - 1]);
-  const size_t i = interval_below(e->grid, e->n, v);
-  const double half = (e->grid[i + 1] - e->grid[i]) / 2, a = fabs(v - (e->grid[i] + e->grid[i + 1]) / 2);
-  if (e->kind == MX_QPRIME_BASELINE_COMPAT) {
-    if (a == 0) return 0;
-    return e->k == 1 ? half : half * root_power(a, e->k) / (double)e->k;
+  if (e->kind == MX_QPRIME_SPLINE) {
+    *slope = clamp(e->slope[interval_from(e->knot, e->n_knots, v)], e->lo, e->hi);
+    return 1;
   }
-  if (e->k == 1) return clamp(1, e->lo, e->hi);
-  return a == 0 ? e->hi : clamp(root_power(a / half, e->k) / (double)e->k, e->lo, e->hi);
+  const int dge = e->kind == MX_QPRIME_DGE;
+  if (dge || e->clamped) v = clamp(v, e->grid[0], e->grid[e->n - 1]);
+  const size_t i = interval_below(e->grid, e->n, v);
+  const double half = (e->grid[i + 1] - e->grid[i]) / 2, away = fabs(v - (e->grid[i] + e->grid[i + 1]) / 2);
+  if (!dge) *over = half;
+  *slope = away == 0 ? (dge && e->k > 1 ? e->hi : 0) : *over;
+  if (dge && e->k == 1) *slope = clamp(1, e->lo, e->hi);
+  if (away == 0 || e->k == 1) return 1;
+  *a = dge ? away / half : away;
+  return 0;
+}
+
+void mxi_slopes(double *out, const mxi_estimator *e, const double *v, size_t n) {
+  for (size_t from = 0; from < n; from += GROUP) {
+    const size_t some = n - from < GROUP ? n - from : GROUP;
+    double a[GROUP], over[GROUP];
+    int ready[GROUP], all = 1;
+    for (size_t i = 0; i < GROUP; i++) a[i] = 1;
+    for (size_t i = 0; i < some; i++) all &= ready[i] = direct(&out[from + i], &a[i], &over[i], e, v[from + i]);
+    if (all) continue;
+    root_powers(a, e->k);
+    for (size_t i = 0; i < some; i++) {
+      if (ready[i]) continue;
+      const double slope = over[i] * a[i] / (double)e->k;
+      out[from + i] = e->kind == MX_QPRIME_DGE ? clamp(slope, e->lo, e->hi) : slope;
+    }
+  }
+}
+
+double mxi_slope(const mxi_estimator *e, double v) {
+  double slope;
+  mxi_slopes(&slope, e, &v, 1);
+  return slope;
 }
 
 /* Every finite value, ascending; zero once. */

@@ -5,20 +5,27 @@
 
 #include "mxgold/isa.h"
 
-/* One row of elements, each with its own factor. */
+enum { AT_ONCE = 64 };
+
+/* n elements of one block in one row, each with its own factor. */
+static void piece(const mxi_ruled *m, float *g, const float *x, size_t n, double multiplier) {
+  double v[AT_ONCE], slope[AT_ONCE];
+  for (size_t i = 0; i < n; i++) v[i] = mxi_gradient_scaled(&m->blocks, multiplier, x[i]);
+  mxi_slopes(slope, m->elements, v, n);
+  for (size_t i = 0; i < n; i++) {
+    const int masked = m->trusted > 0 && !(fabs(v[i]) < m->trusted);
+    g[i] = mxi_gradient_store((double)g[i] * slope[i] * (masked ? 0 : 1));
+  }
+}
+
 static void row(const mxi_ruled *m, size_t r) {
   const mxi_blocks *b = &m->blocks;
-  const float *x = m->x.at + r * m->x.ld;
-  float *g = m->g + r * m->ld;
   for (size_t j = 0; j < b->across; j++) {
     double stored;
     const double multiplier = mxi_block_multiplier(b, r / b->rows, j, &stored);
     const size_t end = (j + 1) * b->cols < b->tensor->cols ? (j + 1) * b->cols : b->tensor->cols;
-    for (size_t c = j * b->cols; c < end; c++) {
-      const double v = mxi_gradient_scaled(b, multiplier, x[c]);
-      const double factor = m->trusted > 0 && !(fabs(v) < m->trusted) ? 0 : mxi_slope(m->elements, v);
-      g[c] = mxi_gradient_store((double)g[c] * factor);
-    }
+    for (size_t c = j * b->cols; c < end; c += AT_ONCE)
+      piece(m, m->g + r * m->ld + c, m->x.at + r * m->x.ld + c, end - c < AT_ONCE ? end - c : AT_ONCE, multiplier);
   }
 }
 

@@ -34,6 +34,8 @@ void mxi_estimator_of_elements(mxi_estimator *out, const mx_linear_recipe *r, in
 void mxi_estimator_of_scales(mxi_estimator *out, const mx_linear_recipe *r, int scale);
 /** The slope at v; 1 at a NaN. */
 double mxi_slope(const mxi_estimator *e, double v);
+/** The slopes at n numbers, several side by side. */
+void mxi_slopes(double *out, const mxi_estimator *e, const double *v, size_t n);
 
 /* A quantised matrix as blocks. */
 typedef struct mxi_blocks {

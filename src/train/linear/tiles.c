@@ -56,11 +56,12 @@ static mxi_block take(const pass *p, const bench *w, size_t at) {
       w->up[n] = (double)m->g[r * m->ld + c];
       w->v[n] = mxi_gradient_scaled(b, multiplier, w->x[n]);
       w->q[n] = p->value[mx_code_at(b->tensor, b->spec, r, c) & 255];
-      w->slope[n] = mxi_slope(m->elements, w->v[n]);
       w->trust[n] = m->trusted > 0 && !(fabs(w->v[n]) < m->trusted) ? 0 : 1;
       w->dg[n] = p->dg ? p->dg[r * b->tensor->cols + c] : 0;
-      if (!(fabs(w->v[n]) < INFINITY) || !(fabs(w->q[n]) < INFINITY)) w->v[n] = w->q[n] = 0;
     }
+  mxi_slopes(w->slope, m->elements, w->v, n);
+  for (size_t i = 0; i < n; i++)
+    if (!(fabs(w->v[i]) < INFINITY) || !(fabs(w->q[i]) < INFINITY)) w->v[i] = w->q[i] = 0;
   double z = 0, lever = 0;
   if (m->r->grad_config == MX_GRAD_STE)
     memset(w->dz, 0, n * sizeof *w->dz);
