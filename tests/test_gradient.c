@@ -9,7 +9,7 @@
 #include "../ref/linear.h"
 #include "lib/run.h"
 #include "mxgold/ablate.h"
-#include "train/linear/gradient.h"
+#include "train/linear/gradient/block.h"
 
 static mx_linear_recipe recipe_of(const char *keys, const char *train) {
   mx_linear_recipe r = {0};
@@ -26,9 +26,10 @@ static void near(const char *what, double got, double want, double most) {
 
 /* The slope in src/ and in ref/. */
 static double slope(const mx_linear_recipe *r, int elem, double v) {
-  static mxi_estimator e;
-  mxi_estimator_of_elements(&e, r, elem);
-  const double fast = mxi_slope(&e, v), slow = ref_qprime(r, elem, v);
+  mx_error err;
+  double fast = v;
+  if (mx_linear_slopes(&fast, &fast, 1, r, elem, &err)) ck_abort_msg("%s", err.text);
+  const double slow = ref_qprime(r, elem, v);
   ck_assert_msg(memcmp(&fast, &slow, sizeof fast) == 0, "at %.17g: %.17g, expected %.17g", v, fast, slow);
   return fast;
 }
@@ -293,9 +294,10 @@ END_TEST
 
 /* Slopes of scales in e4m3: the twenty smallest values are 0 to .04296875. */
 static double scale_slope(const mx_linear_recipe *r, int scale, double s) {
-  static mxi_estimator e;
-  mxi_estimator_of_scales(&e, r, scale);
-  const double fast = mxi_slope(&e, s), slow = ref_scale_qprime(r, scale, s);
+  mx_error err;
+  double fast = s;
+  if (mx_linear_scale_slopes(&fast, &fast, 1, r, scale, &err)) ck_abort_msg("%s", err.text);
+  const double slow = ref_scale_qprime(r, scale, s);
   ck_assert_msg(memcmp(&fast, &slow, sizeof fast) == 0, "at %.17g: %.17g, expected %.17g", s, fast, slow);
   return fast;
 }
@@ -502,6 +504,11 @@ START_TEST(keys) {
     ck_assert_int_eq(mx_linear_check(&r, &err), MX_ERR_CONFLICT);
     ck_assert_str_eq(err.text, refused[i][1]);
   }
+  double at_ = 1;
+  ck_assert_int_eq(mx_linear_slopes(&at_, &at_, 1, &r, MX_ELEM_E2M1, &err), MX_ERR_CONFLICT);
+  r = (mx_linear_recipe){0};
+  ck_assert_int_eq(mx_linear_slopes(&at_, &at_, 1, &r, MX_ELEM_COUNT, &err), MX_ERR_ARG);
+  ck_assert_int_eq(mx_linear_scale_slopes(NULL, &at_, 1, &r, MX_SCALE_E4M3, &err), MX_ERR_ARG);
   r = recipe_of("", "grad.trust_mask=on");
   ck_assert_int_eq(mx_preset_find(&r.q[MX_Q2], "hif4", &err), MX_OK);
   ck_assert_int_eq(mx_preset_find(&r.q[MX_Q1], "hif4", &err), MX_OK);

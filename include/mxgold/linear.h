@@ -164,6 +164,14 @@ mx_status mx_linear_forward(const mx_linear *layer, mx_linear_out y, mx_linear_i
 mx_status mx_linear_backward(const mx_linear *layer, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x,
                              mx_linear_in w, void *saved, void *work, const mx_exec *exec, mx_error *err);
 
+/** What a recipe's gradient rules take for the slope of the rounding of elements, Q', or of scales, q': curves to look at.
+ *  out, v, s  [n]; v scaled values, s the numbers that are rounded to scales; out may be v or s
+ *  elem       MX_ELEM_*; scale MX_SCALE_*: the format that is rounded to
+ *  Returns MX_OK; MX_ERR_ARG (NULL, no format); MX_ERR_CONFLICT (a number among the gradient keys). Threads: reentrant, on the calling one.
+ *  Source: arXiv 2501.17116, 2509.17791; SPEC "Gradient rules".   Oracle: ref_qprime, ref_scale_qprime, tests/test_gradient.c */
+mx_status mx_linear_slopes(double *out, const double *v, size_t n, const mx_linear_recipe *recipe, int elem, mx_error *err);
+mx_status mx_linear_scale_slopes(double *out, const double *s, size_t n, const mx_linear_recipe *recipe, int scale, mx_error *err);
+
 /** The seed of an operand's random words (slot MX_Q1 .. MX_Q6), or of a product's signs (slot 8 + MX_FPROP ..): words 2i and 2i + 1 of stream 5, the
  *  low word first, i = step * 2^24 + layer * 2^4 + slot.   Oracle: tests/test_linear.c against ref_random. */
 uint64_t mx_linear_seed(uint64_t seed, uint64_t step, uint32_t layer, unsigned slot);

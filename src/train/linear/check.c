@@ -1,7 +1,7 @@
 /* Can a layer follow a recipe? */
 #include <string.h>
 
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) {
   const mx_spec *a = &r->q[2 * p], *b = a + 1;

@@ -1,5 +1,5 @@
 /* A product's result, the gradient of what an operand became, is multiplied by the gradient rules' factors: SPEC "Gradient rules". */
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 #include <math.h>
 

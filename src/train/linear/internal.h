@@ -8,12 +8,12 @@
  * products.c   a product of two of them, or of raw matrices
  * outliers.c   x clamped before it is quantised, and what the clamp took away
  * layer.c      the public calls: forward and backward
- * gradient.h   gradient rules, in files of their own */
+ * rules.h      gradient rules, in files of their own and in the room gradient */
 #ifndef TRAIN_LINEAR_INTERNAL_H
 #define TRAIN_LINEAR_INTERNAL_H
 
 #include "mxgold/dense.h"
-#include "mxgold/linear.h"
+#include "train/linear/gradient/block.h"
 
 /* The caller's memory, taken from the front. base NULL: nothing is written, what is needed is counted. */
 typedef struct mxi_arena {
@@ -64,8 +64,6 @@ extern const char *const mxi_linear_products[MX_PRODUCTS + 1];
 int mxi_linear_is_plain(const mx_linear_recipe *r, int p);
 /** Is operand q made of the matrix itself when that is at hand (and not of what the forward pass made)? */
 int mxi_linear_from_hp(const mx_linear_recipe *r, int q);
-/** A training key that is a number: `fallback` where the recipe has +0. */
-double mxi_linear_real(double number, double fallback);
 /** Can the codes of Q2 (or Q1), transposed, stand for Q4 (or Q6)? */
 int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q);
 
@@ -86,5 +84,8 @@ mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx
 
 /** float32 values of a matrix: itself, or a copy in the arena. NULL at while counting. */
 mxi_matrix mxi_linear_values(mxi_layer *y, mx_linear_in in, size_t rows, size_t cols);
+
+/** The operand's values as they were quantised: rotated, filled up to whole tiles; x itself without a rotation. NULL at while counting. */
+mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matrix x);
 
 #endif

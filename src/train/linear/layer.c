@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 static int needs(const mxi_layer *y, int q) { return !y->plain[q / 2]; }
 

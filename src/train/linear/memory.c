@@ -39,3 +39,17 @@ mxi_matrix mxi_linear_values(mxi_layer *y, mx_linear_in in, size_t rows, size_t 
     }
   return (mxi_matrix){x, rows, cols, cols};
 }
+
+mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matrix x) {
+  const mx_spec *s = &y->q[q];
+  *out = x;
+  if (!s->had_size) return MX_OK;
+  const size_t wide = y->t[q].cols;
+  *out = (mxi_matrix){mxi_arena_take(&y->work, x.rows * wide, sizeof(float)), x.rows, wide, wide};
+  if (!out->at) return MX_OK;
+  for (size_t r = 0; r < x.rows; r++) {
+    memcpy(out->at + r * wide, x.at + r * x.ld, x.cols * sizeof(float));
+    memset(out->at + r * wide + x.cols, 0, (wide - x.cols) * sizeof(float));
+  }
+  return mx_hadamard(out->at, wide, out->at, x.rows, wide, wide, s->had_size, s->had_sign, s->had_signs, s->seed);
+}

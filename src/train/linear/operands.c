@@ -1,7 +1,7 @@
 /* The six quantised operands: of the matrices themselves, or of what the forward pass made of them. */
 #include <string.h>
 
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 static size_t up_to(size_t n, size_t multiple) { return multiple > 1 ? (n + multiple - 1) / multiple * multiple : n; }
 

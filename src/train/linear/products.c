@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 static double prescale_of(const mx_spec *s) { return s->elem == MX_ELEM_NONE || s->elem_prescale == 0 ? 1 : (double)s->elem_prescale; }
 

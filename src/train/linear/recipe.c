@@ -1,6 +1,5 @@
 /* Training keys by name. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +22,6 @@ static const key_row rows[] = {
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
 const mx_train_key *mx_train_key_at(size_t index) { return index < N_ROWS ? &rows[index].key : NULL; }
-
-double mxi_linear_real(double number, double fallback) { return number == 0 && !signbit(number) ? fallback : number; }
 
 static const char *key_name(const void *set, size_t index) {
   (void)set;

@@ -7,7 +7,7 @@
 #include "mxgold/isa.h"
 #include "mxgold/layout.h"
 #include "mxgold/random.h"
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 int mxi_soft_acts(const mx_linear_recipe *r, int q) {
   return r->grad_config == MX_GRAD_SOFTMAX && (q == MX_Q1 || q == MX_Q2) && mxi_gradient_looks_at(r, q);
@@ -87,7 +87,7 @@ mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err) {
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   mxi_blocks_of(&w.blocks, out, spec);
   const mxi_blocks *b = &w.blocks;
-  const size_t wide = b->across * (b->cols + 1), n_workers = least((size_t)mx_thread_count(y->exec.n_threads), b->down);
+  const size_t wide = b->across * (b->cols + 1), n_workers = least(MXI_MOST_WORKERS, b->down);
   if (spec->elem_round == MX_ROUND_SR) w.words = mxi_arena_take(&y->work, x.rows * wide, sizeof *w.words);
   w.values = mxi_arena_take(&y->work, x.rows * wide, sizeof *w.values);
   w.room = mxi_arena_take(&y->work, n_workers * b->rows * b->cols, 3 * sizeof *w.room);
@@ -96,8 +96,8 @@ mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err) {
   status = mxi_arena_tensor(&y->work, &y->work, &w.wide, x.rows, wide, &w.spec);
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   if (!y->work.base || !x.rows || !x.cols) return MX_OK;
-  w.how = mxi_normaliser_of(y->r, mxi_tensor_unit(spec, w.x));
-#pragma omp parallel for schedule(static) num_threads((int)n_workers) if (n_workers > 1)
+  w.how = mxi_normaliser_of(y->r, mxi_tensor_unit(spec, w.x.at, w.x.rows, w.x.cols, w.x.ld));
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(y->exec.n_threads)) if (n_workers > 1)
   for (size_t t = 0; t < n_workers; t++)
     for (size_t i = t; i < b->down; i += n_workers)
       for (size_t j = 0; j < b->across; j++) widen(&w, spec, i, j, w.room + t * 3 * b->rows * b->cols);
@@ -108,7 +108,7 @@ mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err) {
   status = mx_tensor_amax(&exec.amax, w.x.at, w.x.rows, w.x.cols, w.x.ld, &unrotated, &y->exec);
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   if ((status = mx_quantize(&w.wide, w.values, x.rows, wide, wide, &w.spec, &exec, err))) return status;
-#pragma omp parallel for schedule(static) num_threads((int)n_workers) if (n_workers > 1)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(y->exec.n_threads)) if (n_workers > 1)
   for (size_t t = 0; t < n_workers; t++)
     for (size_t r = t; r < x.rows; r += n_workers) narrow(&w, out, spec, codes + t * out->cols_padded, r);
   out->tensor_scale = w.wide.tensor_scale;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
-#include "train/linear/gradient.h"
+#include "train/linear/rules.h"
 
 enum { N_DOUBLES = 8, N_FLOATS = 3 };
 
@@ -121,14 +121,14 @@ static void begin(pass *p) {
   mxi_estimator_of_scales(p->scales, m->r, s->scale);
   p->encode = s->scale_form == MX_SCALE_FORM_ENCODE;
   p->rule_max = mxi_rule_max(s);
-  p->g = mxi_tensor_unit(s, m->x);
+  p->g = mxi_tensor_unit(s, m->x.at, m->x.rows, m->x.cols, m->x.ld);
   p->how = mxi_normaliser_of(m->r, p->g);
 }
 
 mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work) {
   const mxi_blocks *b = &m->blocks;
   const size_t n_tiles = b->down * b->across, n = b->rows * b->cols, all = m->x.rows * m->x.cols;
-  const size_t n_workers = least((size_t)mx_thread_count(m->exec->n_threads), n_tiles);
+  const size_t n_workers = least(MXI_MOST_WORKERS, n_tiles);
   const int of_tensor = m->r->grad_tensor != MX_GRAD_TENSOR_IGNORE;
   pass p = {.m = m, .scales = mxi_arena_take(work, 1, sizeof *p.scales)};
   double *doubles = mxi_arena_take(work, n_workers * n, N_DOUBLES * sizeof *doubles);
@@ -140,14 +140,14 @@ mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work) {
   begin(&p);
   if (of_tensor) slope_of_tensor(&p, dg, room);
   if (of_tensor && m->r->grad_jacobian == MX_JACOBIAN_FULL) {
-#pragma omp parallel for schedule(static) num_threads((int)n_workers) if (n_workers > 1)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(m->exec->n_threads)) if (n_workers > 1)
     for (size_t i = 0; i < n_workers; i++) {
       const bench w = bench_of(doubles + i * N_DOUBLES * n, floats + i * N_FLOATS * n, n);
       for (size_t t = i; t < n_tiles; t += n_workers) parts[t] = part_of_tensor(&p, &w, t);
     }
     for (size_t t = 0; t < n_tiles; t++) p.of_tensor += parts[t];
   }
-#pragma omp parallel for schedule(static) num_threads((int)n_workers) if (n_workers > 1)
+#pragma omp parallel for schedule(static) num_threads(mx_thread_count(m->exec->n_threads)) if (n_workers > 1)
   for (size_t i = 0; i < n_workers; i++) {
     const bench w = bench_of(doubles + i * N_DOUBLES * n, floats + i * N_FLOATS * n, n);
     for (size_t t = i; t < n_tiles; t += n_workers) transform(&p, &w, t);

@@ -2,7 +2,7 @@
  * scale. Nothing here knows a format: slopes and values are given, so that tests can give smooth ones. */
 #include <math.h>
 
-#include "train/linear/gradient.h"
+#include "train/linear/gradient/block.h"
 
 double mxi_scale_before(int encode, double rule_max, double multiplier, double z, double stored) {
   return encode ? rule_max * multiplier / z * stored : z / (rule_max * multiplier) * stored;

@@ -1,17 +1,20 @@
-/* Gradient rules: what stands between the product that gives the gradient of a quantised operand and the gradient of the operand itself.
+/* The gradient rules of one block, in binary64: SPEC "Gradient rules". Nothing here knows a layer.
  *
- * rules.c      which rules a recipe asks for
+ * numbers.c    the recipe's keys that are numbers
  * estimator.c  slopes of a rounding: Q' of elements, q' of scales
- * blocks.c     the blocks of a quantised operand: which values, and what a code stands for
+ * slopes.c     the public calls for them
+ * blocks.c     the blocks of a quantised operand: where a scale stands, and what a code stands for
  * normaliser.c what a block's scale is made of, and its derivative
- * jacobian.c   the derivative of a block's quantiser, from its slopes and those of its scale
- * tiles.c      one block after another through that derivative
- * soft.c       operands whose scales are made of a log-sum-exp
- * gradient.c   a product's result is multiplied by the rules' factors */
-#ifndef TRAIN_LINEAR_GRADIENT_H
-#define TRAIN_LINEAR_GRADIENT_H
+ * jacobian.c   the derivative of a block's quantiser, from its slopes and those of its scale */
+#ifndef TRAIN_LINEAR_GRADIENT_BLOCK_H
+#define TRAIN_LINEAR_GRADIENT_BLOCK_H
 
-#include "train/linear/internal.h"
+#include "mxgold/linear.h"
+
+/** A training key that is a number: `fallback` where the recipe has +0. */
+double mxi_linear_real(double number, double fallback);
+/** Are the numbers among the gradient keys within their bounds? */
+mx_status mxi_gradient_check_numbers(const mx_linear_recipe *r, mx_error *err);
 
 enum { MXI_MOST_VALUES = 256, MXI_MOST_KNOTS = 1024, MXI_MOST_K = 16 };
 
@@ -54,6 +57,11 @@ double mxi_rule_max(const mx_spec *spec);
 /** What the codes of block (i, j) are multiplied by; *stored is the value of its scale. */
 double mxi_block_multiplier(const mxi_blocks *b, size_t i, size_t j, double *stored);
 
+/** x as it is scaled before it is rounded. */
+double mxi_gradient_scaled(const mxi_blocks *b, double multiplier, float x);
+/** rnd_f32, one NaN for all. */
+float mxi_gradient_store(double x);
+
 /* How magnitudes are normalised, and by which derivative. */
 typedef struct mxi_normaliser {
   int derivative; /* MX_GRAD_ABSMAX or _SOFTMAX */
@@ -65,7 +73,7 @@ typedef struct mxi_normaliser {
 } mxi_normaliser;
 /** The recipe's, for an operand whose magnitudes are counted in units of `unit`: mxi_tensor_unit(), max|X| under a tensor scale, else 1. */
 mxi_normaliser mxi_normaliser_of(const mx_linear_recipe *r, double unit);
-double mxi_tensor_unit(const mx_spec *spec, mxi_matrix x);
+double mxi_tensor_unit(const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld);
 /** Z of n values. dz [n], if not NULL, gets dZ/dx; magnitude and weight [n] are scratch for the softmax. */
 double mxi_normalise(double *dz, const mxi_normaliser *how, const float *x, size_t n, float *magnitude, float *weight);
 
@@ -96,40 +104,5 @@ double mxi_jacobian_sum(const mxi_block *b, const double *up);
 double mxi_jacobian_of_tensor(const mxi_block *b, double sum, double g);
 /** out[j] = sum over i of up_i dq_i/dx_j, with of_tensor the sum of mxi_jacobian_of_tensor() over all blocks. */
 void mxi_jacobian_full(double *out, const mxi_block *b, const double *up, double sum, const double *dg, double of_tensor);
-
-/* What the backward call looks at again of Q1 or Q2. */
-enum { MXI_LOOKS_AT_NOTHING, MXI_LOOKS_AT_SCALES, MXI_LOOKS_AT_CODES };
-int mxi_gradient_looks_at(const mx_linear_recipe *r, int q);
-/** Do rules look at the derivatives of scales? */
-int mxi_gradient_of_scales(const mx_linear_recipe *r);
-/** Can a layer follow the recipe's gradient rules? As mx_linear_check(). */
-mx_status mxi_gradient_check(const mx_linear_recipe *r, mx_error *err);
-/** g [rows of values][ld], the gradient of what operand q (MX_Q1, MX_Q2) became, to that of q itself, both rotated as q was. values: q's own,
- *  not rotated. */
-mx_status mxi_gradient_apply(mxi_layer *y, int q, float *g, size_t ld, mxi_matrix values);
-
-/** The operand's values as they were quantised: rotated, filled up to whole tiles; x itself without a rotation. NULL at while counting. */
-mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matrix x);
-/** Is operand q made with the log-sum-exp of its blocks? And make it: x is its matrix, widened, not rotated. */
-int mxi_soft_acts(const mx_linear_recipe *r, int q);
-mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err);
-
-/* A gradient and what it is of, in memory at hand; rows and columns are the quantised tensor's. */
-typedef struct mxi_ruled {
-  const mx_linear_recipe *r;
-  mxi_blocks blocks;
-  mxi_matrix x; /* rotated as it was quantised */
-  float *g;
-  size_t ld;
-  double trusted; /* the trust mask's bound, 0 without one */
-  const mxi_estimator *elements;
-  const mx_exec *exec;
-} mxi_ruled;
-/** x as it is scaled before it is rounded. */
-double mxi_gradient_scaled(const mxi_blocks *b, double multiplier, float x);
-/** rnd_f32, one NaN for all. */
-float mxi_gradient_store(double x);
-/** The rules with derivatives of scales. Memory is the layer's; while it is counted, nothing else is done. */
-mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work);
 
 #endif

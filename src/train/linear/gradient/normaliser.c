@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "mxgold/math.h"
-#include "train/linear/gradient.h"
+#include "train/linear/gradient/block.h"
 
 static double sign_of(float x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
@@ -37,11 +37,11 @@ double mxi_normalise(double *dz, const mxi_normaliser *how, const float *x, size
   return z;
 }
 
-double mxi_tensor_unit(const mx_spec *spec, mxi_matrix x) {
+double mxi_tensor_unit(const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld) {
   if (spec->tensor_norm == MX_TENSOR_NORM_NONE) return 1;
   float most = 0;
-  for (size_t r = 0; r < x.rows; r++)
-    for (size_t c = 0; c < x.cols; c++) most = fabsf(x.at[r * x.ld + c]) > most ? fabsf(x.at[r * x.ld + c]) : most;
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) most = fabsf(x[r * ld + c]) > most ? fabsf(x[r * ld + c]) : most;
   return most > 0 ? (double)most : 1;
 }
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/linear/gradient.h"
+#include "train/linear/gradient/block.h"
 
 /* F of SPEC 3. */
 static double scale_max(const mx_spec *s) {
@@ -52,18 +52,4 @@ float mxi_gradient_store(double x) {
   float y = (float)x;
   if (y != y) memcpy(&y, &nan_bits, sizeof y);
   return y;
-}
-
-mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matrix x) {
-  const mx_spec *s = &y->q[q];
-  *out = x;
-  if (!s->had_size) return MX_OK;
-  const size_t wide = y->t[q].cols;
-  *out = (mxi_matrix){mxi_arena_take(&y->work, x.rows * wide, sizeof(float)), x.rows, wide, wide};
-  if (!out->at) return MX_OK;
-  for (size_t r = 0; r < x.rows; r++) {
-    memcpy(out->at + r * wide, x.at + r * x.ld, x.cols * sizeof(float));
-    memset(out->at + r * wide + x.cols, 0, (wide - x.cols) * sizeof(float));
-  }
-  return mx_hadamard(out->at, wide, out->at, x.rows, wide, wide, s->had_size, s->had_sign, s->had_signs, s->seed);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mxgold/format.h"
-#include "train/linear/gradient.h"
+#include "train/linear/gradient/block.h"
 
 enum { GROUP = 16 }; /* powers that are computed side by side: each is a long chain of operations */
 
@@ -96,15 +96,18 @@ static int direct(double *slope, double *a, double *over, const mxi_estimator *e
 void mxi_slopes(double *out, const mxi_estimator *e, const double *v, size_t n) {
   for (size_t from = 0; from < n; from += GROUP) {
     const size_t some = n - from < GROUP ? n - from : GROUP;
-    double a[GROUP], over[GROUP];
+    double a[GROUP], over[GROUP], slope;
     int ready[GROUP], all = 1;
     for (size_t i = 0; i < GROUP; i++) a[i] = 1;
-    for (size_t i = 0; i < some; i++) all &= ready[i] = direct(&out[from + i], &a[i], &over[i], e, v[from + i]);
+    for (size_t i = 0; i < some; i++) {
+      all &= ready[i] = direct(&slope, &a[i], &over[i], e, v[from + i]);
+      out[from + i] = slope;
+    }
     if (all) continue;
     root_powers(a, e->k);
     for (size_t i = 0; i < some; i++) {
       if (ready[i]) continue;
-      const double slope = over[i] * a[i] / (double)e->k;
+      slope = over[i] * a[i] / (double)e->k;
       out[from + i] = e->kind == MX_QPRIME_DGE ? clamp(slope, e->lo, e->hi) : slope;
     }
   }

@@ -1,0 +1,45 @@
+/* Gradient rules: what stands between the product that gives the gradient of a quantised operand and the gradient of the operand itself.
+ *
+ * rules.c      which rules a recipe asks for, what they look at, which exclude each other
+ * gradient.c   a product's result is multiplied by the rules' factors
+ * tiles.c      the same with derivatives of scales, one block after another
+ * soft.c       operands whose scales are made of a log-sum-exp */
+#ifndef TRAIN_LINEAR_RULES_H
+#define TRAIN_LINEAR_RULES_H
+
+#include "train/linear/gradient/block.h"
+#include "train/linear/internal.h"
+
+/* Parts of the work that have memory of their own. Not the number of threads, which may be another when memory is counted and when it is used. */
+enum { MXI_MOST_WORKERS = 32 };
+
+/* What the backward call looks at again of Q1 or Q2. */
+enum { MXI_LOOKS_AT_NOTHING, MXI_LOOKS_AT_SCALES, MXI_LOOKS_AT_CODES };
+int mxi_gradient_looks_at(const mx_linear_recipe *r, int q);
+/** Do rules look at the derivatives of scales? */
+int mxi_gradient_of_scales(const mx_linear_recipe *r);
+/** Can a layer follow the recipe's gradient rules? As mx_linear_check(). */
+mx_status mxi_gradient_check(const mx_linear_recipe *r, mx_error *err);
+/** g [rows of values][ld], the gradient of what operand q (MX_Q1, MX_Q2) became, to that of q itself, both rotated as q was. values: q's own,
+ *  not rotated. */
+mx_status mxi_gradient_apply(mxi_layer *y, int q, float *g, size_t ld, mxi_matrix values);
+
+/** Is operand q made with the log-sum-exp of its blocks? And make it: x is its matrix, widened, not rotated. */
+int mxi_soft_acts(const mx_linear_recipe *r, int q);
+mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err);
+
+/* A gradient and what it is of, in memory at hand; rows and columns are the quantised tensor's. */
+typedef struct mxi_ruled {
+  const mx_linear_recipe *r;
+  mxi_blocks blocks;
+  mxi_matrix x; /* rotated as it was quantised */
+  float *g;
+  size_t ld;
+  double trusted; /* the trust mask's bound, 0 without one */
+  const mxi_estimator *elements;
+  const mx_exec *exec;
+} mxi_ruled;
+/** The rules with derivatives of scales. Memory is the layer's; while it is counted, nothing else is done. */
+mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work);
+
+#endif
