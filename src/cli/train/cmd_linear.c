@@ -121,7 +121,7 @@ static int compute(work *w, mx_error *err) {
 
 /* What one tensor of the output file is. */
 typedef struct entry {
-  char name[24];
+  char name[32];
   mx_dtype dtype;
   uint64_t shape[2];
   int n_dims;
@@ -157,7 +157,7 @@ static size_t entries_of(entry *e, const work *w) {
 static mx_status describe(mx_writer *out, const work *w) {
   mx_status status = mx_writer_meta(out, "accum", w->recipe.fused ? w->unit.name : mx_gemm_model_name(w->recipe.model));
   for (int q = 0; q < MX_OPERANDS && !status; q++) {
-    char key[16], text[4096];
+    char key[24], text[4096];
     if (!w->q[q].codes) continue;
     snprintf(key, sizeof key, "q%d.spec", q + 1);
     mx_spec_print(text, sizeof text, &w->q[q].spec, 1);
