@@ -150,6 +150,11 @@ class Quantized:
     def __reduce__(self) -> tuple[Any, ...]:
         return Quantized, (self.codes, self.scales, self.tensor_scale, self.spec, self.shape, self.dtype, self.micro)
 
+    def _repr_html_(self) -> str:
+        from ._html import quantized_html
+
+        return quantized_html(self)
+
     def __repr__(self) -> str:
         extent = " x ".join(str(n) for n in self.shape) or "one number"
         scale = "" if self.tensor_scale is None else f", tensor scale {self.tensor_scale:.9g}"

@@ -181,6 +181,11 @@ class Spec(_core.SpecBase):
             words.append(f"{key.replace('.', '_')}={value if number is not None and abs(number) < float('inf') else repr(value)}")
         return f"Spec({', '.join(words)})"
 
+    def _repr_html_(self) -> str:
+        from ._html import spec_html
+
+        return spec_html(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self._like, self.text(True))
 

@@ -79,6 +79,11 @@ class Diff:
     examples: tuple[dict[str, Any], ...] = ()
     report: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    def _repr_html_(self) -> str:
+        from ._html import diff_html
+
+        return diff_html(self)
+
     def __str__(self) -> str:
         if self.equal:
             return f"equal: {self.n_codes} codes, {self.n_scales} scales"
@@ -201,6 +206,11 @@ class Identity:
     nibble: str | None = None
     layout: str | None = None
     report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def _repr_html_(self) -> str:
+        from ._html import identity_html
+
+        return identity_html(self)
 
     def __str__(self) -> str:
         return self.verdict

@@ -98,3 +98,17 @@ def test_tables():
     assert mxgold.formats()["e2m1"].values().tolist()[:8] == [0, 0.5, 1, 1.5, 2, 3, 4, 6]
     assert "nv128x4" in mxgold.layouts() and "ties" in mxgold.suites() and "recipe-nvfp4" in mxgold.recipes()
     assert "f32_block" in mxgold.models() and "elem.round" in mxgold.keys() and "sr" in mxgold.keys()["elem.round"][1]
+
+
+def test_what_notebooks_show():
+    import numpy as np
+
+    x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32)
+    q = mxgold.quantize(x, "te-nvfp4")
+    assert "e4m3" in q.spec._repr_html_() and "<table>" in q._repr_html_() and "0x" in q._repr_html_()
+    other = mxgold.quantize(x, "te-nvfp4", set="elem.round=rtz")
+    page = mxgold.diff(q, other, x=x)._repr_html_()
+    assert "not equal" in page and "smaller" in page and "<script" not in page
+    found = mxgold.identify(x, q.codes, q.scales, q.tensor_scale, expect="te-nvfp4")
+    assert "te-nvfp4" in found._repr_html_() and "mxgold quantize" in found._repr_html_()
+    assert "<table>" not in mxgold.quantize(np.zeros((0, 32), np.float32))._repr_html_() and "plain" in Spec()._repr_html_()
