@@ -207,6 +207,28 @@ START_TEST(trust_mask) {
 }
 END_TEST
 
+/* The largest value itself is not below it. QuEST's scale of blocks of +-d, whose standard deviation is d. */
+START_TEST(trust_ends_at_the_largest_value) {
+  const float w[] = {6, -6, 5.99f, -3}, up[] = {1, 2, 3, 4}, want[] = {0, 0, 3, 4};
+  float dw[4], x[32];
+  const mx_linear_recipe r = recipe_of("", "grad.trust_mask=on"), quest = recipe_of("scale.rule=quest", "");
+  layer_dw(dw, &r, w, up, 4);
+  for (int i = 0; i < 4; i++) ck_assert_float_eq(dw[i], want[i]);
+  static const float deviations[][2] = {{1, .25f}, {1.03f, .5f}, {2.06f, 1}};
+  for (size_t k = 0; k < 3; k++) {
+    mx_tensor t;
+    mxi_blocks b;
+    double stored;
+    for (int i = 0; i < 32; i++) x[i] = i % 2 ? deviations[k][0] : -deviations[k][0];
+    ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &quest.q[0]), MX_OK);
+    ck_assert_int_eq(mx_quantize(&t, x, 1, 32, 32, &quest.q[0], NULL, NULL), MX_OK);
+    mxi_blocks_of(&b, &t, &quest.q[0]);
+    ck_assert_double_eq(mxi_block_multiplier(&b, 0, 0, &stored), (double)deviations[k][1]);
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
 /* The published example has a rotation of 4, smaller than the layer's smallest: its numbers through the same calls, one by one. */
 START_TEST(trust_mask_of_four) {
   const float xh[] = {.5f, -1, .25f, 9}, up[] = {1, 2, 3, 4};
@@ -529,6 +551,7 @@ int main(void) {
   tcase_add_test(t, every_format);
   tcase_add_test(t, estimator_in_the_weight_gradient);
   tcase_add_test(t, trust_mask);
+  tcase_add_test(t, trust_ends_at_the_largest_value);
   tcase_add_test(t, trust_mask_of_four);
   tcase_add_test(t, table_of_configurations);
   tcase_add_test(t, ties);
