@@ -75,6 +75,17 @@ static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mx
   return 1;
 }
 
+/* f32_block of operands whose scales divide, where every dot and product of two scales is exact. */
+static int tile_divided(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
+  uint16_t unsure[L];
+  if (plan->model != MX_GEMM_F32_BLOCK || !plan->bounded || !plan->a.divides || !plan->b.divides || !kernels->f32_divided) return 0;
+  kernels->f32_divided(acc, unsure, a, b);
+  for (size_t i = 0; i < a->rows; i++)
+    for (size_t j = 0; j < b->rows && unsure[i]; j++)
+      if (unsure[i] >> j & 1) acc[i * L + j] = mxi_gemm_one_block(plan, line_of(a, i), line_of(b, j));
+  return 1;
+}
+
 static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                  const void *c) {
   float acc[L * L];
@@ -82,6 +93,10 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
   mxg_kernel *kernel = kernel_of(plan, kernels);
   if (!exact && kernel && tile_fits(plan, a, b)) {
     kernel(acc, a, b);
+    store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
+    return;
+  }
+  if (tile_divided(acc, plan, kernels, a, b)) {
     store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
     return;
   }

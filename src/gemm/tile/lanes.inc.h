@@ -6,6 +6,7 @@
  *   D_ADD D_SUB D_STORE the same
  *   D_EXACT(a, b, c)    a * b + c where nothing rounds
  *   ADD_TERM(acc, t)    WD binary32 sums at acc become rnd_f32(acc + t), t binary64, exactly one rounding
+ *   ADD_QUOTIENT(acc, t, over)  may be left out: the same of t / over; the bits of its result are lanes that it cannot decide
  *   ROWS                rows whose sums are held in registers at a time
  *   TABLE               name of the mxg_kernels */
 
@@ -41,6 +42,27 @@ static void f32_block(float *acc, const mxg_panel *a, const mxg_panel *b) {
       }
   }
 }
+
+#ifdef ADD_QUOTIENT
+static void f32_divided(float *acc, uint16_t unsure[L], const mxg_panel *a, const mxg_panel *b) {
+  for (int i = 0; i < L * L; i++) acc[i] = 0;
+  for (int i = 0; i < L; i++) unsure[i] = 0;
+  for (size_t block = 0; block < a->kb; block++) {
+    const size_t k = block * a->block, n = a->K - k < a->block ? a->K - k : a->block;
+    const double *sa = a->s + block * L, *sb = b->s + block * L;
+    for (size_t i = 0; i < L; i += ROWS)
+      for (size_t j = 0; j < L; j += WD) {
+        vd dot[ROWS];
+        dot_rows(dot, a->v + k * L + i, b->v + k * L + j, n);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < ROWS; r++)
+          unsure[i + r] |= (uint16_t)(ADD_QUOTIENT(acc + (i + r) * L + j, dot[r], D_MUL(D_SET1(sa[i + r]), D_LOAD(sb + j))) << j);
+      }
+  }
+}
+#else
+#define f32_divided NULL
+#endif
 
 /* The blocks' terms, summed without rounding: what each sum but the last takes of a term is rounded to its place, the next one has the rest. */
 static void exact(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums) {
@@ -136,4 +158,4 @@ static void group64(float *acc, const mxg_panel *a, const mxg_panel *b) {
   for (int i = 0; i < L * L; i++) acc[i] = mxg_to_lattice(acc[i]);
 }
 
-const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, group64, exact};
+const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, group64, exact, f32_divided};

@@ -1,4 +1,5 @@
 /* Kernels on decoded panels with AVX-512. */
+#include <float.h>
 #include <immintrin.h>
 
 #include "gemm/tile/tile.h"
@@ -25,16 +26,34 @@
 #define D_EXACT(a, b, c) _mm512_fmadd_pd(a, b, c)
 #define D_STORE_F32(p, x) _mm256_storeu_ps(p, _mm512_cvtpd_ps(x))
 #define ADD_TERM(p, t) add_term(p, t)
+#define ADD_QUOTIENT(p, t, over) add_quotient(p, t, over)
 
-/* By way of round to odd: towards zero, and the last place set where down and up differ (nothing but NaN is unordered, and stays NaN). */
-static inline void add_term(float *p, __m512d t) {
-  const __m512d x = _mm512_cvtps_pd(_mm256_loadu_ps(p));
+/* x + t to odd: towards zero, and the last place set where down and up differ (nothing but NaN is unordered, and stays NaN). */
+static inline __m512d add_to_odd(__m512d x, __m512d t) {
   const __m512d zero = _mm512_add_round_pd(x, t, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   const __m512d down = _mm512_add_round_pd(x, t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
   const __m512d up = _mm512_add_round_pd(x, t, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
   const __mmask8 cut = _mm512_cmp_pd_mask(down, up, _CMP_NEQ_OQ);
-  const __m512i bits = _mm512_castpd_si512(zero), odd = _mm512_mask_or_epi64(bits, cut, bits, _mm512_set1_epi64(1));
-  _mm256_storeu_ps(p, _mm512_cvtpd_ps(_mm512_castsi512_pd(odd)));
+  const __m512i bits = _mm512_castpd_si512(zero);
+  return _mm512_castsi512_pd(_mm512_mask_or_epi64(bits, cut, bits, _mm512_set1_epi64(1)));
+}
+
+static inline void add_term(float *p, __m512d t) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(add_to_odd(_mm512_cvtps_pd(_mm256_loadu_ps(p)), t))); }
+
+/* The quotient to odd too: towards zero, and the last place set if something is left. Both roundings as in block_step() of one.c, which has the reasons;
+ * the bits of the result are lanes that it has to decide. */
+static inline unsigned add_quotient(float *p, __m512d t, __m512d over) {
+  const __m512d x = _mm512_cvtps_pd(_mm256_loadu_ps(p)), nothing = _mm512_setzero_pd(), most = _mm512_set1_pd(DBL_MAX);
+  const __m512d cut = _mm512_div_round_pd(t, over, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  const __mmask8 rest = _mm512_cmp_pd_mask(_mm512_fnmadd_pd(cut, over, t), nothing, _CMP_NEQ_OQ);
+  const __m512i bits = _mm512_castpd_si512(_mm512_add_pd(cut, nothing));
+  const __m512d q = _mm512_castsi512_pd(_mm512_mask_or_epi64(bits, rest, bits, _mm512_set1_epi64(1))), sum = add_to_odd(x, q);
+  _mm256_storeu_ps(p, _mm512_cvtpd_ps(sum));
+  const __mmask8 small = _mm512_cmp_pd_mask(_mm512_abs_pd(sum), _mm512_mul_pd(_mm512_abs_pd(q), _mm512_set1_pd(0x1p-20)), _CMP_NGE_UQ);
+  const __mmask8 zero = _mm512_cmp_pd_mask(t, nothing, _CMP_EQ_OQ);
+  const __mmask8 known = _mm512_cmp_pd_mask(_mm512_abs_pd(t), most, _CMP_LE_OQ) & _mm512_cmp_pd_mask(_mm512_abs_pd(x), most, _CMP_LE_OQ) &
+                         _mm512_cmp_pd_mask(_mm512_abs_pd(over), most, _CMP_LE_OQ) & _mm512_cmp_pd_mask(over, nothing, _CMP_NEQ_OQ);
+  return (unsigned)(uint8_t)((small & ~zero) | ~known);
 }
 
 #include "gemm/tile/lanes.inc.h"

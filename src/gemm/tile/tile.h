@@ -80,9 +80,13 @@ int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_pane
 typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
 /** `exact`, where mxi_gemm_exact_split() found a way: sums [n_sums][16][16] whose sum is each output's, nothing rounded. */
 typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums);
+/** f32_block of two operands whose scales divide. Bit j of unsure[i] is set where output (i, j) needs mxi_gemm_one_block(): a sum so small that the
+ *  places below the last one of a quotient count, or a number or divisor that is not finite or 0. */
+typedef void mxg_divided_kernel(float *acc, uint16_t unsure[MXG_LANES], const mxg_panel *a, const mxg_panel *b);
 typedef struct mxg_kernels {
   mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64, *group64;
   mxg_exact_kernel *exact;
+  mxg_divided_kernel *f32_divided; /* NULL: this ISA has none */
 } mxg_kernels;
 extern const mxg_kernels mxi_gemm_lanes_scalar, mxi_gemm_lanes_avx2, mxi_gemm_lanes_avx512;
 const mxg_kernels *mxi_gemm_kernels_best(const mx_exec *exec);
