@@ -10,6 +10,7 @@
 #include "gemm/internal.h"
 #include "lib/operands.h"
 #include "lib/run.h"
+#include "mxgold/random.h"
 #include "mxgold/isa.h"
 static void check_mix(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, operands_kind kind, int models) {
   const mx_spec as = operands_spec(a_text), bs = operands_spec(b_text);
@@ -574,6 +575,37 @@ START_TEST(order_free_with_tensor_scales) {
 }
 END_TEST
 
+/* Quotients that cancel: the second block is the first with y's signs turned, so that what is left of the sum lies below the last place of a quotient.
+ * In every fourth round a scale in sixteen is 0 or NaN. */
+START_TEST(quotients_that_cancel) {
+  enum { ROWS = 19, BLOCKS = 3, ROUNDS = 24 };
+  const mx_spec s = operands_spec("scale=e4m3 scale.form=encode scale.rule=value block=1x16");
+  uint64_t word = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    mx_tensor t[2];
+    uint32_t got[ROWS * ROWS], want[ROWS * ROWS];
+    for (int i = 0; i < 2; i++) {
+      ck_assert_int_eq(mx_tensor_alloc(&t[i], ROWS, BLOCKS * 16, &s), MX_OK);
+      for (size_t r = 0; r < ROWS; r++) {
+        uint8_t *codes = t[i].codes + r * t[i].code_stride, *scales = t[i].scales + r * t[i].scale_cols;
+        for (size_t k = 0; k < t[i].code_stride; k++) codes[k] = (uint8_t)mx_random(5, MX_STREAM_DATA, word++);
+        for (size_t k = 0; k < BLOCKS; k++) {
+          const uint32_t draw = mx_random(5, MX_STREAM_DATA, word++);
+          scales[k] = round % 4 == 3 && draw % 16 == 0 ? (draw & 16 ? 0x7F : 0) : (uint8_t)(1 + draw / 32 % 126);
+        }
+        for (size_t k = 0; k < 8; k++) codes[8 + k] = codes[k] ^ (i ? 0x88 : 0);
+        scales[1] = scales[0];
+      }
+    }
+    ck_assert_int_eq(mx_gemm(got, ROWS, &t[0], &s, &t[1], &s, NULL, NULL), MX_OK);
+    ck_assert_int_eq(ref_gemm(want, ROWS, &t[0], &s, &t[1], &s, NULL, NULL), MX_OK);
+    for (int i = 0; i < ROWS * ROWS; i++) ck_assert_msg(got[i] == want[i], "round %d, output %d: %x, ref %x", round, i, got[i], want[i]);
+    mx_tensor_free(&t[0]);
+    mx_tensor_free(&t[1]);
+  }
+}
+END_TEST
+
 /* One operand decodes, the other encodes: the term is dot * sa / sb, and a zero dot over a zero sb is 0. e2m1, codes 2 (1.0) and 4 (2.0). */
 START_TEST(mixed_forms) {
   const mx_spec decode = operands_spec("scale=ue5m3"), encode = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value");
@@ -650,6 +682,7 @@ int main(void) {
   tcase_add_test(t, elements);
   tcase_add_test(t, scale_formats);
   tcase_add_test(t, encode_form);
+  tcase_add_test(t, quotients_that_cancel);
   tcase_add_test(t, shapes);
   tcase_add_test(t, skinny);
   tcase_add_test(t, zero_blocks);
