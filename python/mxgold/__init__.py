@@ -28,11 +28,13 @@ from ._tables import Format, Layout, Preset, formats, keys, layouts, models, pre
 
 _core.setup(_numpy.empty, _numpy.dtype, Spec, Quantized, _make, _adapt, _as_like)
 
+from ._ablate import Ablation, ablate  # noqa: E402
 from ._verify import Diff, Identity, Judgement, Probe, diff, diff_gemm, identify, probe  # noqa: E402
 
 __version__ = _core.version
 
 __all__ = [
+    "Ablation",
     "Case",
     "Cases",
     "DataError",
@@ -54,6 +56,7 @@ __all__ = [
     "SpecError",
     "Tensors",
     "UnsupportedError",
+    "ablate",
     "decode",
     "dequantize",
     "diff",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._ablate import Ablation
     from ._quantized import Quantized
     from ._spec import Spec
     from ._verify import Diff, Identity
@@ -55,3 +56,9 @@ def diff_html(found: Diff) -> str:
 def identity_html(found: Identity) -> str:
     """The verdict, the keys, the command."""
     return f"<p><b>{_cell(found.verdict)}</b></p>{spec_html(found.spec)}<pre>{_cell(found.reproduce)}</pre>"
+
+
+def ablation_html(table: Ablation) -> str:
+    """The figures that decide, a row for each tensor and spec."""
+    names = ("tensor", "spec", "bits", "sqnr_db", "behind_db", "behind_low", "behind_high", "saturated", "underflow")
+    return _table(names, ([row.get(name, "") for name in names] for row in table))

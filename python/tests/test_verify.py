@@ -164,3 +164,19 @@ def test_program(tmp_path):
     assert subprocess.run(["mxgold", "nothing"], capture_output=True).returncode == 2
     with pytest.raises(mxgold.ProgramError, match="nothing"):
         _program.run(["nothing"])
+
+
+def test_ablate(x, tmp_path):
+    table = mxgold.ablate({"a": x, "b": x * x}, ["ocp-mxfp4", "te-nvfp4"])
+    assert len(table) == 4 and {row["tensor"] for row in table} == {"a", "b"} and len(table.specs) == 2
+    best = max((row for row in table if row["tensor"] == "a"), key=lambda row: row["sqnr_db"])
+    q = mxgold.quantize(x, best["spec"]).dequantize().astype(np.float64)
+    assert best["mse"] == pytest.approx(np.mean((x - q) ** 2), rel=1e-12)
+    table.to_csv(tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert len(lines) == 5 and lines[0].startswith("tensor,spec,bits") and "<table>" in table._repr_html_()
+    assert len(mxgold.ablate(x, "ocp-mxfp4", set={"elem.round": ["rne", "rtz"]})) == 2
+    with pytest.raises(mxgold.ProgramError, match="nearest"):
+        mxgold.ablate(x, ["te-nvpf4"])
+    with pytest.raises(mxgold.DtypeError):
+        mxgold.ablate({}, ["ocp-mxfp4"])

@@ -1,0 +1,92 @@
+"""ablate: what formats do to tensors, as a table."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _core, _program
+from ._errors import DtypeError, Error
+from ._verify import input_tensor
+
+
+class Ablation:
+    """The measurements of ablate(): a sequence of rows, each a dict, one for each tensor and spec.
+
+    columns: names of the figures, those of `mxgold ablate --json` (sqnr_db, bits, mse, behind_db with behind_low and behind_high, pareto, ...).
+    specs: a row for each spec over all tensors. report: all that the program says. polars.DataFrame(list(table)) takes the rows as they are.
+    """
+
+    def __init__(self, report: Mapping[str, Any]) -> None:
+        self.report = dict(report)
+        self.rows: list[dict[str, Any]] = list(report["measurements"])
+        self.specs: list[dict[str, Any]] = list(report["specs"])
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.rows[0]) if self.rows else []
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        return f"Ablation({len({row['tensor'] for row in self.rows})} tensors, {len(self.specs)} specs)"
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a line of names, then a line for each row."""
+        temporary = f"{os.fspath(path)}.tmp"
+        with open(temporary, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows)
+        os.replace(temporary, path)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame of the rows."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+    def _repr_html_(self) -> str:
+        from ._html import ablation_html
+
+        return ablation_html(self)
+
+
+def ablate(tensors: Any, presets: Sequence[str], *, set: Any = None, seed: int | None = None, repeats: int | None = None, threads: int = 0) -> Ablation:
+    """What does each preset do to each tensor? Error, bits, saturation, underflow, and how far each is behind the best, with its interval.
+
+    tensors: a mapping of names to arrays (mxgold.torch.observe() gives one), or one array, float32, float16 or bfloat16 [..., K]. presets: names.
+    set: keys with values, {"elem.round": "rne,sr"}: every combination is measured. seed, repeats: of random specs. threads: no figure depends on it.
+    Returns an Ablation. Raises DtypeError, ProgramError (an unknown preset, with the nearest).
+
+    >>> import numpy as np, mxgold
+    >>> x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
+    >>> [row["spec"] for row in mxgold.ablate(x, ["ocp-mxfp4", "nvfp4"])]
+    ['nvfp4', 'ocp-mxfp4']
+    """
+    if isinstance(presets, str):
+        presets = [presets]
+    if not presets:
+        raise Error("ablate: no presets, expected names of mxgold.presets()")
+    named = tensors if isinstance(tensors, Mapping) else {"tensor": tensors}
+    if not named:
+        raise DtypeError("tensors: none, expected at least one array")
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        path = os.path.join(folder, "tensors.safetensors")
+        _core.write_file(path, [input_tensor(array, name) for name, array in named.items()], {})
+        words = ["ablate", path, "--presets", ",".join(presets), "--threads", str(threads)]
+        for key, values in (set or {}).items():
+            words += ["--set", f"{key}={values if isinstance(values, str) else ','.join(map(str, values))}"]
+        words += ["--seed", str(seed)] if seed is not None else []
+        words += ["--repeats", str(repeats)] if repeats is not None else []
+        return Ablation(_program.run_json(words)[1])
