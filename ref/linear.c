@@ -1,9 +1,11 @@
 /* The quantised linear layer, in the order of include/mxgold/linear.h. */
 #include "linear.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ema.h"
 #include "fail.h"
 #include "gemm.h"
 #include "gradient.h"
@@ -62,6 +64,10 @@ static mx_spec spec_of(const mx_linear *l, int q) {
     for (unsigned i = 0; i < 128; i++)
       if (ref_random(signs, MX_STREAM_SIGN, i / 32) >> i % 32 & 1) s.had_signs[i / 8] |= (uint8_t)(1 << i % 8);
   }
+  if (l->hold && !l->hold->refresh && l->hold->scale[q] > 0 && s.tensor_norm != MX_TENSOR_NORM_NONE) {
+    s.tensor_given = 1;
+    s.tensor_given_value = l->hold->scale[q];
+  }
   return s;
 }
 
@@ -70,6 +76,18 @@ static mx_status soft_quantise(operand *o, matrix x, const mx_linear_recipe *r, 
   const mx_status status =
       s->had_size ? ref_hadamard(x.at, x.cols, x.at, x.rows, x.cols, x.cols, s->had_size, s->had_sign, s->had_signs, s->seed) : MX_OK;
   return status ? status : ref_soft_quantize(&o->tensor, x.at, s, r, err);
+}
+
+/* Q2 as its moving average asks, widened as W [O][cols] is. */
+static mx_status by_average(operand *o, const mx_linear *l, size_t cols, const float *w) {
+  const matrix narrow = read_in(l->ema, l->O, l->I), wide = matrix_new(l->O, cols);
+  uint64_t moved = 0;
+  for (size_t r = 0; r < l->O && narrow.at && wide.at; r++) memcpy(wide.at + r * cols, narrow.at + r * l->I, l->I * sizeof *narrow.at);
+  const mx_status status = narrow.at && wide.at ? ref_ema(&o->tensor, &moved, &o->spec, w, wide.at) : MX_ERR_NOMEM;
+  if (l->counts) l->counts->steered += moved;
+  free(narrow.at);
+  free(wide.at);
+  return status;
 }
 
 /* Quantise along the rows of x, filled up to whole tiles of the rotation. x is freed. */
@@ -93,6 +111,11 @@ static mx_status quantise(operand *o, const mx_linear *l, int q, matrix x, mx_er
     const int soft = q <= MX_Q2 && l->recipe->grad_config == MX_GRAD_SOFTMAX && ref_gradient_acts(l->recipe, q);
     status = soft ? soft_quantise(o, wide, l->recipe, &why) : ref_quantize(&o->tensor, wide.at, x.rows, cols, cols, &o->spec, NULL, &why);
     if (status) ref_fail(err, status, "Q%d: %s", q + 1, why.text);
+  }
+  if (!status && q == MX_Q2 && l->recipe->q2_ema != 0 && l->ema.data) status = by_average(o, l, cols, wide.at);
+  if (!status && l->hold && l->hold->refresh) {
+    const float scale = o->tensor.tensor_scale;
+    l->hold->scale[q] = o->tensor.has_tensor_scale && isfinite(scale) ? scale : 0;
   }
   if (!status && l->operand) l->operand(l->self, q, &o->tensor, &o->spec);
   free(x.at);

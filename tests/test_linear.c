@@ -1,5 +1,6 @@
 /* The quantised linear layer: every product, operand and gradient against ref_linear_*, bit for bit. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ typedef struct setup {
   mx_exec exec;
 } setup;
 
-static float x[MOST], w[MOST], dy[MOST], bias[80];
+static float x[MOST], w[MOST], dy[MOST], bias[80], average[MOST]; /* of w */
 static uint16_t x16[MOST], w16[MOST], dy16[MOST];
 
 static void fill(void) {
@@ -52,6 +53,9 @@ static void fill(void) {
   mx_data_fill(w, MOST / 16, 16, &kind, 2);
   mx_data_fill(dy, MOST / 32, 32, &kind, 3);
   mx_data_fill(bias, 1, 80, &(mx_data){0}, 4);
+  mx_data_fill(average, 1, MOST, &(mx_data){0}, 5);
+  for (int i = 0; i < MOST; i++) average[i] = w[i] * (1 + .3f * average[i]);
+  average[3] = -w[3], average[4] = INFINITY, average[5] = NAN;
   mx_narrow(x16, x, MOST, MX_BF16, 1);
   mx_narrow(w16, w, MOST, MX_BF16, 1);
   mx_narrow(dy16, dy, MOST, MX_BF16, 1);
@@ -60,6 +64,10 @@ static void fill(void) {
 static void run(result *r, const setup *s, const mx_linear_recipe *recipe, int by_ref) {
   memset(r, 0, sizeof *r);
   mx_linear l = {.recipe = recipe, .T = s->T, .I = s->I, .O = s->O, .seed = 77, .step = 5, .layer = 3, .operand = keep, .self = r};
+  mx_linear_hold hold = {.scale = {1.5f, 0, 0x1p-3f, .7f, 1, 3}};
+  if (recipe->q2_ema != 0) l.ema = (mx_linear_in){average, s->I, MX_F32};
+  if (recipe->tensor_hold != 0) l.hold = &hold;
+  hold.refresh = recipe->tensor_hold == 2;
   const int half = s->dtype == MX_BF16;
   const mx_linear_in xi = {half ? (void *)x16 : x, s->I + 1, s->dtype}, wi = {half ? (void *)w16 : w, s->I, s->dtype},
                      di = {half ? (void *)dy16 : dy, s->O + 2, s->dtype};
@@ -183,6 +191,12 @@ static const struct {
     {"scale=fp32 block=row scale.rule=value", "Q3:elem=e5m2;Q5:elem=e5m2", "requant.source=reuse,occ.alpha=.5,occ.residual=off"},
     {"", "Q1:elem=none;Q2:elem=none", "occ.alpha=.9"},
     {"", "Q2:elem=none", "occ.alpha=.9,occ.residual_weight=q"},
+    {"scale.rule=value scale.round=up", BACK_SR, "requant.source=fwd_dequant,q2.ema=.9983"},
+    {"had.size=16 had.sign=fresh elem.prescale=.75 nibble=half_block", "", "q2.ema=.9"},
+    {"te-nvfp4", "Q2:block=16x16,elem.zero_sign=drop_all;Q4:block=16x16", "q2.ema=.9,occ.alpha=.9,occ.residual_weight=q,tensor.hold=9"},
+    {"scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=chmiel", BACK_SR,
+     "tensor.hold=2,requant.source=fwd_dequant,q2.ema=.5"},
+    {"scale=ue5m3_61440 block=1x16 scale.rule=value tensor.norm=nv tensor.target=2688 had.size=32 had.sign=fresh", "", "tensor.hold=50"},
 };
 
 /* T, I, O: whole blocks, tails everywhere, one of each, more tokens than columns. */

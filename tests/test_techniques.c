@@ -8,6 +8,7 @@
 #include "../ref/outliers.h"
 #include "lib/run.h"
 #include "mxgold/ablate.h"
+#include "train/optim/optim.h"
 
 static mx_linear_recipe recipe_of(const char *train) {
   const char *const keys[] = {train};
@@ -132,6 +133,65 @@ START_TEST(outliers_refused) {
 }
 END_TEST
 
+/* Q2 of a layer's one row of weights, decoded. */
+static void keep_q2(void *self, int q, const mx_tensor *t, const mx_spec *s) {
+  if (q == MX_Q2) mx_dequantize(self, t->cols, t, s, NULL);
+}
+
+static uint64_t q2_of(float *out, const float *w, const float *average, size_t I, const char *train) {
+  const mx_linear_recipe r = recipe_of(train);
+  mx_linear_counts counts = {0};
+  const mx_linear l = {.recipe = &r, .T = 1, .I = I, .O = 1, .operand = keep_q2, .self = out, .counts = &counts, .ema = {average, I, MX_F32}};
+  size_t saved, work;
+  float y;
+  mx_error err;
+  ck_assert_int_eq(mx_linear_sizes(&saved, &work, &l, NULL, &err), MX_OK);
+  void *room = malloc(work);
+  ck_assert_int_eq(mx_linear_forward(&l, (mx_linear_out){&y, 1, MX_F32, 0}, (mx_linear_in){w, I, MX_F32}, (mx_linear_in){w, I, MX_F32}, NULL,
+                                     NULL, room, NULL, &err),
+                   MX_OK);
+  free(room);
+  return counts.steered;
+}
+
+/* TECHNIQUES 4.8b: weights and averages under scale 1 (the 6 makes it), and what rounding alone gives. */
+START_TEST(ema_by_hand) {
+  static const struct {
+    float w, average, q, nearest;
+  } of[] = {{.24f, .25f, .5f, 0},   {.26f, .24f, 0, .5f},  {1, 1.3f, 1.5f, 1}, {-2.4f, -2.6f, -3, -2},
+            {-2.4f, 2.6f, -2, -2},  {5.2f, 4.9f, 4, 6},    {3.9f, 4.6f, 4, 4}, {.24f, .26f, .5f, 0},
+            {6, 9, 6, 6},           {0, 5, 0, 0},          {1, 1.2f, 1, 1},    {-1.7f, INFINITY, -1.5f, -1.5f},
+            {1.8f, -1.8f, 1.5f, 2}, {-.1f, -.3f, -.5f, 0}, {5.2f, 5, 6, 6}};
+  enum { I = sizeof of / sizeof *of };
+  float w[I], average[I], q[I];
+  uint64_t moved = 0;
+  for (int i = 0; i < I; i++) w[i] = of[i].w, average[i] = of[i].average, moved += of[i].q != of[i].nearest;
+  ck_assert_uint_eq(q2_of(q, w, average, I, "q2.ema=.9983"), moved);
+  for (int i = 0; i < I; i++)
+    ck_assert_msg(q[i] == of[i].q, "%g by %g: %g, expected %g", (double)w[i], (double)average[i], (double)q[i], (double)of[i].q);
+  ck_assert_uint_eq(q2_of(q, w, average, I, ""), 0);
+  for (int i = 0; i < I; i++) ck_assert(q[i] == of[i].nearest);
+  /* A scale of 2^-4 changes nothing but the size. */
+  for (int i = 0; i < I; i++) w[i] /= 16, average[i] /= 16;
+  ck_assert_uint_eq(q2_of(q, w, average, I, "q2.ema=.9983"), moved);
+  for (int i = 0; i < I; i++) ck_assert(q[i] * 16 == of[i].q);
+}
+END_TEST
+
+/* The loss' factor: an overflow at step 1 halves it, and 2000 good steps later, at step 2001, it is what it was. */
+START_TEST(loss_scale_by_hand) {
+  mxi_loss_scale s = {1024, .5, 2000, 0};
+  mxi_loss_scale_after(&s, 1);
+  ck_assert_double_eq(s.scale, 512);
+  for (int step = 2; step <= 2000; step++) {
+    mxi_loss_scale_after(&s, 0);
+    ck_assert_double_eq(s.scale, 512);
+  }
+  mxi_loss_scale_after(&s, 0);
+  ck_assert_double_eq(s.scale, 1024);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("techniques");
   TCase *t = tcase_create("outliers");
@@ -139,6 +199,8 @@ int main(void) {
   tcase_add_test(t, outliers_by_hand);
   tcase_add_test(t, outliers_come_back);
   tcase_add_test(t, outliers_refused);
+  tcase_add_test(t, ema_by_hand);
+  tcase_add_test(t, loss_scale_by_hand);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -125,7 +125,14 @@ typedef struct mx_linear_out {
 /** What techniques changed in a call. */
 typedef struct mx_linear_counts {
   uint64_t clamped; /* occ.alpha: elements of x */
+  uint64_t steered; /* q2.ema: codes of Q2 that rounding alone would have made others */
 } mx_linear_counts;
+
+/** Tensor scales of a layer's operands that stand for some steps (tensor.hold). */
+typedef struct mx_linear_hold {
+  float scale[MX_OPERANDS]; /* as mx_tensor.tensor_scale; 0: none is held */
+  int refresh; /* 1: this call's operands are quantised as ever, and their scales noted; 0: they take the scale here as tensor.given */
+} mx_linear_hold;
 
 /** One call of one layer. */
 typedef struct mx_linear {
@@ -139,6 +146,12 @@ typedef struct mx_linear {
   void *self;
   mx_sgemm *sgemm;          /* computes products that are not quantised, see mx_dense; NULL: the chain */
   mx_linear_counts *counts; /* added to; may be NULL */
+  /* [O][I], the moving average of W that q2.ema rounds Q2's elements by; data NULL: they are rounded as Q2's spec says. Q2's scales stay W's. With y an
+   * element of W and e one of the average in units of its block's scale (what code 1 dequantises to; elem.prescale times both), e negated where
+   * y < 0 and 0 where y = 0, |q| is lo, the largest value of e2m1 not above |y|, or the next one if e is not below the middle of the two. Elements
+   * that are not finite, or whose scale is not positive and finite, stay as rounded. */
+  mx_linear_in ema;
+  mx_linear_hold *hold; /* NULL: no tensor scale is held */
 } mx_linear;
 
 /** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. saved holds Q4 and Q6

@@ -38,6 +38,8 @@ mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
     const mx_status status = check_product(recipe, p, err);
     if (status) return status;
   }
-  const mx_status status = mxi_outliers_check(recipe, err);
+  mx_status status = mxi_outliers_check(recipe, err);
+  if (!status) status = mxi_ema_check(recipe, err);
+  if (!status) status = mxi_hold_check(recipe, err);
   return status ? status : mxi_gradient_check(recipe, err);
 }

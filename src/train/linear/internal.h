@@ -7,6 +7,8 @@
  * operands.c   the six quantised operands
  * products.c   a product of two of them, or of raw matrices
  * outliers.c   x clamped before it is quantised, and what the clamp took away
+ * ema.c        Q2's elements by the weight's moving average
+ * hold.c       tensor scales that stand for some steps
  * layer.c      the public calls: forward and backward
  * rules.h      gradient rules, in files of their own and in the room gradient */
 #ifndef TRAIN_LINEAR_INTERNAL_H
@@ -75,6 +77,16 @@ mx_status mxi_linear_made(mxi_layer *y, int q, mxi_matrix *out, mx_error *err);
 mxi_matrix mxi_linear_clamp(mxi_layer *y, mxi_matrix x);
 /** The conflicts of occ.* in a recipe. */
 mx_status mxi_outliers_check(const mx_linear_recipe *r, mx_error *err);
+/** Q2's codes after rounding, made those that the weight's moving average asks for (q2.ema); w is what Q2 was made of. */
+mx_status mxi_linear_follow(mxi_layer *y, mxi_matrix w, mx_error *err);
+/** A matrix with zeros behind its rows' ends and behind its last row. */
+mxi_matrix mxi_linear_widened(mxi_layer *y, mxi_matrix x, size_t rows, size_t cols);
+/** The conflicts of q2.ema and of tensor.hold in a recipe. */
+mx_status mxi_ema_check(const mx_linear_recipe *r, mx_error *err);
+mx_status mxi_hold_check(const mx_linear_recipe *r, mx_error *err);
+/** The tensor scales that are held, into this call's specs; and an operand's (or -1: none) to be held, at a refresh. */
+void mxi_hold_use(mxi_layer *y);
+void mxi_hold_keep(const mxi_layer *y, int q);
 /** Add y->outliers times w to Fprop's output. */
 mx_status mxi_linear_compensate(mxi_layer *y, float *out, size_t ld, mxi_matrix w, mx_error *err);
 /** Make Q4 or Q6 of the codes of Q2 or Q1. */

@@ -51,6 +51,7 @@ static mx_status begin(mxi_layer *y, const mx_linear *l, const mx_exec *exec, vo
   if (exec) y->exec = (mx_exec){.n_threads = exec->n_threads, .isa_mask = exec->isa_mask};
   for (int p = 0; p < MX_PRODUCTS; p++) y->plain[p] = mxi_linear_is_plain(l->recipe, p);
   mxi_linear_draw(y);
+  mxi_hold_use(y);
   return MX_OK;
 }
 

@@ -53,3 +53,14 @@ mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matr
   }
   return mx_hadamard(out->at, wide, out->at, x.rows, wide, wide, s->had_size, s->had_sign, s->had_signs, s->seed);
 }
+
+mxi_matrix mxi_linear_widened(mxi_layer *y, mxi_matrix x, size_t rows, size_t cols) {
+  if (rows == x.rows && cols == x.cols) return x;
+  float *wide = mxi_arena_take(&y->work, rows * cols, sizeof *wide);
+  for (size_t r = 0; wide && r < rows; r++) {
+    const size_t n = r < x.rows ? x.cols : 0;
+    if (n) memcpy(wide + r * cols, x.at + r * x.ld, n * sizeof *wide);
+    memset(wide + r * cols + n, 0, (cols - n) * sizeof *wide);
+  }
+  return (mxi_matrix){wide, rows, cols, cols};
+}

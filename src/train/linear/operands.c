@@ -42,23 +42,13 @@ static void count_up(mxi_layer *y, int q) {
   for (size_t i = 0; words && i < rows * cols; i++) words[i] = (uint32_t)i & mask;
 }
 
-/* A matrix with zeros behind its rows' ends and behind its last row. */
-static mxi_matrix widened(mxi_layer *y, mxi_matrix x, size_t rows, size_t cols) {
-  if (rows == x.rows && cols == x.cols) return x;
-  float *wide = mxi_arena_take(&y->work, rows * cols, sizeof *wide);
-  for (size_t r = 0; wide && r < rows; r++) {
-    const size_t n = r < x.rows ? x.cols : 0;
-    if (n) memcpy(wide + r * cols, x.at + r * x.ld, n * sizeof *wide);
-    memset(wide + r * cols + n, 0, (cols - n) * sizeof *wide);
-  }
-  return (mxi_matrix){wide, rows, cols, cols};
-}
-
 static mx_status say(mx_error *err, mx_status status, int q, const mx_error *why) {
   return status ? mx_fail(err, status, "Q%d: %s", q + 1, why->text) : MX_OK;
 }
 
+/* An operand is made. */
 static void show(const mxi_layer *y, int q) {
+  mxi_hold_keep(y, q);
   if (q >= 0 && y->l->operand) y->l->operand(y->l->self, q, &y->t[q], &y->q[q]);
 }
 
@@ -70,10 +60,11 @@ mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across
   size_t rows, wide = source.cols, cols, tall = source.rows;
   if (along >= 0) mxi_linear_extent(&rows, &wide, y->l, along);
   if (across >= 0) mxi_linear_extent(&cols, &tall, y->l, across);
-  const mxi_matrix a = along >= 0 ? widened(y, source, source.rows, wide) : source;
-  const mxi_matrix b = across >= 0 ? widened(y, source, tall, source.cols) : source;
+  const mxi_matrix a = along >= 0 ? mxi_linear_widened(y, source, source.rows, wide) : source;
+  const mxi_matrix b = across >= 0 ? mxi_linear_widened(y, source, tall, source.cols) : source;
   const int soft = along >= 0 && mxi_soft_acts(y->r, along) ? along : -1;
   mx_status status = soft >= 0 ? say(err, mxi_soft_quantise(y, soft, a, &why), soft, &why) : MX_OK;
+  if (!status && !y->work.base && along == MX_Q2) status = mxi_linear_follow(y, a, err);
   if (status || !y->work.base) return status;
   if (along >= 0 && across >= 0 && soft < 0 && wide == source.cols && tall == source.rows)
     status = say(err, mx_quantize_both(&y->t[along], &y->t[across], a.at, a.rows, a.cols, a.ld, &y->q[along], &y->q[across], &y->exec, &why),
@@ -84,6 +75,7 @@ mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across
     if (across >= 0 && !status)
       status = say(err, mx_quantize_transposed(&y->t[across], b.at, b.rows, b.cols, b.ld, &y->q[across], &y->exec, &why), across, &why);
   }
+  if (!status && along == MX_Q2) status = mxi_linear_follow(y, a, err);
   if (!status) show(y, along), show(y, across);
   return status;
 }

@@ -73,6 +73,8 @@ mx_status mxi_byte_mlp_new(mxi_model *m) {
   a->sums = mxi_model_take(m, N, sizeof *a->sums);
   if (m->no_memory) return MX_ERR_NOMEM;
   mxi_model_head_work(m, N, W, c->vocab);
+  m->dloss = a->logits;
+  m->n_dloss = N * c->vocab;
   m->forward = forward;
   m->backward = backward;
   return MX_OK;

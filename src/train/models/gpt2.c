@@ -160,6 +160,8 @@ mx_status mxi_gpt2_new(mxi_model *m) {
   if (m->no_memory) return MX_ERR_NOMEM;
   mxi_model_work(m, mxi_attention_room(m->B, c->context, c->heads, C / c->heads, &m->exec));
   mxi_model_head_work(m, N, C, c->vocab);
+  m->dloss = a->logits;
+  m->n_dloss = N * c->vocab;
   m->forward = forward;
   m->backward = backward;
   return MX_OK;

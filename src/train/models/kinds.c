@@ -27,6 +27,7 @@ mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t 
   if (!m) return mx_fail(err, MX_ERR_NOMEM, "no memory for a model");
   m->config = *config;
   m->B = B;
+  m->loss_scale = 1;
   m->exec = exec ? *exec : (mx_exec){0};
   mx_status status = kinds[config->kind](m);
   for (size_t i = 0; i < m->n_linears; i++) m->linears[i].recipe = recipe ? recipe : mxi_model_plain();

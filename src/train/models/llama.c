@@ -122,6 +122,7 @@ static void block_new(mxi_model *m, llama *a, size_t i) {
   b->gate = mxi_model_linear_add(m, N, C, F, (int)gate, -1);
   b->up = mxi_model_linear_add(m, N, C, F, (int)up, -1);
   b->down = mxi_model_linear_add(m, N, F, C, (int)down, -1);
+  if (c->smooth && !m->no_memory) m->linears[b->down].smooth = mxi_model_floats(m, mxi_smooth_floats(&m->linears[b->down]));
   float **of_width[] = {&b->in, &b->n1, &b->qx, &b->kx, &b->vx, &b->mix, &b->mid, &b->n2}, **of_ffn[] = {&b->gx, &b->ux, &b->sx, &b->ax};
   for (size_t k2 = 0; k2 < sizeof of_width / sizeof *of_width; k2++) *of_width[k2] = mxi_model_floats(m, N * C);
   for (size_t k2 = 0; k2 < sizeof of_ffn / sizeof *of_ffn; k2++) *of_ffn[k2] = mxi_model_floats(m, N * F);
@@ -153,6 +154,8 @@ mx_status mxi_llama_new(mxi_model *m) {
   mxi_rotary_tables(a->cosine, a->sine, c->context, C / c->heads, ROTARY_BASE);
   mxi_model_work(m, mxi_attention_room(m->B, c->context, c->heads, C / c->heads, &m->exec));
   mxi_model_head_work(m, N, C, c->vocab);
+  m->dloss = a->logits;
+  m->n_dloss = N * c->vocab;
   m->forward = forward;
   m->backward = backward;
   return MX_OK;

@@ -111,6 +111,8 @@ mx_status mxi_mlp_new(mxi_model *m) {
   a->d2 = mxi_model_floats(m, a->hidden ? N * W : 0);
   a->sums = mxi_model_take(m, N, sizeof *a->sums);
   if (m->no_memory) return MX_ERR_NOMEM;
+  m->dloss = a->y;
+  m->n_dloss = N * a->outputs;
   m->forward = forward;
   m->backward = backward;
   return MX_OK;

@@ -68,8 +68,17 @@ const mx_linear_recipe *mxi_model_plain(void) { return &plain; }
 
 mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe) {
   const mxi_model_linear *l = &m->linears[index];
-  return (mx_linear){
-      .recipe = recipe, .T = l->T, .I = l->I, .O = l->O, .seed = m->seed, .step = m->step, .layer = (uint32_t)index, .sgemm = m->sgemm};
+  mx_linear call = {.recipe = recipe,
+                    .T = l->T,
+                    .I = l->I,
+                    .O = l->O,
+                    .seed = m->seed,
+                    .step = m->step,
+                    .layer = (uint32_t)index,
+                    .sgemm = m->sgemm,
+                    .hold = m->holds ? &m->holds[index] : NULL};
+  if (m->ema) call.ema = (mx_linear_in){m->ema + m->params[l->weight].offset, l->I, MX_F32};
+  return call;
 }
 
 void mxi_model_free(mxi_model *m) {
@@ -108,6 +117,7 @@ mx_status mxi_model_forward(mxi_model *m, const mxi_batch *batch, uint64_t seed,
 
 mx_status mxi_model_backward(mxi_model *m, mx_error *err) {
   m->err = err;
+  for (size_t i = 0; m->loss_scale != 1 && i < m->n_dloss; i++) m->dloss[i] *= m->loss_scale;
   return m->backward(m);
 }
 
@@ -117,7 +127,10 @@ mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const f
   if (m->late == MXI_LATE_BACKWARD && !m->evaluate && l->kept_x) call.operand = mxi_model_keep_operand, call.self = m;
   m->under_way = index;
   m->kept_status = MX_OK;
-  const mx_linear_in in = {x, l->I, MX_F32}, w = {m->w + m->params[l->weight].offset, l->I, MX_F32};
+  const float *weight = m->w + m->params[l->weight].offset;
+  if (!m->evaluate) call.counts = &m->counts;
+  if (l->smooth && m->evaluate != 2) mxi_smooth_forward(m, index, &x, &weight);
+  const mx_linear_in in = {x, l->I, MX_F32}, w = {weight, l->I, MX_F32};
   mx_error why;
   mx_status status =
       mx_linear_forward(&call, (mx_linear_out){y, l->O, MX_F32, 0}, in, w, l->bias >= 0 ? m->w + m->params[l->bias].offset : NULL,
@@ -132,12 +145,16 @@ mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int a
   const int exact = m->exact_backward || m->late != MXI_LATE_NONE, kept = !m->exact_backward && m->late == MXI_LATE_BACKWARD && l->kept_x;
   if (m->watch) m->watch(m->watch_self, index, dy, x, dx != NULL);
   const mx_linear call = mxi_model_call(m, index, exact ? &plain : l->recipe);
+  const float *weight = m->w + m->params[l->weight].offset;
+  float *dw = m->g + m->params[l->weight].offset;
+  if (l->smooth) x = l->smooth + l->I, weight = x + l->T * l->I;
   const mx_linear_in d = {dy, l->O, MX_F32}, in = {kept ? l->kept_x : x, kept ? l->kept_ld : l->I, MX_F32},
-                     w = {kept ? l->kept_w : m->w + m->params[l->weight].offset, kept ? l->kept_ld : l->I, MX_F32};
-  const mx_linear_out to_x = {dx, l->I, MX_F32, add}, to_w = {m->g + m->params[l->weight].offset, l->I, MX_F32, 1};
+                     w = {kept ? l->kept_w : weight, kept ? l->kept_ld : l->I, MX_F32};
+  const mx_linear_out to_x = {dx, l->I, MX_F32, add}, to_w = {l->smooth ? mxi_smooth_gradient(m, index) : dw, l->I, MX_F32, !l->smooth};
   mx_error why;
   const mx_status status = mx_linear_backward(&call, to_x, to_w, l->bias >= 0 ? m->g + m->params[l->bias].offset : NULL, d, in, w, l->saved,
                                               m->work, &m->exec, &why);
+  if (!status && l->smooth) mxi_smooth_backward(m, index, dx, dw);
   return status ? mx_fail(m->err, status, "%s: %s", l->name, why.text) : MX_OK;
 }
 

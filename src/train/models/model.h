@@ -16,7 +16,7 @@ typedef struct mxi_model_config {
   mxi_model_kind kind;
   size_t width, layers, heads, ffn, context, vocab;
   size_t inputs; /* of models of rows: numbers in a row; vocab are their classes */
-  int bias, tied;
+  int bias, tied, smooth;
   mxi_act act;
 } mxi_model_config;
 
@@ -39,6 +39,7 @@ typedef struct mxi_model_linear {
   void *saved;
   float *kept_x, *kept_w; /* what Fprop made of x and W, [T] and [O][kept_ld], for late switches; NULL: nothing is kept */
   size_t kept_ld;
+  float *smooth; /* of Smooth-SwiGLU: scales [I], x and w scaled [T][I], [O][I], the gradient of the latter; NULL: none */
 } mxi_model_linear;
 
 /* Products that a late switch has put into the FP32 chain: Dgrad and Wgrad, of what Fprop quantised; or all, of the matrices themselves. */
@@ -63,7 +64,13 @@ struct mxi_model {
   mxi_param *params;
   mxi_model_linear *linears;
   size_t n_params, n_linears, n_values;
-  float *w, *g; /* parameters and gradients, [n_values] */
+  float *w, *g;            /* parameters and gradients, [n_values] */
+  const float *ema;        /* a moving average of the weights, which q2.ema rounds by, [n_values]; NULL: none yet */
+  mx_linear_hold *holds;   /* [n_linears], of tensor.hold; NULL: none */
+  mx_linear_counts counts; /* of forward passes that are trained on */
+  float *dloss;            /* the gradient of the loss that a forward pass leaves, [n_dloss] */
+  size_t n_dloss;
+  float loss_scale; /* which the backward pass multiplies it by */
   /* Of the call under way: */
   mxi_batch batch;
   uint64_t seed, step;
@@ -118,6 +125,12 @@ void mxi_model_work(mxi_model *m, size_t bytes);
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x);
 /** dx is written (NULL: not wanted), or added to; the weight's and bias' gradients are added. */
 mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x);
+/** Smooth-SwiGLU. _floats: how many a linear needs. _forward: *x and *w become scaled copies. _gradient: where the gradient of the scaled w is to
+ *  go; _backward: dx becomes that of x, and dw is added that of w. */
+size_t mxi_smooth_floats(const mxi_model_linear *l);
+void mxi_smooth_forward(const mxi_model *m, size_t index, const float **x, const float **w);
+float *mxi_smooth_gradient(const mxi_model *m, size_t index);
+void mxi_smooth_backward(const mxi_model *m, size_t index, float *dx, float *dw);
 /** Let the work memory hold what the head of N positions, C wide, over V tokens needs. */
 void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V);
 /** The head: logits = x W^T in the FP32 chain, its gradients, and the loss. dx is written. */

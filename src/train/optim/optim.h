@@ -15,6 +15,25 @@ typedef struct mxi_optim_config {
   int reset_order;              /* mxi_reset_order */
 } mxi_optim_config;
 
+/* Dynamic scaling of the loss. */
+typedef struct mxi_loss_scale {
+  double scale, backoff; /* of the gradients of the backward pass; by which it falls at an overflow */
+  uint64_t growth, good; /* good steps after which it doubles, and those since the last change */
+} mxi_loss_scale;
+/** After a step whose gradients overflowed, or did not. */
+void mxi_loss_scale_after(mxi_loss_scale *s, int overflow);
+/** Are all gradients finite? */
+int mxi_gradients_are_finite(const mxi_model *m);
+
+/* The moving average of the weights of linears (q2.ema): E = decay E + (1 - decay) W, each operation rounded to binary32. */
+typedef struct mxi_ema {
+  float *w; /* [n_values], those of linears; NULL: none */
+  double decay;
+  uint64_t steps; /* of the optimiser since it began as the initial weights */
+} mxi_ema;
+enum { MXI_EMA_BEGINS = 10 }; /* steps after which Fprop looks at it */
+void mxi_ema_step(mxi_ema *e, const mxi_model *m);
+
 /* What stands from step to step. */
 typedef struct mxi_optim {
   mxi_optim_config config;
@@ -22,6 +41,8 @@ typedef struct mxi_optim {
   double *clip, *norm; /* of StableSPAM: M, and pairs of a and b, one a parameter */
   uint64_t t;          /* steps since the moments began, from 1 during a step */
   uint64_t total;      /* steps in all */
+  mxi_loss_scale loss;
+  mxi_ema ema;
 } mxi_optim;
 
 /** One step over all parameters: w moves by g. lr is the schedule's. g may be changed (StableSPAM clips it). */

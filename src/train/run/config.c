@@ -326,6 +326,14 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
     return mx_fail(err, MX_ERR_CONFLICT, "%s: qaf.when=threshold: threshold.every is 0, so that nothing is measured", path);
   if (!(c->optim.beta1 < 1 && c->optim.beta2 < 1 && c->optim.theta < 1 && c->optim.gamma1 < 1 && c->optim.gamma2 < 1))
     return mx_fail(err, MX_ERR_ARG, "%s: optimizer: expected decays below 1", path);
+  if (c->model.smooth && c->model.kind != MXI_LLAMA)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu: llama alone has a SwiGLU", path);
+  if (c->model.smooth && c->quantised && c->recipe.q2_ema != 0)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu changes the weight that q2.ema averages, expected one of the two", path);
+  if (c->loss.dynamic && c->loss.scale != 1)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init", path);
+  if (!(c->loss.scale > 0 && c->loss.init > 0 && c->loss.backoff > 0 && c->loss.backoff < 1))
+    return mx_fail(err, MX_ERR_ARG, "%s: expected loss.scale and loss.init above 0, loss.backoff from above 0 to below 1", path);
   return MX_OK;
 }
 

@@ -12,10 +12,11 @@ enum { MXI_RANDOM_ORDER, MXI_SEQUENTIAL };
 enum { MXI_FP32_CHAIN, MXI_FP32_OPENBLAS };
 enum { MXI_MOONS, MXI_SWISS_ROLL };
 enum { MXI_QAF_NEVER, MXI_QAF_STEP, MXI_QAF_THRESHOLD };
+enum { MXI_SUM_F32, MXI_SUM_BF16 };
 
 typedef struct mxi_config {
   struct {
-    int kind, act, bias, tied;
+    int kind, act, bias, tied, smooth;
     size_t width, layers, heads, ffn, context, vocab;
   } model;
   struct {
@@ -26,6 +27,7 @@ typedef struct mxi_config {
   } data;
   struct {
     size_t steps, batch, accumulate, seed, seed_data, seed_init, seed_quant, eval_every, eval_batches, checkpoint_every;
+    int accumulate_dtype;
   } train;
   struct {
     int fp32;
@@ -43,6 +45,11 @@ typedef struct mxi_config {
     size_t step, patience, warmup;
     double lr;
   } qaf; /* the late switch to high precision */
+  struct {
+    int dynamic;
+    double scale, init, backoff;
+    size_t growth;
+  } loss;
   mxi_optim_config optim;
   mxi_schedule schedule;
   int quantised;           /* there is a "quant" */

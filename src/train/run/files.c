@@ -17,7 +17,14 @@
 typedef struct group {
   const char *prefix;
   float *values;
+  int of_linears; /* 1: the weights of linears alone */
 } group;
+
+static int has(const group *g, const mxi_model *m, size_t param) {
+  int found = !g->of_linears;
+  for (size_t i = 0; i < m->n_linears && !found; i++) found = (size_t)m->linears[i].weight == param;
+  return found;
+}
 
 static void name_of(char name[2 * MXI_NAME], const group *g, const mxi_param *p) { snprintf(name, 2 * MXI_NAME, "%s%s", g->prefix, p->name); }
 
@@ -28,6 +35,7 @@ static mx_status write_groups(const char *path, const mxi_model *m, const group 
   if (status) return status;
   for (size_t k = 0; k < n && !status; k++)
     for (size_t i = 0; i < m->n_params && !status; i++) {
+      if (!has(&groups[k], m, i)) continue;
       const mxi_param *p = &m->params[i];
       const uint64_t shape[2] = {p->rows, p->cols};
       char name[2 * MXI_NAME];
@@ -37,10 +45,11 @@ static mx_status write_groups(const char *path, const mxi_model *m, const group 
   for (size_t i = 0; meta && meta[i][0] && !status; i++) status = mx_writer_meta(w, meta[i][0], meta[i][1]);
   if (status) mx_fail(err, status, "%s: %s", path, mx_status_text(status));
   if (!status) status = mx_writer_begin(w, err);
-  for (size_t k = 0; k < n && !status; k++)
+  for (size_t k = 0, index = 0; k < n && !status; k++)
     for (size_t i = 0; i < m->n_params && !status; i++) {
+      if (!has(&groups[k], m, i)) continue;
       const mxi_param *p = &m->params[i];
-      status = mx_writer_write(w, k * m->n_params + i, groups[k].values + p->offset, p->rows * p->cols * sizeof(float), err);
+      status = mx_writer_write(w, index++, groups[k].values + p->offset, p->rows * p->cols * sizeof(float), err);
     }
   if (!status) return mx_writer_commit(w, err);
   mx_writer_abort(w);
@@ -48,13 +57,14 @@ static mx_status write_groups(const char *path, const mxi_model *m, const group 
 }
 
 mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err) {
-  const group g = {"", gradients ? m->g : m->w};
+  const group g = {"", gradients ? m->g : m->w, 0};
   return write_groups(path, m, &g, 1, NULL, err);
 }
 
 static mx_status read_group(const mx_file *file, const mxi_model *m, const group *g, mx_error *err) {
   const char *path = mx_file_path(file);
   for (size_t i = 0; i < m->n_params; i++) {
+    if (!has(g, m, i)) continue;
     const mxi_param *p = &m->params[i];
     const mx_array *a;
     char name[2 * MXI_NAME];
@@ -75,7 +85,7 @@ mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err) {
   mx_file *file;
   mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
-  const group g = {"", m->w};
+  const group g = {"", m->w, 0};
   for (size_t i = 0; i < mx_file_count(file) && !status; i++) {
     const char *name = mx_file_at(file, i)->name;
     int known = 0;
@@ -104,22 +114,51 @@ static int parse_doubles(double *x, size_t n, const char *text) {
   return 1;
 }
 
+/* The tensor scales that are held, six a linear. */
+static void print_held(char *out, size_t size, const mxi_model *m) {
+  size_t at = 0;
+  *out = 0;
+  for (size_t i = 0; m->holds && i < m->n_linears; i++)
+    for (int q = 0; q < MX_OPERANDS && at < size; q++)
+      at += (size_t)snprintf(out + at, size - at, "%s%a", at ? " " : "", (double)m->holds[i].scale[q]);
+}
+
+static int parse_held(mxi_model *m, const char *text) {
+  for (size_t i = 0; m->holds && i < m->n_linears; i++)
+    for (int q = 0; q < MX_OPERANDS; q++) {
+      char *end;
+      m->holds[i].scale[q] = strtof(text, &end);
+      if (end == text) return 0;
+      text = end;
+    }
+  return 1;
+}
+
 mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, mx_error *err) {
   char counts[64];
   const size_t room = 64 * (m->n_params + 1);
-  char *clip = malloc(room), *norm = malloc(2 * room);
-  if (!clip || !norm) {
-    free(clip), free(norm);
+  char *clip = malloc(room), *norm = malloc(2 * room), *held = malloc(64 * MX_OPERANDS * (m->n_linears + 1)), more[160];
+  if (!clip || !norm || !held) {
+    free(clip), free(norm), free(held);
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   }
   snprintf(counts, sizeof counts, "%" PRIu64 " %" PRIu64 " %" PRIu64, step, o->t, o->total);
   print_doubles(clip, room, o->clip, m->n_params);
   print_doubles(norm, 2 * room, o->norm, 2 * m->n_params);
-  const char *const meta[][2] = {{"steps", counts}, {"stablespam.clip", clip}, {"stablespam.norm", norm}, {"late", late}, {NULL, NULL}};
-  const group groups[] = {{"", m->w}, {"optimizer.m.", o->m}, {"optimizer.v.", o->v}};
-  const mx_status status = write_groups(path, m, groups, 3, meta, err);
+  snprintf(more, sizeof more, "%" PRIu64 " %a %" PRIu64, o->ema.steps, o->loss.scale, o->loss.good);
+  print_held(held, 64 * MX_OPERANDS * (m->n_linears + 1), m);
+  const char *const meta[][2] = {{"steps", counts},
+                                 {"stablespam.clip", clip},
+                                 {"stablespam.norm", norm},
+                                 {"ema.steps loss.scale loss.good", more},
+                                 {"tensor.hold", held},
+                                 {"late", late},
+                                 {NULL, NULL}};
+  const group groups[] = {{"", m->w, 0}, {"optimizer.m.", o->m, 0}, {"optimizer.v.", o->v, 0}, {"ema.", o->ema.w, 1}};
+  const mx_status status = write_groups(path, m, groups, o->ema.w ? 4 : 3, meta, err);
   free(clip);
   free(norm);
+  free(held);
   return status;
 }
 
@@ -127,12 +166,14 @@ mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t 
   mx_file *file;
   mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
-  const group groups[] = {{"", m->w}, {"optimizer.m.", o->m}, {"optimizer.v.", o->v}};
-  for (size_t i = 0; i < 3 && !status; i++) status = read_group(file, m, &groups[i], err);
+  const group groups[] = {{"", m->w, 0}, {"optimizer.m.", o->m, 0}, {"optimizer.v.", o->v, 0}, {"ema.", o->ema.w, 1}};
+  for (size_t i = 0; i < (o->ema.w ? 4 : 3) && !status; i++) status = read_group(file, m, &groups[i], err);
   const char *counts = mx_file_meta(file, "steps"), *clip = mx_file_meta(file, "stablespam.clip"),
-             *norm = mx_file_meta(file, "stablespam.norm");
+             *norm = mx_file_meta(file, "stablespam.norm"), *held = mx_file_meta(file, "tensor.hold"),
+             *more = mx_file_meta(file, "ema.steps loss.scale loss.good");
   if (!status && (!counts || sscanf(counts, "%" SCNu64 " %" SCNu64 " %" SCNu64, step, &o->t, &o->total) != 3 || !clip || !norm ||
-                  !parse_doubles(o->clip, m->n_params, clip) || !parse_doubles(o->norm, 2 * m->n_params, norm)))
+                  !parse_doubles(o->clip, m->n_params, clip) || !parse_doubles(o->norm, 2 * m->n_params, norm) || !more || !held ||
+                  sscanf(more, "%" SCNu64 " %la %" SCNu64, &o->ema.steps, &o->loss.scale, &o->loss.good) != 3 || !parse_held(m, held)))
     status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", path);
   const char *text = mx_file_meta(file, "late");
   if (!status && text && !(*late = strdup(text))) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");

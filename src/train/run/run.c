@@ -32,6 +32,7 @@ typedef struct run {
   uint64_t step; /* that are done */
   mx_train_result *result;
   const char *bad; /* first linear whose output is not finite */
+  uint16_t *sum;   /* train.accumulate_dtype=bf16: the sum of a step's gradients */
 } run;
 
 static char *joined(const char *dir, const char *name) {
@@ -65,6 +66,14 @@ static mx_status optim_new(run *r, mx_error *err) {
   r->optim.v = mxi_model_floats(m, m->n_values);
   r->optim.clip = mxi_model_take(m, m->n_params, sizeof(double));
   r->optim.norm = mxi_model_take(m, 2 * m->n_params, sizeof(double));
+  const mxi_config *c = &r->config;
+  r->optim.loss = (mxi_loss_scale){c->loss.dynamic ? c->loss.init : c->loss.scale, c->loss.backoff, c->loss.growth, 0};
+  if (c->train.accumulate_dtype == MXI_SUM_BF16) r->sum = mxi_model_take(m, m->n_values, sizeof *r->sum);
+  if (c->quantised && c->recipe.q2_ema != 0) {
+    r->optim.ema.w = mxi_model_floats(m, m->n_values);
+    r->optim.ema.decay = c->recipe.q2_ema;
+  }
+  if (c->quantised && c->recipe.tensor_hold > 1) m->holds = mxi_model_take(m, m->n_linears, sizeof *m->holds);
   return m->no_memory ? mx_fail(err, MX_ERR_NOMEM, "no memory for the optimiser") : MX_OK;
 }
 
@@ -82,6 +91,7 @@ static mx_status make_model(run *r, const mx_exec *exec, mx_error *err) {
                                   .inputs = r->data.table.inputs,
                                   .bias = c->model.bias,
                                   .tied = c->model.tied,
+                                  .smooth = c->model.smooth,
                                   .act = (mxi_act)c->model.act};
   mx_sgemm *sgemm = NULL;
   if (c->gemm.fp32 == MXI_FP32_OPENBLAS) {
@@ -118,6 +128,7 @@ static mx_status begin(run *r, mx_error *err) {
   if (!status) status = mxi_data_open(&r->data, &r->config, &exec, err);
   if (!status) status = make_model(r, &exec, err);
   if (!status && r->how->init) status = mxi_read_parameters(r->how->init, r->model, err);
+  if (!status && r->optim.ema.w) memcpy(r->optim.ema.w, r->model->w, r->model->n_values * sizeof *r->model->w);
   if (!status) status = make_folder(r, err);
   const int resume = !status && r->how->resume && exists(r->path.state);
   if (resume) {
@@ -184,15 +195,41 @@ static void show_digest(void *self, const char *name, const float *x, size_t n) 
   fprintf(r->digests.to, "%" PRIu64 " output:%s %s\n", r->step, name, digest);
 }
 
+static float widen(uint16_t half) {
+  const uint32_t bits = (uint32_t)half << 16;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* The sum of gradients in bfloat16 with one batch's more, which then begin anew; or, last, back as the gradients. */
+static void add_up(run *r, int last) {
+  mxi_model *m = r->model;
+  for (size_t i = 0; i < m->n_values; i++) m->g[i] += widen(r->sum[i]);
+  mx_narrow(r->sum, m->g, m->n_values, MX_BF16, m->exec.n_threads);
+  for (size_t i = 0; i < m->n_values; i++) m->g[i] = last ? widen(r->sum[i]) : 0;
+}
+
+/* What a step's linears are told: the average that rounds Q2, and whether tensor scales are taken anew. */
+static void tell_linears(run *r, int refresh) {
+  mxi_model *m = r->model;
+  m->ema = r->optim.ema.steps >= MXI_EMA_BEGINS ? r->optim.ema.w : NULL;
+  for (size_t i = 0; m->holds && i < m->n_linears; i++) m->holds[i].refresh = refresh;
+}
+
 static void watch(void *self, size_t index, const float *dy, const float *x, int wants_dx) {
   run *r = self;
+  const int refresh = r->model->holds && r->model->holds->refresh;
+  tell_linears(r, 0); /* a measurement holds nothing */
   if (r->metrics_due) mxi_metrics_linear(&r->layers, index, dy, x, wants_dx);
   if (r->threshold_due && !r->config.threshold.full) mxi_threshold_linear(&r->threshold, index, dy, x);
+  tell_linears(r, refresh);
 }
 
 /* threshold.full: the gradients of a batch as they are trained with, and by a backward pass in FP32 from the same forward pass. */
 static mx_status whole_gradients(run *r, const mxi_batch *batch, uint64_t s, mx_error *err) {
   mxi_model *m = r->model;
+  const mx_linear_counts counts = m->counts;
   float *const own = m->g, *const to[2] = {r->threshold.quantised, r->threshold.exact};
   mx_status status = MX_OK;
   m->show = NULL;
@@ -206,6 +243,7 @@ static mx_status whole_gradients(run *r, const mxi_batch *batch, uint64_t s, mx_
     m->exact_backward = 0;
   }
   m->g = own;
+  m->counts = counts;
   if (!status) mxi_threshold_gradients(&r->threshold, to[0], to[1]);
   return status;
 }
@@ -216,6 +254,10 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   const size_t n = r->config.train.accumulate;
   memset(m->g, 0, m->n_values * sizeof *m->g);
   *loss = 0;
+  m->counts = (mx_linear_counts){0};
+  m->loss_scale = (float)r->optim.loss.scale;
+  tell_linears(r, m->holds && r->step % (uint64_t)r->config.recipe.tensor_hold == 0);
+  if (r->sum) memset(r->sum, 0, m->n_values * sizeof *r->sum);
   m->show = r->how->all_digests ? show_digest : NULL;
   m->show_self = r;
   for (size_t k = 0; k < n; k++) {
@@ -234,10 +276,11 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
     m->watch = NULL;
     if (!status && k + 1 == n && r->threshold_due && r->config.threshold.full) status = whole_gradients(r, &batch, s, err);
     if (status) return status;
+    if (r->sum) add_up(r, k + 1 == n);
     *loss += one / (double)n;
   }
-  const float share = (float)(1 / (double)n);
-  for (size_t i = 0; n > 1 && i < m->n_values; i++) m->g[i] *= share;
+  const float share = (float)(1 / ((double)n * r->optim.loss.scale));
+  for (size_t i = 0; share != 1 && i < m->n_values; i++) m->g[i] *= share;
   return MX_OK;
 }
 
@@ -263,6 +306,7 @@ static mx_status evaluate(run *r, int how, double *loss, double *accuracy, mx_er
 
 static mx_status evaluate_both(run *r, mx_error *err) {
   mx_train_result *out = r->result;
+  tell_linears(r, 0);
   mx_status status = evaluate(r, 2, &out->val_loss_fp32, &out->val_accuracy_fp32, err);
   out->val_loss = out->val_loss_fp32;
   out->val_accuracy = out->val_accuracy_fp32;
@@ -277,6 +321,25 @@ static mx_status checkpoint(run *r, mx_error *err) {
       late ? mxi_write_state(r->path.state, r->model, &r->optim, r->step, late, err) : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   free(late);
   return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
+}
+
+/* JSON has no number that is not finite. */
+static void print_finite(FILE *to, const char *name, double x) {
+  if (isfinite(x))
+    fprintf(to, ", \"%s\": %.9g", name, x);
+  else
+    fprintf(to, ", \"%s\": null", name);
+}
+
+/* What techniques did in this step, and how the scale of the loss goes on. */
+static void print_techniques(run *r, int skip) {
+  const mxi_config *c = &r->config;
+  FILE *to = r->metrics.to;
+  if (c->quantised && c->recipe.occ_alpha != 0) fprintf(to, ", \"occ_clamped\": %" PRIu64, r->model->counts.clamped);
+  if (r->model->ema) fprintf(to, ", \"ema_steered\": %" PRIu64, r->model->counts.steered);
+  if (!c->loss.dynamic) return;
+  fprintf(to, ", \"loss_scale\": %.9g, \"skipped\": %s", r->optim.loss.scale, skip ? "true" : "false");
+  mxi_loss_scale_after(&r->optim.loss, skip);
 }
 
 static mx_status one_step(run *r, mx_error *err) {
@@ -294,11 +357,15 @@ static mx_status one_step(run *r, mx_error *err) {
   if (last && r->how->gradients && (status = mxi_write_parameters(r->how->gradients, m, 1, err))) return status;
   if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
   digest_gradients(r, m);
-  if (c->optim.clip > 0) mxi_gradient_clip(m, norm, c->optim.clip);
+  const int skip = c->loss.dynamic && !mxi_gradients_are_finite(m);
+  if (c->optim.clip > 0 && !skip) mxi_gradient_clip(m, norm, c->optim.clip);
   const double lr =
       mxi_threshold_rate(&r->threshold, mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps), c->optim.lr, r->step);
-  mxi_optim_step(&r->optim, m, lr);
-  fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g, \"grad_norm\": %.9g", r->step, loss, lr, norm);
+  if (!skip) mxi_optim_step(&r->optim, m, lr);
+  if (!skip && r->optim.ema.w) mxi_ema_step(&r->optim.ema, m);
+  fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g", r->step, loss, lr);
+  print_finite(r->metrics.to, "grad_norm", norm);
+  print_techniques(r, skip);
   if (r->threshold.late != UINT64_MAX) fputs(", \"qaf\": true", r->metrics.to);
   mxi_threshold_close_step(&r->threshold);
   mxi_threshold_text(&r->threshold, r->metrics.to);

@@ -1,0 +1,67 @@
+# Techniques of a training run: each changes what it says and nothing else, and a run that is resumed has the bits of one that was not.
+: "${scratch:?run by tests/run-cli.sh}"
+head -c 20000 "$root/README.md" >"$scratch/text.txt"
+cat >"$scratch/llama.json" <<'J'
+{"model": {"kind": "llama", "width": 32, "layers": 1, "heads": 2, "ffn": 48, "context": 16},
+ "data": {"text": "text.txt"},
+ "train": {"steps": 14, "batch": 4, "seed": 7, "eval_batches": 1},
+ "optimizer": {"kind": "adamw", "lr": 3e-3}}
+J
+run() { accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/$1" "${@:2}"; }
+same() { cmp -s "$scratch/$1/digests.txt" "$scratch/$2/digests.txt" || fail "$1 and $2: other digests"; }
+parts() { # A B STEP: the first step whose digest differs
+  run_a=$scratch/$1/digests.txt run_b=$scratch/$2/digests.txt
+  first=$(paste -d' ' "$run_a" "$run_b" | awk '$3 != $6 {print $1; exit}')
+  [ "$first" = "$3" ] || fail "$1 and $2 part at step '$first', expected $3"
+}
+grown() { [ "$(grep -c "$2" "$scratch/$1/metrics.jsonl")" = "$3" ] || fail "$1: $2 in $(grep -c "$2" "$scratch/$1/metrics.jsonl") lines, expected $3"; }
+# The moving average is looked at after ten steps of the optimiser: step 10 is the first, from 0.
+run tetrajet --set quant.recipe=recipe-tetrajet
+run ema --set quant.recipe=recipe-tetrajet-ema
+parts tetrajet ema 10
+grown ema '"ema_steered": [1-9]' 4
+grown tetrajet ema_steered 0
+run ema-resumed --set quant.recipe=recipe-tetrajet-ema --set train.steps=11
+run ema-resumed --set quant.recipe=recipe-tetrajet-ema --resume
+same ema ema-resumed
+cmp -s "$scratch/ema/state.safetensors" "$scratch/ema-resumed/state.safetensors" || fail "q2.ema: a resumed run has another state"
+# Tensor scales that stand for four steps: step 1 is the first that sees another.
+run fresh --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=1
+run held --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=4
+parts fresh held 1
+run held-resumed --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=4 --set train.steps=6
+run held-resumed --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=4 --resume
+same held held-resumed
+# A power of two as the loss' factor is divided out again to the bit, in FP32 and under scales of any exponent; not under E4M3's.
+run fp32
+run fp32-scaled --set loss.scale=0.0009765625
+same fp32 fp32-scaled
+run e4m3 --set 'quant.set=["scale=e4m3 scale.rule=value"]'
+run e4m3-scaled --set 'quant.set=["scale=e4m3 scale.rule=value"]' --set loss.scale=1e-6
+parts e4m3 e4m3-scaled 0
+# A factor beyond binary32 overflows: the step is skipped and the factor halved, 1e39, 5e38, 2.5e38; four good steps double it, and it is too large again.
+run dynamic --set loss.scaling=dynamic --set loss.init=1e39 --set loss.growth=4
+skipped=$(sed -n 's/.*"step": \([0-9]*\),.*"loss_scale": \([0-9.e+]*\), "skipped": true.*/\1:\2/p' "$scratch/dynamic/metrics.jsonl" | tr '\n' ' ')
+[ "$skipped" = "0:1e+39 1:5e+38 6:5e+38 11:5e+38 " ] || fail "skipped steps and their factors: $skipped"
+[ "$(cut -d' ' -f3 "$scratch/dynamic/digests.txt" | uniq -c | awk '$1 > 1' | wc -l)" = 3 ] || fail "a skipped step moves the weights"
+run dynamic-resumed --set loss.scaling=dynamic --set loss.init=1e39 --set loss.growth=4 --set train.steps=7
+run dynamic-resumed --set loss.scaling=dynamic --set loss.init=1e39 --set loss.growth=4 --resume
+same dynamic dynamic-resumed
+# Smooth-SwiGLU is nothing without quantisation, and something with it.
+run smooth --set model.smooth_swiglu=true
+same fp32 smooth
+run ocp --set quant.recipe=recipe-ocp
+run ocp-smooth --set quant.recipe=recipe-ocp --set model.smooth_swiglu=true
+parts ocp ocp-smooth 0
+# Gradients that are summed in bfloat16.
+run f32-sum --set train.accumulate=3
+run bf16-sum --set train.accumulate=3 --set train.accumulate_dtype=bf16
+parts f32-sum bf16-sum 0
+# How many values of x were clamped: 64 positions, of 32 numbers one at either end for six linears, of 48 two for the seventh.
+run occ --set quant.recipe=recipe-ocp --set quant.train.occ.alpha=.95
+head -1 "$scratch/occ/metrics.jsonl" | grep -q "\"occ_clamped\": $((64 * (6 * 2 + 4)))[,}]" || fail "occ_clamped: $(head -1 "$scratch/occ/metrics.jsonl")"
+no() { refuses "mxgold: $scratch/llama.json: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
+no "loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init" --set loss.scaling=dynamic --set loss.scale=2
+no "model.smooth_swiglu: llama alone has a SwiGLU" --set model.kind=gpt2 --set model.smooth_swiglu=true
+no "quant: q2.ema=1.5: expected a decay below 1, or off" --set quant.train.q2.ema=1.5
+no "quant: tensor.hold=2.5: expected a whole number of steps, from 1" --set quant.train.tensor.hold=2.5
