@@ -53,6 +53,8 @@ typedef struct mx_train_options {
   int n_threads;                                         /* 0: all processors */
   volatile sig_atomic_t *stop;                           /* set: end after this step; may be NULL */
   void (*report)(void *self, const mx_train_step *step); /* may be NULL */
+  /* Training keys, a blank between, that are on and changed no bit of any linear's output or gradients in the first step. May be NULL. */
+  void (*warn)(void *self, const char *keys);
   void *self;
 } mx_train_options;
 

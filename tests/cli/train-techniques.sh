@@ -60,6 +60,14 @@ parts f32-sum bf16-sum 0
 # How many values of x were clamped: 64 positions, of 32 numbers one at either end for six linears, of 48 two for the seventh.
 run occ --set quant.recipe=recipe-ocp --set quant.train.occ.alpha=.95
 head -1 "$scratch/occ/metrics.jsonl" | grep -q "\"occ_clamped\": $((64 * (6 * 2 + 4)))[,}]" || fail "occ_clamped: $(head -1 "$scratch/occ/metrics.jsonl")"
+# Nothing is silently off: rows of 32 and 48 numbers have nothing to clamp at .99, and a mask of the slope acts on no slope.
+"$mxgold" train "$scratch/llama.json" -o "$scratch/silent" --set quant.recipe=recipe-ocp --set quant.train.occ.alpha=.99 \
+  --set quant.train.grad.mask=graphcore --set train.steps=2 >/dev/null 2>"$scratch/said" || fail "a run with silent keys: exit $?"
+[ "$(cat "$scratch/said")" = "mxgold: warning: on, but without any effect in the first step: grad.mask occ.alpha" ] || fail "silent keys: $(cat "$scratch/said")"
+grown silent '"silent": "grad.mask occ.alpha"' 1
+grown occ silent 0
+run heard --set quant.recipe=recipe-tseng --set quant.train.had.draw=run --set quant.train.random=frozen --set train.steps=2
+grown heard silent 0
 no() { refuses "mxgold: $scratch/llama.json: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init" --set loss.scaling=dynamic --set loss.scale=2
 no "model.smooth_swiglu: llama alone has a SwiGLU" --set model.kind=gpt2 --set model.smooth_swiglu=true

@@ -81,6 +81,11 @@ static void report(void *self, const mx_train_step *s) {
   fflush(stderr);
 }
 
+static void warn(void *self, const char *keys) {
+  (void)self;
+  fprintf(stderr, "mxgold: warning: on, but without any effect in the first step: %s\n", keys);
+}
+
 static int list_all(int json) {
   out *o = out_new();
   out_table(o, json ? "keys" : "keys of a configuration");
@@ -165,6 +170,7 @@ static int run(const cli_context *ctx, void *args) {
                                 .n_threads = cli_threads(&a->threads),
                                 .stop = &stop,
                                 .report = report,
+                                .warn = warn,
                                 .self = &line};
   struct sigaction act = {.sa_handler = on_signal};
   const int signals[] = {SIGINT, SIGTERM, SIGUSR1};

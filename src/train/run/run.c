@@ -10,6 +10,7 @@
 #include "mxgold/file.h"
 #include "train/run/blas.h"
 #include "train/run/data.h"
+#include "train/run/effects.h"
 #include "train/run/files.h"
 #include "train/run/metrics.h"
 #include "train/run/threshold.h"
@@ -31,8 +32,9 @@ typedef struct run {
   mxi_lines metrics, digests;
   uint64_t step; /* that are done */
   mx_train_result *result;
-  const char *bad; /* first linear whose output is not finite */
-  uint16_t *sum;   /* train.accumulate_dtype=bf16: the sum of a step's gradients */
+  const char *bad;     /* first linear whose output is not finite */
+  mxi_effects effects; /* in the first step */
+  uint16_t *sum;       /* train.accumulate_dtype=bf16: the sum of a step's gradients */
 } run;
 
 static char *joined(const char *dir, const char *name) {
@@ -221,6 +223,7 @@ static void watch(void *self, size_t index, const float *dy, const float *x, int
   run *r = self;
   const int refresh = r->model->holds && r->model->holds->refresh;
   tell_linears(r, 0); /* a measurement holds nothing */
+  if (r->step == 0 && r->config.quantised) mxi_effects_linear(&r->effects, index, dy, x);
   if (r->metrics_due) mxi_metrics_linear(&r->layers, index, dy, x, wants_dx);
   if (r->threshold_due && !r->config.threshold.full) mxi_threshold_linear(&r->threshold, index, dy, x);
   tell_linears(r, refresh);
@@ -256,6 +259,7 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   *loss = 0;
   m->counts = (mx_linear_counts){0};
   m->loss_scale = (float)r->optim.loss.scale;
+  if (r->step == 0 && r->config.quantised) mxi_effects_begin(&r->effects, m, &r->config.recipe);
   tell_linears(r, m->holds && r->step % (uint64_t)r->config.recipe.tensor_hold == 0);
   if (r->sum) memset(r->sum, 0, m->n_values * sizeof *r->sum);
   m->show = r->how->all_digests ? show_digest : NULL;
@@ -270,7 +274,8 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
       *loss = one;
       return MX_OK;
     }
-    m->watch = k + 1 == n && (r->metrics_due || r->threshold_due) ? watch : NULL; /* a step's last batch */
+    m->watch =
+        k + 1 == n && (r->metrics_due || r->threshold_due || (r->step == 0 && r->config.quantised)) ? watch : NULL; /* a step's last batch */
     m->watch_self = r;
     if (!status) status = mxi_model_backward(m, err);
     m->watch = NULL;
@@ -336,6 +341,11 @@ static void print_techniques(run *r, int skip) {
   const mxi_config *c = &r->config;
   FILE *to = r->metrics.to;
   if (c->quantised && c->recipe.occ_alpha != 0) fprintf(to, ", \"occ_clamped\": %" PRIu64, r->model->counts.clamped);
+  char silent[1024];
+  if (r->step == 0 && c->quantised && mxi_effects_names(silent, sizeof silent, &r->effects)) {
+    fprintf(to, ", \"silent\": \"%s\"", silent);
+    if (r->how->warn) r->how->warn(r->how->self, silent);
+  }
   if (r->model->ema) fprintf(to, ", \"ema_steered\": %" PRIu64, r->model->counts.steered);
   if (!c->loss.dynamic) return;
   fprintf(to, ", \"loss_scale\": %.9g, \"skipped\": %s", r->optim.loss.scale, skip ? "true" : "false");

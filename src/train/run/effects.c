@@ -1,0 +1,79 @@
+/* Which training keys change nothing. */
+#include "train/run/effects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The recipe with the key back at its default. */
+static mx_status without(mx_linear_recipe *out, const mx_linear_recipe *recipe, size_t key) {
+  const mx_linear_recipe plain = {0};
+  char value[64];
+  mx_error err;
+  mx_train_key_text(value, sizeof value, &plain, key);
+  *out = *recipe;
+  const mx_status status = mx_linear_set(out, mx_train_key_at(key)->name, value, &err);
+  return status ? status : mx_linear_check(out, &err);
+}
+
+void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mx_linear_recipe *recipe) {
+  const mx_linear_recipe plain = {0};
+  *e = (mxi_effects){.m = m, .recipe = recipe};
+  for (size_t i = 0; i < MXI_MOST_KEYS && mx_train_key_at(i); i++) {
+    const char *name = mx_train_key_at(i)->name;
+    mx_linear_recipe other;
+    char is[64], fallback[64];
+    mx_train_key_text(is, sizeof is, recipe, i);
+    mx_train_key_text(fallback, sizeof fallback, &plain, i);
+    /* Keys that begin later, and those whose default no recipe like this one could have. */
+    e->silent[i] = strcmp(is, fallback) && strcmp(name, "q2.ema") && strcmp(name, "tensor.hold") && !without(&other, recipe, i);
+  }
+}
+
+/* y, dx and dw of a call, one behind the other. */
+static mx_status outputs(float *out, const mx_linear *l, const float *x, const float *w, const float *dy, const mx_exec *exec) {
+  size_t saved, work;
+  mx_error err;
+  mx_status status = mx_linear_sizes(&saved, &work, l, exec, &err);
+  if (status) return status;
+  char *room = malloc(saved + work + 1);
+  if (!room) return MX_ERR_NOMEM;
+  const mx_linear_in in = {x, l->I, MX_F32}, weight = {w, l->I, MX_F32}, d = {dy, l->O, MX_F32};
+  float *dx = out + l->T * l->O, *dw = dx + l->T * l->I;
+  status = mx_linear_forward(l, (mx_linear_out){out, l->O, MX_F32, 0}, in, weight, NULL, room, room + saved, exec, &err);
+  if (!status)
+    status = mx_linear_backward(l, (mx_linear_out){dx, l->I, MX_F32, 0}, (mx_linear_out){dw, l->I, MX_F32, 0}, NULL, d, in, weight, room,
+                                room + saved, exec, &err);
+  free(room);
+  return status;
+}
+
+void mxi_effects_linear(mxi_effects *e, size_t index, const float *dy, const float *x) {
+  const mxi_model *m = e->m;
+  const mxi_model_linear *linear = &m->linears[index];
+  if (linear->recipe != e->recipe) return;
+  mx_linear call = mxi_model_call(m, index, linear->recipe);
+  call.step++; /* what is drawn once for the run is drawn as for step 0 */
+  const size_t n = call.T * call.O + call.T * call.I + call.O * call.I;
+  float *own = malloc((n + 1) * sizeof *own), *other = malloc((n + 1) * sizeof *other);
+  const float *w = m->w + m->params[linear->weight].offset;
+  int made = 0;
+  for (size_t i = 0; i < MXI_MOST_KEYS && own && other; i++) {
+    mx_linear_recipe recipe;
+    if (!e->silent[i] || without(&recipe, e->recipe, i)) continue;
+    if (!made && outputs(own, &call, x, w, dy, &m->exec)) break;
+    made = 1;
+    mx_linear again = call;
+    again.recipe = &recipe;
+    if (!outputs(other, &again, x, w, dy, &m->exec) && memcmp(own, other, n * sizeof *own)) e->silent[i] = 0;
+  }
+  free(own);
+  free(other);
+}
+
+size_t mxi_effects_names(char *out, size_t size, const mxi_effects *e) {
+  size_t n = 0, at = 0;
+  *out = 0;
+  for (size_t i = 0; i < MXI_MOST_KEYS; i++)
+    if (e->silent[i] && at < size) at += (size_t)snprintf(out + at, size - at, "%s%s", n++ ? " " : "", mx_train_key_at(i)->name);
+  return n;
+}
