@@ -11,7 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as _numpy
+try:
+    import numpy as _numpy
+except ImportError as error:  # not installed, or an interpreter of its own GIL, which NumPy refuses over many lines
+    why = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+    raise ImportError(f"mxgold needs NumPy, which cannot be imported here: {why}") from None
 
 from . import _core
 from ._arrays import adapt as _adapt

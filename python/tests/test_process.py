@@ -151,6 +151,23 @@ for _ in range(3):
     assert done.returncode == 0 and (lines == ["works"] * 3 or all(line.startswith("refused: ") for line in lines)), done.stdout + done.stderr
 
 
+def test_without_numpy():
+    """One line, whatever NumPy says in how many."""
+    code = (
+        "import sys\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy': raise ImportError('\\n\\n  not in here\\n  at all\\n')\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        "try:\n"
+        "    import mxgold\n"
+        "except ImportError as e:\n"
+        "    print(e)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "mxgold needs NumPy, which cannot be imported here: not in here\n"
+
+
 def test_a_second_import():
     """A second import of the module in one process is the same state, made anew."""
     code = (
