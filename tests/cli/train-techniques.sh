@@ -68,6 +68,15 @@ grown silent '"silent": "grad.mask occ.alpha"' 1
 grown occ silent 0
 run heard --set quant.recipe=recipe-tseng --set quant.train.had.draw=run --set quant.train.random=frozen --set train.steps=2
 grown heard silent 0
+# The list names every choice of the keys that choose a model, an optimiser and a schedule.
+accepts "$mxgold" train --list --json
+python3 - "$scratch/stdout" <<'P' || fail "train --list: a choice is not described, or one too many is"
+import json, sys
+said = json.load(open(sys.argv[1]))
+keys = {row["key"]: row["values"].split("|") for row in said["keys"]}
+for key, table, column in ("model.kind", "models", "model"), ("optimizer.kind", "optimisers", "optimiser"), ("schedule.kind", "schedules", "schedule"):
+    assert keys[key] == [row[column] for row in said[table]], (keys[key], said[table])
+P
 no() { refuses "mxgold: $scratch/llama.json: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init" --set loss.scaling=dynamic --set loss.scale=2
 no "model.smooth_swiglu: llama alone has a SwiGLU" --set model.kind=gpt2 --set model.smooth_swiglu=true

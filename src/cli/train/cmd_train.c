@@ -42,7 +42,7 @@ static const cli_option options[] = {
      "print the first step in which the digests of RUN_A and of the run given in place of CONFIG.json differ", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
     {"list", 0, CLI_FLAG, offsetof(struct args, list), NULL,
-     "print the keys of a configuration, the recipes and the training keys with their sources", NULL},
+     "print the keys of a configuration, models, optimisers, schedules, recipes and training keys with their sources", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print the result, or the list, as JSON", NULL},
     {0},
 };
@@ -86,6 +86,45 @@ static void warn(void *self, const char *keys) {
   fprintf(stderr, "mxgold: warning: on, but without any effect in the first step: %s\n", keys);
 }
 
+/* What the choices of a key are, and where they come from. */
+typedef struct listed {
+  const char *name, *what, *source;
+} listed;
+
+static const listed models[] = {
+    {"llama", "RMSNorm, rotary positions, SwiGLU, no biases", "arXiv 2302.13971; Hugging Face's LlamaForCausalLM"},
+    {"gpt2", "LayerNorm, learned positions, GELU, biases, tied head", "GPT-2 (2019); Hugging Face's GPT2LMHeadModel"},
+    {"byte_mlp", "embeddings of the last bytes side by side, three linears with ReLU, an FP32 output layer", ""},
+    {"gaussian", "one linear on normal numbers, squared error", "arXiv 2509.17791"},
+    {"digits", "hidden layers with ReLU on pictures of digits, cross-entropy", "UCI, optical recognition of handwritten digits"},
+    {"diffusion", "predicts the noise of points in the plane", "arXiv 2006.11239, in two dimensions"},
+    {0},
+};
+static const listed optimisers[] = {
+    {"adamw", "Adam with decoupled weight decay, as PyTorch computes it", "arXiv 1711.05101"},
+    {"adam", "Adam, weight decay in the gradient", "arXiv 1412.6980"},
+    {"sgd", "gradient descent with momentum", "PyTorch's SGD"},
+    {"stablespam", "Adam with clipped spikes, normalised gradients and resets of the moments", "arXiv 2502.17055"},
+    {0},
+};
+static const listed schedules[] = {
+    {"constant", "the rate, after a warm-up", ""},
+    {"linear", "lr * min(1, t / warmup) * (1 - t / steps) + min_lr", ""},
+    {"cosine", "from lr to min_lr by half a cosine, after a warm-up", "arXiv 1608.03983"},
+    {0},
+};
+
+static void list_choices(out *o, const char *table, const char *column, const listed *rows) {
+  out_table(o, table);
+  for (; rows->name; rows++) {
+    out_row(o);
+    out_text(o, column, rows->name);
+    out_text(o, "what", rows->what);
+    out_text(o, "source", rows->source);
+  }
+  out_end(o);
+}
+
 static int list_all(int json) {
   out *o = out_new();
   out_table(o, json ? "keys" : "keys of a configuration");
@@ -97,6 +136,9 @@ static int list_all(int json) {
     out_text(o, "meaning", k->doc);
   }
   out_end(o);
+  list_choices(o, "models", "model", models);
+  list_choices(o, "optimisers", "optimiser", optimisers);
+  list_choices(o, "schedules", "schedule", schedules);
   out_table(o, "recipes");
   for (size_t i = 0; mx_recipe_at(i); i++) {
     out_row(o);
