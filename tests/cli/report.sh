@@ -64,6 +64,16 @@ for a in ("ocp", "chmiel"):
 assert arms["wild"]["diverged"] == 4 and arms["wild"]["verdict"] == "no run finished"
 assert report["verdict"].startswith("Of 3 arms"), report["verdict"]
 P
+# The page: the verdict first, a row and a curve for each arm with finished runs, nothing of the network.
+accepts "$mxgold" report "$scratch/s" --html "$scratch/report.html"
+python3 - "$scratch/report.html" "$scratch/report.json" <<'P' || fail "the page"
+import html.parser, json, sys
+page, report = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
+assert report["verdict"].replace('"', "&quot;") in page
+assert page.count("<polyline") == 3 and page.count("<circle") == 2, "three arms finished, two of them are compared"
+assert page.count("<tr>") == 5 and "src=" not in page and "href=" not in page
+html.parser.HTMLParser().feed(page)
+P
 "$mxgold" report "$scratch/s" --csv >"$scratch/report.csv"
 [ "$(wc -l <"$scratch/report.csv")" = 5 ] || fail "--csv has not a line an arm and one of names"
 refuses "mxgold: $scratch/none/results.jsonl: No such file or directory; mxgold sweep writes it" "$mxgold" report "$scratch/none"

@@ -4,8 +4,8 @@
 #include "charts.h"
 #include "cli/base/files.h"
 #include "cli/base/out.h"
+#include "cli/base/page.h"
 #include "mxgold/version.h"
-#include "page.h"
 
 /* What the figures are of, so that they can be computed again: keys in full and values by their digests. */
 static void origin(FILE *f, const ablate_result *res) {

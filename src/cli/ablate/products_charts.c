@@ -5,8 +5,8 @@
 #include "charts.h"
 #include "cli/base/files.h"
 #include "cli/base/out.h"
+#include "cli/base/page.h"
 #include "mxgold/version.h"
-#include "page.h"
 #include "products.h"
 
 /* Specs with the very same figures are drawn once; of more rows none could be read. */

@@ -5,10 +5,10 @@
 
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
-#include "mxgold/report.h"
+#include "report.h"
 
 struct args {
-  const char *dir;
+  const char *dir, *html;
   cli_f32 confidence;
   int csv, json;
 };
@@ -16,6 +16,8 @@ struct args {
 static const cli_option options[] = {
     {"DIR", 0, CLI_POS, offsetof(struct args, dir), NULL, "the folder of a sweep", NULL},
     {"confidence", 0, CLI_F32, offsetof(struct args, confidence), "C", "of the intervals and of what counts as resolved; 0.95 by default",
+     NULL},
+    {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE.html", "a page with pictures too: differences with intervals, loss curves",
      NULL},
     {"csv", 0, CLI_FLAG, offsetof(struct args, csv), NULL, "print the arms as comma-separated values, every figure in all its digits", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print it as JSON, every figure in all its digits", NULL},
@@ -94,11 +96,9 @@ static void row_for_machines(out *o, const mx_report_arm *a) {
   out_number(o, "score", a->score);
 }
 
-static out *table(const mx_report *r, int machines) {
+static out *table(const mx_report *r, const char *verdict, int machines) {
   out *o = out_new();
-  char words[2048];
-  mx_report_verdict(words, sizeof words, r);
-  out_text(o, "verdict", words);
+  if (verdict) out_text(o, "verdict", verdict);
   out_table(o, "arms");
   for (size_t i = 0; mx_report_arm_at(r, i); i++) {
     out_row(o);
@@ -114,7 +114,15 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   (void)ctx;
   if (mx_report_read(&r, a->dir, a->confidence.given ? (double)a->confidence.v : .95, &err)) return cli_fail(&err);
-  const int rc = a->csv ? out_print_csv(table(r, 1), "arms") : out_print(table(r, a->json), a->json);
+  char verdict[2048];
+  mx_report_verdict(verdict, sizeof verdict, r);
+  int rc = CLI_FINE;
+  if (a->html) {
+    out *o = table(r, NULL, 0);
+    rc = report_page(a->html, r, o, verdict);
+    out_free(o);
+  }
+  if (!rc) rc = a->csv ? out_print_csv(table(r, NULL, 1), "arms") : out_print(table(r, verdict, a->json), a->json);
   mx_report_free(r);
   return rc;
 }

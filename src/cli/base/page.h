@@ -1,6 +1,6 @@
 /* A page that needs nothing else: how it begins and ends, text in it, and charts as gnuplot writes them. */
-#ifndef CLI_ABLATE_PAGE_H
-#define CLI_ABLATE_PAGE_H
+#ifndef CLI_BASE_PAGE_H
+#define CLI_BASE_PAGE_H
 
 #include <stdio.h>
 

@@ -43,8 +43,8 @@ static const char style[] =
 
 void page_begin(FILE *f, const char *title, const char *verdict) {
   fprintf(f,
-          "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>mxgold "
-          "ablation</title><style>%s</style>\n<h1>",
+          "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
+          "content=\"width=device-width\"><title>mxgold</title><style>%s</style>\n<h1>",
           style);
   page_text(f, title);
   fputs("</h1>\n<p class=verdict>", f);
