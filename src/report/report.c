@@ -202,9 +202,9 @@ size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
       "Of %zu arm%s, %zu %s a higher validation loss than the reference and %zu a lower one at %g %% confidence; %zu cannot be told from it.",
       arms, arms == 1 ? "" : "s", worse, worse == 1 ? "has" : "have", better, 100 * r->confidence, arms - worse - better);
   if (best && best != worst) {
-    say(&v, " The lowest loss beside its reference has ");
+    say(&v, " The lowest difference is that of ");
     say_arm(&v, best);
-    say(&v, ", the highest ");
+    say(&v, ", the highest that of ");
     say_arm(&v, worst);
     say(&v, ".");
   } else if (best) {

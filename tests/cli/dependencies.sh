@@ -1,6 +1,7 @@
-# INSTALL=no, as make calls it: exactly what is missing is listed. Nothing is taken away from the machine: commands are hidden by a PATH of links, headers by
-# one of their name that does not compile, libraries by a compiler that does not find them.
+# INSTALL=no, as make calls it, lists exactly what is missing.
 : "${scratch:?run by tests/run-cli.sh}"
+# Nothing is taken away from the machine: commands are hidden by a PATH of links, headers by one of their name that does not compile, libraries by a compiler
+# that does not find them.
 real=$(command -v ${CC:-cc})
 mkdir bin headers
 for folder in /usr/local/bin /usr/bin /bin; do ln -s "$folder"/* bin/ 2>"$scratch/twice"; done # the first of a name stays
