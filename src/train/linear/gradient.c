@@ -9,7 +9,7 @@ enum { AT_ONCE = 64 };
 
 /* n elements of one block in one row, each with its own factor. */
 static void piece(const mxi_ruled *m, float *g, const float *x, size_t n, double multiplier) {
-  double v[AT_ONCE], slope[AT_ONCE];
+  double v[AT_ONCE] = {0}, slope[AT_ONCE]; /* zeros for a compiler that cannot see n > 0 */
   for (size_t i = 0; i < n; i++) v[i] = mxi_gradient_scaled(&m->blocks, multiplier, x[i]);
   mxi_slopes(slope, m->elements, v, n);
   for (size_t i = 0; i < n; i++) {
