@@ -18,6 +18,7 @@ struct args {
   spec_opts spec;
   cli_f32 tensor_scale;
   cli_u64 threads;
+  cli_list fault;
   int dequantized, transpose, all, fake, json, refuse_nan;
 };
 
@@ -29,6 +30,8 @@ static const cli_option options[] = {
     {"tensor-scale", 0, CLI_F32, offsetof(struct args, tensor_scale), "V",
      "tensor scale in the preset's stored convention, used instead of max|X|", NULL},
     {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one per element, for sr.source=given", NULL},
+    {"fault", 0, CLI_LIST, offsetof(struct args, fault), "FAULT",
+     "what a wrong kernel does instead, \"REGION: STAGE <- OPERATION [ARGUMENT]\"; may be given twice (SPEC section 9)", NULL},
     {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "also store the dequantised values", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, transpose), NULL, "quantise the transpose: blocks along the input's first axis", NULL},
     INPUT_OPTIONS(args, form),
@@ -56,6 +59,8 @@ typedef struct work {
   mx_exec exec;
   input in;
   int type; /* of 16-bit values that are read in place */
+  mx_fault faults[MX_FAULTS];
+  size_t n_faults;
   size_t rows, cols, block_rows, piece_rows, n_pieces;
   mx_writer *writer;
   mx_quantized_layout layout;
@@ -250,16 +255,43 @@ static int transposed(work *w, mx_error *err) {
   return pipeline_run(&p, err) || write_tensor_scale(w, err) ? cli_fail(err) : CLI_FINE;
 }
 
+/* --fault: in one piece, since a fault may reach anywhere. */
+static mx_status make_faulty(void *self, void *at, size_t piece, mx_error *err) {
+  const work *w = self;
+  desk *d = at;
+  mx_error inner;
+  (void)piece;
+  const size_t down = w->args->transpose ? w->cols : w->rows, across = w->args->transpose ? w->rows : w->cols;
+  rows x;
+  mx_status status = rows_at(&x, w, d, 0, w->rows, err);
+  float *turned = !status && w->args->transpose ? malloc((down * across + 1) * sizeof *turned) : NULL;
+  if (status) return status;
+  if (w->args->transpose && !turned) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (size_t r = 0; turned && r < down; r++)
+    for (size_t c = 0; c < across; c++) turned[r * across + c] = x.f32[c * down + r];
+  status = mx_quantize_faulty(&d->piece, turned ? turned : x.f32, down, across, across, &w->spec, w->faults, w->n_faults, &inner);
+  free(turned);
+  if (status) return mx_fail(err, status, "%s: %s", w->args->in, inner.text);
+  if (d->dequantized) mx_dequantize(d->dequantized, across, &d->piece, &w->spec, &w->exec);
+  return MX_OK;
+}
+
+static int faulty(work *w, mx_error *err) {
+  pipeline p = pipeline_of(w);
+  p.desk = full_desk, p.make = make_faulty, p.keep = keep_transposed;
+  return pipeline_run(&p, err) || write_tensor_scale(w, err) ? cli_fail(err) : CLI_FINE;
+}
+
 static int with_input(work *w, const char *out, mx_error *err) {
   const mx_array *a = w->in.array;
   size_t block_cols;
   mx_spec_block(&w->spec, w->rows, w->cols, &w->block_rows, &block_cols);
-  w->type = type_of_halves(&w->in, w->args->transpose);
+  w->type = type_of_halves(&w->in, w->args->transpose || w->n_faults);
   const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + w->block_rows - 1) / w->block_rows * w->block_rows;
-  w->piece_rows = w->args->transpose || whole > w->rows ? (w->rows ? w->rows : 1) : whole;
+  w->piece_rows = w->args->transpose || w->n_faults || whole > w->rows ? (w->rows ? w->rows : 1) : whole;
   w->n_pieces = w->rows ? (w->rows - 1) / w->piece_rows + 1 : 1; /* one for an empty tensor, for the sake of its tensor scale */
   if (pipeline_threads(w->n_pieces, cli_threads(&w->args->threads)) > 1) w->exec.n_threads = 1;
-  if (!w->args->transpose && find_amax(w, err)) return CLI_TROUBLE;
+  if (!w->args->transpose && !w->n_faults && find_amax(w, err)) return CLI_TROUBLE;
   if (mx_writer_open(&w->writer, out, err)) return cli_fail(err);
   if (mx_writer_is_npy(w->writer)) {
     mx_writer_abort(w->writer);
@@ -273,7 +305,7 @@ static int with_input(work *w, const char *out, mx_error *err) {
       mx_writer_begin(w->writer, err))
     cli_fail(err);
   else
-    rc = w->args->transpose ? transposed(w, err) : stream(w, err);
+    rc = w->n_faults ? faulty(w, err) : w->args->transpose ? transposed(w, err) : stream(w, err);
   if (rc) {
     mx_writer_abort(w->writer);
     return rc;
@@ -327,6 +359,12 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   if (!a->out) return cli_error("quantize: no output, expected -o OUT.safetensors");
   if (spec_from_options(&w.spec, &a->spec)) return CLI_TROUBLE;
+  for (size_t i = 0; i < a->fault.n; i++) {
+    if (i == MX_FAULTS) return cli_error("quantize: %zu times --fault, expected at most %d", a->fault.n, MX_FAULTS);
+    if (mx_fault_parse(&w.faults[i], a->fault.items[i], &err)) return cli_fail(&err);
+    w.n_faults++;
+  }
+  if (a->all && w.n_faults) return cli_error("quantize: --all does not go with --fault");
   if (a->all) return run_all(ctx, a, &w.spec);
   if (a->fake || a->include || a->exclude || a->json || a->refuse_nan)
     return cli_error("quantize: --fake, --include, --exclude, --refuse-nan and --json go with --all");

@@ -10,3 +10,6 @@ identify-all: deps-test $(B)/tests/test_identify ## every preset and 1,000 mixtu
 identify-time: deps-test $(B)/tests/test_identify ## how long identify takes for every preset on 64 Ki and on 1 Mi elements
 	@uptime
 	IDENTIFY_TIME=1 $(B)/tests/test_identify
+.PHONY: strangers
+strangers: deps $(B)/mxgold ## wrong kernels in numpy (PYTHON with numpy): what identify answers, and whether that predicts a second input
+	cd tests/strangers && $(PYTHON) strangers.py $(abspath $(B)/mxgold)

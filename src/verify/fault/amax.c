@@ -1,0 +1,148 @@
+/* What stands for a maximum: of a block, and of the tensor. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/fault/run.h"
+
+static float own(const fault_run *r, size_t d, size_t a) { return r->stats[d * r->across + a].amax_finite; }
+
+static float largest_of(const fault_run *r, size_t d0, size_t d1, size_t a0, size_t a1) {
+  float m = 0;
+  for (size_t d = d0; d < d1 && d < r->down; d++)
+    for (size_t a = a0; a < a1 && a < r->across; a++) m = fmaxf(m, own(r, d, a));
+  return m;
+}
+
+static float cut_to_bf16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits &= 0xFFFF0000u;
+  memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+
+static int falling(const void *a, const void *b) {
+  const float x = *(const float *)a, y = *(const float *)b;
+  return (x < y) - (x > y);
+}
+
+/* The k-th largest magnitude of a block (1: the largest), missing elements as zeros; fraction of the way to the next one. */
+static float rank_of(const fault_run *r, size_t d, size_t a, size_t k, double fraction) {
+  enum { MOST = 1024 };
+  float m[MOST];
+  const size_t area = r->block_rows * r->block_cols;
+  size_t n = 0;
+  if (area > MOST) return own(r, d, a);
+  for (size_t i = 0; i < area; i++) {
+    const size_t row = d * r->block_rows + i / r->block_cols, col = a * r->block_cols + i % r->block_cols;
+    m[n++] = row < r->rows && col < r->cols ? fabsf(r->x[row * r->cols + col]) : 0;
+  }
+  if (!k || k > n) return 0;
+  qsort(m, n, sizeof *m, falling);
+  const double high = (double)m[k - 1], low = k < n ? (double)m[k] : high;
+  return (float)(high + (low - high) * fraction);
+}
+
+/* Over the elements of a block. */
+static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size_t a) {
+  float most = 0;
+  double sum = 0, squares = 0;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
+      const float x = r->x[row * r->cols + col], m = fabsf(x);
+      sum += (double)m;
+      squares += (double)m * (double)m;
+      switch (f->op) {
+      case MX_FAULT_AMAX_NOABS:
+        most = fmaxf(most, x);
+        break;
+      case MX_FAULT_AMAX_NEGATIVE:
+        most = fmaxf(most, -x);
+        break;
+      default:
+        if (mxi_fault_element_in(r, &f->region, row, col)) most = fmaxf(most, m);
+      }
+    }
+  const double n = (double)(r->block_rows * r->block_cols);
+  if (f->op == MX_FAULT_AMAX_MEAN) return (float)((double)(float)(sum / n) * f->number);
+  if (f->op == MX_FAULT_AMAX_RMS) return (float)((double)sqrtf((float)(squares / n)) * f->number);
+  return most;
+}
+
+float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
+  const double k = f->number;
+  const ptrdiff_t to_row = (ptrdiff_t)d + (ptrdiff_t)k, to_block = (ptrdiff_t)a + (ptrdiff_t)k;
+  const size_t n = k >= 1 ? (size_t)k : 1;
+  switch (f->op) {
+  case MX_FAULT_AMAX_TIMES:
+    return before * (float)k;
+  case MX_FAULT_AMAX_PLUS:
+    return before + (float)k;
+  case MX_FAULT_AMAX_LEAST:
+    return fmaxf(before, (float)k);
+  case MX_FAULT_AMAX_MOST:
+    return fminf(before, (float)k);
+  case MX_FAULT_AMAX_VALUE:
+    return (float)k;
+  case MX_FAULT_AMAX_BF16:
+    return mxi_round_dtype(before, MX_INPUT_DTYPE_BFLOAT16);
+  case MX_FAULT_AMAX_BF16_CUT:
+    return cut_to_bf16(before);
+  case MX_FAULT_AMAX_F16:
+    return mxi_round_dtype(before, MX_INPUT_DTYPE_FLOAT16);
+  case MX_FAULT_AMAX_RANK:
+    return rank_of(r, d, a, n, 0);
+  case MX_FAULT_AMAX_PERCENTILE: {
+    const double steps = (double)(r->block_rows * r->block_cols - 1) * (100 - k) / 100;
+    return steps < 0 ? before : rank_of(r, d, a, (size_t)steps + 1, steps - floor(steps));
+  }
+  case MX_FAULT_AMAX_BLOCKS:
+    return largest_of(r, d, d + 1, a / n * n, a / n * n + n);
+  case MX_FAULT_AMAX_ROWS:
+    return largest_of(r, d / n * n, d / n * n + n, a, a + 1);
+  case MX_FAULT_AMAX_WHOLE_ROW:
+    return largest_of(r, d, d + 1, 0, r->across);
+  case MX_FAULT_AMAX_RUNNING:
+    return largest_of(r, d, d + 1, 0, a + 1);
+  case MX_FAULT_AMAX_BLOCK: /* at an end of the row: the block itself */
+    return to_block >= 0 && (size_t)to_block < r->across ? own(r, d, (size_t)to_block) : before;
+  case MX_FAULT_AMAX_ROW:
+    return to_row >= 0 && (size_t)to_row < r->down ? own(r, (size_t)to_row, a) : before;
+  default:
+    return over_elements(r, f, d, a);
+  }
+}
+
+mx_status mxi_fault_tensor_amax(fault_run *r) {
+  mx_spec counted = r->spec; /* x has been through these */
+  counted.had_size = counted.had_sign = 0;
+  mx_status status = mx_tensor_amax(&r->amax, r->x, r->rows, r->cols, r->cols, &counted, &(mx_exec){.n_threads = 1});
+  for (size_t k = 0; k < r->n_faults && !status; k++) {
+    const mx_fault *f = &r->faults[k];
+    float most = 0;
+    switch (f->op) {
+    case MX_FAULT_TENSOR_ONLY:
+    case MX_FAULT_TENSOR_NOABS:
+      for (size_t i = 0; i < r->rows; i++)
+        for (size_t c = 0; c < r->cols; c++) {
+          const float x = r->x[i * r->cols + c];
+          if (mxi_fault_element_in(r, &f->region, i, c)) most = fmaxf(most, f->op == MX_FAULT_TENSOR_ONLY ? fabsf(x) : x);
+        }
+      r->amax = most;
+      break;
+    case MX_FAULT_TENSOR_TIMES:
+      r->amax *= (float)f->number;
+      break;
+    case MX_FAULT_TENSOR_BF16:
+      r->amax = mxi_round_dtype(r->amax, MX_INPUT_DTYPE_BFLOAT16);
+      break;
+    case MX_FAULT_TENSOR_VALUE:
+      r->amax = (float)f->number;
+      break;
+    default:
+      break;
+    }
+  }
+  return status;
+}

@@ -1,0 +1,17 @@
+/* A block on its way to codes. */
+#ifndef MX_VERIFY_FAULT_ELEMENTS_H
+#define MX_VERIFY_FAULT_ELEMENTS_H
+
+#include "verify/fault/run.h"
+
+typedef struct fault_block {
+  size_t d, a;
+  mx_block_scale scale;
+  const mx_fault *divisor; /* of this block, or NULL */
+  float sign_of_largest;   /* 1 or -1 */
+} fault_block;
+
+/** Make ready for the elements of block (d, a) under the scale of that code. */
+void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code);
+
+#endif

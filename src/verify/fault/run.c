@@ -1,0 +1,396 @@
+/* The stages of a tensor with faults in it, one after the other. */
+#include "verify/fault/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/fault/elements.h"
+
+static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
+static int stage_of(const mx_fault *f) { return mx_fault_row_at(f->op)->stage; }
+
+/* ---- opening */
+
+static void read_stats(fault_run *r) {
+  for (size_t k = 0; k < r->down * r->across; k++) {
+    const size_t row = k / r->across * r->block_rows, col = k % r->across * r->block_cols;
+    mx_block_stats *st = &r->stats[k];
+    for (size_t i = row; i < r->rows && i < row + r->block_rows; i++)
+      for (size_t c = col; c < r->cols && c < col + r->block_cols; c++) mx_block_stats_add(st, r->x[i * r->cols + c]);
+    st->amax = st->has_inf ? INFINITY : st->amax_finite;
+  }
+}
+
+static int is_subnormal(const mx_format *f, uint32_t code) {
+  return f->kind == MX_KIND_FLOAT && code && !(code >> f->man_bits & ((1u << f->exp_bits) - 1));
+}
+
+/* What select.error says of a block's codes under one of the two scales that select=foursix tries. */
+static float error_of(const fault_run *r, size_t d, size_t a, int map_to_4) {
+  float sum = 0;
+  mx_block_scale s;
+  if (mxi_block_scale_find(&s, &r->plan, &r->stats[d * r->across + a], map_to_4, d * r->across + a)) return 0;
+  uint32_t codes[16];
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col += 16) {
+      const float *x = r->x + row * r->cols + col;
+      size_t n = r->cols - col < 16 ? r->cols - col : 16;
+      if ((a + 1) * r->block_cols - col < n) n = (a + 1) * r->block_cols - col;
+      for (size_t i = 0; i < n; i++) codes[i] = mxi_element_code(&r->plan, &s, x[i], row * r->cols + col + i);
+      sum = mxi_candidate_error(&r->plan, &s, sum, x, codes, n);
+    }
+  return sum;
+}
+
+mx_status mxi_fault_set_amax(fault_run *r, float amax) {
+  mxi_plan_set_amax(&r->plan, r->amax = amax);
+  const int two = r->spec.select == MX_SELECT_FOURSIX;
+  for (size_t k = 0; k < r->down * r->across; k++) {
+    if (two) {
+      const float six = error_of(r, k / r->across, k % r->across, 0), four = error_of(r, k / r->across, k % r->across, 1);
+      r->four[k] = four < six ? 1 : four > six ? 2 : 0;
+    }
+    if (mxi_block_scale_code(&r->plain[k], &r->plan, &r->stats[k], r->four[k] == 1, k)) return MX_ERR_DATA;
+    r->subnormal[k] = (uint8_t)is_subnormal(r->plan.scale, r->plain[k]);
+  }
+  return MX_OK;
+}
+
+mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
+                         size_t n, mx_error *err) {
+  *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols};
+  if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
+      (spec->select && spec->select != MX_SELECT_FOURSIX) || spec->scale_round == MX_SCALE_ROUND_SR || spec->elem == MX_ELEM_NONE)
+    return mx_fail(err, MX_ERR_CONFLICT,
+                   "fault: a spec of scale.rule=hif4 or quest, of stochastic rounding or elem=none runs without faults only");
+  mx_spec_block(spec, rows, cols, &r->block_rows, &r->block_cols);
+  if (!r->block_rows || !r->block_cols || ld < cols) return mx_fail(err, MX_ERR_SHAPE, "fault: %zu x %zu, row stride %zu", rows, cols, ld);
+  r->down = up(rows, r->block_rows);
+  r->across = up(cols, r->block_cols);
+  const size_t blocks = r->down * r->across;
+  r->x = malloc((rows * cols + 1) * sizeof *r->x);
+  r->stats = calloc(blocks + 1, sizeof *r->stats);
+  r->subnormal = calloc(blocks + 1, 1);
+  r->four = calloc(blocks + 1, 1);
+  r->used = calloc(blocks + 1, sizeof *r->used);
+  uint32_t *plain = calloc(blocks + 1, sizeof *plain);
+  mx_status status = r->x && r->stats && r->subnormal && r->four && r->used && plain ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  if (!status) status = mxi_fault_input(r, x, ld, err);
+  if (!status) status = mxi_fault_tensor_amax(r);
+  mx_spec run = *spec; /* what x has been through is not done again */
+  run.had_size = run.had_sign = 0;
+  run.flush = MX_SWITCH_OFF;
+  run.nibble = MX_NIBBLE_LOW_FIRST;
+  if (!status) status = mxi_plan_init(&r->plan, &run, rows, cols, err);
+  r->spec = run;
+  r->plain = plain;
+  if (status) return status;
+  read_stats(r);
+  return mxi_fault_set_amax(r, r->amax) ? mx_fail(err, MX_ERR_DATA, "a block holds a NaN or an Inf that the spec refuses") : MX_OK;
+}
+
+void mxi_fault_close(fault_run *r) {
+  free(r->x);
+  free(r->stats);
+  free(r->subnormal);
+  free(r->four);
+  free(r->plain);
+  free(r->used);
+  *r = (fault_run){0};
+}
+
+void mxi_fault_set(fault_run *r, const mx_fault *faults, size_t n) {
+  r->faults = faults;
+  r->n_faults = n;
+}
+
+/* ---- scales */
+
+/* 2^round(log2(amax / F)): ties of the logarithm to the even exponent. */
+static uint32_t log2_rounded(const fault_run *r, float amax) {
+  const double e = rint(log2((double)amax / r->plan.f));
+  return amax > 0 ? (uint32_t)fmin(fmax(e + r->plan.scale->bias, 0), (double)r->plan.scale->max_code) : 0;
+}
+
+/* The scale of one block as it is used. */
+static int used_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
+  const size_t k = d * r->across + a;
+  mx_block_stats st = r->stats[k];
+  int changed = 0, worse = 0;
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    worse |= f->op == MX_FAULT_SCALE_WORSE && mxi_fault_block_in(r, &f->region, d, a);
+    if (stage_of(f) != MX_STAGE_AMAX || st.has_nan || st.has_inf || !mxi_fault_block_in(r, &f->region, d, a)) continue;
+    st.amax = st.amax_finite = mxi_fault_block_amax(r, f, d, a, st.amax_finite);
+    changed = 1;
+  }
+  *out = r->plain[k];
+  if (r->spec.select == MX_SELECT_FOURSIX) {
+    if (mxi_block_scale_code(out, &r->plan, &st, r->four[k] == (worse ? 2 : 1), k)) return 1;
+  } else if (changed && mxi_block_scale_code(out, &r->plan, &st, 0, k)) {
+    return 1;
+  }
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    if (stage_of(f) != MX_STAGE_SCALE || !mxi_fault_block_in(r, &f->region, d, a)) continue;
+    const uint32_t most = (uint32_t)r->plan.scale->max_code;
+    if (f->op == MX_FAULT_SCALE_PLUS) *out = (uint32_t)fmin(fmax((double)*out + f->number, 0), most);
+    if (f->op == MX_FAULT_SCALE_VALUE) *out = (uint32_t)f->number & ((1u << r->plan.scale->bits) - 1);
+    if (f->op == MX_FAULT_SCALE_LOG2 && r->plan.scale->kind == MX_KIND_EXP) *out = log2_rounded(r, st.amax_finite);
+    if ((f->op == MX_FAULT_SCALE_DOWN || f->op == MX_FAULT_SCALE_UP) && !st.has_nan && !st.has_inf) {
+      mx_plan other = r->plan; /* its rounding alone is another */
+      other.scale_encode.round = f->op == MX_FAULT_SCALE_DOWN ? MX_ROUND_RTZ : MX_ROUND_RTP;
+      if (mxi_block_scale_code(out, &other, &st, r->four[k] == 1, k)) return 1;
+    }
+    if (f->op == MX_FAULT_SCALE_FLUSH && is_subnormal(r->plan.scale, *out)) *out = 0;
+  }
+  return 0;
+}
+
+/* What block (d, a) has of the block so far away; its own at the ends. */
+static uint32_t from(const fault_run *r, const uint32_t *codes, size_t d, size_t a, ptrdiff_t rows, ptrdiff_t blocks) {
+  const ptrdiff_t row = (ptrdiff_t)d + rows, block = (ptrdiff_t)a + blocks;
+  const int inside = row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across;
+  return inside ? codes[(size_t)row * r->across + (size_t)block] : codes[d * r->across + a];
+}
+
+/* Faults that take another block's code. */
+static int move(fault_run *r, const mx_fault *f, uint32_t *codes, ptrdiff_t rows, ptrdiff_t blocks) {
+  const size_t n = r->down * r->across;
+  uint32_t *old = malloc((n + 1) * sizeof *old);
+  if (!old) return 1;
+  memcpy(old, codes, n * sizeof *old);
+  for (size_t d = 0; d < r->down; d++)
+    for (size_t a = 0; a < r->across; a++)
+      if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from(r, old, d, a, rows, blocks);
+  free(old);
+  return 0;
+}
+
+static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, const uint32_t *stored) {
+  const size_t k = d * r->across + a;
+  uint32_t code = stored[k];
+  mx_block_stats st = r->stats[k];
+  switch (f->op) {
+  case MX_FAULT_STORE_PLUS:
+    return (uint32_t)((double)code + f->number) & ((1u << r->plan.scale->bits) - 1);
+  case MX_FAULT_STORE_VALUE:
+    return (uint32_t)f->number & ((1u << r->plan.scale->bits) - 1);
+  case MX_FAULT_STORE_FLUSH:
+    return is_subnormal(r->plan.scale, code) ? 0 : code;
+  case MX_FAULT_STORE_KEEP:
+    return a ? stored[k - 1] : code; /* blocks are stored from the first on, so that is the last that was not kept */
+  case MX_FAULT_STORE_AMAX_TIMES:
+    st.amax = st.amax_finite = st.amax_finite * (float)f->number;
+    return mxi_block_scale_code(&code, &r->plan, &st, 0, k) ? stored[k] : code;
+  default:
+    return code;
+  }
+}
+
+int mxi_fault_scales(fault_run *r, uint32_t *stored) {
+  for (size_t d = 0; d < r->down; d++)
+    for (size_t a = 0; a < r->across; a++)
+      if (used_of(r, &r->used[d * r->across + a], d, a)) return 1;
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    if (f->op == MX_FAULT_SCALE_ROW && move(r, f, r->used, (ptrdiff_t)f->number, 0)) return 1;
+    if (f->op == MX_FAULT_SCALE_BLOCK && move(r, f, r->used, 0, (ptrdiff_t)f->number)) return 1;
+  }
+  memcpy(stored, r->used, r->down * r->across * sizeof *stored);
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    if (stage_of(f) != MX_STAGE_STORE) continue;
+    if (f->op == MX_FAULT_STORE_ROW && move(r, f, stored, (ptrdiff_t)f->number, 0)) return 1;
+    if (f->op == MX_FAULT_STORE_BLOCK && move(r, f, stored, 0, (ptrdiff_t)f->number)) return 1;
+    for (size_t d = 0; d < r->down; d++)
+      for (size_t a = 0; a < r->across; a++)
+        if (mxi_fault_block_in(r, &f->region, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);
+  }
+  return 0;
+}
+
+/* ---- codes */
+
+/* Code of the element `by` columns away in its row, or the element's own beyond the ends. */
+static uint8_t code_from(const fault_run *r, const uint8_t *row, size_t c, ptrdiff_t by) {
+  const ptrdiff_t to = (ptrdiff_t)c + by;
+  return to >= 0 && (size_t)to < r->cols ? row[to] : row[c];
+}
+
+/* Faults of the code that need other elements of the row. */
+static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_t *old, size_t at) {
+  const mx_format *e = r->plan.elem;
+  const unsigned sign = e->sign_bits ? 1u << (e->bits - 1) : 0;
+  const size_t group = f->number >= 2 ? (size_t)f->number : 2;
+  memcpy(old, row, r->cols);
+  for (size_t c = 0; c < r->cols; c++) {
+    if (!mxi_fault_element_in(r, &f->region, at, c)) continue;
+    const size_t first = c / r->block_cols * r->block_cols, width = r->cols - first < r->block_cols ? r->cols - first : r->block_cols;
+    const ptrdiff_t turn = ((ptrdiff_t)(c - first) + (ptrdiff_t)f->number % (ptrdiff_t)width + (ptrdiff_t)width) % (ptrdiff_t)width;
+    const uint8_t rolled = old[first + (size_t)turn];
+    const uint8_t pair = code_from(r, old, c, c % 2 ? -1 : 1), away = code_from(r, old, c, (ptrdiff_t)f->number);
+    if (f->op == MX_FAULT_CODE_SWAP) row[c] = pair;
+    if (f->op == MX_FAULT_CODE_COLUMN) row[c] = away;
+    if (f->op == MX_FAULT_CODE_REVERSE) row[c] = code_from(r, old, c, (ptrdiff_t)(group - 1) - 2 * (ptrdiff_t)(c % group));
+    if (e->kind == MX_KIND_INT) continue;
+    if (f->op == MX_FAULT_CODE_SIGN_OF) row[c] = (uint8_t)((row[c] & ~sign) | (away & sign));
+    if (f->op == MX_FAULT_CODE_SIGN_ROLLED) row[c] = (uint8_t)((row[c] & ~sign) | (rolled & sign));
+    if (f->op == MX_FAULT_CODE_SIGN_OF_PAIR) row[c] = (uint8_t)((row[c] & ~sign) | (pair & sign));
+  }
+}
+
+void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales, size_t first, size_t end) {
+  if (!scales) scales = r->used;
+  for (size_t d = first; d < r->down && d < end; d++) {
+    for (size_t a = 0; a < r->across; a++) {
+      fault_block b;
+      mxi_fault_block(&b, r, d, a, scales[d * r->across + a]);
+      for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+        for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
+          codes[row * r->cols + col] = (uint8_t)mxi_fault_element(r, &b, row, col);
+    }
+    for (size_t i = 0; i < r->n_faults; i++) {
+      const int op = r->faults[i].op;
+      uint8_t *old = NULL;
+      if (op != MX_FAULT_CODE_SWAP && op != MX_FAULT_CODE_COLUMN && op != MX_FAULT_CODE_REVERSE && op != MX_FAULT_CODE_SIGN_OF &&
+          op != MX_FAULT_CODE_SIGN_ROLLED && op != MX_FAULT_CODE_SIGN_OF_PAIR)
+        continue;
+      if (!(old = malloc(r->cols + 1))) return;
+      for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+        exchange(r, &r->faults[i], codes + row * r->cols, old, row);
+      free(old);
+    }
+  }
+}
+
+/* ---- layout */
+
+static void move_block(const fault_run *r, uint8_t *to, const uint8_t *from, size_t d, size_t a, size_t from_d, size_t from_a) {
+  for (size_t i = 0; i < r->block_rows; i++) {
+    const size_t row = d * r->block_rows + i, other = from_d * r->block_rows + i;
+    if (row >= r->rows || other >= r->rows) continue;
+    for (size_t c = 0; c < r->block_cols; c++) {
+      const size_t col = a * r->block_cols + c, from_col = from_a * r->block_cols + c;
+      if (col < r->cols && from_col < r->cols) to[row * r->cols + col] = from[other * r->cols + from_col];
+    }
+  }
+}
+
+static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
+  const size_t n = r->down * r->across, size = mx_layout_size((mx_layout)f->format, r->down, r->across);
+  if (size != n) return 1;
+  uint8_t *from = malloc(n + 1), *to = malloc(n + 1);
+  for (int k = 0; from && to && k <= (f->op == MX_FAULT_LAYOUT_SWIZZLE_TWICE); k++) {
+    for (size_t i = 0; i < n; i++) from[i] = (uint8_t)scales[i];
+    mx_layout_pack(to, (mx_layout)f->format, from, r->down, r->across, 0);
+    for (size_t d = 0; d < r->down; d++)
+      for (size_t a = 0; a < r->across; a++)
+        if (mxi_fault_block_in(r, &f->region, d, a)) scales[d * r->across + a] = to[d * r->across + a];
+  }
+  const int ok = from && to;
+  free(from);
+  free(to);
+  return ok;
+}
+
+int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
+  const size_t blocks = r->down * r->across, n = r->rows * r->cols;
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    if (stage_of(f) != MX_STAGE_LAYOUT) continue;
+    if (f->op == MX_FAULT_LAYOUT_SWIZZLE || f->op == MX_FAULT_LAYOUT_SWIZZLE_TWICE) {
+      if (!lay_out(r, f, stored)) return 0;
+      continue;
+    }
+    uint8_t *old_codes = malloc(n + 1);
+    uint32_t *old = malloc((blocks + 1) * sizeof *old);
+    if (old && old_codes) {
+      memcpy(old, stored, blocks * sizeof *old);
+      memcpy(old_codes, codes, n);
+    }
+    const ptrdiff_t by = (ptrdiff_t)f->number;
+    const int zero = f->op == MX_FAULT_LAYOUT_ZERO || f->op == MX_FAULT_LAYOUT_CODES_ZERO,
+              scales = f->op != MX_FAULT_LAYOUT_CODES_ROW && f->op != MX_FAULT_LAYOUT_CODES_ZERO;
+    for (size_t d = 0; d < r->down && old && old_codes; d++)
+      for (size_t a = 0; a < r->across; a++) {
+        if (!mxi_fault_block_in(r, &f->region, d, a)) continue;
+        const ptrdiff_t row = (ptrdiff_t)d + (f->op != MX_FAULT_LAYOUT_BLOCK ? by : 0),
+                        block = (ptrdiff_t)a + (f->op == MX_FAULT_LAYOUT_BLOCK ? by : 0);
+        if (zero) {
+          for (size_t y = d * r->block_rows; y < r->rows && y < (d + 1) * r->block_rows; y++)
+            for (size_t x = a * r->block_cols; x < r->cols && x < (a + 1) * r->block_cols; x++) codes[y * r->cols + x] = 0;
+          if (scales) stored[d * r->across + a] = 0;
+        } else if (row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across) {
+          move_block(r, codes, old_codes, d, a, (size_t)row, (size_t)block);
+          if (scales) stored[d * r->across + a] = old[(size_t)row * r->across + (size_t)block];
+        }
+      }
+    const int ok = old && old_codes;
+    free(old);
+    free(old_codes);
+    if (!ok) return 0;
+  }
+  return 1;
+}
+
+/* ---- a tensor */
+
+/* Codes of a byte each into the tensor, a short last block filled as if with zeros. */
+static void pack(mx_tensor *t, const fault_run *r, const uint8_t *codes, int nibble, uint8_t *row) {
+  const unsigned bits = r->plan.elem->bits;
+  for (size_t i = 0; i < r->rows; i++) {
+    memset(row, 0, t->cols_padded + 1);
+    memcpy(row, codes + i * r->cols, r->cols);
+    if (bits == 4)
+      mx_pack4(t->codes + i * t->code_stride, row, t->cols_padded, nibble, r->block_cols);
+    else
+      memcpy(t->codes + i * t->code_stride, row, t->cols_padded);
+  }
+}
+
+static void store_scales(mx_tensor *t, const fault_run *r, const uint32_t *scales) {
+  const int repeated = t->scale_rows == t->rows && r->block_rows > 1 && r->block_cols > 1;
+  for (size_t d = 0; d < t->scale_rows; d++)
+    for (size_t a = 0; a < t->scale_cols; a++) {
+      const uint32_t code = scales[(repeated ? d / r->block_rows : d) * r->across + a];
+      for (size_t k = 0; k < t->scale_bytes; k++) t->scales[(d * t->scale_cols + a) * t->scale_bytes + k] = (uint8_t)(code >> 8 * k);
+    }
+}
+
+mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_fault *faults,
+                             size_t n, mx_error *err) {
+  if (!out || !spec || (!src && rows && cols) || (!faults && n) || n > MX_FAULTS)
+    return mx_fail(err, MX_ERR_ARG, "mx_quantize_faulty: NULL, or more than %d faults", MX_FAULTS);
+  for (size_t i = 0; i < n; i++)
+    if (!mx_fault_row_at(faults[i].op)) return mx_fail(err, MX_ERR_ARG, "mx_quantize_faulty: fault %zu is none", i);
+  mx_status status = mx_spec_check(spec, err);
+  if (status || !n || !rows || !cols) return status ? status : mx_quantize(out, src, rows, cols, ld, spec, NULL, err);
+  mx_tensor want;
+  if ((status = mx_tensor_layout(&want, rows, cols, spec))) return mx_fail(err, status, "%s", mx_status_text(status));
+  if (want.rows != out->rows || want.cols != out->cols || want.code_stride != out->code_stride || want.scale_rows != out->scale_rows ||
+      want.scale_cols != out->scale_cols)
+    return mx_fail(err, MX_ERR_SHAPE, "out was allocated for another shape or spec");
+  fault_run r;
+  status = mxi_fault_open(&r, spec, src, rows, cols, ld, faults, n, err);
+  uint8_t *codes = status ? NULL : malloc(rows * cols + 1), *row = status ? NULL : malloc(out->cols_padded + 1);
+  uint32_t *stored = status ? NULL : malloc((r.down * r.across + 1) * sizeof *stored);
+  if (!status && (!codes || !row || !stored)) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  if (!status && mxi_fault_scales(&r, stored)) status = mx_fail(err, MX_ERR_DATA, "a block holds a NaN or an Inf that the spec refuses");
+  if (!status) {
+    mxi_fault_codes(&r, codes, NULL, 0, SIZE_MAX);
+    if (!mxi_fault_layout(&r, codes, stored)) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  }
+  if (!status) {
+    pack(out, &r, codes, spec->nibble, row);
+    store_scales(out, &r, stored);
+    out->has_tensor_scale = r.plan.has_tensor_scale;
+    out->tensor_scale = r.plan.has_tensor_scale ? r.plan.tensor_scale : 1;
+  }
+  free(codes);
+  free(row);
+  free(stored);
+  mxi_fault_close(&r);
+  return status;
+}

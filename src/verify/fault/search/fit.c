@@ -1,0 +1,230 @@
+/* Constants of faults. A code rises or falls with the constant, so each cell says between which two numbers it lies; the interval of all cells is found
+ * by bisection where a cell speaks against what is left of it. All cells narrow it: whether the number holds elsewhere is told by how plain it is for so
+ * narrow an interval. */
+#include "verify/fault/search/fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/fault/elements.h"
+
+/* Positive numbers by their bits, which are in their order. */
+static uint32_t bits_of(float x) {
+  uint32_t u;
+  memcpy(&u, &x, sizeof u);
+  return u;
+}
+static float of_bits(uint32_t u) {
+  float x;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+/* An interval [lo, hi] of bits. */
+typedef struct range {
+  uint32_t lo, hi;
+} range;
+
+/* What a cell gives for a constant. */
+typedef int64_t given(const void *self, float constant);
+
+/* Narrow the interval to constants that give `seen`; rises: 1, or -1 where what is given falls. 0 if none is left. */
+static int narrow(range *in, given *f, const void *self, int64_t seen, int rises) {
+  const int64_t low = f(self, of_bits(in->lo)), high = f(self, of_bits(in->hi));
+  if (low == seen && high == seen) return 1;
+  if (rises * low > rises * seen || rises * high < rises * seen) return 0;
+  uint32_t a = in->lo, b = in->hi;
+  if (low != seen) { /* the first that gives it */
+    while (b - a > 1) {
+      const uint32_t m = a + (b - a) / 2;
+      if (rises * f(self, of_bits(m)) < rises * seen)
+        a = m;
+      else
+        b = m;
+    }
+    in->lo = b;
+    if (f(self, of_bits(b)) != seen) return 0;
+  }
+  a = in->lo, b = in->hi;
+  if (high != seen) {
+    while (b - a > 1) {
+      const uint32_t m = a + (b - a) / 2;
+      if (rises * f(self, of_bits(m)) > rises * seen)
+        b = m;
+      else
+        a = m;
+    }
+    in->hi = a;
+  }
+  return in->lo <= in->hi;
+}
+
+/* Constants that kernels have: quotients of the formats' largest numbers. */
+static const double usual[] = {1.0 / 6,     6,           6.0 / 448, 448.0 / 6,   1.0 / 448,   448,           4.0 / 6,     6.0 / 4,
+                               1.0 / 4,     1.0 / 3,     2.0 / 3,   448.0 / 240, 240.0 / 448, 57344.0 / 448, 256.0 / 448, 448.0 / 256,
+                               127.0 / 128, 128.0 / 127, 1 / 0.9,   2688,        1.0 / 2688,  65504};
+
+/* By chance one of so many intervals as narrow as this holds a number as plain as that. */
+static const double BY_CHANCE = 0.1;
+
+/* The plainest number of the interval: the one that belongs to the fault, a usual one, or the one of fewest digits. bits: what it costs. 0 if chance
+ * may have put it there. */
+static int plainest(double *out, range in, double *bits, double special) {
+  const double lo = (double)of_bits(in.lo), hi = (double)of_bits(in.hi), width = (hi - lo) / hi;
+  *bits = 10;
+  if (special > 0 && bits_of((float)special) >= in.lo && bits_of((float)special) <= in.hi && width < 0.3) {
+    *bits = 4;
+    *out = special;
+    return 1;
+  }
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    const uint32_t u = bits_of((float)usual[i]);
+    if (u < in.lo || u > in.hi || width * 16 > BY_CHANCE) continue;
+    *bits = 6;
+    *out = (double)(float)usual[i];
+    return 1;
+  }
+  for (int digits = 1; digits <= 9; digits++) {
+    const double step = pow(10, floor(log10(hi)) - digits + 1);
+    for (double k = ceil(lo / step); k * step <= hi * (1 + 1e-12); k += 1) {
+      char text[40];
+      snprintf(text, sizeof text, "%.*g", digits, k * step);
+      const float c = strtof(text, NULL);
+      if (bits_of(c) < in.lo || bits_of(c) > in.hi) continue;
+      *bits = 3.33 * digits + 4;
+      *out = strtod(text, NULL);
+      return (hi - lo) / step < BY_CHANCE; /* so many numbers of as many digits as lie there on average */
+    }
+  }
+  *bits = 32;
+  *out = (double)of_bits(in.lo + (in.hi - in.lo) / 2);
+  return in.lo == in.hi;
+}
+
+/* ---- scales */
+
+typedef struct block_cell {
+  const view *v;
+  mx_fault f;
+  size_t d, a;
+} block_cell;
+
+static int64_t scale_given(const void *self, float constant) {
+  block_cell c = *(const block_cell *)self;
+  const fault_run *r = &c.v->r;
+  const size_t k = c.d * r->across + c.a;
+  mx_block_stats st = r->stats[k];
+  uint32_t code = 0;
+  c.f.number = (double)constant;
+  for (size_t i = 0; i < r->n_faults; i++)
+    if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_AMAX && mxi_fault_block_in(r, &r->faults[i].region, c.d, c.a))
+      st.amax = st.amax_finite = mxi_fault_block_amax(r, &r->faults[i], c.d, c.a, st.amax_finite);
+  if (c.f.op == MX_FAULT_STORE_AMAX_TIMES)
+    st.amax = st.amax_finite = st.amax_finite * constant;
+  else
+    st.amax = st.amax_finite = mxi_fault_block_amax(r, &c.f, c.d, c.a, st.amax_finite);
+  return mxi_block_scale_code(&code, &r->plan, &st, 0, k) ? -1 : (int64_t)code;
+}
+
+int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
+  const fault_run *r = &v->r;
+  range in = {bits_of(0x1p-100f), bits_of(0x1p100f)};
+  size_t used = 0;
+  for (size_t k = 0; k < r->down * r->across; k++) {
+    const size_t d = k / r->across, a = k % r->across;
+    if (r->stats[k].amax_finite == 0 || r->stats[k].has_nan || r->stats[k].has_inf || (only_wrong && v->scales[k] == v->seen[k])) continue;
+    const block_cell c = {v, *f, d, a};
+    if (!narrow(&in, scale_given, &c, (int64_t)v->seen[k], 1)) return 0;
+    used++;
+  }
+  if (!used) return 0;
+  const int plain = plainest(&f->number, in, bits, f->op == MX_FAULT_AMAX_LEAST ? 1 : 0);
+  if (plain || r->plan.has_tensor_scale) return plain;
+  /* A limit or a maximum of its own: between numbers of one code all say the same, of any data. */
+  const int is_limit = f->op == MX_FAULT_AMAX_LEAST || f->op == MX_FAULT_AMAX_MOST || f->op == MX_FAULT_AMAX_VALUE;
+  mx_block_stats lo = {.amax = of_bits(in.lo), .amax_finite = of_bits(in.lo)}, hi = {.amax = of_bits(in.hi), .amax_finite = of_bits(in.hi)};
+  uint32_t low = 0, high = 1;
+  return is_limit && !mxi_block_scale_code(&low, &r->plan, &lo, 0, 0) && !mxi_block_scale_code(&high, &r->plan, &hi, 0, 0) && low == high;
+}
+
+/* ---- the tensor */
+
+int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
+  const double made = (double)v->r.plan.tensor_scale, seen = (double)v->s->tensor_scale, a = (double)v->r.amax;
+  float twice = 0;
+  if (!v->s->has_tensor_scale || !(made > 0) || !(seen > 0) || isinf(seen) || seen == made ||
+      mx_tensor_scale(&twice, 2 * v->r.amax, &v->r.spec))
+    return 0;
+  const double guess = (double)twice > made ? a * seen / made : a * made / seen;
+  for (int digits = 1; digits <= 4; digits++) {
+    char text[40];
+    float t;
+    snprintf(text, sizeof text, "%.*g", digits, guess);
+    if (mx_tensor_scale(&t, strtof(text, NULL), &v->r.spec) || (double)t != seen) continue;
+    f->number = strtod(text, NULL);
+    *bits = 3.33 * digits + 4;
+    return 1;
+  }
+  return 0;
+}
+
+/* ---- elements */
+
+typedef struct element_cell {
+  fault_run r; /* its one more fault is `f` */
+  mx_fault f[MX_FAULTS + 1];
+  size_t n;
+  fault_block b;
+  size_t row, col;
+} element_cell;
+
+static int64_t magnitude(const mx_format *f, uint32_t code) {
+  const uint32_t sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
+  if (f->kind == MX_KIND_INT && code & sign) return (int64_t)((0u - code) & (2 * sign - 1));
+  return (int64_t)(code & ~sign);
+}
+
+static int64_t code_given(const void *self, float constant) {
+  element_cell c = *(const element_cell *)self;
+  c.f[c.n - 1].number = (double)constant;
+  c.r.faults = c.f;
+  c.r.n_faults = c.n;
+  return magnitude(c.r.plan.elem, mxi_fault_element(&c.r, &c.b, c.row, c.col));
+}
+
+/* x is changed before the run: the clip of the input. */
+static int64_t clipped_given(const void *self, float constant) {
+  const element_cell *c = self;
+  const float x = c->r.x[c->row * c->r.cols + c->col], y = fabsf(x) > constant ? copysignf(constant, x) : x;
+  return magnitude(c->r.plan.elem, mxi_element_code(&c->r.plan, &c->b.scale, y, 0));
+}
+
+int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
+  range in = {bits_of(0x1p-100f), bits_of(0x1p100f)};
+  element_cell c = {.r = v->r, .n = v->n_first + 1};
+  size_t used = 0;
+  const int clip = f->op == MX_FAULT_INPUT_CLIP;
+  if (c.n > MX_FAULTS) return 0;
+  memcpy(c.f, v->first, v->n_first * sizeof *v->first);
+  c.f[c.n - 1] = *f;
+  for (size_t k = 0; k < v->n_sample; k++) {
+    const size_t d = v->sample[k];
+    for (size_t a = 0; a < c.r.across; a++) {
+      mxi_fault_block(&c.b, &v->r, d, a, v->seen[d * c.r.across + a]);
+      for (c.row = d * c.r.block_rows; c.row < c.r.rows && c.row < (d + 1) * c.r.block_rows; c.row++)
+        for (c.col = a * c.r.block_cols; c.col < c.r.cols && c.col < (a + 1) * c.r.block_cols; c.col++) {
+          const size_t at = c.row * c.r.cols + c.col;
+          const uint32_t seen = v->s->codes[at];
+          if (only_wrong && v->codes[at] == seen) continue;
+          if (!narrow(&in, clip ? clipped_given : code_given, &c, magnitude(c.r.plan.elem, seen), 1)) return 0;
+          used++;
+        }
+    }
+  }
+  if (!used) return 0;
+  const int one_step =
+      clip && !c.r.plan.has_tensor_scale && c.r.plan.scale->kind == MX_KIND_EXP; /* clipped elements have one code, of any data */
+  return plainest(&f->number, in, bits, f->op == MX_FAULT_ELEMENT_TIMES ? 0 : mx_format_max(c.r.plan.elem)) || one_step;
+}

@@ -1,0 +1,186 @@
+/* Faults that are tried. */
+#include "verify/fault/search/options.h"
+
+#include <string.h>
+
+#include "verify/fault/run.h"
+
+typedef struct list {
+  option *at;
+  size_t n;
+  int first, last;
+} list;
+
+static option *add(list *l, int op, double number) {
+  const int stage = mx_fault_row_at(op)->stage;
+  static option spare;
+  if (stage < l->first || stage > l->last || l->n == MOST_OPTIONS) return &spare;
+  option *o = &l->at[l->n++];
+  *o = (option){.fault = {.region = {.of = MX_REGION_ALL}, .op = op, .number = number}};
+  return o;
+}
+
+static void add_each(list *l, int op, const double *numbers, size_t n) {
+  for (size_t i = 0; i < n; i++) add(l, op, numbers[i]);
+}
+#define EACH(l, op, ...) add_each(l, op, (const double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
+
+static void add_format(list *l, int op, int format) { add(l, op, 0)->fault.format = format; }
+
+static void add_placed(list *l, int op, double number, mx_region region) {
+  option *o = add(l, op, number);
+  o->fault.region = region;
+  o->placed = 1;
+}
+
+static mx_region interval(int of, uint64_t first, uint64_t last) { return (mx_region){.of = of, .first = first, .last = last}; }
+static mx_region every(int of, uint32_t modulus, uint32_t at) {
+  mx_region g = {.of = of, .modulus = modulus};
+  g.set[at] = 1;
+  return g;
+}
+static mx_region all_but(uint32_t n, uint32_t at) {
+  mx_region g = {.of = MX_REGION_ELEMENTS, .modulus = n};
+  memset(g.set, 1, n);
+  g.set[at] = 0;
+  return g;
+}
+
+/* Formats that something is rounded to on the way. */
+static const int ways[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_E3M2, MX_ELEM_E2M3, MX_ELEM_E2M1, MX_ELEM_INT8};
+
+static void early(list *l, size_t block, size_t rows, size_t cols) {
+  static const int plain[] = {MX_FAULT_INPUT_RELU,     MX_FAULT_INPUT_ABS, MX_FAULT_INPUT_NEGATE, MX_FAULT_INPUT_BF16,
+                              MX_FAULT_INPUT_BF16_CUT, MX_FAULT_INPUT_F16, MX_FAULT_INPUT_SILU};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) add_format(l, MX_FAULT_INPUT_FORMAT, ways[i]);
+  add(l, MX_FAULT_INPUT_CLIP, 0)->fit = FIT_CODES;
+  add(l, MX_FAULT_INPUT_CLIP, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_INPUT_MEAN, (double)block);
+  if (block != cols) add(l, MX_FAULT_INPUT_MEAN, (double)cols);
+  EACH(l, MX_FAULT_INPUT_MEAN, 16, 32, 64, 128);
+  EACH(l, MX_FAULT_INPUT_COLUMN, 1, -1);
+  for (double n = 16; n <= 128; n *= 2) {
+    add(l, MX_FAULT_ROTATION_HADAMARD, n);
+    add(l, MX_FAULT_ROTATION_RAW, n);
+    add(l, MX_FAULT_ROTATION_SEQUENCY, n);
+    add(l, MX_FAULT_ROTATION_TWICE, n);
+    add(l, MX_FAULT_ROTATION_DOWN, n);
+  }
+  add(l, MX_FAULT_TENSOR_NOABS, 0);
+  add(l, MX_FAULT_TENSOR_BF16, 0);
+  EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
+  for (size_t n = 1; n < rows; n *= 2)
+    if (n == 1 || n >= 16) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
+  for (size_t n = 2; n <= 8; n *= 2) {
+    add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, rows / n - 1));
+    add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, rows - rows / n, UINT64_MAX));
+    add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_COLUMNS, 0, cols / n - 1));
+  }
+}
+
+static void maxima(list *l, size_t area) {
+  add(l, MX_FAULT_AMAX_NOABS, 0);
+  add(l, MX_FAULT_AMAX_NEGATIVE, 0);
+  for (double n = 2; n <= 8 && n < (double)area; n++) add(l, MX_FAULT_AMAX_RANK, n);
+  EACH(l, MX_FAULT_AMAX_PERCENTILE, 99, 99.9, 99.5, 98, 95, 97.5, 97, 96, 90, 80, 75, 50);
+  EACH(l, MX_FAULT_AMAX_MEAN, 1, 1.5, 2, 2.5, 3, 4, 6);
+  EACH(l, MX_FAULT_AMAX_RMS, 1, 1.5, 2, 2.5, 3, 4);
+  EACH(l, MX_FAULT_AMAX_BLOCKS, 2, 4, 8);
+  add(l, MX_FAULT_AMAX_RUNNING, 0);
+  EACH(l, MX_FAULT_AMAX_BLOCK, -1, 1);
+  EACH(l, MX_FAULT_AMAX_ROW, -1, 1);
+  add(l, MX_FAULT_AMAX_BF16, 0);
+  add(l, MX_FAULT_AMAX_BF16_CUT, 0);
+  add(l, MX_FAULT_AMAX_F16, 0);
+  add(l, MX_FAULT_AMAX_TIMES, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_AMAX_LEAST, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_AMAX_MOST, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_AMAX_PLUS, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_AMAX_VALUE, 0)->fit = FIT_SCALES;
+  for (size_t n = 2; n <= 8; n *= 2) {
+    add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, 0, area / n - 1));
+    add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, area - area / n, UINT64_MAX));
+    for (uint32_t k = 0; k < n; k++) add_placed(l, MX_FAULT_AMAX_ONLY, 0, every(MX_REGION_ELEMENTS, (uint32_t)n, k));
+  }
+  add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, 0, 0));
+  for (uint32_t k = 0; area <= MX_REGION_MOST && k < area; k++) add_placed(l, MX_FAULT_AMAX_ONLY, 0, all_but((uint32_t)area, k));
+}
+
+static void scales(list *l, const mx_spec *spec) {
+  EACH(l, MX_FAULT_SCALE_PLUS, 1, -1, 2, -2);
+  add(l, MX_FAULT_SCALE_LOG2, 0);
+  add(l, MX_FAULT_SCALE_FLUSH, 0);
+  add(l, MX_FAULT_SCALE_DOWN, 0);
+  add(l, MX_FAULT_SCALE_UP, 0);
+  if (spec->select == MX_SELECT_FOURSIX) add(l, MX_FAULT_SCALE_WORSE, 0);
+  EACH(l, MX_FAULT_SCALE_ROW, -1, 1);
+  EACH(l, MX_FAULT_SCALE_BLOCK, -1, 1);
+  EACH(l, MX_FAULT_STORE_PLUS, 1, -1, 2, -2, -127, 127);
+  EACH(l, MX_FAULT_STORE_ROW, -1, 1, -2, 2, -4, 4, -8, -16, -32, -64, -128);
+  EACH(l, MX_FAULT_STORE_BLOCK, -1, 1, -2, 2, -4, 4);
+  EACH(l, MX_FAULT_STORE_VALUE, 0, 127, 255, 254, 56, 1, 120);
+  add(l, MX_FAULT_STORE_FLUSH, 0);
+  add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
+  add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_TAIL});
+  add(l, MX_FAULT_STORE_AMAX_TIMES, 0)->fit = FIT_SCALES;
+}
+
+static void divisors(list *l) {
+  EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
+  EACH(l, MX_FAULT_DIVISOR_BLOCK, -1, 1);
+  EACH(l, MX_FAULT_DIVISOR_PLUS, 1, -1);
+  add(l, MX_FAULT_DIVISOR_ZERO, 0);
+  static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
+  for (size_t i = 0; i < sizeof read / sizeof *read; i++) add_format(l, MX_FAULT_DIVISOR_AS, read[i]);
+  static const int plain[] = {MX_FAULT_DIVISOR_FLUSH,           MX_FAULT_DIVISOR_HALF,      MX_FAULT_DIVISOR_RCP_BF16,
+                              MX_FAULT_DIVISOR_RCP_F16,         MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,
+                              MX_FAULT_DIVISOR_UNROUNDED_TIMES, MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE,
+                              MX_FAULT_DIVISOR_TENSOR_INVERTED, MX_FAULT_DIVISOR_ONE};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
+  for (double n = 3; n <= 16; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
+}
+
+static void elements(list *l, const mx_spec *spec) {
+  static const int plain[] = {MX_FAULT_ELEMENT_BF16,          MX_FAULT_ELEMENT_BF16_CUT,   MX_FAULT_ELEMENT_F16,
+                              MX_FAULT_ELEMENT_TRUNCATE,      MX_FAULT_ELEMENT_AWAY,       MX_FAULT_ELEMENT_TIES_AWAY,
+                              MX_FAULT_ELEMENT_TIES_ZERO,     MX_FAULT_ELEMENT_TIES_UP,    MX_FAULT_ELEMENT_TIES_DOWN,
+                              MX_FAULT_ELEMENT_WRAP,          MX_FAULT_CODE_INVERT,        MX_FAULT_CODE_ABS,
+                              MX_FAULT_CODE_NO_NEGATIVE_ZERO, MX_FAULT_CODE_NEGATIVE_ZERO, MX_FAULT_CODE_SIGN_OF_PAIR,
+                              MX_FAULT_CODE_SIGN_OF_LARGEST,  MX_FAULT_CODE_SWAP,          MX_FAULT_CODE_LOWEST};
+  add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);
+  add(l, MX_FAULT_ELEMENT_TIMES, 0)->fit = FIT_CODES;
+  if (mx_elem_format(spec->elem)->kind == MX_KIND_INT)
+    add(l, MX_FAULT_CODE_SIGN_MAGNITUDE, 0);
+  else
+    add(l, MX_FAULT_CODE_TWOS, 0);
+  EACH(l, MX_FAULT_CODE_SIGN_OF, -1, 1);
+  EACH(l, MX_FAULT_CODE_SIGN_ROLLED, -1, 1);
+  EACH(l, MX_FAULT_CODE_REVERSE, 4, 8, 16, 32);
+  EACH(l, MX_FAULT_CODE_COLUMN, -1, 1, -2, 2);
+  EACH(l, MX_FAULT_CODE_VALUE, 0);
+}
+
+static void layouts(list *l) {
+  for (double n = 1; n <= 256; n *= 2) add(l, MX_FAULT_LAYOUT_ROW, -n), add(l, MX_FAULT_LAYOUT_ROW, n), add(l, MX_FAULT_LAYOUT_CODES_ROW, -n);
+  EACH(l, MX_FAULT_LAYOUT_BLOCK, -1, 1);
+  add(l, MX_FAULT_LAYOUT_CODES_ZERO, 0);
+  add(l, MX_FAULT_LAYOUT_ZERO, 0);
+  for (int k = 1; k < MX_LAYOUT_COUNT; k++) add(l, MX_FAULT_LAYOUT_SWIZZLE_TWICE, 0)->fault.format = k; /* once is a layout, not a fault */
+}
+
+size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols) {
+  list l = {out, 0, first, last};
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
+  early(&l, block_cols, rows, cols);
+  maxima(&l, block_rows * block_cols);
+  scales(&l, spec);
+  divisors(&l);
+  elements(&l, spec);
+  layouts(&l);
+  return l.n;
+}

@@ -1,0 +1,20 @@
+/* Faults that are tried: the rows of formats/faults.def with the arguments that kernels are known to have. */
+#ifndef MX_VERIFY_FAULT_SEARCH_OPTIONS_H
+#define MX_VERIFY_FAULT_SEARCH_OPTIONS_H
+
+#include "mxgold/fault.h"
+
+typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES } fit_by;
+
+typedef struct option {
+  mx_fault fault;
+  fit_by fit; /* how its number is read off the data */
+  int placed; /* its region is given: none is looked for */
+} option;
+
+enum { MOST_OPTIONS = 512 };
+
+/** Of stages [first, last] for a spec and a shape. Returns how many. */
+size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols);
+
+#endif

@@ -1,0 +1,570 @@
+/* Which faults over which preset? Presets are ranked by what they leave, of scales and of elements apart. Then stage by stage: what explains the scales,
+ * and what explains the elements under the scales that are stored; what needs both is tried with every fault of the input in front of it. */
+#include "verify/fault/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/fault/search/fit.h"
+#include "verify/fault/search/options.h"
+#include "verify/fault/search/where.h"
+#include "verify/trial/trial.h"
+
+enum { MOST_BASES = 8, MOST_FOUND = 6 };
+
+/* Of the cells that are wrong, a fault of its own must mend all; as the first of two, all but one in so many. */
+enum { FIRST_LEAVES_ONE_IN = 8 };
+
+/* What a code that is given again says in its favour: of a scale so much; of an element the bits of its format but two, which its neighbours share. */
+enum { BITS_OF_A_SCALE = 3 };
+
+/* A fault and how well it does. */
+typedef struct finding {
+  mx_fault f;
+  double cost;
+  uint64_t held, fails; /* bits for it, of cells that it was not fitted to; cells that are wrong with it and without it */
+} finding;
+
+typedef struct findings {
+  finding at[MOST_FOUND], partial[MOST_FOUND]; /* by cost; by fails */
+  size_t n, n_partial;
+  finding shifted[MOST_FOUND]; /* every code of the scales is the same number away: with a second fault that adds it they are right */
+  int by[MOST_FOUND];
+  size_t n_shifted;
+} findings;
+
+static void keep(finding *at, size_t *n, const finding *f, int by_fails) {
+  size_t i = *n;
+  while (i && (by_fails ? f->fails < at[i - 1].fails : f->cost < at[i - 1].cost)) i--;
+  if (i >= MOST_FOUND) return;
+  const size_t kept = *n < MOST_FOUND ? *n : MOST_FOUND - 1;
+  memmove(at + i + 1, at + i, (kept - i) * sizeof *at);
+  at[i] = *f;
+  *n = kept + 1;
+}
+
+/* What a choice among the options costs, with its argument. */
+static double option_cost(const option *o, double bits) { return 9 + bits + (o->placed ? 6 : 0); }
+
+/* From the states of cells to a finding. */
+static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
+                  uint64_t fails, uint64_t needs) {
+  finding g = {.f = *f, .fails = fails};
+  double where = 0;
+  if (fails) {
+    if (fails * FIRST_LEAVES_ONE_IN <= fails + needs) keep(out->partial, &out->n_partial, &g, 1);
+    return;
+  }
+  mx_region region;
+  if (!mxi_where(&region, &where, &g.held, v, state, elements)) return;
+  if (o->placed && region.of != MX_REGION_ALL) return;
+  if (!o->placed) g.f.region = region;
+  if (region.of == MX_REGION_ALL && o->fit == FIT_NOT) g.held *= 2; /* nothing was fitted: both halves speak */
+  g.held *= elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE;
+  g.cost = option_cost(o, bits) + where;
+  keep(out->at, &out->n, &g, 0);
+}
+
+/* A fault after those of the view. */
+static size_t with(mx_fault out[MX_FAULTS + 1], const view *v, const mx_fault *f) {
+  memcpy(out, v->first, v->n_first * sizeof *out);
+  out[v->n_first] = *f;
+  return v->n_first + 1;
+}
+
+static int spoils_nan(const view *v, size_t k) { return v->r.stats[k].has_nan || v->r.stats[k].has_inf; }
+
+/* ---- scales */
+
+/* The number that every seen code of an ordinary block is above what a trial gives; 0 if there is none. */
+static int shift_of(const view *v) {
+  int by = 0;
+  for (size_t k = 0; k < v->r.down * v->r.across; k++) {
+    const int here = (int)v->seen[k] - (int)v->trial_scales[k];
+    if (spoils_nan(v, k) || v->r.stats[k].amax_finite == 0) continue;
+    if (!here || (by && here != by)) return 0;
+    by = here;
+  }
+  return by;
+}
+
+static void try_scales(findings *out, view *v, const option *o, const mx_fault *f, double bits, uint8_t *state) {
+  mx_fault all[MX_FAULTS + 1];
+  fault_run *r = &v->r;
+  const size_t blocks = r->down * r->across;
+  uint64_t fails = 0, needs = 0;
+  mxi_fault_set(r, all, with(all, v, f));
+  const int bad = mxi_fault_scales(r, v->trial_scales);
+  mxi_fault_set(r, v->first, v->n_first);
+  if (bad) return;
+  const int shift = v->n_first ? 0 : shift_of(v);
+  if (shift && out->n_shifted < MOST_FOUND) {
+    out->by[out->n_shifted] = shift;
+    out->shifted[out->n_shifted++] = (finding){.f = *f, .cost = option_cost(o, bits) + 10, .held = blocks / 2};
+  }
+  memset(state, CELL_SAME, blocks);
+  for (size_t k = 0; k < blocks; k++) {
+    const int was = v->scales[k] == v->seen[k], is = v->trial_scales[k] == v->seen[k];
+    if (spoils_nan(v, k)) continue;
+    fails += !was && !is;
+    needs += !was && is;
+    if (was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
+  }
+  judge(out, v, o, f, bits, state, 0, fails, needs);
+}
+
+/* used: faults of the scale that the elements are divided by; else of what is stored alone. */
+static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
+  option *o = malloc(MOST_OPTIONS * sizeof *o);
+  *out = (findings){.n = 0};
+  if (!o) return;
+  const size_t n =
+      mxi_fault_options(o, used ? MX_STAGE_AMAX : MX_STAGE_STORE, used ? MX_STAGE_SCALE : MX_STAGE_STORE, &v->r.spec, v->rows, v->s->cols);
+  for (size_t i = 0; i < n; i++) {
+    double bits = 4;
+    if (o[i].fit == FIT_NOT) {
+      try_scales(out, v, &o[i], &o[i].fault, bits, state);
+      continue;
+    }
+    for (int only_wrong = 0; only_wrong < 2; only_wrong++) {
+      mx_fault f = o[i].fault;
+      if (!mxi_fit_scales(&f, &bits, v, only_wrong)) continue;
+      try_scales(out, v, &o[i], &f, bits, state);
+      break;
+    }
+  }
+  if (mxi_fault_scales(&v->r, v->trial_scales)) out->n = 0; /* r->used is that of the view again */
+  free(o);
+}
+
+/* ---- elements */
+
+/* Codes under seen scales, or under the run's own; rows of the sample alone, until it looks right there. */
+static void try_codes(findings *out, view *v, int seen, const option *o, const mx_fault *f, double bits, uint8_t *state) {
+  mx_fault all[MX_FAULTS + 1];
+  fault_run *r = &v->r;
+  const uint8_t *was = seen ? v->codes : v->by_plain;
+  const uint32_t *scales = seen ? v->seen : NULL;
+  uint64_t fails = 0, needs = 0;
+  mxi_fault_set(r, all, with(all, v, f));
+  for (size_t k = 0; k < v->n_sample; k++) {
+    const size_t d = v->sample[k], from = d * r->block_rows * r->cols;
+    const size_t end = (d + 1) * r->block_rows < r->rows ? (d + 1) * r->block_rows * r->cols : r->rows * r->cols;
+    mxi_fault_codes(r, v->trial_codes, scales, d, d + 1);
+    for (size_t i = from; i < end; i++) {
+      if (was[i] == v->s->codes[i]) continue;
+      fails += v->trial_codes[i] != v->s->codes[i];
+      needs += v->trial_codes[i] == v->s->codes[i];
+    }
+    if (fails * FIRST_LEAVES_ONE_IN > fails + needs && fails > 64) break;
+  }
+  if (fails) {
+    mxi_fault_set(r, v->first, v->n_first);
+    judge(out, v, o, f, bits, state, 1, fails, needs);
+    return;
+  }
+  mxi_fault_codes(r, v->trial_codes, scales, 0, SIZE_MAX);
+  mxi_fault_set(r, v->first, v->n_first);
+  memset(state, CELL_SAME, r->rows * r->cols);
+  needs = 0;
+  for (size_t i = 0; i < r->rows * r->cols; i++) {
+    const int right = was[i] == v->s->codes[i], is = v->trial_codes[i] == v->s->codes[i];
+    fails += !right && !is;
+    needs += !right && is;
+    if (right != is) state[i] = right ? CELL_SPOILED : CELL_NEEDS;
+  }
+  judge(out, v, o, f, bits, state, 1, fails, needs);
+}
+
+static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
+  option *o = malloc(MOST_OPTIONS * sizeof *o);
+  *out = (findings){.n = 0};
+  if (!o) return;
+  const size_t n = mxi_fault_options(o, MX_STAGE_DIVISOR, MX_STAGE_CODE, &v->r.spec, v->rows, v->s->cols);
+  for (size_t i = 0; i < n; i++) {
+    double bits = 4;
+    if (o[i].fit == FIT_NOT) {
+      try_codes(out, v, seen, &o[i], &o[i].fault, bits, state);
+      continue;
+    }
+    for (int only_wrong = 0; only_wrong < 2 && seen; only_wrong++) {
+      mx_fault f = o[i].fault;
+      if (!mxi_fit_codes(&f, &bits, v, only_wrong)) continue;
+      try_codes(out, v, seen, &o[i], &f, bits, state);
+      break;
+    }
+  }
+  free(o);
+}
+
+/* ---- blocks as a whole */
+
+/* State of each block: its scale and codes with a change, against those without it. */
+static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const view *v, const uint32_t *scales, const uint8_t *codes) {
+  const fault_run *r = &v->r;
+  *fails = 0;
+  *needs = 0;
+  for (size_t k = 0; k < r->down * r->across; k++) {
+    const size_t d = k / r->across, a = k % r->across;
+    int was = v->scales[k] == v->seen[k], is = scales[k] == v->seen[k];
+    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows && (was || is); row++)
+      for (size_t c = a * r->block_cols; c < r->cols && c < (a + 1) * r->block_cols; c++) {
+        const size_t at = row * r->cols + c;
+        was &= v->by_plain[at] == v->s->codes[at];
+        is &= codes[at] == v->s->codes[at];
+      }
+    state[k] = CELL_SAME;
+    if (spoils_nan(v, k)) continue;
+    *fails += !was && !is;
+    *needs += !was && is;
+    if (was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
+  }
+}
+
+static void explain_layout(findings *out, view *v, uint8_t *state) {
+  option *o = malloc(MOST_OPTIONS * sizeof *o);
+  *out = (findings){.n = 0};
+  if (!o) return;
+  const fault_run *r = &v->r;
+  const size_t n = mxi_fault_options(o, MX_STAGE_LAYOUT, MX_STAGE_LAYOUT, &r->spec, v->rows, v->s->cols);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t fails, needs;
+    mx_fault all[MX_FAULTS + 1];
+    memcpy(v->trial_codes, v->by_plain, r->rows * r->cols);
+    memcpy(v->trial_scales, v->scales, r->down * r->across * sizeof *v->trial_scales);
+    mxi_fault_set(&v->r, all, with(all, v, &o[i].fault));
+    const int ok = mxi_fault_layout(r, v->trial_codes, v->trial_scales);
+    mxi_fault_set(&v->r, v->first, v->n_first);
+    if (!ok) continue;
+    block_states(state, &fails, &needs, v, v->trial_scales, v->trial_codes);
+    judge(out, v, &o[i], &o[i].fault, 4, state, 0, fails, needs);
+  }
+  free(o);
+}
+
+/* ---- answers */
+
+typedef struct hunt {
+  const mx_sample *samples;
+  size_t n, largest; /* the sample that is searched */
+  blame *best;
+  shortage *lack;
+} hunt;
+
+static int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
+
+static int same_tensor_scale(const mx_sample *s, const fault_run *r) {
+  const float made = r->plan.has_tensor_scale ? r->plan.tensor_scale : 1;
+  return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
+}
+
+/* Does the spec with the faults give every byte of sample s? With count, what the plain spec leaves is counted instead. */
+static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, shortage *lack) {
+  fault_run r;
+  const mx_format *sf = mx_scale_format(spec->scale);
+  const size_t cells = s->rows * s->cols;
+  int ok = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), lack);
+  uint8_t *codes = ok ? noted(malloc(cells + 1), lack) : NULL;
+  uint32_t *stored = ok ? noted(malloc((r.down * r.across + 1) * sizeof *stored), lack) : NULL;
+  ok = ok && codes && stored && !mxi_fault_scales(&r, stored);
+  if (ok) {
+    mxi_fault_codes(&r, codes, NULL, 0, SIZE_MAX);
+    ok = mxi_fault_layout(&r, codes, stored);
+  }
+  if (ok && count) count->tensor_scales += !same_tensor_scale(s, &r);
+  if (ok && !count) ok = same_tensor_scale(s, &r);
+  for (size_t k = 0; ok && k < r.down * r.across; k++) {
+    const size_t d = k / r.across, a = k % r.across, at = (d * (s->scale_rows == s->rows ? r.block_rows : 1)) * s->scale_cols + a;
+    uint32_t seen = 0;
+    memcpy(&seen, (const uint8_t *)s->scales + at * s->scale_bytes, s->scale_bytes);
+    const int nan = mxi_nan_scale(sf, seen) && !n;
+    if (count) count->scales += stored[k] != seen;
+    if (!count) ok = stored[k] == seen || (nan && mxi_nan_scale(sf, stored[k]));
+    for (size_t row = d * r.block_rows; ok && !nan && row < r.rows && row < (d + 1) * r.block_rows; row++)
+      for (size_t c = a * r.block_cols; c < r.cols && c < (a + 1) * r.block_cols; c++) {
+        const int right = codes[row * r.cols + c] == s->codes[row * r.cols + c];
+        if (count) count->codes += !right;
+        if (!count) ok &= right;
+      }
+  }
+  free(codes);
+  free(stored);
+  mxi_fault_close(&r);
+  return ok;
+}
+
+static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }
+
+/* The faults become the answer if they cost less than the best so far and give every byte. */
+static void offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
+  if (!n || n > MX_FAULTS) return;
+  blame b = {.preset = preset, .spec = *spec, .n = n, .cost = cost, .held = held};
+  const int sure = mxi_blame_confirmed(&b), was_sure = h->best->n && mxi_blame_confirmed(h->best);
+  if (h->best->n && (was_sure > sure || (was_sure == sure && h->best->cost <= cost))) return;
+  memcpy(b.fault, faults, n * sizeof *faults);
+  if (n == 2 && !by_stage(&faults[0], &faults[1])) b.fault[0] = faults[1], b.fault[1] = faults[0];
+  for (size_t i = 0; i < h->n; i++)
+    if (!gives_all(&h->samples[i], spec, b.fault, n, NULL, h->lack)) return;
+  *h->best = b;
+}
+
+typedef struct base {
+  const char *preset;
+  mx_spec spec;
+  double extra;                   /* bits of keys that are not the preset's */
+  double scales, codes, by_plain; /* shares that are wrong */
+  uint64_t print;
+} base;
+
+/* A second fault after those of the view, or the first one: scales and elements apart. deeper: what is moved, and two of one side too. */
+static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper) {
+  const size_t cells = v->rows * v->s->cols;
+  uint8_t *state = noted(malloc(cells + 1), h->lack);
+  findings *found = noted(calloc(5, sizeof *found), h->lack), *used = found, *stored = found + 1, *codes = found + 2, *plain = found + 3;
+  mx_fault all[MX_FAULTS + 1];
+  if (state && found) {
+    mxi_view_all_codes(v);
+    const int scales_right = !v->scales_wrong, room = v->n_first < MX_FAULTS;
+    if (scales_right && !v->codes_wrong) offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held);
+    if (!scales_right && room) explain_scales(used, v, 1, state);
+    if (!scales_right && room) explain_scales(stored, v, 0, state);
+    if (v->codes_wrong && room && (scales_right || used->n)) explain_codes(codes, v, 1, state);
+    if (v->plain_wrong && room && stored->n) explain_codes(plain, v, 0, state);
+    for (size_t i = 0; i < used->n; i++) {
+      const size_t n = with(all, v, &used->at[i].f);
+      if (!v->codes_wrong)
+        offer(h, b->preset, &b->spec, all, n, cost + used->at[i].cost,
+              held ? (held < used->at[i].held ? held : used->at[i].held) : used->at[i].held);
+      for (size_t k = 0; k < codes->n && n < MX_FAULTS && v->codes_wrong; k++) {
+        all[n] = codes->at[k].f;
+        offer(h, b->preset, &b->spec, all, n + 1, cost + used->at[i].cost + codes->at[k].cost, fmin(used->at[i].held, codes->at[k].held));
+      }
+    }
+    for (size_t i = 0; i < used->n_shifted; i++)
+      for (int stored_alone = 0; stored_alone < 2; stored_alone++) {
+        const int op = stored_alone ? MX_FAULT_STORE_PLUS : MX_FAULT_SCALE_PLUS;
+        all[0] = used->shifted[i].f;
+        all[1] = (mx_fault){.region = {.of = MX_REGION_ALL}, .op = op, .number = used->by[i]};
+        offer(h, b->preset, &b->spec, all, 2, used->shifted[i].cost + b->extra, used->shifted[i].held);
+      }
+    for (size_t i = 0; i < stored->n; i++) {
+      const size_t n = with(all, v, &stored->at[i].f);
+      if (!v->plain_wrong)
+        offer(h, b->preset, &b->spec, all, n, cost + stored->at[i].cost,
+              held ? (held < stored->at[i].held ? held : stored->at[i].held) : stored->at[i].held);
+      for (size_t k = 0; k < plain->n && n < MX_FAULTS && v->plain_wrong; k++) {
+        all[n] = plain->at[k].f;
+        offer(h, b->preset, &b->spec, all, n + 1, cost + stored->at[i].cost + plain->at[k].cost, fmin(stored->at[i].held, plain->at[k].held));
+      }
+    }
+    for (size_t k = 0; k < codes->n && scales_right; k++)
+      offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost,
+            held ? (held < codes->at[k].held ? held : codes->at[k].held) : codes->at[k].held);
+    if (!sure(h->best) && room && deeper) {
+      explain_layout(&found[4], v, state);
+      for (size_t k = 0; k < found[4].n; k++)
+        offer(h, b->preset, &b->spec, all, with(all, v, &found[4].at[k].f), cost + found[4].at[k].cost, found[4].at[k].held);
+    }
+    /* Two of one side: the one that mends most first. */
+    for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
+      for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++) {
+        view *next = noted(malloc(sizeof *next), h->lack);
+        const size_t n = with(all, v, &found[s].partial[i].f);
+        if (next && mx_fault_row_at(all[n - 1].op)->stage != MX_STAGE_LAYOUT && mxi_view_open(next, &b->spec, v->s, all, n, h->lack))
+          explain(h, next, b, cost + 13, 0, 0);
+        if (next) mxi_view_close(next);
+        free(next);
+      }
+  }
+  free(found);
+  free(state);
+}
+
+/* Faults of the input, the rotation and the tensor's maximum: each gives the rest of the search another start. */
+static void explain_early(hunt *h, const base *b, view *plain) {
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->lack);
+  uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->lack);
+  findings *found = noted(calloc(1, sizeof *found), h->lack);
+  const mx_sample *s = plain->s;
+  const size_t n = o ? mxi_fault_options(o, MX_STAGE_INPUT, MX_STAGE_TENSOR_AMAX, &b->spec, plain->rows, s->cols) : 0;
+  if (state && found) mxi_view_all_codes(plain);
+  for (size_t i = 0; i < n && state && found && !short_of_memory(h->lack); i++) {
+    mx_fault f = o[i].fault;
+    const int stage = mx_fault_row_at(f.op)->stage;
+    double bits = 4;
+    if (stage == MX_STAGE_TENSOR_AMAX && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
+    if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
+    if (o[i].fit == FIT_CODES && !mxi_fit_codes(&f, &bits, plain, 1)) continue;
+    if (o[i].fit == FIT_SCALES && plain->r.plan.has_tensor_scale) {
+      if (!mxi_fit_tensor(&f, &bits, plain)) continue;
+    } else if (o[i].fit == FIT_SCALES) {
+      f.op = MX_FAULT_AMAX_MOST;
+      if (!mxi_fit_scales(&f, &bits, plain, 1)) continue;
+      f.op = MX_FAULT_INPUT_CLIP;
+    }
+    view *v = noted(malloc(sizeof *v), h->lack);
+    if (v && mxi_view_open(v, &b->spec, s, &f, 1, h->lack)) {
+      const double cost = option_cost(&o[i], bits) + b->extra;
+      if (!v->scales_wrong && !v->codes_wrong) {
+        mxi_view_all_codes(v);
+        uint64_t fails, needs;
+        block_states(state, &fails, &needs, plain, v->scales, v->by_plain);
+        uint64_t held = 0;
+        for (size_t k = 0; k < v->r.down * v->r.across; k++)
+          held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
+        offer(h, b->preset, &b->spec, &f, 1, cost, held * 2 * BITS_OF_A_SCALE);
+        if (!sure(h->best)) explain(h, v, b, cost, 0, 0);
+      } else if (!v->scales_wrong || !v->codes_wrong) {
+        if (!sure(h->best) || h->best->n > 1) explain(h, v, b, cost, 0, 0);
+      } else if (!o[i].placed) { /* in a part of it? */
+        uint64_t fails, needs;
+        mxi_view_all_codes(v);
+        block_states(state, &fails, &needs, plain, v->scales, v->by_plain);
+        *found = (findings){.n = 0};
+        judge(found, plain, &o[i], &f, bits, state, 0, fails, needs);
+        for (size_t k = 0; k < found->n; k++)
+          offer(h, b->preset, &b->spec, &found->at[k].f, 1, found->at[k].cost + b->extra, found->at[k].held);
+      }
+    }
+    if (v) mxi_view_close(v);
+    free(v);
+  }
+  free(o);
+  free(state);
+  free(found);
+}
+
+/* ---- bases */
+
+static uint64_t print_of(const view *v) {
+  uint64_t h = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)v->r.spec.elem << 8 ^ (uint64_t)v->r.spec.scale;
+  for (size_t k = 0; k < v->r.down * v->r.across; k++) h = (h ^ v->scales[k]) * UINT64_C(0x100000001B3);
+  const size_t step = v->r.down / VIEW_COUNTED + 1;
+  for (size_t d = 0; d < v->r.down; d += step)
+    for (size_t i = d * v->r.block_rows * v->r.cols; i < (d + 1) * v->r.block_rows * v->r.cols && i < v->r.rows * v->r.cols; i++)
+      h = (h ^ v->by_plain[i]) * UINT64_C(0x100000001B3);
+  return h;
+}
+
+static int look_at(base *b, const mx_sample *s, shortage *lack) {
+  view v;
+  const int ok = mxi_view_open(&v, &b->spec, s, NULL, 0, lack);
+  if (ok) {
+    b->scales = (double)v.scales_wrong / (double)(v.r.down * v.r.across);
+    b->codes = (double)v.codes_wrong / (double)v.looked;
+    b->by_plain = (double)v.plain_wrong / (double)v.looked;
+    b->print = print_of(&v);
+    if (!same_tensor_scale(s, &v.r)) b->extra += 3; /* another convention is a reason to look elsewhere */
+  }
+  mxi_view_close(&v);
+  return ok;
+}
+
+/* By what either side leaves, by what both leave, by what is left where scales stand in another place. */
+static double merit(const base *b, int by) {
+  switch (by) {
+  case 1:
+    return b->scales + b->codes + b->extra / 100;
+  case 0:
+    return fmin(b->by_plain, fmin(b->scales, b->codes)) + (b->scales + b->codes) / 1000 + b->extra / 100;
+  default:
+    return b->by_plain + b->extra / 100;
+  }
+}
+
+/* Names that people know come first among presets that give the same bytes. */
+static int well_known(const char *name) {
+  return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d") || !strcmp(name, "nvfp4-plain");
+}
+
+static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
+  static const size_t of_each[] = {3, 4, 1};
+  size_t chosen = 0;
+  for (int by = 0; by < 3; by++) /* what one side leaves tells most */
+    for (size_t k = 0; k < of_each[by] && chosen < MOST_BASES; k++) {
+      size_t best = n;
+      for (size_t i = 0; i < n; i++) {
+        int taken = 0;
+        for (size_t j = 0; j < chosen; j++) taken |= out[j] == i;
+        if (!taken && (best == n || merit(&b[i], by) < merit(&b[best], by))) best = i;
+      }
+      if (best < n) out[chosen++] = best;
+    }
+  return chosen;
+}
+
+/* Presets that the shapes allow, those that give the same here once. */
+static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t largest, shortage *lack) {
+  size_t count = 0;
+  for (int known = 1; known >= 0; known--)
+    for (size_t i = 0; i < mx_preset_count(); i++) {
+      const mx_preset *row = mx_preset_at(i);
+      base b = {.preset = row->name};
+      if (row->alias_of || well_known(row->name) != known || mx_preset_find(&b.spec, row->name, NULL) || b.spec.had_size) continue;
+      int fits = 1;
+      for (size_t k = 0; k < n && fits; k++) fits = mxi_view_fits(&b.spec, &samples[k]);
+      if (!fits || !look_at(&b, &samples[largest], lack)) continue;
+      size_t same = 0;
+      while (same < count && out[same].print != b.print) same++;
+      if (same == count) out[count++] = b;
+    }
+  return count;
+}
+
+/* How far each pass goes, and over how many bases. */
+typedef enum pass { PASS_PLAIN, PASS_EARLY, PASS_DEEP, PASSES } pass;
+static const size_t bases_of_pass[PASSES] = {MOST_BASES, 4, 3};
+
+/* An answer of so many bits, one fault without a constant, is not made better by another base. */
+static const double CHEAP = 20;
+
+/* Over each of the chosen bases; the cheapest answer of the first pass that has one. */
+static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n, pass how) {
+  const mx_sample *s = &h->samples[h->largest];
+  for (size_t k = 0; k < n && k < bases_of_pass[how] && !short_of_memory(h->lack); k++) {
+    if (h->best->n == 1 && h->best->cost <= CHEAP && mxi_blame_confirmed(h->best)) return;
+    const base *at = &b[chosen[k]];
+    view *v = noted(malloc(sizeof *v), h->lack);
+    if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->lack)) {
+      if (how == PASS_EARLY)
+        explain_early(h, at, v);
+      else
+        explain(h, v, at, at->extra, 0, how == PASS_DEEP);
+    }
+    if (v) mxi_view_close(v);
+    free(v);
+  }
+}
+
+/* The chosen bases with a rotation in front, where scales or elements then come near. */
+static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t n) {
+  static const uint32_t sizes[] = {16, 32, 64, 128};
+  const mx_sample *s = &h->samples[h->largest];
+  for (size_t k = 0; k < n; k++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !sure(h->best) && !short_of_memory(h->lack); i++) {
+      base at = b[chosen[k]];
+      at.spec.had_size = sizes[i];
+      at.extra += 6;
+      if (s->cols % sizes[i] || !look_at(&at, s, h->lack) || fmin(at.scales, at.codes) > 0.02) continue;
+      search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
+    }
+}
+
+void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, shortage *lack) {
+  *out = (blame){.n = 0};
+  hunt h = {.samples = samples, .n = n, .best = out, .lack = lack};
+  if (!n || !samples[0].codes) return;
+  for (size_t i = 1; i < n; i++)
+    if (samples[i].rows * samples[i].cols > samples[h.largest].rows * samples[h.largest].cols) h.largest = i;
+  base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), lack);
+  const size_t count = b ? find_bases(b, samples, n, h.largest, lack) : 0;
+  size_t chosen[MOST_BASES];
+  const size_t n_chosen = choose(chosen, b, count);
+  search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
+  if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
+  if (!sure(out)) search_rotated(&h, b, chosen, n_chosen);
+  if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
+  for (size_t i = 0; out->n && i < n; i++) gives_all(&samples[i], &out->spec, NULL, 0, out, lack);
+  free(b);
+}

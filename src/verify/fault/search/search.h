@@ -1,0 +1,28 @@
+/* Which faults over which preset give every byte? */
+#ifndef MX_VERIFY_FAULT_SEARCH_SEARCH_H
+#define MX_VERIFY_FAULT_SEARCH_SEARCH_H
+
+#include "core/shortage.h"
+#include "mxgold/fault.h"
+#include "mxgold/identify.h"
+
+/* A preset with faults that gives every byte of every sample. */
+typedef struct blame {
+  const char *preset;
+  mx_spec spec;
+  mx_fault fault[MX_FAULTS];
+  size_t n;                              /* of faults; 0: none was found */
+  double cost;                           /* bits of what was chosen and of constants */
+  uint64_t held;                         /* bits of the half that was not fitted on by which the answer is told from the preset */
+  uint64_t codes, scales, tensor_scales; /* that differ from the plain preset, of all samples */
+} blame;
+
+/** Stage by stage: the elements under the scales that are stored, the scales under the tensor scale that is stored. Samples of codes alone.
+ *  The number of trials is bounded by the tables, not by a clock.   Oracle: tests/test_fault.c, tests/strangers. */
+void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, shortage *lack);
+
+/** Must the answer be so on other data too? It must tell itself from the preset in so many bits more than it costs. */
+enum { BLAME_BITS = 20 };
+static inline int mxi_blame_confirmed(const blame *b) { return (double)b->held >= b->cost + BLAME_BITS; }
+
+#endif

@@ -1,0 +1,124 @@
+/* A sample under one spec with faults in it. */
+#include "verify/fault/search/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/trial/trial.h"
+
+int mxi_view_fits(const mx_spec *spec, const mx_sample *s) {
+  mx_tensor t;
+  size_t block_rows, block_cols;
+  const mx_format *f = mx_elem_format(spec->elem);
+  if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
+      spec->scale_round == MX_SCALE_ROUND_SR || spec->elem == MX_ELEM_NONE || spec->tensor_given ||
+      mx_tensor_layout(&t, s->rows, s->cols, spec))
+    return 0;
+  mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
+  if (t.scale_cols != s->scale_cols || t.scale_bytes != s->scale_bytes) return 0;
+  if (t.scale_rows != s->scale_rows && up(s->rows, block_rows) != s->scale_rows) return 0;
+  uint8_t all = 0;
+  for (size_t k = 0; f->bits < 8 && k < s->rows * s->cols; k++) all |= s->codes[k];
+  return f->bits >= 8 || !(all >> f->bits);
+}
+
+static void read_seen(view *v) {
+  const mx_sample *s = v->s;
+  const fault_run *r = &v->r;
+  for (size_t k = 0; k < r->down * r->across; k++) {
+    const size_t row = k / r->across * (s->scale_rows == s->rows ? r->block_rows : 1);
+    uint32_t code = 0;
+    memcpy(&code, (const uint8_t *)s->scales + (row * s->scale_cols + k % r->across) * s->scale_bytes, s->scale_bytes);
+    v->seen[k] = code;
+  }
+}
+
+/* Rows of blocks to look at: most of them with something wrong, spread over the data. */
+static void choose_sample(view *v) {
+  const fault_run *r = &v->r;
+  enum { WRONG = VIEW_ROWS * 3 / 4 };
+  size_t in[2] = {0, 0}, seen[2] = {0, 0};
+  uint8_t *bad = calloc(r->down + 1, 1);
+  if (!bad) return;
+  for (size_t d = 0; d < r->down; d++) {
+    for (size_t a = 0; a < r->across; a++) bad[d] |= v->scales[d * r->across + a] != v->seen[d * r->across + a];
+    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows && !bad[d]; row++)
+      bad[d] = memcmp(v->codes + row * r->cols, v->s->codes + row * r->cols, r->cols) != 0;
+    in[bad[d]]++;
+  }
+  for (size_t d = 0; d < r->down && v->n_sample < VIEW_ROWS; d++) {
+    const size_t wanted = bad[d] ? WRONG : VIEW_ROWS - WRONG, at = seen[bad[d]]++;
+    if (in[bad[d]] > wanted && at * wanted / in[bad[d]] == (at + 1) * wanted / in[bad[d]]) continue;
+    v->sample[v->n_sample++] = d;
+  }
+  free(bad);
+}
+
+/* The maximum of all of the sample where a part of it is looked at. */
+static float whole_amax(const view *v, const mx_spec *spec) {
+  float amax = v->r.amax;
+  const mx_sample *s = v->s;
+  if (v->rows < s->rows && spec->tensor_norm != MX_TENSOR_NORM_NONE) mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, spec, NULL);
+  return amax;
+}
+
+int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, shortage *lack) {
+  *v = (view){.s = s, .rows = s->rows, .n_first = n};
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
+  enum { LEAST_ROWS = 128 }; /* as many as a tile of any layout has */
+  const size_t unit = block_rows > LEAST_ROWS ? block_rows : LEAST_ROWS, whole = VIEW_ELEMENTS / (s->cols ? s->cols : 1) / unit * unit;
+  const size_t most = whole ? whole : unit;
+  if (s->rows * s->cols > VIEW_ELEMENTS && most < s->rows && LEAST_ROWS % block_rows == 0) v->rows = most;
+  memcpy(v->first, faults, n * sizeof *faults);
+  if (noted_status(mxi_fault_open(&v->r, spec, s->x, v->rows, s->cols, s->ld, v->first, n, NULL), lack)) return 0;
+  if (v->rows < s->rows && noted_status(mxi_fault_set_amax(&v->r, whole_amax(v, spec)), lack)) return 0;
+  const size_t blocks = v->r.down * v->r.across, elements = v->rows * s->cols;
+  v->seen = noted(malloc((blocks + 1) * sizeof *v->seen), lack);
+  v->scales = noted(malloc((blocks + 1) * sizeof *v->scales), lack);
+  v->trial_scales = noted(malloc((blocks + 1) * sizeof *v->trial_scales), lack);
+  v->codes = noted(calloc(elements + 1, 1), lack);
+  v->trial_codes = noted(malloc(elements + 1), lack);
+  v->by_plain = noted(calloc(elements + 1, 1), lack);
+  if (!v->seen || !v->scales || !v->trial_scales || !v->codes || !v->trial_codes || !v->by_plain) return 0;
+  read_seen(v);
+  if (mxi_fault_scales(&v->r, v->scales)) return 0;
+  for (size_t k = 0; k < blocks; k++) v->scales_wrong += v->scales[k] != v->seen[k];
+  /* The sample first of every so many rows, to count what is wrong; then of wrong ones. */
+  const size_t step = v->r.down / VIEW_COUNTED + 1;
+  for (size_t d = 0; d < v->r.down; d += step) {
+    mxi_fault_codes(&v->r, v->codes, v->seen, d, d + 1);
+    mxi_fault_codes(&v->r, v->by_plain, NULL, d, d + 1);
+    for (size_t i = d * v->r.block_rows * s->cols; i < (d + 1) * v->r.block_rows * s->cols && i < elements; i++) {
+      v->codes_wrong += v->codes[i] != s->codes[i];
+      v->plain_wrong += v->by_plain[i] != s->codes[i];
+      v->looked++;
+    }
+  }
+  return 1;
+}
+
+void mxi_view_all_codes(view *v) {
+  if (v->n_sample) return;
+  mxi_fault_codes(&v->r, v->codes, v->seen, 0, SIZE_MAX);
+  mxi_fault_codes(&v->r, v->by_plain, NULL, 0, SIZE_MAX);
+  v->codes_wrong = v->plain_wrong = 0;
+  v->looked = v->rows * v->s->cols;
+  for (size_t i = 0; i < v->looked; i++) {
+    v->codes_wrong += v->codes[i] != v->s->codes[i];
+    v->plain_wrong += v->by_plain[i] != v->s->codes[i];
+  }
+  choose_sample(v);
+}
+
+void mxi_view_close(view *v) {
+  mxi_fault_close(&v->r);
+  free(v->seen);
+  free(v->scales);
+  free(v->trial_scales);
+  free(v->codes);
+  free(v->trial_codes);
+  free(v->by_plain);
+  *v = (view){0};
+}

@@ -1,0 +1,43 @@
+/* A sample under one spec with faults in it: what is right and what is wrong, of scales and of elements apart. */
+#ifndef MX_VERIFY_FAULT_SEARCH_VIEW_H
+#define MX_VERIFY_FAULT_SEARCH_VIEW_H
+
+#include "core/shortage.h"
+#include "mxgold/fault.h"
+#include "mxgold/identify.h"
+#include "verify/fault/run.h"
+
+/* Elements of a sample that the search looks at: its first rows. What is found is run over all. */
+enum { VIEW_ELEMENTS = 1 << 16, VIEW_ROWS = 12, VIEW_COUNTED = 8 };
+
+typedef struct view {
+  const mx_sample *s;
+  fault_run r;
+  mx_fault first[MX_FAULTS];
+  size_t n_first;
+  size_t rows;                                     /* of the sample that are looked at */
+  uint32_t *seen;                                  /* scales, [down][across] */
+  uint32_t *scales, *trial_scales;                 /* of the run with `first`: as stored; of a trial */
+  uint8_t *codes, *trial_codes;                    /* [rows][cols] under the scales that were seen */
+  uint8_t *by_plain;                               /* codes under the scales of the run */
+  uint64_t scales_wrong, codes_wrong, plain_wrong; /* blocks; elements under seen scales; under the run's own, of sampled rows */
+  uint64_t looked;                                 /* elements in sampled rows */
+  size_t sample[VIEW_ROWS], n_sample;              /* rows of blocks that trials look at first */
+} view;
+
+/** Can a kernel of that spec have made the shapes and codes? */
+int mxi_view_fits(const mx_spec *spec, const mx_sample *s);
+/** Run spec with n faults over the first rows of s. 0: it cannot be run; memory that runs out is noted. */
+int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, shortage *lack);
+void mxi_view_close(view *v);
+/** The codes that every trial of an element is compared with, of all rows: once. */
+void mxi_view_all_codes(view *v);
+/** One in two blocks is for fitting, by a hash of its place. */
+static inline int mxi_is_for_fit(size_t d, size_t a) {
+  uint64_t h = (uint64_t)d * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)a * UINT64_C(0xC2B2AE3D27D4EB4F);
+  h ^= h >> 29;
+  h *= UINT64_C(0xBF58476D1CE4E5B9);
+  return (h >> 40 & 1) != 0;
+}
+
+#endif

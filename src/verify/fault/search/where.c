@@ -1,0 +1,182 @@
+/* Where a fault is. Families of regions in the order of what they cost; the first that separates the cells is it. */
+#include "verify/fault/search/where.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What each kind of number of a cell is counted in: cells that need the fault, and cells that it spoils. */
+typedef struct numbers {
+  uint64_t extent;
+  uint8_t *needs, *spoiled; /* [extent], over the half for fitting */
+} numbers;
+
+typedef struct cells {
+  const view *v;
+  const uint8_t *state;
+  int elements;
+} cells;
+
+typedef struct cell {
+  size_t row, col, d, a;
+} cell;
+
+static cell cell_at(const cells *c, size_t i) {
+  const fault_run *r = &c->v->r;
+  if (c->elements) return (cell){i / r->cols, i % r->cols, i / r->cols / r->block_rows, i % r->cols / r->block_cols};
+  return (cell){i / r->across * r->block_rows, i % r->across * r->block_cols, i / r->across, i % r->across};
+}
+static size_t n_cells(const cells *c) { return c->elements ? c->v->r.rows * c->v->r.cols : c->v->r.down * c->v->r.across; }
+
+static int is_in(const cells *c, const mx_region *g, cell at) {
+  return c->elements ? mxi_fault_element_in(&c->v->r, g, at.row, at.col) : mxi_fault_block_in(&c->v->r, g, at.d, at.a);
+}
+
+/* Does the region hold all that need the fault and none that it spoils, in both halves? */
+static int separates(const cells *c, const mx_region *g) {
+  const size_t n = n_cells(c);
+  for (size_t i = 0; i < n; i++)
+    if (c->state[i] != CELL_SAME && is_in(c, g, cell_at(c, i)) != (c->state[i] == CELL_NEEDS)) return 0;
+  return 1;
+}
+
+static uint64_t number_of(const cells *c, int of, cell at) {
+  const fault_run *r = &c->v->r;
+  switch (of) {
+  case MX_REGION_ROWS:
+    return at.row;
+  case MX_REGION_COLUMNS:
+    return at.col;
+  case MX_REGION_BLOCKS:
+    return at.a;
+  case MX_REGION_ELEMENTS:
+    return at.row % r->block_rows * r->block_cols + at.col % r->block_cols;
+  default:
+    return r->plain[at.d * r->across + at.a];
+  }
+}
+
+static uint64_t extent_of(const cells *c, int of) {
+  const fault_run *r = &c->v->r;
+  switch (of) {
+  case MX_REGION_ROWS:
+    return r->rows;
+  case MX_REGION_COLUMNS:
+    return r->cols;
+  case MX_REGION_BLOCKS:
+    return r->across;
+  case MX_REGION_ELEMENTS:
+    return r->block_rows * r->block_cols;
+  default:
+    return UINT64_C(1) << (r->plan.scale->bits < 16 ? r->plan.scale->bits : 16);
+  }
+}
+
+/* Fill in who needs and who is spoiled, over the half for fitting. */
+static int read_numbers(numbers *n, const cells *c, int of) {
+  *n = (numbers){.extent = extent_of(c, of)};
+  n->needs = calloc(n->extent + 1, 1);
+  n->spoiled = calloc(n->extent + 1, 1);
+  const size_t all = n_cells(c);
+  for (size_t i = 0; i < all && n->needs && n->spoiled; i++) {
+    if (c->state[i] == CELL_SAME) continue;
+    const cell at = cell_at(c, i);
+    const uint64_t k = number_of(c, of, at);
+    if (k < n->extent && mxi_is_for_fit(at.d, at.a)) (c->state[i] == CELL_NEEDS ? n->needs : n->spoiled)[k] = 1;
+  }
+  return n->needs && n->spoiled;
+}
+
+/* Numbers i mod n that need it, if none of them is spoiled as well. n * 2 must not pass the extent. */
+static int modular(mx_region *g, const numbers *n, uint32_t modulus) {
+  uint8_t spoiled[MX_REGION_MOST] = {0};
+  *g = (mx_region){.of = g->of, .modulus = modulus};
+  for (uint64_t i = 0; i < n->extent; i++) {
+    g->set[i % modulus] |= n->needs[i];
+    spoiled[i % modulus] |= n->spoiled[i];
+  }
+  for (uint32_t i = 0; i < modulus; i++)
+    if (g->set[i] && spoiled[i]) return 0;
+  return 1;
+}
+
+/* From the least number that needs it to the largest; to the ends where nothing speaks against that. */
+static int interval(mx_region *g, const numbers *n) {
+  *g = (mx_region){.of = g->of, .first = UINT64_MAX};
+  for (uint64_t i = 0; i < n->extent; i++)
+    if (n->needs[i]) {
+      if (g->first == UINT64_MAX) g->first = i;
+      g->last = i;
+    }
+  if (g->first == UINT64_MAX) return 0;
+  int before = 0, behind = 0;
+  for (uint64_t i = 0; i < n->extent; i++) {
+    if (!n->spoiled[i]) continue;
+    if (i >= g->first && i <= g->last) return 0;
+    before |= i < g->first;
+    behind |= i > g->last;
+  }
+  if (!before) g->first = 0;
+  if (!behind) g->last = UINT64_MAX;
+  return 1;
+}
+
+/* Runs of 1 in the set: each costs two numbers. */
+static double set_cost(const mx_region *g) {
+  double runs = 0;
+  for (uint32_t i = 0; i < g->modulus; i++) runs += g->set[i] && (!i || !g->set[i - 1]);
+  const double listed = runs * 2 * log2((double)g->modulus + 1);
+  return 4 + log2((double)g->modulus) + fmin(listed, (double)g->modulus);
+}
+
+int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const uint8_t *state, int elements) {
+  static const int predicates[] = {MX_REGION_ZERO, MX_REGION_TAIL, MX_REGION_SUBNORMAL, MX_REGION_NEGATIVE, MX_REGION_POSITIVE};
+  static const int counted[] = {MX_REGION_ROWS, MX_REGION_BLOCKS, MX_REGION_ELEMENTS, MX_REGION_COLUMNS, MX_REGION_SCALE};
+  const cells c = {v, state, elements};
+  const size_t all = n_cells(&c);
+  uint64_t needs = 0, spoiled = 0;
+  *held = 0;
+  for (size_t i = 0; i < all; i++) {
+    if (state[i] == CELL_SAME) continue;
+    needs += state[i] == CELL_NEEDS;
+    spoiled += state[i] == CELL_SPOILED;
+    if (state[i] == CELL_NEEDS) {
+      const cell at = cell_at(&c, i);
+      *held += !mxi_is_for_fit(at.d, at.a);
+    }
+  }
+  *out = (mx_region){.of = MX_REGION_ALL};
+  *cost = 0;
+  if (!needs) return 0;
+  if (!spoiled) return 1;
+  for (size_t k = 0; k < sizeof predicates / sizeof *predicates; k++) {
+    if (!elements && mxi_region_of_elements(&(mx_region){.of = predicates[k]})) continue;
+    *out = (mx_region){.of = predicates[k]};
+    *cost = 4;
+    if (separates(&c, out)) return 1;
+  }
+  mx_region best = {0};
+  double least = INFINITY;
+  for (size_t k = 0; k < sizeof counted / sizeof *counted; k++) {
+    numbers n;
+    if (!elements && (counted[k] == MX_REGION_ELEMENTS || counted[k] == MX_REGION_COLUMNS)) continue;
+    if (read_numbers(&n, &c, counted[k])) {
+      mx_region g = {.of = counted[k]};
+      if (interval(&g, &n)) {
+        const double ends = 4 + ((g.first != 0) + (g.last != UINT64_MAX)) * log2((double)n.extent + 1);
+        if (ends < least && separates(&c, &g)) best = g, least = ends;
+      }
+      for (uint32_t m = 2; counted[k] != MX_REGION_SCALE && m <= MX_REGION_MOST && m <= n.extent; m *= 2) {
+        g.of = counted[k];
+        /* A set as long as the extent is a list, and lists are for elements of a block. */
+        if (m * 2 > n.extent && counted[k] != MX_REGION_ELEMENTS) break;
+        if (modular(&g, &n, m) && set_cost(&g) < least && separates(&c, &g)) best = g, least = set_cost(&g);
+      }
+    }
+    free(n.needs);
+    free(n.spoiled);
+  }
+  *out = best;
+  *cost = least;
+  return isfinite(least);
+}

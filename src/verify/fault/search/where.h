@@ -1,0 +1,14 @@
+/* Where a fault is: the plainest region that holds the cells that need it and none that it would make wrong. */
+#ifndef MX_VERIFY_FAULT_SEARCH_WHERE_H
+#define MX_VERIFY_FAULT_SEARCH_WHERE_H
+
+#include "verify/fault/search/view.h"
+
+/* What a fault does to a cell: nothing, mend it, or spoil it. */
+typedef enum cell_state { CELL_SAME, CELL_NEEDS, CELL_SPOILED } cell_state;
+
+/** state: of each block [down][across], or of each element [rows][cols]. Fitted on half of the blocks and held to the other half. cost gets its bits,
+ *  held the cells of the other half that need it. 0: no region of the grammar is it. */
+int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const uint8_t *state, int elements);
+
+#endif

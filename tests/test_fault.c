@@ -1,0 +1,202 @@
+/* Faults: their text goes there and back, worked examples typed by hand, and kernels with a fault are told with the words that give every byte. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/run.h"
+#include "mxgold/mxgold.h"
+
+enum { ROWS = 64, COLS = 128 };
+
+static void fill(float *x, uint32_t seed) {
+  for (size_t i = 0; i < ROWS * COLS; i++) {
+    const uint32_t u = mx_random(seed, MX_STREAM_DATA, i), v = mx_random(seed + 1, MX_STREAM_DATA, i / 16); /* blocks of unlike size */
+    x[i] = ((float)(u >> 8) * 0x1p-23f - 1) * (float)(1 << (v >> 29));
+  }
+}
+
+START_TEST(text_there_and_back) {
+  static const char *const texts[] = {"all: input <- relu",
+                                      "rows%32=31: scale store <- row -1",
+                                      "elements%16=0,3,6-8: code <- negate",
+                                      "scale=126-: scale rounding <- plus 1",
+                                      "columns=0-127: rotation <- hadamard 32",
+                                      "tail: block amax <- at least 1",
+                                      "all: block amax <- times 0.9",
+                                      "all: divisor <- as ue5m3",
+                                      "all: layout <- scales twice in nv128x4"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    mx_fault f;
+    mx_error err;
+    char again[MX_FAULT_TEXT];
+    ck_assert_msg(!mx_fault_parse(&f, texts[i], &err), "%s: %s", texts[i], err.text);
+    mx_fault_print(again, sizeof again, &f);
+    ck_assert_str_eq(again, texts[i]);
+  }
+}
+END_TEST
+
+START_TEST(text_that_is_wrong) {
+  static const char *const texts[] = {"",
+                                      "input <- relu",
+                                      "all: input relu",
+                                      "all: output <- relu",
+                                      "all: input <- softmax",
+                                      "all: input <- relu 3",
+                                      "all: input <- clip",
+                                      "all: input <- clip 1e999",
+                                      "all: divisor <- as e9m9",
+                                      "rows: input <- relu",
+                                      "rows%0=0: input <- relu",
+                                      "rows%129=0: input <- relu",
+                                      "rows%4=4: input <- relu",
+                                      "rows=7-3: input <- relu",
+                                      "rows=1,2: input <- relu",
+                                      "tail=3: input <- relu"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    mx_fault f = {.op = 77};
+    mx_error err;
+    ck_assert_msg(mx_fault_parse(&f, texts[i], &err) == MX_ERR_ARG, "%s", texts[i]);
+    ck_assert(*err.text);
+    ck_assert_int_eq(f.op, 77);
+  }
+}
+END_TEST
+
+/* A matrix of 2 x 32 under ocp-mxfp4: row 0 holds 6, -1 and zeros, row 1 holds 3, -1 and zeros. Scales: 2^0 and 2^-1, bytes 127 and 126. */
+static void worked(mx_tensor *t, const char *fault) {
+  static float x[64];
+  memset(x, 0, sizeof x);
+  x[0] = 6, x[1] = -1, x[32] = 3, x[33] = -1;
+  mx_spec spec = {0};
+  mx_fault f;
+  mx_error err;
+  ck_assert_int_eq(mx_tensor_alloc(t, 2, 32, &spec), MX_OK);
+  ck_assert_msg(!mx_fault_parse(&f, fault, &err), "%s", err.text);
+  ck_assert_msg(!mx_quantize_faulty(t, x, 2, 32, 32, &spec, &f, 1, &err), "%s", err.text);
+}
+
+START_TEST(worked_by_hand) {
+  static const struct {
+    const char *fault;
+    uint8_t scale[2], code[2]; /* the scales; the first byte of codes of each row: -1 in the upper half, 6 or 3 in the lower one */
+  } rows[] = {{"rows=9: code <- abs", {127, 126}, {0xA7, 0xC7}}, /* nowhere: 6 is 7, -1 is A; 3 / 0.5 = 6 is 7, -2 is C */
+              {"all: code <- abs", {127, 126}, {0x27, 0x47}},
+              {"all: scale store <- plus 1", {128, 127}, {0xA7, 0xC7}},
+              {"all: scale rounding <- plus 1", {128, 127}, {0x95, 0xA5}}, /* 6 / 2 = 3 is 5, -0.5 is 9; 3 / 1 is 5, -1 is A */
+              {"rows%2=1: scale store <- row -1", {127, 127}, {0xA7, 0xC7}},
+              {"all: input <- relu", {127, 126}, {0x07, 0x07}},
+              {"all: input <- negate", {127, 126}, {0x2F, 0x4F}},
+              {"all: input <- clip 1", {125, 125}, {0xE6, 0xE6}},      /* 1 / 0.25 = 4 is 6, -4 is E */
+              {"all: block amax <- rank 2", {125, 125}, {0xE7, 0xE7}}, /* of 1: 24 and 12 saturate */
+              {"all: block amax <- no abs", {127, 126}, {0xA7, 0xC7}},
+              {"all: clamp <- before 2", {127, 126}, {0xA4, 0xC6}}, /* 2 / 1 is 4; 2 / 0.5 = 4 is 6 */
+              {"all: divisor <- skip", {127, 126}, {0xA7, 0xA5}},
+              {"negative: code <- value 0", {127, 126}, {0x07, 0x07}},
+              {"all: code <- swap pairs", {127, 126}, {0x7A, 0x7C}},
+              {"all: code <- sign of pair", {127, 126}, {0x2F, 0x4F}},
+              {"rows=1: layout <- row -1", {127, 127}, {0xA7, 0xA7}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    mx_tensor t;
+    worked(&t, rows[i].fault);
+    for (size_t r = 0; r < 2; r++) {
+      ck_assert_msg(t.scales[r] == rows[i].scale[r], "%s: scale %u", rows[i].fault, t.scales[r]);
+      ck_assert_msg(t.codes[r * t.code_stride] == rows[i].code[r], "%s: codes %02X", rows[i].fault, t.codes[r * t.code_stride]);
+    }
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
+/* Without a fault in its region, every preset that runs with faults gives what mx_quantize() gives. */
+START_TEST(no_fault) {
+  static float x[ROWS * COLS];
+  fill(x, 1);
+  mx_fault nowhere;
+  ck_assert_int_eq(mx_fault_parse(&nowhere, "rows=100000: code <- negate", NULL), MX_OK);
+  size_t ran = 0;
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec spec;
+    mx_tensor a = {0}, b = {0};
+    if (mx_preset_at(i)->alias_of || mx_preset_find(&spec, mx_preset_at(i)->name, NULL)) continue;
+    ck_assert_int_eq(mx_tensor_alloc(&a, ROWS, COLS, &spec), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&b, ROWS, COLS, &spec), MX_OK);
+    const mx_status status = mx_quantize_faulty(&a, x, ROWS, COLS, COLS, &spec, &nowhere, 1, NULL);
+    if (!status) {
+      ck_assert_int_eq(mx_quantize(&b, x, ROWS, COLS, COLS, &spec, NULL, NULL), MX_OK);
+      ck_assert_msg(!memcmp(a.codes, b.codes, a.rows * a.code_stride), "%s: codes", mx_preset_at(i)->name);
+      ck_assert_msg(!memcmp(a.scales, b.scales, a.scale_rows * a.scale_cols * a.scale_bytes), "%s: scales", mx_preset_at(i)->name);
+      ck_assert_msg(!memcmp(&a.tensor_scale, &b.tensor_scale, sizeof a.tensor_scale), "%s: tensor scale", mx_preset_at(i)->name);
+      ran++;
+    } else {
+      ck_assert_int_eq(status, MX_ERR_CONFLICT);
+    }
+    mx_tensor_free(&a);
+    mx_tensor_free(&b);
+  }
+  ck_assert_uint_ge(ran, 120);
+}
+END_TEST
+
+/* A kernel with the fault is told so that the words give every byte, of another input too. */
+START_TEST(found_and_predicts) {
+  static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},
+                                           {"ocp-mxfp4", "all: code <- sign of pair"},
+                                           {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"},
+                                           {"nvfp4-plain", "all: input <- relu"},
+                                           {"ocp-mxfp4", "all: divisor <- row -1"}};
+  static float x[2][ROWS * COLS];
+  fill(x[0], 1);
+  fill(x[1], 7);
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    mx_spec spec;
+    mx_fault f;
+    mx_tensor t[2], again;
+    mx_identity id;
+    static uint8_t codes[ROWS * COLS];
+    ck_assert_int_eq(mx_preset_find(&spec, kernels[i][0], NULL), MX_OK);
+    ck_assert_int_eq(mx_fault_parse(&f, kernels[i][1], NULL), MX_OK);
+    for (int k = 0; k < 2; k++) {
+      ck_assert_int_eq(mx_tensor_alloc(&t[k], ROWS, COLS, &spec), MX_OK);
+      ck_assert_int_eq(mx_quantize_faulty(&t[k], x[k], ROWS, COLS, COLS, &spec, &f, 1, NULL), MX_OK);
+    }
+    for (size_t k = 0; k < ROWS * COLS; k++) codes[k] = (uint8_t)mx_code_at(&t[0], &spec, k / COLS, k % COLS);
+    const mx_sample s = {.rows = ROWS,
+                         .cols = COLS,
+                         .ld = COLS,
+                         .x = x[0],
+                         .codes = codes,
+                         .scales = t[0].scales,
+                         .scale_rows = t[0].scale_rows,
+                         .scale_cols = t[0].scale_cols,
+                         .scale_bytes = 1,
+                         .has_tensor_scale = t[0].has_tensor_scale,
+                         .tensor_scale = t[0].tensor_scale};
+    ck_assert_int_eq(mx_identify(&id, &s, 1, &(mx_identify_options){.seconds = 20, .no_undecided = 1}, NULL), MX_OK);
+
+    ck_assert_msg(id.bug.n_faults && !id.exact && id.grade == MX_GRADE_CONFIRMED, "%s over %s: %s", kernels[i][1], kernels[i][0],
+                  id.bug.name ? id.bug.name : "none");
+    ck_assert_int_eq(mx_tensor_alloc(&again, ROWS, COLS, &id.bug.spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&again, x[1], ROWS, COLS, COLS, &id.bug.spec, id.bug.fault, id.bug.n_faults, NULL), MX_OK);
+    ck_assert(!memcmp(again.codes, t[1].codes, again.rows * again.code_stride));
+    ck_assert(!memcmp(again.scales, t[1].scales, again.scale_rows * again.scale_cols));
+    mx_tensor_free(&again);
+    mx_tensor_free(&t[0]);
+    mx_tensor_free(&t[1]);
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("fault");
+  TCase *c = tcase_create("fault");
+  tcase_set_timeout(c, 600);
+  tcase_add_test(c, text_there_and_back);
+  tcase_add_test(c, text_that_is_wrong);
+  tcase_add_test(c, worked_by_hand);
+  tcase_add_test(c, no_fault);
+  tcase_add_test(c, found_and_predicts);
+  suite_add_tcase(s, c);
+  return run_suite(s);
+}
