@@ -335,91 +335,6 @@ static uint64_t odd_numbers(const mx_spec *s) {
          (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
 }
 
-/* ---- do numbers that were read off the data hold on others? */
-
-/* Digits that v needs, 9 at most. */
-static int digits_of(double v) {
-  for (int digits = 1; digits < 9; digits++) {
-    char text[40];
-    snprintf(text, sizeof text, "%.*g", digits, v);
-    if (strtof(text, NULL) == (float)v) return digits;
-  }
-  return 9;
-}
-
-/* Numbers as short as this are someone's choice. */
-enum { PLAIN_DIGITS = 3 };
-
-static int is_plain(const mx_spec *s) {
-  const double most = mx_format_max(mx_elem_format(s->elem));
-  const double numbers[] = {s->scale_max == MX_SCALE_MAX_ELEM || s->scale_max == MX_SCALE_MAX_POW2 ? 0 : (double)s->scale_max_n,
-                            (double)s->tensor_target, (double)s->elem_prescale, (double)s->scale_min};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    if (numbers[i] != 0 && digits_of(numbers[i]) > PLAIN_DIGITS && digits_of((double)(float)(most / numbers[i])) > PLAIN_DIGITS) return 0;
-  return 1;
-}
-
-/* How far off, as a share, a number may be with the same bytes. */
-static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_as)(inquiry *, const mx_spec *)) {
-  const float v = *number;
-  double wide = 0;
-  for (int sign = -1; sign <= 1; sign += 2)
-    for (int k = 2; k <= 22; k++) {
-      const double by = ldexp(1, -k);
-      *number = (float)((double)v * (1 + sign * by));
-      if (mx_spec_check(t, NULL) || !as_good_as(q, t)) continue;
-      wide += by;
-      break;
-    }
-  *number = v;
-  return wide;
-}
-
-/* By chance one of so many intervals as narrow as that holds a number of as few digits. */
-static const double PLAIN_BY_CHANCE = 0.1;
-
-static int is_certain(double v, double wide, double most) {
-  const double forms[] = {v, most / v, v / most, 1 / v};
-  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-    if (wide * pow(10, digits_of((double)(float)forms[i])) < PLAIN_BY_CHANCE) return 1;
-  return 0;
-}
-
-/* Does some preset have the number? Then it is someone's choice. 0 to 3: the order of numbers_hold(). */
-static int is_of_a_preset(size_t which, float v) {
-  for (size_t i = 0; i < mx_preset_count(); i++) {
-    mx_spec p;
-    if (mx_preset_at(i)->alias_of || mx_preset_find(&p, mx_preset_at(i)->name, NULL)) continue;
-    const float numbers[] = {p.scale_max_n, p.tensor_target, p.elem_prescale, p.scale_min};
-    if (numbers[which] == v) return 1;
-  }
-  return 0;
-}
-
-/* Would each number of an exact spec be found again on other data? It is certain if it is so plain that chance would not put it into the interval of
- * those with the same bytes. */
-static int numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) {
-  mx_spec t = q->best.spec;
-  const double most = mx_format_max(mx_elem_format(t.elem));
-  float *const numbers[] = {&t.scale_max_n, &t.tensor_target, &t.elem_prescale, &t.scale_min};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
-    if (is_of_a_preset(i, *numbers[i])) continue;
-    const double wide = slack(q, numbers[i], &t, as_good_as);
-    if (!is_certain((double)*numbers[i], wide, most)) return 0;
-  }
-  return 1;
-}
-
-/* Faults that give every byte keep the name that a known bug over the same preset has for it: the name says what someone did, the faults run. */
-static void keep_known_name(mx_bug *faulty, const mx_sample *samples, size_t n, int threads, deadline until) {
-  mx_bug known;
-  if (!mxi_name_bug(&known, samples, n, threads, until) || !known.name || known.codes || known.scales || known.tensor_scales) return;
-  if (!known.preset || !faulty->preset || strcmp(known.preset, faulty->preset)) return;
-  faulty->name = known.name;
-  memcpy(faulty->text, known.text, sizeof faulty->text);
-}
-
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, search_budget *budget) {
@@ -442,13 +357,6 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   inquiry *preset = unlikely_presets(&all[*n_all], h, n, samples, n_samples, options, threads, budget);
   *n_all += preset != NULL;
   if (preset) return preset;
-  mx_bug faulty = {0};
-  int key_like = 0;
-  if (samples[0].codes && mxi_name_faults(&faulty, &key_like, samples, n_samples, until.lack) && !key_like) {
-    keep_known_name(&faulty, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed)));
-    *bug = faulty;
-    return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
-  }
   preset = samples[0].codes ? NULL : of_values(all, n_all, samples, n_samples, options, threads, budget);
   if (preset) return preset;
   wave w = {.least = UINT64_MAX, .again = 1};
@@ -459,16 +367,12 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   budget->most = UINT64_MAX;
   budget->until = until;
   w.again = 0;
-  if (q && !(faulty.name && mxi_attempt_exact(&q->best) && odd_numbers(&q->best.spec) && !is_plain(&q->best.spec))) return q;
+  if (q) return q;
   chance drawn = {0};
   if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is not a bug */
     specs_of_near(&w, all, *n_all);
     q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
     if (q) return q;
-  }
-  if (faulty.name) { /* keys might have said it, and do not */
-    *bug = faulty;
-    return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   if (samples[0].codes) {
     if (mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed))))
@@ -546,14 +450,6 @@ static int is_blank(const mx_sample *s, size_t n) {
   return 1;
 }
 
-/* One code everywhere, the sign apart: it says nothing of the rule. */
-static int is_constant(const mx_sample *s, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < s[i].rows * s[i].cols; k++)
-      if (s[i].codes ? s[i].codes[k] != s[0].codes[0] : s[i].values[k] != s[0].values[0]) return 0;
-  return 1;
-}
-
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
   static const mx_identify_options none = {0};
   if (!out) return mx_fail(err, MX_ERR_ARG, "mx_identify: NULL argument");
@@ -600,10 +496,6 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     name_presets(out);
     if (near) out->nearest = near;
     if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
-    const int said = out->bug.name && !(out->bug.codes || out->bug.scales || out->bug.tensor_scales);
-    const int says_nothing = out->blank || is_constant(samples, n);
-    if (out->exact && !says_nothing) out->grade = !samples[0].codes || numbers_hold(best, as_good) ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
-    if (!out->exact && said && !says_nothing) out->grade = out->bug.n_faults && out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_NONE;
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;

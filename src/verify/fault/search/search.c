@@ -474,9 +474,7 @@ static double merit(const base *b, int by) {
 }
 
 /* Names that people know come first among presets that give the same bytes. */
-static int well_known(const char *name) {
-  return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d") || !strcmp(name, "nvfp4-plain");
-}
+static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
 
 static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
   static const size_t of_each[] = {3, 4, 1};
