@@ -44,6 +44,14 @@ int mxi_ceil_log2(double x, int log2f) {
   return e;
 }
 
+float mxi_cut_to_bf16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits &= 0xFFFF0000u;
+  memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+
 float mxi_round_dtype(float x, int dtype) {
   uint32_t bits;
   if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x) || isinf(x)) return x;

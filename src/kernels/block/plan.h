@@ -99,5 +99,7 @@ double mxi_to_bf16(double x);
 
 /** binary32 to the nearest value of an MX_INPUT_DTYPE_*. */
 float mxi_round_dtype(float x, int dtype);
+/** x toward zero to bfloat16: what is left of a binary32 whose lower half is dropped, as wrong kernels do. */
+float mxi_cut_to_bf16(float x);
 
 #endif

@@ -210,14 +210,6 @@ size_t mxi_rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b
   return n;
 }
 
-float mxi_cut_to_bf16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
-  memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-
 leaves mxi_run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end) {
   const part *p = &b->parts[i];
   const mx_sample *s = p->s;

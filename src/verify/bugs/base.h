@@ -68,9 +68,6 @@ int mxi_part_rerun(const base *b, const part *p, const float *x, uint8_t *codes,
 /** Codes of one element under a scale, as the preset has them. */
 const mx_format *mxi_base_elem(const base *b);
 
-/** Toward zero to a bfloat16: what stays of a float whose lower half is dropped. */
-float mxi_cut_to_bf16(float x);
-
 /* A bug and what it leaves. */
 typedef struct candidate {
   const char *name;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/block/plan.h"
 #include "verify/bugs/base.h"
 
 /* X(ID, "name", "what the kernel does", size of the tile or 0). Without a name it is what a key says, and a bug only where scales and elements do not

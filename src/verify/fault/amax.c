@@ -14,14 +14,6 @@ static float largest_of(const fault_run *r, size_t d0, size_t d1, size_t a0, siz
   return m;
 }
 
-static float cut_to_bf16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
-  memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-
 static int falling(const void *a, const void *b) {
   const float x = *(const float *)a, y = *(const float *)b;
   return (x < y) - (x > y);
@@ -88,7 +80,7 @@ float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size
   case MX_FAULT_AMAX_BF16:
     return mxi_round_dtype(before, MX_INPUT_DTYPE_BFLOAT16);
   case MX_FAULT_AMAX_BF16_CUT:
-    return cut_to_bf16(before);
+    return mxi_cut_to_bf16(before);
   case MX_FAULT_AMAX_F16:
     return mxi_round_dtype(before, MX_INPUT_DTYPE_FLOAT16);
   case MX_FAULT_AMAX_RANK:

@@ -6,14 +6,6 @@
 
 /* ---- the divisor */
 
-static float cut_to_bf16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
-  memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-
 /* So many bits of mantissa behind the point; nearest: ties to even. */
 static float to_bits(float x, int n, int nearest) {
   uint32_t bits;
@@ -160,7 +152,7 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
   case MX_FAULT_ELEMENT_BF16:
     return (uint32_t)mx_encode(p->elem, (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_BFLOAT16), &how, 0);
   case MX_FAULT_ELEMENT_BF16_CUT:
-    return (uint32_t)mx_encode(p->elem, (double)cut_to_bf16((float)y), &how, 0);
+    return (uint32_t)mx_encode(p->elem, (double)mxi_cut_to_bf16((float)y), &how, 0);
   case MX_FAULT_ELEMENT_F16:
     return (uint32_t)mx_encode(p->elem, (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16), &how, 0);
   case MX_FAULT_ELEMENT_FORMAT:

@@ -6,14 +6,6 @@
 
 #include "verify/fault/run.h"
 
-static float cut_to_bf16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
-  memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-
 static float of_element(const mx_fault *f, float x) {
   switch (f->op) {
   case MX_FAULT_INPUT_RELU:
@@ -25,7 +17,7 @@ static float of_element(const mx_fault *f, float x) {
   case MX_FAULT_INPUT_BF16:
     return mxi_round_dtype(x, MX_INPUT_DTYPE_BFLOAT16);
   case MX_FAULT_INPUT_BF16_CUT:
-    return cut_to_bf16(x);
+    return mxi_cut_to_bf16(x);
   case MX_FAULT_INPUT_F16:
     return mxi_round_dtype(x, MX_INPUT_DTYPE_FLOAT16);
   case MX_FAULT_INPUT_FORMAT:
