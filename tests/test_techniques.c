@@ -1,4 +1,4 @@
-/* Techniques of training in a linear layer, by numbers worked by hand: outliers. That the fast layer equals ref/ under them is test_linear.c's. */
+/* Techniques of training, by numbers worked by hand: outliers, moving averages, the scale of the loss, periods of weights. That the fast layer equals ref/ under them is test_linear.c's. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,9 +6,11 @@
 
 #include "../ref/linear.h"
 #include "../ref/outliers.h"
+#include "../ref/ramp.h"
 #include "lib/run.h"
 #include "mxgold/ablate.h"
 #include "train/optim/optim.h"
+#include "train/run/rehearse.h"
 
 static mx_linear_recipe recipe_of(const char *train) {
   const char *const keys[] = {train};
@@ -192,6 +194,170 @@ START_TEST(loss_scale_by_hand) {
 }
 END_TEST
 
+/* ---- Q-Ramping, TECHNIQUES 4.8b ---- */
+
+static const mxi_ramp_config paper = {16, 5, 1251, 30};
+
+/* One element under lr .1 and no decay, gradients 1, 2, 3. */
+static void three_steps(double p[3], mxi_optim *o, float *period) {
+  float w = 1, g, m1 = 0, v = 0, sum = 0, count = 0;
+  unsigned char of = 1;
+  mxi_param param = {.name = "p", .rows = 1, .cols = 1, .n_dims = 2};
+  mxi_model m = {.params = &param, .n_params = 1, .n_values = 1, .w = &w, .g = &g};
+  *o = (mxi_optim){.config = {.kind = MXI_ADAMW, .beta1 = .9, .beta2 = .999, .eps = 1e-8},
+                   .m = &m1,
+                   .v = &v,
+                   .ramp = {paper, period ? &of : NULL, &sum, &count, period, 0}};
+  for (int s = 0; s < 3; s++) {
+    g = (float)(s + 1);
+    mxi_optim_step(o, &m, .1);
+    p[s] = (double)w;
+  }
+  if (!period || *period == 1) return;
+  ck_assert_double_eq_tol((double)m1, .2, 1e-8);
+  ck_assert_double_eq_tol((double)v, .004, 1e-9);
+  ck_assert(sum == 0 && count == 0);
+}
+
+START_TEST(ramp_by_hand) {
+  ck_assert_float_eq(mxi_ramp_period(.05f, 3, &paper), 16);
+  ck_assert_float_eq(mxi_ramp_period(.05f, .5f, &paper), 1);
+  ck_assert_float_eq(mxi_ramp_period(0, 0, &paper), 1);
+  ck_assert_float_eq(mxi_ramp_period(0, 1, &paper), 1251); /* 5 floor(1e8 / 16) + 1 */
+  ck_assert_float_eq(mxi_ramp_period(1, NAN, &paper), 1);
+  ck_assert_float_eq(mxi_ramp_period(0, INFINITY, &paper), 1251);
+  double p[3], plain[3];
+  mxi_optim o;
+  three_steps(p, &o, &(float){3});
+  ck_assert_double_eq(p[0], 1);
+  ck_assert_double_eq(p[1], 1);
+  ck_assert_double_eq_tol(p[2], .808355922, 1e-7);
+  three_steps(p, &o, &(float){1}); /* a period of 1 is AdamW to the bit */
+  ck_assert_double_eq_tol(p[2], .707681677, 1e-7);
+  three_steps(plain, &o, NULL);
+  for (int s = 0; s < 3; s++) ck_assert_double_eq(p[s], plain[s]);
+}
+END_TEST
+
+/* Elements of every period through steps with zeros, subnormal and large gradients, one of which is not finite; and periods of all kinds of sums. */
+START_TEST(ramp_is_the_reference) {
+  enum { ROWS = 40, I = 64, STEPS = 12 };
+  static float w[ROWS * I], g[ROWS * I], m[ROWS * I], v[ROWS * I], sum[ROWS * I], count[ROWS * I], period[ROWS * I];
+  static ref_ramped slow[ROWS * I];
+  mxi_ramp r = {paper, NULL, sum, count, period, 0};
+  mx_data_fill(w, ROWS, I, &(mx_data){0}, 1);
+  for (int i = 0; i < ROWS * I; i++) {
+    period[i] = (float)(i % 7 + 1);
+    slow[i] = (ref_ramped){w[i], 0, 0, 0, 0, (uint32_t)i % 7 + 1};
+  }
+  uint64_t updates = 0;
+  for (int s = 0; s < STEPS; s++) {
+    const mxi_adam a = {.9f, .1f, .999f, .001f, .5f + .01f * (float)s, 1e-8f, .3f / (float)(s + 1), .999f};
+    const ref_adam b = {a.keep1, a.take1, a.keep2, a.take2, a.root2, a.eps, a.rate, a.decay};
+    mx_data_fill(g, ROWS, I, &(mx_data){.kind = MX_DATA_STUDENT, .param = {1.5}}, 20 + (uint64_t)s);
+    g[0] = 0, g[1] = -0.f, g[2] = 0x1p-149f, g[3] = 0x1p-70f, g[4] = 0x1p70f, g[5] = 0x1.fffffep127f;
+    if (s == 5) g[9] = INFINITY;
+    mxi_ramp_step(&r, 0, (size_t)ROWS * I, w, g, m, v, a, NULL);
+    for (int i = 0; i < ROWS * I; i++) {
+      ref_ramp_step(&slow[i], g[i], s != 5, &b);
+      const float fast[] = {w[i], m[i], v[i], sum[i]}, want[] = {slow[i].w, slow[i].m, slow[i].v, slow[i].sum};
+      for (int k = 0; k < 4; k++)
+        ck_assert_msg(!memcmp(&fast[k], &want[k], sizeof want[k]) || (isnan(fast[k]) && isnan(want[k])),
+                      "step %d, element %d, %d: %a, expected %a", s, i, k, (double)fast[k], (double)want[k]);
+      ck_assert_uint_eq((unsigned)count[i], slow[i].count);
+      updates += slow[i].count == 0;
+    }
+  }
+  uint64_t want = 0;
+  for (int i = 0; i < ROWS * I; i++) want += (uint64_t)(STEPS / (i % 7 + 1));
+  ck_assert_uint_eq(updates, want);
+  static float moved[ROWS * I], jumped[ROWS * I];
+  mx_data_fill(moved, ROWS, I, &(mx_data){.kind = MX_DATA_STUDENT, .param = {1}}, 3);
+  mx_data_fill(jumped, ROWS, I, &(mx_data){.kind = MX_DATA_STUDENT, .param = {1}}, 4);
+  moved[0] = 0, moved[1] = INFINITY, moved[2] = NAN, moved[3] = 0x1p-149f, jumped[3] = 0x1p100f, jumped[4] = 0, moved[4] = 0;
+  const mxi_ramp_config others[] = {paper, {.001, 3, 1 << 23, 9}, {16, 0, 50, 1}, {1e6, 1 << 23, 7, 1}};
+  uint64_t longer = 0;
+  for (int k = 0; k < 4; k++)
+    for (int i = 0; i < ROWS * I; i++) {
+      const float n = mxi_ramp_period(fabsf(moved[i]), fabsf(jumped[i]), &others[k]);
+      ck_assert_uint_eq((unsigned)n, ref_ramp_period(fabsf(moved[i]), fabsf(jumped[i]), others[k].k1, others[k].k2, others[k].every));
+      longer += n > 1 && n < (float)others[k].every;
+    }
+  ck_assert_uint_gt(longer, 100);
+}
+END_TEST
+
+/* A row of weights whose first goes to and fro over .25, under the scale that its 6 makes: in 30 steps of .02 its code moves by .5 thirty times.
+ * The second wanders from 1 to 2, and its code as far. What a rehearsal changes is put back. */
+static mx_status wander(void *self, uint64_t step, int *finite, mx_error *err) {
+  mxi_rehearsal *t = self;
+  (void)err;
+  *finite = step < 100;
+  t->model->w[0] = step % 2 ? .26f : .24f;
+  t->model->w[1] += .03f;
+  t->optim->m[0] = t->optim->v[1] = 7;
+  t->optim->t += 3;
+  return step == 200 ? MX_ERR_DATA : MX_OK;
+}
+
+START_TEST(periods_of_a_rehearsal) {
+  enum { I = 64 };
+  mxi_config c = {.quantised = 1, .recipe = recipe_of("ramp=on")};
+  const mxi_model_config one = {.kind = MXI_GAUSSIAN, .inputs = I, .context = 1};
+  mxi_model *m;
+  mx_error err;
+  ck_assert_int_eq(mxi_model_new(&m, &one, 4, &c.recipe, NULL, &err), MX_OK);
+  mxi_optim o = {.m = mxi_model_floats(m, m->n_values), .v = mxi_model_floats(m, m->n_values), .t = 5};
+  mxi_rehearsal t;
+  ck_assert_int_eq(mxi_rehearsal_open(&t, m, &o, &c, &err), MX_OK);
+  m->w[0] = .24f, m->w[1] = 1, m->w[2] = 6;
+  ck_assert(mxi_rehearsal_due(&t, 0) && !mxi_rehearsal_due(&t, 1) && mxi_rehearsal_due(&t, 1000));
+  ck_assert_int_eq(mxi_rehearsal_run(&t, 0, wander, &t, &err), MX_OK);
+  ck_assert_float_eq(m->w[0], .24f);
+  ck_assert_float_eq(m->w[1], 1);
+  ck_assert(o.m[0] == 0 && o.v[1] == 0 && o.t == 5);
+  ck_assert_float_eq(o.ramp.period[0], 5 * 1 + 1); /* 15 / 16 / .6 is 1.56 */
+  ck_assert_float_eq(o.ramp.period[1], 1);
+  ck_assert_float_eq(o.ramp.period[2], 1);
+  ck_assert_uint_eq(mxi_ramp_slowed(&o.ramp, m), 1);
+  ck_assert(mxi_ramp_is_sound(&o.ramp, m));
+  /* The first loss that is not finite ends it: five steps are four differences, of the same quotient. */
+  ck_assert_int_eq(mxi_rehearsal_run(&t, 95, wander, &t, &err), MX_OK);
+  ck_assert_float_eq(o.ramp.period[0], 6);
+  ck_assert_int_eq(mxi_rehearsal_run(&t, 99, wander, &t, &err), MX_OK); /* nothing to compare with */
+  ck_assert_float_eq(o.ramp.period[0], 1);
+  ck_assert_int_eq(mxi_rehearsal_run(&t, 200, wander, &t, &err), MX_ERR_DATA);
+  ck_assert_float_eq(m->w[1], 1);
+  o.ramp.period[1] = .5f; /* of a file that no run wrote */
+  ck_assert(!mxi_ramp_is_sound(&o.ramp, m));
+  mxi_model_free(m);
+}
+END_TEST
+
+START_TEST(ramp_refused) {
+  static const char *const no[][2] = {{"ramp=on,ramp.every=2.5", "ramp.every=2.5: expected a whole number of steps, from 1 to 8388608"},
+                                      {"ramp=on,ramp.steps=0", "ramp.steps=0: expected a whole number of steps, from 1 to 8388608"},
+                                      {"ramp=on,ramp.k1=0", "ramp.k1=0: expected a number above 0, at most 8388608"},
+                                      {"ramp=on,ramp.k2=.5", "ramp.k2=0.5: expected a whole number of steps, at most 8388608"}};
+  mx_error err;
+  for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
+    const mx_linear_text text = {.train = &no[i][0], .n_train = 1};
+    mx_linear_recipe r;
+    ck_assert_int_eq(mx_linear_resolve(&r, NULL, &text, &err), MX_ERR_CONFLICT);
+    ck_assert_str_eq(err.text, no[i][1]);
+  }
+  mx_linear_recipe r = recipe_of("ramp=on");
+  r.q[MX_Q2].elem_round = MX_ROUND_SR;
+  ck_assert_int_eq(mx_linear_check(&r, &err), MX_ERR_CONFLICT);
+  r = recipe_of("ramp=on");
+  r.q[MX_Q1].had_size = r.q[MX_Q2].had_size = 16;
+  ck_assert_int_eq(mx_linear_check(&r, &err), MX_ERR_CONFLICT);
+  r = recipe_of("ramp=on");
+  r.off[MX_FPROP] = 1;
+  ck_assert_int_eq(mx_linear_check(&r, &err), MX_ERR_CONFLICT);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("techniques");
   TCase *t = tcase_create("outliers");
@@ -201,6 +367,10 @@ int main(void) {
   tcase_add_test(t, outliers_refused);
   tcase_add_test(t, ema_by_hand);
   tcase_add_test(t, loss_scale_by_hand);
+  tcase_add_test(t, ramp_by_hand);
+  tcase_add_test(t, ramp_is_the_reference);
+  tcase_add_test(t, periods_of_a_rehearsal);
+  tcase_add_test(t, ramp_refused);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

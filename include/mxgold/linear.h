@@ -57,6 +57,7 @@ enum { MX_SCALE_MASK_FIRST, MX_SCALE_MASK_GRAPHCORE };
 enum { MX_OCC_ROW, MX_OCC_TENSOR }; /* occ.index: MX_OCC_SYMMETRIC, MX_OCC_MSAMP of ablate.h */
 enum { MX_OCC_RESIDUAL_ON, MX_OCC_RESIDUAL_OFF };
 enum { MX_OCC_WEIGHT_HP, MX_OCC_WEIGHT_Q };
+enum { MX_RAMP_OFF, MX_RAMP_ON };
 
 /** How a layer is quantised. The zero struct: all six operands plain OCP MXFP4, the products under f32_block. */
 typedef struct mx_linear_recipe {

@@ -25,6 +25,23 @@ run ema-resumed --set quant.recipe=recipe-tetrajet-ema --set train.steps=11
 run ema-resumed --set quant.recipe=recipe-tetrajet-ema --resume
 same ema ema-resumed
 cmp -s "$scratch/ema/state.safetensors" "$scratch/ema-resumed/state.safetensors" || fail "q2.ema: a resumed run has another state"
+# Q-Ramping: what a rehearsal does is put back, moving averages, held scales and the loss' factor among it: where every period is 1, nothing changes.
+with_all="--set quant.train.q2.ema=.9 --set quant.train.tensor.hold=4 --set loss.scaling=dynamic --set loss.growth=4 --set train.accumulate=2"
+run plain --set quant.recipe=recipe-tetrajet $with_all
+run ramp-of-one --set quant.recipe=recipe-tetrajet-ramp $with_all --set quant.train.ramp.k2=0 --set quant.train.ramp.every=5
+same plain ramp-of-one
+for i in plain ramp-of-one; do grep -o '"loss_scale": [0-9]*' "$scratch/$i/metrics.jsonl" >"$scratch/$i.scales"; done
+cmp -s "$scratch/plain.scales" "$scratch/ramp-of-one.scales" || fail "a rehearsal changes the loss' factor"
+grown ramp-of-one '"ramp_slowed": 0[,}]' 14
+ramp="--set quant.recipe=recipe-tetrajet-ramp --set quant.train.ramp.k1=1 --set quant.train.ramp.every=5 --set quant.train.ramp.steps=4"
+run ramp $ramp
+parts tetrajet ramp 0
+grown ramp '"ramp_slowed": [1-9]' 14
+[ "$(grep -o '"ramp_slowed": [0-9]*' "$scratch/ramp/metrics.jsonl" | sort -u | wc -l)" = 3 ] || fail "periods are not measured before steps 0, 5 and 10"
+run ramp-resumed $ramp --set train.steps=8
+run ramp-resumed $ramp --resume
+same ramp ramp-resumed
+cmp -s "$scratch/ramp/state.safetensors" "$scratch/ramp-resumed/state.safetensors" || fail "ramp: a resumed run has another state"
 # Tensor scales that stand for four steps: step 1 is the first that sees another.
 run fresh --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=1
 run held --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=4
@@ -81,4 +98,8 @@ no() { refuses "mxgold: $scratch/llama.json: $1" "$mxgold" train "$scratch/llama
 no "loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init" --set loss.scaling=dynamic --set loss.scale=2
 no "model.smooth_swiglu: llama alone has a SwiGLU" --set model.kind=gpt2 --set model.smooth_swiglu=true
 no "quant: q2.ema=1.5: expected a decay below 1, or off" --set quant.train.q2.ema=1.5
+no "ramp is of optimizer.kind=adamw" --set quant.train.ramp=on --set optimizer.kind=sgd --set quant.recipe=recipe-ocp
+no "ramp sums gradients over steps, which optimizer.clip would scale one by one, expected one of the two" --set quant.train.ramp=on --set optimizer.clip=1
+no "model.smooth_swiglu changes the weight that ramp measures, expected one of the two" --set quant.train.ramp=on --set model.smooth_swiglu=true
+no "quant: ramp measures single weights, and had.size=16 of Q2 mixes them" --set quant.train.ramp=on --set quant.recipe=recipe-mxfp4-amd
 no "quant: tensor.hold=2.5: expected a whole number of steps, from 1" --set quant.train.tensor.hold=2.5

@@ -1,6 +1,8 @@
 /* Can a layer follow a recipe? */
+#include <math.h>
 #include <string.h>
 
+#include "mxgold/ablate.h"
 #include "train/linear/rules.h"
 
 static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) {
@@ -30,6 +32,27 @@ static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) 
   return MX_OK;
 }
 
+/* Q-Ramping is the trainer's; what it says of Q2 is checked here, where a recipe is. */
+static mx_status check_ramp(const mx_linear_recipe *r, mx_error *err) {
+  enum { EXACT = 1 << 23 }; /* twice as many steps can pass between updates, and binary32 counts them */
+  const double every = mxi_linear_real(r->ramp_every, 1000), steps = mxi_linear_real(r->ramp_steps, 30);
+  const double k1 = mxi_linear_real(r->ramp_k1, 16), k2 = mxi_linear_real(r->ramp_k2, 5);
+  const mx_spec *s = &r->q[MX_Q2];
+  if (r->ramp == MX_RAMP_OFF) return MX_OK;
+  if (!(every == floor(every) && every >= 1 && every <= EXACT))
+    return mx_fail(err, MX_ERR_CONFLICT, "ramp.every=%g: expected a whole number of steps, from 1 to %d", every + 0.0, EXACT);
+  if (!(steps == floor(steps) && steps >= 1 && steps <= EXACT))
+    return mx_fail(err, MX_ERR_CONFLICT, "ramp.steps=%g: expected a whole number of steps, from 1 to %d", steps + 0.0, EXACT);
+  if (!(k1 > 0 && k1 <= EXACT)) return mx_fail(err, MX_ERR_CONFLICT, "ramp.k1=%g: expected a number above 0, at most %d", k1 + 0.0, EXACT);
+  if (!(k2 == floor(k2) && k2 <= EXACT))
+    return mx_fail(err, MX_ERR_CONFLICT, "ramp.k2=%g: expected a whole number of steps, at most %d", k2 + 0.0, EXACT);
+  if (mxi_linear_is_plain(r, MX_FPROP) || s->elem == MX_ELEM_NONE)
+    return mx_fail(err, MX_ERR_CONFLICT, "ramp measures what Q2 makes of a weight, and Q2 is not quantised");
+  if (s->had_size) return mx_fail(err, MX_ERR_CONFLICT, "ramp measures single weights, and had.size=%u of Q2 mixes them", s->had_size);
+  if (mx_spec_is_random(s)) return mx_fail(err, MX_ERR_CONFLICT, "ramp measures what a weight's own steps change, and Q2 rounds at random");
+  return MX_OK;
+}
+
 mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
   if (!recipe) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (!mx_gemm_model_name(recipe->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", recipe->model);
@@ -41,5 +64,6 @@ mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
   mx_status status = mxi_outliers_check(recipe, err);
   if (!status) status = mxi_ema_check(recipe, err);
   if (!status) status = mxi_hold_check(recipe, err);
+  if (!status) status = check_ramp(recipe, err);
   return status ? status : mxi_gradient_check(recipe, err);
 }

@@ -12,11 +12,7 @@ double mxi_power(double beta, uint64_t n) {
   return power;
 }
 
-typedef struct adam {
-  float keep1, take1, keep2, take2, root2, eps, rate, decay;
-} adam;
-
-static void adam_array(float *w, const float *g, float *m, float *v, size_t n, adam a, int l2, float wd, const mx_exec *exec) {
+static void adam_array(float *w, const float *g, float *m, float *v, size_t n, mxi_adam a, int l2, float wd, const mx_exec *exec) {
 #pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
   for (size_t i = 0; i < n; i++) {
     const float grad = l2 ? g[i] + wd * w[i] : g[i];
@@ -34,15 +30,15 @@ static void sgd_array(float *w, const float *g, float *m, size_t n, float lr, fl
   }
 }
 
-static adam adam_of(const mxi_optim_config *c, double lr, uint64_t t, double wd) {
-  return (adam){(float)c->beta1,
-                (float)(1 - c->beta1),
-                (float)c->beta2,
-                (float)(1 - c->beta2),
-                (float)sqrt(1 - mxi_power(c->beta2, t)),
-                (float)c->eps,
-                (float)(lr / (1 - mxi_power(c->beta1, t))),
-                (float)(1 - lr * wd)};
+static mxi_adam adam_of(const mxi_optim_config *c, double lr, uint64_t t, double wd) {
+  return (mxi_adam){(float)c->beta1,
+                    (float)(1 - c->beta1),
+                    (float)c->beta2,
+                    (float)(1 - c->beta2),
+                    (float)sqrt(1 - mxi_power(c->beta2, t)),
+                    (float)c->eps,
+                    (float)(lr / (1 - mxi_power(c->beta1, t))),
+                    (float)(1 - lr * wd)};
 }
 
 static double norm_of(const float *x, size_t n, const mx_exec *exec) {
@@ -97,6 +93,10 @@ void mxi_optim_step(mxi_optim *o, mxi_model *m, double lr) {
     const double wd = p->n_dims == 2 ? c->weight_decay : 0;
     if (c->kind == MXI_SGD) {
       sgd_array(w, g, m1, n, (float)lr, (float)c->momentum, (float)wd, &m->exec);
+      continue;
+    }
+    if (o->ramp.of && o->ramp.of[i] && !o->ramp.rehearses) {
+      mxi_ramp_step(&o->ramp, p->offset, n, w, g, m1, o->v + p->offset, adam_of(c, lr, o->t, wd), &m->exec);
       continue;
     }
     if (spam) stabilise(o, i, g, n, o->t, &m->exec);

@@ -34,6 +34,35 @@ typedef struct mxi_ema {
 enum { MXI_EMA_BEGINS = 10 }; /* steps after which Fprop looks at it */
 void mxi_ema_step(mxi_ema *e, const mxi_model *m);
 
+/* The factors of one step of Adam, rounded to binary32: m = keep1 m + take1 g, v = keep2 v + take2 g g, w -= rate m / (sqrt(v) / root2 + eps). */
+typedef struct mxi_adam {
+  float keep1, take1, keep2, take2, root2, eps, rate, decay;
+} mxi_adam;
+
+/* Q-Ramping (keys ramp.*): elements of some weights have periods of their own. */
+typedef struct mxi_ramp_config {
+  double k1, k2, every;
+  size_t steps;
+} mxi_ramp_config;
+typedef struct mxi_ramp {
+  mxi_ramp_config config;
+  unsigned char *of;           /* [n_params]: has this parameter periods? NULL: none has */
+  float *sum, *count, *period; /* [n_values]: of the gradients since an element's last update, how many they are, and its period, 1 at first */
+  int rehearses;               /* 1: steps are run as without */
+} mxi_ramp;
+/** The period of an element which moved that far while its quantised value moved `jumped`. */
+float mxi_ramp_period(float moved, float jumped, const mxi_ramp_config *c);
+/** Add how far n elements, and their quantised values, are from where they were. */
+void mxi_ramp_moves(float *moved, float *jumped, const float *before, const float *w, const float *q_before, const float *q, size_t n,
+                    const mx_exec *exec);
+/** One step of AdamW of the n elements of a parameter at `offset`: decay and gradient always, the update where its period ends. A gradient with a
+ *  number that is not finite is not added. */
+void mxi_ramp_step(mxi_ramp *r, size_t offset, size_t n, float *w, const float *g, float *m, float *v, mxi_adam a, const mx_exec *exec);
+/** Could a run have come to these periods and counts? */
+int mxi_ramp_is_sound(const mxi_ramp *r, const mxi_model *m);
+/** How many elements have a period above 1. */
+uint64_t mxi_ramp_slowed(const mxi_ramp *r, const mxi_model *m);
+
 /* What stands from step to step. */
 typedef struct mxi_optim {
   mxi_optim_config config;
@@ -43,6 +72,7 @@ typedef struct mxi_optim {
   uint64_t total;      /* steps in all */
   mxi_loss_scale loss;
   mxi_ema ema;
+  mxi_ramp ramp;
 } mxi_optim;
 
 /** One step over all parameters: w moves by g. lr is the schedule's. g may be changed (StableSPAM clips it). */

@@ -330,6 +330,13 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu: llama alone has a SwiGLU", path);
   if (c->model.smooth && c->quantised && c->recipe.q2_ema != 0)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu changes the weight that q2.ema averages, expected one of the two", path);
+  const int ramps = c->quantised && c->recipe.ramp == MX_RAMP_ON;
+  if (ramps && c->optim.kind != MXI_ADAMW) return mx_fail(err, MX_ERR_CONFLICT, "%s: ramp is of optimizer.kind=adamw", path);
+  if (ramps && c->optim.clip > 0)
+    return mx_fail(err, MX_ERR_CONFLICT,
+                   "%s: ramp sums gradients over steps, which optimizer.clip would scale one by one, expected one of the two", path);
+  if (ramps && c->model.smooth)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu changes the weight that ramp measures, expected one of the two", path);
   if (c->loss.dynamic && c->loss.scale != 1)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init", path);
   if (!(c->loss.scale > 0 && c->loss.init > 0 && c->loss.backoff > 0 && c->loss.backoff < 1))

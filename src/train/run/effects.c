@@ -25,7 +25,8 @@ void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mx_linear_recip
     mx_train_key_text(is, sizeof is, recipe, i);
     mx_train_key_text(fallback, sizeof fallback, &plain, i);
     /* Keys that begin later, and those whose default no recipe like this one could have. */
-    e->silent[i] = strcmp(is, fallback) && strcmp(name, "q2.ema") && strcmp(name, "tensor.hold") && !without(&other, recipe, i);
+    e->silent[i] = strcmp(is, fallback) && strcmp(name, "q2.ema") && strcmp(name, "tensor.hold") && strncmp(name, "ramp", 4) &&
+                   !without(&other, recipe, i);
   }
 }
 

@@ -14,7 +14,7 @@ typedef struct mxi_effects {
   int silent[MXI_MOST_KEYS]; /* of each training key: it is on, and no layer has changed yet */
 } mxi_effects;
 
-/** The keys that are on in a recipe. q2.ema and tensor.hold, which begin later, are left out. */
+/** The keys that are on in a recipe. q2.ema and tensor.hold, which begin later, and ramp.*, which is no linear's, are left out. */
 void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mx_linear_recipe *recipe);
 /** Compare a layer's output and gradients with those under each key set back. Memory that is not to be had ends it for this layer. */
 void mxi_effects_linear(mxi_effects *e, size_t index, const float *dy, const float *x);

@@ -20,6 +20,8 @@ typedef struct group {
   int of_linears; /* 1: the weights of linears alone */
 } group;
 
+enum { MOST_GROUPS = 7 };
+
 static int has(const group *g, const mxi_model *m, size_t param) {
   int found = !g->of_linears;
   for (size_t i = 0; i < m->n_linears && !found; i++) found = (size_t)m->linears[i].weight == param;
@@ -134,6 +136,21 @@ static int parse_held(mxi_model *m, const char *text) {
   return 1;
 }
 
+/* What is kept as tensors; returns how many groups. */
+static size_t state_groups(group groups[MOST_GROUPS], const mxi_model *m, const mxi_optim *o) {
+  const group all[MOST_GROUPS] = {{"", m->w, 0},
+                                  {"optimizer.m.", o->m, 0},
+                                  {"optimizer.v.", o->v, 0},
+                                  {"ema.", o->ema.w, 1},
+                                  {"ramp.sum.", o->ramp.sum, 1},
+                                  {"ramp.count.", o->ramp.count, 1},
+                                  {"ramp.period.", o->ramp.period, 1}};
+  size_t n = 0;
+  for (size_t i = 0; i < MOST_GROUPS; i++)
+    if (all[i].values) groups[n++] = all[i];
+  return n;
+}
+
 mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, mx_error *err) {
   char counts[64];
   const size_t room = 64 * (m->n_params + 1);
@@ -154,8 +171,8 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
                                  {"tensor.hold", held},
                                  {"late", late},
                                  {NULL, NULL}};
-  const group groups[] = {{"", m->w, 0}, {"optimizer.m.", o->m, 0}, {"optimizer.v.", o->v, 0}, {"ema.", o->ema.w, 1}};
-  const mx_status status = write_groups(path, m, groups, o->ema.w ? 4 : 3, meta, err);
+  group groups[MOST_GROUPS];
+  const mx_status status = write_groups(path, m, groups, state_groups(groups, m, o), meta, err);
   free(clip);
   free(norm);
   free(held);
@@ -166,13 +183,15 @@ mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t 
   mx_file *file;
   mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
-  const group groups[] = {{"", m->w, 0}, {"optimizer.m.", o->m, 0}, {"optimizer.v.", o->v, 0}, {"ema.", o->ema.w, 1}};
-  for (size_t i = 0; i < (o->ema.w ? 4 : 3) && !status; i++) status = read_group(file, m, &groups[i], err);
+  group groups[MOST_GROUPS];
+  const size_t n_groups = state_groups(groups, m, o);
+  for (size_t i = 0; i < n_groups && !status; i++) status = read_group(file, m, &groups[i], err);
   const char *counts = mx_file_meta(file, "steps"), *clip = mx_file_meta(file, "stablespam.clip"),
              *norm = mx_file_meta(file, "stablespam.norm"), *held = mx_file_meta(file, "tensor.hold"),
              *more = mx_file_meta(file, "ema.steps loss.scale loss.good");
   if (!status && (!counts || sscanf(counts, "%" SCNu64 " %" SCNu64 " %" SCNu64, step, &o->t, &o->total) != 3 || !clip || !norm ||
                   !parse_doubles(o->clip, m->n_params, clip) || !parse_doubles(o->norm, 2 * m->n_params, norm) || !more || !held ||
+                  !mxi_ramp_is_sound(&o->ramp, m) ||
                   sscanf(more, "%" SCNu64 " %la %" SCNu64, &o->ema.steps, &o->loss.scale, &o->loss.good) != 3 || !parse_held(m, held)))
     status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", path);
   const char *text = mx_file_meta(file, "late");

@@ -13,6 +13,7 @@
 #include "train/run/effects.h"
 #include "train/run/files.h"
 #include "train/run/metrics.h"
+#include "train/run/rehearse.h"
 #include "train/run/threshold.h"
 
 typedef struct paths {
@@ -27,6 +28,7 @@ typedef struct run {
   mxi_optim optim;
   mxi_metrics layers;
   mxi_threshold threshold;
+  mxi_rehearsal rehearsal;
   int metrics_due, threshold_due; /* in the step under way */
   paths path;
   mxi_lines metrics, digests;
@@ -106,6 +108,7 @@ static mx_status make_model(run *r, const mx_exec *exec, mx_error *err) {
   if (!status) status = optim_new(r, err);
   if (!status) status = mxi_metrics_open(&r->layers, r->model, c, err);
   if (!status) status = mxi_threshold_open(&r->threshold, r->model, c, err);
+  if (!status) status = mxi_rehearsal_open(&r->rehearsal, r->model, &r->optim, c, err);
   if (!status) mxi_model_init(r->model, c->train.seed_init);
   return status;
 }
@@ -259,10 +262,11 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   *loss = 0;
   m->counts = (mx_linear_counts){0};
   m->loss_scale = (float)r->optim.loss.scale;
-  if (r->step == 0 && r->config.quantised) mxi_effects_begin(&r->effects, m, &r->config.recipe);
+  const int rehearses = r->optim.ramp.rehearses, first = r->step == 0 && r->config.quantised && !rehearses;
+  if (first) mxi_effects_begin(&r->effects, m, &r->config.recipe);
   tell_linears(r, m->holds && r->step % (uint64_t)r->config.recipe.tensor_hold == 0);
   if (r->sum) memset(r->sum, 0, m->n_values * sizeof *r->sum);
-  m->show = r->how->all_digests ? show_digest : NULL;
+  m->show = r->how->all_digests && !rehearses ? show_digest : NULL;
   m->show_self = r;
   for (size_t k = 0; k < n; k++) {
     const uint64_t s = r->step * n + k;
@@ -270,12 +274,11 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
     const mxi_batch batch = mxi_data_batch(&r->data, &r->config, s);
     mx_status status = mxi_model_forward(m, &batch, r->config.train.seed_quant, s, 0, &one, err);
     if (!status && !isfinite(one)) {
-      find_where(r, &batch);
+      if (!rehearses) find_where(r, &batch);
       *loss = one;
       return MX_OK;
     }
-    m->watch =
-        k + 1 == n && (r->metrics_due || r->threshold_due || (r->step == 0 && r->config.quantised)) ? watch : NULL; /* a step's last batch */
+    m->watch = k + 1 == n && (r->metrics_due || r->threshold_due || first) ? watch : NULL; /* a step's last batch */
     m->watch_self = r;
     if (!status) status = mxi_model_backward(m, err);
     m->watch = NULL;
@@ -347,9 +350,42 @@ static void print_techniques(run *r, int skip) {
     if (r->how->warn) r->how->warn(r->how->self, silent);
   }
   if (r->model->ema) fprintf(to, ", \"ema_steered\": %" PRIu64, r->model->counts.steered);
+  if (r->optim.ramp.of) fprintf(to, ", \"ramp_slowed\": %" PRIu64, mxi_ramp_slowed(&r->optim.ramp, r->model));
   if (!c->loss.dynamic) return;
   fprintf(to, ", \"loss_scale\": %.9g, \"skipped\": %s", r->optim.loss.scale, skip ? "true" : "false");
   mxi_loss_scale_after(&r->optim.loss, skip);
+}
+
+static double rate(const run *r) {
+  const mxi_config *c = &r->config;
+  return mxi_threshold_rate(&r->threshold, mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps), c->optim.lr, r->step);
+}
+
+/* What the gradients do to the parameters. Returns 1 for a step that dynamic scaling of the loss skips. */
+static int update(run *r, double lr, double norm) {
+  const mxi_config *c = &r->config;
+  mxi_model *m = r->model;
+  if (c->loss.dynamic && !mxi_gradients_are_finite(m)) return 1;
+  if (c->optim.clip > 0) mxi_gradient_clip(m, norm, c->optim.clip);
+  mxi_optim_step(&r->optim, m, lr);
+  if (r->optim.ema.w) mxi_ema_step(&r->optim.ema, m);
+  return 0;
+}
+
+/* A step that Q-Ramping measures and takes back. */
+static mx_status rehearse(void *self, uint64_t step, int *finite, mx_error *err) {
+  run *r = self;
+  const uint64_t now = r->step;
+  double loss;
+  r->step = step;
+  const mx_status status = gradients(r, &loss, err);
+  *finite = !status && isfinite(loss);
+  if (*finite) {
+    const int skip = update(r, rate(r), 0); /* it excludes clipping, which has need of the norm */
+    if (r->config.loss.dynamic) mxi_loss_scale_after(&r->optim.loss, skip);
+  }
+  r->step = now;
+  return status;
 }
 
 static mx_status one_step(run *r, mx_error *err) {
@@ -357,6 +393,11 @@ static mx_status one_step(run *r, mx_error *err) {
   mxi_model *m = r->model;
   double loss, norm;
   mxi_threshold_switch(&r->threshold, m, r->step);
+  r->metrics_due = r->threshold_due = 0;
+  if (mxi_rehearsal_due(&r->rehearsal, r->step)) {
+    const mx_status status = mxi_rehearsal_run(&r->rehearsal, r->step, rehearse, r, err);
+    if (status) return status;
+  }
   r->metrics_due = mxi_metrics_due(&r->layers, r->step);
   r->threshold_due = mxi_threshold_due(&r->threshold, r->step);
   mx_status status = gradients(r, &loss, err);
@@ -367,12 +408,8 @@ static mx_status one_step(run *r, mx_error *err) {
   if (last && r->how->gradients && (status = mxi_write_parameters(r->how->gradients, m, 1, err))) return status;
   if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
   digest_gradients(r, m);
-  const int skip = c->loss.dynamic && !mxi_gradients_are_finite(m);
-  if (c->optim.clip > 0 && !skip) mxi_gradient_clip(m, norm, c->optim.clip);
-  const double lr =
-      mxi_threshold_rate(&r->threshold, mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps), c->optim.lr, r->step);
-  if (!skip) mxi_optim_step(&r->optim, m, lr);
-  if (!skip && r->optim.ema.w) mxi_ema_step(&r->optim.ema, m);
+  const double lr = rate(r);
+  const int skip = update(r, lr, norm);
   fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g", r->step, loss, lr);
   print_finite(r->metrics.to, "grad_norm", norm);
   print_techniques(r, skip);
