@@ -41,6 +41,8 @@ extern "C" {
 
 enum { MX_Q1, MX_Q2, MX_Q3, MX_Q4, MX_Q5, MX_Q6, MX_OPERANDS };
 enum { MX_FPROP, MX_DGRAD, MX_WGRAD, MX_PRODUCTS };
+/** The name of a product of a linear layer: "fprop", "dgrad", "wgrad"; NULL for any other number. */
+const char *mx_linear_product_name(int product);
 
 /* Choices of formats/train_keys.def, in the order of their names there. */
 enum { MX_REQUANT_HP, MX_REQUANT_FWD_DEQUANT, MX_REQUANT_REUSE };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
+#include "cli/base/files.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/shape.h"
 #include "cli/spec/opts.h"
@@ -27,11 +28,6 @@ static const cli_option options[] = {
      "write one file per column, PREFIX.COLUMN.hex, for Verilog's $readmemh", NULL},
     {0},
 };
-
-static int ends_with(const char *s, const char *end) {
-  const size_t n = strlen(s), m = strlen(end);
-  return n >= m && !strcmp(s + n - m, end);
-}
 
 static int write_readmemh(const mx_vectors *v, const char *prefix) {
   for (size_t i = 0; i < v->n_filled; i++) {
@@ -120,7 +116,7 @@ static int run(const cli_context *ctx, void *args) {
   if (a->shape && shape_parse(shape, 2, a->shape) != 2) return cli_error("gen: --shape %s: expected RxC, such as 64x256", a->shape);
   if (a->shape && (mx_suite_find(a->suite) == MX_SUITE_MINIMAL || mx_suite_find(a->suite) == MX_SUITE_SPECIAL))
     return cli_error("gen: --shape %s: suite %s has tensors of its own shape, expected no --shape", a->shape, a->suite);
-  if (a->out && strcmp(a->out, "-") && !ends_with(a->out, ".safetensors") && !ends_with(a->out, ".mxv"))
+  if (a->out && strcmp(a->out, "-") && !file_ends_with(a->out, ".safetensors") && !file_ends_with(a->out, ".mxv"))
     return cli_error("gen: -o %s: expected .mxv or .safetensors", a->out);
   mx_cases cases;
   const uint64_t seed = a->spec.seed.v;
@@ -130,7 +126,7 @@ static int run(const cli_context *ctx, void *args) {
   int rc = CLI_FINE;
   if (mx_cases_to_vectors(&v, &cases, &spec, a->suite, spec_preset_label(&a->spec, &spec), seed, pipe || a->inputs, &err)) rc = cli_fail(&err);
   if (!rc && a->readmemh) rc = write_readmemh(&v, a->readmemh);
-  if (!rc && a->out && ends_with(a->out, ".safetensors"))
+  if (!rc && a->out && file_ends_with(a->out, ".safetensors"))
     rc = write_safetensors(a, &spec, &v, &cases);
   else if (!rc && (pipe || a->out) && mx_vectors_save(&v, a->out ? a->out : "-", &err))
     rc = cli_fail(&err);

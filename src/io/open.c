@@ -31,19 +31,14 @@ static mx_status io_failed(const mx_file *f, mx_error *err, const char *what) {
 
 static mx_status no_memory(const mx_file *f, mx_error *err) { return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path); }
 
-static int ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), m = strlen(end);
-  return n >= m && !strcmp(s + n - m, end);
-}
-
 mx_status mxi_io_parse(mx_file *f, mx_error *err) {
   if (f->n_bytes >= 6 && !memcmp(f->base, "\x93NUMPY", 6)) return mxi_io_parse_npy(f, err);
   if (f->n_bytes > 8 && f->base[8] == '{') return mxi_io_parse_safetensors(f, err);
   if (f->n_bytes && mxi_io_is_mxv(f->base, f->n_bytes)) return mxi_io_parse_mxv(f, err);
   /* None: let the ending choose the message. */
-  if (ends_with(f->path, ".npy")) return mxi_io_parse_npy(f, err);
-  if (ends_with(f->path, ".safetensors")) return mxi_io_parse_safetensors(f, err);
-  if (ends_with(f->path, ".mxv")) return mxi_io_parse_mxv(f, err);
+  if (mxi_io_ends_with(f->path, ".npy")) return mxi_io_parse_npy(f, err);
+  if (mxi_io_ends_with(f->path, ".safetensors")) return mxi_io_parse_safetensors(f, err);
+  if (mxi_io_ends_with(f->path, ".mxv")) return mxi_io_parse_mxv(f, err);
   return mxi_io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors or .mxv");
 }
 

@@ -22,11 +22,6 @@ static mx_status failed(const mx_writer *w, mx_error *err, const char *what) {
 
 static mx_status no_memory(const mx_writer *w, mx_error *err) { return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", w->path); }
 
-static int ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), m = strlen(end);
-  return n >= m && !strcmp(s + n - m, end);
-}
-
 static void free_writer(mx_writer *w) {
   if (w->fd >= 0) close(w->fd);
   mxi_io_drop_temporary(w->temporary, w->slot);
@@ -56,8 +51,8 @@ mx_status mx_writer_open(mx_writer **out, const char *path, mx_error *err) {
   struct stat st;
   int exists = !is_stdout && !stat(path, &st);
   int stream = is_stdout || (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
-  int npy = ends_with(path, ".npy");
-  if (!stream && !npy && !ends_with(path, ".safetensors"))
+  int npy = mxi_io_ends_with(path, ".npy");
+  if (!stream && !npy && !mxi_io_ends_with(path, ".safetensors"))
     return mx_fail(err, MX_ERR_ARG, "%s: unknown kind of output, expected a name that ends in .npy or .safetensors, or -", path);
   mx_writer *w = calloc(1, sizeof *w);
   if (!w) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);

@@ -86,17 +86,13 @@ static void draw(FILE *f, const ablate_result *r, const ablate_detail *d, int sv
   fputs("unset multiplot\n", f);
 }
 
-static int ends_with(const char *s, const char *end) {
-  const size_t n = strlen(s), m = strlen(end);
-  return n > m && !strcmp(s + n - m, end);
-}
-
 int ablate_image_check(const char *path) {
-  if (!ends_with(path, ".svg") && !ends_with(path, ".png")) return cli_error("--png: '%s', expected a name that ends in .png or .svg", path);
+  if (!file_ends_with(path, ".svg") && !file_ends_with(path, ".png"))
+    return cli_error("--png: '%s', expected a name that ends in .png or .svg", path);
   return file_check(path);
 }
 
-int image_is_svg(const char *path) { return ends_with(path, ".svg"); }
+int image_is_svg(const char *path) { return file_ends_with(path, ".svg"); }
 
 int image_write(const char *path, char *script, size_t n) {
   char *image = NULL;

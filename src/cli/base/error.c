@@ -1,12 +1,12 @@
-/* One line on standard error. */
+/* Prints an error of a command as one line on standard error. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 
 static int say(const char *text) {
-  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress line may stand there */
+  progress_clear();
   fprintf(stderr, "mxgold: %s\n", text);
   return CLI_TROUBLE;
 }

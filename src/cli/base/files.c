@@ -1,6 +1,7 @@
-/* Files that come whole or not at all. */
+/* Writes files whole or not at all, and checks their names. */
 #include "files.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/base/cli.h"
@@ -23,4 +24,9 @@ int file_check(const char *path) {
   if (mx_text_begin(&t, path, &err)) return cli_error("%s", err.text);
   mx_text_drop(&t);
   return CLI_FINE;
+}
+
+int file_ends_with(const char *path, const char *end) {
+  const size_t n = strlen(path), m = strlen(end);
+  return n >= m && !strcmp(path + n - m, end);
 }

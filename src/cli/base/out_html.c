@@ -3,22 +3,7 @@
 
 #include "cli.h"
 #include "out_items.h"
-
-static void put(FILE *f, const char *s) {
-  for (; *s; s++) switch (*s) {
-    case '<':
-      fputs("&lt;", f);
-      break;
-    case '>':
-      fputs("&gt;", f);
-      break;
-    case '&':
-      fputs("&amp;", f);
-      break;
-    default:
-      putc(*s, f);
-    }
-}
+#include "page.h"
 
 typedef struct column {
   const char *key;
@@ -34,7 +19,7 @@ static size_t column_of(column *columns, size_t *n, const char *key) {
 
 static void put_cell(FILE *f, const char *tag, const column *c, const char *text) {
   fprintf(f, "<%s%s>", tag, c->number ? "" : " class=t");
-  put(f, text);
+  page_text(f, text);
   fprintf(f, "</%s>", tag);
 }
 
@@ -72,9 +57,9 @@ void out_html(const out *o, FILE *f) {
     if (it->kind != PAIR) continue;
     if (i == 0 || o->items[i - 1].kind != PAIR) fputs("<dl>\n", f);
     fputs("<dt>", f);
-    put(f, it->key);
+    page_text(f, it->key);
     fputs("</dt><dd>", f);
-    put(f, it->text);
+    page_text(f, it->text);
     fputs("</dd>\n", f);
     if (i + 1 == o->n || o->items[i + 1].kind != PAIR) fputs("</dl>\n", f);
   }

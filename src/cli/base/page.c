@@ -3,23 +3,34 @@
 
 #include <string.h>
 
+/* The number of bytes of the UTF-8 character that s begins with; 0 if these bytes are no character. */
+static int utf8(const char *s) {
+  const unsigned char c = (unsigned char)*s;
+  const int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+  for (int i = 1; i < n; i++)
+    if (((unsigned char)s[i] & 0xc0) != 0x80) return 0;
+  return n;
+}
+
 void page_text(FILE *f, const char *s) {
-  for (; *s; s++) switch (*s) {
-    case '<':
-      fputs("&lt;", f);
-      break;
-    case '>':
-      fputs("&gt;", f);
-      break;
-    case '&':
+  for (; *s; s++) {
+    const int n = utf8(s);
+    if (n > 1) {
+      fwrite(s, 1, (size_t)n, f);
+      s += n - 1;
+    } else if (!n)
+      putc('?', f);
+    else if (*s == '&')
       fputs("&amp;", f);
-      break;
-    case '"':
+    else if (*s == '<')
+      fputs("&lt;", f);
+    else if (*s == '>')
+      fputs("&gt;", f);
+    else if (*s == '"')
       fputs("&quot;", f);
-      break;
-    default:
+    else
       putc((unsigned char)*s < 0x20 ? '?' : *s, f);
-    }
+  }
 }
 
 /* Charts are drawn in black on nothing: here black becomes the colour of the page's text, so that they are read on a dark page too. */

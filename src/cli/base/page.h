@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/** Text with what HTML has for itself escaped. */
+/** Print s as text of HTML or XML: the characters of markup as entities, control bytes and bytes that are no UTF-8 as question marks. */
 void page_text(FILE *f, const char *s);
 /** Head, heading and the verdict below it. */
 void page_begin(FILE *f, const char *title, const char *verdict);

@@ -1,5 +1,7 @@
 /* Progress of long work, on a terminal. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "progress.h"
@@ -42,7 +44,8 @@ void progress_at(progress *p, uint64_t done) {
   if (seconds(&p->last, &now) < 0.1 || (!p->verbose && elapsed < 1)) return;
   p->last = now;
   p->shown = 1;
-  fprintf(stderr, "\r\033[K%s: %3.0f%%", p->what, p->total ? 100.0 * (double)done / (double)p->total : 100.0);
+  progress_clear();
+  fprintf(stderr, "%s: %3.0f%%", p->what, p->total ? 100.0 * (double)done / (double)p->total : 100.0);
   if (p->timed) {
     print_time_left(p, elapsed);
   } else {
@@ -53,7 +56,7 @@ void progress_at(progress *p, uint64_t done) {
 }
 
 void progress_end(progress *p) {
-  if (p->shown) fputs("\r\033[K", stderr);
+  if (p->shown) progress_clear();
   if (!p->verbose) return;
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -63,4 +66,32 @@ void progress_end(progress *p) {
     fputs(", ", stderr);
   }
   fprintf(stderr, "%.3f s\n", seconds(&p->start, &now));
+}
+
+void progress_clear(void) {
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+}
+
+void progress_bar(uint64_t done, uint64_t total, const char *format, ...) {
+  enum { WIDTH = 24 };
+  char bar[WIDTH + 1];
+  for (uint64_t i = 0; i < WIDTH; i++) bar[i] = i * total < done * WIDTH ? '#' : '.';
+  bar[WIDTH] = 0;
+  progress_clear();
+  fprintf(stderr, "[%s] ", bar);
+  va_list args;
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fflush(stderr);
+}
+
+const char *progress_time(char text[PROGRESS_TIME], double seconds) {
+  if (seconds < 0) return strcpy(text, "?");
+  const unsigned long s = (unsigned long)(seconds + .5);
+  if (s >= 3600)
+    snprintf(text, PROGRESS_TIME, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
+  else
+    snprintf(text, PROGRESS_TIME, "%lu:%02lu", s / 60, s % 60);
+  return text;
 }

@@ -23,4 +23,13 @@ void progress_at(progress *p, uint64_t done);
 /** Take the line away; under -v say time and rate, on a terminal or not. */
 void progress_end(progress *p);
 
+/** Show on standard error, in place of the line that stands there: a bar of what is done, and the text that follows. For callers that know that it is a
+ *  terminal. */
+void progress_bar(uint64_t done, uint64_t total, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/** Take the line of a terminal away. */
+void progress_clear(void);
+enum { PROGRESS_TIME = 24 };
+/** Seconds as h:mm:ss, or m:ss below an hour; "?" if negative: unknown. Returns text. */
+const char *progress_time(char text[PROGRESS_TIME], double seconds);
+
 #endif

@@ -8,14 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/base/files.h"
+
 static const char suffix[] = ".index.json";
 
-static int ends_with(const char *s, const char *end) {
-  const size_t n = strlen(s), m = strlen(end);
-  return n > m && !strcmp(s + n - m, end);
-}
-
-int checkpoint_is_index(const char *path) { return ends_with(path, suffix); }
+int checkpoint_is_index(const char *path) { return file_ends_with(path, suffix); }
 
 int checkpoint_is_folder(const char *path) {
   struct stat s;
@@ -27,9 +24,9 @@ static size_t files_of(char **out, const char *folder, const char *end) {
   size_t n = 0;
   DIR *dir = opendir(folder);
   for (struct dirent *e; dir && (e = readdir(dir));) {
-    if (!ends_with(e->d_name, end)) continue;
+    if (!file_ends_with(e->d_name, end)) continue;
     free(*out);
-    if (asprintf(out, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/", e->d_name) < 0) *out = NULL;
+    if (asprintf(out, "%s%s%s", folder, file_ends_with(folder, "/") ? "" : "/", e->d_name) < 0) *out = NULL;
     n++;
   }
   if (dir) closedir(dir);

@@ -8,6 +8,7 @@
 
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
+#include "cli/base/progress.h"
 #include "mpi.h"
 #include "mxgold/sweep.h"
 
@@ -35,27 +36,12 @@ static const cli_option options[] = {
 static volatile sig_atomic_t stop;
 static void on_signal(int number) { stop = number; }
 
-/* Hours, minutes and seconds, as short as they can be said. */
-static const char *time_text(char text[24], double seconds) {
-  const unsigned long s = seconds > 0 ? (unsigned long)(seconds + .5) : 0;
-  if (s >= 3600)
-    snprintf(text, 24, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
-  else
-    snprintf(text, 24, "%lu:%02lu", s / 60, s % 60);
-  return text;
-}
-
 static void report(void *self, const mx_sweep_progress *p) {
   const int *terminal = self;
   if (!*terminal) return;
-  enum { WIDE = 24 };
-  char bar[WIDE + 1], spent[24], left[24];
-  const size_t done = p->finished + p->failed;
-  for (size_t i = 0; i < WIDE; i++) bar[i] = i * p->runs < done * WIDE ? '#' : '.';
-  bar[WIDE] = 0;
-  fprintf(stderr, "\r\033[K[%s] %zu of %zu runs done, %zu running, %zu failed or diverged, %s since the start, %s left", bar, done, p->runs,
-          p->running, p->failed, time_text(spent, p->seconds), p->seconds_left < 0 ? "?" : time_text(left, p->seconds_left));
-  fflush(stderr);
+  char spent[PROGRESS_TIME], left[PROGRESS_TIME];
+  progress_bar(p->finished + p->failed, p->runs, "%zu of %zu runs done, %zu running, %zu failed or diverged, %s since the start, %s left",
+               p->finished + p->failed, p->runs, p->running, p->failed, progress_time(spent, p->seconds), progress_time(left, p->seconds_left));
 }
 
 static int read_shard(mx_sweep_options *how, const char *text) {
@@ -133,7 +119,7 @@ static int run(const cli_context *ctx, void *args) {
   mpi_end();
   mx_sweep_free(sweep);
   if (rank) return CLI_FINE;
-  if (terminal) fputs("\r\033[K", stderr);
+  if (terminal) progress_clear();
   if (status) return cli_fail(&err);
   const int rc = print_result(a, &result);
   if (rc || !result.left) return rc;

@@ -9,6 +9,7 @@
 
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
+#include "cli/base/progress.h"
 #include "mxgold/ablate.h"
 #include "mxgold/linear.h"
 #include "mxgold/train.h"
@@ -62,23 +63,18 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A bar, the loss, steps a second, time left: at most ten times a second, on a terminal alone. */
+/* Shows a bar, the loss, the steps a second and the time left: at most ten times a second, and on a terminal alone. */
 static void report(void *self, const mx_train_step *s) {
   progress_line *p = self;
   const double at = now();
   if (!p->any) p->any = 1, p->first = s->step, p->began = at;
   if (!p->terminal || (at - p->shown < .1 && s->step + 1 < s->steps)) return;
   p->shown = at;
-  enum { WIDE = 24 };
-  char bar[WIDE + 1];
   const uint64_t done = s->step + 1;
-  for (int i = 0; i < WIDE; i++) bar[i] = (uint64_t)i * s->steps < done * WIDE ? '#' : '.';
-  bar[WIDE] = 0;
   const double rate = at > p->began ? (double)(s->step - p->first) / (at - p->began) : 0;
-  const double left = rate > 0 ? (double)(s->steps - done) / rate : 0;
-  fprintf(stderr, "\r\033[K[%s] step %" PRIu64 " of %" PRIu64 "  loss %.4f  %.3g steps/s  %d:%02d left", bar, done, s->steps, s->loss, rate,
-          (int)left / 60, (int)left % 60);
-  fflush(stderr);
+  char left[PROGRESS_TIME];
+  progress_bar(done, s->steps, "step %" PRIu64 " of %" PRIu64 "  loss %.4f  %.3g steps/s  %s left", done, s->steps, s->loss, rate,
+               progress_time(left, rate > 0 ? (double)(s->steps - done) / rate : -1));
 }
 
 static void warn(void *self, const char *keys) {
@@ -220,7 +216,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_train_result result;
   mx_error err;
   const mx_status status = mx_train_run(&result, &how, &err);
-  if (line.terminal && line.any) fputs("\r\033[K", stderr);
+  if (line.terminal && line.any) progress_clear();
   if (status) return cli_fail(&err);
   if (result.end == MX_TRAIN_DIVERGED) {
     cli_error("%s: step %" PRIu64 ": the loss is not finite; the first output that is not finite is that of %s", a->out, result.steps,

@@ -9,36 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of a character of UTF-8, 0 if it is none. */
-static int utf8(const char *s) {
-  const unsigned char c = (unsigned char)*s;
-  const int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-  for (int i = 1; i < n; i++)
-    if (((unsigned char)s[i] & 0xc0) != 0x80) return 0;
-  return n;
-}
-
-/* What a page or XML cannot have, control bytes and bytes of no character, as question marks. */
-static void escaped(FILE *f, const char *s) {
-  for (; *s; s++) {
-    const int n = utf8(s);
-    if (n > 1) {
-      fwrite(s, 1, (size_t)n, f);
-      s += n - 1;
-    } else if (!n)
-      putc('?', f);
-    else if (*s == '&')
-      fputs("&amp;", f);
-    else if (*s == '<')
-      fputs("&lt;", f);
-    else if (*s == '>')
-      fputs("&gt;", f);
-    else if (*s == '"')
-      fputs("&quot;", f);
-    else
-      putc((unsigned char)*s < 0x20 ? '?' : *s, f);
-  }
-}
+#include "cli/base/page.h"
 
 /* mx_text_begin() and mx_text_end() for the command line. */
 static int begin(mx_text *t, const char *path) {
@@ -70,14 +41,14 @@ int report_junit(const char *path, const char *suite, const junit_case *cases, s
     skipped += cases[i].skipped;
   }
   fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", f);
-  escaped(f, suite);
+  page_text(f, suite);
   fprintf(f, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n", n, failures, skipped);
   for (size_t i = 0; i < n; i++) {
     fputs("  <testcase name=\"", f);
-    escaped(f, cases[i].name);
+    page_text(f, cases[i].name);
     if (cases[i].failure) {
       fputs("\"><failure message=\"", f);
-      escaped(f, cases[i].failure);
+      page_text(f, cases[i].failure);
       fputs("\"/></testcase>\n", f);
     } else
       fputs(cases[i].skipped ? "\"><skipped/></testcase>\n" : "\"/>\n", f);
@@ -272,17 +243,17 @@ int report_html(const char *path, const char *a, const char *b, const mx_differe
           "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>mxgold "
           "diff</title>%s</head><body><h1>",
           style);
-  escaped(f, a);
+  page_text(f, a);
   fputs(" against ", f);
-  escaped(f, b);
+  page_text(f, b);
   fprintf(f, ": <span class=\"%s\">%s</span></h1>", d->equal ? "good" : "bad", d->equal ? "equal" : "not equal");
   if (*verdict) {
     fputs("<p>", f);
-    escaped(f, verdict);
+    page_text(f, verdict);
     fputs("</p>", f);
   }
   fputs("<p>Expected under <code>", f);
-  escaped(f, *keys ? keys : "the default keys");
+  page_text(f, *keys ? keys : "the default keys");
   fputs("</code></p><table><tr><th></th><th>compared</th><th>differ</th></tr>", f);
   fprintf(f,
           "<tr><td>codes</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td></tr><tr><td>scales</td><td>%" PRIu64 "</td><td>%" PRIu64
@@ -292,7 +263,7 @@ int report_html(const char *path, const char *a, const char *b, const mx_differe
   if (d->n_patterns) fputs("<h2>What the differences have in common</h2><ul>", f);
   for (int i = 0; i < d->n_patterns; i++) {
     fputs("<li>", f);
-    escaped(f, d->patterns[i]);
+    page_text(f, d->patterns[i]);
     fputs("</li>", f);
   }
   if (d->n_patterns) fputs("</ul>", f);

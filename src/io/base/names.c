@@ -1,4 +1,4 @@
-/* Names and where they stand in a list: open addressing by XXH3. */
+/* Finds names in a list by open addressing, hashed by XXH3. */
 #include "io/base/names.h"
 
 #include <stdint.h>
@@ -38,4 +38,9 @@ int mxi_io_names_add(io_names *t, size_t index, io_name_of *of, const void *set)
 void mxi_io_names_free(io_names *t) {
   free(t->slots);
   *t = (io_names){0};
+}
+
+int mxi_io_ends_with(const char *s, const char *end) {
+  const size_t n = strlen(s), m = strlen(end);
+  return n >= m && !strcmp(s + n - m, end);
 }

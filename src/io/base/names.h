@@ -1,4 +1,4 @@
-/* Names and where they stand in a list, found without looking at all of them. Internal to src/io/. */
+/* Names of tensors found in a list without looking at all of them, and how names of files end. Internal to src/io/. */
 #ifndef MX_IO_BASE_NAMES_H
 #define MX_IO_BASE_NAMES_H
 
@@ -17,5 +17,8 @@ size_t mxi_io_names_find(const io_names *names, const char *name, io_name_of *of
 /* Note the name of this index, which is not there yet. 0: out of memory. */
 int mxi_io_names_add(io_names *names, size_t index, io_name_of *of, const void *set);
 void mxi_io_names_free(io_names *names);
+
+/* Does s end with `end`? Kinds of files are told by the ends of their names. */
+int mxi_io_ends_with(const char *s, const char *end);
 
 #endif

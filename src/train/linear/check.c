@@ -16,19 +16,19 @@ static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) 
       return mx_fail(err, MX_ERR_CONFLICT, "Q%d: sr.source=given, but a layer draws its own random words", qa + i);
   }
   if (a->had_size != b->had_size)
-    return mx_fail(err, MX_ERR_CONFLICT, "%s: had.size=%u of Q%d and %u of Q%d do not cancel in the product", mxi_linear_products[p],
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: had.size=%u of Q%d and %u of Q%d do not cancel in the product", mx_linear_product_name(p),
                    a->had_size, qa, b->had_size, qa + 1);
   if (a->had_size &&
       (a->had_sign != b->had_sign || (a->had_sign == MX_HAD_SIGN_FIXED && memcmp(a->had_signs, b->had_signs, sizeof a->had_signs))))
     return mx_fail(err, MX_ERR_CONFLICT, "%s: the signs (had.sign) of Q%d and Q%d differ and do not cancel in the product",
-                   mxi_linear_products[p], qa, qa + 1);
+                   mx_linear_product_name(p), qa, qa + 1);
   if (a->elem == MX_ELEM_NONE || b->elem == MX_ELEM_NONE) return MX_OK;
   size_t block_rows, block_a, block_b;
   mx_spec_block(a, 1 << 20, 1 << 20, &block_rows, &block_a);
   mx_spec_block(b, 1 << 20, 1 << 20, &block_rows, &block_b);
   if (block_a != block_b)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: Q%d has blocks of %zu along the reduction axis and Q%d of %zu, expected the same",
-                   mxi_linear_products[p], qa, block_a, qa + 1, block_b);
+                   mx_linear_product_name(p), qa, block_a, qa + 1, block_b);
   return MX_OK;
 }
 

@@ -60,8 +60,6 @@ void mxi_linear_draw(mxi_layer *y);
 /** Rows and columns of operand q as it is quantised: the reduction axis widened to whole tiles of its rotation. */
 void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q);
 
-/** Their names, for messages and for lists of them; NULL after the last. */
-extern const char *const mxi_linear_products[MX_PRODUCTS + 1];
 /** Does product p see the raw matrices: switched off, or both operands elem=none? */
 int mxi_linear_is_plain(const mx_linear_recipe *r, int p);
 /** Is operand q made of the matrix itself when that is at hand (and not of what the forward pass made)? */

@@ -81,13 +81,13 @@ mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx
   mx_error why;
   mx_status status = y->plain[p] ? raw(y, p, a, b, at, ld, bias, &why) : scaled(y, p, at, ld, bias, &why);
   if (!status && p == MX_FPROP) status = mxi_linear_compensate(y, at, ld, b, &why);
-  if (status) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], why.text);
+  if (status) return mx_fail(err, status, "%s: %s", mx_linear_product_name(p), why.text);
   if (q >= 0) {
     if (y->work.base && turn && !kept) status = rotate(y, at, rows, cols, wide);
     if (!status) status = mxi_gradient_apply(y, q, at, ld, y->seen[q]);
   }
   if (!status && y->work.base && turn) status = rotate_back(y, at, rows, wide);
-  if (status) return mx_fail(err, status, "%s: %s", mxi_linear_products[p], mx_status_text(status));
+  if (status) return mx_fail(err, status, "%s: %s", mx_linear_product_name(p), mx_status_text(status));
   if (y->work.base && !direct) deliver(d, at, rows, cols, wide, y->exec.n_threads);
   return MX_OK;
 }

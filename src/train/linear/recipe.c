@@ -96,7 +96,10 @@ size_t mx_train_key_text(char *out, size_t size, const mx_linear_recipe *recipe,
   return (size_t)snprintf(out, size, "%.*s", (int)strcspn(name, "|"), name);
 }
 
-const char *const mxi_linear_products[] = {"fprop", "dgrad", "wgrad", NULL};
+const char *mx_linear_product_name(int product) {
+  static const char *const names[MX_PRODUCTS] = {"fprop", "dgrad", "wgrad"};
+  return product >= 0 && product < MX_PRODUCTS ? names[product] : NULL;
+}
 
 /* The values themselves: neither quantised nor rounded to a narrower type. */
 static int is_none(const mx_spec *s) { return s->elem == MX_ELEM_NONE && s->input_dtype == MX_INPUT_DTYPE_FLOAT32; }

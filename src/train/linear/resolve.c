@@ -56,7 +56,7 @@ static mx_status products(mx_linear_recipe *r, const char *gemms, mx_error *err)
   for (const char *at = gemms + strspn(gemms, ", "); *at; at += strspn(at, ", ")) {
     const size_t n = strcspn(at, ", ");
     int p = 0;
-    while (p < MX_PRODUCTS && (strlen(mxi_linear_products[p]) != n || strncmp(mxi_linear_products[p], at, n))) p++;
+    while (p < MX_PRODUCTS && (strlen(mx_linear_product_name(p)) != n || strncmp(mx_linear_product_name(p), at, n))) p++;
     if (p == MX_PRODUCTS) return mx_fail(err, MX_ERR_KEY, "'%.*s' is not a product, expected fprop, dgrad, wgrad", (int)n, at);
     r->off[p] = 0;
     at += n;

@@ -354,9 +354,6 @@ static mx_status beside(char **text, const char *config, mx_error *err) {
   return MX_OK;
 }
 
-/* In the order of MX_FPROP, MX_DGRAD, MX_WGRAD. */
-static const char *const products[MX_PRODUCTS] = {"fprop", "dgrad", "wgrad"};
-
 static mx_status resolve(mxi_config *c, const json_t *root, mx_error *err) {
   json_t *out = json_object();
   for (size_t i = 0; i < N_KEYS; i++) {
@@ -388,7 +385,7 @@ static mx_status resolve(mxi_config *c, const json_t *root, mx_error *err) {
     json_object_set_new(spelled, "train", train);
     json_t *gemms = json_array(), *high = json_array();
     for (int p = 0; p < MX_PRODUCTS; p++)
-      if (!c->recipe.off[p]) json_array_append_new(gemms, json_string(products[p]));
+      if (!c->recipe.off[p]) json_array_append_new(gemms, json_string(mx_linear_product_name(p)));
     for (size_t i = 0; i < c->n_high; i++) json_array_append_new(high, json_string(c->high[i]));
     const char *accum = json_string_value(json_object_get(own, "accum"));
     json_object_set_new(spelled, "gemms", gemms);

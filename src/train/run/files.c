@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,4 +255,37 @@ mx_status mxi_lines_close(mxi_lines *l, mx_error *err) {
   const int failed = ferror(l->to) | fclose(l->to);
   l->to = NULL;
   return failed ? mx_fail(err, MX_ERR_IO, "%s: %s", l->path, strerror(errno ? errno : EIO)) : MX_OK;
+}
+
+mx_status mxi_read_bytes(uint8_t **out, size_t *n, const char *path, mx_error *err) {
+  FILE *f = fopen(path, "rb");
+  *out = NULL;
+  *n = 0;
+  if (!f) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  mx_status status = MX_OK;
+  for (size_t room = 0, got = 1; got && !status;) {
+    if (*n == room) {
+      uint8_t *more = realloc(*out, room = room ? 2 * room : 1 << 20);
+      if (!more) {
+        status = mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", path);
+        break;
+      }
+      *out = more;
+    }
+    *n += got = fread(*out + *n, 1, room - *n, f);
+  }
+  if (!status && ferror(f)) status = mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  fclose(f);
+  if (!status) return MX_OK;
+  free(*out);
+  *out = NULL;
+  return status;
+}
+
+void mxi_json_number(FILE *to, const char *before, const char *name, double value) {
+  fprintf(to, "%s\"%s\": ", before, name);
+  if (isfinite(value))
+    fprintf(to, "%.9g", value);
+  else
+    fputs("null", to);
 }

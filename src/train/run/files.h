@@ -28,4 +28,9 @@ mx_status mxi_last_metrics(mx_train_result *result, const char *path, mx_error *
 /** The number that a line begins with, after whatever is not a digit; UINT64_MAX without one. */
 uint64_t mxi_line_step(const char *line);
 
+/** All bytes of a file, *n of them; *out is the caller's to free, and NULL on failure. MX_ERR_IO, MX_ERR_NOMEM. */
+mx_status mxi_read_bytes(uint8_t **out, size_t *n, const char *path, mx_error *err);
+/** Write a member of a JSON object, with `before` (", " or "") in front of it; null for a value that is not finite, since JSON has no such numbers. */
+void mxi_json_number(FILE *to, const char *before, const char *name, double value);
+
 #endif

@@ -1,5 +1,4 @@
-/* A run's identity: what decides its bits, as one hash. */
-#include <stdio.h>
+/* Makes one hash of everything that decides the bits of a run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,31 +7,17 @@
 #include "mxgold/file.h"
 #include "mxgold/gemm.h"
 #include "train/run/config.h"
+#include "train/run/files.h"
 
-/* The bytes of a file by their digest: where a file lies decides nothing. */
+/* A file counts by the digest of its bytes: where it lies decides nothing. */
 static mx_status put_digest(json_t *into, const char *key, const char *path, mx_error *err) {
-  FILE *f = fopen(path, "rb");
-  char *bytes = NULL, digest[33];
-  size_t n = 0, room = 0;
-  int failed = !f;
-  while (!failed) {
-    if (n == room) {
-      char *more = realloc(bytes, room = room ? 2 * room : 1 << 20);
-      if (!more) break;
-      bytes = more;
-    }
-    const size_t got = fread(bytes + n, 1, room - n, f);
-    n += got;
-    if (!got) {
-      failed = ferror(f);
-      break;
-    }
-  }
-  if (f) fclose(f);
-  const int whole = !failed && n < room;
-  if (whole) mx_digest(digest, bytes, n);
+  uint8_t *bytes;
+  size_t n;
+  char digest[33];
+  const mx_status status = mxi_read_bytes(&bytes, &n, path, err);
+  if (status) return status;
+  mx_digest(digest, bytes, n);
   free(bytes);
-  if (!whole) return mx_fail(err, failed ? MX_ERR_IO : MX_ERR_NOMEM, "%s: cannot be read", path);
   return json_object_set_new(into, key, json_string(digest)) ? mx_fail(err, MX_ERR_NOMEM, "out of memory") : MX_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mxgold/math.h"
+#include "train/run/files.h"
 
 /* Steps whose draws no training step has: those of a second draw. */
 static const uint64_t second_draw = UINT64_C(1) << 34;
@@ -130,10 +131,6 @@ static void operand(void *self, int q, const mx_tensor *tensor, const mx_spec *s
 
 /* ---- text ---- */
 
-static void number(FILE *to, const char *name, double value, int first) {
-  fprintf(to, isfinite(value) ? "%s\"%s\": %.9g" : "%s\"%s\": null", first ? "" : ", ", name, value);
-}
-
 static double dot(const float *a, const float *b, size_t n, const mx_exec *exec) {
   double sum = NAN;
   mx_math_row_sums(&sum, a, n, b, n, 1, n, exec);
@@ -151,12 +148,12 @@ static void product(mxi_metrics *t, const char *name, const float *exact, float 
   if (b != a) subtract(b, exact, n);
   const double dd = dot(exact, exact, n, e), ed = dot(a, exact, n, e), ee = dot(a, a, n, e), eb = dot(a, b, n, e);
   fprintf(t->to, ", \"%s\": {", name);
-  number(t->to, "norm", sqrt(dd), 1);
-  number(t->to, "noise", sqrt(ee), 0);
-  number(t->to, "gain", 1 + ed / dd, 0);
-  number(t->to, "bias", sqrt(eb > 0 ? eb / dd : 0), 0);
-  number(t->to, "cosine", (dd + ed) / sqrt(dd * (dd + 2 * ed + ee)), 0);
-  if (before) number(t->to, "correlation", dot(a, before, n, e) / sqrt(ee * dot(before, before, n, e)), 0);
+  mxi_json_number(t->to, "", "norm", sqrt(dd));
+  mxi_json_number(t->to, ", ", "noise", sqrt(ee));
+  mxi_json_number(t->to, ", ", "gain", 1 + ed / dd);
+  mxi_json_number(t->to, ", ", "bias", sqrt(eb > 0 ? eb / dd : 0));
+  mxi_json_number(t->to, ", ", "cosine", (dd + ed) / sqrt(dd * (dd + 2 * ed + ee)));
+  if (before) mxi_json_number(t->to, ", ", "correlation", dot(a, before, n, e) / sqrt(ee * dot(before, before, n, e)));
   fputc('}', t->to);
 }
 
@@ -165,20 +162,20 @@ static void operands(mxi_metrics *t) {
     const mxi_operand_metrics *o = &t->operand[q];
     if (!o->seen) continue;
     fprintf(t->to, ", \"Q%d\": {", q + 1);
-    number(t->to, "saturated", o->saturated, 1);
-    number(t->to, "underflow", o->underflow, 0);
-    number(t->to, "error", o->error, 0);
+    mxi_json_number(t->to, "", "saturated", o->saturated);
+    mxi_json_number(t->to, ", ", "underflow", o->underflow);
+    mxi_json_number(t->to, ", ", "error", o->error);
     const double all = o->terms.total;
     if (o->has_terms) {
-      number(t->to, "scale", o->terms.scale / all, 0);
-      number(t->to, "dead", o->terms.dead / all, 0);
-      number(t->to, "grid", o->terms.grid / all, 0);
-      number(t->to, "scale_grid", o->terms.scale_grid / all, 0);
-      number(t->to, "scale_dead", o->terms.scale_dead / all, 0);
+      mxi_json_number(t->to, ", ", "scale", o->terms.scale / all);
+      mxi_json_number(t->to, ", ", "dead", o->terms.dead / all);
+      mxi_json_number(t->to, ", ", "grid", o->terms.grid / all);
+      mxi_json_number(t->to, ", ", "scale_grid", o->terms.scale_grid / all);
+      mxi_json_number(t->to, ", ", "scale_dead", o->terms.scale_dead / all);
     }
     if (q == MX_Q2 && t->changed >= 0) {
-      number(t->to, "changed", t->changed, 0);
-      number(t->to, "flipped", t->flipped, 0);
+      mxi_json_number(t->to, ", ", "changed", t->changed);
+      mxi_json_number(t->to, ", ", "flipped", t->flipped);
     }
     fputc('}', t->to);
   }

@@ -331,14 +331,6 @@ static mx_status checkpoint(run *r, mx_error *err) {
   return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
 }
 
-/* JSON has no number that is not finite. */
-static void print_finite(FILE *to, const char *name, double x) {
-  if (isfinite(x))
-    fprintf(to, ", \"%s\": %.9g", name, x);
-  else
-    fprintf(to, ", \"%s\": null", name);
-}
-
 /* What techniques did in this step, and how the scale of the loss goes on. */
 static void print_techniques(run *r, int skip) {
   const mxi_config *c = &r->config;
@@ -411,7 +403,7 @@ static mx_status one_step(run *r, mx_error *err) {
   const double lr = rate(r);
   const int skip = update(r, lr, norm);
   fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g", r->step, loss, lr);
-  print_finite(r->metrics.to, "grad_norm", norm);
+  mxi_json_number(r->metrics.to, ", ", "grad_norm", norm);
   print_techniques(r, skip);
   if (r->threshold.late != UINT64_MAX) fputs(", \"qaf\": true", r->metrics.to);
   mxi_threshold_close_step(&r->threshold);

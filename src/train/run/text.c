@@ -1,35 +1,13 @@
-/* Text as tokens, and the windows of a batch. */
+/* Reads a text as tokens and cuts it into the windows of a batch. */
 #include "train/run/text.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxgold/random.h"
+#include "train/run/files.h"
 
 enum { TOP = 95 };
-
-static mx_status read_bytes(uint8_t **out, size_t *n, const char *path, mx_error *err) {
-  FILE *f = fopen(path, "rb");
-  *out = NULL;
-  *n = 0;
-  if (!f) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
-  size_t room = 0;
-  for (;;) {
-    if (*n == room) {
-      uint8_t *more = realloc(*out, room = room ? 2 * room : 1 << 20);
-      if (!more) break;
-      *out = more;
-    }
-    const size_t got = fread(*out + *n, 1, room - *n, f);
-    *n += got;
-    if (!got) break;
-  }
-  const int failed = ferror(f) || !feof(f);
-  fclose(f);
-  return failed ? mx_fail(err, MX_ERR_IO, "%s: cannot be read", path) : MX_OK;
-}
 
 /* The token of each byte: itself; the bytes that occur, ascending; or by how often they do, the earlier first among equals, and one for the rest. */
 static size_t vocabulary(int32_t token[256], const uint8_t *bytes, size_t n, int how) {
@@ -55,7 +33,7 @@ static size_t vocabulary(int32_t token[256], const uint8_t *bytes, size_t n, int
 mx_status mxi_text_read(mxi_text *t, const mxi_config *c, mx_error *err) {
   uint8_t *bytes;
   *t = (mxi_text){0};
-  mx_status status = read_bytes(&bytes, &t->n, c->data.text, err);
+  mx_status status = mxi_read_bytes(&bytes, &t->n, c->data.text, err);
   int32_t token[256];
   if (!status) t->vocab = vocabulary(token, bytes, t->n, c->data.tokens);
   if (!status && !(t->tokens = malloc((t->n + 1) * sizeof *t->tokens))) status = mx_fail(err, MX_ERR_NOMEM, "no memory for %s", c->data.text);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "mxgold/math.h"
+#include "train/run/files.h"
 
 static const double keep = .9; /* of an average from measurement to measurement */
 
@@ -78,18 +79,14 @@ double mxi_threshold_all(const mxi_threshold *t) {
   return sqrt(signal / noise);
 }
 
-static void number(FILE *to, const char *name, double value) { fprintf(to, isfinite(value) ? "\"%s\": %.9g" : "\"%s\": null", name, value); }
-
 void mxi_threshold_text(mxi_threshold *t, FILE *to) {
   if (!t->fresh) return;
   t->fresh = 0;
-  fputs(", ", to);
-  number(to, "rho_all", mxi_threshold_all(t));
+  mxi_json_number(to, ", ", "rho_all", mxi_threshold_all(t));
   fputs(", \"rho\": {", to);
   for (size_t i = 0, any = 0; i < t->again.model->n_linears; i++) {
     if (!is_measured(t, i)) continue;
-    fputs(any++ ? ", " : "", to);
-    number(to, t->again.model->linears[i].name, mxi_threshold_ratio(t, i));
+    mxi_json_number(to, any++ ? ", " : "", t->again.model->linears[i].name, mxi_threshold_ratio(t, i));
   }
   fputc('}', to);
 }
