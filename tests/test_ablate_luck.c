@@ -166,6 +166,33 @@ START_TEST(bootstrap_covers_95_percent) {
 }
 END_TEST
 
+/* A pair's interval is of its two columns alone, whatever else is compared with what: to the bit that of the two by themselves. 300 pairs are more than are
+ * drawn for at once. */
+START_TEST(bootstrap_of_pairs) {
+  enum { N = 67, COLUMNS = 5, PAIRS = 300 };
+  double room[COLUMNS][N];
+  const double *columns[COLUMNS];
+  mx_column_pair pairs[PAIRS];
+  unsigned char ranked[PAIRS];
+  mx_interval all[PAIRS], alone;
+  for (int k = 0; k < COLUMNS; k++) {
+    for (int i = 0; i < N; i++) room[k][i] = (double)(mx_random(7, MX_STREAM_DATA, (uint64_t)(k * N + i)) % 1000) * (1 + 0.1 * k);
+    columns[k] = room[k];
+  }
+  for (int p = 0; p < PAIRS; p++) {
+    pairs[p] = (mx_column_pair){(size_t)p % COLUMNS, (size_t)(p / COLUMNS) % COLUMNS};
+    ranked[p] = p % 3 == 0;
+  }
+  ck_assert_int_eq(mx_bootstrap_db_pairs(all, columns, COLUMNS, pairs, PAIRS, ranked, N, 0, 1), MX_OK);
+  for (int p = 0; p < PAIRS; p++) {
+    ck_assert_int_eq(mx_bootstrap_db_all(&alone, columns[pairs[p].a], &columns[pairs[p].b], 1, &ranked[p], N, 0, 1), MX_OK);
+    ck_assert_msg(!memcmp(&alone, &all[p], sizeof alone), "pair %d", p);
+  }
+  pairs[PAIRS - 1].b = COLUMNS;
+  ck_assert_int_eq(mx_bootstrap_db_pairs(all, columns, COLUMNS, pairs, PAIRS, ranked, N, 0, 1), MX_ERR_ARG);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("ablate_luck");
   TCase *t = tcase_create("ablate_luck");
@@ -177,6 +204,7 @@ int main(void) {
   tcase_add_test(t, bootstrap);
   tcase_add_test(t, bootstrap_of_spoiled_units);
   tcase_add_test(t, bootstrap_covers_95_percent);
+  tcase_add_test(t, bootstrap_of_pairs);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -163,6 +163,15 @@ mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, si
 mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, const unsigned char *ranked,
                               size_t n_units, int resamples, uint64_t seed);
 
+/** The same for pairs of columns of units [n_columns][n_units], and ranked[k] for each pair: out[k] is by how many dB column pairs[k].b is worse than column
+ *  pairs[k].a. All pairs share the draws, which are of (seed, resamples, n_units) alone, so that no pair's interval depends on the others.
+ *  MX_ERR_ARG (NULL, n_units 0, a column that is not), MX_ERR_NOMEM.  Oracle: tests/test_ablate_luck.c. */
+typedef struct mx_column_pair {
+  size_t a, b;
+} mx_column_pair;
+mx_status mx_bootstrap_db_pairs(mx_interval *out, const double *const *units, size_t n_columns, const mx_column_pair *pairs, size_t n_pairs,
+                                const unsigned char *ranked, size_t n_units, int resamples, uint64_t seed);
+
 /* ---- Products ---- */
 
 /** y [m][n] = x [m][k] * w [n][k]^T, each dot product in binary64 with k ascending. Threads: the same bits for any number. */

@@ -79,6 +79,9 @@ int ablate_tensors_fit(ablate_tensors *t, const ablate_specs *s);
 
 /* ---- Measurements ---- */
 
+/** Errors of at most so many parts of a tensor, which the bootstrap draws. */
+enum { ABLATE_UNITS = 512 };
+
 typedef struct ablate_row {
   size_t tensor, spec;
   mx_error_sums sums;
@@ -106,6 +109,8 @@ typedef struct ablate_result {
   ablate_row *rows;        /* [tensors][specs] */
   ablate_summary *summary; /* [specs] */
   size_t *order;           /* of the tensors, worst first */
+  double *units;           /* [tensors][specs][ABLATE_UNITS]: errors of the parts of each tensor, ablate_units_of() of them */
+  unsigned char *front;    /* [tensors + 1][specs]: on the Pareto front, of the tensor and (last) of the means? */
   char (*digest)[33];      /* mx_digest of each tensor's values as binary32 */
   int repeats;             /* asked for; 0: 8 */
 } ablate_result;
@@ -134,11 +139,24 @@ size_t ablate_best(const ablate_result *r, size_t tensor);
 mx_status ablate_find_same(const ablate_result *r, size_t tensor, const float *x, int n_threads, mx_error *err);
 /** "same values as NAME" in room, or "". */
 const char *ablate_same_text(char *room, size_t size, const ablate_result *r, const ablate_row *row);
-/** Is no other spec better for the tensor at the same bits, or as good at fewer? Bits within ABLATE_SAME_BITS are the same, and errors are whose intervals
- *  of dB behind the best overlap; without intervals (few blocks) errors are the same only if they are equal. */
-int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec);
-/** As ablate_on_front(), of the means over all tensors. */
-int ablate_on_front_of_all(const ablate_result *r, size_t spec);
+/** How many parts of a tensor have their errors in units. */
+size_t ablate_units_of(const ablate_tensor *t);
+/** By how many dB is b worse than a, two rows of one tensor? +-Inf if only one of them has an error. */
+double ablate_difference(const ablate_row *a, const ablate_row *b);
+/** Of pairs of specs, by how many dB the second is worse than the first for a tensor, with the interval of that difference: of the parts of these two
+ *  alone. -Inf to Inf where there are too few parts to tell. */
+mx_status ablate_between(mx_interval *out, const ablate_result *r, size_t tensor, const mx_column_pair *pairs, size_t n_pairs);
+/** The same of the means over all tensors that have an interval, weighted by values: their errors are independent. NaN, -Inf to Inf if none has. */
+mx_status ablate_between_all(mx_interval *out, const ablate_result *r, const mx_column_pair *pairs, size_t n_pairs);
+/** Find which specs are on the Pareto front of a tensor, whose rows and units are there: those that no other dominates. Another one does with the same bits
+ *  if its error is less by more than the interval of the difference of these two, and with fewer bits unless its error is more by more than that interval.
+ *  Bits within ABLATE_SAME_BITS are the same; without an interval (few blocks) every difference counts. What other specs are measured does not change
+ *  whether one dominates another. */
+mx_status ablate_find_front(const ablate_result *r, size_t tensor);
+/** The same of the means over all tensors, whose summaries are there. */
+mx_status ablate_find_front_of_all(const ablate_result *r);
+static inline int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) { return r->front[tensor * r->specs->n + spec]; }
+static inline int ablate_on_front_of_all(const ablate_result *r, size_t spec) { return ablate_on_front(r, r->tensors->n, spec); }
 /** One sentence: which spec has the least error, and whether the next is told from it. */
 void ablate_verdict(char *room, size_t size, const ablate_result *r);
 /** "0.44 (0.37..0.51) ~": the tables' cell. */
@@ -159,8 +177,6 @@ typedef struct ablate_state {
 } ablate_state;
 /** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is not a state is not written to. */
 int ablate_state_check(const char *path);
-/** Errors of at most so many parts of a tensor, which the bootstrap draws. */
-enum { ABLATE_UNITS = 512 };
 /** Pairs of one tensor: have [specs]; units [specs][ABLATE_UNITS], the first n_units of each. */
 typedef struct ablate_pairs {
   uint8_t *have;

@@ -1,81 +1,123 @@
-/* Which rows are on the Pareto front of bits and error, and which are one row twice. */
-#include <stdio.h>
+/* Which specs are on the Pareto front of bits and error. Every two specs stand in a relation that no third changes: of their bits, and of the difference of
+ * their errors with its own interval. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ablate.h"
 
-/* Is a better than b by more than their intervals? */
-static int better(const ablate_row *a, const ablate_row *b) {
-  if (!(ablate_error(a) < ablate_error(b))) return 0;
-  const int told = isfinite(a->behind.high) && isfinite(b->behind.low);
-  return !told || a->behind.high < b->behind.low;
+/* How specs are compared: for one tensor, or over all. */
+typedef struct field {
+  const ablate_result *r;
+  size_t tensor; /* ALL: over all */
+} field;
+static const size_t ALL = SIZE_MAX;
+
+static double bits_of(const field *f, size_t spec) {
+  return f->tensor == ALL ? f->r->summary[spec].bits : ablate_row_at(f->r, f->tensor, spec)->bits;
 }
 
-int ablate_on_front(const ablate_result *r, size_t tensor, size_t spec) {
-  const ablate_row *own = ablate_row_at(r, tensor, spec);
-  if (ablate_is_lost(own)) return 0;
-  for (size_t s = 0; s < r->specs->n; s++) {
-    const ablate_row *o = ablate_row_at(r, tensor, s);
-    if (ablate_is_lost(o) || o->bits > own->bits + ABLATE_SAME_BITS || better(own, o)) continue;
-    if (o->bits < own->bits - ABLATE_SAME_BITS || better(o, own)) return 0;
+/* Is there nothing to compare? */
+static int is_out(const field *f, size_t spec) {
+  return f->tensor == ALL ? isnan(f->r->summary[spec].mean_behind) : ablate_is_lost(ablate_row_at(f->r, f->tensor, spec));
+}
+
+/* By how many dB b is worse than a. Over all: the mean over the tensors, weighted by values, on which neither alone is without an error; if there is none,
+ * the one that is alone without an error more often is better without end. */
+static double worse_by(const field *f, size_t a, size_t b) {
+  if (f->tensor != ALL) return ablate_difference(ablate_row_at(f->r, f->tensor, a), ablate_row_at(f->r, f->tensor, b));
+  double sum = 0, all = 0, without_end = 0;
+  for (size_t t = 0; t < f->r->tensors->n; t++) {
+    const ablate_row *x = ablate_row_at(f->r, t, a), *y = ablate_row_at(f->r, t, b);
+    if (ablate_is_void(x)) continue;
+    const double by = ablate_difference(x, y), n = (double)(f->r->tensors->at[t].rows * f->r->tensors->at[t].cols);
+    if (isfinite(by))
+      sum += by * n, all += n;
+    else
+      without_end += by > 0 ? n : -n;
   }
+  return all > 0 ? sum / all : without_end > 0 ? INFINITY : without_end < 0 ? -INFINITY : 0;
+}
+
+/* Does `other` dominate `own`? Fewer bits do, unless own's error is less by more than its interval, and the same bits with an error that is less by more
+ * than its interval. Where that hangs on the interval of a pair, *ask is it, the better first, and the answer says what holds if it is told from none. */
+enum { NO, YES, YES_IF_TOLD, NO_IF_TOLD };
+static int dominates(const field *f, size_t other, size_t own, mx_column_pair *ask) {
+  const double more = bits_of(f, other) - bits_of(f, own);
+  if (other == own || is_out(f, other) || more > ABLATE_SAME_BITS) return NO;
+  const double by = worse_by(f, other, own);
+  const int fewer = more < -ABLATE_SAME_BITS;
+  if (by > 0) {
+    *ask = (mx_column_pair){other, own};
+    return fewer ? YES : YES_IF_TOLD;
+  }
+  *ask = (mx_column_pair){own, other};
+  return !fewer ? NO : by < 0 ? NO_IF_TOLD : YES;
+}
+
+/* Is a difference more than its interval? Without one (few blocks, one of the two without an error) every difference is. */
+static int is_told(const mx_interval *i) { return !isfinite(i->low) || !isfinite(i->high) || i->low > 0; }
+
+/* Pairs whose interval decides of a spec. */
+typedef struct question {
+  size_t own;
+  int if_told;
+} question;
+
+typedef struct questions {
+  question *of;
+  mx_column_pair *pairs;
+  size_t n, room;
+} questions;
+
+static int ask(questions *q, size_t own, int if_told, mx_column_pair pair) {
+  if (q->n == q->room) {
+    const size_t room = 2 * q->room + 64;
+    question *of = realloc(q->of, room * sizeof *of);
+    if (of) q->of = of;
+    mx_column_pair *pairs = realloc(q->pairs, room * sizeof *pairs);
+    if (pairs) q->pairs = pairs;
+    if (!of || !pairs) return 0;
+    q->room = room;
+  }
+  q->of[q->n] = (question){own, if_told};
+  q->pairs[q->n++] = pair;
   return 1;
 }
 
-/* The same of means. */
-static int better_of_all(const ablate_summary *a, const ablate_summary *b) {
-  if (!(a->mean_behind < b->mean_behind)) return 0;
-  const int told = isfinite(a->behind.high) && isfinite(b->behind.low);
-  return !told || a->behind.high < b->behind.low;
-}
-
-int ablate_on_front_of_all(const ablate_result *r, size_t spec) {
-  if (r->tensors->n == 1) return ablate_on_front(r, 0, spec);
-  const ablate_summary own = r->summary[spec];
-  for (size_t s = 0; s < r->specs->n; s++) {
-    const ablate_summary o = r->summary[s];
-    if (o.bits > own.bits + ABLATE_SAME_BITS || better_of_all(&own, &o)) continue;
-    if (o.bits < own.bits - ABLATE_SAME_BITS || better_of_all(&o, &own)) return 0;
+/* Of a spec that is dominated without any interval no pair is asked for. */
+static int ask_of(questions *q, unsigned char *front, const field *f, size_t own) {
+  const size_t before = q->n;
+  front[own] = !is_out(f, own);
+  for (size_t other = 0; other < f->r->specs->n && front[own]; other++) {
+    mx_column_pair pair;
+    const int answer = dominates(f, other, own, &pair);
+    if (answer == YES) front[own] = 0;
+    if ((answer == YES_IF_TOLD || answer == NO_IF_TOLD) && !ask(q, own, answer == YES_IF_TOLD, pair)) return 0;
   }
+  if (!front[own]) q->n = before;
   return 1;
 }
 
-/* Equal values have equal sums: to the bit, for any number of threads. */
-static int may_be_same(const ablate_row *a, const ablate_row *b) {
-  const mx_error_sums *s = &a->sums, *t = &b->sums;
-  return a->repeats == b->repeats && s->n == t->n && s->n_spoiled == t->n_spoiled && s->n_underflow == t->n_underflow &&
-         !memcmp(&s->yy, &t->yy, sizeof s->yy) && !memcmp(&s->xy, &t->xy, sizeof s->xy) && !memcmp(&s->ee, &t->ee, sizeof s->ee);
-}
-
-static mx_status values_of(float *y, const ablate_result *r, size_t tensor, size_t spec, const float *x, int n_threads, mx_error *err) {
-  const ablate_tensor *t = &r->tensors->at[tensor];
-  const mx_spec own = ablate_spec_of(&r->specs->at[spec], t);
-  return mx_fake_quantize(y, x, t->rows, t->cols, &own, &(mx_exec){.n_threads = n_threads}, NULL, err);
-}
-
-mx_status ablate_find_same(const ablate_result *r, size_t tensor, const float *x, int n_threads, mx_error *err) {
-  const size_t n = r->specs->n, bytes = r->tensors->at[tensor].rows * r->tensors->at[tensor].cols * sizeof(float);
-  ablate_row *rows = &r->rows[tensor * n];
-  float *a = NULL, *b = NULL;
+static mx_status front_of(unsigned char *front, const field *f) {
+  questions q = {0};
   mx_status status = MX_OK;
-  for (size_t s = 0; s < n; s++) rows[s].same_as = 0;
-  for (size_t s = 1; s < n && !status; s++)
-    for (size_t before = 0; before < s && !rows[s].same_as && !status; before++) {
-      if (rows[before].same_as || !may_be_same(&rows[before], &rows[s])) continue;
-      if (!a) a = malloc(bytes + 1), b = malloc(bytes + 1);
-      if (!a || !b) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
-      if (!status) status = values_of(a, r, tensor, before, x, n_threads, err);
-      if (!status) status = values_of(b, r, tensor, s, x, n_threads, err);
-      if (!status && !memcmp(a, b, bytes)) rows[s].same_as = before + 1;
-    }
-  free(a);
-  free(b);
+  for (size_t s = 0; s < f->r->specs->n && !status; s++) status = ask_of(&q, front, f, s) ? MX_OK : MX_ERR_NOMEM;
+  mx_interval *told = malloc(q.n * sizeof *told + 1);
+  if (!told) status = MX_ERR_NOMEM;
+  if (!status && q.n)
+    status = f->tensor == ALL ? ablate_between_all(told, f->r, q.pairs, q.n) : ablate_between(told, f->r, f->tensor, q.pairs, q.n);
+  for (size_t i = 0; i < q.n && !status; i++)
+    if (is_told(&told[i]) == q.of[i].if_told) front[q.of[i].own] = 0;
+  free(told);
+  free(q.of);
+  free(q.pairs);
   return status;
 }
 
-const char *ablate_same_text(char *room, size_t size, const ablate_result *r, const ablate_row *row) {
-  *room = 0;
-  if (row->same_as) snprintf(room, size, "same values as %s", r->specs->at[row->same_as - 1].label);
-  return room;
+mx_status ablate_find_front(const ablate_result *r, size_t tensor) { return front_of(r->front + tensor * r->specs->n, &(field){r, tensor}); }
+
+mx_status ablate_find_front_of_all(const ablate_result *r) {
+  unsigned char *front = r->front + r->tensors->n * r->specs->n;
+  if (r->tensors->n > 1) return front_of(front, &(field){r, ALL});
+  for (size_t s = 0; s < r->specs->n; s++) front[s] = r->front[s];
+  return MX_OK;
 }

@@ -10,10 +10,8 @@
 #include "cli/base/pipeline.h"
 #include "cli/base/progress.h"
 
-/* Parts of a tensor that the bootstrap draws; values beyond which tensors are measured one at a time, on all threads, for the memory's sake. */
-enum { UNITS = ABLATE_UNITS, LARGE = 1 << 26 };
-/* Of fewer parts resamples are much alike: their interval is too narrow, of one part it has no width at all. */
-enum { FEW_UNITS = 20 };
+/* Values beyond which tensors are measured one at a time, on all threads, for the memory's sake. */
+enum { LARGE = 1 << 26 };
 
 /* log2 of the scale that a share of the scales lies at or below. */
 static double quantile(const mx_code_counts *n, double share) {
@@ -62,7 +60,6 @@ typedef struct bench {
   mx_status status;
   mx_error why;
   float *x;
-  double *units; /* [specs][UNITS] */
   uint8_t *have; /* [specs]: the state has this pair */
   ablate_state state;
 } bench;
@@ -82,10 +79,9 @@ typedef struct desk {
 } desk;
 
 static size_t values_of(const ablate_tensor *t) { return t->rows * t->cols; }
-static size_t units_of(const ablate_tensor *t) {
-  const size_t n = values_of(t) / 64;
-  return n < UNITS ? (n ? n : 1) : UNITS;
-}
+
+/* Of the pairs of a tensor. */
+static double *units_of(const work *w, size_t tensor) { return w->result->units + tensor * w->result->specs->n * ABLATE_UNITS; }
 
 static mx_status load(work *w, size_t tensor, bench *b) {
   const ablate_tensor *t = &w->result->tensors->at[tensor];
@@ -93,25 +89,22 @@ static mx_status load(work *w, size_t tensor, bench *b) {
   ablate_row *rows = &w->result->rows[tensor * n];
   const mx_status status = ablate_load(&b->x, t, &b->why);
   if (status) return status;
-  b->units = malloc(n * UNITS * sizeof *b->units);
   b->have = calloc(n, 1);
-  if (!b->units || !b->have) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
+  if (!b->have) return mx_fail(&b->why, MX_ERR_NOMEM, "%s: no memory for %zu x %zu values", t->name, t->rows, t->cols);
   if (w->o->refuse_nan && ablate_refuse_nan(t, b->x, &b->why)) return MX_ERR_DATA;
   mx_digest(w->result->digest[tensor], b->x, values_of(t) * sizeof *b->x);
   b->state = (ablate_state){.path = w->o->state};
   for (size_t s = 0; s < n; s++) rows[s].tensor = tensor;
-  ablate_state_find(&b->state, rows, &(ablate_pairs){b->have, b->units, units_of(t)}, t, w->result->digest[tensor], w->result->specs,
-                    w->o->repeats);
+  ablate_state_find(&b->state, rows, &(ablate_pairs){b->have, units_of(w, tensor), ablate_units_of(t)}, t, w->result->digest[tensor],
+                    w->result->specs, w->o->repeats);
   return MX_OK;
 }
 
 static void clear(bench *b) {
   free(b->x);
-  free(b->units);
   free(b->have);
   b->x = NULL;
   b->have = NULL;
-  b->units = NULL;
 }
 
 /* Loaded by the first who comes; the others wait. */
@@ -134,7 +127,7 @@ static mx_status measure(work *w, desk *d, size_t tensor, size_t spec, int n_thr
   }
   if (b->have[spec]) return MX_OK;
   const mx_measure_options how = {
-      .repeats = w->o->repeats, .n_threads = n_threads, .n_units = units_of(t), .unit_error = b->units + spec * UNITS};
+      .repeats = w->o->repeats, .n_threads = n_threads, .n_units = ablate_units_of(t), .unit_error = units_of(w, tensor) + spec * ABLATE_UNITS};
   mx_error why;
   const mx_spec own = ablate_spec_of(s, t);
   const mx_status status = mx_measure_tensor(&d->measure, b->x, t->rows, t->cols, &own, &how, &why);
@@ -157,27 +150,6 @@ static mx_status make(void *self, void *own, size_t piece, mx_error *err) {
   return status;
 }
 
-/* How far each spec is behind the best. */
-static mx_status compare(work *w, size_t tensor, const bench *b, mx_error *err) {
-  const size_t best = ablate_best(w->result, tensor), n = w->result->specs->n;
-  const double **units = malloc(n * sizeof *units);
-  mx_interval *behind = malloc(n * sizeof *behind);
-  unsigned char *spoiled = malloc(n);
-  mx_status status = units && behind && spoiled ? MX_OK : MX_ERR_NOMEM;
-  for (size_t s = 0; s < n && !status; s++) {
-    units[s] = b->units + s * UNITS;
-    spoiled[s] = ablate_row_at(w->result, tensor, s)->sums.n_spoiled || ablate_row_at(w->result, tensor, best)->sums.n_spoiled;
-  }
-  if (!status) status = mx_bootstrap_db_all(behind, units[best], units, n, spoiled, units_of(&w->result->tensors->at[tensor]), 0, 1);
-  const int few = units_of(&w->result->tensors->at[tensor]) < FEW_UNITS;
-  for (size_t s = 0; s < n && !status; s++)
-    w->result->rows[tensor * n + s].behind = few && s != best ? (mx_interval){behind[s].at, -INFINITY, INFINITY} : behind[s];
-  free(units);
-  free(behind);
-  free(spoiled);
-  return status ? mx_fail(err, status, "out of memory") : MX_OK;
-}
-
 /* The last spec of a tensor ends it. */
 static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
   (void)own;
@@ -189,12 +161,34 @@ static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
   const size_t spec = piece % n;
   mx_status status = MX_OK;
   if (!b->have[spec])
-    status = ablate_state_add(&b->state, &w->result->rows[piece], b->units + spec * UNITS, units_of(&w->result->tensors->at[tensor]), err);
+    status = ablate_state_add(&b->state, &w->result->rows[piece], units_of(w, tensor) + spec * ABLATE_UNITS,
+                              ablate_units_of(&w->result->tensors->at[tensor]), err);
   if (status || spec != n - 1) return status;
-  status = compare(w, tensor, b, err);
-  if (!status) status = ablate_find_same(w->result, tensor, b->x, w->inner, err);
+  status = ablate_find_same(w->result, tensor, b->x, w->inner, err);
   clear(b);
   return status;
+}
+
+/* How far each spec of a tensor is behind its best, and which are on its front. */
+static mx_status compare(void *self, void *own, size_t tensor, mx_error *err) {
+  (void)own;
+  const ablate_result *r = ((work *)self)->result;
+  const size_t best = ablate_best(r, tensor), n = r->specs->n;
+  mx_column_pair *pairs = calloc(n, sizeof *pairs);
+  mx_interval *behind = malloc(n * sizeof *behind);
+  mx_status status = pairs && behind ? MX_OK : MX_ERR_NOMEM;
+  for (size_t s = 0; s < n && !status; s++) pairs[s] = (mx_column_pair){best, s};
+  if (!status) status = ablate_between(behind, r, tensor, pairs, n);
+  for (size_t s = 0; s < n && !status; s++) r->rows[tensor * n + s].behind = behind[s];
+  if (!status) status = ablate_find_front(r, tensor);
+  free(pairs);
+  free(behind);
+  return status ? mx_fail(err, status, "out of memory") : MX_OK;
+}
+
+static mx_status kept(void *self, void *own, size_t piece, mx_error *err) {
+  (void)self, (void)own, (void)piece, (void)err;
+  return MX_OK;
 }
 
 static void *new_desk(void *self) {
@@ -280,7 +274,9 @@ static int run(work *w, const cli_context *ctx) {
   for (size_t t = 0; t < tensors->n; t++) total += (uint64_t)values_of(&tensors->at[t]) * sizeof(float) * w->result->specs->n;
   progress_start(&w->p, ctx, "ablate", total);
   mx_error err;
-  if (pipeline_run(&p, &err)) return cli_fail(&err);
+  pipeline q = {.n_pieces = tensors->n, .self = w, .desk = new_desk, .leave = leave, .make = compare, .keep = kept};
+  pipeline_share(&q, tensors->n, w->o->n_threads);
+  if (pipeline_run(&p, &err) || pipeline_run(&q, &err)) return cli_fail(&err);
   progress_end(&w->p);
   return CLI_FINE;
 }
@@ -292,10 +288,12 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
                          calloc(tensors->n * specs->n, sizeof *out->rows),
                          calloc(specs->n, sizeof *out->summary),
                          malloc(tensors->n * sizeof *out->order),
+                         calloc(tensors->n * specs->n * ABLATE_UNITS, sizeof *out->units),
+                         calloc((tensors->n + 1) * specs->n, 1),
                          calloc(tensors->n, sizeof *out->digest),
                          o->repeats};
   work w = {.o = o, .result = out, .benches = calloc(tensors->n, sizeof *w.benches), .large = PTHREAD_MUTEX_INITIALIZER};
-  if (!out->rows || !out->summary || !out->order || !out->digest || !w.benches) {
+  if (!out->rows || !out->summary || !out->order || !out->units || !out->front || !out->digest || !w.benches) {
     free(w.benches);
     return cli_error("out of memory");
   }
@@ -303,13 +301,14 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
     pthread_mutex_init(&w.benches[t].lock, NULL);
     out->order[t] = t;
   }
-  const int rc = run(&w, ctx);
+  int rc = run(&w, ctx);
   for (size_t t = 0; t < tensors->n; t++) {
     clear(&w.benches[t]);
     pthread_mutex_destroy(&w.benches[t].lock);
   }
   free(w.benches);
   for (size_t s = 0; s < specs->n && !rc; s++) out->summary[s] = summarize(out, s);
+  if (!rc && ablate_find_front_of_all(out)) rc = cli_error("out of memory");
   if (!rc) qsort_r(out->order, tensors->n, sizeof *out->order, worse_first, out);
   return rc;
 }
@@ -318,5 +317,7 @@ void ablate_result_free(ablate_result *r) {
   free(r->rows);
   free(r->summary);
   free(r->order);
+  free(r->units);
+  free(r->front);
   free(r->digest);
 }

@@ -77,7 +77,8 @@ void ablate_verdict(char *room, size_t size, const ablate_result *r) {
     return;
   }
   const ablate_summary b = r->summary[next];
-  const int told = isfinite(b.behind.low) && (b.behind.low > a.behind.at || b.behind.low > 0);
+  mx_interval more;
+  const int told = !ablate_between_all(&more, r, &(mx_column_pair){best, next}, 1) && isfinite(more.low) && more.low > 0;
   snprintf(room, size, "%s has the least error%s, an SQNR of %.2f dB at %.3f bits a value; next is %s, %.2f dB behind%s.", name, of,
            a.mean_sqnr, a.bits, r->specs->at[next].label, b.mean_behind - a.mean_behind,
            told ? "" : ", which the interval does not tell from none");
