@@ -9,15 +9,20 @@
  *                                                    and has a name: {"name": "H16", "set": {...}}
  *       "random": {"arms": 20, "seed": 1},           so many combinations of the grid, drawn; without it all
  *       "reference": {"quant": null},                keys of the arm that the others are compared with, before the grid's; false: none
- *       "seeds": 8}                                  train.seed 1 to 8, or a list of them
+ *       "seeds": 8,                                  train.seed 1 to 8, or a list of them
+ *       "about": "...",                              for readers
+ *       "claims": [{"says": "Wgrad costs more than Fprop", "source": "arXiv 2605.09825", "less": "F", "more": "W", "of": "val_loss_fp32"}]}
+ *  A claim says that the loss of one arm is less than that of another; mxgold report holds it against the results. "less" and "more" are names of arms, or of
+ *  two values of one axis: then the claim is asked for every combination of the other axes. "of" is val_loss, unless it is val_loss_fp32.
+ *  "within": X in the claim says that the two differ by less than X instead.
  *  Keys are those of `mxgold train --set`. The reference is run for each combination of those axes of the grid that change no key of "quant".
  *
  *  Each run is known by its identity, a hash of its resolved configuration and of the bytes of its data (mx_train_identity()), so that a run that two arms
  *  share, or that an earlier sweep in the same folder finished, is not done again.
  *
  *  In the folder: runs/ID/ (what mx_train_run() writes), journal/ (one file a process, one line an event, only ever appended to; a line that a kill cut off
- *  is not read), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, with the nine digits of metrics.jsonl and without times, so that it has the
- *  same bytes for any number of processes, machines and interruptions.
+ *  is not read), sweep.json (the sweep's file), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, with the nine digits of metrics.jsonl and
+ *  without times, so that it has the same bytes for any number of processes, machines and interruptions.
  *  Oracle: tests/cli/sweep.sh, tests/test_sweep.c. */
 #ifndef MXGOLD_SWEEP_H
 #define MXGOLD_SWEEP_H
@@ -35,6 +40,11 @@ extern "C" {
 
 typedef struct mx_sweep mx_sweep;
 
+/** A value of an axis of the grid: the axis's key and the value's name. Which of "arms" a run is of has the axis "arms". */
+typedef struct mx_sweep_level {
+  const char *axis, *level;
+} mx_sweep_level;
+
 /** One run of a sweep. */
 typedef struct mx_sweep_run {
   const char *arm;        /* its name */
@@ -44,6 +54,8 @@ typedef struct mx_sweep_run {
   const char *config;     /* path of the configuration it starts from */
   const char *const *set; /* n_set times "KEY=VALUE" */
   size_t n_set;
+  const mx_sweep_level *levels; /* n_levels of them, in the sweep's order; a reference has those that it shares with its arms */
+  size_t n_levels;
 } mx_sweep_run;
 
 typedef struct mx_sweep_progress {

@@ -1,4 +1,4 @@
-/* results.jsonl as arms with their runs; each run's training losses, smoothed; the techniques that its configuration uses. */
+/* results.jsonl as arms with their runs and knobs; each run's training losses, smoothed. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include <jansson.h>
 
-#include "mxgold/spec.h"
 #include "report/internal.h"
 
 /* Steps whose losses are averaged: a twentieth of the run. */
@@ -55,43 +54,6 @@ static mx_status read_losses(mxi_run *run, const char *path, mx_error *err) {
   return status;
 }
 
-/* ---- techniques ---- */
-
-static int differs(const json_t *keys, const char *key, const char *plain) {
-  const char *value = json_string_value(json_object_get(keys, key));
-  return value && strcmp(value, plain) != 0;
-}
-
-/* Those of a resolved configuration, each once. */
-static double techniques(const json_t *config) {
-  const json_t *resolved = json_object_get(config, "resolved"), *specs = json_object_get(resolved, "specs"),
-               *train = json_object_get(resolved, "train");
-  int rotated = 0, random = 0, scaled = 0;
-  for (int q = 1; q <= 6; q++) {
-    char name[3] = {'Q', (char)('0' + q), 0};
-    const char *text = json_string_value(json_object_get(specs, name));
-    mx_spec s = {0};
-    if (!text || mx_spec_parse(&s, text, NULL) || s.elem == MX_ELEM_NONE) continue;
-    rotated |= s.had_size != 0;
-    random |= s.elem_round == MX_ROUND_SR;
-    scaled |= s.tensor_norm != 0;
-  }
-  const char *kind = json_string_value(json_object_get(json_object_get(config, "optimizer"), "kind"));
-  const json_t *loss_scale = json_object_get(json_object_get(config, "loss"), "scaling");
-  return rotated + random + scaled + differs(train, "grad.config", "ste") + differs(train, "grad.qprime", "ste") +
-         differs(train, "grad.scale_qprime", "ste") + differs(train, "grad.tensor", "ignore") + (kind && !strcmp(kind, "stablespam")) +
-         (json_is_string(loss_scale) && strcmp(json_string_value(loss_scale), "off") != 0);
-}
-
-static mx_status read_techniques(double *omega, const char *path, mx_error *err) {
-  json_error_t why;
-  json_t *config = json_load_file(path, 0, &why);
-  if (!config) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);
-  *omega = techniques(config);
-  json_decref(config);
-  return MX_OK;
-}
-
 /* ---- lines ---- */
 
 static size_t arm_named(const mx_report *r, const char *name) {
@@ -100,7 +62,20 @@ static size_t arm_named(const mx_report *r, const char *name) {
   return SIZE_MAX;
 }
 
-static mxi_arm *arm_of(mx_report *r, const char *name, const char *reference) {
+static int read_knobs(mxi_arm *a, json_t *knobs) {
+  const char *axis;
+  json_t *level;
+  if (!(a->knobs = calloc(json_object_size(knobs) + 1, sizeof *a->knobs))) return 0;
+  json_object_foreach(knobs, axis, level) {
+    const char *name = json_string_value(level);
+    mxi_knob *k = &a->knobs[a->n_knobs++];
+    *k = (mxi_knob){strdup(axis), strdup(name ? name : "")};
+    if (!k->axis || !k->level) return 0;
+  }
+  return 1;
+}
+
+static mxi_arm *arm_of(mx_report *r, const char *name, const char *reference, json_t *knobs) {
   const size_t known = arm_named(r, name);
   if (known != SIZE_MAX) return &r->arms[known];
   mxi_arm *more = realloc(r->arms, (r->n_arms + 1) * sizeof *more);
@@ -108,9 +83,8 @@ static mxi_arm *arm_of(mx_report *r, const char *name, const char *reference) {
   r->arms = more;
   mxi_arm *a = &more[r->n_arms];
   *a = (mxi_arm){.told = {.name = strdup(name), .reference = reference ? strdup(reference) : NULL, .omega = NAN}, .reference = SIZE_MAX};
-  if (!a->told.name || (reference && !a->told.reference)) return NULL;
   r->n_arms++;
-  return a;
+  return a->told.name && (!reference || a->told.reference) && read_knobs(a, knobs) ? a : NULL;
 }
 
 static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_error *err) {
@@ -121,7 +95,8 @@ static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_err
   const char *end = json_string_value(json_object_get(line, "end")), *id = json_string_value(json_object_get(line, "id"));
   *run = (mxi_run){.seed = (uint64_t)json_integer_value(json_object_get(line, "seed")),
                    .finished = !strcmp(end, "finished"),
-                   .loss = {real_of(line, "val_loss"), real_of(line, "val_loss_fp32")}};
+                   .loss = {real_of(line, "val_loss"), real_of(line, "val_loss_fp32")},
+                   .accuracy = {real_of(line, "val_accuracy"), real_of(line, "val_accuracy_fp32")}};
   a->told.runs++;
   a->told.finished += (size_t)run->finished;
   a->told.diverged += !strcmp(end, "diverged");
@@ -132,7 +107,7 @@ static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_err
   const mx_status status = read_losses(run, path, err);
   if (status || !isnan(a->told.omega)) return status;
   snprintf(path, sizeof path, "%s/runs/%s/config.json", dir, id);
-  return read_techniques(&a->told.omega, path, err);
+  return mxi_cost_read(&a->told, path, err);
 }
 
 static mx_status take_line(mx_report *r, const char *text, size_t n, const char *dir, const char *path, size_t at, mx_error *err) {
@@ -142,7 +117,7 @@ static mx_status take_line(mx_report *r, const char *text, size_t n, const char 
   mx_status status = MX_OK;
   if (!arm || !end || !id || strlen(id) != 32 || strchr(id, '/') || !json_is_integer(json_object_get(line, "seed")))
     status = mx_fail(err, MX_ERR_FORMAT, "%s: line %zu: expected a run with arm, seed, id and end", path, at);
-  mxi_arm *a = status ? NULL : arm_of(r, arm, json_string_value(json_object_get(line, "reference")));
+  mxi_arm *a = status ? NULL : arm_of(r, arm, json_string_value(json_object_get(line, "reference")), json_object_get(line, "knobs"));
   if (!status) status = a ? add_run(a, line, dir, err) : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   json_decref(line);
   return status;

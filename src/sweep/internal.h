@@ -1,6 +1,7 @@
 /* What the files of a sweep share.
  *
  * space.c     from the sweep's file to its runs
+ * claims.c    what a sweep's file claims of its arms
  * journal.c   events of runs, written so that a kill at any moment loses one line at most
  * results.c   results.jsonl, from the journals alone
  * share.c     which runs are a call's
@@ -13,11 +14,19 @@
 
 #include "mxgold/sweep.h"
 
+struct json_t;
+
 struct mx_sweep {
+  char *text;   /* the sweep's file */
   char *config; /* path of the configuration that every run starts from */
   mx_sweep_run *runs;
   size_t n_runs;
 };
+
+/** Only these names may stand in an object; names ends with NULL. where: the object's place in the file, "" for the whole. */
+mx_status mxi_only(struct json_t *object, const char *const *names, const char *path, const char *where, mx_error *err);
+/** Each claim is whole, and the arms that it names are the sweep's. claims may be NULL. */
+mx_status mxi_claims_check(const mx_sweep *sweep, struct json_t *claims, const char *path, mx_error *err);
 
 /* What a run comes to, with the nine digits of its metrics.jsonl: a run that is resumed after its last step has no others. */
 enum { MXI_LOSS, MXI_VAL_LOSS, MXI_VAL_LOSS_FP32, MXI_VAL_ACCURACY, MXI_VAL_ACCURACY_FP32, MXI_FIGURES };
@@ -49,7 +58,6 @@ int mxi_journal_open(const char *dir);
 mx_status mxi_journal_write(int journal, const mxi_outcome *outcome, mx_error *err);
 
 /** The figures as pairs of a json_t object. */
-struct json_t;
 void mxi_put_figures(struct json_t *line, const mxi_outcome *outcome);
 mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const char *dir, mx_error *err);
 

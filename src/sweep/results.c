@@ -1,4 +1,4 @@
-/* results.jsonl: the outcomes of a sweep's runs in the sweep's order. */
+/* results.jsonl: the outcomes of a sweep's runs in the sweep's order; sweep.json beside it: the sweep that they are of. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,6 +12,9 @@ static json_t *row(const mx_sweep_run *r, const mxi_outcome *o) {
   json_t *line = json_object();
   json_object_set_new(line, "arm", json_string(r->arm));
   json_object_set_new(line, "reference", r->reference ? json_string(r->reference) : json_null());
+  json_t *knobs = json_object();
+  for (size_t i = 0; i < r->n_levels; i++) json_object_set_new(knobs, r->levels[i].axis, json_string(r->levels[i].level));
+  json_object_set_new(line, "knobs", knobs);
   json_object_set_new(line, "seed", json_integer((json_int_t)r->seed));
   json_object_set_new(line, "id", json_string(r->id));
   json_object_set_new(line, "end", json_string(ends[o->end]));
@@ -21,11 +24,22 @@ static json_t *row(const mx_sweep_run *r, const mxi_outcome *o) {
   return line;
 }
 
+static mx_status write_sweep(const mx_sweep *sweep, const char *dir, mx_error *err) {
+  char path[4096];
+  mx_text file;
+  snprintf(path, sizeof path, "%s/sweep.json", dir);
+  const mx_status status = mx_text_begin(&file, path, err);
+  if (status) return status;
+  fputs(sweep->text, file.to);
+  return mx_text_end(&file, err);
+}
+
 mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const char *dir, mx_error *err) {
   char path[4096];
   mx_text file;
   snprintf(path, sizeof path, "%s/results.jsonl", dir);
-  mx_status status = mx_text_begin(&file, path, err);
+  mx_status status = write_sweep(sweep, dir, err);
+  if (!status) status = mx_text_begin(&file, path, err);
   if (status) return status;
   for (size_t i = 0; i < sweep->n_runs && !status; i++) {
     const mxi_outcome *o = mxi_outcome_of(all, sweep->runs[i].id);

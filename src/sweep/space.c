@@ -1,4 +1,5 @@
 /* From the sweep's file to its runs: arms, the combinations of a grid, references, seeds. */
+#include <errno.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ typedef struct choice {
 } choice;
 
 typedef struct axis {
+  const char *key; /* of the sweep's file */
   choice *values;
   size_t n;
 } axis;
@@ -75,7 +77,7 @@ static mx_status read_set(choice *c, json_t *object, const char *path, const cha
 }
 
 /* Only these names may stand in an object. */
-static mx_status only(json_t *object, const char *const *names, const char *path, const char *where, mx_error *err) {
+mx_status mxi_only(json_t *object, const char *const *names, const char *path, const char *where, mx_error *err) {
   const char *key;
   json_t *value;
   json_object_foreach(object, key, value) {
@@ -95,7 +97,7 @@ static mx_status read_choice(choice *c, json_t *v, const char *path, const char 
   const char *name = json_string_value(json_object_get(v, "name"));
   if (!json_is_object(v) || !name || !*name)
     return mx_fail(err, MX_ERR_ARG, "%s: %s: expected {\"name\": \"...\", \"set\": {...}}", path, where);
-  const mx_status status = only(v, names, path, where, err);
+  const mx_status status = mxi_only(v, names, path, where, err);
   if (status) return status;
   return (c->name = strdup(name)) ? read_set(c, json_object_get(v, "set"), path, where, err) : no_memory(err);
 }
@@ -154,6 +156,7 @@ static mx_status read_grid(space *s, json_t *grid, mx_error *err) {
     char where[160];
     snprintf(where, sizeof where, "grid.%s", key);
     axis *a = &s->grid[s->n_axes++];
+    a->key = key;
     mx_status status = new_values(a, list, s->path, where, err);
     size_t i;
     json_array_foreach(list, i, v) {
@@ -187,7 +190,7 @@ static mx_status read_random(space *s, json_t *v, mx_error *err) {
   static const char *const names[] = {"arms", "seed", NULL};
   if (!v) return MX_OK;
   const json_int_t n = json_integer_value(json_object_get(v, "arms")), seed = json_integer_value(json_object_get(v, "seed"));
-  const mx_status status = only(v, names, s->path, "random", err);
+  const mx_status status = mxi_only(v, names, s->path, "random", err);
   if (status) return status;
   if (!json_is_object(v) || n < 1 || n > MOST_RUNS || seed < 0)
     return mx_fail(err, MX_ERR_ARG, "%s: random: expected {\"arms\": N, \"seed\": S}", s->path);
@@ -197,9 +200,9 @@ static mx_status read_random(space *s, json_t *v, mx_error *err) {
 }
 
 static mx_status read_space(space *s, json_t *root, mx_error *err) {
-  static const char *const names[] = {"config", "set", "arms", "grid", "random", "reference", "seeds", NULL};
+  static const char *const names[] = {"about", "config", "set", "arms", "grid", "random", "reference", "seeds", "claims", NULL};
   json_t *arms = json_object_get(root, "arms"), *reference = json_object_get(root, "reference");
-  mx_status status = only(root, names, s->path, "", err);
+  mx_status status = mxi_only(root, names, s->path, "", err);
   if (!status) status = read_set(&s->base, json_object_get(root, "set"), s->path, "set", err);
   if (!status && arms) status = read_arms(&s->arms, arms, s->path, err);
   if (!status) status = read_grid(s, json_object_get(root, "grid"), err);
@@ -236,8 +239,14 @@ static void free_space(space *s) {
 /* An arm of the expanded space: an arm of the list, if any, and a value of each axis. */
 typedef struct arm {
   const choice *parts[MOST_AXES + 3];
+  const char *axes[MOST_AXES + 3]; /* the key of each part's axis; NULL: it is not one of several */
   size_t n;
 } arm;
+
+static void add_part(arm *a, const choice *part, const char *of) {
+  a->parts[a->n] = part;
+  a->axes[a->n++] = of;
+}
 
 static char *name_of(const arm *a) {
   char *name = NULL;
@@ -262,6 +271,19 @@ static int is_new(void **seen, const char *name, uint64_t seed) {
   return found ? -1 : 0;
 }
 
+static mx_status add_levels(mx_sweep_run *r, const arm *a, mx_error *err) {
+  mx_sweep_level *levels = calloc(a->n + 1, sizeof *levels);
+  r->levels = levels;
+  if (!levels) return no_memory(err);
+  for (size_t i = 0; i < a->n; i++) {
+    if (!a->axes[i]) continue;
+    mx_sweep_level *l = &levels[r->n_levels++];
+    *l = (mx_sweep_level){strdup(a->axes[i]), strdup(a->parts[i]->name)};
+    if (!l->axis || !l->level) return no_memory(err);
+  }
+  return MX_OK;
+}
+
 static mx_status add_run(mx_sweep *sweep, const space *s, const arm *a, const char *name, const char *reference, uint64_t seed, mx_error *err) {
   const int fresh = is_new(s->seen, name, seed);
   if (fresh <= 0) return fresh ? MX_OK : no_memory(err);
@@ -281,9 +303,11 @@ static mx_status add_run(mx_sweep *sweep, const space *s, const arm *a, const ch
     for (size_t k = 0; k < a->parts[i]->n_set; k++)
       if (!(set[r->n_set++] = strdup(a->parts[i]->set[k]))) return no_memory(err);
   if (!(set[r->n_set++] = strdup(seed_of))) return no_memory(err);
+  mx_status status = add_levels(r, a, err);
+  if (status) return status;
   mx_error why;
   const mx_train_options how = {.config = sweep->config, .set = r->set, .n_set = r->n_set};
-  const mx_status status = mx_train_identity(id, &how, &why);
+  status = mx_train_identity(id, &how, &why);
   return status ? mx_fail(err, status, "arm '%s': %s", name, why.text) : MX_OK;
 }
 
@@ -293,9 +317,9 @@ static arm arm_at(const space *s, size_t i) {
   size_t of[MOST_AXES + 1];
   for (size_t k = s->n_axes; k-- > 0; i /= s->grid[k].n) of[k + 1] = i % s->grid[k].n;
   of[0] = i;
-  a.parts[a.n++] = &s->base;
-  if (s->arms.n) a.parts[a.n++] = &s->arms.values[of[0]];
-  for (size_t k = 0; k < s->n_axes; k++) a.parts[a.n++] = &s->grid[k].values[of[k + 1]];
+  add_part(&a, &s->base, NULL);
+  if (s->arms.n) add_part(&a, &s->arms.values[of[0]], "arms");
+  for (size_t k = 0; k < s->n_axes; k++) add_part(&a, &s->grid[k].values[of[k + 1]], s->grid[k].key);
   return a;
 }
 
@@ -303,13 +327,13 @@ static arm arm_at(const space *s, size_t i) {
 static arm reference_of(const space *s, const arm *a) {
   static const choice name = {.name = (char *)"reference"};
   arm r = {.n = 0};
-  r.parts[r.n++] = &s->base;
-  r.parts[r.n++] = &name;
-  r.parts[r.n++] = &s->reference;
+  add_part(&r, &s->base, NULL);
+  add_part(&r, &name, NULL);
+  add_part(&r, &s->reference, NULL);
   for (size_t i = s->arms.n ? 2 : 1; i < a->n; i++) {
     int differs = 0;
     for (size_t k = 0; k < s->grid[i - (s->arms.n ? 2 : 1)].n; k++) differs |= s->grid[i - (s->arms.n ? 2 : 1)].values[k].of_quant;
-    if (!differs) r.parts[r.n++] = a->parts[i];
+    if (!differs) add_part(&r, a->parts[i], a->axes[i]);
   }
   return r;
 }
@@ -355,22 +379,34 @@ static char *beside(const char *path, const char *file) {
   return asprintf(&joined, "%.*s%s", slash && *file != '/' ? (int)(slash - path + 1) : 0, path, file) < 0 ? NULL : joined;
 }
 
+static mx_status read_json(json_t **root, char **text, const char *path, mx_error *err) {
+  FILE *f = fopen(path, "r");
+  if (!f) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
+  size_t size = 0;
+  json_error_t why = {0};
+  errno = 0;
+  const ssize_t n = getdelim(text, &size, 0, f); /* JSON has no zero byte, so this is all of it */
+  const int failed = ferror(f), reason = errno;
+  fclose(f);
+  if (failed) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(reason));
+  *root = json_loadb(n > 0 ? *text : "", n > 0 ? (size_t)n : 0, JSON_REJECT_DUPLICATES, &why);
+  return *root ? MX_OK : mx_fail(err, MX_ERR_FORMAT, "%s: line %d, column %d: %s", path, why.line, why.column, why.text);
+}
+
 mx_status mx_sweep_read(mx_sweep **out, const char *path, mx_error *err) {
   if (!out || !path) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   *out = NULL;
-  json_error_t why;
-  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-  if (!root && why.line <= 0) return mx_fail(err, MX_ERR_IO, "%s: %s", path, why.text);
-  if (!root) return mx_fail(err, MX_ERR_FORMAT, "%s: line %d, column %d: %s", path, why.line, why.column, why.text);
-  const char *config = json_string_value(json_object_get(root, "config"));
+  json_t *root = NULL;
   mx_sweep *sweep = calloc(1, sizeof *sweep);
   void *seen = NULL;
   space s = {.path = path, .seen = &seen};
-  mx_status status = sweep ? MX_OK : no_memory(err);
+  mx_status status = sweep ? read_json(&root, &sweep->text, path, err) : no_memory(err);
+  const char *config = json_string_value(json_object_get(root, "config"));
   if (!status && !config) status = mx_fail(err, MX_ERR_ARG, "%s: config: expected the path of a configuration", path);
   if (!status && !(sweep->config = beside(path, config))) status = no_memory(err);
   if (!status) status = read_space(&s, root, err);
   if (!status) status = expand(sweep, &s, err);
+  if (!status) status = mxi_claims_check(sweep, json_object_get(root, "claims"), path, err);
   free_space(&s);
   tdestroy(seen, free);
   json_decref(root);
@@ -387,12 +423,15 @@ void mx_sweep_free(mx_sweep *sweep) {
     mx_sweep_run *r = &sweep->runs[i];
     for (size_t k = 0; k < r->n_set && r->set; k++) free((char *)r->set[k]);
     free((char **)r->set);
+    for (size_t k = 0; k < r->n_levels; k++) free((char *)r->levels[k].axis), free((char *)r->levels[k].level);
+    free((mx_sweep_level *)r->levels);
     free((char *)r->arm);
     free((char *)r->reference);
     free((char *)r->id);
   }
   free(sweep->runs);
   free(sweep->config);
+  free(sweep->text);
   free(sweep);
 }
 

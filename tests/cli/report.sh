@@ -64,14 +64,72 @@ for a in ("ocp", "chmiel"):
 assert arms["wild"]["diverged"] == 4 and arms["wild"]["verdict"] == "no run finished"
 assert report["verdict"].startswith("Of 3 arms"), report["verdict"]
 P
+# The same by numpy and scipy, with a grid and claims, from the folder alone.
+cat >"$scratch/grid.json" <<'J'
+{"config": "base.json", "seeds": [2, 3, 5, 7, 11],
+ "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}}, {"name": "chmiel", "set": {"quant.recipe": "recipe-chmiel"}}],
+ "grid": {"optimizer.lr": [0.02, 0.05, 0.1], "rotation": [{"name": "none", "set": {}}, {"name": "H16", "set": {"quant.set": ["had.size=16"]}}]},
+ "claims": [{"says": "Rotation helps", "source": "nobody", "less": "H16", "more": "none"},
+            {"says": "Chmiel's recipe trains better", "less": "chmiel", "more": "ocp", "of": "val_loss_fp32"},
+            {"says": "One arm and another", "less": "ocp optimizer.lr=0.02 H16", "more": "chmiel optimizer.lr=0.1 none"},
+            {"says": "They are the same", "less": "chmiel", "more": "ocp", "within": 2.5}]}
+J
+accepts "$mxgold" sweep "$scratch/grid.json" -o "$scratch/g"
+if python3 -c 'import numpy, scipy' 2>/dev/null; then
+  for confidence in 0.95 0.6; do
+    "$mxgold" report "$scratch/g" --json --confidence $confidence >"$scratch/again.json" || fail "report of a grid"
+    "$mxgold" report "$scratch/g" --csv --confidence $confidence >"$scratch/again.csv" || fail "report --csv of a grid"
+    python3 "$root/tests/lib/report_statistics.py" "$scratch/g" "$scratch/again.json" "$scratch/again.csv" $confidence || fail "a statistic at $confidence"
+  done
+fi
+# By hand: two knobs, two seeds, so that t has one degree of freedom and p = 1 - 2 atan(t) / pi.
+python3 - "$scratch/hand" <<'P'
+import json, os, sys
+folder = sys.argv[1]
+losses = {("a0", "b0"): (1.0, 1.1), ("a1", "b0"): (1.3, 1.5), ("a0", "b1"): (0.9, 1.2), ("a1", "b1"): (1.6, 1.4)}
+os.makedirs(folder)
+rows = open(os.path.join(folder, "results.jsonl"), "w")
+for i, ((a, b), two) in enumerate(losses.items()):
+    for seed, loss in enumerate(two, 1):
+        run = f"{i}{seed}".zfill(32)
+        os.makedirs(os.path.join(folder, "runs", run))
+        with open(os.path.join(folder, "runs", run, "config.json"), "w") as config:
+            config.write("{}")
+        print(json.dumps({"arm": f"{a} {b}", "reference": None, "knobs": {"A": a, "B": b}, "seed": seed, "id": run, "end": "finished", "steps": 1,
+                          "loss": loss, "val_loss": loss, "val_loss_fp32": 2 * loss}), file=rows)
+P
+"$mxgold" report "$scratch/hand" --json >"$scratch/again.json" || fail "report of a typed folder"
+python3 - "$scratch/again.json" <<'P' || fail "effects by hand"
+import json, sys
+report = json.load(open(sys.argv[1]))
+a, b = report["effects"]
+(ab,) = report["interactions"]
+
+
+def near(x, y):
+    assert abs(x - y) < 2e-6, (x, y)
+
+
+# A: (.3 + .7) / 2 = .5 and (.4 + .2) / 2 = .3; t = 4; the .975 quantile is 12.70620474.
+assert (a["axis"], a["value"], a["instead_of"], a["combinations"], a["n"]) == ("A", "a1", "a0", 2, 2)
+near(a["mean"], 0.4), near(a["low"], 0.4 - 1.270620), near(a["high"], 0.4 + 1.270620), near(a["p"], 0.155958), near(a["p_holm"], 0.311917)
+near(a["fp32_mean"], 0.8), near(a["fp32_high"], 0.8 + 2.541241)
+# B: (-.1 + .3) / 2 = .1 and (.1 - .1) / 2 = 0; t = 1.
+near(b["mean"], 0.05), near(b["p"], 0.5), near(b["p_holm"], 0.5)
+# A with B: .7 - .3 = .4 and .2 - .4 = -.2; t = 1/3.
+assert (ab["value"], ab["with_value"], ab["combinations"]) == ("a1", "b1", 1)
+near(ab["mean"], 0.1), near(ab["sd"], 0.424264), near(ab["p"], 0.795167), near(ab["p_holm"], 0.795167)
+P
 # The page: the verdict first, a row and a curve for each arm with finished runs, nothing of the network.
 accepts "$mxgold" report "$scratch/s" --html "$scratch/report.html"
 python3 - "$scratch/report.html" "$scratch/report.json" <<'P' || fail "the page"
 import html.parser, json, sys
 page, report = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
 assert report["verdict"].replace('"', "&quot;") in page
-assert page.count("<polyline") == 3 and page.count("<circle") == 2, "three arms finished, two of them are compared"
-assert page.count("<tr>") == 5 and "src=" not in page and "href=" not in page
+assert (page.count("<polyline"), page.count("<circle")) == (3, 2), "three arms finished, two of them are compared"
+rows = 1 + len(report["arms"]) + 1 + sum(a["front"] for a in report["arms"])  # the arms and the front, each below a line of names
+assert page.count("<tr>") == rows, (page.count("<tr>"), rows)
+assert "src=" not in page and "href=" not in page
 html.parser.HTMLParser().feed(page)
 P
 "$mxgold" report "$scratch/s" --csv >"$scratch/report.csv"

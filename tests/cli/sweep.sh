@@ -25,10 +25,13 @@ by = {(r["arm"], r["seed"]): r for r in rows}
 assert [r["arm"] for r in rows[:6]] == ["reference optimizer.lr=0.01"] * 3 + ["reference optimizer.lr=0.1"] * 3, "references first, in order"
 assert by["ocp optimizer.lr=0.1", 5]["reference"] == "reference optimizer.lr=0.1"
 assert by["ocp optimizer.lr=0.1", 5]["id"] == by["same optimizer.lr=0.1", 5]["id"], "two spellings of one recipe are one run"
+assert by["ocp optimizer.lr=0.1", 5]["knobs"] == {"arms": "ocp", "optimizer.lr": "optimizer.lr=0.1"}
+assert by["reference optimizer.lr=0.1", 5]["knobs"] == {"optimizer.lr": "optimizer.lr=0.1"}
 assert by["ocp optimizer.lr=0.1", 5]["id"] != by["ocp optimizer.lr=0.1", 3]["id"]
 assert all(r["end"] in ("finished", "diverged", "failed") for r in rows)
 assert all((r["val_loss"] is None) == (r["end"] != "finished") for r in rows), "a run that ended early has no validation loss"
 P
+cmp -s "$scratch/sweep.json" "$scratch/a/sweep.json" || fail "the folder has not the sweep's file"
 # The run of a sweep is the run that train does.
 accepts "$mxgold" train "$scratch/base.json" -o "$scratch/one" --set train.steps=25 --set optimizer.lr=0.1 --set quant.recipe=recipe-ocp --set train.seed=5
 id=$(python3 -c 'import json,sys; print([r["id"] for r in map(json.loads, open(sys.argv[1])) if r["arm"] == "ocp optimizer.lr=0.1" and r["seed"] == 5][0])' "$scratch/a/results.jsonl")
@@ -79,6 +82,14 @@ bad '{"config": "base.json", "arms": [{"set": {}}]}' 'arms[0]: expected {"name":
 bad '{"config": "base.json", "arms": [{"name": "a", "set": {}}, {"name": "a", "set": {}}]}' "arms[1]: the name 'a' is that of arms[0]"
 bad '{"config": "base.json", "arms": [{"name": "a", "set": {"optimizer.lr": 1}}], "grid": {"optimizer.lr": [1]}}' 'grid.optimizer.lr: optimizer.lr is set by arms[0] too'
 bad '{"config": "base.json", "arms": [{"name": "a", "set": {}}], "seeds": [1, 1]}' 'seeds[1] stands there twice'
+arms='"config": "base.json", "arms": [{"name": "a", "set": {}}]'
+bad "{$arms, \"claims\": 1}" 'claims: expected a list'
+bad "{$arms, \"claims\": [{\"says\": \"s\", \"less\": \"a\"}]}" 'claims[0]: expected {"says": "...", "less": ARM, "more": ARM}'
+bad "{$arms, \"claims\": [{\"says\": \"s\", \"less\": \"a\", \"more\": \"referenc\"}]}" \
+  "claims[0].more: no arm and no value of the grid is called 'referenc'; nearest: reference"
+bad "{$arms, \"claims\": [{\"says\": \"s\", \"less\": \"a\", \"more\": \"reference\", \"of\": \"loss\"}]}" 'claims[0].of: expected val_loss or val_loss_fp32'
+bad "{$arms, \"claims\": [{\"says\": \"s\", \"less\": \"a\", \"more\": \"reference\", \"within\": 0}]}" 'claims[0].within: expected a number above 0'
+bad "{$arms, \"claims\": [{\"say\": \"s\"}]}" "unknown key 'claims[0].say'; nearest: says"
 printf '%s' '{"config": "base.json", "arms": [{"name": "a", "set": {"optimizer.rate": 1}}]}' >"$scratch/bad.json"
 refuses "mxgold: arm 'a': $scratch/base.json: unknown key 'optimizer.rate'; nearest: optimizer.reset, optimizer.kind, optimizer.lr" \
   "$mxgold" sweep "$scratch/bad.json" -o "$scratch/never"

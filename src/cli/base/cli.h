@@ -21,6 +21,7 @@ typedef enum cli_kind {
   CLI_U64,     /* cli_u64 */
   CLI_I64,     /* cli_i64 */
   CLI_F32,     /* cli_f32 */
+  CLI_F64,     /* cli_f64 */
   CLI_POS,     /* const char *: an argument without a dash; required */
   CLI_POS_OPT, /* const char *: the same, may be left out */
   CLI_POS_LIST /* cli_list: all that are left */
@@ -42,6 +43,10 @@ typedef struct cli_f32 {
   int given;
   float v;
 } cli_f32;
+typedef struct cli_f64 {
+  int given;
+  double v;
+} cli_f64;
 
 /** A count of threads from an option, for the library, which holds it to what is sensible; 0 is all processors. */
 static inline int cli_threads(const cli_u64 *n) { return n->v > INT_MAX ? INT_MAX : (int)n->v; }

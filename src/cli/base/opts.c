@@ -93,6 +93,14 @@ static int set_f32(const parser *p, const cli_option *o, cli_f32 *out, const cha
   return CLI_FINE;
 }
 
+static int set_f64(const parser *p, const cli_option *o, cli_f64 *out, const char *value) {
+  char *end;
+  out->v = strtod(value, &end);
+  if (!*value || *end || *value == ' ') return bad_number(p, o, value, "a decimal or hexadecimal floating-point number");
+  out->given = 1;
+  return CLI_FINE;
+}
+
 static int set(const parser *p, const cli_option *o, void *base, const char *value) {
   if (o->choices && !is_choice(o, value)) {
     char what[64];
@@ -118,6 +126,8 @@ static int set(const parser *p, const cli_option *o, void *base, const char *val
     return set_i64(p, o, field, value);
   case CLI_F32:
     return set_f32(p, o, field, value);
+  case CLI_F64:
+    return set_f64(p, o, field, value);
   }
   return CLI_TROUBLE;
 }

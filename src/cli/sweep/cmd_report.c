@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
@@ -9,13 +10,13 @@
 
 struct args {
   const char *dir, *html;
-  cli_f32 confidence;
+  cli_f64 confidence;
   int csv, json;
 };
 
 static const cli_option options[] = {
     {"DIR", 0, CLI_POS, offsetof(struct args, dir), NULL, "the folder of a sweep", NULL},
-    {"confidence", 0, CLI_F32, offsetof(struct args, confidence), "C", "of the intervals and of what counts as resolved; 0.95 by default",
+    {"confidence", 0, CLI_F64, offsetof(struct args, confidence), "C", "of the intervals and of what counts as resolved; 0.95 by default",
      NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE.html", "a page with pictures too: differences with intervals, loss curves",
      NULL},
@@ -60,6 +61,10 @@ static void row_for_readers(out *o, const mx_report_arm *a) {
   out_text(o, "", word(a, MX_EVAL_QUANTISED));
   difference(o, "with an FP32 forward pass", &a->behind[MX_EVAL_FP32]);
   percent(o, "extra steps, %", &a->extra_steps);
+  if (a->accuracy[MX_EVAL_QUANTISED].n) {
+    out_f64(o, "accuracy, %", 100 * a->accuracy[MX_EVAL_QUANTISED].mean, "%.2f");
+    out_f64(o, "with an FP32 forward pass, %", 100 * a->accuracy[MX_EVAL_FP32].mean, "%.2f");
+  }
 }
 
 static void mean_numbers(out *o, const char *const key[6], const mx_mean *m) {
@@ -77,6 +82,10 @@ static void row_for_machines(out *o, const mx_report_arm *a) {
       {"behind_fp32_n", "behind_fp32_mean", "behind_fp32_sd", "behind_fp32_low", "behind_fp32_high", "behind_fp32_p"}};
   static const char *const extra[6] = {"extra_steps_n",   "extra_steps_mean", "extra_steps_sd",
                                        "extra_steps_low", "extra_steps_high", "extra_steps_p"};
+  static const char *const reached[6] = {"reached_n", "reached_mean", "reached_sd", "reached_low", "reached_high", "reached_p"};
+  static const char *const accuracy[MX_EVALS][6] = {
+      {"accuracy_n", "accuracy_mean", "accuracy_sd", "accuracy_low", "accuracy_high", "accuracy_p"},
+      {"accuracy_fp32_n", "accuracy_fp32_mean", "accuracy_fp32_sd", "accuracy_fp32_low", "accuracy_fp32_high", "accuracy_fp32_p"}};
   out_text(o, "arm", a->name);
   out_text(o, "reference", a->reference ? a->reference : "");
   out_u64(o, "runs", a->runs);
@@ -91,9 +100,137 @@ static void row_for_machines(out *o, const mx_report_arm *a) {
     out_text(o, e ? "verdict_fp32" : "verdict", word(a, e));
   }
   mean_numbers(o, extra, &a->extra_steps);
+  mean_numbers(o, reached, &a->reached);
+  for (int e = 0; e < MX_EVALS; e++) mean_numbers(o, accuracy[e], &a->accuracy[e]);
+  out_number(o, "bits", a->cost.bits);
+  out_number(o, "product_time", a->cost.product_time);
+  out_number(o, "overhead", a->cost.overhead);
+  out_u64(o, "front", (uint64_t)a->front);
+  out_text(o, "beaten_by", a->beaten_by ? a->beaten_by : "");
   out_number(o, "gain", a->gain);
   out_number(o, "omega", a->omega);
   out_number(o, "score", a->score);
+}
+
+/* ---- claims ---- */
+
+static const char *claim_word(const mx_report_claim *c) {
+  return c->agrees > 0 ? "agrees" : c->agrees < 0 ? "disagrees" : isnan(c->difference.low) ? "too few seeds" : "cannot tell";
+}
+
+static void claim_row(out *o, const mx_report_claim *c, int machines) {
+  static const char *const keys[6] = {"difference_n", "difference_mean", "difference_sd", "difference_low", "difference_high", "difference_p"};
+  out_text(o, machines ? "says" : "claim", c->says);
+  if (machines) out_text(o, "source", c->source);
+  out_text(o, "less", c->less);
+  out_text(o, "more", c->more);
+  if (machines) {
+    out_text(o, "of", c->eval == MX_EVAL_FP32 ? "val_loss_fp32" : "val_loss");
+    out_number(o, "within", c->within > 0 ? c->within : NAN);
+    mean_numbers(o, keys, &c->difference);
+    out_number(o, "p_holm", c->p);
+  } else {
+    out_text(o, "forward", c->eval == MX_EVAL_FP32 ? "FP32" : "quantised");
+    difference(o, "less - more", &c->difference);
+  }
+  out_text(o, machines ? "verdict" : "", claim_word(c));
+}
+
+static void claims(out *o, const mx_report *r, int machines) {
+  if (!mx_report_claim_at(r, 0)) return;
+  out_table(o, "claims");
+  for (size_t i = 0; mx_report_claim_at(r, i); i++) {
+    out_row(o);
+    claim_row(o, mx_report_claim_at(r, i), machines);
+  }
+  out_end(o);
+}
+
+/* ---- knobs ---- */
+
+/* A value's name without the "axis=" that plain values begin with. */
+static const char *level_name(const char *axis, const char *level) {
+  const size_t n = strlen(axis);
+  return !strncmp(level, axis, n) && level[n] == '=' ? level + n + 1 : level;
+}
+
+static void knob(out *o, const char *key, const char *axis, const char *level, const char *base) {
+  char text[512];
+  snprintf(text, sizeof text, "%s: %s instead of %s", axis, level_name(axis, level), level_name(axis, base));
+  out_text(o, key, text);
+}
+
+static void effect_for_machines(out *o, const mx_report_effect *f) {
+  static const char *const keys[MX_EVALS][6] = {{"n", "mean", "sd", "low", "high", "p"},
+                                                {"fp32_n", "fp32_mean", "fp32_sd", "fp32_low", "fp32_high", "fp32_p"}};
+  out_text(o, "axis", f->axis);
+  out_text(o, "value", level_name(f->axis, f->level));
+  out_text(o, "instead_of", level_name(f->axis, f->base));
+  if (f->with_axis) {
+    out_text(o, "with_axis", f->with_axis);
+    out_text(o, "with_value", level_name(f->with_axis, f->with_level));
+    out_text(o, "with_instead_of", level_name(f->with_axis, f->with_base));
+  }
+  out_u64(o, "combinations", f->cells);
+  for (int e = 0; e < MX_EVALS; e++) {
+    mean_numbers(o, keys[e], &f->mean[e]);
+    out_number(o, e ? "fp32_p_holm" : "p_holm", f->p[e]);
+  }
+}
+
+static const char *effect_word(const mx_report_effect *f) {
+  const int way = f->resolved[MX_EVAL_QUANTISED];
+  if (isnan(f->p[MX_EVAL_QUANTISED])) return "too few seeds";
+  return f->with_axis ? way > 0   ? "worse together"
+                        : way < 0 ? "better together"
+                                  : "not resolved"
+         : way > 0    ? "worse"
+         : way < 0    ? "better"
+                      : "not resolved";
+}
+
+static void effect_for_readers(out *o, const mx_report_effect *f) {
+  knob(o, "knob", f->axis, f->level, f->base);
+  if (f->with_axis) knob(o, "together with", f->with_axis, f->with_level, f->with_base);
+  difference(o, "effect", &f->mean[MX_EVAL_QUANTISED]);
+  out_text(o, "", effect_word(f));
+  difference(o, "with an FP32 forward pass", &f->mean[MX_EVAL_FP32]);
+  out_u64(o, "combinations", f->cells);
+}
+
+/* Readers get the interactions that are resolved, machines all. */
+static void effects(out *o, const mx_report *r, int interactions, int machines) {
+  const mx_report_effect *f;
+  size_t any = 0;
+  for (size_t i = 0; (f = mx_report_effect_at(r, i)); i++)
+    any |= (f->with_axis != NULL) == interactions && (machines || !interactions || f->resolved[0]);
+  if (!any) return;
+  out_table(o, interactions ? "interactions" : "effects");
+  for (size_t i = 0; (f = mx_report_effect_at(r, i)); i++) {
+    if ((f->with_axis != NULL) != interactions || !(machines || !interactions || f->resolved[MX_EVAL_QUANTISED])) continue;
+    out_row(o);
+    (machines ? effect_for_machines : effect_for_readers)(o, f);
+  }
+  out_end(o);
+}
+
+/* ---- cost ---- */
+
+/* Cheapest first is the order of the sweep; what is beaten is left to --json. */
+static void front(out *o, const mx_report *r) {
+  out_table(o, "front of loss against cost");
+  for (size_t i = 0; mx_report_arm_at(r, i); i++) {
+    const mx_report_arm *a = mx_report_arm_at(r, i);
+    if (!a->front) continue;
+    out_row(o);
+    out_text(o, "arm", a->name);
+    difference(o, "behind the reference", &a->behind[MX_EVAL_QUANTISED]);
+    out_f64(o, "bits", a->cost.bits, "%.3f");
+    out_f64(o, "time of products", a->cost.product_time, "%.3f");
+    out_f64(o, "operations", a->cost.overhead, "%.2f");
+    out_f64(o, "score", a->score, "%+.4f");
+  }
+  out_end(o);
 }
 
 static out *table(const mx_report *r, const char *verdict, int machines) {
@@ -105,6 +242,10 @@ static out *table(const mx_report *r, const char *verdict, int machines) {
     (machines ? row_for_machines : row_for_readers)(o, mx_report_arm_at(r, i));
   }
   out_end(o);
+  claims(o, r, machines);
+  effects(o, r, 0, machines);
+  effects(o, r, 1, machines);
+  if (!machines) front(o, r);
   return o;
 }
 
@@ -113,7 +254,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_report *r;
   mx_error err;
   (void)ctx;
-  if (mx_report_read(&r, a->dir, a->confidence.given ? (double)a->confidence.v : .95, &err)) return cli_fail(&err);
+  if (mx_report_read(&r, a->dir, a->confidence.given ? a->confidence.v : .95, &err)) return cli_fail(&err);
   char verdict[2048];
   mx_report_verdict(verdict, sizeof verdict, r);
   int rc = CLI_FINE;

@@ -90,7 +90,7 @@ static int curves(FILE *f, const mx_report *r) {
   size_t drawn = 0;
   if (!steps) return 0;
   for (size_t i = 0; mx_report_arm_at(r, i) && drawn < MOST_CURVES; i++) {
-    const size_t n = mx_report_curve(steps, losses, POINTS, r, i);
+    const size_t n = mx_report_curve(steps, losses, NULL, NULL, POINTS, r, i);
     drawn += n > 0;
     /* The first tenth falls from where every model begins: it would leave no room for what differs. */
     for (size_t k = n / 10; k < n; k++) widen(&x, steps[k]), widen(&y, losses[k]);
@@ -109,7 +109,7 @@ static int curves(FILE *f, const mx_report *r) {
   }
   size_t line = 0;
   for (size_t i = 0; mx_report_arm_at(r, i) && line < drawn; i++) {
-    const size_t n = mx_report_curve(steps, losses, POINTS, r, i);
+    const size_t n = mx_report_curve(steps, losses, NULL, NULL, POINTS, r, i);
     if (!n) continue;
     fprintf(f, "<polyline clip-path=\"url(#inside)\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s points=\"", colour_of(line),
             dash_of(line));
@@ -120,7 +120,7 @@ static int curves(FILE *f, const mx_report *r) {
   if (drawn) fputs("</svg></div>\n<p>", f);
   line = 0;
   for (size_t i = 0; mx_report_arm_at(r, i) && line < drawn; i++) {
-    if (!mx_report_curve(steps, losses, POINTS, r, i)) continue;
+    if (!mx_report_curve(steps, losses, NULL, NULL, POINTS, r, i)) continue;
     fprintf(f,
             "<label><svg style=\"display:inline;width:24px;height:8px\" viewBox=\"0 0 24 8\"><line x1=\"0\" x2=\"24\" y1=\"4\" y2=\"4\" "
             "stroke=\"%s\" stroke-width=\"2\"%s/></svg> ",
