@@ -5,12 +5,6 @@
 
 #include "report/internal.h"
 
-const mxi_run *mxi_run_of(const mxi_arm *a, uint64_t seed) {
-  for (size_t i = 0; i < a->n_runs; i++)
-    if (a->runs[i].seed == seed) return &a->runs[i];
-  return NULL;
-}
-
 /* First point of a falling curve that is at most `loss`, between steps, from 1; 0 if there is none. */
 static double reached(const double *curve, size_t steps, double loss) {
   for (size_t i = 0; i < steps; i++) {

@@ -87,6 +87,12 @@ static mxi_arm *arm_of(mx_report *r, const char *name, const char *reference, js
   return a->told.name && (!reference || a->told.reference) && read_knobs(a, knobs) ? a : NULL;
 }
 
+const mxi_run *mxi_run_of(const mxi_arm *a, uint64_t seed) {
+  for (size_t i = 0; i < a->n_runs; i++)
+    if (a->runs[i].seed == seed) return &a->runs[i];
+  return NULL;
+}
+
 static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_error *err) {
   mxi_run *more = realloc(a->runs, (a->n_runs + 1) * sizeof *more);
   if (!more) return mx_fail(err, MX_ERR_NOMEM, "out of memory");

@@ -1,6 +1,7 @@
 /* What the files of a sweep share.
  *
  * space.c     from the sweep's file to its runs
+ * names.c     keys that an object of the file may have
  * claims.c    what a sweep's file claims of its arms
  * journal.c   events of runs, written so that a kill at any moment loses one line at most
  * results.c   results.jsonl, from the journals alone

@@ -7,7 +7,6 @@
 
 #include <jansson.h>
 
-#include "mxgold/nearest.h"
 #include "mxgold/random.h"
 #include "mxgold/train.h"
 #include "sweep/internal.h"
@@ -74,21 +73,6 @@ static mx_status read_set(choice *c, json_t *object, const char *path, const cha
   if (object && !json_is_object(object)) return mx_fail(err, MX_ERR_ARG, "%s: %s: expected an object of keys and values", path, where);
   json_object_foreach(object, key, value) if (!status) status = add_set(c, key, value, err);
   return status;
-}
-
-/* Only these names may stand in an object. */
-mx_status mxi_only(json_t *object, const char *const *names, const char *path, const char *where, mx_error *err) {
-  const char *key;
-  json_t *value;
-  json_object_foreach(object, key, value) {
-    int known = 0;
-    for (size_t i = 0; names[i]; i++) known |= !strcmp(names[i], key);
-    if (known) continue;
-    char near[160];
-    mx_nearest(near, sizeof near, key, mx_name_in_array, names);
-    return mx_fail(err, MX_ERR_KEY, "%s: unknown key '%s%s%s'; nearest: %s", path, where, *where ? "." : "", key, near);
-  }
-  return MX_OK;
 }
 
 /* {"name": ..., "set": {...}}. */
