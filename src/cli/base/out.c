@@ -129,15 +129,14 @@ void out_bar(out *o, const char *key, double share) {
   add(o, PAIR, key, strdup(bar), print("%.17g", share), 0);
 }
 
-/* Columns on a terminal: bytes but for the continuation bytes of UTF-8. */
-static int width(const char *s) {
+int out_width(const char *s) {
   int n = 0;
   for (; *s; s++) n += (*s & 0xc0) != 0x80;
   return n;
 }
 
 static void print_cell(const char *s, int wide, int right, int last) {
-  int fill = wide - width(s);
+  int fill = wide - out_width(s);
   if (right) printf("%*s", fill, "");
   fputs(s, stdout);
   if (!last) printf("%*s", (right ? 0 : fill) + 2, "");
@@ -152,7 +151,7 @@ static int in_colour(void) {
 static size_t print_pairs(const out *o, size_t i, const char *indent) {
   int wide = 0;
   for (size_t k = i; k < o->n && o->items[k].kind == PAIR; k++)
-    if (width(o->items[k].key) > wide) wide = width(o->items[k].key);
+    if (out_width(o->items[k].key) > wide) wide = out_width(o->items[k].key);
   for (; i < o->n && o->items[i].kind == PAIR; i++) {
     fputs(indent, stdout);
     print_cell(o->items[i].key, wide, 0, 0);
@@ -164,15 +163,10 @@ static size_t print_pairs(const out *o, size_t i, const char *indent) {
   return i;
 }
 
-typedef struct column {
-  const char *key;
-  int wide, number;
-} column;
-
-static size_t find_column(column *columns, size_t *n, const char *key) {
+size_t out_column(column *columns, size_t *n, size_t most, const char *key) {
   size_t c = 0;
   while (c < *n && strcmp(columns[c].key, key)) c++;
-  if (c == *n && c < MAX_COLUMNS) columns[(*n)++] = (column){key, width(key), 1};
+  if (c == *n && c < most) columns[(*n)++] = (column){key, out_width(key), 1};
   return c;
 }
 
@@ -183,20 +177,20 @@ static size_t print_table(const out *o, size_t begin) {
   for (; end < o->n && o->items[end].kind != END; end++) {
     const item *it = &o->items[end];
     if (it->kind != PAIR) continue;
-    size_t c = find_column(columns, &n, it->key);
+    size_t c = out_column(columns, &n, MAX_COLUMNS, it->key);
     if (c == MAX_COLUMNS) continue;
-    if (width(it->text) > columns[c].wide) columns[c].wide = width(it->text);
+    if (out_width(it->text) > columns[c].width) columns[c].width = out_width(it->text);
     columns[c].number &= it->number;
   }
-  for (size_t c = 0; c < n; c++) print_cell(columns[c].key, columns[c].wide, columns[c].number, c + 1 == n);
+  for (size_t c = 0; c < n; c++) print_cell(columns[c].key, columns[c].width, columns[c].number, c + 1 == n);
   if (n) putchar('\n');
   for (size_t i = begin; i < end;) {
     const char *cells[MAX_COLUMNS] = {0};
     for (i++; i < end && o->items[i].kind == PAIR; i++) {
-      size_t c = find_column(columns, &n, o->items[i].key);
+      size_t c = out_column(columns, &n, MAX_COLUMNS, o->items[i].key);
       if (c < MAX_COLUMNS) cells[c] = o->items[i].text;
     }
-    for (size_t c = 0; c < n; c++) print_cell(cells[c] ? cells[c] : "", columns[c].wide, columns[c].number, c + 1 == n);
+    for (size_t c = 0; c < n; c++) print_cell(cells[c] ? cells[c] : "", columns[c].width, columns[c].number, c + 1 == n);
     putchar('\n');
   }
   return end;

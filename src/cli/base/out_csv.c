@@ -26,27 +26,20 @@ static void put_cell(const item *it) {
   put_text(it->json[0] == '"' || it->json[0] == '[' ? it->text : it->json);
 }
 
-static size_t column_of(const char **columns, size_t *n, const char *key) {
-  size_t c = 0;
-  while (c < *n && strcmp(columns[c], key)) c++;
-  if (c == *n && c < CSV_COLUMNS) columns[(*n)++] = key;
-  return c;
-}
-
 static void put_table(const out *o, size_t begin, size_t end) {
-  const char *columns[CSV_COLUMNS];
+  column columns[CSV_COLUMNS];
   size_t n = 0;
   for (size_t i = begin; i < end; i++)
-    if (o->items[i].kind == PAIR) column_of(columns, &n, o->items[i].key);
+    if (o->items[i].kind == PAIR) out_column(columns, &n, CSV_COLUMNS, o->items[i].key);
   for (size_t c = 0; c < n; c++) {
     if (c) putchar(',');
-    put_text(columns[c]);
+    put_text(columns[c].key);
   }
   putchar('\n');
   for (size_t i = begin; i < end;) {
     const item *cells[CSV_COLUMNS] = {0};
     for (i++; i < end && o->items[i].kind == PAIR; i++) {
-      const size_t c = column_of(columns, &n, o->items[i].key);
+      const size_t c = out_column(columns, &n, CSV_COLUMNS, o->items[i].key);
       if (c < CSV_COLUMNS) cells[c] = &o->items[i];
     }
     for (size_t c = 0; c < n; c++) {

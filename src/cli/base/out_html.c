@@ -5,18 +5,6 @@
 #include "out_items.h"
 #include "page.h"
 
-typedef struct column {
-  const char *key;
-  int number;
-} column;
-
-static size_t column_of(column *columns, size_t *n, const char *key) {
-  size_t c = 0;
-  while (c < *n && strcmp(columns[c].key, key)) c++;
-  if (c == *n && c < MAX_COLUMNS) columns[(*n)++] = (column){key, 1};
-  return c;
-}
-
 static void put_cell(FILE *f, const char *tag, const column *c, const char *text) {
   fprintf(f, "<%s%s>", tag, c->number ? "" : " class=t");
   page_text(f, text);
@@ -29,7 +17,7 @@ static size_t put_table(const out *o, size_t begin, FILE *f) {
   size_t n = 0, end = begin;
   for (; end < o->n && o->items[end].kind != END; end++) {
     const item *it = &o->items[end];
-    const size_t c = it->kind == PAIR ? column_of(columns, &n, it->key) : MAX_COLUMNS;
+    const size_t c = it->kind == PAIR ? out_column(columns, &n, MAX_COLUMNS, it->key) : MAX_COLUMNS;
     if (c < MAX_COLUMNS) columns[c].number &= it->number;
   }
   if (!n) return end;
@@ -39,7 +27,7 @@ static size_t put_table(const out *o, size_t begin, FILE *f) {
   for (size_t i = begin; i < end;) {
     const char *cells[MAX_COLUMNS] = {0};
     for (i++; i < end && o->items[i].kind == PAIR; i++) {
-      const size_t c = column_of(columns, &n, o->items[i].key);
+      const size_t c = out_column(columns, &n, MAX_COLUMNS, o->items[i].key);
       if (c < MAX_COLUMNS) cells[c] = o->items[i].text;
     }
     fputs("<tr>", f);

@@ -21,4 +21,14 @@ struct out {
 
 enum { MAX_COLUMNS = 32 };
 
+typedef struct column {
+  const char *key;
+  int width, number; /* for printers that align: the widest cell, and whether every cell is a number */
+} column;
+
+/** The column of a key among *n columns, of which there may be `most`: a new one, as wide as its key, if there is none yet. `most` without room. */
+size_t out_column(column *columns, size_t *n, size_t most, const char *key);
+/** How many columns of a terminal a text takes: its bytes but for the continuation bytes of UTF-8. */
+int out_width(const char *s);
+
 #endif

@@ -17,13 +17,6 @@ static void put(const char *s) {
   }
 }
 
-static size_t column_of(const char **columns, size_t *n, const char *key) {
-  size_t c = 0;
-  while (c < *n && strcmp(columns[c], key)) c++;
-  if (c == *n && c < MAX_COLUMNS) columns[(*n)++] = key;
-  return c;
-}
-
 static void put_row(const char **cells, size_t n) {
   putchar('|');
   for (size_t c = 0; c < n; c++) {
@@ -36,18 +29,20 @@ static void put_row(const char **cells, size_t n) {
 
 /* From the item after TABLE; returns where its END is. */
 static size_t put_table(const out *o, size_t begin) {
-  const char *columns[MAX_COLUMNS];
+  column columns[MAX_COLUMNS];
   size_t n = 0, end = begin;
   for (; end < o->n && o->items[end].kind != END; end++)
-    if (o->items[end].kind == PAIR) column_of(columns, &n, o->items[end].key);
-  put_row(columns, n);
+    if (o->items[end].kind == PAIR) out_column(columns, &n, MAX_COLUMNS, o->items[end].key);
+  const char *heads[MAX_COLUMNS];
+  for (size_t c = 0; c < n; c++) heads[c] = columns[c].key;
+  put_row(heads, n);
   putchar('|');
   for (size_t c = 0; c < n; c++) fputs("---|", stdout);
   putchar('\n');
   for (size_t i = begin; i < end;) {
     const char *cells[MAX_COLUMNS] = {0};
     for (i++; i < end && o->items[i].kind == PAIR; i++) {
-      const size_t c = column_of(columns, &n, o->items[i].key);
+      const size_t c = out_column(columns, &n, MAX_COLUMNS, o->items[i].key);
       if (c < MAX_COLUMNS) cells[c] = o->items[i].text;
     }
     put_row(cells, n);

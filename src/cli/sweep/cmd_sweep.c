@@ -1,6 +1,5 @@
 /* mxgold sweep SWEEP.json -o DIR: many training runs, each configuration with each seed, resumed where they were stopped. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
 #include "cli/base/progress.h"
+#include "cli/base/stop.h"
 #include "mpi.h"
 #include "mxgold/sweep.h"
 
@@ -32,9 +32,6 @@ static const cli_option options[] = {
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print the result, or the list, as JSON", NULL},
     {0},
 };
-
-static volatile sig_atomic_t stop;
-static void on_signal(int number) { stop = number; }
 
 static void report(void *self, const mx_sweep_progress *p) {
   const int *terminal = self;
@@ -92,7 +89,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_sweep_options how = {.dir = a->out,
                           .n_jobs = a->jobs.v > 1 << 20 ? 1 << 20 : (int)a->jobs.v,
                           .keep = a->keep,
-                          .stop = &stop,
+                          .stop = &cli_stop,
                           .report = report,
                           .self = &terminal};
   (void)ctx;
@@ -109,9 +106,7 @@ static int run(const cli_context *ctx, void *args) {
     mx_sweep_free(sweep);
     return rc;
   }
-  struct sigaction act = {.sa_handler = on_signal};
-  const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &act, NULL);
+  cli_stop_on_signals();
   int rank;
   const int ranks = mpi_begin(&rank);
   if (rank) terminal = 0;

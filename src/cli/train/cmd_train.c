@@ -1,7 +1,6 @@
 /* mxgold train CONFIG.json -o RUN/: train a model under a recipe of quantisation, bit for bit reproducible. */
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
 #include "cli/base/progress.h"
+#include "cli/base/stop.h"
 #include "mxgold/ablate.h"
 #include "mxgold/linear.h"
 #include "mxgold/train.h"
@@ -47,9 +47,6 @@ static const cli_option options[] = {
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print the result, or the list, as JSON", NULL},
     {0},
 };
-
-static volatile sig_atomic_t stop;
-static void on_signal(int number) { stop = number; }
 
 typedef struct progress_line {
   double began, shown;
@@ -206,13 +203,11 @@ static int run(const cli_context *ctx, void *args) {
                                 .resume = a->resume,
                                 .all_digests = a->digests && !strcmp(a->digests, "all"),
                                 .n_threads = cli_threads(&a->threads),
-                                .stop = &stop,
+                                .stop = &cli_stop,
                                 .report = report,
                                 .warn = warn,
                                 .self = &line};
-  struct sigaction act = {.sa_handler = on_signal};
-  const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &act, NULL);
+  cli_stop_on_signals();
   mx_train_result result;
   mx_error err;
   const mx_status status = mx_train_run(&result, &how, &err);

@@ -47,15 +47,6 @@ int mxi_gemm_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg
   return 0;
 }
 
-/* |x| = m * 2^e, m odd or 0. */
-static uint64_t split(double x, int *e) {
-  if (x == 0) return *e = 0, 0;
-  const uint64_t m = (uint64_t)ldexp(fabs(frexp(x, e)), 53);
-  const int zeros = __builtin_ctzll(m);
-  *e += zeros - 53;
-  return m >> zeros;
-}
-
 /* m * 2^e rounded once, RNE. */
 static double round_128(u128 m, int e, mxg_rounding to) {
   if (!m) return 0;
@@ -77,7 +68,7 @@ float mxi_gemm_exact_finish(const mxg_plan *plan, const double *sums, size_t ste
   const double ga = (double)plan->a.multiplier, gb = (double)plan->b.multiplier, alpha = (double)plan->alpha;
   if (n == 1 && c == 0 && bias == 0) { /* 53 bits and three times 24 */
     int e, e1, e2, e3;
-    const u128 m = (u128)split(sums[0], &e) * split(ga, &e1), f = (u128)split(gb, &e2) * split(alpha, &e3);
+    const u128 m = (u128)mxi_gemm_split(sums[0], &e) * mxi_gemm_split(ga, &e1), f = (u128)mxi_gemm_split(gb, &e2) * mxi_gemm_split(alpha, &e3);
     const double r = round_128(m * f, e + e1 + e2 + e3, mxi_gemm_rounding_of(plan->o.out));
     const int negative = (sums[0] < 0) ^ (ga < 0) ^ (gb < 0) ^ (alpha < 0);
     return (float)(m && f && negative ? -r : r);

@@ -7,8 +7,7 @@
 enum { N = MXG_WIDE_LIMBS };
 typedef unsigned __int128 u128;
 
-/* |x| = m * 2^e with m odd (or 0). */
-static uint64_t split(double x, int *e) {
+uint64_t mxi_gemm_split(double x, int *e) {
   if (x == 0) return *e = 0, 0;
   const uint64_t m = (uint64_t)ldexp(fabs(frexp(x, e)), 53);
   const int zeros = __builtin_ctzll(m);
@@ -46,7 +45,7 @@ static void add_limb(mxg_wide *x, int at, uint64_t m, int negative) {
 
 void mxi_gemm_wide_add_product(mxg_wide *x, double a, double b, double c) {
   int ea, eb, ec;
-  const uint64_t ma = split(a, &ea), mb = split(b, &eb), mc = split(c, &ec);
+  const uint64_t ma = mxi_gemm_split(a, &ea), mb = mxi_gemm_split(b, &eb), mc = mxi_gemm_split(c, &ec);
   if (!ma || !mb || !mc) return;
   const int negative = (a < 0) ^ (b < 0) ^ (c < 0), at = ea + eb + ec - MXG_WIDE_LSB, shift = at % 64, limb = at / 64;
   const u128 m = (u128)ma * mb * mc;
@@ -76,7 +75,7 @@ int mxi_gemm_wide_sign(const mxg_wide *x) {
 
 void mxi_gemm_wide_scale(mxg_wide *x, double y) {
   int e, negative = mxi_gemm_wide_sign(x) < 0;
-  const uint64_t m = split(y, &e);
+  const uint64_t m = mxi_gemm_split(y, &e);
   if (negative) negate(x);
   uint64_t carry = 0;
   for (int i = 0; i < N; i++) {
@@ -106,7 +105,7 @@ double mxi_gemm_wide_round(const mxg_wide *x, double divisor, int p, int min_exp
   mxg_wide q = *x;
   int e, negative = mxi_gemm_wide_sign(x) < 0;
   if (negative) negate(&q);
-  const uint64_t d = split(divisor, &e);
+  const uint64_t d = mxi_gemm_split(divisor, &e);
   uint64_t rest = 0; /* the part of the quotient below the last unit is not zero */
   for (int i = N - 1; i >= 0; i--) {
     const u128 part = (u128)rest << 64 | q.w[i];

@@ -12,6 +12,8 @@ typedef struct mxg_wide {
   uint64_t w[MXG_WIDE_LIMBS];
 } mxg_wide;
 
+/** |x| = m * 2^e of a finite x: returns m, which is odd, or 0 with e = 0. */
+uint64_t mxi_gemm_split(double x, int *e);
 void mxi_gemm_wide_zero(mxg_wide *x);
 void mxi_gemm_wide_add(mxg_wide *x, const mxg_wide *y);
 /** x += a * b * c of finite binary64 numbers whose significands have at most 122 bits together. */

@@ -11,22 +11,10 @@
 const mx_format *mxi_base_elem(const base *b) { return mx_elem_format(b->spec.elem); }
 
 int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n) {
-  const mx_format *f = mx_elem_format(spec->elem);
   if (spec->elem_round == MX_ROUND_SR || spec->scale_round == MX_SCALE_ROUND_SR || spec->tensor_given) return 0;
   if (spec->scale_rule == MX_SCALE_RULE_HIF4) return 0;
-  for (size_t i = 0; i < n; i++) {
-    const mx_sample *s = &samples[i];
-    mx_tensor t;
-    size_t block_rows, block_cols;
-    if (mx_tensor_layout(&t, s->rows, s->cols, spec)) return 0;
-    mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
-    if (t.scale_cols != s->scale_cols || t.scale_bytes != s->scale_bytes) return 0;
-    if (t.scale_rows != s->scale_rows && up(s->rows, block_rows) != s->scale_rows) return 0;
-    if (f->bits >= 8) continue;
-    uint8_t all = 0;
-    for (size_t k = 0; k < s->rows * s->cols; k++) all |= s->codes[k];
-    if (all >> f->bits) return 0;
-  }
+  for (size_t i = 0; i < n; i++)
+    if (!mxi_sample_fits(spec, &samples[i])) return 0;
   return 1;
 }
 

@@ -73,11 +73,7 @@ static const char *const chains[] = {
 };
 
 static float finish(const judge_job *j, size_t i, float d) {
-  const mx_gemm_options *o = &j->right.options;
-  const size_t N = j->right.N, row = i / N, col = i % N;
-  if (o->c) d = fmaf(o->beta ? *o->beta : 1, mxi_judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
-  if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
-  return (float)mxi_judge_round((double)d,
+  return (float)mxi_judge_round(mxi_judge_after(j, i, (double)d),
                                 &mxi_judge_types[j->type == MX_F16    ? JUDGE_F16
                                                  : j->type == MX_BF16 ? JUDGE_BF16
                                                                       : JUDGE_F32],

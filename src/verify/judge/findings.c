@@ -16,6 +16,15 @@ float mxi_judge_load(const void *from, size_t index, mx_dtype type) {
   return x;
 }
 
+double mxi_judge_after(const judge_job *j, size_t i, double x) {
+  const mx_gemm_options *o = &j->right.options;
+  const size_t N = j->right.N, row = i / N, col = i % N;
+  float d = (float)x;
+  if (o->c) d = fmaf(o->beta ? *o->beta : 1, mxi_judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
+  if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
+  return (double)d;
+}
+
 int mxi_judge_same(const judge_job *j, float x, float y) {
   if (!memcmp(&x, &y, sizeof x)) return 1;
   if (!j->how.nan_bits && isnan(x) && isnan(y)) return 1;

@@ -82,6 +82,8 @@ typedef struct judge_job {
 } judge_job;
 
 float mxi_judge_load(const void *from, size_t index, mx_dtype type);
+/** Output i as binary32 before it is rounded to the type of D: x, the product alone, and onto it beta * C and the bias. */
+double mxi_judge_after(const judge_job *j, size_t i, double x);
 /** Are these the same, by the options? */
 int mxi_judge_same(const judge_job *j, float x, float y);
 /** Outputs of a problem under a model, as binary32 after rounding to `type`: the listed pairs, or with NULL all. */

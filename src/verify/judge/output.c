@@ -52,21 +52,11 @@ static float to_type(const judge_job *j, double x) {
                                 JUDGE_RNE, 0, 0);
 }
 
-/* What follows a product without C and bias. */
-static double rest(const judge_job *j, size_t i, double x) {
-  const mx_gemm_options *o = &j->right.options;
-  const size_t N = j->right.N, row = i / N, col = i % N;
-  float d = (float)x;
-  if (o->c) d = fmaf(o->beta ? *o->beta : 1, mxi_judge_load(o->c, row * (o->ldc ? o->ldc : N) + col, o->c_type), d);
-  if (o->bias) d += o->bias[o->bias_of_rows ? row : col];
-  return (double)d;
-}
-
 /* Every output of the part that is wrong, to the bit (a zero may have either sign). products: the function comes before C and the bias. */
 static int gives(const judge_job *j, const float *products, double (*of)(double, double), double parameter) {
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     if (isnan(j->want[i]) || !mxi_judge_inside(j, i)) continue;
-    const float x = to_type(j, products ? rest(j, i, of((double)products[i], parameter)) : of((double)j->want[i], parameter));
+    const float x = to_type(j, products ? mxi_judge_after(j, i, of((double)products[i], parameter)) : of((double)j->want[i], parameter));
     if (!mxi_judge_same(j, j->got[i], x) && !(x == 0 && j->got[i] == 0)) return 0;
   }
   return 1;

@@ -94,3 +94,9 @@ uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i) {
   for (size_t q = 0; q < bytes; q++) bits |= (uint64_t)d[i * bytes + q] << 8 * q;
   return bits;
 }
+
+uint64_t mxi_probe_code(const mx_format *f, const uint8_t *row, size_t k) {
+  if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
+  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
+  return f->bits == 19 ? code >> 13 : f->bits < 64 ? code & ((UINT64_C(1) << f->bits) - 1) : code;
+}

@@ -43,6 +43,8 @@ void mxi_probe_list_copy(probe_list *l, const probe_list *from, size_t i);
 mx_mma_args mxi_probe_list_args(const probe_list *l, size_t first, size_t n);
 /* Bits of d: of the device, or of any array of that type. */
 uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i);
+/* The code of element k of a row of an operand. */
+uint64_t mxi_probe_code(const mx_format *f, const uint8_t *row, size_t k);
 
 /* Are these types and shapes some that can be probed? */
 mx_status mxi_probe_check_spec(const mx_probe_spec *s, mx_error *err);

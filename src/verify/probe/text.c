@@ -1,19 +1,13 @@
-/* An output in words. */
+/* Says in words what a unit gave for a tile, and what was expected. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "verify/probe/fit.h"
 
-static uint64_t code_at(const mx_format *f, const uint8_t *row, size_t k) {
-  if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
-  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
-  return f->bits == 19 ? code >> 13 : f->bits < 64 ? code & ((UINT64_C(1) << f->bits) - 1) : code;
-}
-
 int mxi_probe_products_of(const mx_probe_spec *s, const uint8_t *a, const uint8_t *b) {
   int n = 0;
-  for (size_t k = 0; k < s->K; k++) n += mx_decode(s->a, code_at(s->a, a, k)) != 0 && mx_decode(s->b, code_at(s->b, b, k)) != 0;
+  for (size_t k = 0; k < s->K; k++) n += mx_decode(s->a, mxi_probe_code(s->a, a, k)) != 0 && mx_decode(s->b, mxi_probe_code(s->b, b, k)) != 0;
   return n;
 }
 
@@ -32,7 +26,7 @@ void mxi_probe_describe(char *text, size_t size, const mx_probe_spec *s, const u
   *text = 0;
 #define ROOM (used < size ? size - used : 0), (used < size ? text + used : text)
   for (size_t k = 0; k < s->K; k++) {
-    const double x = mx_decode(s->a, code_at(s->a, a, k)), y = mx_decode(s->b, code_at(s->b, b, k));
+    const double x = mx_decode(s->a, mxi_probe_code(s->a, a, k)), y = mx_decode(s->b, mxi_probe_code(s->b, b, k));
     if (x == 0 && y == 0) continue;
     n++;
     if (used + 120 > size) continue;
@@ -52,6 +46,6 @@ void mxi_probe_describe(char *text, size_t size, const mx_probe_spec *s, const u
   }
   if (shown < n) used += (size_t)snprintf(text + used, size - used, ", %zu more", n - shown);
   used += (size_t)snprintf(text + used, size - used, "%sC ", used ? "; " : "");
-  number(text + used, size - used, mx_decode(s->c, code_at(s->c, c, 0)));
+  number(text + used, size - used, mx_decode(s->c, mxi_probe_code(s->c, c, 0)));
 #undef ROOM
 }

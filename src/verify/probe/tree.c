@@ -126,8 +126,8 @@ static int steps_of(int *steps, const probe_list *l, int n) {
   for (size_t p = 0; p < l->n; p++) {
     const int32_t *q = l->labels[p];
     if (q[0] != PROBE_MASK || q[1] < 0 || q[2] <= q[1] || q[2] >= n) continue;
-    const double large = mx_decode(s->a, mxi_probe_tree_code(s->a, l->a + p * l->a_bytes, (size_t)q[1])) *
-                         mx_decode(s->b, mxi_probe_tree_code(s->b, l->b + p * l->b_bytes, (size_t)q[1]));
+    const double large = mx_decode(s->a, mxi_probe_code(s->a, l->a + p * l->a_bytes, (size_t)q[1])) *
+                         mx_decode(s->b, mxi_probe_code(s->b, l->b + p * l->b_bytes, (size_t)q[1]));
     const double d = mx_decode(s->d, mxi_probe_bits(l->d, l->d_bytes, p)), units = ldexp(d, -q[3]),
                  places = ldexp(d / large, s->d->man_bits + 1);
     if (units >= 0 && units <= n - 2 && units == rint(units))
@@ -264,12 +264,6 @@ int mxi_probe_tree_exchange(probe_tree *t, int i) {
   child[0] = child[1];
   child[1] = swap;
   return 1;
-}
-
-uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k) {
-  if (f->bits <= 4) return row[k / 2] >> (k % 2 * 4) & 15;
-  const uint64_t code = mxi_probe_bits(row, mx_mma_bytes(f, 1), k);
-  return f->bits == 19 ? code >> 13 : code;
 }
 
 int mxi_probe_tree_is_binary(const probe_tree *t) {

@@ -12,9 +12,6 @@ typedef struct probe_tree {
 
 enum { PROBE_TREE_MAX = 257 };
 
-/* Element k of a row. */
-uint64_t mxi_probe_tree_code(const mx_format *f, const uint8_t *row, size_t k);
-
 /* The tree that the masks describe, its sums rounded to nearest or toward zero. 0: they describe none, or some are missing. */
 int mxi_probe_tree_read(probe_tree *t, const probe_list *l);
 void mxi_probe_tree_free(probe_tree *t);

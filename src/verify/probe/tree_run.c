@@ -101,8 +101,8 @@ static int ordinary(const runner *r) { return r->rule->round == MX_ACC_OUT_RNE &
 static void factors(const runner *r, int k, uint8_t *x, uint8_t *y) {
   const mx_probe_spec *s = r->l->spec;
   for (size_t i = 0; i < r->n; i++) {
-    put_wide(r, x, i, mx_decode(s->a, mxi_probe_tree_code(s->a, r->l->a + (r->first + i) * r->l->a_bytes, (size_t)k)));
-    put_wide(r, y, i, mx_decode(s->b, mxi_probe_tree_code(s->b, r->l->b + (r->first + i) * r->l->b_bytes, (size_t)k)));
+    put_wide(r, x, i, mx_decode(s->a, mxi_probe_code(s->a, r->l->a + (r->first + i) * r->l->a_bytes, (size_t)k)));
+    put_wide(r, y, i, mx_decode(s->b, mxi_probe_code(s->b, r->l->b + (r->first + i) * r->l->b_bytes, (size_t)k)));
   }
 }
 
@@ -114,8 +114,7 @@ static void fill(const runner *r, uint8_t *to, double v) {
 static void leaf(runner *r, int k, uint8_t *out) {
   const mx_probe_spec *s = r->l->spec;
   if (k == r->t->n_leaves - 1) {
-    for (size_t i = 0; i < r->n; i++)
-      put_wide(r, out, i, mx_decode(s->c, mxi_probe_tree_code(s->c, r->l->c + (r->first + i) * r->l->c_bytes, 0)));
+    for (size_t i = 0; i < r->n; i++) put_wide(r, out, i, mx_decode(s->c, mxi_probe_code(s->c, r->l->c + (r->first + i) * r->l->c_bytes, 0)));
     return;
   }
   factors(r, k, r->scratch_a, r->scratch_b);

@@ -248,3 +248,16 @@ float mxi_observation_amax(const observation *o, size_t sample, const mx_spec *s
   if (w->has_inf && inf != MX_SCALE_NAN_IGNORE) return INFINITY;
   return spec->flush == MX_SWITCH_ON && !o->formats.had_size && w->amax_finite < FLT_MIN ? 0 : w->amax_finite;
 }
+
+int mxi_sample_fits(const mx_spec *spec, const mx_sample *s) {
+  const mx_format *f = mx_elem_format(spec->elem);
+  mx_tensor t;
+  size_t block_rows, block_cols;
+  if (mx_tensor_layout(&t, s->rows, s->cols, spec)) return 0;
+  mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
+  if (t.scale_cols != s->scale_cols || t.scale_bytes != s->scale_bytes) return 0;
+  if (t.scale_rows != s->scale_rows && up(s->rows, block_rows) != s->scale_rows) return 0;
+  uint8_t all = 0;
+  for (size_t k = 0; f->bits < 8 && k < s->rows * s->cols; k++) all |= s->codes[k];
+  return f->bits >= 8 || !(all >> f->bits);
+}

@@ -43,6 +43,8 @@ typedef struct observation {
   shortage *lack; /* of the call */
 } observation;
 
+/** Could spec have made what the sample holds: are there as many scales of that size, and has no code bits that its format lacks? */
+int mxi_sample_fits(const mx_spec *spec, const mx_sample *s);
 /** MX_ERR_NOMEM, which is noted in lack, as is all memory that runs out under o later. */
 mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
                                int n_threads, shortage *lack);

@@ -3,19 +3,12 @@
 #include <string.h>
 
 #include "verify/suites/gen.h"
+#include "verify/vectors/internal.h"
 
 /* Does a suite of this shape hold so many numbers? Asked first: a header is not trusted with memory. */
 static int holds(int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, size_t n_numbers) {
   gen g;
   return suite == MX_SUITE_MINIMAL || (!mxi_gen_plan(&g, suite, spec, rows, cols, seed, NULL) && g.n * g.rows * g.ld == n_numbers);
-}
-
-static int number_of(uint64_t *out, const mx_vectors *v, const char *key) {
-  const char *text = mx_vectors_meta(v, key);
-  char *end;
-  if (!text || *text < '0' || *text > '9') return 0;
-  *out = strtoull(text, &end, 10);
-  return !*end;
 }
 
 mx_status mx_vectors_inputs(mx_cases *out, const mx_vectors *v, mx_error *err) {
@@ -27,7 +20,8 @@ mx_status mx_vectors_inputs(mx_cases *out, const mx_vectors *v, mx_error *err) {
   const int suite = name ? mx_suite_find(name) : -1;
   if (s) return s;
   if (suite < 0) return mx_fail(err, MX_ERR_FORMAT, "header: suite=%s: no such suite, expected one that mxgold gen makes", name ? name : "");
-  if (!number_of(&seed, v, "gen.seed") || !number_of(&rows, v, "rows") || !number_of(&cols, v, "cols") || !v->n_columns)
+  if (!mxi_vectors_number(&seed, v, "gen.seed") || !mxi_vectors_number(&rows, v, "rows") || !mxi_vectors_number(&cols, v, "cols") ||
+      !v->n_columns)
     return mx_fail(err, MX_ERR_FORMAT, "header: suite=%s without gen.seed, rows and cols, expected all of them, as mxgold gen writes", name);
   /* A suite's own shape may give other numbers than the same shape that is asked for: whichever is nearer was meant. */
   const size_t shapes[2][2] = {{0, 0}, {rows, cols}}, n = v->n_cases * v->columns[0].count;

@@ -5,6 +5,7 @@
 
 #include "mxgold/verify.h"
 #include "mxgold/version.h"
+#include "verify/vectors/internal.h"
 
 /* How cases lie in vectors: `rows` of one tensor, or tensors. */
 typedef struct plan {
@@ -184,7 +185,7 @@ mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err) {
   return preset ? check_preset(out, preset, err) : MX_OK;
 }
 
-static int size_of(size_t *out, const mx_vectors *v, const char *key) {
+int mxi_vectors_number(uint64_t *out, const mx_vectors *v, const char *key) {
   const char *text = mx_vectors_meta(v, key);
   char *end;
   if (!text || *text < '0' || *text > '9') return 0;
@@ -205,12 +206,13 @@ static int fits(const mx_vectors *v, const mx_vectors *want) {
 mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *err) {
   *out = (mx_vectors){0};
   mx_spec spec;
-  size_t rows, cols;
+  uint64_t rows, cols;
   plan p;
   mx_status s = mx_vectors_spec(&spec, v, err);
   if (s) return s;
   const char *form = mx_vectors_meta(v, "case");
-  if (!form || !size_of(&rows, v, "rows") || !size_of(&cols, v, "cols") || v->n_filled < 1 || strcmp(v->columns[0].name, "x"))
+  if (!form || !mxi_vectors_number(&rows, v, "rows") || !mxi_vectors_number(&cols, v, "cols") || v->n_filled < 1 ||
+      strcmp(v->columns[0].name, "x"))
     return mx_fail(err, MX_ERR_FORMAT, "header: expected case, rows, cols and a first column x, as mxgold gen writes");
   const int by_row = !strcmp(form, "row");
   const size_t per = v->columns[0].count, ld = by_row ? per : rows ? per / rows : 0;

@@ -8,19 +8,8 @@
 #include "verify/trial/trial.h"
 
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s) {
-  mx_tensor t;
-  size_t block_rows, block_cols;
-  const mx_format *f = mx_elem_format(spec->elem);
-  if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
-      spec->scale_round == MX_SCALE_ROUND_SR || spec->elem == MX_ELEM_NONE || spec->tensor_given ||
-      mx_tensor_layout(&t, s->rows, s->cols, spec))
-    return 0;
-  mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
-  if (t.scale_cols != s->scale_cols || t.scale_bytes != s->scale_bytes) return 0;
-  if (t.scale_rows != s->scale_rows && up(s->rows, block_rows) != s->scale_rows) return 0;
-  uint8_t all = 0;
-  for (size_t k = 0; f->bits < 8 && k < s->rows * s->cols; k++) all |= s->codes[k];
-  return f->bits >= 8 || !(all >> f->bits);
+  return spec->scale_rule != MX_SCALE_RULE_HIF4 && spec->scale_rule != MX_SCALE_RULE_QUEST && spec->elem_round != MX_ROUND_SR &&
+         spec->scale_round != MX_SCALE_ROUND_SR && spec->elem != MX_ELEM_NONE && !spec->tensor_given && mxi_sample_fits(spec, s);
 }
 
 static void read_seen(view *v) {
