@@ -79,6 +79,21 @@ if command -v gnuplot >/dev/null; then
   grep -E '^(weight|activation|gradient)  ' "$scratch/stdout" | awk '{print $1, $2}' >said
   grep -o '^<tr><td class=t>[a-z]*</td><td class=t>[a-z0-9-]*</td>' order.html | sed 's/<[^>]*>/ /g' | awk '{print $1, $2}' | head -9 >shown
   cmp -s said shown || fail "the page has another order of rows than the terminal"
+  # What is not ticked is not in the chart of the front either: the page's script knows which plots are a spec's, and what stands on the front is ticked.
+  accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4,hif4,fouroversix,mxfp4-e4m3,mxfp4-ue5m3,torchao-rceil,te-nvfp4,vllm-nvfp4,ct-nvfp4,modelopt-nvfp4,torchao-nvfp4 --html ticks.html
+  python3 "$root/tests/lib/page_fits.py" ticks.html || fail "words of the page's charts are cut"
+  python3 - ticks.html <<'P' || fail "the chart of the front does not heed the boxes"
+import re, sys
+page = open(sys.argv[1]).read()
+plots = {int(a): b for a, b in re.findall(r'<g id="sqnr_plot_(\d+)" ><title>(.*?)</title>', page)}
+points = [[int(v) for v in p.split(",")] for p in re.findall(r"\[([\d,]+)\],", re.search(r"point=\[(.*?)\],boxes", page).group(1))]
+assert len(points) > 7 and len(plots) == 1 + sum(p[2] for p in points), (points, len(plots))
+assert points[0][1] == 2 and all(a[1] + a[2] == b[1] for a, b in zip(points, points[1:])) and points[-1][1] + points[-1][2] - 1 == max(plots)
+for number, plot, n in points:
+    assert plots[plot].startswith("%d  " % (number + 1)), plots[plot]
+ticked = {int(i) for i in re.findall(r"data-spec=(\d+) checked", page)}
+assert ticked == set(range(6)) | {p[0] for p in points if p[2] == 4} and max(ticked) > 5, (ticked, points)
+P
   # A page for the dark, and for a telephone: no width that is asked for is more than there is.
   grep -q 'prefers-color-scheme:dark' order.html && grep -q 'aria-sort' order.html && ! grep -Eo 'minmax\([0-9]+px' order.html || fail "the page's style"
   # Under a rotation the error of small values is many times those and little of the tensor: the axis stays below a hundred. The map's axes count the

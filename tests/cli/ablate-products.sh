@@ -129,6 +129,7 @@ if command -v gnuplot >/dev/null; then
   accepts $six -p nvfp4,ocp-mxfp4,recipe-ocp --png six.svg --html six.html
   sentence='nvfp4 is the best of 3 specs, with errors of [0-9.]* % in Fprop, [0-9.]* % in Dgrad and [0-9.]* % in Wgrad; next is [a-z0-9-]*, whose worst product is off by [0-9.]* %\.'
   grep -q "<p class=verdict>$sentence</p>" six.html && grep -q "nvfp4 is the best of 3 specs" six.svg || fail "--six: the verdict"
+  python3 "$root/tests/lib/page_fits.py" six.html || fail "--six: words of the page's charts are cut"
   grep -q 'Dgrad' six.svg && grep -q 'Gain of the product' six.svg && [ "$(grep -c '</svg>' six.html)" = 2 ] || fail "--six: charts"
   python3 - six.html "$scratch/stdout" <<'P' || fail "--six: the page has another table than the terminal"
 import re, sys
@@ -142,6 +143,7 @@ P
   accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 32x64 -p nvfp4 --set elem.round=rne,rna,rtz --set elem.zero_sign=keep,drop_all --png gemm.png --html gemm.html
   grep -q '<p class=verdict>nvfp4 [^<]* is the best of 6 specs, with an error of ' gemm.html || fail "--gemm: the verdict"
   grep -q 'same figures as nvfp4 elem.round=rne elem.zero_sign=keep$' "$scratch/stdout" || fail "--gemm: specs with the same figures are not named"
+  python3 "$root/tests/lib/page_fits.py" gemm.html || fail "--gemm: words of the page's charts are cut"
   python3 - gemm.html <<'P' || fail "--gemm: specs with the same figures are drawn twice"
 import re, sys
 items = re.findall(r"<li>([^<]*)</li>", open(sys.argv[1]).read())

@@ -220,12 +220,35 @@ static void title_of(char *title, size_t size, const ablate_result *r, const poi
   snprintf(title, size, "%zu  %s, %.2f dB%s", p->number + 1, name, p->sqnr, outside ? ", outside the picture" : "");
 }
 
+/* All points, those that are drawn from *from to *to; the caller frees them. */
+static point *points_drawn(const ablate_result *r, const chart_order *order, size_t *n_all, size_t *n_tensors, size_t *from, size_t *to) {
+  *n_all = *n_tensors = *from = *to = 0;
+  point *all = points_of(r, order, n_all, n_tensors);
+  if (!all) return NULL;
+  qsort(all, *n_all, sizeof *all, fewer_bits);
+  without_far(all, *n_all, from, to);
+  qsort(all + *from, *to - *from, sizeof *all, by_number);
+  return all;
+}
+
+enum { POINT_PLOTS = 3 };
+
+void chart_sqnr_plots(FILE *f, const ablate_result *r, const chart_order *order) {
+  size_t n_all, n_tensors, from, to, plot = 2;
+  point *all = points_drawn(r, order, &n_all, &n_tensors, &from, &to);
+  for (size_t i = from; i < to; i++) {
+    const size_t n = POINT_PLOTS + (all[i].front != 0);
+    fprintf(f, "[%zu,%zu,%zu],", all[i].number, plot, n);
+    plot += n;
+  }
+  free(all);
+}
+
 void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int with_key) {
-  size_t n_all = 0, n_tensors = 0, from, to;
-  point *all = points_of(r, order, &n_all, &n_tensors);
+  static const char circle[] = "with points pt 6 ps 1.9 lw 2 lc rgb 'black'";
+  size_t n_all, n_tensors, from, to;
+  point *all = points_drawn(r, order, &n_all, &n_tensors, &from, &to);
   if (!all) return;
-  qsort(all, n_all, sizeof *all, fewer_bits);
-  without_far(all, n_all, &from, &to);
   point *p = all + from;
   size_t n = to - from;
   double least = INFINITY, most = -INFINITY, low = INFINITY, high = -INFINITY;
@@ -233,7 +256,6 @@ void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int w
     least = fmin(least, p[i].bits), most = fmax(most, p[i].bits);
     low = fmin(low, p[i].sqnr), high = fmax(high, p[i].sqnr);
   }
-  qsort(p, n, sizeof *p, by_number);
   if (!print_points(f, p, n, n && high > low ? (high - low) / 24 : 1, n && most > least ? (most - least) / 60 : 0.02)) n = 0;
   print_front(f, p, n);
   qsort(p, n, sizeof *p, by_number);
@@ -244,9 +266,8 @@ void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int w
       "set grid lc rgb '#dddddd'\nset offsets graph 0.06, graph 0.08, graph 0.08, graph 0.08\n",
       n_tensors, n_tensors == 1 ? "" : "s", to - from < n_all ? "; far points are left out" : "", n_tensors == 1 ? "" : ", weighted by values");
   fputs(with_key ? "set key outside right top Left reverse noenhanced samplen 1\n" : "unset key\n", f);
-  fputs("plot $front using 1:2 with steps lw 2 lc rgb '#bbbbbb' notitle, $front using 1:2 with points pt 6 ps 1.9 lw 2 lc rgb 'black' title "
-        "'on the Pareto front'",
-        f);
+  fputs("plot $front using 1:2 with steps lw 2 lc rgb '#bbbbbb' notitle", f);
+  if (with_key) fprintf(f, ", $front using 1:2 %s title 'on the Pareto front'", circle);
   static const int marks[] = {7, 5, 9}; /* a disc, a square, a triangle: where the other charts have no, long and short dashes */
   for (size_t i = 0; i < n; i++) {
     char title[700];
@@ -256,6 +277,7 @@ void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int w
     fprintf(f, ", $p%zu using 1:2:($3-$1):($4-$2) with vectors nohead lw 1 lc rgb '%s' notitle", i, chart_colour(p[i].number));
     fprintf(f, ", $p%zu using 3:4:5 with labels %s,0 font ',10' notitle", i,
             p[i].label_x < p[i].bits ? "right offset -0.3" : "left offset 0.3");
+    if (p[i].front && !with_key) fprintf(f, ", $p%zu using 1:2 %s notitle", i, circle);
   }
   for (size_t i = 0; i < n_all && with_key; i++) {
     char title[700];

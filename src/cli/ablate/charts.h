@@ -50,6 +50,9 @@ int chart_is_drawn(const ablate_detail *d, size_t number);
 
 /* Each writes one plot; what is set before (terminal, size, key) is the caller's. */
 void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int with_key);
+/* For the script of a page, which lets points come and go: "[NUMBER,PLOT,PLOTS]," for each point that chart_sqnr() draws without a key. PLOT is the first of
+ * its PLOTS, counted from 1; the last of four is the circle of a point on the front. Plot 1 is the front itself, in steps. */
+void chart_sqnr_plots(FILE *f, const ablate_result *r, const chart_order *order);
 void chart_scales(FILE *f, const ablate_detail *d);
 /** The best specs, as many as `most`. */
 void chart_octaves(FILE *f, const ablate_detail *d, size_t most);

@@ -50,8 +50,8 @@ static void script_of(FILE *f, const ablate_result *r, const ablate_detail *d) {
   }
 }
 
-/* The key of all charts, with boxes: who reads chooses which specs are drawn. Lines of more than a few cover each other, so that the best few come first;
- * without a script all are drawn. */
+/* The key of all charts, with boxes: who reads chooses which specs are drawn. Lines of more than a few cover each other, so that the best few and the
+ * front are drawn at first; without a script all are. */
 static void chooser(FILE *f, const ablate_detail *d) {
   fputs("<fieldset><legend>Specs, the best first; drawn are those with a tick: <button type=button data-all=1>all</button> <button type=button "
         "data-all=0>none</button></legend>\n",
@@ -61,7 +61,8 @@ static void chooser(FILE *f, const ablate_detail *d) {
     char name[600];
     chart_name(name, sizeof name, d->result, d->order.spec[i]);
     fprintf(f, "<label><input type=checkbox data-spec=%zu%s><i style=\"border-top:3px %s %s\"></i>%zu&ensp;", i,
-            i < CHART_FEW_LINES ? " checked" : "", dashes[chart_dash(i)], chart_colour(i), i + 1);
+            i < CHART_FEW_LINES || ablate_on_front_of_all(d->result, d->order.spec[i]) ? " checked" : "", dashes[chart_dash(i)],
+            chart_colour(i), i + 1);
     page_text(f, name);
     const double sqnr = d->result->summary[d->order.spec[i]].mean_sqnr;
     if (isfinite(sqnr)) fprintf(f, ", %.2f dB", sqnr);
@@ -70,15 +71,22 @@ static void chooser(FILE *f, const ablate_detail *d) {
   fputs("</fieldset>\n", f);
 }
 
-/* Line i of the octaves is the element octaves_plot_<its place among the lines>. */
+/* Line i of the octaves is the element octaves_plot_<its place among the lines>. The steps of the front lead through the circles that are left. */
 static void chooser_script(FILE *f, const ablate_detail *d) {
   fputs("<script>\nconst line=[", f);
   for (size_t i = 0, k = 0; i < d->order.n; i++) fprintf(f, "%s%zu", i ? "," : "", chart_is_drawn(d, i) ? ++k : 0);
+  fputs("],point=[", f);
+  chart_sqnr_plots(f, d->result, &d->order);
   fputs(
       "],boxes=[...document.querySelectorAll('input[data-spec]')];\n"
       "function show(){for(const b of boxes){const i=+b.dataset.spec;\n"
       " for(const e of "
-      "[document.getElementById('octaves_plot_'+line[i]),document.getElementById('map'+i)])if(e)e.style.display=b.checked?'':'none'}}\n"
+      "[document.getElementById('octaves_plot_'+line[i]),document.getElementById('map'+i)])if(e)e.style.display=b.checked?'':'none'}\n"
+      " const at=[];for(const [i,from,n] of point)for(let k=0;k<n;k++){const e=document.getElementById('sqnr_plot_'+(from+k));if(!e)continue;\n"
+      "  e.style.display=boxes[i].checked?'':'none';const u=k==3&&boxes[i].checked&&e.querySelector('use');\n"
+      "  if(u)at.push(u.getAttribute('transform').match(/translate\\(([\\d.]+), ?([\\d.]+)/).slice(1).map(Number))}\n"
+      " at.sort((a,b)=>a[0]-b[0]||b[1]-a[1]);\n"
+      " document.querySelector('#sqnr_plot_1 path')?.setAttribute('d',at.map((p,k)=>k?'H'+p[0]+'V'+p[1]:'M'+p).join(''))}\n"
       "for(const b of boxes)b.onchange=show;\n"
       "for(const b of document.querySelectorAll('button[data-all]'))b.onclick=()=>{for(const x of boxes)x.checked=b.dataset.all=='1';show()};\n"
       "show();\n</script>\n",

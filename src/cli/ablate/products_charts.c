@@ -9,6 +9,8 @@
 #include "mxgold/version.h"
 #include "products.h"
 
+static const char *const titles[] = {"Error of the product, and of each operand alone", "Gain of the product"};
+
 /* Specs with the very same figures are drawn once; of more rows none could be read. */
 typedef struct rows {
   size_t spec[CHART_MOST_ROWS], n, left_out;
@@ -30,14 +32,16 @@ static rows rows_of(const ablate_layers *l) {
   return r;
 }
 
-static double height_of(const rows *r) { return 120 + (double)r->n * (r->bars > 1 ? 44 : 26); }
+static double height_of(const rows *r) { return 136 + (double)r->n * (r->bars > 1 ? 44 : 26); }
 
-/* Names on the left up to so many characters, else the numbers of the rows; the first row at the top. */
+/* Names on the left up to so many characters, else the numbers of the rows; the first row at the top. A page has the title above, since beside long
+ * names it would be cut. The key has two columns: gnuplot takes more than its room holds. */
 static void begin(FILE *f, const ablate_layers *l, const rows *r, size_t longest, const char *title, const char *label) {
+  if (title) fprintf(f, "set title '%s'\n", title);
   fprintf(f,
-          "set title '%s'\nset xlabel '%s'\nset grid xtics lc rgb '#dddddd'\nset key outside bottom center horizontal Left reverse noenhanced "
-          "samplen 1\nset tmargin 3\nset bmargin 6\n",
-          title, label);
+          "set xlabel '%s'\nset grid xtics lc rgb '#dddddd'\nset key outside bottom center horizontal Left reverse noenhanced maxcols 2 "
+          "samplen 1\nset tmargin %d\nset bmargin 7\n",
+          label, title ? 3 : 1);
   fputs("set style fill solid 0.85 noborder\nset ytics nomirror scale 0 noenhanced (", f);
   for (size_t i = 0; i < r->n; i++) {
     char text[128];
@@ -59,7 +63,7 @@ static void key_of(FILE *f, const ablate_layers *l, int product) {
   chart_string(f, name);
 }
 
-static void chart_errors(FILE *f, const ablate_layers *l, const rows *r, size_t longest) {
+static void chart_errors(FILE *f, const ablate_layers *l, const rows *r, size_t longest, const char *title) {
   int any = 0;
   for (int p = 0; p < l->n_products; p++) {
     fprintf(f, "$e%d << EOD\n", p);
@@ -73,7 +77,7 @@ static void chart_errors(FILE *f, const ablate_layers *l, const rows *r, size_t 
     }
     fputs(any ? "EOD\n" : "0 NaN 0 0 0 0 0 0 0\nEOD\n", f);
   }
-  begin(f, l, r, longest, "Error of the product, and of each operand alone", "% of the norm of the exact product");
+  begin(f, l, r, longest, title, "% of the norm of the exact product");
   fputs(any ? "set xrange [0:*]\nplot " : "set xrange [0:1]\nplot ", f);
   for (int p = 0; p < l->n_products; p++) {
     fprintf(f, "%s$e%d using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' title ", p ? ", " : "", p, chart_colour((size_t)p));
@@ -89,7 +93,7 @@ static void chart_errors(FILE *f, const ablate_layers *l, const rows *r, size_t 
   putc('\n', f);
 }
 
-static void chart_gains(FILE *f, const ablate_layers *l, const rows *r, size_t longest) {
+static void chart_gains(FILE *f, const ablate_layers *l, const rows *r, size_t longest, const char *title) {
   double far = 0.001;
   for (int p = 0; p < l->n_products; p++) {
     int any = 0;
@@ -103,7 +107,7 @@ static void chart_gains(FILE *f, const ablate_layers *l, const rows *r, size_t l
     }
     fputs(any ? "EOD\n" : "1 NaN\nEOD\n", f);
   }
-  begin(f, l, r, longest, "Gain of the product", "below 1 it is too small, above too large");
+  begin(f, l, r, longest, title, "below 1 it is too small, above too large");
   fprintf(f, "set xrange [%.9g:%.9g]\nset arrow 1 from 1, graph 0 to 1, graph 1 nohead lc rgb 'black'\nset xtics %.9g\nplot ", 1 - 1.15 * far,
           1 + 1.15 * far, chart_step(2.3 * far, 5));
   for (int p = 0; p < l->n_products; p++) {
@@ -128,9 +132,9 @@ int ablate_layers_image(const ablate_layers *l, const char *path) {
   ablate_layers_verdict(verdict, sizeof verdict, l);
   image_begin(f, image_is_svg(path), all, verdict);
   place(f, all, 0, SENTENCE, 0.64, high);
-  chart_errors(f, l, &r, PICTURE_NAME);
+  chart_errors(f, l, &r, PICTURE_NAME, titles[0]);
   place(f, all, 0.64, SENTENCE, 0.36, high);
-  chart_gains(f, l, &r, 0); /* the numbers of the rows beside it */
+  chart_gains(f, l, &r, 0, titles[1]); /* the numbers of the rows beside it */
   fputs("unset multiplot\n", f);
   const int rc = fclose(f) ? cli_error("out of memory") : image_write(path, script, n);
   free(script);
@@ -143,9 +147,9 @@ static int charts(char **svg, const ablate_layers *l, const rows *r) {
   FILE *f = open_memstream(&script, &n);
   if (!f) return cli_error("out of memory");
   page_terminal(f, "errors", 500, (int)fmax(300, height_of(r)));
-  chart_errors(f, l, r, PAGE_NAME);
+  chart_errors(f, l, r, PAGE_NAME, NULL);
   page_terminal(f, "gains", 500, (int)fmax(300, height_of(r)));
-  chart_gains(f, l, r, PAGE_NAME);
+  chart_gains(f, l, r, PAGE_NAME, NULL);
   const int rc = fclose(f) ? cli_error("out of memory") : gnuplot_run(script, n, svg, &n_svg);
   free(script);
   return rc;
@@ -202,7 +206,7 @@ static int body(FILE *f, const ablate_layers *l, const rows *r, char *svg) {
   for (int i = 0; i < 2; i++) {
     const char *one = page_svg(&svg);
     if (!one) return 0;
-    fprintf(f, "<div>%s</div>\n", one);
+    fprintf(f, "<div><h3>%s</h3>%s</div>\n", titles[i], one);
   }
   fputs("</div>\n", f);
   numbers(f, l, r);

@@ -59,12 +59,19 @@ int report_junit(const char *path, const char *suite, const junit_case *cases, s
 
 /* ---- HTML */
 
+/* Colours of drawings are attributes, so that a drawing taken out of the page keeps them; in the dark the style overrides them. What would be too
+ * small to read on a telephone scrolls by itself. */
 static const char style[] =
     "<style>body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:60em;padding:0 "
     "1em;color:#1c2330}h1{font-size:1.4em}h2{font-size:1.1em;"
     "margin-top:2em}table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right;border-bottom:1px solid #dde2ea}th{font-weight:600}"
     ".good{color:#14713d}.bad{color:#a8201a}svg{max-width:100%;height:auto;display:block}.note{color:#667;font-size:.85em;margin:.2em 0 "
-    "1em}td:first-child{text-align:left}code{background:#f1f3f6;padding:.1em .3em}</style>";
+    "1em}td:first-child{text-align:left}code{background:#f1f3f6;padding:.1em .3em}.wide{overflow-x:auto}.wide svg{max-width:none}"
+    ":root{color-scheme:light dark}@media (prefers-color-scheme:dark){body{color:#d5dae3;background:#15171a}td,th{border-color:#3a414b}"
+    "code{background:#262b32}.note{color:#9aa3b0}.good{color:#4cc27c}.bad{color:#f0685c}svg [fill='#445'],svg "
+    "[fill='#778']{fill:#b9c0cc}svg [stroke='#445']{stroke:#b9c0cc}svg [fill='#f7f8fa'],svg [fill='#eef0f4']{fill:#22262c}svg "
+    "[fill='#d5dbe5']{fill:#3a414b}svg [stroke='#c7ceda']{stroke:#4a4f55}svg [fill='#a8201a']{fill:#f0685c}svg "
+    "[stroke='#a8201a']{stroke:#f0685c}svg [fill='#3763a8']{fill:#6f9be0}}</style>";
 
 static double shade(double v, double most) { return v > 0 ? 0.15 + 0.85 * log2(1 + v) / log2(1 + most) : 0; }
 
@@ -84,18 +91,18 @@ static void heat_map(FILE *f, const mx_difference *d, const mx_tensor *shape) {
       if (d->map[r][c])
         fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"8\" height=\"8\" fill=\"#a8201a\" fill-opacity=\"%.2f\"><title>%u</title></rect>",
                 1 + 8 * c, 1 + 8 * r, shade(d->map[r][c], most), d->map[r][c]);
-  fprintf(f, "</g></svg><p class=\"note\">The darkest cell has %" PRIu32 " of them.</p>", most);
+  fprintf(f, "</g></svg><p class=\"note\">The fullest cell has %" PRIu32 " of them.</p>", most);
 }
 
 static void bars(FILE *f, const char *title, const char *note, const uint64_t *v, int n, const char *(*label)(char *, int)) {
   uint64_t most = 1;
   for (int i = 0; i < n; i++) most = v[i] > most ? v[i] : most;
   const int wide = n > 40 ? 5 : n > 20 ? 24 : 40;
-  fprintf(
-      f,
-      "<h2>%s</h2><svg role=\"img\" aria-label=\"%s\" viewBox=\"0 0 %d 150\" width=\"%d\"><line x1=\"0\" y1=\"120.5\" x2=\"%d\" y2=\"120.5\" "
-      "stroke=\"#c7ceda\"/>",
-      title, title, n * wide + 10, n * wide + 10, n * wide + 10);
+  fprintf(f,
+          "<h2>%s</h2><div class=\"wide\"><svg role=\"img\" aria-label=\"%s\" viewBox=\"0 0 %d 150\" width=\"%d\"><line x1=\"0\" y1=\"120.5\" "
+          "x2=\"%d\" y2=\"120.5\" "
+          "stroke=\"#c7ceda\"/>",
+          title, title, n * wide + 10, n * wide + 10, n * wide + 10);
   for (int i = 0; i < n; i++) {
     const double h = v[i] ? 3 + 100.0 * (double)v[i] / (double)most : 0;
     char text[32];
@@ -108,7 +115,7 @@ static void bars(FILE *f, const char *title, const char *note, const uint64_t *v
       fprintf(f, "<text x=\"%d\" y=\"%.1f\" font-size=\"9\" text-anchor=\"middle\" fill=\"#778\">%" PRIu64 "</text>", 5 + i * wide + wide / 2,
               116 - h, v[i]);
   }
-  fprintf(f, "</svg><p class=\"note\">%s</p>", note);
+  fprintf(f, "</svg></div><p class=\"note\">%s</p>", note);
 }
 
 static const char *plain(char *out, int i) {
@@ -130,7 +137,8 @@ static void matrix(FILE *f, const char *title, const char *note, const uint64_t 
   const int cell = n > 24 ? 14 : 26, side = n * cell + 40;
   for (int i = 0; i < n * n; i++) most = v[i] > most ? v[i] : most;
   fprintf(f,
-          "<h2>%s</h2><svg role=\"img\" aria-label=\"%s\" viewBox=\"0 0 %d %d\" width=\"%d\"><g font-size=\"%d\" text-anchor=\"middle\" "
+          "<h2>%s</h2><div class=\"wide\"><svg role=\"img\" aria-label=\"%s\" viewBox=\"0 0 %d %d\" width=\"%d\"><g font-size=\"%d\" "
+          "text-anchor=\"middle\" "
           "fill=\"#445\">",
           title, title, side, side, side, n > 24 ? 9 : 12);
   for (int i = 0; i < n; i++)
@@ -149,7 +157,7 @@ static void matrix(FILE *f, const char *title, const char *note, const uint64_t 
                        : "#eef0f4",
               c ? shade((double)c, (double)most) : 1, first + (unsigned)(a * step), first + (unsigned)(b * step), c);
     }
-  fprintf(f, "</svg><p class=\"note\">%s</p>", note);
+  fprintf(f, "</svg></div><p class=\"note\">%s</p>", note);
 }
 
 /* Scale codes from the least to the largest that differ, in steps if they are many. */
@@ -183,7 +191,8 @@ static void number_lines(FILE *f, const report_block *k, const mx_spec *spec) {
   if (!k->n || !(edge > 0) || !isfinite(edge) || format->bits > 8) return;
   const double per = (WIDTH - LEFT - 12) / edge;
   fprintf(f,
-          "<svg role=\"img\" aria-label=\"the block on the number line\" viewBox=\"0 0 %d 146\" width=\"%d\"><g font-size=\"11\" "
+          "<div class=\"wide\"><svg role=\"img\" aria-label=\"the block on the number line\" viewBox=\"0 0 %d 146\" width=\"%d\"><g "
+          "font-size=\"11\" "
           "fill=\"#445\"><text x=\"4\" y=\"%d\">expected</text><text x=\"4\" y=\"%d\">|x|</text><text x=\"4\" y=\"%d\">actual</text></g>",
           WIDTH, WIDTH, UP + 4, MIDDLE + 4, DOWN + 4);
   for (int side = 0; side < 2; side++) {
@@ -214,7 +223,7 @@ static void number_lines(FILE *f, const report_block *k, const mx_spec *spec) {
           "fill=\"%s\"><title>%.9g: code 0x%X, %.9g; code 0x%X, %.9g</title></circle>",
           xa, UP, x, MIDDLE, xb, DOWN, colour, x, MIDDLE, colour, (double)k->x[i], k->code_a[i], va, k->code_b[i], vb);
     }
-  fputs("</svg>", f);
+  fputs("</svg></div>", f);
 }
 
 static void example(FILE *f, const char *name, const mx_diff_example *e, const mx_spec *spec, const report_block *k) {
