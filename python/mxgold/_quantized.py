@@ -75,9 +75,12 @@ class Quantized:
         rows, cols = _matrix(shape)
         if array.size == rows * cols and what["elem"] != "none":
             array = _core.pack_codes(np.ascontiguousarray(array.reshape(rows, cols)).view(np.uint8), what)
+        found = to_numpy(scales, "scales")[0]
+        if micro is not None:
+            micro = _micro_of(micro, found.shape, what)
         made = cls(
             array.view(np.uint8) if what["elem"] != "none" else array,
-            to_numpy(scales, "scales")[0],
+            found,
             None if tensor_scale is None else _one(tensor_scale),
             what,
             tuple(shape),
@@ -169,6 +172,17 @@ def _one(value: Any) -> Any:
     if dtype == "bfloat16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array.reshape(-1)[0] if array.dtype == np.float32 else np.float32(array.reshape(-1)[0])
+
+
+def _micro_of(value: Any, scales: tuple[int, ...], spec: Spec) -> Any:
+    """Micro-scales as bytes [scale_rows][scale_cols][3], in the shape of the scales."""
+    array = to_numpy(value, "micro")[0]
+    if array.dtype.itemsize != 1:
+        raise DtypeError(f"micro: dtype {array.dtype.name}, expected bytes, three a block")
+    if spec["scale.rule"] != "hif4":
+        raise ShapeError(f"micro: {spec} stores no micro-scales, expected none")
+    array = np.ascontiguousarray(array).view(np.uint8)
+    return array.reshape(*scales, 3) if array.size == 3 * int(np.prod(scales)) else array  # other sizes are refused with those of the rest
 
 
 def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -133,7 +133,7 @@ def recipes() -> dict[str, str]:
 
 def models() -> list[str]:
     """Names of accumulation models and matrix units, for gemm(accum=) and mma(model=)."""
-    return list(_core.models())
+    return list(dict.fromkeys(_core.models()))  # three names are models of the product and of a unit
 
 
 def keys() -> dict[str, tuple[str, tuple[str, ...]]]:

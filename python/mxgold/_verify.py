@@ -112,7 +112,7 @@ def _diff_of(report: dict[str, Any]) -> Diff:
     )
 
 
-def same_bytes(q: Quantized, tensors: list[Tensor]) -> bool:
+def same_bytes(q: Quantized, tensors: list[Tensor], micro: Any = None) -> bool:
     """Are the arrays, byte for byte, those of q?"""
     given = {name: array for name, _, array in tensors}
     codes, scales = given["codes"], given["scales"]
@@ -122,11 +122,22 @@ def same_bytes(q: Quantized, tensors: list[Tensor]) -> bool:
         codes_same = codes.nbytes == q.codes.nbytes and np.ascontiguousarray(codes).tobytes() == q.codes.tobytes()
     if not codes_same or scales.dtype.itemsize != q.scales.dtype.itemsize or np.ascontiguousarray(scales).tobytes() != q.scales.tobytes():
         return False
-    if q.micro is not None:
+    if (q.micro is None) != (micro is None) or (q.micro is not None and to_numpy(micro, "micro")[0].tobytes() != to_numpy(q.micro, "micro")[0].tobytes()):
         return False
     if q.tensor_scale is None or "tensor_scale" not in given:
         return True
     return bool(given["tensor_scale"].tobytes() == q.tensor_scale.tobytes())
+
+
+def _with_micro(q: Quantized, codes: Any, scales: Any, micro: Any) -> Quantized | None:
+    """A kernel's arrays with the micro-scales that q's spec stores; None if it stores none. They are part of what a kernel must give."""
+    if q.micro is None:
+        if micro is not None:
+            raise Error(f"micro: {q.spec} stores no micro-scales, expected none")
+        return None
+    if micro is None:
+        raise Error(f"micro: {q.spec} stores three bytes of micro-scales a block, expected them as micro=")
+    return Quantized.of(codes, scales, spec=q.spec, shape=q.shape, dtype=q.dtype, micro=micro)
 
 
 def diff(
@@ -136,6 +147,7 @@ def diff(
     codes: Any = None,
     scales: Any = None,
     tensor_scale: Any = None,
+    micro: Any = None,
     layout: str | None = None,
     x: Any = None,
     explain: bool = False,
@@ -147,7 +159,8 @@ def diff(
 
     other: a Quantized; or codes= and scales= as the kernel stores them: one code a byte or two, scales in row-major order or a layout of mxgold.layouts(),
     as bytes or as numbers (layout= says which, where the sizes do not); tensor_scale= as
-    it stores it, compared only if it is given. x: the input, for examples in full; explain: also which rule the kernel
+    it stores it, compared only if it is given. micro=: HiF4's micro-scales, uint8 [scale_rows][scale_cols][3], which count as part of the scale that they
+    stand beside; its codes and scales are then one a byte or as quantize() packs them. x: the input, for examples in full; explain: also which rule the kernel
     follows (needs x). Raises ShapeError, DtypeError, ProgramError (sizes that fit no form).
 
     >>> import numpy as np, mxgold
@@ -159,15 +172,17 @@ def diff(
     if not isinstance(q, Quantized):
         raise DtypeError(f"q: {type(q).__name__}, expected a Quantized")
     if other is not None:
-        codes, scales, tensor_scale = other.codes, other.scales, other.tensor_scale
+        codes, scales, tensor_scale, micro = other.codes, other.scales, other.tensor_scale, other.micro
     if codes is None or scales is None:
         raise Error("diff: expected another Quantized, or codes= and scales=")
     if explain and x is None:
         raise Error("diff: explain needs the input, x=")
     if layout is not None:
         scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=q.scales.shape[0], kb=q.scales.shape[1])
+    if other is None:
+        other = _with_micro(q, codes, scales, micro)
     tensors = kernel_tensors(codes, scales, tensor_scale)
-    if not nan_bits and same_bytes(q, tensors):
+    if not nan_bits and same_bytes(q, tensors, micro):
         return Diff(True, 0, 0, n_codes=q.rows * q.cols, n_scales=int(q.scales.size))
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         expected, actual, given = (os.path.join(folder, n) for n in ("expected.safetensors", "actual.safetensors", "input.safetensors"))
@@ -238,7 +253,7 @@ def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identit
     )
 
 
-def beside(want: Spec, found: Identity, x: Any, codes: Any, scales: Any, tensor_scale: Any) -> Identity:
+def beside(want: Spec, found: Identity, x: Any, codes: Any, scales: Any, tensor_scale: Any, micro: Any = None) -> Identity:
     """What was found, said of the spec that was expected: presets that give the same bytes on these data have several names. A single key of the answer
     that turns what is expected into the kernel's bytes is the plainest answer; otherwise the answer stays."""
     if not found.exact or found.spec == want:
@@ -247,7 +262,7 @@ def beside(want: Spec, found: Identity, x: Any, codes: Any, scales: Any, tensor_
     for key in (k for k in mine if mine[k] != theirs[k]):
         try:
             spec = want.replace(**{key.replace(".", "_"): theirs[key]})
-            if not diff(_core.quantize(x, spec=spec), codes=codes, scales=scales, tensor_scale=tensor_scale).equal:
+            if not diff(_core.quantize(x, spec=spec), codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro).equal:
                 continue
         except Error:  # keys that exclude each other
             continue
@@ -265,6 +280,23 @@ def reproduction(spec: Spec) -> str:
     return _program.command(["quantize", "IN", "-o", "OUT.safetensors", *options])
 
 
+def judge_micro(found: Identity, x: Any, micro: Any) -> Identity:
+    """The search reads codes and scales; what it found must give the micro-scales too."""
+    if micro is None or not found.exact:
+        return found
+    mine = _core.quantize(x, spec=found.spec).micro
+    given = to_numpy(micro, "micro")[0]
+    if mine is not None and mine.size == given.size and np.array_equal(mine.ravel(), given.ravel()):
+        return found
+    name = found.spec.preset or str(found.spec)
+    if mine is None or mine.size != given.size:
+        return replace(found, exact=False, verdict=f"Codes and scales are those of {name}, which stores no such micro-scales.")
+    wrong = np.argwhere((mine != given.reshape(mine.shape)).any(-1))
+    row, block = (int(i) for i in wrong[0])
+    said = f"Codes and scales are those of {name}; the micro-scales of {len(wrong)} of {mine.size // 3} blocks are not, first of row {row}, block {block}."
+    return replace(found, exact=False, preset=None, verdict=said)
+
+
 def _named(spec: Spec, preset: str) -> Spec:
     object.__setattr__(spec, "_like", preset)
     return spec
@@ -277,6 +309,7 @@ def identify(
     tensor_scale: Any = None,
     expect: Any = None,
     *,
+    micro: Any = None,
     dequantized: Any = None,
     packed: bool = False,
     transpose: bool = False,
@@ -288,9 +321,9 @@ def identify(
     """Which spec does a kernel follow?
 
     x: its input. codes, scales: as it stores them: one code a byte or two, scales in row-major order or a layout of mxgold.layouts(), bytes or numbers;
-    tensor_scale: in whatever convention. dequantized: its values, if there is nothing else. expect: a preset or Spec that is tried first, so that a right
-    kernel is told at once. packed, transpose, block: what the shapes may not say. quick: leave out the keys that the data cannot decide.
-    seconds: of the search; 10.
+    tensor_scale: in whatever convention. micro: of HiF4, as diff(). dequantized: its values, if there is nothing else. expect: a preset or Spec that is
+    tried first, so that a right kernel is told at once. packed, transpose, block: what the shapes may not say. quick: leave out the keys
+    that the data cannot decide. seconds: of the search; 10.
     Returns an Identity. Raises ShapeError, DtypeError, SpecError (expect), ProgramError.
 
     >>> import numpy as np, mxgold
@@ -307,7 +340,7 @@ def identify(
         want = make(expect, None, None, None) if isinstance(expect, str) and " " not in expect else Spec(expect)
         right = _core.quantize(x, spec=want, threads=threads)
         try:
-            expected = diff(right, codes=codes, scales=scales, tensor_scale=tensor_scale, threads=threads).equal
+            expected = diff(right, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro, threads=threads).equal
         except Error:
             expected = False
         if expected:
@@ -325,8 +358,8 @@ def identify(
         words += ["--packed"] * packed + ["--transpose"] * transpose + ["--quick"] * quick + ["--threads", str(threads)]
         words += ["--block", str(block)] if block is not None else []
         words += ["--seconds", repr(float(seconds))] if seconds is not None else []
-        found = identity_of(_program.run_json(words)[1], expected)
-    return beside(want, found, x, codes, scales, tensor_scale) if want is not None else found
+        found = judge_micro(identity_of(_program.run_json(words)[1], expected), x, micro)
+    return beside(want, found, x, codes, scales, tensor_scale, micro) if want is not None else found
 
 
 @dataclass(frozen=True)

@@ -133,3 +133,11 @@ def test_spec_is_what_was_asked(x):
     assert q.spec.nibble == "high_first" and q.preset == "te-nvfp4"
     swapped = (q.codes >> 4) | (q.codes << 4)
     assert np.array_equal(swapped, mxgold.quantize(x, "te-nvfp4").codes)
+
+
+def test_gemm_names_its_models():
+    """The docstring names every accumulation model that is no matrix unit."""
+    models = mxgold.models()
+    own = models[: models.index("fused")]
+    assert len(own) == 6 and own[-1] == "group64" and len(set(models)) == len(models)
+    assert not [name for name in own if name not in mxgold.gemm.__doc__]

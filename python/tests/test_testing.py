@@ -39,10 +39,45 @@ def repeat(text: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_right_kernels_pass(preset, x):
     q = mxgold.quantize(x, preset)
-    if preset != "hif4":
-        testing.assert_matches(x, q.codes, q.scales, preset, q.tensor_scale)
-        testing.assert_matches(x, q.unpack(), q.scales, preset=preset)
-        testing.assert_matches(x, q.codes, q.scales_in("nv128x4"), preset=preset, layout="nv128x4")
+    testing.assert_matches(x, q.codes, q.scales, preset, q.tensor_scale, micro=q.micro)
+    testing.assert_matches(x, q.unpack(), q.scales, preset=preset, micro=q.micro)
+    testing.assert_matches(x, q.codes, q.scales_in("nv128x4"), preset=preset, layout="nv128x4", micro=q.micro)
+
+
+def test_micro_scales_count(x, tmp_path):
+    """HiF4 stores three bytes a block beside the scale: a kernel that gets one of them wrong fails, and so does a test that forgets them."""
+    q = mxgold.quantize(x, "hif4")
+    micro = q.micro.copy()
+    micro[17, 2, 1] ^= 4
+    text = message(lambda: testing.assert_matches(x, q.codes, q.scales, "hif4", micro=micro))
+    lines = text.splitlines()
+    assert lines[0] == "0 of 16384 codes and 1 of 256 scales differ from hif4" and lines[1].startswith("only scales or micro-scales differ")
+    assert lines[2] == "Codes and scales are those of hif4; the micro-scales of 1 of 256 blocks are not, first of row 17, block 2."
+    assert repeat(text).returncode == 1
+    saved = mxgold.load(next(tmp_path.glob(".mxgold/*/expected.safetensors")))
+    assert (saved.rows, saved.cols) == (1, 64) and np.array_equal(saved.micro[0, 0], q.micro[17, 2])
+    with pytest.raises(mxgold.DtypeError, match="micro"):
+        testing.assert_matches(x, q.codes, q.scales, "hif4")
+    with pytest.raises(mxgold.DtypeError, match="micro"):
+        testing.assert_matches(x, q.codes, q.scales, "ocp-mxfp4", micro=q.micro)
+    with pytest.raises(mxgold.Error, match="micro"):
+        mxgold.diff(q, codes=q.codes, scales=q.scales)
+    assert "sizes" in message(lambda: testing.assert_matches(x, q.codes, q.scales, "hif4", micro=q.micro[:, :1]))
+    with pytest.raises(mxgold.DtypeError, match="micro"):
+        testing.assert_matches(x, q.codes, q.scales, "hif4", micro=q.micro.astype(np.float32))
+    assert not mxgold.identify(x, q.codes, q.scales, micro=micro, quick=True).exact
+    assert mxgold.identify(x, q.codes, q.scales, micro=q.micro, quick=True).exact
+
+
+def test_explain_holds_micro_scales(x):
+    assert testing.explain(lambda x: mxgold.quantize(x, "hif4"), "hif4").ok
+
+    def wrong(x):
+        q = mxgold.quantize(x, "hif4")
+        return q.codes, q.scales, None, q.micro & 0xFE
+
+    found = testing.explain(wrong, "hif4")
+    assert not found.ok and not found.identity.exact and "micro-scales" in found.verdict
 
 
 def test_the_verdict(x, tmp_path):

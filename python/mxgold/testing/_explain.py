@@ -16,7 +16,7 @@ from .._cases import Case
 from .._errors import DtypeError
 from .._quantized import Quantized
 from .._spec import Spec, make
-from .._verify import Identity, beside, diff, identity_of, kernel_tensors, reproduction
+from .._verify import Identity, beside, diff, identity_of, judge_micro, kernel_tensors, reproduction
 from ._matches import allowances
 from ._suites import cases
 
@@ -51,13 +51,17 @@ class Explanation:
         return self.verdict
 
 
-def _outputs(kernel: Kernel, x: Any, like: Any) -> tuple[Any, Any, Any]:
+Outputs = tuple[Any, Any, Any, Any]  # codes, scales, tensor scale, micro-scales
+
+
+def _outputs(kernel: Kernel, x: Any, like: Any) -> Outputs:
     given = kernel(as_like(x, like) if like is not None else x)
     if isinstance(given, Quantized):
-        return given.codes, given.scales, given.tensor_scale
-    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-        raise DtypeError(f"kernel: gave {type(given).__name__}, expected codes and scales, or codes, scales and tensor scale")
-    return given[0], given[1], given[2] if len(given) == 3 else None
+        return given.codes, given.scales, given.tensor_scale, given.micro
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
+        what = f"{len(given)} results" if isinstance(given, (tuple, list)) else type(given).__name__
+        raise DtypeError(f"kernel: gave {what}, expected codes and scales, then a tensor scale, then micro-scales where there are any")
+    return (*given, None, None)[:4]
 
 
 def explain(
@@ -75,9 +79,9 @@ def explain(
 ) -> Explanation:
     """Which rule does a kernel follow?
 
-    kernel: a callable x -> codes, scales[, tensor_scale], or a Quantized; x is float32 [rows][cols], of the library that like= names. preset, spec, set: what
-    it should do, and what the inputs are made for; without them plain OCP MXFP4's. allow: known deviations, as assert_matches(). suites: the inputs that tell.
-    seed: of these; the fresh ones have another. seconds: of the search. Returns an Explanation.
+    kernel: a callable x -> codes, scales[, tensor_scale[, micro]], or a Quantized; x is float32 [rows][cols], of the library that like=
+    names. preset, spec, set: what it should do, and what the inputs are made for; without them plain OCP MXFP4's. allow: known deviations, as
+    assert_matches(). suites: the inputs that tell. seed: of these; the fresh ones have another. seconds: of the search. Returns an Explanation.
 
     >>> import mxgold, mxgold.testing
     >>> found = mxgold.testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rna"), preset="ocp-mxfp4")
@@ -88,18 +92,18 @@ def explain(
     asked = wanted if wanted is not None else Spec()
     tensors: list[tuple[str, str, Any]] = []
     right = True
-    outputs: list[tuple[Case, tuple[Any, Any, Any]]] = []
+    outputs: list[tuple[Case, Outputs]] = []
     telling = cases(spec=asked, suites=suites, seed=seed)
     for case in telling:
-        codes, scales, scale = given = _outputs(kernel, case.x, like)
+        codes, scales, scale, _ = given = _outputs(kernel, case.x, like)
         outputs.append((case, given))
-        right = right and wanted is not None and diff(case.expected, codes=codes, scales=scales, tensor_scale=scale).equal
+        right = right and wanted is not None and _gives(asked, case, given)
         tensors += [(f"{case.suite}{case.index}.{name}", dtype, array) for name, dtype, array in kernel_tensors(codes, scales, scale, case.x)]
-    found = _right(asked) if right else _search(tensors, seconds, threads)
+    found = _right(asked) if right else _with_all_micro(_search(tensors, seconds, threads), outputs)
     if not right and outputs:
         largest, given = max(outputs, key=lambda o: int(o[0].x.size))
         plainer = beside(asked, found, largest.x, *given)
-        if all(_gives(plainer.spec, case, *given) for case, given in outputs):
+        if all(_gives(plainer.spec, case, given) for case, given in outputs):
             found = plainer
     fresh, confirmed = _confirm(kernel, asked, found, seed, like)
     ok = confirmed if wanted is None else right or _is_allowed(allow, asked, found)
@@ -107,8 +111,19 @@ def explain(
     return Explanation(ok and confirmed if found.exact else ok, said, found, confirmed, len(telling), fresh)
 
 
-def _gives(spec: Spec, case: Case, codes: Any, scales: Any, scale: Any) -> bool:
-    return diff(_core.quantize(case.x, spec=spec), codes=codes, scales=scales, tensor_scale=scale).equal
+def _gives(spec: Spec, case: Case, given: Outputs) -> bool:
+    codes, scales, scale, micro = given
+    right = _core.quantize(case.x, spec=spec)
+    if (right.micro is None) != (micro is None):
+        return False
+    return diff(right, codes=codes, scales=scales, tensor_scale=scale, micro=micro).equal
+
+
+def _with_all_micro(found: Identity, outputs: list[tuple[Case, Outputs]]) -> Identity:
+    """The search reads codes and scales alone: the micro-scales of every case must be those of what it found."""
+    for case, given in outputs:
+        found = judge_micro(found, case.x, given[3])
+    return found
 
 
 def _right(spec: Spec) -> Identity:
@@ -130,9 +145,8 @@ def _confirm(kernel: Kernel, asked: Spec, found: Identity, seed: int, like: Any)
     same = found.exact
     fresh = cases(spec=asked, suites=("random", "ties", "boundary"), seed=seed + 1000003, shape=(48, 192))
     for case in fresh:
-        codes, scales, scale = _outputs(kernel, np.ascontiguousarray(case.x), like)
-        if same:
-            same = diff(_core.quantize(case.x, spec=found.spec), codes=codes, scales=scales, tensor_scale=scale).equal
+        given = _outputs(kernel, np.ascontiguousarray(case.x), like)
+        same = same and _gives(found.spec, case, given)
     return len(fresh), same
 
 

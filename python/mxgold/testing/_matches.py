@@ -25,6 +25,7 @@ def assert_matches(
     preset: str | None = None,
     tensor_scale: Any = None,
     *,
+    micro: Any = None,
     spec: Any = None,
     set: Any = None,
     seed: int | None = None,
@@ -40,7 +41,8 @@ def assert_matches(
 
     x: float32, float16 or bfloat16 [..., K]. codes: one a byte, or 4-bit codes two a byte; scales: in row-major order or, with layout= or by their size, in a
     layout of mxgold.layouts(); bytes or numbers. tensor_scale: as the kernel returned it, compared if it is given; given_tensor_scale: the one that
-    the kernel was given. preset, spec, set, seed: as quantize(). nan: "equal" (a NaN is a NaN, codes under a NaN scale do not count) or "bits".
+    the kernel was given. micro: HiF4's micro-scales, uint8 [rows][K/64][3], which such a kernel must give too.
+    preset, spec, set, seed: as quantize(). nan: "equal" (a NaN is a NaN, codes under a NaN scale do not count) or "bits".
     zeros: "signed", or "equal" for -0 = +0. allow: known deviations that pass, keys such as "elem.round=rna", or names of known bugs; a text or a list.
     seconds: for the verdict of a failure.
 
@@ -60,17 +62,28 @@ def assert_matches(
     try:
         if layout is not None:
             scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=want.scales.shape[0], kb=want.scales.shape[1])
-        found = diff(want, codes=codes, scales=scales, tensor_scale=tensor_scale, x=x, nan_bits=nan == "bits", equal_zeros=zeros == "equal", threads=threads)
+        _expect_micro(want, micro)
+        bits, signless = nan == "bits", zeros == "equal"
+        found = diff(want, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro, x=x, nan_bits=bits, equal_zeros=signless, threads=threads)
     except (SpecError, DtypeError):
         raise
     except Error as error:  # sizes that fit no form
         raise AssertionError(_sizes(want, codes, scales, error)) from None
-    if found.equal or _allowed(allow, x, codes, scales, tensor_scale, want, seconds, threads):
+    given = (codes, scales, tensor_scale)
+    if found.equal or _allowed(allow, x, given, micro, want, seconds, threads):
         return
-    verdict = beside(want.spec, identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads), x, codes, scales, tensor_scale).verdict
+    verdict = beside(want.spec, identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads), x, *given, micro).verdict
     if nan == "bits" and not (found.scales_differ or found.tensor_scales_differ or found.values_differ):
         verdict += " What differs is no value: codes of NaNs, or under a NaN scale, which no rule decides."
-    raise _failure(x, codes, scales, tensor_scale, want, found, verdict, nan == "bits", zeros == "equal")
+    raise _failure(x, given, micro, want, found, verdict, bits, signless)
+
+
+def _expect_micro(want: Quantized, micro: Any) -> None:
+    """A spec with micro-scales is not matched by codes and scales alone: that would pass kernels whose values are others."""
+    if want.micro is not None and micro is None:
+        raise DtypeError(f"micro: none, expected the micro-scales of {want.spec}, uint8 {want.micro.shape}")
+    if want.micro is None and micro is not None:
+        raise DtypeError(f"micro: {want.spec} stores no micro-scales, expected none")
 
 
 def _sizes(want: Quantized, codes: Any, scales: Any, error: Error) -> str:
@@ -91,16 +104,19 @@ def allowances(allow: Any) -> list[str]:
     return [allow] if isinstance(allow, str) else [text_of(a) if not isinstance(a, str) else a for a in allow]
 
 
-def _allowed(allow: Any, x: Any, codes: Any, scales: Any, tensor_scale: Any, want: Quantized, seconds: float, threads: int) -> bool:
+def _allowed(allow: Any, x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, seconds: float, threads: int) -> bool:
+    codes, scales, tensor_scale = given
     texts = allowances(allow)
     for text in (t for t in texts if "=" in t):
         other = _core.quantize(x, spec=Spec(want.spec, set=text), threads=threads)
-        if diff(other, codes=codes, scales=scales, tensor_scale=tensor_scale, threads=threads).equal:
+        if other.micro is not None and micro is None:
+            continue
+        if diff(other, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=None if other.micro is None else micro, threads=threads).equal:
             return True
     names = [t for t in texts if "=" not in t]
     if not names:
         return False
-    bug = identify(x, codes, scales, tensor_scale, quick=True, seconds=seconds, threads=threads).bug
+    bug = identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads).bug
     return bug is not None and bug["name"] in names and not any(bug["left"].values()) and bug["preset"] in (want.preset, want.spec._like)
 
 
@@ -114,6 +130,8 @@ def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
             f"first at row {e['row']}, column {e['column']}: x = {float(e.get('x', 'nan')):.9g}, expected {float(e['value A']):.9g} (code 0x{e['code A']:x}, "
             f"scale 0x{e['scale A']:02x}), got {float(e['value B']):.9g} (code 0x{e['code B']:x}, scale 0x{e['scale B']:02x})"
         )
+    elif found.scales_differ and want.micro is not None:
+        where = "only scales or micro-scales differ: no code does"
     elif found.scales_differ:
         where = "only scales differ: no code does"
     else:
@@ -121,11 +139,11 @@ def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
     return first, where + (f"; {pattern}" if pattern else ""), verdict
 
 
-def _kernel(want: Quantized, codes: Any, scales: Any, tensor_scale: Any) -> Quantized | None:
+def _kernel(want: Quantized, codes: Any, scales: Any, tensor_scale: Any, micro: Any) -> Quantized | None:
     """What the kernel gave as a Quantized, where it lies as quantize() has it; None for other packings and layouts."""
     try:
         scale = want.tensor_scale if tensor_scale is None else tensor_scale
-        return Quantized.of(codes, scales, spec=want.spec, tensor_scale=scale, shape=want.shape, micro=want.micro)
+        return Quantized.of(codes, scales, spec=want.spec, tensor_scale=scale, shape=want.shape, micro=micro)
     except (ValueError, TypeError):
         return None
 
@@ -137,6 +155,8 @@ def _boxes(want: Quantized, kernel: Quantized) -> Iterator[Box]:
     width = max(block_cols, int(want.spec.had_size), 2)
     wrong = want.unpack() != kernel.unpack()
     scales = want.scales != kernel.scales
+    if want.micro is not None:
+        scales = scales | (want.micro != kernel.micro).any(-1)
     if wrong.any():
         row, col = (int(i) for i in np.argwhere(wrong)[0])
     elif scales.any():
@@ -155,14 +175,16 @@ def _part(q: Quantized, box: Box) -> Quantized:
     block_rows, block_cols = q.spec.block_of(q.rows, q.cols)
     tall = q.scales.shape[0] == q.rows
     down = slice(top, bottom) if tall else slice(top // block_rows, -(-bottom // block_rows))
-    scales = np.ascontiguousarray(q.scales[down, left // block_cols : -(-right // block_cols)])
+    across = slice(left // block_cols, -(-right // block_cols))
+    scales = np.ascontiguousarray(q.scales[down, across])
+    micro = None if q.micro is None else np.ascontiguousarray(q.micro[down, across])
     codes = np.ascontiguousarray(q.unpack()[top:bottom, left:right])
-    return Quantized.of(codes, scales, spec=q.spec, tensor_scale=q.tensor_scale, shape=(bottom - top, right - left), dtype=q.dtype)
+    return Quantized.of(codes, scales, spec=q.spec, tensor_scale=q.tensor_scale, shape=(bottom - top, right - left), dtype=q.dtype, micro=micro)
 
 
 def _cut(x: Any, want: Quantized, kernel: Quantized | None) -> tuple[Any, Quantized, Quantized, Box] | None:
     """The smallest part that fails by itself: its expected bytes are those of the whole there, and the kernel's are others. None: only the whole fails."""
-    if kernel is None or want.micro is not None or want.spec.elem == "none":
+    if kernel is None or want.spec.elem == "none":
         return None
     values, _ = to_numpy(x, "x")
     matrix = values.reshape(want.rows, want.cols)
@@ -175,10 +197,14 @@ def _cut(x: Any, want: Quantized, kernel: Quantized | None) -> tuple[Any, Quanti
         except (ValueError, TypeError):
             continue
         mine.dtype = want.dtype
-        same = np.array_equal(mine.codes, part.codes) and np.array_equal(mine.scales, part.scales)
-        if same and not (np.array_equal(part.codes, other.codes) and np.array_equal(part.scales, other.scales)):
+        if _same(mine, part) and not _same(part, other):
             return piece, mine, other, box
     return None
+
+
+def _same(a: Quantized, b: Quantized) -> bool:
+    micro = (a.micro is None and b.micro is None) or np.array_equal(a.micro, b.micro)
+    return np.array_equal(a.codes, b.codes) and np.array_equal(a.scales, b.scales) and micro
 
 
 def _wide(bits: Any) -> Any:
@@ -194,15 +220,14 @@ def _alone(want: Quantized) -> Spec:
         return Spec(want.spec, tensor_given=float(want.tensor_scale))
 
 
-def _failure(
-    x: Any, codes: Any, scales: Any, tensor_scale: Any, want: Quantized, found: Diff, verdict: str, nan_bits: bool, equal_zeros: bool
-) -> AssertionError:
-    kernel = _kernel(want, codes, scales, tensor_scale)
+def _failure(x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, found: Diff, verdict: str, nan_bits: bool, equal_zeros: bool) -> AssertionError:
+    codes, scales, tensor_scale = given
+    kernel = _kernel(want, codes, scales, tensor_scale, micro)
     cut = _cut(x, want, kernel)
     name, dtype, array = input_tensor(x)
     if cut is not None:
-        array, want_part, kernel_part, box = cut
-        tensors = kernel_tensors(kernel_part.codes, kernel_part.scales, tensor_scale)
+        array, want_part, kernel, box = cut
+        tensors = kernel_tensors(kernel.codes, kernel.scales, tensor_scale)
         said = f"The smallest failing part is rows {box[0]}..{box[1] - 1}, columns {box[2]}..{box[3] - 1}."
         expected = want_part
     else:
@@ -210,7 +235,10 @@ def _failure(
     where = _save.place("matches", b"".join(np.ascontiguousarray(a).tobytes() for _, _, a in tensors) + str(want.spec).encode())
     paths = [where / n for n in ("expected.safetensors", "actual.safetensors", "input.safetensors")]
     expected.save(paths[0])
-    _save.write(paths[1], tensors)
+    if micro is not None and kernel is not None:
+        kernel.save(paths[1])  # micro-scales are read where a file says its spec
+    else:
+        _save.write(paths[1], tensors)
     _save.write(paths[2], [(name, dtype, array)])
     arguments = ["diff", str(paths[0]), str(paths[1]), "--input", f"{paths[2]}:input"] + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
     try:
