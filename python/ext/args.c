@@ -44,8 +44,11 @@ const char *mxp_text(PyObject *from, const char *argument) {
   }
   Py_ssize_t size;
   const char *text = PyUnicode_AsUTF8AndSize(from, &size);
-  if (text && strlen(text) != (size_t)size) {
-    PyErr_Format(PyExc_ValueError, "%s: a NUL in the text", argument);
+  if (!text) { /* a half of a surrogate pair */
+    PyErr_Clear();
+    mxp_raise(MX_ERR_ARG, argument, "text that cannot be encoded as UTF-8");
+  } else if (strlen(text) != (size_t)size) {
+    mxp_raise(MX_ERR_ARG, argument, "a NUL in the text");
     return NULL;
   }
   return text;
@@ -77,6 +80,14 @@ int mxp_float(float *out, PyObject *from, const char *argument) {
   }
   *out = (float)v;
   return 0;
+}
+
+int mxp_flag(int *out, PyObject *from, const char *argument) {
+  *out = from && !PyUnicode_Check(from) ? PyObject_IsTrue(from) : from ? -1 : 0;
+  if (*out >= 0) return 0;
+  PyErr_Clear(); /* an array of several values says what it likes */
+  PyErr_Format(PyExc_TypeError, "%s: expected True or False, not %R", argument, Py_TYPE(from));
+  return -1;
 }
 
 int mxp_threads(int *out, PyObject *from) {

@@ -30,19 +30,21 @@ static void read_format(mxp_array *a, const char *format) {
     }
 }
 
-static int from_buffer(mxp_array *a, PyObject *from) {
+static int from_buffer(mxp_array *a, PyObject *from, const char *argument) {
   if (PyObject_GetBuffer(from, &a->view, PyBUF_RECORDS_RO)) return -1;
   a->has_view = 1;
   if (a->view.ndim > MXP_MAX_DIMS) {
-    PyErr_SetString(PyExc_ValueError, "an array of more than 32 dimensions");
+    mxp_raise(MX_ERR_SHAPE, argument, "an array of more than 32 dimensions");
     return -1;
   }
   a->data = a->view.buf;
   a->item = (size_t)a->view.itemsize;
   a->n_dims = a->view.ndim;
-  for (int i = 0; i < a->n_dims; i++) {
-    a->shape[i] = a->view.shape[i];
-    a->strides[i] = a->view.strides[i];
+  Py_ssize_t dense = a->view.itemsize;
+  for (int i = a->n_dims - 1; i >= 0; i--) { /* exporters such as ctypes leave the strides out */
+    a->shape[i] = a->view.shape ? a->view.shape[i] : a->view.itemsize ? a->view.len / a->view.itemsize : 0;
+    a->strides[i] = a->view.strides ? a->view.strides[i] : dense;
+    dense *= a->shape[i];
   }
   read_format(a, a->view.format);
   return 0;
@@ -154,12 +156,16 @@ static int count(mxp_array *a, const char *argument) {
       mxp_raise(MX_ERR_SHAPE, argument, "the shape overflows");
       return -1;
     }
+  if (a->n > PY_SSIZE_T_MAX / 8) { /* of a broadcast: a copy, or a result of eight bytes each, must have a size */
+    mxp_raise(MX_ERR_SHAPE, argument, "more elements than memory can hold");
+    return -1;
+  }
   return 0;
 }
 
 static int get(mxp_array *out, PyObject *from, const char *argument) {
   if (PyObject_CheckBuffer(from)) {
-    if (!from_buffer(out, from)) return 1;
+    if (!from_buffer(out, from, argument)) return 1;
     if (out->has_view) return -1;
     PyErr_Clear(); /* NumPy arrays of ml_dtypes' types have a buffer that cannot be had */
     return 0;
@@ -242,7 +248,8 @@ static void gather(uint8_t *out, const mxp_array *a) {
 }
 
 static int straighten(mxp_array *a) {
-  a->straight = malloc(a->n * a->item + 1);
+  size_t size;
+  a->straight = __builtin_mul_overflow(a->n, a->item, &size) || size == SIZE_MAX ? NULL : malloc(size + 1);
   if (!a->straight) {
     PyErr_NoMemory();
     return -1;

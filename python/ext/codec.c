@@ -24,7 +24,7 @@ static int keys_of(mx_spec *spec, const char *format, PyObject **a) {
   }
   if (a[SET]) {
     PyObject *module = PyImport_ImportModule("mxgold._spec");
-    PyObject *text = module ? PyObject_CallMethod(module, "text_of", "O", a[SET]) : NULL;
+    PyObject *text = module ? PyObject_CallMethod(module, "text_of", "(O)", a[SET]) : NULL;
     const char *keys = text ? mxp_text(text, "set") : NULL;
     if (keys && (status = mx_spec_parse(spec, keys, &err))) mxp_raise(status, "set", err.text);
     Py_XDECREF(module);
@@ -50,6 +50,10 @@ static int set_scale_exp(mx_encoder *e, PyObject *from) {
       e->scale_is_nan = 1;
       return 0;
     }
+  }
+  if (!PyLong_Check(from) && !PyFloat_Check(from)) {
+    PyErr_Format(PyExc_TypeError, "scale_exp: expected nan or an int, not %R", Py_TYPE(from));
+    return -1;
   }
   const long v = PyLong_Check(from) ? PyLong_AsLong(from) : MX_ENCODER_EXP + 1;
   if (PyErr_Occurred()) PyErr_Clear();
@@ -157,6 +161,8 @@ static PyObject *encode(PyObject *module, PyObject *const *args, Py_ssize_t n_ar
   mx_status status = MX_ERR_ARG;
   if (mxp_arguments(a, "encode", names, 3, args, n_args, keywords)) return NULL;
   if (!a[X] || !a[FORMAT]) return PyErr_Format(PyExc_TypeError, "encode() needs x and format");
+  if (!mxp_text(a[FORMAT], "format") || (a[PRESET] && !mxp_text(a[PRESET], "preset")))
+    return NULL; /* they are a key of the encoders that are kept */
   int simple = 1;
   for (int i = ROUND; i < LIKE; i++) simple &= !a[i];
   if (simple ? known_encoder(&e, state, a) : make_encoder(&e, &n_bits, a)) return NULL;

@@ -51,6 +51,8 @@ int mxp_arguments(PyObject **out, const char *function, const char *const *names
 const char *mxp_text(PyObject *from, const char *argument);
 int mxp_unsigned(uint64_t *out, PyObject *from, const char *argument, uint64_t most);
 int mxp_float(float *out, PyObject *from, const char *argument);
+/** True or False; 0 for NULL. */
+int mxp_flag(int *out, PyObject *from, const char *argument);
 /** threads=: 0 and None are the default. */
 int mxp_threads(int *out, PyObject *from);
 

@@ -125,14 +125,37 @@ static int resolve(mx_linear_recipe *recipe, mx_mma_model *unit, PyObject **a, t
     if (a[which[i]] && !(words[i] = mxp_text(a[which[i]], names[which[i]]))) return -1;
   for (int i = 0; i < 3; i++)
     if (texts_of(&lists[i], a[SET + i], names[SET + i])) return -1;
-  mx_linear_text text = {0};
-  text.recipe = words[0], text.preset = words[1], text.gemms = words[2], text.accum = words[3];
-  text.set = lists[0].items, text.n_set = lists[0].n;
-  text.operands = lists[1].items, text.n_operands = lists[1].n;
-  text.train = lists[2].items, text.n_train = lists[2].n;
-  const mx_status status = mx_linear_resolve(recipe, unit, &text, &err);
+  mx_linear_text text = {.recipe = words[0],
+                         .preset = words[1],
+                         .gemms = words[2],
+                         .accum = words[3],
+                         .set = lists[0].items,
+                         .n_set = lists[0].n,
+                         .operands = lists[1].items,
+                         .n_operands = lists[1].n,
+                         .train = lists[2].items,
+                         .n_train = lists[2].n};
+  static const int order[] = {RECIPE, PRESET, SET, OPERANDS, TRAIN, GEMMS, ACCUM};
+  mx_status status = mx_linear_resolve(recipe, unit, &text, &err);
   if (!status) return 0;
-  mxp_raise(status, a[RECIPE] ? "recipe" : NULL, err.text);
+  mx_error all = err;
+  text = (mx_linear_text){0};
+  for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) { /* one argument after the other: which of them is it? */
+    const int at = order[i];
+    if (!a[at]) continue;
+    if (at == RECIPE) text.recipe = words[0];
+    if (at == PRESET) text.preset = words[1];
+    if (at == SET) text.set = lists[0].items, text.n_set = lists[0].n;
+    if (at == OPERANDS) text.operands = lists[1].items, text.n_operands = lists[1].n;
+    if (at == TRAIN) text.train = lists[2].items, text.n_train = lists[2].n;
+    if (at == GEMMS) text.gemms = words[2];
+    if (at == ACCUM) text.accum = words[3];
+    const mx_status one = mx_linear_resolve(recipe, unit, &text, &err);
+    if (!one) continue;
+    mxp_raise(one, names[at], err.text);
+    return -1;
+  }
+  mxp_raise(status, NULL, all.text);
   return -1;
 }
 
@@ -182,7 +205,9 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t n_ar
   }
   layer.T = rows[0], layer.I = cols[0], layer.O = rows[1];
   layer.seed = seed, layer.step = step, layer.layer = (uint32_t)number;
-  if (a[WITH_OPERANDS] && PyObject_IsTrue(a[WITH_OPERANDS]) == 1) layer.operand = keep, layer.self = &kept;
+  int with_operands;
+  if (mxp_flag(&with_operands, a[WITH_OPERANDS], "with_operands")) goto end;
+  if (with_operands) layer.operand = keep, layer.self = &kept;
   if (a[BIAS]) {
     if (mxp_array_get(&bias, state, a[BIAS], "bias")) goto end;
     if (bias.n != layer.O) {

@@ -51,7 +51,7 @@ static PyObject *shape_of(const mxp_array *x, int transposed, size_t rows, size_
 /* Quantized(codes, scales, tensor_scale, spec, shape, dtype, micro) from what was made; takes the three arrays. */
 static PyObject *quantized(mxp_state *state, made *m, PyObject *spec, PyObject *shape, const char *dtype, PyObject *like, int failed) {
   PyObject *parts[3] = {mxp_result_end(&m->codes, failed), mxp_result_end(&m->scales, failed), mxp_result_end(&m->micro, failed)}, *out = NULL;
-  for (int i = 0; i < 3 && like; i++) parts[i] = mxp_like(state, parts[i], like);
+  for (int i = 0; i < 3 && like && !PyErr_Occurred(); i++) parts[i] = mxp_like(state, parts[i], like);
   PyObject *type = failed ? NULL : PyUnicode_InternFromString(dtype);
   PyObject *scale = failed ? NULL : m->t.has_tensor_scale ? mxp_scalar(state, m->t.tensor_scale) : Py_NewRef(Py_None);
   if (parts[0] && parts[1] && type && scale && shape && !PyErr_Occurred())
@@ -111,8 +111,8 @@ static PyObject *quantize(PyObject *module, PyObject *const *args, Py_ssize_t n_
   if (!a[X]) return PyErr_Format(PyExc_TypeError, "quantize() needs x, an array");
   if (mxp_threads(&exec.n_threads, a[THREADS]) || !(spec = mxp_spec_of(state, a[PRESET], a[SPEC], a[SET], a[SEED]))) return NULL;
   mx_spec how = *mxp_spec_in(spec);
-  const int turn = a[TRANSPOSE] && PyObject_IsTrue(a[TRANSPOSE]) == 1;
-  if (mxp_array_get(&x, state, a[X], "x")) goto end;
+  int turn;
+  if (mxp_flag(&turn, a[TRANSPOSE], "transpose") || mxp_array_get(&x, state, a[X], "x")) goto end;
   int type = mxp_is(&x, MXP_FLOAT, 4)    ? MX_INPUT_DTYPE_FLOAT32
              : mxp_is(&x, MXP_FLOAT, 2)  ? MX_INPUT_DTYPE_FLOAT16
              : mxp_is(&x, MXP_BFLOAT, 2) ? MX_INPUT_DTYPE_BFLOAT16
@@ -182,10 +182,14 @@ int mxp_operand_get(mxp_operand *out, mxp_state *state, PyObject *quantized, con
     if (!is) mxp_raise_dtype(argument, "%R: expected a Quantized", Py_TYPE(quantized));
     return -1;
   }
-  if (!(spec = out->parts[3] = PyObject_GetAttrString(quantized, "spec")) || !(rows = PyObject_GetAttrString(quantized, "rows")) ||
-      !(cols = PyObject_GetAttrString(quantized, "cols")) || !(scale = PyObject_GetAttrString(quantized, "tensor_scale")) ||
-      mxp_unsigned(&extent[0], rows, "rows", SIZE_MAX / 8) || mxp_unsigned(&extent[1], cols, "cols", SIZE_MAX / 8))
+  if (!(spec = out->parts[3] = PyObject_GetAttrString(quantized, "spec"))) goto end;
+  if (!(rows = PyObject_GetAttrString(quantized, "rows")) || !(cols = PyObject_GetAttrString(quantized, "cols")) ||
+      mxp_unsigned(&extent[0], rows, "rows", SIZE_MAX / 8) || mxp_unsigned(&extent[1], cols, "cols", SIZE_MAX / 8)) { /* somebody changed it */
+    PyErr_Clear();
+    mxp_raise(MX_ERR_SHAPE, argument, "its shape is no tuple of lengths");
     goto end;
+  }
+  if (!(scale = PyObject_GetAttrString(quantized, "tensor_scale"))) goto end;
   if (!PyObject_TypeCheck(spec, state->spec_base)) {
     mxp_raise_dtype(argument, "its spec is %R, expected a Spec", Py_TYPE(spec));
     goto end;
@@ -411,7 +415,9 @@ static PyObject *layout_scales(PyObject *module, PyObject *const *args, Py_ssize
   if (!name || (a[PAD] && mxp_unsigned(&pad, a[PAD], "pad", 255)) || (a[ROWS] && mxp_unsigned(&extent[0], a[ROWS], "rows", SIZE_MAX / 8)) ||
       (a[KB] && mxp_unsigned(&extent[1], a[KB], "kb", SIZE_MAX / 8)))
     return NULL;
-  const int layout = mx_layout_find(name), back = a[BACK] && PyObject_IsTrue(a[BACK]) == 1;
+  const int layout = mx_layout_find(name);
+  int back;
+  if (mxp_flag(&back, a[BACK], "back")) return NULL;
   if (layout < 0) {
     const char *all[MX_LAYOUT_COUNT + 1] = {NULL};
     char near[200];

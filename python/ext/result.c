@@ -47,7 +47,11 @@ PyObject *mxp_scalar(mxp_state *state, float value) {
 int mxp_scalar_of(float *out, PyObject *from, const char *argument) {
   Py_buffer view;
   if (PyObject_CheckBuffer(from)) {
-    if (PyObject_GetBuffer(from, &view, PyBUF_RECORDS_RO)) return -1;
+    if (PyObject_GetBuffer(from, &view, PyBUF_RECORDS_RO)) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "%s: expected a number, not %R", argument, Py_TYPE(from));
+      return -1;
+    }
     const int is_float = view.len == sizeof *out && view.format && !strcmp(view.format, "f");
     if (is_float) memcpy(out, view.buf, sizeof *out);
     PyBuffer_Release(&view);

@@ -76,8 +76,9 @@ static PyObject *spec_text(PyObject *self, PyObject *const *args, Py_ssize_t n, 
   static const char *const names[] = {"all", NULL};
   PyObject *all;
   char text[TEXT];
-  if (mxp_arguments(&all, "text", names, 1, args, n, keywords)) return NULL;
-  mx_spec_print(text, sizeof text, &((mxp_spec *)self)->spec, all && PyObject_IsTrue(all) == 1);
+  int everything;
+  if (mxp_arguments(&all, "text", names, 1, args, n, keywords) || mxp_flag(&everything, all, "all")) return NULL;
+  mx_spec_print(text, sizeof text, &((mxp_spec *)self)->spec, everything);
   return PyUnicode_FromString(text);
 }
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _core, _program
+from ._arguments import integer, text
+from ._arguments import path as file_name
 from ._errors import DtypeError, Error
 from ._verify import input_tensor
 
@@ -36,14 +38,15 @@ class Ablation:
         return len(self.rows)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.rows[index]
+        return self.rows[integer(index, "index", -(2**62), 2**62)]
 
     def __repr__(self) -> str:
         return f"Ablation({len({row['tensor'] for row in self.rows})} tensors, {len(self.specs)} specs)"
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a line of names, then a line for each row."""
-        temporary = f"{os.fspath(path)}.tmp"
+        path = file_name(path)
+        temporary = f"{path}.tmp"
         with open(temporary, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, self.columns, lineterminator="\n")
             writer.writeheader()
@@ -76,6 +79,11 @@ def ablate(tensors: Any, presets: Sequence[str], *, set: Any = None, seed: int |
     """
     if isinstance(presets, str):
         presets = [presets]
+    if not isinstance(presets, (list, tuple)):
+        raise TypeError(f"presets: expected names, not {type(presets).__name__}")
+    presets = [text(name, "presets") for name in presets]
+    if set is not None and not isinstance(set, Mapping):
+        raise TypeError(f"set: expected a mapping of keys to values, not {type(set).__name__}")
     if not presets:
         raise Error("ablate: no presets, expected names of mxgold.presets()")
     named = tensors if isinstance(tensors, Mapping) else {"tensor": tensors}
@@ -83,10 +91,12 @@ def ablate(tensors: Any, presets: Sequence[str], *, set: Any = None, seed: int |
         raise DtypeError("tensors: none, expected at least one array")
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "tensors.safetensors")
-        _core.write_file(path, [input_tensor(array, name) for name, array in named.items()], {})
-        words = ["ablate", path, "--presets", ",".join(presets), "--threads", str(threads)]
+        _core.write_file(path, [input_tensor(array, text(name, "tensors")) for name, array in named.items()], {})
+        words = ["ablate", path, "--presets", ",".join(presets), "--threads", str(integer(threads, "threads", 0, 1 << 20))]
         for key, values in (set or {}).items():
-            words += ["--set", f"{key}={values if isinstance(values, str) else ','.join(map(str, values))}"]
-        words += ["--seed", str(seed)] if seed is not None else []
-        words += ["--repeats", str(repeats)] if repeats is not None else []
+            if not isinstance(values, (str, list, tuple)):
+                raise TypeError(f"set: {key}: expected text or a list of values, not {type(values).__name__}")
+            words += ["--set", text(f"{key}={values if isinstance(values, str) else ','.join(map(str, values))}", "set")]
+        words += ["--seed", str(integer(seed, "seed"))] if seed is not None else []
+        words += ["--repeats", str(integer(repeats, "repeats", 1))] if repeats is not None else []
         return Ablation(_program.run_json(words)[1])

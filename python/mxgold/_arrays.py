@@ -52,20 +52,28 @@ def _of_torch(tensor: Any) -> tuple[Any, str | None]:
 def adapt(value: Any, argument: str) -> tuple[Any, str | None]:
     """(an array that has a buffer or __dlpack__, name of its dtype if the array itself cannot say it)."""
     try:
-        root = _root(value)
-        if root == "torch" and hasattr(value, "requires_grad"):
-            return _of_torch(value)
-        if root == "cupy":
-            log.info("an array of %d bytes is copied from the device", value.nbytes)
-            return _bits(value.get())
-        if isinstance(value, np.ndarray):
-            return _bits(value)
-        if root in ("jax", "jaxlib") or hasattr(value, "__array_interface__"):
-            return _bits(np.asarray(value))
+        return _adapted(value)
     except DtypeError as error:
         raise _named(error, argument) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # what the other library says of an array that it cannot give
+        raise _named(DtypeError(f"{type(value).__name__} that cannot be read: {error}"), argument) from None
+
+
+def _adapted(value: Any) -> tuple[Any, str | None]:
+    root = _root(value)
+    if root == "torch" and hasattr(value, "requires_grad"):
+        return _of_torch(value)
+    if root == "cupy":
+        log.info("an array of %d bytes is copied from the device", value.nbytes)
+        return _bits(value.get())
+    if isinstance(value, np.ndarray):
+        return _bits(value)
+    if root in ("jax", "jaxlib") or hasattr(value, "__array_interface__"):
+        return _bits(np.asarray(value))
     hint = ": np.asarray() makes one" if isinstance(value, (list, tuple, int, float)) else ""
-    raise _named(DtypeError(f"{type(value).__name__}, expected an array{hint}"), argument)
+    raise DtypeError(f"{type(value).__name__}, expected an array{hint}")
 
 
 def _named(error: DtypeError, argument: str) -> DtypeError:
@@ -76,6 +84,15 @@ def _named(error: DtypeError, argument: str) -> DtypeError:
 
 def to_numpy(value: Any, argument: str) -> tuple[np.ndarray[Any, Any], str]:
     """Any array as NumPy's, and the name of its dtype; bfloat16 and float8 as unsigned words."""
+    try:
+        return _numpy_of(value, argument)
+    except (DtypeError, MemoryError):
+        raise
+    except Exception as error:
+        raise _named(DtypeError(f"{type(value).__name__} that cannot be read: {error}"), argument) from None
+
+
+def _numpy_of(value: Any, argument: str) -> tuple[np.ndarray[Any, Any], str]:
     name: str | None = None
     if not isinstance(value, np.ndarray) or value.dtype.isbuiltin != 1:
         if isinstance(value, (list, tuple, int, float)):

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, _program
+from ._arguments import flag, integer
+from ._arguments import path as file_name
+from ._arguments import shape as lengths
 from ._arrays import as_like
+from ._errors import ShapeError
 from ._quantized import Quantized
 from ._spec import Spec, make
 
@@ -45,7 +49,7 @@ class Cases:
         return int(self._x.shape[0])
 
     def __getitem__(self, index: int) -> Case:
-        at = range(len(self))[index]
+        at = range(len(self))[integer(index, "index", -(2**62), 2**62)]
         return Case(self.suite, at, self._x[at, :, : self._cols], self.spec)
 
     def __iter__(self) -> Iterator[Case]:
@@ -56,14 +60,14 @@ class Cases:
 
     def save(self, path: str | os.PathLike[str], *, inputs: bool = False) -> None:
         """Write a .mxv or .safetensors file as `mxgold gen` does, with the expected results; inputs: without them."""
-        words: list[str] = ["gen", self.suite, "--seed", str(self.seed), "-o", os.fspath(path)]
+        words: list[str] = ["gen", self.suite, "--seed", str(self.seed), "-o", file_name(path)]
         name, rest = self.spec.replace(seed=0).shortest(self.spec._like)
         words += ["--preset", name] if name else []
         for item in rest.split():
             words += ["--set", item]
         if self._shape:
             words += ["--shape", f"{self._shape[0]}x{self._shape[1]}"]
-        _program.run([*words, "--inputs"] if inputs else words)
+        _program.run([*words, "--inputs"] if flag(inputs, "inputs") else words)
 
 
 def gen(
@@ -80,7 +84,10 @@ def gen(
     >>> len(cases), cases[0].x.dtype
     (1, dtype('float32'))
     """
+    seed = integer(seed, "seed")
     what = make(preset, spec, set, seed or None)
-    rows, cols = shape if shape is not None else (0, 0)
+    rows, cols = lengths(shape, "shape", 2) if shape is not None else (0, 0)
+    if max(rows, cols) > 1 << 28:
+        raise ShapeError(f"shape: {rows} x {cols}, expected at most {1 << 28} of each")
     x, width = _core.generate(suite, what, rows, cols, seed)
     return Cases(suite, what, x if like is None else as_like(x, like), width, seed, tuple(shape) if shape is not None else None)  # type: ignore[arg-type]

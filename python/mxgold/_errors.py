@@ -17,6 +17,10 @@ class Error(ValueError):
 
     argument: str | None = None
 
+    def __str__(self) -> str:
+        """One line, whatever the text that is quoted in it holds."""
+        return " ".join(super().__str__().splitlines())
+
 
 class SpecError(Error):
     """A preset, key, value or model that is unknown, or keys that exclude each other.

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._arguments import path as file_name
+from ._arguments import text
 from ._arrays import bfloat16, to_numpy
 from ._quantized import Quantized
 
@@ -66,6 +68,7 @@ def load(path: str | os.PathLike[str]) -> Quantized | Tensors:
     >>> mxgold.load(name) == q
     True
     """
+    path = file_name(path)
     tensors, meta = _core.read_file(path)
     names = {name for name, _, _ in tensors}
     if {"codes", "scales"} <= names and "spec" in meta and "input" not in names:
@@ -81,6 +84,9 @@ def save(path: str | os.PathLike[str], arrays: Any, meta: Mapping[str, str] | No
 
     Raises OSError, DtypeError (a dtype that the file cannot hold), Error (an ending that is neither).
     """
+    path = file_name(path)
+    if meta is not None and not (isinstance(meta, Mapping) and all(isinstance(v, str) for pair in meta.items() for v in pair)):
+        raise TypeError("meta: expected a mapping of str to str")
     if isinstance(arrays, Quantized):
         arrays.save(path)
         return
@@ -88,7 +94,7 @@ def save(path: str | os.PathLike[str], arrays: Any, meta: Mapping[str, str] | No
         arrays = {"": arrays}
     tensors = []
     for name, value in arrays.items():
-        array, dtype = to_numpy(value, name or "array")
+        array, dtype = to_numpy(value, text(name, "arrays") or "arrays")
         tensors.append((name, dtype_name(dtype), array))
     if len(tensors) == 1 and str(os.fspath(path)).endswith(".safetensors") and tensors[0][0] == "":
         tensors = [("array", tensors[0][1], tensors[0][2])]

@@ -33,6 +33,7 @@ def spec_html(spec: Spec) -> str:
 
 def quantized_html(q: Quantized) -> str:
     """What it is, and its first block: codes, values, scale."""
+    q = q._in_numpy()
     cols = min(q.cols, 16)
     head = f"<p><b>{_cell(repr(q))}</b></p>"
     if not q.rows or not q.cols or q.spec["elem"] == "none":

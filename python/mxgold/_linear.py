@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _core
@@ -36,16 +36,16 @@ class LinearResult:
         return f"LinearResult(y {self.y.shape}, dx {getattr(self.dx, 'shape', None)}, dw {getattr(self.dw, 'shape', None)})"
 
 
-def _texts(value: Any) -> tuple[str, ...] | None:
+def _texts(value: Any, argument: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping):
-        return tuple(text_of({k: v}) for k, v in value.items())
-    if isinstance(value, Iterable):
-        return tuple(str(v) for v in value)
-    raise TypeError(f"expected text, a mapping or a sequence of texts, not {type(value).__name__}")
+        return tuple(text_of({k: v}, argument) for k, v in value.items())
+    if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value):
+        return tuple(value)
+    raise TypeError(f"{argument}: expected text, a mapping or a sequence of texts, not {type(value).__name__}")
 
 
 def linear(
@@ -84,16 +84,16 @@ def linear(
     >>> y.shape, dx.shape, dw.shape, float(y[0, 0])
     ((2, 3), (2, 32), (3, 32), 32.0)
     """
-    own = tuple(f"{k}:{text_of(v)}" for k, v in operands.items()) if isinstance(operands, Mapping) else _texts(operands)
+    own = tuple(f"{k}:{text_of(v, 'operands')}" for k, v in operands.items()) if isinstance(operands, Mapping) else _texts(operands, "operands")
     y, dx, dw, db, kept = _core.linear(
         x,
         w,
         dy,
         recipe=recipe,
         preset=preset,
-        set=_texts(set),
+        set=_texts(set, "set"),
         operands=own,
-        train=_texts(train),
+        train=_texts(train, "train"),
         gemms=gemms,
         accum=accum,
         bias=bias,

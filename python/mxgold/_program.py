@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import ProgramError
+
+# Folders of files that stand for the caller's arrays: their names say nothing to him.
+_SCRATCH = re.compile(r"[^\s:,]*/mxgold-[^/\s]+/")
 
 PATH = Path(__file__).with_name("bin") / "mxgold"
 
@@ -32,7 +36,7 @@ def run(arguments: Sequence[str | os.PathLike[str]], cwd: str | os.PathLike[str]
     )
     if done.returncode not in (0, 1):
         lines = done.stderr.strip().splitlines() or [f"mxgold ended with status {done.returncode}"]
-        raise ProgramError(lines[-1].removeprefix("mxgold: "))
+        raise ProgramError(_SCRATCH.sub("", lines[-1].removeprefix("mxgold: ")))
     return done.returncode, done.stdout
 
 

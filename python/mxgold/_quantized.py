@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._arguments import choice, flag
+from ._arguments import path as file_name
+from ._arguments import shape as lengths
 from ._arrays import as_like, bfloat16, to_numpy
 from ._errors import DtypeError, ShapeError
 from ._spec import Spec, make
@@ -65,6 +68,7 @@ class Quantized:
         shape: of what was quantised; that of the codes if they are one a byte. Raises ShapeError where sizes do not fit the spec.
         """
         what = make(preset, spec, set, seed)
+        choice(dtype, "dtype", ("float32", "float16", "bfloat16"))
         array, _ = to_numpy(codes, "codes")
         if array.dtype.itemsize != 1 and what["elem"] != "none":
             raise DtypeError(f"codes: dtype {array.dtype.name}, expected one byte a code, or packed codes")
@@ -72,6 +76,7 @@ class Quantized:
             if array.ndim == 0:
                 raise ShapeError("codes: a single number, expected an array")
             shape = array.shape
+        shape = lengths(shape)
         rows, cols = _matrix(shape)
         if array.size == rows * cols and what["elem"] != "none":
             array = _core.pack_codes(np.ascontiguousarray(array.reshape(rows, cols)).view(np.uint8), what)
@@ -130,8 +135,9 @@ class Quantized:
 
     def save(self, path: str | os.PathLike[str], *, dequantized: bool = False, layout: str = "row", pad: int = 0) -> None:
         """Write a .safetensors file, byte for byte what `mxgold quantize` writes; whole, or not at all."""
-        values = np.ascontiguousarray(self.dequantize()) if dequantized else None
-        _core.write_quantized(path, self, self.spec._label(), values, layout, pad)
+        values = np.ascontiguousarray(self.dequantize()) if flag(dequantized, "dequantized") else None
+        label = self.spec._label() if isinstance(self.spec, Spec) else ""  # one that somebody changed is refused by the next line
+        _core.write_quantized(file_name(path), self, label, values, layout, pad)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantized):
@@ -152,6 +158,15 @@ class Quantized:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Quantized, (self.codes, self.scales, self.tensor_scale, self.spec, self.shape, self.dtype, self.micro)
+
+    def _in_numpy(self) -> Quantized:
+        """The same with NumPy's arrays, where like= made those of another library."""
+        parts = (self.codes, self.scales, self.micro)
+        if all(part is None or isinstance(part, np.ndarray) for part in parts[2:]) and all(isinstance(part, np.ndarray) for part in parts[:2]):
+            return self
+        codes, scales = (to_numpy(part, f"q: its {name}")[0] for part, name in zip(parts, ("codes", "scales"), strict=False))
+        micro = None if self.micro is None else to_numpy(self.micro, "q: its micro-scales")[0]
+        return Quantized(codes, scales, self.tensor_scale, self.spec, self.shape, self.dtype, micro)
 
     def _repr_html_(self) -> str:
         from ._html import quantized_html

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _core
-from ._errors import SpecError
+from ._arguments import integer, text
+from ._errors import Error, SpecError
 
 _KEYS: dict[str, str] = {name: doc for name, doc, _ in _core.keys()}
 _CHOICES: dict[str, dict[str, str]] = {name: dict(choices) for name, _, choices in _core.keys()}
@@ -28,32 +29,34 @@ def meaning(key: str, value: str) -> str:
     return found.partition(";")[0]
 
 
-def _word(value: Any) -> str:
+def _word(key: str, value: Any) -> str:
     """A value as its key's text: numbers in full, (1, 16) as 1x16."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, (tuple, list)):
-        return "x".join(str(int(n)) for n in value)
+        return "x".join(str(integer(n, key)) for n in value)
     if value is None:
         return "none"
-    return str(value)
+    if isinstance(value, (str, int)) or hasattr(type(value), "__index__"):
+        return str(value)
+    raise TypeError(f"{key}: expected text or a number, not {type(value).__name__}")
 
 
 def _key(name: str) -> str:
     return _ATTRIBUTES.get(name, name)
 
 
-def text_of(keys: Any) -> str:
+def text_of(keys: Any, argument: str = "set") -> str:
     """Keys as 'key=value key=value': from such text, a mapping, or a sequence of 'key=value'."""
     if isinstance(keys, str):
-        return keys
+        return text(keys, argument)
     if isinstance(keys, Mapping):
-        return " ".join(f"{_key(str(k))}={_word(v)}" for k, v in keys.items())
-    if isinstance(keys, Iterable):
-        return " ".join(str(k) for k in keys)
-    raise TypeError(f"set: expected text, a mapping or a sequence of 'key=value', not {type(keys).__name__}")
+        return " ".join(f"{_key(text(k, argument))}={_word(k, v)}" for k, v in keys.items())
+    if isinstance(keys, (list, tuple, frozenset, set)) and all(isinstance(k, str) for k in keys):
+        return " ".join(text(k, argument) for k in keys)
+    raise TypeError(f"{argument}: expected text, a mapping or a sequence of 'key=value', not {type(keys).__name__}")
 
 
 class Spec(_core.SpecBase):
@@ -111,10 +114,15 @@ class Spec(_core.SpecBase):
                     error.nearest = tuple(n.replace(".", "_") for n in error.nearest)
                     raise
                 raise TypeError(f"Spec() has no key {name}")
-            texts.append(f"{_ATTRIBUTES[name]}={_word(value)}")
+            texts.append(f"{_ATTRIBUTES[name]}={_word(name, value)}")
         if seed is not None:
-            texts.append(f"seed={int(seed)}")
-        self = super().__new__(cls, preset, *(t for t in texts if t))
+            texts.append(f"seed={integer(seed, 'seed')}")
+        try:
+            self = super().__new__(cls, preset, *(t for t in texts if t))
+        except Error as error:
+            if set is not None and error.argument is None:
+                _name(error, "set")
+            raise
         self._like = preset
         return self
 
@@ -137,6 +145,8 @@ class Spec(_core.SpecBase):
         return list(_KEYS)
 
     def __getitem__(self, name: str) -> str | int | float:
+        if not isinstance(name, str):
+            raise TypeError(f"name: expected a key's name, not {type(name).__name__}")
         key = _key(name)
         for k, value in self._items():
             if k == key:
@@ -190,6 +200,12 @@ class Spec(_core.SpecBase):
         return _unpickle, (self._like, self.text(True))
 
 
+def _name(error: Error, argument: str) -> None:
+    """Put the argument's name before a message that has none."""
+    error.args = (f"{argument}: {error}",)
+    error.argument = argument
+
+
 def _unpickle(like: str | None, text: str) -> Spec:
     spec = Spec(text)
     object.__setattr__(spec, "_like", like)
@@ -202,5 +218,10 @@ def make(preset: Any, spec: Any, set: Any, seed: Any) -> Spec:
         raise SpecError("preset and spec exclude each other, expected one of them")
     if preset is not None and not isinstance(preset, str):
         raise TypeError(f"preset: expected a name, not {type(preset).__name__}")
-    base = preset if preset is not None else spec
-    return Spec(base, set=set, seed=seed)
+    base, argument = (preset, "preset") if preset is not None else (spec, "spec")
+    try:
+        return Spec(base, set=set, seed=seed)
+    except Error as error:
+        if error.argument is None:
+            _name(error, argument)
+        raise

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _program
+from ._arguments import flag, integer, number, text
 from ._arrays import to_numpy
 from ._errors import DtypeError, Error, ShapeError
 from ._files import dtype_name
@@ -18,6 +19,10 @@ from ._quantized import Quantized
 from ._spec import Spec, make, meaning
 
 Tensor = tuple[str, str, Any]
+
+
+def _threads(n: Any) -> list[str]:
+    return ["--threads", str(integer(n, "threads", 0, 1 << 20))]
 
 
 def _codes_tensor(name: str, value: Any) -> Tensor:
@@ -171,7 +176,10 @@ def diff(
     """
     if not isinstance(q, Quantized):
         raise DtypeError(f"q: {type(q).__name__}, expected a Quantized")
+    explain, nan_bits, equal_zeros = (flag(v, n) for v, n in ((explain, "explain"), (nan_bits, "nan_bits"), (equal_zeros, "equal_zeros")))
     if other is not None:
+        if not isinstance(other, Quantized):
+            raise DtypeError(f"other: {type(other).__name__}, expected a Quantized")
         codes, scales, tensor_scale, micro = other.codes, other.scales, other.tensor_scale, other.micro
     if codes is None or scales is None:
         raise Error("diff: expected another Quantized, or codes= and scales=")
@@ -182,6 +190,7 @@ def diff(
     if other is None:
         other = _with_micro(q, codes, scales, micro)
     tensors = kernel_tensors(codes, scales, tensor_scale)
+    q = q._in_numpy()
     if not nan_bits and same_bytes(q, tensors, micro):
         return Diff(True, 0, 0, n_codes=q.rows * q.cols, n_scales=int(q.scales.size))
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
@@ -191,7 +200,7 @@ def diff(
             other.save(actual)
         else:
             _core.write_file(actual, tensors, {})
-        words = ["diff", expected, actual, "--threads", str(threads)]
+        words = ["diff", expected, actual, *_threads(threads)]
         if x is not None:
             _core.write_file(given, [input_tensor(x)], {})
             words += ["--input", given + ":input"]
@@ -332,12 +341,18 @@ def identify(
     >>> mxgold.identify(x, q.codes, q.scales, quick=True).verdict
     'Every byte is explained: your kernel does what ocp-mxfp4 does, except that elem.round is rtz (toward zero).'
     """
+    options = [f"--{n}" for n, v in (("packed", packed), ("transpose", transpose), ("quick", quick)) if flag(v, n)] + _threads(threads)
+    options += ["--block", str(integer(block, "block", 1, 2**31))] if block is not None else []
+    options += ["--seconds", repr(number(seconds, "seconds"))] if seconds is not None else []
     if dequantized is None and (codes is None or scales is None):
         raise Error("identify: expected codes and scales, or dequantized=")
     expected: bool | None = None
     want: Spec | None = None
     if expect is not None and dequantized is None and not transpose:
-        want = make(expect, None, None, None) if isinstance(expect, str) and " " not in expect else Spec(expect)
+        try:
+            want = make(expect, None, None, None) if isinstance(expect, str) and " " not in expect else make(None, expect, None, None)
+        except (Error, TypeError) as error:
+            raise type(error)(f"expect: {error}") from None
         right = _core.quantize(x, spec=want, threads=threads)
         try:
             expected = diff(right, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro, threads=threads).equal
@@ -355,9 +370,7 @@ def identify(
         else:
             _core.write_file(path, kernel_tensors(codes, scales, tensor_scale, x), {})
             words = ["identify", "--output", path]
-        words += ["--packed"] * packed + ["--transpose"] * transpose + ["--quick"] * quick + ["--threads", str(threads)]
-        words += ["--block", str(block)] if block is not None else []
-        words += ["--seconds", repr(float(seconds))] if seconds is not None else []
+        words += options
         found = judge_micro(identity_of(_program.run_json(words)[1], expected), x, micro)
     return beside(want, found, x, codes, scales, tensor_scale, micro) if want is not None else found
 
@@ -412,17 +425,17 @@ def product_words(
         array, dtype = to_numpy(value, name)
         if dtype not in ("float32", "float16", "bfloat16"):
             raise DtypeError(f"{name}: dtype {dtype}, expected float32, float16 or bfloat16")
-        if name == "d" and array.shape[-2:] != (a.rows, b.rows):
+        if name == "d" and (array.ndim < 2 or array.shape[-2:] != (a.rows, b.rows)):
             raise ShapeError(f"d: {array.shape}, expected ({a.rows}, {b.rows}): a row for each of a, a column for each row of b")
         _core.write_file(paths[name], [(name, dtype_name(dtype), array)], {})
     words = ["diff", "--gemm", paths["a"], paths["b"], paths["d"]]
-    words += ["--threads", str(threads)] if threads else []
-    words += ["--accum", accum] if accum is not None else []
-    words += ["--bound"] * bound + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
+    words += _threads(threads) if integer(threads, "threads") else []
+    words += ["--accum", text(accum, "accum")] if accum is not None else []
+    words += ["--bound"] * flag(bound, "bound") + ["--nan-bits"] * flag(nan_bits, "nan_bits") + ["--equal-zeros"] * flag(equal_zeros, "equal_zeros")
     words += ["--c", paths["c"]] if c is not None else []
     words += ["--bias", paths["bias"]] if bias is not None else []
-    words += ["--alpha", repr(float(alpha))] if alpha is not None else []
-    words += ["--beta", repr(float(beta))] if beta is not None else []
+    words += ["--alpha", repr(number(alpha, "alpha"))] if alpha is not None else []
+    words += ["--beta", repr(number(beta, "beta"))] if beta is not None else []
     return words
 
 
@@ -512,10 +525,14 @@ def probe(
     >>> mxgold.probe(lambda a, b, c: mxgold.mma(a, b, c, model=unit), like=unit).fits
     True
     """
-    options: list[str] = ["--seed", str(seed)]
+    options: list[str] = ["--seed", str(integer(seed, "seed"))]
+    if not callable(device):
+        raise TypeError(f"device: expected a callable, not {type(device).__name__}")
+    rounds = integer(rounds, "rounds")
     given = {"like": like, "a": a, "b": b, "c": c, "d": d, "scale": scale, "block": block, "k": k, "m": m, "n": n}
     for name, value in given.items():
-        options += [f"--{name}", str(value)] if value is not None else []
+        if value is not None:
+            options += [f"--{name}", str(integer(value, name, 1, 2**31)) if name in ("block", "k", "m", "n") else text(value, name)]
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         files: list[str] = []
         tiles = os.path.join(folder, "p0.safetensors")
@@ -525,7 +542,7 @@ def probe(
             _run_device(device, tiles, results)
             files += [tiles, results]
             tiles = os.path.join(folder, f"p{at + 1}.safetensors")
-            status, report = _program.run_json(["probe", "--fit", *files, "--emit-next", tiles, "--threads", str(threads)])
+            status, report = _program.run_json(["probe", "--fit", *files, "--emit-next", tiles, *_threads(threads)])
             if status or not os.path.exists(tiles):
                 break
     names = tuple(row["name"] for row in report.get("rows that give the same", ()))

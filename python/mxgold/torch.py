@@ -120,7 +120,7 @@ class Linear(nn.Linear):
     def _quantise(
         self, recipe: str | None, preset: str | None, set: Any, operands: Any, train: Any, gemms: str | None, accum: str | None, seed: int, layer: int
     ) -> None:
-        lists = ["\n".join(_texts(value) or ()) for value in (set, operands, train)]
+        lists = ["\n".join(_texts(value, name) or ()) for name, value in (("set", set), ("operands", operands), ("train", train))]
         self.options = "\x1f".join([recipe or "", preset or "", "" if gemms is None else gemms, accum or "", *lists])
         self.seed, self.layer = seed, layer
         self.register_buffer("step", torch.zeros((), dtype=torch.int64), persistent=True)

@@ -88,6 +88,8 @@ def explain(
     >>> found.ok, found.confirmed, found.spec.elem_round
     (False, True, 'rna')
     """
+    if not callable(kernel):
+        raise TypeError(f"kernel: expected a callable, not {type(kernel).__name__}")
     wanted = make(preset, spec, set, None) if preset is not None or spec is not None or set is not None else None
     asked = wanted if wanted is not None else Spec()
     tensors: list[tuple[str, str, Any]] = []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._arguments import choice
 from .._arrays import to_numpy
 from .._errors import DtypeError, Error, ProgramError, ShapeError, SpecError
 from .._quantized import Quantized
@@ -55,8 +56,8 @@ def assert_matches(
     >>> mxgold.testing.assert_matches(x, q.codes, q.scales, preset="te-nvfp4", tensor_scale=q.tensor_scale)
     """
     __tracebackhide__ = True
-    if nan not in ("equal", "bits") or zeros not in ("signed", "equal"):
-        raise Error('assert_matches: expected nan="equal" or "bits", zeros="signed" or "equal"')
+    choice(nan, "nan", ("equal", "bits"))
+    choice(zeros, "zeros", ("signed", "equal"))
     what = make(preset, spec, set, seed)
     want = _core.quantize(x, spec=what, given_tensor_scale=given_tensor_scale, threads=threads)
     try:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import _program
+from .._arguments import choice
 from .._arrays import to_numpy
-from .._errors import Error, ShapeError
+from .._errors import ShapeError
 from .._quantized import Quantized
 from .._verify import Judgement, judgement_of, product_words
 from . import _save
@@ -45,8 +46,8 @@ def assert_product(
     >>> mxgold.testing.assert_product(a, a, mxgold.gemm(a, a), accum="f32_block")
     """
     __tracebackhide__ = True
-    if nan not in ("equal", "bits") or zeros not in ("signed", "equal"):
-        raise Error('assert_product: expected nan="equal" or "bits", zeros="signed" or "equal"')
+    choice(nan, "nan", ("equal", "bits"))
+    choice(zeros, "zeros", ("signed", "equal"))
     how = (accum, bound, c, bias, alpha, beta, nan == "bits", zeros == "equal", threads)
     try:
         with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
@@ -96,6 +97,7 @@ def product_failure(
 ) -> AssertionError:
     """The error of a product that is wrong, with the smallest failing tile saved."""
     array, dtype = to_numpy(d, "d")
+    a, b = a._in_numpy(), b._in_numpy()
     where = _save.place("product", np.ascontiguousarray(array).tobytes() + a.codes.tobytes()[:4096] + b.codes.tobytes()[:4096])
     said = "No tile fails by itself; the case is the whole."
     words = product_words(str(where), a, b, d, accum, bound, c, bias, alpha, beta, *rest)

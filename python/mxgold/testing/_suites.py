@@ -54,6 +54,8 @@ def cases(
     >>> len(cases("te-nvfp4", suites=["ties"]))
     1
     """
+    if not isinstance(suites, (list, tuple)):
+        raise TypeError(f"suites: expected a list of names, not {type(suites).__name__}")
     found: list[Case] = []
     for suite in suites:
         own = shape if suite not in ("special", "minimal") else None
