@@ -80,6 +80,14 @@ START_TEST(holm_by_hand) {
 }
 END_TEST
 
+/* TECHNIQUES 1.11. */
+START_TEST(score_by_hand) {
+  ck_assert_double_eq_tol(mx_score(2.5, 2.55, 3), -.005, 1e-12);
+  ck_assert_double_eq_tol(mx_score(.3, .29, 2), 1 / 90., 1e-12); /* +.0111 */
+  ck_assert_double_eq(mx_score(2.5, 2.5, 7), 0);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("paired");
   TCase *t = tcase_create("paired");
@@ -88,6 +96,7 @@ int main(void) {
   tcase_add_test(t, paired_by_scipy);
   tcase_add_test(t, few_or_equal_values);
   tcase_add_test(t, holm_by_hand);
+  tcase_add_test(t, score_by_hand);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

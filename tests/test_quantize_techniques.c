@@ -1,4 +1,4 @@
-/* What TECHNIQUES, section 6, asks of the quantisers and what the other suites do not have: one test a row, T5, T8 to T11 and T28 to T30. */
+/* What TECHNIQUES, section 6, asks of the quantisers and what the other suites do not have: one test a row, T4, T5, T7 to T11, T14, T20 and T28 to T30. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -255,6 +255,91 @@ START_TEST(scales_of_the_amd_recipe) {
 }
 END_TEST
 
+/* The values of x under a spec. */
+static float *values(const mx_spec *spec, const float *x, size_t rows, size_t cols) {
+  float *y = malloc(rows * cols * sizeof *y);
+  mx_tensor t = quantized(spec, x, rows, cols);
+  ck_assert_int_eq(mx_dequantize(y, cols, &t, spec, NULL), MX_OK);
+  mx_tensor_free(&t);
+  return y;
+}
+
+/* T4: 5 as the largest of a block under E4M3, .8125 * 6 against 6 / 1.25; and a power of two rounds up as 6 / amax where amax / 6 rounds down. */
+START_TEST(forms_of_a_scale) {
+  enum { ROWS = 64, COLS = 128 };
+  const float five[32] = {5};
+  const mx_spec decode = spec_of(NULL, "scale=e4m3 scale.rule=value"), encode = spec_of(NULL, "scale=e4m3 scale.rule=value scale.form=encode"),
+                up = spec_of(NULL, "scale.rule=value scale.form=encode scale.round=up"),
+                down = spec_of(NULL, "scale.rule=value scale.round=down");
+  float *a = values(&decode, five, 1, 32), *b = values(&encode, five, 1, 32), *x = gaussian(ROWS * COLS, 7);
+  ck_assert(a[0] == 4.875f && b[0] == 4.8f);
+  free(a), free(b);
+  a = values(&up, x, ROWS, COLS), b = values(&down, x, ROWS, COLS);
+  ck_assert(!memcmp(a, b, ROWS * COLS * sizeof *a));
+  free(a), free(b), free(x);
+}
+END_TEST
+
+/* T7: a tensor scale that is a power of two is nothing to scales that are. (But for ties of scale.round=rne, which go to the even code: 6 / 8 lies between
+ * codes 126 and 127, eight times that between 129 and 130.) */
+START_TEST(a_tensor_scale_of_a_power_of_two_is_none) {
+  enum { ROWS = 64, COLS = 128 };
+  const mx_spec none = spec_of(NULL, "scale.rule=value scale.form=encode scale.round=up"),
+                unit = spec_of(NULL, "scale.rule=value scale.form=encode scale.round=up tensor.norm=unit tensor.target=6");
+  float *x = gaussian(ROWS * COLS, 8);
+  for (int other = 0; other < 2; other++) {
+    for (size_t i = 0; i < ROWS * COLS; i++) x[i] = fmaxf(-7, fminf(7, x[i]));
+    x[1000] = other ? 9 : 8; /* max|X|, of which 9 is no power of two */
+    float *a = values(&none, x, ROWS, COLS), *b = values(&unit, x, ROWS, COLS);
+    const int same = !memcmp(a, b, ROWS * COLS * sizeof *a);
+    ck_assert_msg(same == !other, "with %g as the largest: %s", (double)x[1000], same ? "the same values" : "other values");
+    free(a), free(b);
+  }
+  free(x);
+}
+END_TEST
+
+/* T14: ones are amplified four times, and a rotation undoes itself on whole numbers. */
+START_TEST(rotations) {
+  float x[64], y[64];
+  for (int i = 0; i < 16; i++) x[i] = 1;
+  ck_assert_int_eq(mx_hadamard(y, 16, x, 1, 16, 16, 16, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
+  for (int i = 0; i < 16; i++) ck_assert_float_eq(y[i], i ? 0 : 4);
+  for (unsigned size = 4; size <= 64; size *= 4) { /* whose root is a power of two */
+    for (int i = 0; i < 64; i++) x[i] = (float)(i * i * 7 % 113 - 56);
+    ck_assert_int_eq(mx_hadamard(y, 64, x, 1, 64, 64, size, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
+    ck_assert(memcmp(x, y, sizeof x) != 0);
+    ck_assert_int_eq(mx_hadamard(y, 64, y, 1, 64, 64, size, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
+    for (int i = 0; i < 64; i++) ck_assert_float_eq(y[i], x[i]);
+  }
+}
+END_TEST
+
+/* T20: the largest of each row, and of each column as rows of the transpose, is 6 in units of its scale. */
+START_TEST(rows_fill_the_format) {
+  enum { ROWS = 64, COLS = 200 };
+  const mx_spec spec = spec_of(NULL, "scale=fp32 block=row scale.rule=value");
+  float *x = gaussian(ROWS * COLS, 9);
+  for (size_t i = 0; i < ROWS * COLS; i++) x[i] = ldexpf(x[i], (int)(i / COLS % 40) - 20);
+  mx_tensor t = quantized(&spec, x, ROWS, COLS), turned;
+  ck_assert_int_eq(mx_tensor_alloc(&turned, COLS, ROWS, &spec), MX_OK);
+  ck_assert_int_eq(mx_quantize_transposed(&turned, x, ROWS, COLS, COLS, &spec, NULL, NULL), MX_OK);
+  ck_assert(t.scale_rows * t.scale_cols == ROWS && turned.scale_rows * turned.scale_cols == COLS);
+  for (int across = 0; across < 2; across++)
+    for (size_t r = 0; r < (across ? COLS : ROWS); r++) {
+      size_t at = 0;
+      for (size_t c = 0, n = across ? ROWS : COLS; c < n; c++) {
+        const float now = fabsf(across ? x[c * COLS + r] : x[r * COLS + c]), most = fabsf(across ? x[at * COLS + r] : x[r * COLS + at]);
+        at = now > most ? c : at;
+      }
+      ck_assert_uint_eq(mx_code_at(across ? &turned : &t, &spec, r, at) & 7, 7);
+    }
+  mx_tensor_free(&t);
+  mx_tensor_free(&turned);
+  free(x);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("quantize techniques");
   TCase *t = tcase_create("techniques");
@@ -266,6 +351,10 @@ int main(void) {
   tcase_add_test(t, three_quarters_never_saturate);
   tcase_add_test(t, ties_of_hif4);
   tcase_add_test(t, scales_of_the_amd_recipe);
+  tcase_add_test(t, forms_of_a_scale);
+  tcase_add_test(t, a_tensor_scale_of_a_power_of_two_is_none);
+  tcase_add_test(t, rotations);
+  tcase_add_test(t, rows_fill_the_format);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -180,6 +180,48 @@ START_TEST(ema_by_hand) {
 }
 END_TEST
 
+/* Q4 of random W: once from W, and once from what Fprop made of it. */
+static void keep_q4(void *self, int q, const mx_tensor *t, const mx_spec *s) {
+  if (q == MX_Q4) mx_dequantize(self, t->cols, t, s, NULL);
+}
+
+static void q4_of(float *out, const float *w, size_t n, const char *train) {
+  const mx_linear_recipe r = recipe_of(train);
+  const mx_linear l = {.recipe = &r, .T = n, .I = n, .O = n, .operand = keep_q4, .self = out};
+  const mx_linear_in in = {w, n, MX_F32};
+  size_t saved, work;
+  mx_error err;
+  ck_assert_int_eq(mx_linear_sizes(&saved, &work, &l, NULL, &err), MX_OK);
+  char *room = malloc(saved + work);
+  float *y = malloc(n * n * sizeof *y);
+  const mx_linear_out to = {y, n, MX_F32, 0};
+  ck_assert_int_eq(mx_linear_forward(&l, to, in, in, NULL, room, room + saved, NULL, &err), MX_OK);
+  ck_assert_int_eq(mx_linear_backward(&l, to, (mx_linear_out){0}, NULL, in, in, in, room, room + saved, NULL, &err), MX_OK);
+  free(room);
+  free(y);
+}
+
+START_TEST(double_quantisation_differs) {
+  enum { N = 64 };
+  static float w[N * N], once[N * N], twice[N * N];
+  mx_data_fill(w, N, N, &(mx_data){0}, 6);
+  q4_of(once, w, N, "requant.source=hp");
+  q4_of(twice, w, N, "requant.source=fwd_dequant");
+  ck_assert(memcmp(once, twice, sizeof once) != 0);
+  double apart[2] = {0};
+  for (int i = 0; i < N * N; i++) {
+    apart[0] += pow((double)once[i] - (double)w[i % N * N + i / N], 2); /* Q4 is of W^T */
+    apart[1] += pow((double)twice[i] - (double)w[i % N * N + i / N], 2);
+  }
+  ck_assert(apart[0] > 0 && apart[1] > apart[0]); /* the second rounding adds to the error of the first */
+  /* A power of two as every magnitude is a value of the format under any scale, so that the second quantisation finds nothing to round. */
+  for (int i = 0; i < N * N; i++) w[i] = i * 7 % 5 < 2 ? 1 : -2;
+  q4_of(once, w, N, "requant.source=hp");
+  q4_of(twice, w, N, "requant.source=fwd_dequant");
+  ck_assert(memcmp(once, twice, sizeof once) == 0);
+}
+END_TEST
+
 /* The loss' factor: an overflow at step 1 halves it, and 2000 good steps later, at step 2001, it is what it was. */
 START_TEST(loss_scale_by_hand) {
   mxi_loss_scale s = {1024, .5, 2000, 0};
@@ -366,6 +408,7 @@ int main(void) {
   tcase_add_test(t, outliers_come_back);
   tcase_add_test(t, outliers_refused);
   tcase_add_test(t, ema_by_hand);
+  tcase_add_test(t, double_quantisation_differs);
   tcase_add_test(t, loss_scale_by_hand);
   tcase_add_test(t, ramp_by_hand);
   tcase_add_test(t, ramp_is_the_reference);

@@ -32,6 +32,10 @@ mx_mean mx_mean_of(const double *x, size_t n, double confidence);
 /** Of a[i] - b[i]. */
 mx_mean mx_mean_of_pairs(const double *a, const double *b, size_t n, double confidence);
 
+/** The score of arXiv 2509.17791, S = (reference - loss) / reference / (1 + omega), of two validation losses and the weights, summed, of what the arm does
+ *  beyond plain rounding. A negative gain is made better by a larger omega.   Oracle: tests/test_paired.c */
+double mx_score(double reference, double loss, double omega);
+
 /** Holm's correction: adjusted[i] is the smallest overall chance of error at which hypothesis i is rejected among all n. A NaN in p is no hypothesis:
  *  it stays NaN and does not count. adjusted may be p.   Source: S. Holm, Scand. J. Statist. 6 (1979) 65-70.
  *  Returns MX_OK or MX_ERR_NOMEM. */

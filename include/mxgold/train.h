@@ -74,9 +74,10 @@ mx_status mx_train_identity(char id[33], const mx_train_options *options, mx_err
  *  differ; name has room for 96 characters and is "" for digests of all parameters together. MX_ERR_IO, MX_ERR_FORMAT. */
 mx_status mx_train_compare(uint64_t *step, char *name, const char *dir_a, const char *dir_b, mx_error *err);
 
-/** The index-th key of a configuration, NULL past the last: its name, possible values, default as text and meaning. */
+/** The index-th key of a configuration, NULL past the last: its name, possible values, default as text, meaning and source
+ *  ("" where there is nothing to quote). */
 typedef struct mx_config_key {
-  const char *name, *choices, *fallback, *doc;
+  const char *name, *choices, *fallback, *doc, *source;
 } mx_config_key;
 const mx_config_key *mx_config_key_at(size_t index);
 

@@ -105,6 +105,8 @@ static int compare(const void *a, const void *b) {
   return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : (x->index > y->index) - (x->index < y->index);
 }
 
+double mx_score(double reference, double loss, double omega) { return (reference - loss) / reference / (1 + omega); }
+
 mx_status mx_holm(double *adjusted, const double *p, size_t n) {
   hypothesis *h = malloc((n + 1) * sizeof *h);
   if (!h) return MX_ERR_NOMEM;

@@ -69,8 +69,8 @@ static void measure(mxi_arm *a, const mxi_arm *reference, const columns *c, doub
 
 static void give_score(mx_report_arm *t, const mx_report_arm *reference) {
   const double of = reference->loss[MX_EVAL_QUANTISED].mean;
-  t->gain = (of - t->loss[MX_EVAL_QUANTISED].mean) / of;
-  t->score = t->gain / (1 + t->omega);
+  t->gain = mx_score(of, t->loss[MX_EVAL_QUANTISED].mean, 0);
+  t->score = mx_score(of, t->loss[MX_EVAL_QUANTISED].mean, t->omega);
 }
 
 static mx_status correct(mx_report *r) {

@@ -10,6 +10,15 @@ accepts "$mxgold" help --markdown
 cmp -s "$scratch/stdout" "$root/docs/reference/CLI.md" || fail "docs/reference/CLI.md is out of date: make docs"
 accepts python3 "$root/tools/api.py" "$root/include/mxgold"
 cmp -s "$scratch/stdout" "$root/docs/reference/API.md" || fail "docs/reference/API.md is out of date: make docs"
+# The page of techniques: every row's keys, files and tests exist; and the check sees what does not.
+python3 "$root/tests/lib/techniques_page.py" "$root" "$mxgold" || fail "docs/reference/TECHNIQUES.md names what is not there"
+mkdir -p "$scratch/tree/docs/reference" && ln -s "$root/src" "$root/ref" "$root/tests" "$root/formats" "$scratch/tree/"
+sed -e '/^| T24 /d' -e 's/`ramp.k2`/`ramp.k3`/' -e 's/ramp_by_hand/ramp_by_foot/' -e 's/had.draw=backward/had.draw=forward/' \
+  -e 's:src/train/linear/ema.c:src/train/linear/emma.c:' -e 's/^| T1 | [^|]*|/| T1 | |/' "$root/docs/reference/TECHNIQUES.md" >"$scratch/tree/docs/reference/TECHNIQUES.md"
+said=$(python3 "$root/tests/lib/techniques_page.py" "$scratch/tree" "$mxgold" | sed 's/^[^ ]* //' | sort | tr '\n' ';')
+want="T1: an empty column;T24: has no row;had.draw=forward: had.draw has no choice forward;ramp.k3: no such key, preset or recipe;"
+want+="src/train/linear/emma.c: no such file;tests/test_techniques.c: no test ramp_by_foot that runs;"
+[ "$said" = "$want" ] || fail "a page with six mistakes: $said"
 # Tables of their own, JSON, and what is unknown.
 accepts "$mxgold" formats elements
 head -1 "$scratch/stdout" | grep -q '^element  *kind  *bits' || fail "formats elements: no header"

@@ -127,6 +127,7 @@ static int list_all(int json) {
     out_text(o, "key", k->name);
     out_text(o, "values", k->choices ? k->choices : k->fallback ? k->fallback : "");
     out_text(o, "meaning", k->doc);
+    out_text(o, "source", k->source);
   }
   out_end(o);
   list_choices(o, "models", "model", models);

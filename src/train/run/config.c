@@ -23,25 +23,44 @@ typedef struct key_row {
 } key_row;
 
 #define AT(field) offsetof(mxi_config, field)
+#define MX_CONFIG_QUANT(name, doc, source)
 static const key_row keys[] = {
-#define MX_CONFIG_CHOICE(field, name, choices, doc) {{name, choices, NULL, doc}, CHOICE, AT(field), 0, 0, 0, 0},
-#define MX_CONFIG_COUNT(field, name, fallback, least, most, doc) {{name, NULL, #fallback, doc}, COUNT, AT(field), 0, fallback, least, most},
-#define MX_CONFIG_REAL(field, name, fallback, doc) {{name, NULL, #fallback, doc}, REAL, AT(field), fallback, 0, 0, 0},
-#define MX_CONFIG_SWITCH(field, name, fallback, doc) {{name, "false|true", NULL, doc}, SWITCH, AT(field), 0, fallback, 0, 0},
-#define MX_CONFIG_TEXT(field, name, doc) {{name, NULL, NULL, doc}, TEXT, AT(field), 0, 0, 0, 0},
+#define MX_CONFIG_CHOICE(field, name, choices, doc, source) {{name, choices, NULL, doc, source}, CHOICE, AT(field), 0, 0, 0, 0},
+#define MX_CONFIG_COUNT(field, name, fallback, least, most, doc, source)                                                                       \
+  {{name, NULL, #fallback, doc, source}, COUNT, AT(field), 0, fallback, least, most},
+#define MX_CONFIG_REAL(field, name, fallback, doc, source) {{name, NULL, #fallback, doc, source}, REAL, AT(field), fallback, 0, 0, 0},
+#define MX_CONFIG_SWITCH(field, name, fallback, doc, source) {{name, "false|true", NULL, doc, source}, SWITCH, AT(field), 0, fallback, 0, 0},
+#define MX_CONFIG_TEXT(field, name, doc, source) {{name, NULL, NULL, doc, source}, TEXT, AT(field), 0, 0, 0, 0},
 #include "formats/config_keys.def"
+#undef MX_CONFIG_CHOICE
+#undef MX_CONFIG_COUNT
+#undef MX_CONFIG_REAL
+#undef MX_CONFIG_SWITCH
+#undef MX_CONFIG_TEXT
+#undef MX_CONFIG_QUANT
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
-const mx_config_key *mx_config_key_at(size_t index) { return index < N_KEYS ? &keys[index].key : NULL; }
-
 /* Keys of "quant", which have a parser of their own. */
-static const char *const quant_keys[] = {"quant.preset", "quant.recipe", "quant.set", "quant.operands", "quant.train", "quant.gemms",
-                                         "quant.accum",  "quant.high",   NULL};
+#define MX_CONFIG_CHOICE(...)
+#define MX_CONFIG_COUNT(...)
+#define MX_CONFIG_REAL(...)
+#define MX_CONFIG_SWITCH(...)
+#define MX_CONFIG_TEXT(...)
+#define MX_CONFIG_QUANT(name, doc, source) {name, NULL, NULL, doc, source},
+static const mx_config_key quant_keys[] = {
+#include "formats/config_keys.def"
+};
+enum { N_QUANT_KEYS = sizeof quant_keys / sizeof *quant_keys };
+
+const mx_config_key *mx_config_key_at(size_t index) {
+  return index < N_KEYS ? &keys[index].key : index < N_KEYS + N_QUANT_KEYS ? &quant_keys[index - N_KEYS] : NULL;
+}
 
 static const char *any_key(const void *set, size_t index) {
   (void)set;
-  return index < N_KEYS ? keys[index].key.name : quant_keys[index - N_KEYS];
+  const mx_config_key *key = mx_config_key_at(index);
+  return key ? key->name : NULL;
 }
 
 static mx_status unknown(const char *path, const char *name, mx_error *err) {
@@ -241,7 +260,7 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
     char whole[128];
     snprintf(whole, sizeof whole, "quant.%s", name);
     int known = 0;
-    for (size_t i = 0; quant_keys[i]; i++) known |= !strcmp(quant_keys[i], whole);
+    for (size_t i = 0; i < N_QUANT_KEYS; i++) known |= !strcmp(quant_keys[i].name, whole);
     if (!known) return unknown(path, whole, err);
   }
   items set = {0}, operands = {0}, train = {0}, gemms = {0};
