@@ -369,6 +369,7 @@ static int run(const cli_context *ctx, void *args) {
   if (a->fake || a->include || a->exclude || a->json || a->refuse_nan)
     return cli_error("quantize: --fake, --include, --exclude, --refuse-nan and --json go with --all");
   if (a->tensor_scale.given) {
+    if (a->tensor_scale.v < 0) return cli_error("quantize: --tensor-scale %g: expected a finite number above 0", (double)a->tensor_scale.v);
     if (!isfinite(a->tensor_scale.v) || a->tensor_scale.v == 0)
       return cli_error("quantize: --tensor-scale %g: expected a finite number above 0; --set tensor.given=%g is for kernels that are given it",
                        (double)a->tensor_scale.v, (double)a->tensor_scale.v);

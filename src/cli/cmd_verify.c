@@ -73,17 +73,22 @@ static int cannot_read(const char *path, const mx_error *err) {
   return cli_fail(err);
 }
 
+/* What is wrong with a header, and in which file. */
+static int bad_header(const char *path, const mx_error *err) {
+  return cli_error("%s: %s", strcmp(path, "-") ? path : "standard input", err->text);
+}
+
 /* What each line should hold. Where the header names a suite its inputs are made again, and what the lines hold as x is compared with them; else x is
  * taken on trust, and does not count as compared. */
-static int expect(mx_vectors *e, int *trusted, const mx_vectors *got) {
+static int expect(mx_vectors *e, int *trusted, const mx_vectors *got, const char *path) {
   mx_error err;
   mx_cases made;
   mx_spec spec;
   const char *suite = mx_vectors_meta(got, "suite"), *seed = mx_vectors_meta(got, "gen.seed");
-  if (mx_vectors_expected(e, got, &err)) return cli_fail(&err);
+  if (mx_vectors_expected(e, got, &err)) return bad_header(path, &err);
   *trusted = !suite;
   if (!suite) return CLI_FINE;
-  if (mx_vectors_inputs(&made, got, &err) || mx_vectors_spec(&spec, got, &err)) return cli_fail(&err);
+  if (mx_vectors_inputs(&made, got, &err) || mx_vectors_spec(&spec, got, &err)) return bad_header(path, &err);
   int rc = CLI_FINE;
   if (memcmp(made.x, e->columns[0].data, made.n * made.rows * made.ld * sizeof *made.x)) {
     mx_vectors_free(e);
@@ -104,7 +109,7 @@ static int run(const cli_context *ctx, void *args) {
   if (mx_vectors_open(&got, actual, &err)) rc = cannot_read(actual, &err);
   if (!rc && a->second && mx_vectors_open(&e, a->first, &err)) rc = cannot_read(a->first, &err);
   int trusted = 0;
-  if (!rc && !a->second) rc = expect(&e, &trusted, &got);
+  if (!rc && !a->second) rc = expect(&e, &trusted, &got, actual);
   if (!rc && got.n_filled < got.n_columns)
     rc = cli_error("%s: the lines hold %zu of %zu columns, expected the kernel's columns appended to each line",
                    a->second ? a->second : a->first, got.n_filled, got.n_columns);

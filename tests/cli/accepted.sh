@@ -19,6 +19,7 @@ for v in nan 0 inf; do
   refuses "mxgold: quantize: --tensor-scale $v: expected a finite number above 0; --set tensor.given=$v is for kernels that are given it" \
     "$mxgold" quantize x.npy --preset te-nvfp4 --tensor-scale $v -o never.safetensors
 done
+refuses "mxgold: quantize: --tensor-scale -1: expected a finite number above 0" "$mxgold" quantize x.npy --preset te-nvfp4 --tensor-scale -1 -o never.safetensors
 refuses "mxgold: quantize: --tensor-scale 1e-400: below the smallest binary32 above 0, 1.4e-45" \
   "$mxgold" quantize x.npy --preset te-nvfp4 --tensor-scale 1e-400 -o never.safetensors
 refuses "mxgold: --set: tensor.target=1e-400: expected a number, 0 or 1.4e-45 to 3.4e38" \
@@ -34,6 +35,19 @@ refuses "mxgold: matrix: --presets '': no preset, expected at least two names wi
 refuses "mxgold: matrix: --presets '': no preset, expected at least two names with commas between them" "$mxgold" matrix --presets ,
 refuses "mxgold: matrix: --presets 'te-nvfp4': nothing to compare it with, expected at least two names with commas between them" \
   "$mxgold" matrix --presets te-nvfp4
+# A name that is left out of a list; repeats of what draws nothing.
+for list in nvfp4,,hif4 ,nvfp4,hif4 nvfp4,hif4, ,; do
+  refuses "mxgold: --presets: '$list' has an empty place, expected NAME[,NAME]..." "$mxgold" ablate gen:gaussian --shape 8x64 --presets $list
+  [ "$list" = , ] || refuses "mxgold: matrix: --presets: '$list' has an empty place, expected names with commas between them" "$mxgold" matrix --presets $list
+done
+refuses "mxgold: --set: 'rne,,sr' has an empty place, expected KEY=VALUE[,VALUE]..." "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=rne,,sr
+for how in "gen:gaussian" "--gemm gen:gaussian gen:laplace" "--six gen:gaussian gen:laplace gen:uniform -p recipe-ocp"; do
+  # shellcheck disable=SC2086
+  refuses "mxgold: ablate: --repeats is of specs that draw random bits, and there is none, expected one such as --set elem.round=sr" \
+    "$mxgold" ablate $how --shape 64x64 --repeats 4
+done
+accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=rne,sr --repeats 4
+accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 8x64 --operand Q2:elem.round=sr --repeats 2
 refuses "mxgold: matrix: --presets and --minimal exclude each other: --minimal takes all presets" "$mxgold" matrix --minimal --presets te-nvfp4
 for suite in minimal special; do
   refuses "mxgold: gen: --shape 3x3: suite $suite has tensors of its own shape, expected no --shape" "$mxgold" gen $suite --shape 3x3
@@ -65,13 +79,13 @@ refuses "mxgold: fewer.mxv: line $((header + 1)), byte $((at + line + 64 * 9 + 1
 # Headers that say too little, or two things.
 for key in block elem scale scale.rule elem.round; do
   grep -v "^# $key=" e.mxv >less.mxv
-  refuses "mxgold: header: no $key=..., expected the keys of the spec, as mxgold gen writes them" "$mxgold" verify less.mxv
+  refuses "mxgold: less.mxv: header: no $key=..., expected the keys of the spec, as mxgold gen writes them" "$mxgold" verify less.mxv
 done
 sed 's/^# preset=.*/# preset=ocp-mxfp5/' e.mxv >other.mxv
 differs_at=$("$mxgold" verify other.mxv 2>&1)
-case $differs_at in "mxgold: header: "*ocp-mxfp5*) ;; *) fail "a preset that is not: $differs_at" ;; esac
+case $differs_at in "mxgold: other.mxv: header: "*ocp-mxfp5*) ;; *) fail "a preset that is not: $differs_at" ;; esac
 sed 's/^# elem.round=.*/# elem.round=rna/' e.mxv >other.mxv
-refuses "mxgold: header: preset=ocp-mxfp4, but elem.round=rna where that preset has rne; expected its keys, or no preset" "$mxgold" verify other.mxv
+refuses "mxgold: other.mxv: header: preset=ocp-mxfp4, but elem.round=rna where that preset has rne; expected its keys, or no preset" "$mxgold" verify other.mxv
 accepts "$mxgold" gen ties --preset ocp-mxfp4 --set elem.round=rna --shape 3x64 -o changed.mxv
 ! grep -q '^# preset=' changed.mxv || fail "a preset is named though a key of it was changed"
 accepts "$mxgold" verify changed.mxv
@@ -111,13 +125,14 @@ grep -v '^# suite=' full.mxv >trusted.mxv
 accepts "$mxgold" verify trusted.mxv
 grep -q '^x  *0  *0' "$scratch/stdout" || fail "x counts as compared though nothing says what it was: $(cat "$scratch/stdout")"
 sed 's/^# suite=.*/# suite=randon/' full.mxv >unknown.mxv
-refuses "mxgold: header: suite=randon: no such suite, expected one that mxgold gen makes" "$mxgold" verify unknown.mxv
+refuses "mxgold: unknown.mxv: header: suite=randon: no such suite, expected one that mxgold gen makes" "$mxgold" verify unknown.mxv
+refuses "mxgold: standard input: header: suite=randon: no such suite, expected one that mxgold gen makes" "$mxgold" verify - <unknown.mxv
 grep -v '^# gen.seed=' full.mxv >seedless.mxv
-refuses "mxgold: header: suite=random without gen.seed, rows and cols, expected all of them, as mxgold gen writes" "$mxgold" verify seedless.mxv
+refuses "mxgold: seedless.mxv: header: suite=random without gen.seed, rows and cols, expected all of them, as mxgold gen writes" "$mxgold" verify seedless.mxv
 "$mxgold" gen special --preset ocp-mxfp4 -o full.mxv
 n=$(grep -vc '^#' full.mxv)
 sed "$(($(wc -l <full.mxv) - 1))d; s/^# end .*/# end $((n - 1))/" full.mxv >lost.mxv
-refuses "mxgold: header: suite special under this spec has no $((n - 1)) cases of these columns, expected as many lines as mxgold gen wrote" \
+refuses "mxgold: lost.mxv: header: suite special under this spec has no $((n - 1)) cases of these columns, expected as many lines as mxgold gen wrote" \
   "$mxgold" verify lost.mxv
 
 # Codes that are none: bits that the format does not have, and rows of no packing.
@@ -149,7 +164,10 @@ for preset, bits in (("ocp-mxfp4", 4), ("ocp-mxfp6-e2m3", 6)):
     codes[at] = codes[at] & ((1 << bits) - 1) | 0xC0
     print(f"0x{codes[at]:02X}", file=open(f"code{bits}", "w"))
     save(f"c{bits}.safetensors", codes=(COLS, codes), scales=q["scales"])
+    npy.save(f"c{bits}.npy", "|u1", ROWS, COLS, codes)
 q = load("a4.safetensors")
+four = [half for byte in q["codes"][1] for half in (byte & 15, byte >> 4)]
+npy.save("extended.npy", "|u1", ROWS, COLS, bytes(c | 0xF0 if c & 8 else c for c in four))
 npy.save("scales.npy", "|u1", ROWS, *q["scales"])
 for width in (90, 47, 65):
     npy.save(f"codes{width}.npy", "|u1", ROWS, width, bytes(r.randrange(256) for _ in range(ROWS * width)))
@@ -161,6 +179,25 @@ for bits in 4 6; do
   refuses "mxgold: c$bits.safetensors: tensor codes: $(cat code$bits) in row 5, column 7, expected a code of $bits bits, 0 to $(((1 << bits) - 1))" \
     "$mxgold" diff a$bits.safetensors c$bits.safetensors
 done
+# The same of identify, which knows no format: by the signs of the input. Codes of 8 bits that look like these are searched: those of two's complement.
+refuses "mxgold: codes: $(cat code4) in row 5, column 7, expected a code of 4 bits, 0 to 15, one a byte: bit 3 of the bytes is the sign of the input" \
+  "$mxgold" identify --input x.npy --codes c4.npy --scales scales.npy
+"$mxgold" identify --input x.npy --codes extended.npy --scales scales.npy >said 2>&1
+[ $? = 2 ] && grep -Eq "^mxgold: codes: 0xF[0-9A-F] in row 0, .*expected a code of 4 bits" said || fail "codes with their sign drawn into the high bits: $(cat said)"
+accepts "$mxgold" quantize x.npy --preset ocp-mxint8 -o eight.safetensors
+python3 - <<'PY'
+import json, struct
+from npy import save
+data = open("eight.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+at = {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
+save("eight.npy", "|u1", 64, 96, at["codes"])
+save("small.npy", "|u1", 64, 96, bytes((c - 256 * (c > 127)) // 16 % 256 for c in at["codes"])) # a kernel that loses four bits: -8 to 7
+save("eight-scales.npy", "|u1", 64, len(at["scales"]) // 64, at["scales"])
+PY
+accepts "$mxgold" identify --input x.npy --codes eight.npy --scales eight-scales.npy --quick
+"$mxgold" identify --input x.npy --codes small.npy --scales eight-scales.npy --quick >said 2>&1
+[ $? -lt 2 ] || fail "small codes of two's complement are not searched: $(cat said)"
 for width in 90 47 65; do
   refuses "mxgold: codes: 64 x $width bytes for an input of 64 x 96, expected 96 a row, or 48 and some padding with two codes a byte" \
     "$mxgold" identify --input x.npy --codes codes$width.npy --scales scales.npy

@@ -11,10 +11,10 @@ grep -q '^codes  *120  *3  *0  *0 ' "$scratch/stdout" || fail "codes: $(cat "$sc
 grep -v '^# end' e.mxv >n.mxv
 refuses "mxgold: standard input: line $(($(wc -l <n.mxv) + 1)), byte $(wc -c <n.mxv): expected \"# end N\"" "$mxgold" verify - <n.mxv
 sed 's/^# cols=.*/# cols=0/' e.mxv >c.mxv
-refuses "mxgold: header: rows and cols do not fit column x and the number of cases" "$mxgold" verify - <c.mxv
+refuses "mxgold: standard input: header: rows and cols do not fit column x and the number of cases" "$mxgold" verify - <c.mxv
 rm c.mxv
 sed 's/^# columns .*/# columns x:32:40 a:4:40/; s/ | [0-9a-f ]*$//' e.mxv >c.mxv
-refuses "mxgold: header: the columns are not those of the spec" "$mxgold" verify c.mxv
+refuses "mxgold: c.mxv: header: the columns are not those of the spec" "$mxgold" verify c.mxv
 refuses "mxgold: e.mxv and c.mxv: expected the same columns and as many cases" "$mxgold" verify e.mxv c.mxv
 accepts "$mxgold" verify c.mxv c.mxv
 sed 's/^# elem=.*/# elem=e9m9/' e.mxv >k.mxv

@@ -70,6 +70,10 @@ typedef struct ablate_specs {
 /** Every preset of "a,b,c" with every combination of the --set values; with `six` recipes too. */
 int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *sets, uint64_t seed, int six);
 void ablate_specs_free(ablate_specs *s);
+/** Does any spec draw random bits? */
+int ablate_specs_draw(const ablate_specs *s);
+/** --repeats where nothing is random: says so, CLI_TROUBLE. */
+int ablate_refuse_repeats(void);
 /** What besides tensors and specs the figures depend on: version, seed, repeats. For a reader the seed alone, where it is not 0. */
 void ablate_say_origin(struct out *o, const ablate_specs *s, int repeats, int json);
 /** Combinations whose keys exclude each other, where there are any. */

@@ -113,6 +113,10 @@ static int sweep(const struct args *a, const cli_context *ctx, const ablate_tens
   return rc;
 }
 
+int ablate_refuse_repeats(void) {
+  return cli_error("ablate: --repeats is of specs that draw random bits, and there is none, expected one such as --set elem.round=sr");
+}
+
 static int with_tensors(const struct args *a, const cli_context *ctx, ablate_tensors *tensors) {
   ablate_products p = {.presets = a->presets,
                        .set = &a->set,
@@ -132,7 +136,7 @@ static int with_tensors(const struct args *a, const cli_context *ctx, ablate_ten
   ablate_tensors_unique(tensors);
   ablate_specs specs;
   if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v, 0)) return CLI_TROUBLE;
-  int rc = ablate_tensors_fit(tensors, &specs);
+  int rc = a->repeats.given && !ablate_specs_draw(&specs) ? ablate_refuse_repeats() : ablate_tensors_fit(tensors, &specs);
   if (!rc) rc = sweep(a, ctx, tensors, &specs);
   ablate_specs_free(&specs);
   return rc;

@@ -83,6 +83,17 @@ static int all_specs(const ablate_layers *l, float *const *x, const cli_context 
 
 /* ---- Operands ---- */
 
+/* Does any operand of any spec draw random bits? */
+static int any_drawn(const ablate_layers *l) {
+  int drawn = 0;
+  for (size_t s = 0; s < l->specs->n; s++) {
+    mx_spec q[ABLATE_OPERANDS];
+    if (ablate_operand_specs(q, l->n_operands, l->how, &l->specs->at[s])) return -1;
+    for (int i = 0; i < l->n_operands; i++) drawn |= mx_spec_is_random(&q[i]);
+  }
+  return drawn;
+}
+
 static int load(float **x, ablate_layers *l) {
   mx_error err;
   for (size_t i = 0; i < l->tensors->n; i++) {
@@ -136,7 +147,10 @@ int ablate_products_run(const ablate_tensors *t, const cli_context *ctx, const a
                      .n_operands = p->six ? ABLATE_OPERANDS : 2,
                      .at = calloc(specs.n, sizeof *l.at)};
   float *x[3] = {0};
-  int rc = l.at ? load(x, &l) : cli_error("out of memory");
+  int rc = l.at ? CLI_FINE : cli_error("out of memory");
+  const int drawn = p->repeats && !rc ? any_drawn(&l) : 1;
+  if (drawn < 1) rc = drawn ? CLI_TROUBLE : ablate_refuse_repeats();
+  if (!rc) rc = load(x, &l);
   if (!rc) rc = all_specs(&l, x, ctx);
   for (int i = 0; i < 3; i++) free(x[i]);
   if (!rc) rc = report(&l);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ablate.h"
+#include "cli/base/list.h"
 #include "cli/checkpoint/fake_file.h"
 #include "mxgold/nearest.h"
 
@@ -41,8 +42,8 @@ static int axis_of(axis *a, const char *text) {
   const char *is = strchr(text, '=');
   if (!is || is == text || (size_t)(is - text) >= sizeof a->key) return cli_error("--set: '%.80s', expected KEY=VALUE[,VALUE]...", text);
   snprintf(a->key, sizeof a->key, "%.*s", (int)(is - text), text);
-  if (!split(&a->values, &a->n, is + 1)) return cli_error("out of memory");
-  return a->n ? CLI_FINE : cli_error("--set: '%.80s', expected KEY=VALUE[,VALUE]...", text);
+  if (list_check("--set", is + 1, "KEY=VALUE[,VALUE]...")) return CLI_TROUBLE;
+  return split(&a->values, &a->n, is + 1) ? CLI_FINE : cli_error("out of memory");
 }
 
 /* A key that comes again adds its values to those it has. */
@@ -142,8 +143,8 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
     rc = axis_of(&axes[n_axes++], sets->items[i]);
     if (!rc) rc = merge(axes, &n_axes);
   }
+  if (!rc && presets) rc = list_check("--presets", presets, "NAME[,NAME]...");
   if (!rc && !split(&names, &n_names, presets ? presets : "ocp-mxfp4")) rc = cli_error("out of memory");
-  if (!rc && !n_names) rc = cli_error("--presets: expected NAME[,NAME]...");
   for (size_t i = 0; i < n_axes && !rc; i++)
     if ((combinations *= axes[i].n) * n_names > MAX_SPECS) rc = cli_error("--set: expected at most %d combinations", MAX_SPECS);
   for (size_t i = 0; i < n_names && !rc; i++) rc = all_of_preset(out, names[i], axes, n_axes, combinations, seed, six);
@@ -155,6 +156,12 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
   for (size_t i = 0; i < n_axes; i++) split_free(axes[i].values, axes[i].n);
   if (rc) ablate_specs_free(out);
   return rc;
+}
+
+int ablate_specs_draw(const ablate_specs *s) {
+  int drawn = 0;
+  for (size_t i = 0; i < s->n; i++) drawn |= mx_spec_is_random(&s->at[i].spec);
+  return drawn;
 }
 
 mx_spec ablate_spec_of(const ablate_spec *s, const ablate_tensor *t) {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "high_bits.h"
+
 static void *own(samples *s, size_t n_bytes) {
   void **more = realloc(s->owned, (s->n_owned + 1) * sizeof *more);
   if (more) s->owned = more;
@@ -135,6 +137,7 @@ static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < m->cols; c++) codes[r * m->cols + c] = packed ? data[r * cols + c / 2] >> (c % 2 * 4) & 15 : data[r * cols + c];
   m->codes = codes;
+  if (!packed && high_bits_check(m)) return CLI_TROUBLE;
   s->packed = packed ? more_packed(s) : s->packed;
   if (packed && !s->packed) return cli_error("out of memory");
   if (packed) s->packed[s->n - 1] = (struct packed_codes){data, cols};

@@ -1,0 +1,12 @@
+/* A name that is left out of a list is a slip of the pen, which nobody would see in the output. */
+#include "list.h"
+
+#include <string.h>
+
+#include "cli.h"
+
+int list_check(const char *option, const char *text, const char *expected) {
+  const size_t n = strlen(text);
+  if (n && text[0] != ',' && text[n - 1] != ',' && !strstr(text, ",,")) return CLI_FINE;
+  return cli_error("%s: '%.80s' has an empty place, expected %s", option, text, expected);
+}
