@@ -49,7 +49,7 @@ q "n.npy: row 1, column 3: NaN or Inf, which elem.nan=error refuses" n.npy --set
 q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error refuses" n.npy --set scale.nan=error
 q "n.npy: row 1, column 3: NaN or Inf, which scale.nan=error or scale.inf=error refuses" n.npy --set scale.nan=error --set scale.inf=error
 q "quantize: --tensor-scale 1e39: beyond the largest binary32, 3.4e38" a.npy --preset te-nvfp4 --tensor-scale 1e39
-q "tensor.given=-1: expected a magnitude, as max|X| is one" a.npy --preset te-nvfp4 --tensor-scale -1
+q "quantize: --tensor-scale -1: expected a finite number above 0" a.npy --preset te-nvfp4 --tensor-scale -1
 q "--set: tensor.given=1e39: expected none, a number, nan or inf" a.npy --preset te-nvfp4 --set tensor.given=1e39
 q "n.npy: row 1, column 3: NaN or Inf, which elem.nan=error refuses" n.npy --set elem.nan=error --set scale.nan=finite
 q "n.npy: row 3, column 1: NaN or Inf, which scale.nan=error refuses" n.npy --set scale.nan=error --transpose

@@ -113,10 +113,6 @@ static int sweep(const struct args *a, const cli_context *ctx, const ablate_tens
   return rc;
 }
 
-int ablate_refuse_repeats(void) {
-  return cli_error("ablate: --repeats is of specs that draw random bits, and there is none, expected one such as --set elem.round=sr");
-}
-
 static int with_tensors(const struct args *a, const cli_context *ctx, ablate_tensors *tensors) {
   ablate_products p = {.presets = a->presets,
                        .set = &a->set,

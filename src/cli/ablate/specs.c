@@ -164,6 +164,10 @@ int ablate_specs_draw(const ablate_specs *s) {
   return drawn;
 }
 
+int ablate_refuse_repeats(void) {
+  return cli_error("ablate: --repeats is of specs that draw random bits, and there is none, expected one such as --set elem.round=sr");
+}
+
 mx_spec ablate_spec_of(const ablate_spec *s, const ablate_tensor *t) {
   mx_spec own = s->spec;
   if (t->array && *t->array->name) own.seed = tensor_seed(own.seed, t->array->name);
