@@ -7,15 +7,22 @@
 #include "mxgold/nearest.h"
 #include "sweep/internal.h"
 
-/* Names of arms and of values, with repeats; NULL past the last. */
+/* Does an arm before this one have the value? */
+static int was_there(const mx_sweep *s, const mx_sweep_run *r, const char *level) {
+  for (const mx_sweep_run *before = s->runs; before < r; before++)
+    for (size_t k = 0; k < before->n_levels; k++)
+      if (!strcmp(before->levels[k].level, level)) return 1;
+  return 0;
+}
+
+/* Names of arms and of values, each once; NULL past the last. */
 static const char *name_at(const void *set, size_t index) {
   const mx_sweep *s = set;
-  for (size_t i = 0; i < s->n_runs; i++) {
-    const mx_sweep_run *r = &s->runs[i];
-    if (i && !strcmp(r->arm, r[-1].arm)) continue;
+  for (const mx_sweep_run *r = s->runs; r < s->runs + s->n_runs; r++) {
+    if (r > s->runs && !strcmp(r->arm, r[-1].arm)) continue;
     if (!index--) return r->arm;
-    if (index < r->n_levels) return r->levels[index].level;
-    index -= r->n_levels;
+    for (size_t k = 0; k < r->n_levels; k++)
+      if (strcmp(r->levels[k].level, r->arm) != 0 && !was_there(s, r, r->levels[k].level) && !index--) return r->levels[k].level;
   }
   return NULL;
 }

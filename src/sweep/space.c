@@ -112,7 +112,8 @@ static mx_status read_value(choice *c, const char *key, json_t *v, const char *p
   if (json_is_object(v)) return read_choice(c, v, path, where, err);
   const mx_status status = add_set(c, key, v, err);
   if (status) return status;
-  return (c->name = strdup(c->set[0])) ? MX_OK : no_memory(err);
+  const int made = json_is_string(v) ? asprintf(&c->name, "%s=%s", key, json_string_value(v)) >= 0 : (c->name = strdup(c->set[0])) != NULL;
+  return made ? MX_OK : no_memory(err);
 }
 
 /* Length of the key in "KEY=VALUE". */

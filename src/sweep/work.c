@@ -25,11 +25,16 @@ static mx_status do_run(mxi_end *end, const mx_sweep_options *how, const mx_swee
   if (status) return status;
   char folder[4096];
   snprintf(folder, sizeof folder, "%s/runs/%s", how->dir, r->id);
-  const mx_train_options run = {
-      .config = r->config, .dir = folder, .set = r->set, .n_set = r->n_set, .resume = 1, .n_threads = 1, .stop = how->stop};
+  mx_train_options run = {.config = r->config, .dir = folder, .set = r->set, .n_set = r->n_set, .resume = 1, .n_threads = 1, .stop = how->stop};
   mx_train_result result;
   mx_error why;
   status = mx_train_run(&result, &run, &why);
+  if (status == MX_ERR_CONFLICT) {
+    /* The folder may hold a run that was begun when the data lay elsewhere. Its bits are this run's, since the identity has the data's digest and not its path, but a
+     * run is only resumed with its own configuration: begin again. */
+    run.resume = 0;
+    status = mx_train_run(&result, &run, &why);
+  }
   if (status == MX_ERR_IO || status == MX_ERR_NOMEM) return mx_fail(err, status, "%s", why.text);
   if (!status && result.end == MX_TRAIN_INTERRUPTED) return MX_OK;
   o.end = status ? MXI_END_FAILED : result.end == MX_TRAIN_DIVERGED ? MXI_END_DIVERGED : MXI_END_FINISHED;

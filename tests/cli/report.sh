@@ -132,6 +132,17 @@ assert page.count("<tr>") == rows, (page.count("<tr>"), rows)
 assert "src=" not in page and "href=" not in page
 html.parser.HTMLParser().feed(page)
 P
+# The picture.
+refuses "mxgold: --png: 'c.jpg', expected a name that ends in .png or .svg" "$mxgold" report "$scratch/s" --png c.jpg
+refuses "mxgold: charts need gnuplot, which is not installed" env PATH=/nowhere "$mxgold" report "$scratch/s" --png c.svg
+if command -v gnuplot >/dev/null; then
+  accepts "$mxgold" report "$scratch/s" --png "$scratch/c.svg"
+  accepts "$mxgold" report "$scratch/s" --png "$scratch/c.png"
+  [ "$(head -c 4 "$scratch/c.png" | tail -c 3)" = PNG ] || fail "--png wrote no PNG"
+  for word in ocp chmiel reference "Of 3 arms" "Validation loss beside the reference" "Training loss"; do
+    grep -q "$word" "$scratch/c.svg" || fail "the picture has no word '$word'"
+  done
+fi
 "$mxgold" report "$scratch/s" --csv >"$scratch/report.csv"
 [ "$(wc -l <"$scratch/report.csv")" = 5 ] || fail "--csv has not a line an arm and one of names"
 refuses "mxgold: $scratch/none/results.jsonl: No such file or directory; mxgold sweep writes it" "$mxgold" report "$scratch/none"

@@ -69,6 +69,21 @@ grep -q '"left": 0' "$scratch/said" || fail "killed children leave runs: $(cat "
 [ $? = 3 ] || fail "--budget: exit $?, expected 3"
 grep -q "runs left: the same command goes on" "$scratch/why" || fail "--budget says: $(cat "$scratch/why")"
 sweep f && same f "stopped by a budget"
+# Stopped, and the sweep moved to another folder, from which the data have another path: the same runs.
+mkdir "$scratch/here" "$scratch/here/there"
+cp "$root/configs/data/digits.safetensors" "$scratch/here"
+digits() {
+  echo '{"model": {"kind": "digits", "width": 32}, "data": {"file": "'"$1"'digits.safetensors", "split": 0.8}, "optimizer": {"kind": "adam"},
+    "train": {"steps": 400, "batch": 64, "seed": 1, "checkpoint_every": 1}}' >"$2/base.json"
+  echo '{"config": "base.json", "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}}], "seeds": 2}' >"$2/sweep.json"
+}
+digits "" "$scratch/here"
+digits ../ "$scratch/here/there"
+accepts "$mxgold" sweep "$scratch/here/sweep.json" -o "$scratch/g" --jobs 1
+"$mxgold" sweep "$scratch/here/sweep.json" -o "$scratch/h" --jobs 1 --budget 0.05s >/dev/null 2>&1
+[ $? = 3 ] || fail "a sweep of digits was done within its budget"
+accepts "$mxgold" sweep "$scratch/here/there/sweep.json" -o "$scratch/h" --jobs 1
+cmp -s "$scratch/g/results.jsonl" "$scratch/h/results.jsonl" || fail "a sweep that was moved: results.jsonl differs"
 # Bad sweeps.
 bad() {
   printf '%s' "$1" >"$scratch/bad.json"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "ablate.h"
+#include "cli/base/gnuplot.h"
 
 /* Specs as the pictures number them: the best first, those without a finite SQNR last, what gives every tensor the values of another not at all. */
 typedef struct chart_order {
@@ -70,10 +71,5 @@ void chart_sentence(FILE *f, const char *s, size_t wide);
 void image_begin(FILE *f, int svg, double height, const char *verdict);
 int image_is_svg(const char *path);
 int image_write(const char *path, char *script, size_t n);
-
-/** Standard output of gnuplot on a script; the caller frees *out. */
-int gnuplot_run(const char *script, size_t n_script, char **out, size_t *n);
-/** Is it there? Says so if not. */
-int gnuplot_check(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include "report.h"
 
 struct args {
-  const char *dir, *html;
+  const char *dir, *html, *image;
   cli_f64 confidence;
   int csv, json;
 };
@@ -18,8 +18,10 @@ static const cli_option options[] = {
     {"DIR", 0, CLI_POS, offsetof(struct args, dir), NULL, "the folder of a sweep", NULL},
     {"confidence", 0, CLI_F64, offsetof(struct args, confidence), "C", "of the intervals and of what counts as resolved; 0.95 by default",
      NULL},
-    {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE.html", "a page with pictures too: differences with intervals, loss curves",
-     NULL},
+    {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE.html",
+     "a page with pictures too: differences with intervals, the front, loss curves with bands", NULL},
+    {"png", 0, CLI_STRING, offsetof(struct args, image), "CHART.png|.svg",
+     "a picture: differences with intervals, loss curves with bands; needs gnuplot", NULL},
     {"csv", 0, CLI_FLAG, offsetof(struct args, csv), NULL, "print the arms as comma-separated values, every figure in all its digits", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print it as JSON, every figure in all its digits", NULL},
     {0},
@@ -254,6 +256,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_report *r;
   mx_error err;
   (void)ctx;
+  if (a->image && report_image_check(a->image)) return CLI_TROUBLE;
   if (mx_report_read(&r, a->dir, a->confidence.given ? a->confidence.v : .95, &err)) return cli_fail(&err);
   char verdict[2048];
   mx_report_verdict(verdict, sizeof verdict, r);
@@ -263,6 +266,7 @@ static int run(const cli_context *ctx, void *args) {
     rc = report_page(a->html, r, o, verdict);
     out_free(o);
   }
+  if (!rc && a->image) rc = report_image(a->image, r, verdict);
   if (!rc) rc = a->csv ? out_print_csv(table(r, NULL, 1), "arms") : out_print(table(r, verdict, a->json), a->json);
   mx_report_free(r);
   return rc;

@@ -1,4 +1,4 @@
-/* A report's page: each arm's difference with its interval, and the loss curves, as pictures that a telephone can show. */
+/* A report's page: each arm's difference with its interval, the loss against what it costs, and the loss curves, as pictures that a telephone can show. */
 #include "report.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "mxgold/file.h"
 
 /* Pictures are as wide as a telephone, so that their letters are not made smaller there. */
-enum { WIDE = 420, ROW = 34, MARGIN = 12, CURVE_HIGH = 260, POINTS = 200, MOST_CURVES = 12 };
+enum { WIDE = 420, ROW = 34, MARGIN = 12, CURVE_HIGH = 260, POINTS = 200, MOST_CURVES = 12, MOST_ROWS = 60 };
 
 static const char *const colours[] = {"#1f83c8", "#d1592b", "#2f8f4e", "#9a5fc0", "#b8860b", "#c2407e", "#4b9aa8", "#7a7a7a"};
 static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2\""};
@@ -43,18 +43,20 @@ static void ticks(FILE *f, const range *r, double y) {
     const double to = at(r, x, MARGIN, WIDE - MARGIN);
     fprintf(f,
             "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\" class=\"gridline\" stroke-width=\"1\"/><text x=\"%.1f\" y=\"%.0f\" "
-            "text-anchor=\"middle\">%.4g</text>\n",
-            to, to, y, to, y + 14, fabs(x) < 1e-9 * step ? 0 : x);
+            "text-anchor=\"%s\">%.4g</text>\n",
+            to, to, y, to, y + 14, to > WIDE - 2 * MARGIN ? "end" : "middle", fabs(x) < 1e-9 * step ? 0 : x);
   }
 }
 
 /* A row an arm: its name, the mean and the interval of its difference; filled where it is resolved. */
 static void differences(FILE *f, const mx_report *r) {
   range all = {0, 0};
-  size_t rows = 0;
+  size_t rows = 0, compared = 0;
   for (size_t i = 0; mx_report_arm_at(r, i); i++) {
     const mx_mean *m = &mx_report_arm_at(r, i)->behind[MX_EVAL_QUANTISED];
     if (isnan(m->mean)) continue;
+    compared++;
+    if (rows == MOST_ROWS) continue;
     widen(&all, m->mean), widen(&all, m->low), widen(&all, m->high);
     rows++;
   }
@@ -67,7 +69,7 @@ static void differences(FILE *f, const mx_report *r) {
   const double zero = at(&all, 0, MARGIN, WIDE - MARGIN);
   fprintf(f, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\" stroke=\"currentColor\" stroke-width=\"1\"/>\n", zero, zero, high);
   size_t row = 0;
-  for (size_t i = 0; mx_report_arm_at(r, i); i++) {
+  for (size_t i = 0; mx_report_arm_at(r, i) && row < rows; i++) {
     const mx_report_arm *a = mx_report_arm_at(r, i);
     const mx_mean *m = &a->behind[MX_EVAL_QUANTISED];
     if (isnan(m->mean)) continue;
@@ -81,11 +83,52 @@ static void differences(FILE *f, const mx_report *r) {
     fprintf(f, "<circle cx=\"%.1f\" cy=\"%.0f\" r=\"5\" stroke=\"%s\" stroke-width=\"2\" fill=\"%s\"/>\n", x, y + 23, colours[0],
             a->resolved[MX_EVAL_QUANTISED] ? colours[0] : "var(--page)");
   }
-  fputs("</svg></div>\n<p>Lines are intervals. A filled circle is a difference that is resolved.</p>\n", f);
+  fputs("</svg></div>\n<p>Lines are intervals. A filled circle is a difference that is resolved.", f);
+  if (rows < compared) fprintf(f, " The first %zu of %zu arms.", rows, compared);
+  fputs("</p>\n", f);
+}
+
+/* A point an arm: operations a value, and the difference; filled on the front. Only if they cost different much. */
+static void front(FILE *f, const mx_report *r) {
+  range x = {NAN, NAN}, y = {NAN, NAN};
+  const mx_report_arm *a;
+  for (size_t i = 0; (a = mx_report_arm_at(r, i)); i++)
+    if (!isnan(a->behind[MX_EVAL_QUANTISED].mean)) widen(&x, a->cost.overhead), widen(&y, a->behind[MX_EVAL_QUANTISED].mean);
+  if (!(x.high > x.low) || !(y.high > y.low)) return;
+  const double left = MARGIN + 36, margin = .05 * (y.high - y.low);
+  const range up = {y.low - margin, y.high + margin};
+  fprintf(f,
+          "<h2>Loss beside the reference against operations a value</h2>\n<div class=one><svg viewBox=\"0 0 %d %d\" font-size=\"12\" "
+          "fill=\"currentColor\">\n",
+          WIDE, CURVE_HIGH + 20);
+  const double right = step_of(&x), above = step_of(&up);
+  for (double v = ceil(x.low / right) * right; v <= x.high; v += right)
+    fprintf(
+        f,
+        "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\" class=\"gridline\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g</text>\n",
+        at(&x, v, left, WIDE - MARGIN), at(&x, v, left, WIDE - MARGIN), CURVE_HIGH, at(&x, v, left, WIDE - MARGIN), CURVE_HIGH + 14, v);
+  for (double v = ceil(up.low / above) * above; v <= up.high; v += above)
+    fprintf(f, "<line x1=\"%.0f\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"gridline\"/><text x=\"0\" y=\"%.1f\">%.4g</text>\n", left,
+            WIDE - MARGIN, at(&up, v, CURVE_HIGH, 0), at(&up, v, CURVE_HIGH, 0), at(&up, v, CURVE_HIGH, 0) + 4, fabs(v) < 1e-9 * above ? 0 : v);
+  for (size_t i = 0; (a = mx_report_arm_at(r, i)); i++) {
+    const double loss = a->behind[MX_EVAL_QUANTISED].mean;
+    if (isnan(loss)) continue;
+    fprintf(f, "<g><title>");
+    page_text(f, a->name);
+    fprintf(f,
+            ": %+.4f, %.2f operations</title><ellipse cx=\"%.1f\" cy=\"%.1f\" rx=\"5\" ry=\"5\" stroke=\"%s\" stroke-width=\"2\" "
+            "fill=\"%s\"/></g>\n",
+            loss, a->cost.overhead, at(&x, a->cost.overhead, left, WIDE - MARGIN), at(&up, loss, CURVE_HIGH, 0), colours[0],
+            a->front ? colours[0] : "var(--page)");
+  }
+  fputs("</svg></div>\n<p>Filled: no arm with the same reference costs no more in bits, in time of products and in operations and has a lower "
+        "loss. "
+        "A point's name is shown where the pointer rests on it.</p>\n",
+        f);
 }
 
 static int curves(FILE *f, const mx_report *r) {
-  double *steps = malloc(2 * POINTS * sizeof *steps), *losses = steps ? steps + POINTS : NULL;
+  double *steps = malloc(4 * POINTS * sizeof *steps), *losses = steps + POINTS, *low = losses + POINTS, *high = low + POINTS;
   range x = {NAN, NAN}, y = {NAN, NAN};
   size_t drawn = 0;
   if (!steps) return 0;
@@ -109,8 +152,12 @@ static int curves(FILE *f, const mx_report *r) {
   }
   size_t line = 0;
   for (size_t i = 0; mx_report_arm_at(r, i) && line < drawn; i++) {
-    const size_t n = mx_report_curve(steps, losses, NULL, NULL, POINTS, r, i);
+    const size_t n = mx_report_curve(steps, losses, low, high, POINTS, r, i);
     if (!n) continue;
+    fprintf(f, "<polygon clip-path=\"url(#inside)\" fill=\"%s\" fill-opacity=\".13\" points=\"", colour_of(line));
+    for (size_t k = 0; k < n; k++) fprintf(f, "%.1f,%.1f ", at(&x, steps[k], MARGIN, WIDE - MARGIN), at(&y, high[k], CURVE_HIGH, 0));
+    for (size_t k = n; k-- > 0;) fprintf(f, "%.1f,%.1f ", at(&x, steps[k], MARGIN, WIDE - MARGIN), at(&y, low[k], CURVE_HIGH, 0));
+    fputs("\"/>\n", f);
     fprintf(f, "<polyline clip-path=\"url(#inside)\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s points=\"", colour_of(line),
             dash_of(line));
     for (size_t k = 0; k < n; k++) fprintf(f, "%.1f,%.1f ", at(&x, steps[k], MARGIN, WIDE - MARGIN), at(&y, losses[k], CURVE_HIGH, 0));
@@ -130,7 +177,9 @@ static int curves(FILE *f, const mx_report *r) {
     line++;
   }
   if (drawn)
-    fputs("</p>\n<p>Means over the seeds that finished, by step, smoothed over a twentieth of the run; the first tenth is cut off.</p>\n", f);
+    fputs("</p>\n<p>Means over the seeds that finished, by step, smoothed over a twentieth of the run; the first tenth is cut off. Bands reach "
+          "from the lowest seed to the highest.</p>\n",
+          f);
   free(steps);
   return 1;
 }
@@ -141,6 +190,7 @@ int report_page(const char *path, const mx_report *r, const out *table, const ch
   if (mx_text_begin(&file, path, &err)) return cli_fail(&err);
   page_begin(file.to, "What a sweep says", verdict);
   differences(file.to, r);
+  front(file.to, r);
   if (!curves(file.to, r)) {
     mx_text_drop(&file);
     return cli_error("%s: out of memory", path);

@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "charts.h"
+#include "cli/base/cli.h"
+#include "gnuplot.h"
 
 static int read_all(FILE *from, char **out, size_t *n) {
   size_t room = 1 << 16;

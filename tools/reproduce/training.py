@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Writes the part "Training" of docs/FINDINGS.md from the reports of sweeps, and the results of their runs as CSV beside the sweeps.
+
+    training.py REPORTS PAGE NAME...
+
+REPORTS has NAME.json (mxgold report --json) and NAME.jsonl (results.jsonl) for each sweep configs/findings/NAME.json that was run; a name without them is listed
+as not run. No figure stands here: every one comes from the reports."""
+
+import csv
+import json
+import os
+import sys
+
+reports, page, names = sys.argv[1], sys.argv[2], sys.argv[3:]
+SWEEPS = os.path.join("configs", "findings")
+HERE = os.path.dirname(os.path.abspath(__file__))
+TENSORS = "# Findings: the papers' tensor tables"
+
+
+def load(*parts):
+    with open(os.path.join(*parts)) as f:
+        return json.load(f)
+
+
+def is_there(name):
+    return os.path.exists(os.path.join(reports, name + ".json")) and os.path.exists(os.path.join(reports, name + ".jsonl"))
+
+
+def digits(*values):
+    """As many decimals as tell the widest interval of a column apart, two at least."""
+    known = [abs(v) for v in values if v]
+    return 4 if not known or max(known) < 1 else 3 if max(known) < 10 else 2
+
+
+def interval(row, key, decimals):
+    mean, low, high = row[key + "mean"], row[key + "low"], row[key + "high"]
+    if mean is None:
+        return ""
+    if low is None:
+        return f"{mean:+.{decimals}f}"
+    return f"{mean:+.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
+
+
+def table(heads, rows):
+    out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return out + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows] + [""]
+
+
+def claims(report):
+    rows = report.get("claims", [])
+    if not rows:
+        return []
+    n = digits(*(r["difference_mean"] for r in rows))
+    lines = []
+    for r in rows:
+        kind = f", within {r['within']}" if r["within"] else ""
+        forward = " (FP32 forward pass)" if r["of"] == "val_loss_fp32" else ""
+        lines.append([r["says"], r["source"], f"{r['less']} - {r['more']}{kind}{forward}", interval(r, "difference_", n), f"**{r['verdict']}**"])
+    return table(["claim", "source", "loss of", "difference", ""], lines)
+
+
+def arms(report):
+    rows = [a for a in report["arms"] if a["reference"]]
+    if len(rows) > 40:
+        return []
+    n = digits(*(a["behind_mean"] for a in rows))
+    lines = []
+    for a in rows:
+        lost = a["diverged"] + a["failed"]
+        extra = a["extra_steps_mean"]
+        lines.append([a["arm"] + (f" ({lost} of {a['runs']} runs diverged or failed)" if lost else ""), str(a["finished"]), interval(a, "behind_", n),
+                      a["verdict"], interval(a, "behind_fp32_", n), "" if extra is None else f"{100 * extra:+.1f}"])
+    return table(["arm", "seeds", "behind FP32", "", "with an FP32 forward pass", "extra steps, %"], lines)
+
+
+def effects(report):
+    out = []
+    for key, heads in (("effects", ["knob", "effect on the loss", "p", "with an FP32 forward pass"]), ("interactions", ["knob", "together with", "effect", "p"])):
+        rows = [r for r in report.get(key, []) if r["mean"] is not None and (key == "effects" or (r["p_holm"] is not None and r["p_holm"] < 0.05))]
+        n = digits(*(r["mean"] for r in rows))
+        lines = []
+        for r in rows:
+            knob = f"{r['axis']}: {r['value']} instead of {r['instead_of']}"
+            p = "" if r["p_holm"] is None else f"{r['p_holm']:.2g}"
+            if key == "effects":
+                lines.append([knob, interval(r, "", n), p, interval(r, "fp32_", n)])
+            else:
+                lines.append([knob, f"{r['with_axis']}: {r['with_value']} instead of {r['with_instead_of']}", interval(r, "", n), p])
+        if lines and len(lines) <= 40:
+            out += table(heads, lines)
+    return out
+
+
+def noise(report):
+    spread = [a["loss_sd"] for a in report["arms"] if not a["reference"] and a["loss_sd"] is not None]
+    losses = [a["loss_mean"] for a in report["arms"] if not a["reference"] and a["loss_mean"] is not None]
+    if not spread:
+        return ""
+    one = len(spread) == 1 or min(spread) == max(spread)
+    return (f"FP32 ends at {losses[0]:.4g}" if len(losses) == 1 else f"FP32 ends at {min(losses):.4g} to {max(losses):.4g}") + (
+        f"; between its seeds that varies by {spread[0]:.2g}" if one else f"; between its seeds that varies by {min(spread):.2g} to {max(spread):.2g}") + " (standard deviation)."
+
+
+def section(name):
+    sweep, report = load(SWEEPS, name + ".json"), load(reports, name + ".json")
+    out = [f"### {name}", "", sweep.get("about", ""), noise(report), "", f"Command: `make reproduce ONLY={name}`", ""]
+    return out + claims(report) + arms(report) + effects(report)
+
+
+def summary(there):
+    out = []
+    for verdict, head in (("agrees", "What the laptop agrees with"), ("disagrees", "What it disagrees with"), ("cannot tell", "What it cannot tell")):
+        lines = []
+        for name in there:
+            for r in load(reports, name + ".json").get("claims", []):
+                if r["verdict"] == verdict or (verdict == "cannot tell" and r["verdict"] == "too few seeds"):
+                    lines.append([r["says"], r["source"], f"{r['less']} - {r['more']}", interval(r, "difference_", digits(r["difference_mean"])), f"[{name}](#{name})"])
+        if lines:
+            out += [f"### {head} ({len(lines)})", ""] + table(["claim", "source", "loss of", "difference", "sweep"], lines)
+    return out
+
+
+def write_results(name):
+    with open(os.path.join(reports, name + ".jsonl")) as f:
+        rows = [json.loads(line) for line in f]
+    os.makedirs(os.path.join(SWEEPS, "results"), exist_ok=True)
+    with open(os.path.join(SWEEPS, "results", name + ".csv"), "w", newline="") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow(["arm", "seed", "end", "val_loss", "val_loss_fp32"])
+        for r in rows:
+            out.writerow([r["arm"], r["seed"], r["end"], r["val_loss"], r["val_loss_fp32"]])
+
+
+there = [n for n in names if is_there(n)]
+with open(os.path.join(HERE, "training.md")) as f:
+    head = f.read().rstrip().split("\n")
+lines = head + ["", "## Claims", ""] + summary(there) + ["## Sweeps", ""]
+for name in there:
+    lines += section(name)
+    write_results(name)
+absent = [n for n in names if n not in there]
+if absent:
+    lines += ["### Not run here", ""] + [f"- {n}: {load(SWEEPS, n + '.json').get('about', '')} `make reproduce ONLY={n}`" for n in absent] + [""]
+with open(page) as f:
+    old = f.read()
+with open(page + ".new", "w") as f:
+    f.write("\n".join(lines).rstrip() + "\n\n" + old[old.index(TENSORS):])
+os.replace(page + ".new", page)
+print("\n".join(lines[: len(head) + 2 + len(summary(there))]))

@@ -1,0 +1,14 @@
+#!/bin/sh
+# The sweeps of configs/findings, resumed where an earlier call stopped, and their reports: training.sh MXGOLD FOLDER NAME... All share one folder, so that a run of two
+# sweeps is done once. FOLDER/reports gets NAME.json and NAME.jsonl.
+set -eu
+mxgold=$1 folder=$2
+shift 2
+mkdir -p "$folder/reports"
+for name; do
+  echo "== $name"
+  "$mxgold" sweep "configs/findings/$name.json" -o "$folder"
+  "$mxgold" report "$folder" --json >"$folder/reports/$name.json.new"
+  mv "$folder/reports/$name.json.new" "$folder/reports/$name.json"
+  cp "$folder/results.jsonl" "$folder/reports/$name.jsonl"
+done
