@@ -58,6 +58,11 @@ SILENT  := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say      = $(if $(V)$(SILENT),,@printf '  %-5s %s\n' $(1) $(2); )
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+ifdef BUILT # check-asan: rooms whose objects are taken from the build that is in this folder
+UNSANITIZED := src/gemm/codes src/gemm/dense src/mma src/verify/fault src/verify/identify src/verify/judge src/verify/probe src/verify/bugs src/ablate src/train \
+  src/sweep src/report
+obj = $(foreach f,$(1),$(if $(filter $(UNSANITIZED:%=%/%),$(f)),$(BUILT),$(B))/obj/$(f:.c=.o))
+endif
 LIB_A := $(B)/libmxgold.a
 # The shared library is named by its version, its soname by the major one; LIB_SO is the link that a compiler looks for.
 VERSION := $(shell sed -n 's/^.define MX_VERSION "\(.*\)"/\1/p' include/mxgold/version.h)
@@ -148,16 +153,13 @@ test_%: deps-test $(BIN) $(B)/tests/test_% ## one of them; with a prefix too: ma
 	$(B)/tests/$@
 
 # The library under the two sanitizers that find most, in one build, and the suites that reach far into it in little time: tables and layouts, every
-# operation on every ISA, the readers and writers, cases as files, and diff. Rooms that none of these suites runs are compiled without sanitizers there,
-# which is a third of the time and more: src/gemm/codes alone takes a minute of it. asan-test_gemm, usan-test_train and so on have them.
+# operation on every ISA, the readers and writers, cases as files, and diff. Objects of rooms that none of these suites runs are those of the build that is
+# there already: compiling them under sanitizers would take longer than all the rest. asan-test_gemm, usan-test_train and so on have them.
+# -g1: a report needs lines and no variables, and the compiler half the time.
 .PHONY: check-asan sanitized
 SANITIZED := tables layout kernels file vector diff
-UNSANITIZED := src/gemm/codes src/gemm/dense src/mma src/verify/identify src/verify/judge src/verify/probe src/verify/bugs src/ablate src/train
-ifeq ($(CONFIG),asan+usan)
-$(foreach r,$(UNSANITIZED),$(B)/obj/$(r)/%.o): CFLAGS_ALL := $(filter-out $(SAN),$(CFLAGS_ALL))
-endif
-check-asan: ## the library and quick suites under AddressSanitizer and UndefinedBehaviorSanitizer together
-	@$(MAKE) -s CONFIG=asan+usan OPT=-O1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" sanitized
+check-asan: $(LIB_A) ## the library and quick suites under AddressSanitizer and UndefinedBehaviorSanitizer together
+	@$(MAKE) -s CONFIG=asan+usan BUILT=$(B) OPT=-O1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1" sanitized
 sanitized: deps-test $(SANITIZED:%=$(B)/tests/test_%)
 	@set -e; for t in $(SANITIZED:%=$(B)/tests/test_%); do $$t; done
 
@@ -241,11 +243,11 @@ style-check: deps-style
 	else echo "style: SKIPPED, the archive of this release has no clang-format-14"; fi
 
 asan-%: ## any target under AddressSanitizer
-	$(MAKE) CONFIG=asan OPT=-O1 SAN="-fsanitize=address -fno-omit-frame-pointer" $*
+	$(MAKE) CONFIG=asan OPT=-O1 SAN="-fsanitize=address -fno-omit-frame-pointer -g1" $*
 usan-%: ## any target under UndefinedBehaviorSanitizer
-	$(MAKE) CONFIG=usan OPT=-O1 SAN="-fsanitize=undefined -fno-sanitize-recover=all" $*
+	$(MAKE) CONFIG=usan OPT=-O1 SAN="-fsanitize=undefined -fno-sanitize-recover=all -g1" $*
 tsan-%: ## any target under ThreadSanitizer
-	$(MAKE) CONFIG=tsan OPT=-O1 SAN="-fsanitize=thread" $*
+	$(MAKE) CONFIG=tsan OPT=-O1 SAN="-fsanitize=thread -g1" $*
 valgrind-%: deps-test ## a Check suite under valgrind: valgrind-test_quantize
 	$(MAKE) $(B)/tests/$*
 	CK_FORK=no MIXTURES=50 valgrind -q --error-exitcode=1 --leak-check=full $(B)/tests/$*

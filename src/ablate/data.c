@@ -1,4 +1,4 @@
-/* Tensors from generators. */
+/* Generates tensors for ablations from named distributions and a seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Differentiable gradient estimator: TECHNIQUES 3.1. */
+/* Computes the slope of the differentiable gradient estimator: TECHNIQUES 3.1. */
 #include <math.h>
 
 #include "ablate/sums/real.h"

@@ -1,4 +1,4 @@
-/* Quantise and come back. */
+/* Quantises a tensor and dequantises it again, piece by piece. */
 #include <stdlib.h>
 
 #include "ablate/rotate.h"

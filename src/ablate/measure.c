@@ -1,4 +1,4 @@
-/* One tensor under one spec. */
+/* Measures the error of one tensor under one spec. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Outlier clamping and compensation: TECHNIQUES 3.2. */
+/* Clamps outliers and computes what compensates for them: TECHNIQUES 3.2. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The product in binary64: each dot with k ascending. Both operands are laid out as binary64 once, then tiles are divided among the threads. */
+/* Computes products in binary64, each dot with k ascending. Both operands are laid out as binary64 once, then tiles are divided among the threads. */
 #include "ablate/product.h"
 
 #include <stdlib.h>

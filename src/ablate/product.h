@@ -1,4 +1,4 @@
-/* Register tiles of the product in binary64.
+/* Declares the register tiles of the product in binary64.
  *
  * A product of two binary32 is exact in binary64, so that a fused multiply-add rounds as a product and a sum do: an ISA that has it may use it, and the
  * bits are the same. Each output is one chain with k ascending; between blocks of k it waits in y. */

@@ -1,4 +1,4 @@
-/* A tile's sums, in registers: W lanes of vd, with vd_load vd_store vd_set vd_fma; ROWS x VECTORS accumulators; TABLE, the name. */
+/* Computes the sums of one tile in registers: W lanes of vd, with vd_load vd_store vd_set vd_fma; ROWS x VECTORS accumulators; TABLE, the name. */
 #include "ablate/product.h"
 
 static void add(double *sum, const double *a, const double *b, size_t n) {

@@ -1,4 +1,4 @@
-/* The product in binary64 with AVX2: twelve accumulators, three vectors of B, one of A. */
+/* Compiles the product in binary64 for AVX2: twelve accumulators, three vectors of B, one of A. */
 #include <immintrin.h>
 
 typedef __m256d vd;

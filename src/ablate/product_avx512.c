@@ -1,4 +1,4 @@
-/* The product in binary64 with AVX-512: twenty-four accumulators, three vectors of B, one of A. */
+/* Compiles the product in binary64 for AVX-512: twenty-four accumulators, three vectors of B, one of A. */
 #include <immintrin.h>
 
 typedef __m512d vd;

@@ -1,4 +1,4 @@
-/* The product in binary64 without an ISA of its own: two lanes, which every 64-bit machine has. A product and a sum: the product is exact. */
+/* Compiles the product in binary64 for two lanes, which every 64-bit machine has. A product and a sum: the product is exact. */
 #include <string.h>
 
 typedef double vd __attribute__((vector_size(16)));

@@ -1,4 +1,4 @@
-/* Recipes of six operands, looked up by name. */
+/* Looks up recipes of six operands by name. */
 #include <stdio.h>
 #include <string.h>
 

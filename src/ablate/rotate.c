@@ -1,4 +1,4 @@
-/* Rotations over many rows, in threads. */
+/* Rotates many rows in threads, and rotates them back. */
 #include "ablate/rotate.h"
 
 #include "mxgold/isa.h"

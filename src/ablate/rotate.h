@@ -1,4 +1,4 @@
-/* A spec's rotation of rows, and its inverse. */
+/* Declares the rotation of rows that a spec asks for, and its inverse. */
 #ifndef MX_ABLATE_ROTATE_H
 #define MX_ABLATE_ROTATE_H
 

@@ -1,4 +1,4 @@
-/* The six quantisations of a linear layer, each along the reduction axis of its product. */
+/* Quantises the six operands of a linear layer, each along the reduction axis of its product, and measures the products. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A quantised product: how wrong, and through what. */
+/* Measures how wrong a quantised product is, and how much of that each operand causes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The error of block quantisation in five terms: scale, dead zone, grid, and where they meet. TECHNIQUES 2.4. */
+/* Splits the error of block quantisation into five terms: scale, dead zone, grid, and the two where these meet. TECHNIQUES 2.4. */
 #include <math.h>
 
 #include "mxgold/ablate.h"

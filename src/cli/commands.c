@@ -1,4 +1,4 @@
-/* commands.def as a table. */
+/* Makes commands.def an array. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* The table of commands: the rows of commands.def, each with the command that its file defines. */
+/* Declares the table of commands: the rows of commands.def, each with the command that its file defines. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 

@@ -1,4 +1,4 @@
-/* Help on the terminal. */
+/* Prints help on the terminal. */
 #include <string.h>
 
 #include "cli/commands.h"

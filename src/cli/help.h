@@ -1,4 +1,4 @@
-/* Text made from the tables: help, the man page, completion. */
+/* Declares the texts that are made from the tables: help, the man page, completion. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 

@@ -1,4 +1,4 @@
-/* Completion for bash, from the same tables as help. The words are written out, so completing starts no program. */
+/* Writes the completion for bash from the same tables as help. The words are written out, so completing starts no program. */
 #include <string.h>
 
 #include "cli/commands.h"

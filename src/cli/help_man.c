@@ -1,4 +1,4 @@
-/* The man page, from the same tables as help. */
+/* Writes the man page from the same tables as help. */
 #include "cli/commands.h"
 #include "help.h"
 #include "mxgold/version.h"

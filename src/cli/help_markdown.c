@@ -1,4 +1,4 @@
-/* The command line as a page of Markdown, from the same tables as help and the man page. */
+/* Writes the command line as a page of Markdown, from the same tables as help and the man page. */
 #include "cli/commands.h"
 #include "help.h"
 #include "mxgold/version.h"

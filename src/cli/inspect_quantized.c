@@ -1,4 +1,4 @@
-/* Histograms and error of a quantised matrix. */
+/* Prints histograms and the error of a quantised matrix. */
 #include "inspect_quantized.h"
 
 #include <math.h>

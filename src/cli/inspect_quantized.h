@@ -1,4 +1,4 @@
-/* What inspect says of a quantised matrix beyond its tensors. */
+/* Declares what inspect says of a quantised matrix beyond its tensors. */
 #ifndef CLI_INSPECT_QUANTIZED_H
 #define CLI_INSPECT_QUANTIZED_H
 

@@ -1,4 +1,4 @@
-/* Keys that exclude each other. */
+/* Refuses keys that exclude each other. */
 #include <math.h>
 
 #include "mxgold/spec.h"

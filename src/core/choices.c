@@ -1,4 +1,4 @@
-/* The tables of keys and choices as data. */
+/* Makes the tables of keys and choices arrays. */
 #include "core/choices.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* formats/keys.def and choices.def as data: what parse, print and search walk over. */
+/* Declares formats/keys.def and choices.def as arrays, which parsing, printing and searching walk over. */
 #ifndef MX_CORE_CHOICES_H
 #define MX_CORE_CHOICES_H
 

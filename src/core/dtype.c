@@ -1,4 +1,4 @@
-/* The table of dtypes as functions. */
+/* Looks up the sizes and names of dtypes. */
 #include <string.h>
 
 #include "mxgold/dtype.h"

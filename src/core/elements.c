@@ -1,4 +1,4 @@
-/* Codes and scales of a quantised matrix, one at a time, however they are packed. */
+/* Reads and writes codes and scales of a quantised matrix one at a time, however they are packed. */
 #include <string.h>
 
 #include "mxgold/quantize.h"

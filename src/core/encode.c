@@ -1,4 +1,4 @@
-/* One value to one code: SPEC 2. */
+/* Encodes one value as one code: SPEC 2. */
 #include <math.h>
 
 #include "core/encode.h"

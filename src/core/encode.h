@@ -1,4 +1,4 @@
-/* Parts of encode that a whole block needs. */
+/* Declares the parts of encoding that a whole block needs. */
 #ifndef MX_CORE_ENCODE_H
 #define MX_CORE_ENCODE_H
 

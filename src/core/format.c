@@ -1,4 +1,4 @@
-/* The format tables, and decode. */
+/* Holds the tables of formats and decodes one code. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Where a block scale stands, and how codes share bytes: SPEC 7. */
+/* Computes where a block scale stands, and how codes share bytes: SPEC 7. */
 #include "core/layout.h"
 
 #include <string.h>

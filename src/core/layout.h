@@ -1,4 +1,4 @@
-/* The portable code of mxgold/layout.h, for what the kernels of kernels/bytes.c leave over. */
+/* Declares the portable code of mxgold/layout.h, for what the kernels of kernels/bytes.c leave over. */
 #ifndef MX_CORE_LAYOUT_H
 #define MX_CORE_LAYOUT_H
 

@@ -1,4 +1,4 @@
-/* Names that a user typed: which of some choices one is, and the three names nearest to one that is unknown, by edit distance. */
+/* Matches names that a user typed: which of some choices one is, and the three names nearest to one that is unknown, by edit distance. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Presets, looked up by name. */
+/* Looks up presets by name. */
 #include <string.h>
 
 #include "mxgold/nearest.h"

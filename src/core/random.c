@@ -1,4 +1,4 @@
-/* Philox4x32-10 by way of Random123. */
+/* Draws random words by Philox4x32-10 of Random123. */
 #include "mxgold/random.h"
 
 #include <Random123/philox.h>

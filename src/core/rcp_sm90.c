@@ -1,4 +1,4 @@
-/* The approximate reciprocal of sm_90 in integer arithmetic, bit for bit. */
+/* Computes the approximate reciprocal of sm_90 in integer arithmetic, bit for bit. */
 #include "mxgold/rcp.h"
 
 /* The unit interpolates: the upper 7 fraction bits choose a row, the lower 16 are x, and 1/(1.f) = c0/2^26 - c1/2^16 * x/2^23 + c2/2^10 * (x/2^23)^2,

@@ -1,5 +1,5 @@
-/* What a call ran short of, told by any of its threads. A search that loses memory on the way must not answer as if it had looked; one that runs out of
- * time may answer, but must say so. A record belongs to one call. */
+/* Declares a record of what a call ran short of, memory or time, which any of its threads may note. A search that loses memory on the way must not
+ * answer as if it had looked; one that runs out of time may answer, but must say so. A record belongs to one call. */
 #ifndef MX_CORE_SHORTAGE_H
 #define MX_CORE_SHORTAGE_H
 

@@ -1,4 +1,4 @@
-/* The lesser and the greater of two sizes. */
+/* Defines the lesser and the greater of two sizes. */
 #ifndef MX_CORE_SIZES_H
 #define MX_CORE_SIZES_H
 

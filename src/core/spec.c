@@ -1,4 +1,4 @@
-/* Specs as text: parse, print, compare. */
+/* Parses, prints and compares specs as text. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

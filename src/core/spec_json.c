@@ -1,4 +1,4 @@
-/* A spec from JSON. */
+/* Reads a spec from JSON. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>

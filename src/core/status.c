@@ -1,4 +1,4 @@
-/* Texts of statuses, and the formatting of one-line errors. */
+/* Holds the texts of statuses, and formats one-line errors. */
 #include <stdarg.h>
 #include <stdio.h>
 

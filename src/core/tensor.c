@@ -1,4 +1,4 @@
-/* Sizes and memory of a quantised matrix. */
+/* Computes the sizes of a quantised matrix and allocates it. */
 #include <stdlib.h>
 #include <string.h>
 

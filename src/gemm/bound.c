@@ -1,4 +1,4 @@
-/* Intervals for devices whose order of summation is not known. */
+/* Computes intervals for devices whose order of summation is not known. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

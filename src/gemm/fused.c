@@ -1,4 +1,4 @@
-/* MX_GEMM_FUSED: a matrix-unit model of mma.h over operands as mx_gemm() has them. SPEC section 4.
+/* Runs a matrix-unit model of mma.h (MX_GEMM_FUSED) over operands as mx_gemm() has them. SPEC section 4.
  *
  * Of the model come the parameters, the k of an instruction and the type of the accumulator; elements, scales and blocks are the operands'. A scale
  * that a unit can take (up to four significant bits, multiplied) goes into it beside its elements; any other operand is dequantised first. */

@@ -1,4 +1,4 @@
-/* The product of quantised matrices: from tensors and specs to a plan. */
+/* Makes a plan from quantised matrices and their specs, and runs it: the call mx_gemm(). */
 #include "mxgold/gemm.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What the calls of the block-scaled product share. SPEC section 4.
+/* Declares what the calls of the block-scaled product share. SPEC section 4.
  *
  * gemm, raw   the two calls: checks, and operands as mxg_operand
  * run         tiles, threads, and which kernel a tile may use: those of tile/ on decoded panels, those of codes/ on packed codes

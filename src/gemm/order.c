@@ -1,4 +1,4 @@
-/* Matrices whose product does not depend on the order of summation, and the proof. */
+/* Proves for some matrices that the order of summation changes no bit of their product. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

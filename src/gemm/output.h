@@ -1,4 +1,5 @@
-/* One output of D with what belongs to it: where it stands, its C and its bias. In a header, since both walks over D call it for each output. */
+/* Defines one output of D with what belongs to it: where it stands, its C and its bias. In a header, since both walks over D call it for each
+ * output. */
 #ifndef MX_GEMM_OUTPUT_H
 #define MX_GEMM_OUTPUT_H
 

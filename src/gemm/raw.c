@@ -1,4 +1,4 @@
-/* The validator's call: from bare pointers to a plan. */
+/* Makes a plan from bare pointers, and runs it: the call mx_gemm_raw(). */
 #include <string.h>
 
 #include "gemm/internal.h"

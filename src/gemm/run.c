@@ -1,4 +1,4 @@
-/* Tiles of D, threads, and which kernel a tile may use. */
+/* Divides D into tiles and tiles among threads, and chooses the kernel of each tile. */
 #include <math.h>
 #include <stdlib.h>
 

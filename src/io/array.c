@@ -1,4 +1,4 @@
-/* Sizes of arrays, and their values as binary32. */
+/* Computes the sizes of arrays, and reads their values as binary32. */
 #include <string.h>
 
 #include "io.h"

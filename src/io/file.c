@@ -1,4 +1,4 @@
-/* Files that are open: read, look up, close. open.c opens them. */
+/* Reads, looks up and closes files that are open. open.c opens them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

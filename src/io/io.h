@@ -1,4 +1,4 @@
-/* What the readers share. Internal to src/io/. */
+/* Declares what the readers share. Internal to src/io/. */
 #ifndef MX_IO_IO_H
 #define MX_IO_IO_H
 

@@ -1,4 +1,5 @@
-/* Headers of written files. Both are padded so that the data begin at a multiple of 64 bytes: what numpy does, and what lets a reader map them. */
+/* Lays out the headers of written files. Both are padded so that the data begin at a multiple of 64 bytes: what numpy does, and what lets a reader
+ * map them. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What is wrong with a file, in one line: its name, the byte, and what was expected there. */
+/* Says in one line what is wrong with a file: its name, the byte, and what was expected there. */
 #include <stdarg.h>
 #include <stdio.h>
 

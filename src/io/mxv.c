@@ -1,4 +1,4 @@
-/* .mxv: vectors in memory and as text out. The reader is mxv_read.c. */
+/* Holds vectors of .mxv in memory and prints them as text. The reader is mxv_read.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the reader and the writer of .mxv share. */
+/* Declares what the reader and the writer of .mxv share. */
 #ifndef MX_IO_MXV_H
 #define MX_IO_MXV_H
 

@@ -1,4 +1,4 @@
-/* The columns of an .mxv file as tensors. */
+/* Gives the columns of an .mxv file as tensors. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The reader of .mxv. Its input is hostile: nothing is allocated before the text has shown that it holds as much. */
+/* Reads .mxv. Its input is hostile: nothing is allocated before the text has shown that it holds as much. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* .npy, versions 1.0 to 3.0: magic, version, header length, a Python dict literal, the data.
+/* Reads .npy, versions 1.0 to 3.0: magic, version, header length, a Python dict literal, the data.
  * Source: numpy/lib/format.py. The literal is parsed for exactly the three keys that the format knows; nothing is evaluated. */
 #include <stdlib.h>
 #include <string.h>

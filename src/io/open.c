@@ -1,4 +1,4 @@
-/* Opening files: where the bytes come from, and what kind of file they are. */
+/* Opens files: it finds out where the bytes come from, and what kind of file they are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Files of quantised matrices. */
+/* Opens and writes files of quantised matrices. */
 #include "mxgold/quantized.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* .safetensors: 8 bytes of header length, a JSON header, the data.
+/* Reads .safetensors: 8 bytes of header length, a JSON header, the data.
  * Source: huggingface/safetensors, safetensors/src/tensor.rs; what it refuses is refused here: header above 100 MB, holes, overlaps, data after
  * the last tensor, duplicate names. */
 #include <jansson.h>

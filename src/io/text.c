@@ -1,4 +1,4 @@
-/* Texts that come whole or not at all. */
+/* Writes texts whole or not at all. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

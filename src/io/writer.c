@@ -1,4 +1,4 @@
-/* Writing: declare, claim the space, fill, rename. */
+/* Writes files of tensors: they are declared, their space is claimed and filled, and the file gets its name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What the writer and its layouts share. Internal to src/io/. */
+/* Declares what the writer and its layouts share. Internal to src/io/. */
 #ifndef MX_IO_WRITER_H
 #define MX_IO_WRITER_H
 

@@ -1,4 +1,4 @@
-/* Packing, unpacking and layouts: kernels for what is whole, portable code for the rest. */
+/* Packs and unpacks codes and converts layouts: vector kernels for whole units, portable code for the rest. */
 #include <string.h>
 
 #include "core/layout.h"

@@ -1,4 +1,4 @@
-/* Moving codes and scales: how they share bytes, and where they stand. SPEC 7. */
+/* Declares how codes and scales are moved: how they share bytes, and where they stand. SPEC 7. */
 #ifndef MX_KERNELS_BYTES_H
 #define MX_KERNELS_BYTES_H
 

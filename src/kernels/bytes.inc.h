@@ -1,4 +1,4 @@
-/* The kernels of bytes.h over sixteen bytes (type q), which the including file defines, with its own pack6 and unpack6. */
+/* Packs and unpacks over sixteen bytes (type q), which the including file defines, with its own pack6 and unpack6. */
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))

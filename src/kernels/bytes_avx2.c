@@ -1,4 +1,4 @@
-/* Packing, unpacking and layouts with AVX2. */
+/* Compiles packing, unpacking and layouts for AVX2. */
 #include "kernels/bytes.h"
 #include "kernels/bytes_x86.h"
 

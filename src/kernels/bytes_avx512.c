@@ -1,4 +1,4 @@
-/* Packing, unpacking and layouts with AVX-512, VBMI for four codes in three bytes. */
+/* Compiles packing, unpacking and layouts for AVX-512, with VBMI for four codes in three bytes. */
 #include "kernels/bytes.h"
 #include "kernels/bytes_x86.h"
 

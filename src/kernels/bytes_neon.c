@@ -1,4 +1,4 @@
-/* Packing, unpacking and layouts with NEON. */
+/* Compiles packing, unpacking and layouts for NEON. */
 #include <arm_neon.h>
 
 #include "kernels/bytes.h"

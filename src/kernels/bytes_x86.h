@@ -1,4 +1,4 @@
-/* Sixteen bytes in SSE registers: the vocabulary of bytes.inc.h for AVX2 and AVX-512, whose wider registers serve four codes in three bytes. */
+/* Defines sixteen bytes in SSE registers: the vocabulary of bytes.inc.h for AVX2 and AVX-512, whose wider registers serve four codes in three bytes. */
 #ifndef MX_KERNELS_BYTES_X86_H
 #define MX_KERNELS_BYTES_X86_H
 

@@ -1,4 +1,4 @@
-/* Arrays of single values: pieces to threads, whole vectors to a kernel, the rest one by one. */
+/* Encodes and decodes arrays of single values: pieces go to threads, whole vectors to a kernel, the rest one by one. */
 #include "mxgold/codec.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The kernel of codec_kernels.h, written once over the lanes of vectors_*.h: lanes.h in integer arithmetic. The including file names it in KERNEL. */
+/* Encodes arrays of single values, written once over the lanes of vectors_*.h in the integer arithmetic of lanes.h. The including file names it in
+ * KERNEL. */
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))

@@ -1,4 +1,4 @@
-/* Single values to codes with AVX2. */
+/* Compiles the encoder of single values for AVX2. */
 #include "kernels/codec_kernels.h"
 #include "kernels/vectors_avx2.h"
 

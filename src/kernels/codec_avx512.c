@@ -1,4 +1,4 @@
-/* Single values to codes with AVX-512. */
+/* Compiles the encoder of single values for AVX-512. */
 #include "kernels/codec_kernels.h"
 #include "kernels/vectors_avx512.h"
 #include "kernels/plain_avx512.h"

@@ -1,4 +1,4 @@
-/* The kernels that codec.c chooses from: one for each vector instruction set. */
+/* Declares the kernels that codec.c chooses from: one for each vector instruction set. */
 #ifndef MX_KERNELS_CODEC_KERNELS_H
 #define MX_KERNELS_CODEC_KERNELS_H
 

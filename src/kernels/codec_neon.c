@@ -1,4 +1,4 @@
-/* Single values to codes with NEON. */
+/* Compiles the encoder of single values for NEON. */
 #include "kernels/codec_kernels.h"
 #include "kernels/vectors_neon.h"
 

@@ -1,4 +1,4 @@
-/* Values from codes: SPEC 3.7. */
+/* Computes values from codes: SPEC 3.7. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The kernels of differ.h by scalar code. */
+/* Compares rows of codes by scalar code. */
 #include "kernels/differ.h"
 
 static size_t crowd(const uint8_t *x, const uint8_t *y, size_t n, unsigned least) {

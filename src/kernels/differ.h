@@ -1,4 +1,4 @@
-/* Two rows of codes side by side: where they differ, and which pairs of codes stand there. For src/verify/diff/dense.c. */
+/* Declares the comparison of two rows of codes: where they differ, and which pairs of codes stand there. For src/verify/diff/dense.c. */
 #ifndef MX_KERNELS_DIFFER_H
 #define MX_KERNELS_DIFFER_H
 

@@ -1,4 +1,4 @@
-/* The kernels of differ.h over vectors of W bytes (type v) in lanes of sixteen, which the including file defines. n is a multiple of W but for units
+/* Compares rows of codes over vectors of W bytes (type v) in lanes of sixteen, which the including file defines. n is a multiple of W but for units
  * that are alone: those go to the scalar code. */
 #define INLINE static inline __attribute__((always_inline))
 

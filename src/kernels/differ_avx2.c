@@ -1,4 +1,4 @@
-/* Where two rows of codes differ, with AVX2. */
+/* Compiles the comparison of two rows of codes for AVX2. */
 #include <immintrin.h>
 #include <string.h>
 

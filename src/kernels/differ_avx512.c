@@ -1,4 +1,4 @@
-/* Where two rows of codes differ, with AVX-512. */
+/* Compiles the comparison of two rows of codes for AVX-512. */
 #include <immintrin.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Where two rows of codes differ, with NEON. */
+/* Compiles the comparison of two rows of codes for NEON. */
 #include <arm_neon.h>
 
 #include "kernels/differ.h"

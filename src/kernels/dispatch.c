@@ -1,4 +1,4 @@
-/* What may be used: host, mask, environment; the table of kernels. */
+/* Decides which instruction sets may be used, by host, mask and environment, and holds the table of kernels. */
 #include "kernels/dispatch.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The one table of kernels: an instruction set a row, an operation a column. */
+/* Declares the one table of kernels: an instruction set a row, an operation a column. */
 #ifndef MX_KERNELS_DISPATCH_H
 #define MX_KERNELS_DISPATCH_H
 

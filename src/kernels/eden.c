@@ -1,4 +1,4 @@
-/* select=eden over a quantised matrix: groups of a row, read back from where their codes and scales were stored. */
+/* Applies select=eden to a quantised matrix: groups of a row, read back from where their codes and scales were stored. */
 #include "kernels/block/eden.h"
 #include "kernels/job.h"
 #include "mxgold/layout.h"

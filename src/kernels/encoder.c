@@ -1,4 +1,4 @@
-/* Single values under the keys of a library's cast. */
+/* Encodes single values under the keys of a library's cast. */
 #include "mxgold/encoder.h"
 
 #include <math.h>

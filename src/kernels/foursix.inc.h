@@ -1,4 +1,5 @@
-/* Part of stages.inc.h. select=foursix with one block a lane: both candidates' codes and errors, the better one kept. SPEC 3.6. */
+/* Computes select=foursix with one block a lane: both candidates' codes and errors, of which the better one is kept. Part of
+ * stages.inc.h. SPEC 3.6. */
 
 /* W blocks of a piece, sixteen columns of each from c on, with a column a vector. The last block stands for those that are not there. */
 INLINE void sixteen_columns(vf t[16], const mx_piece *p, size_t first, size_t c) {

@@ -1,4 +1,4 @@
-/* Hadamard rotation of rows, and back: SPEC 5. */
+/* Rotates rows by Hadamard matrices, and back: SPEC 5. */
 #include "kernels/dispatch.h"
 #include "kernels/threads.h"
 

@@ -1,4 +1,4 @@
-/* Part of stages.inc.h. scale.rule=hif4 with one block of 64 a lane. SPEC 3.9. */
+/* Computes scale.rule=hif4 with one block of 64 a lane. Part of stages.inc.h. SPEC 3.9. */
 
 /* |x| * r cut off below binary32: what is compared with, or rounded half up to, numbers of few bits is then as the exact product is. */
 INLINE vf product_down(vf x, vf r) {

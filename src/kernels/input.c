@@ -1,4 +1,4 @@
-/* Rounding, flushing and rotating rows by scalar code. SPEC 3.2, 5. */
+/* Rounds, flushes and rotates rows by scalar code. SPEC 3.2, 5. */
 #include "kernels/input.h"
 
 #include <float.h>

@@ -1,4 +1,4 @@
-/* What a spec asks of its input (SPEC 3.2 steps 1 to 3), once a call: rounded to a type, flushed, rotated. */
+/* Declares what a spec asks of its input (SPEC 3.2 steps 1 to 3), prepared once a call: rounded to a type, flushed, rotated. */
 #ifndef MX_KERNELS_INPUT_H
 #define MX_KERNELS_INPUT_H
 

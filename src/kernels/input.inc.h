@@ -1,5 +1,5 @@
-/* The kernel of input.h, written once over the lanes of vectors_*.h. The including file names it in KERNEL, and that of a transpose in TURN, that of 16-bit inputs in
- * WIDEN. */
+/* Rounds, flushes and rotates rows, written once over the lanes of vectors_*.h. The including file names it in KERNEL, and that of a transpose in
+ * TURN, that of 16-bit inputs in WIDEN. */
 #include <float.h>
 #include <string.h>
 

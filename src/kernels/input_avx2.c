@@ -1,4 +1,4 @@
-/* Rounding, flushing and rotating rows with AVX2. */
+/* Compiles rounding, flushing and rotating rows for AVX2. */
 #include "kernels/input.h"
 #include "kernels/vectors_avx2.h"
 

@@ -1,4 +1,4 @@
-/* Rounding, flushing and rotating rows with AVX-512. */
+/* Compiles rounding, flushing and rotating rows for AVX-512. */
 #include "kernels/input.h"
 #include "kernels/vectors_avx512.h"
 

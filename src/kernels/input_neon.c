@@ -1,4 +1,4 @@
-/* Rounding, flushing and rotating rows with NEON. */
+/* Compiles rounding, flushing and rotating rows for NEON. */
 #include "kernels/input.h"
 #include "kernels/vectors_neon.h"
 

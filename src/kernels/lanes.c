@@ -1,4 +1,4 @@
-/* From format and rounding to the numbers of the vector encoders. What is special comes from mx_encode itself. */
+/* Works out the numbers of the vector encoders from a format and a rounding. What is special comes from mx_encode itself. */
 #include "kernels/lanes.h"
 
 #include <float.h>

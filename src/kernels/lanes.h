@@ -1,4 +1,4 @@
-/* Encoding in vectors: the numbers by which integer arithmetic on binary32 bits gives a format's codes. */
+/* Declares encoding in vectors: the numbers by which integer arithmetic on binary32 bits gives a format's codes. */
 #ifndef MX_KERNELS_LANES_H
 #define MX_KERNELS_LANES_H
 

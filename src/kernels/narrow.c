@@ -1,4 +1,4 @@
-/* Whole arrays: each value equals mx_encode of the format (tests/test_codec.c compares). */
+/* Casts whole arrays to binary16 and bfloat16 and back. */
 #include "mxgold/dtype.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Philox4x32-10 of many counters side by side. Part of stages.inc.h. */
+/* Computes Philox4x32-10 of many counters side by side. Part of stages.inc.h. */
 
 enum { PHILOX_M0 = (int32_t)0xD2511F53, PHILOX_M1 = (int32_t)0xCD9E8D57, PHILOX_K0 = (int32_t)0x9E3779B9, PHILOX_K1 = (int32_t)0xBB67AE85 };
 

@@ -1,4 +1,4 @@
-/* Nearest codes, ties to even, of formats of up to eight bits that saturate: sixty-four at a time. After vectors_avx512.h. */
+/* Finds the nearest codes, ties to even, of formats of up to eight bits that saturate, sixty-four values at a time. After vectors_avx512.h. */
 #ifndef MX_KERNELS_PLAIN_AVX512_H
 #define MX_KERNELS_PLAIN_AVX512_H
 

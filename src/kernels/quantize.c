@@ -1,4 +1,4 @@
-/* Quantise: the driver over bands of rows. SPEC 3.2. */
+/* Quantises a matrix: the driver over bands of rows. SPEC 3.2. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

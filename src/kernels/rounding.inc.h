@@ -1,4 +1,4 @@
-/* Rounding magnitudes to a format, in lanes of vectors: codes under each rounding, and the values of codes. Part of stages.inc.h. */
+/* Rounds magnitudes to a format in lanes of vectors: codes under each rounding, and the values of codes. Part of stages.inc.h. */
 
 /* The sum with the power of two whose last place is one step of the format rounds to that step, ties to even. */
 INLINE vi nearest(vi a, const mx_stage_encode *e) {

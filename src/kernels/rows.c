@@ -1,4 +1,4 @@
-/* Rows of a source as the rule of a spec sees them: read, transposed where asked, rounded, flushed, rotated. */
+/* Reads rows of a source as the rule of a spec sees them: transposed where asked, rounded, flushed, rotated. */
 #include "kernels/rows.h"
 
 static int as_they_are(const mx_input *in) { return in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush && !in->had_size; }

@@ -1,4 +1,4 @@
-/* Rows of a source as the rule sees them: transposed, rounded to the rule's type, flushed, rotated. SPEC 3.2 steps 1 to 3. */
+/* Declares rows of a source as the rule sees them: transposed, rounded to the rule's type, flushed, rotated. SPEC 3.2 steps 1 to 3. */
 #ifndef MX_KERNELS_ROWS_H
 #define MX_KERNELS_ROWS_H
 

@@ -1,4 +1,4 @@
-/* From a plan to the forms that vector kernels know. What has no form stays scalar. */
+/* Translates a plan into the forms that vector kernels know; a plan without such a form stays scalar. What has no form stays scalar. */
 #include "kernels/stages.h"
 
 #include <float.h>

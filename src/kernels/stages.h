@@ -1,4 +1,4 @@
-/* The general vector path: what a plan asks for, in the few forms that vector kernels know, and the table of kernels of an ISA.
+/* Declares the general vector path: what a plan asks for, in the few forms that vector kernels know, and the table of kernels of an ISA.
  *
  * A row of blocks goes through three stages, some dozen blocks at a time so that the data stay in the nearest cache:
  *   1 amax     largest magnitude of each block, as bits

@@ -1,5 +1,5 @@
-/* The kernels of stages.h, written once over the lanes of vectors_*.h: W lanes, vf of binary32, vi of int32, vm of truth. The including file names the
- * table in TABLE, and defines HOT(out, f, p) if it has a kernel of its own for e2m1 by table. */
+/* Computes the three stages of stages.h, written once over the lanes of vectors_*.h: W lanes, vf of binary32, vi of int32, vm of truth. The
+ * including file names the table in TABLE, and defines HOT(out, f, p) if it has a kernel of its own for e2m1 by table. */
 #include <string.h>
 
 #include "mxgold/random.h"

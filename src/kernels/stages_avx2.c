@@ -1,4 +1,4 @@
-/* The general vector path with AVX2. */
+/* Compiles the three stages of quantising for AVX2. */
 #include "kernels/stages.h"
 #include "kernels/vectors_avx2.h"
 

@@ -1,4 +1,4 @@
-/* The three stages of quantising with AVX-512, and what only its permutation of bytes can do. */
+/* Compiles the three stages of quantising for AVX-512, with what only its permutation of bytes can do. */
 #include "kernels/stages.h"
 #include "kernels/vectors_avx512.h"
 #include "kernels/plain_avx512.h"

@@ -1,4 +1,4 @@
-/* The general vector path with NEON. */
+/* Compiles the three stages of quantising for NEON. */
 #include "kernels/stages.h"
 #include "kernels/vectors_neon.h"
 

@@ -1,4 +1,4 @@
-/* Driving the vector kernels: rows of blocks in pieces, and tiles of any shape. */
+/* Drives the vector kernels over rows of blocks in pieces, and over tiles of any shape. */
 #include <math.h>
 #include <string.h>
 

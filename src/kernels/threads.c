@@ -1,4 +1,4 @@
-/* How many threads a call gets.
+/* Decides how many threads a call gets.
  *
  * OpenMP's runtime ends the process when a thread cannot be started, puts a table of the team on the stack, and waits for ever in a child of fork() for
  * threads that only the parent has. So the number is held to what is sensible, the first call that wants more threads than any before it on its

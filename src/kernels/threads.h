@@ -1,4 +1,4 @@
-/* How many threads a call is worth. */
+/* Declares how many threads a call is worth. */
 #ifndef MX_KERNELS_THREADS_H
 #define MX_KERNELS_THREADS_H
 

@@ -1,4 +1,4 @@
-/* One tile of a quantised matrix by scalar code: what every vector kernel is held to, and what takes over where none fits. SPEC 3.2. */
+/* Quantises one tile of a matrix by scalar code, to which every vector kernel is held, and which takes over where none fits. SPEC 3.2. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Tiles of AMX: what the processor says of them, and the leave to use them that Linux gives a process. */
+/* Asks the processor for tiles of AMX, and Linux for the leave to use them. */
 #include "kernels/tile_state.h"
 
 #if defined(__x86_64__) && defined(__linux__)

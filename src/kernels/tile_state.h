@@ -1,4 +1,4 @@
-/* Tiles of AMX: are they there, and may this process use them? */
+/* Declares whether there are tiles of AMX, and whether this process may use them. */
 #ifndef MX_KERNELS_TILE_STATE_H
 #define MX_KERNELS_TILE_STATE_H
 

@@ -1,4 +1,4 @@
-/* The kernels of values.h by scalar code. */
+/* Computes values from codes by scalar code. */
 #include "kernels/values.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The kernels of values.h, written once over the lanes of vectors_*.h. The including file has VALUES4 and look_up(), and names the table in TABLE. */
+/* Computes values from codes, written once over the lanes of vectors_*.h. The including file has VALUES4 and look_up(), and names the table in
+ * TABLE. */
 #include <string.h>
 
 #include "kernels/block/narrow.h"

@@ -1,4 +1,4 @@
-/* Values from codes with AVX2. */
+/* Compiles values from codes for AVX2. */
 #include "kernels/values.h"
 #include "kernels/vectors_avx2.h"
 

@@ -1,4 +1,4 @@
-/* Values from codes with AVX-512. */
+/* Compiles values from codes for AVX-512. */
 #include "kernels/values.h"
 #include "kernels/vectors_avx512.h"
 

@@ -1,4 +1,4 @@
-/* Values from codes with NEON. */
+/* Compiles values from codes for NEON. */
 #include "kernels/values.h"
 #include "kernels/vectors_neon.h"
 

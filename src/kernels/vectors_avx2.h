@@ -1,4 +1,4 @@
-/* Eight lanes: the vocabulary of stages.inc.h in AVX2. */
+/* Defines the vocabulary of stages.inc.h in AVX2, eight lanes. */
 #ifndef MX_KERNELS_VECTORS_AVX2_H
 #define MX_KERNELS_VECTORS_AVX2_H
 

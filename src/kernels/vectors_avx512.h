@@ -1,4 +1,4 @@
-/* Sixteen lanes: the vocabulary of stages.inc.h in AVX-512. */
+/* Defines the vocabulary of stages.inc.h in AVX-512, sixteen lanes. */
 #ifndef MX_KERNELS_VECTORS_AVX512_H
 #define MX_KERNELS_VECTORS_AVX512_H
 

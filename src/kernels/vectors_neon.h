@@ -1,4 +1,4 @@
-/* Four lanes: the vocabulary of stages.inc.h in AArch64's NEON. */
+/* Defines the vocabulary of stages.inc.h in AArch64's NEON, four lanes. */
 #ifndef MX_KERNELS_VECTORS_NEON_H
 #define MX_KERNELS_VECTORS_NEON_H
 

@@ -1,5 +1,5 @@
-/* The terms of one group with AVX-512: sixteen products at a time, even and odd ones each as eight of 64 bits. fused.c says the same one product
- * at a time; tests hold the two together. */
+/* Aligns the terms of one group with AVX-512: sixteen products at a time, even and odd ones each as eight of 64 bits. fused.c says the same one
+ * product at a time; tests hold the two together. */
 #include "internal.h"
 
 #include <immintrin.h>

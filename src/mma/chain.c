@@ -1,4 +1,4 @@
-/* Models without alignment: chains of fused multiply-adds, pairwise f32 sums, integers. docs/reference/SPEC.md section 4. */
+/* Runs models without alignment: chains of fused multiply-adds, pairwise f32 sums, integers. docs/reference/SPEC.md section 4. */
 #include "internal.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The fused sum, one group at a time: align, cut, sum, join C, round once. docs/reference/SPEC.md section 4. */
+/* Computes the fused sum one group at a time: align, cut, sum, join C, round once. docs/reference/SPEC.md section 4. */
 #include "internal.h"
 #include "mxgold/isa.h"
 

@@ -1,6 +1,6 @@
-/* What the files of the matrix-unit models share. The order of work: mma.c and gemm/fused.c say what the operands are, run.c cuts D into jobs,
- * panel.c turns rows of operands into panels, a kernel (fused.c, chain.c) computes one output from a row of each panel, round.c
- * makes its bits. */
+/* Declares what the files of the matrix-unit models share. The order of work: mma.c and gemm/fused.c say what the operands are, run.c cuts D into
+ * jobs, panel.c turns rows of operands into panels, a kernel (fused.c, chain.c) computes one output from a row of each panel, round.c makes its
+ * bits. */
 #ifndef MX_MMA_INTERNAL_H
 #define MX_MMA_INTERNAL_H
 

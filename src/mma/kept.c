@@ -1,4 +1,4 @@
-/* Panels of whole operands, one pair for each way of taking numbers apart (through binary16 or not, the exponent of zeros, scales apart or not). */
+/* Keeps panels of whole operands, one pair for each way to decompose numbers (through binary16 or not, the exponent of zeros, scales apart or not). */
 #include "kept.h"
 
 #include <stdlib.h>

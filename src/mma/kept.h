@@ -1,4 +1,4 @@
-/* Operands taken apart once for many models of the same types: what a search over models (src/verify/probe_*.c) runs them on. */
+/* Declares operands that are decomposed once for many models of the same types, which a search over models (src/verify/probe) runs on. */
 #ifndef MX_MMA_KEPT_H
 #define MX_MMA_KEPT_H
 

@@ -1,4 +1,4 @@
-/* Which models run 16 outputs at a time, and the walk along K. */
+/* Decides which models run 16 outputs at a time, and walks along K. */
 #include "lanes.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The fused sum for 16 outputs at a time: one row of A, 16 columns of B, an output a lane.
+/* Declares the fused sum for 16 outputs at a time: one row of A, 16 columns of B, an output a lane.
  *
  * lanes.c decides whether a model can run so, lays columns out and walks along K; lanes_avx512.c computes one row. Every bound that makes
  * 32 (or 64) bits enough is checked in mma_lanes_plan(): what does not fit runs in fused.c, and gives the same bits. */

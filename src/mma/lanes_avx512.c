@@ -1,4 +1,4 @@
-/* One row by 16 columns with AVX-512: an output a lane. fused.c says the same one output at a time; tests hold the two together. */
+/* Computes one row by 16 columns with AVX-512, an output a lane. fused.c says the same one output at a time; tests hold the two together. */
 #include "lanes.h"
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-/* mx_mma: operands, C and D as raw bits in memory. */
+/* Runs mx_mma() on operands, C and D as raw bits in memory. */
 #include <string.h>
 
 #include "internal.h"

@@ -1,4 +1,4 @@
-/* Raw bits to numbers. */
+/* Decomposes raw bits into sign, significand and exponent. */
 #include "internal.h"
 
 #include <stdlib.h>

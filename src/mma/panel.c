@@ -1,4 +1,4 @@
-/* Rows of operands to panels. */
+/* Turns rows of operands into panels. */
 #include "internal.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Cutting and rounding of integers scaled by a power of two. */
+/* Cuts and rounds integers that are scaled by a power of two. */
 #include "internal.h"
 
 #include <string.h>

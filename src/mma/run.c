@@ -1,4 +1,4 @@
-/* The walk over D: blocks of outputs, their operands as panels over stretches of K, and one kernel on each output. */
+/* Walks over D: blocks of outputs, their operands as panels over stretches of K, and one kernel on each output. */
 #include <stdlib.h>
 #include <string.h>
 

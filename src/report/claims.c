@@ -1,5 +1,4 @@
-/* What the sweep's file claims of its arms, held against their results: for each pair of arms that a claim is about, the paired difference and whether it
- * agrees. */
+/* Holds the claims of the sweep's file against the results of its arms: for each pair of arms that a claim is about, the paired difference and whether it agrees. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What an arm's configuration costs beyond plain rounding: its techniques, bits of operands, time of products, operations a value. */
+/* Computes what an arm's configuration costs beyond plain rounding: its techniques, bits of operands, time of products, operations a value. */
 #include <math.h>
 #include <string.h>
 

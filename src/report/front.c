@@ -1,4 +1,4 @@
-/* Arms that no other with the same reference beats: none costs no more in every respect and has a lower loss. */
+/* Finds the arms that no other with the same reference beats: none costs no more in every respect and has a lower loss. */
 #include <math.h>
 
 #include "report/internal.h"

@@ -1,4 +1,4 @@
-/* What the files of a report share.
+/* Declares what the files of a report share.
  *
  * paired.c    statistics of paired runs
  * results.c   results.jsonl and the runs' metrics, as arms and seeds

@@ -1,4 +1,4 @@
-/* Student's t, intervals of means and of paired differences, Holm's correction. */
+/* Computes Student's t, intervals of means and of paired differences, and Holm's correction. */
 #include "mxgold/paired.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Each arm against its reference, seed by seed; which differences are resolved. */
+/* Compares each arm with its reference, seed by seed, and says which differences are resolved. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

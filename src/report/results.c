@@ -1,4 +1,4 @@
-/* results.jsonl as arms with their runs and knobs; each run's training losses, smoothed. */
+/* Reads results.jsonl as arms with their runs and knobs, and each run's training losses, smoothed. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A report in words: how many arms differ from their reference, which claims hold, how large the noise of seeds is. */
+/* Says a report in words: how many arms differ from their reference, which claims hold, how large the noise of seeds is. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What a sweep's file claims of its arms, held against the arms that there are: a claim about a misspelt arm must not wait for hours of runs. */
+/* Checks the claims of a sweep's file against the arms that there are: a claim about a misspelt arm must not wait for hours of runs. */
 #include <stdio.h>
 #include <string.h>
 

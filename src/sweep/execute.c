@@ -1,4 +1,4 @@
-/* A call's runs by processes that take one after the other. */
+/* Does the runs of a call by processes that take one after the other. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>

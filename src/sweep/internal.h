@@ -1,4 +1,4 @@
-/* What the files of a sweep share.
+/* Declares what the files of a sweep share.
  *
  * space.c     from the sweep's file to its runs
  * names.c     keys that an object of the file may have

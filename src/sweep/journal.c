@@ -1,5 +1,6 @@
-/* Events of runs. Each process appends lines to a journal of its own with one write() a line, so no line is mixed with another's, and a kill can cut off the
- * last line only, which then has no newline and is not read. Nothing is ever rewritten: readers merge all journals. */
+/* Writes and reads journals of the events of runs. Each process appends lines to a journal of its own with one write() a line, so no line is mixed
+ * with another's, and a kill can cut off the last line only, which then has no newline and is not read. Nothing is ever rewritten: readers merge all
+ * journals. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Keys of an object of the sweep's file: one that is unknown is refused, and the nearest are named. */
+/* Refuses unknown keys of an object of the sweep's file, and names the nearest. */
 #include <string.h>
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* results.jsonl: the outcomes of a sweep's runs in the sweep's order; sweep.json beside it: the sweep that they are of. */
+/* Writes results.jsonl, the outcomes of a sweep's runs in the sweep's order, and sweep.json beside it, the sweep that they are of. */
 #include <stdio.h>
 #include <stdlib.h>
 

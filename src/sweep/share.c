@@ -1,4 +1,4 @@
-/* Which runs are a call's: its share of the identities, those without an outcome; and what became of them. */
+/* Chooses the runs of a call: its share of the identities, those without an outcome; and says what became of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

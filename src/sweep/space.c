@@ -1,4 +1,4 @@
-/* From the sweep's file to its runs: arms, the combinations of a grid, references, seeds. */
+/* Makes the runs of a sweep from its file: arms, the combinations of a grid, references, seeds. */
 #include <errno.h>
 #include <search.h>
 #include <stdio.h>

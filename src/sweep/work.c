@@ -1,4 +1,4 @@
-/* Runs in this process, one after the other, each on one thread: several small runs beside each other finish sooner than threads inside one. */
+/* Does runs in this process, one after the other, each on one thread: several small runs beside each other finish sooner than threads inside one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

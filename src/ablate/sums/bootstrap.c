@@ -1,6 +1,6 @@
-/* Is a difference more than the luck of the blocks? A paired bootstrap over units, symmetric and studentised (Hall, The Bootstrap and Edgeworth Expansion,
- * 1992, section 3.6): quantiles of resamples are too narrow where a few units hold much of the error, since a resample that lacks them is off by many of its
- * own standard errors; that is what is counted here. */
+/* Decides whether a difference is more than the luck of the blocks. A paired bootstrap over units, symmetric and studentised (Hall, The Bootstrap
+ * and Edgeworth Expansion, 1992, section 3.6): quantiles of resamples are too narrow where a few units hold much of the error, since a resample that
+ * lacks them is off by many of its own standard errors; that is what is counted here. */
 #include <math.h>
 #include <stdlib.h>
 

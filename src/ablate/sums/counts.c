@@ -1,4 +1,4 @@
-/* Counts over codes and scales: integers, so that threads may add in any order. */
+/* Counts codes and scales in integers, so that threads may add in any order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

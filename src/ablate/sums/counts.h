@@ -1,4 +1,4 @@
-/* Saturated codes of a run of values, which a vector ISA may count. */
+/* Declares the count of saturated codes of a run of values, which a vector ISA may do. */
 #ifndef MX_ABLATE_SUMS_COUNTS_H
 #define MX_ABLATE_SUMS_COUNTS_H
 

@@ -1,4 +1,4 @@
-/* Saturated codes in vectors: sixteen codes in a register of bytes, their values in two of floats. */
+/* Counts saturated codes with AVX2: sixteen codes in a register of bytes, their values in two of floats. */
 #include <immintrin.h>
 
 #include "ablate/sums/counts.h"

@@ -1,4 +1,4 @@
-/* Logarithm, exponential, normal quantile. */
+/* Computes the logarithm, the exponential and the quantile of the normal distribution by polynomials. */
 #include "ablate/sums/real.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Sums over pairs, in an order that neither threads nor vectors change. */
+/* Sums over pairs of values in an order that neither threads nor vectors change. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The inner loops of the sums, which a vector ISA may do: the same bits, since lane i % 4 takes value i in each. */
+/* Declares the inner loops of the sums, which a vector ISA may do with the same bits, since lane i % 4 takes value i in each. */
 #ifndef MX_ABLATE_SUMS_SUMS_H
 #define MX_ABLATE_SUMS_SUMS_H
 

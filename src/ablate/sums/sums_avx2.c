@@ -1,4 +1,4 @@
-/* Sums in vectors: a register of four doubles is the four lanes. */
+/* Sums with AVX2: a register of four doubles is the four lanes. */
 #include <immintrin.h>
 
 #include "ablate/sums/sums.h"

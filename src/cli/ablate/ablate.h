@@ -1,4 +1,4 @@
-/* The ablate command's parts: which tensors, which specs, what was measured, how it is shown. */
+/* Declares the parts of the command ablate: which tensors, which specs, what was measured, how it is shown. */
 #ifndef CLI_ABLATE_ABLATE_H
 #define CLI_ABLATE_ABLATE_H
 

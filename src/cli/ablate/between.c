@@ -1,4 +1,4 @@
-/* By how many dB one spec is worse than another, with the interval of that difference: of the two's own parts, so that no third spec changes it. */
+/* Says by how many dB one spec is worse than another, with an interval of that difference that no third spec changes. */
 #include <stdlib.h>
 
 #include "ablate.h"

@@ -1,4 +1,4 @@
-/* What the charts show, as gnuplot scripts. */
+/* Writes the charts as gnuplot scripts. */
 #include "charts.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The charts: what they are drawn from, the gnuplot scripts that draw them, and the pictures that gnuplot makes of those. */
+/* Declares the charts: what they are drawn from, the gnuplot scripts that draw them, and the pictures that gnuplot makes of those. */
 #ifndef CLI_ABLATE_CHARTS_H
 #define CLI_ABLATE_CHARTS_H
 

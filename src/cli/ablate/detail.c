@@ -1,4 +1,4 @@
-/* One tensor under every spec, for the charts: a spec a piece of work. */
+/* Measures one tensor under every spec for the charts, with a spec as the piece of work of a thread. */
 #include <math.h>
 #include <stdlib.h>
 

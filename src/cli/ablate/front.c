@@ -1,5 +1,5 @@
-/* Which specs are on the Pareto front of bits and error. Every two specs stand in a relation that no third changes: of their bits, and of the difference of
- * their errors with its own interval. */
+/* Decides which specs are on the Pareto front of bits and error. Every two specs stand in a relation that no third changes: of their bits, and of
+ * the difference of their errors with its own interval. */
 #include <stdlib.h>
 
 #include "ablate.h"

@@ -1,4 +1,4 @@
-/* The page of a sweep: what the terminal shows, in the same order, and charts as SVG between. */
+/* Writes the HTML page of an ablation: what the terminal shows, in the same order, with charts as SVG between. */
 #include <stdlib.h>
 
 #include "charts.h"

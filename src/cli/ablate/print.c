@@ -1,4 +1,4 @@
-/* The tables of an ablation. */
+/* Prints the tables of an ablation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

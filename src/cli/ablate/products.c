@@ -1,4 +1,4 @@
-/* --gemm and --six: every spec's product is measured, or found in the state, and then shown. */
+/* Runs --gemm and --six: every spec's product is measured, or found in the state, and then shown. */
 #include "products.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* --gemm and --six: what quantising its operands does to a product, measured and shown. */
+/* Declares --gemm and --six: what quantising its operands does to a product, measured and shown. */
 #ifndef CLI_ABLATE_PRODUCTS_H
 #define CLI_ABLATE_PRODUCTS_H
 

@@ -1,4 +1,4 @@
-/* The charts of --gemm and --six: bars of errors and points of gains, a row a spec. */
+/* Draws the charts of --gemm and --six: bars of errors and points of gains, a row a spec. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* --gemm and --six: what each operand's spec is, and what the figures of a spec say beside those of the others. */
+/* Works out the figures of --gemm and --six: what each operand's spec is, and how a spec stands beside the others. */
 #include <stdio.h>
 #include <string.h>
 

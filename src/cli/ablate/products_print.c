@@ -1,4 +1,4 @@
-/* The tables of --gemm and --six. */
+/* Prints the tables of --gemm and --six. */
 #include <stdio.h>
 #include <string.h>
 

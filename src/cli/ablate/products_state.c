@@ -1,5 +1,5 @@
-/* Measured products in a state file, so that a run that was stopped goes on. One line a spec: KEY of all that the figures depend on, then the figures. A spec
- * that is added later finds those of the others, since no figure depends on another spec. */
+/* Keeps measured products in a state file, so that a run that was stopped goes on. One line a spec: KEY of all that the figures depend on, then the
+ * figures. A spec that is added later finds those of the others, since no figure depends on another spec. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Which specs give a tensor the very same values, so that a table and a chart say it once. */
+/* Finds the specs that give a tensor the very same values, so that a table and a chart show them once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Which specs: presets, and every combination of the values of --set. */
+/* Lists the specs of an ablation: presets, and every combination of the values of --set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Measured pairs of tensor and spec in a file, so that a run that was stopped goes on. One line a pair, written when it is measured: KEY of the tensor and the
- * run, spec, the errors of the tensor's parts, which the intervals are made of when all specs are there, and the numbers. */
+/* Keeps measured pairs of tensor and spec in a file, so that a run that was stopped goes on. One line a pair, written when it is measured: KEY of
+ * the tensor and the run, spec, the errors of the tensor's parts, which the intervals are made of when all specs are there, and the numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

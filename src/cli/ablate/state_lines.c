@@ -1,4 +1,4 @@
-/* A state file of ablate: its first line says what it is, every other line ends in a digest of what stands before it. */
+/* Reads and writes the lines of a state file of ablate: the first says what it is, and every other one ends in a digest of what stands before it. */
 #include "state_lines.h"
 
 #include <errno.h>

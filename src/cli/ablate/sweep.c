@@ -1,5 +1,5 @@
-/* Every tensor under every spec. A pair of both is one piece of work for one thread: regions of OpenMP within each small step would cost more than the
- * steps, since their threads spin while they wait. */
+/* Measures every tensor under every spec. A pair of both is one piece of work for one thread: regions of OpenMP within each small step would cost
+ * more than the steps, since their threads spin while they wait. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

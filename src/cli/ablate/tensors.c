@@ -1,4 +1,4 @@
-/* Which tensors: files, wildcards, shards, generators. */
+/* Lists the tensors of an ablation: from files, wildcards, shards and generators. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>

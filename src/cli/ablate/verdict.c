@@ -1,4 +1,4 @@
-/* What a reader takes away from a table, in one sentence. */
+/* Says in one sentence what a reader should take away from a table. */
 #include <stdio.h>
 
 #include "ablate.h"

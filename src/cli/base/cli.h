@@ -1,4 +1,4 @@
-/* What every command sees: its options parsed into its own struct, and one way to fail.
+/* Declares what every command sees: its options parsed into its own struct, and one way to fail.
  *
  * A command is one file cmd_NAME.c that defines `const cli_command cmd_NAME`, and one row in commands.def. Help, the man page, shell completion and
  * the parser all read the same tables. */

@@ -1,4 +1,4 @@
-/* Names of files, and files that are written whole or not at all. */
+/* Declares checks of file names, and files that are written whole or not at all. */
 #ifndef CLI_BASE_FILES_H
 #define CLI_BASE_FILES_H
 

@@ -1,4 +1,4 @@
-/* Running gnuplot. */
+/* Runs gnuplot on a script and takes what it draws. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

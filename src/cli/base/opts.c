@@ -1,4 +1,4 @@
-/* Parsing of options by table. */
+/* Parses the options of a command by its table. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

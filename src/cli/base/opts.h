@@ -1,4 +1,4 @@
-/* Parsing of options by table. */
+/* Declares the parser of options by table. */
 #ifndef CLI_BASE_OPTS_H
 #define CLI_BASE_OPTS_H
 

@@ -1,4 +1,4 @@
-/* A document as a flat list of items; two printers walk it. */
+/* Keeps a document as a flat list of items, and prints it as aligned text or as JSON. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>

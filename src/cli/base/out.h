@@ -1,4 +1,4 @@
-/* One structure for what a command prints: pairs, tables, nested objects. Printed as aligned text, or as one JSON object under --json.
+/* Declares one structure for what a command prints: pairs, tables, nested objects. Printed as aligned text, or as one JSON object under --json.
  *
  *   out *o = out_new();
  *   out_text(o, "file", path);                     a pair

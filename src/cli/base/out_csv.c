@@ -1,4 +1,4 @@
-/* One table of a document as CSV (RFC 4180, lines that end in LF): a line of names, a line a row, numbers with all their digits. */
+/* Prints one table of a document as CSV (RFC 4180, lines that end in LF): a line of names, a line a row, numbers with all their digits. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A document as HTML: its tables, and lists of pairs, as the terminal shows them. */
+/* Prints a document as HTML: its tables and lists of pairs, as the terminal shows them. */
 #include <string.h>
 
 #include "cli.h"

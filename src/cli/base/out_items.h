@@ -1,4 +1,4 @@
-/* What a document is made of: for the printers alone. */
+/* Declares what a document is made of, for the printers alone. */
 #ifndef CLI_BASE_OUT_ITEMS_H
 #define CLI_BASE_OUT_ITEMS_H
 

@@ -1,4 +1,4 @@
-/* A document as Markdown: a heading and a table for each table, a list for pairs. */
+/* Prints a document as Markdown: a heading and a table for each table, a list for pairs. */
 #include <stdio.h>
 #include <string.h>
 

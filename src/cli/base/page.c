@@ -1,4 +1,4 @@
-/* A page that needs nothing else. */
+/* Writes an HTML page that needs no other file: its beginning, its end, and text in it. */
 #include "page.h"
 
 #include <string.h>

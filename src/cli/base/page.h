@@ -1,4 +1,4 @@
-/* A page that needs nothing else: how it begins and ends, text in it, and charts as gnuplot writes them. */
+/* Declares HTML pages that need no other file: how they begin and end, text in them, and charts as gnuplot writes them. */
 #ifndef CLI_BASE_PAGE_H
 #define CLI_BASE_PAGE_H
 

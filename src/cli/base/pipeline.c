@@ -1,4 +1,4 @@
-/* Threads of their own that sleep while they wait: those of OpenMP spin, which on a busy machine takes the processor from who is waited for. */
+/* Makes pieces of work on threads that sleep while they wait: those of OpenMP spin, which on a busy machine takes the processor from the thread that is waited for. */
 #include "pipeline.h"
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-/* Pieces of work made on all processors and kept in order: while one thread writes, the others make the next pieces. */
+/* Declares pieces of work that are made on all processors and kept in order: while one thread writes, the others make the next pieces. */
 #ifndef CLI_BASE_PIPELINE_H
 #define CLI_BASE_PIPELINE_H
 

@@ -1,4 +1,4 @@
-/* Progress of long work, on a terminal. */
+/* Shows the progress of long work on a terminal. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Progress of long work, on a terminal. */
+/* Declares how the progress of long work is shown on a terminal. */
 #ifndef CLI_BASE_PROGRESS_H
 #define CLI_BASE_PROGRESS_H
 

@@ -1,4 +1,4 @@
-/* Shapes: as a user types them, and what is to be said of them. */
+/* Reads shapes that a user types, and says how a shape fits the blocks of a spec. */
 #include "shape.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Shapes: as a user types them, and what is to be said of them. */
+/* Declares shapes as a user types them, and what there is to say of them. */
 #ifndef CLI_BASE_SHAPE_H
 #define CLI_BASE_SHAPE_H
 

@@ -1,4 +1,4 @@
-/* How long threads spin before they sleep. */
+/* Sets how long OpenMP's threads spin before they sleep. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* How long threads spin before they sleep: a training step has hundreds of short parallel regions. */
+/* Declares how long OpenMP's threads spin before they sleep: a training step has hundreds of short parallel regions. */
 #ifndef CLI_SPIN_H
 #define CLI_SPIN_H
 

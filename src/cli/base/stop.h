@@ -1,4 +1,4 @@
-/* Signals that ask a long command to stop: it writes a checkpoint first. */
+/* Declares the signals that ask a long command to stop, before which it writes a checkpoint. */
 #ifndef CLI_BASE_STOP_H
 #define CLI_BASE_STOP_H
 

@@ -1,4 +1,4 @@
-/* Plain arrays in and out. */
+/* Reads one plain tensor and writes one. */
 #include "tensor_io.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* One tensor in, one tensor out: what commands on plain arrays share. */
+/* Declares one tensor in and one tensor out, which commands on plain arrays share. */
 #ifndef CLI_BASE_TENSOR_IO_H
 #define CLI_BASE_TENSOR_IO_H
 

@@ -1,4 +1,4 @@
-/* The operations of `mxgold bench` that move bytes: codes packed, scales into the layouts of matrix units and back. */
+/* Times the operations of `mxgold bench` that move bytes: codes packed, scales into the layouts of matrix units and back. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Operations of `mxgold bench`. */
+/* Lists the operations of `mxgold bench` and runs each of them once. */
 #include "ops.h"
 
 #include <stdlib.h>

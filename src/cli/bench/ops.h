@@ -1,4 +1,4 @@
-/* The operations that `mxgold bench` measures, each a call on the same matrix, and what they are measured against. */
+/* Declares the operations that `mxgold bench` measures, each a call on the same matrix, and what they are measured against. */
 #ifndef CLI_BENCH_OPS_H
 #define CLI_BENCH_OPS_H
 

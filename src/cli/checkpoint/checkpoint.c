@@ -1,4 +1,4 @@
-/* Shards of a checkpoint. */
+/* Finds the shards of a checkpoint and the tensors in them. */
 #include "checkpoint.h"
 
 #include <dirent.h>

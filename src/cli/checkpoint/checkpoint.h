@@ -1,4 +1,4 @@
-/* A checkpoint: one file, or shards named by an index (MODEL.safetensors.index.json). */
+/* Declares a checkpoint: one file, or shards named by an index (MODEL.safetensors.index.json). */
 #ifndef CLI_CHECKPOINT_CHECKPOINT_H
 #define CLI_CHECKPOINT_CHECKPOINT_H
 

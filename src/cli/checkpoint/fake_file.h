@@ -1,4 +1,4 @@
-/* One file of a checkpoint through a quantiser and back. */
+/* Declares one file of a checkpoint quantised and dequantised again. */
 #ifndef CLI_CHECKPOINT_FAKE_FILE_H
 #define CLI_CHECKPOINT_FAKE_FILE_H
 

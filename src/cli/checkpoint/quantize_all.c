@@ -1,4 +1,4 @@
-/* A checkpoint through a quantiser and back, a file at a time. */
+/* Quantises a whole checkpoint and dequantises it again, a file at a time. */
 #include "cli/checkpoint/quantize_all.h"
 #include "cli/base/shape.h"
 

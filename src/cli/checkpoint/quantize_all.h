@@ -1,4 +1,4 @@
-/* mxgold quantize MODEL --all --fake: a whole checkpoint, quantised and come back. */
+/* Declares mxgold quantize MODEL --all --fake: a whole checkpoint, quantised and dequantised again. */
 #ifndef CLI_CHECKPOINT_QUANTIZE_ALL_H
 #define CLI_CHECKPOINT_QUANTIZE_ALL_H
 

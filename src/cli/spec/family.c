@@ -1,4 +1,4 @@
-/* From --bound-bits, --bound-fraction and --bound-sums to the family of devices that a bound is over. */
+/* Reads --bound-bits, --bound-fraction and --bound-sums as the family of devices that a bound holds for. */
 #include "cli/spec/family.h"
 
 const char *family_sums(size_t index) {

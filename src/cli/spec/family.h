@@ -1,4 +1,4 @@
-/* --bound-bits, --bound-fraction and --bound-sums: the family of devices that a bound is over. */
+/* Declares --bound-bits, --bound-fraction and --bound-sums: the family of devices that a bound holds for. */
 #ifndef CLI_SPEC_FAMILY_H
 #define CLI_SPEC_FAMILY_H
 

@@ -1,4 +1,4 @@
-/* Words that a key of a spec takes. */
+/* Lists the words that a key of a spec takes. */
 #include "cli/spec/key_choices.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Words that a key of a spec takes, for options of their own name. */
+/* Declares the words that a key of a spec takes, for options that have the key's name. */
 #ifndef CLI_SPEC_KEY_CHOICES_H
 #define CLI_SPEC_KEY_CHOICES_H
 

@@ -1,4 +1,4 @@
-/* Regular expressions on the names of tensors. */
+/* Matches the names of tensors with regular expressions. */
 #include "cli/spec/name_filter.h"
 
 #include "cli/base/cli.h"

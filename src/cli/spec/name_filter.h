@@ -1,4 +1,4 @@
-/* --include and --exclude: which tensors of a checkpoint, by name. */
+/* Declares --include and --exclude, which choose tensors of a checkpoint by name. */
 #ifndef CLI_SPEC_NAME_FILTER_H
 #define CLI_SPEC_NAME_FILTER_H
 

@@ -1,4 +1,4 @@
-/* From options to a spec. */
+/* Makes a spec from the options that say it. */
 #include "cli/spec/opts.h"
 
 #include <stdio.h>

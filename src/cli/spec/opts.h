@@ -1,4 +1,4 @@
-/* The options that name a spec, the same on every command that takes one. */
+/* Declares the options that say a spec, the same on every command that takes one. */
 #ifndef CLI_SPEC_OPTS_H
 #define CLI_SPEC_OPTS_H
 

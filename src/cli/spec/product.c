@@ -1,4 +1,4 @@
-/* The common options of products. */
+/* Reads the common options of products. */
 #include "product.h"
 
 #include <stdlib.h>

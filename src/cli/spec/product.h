@@ -1,4 +1,4 @@
-/* What `gemm` and `diff --gemm` are told of a product alpha * A x B^T + beta * C + bias: their common options. */
+/* Declares the common options of `gemm` and `diff --gemm`, which say a product alpha * A x B^T + beta * C + bias. */
 #ifndef CLI_SPEC_PRODUCT_H
 #define CLI_SPEC_PRODUCT_H
 

@@ -1,4 +1,4 @@
-/* One key of a spec as text. */
+/* Prints one key of a spec. */
 #include "cli/spec/value.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* One key of a spec as text. */
+/* Declares one key of a spec as text. */
 #ifndef CLI_SPEC_VALUE_H
 #define CLI_SPEC_VALUE_H
 

@@ -1,4 +1,4 @@
-/* Ranks that ask rank 0 for runs. */
+/* Runs a sweep by the ranks of an MPI job: they ask rank 0 for runs. */
 #include "mpi.h"
 
 #include <stdio.h>

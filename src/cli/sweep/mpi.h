@@ -1,4 +1,4 @@
-/* A sweep by the ranks of an MPI job, in builds with MPI=1. */
+/* Declares a sweep by the ranks of an MPI job, in builds with MPI=1. */
 #ifndef CLI_SWEEP_MPI_H
 #define CLI_SWEEP_MPI_H
 

@@ -1,4 +1,4 @@
-/* The report as a page and as a picture. */
+/* Declares the page of a report. */
 #ifndef CLI_SWEEP_REPORT_H
 #define CLI_SWEEP_REPORT_H
 

@@ -1,4 +1,4 @@
-/* A report's page: each arm's difference with its interval, the loss against what it costs, and the loss curves, as pictures that a telephone can show. */
+/* Writes the page of a report: each arm's difference with its interval, and the loss curves, as pictures that a telephone can show. */
 #include "report.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* diff --gemm: a product judged. */
+/* Declares diff --gemm, which judges a product. */
 #ifndef CLI_VERIFY_DIFF_GEMM_H
 #define CLI_VERIFY_DIFF_GEMM_H
 

@@ -1,4 +1,4 @@
-/* What mxgold diff found, in words or as JSON. */
+/* Prints what mxgold diff found, in words or as JSON. */
 #include "diff_print.h"
 
 #include <inttypes.h>

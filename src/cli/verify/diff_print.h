@@ -1,4 +1,4 @@
-/* What mxgold diff found, printed. */
+/* Declares how what mxgold diff found is printed. */
 #ifndef CLI_VERIFY_DIFF_PRINT_H
 #define CLI_VERIFY_DIFF_PRINT_H
 

@@ -1,4 +1,4 @@
-/* Reading scales that a kernel stored in its own way. */
+/* Reads scales that a kernel stored in a form of its own. */
 #include "foreign_scales.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Scales in a file of anyone's, as the codes that another tensor has. */
+/* Declares scales of a file that mxgold did not write, read as the codes that another tensor has. */
 #ifndef CLI_VERIFY_FOREIGN_SCALES_H
 #define CLI_VERIFY_FOREIGN_SCALES_H
 

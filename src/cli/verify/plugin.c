@@ -1,4 +1,5 @@
-/* A child for each case. What passes between parent and child is shared memory; each buffer ends at a page that nobody may touch. */
+/* Runs a kernel under test in a child process for each case. What passes between parent and child is shared memory; each buffer ends at a page that
+ * nobody may touch. */
 #include "plugin.h"
 
 #include <dlfcn.h>

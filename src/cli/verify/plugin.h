@@ -1,4 +1,4 @@
-/* Running a kernel of someone else's in a child process. */
+/* Declares how a kernel under test is run in a child process. */
 #ifndef CLI_VERIFY_PLUGIN_H
 #define CLI_VERIFY_PLUGIN_H
 

@@ -1,4 +1,4 @@
-/* Batches of probe tiles: tensors a, b, c, scale_a, scale_b as `mxgold mma` takes them, and probe [n][4], the labels. */
+/* Reads and writes batches of probe tiles: tensors a, b, c, scale_a, scale_b as `mxgold mma` takes them, and probe [n][4], the labels. */
 #include "probe_io.h"
 
 #include <stdio.h>

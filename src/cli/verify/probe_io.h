@@ -1,4 +1,4 @@
-/* Batches of probe tiles as files. */
+/* Declares batches of probe tiles as files. */
 #ifndef CLI_VERIFY_PROBE_IO_H
 #define CLI_VERIFY_PROBE_IO_H
 

@@ -1,4 +1,4 @@
-/* Reports. Styles and drawings are inline: one file is all there is to keep. */
+/* Writes reports as JUnit XML and HTML. Styles and drawings are inline: one file is all there is to keep. */
 #include "report.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What diff and verify found, as files for others: JUnit XML, and HTML that needs nothing else. */
+/* Declares the reports that diff and verify write for others: JUnit XML, and HTML that needs no other file. */
 #ifndef CLI_VERIFY_REPORT_H
 #define CLI_VERIFY_REPORT_H
 

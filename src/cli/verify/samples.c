@@ -1,4 +1,4 @@
-/* Opening a kernel's outputs. */
+/* Opens the outputs of a kernel. */
 #include "samples.h"
 
 #include <math.h>

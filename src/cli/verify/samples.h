@@ -1,4 +1,4 @@
-/* A kernel's outputs from files, as samples for identify and diff. */
+/* Declares how outputs of a kernel are read from files, as samples for identify and diff. */
 #ifndef CLI_VERIFY_SAMPLES_H
 #define CLI_VERIFY_SAMPLES_H
 

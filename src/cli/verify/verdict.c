@@ -1,4 +1,4 @@
-/* From an identity to words. */
+/* Says in words what identify found. */
 #include "verdict.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What identify found, for a reader and for a program. */
+/* Declares the words and the JSON for what identify found. */
 #ifndef CLI_VERIFY_VERDICT_H
 #define CLI_VERIFY_VERDICT_H
 

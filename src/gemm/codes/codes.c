@@ -1,4 +1,4 @@
-/* Panels of packed codes. */
+/* Lays packed codes out in panels. */
 #include "gemm/codes/codes.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* f32_block on packed e2m1 codes: the dot of a block in 8-bit integers, one fused multiply-add a block.
+/* Declares f32_block on packed e2m1 codes: the dot of a block in 8-bit integers, one fused multiply-add a block.
  *
  * A code's value doubled is an integer d, |d| <= 12. B's codes stay packed, four bytes (eight k) of sixteen columns side by side, and become
  * d + 12 >= 0 by a table permute in registers; A's become signed bytes, those of even k apart from those of odd k as B's nibbles are. The

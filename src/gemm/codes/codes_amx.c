@@ -1,5 +1,5 @@
-/* f32_block on packed e2m1 codes with AMX: a tile product is the dots of a block for sixteen rows and sixteen columns in exact integers. Tiles are
- * as wide as a block, so that it ends where the block does; scaling and adding up are AVX-512's, in the order of the definition. */
+/* Computes f32_block on packed e2m1 codes with AMX: a tile product is the dots of a block for sixteen rows and sixteen columns in exact integers.
+ * Tiles are as wide as a block, so that it ends where the block does; scaling and adding up are AVX-512's, in the order of the definition. */
 #include <string.h>
 
 #include "gemm/codes/codes.h"

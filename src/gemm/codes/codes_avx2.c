@@ -1,5 +1,5 @@
-/* f32_block on packed e2m1 codes with AVX2: sixteen columns in two registers. Products of a byte d + 12 <= 24 and a byte |d| <= 12 are summed in 16 bits:
- * a word's two of a lane are at most 576 in magnitude, so that up to 56 fit before they are widened. */
+/* Computes f32_block on packed e2m1 codes with AVX2, sixteen columns in two registers. Products of a byte d + 12 <= 24 and a byte |d| <= 12 are
+ * summed in 16 bits: a word's two of a lane are at most 576 in magnitude, so that up to 56 fit before they are widened. */
 #include <immintrin.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* f32_block on packed e2m1 codes with AVX-512 VNNI: sixteen columns in the lanes, sixteen rows in registers. */
+/* Computes f32_block on packed e2m1 codes with AVX-512 VNNI: sixteen columns in the lanes, sixteen rows in registers. */
 #include <immintrin.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the AVX-512 kernels on packed codes share. */
+/* Declares what the AVX-512 kernels on packed codes share. */
 #ifndef MX_GEMM_CODES_CODES_AVX512_H
 #define MX_GEMM_CODES_CODES_AVX512_H
 

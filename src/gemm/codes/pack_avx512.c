@@ -1,4 +1,4 @@
-/* Packing sixteen rows of B side by side with AVX-512: what a product with few rows of A spends its time on. */
+/* Packs sixteen rows of B side by side with AVX-512, which a product with few rows of A spends most of its time on. */
 #include <immintrin.h>
 #include <string.h>
 

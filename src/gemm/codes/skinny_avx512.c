@@ -1,5 +1,5 @@
-/* A product with few rows of A: B is read once, two panels of sixteen rows at a time, turned on the way and never stored. A word of A is loaded once
- * for both panels: at eight rows loads, two a cycle, were the bound before.
+/* Computes a product with few rows of A, in which B is read once, two panels of sixteen rows at a time, transposed on the way and never stored. A
+ * word of A is loaded once for both panels: at eight rows loads, two a cycle, were the bound before.
  *
  * What is left to wait for is memory. Thirty-two rows at once are too many streams for the hardware's own prefetching, so the next two panels are
  * asked for instead, a few lines between the blocks: asked for sixteen at a time they fill the queue that the rows at hand need too. */

@@ -1,5 +1,5 @@
-/* The few operations that codes_amx.c is written in: tiles of AMX, and sixteen binary32 lanes. tests/lib/tiles_played.c has the same names in
- * plain C, so that the kernel's loops are tested on hosts without AMX. A tile's number is a constant.
+/* Defines the few operations that codes_amx.c is written in: tiles of AMX, and sixteen binary32 lanes. tests/lib/tiles_played.c has the same names
+ * in plain C, so that the kernel's loops are tested on hosts without AMX. A tile's number is a constant.
  *
  * Assembler and not the compilers' intrinsics: gcc 12's forget that they read memory. */
 #ifndef MX_GEMM_CODES_TILES_AMX_H

@@ -1,4 +1,4 @@
-/* A part of D: its blocks of columns and of K, and the tiles of each. The chains of a block of K go on from the last one through D itself. */
+/* Computes a part of D: its blocks of columns and of K, and the tiles of each. The chains of a block of K go on from the last one through D itself. */
 #include <stdint.h>
 #include <string.h>
 

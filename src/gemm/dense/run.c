@@ -1,4 +1,4 @@
-/* The float32 product: checks, threads, and the parts of D that they take. */
+/* Checks the arguments of a float32 product, and divides D among threads. */
 #include <limits.h>
 #include <omp.h>
 #include <stdint.h>

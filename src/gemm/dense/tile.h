@@ -1,4 +1,4 @@
-/* What the files of the float32 product share.
+/* Declares what the files of the float32 product share.
  *
  * run.c         the call: checks, threads, parts of D
  * part.c        a part of D: its blocks of columns and of K, and the tiles of each

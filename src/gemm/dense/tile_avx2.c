@@ -1,4 +1,4 @@
-/* The float32 product with AVX2 and FMA: six rows of two vectors leave four of the sixteen registers. */
+/* Compiles the float32 product for AVX2 and FMA: six rows of two vectors leave four of the sixteen registers. */
 #include <stdint.h>
 
 #include "kernels/vectors_avx2.h"

@@ -1,4 +1,4 @@
-/* The float32 product with AVX-512: fourteen rows of two vectors leave four of the thirty-two registers. */
+/* Compiles the float32 product for AVX-512: fourteen rows of two vectors leave four of the thirty-two registers. */
 #include <stdint.h>
 
 #include "kernels/vectors_avx512.h"

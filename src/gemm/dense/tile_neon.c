@@ -1,4 +1,4 @@
-/* The float32 product with NEON: eight rows of three vectors leave eight of the thirty-two registers. */
+/* Compiles the float32 product for NEON: eight rows of three vectors leave eight of the thirty-two registers. */
 #include <stdint.h>
 
 #include "kernels/vectors_neon.h"

@@ -1,4 +1,4 @@
-/* The float32 product in plain C: an output at a time. */
+/* Compiles the float32 product in plain C, an output at a time. */
 #include <math.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* From a sum to an element of D: SPEC section 4, last paragraphs. */
+/* Makes an element of D from a sum: SPEC section 4, last paragraphs. */
 #include <math.h>
 #include <string.h>
 

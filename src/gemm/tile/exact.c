@@ -1,4 +1,4 @@
-/* `exact` at speed: binary64 sums that provably round nothing, and one rounding at the end.
+/* Computes the model `exact` at speed: binary64 sums that provably round nothing, and one rounding at the end.
  *
  * A term is a block's dot times its scales, exact in binary64 (mxi_gemm_block_fits). All terms of a tile are below 2^top and multiples of 2^low, and there
  * are n of them, n <= 2^lg. Numbers that are multiples of u = 2^(top + lg - 51) and at most 2^top + u each sum to less than 2^(top + lg + 1) = 2^52 u:

@@ -1,4 +1,4 @@
-/* What model group64 does beside f32_seq: sums added toward zero, and a result on a lattice. SPEC section 4. */
+/* Defines what model group64 does beside f32_seq: sums added toward zero, and a result on a lattice. SPEC section 4. */
 #ifndef MX_GEMM_TILE_GROUP64_H
 #define MX_GEMM_TILE_GROUP64_H
 

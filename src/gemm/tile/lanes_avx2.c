@@ -1,4 +1,4 @@
-/* Kernels on decoded panels with AVX2 and FMA. */
+/* Compiles the kernels on decoded panels for AVX2 and FMA. */
 #include <immintrin.h>
 
 #include "gemm/tile/tile.h"

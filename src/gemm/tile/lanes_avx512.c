@@ -1,4 +1,4 @@
-/* Kernels on decoded panels with AVX-512. */
+/* Compiles the kernels on decoded panels for AVX-512. */
 #include <float.h>
 #include <immintrin.h>
 

@@ -1,4 +1,4 @@
-/* Kernels on decoded panels in plain C: a lane at a time. */
+/* Compiles the kernels on decoded panels in plain C, a lane at a time. */
 #include <math.h>
 #include <string.h>
 

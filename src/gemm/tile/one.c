@@ -1,4 +1,4 @@
-/* One output, whatever the numbers are: binary64 while it is provably exact, the fixed-point number where it is not. */
+/* Computes one output of any numbers: in binary64 while that is provably exact, else in the wide fixed-point number. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* An operand's numbers, whatever the memory looks like. */
+/* Reads the numbers of an operand, whatever its layout in memory is. */
 #include <math.h>
 #include <string.h>
 

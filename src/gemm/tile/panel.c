@@ -1,4 +1,4 @@
-/* Panels: sixteen rows, decoded, side by side. */
+/* Decodes sixteen rows side by side into a panel. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Fixed-point numbers of 2432 bits. */
+/* Computes with fixed-point numbers of 2432 bits. */
 #include "gemm/tile/wide.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A fixed-point number wide enough for every sum of section 4: two's complement, units of 2^MXG_WIDE_LSB. */
+/* Declares a fixed-point number wide enough for every sum of section 4: two's complement, units of 2^MXG_WIDE_LSB. */
 #ifndef MX_GEMM_TILE_WIDE_H
 #define MX_GEMM_TILE_WIDE_H
 

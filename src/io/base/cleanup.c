@@ -1,4 +1,4 @@
-/* Removing temporary files when a signal ends the process.
+/* Removes temporary files when a signal ends the process.
  *
  * The one piece of process-wide state in the library, because signal handlers are: a fixed table of paths in static storage, so that the handler
  * reads nothing that could be freed under it. It calls unlink(), poll(), write() and _exit() alone, all async-signal-safe. It may run on another thread than the one that writes. */

@@ -1,4 +1,4 @@
-/* Names of temporary files that a signal must remove. Internal to src/io/. */
+/* Declares the table of temporary files that a signal must remove. Internal to src/io/. */
 #ifndef MX_IO_BASE_CLEANUP_H
 #define MX_IO_BASE_CLEANUP_H
 

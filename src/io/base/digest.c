@@ -1,4 +1,4 @@
-/* XXH3-128 as text. The canonical (big-endian) form, so that xxh128sum prints the same. */
+/* Prints an XXH3-128 digest as text. The canonical (big-endian) form, so that xxh128sum prints the same. */
 #include <stdio.h>
 
 #include "io/base/digest.h"

@@ -1,4 +1,4 @@
-/* File descriptors: whole reads and writes, and files without a name. */
+/* Reads and writes file descriptors whole, and makes files without a name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* File descriptors: whole reads and writes, and files without a name. Internal to src/io/. */
+/* Declares whole reads and writes of file descriptors, and files without a name. Internal to src/io/. */
 #ifndef MX_IO_BASE_FD_H
 #define MX_IO_BASE_FD_H
 

@@ -1,4 +1,4 @@
-/* Names of tensors found in a list without looking at all of them, and how names of files end. Internal to src/io/. */
+/* Declares how names of tensors are found in a list without looking at all of them, and how the end of a file's name is tested. Internal to src/io/. */
 #ifndef MX_IO_BASE_NAMES_H
 #define MX_IO_BASE_NAMES_H
 

@@ -1,4 +1,4 @@
-/* Mapped files that are cut short while they are looked at.
+/* Ends the process cleanly when a mapped file is cut short while it is read.
  *
  * As in cleanup.c the state is in static storage, so that a handler reads nothing that could be freed under it: it calls fstat(), write(), unlink() and
  * _exit() alone, besides what cleanup.c does. */

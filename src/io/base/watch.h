@@ -1,4 +1,4 @@
-/* Mapped files that may be cut short while they are looked at. Internal to src/io/. */
+/* Declares the watch over mapped files that may be cut short while they are read. Internal to src/io/. */
 #ifndef MX_IO_BASE_WATCH_H
 #define MX_IO_BASE_WATCH_H
 

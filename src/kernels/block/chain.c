@@ -1,4 +1,4 @@
-/* Parser and evaluator of arithmetic chains. */
+/* Parses and evaluates arithmetic chains. */
 #include "kernels/block/chain.h"
 
 #include <ctype.h>

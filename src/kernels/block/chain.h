@@ -1,4 +1,4 @@
-/* Arithmetic chains of formats/chains.def: parsed once, evaluated in binary32 once a tensor, once a block and twice an element. */
+/* Declares the arithmetic chains of formats/chains.def: parsed once, evaluated in binary32 once a tensor, once a block and twice an element. */
 #ifndef MX_KERNELS_BLOCK_CHAIN_H
 #define MX_KERNELS_BLOCK_CHAIN_H
 

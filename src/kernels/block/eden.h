@@ -1,4 +1,4 @@
-/* The correction of select=eden. */
+/* Declares the correction of select=eden. */
 #ifndef MX_KERNELS_BLOCK_EDEN_H
 #define MX_KERNELS_BLOCK_EDEN_H
 

@@ -1,4 +1,4 @@
-/* From an element and its block's scale to a code: SPEC 3.2 step 10. */
+/* Makes a code from an element and its block's scale: SPEC 3.2 step 10. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* HiFloat4: three levels of scale in a block of 64. SPEC 3.9, TECHNIQUES 4.9. */
+/* Quantises a block of HiFloat4: three levels of scale in a block of 64. SPEC 3.9, TECHNIQUES 4.9. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* binary32 to binary16 and bfloat16: the one place that rounds to them by bits (vector kernels aside, which are held to it). */
+/* Rounds binary32 to binary16 and bfloat16: the one place that does it by bits (vector kernels aside, which are held to it). */
 #ifndef MX_KERNELS_BLOCK_NARROW_H
 #define MX_KERNELS_BLOCK_NARROW_H
 

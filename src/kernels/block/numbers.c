@@ -1,4 +1,4 @@
-/* Quotients, logarithms and roundings that err on no side: what the scale of a block stands on. */
+/* Computes quotients, logarithms and roundings whose last bit is right, which the scale of a block is made of. */
 #include <math.h>
 #include <string.h>
 

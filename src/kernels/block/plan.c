@@ -1,4 +1,4 @@
-/* From spec to plan. */
+/* Makes a plan from a spec. */
 #include "kernels/block/plan.h"
 
 #include <float.h>

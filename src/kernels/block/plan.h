@@ -1,4 +1,4 @@
-/* A spec made ready to run: formats looked up, formulas parsed, tensor-level numbers filled in. */
+/* Declares the plan: a spec made ready to run, with formats looked up, formulas parsed, tensor-level numbers filled in. */
 #ifndef MX_KERNELS_BLOCK_PLAN_H
 #define MX_KERNELS_BLOCK_PLAN_H
 

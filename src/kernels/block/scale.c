@@ -1,4 +1,4 @@
-/* From a block's amax to its scale: SPEC 3.1 to 3.3, steps 6 to 9 of 3.2. */
+/* Makes a block's scale from its amax: SPEC 3.1 to 3.3, steps 6 to 9 of 3.2. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

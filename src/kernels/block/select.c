@@ -1,4 +1,4 @@
-/* select=foursix: which of two scales has the smaller error. SPEC 3, TECHNIQUES 4.5. */
+/* Chooses the scale with the smaller error of two, under select=foursix. SPEC 3, TECHNIQUES 4.5. */
 #include <math.h>
 
 #include "core/encode.h"

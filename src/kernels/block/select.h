@@ -1,4 +1,4 @@
-/* Error of one candidate scale. */
+/* Declares the error of one candidate scale. */
 #ifndef MX_KERNELS_BLOCK_SELECT_H
 #define MX_KERNELS_BLOCK_SELECT_H
 

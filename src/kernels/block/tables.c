@@ -1,4 +1,4 @@
-/* Values of codes, and chains, each made when it is first asked for: who quantises one small tensor pays for its own formats alone. */
+/* Makes the values of codes and the chains when they are first asked for: a program that quantises one small tensor pays for its own formats alone. */
 #include "kernels/block/tables.h"
 
 #include <threads.h>

@@ -1,4 +1,4 @@
-/* What follows from a row of formats/ alone, made once a process by whoever asks first. Constant from then on; threads: reentrant. */
+/* Declares what follows from a row of formats/ alone, made once a process by the first call that asks. Constant from then on; threads: reentrant. */
 #ifndef MX_KERNELS_BLOCK_TABLES_H
 #define MX_KERNELS_BLOCK_TABLES_H
 

@@ -1,4 +1,4 @@
-/* Functions of float32 arrays: names, checks, threads. */
+/* Applies functions to float32 arrays: names, checks, threads. */
 #include "kernels/math/kernels.h"
 
 #include <string.h>

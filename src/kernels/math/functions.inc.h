@@ -1,4 +1,4 @@
-/* The functions of formats/math.def in binary64, written once over the lanes of an ISA. The including file gives WD lanes:
+/* Computes the functions of formats/math.def in binary64, written once over the lanes of an ISA. The including file gives WD lanes:
  *
  *   vd vi vm            binary64, the same 64 bits as integers, a truth a lane
  *   vd_load vd_store    float32 in memory; stores round to nearest even and make every NaN 0x7FC00000

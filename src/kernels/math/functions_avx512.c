@@ -1,4 +1,4 @@
-/* Functions and ordered sums of float32 arrays with AVX-512: eight lanes of binary64. */
+/* Compiles functions and ordered sums of float32 arrays for AVX-512: eight lanes of binary64. */
 #include <immintrin.h>
 
 #define WD 8

@@ -1,4 +1,4 @@
-/* Functions and ordered sums of float32 arrays with NEON: two lanes of binary64. */
+/* Compiles functions and ordered sums of float32 arrays for NEON: two lanes of binary64. */
 #include <arm_neon.h>
 
 #define WD 2

@@ -1,4 +1,4 @@
-/* Functions and ordered sums of float32 arrays in plain C: one lane. */
+/* Compiles functions and ordered sums of float32 arrays in plain C: one lane. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Functions and ordered sums of float32 arrays: what the driver (array.c, rows.c) asks of an ISA. */
+/* Declares what the drivers of functions and ordered sums (array.c, rows.c) ask of an ISA. */
 #ifndef MX_KERNELS_MATH_KERNELS_H
 #define MX_KERNELS_MATH_KERNELS_H
 

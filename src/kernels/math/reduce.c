@@ -1,4 +1,4 @@
-/* Sines and cosines of large numbers: the angle less whole quarters of a turn, from enough bits of 2 / pi. */
+/* Reduces large angles for sines and cosines: the angle less whole quarters of a turn, from enough bits of 2 / pi. */
 #include <math.h>
 
 #include "kernels/math/kernels.h"

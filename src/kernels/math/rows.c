@@ -1,4 +1,4 @@
-/* Ordered sums, maxima and softmax of rows: checks and threads. */
+/* Checks the arguments of ordered sums, maxima and softmax of rows, and divides the rows among threads. */
 #include <math.h>
 
 #include "core/sizes.h"

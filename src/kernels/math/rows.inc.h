@@ -1,4 +1,4 @@
-/* Ordered sums and what softmax needs of a row, over the same lanes as functions.inc.h, which includes this. */
+/* Computes ordered sums and the parts of softmax of a row, over the same lanes as functions.inc.h, which includes this. */
 
 enum { L = MXI_MATH_LANES, VECTORS = L / WD };
 

@@ -1,4 +1,4 @@
-/* Whether the fields of a model fit together. */
+/* Checks whether the fields of a model fit together. */
 #include "mma/models/table.h"
 
 #include <string.h>

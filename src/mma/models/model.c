@@ -1,4 +1,4 @@
-/* Models by name: the tables as a list, and lookup. */
+/* Lists models and looks them up by name. */
 #include "mma/models/table.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Names of instructions: the patterns of MX_FORM, written and read. */
+/* Writes and reads names of instructions by the patterns of MX_FORM. */
 #include "mma/models/table.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* The rows of the tables in formats as arrays. */
+/* Makes the tables of formats/ arrays. */
 #include "mma/models/table.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The rows of formats/accumulation.def and formats/instructions.def as arrays, and names of instructions. */
+/* Declares the rows of formats/accumulation.def and formats/instructions.def as arrays, and names of instructions. */
 #ifndef MX_MMA_MODELS_TABLE_H
 #define MX_MMA_MODELS_TABLE_H
 

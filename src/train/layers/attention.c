@@ -1,4 +1,4 @@
-/* Causal attention, every head of every sequence a product of the batch. */
+/* Computes causal attention, every head of every sequence as one product of the batch. */
 #include <math.h>
 
 #include "mxgold/dense.h"

@@ -1,4 +1,4 @@
-/* Sums and products of arrays, and ReLU. */
+/* Adds and multiplies arrays, and applies ReLU. */
 #include "train/layers/layers.h"
 #include "train/layers/parallel.h"
 

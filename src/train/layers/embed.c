@@ -1,4 +1,4 @@
-/* Embedding: rows of a table by token, and of another by position. */
+/* Embeds tokens: rows of a table by token, and of another by position. */
 #include "train/layers/layers.h"
 #include "train/layers/parallel.h"
 

@@ -1,4 +1,5 @@
-/* Layers of a model on plain float32 arrays, each a pair: x_forward, x_backward. Nothing is allocated; shapes stand beside each argument.
+/* Declares the layers of a model on plain float32 arrays, each a pair: x_forward, x_backward. Nothing is allocated; shapes stand beside each
+ * argument.
  *
  * N is the number of positions of a batch (B sequences of T), C a width. Every sum has one order, and every function is of math.h or dense.h or is made
  * of +, -, *, / and sqrt alone, so that bits are the same for any number of threads and any ISA. */

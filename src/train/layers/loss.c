@@ -1,4 +1,4 @@
-/* Losses and their gradients. */
+/* Computes losses and their gradients. */
 #include "train/layers/layers.h"
 #include "train/layers/parallel.h"
 

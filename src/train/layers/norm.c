@@ -1,4 +1,4 @@
-/* RMSNorm and LayerNorm. */
+/* Computes RMSNorm and LayerNorm. */
 #include <math.h>
 
 #include "train/layers/layers.h"

@@ -1,4 +1,4 @@
-/* How many threads rows of work are worth. */
+/* Defines how many threads rows of work are worth. */
 #ifndef TRAIN_PARALLEL_H
 #define TRAIN_PARALLEL_H
 

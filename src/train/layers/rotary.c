@@ -1,4 +1,4 @@
-/* Rotary position embedding (RoPE), rotate-half. */
+/* Computes the rotary position embedding (RoPE), rotate-half. */
 #include <math.h>
 
 #include "mxgold/ablate.h"

@@ -1,4 +1,4 @@
-/* Can a layer follow a recipe? */
+/* Checks whether a layer can follow a recipe. */
 #include <math.h>
 #include <string.h>
 

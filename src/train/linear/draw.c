@@ -1,4 +1,4 @@
-/* Seeds of random words and of signs. */
+/* Derives the seeds of random words and of signs. */
 #include <string.h>
 
 #include "mxgold/random.h"

@@ -1,4 +1,4 @@
-/* A product's result, the gradient of what an operand became, is multiplied by the gradient rules' factors: SPEC "Gradient rules". */
+/* Multiplies a product's result, the gradient of what an operand became, by the gradient rules' factors: SPEC "Gradient rules". */
 #include "train/linear/rules.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* tensor.hold: the tensor scale of an operand stands for some steps, as the caller's mx_linear_hold has it. */
+/* Holds the tensor scale of an operand for some steps (tensor.hold), as the caller's mx_linear_hold has it. */
 #include <math.h>
 
 #include "train/linear/internal.h"

@@ -1,4 +1,4 @@
-/* What the files of the quantised linear layer share.
+/* Declares what the files of the quantised linear layer share.
  *
  * recipe.c     training keys by name
  * check.c      whether a layer can follow a recipe

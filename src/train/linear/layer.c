@@ -1,4 +1,4 @@
-/* The public calls of the quantised linear layer: what is made when, and what stands from the forward to the backward call. */
+/* Runs the forward and the backward call of the quantised linear layer: what is made when, and what is kept between the two calls. */
 #include <string.h>
 
 #include "mxgold/isa.h"

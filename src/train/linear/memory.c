@@ -1,4 +1,4 @@
-/* Matrices and tensors laid into memory that the caller gives: the same code counts the bytes and hands them out. */
+/* Lays matrices and tensors into memory that the caller gives: the same code counts the bytes and hands them out. */
 #include <string.h>
 
 #include "train/linear/internal.h"

@@ -1,4 +1,4 @@
-/* The six quantised operands: of the matrices themselves, or of what the forward pass made of them. */
+/* Makes the six quantised operands: from the matrices themselves, or from what the forward pass made of them. */
 #include <string.h>
 
 #include "train/linear/rules.h"

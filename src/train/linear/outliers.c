@@ -1,4 +1,4 @@
-/* Outliers of x (occ.*, arXiv 2501.17116): clamped before x is quantised, and what the clamp took away joins y in high precision. */
+/* Clamps outliers of x (occ.*, arXiv 2501.17116) before x is quantised, and adds what the clamp took away to y in high precision. */
 #include <string.h>
 
 #include "mxgold/ablate.h"

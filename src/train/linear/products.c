@@ -1,4 +1,4 @@
-/* A product of two quantised operands, or of raw matrices, into the caller's matrix. */
+/* Multiplies two quantised operands, or raw matrices, into the caller's matrix. */
 #include <string.h>
 
 #include "mxgold/isa.h"

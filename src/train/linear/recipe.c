@@ -1,4 +1,4 @@
-/* Training keys by name. */
+/* Reads and prints training keys by name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* From the text of a recipe to the recipe: presets and rows of formats/recipes.def, keys, products, the accumulation model. */
+/* Makes a recipe from its text: presets and rows of formats/recipes.def, keys, products, the accumulation model. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Which gradient rules a recipe asks for, what they look at, and which exclude each other. */
+/* Works out which gradient rules a recipe asks for, what they look at, and which exclude each other. */
 #include "train/linear/rules.h"
 
 static int acts_on(const mx_linear_recipe *r, int q) {

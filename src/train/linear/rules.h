@@ -1,4 +1,4 @@
-/* Gradient rules: what stands between the product that gives the gradient of a quantised operand and the gradient of the operand itself.
+/* Declares gradient rules: what stands between the product that gives the gradient of a quantised operand and the gradient of the operand itself.
  *
  * rules.c      which rules a recipe asks for, what they look at, which exclude each other
  * gradient.c   a product's result is multiplied by the rules' factors

@@ -1,4 +1,4 @@
-/* Q1 and Q2 under grad.config=softmax: a block's scale is made of the log-sum-exp of its magnitudes, Z, in place of the largest one.
+/* Makes Q1 and Q2 under grad.config=softmax: a block's scale is made of the log-sum-exp of its magnitudes, Z, in place of the largest one.
  *
  * Z is never below the largest magnitude. So each block gets one column more, which holds Z, and is quantised as ever: every rule of scales then
  * sees Z where it looks for the largest magnitude. The columns are taken out again. Random words go with the elements that they belong to. */

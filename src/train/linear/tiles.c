@@ -1,4 +1,4 @@
-/* Gradient rules with derivatives of scales: one block after another is taken out, seen in binary64, and its gradient put back. */
+/* Applies gradient rules with derivatives of scales: one block after another is taken out, seen in binary64, and its gradient put back. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* GPT-2: LayerNorm, learned positions, GELU, biases (or none), a tied head. Parameters have Hugging Face's names, matrices [out][in]. */
+/* Runs GPT-2: LayerNorm, learned positions, GELU, biases (or none), a tied head. Parameters have Hugging Face's names, matrices [out][in]. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Making a model: its kind fills in parameters, linears and passes, then memory is taken. */
+/* Makes a model: its kind fills in parameters, linears and passes, then memory is taken. */
 #include <stdlib.h>
 
 #include "train/models/model.h"

@@ -1,4 +1,4 @@
-/* The late switch to high precision: what Fprop quantised is kept as numbers, and the two gradients are products of these in the FP32 chain. */
+/* Switches to high precision late in a run: what Fprop quantised is kept as numbers, and the two gradients are products of these in the FP32 chain. */
 #include "train/models/model.h"
 
 void mxi_model_keep_operand(void *self, int q, const mx_tensor *tensor, const mx_spec *spec) {

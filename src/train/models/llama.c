@@ -1,4 +1,4 @@
-/* Llama: RMSNorm, rotary positions, SwiGLU, no biases. Parameters have Hugging Face's names. */
+/* Runs Llama: RMSNorm, rotary positions, SwiGLU, no biases. Parameters have Hugging Face's names. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

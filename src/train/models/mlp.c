@@ -1,4 +1,4 @@
-/* Networks of rows of numbers: linears with an activation between them.
+/* Runs networks of rows of numbers: linears with an activation between them.
  *
  *   gaussian    the output linear alone, one number, squared error: seed 004's regression
  *   digits      hidden layers h = relu(W h + b), an output for each class, cross-entropy

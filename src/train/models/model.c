@@ -1,4 +1,4 @@
-/* What every model is made of: its parameters by name, its linears, its memory. */
+/* Holds what every model is made of: its parameters by name, its linears, its memory. */
 #include "train/models/model.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* A model: named parameters in one array, linears that may be quantised, a forward and a backward pass.
+/* Declares a model: named parameters in one array, linears that may be quantised, a forward and a backward pass.
  *
  * Memory is taken once, when the model is made; a step allocates nothing. Parameters, gradients and optimiser state are flat float32 arrays with the
  * same layout; each matrix is [out][in]. */

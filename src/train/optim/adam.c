@@ -1,4 +1,4 @@
-/* Adam, AdamW, SGD: element by element, the order of operations of PyTorch's. */
+/* Updates parameters by Adam, AdamW and SGD, element by element in the order of operations of PyTorch's. */
 #include <math.h>
 
 #include "mxgold/math.h"

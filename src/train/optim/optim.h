@@ -1,4 +1,4 @@
-/* Optimisers over flat arrays of parameters, learning-rate schedules, the norm of the gradients. */
+/* Declares optimisers over flat arrays of parameters, learning-rate schedules, and the norm of the gradients. */
 #ifndef TRAIN_OPTIM_H
 #define TRAIN_OPTIM_H
 

@@ -1,4 +1,4 @@
-/* Learning rates by step, and the norm of the gradients. */
+/* Computes learning rates by step, and the norm of the gradients. */
 #include <math.h>
 
 #include "mxgold/math.h"

@@ -1,4 +1,4 @@
-/* A linear's products once more beside a step. */
+/* Computes the products of a linear a second time beside a step. */
 #include "train/run/again.h"
 
 size_t mxi_again_most(const mxi_model *m) {

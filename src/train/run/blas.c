@@ -1,4 +1,4 @@
-/* OpenBLAS is loaded at run time: only timings need it, so no build or user has to install it. */
+/* Loads OpenBLAS at run time: only timings need it, so no build or user has to install it. */
 #include "train/run/blas.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* OpenBLAS as it is installed, found when a run asks for it. */
+/* Declares OpenBLAS as it is installed, found when a run asks for it. */
 #ifndef TRAIN_BLAS_H
 #define TRAIN_BLAS_H
 

@@ -1,4 +1,4 @@
-/* Where two runs' digests part. */
+/* Finds the first step in which the digests of two runs differ. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

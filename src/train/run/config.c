@@ -1,4 +1,4 @@
-/* Configurations: one table of keys reads, checks and writes them. */
+/* Reads, checks and writes configurations by one table of keys. */
 #include "train/run/config.h"
 
 #include <jansson.h>

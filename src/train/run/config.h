@@ -1,4 +1,4 @@
-/* A training configuration: JSON in, a struct with every default filled in, JSON with every key out. */
+/* Declares a training configuration: JSON in, a struct with every default filled in, JSON with every key out. */
 #ifndef TRAIN_CONFIG_H
 #define TRAIN_CONFIG_H
 

@@ -1,4 +1,4 @@
-/* Batches of a text or of a table. */
+/* Makes batches of a text or of a table. */
 #include "train/run/data.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What a run trains on, whatever it is: its batches, and room for one of them. */
+/* Declares what a run trains on, whatever it is: its batches, and room for one of them. */
 #ifndef TRAIN_DATA_H
 #define TRAIN_DATA_H
 

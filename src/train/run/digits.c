@@ -1,4 +1,4 @@
-/* Handwritten digits, or other small images with a label each, from a .safetensors file. */
+/* Reads handwritten digits, or other small images with a label each, from a .safetensors file. */
 #include <stdlib.h>
 
 #include "mxgold/file.h"

@@ -1,4 +1,4 @@
-/* Which training keys change nothing. */
+/* Finds the training keys that change nothing. */
 #include "train/run/effects.h"
 
 #include <stdlib.h>

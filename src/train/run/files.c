@@ -1,4 +1,4 @@
-/* Parameters and state as .safetensors; metrics and digests as lines. */
+/* Writes and reads parameters and state as .safetensors, metrics and digests as lines. */
 #define _FILE_OFFSET_BITS 64
 #include "train/run/files.h"
 

@@ -1,4 +1,4 @@
-/* What a run keeps on disk: parameters, the state that a resume needs, metrics and digests. */
+/* Declares what a run keeps on disk: parameters, the state that a resume needs, metrics and digests. */
 #ifndef TRAIN_FILES_H
 #define TRAIN_FILES_H
 

@@ -1,4 +1,4 @@
-/* Per-layer metrics. Everything is computed beside the step, so that a run's bits do not depend on what is measured. */
+/* Measures what quantisation does to each linear. Everything is computed beside the step, so that a run's bits do not depend on what is measured. */
 #include "train/run/metrics.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What quantisation does to each linear of a model during a run, on request: gradients, operands, weights. */
+/* Declares what is measured of each linear of a model during a run, on request: gradients, operands, weights. */
 #ifndef TRAIN_METRICS_H
 #define TRAIN_METRICS_H
 

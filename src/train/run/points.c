@@ -1,4 +1,4 @@
-/* Points of two dimensions and their noise: two moons, or a spiral, for a diffusion model. */
+/* Draws points of two dimensions and their noise, two moons or a spiral, for a diffusion model. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Gaussian regression: y = X w of normal X and w, seed 004's first task. */
+/* Draws a Gaussian regression: y = X w of normal X and w. */
 #include <stdlib.h>
 
 #include "mxgold/ablate.h"

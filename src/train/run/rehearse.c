@@ -1,4 +1,4 @@
-/* Q-Ramping's periods, from steps that are taken back. */
+/* Measures Q-Ramping's periods in steps that are undone afterwards. */
 #include "train/run/rehearse.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Q-Ramping's periods: some steps are run as without it, what they move is measured, and everything is put back. */
+/* Declares how Q-Ramping's periods are measured: some steps are run as without it, what they move is measured, and everything is put back. */
 #ifndef TRAIN_REHEARSE_H
 #define TRAIN_REHEARSE_H
 

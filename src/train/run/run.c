@@ -1,4 +1,4 @@
-/* A training run from its configuration to its files. */
+/* Does a training run, from its configuration to its files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Rows of numbers: the task's own, the order of an epoch, batches. */
+/* Holds rows of numbers to train on: the order of an epoch, and batches. */
 #include "train/run/table.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Rows of numbers to train on: each a task's features and what is to be predicted, shuffled anew in each epoch. */
+/* Declares rows of numbers to train on: each a task's features and what is to be predicted, shuffled anew in each epoch. */
 #ifndef TRAIN_TABLE_H
 #define TRAIN_TABLE_H
 

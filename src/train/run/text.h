@@ -1,4 +1,4 @@
-/* Text as tokens, and the windows of a batch. */
+/* Declares a text as tokens, and the windows of a batch. */
 #ifndef TRAIN_TEXT_H
 #define TRAIN_TEXT_H
 

@@ -1,4 +1,4 @@
-/* Chmiel's threshold as a measured quantity, and the late switch to high precision. TECHNIQUES 4.1b. */
+/* Measures Chmiel's threshold, and switches to high precision late in a run. TECHNIQUES 4.1b. */
 #include "train/run/threshold.h"
 
 #include <inttypes.h>

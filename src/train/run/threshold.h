@@ -1,4 +1,4 @@
-/* When quantisation noise outgrows the gradient, and what is switched then: arXiv 2505.19115. */
+/* Declares how a run notices that quantisation noise outgrows the gradient, and what it switches then: arXiv 2505.19115. */
 #ifndef TRAIN_THRESHOLD_H
 #define TRAIN_THRESHOLD_H
 

@@ -1,4 +1,4 @@
-/* Presets as bases of bugs. */
+/* Takes presets as bases of bugs: it runs each on the samples and keeps what it leaves unexplained. */
 #include "verify/bugs/base.h"
 
 #include <float.h>

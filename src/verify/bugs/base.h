@@ -1,4 +1,4 @@
-/* Presets as bases of bugs: what each gives, and what a modified run of it leaves. */
+/* Declares presets as bases of bugs: what each gives, and what a modified run of it leaves unexplained. */
 #ifndef MX_VERIFY_BUGS_BASE_H
 #define MX_VERIFY_BUGS_BASE_H
 

@@ -1,4 +1,4 @@
-/* Which known bug over which preset? Presets are ranked by what they leave; each group of bugs is tried over the best of them. */
+/* Finds which known bug over which preset gives the bytes. Presets are ranked by what they leave; each group of bugs is tried over the best of them. */
 #include "verify/bugs/bugs.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Kernels that follow no spec: a preset run again with one known bug in it. */
+/* Declares the search for kernels that follow no spec: a preset run again with one known bug in it. */
 #ifndef MX_VERIFY_BUGS_BUGS_H
 #define MX_VERIFY_BUGS_BUGS_H
 

@@ -1,4 +1,4 @@
-/* The rule is right, but what it quantises is not the input: rounded or cut to a narrower type, rotated in another way, shifted by one. */
+/* Tries bugs of the input: the rule is right, but what it quantises was rounded or cut to a narrower type, rotated in another way, or shifted by one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Lanes: column c of each group of elements holds what another column of its group should, or nothing. */
+/* Tries bugs of lanes: column c of each group of elements holds what another column of its group should, or nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the files of misplaced codes and scales share: a finding and what it leaves. */
+/* Declares what the files of misplaced codes and scales share: a finding and what it leaves unexplained. */
 #ifndef MX_VERIFY_BUGS_MAPS_H
 #define MX_VERIFY_BUGS_MAPS_H
 

@@ -1,4 +1,4 @@
-/* Scales of one input and elements of another: a maximum that is taken before the rotation, a rotation that the elements did not go through. */
+/* Tries scales of one input with elements of another: a maximum that is taken before the rotation, a rotation that the elements did not go through. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

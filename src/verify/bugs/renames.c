@@ -1,4 +1,4 @@
-/* Codes or scales that are right but written as something else: one code for another all over the data, named where a rule makes the one of the other. */
+/* Tries codes or scales that are right but written as something else: one code for another throughout the data, with a name where a rule turns the one into the other. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Thresholds between codes, read off the data: under the scale that is stored, each element's code against its scaled value. A kernel whose codes are
- * a step function of it rounds by rule, whatever the rule: its ties and thresholds are told apart from those of the preset, and put in. */
+/* Reads the thresholds between codes off the data: under the scale that is stored, each element's code against its scaled value. A kernel whose
+ * codes are a step function of it rounds by rule, whatever the rule: its ties and thresholds are told apart from those of the preset, and put in. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Codes and scales agree and the tensor scale alone does not: what is it instead? */
+/* Finds what a tensor scale is instead, where codes and scales agree and the tensor scale alone does not. */
 #include <math.h>
 #include <stdio.h>
 

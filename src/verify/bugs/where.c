@@ -1,4 +1,4 @@
-/* Where the blocks lie that a bug has touched, in words: rows and block columns in a run, or every m-th of them. */
+/* Says in words where the blocks lie that a bug has changed: rows and block columns in a run, or every m-th of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

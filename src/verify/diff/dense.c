@@ -1,4 +1,4 @@
-/* Counting where much differs: runs of blocks at a time, by vectors and one table.
+/* Counts differences where there are many: runs of blocks at a time, by vectors and one table.
  *
  * Of elements of one (scale of A, scale of B, code of A, code of B) the first alone can be an example, or speak against a pattern. So the first is
  * looked at by itself, in its turn; all others are only counted. Which pairs of codes are still fresh under two scales stands in a set of bits, and the

@@ -1,4 +1,4 @@
-/* Counting what differs, in one pass. */
+/* Counts what differs, in one pass. */
 #include "verify/diff/diff.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* What counting and the search for patterns share. */
+/* Declares what counting and the search for patterns share. */
 #ifndef MX_VERIFY_DIFF_DIFF_H
 #define MX_VERIFY_DIFF_DIFF_H
 

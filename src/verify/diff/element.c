@@ -1,4 +1,4 @@
-/* What one element is: its values, quotient and distance to a tie; and what its block's largest magnitude is. */
+/* Works out what one element is: its values, quotient and distance to a tie, and its block's largest magnitude. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Which patterns are said: those that chance does not explain, each once. */
+/* Chooses the patterns to report: those that chance does not explain, each once. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* B as A, moved: rows, columns, codes of a byte, of a word, of a block; transposed; blocks along the other axis; one code everywhere. Looked at in
- * rows whose bytes differ; the rest must agree too, which mxi_diff_moves_end() sees to. */
+/* Tests whether B is A, moved: rows, columns, codes of a byte, of a word, of a block; transposed; blocks along the other axis; one code everywhere.
+ * Looked at in rows whose bytes differ; the rest must agree too, which mxi_diff_moves_end() sees to. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Which order? Places (rows, columns, tiles) have a hash each in A and in B. An order with a name is one that all hashes agree with; without one, places
- * whose hashes are found elsewhere are listed. */
+/* Finds the order in which B holds what A holds. Places (rows, columns, tiles) have a hash each in A and in B. An order with a name is one that all
+ * hashes agree with; without one, places whose hashes are found elsewhere are listed. */
 #include "verify/diff/orders.h"
 
 #include <stdio.h>

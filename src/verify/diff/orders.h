@@ -1,5 +1,5 @@
-/* Two matrices that hold the same, in another order: rows, columns, or tiles. Found by hashes of rows, columns and tiles; what is said holds
- * for every cell. */
+/* Declares two matrices that hold the same in another order: of rows, columns, or tiles. Found by hashes of rows, columns and tiles; what is said
+ * holds for every cell. */
 #ifndef MX_VERIFY_DIFF_ORDERS_H
 #define MX_VERIFY_DIFF_ORDERS_H
 

@@ -1,4 +1,4 @@
-/* What do all the differences have in common? What is left at the end is said, if it tells: a pattern that chance explains is none. */
+/* Finds what all the differences have in common. What is left at the end is said, if it tells: a pattern that chance explains is none. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Values: how many differ, where codes or scales do. */
+/* Counts how many values differ, where codes or scales do. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

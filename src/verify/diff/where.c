@@ -1,4 +1,4 @@
-/* Where what differs is: blocks, rows, columns, tiles, every n-th. A place is named only if chance does not explain it. */
+/* Says where the differences are: blocks, rows, columns, tiles, every n-th. A place is named only if chance does not explain it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

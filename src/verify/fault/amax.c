@@ -1,4 +1,4 @@
-/* What stands for a maximum: of a block, and of the tensor. */
+/* Computes what a fault puts in place of a maximum, of a block or of the tensor. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

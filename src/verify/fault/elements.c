@@ -1,4 +1,4 @@
-/* From a block's scale to its codes, with faults of the divisor, the clamp, the rounding and the code. */
+/* Makes the codes of a block from its scale, with faults of the divisor, the clamp, the rounding and the code. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A block on its way to codes. */
+/* Declares a block whose codes are being made. */
 #ifndef MX_VERIFY_FAULT_ELEMENTS_H
 #define MX_VERIFY_FAULT_ELEMENTS_H
 

@@ -1,4 +1,4 @@
-/* Formats that a fault may name, and rounding to them. */
+/* Lists the formats that a fault may name, and rounds to them. */
 #include <math.h>
 
 #include "verify/fault/run.h"

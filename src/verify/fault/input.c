@@ -1,4 +1,4 @@
-/* Faults before the blocks are seen: of the input, and of the rotation. */
+/* Applies the faults that come before the blocks: of the input, and of the rotation. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Is a block, or an element, in the region of a fault? */
+/* Decides whether a block, or an element, is in the region of a fault. */
 #include <math.h>
 
 #include "verify/fault/run.h"

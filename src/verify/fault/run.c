@@ -1,4 +1,4 @@
-/* The stages of a tensor with faults in it, one after the other. */
+/* Runs the stages of a tensor with faults in it, one after the other. */
 #include "verify/fault/run.h"
 
 #include <math.h>

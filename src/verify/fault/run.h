@@ -1,4 +1,4 @@
-/* A tensor run by blocks with faults in it, a stage at a time: the runner of mx_quantize_faulty(), and what the search for faults tries. */
+/* Declares a tensor run by blocks with faults in it, a stage at a time: for mx_quantize_faulty(), and for the search for faults. */
 #ifndef MX_VERIFY_FAULT_RUN_H
 #define MX_VERIFY_FAULT_RUN_H
 

@@ -1,4 +1,4 @@
-/* Faults as text: REGION: STAGE <- OPERATION [ARGUMENT], read, written, and said in a sentence. */
+/* Reads and writes faults as text, REGION: STAGE <- OPERATION [ARGUMENT], and says them in a sentence. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

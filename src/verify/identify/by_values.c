@@ -1,4 +1,4 @@
-/* Values alone: which preset gives them, under which block? */
+/* Finds the preset and the block that give the values, where values alone are at hand. */
 #include "verify/identify/by_values.h"
 
 #include <math.h>

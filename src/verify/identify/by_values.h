@@ -1,4 +1,4 @@
-/* Values alone: which preset gives them, under which block? */
+/* Declares the search for the preset and the block that give the values, where values alone are at hand. */
 #ifndef MX_VERIFY_IDENTIFY_BY_VALUES_H
 #define MX_VERIFY_IDENTIFY_BY_VALUES_H
 

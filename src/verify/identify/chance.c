@@ -1,5 +1,5 @@
-/* Kernels that draw: which of the inquiries has the rule, and its seed. Formats and types that allow the same draws are told by the seed: few seeds under
- * each of them first, then many. */
+/* Finds the rule and the seed of kernels that round at random, among the inquiries. Formats and types that allow the same draws are told by the
+ * seed: few seeds under each of them first, then many. */
 #include "verify/identify/chance.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Kernels that round at random, among inquiries that no rule without chance explains. */
+/* Declares the search for kernels that round at random, among inquiries that no deterministic rule explains. */
 #ifndef MX_VERIFY_IDENTIFY_CHANCE_H
 #define MX_VERIFY_IDENTIFY_CHANCE_H
 

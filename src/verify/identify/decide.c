@@ -1,4 +1,5 @@
-/* Which vectors decide a key that the data leave open? Those on which another value of the key gives other bytes. */
+/* Makes vectors that decide a key which the data leave open: those on which another value of the key gives other bytes. Those on which another value
+ * of the key gives other bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

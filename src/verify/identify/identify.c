@@ -1,5 +1,5 @@
-/* Which spec does a black box follow? An inquiry under each reading of formats, block, rotation and input.dtype that the data allow; presets under
- * all of them first, then the most promising one to its end. What is found is set back to defaults where nothing changes, counted and named. */
+/* Finds the spec that a black box follows. An inquiry under each reading of formats, block, rotation and input.dtype that the data allow; presets
+ * under all of them first, then the most promising one to its end. What is found is set back to defaults where nothing changes, counted and named. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

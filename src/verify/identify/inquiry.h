@@ -1,4 +1,4 @@
-/* What a black box does under one hypothesis of formats, block, rotation and input.dtype. */
+/* Declares an inquiry: what a black box does under one hypothesis of formats, block, rotation and input.dtype. */
 #ifndef MX_VERIFY_IDENTIFY_INQUIRY_H
 #define MX_VERIFY_IDENTIFY_INQUIRY_H
 

@@ -1,4 +1,4 @@
-/* An inquiry whose ordinary blocks follow no rule without chance: the rule but for its seed, the seed, and what can be said without it. */
+/* Continues an inquiry whose ordinary blocks follow no deterministic rule: the rule but for its seed, the seed, and what can be said without it. */
 #include <math.h>
 #include <stdlib.h>
 

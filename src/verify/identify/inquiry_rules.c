@@ -1,4 +1,4 @@
-/* The rules of ordinary blocks: the scale's keys from scale codes alone, then the element's keys under the scales that are stored. */
+/* Finds the rules of ordinary blocks: the scale's keys from scale codes alone, then the element's keys under the scales that are stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

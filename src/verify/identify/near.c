@@ -1,4 +1,4 @@
-/* The nearest preset of an answer. */
+/* Finds the preset that is nearest to an answer. */
 #include "verify/identify/near.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Of the specs that give every byte, the one with the fewest keys to change in a preset. */
+/* Declares the choice, among specs that give every byte, of the one with the fewest keys to change in a preset. */
 #ifndef MX_VERIFY_IDENTIFY_NEAR_H
 #define MX_VERIFY_IDENTIFY_NEAR_H
 

@@ -1,5 +1,4 @@
-/* The sum is right, and what is multiplied onto it is not in the order of SPEC section 4: tensor scales one after the other, a product of factors that
- * is not rounded. And sums that began with another output's: an accumulator that was not cleared. */
+/* Tries other orders of what is multiplied onto a right sum than that of SPEC section 4: tensor scales one after the other, a product of factors that is not rounded. And sums that began with another output's: an accumulator that was not cleared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The right problem, changed as a variant says: operands and scales of one's own, another epilogue, another place in D. */
+/* Changes the right problem as a variant says: operands and scales of one's own, another epilogue, another place in D. */
 #include "verify/judge/edits.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Variants of the right problem: what else a kernel could have computed. words.c says them, edits.c makes them, variants.c tries
+/* Declares variants of the right problem: what else a kernel could have computed. words.c says them, edits.c makes them, variants.c tries
  * them. */
 #ifndef MX_VERIFY_JUDGE_EDITS_H
 #define MX_VERIFY_JUDGE_EDITS_H

@@ -1,4 +1,4 @@
-/* What may be said of D: outputs compared by the options, statements weighed against all of D, findings noted. */
+/* Weighs statements about D against all of it, compares outputs by the options, and notes findings. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What the files of mx_judge() share.
+/* Declares what the files of mx_judge() share.
  *
  * judge.c           the call: the problem in the raw form, mask of wrong outputs, counts
  * findings.c        outputs compared, statements weighed against all of D, findings noted: what all the others below stand on

@@ -1,4 +1,4 @@
-/* The call: what D should be under each model, which outputs are wrong, and by how much. */
+/* Judges a product: what D should be under each model, which outputs are wrong, and by how much. */
 #include "mxgold/judge.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* D under each model: a sample first, the whole where it agrees. */
+/* Computes D under each model: a sample first, and the whole where that agrees. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>

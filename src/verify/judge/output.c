@@ -1,5 +1,5 @@
-/* D as a function of the right product, output by output: a ReLU, a clamp, a GELU. Each is held to all of D, also where D is right: there the function
- * must leave the product alone. */
+/* Tries D as a function of the right product, output by output: a ReLU, a clamp, a GELU. Each is held to all of D, also where D is right: there the
+ * function must leave the product alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

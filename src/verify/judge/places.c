@@ -1,4 +1,4 @@
-/* A part of D that holds what belongs elsewhere: copied from other rows or columns, turned in itself, or nothing at all. */
+/* Finds a part of D that holds what belongs elsewhere: copied from other rows or columns, transposed in itself, or nothing at all. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Where in D the wrong outputs are, and what stands there. */
+/* Says where in D the wrong outputs are, and what stands there. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

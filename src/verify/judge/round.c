@@ -1,4 +1,4 @@
-/* Roundings to narrow types. */
+/* Rounds to narrow types. */
 #include <math.h>
 
 #include "verify/judge/internal.h"

@@ -1,4 +1,4 @@
-/* What each variant is called. */
+/* Names each variant in words. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What else would fit: every key moved alone, and the rows of the tables. A value that a probe contradicts is ruled out; of the others, those that no
- * input of a second, larger list tells apart are the same; the rest are open, and the inputs that would decide make the next batch. */
+/* Finds what else would fit: every key moved alone, and the rows of the tables. A value that a probe contradicts is ruled out; of the others, those
+ * that no input of a second, larger list tells apart are the same; the rest are open, and the inputs that would decide make the next batch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

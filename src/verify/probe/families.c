@@ -1,4 +1,4 @@
-/* The designed probes: each family moves one quantity past the place where one parameter shows. */
+/* Makes the designed probes: each family moves one quantity past the place where one parameter shows. */
 #include <stdlib.h>
 
 #include "verify/probe/probe.h"

@@ -1,4 +1,4 @@
-/* The fit: readings, search, confirmation on every output, what else would fit, and the prediction of tiles that were kept apart. */
+/* Fits a model to tiles: readings, search, confirmation on every output, what else would fit, and the prediction of tiles that were kept apart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

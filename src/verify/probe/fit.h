@@ -1,4 +1,4 @@
-/* What the files that fit share. */
+/* Declares what the files that fit a model share. */
 #ifndef MX_VERIFY_PROBE_FIT_H
 #define MX_VERIFY_PROBE_FIT_H
 

@@ -1,4 +1,4 @@
-/* The parameters as keys that can be moved one at a time. */
+/* Gives the parameters of a model as keys that can be moved one at a time. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Lists of probes, and lists as tiles. */
+/* Holds lists of probes, and reads the numbers of a probe. */
 #include <stdlib.h>
 #include <string.h>
 

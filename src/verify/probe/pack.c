@@ -1,4 +1,4 @@
-/* The memory of a probe, and lists of products laid out in its tiles. */
+/* Allocates the memory of a probe, and lays lists of products out in its tiles. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Batches of probe tiles. */
+/* Makes batches of probe tiles. */
 #include <stdlib.h>
 #include <string.h>
 

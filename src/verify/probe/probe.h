@@ -1,4 +1,4 @@
-/* What the files of probe share. The order of work: row.c builds one probe, families.c and random.c make lists of them, probe.c
+/* Declares what the files of probe share. The order of work: row.c builds one probe, families.c and random.c make lists of them, probe.c
  * chooses a list and pack.c lays it into tiles; score.c runs models over probes, read.c reads parameters, search.c looks for the rest, tree.c
  * for trees of additions, class.c asks what else would fit, fit.c is the whole. */
 #ifndef MX_VERIFY_PROBE_PROBE_H

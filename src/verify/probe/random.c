@@ -1,4 +1,4 @@
-/* Random probes: exponents within a window, few terms or many, some that cancel, C among them or far off. */
+/* Draws random probes: exponents within a window, few terms or many, some that cancel, C among them or far off. */
 #include <math.h>
 
 #include "verify/probe/probe.h"

@@ -1,4 +1,4 @@
-/* Direct readings: what the results of one family say by themselves, before any model is tried. */
+/* Reads parameters directly: what the results of one family say by themselves, before any model is tried. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* One probe: products of known exponents at known places. */
+/* Builds one probe: products of known exponents at known places. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

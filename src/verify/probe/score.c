@@ -1,4 +1,4 @@
-/* Models over probes: how many do they get wrong? */
+/* Counts how many probes a model gets wrong. */
 #include <stdlib.h>
 #include <string.h>
 

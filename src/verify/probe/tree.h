@@ -1,4 +1,4 @@
-/* Trees of additions: read from masks, evaluated with mx_mma node by node. */
+/* Declares trees of additions: read from masks, evaluated with mx_mma node by node. */
 #ifndef MX_VERIFY_PROBE_TREE_H
 #define MX_VERIFY_PROBE_TREE_H
 

@@ -1,4 +1,4 @@
-/* What a tree of additions gives: every node is one call of mx_mma over all probes. */
+/* Evaluates a tree of additions: every node is one call of mx_mma over all probes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

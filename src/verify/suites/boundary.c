@@ -1,4 +1,4 @@
-/* Suites boundary and codes: block maxima where scales step, and every scale code with every element code. */
+/* Makes suites boundary and codes: block maxima where scales step, and every scale code with every element code. */
 #include <float.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* The random numbers that suites are made of. */
+/* Draws the random numbers that suites are made of. */
 #include <string.h>
 
 #include "mxgold/random.h"

@@ -1,4 +1,4 @@
-/* Suites: their table, their shapes, and the cases that a call makes. */
+/* Makes suites: their table, their shapes, and the cases that a call asks for. */
 #include "verify/suites/gen.h"
 
 #include <float.h>

@@ -1,4 +1,4 @@
-/* What the suites share. Each fills x[n][rows][ld], which holds zeros. */
+/* Declares what the suites share. Each fills x[n][rows][ld], which holds zeros. */
 #ifndef MX_VERIFY_SUITES_GEN_H
 #define MX_VERIFY_SUITES_GEN_H
 

@@ -1,5 +1,5 @@
-/* Suite minimal: of many small tensors, the few that tell every preset from every other. Greedy: the tensor that separates most of the pairs left
- * comes next. Each preset's bytes on each tensor are kept as one hash. */
+/* Makes suite minimal: of many small tensors, the few that tell every preset from every other. Greedy: the tensor that separates most of the pairs
+ * left comes next. Each preset's bytes on each tensor are kept as one hash. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Suites of plain numbers: random, tails, padding, layout, order, cancel. */
+/* Makes suites of plain numbers: random, tails, padding, layout, order, cancel. */
 #include <math.h>
 
 #include "mxgold/gemm.h"

@@ -1,4 +1,4 @@
-/* Suite special: each case a tensor of two blocks a row, so that what one case does to a tensor scale does not reach the next. */
+/* Makes suite special: each case a tensor of two blocks a row, so that what one case does to a tensor scale does not reach the next. */
 #include <float.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Suite ties: the grid of values that a block can hold is taken from mx_dequantize, whatever the chain is; elements lie on its midpoints. */
+/* Makes suite ties: the grid of values that a block can hold is taken from mx_dequantize, whatever the chain is; elements lie on its midpoints. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

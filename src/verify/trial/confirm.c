@@ -1,4 +1,4 @@
-/* A spec over everything, by mx_quantize(): what identify reports is what was counted here. */
+/* Runs a spec over everything by mx_quantize(): what identify reports is what was counted here. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

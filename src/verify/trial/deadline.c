@@ -1,4 +1,4 @@
-/* Processor time of a thread. */
+/* Reads the processor time of a thread. */
 #include "verify/trial/deadline.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* One case a row of keys.def. */
+/* Reads and sets the keys of a spec by index, one case a row of keys.def. */
 #include "verify/trial/keys.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Keys of a spec by index, without their text: for searches that change millions of them. */
+/* Declares keys of a spec by index, without their text: for searches that change millions of them. */
 #ifndef MX_VERIFY_TRIAL_KEYS_H
 #define MX_VERIFY_TRIAL_KEYS_H
 

@@ -1,4 +1,4 @@
-/* Memory for what elements of a block were found to be under a scale, one for each thread. */
+/* Remembers what elements of a block were found to be under a scale, in memory of each thread. */
 #include "verify/trial/memo.h"
 
 #include <omp.h>

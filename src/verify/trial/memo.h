@@ -1,4 +1,4 @@
-/* What elements of a block were found to be under a scale, kept: most specs that are tried differ in keys that leave both as they were. */
+/* Declares what is remembered of the elements of a block under a scale: most specs that are tried differ in keys that leave both as they were. */
 #ifndef MX_VERIFY_TRIAL_MEMO_H
 #define MX_VERIFY_TRIAL_MEMO_H
 

@@ -1,4 +1,4 @@
-/* Cutting samples into blocks. */
+/* Cuts samples into blocks. */
 #include "verify/trial/observe.h"
 
 #include <float.h>

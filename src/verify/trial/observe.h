@@ -1,4 +1,4 @@
-/* Samples as the rule sees them, cut into blocks that are sorted by what decides their scale. */
+/* Declares samples as the rule sees them, cut into blocks that are sorted by what decides their scale. */
 #ifndef MX_VERIFY_TRIAL_OBSERVE_H
 #define MX_VERIFY_TRIAL_OBSERVE_H
 

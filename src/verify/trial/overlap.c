@@ -1,4 +1,4 @@
-/* Intervals and where they meet. */
+/* Finds where most of many intervals meet. */
 #include "verify/trial/overlap.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Numbers read off the data: each block, or element, allows an interval, and the right number lies in (nearly) all of them. */
+/* Declares how a number is read off the data: each block, or element, allows an interval, and the right number lies in (nearly) all of them. */
 #ifndef MX_VERIFY_TRIAL_OVERLAP_H
 #define MX_VERIFY_TRIAL_OVERLAP_H
 

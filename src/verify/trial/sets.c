@@ -1,4 +1,4 @@
-/* Sets of blocks, and the elements of each that say most. */
+/* Chooses sets of blocks, and the elements of each that say most. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Chosen blocks under the scalar rules. */
+/* Runs specs on chosen blocks by the scalar rules. */
 #include "verify/trial/trial.h"
 
 #include <float.h>

@@ -1,4 +1,4 @@
-/* Specs on trial: on chosen blocks by the scalar rules, a block's scale and its elements apart; and over everything by mx_quantize(). */
+/* Declares specs on trial: on chosen blocks by the scalar rules, a block's scale and its elements apart; and over everything by mx_quantize(). */
 #ifndef MX_VERIFY_TRIAL_TRIAL_H
 #define MX_VERIFY_TRIAL_TRIAL_H
 

@@ -1,4 +1,4 @@
-/* The inputs that a header names, made again: a pipe's partner gives them back, and may have changed them. */
+/* Makes the inputs again that a header names: the other end of a pipe gives them back, and may have changed them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* How many codes and scales differ between two files of cases. */
+/* Counts how many codes and scales differ between two files of cases. */
 #include <string.h>
 
 #include "mxgold/verify.h"

@@ -1,4 +1,4 @@
-/* What the files of src/verify/vectors share. */
+/* Declares what the files of src/verify/vectors share. */
 #ifndef MX_VERIFY_VECTORS_INTERNAL_H
 #define MX_VERIFY_VECTORS_INTERNAL_H
 

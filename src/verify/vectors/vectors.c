@@ -1,4 +1,4 @@
-/* Cases as .mxv, and back. */
+/* Writes cases as .mxv, and reads them back. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

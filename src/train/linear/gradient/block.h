@@ -1,4 +1,4 @@
-/* The gradient rules of one block, in binary64: SPEC "Gradient rules". Nothing here knows a layer.
+/* Declares the gradient rules of one block, in binary64: SPEC "Gradient rules". Nothing here knows a layer.
  *
  * numbers.c    the recipe's keys that are numbers
  * estimator.c  slopes of a rounding: Q' of elements, q' of scales

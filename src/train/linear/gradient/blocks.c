@@ -1,4 +1,4 @@
-/* The blocks of a quantised operand, and what a code of each is multiplied by (SPEC 3.5, 3.7), in binary64. */
+/* Takes the blocks of a quantised operand apart, and computes what a code of each is multiplied by (SPEC 3.5, 3.7), in binary64. */
 #include <math.h>
 #include <string.h>
 

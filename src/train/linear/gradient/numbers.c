@@ -1,4 +1,4 @@
-/* The gradient keys that are numbers. */
+/* Reads the gradient keys that are numbers. */
 #include <math.h>
 
 #include "train/linear/gradient/block.h"

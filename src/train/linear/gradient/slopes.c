@@ -1,4 +1,4 @@
-/* The public calls that give the slopes of a recipe's gradient rules. */
+/* Gives the slopes of a recipe's gradient rules through the public calls. */
 #include "train/linear/gradient/block.h"
 
 static mx_status check(const double *out, const double *v, size_t n, const mx_linear_recipe *recipe, const mx_format *format, mx_error *err) {

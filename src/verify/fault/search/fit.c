@@ -1,6 +1,6 @@
-/* Constants of faults. A code rises or falls with the constant, so each cell says between which two numbers it lies; the interval of all cells is found
- * by bisection where a cell speaks against what is left of it. All cells narrow it: whether the number holds elsewhere is told by how plain it is for so
- * narrow an interval. */
+/* Fits the constants of faults to the data. A code rises or falls with the constant, so each cell says between which two numbers it lies; the
+ * interval of all cells is found by bisection where a cell speaks against what is left of it. All cells narrow it: whether the number holds
+ * elsewhere is told by how plain it is for so narrow an interval. */
 #include "verify/fault/search/fit.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Faults that are tried. */
+/* Lists the faults that are tried. */
 #include "verify/fault/search/options.h"
 
 #include <string.h>

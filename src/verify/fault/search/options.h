@@ -1,4 +1,4 @@
-/* Faults that are tried: the rows of formats/faults.def with the arguments that kernels are known to have. */
+/* Declares the faults that are tried: the rows of formats/faults.def with the arguments that kernels are known to have. */
 #ifndef MX_VERIFY_FAULT_SEARCH_OPTIONS_H
 #define MX_VERIFY_FAULT_SEARCH_OPTIONS_H
 

@@ -1,5 +1,6 @@
-/* Which faults over which preset? Presets are ranked by what they leave, of scales and of elements apart. Then stage by stage: what explains the scales,
- * and what explains the elements under the scales that are stored; what needs both is tried with every fault of the input in front of it. */
+/* Finds which faults over which preset give every byte. Presets are ranked by what they leave, of scales and of elements apart. Then stage by stage:
+ * what explains the scales, and what explains the elements under the scales that are stored; what needs both is tried with every fault of the input
+ * in front of it. */
 #include "verify/fault/search/search.h"
 
 #include <math.h>

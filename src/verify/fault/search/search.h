@@ -1,4 +1,4 @@
-/* Which faults over which preset give every byte? */
+/* Declares the search for the faults over a preset that give every byte. */
 #ifndef MX_VERIFY_FAULT_SEARCH_SEARCH_H
 #define MX_VERIFY_FAULT_SEARCH_SEARCH_H
 

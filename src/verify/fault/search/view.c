@@ -1,4 +1,4 @@
-/* A sample under one spec with faults in it. */
+/* Runs a sample under one spec with faults in it. */
 #include "verify/fault/search/view.h"
 
 #include <math.h>

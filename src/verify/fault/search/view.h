@@ -1,4 +1,4 @@
-/* A sample under one spec with faults in it: what is right and what is wrong, of scales and of elements apart. */
+/* Declares a sample under one spec with faults in it: what is right and what is wrong, of scales and of elements apart. */
 #ifndef MX_VERIFY_FAULT_SEARCH_VIEW_H
 #define MX_VERIFY_FAULT_SEARCH_VIEW_H
 

@@ -1,4 +1,4 @@
-/* Where a fault is. Families of regions in the order of what they cost; the first that separates the cells is it. */
+/* Finds the region of a fault. Families of regions in the order of what they cost; the first that separates the cells is it. */
 #include "verify/fault/search/where.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Where a fault is: the plainest region that holds the cells that need it and none that it would make wrong. */
+/* Declares the search for a fault's region: the plainest one that holds the cells that need the fault and none that it would make wrong. */
 #ifndef MX_VERIFY_FAULT_SEARCH_WHERE_H
 #define MX_VERIFY_FAULT_SEARCH_WHERE_H
 

@@ -1,4 +1,4 @@
-/* Formats from data: under the right ones x / (code * scale) is one number but for rounding. */
+/* Finds formats that the data allow: under the right ones x / (code * scale) is one number but for rounding. */
 #include "verify/identify/search/hypotheses.h"
 
 #include <math.h>

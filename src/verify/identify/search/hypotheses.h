@@ -1,4 +1,4 @@
-/* Which element and scale formats, block shape and rotation the shapes and the spread of x / (code * scale) allow. */
+/* Declares the element and scale formats, block shapes and rotations that the shapes and the spread of x / (code * scale) allow. */
 #ifndef MX_VERIFY_IDENTIFY_SEARCH_HYPOTHESES_H
 #define MX_VERIFY_IDENTIFY_SEARCH_HYPOTHESES_H
 

@@ -1,4 +1,4 @@
-/* Repair: one key changed at a time, or two, or a few that act together, where a spec is wrong and guarded where it is right. */
+/* Repairs a spec: one key is changed at a time, or two, or a few that act together, where it is wrong, and none where it is right. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Chosen blocks, and products of values on them. */
+/* Chooses blocks, and tries all products of the values of some keys on them. */
 #include "verify/identify/search/search.h"
 
 #include <stdio.h>

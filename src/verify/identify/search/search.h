@@ -1,4 +1,4 @@
-/* Trying many specs on sets of blocks. */
+/* Declares how many specs are tried on sets of blocks. */
 #ifndef MX_VERIFY_IDENTIFY_SEARCH_SEARCH_H
 #define MX_VERIFY_IDENTIFY_SEARCH_SEARCH_H
 

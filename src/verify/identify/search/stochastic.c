@@ -1,4 +1,4 @@
-/* What random rounding leaves to be seen. */
+/* Reads off the data what random rounding lets one see. */
 #include "verify/identify/search/stochastic.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Stochastic rounding: is it there, how many random bits, what bias, and which seed. */
+/* Declares the tests for stochastic rounding: whether there is any, how many random bits, what bias, and which seed. */
 #ifndef MX_VERIFY_IDENTIFY_SEARCH_STOCHASTIC_H
 #define MX_VERIFY_IDENTIFY_SEARCH_STOCHASTIC_H
 

@@ -1,4 +1,4 @@
-/* Which values of each key the search tries: choices of the tables, and numbers read off the data. */
+/* Lists the values of each key that the search tries: choices of the tables, and numbers read off the data. */
 #include "verify/identify/search/values.h"
 
 #include <math.h>

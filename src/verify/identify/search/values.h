@@ -1,4 +1,4 @@
-/* Values that the search tries for each key: the choices of the tables, and numbers read off the data. */
+/* Declares the values that the search tries for each key: the choices of the tables, and numbers read off the data. */
 #ifndef MX_VERIFY_IDENTIFY_SEARCH_VALUES_H
 #define MX_VERIFY_IDENTIFY_SEARCH_VALUES_H
 
