@@ -1,4 +1,5 @@
-/* Evaluates the formulas of formats/chains.def over the blocks of a piece, one operation at a time over all of them, so that the formula is walked once a piece. Part of stages.inc.h. */
+/* Evaluates the formulas of formats/chains.def over the blocks of a piece, one operation at a time over all of them, so that the formula is walked
+ * once a piece. Part of stages.inc.h. */
 
 /* One binary32 a block, or with step 0 W times the same. */
 typedef struct operand {

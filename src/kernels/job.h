@@ -1,4 +1,5 @@
-/* Declares one call of quantise, as its drivers share it: quantize.c cuts it into tiles, tile.c does them by scalar code, stages_rows.c by vector kernels. */
+/* Declares one call of quantise, as its drivers share it: quantize.c cuts it into tiles, tile.c does them by scalar code, stages_rows.c by vector
+ * kernels. */
 #ifndef MX_KERNELS_JOB_H
 #define MX_KERNELS_JOB_H
 

@@ -1,4 +1,5 @@
-/* Adds exactly, in one fixed-point number wide enough for every product of two binary32 numbers with two byte scales (2^-560 .. 2^576). 2^576). 2^576). */
+/* Adds exactly, in one fixed-point number wide enough for every product of two binary32 numbers with two byte scales (2^-560 .. 2^576). 2^576).
+ * 2^576). */
 #include "internal.h"
 
 void mxi_mma_wide_add(mma_wide *w, int64_t value, int exp) {

@@ -1,4 +1,5 @@
-/* Holds the claims of the sweep's file against the results of its arms: for each pair of arms that a claim is about, the paired difference and whether it agrees. */
+/* Holds the claims of the sweep's file against the results of its arms: for each pair of arms that a claim is about, the paired difference and
+ * whether it agrees. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

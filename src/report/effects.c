@@ -1,4 +1,5 @@
-/* Computes what each knob of a grid does to the loss, and which knobs change what another one does: differences between arms that differ in one knob, or differences of such differences between two values of a second knob, means over all combinations of the other knobs, seed by seed. */
+/* Computes what each knob of a grid does to the loss, and which knobs change what another one does: differences between arms that differ in one
+ * knob, or differences of such differences between two values of a second knob, means over all combinations of the other knobs, seed by seed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Declares elementary functions made of +, -, *, / and sqrt in a fixed order: the same bits on every machine, where libm's change with version and ISA. */
+/* Declares elementary functions made of +, -, *, / and sqrt in a fixed order: the same bits on every machine, where libm's change with version and
+ * ISA. */
 #ifndef MX_ABLATE_SUMS_REAL_H
 #define MX_ABLATE_SUMS_REAL_H
 

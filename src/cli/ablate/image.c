@@ -1,4 +1,5 @@
-/* Draws all charts into one picture: the verdict; SQNR against bits, whose key has the numbers and colours of the others; three charts of one tensor; its maps of the error. */
+/* Draws all charts into one picture: the verdict; SQNR against bits, whose key has the numbers and colours of the others; three charts of one
+ * tensor; its maps of the error. */
 #include <stdlib.h>
 #include <string.h>
 

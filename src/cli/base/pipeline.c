@@ -1,4 +1,5 @@
-/* Makes pieces of work on threads that sleep while they wait: those of OpenMP spin, which on a busy machine takes the processor from the thread that is waited for. */
+/* Makes pieces of work on threads that sleep while they wait: those of OpenMP spin, which on a busy machine takes the processor from the thread that
+ * is waited for. */
 #include "pipeline.h"
 
 #include <omp.h>

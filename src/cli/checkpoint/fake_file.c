@@ -1,4 +1,5 @@
-/* Quantises a file of a checkpoint and dequantises it again in pieces of whole block rows: each is read, quantised, dequantised and narrowed by one thread, and written in its turn. */
+/* Quantises a file of a checkpoint and dequantises it again in pieces of whole block rows: each is read, quantised, dequantised and narrowed by one
+ * thread, and written in its turn. */
 #include "fake_file.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Packs operands and computes register tiles of the float32 product, written once: outputs of a row lie in the lanes, so that each is the chain of its definition. The including file gives W lanes with vf_load vf_store vf_set vf_fma vf_add vf_canonical vf_transpose, and
+/* Packs operands and computes register tiles of the float32 product, written once: outputs of a row lie in the lanes, so that each is the chain of
+ * its definition. The including file gives W lanes with vf_load vf_store vf_set vf_fma vf_add vf_canonical vf_transpose, and
  *
  *   ROWS, VECTORS   the largest tile: ROWS x (VECTORS * W) accumulators stay in registers
  *   A_WIDTH         ROWS in whole vectors

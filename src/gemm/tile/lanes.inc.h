@@ -1,4 +1,5 @@
-/* Computes products on decoded panels, written once: sixteen outputs of a row lie in the lanes, so that every output is summed in the order of its definition whatever the ISA. The including file defines, for its ISA:
+/* Computes products on decoded panels, written once: sixteen outputs of a row lie in the lanes, so that every output is summed in the order of its
+ * definition whatever the ISA. The including file defines, for its ISA:
  *
  *   vf, WF, vd, WD      vectors of binary32 and binary64, and how many lanes they have (16 is a multiple)
  *   F_LOAD F_STORE F_SET1 F_ADD F_MUL F_FMA, D_LOAD D_SET1 D_MUL D_FMA D_STORE_F32   as their names say

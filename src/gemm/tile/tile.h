@@ -1,4 +1,5 @@
-/* Declares how one tile of D is computed, whatever the operands look like: operand (elements and scales as numbers), panel (sixteen decoded rows side by side), lanes (kernels on panels), one (one output of any numbers, not made for speed) with exact and wide, combine (from a sum to D). SPEC
+/* Declares how one tile of D is computed, whatever the operands look like: operand (elements and scales as numbers), panel (sixteen decoded rows
+ * side by side), lanes (kernels on panels), one (one output of any numbers, not made for speed) with exact and wide, combine (from a sum to D). SPEC
  * section 4. */
 #ifndef MX_GEMM_TILE_TILE_H
 #define MX_GEMM_TILE_TILE_H

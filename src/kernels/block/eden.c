@@ -1,4 +1,5 @@
-/* Corrects the scales of a block under select=eden, MS-EDEN: elements are rounded to nearest, and a factor on the block's scale, rounded stochastically, makes up for it. SPEC 3.6. */
+/* Corrects the scales of a block under select=eden, MS-EDEN: elements are rounded to nearest, and a factor on the block's scale, rounded
+ * stochastically, makes up for it. SPEC 3.6. */
 #include "kernels/block/eden.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Chooses elements by Q-EMA (q2.ema, arXiv 2502.20853): each element of Q2 becomes the one of its two neighbours in the format which the weight's moving average is nearer to. */
+/* Chooses elements by Q-EMA (q2.ema, arXiv 2502.20853): each element of Q2 becomes the one of its two neighbours in the format which the weight's
+ * moving average is nearer to. */
 #include <math.h>
 #include <string.h>
 

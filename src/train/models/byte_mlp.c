@@ -1,4 +1,5 @@
-/* Runs the byte MLP: the embeddings of `context` tokens side by side, three linears with ReLU of which the last two have residuals, and an output layer. */
+/* Runs the byte MLP: the embeddings of `context` tokens side by side, three linears with ReLU of which the last two have residuals, and an output
+ * layer. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Computes Smooth-SwiGLU (arXiv 2409.12517): a linear whose input's channels are scaled by powers of two, and its weight's columns by their inverses. */
+/* Computes Smooth-SwiGLU (arXiv 2409.12517): a linear whose input's channels are scaled by powers of two, and its weight's columns by their
+ * inverses. */
 #include <math.h>
 
 #include "train/layers/parallel.h"

@@ -1,4 +1,5 @@
-/* Declares a linear's products computed a second time beside a step, in memory of their own: under its recipe, with other draws, or in the FP32 chain. */
+/* Declares a linear's products computed a second time beside a step, in memory of their own: under its recipe, with other draws, or in the FP32
+ * chain. */
 #ifndef TRAIN_AGAIN_H
 #define TRAIN_AGAIN_H
 

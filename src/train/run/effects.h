@@ -1,4 +1,5 @@
-/* Declares the search for training keys that are on and change no bit of a linear layer: in the first step each is set back, one at a time, and the layer is run again. */
+/* Declares the search for training keys that are on and change no bit of a linear layer: in the first step each is set back, one at a time, and the
+ * layer is run again. */
 #ifndef TRAIN_EFFECTS_H
 #define TRAIN_EFFECTS_H
 

@@ -1,4 +1,5 @@
-/* Tries bugs of the input: the rule is right, but what it quantises was rounded or cut to a narrower type, rotated in another way, or shifted by one. */
+/* Tries bugs of the input: the rule is right, but what it quantises was rounded or cut to a narrower type, rotated in another way, or shifted by
+ * one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

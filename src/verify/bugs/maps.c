@@ -1,4 +1,5 @@
-/* Tries bugs behind the rule: blocks of codes or scales that are right but written to another place, in another order, or not at all; and keeps the best of these and of what renames.c and lanes.c find. What is found is read off the data, and must hold for all of it. */
+/* Tries bugs behind the rule: blocks of codes or scales that are right but written to another place, in another order, or not at all; and keeps the
+ * best of these and of what renames.c and lanes.c find. What is found is read off the data, and must hold for all of it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Tries codes or scales that are right but written as something else: one code for another throughout the data, with a name where a rule turns the one into the other. */
+/* Tries codes or scales that are right but written as something else: one code for another throughout the data, with a name where a rule turns the
+ * one into the other. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Tries bugs in a rule that no key names: another number stands for a block's maximum, elements are divided by something else than the stored scale, the tensor's maximum is that of a part, or elements are rounded twice. The preset is run by blocks with the one change in it. */
+/* Tries bugs in a rule that no key names: another number stands for a block's maximum, elements are divided by something else than the stored scale,
+ * the tensor's maximum is that of a part, or elements are rounded twice. The preset is run by blocks with the one change in it. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

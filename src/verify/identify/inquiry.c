@@ -1,4 +1,5 @@
-/* Follows one hypothesis of formats, block, rotation and input.dtype from end to end: presets; on ordinary blocks the scale's keys from scale codes alone, then the element's keys under the scales that are stored; then whatever explains zero, Inf, NaN, tiny and huge blocks. A spec that fits the
+/* Follows one hypothesis of formats, block, rotation and input.dtype from end to end: presets; on ordinary blocks the scale's keys from scale codes
+ * alone, then the element's keys under the scales that are stored; then whatever explains zero, Inf, NaN, tiny and huge blocks. A spec that fits the
  * chosen blocks is run over everything, and blocks that it gets wrong join the chosen ones. */
 #include "verify/identify/inquiry_parts.h"
 

@@ -1,4 +1,5 @@
-/* Declares what the files of an inquiry share: inquiry.c (from end to end), inquiry_rules.c (ordinary blocks), inquiry_random.c (stochastic rounding). */
+/* Declares what the files of an inquiry share: inquiry.c (from end to end), inquiry_rules.c (ordinary blocks), inquiry_random.c (stochastic
+ * rounding). */
 #ifndef MX_VERIFY_IDENTIFY_INQUIRY_PARTS_H
 #define MX_VERIFY_IDENTIFY_INQUIRY_PARTS_H
 

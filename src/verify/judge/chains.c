@@ -1,4 +1,5 @@
-/* Tries other orders of what is multiplied onto a right sum than that of SPEC section 4: tensor scales one after the other, a product of factors that is not rounded. And sums that began with another output's: an accumulator that was not cleared. */
+/* Tries other orders of what is multiplied onto a right sum than that of SPEC section 4: tensor scales one after the other, a product of factors
+ * that is not rounded. And sums that began with another output's: an accumulator that was not cleared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Finds a factor or a summand of every output, read off the sample and then held to bits: another alpha or beta, outputs multiplied or raised by a number. */
+/* Finds a factor or a summand of every output, read off the sample and then held to bits: another alpha or beta, outputs multiplied or raised by a
+ * number. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Tries orders of summation and accumulators that no model of mx_gemm() has, one output at a time: chunks with sums of their own, interleaved lanes, descending k, products rounded before they are added, accumulators cut or narrow. Epilogue as SPEC section 4 says. */
+/* Tries orders of summation and accumulators that no model of mx_gemm() has, one output at a time: chunks with sums of their own, interleaved lanes,
+ * descending k, products rounded before they are added, accumulators cut or narrow. Epilogue as SPEC section 4 says. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Tries what else could have been computed: a cheap pass in binary64 ranks all variants on a sample of the wrong outputs; the best few are then held to bits under every model, on all of D. */
+/* Tries what else could have been computed: a cheap pass in binary64 ranks all variants on a sample of the wrong outputs; the best few are then held
+ * to bits under every model, on all of D. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

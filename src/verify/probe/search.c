@@ -1,4 +1,5 @@
-/* Searches what readings leave open: from many starts, one parameter at a time, the model that gets fewer probes wrong wins; two at a time where one does not help. */
+/* Searches what readings leave open: from many starts, one parameter at a time, the model that gets fewer probes wrong wins; two at a time where one
+ * does not help. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Reads the order of additions as FPRev does (arXiv 2411.00442): +2^m at i and -2^m at j swallow every unit that is added to them before they meet; the units that are left count the leaves outside the smallest subtree that has both. */
+/* Reads the order of additions as FPRev does (arXiv 2411.00442): +2^m at i and -2^m at j swallow every unit that is added to them before they meet;
+ * the units that are left count the leaves outside the smallest subtree that has both. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Declares when a search gives up: by the processor time of the thread that began it, so that what is found does not depend on what else the machine does. */
+/* Declares when a search gives up: by the processor time of the thread that began it, so that what is found does not depend on what else the machine
+ * does. */
 #ifndef MX_VERIFY_TRIAL_DEADLINE_H
 #define MX_VERIFY_TRIAL_DEADLINE_H
 

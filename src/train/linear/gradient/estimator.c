@@ -1,4 +1,5 @@
-/* Computes slopes of a rounding: dge (arXiv 2501.17116), baseline_compat (what Graphcore's simulator computes under that name) and spline (2509.17791). Everything is computed in binary64 by +, -, * and /, as ref/estimator.c has it again. */
+/* Computes slopes of a rounding: dge (arXiv 2501.17116), baseline_compat (what Graphcore's simulator computes under that name) and spline
+ * (2509.17791). Everything is computed in binary64 by +, -, * and /, as ref/estimator.c has it again. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Computes the derivative of a block's quantiser x_i -> unit q_i (arXiv 2509.17791, eqs 1 to 3): of its elements' rounding, of its scale, and of a tensor scale. Nothing here knows a format: slopes and values are given, so that tests can give smooth ones. */
+/* Computes the derivative of a block's quantiser x_i -> unit q_i (arXiv 2509.17791, eqs 1 to 3): of its elements' rounding, of its scale, and of a
+ * tensor scale. Nothing here knows a format: slopes and values are given, so that tests can give smooth ones. */
 #include <math.h>
 
 #include "train/linear/gradient/block.h"

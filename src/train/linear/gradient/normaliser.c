@@ -1,4 +1,5 @@
-/* Computes what a block's scale is made of, Z, and dZ/dx (arXiv 2509.17791, eqs 4 and 5): the largest magnitude, or the log-sum-exp of the magnitudes. */
+/* Computes what a block's scale is made of, Z, and dZ/dx (arXiv 2509.17791, eqs 4 and 5): the largest magnitude, or the log-sum-exp of the
+ * magnitudes. */
 #include <math.h>
 
 #include "mxgold/math.h"

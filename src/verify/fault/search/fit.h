@@ -1,4 +1,5 @@
-/* Declares how constants of faults are read off the data: the numbers under which every cell of the fitting half has the code that was seen, and the plainest of them. */
+/* Declares how constants of faults are read off the data: the numbers under which every cell of the fitting half has the code that was seen, and the
+ * plainest of them. */
 #ifndef MX_VERIFY_FAULT_SEARCH_FIT_H
 #define MX_VERIFY_FAULT_SEARCH_FIT_H
 
