@@ -6,7 +6,6 @@
 
 #include "lib/run.h"
 #include "mxgold/mxgold.h"
-#include "verify/fault/search/search.h"
 
 enum { ROWS = 64, COLS = 128 };
 
@@ -145,7 +144,7 @@ START_TEST(found_and_predicts) {
   static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},
                                            {"ocp-mxfp4", "all: code <- sign of pair"},
                                            {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"},
-                                           {"te-nvfp4", "all: input <- relu"},
+                                           {"nvfp4-plain", "all: input <- relu"},
                                            {"ocp-mxfp4", "all: divisor <- row -1"}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
@@ -154,8 +153,7 @@ START_TEST(found_and_predicts) {
     mx_spec spec;
     mx_fault f;
     mx_tensor t[2], again;
-    blame found;
-    shortage lack = {0};
+    mx_identity id;
     static uint8_t codes[ROWS * COLS];
     ck_assert_int_eq(mx_preset_find(&spec, kernels[i][0], NULL), MX_OK);
     ck_assert_int_eq(mx_fault_parse(&f, kernels[i][1], NULL), MX_OK);
@@ -175,11 +173,12 @@ START_TEST(found_and_predicts) {
                          .scale_bytes = 1,
                          .has_tensor_scale = t[0].has_tensor_scale,
                          .tensor_scale = t[0].tensor_scale};
-    mxi_find_faults(&found, &s, 1, &lack);
-    ck_assert_msg(found.n && mxi_blame_confirmed(&found), "%s over %s: %s", kernels[i][1], kernels[i][0],
-                  found.n ? "not confirmed" : "not found");
-    ck_assert_int_eq(mx_tensor_alloc(&again, ROWS, COLS, &found.spec), MX_OK);
-    ck_assert_int_eq(mx_quantize_faulty(&again, x[1], ROWS, COLS, COLS, &found.spec, found.fault, found.n, NULL), MX_OK);
+    ck_assert_int_eq(mx_identify(&id, &s, 1, &(mx_identify_options){.seconds = 20, .no_undecided = 1}, NULL), MX_OK);
+
+    ck_assert_msg(id.bug.n_faults && !id.exact && id.grade == MX_GRADE_CONFIRMED, "%s over %s: %s", kernels[i][1], kernels[i][0],
+                  id.bug.name ? id.bug.name : "none");
+    ck_assert_int_eq(mx_tensor_alloc(&again, ROWS, COLS, &id.bug.spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&again, x[1], ROWS, COLS, COLS, &id.bug.spec, id.bug.fault, id.bug.n_faults, NULL), MX_OK);
     ck_assert(!memcmp(again.codes, t[1].codes, again.rows * again.code_stride));
     ck_assert(!memcmp(again.scales, t[1].scales, again.scale_rows * again.scale_cols));
     mx_tensor_free(&again);

@@ -2,7 +2,7 @@
 #ifndef MXGOLD_IDENTIFY_H
 #define MXGOLD_IDENTIFY_H
 
-#include "quantize.h"
+#include "fault.h"
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -31,6 +31,13 @@ typedef struct mx_identify_options {
   int no_undecided; /* 1: leave out the list of keys that the data cannot decide */
 } mx_identify_options;
 
+/** What an answer promises. */
+typedef enum mx_grade {
+  MX_GRADE_NONE,     /* there is no answer: some bytes are unexplained, or next to nothing is decided */
+  MX_GRADE_FITS,     /* every byte of these data; what was fitted to them is not held to others, or too few of them speak for it */
+  MX_GRADE_CONFIRMED /* it also gives every byte of a half of the data that was not used to find it, more than chance would */
+} mx_grade;
+
 /** A known bug over a preset: what a kernel does that follows no spec. */
 typedef struct mx_bug {
   const char *name;   /* short and fixed ("amax without abs"); NULL: no known bug */
@@ -39,6 +46,9 @@ typedef struct mx_bug {
   mx_spec spec;       /* of that preset */
   uint64_t preset_codes, preset_scales, preset_tensor; /* codes, scales, tensor scales that differ from the plain preset */
   uint64_t codes, scales, tensor_scales;               /* those that still differ when the preset is run with the bug on all data */
+  mx_fault fault[MX_FAULTS]; /* the bug as faults that mx_quantize_faulty() runs over spec, with which it gives every byte; n_faults of them */
+  size_t n_faults;           /* 0: the bug has no such words */
+  int confirmed;             /* the faults hold on the half of the data that they were not fitted to */
 } mx_bug;
 
 /** What was found. */
@@ -65,6 +75,7 @@ typedef struct mx_identity {
   size_t bad_sample, bad_row, bad_col;
   uint64_t specs_tried;
   int complete; /* 1: no time limit cut the search short; 0: with more time the answer, or what is undecided, may be different */
+  int grade;    /* MX_GRADE_* */
   mx_bug bug;   /* a known bug that gives every byte, where no spec does or only one with odd numbers */
 } mx_identity;
 

@@ -56,7 +56,8 @@ def diff_html(found: Diff) -> str:
 
 def identity_html(found: Identity) -> str:
     """The verdict, the keys, the command."""
-    return f"<p><b>{_cell(found.verdict)}</b></p>{spec_html(found.spec)}<pre>{_cell(found.reproduce)}</pre>"
+    keys = spec_html(found.spec) if found.spec is not None else ""
+    return f"<p><b>{_cell(found.verdict)}</b></p>{keys}<pre>{_cell(found.reproduce)}</pre>"
 
 
 def ablation_html(table: Ablation) -> str:

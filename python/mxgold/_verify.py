@@ -212,14 +212,15 @@ def diff(
 class Identity:
     """The spec that a kernel follows.
 
-    exact: every byte is explained. preset: the preset that gives these bytes, or None; spec: the keys that were found; verdict: one or two sentences;
-    reproduce: the shell command that gives the same bytes. undecided: keys that these data cannot decide; bug: a known bug over a preset, or None;
-    expected: whether the bytes are those of expect=, None without it; report: all that the program says.
+    exact: a spec gives every byte. grade: "confirmed" (on data that it was not fitted to as well), "fits" (these data) or "none". preset: the preset that
+    gives these bytes, or None; spec: the keys that were found, None where more than one byte in 20 stays wrong; verdict: one or two sentences; reproduce: the
+    shell command that gives the same bytes, "" if there is none. undecided: keys that these data cannot decide; bug: what is wrong over a preset, or None,
+    with its "fault" for `mxgold quantize --fault`; expected: whether the bytes are those of expect=, None without it; report: all that the program says.
     """
 
     exact: bool
     preset: str | None
-    spec: Spec
+    spec: Spec | None
     verdict: str
     reproduce: str
     expected: bool | None = None
@@ -229,6 +230,7 @@ class Identity:
     bug: dict[str, Any] | None = None
     nibble: str | None = None
     layout: str | None = None
+    grade: str = "none"
     report: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def _repr_html_(self) -> str:
@@ -242,15 +244,17 @@ class Identity:
 
 def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identity:
     """From what `mxgold identify --json` says."""
-    spec = Spec({k: v for k, v in report["spec"].items() if not (k == "had.signs" and set(str(v)) <= {"0"})})
-    if report["preset"]:
+    spec: Spec | None = None
+    if report["spec"]:
+        spec = Spec({k: v for k, v in report["spec"].items() if not (k == "had.signs" and set(str(v)) <= {"0"})})
+    if spec is not None and report["preset"]:
         spec = _named(spec, report["preset"])
     return Identity(
         exact=report["exact"],
         preset=report["preset"],
         spec=spec,
         verdict=report["verdict"],
-        reproduce=_program.command(["quantize", "IN", "-o", "OUT.safetensors", *report["reproduce"]]),
+        reproduce=_program.command(["quantize", "IN", "-o", "OUT.safetensors", *report["reproduce"]]) if report["reproduce"] else "",
         expected=expected,
         codes_differ=report["differing"]["codes"],
         scales_differ=report["differing"]["scales"],
@@ -258,6 +262,7 @@ def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identit
         bug=report.get("bug"),
         nibble=report.get("nibble"),
         layout=report.get("scale_layout"),
+        grade=report["grade"],
         report=report,
     )
 
@@ -265,7 +270,7 @@ def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identit
 def beside(want: Spec, found: Identity, x: Any, codes: Any, scales: Any, tensor_scale: Any, micro: Any = None) -> Identity:
     """What was found, said of the spec that was expected: presets that give the same bytes on these data have several names. A single key of the answer
     that turns what is expected into the kernel's bytes is the plainest answer; otherwise the answer stays."""
-    if not found.exact or found.spec == want:
+    if not found.exact or found.spec is None or found.spec == want:
         return found
     mine, theirs = dict(want), dict(found.spec)
     for key in (k for k in mine if mine[k] != theirs[k]):
@@ -360,7 +365,7 @@ def identify(
             expected = False
         if expected:
             name = want.preset or str(want)
-            return Identity(True, want.preset, want, f"Your kernel does what {name} does: every byte is the same.", reproduction(want), True)
+            return Identity(True, want.preset, want, f"Your kernel does what {name} does: every byte is the same.", reproduction(want), True, grade="confirmed")
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "kernel.safetensors")
         if dequantized is not None:

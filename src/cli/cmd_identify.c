@@ -175,7 +175,12 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   }
   if (!status && !id->exact && !told && mostly_wrong(id) && samples_turn(s)) {
     mx_identity other;
-    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) *id = other, s->turned = 1;
+    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) {
+      *id = other, s->turned = 1;
+      if (id->exact) { /* the rule is right, what it reads is not */
+        id->bug = (mx_bug){.name = "transposed", .text = "quantises the transpose of the input", .preset = id->preset, .spec = id->spec};
+      }
+    }
   }
   if (!*layout) *layout = s->layout;
   if (best >= 0) *nibble = names[best];
@@ -189,8 +194,9 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   mx_spec_print(text, sizeof text, &id->spec, 0);
   verdict_sentence(sentence, sizeof sentence, id);
   out_answer(o, "exact", id->exact);
+  out_text(o, "grade", verdict_grade(id));
   out_text(o, "preset", id->preset ? id->preset : "none");
-  out_text(o, "spec", text);
+  out_text(o, "spec", verdict_reproduces(id) ? text : "none");
   out_u64(o, "codes that differ", id->codes_differ + id->values_differ);
   if (id->zero_signs_differ) out_u64(o, "of them signs of zero", id->zero_signs_differ);
   out_u64(o, "scales that differ", id->scales_differ);
@@ -216,13 +222,19 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   n = 0;
   *text = 0;
   for (size_t i = 0; i < n_options; i++) {
-    if (n < sizeof text) n += (size_t)snprintf(text + n, sizeof text - n, " %s", options_[i]);
+    const char *quote = strpbrk(options_[i], " <") ? "'" : "";
+    if (n < sizeof text) n += (size_t)snprintf(text + n, sizeof text - n, " %s%s%s", quote, options_[i], quote);
     free(options_[i]);
   }
   char command[4200];
   snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, turned ? " --transpose" : "");
-  out_text(o, "reproduce", command);
+  out_text(o, "reproduce", verdict_reproduces(id) ? command : "none");
   if (id->bug.name) out_text(o, "bug", id->bug.name);
+  for (size_t i = 0; i < id->bug.n_faults; i++) {
+    char fault[MX_FAULT_TEXT];
+    mx_fault_print(fault, sizeof fault, &id->bug.fault[i]);
+    out_text(o, i ? "and fault" : "fault", fault);
+  }
   out_text(o, "verdict", sentence);
   out_print(o, 0);
 }
@@ -248,7 +260,7 @@ static int run(const cli_context *ctx, void *args) {
   } else if (!rc)
     print_text(&id, nibble, layout, s.turned);
   samples_close(&s);
-  return rc ? rc : id.exact ? CLI_FINE : CLI_DIFFERS;
+  return rc ? rc : id.exact && id.grade == MX_GRADE_CONFIRMED && !s.turned ? CLI_FINE : CLI_DIFFERS;
 }
 
 const cli_command cmd_identify = {
@@ -256,4 +268,5 @@ const cli_command cmd_identify = {
     "Element and scale format, block shape, rules, rounding, special values, tensor scale and its convention are found; the result is run "
     "again over "
     "all of the data and counted. Keys that these data cannot decide are listed: suites of mxgold gen decide them.\n"
-    "Codes inside a block whose scale is NaN do not count. Exit status 0 if every byte is explained, 1 if not."};
+    "Codes inside a block whose scale is NaN do not count. Exit status 0 if every byte is explained by a spec that is confirmed, 1 if not: "
+    "one that only fits these data, a fault, an input that was transposed, nothing known."};

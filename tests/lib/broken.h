@@ -14,15 +14,15 @@
   X(NOT_LAST, "maximum leaves out the last element", "amax without the last element", "48nt", 0)                                               \
   X(SECOND, "second largest for the maximum", "second largest for amax", "48nt", 0)                                                            \
   X(MEAN, "mean times 3 for the maximum", "mean for amax", "48nt", 0)                                                                          \
-  X(BEFORE, "elements use the scale of the block before", "scale of the block before", "48nt", 0)                                              \
-  X(AFTER, "elements use the scale of the block after", "scale of the block after", "48nt", 0)                                                 \
+  X(BEFORE, "elements use the scale of the block before", "scale of the block before|scale of another block", "48nt", 0)                       \
+  X(AFTER, "elements use the scale of the block after", "scale of the block after|scale of another block", "48nt", 0)                          \
   X(WIDE, "scale over two blocks", "block too wide", "48nt", 0)                                                                                \
   X(NARROW, "blocks of half the width, every second scale lost", "block too narrow, scales lost", "48nt", 0)                                   \
   X(CONSTANT, "amax * 0.1667 for amax / 6", "typed constant for 1/6", "nt", 0)                                                                 \
   X(UNROUNDED, "elements divided by the scale before rounding", "unrounded scale", "48nt", 0)                                                  \
   X(RCP_BF16, "reciprocal of the scale rounded to bfloat16", "reciprocal rounded to bfloat16", "nt", 0)                                        \
   X(TWICE_BF16, "scaled elements rounded to bfloat16 first", "rounded twice, over bfloat16|input rounded to bfloat16", "48nt", 0)              \
-  X(INPUT_CUT, "input cut to bfloat16", "input cut to bfloat16", "48nt", 0)                                                                    \
+  X(INPUT_CUT, "input cut to bfloat16", "input cut to bfloat16|cut to bfloat16 before rounding", "48nt", 0)                                    \
   X(INPUT_F16, "input rounded to binary16", "input rounded to binary16|rounded twice, over binary16", "nt", 0)                                 \
   X(SHIFTED, "input read one column off", "input shifted", "48nt", 0)                                                                          \
   X(ROTATED, "Hadamard not normalised", "rotation not normalised", "48nt", 0)                                                                  \
@@ -57,7 +57,7 @@
   X(DEAL, "elements of a block deinterleaved", "elements deinterleaved", "48nt", 0)                                                            \
   X(LANE, "one lane gets its neighbour's element", "a lane takes another's element", "48nt", 0)                                                \
   X(LANE_ZERO, "one lane is not written", "a lane not written", "48nt", 0)                                                                     \
-  X(ODD_ROWS, "odd rows not written", "blocks not written", "48nt", 0)                                                                         \
+  X(ODD_ROWS, "odd rows not written", "blocks not written|scales not written", "48nt", 0)                                                      \
   X(STALE, "one block column holds the one before it", "blocks in another place", "48nt", 0)                                                   \
   X(ROW_ABOVE, "every 37th block is that of the row above", "blocks in another place", "48nt", 0)                                              \
   X(SCALES_OF_TILE, "two columns of scales hold those before them", "scales in another place", "48nt", 0)                                      \

@@ -45,14 +45,15 @@ static size_t changes(char *out[VERDICT_OPTIONS], const mx_spec *base, const mx_
 
 size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id) {
   mx_spec base = {0};
-  const char *preset = id->preset ? id->preset : id->nearest;
+  const int faulty = id->bug.n_faults && !id->exact;
+  const char *preset = faulty ? id->bug.preset : id->preset ? id->preset : id->nearest;
   size_t n = 0;
   if (preset && !mx_preset_find(&base, preset, NULL)) {
     out[n++] = strdup("--preset");
     out[n++] = strdup(preset);
   }
   char *set[VERDICT_OPTIONS];
-  const size_t m = changes(set, &base, &id->spec);
+  const size_t m = changes(set, &base, faulty ? &id->bug.spec : &id->spec);
   for (size_t i = 0; i < m; i++) {
     if (n + 2 < VERDICT_OPTIONS) {
       out[n++] = strdup("--set");
@@ -60,7 +61,30 @@ size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id) {
     } else
       free(set[i]);
   }
+  for (size_t i = 0; faulty && i < id->bug.n_faults && n + 2 < VERDICT_OPTIONS; i++) {
+    char text[MX_FAULT_TEXT];
+    mx_fault_print(text, sizeof text, &id->bug.fault[i]);
+    out[n++] = strdup("--fault");
+    out[n++] = strdup(text);
+  }
   return n;
+}
+
+const char *verdict_grade(const mx_identity *id) {
+  return id->grade == MX_GRADE_CONFIRMED ? "confirmed" : id->grade == MX_GRADE_FITS ? "fits" : "none";
+}
+
+/* Bytes that the answer leaves wrong are more than one in so many: then the nearest spec says nothing. */
+enum { NEAR_ONE_IN = 20 };
+
+static int is_far(const mx_identity *id) {
+  const uint64_t wrong = id->codes_differ + id->values_differ + id->scales_differ;
+  return !id->exact && !id->stochastic && wrong * NEAR_ONE_IN > id->n_codes + id->n_values + id->n_scales;
+}
+
+int verdict_reproduces(const mx_identity *id) {
+  if (id->exact || id->bug.n_faults) return 1;
+  return !id->bug.name && !is_far(id);
 }
 
 /* Meaning of a value of a key, "" without one. */
@@ -112,8 +136,26 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     return;
   }
   const uint64_t wrong = id->codes_differ + id->values_differ;
+  if (id->exact && id->bug.name && !strcmp(id->bug.name, "transposed")) {
+    mx_identity rule = *id;
+    rule.bug = (mx_bug){0};
+    const size_t n = (size_t)snprintf(out, size, "Your kernel quantises the transpose of the input (transposed). Of that: ");
+    if (n < size) sentence(out + n, size - n, &rule);
+    return;
+  }
   if (id->exact && id->preset) {
     snprintf(out, size, "Your kernel does what %s does: every byte is the same.", id->preset);
+    return;
+  }
+  if (is_far(id) && !id->tensor_scales_differ) { /* what comes nearest says nothing */
+    const char *block_of_rows = id->spec.block_rows > 1 ? "tiles" : "rows";
+    snprintf(out, size,
+             "Nothing is known that gives these bytes: no preset, no spec and no fault of the grammar; under the nearest spec %" PRIu64
+             " of %" PRIu64 " codes and %" PRIu64 " of %" PRIu64
+             " scales differ, so it is not named. What fits by itself: %s elements in blocks along %s; %s.",
+             wrong, id->n_codes + id->n_values, id->scales_differ, id->n_scales, mx_elem_format(id->spec.elem)->name, block_of_rows,
+             id->scales_differ * NEAR_ONE_IN <= id->n_scales ? "the scales do, the elements under them do not"
+                                                             : "neither scales nor elements do");
     return;
   }
   const int zeros_alone = !id->exact && id->zero_signs_differ && id->zero_signs_differ == wrong;
@@ -221,10 +263,24 @@ static json_t *decide_json(const mx_identity *id) {
   return json_pack("{s:o,s:o}", "gen", gen, "no_effect", keys);
 }
 
+/* "FAULT; FAULT", or null where the bug is said in words alone. */
+static json_t *fault_json(const mx_bug *b) {
+  char text[MX_FAULTS * (MX_FAULT_TEXT + 2)] = "";
+  for (size_t i = 0; i < b->n_faults; i++) {
+    const size_t n = strlen(text);
+    if (i) snprintf(text + n, sizeof text - n, "; ");
+    mx_fault_print(text + strlen(text), sizeof text - strlen(text), &b->fault[i]);
+  }
+  return b->n_faults ? json_string(text) : json_null();
+}
+
 static json_t *bug_json(const mx_bug *b) {
-  return json_pack("{s:s,s:s,s:s,s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}", "name", b->name, "text", b->text, "preset", b->preset, "left", "codes",
-                   (json_int_t)b->codes, "scales", (json_int_t)b->scales, "tensor_scales", (json_int_t)b->tensor_scales, "without", "codes",
-                   (json_int_t)b->preset_codes, "scales", (json_int_t)b->preset_scales, "tensor_scales", (json_int_t)b->preset_tensor);
+  json_t *out = json_pack("{s:s,s:s,s:s,s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}", "name", b->name, "text", b->text, "preset",
+                          b->preset ? b->preset : "none", "left", "codes", (json_int_t)b->codes, "scales", (json_int_t)b->scales,
+                          "tensor_scales", (json_int_t)b->tensor_scales, "without", "codes", (json_int_t)b->preset_codes, "scales",
+                          (json_int_t)b->preset_scales, "tensor_scales", (json_int_t)b->preset_tensor);
+  json_object_set_new(out, "fault", fault_json(b));
+  return out;
 }
 
 static json_t *random_json(const mx_identity *id) {
@@ -250,14 +306,19 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   }
   char *options[VERDICT_OPTIONS];
   const size_t n = verdict_options(options, id);
+  const int reproduces = verdict_reproduces(id);
   for (size_t i = 0; i < n; i++) {
-    json_array_append_new(reproduce, json_string(options[i]));
+    if (reproduces) json_array_append_new(reproduce, json_string(options[i]));
     free(options[i]);
   }
-  if (turned) json_array_append_new(reproduce, json_string("--transpose"));
+  if (turned && reproduces) json_array_append_new(reproduce, json_string("--transpose"));
+  json_object_set_new(root, "schema_version", json_integer(2));
   json_object_set_new(root, "exact", json_boolean(id->exact));
+  json_object_set_new(root, "grade", json_string(verdict_grade(id)));
   json_object_set_new(root, "preset", id->preset ? json_string(id->preset) : json_null());
-  json_object_set_new(root, "spec", spec);
+  const int far = is_far(id) && !id->bug.n_faults;
+  json_object_set_new(root, "spec", far ? json_null() : json_incref(spec));
+  json_decref(spec);
   json_object_set_new(
       root, "differing",
       json_pack("{s:I,s:I}", "codes", (json_int_t)(id->codes_differ + id->values_differ), "scales", (json_int_t)id->scales_differ));

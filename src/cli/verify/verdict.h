@@ -8,6 +8,10 @@ enum { VERDICT_OPTIONS = 128 };
 
 /** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Strings are malloc'ed; returns how many. */
 size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id);
+/** "confirmed", "fits" or "none". */
+const char *verdict_grade(const mx_identity *id);
+/** Is there a command that gives every byte again, or nearly? Not where a bug has no words that run, nor where more than one byte in 20 stays wrong. */
+int verdict_reproduces(const mx_identity *id);
 /** One or two sentences, at most size bytes. */
 void verdict_sentence(char *out, size_t size, const mx_identity *id);
 /** The mxgold gen command of the vectors that decide undecided keys: one line a suite, "mxgold gen SUITE ... -o FILE: key key", malloc'ed, returns

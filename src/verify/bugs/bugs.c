@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "verify/bugs/base.h"
+#include "verify/fault/search/search.h"
 #include "verify/trial/trial.h"
 
 enum { MOST_BASES = 9, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
@@ -48,7 +49,9 @@ static uint64_t counts_of(const base *b) {
 }
 
 /* Names that people know come first among presets that give the same bytes. */
-static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
+static int well_known(const char *name) {
+  return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d") || !strcmp(name, "nvfp4-plain");
+}
 
 /* What a preset leaves; 0 if it can't have made these samples. */
 static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads, shortage *lack) {
@@ -150,6 +153,54 @@ static void found(mx_bug *out, const entry *e, const candidate *c) {
   out->codes = c->l.codes;
   out->scales = c->l.scales;
   out->tensor_scales = c->l.tensor_scales;
+}
+
+/* The answer of the search for faults, as a bug. */
+static void blamed(mx_bug *out, const blame *b) {
+  *out = (mx_bug){.name = mx_fault_row_at(b->fault[0].op)->name, .preset = b->preset, .spec = b->spec, .n_faults = b->n};
+  memcpy(out->fault, b->fault, sizeof out->fault);
+  size_t at = 0;
+  for (size_t i = 0; i < b->n && at < sizeof out->text; i++) {
+    if (i) at += (size_t)snprintf(out->text + at, sizeof out->text - at, "; and it ");
+    if (at < sizeof out->text) at += mx_fault_words(out->text + at, sizeof out->text - at, &b->fault[i]);
+  }
+  out->preset_codes = b->codes;
+  out->preset_scales = b->scales;
+  out->preset_tensor = b->tensor_scales;
+  out->confirmed = mxi_blame_confirmed(b);
+}
+
+/* Everywhere, keys say these too: rounding, types, rotations, a factor or a floor of the maximum, signs of zeros. */
+static int says_a_key(const mx_fault *f) {
+  static const int ops[] = {
+      MX_FAULT_INPUT_BF16,         MX_FAULT_INPUT_F16,        MX_FAULT_ROTATION_HADAMARD, MX_FAULT_AMAX_TIMES,
+      MX_FAULT_AMAX_LEAST,         MX_FAULT_SCALE_PLUS,       MX_FAULT_SCALE_FLUSH,       MX_FAULT_SCALE_LOG2,
+      MX_FAULT_STORE_VALUE,        MX_FAULT_DIVISOR_FLUSH,    MX_FAULT_DIVISOR_UNROUNDED, MX_FAULT_DIVISOR_UNROUNDED_TIMES,
+      MX_FAULT_ELEMENT_TIMES,      MX_FAULT_ELEMENT_TRUNCATE, MX_FAULT_ELEMENT_AWAY,      MX_FAULT_ELEMENT_TIES_AWAY,
+      MX_FAULT_ELEMENT_TIES_ZERO,  MX_FAULT_ELEMENT_TIES_UP,  MX_FAULT_ELEMENT_TIES_DOWN, MX_FAULT_CODE_NO_NEGATIVE_ZERO,
+      MX_FAULT_CODE_NEGATIVE_ZERO, MX_FAULT_CODE_LOWEST,      MX_FAULT_TENSOR_TIMES,      MX_FAULT_TENSOR_VALUE,
+      MX_FAULT_AMAX_BF16,          MX_FAULT_AMAX_F16,         MX_FAULT_DIVISOR_BITS,      MX_FAULT_DIVISOR_BITS_NEAREST,
+      MX_FAULT_DIVISOR_BF16,       MX_FAULT_DIVISOR_RCP_BF16, MX_FAULT_ELEMENT_BF16,      MX_FAULT_ELEMENT_F16};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (f->op == ops[i]) return 1;
+  return 0;
+}
+
+int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until) {
+  blame found = {0};
+  *out = (mx_bug){0};
+  if (known) mxi_find_faults(&found, samples, n, known->preset, until);
+  const int over_known = found.n && mxi_blame_confirmed(&found);
+  if (!over_known) mxi_find_faults(&found, samples, n, NULL, until);
+  if (!found.n || !mxi_blame_confirmed(&found)) return 0;
+  blamed(out, &found);
+  if (over_known) { /* the name says what someone did, the faults run */
+    out->name = known->name;
+    memcpy(out->text, known->text, sizeof out->text);
+  }
+  *key_like = 1;
+  for (size_t i = 0; i < found.n; i++) *key_like &= says_a_key(&found.fault[i]);
+  return 1;
 }
 
 int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {

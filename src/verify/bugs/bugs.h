@@ -5,6 +5,11 @@
 #include "verify/trial/deadline.h"
 #include "mxgold/verify.h"
 
+/** Faults over a preset that give every byte and hold on the half of the data that they were not fitted to: 1, and *out; 0 if there are none. known: a bug
+ *  that gives every byte, or NULL; its preset comes first then, and its name stays. key_like: keys of a spec may say the same in their way.
+ *  Oracle: tests/test_fault.c, tests/strangers. */
+int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until);
+
 /** The preset with the fewest differing codes and scales among all that the shapes allow; and the bug over any of them, with which it gives every
  *  byte or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone.
  *  Returns 1 if it is a cause that gives every byte; 0 if a spec may be the better explanation, or none was found.

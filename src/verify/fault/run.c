@@ -74,8 +74,13 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
   r->subnormal = calloc(blocks + 1, 1);
   r->four = calloc(blocks + 1, 1);
   r->used = calloc(blocks + 1, sizeof *r->used);
+  r->room.blocks = malloc((blocks + 1) * sizeof *r->room.blocks);
+  r->room.bytes = malloc(2 * blocks + 1);
+  r->room.elements = malloc(rows * cols + 1);
   uint32_t *plain = calloc(blocks + 1, sizeof *plain);
-  mx_status status = r->x && r->stats && r->subnormal && r->four && r->used && plain ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  const int room = r->room.blocks && r->room.bytes && r->room.elements;
+  mx_status status =
+      r->x && r->stats && r->subnormal && r->four && r->used && plain && room ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   if (!status) status = mxi_fault_input(r, x, ld, err);
   if (!status) status = mxi_fault_tensor_amax(r);
   mx_spec run = *spec; /* what x has been through is not done again */
@@ -97,6 +102,9 @@ void mxi_fault_close(fault_run *r) {
   free(r->four);
   free(r->plain);
   free(r->used);
+  free(r->room.blocks);
+  free(r->room.bytes);
+  free(r->room.elements);
   *r = (fault_run){0};
 }
 
@@ -156,16 +164,11 @@ static uint32_t from(const fault_run *r, const uint32_t *codes, size_t d, size_t
 }
 
 /* Faults that take another block's code. */
-static int move(fault_run *r, const mx_fault *f, uint32_t *codes, ptrdiff_t rows, ptrdiff_t blocks) {
-  const size_t n = r->down * r->across;
-  uint32_t *old = malloc((n + 1) * sizeof *old);
-  if (!old) return 1;
-  memcpy(old, codes, n * sizeof *old);
+static void move(fault_run *r, const mx_fault *f, uint32_t *codes, ptrdiff_t rows, ptrdiff_t blocks) {
+  memcpy(r->room.blocks, codes, r->down * r->across * sizeof *codes);
   for (size_t d = 0; d < r->down; d++)
     for (size_t a = 0; a < r->across; a++)
-      if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from(r, old, d, a, rows, blocks);
-  free(old);
-  return 0;
+      if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from(r, r->room.blocks, d, a, rows, blocks);
 }
 
 static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, const uint32_t *stored) {
@@ -195,15 +198,15 @@ int mxi_fault_scales(fault_run *r, uint32_t *stored) {
       if (used_of(r, &r->used[d * r->across + a], d, a)) return 1;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (f->op == MX_FAULT_SCALE_ROW && move(r, f, r->used, (ptrdiff_t)f->number, 0)) return 1;
-    if (f->op == MX_FAULT_SCALE_BLOCK && move(r, f, r->used, 0, (ptrdiff_t)f->number)) return 1;
+    if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, (ptrdiff_t)f->number, 0);
+    if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0, (ptrdiff_t)f->number);
   }
   memcpy(stored, r->used, r->down * r->across * sizeof *stored);
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_STORE) continue;
-    if (f->op == MX_FAULT_STORE_ROW && move(r, f, stored, (ptrdiff_t)f->number, 0)) return 1;
-    if (f->op == MX_FAULT_STORE_BLOCK && move(r, f, stored, 0, (ptrdiff_t)f->number)) return 1;
+    if (f->op == MX_FAULT_STORE_ROW) move(r, f, stored, (ptrdiff_t)f->number, 0);
+    if (f->op == MX_FAULT_STORE_BLOCK) move(r, f, stored, 0, (ptrdiff_t)f->number);
     for (size_t d = 0; d < r->down; d++)
       for (size_t a = 0; a < r->across; a++)
         if (mxi_fault_block_in(r, &f->region, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);
@@ -253,14 +256,11 @@ void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales,
     }
     for (size_t i = 0; i < r->n_faults; i++) {
       const int op = r->faults[i].op;
-      uint8_t *old = NULL;
       if (op != MX_FAULT_CODE_SWAP && op != MX_FAULT_CODE_COLUMN && op != MX_FAULT_CODE_REVERSE && op != MX_FAULT_CODE_SIGN_OF &&
           op != MX_FAULT_CODE_SIGN_ROLLED && op != MX_FAULT_CODE_SIGN_OF_PAIR)
         continue;
-      if (!(old = malloc(r->cols + 1))) return;
       for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
-        exchange(r, &r->faults[i], codes + row * r->cols, old, row);
-      free(old);
+        exchange(r, &r->faults[i], codes + row * r->cols, r->room.elements, row);
     }
   }
 }
@@ -280,57 +280,49 @@ static void move_block(const fault_run *r, uint8_t *to, const uint8_t *from, siz
 
 static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
   const size_t n = r->down * r->across, size = mx_layout_size((mx_layout)f->format, r->down, r->across);
-  if (size != n) return 1;
-  uint8_t *from = malloc(n + 1), *to = malloc(n + 1);
-  for (int k = 0; from && to && k <= (f->op == MX_FAULT_LAYOUT_SWIZZLE_TWICE); k++) {
+  uint8_t *from = r->room.bytes, *to = r->room.bytes + n;
+  if (size != n) return 0;
+  for (int k = 0; k <= (f->op == MX_FAULT_LAYOUT_SWIZZLE_TWICE); k++) {
     for (size_t i = 0; i < n; i++) from[i] = (uint8_t)scales[i];
     mx_layout_pack(to, (mx_layout)f->format, from, r->down, r->across, 0);
     for (size_t d = 0; d < r->down; d++)
       for (size_t a = 0; a < r->across; a++)
         if (mxi_fault_block_in(r, &f->region, d, a)) scales[d * r->across + a] = to[d * r->across + a];
   }
-  const int ok = from && to;
-  free(from);
-  free(to);
-  return ok;
+  return 1;
+}
+
+/* Blocks that hold those of another place, or nothing. */
+static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint32_t *stored) {
+  const ptrdiff_t by = (ptrdiff_t)f->number, by_rows = f->op != MX_FAULT_LAYOUT_BLOCK ? by : 0,
+                  by_blocks = f->op == MX_FAULT_LAYOUT_BLOCK ? by : 0;
+  const int zero = f->op == MX_FAULT_LAYOUT_ZERO || f->op == MX_FAULT_LAYOUT_CODES_ZERO,
+            scales = f->op != MX_FAULT_LAYOUT_CODES_ROW && f->op != MX_FAULT_LAYOUT_CODES_ZERO;
+  memcpy(r->room.blocks, stored, r->down * r->across * sizeof *stored);
+  memcpy(r->room.elements, codes, r->rows * r->cols);
+  for (size_t d = 0; d < r->down; d++)
+    for (size_t a = 0; a < r->across; a++) {
+      if (!mxi_fault_block_in(r, &f->region, d, a)) continue;
+      const ptrdiff_t row = (ptrdiff_t)d + by_rows, block = (ptrdiff_t)a + by_blocks;
+      if (zero) {
+        for (size_t y = d * r->block_rows; y < r->rows && y < (d + 1) * r->block_rows; y++)
+          for (size_t x = a * r->block_cols; x < r->cols && x < (a + 1) * r->block_cols; x++) codes[y * r->cols + x] = 0;
+        if (scales) stored[d * r->across + a] = 0;
+      } else if (row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across) {
+        move_block(r, codes, r->room.elements, d, a, (size_t)row, (size_t)block);
+        if (scales) stored[d * r->across + a] = r->room.blocks[(size_t)row * r->across + (size_t)block];
+      }
+    }
 }
 
 int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
-  const size_t blocks = r->down * r->across, n = r->rows * r->cols;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_LAYOUT) continue;
-    if (f->op == MX_FAULT_LAYOUT_SWIZZLE || f->op == MX_FAULT_LAYOUT_SWIZZLE_TWICE) {
-      if (!lay_out(r, f, stored)) return 0;
-      continue;
-    }
-    uint8_t *old_codes = malloc(n + 1);
-    uint32_t *old = malloc((blocks + 1) * sizeof *old);
-    if (old && old_codes) {
-      memcpy(old, stored, blocks * sizeof *old);
-      memcpy(old_codes, codes, n);
-    }
-    const ptrdiff_t by = (ptrdiff_t)f->number;
-    const int zero = f->op == MX_FAULT_LAYOUT_ZERO || f->op == MX_FAULT_LAYOUT_CODES_ZERO,
-              scales = f->op != MX_FAULT_LAYOUT_CODES_ROW && f->op != MX_FAULT_LAYOUT_CODES_ZERO;
-    for (size_t d = 0; d < r->down && old && old_codes; d++)
-      for (size_t a = 0; a < r->across; a++) {
-        if (!mxi_fault_block_in(r, &f->region, d, a)) continue;
-        const ptrdiff_t row = (ptrdiff_t)d + (f->op != MX_FAULT_LAYOUT_BLOCK ? by : 0),
-                        block = (ptrdiff_t)a + (f->op == MX_FAULT_LAYOUT_BLOCK ? by : 0);
-        if (zero) {
-          for (size_t y = d * r->block_rows; y < r->rows && y < (d + 1) * r->block_rows; y++)
-            for (size_t x = a * r->block_cols; x < r->cols && x < (a + 1) * r->block_cols; x++) codes[y * r->cols + x] = 0;
-          if (scales) stored[d * r->across + a] = 0;
-        } else if (row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across) {
-          move_block(r, codes, old_codes, d, a, (size_t)row, (size_t)block);
-          if (scales) stored[d * r->across + a] = old[(size_t)row * r->across + (size_t)block];
-        }
-      }
-    const int ok = old && old_codes;
-    free(old);
-    free(old_codes);
-    if (!ok) return 0;
+    if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE)
+      misplace(r, f, codes, stored);
+    else if (!lay_out(r, f, stored))
+      return 0;
   }
   return 1;
 }
@@ -380,7 +372,8 @@ mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size
   if (!status && mxi_fault_scales(&r, stored)) status = mx_fail(err, MX_ERR_DATA, "a block holds a NaN or an Inf that the spec refuses");
   if (!status) {
     mxi_fault_codes(&r, codes, NULL, 0, SIZE_MAX);
-    if (!mxi_fault_layout(&r, codes, stored)) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
+    if (!mxi_fault_layout(&r, codes, stored))
+      status = mx_fail(err, MX_ERR_CONFLICT, "fault: the layout holds more scales than the %zu x %zu of this tensor", r.down, r.across);
   }
   if (!status) {
     pack(out, &r, codes, spec->nibble, row);

@@ -20,6 +20,10 @@ typedef struct fault_run {
   uint32_t *plain;       /* each block: code that the spec gives x, without the faults of later stages */
   uint32_t *used;        /* each block: code that the elements are divided by */
   float amax;            /* of the tensor */
+  struct {               /* room for what is moved: of each block twice, of each element, as codes and as scales */
+    uint32_t *blocks;
+    uint8_t *bytes, *elements;
+  } room;
 } fault_run;
 
 /** Input to plain scales of x [rows][cols], row stride ld. The caller closes it in either case. MX_ERR_CONFLICT, MX_ERR_NOMEM, MX_ERR_DATA. */
@@ -35,7 +39,7 @@ mx_status mxi_fault_set_amax(fault_run *r, float amax);
 int mxi_fault_scales(fault_run *r, uint32_t *stored);
 /** Codes of the elements of rows of blocks [first, end) into codes [rows][cols], under scales [down][across] (NULL: r->used). */
 void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales, size_t first, size_t end);
-/** Codes and scales that stand in another place. scratch: codes and scales of the same sizes. 0 without memory. */
+/** Codes and scales that stand in another place. 0: the layout of a fault is not one of so many scales. */
 int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored);
 
 /* region.c, formats.c. */

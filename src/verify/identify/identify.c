@@ -12,6 +12,7 @@
 #include "verify/identify/inquiry.h"
 #include "verify/trial/keys.h"
 #include "verify/identify/near.h"
+#include "verify/identify/numbers.h"
 #include "verify/identify/search/values.h"
 #include "mxgold/isa.h"
 
@@ -367,7 +368,14 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   budget->most = UINT64_MAX;
   budget->until = until;
   w.again = 0;
-  if (q) return q;
+  mx_bug faulty = {0};
+  int key_like = 0;
+  if (q) { /* numbers that were fitted are an answer where nothing says it better */
+    if (!samples[0].codes || !mxi_attempt_exact(&q->best) || !odd_numbers(&q->best.spec) || mxi_numbers_hold(q, as_good)) return q;
+    if (!mxi_name_faults(&faulty, &key_like, NULL, samples, n_samples, mxi_deadline_within(until, for_bugs(allowed)))) return q;
+    *bug = faulty;
+    return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+  }
   chance drawn = {0};
   if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is not a bug */
     specs_of_near(&w, all, *n_all);
@@ -375,11 +383,17 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
     if (q) return q;
   }
   if (samples[0].codes) {
-    if (mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed))))
-      return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+    const deadline bugs_until = mxi_deadline_within(until, for_bugs(allowed));
+    const int told = mxi_name_bug(bug, samples, n_samples, threads, bugs_until);
+    if (mxi_name_faults(&faulty, &key_like, told ? bug : NULL, samples, n_samples, bugs_until) && (told || !key_like)) *bug = faulty;
+    if (told || (faulty.name && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
+  if (faulty.name) { /* keys might have said it, and do not */
+    *bug = faulty;
+    return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+  }
   specs_of_near(&w, all, *n_all);
   inquiry *random = mxi_chance_inquiry(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
   if (random) return random;
@@ -450,6 +464,14 @@ static int is_blank(const mx_sample *s, size_t n) {
   return 1;
 }
 
+/* One code everywhere, the sign apart: it says nothing of the rule. */
+static int is_constant(const mx_sample *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < s[i].rows * s[i].cols; k++)
+      if (s[i].codes ? s[i].codes[k] != s[0].codes[0] : s[i].values[k] != s[0].values[0]) return 0;
+  return 1;
+}
+
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
   static const mx_identify_options none = {0};
   if (!out) return mx_fail(err, MX_ERR_ARG, "mx_identify: NULL argument");
@@ -496,6 +518,10 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     name_presets(out);
     if (near) out->nearest = near;
     if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
+    const int said = out->bug.name && !(out->bug.codes || out->bug.scales || out->bug.tensor_scales);
+    const int says_nothing = out->blank || is_constant(samples, n);
+    if (out->exact && !says_nothing) out->grade = !samples[0].codes || mxi_numbers_hold(best, as_good) ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
+    if (!out->exact && said && !says_nothing) out->grade = out->bug.n_faults && out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_NONE;
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;

@@ -56,18 +56,20 @@ void mxi_inquiry_take(inquiry *q, const mx_spec *spec) {
 
 /* ---- presets */
 
-/* Presets with these formats as they are; or the rules of all the others under these formats. */
+/* Presets with these formats as they are; or the rules of all the others under these formats. Standards first: where a library gives the same bytes, the
+ * definition is the answer. */
 static void try_presets(search *s, pool *out, int same_formats) {
   mx_spec *specs = noted(malloc((mx_preset_count() + 1) * sizeof *specs), s->o->lack);
   size_t n = 0;
-  for (size_t i = 0; specs && i < mx_preset_count(); i++) {
-    mx_spec p;
-    const mx_preset *row = mx_preset_at(i);
-    if (row->alias_of || mx_preset_find(&p, row->name, NULL)) continue;
-    specs[n] = p;
-    mxi_observation_put_formats(&specs[n], s->o);
-    n += mx_spec_equal(&specs[n], &p) == same_formats && !mx_spec_check(&specs[n], NULL);
-  }
+  for (int standard = 1; standard >= 0; standard--)
+    for (size_t i = 0; specs && i < mx_preset_count(); i++) {
+      mx_spec p;
+      const mx_preset *row = mx_preset_at(i);
+      if (row->alias_of || (row->status == MX_PRESET_STANDARD) != standard || mx_preset_find(&p, row->name, NULL)) continue;
+      specs[n] = p;
+      mxi_observation_put_formats(&specs[n], s->o);
+      n += mx_spec_equal(&specs[n], &p) == same_formats && !mx_spec_check(&specs[n], NULL);
+    }
   s->budget->tried += n;
   mxi_search_pool(s, out, specs, n);
   free(specs);

@@ -14,11 +14,17 @@
 
 enum { MOST_BASES = 8, MOST_FOUND = 6 };
 
+/* Elements that a search runs at most: two seconds or so on a processor of 2020. More finds few faults more, and keeps those waiting who have none. */
+static const uint64_t ALL_WORK = UINT64_C(80000000);
+
 /* Of the cells that are wrong, a fault of its own must mend all; as the first of two, all but one in so many. */
 enum { FIRST_LEAVES_ONE_IN = 8 };
 
 /* What a code that is given again says in its favour: of a scale so much; of an element the bits of its format but two, which its neighbours share. */
 enum { BITS_OF_A_SCALE = 3 };
+
+/* A scale takes as long as so many elements. */
+enum { SCALE_WORTH = 4 };
 
 /* A fault and how well it does. */
 typedef struct finding {
@@ -95,6 +101,7 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
   fault_run *r = &v->r;
   const size_t blocks = r->down * r->across;
   uint64_t fails = 0, needs = 0;
+  effort_spend(v->e, SCALE_WORTH * blocks);
   mxi_fault_set(r, all, with(all, v, f));
   const int bad = mxi_fault_scales(r, v->trial_scales);
   mxi_fault_set(r, v->first, v->n_first);
@@ -117,12 +124,12 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
 
 /* used: faults of the scale that the elements are divided by; else of what is stored alone. */
 static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
-  option *o = malloc(MOST_OPTIONS * sizeof *o);
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
   *out = (findings){.n = 0};
   if (!o) return;
   const size_t n =
       mxi_fault_options(o, used ? MX_STAGE_AMAX : MX_STAGE_STORE, used ? MX_STAGE_SCALE : MX_STAGE_STORE, &v->r.spec, v->rows, v->s->cols);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !effort_over(v->e); i++) {
     double bits = 4;
     if (o[i].fit == FIT_NOT) {
       try_scales(out, v, &o[i], &o[i].fault, bits, state);
@@ -153,6 +160,7 @@ static void try_codes(findings *out, view *v, int seen, const option *o, const m
     const size_t d = v->sample[k], from = d * r->block_rows * r->cols;
     const size_t end = (d + 1) * r->block_rows < r->rows ? (d + 1) * r->block_rows * r->cols : r->rows * r->cols;
     mxi_fault_codes(r, v->trial_codes, scales, d, d + 1);
+    effort_spend(v->e, end - from);
     for (size_t i = from; i < end; i++) {
       if (was[i] == v->s->codes[i]) continue;
       fails += v->trial_codes[i] != v->s->codes[i];
@@ -165,6 +173,7 @@ static void try_codes(findings *out, view *v, int seen, const option *o, const m
     judge(out, v, o, f, bits, state, 1, fails, needs);
     return;
   }
+  effort_spend(v->e, 2 * r->rows * r->cols);
   mxi_fault_codes(r, v->trial_codes, scales, 0, SIZE_MAX);
   mxi_fault_set(r, v->first, v->n_first);
   memset(state, CELL_SAME, r->rows * r->cols);
@@ -179,11 +188,11 @@ static void try_codes(findings *out, view *v, int seen, const option *o, const m
 }
 
 static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
-  option *o = malloc(MOST_OPTIONS * sizeof *o);
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
   *out = (findings){.n = 0};
   if (!o) return;
   const size_t n = mxi_fault_options(o, MX_STAGE_DIVISOR, MX_STAGE_CODE, &v->r.spec, v->rows, v->s->cols);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !effort_over(v->e); i++) {
     double bits = 4;
     if (o[i].fit == FIT_NOT) {
       try_codes(out, v, seen, &o[i], &o[i].fault, bits, state);
@@ -224,13 +233,14 @@ static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const
 }
 
 static void explain_layout(findings *out, view *v, uint8_t *state) {
-  option *o = malloc(MOST_OPTIONS * sizeof *o);
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
   *out = (findings){.n = 0};
   if (!o) return;
   const fault_run *r = &v->r;
   const size_t n = mxi_fault_options(o, MX_STAGE_LAYOUT, MX_STAGE_LAYOUT, &r->spec, v->rows, v->s->cols);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !effort_over(v->e); i++) {
     uint64_t fails, needs;
+    effort_spend(v->e, 2 * r->rows * r->cols);
     mx_fault all[MX_FAULTS + 1];
     memcpy(v->trial_codes, v->by_plain, r->rows * r->cols);
     memcpy(v->trial_scales, v->scales, r->down * r->across * sizeof *v->trial_scales);
@@ -250,7 +260,7 @@ typedef struct hunt {
   const mx_sample *samples;
   size_t n, largest; /* the sample that is searched */
   blame *best;
-  shortage *lack;
+  effort *e;
 } hunt;
 
 static int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
@@ -261,10 +271,12 @@ static int same_tensor_scale(const mx_sample *s, const fault_run *r) {
 }
 
 /* Does the spec with the faults give every byte of sample s? With count, what the plain spec leaves is counted instead. */
-static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, shortage *lack) {
+static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
+  shortage *lack = e->until.lack;
   fault_run r;
   const mx_format *sf = mx_scale_format(spec->scale);
   const size_t cells = s->rows * s->cols;
+  effort_spend(e, 3 * cells);
   int ok = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), lack);
   uint8_t *codes = ok ? noted(malloc(cells + 1), lack) : NULL;
   uint32_t *stored = ok ? noted(malloc((r.down * r.across + 1) * sizeof *stored), lack) : NULL;
@@ -306,7 +318,7 @@ static void offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fau
   memcpy(b.fault, faults, n * sizeof *faults);
   if (n == 2 && !by_stage(&faults[0], &faults[1])) b.fault[0] = faults[1], b.fault[1] = faults[0];
   for (size_t i = 0; i < h->n; i++)
-    if (!gives_all(&h->samples[i], spec, b.fault, n, NULL, h->lack)) return;
+    if (!gives_all(&h->samples[i], spec, b.fault, n, NULL, h->e)) return;
   *h->best = b;
 }
 
@@ -321,8 +333,9 @@ typedef struct base {
 /* A second fault after those of the view, or the first one: scales and elements apart. deeper: what is moved, and two of one side too. */
 static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper) {
   const size_t cells = v->rows * v->s->cols;
-  uint8_t *state = noted(malloc(cells + 1), h->lack);
-  findings *found = noted(calloc(5, sizeof *found), h->lack), *used = found, *stored = found + 1, *codes = found + 2, *plain = found + 3;
+  uint8_t *state = noted(malloc(cells + 1), h->e->until.lack);
+  findings *found = noted(calloc(5, sizeof *found), h->e->until.lack), *used = found, *stored = found + 1, *codes = found + 2,
+           *plain = found + 3;
   mx_fault all[MX_FAULTS + 1];
   if (state && found) {
     mxi_view_all_codes(v);
@@ -370,9 +383,9 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
     /* Two of one side: the one that mends most first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
       for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++) {
-        view *next = noted(malloc(sizeof *next), h->lack);
+        view *next = noted(malloc(sizeof *next), h->e->until.lack);
         const size_t n = with(all, v, &found[s].partial[i].f);
-        if (next && mx_fault_row_at(all[n - 1].op)->stage != MX_STAGE_LAYOUT && mxi_view_open(next, &b->spec, v->s, all, n, h->lack))
+        if (next && mx_fault_row_at(all[n - 1].op)->stage != MX_STAGE_LAYOUT && mxi_view_open(next, &b->spec, v->s, all, n, h->e))
           explain(h, next, b, cost + 13, 0, 0);
         if (next) mxi_view_close(next);
         free(next);
@@ -384,13 +397,13 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
 
 /* Faults of the input, the rotation and the tensor's maximum: each gives the rest of the search another start. */
 static void explain_early(hunt *h, const base *b, view *plain) {
-  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->lack);
-  uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->lack);
-  findings *found = noted(calloc(1, sizeof *found), h->lack);
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->e->until.lack);
+  uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->e->until.lack);
+  findings *found = noted(calloc(1, sizeof *found), h->e->until.lack);
   const mx_sample *s = plain->s;
   const size_t n = o ? mxi_fault_options(o, MX_STAGE_INPUT, MX_STAGE_TENSOR_AMAX, &b->spec, plain->rows, s->cols) : 0;
   if (state && found) mxi_view_all_codes(plain);
-  for (size_t i = 0; i < n && state && found && !short_of_memory(h->lack); i++) {
+  for (size_t i = 0; i < n && state && found && !effort_over(h->e); i++) {
     mx_fault f = o[i].fault;
     const int stage = mx_fault_row_at(f.op)->stage;
     double bits = 4;
@@ -404,8 +417,8 @@ static void explain_early(hunt *h, const base *b, view *plain) {
       if (!mxi_fit_scales(&f, &bits, plain, 1)) continue;
       f.op = MX_FAULT_INPUT_CLIP;
     }
-    view *v = noted(malloc(sizeof *v), h->lack);
-    if (v && mxi_view_open(v, &b->spec, s, &f, 1, h->lack)) {
+    view *v = noted(malloc(sizeof *v), h->e->until.lack);
+    if (v && mxi_view_open(v, &b->spec, s, &f, 1, h->e)) {
       const double cost = option_cost(&o[i], bits) + b->extra;
       if (!v->scales_wrong && !v->codes_wrong) {
         mxi_view_all_codes(v);
@@ -440,6 +453,9 @@ static void explain_early(hunt *h, const base *b, view *plain) {
 
 static uint64_t print_of(const view *v) {
   uint64_t h = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)v->r.spec.elem << 8 ^ (uint64_t)v->r.spec.scale;
+  uint32_t tensor = 0;
+  if (v->r.plan.has_tensor_scale) memcpy(&tensor, &v->r.plan.tensor_scale, sizeof tensor);
+  h = (h ^ tensor) * UINT64_C(0x100000001B3);
   for (size_t k = 0; k < v->r.down * v->r.across; k++) h = (h ^ v->scales[k]) * UINT64_C(0x100000001B3);
   const size_t step = v->r.down / VIEW_COUNTED + 1;
   for (size_t d = 0; d < v->r.down; d += step)
@@ -448,15 +464,21 @@ static uint64_t print_of(const view *v) {
   return h;
 }
 
-static int look_at(base *b, const mx_sample *s, shortage *lack) {
+/* Of a fault that changes the input or the tensor's maximum the tensor scale is about what it should be. */
+static int same_convention(const mx_sample *s, const fault_run *r) {
+  const double made = (double)r->plan.tensor_scale, seen = (double)s->tensor_scale;
+  return r->plan.has_tensor_scale && made > 0 && seen > made / 8 && seen < made * 8;
+}
+
+static int look_at(base *b, const mx_sample *s, effort *e) {
   view v;
-  const int ok = mxi_view_open(&v, &b->spec, s, NULL, 0, lack);
+  const int ok = mxi_view_open(&v, &b->spec, s, NULL, 0, e);
   if (ok) {
     b->scales = (double)v.scales_wrong / (double)(v.r.down * v.r.across);
     b->codes = (double)v.codes_wrong / (double)v.looked;
     b->by_plain = (double)v.plain_wrong / (double)v.looked;
     b->print = print_of(&v);
-    if (!same_tensor_scale(s, &v.r)) b->extra += 3; /* another convention is a reason to look elsewhere */
+    if (!same_tensor_scale(s, &v.r)) b->extra += same_convention(s, &v.r) ? 1 : 3; /* another convention is a reason to look elsewhere */
   }
   mxi_view_close(&v);
   return ok;
@@ -475,7 +497,9 @@ static double merit(const base *b, int by) {
 }
 
 /* Names that people know come first among presets that give the same bytes. */
-static int well_known(const char *name) { return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d"); }
+static int well_known(const char *name) {
+  return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d") || !strcmp(name, "nvfp4-plain");
+}
 
 static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
   static const size_t of_each[] = {3, 4, 1};
@@ -493,17 +517,19 @@ static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
   return chosen;
 }
 
-/* Presets that the shapes allow, those that give the same here once. */
-static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t largest, shortage *lack) {
+/* Presets that the shapes allow, those that give the same here once; or one of them. */
+static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
   size_t count = 0;
   for (int known = 1; known >= 0; known--)
     for (size_t i = 0; i < mx_preset_count(); i++) {
       const mx_preset *row = mx_preset_at(i);
       base b = {.preset = row->name};
-      if (row->alias_of || well_known(row->name) != known || mx_preset_find(&b.spec, row->name, NULL) || b.spec.had_size) continue;
+      if (row->alias_of || (over && strcmp(over, row->name)) || well_known(row->name) != known || mx_preset_find(&b.spec, row->name, NULL) ||
+          b.spec.had_size)
+        continue;
       int fits = 1;
       for (size_t k = 0; k < n && fits; k++) fits = mxi_view_fits(&b.spec, &samples[k]);
-      if (!fits || !look_at(&b, &samples[largest], lack)) continue;
+      if (!fits || !look_at(&b, &samples[largest], e)) continue;
       size_t same = 0;
       while (same < count && out[same].print != b.print) same++;
       if (same == count) out[count++] = b;
@@ -521,11 +547,11 @@ static const double CHEAP = 20;
 /* Over each of the chosen bases; the cheapest answer of the first pass that has one. */
 static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n, pass how) {
   const mx_sample *s = &h->samples[h->largest];
-  for (size_t k = 0; k < n && k < bases_of_pass[how] && !short_of_memory(h->lack); k++) {
+  for (size_t k = 0; k < n && k < bases_of_pass[how] && !effort_over(h->e); k++) {
     if (h->best->n == 1 && h->best->cost <= CHEAP && mxi_blame_confirmed(h->best)) return;
     const base *at = &b[chosen[k]];
-    view *v = noted(malloc(sizeof *v), h->lack);
-    if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->lack)) {
+    view *v = noted(malloc(sizeof *v), h->e->until.lack);
+    if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {
       if (how == PASS_EARLY)
         explain_early(h, at, v);
       else
@@ -541,29 +567,30 @@ static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t 
   static const uint32_t sizes[] = {16, 32, 64, 128};
   const mx_sample *s = &h->samples[h->largest];
   for (size_t k = 0; k < n; k++)
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !sure(h->best) && !short_of_memory(h->lack); i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !sure(h->best) && !effort_over(h->e); i++) {
       base at = b[chosen[k]];
       at.spec.had_size = sizes[i];
       at.extra += 6;
-      if (s->cols % sizes[i] || !look_at(&at, s, h->lack) || fmin(at.scales, at.codes) > 0.02) continue;
+      if (s->cols % sizes[i] || !look_at(&at, s, h->e) || fmin(at.scales, at.codes) > 0.02) continue;
       search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
     }
 }
 
-void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, shortage *lack) {
+void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until) {
   *out = (blame){.n = 0};
-  hunt h = {.samples = samples, .n = n, .best = out, .lack = lack};
+  effort e = {.left = ALL_WORK, .until = until};
+  hunt h = {.samples = samples, .n = n, .best = out, .e = &e};
   if (!n || !samples[0].codes) return;
   for (size_t i = 1; i < n; i++)
     if (samples[i].rows * samples[i].cols > samples[h.largest].rows * samples[h.largest].cols) h.largest = i;
-  base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), lack);
-  const size_t count = b ? find_bases(b, samples, n, h.largest, lack) : 0;
+  base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
+  const size_t count = b ? find_bases(b, samples, n, h.largest, over, &e) : 0;
   size_t chosen[MOST_BASES];
   const size_t n_chosen = choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
-  if (!sure(out)) search_rotated(&h, b, chosen, n_chosen);
+  if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
-  for (size_t i = 0; out->n && i < n; i++) gives_all(&samples[i], &out->spec, NULL, 0, out, lack);
+  for (size_t i = 0; out->n && i < n; i++) gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
   free(b);
 }

@@ -2,9 +2,9 @@
 #ifndef MX_VERIFY_FAULT_SEARCH_SEARCH_H
 #define MX_VERIFY_FAULT_SEARCH_SEARCH_H
 
-#include "core/shortage.h"
 #include "mxgold/fault.h"
 #include "mxgold/identify.h"
+#include "verify/trial/deadline.h"
 
 /* A preset with faults that gives every byte of every sample. */
 typedef struct blame {
@@ -18,8 +18,9 @@ typedef struct blame {
 } blame;
 
 /** Stage by stage: the elements under the scales that are stored, the scales under the tensor scale that is stored. Samples of codes alone.
- *  The number of trials is bounded by the tables, not by a clock.   Oracle: tests/test_fault.c, tests/strangers. */
-void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, shortage *lack);
+ *  over: this preset alone; NULL: those that come nearest. The work is bounded by a number of elements, and by the clock where that is slow: what was
+ *  found until then stands.   Oracle: tests/test_fault.c, tests/strangers. */
+void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until);
 
 /** Must the answer be so on other data too? It must tell itself from the preset in so many bits more than it costs. */
 enum { BLAME_BITS = 20 };

@@ -7,6 +7,9 @@
 
 #include "verify/trial/trial.h"
 
+/* Passes over the elements that an opening costs. */
+enum { VIEW_OPENS = 2 };
+
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s) {
   return spec->scale_rule != MX_SCALE_RULE_HIF4 && spec->scale_rule != MX_SCALE_RULE_QUEST && spec->elem_round != MX_ROUND_SR &&
          spec->scale_round != MX_SCALE_ROUND_SR && spec->elem != MX_ELEM_NONE && !spec->tensor_given && mxi_sample_fits(spec, s);
@@ -28,7 +31,7 @@ static void choose_sample(view *v) {
   const fault_run *r = &v->r;
   enum { WRONG = VIEW_ROWS * 3 / 4 };
   size_t in[2] = {0, 0}, seen[2] = {0, 0};
-  uint8_t *bad = calloc(r->down + 1, 1);
+  uint8_t *bad = noted(calloc(r->down + 1, 1), v->e->until.lack);
   if (!bad) return;
   for (size_t d = 0; d < r->down; d++) {
     for (size_t a = 0; a < r->across; a++) bad[d] |= v->scales[d * r->across + a] != v->seen[d * r->across + a];
@@ -48,19 +51,23 @@ static void choose_sample(view *v) {
 static float whole_amax(const view *v, const mx_spec *spec) {
   float amax = v->r.amax;
   const mx_sample *s = v->s;
-  if (v->rows < s->rows && spec->tensor_norm != MX_TENSOR_NORM_NONE) mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, spec, NULL);
+  if (v->rows < s->rows && spec->tensor_norm != MX_TENSOR_NORM_NONE)
+    noted_status(mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, spec, NULL), v->e->until.lack);
   return amax;
 }
 
-int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, shortage *lack) {
-  *v = (view){.s = s, .rows = s->rows, .n_first = n};
+int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e) {
+  shortage *lack = e->until.lack;
+  *v = (view){.s = s, .e = e, .rows = s->rows, .n_first = n};
   size_t block_rows, block_cols;
   mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
   enum { LEAST_ROWS = 128 }; /* as many as a tile of any layout has */
   const size_t unit = block_rows > LEAST_ROWS ? block_rows : LEAST_ROWS, whole = VIEW_ELEMENTS / (s->cols ? s->cols : 1) / unit * unit;
   const size_t most = whole ? whole : unit;
   if (s->rows * s->cols > VIEW_ELEMENTS && most < s->rows && LEAST_ROWS % block_rows == 0) v->rows = most;
-  memcpy(v->first, faults, n * sizeof *faults);
+  if (n) memcpy(v->first, faults, n * sizeof *faults);
+  if (effort_over(e)) return 0;
+  effort_spend(e, VIEW_OPENS * v->rows * s->cols);
   if (noted_status(mxi_fault_open(&v->r, spec, s->x, v->rows, s->cols, s->ld, v->first, n, NULL), lack)) return 0;
   if (v->rows < s->rows && noted_status(mxi_fault_set_amax(&v->r, whole_amax(v, spec)), lack)) return 0;
   const size_t blocks = v->r.down * v->r.across, elements = v->rows * s->cols;
@@ -90,6 +97,7 @@ int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fau
 
 void mxi_view_all_codes(view *v) {
   if (v->n_sample) return;
+  effort_spend(v->e, 2 * v->rows * v->s->cols);
   mxi_fault_codes(&v->r, v->codes, v->seen, 0, SIZE_MAX);
   mxi_fault_codes(&v->r, v->by_plain, NULL, 0, SIZE_MAX);
   v->codes_wrong = v->plain_wrong = 0;

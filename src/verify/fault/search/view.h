@@ -2,16 +2,17 @@
 #ifndef MX_VERIFY_FAULT_SEARCH_VIEW_H
 #define MX_VERIFY_FAULT_SEARCH_VIEW_H
 
-#include "core/shortage.h"
 #include "mxgold/fault.h"
 #include "mxgold/identify.h"
 #include "verify/fault/run.h"
+#include "verify/fault/search/effort.h"
 
 /* Elements of a sample that the search looks at: its first rows. What is found is run over all. */
 enum { VIEW_ELEMENTS = 1 << 16, VIEW_ROWS = 12, VIEW_COUNTED = 8 };
 
 typedef struct view {
   const mx_sample *s;
+  effort *e;
   fault_run r;
   mx_fault first[MX_FAULTS];
   size_t n_first;
@@ -27,8 +28,8 @@ typedef struct view {
 
 /** Can a kernel of that spec have made the shapes and codes? */
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s);
-/** Run spec with n faults over the first rows of s. 0: it cannot be run; memory that runs out is noted. */
-int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, shortage *lack);
+/** Run spec with n faults over the first rows of s. 0: it cannot be run, or the effort is spent; memory that runs out is noted. */
+int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e);
 void mxi_view_close(view *v);
 /** The codes that every trial of an element is compared with, of all rows: once. */
 void mxi_view_all_codes(view *v);

@@ -75,8 +75,8 @@ static uint64_t extent_of(const cells *c, int of) {
 /* Fill in who needs and who is spoiled, over the half for fitting. */
 static int read_numbers(numbers *n, const cells *c, int of) {
   *n = (numbers){.extent = extent_of(c, of)};
-  n->needs = calloc(n->extent + 1, 1);
-  n->spoiled = calloc(n->extent + 1, 1);
+  n->needs = noted(calloc(n->extent + 1, 1), c->v->e->until.lack);
+  n->spoiled = noted(calloc(n->extent + 1, 1), c->v->e->until.lack);
   const size_t all = n_cells(c);
   for (size_t i = 0; i < all && n->needs && n->spoiled; i++) {
     if (c->state[i] == CELL_SAME) continue;

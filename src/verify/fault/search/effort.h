@@ -1,0 +1,24 @@
+/* How far the search for faults goes: so many elements run, which is the same on every machine; and the clock, where it is slow. */
+#ifndef MX_VERIFY_FAULT_SEARCH_EFFORT_H
+#define MX_VERIFY_FAULT_SEARCH_EFFORT_H
+
+#include <stdint.h>
+
+#include "verify/trial/deadline.h"
+
+typedef struct effort {
+  uint64_t left; /* elements that may still be run */
+  deadline until;
+} effort;
+
+/** So many elements were run. */
+static inline void effort_spend(effort *e, uint64_t elements) { e->left -= elements < e->left ? elements : e->left; }
+/** Is the search to end here, with what it has? The clock and memory are noted in the record of the call. */
+static inline int effort_over(effort *e) {
+  if (!e->left) return 1;
+  if (!deadline_over(e->until)) return 0;
+  e->left = 0;
+  return 1;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* Do numbers that were read off the data hold on others? */
+#include "verify/identify/numbers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Digits that v needs, 9 at most. */
+static int digits_of(double v) {
+  for (int digits = 1; digits < 9; digits++) {
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits, v);
+    if (strtof(text, NULL) == (float)v) return digits;
+  }
+  return 9;
+}
+
+/* How far off, as a share, a number may be with the same bytes. */
+static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_as)(inquiry *, const mx_spec *)) {
+  const float v = *number;
+  double wide = 0;
+  for (int sign = -1; sign <= 1; sign += 2)
+    for (int k = 2; k <= 22; k++) {
+      const double by = ldexp(1, -k);
+      *number = (float)((double)v * (1 + sign * by));
+      if (mx_spec_check(t, NULL) || !as_good_as(q, t)) continue;
+      wide += by;
+      break;
+    }
+  *number = v;
+  return wide;
+}
+
+/* By chance one of so many intervals as narrow as that holds a number of as few digits. */
+static const double PLAIN_BY_CHANCE = 0.1;
+
+static int is_certain(double v, double wide, double most) {
+  const double forms[] = {v, most / v, v / most, 1 / v};
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (wide * pow(10, digits_of((double)(float)forms[i])) < PLAIN_BY_CHANCE) return 1;
+  return 0;
+}
+
+/* Does some preset have the number? Then it is someone's choice. 0 to 3: the order of mxi_numbers_hold(). */
+static int is_of_a_preset(size_t which, float v) {
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec p;
+    if (mx_preset_at(i)->alias_of || mx_preset_find(&p, mx_preset_at(i)->name, NULL)) continue;
+    const float numbers[] = {p.scale_max_n, p.tensor_target, p.elem_prescale, p.scale_min};
+    if (numbers[which] == v) return 1;
+  }
+  return 0;
+}
+
+int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) {
+  mx_spec t = q->best.spec;
+  const double most = mx_format_max(mx_elem_format(t.elem));
+  float *const numbers[] = {&t.scale_max_n, &t.tensor_target, &t.elem_prescale, &t.scale_min};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
+    if (is_of_a_preset(i, *numbers[i])) continue;
+    const double wide = slack(q, numbers[i], &t, as_good_as);
+    if (!is_certain((double)*numbers[i], wide, most)) return 0;
+  }
+  return 1;
+}
