@@ -135,10 +135,10 @@ typedef struct mx_measure {
   /** ||E[y] - x|| / ||x||, the part of the error that repeating does not average away. What a finite number of repeats leaves of the random
    *  part is subtracted. Without randomness this is the relative error. TECHNIQUES 2.3. */
   double bias;
-  /** So many repeats cannot distinguish a bias below this from none: sqrt(2 s) / ||x||, where s is the standard deviation that the estimate of
-   *  ||E[y] - x||^2 would have under unbiased rounding, estimated from the fourth powers of the last repeat's distance from the mean.
-   *  0 without randomness and for one repeat. */
-  double bias_limit;
+  /** Its 95 % interval: the square of the bias, and twice the standard deviation of its estimate on either side, by the fourth powers of the last repeat's
+   *  distance from the mean and by what is fixed; values are taken to be rounded independently. bias_low is 0 where the repeats do not tell it from none.
+   *  Both are the bias itself without randomness; 0 and Inf for one repeat. */
+  double bias_low, bias_high;
 } mx_measure;
 
 /** Measure what a spec does to x [rows][cols]. Returns as mx_fake_quantize(). Oracle: tests/test_ablate.c, which has each number by hand. */
@@ -179,8 +179,10 @@ void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, s
 
 /** How a product differs from the exact one. */
 typedef struct mx_product_error {
-  double relative, bias, gain, cosine; /* bias as in mx_measure; NaN if every value is left out */
-  uint64_t left_out;                   /* values, over all repeats, that are NaN or Inf in either: not in the sums */
+  double relative, bias;      /* bias as in mx_measure; NaN if every value is left out */
+  double bias_low, bias_high; /* its 95 % interval, of a jackknife over the repeats, as in mx_measure; two repeats: 0 and relative */
+  double gain, cosine;
+  uint64_t left_out; /* values, over all repeats, that are NaN or Inf in either: not in the sums */
 } mx_product_error;
 void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n);
 

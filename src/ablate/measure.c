@@ -39,23 +39,33 @@ static double bias_of(const mx_error_sums *all, double mean_ee, int repeats) {
   return fixed > 0 ? sqrt(fixed / xx) : 0;
 }
 
-/* With E[y] = x the estimate of the fixed part, sum (R mean_i^2 - average of e_i^2) / (R - 1), has the variance sum 2 v_i^2 / (R (R - 1)), v_i that of
- * value i. Of v_i^2 the fourth power of a draw's distance from the mean tells, which is R / (R - 1) too short squared: at least v_i^2 on average, so
- * that the limit is not too low. */
-static double limit_of(const mx_error_sums *all, const float *x, const float *y, const float *mean, size_t n, int repeats) {
-  if (!(all->xx > 0)) return 0;
+/* The estimate of the square of the fixed part, sum f_i^2 = sum (R mean_i^2 - average of e_i^2) / (R - 1), has the variance sum 2 v_i^2 / (R (R - 1)) +
+ * sum 4 f_i^2 v_i / R, v_i that of value i. Of v_i^2 the fourth power of a draw's distance from the mean tells, which is R / (R - 1) too short squared: at
+ * least v_i^2 on average, so that the interval is not too narrow; mean_i^2 is f_i^2 and v_i / R more. */
+static double deviation_of(const float *x, const float *y, const float *mean, size_t n, int repeats) {
   const double r = repeats, longer = r / (r - 1);
-  double fourth = 0;
+  double fourth = 0, cross = 0;
   for (size_t first = 0; first < n; first += MX_PIECE) {
-    double sum = 0;
+    double sum = 0, with_fixed = 0;
     for (size_t i = first; i < n && i < first + MX_PIECE; i++) {
-      const double d = (double)y[i] - (double)mean[i], dd = d * d;
-      if (isfinite(dd) && isfinite(x[i])) sum += dd * dd;
+      const double d = (double)y[i] - (double)mean[i], f = (double)mean[i] - (double)x[i], dd = d * d, ff = f * f;
+      if (!isfinite(dd) || !isfinite(ff)) continue;
+      sum += dd * dd;
+      with_fixed += ff * dd;
     }
     fourth += sum;
+    cross += with_fixed;
   }
-  const double deviation = sqrt(2 * fourth * longer * longer / (r * (r - 1)));
-  return sqrt(2 * deviation / (all->xx / r));
+  return sqrt(2 * fourth * longer * longer / (r * (r - 1)) + 4 * cross * longer / r);
+}
+
+/* What is fixed, and its interval. */
+static void end_bias(mx_measure *m, const float *x, const float *y, const float *mean, size_t n) {
+  m->bias_low = m->bias_high = m->bias;
+  if (!mean || !(m->sums.xx > 0)) return;
+  const double at = m->bias * m->bias, half = 2 * deviation_of(x, y, mean, n, m->repeats) / (m->sums.xx / m->repeats);
+  m->bias_low = at > half ? sqrt(at - half) : 0;
+  m->bias_high = sqrt(at + half);
 }
 
 uint64_t mx_repeat_seed(uint64_t seed, int r) {
@@ -107,7 +117,8 @@ mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t
       mx_error_sums_add(&mean, x, w.mean, w.n, w.o->n_threads);
     }
     out->bias = bias_of(&out->sums, mean.ee, out->repeats);
-    if (w.mean) out->bias_limit = limit_of(&out->sums, x, w.y, w.mean, w.n, out->repeats);
+    end_bias(out, x, w.y, w.mean, w.n);
+    if (!w.mean && mx_spec_is_random(spec)) out->bias_low = 0, out->bias_high = INFINITY;
   }
   free(w.y);
   free(w.mean);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ablate/rotate.h"
+#include "ablate/sums/bias.h"
 #include "mxgold/ablate.h"
 
 /* Sums of two products over repeats, in pieces as mx_error_sums. */
@@ -47,10 +48,10 @@ static void sums_join(pair_sums *to, const pair_sums *s) {
 }
 
 static mx_product_error error_of(pair_sums s) {
-  if (!s.n) return (mx_product_error){NAN, NAN, NAN, NAN, s.left_out};
+  if (!s.n) return (mx_product_error){NAN, NAN, NAN, NAN, NAN, NAN, s.left_out};
   if (!(s.aa > 0)) return (mx_product_error){.left_out = s.left_out};
   const double relative = sqrt(s.ee / s.aa);
-  return (mx_product_error){relative, relative, s.ab / s.aa, s.bb > 0 ? s.ab / (sqrt(s.aa) * sqrt(s.bb)) : 0, s.left_out};
+  return (mx_product_error){relative, relative, relative, relative, s.ab / s.aa, s.bb > 0 ? s.ab / (sqrt(s.aa) * sqrt(s.bb)) : 0, s.left_out};
 }
 
 void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n) {
@@ -61,13 +62,15 @@ void mx_product_compare(mx_product_error *out, const double *exact, const double
 typedef struct part {
   pair_sums sums;
   double *mean; /* of the product, for the bias; NULL with one repeat */
+  mxi_bias bias;
 } part;
 
-static void part_add(part *p, const double *exact, const double *other, size_t n, int repeats) {
+static void part_add(part *p, const double *exact, const double *other, size_t n, int repeats, int r) {
   const pair_sums s = sums_of(exact, other, n);
   sums_join(&p->sums, &s);
   if (p->mean)
     for (size_t i = 0; i < n; i++) p->mean[i] += other[i] / repeats;
+  if (p->mean) mxi_bias_add(&p->bias, r, exact, other);
 }
 
 /* Bias as mx_measure has it: what the finite number of repeats leaves of the random part is taken off. */
@@ -77,6 +80,7 @@ static void part_end(mx_product_error *out, const part *p, const double *exact, 
   const double total = p->sums.ee / repeats, xx = p->sums.aa / repeats;
   const double fixed = (repeats * sums_of(exact, p->mean, n).ee - total) / (repeats - 1);
   out->bias = fixed > 0 ? sqrt(fixed / xx) : 0;
+  mxi_bias_end(out, &p->bias, xx);
 }
 
 enum { ONLY_X, ONLY_W, BOTH, TOTAL, PARTS };
@@ -149,7 +153,7 @@ static mx_status repeat(work *w, int r, mx_error *err) {
   if (status) return status;
   /* Both: as a device has them, rotated; the rotations cancel in the product. */
   mx_product(w->y, w->xq, w->wq, w->m, w->n, w->k, w->n_threads);
-  part_add(&w->part[BOTH], w->exact, w->y, size, w->repeats);
+  part_add(&w->part[BOTH], w->exact, w->y, size, w->repeats, r);
   one_more(w);
   const double *under = w->y;
   if (w->model != MX_PRODUCT_DEQUANTIZED) {
@@ -157,17 +161,17 @@ static mx_status repeat(work *w, int r, mx_error *err) {
     under = w->under64;
     one_more(w);
   }
-  part_add(&w->part[TOTAL], w->exact, under, size, w->repeats);
+  part_add(&w->part[TOTAL], w->exact, under, size, w->repeats, r);
   const pair_sums s = sums_of(w->y, under, size);
   sums_join(&w->accumulate, &s);
   if (w->whole_only) return MX_OK;
   if ((status = rotate_back(w, w->xq, w->m, r)) || (status = rotate_back(w, w->wq, w->n, r)))
     return mx_fail(err, status, "%s", mx_status_text(status));
   mx_product(w->y, w->xq, w->w, w->m, w->n, w->k, w->n_threads);
-  part_add(&w->part[ONLY_X], w->exact, w->y, size, w->repeats);
+  part_add(&w->part[ONLY_X], w->exact, w->y, size, w->repeats, r);
   one_more(w);
   mx_product(w->y, w->x, w->wq, w->m, w->n, w->k, w->n_threads);
-  part_add(&w->part[ONLY_W], w->exact, w->y, size, w->repeats);
+  part_add(&w->part[ONLY_W], w->exact, w->y, size, w->repeats, r);
   one_more(w);
   return MX_OK;
 }
@@ -190,7 +194,8 @@ static int allocate(work *w) {
   w->under64 = malloc(modelled * sizeof *w->under64 + 1);
   int good = w->xq && w->wq && w->exact && w->y && w->under && w->under64;
   good &= !mx_tensor_alloc(&w->tx, w->m, w->k, w->spec_x) && !mx_tensor_alloc(&w->tw, w->n, w->k, w->spec_w);
-  for (int p = 0; p < PARTS && w->repeats > 1; p++) good &= (w->part[p].mean = calloc(size + 1, sizeof(double))) != NULL;
+  for (int p = 0; p < PARTS && w->repeats > 1; p++)
+    good &= (w->part[p].mean = calloc(size + 1, sizeof(double))) != NULL && mxi_bias_make(&w->part[p].bias, size, w->repeats);
   return good;
 }
 
@@ -203,7 +208,10 @@ static void release(work *w) {
   free(w->under64);
   mx_tensor_free(&w->tx);
   mx_tensor_free(&w->tw);
-  for (int p = 0; p < PARTS; p++) free(w->part[p].mean);
+  for (int p = 0; p < PARTS; p++) {
+    free(w->part[p].mean);
+    mxi_bias_free(&w->part[p].bias);
+  }
 }
 
 mx_status mx_product_split_measure(mx_product_split *out, const float *x, const float *w, size_t m, size_t n, size_t k, const mx_spec *spec_x,
@@ -230,7 +238,10 @@ mx_status mx_product_split_measure(mx_product_split *out, const float *x, const 
   for (int r = 0; r < own.repeats && !status; r++) status = repeat(&own, r, err);
   if (!status) {
     mx_product_error *to[PARTS] = {&out->x, &out->w, &out->both, &out->total};
-    for (int p = 0; p < PARTS; p++) part_end(to[p], &own.part[p], own.exact, m * n, own.repeats);
+    for (int p = 0; p < PARTS; p++) {
+      part_end(to[p], &own.part[p], own.exact, m * n, own.repeats);
+      if (random && own.repeats == 1) to[p]->bias_low = 0; /* one draw: no more than the error */
+    }
     out->accumulate = error_of(own.accumulate);
   }
   release(&own);

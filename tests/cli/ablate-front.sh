@@ -54,6 +54,9 @@ accepts "$mxgold" ablate "$slices:gradient" -p torchao-rceil,ocp-mxfp4 --set ele
 python3 - "$scratch/stdout" <<'P' || fail "bias without chance, or below what can be told from none"
 import json, sys
 rows = {r["spec"]: (r["bias"], r["bias_below"]) for r in json.load(open(sys.argv[1]))["measurements"]}
+for r in json.load(open(sys.argv[1]))["measurements"]:
+    drawn = r["spec"].endswith("sr")
+    assert drawn == (r["bias_high"] is not None) and (not drawn or 0 <= r["bias_low"] < r["bias_high"]), r
 assert rows["torchao-rceil elem.round=rne"] == rows["ocp-mxfp4 elem.round=rne"] == (None, None), rows
 none, some = rows["torchao-rceil elem.round=sr"], rows["ocp-mxfp4 elem.round=sr"]
 assert none[0] is None and 0 < none[1] < .03, none

@@ -53,13 +53,27 @@ python3 - "$scratch/stdout" <<'P' || fail "--six --json: bias without chance, or
 import json, sys
 rows = {r["operand"][:2]: r for r in json.load(open(sys.argv[1]))["operands"]}
 assert [q for q in rows if (rows[q]["bias"], rows[q]["bias_below"]) != (None, None)] == ["Q3"], rows
-assert [q for q in rows if rows[q]["both bias"] is not None] == ["Q3", "Q4"], rows
+assert rows["Q3"]["bias_low"] == 0 and rows["Q3"]["bias_below"] == rows["Q3"]["bias_high"] > 0, rows
+assert all(rows[q]["both bias"] is rows[q]["both_bias_high"] is None for q in rows), rows # Q4 draws nothing: its error is in the product of every repeat
 P
 accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 64x64 -p nvfp4 --operand Q2:elem.round=sr --json
 python3 - "$scratch/stdout" <<'P' || fail "--gemm --json: bias without chance, or none with it"
 import json, sys
-rows = {r["quantised"]: r["bias"] for r in json.load(open(sys.argv[1]))["error"]}
-assert rows["first operand alone"] is None and rows["second operand alone"] > 0 and rows["all"] > 0, rows
+rows = {r["quantised"]: r for r in json.load(open(sys.argv[1]))["error"]}
+assert [q for q in rows if rows[q]["bias_high"] is not None] == ["second operand alone"], rows # with it alone nothing is fixed but its own bias
+one = rows["second operand alone"]
+assert one["bias_low"] == 0 and one["bias"] is None and 0 < one["bias_below"] == one["bias_high"] < .06, one
+P
+
+# With chance in both operands a product has a bias of its own, and an interval: that of the floor rule's saturation is told from none.
+accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 64x64 -p ocp-mxfp4 --set elem.round=sr
+[ "$(grep -Ec ' 0\.[0-9]{4} \(0\.[0-9]{4}\.\.0\.[0-9]{4}\)$' "$scratch/stdout")" = 4 ] || fail "--gemm: a bias without its interval: $(cat "$scratch/stdout")"
+# shellcheck disable=SC2086
+accepts $six -p recipe-tseng --json
+python3 - "$scratch/stdout" <<'P' || fail "--six --json: the bias of products of which both operands draw"
+import json, sys
+rows = {r["operand"][:2]: r for r in json.load(open(sys.argv[1]))["operands"]}
+assert all((rows[q]["both_bias_high"] is not None) == (q > "Q2") for q in rows), rows
 P
 
 # Combinations whose keys exclude each other are named, not dropped.

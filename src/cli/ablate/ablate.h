@@ -90,10 +90,11 @@ typedef struct ablate_row {
   size_t tensor, spec;
   mx_error_sums sums;
   uint64_t n_codes, zero, saturated;
-  /* bias: below 0 where it is not told from none, then less than the limit -bias; of random specs alone */
-  double entropy, bits, bias, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
-  char scales[512];                                            /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
-  double tensor_factor;                                        /* what stored scales are multiplied by; of one draw */
+  /* of random specs alone; bias_low is 0 where it is not told from none */
+  double bias, bias_low, bias_high;
+  double entropy, bits, scale_p05, scale_p50, scale_p95; /* quantiles of log2 scale */
+  char scales[512];                                      /* histogram of scales: "LOG2:COUNT,LOG2:COUNT..."; "-" without */
+  double tensor_factor;                                  /* what stored scales are multiplied by; of one draw */
   int repeats;
   size_t same_as;     /* 1 + the first spec that gives this tensor the very same values; 0: none before it */
   mx_interval behind; /* dB behind the tensor's best spec; -Inf to Inf where there are too few blocks to tell */
@@ -165,6 +166,10 @@ static inline int ablate_on_front_of_all(const ablate_result *r, size_t spec) { 
 void ablate_verdict(char *room, size_t size, const ablate_result *r);
 /** "0.44 (0.37..0.51) ~": the tables' cell. */
 void ablate_behind_text(char *room, size_t size, const ablate_row *r);
+/** A bias as text: "0.0452 (0.0449..0.0456)", or "< 0.0069" where it is not told from none. */
+void ablate_bias_text(char *room, size_t size, double bias, double low, double high);
+/** The same for a machine: bias, bias_low, bias_high and bias_below. NaN where there is none; with `told` 0 every one. */
+void ablate_say_bias(struct out *o, int told, double bias, double low, double high);
 /** Is nothing left of the tensor: every value NaN, Inf or spoiled? Then figures of what is left are of nothing. */
 static inline int ablate_is_lost(const ablate_row *r) { return !r->sums.n; }
 /** A figure of what is left: NaN if nothing is. */

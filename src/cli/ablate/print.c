@@ -38,6 +38,24 @@ void ablate_behind_text(char *room, size_t size, const ablate_row *r) {
     snprintf(room, size, "%.2f (%.2f..%.2f)%s", r->behind.at, r->behind.low, r->behind.high, ablate_matters(r) ? "" : " ~");
 }
 
+void ablate_bias_text(char *room, size_t size, double bias, double low, double high) {
+  if (!isfinite(bias))
+    snprintf(room, size, "-");
+  else if (low > 0)
+    snprintf(room, size, "%.4f (%.4f..%.4f)", bias, low, high);
+  else
+    snprintf(room, size, "< %.4f", high);
+}
+
+void ablate_say_bias(out *o, int told, double bias, double low, double high) {
+  const double none = (double)NAN;
+  told = told && isfinite(bias); /* one draw does not tell bias from noise */
+  out_number(o, "bias", told && low > 0 ? bias : none);
+  out_number(o, "bias_low", told ? low : none);
+  out_number(o, "bias_high", told ? high : none);
+  out_number(o, "bias_below", told && !(low > 0) ? high : none);
+}
+
 /* dB behind the best, with its interval; * on the Pareto front of bits and error. */
 static void behind(out *o, const ablate_result *res, const ablate_row *r, int is_best) {
   char text[80];
@@ -78,8 +96,8 @@ static void for_a_reader(out *o, const ablate_result *res, const ablate_row *r, 
   snprintf(text, sizeof text, "%.0f..%.0f", r->scale_p05, r->scale_p95);
   out_text(o, "stored scale, log2", text);
   if (mx_spec_is_random(&res->specs->at[r->spec].spec)) {
-    if (r->bias < 0 && !ablate_is_lost(r)) {
-      snprintf(text, sizeof text, "< %.4f", -r->bias);
+    if (!ablate_is_lost(r) && isfinite(r->bias)) {
+      ablate_bias_text(text, sizeof text, r->bias, r->bias_low, r->bias_high);
       out_text(o, "bias", text);
     } else {
       of_what_is_left(o, "bias", r, r->bias, "%.4f");
@@ -109,8 +127,7 @@ static void for_a_machine(out *o, const ablate_result *res, const ablate_row *r)
   out_number(o, "relative_error", ablate_left(r, mx_relative_error(&r->sums)));
   out_number(o, "gain", ablate_left(r, mx_gain(&r->sums)));
   const int drawn = mx_spec_is_random(&res->specs->at[r->spec].spec); /* without chance all of the error is bias */
-  out_number(o, "bias", drawn && !(r->bias < 0) ? ablate_left(r, r->bias) : (double)NAN);
-  out_number(o, "bias_below", drawn && r->bias < 0 ? ablate_left(r, -r->bias) : (double)NAN);
+  ablate_say_bias(o, drawn && !ablate_is_lost(r), r->bias, r->bias_low, r->bias_high);
   out_number(o, "saturated", share(r->saturated, r->n_codes));
   out_number(o, "underflow", ablate_left(r, share(r->sums.n_underflow, r->sums.n)));
   out_number(o, "zeros", share(r->zero, r->n_codes));

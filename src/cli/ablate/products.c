@@ -29,7 +29,9 @@ static void fill_operand(ablate_operand *a, const mx_measure *m) {
   a->n_codes = m->counts.n;
   a->saturated = m->counts.saturated;
   a->repeats = m->repeats;
-  a->bias = m->bias < m->bias_limit ? -m->bias_limit : m->bias;
+  a->bias = m->bias;
+  a->bias_low = m->bias_low;
+  a->bias_high = m->bias_high;
   if (m->repeats == 1 && a->drawn) a->bias = (double)NAN; /* one draw does not tell bias from noise */
 }
 

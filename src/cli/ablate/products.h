@@ -25,7 +25,7 @@ typedef struct ablate_operand {
   mx_error_sums sums;
   uint64_t n_codes, saturated;
   int repeats;
-  double bias; /* as in ablate_row */
+  double bias, bias_low, bias_high; /* as in ablate_row */
 } ablate_operand;
 
 /* What a spec does to the product, or to the three. */
@@ -53,7 +53,7 @@ int ablate_operand_specs(mx_spec *specs, int n, const ablate_products *p, const 
 void ablate_operand_shape(const ablate_layers *l, int i, size_t *rows, size_t *cols);
 /** "Fprop Y = X W^T", or "X W^T" of --gemm. */
 const char *ablate_product_name(const ablate_layers *l, int product);
-/** Is there chance in either operand of a product? */
+/** Is there chance in both operands of a product? With one of them alone its bias repeats the error of the other, which no repeat changes. */
 int ablate_product_drawn(const ablate_layer *a, int product);
 /** The error that specs are ranked by: that of the worst product; NaN, where nothing is left, is the worst of all. */
 double ablate_layer_error(const ablate_layers *l, size_t spec);

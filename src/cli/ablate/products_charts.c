@@ -73,7 +73,7 @@ static void chart_errors(FILE *f, const ablate_layers *l, const rows *r, size_t 
       if (!isfinite(e)) continue;
       any = 1;
       fprintf(f, "0 %.9g 0 %.9g %.9g %.9g %.9g %.9g %.9g\n", y, e, y - half, y + half, 100 * s->x.relative, 100 * s->w.relative,
-              ablate_product_drawn(&l->at[r->spec[i]], p) ? 100 * s->total.bias : (double)NAN);
+              ablate_product_drawn(&l->at[r->spec[i]], p) && s->total.bias_low > 0 ? 100 * s->total.bias : (double)NAN);
     }
     fputs(any ? "EOD\n" : "0 NaN 0 0 0 0 0 0 0\nEOD\n", f);
   }

@@ -50,7 +50,7 @@ const char *ablate_product_name(const ablate_layers *l, int product) {
   return l->how->six ? names[product] : "X W^T";
 }
 
-int ablate_product_drawn(const ablate_layer *a, int product) { return a->operand[2 * product].drawn || a->operand[2 * product + 1].drawn; }
+int ablate_product_drawn(const ablate_layer *a, int product) { return a->operand[2 * product].drawn && a->operand[2 * product + 1].drawn; }
 
 double ablate_layer_error(const ablate_layers *l, size_t spec) {
   double worst = 0;

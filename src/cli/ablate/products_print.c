@@ -51,19 +51,33 @@ static void say_same(out *o, const ablate_layers *l, size_t spec, int json) {
   if (json || same) out_text(o, json ? "same_figures_as" : "note", text);
 }
 
+static void product_bias(out *o, const char *key, const mx_product_error *e, int drawn, int json) {
+  char text[64];
+  if (json && !strcmp(key, "bias")) {
+    ablate_say_bias(o, drawn, e->bias, e->bias_low, e->bias_high);
+  } else if (json) {
+    out_number(o, "both bias", drawn && e->bias_low > 0 ? e->bias : (double)NAN);
+    out_number(o, "both_bias_low", drawn ? e->bias_low : (double)NAN);
+    out_number(o, "both_bias_high", drawn ? e->bias_high : (double)NAN);
+  } else if (drawn) {
+    ablate_bias_text(text, sizeof text, e->bias, e->bias_low, e->bias_high);
+    out_text(o, key, text);
+  }
+}
+
 static void product_rows(out *o, const ablate_layers *l, size_t spec, int json) {
   const ablate_layer *a = &l->at[spec];
   const mx_product_split *s = &a->product[0];
-  const int either = ablate_product_drawn(a, 0);
+  const int both = ablate_product_drawn(a, 0);
   const struct {
     const char *name;
     const mx_product_error *e;
-    int drawn; /* without chance all of the error is bias */
+    int drawn; /* without chance in all that is quantised the bias is the error that no repeat changes */
   } parts[] = {{"first operand alone", &s->x, a->operand[0].drawn},
                {"second operand alone", &s->w, a->operand[1].drawn},
-               {"both, binary64 sums", &s->both, either},
-               {"sums alone", &s->accumulate, either},
-               {"all", &s->total, either}};
+               {"both, binary64 sums", &s->both, both},
+               {"sums alone", &s->accumulate, 0},
+               {"all", &s->total, both}};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     out_row(o);
     out_text(o, "preset", l->specs->at[spec].label);
@@ -75,7 +89,7 @@ static void product_rows(out *o, const ablate_layers *l, size_t spec, int json) 
       out_figure(o, "relative error", parts[i].e->relative, "%.3e", json);
     out_figure(o, "gain", parts[i].e->gain, "%.5f", json);
     out_figure(o, "1-cos", parts[i].e->cosine >= 1 ? 0 : 1 - parts[i].e->cosine, "%.1e", json);
-    if (json || parts[i].drawn) out_figure(o, "bias", parts[i].drawn ? parts[i].e->bias : (double)NAN, "%.3e", json);
+    product_bias(o, "bias", parts[i].e, parts[i].drawn, json);
     if (json || s->total.left_out) out_u64(o, json ? "left_out" : "NaN, left out", parts[i].e->left_out);
     say_same(o, l, spec, json);
   }
@@ -90,12 +104,11 @@ static void left_figure(out *o, const char *key, const ablate_operand *a, double
 }
 
 static void operand_bias(out *o, const ablate_operand *a, int json) {
-  char text[32];
+  char text[64];
   if (json) {
-    out_number(o, "bias", a->drawn && !(a->bias < 0) && a->sums.n ? a->bias : (double)NAN);
-    out_number(o, "bias_below", a->drawn && a->bias < 0 && a->sums.n ? -a->bias : (double)NAN);
-  } else if (a->drawn && a->bias < 0 && a->sums.n) {
-    snprintf(text, sizeof text, "< %.4f", -a->bias);
+    ablate_say_bias(o, a->drawn && a->sums.n, a->bias, a->bias_low, a->bias_high);
+  } else if (a->drawn && a->sums.n) {
+    ablate_bias_text(text, sizeof text, a->bias, a->bias_low, a->bias_high);
     out_text(o, "bias", text);
   } else if (a->drawn) {
     left_figure(o, "bias", a, a->bias, "%.4f", 0);
@@ -121,7 +134,7 @@ static void operand_rows(out *o, const ablate_layers *l, size_t spec, int json) 
     out_figure(o, "both error", s->total.relative, "%.4f", json);
     out_figure(o, "both gain", s->total.gain, "%.4f", json);
     operand_bias(o, a, json);
-    if (json || drawn) out_figure(o, "both bias", drawn ? s->total.bias : (double)NAN, "%.4f", json);
+    product_bias(o, "both bias", &s->total, drawn, json);
     const uint64_t spoiled = a->sums.n_spoiled / (uint64_t)a->repeats;
     if (json || spoiled || s->total.left_out) {
       out_u64(o, "spoiled", spoiled);

@@ -16,8 +16,8 @@ static int make_key(char key[33], const ablate_layers *l, size_t spec) {
   if (ablate_operand_specs(q, l->n_operands, l->how, &l->specs->at[spec])) return 0;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s product 1 %d %s %d\n", MX_VERSION, l->n_products, l->how->accum,
-          l->how->repeats); /* 1: raised when a line holds something else */
+  fprintf(f, "%s product 2 %d %s %d\n", MX_VERSION, l->n_products, l->how->accum,
+          l->how->repeats); /* 2: raised when a line holds something else */
   for (size_t i = 0; i < l->tensors->n; i++) fprintf(f, "%s %zu %zu\n", l->digest[i], l->tensors->at[i].rows, l->tensors->at[i].cols);
   for (int i = 0; i < l->n_operands; i++) {
     char keys[4096];
@@ -43,6 +43,8 @@ static void count_at(uint64_t *n, visit *v, void *self) {
 static void each_error(mx_product_error *e, visit *v, void *self) {
   v(&e->relative, self);
   v(&e->bias, self);
+  v(&e->bias_low, self);
+  v(&e->bias_high, self);
   v(&e->gain, self);
   v(&e->cosine, self);
   count_at(&e->left_out, v, self);
@@ -57,8 +59,8 @@ static void each_figure(ablate_layer *a, int n_products, visit *v, void *self) {
   for (int i = 0; i < 2 * n_products; i++) {
     ablate_operand *o = &a->operand[i];
     mx_error_sums *s = &o->sums;
-    double drawn = o->drawn,
-           repeats = o->repeats, *const reals[] = {&drawn, &repeats, &o->bits, &o->bias, &s->xx, &s->yy, &s->xy, &s->ee, &s->lost};
+    double drawn = o->drawn, repeats = o->repeats, *const reals[] = {&drawn, &repeats, &o->bits, &o->bias, &o->bias_low, &o->bias_high,
+                                                                     &s->xx, &s->yy,   &s->xy,   &s->ee,   &s->lost};
     uint64_t *const counts[] = {&s->n, &s->n_nan, &s->n_inf, &s->n_spoiled, &s->n_underflow, &o->n_codes, &o->saturated};
     for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) v(reals[k], self);
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) count_at(counts[k], v, self);

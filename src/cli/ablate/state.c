@@ -15,7 +15,7 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   size_t n;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s 9 %s %zu %zu %d\n", MX_VERSION, /* 9: of what the lines hold; raised when a field is added or means something else */
+  fprintf(f, "%s 10 %s %zu %zu %d\n", MX_VERSION, /* 10: of what the lines hold; raised when a field is added or means something else */
           digest, t->rows, t->cols, repeats);
   for (size_t i = 0; i < specs->n; i++) {
     char keys[4096];
@@ -39,7 +39,7 @@ static int make_key(ablate_state *s, const ablate_tensor *t, const char *digest,
   F(sums.lost)                                                                                                                                 \
   F(sums.max_error)                                                                                                                            \
   F(sums.max_relative)                                                                                                                         \
-  F(entropy) F(bits) F(bias) F(scale_p05) F(scale_p50) F(scale_p95) F(tensor_factor)
+  F(entropy) F(bits) F(bias) F(bias_low) F(bias_high) F(scale_p05) F(scale_p50) F(scale_p95) F(tensor_factor)
 
 static int parse(ablate_row *r, const char *at) {
   char *end;

@@ -41,7 +41,9 @@ static void fill_row(ablate_row *r, const mx_measure *m) {
   r->sums = m->sums;
   r->repeats = m->repeats;
   r->bits = m->bits;
-  r->bias = m->bias < m->bias_limit ? -m->bias_limit : m->bias;
+  r->bias = m->bias;
+  r->bias_low = m->bias_low;
+  r->bias_high = m->bias_high;
   r->n_codes = m->counts.n;
   r->zero = m->counts.zero;
   r->saturated = m->counts.saturated;
