@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import mxgold
+from mxgold import _core, _program
 
 torch = pytest.importorskip("torch")
 mt = pytest.importorskip("mxgold.torch")
@@ -94,3 +98,45 @@ def test_opcheck(arrays):
     torch.library.opcheck(
         torch.ops.mxgold.linear.default, (x, w, bias, options, 0, torch.zeros((), dtype=torch.int64), 0), test_utils=("test_schema", "test_faketensor")
     )
+
+
+ROWS = re.findall(r'^MX_RECIPE\("([^"]+)"', (ROOT / "formats/recipes.def").read_text(), re.M)
+
+
+def test_every_recipe_is_here():
+    assert list(mxgold.recipes()) == ROWS and len(ROWS) >= 20
+
+
+@pytest.mark.parametrize("recipe", mxgold.recipes())
+def test_every_recipe_is_the_programs(recipe, tmp_path):
+    """Forward and backward under autograd, through torch.compile and under checkpoint, against the file of `mxgold linear`."""
+    from torch.utils.checkpoint import checkpoint
+
+    rng = np.random.default_rng(7)
+    names, shapes = ("x", "w", "dy", "bias"), ((128, 256), (128, 256), (128, 128), (128,))
+    arrays = {n: (rng.standard_normal(s) * np.exp2(rng.integers(-4, 4, s))).astype(np.float32) for n, s in zip(names, shapes, strict=True)}
+    for name, array in arrays.items():
+        mxgold.save(tmp_path / f"{name}.npy", array)
+    words = ["linear", *(tmp_path / f"{n}.npy" for n in ("x", "w", "dy")), "--bias", tmp_path / "bias.npy", "--recipe", recipe]
+    _program.run([*words, "--seed", "11", "--step", "2", "--layer", "3", "-o", tmp_path / "o.safetensors"])
+    want = {n: a for n, _, a in _core.read_file(tmp_path / "o.safetensors")[0]}
+
+    layer = mt.Linear(256, 128, recipe=recipe, seed=11, layer=3)
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(arrays["w"]))
+        layer.bias.copy_(torch.from_numpy(arrays["bias"]))
+    mt.advance(layer)
+    mt.advance(layer)
+    torch._dynamo.reset()
+    ways = {
+        "autograd": layer,
+        "compile": torch.compile(layer, backend="aot_eager", fullgraph=True),
+        "checkpoint": lambda x: checkpoint(layer, x, use_reentrant=False),
+    }
+    for way, run in ways.items():
+        layer.zero_grad()
+        x = torch.from_numpy(arrays["x"]).requires_grad_()
+        y = run(x)
+        y.backward(torch.from_numpy(arrays["dy"]))
+        for name, got in (("y", y.detach()), ("dx", x.grad), ("dw", layer.weight.grad), ("db", layer.bias.grad)):
+            assert got.numpy().tobytes() == want[name].tobytes(), (way, name)
