@@ -3,7 +3,7 @@
  *
  * The linker hands every allocation of the program to the functions below (tests/check.mk); what libraries beside it
  * allocate is left alone. A call makes up to some ten thousand allocations: every stride-th of them fails alone, and now and then all from one on.
- * make check-all fails sixteen times as many. */
+ * make check-all fails sixteen times as many. And steps of a training after the first make no allocation at all. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -289,6 +289,52 @@ START_TEST(a_model_is_not_another_without_memory) {
 }
 END_TEST
 
+/* ---- a training step allocates nothing */
+
+enum { STEPS = 4, SEEN = 8 };
+
+static size_t allocations[SEEN]; /* up to the end of each step */
+
+static void count(void *self, const mx_train_step *step) {
+  (void)self;
+  if (step->step < SEEN) allocations[step->step] = heap.n;
+}
+
+static void hold_steps(const char *model, const char *quant, int n_threads) {
+  char dir[] = "/tmp/mxgold-nomem-XXXXXX", config[64], text[64], run[64], command[128];
+  ck_assert_ptr_nonnull(mkdtemp(dir));
+  snprintf(config, sizeof config, "%s/c.json", dir);
+  snprintf(text, sizeof text, "%s/t.txt", dir);
+  snprintf(run, sizeof run, "%s/run", dir);
+  FILE *f = fopen(text, "w");
+  for (int i = 0; i < 4000; i++) fputc(32 + (i * i * 7 + i / 5) % 90, f);
+  fclose(f);
+  f = fopen(config, "w");
+  fprintf(f, "{\"model\": {%s}, \"data\": {\"text\": \"t.txt\"}, \"train\": {\"steps\": %d, \"batch\": 4, \"eval_batches\": 0}%s}", model,
+          STEPS, quant);
+  fclose(f);
+  mx_train_result result;
+  mx_error err;
+  const mx_train_options how = {.config = config, .dir = run, .n_threads = n_threads, .report = count};
+  heap.n = 0;
+  ck_assert_msg(mx_train_run(&result, &how, &err) == MX_OK, "%s", err.text);
+  snprintf(command, sizeof command, "rm -r %s", dir);
+  ck_assert_int_eq(system(command), 0);
+  ck_assert_msg(allocations[0] > 0 && allocations[STEPS - 1] == allocations[0], "%s%s on %d threads: %zu allocations after the first step",
+                model, quant, n_threads, allocations[STEPS - 1] - allocations[0]);
+}
+
+#define BYTE_MLP "\"kind\": \"byte_mlp\", \"width\": 48, \"context\": 4"
+#define LLAMA "\"kind\": \"llama\", \"width\": 32, \"layers\": 1, \"heads\": 2, \"ffn\": 48, \"context\": 16"
+#define RECIPE(name) ", \"quant\": {\"recipe\": \"recipe-" name "\"}"
+
+START_TEST(steps_allocate_nothing) {
+  static const char *const models[] = {BYTE_MLP, LLAMA}, *const quant[] = {"", RECIPE("ocp"), RECIPE("nvfp4"), RECIPE("quartet2"),
+                                                                           RECIPE("wang")};
+  hold_steps(models[_i % 2], quant[_i / 2 % 4], _i < 8 ? 1 : 2);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("nomem");
   tcase_set_timeout(c, 600);
@@ -298,7 +344,11 @@ int main(void) {
   tcase_add_loop_test(c, a_difference_is_not_another_without_memory, 0, 2);
   tcase_add_loop_test(c, a_judgement_is_not_another_without_memory, 0, 3);
   tcase_add_test(c, a_model_is_not_another_without_memory);
+  TCase *steps = tcase_create("steps");
+  tcase_set_timeout(steps, 120);
+  tcase_add_loop_test(steps, steps_allocate_nothing, 0, 14);
   Suite *s = suite_create("nomem");
   suite_add_tcase(s, c);
+  suite_add_tcase(s, steps);
   return run_suite(s);
 }

@@ -19,6 +19,7 @@
 #include "encoder.h"
 #include "layout.h"
 #include "quantize.h"
+#include "workspace.h"
 
 /* products */
 #include "mma.h"

@@ -3,6 +3,7 @@
 #define MXGOLD_QUANTIZE_H
 
 #include "spec.h"
+#include "workspace.h"
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -50,6 +51,7 @@ typedef struct mx_exec {
   size_t first_row; /* where src's first row lies in the tensor; a multiple of the block's rows. Random bits depend on it. */
   int amax_known;   /* 1: amax is mx_tensor_amax() of the whole tensor, so no pass is needed to find it */
   float amax;
+  mx_workspace *workspace; /* memory kept between calls; NULL: a call takes its own from the heap */
 } mx_exec;
 
 /** Quantise a row-major matrix into blocks along its last axis.

@@ -1,7 +1,7 @@
 /* Divides D into tiles and tiles among threads, and chooses the kernel of each tile. */
 #include <math.h>
-#include <stdlib.h>
 
+#include "core/room.h"
 #include "gemm/codes/codes.h"
 #include "gemm/internal.h"
 #include "gemm/output.h"
@@ -302,18 +302,20 @@ mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, vo
 typedef struct line_memory {
   double *v, *s;
   size_t row;
+  mx_workspace *from;
 } line_memory;
 
 static int line_alloc(line_memory *l, const mxg_plan *plan) {
-  l->v = malloc((plan->K + 1) * sizeof *l->v);
-  l->s = malloc((plan->kb + 1) * sizeof *l->s);
+  l->from = plan->o.exec.workspace;
+  l->v = mxi_room_take(l->from, (plan->K + 1) * sizeof *l->v);
+  l->s = mxi_room_take(l->from, (plan->kb + 1) * sizeof *l->s);
   l->row = SIZE_MAX;
   return l->v && l->s;
 }
 
 static void line_free(line_memory *l) {
-  free(l->v);
-  free(l->s);
+  mxi_room_give(l->from, l->v);
+  mxi_room_give(l->from, l->s);
 }
 
 static mxg_line line_fill(line_memory *l, const mxg_operand *o, const mxg_plan *plan, size_t row) {

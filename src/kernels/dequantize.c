@@ -1,8 +1,8 @@
 /* Computes values from codes: SPEC 3.7. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/room.h"
 #include "kernels/dispatch.h"
 #include "kernels/threads.h"
 
@@ -74,7 +74,8 @@ typedef struct deq {
   double values[256]; /* of elements */
   float scales[256];  /* of one-byte scales */
   mx_values form;
-  int formed;   /* form can be used */
+  int formed; /* form can be used */
+  mx_workspace *from;
   float *pairs; /* value of (scale << bits | code), or NULL; wide enough for values4 */
   int bits;     /* 4 or 8 */
 } deq;
@@ -142,7 +143,8 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
   const size_t entries = (size_t)256 << d->bits;
   const int by_nibbles = d->bits == 4 && d->kernels->values4 && p->block_cols % 16 == 0 && p->spec.nibble != MX_NIBBLE_HALF_BLOCK;
   if (t->scale_bytes > 1 || t->micro || t->rows * t->cols < entries / 4 || (d->formed && !by_nibbles)) return;
-  d->pairs = malloc(entries * sizeof *d->pairs);
+  d->from = exec ? exec->workspace : NULL;
+  d->pairs = mxi_room_take(d->from, entries * sizeof *d->pairs);
   for (size_t i = 0; d->pairs && i < entries; i++) d->pairs[i] = value_of(p, d->values[i & all], (double)d->scales[i >> d->bits], d->m);
 }
 
@@ -276,7 +278,7 @@ static mx_status dequantize(float *out, uint16_t *out16, size_t ld, const mx_ten
 #pragma omp parallel for schedule(static)                                                                                                      \
     num_threads(mx_threads(exec, t->rows * t->cols, d.formed || d.pairs ? MX_THREAD_VALUES : MX_THREAD_SCALAR))
   for (size_t r = 0; r < t->rows; r++) dequantize_row(out ? out + r * ld : NULL, out16 ? out16 + r * ld : NULL, &d, r);
-  free(d.pairs);
+  mxi_room_give(d.from, d.pairs);
   return MX_OK;
 }
 

@@ -2,9 +2,9 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/room.h"
 #include "kernels/block/eden.h"
 #include "kernels/dispatch.h"
 #include "kernels/job.h"
@@ -128,12 +128,14 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
   if (c.how == BY_TILES) memset(j->out->codes, 0, j->out->rows * j->out->code_stride); /* the others write every byte */
   const size_t of_item = c.rows * c.cols, chunk = of_item && of_item < 1 << 14 ? (1 << 14) / of_item : 1;
   int failed = 0;
+  mx_workspace *from = exec ? exec->workspace : NULL;
 #pragma omp parallel num_threads(threads_of(j, exec))
   {
-    float *room = c.direct ? NULL : malloc((c.rows * c.piece + 1) * sizeof *room);
+    float *room = c.direct ? NULL : mxi_room_take(from, (c.rows * c.piece + 1) * sizeof *room);
     mx_memo memo;
     memo.job = NULL;
-    mx_scratch mine = {malloc((p->block_cols + 1) * sizeof *mine.values), malloc((p->block_cols + 1) * sizeof *mine.codes), &memo};
+    mx_scratch mine = {mxi_room_take(from, (p->block_cols + 1) * sizeof *mine.values),
+                       mxi_room_take(from, (p->block_cols + 1) * sizeof *mine.codes), &memo};
     const int ready = mine.values && mine.codes && (c.direct || room);
     if (!ready) {
 #pragma omp atomic write
@@ -142,9 +144,9 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
 #pragma omp for schedule(dynamic, chunk)
     for (size_t i = 0; i < c.downs * c.acrosses; i++)
       if (ready) run_item(j, &c, i / c.acrosses, i % c.acrosses, room, &mine);
-    free(room);
-    free(mine.values);
-    free(mine.codes);
+    mxi_room_give(from, room);
+    mxi_room_give(from, mine.values);
+    mxi_room_give(from, mine.codes);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
@@ -153,6 +155,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
   const int direct = mxi_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
   const mx_stage_kernels *kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->stages;
+  mx_workspace *from = exec ? exec->workspace : NULL;
   float largest = 0;
   int has_nan = 0, failed = 0;
 #pragma omp parallel num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES)) reduction(max                                  \
@@ -160,7 +163,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
     reduction(|                                                                                                                                \
               : has_nan, failed)
   {
-    float *row = direct ? NULL : malloc((src->cols + 1) * sizeof *row);
+    float *row = direct ? NULL : mxi_room_take(from, (src->cols + 1) * sizeof *row);
     failed = !direct && !row;
 #pragma omp for schedule(static)
     for (size_t r = 0; r < src->rows; r++) {
@@ -181,7 +184,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
         has_nan |= a != a;
       }
     }
-    free(row);
+    mxi_room_give(from, row);
   }
   *out = has_nan && !skip_nan ? NAN : largest;
   return failed ? MX_ERR_NOMEM : MX_OK;
@@ -281,12 +284,13 @@ static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exe
   const size_t rows = a->src->rows, cols = a->src->cols, across = divided_up(cols, side), tiles = divided_up(rows, side) * across;
   const size_t block = a->plan->block_cols > b->plan->block_cols ? a->plan->block_cols : b->plan->block_cols;
   int failed = 0;
+  mx_workspace *from = exec ? exec->workspace : NULL;
 #pragma omp parallel num_threads(threads_of(a, exec))
   {
-    float *room = malloc(side * (side + TILE_LINES) * sizeof *room);
+    float *room = mxi_room_take(from, side * (side + TILE_LINES) * sizeof *room);
     mx_memo memo;
     memo.job = NULL;
-    mx_scratch mine = {malloc((block + 1) * sizeof *mine.values), malloc((block + 1) * sizeof *mine.codes), &memo};
+    mx_scratch mine = {mxi_room_take(from, (block + 1) * sizeof *mine.values), mxi_room_take(from, (block + 1) * sizeof *mine.codes), &memo};
     const int ready = room && mine.values && mine.codes;
     if (!ready) {
 #pragma omp atomic write
@@ -297,9 +301,9 @@ static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exe
       const size_t r = i / across * side, c = i % across * side;
       if (ready) run_both(a, b, r, rows - r < side ? rows - r : side, c, cols - c < side ? cols - c : side, side, room, &mine);
     }
-    free(room);
-    free(mine.values);
-    free(mine.codes);
+    mxi_room_give(from, room);
+    mxi_room_give(from, mine.values);
+    mxi_room_give(from, mine.codes);
   }
   return failed ? MX_ERR_NOMEM : MX_OK;
 }

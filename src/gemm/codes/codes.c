@@ -1,8 +1,8 @@
 /* Lays packed codes out in panels. */
+#include "core/room.h"
 #include "gemm/codes/codes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/tile_state.h"
@@ -62,23 +62,23 @@ static int has_avx512(const mx_exec *exec) { return mxi_gemm_codes_best(exec) ==
 mx_status mxi_gemm_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side) {
   const size_t longest = plan->block < plan->K ? plan->block : plan->K;
   const int is_a = side == MXG_SIDE_A;
-  *p = (mxg_packed){.side = side, .kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP};
+  *p = (mxg_packed){.side = side, .kb = plan->kb, .groups = (longest + MXG_GROUP - 1) / MXG_GROUP, .from = plan->o.exec.workspace};
   p->avx512 = has_avx512(&plan->o.exec);
   const size_t words = plan->kb * p->groups * L * (side == MXG_SIDE_B ? 1 : 2), scales = plan->kb * L;
-  p->words = aligned_alloc(64, (words * sizeof *p->words + 127) / 64 * 64);
-  p->s = aligned_alloc(64, (scales * sizeof *p->s + 127) / 64 * 64);
-  p->offset = is_a ? malloc(scales * sizeof *p->offset + 1) : NULL;
+  p->words = mxi_room_take(p->from, words * sizeof *p->words + 64);
+  p->s = mxi_room_take(p->from, scales * sizeof *p->s + 64);
+  p->offset = is_a ? mxi_room_take(p->from, scales * sizeof *p->offset + 1) : NULL;
   if (p->words && p->s && (p->offset || !is_a)) return MX_OK;
   mxi_gemm_codes_free(p);
   return MX_ERR_NOMEM;
 }
 
 void mxi_gemm_codes_free(mxg_packed *p) {
-  free(p->words);
-  free(p->s);
-  free(p->offset);
-  free(p->few);
-  free(p->turns);
+  mxi_room_give(p->from, p->words);
+  mxi_room_give(p->from, p->s);
+  mxi_room_give(p->from, p->offset);
+  mxi_room_give(p->from, p->few);
+  mxi_room_give(p->from, p->turns);
   *p = (mxg_packed){0};
 }
 
@@ -289,8 +289,8 @@ int mxi_gemm_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
 mx_status mxi_gemm_skinny_fill_a(mxg_packed *p) {
   const size_t R = p->rows > 8 ? 16 : p->rows > 4 ? 8 : p->rows > 2 ? 4 : 2, each = 2 * p->groups, record = R * (2 + each);
   if (!p->few || p->few_rows != R) {
-    free(p->few);
-    p->few = aligned_alloc(64, (p->kb * record * sizeof *p->few + 127) / 64 * 64);
+    mxi_room_give(p->from, p->few);
+    p->few = mxi_room_take(p->from, p->kb * record * sizeof *p->few + 64);
     p->few_rows = R;
   }
   if (!p->few) return MX_ERR_NOMEM;
@@ -313,7 +313,7 @@ mx_status mxi_gemm_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_o
   p->settled = p->turned = 0;
   set_table(p, o, 1);
   if (first && (p->codes.e8m0 ? a->powers && p->groups == 4 : p->codes.top)) {
-    if (!p->turns) p->turns = aligned_alloc(64, p->kb / 4 * L * sizeof *p->turns);
+    if (!p->turns) p->turns = mxi_room_take(p->from, p->kb / 4 * L * sizeof *p->turns);
     if (!p->turns) return MX_ERR_NOMEM;
     p->turned = turn_scales(p->turns, &least, &largest, first, o->scale_ld, p->kb, p->table, &p->codes);
   }

@@ -39,6 +39,7 @@ typedef struct mxg_packed {
   int powers;         /* A of few rows: every scale is a power of two, positive and normal */
   int turned;         /* mxi_gemm_skinny_fill_b(): scales are codes, in `turns` and not in s */
   uint32_t *turns;    /* [kb / 4][16]: codes of four blocks */
+  mx_workspace *from; /* whose memory this is; NULL: the heap's */
   int least, largest; /* exponents of the scales that are neither 0, Inf nor NaN; least is that of the last significant bit */
 } mxg_packed;
 

@@ -1,8 +1,8 @@
 /* Decodes sixteen rows side by side into a panel. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/room.h"
 #include "gemm/tile/tile.h"
 
 enum { L = MXG_LANES };
@@ -17,15 +17,15 @@ size_t mxi_gemm_panel_bytes(const mxg_plan *plan) {
 }
 
 mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
-  *p = (mxg_panel){.K = plan->K, .block = plan->block, .kb = plan->kb};
+  *p = (mxg_panel){.K = plan->K, .block = plan->block, .kb = plan->kb, .from = plan->o.exec.workspace};
   size_t values, scales;
   if (__builtin_mul_overflow(plan->K + 1, L * sizeof(double), &values) || __builtin_mul_overflow(plan->kb + 1, L * sizeof(double), &scales))
     return MX_ERR_NOMEM;
   const size_t lines = wants_floats(plan) ? plan->K + 1 : L * (plan->K + 1);
-  p->v = malloc(lines * sizeof *p->v);
-  p->s = malloc(scales);
-  p->f = wants_floats(plan) ? malloc(L * (plan->K + 1) * sizeof *p->f) : NULL;
-  p->hi = malloc((plan->kb + 1) * 2 * sizeof *p->hi);
+  p->v = mxi_room_take(p->from, lines * sizeof *p->v);
+  p->s = mxi_room_take(p->from, scales);
+  p->f = wants_floats(plan) ? mxi_room_take(p->from, L * (plan->K + 1) * sizeof *p->f) : NULL;
+  p->hi = mxi_room_take(p->from, (plan->kb + 1) * 2 * sizeof *p->hi);
   if (p->v && p->s && p->hi && (p->f || !wants_floats(plan))) {
     p->lo = p->hi + plan->kb + 1;
     return MX_OK;
@@ -35,10 +35,10 @@ mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
 }
 
 void mxi_gemm_panel_free(mxg_panel *p) {
-  free(p->v);
-  free(p->s);
-  free(p->f);
-  free(p->hi);
+  mxi_room_give(p->from, p->v);
+  mxi_room_give(p->from, p->s);
+  mxi_room_give(p->from, p->f);
+  mxi_room_give(p->from, p->hi);
   *p = (mxg_panel){0};
 }
 

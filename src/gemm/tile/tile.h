@@ -55,6 +55,7 @@ typedef struct mxg_panel {
   int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled if mxg_plan.bounded is 0 */
   /* exact: no Inf or NaN; every scale is below 2^(scale_hi + 1) and a multiple of 2^scale_lo */
   int finite, scale_hi, scale_lo;
+  mx_workspace *from; /* whose memory this is; NULL: the heap's */
 } mxg_panel;
 
 /* What a call computes, the same for every tile of a matrix of the batch. */

@@ -48,7 +48,7 @@ static mx_status begin(mxi_layer *y, const mx_linear *l, const mx_exec *exec, vo
   const mx_status status = mx_linear_check(l->recipe, err);
   if (status) return status;
   *y = (mxi_layer){.l = l, .r = l->recipe, .work.base = work, .saved.base = saved};
-  if (exec) y->exec = (mx_exec){.n_threads = exec->n_threads, .isa_mask = exec->isa_mask};
+  if (exec) y->exec = (mx_exec){.n_threads = exec->n_threads, .isa_mask = exec->isa_mask, .workspace = exec->workspace};
   for (int p = 0; p < MX_PRODUCTS; p++) y->plain[p] = mxi_linear_is_plain(l->recipe, p);
   mxi_linear_draw(y);
   mxi_hold_use(y);

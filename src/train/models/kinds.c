@@ -29,9 +29,10 @@ mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t 
   m->B = B;
   m->loss_scale = 1;
   m->exec = exec ? *exec : (mx_exec){0};
+  m->exec.workspace = mx_workspace_new();
   mx_status status = kinds[config->kind](m);
   for (size_t i = 0; i < m->n_linears; i++) m->linears[i].recipe = recipe ? recipe : mxi_model_plain();
-  if (!status && m->no_memory) status = MX_ERR_NOMEM;
+  if (!status && (m->no_memory || !m->exec.workspace)) status = MX_ERR_NOMEM;
   if (!status) status = place_linears(m, err);
   if (!status) {
     m->w = mxi_model_floats(m, m->n_values);

@@ -84,6 +84,7 @@ mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recip
 void mxi_model_free(mxi_model *m) {
   if (!m) return;
   for (size_t i = 0; i < m->n_rooms; i++) free(m->rooms[i]);
+  mx_workspace_free(m->exec.workspace);
   free(m->rooms);
   free(m->params);
   free(m->linears);

@@ -60,7 +60,7 @@ struct mxi_model {
   mxi_model_config config;
   size_t B;        /* sequences of a step */
   mx_sgemm *sgemm; /* computes the linears and the head where they are not quantised; NULL: mx_dense_gemm()'s chain */
-  mx_exec exec;
+  mx_exec exec;    /* with a workspace of the model's own */
   mxi_param *params;
   mxi_model_linear *linears;
   size_t n_params, n_linears, n_values;

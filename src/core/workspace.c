@@ -1,0 +1,79 @@
+/* Workspaces: a fixed number of slots, each with one piece of memory, which threads take and give back by one atomic exchange. */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/room.h"
+
+enum { SLOTS = 1024, LINE = 64 };
+enum { EMPTY, TAKEN, READY }; /* READY: memory that nobody has */
+
+typedef struct slot {
+  atomic_int state;
+  _Atomic(void *) at;
+  atomic_size_t size;
+} slot;
+
+struct mx_workspace {
+  slot slots[SLOTS];
+};
+
+mx_workspace *mx_workspace_new(void) {
+  mx_workspace *w = malloc(sizeof *w);
+  for (size_t i = 0; w && i < SLOTS; i++) {
+    atomic_init(&w->slots[i].state, EMPTY);
+    atomic_init(&w->slots[i].at, NULL);
+    atomic_init(&w->slots[i].size, 0);
+  }
+  return w;
+}
+
+void mx_workspace_free(mx_workspace *w) {
+  for (size_t i = 0; w && i < SLOTS; i++) free(atomic_load(&w->slots[i].at));
+  free(w);
+}
+
+size_t mx_workspace_bytes(const mx_workspace *w) {
+  size_t bytes = 0;
+  for (size_t i = 0; w && i < SLOTS; i++) bytes += atomic_load(&((mx_workspace *)(uintptr_t)w)->slots[i].size);
+  return bytes;
+}
+
+/* Powers of two, and three quarters of them: calls of almost the same size share pieces. */
+static size_t step_of(size_t n) {
+  size_t size = LINE;
+  while (size < n) size *= 2;
+  return size >= 4 * LINE && size / 4 * 3 >= n ? size / 4 * 3 : size;
+}
+
+static void *from_heap(size_t n) { return aligned_alloc(LINE, n); }
+
+static int claim(slot *s, int from) { return atomic_compare_exchange_strong(&s->state, &from, TAKEN); }
+
+void *mxi_room_take(mx_workspace *w, size_t n) {
+  if (n > SIZE_MAX / 4) return NULL;
+  if (!w) return from_heap((n + LINE) / LINE * LINE);
+  const size_t size = step_of(n);
+  for (size_t i = 0; i < SLOTS; i++) {
+    slot *s = &w->slots[i];
+    const int state = atomic_load(&s->state);
+    if (state == EMPTY && claim(s, EMPTY)) { /* slots fill from the first on: behind an empty one there is none that is ready */
+      void *p = from_heap(size);
+      atomic_store(&s->at, p);
+      atomic_store(&s->size, p ? size : 0);
+      if (!p) atomic_store(&s->state, EMPTY);
+      return p;
+    }
+    if (state == READY && atomic_load(&s->size) == size && claim(s, READY)) return atomic_load(&s->at);
+  }
+  return from_heap(size); /* no slot has it, so that it goes back to the heap */
+}
+
+void mxi_room_give(mx_workspace *w, void *p) {
+  for (size_t i = 0; w && p && i < SLOTS; i++)
+    if (atomic_load(&w->slots[i].at) == p) {
+      atomic_store(&w->slots[i].state, READY);
+      return;
+    }
+  free(p);
+}
