@@ -137,7 +137,7 @@ START_TEST(rows) {
   mx_spec spec = {0};
   mx_error err;
   ck_assert_int_eq(mx_encoder_keys(&spec, "tourch", "e2m1", &err), MX_ERR_KEY);
-  ck_assert_str_eq(err.text, "unknown preset 'tourch' of encode; nearest: torch");
+  ck_assert_str_eq(err.text, "preset 'tourch' of encode is unknown, nearest: torch");
 }
 END_TEST
 

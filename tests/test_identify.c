@@ -229,6 +229,23 @@ START_TEST(threads_change_nothing) {
 END_TEST
 
 /* One tensor of ordinary numbers under every preset. */
+/* A limit on time that is over at once is a status of its own, and not the answer that no spec fits. The spec is no preset's: presets are always tried. */
+START_TEST(time_runs_out) {
+  mx_spec spec;
+  mx_identity id;
+  mx_error err = {0};
+  outputs o = {0};
+  memset(&spec, 0, sizeof spec);
+  ck_assert_int_eq(mx_spec_parse(&spec, "elem=e3m2 scale=fp32 scale.rule=value block=1x8", NULL), MX_OK);
+  outputs_of_suites(&o, &spec, 1);
+  ck_assert_int_eq(mx_identify(&id, o.samples, o.n, &(mx_identify_options){.seconds = 1e-9}, &err), MX_ERR_TIME);
+  ck_assert_str_eq(err.text, "identify: the time ran out before any spec was run over these data");
+  ck_assert_int_eq(mx_identify(&id, o.samples, o.n, &(mx_identify_options){.seconds = 2000}, &err), MX_OK);
+  ck_assert(id.exact && id.complete);
+  outputs_free(&o);
+}
+END_TEST
+
 START_TEST(times) {
   static const size_t sizes[] = {256, 1024};
   for (size_t k = 0; k < 2; k++) {
@@ -269,6 +286,7 @@ int main(void) {
       tcase_add_test(t, ties_are_not_chance);
       tcase_add_test(t, scalar_is_vector);
       tcase_add_test(t, threads_change_nothing);
+      tcase_add_test(t, time_runs_out);
     }
   }
   suite_add_tcase(s, t);

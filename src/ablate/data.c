@@ -20,7 +20,7 @@ static const struct {
 #undef X
 };
 
-/* Draws of a tensor's own values, of its rows and of its columns never meet. */
+/* A tensor draws its own values, its rows and its columns from three separate streams of random numbers. */
 static const uint64_t rows_from = (uint64_t)1 << 62, cols_from = (uint64_t)1 << 63;
 
 const char *mx_data_name(int kind) { return kind >= 0 && kind < MX_DATA_COUNT ? kinds[kind].name : NULL; }

@@ -10,7 +10,7 @@ static void divide(float *x, size_t n, float by, int n_threads) {
   for (size_t i = 0; i < n; i++) x[i] = (float)((double)x[i] / (double)by);
 }
 
-/* Codes are counted against what was quantised: the rotated values. */
+/* Codes are compared with the values that were quantised, which are the rotated ones. */
 static mx_status count(mx_code_counts *counts, const mx_tensor *t, const mx_spec *spec, const float *src, const float *y, int n_threads) {
   if (!spec->had_size) return mx_code_counts_add(counts, t, spec, src, y, n_threads);
   float *rotated = malloc(t->rows * t->cols * sizeof *rotated + 1);

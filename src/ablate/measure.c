@@ -15,7 +15,7 @@ size_t mx_unit_first(size_t u, size_t n_units, size_t n) {
   return (size_t)((unsigned __int128)(n / whole) * u / n_units) * whole;
 }
 
-/* Sums of each unit by itself, so that threads need no order. */
+/* The sums of each unit are kept apart, so that it does not matter in which order threads finish. */
 static void add_units(double *unit, size_t n_units, const float *x, const float *y, size_t n, double weight, int n_threads) {
 #pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads))
   for (size_t u = 0; u < n_units; u++) {
@@ -40,8 +40,9 @@ static double bias_of(const mx_error_sums *all, double mean_ee, int repeats) {
 }
 
 /* The estimate of the square of the fixed part, sum f_i^2 = sum (R mean_i^2 - average of e_i^2) / (R - 1), has the variance sum 2 v_i^2 / (R (R - 1)) +
- * sum 4 f_i^2 v_i / R, v_i that of value i. Of v_i^2 the fourth power of a draw's distance from the mean tells, which is R / (R - 1) too short squared: at
- * least v_i^2 on average, so that the interval is not too narrow; mean_i^2 is f_i^2 and v_i / R more. */
+ * sum 4 f_i^2 v_i / R, v_i that of value i. In place of v_i^2 the fourth power of a draw's distance from the mean is taken, with (R / (R - 1))^2 to make up
+ * for a mean that the draw itself is part of: v_i^2 or more on average, so that the interval is not too narrow. mean_i^2 stands for f_i^2, which it exceeds
+ * by v_i / R on average. */
 static double deviation_of(const float *x, const float *y, const float *mean, size_t n, int repeats) {
   const double r = repeats, longer = r / (r - 1);
   double fourth = 0, cross = 0;

@@ -44,7 +44,7 @@ static void part(const job *j, size_t row, size_t col, size_t from, size_t to) {
     for (size_t c = 0; c < cols; c++) j->y[(row + r) * j->n + col + c] = sum[r * C + c];
 }
 
-/* Without memory for packed operands: the same sums, one by one. */
+/* Without memory for packed operands the same sums are computed one by one. */
 static void plain(double *y, const float *x, const float *w, size_t m, size_t n, size_t k) {
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++) {

@@ -151,7 +151,7 @@ static mx_status repeat(work *w, int r, mx_error *err) {
   mx_status status = quantize_rotated(w, &w->tx, &sx, w->xq, w->x, w->m, w->spec_x, r, err);
   if (!status) status = quantize_rotated(w, &w->tw, &sw, w->wq, w->w, w->n, w->spec_w, r, err);
   if (status) return status;
-  /* Both: as a device has them, rotated; the rotations cancel in the product. */
+  /* Both operands are rotated, as on a device; the rotations cancel in the product. */
   mx_product(w->y, w->xq, w->wq, w->m, w->n, w->k, w->n_threads);
   part_add(&w->part[BOTH], w->exact, w->y, size, w->repeats, r);
   one_more(w);

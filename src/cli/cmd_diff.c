@@ -43,7 +43,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* B may be a file of anyone's: codes of the size that A has, and scales in any form that holds as many. */
+/* B may come from any program: it must have codes of the size that A has, and scales in any form that holds as many. */
 typedef struct side {
   mx_quantized q;
   mx_file *file;

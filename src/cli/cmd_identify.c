@@ -36,13 +36,13 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What an answer leaves; of one with a named bug, what is left with that put in. */
+/* What an answer leaves unexplained; if it names a bug, what that bug leaves unexplained. */
 static uint64_t wrong(const mx_identity *id) {
   if (id->bug.name) return 4 * id->bug.scales + id->bug.codes + id->bug.tensor_scales;
   return 4 * id->scales_differ + id->codes_differ + id->nan_codes_differ + id->values_differ + id->tensor_scales_differ;
 }
 
-/* Another packing is an answer if it is exact, or leaves far less: some order always leaves a little less than another. */
+/* Another packing is the answer only if it is exact or leaves far less unexplained: some order always leaves a little less than another. */
 static int is_better(const mx_identity *other, const mx_identity *id) {
   if (other->exact || id->exact) return other->exact > id->exact; /* a spec is a better answer than a bug */
   return !wrong(other) ? wrong(id) != 0 : 4 * wrong(other) < wrong(id);
@@ -51,7 +51,8 @@ static int is_better(const mx_identity *other, const mx_identity *id) {
 /* Beside the layouts of SPEC 5: block columns one after the other. */
 enum { COLUMN_MAJOR = MX_LAYOUT_COUNT, LAYOUTS };
 
-/* Scales that are stored in a kernel's layout, read as rows: a copy of each sample with its scales put straight. 0 if the sizes do not fit. */
+/* For scales that are stored in a kernel's layout but were read as rows: makes a copy of each sample with its scales in row order. 0 if the sizes do
+ * not fit. */
 static int straighten(mx_sample *to, void **memory, const samples *s, int layout, size_t block) {
   for (size_t i = 0; i < s->n; i++) {
     const mx_sample *m = &s->at[i];
@@ -70,7 +71,7 @@ static int straighten(mx_sample *to, void **memory, const samples *s, int layout
   return 1;
 }
 
-/* Another packing explains what is wrong everywhere, not what is wrong here and there. */
+/* Another packing is tried only if codes are wrong everywhere: it cannot explain a few wrong ones. */
 static int mostly_wrong(const mx_identity *id) {
   if (id->stochastic) return 0;
   return (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values || id->scales_differ * 8 > id->n_scales;
@@ -78,7 +79,7 @@ static int mostly_wrong(const mx_identity *id) {
 
 /* A bug that gives every byte. */
 static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
-/* One that a packing would say better: codes, or scales, that stand in another order. */
+/* An answer that another packing would explain better: codes, or scales, that stand in another order. */
 static int is_order(const mx_identity *id) { return is_told(id) && !strcmp(id->bug.name, "another order"); }
 
 static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
@@ -113,8 +114,8 @@ typedef struct reading {
   size_t of; /* the one that leaves least: into values_of_codes */
 } reading;
 
-/* Scales that are stored as numbers may be those of codes: then every byte is found soon. 1 if so; else the numbers stay, and near is what comes
- * nearest. */
+/* Scales that are stored as numbers may stand for codes of a scale format: then every byte is found soon. 1 if they do; else the numbers stay, and
+ * near is the format that comes nearest. */
 static int scale_values(mx_identity *id, reading *near, const char **name, samples *s, const mx_identify_options *o) {
   mx_sample *as_they_are = s->n && s->at[0].scales ? malloc(s->n * sizeof *s->at) : NULL;
   mx_identify_options quick = *o;
@@ -136,7 +137,8 @@ static int scale_values(mx_identity *id, reading *near, const char **name, sampl
 /* Columns of a block of an answer, 0: it has no such number. */
 static size_t block_of(const mx_identity *id) { return id->spec.block_cols > 0 ? (size_t)id->spec.block_cols : id->spec.block_cols ? 0 : 32; }
 
-/* As it lies, nibbles in the order that numbers and codes suggest; else in another order; with the scales in another layout; transposed. */
+/* The file is tried as it lies, with the order of nibbles that numbers and codes suggest; else in another order; with the scales in another layout;
+ * transposed. */
 static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
   static const char *const names[] = {"low_first", "high_first", "half_block"};
   mx_error err = {0};

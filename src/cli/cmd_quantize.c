@@ -164,7 +164,7 @@ static pipeline pipeline_of(work *w) {
   return (pipeline){.n_pieces = w->n_pieces, .n_threads = cli_threads(&w->args->threads), .self = w, .leave = leave};
 }
 
-/* Is the whole tensor looked at before its first block can be scaled? */
+/* Must the whole tensor be read before its first block can be scaled? */
 static int needs_amax(const mx_spec *s) {
   const int tensor_wide = s->scale_nan == MX_SCALE_NAN_TENSOR || s->scale_inf == MX_SCALE_INF_TENSOR;
   return tensor_wide || (s->tensor_norm != MX_TENSOR_NORM_NONE && !s->tensor_given);
@@ -289,7 +289,7 @@ static int with_input(work *w, const char *out, mx_error *err) {
   w->type = type_of_halves(&w->in, w->args->transpose || w->n_faults);
   const size_t want = w->cols ? PIECE / w->cols + 1 : w->rows, whole = (want + w->block_rows - 1) / w->block_rows * w->block_rows;
   w->piece_rows = w->args->transpose || w->n_faults || whole > w->rows ? (w->rows ? w->rows : 1) : whole;
-  w->n_pieces = w->rows ? (w->rows - 1) / w->piece_rows + 1 : 1; /* one for an empty tensor, for the sake of its tensor scale */
+  w->n_pieces = w->rows ? (w->rows - 1) / w->piece_rows + 1 : 1; /* an empty tensor still gets one scale, so that it has a tensor scale */
   if (pipeline_threads(w->n_pieces, cli_threads(&w->args->threads)) > 1) w->exec.n_threads = 1;
   if (!w->args->transpose && !w->n_faults && find_amax(w, err)) return CLI_TROUBLE;
   if (mx_writer_open(&w->writer, out, err)) return cli_fail(err);

@@ -19,7 +19,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What a check found wrong, in words; empty if nothing. */
+/* What a check found wrong, in words; empty if all is well. */
 typedef char finding[160];
 
 static void subnormals_kept(finding why) {

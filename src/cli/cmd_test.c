@@ -46,7 +46,7 @@ typedef struct verdict {
   char crash[160], said[2048], pattern[MX_DIFF_WORDS];
 } verdict;
 
-/* What the kernel said on standard error, each line once; its last line; the last of a call that it declined: why. */
+/* What the kernel printed on standard error, each line once; its last line; and the last line of a call that it declined, which says why. */
 typedef struct heard {
   char text[16384], last[512], why[512];
   size_t n;
@@ -79,7 +79,7 @@ static const char *signal_name(int number) {
   return "another signal";
 }
 
-/* What the kernel does that no comparison is needed for. */
+/* Findings that need no comparison: a crash, a hang, a write out of bounds. */
 static void misdeed(verdict *v, const plugin_result *got, const char *last, size_t rows, size_t cols) {
   if (got->end == PLUGIN_SIGNAL && !*v->crash) snprintf(v->crash, sizeof v->crash, "%s%s", signal_name(got->signal), got->where);
   if (got->end == PLUGIN_FAILED && !*v->crash)

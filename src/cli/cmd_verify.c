@@ -58,7 +58,7 @@ static int report(const struct args *a, const mx_vectors *e, const mx_vectors_co
   return rc ? rc : differ ? CLI_DIFFERS : CLI_FINE;
 }
 
-/* Tensors have a command of their own. A pipe has been read, and gives nothing again. */
+/* Tensors have a command of their own, diff. Input from a pipe has been read already and cannot be read again. */
 static int is_tensors(const char *path) {
   struct stat is;
   mx_file *f = NULL;

@@ -50,13 +50,13 @@ static int run(const cli_entry *entry, int argc, char **argv) {
   return rc;
 }
 
-/* Inputs that were mapped and cut short have shown zeros. */
+/* If a mapped input was cut short while it was read, the missing part was read as zeros. */
 static int check_inputs(int rc) {
   const char *path = rc == CLI_TROUBLE ? NULL : mx_file_shrunk();
   return path ? cli_error("%s shrank while being read", path) : rc;
 }
 
-/* What was printed may still stand in a buffer, and only here is it known whether it arrives. */
+/* Output may still stand in a buffer; only here does one learn whether it could be written. */
 static int finish(int rc) {
   if (fflush(stdout) || ferror(stdout)) {
     if (rc == CLI_TROUBLE) return rc; /* one line has been said */
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   /* A closed pipe and a file-size limit come back as errors of write(): one line, exit 2. */
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
-  signal(SIGCHLD, SIG_DFL); /* ignored by who started us, no child could be waited for */
+  signal(SIGCHLD, SIG_DFL); /* if the parent ignored SIGCHLD, no child could be waited for */
   mx_file_install_guard();
   if (argc < 2) return cli_error("no command, expected mxgold COMMAND ...; mxgold help lists them");
   const char *name = argv[1];

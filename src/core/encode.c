@@ -78,8 +78,8 @@ static uint64_t nan_code(const mx_format *f, uint64_t sign, const mx_encoding *h
   }
 }
 
-/* Finite |x| in steps of 2^quantum, rounded; *base is the code of the value with no step, less nothing: code = base + steps. `last`: binades end at
- * the format's largest one, whose steps go on above it; otherwise exponents go on. */
+/* Finite |x| in steps of 2^quantum, rounded. The code is *base, the code of the value whose step count is 0, plus the steps. `last`: the binades end
+ * at the format's largest one, whose steps continue above it; otherwise exponents continue. */
 static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base, int *quantum, const mx_encoding *how, uint32_t random) {
   int exponent;
   const uint64_t significand = split(x, &exponent);
@@ -124,7 +124,7 @@ double mxi_round_past_largest(const mx_format *f, double x, const mx_encoding *h
   return copysign(mx_times_pow2((double)steps, quantum), x);
 }
 
-/* elem.overflow=wrap_negzero: what lies past the largest goes through bfloat16, and exponent and mantissa are cut out of that without a check. */
+/* elem.overflow=wrap_negzero: a value beyond the largest is rounded to bfloat16, and its exponent and mantissa are cut out of that without a check. */
 static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
   static const mx_encoding cut = {.round = MX_ROUND_RTZ}, nearest = {.overflow = MX_OVERFLOW_IEEE};
   const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);

@@ -28,5 +28,5 @@ mx_status mx_preset_find(mx_spec *out, const char *name, mx_error *err) {
   }
   char near[160];
   mx_nearest(near, sizeof near, name, preset_name, NULL);
-  return mx_fail(err, MX_ERR_KEY, "unknown preset '%s'; nearest: %s", name, near);
+  return mx_fail(err, MX_ERR_KEY, "preset '%s' is unknown, nearest: %s", name, near);
 }

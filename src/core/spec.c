@@ -23,7 +23,7 @@ static int parse_real(float *out, const char *text) {
   return !*end && !(errno == ERANGE && (isinf(*out) || *out == 0));
 }
 
-/* What a number has to be that binary32 holds: a text that would become 0 or infinity is another one than its writer means. */
+/* Checks that binary32 can hold a number: a text that would become 0 or infinity does not mean what its writer meant. */
 #define REAL_EXPECTED "0 or 1.4e-45 to 3.4e38"
 
 static int parse_unsigned(uint64_t *out, const char *text, uint64_t max) {
@@ -34,7 +34,7 @@ static int parse_unsigned(uint64_t *out, const char *text, uint64_t max) {
   return !*end && !errno && *out <= max;
 }
 
-/* "even", "byte=92", or a bare number where the list has a row without a name. */
+/* Reads "even", "byte=92", or a bare number if the list has a row without a name. */
 static int parse_choice(int *row, float *number, const mx_choice_row *rows, const char *text) {
   for (int i = 0; rows[i].name; i++) {
     const size_t n = strlen(rows[i].name);
@@ -89,7 +89,7 @@ static int parse_signs(uint8_t signs[MAX_SIGNS / 8], const char *text) {
   return 1;
 }
 
-/* As many digits as the rotation has elements, or as it takes. */
+/* Signs may have as many digits as the rotation has elements, or as many as the pattern repeats over. */
 static size_t print_signs(char *out, size_t size, const uint8_t signs[MAX_SIGNS / 8], size_t n) {
   char digits[MAX_SIGNS + 1];
   if (!n || n > MAX_SIGNS)

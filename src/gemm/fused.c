@@ -56,7 +56,7 @@ mx_status mxi_gemm_fused_check(const mxg_plan *p, mx_error *err) {
 
 /* --- sides --- */
 
-/* Micro-scales are powers of two up to 4: they stand above the bits of the code, and the table knows. */
+/* Micro-scales are powers of two up to 4: they are kept above the bits of the code, and the table takes both. */
 static void codes_in_unit(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n) {
   const mxg_operand *o = side->from;
   const size_t there = k >= o->K ? 0 : o->K - k < n ? o->K - k : n;

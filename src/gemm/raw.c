@@ -135,7 +135,7 @@ mx_status mx_gemm_raw(const mx_gemm_problem *p, mx_error *err) {
   const size_t stride_d = p->stride_d || !p->pairs ? p->stride_d : p->n_pairs;
   const int has_c = p->options.c || p->list_c;
   plan.beta = has_c ? (p->options.beta ? *p->options.beta : 1) : 0;
-  for (size_t t = 0; t < batch && !status; t++) { /* pointers first, so that an error leaves D alone */
+  for (size_t t = 0; t < batch && !status; t++) { /* pointers are checked first, so that an error leaves D unchanged */
     status = move_to(&plan.a, &p->a, t, "A", err);
     if (!status) status = move_to(&plan.b, &p->b, t, "B", err);
     if (!status && !matrix(p->d, (const void *const *)p->list_d, stride_d, t, plan.o.out) && p->M && p->N)

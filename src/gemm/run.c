@@ -51,7 +51,7 @@ static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size
   }
 }
 
-/* Rows of D are pages apart: their lines come while the sums are computed. */
+/* Rows of D are pages apart, so their cache lines are fetched while the sums are computed. */
 static void ask_for_tile(const mxg_plan *plan, size_t rows, size_t i0, size_t j0, const void *d) {
   const size_t bytes = mx_dtype_bytes(plan->o.out);
   for (size_t i = 0; i < rows && !plan->col_major; i++) __builtin_prefetch((const uint8_t *)d + mxg_d_at(plan, i0 + i, j0) * bytes, 1);
@@ -183,7 +183,7 @@ static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size
   return status;
 }
 
-/* Scales of a panel of A and one of B: may the kernels on codes take them, if need be after blocks of zeros were left out? */
+/* May the kernels on codes take the scales of this panel of A and this panel of B, if need be after blocks of zeros are left out? */
 static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny, size_t i0, size_t j0) {
   const int fit = mxi_gemm_codes_fit(a, b);
   if (fit && !mxi_gemm_codes_slow(a, b)) return 1;

@@ -38,7 +38,7 @@ static void shape_column(mx_array *a, const mx_vectors *v, const mx_column *c) {
   a->shape[2] = c->count / rows;
 }
 
-/* What lies behind the end of a row (suite padding) is not data: the rows move up. */
+/* What lies beyond the end of a row (suite padding) is not data, so the rows are moved together. */
 static void drop_padding(mx_array *a, const mx_vectors *v, const mx_column *c) {
   const uint64_t cols = stated(v, "cols"), ld = a->shape[a->n_dims - 1];
   if (strcmp(c->name, "x") || !mx_vectors_meta(v, "case") || !cols || cols >= ld) return;

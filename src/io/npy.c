@@ -32,7 +32,7 @@ static int take(cursor *c, const char *word) {
   return 1;
 }
 
-/* A string in either kind of quotes. Nothing that .npy knows needs an escape. */
+/* A string in either kind of quotes, without escapes: nothing that .npy knows needs one. */
 static mx_status take_string(cursor *c, char *out, size_t n_out, const char *what) {
   int quote = peek(c);
   if (quote != '\'' && quote != '"') return expected(c, what);

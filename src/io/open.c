@@ -35,14 +35,14 @@ mx_status mxi_io_parse(mx_file *f, mx_error *err) {
   if (f->n_bytes >= 6 && !memcmp(f->base, "\x93NUMPY", 6)) return mxi_io_parse_npy(f, err);
   if (f->n_bytes > 8 && f->base[8] == '{') return mxi_io_parse_safetensors(f, err);
   if (f->n_bytes && mxi_io_is_mxv(f->base, f->n_bytes)) return mxi_io_parse_mxv(f, err);
-  /* None: let the ending choose the message. */
+  /* No kind was recognised: the ending of the name decides which parser reports the error. */
   if (mxi_io_ends_with(f->path, ".npy")) return mxi_io_parse_npy(f, err);
   if (mxi_io_ends_with(f->path, ".safetensors")) return mxi_io_parse_safetensors(f, err);
   if (mxi_io_ends_with(f->path, ".mxv")) return mxi_io_parse_mxv(f, err);
   return mxi_io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors or .mxv");
 }
 
-/* Bytes up to the end of the header, as the first of them say; PREFIX where they say nothing, and the parser will find out. */
+/* The number of bytes up to the end of the header, as its first bytes say it; PREFIX if they do not say it, and the parser will find out. */
 static uint64_t header_bytes(const uint8_t *p) {
   uint64_t n = 0;
   if (!memcmp(p, "\x93NUMPY", 6))
@@ -57,7 +57,7 @@ typedef struct bytes {
   size_t n;
 } bytes;
 
-/* Read up to n bytes more: from where the input stands, or of a file that can be read anywhere what follows those that are there. */
+/* Reads up to n bytes more: from an input's present position, or from a file's bytes behind those that are there. */
 static mx_status more(bytes *b, const mx_file *f, int fd, int stands, size_t n, mx_error *err) {
   uint8_t *at = realloc(b->at, b->n + n + 1);
   if (!at) return no_memory(f, err);
@@ -72,7 +72,7 @@ static mx_status more(bytes *b, const mx_file *f, int fd, int stands, size_t n, 
   return MX_OK;
 }
 
-/* A header that is said to be long grows as it comes: none is taken at its word. */
+/* A header that claims to be long is read in growing steps, so that memory follows what is really there. */
 static mx_status read_header(bytes *b, const mx_file *f, int fd, int stands, mx_error *err) {
   mx_status s = more(b, f, fd, stands, PREFIX, err);
   const size_t end = !s && b->n == PREFIX ? (size_t)header_bytes(b->at) : 0;
@@ -83,7 +83,7 @@ static mx_status read_header(bytes *b, const mx_file *f, int fd, int stands, mx_
   return s;
 }
 
-/* How long an input is that has no size, by its header; the header is refused here if it is not usable. */
+/* Finds the length of an input without a size from its header, and refuses a header that is not usable. */
 static mx_status stated_bytes(uint64_t *stated, const mx_file *f, const bytes *head, mx_error *err) {
   mx_file g = {.path = f->path, .base = head->at, .n_bytes = head->n, .way = IO_HEAD, .open_ended = 1};
   const mx_status s = mxi_io_parse(&g, err);
@@ -92,7 +92,7 @@ static mx_status stated_bytes(uint64_t *stated, const mx_file *f, const bytes *h
   return s;
 }
 
-/* Is there room for it? Where that is not known the disk will tell. */
+/* Is there room for it? If the file system does not say, the write will. */
 static mx_status check_room(const mx_file *f, int fd, uint64_t stated, mx_error *err) {
   struct statvfs fs;
   if (fstatvfs(fd, &fs) || (uint64_t)fs.f_bavail >= stated / fs.f_frsize + 1) return MX_OK;
@@ -132,7 +132,7 @@ static mx_status check_end(const mx_file *f, const form *how, int from, uint64_t
   return mxi_io_malformed(f, err, stated, "there is more after the data, expected the end of the input");
 }
 
-/* What cannot be read twice is copied to a file that has no name, as far as it says that it goes. */
+/* An input that cannot be read twice is copied to a file without a name, as many bytes as its header states. */
 static mx_status spool(const mx_file *f, const form *how, int from, int *to, mx_error *err) {
   bytes head = {0};
   uint64_t stated = how->raw ? how->raw->n_bytes : 0, done;
@@ -197,7 +197,7 @@ static mx_status find_bytes(mx_file *f, const form *how, int fd, mx_error *err) 
   }
   int spooled = -1;
   mx_status s = MX_OK;
-  /* Standard input may be a file that someone has read the start of: that start is not ours. */
+  /* Standard input may be a file of which another program has read the start: that start does not belong to the input. */
   if (!S_ISREG(st.st_mode) || lseek(fd, 0, SEEK_CUR) > 0) {
     s = spool(f, how, fd, &spooled, err);
     if (!s && fstat(spooled, &st)) s = io_failed(f, err, "cannot read");

@@ -111,7 +111,8 @@ static mx_status read_offsets(mx_array *a, const entry_at *e, const json_t *entr
 static int by_place(const void *pa, const void *pb) {
   const mx_array *a = pa, *b = pb;
   if (a->data != b->data) return a->data < b->data ? -1 : 1;
-  if (a->n_bytes != b->n_bytes) return a->n_bytes < b->n_bytes ? -1 : 1; /* empty tensors before what starts at their place */
+  if (a->n_bytes != b->n_bytes)
+    return a->n_bytes < b->n_bytes ? -1 : 1; /* empty tensors come before the tensor that starts at the same place */
   return strcmp(a->name, b->name);
 }
 

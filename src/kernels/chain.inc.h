@@ -1,7 +1,7 @@
 /* Evaluates the formulas of formats/chains.def over the blocks of a piece, one operation at a time over all of them, so that the formula is walked
  * once a piece. Part of stages.inc.h. */
 
-/* One binary32 a block, or with step 0 W times the same. */
+/* One binary32 for each block, or with step 0 the same number W times. */
 typedef struct operand {
   const void *at;
   size_t step;

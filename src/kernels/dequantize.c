@@ -6,7 +6,7 @@
 #include "kernels/dispatch.h"
 #include "kernels/threads.h"
 
-/* What code * scale is multiplied by and divided by: one of the two is 1 but for stored maxima. */
+/* The numbers that code * scale is multiplied by and divided by: one of the two is 1 unless a maximum is stored. */
 typedef struct multiplier {
   double times, over;
 } multiplier;

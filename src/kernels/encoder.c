@@ -50,7 +50,7 @@ mx_status mx_encoder_keys(mx_spec *spec, const char *preset, const char *format,
   if (!known) {
     char near[160];
     mx_nearest(near, sizeof near, preset, preset_at, NULL);
-    return mx_fail(err, MX_ERR_KEY, "unknown preset '%s' of encode; nearest: %s", preset, near);
+    return mx_fail(err, MX_ERR_KEY, "preset '%s' of encode is unknown, nearest: %s", preset, near);
   }
   *spec = work;
   return MX_OK;
@@ -122,10 +122,10 @@ uint8_t mx_encoder_code(const mx_encoder *e, float x, uint32_t random) {
   return e->format->sign_bits ? (uint8_t)mx_encode(e->format, y, &e->how, random) : unsigned_code(e, y, random);
 }
 
-/* Can codes be those of mx_encode_array, of x itself or of |x| in a format without a sign, but for some values of such a format? */
+/* Does mx_encode_array() give the codes, of x itself or of |x| in a format without a sign, except for a few values of such a format? */
 static int is_plain(const mx_encoder *e) { return e->how.round != MX_ROUND_SR && !e->scale_exp && !e->scale_is_nan; }
 
-/* Those values: negative ones and zeros under scale.negative=nan, and what an e8m0 may round in its own way. */
+/* Those few values: negative ones and zeros under scale.negative=nan, and values that e8m0 rounds in its own way. */
 static int is_special(const mx_encoder *e, float x) { return !((e->negative == MX_NEGATIVE_NAN ? x : fabsf(x)) >= 0x1p-126f); }
 
 static void run_plain(uint8_t *out, const float *x, size_t n, const mx_encoder *e) {

@@ -1,6 +1,7 @@
 /* Computes scale.rule=hif4 with one block of 64 a lane. Part of stages.inc.h. SPEC 3.9. */
 
-/* |x| * r cut off below binary32: what is compared with, or rounded half up to, numbers of few bits is then as the exact product is. */
+/* |x| * r rounded down in binary32: comparing it with numbers of few bits, or rounding it half up to such numbers, gives the same result as the exact
+ * product. */
 INLINE vf product_down(vf x, vf r) {
   const vf p = vf_mul(x, r);
   return vi_float(vi_sub(vf_bits(p), vi_blend(vf_lt(vf_fma(x, r, vf_sub(vf_set(0), p)), vf_set(0)), vi_set(1), vi_set(0))));

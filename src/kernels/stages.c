@@ -45,8 +45,8 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
     break;
   case MX_ROUND_SCAN_X:
   case MX_ROUND_SCAN_Y:
-    /* Next to a tie both distances are exact (Sterbenz), and the first of two equal ones is the lower magnitude; a zero is found as code 0. (Not
-     * of integers, nor where y is not x / scale: those go by distances.) */
+    /* Next to a tie both distances are exact (Sterbenz), and of two equal ones the lower magnitude is found first; a zero is found as code 0. (This
+     * does not hold for integers, nor if y is not x / scale: those are compared by distance.) */
     e->round = MX_ROUND_RTZ_TIE;
     e->zero_sign = MX_ZERO_SIGN_DROP_ALL;
     e->way = MX_WAY_BIASED;
@@ -72,7 +72,7 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   return 1;
 }
 
-/* The expression with every part evaluated that neither amax nor sf moves. */
+/* The expression in which every part that depends on neither amax nor sf has been evaluated. */
 static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars) {
   int start[MX_CHAIN_OPS], varies[MX_CHAIN_OPS], depth = 0; /* of each value on the stack: where its operations begin in out */
   out->n = 0;
@@ -104,7 +104,7 @@ static int bits_in(double x) {
   return bits ? 53 - __builtin_ctzll(bits) : 0;
 }
 
-/* elem.round=scan_x by distances: y is of no interest, x / (what is multiplied by) shows between which two values x lies. */
+/* elem.round=scan_x by distances does not look at y: x / (the multiplier) shows between which two values x lies. */
 static void scan_init(mx_stages *f, const mx_plan *p) {
   f->scan = MX_SCAN_X;
   f->form = MX_FORM_DIV;
@@ -152,7 +152,7 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     if (!encode) f->factor = MX_FACTOR_POW2;
     return 1;
   }
-  /* A quotient by a number of few bits is never rounded onto a number of few bits that it is not: no tie, no code's value. */
+  /* A quotient of numbers of few bits is never rounded onto another number of few bits, so neither onto a tie nor onto a code's value. */
   if (plain && !encode && p->scale->man_bits + p->elem->man_bits + 4 <= 24 && s->elem_round != MX_ROUND_SR) {
     f->form = MX_FORM_DIV;
     return 1;
@@ -243,7 +243,7 @@ static void table_init(mx_stages *f, const mx_plan *p) {
   f->fold_4 = f->table[1] == f->table[0] && f->table[127] == (f->table[0] | (f->keep_sign ? 8 : 0));
 }
 
-/* Do Inf and a large number have one code? Toward zero a number stays the largest one. */
+/* Do Inf and a large finite number get the same code? Rounded toward zero, a finite number becomes the largest one. */
 static int inf_goes_with_large(const mx_plan *p) {
   const mx_encoding *how = &p->encode;
   return mx_encode(p->elem, INFINITY, how, 0) == mx_encode(p->elem, 0x1p100, how, 0) &&
@@ -297,7 +297,7 @@ static void hif4_init(mx_stages *f, const mx_plan *p) {
   f->code_hi = 0xFD;
   if ((int32_t)s->scale_min_byte > f->code_lo) f->code_lo = (int32_t)s->scale_min_byte;
   if (s->scale_max_byte && (int32_t)s->scale_max_byte < f->code_hi) f->code_hi = (int32_t)s->scale_max_byte;
-  /* A product cut off in binary32 does not tell a tie from what is just above it: ties to even are scalar. */
+  /* A product that is rounded down in binary32 cannot tell a tie from a value just above it, so ties to even are left to scalar code. */
   f->hif4 = !p->tensor_nan && s->hif4_ties == MX_HIF4_TIES_HALF_UP &&
             encode_init(&f->elem, p->elem, &half_up); /* the other keys are about blocks that are not ordinary */
 }
@@ -331,10 +331,10 @@ void mxi_stages_init(mx_stages *f, const mx_plan *p) {
     return;
   f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
-  /* What lies past the type of y is Inf, which may have a code of its own, and is as far from every value to a scan. */
+  /* A value beyond the range of y's type is Inf, which may have a code of its own and is equally far from every value to a scan. */
   const int inf_is_apart = s->elem_inf != MX_ELEM_INF_OVERFLOW || f->elem.wrap || s->elem_round == MX_ROUND_SCAN_Y || !inf_goes_with_large(p);
   const int inf_by_dtype = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && inf_is_apart;
-  /* Where what overflows saturates, or y is a real number, an Inf of a kernel's y is as good as any large number. */
+  /* If overflow saturates, or if y is a real number, an Inf in a kernel's y gives the same code as any large number. */
   const int saturates = f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
   const int any = (!inf_is_apart && saturates) || (exact && !f->elem.wrap && s->input_dtype == MX_INPUT_DTYPE_FLOAT32);
   f->y_most = inf_by_dtype ? 0x1p15f : any ? INFINITY : 0x1p100f;

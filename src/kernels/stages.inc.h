@@ -158,7 +158,7 @@ INLINE vm not_ordinary(vf v) {
   return vm_or(vi_gt(vi_set(0x03800000), b), vi_gt(b, vi_set(0x7B800000))); /* 2^-120, 2^120 */
 }
 
-/* Where stage 2 has not looked yet: which blocks are not ordinary by their largest magnitude, and by their scale. */
+/* For kernels in which stage 2 has not checked it yet: which blocks are not ordinary by their largest magnitude, and by their scale. */
 INLINE vm odd_amax(const mx_stages *f, vi bits) { return vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi))); }
 INLINE vm odd_code(const mx_stages *f, vi code) { return vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))); }
 
@@ -270,7 +270,8 @@ INLINE vf factor_of(const mx_piece *p, const float *f, size_t i, const int by_el
   return by_element ? vf_load(f + i) : vf_set(f[i / 16 >> p->shift]);
 }
 
-/* What the next piece of the row will read: stages 2 and 3 leave memory idle. A hint: what lies past the end of an array does no harm. */
+/* Prefetches what the next piece of the row will read, since stages 2 and 3 leave memory idle. It is a hint: addresses past the end of an array do no
+ * harm. */
 INLINE void fetch_next(const mx_piece *p, size_t i, size_t n) {
   for (size_t k = 0; k < n; k += 16) __builtin_prefetch(p->next + i + k);
 }
@@ -281,7 +282,7 @@ INLINE vf scaled(vf x, vf f0, vf f1, int form) {
   return form == MX_FORM_DIV ? q : vf_mul(q, f1);
 }
 
-/* A number that is not zero stays so, however small. */
+/* A number that is not zero must not become zero, however small it is. */
 INLINE vf unflushed(vf y, vf x) {
   const vi zero = vi_set(0), least = vi_or(vi_and(vf_bits(x), vi_set(INT32_MIN)), vi_set(1));
   const vm lost = vm_and(vi_eq(magnitude_of(y), zero), vi_gt(magnitude_of(x), zero));

@@ -61,7 +61,7 @@ static int same_scale(const mx_block_scale *a, const mx_block_scale *b) {
   return a->plain && b->plain && a->code == b->code && a->how == b->how && memcmp(&a->used, &b->used, sizeof a->used) == 0;
 }
 
-/* A block's scale and the factors of its elements. Returns 0 if the kernels have no form for it. */
+/* Sets a block's scale and the factors of its elements. Returns 0 if the kernels have no form for it. */
 static int scale_of(mx_block_scale *out, float f[2], const mx_job *j, const mx_block_stats *stats, int map_to_4, uint64_t index,
                     mx_memo *memo) {
   const double key = j->plan->spec.scale_rule == MX_SCALE_RULE_QUEST ? stats->std : (double)stats->amax;
@@ -361,7 +361,7 @@ int mxi_stages_take_bands(const mx_job *j) {
   return j->kernels && f->usable && !f->select && !f->again && p->block_cols <= MX_PIECE_BLOCKS && !j->out->micro;
 }
 
-/* No code yet at n elements of a row: those of a tile that goes to the scalar code, which or-s them in. */
+/* Zeroes the codes of n elements of a row of a tile that goes to the scalar code, which combines codes with OR. */
 static void clear(const mx_job *j, size_t row, size_t c, size_t n) {
   uint8_t *out = j->out->codes + row * j->out->code_stride;
   const int high_first = j->stages->nibble == MX_NIBBLE_HIGH_FIRST;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 static int forked;      /* in a child of a process that had several threads */
-static int had_threads; /* at the last fork(): written before it, read behind it, by the thread that forks */
+static int had_threads; /* the state at the last fork(), written before it and read after it by the thread that forks */
 
 /* The folder of a process's threads has a link for each of them and two more. Where there is no /proc, more than one is assumed. */
 static void before_fork(void) {

@@ -101,7 +101,7 @@ static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale
   return SIZE_MAX;
 }
 
-/* Does the map-to-4 candidate win? TECHNIQUES 4.5: strictly smaller error. */
+/* Does the map-to-4 candidate win? It must have a strictly smaller error (TECHNIQUES 4.5). */
 static int four_wins(const mx_job *j, const mx_band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t n,
                      const mx_scratch *mine) {
   const mx_block_scale *both[2] = {six, four};

@@ -16,7 +16,7 @@ int mxi_tiles_host(void) {
   return (low & TILE_STATE) == TILE_STATE;
 }
 
-/* What Linux said is kept for the life of the process: it would say the same again. */
+/* Linux's answer is kept for the life of the process, since it would not change. */
 int mxi_tiles_permitted(void) {
   enum { UNKNOWN, NO, YES };
   enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* asm/prctl.h, since Linux 5.16 */

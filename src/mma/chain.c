@@ -56,7 +56,7 @@ static uint64_t chain_f64(const mma_plan *plan, const double *a, const double *b
   return acc;
 }
 
-/* A sum that becomes NaN stays one: which, is looked up afterwards. */
+/* A sum that becomes NaN stays NaN; which NaN it is, is looked up afterwards. */
 static mma_acc fma_f32(const mma_plan *plan, const float *a, const float *b, size_t K, mma_acc acc) {
   const uint64_t from = acc.some ? acc.bits : 0;
   float sum = f32_of(from);

@@ -28,7 +28,7 @@ typedef struct group {
 
 static int64_t product(const group *g, size_t q) { return (int64_t)g->sig_a[q] * g->sig_b[q]; }
 
-/* Under P the scales stand apart: significand and exponent of the two that product q has. */
+/* Under P scales are kept apart from the elements: the significand and exponent of the two scales that product q has. */
 static int64_t scale_product(const group *g, size_t q, int *exp) {
   size_t at = (g->k + q) / g->plan->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
   *exp = g->a->scale_exp[ia] + g->b->scale_exp[jb];
@@ -250,7 +250,7 @@ static uint64_t one_group(const group *g, int check, mma_acc acc) {
   return taking_part(p.exp) ? mxi_mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
 }
 
-/* Is one of elements k .. k+n-1 no zero in both rows? Without C's own exponent for zeros: a zero takes no part. */
+/* Is any of the elements k .. k+n-1 different from zero in both rows? If zeros have no exponent of their own, a zero takes no part in the alignment. */
 static int is_live(uint64_t both, int shift, size_t k, size_t n) {
   const size_t first = k >> shift, last = (k + n - 1) >> shift;
   return (both >> first & (last - first > 62 ? UINT64_MAX : (UINT64_C(2) << (last - first)) - 1)) != 0;

@@ -12,7 +12,7 @@ enum { MMA_ZERO = 1, MMA_INF = 2, MMA_NAN = 4 };
 /* Exponent of a term that takes no part in the alignment: below every sum of real ones, twice over. */
 enum { MMA_NO_EXP = -(1 << 20), MMA_NO_EXP_SUM = -(1 << 19) };
 
-/* A number taken apart: value = sig * 2^(exp - frac), where frac is its format's; exp is the exponent of the encoding. */
+/* A number in three parts: value = sig * 2^(exp - frac), where frac is a property of its format and exp is the exponent of the encoding. */
 typedef struct mma_num {
   int64_t sig;
   int exp;
@@ -33,7 +33,7 @@ struct mma_side {
   mma_num scale_table[256];
 };
 
-/* Rows of one operand, taken apart: [rows][K], K a stretch of the whole. Which arrays exist depends on the operation. */
+/* Rows of one operand, decomposed into numbers: [rows][K], where K is a stretch of the whole. Which arrays exist depends on the operation. */
 typedef struct mma_panel {
   int32_t *sig; /* fused, integer */
   int32_t *exp; /* fused */

@@ -53,7 +53,7 @@ static size_t way_of(const mx_accum *x, const mx_mma_model *m) {
   return (size_t)((x->via == MX_ACC_VIA_F16) | (x->zero == MX_ACC_ZERO_E126) << 1 | (x->P && m->scale) << 2);
 }
 
-/* Most probes are zeros but for a few elements: sums need not look at what takes no part. */
+/* Most probes are zero except for a few elements: sums need not look at what takes no part. */
 static int mark_live(mma_panel *p, size_t rows) {
   p->live_shift = 0;
   while ((p->K - 1) >> p->live_shift > 63) p->live_shift++;

@@ -267,7 +267,7 @@ static inline __attribute__((always_inline)) vec instruction(plan_p p, const mma
   return p->add && some ? add(p, sum, bits) : sum;
 }
 
-/* Rows take turns at every instruction: each is a chain, and side by side they fill each other's waiting. */
+/* Rows alternate at every instruction: each row is a chain of dependent operations, and two of them side by side hide each other's latency. */
 static inline __attribute__((always_inline)) void walk(plan_p p, const mma_lanes_row *a, int rows, const mma_columns *b, int n, uint32_t *acc,
                                                        int some, group_fn *one_group) {
   for (int k = 0; k < n; k += p->k, some = 1)

@@ -98,7 +98,7 @@ static void fill_fused(mma_panel *p, const run *g) {
   }
 }
 
-/* Under P scales stay apart, except where one decides the class of an element. */
+/* Under P scales are kept apart, except if one decides the class of an element. */
 static void fill_presum(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
   read_codes(codes, g);

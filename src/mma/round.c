@@ -60,7 +60,7 @@ static float to_f32(const mma_plan *plan, uint64_t bits) {
   return __builtin_ldexpf((float)n.sig, n.exp - plan->man);
 }
 
-/* An ordinary addition: all fraction bits of the type are kept, whatever out_bits says. Binary32 has at least 2p+2 bits for the narrower types, so that its sum rounded again is the sum rounded once. */
+/* An ordinary addition: all fraction bits of the type are kept, whatever out_bits says. Binary32 has at least 2p+2 bits for the narrower types, so that rounding its sum once more gives the exact sum rounded once. */
 uint64_t mxi_mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
   mma_num a = mxi_mma_split(plan->model->d, x), b = mxi_mma_split(plan->model->d, y);
   int special = (a.cls | b.cls) & (MMA_INF | MMA_NAN);

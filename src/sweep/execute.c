@@ -56,7 +56,7 @@ static long next_task(void *self) {
   return any ? (long)(w->call->tasks[task] - w->call->sweep->runs) : -1;
 }
 
-/* Runs until none is left; `first` is one that an earlier process died over. */
+/* Does runs until none is left; `first` is a run during which an earlier process died. */
 static int work(const sweep_call *c, int slot, long first) {
   worker w = {c, slot, first};
   mx_sweep_options how = *c->how;
@@ -79,7 +79,7 @@ static mx_status start(sweep_call *c, int slot, long first, mx_error *err) {
   return MX_OK;
 }
 
-/* A run that its process does not survive a second time has failed. */
+/* A run that ends its process a second time has failed. */
 static mx_status give_up(const sweep_call *c, long task, int how, mx_error *err) {
   mxi_outcome o = {.end = MXI_END_FAILED};
   memcpy(o.id, c->tasks[task]->id, sizeof o.id);

@@ -323,10 +323,10 @@ accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 16x64 --operand
 cp "$scratch/stdout" two
 accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 16x64 --operand Q2:elem=e4m3 --json
 cmp -s two "$scratch/stdout" || fail "--operand Q2:preset= is not that preset"
-refuses "mxgold: --operand: Q2: unknown preset 'ocp-mxfp9'; nearest: ocp-mxfp4" "$mxgold" ablate --gemm gen:gaussian gen:laplace --operand Q2:preset=ocp-mxfp9
+refuses "mxgold: --operand: Q2: preset 'ocp-mxfp9' is unknown, nearest: ocp-mxfp4" "$mxgold" ablate --gemm gen:gaussian gen:laplace --operand Q2:preset=ocp-mxfp9
 
 # Recipes: names of a wrong preset's neighbours, six operands alone, the same as their operands by hand.
-refuses "mxgold: unknown preset 'quartet'; nearest: recipe-quartet, recipe-quartet2, quark" "$mxgold" ablate gen:gaussian -p quartet
+refuses "mxgold: preset 'quartet' is unknown, nearest: recipe-quartet, recipe-quartet2, quark" "$mxgold" ablate gen:gaussian -p quartet
 refuses "mxgold: 'recipe-quartet' is a recipe, of six operands: it goes with --six" "$mxgold" ablate gen:gaussian -p recipe-quartet
 refuses "mxgold: 'recipe-quartet' is a recipe, of six operands: it goes with --six" "$mxgold" ablate --gemm gen:gaussian gen:laplace -p recipe-quartet
 six="$mxgold ablate --six gen:gaussian gen:laplace gen:rows:1.5 --shape 64x64 --json"

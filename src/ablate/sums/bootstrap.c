@@ -66,7 +66,8 @@ static void draw(double *w, size_t n, uint64_t seed, size_t r) {
 
 static const double decibels = 4.3429448190325182765; /* 10 / ln 10 */
 
-/* |difference of a resample to the sample| in standard errors of that resample: Inf where it has none, 0 where there is no difference but of rounding. */
+/* The distance of each resample from the sample in standard errors of that resample: Inf if it has no standard error, 0 if the difference is mere
+ * rounding. */
 static double studentised(const moments *a, const moments *b, double ab, size_t n, double at) {
   const double by = fabs(ratio_db(a->sum, b->sum) - at), error = error_of(a, b, ab, n) * decibels;
   return by <= 1e-12 ? 0 : error > 0 ? by / error : INFINITY;

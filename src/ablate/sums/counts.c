@@ -180,7 +180,7 @@ static void count_scales(mx_code_counts *n, const mx_tensor *t, const mx_spec *s
     if (times[c]) count_scale(n, spec, c, times[c]);
 }
 
-/* Without elements the scales say nothing either. */
+/* A tensor without elements has no scales worth counting either. */
 static int has_codes(const mx_spec *spec) { return mx_elem_format(spec->elem)->kind != MX_KIND_NONE; }
 
 mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *t, const mx_spec *spec, const float *x, const float *y, int n_threads) {

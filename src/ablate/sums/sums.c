@@ -42,7 +42,7 @@ static size_t clean(mx_error_sums *s, float *x, float *y, size_t n) {
   return left;
 }
 
-/* By the exponents' bits: a sum would wait for each addition. */
+/* The exponents' bits are compared as integers, since a floating-point sum would wait for each addition. */
 static int not_finite(const float *x, const float *y, size_t n) {
   const uint32_t top = 0x7F800000;
   uint32_t bad = 0;
@@ -95,7 +95,7 @@ static const sum_kernels *kernels(void) {
   return &plain;
 }
 
-/* The vectors' share, then the rest, which starts at lane 0. */
+/* The vector kernel does whole vectors; the rest starts again at lane 0. */
 static void scan_all(sum_scan *s, const sum_kernels *k, const float *x, const float *y, size_t n) {
   const size_t whole = n - n % k->step;
   memset(s, 0, sizeof *s);

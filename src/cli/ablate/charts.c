@@ -192,7 +192,7 @@ static void print_front(FILE *f, point *p, size_t n) {
   fputs(n ? "EOD\n" : "0 NaN\nEOD\n", f);
 }
 
-/* A few points of far more or fewer bits would leave most of the picture empty, and the others on a heap. Find a step of at least a bit with two thirds of
+/* A few points of far more or fewer bits would leave most of the picture empty and crowd the others together. Find a step of at least a bit with two thirds of
  * the points, three at least, on one side, within half of all decibels: those alone are drawn, and the key says where the others are. p: by bits. */
 static void without_far(const point *p, size_t n, size_t *from, size_t *to) {
   *from = 0;

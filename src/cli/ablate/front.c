@@ -37,8 +37,9 @@ static double worse_by(const field *f, size_t a, size_t b) {
   return all > 0 ? sum / all : without_end > 0 ? INFINITY : without_end < 0 ? -INFINITY : 0;
 }
 
-/* Does `other` dominate `own`? Fewer bits do, unless own's error is less by more than its interval, and the same bits with an error that is less by more
- * than its interval. Where that hangs on the interval of a pair, *ask is it, the better first, and the answer says what holds if it is told from none. */
+/* Does `other` dominate `own`? It does with fewer bits, unless its error is more by more than the interval of their difference, and with the same
+ * bits if its error is less by more than that. If the answer depends on that interval, *ask is the pair, the better first, and the answer holds if
+ * the two can be told apart. */
 enum { NO, YES, YES_IF_TOLD, NO_IF_TOLD };
 static int dominates(const field *f, size_t other, size_t own, mx_column_pair *ask) {
   const double more = bits_of(f, other) - bits_of(f, own);
@@ -56,7 +57,7 @@ static int dominates(const field *f, size_t other, size_t own, mx_column_pair *a
 /* Is a difference more than its interval? Without one (few blocks, one of the two without an error) every difference is. */
 static int is_told(const mx_interval *i) { return !isfinite(i->low) || !isfinite(i->high) || i->low > 0; }
 
-/* Pairs whose interval decides of a spec. */
+/* The pairs of specs whose interval decides whether a spec is on the front. */
 typedef struct question {
   size_t own;
   int if_told;
@@ -83,7 +84,7 @@ static int ask(questions *q, size_t own, int if_told, mx_column_pair pair) {
   return 1;
 }
 
-/* Of a spec that is dominated without any interval no pair is asked for. */
+/* If a spec is dominated without any interval, no interval is computed for it. */
 static int ask_of(questions *q, unsigned char *front, const field *f, size_t own) {
   const size_t before = q->n;
   front[own] = !is_out(f, own);

@@ -7,7 +7,7 @@
 #include "cli/base/page.h"
 #include "mxgold/version.h"
 
-/* What the figures are of, so that they can be computed again: keys in full and values by their digests. */
+/* States what the figures were computed from, so that they can be computed again: all keys, and digests of the values. */
 static void origin(FILE *f, const ablate_result *res) {
   char keys[4096];
   fputs("<details><summary>What these figures are of: all keys of each spec, and the digest of each tensor's values</summary>\n<dl>\n", f);

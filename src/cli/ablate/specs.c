@@ -46,7 +46,7 @@ static int axis_of(axis *a, const char *text) {
   return split(&a->values, &a->n, is + 1) ? CLI_FINE : cli_error("out of memory");
 }
 
-/* A key that comes again adds its values to those it has. */
+/* If a key is given again, its values are added to those before. */
 static int merge(axis *axes, size_t *n) {
   axis *last = &axes[*n - 1];
   for (size_t i = 0; i + 1 < *n; i++) {
@@ -118,9 +118,7 @@ static int base_of(mx_spec *base, const mx_recipe **recipe, const char *name, in
   const mx_status status = *recipe ? mx_recipe_base(base, *recipe, &err) : mx_preset_find(base, name, &err);
   if (!status) return CLI_FINE;
   if (status != MX_ERR_KEY || *recipe) return cli_fail(&err);
-  char near[160];
-  mx_nearest(near, sizeof near, name, name_at, NULL);
-  return cli_error("unknown preset '%s'; nearest: %s", name, near);
+  return cli_unknown(NULL, "preset", name, name_at, NULL);
 }
 
 static int all_of_preset(ablate_specs *s, const char *preset, const axis *axes, size_t n_axes, size_t combinations, uint64_t seed, int six) {

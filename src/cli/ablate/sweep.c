@@ -109,7 +109,7 @@ static void clear(bench *b) {
   b->have = NULL;
 }
 
-/* Loaded by the first who comes; the others wait. */
+/* The first thread that needs a tensor loads it; the others wait. */
 static bench *bench_of(work *w, size_t tensor) {
   bench *b = &w->benches[tensor];
   pthread_mutex_lock(&b->lock);

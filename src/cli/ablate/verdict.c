@@ -22,7 +22,7 @@ static void best_two(size_t *best, size_t *next, const ablate_result *r) {
   }
 }
 
-/* Specs of unlike bits are for unlike budgets: those on the front, fewest bits first. */
+/* Specs of different bits serve different budgets, so those on the front are listed, fewest bits first. */
 static int front_of(char *room, size_t size, const ablate_result *r) {
   enum { NAMED = 5 };
   double least = INFINITY, most = 0, after = 0;

@@ -169,7 +169,7 @@ static int unknown_option(const parser *p, const char *name, size_t n) {
 static int take_option(parser *p, const cli_option *o, void *base, const char *value) {
   if (o->kind == CLI_FLAG && value) return cli_error("%s: --%s takes no value", p->entry->name, o->name);
   if (o->kind != CLI_FLAG && !value) {
-    /* Values may begin with a dash (-3, or - for standard output), not with two: there the value was forgotten. */
+    /* A value may begin with one dash (-3, or - for standard output), but not with two: then the value was forgotten. */
     if (p->at == p->argc || !strncmp(p->argv[p->at], "--", 2))
       return cli_error("%s: --%s: no value, expected %s", p->entry->name, o->name, o->value);
     value = p->argv[p->at++];

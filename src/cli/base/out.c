@@ -147,7 +147,7 @@ static int in_colour(void) {
   return isatty(STDOUT_FILENO) && !(none && *none) && term && *term && strcmp(term, "dumb");
 }
 
-/* Pairs from i up to what is none, keys padded to the widest. */
+/* Prints the pairs from item i on, with keys padded to the widest, and returns the first item that is no pair. */
 static size_t print_pairs(const out *o, size_t i, const char *indent) {
   int wide = 0;
   for (size_t k = i; k < o->n && o->items[k].kind == PAIR; k++)
@@ -203,6 +203,10 @@ static void print_text(const out *o) {
       i = print_pairs(o, i, "");
       continue;
     }
+    if (kind == TABLE && i + 1 < o->n && o->items[i + 1].kind == END) { /* no rows: not even a blank line */
+      i += 2;
+      continue;
+    }
     if (i) putchar('\n'); /* a blank line between parts */
     if (kind == OBJECT) {
       puts(o->items[i].key);
@@ -220,7 +224,7 @@ static void print_key(const char *key) {
   free(q);
 }
 
-/* Pairs and parts alternate freely, so what goes before each item is told from the item before it. */
+/* Pairs and nested parts alternate freely, so the item before each decides whether a comma goes before it. */
 static void print_json(const out *o) {
   int depth = 1, first = 1, in_table = 0, row_open = 0;
   putchar('{');

@@ -77,7 +77,7 @@ static void move_all(const bench_job *job, const movers *by, size_t n, int n_thr
   for (size_t i = 0; i < (n + tile - 1) / tile; i++) move(job, by, i, n, tile, packed);
 }
 
-/* Functions without mx_exec go by the environment alone. */
+/* Functions that take no mx_exec choose their kernels by the environment alone. */
 static void switch_off(uint32_t isas) {
   char names[64] = "";
   for (uint32_t bit = 1; bit <= MX_ISA_ALL; bit <<= 1)

@@ -189,7 +189,7 @@ static mx_status through(work *w, mx_status (*made)(void *, void *, size_t, mx_e
   const size_t desks = w->room ? ROOM / w->room : 1; /* at least one: fake_plan() */
   pipeline p = {.n_pieces = w->n_pieces, .self = w, .desk = new_desk, .leave = leave, .make = made, .keep = kept};
   const size_t most = w->n_pieces < desks ? w->n_pieces : desks;
-  pipeline_share(&p, most, w->o->n_threads); /* threads within a piece would spin after each small step */
+  pipeline_share(&p, most, w->o->n_threads); /* threads within a piece would spend their time spinning after each small step */
   p.n_spare = (int)(most - (size_t)p.n_threads < (size_t)p.n_threads ? most - (size_t)p.n_threads : (size_t)p.n_threads);
   w->inner = p.inner;
   return w->n_pieces ? pipeline_run(&p, err) : MX_OK;

@@ -81,7 +81,7 @@ static void open_words(uint8_t *out, const reading *r, size_t rows) {
   for (size_t row = 0; row < rows; row++) memcpy(out + row * cols, r->from->data + row * words * 4, cols);
 }
 
-/* Of the layouts that have this many codes, the one with the fewest that differ from like's. NULL: none has. */
+/* Of the layouts that need this many codes, the one whose codes differ least from like's. NULL if none does. */
 static uint8_t *unpack(const char **layout, const reading *r, const uint8_t *codes, uint64_t n_codes) {
   const mx_tensor *like = r->like;
   const size_t n = like->scale_rows * like->scale_cols;

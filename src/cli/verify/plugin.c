@@ -55,7 +55,7 @@ static int intact(const guarded *g) {
   return 1;
 }
 
-/* From here on a write is a fault of the one who writes. */
+/* From here on any write to it is a fault of the kernel. */
 static void read_only(const guarded *g) {
   const size_t fence = fence_bytes();
   mprotect(g->map + fence, g->mapped - 2 * fence, PROT_READ);
@@ -126,7 +126,7 @@ static void child(const char *path, const mxgold_job *job, crash *c, const plugi
   _exit(!c->returned ? CHILD_OK : c->returned == MXGOLD_DECLINED ? CHILD_DECLINED : CHILD_FAILED);
 }
 
-/* Wait, but not for ever. Returns 0 when the time was over. */
+/* Waits for a limited time. Returns 0 if the time ran out. */
 static int wait_for(pid_t pid, int *status, double seconds) {
   const struct timespec nap = {0, 500000};
   struct timespec start, t;

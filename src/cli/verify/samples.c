@@ -111,7 +111,7 @@ static struct packed_codes *more_packed(samples *s) {
 /* Rows of packed codes are padded to a multiple of so many columns at most. */
 enum { PADDED = 128 };
 
-/* Codes one a byte, or two: as wide as the input, half as wide (and a padded block more), in any shape of as many rows. */
+/* Codes are stored one or two a byte: rows are as wide as the input, or half as wide (and up to a padded block more), in any shape with as many rows. */
 static int set_codes(samples *s, mx_sample *m, const mx_array *a, int packed) {
   uint64_t n;
   if (is_turned(m, a)) {
@@ -293,7 +293,7 @@ static int set_scales(samples *s, mx_sample *m, const mx_array *a) {
   m->scale_bytes = narrow ? 1 : mx_dtype_bytes(a->dtype);
   if (m->scale_bytes != 1 && m->scale_bytes != 2 && m->scale_bytes != 4)
     return cli_error("scales: dtype %s, expected 1, 2 or 4 bytes a value", mx_dtype_name(a->dtype));
-  /* One after the other, or with axes of size 1: as many for each row. */
+  /* Scales stand one after the other, or with axes of size 1: the same number for each row. */
   if (m->scale_rows != m->rows && (a->n_dims != 2 || m->scale_cols == 1) && m->rows && a->n_values % m->rows == 0 && a->n_values) {
     m->scale_rows = m->rows;
     m->scale_cols = a->n_values / m->rows;

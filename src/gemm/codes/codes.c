@@ -328,7 +328,7 @@ void mxi_gemm_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {
   if (p->turned) fill_scales(p, o, row0, 1, p->avx512);
 }
 
-/* What blocks of zeros changed in A since a panel was settled may have made a product too small to be a sum of exponents. */
+/* Leaving out blocks of zeros in A since a panel was checked may have made a product too small to be a sum of exponents. */
 static mxg_scale_form form_of(const mxg_packed *a, mxg_packed *const b[2]) {
   if (!b[0]->turned || !b[1]->turned) return MXG_NUMBERS;
   if (!b[0]->codes.e8m0) return MXG_LINEAR;

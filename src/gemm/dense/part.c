@@ -135,7 +135,7 @@ static void block_of(const block *x, float *a, float *b, int load, int last) {
 void mxi_dense_part(const mxg_dense_part *of, float *a, float *b) {
   const mx_dense *p = of->p;
   const mxg_dense_kernels *kernels = of->kernels;
-  /* What a causal mask leaves for these rows. */
+  /* The part of the product that a causal mask leaves for these rows. */
   const size_t k_begin = p->part == MX_DENSE_A_UPPER ? size_least(of->m0, p->K) : 0,
                k_end = p->part == MX_DENSE_A_LOWER ? size_least(of->m1, p->K) : p->K;
   const size_t n_end = p->part == MX_DENSE_OUT_LOWER ? size_least(of->m1, of->n1) : of->n1;

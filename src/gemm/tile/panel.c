@@ -101,7 +101,7 @@ static void find_bounds(mxg_panel *p) {
   }
 }
 
-/* For `exact`: is all of it finite, and where do the scales lie? Blocks of zeros and rows beyond the last have no say. */
+/* For `exact`: are all numbers finite, and in what range do the scales lie? Blocks of zeros and rows beyond the last do not count. */
 static void find_range(mxg_panel *p) {
   p->finite = 1;
   p->scale_hi = -2000;

@@ -41,7 +41,7 @@ static void say(const char *line) {
   (void)said; /* there is nobody left to tell */
 }
 
-/* Take away the temporary files. 0 if another thread is at it. */
+/* Removes the temporary files. 0 if another thread is doing so. */
 static int remove_all(void) {
   struct stat st;
   const int fd = atomic_load(&naming) - 1;
@@ -95,7 +95,7 @@ static int take_slot(const char *path) {
   return -1;
 }
 
-/* A thread that goes on while the handler takes the files away would make another, or tell of one that it misses. */
+/* A thread that continues while the handler removes the files would make another, or report that one is missing. */
 static void wait_if_ending(void) {
   while (atomic_load(&ending)) pause();
 }
@@ -120,13 +120,13 @@ static int make_temporary(const char *path, int nameless, int *slot) {
   for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) sigaddset(&block, watched[i]);
   pthread_sigmask(SIG_BLOCK, &block, &old);
   *slot = take_slot(path);
-  if (atomic_load(&ending)) { /* the handler may have passed the slot, or waits for it */
+  if (atomic_load(&ending)) { /* the handler may have passed the slot already, or may be waiting for it */
     if (*slot >= 0) atomic_store(&slots[*slot].state, FREE);
     wait_if_ending();
   }
   if (nameless >= 0) flock(nameless, LOCK_EX | LOCK_NB);
   int fd = make(path, nameless), why = errno;
-  /* Whoever found it before it was locked may have taken it for a dead process's, and have its name now. */
+  /* A process that found the file before it was locked may have taken it for a dead process's, and may have reused its name by now. */
   const int taken = fd >= 0 && ((nameless < 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !is_name_of(path, fd));
   if (taken) {
     why = EEXIST;
@@ -141,7 +141,7 @@ static int make_temporary(const char *path, int nameless, int *slot) {
   return fd;
 }
 
-/* Take away what a process left that was killed: nobody holds its lock. 0 if it stays. */
+/* Removes what a process left behind that was killed: nobody holds its lock. 0 if it stays. */
 static int remove_dead(const char *path) {
   struct stat st;
   const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -241,7 +241,8 @@ static int rename_to(const char *temporary, const char *target) {
   return failed;
 }
 
-/* Straight to the target if the name is free: then nothing is ever left. A link cannot replace, so else it goes by a temporary name. */
+/* If the name is free the file gets it directly, and nothing is ever left behind. A link cannot replace a file, so otherwise a temporary name comes
+ * between. */
 static int name_nameless(int fd, const char *target) {
   char *temporary;
   int slot;

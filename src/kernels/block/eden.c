@@ -19,7 +19,7 @@ typedef struct sums {
   double zz[LANES], zq[LANES];
 } sums;
 
-/* z of a block: the scaled value in binary32. A zero is left alone, whatever its scale would make of it. */
+/* z of a block: the scaled value in binary32. A zero stays a zero under any scale. */
 static void scaled_values(float *z, const mx_plan *p, const mx_block_scale *b, const float *x, size_t n) {
   const mx_spec *s = &p->spec;
   if (b->how == MX_BY_CHAIN) { /* mxi_scaled_value() without care for the sign of a NaN: no NaN is used */

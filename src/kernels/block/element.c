@@ -84,8 +84,8 @@ static float distance(const mx_plan *p, uint32_t code, double x, double y, doubl
   return isinf((float)(v * used)) ? INFINITY : fabsf(difference(v * used, x));
 }
 
-/* The same for a finite `to` among magnitudes that grow with their codes: distances fall up to `to` and rise beyond it, never strictly, so the first
- * of the least ones is beside it or further down. The other sign's values are no nearer than code 0. */
+/* The same for a finite `to` among magnitudes that grow with their codes. Distances fall up to `to` and then rise, perhaps with equal neighbours, so
+ * the first of the least ones is beside `to` or below it. No value of the other sign is nearer than code 0. */
 static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, double used) {
   const int by_y = p->spec.elem_round == MX_ROUND_SCAN_Y;
   const uint32_t sign = signbit(to) ? 1u << (p->elem->bits - 1) : 0;
@@ -106,8 +106,8 @@ static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, dou
   return below ? sign | below : 0;
 }
 
-/* The same among the steps of an integer, whose negative codes come last: distances fall up to `to` and rise beyond it, so that the least ones are
- * those of neighbours. */
+/* The same for the steps of an integer format, whose negative codes come last: distances fall up to `to` and rise beyond it, so the least ones are
+ * those of its neighbours. */
 static uint32_t scan_steps(const mx_plan *p, double to, double x, double y, double used) {
   const int most = (1 << (p->elem->bits - 1)) - 1, mask = 2 * most + 1;
   const double step = (double)p->values[1] * (p->spec.elem_round == MX_ROUND_SCAN_Y ? 1 : used), about = floor(to / step);

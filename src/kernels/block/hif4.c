@@ -10,7 +10,8 @@ double mxi_hif4_factor(const uint8_t micro[3], size_t i) {
   return 1 << (two + three);
 }
 
-/* What a group's largest magnitude sees of an element, as the block's does: scale.nan and scale.inf may leave NaN or Inf out, or clamp Inf. */
+/* The value of an element as its group's largest magnitude counts it, and the block's too: scale.nan and scale.inf may leave NaN or Inf out, or clamp
+ * Inf. */
 static double counted(const mx_plan *p, float x) {
   const int inf = p->spec.scale_inf == MX_SCALE_INF_AS_NAN ? p->spec.scale_nan : p->spec.scale_inf - 1; /* rows of SCALE_NAN */
   if (isnan(x)) return 0;

@@ -42,7 +42,7 @@ typedef struct mx_block_scale {
   float sf;                       /* decoded stored scale, for chains and errors */
   float factor[MX_CHAIN_FACTORS]; /* MX_BY_CHAIN */
   float again[MX_CHAIN_FACTORS];
-  int plain; /* rounded from its value by no choice of the ends: of two maxima with one plain scale, what lies between has it too */
+  int plain; /* exact, since no choice for the ends of the range decided it: if two maxima have the same such scale, every maximum between them has it too */
 } mx_block_scale;
 
 /* What is known of a block before its scale: over the elements after flush and rotation. */

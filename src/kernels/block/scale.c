@@ -182,13 +182,13 @@ static void finish(mx_block_scale *out, const mx_plan *p) {
   out->plain = out->plain && out->code != 0; /* scale.byte0 */
 }
 
-/* Elements meet the value of what is stored, with another scale.used that of what would be stored without clamp_code. */
+/* Elements are scaled by the value of the stored code, or under another scale.used by that of the code before it was clamped. */
 static void store_code(mx_block_scale *out, const mx_plan *p, uint32_t code) {
   out->code = code;
   out->used = decode_scale(p, p->spec.scale_used == MX_SCALE_USED_STORED ? clamp_code(p, code) : code);
 }
 
-/* The code of NaN, or the largest one where there is none: a NaN to the elements in any case. */
+/* The code of NaN, or the largest code in a format without one; elements see a NaN in both cases. */
 static void store_nan(mx_block_scale *out, const mx_plan *p) {
   out->code = nan_scale_code(p);
   out->used = NAN;
@@ -286,7 +286,7 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
 /* All but what elements meet. */
 static int find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
   const mx_spec *s = &p->spec;
-  /* Lists SCALE_NAN and SCALE_INF have the same rows, but for the first of SCALE_INF. */
+  /* The lists SCALE_NAN and SCALE_INF have the same rows, except that SCALE_INF has one more in front. */
   int choice = -1;
   float number = 0;
   const int nan_ignored = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP;

@@ -4,7 +4,7 @@
 #include "core/encode.h"
 #include "kernels/block/select.h"
 
-/* Value that the error counts: the code's, but under wrap_negzero what was meant before the code wrapped, if it was made from x. */
+/* The value that the error counts: that of the code, but under wrap_negzero the value before the code wrapped, if the code was made from x. */
 static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uint32_t code) {
   const int twice = b->how == MX_BY_CHAIN && p->chain->again.n; /* a code made from a code */
   if (p->spec.elem_overflow != MX_OVERFLOW_WRAP_NEGZERO || twice) return (float)mx_decode(p->elem, code);

@@ -14,7 +14,7 @@ static int keeps_forward(const mxi_layer *y) {
 /* Is the operand made by the forward call for the backward one? One pass over the matrix then makes both of its operands. */
 static int made_ahead(const mxi_layer *y, int q) { return (q == MX_Q4 || q == MX_Q6) && needs(y, q) && mxi_linear_from_hp(y->r, q); }
 
-/* How much of Q1 or Q2 stays for the backward call: MXI_LOOKS_AT_*. */
+/* How much of Q1 or Q2 is kept for the backward call: MXI_LOOKS_AT_*. */
 static int looked_at(const mxi_layer *y, int q) {
   if ((q != MX_Q1 && q != MX_Q2) || !needs(y, q)) return MXI_LOOKS_AT_NOTHING;
   return keeps_forward(y) ? MXI_LOOKS_AT_CODES : mxi_gradient_looks_at(y->r, q);

@@ -1,6 +1,7 @@
 /* Reads, checks and writes configurations by one table of keys. */
 #include "train/run/config.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -419,8 +420,9 @@ static mx_status resolve(mxi_config *c, const json_t *root, mx_error *err) {
 mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *set, size_t n_set, mx_error *err) {
   *c = (mxi_config){0};
   json_error_t why;
+  errno = 0;
   json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-  if (!root && why.line <= 0) return mx_fail(err, MX_ERR_IO, "%s: %s", path, why.text);
+  if (!root && why.line <= 0) return mx_fail(err, MX_ERR_IO, "%s: %s", path, errno ? strerror(errno) : why.text);
   if (!root) return mx_fail(err, MX_ERR_FORMAT, "%s: line %d, column %d: %s", path, why.line, why.column, why.text);
   mx_status status = json_is_object(root) ? MX_OK : mx_fail(err, MX_ERR_FORMAT, "%s: expected a JSON object", path);
   json_object_del(root, "resolved"); /* of a config.json that a run wrote */

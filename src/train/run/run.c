@@ -158,7 +158,7 @@ static void look(void *self, const char *name, const float *x, size_t n) {
     if (!isfinite(x[i])) r->bad = name;
 }
 
-/* The forward pass once more, with an eye on each linear. */
+/* Runs the forward pass once more and checks the output of each linear. */
 static void find_where(run *r, const mxi_batch *batch) {
   mx_error ignored;
   double loss;
@@ -169,7 +169,7 @@ static void find_where(run *r, const mxi_batch *batch) {
   snprintf(r->result->where, sizeof r->result->where, "%s", r->bad ? r->bad : "loss");
 }
 
-/* Gradients as they are, before clipping: what clipping does to one, it does to all. */
+/* Gradients before clipping, since clipping scales all of them alike. */
 static void digest_gradients(run *r, const mxi_model *m) {
   char digest[33];
   for (size_t i = m->n_params; i-- > 0 && r->how->all_digests;) { /* as the backward pass comes by them */

@@ -34,7 +34,7 @@ static uint64_t print_of(const base *b) {
   return h ^ (uint64_t)b->spec.elem << 8 ^ (uint64_t)b->spec.scale;
 }
 
-/* What stands in another order leaves these numbers as they are. */
+/* The counts that do not depend on the order in which codes stand. */
 static uint64_t counts_of(const base *b) {
   enum { CODES = 256 };
   int64_t codes[CODES] = {0}, scales[CODES] = {0};
@@ -239,7 +239,7 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
       if (best.weak && left_total(bases[k].plain) > MUCH_FARTHER * left_total(e[chosen[0]].plain)) best = before;
       if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];
     }
-  /* Another rotation or type of the input leaves no preset that comes near: all of them, then. */
+  /* If with another rotation or type of the input no preset comes near, all presets are tried. */
   int scales_right = 0; /* under a preset: then it is not the input */
   for (size_t k = 0; k < n_bases; k++) scales_right |= !e[chosen[k]].plain.scales;
   const int elsewhere = !right && !scales_right && !best.name;

@@ -27,7 +27,7 @@ enum { ENOUGH = 8 };
 
 enum { CODES_OF = 1, SCALE_OF = 2 };
 
-/* Does block (d, a) hold what belongs to block (d2, a2)? */
+/* Does block (d, a) hold the contents that belong to block (d2, a2)? */
 static int block_is(const part *p, size_t d, size_t a, size_t d2, size_t a2, int what) {
   if (what & SCALE_OF && p->seen[d * p->across + a] != p->scales[d2 * p->across + a2]) return 0;
   if (!(what & CODES_OF)) return 1;
@@ -275,7 +275,7 @@ static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
   return any;
 }
 
-/* What stands in another order, and nothing else is wrong with it. */
+/* Finds whether everything is right except that it stands in another order. */
 static void find_orders(half *codes, half *scales, half *both, const base *b) {
   char of_codes[ORDER_TEXT] = "", of_scales[ORDER_TEXT] = "";
   const int c = b->plain.codes >= ENOUGH && order_of(of_codes, b, 0), s = b->plain.scales >= ENOUGH && order_of(of_scales, b, 1);

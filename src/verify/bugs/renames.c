@@ -200,7 +200,7 @@ static void rename_codes_of(half *best, const base *b, renaming *m) {
   rename_settle(m);
   if (!m->changed) return;
   name_codes(&is, m, f);
-  /* Elements without the tensor scale are all tiny as well: a cause that is looked at later. */
+  /* If the tensor scale is missing, all elements are tiny as well: that cause is tried later. */
   if (b->spec.tensor_norm != MX_TENSOR_NORM_NONE && !strcmp(is.name, "every element zero")) is.weak = 1;
   if (m->differ < (is.weak ? CELLS_EACH_WEAK : CELLS_EACH) * m->changed) return;
   half_better(best, &is, m->left);

@@ -85,7 +85,7 @@ static uint8_t *place_of(const diff_job *j, size_t set, uint32_t a, uint32_t b, 
   return j->dense->fresh + set / 8 * BYTES + (((a ^ b) & 255) << 8 | (a & 255));
 }
 
-/* The set of two scales, a new one for a new pair. Pairs of equal codes are never looked at. */
+/* The set of two scales; a pair of scales that is new gets a new set. Pairs of equal codes are never examined. */
 static uint16_t new_set(diff_job *j, size_t scales) {
   diff_dense *d = j->dense;
   uint16_t *known = &d->set_of[scales];
@@ -106,7 +106,7 @@ static void see(diff_dense *d, const uint32_t code[2]) {
   d->seen[code[0]] |= (uint16_t)(1u << code[1]);
 }
 
-/* Everything that is fresh in some bytes of one block is looked at, if all of it can be counted henceforth. */
+/* Examines every pair in some bytes of one block that has not been seen yet, if all of them can be counted from then on. */
 static int settle(diff_job *j, size_t row, size_t byte, size_t n_bytes, size_t set, const uint32_t scale[2]) {
   const size_t wide = j->pair_bits == 4 ? 2 : 1;
   const uint8_t *x = diff_row(j, j->a, row), *y = diff_row(j, j->b, row);

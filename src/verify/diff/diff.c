@@ -263,7 +263,7 @@ static void copy_scales(diff_job *j, size_t first, size_t n) {
   j->n_near = n;
 }
 
-/* Rows [row, row + n) are done with. Those of which all was copied wait to be told together. */
+/* Rows [row, row + n) are finished. Rows that were copied in full wait to be reported together. */
 static void pass(diff_job *j, size_t row, size_t n) {
   enum { WAIT = 64 }; /* pieces: more are told late, fewer call back too often */
   if (!j->how.passed) return;

@@ -19,8 +19,8 @@ int mxi_diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_
   return mxi_diff_same_float(meaning(j, 0, scale[0], code[0]), meaning(j, 1, scale[1], code[1]), &j->how);
 }
 
-/* The values of all codes under all scales of a byte, by mx_dequantize() itself; without memory, or where a code and a scale do not say it all, blocks
- * are dequantised as they come. */
+/* The values of all codes under all one-byte scales, by mx_dequantize() itself; without memory, or if code and scale alone do not decide a value,
+ * blocks are dequantised one at a time. */
 float *mxi_diff_meanings(const diff_job *j, const mx_tensor *of) {
   if (!j->how.values || j->elem->bits > 8 || j->elem->kind == MX_KIND_NONE || of->micro || of->scale_bytes != 1) return NULL;
   const size_t n = (size_t)1 << j->elem->bits;

@@ -84,7 +84,7 @@ static void count_columns(columns *c, const diff_place *p, size_t width) {
   if (!placed) c->position.n = SIZE_MAX;
 }
 
-/* All of one class modulo a step, of lines of which `hit` are hit: by chance, or all the lines of the class? */
+/* Are all lines of one residue class modulo a step by chance, or is it the whole class? `hit` of the lines are hit. */
 static int every(size_t step, size_t first, size_t lines, size_t hit, uint64_t n) {
   const size_t of_class = (lines - first % step + step - 1) / step;
   return hit > 1 && step < lines && mxi_diff_telling(1 / (double)step, (double)n - 1) &&

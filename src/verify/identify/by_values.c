@@ -7,7 +7,7 @@
 
 #include "mxgold/mxgold.h"
 
-/* Values that are looked at: to choose a preset, and first of all to put aside the most of them. */
+/* Values that are compared: for the choice of a preset, and before that for ruling out most presets. */
 enum { SOME = 1 << 15, FEW = 1 << 10 };
 /* Another block than a preset's own must leave so many times fewer values wrong. */
 enum { NARROWER_TIMES = 4 };

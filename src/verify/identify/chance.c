@@ -39,7 +39,7 @@ inquiry *mxi_chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline 
   if (c->asked) return NULL;
   c->asked = 1;
   c->least = INFINITY;
-  for (size_t i = 0; i < n; i++) /* a rule without chance that fits is the better explanation */
+  for (size_t i = 0; i < n; i++) /* a deterministic rule that fits is the better explanation */
     c->none |= all[i].residue < INFINITY && !mxi_inquiry_far_off(&all[i]);
   for (size_t i = 0; i < n && !c->none; i++) {
     c->random[i] = all[i].residue < INFINITY && mxi_inquiry_looks_random(&all[i]);
@@ -61,7 +61,7 @@ inquiry *mxi_chance_inquiry(chance *c, inquiry *all, size_t n, deadline until) {
   if (usual || c->none) return usual;
   uint8_t *random = c->random;
   size_t *ruled = c->ruled, n_ruled = c->n_ruled;
-  /* Two keys at once where one alone does not help: the one that lacks least first, until a rule fits. */
+  /* Changes two keys at once if one alone does not help, beginning with the spec that lacks least, until a rule fits. */
   for (size_t tried = 0; !n_ruled && tried < n && !deadline_over(until); tried++) {
     size_t next = n;
     for (size_t i = 0; i < n; i++)

@@ -51,7 +51,7 @@ enum { LEARN_OPEN = 4 };
 
 /* ---- what the data leave open */
 
-/* Is t as good as what was found, on all of the data? Blocks that speak against it are learned. */
+/* Is t as good as what was found, on all of the data? Blocks on which it fails join the chosen ones. */
 static int as_good(inquiry *q, const mx_spec *t) {
   mx_spec fitted = *t;
   const int here = t->input_dtype == q->o.formats.input_dtype && (!t->had_size || t->flush == q->o.formats.flush);
@@ -105,7 +105,7 @@ static void say_plainly(inquiry *q) {
   }
 }
 
-/* Every code and scale is given, the tensor scale is not: keys that are not needed for that are set back, all of them say nothing of it. */
+/* Every code and scale is explained but not the tensor scale: all keys that this does not need are set back, since they say nothing of it. */
 static void drop_needless(inquiry *q) {
   mx_spec *best = &q->best.spec;
   key_values *v = noted(malloc(sizeof *v), q->o.lack);
@@ -242,7 +242,7 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   return found;
 }
 
-/* Is there a subnormal number? Then flush shows, which comes before a rotation and so is supposed, not searched for. */
+/* Is there a subnormal number? Then the key flush changes codes; it comes before a rotation, so both of its values are tried and not searched for. */
 static int has_subnormal(const mx_sample *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (size_t r = 0; r < s[i].rows; r++)
@@ -253,11 +253,11 @@ static int has_subnormal(const mx_sample *s, size_t n) {
   return 0;
 }
 
-/* To its end once more, harder each time. */
+/* Follows an inquiry to its end once more, each time with more effort. */
 static void advance(inquiry *q) {
   if (!q->level) q->ordinary = q->residue;
   mxi_inquiry_finish(q, q->level++ > 0);
-  /* What fits ordinary blocks is right there; the others are few, and one key makes many of them wrong. */
+  /* A spec that fits ordinary blocks is right there; the other blocks are few, and one key makes many of them wrong. */
   if (q->best.any) q->residue = q->ordinary + OF_ALL_BLOCKS * (double)mxi_attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
 }
 
@@ -330,7 +330,7 @@ static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples,
   return all_but_zeros && !mxi_has_negative_zero(near.spec.elem) ? q : NULL;
 }
 
-/* Numbers that were read off the data and are no one's: a bug over a preset is the better explanation of them. */
+/* A spec with numbers that were read off the data and that no preset has: a bug over a preset is the better explanation. */
 static uint64_t odd_numbers(const mx_spec *s) {
   return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
          (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
@@ -405,7 +405,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].best.any && (!best || mxi_attempt_better(&all[i].best, &best->best))) best = &all[i];
   if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
-  /* What is not exact must be worth the numbers that it has of its own. */
+  /* An answer that is not exact must explain enough to justify the numbers that were read off the data. */
   if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
     return best;
   q = of_preset(all, n_all, bug, samples, n_samples, threads, budget);
@@ -530,7 +530,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_n = best->facts.n;
     out->random_beyond = best->facts.beyond;
   } else if (!status)
-    status = mx_fail(err, MX_ERR_TIME, "identify: no spec was run over these data in %g seconds", allowed);
+    status = mx_fail(err, MX_ERR_TIME, "identify: the time ran out before any spec was run over these data");
   for (size_t i = 0; i < n_all; i++) mxi_inquiry_close(&all[i]);
   out->specs_tried = budget.tried;
   out->complete = !short_of_time(&lack);

@@ -132,7 +132,7 @@ static int was_repaired(const inquiry *q, const mx_spec *spec) {
   return 0;
 }
 
-/* Does a spec give the same as one of those before it, as far as the chosen blocks tell? prints[n] becomes its own. */
+/* Does a spec give the same codes as one of those before it on the chosen blocks? prints[n] becomes its fingerprint. */
 int mxi_inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n) {
   prints[n] = mxi_search_print(s, spec);
   if (!prints[n]) return 0;                            /* values alone have none */

@@ -6,7 +6,8 @@
 #include "verify/identify/search/search.h"
 #include "verify/identify/search/stochastic.h"
 
-/* Where more than one in fifty is wrong a rule is not right but for a few; a kernel that draws is wrong in far more, special values in fewer. */
+/* A rule that is wrong for more than one in fifty is not a right rule with a few exceptions: special values are fewer than that, and a kernel that rounds
+ * at random differs from any rule far more often. */
 enum { ONE_IN = 50 };
 
 enum { MAX_REPAIRED = 48, MAX_INQUIRIES = 48 };

@@ -16,7 +16,7 @@ enum { LEARN = 12, LEARN_MANY = 64 };
 mx_spec mxi_inquiry_base(const inquiry *q);
 /** A spec over everything: into best if it is better. */
 void mxi_inquiry_confirm(inquiry *q, const mx_spec *spec);
-/** Does a spec give the same as one of the n before it, as far as the chosen blocks tell? prints[n] becomes its own. */
+/** Does a spec give the same codes as one of the n before it on the chosen blocks? prints[n] becomes its fingerprint. */
 int mxi_inquiry_same_print(const search *s, const mx_spec *spec, score got, uint64_t *prints, size_t n);
 /** Scale rules whose scales are rounded at random. */
 void mxi_cores_at_random(search *s, pool *cores, mx_spec base);

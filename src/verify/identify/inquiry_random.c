@@ -89,7 +89,7 @@ int mxi_inquiry_random_rule(inquiry *q, int effort) {
   return clean;
 }
 
-/* Which candidate of select=foursix wins depends on the draws: it can be told once the seed is known. */
+/* Which candidate of select=foursix wins depends on the random draws, so it can be told only once the seed is known. */
 static void find_selection(search *s, mx_spec *best) {
   pool *few = noted(calloc(1, sizeof *few), s->o->lack);
   if (few && best->select == MX_SELECT_FOURSIX) {

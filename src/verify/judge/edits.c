@@ -30,7 +30,7 @@ size_t mxi_judge_order_at(judge_order order, size_t i, size_t n) {
   }
 }
 
-/* The same of groups along `all` places; what is left of a group at the end stays. */
+/* The same for groups in all `all` places; an incomplete group at the end stays where it is. */
 static size_t in_groups(size_t i, size_t all, size_t n) {
   const size_t group = n & 0xFFFFFFFF, first = i - i % group;
   return first + group <= all ? first + mxi_judge_order_at((judge_order)(n >> 32), i % group, group) : i;
@@ -68,7 +68,7 @@ static double scale_at(const mx_gemm_operand *x, size_t row, size_t b, size_t kb
   return x->scale_sign == MX_SCALE_SIGN_SIGNED ? v : fabs(v);
 }
 
-/* Whose scale does block b of row r have? */
+/* From which block does block b of row r take its scale? */
 static void scale_from(size_t *r, size_t *b, const judge_variant *v, size_t rows, size_t kb) {
   const size_t flat = *r * kb + *b, row = *r, block = *b;
   switch (v->kind) {
@@ -443,7 +443,7 @@ int mxi_judge_make(judge_edit *e, const judge_job *j, const judge_variant *v) {
   if (v->kind == DEPTH || v->kind == FIRST_LOST) return edit_depth(e, j, v);
   if (v->kind == ONE_FOR_BOTH) return one_for_both(e, j, v->side);
   if (v->kind == SCALE_SWAPPED) return swap_scales(e, j, v);
-  /* What is lost or added twice is so in the products: one operand is enough. */
+  /* Losing or adding something twice in one operand has the same effect on the products as in both, so one operand is enough. */
   if (v->kind == BLOCKS_LOST || v->kind == BLOCKS_TWICE || v->kind == BLOCKS_ONLY) return edit_operand(e, j, !j->right.a.scale, v);
   if (v->kind == K_LOST) return edit_operand(e, j, 0, v);
   int made = 0;

@@ -105,7 +105,7 @@ static size_t spread(const judge_job *j, size_t pairs[JUDGE_SAMPLE][2]) {
   return total < JUDGE_SAMPLE ? total : JUDGE_SAMPLE;
 }
 
-/* D against each model: a sample first, the whole where the sample agrees or nothing does better. want becomes that of the base. */
+/* Compares D with each model: on a sample first, and on the whole if the sample agrees or nothing does better. want becomes the outputs of the base. */
 mx_status mxi_judge_try_models(judge_job *j, mx_error *err) {
   const size_t total = j->right.M * j->right.N;
   size_t pairs[JUDGE_SAMPLE][2];

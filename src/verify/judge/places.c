@@ -48,7 +48,7 @@ static void lines(char *to, size_t size, const char *what, size_t first, size_t 
     snprintf(to, size, "%ss %zu to %zu", what, first, last);
 }
 
-/* "columns 128 to 255", "rows 0 to 63, columns 128 to 255" */
+/* Writes "columns 128 to 255" or "rows 0 to 63, columns 128 to 255". */
 static void name(char *to, size_t size, const judge_job *j, const box *b) {
   char rows[64], cols[64];
   lines(rows, sizeof rows, "row", b->r0, b->r1);
@@ -134,7 +134,7 @@ static const char *digits(char text[24], float x) {
   return text;
 }
 
-/* What is one output, beside what it should be? */
+/* What is one output, compared with what it should be? */
 static void alone(char *to, size_t size, const judge_job *j, size_t i) {
   const float got = j->got[i], want = j->want[i];
   const mx_gemm_options *o = &j->right.options;

@@ -75,7 +75,7 @@ static void strided(judge_job *j, const uint64_t *count, size_t n, const char *w
     size_t i = first;
     while (i < n && (!count[i] || i % steps[s] == first % steps[s])) i++;
     if (i < n) continue;
-    /* All there are of that class, or more than share a remainder by chance. */
+    /* A class is reported if it is hit completely, or if more lines share a remainder than chance allows. */
     const size_t there = (n - first % steps[s] + steps[s] - 1) / steps[s];
     if (!(hits >= ALL_OF_CLASS && hits == there) && (double)(hits - 1) * log2((double)steps[s]) < CHANCE_BITS) continue;
     say(j, "only %s with index %% %zu = %zu", what, steps[s], first % steps[s]);

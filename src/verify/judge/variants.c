@@ -116,7 +116,7 @@ static void of_depth(list *l, const judge_job *j) {
     }
 }
 
-/* One operand's elements or K blocks where others belong. */
+/* Variants in which the elements or K blocks of one operand stand where others belong. */
 static void of_order(list *l, const judge_job *j) {
   const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
   for (int side = 1; side <= 2; side++) {
@@ -165,7 +165,7 @@ static void of_lines(list *l, judge_kind kind, int side, size_t n) {
       if (!(g == 2 && order) && !(g == 4 && order == ORDER_DEINTERLEAVED) && !(g % 2 && order)) put(l, kind, side, g | order << 32);
 }
 
-/* What there are many of: last, so that the list has room for all else. */
+/* Variants of which there are many come last, so that the list has room for all others. */
 static void of_many(list *l, const judge_job *j) {
   const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
   const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
@@ -424,7 +424,7 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
   free(h);
 }
 
-/* May this be one of two at once? Not what there are many of. */
+/* May this be one of two simultaneous faults? Not if it is one of a kind with many variants. */
 static int starts(const judge_variant *v) {
   static const judge_kind many[] = {BLOCKS_LOST,  BLOCKS_TWICE, BLOCKS_ONLY,      K_LOST,          K_ORDER,
                                     K_BLOCKS,     SCALE_AS,     ELEMENT_AS,       ELEMENT_BITS,    SCALE_ROW_OF,
@@ -467,7 +467,7 @@ void mxi_judge_variants(judge_job *j) {
   if (found) n = 0; /* the product is right but for its rounding */
   for (size_t i = 0; i < n && i < BEST && j->out->n_findings < MOST_NAMED; i++)
     if (!(found && best[i].error > EXACT)) found |= to_bits(j, &best[i], NULL);
-  /* Two at once: one of the operands or of D, and one of what follows the sum. */
+  /* Two faults at once: one of the operands or of D, and one of the steps after the sum. */
   for (size_t i = 0; i < l->n && !found; i++)
     for (size_t k = 0; k < l->n && !found && starts(&l->v[i]); k++)
       if (ends(&l->v[k]) && rank_one(j, &l->v[i], &l->v[k]) < EXACT) found = to_bits(j, &l->v[i], &l->v[k]);

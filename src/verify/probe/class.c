@@ -40,7 +40,7 @@ static int fits_data(const judge *j, const probe_guess *g, verdict *v) {
   return !v->wrong && !mxi_probe_wrong_tiles(j->data, g, 0, 0, j->exact);
 }
 
-/* By the probes alone, a fifteenth of the data. */
+/* Runs the probes alone, a fifteenth of the data. */
 static int fits_probes(const judge *j, const probe_guess *g) { return !mxi_probe_wrong(j->l, g, 0, j->exact, NULL); }
 
 static int same_on_bank(const judge *j, const probe_guess *g) { return mxi_probe_wrong(&j->bank, g, 0, j->exact, NULL) == 0; }

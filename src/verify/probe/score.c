@@ -52,7 +52,7 @@ size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, 
   uint8_t d[CHUNK * 8];
   size_t wrong = 0;
   if (first_wrong) *first_wrong = SIZE_MAX;
-  /* one that is wrong mostly shows in the first few, where one is enough */
+  /* a wrong model mostly fails in the first few, if one failure is enough */
   for (size_t first = 0, n, chunk = bound ? CHUNK : CHUNK / FIRST_SMALLER; first < l->n && wrong <= bound; first += n) {
     n = l->n - first < chunk ? l->n - first : chunk;
     if (chunk < CHUNK) chunk *= 2;

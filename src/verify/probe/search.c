@@ -387,7 +387,7 @@ static void descend(search *s, scored *now, int pairwise) {
   }
 }
 
-/* Probes in an order that is not that of the families. */
+/* Puts the probes in an order that does not follow their families. */
 static int shuffle(probe_list *out, const probe_list *l) {
   mxi_probe_list_init(out, l->spec, l->lack);
   size_t step = l->n * 5 / 8 | 1;

@@ -59,7 +59,7 @@ static int build(builder *b, int *set, int n) {
     for (int i = 0; i < n_left; i++)
       if (b->size[leaf * b->n + left[i]] < least) least = b->size[leaf * b->n + left[i]];
     children[0] = at;
-    /* those that meet leaf at this node, one child after the other */
+    /* the leaves that meet `leaf` at this node, one child after the other */
     for (int i = 0; i < n_left && b->ok;) {
       if (b->size[leaf * b->n + left[i]] != least) {
         i++;

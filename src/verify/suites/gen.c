@@ -27,7 +27,7 @@ int mx_suite_find(const char *name) {
 
 static size_t at_least(size_t value, size_t least) { return value < least ? least : value; }
 
-/* Shape of a suite where the caller names none. */
+/* The shape of a suite if the caller names none. */
 static void own_shape(gen *g, int suite) {
   const size_t bc = g->block_cols, wide = at_least(256 / bc * bc, 2 * bc);
   if (!g->cols) g->cols = suite == MX_SUITE_TAILS || suite == MX_SUITE_PADDING ? 2 * bc + at_least(bc / 2, 2) - 1 : wide;

@@ -16,7 +16,7 @@ mx_status mxi_gen_random(gen *g) {
   return MX_OK;
 }
 
-/* The largest number of a row is in its last, short block in every other row: whoever drops the tail gets another scale. */
+/* In every other row the largest number is in the last, short block: a kernel that drops the tail gets another scale. */
 mx_status mxi_gen_tails(gen *g) {
   const mx_status s = mxi_gen_random(g);
   if (s || !g->cols) return s;

@@ -65,7 +65,7 @@ static void look(block_at *b, const observation *o, size_t sample, size_t row, s
                                                 : BLOCK_PLAIN;
 }
 
-/* Blocks at the ends of the codes seen are put aside: clamps act there. */
+/* Blocks at the ends of the range of codes that were seen are set apart, since clamps act there. */
 static void set_ends(observation *o) {
   const mx_format *f = mx_scale_format(o->formats.scale);
   uint32_t least = UINT32_MAX, largest = 0;
@@ -104,7 +104,7 @@ static int by_code(const void *a, const void *b) {
   return (x->block > y->block) - (x->block < y->block);
 }
 
-/* Of an ordinary tensor: one with a NaN or an Inf may have all of its scales from that. */
+/* This is read from ordinary tensors only: a NaN or an Inf may decide all scales of a tensor. */
 static int is_ordinary(const observation *o, const heap_item *i) {
   const mx_block_stats *w = &o->facts[i->sample].whole;
   return !w->has_nan && !w->has_inf;

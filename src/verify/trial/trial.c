@@ -218,7 +218,7 @@ static memo_entry elements_score(mx_plan *p, const cell *c, const mx_block_scale
       memo_mix(mxi_memo_key_of_scale(c->key, p, scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)(how & LOOK_LENIENT));
   memo_entry *what = mxi_memo_at(m, key), *kept = NULL, now = {0};
   const int known = what && what->key == key;
-  if (what) { /* until it is known what they see, all of it counts */
+  if (what) { /* until it is known what they depend on, everything counts */
     now.key = mxi_memo_key_of_seen(key, p, known ? what->sees : MEMO_ALL);
     kept = mxi_memo_at(m, now.key);
     if (kept->key == now.key && (!kept->some || already + kept->codes > room)) return *kept;
@@ -273,7 +273,8 @@ score mxi_set_score_print(const block_set *s, const mx_spec *spec, int how, uint
   if (!o->samples[0].codes) return values_score(s, spec, wrong);
   if (mxi_trial_plan(&p, o, spec)) return score_worst();
   sample_turn turn = FIRST_TURN;
-  size_t *against = limit && !wrong && !print ? mxi_memo_against(o->memo, s->at) : NULL; /* the one that speaks against most comes first */
+  size_t *against =
+      limit && !wrong && !print ? mxi_memo_against(o->memo, s->at) : NULL; /* the block on which a spec fails most is tried first */
   const size_t first = against && *against < s->n ? *against : 0;
   for (size_t k = 0; k < s->n; k++) {
     const size_t i = !k ? first : k <= first ? k - 1 : k;

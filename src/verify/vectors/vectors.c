@@ -130,7 +130,7 @@ static int is_other(const char *key) {
   return 0;
 }
 
-/* What a header has to say: their defaults are a format's own, so that a header without them would quietly be another one's. */
+/* Keys that a header must state: their defaults depend on the format, so that a header without them could silently mean another one. */
 static const char *missing_key(const mx_vectors *v) {
   static const char *const needed[] = {"elem", "scale", "block", "scale.rule", "elem.round"};
   for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)

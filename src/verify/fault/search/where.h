@@ -4,7 +4,7 @@
 
 #include "verify/fault/search/view.h"
 
-/* What a fault does to a cell: nothing, mend it, or spoil it. */
+/* What a fault does to a cell: it leaves it alone, mends it, or spoils it. */
 typedef enum cell_state { CELL_SAME, CELL_NEEDS, CELL_SPOILED } cell_state;
 
 /** state: of each block [down][across], or of each element [rows][cols]. Fitted on half of the blocks and held to the other half. cost gets its bits,

@@ -213,7 +213,7 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
   free(changes);
 }
 
-/* Two at once: where both change something alone, or (both = 1) where one does, which are many more. */
+/* Two keys at once: both changed something alone, or (both = 1) at least one did, which are many more. */
 static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
                   const uint8_t *active, int both) {
   enum { ROOM = 4096 }; /* specs that are sifted at once: a mebibyte or so of them */

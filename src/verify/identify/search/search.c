@@ -107,7 +107,7 @@ static uint64_t witnesses_wrong(const search *s, const mx_spec *spec) {
   return least;
 }
 
-/* Of every class also what the tensor scales say. */
+/* Also counts, in every class, what the tensor scales say. */
 score mxi_search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit) {
   score total = {0, 0, 0};
   if (classes == EVERY && s->o->n_witnesses && s->o->samples[s->o->witness[0]].has_tensor_scale) total.scales = witnesses_wrong(s, spec);
@@ -150,7 +150,7 @@ void mxi_search_pool(const search *s, pool *out, const mx_spec *specs, size_t n)
   free(got);
 }
 
-/* What scale.round, scale.max and the arithmetic vary about. */
+/* The keys that scale.round, scale.max and the arithmetic are combined with. */
 static int same_family(const mx_spec *a, const mx_spec *b) {
   return a->scale_rule == b->scale_rule && a->scale_form == b->scale_form && a->chain == b->chain && a->tensor_norm == b->tensor_norm &&
          a->select == b->select;

@@ -223,7 +223,7 @@ static void prescales(key_values *v, const observation *o) {
   } by[] = {{1, 0}, {given, 0}, {1 / given, 0}, {k, 1}, {1, 1}, {stated_target(o, 0), 1}, {stated_target(o, 1), 1}};
   for (size_t i = 0; i < sizeof by / sizeof by[0]; i++)
     for (int way = TOWARD_COUNT - 1; way >= 0 && by[i].target > 0 && isfinite(by[i].target);
-         way--) { /* either way first: what random rounding allows */
+         way--) { /* the choice "either" comes first, which random rounding needs */
       interval in;
       if ((i == 1 || i == 2) && given == 1) continue;
       if (mxi_prescale_interval(&in, o, (toward)way, by[i].normed) < AGREEING_ELEMENTS) continue;
@@ -307,7 +307,7 @@ static int left_out(const char *name) {
          !strcmp(name, "eden");
 }
 
-/* What the observation supposes, what names layout, and what has no list to go through. */
+/* Keys that are not tried: those that the observation supposes, those that name a layout, and those that have no list of values. */
 static int not_searched(const char *key) {
   static const char *const keys[] = {"elem",        "scale", "block",     "nibble",       "had.size", "had.sign",
                                      "input.dtype", "seed",  "sr.source", "tensor.given", "hif4.ties"};
