@@ -1,4 +1,4 @@
-/* formats/chains.def: parser and evaluator of its formulas. Each operation is one binary32 operation, rounded to nearest even. */
+/* Parses and evaluates the formulas of formats/chains.def. Each operation is one binary32 operation, rounded to nearest even. */
 #include "chain.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* The formulas of formats/chains.def: read once, evaluated in binary32. */
+/* Declares the formulas of formats/chains.def: read once, evaluated in binary32. */
 #ifndef REF_CHAIN_H
 #define REF_CHAIN_H
 

@@ -1,4 +1,4 @@
-/* Keys that exclude each other: SPEC 3.10. */
+/* Refuses keys that exclude each other: SPEC 3.10. */
 #include "ref.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* SPEC 1 and 2: formats, decode, encode.
+/* Decodes and encodes single values: SPEC 1 and 2.
  *
  * Magnitude codes count the values of a format in ascending order. With man_bits bits of mantissa the values of one binade are equally far apart, and so
  * are those of the subnormals and the lowest binade together: the code below a value follows from its exponent and its leading bits, and how

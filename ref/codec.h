@@ -1,4 +1,4 @@
-/* One value and one code, inside the reference. */
+/* Declares one value and one code, inside the reference. */
 #ifndef REF_CODEC_H
 #define REF_CODEC_H
 

@@ -1,4 +1,4 @@
-/* SPEC 3.2 step 4: what of a block counts toward its largest magnitude, NaN and Inf as scale.nan and scale.inf say. */
+/* Decides what of a block counts toward its largest magnitude, NaN and Inf as scale.nan and scale.inf say: SPEC 3.2 step 4. */
 #include "rules.h"
 
 num ref_flt_max(void) { return (num){.kind = NUM_FINITE, .exp = 127, .sig = UINT64_C(0xFFFFFF) << 40}; }

@@ -1,4 +1,4 @@
-/* Products of float32 matrices as their definition reads. */
+/* Multiplies float32 matrices as the definition of the product reads. */
 #include "dense.h"
 
 #include <math.h>

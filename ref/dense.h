@@ -1,4 +1,4 @@
-/** The reference of dense.h: one output at a time, fmaf() of the C library, no memory beyond d. */
+/** Declares the reference of dense.h: one output at a time, fmaf() of the C library, no memory beyond d. */
 #ifndef MXGOLD_REF_DENSE_H
 #define MXGOLD_REF_DENSE_H
 

@@ -1,4 +1,4 @@
-/* SPEC 3.7: rnd_f32(code * scale * multiplier), the exact product rounded once; in the encode form the code is divided by its scale. */
+/* Dequantises by SPEC 3.7: rnd_f32(code * scale * multiplier), the exact product rounded once; in the encode form the code is divided by its scale. */
 #include <string.h>
 
 #include "rules.h"

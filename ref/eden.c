@@ -1,4 +1,4 @@
-/* select=eden of SPEC 3.6: what corrects the scales of a group. */
+/* Corrects the scales of a group under select=eden of SPEC 3.6. */
 #include "rules.h"
 
 enum { LANES = 16 };

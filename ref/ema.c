@@ -1,4 +1,4 @@
-/* Q-EMA of the reference: docs/reference/SPEC.md, "Techniques of training". */
+/* Computes Q-EMA: docs/reference/SPEC.md, "Techniques of training". */
 #include "ema.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Slopes of a rounding. Binary64 additions, multiplications and divisions in the order below are the definition; they see real numbers of no
- * format, so that nothing else could be exact. */
+/* Computes slopes of a rounding. Binary64 additions, multiplications and divisions in the order below are the definition; they see real numbers of
+ * no format, so that nothing else could be exact. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Exact numbers of any size. */
+/* Computes with exact numbers of any size. */
 #include "ext.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* ref's own way to fill an mx_error. */
+/* Defines ref's own way to fill an mx_error. */
 #ifndef REF_FAIL_H
 #define REF_FAIL_H
 

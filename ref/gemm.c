@@ -1,4 +1,4 @@
-/* SPEC 4: the product, from exact numbers, rounded where a model says so. */
+/* Computes the product of SPEC 4 from exact numbers, rounded where a model says so. */
 #include "gemm.h"
 
 #include <math.h>

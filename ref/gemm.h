@@ -1,4 +1,4 @@
-/** The reference product: twins of mx_gemm() and mx_gemm_raw(). SPEC 4.
+/** Declares the reference product: twins of mx_gemm() and mx_gemm_raw(). SPEC 4.
  *  Every operand is decoded whole into exact numbers; every sum is GMP's, rounded where the definition rounds. */
 #ifndef REF_GEMM_H
 #define REF_GEMM_H

@@ -1,4 +1,4 @@
-/* SPEC 4: matrix-unit models in the product. What enters the unit as it is stored, and what is dequantised first. */
+/* Runs matrix-unit models in the product of SPEC 4. What enters the unit as it is stored, and what is dequantised first. */
 #include "gemm_fused.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* SPEC 4: one sum of the product under a matrix-unit model. */
+/* Declares one sum of the product under a matrix-unit model: SPEC 4. */
 #ifndef REF_GEMM_FUSED_H
 #define REF_GEMM_FUSED_H
 

@@ -1,4 +1,4 @@
-/* Operands of the product, decoded whole. */
+/* Decodes whole operands of the product. */
 #include "gemm_read.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A whole operand of the product as numbers. */
+/* Declares a whole operand of the product as numbers. */
 #ifndef REF_GEMM_READ_H
 #define REF_GEMM_READ_H
 

@@ -1,4 +1,4 @@
-/* Gradient rules of an operand, one block after another: SPEC "Gradient rules". */
+/* Applies the gradient rules of an operand, one block after another: SPEC "Gradient rules". */
 #include "gradient.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The gradient rules of the reference's linear layer (SPEC "Gradient rules"). */
+/* Declares the gradient rules of the reference's linear layer (SPEC "Gradient rules"). */
 #ifndef REF_GRADIENT_H
 #define REF_GRADIENT_H
 

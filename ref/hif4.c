@@ -1,5 +1,5 @@
-/* scale.rule=hif4 (TECHNIQUES 4.9): a block of 64 = 8 groups of 8 = 16 groups of 4. Level 1 is the block's E6M2 scale, levels 2 and 3 are one
- * bit each that doubles; elements are E1M2, rounded half away from zero, or with hif4.ties=even to even. */
+/* Quantises under scale.rule=hif4 (TECHNIQUES 4.9): a block of 64 = 8 groups of 8 = 16 groups of 4. Level 1 is the block's E6M2 scale, levels 2 and
+ * 3 are one bit each that doubles; elements are E1M2, rounded half away from zero, or with hif4.ties=even to even. */
 #include <string.h>
 
 #include "rules.h"

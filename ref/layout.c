@@ -1,4 +1,4 @@
-/* SPEC 7: where a scale lies, and how small codes share bytes. */
+/* Computes where a scale lies, and how small codes share bytes: SPEC 7. */
 #include "ref.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The quantised linear layer, in the order of include/mxgold/linear.h. */
+/* Computes the quantised linear layer, in the order of include/mxgold/linear.h. */
 #include "linear.h"
 
 #include <math.h>

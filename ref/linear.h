@@ -1,4 +1,4 @@
-/** The reference linear layer: twins of mx_linear_forward() and mx_linear_backward(), step by step as include/mxgold/linear.h says it.
+/** Declares the reference linear layer: twins of mx_linear_forward() and mx_linear_backward(), step by step as include/mxgold/linear.h says it.
  *  Every operand is written out as a whole matrix, widened, transposed and quantised by ref_quantize(); every product is ref_gemm()'s, the
  *  unquantised ones under f32_seq of operands with elem=none. Memory is its own: saved and work of the twins are not taken. */
 #ifndef MXGOLD_REF_LINEAR_H

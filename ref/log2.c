@@ -1,4 +1,4 @@
-/* The exact log2 of a binary32, rounded once to binary32: what torch.log2 and glibc's log2f give where floor or ceil is taken of them.
+/* Computes the exact log2 of a binary32, rounded once to binary32: what torch.log2 and glibc's log2f give where floor or ceil is taken of them.
  *
  * With x = m * 2^e, 1 <= m < 2, the digits of log2 m come one by one: square m; if it reaches 2 the digit is 1, and m is halved. m is held between
  * two bounds of 254 fraction bits; each squaring loses at most two bits, so that 64 digits leave more than 100 bits of certainty. log2 of

@@ -1,4 +1,4 @@
-/* Functions of one float32: the definition of their bits. */
+/* Defines the bits of functions of one float32. */
 #include "math.h"
 
 #include <float.h>

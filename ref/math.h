@@ -1,5 +1,5 @@
-/** The reference of math.h: what each function and sum computes, one binary64 operation at a time, on the C library's fma(), sqrt(), ldexp() and
- *  frexp(), which are exact or correctly rounded. Twins of the calls of the same name for arguments that those accept. */
+/** Declares the reference of math.h: what each function and sum computes, one binary64 operation at a time, on the C library's fma(), sqrt(),
+ *  ldexp() and frexp(), which are exact or correctly rounded. Twins of the calls of the same name for arguments that those accept. */
 #ifndef MXGOLD_REF_MATH_H
 #define MXGOLD_REF_MATH_H
 

@@ -1,4 +1,4 @@
-/* Ordered sums, maxima and softmax of rows: the definition of their bits. */
+/* Defines the bits of ordered sums, maxima and softmax of rows. */
 #include "math_sums.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What the sums of math_sums.c take of math.c. */
+/* Declares what the sums of math_sums.c take of math.c. */
 #ifndef MXGOLD_REF_MATH_SUMS_H
 #define MXGOLD_REF_MATH_SUMS_H
 

@@ -1,5 +1,5 @@
-/* Matrix-unit models, the reference: operands, and the walk over outputs. docs/reference/SPEC.md section 4. Nothing here is shared with src/gemm but the rows of
- * formats/ and the struct that holds them. */
+/* Runs the reference of the matrix-unit models: operands, and the walk over outputs. docs/reference/SPEC.md section 4. Nothing here is shared with
+ * src/gemm but the rows of formats/ and the struct that holds them. */
 #include "mma.h"
 
 #include "mma_sum.h"

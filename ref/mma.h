@@ -1,4 +1,4 @@
-/** The slow twin of mxgold/mma.h: one output at a time, in exact arithmetic, laid out in the order of docs/reference/SPEC.md section 4. */
+/** Declares the slow twin of mxgold/mma.h: one output at a time, in exact arithmetic, laid out in the order of docs/reference/SPEC.md section 4. */
 #ifndef REF_MMA_H
 #define REF_MMA_H
 

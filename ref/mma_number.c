@@ -1,4 +1,4 @@
-/* Numbers of the reference's matrix-unit models: exact, cut and rounded. */
+/* Computes with numbers of the reference's matrix-unit models: exact, cut and rounded. */
 #include "mma_number.h"
 
 void number_set(mpz_t value, int64_t n, int exponent) {

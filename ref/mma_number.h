@@ -1,5 +1,5 @@
-/** Numbers of the reference's matrix-unit models. Every finite number is an integer count of 2^-BASE (GMP): sums and products of it are exact, and to
- *  cut a number to a multiple of 2^u is to divide that integer. */
+/** Declares numbers of the reference's matrix-unit models. Every finite number is an integer count of 2^-BASE (GMP): sums and products of it are
+ *  exact, and to cut a number to a multiple of 2^u is to divide that integer. */
 #ifndef REF_MMA_NUMBER_H
 #define REF_MMA_NUMBER_H
 

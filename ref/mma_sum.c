@@ -1,4 +1,4 @@
-/* One instruction of a matrix-unit model, the reference: docs/reference/SPEC.md section 4, in its order. */
+/* Computes one instruction of a matrix-unit model: docs/reference/SPEC.md section 4, in its order. */
 #include "mma_sum.h"
 
 #include <stdlib.h>

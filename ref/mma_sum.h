@@ -1,4 +1,4 @@
-/** One instruction of a matrix-unit model, one output of it. */
+/** Declares one output of one instruction of a matrix-unit model. */
 #ifndef REF_MMA_SUM_H
 #define REF_MMA_SUM_H
 

@@ -1,4 +1,4 @@
-/* What a block's scale is made of, and its derivative. */
+/* Computes what a block's scale is made of, and its derivative. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Numbers of the reference: a real as sign, exponent and a 64-bit significand, with one bit that says whether anything lies below it.
+/* Declares numbers of the reference: a real as sign, exponent and a 64-bit significand, with one bit that says whether anything lies below it.
  *
  * A finite non-zero number is sig * 2^(exp - 63) with bit 63 of sig set, so that exp = floor(log2 |value|). sticky = 1 means that the real lies
  * strictly between this number and the next one of 64 bits. No format has more than 53 bits and no stochastic rounding looks at more than 32

@@ -1,4 +1,4 @@
-/* Outliers clamped by sorting, and the product of what the clamp took away: include/mxgold/linear.h, "Outliers". */
+/* Clamps outliers by sorting, and multiplies what the clamp took away: include/mxgold/linear.h, "Outliers". */
 #include "outliers.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Outliers of a linear layer's x (occ.*), clamped and brought back. */
+/* Declares outliers of a linear layer's x (occ.*), clamped and brought back. */
 #ifndef REF_OUTLIERS_H
 #define REF_OUTLIERS_H
 

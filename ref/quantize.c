@@ -1,4 +1,4 @@
-/* SPEC 3.2: the order of events. */
+/* Quantises a tensor in the order of SPEC 3.2. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* scale.rule=quest: 2^floor(log2(2.92247856/6 * std + 1e-8)), std the population's, every number exact: with var = std^2 rational,
- * c * std + 1e-8 >= 2^k  if and only if  c^2 * var >= (2^k - 1e-8)^2 or 2^k <= 1e-8. */
+/* Computes the scale of scale.rule=quest: 2^floor(log2(2.92247856/6 * std + 1e-8)), std the population's, every number exact: with var = std^2
+ * rational, c * std + 1e-8 >= 2^k  if and only if  c^2 * var >= (2^k - 1e-8)^2 or 2^k <= 1e-8. */
 #include "rules.h"
 
 #include <gmp.h>

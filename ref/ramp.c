@@ -1,4 +1,4 @@
-/* Q-Ramping of the reference, one rounded binary32 operation at a time: docs/reference/SPEC.md, "Techniques of training". */
+/* Computes Q-Ramping, one rounded binary32 operation at a time: docs/reference/SPEC.md, "Techniques of training". */
 #include "ramp.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPEC 6: Philox4x32-10 of Salmon, Moraes, Dror and Shaw (SC'11), and gfx950's shift register. */
+/* Draws random words by SPEC 6: Philox4x32-10 of Salmon, Moraes, Dror and Shaw (SC'11), and gfx950's shift register. */
 #include "ref.h"
 
 uint32_t ref_random(uint64_t seed, uint32_t stream, uint64_t index) {

@@ -1,4 +1,4 @@
-/* rcp.approx.ftz.f32 on sm_90, bit by bit: the interpolation of formats/rcp_sm90.def written as the sum it stands for. */
+/* Computes rcp.approx.ftz.f32 on sm_90, bit by bit: the interpolation of formats/rcp_sm90.def written as the sum it stands for. */
 #include "ref.h"
 
 static const int64_t coefficients[128][3] = {

@@ -1,4 +1,5 @@
-/* Arithmetic of the reference. Long products and quotients are GMP integers; what leaves is 64 bits and a sticky bit. */
+/* Computes sums, products and quotients of the reference's numbers. Long products and quotients are GMP integers; what leaves is 64 bits and a
+ * sticky bit. */
 #include "num.h"
 
 #include <gmp.h>

@@ -1,4 +1,4 @@
-/* What the steps of SPEC 3.2 hand to each other. */
+/* Declares what the steps of SPEC 3.2 hand to each other. */
 #ifndef REF_RULES_H
 #define REF_RULES_H
 

@@ -1,4 +1,4 @@
-/* SPEC 3.1, and steps 5 to 9 of SPEC 3.2: from a block to its scale. */
+/* Makes a block's scale: SPEC 3.1, and steps 5 to 9 of SPEC 3.2. */
 #include "rules.h"
 
 _Static_assert((int)MX_SCALE_INF_PROPAGATE - 1 == (int)MX_SCALE_NAN_PROPAGATE && (int)MX_SCALE_INF_BYTE_ZERO - 1 == (int)MX_SCALE_NAN_BYTE_ZERO,

@@ -1,4 +1,4 @@
-/* select=foursix: the error of a candidate, in binary32, in the order of select.sum. */
+/* Computes the error of a candidate of select=foursix, in binary32, in the order of select.sum. */
 #include "rules.h"
 
 /* code value -> dequantised -> distance from x. A chain with a tensor scale multiplies by A and divides by K, one operation each. */

@@ -1,4 +1,4 @@
-/* Operands under grad.config=softmax: the block as its scale sees it has one element more, the log-sum-exp of the others' magnitudes. */
+/* Makes operands under grad.config=softmax: the block as its scale sees it has one element more, the log-sum-exp of the others' magnitudes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPEC 3.3: the tensor scale, the shape of what comes out, and the keys with their defaults filled in. */
+/* Computes the tensor scale, the shape of what comes out, and the keys with their defaults filled in: SPEC 3.3. */
 #include "rules.h"
 
 #include <stdlib.h>

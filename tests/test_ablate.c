@@ -1,4 +1,4 @@
-/* Ablation of tensors: each figure against a case worked by hand. */
+/* Tests the ablation of tensors: each figure against a case worked by hand. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Ablation: generated data, the bootstrap that says what is more than luck, and the logarithm under both. */
+/* Tests generated data, the bootstrap that says what is more than luck, and the logarithm under both. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

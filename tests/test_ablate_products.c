@@ -1,4 +1,4 @@
-/* Ablation of products: each figure against a case worked by hand, and a loop over every term. */
+/* Tests the ablation of products: each figure against a case worked by hand, and a loop over every term. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

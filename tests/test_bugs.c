@@ -1,5 +1,6 @@
-/* Kernels that follow no spec: each bug of tests/lib/broken.h over each of its presets is named and gives every byte; kernels without a bug are
- * not blamed. make check runs every third bug, over one of its presets, and one preset in forty; CHECK_ALL all of them. BUGS_TABLE=1 prints the table of docs/notes/VERIFY.md (make mutants). */
+/* Tests kernels that follow no spec: each bug of tests/lib/broken.h over each of its presets is named and gives every byte; kernels without a bug
+ * are not blamed. make check runs every third bug, over one of its presets, and one preset in forty; CHECK_ALL all of them. BUGS_TABLE=1 prints the
+ * table of docs/notes/VERIFY.md (make mutants). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Single values under the casts of libraries: every array of tests/peers' casters, bit for bit (SPEC 2; PEERS.md 2.3). */
+/* Tests single values under the casts of libraries: every array of tests/peers' casters, bit for bit (SPEC 2; PEERS.md 2.3). */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

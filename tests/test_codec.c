@@ -1,4 +1,4 @@
-/* Single values: mx_encode and mx_decode against ref/, for every format, rounding, overflow and NaN choice; stochastic rounding in every mode. */
+/* Tests single values: mx_encode and mx_decode against ref/, for every format, rounding, overflow and NaN choice; stochastic rounding in every mode. */
 #include <check.h>
 #include <dirent.h>
 #include <math.h>

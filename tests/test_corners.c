@@ -1,5 +1,5 @@
-/* Corner cases of odd keys together, once found by chance as two opinions about one block: the bytes typed by hand from SPEC 3, the reference model, and
- * the library on every ISA. */
+/* Tests corner cases of odd keys together, once found by chance as two opinions about one block: the bytes typed by hand from SPEC 3, the reference
+ * model, and the library on every ISA. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Products of float32 matrices: every ISA and number of threads against the reference, bit for bit over whole padded buffers, and against mx_gemm's
- * f32_seq of operands with elem=none. */
+/* Tests products of float32 matrices: every ISA and number of threads against the reference, bit for bit over whole padded buffers, and against
+ * mx_gemm's f32_seq of operands with elem=none. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

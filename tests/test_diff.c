@@ -1,4 +1,4 @@
-/* mx_diff(): every pattern is injected and named, counts are those of a plain loop, and nothing depends on pieces or threads. */
+/* Tests mx_diff(): every pattern is injected and named, counts are those of a plain loop, and nothing depends on pieces or threads. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

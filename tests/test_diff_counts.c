@@ -1,4 +1,5 @@
-/* Every count of mx_diff() and its three examples against a loop over elements that knows nothing of bytes, vectors, sets, runs, pieces or threads. */
+/* Tests every count of mx_diff() and its three examples against a loop over elements that knows nothing of bytes, vectors, sets, runs, pieces or
+ * threads. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* select=eden (MS-EDEN, TECHNIQUES 4.11): the worked block, what its scales make up for, its errors, and what must not matter. */
+/* Tests select=eden (MS-EDEN, TECHNIQUES 4.11): the worked block, what its scales make up for, its errors, and what must not matter. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

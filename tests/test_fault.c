@@ -1,4 +1,5 @@
-/* Faults: their text goes there and back, worked examples typed by hand, and kernels with a fault are told with the words that give every byte. */
+/* Tests faults: their text goes there and back, worked examples are typed by hand, and kernels with a fault are told with the words that give every
+ * byte. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Files of tensors: what is written is read back, what is refused leaves nothing behind. Malformed input: golden/bad/ and tests/fuzz/. */
+/* Tests files of tensors: what is written is read back, what is refused leaves nothing behind. Malformed input: golden/bad/ and tests/fuzz/. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The block-scaled product: every model against ref_gemm, element by element of mixes, shapes, layouts, special values. */
+/* Tests the block-scaled product: every model against ref_gemm, element by element of mixes, shapes, layouts, special values. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The block-scaled product under the models of matrix units: against ref_gemm, with all that follows the sum. */
+/* Tests the block-scaled product under the models of matrix units: against ref_gemm, with all that follows the sum. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The validator's call, mx_gemm_raw(): transposes, orders, strides, batches, layouts of scales, lists of outputs, against ref_gemm_raw. */
+/* Tests the validator's call, mx_gemm_raw(): transposes, orders, strides, batches, layouts of scales, lists of outputs, against ref_gemm_raw. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

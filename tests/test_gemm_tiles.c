@@ -1,4 +1,4 @@
-/* The product by tiles of AMX: the kernel's source over played tiles on every host, and the real ones where there are any. */
+/* Tests the product by tiles of AMX: the kernel's source over played tiles on every host, and the real ones where there are any. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

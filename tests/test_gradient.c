@@ -1,4 +1,4 @@
-/* Gradient rules of the quantised linear layer: every worked number that the papers' formulas give by hand, in the layer and in its parts. */
+/* Tests the gradient rules of the quantised linear layer: every worked number that the papers' formulas give by hand, in the layer and in its parts. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

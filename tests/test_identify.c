@@ -1,4 +1,4 @@
-/* identify names what a kernel does: every preset, mixtures of keys that are not a preset, and both with chance or a rotation.
+/* Tests that identify names what a kernel does: every preset, mixtures of keys that are not a preset, and both with chance or a rotation.
  *
  * Every eighteenth preset, 8 mixtures and every third of those once missed in `make check`; IDENTIFY_ALL=1 (make identify-all) or make check-all takes every preset and 1,000 mixtures, MIXTURES=N sets
  * how many, IDENTIFY_TABLE=1 prints a line for each case, FIRST=N starts there, IDENTIFY_SECONDS=S limits each. IDENTIFY_TIME=1 (make identify-time): every preset on one tensor

@@ -1,4 +1,4 @@
-/* mx_judge(): models are told apart, places in D are named, options of comparison. */
+/* Tests that mx_judge() tells models apart, names places in D, and heeds the options of comparison. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* mx_judge(): kernels with one bug each, computed here in plain binary64 from codes and scales, are named by it on all of their outputs; and what is no
- * bug of that kind is not named so. */
+/* Tests that mx_judge() names kernels with one bug each, computed here in plain binary64 from codes and scales, on all of their outputs, and does
+ * not name what is no bug of that kind. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

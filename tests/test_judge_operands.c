@@ -1,4 +1,4 @@
-/* mx_judge(): operands, scales and K that were damaged by hand, one bug at a time. */
+/* Tests mx_judge() on operands, scales and K that were damaged by hand, one bug at a time. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

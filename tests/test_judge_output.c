@@ -1,4 +1,4 @@
-/* mx_judge(): what follows the sum, the order of the sum itself, and roundings, computed by hand. */
+/* Tests mx_judge() on what follows the sum, the order of the sum itself, and roundings, computed by hand. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

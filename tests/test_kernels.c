@@ -1,4 +1,5 @@
-/* Each operation of the library on each ISA against its scalar code: lib/checkasm.h, a line each. NEON's run under an emulator in make check-neon. */
+/* Compares each operation of the library on each ISA with its scalar code: lib/checkasm.h, a line each. NEON's run under an emulator in make
+ * check-neon. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Layouts are bijections, with their inverses, and stand where the vendors' kernels look. */
+/* Tests that layouts are bijections, with their inverses, and stand where the vendors' kernels look. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

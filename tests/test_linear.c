@@ -1,4 +1,4 @@
-/* The quantised linear layer: every product, operand and gradient against ref_linear_*, bit for bit. */
+/* Tests the quantised linear layer: every product, operand and gradient against ref_linear_*, bit for bit. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Functions and ordered sums of float32 arrays: every ISA and number of threads against the reference, bit for bit; the reference against MPFR; and
- * digests typed here, which hold every compiler and machine to the same bits. All 2^32 inputs: make exhaustive-math. */
+/* Tests functions and ordered sums of float32 arrays: every ISA and number of threads against the reference, bit for bit; the reference against
+ * MPFR; and digests typed here, which hold every compiler and machine to the same bits. All 2^32 inputs: make exhaustive-math. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

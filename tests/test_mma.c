@@ -1,4 +1,4 @@
-/* Matrix-unit models: examples worked by hand, the fast path against the reference, and MMA-Sim's outputs. */
+/* Tests matrix-unit models: examples worked by hand, the fast path against the reference, and MMA-Sim's outputs. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

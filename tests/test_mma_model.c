@@ -1,4 +1,4 @@
-/* Names, keys and tables of matrix-unit models. */
+/* Tests names, keys and tables of matrix-unit models. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* ref_encode against MPFR, which shares no code with it: every boundary of every format +-2 units in the last place of binary64 and of binary32,
- * under every rounding, and 2^22 random binary32 numbers. */
+/* Tests ref_encode against MPFR, which shares no code with it: every boundary of every format +-2 units in the last place of binary64 and of
+ * binary32, under every rounding, and 2^22 random binary32 numbers. */
 #include <check.h>
 #include <math.h>
 #include <mpfr.h>

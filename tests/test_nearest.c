@@ -1,5 +1,5 @@
-/* What identify says of kernels that it can only describe: the preset in whose terms an answer is said, the nearest one of a kernel that follows none,
- * and how many random bits chance shows. Kernels here are loops of their own. */
+/* Tests what identify says of kernels that it can only describe: the preset in whose terms an answer is said, the nearest one of a kernel that
+ * follows none, and how many random bits chance shows. Kernels here are loops of their own. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Failures are not answers: identify, diff, judge and probe run again and again, and each time another of their allocations fails. The result must be
- * MX_ERR_NOMEM, or the answer that there is with all memory (a cache, say, may do without), never another one.
+/* Tests that failures are not answers: identify, diff, judge and probe run again and again, and each time another of their allocations fails. The
+ * result must be MX_ERR_NOMEM, or the answer that there is with all memory (a cache, say, may do without), never another one.
  *
  * The linker hands every allocation of the program to the functions below (tests/check.mk); what libraries beside it
  * allocate is left alone. A call makes up to some ten thousand allocations: every stride-th of them fails alone, and now and then all from one on.

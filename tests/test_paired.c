@@ -1,4 +1,4 @@
-/* Statistics of paired runs, against figures of SciPy 1.17 and closed forms. */
+/* Tests statistics of paired runs, against figures of SciPy 1.17 and closed forms. */
 #include <check.h>
 #include <math.h>
 

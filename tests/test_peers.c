@@ -1,4 +1,4 @@
-/* Every preset that carries a library's name gives that library's bytes. */
+/* Tests that every preset that carries a library's name gives that library's bytes. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* probe names what a device computes, from bits alone. Here mx_mma plays the device: rows of the tables, random parameter sets that are in no table,
- * and trees of additions that this file computes by itself.
+/* Tests that probe names what a device computes, from bits alone. Here mx_mma plays the device: rows of the tables, random parameter sets that are
+ * in no table, and trees of additions that this file computes by itself.
  *
  * A sample, so that `make check` stays short; PROBE_ALL=1 (make probe-all) or make check-all takes every row and 50 random sets, and prints a line for each;
  * PROBE_RANDOM=N another number of sets, PROBE_FIRST=I starts at set I, PROBE_ONLY=MODEL one model, PROBE_TREES=I trees alone, from kind I on,

@@ -1,4 +1,4 @@
-/* The library against the reference model, bit for bit: every preset x suite, random mixtures of keys, and what must not matter. */
+/* Tests the library against the reference model, bit for bit: every preset x suite, random mixtures of keys, and what must not matter. */
 #include <check.h>
 #include <float.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What TECHNIQUES, section 6, asks of the quantisers and what the other suites do not have: one test a row, T4, T5, T7 to T11, T14, T20 and T28 to T30. */
+/* Tests what TECHNIQUES, section 6, asks of the quantisers and what the other suites do not have: one test a row, T5, T8 to T11 and T28 to T30. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

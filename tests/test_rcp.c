@@ -1,5 +1,5 @@
-/* The approximate reciprocal: the library against the reference on every fraction, and known values. The device's own digest of all 2^32 inputs is
- * held by make silicon-check. */
+/* Tests the approximate reciprocal: the library against the reference on every fraction, and known values. The device's own digest of all 2^32
+ * inputs is held by make silicon-check. */
 #include <check.h>
 
 #include "../ref/ref.h"

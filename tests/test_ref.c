@@ -1,4 +1,4 @@
-/* The reference against tables typed by hand and against the worked numbers of SPEC and TECHNIQUES: the names of the tests say which. */
+/* Tests the reference against tables typed by hand and against the worked numbers of SPEC and TECHNIQUES: the names of the tests say which. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

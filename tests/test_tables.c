@@ -1,4 +1,4 @@
-/* The tables themselves: rows that contradict each other or the standard are found here, not in a user's bytes. */
+/* Tests the tables themselves: rows that contradict each other or the standard are found here, not in a user's bytes. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

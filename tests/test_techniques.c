@@ -1,4 +1,5 @@
-/* Techniques of training, by numbers worked by hand: outliers, moving averages, the scale of the loss, periods of weights. That the fast layer equals ref/ under them is test_linear.c's. */
+/* Tests techniques of training, by numbers worked by hand: outliers, moving averages, the scale of the loss, periods of weights. That the fast layer
+ * equals ref/ under them is test_linear.c's. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* How many threads a call gets: any number is allowed, none ends the process, and a child of fork() does not wait for its parent's. */
+/* Tests how many threads a call gets: any number is allowed, none ends the process, and a child of fork() does not wait for its parent's. */
 #include <check.h>
 #include <limits.h>
 #include <omp.h>

@@ -1,4 +1,4 @@
-/* Training: layers against central differences in binary64, runs against states that were computed in binary64 elsewhere, optimisers by hand. */
+/* Tests training: layers against central differences in binary64, runs against states that were computed in binary64 elsewhere, optimisers by hand. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* .mxv: what is written reads back, what is malformed is refused with the place. */
+/* Tests .mxv: what is written reads back, what is malformed is refused with the place. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Suites, minimal, and what diff says. */
+/* Tests suites, minimal, and what diff says. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

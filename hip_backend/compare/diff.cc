@@ -1,4 +1,4 @@
-/* The rows of the comparison. */
+/* Keeps the rows of the comparison: it counts cases and those that differ. */
 #include "hip_backend/compare/diff.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/** The comparison: one row an operation, counted cases and differing ones. */
+/** Declares the comparison: one row an operation, counted cases and differing ones. */
 #ifndef MXH_DIFF_H
 #define MXH_DIFF_H
 

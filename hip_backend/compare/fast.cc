@@ -1,4 +1,4 @@
-/* The fast kernels, and many elements. */
+/* Compares the fast kernels, and matrices of many elements. */
 #include "hip_backend/compare/portable.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Products. */
+/* Compares products. */
 #include "hip_backend/compare/portable.h"
 
 #include <math.h>

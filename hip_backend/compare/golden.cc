@@ -1,4 +1,4 @@
-/* portable.h: what the parts of the portable comparison share. */
+/* Reads the golden suites and compares results with them, for the parts of the portable comparison. */
 #include "hip_backend/compare/portable.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* mxgold-hip-diff: every kernel of the backend on the device at hand, against the emulator. */
+/* Runs mxgold-hip-diff: every kernel of the backend on the device at hand, against the emulator. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* hip-diff's rows for gfx950: its instructions and the complete native kernels, held to the rules that the device shows. */
+/* Compares gfx950's instructions and the complete native kernels with the rules that the device shows. */
 #include "hip_backend/compare/diff.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Every portable operation against the oracle: its parts in order. */
+/* Compares every portable operation with the oracle, by running its parts in order. */
 #include "hip_backend/compare/portable.h"
 
 #include <stdio.h>

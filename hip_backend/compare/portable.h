@@ -1,4 +1,5 @@
-/** The portable operations over the golden suites: what their files share (golden.cc), and the parts that portable.cc runs. Internal to compare/. */
+/** Declares the portable operations over the golden suites: what their files share (golden.cc), and the parts that portable.cc runs. Internal to
+ *  compare/. */
 #ifndef MXH_DIFF_PORTABLE_H
 #define MXH_DIFF_PORTABLE_H
 

@@ -1,4 +1,4 @@
-/* Quantising and dequantising: presets, keys, mixtures, steps of the scale rules. */
+/* Compares quantising and dequantising: presets, keys, mixtures, steps of the scale rules. */
 #include "hip_backend/compare/portable.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Devices with hidden rules, a process each: the host runtime has one set of lanes. Each is given hip-diff's own table of instructions and native
- * kernels. */
+/* Plays devices with hidden rules, a process each, since the host runtime has one set of lanes. Each is given hip-diff's own table of instructions
+ * and native kernels. */
 #include "hip_backend/compare/rehearse.h"
 
 #include <errno.h>

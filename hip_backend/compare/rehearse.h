@@ -1,4 +1,4 @@
-/** The rehearsal of hip-diff's native half: the CPU host runtime plays devices whose rules it is not told. */
+/** Declares the rehearsal of hip-diff's native half: the CPU host runtime plays devices whose rules it is not told. */
 #ifndef MXH_GFX950_REHEARSE_H
 #define MXH_GFX950_REHEARSE_H
 

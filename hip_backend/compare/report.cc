@@ -1,4 +1,4 @@
-/* What hip-diff says: a table with a row for each operation, and the same as JSON. */
+/* Writes what hip-diff found: a table with a row for each operation, and the same as JSON. */
 #include "hip_backend/compare/report.h"
 
 #include <jansson.h>

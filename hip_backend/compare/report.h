@@ -1,4 +1,4 @@
-/** What hip-diff prints and writes: one table, one report as JSON (docs/reference/schemas/hip-diff.schema.json) and HTML. */
+/** Declares what hip-diff prints and writes: one table, one report as JSON (docs/reference/schemas/hip-diff.schema.json) and HTML. */
 #ifndef MXH_DIFF_REPORT_H
 #define MXH_DIFF_REPORT_H
 

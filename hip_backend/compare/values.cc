@@ -1,4 +1,4 @@
-/* Numbers, maxima, rotations, single values and layouts. */
+/* Compares numbers, maxima, rotations, single values and layouts. */
 #include "hip_backend/compare/portable.h"
 
 #include <math.h>

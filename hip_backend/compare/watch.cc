@@ -1,4 +1,5 @@
-/* watch.h. A line a message, its fields between tabs. */
+/* Runs groups of rows in processes of their own, and passes messages between them: a line a message, its fields between tabs. A line a message, its
+ * fields between tabs. */
 #include "hip_backend/compare/watch.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/** Groups of hip-diff's rows, each run by a process of its own: a fault of the device, which ends the process (a memory fault, a GPU that hangs), costs
- *  the row that it came in and what was left of its part. The parent is told of each step through a pipe, and has what was found on the disk after each row.
+/** Declares groups of hip-diff's rows, each run by a process of its own: a fault of the device, which ends the process (a memory fault, a GPU that
+ *  hangs), costs the row that it came in and what was left of its part. The parent is told of each step through a pipe, and has what was found on
+ *  the disk after each row.
  *
  *  Oracle: hip_backend/tests/diff_fault.sh, with a host runtime that is made to abort, to fault, and to hang. */
 #ifndef MXH_DIFF_WATCH_H

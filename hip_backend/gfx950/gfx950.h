@@ -1,4 +1,4 @@
-/** The native kernels of gfx950 as a host program sees them: a table of instructions and the arguments of their kernels.
+/** Declares the native kernels of gfx950 as a host program sees them: a table of instructions and the arguments of their kernels.
  *
  *  Kernel of a conversion: gfx950_NAME_sN, N the value of the select operand; arguments gfx950_convert_args; one case a lane.
  *  Kernel of a product: gfx950_NAME_aX_bY_sN, X and Y the format codes (cbsz, blgp), N = byte of A's scale + 4 * byte of B's; one tile a wave of 64

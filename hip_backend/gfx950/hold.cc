@@ -1,4 +1,4 @@
-/* Every instruction held to the rules that were found. */
+/* Holds every instruction to the rules that were found. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The conversions of gfx950 under a set of rules, in integers. host_mfma.c has the products. */
+/* Computes the conversions of gfx950 under a set of rules, in integers. host_mfma.c has the products. */
 #include "host.h"
 
 #include <string.h>

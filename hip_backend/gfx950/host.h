@@ -1,5 +1,5 @@
-/** The instructions of formats/gfx950.def as functions of the host, under any answer to the questions of formats/gfx950_rules.def: the device that
- *  the CPU host runtime plays. Integer arithmetic of their own for the conversions (nothing of src/ or ref/), mx_mma() for the products.
+/** Declares the instructions of formats/gfx950.def as functions of the host, under any answer to the questions of formats/gfx950_rules.def: the
+ *  device that the CPU host runtime plays. Integer arithmetic of their own for the conversions (nothing of src/ or ref/), mx_mma() for the products.
  *
  *  Threads: reentrant; there is no state but the arguments.
  *  Source: docs of formats/gfx950.def and formats/gfx950_rules.def.   Oracle: hip_backend/tests/test_gfx950.cc, against ref_encode, ref_decode, ref_mma. */

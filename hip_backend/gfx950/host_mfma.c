@@ -1,4 +1,4 @@
-/* The block-scaled products of gfx950 on a whole wave: registers to matrices, mx_mma(), and back. */
+/* Computes the block-scaled products of gfx950 on a whole wave: registers to matrices, mx_mma(), and back. */
 #include "host.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tiles for the place where a group's sum meets C: chains along K, and ties. */
+/* Makes tiles for the place where a group's sum meets C: chains along K, and ties. */
 #include <math.h>
 
 #include "hip_backend/gfx950/run.h"

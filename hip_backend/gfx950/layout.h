@@ -1,7 +1,7 @@
-/** Where the operands of v_mfma_scale_f32_16x16x128_f8f6f4 (m = 16) and 32x32x64 (m = 32) lie in the registers of a wave: matrix to (lane, register,
- *  bit) and back. Plain functions of C and C++, for host programs.
- *  A is [m][K], B is [m][K] (a column of the product each), K = 2048 / m; scales are one a row and 32 elements of K.
- *  Source: AMD CDNA4 ISA 7.1.5, 7.2, 7.4.   Oracle: hip_backend/tests/test_gfx950.cc (bijections, position-coded tiles). */
+/** Defines where the operands of v_mfma_scale_f32_16x16x128_f8f6f4 (m = 16) and 32x32x64 (m = 32) lie in the registers of a wave: matrix to (lane,
+ *  register, bit) and back. Plain functions of C and C++, for host programs. A is [m][K], B is [m][K] (a column of the product each), K = 2048 / m;
+ *  scales are one a row and 32 elements of K. Source: AMD CDNA4 ISA 7.1.5, 7.2, 7.4.   Oracle: hip_backend/tests/test_gfx950.cc (bijections,
+ *  position-coded tiles). */
 #ifndef MXH_GFX950_LAYOUT_H
 #define MXH_GFX950_LAYOUT_H
 

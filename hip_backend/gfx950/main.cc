@@ -1,4 +1,4 @@
-/* mxgold-gfx950: what a gfx950 does where no document says it, and whether each of its instructions does what the emulator says. */
+/* Runs mxgold-gfx950: what a gfx950 does where no document says it, and whether each of its instructions does what the emulator says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the native kernels share: gfx950 itself, or the host runtime playing it. */
+/* Declares what the native kernels share: gfx950 itself, or the host runtime playing it. */
 #ifndef MXH_NATIVE_H
 #define MXH_NATIVE_H
 

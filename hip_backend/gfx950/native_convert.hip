@@ -1,5 +1,5 @@
-/* Every conversion of gfx950, each value of its select operand a kernel: registers in, registers out. gfx950.h says how they are called.
- * Scale and seed are in vector registers, for ISA and machine-readable tables do not agree on scalar ones (HARDWARE rule; native_probe.hip tries them).
+/* Runs every conversion of gfx950, each value of its select operand a kernel: registers in, registers out. gfx950.h says how they are called. Scale
+ * and seed are in vector registers, for ISA and machine-readable tables do not agree on scalar ones (HARDWARE rule; native_probe.hip tries them).
  * MODE is set first; the instruction takes an operand from that assembly, so that it cannot be moved before it. */
 #include "native.h"
 

@@ -1,5 +1,5 @@
-/* MXFP4 product with tiles in LDS: a block of four waves makes 64 x 64 outputs, a wave 32 x 32 of them, 256 of K at a time. Each wave runs eight
- * v_mfma_scale_f32_16x16x128_f8f6f4 a step; a lane's four scale bytes, one for each half of the rows and of K, come in one word of the
+/* Multiplies MXFP4 matrices with tiles in LDS: a block of four waves makes 64 x 64 outputs, a wave 32 x 32 of them, 256 of K at a time. Each wave
+ * runs eight v_mfma_scale_f32_16x16x128_f8f6f4 a step; a lane's four scale bytes, one for each half of the rows and of K, come in one word of the
  * pre-shuffled layout, and the instruction picks its byte. K ascends, so the sums are those of the instruction chained along K. */
 #include "native.h"
 

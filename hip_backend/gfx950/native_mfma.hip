@@ -1,5 +1,5 @@
-/* The block-scaled products of gfx950: both shapes, every pair of element types, every pair of scale bytes; a wave, a tile. gfx950.h says how they are
- * called, layout.h what lies in which lane. Scales come from vector registers and are never constants: LLVM folds the constant 0 to the
+/* Runs the block-scaled products of gfx950: both shapes, every pair of element types, every pair of scale bytes; a wave, a tile. gfx950.h says how
+ * they are called, layout.h what lies in which lane. Scales come from vector registers and are never constants: LLVM folds the constant 0 to the
  * unscaled instruction. */
 #include "native.h"
 

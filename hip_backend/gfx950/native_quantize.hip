@@ -1,5 +1,5 @@
-/* MXFP4 as a training step makes it on gfx950: rotate tiles of 16 (or not), the even scale rule, v_cvt_scalef32 for the elements, to nearest or
- * stochastic; a lane a block of 32. The spec is `scale.rule=even` with `had.size=16` and, stochastic, `elem.round=sr sr.source=amd_lfsr`.
+/* Quantises MXFP4 as a training step does it on gfx950: rotate tiles of 16 (or not), the even scale rule, v_cvt_scalef32 for the elements, to
+ * nearest or stochastic; a lane a block of 32. The spec is `scale.rule=even` with `had.size=16` and, stochastic, `elem.round=sr sr.source=amd_lfsr`.
  * Blocks with a NaN or Inf take their codes from here, not from the instruction, whose answer to scale byte 0xFF is not known. */
 #include "native.h"
 

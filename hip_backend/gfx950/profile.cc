@@ -1,4 +1,4 @@
-/* profile.h: the rules asked for, the sums found, the rest held to them. report.cc writes what that gives. */
+/* Makes the profile of a device: it asks for the rules, finds the sums, and holds the rest to them. report.cc writes what that gives. */
 #include "hip_backend/gfx950/profile.h"
 
 #include "hip_backend/gfx950/run.h"

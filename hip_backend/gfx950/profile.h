@@ -1,4 +1,4 @@
-/** What a gfx950 does where no document says it: probes run on the device, each answer by name, the rest of the instructions held to them.
+/** Declares what a gfx950 does where no document says it: probes run on the device, each answer by name, the rest of the instructions held to them.
  *
  *  A rule is settled by running inputs on which its answers differ, and comparing with what gfx950_convert() and gfx950_mfma() give under each answer;
  *  the sums of the products are found by mx_probe_fit_run(), on tiles of all 50 pairs of types. Then every instruction is held, on inputs that no probe used, to what was found.

@@ -1,4 +1,4 @@
-/* For each rule, inputs on which its answers differ, and which of them the device gives. */
+/* Asks each rule on inputs for which its answers differ, and finds the answer that the device gives. */
 #include <algorithm>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A profile's records, for who makes them and who reads them: what was compared, whether all is explained, the names of types and pairs. */
+/* Keeps a profile's records: what was compared, whether all is explained, the names of types and pairs. */
 #include "hip_backend/gfx950/run.h"
 
 using namespace gfx950_run;

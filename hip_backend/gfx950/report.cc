@@ -1,4 +1,4 @@
-/* A device profile as text, as JSON, and the preset that it amounts to. */
+/* Writes a device profile as text, as JSON, and as the preset that it amounts to. */
 #include "hip_backend/gfx950/profile.h"
 
 #include <jansson.h>

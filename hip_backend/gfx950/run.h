@@ -1,4 +1,4 @@
-/* Cases of gfx950's instructions, how a device runs them, and what they give under a set of rules: for profile.cc and what it calls. */
+/* Declares cases of gfx950's instructions, how a device runs them, and what they give under a set of rules. */
 #ifndef MXH_GFX950_RUN_H
 #define MXH_GFX950_RUN_H
 

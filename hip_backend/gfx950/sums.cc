@@ -1,4 +1,4 @@
-/* How gfx950's products are summed, pair of types by pair of types, and all 800 kernels held to that. */
+/* Finds how gfx950's products are summed, pair of types by pair of types, and holds all 800 kernels to that. */
 #include <stdlib.h>
 
 #include "hip_backend/gfx950/run.h"

@@ -1,4 +1,4 @@
-/* Arrays of single values to codes and back: SPEC 2, one lane a value. */
+/* Encodes and decodes arrays of single values: SPEC 2, one lane a value. */
 #include "hip_backend/run/args.h"
 #include "hip_backend/kernels/device/chain.h"
 #include "hip_backend/kernels/device/codec.h"

@@ -1,4 +1,4 @@
-/* Values from codes: SPEC 3.7, one lane an element. */
+/* Computes values from codes: SPEC 3.7, one lane an element. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_DEVICE uint32_t mxd_code_at(const mxd_plan &p, mxh_ptr<const uint8_t> codes, uint64_t r, uint64_t c) {

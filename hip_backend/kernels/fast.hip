@@ -1,4 +1,5 @@
-/* The formats that models are trained in, at the speed of memory: MXFP4 (floor, even) and NVFP4 (TransformerEngine's chain). fast.h says how. */
+/* Quantises the formats that models are trained in at the speed of memory: MXFP4 (floor, even) and NVFP4 (TransformerEngine's chain). fast.h says
+ * how. */
 #include "hip_backend/kernels/device/fast.h"
 #include "hip_backend/kernels/device/tile.h"
 

@@ -1,4 +1,5 @@
-/* The block-scaled product of SPEC 4 under f32_block and f32_seq, one lane an output: every term exact, every rounding where the model has it. */
+/* Computes the block-scaled product of SPEC 4 under f32_block and f32_seq, one lane an output: every term exact, every rounding where the model has
+ * it. */
 #include "hip_backend/kernels/device/tile.h"
 #include "mxgold/gemm.h"
 

@@ -1,4 +1,4 @@
-/* Steps 1 to 3 of SPEC 3.2: to input.dtype, flush, rotate. */
+/* Does steps 1 to 3 of SPEC 3.2: round to input.dtype, flush, rotate. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_KERNEL(mxh_prepare, prepare_args, a, 256) {

@@ -1,4 +1,4 @@
-/* Layouts of scales and codes: SPEC 7. */
+/* Converts layouts of scales and codes: SPEC 7. */
 #include "hip_backend/run/args.h"
 #include "mxgold/layout.h"
 

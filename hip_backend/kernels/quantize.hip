@@ -1,4 +1,4 @@
-/* Quantise under any spec: one lane a tile, the spec's keys interpreted. Codes leave one a byte; mxh_pack_codes makes bytes of 4-bit ones.
+/* Quantises under any spec: one lane a tile, the spec's keys interpreted. Codes leave one a byte; mxh_pack_codes makes bytes of 4-bit ones.
  * The source is read by steps, so that a transposed matrix is quantised where it lies. */
 #include "hip_backend/kernels/device/tile.h"
 

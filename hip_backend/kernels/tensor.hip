@@ -1,4 +1,5 @@
-/* The tensor's largest magnitude, and the tensor-level numbers of a plan made from it where it lies: two-level scaling without a trip to the host. */
+/* Finds the tensor's largest magnitude, and makes the tensor-level numbers of a plan from it on the device: two-level scaling without a trip to the
+ * host. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_KERNEL(mxh_amax, amax_args, a, 256) {

@@ -1,4 +1,4 @@
-/** Arguments of the portable kernels, as the host fills them: the same structs. */
+/** Declares the arguments of the portable kernels, as the host fills them: the same structs. */
 #ifndef MXH_ARGS_H
 #define MXH_ARGS_H
 

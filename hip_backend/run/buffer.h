@@ -1,4 +1,4 @@
-/* Memory of a device that goes when its scope ends. */
+/* Declares memory of a device that is freed when its scope ends. */
 #ifndef MXH_BUFFER_H
 #define MXH_BUFFER_H
 

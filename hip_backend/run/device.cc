@@ -1,4 +1,4 @@
-/* device_api.h over the kinds of devices, and the one that is always there. */
+/* Opens devices of all kinds, and has the one that is always there. */
 #include "hip_backend/run/device.h"
 
 #include <string.h>

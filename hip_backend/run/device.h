@@ -1,4 +1,4 @@
-/* What a kind of device gives to device_api.h. */
+/* Declares what a kind of device gives to device_api.h. */
 #ifndef MXH_DEVICE_H
 #define MXH_DEVICE_H
 

@@ -1,5 +1,5 @@
-/** The dozen calls by which a host program uses a device: AMD through libamdhip64.so, NVIDIA through libcuda.so.1 (both opened when asked for,
- *  so that one program serves every machine and needs neither to be built), or the CPU host runtime.
+/** Declares the dozen calls by which a host program uses a device: AMD through libamdhip64.so, NVIDIA through libcuda.so.1 (both opened when asked
+ *  for, so that one program serves every machine and needs neither to be built), or the CPU host runtime.
  *
  *  Calls that can fail return 0 when they did not; mxh_error() then says what went wrong in one line. Threads: one device by one thread. */
 #ifndef MXH_DEVICE_API_H

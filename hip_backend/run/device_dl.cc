@@ -1,4 +1,4 @@
-/* AMD and NVIDIA through their drivers' libraries, opened at run time: the two have the same calls under other names. */
+/* Uses AMD and NVIDIA through their drivers' libraries, opened at run time: the two have the same calls under other names. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <map>

@@ -1,5 +1,5 @@
-/* From mxgold/plugin.h to device_plugin.h: the case goes to the device, the result comes back. MXGOLD_DEVICE=hip|cuda|host picks the device;
- * auto says which it took. The harness passes each line on once. */
+/* Passes a case from mxgold/plugin.h to device_plugin.h: it goes to the device, and the result comes back. MXGOLD_DEVICE=hip|cuda|host picks the
+ * device; auto says which it took. The harness passes each line on once. */
 #include "hip_backend/run/device_plugin.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/** The C ABI of a kernel under test whose operands are on a device: define mxgold_quantize_device() and link it with device_plugin.cc to a shared
- *  object, and `mxgold test --plugin` runs it: the adapter opens the device, copies the case there and the result back.
+/** Declares the C ABI of a kernel under test whose operands are on a device: define mxgold_quantize_device() and link it with device_plugin.cc to a
+ *  shared object, and `mxgold test --plugin` runs it: the adapter opens the device, copies the case there and the result back.
  *
  *  Worked example: examples/device_kernel.cc; docs/guide/HIP.md, "Put your own GPU kernel under test". */
 #ifndef MXH_DEVICE_PLUGIN_H

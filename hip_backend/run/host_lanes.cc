@@ -1,4 +1,4 @@
-/* Fibers, rendezvous and checked memory of the host runtime. */
+/* Runs the host runtime: fibers, rendezvous and checked memory. */
 #include "host_lanes.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-/** The CPU host runtime, as kernels see it (runtime.h says how to write them). Lanes are fibers; blocks run one after another.
+/** Declares the CPU host runtime, as kernels see it (runtime.h says how to write them). Lanes are fibers; blocks run one after another.
  *
  *  What is checked and reported, with kernel, block, lane and place: barriers and wave operations that not every lane reaches, accesses outside
  *  an allocation, reads of bytes that nothing wrote (shared memory included), shuffles from lanes that are not there. A report does not

@@ -1,5 +1,5 @@
-/** What a kernel is told: the keys of a spec (mx_spec itself) and what follows from them. Made on the host by plan.cc, copied to the device once;
- *  what depends on the tensor's maximum is filled in there by mxh_tensor_plan, so that nothing waits for the host. */
+/** Declares what a kernel is told: the keys of a spec (mx_spec itself) and what follows from them. Made on the host by plan.cc, copied to the device
+ *  once; what depends on the tensor's maximum is filled in there by mxh_tensor_plan, so that nothing waits for the host. */
 #ifndef MXH_KERNEL_PLAN_H
 #define MXH_KERNEL_PLAN_H
 

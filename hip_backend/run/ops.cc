@@ -1,4 +1,4 @@
-/* The operations over the device's calls. */
+/* Runs the operations over the device's calls. */
 #include "hip_backend/run/ops.h"
 
 #include <math.h>

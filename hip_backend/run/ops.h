@@ -1,5 +1,5 @@
-/** The operations, each as one call: memory to the device, kernels, memory back. Bits as the mx_ calls of the same names; 0 or an error that
- *  mxh_error() tells. Oracle: make hip-check. */
+/** Declares the operations, each as one call: memory to the device, kernels, memory back. Bits as the mx_ calls of the same names; 0 or an error
+ *  that mxh_error() tells. Oracle: make hip-check. */
 #ifndef MXH_OPS_H
 #define MXH_OPS_H
 

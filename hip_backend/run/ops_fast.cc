@@ -1,4 +1,4 @@
-/* The fast path: quantising, both directions at once, dequantising, and its speed. */
+/* Runs the fast path: quantising, both directions at once, dequantising, and its speed. */
 #include "hip_backend/run/ops.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Specs, formats and chains as plain numbers for the device. */
+/* Turns specs, formats and chains into plain numbers for the device. */
 #include "hip_backend/run/plan.h"
 
 #include <ctype.h>

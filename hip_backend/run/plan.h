@@ -1,4 +1,4 @@
-/** From a spec to what the kernels are told. */
+/** Declares how a spec becomes what the kernels are told. */
 #ifndef MXH_PLAN_H
 #define MXH_PLAN_H
 

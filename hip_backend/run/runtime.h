@@ -1,4 +1,4 @@
-/** One kernel source, three ways to run it. Included by every kernel (hip_backend: .hip files, and the headers of device/).
+/** Gives one kernel source three ways to be run. Included by every kernel (hip_backend: .hip files, and the headers of device/).
  *
  *  Chosen by one macro, set here from the compiler if the Makefile does not:
  *    MXH_HIP    clang -x hip --offload-arch=gfx950 -nogpulib -nogpuinc: AMD, no ROCm headers or libraries needed to compile

@@ -1,4 +1,4 @@
-/* make hip-check: the portable kernels on the CPU host runtime against ref/. */
+/* Holds the portable kernels on the CPU host runtime to ref/ (make hip-check). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The drivers' calls as device_dl.cc makes them, held to the headers of HIP (and of CUDA, if they are there): the same number of arguments, each an
+/* Holds the drivers' calls as device_dl.cc makes them to the headers of HIP (and of CUDA, if they are there): the same number of arguments, each an
  * address where the other is one, or an integer of the same size. Compiled, not run. */
 #include <stddef.h>
 #include <type_traits>

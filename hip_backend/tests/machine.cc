@@ -1,4 +1,4 @@
-/* The instructions of gfx950/host.h, and the native kernels on the host runtime, as a library for tools/check-gfx950.py. */
+/* Makes the instructions of gfx950/host.h, and the native kernels on the host runtime, a library for tools/check-gfx950.py. */
 #include "hip_backend/run/device_api.h"
 #include "hip_backend/gfx950/native.h"
 

@@ -1,5 +1,5 @@
-/* What the tests of the native kernels share: a count of failures, random words, memory of the host runtime, formats, fields of words, devices drawn by
- * chance. Included by one file of a program. */
+/* Declares what the tests of the native kernels share: a count of failures, random words, memory of the host runtime, formats, fields of words,
+ * devices drawn by chance. Included by one file of a program. */
 #ifndef MXH_NATIVE_TEST_H
 #define MXH_NATIVE_TEST_H
 

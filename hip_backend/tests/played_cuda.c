@@ -1,4 +1,4 @@
-/* A libcuda.so.1 that is played: one device of compute capability 7.5, whose memory is the host's and which has no kernels of ours. So that a
+/* Plays a libcuda.so.1: one device of compute capability 7.5, whose memory is the host's and which has none of our kernels. So that a
  * plugin's way to a device can be tested where there is none. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Kernels that are wrong on purpose, and their right twins: what the host runtime must report, and what it must not. */
+/* Holds kernels that are wrong on purpose, and their right twins: what the host runtime must report, and what it must not. */
 #include "hip_backend/run/runtime.h"
 
 struct runtime_args {

@@ -1,5 +1,6 @@
-/* Every native conversion on the host runtime, every output bit against ref/: what a lane gets is put together here, from the tables of AMD's ISA, by code
- * that shares nothing with gfx950/host.c, under the suggested rules, under rules drawn at random, and under every way of an unscaled stochastic one. */
+/* Tests every native conversion on the host runtime, every output bit against ref/: what a lane gets is put together here, from the tables of AMD's
+ * ISA, by code that shares nothing with gfx950/host.c, under the suggested rules, under rules drawn at random, and under every way of an unscaled
+ * stochastic one. */
 #include <utility>
 
 #include "hip_backend/tests/native_test.h"

@@ -1,4 +1,4 @@
-/* The complete native kernels on the host runtime: quantisers against ref_quantize on every suite of gen, the product against ref_mma. */
+/* Tests the complete native kernels on the host runtime: quantisers against ref_quantize on every suite of gen, the product against ref_mma. */
 #include <stdio.h>
 #include <string.h>
 #include <string>

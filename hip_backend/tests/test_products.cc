@@ -1,6 +1,6 @@
-/* The block-scaled products on the host runtime, every output bit against ref_mma: what a lane gets is put together here, from the tables of AMD's ISA,
- * by code that shares nothing with gfx950/host_mfma.c, under the suggested rules and under rules drawn at random. And tiles that tell their position,
- * where no model of accumulation matters. */
+/* Tests the block-scaled products on the host runtime, every output bit against ref_mma: what a lane gets is put together here, from the tables of
+ * AMD's ISA, by code that shares nothing with gfx950/host_mfma.c, under the suggested rules and under rules drawn at random. And tiles that tell
+ * their position, where no model of accumulation matters. */
 #include "hip_backend/tests/native_test.h"
 
 /* The lane and first bit of element (row, k): HARDWARE table, written out again. F8 comes in two chunks of K. */

@@ -1,9 +1,9 @@
-/* What others' tests say gfx950's instructions give, asked of the kernels on the host runtime under the suggested rules: inputs and answers are theirs,
- * typed here as facts, no line of code. A source at a time, with what it stands on:
- *   hip-fpsan    ROCm/hip-fpsan, tests/cvt_scalef32_mx_gfx950_test.cpp and cvt_gfx950_test.cpp: its authors ran them on a gfx950
- *   CK           ROCm/composable_kernel, test/mx_mfma_op/mx_mfma_op.hpp: the register tables by which its tests load operands on a gfx950
- *   rocjitsu     ROCm/rocm-systems, emulation/rocjitsu, tests of util/data_types.h: an emulator's, not silicon's
- * This project has run none of it on silicon. Words that rocjitsu's and LLVM's tests decode are tools/check-gfx950.py's (encodings.s). */
+/* Tests what others' tests say gfx950's instructions give, asked of the kernels on the host runtime under the suggested rules: inputs and answers
+ * are theirs, typed here as facts, no line of code. A source at a time, with what it stands on: hip-fpsan    ROCm/hip-fpsan,
+ * tests/cvt_scalef32_mx_gfx950_test.cpp and cvt_gfx950_test.cpp: its authors ran them on a gfx950 CK           ROCm/composable_kernel,
+ * test/mx_mfma_op/mx_mfma_op.hpp: the register tables by which its tests load operands on a gfx950 rocjitsu     ROCm/rocm-systems,
+ * emulation/rocjitsu, tests of util/data_types.h: an emulator's, not silicon's This project has run none of it on silicon. Words that rocjitsu's and
+ * LLVM's tests decode are tools/check-gfx950.py's (encodings.s). */
 #include "hip_backend/tests/native_test.h"
 
 typedef std::vector<uint32_t> words;

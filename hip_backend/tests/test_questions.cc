@@ -1,6 +1,6 @@
-/* The questions of the device profile alone: devices drawn by chance, played by the host runtime, are asked every rule of formats/gfx950_rules.def. The
- * answer that was drawn must be among those found, and the rules found must give the bits of those drawn on words that no question used. The sums of
- * the products are told; make hip-rehearse hides them too. */
+/* Tests the questions of the device profile alone: devices drawn by chance, played by the host runtime, are asked every rule of
+ * formats/gfx950_rules.def. The answer that was drawn must be among those found, and the rules found must give the bits of those drawn on words that
+ * no question used. The sums of the products are told; make hip-rehearse hides them too. */
 #include "hip_backend/gfx950/run.h"
 #include "hip_backend/tests/native_test.h"
 

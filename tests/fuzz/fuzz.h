@@ -1,4 +1,4 @@
-/* What the fuzz targets of readers share. */
+/* Declares what the fuzz targets of readers share. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -1,4 +1,4 @@
-/* libFuzzer target: the reader of .mxv. What parses must print to the same bytes. */
+/* Feeds any bytes to the reader of .mxv: what parses must print to the same bytes. What parses must print to the same bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

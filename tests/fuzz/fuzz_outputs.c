@@ -1,4 +1,4 @@
-/* Any bytes as what a kernel under test wrote: codes and scales against others, under specs of every width. diff takes them all. */
+/* Takes any bytes as what a kernel under test wrote: codes and scales against others, under specs of every width. diff takes them all. */
 #include <stdlib.h>
 #include <string.h>
 

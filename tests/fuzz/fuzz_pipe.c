@@ -1,5 +1,5 @@
-/* The pipe protocol on any bytes: what `mxgold verify -` does with what a program sends. Text that parses is held to its own header: refused with one
- * line, or compared with what should be there; what should be there agrees with itself. */
+/* Feeds any bytes to the pipe protocol: what `mxgold verify -` does with what a program sends. Text that parses is held to its own header: refused
+ * with one line, or compared with what should be there; what should be there agrees with itself. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The spec parsers on any text: refuse with a line and leave the spec as it was, or give a spec that prints and parses to itself. */
+/* Feeds any text to the spec parsers, which refuse with a line and leave the spec as it was, or give a spec that prints and parses to itself. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A quantiser of four formats as one would write it in an afternoon, and the bugs that one would write into it. It shares no code with the library but
+/* Quantises four formats as one would write it in an afternoon, with the bugs that one would write into it. It shares no code with the library but
  * mx_encode() and mx_decode(). */
 #include "broken.h"
 

@@ -1,4 +1,4 @@
-/* Kernels written by hand, each with one bug: what identify must name. */
+/* Declares kernels written by hand, each with one bug: what identify must name. */
 #ifndef TESTS_BROKEN_H
 #define TESTS_BROKEN_H
 

@@ -1,4 +1,4 @@
-/* Each operation of the library on each ISA against its scalar code, bit for bit. */
+/* Compares each operation of the library on each ISA with its scalar code, bit for bit. */
 #include "checkasm.h"
 #include "checkasm_parts.h"
 

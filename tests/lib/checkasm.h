@@ -1,5 +1,5 @@
-/* Each operation of the library on each ISA against its scalar code, bit for bit. No library but the C library: the same checks run natively and,
- * cross-compiled, under an emulator. */
+/* Declares the comparison of each operation on each ISA with its scalar code, bit for bit. No library but the C library: the same checks run
+ * natively and, cross-compiled, under an emulator. */
 #ifndef TESTS_CHECKASM_H
 #define TESTS_CHECKASM_H
 

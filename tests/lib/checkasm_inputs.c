@@ -1,4 +1,4 @@
-/* Numbers of one generator, as checkasm.h says: the same on every machine. */
+/* Draws the inputs of checkasm from one generator: the same on every machine. */
 #include <math.h>
 
 #include "checkasm.h"

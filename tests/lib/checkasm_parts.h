@@ -1,4 +1,4 @@
-/* What the files of checkasm share: outputs with guards on both sides, and the operations on tensors. */
+/* Declares what the files of checkasm share: outputs with guards on both sides, and the operations on tensors. */
 #ifndef TESTS_CHECKASM_PARTS_H
 #define TESTS_CHECKASM_PARTS_H
 

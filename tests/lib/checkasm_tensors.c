@@ -1,5 +1,5 @@
-/* Operations on tensors, as checkasm runs them: quantising of every preset and of specs that presets do not have, both ways, from 16 bits, at random;
- * dequantising; the largest magnitude. */
+/* Compares operations on tensors, as checkasm runs them: quantising of every preset and of specs that presets do not have, both ways, from 16 bits,
+ * at random; dequantising; the largest magnitude. */
 #include <math.h>
 
 #include "checkasm.h"

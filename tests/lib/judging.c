@@ -1,4 +1,4 @@
-/* Products that are wrong on purpose, and what mx_judge() says of them. */
+/* Makes products that are wrong on purpose, and checks what mx_judge() says of them. */
 #include "judging.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Products that are wrong on purpose, and what mx_judge() says of them. */
+/* Declares products that are wrong on purpose, and checks of what mx_judge() says of them. */
 #ifndef TESTS_JUDGING_H
 #define TESTS_JUDGING_H
 

@@ -1,4 +1,4 @@
-/* A kernel under test made from a spec: suites in, samples for identify out. */
+/* Makes a kernel under test from a spec: suites in, samples for identify out. */
 #include "kernels.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A kernel under test made from a spec: suites in, samples for identify out. */
+/* Declares a kernel under test that is made from a spec: suites in, samples for identify out. */
 #ifndef TESTS_KERNELS_H
 #define TESTS_KERNELS_H
 

@@ -1,4 +1,4 @@
-/* Digests (XXH3-128) of math.h and dense.h on the inputs of math_inputs.c: a row an operation, the quote for its gradient. */
+/* Lists digests (XXH3-128) of math.h and dense.h on the inputs of math_inputs.c: a row an operation, the quote for its gradient. */
 MATH_DIGEST("exp", "17344d87897e95f652aa471d0b075ef1")
 MATH_DIGEST("log", "b2fc560e27b72d200f125993c754273a")
 MATH_DIGEST("tanh", "93acf6a97aac25c85850f59a971f8ae7")

@@ -1,4 +1,4 @@
-/* Fixed inputs and digests of math.h and dense.h. */
+/* Makes fixed inputs of math.h and dense.h, and digests of the results. */
 #include "math_inputs.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Fixed inputs of math.h and dense.h, and the digests of what comes of them, for every machine and compiler: no library but the C library. */
+/* Declares fixed inputs of math.h and dense.h, and the digests of what comes of them, for every machine and compiler: no library but the C library. */
 #ifndef TESTS_MATH_INPUTS_H
 #define TESTS_MATH_INPUTS_H
 

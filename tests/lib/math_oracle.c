@@ -1,4 +1,4 @@
-/* MPFR beside math.h. */
+/* Computes the functions of math.h by MPFR. */
 #include "math_oracle.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Real values of the functions of math.h by MPFR, which shares no code with them, and errors in units in the last place. */
+/* Declares real values of the functions of math.h by MPFR, which shares no code with them, and errors in units in the last place. */
 #ifndef TESTS_MATH_ORACLE_H
 #define TESTS_MATH_ORACLE_H
 

@@ -1,4 +1,4 @@
-/* Random mixtures of a spec's keys: what no preset combines. */
+/* Draws random mixtures of a spec's keys, which no preset combines. */
 #include "mixtures.h"
 
 #include <float.h>

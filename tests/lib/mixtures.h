@@ -1,4 +1,4 @@
-/* Random mixtures of a spec's keys: what no preset combines. */
+/* Declares random mixtures of a spec's keys, which no preset combines. */
 #ifndef TESTS_MIXTURES_H
 #define TESTS_MIXTURES_H
 

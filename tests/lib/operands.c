@@ -1,4 +1,4 @@
-/* Quantised operands of the block-scaled product, and comparing what two implementations make of them. */
+/* Makes quantised operands of the block-scaled product, and compares what two implementations make of them. */
 #include "operands.h"
 
 #include <check.h>

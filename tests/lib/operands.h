@@ -1,4 +1,4 @@
-/* Quantised operands of the block-scaled product, and comparing what two implementations make of them. */
+/* Declares quantised operands of the block-scaled product, and how to compare what two implementations make of them. */
 #ifndef TESTS_OPERANDS_H
 #define TESTS_OPERANDS_H
 

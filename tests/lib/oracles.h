@@ -1,4 +1,4 @@
-/* Both implementations under one signature. */
+/* Gives the library and the reference model the same signatures. */
 #ifndef TESTS_ORACLES_H
 #define TESTS_ORACLES_H
 

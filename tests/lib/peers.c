@@ -1,4 +1,4 @@
-/* Comparison with a library's bytes. */
+/* Compares results with a library's bytes. */
 #include "peers.h"
 
 #include <math.h>

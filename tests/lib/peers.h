@@ -1,4 +1,4 @@
-/* Comparison with a library's bytes: tests/peers/README.md. */
+/* Declares the comparison with a library's bytes: tests/peers/README.md. */
 #ifndef TESTS_PEERS_H
 #define TESTS_PEERS_H
 

@@ -1,4 +1,5 @@
-/* Each model of mx_gemm(), each row of accumulation.def and some instructions, on each mix, on each kind of inputs. */
+/* Computes products for golden vectors: each model of mx_gemm(), each row of accumulation.def and some instructions, on each mix, on each kind of
+ * inputs. */
 #include "products.h"
 
 #include <math.h>

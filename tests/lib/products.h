@@ -1,4 +1,4 @@
-/* Products for golden vectors: every accumulation model on mixes of elements and scales, by the reference alone. */
+/* Declares products for golden vectors: every accumulation model on mixes of elements and scales, by the reference alone. */
 #ifndef TESTS_PRODUCTS_H
 #define TESTS_PRODUCTS_H
 

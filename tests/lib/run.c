@@ -1,4 +1,4 @@
-/* Running a Check suite from main(). */
+/* Runs a Check suite from main(). */
 #include "run.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Running a Check suite from main(). */
+/* Declares how a Check suite is run from main(). */
 #ifndef TESTS_RUN_H
 #define TESTS_RUN_H
 

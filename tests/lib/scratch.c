@@ -1,4 +1,4 @@
-/* A folder for the files of one test. */
+/* Makes a folder for the files of one test, and removes it. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>

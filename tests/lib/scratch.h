@@ -1,4 +1,4 @@
-/* A folder for the files of one test. */
+/* Declares a folder for the files of one test. */
 #ifndef TEST_SCRATCH_H
 #define TEST_SCRATCH_H
 

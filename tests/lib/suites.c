@@ -1,4 +1,4 @@
-/* The suites. */
+/* Makes deterministic inputs that show what a quantiser does. */
 #include "suites.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Deterministic inputs that show what a quantiser does: the same floats on every machine, for tests and for golden vectors.
+/* Declares deterministic inputs that show what a quantiser does: the same floats on every machine, for tests and for golden vectors.
  *
  * A suite is a function of (suite, spec): `ties` puts elements on the midpoints of their own block's scale, so it asks a quantiser what that scale
  * is; golden generation passes ref/ alone. */

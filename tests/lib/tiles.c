@@ -1,4 +1,4 @@
-/* Deterministic operands of matrix products that show what a matrix unit does: the same bits on every machine. */
+/* Makes deterministic operands of matrix products that show what a matrix unit does. */
 #include "tiles.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Deterministic operands of matrix products that show what a matrix unit does: the same bits on every machine. */
+/* Declares deterministic operands of matrix products that show what a matrix unit does: the same bits on every machine. */
 #ifndef TESTS_TILES_H
 #define TESTS_TILES_H
 

@@ -1,4 +1,4 @@
-/* The AMX kernel's own source over tiles in plain C, for hosts that have none. */
+/* Compiles the AMX kernel's own source over tiles in plain C, for hosts that have none. */
 #include "tiles_played.h"
 
 #include <math.h>

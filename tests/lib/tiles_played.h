@@ -1,4 +1,4 @@
-/* The AMX kernel's own source over tiles in plain C, for hosts that have none. */
+/* Declares the AMX kernel's own source over tiles in plain C, for hosts that have none. */
 #ifndef TESTS_TILES_PLAYED_H
 #define TESTS_TILES_PLAYED_H
 

@@ -1,4 +1,4 @@
-/* Golden lines of single operations: values to codes and back under every format and rounding, rotations, layouts. */
+/* Writes golden lines of single operations: values to codes and back under every format and rounding, rotations, layouts. */
 #include "units.h"
 
 #include <stdio.h>

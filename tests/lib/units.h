@@ -1,4 +1,4 @@
-/* Golden lines of single operations: values to codes and back under every format and rounding, rotations, layouts. */
+/* Declares golden lines of single operations: values to codes and back under every format and rounding, rotations, layouts. */
 #ifndef TESTS_UNITS_H
 #define TESTS_UNITS_H
 

@@ -1,4 +1,5 @@
-/* Is the comparator any good? Known kernel bugs, one at a time: does suite minimal catch each, and is each named right?
+/* Asks whether the comparator is any good: known kernel bugs, one at a time, must be caught by suite minimal and named rightly. Known kernel bugs,
+ * one at a time: does suite minimal catch each, and is each named right?
  *
  * A bug in a rule is a key with another value: identify must give that key that value. A bug in plumbing damages the output: diff must say the
  * words. Last, kernels without a bug must raise no alarm. `make mutants` prints the table. */

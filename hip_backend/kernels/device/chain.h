@@ -1,4 +1,4 @@
-/** Formulas of formats/chains.def on the device: binary32, one operation after the other. */
+/** Evaluates formulas of formats/chains.def on the device: binary32, one operation after the other. */
 #ifndef MXD_CHAIN_H
 #define MXD_CHAIN_H
 

@@ -1,4 +1,4 @@
-/** One value to a code and back: SPEC 2. */
+/** Encodes one value and decodes one code: SPEC 2. */
 #ifndef MXD_CODEC_H
 #define MXD_CODEC_H
 

@@ -1,4 +1,4 @@
-/** From an element and its block's scale to a code: step 10 of SPEC 3.2, and SPEC 3.6 and 3.8. */
+/** Makes a code from an element and its block's scale: step 10 of SPEC 3.2, and SPEC 3.6 and 3.8. */
 #ifndef MXD_ELEMENT_H
 #define MXD_ELEMENT_H
 

@@ -1,5 +1,6 @@
-/** Plain blocks in few instructions: E2M1 in blocks of 16 or 32 along a row, four bits a code, low nibble first. A lane has eight elements. What is not
- *  plain (zeros, NaN, Inf, scales at the ends of their range) is left to the interpreter of tile.h, so that every choice about it has one home. */
+/** Quantises plain blocks in few instructions: E2M1 in blocks of 16 or 32 along a row, four bits a code, low nibble first. A lane has eight
+ *  elements. What is not plain (zeros, NaN, Inf, scales at the ends of their range) is left to the interpreter of tile.h, so that every choice about
+ *  it has one home. */
 #ifndef MXD_FAST_H
 #define MXD_FAST_H
 

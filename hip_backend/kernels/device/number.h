@@ -1,4 +1,4 @@
-/** Exact small arithmetic on binary64, the same on every device: nothing here depends on a math library.
+/** Computes exactly with small numbers in binary64, the same on every device: nothing here depends on a math library.
  *  SPEC 3's reals are binary64 values, or binary64 rounded to odd where a quotient does not end. */
 #ifndef MXD_NUMBER_H
 #define MXD_NUMBER_H

@@ -1,4 +1,4 @@
-/** Philox4x32-10 (Salmon et al., SC 2011) as SPEC 6 counts it, and gfx950's v_prng_b32. */
+/** Draws random words: Philox4x32-10 (Salmon et al., SC 2011) as SPEC 6 counts it, and gfx950's v_prng_b32. */
 #ifndef MXD_RANDOM_H
 #define MXD_RANDOM_H
 

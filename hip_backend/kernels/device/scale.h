@@ -1,4 +1,4 @@
-/** From a block to its scale: SPEC 3.1, and steps 5 to 9 of SPEC 3.2. */
+/** Makes a block's scale: SPEC 3.1, and steps 5 to 9 of SPEC 3.2. */
 #ifndef MXD_SCALE_H
 #define MXD_SCALE_H
 

@@ -1,4 +1,4 @@
-/** A tile of the source, and all that becomes of it: SPEC 3.2 steps 5 to 11, one lane a tile. */
+/** Quantises a tile of the source: SPEC 3.2 steps 5 to 11, one lane a tile. */
 #ifndef MXD_TILE_H
 #define MXD_TILE_H
 
