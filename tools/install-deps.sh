@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a make target misses, and nothing when nothing is missing.
-#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench mpi neon neon-program style hip hip-host peers python
+#   install-deps.sh --mode=yes|no GROUP...     groups: build test fuzz charts bench mpi neon neon-program tsan style hip hip-host peers python
 set -eu
 mode=yes
 groups=
@@ -26,6 +26,9 @@ need() {
 fuzzer_links() {
   CC=clang links 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { (void)d; (void)n; return 0; }' -fsanitize=fuzzer,address
 }
+thread_links() { CC=clang links 'int main(void) { return 0; }' -fsanitize=thread; }
+openmp_links() { CC=clang links '#include <omp.h>
+int main(void) { return omp_get_max_threads() < 1; }' -fopenmp; }
 clang_runtime() { if grep -q jammy /etc/os-release 2>/dev/null; then echo libclang-common-14-dev; else echo libclang-rt-dev; fi; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -89,6 +92,11 @@ for g in $groups; do
     fuzz)
       need clang command -v clang
       if command -v clang >/dev/null; then need "$(clang_runtime)" fuzzer_links; else need "$(clang_runtime)" installed "$(clang_runtime)"; fi
+      ;;
+    tsan)
+      need clang command -v clang
+      if command -v clang >/dev/null; then need "$(clang_runtime)" thread_links; else need "$(clang_runtime)" installed "$(clang_runtime)"; fi
+      need libomp-dev openmp_links
       ;;
     charts)
       need gnuplot-nox command -v gnuplot

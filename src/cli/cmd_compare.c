@@ -6,6 +6,7 @@
 #include "ref/ref.h"
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
+#include "cli/base/list.h"
 #include "cli/base/out.h"
 #include "cli/base/tensor_io.h"
 
@@ -157,6 +158,7 @@ static void print_differences(out *o, const work *w) {
 
 static int parse_presets(work *w, const char *list, mx_error *err) {
   if (!list || !*list) return cli_error("compare: no presets, expected --presets A,B,C");
+  if (list_check("compare: --presets", list, list, "names with commas between them")) return CLI_TROUBLE;
   while (*list) {
     const size_t n = strcspn(list, ",");
     if (w->n_sides == MAX_PRESETS) return cli_error("--presets: expected at most %d", MAX_PRESETS);

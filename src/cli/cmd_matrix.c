@@ -32,7 +32,7 @@ typedef struct row {
 
 static int parse(row rows[MOST], size_t *n, char *text) {
   *n = 0;
-  if (text[strspn(text, ",")] && list_check("matrix: --presets", text, "names with commas between them")) return CLI_TROUBLE;
+  if (text[strspn(text, ",")] && list_check("matrix: --presets", text, text, "names with commas between them")) return CLI_TROUBLE;
   for (char *save = NULL, *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
     mx_error err;
     if (*n == MOST) return cli_error("matrix: at most %d presets", MOST);

@@ -393,6 +393,9 @@ const cli_command cmd_quantize = {
     options, sizeof(struct args), run,
     "The output holds codes, scales and, if the spec has one, tensor_scale, with the whole spec in its metadata; mxgold presets says what a\n"
     "preset stands for. Inputs of more than two dimensions are taken as [product of the leading ones, last].\n"
+    "An input is read in pieces, whatever its size. One of binary32 that has to be read twice, for the scale of the whole tensor, and has at "
+    "most\n"
+    "1 GiB is mapped: it then counts as resident memory, which the system takes back when it needs it.\n"
     "--all leaves unchanged, and names, tensors that are not floats or not matrices, and those whose columns had.size does not divide. Its "
     "memory stays\n"
     "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused. If bits are random, each tensor has\n"

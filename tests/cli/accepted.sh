@@ -38,9 +38,11 @@ refuses "mxgold: matrix: --presets 'te-nvfp4': nothing to compare it with, expec
 # A name that is left out of a list; repeats of what draws nothing.
 for list in nvfp4,,hif4 ,nvfp4,hif4 nvfp4,hif4, ,; do
   refuses "mxgold: --presets: '$list' has an empty place, expected NAME[,NAME]..." "$mxgold" ablate gen:gaussian --shape 8x64 --presets $list
+  refuses "mxgold: compare: --presets: '$list' has an empty place, expected names with commas between them" "$mxgold" compare x.npy --presets $list
   [ "$list" = , ] || refuses "mxgold: matrix: --presets: '$list' has an empty place, expected names with commas between them" "$mxgold" matrix --presets $list
 done
-refuses "mxgold: --set: 'rne,,sr' has an empty place, expected KEY=VALUE[,VALUE]..." "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=rne,,sr
+refuses "mxgold: --set: 'elem.round=rne,,sr' has an empty place, expected KEY=VALUE[,VALUE]..." "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=rne,,sr
+refuses "mxgold: --set: 'elem.round=' has an empty place, expected KEY=VALUE[,VALUE]..." "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=
 for how in "gen:gaussian" "--gemm gen:gaussian gen:laplace" "--six gen:gaussian gen:laplace gen:uniform -p recipe-ocp"; do
   # shellcheck disable=SC2086
   refuses "mxgold: ablate: --repeats is of specs that draw random bits, and there is none, expected one such as --set elem.round=sr" \

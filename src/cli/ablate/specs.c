@@ -42,7 +42,7 @@ static int axis_of(axis *a, const char *text) {
   const char *is = strchr(text, '=');
   if (!is || is == text || (size_t)(is - text) >= sizeof a->key) return cli_error("--set: '%.80s', expected KEY=VALUE[,VALUE]...", text);
   snprintf(a->key, sizeof a->key, "%.*s", (int)(is - text), text);
-  if (list_check("--set", is + 1, "KEY=VALUE[,VALUE]...")) return CLI_TROUBLE;
+  if (list_check("--set", text, is + 1, "KEY=VALUE[,VALUE]...")) return CLI_TROUBLE;
   return split(&a->values, &a->n, is + 1) ? CLI_FINE : cli_error("out of memory");
 }
 
@@ -141,7 +141,7 @@ int ablate_specs_make(ablate_specs *out, const char *presets, const cli_list *se
     rc = axis_of(&axes[n_axes++], sets->items[i]);
     if (!rc) rc = merge(axes, &n_axes);
   }
-  if (!rc && presets) rc = list_check("--presets", presets, "NAME[,NAME]...");
+  if (!rc && presets) rc = list_check("--presets", presets, presets, "NAME[,NAME]...");
   if (!rc && !split(&names, &n_names, presets ? presets : "ocp-mxfp4")) rc = cli_error("out of memory");
   for (size_t i = 0; i < n_axes && !rc; i++)
     if ((combinations *= axes[i].n) * n_names > MAX_SPECS) rc = cli_error("--set: expected at most %d combinations", MAX_SPECS);

@@ -5,8 +5,8 @@
 
 #include "cli.h"
 
-int list_check(const char *option, const char *text, const char *expected) {
-  const size_t n = strlen(text);
-  if (n && text[0] != ',' && text[n - 1] != ',' && !strstr(text, ",,")) return CLI_FINE;
+int list_check(const char *option, const char *text, const char *list, const char *expected) {
+  const size_t n = strlen(list);
+  if (n && list[0] != ',' && list[n - 1] != ',' && !strstr(list, ",,")) return CLI_FINE;
   return cli_error("%s: '%.80s' has an empty place, expected %s", option, text, expected);
 }

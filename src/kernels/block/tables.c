@@ -1,7 +1,7 @@
 /* Makes the values of codes and the chains when they are first asked for: a program that quantises one small tensor pays for its own formats alone. */
 #include "kernels/block/tables.h"
 
-#include <threads.h>
+#include <pthread.h>
 
 enum { CODES = 256 };
 
@@ -20,9 +20,9 @@ static void make_elem(int k) {
 
 static void make_chain(int k) { chain_bad[k] = mxi_chain_compile(&chains[k], mx_chain_row(k)) != MX_OK; }
 
-/* call_once() takes functions without arguments: one a row. */
+/* pthread_once() takes functions without arguments: one a row. call_once() is the same, but no checker of races knows it. */
 typedef struct row {
-  once_flag once;
+  pthread_once_t once;
   void (*make)(void);
 } row;
 
@@ -39,23 +39,23 @@ typedef struct row {
 #include "formats/chains.def"
 #undef MX_CHAIN
 
-#define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_scale_##id},
+#define MX_FORMAT(id, ...) {PTHREAD_ONCE_INIT, make_scale_##id},
 static row scale_rows[] = {
 #include "formats/scales.def"
 };
 #undef MX_FORMAT
-#define MX_FORMAT(id, ...) {ONCE_FLAG_INIT, make_elem_##id},
+#define MX_FORMAT(id, ...) {PTHREAD_ONCE_INIT, make_elem_##id},
 static row elem_rows[] = {
 #include "formats/elements.def"
 };
 #undef MX_FORMAT
-#define MX_CHAIN(id, ...) {ONCE_FLAG_INIT, make_chain_##id},
+#define MX_CHAIN(id, ...) {PTHREAD_ONCE_INIT, make_chain_##id},
 static row chain_rows[] = {
 #include "formats/chains.def"
 };
 #undef MX_CHAIN
 
-static void made(row *r) { call_once(&r->once, r->make); }
+static void made(row *r) { pthread_once(&r->once, r->make); }
 
 const double *mxi_scale_values(int scale) {
   if (mx_scale_format(scale)->bits > 8) return NULL;
