@@ -433,6 +433,41 @@ START_TEST(occ_by_hand) {
 }
 END_TEST
 
+/* What is cut off is rounded to binary32: exactly within a factor of two of the clamp, by half a unit of itself beyond; so the sum is not always x. */
+START_TEST(occ_in_binary32) {
+  enum { N = 4096 };
+  static float x[N], c[N], r[N];
+  size_t n, off = 0, near = 0;
+  const float four[4] = {16777215, .5f, .25f, 0};
+  ck_assert_int_eq(mx_occ(c, r, &n, four, 4, .6, MX_OCC_SYMMETRIC), MX_OK); /* ranks 1 and 2 */
+  ck_assert(n == 2 && c[0] == .5f && c[3] == .25f);
+  ck_assert_float_eq(c[0] + r[0], 16777214);
+  ck_assert_float_eq(c[3] + r[3], 0);
+  mx_data_fill(x, 1, N, &(mx_data){.kind = MX_DATA_STUDENT, .param = {2}}, 3);
+  x[7] = NAN;
+  ck_assert_int_eq(mx_occ(c, r, &n, x, N, .9, MX_OCC_SYMMETRIC), MX_OK);
+  size_t cut = 0;
+  for (size_t i = 0; i < N; i++) {
+    if (isnan(x[i])) {
+      ck_assert(isnan(c[i]) && r[i] == 0);
+      continue;
+    }
+    const double exact = (double)x[i] - (double)c[i];
+    ck_assert(fabs((double)r[i] - exact) <= 0x1p-24 * fabs(exact));
+    cut += r[i] != 0;
+    off += c[i] + r[i] != x[i];
+    const float ratio = x[i] / c[i];
+    if (ratio >= .5f && ratio <= 2) {
+      near += ratio != 1;
+      ck_assert(c[i] + r[i] == x[i]);
+    }
+  }
+  ck_assert_uint_eq(cut, n);
+  ck_assert_uint_eq(n, 2 * 409 - 1); /* floor(.1 * 4095) of either end, but for the NaN, which is the last */
+  ck_assert(off > 0 && near > 0);
+}
+END_TEST
+
 /* k = 2 has slopes that a hand can compute: 1 / (2 sqrt|r|). Of e2m1 between 2 and 3: r of 2.125 is -.75, of 2.98 is .96. */
 /* TECHNIQUES 2.4, worked by hand: s* = 2.5 / 6, the scale .5; 5 is a tie and becomes 4. */
 START_TEST(error_terms_by_hand) {
@@ -530,6 +565,7 @@ int main(void) {
   tcase_add_test(t, units_cover_the_tensor);
   tcase_add_test(t, recipes);
   tcase_add_test(t, occ_by_hand);
+  tcase_add_test(t, occ_in_binary32);
   tcase_add_test(t, error_terms_by_hand);
   tcase_add_test(t, error_terms_of_normal_numbers);
   tcase_add_test(t, dge_by_hand);

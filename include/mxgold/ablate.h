@@ -249,8 +249,10 @@ mx_status mx_detail_measure(mx_detail *out, const float *x, const float *y, size
 /* ---- Outlier clamping and compensation (TECHNIQUES 3.2) ---- */
 
 enum { MX_OCC_SYMMETRIC, MX_OCC_MSAMP };
-/** Clamp x [n] at its quantiles 1 - alpha and alpha. clamped [n] gets the clamped values and rest [n] what was cut off (0 where nothing was),
- *  so that clamped + rest == x. index: MX_OCC_SYMMETRIC takes the elements floor((1 - alpha)(n - 1)) from either end of the sorted tensor,
+/** Clamp x [n] at its quantiles 1 - alpha and alpha. clamped [n] gets the clamped values and rest [n] what was cut off, rnd_f32(x - clamped), 0 where
+ *  nothing was. In binary32 clamped + rest need not be x: it is where the two have one sign and lie within a factor of two of each other; beyond,
+ *  rest is off by up to 2^-24 |x - clamped| (16777215 clamped to .5 comes back as 16777214). The quantised layer keeps it in binary64 (occ.alpha,
+ *  linear.h). A NaN counts as the largest, stays, and is not clamped. index: MX_OCC_SYMMETRIC takes the elements floor((1 - alpha)(n - 1)) from either end of the sorted tensor,
  *  MX_OCC_MSAMP its elements int((1 - alpha) n) and int(alpha n). *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
 mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index);
 

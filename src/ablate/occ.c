@@ -7,7 +7,7 @@
 
 static int compare(const void *a, const void *b) {
   const float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
+  return isnan(x) || isnan(y) ? !!isnan(x) - !!isnan(y) : (x > y) - (x < y);
 }
 
 mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index) {
@@ -31,7 +31,7 @@ mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, si
   for (size_t i = 0; i < n; i++) {
     clamped[i] = x[i] < from ? from : x[i] > to ? to : x[i];
     rest[i] = 0;
-    if (clamped[i] == x[i]) continue;
+    if (clamped[i] == x[i] || isnan(x[i])) continue;
     rest[i] = x[i] - clamped[i];
     ++*n_rest;
   }
