@@ -23,6 +23,32 @@ same a c digests.txt
 run d --set train.steps=5
 run d --resume
 for f in digests.txt model.safetensors state.safetensors; do same a d $f; done
+# And the same lines of measurements, whose correlation and changed codes look back over the resume; also where a rotation fills up W's rows.
+for recipe in recipe-tseng recipe-nvfp4 recipe-mxfp4-amd; do
+  measured="--set quant.recipe=$recipe --set train.eval_batches=0 --set metrics.every=2"
+  [ $recipe != recipe-mxfp4-amd ] || measured+=" --set quant.set=had.size=32"
+  for i in whole halves; do rm -rf "${scratch:?}/$i"; done
+  run whole $measured
+  run halves $measured --set train.steps=5
+  run halves $measured --resume
+  for f in metrics.jsonl digests.txt state.safetensors; do same whole halves $f; done
+done
+run halves $measured --set train.steps=4
+run halves $measured --resume --set metrics.every=0 --set train.steps=6 # nothing is measured, so that nothing is kept
+run halves $measured --resume
+sed -n 7p "$scratch/halves/metrics.jsonl" | grep -q '"layers"' || fail "no measurement after a resume"
+sed -n 7p "$scratch/halves/metrics.jsonl" | grep -q correlation && fail "a correlation with what was not kept"
+sed -n 9p "$scratch/halves/metrics.jsonl" | grep -q correlation || fail "no correlation after a resume"
+python3 - "$scratch/halves/state.safetensors" <<'P'
+import json, struct, sys
+raw = bytearray(open(sys.argv[1], "rb").read())
+n = struct.unpack("<Q", raw[:8])[0]
+at = json.loads(raw[8 : 8 + n])["metrics.codes.model.layers.0.mlp.up_proj"]["data_offsets"][0]
+raw[8 + n + at : 12 + n + at] = struct.pack("<f", 16)
+open(sys.argv[1], "wb").write(raw)
+P
+refuses "mxgold: $scratch/halves/state.safetensors: metrics.codes.model.layers.0.mlp.up_proj: expected codes of at most 15" \
+  "$mxgold" train "$scratch/llama.json" -o "$scratch/halves" $measured --resume
 # A signal ends it with a checkpoint; lines that were written after the checkpoint are cut off by the resume.
 "$mxgold" train "$scratch/llama.json" -o "$scratch/e" --set train.steps=100000 --set train.checkpoint_every=3 >/dev/null 2>"$scratch/said" &
 until [ -e "$scratch/e/state.safetensors" ]; do sleep 0.05; done

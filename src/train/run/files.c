@@ -32,7 +32,7 @@ static int has(const group *g, const mxi_model *m, size_t param) {
 static void name_of(char name[2 * MXI_NAME], const group *g, const mxi_param *p) { snprintf(name, 2 * MXI_NAME, "%s%s", g->prefix, p->name); }
 
 static mx_status write_groups(const char *path, const mxi_model *m, const group *groups, size_t n, const char *const (*meta)[2],
-                              mx_error *err) {
+                              const mxi_kept *kept, size_t n_kept, mx_error *err) {
   mx_writer *w;
   mx_status status = mx_writer_open(&w, path, err);
   if (status) return status;
@@ -45,15 +45,22 @@ static mx_status write_groups(const char *path, const mxi_model *m, const group 
       name_of(name, &groups[k], p);
       status = mx_writer_add(w, name, MX_F32, p->n_dims, shape, NULL);
     }
+  for (size_t k = 0; k < n_kept && !status; k++) {
+    const uint64_t shape[2] = {kept[k].rows, kept[k].cols};
+    status = mx_writer_add(w, kept[k].name, MX_F32, 2, shape, NULL);
+  }
   for (size_t i = 0; meta && meta[i][0] && !status; i++) status = mx_writer_meta(w, meta[i][0], meta[i][1]);
   if (status) mx_fail(err, status, "%s: %s", path, mx_status_text(status));
   if (!status) status = mx_writer_begin(w, err);
-  for (size_t k = 0, index = 0; k < n && !status; k++)
+  size_t index = 0;
+  for (size_t k = 0; k < n && !status; k++)
     for (size_t i = 0; i < m->n_params && !status; i++) {
       if (!has(&groups[k], m, i)) continue;
       const mxi_param *p = &m->params[i];
       status = mx_writer_write(w, index++, groups[k].values + p->offset, p->rows * p->cols * sizeof(float), err);
     }
+  for (size_t k = 0; k < n_kept && !status; k++)
+    status = mx_writer_write(w, index++, kept[k].values, kept[k].rows * kept[k].cols * sizeof(float), err);
   if (!status) return mx_writer_commit(w, err);
   mx_writer_abort(w);
   return status;
@@ -61,7 +68,7 @@ static mx_status write_groups(const char *path, const mxi_model *m, const group 
 
 mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err) {
   const group g = {"", gradients ? m->g : m->w, 0};
-  return write_groups(path, m, &g, 1, NULL, err);
+  return write_groups(path, m, &g, 1, NULL, NULL, 0, err);
 }
 
 static mx_status read_group(const mx_file *file, const mxi_model *m, const group *g, mx_error *err) {
@@ -152,7 +159,8 @@ static size_t state_groups(group groups[MOST_GROUPS], const mxi_model *m, const 
   return n;
 }
 
-mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, mx_error *err) {
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, const mxi_kept *kept,
+                          size_t n_kept, mx_error *err) {
   char counts[64];
   const size_t room = 64 * (m->n_params + 1);
   char *clip = malloc(room), *norm = malloc(2 * room), *held = malloc(64 * MX_OPERANDS * (m->n_linears + 1)), more[160];
@@ -173,7 +181,7 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
                                  {"late", late},
                                  {NULL, NULL}};
   group groups[MOST_GROUPS];
-  const mx_status status = write_groups(path, m, groups, state_groups(groups, m, o), meta, err);
+  const mx_status status = write_groups(path, m, groups, state_groups(groups, m, o), meta, kept, n_kept, err);
   free(clip);
   free(norm);
   free(held);

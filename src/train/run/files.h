@@ -10,8 +10,16 @@
 mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err);
 /** Parameters from such a file: every name with its shape, no other. */
 mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err);
-/** The state after `step` steps, and back. late: mxi_threshold_print()'s text; what was read is the caller's to free. */
-mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, mx_error *err);
+/* A matrix of float32 that the state keeps beside parameters and moments. */
+typedef struct mxi_kept {
+  char name[2 * MXI_NAME];
+  size_t rows, cols;
+  const float *values;
+} mxi_kept;
+
+/** The state after `step` steps, and back; kept [n_kept] is written too (mxi_metrics_state()). late: mxi_threshold_print()'s text; what was read is the caller's to free. */
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, const mxi_kept *kept,
+                          size_t n_kept, mx_error *err);
 mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, char **late, mx_error *err);
 
 /* A file of lines that grows by a step: "{"step": N, ..." or "N ...". */

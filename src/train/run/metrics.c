@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/file.h"
 #include "mxgold/math.h"
 #include "train/run/files.h"
 
@@ -35,6 +36,7 @@ static mx_status take_memory(mxi_metrics *t, mxi_model *m, mx_error *err) {
   for (int i = 0; i < 3; i++) *sets[i] = (mxi_products){mxi_model_floats(m, most), mxi_model_floats(m, most), mxi_model_floats(m, most)};
   t->error = mxi_model_take(m, m->n_linears, sizeof *t->error);
   t->codes = mxi_model_take(m, m->n_linears, sizeof *t->codes);
+  t->code_cols = mxi_model_take(m, m->n_linears, sizeof *t->code_cols);
   return m->no_memory ? mx_fail(err, MX_ERR_NOMEM, "no memory for metrics") : mxi_again_open(&t->again, m, err);
 }
 
@@ -78,16 +80,17 @@ static void compare_weights(mxi_metrics *t, const mx_tensor *tensor, const mx_sp
   const mx_format *format = mx_elem_format(spec->elem);
   const size_t n = tensor->rows * tensor->cols;
   const int first = !t->codes[t->index];
-  uint16_t *before = first ? t->codes[t->index] = calloc(n + 1, sizeof *before) : t->codes[t->index];
+  float *before = first ? t->codes[t->index] = calloc(n + 1, sizeof *before) : t->codes[t->index];
   size_t changed = 0, flipped = 0;
   if (!before) t->status = mx_fail(&t->err, MX_ERR_NOMEM, "no memory for metrics");
+  t->code_cols[t->index] = tensor->cols;
   for (size_t i = 0; i < n && before; i++) {
-    const uint16_t code = (uint16_t)mx_code_at(tensor, spec, i / tensor->cols, i % tensor->cols);
-    if (code != before[i]) {
+    const uint32_t code = mx_code_at(tensor, spec, i / tensor->cols, i % tensor->cols);
+    if ((float)code != before[i]) {
       changed++;
-      flipped += mx_decode(format, code) * mx_decode(format, before[i]) < 0;
+      flipped += mx_decode(format, code) * mx_decode(format, (uint32_t)before[i]) < 0;
     }
-    before[i] = code;
+    before[i] = (float)code; /* at most 8 bits */
   }
   if (first) return;
   t->changed = (double)changed / (double)n;
@@ -238,4 +241,66 @@ mx_status mxi_metrics_text(mxi_metrics *t, FILE *to, mx_error *err) {
   rewind(t->to);
   t->any = 0;
   return MX_OK;
+}
+
+/* ---- over a resume ---- */
+
+static const char *const error_name = "metrics.error.", *const codes_name = "metrics.codes.";
+
+static mxi_kept kept_as(const char *prefix, const mxi_model_linear *l, size_t cols, const float *values) {
+  mxi_kept kept = {.rows = l->O, .cols = cols, .values = values};
+  snprintf(kept.name, sizeof kept.name, "%s%s", prefix, l->name);
+  return kept;
+}
+
+size_t mxi_metrics_state(mxi_kept *kept, const mxi_metrics *t) {
+  size_t n = 0;
+  for (size_t i = 0; t->wanted && i < t->again.model->n_linears; i++) {
+    const mxi_model_linear *l = &t->again.model->linears[i];
+    if (t->error[i]) kept[n++] = kept_as(error_name, l, l->I, t->error[i]);
+    if (t->codes[i]) kept[n++] = kept_as(codes_name, l, t->code_cols[i], t->codes[i]);
+  }
+  return n;
+}
+
+/* The matrix of a linear, if the state has it. most: the largest whole number that may be in it; 0: any number. */
+static mx_status take_back(float **out, const mx_file *file, const char *prefix, const mxi_model_linear *l, size_t cols, unsigned most,
+                           mx_error *err) {
+  const mxi_kept kept = kept_as(prefix, l, cols, NULL);
+  const mx_array *a;
+  mx_error ignored;
+  if (mx_file_find(&a, file, kept.name, &ignored)) return MX_OK;
+  const char *path = mx_file_path(file);
+  if (a->n_dims != 2 || a->shape[0] != kept.rows || a->shape[1] != cols)
+    return mx_fail(err, MX_ERR_SHAPE, "%s: %s: expected the shape [%zu, %zu]", path, kept.name, kept.rows, cols);
+  const size_t n = kept.rows * cols;
+  float *x = malloc((n + 1) * sizeof *x);
+  mx_status status = x ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "no memory for metrics");
+  if (!status && mx_array_read_f32(x, a, 0, n, 0))
+    status = mx_fail(err, MX_ERR_UNSUPPORTED, "%s: %s is %s, expected f32", path, kept.name, mx_dtype_name(a->dtype));
+  for (size_t i = 0; i < n && most && !status; i++)
+    if (!(x[i] >= 0 && x[i] <= (float)most && x[i] == floorf(x[i])))
+      status = mx_fail(err, MX_ERR_FORMAT, "%s: %s: expected codes of at most %u", path, kept.name, most);
+  *out = status ? NULL : x;
+  if (status) free(x);
+  return status;
+}
+
+mx_status mxi_metrics_resume(mxi_metrics *t, const char *path, mx_error *err) {
+  mx_file *file;
+  if (!t->wanted) return MX_OK;
+  mx_status status = mx_file_open(&file, path, err);
+  if (status) return status;
+  for (size_t i = 0; i < t->again.model->n_linears && !status; i++) {
+    const mxi_model_linear *l = &t->again.model->linears[i];
+    const mx_spec *w = &l->recipe->q[MX_Q2];
+    const size_t tile = w->had_size ? w->had_size : 1;
+    if (!t->wanted[i]) continue;
+    t->code_cols[i] = (l->I + tile - 1) / tile * tile; /* a rotation fills up its last tile */
+    if (!l->recipe->off[MX_WGRAD]) status = take_back(&t->error[i], file, error_name, l, l->I, 0, err);
+    if (!status && w->elem != MX_ELEM_NONE)
+      status = take_back(&t->codes[i], file, codes_name, l, t->code_cols[i], (1u << mx_elem_format(w->elem)->bits) - 1, err);
+  }
+  mx_file_close(file);
+  return status;
 }

@@ -7,6 +7,7 @@
 #include "mxgold/ablate.h"
 #include "train/run/again.h"
 #include "train/run/config.h"
+#include "train/run/files.h"
 
 /* One operand as it was quantised. */
 typedef struct mxi_operand_metrics {
@@ -19,10 +20,11 @@ typedef struct mxi_operand_metrics {
 typedef struct mxi_metrics {
   const mxi_config *config;
   mxi_again again;
-  unsigned char *wanted;                    /* [n_linears] */
-  mxi_products exact, first, second;        /* of the linear under way; the two draws become their errors */
-  float **error;                            /* [n_linears]: the error of dw at the measurement before; NULL: none yet */
-  uint16_t **codes;                         /* the same of the codes of W */
+  unsigned char *wanted;             /* [n_linears] */
+  mxi_products exact, first, second; /* of the linear under way; the two draws become their errors */
+  float **error;                     /* [n_linears]: the error of dw at the measurement before; NULL: none yet */
+  float **codes;                     /* the same of the codes of W, [O][code_cols] */
+  size_t *code_cols;
   mxi_operand_metrics operand[MX_OPERANDS]; /* of the linear under way */
   double changed, flipped;                  /* shares of W's codes since the measurement before; below 0: none */
   size_t index;                             /* the linear under way, its inputs */
@@ -44,5 +46,11 @@ void mxi_metrics_close(mxi_metrics *t);
 void mxi_metrics_linear(mxi_metrics *t, size_t index, const float *dy, const float *x, int wants_dx);
 /** Write the step's text, ', "layers": {...}', if there is any. */
 mx_status mxi_metrics_text(mxi_metrics *t, FILE *to, mx_error *err);
+
+/** What stands from measurement to measurement, for the state: errors of dw and W's codes, in `kept`, which has room for two a linear. Returns how
+ *  many there are. */
+size_t mxi_metrics_state(mxi_kept *kept, const mxi_metrics *t);
+/** And back from the state at `path`; what it has nothing of begins anew. */
+mx_status mxi_metrics_resume(mxi_metrics *t, const char *path, mx_error *err);
 
 #endif

@@ -143,6 +143,7 @@ static mx_status begin(run *r, mx_error *err) {
     if (!status && !mxi_threshold_parse(&r->threshold, r->model, late))
       status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", r->path.state);
     free(late);
+    if (!status) status = mxi_metrics_resume(&r->layers, r->path.state, err);
   }
   if (!status) status = mxi_config_write(&r->config, r->path.config, err);
   if (!status) status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
@@ -325,9 +326,12 @@ static mx_status evaluate_both(run *r, mx_error *err) {
 static mx_status checkpoint(run *r, mx_error *err) {
   if (fflush(r->metrics.to) || fflush(r->digests.to)) return mx_fail(err, MX_ERR_IO, "%s: %s", r->how->dir, strerror(errno));
   char *late = mxi_threshold_print(&r->threshold);
+  mxi_kept *kept = calloc(2 * r->model->n_linears + 1, sizeof *kept);
   const mx_status status =
-      late ? mxi_write_state(r->path.state, r->model, &r->optim, r->step, late, err) : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+      late && kept ? mxi_write_state(r->path.state, r->model, &r->optim, r->step, late, kept, mxi_metrics_state(kept, &r->layers), err)
+                   : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   free(late);
+  free(kept);
   return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
 }
 
