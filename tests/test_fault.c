@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/run.h"
 #include "mxgold/mxgold.h"
@@ -142,11 +143,10 @@ END_TEST
 
 /* A kernel with the fault is told so that the words give every byte, of another input too. */
 START_TEST(found_and_predicts) {
-  static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},
-                                           {"ocp-mxfp4", "all: code <- sign of pair"},
-                                           {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"},
-                                           {"nvfp4-plain", "all: input <- relu"},
-                                           {"ocp-mxfp4", "all: divisor <- row -1"}};
+  static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},  {"ocp-mxfp4", "all: code <- sign of pair"},
+                                           {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"}, {"nvfp4-plain", "all: input <- relu"},
+                                           {"ocp-mxfp4", "all: divisor <- row -1"},           {"ocp-mxfp4", "all: rotation <- sequency 16"},
+                                           {"nvfp4-plain", "rows=0: tensor amax <- only"}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
   fill(x[1], 7);
@@ -189,6 +189,51 @@ START_TEST(found_and_predicts) {
 }
 END_TEST
 
+/* Zeros for an output, as of a kernel that never ran, fit every rule that has a floor large enough: that is no answer. */
+START_TEST(constant_output_decides_nothing) {
+  static float x[ROWS * COLS];
+  static uint8_t codes[ROWS * COLS], scales[ROWS * COLS / 32];
+  mx_identity id;
+  fill(x, 1);
+  const mx_sample s = {.rows = ROWS,
+                       .cols = COLS,
+                       .ld = COLS,
+                       .x = x,
+                       .codes = codes,
+                       .scales = scales,
+                       .scale_rows = ROWS,
+                       .scale_cols = COLS / 32,
+                       .scale_bytes = 1};
+  ck_assert_int_eq(mx_identify(&id, &s, 1, &(mx_identify_options){.seconds = 1, .no_undecided = 1}, NULL), MX_OK);
+  ck_assert_int_eq(id.grade, MX_GRADE_NONE);
+}
+END_TEST
+
+/* The clock ends the search for faults too, and that is said. */
+START_TEST(the_clock_is_heeded) {
+  static float x[ROWS * COLS];
+  static uint8_t codes[ROWS * COLS], scales[ROWS * COLS / 32];
+  mx_identity id;
+  fill(x, 1);
+  for (size_t i = 0; i < ROWS * COLS; i++) codes[i] = (uint8_t)(i * 2654435761u >> 28 & 15);
+  for (size_t i = 0; i < ROWS * COLS / 32; i++) scales[i] = (uint8_t)(120 + i % 7);
+  const mx_sample s = {.rows = ROWS,
+                       .cols = COLS,
+                       .ld = COLS,
+                       .x = x,
+                       .codes = codes,
+                       .scales = scales,
+                       .scale_rows = ROWS,
+                       .scale_cols = COLS / 32,
+                       .scale_bytes = 1};
+  const clock_t began = clock();
+  ck_assert_int_eq(mx_identify(&id, &s, 1, &(mx_identify_options){.seconds = 0.2, .n_threads = 1, .no_undecided = 1}, NULL), MX_OK);
+  ck_assert_int_eq(id.complete, 0);
+  ck_assert_int_eq(id.grade, MX_GRADE_NONE);
+  ck_assert_double_lt((double)(clock() - began) / CLOCKS_PER_SEC, 2);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("fault");
   TCase *c = tcase_create("fault");
@@ -198,6 +243,8 @@ int main(void) {
   tcase_add_test(c, worked_by_hand);
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
+  tcase_add_test(c, constant_output_decides_nothing);
+  tcase_add_test(c, the_clock_is_heeded);
   suite_add_tcase(s, c);
   return run_suite(s);
 }

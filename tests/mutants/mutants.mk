@@ -13,3 +13,4 @@ identify-time: deps-test $(B)/tests/test_identify ## how long identify takes for
 .PHONY: strangers
 strangers: deps $(B)/mxgold ## wrong kernels in numpy (PYTHON with numpy): what identify answers, and whether that predicts a second input
 	cd tests/strangers && $(PYTHON) strangers.py $(abspath $(B)/mxgold)
+	cd tests/strangers && SET=fresh $(PYTHON) strangers.py $(abspath $(B)/mxgold)

@@ -1,11 +1,11 @@
 """Wrong kernels written by strangers: what does identify answer, and does its answer predict?
 
-usage: strangers.py MXGOLD [NAME...]     environment: KIND=activation|heavy|small|silent for all kernels, SEED=N
+usage: strangers.py MXGOLD [NAME...]     environment: KIND=activation|heavy|small|silent for all kernels, SEED=N, SET=fresh (fresh.py)
 
 For each kernel: identify on one input; what it gives to reproduce is run on a second input of the same kind, and compared byte by byte.
   named     exit 0 or a named fault, and every byte of the second input
   FALSE     exit 0 or a named fault, and not every byte of it: an answer that costs trust
-  honest    no such answer
+  honest    no such answer: nothing, a spec that only fits, or a cause in words that no fault says (grade none)
 Exit status 1 if any answer is false.
 """
 import json
@@ -19,7 +19,8 @@ import tempfile
 import numpy as np
 
 from inputs import KINDS
-from kernels import ROWS
+import fresh
+import kernels
 
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
@@ -91,7 +92,7 @@ def run(mxgold, folder, row, seed):
     answer = json.loads(p.stdout)
     bug = answer.get("bug") or {}
     left = bug.get("left", {})
-    claims = p.returncode == 0 or (bug.get("name") and not any(left.values()))
+    claims = p.returncode == 0 or (bug.get("name") and not any(left.values()) and answer["grade"] != "none")
     predicts = None
     if answer.get("reproduce") is not None and (answer["reproduce"] or answer["exact"]):
         q = subprocess.run([mxgold, "quantize", path[2] + ":input", "-o", path[3], *answer["reproduce"]], capture_output=True, text=True)
@@ -109,7 +110,7 @@ def main():
     count = {"named": 0, "FALSE": 0, "honest": 0, "trouble": 0}
     slowest = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for row in ROWS:
+        for row in (fresh if os.environ.get("SET") == "fresh" else kernels).ROWS:
             if only and not any(o in row[0] for o in only):
                 continue
             what, answer, took, predicts = run(mxgold, folder, row, seed)

@@ -383,9 +383,9 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
     if (q) return q;
   }
   if (samples[0].codes) {
-    const deadline bugs_until = mxi_deadline_within(until, for_bugs(allowed));
-    const int told = mxi_name_bug(bug, samples, n_samples, threads, bugs_until);
-    if (mxi_name_faults(&faulty, &key_like, told ? bug : NULL, samples, n_samples, bugs_until) && (told || !key_like)) *bug = faulty;
+    const int told = mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed)));
+    const deadline faults_until = mxi_deadline_within(until, for_bugs(allowed));
+    if (mxi_name_faults(&faulty, &key_like, told ? bug : NULL, samples, n_samples, faults_until) && (told || !key_like)) *bug = faulty;
     if (told || (faulty.name && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   q = first_wave(&w, all, *n_all, budget);

@@ -28,7 +28,7 @@ static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_a
       break;
     }
   *number = v;
-  return wide;
+  return wide > 0 ? wide : ldexp(1, -22); /* no number is known better than binary32 holds it */
 }
 
 /* By chance one of so many intervals as narrow as that holds a number of as few digits. */
@@ -52,13 +52,28 @@ static int is_of_a_preset(size_t which, float v) {
   return 0;
 }
 
+/* The tensor scale is stored, so that it gives tensor.target to the last digit, whatever the kernel took for the tensor's maximum; and a maximum of few
+ * digits, as of bfloat16, makes a target of few. Only a target that people would choose is believed: of four digits, or a power of two of the formats'. */
+enum { TARGET_DIGITS = 4 };
+static int is_a_target(const mx_spec *s) {
+  int exponent;
+  const double whole = mx_format_max(mx_elem_format(s->elem)) * mx_format_max(mx_scale_format(s->scale)), t = (double)s->tensor_target;
+  return digits_of(t) <= TARGET_DIGITS || (t > 0 && frexp(t / whole, &exponent) == 0.5);
+}
+
+/* Kernels have a constant of their own; more of them describe another cause. */
+enum { MOST_OWN = 1 };
+
 int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) {
   mx_spec t = q->best.spec;
   const double most = mx_format_max(mx_elem_format(t.elem));
   float *const numbers[] = {&t.scale_max_n, &t.tensor_target, &t.elem_prescale, &t.scale_min};
+  size_t own = 0;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
     if (is_of_a_preset(i, *numbers[i])) continue;
+    if (++own > MOST_OWN) return 0;
+    if (numbers[i] == &t.tensor_target && !is_a_target(&t)) return 0;
     const double wide = slack(q, numbers[i], &t, as_good_as);
     if (!is_certain((double)*numbers[i], wide, most)) return 0;
   }

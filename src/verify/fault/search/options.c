@@ -115,6 +115,7 @@ static void scales(list *l, const mx_spec *spec) {
   add(l, MX_FAULT_SCALE_UP, 0);
   if (spec->select == MX_SELECT_FOURSIX) add(l, MX_FAULT_SCALE_WORSE, 0);
   EACH(l, MX_FAULT_SCALE_ROW, -1, 1);
+  EACH(l, MX_FAULT_SCALE_VALUE, 126, 127, 0, 254, 56);
   EACH(l, MX_FAULT_SCALE_BLOCK, -1, 1);
   EACH(l, MX_FAULT_STORE_PLUS, 1, -1, 2, -2, -127, 127);
   EACH(l, MX_FAULT_STORE_ROW, -1, 1, -2, 2, -4, 4, -8, -16, -32, -64, -128);

@@ -8,7 +8,7 @@
 #include "verify/fault/search/effort.h"
 
 /* Elements of a sample that the search looks at: its first rows. What is found is run over all. */
-enum { VIEW_ELEMENTS = 1 << 16, VIEW_ROWS = 12, VIEW_COUNTED = 8 };
+enum { VIEW_ELEMENTS = 1 << 17, VIEW_ROWS = 12, VIEW_COUNTED = 8 };
 
 typedef struct view {
   const mx_sample *s;
