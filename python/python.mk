@@ -43,6 +43,11 @@ sdist: deps-python ## the source archive beside it, for pip
 PY_CHECK ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 check-python: deps-python ## the wheel in a fresh environment: its tests, without network
 	@MAKE="$(MAKE)" python/tests/run.sh $(PY_CHECK) $(PY_B) $(PY_TESTS)
+# What the archive's interpreter lacks comes from a package index, pinned: without it those tests are skipped, and pytest says so.
+.PHONY: check-python-extras
+PY_EXTRAS := matplotlib==3.10.0 pandas==2.2.3 polars==1.17.1 nbclient==0.10.2 nbformat==5.10.4 ipykernel==6.29.5 hypothesis==6.122.3
+check-python-extras: deps-python ## notebooks by a Jupyter kernel, plots, pandas and polars, Hypothesis: needs a package index
+	@MAKE="$(MAKE)" MXGOLD_EXTRAS="$(PY_EXTRAS)" python/tests/run.sh $(PY_CHECK) $(PY_B) test_notebooks.py test_ablate.py test_strategies.py
 # The whole peer files, of which tests/peers has slices: make python-presets PEERS=FOLDER
 python-presets: deps-python ## every byte of the peers' whole files through Python (PEERS=FOLDER)
 	@MAKE="$(MAKE)" MXGOLD_PEERS="$(abspath $(PEERS))" python/tests/run.sh $(PY_CHECK) $(PY_B) test_peers.py

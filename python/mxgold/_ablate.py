@@ -19,7 +19,8 @@ class Ablation:
     """The measurements of ablate(): a sequence of rows, each a dict, one for each tensor and spec.
 
     columns: names of the figures, those of `mxgold ablate --json` (sqnr_db, bits, mse, behind_db with behind_low and behind_high, pareto, ...).
-    specs: a row for each spec over all tensors. report: all that the program says. polars.DataFrame(list(table)) takes the rows as they are.
+    specs: a row for each spec over all tensors. report: all that the program says. to_pandas(), to_polars() and to_csv() hand the rows on,
+    plot_front() and plot_behind() draw them.
     """
 
     def __init__(self, report: Mapping[str, Any]) -> None:
@@ -57,7 +58,35 @@ class Ablation:
         """A pandas.DataFrame of the rows."""
         import pandas
 
-        return pandas.DataFrame(self.rows)
+        return pandas.DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame of the rows; a column with fractions in it is one of floats throughout."""
+        import polars
+
+        return polars.DataFrame(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {name: [row.get(name) for row in self.rows] for name in self.columns}
+        for name, values in columns.items():
+            if any(isinstance(v, float) for v in values):
+                columns[name] = [None if v is None else float(v) for v in values]
+        return columns
+
+    def plot_front(self, tensor: str | None = None, *, ax: Any = None) -> Any:
+        """Draw the SQNR of each spec against its bits, with the front of those that nothing beats at fewer bits (extra `plot`).
+
+        tensor: which one, if there are several. ax: matplotlib's axes to draw on; new ones by default. Returns the axes. Raises Error (tensor).
+        """
+        from ._plot import front
+
+        return front(self, tensor, ax)
+
+    def plot_behind(self, tensor: str | None = None, *, ax: Any = None) -> Any:
+        """Draw how many decibels each spec is behind the best, with the interval of 95 % (extra `plot`); arguments as plot_front()."""
+        from ._plot import behind
+
+        return behind(self, tensor, ax)
 
     def _repr_html_(self) -> str:
         from ._html import ablation_html

@@ -233,6 +233,11 @@ class Identity:
     grade: str = "none"
     report: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def fault(self) -> str | None:
+        """What is wrong over a preset, as `mxgold quantize --fault` takes it; None if no fault was found."""
+        return self.bug.get("fault") if self.bug else None
+
     def _repr_html_(self) -> str:
         from ._html import identity_html
 
@@ -296,7 +301,7 @@ def reproduction(spec: Spec) -> str:
 
 def judge_micro(found: Identity, x: Any, micro: Any) -> Identity:
     """The search reads codes and scales; what it found must give the micro-scales too."""
-    if micro is None or not found.exact:
+    if micro is None or not found.exact or found.spec is None:
         return found
     mine = _core.quantize(x, spec=found.spec).micro
     given = to_numpy(micro, "micro")[0]
@@ -304,11 +309,11 @@ def judge_micro(found: Identity, x: Any, micro: Any) -> Identity:
         return found
     name = found.spec.preset or str(found.spec)
     if mine is None or mine.size != given.size:
-        return replace(found, exact=False, verdict=f"Codes and scales are those of {name}, which stores no such micro-scales.")
+        return replace(found, exact=False, grade="none", verdict=f"Codes and scales are those of {name}, which stores no such micro-scales.")
     wrong = np.argwhere((mine != given.reshape(mine.shape)).any(-1))
     row, block = (int(i) for i in wrong[0])
     said = f"Codes and scales are those of {name}; the micro-scales of {len(wrong)} of {mine.size // 3} blocks are not, first of row {row}, block {block}."
-    return replace(found, exact=False, preset=None, verdict=said)
+    return replace(found, exact=False, grade="none", preset=None, verdict=said)
 
 
 def _named(spec: Spec, preset: str) -> Spec:

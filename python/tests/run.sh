@@ -18,6 +18,8 @@ wheel=$(tail -n 1 "$folder/wheel.txt")
 rm -rf "$folder/venv"
 "$python" -m venv --system-site-packages "$folder/venv"
 "$folder/venv/bin/python" -m pip install -q --no-index --no-deps --disable-pip-version-check "$wheel"
+# shellcheck disable=SC2086 # a list of packages
+[ -z "${MXGOLD_EXTRAS:-}" ] || "$folder/venv/bin/python" -m pip install -q --disable-pip-version-check $MXGOLD_EXTRAS || skip "no package index for $MXGOLD_EXTRAS"
 # NumPy and pytest of an environment, if PYTHON is one's: the new one sees only those of its base.
 site=$("$python" -c 'import os, numpy; print(os.path.dirname(os.path.dirname(numpy.__file__)))')
 scratch=$(mktemp -d)

@@ -13,7 +13,8 @@ import numpy as np
 from .. import _core, _program
 from .._arrays import as_like
 from .._cases import Case
-from .._errors import DtypeError
+from .._errors import DtypeError, Error
+from .._files import load
 from .._quantized import Quantized
 from .._spec import Spec, make
 from .._verify import Identity, beside, diff, identity_of, judge_micro, kernel_tensors, reproduction
@@ -28,7 +29,7 @@ class Explanation:
     """What a kernel does.
 
     ok: its bytes are those of the preset that was asked for, or of a deviation that is allowed; without a preset, a spec was found and confirmed.
-    verdict: one or two sentences; identity: what was found, with spec and preset; confirmed: fresh inputs gave the bytes of that spec;
+    verdict: one or two sentences; identity: what was found, with spec, preset and fault; confirmed: fresh inputs gave the bytes of that spec or fault;
     cases, fresh: how many tensors were used.
     """
 
@@ -40,8 +41,18 @@ class Explanation:
     fresh: int
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> Spec | None:
         return self.identity.spec
+
+    @property
+    def grade(self) -> str:
+        """ "confirmed" if fresh inputs gave the bytes of the answer too, else "fits" (what was seen) or "none"."""
+        return "confirmed" if self.confirmed else "fits" if self.identity.grade == "confirmed" else self.identity.grade
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong over a preset, as `mxgold quantize --fault` takes it; None if no fault was found."""
+        return self.identity.fault
 
     @property
     def preset(self) -> str | None:
@@ -105,11 +116,11 @@ def explain(
     if not right and outputs:
         largest, given = max(outputs, key=lambda o: int(o[0].x.size))
         plainer = beside(asked, found, largest.x, *given)
-        if all(_gives(plainer.spec, case, given) for case, given in outputs):
+        if plainer.spec is not None and all(_gives(plainer.spec, case, given) for case, given in outputs):
             found = plainer
     fresh, confirmed = _confirm(kernel, asked, found, seed, like)
-    ok = confirmed if wanted is None else right or _is_allowed(allow, asked, found)
-    said = found.verdict + ("" if confirmed else " Fresh inputs do not confirm it." if found.exact or found.bug is None else "")
+    ok = (confirmed and found.exact) if wanted is None else right or _is_allowed(allow, asked, found)
+    said = found.verdict + ("" if confirmed or found.grade == "none" else " Fresh inputs do not confirm it.")
     return Explanation(ok and confirmed if found.exact else ok, said, found, confirmed, len(telling), fresh)
 
 
@@ -118,7 +129,10 @@ def _gives(spec: Spec, case: Case, given: Outputs) -> bool:
     right = _core.quantize(case.x, spec=spec)
     if (right.micro is None) != (micro is None):
         return False
-    return diff(right, codes=codes, scales=scales, tensor_scale=scale, micro=micro).equal
+    try:
+        return diff(right, codes=codes, scales=scales, tensor_scale=scale, micro=micro).equal
+    except Error:  # codes or scales of another format
+        return False
 
 
 def _with_all_micro(found: Identity, outputs: list[tuple[Case, Outputs]]) -> Identity:
@@ -131,7 +145,7 @@ def _with_all_micro(found: Identity, outputs: list[tuple[Case, Outputs]]) -> Ide
 def _right(spec: Spec) -> Identity:
     name = spec.preset or str(spec)
     said = f"Your kernel does what {name} does: every byte is the same."
-    return Identity(True, spec.preset, spec, said, reproduction(spec), True)
+    return Identity(True, spec.preset, spec, said, reproduction(spec), True, grade="confirmed")
 
 
 def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int) -> Identity:
@@ -143,13 +157,30 @@ def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int) -
 
 
 def _confirm(kernel: Kernel, asked: Spec, found: Identity, seed: int, like: Any) -> tuple[int, bool]:
-    """Fresh inputs: does the kernel give the bytes of what was found?"""
-    same = found.exact
+    """Fresh inputs: does the kernel give the bytes of what was found, a spec or a fault over a preset?"""
+    same = (found.exact and found.spec is not None) or found.fault is not None
     fresh = cases(spec=asked, suites=("random", "ties", "boundary"), seed=seed + 1000003, shape=(48, 192))
     for case in fresh:
         given = _outputs(kernel, np.ascontiguousarray(case.x), like)
-        same = same and _gives(found.spec, case, given)
+        if same and found.exact and found.spec is not None:
+            same = _gives(found.spec, case, given)
+        elif same:
+            same = _fault_gives(found, case, given)
     return len(fresh), same
+
+
+def _fault_gives(found: Identity, case: Case, given: Outputs) -> bool:
+    """A kernel's bytes are those of `mxgold quantize` with the fault that was found."""
+    codes, scales, scale, _ = given
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        source, result = (os.path.join(folder, name) for name in ("x.safetensors", "q.safetensors"))
+        _core.write_file(source, [("input", "f32", case.x)], {})
+        try:
+            _program.run(["quantize", f"{source}:input", "-o", result, *found.report["reproduce"]])
+            wrong = load(result)
+            return isinstance(wrong, Quantized) and diff(wrong, codes=codes, scales=scales, tensor_scale=scale).equal
+        except Error:  # a fault that was made for other sizes
+            return False
 
 
 def _is_allowed(allow: Any, asked: Spec, found: Identity) -> bool:
