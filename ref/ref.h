@@ -1,4 +1,4 @@
-/** The reference: slow, obvious, scalar and exact, laid out in the order of docs/reference/SPEC.md. It alone writes golden bits.
+/** Declares the reference: slow, obvious, scalar and exact, laid out in the order of docs/reference/SPEC.md. It alone writes golden bits.
  *
  *  Each call is the twin of the mx_ call of the same name and takes and gives the same; differences are said here. Nothing of src/ is used: the
  *  two share formats/ (the tables) and the structs of include/mxgold. No host floating point decides a bit: numbers are sign, exponent and

@@ -1,4 +1,4 @@
-/* make exhaustive: every float, by table.
+/* Encodes every float, by table (make exhaustive).
  *
  * Encoding is monotone in each sign, so a format and rounding are known by their steps: the first float of each code. The steps are found by
  * bisection with ref_encode, and proved by calling it on both sides of each. Then all 2^32 floats go through the library and must agree.

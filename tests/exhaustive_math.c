@@ -1,8 +1,8 @@
-/* All 2^32 floats through the functions of math.h.
- *   exhaustive_math [NAME [STRIDE [REF]]]      NAME: one function, "all" for each; STRIDE: every STRIDE-th float alone (1)
- * Against the C library: the largest error in ulps, which formats/math.def states, and how many results are not those of correct rounding. Its double
- * functions tell where that is clear, its long double functions where the error is near a half or the function near a root. Every bit of each vector
- * ISA against the others, and of all and the scalar code against the reference on every REF-th (61) chunk. Exit 1 if a bound or a bit does not hold. */
+/* Runs all 2^32 floats through the functions of math.h. exhaustive_math [NAME [STRIDE [REF]]]      NAME: one function, "all" for each; STRIDE: every
+ * STRIDE-th float alone (1) Against the C library: the largest error in ulps, which formats/math.def states, and how many results are not those of
+ * correct rounding. Its double functions tell where that is clear, its long double functions where the error is near a half or the function near a
+ * root. Every bit of each vector ISA against the others, and of all and the scalar code against the reference on every REF-th (61) chunk. Exit 1 if
+ * a bound or a bit does not hold. */
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>

@@ -1,4 +1,4 @@
-/* make golden, make golden-check: the digests of golden/HASHES and the small vectors of golden/vectors, by the reference model alone.
+/* Writes the digests of golden/HASHES and the small vectors of golden/vectors, by the reference model alone (make golden, make golden-check).
  *
  *   golden DIR     writes DIR/HASHES and DIR/vectors/PRESET.mxv; the check writes elsewhere and diffs
  * A line of HASHES is never changed: a corrected vector gets a new name, and each line has the version that added it. */

@@ -1,4 +1,4 @@
-/* The kernels of this machine held to golden/HASHES, which ref/ wrote, float32 functions and products to tests/lib/math_digests.h, and then
+/* Holds the kernels of this machine to golden/HASHES, which ref/ wrote, float32 functions and products to tests/lib/math_digests.h, and then
  * operation by operation to the scalar code.
  *
  *   isa_digests HASHES     compares every `quantize`, `dequantize` and `dequantize:ORDER` line of it; 1 if one differs or is missing

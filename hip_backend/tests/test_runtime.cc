@@ -1,4 +1,4 @@
-/* The host runtime reports what it must, names where, and is silent about a kernel that is right. */
+/* Tests that the host runtime reports what it must, names where, and is silent about a kernel that is right. */
 #include <stdio.h>
 #include <vector>
 

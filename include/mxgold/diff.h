@@ -15,9 +15,9 @@ enum { MX_DIFF_PATTERNS = 16, MX_DIFF_WORDS = 200, MX_DIFF_ROWS = 64, MX_DIFF_CO
 typedef struct mx_diff_example {
   size_t row, col;
   uint32_t code_a, code_b, scale_a, scale_b;
-  double value_a, value_b;
-  float x, amax;        /* of the input, if there is one */
-  double quotient, tie; /* x / (scale of A * tensor scale), and its distance to the nearest midpoint of codes; NaN without an input */
+  double value_a, value_b; /* what the codes stand for, under the scale of the block and the tensor scale */
+  float x, amax;           /* of the input, if there is one */
+  double quotient, tie;    /* x / (scale of A * tensor scale), and its distance to the nearest midpoint of codes; NaN without an input */
 } mx_diff_example;
 
 /** How two results are compared. In the zero struct NaN equals NaN whatever its code or sign, codes under a NaN scale do not count, and -0

@@ -1,4 +1,4 @@
-/* mxgold bench: how fast this machine is at each operation, against what memory allows, the scalar code and the reference model. */
+/* Runs mxgold bench: how fast this machine is at each operation, against what memory allows, the scalar code and the reference model. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* mxgold compare: a tensor under several presets, side by side, held to the reference model. */
+/* Runs mxgold compare: a tensor under several presets, side by side, held to the reference model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* mxgold convert: other layouts of scales, other orders of nibbles. */
+/* Runs mxgold convert: other layouts of scales, other orders of nibbles. */
 #include <stdlib.h>
 
 #include "cli/base/cli.h"

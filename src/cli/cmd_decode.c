@@ -1,4 +1,4 @@
-/* mxgold decode: values of codes. */
+/* Runs mxgold decode: values of codes. */
 #include <stdlib.h>
 #include <string.h>
 

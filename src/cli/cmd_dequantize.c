@@ -1,4 +1,4 @@
-/* mxgold dequantize: values of a quantised tensor. */
+/* Runs mxgold dequantize: values of a quantised tensor. */
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/tensor_io.h"

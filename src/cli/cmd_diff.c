@@ -1,4 +1,4 @@
-/* mxgold diff A B: what differs between two quantised tensors, and why. */
+/* Runs mxgold diff A B: what differs between two quantised tensors, and why. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* mxgold encode: codes of single values. */
+/* Runs mxgold encode: codes of single values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

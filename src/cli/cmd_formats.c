@@ -1,4 +1,4 @@
-/* mxgold formats [TABLE]: every row of formats/. */
+/* Runs mxgold formats [TABLE]: every row of formats/. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* mxgold gemm: product of two quantised matrices under a named accumulation model. */
+/* Runs mxgold gemm: the product of two quantised matrices under a named accumulation model. */
 #include <stdlib.h>
 #include <string.h>
 

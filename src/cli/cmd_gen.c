@@ -1,4 +1,4 @@
-/* mxgold gen SUITE: vectors for a spec. */
+/* Runs mxgold gen SUITE: vectors for a spec. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

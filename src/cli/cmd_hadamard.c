@@ -1,4 +1,4 @@
-/* mxgold hadamard: rotate along the last axis. */
+/* Runs mxgold hadamard: rotation along the last axis. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* mxgold help: help on a command, the man page, shell completion. */
+/* Runs mxgold help: help on a command, the man page, shell completion. */
 #include "cli/commands.h"
 #include "help.h"
 

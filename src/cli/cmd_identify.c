@@ -1,4 +1,4 @@
-/* mxgold identify: which spec does a black box follow? */
+/* Runs mxgold identify: the spec that a black box follows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

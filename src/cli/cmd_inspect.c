@@ -1,4 +1,4 @@
-/* mxgold inspect: tensors, metadata and digests of a file; histograms and error of a quantised one. */
+/* Runs mxgold inspect: tensors, metadata and digests of a file; histograms and error of a quantised one. */
 #include <stdio.h>
 #include <string.h>
 

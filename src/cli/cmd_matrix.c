@@ -1,4 +1,4 @@
-/* mxgold matrix: which presets differ on which suite. */
+/* Runs mxgold matrix: which presets differ on which suite. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* mxgold mma: matrix products in the bits of a tensor core or matrix core. */
+/* Runs mxgold mma: matrix products in the bits of a tensor core or matrix core. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* mxgold models: the models of matrix units, their sources and what each was held to. */
+/* Runs mxgold models: the models of matrix units, their sources and what each was held to. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* mxgold presets: named specs; one in full with its source. */
+/* Runs mxgold presets: named specs; one in full with its source. */
 #include <stdio.h>
 #include <string.h>
 

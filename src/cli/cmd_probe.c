@@ -1,4 +1,4 @@
-/* mxgold probe: the model of a matrix unit, from tiles that a device has run. */
+/* Runs mxgold probe: the model of a matrix unit, from tiles that a device has run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* mxgold quantize: exact codes and scales of a tensor. */
+/* Runs mxgold quantize: exact codes and scales of a tensor. */
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-/* mxgold selftest: is this build, on this machine, one whose bits can be trusted? Seconds; make check and make exhaustive go further. */
+/* Runs mxgold selftest, which asks whether this build, on this machine, is one whose bits can be trusted. Seconds; make check and make exhaustive go
+ * further. */
 #include <fenv.h>
 #include <float.h>
 #include <math.h>

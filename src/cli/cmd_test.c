@@ -1,4 +1,4 @@
-/* mxgold test --plugin KERNEL.so: a kernel against a preset on every suite. */
+/* Runs mxgold test --plugin KERNEL.so: a kernel against a preset on every suite. */
 #include <signal.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* mxgold verify: vectors against vectors, or against what their header asks for. */
+/* Runs mxgold verify: vectors against vectors, or against what their header asks for. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

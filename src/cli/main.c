@@ -1,4 +1,4 @@
-/* mxgold COMMAND ...: find the command, parse its options, run it. */
+/* Runs mxgold COMMAND ...: it finds the command, parses its options and runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Memory of a call: from the caller's workspace, or from the heap where there is none. */
+/* Declares memory of a call: from the caller's workspace, or from the heap where there is none. */
 #ifndef MX_CORE_ROOM_H
 #define MX_CORE_ROOM_H
 

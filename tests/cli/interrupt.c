@@ -1,7 +1,7 @@
-/* Preloaded: a signal at a stated call, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the Nth call of
- * pwrite or pread, behind the Nth rename or mmap of a file, or behind the Nth file that open makes, which then takes its time.
- * With SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename; fsync, flock and an fcntl that asks for a descriptor's flags before they do anything. With NO_NAMELESS set the file system has no files
- * without names. */
+/* Sends a signal at a stated call when it is preloaded, so that no test has to meet the moment by the clock. INTERRUPT=FUNCTION:N:SIGNAL, within the
+ * Nth call of pwrite or pread, behind the Nth rename or mmap of a file, or behind the Nth file that open makes, which then takes its time. With
+ * SHRINK=PATH:BYTES a file is cut to that size instead; linkat is watched like rename; fsync, flock and an fcntl that asks for a descriptor's flags
+ * before they do anything. With NO_NAMELESS set the file system has no files without names. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Every input there is: conversions from binary32 and the approximate reciprocal against mxgold's.
+/* Compares conversions from binary32 and the approximate reciprocal with mxgold's on every input there is.
 
    all32 [--only TEXT] [--digests FILE] [--against FILE] [--rcp-delta FILE]
      --digests FILE     write "NAME XXH3-128" of the 2^32 outputs in order of the input's bits

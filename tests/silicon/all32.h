@@ -1,4 +1,4 @@
-/** Functions of one binary32 that the device computes over all 2^32 inputs, in order. */
+/** Declares functions of one binary32 that the device computes over all 2^32 inputs, in order. */
 #ifndef SIL_ALL32_H
 #define SIL_ALL32_H
 

@@ -1,4 +1,4 @@
-/* `mxgold mma` played by the device: tiles of raw bits in, the device's bits out. What `mxgold probe` emits can be answered with it.
+/* Plays `mxgold mma` on the device: tiles of raw bits in, the device's bits out. What `mxgold probe` emits can be answered with it.
 
    device IN.safetensors INSTRUCTION OUT.safetensors [registers]
      IN           a [T,M,K], b [T,N,K], optional c [T,M,N]: raw bits as U8, U16, U32 or U64, in the instruction's M and N; K a multiple of its k

@@ -1,4 +1,4 @@
-/** A plain model of the H200's matrix units, written apart from src/ and ref/: one output at a time, 64-bit integers, no tables.
+/** Declares a plain model of the H200's matrix units, written apart from src/ and ref/: one output at a time, 64-bit integers, no tables.
  *  It is the second opinion of `hold`, and `power` breaks it on purpose to show that the tiles would notice. */
 #ifndef PLAIN_H
 #define PLAIN_H

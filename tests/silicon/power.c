@@ -1,5 +1,5 @@
-/* Would the tiles notice? The plain model is broken in one way at a time, and for each kind of instruction the outputs that differ are counted.
-   power [TILES]   no device needed; exit status 1 if a change stays unseen where it matters. */
+/* Asks whether the tiles would notice a fault. The plain model is broken in one way at a time, and for each kind of instruction the outputs that
+ * differ are counted. power [TILES]   no device needed; exit status 1 if a change stays unseen where it matters. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

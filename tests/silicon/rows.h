@@ -1,4 +1,4 @@
-/** rows.def for host programs. */
+/** Declares rows.def for host programs. */
 #ifndef SIL_ROWS_H
 #define SIL_ROWS_H
 

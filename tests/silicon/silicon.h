@@ -1,4 +1,4 @@
-/** The device's side of "held to silicon": every instruction of rows.def as one call over tiles of raw bits. */
+/** Declares the device's side of "held to silicon": every instruction of rows.def as one call over tiles of raw bits. */
 #ifndef SILICON_H
 #define SILICON_H
 

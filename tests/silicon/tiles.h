@@ -1,4 +1,4 @@
-/** Adversarial tiles for matrix units: a pure function of (shape, seed, index), the same on every machine.
+/** Makes adversarial tiles for matrix units: a pure function of (shape, seed, index), the same on every machine.
  *
  *  tiles_fill() writes tile `index`: a [m][k], b [n][k], c [m][n] of raw bits. The family is index % TILES_FAMILIES, so that every run of that
  *  many consecutive tiles holds each family once. Most families are laid out along k: each position has an exponent relative to the tile's

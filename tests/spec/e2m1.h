@@ -1,4 +1,4 @@
-/* All 16 codes of E2M1: OCP MX v1.0 table 5. */
+/* Lists all 16 codes of E2M1: OCP MX v1.0 table 5. */
 #include <math.h>
 
 /* clang-format off */

@@ -1,4 +1,4 @@
-/* All 256 codes of E5M2: OFP8 v1.0. */
+/* Lists all 256 codes of E5M2: OFP8 v1.0. */
 #include <math.h>
 
 /* clang-format off */

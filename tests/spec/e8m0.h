@@ -1,4 +1,4 @@
-/* All 256 codes of E8M0: OCP MX v1.0 5.4.1; code 0 is a binary32 subnormal. */
+/* Lists all 256 codes of E8M0: OCP MX v1.0 5.4.1; code 0 is a binary32 subnormal. */
 #include <math.h>
 
 /* clang-format off */

@@ -1,4 +1,4 @@
-/* All 256 codes of UE5M3: 114688 is 0xFE, 0xFF is NaN. */
+/* Lists all 256 codes of UE5M3: 114688 is 0xFE, 0xFF is NaN. */
 #include <math.h>
 
 /* clang-format off */

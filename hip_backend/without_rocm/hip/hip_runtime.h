@@ -1,6 +1,6 @@
-/* The few names of HIP's header that a plain kernel uses, for machines without ROCm: a .hip source is compiled for its device and its host half by
- * clang -x hip, or by a C++ compiler (MXH_HOST) for the CPU host runtime, lanes of a block in lock step where they shuffle or wait. One-dimensional grids
- * and blocks. Where ROCm is, its own header is used and this folder is on no path. */
+/* Defines the few names of HIP's header that a plain kernel uses, for machines without ROCm: a .hip source is compiled for its device and its host
+ * half by clang -x hip, or by a C++ compiler (MXH_HOST) for the CPU host runtime, lanes of a block in lock step where they shuffle or wait.
+ * One-dimensional grids and blocks. Where ROCm is, its own header is used and this folder is on no path. */
 #ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_H
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 

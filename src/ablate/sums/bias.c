@@ -1,6 +1,6 @@
-/* How far repeats tell the bias of a product. Its square is the mean of <e_r, e_s> over pairs of repeats r, s, e the error: what is random in one has nothing to
- * do with what is in another. Values of a product are not independent, since an operand's error is in a whole row or column of it, so that the interval
- * is that of a jackknife over the repeats. */
+/* Computes how far repeats tell the bias of a product. Its square is the mean of <e_r, e_s> over pairs of repeats r, s, e the error: what is random
+ * in one has nothing to do with what is in another. Values of a product are not independent, since an operand's error is in a whole row or column of
+ * it, so that the interval is that of a jackknife over the repeats. */
 #include "bias.h"
 
 #include <math.h>

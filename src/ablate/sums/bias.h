@@ -1,4 +1,4 @@
-/* The bias of a product with the interval that repeats leave it. */
+/* Declares the bias of a product with the interval that repeats leave it. */
 #ifndef ABLATE_SUMS_BIAS_H
 #define ABLATE_SUMS_BIAS_H
 

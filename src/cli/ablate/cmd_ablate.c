@@ -1,4 +1,5 @@
-/* mxgold ablate IN[:TENSOR]... --presets a,b,c: what a format, a rounding or a rotation does to tensors. */
+/* Runs mxgold ablate IN[:TENSOR]... --presets a,b,c: what a format, a rounding or a rotation does to tensors. --presets a,b,c: what a format, a
+ * rounding or a rotation does to tensors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

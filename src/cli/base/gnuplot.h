@@ -1,4 +1,4 @@
-/* Running gnuplot. */
+/* Declares how gnuplot is run. */
 #ifndef CLI_BASE_GNUPLOT_H
 #define CLI_BASE_GNUPLOT_H
 

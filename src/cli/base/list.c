@@ -1,4 +1,4 @@
-/* A name that is left out of a list is a slip of the pen, which nobody would see in the output. */
+/* Refuses lists in which a name is left out: nobody would see such a slip in the output. */
 #include "list.h"
 
 #include <string.h>

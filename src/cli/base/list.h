@@ -1,4 +1,4 @@
-/* Options that are lists of names with commas between. */
+/* Declares options that are lists of names with commas between. */
 #ifndef CLI_BASE_LIST_H
 #define CLI_BASE_LIST_H
 

@@ -196,25 +196,25 @@ static size_t print_table(const out *o, size_t begin) {
   return end;
 }
 
+/* A blank line stands between parts; a table without rows is no part. */
 static void print_text(const out *o) {
-  for (size_t i = 0; i < o->n;) {
-    item_kind kind = o->items[i].kind;
-    if (kind == PAIR) {
-      i = print_pairs(o, i, "");
-      continue;
-    }
-    if (kind == TABLE && i + 1 < o->n && o->items[i + 1].kind == END) { /* no rows: not even a blank line */
+  for (size_t i = 0, any = 0, was_pairs = 0; i < o->n;) {
+    const item_kind kind = o->items[i].kind;
+    if (kind == TABLE && i + 1 < o->n && o->items[i + 1].kind == END) {
       i += 2;
       continue;
     }
-    if (i) putchar('\n'); /* a blank line between parts */
-    if (kind == OBJECT) {
+    if (any && !(was_pairs && kind == PAIR)) putchar('\n');
+    any = 1;
+    was_pairs = kind == PAIR;
+    if (kind == PAIR) {
+      i = print_pairs(o, i, "");
+    } else if (kind == OBJECT) {
       puts(o->items[i].key);
       i = print_pairs(o, i + 1, "  ") + 1;
     } else {
       i = print_table(o, i + 1) + 1;
     }
-    if (i < o->n && o->items[i].kind == PAIR) putchar('\n');
   }
 }
 

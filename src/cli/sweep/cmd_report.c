@@ -1,4 +1,4 @@
-/* mxgold report DIR: what the results of a sweep mean. */
+/* Runs mxgold report DIR: what the results of a sweep mean. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

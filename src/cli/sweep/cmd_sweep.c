@@ -1,4 +1,4 @@
-/* mxgold sweep SWEEP.json -o DIR: many training runs, each configuration with each seed, resumed where they were stopped. */
+/* Runs mxgold sweep SWEEP.json -o DIR: many training runs, each configuration with each seed, resumed where they were stopped. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* A report as a picture: the verdict, each arm's difference with its interval, and the loss curves with bands from the lowest seed to the highest. */
+/* Draws a report as a picture: the verdict, each arm's difference with its interval, and the loss curves with bands from the lowest seed to the
+ * highest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* mxgold linear X W [DY] --recipe NAME -o OUT.safetensors: one quantised linear layer on files, forward and backward. */
+/* Runs mxgold linear X W [DY] --recipe NAME -o OUT.safetensors: one quantised linear layer on files, forward and backward. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

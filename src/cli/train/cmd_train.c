@@ -1,4 +1,4 @@
-/* mxgold train CONFIG.json -o RUN/: train a model under a recipe of quantisation, bit for bit reproducible. */
+/* Runs mxgold train CONFIG.json -o RUN/: trains a model under a recipe of quantisation, bit for bit reproducible. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

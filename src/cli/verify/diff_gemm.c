@@ -1,4 +1,4 @@
-/* mxgold diff --gemm A B D: is D the product, and if not, what is it? */
+/* Runs mxgold diff --gemm A B D, which says whether D is the product, and if not, what it is. */
 #include "diff_gemm.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Codes of 4 bits with something in the high half of their bytes. */
+/* Declares the test for 4-bit codes that are stored one a byte with something in the high half of the byte. */
 #ifndef CLI_VERIFY_HIGH_BITS_H
 #define CLI_VERIFY_HIGH_BITS_H
 

@@ -21,8 +21,8 @@ static mx_diff_example example(const diff_job *j, const diff_element *e) {
                            .code_b = e->b,
                            .scale_a = e->scale_a,
                            .scale_b = e->scale_b,
-                           .value_a = e->value_a,
-                           .value_b = e->value_b,
+                           .value_a = e->value_a * j->factor[0],
+                           .value_b = e->value_b * j->factor[1],
                            .x = e->x,
                            .amax = j->piece ? mxi_diff_amax(j, e->row, e->col) : 0,
                            .quotient = e->quotient,
@@ -36,7 +36,7 @@ void mxi_diff_examples(mx_difference *d, uint64_t n) {
 /* Is it the first, the worst, the smallest? */
 static void compare_examples(diff_job *j, const diff_element *e) {
   mx_difference *d = j->out;
-  const double distance = fabs(e->value_a - e->value_b), most = fabs(d->worst.value_a - d->worst.value_b),
+  const double distance = fabs(e->value_a * j->factor[0] - e->value_b * j->factor[1]), most = fabs(d->worst.value_a - d->worst.value_b),
                least = fabs(d->smallest.value_a - d->smallest.value_b);
   if (!d->n_examples)
     d->first = d->worst = d->smallest = example(j, e);

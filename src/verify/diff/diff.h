@@ -48,6 +48,7 @@ typedef struct diff_gather diff_gather;
 typedef struct diff_job {
   mx_difference *out;
   const mx_tensor *a, *b;
+  double factor[2]; /* what the tensor scale of A and that of B multiply values by; 1 without one */
   const mx_spec *spec;
   const mx_format *elem, *scale;
   size_t block_rows, block_cols;

@@ -4,10 +4,21 @@
 
 #include "verify/diff/diff.h"
 
+/* The number that values are multiplied by besides their block's scale. */
+static double tensor_factor(const diff_job *j, const mx_tensor *t) {
+  if (!t->has_tensor_scale || t->tensor_scale == 0) return 1;
+  const char *store = mx_tensor_store_name(j->spec);
+  const double stored = (double)t->tensor_scale,
+               target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
+  return !strcmp(store, "divisor") ? 1 / stored : !strcmp(store, "amax") ? stored / target : stored;
+}
+
 /* Midpoints between neighbouring magnitudes, and values of codes. */
 void mxi_diff_tables(diff_job *j) {
   const mx_format *f = j->elem, *s = j->scale;
   const uint32_t scale_sign = s->sign_bits ? 1u << (s->bits - 1) : 0;
+  j->factor[0] = tensor_factor(j, j->a);
+  j->factor[1] = tensor_factor(j, j->b);
   for (uint32_t c = 0; c < 256 && s->bits <= 8; c++) {
     j->scale_value[c] = mx_decode(s, c);
     j->scale_nan[c] = mx_format_is_nan(s, c & ~scale_sign) != 0;
@@ -52,15 +63,6 @@ float mxi_diff_amax(const diff_job *j, size_t row, size_t col) {
   return amax;
 }
 
-/* What the tensor scale multiplies values by. */
-static double tensor_factor(const diff_job *j) {
-  if (!j->a->has_tensor_scale || j->a->tensor_scale == 0) return 1;
-  const char *store = mx_tensor_store_name(j->spec);
-  const double t = (double)j->a->tensor_scale,
-               target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
-  return !strcmp(store, "divisor") ? 1 / t : !strcmp(store, "amax") ? t / target : t;
-}
-
 diff_element mxi_diff_pair(const diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]) {
   diff_element e = {.row = row, .col = col, .a = code[0], .b = code[1], .scale_a = scale[0], .scale_b = scale[1], .quotient = NAN, .tie = NAN};
   const double sa = diff_scale_value(j, e.scale_a), sb = diff_scale_value(j, e.scale_b);
@@ -69,7 +71,7 @@ diff_element mxi_diff_pair(const diff_job *j, size_t row, size_t col, const uint
   e.value_b = encode ? diff_decode(j, e.b) / sb : diff_decode(j, e.b) * sb;
   if (!j->piece) return e;
   e.x = input_at(j, row, col);
-  e.quotient = encode ? (double)e.x * sa / tensor_factor(j) : (double)e.x / (sa * tensor_factor(j));
+  e.quotient = encode ? (double)e.x * sa / j->factor[0] : (double)e.x / (sa * j->factor[0]);
   e.tie = to_tie(j, e.quotient);
   return e;
 }

@@ -1,4 +1,4 @@
-/* Do numbers that were read off the data hold on others? */
+/* Tests whether numbers that were read off the data hold on others. */
 #include "verify/identify/numbers.h"
 
 #include <math.h>

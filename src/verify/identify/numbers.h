@@ -1,4 +1,4 @@
-/* Do numbers that were read off the data hold on others? */
+/* Declares the test whether numbers that were read off the data hold on others. */
 #ifndef MX_VERIFY_IDENTIFY_NUMBERS_H
 #define MX_VERIFY_IDENTIFY_NUMBERS_H
 

@@ -1,4 +1,4 @@
-/* One thread: fuzz targets are built without OpenMP. */
+/* Stands for OpenMP's header with one thread: fuzz targets are built without OpenMP. */
 #ifndef FUZZ_OMP_H
 #define FUZZ_OMP_H
 static inline int omp_get_max_threads(void) { return 1; }

@@ -1,4 +1,4 @@
-/* How far the search for faults goes: so many elements run, which is the same on every machine; and the clock, where it is slow. */
+/* Declares how far the search for faults goes: so many elements run, which is the same on every machine; and the clock, where it is slow. */
 #ifndef MX_VERIFY_FAULT_SEARCH_EFFORT_H
 #define MX_VERIFY_FAULT_SEARCH_EFFORT_H
 
