@@ -8,6 +8,7 @@ PY_INCLUDE  = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths(
 # What the wheel has inside, hidden: it must run where none of these is installed. libgomp.a goes into the program alone (python/ext/threads.c says why).
 PY_STATIC  := -Wl,-Bstatic -ljansson -lxxhash
 PY_DYNAMIC := -Wl,-Bdynamic -lm -lpthread -ldl
+OBJCOPY ?= objcopy
 PY_JANSSON := $(PY_B)/libjansson.a
 
 .PHONY: python-parts
@@ -20,7 +21,7 @@ $(PY_B)/obj/%.o: python/ext/%.c $(B)/flags | deps
 $(PY_JANSSON):
 	@mkdir -p $(@D)
 	@from=$$($(CC) -print-file-name=libjansson.a); [ -f "$$from" ] || { echo "mxgold: no libjansson.a, expected one for the wheel (libjansson-dev)"; exit 2; }; \
-	objcopy --redefine-sym stdin=mxp_no_stdin "$$from" $@
+	$(OBJCOPY) --redefine-sym stdin=mxp_no_stdin "$$from" $@
 $(PY_CORE): $(patsubst python/ext/%.c,$(PY_B)/obj/%.o,$(PY_EXT)) $(LIB_A) $(PY_JANSSON)
 	$(call say,LD,$@)$(CC) -shared -s -Wl,--exclude-libs,ALL $(LDFLAGS) $(filter-out $(PY_JANSSON),$^) $(PY_JANSSON) -Wl,-Bstatic -lxxhash $(PY_DYNAMIC) -o $@
 $(PY_PROGRAM): $(call obj,$(CLI_SRC)) $(REF_A) $(LIB_A)
@@ -48,6 +49,12 @@ check-python: deps-python ## the wheel in a fresh environment: its tests, withou
 PY_EXTRAS := matplotlib==3.10.0 pandas==2.2.3 polars==1.17.1 nbclient==0.10.2 nbformat==5.10.4 ipykernel==6.29.5 hypothesis==6.122.3
 check-python-extras: deps-python ## notebooks by a Jupyter kernel, plots, pandas and polars, Hypothesis: needs a package index
 	@MAKE="$(MAKE)" MXGOLD_EXTRAS="$(PY_EXTRAS)" python/tests/run.sh $(PY_CHECK) $(PY_B) test_notebooks.py test_ablate.py test_strategies.py
+# Minutes each, and figures that are read: not a part of make check.
+.PHONY: python-leaks python-speed
+python-leaks: deps-python ## 10^6 calls of each kind from Python: what the process then holds more
+	@MAKE="$(MAKE)" MXGOLD_CALLS=1000000 MXGOLD_PYTEST="-s -k no_leaks" python/tests/run.sh $(PY_CHECK) $(PY_B) test_process.py
+python-speed: deps-python ## quantize from Python by turns with the C program, and with torchao where it is
+	@MAKE="$(MAKE)" MXGOLD_RUN=speed.py python/tests/run.sh $(PY_CHECK) $(PY_B)
 # The whole peer files, of which tests/peers has slices: make python-presets PEERS=FOLDER
 python-presets: deps-python ## every byte of the peers' whole files through Python (PEERS=FOLDER)
 	@MAKE="$(MAKE)" MXGOLD_PEERS="$(abspath $(PEERS))" python/tests/run.sh $(PY_CHECK) $(PY_B) test_peers.py

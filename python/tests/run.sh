@@ -28,5 +28,10 @@ if [ $# = 0 ]; then set -- "$here"; else for t in "$@"; do shift; set -- "$@" "$
 wheel=$(cd "$(dirname "$wheel")" && pwd)/$(basename "$wheel")
 bin=$(cd "$folder/venv/bin" && pwd)
 cd "$scratch"
+if [ -n "${MXGOLD_RUN:-}" ]; then
+  PATH=$bin:$PATH PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 "$bin/python" "$here/$MXGOLD_RUN"
+  exit
+fi
+# shellcheck disable=SC2086 # options of pytest
 MXGOLD_WHEEL=$wheel PATH=$bin:$PATH PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 \
-  "$bin/python" -m pytest -q -p no:cacheprovider --rootdir "$here" -rs "$@"
+  "$bin/python" -m pytest -q -p no:cacheprovider --rootdir "$here" -rs ${MXGOLD_PYTEST:-} "$@"

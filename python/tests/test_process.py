@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -56,7 +58,26 @@ def test_no_leaks(name, x):
     before = resident()
     for _ in range(n):
         call()
-    assert resident() - before < max(1 << 20, 8 * n)  # an array that is lost takes more than 100 bytes
+    grown = resident() - before
+    print(f"{name}: {n} calls, {grown} bytes more resident")
+    assert grown < max(1 << 20, 8 * n)  # an array that is lost takes more than 100 bytes
+    held = [few, q, q.codes, q.scales, q.spec, np.float32, mxgold.Spec("te-nvfp4")]
+    counts = [sys.getrefcount(o) for o in held]
+    for _ in range(200):
+        call()
+    assert all(abs(sys.getrefcount(o) - c) < 20 for o, c in zip(held, counts, strict=True))
+    tracemalloc.start()
+    try:
+        call()
+        call()
+        gc.collect()
+        first = tracemalloc.get_traced_memory()[0]
+        for _ in range(500):
+            call()
+        gc.collect()  # exceptions and their frames hold each other
+        assert tracemalloc.get_traced_memory()[0] - first < 500 * 8  # a lost object of Python's takes 16 bytes and more
+    finally:
+        tracemalloc.stop()
 
 
 def test_peak_memory():
