@@ -43,9 +43,12 @@ bench-diff: deps-test $(BIN) ## rate of diff over that of reading the two files,
 
 # Training beside PyTorch; PYTHON= needs torch, numpy and safetensors.
 TORCH_STATES := llama gpt2 byte_mlp
-.PHONY: bench-train torch-check torch-states
+.PHONY: bench-train train-profile torch-check torch-states
 bench-train: $(BIN) ## seconds of a training step, FP32 and FP4, beside PyTorch's and those of a fake-quantised PyTorch model (PYTHON= CASES= ROUNDS= THREADS=)
 	$(PYTHON) bench/torch_train.py time $(BIN) $(CASES) --rounds $(ROUNDS) --threads $(THREADS)
+train-profile: $(BIN) ## which share of the processor time of a training step is quantising, products, functions, ...: FP32, NVFP4, MXFP4, by perf (STEPS=)
+	@for r in "" "--set quant.recipe=recipe-nvfp4" "--set quant.recipe=recipe-ocp"; do \
+	  $(PYTHON) bench/train_profile.py $(BIN) configs/llama.json $$r --set train.eval_batches=1 --steps $(or $(STEPS),100) || exit 1; done
 torch-check: $(BIN) ## losses and gradients of training, and one quantised linear, against PyTorch from the same weights (PYTHON=)
 	@for m in $(TORCH_STATES); do $(PYTHON) bench/torch_train.py check $(BIN) bench/torch_$$m.json || exit 1; done
 	@$(PYTHON) bench/torch_train.py linear $(BIN)

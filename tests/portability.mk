@@ -23,6 +23,16 @@ check-train-neon: deps-neon $(BIN) ## the digests of short training runs on AArc
 	@$(MAKE) -s $(NEON_CONFIG) build/aarch64/mxgold
 	tests/train_digests.sh "$(QEMU) build/aarch64/mxgold" $(BIN)
 
+# The same of other compilers: clang, and gcc without optimisation, which keeps every value that it could have fused or reordered.
+.PHONY: check-train-compilers
+CLANG ?= clang
+check-train-compilers: $(BIN) ## the digests of short training runs built by clang and at -O0, against this build's (CLANG=)
+	@tools/install-deps.sh --mode=$(INSTALL) tsan
+	@$(MAKE) -s CONFIG=$(CLANG) CC=$(CLANG) build/$(CLANG)/mxgold
+	@$(MAKE) -s CONFIG=o0 OPT=-O0 build/o0/mxgold
+	tests/train_digests.sh build/$(CLANG)/mxgold $(BIN)
+	tests/train_digests.sh build/o0/mxgold $(BIN)
+
 .PHONY: train-kills
 train-kills: deps-test $(BIN) ## a training run killed at 20 random moments and resumed, against one that was never stopped (KILLS=, KILLS_SEED=)
 	$(PYTHON) tests/train_kills.py $(BIN) $(or $(KILLS),20) $(or $(KILLS_SEED),1)

@@ -52,8 +52,9 @@ static int can_start(int n) {
 
 int mxi_threads_wanted(int n_threads) {
   if (forked) return 1;
-  const int n = n_threads > 0 ? n_threads : omp_get_max_threads(), least = omp_get_num_procs();
-  const int most = least > MX_MOST_THREADS ? least : MX_MOST_THREADS;
+  const int n = n_threads > 0 ? n_threads : omp_get_max_threads();
+  if (n <= MX_MOST_THREADS) return n; /* OpenMP asks the system for its processors at every call, which small products would feel */
+  const int processors = omp_get_num_procs(), most = processors > MX_MOST_THREADS ? processors : MX_MOST_THREADS;
   return n < most ? n : most;
 }
 
