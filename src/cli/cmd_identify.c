@@ -6,6 +6,7 @@
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/out.h"
+#include "cli/verify/expect.h"
 #include "cli/verify/samples.h"
 #include "cli/verify/verdict.h"
 
@@ -14,6 +15,8 @@ struct args {
   cli_u64 block, threads;
   cli_f32 seconds;
   int json, quick;
+  const char *expect;
+  cli_list allow;
 };
 
 static const cli_option options[] = {
@@ -28,6 +31,10 @@ static const cli_option options[] = {
     {"packed", 0, CLI_FLAG, offsetof(struct args, in.packed), NULL, "codes are two per byte, whatever the shapes say", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, in.transpose), NULL, "the kernel quantised the transpose of the input", NULL},
     {"block", 0, CLI_U64, offsetof(struct args, block), "N", "columns of a block; found from the shapes by default", NULL},
+    {"expect", 0, CLI_STRING, offsetof(struct args, expect), "PRESET",
+     "what the kernel should do: tried first, and exit status 0 is for its bytes alone", NULL},
+    {"allow", 0, CLI_LIST, offsetof(struct args, allow), "FAULT",
+     "with --expect: a fault that the kernel is known to have, as for quantize --fault; twice for two", NULL},
     {"quick", 0, CLI_FLAG, offsetof(struct args, quick), NULL, "leave out the keys that the data cannot decide", NULL},
     {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S",
      "search for at most this many seconds of one thread's processor time; 10 by default", NULL},
@@ -241,12 +248,79 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
   out_print(o, 0);
 }
 
+/* What the kernel should do: a preset, and faults that it may have. */
+typedef struct expectation {
+  const char *preset;
+  mx_spec spec;
+  mx_fault faults[MX_FAULTS];
+  size_t n_faults;
+  int met; /* 1: the kernel gives its bytes */
+} expectation;
+
+static int read_expectation(expectation *e, const struct args *a) {
+  mx_error err = {0};
+  *e = (expectation){.preset = a->expect};
+  if (a->allow.n && !a->expect) return cli_error("identify: --allow needs --expect");
+  if (a->allow.n > MX_FAULTS) return cli_error("identify: %zu times --allow, expected at most %d", a->allow.n, MX_FAULTS);
+  if (a->expect && a->in.dequantized) return cli_error("identify: --expect needs codes and scales, not --dequantized");
+  if (a->expect && mx_preset_find(&e->spec, a->expect, &err)) return cli_fail(&err);
+  for (size_t i = 0; i < a->allow.n; i++)
+    if (mx_fault_parse(&e->faults[e->n_faults++], a->allow.items[i], &err)) return cli_fail(&err);
+  return CLI_FINE;
+}
+
+/* The answer without a search: the bytes are those of the preset, or of it with the faults that are allowed. */
+static int try_expectation(mx_identity *id, expectation *e, samples *s, int threads, const char **nibble) {
+  static const char *const names[] = {"low_first", "high_first", "half_block"};
+  size_t block = 0;
+  const int order = samples_likely_nibble(s, &block);
+  unexpected plain, faulty = {0};
+  if (order > 0 && order != s->nibble && !samples_repack(s, order, block ? block : 32)) return CLI_FINE;
+  int rc = expect_count(&plain, s, &e->spec, NULL, 0, threads);
+  if (!rc && !is_expected(&plain) && e->n_faults) rc = expect_count(&faulty, s, &e->spec, e->faults, e->n_faults, threads);
+  if (rc) return rc == CLI_DIFFERS ? CLI_FINE : rc;
+  const int right = is_expected(&plain);
+  if (!right && !(e->n_faults && is_expected(&faulty))) return CLI_FINE;
+  e->met = 1;
+  *id = (mx_identity){.spec = e->spec,
+                      .exact = right,
+                      .n_codes = plain.n_codes,
+                      .n_scales = plain.n_scales,
+                      .complete = 1,
+                      .grade = MX_GRADE_CONFIRMED,
+                      .codes_differ = plain.codes,
+                      .scales_differ = plain.scales,
+                      .tensor_scales_differ = plain.tensor_scales};
+  *(right ? &id->preset : &id->nearest) = e->preset;
+  if (order >= 0) *nibble = names[order];
+  if (order > 0) id->spec.nibble = order;
+  if (right) return CLI_FINE;
+  mx_bug *b = &id->bug;
+  *b = (mx_bug){.name = mx_fault_row_at(e->faults[0].op)->name,
+                .preset = e->preset,
+                .spec = e->spec,
+                .preset_codes = plain.codes,
+                .preset_scales = plain.scales,
+                .preset_tensor = plain.tensor_scales,
+                .n_faults = e->n_faults,
+                .confirmed = 1};
+  memcpy(b->fault, e->faults, sizeof b->fault);
+  for (size_t i = 0, at = 0; i < e->n_faults && at < sizeof b->text; i++) {
+    if (i) at += (size_t)snprintf(b->text + at, sizeof b->text - at, "; and it ");
+    if (at < sizeof b->text) at += mx_fault_words(b->text + at, sizeof b->text - at, &e->faults[i]);
+  }
+  return CLI_FINE;
+}
+
 static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
   samples s;
   mx_identity id;
   const char *nibble = NULL, *layout = NULL;
+  expectation e;
+  const int refused = read_expectation(&e, a);
+  if (refused) return refused;
   int rc = samples_open(&s, &a->in);
   const mx_identify_options o = {.block_cols = a->block.given ? (int)a->block.v : 0,
                                  .n_threads = cli_threads(&a->threads),
@@ -254,7 +328,8 @@ static int run(const cli_context *ctx, void *args) {
                                  .no_undecided = a->quick};
   if (!rc && a->block.given && (a->block.v < 1 || a->block.v > 65536)) rc = cli_error("identify: --block: expected 1 to 65536");
   if (!rc && a->seconds.given && !(a->seconds.v > 0)) rc = cli_error("identify: --seconds: expected more than 0");
-  if (!rc) rc = find(&id, &s, &o, &nibble, &layout);
+  if (!rc && e.preset) rc = try_expectation(&id, &e, &s, o.n_threads, &nibble);
+  if (!rc && !e.met) rc = find(&id, &s, &o, &nibble, &layout);
   if (!rc && a->json) {
     char *text = verdict_json(&id, nibble, layout, s.turned);
     if (text) puts(text);
@@ -262,7 +337,11 @@ static int run(const cli_context *ctx, void *args) {
   } else if (!rc)
     print_text(&id, nibble, layout, s.turned);
   samples_close(&s);
-  return rc ? rc : id.exact && id.grade == MX_GRADE_CONFIRMED && !s.turned ? CLI_FINE : CLI_DIFFERS;
+  if (rc) return rc;
+  if (e.preset && !e.met) /* in another packing or layout it may be what was expected */
+    e.met = id.exact && id.grade == MX_GRADE_CONFIRMED && !s.turned && id.preset && !strcmp(id.preset, e.preset);
+  if (e.preset) return e.met ? CLI_FINE : CLI_DIFFERS;
+  return id.exact && id.grade == MX_GRADE_CONFIRMED && !s.turned ? CLI_FINE : CLI_DIFFERS;
 }
 
 const cli_command cmd_identify = {
@@ -271,4 +350,6 @@ const cli_command cmd_identify = {
     "again over "
     "all of the data and counted. Keys that these data cannot decide are listed: suites of mxgold gen decide them.\n"
     "Codes inside a block whose scale is NaN do not count. Exit status 0 if every byte is explained by a spec that is confirmed, 1 if not: "
-    "one that only fits these data, a fault, an input that was transposed, nothing known."};
+    "one that only fits these data, a fault, an input that was transposed, nothing known.\n"
+    "With --expect, exit status 0 if the bytes are those of PRESET, whatever other presets give them too, or of PRESET with the faults of "
+    "--allow."};

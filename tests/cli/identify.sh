@@ -236,3 +236,17 @@ PY
 differs "values of e8m0" "$mxgold" identify --output odd.safetensors --quick --seconds 4
 [ "$(sed -n 's/^scales that differ *//p' "$scratch/stdout")" -le 3 ] || fail "scales as values: $(cat "$scratch/stdout")"
 [ "$(sed -n 's/^codes that differ *//p' "$scratch/stdout")" -le 67 ] || fail "scales as values: $(cat "$scratch/stdout")"
+
+# What is expected is told without a search: its bytes, a fault that is allowed, and a kernel that does something else. Another preset that gives the same
+# bytes is not asked for.
+accepts "$mxgold" gen random --preset ocp-mxfp4 --shape 32x64 -o e.safetensors
+accepts "$mxgold" quantize e.safetensors:input -o right.safetensors --preset ocp-mxfp4
+accepts "$mxgold" quantize e.safetensors:input -o late.safetensors --preset ocp-mxfp4 --fault "rows%4=3: scale store <- row -1"
+accepts "$mxgold" quantize e.safetensors:input -o nv.safetensors --preset te-nvfp4
+accepts "$mxgold" identify --input e.safetensors:input --output right.safetensors --expect ocp-mxfp4
+accepts "$mxgold" identify --input e.safetensors:input --output nv.safetensors --expect te-nvfp4
+accepts "$mxgold" identify --input e.safetensors:input --output late.safetensors --expect ocp-mxfp4 --allow "rows%4=3: scale store <- row -1"
+grep -q "^fault  *rows%4=3: scale store <- row -1" "$scratch/stdout" || fail "an allowed fault is not said: $(cat "$scratch/stdout")"
+differs "scales in another place" "$mxgold" identify --input e.safetensors:input --output late.safetensors --expect ocp-mxfp4 --quick
+differs "ocp-mxfp4" "$mxgold" identify --input e.safetensors:input --output right.safetensors --expect quark-even --quick --seconds 2
+refuses "mxgold: identify: --allow needs --expect" "$mxgold" identify --input e.safetensors:input --output right.safetensors --allow "all: code <- negate"
