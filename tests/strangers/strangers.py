@@ -92,7 +92,7 @@ def run(mxgold, folder, row, seed):
     answer = json.loads(p.stdout)
     bug = answer.get("bug") or {}
     left = bug.get("left", {})
-    claims = p.returncode == 0 or (bug.get("name") and not any(left.values()) and answer["grade"] != "none")
+    claims = p.returncode == 0 or (bug.get("name") and not any(left.values()) and answer["grade"] == "confirmed")
     predicts = None
     if answer.get("reproduce") is not None and (answer["reproduce"] or answer["exact"]):
         q = subprocess.run([mxgold, "quantize", path[2] + ":input", "-o", path[3], *answer["reproduce"]], capture_output=True, text=True)

@@ -54,7 +54,7 @@ static int is_of_a_preset(size_t which, float v) {
 
 /* The tensor scale is stored, so that it gives tensor.target to the last digit, whatever the kernel took for the tensor's maximum; and a maximum of few
  * digits, as of bfloat16, makes a target of few. Only a target that people would choose is believed: of four digits, or a power of two of the formats'. */
-enum { TARGET_DIGITS = 4 };
+enum { TARGET_DIGITS = 4, GIVEN_DIGITS = 2 };
 static int is_a_target(const mx_spec *s) {
   int exponent;
   const double whole = mx_format_max(mx_elem_format(s->elem)) * mx_format_max(mx_scale_format(s->scale)), t = (double)s->tensor_target;
@@ -69,6 +69,7 @@ int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) 
   const double most = mx_format_max(mx_elem_format(t.elem));
   float *const numbers[] = {&t.scale_max_n, &t.tensor_target, &t.elem_prescale, &t.scale_min};
   size_t own = 0;
+  if (t.tensor_given && digits_of((double)t.tensor_given_value) > GIVEN_DIGITS) return 0; /* it is that of these data */
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
     if (is_of_a_preset(i, *numbers[i])) continue;
