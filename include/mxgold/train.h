@@ -53,7 +53,9 @@ typedef struct mx_train_options {
   int n_threads;                                         /* 0: all processors */
   volatile sig_atomic_t *stop;                           /* set: end after this step; may be NULL */
   void (*report)(void *self, const mx_train_step *step); /* may be NULL */
-  /* Training keys, a blank between, that are on and changed no bit of any linear's output or gradients in the first step. May be NULL. */
+  /* Keys, a blank between, that are on and change no bit of the first step. Each training key and each KEY=VALUE of quant.set and quant.operands is
+   * set back by itself and every linear run again; loss.scale, loss.scaling, train.accumulate_dtype and model.smooth_swiglu are switched off and the
+   * gradients computed again; optimizer.clip by the norm; keys of another optimiser, schedule or switch by rule. May be NULL. */
   void (*warn)(void *self, const char *keys);
   void *self;
 } mx_train_options;

@@ -9,6 +9,11 @@ cat >"$scratch/llama.json" <<'J'
 J
 run() { accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/$1" "${@:2}"; }
 same() { cmp -s "$scratch/$1/digests.txt" "$scratch/$2/digests.txt" || fail "$1 and $2: other digests"; }
+silent() { # NAMES RUN OPTION...: a run that says that these keys have no effect in the first step, and no others
+  "$mxgold" train "$scratch/llama.json" -o "$scratch/$2" "${@:3}" >/dev/null 2>"$scratch/said" || fail "$2: exit $?"
+  [ "$(cat "$scratch/said")" = "mxgold: warning: on, but without any effect in the first step: $1" ] || fail "$2: silent keys: $(cat "$scratch/said")"
+  grep -q "\"silent\": \"$1\"" "$scratch/$2/metrics.jsonl" || fail "$2: silent keys in metrics.jsonl"
+}
 parts() { # A B STEP: the first step whose digest differs
   run_a=$scratch/$1/digests.txt run_b=$scratch/$2/digests.txt
   first=$(paste -d' ' "$run_a" "$run_b" | awk '$3 != $6 {print $1; exit}')
@@ -27,8 +32,8 @@ same ema ema-resumed
 cmp -s "$scratch/ema/state.safetensors" "$scratch/ema-resumed/state.safetensors" || fail "q2.ema: a resumed run has another state"
 # Q-Ramping: what a rehearsal does is put back, moving averages, held scales and the loss' factor among it: where every period is 1, nothing changes.
 with_all="--set quant.train.q2.ema=.9 --set quant.train.tensor.hold=4 --set loss.scaling=dynamic --set loss.growth=4 --set train.accumulate=2"
-run plain --set quant.recipe=recipe-tetrajet $with_all
-run ramp-of-one --set quant.recipe=recipe-tetrajet-ramp $with_all --set quant.train.ramp.k2=0 --set quant.train.ramp.every=5
+silent loss.scaling plain --set quant.recipe=recipe-tetrajet $with_all
+silent loss.scaling ramp-of-one --set quant.recipe=recipe-tetrajet-ramp $with_all --set quant.train.ramp.k2=0 --set quant.train.ramp.every=5
 same plain ramp-of-one
 for i in plain ramp-of-one; do grep -o '"loss_scale": [0-9]*' "$scratch/$i/metrics.jsonl" >"$scratch/$i.scales"; done
 cmp -s "$scratch/plain.scales" "$scratch/ramp-of-one.scales" || fail "a rehearsal changes the loss' factor"
@@ -51,7 +56,7 @@ run held-resumed --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.h
 same held held-resumed
 # A power of two as the loss' factor is divided out again to the bit, in FP32 and under scales of any exponent; not under E4M3's.
 run fp32
-run fp32-scaled --set loss.scale=0.0009765625
+silent loss.scale fp32-scaled --set loss.scale=0.0009765625
 same fp32 fp32-scaled
 run e4m3 --set 'quant.set=["scale=e4m3 scale.rule=value"]'
 run e4m3-scaled --set 'quant.set=["scale=e4m3 scale.rule=value"]' --set loss.scale=1e-6
@@ -65,7 +70,7 @@ run dynamic-resumed --set loss.scaling=dynamic --set loss.init=1e39 --set loss.g
 run dynamic-resumed --set loss.scaling=dynamic --set loss.init=1e39 --set loss.growth=4 --resume
 same dynamic dynamic-resumed
 # Smooth-SwiGLU is nothing without quantisation, and something with it.
-run smooth --set model.smooth_swiglu=true
+silent model.smooth_swiglu smooth --set model.smooth_swiglu=true
 same fp32 smooth
 run ocp --set quant.recipe=recipe-ocp
 run ocp-smooth --set quant.recipe=recipe-ocp --set model.smooth_swiglu=true
@@ -78,13 +83,32 @@ parts f32-sum bf16-sum 0
 run occ --set quant.recipe=recipe-ocp --set quant.train.occ.alpha=.95
 head -1 "$scratch/occ/metrics.jsonl" | grep -q "\"occ_clamped\": $((64 * (6 * 2 + 4)))[,}]" || fail "occ_clamped: $(head -1 "$scratch/occ/metrics.jsonl")"
 # Nothing is silently off: rows of 32 and 48 numbers have nothing to clamp at .99, and a mask of the slope acts on no slope.
-"$mxgold" train "$scratch/llama.json" -o "$scratch/silent" --set quant.recipe=recipe-ocp --set quant.train.occ.alpha=.99 \
-  --set quant.train.grad.mask=graphcore --set train.steps=2 >/dev/null 2>"$scratch/said" || fail "a run with silent keys: exit $?"
-[ "$(cat "$scratch/said")" = "mxgold: warning: on, but without any effect in the first step: grad.mask occ.alpha" ] || fail "silent keys: $(cat "$scratch/said")"
+silent "grad.mask occ.alpha" silent --set quant.recipe=recipe-ocp --set quant.train.occ.alpha=.99 --set quant.train.grad.mask=graphcore --set train.steps=2
 grown silent '"silent": "grad.mask occ.alpha"' 1
 grown occ silent 0
 run heard --set quant.recipe=recipe-tseng --set quant.train.had.draw=run --set quant.train.random=frozen --set train.steps=2
 grown heard silent 0
+# Nor is a key of set or of operands, alone or among others: a seed where nothing is random, a rotation that all operands have already, a scale's choice
+# for blocks of zeros where there are none. A default that is stated again is not on.
+short="--set train.steps=1 --set quant.recipe=recipe-ocp"
+silent "seed" quiet-set $short --set 'quant.set=["scale.rule=even,seed=7", "elem=e2m1"]'
+silent "Q3:scale.nan Q6:seed" quiet-operands $short --set 'quant.operands=["Q3:scale.nan=clamp,elem.round=sr", "Q6:seed=3", "Q1:elem=e2m1"]'
+silent "block" quiet-override $short --set 'quant.set=["block=1x16"]' \
+  --set 'quant.operands=["Q1:block=1x32", "Q2:block=1x32", "Q3:block=1x32", "Q4:block=1x32", "Q5:block=1x32", "Q6:block=1x32"]'
+silent "Q4:scale.zero" quiet-gemms $short --set 'quant.gemms=["fprop", "wgrad"]' --set 'quant.operands=["Q4:scale.zero=one", "Q5:scale.rule=even"]'
+run heard-set $short --set 'quant.set=["had.size=16 had.sign=fresh"]' --set 'quant.operands=["Q5:elem.round=sr"]'
+# The trainer's: a clip above the norm, keys of another optimiser, schedule and switch, a factor that scales of any exponent lose nothing by.
+silent "optimizer.clip" quiet-clip --set train.steps=1 --set optimizer.clip=1000
+run heard-clip --set train.steps=1 --set optimizer.clip=0.001
+silent "optimizer.momentum optimizer.theta" quiet-adam --set train.steps=1 --set optimizer.momentum=0.9 --set optimizer.theta=0.9
+silent "optimizer.beta1 optimizer.eps" quiet-sgd --set train.steps=1 --set optimizer.kind=sgd --set optimizer.momentum=0.5 --set optimizer.beta1=0.8 --set optimizer.eps=1e-6
+silent "schedule.min_lr qaf.step qaf.warmup" quiet-switches --set train.steps=1 --set schedule.min_lr=1e-5 --set qaf.step=3 --set qaf.warmup=4
+silent "loss.scaling" quiet-dynamic $short --set loss.scaling=dynamic --set loss.growth=4
+run heard-loss $short --set 'quant.set=["scale=e4m3 scale.rule=value"]' --set loss.scale=1e-6
+# What was tried leaves nothing behind.
+run tried-not --set quant.recipe=recipe-tseng
+silent "loss.scale" tried --set quant.recipe=recipe-tseng --set loss.scale=0.0009765625
+same tried-not tried
 # The list names every choice of the keys that choose a model, an optimiser and a schedule.
 accepts "$mxgold" train --list --json
 python3 - "$scratch/stdout" <<'P' || fail "train --list: a choice is not described, or one too many is"

@@ -252,6 +252,64 @@ static mx_status read_high(mxi_config *c, const json_t *list, const char *path, 
   return MX_OK;
 }
 
+/* All keys of a recipe's specs, which tell two recipes of one text apart. */
+static int same_specs(const mx_linear_recipe *a, const mx_linear_recipe *b) {
+  char x[4096], y[4096];
+  for (int q = 0; q < MX_OPERANDS; q++) {
+    mx_spec_print(x, sizeof x, &a->q[q], 1);
+    mx_spec_print(y, sizeof y, &b->q[q], 1);
+    if (strcmp(x, y) != 0) return 0;
+  }
+  return 1;
+}
+
+/* Does KEY=VALUE say what a spec is without it? */
+static int is_default(const char *token) {
+  const mx_linear_recipe none = {0};
+  mx_linear_recipe r = {0};
+  return !mx_spec_parse(&r.q[0], token, NULL) && same_specs(&r, &none);
+}
+
+/* The recipe without the token of n characters at `at` of list[item]; nothing is added where that is no recipe, or the token no key that is on. */
+static mx_status add_variant(mxi_config *c, const mx_linear_text *text, const char **list, size_t item, size_t at, size_t n, mx_error *err) {
+  const char *whole = list[item];
+  const size_t of_operand = whole[0] == 'Q' && whole[1] && whole[2] == ':' ? 3 : 0, key = strcspn(whole + at, "=");
+  char *token = strndup(whole + at, n), *rest = NULL;
+  if (!token || asprintf(&rest, "%.*s%s", (int)at, whole, whole + at + n) < 0) {
+    free(token);
+    return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  }
+  mxi_variant v = {.same = 0};
+  mx_error ignored;
+  snprintf(v.name, sizeof v.name, "%.*s%.*s", (int)of_operand, whole, (int)key, whole + at);
+  list[item] = rest;
+  const int on = strncmp(token, "preset=", 7) != 0 && !is_default(token) && !mx_linear_resolve(&v.recipe, &c->unit, text, &ignored);
+  list[item] = whole;
+  free(token);
+  free(rest);
+  if (!on) return MX_OK;
+  mxi_variant *more = realloc(c->variants, (c->n_variants + 1) * sizeof *more);
+  if (!more) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  c->variants = more;
+  v.same = same_specs(&v.recipe, &c->recipe);
+  more[c->n_variants++] = v;
+  return MX_OK;
+}
+
+/* One for each KEY=VALUE of a list. */
+static mx_status add_variants(mxi_config *c, const mx_linear_text *text, const char **list, size_t n, mx_error *err) {
+  for (size_t i = 0; i < n; i++) {
+    size_t at = list[i][0] == 'Q' && list[i][1] && list[i][2] == ':' ? 3 : 0;
+    while (list[i][at += strspn(list[i] + at, ", ")]) {
+      const size_t of_token = strcspn(list[i] + at, ", ");
+      const mx_status status = add_variant(c, text, list, i, at, of_token, err);
+      if (status) return status;
+      at += of_token;
+    }
+  }
+  return MX_OK;
+}
+
 static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path, mx_error *err) {
   const char *name;
   json_t *v;
@@ -285,6 +343,8 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
                                .accum = text_of(quant, "accum")};
   mx_error why;
   if (!status && (status = mx_linear_resolve(&c->recipe, &c->unit, &text, &why))) mx_fail(err, status, "%s: quant: %s", path, why.text);
+  if (!status) status = add_variants(c, &text, set.at, set.n, err);
+  if (!status) status = add_variants(c, &text, operands.at, operands.n, err);
   if (!status) c->quantised = 1;
   for (size_t i = 0; i < train.n; i++) free(train.own[i]);
   return status;
@@ -447,6 +507,7 @@ void mxi_config_free(mxi_config *c) {
   free(c->data.text);
   free(c->data.file);
   free(c->metrics.layers);
+  free(c->variants);
   for (size_t i = 0; i < c->n_high; i++) free(c->high[i]);
   free(c->high);
   json_decref(c->json);
@@ -483,4 +544,50 @@ mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *er
     status = mx_fail(err, MX_ERR_CONFLICT, "%s: quant is another than the run was begun with", path);
   json_decref(old);
   return status;
+}
+
+/* ---- keys that nothing looks at ---- */
+
+static int is_default_of(const mxi_config *c, const key_row *k) {
+  mxi_config plain = {0};
+  put_default(&plain, k);
+  json_t *is = json_of(c, k), *fallback = json_of(&plain, k);
+  const int same = json_equal(is, fallback);
+  json_decref(is);
+  json_decref(fallback);
+  return same;
+}
+
+size_t mxi_config_idle(char *out, size_t size, const mxi_config *c) {
+  const int optim = c->optim.kind;
+  const int late = c->qaf.when != MXI_QAF_NEVER, decays = c->schedule.kind != MXI_CONSTANT;
+  const struct {
+    const char *key;
+    int works;
+  } rules[] = {{"optimizer.momentum", optim == MXI_SGD},
+               {"optimizer.beta1", optim != MXI_SGD},
+               {"optimizer.beta2", optim != MXI_SGD},
+               {"optimizer.eps", optim != MXI_SGD},
+               {"optimizer.theta", optim == MXI_STABLESPAM},
+               {"optimizer.gamma1", optim == MXI_STABLESPAM},
+               {"optimizer.gamma2", optim == MXI_STABLESPAM},
+               {"optimizer.reset", optim == MXI_STABLESPAM},
+               {"optimizer.reset_order", optim == MXI_STABLESPAM && c->optim.reset},
+               {"schedule.decay_steps", decays},
+               {"schedule.min_lr", decays},
+               {"loss.init", c->loss.dynamic},
+               {"loss.growth", c->loss.dynamic},
+               {"loss.backoff", c->loss.dynamic},
+               {"qaf.step", c->qaf.when == MXI_QAF_STEP},
+               {"qaf.patience", c->qaf.when == MXI_QAF_THRESHOLD},
+               {"qaf.forward", late},
+               {"qaf.lr", late},
+               {"qaf.warmup", late}};
+  size_t n = 0, at = 0;
+  *out = 0;
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    for (size_t k = 0; k < N_KEYS && at < size; k++)
+      if (!rules[i].works && !strcmp(keys[k].key.name, rules[i].key) && !is_default_of(c, &keys[k]))
+        at += (size_t)snprintf(out + at, size - at, "%s%s", n++ ? " " : "", rules[i].key);
+  return n;
 }

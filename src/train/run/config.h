@@ -14,6 +14,13 @@ enum { MXI_MOONS, MXI_SWISS_ROLL };
 enum { MXI_QAF_NEVER, MXI_QAF_STEP, MXI_QAF_THRESHOLD };
 enum { MXI_SUM_F32, MXI_SUM_BF16 };
 
+/* The recipe without one KEY=VALUE of quant.set or quant.operands, to see what the key does. */
+typedef struct mxi_variant {
+  char name[64]; /* "had.size", "Q3:elem.round" */
+  int same;      /* it is the run's recipe: other keys say what it does */
+  mx_linear_recipe recipe;
+} mxi_variant;
+
 typedef struct mxi_config {
   struct {
     int kind, act, bias, tied, smooth;
@@ -55,11 +62,16 @@ typedef struct mxi_config {
   int quantised;           /* there is a "quant" */
   mx_linear_recipe recipe; /* of it */
   mx_mma_model unit;
+  mxi_variant *variants;
+  size_t n_variants;
   char **high; /* quant.high: linears that stay in high precision */
   size_t n_high;
   void *json; /* the resolved configuration, a json_t */
 } mxi_config;
 
+/** Names of keys, a blank between, that are not at their defaults and that nothing in such a run looks at: an optimiser's that another has, a schedule's,
+ *  a switch's that is off. Returns how many; out has room for `size` characters. */
+size_t mxi_config_idle(char *out, size_t size, const mxi_config *c);
 /** Read path, apply `set`, check. Paths in it become absolute or relative to the configuration's folder. */
 mx_status mxi_config_read(mxi_config *out, const char *path, const char *const *set, size_t n_set, mx_error *err);
 void mxi_config_free(mxi_config *c);

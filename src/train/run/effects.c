@@ -15,19 +15,34 @@ static mx_status without(mx_linear_recipe *out, const mx_linear_recipe *recipe, 
   return status ? status : mx_linear_check(out, &err);
 }
 
-void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mx_linear_recipe *recipe) {
+void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) {
   const mx_linear_recipe plain = {0};
-  *e = (mxi_effects){.m = m, .recipe = recipe};
-  for (size_t i = 0; i < MXI_MOST_KEYS && mx_train_key_at(i); i++) {
+  size_t most = c->n_variants;
+  while (mx_train_key_at(most - c->n_variants)) most++;
+  *e = (mxi_effects){.m = m, .recipe = &c->recipe, .keys = calloc(most + 1, sizeof *e->keys)};
+  for (size_t i = 0; e->keys && mx_train_key_at(i); i++) {
     const char *name = mx_train_key_at(i)->name;
-    mx_linear_recipe other;
+    mxi_effect *k = &e->keys[e->n];
     char is[64], fallback[64];
-    mx_train_key_text(is, sizeof is, recipe, i);
+    mx_train_key_text(is, sizeof is, &c->recipe, i);
     mx_train_key_text(fallback, sizeof fallback, &plain, i);
-    /* Keys that begin later, and those whose default no recipe like this one could have. */
-    e->silent[i] = strcmp(is, fallback) && strcmp(name, "q2.ema") && strcmp(name, "tensor.hold") && strncmp(name, "ramp", 4) &&
-                   !without(&other, recipe, i);
+    /* Not keys that begin later, and those whose default no recipe like this one could have. */
+    const int later = !strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || !strncmp(name, "ramp", 4);
+    if (!strcmp(is, fallback) || later || without(&k->without, &c->recipe, i)) continue;
+    snprintf(k->name, sizeof k->name, "%s", name);
+    k->silent = 1;
+    e->n++;
   }
+  for (size_t i = 0; e->keys && i < c->n_variants; i++) {
+    mxi_effect *k = &e->keys[e->n++];
+    *k = (mxi_effect){.without = c->variants[i].recipe, .silent = 1, .sure = c->variants[i].same};
+    snprintf(k->name, sizeof k->name, "%s", c->variants[i].name);
+  }
+}
+
+void mxi_effects_end(mxi_effects *e) {
+  free(e->keys);
+  *e = (mxi_effects){0};
 }
 
 /* y, dx and dw of a call, one behind the other. */
@@ -58,14 +73,13 @@ void mxi_effects_linear(mxi_effects *e, size_t index, const float *dy, const flo
   float *own = malloc((n + 1) * sizeof *own), *other = malloc((n + 1) * sizeof *other);
   const float *w = m->w + m->params[linear->weight].offset;
   int made = 0;
-  for (size_t i = 0; i < MXI_MOST_KEYS && own && other; i++) {
-    mx_linear_recipe recipe;
-    if (!e->silent[i] || without(&recipe, e->recipe, i)) continue;
+  for (size_t i = 0; i < e->n && own && other; i++) {
+    if (!e->keys[i].silent || e->keys[i].sure) continue;
     if (!made && outputs(own, &call, x, w, dy, &m->exec)) break;
     made = 1;
     mx_linear again = call;
-    again.recipe = &recipe;
-    if (!outputs(other, &again, x, w, dy, &m->exec) && memcmp(own, other, n * sizeof *own)) e->silent[i] = 0;
+    again.recipe = &e->keys[i].without;
+    if (!outputs(other, &again, x, w, dy, &m->exec) && memcmp(own, other, n * sizeof *own)) e->keys[i].silent = 0;
   }
   free(own);
   free(other);
@@ -74,7 +88,7 @@ void mxi_effects_linear(mxi_effects *e, size_t index, const float *dy, const flo
 size_t mxi_effects_names(char *out, size_t size, const mxi_effects *e) {
   size_t n = 0, at = 0;
   *out = 0;
-  for (size_t i = 0; i < MXI_MOST_KEYS; i++)
-    if (e->silent[i] && at < size) at += (size_t)snprintf(out + at, size - at, "%s%s", n++ ? " " : "", mx_train_key_at(i)->name);
+  for (size_t i = 0; i < e->n; i++)
+    if (e->keys[i].silent && at < size) at += (size_t)snprintf(out + at, size - at, "%s%s", n++ ? " " : "", e->keys[i].name);
   return n;
 }

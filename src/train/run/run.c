@@ -36,6 +36,7 @@ typedef struct run {
   mx_train_result *result;
   const char *bad;     /* first linear whose output is not finite */
   mxi_effects effects; /* in the first step */
+  char silent[2048];   /* keys that change no bit of it, a blank between */
   uint16_t *sum;       /* train.accumulate_dtype=bf16: the sum of a step's gradients */
 } run;
 
@@ -264,7 +265,7 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   m->counts = (mx_linear_counts){0};
   m->loss_scale = (float)r->optim.loss.scale;
   const int rehearses = r->optim.ramp.rehearses, first = r->step == 0 && r->config.quantised && !rehearses;
-  if (first) mxi_effects_begin(&r->effects, m, &r->config.recipe);
+  if (first) mxi_effects_begin(&r->effects, m, &r->config);
   tell_linears(r, m->holds && r->step % (uint64_t)r->config.recipe.tensor_hold == 0);
   if (r->sum) memset(r->sum, 0, m->n_values * sizeof *r->sum);
   m->show = r->how->all_digests && !rehearses ? show_digest : NULL;
@@ -340,16 +341,94 @@ static void print_techniques(run *r, int skip) {
   const mxi_config *c = &r->config;
   FILE *to = r->metrics.to;
   if (c->quantised && c->recipe.occ_alpha != 0) fprintf(to, ", \"occ_clamped\": %" PRIu64, r->model->counts.clamped);
-  char silent[1024];
-  if (r->step == 0 && c->quantised && mxi_effects_names(silent, sizeof silent, &r->effects)) {
-    fprintf(to, ", \"silent\": \"%s\"", silent);
-    if (r->how->warn) r->how->warn(r->how->self, silent);
+  if (r->step == 0 && *r->silent) {
+    fprintf(to, ", \"silent\": \"%s\"", r->silent);
+    if (r->how->warn) r->how->warn(r->how->self, r->silent);
   }
   if (r->model->ema) fprintf(to, ", \"ema_steered\": %" PRIu64, r->model->counts.steered);
   if (r->optim.ramp.of) fprintf(to, ", \"ramp_slowed\": %" PRIu64, mxi_ramp_slowed(&r->optim.ramp, r->model));
   if (!c->loss.dynamic) return;
   fprintf(to, ", \"loss_scale\": %.9g, \"skipped\": %s", r->optim.loss.scale, skip ? "true" : "false");
   mxi_loss_scale_after(&r->optim.loss, skip);
+}
+
+static void add_silent(run *r, const char *names) {
+  const size_t at = strlen(r->silent);
+  if (*names) snprintf(r->silent + at, sizeof r->silent - at, "%s%s", at ? " " : "", names);
+}
+
+/* Are the first step's gradients the same to the bit with a knob off? What the second step of gradients leaves behind is put back. */
+static mx_status same_without(run *r, const char *name, const float *own, mx_error *err) {
+  mxi_model *m = r->model;
+  double ignored;
+  const mx_linear_counts counts = m->counts;
+  const int metrics_due = r->metrics_due, threshold_due = r->threshold_due;
+  r->metrics_due = r->threshold_due = 0; /* a step that nobody sees */
+  r->optim.ramp.rehearses = 1;
+  const mx_status status = gradients(r, &ignored, err);
+  r->optim.ramp.rehearses = 0;
+  r->metrics_due = metrics_due;
+  r->threshold_due = threshold_due;
+  m->counts = counts;
+  for (size_t i = 0; i < m->n_params && !status; i++)
+    if (memcmp(m->g + m->params[i].offset, own + m->params[i].offset, m->params[i].rows * m->params[i].cols * sizeof *own)) return MX_OK;
+  if (!status) add_silent(r, name);
+  return status;
+}
+
+/* Knobs of the trainer that change every gradient, each by the first step's gradients without it. */
+static mx_status try_without(run *r, const float *own, mx_error *err) {
+  const mxi_config *c = &r->config;
+  mxi_model *m = r->model;
+  mx_status status = MX_OK;
+  const double scale = r->optim.loss.scale;
+  if (scale != 1) {
+    r->optim.loss.scale = 1;
+    status = same_without(r, c->loss.dynamic ? "loss.scaling" : "loss.scale", own, err);
+    r->optim.loss.scale = scale;
+  }
+  uint16_t *const sum = r->sum;
+  if (sum && !status) {
+    r->sum = NULL;
+    status = same_without(r, "train.accumulate_dtype", own, err);
+    r->sum = sum;
+  }
+  if (!c->model.smooth || status) return status;
+  float **smooth = malloc((m->n_linears + 1) * sizeof *smooth);
+  if (!smooth) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (size_t i = 0; i < m->n_linears; i++) smooth[i] = m->linears[i].smooth, m->linears[i].smooth = NULL;
+  status = same_without(r, "model.smooth_swiglu", own, err);
+  for (size_t i = 0; i < m->n_linears; i++) m->linears[i].smooth = smooth[i];
+  free(smooth);
+  return status;
+}
+
+/* What is on and changes no bit of the first step, whose gradients have been computed: quantisation's keys by linears that were run again, the loss'
+ * factor, its sum and Smooth-SwiGLU by gradients that are computed again, clipping by the norm, and what no such run looks at by rule. */
+static mx_status find_silent(run *r, double norm, mx_error *err) {
+  const mxi_config *c = &r->config;
+  mxi_model *m = r->model;
+  char names[1024];
+  *r->silent = 0;
+  if (c->quantised && mxi_effects_names(names, sizeof names, &r->effects)) add_silent(r, names);
+  mxi_effects_end(&r->effects);
+  if (c->optim.clip > 0 && !((float)(c->optim.clip / (norm + 1e-6)) < 1)) add_silent(r, "optimizer.clip");
+  if (mxi_config_idle(names, sizeof names, c)) add_silent(r, names);
+  if (r->optim.loss.scale == 1 && !r->sum && !c->model.smooth) return MX_OK;
+  const size_t of_holds = m->holds ? m->n_linears * sizeof *m->holds : 0;
+  float *own = malloc(m->n_values * sizeof *own + 1);
+  mx_linear_hold *holds = malloc(of_holds + 1);
+  mx_status status = own && holds ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  if (!status) {
+    memcpy(own, m->g, m->n_values * sizeof *own);
+    if (of_holds) memcpy(holds, m->holds, of_holds);
+    status = try_without(r, own, err);
+    memcpy(m->g, own, m->n_values * sizeof *own);
+    if (of_holds) memcpy(m->holds, holds, of_holds);
+  }
+  free(own);
+  free(holds);
+  return status;
 }
 
 static double rate(const run *r) {
@@ -404,6 +483,7 @@ static mx_status one_step(run *r, mx_error *err) {
   if (last && r->how->gradients && (status = mxi_write_parameters(r->how->gradients, m, 1, err))) return status;
   if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
   digest_gradients(r, m);
+  if (r->step == 0 && (status = find_silent(r, norm, err))) return status;
   const double lr = rate(r);
   const int skip = update(r, lr, norm);
   fprintf(r->metrics.to, "{\"step\": %" PRIu64 ", \"loss\": %.9g, \"lr\": %.9g", r->step, loss, lr);
