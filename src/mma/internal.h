@@ -28,7 +28,7 @@ struct mma_side {
   const void *from;      /* where codes() and scale_of() read: rows of bytes (mma.c) or an mxg_operand (gemm/fused.c) */
   const uint8_t *scales; /* mma.c: [rows][row_scales] */
   size_t row_bytes, row_scales;
-  int zero_exp;       /* gemm/fused.c */
+  int zero_exp;       /* the exponent that zeros of a product's operand have */
   mma_num table[256]; /* every number of a type of at most 8 bits */
   mma_num scale_table[256];
 };
