@@ -6,7 +6,7 @@ CHECK_FUZZ  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 CHECK_TARGETS := golden-check check-layers check-isa check-instructions style-check hip hip-layers hip-runtime-check hip-check hip-native-code hip-diff-check hip-plugin-check \
   $(foreach t,check-symbols check-asan check-faults check-install check-python,$(if $(shell grep -sl '^$(t):' $(MAKEFILE_LIST)),$(t)))
 # More of `make check-all`, beside what the suites do whole then.
-CHECK_MORE  := check-tsan check-train-compilers exhaustive exhaustive-math mutants silicon-check-all hip-mutants hip-native-mutants hip-rehearse check-memory train-kills
+CHECK_MORE  := check-tsan check-train-compilers exhaustive exhaustive-math mutants silicon-check-all hip-mutants hip-native-mutants hip-rehearse check-memory train-kills sweep-kills
 CHECK_PARTS  = $(foreach t,$(TESTS) $(HIP_NATIVE_TESTS),$(notdir $(t))=$(t)) \
   $(foreach c,$(basename $(notdir $(wildcard tests/cli/*.sh))),'cli/$(c)=tests/run-cli.sh $(BIN) $(c)') \
   $(foreach f,$(CHECK_FUZZ),'fuzz/$(f)=tests/run-fuzz.sh build/fuzz/fuzz short 1 $(f)') \

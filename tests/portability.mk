@@ -37,6 +37,10 @@ check-train-compilers: $(BIN) ## the digests of short training runs built by cla
 train-kills: deps-test $(BIN) ## a training run killed at 20 random moments and resumed, against one that was never stopped (KILLS=, KILLS_SEED=)
 	$(PYTHON) tests/train_kills.py $(BIN) $(or $(KILLS),20) $(or $(KILLS_SEED),1)
 
+.PHONY: sweep-kills
+sweep-kills: deps-test $(BIN) ## sweeps, with halving and without, killed at 20 random moments, their journals cut at random bytes, against ones left alone (KILLS=, KILLS_SEED=)
+	$(PYTHON) tests/sweep_kills.py $(BIN) $(or $(KILLS),20) $(or $(KILLS_SEED),1)
+
 # Vector instructions of an ISA stand in files of its name alone.
 .PHONY: check-isa
 check-isa: $(LIB_A) ## each object's instructions, by their encoding, are of the ISA that its name says; planted objects are found

@@ -54,6 +54,7 @@ typedef struct mx_cost {
 typedef struct mx_report_arm {
   const char *name, *reference; /* reference NULL: it is one itself */
   size_t runs, finished, diverged, failed, missing;
+  size_t dropped;             /* by successive halving */
   mx_mean loss[MX_EVALS];     /* validation losses of the finished runs */
   mx_mean behind[MX_EVALS];   /* minus the reference's, of the seeds that both finished; of a reference n is 0 */
   double p[MX_EVALS];         /* of behind, corrected; NaN where there is none */

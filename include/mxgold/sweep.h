@@ -71,6 +71,8 @@ typedef struct mx_sweep_options {
   int keep;                                                 /* 1: keep model and state.safetensors of finished runs; else they are removed */
   volatile sig_atomic_t *stop;                              /* set: running runs write a checkpoint and the call ends; may be NULL */
   void (*report)(void *self, const mx_sweep_progress *now); /* about twice a second; may be NULL */
+  /* mx_sweep_halve(): an arm was dropped after this share of its steps, with this mean training loss (infinite: a run failed or diverged). May be NULL. */
+  void (*dropped)(void *self, const char *arm, double share, double loss);
   void *self;
 } mx_sweep_options;
 
@@ -78,6 +80,7 @@ typedef struct mx_sweep_result {
   size_t runs;                               /* different runs of this call's share */
   size_t before, finished, diverged, failed; /* that an earlier call finished; that this call did */
   size_t left;                               /* not done, because the call was stopped */
+  size_t dropped;                            /* by mx_sweep_halve() */
 } mx_sweep_result;
 
 /** Read a sweep and work out its runs, each once, references first, then by arm and seed.
@@ -93,6 +96,14 @@ const mx_sweep_run *mx_sweep_run_at(const mx_sweep *sweep, size_t index);
  *  Returns MX_OK, MX_ERR_IO, MX_ERR_NOMEM, MX_ERR_FORMAT (a journal that is not one).
  *  Threads: several calls, in any processes, may share a folder if they have different shards. */
 mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
+
+/** Successive halving for many arms: all are trained for 1 / 2^k of their steps, the better half of them for twice as many, until `keep` are left; those,
+ *  and the references of those alone, are trained to the end. An arm's figure at a rung is the training loss over the last twentieth of the steps so far, the mean of
+ *  its seeds; one with a run that failed or diverged goes first, of two equal ones the later. Runs go on from where they were: a run that is not
+ *  dropped has the bits that it has without halving. In results.jsonl a dropped run ends as "dropped", with the rung's steps and loss. Called again after a kill it comes to
+ *  the same results; mx_sweep_execute() in the same folder trains the dropped runs to the end.
+ *  Returns as mx_sweep_execute(); MX_ERR_CONFLICT with options.shards.   Source: Jamieson, Talwalkar, arXiv 1502.07943. */
+mx_status mx_sweep_halve(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, size_t keep, mx_error *err);
 
 /* The same in parts, for programs that hand out runs in a way of their own (src/cli/sweep/mpi.c). */
 

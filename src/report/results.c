@@ -107,6 +107,7 @@ static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_err
   a->told.finished += (size_t)run->finished;
   a->told.diverged += !strcmp(end, "diverged");
   a->told.failed += !strcmp(end, "failed");
+  a->told.dropped += !strcmp(end, "dropped");
   if (!run->finished) return MX_OK;
   char path[4352];
   snprintf(path, sizeof path, "%s/runs/%s/metrics.jsonl", dir, id);

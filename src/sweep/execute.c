@@ -1,10 +1,12 @@
 /* Does the runs of a call by processes that take one after the other. */
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +27,7 @@ typedef struct shared {
 typedef struct sweep_call {
   const mx_sweep *sweep;
   const mx_sweep_options *how;
+  double share;               /* of their steps, that runs are done to */
   const mx_sweep_run **tasks; /* runs that are to be done, each identity once */
   size_t n_tasks;
   unsigned char *tries; /* how often a process died over a task */
@@ -62,7 +65,7 @@ static int work(const sweep_call *c, int slot, long first) {
   mx_sweep_options how = *c->how;
   how.stop = &c->seen->stop;
   mx_error err;
-  const mx_status status = mxi_work(c->sweep, &how, next_task, &w, c->seen->ended, &err);
+  const mx_status status = mxi_work(c->sweep, &how, c->share, next_task, &w, c->seen->ended, &err);
   if (status) fprintf(stderr, "mxgold: sweep: %s\n", err.text);
   return status ? 2 : 0;
 }
@@ -72,9 +75,13 @@ static int work(const sweep_call *c, int slot, long first) {
 static mx_status start(sweep_call *c, int slot, long first, mx_error *err) {
   atomic_store(&c->seen->doing[slot], NO_TASK);
   fflush(NULL);
-  const pid_t pid = fork();
+  const pid_t parent = getpid(), pid = fork();
   if (pid < 0) return mx_fail(err, MX_ERR_NOMEM, "a process cannot be started: %s", strerror(errno));
-  if (!pid) _exit(work(c, slot, first));
+  if (!pid) {
+    /* One that outlived its parent would do runs beside the call that goes on. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    _exit(getppid() == parent ? work(c, slot, first) : 2);
+  }
   c->job[slot] = pid;
   return MX_OK;
 }
@@ -152,29 +159,39 @@ static mx_status prepare(sweep_call *c, mx_error *err) {
 }
 
 /* Which of this call's runs are done now. */
-static mx_status collect(mx_sweep_result *out, const sweep_call *c, size_t before, mx_error *err) {
+static mx_status collect(mx_sweep_result *out, const mx_sweep *sweep, const mx_sweep_options *how, const mx_sweep_run *const *tasks,
+                         size_t n_tasks, size_t before, mx_error *err) {
   mxi_outcomes done;
-  mx_status status = mxi_journals_read(&done, c->how->dir, err);
+  mx_status status = mxi_journals_read(&done, how->dir, err);
   if (status) return status;
-  mxi_count(out, c->tasks, c->n_tasks, &done);
+  mxi_count(out, tasks, n_tasks, &done);
   out->runs += out->before = before;
-  status = mxi_results_write(c->sweep, &done, c->how->dir, err);
+  status = mxi_results_write(sweep, &done, NULL, how->dir, err);
   mxi_outcomes_free(&done);
+  return status;
+}
+
+mx_status mxi_execute_tasks(const mx_sweep *sweep, const mx_sweep_options *how, double share, const mx_sweep_run **tasks, size_t n_tasks,
+                            size_t before, mx_error *err) {
+  sweep_call c = {.sweep = sweep, .how = how, .share = share, .tasks = tasks, .n_tasks = n_tasks, .seen = MAP_FAILED};
+  mx_status status = prepare(&c, err);
+  if (!status && n_tasks) status = watch(&c, before, err);
+  if (c.seen != MAP_FAILED) munmap(c.seen, sizeof *c.seen);
+  free(c.tries);
   return status;
 }
 
 mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err) {
   if (!result || !sweep || !options || !options->dir) return mx_fail(err, MX_ERR_ARG, "NULL argument");
-  sweep_call c = {.sweep = sweep, .how = options, .seen = MAP_FAILED};
-  size_t runs = 0;
-  mx_status status = mxi_share(&c.tasks, &c.n_tasks, &runs, sweep, options, err);
-  if (!status) status = prepare(&c, err);
-  if (!status && c.n_tasks) status = watch(&c, runs - c.n_tasks, err);
-  mx_error late;
-  const mx_status collected = c.tries ? collect(result, &c, runs - c.n_tasks, &late) : MX_OK;
-  if (!status && collected) status = mx_fail(err, collected, "%s", late.text);
-  if (c.seen != MAP_FAILED) munmap(c.seen, sizeof *c.seen);
-  free(c.tries);
-  free(c.tasks);
+  const mx_sweep_run **tasks = NULL;
+  size_t n_tasks = 0, runs = 0;
+  mx_status status = mxi_share(&tasks, &n_tasks, &runs, sweep, options, err);
+  if (!status) {
+    status = mxi_execute_tasks(sweep, options, 1, tasks, n_tasks, runs - n_tasks, err);
+    mx_error late;
+    const mx_status collected = collect(result, sweep, options, tasks, n_tasks, runs - n_tasks, &late);
+    if (!status && collected) status = mx_fail(err, collected, "%s", late.text);
+  }
+  free(tasks);
   return status;
 }

@@ -7,7 +7,9 @@
  * results.c   results.jsonl, from the journals alone
  * share.c     which runs are a call's
  * work.c      runs in one process
- * execute.c   processes that take runs and do them */
+ * rung.c      what a run has come to after a part of its steps
+ * execute.c   processes that take runs and do them
+ * halving.c   successive halving: parts of runs, and which arms go on */
 #ifndef SWEEP_INTERNAL_H
 #define SWEEP_INTERNAL_H
 
@@ -43,31 +45,51 @@ typedef struct mxi_outcome {
   char text[256];             /* where it diverged, or why it failed */
 } mxi_outcome;
 
-/* Outcomes of all journals of a folder, sorted by id, each once. */
+/* A run's training loss after a share of its steps, the mean of the last twentieth of them. */
+typedef struct mxi_rung {
+  char id[33];
+  double share, loss;
+  uint64_t steps;
+} mxi_rung;
+
+/* Outcomes of all journals of a folder, sorted by id, each once; and rungs, by id and share. */
 typedef struct mxi_outcomes {
   mxi_outcome *at;
   size_t n;
+  mxi_rung *rungs;
+  size_t n_rungs;
 } mxi_outcomes;
 mx_status mxi_journals_read(mxi_outcomes *out, const char *dir, mx_error *err);
 /** The outcome of a run; NULL if it has none yet. */
 const mxi_outcome *mxi_outcome_of(const mxi_outcomes *all, const char *id);
+/** The run's rung at this share; NULL if it has not come there. */
+const mxi_rung *mxi_rung_of(const mxi_outcomes *all, const char *id, double share);
 void mxi_outcomes_free(mxi_outcomes *all);
 
 /** A journal of this process alone; returns a file descriptor, or -1 with errno. */
 int mxi_journal_open(const char *dir);
 /** One event, in one write: a run has begun (outcome->end NONE) or ended. */
 mx_status mxi_journal_write(int journal, const mxi_outcome *outcome, mx_error *err);
+/** The same of a run that has come to a rung. */
+mx_status mxi_journal_write_rung(int journal, const mxi_rung *rung, mx_error *err);
+/** steps of a share of a run's steps, at least 1; the loss from its metrics.jsonl, NaN if it has fewer steps. */
+uint64_t mxi_rung_steps(double share, uint64_t steps);
+mx_status mxi_rung_read(mxi_rung *rung, const char *run, mx_error *err);
 
 /** The figures as pairs of a json_t object. */
 void mxi_put_figures(struct json_t *line, const mxi_outcome *outcome);
-mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const char *dir, mx_error *err);
+/** dropped [n_runs]: the share of its steps after which a run was dropped, 0: it was not; NULL: none was. */
+mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const double *dropped, const char *dir, mx_error *err);
 
 /** The runs of a call's share without an outcome, each identity once; *runs: all of the share. The caller frees *tasks. Makes the folders. */
 mx_status mxi_share(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *runs, const mx_sweep *sweep, const mx_sweep_options *how,
                     mx_error *err);
 void mxi_count(mx_sweep_result *out, const mx_sweep_run *const *tasks, size_t n, const mxi_outcomes *done);
-/** mx_sweep_work(); ended[mxi_end] counts runs, NULL: nothing does. */
-mx_status mxi_work(const mx_sweep *sweep, const mx_sweep_options *how, long (*take)(void *self), void *self, atomic_size_t *ended,
+/** mx_sweep_work(); share: of their steps, that runs are done to, below 1 a rung; ended[mxi_end] counts runs, NULL: nothing does. */
+mx_status mxi_work(const mx_sweep *sweep, const mx_sweep_options *how, double share, long (*take)(void *self), void *self, atomic_size_t *ended,
                    mx_error *err);
+/** tasks by processes, to a share of their steps. before: how many runs of the call are done already. */
+mx_status mxi_execute_tasks(const mx_sweep *sweep, const mx_sweep_options *how, double share, const mx_sweep_run **tasks, size_t n_tasks,
+                            size_t before, mx_error *err);
 
 #endif

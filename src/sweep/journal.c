@@ -35,15 +35,8 @@ void mxi_put_figures(json_t *line, const mxi_outcome *o) {
       json_object_set_new(line, mxi_figure_names[i], isfinite(o->figure[i]) ? json_real(o->figure[i]) : json_null());
 }
 
-mx_status mxi_journal_write(int journal, const mxi_outcome *o, mx_error *err) {
-  json_t *line = json_object();
-  json_object_set_new(line, "id", json_string(o->id));
-  json_object_set_new(line, "event", json_string(ends[o->end]));
-  if (o->end == MXI_END_FINISHED || o->end == MXI_END_DIVERGED) {
-    json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
-    mxi_put_figures(line, o);
-  }
-  if (*o->text) json_object_set_new(line, "text", json_string(o->text));
+/* One line in one write; line is freed. */
+static mx_status write_line(int journal, json_t *line, mx_error *err) {
   char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *whole = NULL;
   json_decref(line);
   const int n = text ? asprintf(&whole, "%s\n", text) : -1;
@@ -54,14 +47,50 @@ mx_status mxi_journal_write(int journal, const mxi_outcome *o, mx_error *err) {
   return written == n ? MX_OK : mx_fail(err, MX_ERR_IO, "journal: %s", written < 0 ? strerror(errno) : "no space is left");
 }
 
+mx_status mxi_journal_write(int journal, const mxi_outcome *o, mx_error *err) {
+  json_t *line = json_object();
+  json_object_set_new(line, "id", json_string(o->id));
+  json_object_set_new(line, "event", json_string(ends[o->end]));
+  if (o->end == MXI_END_FINISHED || o->end == MXI_END_DIVERGED) {
+    json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
+    mxi_put_figures(line, o);
+  }
+  if (*o->text) json_object_set_new(line, "text", json_string(o->text));
+  return write_line(journal, line, err);
+}
+
+mx_status mxi_journal_write_rung(int journal, const mxi_rung *g, mx_error *err) {
+  json_t *line = json_object();
+  json_object_set_new(line, "id", json_string(g->id));
+  json_object_set_new(line, "event", json_string("rung"));
+  json_object_set_new(line, "share", json_real(g->share)); /* a power of two: nine digits are all of one down to 2^-9 */
+  json_object_set_new(line, "steps", json_integer((json_int_t)g->steps));
+  json_object_set_new(line, "loss", isfinite(g->loss) ? json_real(g->loss) : json_null());
+  return write_line(journal, line, err);
+}
+
 static double real_of(const json_t *line, const char *key) {
   const json_t *v = json_object_get(line, key);
   return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
+static mx_status take_rung(mxi_outcomes *all, json_t *line, const char *id, mx_error *err) {
+  mxi_rung *more = realloc(all->rungs, (all->n_rungs + 1) * sizeof *more);
+  if (more) {
+    all->rungs = more;
+    mxi_rung *g = &more[all->n_rungs++];
+    *g = (mxi_rung){
+        .share = real_of(line, "share"), .loss = real_of(line, "loss"), .steps = (uint64_t)json_integer_value(json_object_get(line, "steps"))};
+    memcpy(g->id, id, sizeof g->id);
+  }
+  json_decref(line);
+  return more ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+}
+
 static mx_status take_line(mxi_outcomes *all, size_t *room, const char *text, size_t n, const char *path, size_t at, mx_error *err) {
   json_t *line = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
   const char *id = json_string_value(json_object_get(line, "id")), *event = json_string_value(json_object_get(line, "event"));
+  if (id && strlen(id) == 32 && event && !strcmp(event, "rung")) return take_rung(all, line, id, err);
   int end = 0;
   while (event && ends[end] && strcmp(ends[end], event)) end++;
   if (!id || strlen(id) != 32 || !event || !ends[end]) {
@@ -103,6 +132,12 @@ static mx_status read_one(mxi_outcomes *all, size_t *room, const char *path, mx_
 
 static int compare_ids(const void *a, const void *b) { return strcmp(((const mxi_outcome *)a)->id, ((const mxi_outcome *)b)->id); }
 
+static int compare_rungs(const void *a, const void *b) {
+  const mxi_rung *x = a, *y = b;
+  const int by_id = strcmp(x->id, y->id);
+  return by_id ? by_id : (x->share > y->share) - (x->share < y->share);
+}
+
 mx_status mxi_journals_read(mxi_outcomes *out, const char *dir, mx_error *err) {
   char path[4096];
   size_t room = 0;
@@ -127,7 +162,14 @@ mx_status mxi_journals_read(mxi_outcomes *out, const char *dir, mx_error *err) {
   for (size_t i = 0; i < out->n; i++) /* a run that two processes did has the same outcome twice */
     if (!kept || compare_ids(&out->at[kept - 1], &out->at[i])) out->at[kept++] = out->at[i];
   out->n = kept;
+  if (out->n_rungs) qsort(out->rungs, out->n_rungs, sizeof *out->rungs, compare_rungs);
   return MX_OK;
+}
+
+const mxi_rung *mxi_rung_of(const mxi_outcomes *all, const char *id, double share) {
+  mxi_rung key = {.share = share};
+  snprintf(key.id, sizeof key.id, "%s", id);
+  return all->n_rungs ? bsearch(&key, all->rungs, all->n_rungs, sizeof *all->rungs, compare_rungs) : NULL;
 }
 
 const mxi_outcome *mxi_outcome_of(const mxi_outcomes *all, const char *id) {
@@ -138,5 +180,6 @@ const mxi_outcome *mxi_outcome_of(const mxi_outcomes *all, const char *id) {
 
 void mxi_outcomes_free(mxi_outcomes *all) {
   free(all->at);
+  free(all->rungs);
   *all = (mxi_outcomes){0};
 }

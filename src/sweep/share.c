@@ -86,7 +86,7 @@ mx_status mx_sweep_collect(mx_sweep_result *result, const mx_sweep *sweep, const
   if (status) return status;
   status = choose(&tasks, &n, &runs, sweep, options, NULL, err);
   if (!status) mxi_count(result, tasks, n, &done);
-  if (!status) status = mxi_results_write(sweep, &done, options->dir, err);
+  if (!status) status = mxi_results_write(sweep, &done, NULL, options->dir, err);
   free(tasks);
   mxi_outcomes_free(&done);
   return status;

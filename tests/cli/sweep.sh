@@ -69,6 +69,69 @@ grep -q '"left": 0' "$scratch/said" || fail "killed children leave runs: $(cat "
 [ $? = 3 ] || fail "--budget: exit $?, expected 3"
 grep -q "runs left: the same command goes on" "$scratch/why" || fail "--budget says: $(cat "$scratch/why")"
 sweep f && same f "stopped by a budget"
+# Successive halving: nine arms, of which five, three, two and one are left; the worst go; what is left has its bits of a whole run.
+cat >"$scratch/halving.json" <<'J'
+{"config": "base.json", "set": {"quant.recipe": "recipe-ocp", "train.steps": 200}, "grid": {"rate": [{"name": "wild", "set": {"optimizer.eps": 0, "optimizer.kind": "sgd", "optimizer.momentum": 1e30}},
+  {"name": "1e-5", "set": {"optimizer.lr": 1e-5}}, {"name": "1e-4", "set": {"optimizer.lr": 1e-4}}, {"name": "3e-4", "set": {"optimizer.lr": 3e-4}},
+  {"name": "1e-3", "set": {"optimizer.lr": 1e-3}}, {"name": "3e-3", "set": {"optimizer.lr": 3e-3}}, {"name": "1e-2", "set": {"optimizer.lr": 1e-2}},
+  {"name": "3e-2", "set": {"optimizer.lr": 3e-2}}, {"name": "1e-1", "set": {"optimizer.lr": 1e-1}}]}, "seeds": 2}
+J
+halve() { "$mxgold" sweep "$scratch/halving.json" -o "$scratch/$1" --halving 1 "${@:2}" >"$scratch/said" 2>"$scratch/why"; }
+accepts "$mxgold" sweep "$scratch/halving.json" -o "$scratch/full" --jobs 2
+halve k --jobs 1 || fail "--halving: exit $?: $(cat "$scratch/why")"
+grep -q "^dropped *16$" "$scratch/said" || fail "--halving does not say how many it dropped: $(cat "$scratch/said")"
+python3 - "$scratch/k/results.jsonl" "$scratch/full/results.jsonl" "$scratch/full/runs" "$scratch/said" <<'P' || fail "--halving"
+import json, math, sys
+rows, whole = ([json.loads(line) for line in open(path)] for path in sys.argv[1:3])
+arms = list(dict.fromkeys(r["arm"] for r in whole if r["reference"]))
+runs = {}
+for r in whole:
+    lines = [json.loads(line) for line in open(f"{sys.argv[3]}/{r['id']}/metrics.jsonl")]
+    runs[r["arm"], r["seed"]] = [x["loss"] for x in lines] if r["end"] == "finished" else None
+
+
+def loss(arm, steps):
+    parts = [runs[arm, seed] for seed in (1, 2)]
+    if None in parts:
+        return math.inf
+    n = max(1, steps // 20)
+    return sum(sum(p[steps - n : steps]) / n for p in parts) / 2
+
+
+left, wanted = arms, {}
+for steps in (13, 25, 50, 100):  # 200 / 16 = 12.5
+    order = sorted(left, key=lambda a: loss(a, steps))
+    keep = (len(order) + 1) // 2
+    wanted |= {a: steps for a in order[keep:]}
+    left = [a for a in left if a in order[:keep]]
+got = {r["arm"]: r for r in rows}
+assert len(left) == 1 and [r["arm"] for r in rows if not r["reference"]] == 2 * ["reference " + left[0]], "one arm and its reference"
+assert len(rows) == 2 + 2 * len(arms)
+said = open(sys.argv[4]).read()
+for r in rows:
+    if r["arm"] in wanted and runs[r["arm"], r["seed"]]:
+        assert (r["end"], r["steps"]) == ("dropped", wanted[r["arm"]]), (r, wanted)
+        assert r["arm"] in said
+    elif r["arm"] in left or not r["reference"]:
+        assert r in whole, r
+assert {r["end"] for r in rows} == {"finished", "dropped", "diverged"}
+P
+halve l --jobs 2 && cmp -s "$scratch/k/results.jsonl" "$scratch/l/results.jsonl" || fail "--halving by two processes: results.jsonl differs"
+for wait in 0.03 0.06 0.1 0.15; do
+  setsid "$mxgold" sweep "$scratch/halving.json" -o "$scratch/m" --halving 1 --jobs 2 >/dev/null 2>&1 &
+  sleep $wait
+  kill -KILL -- -$! 2>/dev/null
+  wait $! 2>/dev/null
+done
+cp "$scratch/said" "$scratch/said-first"
+halve m --jobs 2 && cmp -s "$scratch/k/results.jsonl" "$scratch/m/results.jsonl" || fail "--halving that was killed four times: results.jsonl differs"
+tail -n +2 "$scratch/said" >"$scratch/said-m" && tail -n +2 "$scratch/said-first" | cmp -s - "$scratch/said-m" || fail "--halving names others after kills"
+accepts "$mxgold" report "$scratch/k"
+accepts "$mxgold" sweep "$scratch/halving.json" -o "$scratch/m" --jobs 2
+cmp -s "$scratch/full/results.jsonl" "$scratch/m/results.jsonl" || fail "a sweep after halving: results.jsonl differs from that of a sweep alone"
+refuses "mxgold: sweep: --halving compares all arms at each rung, which a --shard cannot" \
+  "$mxgold" sweep "$scratch/halving.json" -o "$scratch/never" --halving 2 --shard 0/2
+refuses "mxgold: sweep: --halving 0: expected how many arms are to be left" "$mxgold" sweep "$scratch/halving.json" -o "$scratch/never" --halving 0
 # Stopped, and the sweep moved to another folder, from which the data have another path: the same runs.
 mkdir "$scratch/here" "$scratch/here/there"
 cp "$root/configs/data/digits.safetensors" "$scratch/here"

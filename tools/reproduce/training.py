@@ -27,7 +27,7 @@ def is_there(name):
 
 
 def digits(*values):
-    """As many decimals as tell the widest interval of a column apart, two at least."""
+    """Decimals of a column of differences: four below 1, fewer above."""
     known = [abs(v) for v in values if v]
     return 4 if not known or max(known) < 1 else 3 if max(known) < 10 else 2
 
@@ -38,6 +38,8 @@ def interval(row, key, decimals):
         return ""
     if low is None:
         return f"{mean:+.{decimals}f}"
+    if mean == low == high == 0:
+        return "0, in each run"
     return f"{mean:+.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
 
 
@@ -69,7 +71,7 @@ def arms(report):
         lost = a["diverged"] + a["failed"]
         extra = a["extra_steps_mean"]
         lines.append([a["arm"] + (f" ({lost} of {a['runs']} runs diverged or failed)" if lost else ""), str(a["finished"]), interval(a, "behind_", n),
-                      a["verdict"], interval(a, "behind_fp32_", n), "" if extra is None else f"{100 * extra:+.1f}"])
+                      a["verdict"], interval(a, "behind_fp32_", n), "" if extra is None else f"{100 * extra:+.1f}" if extra < 10 else "over 1,000"])
     return table(["arm", "seeds", "behind FP32", "", "with an FP32 forward pass", "extra steps, %"], lines)
 
 
@@ -96,8 +98,8 @@ def noise(report):
     losses = [a["loss_mean"] for a in report["arms"] if not a["reference"] and a["loss_mean"] is not None]
     if not spread:
         return ""
-    one = len(spread) == 1 or min(spread) == max(spread)
-    return (f"FP32 ends at {losses[0]:.4g}" if len(losses) == 1 else f"FP32 ends at {min(losses):.4g} to {max(losses):.4g}") + (
+    one = f"{min(spread):.2g}" == f"{max(spread):.2g}"
+    return (f"FP32 ends at {losses[0]:.4g}" if f"{min(losses):.4g}" == f"{max(losses):.4g}" else f"FP32 ends at {min(losses):.4g} to {max(losses):.4g}") + (
         f"; between its seeds that varies by {spread[0]:.2g}" if one else f"; between its seeds that varies by {min(spread):.2g} to {max(spread):.2g}") + " (standard deviation)."
 
 

@@ -53,9 +53,10 @@ static void percent(out *o, const char *key, const mx_mean *m) {
 static void row_for_readers(out *o, const mx_report_arm *a) {
   out_text(o, "arm", a->name);
   out_u64(o, "seeds", a->finished);
-  if (a->diverged + a->failed + a->missing) {
-    char text[64];
-    snprintf(text, sizeof text, "%zu diverged, %zu failed, %zu missing", a->diverged, a->failed, a->missing);
+  if (a->diverged + a->failed + a->missing + a->dropped) {
+    char text[128];
+    const int n = snprintf(text, sizeof text, "%zu diverged, %zu failed, %zu missing", a->diverged, a->failed, a->missing);
+    if (a->dropped) snprintf(text + n, sizeof text - (size_t)n, ", %zu dropped", a->dropped);
     out_text(o, "not finished", text);
   }
   out_f64(o, "validation loss", a->loss[MX_EVAL_QUANTISED].mean, "%.4f");
@@ -95,6 +96,7 @@ static void row_for_machines(out *o, const mx_report_arm *a) {
   out_u64(o, "diverged", a->diverged);
   out_u64(o, "failed", a->failed);
   out_u64(o, "missing", a->missing);
+  out_u64(o, "dropped", a->dropped);
   for (int e = 0; e < MX_EVALS; e++) {
     mean_numbers(o, loss[e], &a->loss[e]);
     mean_numbers(o, behind[e], &a->behind[e]);

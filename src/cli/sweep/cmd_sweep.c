@@ -14,7 +14,7 @@
 
 struct args {
   const char *sweep, *out, *shard, *budget;
-  cli_u64 jobs;
+  cli_u64 jobs, halving;
   int list, keep, json;
 };
 
@@ -27,15 +27,34 @@ static const cli_option options[] = {
      "do the I-th of N shares of the runs, I from 0: for job arrays, all in one folder", NULL},
     {"budget", 0, CLI_STRING, offsetof(struct args, budget), "TIME",
      "stop after so long, such as 30m, with checkpoints of what runs then: s, m, h", NULL},
+    {"halving", 0, CLI_U64, offsetof(struct args, halving), "N",
+     "successive halving: train all arms for a part of their steps, the better half for twice as many, until N are left", NULL},
     {"keep", 0, CLI_FLAG, offsetof(struct args, keep), NULL, "keep model.safetensors and state.safetensors of finished runs", NULL},
     {"list", 0, CLI_FLAG, offsetof(struct args, list), NULL, "print the runs and do nothing", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print the result, or the list, as JSON", NULL},
     {0},
 };
 
+/* What a call's functions hear and tell. */
+typedef struct told {
+  int terminal;
+  struct drop {
+    const char *arm; /* the sweep's */
+    double share, loss;
+  } * at;
+  size_t n;
+} told;
+
+static void dropped(void *self, const char *arm, double share, double loss) {
+  told *t = self;
+  struct drop *more = realloc(t->at, (t->n + 1) * sizeof *more);
+  if (!more) return; /* it is in results.jsonl */
+  t->at = more;
+  t->at[t->n++] = (struct drop){arm, share, loss};
+}
+
 static void report(void *self, const mx_sweep_progress *p) {
-  const int *terminal = self;
-  if (!*terminal) return;
+  if (!((const told *)self)->terminal) return;
   char spent[PROGRESS_TIME], left[PROGRESS_TIME];
   progress_bar(p->finished + p->failed, p->runs, "%zu of %zu runs done, %zu running, %zu failed or diverged, %s since the start, %s left",
                p->finished + p->failed, p->runs, p->running, p->failed, progress_time(spent, p->seconds), progress_time(left, p->seconds_left));
@@ -71,29 +90,58 @@ static int list_runs(const mx_sweep *sweep, int json) {
   return out_print(o, json);
 }
 
-static int print_result(const struct args *a, const mx_sweep_result *r) {
+static void print_dropped(out *o, const told *t, int machines) {
+  out_table(o, "dropped_arms");
+  for (size_t i = 0; i < t->n; i++) {
+    out_row(o);
+    out_text(o, machines ? "arm" : "dropped", t->at[i].arm);
+    if (machines)
+      out_number(o, "share", t->at[i].share);
+    else
+      out_f64(o, "after, % of its steps", 100 * t->at[i].share, "%.4g");
+    out_figure(o, machines ? "loss" : "training loss", t->at[i].loss, "%.6g", machines);
+  }
+  out_end(o);
+}
+
+static int print_result(const struct args *a, const told *t, const mx_sweep_result *r) {
   out *o = out_new();
   out_text(o, "sweep", a->out);
   out_u64(o, "runs", r->runs);
   out_u64(o, "finished", r->before + r->finished);
   out_u64(o, "diverged", r->diverged);
   out_u64(o, "failed", r->failed);
-  out_u64(o, a->json ? "done_before" : "done by an earlier call", r->before);
+  if (a->halving.given)
+    out_u64(o, "dropped", r->dropped);
+  else
+    out_u64(o, a->json ? "done_before" : "done by an earlier call", r->before);
   out_u64(o, "left", r->left);
+  if (a->halving.given) print_dropped(o, t, a->json);
   return out_print(o, a->json);
+}
+
+/* MX_ERR_CONFLICT: what halving cannot be combined with. */
+static mx_status execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *how, const struct args *a, int rank, int ranks,
+                         mx_error *err) {
+  if (a->halving.given && ranks > 1) return mx_fail(err, MX_ERR_CONFLICT, "--halving compares all arms at each rung: it runs without mpirun");
+  if (a->halving.given) return mx_sweep_halve(result, sweep, how, a->halving.v, err);
+  return ranks > 1 ? mpi_sweep(result, sweep, how, rank, ranks, err) : mx_sweep_execute(result, sweep, how, err);
 }
 
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
-  int terminal = isatty(STDERR_FILENO);
+  told t = {.terminal = isatty(STDERR_FILENO)};
   mx_sweep_options how = {.dir = a->out,
                           .n_jobs = a->jobs.v > 1 << 20 ? 1 << 20 : (int)a->jobs.v,
                           .keep = a->keep,
                           .stop = &cli_stop,
                           .report = report,
-                          .self = &terminal};
+                          .dropped = dropped,
+                          .self = &t};
   (void)ctx;
   if (!a->out && !a->list) return cli_error("sweep: no output, expected -o DIR");
+  if (a->halving.given && a->shard) return cli_error("sweep: --halving compares all arms at each rung, which a --shard cannot");
+  if (a->halving.given && !a->halving.v) return cli_error("sweep: --halving 0: expected how many arms are to be left");
   if (!read_shard(&how, a->shard)) return cli_error("sweep: --shard %s: expected I/N, I from 0 to N - 1", a->shard);
   if (!read_budget(&how, a->budget)) return cli_error("sweep: --budget %s: expected a time such as 90s, 30m or 2h", a->budget);
   mx_sweep *sweep;
@@ -109,14 +157,14 @@ static int run(const cli_context *ctx, void *args) {
   cli_stop_on_signals();
   int rank;
   const int ranks = mpi_begin(&rank);
-  if (rank) terminal = 0;
-  status = ranks > 1 ? mpi_sweep(&result, sweep, &how, rank, ranks, &err) : mx_sweep_execute(&result, sweep, &how, &err);
+  if (rank) t.terminal = 0;
+  status = execute(&result, sweep, &how, a, rank, ranks, &err);
   mpi_end();
+  if (t.terminal) progress_clear();
+  const int rc = rank ? CLI_FINE : status ? cli_fail(&err) : print_result(a, &t, &result);
+  free(t.at);
   mx_sweep_free(sweep);
-  if (rank) return CLI_FINE;
-  if (terminal) progress_clear();
-  if (status) return cli_fail(&err);
-  const int rc = print_result(a, &result);
+  if (rank || status) return rc;
   if (rc || !result.left) return rc;
   cli_error("stopped with %zu of %zu runs left: the same command goes on", result.left, result.runs);
   return CLI_STOPPED;
