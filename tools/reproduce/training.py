@@ -105,7 +105,10 @@ def noise(report):
 
 def section(name):
     sweep, report = load(SWEEPS, name + ".json"), load(reports, name + ".json")
-    out = [f"### {name}", "", sweep.get("about", ""), noise(report), "", f"Command: `make reproduce ONLY={name}`", ""]
+    seeds = sweep.get("seeds", 1) if isinstance(sweep.get("seeds", 1), int) else len(sweep["seeds"])
+    there = max(a["finished"] for a in report["arms"])
+    fewer = f" Of its {seeds} seeds {there} have been run here." if there < seeds else ""
+    out = [f"### {name}", "", sweep.get("about", ""), noise(report) + fewer, "", f"Command: `make reproduce ONLY={name}`", ""]
     return out + claims(report) + arms(report) + effects(report)
 
 
