@@ -61,6 +61,21 @@ static int is_a_target(const mx_spec *s) {
   return digits_of(t) <= TARGET_DIGITS || (t > 0 && frexp(t / whole, &exponent) == 0.5);
 }
 
+/* Codes of scales count in steps of the tensor scale, which is another one for other data: a limit among them is believed if a preset has it, or if it is
+ * the least code or the least normal one. */
+static int has_limit_of_data(const mx_spec *s) {
+  const uint32_t normal = UINT32_C(1) << mx_scale_format(s->scale)->man_bits;
+  int low = s->scale_min_byte > 1 && s->scale_min_byte != normal, high = s->scale_max_byte != 0;
+  if (s->tensor_norm == MX_TENSOR_NORM_NONE) return 0;
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec p;
+    if (mx_preset_at(i)->alias_of || mx_preset_find(&p, mx_preset_at(i)->name, NULL)) continue;
+    low &= p.scale_min_byte != s->scale_min_byte;
+    high &= p.scale_max_byte != s->scale_max_byte;
+  }
+  return low || high;
+}
+
 /* Kernels have a constant of their own; more of them describe another cause. */
 enum { MOST_OWN = 1 };
 
@@ -70,6 +85,7 @@ int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) 
   float *const numbers[] = {&t.scale_max_n, &t.tensor_target, &t.elem_prescale, &t.scale_min};
   size_t own = 0;
   if (t.tensor_given && digits_of((double)t.tensor_given_value) > GIVEN_DIGITS) return 0; /* it is that of these data */
+  if (has_limit_of_data(&t)) return 0;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
     if (is_of_a_preset(i, *numbers[i])) continue;
