@@ -540,6 +540,7 @@ mx_status mx_train_run(mx_train_result *result, const mx_train_options *options,
   const mx_status metrics = mxi_lines_close(&r.metrics, &late), digests = mxi_lines_close(&r.digests, &late);
   if (!status && (metrics || digests)) status = mx_fail(err, MX_ERR_IO, "%s", late.text);
   mxi_metrics_close(&r.layers);
+  mxi_effects_end(&r.effects); /* of a first step that did not come to its end */
   mxi_model_free(r.model);
   mxi_data_free(&r.data);
   mxi_config_free(&r.config);
