@@ -55,6 +55,10 @@ python-leaks: deps-python ## 10^6 calls of each kind from Python: what the proce
 	@MAKE="$(MAKE)" MXGOLD_CALLS=1000000 MXGOLD_PYTEST="-s -k no_leaks" python/tests/run.sh $(PY_CHECK) $(PY_B) test_process.py
 python-speed: deps-python ## quantize from Python by turns with the C program, and with torchao where it is
 	@MAKE="$(MAKE)" MXGOLD_RUN=speed.py python/tests/run.sh $(PY_CHECK) $(PY_B)
+.PHONY: python-aarch64
+python-aarch64: deps-python python-parts ## the module for AArch64 in an arm64 Python under qemu: its bytes are those of this machine's (needs Debian's archive)
+	@mkdir -p build/aarch64 && MAKE="$(MAKE)" MXGOLD_RUN=digests.py python/tests/run.sh $(PY_CHECK) $(PY_B) > build/aarch64/here.txt
+	@HERE=$(CURDIR)/build/aarch64/here.txt python/aarch64.sh build/aarch64/python-root
 # The whole peer files, of which tests/peers has slices: make python-presets PEERS=FOLDER
 python-presets: deps-python ## every byte of the peers' whole files through Python (PEERS=FOLDER)
 	@MAKE="$(MAKE)" MXGOLD_PEERS="$(abspath $(PEERS))" python/tests/run.sh $(PY_CHECK) $(PY_B) test_peers.py
