@@ -2,6 +2,7 @@
 """Writes the part "Training" of docs/FINDINGS.md from the reports of sweeps, and the results of their runs as CSV beside the sweeps.
 
     training.py REPORTS PAGE NAME...
+    training.py REPORTS - NAME...      prints the sections of these sweeps and writes nothing
 
 REPORTS has NAME.json (mxgold report --json) and NAME.jsonl (results.jsonl) for each sweep configs/findings/NAME.json that was run; a name without them is listed
 as not run. No figure stands here: every one comes from the reports."""
@@ -137,6 +138,8 @@ def write_results(name):
 
 
 there = [n for n in names if is_there(n)]
+if page == "-":
+    sys.exit(print("\n".join(line for name in there for line in section(name))))
 with open(os.path.join(HERE, "training.md")) as f:
     head = f.read().rstrip().split("\n")
 lines = head + ["", "## Claims", ""] + summary(there) + ["## Sweeps", ""]
