@@ -261,8 +261,8 @@ typedef struct hunt {
   size_t n, largest; /* the sample that is searched */
   blame *best;
   effort *e;
-  mx_region part; /* of the tensor, over which its maximum gives every byte */
-  int n_parts;    /* that do: where several do, the data say of none that it is the one */
+  mx_fault tensor; /* of the tensor's maximum, that gives every byte */
+  int n_tensor;    /* such faults: where there are several, the data say of none that it is the one */
 } hunt;
 
 static int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
@@ -311,19 +311,21 @@ static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *fa
 
 static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }
 
-/* The maximum over a part of the tensor is one number, which every part that holds the largest element gives. */
-static void note_part(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
-  if (n > 1 || faults->op != MX_FAULT_TENSOR_ONLY || (h->n_parts && !memcmp(&h->part, &faults->region, sizeof h->part))) return;
+/* The tensor's maximum is one number, which every part that holds the largest element gives, and other faults may. */
+static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
+  if (n > 1 || mx_fault_row_at(faults->op)->stage != MX_STAGE_TENSOR_AMAX) return;
+  const int same_fault = h->tensor.op == faults->op && h->tensor.number == faults->number;
+  if (h->n_tensor && same_fault && !memcmp(&h->tensor.region, &faults->region, sizeof faults->region)) return;
   for (size_t i = 0; i < h->n; i++)
     if (!gives_all(&h->samples[i], spec, faults, n, NULL, h->e)) return;
-  h->part = faults->region;
-  h->n_parts++;
+  h->tensor = *faults;
+  h->n_tensor++;
 }
 
 /* The faults become the answer if they cost less than the best so far and give every byte. */
 static void offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
   if (!n || n > MX_FAULTS) return;
-  note_part(h, spec, faults, n);
+  note_tensor(h, spec, faults, n);
   blame b = {.preset = preset, .spec = *spec, .n = n, .cost = cost, .held = held};
   const int sure = mxi_blame_confirmed(&b), was_sure = h->best->n && mxi_blame_confirmed(h->best);
   if (h->best->n && (was_sure > sure || (was_sure == sure && h->best->cost <= cost))) return;
@@ -611,6 +613,6 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
   for (size_t i = 0; out->n && i < n; i++) gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
-  if (out->n && out->fault[0].op == MX_FAULT_TENSOR_ONLY && h.n_parts > 1) out->held = 0;
+  if (out->n && mx_fault_row_at(out->fault[0].op)->stage == MX_STAGE_TENSOR_AMAX && h.n_tensor > 1) out->held = 0;
   free(b);
 }
