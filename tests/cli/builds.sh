@@ -1,5 +1,4 @@
-# Builds of anyone: a processor that is not supported stops the compiler with one line, no level of optimisation stops at a warning, and a warning of a compiler
-# that nobody has seen stops a developer's build alone.
+# Builds of anyone: big-endian stops the compiler with one line, no level of optimisation warns, a warning that nobody has seen stops a developer's build alone.
 : "${scratch:?run by tests/run-cli.sh}"
 cc=$(command -v ${CC:-cc} | tail -1) # CC may be "ccache gcc"
 flags="-std=c11 -D_GNU_SOURCE -fPIC -I$root -I$root/include -I$root/src"
