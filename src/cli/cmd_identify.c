@@ -60,7 +60,7 @@ enum { COLUMN_MAJOR = MX_LAYOUT_COUNT, LAYOUTS };
 
 /* For scales that are stored in a kernel's layout but were read as rows: makes a copy of each sample with its scales in row order. 0 if the sizes do
  * not fit. */
-static int straighten(mx_sample *to, void **memory, const samples *s, int layout, size_t block) {
+static int straighten(mx_sample *to, void **memory, samples *s, int layout, size_t block) {
   for (size_t i = 0; i < s->n; i++) {
     const mx_sample *m = &s->at[i];
     const size_t kb = (m->cols + block - 1) / block;
@@ -68,6 +68,7 @@ static int straighten(mx_sample *to, void **memory, const samples *s, int layout
     const size_t size = layout == COLUMN_MAJOR ? m->rows * kb : mx_layout_size((mx_layout)layout, m->rows, kb);
     if (m->scale_bytes != 1 || size != m->scale_rows * m->scale_cols) return 0;
     uint8_t *straight = memory[i] = malloc(m->rows * kb + 1);
+    s->no_memory |= !straight;
     if (!straight) return 0;
     if (layout != COLUMN_MAJOR) mx_layout_unpack(straight, (mx_layout)layout, m->scales, m->rows, kb);
     for (size_t k = 0; layout == COLUMN_MAJOR && k < m->rows * kb; k++) straight[k] = ((const uint8_t *)m->scales)[k % kb * m->rows + k / kb];
@@ -89,14 +90,22 @@ static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.cod
 /* An answer that another packing would explain better: codes, or scales, that stand in another order. */
 static int is_order(const mx_identity *id) { return is_told(id) && !strcmp(id->bug.name, "another order"); }
 
-static mx_status try_layouts(mx_identity *best, const char **name, const samples *s, const mx_identify_options *o) {
+/* mx_identify() of one way to read the samples: that it has no answer may be an answer, that memory is short is none, and is remembered. */
+static mx_status attempt(mx_identity *id, samples *s, const mx_sample *at, const mx_identify_options *o, mx_error *err) {
+  const mx_status status = mx_identify(id, at, s->n, o, err);
+  s->no_memory |= status == MX_ERR_NOMEM;
+  return status;
+}
+
+static mx_status try_layouts(mx_identity *best, const char **name, samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
   for (int l = 1; l < LAYOUTS; l++)
     for (size_t b = 0; b < 2; b++) {
       mx_sample *straight = calloc(s->n, sizeof *straight);
       void **memory = calloc(s->n, sizeof *memory);
       mx_identity id;
-      if (straight && memory && straighten(straight, memory, s, l, blocks[b]) && !mx_identify(&id, straight, s->n, o, NULL) &&
+      s->no_memory |= !straight || !memory;
+      if (straight && memory && straighten(straight, memory, s, l, blocks[b]) && !attempt(&id, s, straight, o, NULL) &&
           (!best->n_codes || is_better(&id, best))) {
         *best = id;
         *name = l == COLUMN_MAJOR ? "column-major" : mx_layout_name((mx_layout)l);
@@ -125,13 +134,14 @@ typedef struct reading {
  * near is the format that comes nearest. */
 static int scale_values(mx_identity *id, reading *near, const char **name, samples *s, const mx_identify_options *o) {
   mx_sample *as_they_are = s->n && s->at[0].scales ? malloc(s->n * sizeof *s->at) : NULL;
+  s->no_memory |= s->n && s->at[0].scales && !as_they_are;
   mx_identify_options quick = *o;
   int found = 0;
   *near = (reading){.any = 0};
   quick.seconds = (o->seconds > 0 ? o->seconds : 10) / 4;
   if (as_they_are) memcpy(as_they_are, s->at, s->n * sizeof *s->at);
   for (size_t i = 0; as_they_are && i < sizeof values_of_codes / sizeof values_of_codes[0] && !found; i++) {
-    const int given = samples_encode_scales(s, values_of_codes[i].scale) && !mx_identify(id, s->at, s->n, &quick, NULL);
+    const int given = samples_encode_scales(s, values_of_codes[i].scale) && !attempt(id, s, s->at, &quick, NULL);
     found = given && id->exact;
     if (given && (!near->any || wrong(id) < wrong(&near->id))) *near = (reading){*id, 1, i};
     if (!found) memcpy(s->at, as_they_are, s->n * sizeof *s->at);
@@ -158,13 +168,13 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
   most.seconds = (double)all * (near.any ? 0.5 : s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
   shorter.seconds = (double)all / 20;
-  mx_status status = values ? MX_OK : mx_identify(id, s->at, s->n, &most, &err);
+  mx_status status = values ? MX_OK : attempt(id, s, s->at, &most, &err);
   if (!values && near.any && (status || (!id->exact && wrong(&near.id) <= wrong(id))) &&
       samples_encode_scales(s, values_of_codes[near.of].scale))
     *id = near.id, *layout = values_of_codes[near.of].name, status = MX_OK;
   if (best == MX_NIBBLE_HALF_BLOCK && !status && id->exact && block_of(id) != block) { /* halves of something else: no key says that */
     best = MX_NIBBLE_LOW_FIRST;
-    status = samples_repack(s, best, 32) ? mx_identify(id, s->at, s->n, &most, &err) : MX_ERR_NOMEM;
+    status = samples_repack(s, best, 32) ? attempt(id, s, s->at, &most, &err) : MX_ERR_NOMEM;
   }
   const int order = !status && is_order(id), told = !status && is_told(id) && !(order && id->codes_differ), tried = best;
   if (!first->block_cols && tried != MX_NIBBLE_HALF_BLOCK) block = !status && block_of(id) > 1 ? block_of(id) : 32;
@@ -172,7 +182,7 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
     mx_identity other;
     if (k == tried) continue;
     if (!samples_repack(s, k, block)) break;
-    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id) &&
+    if (!attempt(&other, s, s->at, o, NULL) && is_better(&other, id) &&
         (k != MX_NIBBLE_HALF_BLOCK || !other.exact || block_of(&other) == block))
       *id = other, best = k;
   }
@@ -184,20 +194,21 @@ static int find(mx_identity *id, samples *s, const mx_identify_options *first, c
   }
   if (!status && !id->exact && !told && mostly_wrong(id) && samples_turn(s)) {
     mx_identity other;
-    if (!mx_identify(&other, s->at, s->n, o, NULL) && is_better(&other, id)) {
+    if (!attempt(&other, s, s->at, o, NULL) && is_better(&other, id)) {
       *id = other, s->turned = 1;
       if (id->exact) { /* the rule is right, what it reads is not */
         id->bug = (mx_bug){.name = "transposed", .text = "quantises the transpose of the input", .preset = id->preset, .spec = id->spec};
       }
     }
   }
+  if (s->no_memory) return cli_error("out of memory");
   if (!*layout) *layout = s->layout;
   if (best >= 0) *nibble = names[best];
   if (best > 0) id->spec.nibble = best;
   return status ? cli_fail(&err) : CLI_FINE;
 }
 
-static void print_text(const mx_identity *id, const char *nibble, const char *layout, int turned) {
+static int print_text(const mx_identity *id, const char *nibble, const char *layout, int turned) {
   out *o = out_new();
   char text[4096], sentence[2048];
   mx_spec_print(text, sizeof text, &id->spec, 0);
@@ -245,7 +256,7 @@ static void print_text(const mx_identity *id, const char *nibble, const char *la
     out_text(o, i ? "and fault" : "fault", fault);
   }
   out_text(o, "verdict", sentence);
-  out_print(o, 0);
+  return out_print(o, 0);
 }
 
 /* What the kernel should do: a preset, and faults that it may have. */
@@ -332,10 +343,13 @@ static int run(const cli_context *ctx, void *args) {
   if (!rc && !e.met) rc = find(&id, &s, &o, &nibble, &layout);
   if (!rc && a->json) {
     char *text = verdict_json(&id, nibble, layout, s.turned);
-    if (text) puts(text);
+    if (text)
+      puts(text);
+    else
+      rc = cli_error("out of memory");
     free(text);
   } else if (!rc)
-    print_text(&id, nibble, layout, s.turned);
+    rc = print_text(&id, nibble, layout, s.turned);
   samples_close(&s);
   if (rc) return rc;
   if (e.preset && !e.met) /* in another packing or layout it may be what was expected */

@@ -109,6 +109,9 @@ static int run(const cli_context *ctx, void *args) {
   if (mx_vectors_open(&got, actual, &err)) rc = cannot_read(actual, &err);
   if (!rc && a->second && mx_vectors_open(&e, a->first, &err)) rc = cannot_read(a->first, &err);
   int trusted = 0;
+  mx_spec spec;
+  if (!rc && a->second && mx_vectors_spec(&spec, &got, &err))
+    rc = bad_header(actual, &err); /* mx_vectors_compare() reads that of the expected ones */
   if (!rc && !a->second) rc = expect(&e, &trusted, &got, actual);
   if (!rc && got.n_filled < got.n_columns)
     rc = cli_error("%s: the lines hold %zu of %zu columns, expected the kernel's columns appended to each line",

@@ -56,8 +56,15 @@ static int check_inputs(int rc) {
   return path ? cli_error("%s shrank while being read", path) : rc;
 }
 
+/* The exit status is the program's own. What a library ends by itself, as libgomp does where memory is short, is trouble and no answer: it exits with 1. */
+static int finished;
+static void only_own_status(void) {
+  if (!finished) _exit(CLI_TROUBLE);
+}
+
 /* Output may still stand in a buffer; only here does one learn whether it could be written. */
 static int finish(int rc) {
+  finished = 1;
   if (fflush(stdout) || ferror(stdout)) {
     if (rc == CLI_TROUBLE) return rc; /* one line has been said */
     return cli_error("standard output: cannot write: %s", strerror(errno));
@@ -66,6 +73,7 @@ static int finish(int rc) {
 }
 
 int main(int argc, char **argv) {
+  atexit(only_own_status);
   if (argc > 1 && !strcmp(argv[1], "train")) cli_spin_briefly(argv);
   mx_writer_install_signal_cleanup(); /* first of all, so that a signal that comes early is answered in one line too */
   hold_standard_streams();

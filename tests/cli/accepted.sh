@@ -88,6 +88,8 @@ differs_at=$("$mxgold" verify other.mxv 2>&1)
 case $differs_at in "mxgold: other.mxv: header: "*ocp-mxfp5*) ;; *) fail "a preset that is not: $differs_at" ;; esac
 sed 's/^# elem.round=.*/# elem.round=rna/' e.mxv >other.mxv
 refuses "mxgold: other.mxv: header: preset=ocp-mxfp4, but elem.round=rna where that preset has rne; expected its keys, or no preset" "$mxgold" verify other.mxv
+refuses "mxgold: other.mxv: header: preset=ocp-mxfp4, but elem.round=rna where that preset has rne; expected its keys, or no preset" "$mxgold" verify e.mxv other.mxv
+refuses "mxgold: less.mxv: header: no elem.round=..., expected the keys of the spec, as mxgold gen writes them" "$mxgold" verify e.mxv less.mxv
 accepts "$mxgold" gen ties --preset ocp-mxfp4 --set elem.round=rna --shape 3x64 -o changed.mxv
 ! grep -q '^# preset=' changed.mxv || fail "a preset is named though a key of it was changed"
 accepts "$mxgold" verify changed.mxv

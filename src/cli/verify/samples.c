@@ -13,6 +13,7 @@ static void *own(samples *s, size_t n_bytes) {
   if (more) s->owned = more;
   void *p = more ? malloc(n_bytes + 1) : NULL;
   if (p) s->owned[s->n_owned++] = p;
+  s->no_memory |= !p;
   return p;
 }
 

@@ -29,6 +29,7 @@ typedef struct samples {
   float **scale_values;        /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
   void **owned;                /* memory */
   size_t n_owned;
+  int no_memory; /* an allocation failed: what was tried without it is no answer */
   mx_file *files[5];
   size_t n_files;
 } samples;

@@ -380,10 +380,14 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
           h.spread += OTHER_NORM * (fabs(h.offset - expected) > FROM_NORM);
         if (largest == sf->max_code && !sf->sign_bits) h.spread -= FULL_RANGE; /* of formats that differ in their largest code alone */
         if (l->n == l->room) {
-          l->room = l->room ? 2 * l->room : 256;
-          hypothesis *more = noted(realloc(l->at, l->room * sizeof *more), l->lack);
-          if (!more) break;
+          const size_t room = l->room ? 2 * l->room : 256;
+          hypothesis *more = noted(realloc(l->at, room * sizeof *more), l->lack);
+          if (!more) {
+            free(p);
+            return;
+          }
           l->at = more;
+          l->room = room;
         }
         h.order = l->n;
         l->at[l->n++] = h;
@@ -409,10 +413,11 @@ static void from_presets(list *l, const mx_sample *samples, size_t n, const shap
     if (s.scale_rule == MX_SCALE_RULE_HIF4) h.formats.scale_rule = s.scale_rule;
     set_block(&h.formats, (shape){h.block_rows, h.block_cols, 0}, samples, n);
     if (l->n == l->room) {
-      l->room = l->room ? 2 * l->room : 64;
-      hypothesis *more = noted(realloc(l->at, l->room * sizeof *more), l->lack);
+      const size_t room = l->room ? 2 * l->room : 64;
+      hypothesis *more = noted(realloc(l->at, room * sizeof *more), l->lack);
       if (!more) return;
       l->at = more;
+      l->room = room;
     }
     l->at[l->n++] = h;
   }
