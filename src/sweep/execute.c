@@ -78,7 +78,7 @@ static mx_status start(sweep_call *c, int slot, long first, mx_error *err) {
   const pid_t parent = getpid(), pid = fork();
   if (pid < 0) return mx_fail(err, MX_ERR_NOMEM, "a process cannot be started: %s", strerror(errno));
   if (!pid) {
-    /* One that outlived its parent would do runs beside the call that goes on. */
+    /* A worker that outlives its parent would do runs that a resumed call does too. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     _exit(getppid() == parent ? work(c, slot, first) : 2);
   }

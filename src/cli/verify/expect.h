@@ -1,4 +1,4 @@
-/* Did a kernel do what was expected of it? Without any search. */
+/* Tells whether a kernel did what was expected of it, without a search. */
 #ifndef CLI_VERIFY_EXPECT_H
 #define CLI_VERIFY_EXPECT_H
 

@@ -39,7 +39,7 @@ typedef struct mxi_ruled {
   const mxi_estimator *elements;
   const mx_exec *exec;
 } mxi_ruled;
-/** The rules with derivatives of scales. Memory is the layer's; while it is counted, nothing else is done. */
+/** The rules with derivatives of scales. Memory comes from the layer; in the call that only counts how much is needed, nothing is computed. */
 mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work);
 
 #endif

@@ -78,7 +78,7 @@ void mxi_diff_patterns_free(diff_job *j) {
   free(j->pairs);
 }
 
-/* One ratio for all: 0 before the first, NaN once two differ, or one is none. */
+/* Keeps the ratio that all pairs so far share: 0 before the first, NaN once two ratios differ or one is not a number. */
 static void ratio(double *r, double a, double b) {
   if (isnan(*r)) return;
   const double now = b / a;

@@ -142,7 +142,7 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
   if (!used) return 0;
   const int plain = plainest(&f->number, in, bits, f->op == MX_FAULT_AMAX_LEAST ? 1 : 0);
   if (plain || r->plan.has_tensor_scale) return plain;
-  /* A limit or a maximum of its own: between numbers of one code all say the same, of any data. */
+  /* A limit or a maximum that the kernel has: all numbers that give the same scale code predict the same bytes on any data. */
   const int is_limit = f->op == MX_FAULT_AMAX_LEAST || f->op == MX_FAULT_AMAX_MOST || f->op == MX_FAULT_AMAX_VALUE;
   mx_block_stats lo = {.amax = of_bits(in.lo), .amax_finite = of_bits(in.lo)}, hi = {.amax = of_bits(in.hi), .amax_finite = of_bits(in.hi)};
   uint32_t low = 0, high = 1;

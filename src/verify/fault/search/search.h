@@ -18,8 +18,8 @@ typedef struct blame {
 } blame;
 
 /** Stage by stage: the elements under the scales that are stored, the scales under the tensor scale that is stored. Samples of codes alone.
- *  over: this preset alone; NULL: those that come nearest. The work is bounded by a number of elements, and by the clock where that is slow: what was
- *  found until then stands.   Oracle: tests/test_fault.c, tests/strangers. */
+ *  over: only this preset is looked at; NULL: the presets that come nearest. A number of elements bounds the work, and the clock does on a slow machine;
+ *  what has been found by then is the answer.   Oracle: tests/test_fault.c, tests/strangers. */
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until);
 
 /** Must the answer be so on other data too? It must tell itself from the preset in so many bits more than it costs. */

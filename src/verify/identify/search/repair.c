@@ -143,7 +143,7 @@ static int moved(mx_spec *out, const mx_spec *from, const move *m) {
   return changed;
 }
 
-/* Of specs[n], which do better where spec is wrong, and spoil little where it is right? The best of them are tried on every block, and join the
+/* Finds those of specs[n] that do better where spec is wrong and spoil little where it is right. The best of them are tried on every block, and join the
  * pool if that is better than the parent. active (may be NULL) is told which of them change anything. */
 static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, size_t n, score parent, uint8_t *active) {
   score *got = noted(calloc(n + 1, sizeof *got), s->o->lack);
