@@ -39,7 +39,7 @@ static const char usage[] =
 namespace {
 /* The emulator on one thread where a suite is small: a team of threads for a few hundred values costs more than the values. */
 const mx_exec *threads_for(size_t rows, size_t cols) {
-  static const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0};
+  static const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0, .workspace = NULL};
   return rows * cols < 1 << 18 ? &one : nullptr;
 }
 mx_status quantize(mx_tensor *t, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *s, const mx_exec *, mx_error *err) {

@@ -57,7 +57,7 @@ bool hold_suite(gfx950_profile *out, device *d, int index, int suite, gfx950_hel
   conversion c = of(index, select);
   mx_tensor t = {};
   bool fine = mx_tensor_alloc(&t, cases.rows, cases.cols, &spec) == MX_OK;
-  const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0};
+  const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0, .workspace = NULL};
   const size_t per_word = (size_t)(32 / bits), step = row.lanes == 32 ? 32 : narrow ? (size_t)row.lanes : per_word;
   for (size_t i = 0; fine && i < cases.n && c.n() < 1 << 14; i++) {
     const float *x = cases.x + i * cases.rows * cases.ld;

@@ -285,7 +285,7 @@ bool blocks_of(std::vector<block> *out, int type, int suite, std::string *why) {
   mx_cases cases = {};
   mx_error err;
   mx_tensor t = {};
-  const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0};
+  const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0, .workspace = NULL};
   if (mx_spec_parse(&spec, ("elem=" + std::string(gfx950_type_name(type))).c_str(), &err) || mx_generate(&cases, suite, &spec, 0, 0, 1, &err)) {
     *why = err.text;
     return false;
