@@ -263,7 +263,7 @@ bool find_all(gfx950_profile *out, searcher &find, std::vector<asked> *all, cons
 } // namespace
 
 bool gfx950_run::find_sums(gfx950_profile *out, device *d, const gfx950_profile_options &o) {
-  searcher find = {d, o.seed, {.n_threads = o.threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0}};
+  searcher find = {d, o.seed, {.n_threads = o.threads, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0, .workspace = NULL}};
   std::vector<asked> all(GFX950_PAIRS);
   const bool fine = find_all(out, find, &all, o);
   for (asked &q : all) mx_probe_free(&q.joins);
