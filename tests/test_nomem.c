@@ -320,8 +320,10 @@ static void hold_steps(const char *model, const char *quant, int n_threads) {
   ck_assert_msg(mx_train_run(&result, &how, &err) == MX_OK, "%s", err.text);
   snprintf(command, sizeof command, "rm -r %s", dir);
   ck_assert_int_eq(system(command), 0);
-  ck_assert_msg(allocations[0] > 0 && allocations[STEPS - 1] == allocations[0], "%s%s on %d threads: %zu allocations after the first step",
-                model, quant, n_threads, allocations[STEPS - 1] - allocations[0]);
+  /* Which thread has which part is not fixed: one that had none in the first step takes its memory when it first has one. Without workspaces they are hundreds. */
+  const size_t most = n_threads > 1 ? 4 * (size_t)n_threads : 0;
+  ck_assert_msg(allocations[0] > 0 && allocations[STEPS - 1] - allocations[0] <= most,
+                "%s%s on %d threads: %zu allocations after the first step", model, quant, n_threads, allocations[STEPS - 1] - allocations[0]);
 }
 
 #define BYTE_MLP "\"kind\": \"byte_mlp\", \"width\": 48, \"context\": 4"
