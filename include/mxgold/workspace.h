@@ -12,9 +12,9 @@ extern "C" {
 /** Pieces of memory, taken from the heap when a call first needs them and given back to the workspace, not to the heap, when it ends. Name it in
  *  mx_exec.workspace: mx_quantize(), mx_quantize_transposed(), mx_quantize_both(), mx_dequantize(), mx_tensor_amax() and mx_gemm() then take theirs
  *  from it, and so do mx_linear_forward() and mx_linear_backward() for the calls that they make. A call whose sizes, specs and number of threads were
- *  seen before allocates nothing; the bits are the same with and without. Products of matrix units (MX_GEMM_FUSED) and mx_gemm_bounds() take memory of
- *  their own.
- *  Threads: any number of calls may share one workspace at the same time.   Oracle: tests/test_nomem.c, which counts allocations. */
+ *  seen before allocates nothing; the bits are the same with and without. Only tiles of a product whose scales are too far apart for a product of codes
+ *  take memory when the first of them comes. Products of matrix units (MX_GEMM_FUSED) and mx_gemm_bounds() take memory of their own.
+ *  Threads: any number of calls may share one workspace at the same time; it then grows to what they hold together.   Oracle: tests/test_nomem.c, which counts allocations. */
 typedef struct mx_workspace mx_workspace;
 /** An empty one; NULL: no memory. */
 mx_workspace *mx_workspace_new(void);

@@ -1,42 +1,62 @@
-/* Workspaces: a fixed number of slots, each with one piece of memory, which threads take and give back by one atomic exchange. */
+/* Workspaces: slots, each with one piece of memory, which threads take and give back by one atomic exchange. A piece is the thread's that first took it:
+ * were it any thread's, how many there are would depend on whether one gives back before the next one takes, and so on luck. */
+#include <omp.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "core/room.h"
 
-enum { SLOTS = 1024, LINE = 64 };
+enum { SLOTS = 256, LINE = 64 };
 enum { EMPTY, TAKEN, READY }; /* READY: memory that nobody has */
 
 typedef struct slot {
-  atomic_int state;
+  atomic_int state, owner; /* owner: of the threads of a team, this one */
   _Atomic(void *) at;
   atomic_size_t size;
 } slot;
 
 struct mx_workspace {
   slot slots[SLOTS];
+  _Atomic(struct mx_workspace *) next; /* more slots, once these are full */
 };
 
 mx_workspace *mx_workspace_new(void) {
   mx_workspace *w = malloc(sizeof *w);
-  for (size_t i = 0; w && i < SLOTS; i++) {
+  if (!w) return NULL;
+  for (size_t i = 0; i < SLOTS; i++) {
     atomic_init(&w->slots[i].state, EMPTY);
+    atomic_init(&w->slots[i].owner, 0);
     atomic_init(&w->slots[i].at, NULL);
     atomic_init(&w->slots[i].size, 0);
   }
+  atomic_init(&w->next, NULL);
   return w;
 }
 
 void mx_workspace_free(mx_workspace *w) {
-  for (size_t i = 0; w && i < SLOTS; i++) free(atomic_load(&w->slots[i].at));
-  free(w);
+  for (mx_workspace *next; w; w = next) {
+    for (size_t i = 0; i < SLOTS; i++) free(atomic_load(&w->slots[i].at));
+    next = atomic_load(&w->next);
+    free(w);
+  }
 }
 
-size_t mx_workspace_bytes(const mx_workspace *w) {
+size_t mx_workspace_bytes(const mx_workspace *workspace) {
   size_t bytes = 0;
-  for (size_t i = 0; w && i < SLOTS; i++) bytes += atomic_load(&((mx_workspace *)(uintptr_t)w)->slots[i].size);
+  for (mx_workspace *w = (mx_workspace *)(uintptr_t)workspace; w; w = atomic_load(&w->next))
+    for (size_t i = 0; i < SLOTS; i++) bytes += atomic_load(&w->slots[i].size);
   return bytes;
+}
+
+/* The slots after these, made by the first thread that asks; NULL: no memory. */
+static mx_workspace *after(mx_workspace *w) {
+  mx_workspace *next = atomic_load(&w->next);
+  if (next) return next;
+  mx_workspace *made = mx_workspace_new();
+  if (made && atomic_compare_exchange_strong(&w->next, &next, made)) return made;
+  mx_workspace_free(made);
+  return next;
 }
 
 /* Powers of two, and three quarters of them: calls of almost the same size share pieces. */
@@ -54,26 +74,30 @@ void *mxi_room_take(mx_workspace *w, size_t n) {
   if (n > SIZE_MAX / 4) return NULL;
   if (!w) return from_heap((n + LINE) / LINE * LINE);
   const size_t size = step_of(n);
-  for (size_t i = 0; i < SLOTS; i++) {
-    slot *s = &w->slots[i];
-    const int state = atomic_load(&s->state);
-    if (state == EMPTY && claim(s, EMPTY)) { /* slots fill from the first on: behind an empty one there is none that is ready */
-      void *p = from_heap(size);
-      atomic_store(&s->at, p);
-      atomic_store(&s->size, p ? size : 0);
-      if (!p) atomic_store(&s->state, EMPTY);
-      return p;
+  const int owner = omp_get_thread_num();
+  for (; w; w = after(w))
+    for (size_t i = 0; i < SLOTS; i++) {
+      slot *s = &w->slots[i];
+      const int state = atomic_load(&s->state);
+      if (state == EMPTY && claim(s, EMPTY)) { /* slots fill from the first on: behind an empty one there is none that is ready */
+        void *p = from_heap(size);
+        atomic_store(&s->at, p);
+        atomic_store(&s->size, p ? size : 0);
+        atomic_store(&s->owner, owner);
+        if (!p) atomic_store(&s->state, EMPTY);
+        return p;
+      }
+      if (state == READY && atomic_load(&s->size) == size && atomic_load(&s->owner) == owner && claim(s, READY)) return atomic_load(&s->at);
     }
-    if (state == READY && atomic_load(&s->size) == size && claim(s, READY)) return atomic_load(&s->at);
-  }
   return from_heap(size); /* no slot has it, so that it goes back to the heap */
 }
 
 void mxi_room_give(mx_workspace *w, void *p) {
-  for (size_t i = 0; w && p && i < SLOTS; i++)
-    if (atomic_load(&w->slots[i].at) == p) {
-      atomic_store(&w->slots[i].state, READY);
-      return;
-    }
+  for (; w && p; w = atomic_load(&w->next))
+    for (size_t i = 0; i < SLOTS; i++)
+      if (atomic_load(&w->slots[i].at) == p) {
+        atomic_store(&w->slots[i].state, READY);
+        return;
+      }
   free(p);
 }

@@ -189,7 +189,7 @@ static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny
   if (fit && !mxi_gemm_codes_slow(a, b)) return 1;
   const int changes = skinny && !a->settled;
   mxi_gemm_codes_leave_out_zeros(a, &plan->a, plan, i0);
-  if (changes) mxi_gemm_skinny_fill_a(a); /* has its memory already */
+  if (changes) mxi_gemm_skinny_fill_a(a);
   mxi_gemm_codes_leave_out_zeros(b, &plan->b, plan, j0);
   return fit || mxi_gemm_codes_fit(a, b);
 }
@@ -230,8 +230,7 @@ static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[
     size_t at[2] = {0}, n_fit = 0;
     for (; q < n && n_fit < 2; q++) {
       const size_t j = j0 + q * L;
-      mx_status status = mxi_gemm_skinny_fill_b(&b[n_fit], a, &plan->b, j);
-      if (status) return status;
+      mxi_gemm_skinny_fill_b(&b[n_fit], a, &plan->b, j);
       if (!mxi_gemm_codes_fit(a, &b[n_fit]) || mxi_gemm_codes_slow(a, &b[n_fit])) mxi_gemm_skinny_numbers(&b[n_fit], &plan->b, j);
       if (settle(plan, a, &b[n_fit], 1, 0, j)) {
         at[n_fit] = j;
@@ -239,7 +238,7 @@ static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[
         n_fit++;
         ask_for_tile(plan, a->rows, 0, j, d);
       } else {
-        status = far_tile(plan, mxi_gemm_kernels_best(&plan->o.exec), 0, j, d, c);
+        const mx_status status = far_tile(plan, mxi_gemm_kernels_best(&plan->o.exec), 0, j, d, c);
         if (status) return status;
       }
     }
@@ -270,6 +269,7 @@ mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, vo
     mx_status mine = mxi_gemm_codes_alloc(&b[0], plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
     if (skinny && !mine) mine = mxi_gemm_codes_alloc(&b[1], plan, MXG_SIDE_B); /* its words are never touched */
     for (size_t p = 0; p < group && !mine; p++) mine = mxi_gemm_codes_alloc(&a[p], plan, MXG_SIDE_A);
+    if (skinny && !mine) mine = mxi_gemm_skinny_alloc(&a[0], b, plan->M);
     size_t held = SIZE_MAX;
 #pragma omp for schedule(dynamic)
     for (size_t task = 0; task < groups_m * groups_n; task++) {
@@ -278,7 +278,7 @@ mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, vo
                    end_n = (gn + 1) * columns < panels_n ? (gn + 1) * columns : panels_n;
       for (size_t p = gm * group; p < end_m && held != gm && !mine; p++) {
         mxi_gemm_codes_fill_a(&a[p - gm * group], &plan->a, plan, p * L);
-        if (skinny) mine = mxi_gemm_skinny_fill_a(&a[p - gm * group]);
+        if (skinny) mxi_gemm_skinny_fill_a(&a[p - gm * group]);
       }
       held = gm;
       const size_t whole = !skinny ? 0 : end_n * L <= plan->N ? end_n : end_n - 1, from = gn * columns;

@@ -1,10 +1,10 @@
 /* Makes a folder for the files of one test, and removes it. */
+#define _XOPEN_SOURCE 700
 #include <check.h>
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "scratch.h"
 
@@ -14,29 +14,30 @@ void scratch_begin(scratch *s) {
   ck_assert_msg(mkdtemp(s->dir) != NULL, "cannot make %s", s->dir);
 }
 
-/* Calls unlink() on every file if asked to. */
-static int walk(const scratch *s, int and_remove) {
-  DIR *d = opendir(s->dir);
-  ck_assert(d != NULL);
-  int n = 0;
-  for (struct dirent *e; (e = readdir(d));) {
-    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-    n++;
-    if (!and_remove) continue;
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", s->dir, e->d_name);
-    unlink(path);
-  }
-  closedir(d);
-  return n;
+static int seen;
+
+static int see(const char *path, const struct stat *about, int type, struct FTW *where) {
+  (void)path, (void)about, (void)where;
+  seen += type != FTW_DP;
+  return 0;
 }
 
-void scratch_end(scratch *s) {
-  walk(s, 1);
-  ck_assert_int_eq(rmdir(s->dir), 0);
+static int remove_one(const char *path, const struct stat *about, int type, struct FTW *where) {
+  (void)about, (void)type, (void)where;
+  return remove(path);
 }
 
-int scratch_count(const scratch *s) { return walk(s, 0); }
+static void walk(const scratch *s, int (*each)(const char *, const struct stat *, int, struct FTW *)) {
+  seen = 0;
+  ck_assert_int_eq(nftw(s->dir, each, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+void scratch_end(scratch *s) { walk(s, remove_one); }
+
+int scratch_count(const scratch *s) {
+  walk(s, see);
+  return seen;
+}
 
 const char *scratch_path(scratch *s, const char *name) {
   snprintf(s->path, sizeof s->path, "%s/%s", s->dir, name);

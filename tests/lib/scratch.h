@@ -9,7 +9,7 @@ typedef struct scratch {
   char dir[256], path[512];
 } scratch;
 
-/** Make a folder that no one else has; scratch_end() removes it with the files in it. Both abort the test on failure. */
+/** Make a folder that no one else has; scratch_end() removes it with all that is in it. Both abort the test on failure. */
 void scratch_begin(scratch *s);
 void scratch_end(scratch *s);
 /** DIR/NAME, in s->path until the next call. */

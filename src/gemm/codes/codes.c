@@ -286,14 +286,15 @@ int mxi_gemm_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
          plan->K % (L * MXG_GROUP) == 0;
 }
 
-mx_status mxi_gemm_skinny_fill_a(mxg_packed *p) {
-  const size_t R = p->rows > 8 ? 16 : p->rows > 4 ? 8 : p->rows > 2 ? 4 : 2, each = 2 * p->groups, record = R * (2 + each);
-  if (!p->few || p->few_rows != R) {
-    mxi_room_give(p->from, p->few);
-    p->few = mxi_room_take(p->from, p->kb * record * sizeof *p->few + 64);
-    p->few_rows = R;
-  }
-  if (!p->few) return MX_ERR_NOMEM;
+mx_status mxi_gemm_skinny_alloc(mxg_packed *a, mxg_packed b[2], size_t M) {
+  a->few_rows = M > 8 ? 16 : M > 4 ? 8 : M > 2 ? 4 : 2;
+  a->few = mxi_room_take(a->from, a->kb * a->few_rows * (2 + 2 * a->groups) * sizeof *a->few + 64);
+  for (int p = 0; p < 2; p++) b[p].turns = mxi_room_take(b[p].from, (b[p].kb / 4 + 1) * L * sizeof *b[p].turns);
+  return a->few && b[0].turns && b[1].turns ? MX_OK : MX_ERR_NOMEM;
+}
+
+void mxi_gemm_skinny_fill_a(mxg_packed *p) {
+  const size_t R = p->few_rows, each = 2 * p->groups, record = R * (2 + each);
   uint32_t other = 0; /* than a power of two */
   for (size_t b = 0; b < p->kb; b++) {
     uint32_t *to = p->few + b * record;
@@ -303,25 +304,20 @@ mx_status mxi_gemm_skinny_fill_a(mxg_packed *p) {
     for (size_t r = 0; r < R; r++) other |= (to[R + r] & 0x807FFFFF) | (to[R + r] - 0x00800000 >= 0x7F000000);
   }
   p->powers = !other;
-  return MX_OK;
 }
 
-mx_status mxi_gemm_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0) {
+void mxi_gemm_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0) {
   uint32_t least = UINT32_MAX, largest = 0;
   const uint8_t *first = scale_bytes(o, row0);
   p->rows = L;
   p->settled = p->turned = 0;
   set_table(p, o, 1);
-  if (first && (p->codes.e8m0 ? a->powers && p->groups == 4 : p->codes.top)) {
-    if (!p->turns) p->turns = mxi_room_take(p->from, p->kb / 4 * L * sizeof *p->turns);
-    if (!p->turns) return MX_ERR_NOMEM;
+  if (first && (p->codes.e8m0 ? a->powers && p->groups == 4 : p->codes.top))
     p->turned = turn_scales(p->turns, &least, &largest, first, o->scale_ld, p->kb, p->table, &p->codes);
-  }
   if (p->turned)
     set_range(p, o, least, largest);
   else
     fill_scales(p, o, row0, 1, p->avx512);
-  return MX_OK;
 }
 
 void mxi_gemm_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {

@@ -30,7 +30,7 @@ typedef struct mxg_packed {
   uint32_t *words; /* B: [kb][groups][16], packed, for tiles [kb][groups][2][16]; A: [kb][16][groups][2], signed bytes, even k then odd k */
   int32_t *offset; /* A: [kb][16] -12 * (sum of the block) */
   float *s;        /* [kb][16]; A's have the factor 1/4 */
-  uint32_t *few;   /* A of few rows, or NULL: mxi_gemm_skinny_fill_a() */
+  uint32_t *few;   /* A of few rows, or NULL: mxi_gemm_skinny_alloc() */
   size_t few_rows;
   const mxg_operand *table_of; /* whose values the next two are; NULL: none yet */
   float table[256];
@@ -76,11 +76,13 @@ mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, vo
 
 /** Few rows of A: can B be read as it lies, each panel once? Then scales alone are filled in, and the kernel takes codes from the operand. */
 int mxi_gemm_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel);
+/** The memory of the next two, on top of that of mxi_gemm_codes_alloc(); M rows of A. */
+mx_status mxi_gemm_skinny_alloc(mxg_packed *a, mxg_packed b[2], size_t M);
 /** A, filled as ever, once more without the rows that it has not: what belongs to a block side by side, so that all of it stays in the first cache.
  *  few [kb] of: offset [few_rows], s [few_rows], words [few_rows][groups][2]; few_rows is 2, 4, 8 or 16. */
-mx_status mxi_gemm_skinny_fill_a(mxg_packed *p);
+void mxi_gemm_skinny_fill_a(mxg_packed *p);
 /** Scales of a panel: as codes, which the kernel makes numbers of while it waits for memory, or as numbers where that can't be. */
-mx_status mxi_gemm_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0);
+void mxi_gemm_skinny_fill_b(mxg_packed *p, const mxg_packed *a, const mxg_operand *o, size_t row0);
 /** As numbers in any case. */
 void mxi_gemm_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0);
 /** Sums of two tiles, of panels at row0[0] and row0[1], which may be the same one. */
