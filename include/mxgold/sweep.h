@@ -20,7 +20,7 @@
  *  Each run is known by its identity, a hash of its resolved configuration and of the bytes of its data (mx_train_identity()), so that a run that two arms
  *  share, or that an earlier sweep in the same folder finished, is not done again.
  *
- *  In the folder: runs/ID/ (what mx_train_run() writes), journal/ (one file a process, one line an event, only ever appended to; a line that a kill cut off
+ *  In the folder: runs/ID/ (what mx_train_run() writes), lock/ (one file a process that is at work), journal/ (one file a process, one line an event, only ever appended to; a line that a kill cut off
  *  is not read), sweep.json (the sweep's file), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, with the nine digits of metrics.jsonl and
  *  without times, so that it has the same bytes for any number of processes, machines and interruptions.
  *  Oracle: tests/cli/sweep.sh, tests/test_sweep.c. */
@@ -91,9 +91,18 @@ void mx_sweep_free(mx_sweep *sweep);
 /** The index-th run; NULL past the last. */
 const mx_sweep_run *mx_sweep_run_at(const mx_sweep *sweep, size_t index);
 
+/** What keeps other processes of this machine from the same runs: a file in DIR/lock with this process's number, machine and share. Take it before runs are done;
+ *  mx_sweep_execute() and mx_sweep_halve() do so themselves. Shares without a common run go on beside each other. A lock whose process has died, however it did, is taken over.
+ *  Locks of other machines are not looked at.
+ *  options: dir, which is made if need be, shard, shards.   Returns MX_OK; MX_ERR_CONFLICT: a process that lives does one of these runs; MX_ERR_IO, MX_ERR_NOMEM.
+ *  Threads: not two calls at once in one process for one folder.   Oracle: tests/cli/sweep.sh. */
+typedef struct mx_sweep_lock mx_sweep_lock;
+mx_status mx_sweep_lock_take(mx_sweep_lock **lock, const mx_sweep_options *options, mx_error *err);
+void mx_sweep_lock_free(mx_sweep_lock *lock);
+
 /** Do the runs that are not done. Processes are forked, so call it before the program uses threads of its own. A run that fails or diverges is a result
  *  and no error. Writes results.jsonl at the end.
- *  Returns MX_OK, MX_ERR_IO, MX_ERR_NOMEM, MX_ERR_FORMAT (a journal that is not one).
+ *  Returns MX_OK, MX_ERR_IO, MX_ERR_NOMEM, MX_ERR_FORMAT (a journal that is not one), MX_ERR_CONFLICT (another process does these runs).
  *  Threads: several calls, in any processes, may share a folder if they have different shards. */
 mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
 

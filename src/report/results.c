@@ -36,6 +36,10 @@ static mx_status read_losses(mxi_run *run, const char *path, mx_error *err) {
   for (ssize_t n; !status && (n = getline(&line, &size, f)) > 0;) {
     json_t *o = json_loadb(line, (size_t)n, 0, NULL);
     const json_t *loss = json_object_get(o, "loss");
+    if (!json_is_number(loss) && line[n - 1] != '\n') { /* a kill cut it off */
+      json_decref(o);
+      break;
+    }
     if (!json_is_number(loss)) status = mx_fail(err, MX_ERR_FORMAT, "%s: line %zu: expected a step with its loss", path, run->steps + 1);
     if (!status && run->steps == room) {
       double *more = realloc(run->smooth, (room = room ? 2 * room : 256) * sizeof *more);

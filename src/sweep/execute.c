@@ -185,7 +185,10 @@ mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const
   if (!result || !sweep || !options || !options->dir) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   const mx_sweep_run **tasks = NULL;
   size_t n_tasks = 0, runs = 0;
-  mx_status status = mxi_share(&tasks, &n_tasks, &runs, sweep, options, err);
+  mx_sweep_lock *lock;
+  mx_status status = mx_sweep_lock_take(&lock, options, err);
+  if (status) return status;
+  status = mxi_share(&tasks, &n_tasks, &runs, sweep, options, err);
   if (!status) {
     status = mxi_execute_tasks(sweep, options, 1, tasks, n_tasks, runs - n_tasks, err);
     mx_error late;
@@ -193,5 +196,6 @@ mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const
     if (!status && collected) status = mx_fail(err, collected, "%s", late.text);
   }
   free(tasks);
+  mx_sweep_lock_free(lock);
   return status;
 }

@@ -166,7 +166,10 @@ mx_status mx_sweep_halve(mx_sweep_result *result, const mx_sweep *sweep, const m
   halving h = {.sweep = sweep, .how = options};
   const mx_sweep_run **all = NULL;
   size_t n, runs, left = 0;
-  mx_status status = mxi_share(&all, &n, &runs, sweep, options, err); /* the folders are made */
+  mx_sweep_lock *lock;
+  mx_status status = mx_sweep_lock_take(&lock, options, err);
+  if (status) return status;
+  status = mxi_share(&all, &n, &runs, sweep, options, err); /* the folders are made */
   free(all);
   if (!status) status = find_arms(&h, err);
   for (double share = status ? 1 : first_share(h.n_arms, keep); share < 1 && !status && !left; share *= 2) {
@@ -181,5 +184,6 @@ mx_status mx_sweep_halve(mx_sweep_result *result, const mx_sweep *sweep, const m
   free(h.in);
   free(h.dropped);
   free(h.tasks);
+  mx_sweep_lock_free(lock);
   return status;
 }

@@ -6,6 +6,7 @@
  * journal.c   events of runs, written so that a kill at any moment loses one line at most
  * results.c   results.jsonl, from the journals alone
  * share.c     which runs are a call's
+ * lock.c      no two processes of one machine do the same share
  * work.c      runs in one process
  * rung.c      what a run has come to after a part of its steps
  * execute.c   processes that take runs and do them
@@ -81,6 +82,8 @@ void mxi_put_figures(struct json_t *line, const mxi_outcome *outcome);
 /** dropped [n_runs]: the share of its steps after which a run was dropped, 0: it was not; NULL: none was. */
 mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const double *dropped, const char *dir, mx_error *err);
 
+/** DIR/NAME, DIR itself for "", is there afterwards. */
+mx_status mxi_make_folder(const char *dir, const char *name, mx_error *err);
 /** The runs of a call's share without an outcome, each identity once; *runs: all of the share. The caller frees *tasks. Makes the folders. */
 mx_status mxi_share(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *runs, const mx_sweep *sweep, const mx_sweep_options *how,
                     mx_error *err);

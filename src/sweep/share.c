@@ -7,7 +7,7 @@
 
 #include "sweep/internal.h"
 
-static mx_status make_folder(const char *dir, const char *name, mx_error *err) {
+mx_status mxi_make_folder(const char *dir, const char *name, mx_error *err) {
   char path[4096];
   snprintf(path, sizeof path, "%s%s%s", dir, *name ? "/" : "", name);
   return mkdir(path, 0777) && errno != EEXIST ? mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno)) : MX_OK;
@@ -48,9 +48,9 @@ mx_status mxi_share(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *runs, 
   *tasks = NULL;
   if (how->shards && how->shard >= how->shards)
     return mx_fail(err, MX_ERR_ARG, "shard %zu of %zu: expected one from 0 to %zu", how->shard, how->shards, how->shards - 1);
-  mx_status status = make_folder(how->dir, "", err);
-  if (!status) status = make_folder(how->dir, "runs", err);
-  if (!status) status = make_folder(how->dir, "journal", err);
+  mx_status status = mxi_make_folder(how->dir, "", err);
+  if (!status) status = mxi_make_folder(how->dir, "runs", err);
+  if (!status) status = mxi_make_folder(how->dir, "journal", err);
   if (!status) status = mxi_journals_read(&done, how->dir, err);
   if (!status) status = choose(tasks, n_tasks, runs, sweep, how, &done, err);
   mxi_outcomes_free(&done);

@@ -64,6 +64,21 @@ for a in ("ocp", "chmiel"):
 assert arms["wild"]["diverged"] == 4 and arms["wild"]["verdict"] == "no run finished"
 assert report["verdict"].startswith("Of 3 arms"), report["verdict"]
 P
+# A last line of metrics that a kill cut off is as if it were not there; a line that is wrong and whole is said.
+id=$(python3 -c 'import json,sys; print([r["id"] for r in map(json.loads, open(sys.argv[1])) if r["arm"] == "ocp" and r["seed"] == 2][0])' "$scratch/s/results.jsonl")
+metrics=$scratch/s/runs/$id/metrics.jsonl
+cp "$metrics" "$scratch/metrics"
+head -n -1 "$scratch/metrics" >"$metrics"
+accepts "$mxgold" report "$scratch/s" --json
+cp "$scratch/stdout" "$scratch/without"
+head -n -1 "$scratch/metrics" >"$metrics"
+tail -n 1 "$scratch/metrics" | head -c 15 >>"$metrics"
+accepts "$mxgold" report "$scratch/s" --json
+cmp -s "$scratch/without" "$scratch/stdout" || fail "a line of metrics that was cut off changes the report"
+cmp -s "$scratch/without" "$scratch/report.json" && fail "the last line of metrics changes nothing: the check cannot fail"
+echo >>"$metrics"
+refuses "mxgold: $metrics: line 60: expected a step with its loss" "$mxgold" report "$scratch/s"
+cp "$scratch/metrics" "$metrics"
 # The same by numpy and scipy, with a grid and claims, from the folder alone.
 cat >"$scratch/grid.json" <<'J'
 {"config": "base.json", "seeds": [2, 3, 5, 7, 11],

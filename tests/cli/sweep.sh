@@ -132,6 +132,48 @@ cmp -s "$scratch/full/results.jsonl" "$scratch/m/results.jsonl" || fail "a sweep
 refuses "mxgold: sweep: --halving compares all arms at each rung, which a --shard cannot" \
   "$mxgold" sweep "$scratch/halving.json" -o "$scratch/never" --halving 2 --shard 0/2
 refuses "mxgold: sweep: --halving 0: expected how many arms are to be left" "$mxgold" sweep "$scratch/halving.json" -o "$scratch/never" --halving 0
+# Two processes at the same runs: the second is refused, unless its share has none of the first one's runs; a lock whose process is gone is taken over.
+sed 's/"checkpoint_every": 5/"checkpoint_every": 100/' "$scratch/base.json" >"$scratch/long-base.json"
+echo '{"config": "long-base.json", "set": {"train.steps": 100000000}, "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}}], "seeds": 3}' >"$scratch/long.json"
+held() { # held PID: its lock is there
+  for _ in $(seq 400); do
+    ls "$scratch"/p/lock/*@"$1".* >/dev/null 2>&1 && return
+    sleep 0.05
+  done
+  fail "no lock of process $1"
+}
+"$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --jobs 1 --shard 1/2 >/dev/null 2>&1 &
+one=$!
+held $one
+refuses "mxgold: $scratch/p: process $one does runs of these already, with shard 1/2" "$mxgold" sweep "$scratch/long.json" -o "$scratch/p"
+refuses "mxgold: $scratch/p: process $one does runs of these already, with shard 1/2" "$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --shard 3/4
+refuses "mxgold: $scratch/p: process $one does runs of these already, with shard 1/2" "$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --shard 2/3
+refuses "mxgold: $scratch/p: process $one does runs of these already, with shard 1/2" "$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --halving 1
+for share in 0/2 2/4; do
+  "$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --jobs 1 --shard $share --budget 0.05s >/dev/null 2>"$scratch/why"
+  rc=$?
+  [ $rc = 3 ] || [ $rc = 0 ] || fail "shard $share beside 1/2: exit $rc: $(cat "$scratch/why")"
+done
+kill -KILL $one
+wait $one 2>/dev/null
+"$mxgold" sweep "$scratch/long.json" -o "$scratch/p" >/dev/null 2>&1 &
+one=$!
+held $one
+[ "$(ls "$scratch"/p/lock/*@* | wc -l)" = 1 ] || fail "the lock of a process that was killed is still there"
+refuses "mxgold: $scratch/p: process $one does these runs already" "$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --shard 0/2
+lock=$(cat "$scratch"/p/lock/*@*)
+kill -TERM $one
+wait $one
+[ $? = 3 ] || fail "a sweep that was stopped: expected exit 3"
+! ls "$scratch"/p/lock/*@* >/dev/null 2>&1 || fail "a sweep that has ended leaves its lock"
+# Another process has the number now; another machine has a lock, of which nobody here knows whether it is held; a lock is cut off.
+read -r host boot pid start share <<<"$lock"
+echo "$host $boot $$ $((start + 1)) $share" >"$scratch/p/lock/$host@$$.0-1"
+echo "$host another-boot $$ $start $share" >"$scratch/p/lock/other@$$.0-1"
+echo "$host $boot $$" >"$scratch/p/lock/cut@$$.0-1"
+"$mxgold" sweep "$scratch/long.json" -o "$scratch/p" --budget 0.05s >/dev/null 2>"$scratch/why"
+[ $? = 3 ] || fail "locks that nobody here holds: exit $?: $(cat "$scratch/why")"
+[ ! -e "$scratch/p/lock/$host@$$.0-1" ] && [ -e "$scratch/p/lock/other@$$.0-1" ] || fail "the lock of a number that was given again stays, or another machine's goes"
 # Stopped, and the sweep moved to another folder, from which the data have another path: the same runs.
 mkdir "$scratch/here" "$scratch/here/there"
 cp "$root/configs/data/digits.safetensors" "$scratch/here"

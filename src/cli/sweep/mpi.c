@@ -76,7 +76,9 @@ static mx_status gone(int rank, mx_status status, const mx_error *err) {
 
 mx_status mpi_sweep(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, int rank, int ranks, mx_error *err) {
   size_t *left = NULL, n = 0;
-  mx_status status = rank ? MX_OK : mx_sweep_left(&left, &n, sweep, options, err);
+  mx_sweep_lock *lock = NULL;
+  mx_status status = rank ? MX_OK : mx_sweep_lock_take(&lock, options, err);
+  if (!rank && !status) status = mx_sweep_left(&left, &n, sweep, options, err);
   if (status) return gone(rank, status, err);
   MPI_Barrier(MPI_COMM_WORLD); /* the folders are there now */
   if (rank) {
@@ -86,7 +88,9 @@ mx_status mpi_sweep(mx_sweep_result *result, const mx_sweep *sweep, const mx_swe
   }
   hand_out(left, n, options, ranks);
   free(left);
-  return mx_sweep_collect(result, sweep, options, err);
+  status = mx_sweep_collect(result, sweep, options, err);
+  mx_sweep_lock_free(lock);
+  return status;
 }
 
 #else
