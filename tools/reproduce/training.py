@@ -4,23 +4,43 @@
     training.py REPORTS PAGE NAME...
     training.py REPORTS - NAME...      prints the sections of these sweeps and writes nothing
 
-REPORTS has NAME.json (mxgold report --json) and NAME.jsonl (results.jsonl) for each sweep configs/findings/NAME.json that was run; a name without them is listed
-as not run. No figure stands here: every one comes from the reports."""
+REPORTS has NAME.json (mxgold report --json) and NAME.jsonl (results.jsonl) for each sweep configs/findings/NAME.json that was run. A name without them keeps the
+section and the claims that PAGE has of it, so that sweeps can be added one at a time; one that PAGE has not either is listed as not run. No figure stands here:
+every one comes from the reports."""
 
 import csv
 import json
 import os
+import re
 import sys
 
 reports, page, names = sys.argv[1], sys.argv[2], sys.argv[3:]
 SWEEPS = os.path.join("configs", "findings")
 HERE = os.path.dirname(os.path.abspath(__file__))
 TENSORS = "# Findings: the papers' tensor tables"
+VERDICTS = (("agrees", "What the laptop agrees with"), ("disagrees", "What it disagrees with"), ("cannot tell", "What it cannot tell"))
 
 
 def load(*parts):
     with open(os.path.join(*parts)) as f:
         return json.load(f)
+
+
+def read_page():
+    """The page, and what it has already of each sweep: the lines of its section, and its rows of the tables of claims by verdict."""
+    with open(page) as f:
+        old = f.read()
+    sections, claimed = {}, {}
+    before, _, after = old[: old.index(TENSORS)].partition("\n## Sweeps\n")
+    for part in re.split("^### ", after, flags=re.M)[1:]:
+        sections[part.split("\n", 1)[0]] = ("### " + part.rstrip()).split("\n") + [""]
+    for verdict, head in VERDICTS:
+        part = before.partition(f"### {head} (")[2].partition("\n### ")[0]
+        for line in part.split("\n"):
+            of = re.search(r"\| \[([^]]+)\]\(#[^)]+\) \|$", line)
+            if of:
+                claimed.setdefault((verdict, of[1]), []).append(line)
+    return old, sections, claimed
 
 
 def is_there(name):
@@ -113,16 +133,20 @@ def section(name):
     return out + claims(report) + arms(report) + effects(report)
 
 
-def summary(there):
+def claimed_by(name, verdict):
+    lines = []
+    for r in load(reports, name + ".json").get("claims", []):
+        if r["verdict"] == verdict or (verdict == "cannot tell" and r["verdict"] == "too few seeds"):
+            lines.append([r["says"], r["source"], f"{r['less']} - {r['more']}", interval(r, "difference_", digits(r["difference_mean"])), f"[{name}](#{name})"])
+    return table(["claim", "source", "loss of", "difference", "sweep"], lines)[2:-1]
+
+
+def summary(shown, claimed):
     out = []
-    for verdict, head in (("agrees", "What the laptop agrees with"), ("disagrees", "What it disagrees with"), ("cannot tell", "What it cannot tell")):
-        lines = []
-        for name in there:
-            for r in load(reports, name + ".json").get("claims", []):
-                if r["verdict"] == verdict or (verdict == "cannot tell" and r["verdict"] == "too few seeds"):
-                    lines.append([r["says"], r["source"], f"{r['less']} - {r['more']}", interval(r, "difference_", digits(r["difference_mean"])), f"[{name}](#{name})"])
-        if lines:
-            out += [f"### {head} ({len(lines)})", ""] + table(["claim", "source", "loss of", "difference", "sweep"], lines)
+    for verdict, head in VERDICTS:
+        rows = [row for name in shown for row in (claimed_by(name, verdict) if is_there(name) else claimed.get((verdict, name), []))]
+        if rows:
+            out += [f"### {head} ({len(rows)})", ""] + table(["claim", "source", "loss of", "difference", "sweep"], [])[:2] + rows + [""]
     return out
 
 
@@ -137,21 +161,22 @@ def write_results(name):
             out.writerow([r["arm"], r["seed"], r["end"], r["val_loss"], r["val_loss_fp32"]])
 
 
-there = [n for n in names if is_there(n)]
 if page == "-":
-    sys.exit(print("\n".join(line for name in there for line in section(name))))
+    sys.exit(print("\n".join(line for name in names if is_there(name) for line in section(name))))
+old, sections, claimed = read_page()
+shown = [n for n in names if is_there(n) or n in sections]
+absent = [n for n in names if n not in shown]
 with open(os.path.join(HERE, "training.md")) as f:
     head = f.read().rstrip().split("\n")
-lines = head + ["", "## Claims", ""] + summary(there) + ["## Sweeps", ""]
-for name in there:
-    lines += section(name)
-    write_results(name)
-absent = [n for n in names if n not in there]
+claims_told = ["", "## Claims", ""] + summary(shown, claimed)
+lines = head + claims_told + ["## Sweeps", ""]
+for name in shown:
+    if is_there(name):
+        write_results(name)
+    lines += section(name) if is_there(name) else sections[name]
 if absent:
     lines += ["### Not run here", ""] + [f"- {n}: {load(SWEEPS, n + '.json').get('about', '')} `make reproduce ONLY={n}`" for n in absent] + [""]
-with open(page) as f:
-    old = f.read()
 with open(page + ".new", "w") as f:
-    f.write("\n".join(lines).rstrip() + "\n\n" + old[old.index(TENSORS):])
+    f.write("\n".join(lines).rstrip() + "\n\n" + old[old.index(TENSORS) :])
 os.replace(page + ".new", page)
-print("\n".join(lines[: len(head) + 2 + len(summary(there))]))
+print("\n".join(head + claims_told))
