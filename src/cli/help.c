@@ -6,6 +6,19 @@
 #include "mxgold/version.h"
 #include "cli/base/opts.h"
 
+const char help_stopped[] =
+    "Every output is written under another name, or under none, and gets its own name when it is whole: a run that is stopped leaves the\n"
+    "old file or the new one, and never half of one.\n"
+    "SIGINT, SIGTERM and SIGHUP end a command with one line that says whether a file was changed, and nothing else stays behind; train and\n"
+    "sweep first write checkpoints, from which they can be resumed.\n"
+    "SIGKILL (kill -9) cannot be caught. On ext4, xfs, btrfs and tmpfs it leaves nothing behind either, except in the moment in which an\n"
+    "old file is replaced. In that moment, and on file systems without unnamed files (NFS, for instance), it leaves a file\n"
+    ".mxgold.HASH.K.tmp in the folder of the output. The next run that writes the same output there removes it; it may also be deleted by\n"
+    "hand when no mxgold is writing there.\n"
+    "Records that grow while a run goes on (journals of sweep, --state of ablate, metrics of train) may end in a line that was cut off; the\n"
+    "run that goes on from them takes no notice of it.\n"
+    "With --sync, or MXGOLD_SYNC=1 in the environment, outputs are whole after a power cut too.\n";
+
 void help_overview(FILE *out) {
   fprintf(out, "mxgold %s: the exact bytes of microscaling formats\n\n", MX_VERSION);
   for (const cli_entry *e = cli_entries; e->name; e++) fprintf(out, "  mxgold %-12s %s\n", e->name, e->summary);

@@ -6,6 +6,9 @@
 
 #include "cli/base/cli.h"
 
+/** What a run that is stopped leaves behind, for the man page and the page in Markdown. */
+extern const char help_stopped[];
+
 void help_overview(FILE *out);
 void help_command(FILE *out, const cli_entry *entry);
 /** The man page, troff. */

@@ -88,5 +88,9 @@ void help_man(FILE *out) {
   }
   fputs(".SH OPTIONS OF EVERY COMMAND\n", out);
   put_table(out, cli_common_options);
-  fputs(".SH EXIT STATUS\n0 fine, 1 differs, 2 trouble, with one line on standard error that says what, where and what was expected.\n", out);
+  fputs(".SH EXIT STATUS\n0 fine, 1 differs, 2 trouble, with one line on standard error that says what, where and what was expected; 3 stopped "
+        "before the end, "
+        "with a checkpoint (train and sweep).\n.SH WHEN A RUN IS STOPPED\n",
+        out);
+  put(out, help_stopped);
 }

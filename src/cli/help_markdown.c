@@ -52,7 +52,7 @@ void help_markdown(FILE *out) {
           "# The command line of mxgold %s\n\nWritten by `make docs` from the tables that the program reads its options from; `mxgold help` "
           "prints the same.\nAn input is a .npy or .safetensors file, `FILE.safetensors:TENSOR`, or `-` for standard input; `-o -` writes to "
           "standard output.\nExit status: 0 fine; 1 differs; 2 trouble, with one line on standard error that says what, where and what was "
-          "expected.\n\n",
+          "expected; 3 stopped before the end, with a checkpoint (train and sweep).\n\n",
           MX_VERSION);
   for (const cli_entry *e = cli_entries; e->name; e++) {
     fprintf(out, "- [%s](#mxgold-%s): ", e->name, e->name);
@@ -74,4 +74,6 @@ void help_markdown(FILE *out) {
   }
   fputs("\n## Options of every command\n\n| option | meaning |\n|---|---|\n", out);
   put_table(out, cli_common_options);
+  fputs("\n## When a run is stopped\n\n", out);
+  put(out, help_stopped);
 }
