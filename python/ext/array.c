@@ -63,8 +63,12 @@ static const char *name_of(const dl_tensor *t) {
   return names[t->code][t->bits <= 8 ? 0 : t->bits <= 16 ? 1 : t->bits <= 32 ? 2 : 3];
 }
 
+static int in_memory(const dl_tensor *t) {
+  return t->device_type == DL_CPU || t->device_type == DL_CUDA_HOST || t->device_type == DL_ROCM_HOST;
+}
+
 static int from_tensor(mxp_array *a, const dl_tensor *t, const char *argument) {
-  if (t->device_type != DL_CPU && t->device_type != DL_CUDA_HOST && t->device_type != DL_ROCM_HOST) {
+  if (!in_memory(t)) {
     mxp_raisef(MX_ERR_ARG, argument, "an array on a device (DLPack's type %d), expected one in memory", (int)t->device_type);
     return -1;
   }
@@ -110,14 +114,14 @@ static int from_exchange(mxp_array *a, PyObject *from, const char *argument) {
     PyErr_Clear(); /* a gradient, a device without memory here: the adapter knows what to do */
     return 0;
   }
-  if (t.device_type != DL_CPU && t.device_type != DL_CUDA_HOST && t.device_type != DL_ROCM_HOST) return 0;
+  if (!in_memory(&t)) return 0;
   Py_INCREF(from);
   a->owner = from;
   return from_tensor(a, &t, argument) ? -1 : 1;
 }
 
-/* 1: done, 0: it has no __dlpack__ that works, -1: an exception. */
-static int from_capsule(mxp_array *a, PyObject *from, const char *argument) {
+/* 1: done, 0: it has no __dlpack__ that works, or is on a device and not yet adapted, -1: an exception. */
+static int from_capsule(mxp_array *a, PyObject *from, int adapted, const char *argument) {
   PyObject *method = PyObject_GetAttrString(from, "__dlpack__");
   if (!method) {
     PyErr_Clear();
@@ -146,6 +150,7 @@ static int from_capsule(mxp_array *a, PyObject *from, const char *argument) {
   Py_DECREF(capsule);
   if (a->is_versioned && ((dl_versioned *)a->managed)->version.major != 1) return 0;
   const dl_tensor *t = a->is_versioned ? &((dl_versioned *)a->managed)->tensor : &((dl_managed *)a->managed)->tensor;
+  if (!adapted && !in_memory(t)) return 0; /* the adapter knows how its library copies */
   return from_tensor(a, t, argument) ? -1 : 1;
 }
 
@@ -163,7 +168,7 @@ static int count(mxp_array *a, const char *argument) {
   return 0;
 }
 
-static int get(mxp_array *out, PyObject *from, const char *argument) {
+static int get(mxp_array *out, PyObject *from, int adapted, const char *argument) {
   if (PyObject_CheckBuffer(from)) {
     if (!from_buffer(out, from, argument)) return 1;
     if (out->has_view) return -1;
@@ -171,12 +176,12 @@ static int get(mxp_array *out, PyObject *from, const char *argument) {
     return 0;
   }
   const int done = from_exchange(out, from, argument);
-  return done ? done : from_capsule(out, from, argument);
+  return done ? done : from_capsule(out, from, adapted, argument);
 }
 
 int mxp_array_get(mxp_array *out, mxp_state *state, PyObject *from, const char *argument) {
   memset(out, 0, sizeof *out);
-  int done = get(out, from, argument);
+  int done = get(out, from, 0, argument);
   if (done < 0) return -1;
   if (!done) {
     mxp_array_release(out);
@@ -187,7 +192,7 @@ int mxp_array_get(mxp_array *out, mxp_state *state, PyObject *from, const char *
       PyErr_SetString(PyExc_SystemError, "mxgold._arrays.adapt() gave no pair");
       return -1;
     }
-    done = get(out, PyTuple_GetItem(pair, 0), argument);
+    done = get(out, PyTuple_GetItem(pair, 0), 1, argument);
     name = PyTuple_GetItem(pair, 1);
     if (done > 0 && name != Py_None) {
       const char *text = mxp_text(name, "dtype"); /* as long as the pair, which is kept */

@@ -33,6 +33,9 @@ def _bits(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], str | None
     return array.view(_UNSIGNED[array.dtype.itemsize]), name
 
 
+_IN_MEMORY = (1, 3, 11)  # DLPack's types of devices: CPU, and CUDA's and ROCm's pinned memory
+
+
 def _of_torch(tensor: Any) -> tuple[Any, str | None]:
     import torch
 
@@ -72,6 +75,8 @@ def _adapted(value: Any) -> tuple[Any, str | None]:
         return _bits(value)
     if root in ("jax", "jaxlib") or hasattr(value, "__array_interface__"):
         return _bits(np.asarray(value))
+    if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _IN_MEMORY:
+        raise DtypeError(f"{type(value).__name__} on a device (DLPack's type {int(value.__dlpack_device__()[0])}), expected an array in memory")
     hint = ": np.asarray() makes one" if isinstance(value, (list, tuple, int, float)) else ""
     raise DtypeError(f"{type(value).__name__}, expected an array{hint}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -139,3 +141,29 @@ def test_jax(x):
     narrow = array.astype(jax.numpy.bfloat16)
     assert np.array_equal(mxgold.quantize(narrow, "te-nvfp4").codes, mxgold.quantize(np.asarray(narrow.astype(np.float32)), "te-nvfp4").codes)
     assert "jax" in type(mxgold.decode(want.unpack(), "e2m1", like=array)).__module__
+
+
+class OnDevice:
+    """An array whose DLPack says that it is on a device, as torch's on a GPU do; with a copy in memory for those who ask in another way."""
+
+    def __init__(self, array, copies):
+        self.array = array
+        if copies:
+            self.__array_interface__ = array.__array_interface__
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **how):
+        capsule = self.array.__dlpack__()
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        ctypes.c_int32.from_address(get(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)).value = 2
+        return capsule
+
+
+def test_on_a_device(x):
+    for _ in range(3):
+        assert mxgold.quantize(OnDevice(x, True), "te-nvfp4") == mxgold.quantize(x, "te-nvfp4")
+        with pytest.raises(mxgold.Error, match=r"x: OnDevice on a device \(DLPack's type 2\), expected an array in memory"):
+            mxgold.quantize(OnDevice(x, False), "te-nvfp4")
