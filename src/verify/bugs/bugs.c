@@ -8,6 +8,7 @@
 
 #include "verify/bugs/base.h"
 #include "verify/fault/search/search.h"
+#include "verify/trial/bases.h"
 #include "verify/trial/trial.h"
 
 enum { MOST_BASES = 9, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
@@ -48,11 +49,6 @@ static uint64_t counts_of(const base *b) {
   return n / 2;
 }
 
-/* Names that people know come first among presets that give the same bytes. */
-static int well_known(const char *name) {
-  return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d") || !strcmp(name, "nvfp4-plain");
-}
-
 /* What a preset leaves; 0 if it can't have made these samples. */
 static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads, shortage *lack) {
   const mx_preset *row = mx_preset_at(preset);
@@ -78,7 +74,7 @@ static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int b
   for (int known = 1; known >= 0; known--)
     for (size_t i = 0; all && fits && i < presets && count < MOST_DISTINCT; i++) {
       size_t same = 0;
-      if (!fits[i] || well_known(all[i].preset) != known) continue;
+      if (!fits[i] || mxi_preset_well_known(all[i].preset) != known) continue;
       while (same < count && out[same].print != all[i].print) same++;
       if (same == count) out[count++] = all[i];
     }
@@ -119,27 +115,21 @@ static int another_input(const entry *e, const mx_sample *samples, size_t n, sho
  * look elsewhere. */
 static uint64_t merit(const entry *e, int by) {
   const leaves *l = &e->plain;
-  const uint64_t other = (uint64_t)!well_known(e->preset), t = l->tensor_scales ? 1 : 0;
+  const uint64_t other = (uint64_t)!mxi_preset_well_known(e->preset), t = l->tensor_scales ? 1 : 0;
   if (by == 0) return (left_total(*l) + 3 * l->scales) << 2 | t << 1 | other; /* a scale that is wrong is worse than a code */
   if (by == 1) return l->scales << 34 | t << 33 | other << 32 | l->codes;
   if (by == 2) return l->codes << 30 | t << 29 | other << 28 | l->scales;
   return MANY * e->counts >= left_total(*l) ? UINT64_MAX : e->counts << 2 | t << 1 | other;
 }
 
+static int better(const void *items, size_t i, size_t j, int by) {
+  const entry *e = items;
+  return merit(&e[i], by) < (j == MXI_NO_BASE ? UINT64_MAX : merit(&e[j], by));
+}
+
 static size_t choose(size_t out[MOST_BASES], const entry *e, size_t n) {
   static const size_t of_each[] = {3, 3, 2, 1};
-  size_t chosen = 0;
-  for (int by = 0; by < 4; by++)
-    for (size_t k = 0; k < of_each[by] && chosen < MOST_BASES; k++) {
-      size_t best = n;
-      for (size_t i = 0; i < n; i++) {
-        int taken = 0;
-        for (size_t j = 0; j < chosen; j++) taken |= out[j] == i;
-        if (!taken && (best == n || merit(&e[i], by) < merit(&e[best], by))) best = i;
-      }
-      if (best < n && merit(&e[best], by) < UINT64_MAX) out[chosen++] = best;
-    }
-  return chosen;
+  return mxi_choose_bases(out, 0, MOST_BASES, e, n, of_each, 4, better);
 }
 
 static void found(mx_bug *out, const entry *e, const candidate *c) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verify/bugs/base.h"
+#include "verify/fault/elements.h"
 
 /* TWIST_STAT(ID, "what it is", parameters...): what stands for max|x| of a block */
 #define STATS(X)                                                                                                                               \
@@ -353,8 +354,6 @@ static float tensor_max(const base *b, const part *p, size_t d, const twist *t) 
 
 static uint32_t encode(const mx_plan *p, double y) { return (uint32_t)mx_encode(p->elem, y, &p->encode, 0); }
 
-/* The middle between the largest number and the one that would come next. */
-static float beyond_of(const mx_format *f) { return (float)(1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1)); }
 static uint32_t with_sign_of(const mx_format *f, float x) { return f->sign_bits && signbit(x) ? 1u << (f->bits - 1) : 0; }
 
 static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *t, float x, float amax, float signed_max, uint64_t index) {
@@ -396,7 +395,7 @@ static uint32_t element(const mx_plan *p, const mx_block_scale *s, const twist *
     return (uint32_t)p->elem->max_code | with_sign_of(p->elem, x);
   case DIVISOR_WRAP:
     r = (float)mxi_scaled_value(p, s, x);
-    return fabsf(r) < beyond_of(p->elem) ? encode(p, (double)r) : with_sign_of(p->elem, r);
+    return fabs((double)r) < mxi_beyond_largest(p->elem) ? encode(p, (double)r) : with_sign_of(p->elem, r);
   case DIVISOR_Y_BF16:
     return encode(p, (double)mxi_round_dtype((float)mxi_scaled_value(p, s, x), MX_INPUT_DTYPE_BFLOAT16));
   case DIVISOR_Y_BF16_CUT:

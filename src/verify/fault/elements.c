@@ -133,8 +133,7 @@ static uint32_t with_sign(const mx_format *f, uint32_t code, int negative) {
   return is_negative(f, code) == negative ? code : negated(f, code);
 }
 
-/* The middle between the largest number and the one that would come next. */
-static double beyond_of(const mx_format *f) { return 1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1); }
+double mxi_beyond_largest(const mx_format *f) { return 1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1); }
 
 static int rounding_of(int op, int otherwise) {
   return op == MX_FAULT_ELEMENT_TRUNCATE    ? MX_ROUND_RTZ
@@ -169,7 +168,7 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
     how.round = negative ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
     return (uint32_t)mx_encode(p->elem, y, &how, 0);
   case MX_FAULT_ELEMENT_WRAP:
-    return fabs(y) < beyond_of(p->elem) ? (uint32_t)mx_encode(p->elem, y, &how, 0) : negative ? sign_bit(p->elem) : 0;
+    return fabs(y) < mxi_beyond_largest(p->elem) ? (uint32_t)mx_encode(p->elem, y, &how, 0) : negative ? sign_bit(p->elem) : 0;
   default:
     how.round = rounding_of(f->op, how.round);
     return (uint32_t)mx_encode(p->elem, y, &how, 0);

@@ -69,12 +69,16 @@ static const double usual[] = {1.0 / 6,     6,           6.0 / 448, 448.0 / 6,  
 /* By chance one of so many intervals as narrow as this holds a number as plain as that. */
 static const double BY_CHANCE = 0.1;
 
+/* The number that a fault usually has is taken from an interval that is narrower than this share of its upper end: of a wider one it would be read off
+ * data that say next to nothing, in a narrower one alone other constants would be given for it that data do not tell from it. */
+static const double WIDTH_OF_SPECIAL = 0.3;
+
 /* The plainest number of the interval: the one that belongs to the fault, a usual one, or the one of fewest digits. bits: what it costs. 0 if chance
  * may have put it there. */
 static int plainest(double *out, range in, double *bits, double special) {
   const double lo = (double)of_bits(in.lo), hi = (double)of_bits(in.hi), width = (hi - lo) / hi;
   *bits = 10;
-  if (special > 0 && bits_of((float)special) >= in.lo && bits_of((float)special) <= in.hi && width < 0.3) {
+  if (special > 0 && bits_of((float)special) >= in.lo && bits_of((float)special) <= in.hi && width < WIDTH_OF_SPECIAL) {
     *bits = 4;
     *out = special;
     return 1;

@@ -10,6 +10,7 @@
 #include "verify/fault/search/fit.h"
 #include "verify/fault/search/options.h"
 #include "verify/fault/search/where.h"
+#include "verify/trial/bases.h"
 #include "verify/trial/trial.h"
 
 enum { MOST_BASES = 8, MOST_FOUND = 6 };
@@ -513,9 +514,9 @@ static double merit(const base *b, int by) {
   }
 }
 
-/* Names that people know come first among presets that give the same bytes. */
-static int well_known(const char *name) {
-  return !strncmp(name, "ocp-", 4) || !strcmp(name, "te-nvfp4") || !strcmp(name, "te-nvfp4-2d") || !strcmp(name, "nvfp4-plain");
+static int better(const void *items, size_t i, size_t j, int by) {
+  const base *b = items;
+  return j == MXI_NO_BASE || merit(&b[i], by) < merit(&b[j], by);
 }
 
 /* Where a fault leaves nothing right, as of the input, ranks say nothing: the nearest of those that people know comes first. */
@@ -523,19 +524,9 @@ static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
   static const size_t of_each[] = {3, 4, 1};
   size_t chosen = 0, known = n;
   for (size_t i = 0; i < n; i++)
-    if (well_known(b[i].preset) && (known == n || merit(&b[i], 1) < merit(&b[known], 1))) known = i;
+    if (mxi_preset_well_known(b[i].preset) && (known == n || merit(&b[i], 1) < merit(&b[known], 1))) known = i;
   if (known < n) out[chosen++] = known;
-  for (int by = 0; by < 3; by++) /* what one side leaves tells most */
-    for (size_t k = 0; k < of_each[by] && chosen < MOST_BASES; k++) {
-      size_t best = n;
-      for (size_t i = 0; i < n; i++) {
-        int taken = 0;
-        for (size_t j = 0; j < chosen; j++) taken |= out[j] == i;
-        if (!taken && (best == n || merit(&b[i], by) < merit(&b[best], by))) best = i;
-      }
-      if (best < n) out[chosen++] = best;
-    }
-  return chosen;
+  return mxi_choose_bases(out, chosen, MOST_BASES, b, n, of_each, 3, better); /* what one side leaves tells most */
 }
 
 /* Presets that the shapes allow, those that give the same here once; or one of them. */
@@ -545,8 +536,8 @@ static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t l
     for (size_t i = 0; i < mx_preset_count(); i++) {
       const mx_preset *row = mx_preset_at(i);
       base b = {.preset = row->name};
-      if (row->alias_of || (over && strcmp(over, row->name)) || well_known(row->name) != known || mx_preset_find(&b.spec, row->name, NULL) ||
-          b.spec.had_size)
+      if (row->alias_of || (over && strcmp(over, row->name)) || mxi_preset_well_known(row->name) != known ||
+          mx_preset_find(&b.spec, row->name, NULL) || b.spec.had_size)
         continue;
       int fits = 1;
       for (size_t k = 0; k < n && fits; k++) fits = mxi_view_fits(&b.spec, &samples[k]);
@@ -583,6 +574,10 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
   }
 }
 
+/* A rotation is searched behind only if at most this share of the scales, or of the elements, is wrong with it: a larger share lets rotations in that
+ * are not there, and each costs a whole search; a smaller one loses rotated kernels whose fault is wide. */
+static const double MOST_WRONG_ROTATED = 0.02;
+
 /* The chosen bases with a rotation in front, where scales or elements then come near. */
 static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t n) {
   static const uint32_t sizes[] = {16, 32, 64, 128};
@@ -592,7 +587,7 @@ static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t 
       base at = b[chosen[k]];
       at.spec.had_size = sizes[i];
       at.extra += 6;
-      if (s->cols % sizes[i] || !look_at(&at, s, h->e) || fmin(at.scales, at.codes) > 0.02) continue;
+      if (s->cols % sizes[i] || !look_at(&at, s, h->e) || fmin(at.scales, at.codes) > MOST_WRONG_ROTATED) continue;
       search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
     }
 }
