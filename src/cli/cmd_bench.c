@@ -1,10 +1,10 @@
 /* Runs mxgold bench: how fast this machine is at each operation, against what memory allows, the scalar code and the reference model. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/bench/ops.h"
 #include "cli/base/cli.h"
+#include "cli/base/progress.h"
 #include "mxgold/isa.h"
 #include "cli/base/out.h"
 #include "cli/base/shape.h"
@@ -30,12 +30,6 @@ static const cli_option options[] = {
     {0},
 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int by_size(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -57,12 +51,12 @@ typedef struct bench {
 /* Seconds for all rows, from a share of them. */
 static double on_a_share(const bench_job *job, size_t share, int by_ref) {
   const size_t n = job->rows > share ? job->rows / share : 1;
-  const double at = now();
+  const double at = progress_clock();
   if (by_ref)
     bench_run_ref(job, n);
   else
     bench_run(job, n, MX_ISA_ALL);
-  return (now() - at) * (double)job->rows / (double)n;
+  return (progress_clock() - at) * (double)job->rows / (double)n;
 }
 
 static void measure(bench *b, out *o, const bench_job *job, uint32_t isa_off, const char *isa) {
@@ -72,15 +66,15 @@ static void measure(bench *b, out *o, const bench_job *job, uint32_t isa_off, co
   const int scalar = !strcmp(isa, "scalar"), bytes_move = bench_moves_bytes(job->c);
   bench_run(job, b->rows, isa_off);
   for (size_t i = 0; i < b->rounds; i++) {
-    double at = now();
+    double at = progress_clock();
     bench_copy(b->copy, b->input, bytes, b->n_threads);
-    copying[i] = now() - at, at = now();
+    copying[i] = progress_clock() - at, at = progress_clock();
     bench_run(job, b->rows, isa_off);
-    own[i] = now() - at, at = now();
+    own[i] = progress_clock() - at, at = progress_clock();
     b->sink = bench_read(b->input, bytes, b->n_threads);
-    reading[i] = now() - at, at = now();
+    reading[i] = progress_clock() - at, at = progress_clock();
     bench_fill(b->copy, bytes, b->n_threads);
-    filling[i] = now() - at;
+    filling[i] = progress_clock() - at;
     ratio[i] = copying[i] / own[i];
     /* Beside the operation in each round: a short run alone may fall into a busy moment of the machine. */
     if (!scalar) by_scalar[i] = on_a_share(job, bytes_move ? BYTES_SHARE : SCALAR_SHARE, 0) / own[i];

@@ -154,20 +154,28 @@ static int scale_values(mx_identity *id, reading *near, const char **name, sampl
 /* Columns of a block of an answer, 0: it has no such number. */
 static size_t block_of(const mx_identity *id) { return id->spec.block_cols > 0 ? (size_t)id->spec.block_cols : id->spec.block_cols ? 0 : 32; }
 
+/* Shares of the time limit that the file as it lies gets: half where scales that were read as values have come near already, for their answer may be the
+ * better one and has had its time; more where the order of nibbles is stated, since then fewer orders are left to try; most where codes leave other
+ * orders and layouts, which show soon; the whole where nothing else can be tried. Any more, and a wrong packing would eat the time of the right one. */
+static const double SHARE_BESIDE_VALUES = 0.5, SHARE_OF_STATED = 0.7, SHARE_OF_CODES = 0.85;
+
+/* The time limit where none is given, in seconds, and what part of it one other packing gets: a right one shows within that. */
+enum { SECONDS = 10, PACKING_PART = 20 };
+
 /* The file is tried as it lies, with the order of nibbles that numbers and codes suggest; else in another order; with the scales in another layout;
  * transposed. */
 static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
   static const char *const names[] = {"low_first", "high_first", "half_block"};
   mx_error err = {0};
-  const float all = first->seconds > 0 ? (float)first->seconds : 10;
+  const float all = first->seconds > 0 ? (float)first->seconds : SECONDS;
   size_t block = (size_t)first->block_cols;
   int best = samples_likely_nibble(s, &block);
   if (best > 0 && !samples_repack(s, best, block ? block : 32)) best = s->nibble;
   reading near;
   const int values = scale_values(id, &near, layout, s, first);
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
-  most.seconds = (double)all * (near.any ? 0.5 : s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
-  shorter.seconds = (double)all / 20;
+  most.seconds = (double)all * (near.any ? SHARE_BESIDE_VALUES : s->nibble >= 0 ? SHARE_OF_STATED : s->at[0].codes ? SHARE_OF_CODES : 1);
+  shorter.seconds = (double)all / PACKING_PART;
   mx_status status = values ? MX_OK : attempt(id, s, s->at, &most, &err);
   if (!values && near.any && (status || (!id->exact && wrong(&near.id) <= wrong(id))) &&
       samples_encode_scales(s, values_of_codes[near.of].scale))

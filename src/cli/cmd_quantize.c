@@ -11,6 +11,7 @@
 #include "cli/checkpoint/quantize_all.h"
 #include "cli/spec/opts.h"
 #include "cli/base/tensor_io.h"
+#include "cli/spec/value.h"
 
 struct args {
   const char *in, *out, *bits, *include, *exclude;
@@ -164,15 +165,9 @@ static pipeline pipeline_of(work *w) {
   return (pipeline){.n_pieces = w->n_pieces, .n_threads = cli_threads(&w->args->threads), .self = w, .leave = leave};
 }
 
-/* Must the whole tensor be read before its first block can be scaled? */
-static int needs_amax(const mx_spec *s) {
-  const int tensor_wide = s->scale_nan == MX_SCALE_NAN_TENSOR || s->scale_inf == MX_SCALE_INF_TENSOR;
-  return tensor_wide || (s->tensor_norm != MX_TENSOR_NORM_NONE && !s->tensor_given);
-}
-
 /* The tensor's largest magnitude. */
 static int find_amax(work *w, mx_error *err) {
-  if (!needs_amax(&w->spec)) return CLI_FINE;
+  if (!spec_needs_amax(&w->spec)) return CLI_FINE;
   pipeline p = pipeline_of(w);
   p.desk = amax_desk, p.make = make_amax, p.keep = keep_amax;
   progress_start(&w->progress, w->ctx, "largest magnitude", w->in.array->n_bytes);
@@ -346,7 +341,7 @@ static int open_input(work *w) {
   struct stat is;
   struct rlimit space;
   if (input_open(&w->in, a->in, &a->form, a->transpose ? MX_BY_MAPPING : MX_BY_READING)) return CLI_TROUBLE;
-  if (a->transpose || !needs_amax(&w->spec) || w->in.array->dtype != MX_F32 || w->in.array->n_bytes > MAP_MOST) return CLI_FINE;
+  if (a->transpose || !spec_needs_amax(&w->spec) || w->in.array->dtype != MX_F32 || w->in.array->n_bytes > MAP_MOST) return CLI_FINE;
   if (stat(mx_file_path(w->in.file), &is) || !S_ISREG(is.st_mode)) return CLI_FINE;     /* a pipe is read once */
   if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur != RLIM_INFINITY) return CLI_FINE; /* it may be too little for a mapping */
   input_close(&w->in);

@@ -2,12 +2,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "progress.h"
 
-static double seconds(const struct timespec *from, const struct timespec *to) {
-  return (double)(to->tv_sec - from->tv_sec) + 1e-9 * (double)(to->tv_nsec - from->tv_nsec);
+double progress_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void print_rate(const progress *p, double elapsed) {
@@ -17,8 +20,7 @@ static void print_rate(const progress *p, double elapsed) {
 
 void progress_start(progress *p, const cli_context *ctx, const char *what, uint64_t total_bytes) {
   *p = (progress){.what = what, .total = total_bytes, .terminal = isatty(STDERR_FILENO), .verbose = ctx->verbose};
-  clock_gettime(CLOCK_MONOTONIC, &p->start);
-  p->last = p->start;
+  p->last = p->start = progress_clock();
 }
 
 void progress_start_steps(progress *p, const cli_context *ctx, const char *what, uint64_t total_steps) {
@@ -38,10 +40,8 @@ static void print_time_left(const progress *p, double elapsed) {
 void progress_at(progress *p, uint64_t done) {
   p->done = done;
   if (!p->terminal) return;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  double elapsed = seconds(&p->start, &now);
-  if (seconds(&p->last, &now) < 0.1 || (!p->verbose && elapsed < 1)) return;
+  const double now = progress_clock(), elapsed = now - p->start;
+  if (now - p->last < 0.1 || (!p->verbose && elapsed < 1)) return;
   p->last = now;
   p->shown = 1;
   progress_clear();
@@ -58,14 +58,13 @@ void progress_at(progress *p, uint64_t done) {
 void progress_end(progress *p) {
   if (p->shown) progress_clear();
   if (!p->verbose) return;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double elapsed = progress_clock() - p->start;
   fprintf(stderr, "%s: ", p->what);
   if (!p->timed) {
-    print_rate(p, seconds(&p->start, &now));
+    print_rate(p, elapsed);
     fputs(", ", stderr);
   }
-  fprintf(stderr, "%.3f s\n", seconds(&p->start, &now));
+  fprintf(stderr, "%.3f s\n", elapsed);
 }
 
 void progress_clear(void) {

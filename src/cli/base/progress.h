@@ -3,17 +3,18 @@
 #define CLI_BASE_PROGRESS_H
 
 #include <stdint.h>
-#include <time.h>
 
 #include "cli.h"
 
 typedef struct progress {
   const char *what;
-  uint64_t total, done; /* bytes */
-  struct timespec start, last;
+  uint64_t total, done;                /* bytes */
+  double start, last;                  /* of progress_clock() */
   int terminal, verbose, shown, timed; /* timed: done and total are not bytes, and time is said in place of a rate */
 } progress;
 
+/** Seconds on a clock that is never set back, from some moment on: for differences. */
+double progress_clock(void);
 /** Begin. A line with share and rate is kept up to date on standard error if that is a terminal, from the start under -v, else after a second. */
 void progress_start(progress *p, const cli_context *ctx, const char *what, uint64_t total_bytes);
 /** The same of work that is not a stream of bytes, counted in steps: a share and the time left, as long as what is left goes at the rate so far. */

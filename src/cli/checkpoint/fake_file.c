@@ -9,6 +9,7 @@
 #include "mxgold/quantized.h"
 #include "cli/base/pipeline.h"
 #include "cli/base/tensor_io.h"
+#include "cli/spec/value.h"
 
 /* Values in a piece, so that it stays in a thread's cache; in all pieces at a time, so that with 16 bytes a value (x, y, a rotated copy, codes and
  * scales) memory stays under 1 GiB; bytes of tensors that are worked on together: what a tensor's maximum has read is then still in memory. */
@@ -35,11 +36,6 @@ typedef struct desk {
   mx_error_sums sums;
   mx_code_counts counts;
 } desk;
-
-static int needs_amax(const mx_spec *s) {
-  if (s->scale_nan == MX_SCALE_NAN_TENSOR || s->scale_inf == MX_SCALE_INF_TENSOR) return 1;
-  return s->tensor_norm != MX_TENSOR_NORM_NONE && !s->tensor_given;
-}
 
 mx_status fake_plan(fake_tensor *t, const mx_spec *spec, mx_error *err) {
   if (t->kept) return MX_OK;
@@ -199,7 +195,7 @@ static mx_status through(work *w, mx_status (*made)(void *, void *, size_t, mx_e
 static mx_status batch(work *w, fake_tensor *tensors, size_t from, size_t end, mx_error *err) {
   int good = 1;
   w->n_pieces = w->room = 0;
-  for (size_t i = from; i < end && needs_amax(w->o->spec); i++)
+  for (size_t i = from; i < end && spec_needs_amax(w->o->spec); i++)
     if (!tensors[i].kept && tensors[i].piece_rows < tensors[i].rows) good &= add_pieces(w, &tensors[i], i);
   mx_status status = good ? through(w, make_amax, keep_amax, err) : MX_ERR_NOMEM;
   w->n_pieces = w->room = 0;

@@ -13,3 +13,8 @@ const char *spec_value(char out[SPEC_VALUE], const mx_spec *spec, const char *ke
     if (!strncmp(item, key, n) && item[n] == '=') snprintf(out, SPEC_VALUE, "%s", item + n + 1);
   return out;
 }
+
+int spec_needs_amax(const mx_spec *s) {
+  const int tensor_wide = s->scale_nan == MX_SCALE_NAN_TENSOR || s->scale_inf == MX_SCALE_INF_TENSOR;
+  return tensor_wide || (s->tensor_norm != MX_TENSOR_NORM_NONE && !s->tensor_given);
+}

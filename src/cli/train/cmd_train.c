@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/base/cli.h"
@@ -54,16 +53,10 @@ typedef struct progress_line {
   int terminal, any;
 } progress_line;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Shows a bar, the loss, the steps a second and the time left: at most ten times a second, and on a terminal alone. */
 static void report(void *self, const mx_train_step *s) {
   progress_line *p = self;
-  const double at = now();
+  const double at = progress_clock();
   if (!p->any) p->any = 1, p->first = s->step, p->began = at;
   if (!p->terminal || (at - p->shown < .1 && s->step + 1 < s->steps)) return;
   p->shown = at;

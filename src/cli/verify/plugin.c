@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/base/cli.h"
+#include "cli/base/progress.h"
 #include "mxgold/plugin.h"
 
 /* Exit statuses of the child, out of the way of what a kernel might exit with. */
@@ -129,14 +130,12 @@ static void child(const char *path, const mxgold_job *job, crash *c, const plugi
 /* Waits for a limited time. Returns 0 if the time ran out. */
 static int wait_for(pid_t pid, int *status, double seconds) {
   const struct timespec nap = {0, 500000};
-  struct timespec start, t;
-  clock_gettime(CLOCK_MONOTONIC, &start);
+  const double start = progress_clock();
   for (;;) {
     const pid_t got = waitpid(pid, status, WNOHANG);
     if (got == pid) return 1;
     if (got < 0 && errno != EINTR) return 0;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    if ((double)(t.tv_sec - start.tv_sec) + (double)(t.tv_nsec - start.tv_nsec) * 1e-9 > seconds) {
+    if (progress_clock() - start > seconds) {
       if (kill(-pid, SIGKILL)) kill(pid, SIGKILL);
       waitpid(pid, status, 0);
       return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sort.h"
 #include "verify/judge/internal.h"
 
 enum { TERM_ALPHA, TERM_BETA, TERM_ALL, TERM_OUTPUT, TERM_PLUS, TERMS };
@@ -59,11 +60,6 @@ static int outputs(float *out, const judge_job *j, int term, double c, int model
 
 static double got_at(const judge_job *j, size_t i) { return (double)j->got[j->sample[i][0] * j->right.N + j->sample[i][1]]; }
 
-static int by_size(const void *x, const void *y) {
-  const double a = *(const double *)x, b = *(const double *)y;
-  return a < b ? -1 : a > b;
-}
-
 /* The number that most of the sample agrees on, to a few hundredths; 0 if none does. The median of those outputs that tell it best. */
 static double read_off(const judge_job *j, int term, int f64) {
   float h[JUDGE_SAMPLE], rest[JUDGE_SAMPLE] = {0};
@@ -81,7 +77,7 @@ static double read_off(const judge_job *j, int term, int f64) {
   for (size_t i = 0; i < n; i++)
     if (weight[i] >= most * TELLS_WELL) good[n_good++] = number[i];
   if (n < JUDGE_FEWEST) return 0;
-  qsort(good, n_good, sizeof *good, by_size);
+  mxi_sort_numbers(good, n_good);
   const double x = good[n_good / 2];
   for (size_t i = 0; i < n; i++) agree += fabs(number[i] - x) <= SAME_NUMBER * fabs(x);
   return agree * AGREE_OF >= n * AGREE ? x : 0;

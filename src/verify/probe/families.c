@@ -45,6 +45,13 @@ enum {
   SUBNORMAL_SETS = 5,
   MORE_SUBNORMAL_SETS = 2
 };
+/* Odds of draws that make a probe. Of a C alone one factor in ZERO_ONE_IN is a zero: all of them are in another kind of that probe, and with half of them
+ * few would tell which zero counted. Where two products end at D's lower end the first is a power of two, and the second undoes it, but for one in
+ * OTHERWISE_ONE_IN: what is left then has the exponent that is asked for. */
+enum { ZERO_ONE_IN = 3, OTHERWISE_ONE_IN = 3 };
+/* Under block scales one probe in SPARSE_ONE_IN has factors at one place in SPARSE_OF alone: single products show a scale that is read for another block,
+ * full rows how scaled products add. */
+enum { SPARSE_ONE_IN = 3, SPARSE_OF = 4 };
 enum { ZEROS = 40, OVERFLOWS = 260, SCALINGS = 600, INTEGERS = 1500 };
 
 /* --- where the terms stand --- */
@@ -120,7 +127,7 @@ static void alone_c(maker *m) {
       mxi_probe_row_clear(m->r);
       mxi_probe_put_c_style(m->r, negative, e, style);
       for (int k = 0; kind && k < m->K; k++)
-        if (kind == 1 || mxi_probe_chance(m->r, 1, 3)) {
+        if (kind == 1 || mxi_probe_chance(m->r, 1, ZERO_ONE_IN)) {
           const int swap = mxi_probe_below(m->r, 2);
           const probe_range o = swap ? m->r->ra : m->r->rb;
           const int e_zero = kind == 1 ? 0 : mxi_probe_between(m->r, o.lowest, kind == 2 ? o.highest : 0);
@@ -282,9 +289,9 @@ static void low_end(maker *m) {
     const int e = m->bot + mxi_probe_between(m->r, -3, 24), depth = mxi_probe_below(m->r, 36), negative = mxi_probe_below(m->r, 2);
     if (!distinct(t)) continue;
     mxi_probe_row_clear(m->r);
-    mxi_probe_put(m->r, (size_t)t.p, negative, e, mxi_probe_below(m->r, 3) ? PROBE_POW2 : PROBE_RANDOM_BITS, 0);
+    mxi_probe_put(m->r, (size_t)t.p, negative, e, mxi_probe_below(m->r, OTHERWISE_ONE_IN) ? PROBE_POW2 : PROBE_RANDOM_BITS, 0);
     const int style = mxi_probe_below(m->r, 2) ? PROBE_POW2 : PROBE_ONES;
-    mxi_probe_put(m->r, (size_t)t.q, mxi_probe_below(m->r, 3) ? !negative : negative, e - depth, style, 0);
+    mxi_probe_put(m->r, (size_t)t.q, mxi_probe_below(m->r, OTHERWISE_ONE_IN) ? !negative : negative, e - depth, style, 0);
     if (n % 4 == 3) {
       const int below = mxi_probe_below(m->r, 36);
       mxi_probe_put(m->r, (size_t)t.r, mxi_probe_below(m->r, 2), e - below, PROBE_POW2, 0);
@@ -468,7 +475,7 @@ static void scales(maker *m) {
                                               : mxi_probe_below(m->r, any));
       m->r->fixed[block] = 1;
     }
-    const int sparse = mxi_probe_below(m->r, 3) ? 1 : 4;
+    const int sparse = mxi_probe_below(m->r, SPARSE_ONE_IN) ? 1 : SPARSE_OF;
     for (int k = 0; k < m->K; k++) {
       if (mxi_probe_below(m->r, sparse)) continue;
       const uint64_t a = mxi_probe_draw(m->r) & ((UINT64_C(1) << m->r->spec->a->bits) - 1),

@@ -4,10 +4,15 @@
 #include "verify/probe/probe.h"
 
 /* What is drawn how often: kinds of probes, and of terms in them, take turns at odds of one in two to one in eight, so that each is there often among a
- * few thousand. These are rarer or more frequent for a reason. CANCEL_ONE_IN: a term undoes its neighbour; more often, and nothing is left of most sums.
- * SUBNORMAL_ONE_IN: factors are subnormal; more often, and too few probes have products of full width. FEW_TERMS: of two probes of three, since in
- * a sum of many terms what is cut of one is seldom seen. */
-enum { CANCEL_ONE_IN = 4, SUBNORMAL_ONE_IN = 8, FEW_TERMS = 6 };
+ * few thousand. These are rarer or more frequent for a reason. CODES_ONE_IN: codes without any plan, which meet what nobody thought of but seldom a
+ * place where a sum is cut. CANCEL_ONE_IN: a term undoes its neighbour; more often, and nothing is left of most sums; of PLAIN_ONE_IN probes none does.
+ * SUBNORMAL_ONE_IN: factors are subnormal; more often, and too few probes have products of full width. FEW_TERMS: of all probes but one in
+ * MANY_ONE_IN, since in a sum of many terms what is cut of one is seldom seen. */
+enum { CODES_ONE_IN = 8, CANCEL_ONE_IN = 4, PLAIN_ONE_IN = 3, SUBNORMAL_ONE_IN = 8, FEW_TERMS = 6, MANY_ONE_IN = 3 };
+/* Where the top of the window is, each as often as the other: high twice, for there most sums are cut as their type says; anywhere; near D's lower end. */
+enum { TOP_HIGH, TOP_HIGH_TOO, TOP_ANYWHERE, TOP_LOW, TOPS };
+/* What C is, each as often as the other: among the products twice, for there it takes part in every step of the sum. */
+enum { C_AMONG, C_AMONG_TOO, C_TOWERS, C_FAR_BELOW, C_ZERO, C_UNDOES, C_KINDS };
 /* How far terms lie below the top or beyond it, in binades: a C that towers above the products, one far below them, the top of sums near D's lower end,
  * dust beside a product. As far as sums that are known reach, and about as much again: farther, most probes would show nothing. */
 enum { C_ABOVE = 30, C_BELOW = 60, UNDER_D = 30, OVER_LOW = 60, LEAST_DUST = 8, MOST_DUST = 60, MOST_DUST_OF_MANY = 30, C_DEEP = 42 };
@@ -51,15 +56,15 @@ static const int windows[] = {0, 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 50, 70,
 static void one(probe_row *r, probe_list *l) {
   const mx_probe_spec *s = r->spec;
   const probe_range p = mxi_probe_products(r);
-  const int K = (int)s->K, window = windows[mxi_probe_below(r, sizeof windows / sizeof *windows)], kind = mxi_probe_below(r, 8);
+  const int K = (int)s->K, window = windows[mxi_probe_below(r, sizeof windows / sizeof *windows)], kind = mxi_probe_below(r, CODES_ONE_IN);
   const int high = imin(p.highest, imin(r->rd.highest, r->rc.highest) - 3);
   /* the top of the window: anywhere, high, or where results are subnormal */
-  const int where = mxi_probe_below(r, 4), low = imax(p.lowest, r->rd.lowest - UNDER_D);
-  const int top = where < 2    ? high - mxi_probe_below(r, 6)
-                  : where == 2 ? mxi_probe_between(r, low, high)
-                               : imin(high, mxi_probe_between(r, low, low + OVER_LOW));
-  const int few = mxi_probe_below(r, 3) == 0 ? K : 1 + mxi_probe_below(r, imin(K, FEW_TERMS)),
-            cancels = mxi_probe_below(r, 3) ? CANCEL_ONE_IN : 0;
+  const int where = mxi_probe_below(r, TOPS), low = imax(p.lowest, r->rd.lowest - UNDER_D);
+  const int top = where <= TOP_HIGH_TOO   ? high - mxi_probe_below(r, 6)
+                  : where == TOP_ANYWHERE ? mxi_probe_between(r, low, high)
+                                          : imin(high, mxi_probe_between(r, low, low + OVER_LOW));
+  const int few = mxi_probe_below(r, MANY_ONE_IN) == 0 ? K : 1 + mxi_probe_below(r, imin(K, FEW_TERMS)),
+            cancels = mxi_probe_below(r, PLAIN_ONE_IN) ? CANCEL_ONE_IN : 0;
   const int style = mxi_probe_below(r, PROBE_STYLES), subnormal = mxi_probe_chance(r, 1, SUBNORMAL_ONE_IN);
   int n = 0;
   mxi_probe_row_clear(r);
@@ -83,13 +88,13 @@ static void one(probe_row *r, probe_list *l) {
       n++;
     }
   }
-  const int c_kind = mxi_probe_below(r, 6);
-  int e = c_kind < 2    ? top - mxi_probe_below(r, window + 1)
-          : c_kind == 2 ? top + mxi_probe_below(r, C_ABOVE)
-          : c_kind == 3 ? top - mxi_probe_below(r, C_BELOW)
-                        : 0;
-  if (c_kind == 5) mxi_probe_undo(r);
-  if (c_kind < 4) {
+  const int c_kind = mxi_probe_below(r, C_KINDS);
+  int e = c_kind <= C_AMONG_TOO   ? top - mxi_probe_below(r, window + 1)
+          : c_kind == C_TOWERS    ? top + mxi_probe_below(r, C_ABOVE)
+          : c_kind == C_FAR_BELOW ? top - mxi_probe_below(r, C_BELOW)
+                                  : 0;
+  if (c_kind == C_UNDOES) mxi_probe_undo(r);
+  if (c_kind < C_ZERO) {
     e = imax(r->rc.lowest, imin(r->rc.highest, e));
     const int c_style = mxi_probe_below(r, 3) ? PROBE_RANDOM_BITS : mxi_probe_below(r, PROBE_STYLES);
     mxi_probe_put_c_style(r, mxi_probe_below(r, 2), e, c_style);
@@ -116,16 +121,23 @@ void mxi_probe_random(probe_list *l, uint32_t stream, size_t n) {
 
 /* --- second opinions: where parameters hid from the probes above --- */
 
+/* Odds of the second opinions. NEIGHBOUR_IN_4: dust stands beside its product so often of four, where units add first, else anywhere. Of DUST_C_ONE_IN
+ * a C lies below the dust; of AGAIN_ONE_IN the product stands there twice, so that it carries or undoes itself: each as a case apart, since with all of
+ * them at once no probe would tell which one showed. */
+enum { NEIGHBOUR_IN_4 = 3, DUST_C_ONE_IN = 3, AGAIN_ONE_IN = 3 };
+
 /* A product with bits of its own and dust beside it: what is rounded first, and how deep dust is still seen. */
 static void product_and_dust(probe_row *r, int K, int high) {
-  const int at = mxi_probe_below(r, K - 1), other = mxi_probe_chance(r, 3, 4) ? at + 1 : mxi_probe_below(r, K), turn = mxi_probe_below(r, 2);
+  const int at = mxi_probe_below(r, K - 1), other = mxi_probe_chance(r, NEIGHBOUR_IN_4, 4) ? at + 1 : mxi_probe_below(r, K),
+            turn = mxi_probe_below(r, 2);
   const int e = high - mxi_probe_below(r, 6), depth = mxi_probe_between(r, LEAST_DUST, MOST_DUST),
             style = mxi_probe_below(r, 3) ? PROBE_RANDOM_BITS : PROBE_ONES;
   if (other == at) return;
   const int negative = mxi_probe_below(r, 2), dust_negative = mxi_probe_below(r, 2);
   mxi_probe_put(r, (size_t)(turn ? other : at), negative, e, style, 0);
   mxi_probe_put(r, (size_t)(turn ? at : other), dust_negative, e - depth, PROBE_POW2, 0);
-  if (mxi_probe_chance(r, 1, 3)) mxi_probe_put_c_style(r, mxi_probe_below(r, 2), imax(r->rc.lowest, e - depth - 4), PROBE_RANDOM_BITS);
+  if (mxi_probe_chance(r, 1, DUST_C_ONE_IN))
+    mxi_probe_put_c_style(r, mxi_probe_below(r, 2), imax(r->rc.lowest, e - depth - 4), PROBE_RANDOM_BITS);
 }
 
 /* A factor whose exponent is not that of its encoding, and C where the product's exponent says what is cut of it. */
@@ -142,7 +154,7 @@ static void subnormal_and_c(probe_row *r, int K) {
   mxi_probe_put_codes(r, (size_t)at, of_b ? other : small, of_b ? small : other);
   const double product = fabs(mx_decode(f, small) * mx_decode(g, other));
   if (!(product > 0)) return;
-  if (mxi_probe_chance(r, 1, 3)) mxi_probe_put_again(r, (size_t)((at + 1) % K), (size_t)at, mxi_probe_below(r, 2));
+  if (mxi_probe_chance(r, 1, AGAIN_ONE_IN)) mxi_probe_put_again(r, (size_t)((at + 1) % K), (size_t)at, mxi_probe_below(r, 2));
   const int e = ilogb(product) - mxi_probe_between(r, -4, C_DEEP);
   mxi_probe_put_c_style(r, mxi_probe_below(r, 2), imax(r->rc.lowest, imin(r->rc.highest, e)),
                         mxi_probe_below(r, 2) ? PROBE_RANDOM_BITS : PROBE_ONES);

@@ -5,11 +5,15 @@
 #include "mxgold/mxgold.h"
 #include "verify/suites/gen.h"
 
+/* Rows lie within 2^ROW_BINADES of 1 on either side, so that scales differ while no format's ends are near. One number in OUTLIER_ONE_IN stands
+ * OUTLIER_BINADES above the rest: one every other block of 32, so that there are blocks with an outlier, which leaves the others few codes, and without. */
+enum { ROW_BINADES = 20, OUTLIER_ONE_IN = 64, OUTLIER_BINADES = 4 };
+
 mx_status mxi_gen_random(gen *g) {
   for (size_t r = 0; r < g->rows; r++) {
-    const int e = r ? (int)mxi_gen_below(g, 41) - 20 : 0;
+    const int e = r ? (int)mxi_gen_below(g, 2 * ROW_BINADES + 1) - ROW_BINADES : 0;
     for (size_t c = 0; c < g->cols; c++) {
-      const int outlier = mxi_gen_below(g, 64) == 0 ? 4 : 0;
+      const int outlier = mxi_gen_below(g, OUTLIER_ONE_IN) == 0 ? OUTLIER_BINADES : 0;
       g->x[r * g->ld + c] = ldexpf(mxi_gen_normal(g), e + outlier);
     }
   }

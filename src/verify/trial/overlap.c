@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/sort.h"
+
 enum { BLOCKS = 256, ELEMENTS = 2048 };
 static const double SLACK = 0x1p-21; /* what a chain's roundings may shift */
 
@@ -32,11 +34,6 @@ static int by_least(const void *a, const void *b) {
   return (x->least > y->least) - (x->least < y->least);
 }
 
-static int by_size(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 size_t mxi_overlap(interval *out, interval *list, size_t n, shortage *lack) {
   double *ends = noted(malloc((n + 1) * sizeof *ends), lack);
   size_t open = 0, best = 0, e = 0;
@@ -44,7 +41,7 @@ size_t mxi_overlap(interval *out, interval *list, size_t n, shortage *lack) {
   if (!ends) return 0;
   qsort(list, n, sizeof *list, by_least);
   for (size_t i = 0; i < n; i++) ends[i] = list[i].most;
-  qsort(ends, n, sizeof *ends, by_size);
+  mxi_sort_numbers(ends, n);
   for (size_t i = 0; i < n; i++) {
     while (e < n && ends[e] < list[i].least) e++, open--;
     if (++open > best) best = open, *out = (interval){list[i].least, e < n ? ends[e] : list[i].least};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mxgold/isa.h"
+#include "core/sort.h"
 #include "verify/identify/search/stochastic.h"
 #include "verify/trial/observe.h"
 
@@ -196,11 +197,6 @@ static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, 
   return count;
 }
 
-static int by_size(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Elements below one in SMALL_SHARE of the largest, and below SMALL_TIMES the smallest, say little: their steps are as coarse as the spread of a wrong
  * format. With more of them left out, data of small numbers have too few points; with fewer, right formats look spread. */
 static const double SMALL_SHARE = 16, SMALL_TIMES = 4;
@@ -254,7 +250,7 @@ static void measure(hypothesis *h, const point *p, size_t n) {
       m++;
     }
     if (m < FEWEST_OF_SAMPLE) continue;
-    qsort(logs, m, sizeof *logs, by_size);
+    mxi_sort_numbers(logs, m);
     if (m > largest) largest = m, h->offset = logs[m / 2];
     for (size_t k = 0; k < m; k++) sum += fmin(fabs(logs[k] - logs[m / 2]), MOST_OCTAVES);
     used += m;

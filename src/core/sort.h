@@ -1,0 +1,10 @@
+/* Declares sorting of numbers. */
+#ifndef MX_CORE_SORT_H
+#define MX_CORE_SORT_H
+
+#include <stddef.h>
+
+/** Sorts n numbers, the smallest first; none of them is NaN. Threads: reentrant. */
+void mxi_sort_numbers(double *x, size_t n);
+
+#endif
