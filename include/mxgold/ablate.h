@@ -1,4 +1,4 @@
-/** Ablation: what a format, a rounding or a rotation does to a tensor and to a product.
+/** Measures what a format, a rounding or a rotation does to a tensor and to a product.
  *
  *  Every number is the same to the bit for any number of threads and any ISA: sums are binary64, taken over pieces of MX_PIECE values, four
  *  lanes each, and the pieces are added in order; logarithms and normal numbers are computed here from +, -, *, / and sqrt alone.
@@ -16,7 +16,7 @@ extern "C" {
 
 /* ---- Data ---- */
 
-/* MX_DATA(ID, "name", parameters it takes, first default, second default, "meaning") */
+/** The kinds of generated tensors: MX_DATA(ID, "name", parameters it takes, first default, second default, "meaning") */
 #define MX_DATA_KINDS(X)                                                                                                                       \
   X(GAUSSIAN, "gaussian", 0, 0, 0, "N(0,1)")                                                                                                   \
   X(UNIFORM, "uniform", 0, 0, 0, "uniform in (-1, 1)")                                                                                         \
@@ -25,6 +25,7 @@ extern "C" {
   X(ROWS, "rows", 1, 2.5, 0, "rows:S, N(0,1) with each row scaled by exp(S * N(0,1))")                                                         \
   X(OUTLIERS, "outliers", 2, 0.01, 20, "outliers:SHARE:FACTOR, N(0,1) with a SHARE of the columns FACTOR times larger")
 
+/** A kind of the list above: MX_DATA_GAUSSIAN, MX_DATA_UNIFORM, ... */
 typedef enum mx_data_kind {
 #define X(id, ...) MX_DATA_##id,
   MX_DATA_KINDS(X)
@@ -32,6 +33,7 @@ typedef enum mx_data_kind {
       MX_DATA_COUNT
 } mx_data_kind;
 
+/** A kind of generated tensor with its parameters. */
 typedef struct mx_data {
   int kind;        /* MX_DATA_* */
   double param[2]; /* as the row says */
@@ -53,8 +55,8 @@ void mx_data_fill_on(float *out, size_t rows, size_t cols, const mx_data *data, 
 enum { MX_PIECE = 4096 };
 
 /** Sums over pairs (x, y), where y is what became of x. A pair whose x is NaN or Inf is counted and left out, and so is a spoiled pair: its x
- *  is finite, its y NaN or Inf (from a NaN elsewhere in the block, or from overflow). `lost` sums the spoiled x, which would else seem free of
- *  error. */
+ *  is finite, its y NaN or Inf (from a NaN elsewhere in the block, or from overflow). `lost` sums the squares of the spoiled x, which would
+ *  otherwise seem free of error. */
 typedef struct mx_error_sums {
   uint64_t n, n_nan, n_inf, n_spoiled; /* n: pairs in the sums */
   uint64_t n_underflow;                /* x != 0, y == 0 */
@@ -63,8 +65,11 @@ typedef struct mx_error_sums {
   double lost;                         /* sum of x^2 over spoiled x */
 } mx_error_sums;
 
-/** Add n pairs to *sums (zeroed before the first call). Each call starts a new piece, so a tensor that is added in parts gives the same bits as
- *  the whole only if the length of every part but the last is a multiple of MX_PIECE. */
+/** Add n pairs to *sums (zeroed before the first call).
+ *  x, y       float32 [n]
+ *  n_threads  0: all processors
+ *  Each call starts a new piece, so a tensor that is added in parts gives the same bits as the whole only if the length of every part but the
+ *  last is a multiple of MX_PIECE.  Threads: the same bits for any number.  Oracle: tests/test_ablate.c. */
 void mx_error_sums_add(mx_error_sums *sums, const float *x, const float *y, size_t n, int n_threads);
 /** Add the sums of the next part to *sums. */
 void mx_error_sums_join(mx_error_sums *sums, const mx_error_sums *next);
@@ -85,13 +90,16 @@ typedef struct mx_code_counts {
   uint64_t code[256];
   uint64_t n_scales, scale_zero, scale_nan;
   uint64_t scale_binade[MX_BINADES]; /* [MX_BINADE_0 + floor(log2 |scale|)], the scale as stored */
-  uint64_t
-      factor_binade[MX_BINADES]; /* the same for what a code is multiplied by: with the tensor scale, and 1/scale for encode scales. It compares
-                                         presets that have a tensor scale with those that have none */
-  double tensor_factor;          /* the tensor scale's part of that, for the last tensor; 1 if there is none */
+  /* The same for the number that a code is multiplied by: the scale (its reciprocal, if scales divide) times the tensor scale. Presets with and
+   * without a tensor scale can be compared by it. */
+  uint64_t factor_binade[MX_BINADES];
+  double tensor_factor; /* the tensor scale's part of that number, for the last tensor; 1 if there is none */
 } mx_code_counts;
 
-/** Count a quantised matrix: x [rows][cols] is what was quantised (after the rotation, if spec has one), y [rows][cols] its mx_dequantize(). */
+/** Add the codes and scales of a quantised matrix to *counts (zeroed before the first call).
+ *  x  float32 [rows][cols]: what was quantised, after the rotation if spec has one
+ *  y  float32 [rows][cols]: its mx_dequantize()
+ *  Returns MX_OK or MX_ERR_NOMEM.  Threads: the same counts for any number.  Oracle: tests/test_ablate.c. */
 mx_status mx_code_counts_add(mx_code_counts *counts, const mx_tensor *tensor, const mx_spec *spec, const float *x, const float *y,
                              int n_threads);
 /** Entropy of the codes in bits: -sum p log2 p. */
@@ -114,6 +122,7 @@ int mx_spec_is_random(const mx_spec *spec);
  *  so that the repeats of neighbouring seeds have nothing in common.  Oracle: tests/test_ablate.c. */
 uint64_t mx_repeat_seed(uint64_t seed, int r);
 
+/** How to measure; the zero struct is eight repeats of a random spec, on all processors. */
 typedef struct mx_measure_options {
   int repeats;                      /* of a random spec, with the seeds of mx_repeat_seed(); 0: 8 */
   int n_threads;                    /* 0: all */
@@ -127,17 +136,18 @@ typedef struct mx_measure_options {
                          a spoiled x counts as x^2 */
 } mx_measure_options;
 
+/** What a spec does to one tensor. */
 typedef struct mx_measure {
   mx_error_sums sums;    /* all repeats together */
   mx_code_counts counts; /* of the first repeat */
   double bits;           /* mx_bits_per_value */
   int repeats;
-  /** ||E[y] - x|| / ||x||, the part of the error that repeating does not average away. What a finite number of repeats leaves of the random
+  /* ||E[y] - x|| / ||x||, the part of the error that repeating does not average away. What a finite number of repeats leaves of the random
    *  part is subtracted. Without randomness this is the relative error. TECHNIQUES 2.3. */
   double bias;
-  /** Its 95 % interval: the square of the bias, and twice the standard deviation of its estimate on either side, by the fourth powers of the last repeat's
-   *  distance from the mean and by what is fixed; values are taken to be rounded independently. bias_low is 0 where the repeats do not tell it from none.
-   *  Both are the bias itself without randomness; 0 and Inf for one repeat. */
+  /* The 95 % interval of the bias. The interval is made for its square, which is the estimate plus and minus twice its standard deviation; that deviation
+   *  is computed from the distances of the last repeat from the mean of all repeats, as if every value were rounded independently of the others.
+   *  bias_low is 0 if so few repeats cannot tell the bias from none. Without randomness both ends are the bias itself; after one repeat they are 0 and Inf. */
   double bias_low, bias_high;
 } mx_measure;
 
@@ -148,6 +158,7 @@ mx_status mx_measure_tensor(mx_measure *out, const float *x, size_t rows, size_t
 /** Index of the first value of unit u when n values are cut into n_units: boundaries are multiples of 64 if there are enough values. */
 size_t mx_unit_first(size_t u, size_t n_units, size_t n);
 
+/** A value with its interval. */
 typedef struct mx_interval {
   double at, low, high; /* the value and its 95 % interval */
 } mx_interval;
@@ -163,27 +174,32 @@ mx_status mx_bootstrap_db(mx_interval *out, const double *a, const double *b, si
 mx_status mx_bootstrap_db_all(mx_interval *out, const double *a, const double *const *b, size_t n_b, const unsigned char *ranked,
                               size_t n_units, int resamples, uint64_t seed);
 
-/** The same for pairs of columns of units [n_columns][n_units], and ranked[k] for each pair: out[k] is by how many dB column pairs[k].b is worse than column
- *  pairs[k].a. All pairs share the draws, which are of (seed, resamples, n_units) alone, so that no pair's interval depends on the others.
- *  MX_ERR_ARG (NULL, n_units 0, a column that is not), MX_ERR_NOMEM.  Oracle: tests/test_ablate_luck.c. */
+/** Two columns of units that are compared. */
 typedef struct mx_column_pair {
   size_t a, b;
 } mx_column_pair;
+/** The same for pairs of columns of units [n_columns][n_units], and ranked[k] for each pair: out[k] is by how many dB column pairs[k].b is worse than column
+ *  pairs[k].a. All pairs share the draws, which are of (seed, resamples, n_units) alone, so that no pair's interval depends on the others.
+ *  MX_ERR_ARG (NULL, n_units 0, a column that is not), MX_ERR_NOMEM.  Oracle: tests/test_ablate_luck.c. */
 mx_status mx_bootstrap_db_pairs(mx_interval *out, const double *const *units, size_t n_columns, const mx_column_pair *pairs, size_t n_pairs,
                                 const unsigned char *ranked, size_t n_units, int resamples, uint64_t seed);
 
 /* ---- Products ---- */
 
-/** y [m][n] = x [m][k] * w [n][k]^T, each dot product in binary64 with k ascending. Threads: the same bits for any number. */
+/** y = x w^T in binary64: each output is one dot product with k ascending.
+ *  y          binary64 [m][n]
+ *  x, w       float32 [m][k] and [n][k]
+ *  n_threads  0: all processors; the same bits for any number.  Oracle: tests/test_ablate_products.c. */
 void mx_product(double *y, const float *x, const float *w, size_t m, size_t n, size_t k, int n_threads);
 
 /** How a product differs from the exact one. */
 typedef struct mx_product_error {
   double relative, bias;      /* bias as in mx_measure; NaN if every value is left out */
-  double bias_low, bias_high; /* its 95 % interval, of a jackknife over the repeats, as in mx_measure; two repeats: 0 and relative */
+  double bias_low, bias_high; /* its 95 % interval as in mx_measure, but by a jackknife over the repeats; with two repeats 0 and relative */
   double gain, cosine;
   uint64_t left_out; /* values, over all repeats, that are NaN or Inf in either: not in the sums */
 } mx_product_error;
+/** Compare two products, exact and other, of n values each in binary64; without repeats the bias is the relative error. */
 void mx_product_compare(mx_product_error *out, const double *exact, const double *other, size_t n);
 
 /** Where the error of a quantised product comes from. */
@@ -212,6 +228,10 @@ typedef struct mx_six {
   mx_measure q[6];
   mx_product_split product[MX_SIX_PRODUCTS];
 } mx_six;
+/** Measure all six and their three products.
+ *  x, w, dy  float32 [t][i], [o][i], [t][o]
+ *  spec      of Q1 to Q6
+ *  model, options, errors, threads: as mx_product_split_measure(); MX_ERR_NOMEM.  Oracle: tests/test_ablate_products.c. */
 mx_status mx_six_measure(mx_six *out, const float *x, const float *w, const float *dy, size_t t, size_t i, size_t o, const mx_spec spec[6],
                          int model, const mx_measure_options *options, mx_error *err);
 
@@ -227,7 +247,7 @@ size_t mx_recipe_count(void);
 const mx_recipe *mx_recipe_at(size_t index); /* NULL past the end */
 /** Index of a name, -1 if there is none. */
 int mx_recipe_find(const char *name);
-/** The spec that all six have in common. */
+/** The spec that all six have in common. MX_ERR_KEY, MX_ERR_CONFLICT. */
 mx_status mx_recipe_base(mx_spec *out, const mx_recipe *recipe, mx_error *err);
 /** Set the keys that each operand has of its own, on specs that hold the common one (and what a caller has changed). MX_ERR_KEY,
  *  MX_ERR_CONFLICT. */
@@ -244,26 +264,35 @@ typedef struct mx_detail {
   size_t cell_rows, cell_cols;                    /* extent of the map, at most MX_DETAIL_CELLS each */
   double cell[MX_DETAIL_CELLS * MX_DETAIL_CELLS]; /* rms of x - y in a cell over rms of x in the tensor */
 } mx_detail;
+/** Collect the numbers of the charts.
+ *  x, y      float32 [rows][cols]: a tensor, and what became of it
+ *  had_size  size of the rotation of rotated_n; 0: none, and rotated_n stays 0
+ *  Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_NOMEM.  Threads: one for the sums, whose order is fixed.  Oracle: tests/test_ablate.c. */
 mx_status mx_detail_measure(mx_detail *out, const float *x, const float *y, size_t rows, size_t cols, unsigned had_size);
 
 /* ---- Outlier clamping and compensation (TECHNIQUES 3.2) ---- */
 
 enum { MX_OCC_SYMMETRIC, MX_OCC_MSAMP };
-/** Clamp x [n] at its quantiles 1 - alpha and alpha. clamped [n] gets the clamped values and rest [n] what was cut off, rnd_f32(x - clamped), 0 where
- *  nothing was. In binary32 clamped + rest need not be x: it is where the two have one sign and lie within a factor of two of each other; beyond,
- *  rest is off by up to 2^-24 |x - clamped| (16777215 clamped to .5 comes back as 16777214). The quantised layer keeps it in binary64 (occ.alpha,
- *  linear.h). A NaN counts as the largest, stays, and is not clamped. index: MX_OCC_SYMMETRIC takes the elements floor((1 - alpha)(n - 1)) from either end of the sorted tensor,
- *  MX_OCC_MSAMP its elements int((1 - alpha) n) and int(alpha n). *n_rest: values clamped. MX_ERR_ARG (alpha outside 0.5..1), MX_ERR_NOMEM. */
+/** Clamp x at its quantiles 1 - alpha and alpha.
+ *  clamped  float32 [n]: the clamped values
+ *  rest     float32 [n]: what was cut off, rnd_f32(x - clamped); 0 where nothing was
+ *  n_rest   how many values were clamped
+ *  x        float32 [n]. A NaN counts as the largest value, and is not clamped.
+ *  index    which two elements of the sorted tensor are the bounds: MX_OCC_SYMMETRIC, those at floor((1 - alpha)(n - 1)) from either end;
+ *           MX_OCC_MSAMP, those at int((1 - alpha) n) and int(alpha n)
+ *  In binary32 clamped + rest is x if the two have one sign and lie within a factor of two of each other. Otherwise rest may be off by up to
+ *  2^-24 |x - clamped|: 16777215 clamped to .5 comes back as 16777214. The quantised layer therefore keeps it in binary64 (occ.alpha, linear.h).
+ *  Returns MX_OK; MX_ERR_ARG (NULL, n 0, alpha outside 0.5..1); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_ablate.c. */
 mx_status mx_occ(float *clamped, float *rest, size_t *n_rest, const float *x, size_t n, double alpha, int index);
 
 /** Where the error y - x of block quantisation comes from, beside the ideal scale s* = max|x| / (largest value of the element format) of each
  *  block. With Q*(x) = s* q(x / s*), q to nearest even, the error is the sum of three parts:
  *      scale  y - Q*(x)      dead  Q*(x) - x where Q*(x) = 0      grid  Q*(x) - x elsewhere
- *  dead and grid do not depend on the scale format and never meet; scale meets both. scale_dead is 0 if no scale is below s*. */
+ *  dead and grid do not depend on the scale format, and no value has a part of both. scale_dead is 0 if no scale is below s*. */
 typedef struct mx_error_terms {
   double xx;                      /* sum of x^2 */
   double scale, dead, grid;       /* sums of the squares of the parts */
-  double scale_grid, scale_dead;  /* twice the sums of their products; total is the sum of these five, but for rounding */
+  double scale_grid, scale_dead;  /* twice the sums of scale * grid and of scale * dead; these five add to total, except for rounding */
   double total;                   /* sum of (y - x)^2 */
   uint64_t n, n_dead, n_left_out; /* values in the sums, of them with Q*(x) = 0; values of blocks that hold NaN or Inf in x or y */
 } mx_error_terms;
@@ -273,9 +302,10 @@ typedef struct mx_error_terms {
  *  most 8 bits, and HiFloat4.  Source: arXiv 2605.20402 by TECHNIQUES 2.4.  Oracle: its worked numbers, tests/test_ablate.c. */
 mx_status mx_error_terms_add(mx_error_terms *terms, const float *x, const float *y, size_t rows, size_t cols, const mx_spec *spec);
 
-/** Differentiable gradient estimator (TECHNIQUES 3.1; arXiv 2501.17116): the slope that replaces that of rounding to a format of at most 8
- *  bits; a weight gradient is multiplied by it. It is (1/k) |r|^(1/k - 1), at most `clip`, where r runs from -1 to 1 between the neighbours of
- *  x in the format, and 1/k at the format's values and beyond its largest. The paper uses e2m1, k = 5 and clip = 3. NaN gives NaN.
+/** The slope of the differentiable gradient estimator (TECHNIQUES 3.1; arXiv 2501.17116), by which a weight's gradient is multiplied because rounding
+ *  has none. format has at most 8 bits. The slope is (1/k) |r|^(1/k - 1), at most `clip`, where r runs from -1 to 1 between the neighbours of
+ *  x in the format; it is 1/k at the format's values and beyond its largest.
+ The paper uses e2m1, k = 5 and clip = 3. NaN gives NaN.
  *  Threads: reentrant.   Oracle: tests/test_ablate.c, and the published vector in docs/FINDINGS.md. */
 double mx_dge(const mx_format *format, double x, double k, double clip);
 

@@ -1,4 +1,4 @@
-/** Arrays of single values, encoded and decoded at the speed of memory. */
+/** Encodes and decodes arrays of single values at the speed of memory. */
 #ifndef MXGOLD_CODEC_H
 #define MXGOLD_CODEC_H
 

@@ -1,4 +1,4 @@
-/** Products of plain float32 matrices, the same bits everywhere: a training step uses them where nothing is quantised.
+/** Multiplies plain float32 matrices with the same bits everywhere; a training step does so wherever nothing is quantised.
  *
  *  Each output is one chain of fused multiply-adds, k ascending, rounded to nearest even at every step:
  *      c = start;  for k = 0 .. K-1: c = fmaf(a(m, k), b(n, k), c);  d[m][n] = c, or rnd(c + bias[n])

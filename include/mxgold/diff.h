@@ -1,4 +1,4 @@
-/** What differs between two quantised matrices, where it differs, and what the differences have in common. */
+/** Finds what differs between two quantised matrices, where it differs, and what the differences have in common. */
 #ifndef MXGOLD_DIFF_H
 #define MXGOLD_DIFF_H
 
@@ -65,8 +65,10 @@ typedef struct mx_difference {
  *  This takes one pass; rows that are equal byte for byte cost one memcmp. Patterns that need a second pass (another layout of the scales, a
  *  transpose, the other block axis) get one only if the rest does not exclude them; the last two make a copy and skip matrices above 2^26
  *  elements.
- *  MX_ERR_SHAPE (the two differ in shape), MX_ERR_NOMEM.
- *  Oracle: tests/test_diff.c, tests/test_diff_counts.c, tests/mutants. */
+ *  Returns MX_OK, also if they differ; MX_ERR_ARG (NULL); MX_ERR_SHAPE (the two differ in shape); MX_ERR_NOMEM.
+ *  Threads: reentrant; the same counts for any number.
+ *  Oracle:
+ tests/test_diff.c, tests/test_diff_counts.c, tests/mutants. */
 mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, const mx_spec *spec, const float *x, size_t ld,
                   const float *values_a, const float *values_b, const mx_diff_options *options, mx_error *err);
 

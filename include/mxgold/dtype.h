@@ -1,4 +1,4 @@
-/** Types of the numbers in files and arrays (not to be confused with the element formats of format.h). The F8 rows are for checkpoints:
+/** Lists the types of the numbers in files and arrays, which are not the element formats of format.h. The F8 rows are for checkpoints:
  *  their bytes are codes, and nothing here gives them a value. */
 #ifndef MXGOLD_DTYPE_H
 #define MXGOLD_DTYPE_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* MX_DTYPE(ID, safetensors name, .npy descr ("" if none), command-line name, bytes) */
+/** The types: MX_DTYPE(ID, safetensors name, .npy descr ("" if none), command-line name, bytes) */
 #define MX_DTYPES(X)                                                                                                                           \
   X(F32, "F32", "<f4", "f32", 4)                                                                                                               \
   X(F16, "F16", "<f2", "f16", 2)                                                                                                               \
@@ -30,6 +30,7 @@ extern "C" {
   X(F8_E5M2, "F8_E5M2", "", "f8_e5m2", 1)                                                                                                      \
   X(F8_E8M0, "F8_E8M0", "", "f8_e8m0", 1)
 
+/** A type of the list above: MX_F32, MX_F16, ... */
 typedef enum mx_dtype {
 #define X(id, st, npy, cli, bytes) MX_##id,
   MX_DTYPES(X)

@@ -1,4 +1,4 @@
-/** Codes of single values under the keys of a library's cast, as `mxgold encode` gives them. SPEC section 2.
+/** Makes the codes of single values under the keys of a library's cast, as `mxgold encode` does. SPEC section 2.
  *
  *  A preset of encode is a set of rows of formats/encoders.def: keys that the cast implies, for every format or for one. */
 #ifndef MXGOLD_ENCODER_H
@@ -29,6 +29,7 @@ mx_status mx_encoder_format(const mx_format **out, const char *name, mx_error *e
 /** Name of the index-th such format; NULL past the last. */
 const char *mx_encoder_format_name(size_t index);
 
+/** How single values are encoded, as mx_encoder_init() fills it in. */
 typedef struct mx_encoder {
   const mx_format *format;
   mx_encoding how;  /* keys elem.*, sr.mode, sr.bits of the spec */

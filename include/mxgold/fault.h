@@ -1,4 +1,4 @@
-/** Faults: what a wrong kernel does instead of a spec, at one stage, in a region; parsed, printed and run. SPEC section 9. */
+/** Parses, prints and runs faults: what a wrong kernel does instead of its spec, at one stage and in one region. SPEC section 9. */
 #ifndef MXGOLD_FAULT_H
 #define MXGOLD_FAULT_H
 
@@ -9,13 +9,14 @@
 extern "C" {
 #endif
 
-/* Rows of formats/faults.def. */
+/** The stages of quantising at which a kernel may be wrong: rows of formats/faults.def. */
 typedef enum mx_stage {
 #define MX_FAULT_STAGE(id, ...) MX_STAGE_##id,
 #include "../../formats/faults.def"
 #undef MX_FAULT_STAGE
   MX_STAGE_COUNT
 } mx_stage;
+/** What a wrong kernel does at a stage: rows of formats/faults.def. */
 typedef enum mx_fault_op {
   MX_FAULT_NONE,
 #define MX_FAULT(id, ...) MX_FAULT_##id,
@@ -23,9 +24,10 @@ typedef enum mx_fault_op {
 #undef MX_FAULT
   MX_FAULT_COUNT
 } mx_fault_op;
+/** What kind of argument an operation takes. */
 typedef enum mx_fault_arg { MX_FAULT_ARG_NONE, MX_FAULT_ARG_NUMBER, MX_FAULT_ARG_COUNT, MX_FAULT_ARG_FORMAT, MX_FAULT_ARG_LAYOUT } mx_fault_arg;
 
-/* Where a fault is: everywhere, or where a number that a cell has is in a set or in an interval. Counted from 0. */
+/** Where a fault acts: everywhere, or where the number that is named here (of a row, a column, ...) lies in a set or an interval. Numbers count from 0. */
 typedef enum mx_region_of {
   MX_REGION_ALL,
   MX_REGION_ROWS,      /* row of the tensor; of a tile its first row */
@@ -42,10 +44,11 @@ typedef enum mx_region_of {
 } mx_region_of;
 enum { MX_REGION_MOST = 128 }; /* the largest modulus */
 
+/** A region; the zero struct is everywhere. */
 typedef struct mx_region {
   int of;                      /* MX_REGION_* */
   uint32_t modulus;            /* with rows, columns, blocks, elements: i mod modulus in set; 0: first <= i <= last */
-  uint8_t set[MX_REGION_MOST]; /* 1: it is */
+  uint8_t set[MX_REGION_MOST]; /* set[i] is 1 if the remainder i belongs to the region */
   uint64_t first, last;        /* last UINT64_MAX: to the end */
 } mx_region;
 
@@ -53,8 +56,8 @@ typedef struct mx_region {
 typedef struct mx_fault {
   mx_region region;
   int op;        /* MX_FAULT_*; its row says the stage */
-  double number; /* the argument: of ARG NUMBER, COUNT (an integer) */
-  int format;    /* of ARG FORMAT: an MX_FAULT_FORMAT_*; of ARG LAYOUT: an mx_layout */
+  double number; /* the argument of an operation that takes a NUMBER, or a COUNT (an integer) */
+  int format;    /* the argument of one that takes a FORMAT (MX_FAULT_FORMAT_*) or a LAYOUT (an mx_layout) */
 } mx_fault;
 enum { MX_FAULTS = 2, MX_FAULT_TEXT = 640 };
 
@@ -75,9 +78,11 @@ size_t mx_fault_print(char *out, size_t size, const mx_fault *fault);
 size_t mx_fault_words(char *out, size_t size, const mx_fault *fault);
 
 /** mx_quantize() of a kernel that has up to MX_FAULTS faults, in the order of their stages, two of one stage as they are given.
- *  The block rule runs in scalar code on one thread, a block at a time: tens of ns an element. out, src, spec, err as mx_quantize(); out is
- *  allocated under the plain spec. Not with rules that have steps of their own (scale.rule=hif4 or quest) or random bits.
- *  MX_ERR_CONFLICT: such a rule, or a fault that says nothing of this spec or shape (a rotation that does not divide the columns).
+ *  The block rule runs in scalar code on one thread, a block at a time, so this is far slower than mx_quantize().
+ *  out, src, spec, err  as for mx_quantize(); out is allocated under the plain spec
+ *  Returns as mx_quantize(); MX_ERR_CONFLICT also for rules that have steps of their own (scale.rule=hif4 or quest), for random bits, and for a
+ *  fault that means nothing under this spec or shape (a rotation that does not divide the columns).
+
  *  Threads: reentrant.   Source: SPEC 9.   Oracle: tests/test_fault.c, tests/strangers. */
 mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_fault *faults,
                              size_t n, mx_error *err);

@@ -1,4 +1,4 @@
-/** Files of tensors: .npy, .safetensors and raw bytes in; .npy and .safetensors out.
+/** Reads files of tensors (.npy, .safetensors, raw bytes) and writes them (.npy, .safetensors).
  *
  *  Reading maps the file, so a tensor larger than memory costs address space only; a file that cannot be mapped (because of a limit on address
  *  space or of its file system) is read into memory. If another process truncates a mapped file, reading what is gone makes the system send
@@ -31,6 +31,7 @@ extern "C" {
 
 enum { MX_MAX_DIMS = 8 };
 
+/** An open file of tensors. */
 typedef struct mx_file mx_file;
 
 /** How the bytes of tensors are reached. */
@@ -64,8 +65,10 @@ mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, cons
 mx_status mx_file_open_by(mx_file **out, const char *path, mx_access access, mx_error *err);
 mx_status mx_file_open_raw_by(mx_file **out, const char *path, mx_dtype dtype, const uint64_t *shape, int n_dims, mx_access access,
                               mx_error *err);
+/** Close a file and free it; pointers into it are then invalid. NULL is allowed. */
 void mx_file_close(mx_file *file);
 
+/** How many tensors a file holds. */
 size_t mx_file_count(const mx_file *file);
 /** The index-th tensor in the order of the file; NULL past the end. */
 const mx_array *mx_file_at(const mx_file *file, size_t index);
@@ -107,6 +110,7 @@ void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes);
  *  reentrant. */
 int mx_file_read(const mx_file *file, void *room, const void *data, uint64_t n_bytes);
 
+/** A file that is being written. */
 typedef struct mx_writer mx_writer;
 
 /** Start a file. The ending chooses the kind: .npy (one tensor, no metadata) or .safetensors; path "-" writes safetensors to standard output,

@@ -1,4 +1,4 @@
-/** Number formats, and one value at a time: decode and encode. SPEC sections 1 and 2.
+/** Describes number formats, and decodes and encodes one value at a time. SPEC sections 1 and 2.
  *
  *  A format is a row of formats/elements.def, scales.def or operands.def. Codes are unsigned integers in the low bits. */
 #ifndef MXGOLD_FORMAT_H
@@ -14,10 +14,13 @@
 extern "C" {
 #endif
 
+/** A code that a format does not have, in the columns of mx_format. */
 #define MX_NO_CODE UINT64_MAX
 
+/** The kinds of formats: floats, floats without zero, sign and subnormals (EXP), two's complement integers, floats without -0 (FNUZ), and none. */
 typedef enum mx_format_kind { MX_KIND_FLOAT, MX_KIND_EXP, MX_KIND_INT, MX_KIND_FNUZ, MX_KIND_NONE } mx_format_kind;
 
+/** A row of a table of formats: its widths in bits, its bias, and its special codes. */
 typedef struct mx_format {
   const char *name;
   mx_format_kind kind;
@@ -27,6 +30,7 @@ typedef struct mx_format {
   const char *source;
 } mx_format;
 
+/** Element formats: rows of formats/elements.def. */
 typedef enum mx_elem {
 #define MX_FORMAT(id, ...) MX_ELEM_##id,
 #include "../../formats/elements.def"
@@ -34,6 +38,7 @@ typedef enum mx_elem {
   MX_ELEM_COUNT
 } mx_elem;
 
+/** Scale formats: rows of formats/scales.def. */
 typedef enum mx_scale {
 #define MX_FORMAT(id, ...) MX_SCALE_##id,
 #include "../../formats/scales.def"
@@ -41,6 +46,7 @@ typedef enum mx_scale {
   MX_SCALE_COUNT
 } mx_scale;
 
+/** Formats that only operands of matrix units have: rows of formats/operands.def. */
 typedef enum mx_operand {
 #define MX_FORMAT(id, ...) MX_OPERAND_##id,
 #include "../../formats/operands.def"

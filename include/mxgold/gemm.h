@@ -1,4 +1,4 @@
-/** The block-scaled product D = alpha * A x B^T + beta * C + bias, bit for bit under a named accumulation model. SPEC section 4.
+/** Computes the block-scaled product D = alpha * A x B^T + beta * C + bias, bit for bit under a named accumulation model. SPEC section 4.
  *
  *  mx_gemm() takes what mx_quantize() made; mx_gemm_raw() takes what a BLAS tester has: bare pointers, transposes, leading dimensions, batches,
  *  swizzled scales, and a list of those (i, j) that are to be computed. Both run the same code.
@@ -22,6 +22,7 @@
 extern "C" {
 #endif
 
+/** Accumulation models of a product: rows of formats/gemm_models.def. */
 typedef enum mx_gemm_model {
 #define MX_GEMM_MODEL(id, ...) MX_GEMM_##id,
 #include "../../formats/gemm_models.def"
@@ -167,7 +168,8 @@ typedef struct mx_gemm_family {
  *  and units that align sums of P products by the exponents of the scales alone if elements other than e2m1 fall below 1. Both ends are NaN if
  *  the sum has a NaN, and [-Inf, Inf] if a partial sum may overflow; a device may then give NaN as well.
  *  lo, hi  binary32 [batch][M][ld]. options->model is ignored and options->out must be MX_F32. Errors as mx_gemm().
- *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, and a cut of f a term.   Oracle: tests/test_gemm.c, tests/test_gemm_fused.c:
+ *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, with one cut by a factor 1 + f for each term.   Oracle:
+ tests/test_gemm.c, tests/test_gemm_fused.c:
  *  every other model lies inside. */
 mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                         const mx_gemm_options *options, const mx_gemm_family *family, mx_error *err);

@@ -1,4 +1,4 @@
-/** Find the spec that a black box follows from its inputs and outputs. */
+/** Finds the spec that a black box follows, from its inputs and outputs. */
 #ifndef MXGOLD_IDENTIFY_H
 #define MXGOLD_IDENTIFY_H
 
@@ -21,7 +21,7 @@ typedef struct mx_sample {
   const float *values; /* dequantised, [rows][cols]; NULL if unknown */
 } mx_sample;
 
-/** How to search. The zero struct: block from the shapes, all processors, ten seconds. The result depends on the time limit only if the
+/** How to search. The zero struct takes the block from the shapes, all processors and ten seconds. The result depends on the time limit only if the
  *  limit is reached, and since the limit is processor time, a busy machine hardly changes that. Neither the result nor the number of specs tried
  *  depends on the number of threads. */
 typedef struct mx_identify_options {
@@ -34,8 +34,8 @@ typedef struct mx_identify_options {
 /** What an answer promises. */
 typedef enum mx_grade {
   MX_GRADE_NONE,     /* there is no answer: some bytes are unexplained, or next to nothing is decided */
-  MX_GRADE_FITS,     /* every byte of these data; what was fitted to them is not held to others, or too few of them speak for it */
-  MX_GRADE_CONFIRMED /* it also gives every byte of a half of the data that was not used to find it, more than chance would */
+  MX_GRADE_FITS,     /* it gives every byte of these data, but was not tested on others, or too few of them support it */
+  MX_GRADE_CONFIRMED /* it also gives every byte of a half of the data that was not used to find it, and chance does not explain that */
 } mx_grade;
 
 /** A known bug over a preset: what a kernel does that follows no spec. */
@@ -76,7 +76,8 @@ typedef struct mx_identity {
   uint64_t specs_tried;
   int complete; /* 1: no time limit cut the search short; 0: with more time the answer, or what is undecided, may be different */
   int grade;    /* MX_GRADE_* */
-  mx_bug bug;   /* a known bug that gives every byte, where no spec does or only one with odd numbers */
+  mx_bug bug;   /* a known bug that gives every byte, if no spec does, or only one whose numbers no library would choose */
+
 } mx_identity;
 
 /** Find the spec that a black box follows by a search over keys: formats, block, scale side, element side, special blocks.

@@ -1,4 +1,4 @@
-/** Which instruction sets the fast kernels may use, and how many threads a call has. Results never depend on either. */
+/** Says which instruction sets the fast kernels may use, and how many threads a call has. Results never depend on either. */
 #ifndef MXGOLD_ISA_H
 #define MXGOLD_ISA_H
 

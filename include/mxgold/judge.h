@@ -23,6 +23,7 @@ typedef struct mx_judge_options {
   int nan_bits, equal_zeros;
 } mx_judge_options;
 
+/** How far D is from one accumulation model. */
 typedef struct mx_judge_model {
   char name[64];
   uint64_t compared, differ; /* outputs; compared is a sample where the sample already differed */
@@ -38,12 +39,14 @@ typedef struct mx_finding {
   uint64_t breaks; /* right outputs, in rows and columns with wrong ones, that this would have changed too: it acts only where D is wrong */
 } mx_finding;
 
+/** One output of D that differs. */
 typedef struct mx_judge_example {
   size_t row, col;
   double want, got, lo, hi; /* lo, hi: the interval, with bound */
   double ulps;              /* |want - got| in ulps of the output type at want */
 } mx_judge_example;
 
+/** The verdict on a product, and what it rests on. */
 typedef struct mx_judgement {
   int equal;
   size_t M, N, K;

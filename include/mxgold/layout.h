@@ -1,4 +1,4 @@
-/** Layouts of scales and codes, each a bijection with its inverse. SPEC section 7. */
+/** Puts scales and codes into the layouts of kernels and back; each layout is a bijection. SPEC section 7. */
 #ifndef MXGOLD_LAYOUT_H
 #define MXGOLD_LAYOUT_H
 
@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/** Layouts of scales: rows of formats/layouts.def. */
 typedef enum mx_layout {
 #define MX_LAYOUT(id, ...) MX_LAYOUT_##id,
 #include "../../formats/layouts.def"

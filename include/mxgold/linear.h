@@ -1,4 +1,4 @@
-/** The quantised linear layer: one training step of y = x W^T + bias whose three products each take two quantised operands.
+/** Computes the quantised linear layer: one training step of y = x W^T + bias whose three products each take two quantised operands.
  *
  *  With T tokens, I in-features, O out-features, x [T][I], W [O][I], dy [T][O], each product's operands are blocked along its reduction axis:
  *      Fprop  y  = x W^T     Q1 x    along I,  Q2 W    along I      y  [T][O]
@@ -7,25 +7,27 @@
  *  Operands are quantised by mx_quantize() and multiplied by mx_gemm() under any accumulation model; unquantised products are
  *  mx_dense_gemm()'s. The only bits that are decided here come from the order of these calls, the seeds and the gradient rules.
  *
- *  Draws. Random words are a function of (seed, step, layer, operand), so that no two operands, layers or steps share one; Hadamard signs that are
- *  drawn (had.sign=fresh) are a function of (seed, step, layer, product) and shared by the product's two operands, so that they cancel; under
- *  had.draw=backward Wgrad has those of Dgrad.
- *  If the size of a rotation does not divide the reduction axis, both operands are first padded with zeros to whole tiles, so that it cancels
- *  too.
+ *  Random words are a function of (seed, step, layer, operand), so that no two operands, layers or steps share one. Hadamard signs that are drawn
+ *  (had.sign=fresh) are a function of (seed, step, layer, product); a product's two operands share them, so that they cancel. Under
+ *  had.draw=backward Wgrad has the signs of Dgrad. If the size of a rotation does not divide the reduction axis, both operands are first padded with
+ *  zeros to whole tiles, so that the rotation cancels too.
  *
  *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain. Operands
  *  with elem=none and a narrower input.dtype are values rounded to it, without scales, which mx_gemm() multiplies: recipe-bf16.
  *  elem.prescale of the operands is divided out of the product: alpha = rnd_f32(1 / (prescale * prescale)), computed in binary64.
- *  Gradient rules (keys grad.*, SPEC "Gradient rules") multiply dx and dw by what the derivative of x's and W's quantiser is taken for, in the
- *  domain that Fprop's rotation leaves; without them it is taken for 1.
  *  The bias is added after the product; its gradient sums the unquantised dy.
- *  grad.config=softmax alone changes the forward pass too: scales of Q1 and Q2 are made of a log-sum-exp.
  *
- *  Outliers (occ.alpha). X_c is x, each value clamped between two of its sorted numbers (NaN last), whose ranks occ.index says in binary64; NaN
- *  stays. Whatever is quantised of x is X_c: Q1, and Q6 in every way to make it; so is what gradient rules look at. The residual R = x - X_c is
- *  kept in binary64, so that X_c + R, rounded to binary32, is x; a value that this does not hold for (its clamp spans 2^28 or more) is not
- *  clamped. Fprop alone adds it, after the bias: y[t][o] += rnd_f32(s), s the binary64 sum of the binary64 products R[t][i] W[o][i] over the
- *  clamped i, ascending; a row of x in which nothing was clamped is left. If Fprop is not quantised, neither is x clamped for it nor R added.
+ *  Gradient rules (keys grad.*, SPEC "Gradient rules") multiply dx and dw by an approximate derivative of x's and W's quantiser, in the domain that
+ *  Fprop's rotation leaves. Without them that derivative is taken to be 1. Of these keys only grad.config=softmax changes the forward pass too: it
+ *  makes the scales of Q1 and Q2 from a log-sum-exp.
+ *
+ *  Outliers are clamped under occ.alpha. X_c is x with each value clamped between two of its sorted numbers (NaN last), whose ranks occ.index gives in
+ *  binary64; NaN stays. Every operand that is made of x is made of X_c (Q1, and Q6 whatever its source), and gradient rules look at X_c too. The
+ *  residual R = x - X_c is kept in binary64, so that X_c + R, rounded to binary32, is x; a value for which that would not hold (its clamp spans
+ *  2^28 or more) is not clamped. Only Fprop adds the residual, after the bias: y[t][o] += rnd_f32(s), where s is the binary64 sum of the binary64
+ *  products R[t][i] W[o][i] over the clamped i, ascending. A row of x in which nothing was clamped is left as it is. If Fprop is not quantised, x is
+ *  neither clamped for it nor R added.
+ *
  *  Source: arXiv 2509.17791 for the six operands; formats/train_keys.def names each technique's.
  *  Oracle: ref_linear_forward, ref_linear_backward (ref/linear.c), tests/test_linear.c. */
 #ifndef MXGOLD_LINEAR_H
@@ -86,9 +88,9 @@ typedef struct mx_linear_text {
   const char *accum; /* an accumulation model, or a matrix unit (mxgold models); NULL: f32_block */
 } mx_linear_text;
 
-/** Resolve a text to a recipe and check it. Applied in this order: preset or recipe, set, the recipe's keys for single operands, operands; then
- *  the training keys of the recipe, and train.
- *  unit  memory for a matrix unit, which out->fused then points at; stays with the caller as long as out
+/** Resolve a text to a recipe and check it. The order is: preset or recipe, set, the recipe's keys for single operands, operands, the training keys of
+ *  the recipe, train.
+ *  unit  memory for a matrix unit, at which out->fused then points; the caller keeps it as long as out
  *  Returns MX_OK; MX_ERR_KEY that names what is unknown and its nearest names; MX_ERR_CONFLICT.   Oracle: tests/test_linear.c */
 mx_status mx_linear_resolve(mx_linear_recipe *out, struct mx_mma_model *unit, const mx_linear_text *text, mx_error *err);
 
@@ -125,16 +127,16 @@ typedef struct mx_linear_out {
   int accumulate;
 } mx_linear_out;
 
-/** What techniques changed in a call. */
+/** How many values techniques changed in a call. */
 typedef struct mx_linear_counts {
   uint64_t clamped; /* occ.alpha: elements of x */
-  uint64_t steered; /* q2.ema: codes of Q2 that rounding alone would have made others */
+  uint64_t steered; /* q2.ema: codes of Q2 that differ from those of rounding alone */
 } mx_linear_counts;
 
-/** Tensor scales of a layer's operands that stand for some steps (tensor.hold). */
+/** Tensor scales of a layer's operands that are kept for several steps (tensor.hold). */
 typedef struct mx_linear_hold {
   float scale[MX_OPERANDS]; /* as mx_tensor.tensor_scale; 0: none is held */
-  int refresh; /* 1: this call's operands are quantised as ever, and their scales noted; 0: they take the scale here as tensor.given */
+  int refresh; /* 1: this call computes the tensor scales and stores them here; 0: it uses the stored ones, as under tensor.given */
 } mx_linear_hold;
 
 /** One call of one layer. */
@@ -149,18 +151,22 @@ typedef struct mx_linear {
   void *self;
   mx_sgemm *sgemm;          /* computes products that are not quantised, see mx_dense; NULL: the chain */
   mx_linear_counts *counts; /* added to; may be NULL */
-  /* [O][I], the moving average of W that q2.ema rounds Q2's elements by; data NULL: they are rounded as Q2's spec says. Q2's scales stay W's. With y an
-   * element of W and e one of the average in units of its block's scale (what code 1 dequantises to; elem.prescale times both), e negated where
-   * y < 0 and 0 where y = 0, |q| is lo, the largest value of e2m1 not above |y|, or the next one if e is not below the middle of the two. Elements
-   * that are not finite, or whose scale is not positive and finite, stay as rounded. */
+  /* q2.ema: the moving average [O][I] of W, by which Q2's elements are rounded; data NULL: they are rounded as Q2's spec says. Q2's scales are W's.
+   * Let y be an element of W and e the same element of the average, both in units of the block's scale (what code 1 dequantises to) and times
+   * elem.prescale. e is negated if y < 0, and 0 if y = 0. Let lo be the largest value of e2m1 that is not above |y|, and hi the next one. Then |q|
+   * is lo if e lies below the middle of the two, otherwise hi. Elements that are not finite, or whose scale is not positive and finite, are rounded
+   * as the spec says. */
   mx_linear_in ema;
   mx_linear_hold *hold; /* NULL: no tensor scale is held */
 } mx_linear;
 
-/** Bytes of memory that a call needs: saved is kept from a forward call to its backward call, work is used during either. saved holds Q4 and Q6
- *  if they are made of the tensors themselves; Q1 and Q2 if Q4 or Q6 are made of them or rules with derivatives of scales (grad.config, grad.tensor)
- *  look at them; their scales alone if other gradient rules do. Both depend on the recipe, T, I, O and the number of threads. Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that
- *  overflow). */
+/** Bytes of memory that a call needs; they depend on the recipe, T, I, O and the number of threads.
+ *  saved  kept from a forward call to its backward call. It holds Q4 and Q6 if they are made of the tensors themselves. It holds Q1 and Q2 if Q4 or Q6
+ *         are made of them, or if gradient rules with derivatives of scales (grad.config, grad.tensor) read them, and only their scales if other
+ *         gradient rules do.
+ *  work   used during either call
+ *  exec   may be NULL
+ *  Returns MX_OK; MX_ERR_ARG (NULL); MX_ERR_CONFLICT as mx_linear_check(); MX_ERR_NOMEM (sizes that overflow).  Threads: reentrant. */
 mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *layer, const mx_exec *exec, mx_error *err);
 
 /** y = x W^T + bias.
@@ -180,7 +186,7 @@ mx_status mx_linear_forward(const mx_linear *layer, mx_linear_out y, mx_linear_i
 mx_status mx_linear_backward(const mx_linear *layer, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x,
                              mx_linear_in w, void *saved, void *work, const mx_exec *exec, mx_error *err);
 
-/** What a recipe's gradient rules take for the slope of the rounding of elements, Q', or of scales, q': curves to look at.
+/** The slopes that a recipe's gradient rules use for the rounding of elements, Q', and of scales, q', for drawing them as curves.
  *  out, v, s  [n]; v scaled values, s the numbers that are rounded to scales; out may be v or s
  *  elem       MX_ELEM_*; scale MX_SCALE_*: the format that is rounded to
  *  Returns MX_OK; MX_ERR_ARG (NULL, no format); MX_ERR_CONFLICT (a number among the gradient keys). Threads: reentrant, on the calling one.

@@ -1,4 +1,5 @@
-/** Functions and ordered sums of float32 arrays, the same bits everywhere: for scalar code and every ISA, gcc and clang, any number of threads.
+/** Computes functions and ordered sums of float32 arrays with the same bits everywhere: in scalar code and on every ISA, by gcc and clang, on any
+ *  number of threads.
  *
  *  Everything is computed in binary64 by +, -, *, /, sqrt and fma of IEEE 754, integer operations and the polynomials of formats/math.def, in
  *  the order that ref/math.c spells out, and is rounded to float32 once. Results are correctly rounded except for at most one in 10^6
@@ -18,6 +19,7 @@
 extern "C" {
 #endif
 
+/** Functions of arrays: rows of formats/math.def. */
 typedef enum mx_math_function {
 #define MX_MATH(id, ...) MX_MATH_##id,
 #include "../../formats/math.def"

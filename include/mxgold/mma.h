@@ -1,4 +1,4 @@
-/** Matrix units bit for bit: D = A x B^T + C as a named device computes it.
+/** Computes D = A x B^T + C bit for bit as the matrix unit of a named device does.
  *
  *  A model is a row of formats/: an instruction of an architecture (formats/instructions.def), which knows its shape, its types and how its
  *  groups chain, or an accumulation model (formats/accumulation.def). mx_mma_model_find() turns a name into an mx_mma_model; mx_mma() runs it.

@@ -1,4 +1,4 @@
-/** All of mxgold, in the order of the data path, except plugin.h, which a kernel under test includes on its own. */
+/** Includes all of mxgold, in the order of the data path, except plugin.h, which a kernel under test includes on its own. */
 #ifndef MXGOLD_H
 #define MXGOLD_H
 

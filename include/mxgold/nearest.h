@@ -1,4 +1,4 @@
-/** Nearest names: those that an error message offers if a name is unknown. */
+/** Finds the names nearest to an unknown one, which an error message then offers. */
 #ifndef MXGOLD_NEAREST_H
 #define MXGOLD_NEAREST_H
 

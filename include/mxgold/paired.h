@@ -1,6 +1,7 @@
-/** Statistics of paired runs: two arms with the same seeds differ by a mean with an interval, and several comparisons share one chance of error.
+/** Computes the statistics of paired runs: the mean difference of two arms with the same seeds, its interval, and corrections for several comparisons.
  *
- *  All sums are in binary64, in the order of the arrays. Oracle: tests/test_paired.c, against figures of scipy; closed forms for 1 and 2 degrees of freedom. */
+ *  All sums are in binary64, in the order of the arrays. Threads: every call is reentrant.
+ *  Oracle: tests/test_paired.c, against figures of scipy; closed forms for 1 and 2 degrees of freedom. */
 #ifndef MXGOLD_PAIRED_H
 #define MXGOLD_PAIRED_H
 
@@ -27,17 +28,18 @@ typedef struct mx_mean {
   double p;         /* two-sided, that the mean is 0; NaN for n < 2. All values equal: 1 if they are 0, else 0 */
 } mx_mean;
 
-/** Of x[n] at a confidence such as .95. Values that are not finite make every field but n NaN. Threads: reentrant. */
+/** The mean of x [n] with its interval at a confidence such as .95. Values that are not finite make every field but n NaN. */
+
 mx_mean mx_mean_of(const double *x, size_t n, double confidence);
-/** Of a[i] - b[i]. */
+/** The same of the differences a[i] - b[i], both [n]. */
 mx_mean mx_mean_of_pairs(const double *a, const double *b, size_t n, double confidence);
 
-/** The score of arXiv 2509.17791, S = (reference - loss) / reference / (1 + omega), of two validation losses and the weights, summed, of what the arm does
- *  beyond plain rounding. A negative gain is made better by a larger omega.   Oracle: tests/test_paired.c */
+/** The score of arXiv 2509.17791, S = (reference - loss) / reference / (1 + omega). reference and loss are validation losses; omega is the sum of the
+ *  weights of what the arm does beyond plain rounding. A larger omega makes a negative gain better.   Oracle: tests/test_paired.c */
 double mx_score(double reference, double loss, double omega);
 
-/** Holm's correction: adjusted[i] is the smallest overall chance of error at which hypothesis i is rejected among all n. A NaN in p is no hypothesis:
- *  it stays NaN and does not count. adjusted may be p.   Source: S. Holm, Scand. J. Statist. 6 (1979) 65-70.
+/** Holm's correction: adjusted[i] is the smallest overall chance of error at which hypothesis i is rejected among all n. A NaN in p stands for no
+ *  hypothesis: it stays NaN and is not counted. p and adjusted are [n], and may be the same array.   Source: S. Holm, Scand. J. Statist. 6 (1979) 65-70.
  *  Returns MX_OK or MX_ERR_NOMEM. */
 mx_status mx_holm(double *adjusted, const double *p, size_t n);
 

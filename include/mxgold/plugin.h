@@ -1,4 +1,4 @@
-/** The C ABI of a kernel under test: `mxgold test --plugin kernel.so` loads a shared object that defines mxgold_quantize.
+/** Defines the C ABI of a kernel under test: `mxgold test --plugin kernel.so` loads a shared object that defines mxgold_quantize.
  *
  *  The kernel runs in a child process. Its buffers end at a guard page, so that a read or write past the end faults at that instruction. A
  *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. Unless options say otherwise the child may
@@ -17,6 +17,7 @@ extern "C" {
 
 enum { MXGOLD_PLUGIN_ABI = 1, MXGOLD_DECLINED = 1, MXGOLD_FAILED = -1 };
 
+/** One matrix to quantise, with room for what the kernel makes of it. */
 typedef struct mxgold_job {
   uint32_t abi;          /* MXGOLD_PLUGIN_ABI */
   const char *spec;      /* "key=value key=value", every key */

@@ -1,4 +1,4 @@
-/** Find the model of a matrix unit from its bits: probe tiles go out, a named model of mma.h comes back.
+/** Finds the model of a matrix unit from its bits: probe tiles go out, and a named model of mma.h comes back.
  *
  *  mx_probe_make() makes tiles for given types. A device runs them (mx_mma() can stand in for one). mx_probe_fit_run() takes tiles and results,
  *  reads the parameters, searches those that cannot be read, and reports what fits, what rules out every other value, and what stays open. If
@@ -40,6 +40,7 @@ typedef struct mx_probe {
 mx_status mx_probe_make(mx_probe *out, const mx_probe_spec *spec, mx_error *err);
 /** Allocate a zeroed batch of T tiles, T_fit of them with probes, for readers of files. */
 mx_status mx_probe_alloc(mx_probe *out, const mx_probe_spec *spec, size_t T, size_t T_fit, mx_error *err);
+/** Free a batch and make it {0}. */
 void mx_probe_free(mx_probe *p);
 /** The tiles as operands of mx_mma(). */
 mx_mma_args mx_probe_args(const mx_probe *p);
@@ -67,6 +68,7 @@ typedef struct mx_probe_counter_example {
 
 enum { MX_PROBE_READINGS = 32, MX_PROBE_NAMES = 64, MX_PROBE_ALTERNATIVES = 1200 };
 
+/** A parameter that was read from the outputs, with what shows it. */
 typedef struct mx_probe_reading {
   const char *what;
   char value[40], evidence[200];
@@ -103,6 +105,7 @@ typedef struct mx_probe_fit {
  *  Threads: reentrant; the same answer for any number of threads. */
 mx_status mx_probe_fit_run(mx_probe_fit *out, const mx_probe *batches, const void *const *d, size_t n_batches, const mx_exec *exec,
                            mx_error *err);
+/** Free what was found and make it {0}. */
 void mx_probe_fit_free(mx_probe_fit *fit);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/** Quantise, dequantise, rotate. SPEC sections 3 and 5. */
+/** Quantises, dequantises and rotates matrices. SPEC sections 3 and 5. */
 #ifndef MXGOLD_QUANTIZE_H
 #define MXGOLD_QUANTIZE_H
 
@@ -120,11 +120,15 @@ const char *mx_tensor_store_name(const mx_spec *spec);
 /** Hadamard rotation of each row in tiles of size (a power of two, 2..1024) along cols; a short last tile is filled with +0 and only its first
  *  elements are stored. Butterflies of stride 1, 2, 4 .. size/2, each rounded, then one multiplication by rnd_f32(1/sqrt(size)). Signs come
  *  first: sign MX_HAD_SIGN_*, signs as mx_spec.had_signs, seed for MX_HAD_SIGN_FRESH. In place when out == src and the strides agree.
+ *  out, src  float32 [rows][cols], row strides ld_out and ld
+ *  Returns MX_OK; MX_ERR_ARG (NULL, another size); MX_ERR_SHAPE (a stride below cols).
+ *  Threads: reentrant; the same bits for any number of threads and any ISA.
  *  Source: SPEC 5.  Oracle: ref_hadamard. */
 mx_status mx_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                       const uint8_t *signs, uint64_t seed);
 /** The rotation the other way: the same butterflies and factor, and the signs last; a NaN stays 0x7FC00000. Arguments as above. It gives back what
- *  mx_hadamard() was given but for its roundings. MX_ERR_SHAPE also where cols is not a multiple of size: a tile that was cut cannot be turned back.
+ *  mx_hadamard() was given, except for its roundings. MX_ERR_SHAPE also where cols
+ is not a multiple of size: a tile that was cut cannot be turned back.
  *  Oracle: ref_hadamard_back, tests/test_codec.c. */
 mx_status mx_hadamard_back(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                            const uint8_t *signs, uint64_t seed);

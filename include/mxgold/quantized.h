@@ -1,6 +1,6 @@
-/** Files that hold a quantised matrix: what `mxgold quantize` writes and every later command reads.
+/** Reads and writes the files that hold a quantised matrix: `mxgold quantize` writes one, and every later command reads it.
  *
- *  This is a .safetensors file with tensors codes (U8; F32 under elem=none), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has
+ *  Such a file is a .safetensors file with tensors codes (U8; F32 under elem=none), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has
  *  one), micro (U8, only with scale.rule=hif4) and dequantized (F32, on request). Its metadata are spec (every key), preset, shape (of the
  *  input), rows, cols, dtype, block, tensor_store, seed, version, and xxh3.NAME for each tensor.
  *  With the metadata key layout (a name of formats/layouts.def other than row) scales is a flat U8 tensor of mx_layout_size() bytes in that layout;
@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/** An open file with its spec, its quantised matrix and what its metadata say. */
 typedef struct mx_quantized {
   mx_file *file;
   mx_spec spec;
@@ -35,14 +36,16 @@ typedef struct mx_quantized {
 mx_status mx_quantized_open(mx_quantized *out, const char *path, mx_error *err);
 /** The same from an open file, which *out then owns. On error the caller still has it, and *out is zero. */
 mx_status mx_quantized_take(mx_quantized *out, mx_file *file, mx_error *err);
+/** Close the file and free what belongs to *q. */
 void mx_quantized_close(mx_quantized *q);
 
-/** Writing in pieces of rows. mx_quantized_declare() adds the tensors and metadata of a [rows][cols] matrix to w, before mx_writer_begin();
- *  index[] gets the tensors' indices, -1 for those that the spec does not have. */
+/** Indices of the tensors of a quantised matrix in a file that is written in pieces of rows; -1 for those that the spec does not have. */
 enum { MX_Q_CODES, MX_Q_SCALES, MX_Q_MICRO, MX_Q_TENSOR_SCALE, MX_Q_DEQUANTIZED, MX_Q_COUNT };
 typedef struct mx_quantized_layout {
   ptrdiff_t index[MX_Q_COUNT];
 } mx_quantized_layout;
+/** Add the tensors and metadata of a quantised matrix to w, before mx_writer_begin(). shape [n_dims] and dtype are the input's.
+ *  Returns MX_OK; MX_ERR_SHAPE (a shape that overflows); and the errors of mx_writer_add() and mx_writer_meta(). */
 mx_status mx_quantized_declare(mx_quantized_layout *out, mx_writer *w, const mx_spec *spec, const char *preset, const uint64_t *shape,
                                int n_dims, mx_dtype dtype, int with_dequantized, mx_error *err);
 /** The same with scales in a layout other than row; MX_ERR_CONFLICT if they are wider than a byte. The caller then writes the whole output of

@@ -1,4 +1,4 @@
-/** Random bits as a pure function of (seed, stream, index): Philox4x32-10. SPEC section 6. */
+/** Computes random bits as a pure function of (seed, stream, index): Philox4x32-10. SPEC section 6. */
 #ifndef MXGOLD_RANDOM_H
 #define MXGOLD_RANDOM_H
 

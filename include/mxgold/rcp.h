@@ -1,4 +1,4 @@
-/** The approximate reciprocal that fast NVFP4 quantisers use, bit for bit. */
+/** Computes the approximate reciprocal that fast NVFP4 quantisers use, bit for bit. */
 #ifndef MXGOLD_RCP_H
 #define MXGOLD_RCP_H
 

@@ -1,33 +1,10 @@
-/** What the results of a sweep (sweep.h) mean: each arm against its reference, seed by seed, with intervals, and which differences are resolved.
+/** Says what the results of a sweep (sweep.h) mean: how far each arm is from its reference, with intervals, and which differences are resolved.
  *
- *  Differences are of runs with one seed: the same data, initial weights and number of steps. An interval is Student's t over the seeds; p values of all arms of
- *  the sweep are corrected together by Holm's method, those of the two evaluations apart. A difference is resolved if its corrected p is below
- *  1 - confidence.
+ *  A difference is taken between two runs with the same seed, and therefore with the same data, initial weights and number of steps. Its interval is
+ *  Student's t over the seeds. The p values of all arms of the sweep are corrected together by Holm's method, separately for each of the two
+ *  evaluations. A difference is resolved if its corrected p is below 1 - confidence.
  *
- *  Extra steps are a proxy for "tokens to reach the loss": training losses are smoothed by the mean of the last max(1, N / 20) of N steps; an arm
- *  that ends at a loss which the reference had reached at step t (interpolated between steps) needed N / t - 1 more steps, and one that reached the reference's
- *  last loss at its own step t needed 1 - t / N fewer.
- *
- *  Effects of the knobs of a grid: of a value against the axis's first value, the mean difference of what arms are behind their reference (of their losses
- *  if the sweep has no reference) over all combinations of the other axes, seed by seed; interactions: how much that difference itself differs between
- *  a value of a second axis and that axis's first. A combination counts if all of its runs finished for every seed. Holm's method corrects the main effects
- *  together, and the interactions together.
- *
- *  Claims of the sweep's file: the difference of the two arms' losses, seed by seed; it agrees or disagrees with the claim if p, corrected by Holm's method
- *  over all claims of the file, is below 1 - confidence; a claim with "within" agrees if the interval lies between the two bounds, and disagrees if it lies
- *  beyond one of them.
- *
- *  Cost of an arm: bits a value of the six operands, mean (an operand of a product that is not quantised has 32); time of the three products in units of BF16's,
- *  mean, if elements of 4 bits take a quarter and those of up to 8 bits half of it; operations a value of an operand beyond rounding, mean, as arXiv
- *  2509.17791's table 2 counts them (TECHNIQUES 1.11): stochastic rounding 1, a tensor scale 1, a rotation of size l log2 l, four-over-six 1, random rounding of
- *  scales one a block; on X and W, as grad.operands says: gradient of block scales 4, of the tensor scale 3, slope of scales 1, of elements 15 (spline
- *  log2 40); on the gradient of W: StableSPAM 1, loss scaling 1. Layers in high precision and late switches are not counted. Arms are on the front
- *  if no other with the same reference costs no more in all three respects and is less behind it.
- *
- *  Score (arXiv 2509.17791): S = G / (1 + Omega), G = (M_ref - M) / M_ref with M the mean validation loss of the quantised forward pass, Omega the number of
- *  techniques in the arm's configuration beyond plain rounding, each with weight 1: gradients of block scales, slopes of rounding, Hadamard
- *  rotation, slopes of scale rounding, stochastic rounding, tensor scaling, the gradient of the tensor scale, StableSPAM, loss scaling. A negative G is made
- *  better by a larger Omega, so S ranks arms with a gain only.
+ *  Threads: reentrant; a report is only read once it is made.
  *  Oracle: tests/cli/report.sh and tests/lib/report_statistics.py, against the same statistics in Python and by scipy. */
 #ifndef MXGOLD_REPORT_H
 #define MXGOLD_REPORT_H
@@ -41,16 +18,37 @@
 extern "C" {
 #endif
 
+/** A report: the results of one sweep with their statistics. */
 typedef struct mx_report mx_report;
 
 /* The two evaluations of a run. */
 enum { MX_EVAL_QUANTISED, MX_EVAL_FP32, MX_EVALS };
 
-/** What an arm costs; lower is better in each respect. */
+/** What an arm costs, in three respects; in each, lower is better. Layers in high precision and late switches are not counted. */
 typedef struct mx_cost {
-  double bits, product_time, overhead;
+  /* Mean bits a value over the six operands. An operand of a product that is not quantised has 32. */
+  double bits;
+  /* Mean time of the three products, in units of the time in BF16. Elements of 4 bits are taken to need a quarter of it, elements of up to 8 bits half. */
+  double product_time;
+  /* Mean operations a value beyond rounding, as table 2 of arXiv 2509.17791 counts them (TECHNIQUES 1.11):
+   *   of an operand                stochastic rounding 1, a tensor scale 1, a rotation of size l log2 l, four-over-six 1, random rounding of scales 1 a block
+   *   of X and W (grad.operands)   gradient of block scales 4, of the tensor scale 3, slope of scales 1, slope of elements 15 (spline: log2 40)
+   *   of the gradient of W         StableSPAM 1, loss scaling 1 */
+  double overhead;
 } mx_cost;
 
+/** One arm.
+ *
+ *  Extra steps are a proxy for "tokens to reach the loss". Training losses are smoothed by the mean of the last max(1, N / 20) of N steps. If the
+ *  arm ends at a loss that the reference had reached at step t (interpolated between steps), the arm needed N / t - 1 more steps, as a share. If the
+ *  arm reached the reference's last loss at its own step t, it needed 1 - t / N fewer.
+ *
+ *  The score is S = G / (1 + Omega) of arXiv 2509.17791. G = (M_ref - M) / M_ref, where M is the mean validation loss of the quantised forward pass.
+ *  Omega counts the techniques in the arm's configuration beyond plain rounding, each with weight 1: gradients of block scales, slopes of rounding,
+ *  Hadamard rotation, slopes of scale rounding, stochastic rounding, tensor scaling, the gradient of the tensor scale, StableSPAM, loss scaling. A
+ *  larger Omega makes a negative G better, so S ranks only arms with a gain.
+ *
+ *  An arm is on the front if no other arm with the same reference is less far behind it and costs no more in any of the three respects. */
 typedef struct mx_report_arm {
   const char *name, *reference; /* reference NULL: it is one itself */
   size_t runs, finished, diverged, failed, missing;
@@ -60,7 +58,7 @@ typedef struct mx_report_arm {
   double p[MX_EVALS];         /* of behind, corrected; NaN where there is none */
   int resolved[MX_EVALS];     /* 1 worse than the reference, -1 better, 0 not told apart */
   mx_mean extra_steps;        /* a share: .08 is 8 % more */
-  mx_mean reached;            /* steps after which the loss was the reference's last; n: runs that came there */
+  mx_mean reached;            /* steps after which the loss was the reference's last; n: runs that got there */
   mx_mean accuracy[MX_EVALS]; /* a share, of tasks that have one; else n is 0 */
   double gain, omega, score;  /* NaN without a reference */
   mx_cost cost;
@@ -68,7 +66,12 @@ typedef struct mx_report_arm {
   const char *beaten_by; /* the arm with the lowest loss that does; NULL if it is on the front */
 } mx_report_arm;
 
-/** What a knob does, or (with_axis not NULL) how much that depends on another. */
+/** What a knob of the grid does (a main effect), or, if with_axis is not NULL, how much that depends on another knob (an interaction).
+ *
+ *  A main effect compares a value of an axis with the axis's first value. It is the mean, over all combinations of the other axes and seed by seed, of
+ *  the difference in how far arms are behind their reference, or in their losses if the sweep has no reference. An interaction is how much that
+ *  difference changes between the first value of a second axis and another of its values. A combination counts if all of its runs finished for every
+ *  seed. Holm's method corrects all main effects together, and all interactions together. */
 typedef struct mx_report_effect {
   const char *axis, *level, *base;                /* level instead of base, the axis's first */
   const char *with_axis, *with_level, *with_base; /* NULL: a main effect */
@@ -78,7 +81,9 @@ typedef struct mx_report_effect {
   int resolved[MX_EVALS];                         /* 1 above 0, -1 below, 0 not told apart */
 } mx_report_effect;
 
-/** A claim of the sweep's file about one pair of arms. */
+/** A claim of the sweep's file about one pair of arms, held against the difference of their losses, seed by seed. The results agree or disagree with
+ *  the claim if p, corrected by Holm's method over all claims of the file, is below 1 - confidence. A claim with "within" has two bounds: the results
+ *  agree if the interval lies between them, and disagree if it lies beyond one of them. */
 typedef struct mx_report_claim {
   const char *says, *source, *less, *more; /* less, more: names of the arms */
   int eval;                                /* MX_EVAL_QUANTISED or MX_EVAL_FP32 */
@@ -88,7 +93,7 @@ typedef struct mx_report_claim {
   int agrees;                              /* 1, -1 disagrees, 0 cannot be told */
 } mx_report_claim;
 
-/** Read results.jsonl and the runs' metrics of a sweep's folder.
+/** Read results.jsonl and the runs' metrics of a sweep's folder. The caller frees *out with mx_report_free().
  *  confidence  of intervals, such as .95
  *  Returns MX_OK; MX_ERR_IO, MX_ERR_FORMAT (the file, its line and what was expected), MX_ERR_ARG (confidence outside 0 to 1), MX_ERR_NOMEM. */
 mx_status mx_report_read(mx_report **out, const char *dir, double confidence, mx_error *err);
@@ -99,10 +104,13 @@ const mx_report_arm *mx_report_arm_at(const mx_report *report, size_t index);
 const mx_report_effect *mx_report_effect_at(const mx_report *report, size_t index);
 /** The index-th claim and pair of arms, in the file's order; NULL past the last. */
 const mx_report_claim *mx_report_claim_at(const mx_report *report, size_t index);
-/** One to three sentences: how many arms are told from their reference, which is best and worst, what the noise of seeds is. Returns the length. */
+/** Write one to three sentences that say how many arms differ from their reference, which is best and worst, and how much the loss varies between
+ *  seeds. Returns the length of the whole text, as snprintf does. */
 size_t mx_report_verdict(char *out, size_t size, const mx_report *report);
-/** The arm's smoothed training loss, the mean over its finished seeds, at most n points: steps and losses; low and high, which may be NULL: the lowest and the
- *  highest seed's. Returns how many. */
+/** The curve of an arm's smoothed training loss.
+ *  steps, losses  [n]: at most n points of the mean over its finished seeds
+ *  low, high      [n]: the lowest and the highest seed's loss at each point; either may be NULL
+ *  Returns how many points there are. */
 size_t mx_report_curve(double *steps, double *losses, double *low, double *high, size_t n, const mx_report *report, size_t index);
 
 #ifdef __cplusplus

@@ -1,7 +1,9 @@
-/** What a quantiser does, in full: mx_spec. SPEC section 3.
+/** Says in full what a quantiser does, as a struct and as text: mx_spec. SPEC section 3.
  *
  *  Each field is one key of formats/keys.def, written key=value on the command line, in JSON and in a file's header. The zero struct is plain
- *  OCP MXFP4 (e2m1, e8m0, 1x32, floor, RNE). A preset is a row of formats/presets.def that names keys. */
+ *  OCP MXFP4 (e2m1, e8m0, 1x32, floor, RNE). A preset is a row of formats/presets.def that names keys.
+ *  Threads: every call is reentrant.  Oracle: tests/test_tables.c, tests/test_quantize.c (ref/ reads the same keys by itself), tests/fuzz. */
+
 #ifndef MXGOLD_SPEC_H
 #define MXGOLD_SPEC_H
 
@@ -134,6 +136,7 @@ enum {
 
 enum { MX_BLOCK_WHOLE = -1 }; /* block_rows or block_cols: the whole axis */
 
+/** What a quantiser does: one field a key of formats/keys.def. The zero struct is plain OCP MXFP4. */
 typedef struct mx_spec {
 #define MX_FORMATS(field, ...) int field;
 #define MX_BLOCK(...) int block_rows, block_cols; /* 0 means 1 and 32; MX_BLOCK_WHOLE the whole axis */
@@ -197,7 +200,9 @@ const char *mx_key_doc(size_t index);
 /** Name and meaning of the row-th choice of a key; NULL past the last one or for keys that are numbers. */
 const char *mx_key_choice(size_t index, size_t row, const char **doc, int *takes_number);
 
+/** How much is known of a preset: its library was run, it is a standard, or the rule was only read in a source. */
 typedef enum mx_preset_status { MX_PRESET_RUN, MX_PRESET_STANDARD, MX_PRESET_READ } mx_preset_status;
+/** A row of formats/presets.def. */
 typedef struct mx_preset {
   const char *name;
   const char *keys;     /* what differs from the default; NULL for an alias */
@@ -206,11 +211,14 @@ typedef struct mx_preset {
   const char *source;
 } mx_preset;
 
+/** How many presets there are, aliases included. */
 size_t mx_preset_count(void);
+/** The index-th preset; NULL past the last. */
 const mx_preset *mx_preset_at(size_t index);
 /** The spec of a preset or alias. MX_ERR_KEY names the nearest presets. */
 mx_status mx_preset_find(mx_spec *out, const char *name, mx_error *err);
 
+/** A row of formats/chains.def: the order of binary32 operations of a quantiser. */
 typedef struct mx_chain {
   const char *name, *tensor, *scale, *element, *again, *store, *source; /* columns of formats/chains.def */
 } mx_chain;

@@ -1,4 +1,4 @@
-/** The status of a call, and the one line that explains a failure.
+/** Defines the status of a call and the one line that explains a failure.
  *
  *  Every function that can fail returns mx_status. Functions that meet files or text also take an mx_error, which may be NULL: on failure
  *  it holds one line that says what is wrong, where (file, byte, key) and what was expected. The library never prints and never exits. */
@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+/** What became of a call: MX_OK, or one of the errors of formats/status.def. */
 typedef enum mx_status {
 #define MX_STATUS(id, text) MX_##id,
 #include "../../formats/status.def"
@@ -21,6 +22,7 @@ typedef enum mx_status {
   MX_STATUS_COUNT
 } mx_status;
 
+/** The status of a failed call with one line that explains it; zero at first. */
 typedef struct mx_error {
   mx_status status;
   char text[480];

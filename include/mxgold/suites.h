@@ -1,4 +1,4 @@
-/** Suites of inputs that tell kernels apart, and what a correct kernel gives for them, as vectors.
+/** Makes suites of inputs that tell kernels apart, and what a correct kernel gives for them, as vectors.
  *
  *  Nothing here decides bits: expected bytes come from mx_quantize(). */
 #ifndef MXGOLD_SUITES_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* MX_SUITE(ID, "name", "what it shows") */
+/** The suites: MX_SUITE(ID, "name", "what it shows"). */
 #define MX_SUITES(X)                                                                                                                           \
   X(RANDOM, "random", "normal numbers, each row at its own power of two")                                                                      \
   X(TIES, "ties", "elements on the midpoints of their own block's grid, and one ulp to either side")                                           \
@@ -26,6 +26,7 @@ extern "C" {
   X(CANCEL, "cancel", "pairs that cancel, with small numbers between them")                                                                    \
   X(MINIMAL, "minimal", "the fewest small tensors that tell every preset from every other")
 
+/** A suite of the list above: MX_SUITE_RANDOM, MX_SUITE_TIES, ... */
 typedef enum mx_suite {
 #define X(id, name, doc) MX_SUITE_##id,
   MX_SUITES(X)
@@ -51,6 +52,7 @@ typedef struct mx_cases {
  *  for every spec.
  *  Returns MX_OK; MX_ERR_ARG; MX_ERR_CONFLICT (spec); MX_ERR_NOMEM.  Threads: reentrant.  Oracle: tests/test_verify.c. */
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
+/** Free the inputs and make *cases empty. */
 void mx_cases_free(mx_cases *cases);
 /** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */
 size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_cases *cases);

@@ -1,4 +1,4 @@
-/** Sweeps: many training runs, each configuration with each seed, on all processors, in any number of processes and on any number of machines, and
+/** Runs sweeps: many training runs, each configuration with each seed, on all processors, in any number of processes and on any number of machines,
  *  resumed where they were stopped.
  *
  *  A sweep is a JSON file:
@@ -20,9 +20,12 @@
  *  Each run is known by its identity, a hash of its resolved configuration and of the bytes of its data (mx_train_identity()), so that a run that two arms
  *  share, or that an earlier sweep in the same folder finished, is not done again.
  *
- *  In the folder: runs/ID/ (what mx_train_run() writes), lock/ (one file a process that is at work), journal/ (one file a process, one line an event, only ever appended to; a line that a kill cut off
- *  is not read), sweep.json (the sweep's file), and results.jsonl, made anew from all journals: one line a run of the sweep, in the sweep's order, with the nine digits of metrics.jsonl and
- *  without times, so that it has the same bytes for any number of processes, machines and interruptions.
+ *  In the folder are
+ *      runs/ID/        what mx_train_run() writes
+ *      journal/        one file a process, one line an event, only ever appended to; a line that a kill cut off is not read
+ *      sweep.json      the sweep's file
+ *      results.jsonl   one line a run, in the sweep's order, made anew from all journals. It has the nine digits of metrics.jsonl and no times, so
+ *                      that its bytes are the same for any number of processes, machines and interruptions.
  *  Oracle: tests/cli/sweep.sh, tests/test_sweep.c. */
 #ifndef MXGOLD_SWEEP_H
 #define MXGOLD_SWEEP_H
@@ -38,9 +41,10 @@
 extern "C" {
 #endif
 
+/** A sweep: its file, read, and its runs. */
 typedef struct mx_sweep mx_sweep;
 
-/** A value of an axis of the grid: the axis's key and the value's name. Which of "arms" a run is of has the axis "arms". */
+/** A value of an axis of the grid: the axis's key and the value's name. The arm that a run belongs to is a value of the axis "arms". */
 typedef struct mx_sweep_level {
   const char *axis, *level;
 } mx_sweep_level;
@@ -58,24 +62,27 @@ typedef struct mx_sweep_run {
   size_t n_levels;
 } mx_sweep_run;
 
+/** How far a sweep has come, as it is reported while it runs. */
 typedef struct mx_sweep_progress {
   size_t runs, finished, failed, running; /* of this call's share; failed: ended by an error or diverged */
   double seconds, seconds_left;           /* since the call began; estimated, negative before the first run ends */
 } mx_sweep_progress;
 
+/** Where and how the runs are done; the zero struct with dir does all of them on all processors. */
 typedef struct mx_sweep_options {
-  const char *dir;                                          /* created if it does not exist */
-  size_t shard, shards;                                     /* run the runs i with i % shards == shard; shards 0: all */
-  int n_jobs;                                               /* runs beside each other, each on one thread; 0: as many as there are processors */
-  double budget;                                            /* seconds after which running runs write a checkpoint and the call ends; 0: none */
-  int keep;                                                 /* 1: keep model and state.safetensors of finished runs; else they are removed */
-  volatile sig_atomic_t *stop;                              /* set: running runs write a checkpoint and the call ends; may be NULL */
+  const char *dir;             /* created if it does not exist */
+  size_t shard, shards;        /* run the runs i with i % shards == shard; shards 0: all */
+  int n_jobs;                  /* runs beside each other, each on one thread; 0: as many as there are processors */
+  double budget;               /* seconds after which running runs write a checkpoint and the call ends; 0: none */
+  int keep;                    /* 1: keep model.safetensors and state.safetensors of finished runs; 0: remove them */
+  volatile sig_atomic_t *stop; /* set: running runs write a checkpoint and the call ends; may be NULL */
   void (*report)(void *self, const mx_sweep_progress *now); /* about twice a second; may be NULL */
   /* mx_sweep_halve(): an arm was dropped after this share of its steps, with this mean training loss (infinite: a run failed or diverged). May be NULL. */
   void (*dropped)(void *self, const char *arm, double share, double loss);
   void *self;
 } mx_sweep_options;
 
+/** How the runs of one call ended. */
 typedef struct mx_sweep_result {
   size_t runs;                               /* different runs of this call's share */
   size_t before, finished, diverged, failed; /* that an earlier call finished; that this call did */
@@ -106,11 +113,12 @@ void mx_sweep_lock_free(mx_sweep_lock *lock);
  *  Threads: several calls, in any processes, may share a folder if they have different shards. */
 mx_status mx_sweep_execute(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
 
-/** Successive halving for many arms: all are trained for 1 / 2^k of their steps, the better half of them for twice as many, until `keep` are left; those,
- *  and the references of those alone, are trained to the end. An arm's figure at a rung is the training loss over the last twentieth of the steps so far, the mean of
- *  its seeds; one with a run that failed or diverged goes first, of two equal ones the later. Runs go on from where they were: a run that is not
- *  dropped has the bits that it has without halving. In results.jsonl a dropped run ends as "dropped", with the rung's steps and loss. Called again after a kill it comes to
- *  the same results; mx_sweep_execute() in the same folder trains the dropped runs to the end.
+/** Successive halving, for many arms. All arms are trained for 1 / 2^k of their steps, then the better half of them for twice as many, and so on until
+ *  `keep` are left; those and their references are trained to the end. Arms are compared by the training loss over the last twentieth of their steps so
+ *  far, the mean of their seeds. An arm with a run that failed or diverged is dropped first; of two equal arms the later one is. Runs go on from where
+ *  they were, so a run that is not dropped has the bits that it has without halving. In results.jsonl a dropped run ends as "dropped", with its steps and
+ *  loss at that point. Called again after a kill, this comes to the same results; mx_sweep_execute() in the same folder trains the dropped runs to the end.
+
  *  Returns as mx_sweep_execute(); MX_ERR_CONFLICT with options.shards.   Source: Jamieson, Talwalkar, arXiv 1502.07943. */
 mx_status mx_sweep_halve(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, size_t keep, mx_error *err);
 

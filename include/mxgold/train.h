@@ -1,5 +1,5 @@
-/** Training: runs a model, data and a quantisation recipe from a JSON configuration step by step. Every weight has the same bits at every step
- *  for any number of threads and any ISA.
+/** Trains a model under a quantisation recipe, step by step, as a JSON configuration says. Every weight has the same bits at every step for any number
+ *  of threads and any ISA.
  *
  *  Parameters, activations, optimiser state and every product that is not quantised are binary32; such products are mx_dense_gemm()'s. The
  *  quantised linear layers run mx_linear_forward() and mx_linear_backward().
@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/** How a run ended. */
 typedef enum mx_train_end {
   MX_TRAIN_FINISHED,    /* every step was run */
   MX_TRAIN_INTERRUPTED, /* *options.stop was set: a checkpoint was written, and resume continues from it */
@@ -29,9 +30,9 @@ typedef struct mx_train_result {
   uint64_t steps;                 /* that were run, including those before a resume */
   double loss;                    /* of the last step, before its update */
   double val_loss, val_loss_fp32; /* of the last evaluation, with the quantised and with an FP32 forward pass; NaN if there was none */
-  double val_accuracy,
-      val_accuracy_fp32; /* share of the evaluation's rows whose largest output is the label's; NaN where nothing has a label */
-  char where[96];
+  /* of the last evaluation: share of the rows whose largest output is the label's; NaN where nothing has a label */
+  double val_accuracy, val_accuracy_fp32;
+  char where[96]; /* MX_TRAIN_DIVERGED: the linear layer, or "loss"; otherwise "" */
   char sgemm[96]; /* gemm.fp32=openblas: the library that computed unquantised products; else "" */
 } mx_train_result;
 
@@ -41,6 +42,7 @@ typedef struct mx_train_step {
   double loss, lr, grad_norm;
 } mx_train_step;
 
+/** What to train, where, and whom to tell; the zero struct with config and dir is a run from the start on all processors. */
 typedef struct mx_train_options {
   const char *config;     /* path of the configuration; its relative paths are beside it */
   const char *dir;        /* the run's folder, created if it does not exist */
@@ -53,15 +55,17 @@ typedef struct mx_train_options {
   int n_threads;                                         /* 0: all processors */
   volatile sig_atomic_t *stop;                           /* set: end after this step; may be NULL */
   void (*report)(void *self, const mx_train_step *step); /* may be NULL */
-  /* Keys, a blank between, that are on and change no bit of the first step. Each training key and each KEY=VALUE of quant.set and quant.operands is
-   * set back by itself and every linear run again; loss.scale, loss.scaling, train.accumulate_dtype and model.smooth_swiglu are switched off and the
-   * gradients computed again; optimizer.clip by the norm; keys of another optimiser, schedule or switch by rule. May be NULL. */
+  /* Called with the keys, separated by blanks, that are on and yet change no bit of the first step. How each is tested: a training key, or a KEY=VALUE of
+   * quant.set and quant.operands, is set back by itself and every linear layer is run again; loss.scale, loss.scaling, train.accumulate_dtype and
+   * model.smooth_swiglu are switched off and the gradients computed again; optimizer.clip is compared with the norm; a key that only another optimiser,
+   * schedule or switch would read is known by a rule. May be NULL. */
+
   void (*warn)(void *self, const char *keys);
   void *self;
 } mx_train_options;
 
 /** Run a configuration. dir then holds config.json (every key, recipes written out), metrics.jsonl (a line per step), digests.txt,
- *  model.safetensors and state.safetensors, each complete or as it was before.
+ *  model.safetensors and state.safetensors. metrics.jsonl and digests.txt grow while the run goes on; the others are complete or as they were before.
  *  Returns MX_OK with *result filled; MX_ERR_KEY (an unknown key: the nearest ones are named), MX_ERR_CONFLICT, MX_ERR_ARG (a value out of range),
  *  MX_ERR_SHAPE (init or state has other shapes), MX_ERR_IO, MX_ERR_FORMAT, MX_ERR_NOMEM, each with a line in err.
  *  Threads: reentrant if each call has its own folder. */

@@ -1,4 +1,4 @@
-/** Test vectors as text: .mxv. SPEC section 8.
+/** Reads and writes test vectors as text: .mxv. SPEC section 8.
  *
  *  The text is ASCII with LF. Line 1 is `# mxv 1`; sorted lines `# key=value` follow; the last header line is `# columns NAME:BITS:COUNT ...`.
  *  Each case is one line: fixed-width lower-case hex, most significant digit first, element 0 first, one blank between numbers, ` | ` between
@@ -24,6 +24,7 @@ extern "C" {
 
 enum { MX_VECTOR_COLUMNS = 16, MX_VECTOR_NAME = 32 };
 
+/** A column: the numbers of one name, the same count in each case. */
 typedef struct mx_column {
   char name[MX_VECTOR_NAME]; /* letters, digits, _ . - */
   unsigned bits;             /* 1..64 */
@@ -41,6 +42,7 @@ typedef struct mx_vectors {
   size_t n_cases;
 } mx_vectors;
 
+/** Free the memory of *v and make it empty. */
 void mx_vectors_free(mx_vectors *v);
 
 /** Set a header line; an existing key is replaced. key: printable ASCII without '=' and blanks, not "columns", "end" or "mxv"; value:

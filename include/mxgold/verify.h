@@ -1,4 +1,4 @@
-/** Verification: suites of inputs, which spec a kernel follows, what differs. This includes all four headers. */
+/** Includes the four headers of verification: suites of inputs, faults, which spec a kernel follows, and what differs. */
 #ifndef MXGOLD_VERIFY_H
 #define MXGOLD_VERIFY_H
 

@@ -1,4 +1,4 @@
-/** Memory that calls keep between them, so that the next call of the same sizes allocates nothing. */
+/** Keeps memory between calls, so that the next call of the same sizes allocates nothing. */
 #ifndef MXGOLD_WORKSPACE_H
 #define MXGOLD_WORKSPACE_H
 
