@@ -97,20 +97,19 @@ class Diff:
 
 
 def _diff_of(report: dict[str, Any]) -> Diff:
-    patterns = tuple(v for k, v in report.items() if k.startswith("pattern "))
     return Diff(
         equal=report["equal"],
-        codes_differ=report["codes that differ"],
-        scales_differ=report["scales that differ"],
-        tensor_scales_differ=report["tensor scales that differ"],
-        values_differ=report["values that differ"],
-        zero_signs=report["signs of zero"],
+        codes_differ=report["codes_differ"],
+        scales_differ=report["scales_differ"],
+        tensor_scales_differ=report["tensor_scales_differ"],
+        values_differ=report["values_differ"],
+        zero_signs=report["zero_signs"],
         n_codes=report["codes"],
         n_scales=report["scales"],
-        rows_differ=report["rows that differ"],
-        blocks_differ=report["blocks that differ"],
-        layout=report.get("layout of B's scales"),
-        patterns=patterns,
+        rows_differ=report["rows_differ"],
+        blocks_differ=report["blocks_differ"],
+        layout=report.get("scale_layout"),
+        patterns=tuple(report["patterns"]),
         verdict=report.get("verdict", ""),
         examples=tuple(report.get("examples", ())),
         report=report,
@@ -261,8 +260,8 @@ def identity_of(report: dict[str, Any], expected: bool | None = None) -> Identit
         verdict=report["verdict"],
         reproduce=_program.command(["quantize", "IN", "-o", "OUT.safetensors", *report["reproduce"]]) if report["reproduce"] else "",
         expected=expected,
-        codes_differ=report["differing"]["codes"],
-        scales_differ=report["differing"]["scales"],
+        codes_differ=report["codes_differ"],
+        scales_differ=report["scales_differ"],
         undecided=tuple(report.get("undecided", ())),
         bug=report.get("bug"),
         nibble=report.get("nibble"),
@@ -453,13 +452,13 @@ def judgement_of(report: dict[str, Any]) -> Judgement:
     """From what `mxgold diff --gemm --json` says."""
     return Judgement(
         equal=report["equal"],
-        differ=report["outputs that differ"],
+        differ=report["outputs_differ"],
         outputs=report["outputs"],
-        judged_against=report["judged against"],
+        judged_against=report["judged_against"],
         verdict=report["verdict"],
         findings=tuple(report.get("findings", ())),
         models=tuple(report.get("models", ())),
-        regions=tuple(v for k, v in report.items() if k.startswith("where ")),
+        regions=tuple(report["where"]),
         examples=tuple(report.get("examples", ())),
         report=report,
     )

@@ -6,7 +6,11 @@
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/out.h"
+#include "cli/verify/beside.h"
+#include "cli/verify/confirm.h"
 #include "cli/verify/expect.h"
+#include "cli/verify/find.h"
+#include "cli/verify/kernel.h"
 #include "cli/verify/samples.h"
 #include "cli/verify/verdict.h"
 
@@ -15,9 +19,11 @@ struct args {
   cli_u64 block, threads;
   cli_f32 seconds;
   int json, quick;
-  const char *expect;
+  const char *expect, *confirm, *plugin, *preset;
   cli_list allow;
 };
+
+static const char *preset_names(size_t index) { return index < mx_preset_count() ? mx_preset_at(index)->name : NULL; }
 
 static const cli_option options[] = {
     {"input", 0, CLI_STRING, offsetof(struct args, in.input), "X", "what the kernel was given: .npy or FILE.safetensors:TENSOR", NULL},
@@ -32,9 +38,15 @@ static const cli_option options[] = {
     {"transpose", 0, CLI_FLAG, offsetof(struct args, in.transpose), NULL, "the kernel quantised the transpose of the input", NULL},
     {"block", 0, CLI_U64, offsetof(struct args, block), "N", "columns of a block; found from the shapes by default", NULL},
     {"expect", 0, CLI_STRING, offsetof(struct args, expect), "PRESET",
-     "what the kernel should do: tried first, and exit status 0 is for its bytes alone", NULL},
+     "what the kernel should do: tried first, and exit status 0 is for its bytes alone", preset_names},
     {"allow", 0, CLI_LIST, offsetof(struct args, allow), "FAULT",
      "with --expect: a fault that the kernel is known to have, as for quantize --fault; twice for two", NULL},
+    {"confirm", 0, CLI_STRING, offsetof(struct args, confirm), "OTHER.safetensors",
+     "another launch of the kernel, on another input (tensors as of --output): the answer must give its bytes too", NULL},
+    {"plugin", 0, CLI_STRING, offsetof(struct args, plugin), "KERNEL.so",
+     "run this kernel (include/mxgold/plugin.h) on inputs that tell, and hold the answer to fresh ones", NULL},
+    {"preset", 0, CLI_STRING, offsetof(struct args, preset), "PRESET",
+     "with --plugin: the spec that the kernel is asked for; that of --expect by default, else ocp-mxfp4", preset_names},
     {"quick", 0, CLI_FLAG, offsetof(struct args, quick), NULL, "leave out the keys that the data cannot decide", NULL},
     {"seconds", 0, CLI_F32, offsetof(struct args, seconds), "S",
      "search for at most this many seconds of one thread's processor time; 10 by default", NULL},
@@ -43,196 +55,57 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What an answer leaves unexplained; if it names a bug, what that bug leaves unexplained. */
-static uint64_t wrong(const mx_identity *id) {
-  if (id->bug.name) return 4 * id->bug.scales + id->bug.codes + id->bug.tensor_scales;
-  return 4 * id->scales_differ + id->codes_differ + id->nan_codes_differ + id->values_differ + id->tensor_scales_differ;
-}
+/* What the kernel should do: a preset, and faults that it may have. */
+typedef struct expectation {
+  const char *preset;
+  mx_spec spec;
+  mx_fault faults[MX_FAULTS];
+  size_t n_faults;
+  int met; /* 1: the kernel gives its bytes */
+} expectation;
 
-/* Another packing is the answer only if it is exact or leaves far less unexplained: some order always leaves a little less than another. */
-static int is_better(const mx_identity *other, const mx_identity *id) {
-  if (other->exact || id->exact) return other->exact > id->exact; /* a spec is a better answer than a bug */
-  return !wrong(other) ? wrong(id) != 0 : 4 * wrong(other) < wrong(id);
-}
-
-/* Beside the layouts of SPEC 5: block columns one after the other. */
-enum { COLUMN_MAJOR = MX_LAYOUT_COUNT, LAYOUTS };
-
-/* For scales that are stored in a kernel's layout but were read as rows: makes a copy of each sample with its scales in row order. 0 if the sizes do
- * not fit. */
-static int straighten(mx_sample *to, void **memory, samples *s, int layout, size_t block) {
-  for (size_t i = 0; i < s->n; i++) {
-    const mx_sample *m = &s->at[i];
-    const size_t kb = (m->cols + block - 1) / block;
-    to[i] = *m;
-    const size_t size = layout == COLUMN_MAJOR ? m->rows * kb : mx_layout_size((mx_layout)layout, m->rows, kb);
-    if (m->scale_bytes != 1 || size != m->scale_rows * m->scale_cols) return 0;
-    uint8_t *straight = memory[i] = malloc(m->rows * kb + 1);
-    s->no_memory |= !straight;
-    if (!straight) return 0;
-    if (layout != COLUMN_MAJOR) mx_layout_unpack(straight, (mx_layout)layout, m->scales, m->rows, kb);
-    for (size_t k = 0; layout == COLUMN_MAJOR && k < m->rows * kb; k++) straight[k] = ((const uint8_t *)m->scales)[k % kb * m->rows + k / kb];
-    to[i].scales = straight;
-    to[i].scale_rows = m->rows;
-    to[i].scale_cols = kb;
-  }
-  return 1;
-}
-
-/* Another packing is tried only if codes are wrong everywhere: it cannot explain a few wrong ones. */
-static int mostly_wrong(const mx_identity *id) {
-  if (id->stochastic) return 0;
-  return (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values || id->scales_differ * 8 > id->n_scales;
-}
-
-/* A bug that gives every byte. */
-static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
-/* An answer that another packing would explain better: codes, or scales, that stand in another order. */
-static int is_order(const mx_identity *id) { return is_told(id) && !strcmp(id->bug.name, "another order"); }
-
-/* mx_identify() of one way to read the samples: that it has no answer may be an answer, that memory is short is none, and is remembered. */
-static mx_status attempt(mx_identity *id, samples *s, const mx_sample *at, const mx_identify_options *o, mx_error *err) {
-  const mx_status status = mx_identify(id, at, s->n, o, err);
-  s->no_memory |= status == MX_ERR_NOMEM;
-  return status;
-}
-
-static mx_status try_layouts(mx_identity *best, const char **name, samples *s, const mx_identify_options *o) {
-  static const size_t blocks[] = {32, 16};
-  for (int l = 1; l < LAYOUTS; l++)
-    for (size_t b = 0; b < 2; b++) {
-      mx_sample *straight = calloc(s->n, sizeof *straight);
-      void **memory = calloc(s->n, sizeof *memory);
-      mx_identity id;
-      s->no_memory |= !straight || !memory;
-      if (straight && memory && straighten(straight, memory, s, l, blocks[b]) && !attempt(&id, s, straight, o, NULL) &&
-          (!best->n_codes || is_better(&id, best))) {
-        *best = id;
-        *name = l == COLUMN_MAJOR ? "column-major" : mx_layout_name((mx_layout)l);
-      }
-      for (size_t i = 0; memory && i < s->n; i++) free(memory[i]);
-      free(memory);
-      free(straight);
-      if (best->n_codes && best->exact) return MX_OK;
-    }
-  return best->n_codes ? MX_OK : MX_ERR_SHAPE;
-}
-
-static const struct {
-  int scale;
-  const char *name;
-} values_of_codes[] = {{MX_SCALE_E8M0, "values of e8m0"}, {MX_SCALE_E4M3, "values of e4m3"}, {MX_SCALE_UE5M3, "values of ue5m3"}};
-
-/* What scales that are stored as numbers give if they are those of codes. */
-typedef struct reading {
+/* An answer from end to end. */
+typedef struct answer {
   mx_identity id;
-  int any;   /* some format has all of them */
-  size_t of; /* the one that leaves least: into values_of_codes */
-} reading;
+  reading how;
+  held held;
+  expectation e;
+  const char *plugin;
+  size_t declined; /* tensors, of those that the plugin was given */
+} answer;
 
-/* Scales that are stored as numbers may stand for codes of a scale format: then every byte is found soon. 1 if they do; else the numbers stay, and
- * near is the format that comes nearest. */
-static int scale_values(mx_identity *id, reading *near, const char **name, samples *s, const mx_identify_options *o) {
-  mx_sample *as_they_are = s->n && s->at[0].scales ? malloc(s->n * sizeof *s->at) : NULL;
-  s->no_memory |= s->n && s->at[0].scales && !as_they_are;
-  mx_identify_options quick = *o;
-  int found = 0;
-  *near = (reading){.any = 0};
-  quick.seconds = (o->seconds > 0 ? o->seconds : 10) / 4;
-  if (as_they_are) memcpy(as_they_are, s->at, s->n * sizeof *s->at);
-  for (size_t i = 0; as_they_are && i < sizeof values_of_codes / sizeof values_of_codes[0] && !found; i++) {
-    const int given = samples_encode_scales(s, values_of_codes[i].scale) && !attempt(id, s, s->at, &quick, NULL);
-    found = given && id->exact;
-    if (given && (!near->any || wrong(id) < wrong(&near->id))) *near = (reading){*id, 1, i};
-    if (!found) memcpy(s->at, as_they_are, s->n * sizeof *s->at);
-  }
-  free(as_they_are);
-  if (found) *name = values_of_codes[near->of].name;
-  return found;
+static verdict_more more_of(const answer *w) {
+  return (verdict_more){.nibble = reading_nibble(&w->how),
+                        .layout = w->how.layout,
+                        .turned = w->how.turned,
+                        .held = &w->held,
+                        .expected = w->e.preset ? &w->e.met : NULL,
+                        .plugin = w->plugin};
 }
 
-/* Columns of a block of an answer, 0: it has no such number. */
-static size_t block_of(const mx_identity *id) { return id->spec.block_cols > 0 ? (size_t)id->spec.block_cols : id->spec.block_cols ? 0 : 32; }
-
-/* Shares of the time limit that the file as it lies gets: half where scales that were read as values have come near already, for their answer may be the
- * better one and has had its time; more where the order of nibbles is stated, since then fewer orders are left to try; most where codes leave other
- * orders and layouts, which show soon; the whole where nothing else can be tried. Any more, and a wrong packing would eat the time of the right one. */
-static const double SHARE_BESIDE_VALUES = 0.5, SHARE_OF_STATED = 0.7, SHARE_OF_CODES = 0.85;
-
-/* The time limit where none is given, in seconds, and what part of it one other packing gets: a right one shows within that. */
-enum { SECONDS = 10, PACKING_PART = 20 };
-
-/* The file is tried as it lies, with the order of nibbles that numbers and codes suggest; else in another order; with the scales in another layout;
- * transposed. */
-static int find(mx_identity *id, samples *s, const mx_identify_options *first, const char **nibble, const char **layout) {
-  static const char *const names[] = {"low_first", "high_first", "half_block"};
-  mx_error err = {0};
-  const float all = first->seconds > 0 ? (float)first->seconds : SECONDS;
-  size_t block = (size_t)first->block_cols;
-  int best = samples_likely_nibble(s, &block);
-  if (best > 0 && !samples_repack(s, best, block ? block : 32)) best = s->nibble;
-  reading near;
-  const int values = scale_values(id, &near, layout, s, first);
-  mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
-  most.seconds = (double)all * (near.any ? SHARE_BESIDE_VALUES : s->nibble >= 0 ? SHARE_OF_STATED : s->at[0].codes ? SHARE_OF_CODES : 1);
-  shorter.seconds = (double)all / PACKING_PART;
-  mx_status status = values ? MX_OK : attempt(id, s, s->at, &most, &err);
-  if (!values && near.any && (status || (!id->exact && wrong(&near.id) <= wrong(id))) &&
-      samples_encode_scales(s, values_of_codes[near.of].scale))
-    *id = near.id, *layout = values_of_codes[near.of].name, status = MX_OK;
-  if (best == MX_NIBBLE_HALF_BLOCK && !status && id->exact && block_of(id) != block) { /* halves of something else: no key says that */
-    best = MX_NIBBLE_LOW_FIRST;
-    status = samples_repack(s, best, 32) ? attempt(id, s, s->at, &most, &err) : MX_ERR_NOMEM;
-  }
-  const int order = !status && is_order(id), told = !status && is_told(id) && !(order && id->codes_differ), tried = best;
-  if (!first->block_cols && tried != MX_NIBBLE_HALF_BLOCK) block = !status && block_of(id) > 1 ? block_of(id) : 32;
-  for (int k = 0; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
-    mx_identity other;
-    if (k == tried) continue;
-    if (!samples_repack(s, k, block)) break;
-    if (!attempt(&other, s, s->at, o, NULL) && is_better(&other, id) &&
-        (k != MX_NIBBLE_HALF_BLOCK || !other.exact || block_of(&other) == block))
-      *id = other, best = k;
-  }
-  if (best >= 0 && s->nibble != best) samples_repack(s, best, block); /* what is tried next is tried in the best order */
-  if ((status || (!id->exact && (order ? id->scales_differ != 0 : !told) && mostly_wrong(id))) && s->at[0].codes) {
-    mx_identity other = {0};
-    if (!status) other = *id;
-    if (!try_layouts(&other, layout, s, o)) *id = other, status = MX_OK;
-  }
-  if (!status && !id->exact && !told && mostly_wrong(id) && samples_turn(s)) {
-    mx_identity other;
-    if (!attempt(&other, s, s->at, o, NULL) && is_better(&other, id)) {
-      *id = other, s->turned = 1;
-      if (id->exact) { /* the rule is right, what it reads is not */
-        id->bug = (mx_bug){.name = "transposed", .text = "quantises the transpose of the input", .preset = id->preset, .spec = id->spec};
-      }
-    }
-  }
-  if (s->no_memory) return cli_error("out of memory");
-  if (!*layout) *layout = s->layout;
-  if (best >= 0) *nibble = names[best];
-  if (best > 0) id->spec.nibble = best;
-  return status ? cli_fail(&err) : CLI_FINE;
-}
-
-static int print_text(const mx_identity *id, const char *nibble, const char *layout, int turned) {
+static int print_text(const answer *w) {
+  const mx_identity *id = &w->id;
+  const verdict_more more = more_of(w);
   out *o = out_new();
   char text[4096], sentence[2048];
   mx_spec_print(text, sizeof text, &id->spec, 0);
-  verdict_sentence(sentence, sizeof sentence, id);
+  verdict_with(sentence, sizeof sentence, id, &more);
+  const int reproduces = verdict_reproduces(id) && !verdict_is_withdrawn(&more);
+  if (w->plugin) out_text(o, "plugin", w->plugin);
   out_answer(o, "exact", id->exact);
   out_text(o, "grade", verdict_grade(id));
+  if (w->e.preset) out_answer(o, "expected", w->e.met);
   out_text(o, "preset", id->preset ? id->preset : "none");
-  out_text(o, "spec", verdict_reproduces(id) ? text : "none");
+  out_text(o, "spec", reproduces ? text : "none");
   out_u64(o, "codes that differ", id->codes_differ + id->values_differ);
   if (id->zero_signs_differ) out_u64(o, "of them signs of zero", id->zero_signs_differ);
   out_u64(o, "scales that differ", id->scales_differ);
   if (id->nan_codes_differ) out_u64(o, "codes under a NaN scale that differ", id->nan_codes_differ);
   if (id->tensor_scales_differ) out_u64(o, "tensor scales that differ", id->tensor_scales_differ);
-  if (nibble) out_text(o, "nibble", nibble);
-  if (layout) out_text(o, "scale layout", layout);
-  if (turned) out_text(o, "input", "transposed");
+  if (more.nibble) out_text(o, "nibble", more.nibble);
+  if (more.layout) out_text(o, "scale layout", more.layout);
+  if (more.turned) out_text(o, "input", "transposed");
+  if (w->held.on) out_text(o, w->held.holds ? "holds on" : "does not hold on", w->held.on);
   char list[2048] = "";
   size_t n = 0;
   for (size_t i = 0; mx_key_name(i); i++)
@@ -255,8 +128,8 @@ static int print_text(const mx_identity *id, const char *nibble, const char *lay
     free(options_[i]);
   }
   char command[4200];
-  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, turned ? " --transpose" : "");
-  out_text(o, "reproduce", verdict_reproduces(id) ? command : "none");
+  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, more.turned ? " --transpose" : "");
+  out_text(o, "reproduce", reproduces ? command : "none");
   if (id->bug.name) out_text(o, "bug", id->bug.name);
   for (size_t i = 0; i < id->bug.n_faults; i++) {
     char fault[MX_FAULT_TEXT];
@@ -266,15 +139,6 @@ static int print_text(const mx_identity *id, const char *nibble, const char *lay
   out_text(o, "verdict", sentence);
   return out_print(o, 0);
 }
-
-/* What the kernel should do: a preset, and faults that it may have. */
-typedef struct expectation {
-  const char *preset;
-  mx_spec spec;
-  mx_fault faults[MX_FAULTS];
-  size_t n_faults;
-  int met; /* 1: the kernel gives its bytes */
-} expectation;
 
 static int read_expectation(expectation *e, const struct args *a) {
   mx_error err = {0};
@@ -289,12 +153,15 @@ static int read_expectation(expectation *e, const struct args *a) {
 }
 
 /* The answer without a search: the bytes are those of the preset, or of it with the faults that are allowed. */
-static int try_expectation(mx_identity *id, expectation *e, samples *s, int threads, const char **nibble) {
-  static const char *const names[] = {"low_first", "high_first", "half_block"};
+static int try_expectation(answer *w, samples *s, int threads) {
+  expectation *e = &w->e;
+  mx_identity *id = &w->id;
   size_t block = 0;
   const int order = samples_likely_nibble(s, &block);
   unexpected plain, faulty = {0};
+  if (s->turned) return CLI_FINE; /* of another input than was given */
   if (order > 0 && order != s->nibble && !samples_repack(s, order, block ? block : 32)) return CLI_FINE;
+  w->how = (reading){.nibble = order, .nibble_block = block ? block : 32, .scale_values = -1, .layout = s->layout};
   int rc = expect_count(&plain, s, &e->spec, NULL, 0, threads);
   if (!rc && !is_expected(&plain) && e->n_faults) rc = expect_count(&faulty, s, &e->spec, e->faults, e->n_faults, threads);
   if (rc) return rc == CLI_DIFFERS ? CLI_FINE : rc;
@@ -311,7 +178,6 @@ static int try_expectation(mx_identity *id, expectation *e, samples *s, int thre
                       .scales_differ = plain.scales,
                       .tensor_scales_differ = plain.tensor_scales};
   *(right ? &id->preset : &id->nearest) = e->preset;
-  if (order >= 0) *nibble = names[order];
   if (order > 0) id->spec.nibble = order;
   if (right) return CLI_FINE;
   mx_bug *b = &id->bug;
@@ -331,39 +197,144 @@ static int try_expectation(mx_identity *id, expectation *e, samples *s, int thre
   return CLI_FINE;
 }
 
+static int is_answered(const mx_identity *id) {
+  return id->exact || (id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales));
+}
+
+static mx_identify_options search_options(const struct args *a) {
+  return (mx_identify_options){.block_cols = a->block.given ? (int)a->block.v : 0,
+                               .n_threads = cli_threads(&a->threads),
+                               .seconds = a->seconds.v,
+                               .no_undecided = a->quick};
+}
+
+/* With what was expected first, without a search; what is found instead is said of it. */
+static int find(answer *w, samples *s, const mx_identify_options *o) {
+  const expectation *e = &w->e;
+  int rc = e->preset ? try_expectation(w, s, o->n_threads) : CLI_FINE;
+  if (rc || e->met) return rc;
+  rc = find_answer(&w->id, &w->how, s, o);
+  if (!rc && e->preset && !w->how.turned) rc = answer_beside(&w->id, s, &e->spec, e->preset, o->n_threads);
+  return rc;
+}
+
+/* The bytes of a kernel that lie in files. */
+static int from_files(answer *w, const struct args *a) {
+  samples s, other = {0};
+  const mx_identify_options o = search_options(a);
+  int rc = samples_open(&s, &a->in);
+  if (!rc && a->confirm) {
+    sample_options in = a->in;
+    in.input = in.codes = in.scales = in.dequantized = NULL;
+    in.output = a->confirm;
+    in.values = a->in.dequantized != NULL;
+    rc = samples_open(&other, &in);
+    if (!rc) rc = confirm_allows(&s, &other, a->confirm);
+  }
+  if (!rc) rc = find(w, &s, &o);
+  if (!rc && a->confirm) rc = confirm_answer(&w->id, &w->held, &other, &w->how, a->confirm, o.n_threads);
+  if (a->confirm) samples_close(&other);
+  samples_close(&s);
+  return rc;
+}
+
+/* What ordinary numbers say, and special ones too where a spec gives those as well; a fault is held to them. all: ordinary numbers come first. */
+static int find_of_plugin(answer *w, samples *all, size_t n_ordinary, const mx_identify_options *o) {
+  const size_t n = all->n;
+  all->n = n_ordinary;
+  int rc = find(w, all, o);
+  all->n = n;
+  if (rc || n == n_ordinary || !is_answered(&w->id)) return rc;
+  if (!w->id.exact) {
+    unexpected u = {0};
+    const mx_bug *b = &w->id.bug;
+    if (b->n_faults) rc = expect_count(&u, all, &b->spec, b->fault, b->n_faults, o->n_threads);
+    w->held.ordinary = !b->n_faults || rc == CLI_DIFFERS || !is_expected(&u);
+    return rc == CLI_TROUBLE ? rc : CLI_FINE;
+  }
+  answer with = *w;
+  with.e.met = 0;
+  rc = find(&with, all, o);
+  if (rc) return rc;
+  if (with.id.exact)
+    *w = with;
+  else
+    w->held.ordinary = 1;
+  return CLI_FINE;
+}
+
+/* A kernel that can be run: on inputs that tell, and the answer on others. */
+static int from_plugin(answer *w, const struct args *a) {
+  const plugin_limits limits = {.seconds = PLUGIN_SECONDS,
+                                .memory = (uint64_t)PLUGIN_MEMORY << 20,
+                                .file = (uint64_t)PLUGIN_FILE << 20,
+                                .processor_seconds = PLUGIN_PROCESSOR};
+  const mx_identify_options o = search_options(a);
+  const char *preset = a->preset ? a->preset : a->expect ? a->expect : "ocp-mxfp4";
+  samples s = {.nibble = -1}, other = {.nibble = -1};
+  mx_spec spec;
+  mx_error err;
+  if (mx_preset_find(&spec, preset, &err)) return cli_fail(&err);
+  if (mx_elem_format(spec.elem)->bits > 8)
+    return cli_error("identify: --plugin: elements of %s, expected at most 8 bits", mx_elem_format(spec.elem)->name);
+  int rc = kernel_samples(&s, &w->declined, a->plugin, &spec, KERNEL_ORDINARY, &limits);
+  const size_t n_ordinary = s.n;
+  if (!rc && !n_ordinary) rc = cli_error("%s: nothing was identified: the kernel declined all %zu tensors", a->plugin, w->declined);
+  if (!rc) rc = kernel_samples(&s, &w->declined, a->plugin, &spec, KERNEL_SPECIAL, &limits);
+  if (!rc) rc = kernel_samples(&other, &w->declined, a->plugin, &spec, KERNEL_FRESH, &limits);
+  if (!rc && !other.n) rc = cli_error("%s: the kernel declined all fresh tensors", a->plugin);
+  if (!rc) rc = find_of_plugin(w, &s, n_ordinary, &o);
+  if (!rc && !w->e.preset && !w->how.turned) rc = answer_beside(&w->id, &s, &spec, preset, o.n_threads);
+  const int ordinary = w->held.ordinary;
+  if (!rc) rc = confirm_answer(&w->id, &w->held, &other, &w->how, "fresh inputs", o.n_threads);
+  w->held.ordinary = ordinary;
+  if (!rc && ordinary && w->id.exact && w->id.grade == MX_GRADE_CONFIRMED) w->id.grade = MX_GRADE_FITS; /* not of all numbers */
+  if (ordinary) w->e.met = 0;
+  samples_close(&other);
+  samples_close(&s);
+  return rc;
+}
+
+static int check(const struct args *a) {
+  const sample_options *in = &a->in;
+  if (a->block.given && (a->block.v < 1 || a->block.v > 65536)) return cli_error("identify: --block: expected 1 to 65536");
+  if (a->seconds.given && !(a->seconds.v > 0)) return cli_error("identify: --seconds: expected more than 0");
+  if (a->preset && !a->plugin) return cli_error("identify: --preset needs --plugin; what the kernel should do goes to --expect");
+  if (a->plugin && (in->input || in->codes || in->scales || in->output || in->dequantized || a->confirm || in->transpose || in->packed))
+    return cli_error("identify: --plugin runs the kernel itself, and excludes files of what it gave");
+  return CLI_FINE;
+}
+
+static int identified(void *args) {
+  const struct args *a = args;
+  answer w = {.plugin = a->plugin};
+  int rc = read_expectation(&w.e, a);
+  if (!rc) rc = a->plugin ? from_plugin(&w, a) : from_files(&w, a);
+  if (rc) return rc;
+  const mx_identity *id = &w.id;
+  const int withdrawn = w.held.on && !w.held.holds;
+  if (w.e.preset && withdrawn) w.e.met = 0;
+  if (w.e.preset && !w.e.met) /* in another packing or layout it may be what was expected */
+    w.e.met = id->exact && id->grade == MX_GRADE_CONFIRMED && !w.how.turned && id->preset && !strcmp(id->preset, w.e.preset);
+  if (a->json) {
+    const verdict_more more = more_of(&w);
+    char *text = verdict_json(id, &more);
+    if (!text) return cli_error("out of memory");
+    puts(text);
+    free(text);
+  } else
+    rc = print_text(&w);
+  if (rc) return rc;
+  if (w.e.preset) return w.e.met ? CLI_FINE : CLI_DIFFERS;
+  return id->exact && id->grade == MX_GRADE_CONFIRMED && !w.how.turned ? CLI_FINE : CLI_DIFFERS;
+}
+
 static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   const struct args *a = args;
-  samples s;
-  mx_identity id;
-  const char *nibble = NULL, *layout = NULL;
-  expectation e;
-  const int refused = read_expectation(&e, a);
+  const int refused = check(a);
   if (refused) return refused;
-  int rc = samples_open(&s, &a->in);
-  const mx_identify_options o = {.block_cols = a->block.given ? (int)a->block.v : 0,
-                                 .n_threads = cli_threads(&a->threads),
-                                 .seconds = a->seconds.v,
-                                 .no_undecided = a->quick};
-  if (!rc && a->block.given && (a->block.v < 1 || a->block.v > 65536)) rc = cli_error("identify: --block: expected 1 to 65536");
-  if (!rc && a->seconds.given && !(a->seconds.v > 0)) rc = cli_error("identify: --seconds: expected more than 0");
-  if (!rc && e.preset) rc = try_expectation(&id, &e, &s, o.n_threads, &nibble);
-  if (!rc && !e.met) rc = find(&id, &s, &o, &nibble, &layout);
-  if (!rc && a->json) {
-    char *text = verdict_json(&id, nibble, layout, s.turned);
-    if (text)
-      puts(text);
-    else
-      rc = cli_error("out of memory");
-    free(text);
-  } else if (!rc)
-    rc = print_text(&id, nibble, layout, s.turned);
-  samples_close(&s);
-  if (rc) return rc;
-  if (e.preset && !e.met) /* in another packing or layout it may be what was expected */
-    e.met = id.exact && id.grade == MX_GRADE_CONFIRMED && !s.turned && id.preset && !strcmp(id.preset, e.preset);
-  if (e.preset) return e.met ? CLI_FINE : CLI_DIFFERS;
-  return id.exact && id.grade == MX_GRADE_CONFIRMED && !s.turned ? CLI_FINE : CLI_DIFFERS;
+  return a->plugin ? plugin_supervise(a->plugin, identified, args) : identified(args);
 }
 
 const cli_command cmd_identify = {
@@ -374,4 +345,4 @@ const cli_command cmd_identify = {
     "Codes inside a block whose scale is NaN do not count. Exit status 0 if every byte is explained by a spec that is confirmed, 1 if not: "
     "one that only fits these data, a fault, an input that was transposed, nothing known.\n"
     "With --expect, exit status 0 if the bytes are those of PRESET, whatever other presets give them too, or of PRESET with the faults of "
-    "--allow."};
+    "--allow. With --confirm the answer is run on another launch as well: with no wrong byte there it is confirmed, with one it is none."};

@@ -1,5 +1,4 @@
 /* Runs mxgold test --plugin KERNEL.so: a kernel against a preset on every suite. */
-#include <signal.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include "cli/base/cli.h"
 #include "mxgold/mxgold.h"
 #include "cli/base/out.h"
+#include "cli/verify/misdeed.h"
 #include "cli/verify/plugin.h"
 #include "cli/verify/report.h"
 #include "cli/spec/opts.h"
@@ -68,34 +68,10 @@ static void pass_on(heard *h, char *said, int declined) {
   }
 }
 
-static const char *signal_name(int number) {
-  static const struct {
-    int number;
-    const char *name;
-  } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGILL, "SIGILL"}, {SIGABRT, "SIGABRT"},
-               {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].number == number) return names[i].name;
-  return "another signal";
-}
-
 /* Findings that need no comparison: a crash, a hang, a write out of bounds. */
 static void misdeed(verdict *v, const plugin_result *got, const char *last, size_t rows, size_t cols) {
-  if (got->end == PLUGIN_SIGNAL && !*v->crash) snprintf(v->crash, sizeof v->crash, "%s%s", signal_name(got->signal), got->where);
-  if (got->end == PLUGIN_FAILED && !*v->crash)
-    snprintf(v->crash, sizeof v->crash, "returned %d%s%.120s", got->returned, *last ? ", " : "", last);
-  if (*v->said) return;
-  if (got->end == PLUGIN_SIGNAL)
-    snprintf(v->said, sizeof v->said, "Your kernel crashes on %zu x %zu: %s.", rows, cols, v->crash);
-  else if (got->end == PLUGIN_FAILED)
-    snprintf(v->said, sizeof v->said, "Your kernel fails on %zu x %zu: it returned %d%s%s.", rows, cols, got->returned,
-             *last ? " and said: " : "", last);
-  else if (got->end == PLUGIN_LATE)
-    snprintf(v->said, sizeof v->said, "Your kernel does not return in time on %zu x %zu.", rows, cols);
-  else if (got->end == PLUGIN_OUTSIDE)
-    snprintf(v->said, sizeof v->said, "Your kernel writes before or behind %s.", got->what);
-  else if (got->end == PLUGIN_EXIT)
-    snprintf(v->said, sizeof v->said, "Your kernel ends its own process.");
+  if ((got->end == PLUGIN_SIGNAL || got->end == PLUGIN_FAILED) && !*v->crash) misdeed_crash(v->crash, sizeof v->crash, got, last);
+  if (!*v->said) misdeed_words(v->said, sizeof v->said, got, last, rows, cols);
 }
 
 static int unwritten(const mx_tensor *t) {
@@ -134,10 +110,10 @@ static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const f
 }
 
 static plugin_limits limits_of(const struct args *a) {
-  return (plugin_limits){.seconds = a->seconds.given ? a->seconds.v : 10,
-                         .memory = (a->memory.given ? a->memory.v : 16384) << 20,
-                         .file = (a->file.given ? a->file.v : 1024) << 20,
-                         .processor_seconds = a->processor.given ? a->processor.v : 3600};
+  return (plugin_limits){.seconds = a->seconds.given ? a->seconds.v : PLUGIN_SECONDS,
+                         .memory = (a->memory.given ? a->memory.v : PLUGIN_MEMORY) << 20,
+                         .file = (a->file.given ? a->file.v : PLUGIN_FILE) << 20,
+                         .processor_seconds = a->processor.given ? a->processor.v : PLUGIN_PROCESSOR};
 }
 
 /* Codes between the last column and the end of its block; under a NaN scale no code counts. */
@@ -212,14 +188,7 @@ static void say_declined(char *said, size_t size, const verdict *v, size_t tenso
 
 static int bad(const verdict *v) { return v->wrong || v->crashed || v->late; }
 
-/* The loader begins with the path, as a rule. Without a slash it looks in the system's folders alone. */
-static int say_load(const char *plugin, const char *why) {
-  const size_t n = strlen(plugin);
-  if (!strncmp(why, plugin, n) && why[n] == ':') why += n + 1 + (why[n + 1] == ' ');
-  const int bare = !strchr(plugin, '/');
-  return cli_error("%s: cannot be loaded%s%s%s%s, expected a shared object that defines mxgold_quantize", plugin, *why ? ": " : "", why,
-                   bare ? "; for a file of this folder, --plugin ./" : "", bare ? plugin : "");
-}
+enum { TEST_SCHEMA = 2 };
 
 static int tested(void *args) {
   const struct args *a = args;
@@ -236,6 +205,8 @@ static int tested(void *args) {
   size_t n = 0, tensors = 0, declined = 0;
   int rc = d && v && h ? CLI_FINE : cli_error("out of memory"), differs = 0;
   out *o = out_new();
+  out_identifiers(o, NULL);
+  if (a->json) out_u64(o, "schema_version", TEST_SCHEMA);
   out_text(o, "plugin", a->plugin);
   out_table(o, "suites");
   for (int s = 0; s < MX_SUITE_COUNT && !rc; s++) {
@@ -244,7 +215,7 @@ static int tested(void *args) {
     if (mx_generate(&c, s, &spec, s == MX_SUITE_BOUNDARY ? 96 : 0, s == MX_SUITE_BOUNDARY ? 256 : 0, a->spec.seed.v, NULL)) continue;
     for (size_t i = 0; i < c.n && !v[s].trouble && v[s].late < 3; i++) one_tensor(&v[s], a, &spec, &c, i, d, h);
     mx_cases_free(&c);
-    if (v[s].trouble) rc = say_load(a->plugin, v[s].load);
+    if (v[s].trouble) rc = misdeed_load(a->plugin, v[s].load);
     row(o, mx_suite_name(s), &v[s]);
     snprintf(failure[n], sizeof failure[n], "%zu of %zu tensors wrong, %zu crashed%s%s, %zu late", v[s].wrong, v[s].tensors, v[s].crashed,
              *v[s].crash ? ": " : "", v[s].crash, v[s].late);

@@ -68,7 +68,7 @@ differs "alpha is forgotten" $judge d.npy --alpha 0.25 --c c.npy --bias bias.npy
 python3 - "$scratch/stdout" <<'P' || fail "diff --gemm --json"
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["equal"] is False and d["M, N, K"] == [24, 40, 100] and d["outputs"] == 960 and d["models tried"] > 40 and len(d["models"]) == 12, d
+assert d["equal"] is False and d["shape"] == [24, 40, 100] and d["outputs"] == 960 and d["models_tried"] > 40 and len(d["models"]) == 12, d
 P
 accepts "$mxgold" gemm a.safetensors b.safetensors -o d16.npy --out f16 --alpha 1e-6
 accepts $judge d16.npy --alpha 1e-6

@@ -54,7 +54,7 @@ differs "all at one position in the block" "$mxgold" diff a.safetensors b.safete
 says '^3  *0  *71 '
 grep -q '^4  *1  *7 ' "$scratch/stdout" && fail "--max 3 listed four"
 differs "values that differ         120" "$mxgold" diff a.safetensors b.safetensors --max 0
-differs '"blocks that differ": 120' "$mxgold" diff a.safetensors b.safetensors --max 1000 --json
+differs '"blocks_differ": 120' "$mxgold" diff a.safetensors b.safetensors --max 1000 --json
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["differences"]) == 120, len(d["differences"])' "$scratch/stdout" || fail "--max 1000"
 refuses "mxgold: diff: --max 1000001, expected at most 1000000" "$mxgold" diff a.safetensors b.safetensors --max 1000001
 # B of others: no metadata; scales padded in a layout
@@ -160,7 +160,7 @@ with open("big2.safetensors", "r+b") as f:
         f.write(b"\x10")
 p = subprocess.run([sys.argv[1], "diff", "big.safetensors", "big2.safetensors", "--input", "bigx.safetensors", "--json"], stdout=subprocess.PIPE)
 d = json.loads(p.stdout)
-assert p.returncode == 1 and d["codes that differ"] == 2 and d["examples"][1]["row"] in (0, rows - 1), d
+assert p.returncode == 1 and d["codes_differ"] == 2 and d["examples"][1]["row"] in (0, rows - 1), d
 used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 assert used < 96 << 10, "%d KiB" % used
 P
@@ -182,7 +182,7 @@ differs "0x3    0x8A     0x85     0x85" "$mxgold" diff codes.safetensors others.
 says '^ *0x85 '
 says '^0x0 *0x8  *1$'
 grep -q 'code <code>0x3</code> under scale <code>0x85</code>, .* actual <code>0x8A</code> under <code>0x85</code>' codes.html || fail "codes in the report"
-differs '"code A": 3, "code B": 138, "scale A": 133, "scale B": 133' "$mxgold" diff codes.safetensors others.safetensors --json
+differs '"code_a": 3, "code_b": 138, "scale_a": 133, "scale_b": 133' "$mxgold" diff codes.safetensors others.safetensors --json
 python3 - r1.html r2.html r3.html <<'P' || fail "the HTML report"
 import html.parser, sys
 class Check(html.parser.HTMLParser):

@@ -2,11 +2,13 @@
 : "${scratch:?run by tests/run-cli.sh}"
 python=${PYTHON:-python3}
 
-# again FILE [OPTION...]: identify --json of OPTIONs is exact; its reproduce options and its spec give the codes and scales of FILE
+# again FILE [OPTION...]: identify --json of OPTIONs is exact; its reproduce options and its spec give the codes and scales of FILE. Its exit status is
+# $status, 0 if that is empty.
 again() {
   local file=$1
   shift
-  "$mxgold" identify "$@" --seconds 100 --json >found.json 2>"$scratch/stderr" || fail "not exact: identify $*: $(cat "$scratch/stderr" found.json | head -5)"
+  "$mxgold" identify "$@" --seconds 100 --json >found.json 2>"$scratch/stderr"
+  [ $? = "${status:-0}" ] || fail "not exact: identify $*: $(cat "$scratch/stderr" found.json | head -5)"
   "$python" - <<'PY' >options || fail "no options: $*"
 import json
 found = json.load(open("found.json"))
@@ -80,8 +82,12 @@ for scales in column cube values; do
 done
 "$mxgold" identify --input x.npy --codes codes.npy --scales values.npy | grep -q '^scale layout  *values of e8m0' || fail "scales as values are not named"
 accepts "$mxgold" quantize x.npy -o out.safetensors --preset modelopt-mxfp4 --transpose
-again out.safetensors --input x.npy --output out.safetensors
-"$mxgold" identify --input x.npy --output out.safetensors | grep -q '^input  *transposed' || fail "the transpose is not named"
+status=1 again out.safetensors --input x.npy --output out.safetensors
+unset status
+differs "Your kernel quantises the transpose of the input (transposed). Of that: Your kernel does what modelopt-mxfp4 does" "$mxgold" identify --input x.npy --output out.safetensors
+grep -q '^input  *transposed' "$scratch/stdout" && grep -q '^bug  *transposed' "$scratch/stdout" || fail "the transpose is not named: $(cat "$scratch/stdout")"
+differs '"name": "transposed"' "$mxgold" identify --input x.npy --output out.safetensors --expect modelopt-mxfp4 --json --quick
+accepts "$mxgold" identify --input x.npy --output out.safetensors --transpose --expect modelopt-mxfp4 --quick
 refuses "mxgold: codes: dtype f32, expected codes as integers; values go to --dequantized" "$mxgold" identify --input x.npy --codes x.npy --scales scales.npy
 
 # Values that libraries made of their own codes under a tensor scale, and nothing else.
@@ -248,5 +254,7 @@ accepts "$mxgold" identify --input e.safetensors:input --output nv.safetensors -
 accepts "$mxgold" identify --input e.safetensors:input --output late.safetensors --expect ocp-mxfp4 --allow "rows%4=3: scale store <- row -1"
 grep -q "^fault  *rows%4=3: scale store <- row -1" "$scratch/stdout" || fail "an allowed fault is not said: $(cat "$scratch/stdout")"
 differs "scales in another place" "$mxgold" identify --input e.safetensors:input --output late.safetensors --expect ocp-mxfp4 --quick
-differs "ocp-mxfp4" "$mxgold" identify --input e.safetensors:input --output right.safetensors --expect quark-even --quick --seconds 2
+differs "Every byte is explained: your kernel does what quark-even does, except that scale.rule is floor" \
+  "$mxgold" identify --input e.safetensors:input --output right.safetensors --expect quark-even --quick
+differs "Your kernel does what ocp-mxfp4 does: every byte is the same." "$mxgold" identify --input e.safetensors:input --output right.safetensors --expect te-nvfp4 --quick
 refuses "mxgold: identify: --allow needs --expect" "$mxgold" identify --input e.safetensors:input --output right.safetensors --allow "all: code <- negate"

@@ -43,6 +43,7 @@ awk '!/^#/ && !done { $0 = substr($0, 1, length($0) - 1) (/0$/ ? "1" : "0"); don
 fits verify 1 "$mxgold" verify s.mxv t.mxv --json --junit v.xml
 junit v.xml "$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["columns"]))' "$scratch/stdout")" 1
 fits identify 0 "$mxgold" identify --input a.safetensors:input --output a.safetensors --json
+fits identify 1 "$mxgold" identify --input a.safetensors:input --output b.safetensors --expect ocp-mxfp4 --json
 accepts "$mxgold" quantize a.safetensors:input --preset ocp-mxfp8-e4m3 -o g.safetensors
 accepts "$mxgold" gemm g.safetensors g.safetensors -o d.npy
 fits diff-gemm 0 "$mxgold" diff --gemm g.safetensors g.safetensors d.npy --json --junit g.xml
@@ -59,6 +60,8 @@ junit t.xml 1 0
 fits test 1 "$mxgold" test --plugin ./TIES.so --suite ties --json --junit t.xml
 junit t.xml 1 1
 fits test 1 "$mxgold" test --plugin ./BOUNDS.so --suite ties --json
+fits identify 0 "$mxgold" identify --plugin ./NONE.so --quick --json
+fits identify 1 "$mxgold" identify --plugin ./TIES.so --expect ocp-mxfp4 --quick --json
 fits models 0 "$mxgold" models --json
 fits models 0 "$mxgold" models cdna4/ --json
 for bad in '{}' '{"equal": 1, "cases": 0, "columns": []}' '{"equal": true, "cases": -1, "columns": []}' \

@@ -128,8 +128,8 @@ def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
     if found.examples:
         e = found.examples[0]
         where = (
-            f"first at row {e['row']}, column {e['column']}: x = {float(e.get('x', 'nan')):.9g}, expected {float(e['value A']):.9g} (code 0x{e['code A']:x}, "
-            f"scale 0x{e['scale A']:02x}), got {float(e['value B']):.9g} (code 0x{e['code B']:x}, scale 0x{e['scale B']:02x})"
+            f"first at row {e['row']}, column {e['column']}: x = {float(e.get('x', 'nan')):.9g}, expected {float(e['value_a']):.9g} (code 0x{e['code_a']:x}, "
+            f"scale 0x{e['scale_a']:02x}), got {float(e['value_b']):.9g} (code 0x{e['code_b']:x}, scale 0x{e['scale_b']:02x})"
         )
     elif found.scales_differ and want.micro is not None:
         where = "only scales or micro-scales differ: no code does"

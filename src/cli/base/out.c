@@ -1,4 +1,5 @@
 /* Keeps a document as a flat list of items, and prints it as aligned text or as JSON. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -74,6 +75,32 @@ void out_text(out *o, const char *key, const char *value) {
   for (char *p = text; p && *p; p++)
     if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?'; /* files' strings must not drive a terminal */
   add(o, PAIR, key, text, quote(value), 0);
+}
+
+void out_texts(out *o, const char *key, size_t n, const char *text, size_t stride, int json) {
+  char numbered[64], *list = strdup("["), *all = strdup("");
+  for (size_t i = 0; i < n && !json; i++) {
+    snprintf(numbered, sizeof numbered, "%s %zu", key, i + 1);
+    out_text(o, numbered, text + i * stride);
+  }
+  for (size_t i = 0; i < n && json; i++) {
+    char *one = quote(text + i * stride), *more = print("%s%s%s", list ? list : "", i ? ", " : "", one ? one : "\"\"");
+    free(one);
+    free(list);
+    list = more;
+  }
+  char *closed = list && json ? print("%s]", list) : NULL;
+  free(list);
+  if (json)
+    add(o, PAIR, key, all, closed, 0);
+  else
+    free(all);
+}
+
+void out_identifiers(out *o, const out_name *names) {
+  if (!o) return;
+  o->identifiers = 1;
+  o->names = names;
 }
 
 void out_u64(out *o, const char *key, uint64_t v) { add(o, PAIR, key, print("%" PRIu64, v), print("%" PRIu64, v), 1); }
@@ -218,7 +245,31 @@ static void print_text(const out *o) {
   }
 }
 
-static void print_key(const char *key) {
+/* "NaN codes ignored" as nan_codes_ignored; "that" is left out, what is no letter or digit becomes one underline. */
+static void identifier(char *to, size_t size, const char *key) {
+  size_t n = 0;
+  for (const char *p = key; *p && n + 1 < size;) {
+    if (!strncmp(p, " that ", 6)) p += 5;
+    if (isalnum((unsigned char)*p))
+      to[n++] = (char)tolower((unsigned char)*p);
+    else if (n && to[n - 1] != '_')
+      to[n++] = '_';
+    p++;
+  }
+  to[n] = 0;
+}
+
+static void print_key(const out *o, const char *key) {
+  char made[128];
+  if (o->identifiers) {
+    const out_name *name = o->names;
+    while (name && name->key && strcmp(name->key, key)) name++;
+    if (name && name->key)
+      snprintf(made, sizeof made, "%s", name->identifier);
+    else
+      identifier(made, sizeof made, key);
+    key = made;
+  }
   char *q = quote(key);
   printf("%s: ", q ? q : "\"\"");
   free(q);
@@ -248,7 +299,7 @@ static void print_json(const out *o) {
       printf("%s", first ? "" : ", ");
     else
       printf("%s\n%*s", first ? "" : ",", 2 * depth, "");
-    print_key(it->key);
+    print_key(o, it->key);
     first = 0;
     if (it->kind == PAIR) {
       fputs(it->json, stdout);

@@ -24,7 +24,16 @@ void out_object(out *o, const char *key);
 /** Ends out_table() or out_object(). They do not nest. */
 void out_end(out *o);
 
+/** Keys of JSON become identifiers: "codes that differ" is codes_differ, "code A" is code_a. names, ended by a row of zeros, has those that the rule
+ *  would make badly; NULL: none. It must outlive o. */
+typedef struct out_name {
+  const char *key, *identifier;
+} out_name;
+void out_identifiers(out *o, const out_name *names);
+
 void out_text(out *o, const char *key, const char *value);
+/** Texts under one key: an array in JSON; in text each under "key 1", "key 2". Nothing if there are none. */
+void out_texts(out *o, const char *key, size_t n, const char *text, size_t stride, int json);
 void out_u64(out *o, const char *key, uint64_t value);
 /** A code: 0x85 in text, as in reports, with at least so many digits; a number in JSON. */
 void out_hex(out *o, const char *key, uint64_t value, int digits);

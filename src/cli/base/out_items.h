@@ -16,7 +16,8 @@ typedef struct item {
 struct out {
   item *items;
   size_t n, room;
-  int failed;
+  int failed, identifiers;
+  const out_name *names; /* where identifiers, those that no rule makes of the key */
 };
 
 enum { MAX_COLUMNS = 32 };

@@ -152,10 +152,16 @@ static void nearest_models(out *o, const mx_judgement *j) {
   out_end(o);
 }
 
+enum { DIFF_GEMM_SCHEMA = 2 };
+/* Keys of JSON that no rule makes of the text. */
+static const out_name names[] = {{"M, N, K", "shape"}, {"signs of zero", "zero_signs"}, {0}};
+
 static int print(const diff_gemm_args *a, const mx_judgement *j, const char *verdict) {
   static const char *const distances[] = {"1 ulp", "2 ulps", "4 ulps", "16 ulps", "256 ulps", "65536 ulps", "more", "NaN or Inf"};
   const uint64_t shape[3] = {j->M, j->N, j->K};
   out *o = out_new();
+  out_identifiers(o, names);
+  if (a->json) out_u64(o, "schema_version", DIFF_GEMM_SCHEMA);
   out_answer(o, "equal", j->equal);
   out_shape(o, "M, N, K", shape, 3);
   out_text(o, "judged against", a->bound ? "the interval of every order of summation" : j->base);
@@ -164,11 +170,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
   out_u64(o, "NaN in one alone", j->nan_wrong);
   out_u64(o, "Inf in one alone", j->inf_wrong);
   out_u64(o, "signs of zero", j->zero_signs);
-  for (int i = 0; i < j->n_regions; i++) {
-    char key[24];
-    snprintf(key, sizeof key, "where %d", i + 1);
-    out_text(o, key, j->regions[i]);
-  }
+  out_texts(o, "where", (size_t)j->n_regions, j->regions[0], sizeof j->regions[0], a->json);
   const int bits = narrow(a, j);
   if (bits) out_u64(o, "accumulator bits", (uint64_t)bits);
   out_text(o, "verdict", verdict);

@@ -8,6 +8,8 @@
 #include "mxgold/mxgold.h"
 #include "cli/base/out.h"
 
+enum { DIFF_SCHEMA = 2 };
+
 static void example(out *o, const char *which, const mx_diff_example *e, int has_input) {
   uint32_t bits;
   char text[40];
@@ -98,9 +100,21 @@ static void pairs(out *o, const mx_difference *d) {
   out_end(o);
 }
 
+/* Keys of JSON that mxgold identify and Python have too, or that say more than an identifier should. */
+static const out_name names[] = {{"signs of zero", "zero_signs"},
+                                 {"NaN codes ignored", "nan_codes_differ"},
+                                 {"layout of B's scales", "scale_layout"},
+                                 {"scale of its block by each rule", "scales_by_rule"},
+                                 {"by position in the block", "by_position"},
+                                 {"by scale code of A", "by_scale_code"},
+                                 {"codes, A to B", "code_pairs"},
+                                 {0}};
+
 int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, const mx_diff_example *list, int has_input, const char *verdict,
                int json) {
   out *o = out_new();
+  out_identifiers(o, names);
+  if (json) out_u64(o, "schema_version", DIFF_SCHEMA);
   out_answer(o, "equal", d->equal);
   out_u64(o, "codes", d->n_codes);
   out_u64(o, "codes that differ", d->codes);
@@ -114,11 +128,7 @@ int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, 
   out_u64(o, "blocks that differ", d->blocks);
   if (d->padding) out_u64(o, "padding bytes that differ", d->padding);
   if (layout) out_text(o, "layout of B's scales", layout);
-  for (int i = 0; i < d->n_patterns; i++) {
-    char key[24];
-    snprintf(key, sizeof key, "pattern %d", i + 1);
-    out_text(o, key, d->patterns[i]);
-  }
+  out_texts(o, json ? "patterns" : "pattern", (size_t)d->n_patterns, d->patterns[0], sizeof d->patterns[0], json);
   if (*verdict) out_text(o, "verdict", verdict);
   if (d->codes) {
     out_table(o, "examples");

@@ -5,6 +5,8 @@
 #include "mxgold/mxgold.h"
 
 enum { PLUGIN_POISON = 0xA5 }; /* bytes of scales before the kernel writes them */
+/* What a kernel may take unless options say otherwise: seconds of a call, MiB of data and of a file, seconds of the processor. */
+enum { PLUGIN_SECONDS = 10, PLUGIN_MEMORY = 16384, PLUGIN_FILE = 1024, PLUGIN_PROCESSOR = 3600 };
 
 typedef enum plugin_end {
   PLUGIN_OK,

@@ -235,6 +235,60 @@ int samples_encode_scales(samples *s, int scale) {
   return s->n != 0;
 }
 
+int samples_straighten(mx_sample *to, samples *s, int layout, size_t block) {
+  for (size_t i = 0; i < s->n; i++) {
+    mx_sample m = s->at[i];
+    const size_t kb = (m.cols + block - 1) / block;
+    const int by_columns = layout == SAMPLES_COLUMN_MAJOR;
+    const size_t size = by_columns ? m.rows * kb : mx_layout_size((mx_layout)layout, m.rows, kb);
+    if (m.scale_bytes != 1 || size != m.scale_rows * m.scale_cols) return 0;
+    uint8_t *straight = own(s, m.rows * kb);
+    if (!straight) return 0;
+    if (!by_columns) mx_layout_unpack(straight, (mx_layout)layout, m.scales, m.rows, kb);
+    for (size_t k = 0; by_columns && k < m.rows * kb; k++) straight[k] = ((const uint8_t *)m.scales)[k % kb * m.rows + k / kb];
+    m.scales = straight;
+    m.scale_rows = m.rows;
+    m.scale_cols = kb;
+    to[i] = m;
+  }
+  return 1;
+}
+
+int samples_add(samples *s, const char *name, const float *x, size_t ld, const mx_tensor *t, const mx_spec *spec) {
+  const size_t n = t->rows * t->cols, n_codes = t->rows * t->code_stride, n_scales = t->scale_rows * t->scale_cols * t->scale_bytes;
+  const int bits = mx_elem_format(spec->elem)->bits;
+  mx_sample *m = add_sample(s, name);
+  float *mine = own(s, n * sizeof *mine);
+  uint8_t *scales = own(s, n_scales), *codes = own(s, bits == 4 ? n_codes : n);
+  struct packed_codes *packed = m && bits == 4 ? more_packed(s) : NULL;
+  if (!m || !mine || !scales || !codes || (bits == 4 && !packed)) return cli_error("out of memory");
+  for (size_t r = 0; r < t->rows; r++) memcpy(mine + r * t->cols, x + r * ld, t->cols * sizeof *mine);
+  memcpy(scales, t->scales, n_scales);
+  *m = (mx_sample){.rows = t->rows,
+                   .cols = t->cols,
+                   .ld = t->cols,
+                   .x = mine,
+                   .codes = codes,
+                   .scales = scales,
+                   .scale_rows = t->scale_rows,
+                   .scale_cols = t->scale_cols,
+                   .scale_bytes = t->scale_bytes,
+                   .has_tensor_scale = t->has_tensor_scale,
+                   .tensor_scale = t->tensor_scale};
+  if (bits != 4) {
+    uint32_t *wide = own(s, n * sizeof *wide);
+    if (!wide) return cli_error("out of memory");
+    mx_unpack_codes(wide, t, spec);
+    for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)wide[i];
+    return CLI_FINE;
+  }
+  memcpy(codes, t->codes, n_codes);
+  s->packed = packed;
+  s->packed[s->n - 1] = (struct packed_codes){codes, t->code_stride};
+  s->nibble = MX_NIBBLE_LOW_FIRST;
+  return samples_repack(s, MX_NIBBLE_LOW_FIRST, 32) ? CLI_FINE : cli_error("out of memory");
+}
+
 /* Scales as numbers: what they are, beside how they are stored. */
 static int keep_scale_values(samples *s, const mx_sample *m, const mx_array *a) {
   float **more = realloc(s->scale_values, s->n * sizeof *more);
@@ -357,13 +411,15 @@ static int from_file(samples *s, const mx_file *f, const char *suite, const samp
   if (!input) input = named(f, suite, "input");
   if (!input) input = named(f, suite, "x");
   if (!input) return cli_error("%s: no tensor input or x, expected one, or --input X", mx_file_path(f));
-  if (!codes || !scales) return cli_error("%s: no tensors codes and scales", mx_file_path(f));
+  if (o->values ? !values : !codes || !scales)
+    return cli_error("%s: no %s", mx_file_path(f), o->values ? "tensor dequantized" : "tensors codes and scales");
   mx_sample *m = add_sample(s, suite);
   if (!m) return cli_error("out of memory");
-  if (set_input(s, m, input, o->transpose) || set_codes(s, m, codes, o->packed) || set_scales(s, m, scales)) return CLI_TROUBLE;
+  if (set_input(s, m, input, o->transpose)) return CLI_TROUBLE;
+  if (o->values) return set_values(s, m, values);
+  if (set_codes(s, m, codes, o->packed) || set_scales(s, m, scales)) return CLI_TROUBLE;
   straighten_as_stated(s, m, f);
   set_tensor_scale(m, named(f, suite, "tensor_scale"));
-  (void)values;
   return CLI_FINE;
 }
 
@@ -372,7 +428,7 @@ static int whole_file(samples *s, const sample_options *o, const mx_array *input
   mx_file *f;
   if (mx_file_open(&f, o->output, &err)) return cli_fail(&err);
   s->files[s->n_files++] = f;
-  if (named(f, "", "codes")) return from_file(s, f, "", o, input);
+  if (o->values || named(f, "", "codes")) return from_file(s, f, "", o, input);
   for (size_t i = 0; i < mx_file_count(f); i++) {
     const char *name = mx_file_at(f, i)->name, *end = strrchr(name, '.');
     char suite[512];

@@ -9,6 +9,7 @@ typedef struct sample_options {
   const char *input, *codes, *scales, *output, *dequantized;
   cli_f32 tensor_scale; /* nan and inf are numbers here */
   int packed, transpose;
+  int values; /* 1: of the output, tensor dequantized, not codes and scales */
 } sample_options;
 
 /* Rows of packed codes as they are stored, so many bytes each. */
@@ -44,6 +45,14 @@ int samples_likely_nibble(const samples *s, size_t *block);
 
 /** Scales that are stored as numbers become codes of a format (MX_SCALE_*), if it has all of them; 0 if not. */
 int samples_encode_scales(samples *s, int scale);
+/** Beside the layouts of SPEC 5: block columns one after the other. */
+enum { SAMPLES_COLUMN_MAJOR = MX_LAYOUT_COUNT, SAMPLES_LAYOUTS };
+/** Scales that are stored in a kernel's layout but were read as rows: a copy of each sample with its scales in row order into to [n], which may be s->at.
+ *  block: columns of a block. 0 if the sizes do not fit. */
+int samples_straighten(mx_sample *to, samples *s, int layout, size_t block);
+/** One more sample, of what a kernel made of x [rows][cols], row stride ld, as a tensor of spec; everything is copied. Elements of at most 8 bits; those
+ *  of 4 stay packed, so that their order can be found. CLI_TROUBLE, said, if memory ran out. */
+int samples_add(samples *s, const char *name, const float *x, size_t ld, const mx_tensor *t, const mx_spec *spec);
 /** Square inputs become their transposes; 0 if some are not square. */
 int samples_turn(samples *s);
 

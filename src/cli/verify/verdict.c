@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 4096, VALUE = 160 }; /* had.signs has up to 128 digits */
+enum { TEXT = 4096, VALUE = 160, VERDICT_SCHEMA = 3 }; /* had.signs has up to 128 digits */
 
 /* Value of a key in "key=value key=value". */
 static void value_in(char *out, size_t size, const char *text, const char *key) {
@@ -214,6 +214,35 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
 }
 
+int verdict_is_withdrawn(const verdict_more *more) { return more->held && more->held->on && !more->held->holds; }
+
+/* Of a byte that another launch has otherwise: "the first in row 3, column 64". */
+static void place(char *out, size_t size, const held *h) {
+  const unexpected *u = &h->got;
+  *out = 0;
+  if (!u->codes && !u->scales) return;
+  snprintf(out, size, ", the first in%s%s row %zu, column %zu", *h->suite ? " " : "", *h->suite ? h->suite : "", u->row, u->col);
+}
+
+void verdict_with(char *out, size_t size, const mx_identity *id, const verdict_more *more) {
+  const held *h = more->held;
+  char where[300];
+  if (h && h->on && !h->holds) {
+    const unexpected *u = &h->got;
+    place(where, sizeof where, h);
+    snprintf(out, size,
+             "What gives every byte of the first launch does not hold on %s: %" PRIu64 " of %" PRIu64 " codes and %" PRIu64 " of %" PRIu64
+             " scales differ there%s%s. So it is no answer.",
+             h->on, u->codes, u->n_codes, u->scales, u->n_scales, u->tensor_scales ? ", and the tensor scale" : "", where);
+    return;
+  }
+  verdict_sentence(out, size, id);
+  const size_t n = strlen(out);
+  if (h && h->on && n < size)
+    snprintf(out + n, size - n, " That gives every byte of %s too.%s", h->on,
+             h->ordinary ? " But NaN, infinities, zeros or subnormal numbers it does not explain." : "");
+}
+
 static void append(char *out, size_t size, const char *text) {
   const size_t n = strlen(out);
   snprintf(out + n, size - n, "%s%s", *out ? " " : "", text);
@@ -295,7 +324,19 @@ static json_t *random_json(const mx_identity *id) {
   return out;
 }
 
-char *verdict_json(const mx_identity *id, const char *nibble, const char *layout, int turned) {
+/* {"on": ..., "holds": ..., counts, "first": {...}} */
+static json_t *confirm_json(const held *h) {
+  const unexpected *u = &h->got;
+  json_t *out = json_pack("{s:s,s:b,s:I,s:I,s:I}", "on", h->on, "holds", h->holds, "codes_differ", (json_int_t)u->codes, "scales_differ",
+                          (json_int_t)u->scales, "tensor_scales_differ", (json_int_t)u->tensor_scales);
+  if (u->codes || u->scales)
+    json_object_set_new(out, "first", json_pack("{s:s,s:I,s:I}", "suite", h->suite, "row", (json_int_t)u->row, "column", (json_int_t)u->col));
+  return out;
+}
+
+static void set_count(json_t *root, const char *key, uint64_t n) { json_object_set_new(root, key, json_integer((json_int_t)n)); }
+
+char *verdict_json(const mx_identity *id, const verdict_more *more) {
   char text[TEXT], value[VALUE];
   json_t *root = json_object(), *spec = json_object(), *undecided = json_array(), *reproduce = json_array();
   mx_spec_print(text, sizeof text, &id->spec, 1);
@@ -306,39 +347,44 @@ char *verdict_json(const mx_identity *id, const char *nibble, const char *layout
   }
   char *options[VERDICT_OPTIONS];
   const size_t n = verdict_options(options, id);
-  const int reproduces = verdict_reproduces(id);
+  const int withdrawn = verdict_is_withdrawn(more), reproduces = verdict_reproduces(id) && !withdrawn;
   for (size_t i = 0; i < n; i++) {
     if (reproduces) json_array_append_new(reproduce, json_string(options[i]));
     free(options[i]);
   }
-  if (turned && reproduces) json_array_append_new(reproduce, json_string("--transpose"));
-  json_object_set_new(root, "schema_version", json_integer(2));
+  if (more->turned && reproduces) json_array_append_new(reproduce, json_string("--transpose"));
+  json_object_set_new(root, "schema_version", json_integer(VERDICT_SCHEMA));
+  if (more->plugin) json_object_set_new(root, "plugin", json_string(more->plugin));
   json_object_set_new(root, "exact", json_boolean(id->exact));
   json_object_set_new(root, "grade", json_string(verdict_grade(id)));
+  json_object_set_new(root, "expected", more->expected ? json_boolean(*more->expected) : json_null());
   json_object_set_new(root, "preset", id->preset ? json_string(id->preset) : json_null());
-  const int far = is_far(id) && !id->bug.n_faults;
-  json_object_set_new(root, "spec", far ? json_null() : json_incref(spec));
+  const int none = withdrawn || (is_far(id) && !id->bug.n_faults);
+  json_object_set_new(root, "spec", none ? json_null() : json_incref(spec));
   json_decref(spec);
-  json_object_set_new(
-      root, "differing",
-      json_pack("{s:I,s:I}", "codes", (json_int_t)(id->codes_differ + id->values_differ), "scales", (json_int_t)id->scales_differ));
+  set_count(root, "codes", id->n_codes + id->n_values);
+  set_count(root, "codes_differ", id->codes_differ + id->values_differ);
+  set_count(root, "scales", id->n_scales);
+  set_count(root, "scales_differ", id->scales_differ);
+  set_count(root, "tensor_scales_differ", id->tensor_scales_differ);
   json_object_set_new(root, "undecided", undecided);
   json_object_set_new(root, "complete", json_boolean(id->complete));
   json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
-  if (id->zero_signs_differ) json_object_set_new(root, "zero_signs", json_integer((json_int_t)id->zero_signs_differ));
+  if (id->zero_signs_differ) set_count(root, "zero_signs", id->zero_signs_differ);
   if (id->blank) json_object_set_new(root, "blank_input", json_true());
-  if (id->bug.name) json_object_set_new(root, "bug", bug_json(&id->bug));
-  if (!id->exact)
+  json_object_set_new(root, "bug", id->bug.name ? bug_json(&id->bug) : json_null());
+  if (more->held && more->held->on) json_object_set_new(root, "confirm", confirm_json(more->held));
+  if (!id->exact && !withdrawn)
     json_object_set_new(
         root, "smallest_block",
         json_pack("{s:I,s:I,s:I}", "sample", (json_int_t)id->bad_sample, "row", (json_int_t)id->bad_row, "column", (json_int_t)id->bad_col));
   json_object_set_new(root, "reproduce", reproduce);
-  if (nibble) json_object_set_new(root, "nibble", json_string(nibble));
-  if (layout) json_object_set_new(root, "scale_layout", json_string(layout));
-  if (turned) json_object_set_new(root, "input_transposed", json_true());
+  if (more->nibble) json_object_set_new(root, "nibble", json_string(more->nibble));
+  if (more->layout) json_object_set_new(root, "scale_layout", json_string(more->layout));
+  if (more->turned) json_object_set_new(root, "input_transposed", json_true());
   char sentence[2048];
-  verdict_sentence(sentence, sizeof sentence, id);
+  verdict_with(sentence, sizeof sentence, id, more);
   json_object_set_new(root, "verdict", json_string(sentence));
   char *out = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
   json_decref(root);

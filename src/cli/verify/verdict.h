@@ -2,6 +2,7 @@
 #ifndef CLI_VERIFY_VERDICT_H
 #define CLI_VERIFY_VERDICT_H
 
+#include "cli/verify/confirm.h"
 #include "mxgold/mxgold.h"
 
 enum { VERDICT_OPTIONS = 128 };
@@ -18,7 +19,19 @@ void verdict_sentence(char *out, size_t size, const mx_identity *id);
  *  how many. no_effect (size bytes) gets the keys that nothing decides. */
 enum { VERDICT_SUITES = 8 };
 size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, const mx_identity *id);
-/** The JSON object of `identify --json`, malloc'ed; nibble and layout may be NULL. */
-char *verdict_json(const mx_identity *id, const char *nibble, const char *layout, int turned);
+/** What is said beside an identity; the zero struct: nothing. */
+typedef struct verdict_more {
+  const char *nibble, *layout; /* how codes and scales were packed; NULL where it does not matter */
+  int turned;                  /* the input was transposed */
+  const held *held;            /* what became of the answer on another launch, or NULL */
+  const int *expected;         /* whether the kernel gives the bytes that were expected; NULL: nothing was */
+  const char *plugin;          /* the kernel that was run, or NULL */
+} verdict_more;
+/** Did another launch speak against what was found, so that there is no answer? */
+int verdict_is_withdrawn(const verdict_more *more);
+/** verdict_sentence() with what another launch says of it. */
+void verdict_with(char *out, size_t size, const mx_identity *id, const verdict_more *more);
+/** The JSON object of `identify --json`, malloc'ed; NULL if memory ran out. */
+char *verdict_json(const mx_identity *id, const verdict_more *more);
 
 #endif

@@ -1,0 +1,85 @@
+/* Says an answer in terms of the spec that was expected. */
+#include "cli/verify/beside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/verify/expect.h"
+
+enum { TEXT = 4096 };
+
+/* The key=value of a spec that begin at *at; moves on. 0: there is none. */
+static int next_pair(char *out, size_t size, const char **at) {
+  *at += strspn(*at, " ");
+  const size_t n = strcspn(*at, " ");
+  if (!n) return 0;
+  snprintf(out, size, "%.*s", (int)n, *at);
+  *at += n;
+  return 1;
+}
+
+static const char *preset_of(const mx_spec *spec) {
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    mx_spec p;
+    if (!mx_preset_at(i)->alias_of && !mx_preset_find(&p, mx_preset_at(i)->name, NULL) && mx_spec_equal(&p, spec)) return mx_preset_at(i)->name;
+  }
+  return NULL;
+}
+
+int answer_beside_by(mx_identity *id, const mx_spec *base, const char *name, int (*gives)(void *, const mx_spec *), void *self) {
+  mx_spec best = id->spec;
+  char theirs[TEXT], mine[TEXT], a[256], b[256];
+  if (!id->exact || base->elem != best.elem || base->scale != best.scale || base->block_rows != best.block_rows ||
+      base->block_cols != best.block_cols)
+    return CLI_FINE;
+  mx_spec_print(theirs, sizeof theirs, base, 1);
+  int less = 1, changed = 0;
+  while (less) { /* a key may be free only once another one is */
+    const char *r = theirs, *s = mine;
+    mx_spec_print(mine, sizeof mine, &best, 1);
+    for (less = 0; next_pair(a, sizeof a, &r) && next_pair(b, sizeof b, &s);) {
+      char *equals = strchr(a, '=');
+      mx_spec t = best;
+      if (!strcmp(a, b) || !equals) continue;
+      *equals = 0;
+      if (mx_spec_set(&t, a, equals + 1, NULL) || mx_spec_check(&t, NULL)) continue;
+      const int same = gives(self, &t);
+      if (same < 0) return CLI_TROUBLE;
+      if (same) best = t, less = changed = 1;
+    }
+  }
+  int keys = 0;
+  const char *p = theirs, *q = mine;
+  mx_spec_print(mine, sizeof mine, &best, 1);
+  while (next_pair(a, sizeof a, &p) && next_pair(b, sizeof b, &q)) keys += strcmp(a, b) != 0;
+  if (id->preset && keys > 1) return CLI_FINE; /* a name says more than several keys */
+  id->spec = best;
+  if (changed || !id->preset) {
+    id->preset = preset_of(&best);
+    id->nearest = name;
+  }
+  return CLI_FINE;
+}
+
+typedef struct of_samples {
+  const samples *s;
+  int threads;
+  uint64_t nan_codes; /* of the last spec that gives the bytes */
+} of_samples;
+
+static int gives_samples(void *self, const mx_spec *spec) {
+  of_samples *o = self;
+  unexpected u;
+  const int rc = expect_count(&u, o->s, spec, NULL, 0, o->threads);
+  if (rc == CLI_TROUBLE) return -1;
+  if (rc || !is_expected(&u)) return 0;
+  o->nan_codes = u.nan_codes;
+  return 1;
+}
+
+int answer_beside(mx_identity *id, const samples *s, const mx_spec *base, const char *name, int threads) {
+  of_samples o = {s, threads, id->nan_codes_differ};
+  const int rc = answer_beside_by(id, base, name, gives_samples, &o);
+  id->nan_codes_differ = o.nan_codes;
+  return rc;
+}
