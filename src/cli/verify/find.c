@@ -100,9 +100,17 @@ static void say_transposed(mx_identity *id) {
       .name = "transposed", .text = "quantises the transpose of the input", .preset = id->preset ? id->preset : id->nearest, .spec = id->spec};
 }
 
+/* Shares of the time limit that the file as it lies gets: half where scales that were read as values have come near already, for their answer may be the
+ * better one and has had its time; more where the order of nibbles is stated, since then fewer orders are left to try; most where codes leave other
+ * orders and layouts, which show soon; the whole where nothing else can be tried. Any more, and a wrong packing would eat the time of the right one. */
+static const double SHARE_BESIDE_VALUES = 0.5, SHARE_OF_STATED = 0.7, SHARE_OF_CODES = 0.85;
+
+/* The time limit where none is given, in seconds, and what part of it one other packing gets: a right one shows within that. */
+enum { SECONDS = 10, PACKING_PART = 20 };
+
 int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_options *first) {
   mx_error err = {0};
-  const float all = first->seconds > 0 ? (float)first->seconds : 10;
+  const float all = first->seconds > 0 ? (float)first->seconds : SECONDS;
   size_t block = (size_t)first->block_cols;
   int best = samples_likely_nibble(s, &block);
   *how = (reading){.scale_values = -1};
@@ -110,8 +118,8 @@ int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_opt
   of_values near;
   const int values = scale_values(id, &near, s, first);
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
-  most.seconds = (double)all * (near.any ? 0.5 : s->nibble >= 0 ? 0.7 : s->at[0].codes ? 0.85 : 1);
-  shorter.seconds = (double)all / 20;
+  most.seconds = (double)all * (near.any ? SHARE_BESIDE_VALUES : s->nibble >= 0 ? SHARE_OF_STATED : s->at[0].codes ? SHARE_OF_CODES : 1);
+  shorter.seconds = (double)all / PACKING_PART;
   mx_status status = values ? MX_OK : attempt(id, s, s->at, &most, &err);
   if (values)
     as_values(how, near.of);
