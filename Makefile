@@ -1,7 +1,7 @@
 # mxgold: the only build file. `make help` lists the targets; all output goes to build/$(CONFIG)/.
 # CONFIG is release unless a prefix target (asan-, usan-, tsan-, clang-) sets it.
 
-ifdef MPI # mxgold sweep by the ranks of mpirun; mpicc knows where MPI's headers are
+ifdef MPI # mxgold sweep and ablate by the ranks of mpirun; mpicc knows where MPI's headers are
 CONFIG  ?= mpi
 CC      := mpicc
 CFLAGS  += -DMXGOLD_MPI

@@ -62,7 +62,7 @@ exhaustive-math: deps-test $(B)/tests/exhaustive_math ## all 2^32 floats through
 	$(B)/tests/exhaustive_math $(or $(ONLY),all)
 
 .PHONY: check-mpi
-check-mpi: $(BIN) ## a sweep by 1, 2 and 3 ranks of MPI, one of them killed, against one without MPI
+check-mpi: $(BIN) ## a sweep and an ablation by 1, 2 and 3 ranks of MPI, one of them killed, against ones without MPI
 	@tools/install-deps.sh --mode=$(INSTALL) mpi
 	@$(MAKE) -s MPI=1 build/mpi/mxgold
-	tests/sweep_mpi.sh build/mpi/mxgold $(BIN)
+	tests/mpi.sh build/mpi/mxgold $(BIN)

@@ -118,6 +118,7 @@ typedef struct ablate_result {
   unsigned char *front;    /* [tensors + 1][specs]: on the Pareto front, of the tensor and (last) of the means? */
   char (*digest)[33];      /* mx_digest of each tensor's values as binary32 */
   int repeats;             /* asked for; 0: 8 */
+  size_t found;            /* pairs that the state had */
 } ablate_result;
 
 static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t tensor, size_t spec) {
@@ -126,6 +127,7 @@ static inline const ablate_row *ablate_row_at(const ablate_result *r, size_t ten
 typedef struct ablate_sweep_options {
   int repeats, n_threads, refuse_nan;
   const char *state; /* NULL: none */
+  int only_measure;  /* into the state: intervals, means and order of the result are not made */
 } ablate_sweep_options;
 /** Measure every tensor under every spec: pairs of them on all processors, each pair on one. Free *out also after a failure. */
 int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs,
@@ -179,13 +181,15 @@ static inline int ablate_matters(const ablate_row *r) {
   return r->behind.low > 0 || r->behind.high < 0 || (ablate_is_lost(r) && r->behind.at > 0);
 }
 
-/** What was measured of tensors that are done, kept in a file so that a run that was stopped goes on. */
+/** What was measured of tensors that are done, kept in a file so that a run that was stopped goes on, or in a folder where each process has a file of its own. */
 typedef struct ablate_state {
   const char *path; /* NULL: none */
   char key[33];
 } ablate_state;
 /** Is the file a state, or is there none yet? Says so and returns CLI_TROUBLE if not: what is not a state is not written to. */
 int ablate_state_check(const char *path);
+/** Make the folder of a state of several processes. Says so and returns CLI_TROUBLE if a file is there. */
+int ablate_state_folder(const char *path);
 /** Pairs of one tensor: have [specs]; units [specs][ABLATE_UNITS], the first n_units of each. */
 typedef struct ablate_pairs {
   uint8_t *have;
@@ -197,6 +201,16 @@ void ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_pairs *pa
                        const ablate_specs *specs, int repeats);
 /** Add a pair, in one write. */
 mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const double *units, size_t n_units, mx_error *err);
+
+/* ---- Shares ---- */
+
+/** Measure the shard-th of so many shares of the tensors into the folder o->state, and print what was done. Shares of all calls hold every tensor once, and about as
+ *  many values each. */
+int ablate_shard(const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs, const ablate_sweep_options *o, size_t shard,
+                 size_t shards, int json);
+/** The same share for each rank of an MPI job, and nothing printed; when it returns all shares are there. A rank that fails ends the job. */
+int ablate_by_ranks(const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs, const ablate_sweep_options *o, int rank,
+                    int ranks);
 
 /* ---- Reports ---- */
 

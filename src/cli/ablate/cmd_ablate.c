@@ -1,5 +1,4 @@
-/* Runs mxgold ablate IN[:TENSOR]... --presets a,b,c: what a format, a rounding or a rotation does to tensors. --presets a,b,c: what a format, a
- * rounding or a rotation does to tensors. */
+/* Runs mxgold ablate IN[:TENSOR]... --presets a,b,c: what a format, a rounding or a rotation does to tensors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +7,14 @@
 #include "charts.h"
 #include "cli/base/files.h"
 #include "cli/base/out.h"
+#include "cli/base/ranks.h"
 #include "cli/base/shape.h"
 #include "products.h"
 #include "cli/spec/opts.h"
 
 struct args {
   cli_list in, set, operands;
-  const char *presets, *shape, *html, *chart, *state, *model, *include, *exclude;
+  const char *presets, *shape, *html, *chart, *state, *shard, *model, *include, *exclude;
   cli_u64 seed, repeats, threads;
   int json, csv, gemm, six, refuse_nan;
 };
@@ -52,7 +52,11 @@ static const cli_option options[] = {
      "error; with --gemm and --six errors and gains of the products",
      NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "REPORT.html", "write one page with tables and charts that needs no network", NULL},
-    {"state", 0, CLI_STRING, offsetof(struct args, state), "FILE", "keep results in FILE, and do not measure again what is already there",
+    {"state", 0, CLI_STRING, offsetof(struct args, state), "FILE",
+     "keep results in FILE, or in a folder, and do not measure again what is already there", NULL},
+    {"shard", 0, CLI_STRING, offsetof(struct args, shard), "I/N",
+     "measure the I-th of N shares of the tensors, I from 0, into the folder --state, where each process has a journal of its own, and report "
+     "nothing; the same command without --shard reports",
      NULL},
     {"refuse-nan", 0, CLI_FLAG, offsetof(struct args, refuse_nan), NULL,
      "refuse tensors with NaN or Inf; by default they are counted and left out", NULL},
@@ -60,7 +64,13 @@ static const cli_option options[] = {
     {0},
 };
 
-enum { MAX_EXTENT = 1 << 20 };
+enum { MAX_EXTENT = 1 << 20, MAX_SHARDS = 1 << 16 };
+
+/* Which share of the tensors is this call's. */
+typedef struct ablate_part {
+  size_t shard, shards; /* 0 of 0: no share was asked for */
+  int rank, ranks;
+} ablate_part;
 
 /* Models without parameters by their name, others as a matrix unit. */
 static int accumulation(ablate_products *p, const char *name) {
@@ -104,17 +114,22 @@ static int check_outputs(const struct args *a) {
   return a->chart || a->html ? gnuplot_check() : CLI_FINE;
 }
 
-static int sweep(const struct args *a, const cli_context *ctx, const ablate_tensors *tensors, const ablate_specs *specs) {
+static int sweep(const struct args *a, const cli_context *ctx, const ablate_part *p, const ablate_tensors *tensors, const ablate_specs *specs) {
   ablate_result result;
-  const ablate_sweep_options o = {(int)a->repeats.v, cli_threads(&a->threads), a->refuse_nan, a->state};
+  const ablate_sweep_options o = {(int)a->repeats.v, cli_threads(&a->threads), a->refuse_nan, a->state, 0};
   if (check_outputs(a)) return CLI_TROUBLE;
+  if (p->shards) return ablate_shard(ctx, tensors, specs, &o, p->shard, p->shards, a->json);
+  if (p->ranks > 1) {
+    const int rc = ablate_by_ranks(ctx, tensors, specs, &o, p->rank, p->ranks);
+    if (rc || p->rank) return rc;
+  }
   int rc = ablate_sweep(&result, ctx, tensors, specs, &o);
   if (!rc) rc = report(a, &result);
   ablate_result_free(&result);
   return rc;
 }
 
-static int with_tensors(const struct args *a, const cli_context *ctx, ablate_tensors *tensors) {
+static int with_tensors(const struct args *a, const cli_context *ctx, const ablate_part *part, ablate_tensors *tensors) {
   ablate_products p = {.presets = a->presets,
                        .set = &a->set,
                        .operands = &a->operands,
@@ -134,19 +149,49 @@ static int with_tensors(const struct args *a, const cli_context *ctx, ablate_ten
   ablate_specs specs;
   if (ablate_specs_make(&specs, a->presets, &a->set, a->seed.v, 0)) return CLI_TROUBLE;
   int rc = a->repeats.given && !ablate_specs_draw(&specs) ? ablate_refuse_repeats() : ablate_tensors_fit(tensors, &specs);
-  if (!rc) rc = sweep(a, ctx, tensors, &specs);
+  if (!rc) rc = sweep(a, ctx, part, tensors, &specs);
   ablate_specs_free(&specs);
+  return rc;
+}
+
+static int read_shard(ablate_part *p, const struct args *a) {
+  char rest;
+  if (!a->shard) return CLI_FINE;
+  if (sscanf(a->shard, "%zu/%zu%c", &p->shard, &p->shards, &rest) != 2 || p->shard >= p->shards || p->shards > MAX_SHARDS)
+    return cli_error("ablate: --shard %s: expected I/N, I from 0 to N - 1, N at most %d", a->shard, MAX_SHARDS);
+  if (!a->state) return cli_error("ablate: --shard measures into a folder that the shares have in common, expected --state DIR");
+  if (a->csv || a->html || a->chart) return cli_error("ablate: --shard reports nothing: --csv, --html and --png go with the call without it");
+  return CLI_FINE;
+}
+
+static int check_ranks(const ablate_part *p, const struct args *a) {
+  if (p->ranks < 2) return CLI_FINE;
+  if (a->gemm || a->six) return cli_error("ablate: --gemm and --six are of one layer, which ranks cannot share");
+  if (a->shard) return cli_error("ablate: --shard and mpirun both share the tensors out, expected one of the two");
+  return a->state ? CLI_FINE : cli_error("ablate: ranks measure into a folder that they have in common, expected --state DIR");
+}
+
+/* By the ranks of an MPI job, or alone. */
+static int by_ranks(const struct args *a, const cli_context *ctx, ablate_part *p, ablate_tensors *tensors) {
+  p->ranks = ranks_begin(&p->rank);
+  int rc = check_ranks(p, a);
+  if (!rc) rc = with_tensors(a, ctx, p, tensors);
+  if (rc) ranks_give_up(rc); /* of ranks that wait */
+  ranks_end();
   return rc;
 }
 
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   size_t rows = 0, cols = 0;
+  ablate_part p = {0};
   if (a->gemm && a->six) return cli_error("ablate: --gemm and --six exclude each other");
   if (!a->in.n) return cli_error("ablate: no input, expected IN[:TENSOR]... or gen:NAME");
   const int product = a->gemm || a->six;
   if (a->operands.n && !product) return cli_error("ablate: --operand goes with --gemm or --six");
   if ((a->include || a->exclude) && product) return cli_error("ablate: --include and --exclude do not go with --gemm or --six");
+  if (a->shard && product) return cli_error("ablate: --shard shares tensors out: it does not go with --gemm or --six");
+  if (read_shard(&p, a)) return CLI_TROUBLE;
   if (a->model && !product) return cli_error("ablate: --accum goes with --gemm or --six");
   if (a->json && a->csv) return cli_error("ablate: --json and --csv exclude each other");
   if (a->repeats.v > 1000000 || (a->repeats.given && !a->repeats.v))
@@ -161,7 +206,7 @@ static int run(const cli_context *ctx, void *args) {
   for (size_t i = 0; i < a->in.n && !rc; i++) /* operands of one product are drawn apart */
     rc = ablate_tensors_add(&tensors, a->in.items[i], rows, cols, a->seed.v + (product ? (uint64_t)i << 40 : 0));
   if (!rc && !tensors.n) rc = cli_error("ablate: --include and --exclude leave no tensor of floats");
-  if (!rc) rc = with_tensors(a, ctx, &tensors);
+  if (!rc) rc = by_ranks(a, ctx, &p, &tensors);
   ablate_tensors_free(&tensors);
   return rc;
 }

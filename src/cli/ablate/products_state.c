@@ -89,13 +89,11 @@ static void parse_one(double *value, void *self) {
 
 int ablate_layer_find(ablate_layer *a, const ablate_layers *l, size_t spec) {
   char key[33];
-  FILE *f = l->how->state ? fopen(l->how->state, "r") : NULL;
-  if (!f) return 0;
+  if (!l->how->state || !make_key(key, l, spec)) return 0;
   int found = 0;
-  char *line = NULL;
-  size_t room = 0;
-  const int known = make_key(key, l, spec);
-  while (known && !found && getline(&line, &room, f) > 0) {
+  state_reader all;
+  state_open(&all, l->how->state);
+  for (char *line; !found && (line = state_next(&all));) {
     if (strncmp(line, key, 32) || !state_line_whole(line)) continue;
     ablate_layer one = {0};
     text t = {line + 32, 0};
@@ -103,8 +101,7 @@ int ablate_layer_find(ablate_layer *a, const ablate_layers *l, size_t spec) {
     found = !t.bad && !*t.at;
     if (found) *a = one;
   }
-  free(line);
-  fclose(f);
+  state_close(&all);
   return found;
 }
 

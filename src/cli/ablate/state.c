@@ -80,7 +80,7 @@ static int read_line(ablate_row *row, size_t *spec, double *units, char *line, c
   int used;
   char key[33];
   const char *at;
-  if (!state_line_whole(line)) return 0; /* cut, or no longer what was written */
+  if (strncmp(line, s->key, sizeof s->key - 1) || !state_line_whole(line)) return 0; /* another tensor's; cut, or no longer what was written */
   if (sscanf(line, "%32s %zu %n", key, spec, &used) != 2 || strcmp(key, s->key) || *spec >= n_specs) return 0;
   return read_units(units, n_units, line + used, &at) == n_units && parse(row, at);
 }
@@ -88,10 +88,10 @@ static int read_line(ablate_row *row, size_t *spec, double *units, char *line, c
 void ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_pairs *pairs, const ablate_tensor *t, const char *digest,
                        const ablate_specs *specs, int repeats) {
   if (!s->path || !make_key(s, t, digest, specs, repeats)) return;
-  FILE *f = fopen(s->path, "r");
-  char *line = malloc(LINE);
+  state_reader all;
   double units[ABLATE_UNITS];
-  while (f && line && fgets(line, LINE, f)) {
+  state_open(&all, s->path);
+  for (char *line; (line = state_next(&all));) {
     size_t spec;
     ablate_row row = {0};
     if (!read_line(&row, &spec, units, line, s, specs->n, pairs->n_units)) continue;
@@ -101,8 +101,7 @@ void ablate_state_find(ablate_state *s, ablate_row *rows, const ablate_pairs *pa
     pairs->have[spec] = 1;
     memcpy(pairs->units + spec * ABLATE_UNITS, units, pairs->n_units * sizeof *units);
   }
-  if (f) fclose(f);
-  free(line);
+  state_close(&all);
 }
 
 mx_status ablate_state_add(const ablate_state *s, const ablate_row *row, const double *units, size_t n_units, mx_error *err) {

@@ -165,8 +165,10 @@ static mx_status keep(void *self, void *own, size_t piece, mx_error *err) {
   if (!b->have[spec])
     status = ablate_state_add(&b->state, &w->result->rows[piece], units_of(w, tensor) + spec * ABLATE_UNITS,
                               ablate_units_of(&w->result->tensors->at[tensor]), err);
+  else
+    w->result->found++;
   if (status || spec != n - 1) return status;
-  status = ablate_find_same(w->result, tensor, b->x, w->inner, err);
+  if (!w->o->only_measure) status = ablate_find_same(w->result, tensor, b->x, w->inner, err);
   clear(b);
   return status;
 }
@@ -278,7 +280,7 @@ static int run(work *w, const cli_context *ctx) {
   mx_error err;
   pipeline q = {.n_pieces = tensors->n, .self = w, .desk = new_desk, .leave = leave, .make = compare, .keep = kept};
   pipeline_share(&q, tensors->n, w->o->n_threads);
-  if (pipeline_run(&p, &err) || pipeline_run(&q, &err)) return cli_fail(&err);
+  if (pipeline_run(&p, &err) || (!w->o->only_measure && pipeline_run(&q, &err))) return cli_fail(&err);
   progress_end(&w->p);
   return CLI_FINE;
 }
@@ -293,7 +295,8 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
                          calloc(tensors->n * specs->n * ABLATE_UNITS, sizeof *out->units),
                          calloc((tensors->n + 1) * specs->n, 1),
                          calloc(tensors->n, sizeof *out->digest),
-                         o->repeats};
+                         o->repeats,
+                         0};
   work w = {.o = o, .result = out, .benches = calloc(tensors->n, sizeof *w.benches), .large = PTHREAD_MUTEX_INITIALIZER};
   if (!out->rows || !out->summary || !out->order || !out->units || !out->front || !out->digest || !w.benches) {
     free(w.benches);
@@ -309,6 +312,7 @@ int ablate_sweep(ablate_result *out, const cli_context *ctx, const ablate_tensor
     pthread_mutex_destroy(&w.benches[t].lock);
   }
   free(w.benches);
+  if (o->only_measure) return rc;
   for (size_t s = 0; s < specs->n && !rc; s++) out->summary[s] = summarize(out, s);
   if (!rc && ablate_find_front_of_all(out)) rc = cli_error("out of memory");
   if (!rc) qsort_r(out->order, tensors->n, sizeof *out->order, worse_first, out);

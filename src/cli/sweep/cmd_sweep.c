@@ -8,6 +8,7 @@
 #include "cli/base/cli.h"
 #include "cli/base/out.h"
 #include "cli/base/progress.h"
+#include "cli/base/ranks.h"
 #include "cli/base/stop.h"
 #include "mpi.h"
 #include "mxgold/sweep.h"
@@ -156,10 +157,10 @@ static int run(const cli_context *ctx, void *args) {
   }
   cli_stop_on_signals();
   int rank;
-  const int ranks = mpi_begin(&rank);
+  const int ranks = ranks_begin(&rank);
   if (rank) t.terminal = 0;
   status = execute(&result, sweep, &how, a, rank, ranks, &err);
-  mpi_end();
+  ranks_end();
   if (t.terminal) progress_clear();
   const int rc = rank ? CLI_FINE : status ? cli_fail(&err) : print_result(a, &t, &result);
   free(t.at);

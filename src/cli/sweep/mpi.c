@@ -8,19 +8,11 @@
 #ifdef MXGOLD_MPI
 #include <mpi.h>
 
+#include "cli/base/ranks.h"
+
 enum { ASK = 1, GIVE = 2 };
 /* What is asked with, and answered where nothing is left. */
 static const long ANOTHER = 0, LAST = -1;
-
-int mpi_begin(int *rank) {
-  int ranks;
-  MPI_Init(NULL, NULL);
-  MPI_Comm_rank(MPI_COMM_WORLD, rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks;
-}
-
-void mpi_end(void) { MPI_Finalize(); }
 
 static long ask(void *self) {
   long index;
@@ -67,10 +59,9 @@ static void hand_out(const size_t *left, size_t n, const mx_sweep_options *o, in
   }
 }
 
-/* A rank that can't go on ends the job: MPI has no other way to say so to ranks that wait. */
 static mx_status gone(int rank, mx_status status, const mx_error *err) {
   fprintf(stderr, "mxgold: sweep: rank %d: %s\n", rank, err->text);
-  MPI_Abort(MPI_COMM_WORLD, 2);
+  ranks_give_up(2);
   return status;
 }
 
@@ -80,7 +71,7 @@ mx_status mpi_sweep(mx_sweep_result *result, const mx_sweep *sweep, const mx_swe
   mx_status status = rank ? MX_OK : mx_sweep_lock_take(&lock, options, err);
   if (!rank && !status) status = mx_sweep_left(&left, &n, sweep, options, err);
   if (status) return gone(rank, status, err);
-  MPI_Barrier(MPI_COMM_WORLD); /* the folders are there now */
+  ranks_meet(); /* the folders are there now */
   if (rank) {
     if ((status = mx_sweep_work(sweep, options, ask, NULL, err))) return gone(rank, status, err);
     MPI_Send(&LAST, 1, MPI_LONG, 0, ASK, MPI_COMM_WORLD);
@@ -94,13 +85,6 @@ mx_status mpi_sweep(mx_sweep_result *result, const mx_sweep *sweep, const mx_swe
 }
 
 #else
-
-int mpi_begin(int *rank) {
-  *rank = 0;
-  return 1;
-}
-
-void mpi_end(void) {}
 
 mx_status mpi_sweep(mx_sweep_result *result, const mx_sweep *sweep, const mx_sweep_options *options, int rank, int ranks, mx_error *err) {
   (void)rank;
