@@ -82,24 +82,41 @@ mx_status mx_math_row_max(float *out, const float *x, size_t ldx, size_t rows, s
 
 static size_t used(size_t r, size_t cols, size_t causal) { return causal ? size_least(r % causal + 1, cols) : cols; }
 
+/* What the rows of a softmax have in common. */
+typedef struct softmax {
+  const mx_math_kernels *k;
+  float *y;
+  const float *x;
+  size_t ldy, ldx, cols, causal;
+  float scale;
+  double *log_sum; /* may be NULL */
+} softmax;
+
+static void softmax_row(const softmax *s, size_t r) {
+  const size_t n = used(r, s->cols, s->causal);
+  const float *from = s->x + r * s->ldx;
+  float *to = s->y + r * s->ldy;
+  const double m = n ? (double)s->k->max(from, n) : -INFINITY;
+  s->k->exp_below(to, from, n, (double)s->scale, m);
+  const double sum = row_sum(s->k, to, NULL, n);
+  s->k->times(to, n, 1 / sum);
+  for (size_t c = n; c < s->cols; c++) to[c] = 0;
+  if (s->log_sum) s->log_sum[r] = sum == sum && n ? (double)s->scale * m + s->k->log(sum) : n ? NAN : -INFINITY;
+}
+
 mx_status mx_math_softmax(float *y, size_t ldy, double *log_sum, const float *x, size_t ldx, size_t rows, size_t cols, float scale,
                           size_t causal, const mx_exec *exec) {
   const mx_status status = check(y, x, ldx, y, ldy, rows, cols);
   if (status) return status;
   if (!(scale > 0 && scale < INFINITY)) return MX_ERR_ARG;
-  const mx_math_kernels *k = mxi_math_kernels_for(exec);
   const int n_threads = mxi_math_threads(exec, rows * cols);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(n_threads) if (n_threads > 1)
-  for (size_t r = 0; r < rows; r++) {
-    const size_t n = used(r, cols, causal);
-    float *to = y + r * ldy;
-    const double m = n ? (double)k->max(x + r * ldx, n) : -INFINITY;
-    k->exp_below(to, x + r * ldx, n, (double)scale, m);
-    const double sum = row_sum(k, to, NULL, n);
-    k->times(to, n, 1 / sum);
-    for (size_t c = n; c < cols; c++) to[c] = 0;
-    if (log_sum) log_sum[r] = sum == sum && n ? (double)scale * m + k->log(sum) : n ? NAN : -INFINITY;
+  const softmax s = {mxi_math_kernels_for(exec), y, x, ldy, ldx, cols, causal, scale, log_sum};
+  if (n_threads < 2) { /* a region of one thread costs more than a short row */
+    for (size_t r = 0; r < rows; r++) softmax_row(&s, r);
+    return MX_OK;
   }
+#pragma omp parallel for schedule(dynamic, 16) num_threads(n_threads)
+  for (size_t r = 0; r < rows; r++) softmax_row(&s, r);
   return MX_OK;
 }
 

@@ -55,10 +55,15 @@ static void widen(const soft *w, const mx_spec *from, size_t i, size_t j, float 
 static void narrow(const soft *w, mx_tensor *out, const mx_spec *spec, uint8_t *codes, size_t r) {
   const mxi_blocks *b = &w->blocks;
   memset(codes, 0, out->cols_padded);
-  for (size_t c = 0; c < b->across * b->cols; c++)
-    codes[c] = (uint8_t)mx_code_at(&w->wide, &w->spec, r, c / b->cols * (b->cols + 1) + c % b->cols);
+  const uint8_t *wide = w->wide.codes + r * w->wide.code_stride;
+  const int nibbles = mx_elem_format(spec->elem)->bits == 4; /* the low one first, as spec_of() has it */
+  for (size_t j = 0; j < b->across; j++) {
+    const size_t from = j * (b->cols + 1);
+    uint8_t *to = codes + j * b->cols;
+    for (size_t c = 0; c < b->cols; c++) to[c] = nibbles ? wide[(from + c) / 2] >> ((from + c) % 2 * 4) & 15 : wide[from + c];
+  }
   uint8_t *line = out->codes + r * out->code_stride;
-  if (mx_elem_format(spec->elem)->bits == 4)
+  if (nibbles)
     mx_pack4(line, codes, out->cols_padded, spec->nibble, b->cols);
   else
     memcpy(line, codes, out->cols_padded);
