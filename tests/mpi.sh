@@ -55,7 +55,7 @@ for n in 1 2 3; do
   cmp "$scratch/want.json" "$scratch/ablate$n.json" || { echo "ablate by $n ranks: the report differs" >&2; exit 1; }
   journals=$(find "$scratch/ablate$n" -name '*.state' | wc -l)
   measured=$(cat "$scratch/ablate$n"/*.state | grep -cv '^mxgold ablate state$')
-  [ "$journals $measured" = "$n 72" ] || { echo "ablate by $n ranks: $journals journals, $measured measurements, expected $n and 72" >&2; exit 1; }
+  [ "$journals $measured" = "$n 60" ] || { echo "ablate by $n ranks: $journals journals, $measured measurements, expected $n and 60" >&2; exit 1; }
   echo "ablate by $n ranks: the report is the same"
 done
 ablate 3 stopped &
