@@ -396,14 +396,28 @@ static void keep_spec(void *self, int q, const mx_tensor *t, const mx_spec *spec
   if (q <= MX_Q2) forward_spec[q] = *spec;
 }
 
-/* After the switch dW = dY^T f(X), f(X) what Fprop made of X: to the bit without a rotation, and but for the rotation's rounding with one. */
+/* x to bfloat16, nearest, ties to even: half of what lies between two of its numbers is added to the bits, less one where the lower of them is even. */
+static float narrowed(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+  memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+
+/* After the switch dW = dY^T f(X), f(X) what Fprop made of X: to the bit without a rotation, and but for the rotation's rounding with one. In bfloat16 both
+ * are rounded to it first. */
 START_TEST(late_gradients_are_of_the_quantised_forward) {
+  const int is_narrow = _i >= 4;
   static const char *const keys[] = {"elem.round=rne", "elem.prescale=0.75,elem.round=sr", "had.size=16,had.sign=fresh",
                                      "had.size=32,had.sign=te"};
-  const mx_linear_recipe r = recipe_of(keys[_i]);
+  const mx_linear_recipe r = recipe_of(keys[_i % 4]);
   mxi_model *m = one_linear(&r);
   mx_error err;
   double loss;
+  mx_linear_recipe narrow; /* as long as m */
+  ck_assert_int_eq(mx_linear_resolve(&narrow, NULL, &(mx_linear_text){.recipe = "recipe-bf16"}, &err), MX_OK);
+  if (is_narrow) ck_assert_int_eq(mxi_model_late(m, &narrow, &err), MX_OK);
   const mxi_batch batch = {.B = TOKENS, .T = 1, .rows = TOKENS, .x = seen_x, .y = seen_dy};
   ck_assert_int_eq(mxi_model_keep_quantised(m), 0);
   m->late = MXI_LATE_BACKWARD;
@@ -424,7 +438,16 @@ START_TEST(late_gradients_are_of_the_quantised_forward) {
   ck_assert_int_eq(mx_fake_quantize(x, seen_x, TOKENS, WIDTH, &forward_spec[MX_Q1], &one, NULL, &err), MX_OK);
   for (int i = 0; i < WIDTH; i++) {
     float dw = 0;
-    for (int t = 0; t < TOKENS; t++) dw = fmaf((float)(2 * ((double)y[t] - (double)seen_dy[t]) / TOKENS), x[t * WIDTH + i], dw);
+    float narrow_dw = 0;
+    for (int t = 0; t < TOKENS; t++) {
+      const float dy = (float)(2 * ((double)y[t] - (double)seen_dy[t]) / TOKENS);
+      dw = fmaf(dy, x[t * WIDTH + i], dw);
+      narrow_dw = fmaf(narrowed(dy), narrowed(x[t * WIDTH + i]), narrow_dw);
+    }
+    if (is_narrow) {
+      ck_assert(dw != narrow_dw);
+      dw = narrow_dw;
+    }
     if (r.q[MX_Q1].had_size)
       ck_assert_float_eq_tol(m->g[i], dw, 1e-6f);
     else
@@ -643,7 +666,7 @@ int main(void) {
   tcase_add_test(t, rows_are_shuffled_as_the_specification_says);
   tcase_add_test(t, a_regression_is_linear);
   tcase_add_loop_test(t, noised_points_come_from_points, MXI_MOONS, MXI_SWISS_ROLL + 1);
-  tcase_add_loop_test(t, late_gradients_are_of_the_quantised_forward, 0, 4);
+  tcase_add_loop_test(t, late_gradients_are_of_the_quantised_forward, 0, 6);
   tcase_add_test(t, threshold_by_hand);
   tcase_add_test(t, metrics_are_those_of_their_definitions);
   tcase_add_test(t, bias_is_told_from_noise);

@@ -126,6 +126,8 @@ same s1 s2 state.safetensors
 [ "$(diff "$scratch/s0/digests.txt" "$scratch/s1/digests.txt" | sed -n 1p)" = 7,12c7,12 ] || fail "qaf.step=6 does not act from step 6 on"
 [ "$(grep -c '"qaf": true' "$scratch/s1/metrics.jsonl")" = 6 ] || fail "metrics.jsonl does not say from which step on qaf acts"
 # So much noise in Wgrad that the threshold is passed at once: three measurements, then the switch; over a resume too, before it and after it.
+switched s3 --set qaf.when=step --set qaf.step=6 --set qaf.dtype=bf16
+[ "$(diff "$scratch/s1/digests.txt" "$scratch/s3/digests.txt" | sed -n 1p)" = 7,12c7,12 ] || fail "qaf.dtype=bf16 does not act from step 6 on"
 noisy() { run $1 --set quant.recipe=recipe-ocp --set 'quant.operands=["Q5:elem.round=sr,elem.prescale=0.02","Q6:elem.round=sr,elem.prescale=0.02"]' --set threshold.every=2 --set qaf.when=threshold --set qaf.patience=3 "${@:2}"; }
 noisy t1
 [ "$(grep -n '"qaf": true' "$scratch/t1/metrics.jsonl" | sed -n 's/:.*//;1p')" = 6 ] || fail "the threshold does not switch at step 5"

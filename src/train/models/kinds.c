@@ -3,20 +3,42 @@
 
 #include "train/models/model.h"
 
+/* Room for a linear under this recipe, on top of what it has. */
+static mx_status place(mxi_model *m, size_t index, const mx_linear_recipe *recipe, mx_error *err) {
+  mxi_model_linear *l = &m->linears[index];
+  const mx_linear call = mxi_model_call(m, index, recipe);
+  size_t saved, work;
+  mx_error why;
+  const mx_status status = mx_linear_sizes(&saved, &work, &call, &m->exec, &why);
+  if (status) return mx_fail(err, status, "%s: %s", l->name, why.text);
+  mxi_model_work(m, work);
+  if (saved > l->saved_bytes || !l->saved) l->saved = mxi_model_take(m, saved, 1), l->saved_bytes = saved;
+  return MX_OK;
+}
+
 /* Room for each linear under its own recipe, and under none. */
 static mx_status place_linears(mxi_model *m, mx_error *err) {
-  for (size_t i = 0; i < m->n_linears; i++) {
-    const mx_linear own = mxi_model_call(m, i, m->linears[i].recipe), raw = mxi_model_call(m, i, mxi_model_plain());
-    size_t saved, work;
-    mx_error why;
-    mx_status status = mx_linear_sizes(&saved, &work, &raw, &m->exec, &why);
-    if (!status) mxi_model_work(m, work);
-    if (!status) status = mx_linear_sizes(&saved, &work, &own, &m->exec, &why);
-    if (status) return mx_fail(err, status, "%s: %s", m->linears[i].name, why.text);
-    mxi_model_work(m, work);
-    m->linears[i].saved = mxi_model_take(m, saved, 1);
+  mx_status status = MX_OK;
+  for (size_t i = 0; i < m->n_linears && !status; i++) {
+    status = place(m, i, mxi_model_plain(), err);
+    if (!status) status = place(m, i, m->linears[i].recipe, err);
   }
-  return MX_OK;
+  return status;
+}
+
+mx_status mxi_model_late(mxi_model *m, const mx_linear_recipe *recipe, mx_error *err) {
+  const size_t had = m->work_bytes;
+  mx_status status = MX_OK;
+  size_t most = 0;
+  m->late_recipe = recipe;
+  for (size_t i = 0; i < m->n_linears && !status; i++) {
+    const size_t dy = m->linears[i].T * m->linears[i].O;
+    most = dy > most ? dy : most;
+    status = place(m, i, recipe, err);
+  }
+  if (recipe != mxi_model_plain()) m->late_dy = mxi_model_floats(m, most);
+  if (!status && m->work_bytes > had) m->work = mxi_model_take(m, m->work_bytes, 1);
+  return !status && m->no_memory ? mx_fail(err, MX_ERR_NOMEM, "no memory for qaf") : status;
 }
 
 mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t B, const mx_linear_recipe *recipe, const mx_exec *exec,
@@ -28,6 +50,7 @@ mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t 
   m->config = *config;
   m->B = B;
   m->loss_scale = 1;
+  m->late_recipe = mxi_model_plain();
   m->exec = exec ? *exec : (mx_exec){0};
   m->exec.workspace = mx_workspace_new();
   mx_status status = kinds[config->kind](m);

@@ -1,4 +1,6 @@
-/* Switches to high precision late in a run: what Fprop quantised is kept as numbers, and the two gradients are products of these in the FP32 chain. */
+/* Switches to high precision late in a run: what Fprop quantised is kept as numbers, and the two gradients are products of these in the FP32 chain, after
+ * a rounding to bfloat16 where that is asked for. */
+#include "mxgold/ablate.h"
 #include "train/models/model.h"
 
 void mxi_model_keep_operand(void *self, int q, const mx_tensor *tensor, const mx_spec *spec) {
@@ -13,5 +15,6 @@ void mxi_model_keep_operand(void *self, int q, const mx_tensor *tensor, const mx
   if (!status && spec->had_size)
     status =
         mx_hadamard_back(to, l->kept_ld, to, tensor->rows, l->kept_ld, l->kept_ld, spec->had_size, spec->had_sign, spec->had_signs, spec->seed);
+  if (!status && m->late_dy) status = mx_fake_quantize(to, to, tensor->rows, l->kept_ld, &m->late_recipe->q[q], &m->exec, NULL, NULL);
   if (status) m->kept_status = status;
 }

@@ -122,9 +122,13 @@ mx_status mxi_model_backward(mxi_model *m, mx_error *err) {
   return m->backward(m);
 }
 
+static const mx_linear_recipe *late_recipe(const mxi_model *m, const mxi_model_linear *l) {
+  return l->recipe == &plain ? &plain : m->late_recipe;
+}
+
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x) {
   const mxi_model_linear *l = &m->linears[index];
-  mx_linear call = mxi_model_call(m, index, m->evaluate == 2 || m->late == MXI_LATE_ALL ? &plain : l->recipe);
+  mx_linear call = mxi_model_call(m, index, m->evaluate == 2 ? &plain : m->late == MXI_LATE_ALL ? late_recipe(m, l) : l->recipe);
   if (m->late == MXI_LATE_BACKWARD && !m->evaluate && l->kept_x) call.operand = mxi_model_keep_operand, call.self = m;
   m->under_way = index;
   m->kept_status = MX_OK;
@@ -143,18 +147,23 @@ mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const f
 
 mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x) {
   const mxi_model_linear *l = &m->linears[index];
-  const int exact = m->exact_backward || m->late != MXI_LATE_NONE, kept = !m->exact_backward && m->late == MXI_LATE_BACKWARD && l->kept_x;
+  const int late = !m->exact_backward && m->late == MXI_LATE_BACKWARD, kept = late && l->kept_x,
+            narrow = late && m->late_dy && l->recipe != &plain;
   if (m->watch) m->watch(m->watch_self, index, dy, x, dx != NULL);
-  const mx_linear call = mxi_model_call(m, index, exact ? &plain : l->recipe);
+  const mx_linear call = mxi_model_call(m, index, m->exact_backward || late ? &plain : m->late == MXI_LATE_ALL ? late_recipe(m, l) : l->recipe);
   const float *weight = m->w + m->params[l->weight].offset;
   float *dw = m->g + m->params[l->weight].offset;
   if (l->smooth) x = l->smooth + l->I, weight = x + l->T * l->I;
-  const mx_linear_in d = {dy, l->O, MX_F32}, in = {kept ? l->kept_x : x, kept ? l->kept_ld : l->I, MX_F32},
+  const mx_linear_in d = {narrow ? m->late_dy : dy, l->O, MX_F32}, in = {kept ? l->kept_x : x, kept ? l->kept_ld : l->I, MX_F32},
                      w = {kept ? l->kept_w : weight, kept ? l->kept_ld : l->I, MX_F32};
   const mx_linear_out to_x = {dx, l->I, MX_F32, add}, to_w = {l->smooth ? mxi_smooth_gradient(m, index) : dw, l->I, MX_F32, !l->smooth};
+  float *db = l->bias >= 0 ? m->g + m->params[l->bias].offset : NULL;
+  const mx_linear_out none = {NULL, l->I, MX_F32, 1};
   mx_error why;
-  const mx_status status = mx_linear_backward(&call, to_x, to_w, l->bias >= 0 ? m->g + m->params[l->bias].offset : NULL, d, in, w, l->saved,
-                                              m->work, &m->exec, &why);
+  mx_status status = narrow ? mx_fake_quantize(m->late_dy, dy, l->T, l->O, &m->late_recipe->q[MX_Q3], &m->exec, NULL, &why) : MX_OK;
+  if (!status && narrow && db)
+    status = mx_linear_backward(&call, none, none, db, (mx_linear_in){dy, l->O, MX_F32}, in, w, l->saved, m->work, &m->exec, &why);
+  if (!status) status = mx_linear_backward(&call, to_x, to_w, narrow ? NULL : db, d, in, w, l->saved, m->work, &m->exec, &why);
   if (!status && l->smooth) mxi_smooth_backward(m, index, dx, dw);
   return status ? mx_fail(m->err, status, "%s: %s", l->name, why.text) : MX_OK;
 }

@@ -37,12 +37,13 @@ typedef struct mxi_model_linear {
   size_t T, I, O;
   const mx_linear_recipe *recipe;
   void *saved;
+  size_t saved_bytes;
   float *kept_x, *kept_w; /* what Fprop made of x and W, [T] and [O][kept_ld], for late switches; NULL: nothing is kept */
   size_t kept_ld;
   float *smooth; /* of Smooth-SwiGLU: scales [I], x and w scaled [T][I], [O][I], the gradient of the latter; NULL: none */
 } mxi_model_linear;
 
-/* Products that a late switch has put into the FP32 chain: Dgrad and Wgrad, of what Fprop quantised; or all, of the matrices themselves. */
+/* Products that a late switch has put into high precision: Dgrad and Wgrad, of what Fprop quantised; or all, of the matrices themselves. */
 typedef enum mxi_late { MXI_LATE_NONE, MXI_LATE_BACKWARD, MXI_LATE_ALL } mxi_late;
 
 typedef struct mxi_batch {
@@ -93,9 +94,11 @@ struct mxi_model {
   void (*watch)(void *self, size_t index, const float *dy, const float *x, int wants_dx);
   void *watch_self;
   mxi_late late;
-  int exact_backward;    /* 1: Dgrad and Wgrad see the raw matrices, in the FP32 chain */
-  size_t under_way;      /* the linear whose operands mxi_model_keep_operand() sees */
-  mx_status kept_status; /* its first error */
+  const mx_linear_recipe *late_recipe; /* of these products, in linears that are quantised: the plain one, or one that rounds its operands */
+  float *late_dy;                      /* dy rounded so, [T][O] of the largest; NULL: nothing is rounded */
+  int exact_backward;                  /* 1: Dgrad and Wgrad see the raw matrices, in the FP32 chain */
+  size_t under_way;                    /* the linear whose operands mxi_model_keep_operand() sees */
+  mx_status kept_status;               /* its first error */
 };
 
 /** Make a model with its memory. Parameters are zero until mxi_model_init() or a file fills them. recipe: of every linear; NULL: none is quantised.
@@ -137,6 +140,9 @@ void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V);
 mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N);
 mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits, const float *x, size_t weight, size_t N);
 
+/** What quantised linears compute with in the products that m->late names: plain or recipe-bf16, which lives as long as the model; plain without this
+ *  call. */
+mx_status mxi_model_late(mxi_model *m, const mx_linear_recipe *recipe, mx_error *err);
 /** Let quantised linears keep what Fprop makes of x and W. Not 0 without memory. */
 int mxi_model_keep_quantised(mxi_model *m);
 /** An mx_linear.operand: self is the model. */

@@ -581,6 +581,7 @@ size_t mxi_config_idle(char *out, size_t size, const mxi_config *c) {
                {"qaf.step", c->qaf.when == MXI_QAF_STEP},
                {"qaf.patience", c->qaf.when == MXI_QAF_THRESHOLD},
                {"qaf.forward", late},
+               {"qaf.dtype", late},
                {"qaf.lr", late},
                {"qaf.warmup", late}};
   size_t n = 0, at = 0;

@@ -12,6 +12,7 @@ enum { MXI_RANDOM_ORDER, MXI_SEQUENTIAL };
 enum { MXI_FP32_CHAIN, MXI_FP32_OPENBLAS };
 enum { MXI_MOONS, MXI_SWISS_ROLL };
 enum { MXI_QAF_NEVER, MXI_QAF_STEP, MXI_QAF_THRESHOLD };
+enum { MXI_QAF_F32, MXI_QAF_BF16 };
 enum { MXI_SUM_F32, MXI_SUM_BF16 };
 
 /* The recipe without one KEY=VALUE of quant.set or quant.operands, to see what the key does. */
@@ -48,7 +49,7 @@ typedef struct mxi_config {
     int full;
   } threshold;
   struct {
-    int when, forward;
+    int when, forward, dtype;
     size_t step, patience, warmup;
     double lr;
   } qaf; /* the late switch to high precision */

@@ -15,6 +15,7 @@ typedef struct mxi_threshold {
   float *other;             /* other outputs that nothing needs */
   uint64_t count, below;    /* measurements, and how many of them in a row were below sqrt 3 */
   uint64_t late;            /* the first step in high precision; UINT64_MAX: none yet */
+  mx_linear_recipe recipe;  /* of the products in high precision */
   int fresh;                /* measured in the step under way */
   mx_status status;
   mx_error err;
