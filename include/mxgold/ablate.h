@@ -228,6 +228,15 @@ typedef struct mx_six {
   mx_measure q[6];
   mx_product_split product[MX_SIX_PRODUCTS];
 } mx_six;
+/** Measure one of the three products with its two operands. A caller who keeps what is done can stop between products.
+ *  q         of the product's operands: Q1 and Q2 of Fprop, Q3 and Q4 of Dgrad, Q5 and Q6 of Wgrad
+ *  product   MX_SIX_*
+ *  x, w, dy  float32 [t][i], [o][i], [t][o]
+ *  spec      of these two operands
+ *  model, options, errors, threads: as mx_product_split_measure(); MX_ERR_ARG where there is no such product; MX_ERR_NOMEM.
+ *  Oracle: tests/test_ablate_products.c. */
+mx_status mx_six_product_measure(mx_measure q[2], mx_product_split *out, int product, const float *x, const float *w, const float *dy, size_t t,
+                                 size_t i, size_t o, const mx_spec spec[2], int model, const mx_measure_options *options, mx_error *err);
 /** Measure all six and their three products.
  *  x, w, dy  float32 [t][i], [o][i], [t][o]
  *  spec      of Q1 to Q6

@@ -57,12 +57,15 @@ void mx_cases_free(mx_cases *cases);
 /** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */
 size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_cases *cases);
 
-/** Cases as vectors: columns x, codes, scales (micro; tensor_scale where each case is a tensor) and a header that holds every key of the spec,
+/** What of cases goes into vectors: all but the values; with MX_VECTORS_INPUTS the lines hold only x, and the other columns of the header name what is asked
+ *  for; with MX_VECTORS_VALUES there is a last column dequantized, what the codes mean as binary32. */
+enum { MX_VECTORS_INPUTS = 1, MX_VECTORS_VALUES = 2 };
+/** Cases as vectors: columns x, codes, scales (micro; tensor_scale where each case is a tensor; dequantized) and a header that holds every key of the spec,
  *  `suite`, `gen.seed`, `generator`, `rows`, `cols`, and `case`: "row" (the cases are the rows of one tensor, whose tensor scale is the header's
- *  tensor_scale) or "tensor". With inputs_only the lines hold only x, and the other columns of the header name what is asked for.
+ *  tensor_scale) or "tensor". what: MX_VECTORS_*, 0 or several by |.
  *  preset may be NULL.  MX_ERR_DATA if the spec refuses a value. */
 mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_spec *spec, const char *suite, const char *preset, uint64_t seed,
-                              int inputs_only, mx_error *err);
+                              int what, mx_error *err);
 /** The spec of a vector's header. MX_ERR_FORMAT: an unknown key; no elem, scale, block, scale.rule or elem.round; or a preset that does not
  *  exist or has other keys. */
 mx_status mx_vectors_spec(mx_spec *out, const mx_vectors *v, mx_error *err);

@@ -13,7 +13,7 @@
 struct args {
   const char *suite, *out, *shape, *readmemh;
   spec_opts spec;
-  int inputs;
+  int inputs, dequantized;
 };
 
 static const char *suite_names(size_t index) { return mx_suite_name((int)index); }
@@ -24,6 +24,8 @@ static const cli_option options[] = {
     {"shape", 0, CLI_STRING, offsetof(struct args, shape), "RxC", "shape of the tensor; by default that of the suite", NULL},
     {"output", 'o', CLI_STRING, offsetof(struct args, out), "FILE", "a .mxv or .safetensors file, with the expected results", NULL},
     {"inputs", 0, CLI_FLAG, offsetof(struct args, inputs), NULL, "write only the inputs, as on standard output", NULL},
+    {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL,
+     "add the dequantised values as a last column; .safetensors always has them", NULL},
     {"readmemh", 0, CLI_STRING, offsetof(struct args, readmemh), "PREFIX",
      "write one file per column, PREFIX.COLUMN.hex, for Verilog's $readmemh", NULL},
     {0},
@@ -59,9 +61,9 @@ static mx_status write_stack(mx_writer *w, const mx_vectors *v, const mx_cases *
   for (size_t i = 1; i < v->n_columns && !s; i++) {
     const mx_column *c = &v->columns[i];
     const uint64_t shape[3] = {g->n, g->rows, c->count / (g->rows ? g->rows : 1)}, flat[2] = {g->n, c->count};
-    const int is_codes = !strcmp(c->name, "codes");
-    s = mx_writer_add(w, c->name, !strcmp(c->name, "tensor_scale") ? MX_F32 : dtype_of(c), is_codes ? 3 : 2, is_codes ? shape : flat,
-                      &index[i]);
+    const int is_values = !strcmp(c->name, "dequantized");
+    const int is_float = is_values || !strcmp(c->name, "tensor_scale"), by_row = is_values || !strcmp(c->name, "codes");
+    s = mx_writer_add(w, c->name, is_float ? MX_F32 : dtype_of(c), by_row ? 3 : 2, by_row ? shape : flat, &index[i]);
   }
   for (size_t i = 0; i < v->n_meta && !s; i++) s = mx_writer_meta(w, v->keys[i], v->values[i]);
   if (s) return mx_fail(err, s, "cannot declare tensors: %s", mx_status_text(s));
@@ -94,11 +96,22 @@ static mx_status write_matrix(mx_writer *w, const struct args *a, const mx_spec 
   return s;
 }
 
+/* Only what a kernel is given: [cases][rows][cols] or a matrix. */
+static mx_status write_inputs(mx_writer *w, const mx_vectors *v, const mx_cases *g, mx_error *err) {
+  const uint64_t shape[3] = {g->n, g->rows, g->ld};
+  size_t input;
+  mx_status s = mx_writer_add(w, "input", MX_F32, g->n == 1 ? 2 : 3, g->n == 1 ? shape + 1 : shape, &input);
+  for (size_t i = 0; i < v->n_meta && !s; i++) s = mx_writer_meta(w, v->keys[i], v->values[i]);
+  if (s) return mx_fail(err, s, "cannot declare tensors: %s", mx_status_text(s));
+  s = mx_writer_begin(w, err);
+  return s ? s : mx_writer_write(w, input, g->x, g->n * g->rows * g->ld * sizeof *g->x, err);
+}
+
 static int write_safetensors(const struct args *a, const mx_spec *spec, const mx_vectors *v, const mx_cases *g) {
   mx_error err;
   mx_writer *w;
   if (mx_writer_open(&w, a->out, &err)) return cli_fail(&err);
-  const mx_status s = g->n == 1 ? write_matrix(w, a, spec, v, g, &err) : write_stack(w, v, g, &err);
+  const mx_status s = a->inputs ? write_inputs(w, v, g, &err) : g->n == 1 ? write_matrix(w, a, spec, v, g, &err) : write_stack(w, v, g, &err);
   if (s) {
     mx_writer_abort(w);
     return cli_fail(&err);
@@ -123,10 +136,12 @@ static int run(const cli_context *ctx, void *args) {
   if (mx_generate(&cases, mx_suite_find(a->suite), &spec, shape[0], shape[1], seed, &err)) return cli_fail(&err);
   const int pipe = (!a->out || !strcmp(a->out, "-")) && !a->readmemh;
   mx_vectors v;
+  const int tensors = a->out && file_ends_with(a->out, ".safetensors");
+  const int what = (pipe || a->inputs ? MX_VECTORS_INPUTS : 0) | (a->dequantized || (tensors && cases.n > 1) ? MX_VECTORS_VALUES : 0);
   int rc = CLI_FINE;
-  if (mx_cases_to_vectors(&v, &cases, &spec, a->suite, spec_preset_label(&a->spec, &spec), seed, pipe || a->inputs, &err)) rc = cli_fail(&err);
+  if (mx_cases_to_vectors(&v, &cases, &spec, a->suite, spec_preset_label(&a->spec, &spec), seed, what, &err)) rc = cli_fail(&err);
   if (!rc && a->readmemh) rc = write_readmemh(&v, a->readmemh);
-  if (!rc && a->out && file_ends_with(a->out, ".safetensors"))
+  if (!rc && tensors)
     rc = write_safetensors(a, &spec, &v, &cases);
   else if (!rc && (pipe || a->out) && mx_vectors_save(&v, a->out ? a->out : "-", &err))
     rc = cli_fail(&err);

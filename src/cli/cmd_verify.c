@@ -25,21 +25,33 @@ static const cli_option options[] = {
     {0},
 };
 
-static int report(const struct args *a, const mx_vectors *e, const mx_vectors_count *t) {
+/* The tensor scale of cases that are rows of one tensor, which is a line of the header; compared where both headers have it. A program in a pipe copies a
+ * header without it. */
+static size_t compare_header(mx_vectors_count *t, const mx_vectors *e, const mx_vectors *got) {
+  const char *want = mx_vectors_meta(e, "tensor_scale"), *have = mx_vectors_meta(got, "tensor_scale");
+  if (!want || !have) return 0;
+  *t = (mx_vectors_count){.compared = 1, .differ = strcmp(want, have) != 0, .want = strtoull(want, NULL, 16), .got = strtoull(have, NULL, 16)};
+  return 1;
+}
+
+/* t: of each column, then of the n_header numbers of the header. */
+static int report(const struct args *a, const mx_vectors *e, const mx_vectors_count *t, size_t n_header) {
   out *o = out_new();
-  junit_case cases[MX_VECTOR_COLUMNS];
-  char failures[MX_VECTOR_COLUMNS][160];
+  junit_case cases[MX_VECTOR_COLUMNS + 1];
+  char failures[MX_VECTOR_COLUMNS + 1][160];
   uint64_t differ = 0;
-  for (size_t i = 0; i < e->n_columns; i++) differ += t[i].differ;
+  const size_t n = e->n_columns + n_header;
+  for (size_t i = 0; i < n; i++) differ += t[i].differ;
   out_answer(o, "equal", !differ);
   out_u64(o, "cases", e->n_cases);
   out_table(o, "columns");
-  for (size_t i = 0; i < e->n_columns; i++) {
+  for (size_t i = 0; i < n; i++) {
+    const char *name = i < e->n_columns ? e->columns[i].name : "tensor_scale";
     out_row(o);
-    out_text(o, "column", e->columns[i].name);
+    out_text(o, "column", name);
     out_u64(o, "compared", t[i].compared);
     out_u64(o, "differ", t[i].differ);
-    cases[i] = (junit_case){e->columns[i].name, NULL};
+    cases[i] = (junit_case){name, NULL};
     if (!t[i].differ) continue;
     char want[24], got[24];
     snprintf(want, sizeof want, "%" PRIx64, t[i].want);
@@ -54,7 +66,7 @@ static int report(const struct args *a, const mx_vectors *e, const mx_vectors_co
   }
   out_end(o);
   int rc = out_print(o, a->json);
-  if (!rc && a->junit) rc = report_junit(a->junit, "mxgold verify", cases, e->n_columns);
+  if (!rc && a->junit) rc = report_junit(a->junit, "mxgold verify", cases, n);
   return rc ? rc : differ ? CLI_DIFFERS : CLI_FINE;
 }
 
@@ -92,7 +104,9 @@ static int expect(mx_vectors *e, int *trusted, const mx_vectors *got, const char
   int rc = CLI_FINE;
   if (memcmp(made.x, e->columns[0].data, made.n * made.rows * made.ld * sizeof *made.x)) {
     mx_vectors_free(e);
-    if (mx_cases_to_vectors(e, &made, &spec, suite, NULL, strtoull(seed, NULL, 10), 0, &err)) rc = cli_fail(&err);
+    if (mx_cases_to_vectors(e, &made, &spec, suite, NULL, strtoull(seed, NULL, 10),
+                            mx_vectors_find(got, "dequantized") < 0 ? 0 : MX_VECTORS_VALUES, &err))
+      rc = cli_fail(&err);
   }
   mx_cases_free(&made);
   return rc;
@@ -116,11 +130,11 @@ static int run(const cli_context *ctx, void *args) {
   if (!rc && got.n_filled < got.n_columns)
     rc = cli_error("%s: the lines hold %zu of %zu columns, expected the kernel's columns appended to each line",
                    a->second ? a->second : a->first, got.n_filled, got.n_columns);
-  mx_vectors_count t[MX_VECTOR_COLUMNS];
+  mx_vectors_count t[MX_VECTOR_COLUMNS + 1];
   if (!rc && mx_vectors_compare(t, &e, &got, a->nan_bits, &err))
     rc = cli_error("%s and %s: %s", a->first, a->second ? a->second : "its header", err.text);
   if (!rc && trusted) t[0].compared = 0;
-  if (!rc) rc = report(a, &e, t);
+  if (!rc) rc = report(a, &e, t, compare_header(&t[e.n_columns], &e, &got));
   mx_vectors_free(&e);
   mx_vectors_free(&got);
   return rc;

@@ -86,6 +86,18 @@ static int tile_divided(float *acc, const mxg_plan *plan, const mxg_kernels *ker
   return 1;
 }
 
+/* f32_block of any other numbers: dots by lanes, and what becomes of them one by one. */
+static void tile_of_any(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
+  mxg_dots dots;
+  for (int i = 0; i < L * L; i++) acc[i] = 0;
+  for (size_t block = 0; block < plan->kb; block++) {
+    kernels->rounded_dots(&dots, a, b, block);
+    for (size_t i = 0; i < a->rows; i++)
+      for (size_t j = 0; j < b->rows; j++)
+        acc[i * L + j] = mxi_gemm_one_step(plan, line_of(a, i), line_of(b, j), block, acc[i * L + j], &dots, i * L + j);
+  }
+}
+
 static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                  const void *c) {
   float acc[L * L];
@@ -100,12 +112,16 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
     store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
     return;
   }
-  if (exact && tile_exact(plan, kernels, a, b, i0, j0, d, c)) return;
+  if (!exact) {
+    tile_of_any(acc, plan, kernels, a, b);
+    store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
+    return;
+  }
+  if (tile_exact(plan, kernels, a, b, i0, j0, d, c)) return;
   for (size_t i = 0; i < a->rows; i++)
     for (size_t j = 0; j < b->rows; j++) {
       const float cx = mxg_c_at(plan, c, i0 + i, j0 + j), bias = mxg_bias_at(plan, i0 + i, j0 + j);
-      const mxg_line x = line_of(a, i), y = line_of(b, j);
-      const float v = exact ? mxi_gemm_one_exact(plan, x, y, cx, bias) : mxi_gemm_combine(plan, mxi_gemm_one_block(plan, x, y), cx, bias);
+      const float v = mxi_gemm_one_exact(plan, line_of(a, i), line_of(b, j), cx, bias);
       mxi_gemm_store(d, mxg_d_at(plan, i0 + i, j0 + j), plan->o.out, v);
     }
 }

@@ -21,7 +21,8 @@ static uint64_t stated(const mx_vectors *v, const char *key) {
 
 /* Numbers of 32 bits that are binary32. */
 static int is_float(const mx_column *c) {
-  return c->bits == 32 && (!strcmp(c->name, "x") || !strcmp(c->name, "input") || !strcmp(c->name, "tensor_scale"));
+  return c->bits == 32 &&
+         (!strcmp(c->name, "x") || !strcmp(c->name, "input") || !strcmp(c->name, "tensor_scale") || !strcmp(c->name, "dequantized"));
 }
 
 /* [cases][numbers]; where the header says that each case is a tensor of so many rows, columns of an element each are [cases][rows][numbers of a row]. */
@@ -32,7 +33,7 @@ static void shape_column(mx_array *a, const mx_vectors *v, const mx_column *c) {
   a->shape[0] = v->n_cases;
   a->shape[1] = c->count;
   if (!rows || !cols || c->count % rows || c->count / rows < cols || c->count / rows == 0) return;
-  if (strcmp(c->name, "x") && strcmp(c->name, "codes")) return;
+  if (strcmp(c->name, "x") && strcmp(c->name, "codes") && strcmp(c->name, "dequantized")) return;
   a->n_dims = 3;
   a->shape[1] = rows;
   a->shape[2] = c->count / rows;

@@ -711,7 +711,7 @@ accepts "$mxgold" ablate one-nan.npy -p nvfp4
 accepts "$mxgold" ablate --six one-nan.npy one-nan.npy gen:gaussian --shape 64x64 -p nvfp4 --json
 python3 - "$scratch/stdout" <<'P' || fail "figures of an operand of which nothing is left"
 import json, sys
-assert all(r["SQNR dB"] is None and r["gain"] is None and r["under %"] is None for r in json.load(open(sys.argv[1]))["operands"] if r["operand"][:2] in ("Q1", "Q2"))
+assert all(r["SQNR dB"] is None and r["gain"] is None and r["underflow_percent"] is None for r in json.load(open(sys.argv[1]))["operands"] if r["operand"][:2] in ("Q1", "Q2"))
 P
 if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate one-nan.npy -p nvfp4,ocp-mxfp4 --html lost.html

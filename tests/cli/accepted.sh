@@ -226,3 +226,58 @@ refuses "mxgold: v.mxv: 3 tensors, expected the name of one after a colon, such 
 sed '$d' v.mxv >cut.mxv
 refuses "mxgold: cut.mxv: line $(($(wc -l <cut.mxv) + 1)), byte $(wc -c <cut.mxv): expected \"# end N\"" "$mxgold" quantize cut.mxv:x -o never.safetensors
 [ ! -e never.safetensors ] || fail "a refused .mxv left an output"
+# ablate and ablate --gemm take columns too, as the tensors that the same suite writes.
+accepts "$mxgold" gen ties --preset te-nvfp4 -o v.mxv
+accepts "$mxgold" gen ties --preset te-nvfp4 -o v.safetensors
+accepts "$mxgold" ablate v.safetensors:input -p nvfp4,ocp-mxfp4 --csv
+# The seed of a tensor is of its name.
+sed -E 's/^input,/x,/; s/(true|false),[0-9]+,/\1,/' "$scratch/stdout" >want.csv
+accepts "$mxgold" ablate v.mxv:x -p nvfp4,ocp-mxfp4 --csv
+sed -E 's/(true|false),[0-9]+,/\1,/' "$scratch/stdout" | cmp -s want.csv - || fail "ablate of a column: $(cat "$scratch/stdout")"
+accepts "$mxgold" ablate v.mxv -p nvfp4
+grep -q '^codes  *u8  *64x256  not floats$' "$scratch/stdout" || fail "ablate of a whole .mxv: $(cat "$scratch/stdout")"
+accepts "$mxgold" ablate --gemm v.mxv:x v.mxv:x -p nvfp4
+refuses "mxgold: codes: dtype is u8, expected f32, f16 or bf16" "$mxgold" ablate v.mxv:codes
+
+# gen --dequantized: the values of .safetensors as a column, which verify computes again; a wrong one, and a wrong tensor scale of the header, are found.
+for suite in ties minimal special "random --set block=16x16"; do
+  # shellcheck disable=SC2086
+  accepts "$mxgold" gen $suite --preset te-nvfp4 -o plain.mxv
+  # shellcheck disable=SC2086
+  accepts "$mxgold" gen $suite --preset te-nvfp4 --dequantized -o v.mxv
+  # shellcheck disable=SC2086
+  accepts "$mxgold" gen $suite --preset te-nvfp4 -o v.safetensors
+  sed 's/ dequantized:[0-9:]*$//; /^#/!s/ | [^|]*$//' v.mxv | cmp -s plain.mxv - || fail "$suite: without --dequantized a file is not the same less that column"
+  python3 - v.mxv v.safetensors <<'P' || fail "$suite: the column dequantized is not the tensor"
+import json, struct, sys
+text = open(sys.argv[1]).read().split("\n")
+header = [l for l in text if l.startswith("# ")]
+names = [c.split(":")[0] for c in header[-2].split()[2:]]
+rows = [l.split(" | ") for l in text if l and l[0] != "#"]
+column = lambda name: b"".join(struct.pack("<I", int(n, 16)) for r in rows for n in r[names.index(name)].split())
+raw = open(sys.argv[2], "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+of = {k: raw[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in json.loads(raw[8:8 + n]).items() if k != "__metadata__"}
+assert names[-1] == "dequantized" and column("dequantized") == of["dequantized"] and len(of["dequantized"]) == 4 * sum(len(r[1].split()) for r in rows)
+scale = column("tensor_scale") if "tensor_scale" in names else struct.pack("<I", int([l for l in header if "# tensor_scale=" in l][0][-8:], 16))
+assert scale == of["tensor_scale"]
+P
+  accepts "$mxgold" verify v.mxv
+  grep -q '^dequantized  *[1-9][0-9]*  *0$' "$scratch/stdout" || fail "$suite: the values are not compared: $(cat "$scratch/stdout")"
+  sed '/^#/!{ s/0$/1/; t; s/.$/0/ }' v.mxv >wrong.mxv
+  cmp -s v.mxv wrong.mxv && fail "$suite: nothing was changed"
+  differs "equal  no" "$mxgold" verify wrong.mxv
+  grep -q '^dequantized  *[0-9]*  *[1-9]' "$scratch/stdout" && grep -q '^codes  *[0-9]*  *0 *$' "$scratch/stdout" || fail "$suite: a wrong value: $(cat "$scratch/stdout")"
+done
+accepts "$mxgold" gen ties --preset te-nvfp4 -o v.mxv
+sed 's/^# tensor_scale=.*/# tensor_scale=43e00001/' v.mxv >wrong.mxv
+differs "equal  no" "$mxgold" verify wrong.mxv
+grep -Eq '^tensor_scale  +1  +1  +0  +0  +43e00000  +43e00001$' "$scratch/stdout" || fail "a wrong tensor scale in the header: $(cat "$scratch/stdout")"
+differs "equal  no" "$mxgold" verify v.mxv wrong.mxv
+# --inputs writes them alone, in every form.
+for suite in ties special; do
+  accepts "$mxgold" gen $suite --inputs -o v.safetensors
+  accepts "$mxgold" inspect v.safetensors --no-digests
+  [ "$(grep -c ' f32 \| u8 ' "$scratch/stdout")" = 1 ] && grep -q '^input  *f32' "$scratch/stdout" || fail "$suite --inputs: $(cat "$scratch/stdout")"
+done
+rm -f v.safetensors v.mxv plain.mxv wrong.mxv want.csv

@@ -19,5 +19,30 @@ for signal in 9 15; do
     [ "$(wc -l <state)" = 7 ] && head -$((pairs + 1)) state | cmp -s - before || fail "pairs that were there are measured again"
   done
 done
+# The same of --six, which keeps each product of a spec: six lines for two specs; of --gemm, which has one.
+for mode in six:3 gemm:1; do
+  products=${mode#*:} tensors="gen:gaussian gen:laplace" presets=nvfp4,ocp-mxfp4
+  [ $products = 1 ] || tensors="$tensors gen:rows:1.5" presets=nvfp4,recipe-tseng
+  # shellcheck disable=SC2086
+  layer() { "$mxgold" ablate --${mode%:*} $tensors --shape 64x64 --seed 3 -p $presets --json --threads 2 "$@"; }
+  accepts layer
+  cp "$scratch/stdout" want
+  lines=$((1 + 2 * products))
+  for signal in 9 15; do
+    for kept in $(seq 1 $((2 * products - 1))); do # products that are whole when the signal comes, at the next one's lock
+      rm -f state
+      # shellcheck disable=SC2086
+      ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$scratch/interrupt.so" INTERRUPT="flock:$((kept + 1)):$signal" \
+        "$mxgold" ablate --${mode%:*} $tensors --shape 64x64 --seed 3 -p $presets --json --threads 2 --state state >"$scratch/stdout" 2>"$scratch/stderr"
+      rc=$?
+      [ $rc = $([ $signal = 9 ] && echo 137 || echo 2) ] || fail "$mode, signal $signal: exit $rc"
+      [ "$(wc -l <state)" = $((kept + 1)) ] || fail "$mode, signal $signal behind $kept products: $(wc -l <state) lines, expected the name and $kept"
+      cp state before
+      accepts layer --state state
+      cmp -s want "$scratch/stdout" || fail "$mode: a run that went on behind $kept products says something else"
+      [ "$(wc -l <state)" = $lines ] && head -$((kept + 1)) state | cmp -s - before || fail "$mode: products that were there are measured again"
+    done
+  done
+done
 rm -f state before want
 leaves_only

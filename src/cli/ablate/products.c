@@ -12,16 +12,16 @@
 
 /* ---- Measuring ---- */
 
-/* What progress counts: STEPS a spec. */
+/* What progress counts: STEPS a product. */
 enum { STEPS = 1000 };
 typedef struct shown_progress {
   progress line;
-  size_t spec;
+  uint64_t product; /* of all specs */
 } shown_progress;
 
 static void show(void *self, double share) {
   shown_progress *p = self;
-  progress_at(&p->line, p->spec * STEPS + (uint64_t)(share * STEPS));
+  progress_at(&p->line, p->product * STEPS + (uint64_t)(share * STEPS));
 }
 
 static void fill_operand(ablate_operand *a, const mx_measure *m) {
@@ -35,51 +35,56 @@ static void fill_operand(ablate_operand *a, const mx_measure *m) {
   if (m->repeats == 1 && a->drawn) a->bias = (double)NAN; /* one draw does not tell bias from noise */
 }
 
-static mx_status measure(ablate_layer *a, const ablate_layers *l, float *const *x, mx_six *six, const mx_spec *q, const mx_measure_options *how,
-                         mx_error *err) {
+/* q: the specs of the product's two operands. */
+static mx_status measure(ablate_layer *a, const ablate_layers *l, int product, float *const *x, mx_measure *found, const mx_spec *q,
+                         const mx_measure_options *how, mx_error *err) {
   const ablate_tensor *t = l->tensors->at;
   if (!l->how->six)
     return mx_product_split_measure(&a->product[0], x[0], x[1], t[0].rows, t[1].rows, t[0].cols, &q[0], &q[1], l->how->model, how, err);
-  const mx_status status = mx_six_measure(six, x[0], x[1], x[2], t[0].rows, t[0].cols, t[1].rows, q, l->how->model, how, err);
-  if (status) return status;
-  memcpy(a->product, six->product, sizeof a->product);
-  for (int i = 0; i < ABLATE_OPERANDS; i++) fill_operand(&a->operand[i], &six->q[i]);
-  return MX_OK;
+  const mx_status status = mx_six_product_measure(found, &a->product[product], product, x[0], x[1], x[2], t[0].rows, t[0].cols, t[1].rows, q,
+                                                  l->how->model, how, err);
+  for (int i = 0; i < 2 && !status; i++) fill_operand(&a->operand[2 * product + i], &found[i]);
+  return status;
 }
 
-static int one_spec(const ablate_layers *l, size_t spec, float *const *x, mx_six *six, const mx_measure_options *how) {
-  mx_spec q[ABLATE_OPERANDS];
+/* Found in the state, or measured and kept there at once. */
+static int one_product(const ablate_layers *l, size_t spec, int product, const mx_spec *q, float *const *x, mx_measure *found,
+                       const mx_measure_options *how) {
   mx_error err;
   ablate_layer *a = &l->at[spec];
-  if (ablate_operand_specs(q, l->n_operands, l->how, &l->specs->at[spec])) return CLI_TROUBLE;
-  if (ablate_layer_find(a, l, spec)) return CLI_FINE;
-  for (int i = 0; i < l->n_operands; i++) {
+  if (ablate_product_find(a, l, spec, product)) return CLI_FINE;
+  for (int i = 0; i < 2; i++) {
     size_t rows, cols;
-    ablate_operand_shape(l, i, &rows, &cols);
-    a->operand[i] = (ablate_operand){.drawn = mx_spec_is_random(&q[i]), .bits = mx_bits_per_value(&q[i], rows, cols)};
+    ablate_operand_shape(l, 2 * product + i, &rows, &cols);
+    a->operand[2 * product + i] = (ablate_operand){.drawn = mx_spec_is_random(&q[i]), .bits = mx_bits_per_value(&q[i], rows, cols)};
   }
-  if (measure(a, l, x, six, q, how, &err)) return cli_error("--%s: %s: %s", l->how->six ? "six" : "gemm", l->specs->at[spec].label, err.text);
-  return ablate_layer_keep(l, spec, &err) ? cli_fail(&err) : CLI_FINE;
+  if (measure(a, l, product, x, found, q, how, &err))
+    return cli_error("--%s: %s: %s", l->how->six ? "six" : "gemm", l->specs->at[spec].label, err.text);
+  return ablate_product_keep(l, spec, product, &err) ? cli_fail(&err) : CLI_FINE;
 }
 
 static int all_specs(const ablate_layers *l, float *const *x, const cli_context *ctx) {
   const ablate_products *p = l->how;
-  mx_six *six = malloc(sizeof *six);
-  if (!six) return cli_error("out of memory");
+  mx_measure *found = malloc(2 * sizeof *found);
+  if (!found) return cli_error("out of memory");
   shown_progress shown = {0};
   const mx_measure_options how = {.repeats = p->repeats,
                                   .n_threads = p->n_threads,
                                   .fused = p->model == MX_GEMM_FUSED ? &p->unit : NULL,
                                   .progress = show,
                                   .progress_self = &shown};
-  progress_start_steps(&shown.line, ctx, p->six ? "ablate --six" : "ablate --gemm", l->specs->n * STEPS);
+  progress_start_steps(&shown.line, ctx, p->six ? "ablate --six" : "ablate --gemm", l->specs->n * (uint64_t)l->n_products * STEPS);
   int rc = CLI_FINE;
-  for (; shown.spec < l->specs->n && !rc; shown.spec++) {
-    show(&shown, 0);
-    rc = one_spec(l, shown.spec, x, six, &how);
+  for (size_t spec = 0; spec < l->specs->n && !rc; spec++) {
+    mx_spec q[ABLATE_OPERANDS];
+    if (ablate_operand_specs(q, l->n_operands, p, &l->specs->at[spec])) rc = CLI_TROUBLE;
+    for (int i = 0; i < l->n_products && !rc; i++, shown.product++) {
+      show(&shown, 0);
+      rc = one_product(l, spec, i, &q[2 * i], x, found, &how);
+    }
   }
   progress_end(&shown.line);
-  free(six);
+  free(found);
   return rc;
 }
 

@@ -62,9 +62,9 @@ size_t ablate_layer_same(const ablate_layers *l, size_t spec);
 /** One sentence: which spec, how large its errors are, which is next. */
 void ablate_layers_verdict(char *room, size_t size, const ablate_layers *l);
 
-/** Figures of a spec that were measured before, in a file of ablate --state. */
-int ablate_layer_find(ablate_layer *a, const ablate_layers *l, size_t spec);
-mx_status ablate_layer_keep(const ablate_layers *l, size_t spec, mx_error *err);
+/** Figures of a product of a spec and of its two operands that were measured before, in a file of ablate --state. */
+int ablate_product_find(ablate_layer *a, const ablate_layers *l, size_t spec, int product);
+mx_status ablate_product_keep(const ablate_layers *l, size_t spec, int product, mx_error *err);
 
 /** The tables. */
 struct out *ablate_layers_document(const ablate_layers *l, int json);

@@ -128,8 +128,8 @@ static void operand_rows(out *o, const ablate_layers *l, size_t spec, int json) 
     out_text(o, "operand", of[i]);
     left_figure(o, "SQNR dB", a, mx_sqnr(&a->sums), "%.3f", json);
     left_figure(o, "gain", a, mx_gain(&a->sums), "%.4f", json);
-    out_figure(o, json ? "sat %" : "saturated %", a->n_codes ? 100 * (double)a->saturated / (double)a->n_codes : 0, "%.3f", json);
-    left_figure(o, json ? "under %" : "underflow %", a, 100 * (double)a->sums.n_underflow / (double)a->sums.n, "%.3f", json);
+    out_figure(o, json ? "saturated_percent" : "saturated %", a->n_codes ? 100 * (double)a->saturated / (double)a->n_codes : 0, "%.3f", json);
+    left_figure(o, json ? "underflow_percent" : "underflow %", a, 100 * (double)a->sums.n_underflow / (double)a->sums.n, "%.3f", json);
     out_figure(o, "product error", own->relative, "%.4f", json);
     out_figure(o, "both error", s->total.relative, "%.4f", json);
     out_figure(o, "both gain", s->total.gain, "%.4f", json);

@@ -1,5 +1,5 @@
-/* Keeps measured products in a state file, so that a run that was stopped goes on. One line a spec: KEY of all that the figures depend on, then the
- * figures. A spec that is added later finds those of the others, since no figure depends on another spec. */
+/* Keeps measured products in a state file, so that a run that was stopped goes on. One line a product of a spec: KEY of all that its figures depend on,
+ * then the figures. A spec that is added later finds those of the others, since no figure depends on another spec or on another product. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 #include "state_lines.h"
 
 /* Everything that the numbers depend on. */
-static int make_key(char key[33], const ablate_layers *l, size_t spec) {
+static int make_key(char key[33], const ablate_layers *l, size_t spec, int product) {
   mx_spec q[ABLATE_OPERANDS];
   char *text = NULL;
   size_t n;
   if (ablate_operand_specs(q, l->n_operands, l->how, &l->specs->at[spec])) return 0;
   FILE *f = open_memstream(&text, &n);
   if (!f) return 0;
-  fprintf(f, "%s product 2 %d %s %d\n", MX_VERSION, l->n_products, l->how->accum,
-          l->how->repeats); /* 2: raised when a line holds something else */
+  fprintf(f, "%s product 3 %d of %d %s %d\n", MX_VERSION, product, l->n_products, l->how->accum,
+          l->how->repeats); /* 3: raised when a line holds something else */
   for (size_t i = 0; i < l->tensors->n; i++) fprintf(f, "%s %zu %zu\n", l->digest[i], l->tensors->at[i].rows, l->tensors->at[i].cols);
-  for (int i = 0; i < l->n_operands; i++) {
+  for (int i = 2 * product; i < 2 * product + 2; i++) {
     char keys[4096];
     mx_spec_print(keys, sizeof keys, &q[i], 1);
     fprintf(f, "%s\n", keys);
@@ -30,7 +30,7 @@ static int make_key(char key[33], const ablate_layers *l, size_t spec) {
   return 1;
 }
 
-enum { MOST = 256, LINE = 48 + MOST * 25 };
+enum { MOST = 128, LINE = 48 + MOST * 25 };
 
 /* Each figure of a layer, in order; counts stay far below 2^53. */
 typedef void visit(double *value, void *self);
@@ -50,18 +50,15 @@ static void each_error(mx_product_error *e, visit *v, void *self) {
   count_at(&e->left_out, v, self);
 }
 
-static void each_figure(ablate_layer *a, int n_products, visit *v, void *self) {
-  for (int p = 0; p < n_products; p++) {
-    mx_product_split *s = &a->product[p];
-    mx_product_error *const parts[] = {&s->x, &s->w, &s->both, &s->accumulate, &s->total};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) each_error(parts[i], v, self);
-  }
-  for (int i = 0; i < 2 * n_products; i++) {
-    ablate_operand *o = &a->operand[i];
-    mx_error_sums *s = &o->sums;
+static void each_figure(mx_product_split *s, ablate_operand q[2], visit *v, void *self) {
+  mx_product_error *const parts[] = {&s->x, &s->w, &s->both, &s->accumulate, &s->total};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) each_error(parts[i], v, self);
+  for (int i = 0; i < 2; i++) {
+    ablate_operand *o = &q[i];
+    mx_error_sums *e = &o->sums;
     double drawn = o->drawn, repeats = o->repeats, *const reals[] = {&drawn, &repeats, &o->bits, &o->bias, &o->bias_low, &o->bias_high,
-                                                                     &s->xx, &s->yy,   &s->xy,   &s->ee,   &s->lost};
-    uint64_t *const counts[] = {&s->n, &s->n_nan, &s->n_inf, &s->n_spoiled, &s->n_underflow, &o->n_codes, &o->saturated};
+                                                                     &e->xx, &e->yy,   &e->xy,   &e->ee,   &e->lost};
+    uint64_t *const counts[] = {&e->n, &e->n_nan, &e->n_inf, &e->n_spoiled, &e->n_underflow, &o->n_codes, &o->saturated};
     for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) v(reals[k], self);
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) count_at(counts[k], v, self);
     o->drawn = (int)drawn;
@@ -87,33 +84,36 @@ static void parse_one(double *value, void *self) {
   t->at = end;
 }
 
-int ablate_layer_find(ablate_layer *a, const ablate_layers *l, size_t spec) {
+int ablate_product_find(ablate_layer *a, const ablate_layers *l, size_t spec, int product) {
   char key[33];
-  if (!l->how->state || !make_key(key, l, spec)) return 0;
+  if (!l->how->state || !make_key(key, l, spec, product)) return 0;
   int found = 0;
   state_reader all;
   state_open(&all, l->how->state);
   for (char *line; !found && (line = state_next(&all));) {
     if (strncmp(line, key, 32) || !state_line_whole(line)) continue;
-    ablate_layer one = {0};
+    mx_product_split figures = {0};
+    ablate_operand q[2] = {0};
     text t = {line + 32, 0};
-    each_figure(&one, l->n_products, parse_one, &t);
+    each_figure(&figures, q, parse_one, &t);
     found = !t.bad && !*t.at;
-    if (found) *a = one;
+    if (!found) continue;
+    a->product[product] = figures;
+    memcpy(&a->operand[2 * product], q, sizeof q);
   }
   state_close(&all);
   return found;
 }
 
-mx_status ablate_layer_keep(const ablate_layers *l, size_t spec, mx_error *err) {
+mx_status ablate_product_keep(const ablate_layers *l, size_t spec, int product, mx_error *err) {
   if (!l->how->state) return MX_OK;
   char *line = malloc(LINE), key[33];
-  if (!line || !make_key(key, l, spec)) {
+  if (!line || !make_key(key, l, spec, product)) {
     free(line);
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   }
   text t = {line + sprintf(line, "%s", key), 0};
-  each_figure(&l->at[spec], l->n_products, print_one, &t);
+  each_figure(&l->at[spec].product[product], &l->at[spec].operand[2 * product], print_one, &t);
   const mx_status status = state_line_add(l->how->state, line, (size_t)(t.at - line), err);
   free(line);
   return status;

@@ -146,11 +146,11 @@ static int add_generator(ablate_tensors *t, const char *text, size_t rows, size_
 
 int ablate_tensors_add(ablate_tensors *t, const char *from, size_t rows, size_t cols, uint64_t seed) {
   if (!strncmp(from, "gen:", 4)) return add_generator(t, from, rows, cols, seed);
-  static const char *const ends[] = {".safetensors:", ".index.json:"};
+  static const char *const ends[] = {".safetensors:", ".index.json:", ".mxv:"};
   char *path = strdup(from);
   const char *which = NULL;
   if (!path) return cli_error("out of memory");
-  for (size_t i = 0; i < 2 && !which; i++) {
+  for (size_t i = 0; i < sizeof ends / sizeof *ends && !which; i++) {
     char *at = strstr(path, ends[i]);
     if (!at) continue;
     at += strlen(ends[i]) - 1;

@@ -3,7 +3,7 @@
  *
  *   vf, WF, vd, WD      vectors of binary32 and binary64, and how many lanes they have (16 is a multiple)
  *   F_LOAD F_STORE F_SET1 F_ADD F_MUL F_FMA, D_LOAD D_SET1 D_MUL D_FMA D_STORE_F32   as their names say
- *   D_ADD D_SUB D_STORE the same
+ *   D_ADD D_SUB D_ABS D_STORE the same
  *   D_EXACT(a, b, c)    a * b + c where nothing rounds
  *   ADD_TERM(acc, t)    WD binary32 sums at acc become rnd_f32(acc + t), t binary64, exactly one rounding
  *   ADD_QUOTIENT(acc, t, over)  may be left out: the same of t / over; the bits of its result are lanes that it cannot decide
@@ -23,6 +23,29 @@ static inline void dot_rows(vd dot[ROWS], const double *a, const double *b, size
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; r++) dot[r] = D_EXACT(D_SET1(a[k * L + (size_t)r]), bk, dot[r]);
   }
+}
+
+/* Columns [j, j + WD) of a row of dots of a block in binary64, with what their operations rounded away: its sum, and the sum of its magnitudes. The same
+ * operations in the same order as dot_of() of one.c. */
+static inline void dot_with_rest(double *dot, double *rest, double *size, const double *a, const double *b, size_t n) {
+  vd s = D_SET1(0.0), lost = D_SET1(0.0), lost_size = D_SET1(0.0);
+  for (size_t k = 0; k < n; k++) {
+    const vd x = D_SET1(a[k * L]), y = D_LOAD(b + k * L), p = D_MUL(x, y), next = D_ADD(s, p), back = D_SUB(next, s);
+    const vd of_product = D_FMA(x, y, D_SUB(D_SET1(-0.0), p)), of_sum = D_ADD(D_SUB(s, D_SUB(next, back)), D_SUB(p, back));
+    lost = D_ADD(lost, D_ADD(of_product, of_sum));
+    lost_size = D_ADD(lost_size, D_ADD(D_ABS(of_product), D_ABS(of_sum)));
+    s = next;
+  }
+  D_STORE(dot, s);
+  D_STORE(rest, lost);
+  D_STORE(size, lost_size);
+}
+
+static void rounded_dots(mxg_dots *out, const mxg_panel *a, const mxg_panel *b, size_t block) {
+  const size_t k = block * a->block, n = a->K - k < a->block ? a->K - k : a->block;
+  for (size_t i = 0; i < L; i++)
+    for (size_t j = 0; j < L; j += WD)
+      dot_with_rest(&out->dot[i * L + j], &out->lost[i * L + j], &out->lost_size[i * L + j], a->v + k * L + i, b->v + k * L + j, n);
 }
 
 static void f32_block(float *acc, const mxg_panel *a, const mxg_panel *b) {
@@ -158,4 +181,4 @@ static void group64(float *acc, const mxg_panel *a, const mxg_panel *b) {
   for (int i = 0; i < L * L; i++) acc[i] = mxg_to_lattice(acc[i]);
 }
 
-const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, group64, exact, f32_divided};
+const mxg_kernels TABLE = {f32_block, f32_seq, f32_pairwise, f64, group64, exact, f32_divided, rounded_dots};

@@ -19,6 +19,7 @@
 #define D_SET1(x) _mm256_set1_pd(x)
 #define D_ADD(a, b) _mm256_add_pd(a, b)
 #define D_SUB(a, b) _mm256_sub_pd(a, b)
+#define D_ABS(x) _mm256_andnot_pd(_mm256_set1_pd(-0.0), x)
 #define D_STORE(p, x) _mm256_storeu_pd(p, x)
 #define D_MUL(a, b) _mm256_mul_pd(a, b)
 #define D_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)

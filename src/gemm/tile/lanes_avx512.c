@@ -20,6 +20,7 @@
 #define D_SET1(x) _mm512_set1_pd(x)
 #define D_ADD(a, b) _mm512_add_pd(a, b)
 #define D_SUB(a, b) _mm512_sub_pd(a, b)
+#define D_ABS(x) _mm512_abs_pd(x)
 #define D_STORE(p, x) _mm512_storeu_pd(p, x)
 #define D_MUL(a, b) _mm512_mul_pd(a, b)
 #define D_FMA(a, b, c) _mm512_fmadd_pd(a, b, c)

@@ -20,6 +20,7 @@
 #define D_SET1(x) (x)
 #define D_ADD(a, b) ((a) + (b))
 #define D_SUB(a, b) ((a) - (b))
+#define D_ABS(x) fabs(x)
 #define D_STORE(p, x) (*(p) = (x))
 #define D_MUL(a, b) ((a) * (b))
 #define D_FMA(a, b, c) fma(a, b, c)

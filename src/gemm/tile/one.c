@@ -90,10 +90,9 @@ static int block_near(float *out, double acc, double dot, lost_part lost, double
   return from == to && from != 0 && isfinite(from);
 }
 
-static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc) {
+static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, double dot, lost_part lost) {
   const factors f = factors_of(plan, a.s[block * a.step], b.s[block * b.step]);
-  lost_part lost;
-  const double dot = dot_of(plan, a, b, block, &lost), s = f.a * f.b, t = dot * s;
+  const double s = f.a * f.b, t = dot * s;
   if (dot == 0 && f.over == 0 && isfinite(s)) return acc + 0.0f; /* a block that was stored as nothing */
   if (!isfinite(dot) || !isfinite(s) || !isfinite(f.over) || f.over == 0 || !isfinite(acc))
     return (float)((double)acc + (t / f.over + 0.0)); /* + 0.0: a zero term is +0 */
@@ -112,8 +111,16 @@ static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t blo
 
 float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b) {
   float acc = 0;
-  for (size_t i = 0; i < plan->kb; i++) acc = block_step(plan, a, b, i, acc);
+  for (size_t i = 0; i < plan->kb; i++) {
+    lost_part lost;
+    const double dot = dot_of(plan, a, b, i, &lost);
+    acc = block_step(plan, a, b, i, acc, dot, lost);
+  }
   return acc;
+}
+
+float mxi_gemm_one_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, const mxg_dots *dots, size_t at) {
+  return block_step(plan, a, b, block, acc, dots->dot[at], (lost_part){dots->lost[at], dots->lost_size[at]});
 }
 
 static float one_seq(const mxg_plan *plan, mxg_line a, mxg_line b) {

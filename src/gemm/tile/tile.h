@@ -85,10 +85,17 @@ typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel 
 /** f32_block of two operands whose scales divide. Bit j of unsure[i] is set where output (i, j) needs mxi_gemm_one_block(): a sum so small that the
  *  places below the last one of a quotient count, or a number or divisor that is not finite or 0. */
 typedef void mxg_divided_kernel(float *acc, uint16_t unsure[MXG_LANES], const mxg_panel *a, const mxg_panel *b);
+/** Dots of a block of a tile in binary64, summed in order, and what their operations rounded away: its sum, and the sum of its magnitudes, which is 0 where
+ *  nothing rounded. */
+typedef struct mxg_dots {
+  double dot[MXG_LANES * MXG_LANES], lost[MXG_LANES * MXG_LANES], lost_size[MXG_LANES * MXG_LANES];
+} mxg_dots;
+typedef void mxg_dots_kernel(mxg_dots *out, const mxg_panel *a, const mxg_panel *b, size_t block);
 typedef struct mxg_kernels {
   mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64, *group64;
   mxg_exact_kernel *exact;
   mxg_divided_kernel *f32_divided; /* NULL: this ISA has none */
+  mxg_dots_kernel *rounded_dots;
 } mxg_kernels;
 extern const mxg_kernels mxi_gemm_lanes_scalar, mxi_gemm_lanes_avx2, mxi_gemm_lanes_avx512;
 const mxg_kernels *mxi_gemm_kernels_best(const mx_exec *exec);
@@ -100,6 +107,8 @@ typedef struct mxg_line {
 } mxg_line;
 /** One output of f32_block, whatever the numbers are. */
 float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
+/** One block more of one output of f32_block: acc with the block's dot and scales, whatever the numbers are. dots: of the tile's output i * 16 + j. */
+float mxi_gemm_one_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, const mxg_dots *dots, size_t at);
 /** One output of the models other than exact from lines that hold what the model's panels hold (values already binary32 for f32_*). */
 float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
 /** One output of exact, D's element and all: value in binary32, already of type o.out. c and bias as numbers, 0 if not given. */

@@ -10,7 +10,7 @@
 /* How cases lie in vectors: `rows` of one tensor, or tensors. */
 typedef struct plan {
   mx_spec spec;
-  int by_row;
+  int by_row, values;    /* values: with the column dequantized */
   size_t rows, cols, ld; /* of one tensor */
   size_t scales, micro;  /* numbers a tensor */
   size_t cases, tensors;
@@ -34,7 +34,25 @@ static mx_status add_columns(mx_vectors *v, const plan *p) {
   if (!s) s = mx_vectors_add_column(v, "scales", mx_scale_format(p->spec.scale)->bits, p->scales / n);
   if (!s && p->micro) s = mx_vectors_add_column(v, "micro", 8, p->micro / n);
   if (!s && !p->by_row && p->layout.has_tensor_scale) s = mx_vectors_add_column(v, "tensor_scale", 32, 1);
+  if (!s && p->values) s = mx_vectors_add_column(v, "dequantized", 32, codes);
   return s;
+}
+
+/* What the codes of a tensor mean, as binary32, from case `first` on. */
+static mx_status fill_values(mx_vectors *v, const plan *p, const mx_tensor *t, size_t first, mx_error *err) {
+  const int column = mx_vectors_find(v, "dequantized");
+  if (column < 0) return MX_OK;
+  float *values = malloc((p->rows * p->cols + 1) * sizeof *values);
+  if (!values) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  const mx_status s = mx_dequantize(values, p->cols, t, &p->spec, NULL);
+  for (size_t k = 0; k < p->rows * p->cols && !s; k++) {
+    uint32_t bits;
+    memcpy(&bits, &values[k], sizeof bits);
+    const size_t per = v->columns[column].count;
+    mx_vectors_set(v, (size_t)column, first + k / per, k % per, bits);
+  }
+  free(values);
+  return s ? mx_fail(err, s, "%s", mx_status_text(s)) : MX_OK;
 }
 
 /* Quantise the i-th tensor and write its numbers into the columns. */
@@ -57,6 +75,7 @@ static mx_status fill_tensor(mx_vectors *v, const plan *p, const float *x, size_
   uint32_t bits;
   memcpy(&bits, &t.tensor_scale, sizeof bits);
   if (!s && scale >= 0) mx_vectors_set(v, (size_t)scale, first, 0, bits);
+  if (!s) s = fill_values(v, p, &t, first, err);
   if (!s && p->by_row && t.has_tensor_scale) {
     char text[16];
     snprintf(text, sizeof text, "%08" PRIx32, bits);
@@ -93,7 +112,8 @@ static mx_status set_spec(mx_vectors *v, const mx_spec *spec) {
 }
 
 mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_spec *spec, const char *suite, const char *preset, uint64_t seed,
-                              int inputs_only, mx_error *err) {
+                              int what, mx_error *err) {
+  const int inputs_only = what & MX_VECTORS_INPUTS;
   *out = (mx_vectors){0};
   plan p;
   mx_tensor layout;
@@ -101,6 +121,7 @@ mx_status mx_cases_to_vectors(mx_vectors *out, const mx_cases *cases, const mx_s
   if (s) return mx_fail(err, s, "%s", mx_status_text(s));
   const int by_row = cases->n == 1 && layout.scale_rows == cases->rows;
   s = plan_init(&p, spec, by_row, cases->n, cases->rows, cases->cols, cases->ld, err);
+  p.values = (what & MX_VECTORS_VALUES) != 0;
   if (!s) s = set_spec(out, spec);
   if (!s) s = mx_vectors_set_meta(out, "case", by_row ? "row" : "tensor");
   if (!s) s = mx_vectors_set_meta(out, "generator", "mxgold " MX_VERSION);
@@ -220,6 +241,7 @@ mx_status mx_vectors_expected(mx_vectors *out, const mx_vectors *v, mx_error *er
     return mx_fail(err, MX_ERR_FORMAT, "header: rows and cols do not fit column x and the number of cases");
   s = plan_init(&p, &spec, by_row, by_row ? 1 : v->n_cases, rows, cols, ld, err);
   if (s) return s;
+  p.values = mx_vectors_find(v, "dequantized") >= 0;
   for (size_t i = 0; i < v->n_meta && !s; i++) s = mx_vectors_set_meta(out, v->keys[i], v->values[i]);
   if (!s) s = add_columns(out, &p);
   if (!s && fits(v, out)) s = mx_vectors_alloc(out, p.cases);
