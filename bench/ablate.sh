@@ -1,6 +1,6 @@
 #!/bin/sh
-# make bench-ablate: seconds of `ablate` with twelve presets on every tensor of DATA, and of `quantize --all --fake` on a checkpoint of SIZE MiB in a
-# RAM disk over those of cp, in turn.
+# Measures, for make bench-ablate, the seconds of `ablate` with twelve presets on every tensor of DATA, and of `quantize --all --fake` on a checkpoint of
+# SIZE MiB in a RAM disk beside those of cp, by turns.
 #   ablate.sh MXGOLD DATA [SIZE [ROUNDS]]
 set -eu
 mxgold=$(realpath "$1") data=$(realpath "$2") size=${3:-1024} rounds=${4:-5}

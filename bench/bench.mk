@@ -1,4 +1,4 @@
-# How fast it is: what README's figures come from. Included by the Makefile.
+# Makes the measurements of speed that README's figures come from. The Makefile includes it.
 .PHONY: deps-bench
 deps-bench:
 	@tools/install-deps.sh --mode=$(INSTALL) build bench

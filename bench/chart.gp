@@ -1,4 +1,4 @@
-# Rate of each operation over that of memcpy of the float32 matrix. table: rows of the tab-separated table; chart: the PNG to write.
+# Draws the rate of each operation over that of memcpy of the float32 matrix. table holds the rows of the tab-separated table, chart is the PNG to write.
 set terminal pngcairo size 1000,700 font "Sans,10"
 set output chart
 set datafile separator "\t"

@@ -1,5 +1,5 @@
-/* The float32 product of dense.h against OpenBLAS sgemm of the same shape, A B A B in one process, and the functions of math.h.
- *   bench/dense [ROUNDS [THREADS [NAME]]]      NAME: only the lines that begin with it
+/* Measures the float32 product of dense.h against OpenBLAS's sgemm of the same shape, by turns in one process, and the functions of math.h.
+ *   bench/dense [ROUNDS [THREADS [NAME]]]      with NAME only the lines that begin with it
  * Each figure is the median of its rounds. Seconds are wall-clock with as many threads as THREADS says (2 by default), for both sides. With THREADS = 1
  * they are the thread's own processor time, so that a ratio can be measured on a busy machine. OpenBLAS is at its best where OPENBLAS_CORETYPE
  * (SkylakeX, Haswell, Zen) names the core that is fastest here; its name is printed. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""diff.py MXGOLD [ROUNDS [MIB]]: rate of `mxgold diff` over that of reading its two files, both from the page cache, A B A B.
+"""Measures the rate of `mxgold diff` beside that of reading its two files, both from the page cache, by turns: diff.py MXGOLD [ROUNDS [MIB]]
 
 The files are MXFP4 of MIB (512) MiB of codes each: equal, with one code in 10,000 another, with every code of one row in 16 another, with every code
 another (by the same bit: 16 pairs of codes), with codes at random (240 pairs), and with every code and every scale another. Memory is the peak of the process

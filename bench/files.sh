@@ -1,5 +1,5 @@
 #!/bin/sh
-# make bench-files: seconds of a whole process on a 1 GiB .npy in a RAM disk over those of cp, in turn, and the median ratio.
+# Measures, for make bench-files, the seconds of whole processes on a 1 GiB .npy in a RAM disk beside those of cp, by turns, and the median ratio.
 #   files.sh MXGOLD [ROUNDS]
 set -eu
 mxgold=$(realpath "$1") root=$(realpath "$(dirname "$0")/..") rounds=${2:-7}

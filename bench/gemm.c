@@ -1,5 +1,5 @@
-/* The product against OpenBLAS sgemm of the same shape, A B A B in one process; each figure is the median of its rounds.
- *   bench/gemm [ROUNDS [THREADS [NAME]]]      NAME: only the lines that begin with it
+/* Measures the block-scaled product against OpenBLAS's sgemm of the same shape, by turns in one process; each figure is the median of its rounds.
+ *   bench/gemm [ROUNDS [THREADS [NAME]]]      with NAME only the lines that begin with it
  * An OpenBLAS that does not know a processor takes slow kernels for it. So each of its core types is tried first, in a process of its own, which may
  * die of an instruction that is not there, and the fastest is compared with. Our AVX2 kernels are compared with OpenBLAS's for Haswell, AVX2 as well.
  * Seconds are wall-clock with as many threads as THREADS says (2 by default), for both sides. With THREADS = 1 they are the thread's own processor

@@ -1,4 +1,5 @@
-/* make bench-mixtures: what quantise costs under mixtures of keys that no preset has. A mixture that falls back to scalar code stands out by a hundred.
+/* Measures, for make bench-mixtures, what quantising costs under mixtures of keys that no preset has. A mixture for which scalar code has to run stands
+ * out, since it takes a hundred times as long.
  *   bench/mixtures N [LIMIT [ISA_OFF]]      N mixtures; those that take more than LIMIT (700) cycles for sixteen elements are listed; exit 1 if there
  *                                           is one without scale.max_byte, whose clamp may leave no scale that is of any use: see docs/notes/SPEED.md
  *   bench/mixtures SPEC...                  these specs, such as 'elem=e4m3 elem.round=scan_x', also on AVX2 and by scalar code

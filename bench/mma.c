@@ -1,5 +1,6 @@
-/* Multiply-accumulates a second of the matrix-unit models.   bench/mma [ROUNDS [THREADS [MODEL]]]
- * A square product; the figure is the median of the rounds. Seconds are wall-clock with THREADS threads (2 by default); with THREADS = 1 they are
+/* Measures how many multiply-accumulates a second the matrix-unit models make.
+ *   bench/mma [ROUNDS [THREADS [MODEL]]]
+ * The product is square; the figure is the median of the rounds. Seconds are wall-clock with THREADS threads (2 by default); with THREADS = 1 they are
  * the thread's own processor time, so that a busy machine does not count. MMA-Sim's simulator makes 0.8 to 2.0 x 10^5 a second. */
 #include <stdint.h>
 #include <stdio.h>

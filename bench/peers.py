@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same jobs by libraries that a user would pick instead, in turn with mxgold (A B A B): peers.py MXGOLD [TEXT]
+"""Measures libraries that a user would pick instead, by turns with mxgold on the same jobs: peers.py MXGOLD [TEXT]
 
-Each that this Python has is timed on a 4096 x 4096 float32 matrix with the library's own threads; the others are named on a line. Prints million
+Each library that this Python has is timed on a 4096 x 4096 float32 matrix with the library's own threads; the others are named on a line. Prints million
 elements a second of both, how many times faster mxgold is, and how many times anything could be that only reads the input and writes the result once, at
 the rates that `mxgold bench` measures beside it (its column roofline); medians of the rounds."""
 import json, logging, statistics, subprocess, sys, time

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make bench: the table of `mxgold bench`, its chart, and libraries that do the same job if a Python with them is found.
-#   run.sh MXGOLD OUT_DIR [TEXT]      TEXT: operations whose name holds it
+# Writes, for make bench, the table of `mxgold bench` and its chart, and measures libraries that do the same job if a Python with them is found.
+#   run.sh MXGOLD OUT_DIR [TEXT]      with TEXT only operations whose name holds it
 # Writes OUT_DIR/table.txt, OUT_DIR/bench.png (with gnuplot) and OUT_DIR/peers.txt.
 set -eu
 mxgold=$1 out=$2 only=${3:-}

@@ -1,4 +1,4 @@
-/* Times of the benches of products: seconds and their median. */
+/* Defines how the benches of products take times: seconds and their median. */
 #ifndef BENCH_TIMING_H
 #define BENCH_TIMING_H
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""torch's and torchao's compiled quantisers on a GPU: bytes read and written a second on a float32 matrix, best of the rounds.
+"""Measures torch's and torchao's compiled quantisers on a GPU: bytes read and written a second on a float32 matrix, best of the rounds.
 
     python3 bench/torch_cuda.py [ROWS COLS]
 

@@ -1,4 +1,4 @@
-"""The models of `mxgold train` in PyTorch, under the same parameter names, so that both can start from one file.
+"""Defines the models of `mxgold train` in PyTorch, under the same parameter names, so that both can start from one file.
 
 A model is a function of (parameters, tokens) -> logits; parameters are a dict of tensors named as in model.safetensors, matrices [out, in]. `linear` is
 called for every linear that mxgold quantises and may be replaced by one that quantises its operands."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`mxgold train` against PyTorch: the same losses and gradients from the same weights, and the seconds of a step.
+"""Compares `mxgold train` with PyTorch: losses and gradients from the same weights, and the seconds of a step.
 
     bench/torch_train.py check  MXGOLD CONFIG.json [--steps 10]   random weights; losses and gradients of both, PyTorch in float64
     bench/torch_train.py state  MXGOLD CONFIG.json STATE.safetensors [--steps 10]

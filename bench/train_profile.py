@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the processor time of a training step goes: the share of each room of the sources, by perf's samples of `mxgold train`.
+"""Shows where the processor time of a training step goes: the share of each room of the sources, by perf's samples of `mxgold train`.
 
     bench/train_profile.py MXGOLD CONFIG.json [--set KEY=VALUE]... [--steps 8] [--threads 1]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo-train.sh [MXGOLD] [OUT]: a small llama on bytes of Shakespeare in FP32 and under three FP4 recipes, a chart of the four loss curves, and what it means.
+# Trains a small llama on bytes of Shakespeare in FP32 and under three FP4 recipes, draws the four loss curves and says what they mean: demo-train.sh [MXGOLD] [OUT]
 set -eu
 mxgold=$(realpath "${1:-build/release/mxgold}")
 out=${2:-build/release/demo-train}

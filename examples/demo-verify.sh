@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo-verify.sh [MXGOLD]: from a wrong kernel to its named bug, as docs/guide/VERIFY.md tells it.
+# Leads from a wrong kernel to its named bug, step by step as docs/guide/VERIFY.md does: demo-verify.sh [MXGOLD]
 set -eu
 mxgold=$(realpath "${1:-build/release/mxgold}")
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,5 +1,6 @@
-/* A kernel on a device under the harness. This one launches native_mxfp4, gfx950's own instructions; put your launch in its place (a HIP kernel by
- * hipLaunchKernel, hipBLASLt, a Triton kernel's compiled function): the pointers of the job are device pointers, in a process of their own.
+/* Shows how a kernel on a device is put under the harness. This one launches native_mxfp4, which uses gfx950's own instructions. Put your launch in its
+ * place: a HIP kernel by hipLaunchKernel, hipBLASLt, a Triton kernel's compiled function. The pointers of the job are device pointers, in a process of
+ * their own.
  *
  *   make device-plugin
  *   mxgold test --plugin build/release/device_kernel.so --set scale.rule=even

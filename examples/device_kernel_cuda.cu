@@ -1,9 +1,9 @@
-/* A CUDA kernel on device pointers under the harness: plain MXFP4 (scale.rule=floor), a thread a block of 32.
+/* Shows a CUDA kernel on device pointers under the harness: plain MXFP4 (scale.rule=floor), one thread for each block of 32.
  *
  *   make device-plugin PLUGIN_SRC=examples/device_kernel_cuda.cu
  *   MXGOLD_DEVICE=cuda mxgold test --plugin build/release/device_kernel.so --preset ocp-mxfp4
  *
- * The pointers are of the primary context, which the CUDA runtime uses too. -DBUG_TIES rounds ties away from zero. */
+ * The pointers belong to the primary context, which the CUDA runtime uses too. -DBUG_TIES rounds ties away from zero. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A HIP kernel on device pointers under the harness: plain MXFP4 (scale.rule=floor), a lane an element, 32 lanes a scale block. On a gfx950 the codes
- * come from its own v_cvt_scalef32_pk_fp4_f32, elsewhere from comparisons.
+/* Shows a HIP kernel on device pointers under the harness: plain MXFP4 (scale.rule=floor), one lane for each element and 32 lanes for each block. On a
+ * gfx950 the codes come from its own v_cvt_scalef32_pk_fp4_f32, elsewhere from comparisons.
  *
  *   make device-plugin PLUGIN_SRC=examples/device_kernel_hip.hip
  *   MXGOLD_DEVICE=hip mxgold test --plugin build/release/device_kernel.so --preset ocp-mxfp4

@@ -1,4 +1,4 @@
-# Programs that use the library, kernels under test, and the walk-through of docs/guide/VERIFY.md. Included by the Makefile.
+# Makes the programs that use the library and the kernels under test, and runs the walk-through of docs/guide/VERIFY.md. The Makefile includes it.
 .PHONY: examples demo-verify demo-train
 EXAMPLES := $(patsubst examples/%.c,$(B)/examples/%,$(filter-out examples/kernel_plugin.c,$(wildcard examples/*.c)))
 $(B)/examples/%: examples/%.c $(LIB_A)

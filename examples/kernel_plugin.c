@@ -1,4 +1,4 @@
-/* A kernel under test: plain OCP MXFP4, and what it looks like with a bug in it.
+/* Shows a kernel under test: plain OCP MXFP4, with bugs that can be switched on.
  *
  *   cc -O2 -shared -fPIC -Iinclude examples/kernel_plugin.c -lm -o kernel.so
  *   mxgold test --plugin kernel.so --preset ocp-mxfp4

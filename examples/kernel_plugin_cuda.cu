@@ -1,4 +1,4 @@
-/* A kernel under test on a GPU: plain OCP MXFP4 behind the same C ABI as kernel_plugin.c. One thread a block of 32.
+/* Shows a kernel under test on a GPU: plain OCP MXFP4 behind the same C ABI as kernel_plugin.c, with one thread for each block of 32.
  *
  *   nvcc -O2 -arch=native -shared -Xcompiler -fPIC -Iinclude examples/kernel_plugin_cuda.cu -o kernel.so
  *   mxgold test --plugin ./kernel.so --preset ocp-mxfp4

@@ -1,4 +1,4 @@
-/* The kernel of both CUDA examples: plain MXFP4 (scale.rule=floor), a thread a block of 32. -DBUG_TIES rounds ties away from zero. */
+/* Defines the kernel of both CUDA examples: plain MXFP4 (scale.rule=floor), one thread for each block of 32. -DBUG_TIES rounds ties away from zero. */
 #ifndef EXAMPLES_MXFP4_KERNEL_H
 #define EXAMPLES_MXFP4_KERNEL_H
 

@@ -1,7 +1,7 @@
-"""A kernel in a test: what `pytest examples/test_kernel.py` says of one that is wrong (docs/guide/PYTHON.md).
+"""Tests a kernel that is wrong, to show what pytest then says: `pytest examples/test_kernel.py` (docs/guide/PYTHON.md).
 
-my_kernel() is NumPy's way to MXFP4, as many a kernel has it: it takes the exponent of the block's largest magnitude, divides, and rounds to the nearest value,
-with the ties that np.argmin() gives to the lower one. That is not what OCP's rule says of ties.
+my_kernel() makes MXFP4 with NumPy as many kernels do: it takes the exponent of the block's largest magnitude, divides, and rounds to the nearest value. Of two
+equally near values np.argmin() gives the lower one, which is not what OCP's rule says of ties.
 """
 
 import numpy as np

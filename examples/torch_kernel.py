@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A kernel on torch tensors between gen and verify. On an AMD GPU torch calls the device "cuda" too.
+"""Runs a kernel on torch tensors between gen and verify. On an AMD GPU torch calls the device "cuda" too.
 
     mxgold gen ties --preset torchao-even | python3 examples/torch_kernel.py | mxgold verify -
 

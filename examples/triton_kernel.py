@@ -1,4 +1,4 @@
-"""MXFP4 with the even rule as a Triton kernel, for examples/torch_kernel.py --kernel triton_kernel.
+"""Defines MXFP4 with the even rule as a Triton kernel, for examples/torch_kernel.py --kernel triton_kernel.
 
 One program takes 64 blocks of 32. TRITON_INTERPRET=1 runs it without a GPU."""
 import triton

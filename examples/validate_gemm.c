@@ -1,4 +1,4 @@
-/* A drop-in for the reference product of a BLAS tester.
+/* Shows how mxgold takes the place of the reference product in a BLAS tester.
  *
  * A tester of an MXFP4 GEMM has column-major matrices with leading dimensions, transposes, alpha and beta, packed codes and swizzled scales. This
  * program plays both parts: it makes such a problem, lets "the device" compute it (a plain C loop, with a bug when an argument is given), asks

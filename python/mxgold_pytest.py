@@ -1,4 +1,4 @@
-"""The pytest plugin of mxgold: off unless asked, and then it imports mxgold.
+"""Defines the pytest plugin of mxgold, which imports mxgold only if one of its options is given.
 
 --mxgold-report=REPORT.html   a page of every failed assertion of mxgold.testing: verdict, example, command
 --mxgold-save[=FOLDER]        where failing cases are saved (.mxgold by default); FOLDER is made anew

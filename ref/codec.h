@@ -1,4 +1,4 @@
-/* Declares one value and one code, inside the reference. */
+/* Declares how the reference decodes and encodes one value. */
 #ifndef REF_CODEC_H
 #define REF_CODEC_H
 

@@ -1,4 +1,4 @@
-/* Makes the scaled value of x, and from that a code: step 10 of SPEC 3.2. */
+/* Makes the scaled value of x, and a code from that: step 10 of SPEC 3.2. */
 #include "rules.h"
 
 /* chain=exact: x P N / (S g), in the encode form x P S N / g, as elem.arith says. */

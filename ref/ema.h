@@ -1,4 +1,4 @@
-/* Declares Q-EMA: Q2's elements by the weight's moving average. */
+/* Declares Q-EMA, which rounds Q2's elements by the weight's moving average. */
 #ifndef REF_EMA_H
 #define REF_EMA_H
 

@@ -1,5 +1,5 @@
-/* Computes slopes of a rounding. Binary64 additions, multiplications and divisions in the order below are the definition; they see real numbers of
- * no format, so that nothing else could be exact. */
+/* Computes the slopes that stand for the derivative of a rounding. Binary64 additions, multiplications and divisions in the order below are the
+ * definition: the slopes are real numbers of no format, so there is no exact result to which another order could be held. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Declares exact numbers of any size, for sums: a rational of GMP, or a signed zero, an infinity, NaN. IEEE 754's rules for the latter three. */
+/* Declares exact numbers of any size, for sums: a rational of GMP, or a signed zero, an infinity or NaN, for which IEEE 754's rules hold. */
 #ifndef REF_EXT_H
 #define REF_EXT_H
 

@@ -1,4 +1,4 @@
-/* Defines ref's own way to fill an mx_error. */
+/* Declares how the reference fills an mx_error; it may not use the library's mx_fail(). */
 #ifndef REF_FAIL_H
 #define REF_FAIL_H
 

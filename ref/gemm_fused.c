@@ -1,4 +1,4 @@
-/* Runs matrix-unit models in the product of SPEC 4. What enters the unit as it is stored, and what is dequantised first. */
+/* Runs matrix-unit models in the product of SPEC 4, and decides which operands enter the unit as they are stored and which are dequantised first. */
 #include "gemm_fused.h"
 
 #include <math.h>

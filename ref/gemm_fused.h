@@ -1,4 +1,4 @@
-/* Declares one sum of the product under a matrix-unit model: SPEC 4. */
+/* Declares how one output of the product is summed under a matrix-unit model: SPEC 4. */
 #ifndef REF_GEMM_FUSED_H
 #define REF_GEMM_FUSED_H
 

@@ -1,4 +1,4 @@
-/* Declares a whole operand of the product as numbers. */
+/* Declares how a whole operand of the product is decoded into numbers. */
 #ifndef REF_GEMM_READ_H
 #define REF_GEMM_READ_H
 

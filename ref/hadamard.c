@@ -1,5 +1,5 @@
 /* Rotates rows by SPEC 5: signs, butterflies of stride 1, 2, 4 ... n/2, each one rounded binary32 operation, then one multiplication by
- * rnd_f32(1/sqrt(n)). n/2, each one rounded binary32 operation, then one multiplication by rnd_f32(1/sqrt(n)). */
+ * rnd_f32(1/sqrt(n)). */
 #include "num.h"
 #include "ref.h"
 

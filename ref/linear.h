@@ -1,6 +1,7 @@
-/** Declares the reference linear layer: twins of mx_linear_forward() and mx_linear_backward(), step by step as include/mxgold/linear.h says it.
- *  Every operand is written out as a whole matrix, widened, transposed and quantised by ref_quantize(); every product is ref_gemm()'s, the
- *  unquantised ones under f32_seq of operands with elem=none. Memory is its own: saved and work of the twins are not taken. */
+/** Declares the reference linear layer, the twins of mx_linear_forward() and mx_linear_backward(). They do step by step what include/mxgold/linear.h
+ *  says: every operand is written out as a whole binary32 matrix, transposed where its axis asks for it, and quantised by ref_quantize(); every product
+ *  is computed by ref_gemm(), an unquantised one under f32_seq from operands with elem=none. They allocate their own memory, and therefore take no
+ *  saved and no work. Errors as the twins', and MX_ERR_NOMEM.  Threads: reentrant, on the calling thread alone. */
 #ifndef MXGOLD_REF_LINEAR_H
 #define MXGOLD_REF_LINEAR_H
 

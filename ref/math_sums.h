@@ -1,4 +1,4 @@
-/* Declares what the sums of math_sums.c take of math.c. */
+/* Declares the functions that ordered sums and softmax share with the functions of one float32. */
 #ifndef MXGOLD_REF_MATH_SUMS_H
 #define MXGOLD_REF_MATH_SUMS_H
 

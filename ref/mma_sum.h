@@ -1,4 +1,4 @@
-/** Declares one output of one instruction of a matrix-unit model. */
+/** Declares how one output of one instruction of a matrix-unit model is summed. */
 #ifndef REF_MMA_SUM_H
 #define REF_MMA_SUM_H
 

@@ -1,4 +1,4 @@
-/* Declares outliers of a linear layer's x (occ.*), clamped and brought back. */
+/* Declares how outliers of a linear layer's x are clamped and added back (keys occ.*). */
 #ifndef REF_OUTLIERS_H
 #define REF_OUTLIERS_H
 

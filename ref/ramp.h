@@ -1,4 +1,4 @@
-/* Declares Q-Ramping: periods of weights, and a step of AdamW under them. */
+/* Declares Q-Ramping: the periods of weights, and a step of AdamW under them. */
 #ifndef REF_RAMP_H
 #define REF_RAMP_H
 

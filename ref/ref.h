@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* SPEC 1 and 2: codec.c. format is a row of any table, the library's or ref's own. */
+/* SPEC 1 and 2, one value at a time. format is a row of any table, the library's or ref's own. */
 double ref_decode(const mx_format *format, uint64_t code);
 double ref_format_max(const mx_format *format);
 double ref_format_min(const mx_format *format);
@@ -32,7 +32,7 @@ uint64_t ref_encode_scale(const mx_format *format, double x, const mx_encoding *
 const mx_format *ref_elem_format(int elem);
 const mx_format *ref_scale_format(int scale);
 
-/* SPEC 3: log2.c, chain.c, scale.c, element.c, quantize.c, dequantize.c, hif4.c. */
+/* SPEC 3, whole tensors. */
 /** Floor (up = 0) or ceil (up = 1) of the exact log2 of a positive finite binary32 that was rounded once to binary32: scale.log2=log2f. */
 int ref_log2f_int(float x, int up);
 mx_status ref_tensor_layout(mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
@@ -49,20 +49,20 @@ mx_status ref_tensor_scale(float *out, float amax, const mx_spec *spec);
 /** Do the keys exclude each other? As mx_spec_check, for what ref_quantize refuses. */
 mx_status ref_spec_check(const mx_spec *spec, mx_error *err);
 
-/** The twin of mx_rcp_approx_sm90: rcp_sm90.c. */
+/** The twin of mx_rcp_approx_sm90(): the interpolation written as the sum that it stands for. */
 uint32_t ref_rcp_sm90(uint32_t bits);
 
-/* SPEC 5: hadamard.c. */
+/* SPEC 5, rotations. */
 mx_status ref_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                        const uint8_t *signs, uint64_t seed);
 mx_status ref_hadamard_back(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,
                             const uint8_t *signs, uint64_t seed);
 
-/* SPEC 6: random.c. */
+/* SPEC 6, random words. */
 uint32_t ref_random(uint64_t seed, uint32_t stream, uint64_t index);
 uint32_t ref_random_lfsr(uint32_t state);
 
-/* SPEC 7: layout.c. */
+/* SPEC 7, layouts of scales and codes. */
 size_t ref_layout_size(mx_layout layout, size_t rows, size_t kb);
 size_t ref_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, size_t k);
 void ref_layout_pack(uint8_t *out, mx_layout layout, const uint8_t *scales, size_t rows, size_t kb, uint8_t pad);

@@ -1,4 +1,4 @@
-/* Declares what the steps of SPEC 3.2 hand to each other. */
+/* Declares the steps of SPEC 3.2 and the structs that one step hands to the next. */
 #ifndef REF_RULES_H
 #define REF_RULES_H
 
@@ -46,7 +46,7 @@ typedef struct ref_block {
   size_t index; /* among the blocks of the tensor, row-major: random bits of the scale */
 } ref_block;
 
-/* scale.c. One scale, or with select=foursix two: map to 6, map to 4. Returns how many, 0 for a block that the spec refuses. */
+/* Makes one scale of a block, or two under select=foursix: for a largest value of 6, and of 4. Returns how many; 0 for a block that the spec refuses. */
 int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *block);
 /* F: scale.max times scale.margin. */
 num ref_scale_max(const mx_spec *spec, const mx_format *elem);
@@ -57,34 +57,34 @@ num ref_scale_value(const ref_plan *plan, uint64_t code);
 num ref_flt_max(void);
 num ref_real(float value, num otherwise); /* a MX_REAL key: 0 means the default */
 
-/* quest.c: floor(log2(2.92247856/6 * std + 1e-8)) over the counted elements times N/g. */
+/* scale.rule=quest: floor(log2(2.92247856/6 * std + 1e-8)) over the elements that count, each times N/g. */
 int ref_quest_exponent(const ref_plan *plan, const ref_block *block);
 
-/* element.c. The scaled value y of x. */
+/* The scaled value y of x. */
 num ref_scaled(const ref_plan *plan, const ref_scale *scale, num x);
 /* Code of x; *value is what select=foursix counts it as (NaN: an element that overflowed without end). index: of the element in the tensor. */
 uint64_t ref_element(const ref_plan *plan, const ref_scale *scale, num x, uint64_t index, num *value);
 
-/* select.c. 1 when the second candidate has the lower error. */
+/* select=foursix: 1 if the second candidate has the lower error. */
 int ref_second_wins(const ref_plan *plan, const ref_scale scales[2], const num *values[2], const ref_block *block);
 
-/* eden.c, select=eden. What corrects the scales of a group: sum z^2 / sum z q over its n elements. 0 if that is no positive number. */
+/* select=eden: the factor that corrects the scales of a group, sum z^2 / sum z q over its n elements. 0 if that is no positive number. */
 int ref_eden_factor(num *factor, const num *z, const num *q, size_t n);
 /* The code that is stored for `code` under that factor; index: of the block. */
 uint64_t ref_eden_code(const ref_plan *plan, uint64_t code, num factor, size_t index);
 
-/* dequantize.c. over / under is the multiplier that the stored tensor scale stands for. */
+/* The multiplier that a stored tensor scale stands for, as the quotient over / under. */
 void ref_tensor_multiplier(const ref_plan *plan, num stored, num *over, num *under);
 /* The same as a number to multiply by, rounded once, for deq.arith=scale_first; a divisor (over is 1) stays one. */
 void ref_scale_first_multiplier(const ref_plan *plan, int divisor, num *over, num *under);
 /* rnd_f32(code * scale * multiplier), or as spec->deq_arith says. */
 num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num under);
 
-/* tensor.c. Defaults filled in; A known. The stored tensor scale goes to *stored. */
+/* Fills in the defaults of a spec for a tensor; then, once A = max|X| is known, what follows from it. The stored tensor scale goes to *stored. */
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols);
 void ref_plan_tensor(ref_plan *plan, num amax, num *stored);
 
-/* hif4.c. Codes and micro bits of a block of 64; the scale is as for every rule. 0: refused. */
+/* scale.rule=hif4: codes and micro bits of a block of 64; the scale is made as under every rule. Returns 0 if the spec refuses the block. */
 int ref_hif4_block(uint64_t *scale_code, uint8_t micro[3], uint64_t codes[64], const ref_plan *plan, const ref_block *block);
 
 #endif

@@ -1,5 +1,6 @@
-/* make ablate-coverage: how often the 95 % interval of `ablate` holds the difference between two presets that it is an interval of. A generator's tensor is cut
- * into SAMPLES by rows, so that channels are the same in all; what is to be held is the mean difference over the samples. Beside it the median width. */
+/* Measures, for make ablate-coverage, how often the 95 % interval of `ablate` holds the true difference between two presets. A generator's tensor is cut into
+ * SAMPLES by rows, so that all of them have the same channels; the mean difference over the samples stands for the true one. The median width of the
+ * intervals is printed beside the share. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

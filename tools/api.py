@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/reference/API.md: every call and type of the public headers with the first sentence of its docstring.
+"""Prints docs/reference/API.md: every call and type of the public headers with the first sentence of its docstring.
 
 api.py include/mxgold    prints the page
 """

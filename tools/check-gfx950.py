@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is what the compiler made of the native kernels what was meant? Reads the disassembly, not the source.
+"""Checks that the compiler made of the native kernels what was meant, by reading the disassembly and not the source.
 
 check-gfx950.py [--library LIBRARY] [--only KERNEL] OBJDUMP READELF FILE.hsaco...
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Registers of the portable kernels on gfx950, and what must not be in them. check-portable.py FILE.s... (all of build/hip/gfx950, as clang wrote them)
+"""Checks the portable kernels for gfx950: how many registers they use, and that some instructions are not in them.
+
+check-portable.py FILE.s...    all of build/hip/gfx950, as clang wrote them
 
 Fails on packed binary32 arithmetic in any file (gfx950 mis-executes some of it at times), and on a portable kernel that spills vector registers, or
 has fewer waves a SIMD or more scratch memory or spilled scalar registers than LIMITS allows. Scalar registers spill to lanes of vector registers, not to memory."""

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The symbol tables of the library against its public headers:
+# Holds the symbol tables of the library to its public headers:
 #   check-symbols.sh LIBRARY.so LIBRARY.a
 # The shared library exports the functions and objects that include/mxgold declares, and nothing else; its soname and the node of its symbols carry
 # the major version of version.h. Every other global name of the static library begins with mxi_; the compiler itself puts .gomp_critical_user_ before the

@@ -1,5 +1,5 @@
-"""The native kernels on the same memory twice: as machine code (gfx950_machine.py), and from their source on the CPU host runtime. Used by check-gfx950.py.
-LIBRARY is hip_backend/tests/machine.cc with the kernels; `make hip-native-host` holds the second to ref/."""
+"""Runs the native kernels on the same memory twice: as machine code (gfx950_machine.py), and from their source on the CPU host runtime. Used by
+check-gfx950.py. LIBRARY is hip_backend/tests/machine.cc with the kernels; `make hip-native-host` holds the second to ref/."""
 import ctypes
 import random
 import struct

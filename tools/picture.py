@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The picture of README.md: the first number line of a page that `mxgold diff --html` wrote, as an SVG file of its own.
+"""Makes the picture of README.md: the first number line of a page that `mxgold diff --html` wrote becomes an SVG file of its own.
 
 picture.py PAGE.html UPPER LOWER TITLE OUT.svg    UPPER and LOWER name the two sides; the drawing itself is the program's.
 """

@@ -1,4 +1,4 @@
-# Names of the functions and objects that public headers declare, from what the compiler's preprocessor (-E) makes of them, one a line.
+# Prints the names of the functions and objects that public headers declare, one a line, from what the compiler's preprocessor (-E) makes of them.
 /^# [0-9]+ "/ { ours = $3 ~ /include\/mxgold\/|formats\//; next }
 /^#/ || !ours { next }
 { text = text " " $0 }

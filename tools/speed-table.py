@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of rates in README.md and docs/notes/SPEED.md, from what `make bench` and `make bench-gemm` wrote: bench/last.txt, bench/last-gemm.txt.
+"""Prints the tables of rates in README.md and docs/notes/SPEED.md, from what `make bench` and `make bench-gemm` wrote: bench/last.txt, bench/last-gemm.txt.
 
 speed-table.py [--all]    eight rows for the front page; with --all every operation, for the notes
 """

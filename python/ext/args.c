@@ -1,4 +1,4 @@
-/* Arguments: the stable ABI has no parser for METH_FASTCALL, so here is one for names, and readers of single values. */
+/* Reads the arguments of calls: a parser of names, since the stable ABI has none for METH_FASTCALL, and readers of single values. */
 #include <string.h>
 
 #include "ext.h"

@@ -1,5 +1,5 @@
-/* Arrays of the caller's, from whichever library: the buffer protocol (NumPy), DLPack's C exchange and __dlpack__ (PyTorch, JAX, CuPy), and for what has
- * neither, the adapter in mxgold/_arrays.py. Nothing is copied that lies as the library wants it. */
+/* Reads arrays of any library: by the buffer protocol (NumPy), by DLPack's C exchange and __dlpack__ (PyTorch, JAX, CuPy), and by the adapter in
+ * mxgold/_arrays.py for what has neither. An array whose layout suits the library is not copied. */
 #include <stdlib.h>
 #include <string.h>
 

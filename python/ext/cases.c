@@ -1,4 +1,4 @@
-/* Suites of inputs that tell kernels apart, as arrays. */
+/* Makes the suites of inputs that tell kernels apart, as arrays. */
 #include <string.h>
 
 #include "ext.h"

@@ -1,4 +1,4 @@
-/* encode and decode: one code a value. */
+/* Defines encode and decode, one code a value. */
 #include <stdlib.h>
 #include <string.h>
 

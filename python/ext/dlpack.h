@@ -1,4 +1,4 @@
-/* The part of DLPack's ABI that an importer needs (dmlc.github.io/dlpack, version 1.3): tensors in capsules, and the table of C functions that a class
+/* Declares the part of DLPack's ABI that an importer needs (dmlc.github.io/dlpack, version 1.3): tensors in capsules, and the table of C functions that a class
  * offers as __dlpack_c_exchange_api__. */
 #ifndef PYTHON_DLPACK_H
 #define PYTHON_DLPACK_H

@@ -1,4 +1,4 @@
-/* From a status of the library to an exception of mxgold._errors. */
+/* Turns a status of the library into an exception of mxgold._errors. */
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the files of the extension module mxgold._core share: the module's state, arguments, arrays in and out, errors.
+/* Declares what the files of the extension module mxgold._core share: the module's state, arguments, arrays in and out, errors.
  *
  * The module is built against Python's stable ABI (cp311-abi3) and against the public headers of the library alone. NumPy is not needed to compile: results are
  * made by calling numpy.empty() and filled through the buffer protocol. Nothing Python is held in static variables, so each subinterpreter has its own

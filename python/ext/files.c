@@ -1,4 +1,4 @@
-/* The project's files: every tensor of one, with its metadata, as arrays; and files written as the program writes them. */
+/* Reads every tensor of a file, with its metadata, as arrays, and writes files as the program does. */
 #include <stdlib.h>
 #include <string.h>
 

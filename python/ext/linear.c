@@ -1,4 +1,4 @@
-/* The quantised linear layer: forward and backward of one call, and its recipes. */
+/* Defines the quantised linear layer: forward and backward of one call, and its recipes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* mxgold._core: the module, its state, and what Python gives it at import. */
+/* Defines the module mxgold._core, its state, and what Python gives it at import. */
 #include "ext.h"
 
 mxp_state *mxp_state_of(PyObject *module) { return PyModule_GetState(module); }

@@ -1,4 +1,4 @@
-/* gemm and mma: products of quantised matrices, and of raw operands in the bits of a matrix unit. */
+/* Defines gemm and mma: products of quantised matrices, and of raw operands in the bits of a matrix unit. */
 #include <stdlib.h>
 #include <string.h>
 

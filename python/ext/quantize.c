@@ -1,4 +1,4 @@
-/* quantize, dequantize, hadamard, and the packings and layouts of codes and scales. */
+/* Defines quantize, dequantize, hadamard, and the packings and layouts of codes and scales. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Results: NumPy arrays, made by numpy.empty() and filled through their buffers. */
+/* Makes results: NumPy arrays from numpy.empty(), filled through their buffers. */
 #include <string.h>
 
 #include "ext.h"

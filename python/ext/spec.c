@@ -1,4 +1,4 @@
-/* The type that Spec is made on: an mx_spec that never changes, with its texts. mxgold/_spec.py gives it keys as attributes. */
+/* Defines the base type of Spec: an mx_spec that never changes, with its texts. mxgold/_spec.py gives it keys as attributes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The library's tables: presets, formats, layouts, keys, suites, recipes, models, as rows of plain objects. */
+/* Gives the library's tables (presets, formats, layouts, keys, suites, recipes, models) as rows of plain objects. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The entry points of GCC's OpenMP that the library calls, on a pool of POSIX threads.
+/* Defines the entry points of GCC's OpenMP that the library calls, on a pool of POSIX threads.
  *
  * A wheel cannot have libgomp inside: libgomp.a is not made for shared objects (its thread-local storage is that of programs), and a libgomp.so.1 beside
  * the module would be one more runtime in a process that has torch's. The library needs sixteen functions, and these are they, hidden in the module:

@@ -1,4 +1,4 @@
-"""`python -m mxgold ...` is the program mxgold."""
+"""Runs the program mxgold as `python -m mxgold ...`."""
 
 import os
 import sys

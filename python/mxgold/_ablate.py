@@ -1,4 +1,4 @@
-"""ablate: what formats do to tensors, as a table."""
+"""Defines ablate(), which says as a table what formats do to tensors."""
 
 from __future__ import annotations
 

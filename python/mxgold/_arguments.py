@@ -1,4 +1,4 @@
-"""Single values as arguments: each is taken as what it should be, or refused with one line that names the argument."""
+"""Checks single values that are arguments: each is converted to what it should be, or refused with one line that names the argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: what the C module cannot see by itself, and results in the library that the caller asks for.
+"""Converts arrays of other libraries that the C module cannot read by itself, and results to the library that the caller asks for.
 
 The C module takes the buffer protocol and DLPack. adapt() is asked for the rest: NumPy arrays of ml_dtypes' types, tensors that need a gradient or lie on a
 device, JAX's bfloat16, objects that have an __array_interface__ alone.

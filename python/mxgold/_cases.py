@@ -1,4 +1,4 @@
-"""Suites of inputs that tell kernels apart, with what a right kernel gives."""
+"""Defines gen(): suites of inputs that tell kernels apart, with what a right kernel gives."""
 
 from __future__ import annotations
 

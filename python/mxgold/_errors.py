@@ -1,4 +1,4 @@
-"""Exceptions: every refusal of mxgold is one of these, with one line that says what is wrong, where, and what was expected."""
+"""Defines the exceptions: every refusal of mxgold is one of these, with one line that says what is wrong, where, and what was expected."""
 
 from __future__ import annotations
 

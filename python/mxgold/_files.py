@@ -1,4 +1,4 @@
-"""Reading and writing the project's files: .npy, .safetensors and .mxv."""
+"""Reads and writes the project's files: .npy, .safetensors and .mxv."""
 
 from __future__ import annotations
 

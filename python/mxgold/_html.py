@@ -1,4 +1,4 @@
-"""What notebooks show of Spec, Quantized, Diff and Identity: small tables, without script or network."""
+"""Draws what notebooks show of Spec, Quantized, Diff and Identity: small tables, without script or network."""
 
 from __future__ import annotations
 

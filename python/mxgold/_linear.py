@@ -1,4 +1,4 @@
-"""The quantised linear layer, forward and backward, on arrays."""
+"""Defines linear(), the quantised linear layer, forward and backward, on arrays."""
 
 from __future__ import annotations
 

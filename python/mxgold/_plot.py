@@ -1,4 +1,4 @@
-"""Pictures of an Ablation with matplotlib (extra `plot`): error against bits, and how far each spec is behind the best with its interval."""
+"""Draws pictures of an Ablation with matplotlib (extra `plot`): error against bits, and how far each spec is behind the best with its interval."""
 
 from __future__ import annotations
 

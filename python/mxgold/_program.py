@@ -1,7 +1,7 @@
-"""The program mxgold that comes with the package: found, run, and what it prints as JSON.
+"""Finds the program mxgold that comes with the package, runs it, and reads what it prints as JSON.
 
-What a verdict says in words (identify, diff, diff --gemm, probe) is the program's: it reads packed codes, swizzled scales and scales stored as numbers in
-any form, and a test's message is what the same files give at a shell.
+The words of a verdict (identify, diff, diff --gemm, probe) come from the program. It reads packed codes, swizzled scales and scales stored as numbers in any
+form, and a test's message is what the same files give at a shell.
 """
 
 from __future__ import annotations

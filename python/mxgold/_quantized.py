@@ -1,4 +1,4 @@
-"""Quantized: a quantised array, as the program's files hold it."""
+"""Defines Quantized, a quantised array as the program's files hold it."""
 
 from __future__ import annotations
 

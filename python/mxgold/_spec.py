@@ -1,4 +1,4 @@
-"""Spec: the keys of a quantisation, as a value."""
+"""Defines Spec, the keys of a quantisation as a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's tables as plain records: presets, formats, layouts, keys, suites, recipes, models."""
+"""Gives the library's tables as plain records: presets, formats, layouts, keys, suites, recipes, models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs, which rule a kernel follows, is D the product, what does a matrix unit compute: the answers of the program, on arrays."""
+"""Answers on arrays, by the program, what differs, which rule a kernel follows, whether D is the product, and what a matrix unit computes."""
 
 from __future__ import annotations
 

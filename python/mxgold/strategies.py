@@ -1,4 +1,4 @@
-"""Hypothesis strategies (extra `hypothesis`): specs, and tensors that tell kernels apart.
+"""Defines strategies for Hypothesis (extra `hypothesis`): specs, and tensors that tell kernels apart.
 
 @given(mxgold.strategies.tensors("te-nvfp4"))
 def test_kernel(x):

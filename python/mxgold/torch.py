@@ -1,4 +1,4 @@
-"""mxgold under PyTorch: rounding inside a model, and the quantised linear layer of the training engine under any nn.Module.
+"""Puts mxgold under PyTorch: rounding inside a model, and the quantised linear layer of the training engine under any nn.Module.
 
     y = mxgold.torch.fake_quantize(x, "te-nvfp4")              values that went through the quantiser; the gradient passes straight through
     model = mxgold.torch.convert(model, "recipe-nvfp4")        every nn.Linear follows the recipe: six quantised operands, forward and backward

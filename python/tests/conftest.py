@@ -1,4 +1,4 @@
-"""What the tests share. They run against the installed package: a wheel in an environment of its own (`make check-python`)."""
+"""Defines what the tests share. They run against the installed package: a wheel in an environment of its own (`make check-python`)."""
 
 from __future__ import annotations
 

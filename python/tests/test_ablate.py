@@ -1,4 +1,4 @@
-"""What ablate() hands on: CSV, pandas, polars, pictures."""
+"""Tests what ablate() hands on: CSV, pandas, polars, pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries and of any strides give the bytes of the same numbers in a plain NumPy array."""
+"""Tests that arrays of other libraries and of any strides give the bytes of the same numbers in a plain NumPy array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public function with wrong values for every argument: a typed error of one line that names the argument, and never a crash."""
+"""Tests every public function with wrong values for every argument: each is a typed error of one line that names the argument, and never a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: a typed error that names the argument, and never a crash."""
+"""Tests that bad input is a typed error that names the argument, and never a crash."""
 
 from __future__ import annotations
 

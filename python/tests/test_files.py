@@ -1,4 +1,4 @@
-"""Reading and writing the project's files."""
+"""Tests reading and writing the project's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that show Python: each block runs as it stands there, and says what the page says."""
+"""Tests the pages that show Python: each block runs as it stands there, and says what the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks: each runs from top to bottom as plain Python, and by a Jupyter kernel where nbclient is; outputs are not kept."""
+"""Tests the notebooks of examples/notebooks: each runs from top to bottom as plain Python, and by a Jupyter kernel where nbclient is; outputs are not kept."""
 
 from __future__ import annotations
 

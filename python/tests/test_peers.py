@@ -1,4 +1,7 @@
-"""The bytes of about twenty real libraries, through Python: every preset of tests/peers. MXGOLD_PEERS=FOLDER takes the whole files instead of the slices."""
+"""Tests, through Python, every preset of tests/peers against the bytes of about twenty real libraries.
+
+MXGOLD_PEERS=FOLDER takes the whole files instead of the slices.
+"""
 
 from __future__ import annotations
 

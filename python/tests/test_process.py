@@ -1,4 +1,4 @@
-"""What a call leaves behind and beside what it runs: memory, threads, forks, interpreters, the wheel itself."""
+"""Tests what a call leaves behind and what it can run beside: memory, threads, forks, interpreters, the wheel itself."""
 
 from __future__ import annotations
 

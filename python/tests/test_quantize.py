@@ -1,4 +1,4 @@
-"""quantize, dequantize, encode, decode, hadamard: the bytes are the program's, and a few that were worked out by hand."""
+"""Tests quantize, dequantize, encode, decode and hadamard: the bytes are the program's, and a few that were worked out by hand."""
 
 from __future__ import annotations
 

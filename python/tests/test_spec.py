@@ -1,4 +1,4 @@
-"""Spec: from names, texts and mappings, and back."""
+"""Tests that a Spec is made from names, texts and mappings, and gives them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mxgold.strategies: what they give is what they promise, and the library is right on it."""
+"""Tests that mxgold.strategies give what they promise, and that the library is right on it."""
 
 from __future__ import annotations
 

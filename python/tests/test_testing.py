@@ -1,4 +1,4 @@
-"""mxgold.testing: what a failed assertion says, what it saves, and that the saved case fails by itself."""
+"""Tests mxgold.testing: what a failed assertion says, what it saves, and that the saved case fails by itself."""
 
 from __future__ import annotations
 

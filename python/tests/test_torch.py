@@ -1,4 +1,4 @@
-"""mxgold.torch: the bits are those of mxgold.linear() and quantize(), through autograd, compile and checkpoint."""
+"""Tests mxgold.torch: the bits are those of mxgold.linear() and quantize(), through autograd, compile and checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""diff, identify, diff_gemm, probe, gemm, mma, linear, gen: what the program says of the same files."""
+"""Tests that diff, identify, diff_gemm, probe, gemm, mma, linear and gen give what the program gives for the same files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-# docs/FINDINGS.md: an order that does not hold is among what disagrees; what is said of orders of rounding holds when zeros count as equal,
+# Tests how docs/FINDINGS.md judges papers: an order that does not hold must stand among what disagrees, and orders of rounding are compared as said below.
 : "${scratch:?run by tests/run-cli.sh}"
-# by dequantised values (each library has its own last place of them) instead of codes.
+# Orders of rounding agree if the dequantised values are the same and zeros of either sign count as equal. Codes are not compared, because each library
+# rounds the last place of its values in its own way.
 python3 - "$root" "$mxgold" <<'P' || fail "docs/FINDINGS.md: orders of rows or of roundings"
 import array, json, random, re, struct, subprocess, sys
 root, mxgold = sys.argv[1:]

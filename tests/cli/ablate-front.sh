@@ -1,4 +1,4 @@
-# `mxgold ablate`: the Pareto front, specs that are one and the same, and bias.
+# Tests what `mxgold ablate` says of the Pareto front, of specs that give the same values, and of bias.
 : "${scratch:?run by tests/run-cli.sh}"
 slices=$root/tests/data/minilm_slices.safetensors
 

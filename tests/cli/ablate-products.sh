@@ -1,4 +1,4 @@
-# `mxgold ablate --gemm` and --six: progress, and what of a recipe is not measured.
+# Tests `mxgold ablate --gemm` and --six: the progress they show, and the parts of a recipe that they name as not measured.
 : "${scratch:?run by tests/run-cli.sh}"
 six="$mxgold ablate --six gen:gaussian gen:laplace gen:rows:1.5 --shape 64x64"
 

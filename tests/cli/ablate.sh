@@ -1,4 +1,4 @@
-# ablate and quantize --all: what is refused, the same figures for any threads, wildcards, state, checkpoints and shards.
+# Tests ablate and quantize --all: what they refuse, that no number of threads changes a figure, wildcards, state, checkpoints and shards.
 : "${scratch:?run by tests/run-cli.sh}"
 slices=$root/tests/data/minilm_slices.safetensors
 refuses "mxgold: ablate: no input, expected IN[:TENSOR]... or gen:NAME" "$mxgold" ablate

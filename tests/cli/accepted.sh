@@ -1,4 +1,4 @@
-# What was once taken without a word: values, options and files that mean nothing are refused in one line, or it is said what they were taken for.
+# Tests what was once accepted in silence: values, options and files that mean nothing are now refused in one line, or the program says how it read them.
 : "${scratch:?run by tests/run-cli.sh}"
 cat >npy.py <<'PY'
 import struct

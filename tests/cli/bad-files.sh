@@ -1,4 +1,4 @@
-# Every malformed file is refused with the message beside it, from its name and from a pipe.
+# Tests that every malformed file is refused with the message beside it, by its name and from a pipe.
 : "${scratch:?run by tests/run-cli.sh}"
 n=0
 for expect in "$root"/golden/bad/*.expect; do

@@ -1,4 +1,4 @@
-# Inputs and options that are refused: one line, exit 2, nothing left behind.
+# Tests that bad inputs and options are refused with one line and exit status 2, and leave nothing behind.
 : "${scratch:?run by tests/run-cli.sh}"
 # FILE DESCR SHAPE FORMAT VALUES: struct format of one value, values as a Python expression
 npy() {

@@ -1,4 +1,4 @@
-# Builds of anyone: big-endian stops the compiler with one line, no level of optimisation warns, a warning that nobody has seen stops a developer's build alone.
+# Tests builds on other machines: big-endian stops the compiler with one line, no level of optimisation warns, and a new compiler's warning stops only a developer's build.
 : "${scratch:?run by tests/run-cli.sh}"
 cc=$(command -v ${CC:-cc} | tail -1) # CC may be "ccache gcc"
 flags="-std=c11 -D_GNU_SOURCE -fPIC -I$root -I$root/include -I$root/src"

@@ -1,4 +1,4 @@
-# Options, unknown names, help: what every command shares.
+# Tests what every command shares: options, unknown names, help.
 : "${scratch:?run by tests/run-cli.sh}"
 refuses "mxgold: no command, expected mxgold COMMAND ...; mxgold help lists them" "$mxgold"
 refuses "mxgold: command 'inspct' is unknown, nearest: inspect" "$mxgold" inspct

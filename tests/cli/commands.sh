@@ -1,4 +1,4 @@
-# What the commands make: layouts and back, codes and back, rotations worked by hand.
+# Tests what the commands make: layouts and back, codes and back, rotations worked by hand.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import random, struct

@@ -1,4 +1,4 @@
-# INSTALL=no, as make calls it, lists exactly what is missing.
+# Tests that INSTALL=no, as make calls it, lists exactly the packages that are missing.
 : "${scratch:?run by tests/run-cli.sh}"
 # Nothing is taken away from the machine: commands are hidden by a PATH of links, headers by one of their name that does not compile, libraries by a compiler
 # that does not find them.

@@ -1,4 +1,4 @@
-# diff --gemm by the command line: a right product, wrong ones, and files that are none. Every bug has its test in tests/test_judge.c.
+# Tests diff --gemm by the command line: a right product, wrong ones, and files that hold none. tests/test_judge.c tests each bug.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import random, struct

@@ -1,4 +1,4 @@
-# diff of quantised tensors: choices, lists, files of others, files that are none, and memory that does not grow with the tensors.
+# Tests diff of quantised tensors: its options, lists, files of other programs, files that hold no tensor, and memory that does not grow with the tensors.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import json, random, struct

@@ -1,4 +1,4 @@
-# Pages that the program writes are those that its tables give now.
+# Tests that the pages which the program writes are those that its tables give now.
 : "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" formats --markdown
 cmp -s "$scratch/stdout" "$root/docs/reference/FORMATS.md" || fail "docs/reference/FORMATS.md is out of date: make docs"

@@ -1,4 +1,4 @@
-# quantize --fault: a known fault changes what it says and nothing else; a fault that cannot be read is one line.
+# Tests quantize --fault: a known fault changes what it says and nothing else, and a fault that cannot be read is refused in one line.
 : "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" gen codes --preset ocp-mxfp4 --shape 8x64 -o "$scratch/x.safetensors"
 q() { accepts "$mxgold" quantize "$scratch/x.safetensors:input" -o "$scratch/$1.safetensors" --preset ocp-mxfp4 "${@:2}"; }

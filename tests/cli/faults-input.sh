@@ -1,4 +1,4 @@
-# Inputs that shrink while they are read, that have no end, or that cannot be mapped.
+# Tests inputs that shrink while they are read, that have no end, or that cannot be mapped.
 : "${scratch:?run by tests/run-cli.sh}"
 yes mxgold-faults | head -c 4194304 >whole
 restore() { cp whole raw; cp whole.npy x.npy; cp whole.safetensors q.safetensors; }

@@ -1,4 +1,4 @@
-# SIGKILL at any moment leaves the old file or the new one, and nothing else; where files need a name, the next run of the output clears up.
+# Tests SIGKILL at any moment: it leaves the old file or the new one and nothing else, and where files need a name the next run of that output clears up.
 : "${scratch:?run by tests/run-cli.sh}"
 yes mxgold-kill | head -c 1048576 >raw
 accepts "$mxgold" quantize raw --shape 512x512 -o want.safetensors

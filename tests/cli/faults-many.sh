@@ -1,4 +1,4 @@
-# Many tensors: time grows with their number, and no more.
+# Tests that the time for many tensors grows with their number and no faster.
 : "${scratch:?run by tests/run-cli.sh}"
 many() { # many N: empty tensors
   python3 - "$1" >"many$1.safetensors" <<'P'

@@ -1,4 +1,4 @@
-# test --plugin: what the loader says, limits on what a kernel takes, and a kernel that kills its parent.
+# Tests what test --plugin says of the loader, its limits on what a kernel takes, and a kernel that kills its parent.
 : "${scratch:?run by tests/run-cli.sh}"
 build() { # build NAME C
   printf '#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <signal.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nextern int nowhere(void);\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"

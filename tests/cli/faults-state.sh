@@ -1,4 +1,4 @@
-# ablate --state: every pair that was measured is there whenever the run ends, and is not measured again.
+# Tests ablate --state: every pair that was measured is kept however the run ends, and is not measured again.
 : "${scratch:?run by tests/run-cli.sh}"
 sweep() { "$mxgold" ablate gen:gaussian gen:laplace --shape 96x64 --seed 3 -p ocp-mxfp4,nvfp4,ocp-mxfp8-e4m3 --json --threads 2 "$@"; }
 build_interrupt

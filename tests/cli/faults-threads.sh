@@ -1,4 +1,4 @@
-# Any number of threads is allowed: more than the machine can give are not started, no library but ours says a word, and the bytes are the same.
+# Tests that any number of threads is allowed: no more are started than the machine can give, no other library prints anything, and the bytes are the same.
 : "${scratch:?run by tests/run-cli.sh}"
 yes mxgold-threads | head -c 1048576 >raw
 accepts "$mxgold" quantize raw --shape 512x512 --preset nvfp4 -o one.safetensors --threads 1

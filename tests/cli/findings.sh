@@ -1,4 +1,4 @@
-# docs/FINDINGS.md grows by one sweep at a time: without reports it stays as it is, a report brings its sweep's section and claims, and what was there stays.
+# Tests that docs/FINDINGS.md grows by one sweep at a time: without reports it stays as it is, a report adds its sweep's section and claims, and the rest stays.
 : "${scratch:?run by tests/run-cli.sh}"
 mkdir -p "$scratch/configs/findings" "$scratch/reports" "$scratch/none" "$scratch/docs"
 cp "$root"/configs/findings/*.json "$scratch/configs/findings"

@@ -1,4 +1,4 @@
-# The product by the command line: small matrices worked by hand.
+# Tests the product by the command line on small matrices worked by hand.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - "$scratch" <<'P'
 import struct, sys

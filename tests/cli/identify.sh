@@ -1,4 +1,4 @@
-# identify: what it prints gives the same bytes again, and the forms that kernels' files have.
+# Tests that what identify prints gives the same bytes again, and that it reads the forms which kernels' files have.
 : "${scratch:?run by tests/run-cli.sh}"
 python=${PYTHON:-python3}
 

@@ -1,4 +1,4 @@
-# inspect: text, JSON, digests that differ.
+# Tests inspect: its text, its JSON, and digests that differ.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import struct, json

@@ -1,4 +1,4 @@
-# A linear layer by the command line: its operands are what `quantize` makes, the fast and the slow computation agree, bad input is one line.
+# Tests a linear layer by the command line: its operands are what `quantize` makes, the fast and the slow computation agree, and bad input is refused in one line.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - "$scratch" <<'P'
 import random, struct, sys

@@ -1,4 +1,4 @@
-# Products in the bits of a device: file in, file out, and what is refused.
+# Tests products in the bits of a device: what they give from file to file, and what is refused.
 : "${scratch:?run by tests/run-cli.sh}"
 python3 - <<'P'
 import json, struct

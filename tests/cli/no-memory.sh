@@ -1,4 +1,4 @@
-# An allocation that fails inside identify or diff ends it with one line and exit 2, or changes nothing: it is no answer, of any of the packings and layouts that are tried.
+# Tests that a failed allocation inside identify or diff ends the run with one line and exit status 2, or changes nothing: it never passes for an answer.
 : "${scratch:?run by tests/run-cli.sh}"
 case $mxgold in
 *asan* | *tsan*) return ;; # have an allocator of their own

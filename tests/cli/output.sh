@@ -1,4 +1,4 @@
-# Output that can't be written: one line, exit 2, nothing left behind, and the old file stands.
+# Tests output that cannot be written: one line, exit status 2, nothing left behind, and the old file stays.
 : "${scratch:?run by tests/run-cli.sh}"
 make_npy() { # NAME DESCR SHAPE BYTES: zeros, sparse
   python3 - "$@" <<'P'

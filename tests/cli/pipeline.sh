@@ -1,4 +1,4 @@
-# Files of several pieces: the same bytes by any number of threads, and the first refusal alone is told.
+# Tests files of several pieces: any number of threads gives the same bytes, and only the first refusal is reported.
 : "${scratch:?run by tests/run-cli.sh}"
 yes mxgold-pipeline | head -c 4194304 >raw
 for n in 1 3 8; do

@@ -1,4 +1,4 @@
-# test --plugin: what a kernel says is passed on once, and a run in which it declined everything is not a pass.
+# Tests test --plugin: what a kernel says is passed on once, and a run in which it declined everything does not pass.
 : "${scratch:?run by tests/run-cli.sh}"
 build() { # build NAME C
   printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\n#include <unistd.h>\n#include "mxgold/plugin.h"\nint mxgold_quantize(const mxgold_job *job) { %s }\n' "$2" >"$1.c"

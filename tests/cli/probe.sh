@@ -1,4 +1,4 @@
-# The model of a device from its bits: tiles out, results in, and what is refused.
+# Tests how the model of a device is found from its bits: tiles out, results in, and what is refused.
 : "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" probe --emit p.safetensors --like hopper/mma_m16n8k16_f32_f16_f16_f32 --m 8 --n 8
 accepts "$mxgold" mma p.safetensors --model hopper/mma_m16n8k16_f32_f16_f16_f32 -o d.safetensors

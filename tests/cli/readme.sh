@@ -1,4 +1,4 @@
-# README.md is one page that is true.
+# Tests that README.md is one page and true.
 : "${scratch:?run by tests/run-cli.sh}"
 # Every command runs as it stands and prints what is shown; the table of rates is the last benchmark's, and the picture is what diff draws.
 python3 "$root/tests/lib/page_commands.py" "$root" "$mxgold" "$root/README.md" || fail "README.md is out of date"

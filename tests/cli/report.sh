@@ -1,4 +1,4 @@
-# What a report says, computed a second time from results.jsonl and the runs' metrics.
+# Tests what a report says, by computing it a second time from results.jsonl and the runs' metrics.
 : "${scratch:?run by tests/run-cli.sh}"
 cat >"$scratch/base.json" <<'J'
 {"model": {"kind": "gaussian"}, "data": {"rows": 512, "features": 32, "split": 0.75},

@@ -1,4 +1,4 @@
-# What --json prints fits docs/reference/schemas; --junit is XML that counts right. And the checker finds what does not fit.
+# Tests that what --json prints fits docs/reference/schemas, that --junit is XML with right counts, and that the checker finds what does not fit.
 : "${scratch:?run by tests/run-cli.sh}"
 fits() { # fits NAME EXIT COMMAND...
   local name=$1 want=$2 rc said

@@ -1,4 +1,4 @@
-# The program trusts itself here, and says so in both forms.
+# Tests that selftest passes here, and says so as text and as JSON.
 : "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" selftest
 grep -q '^failed *0$' "$scratch/stdout" || fail "selftest: $(cat "$scratch/stdout")"

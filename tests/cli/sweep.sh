@@ -1,4 +1,4 @@
-# Sweeps: the same results for any number of processes, shares, kills and cut journals; nothing is done twice; bad sweeps are one line.
+# Tests sweeps: any number of processes, shares, kills and cut journals gives the same results, nothing is done twice, and bad sweeps are refused in one line.
 : "${scratch:?run by tests/run-cli.sh}"
 cat >"$scratch/base.json" <<'J'
 {"model": {"kind": "gaussian"}, "data": {"rows": 512, "features": 32, "split": 0.75},

@@ -1,4 +1,4 @@
-# Losses and gradients of `mxgold train` against PyTorch in float64 from the same weights (tests/data/torch, written by `make torch-states`).
+# Tests losses and gradients of `mxgold train` against PyTorch's in float64 from the same weights (tests/data/torch, written by `make torch-states`).
 : "${scratch:?run by tests/run-cli.sh}"
 accepts python3 "$root/tests/lib/torch_state.py" "$mxgold" "$root"/tests/data/torch/*.safetensors
 # A weight that differs is noticed: the state with one byte of a weight changed.

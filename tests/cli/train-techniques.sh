@@ -1,4 +1,4 @@
-# Techniques of a training run: each changes what it says and nothing else, and a run that is resumed has the bits of one that was not.
+# Tests the techniques of a training run: each changes what it says and nothing else, and a resumed run has the bits of one that was not stopped.
 : "${scratch:?run by tests/run-cli.sh}"
 head -c 20000 "$root/README.md" >"$scratch/text.txt"
 cat >"$scratch/llama.json" <<'J'

@@ -1,4 +1,4 @@
-# Training by the command line: the same bits for any number of threads, over a kill and a resume, and where two runs part; bad configurations are one line.
+# Tests training by the command line: the same bits on any number of threads and over a kill and a resume, where two runs part, and bad configurations refused in one line.
 : "${scratch:?run by tests/run-cli.sh}"
 head -c 20000 "$root/README.md" >"$scratch/text.txt"
 cat "$root/CONTRIBUTING.md" "$root/docs/HOUSE.md" >>"$scratch/text.txt"

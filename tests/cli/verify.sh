@@ -1,4 +1,4 @@
-# verify: pipes and files, right, wrong and malformed.
+# Tests verify on pipes and files that are right, wrong and malformed.
 : "${scratch:?run by tests/run-cli.sh}"
 accepts "$mxgold" gen tails --preset ocp-mxfp4 --shape 3x40 -o e.mxv
 accepts "$mxgold" verify e.mxv

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_schema.py SCHEMA.json [FILE.json]: does a document (standard input without FILE) fit a schema? Prints what does not, exit 1. Knows the words
-that docs/reference/schemas uses and refuses any other, so that a schema cannot promise what is not checked."""
+"""Checks that a document fits a schema, prints what does not, and then ends with status 1: check_schema.py SCHEMA.json [FILE.json] (standard input without
+FILE). It knows the words that docs/reference/schemas uses and refuses any other, so that a schema cannot promise what is not checked."""
 import json, re, sys
 
 KNOWN = {"$schema", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "minimum",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does every word of the drawings of a page lie within its drawing? page_fits.py PAGE.html
+"""Checks that every word of the drawings of a page lies within its drawing: page_fits.py PAGE.html
 
 Widths are those of gnuplot's sans at 0.55 of the font's size a character, which is what browsers' default fonts take on average.
 """

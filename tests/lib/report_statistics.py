@@ -1,7 +1,7 @@
-"""What mxgold report says of a sweep, computed again by numpy and scipy: report_statistics.py FOLDER REPORT.json REPORT.csv CONFIDENCE
+"""Computes again, with numpy and scipy, what mxgold report says of a sweep: report_statistics.py FOLDER REPORT.json REPORT.csv CONFIDENCE
 
-It reads results.jsonl and sweep.json alone, and holds means, intervals, p values, Holm's correction, main effects, interactions, claims and the front of the
-report to 1e-10."""
+It reads only results.jsonl and sweep.json, and compares means, intervals, p values, Holm's correction, main effects, interactions, claims and the front with
+those of the report, to 1e-10."""
 
 import csv
 import itertools

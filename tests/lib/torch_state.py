@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hold `mxgold train` to PyTorch's losses and gradients in float64 from the same weights.
+"""Holds `mxgold train` to PyTorch's losses and gradients in float64 from the same weights.
 
     torch_state.py MXGOLD STATE.safetensors...
 

@@ -1,4 +1,4 @@
-# Installing and uninstalling. Included by the Makefile.
+# Installs and uninstalls. The Makefile includes it.
 .PHONY: install uninstall check-install
 DESTDIR ?=
 LIBDIR  ?= $(PREFIX)/lib

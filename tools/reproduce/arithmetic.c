@@ -1,4 +1,4 @@
-/* Stated numbers of scales, their derivatives and estimators that need no training: one block, the library's codes and a formula. */
+/* Checks stated numbers of scales, their derivatives and estimators that need no training: one block, the library's codes and a formula. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Gain and bias of a weight gradient; outlier clamping. */
+/* Measures gain and bias of a weight gradient, and outlier clamping. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Scale formats: single codes, their range, and the published vectors of whole kernels. */
+/* Checks scale formats: single codes, their range, and the published vectors of whole kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The differentiable gradient estimator. */
+/* Checks the differentiable gradient estimator against its published vector. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Small cases worked in the papers or by hand, rule by rule; and rules that hold for every value. */
+/* Checks small cases that papers or we worked by hand, rule by rule, and rules that hold for every value. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

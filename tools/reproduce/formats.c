@@ -1,4 +1,4 @@
-/* 2-D blocks, formats, orders of rounding, few random bits. */
+/* Measures two-dimensional blocks, formats, orders of rounding, and rounding by few random bits. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

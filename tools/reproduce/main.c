@@ -1,4 +1,4 @@
-/* reproduce [REPEATS]: prints docs/FINDINGS.md. */
+/* Prints the part of docs/FINDINGS.md that needs no training: reproduce [REPEATS]. */
 #include <stdio.h>
 #include <stdlib.h>
 

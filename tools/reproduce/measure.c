@@ -1,4 +1,4 @@
-/* What the sections measure with. */
+/* Defines the measurements that the sections share. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

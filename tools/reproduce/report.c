@@ -1,4 +1,4 @@
-/* Markdown: rows with what is stated, what is found, and whether they agree. */
+/* Writes the page in Markdown: rows with what is stated, what is found, and whether they agree. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

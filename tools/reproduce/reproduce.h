@@ -1,4 +1,4 @@
-/* make reproduce-tensor: the tensor tables of the FP4 papers, computed again. One section a function; docs/FINDINGS.md is what they print. */
+/* Declares the sections of make reproduce-tensor, which computes the tensor tables of the FP4 papers again: one function a section. */
 #ifndef REPRODUCE_H
 #define REPRODUCE_H
 

@@ -1,4 +1,4 @@
-# What papers state, beside what mxgold measures. Included by the Makefile.
+# Makes docs/FINDINGS.md: what papers state, beside what mxgold measures. The Makefile includes it.
 .PHONY: reproduce-tensor
 REPRODUCE := $(B)/tools/reproduce
 $(REPRODUCE): $(call obj,$(wildcard tools/reproduce/*.c)) $(LIB_A)

@@ -1,4 +1,4 @@
-/* Scales: form, rounding, normalisers, rules, zeros. */
+/* Measures what the choices of a scale do: its form, rounding, normaliser, rule, and its zeros. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

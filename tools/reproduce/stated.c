@@ -1,4 +1,4 @@
-/* The samples that stated figures are of: numpy's default_rng(seed), built from its published parts: SeedSequence (O'Neill's seed_seq_fe), PCG64 XSL-RR
+/* Draws the very samples that stated figures were computed from: numpy's default_rng(seed), built from its published parts: SeedSequence (O'Neill's seed_seq_fe), PCG64 XSL-RR
  * (O'Neill 2014), normals by a ziggurat of 256 layers (Marsaglia and Tsang 2000, Doornik 2005), gammas by Marsaglia and Tsang's method. */
 #include <math.h>
 #include <stdlib.h>

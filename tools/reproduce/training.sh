@@ -1,6 +1,6 @@
 #!/bin/sh
-# The sweeps of configs/findings, resumed where an earlier call stopped, and their reports: training.sh MXGOLD FOLDER NAME... All share one folder, so that a run of two
-# sweeps is done once. FOLDER/reports gets NAME.json and NAME.jsonl.
+# Runs the sweeps of configs/findings, resumed where an earlier call stopped, and writes their reports: training.sh MXGOLD FOLDER NAME...
+# All share one folder, so that a run that belongs to two sweeps is done once. FOLDER/reports gets NAME.json and NAME.jsonl.
 set -eu
 mxgold=$1 folder=$2
 shift 2

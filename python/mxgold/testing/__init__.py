@@ -1,4 +1,4 @@
-"""Assertions for the tests of a kernel: the failure message is the verdict.
+"""Defines assertions for the tests of a kernel, whose failure message is the verdict.
 
     mxgold.testing.assert_matches(x, codes, scales, preset="te-nvfp4")      a quantiser's bytes
     mxgold.testing.assert_product(a, b, d, accum="f32_block")               a block-scaled product

@@ -1,4 +1,4 @@
-"""explain: which rule a callable follows, from inputs that tell, confirmed on fresh ones."""
+"""Defines explain(), which finds the rule that a callable follows from inputs that tell rules apart, and confirms it on fresh ones."""
 
 from __future__ import annotations
 

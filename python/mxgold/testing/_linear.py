@@ -1,4 +1,4 @@
-"""assert_linear: a quantised linear layer's output and gradients."""
+"""Defines assert_linear(), which checks a quantised linear layer's output and gradients."""
 
 from __future__ import annotations
 

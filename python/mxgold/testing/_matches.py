@@ -1,4 +1,4 @@
-"""assert_matches: a quantiser's codes and scales are those of a spec."""
+"""Defines assert_matches(), which checks that a quantiser's codes and scales are those of a spec."""
 
 from __future__ import annotations
 

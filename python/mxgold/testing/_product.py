@@ -1,4 +1,4 @@
-"""assert_product: D is the product of two quantised matrices."""
+"""Defines assert_product(), which checks that D is the product of two quantised matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of --mxgold-report: every failed assertion, with the program's own report of the case inside. One file, no network, no script."""
+"""Writes the page of --mxgold-report: every failed assertion, with the program's own report of the case inside, in one file without network or script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failing cases: where they are saved, the command that repeats them, and what a report is made of."""
+"""Saves failing cases, with the command that repeats them and what a report is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that tell kernels apart, as parameters of a test."""
+"""Defines cases(), which gives a test the tensors that tell kernels apart as its parameters."""
 
 from __future__ import annotations
 
