@@ -161,6 +161,9 @@ mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int a
   const mx_linear_out none = {NULL, l->I, MX_F32, 1};
   mx_error why;
   mx_status status = narrow ? mx_fake_quantize(m->late_dy, dy, l->T, l->O, &m->late_recipe->q[MX_Q3], &m->exec, NULL, &why) : MX_OK;
+  if (!status && narrow && l->kept_raw) status = mx_fake_quantize(l->kept_x, x, l->T, l->I, &m->late_recipe->q[MX_Q1], &m->exec, NULL, &why);
+  if (!status && narrow && l->kept_raw)
+    status = mx_fake_quantize(l->kept_w, weight, l->O, l->I, &m->late_recipe->q[MX_Q2], &m->exec, NULL, &why);
   if (!status && narrow && db)
     status = mx_linear_backward(&call, none, none, db, (mx_linear_in){dy, l->O, MX_F32}, in, w, l->saved, m->work, &m->exec, &why);
   if (!status) status = mx_linear_backward(&call, to_x, to_w, narrow ? NULL : db, d, in, w, l->saved, m->work, &m->exec, &why);

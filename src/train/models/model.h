@@ -40,6 +40,7 @@ typedef struct mxi_model_linear {
   size_t saved_bytes;
   float *kept_x, *kept_w; /* what Fprop made of x and W, [T] and [O][kept_ld], for late switches; NULL: nothing is kept */
   size_t kept_ld;
+  int kept_raw;  /* Fprop quantises neither, so that a late switch to bfloat16 has x and W themselves rounded there */
   float *smooth; /* of Smooth-SwiGLU: scales [I], x and w scaled [T][I], [O][I], the gradient of the latter; NULL: none */
 } mxi_model_linear;
 

@@ -16,12 +16,12 @@ mx_status mxi_threshold_open(mxi_threshold *t, mxi_model *m, const mxi_config *c
   *t = (mxi_threshold){.config = c, .late = UINT64_MAX};
   if (!c->quantised) return MX_OK;
   if (c->qaf.when != MXI_QAF_NEVER) {
-    if (!c->qaf.forward && mxi_model_keep_quantised(m)) return mx_fail(err, MX_ERR_NOMEM, "no memory for qaf");
     const mx_linear_text narrow = {.recipe = "recipe-bf16", .accum = "f32_seq"}; /* the order of the FP32 chain */
     const int is_narrow = c->qaf.dtype == MXI_QAF_BF16;
     mx_status status = is_narrow ? mx_linear_resolve(&t->recipe, NULL, &narrow, err) : MX_OK;
     if (!status) status = mxi_model_late(m, is_narrow ? &t->recipe : mxi_model_plain(), err);
     if (status) return status;
+    if (!c->qaf.forward && mxi_model_keep_quantised(m)) return mx_fail(err, MX_ERR_NOMEM, "no memory for qaf");
   }
   t->signal = mxi_model_take(m, m->n_linears, sizeof *t->signal);
   t->noise = mxi_model_take(m, m->n_linears, sizeof *t->noise);
