@@ -57,6 +57,7 @@ python-speed: deps-python ## quantize from Python by turns with the C program, a
 	@MAKE="$(MAKE)" MXGOLD_RUN=speed.py python/tests/run.sh $(PY_CHECK) $(PY_B)
 .PHONY: python-aarch64
 python-aarch64: deps-python python-parts ## the module for AArch64 in an arm64 Python under qemu: its bytes are those of this machine's (needs Debian's archive)
+	@tools/install-deps.sh --mode=$(INSTALL) neon neon-program
 	@mkdir -p build/aarch64 && MAKE="$(MAKE)" MXGOLD_RUN=digests.py python/tests/run.sh $(PY_CHECK) $(PY_B) > build/aarch64/here.txt
 	@HERE=$(CURDIR)/build/aarch64/here.txt python/aarch64.sh build/aarch64/python-root
 # The whole peer files, of which tests/peers has slices: make python-presets PEERS=FOLDER

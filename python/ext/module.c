@@ -41,6 +41,8 @@ static int fill(PyObject *module) {
                           mxp_table_methods};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     if (PyModule_AddFunctions(module, lists[i])) return -1;
+  const int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get()); /* 0: the main one */
+  if (interpreter < 0 || PyModule_AddIntConstant(module, "interpreter", (long)interpreter)) return -1;
   return PyModule_AddStringConstant(module, "version", MX_VERSION);
 }
 

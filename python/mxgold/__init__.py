@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _core
+
+if _core.interpreter:
+    raise ImportError("mxgold is for the main interpreter of a process: NumPy, which it needs, cannot be imported safely in a subinterpreter")
 try:
     import numpy as _numpy
-except ImportError as error:  # not installed, or an interpreter of its own GIL, which NumPy refuses over many lines
+except ImportError as error:  # not installed, or for another Python, which NumPy says over many lines
     why = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
     raise ImportError(f"mxgold needs NumPy, which cannot be imported here: {why}") from None
 
-from . import _core
 from ._arrays import adapt as _adapt
 from ._arrays import as_like as _as_like
 from ._cases import Case, Cases, gen

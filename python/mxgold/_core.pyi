@@ -7,6 +7,7 @@ from ._quantized import Quantized
 from ._spec import Spec
 
 version: str
+interpreter: int  # 0: the main one
 
 class SpecBase:
     def __new__(cls, preset: str | None = None, *texts: str) -> Self: ...

@@ -1,14 +1,18 @@
-"""Prints how fast quantize is from Python: against the C program's own measurement, and against torchao in the same process, A B A B.
+"""Prints how fast calls from Python are: what one call costs, quantize by turns with the C program, and with torchao in the same process.
 
-    speed.py [--rounds N]     medians of N rounds (9) of a 4096 x 4096 float32 matrix, on one thread each
+    speed.py [--rounds N]     medians of N rounds (9), on one thread, A B A B, by processor time
 
-The C program's rate is that of `mxgold bench`, which quantises into memory that it already has; Python makes a new array for each result, as a caller does.
-What other work does to the machine falls on both, so the ratios hold where the rates do not.
+What other work does to the machine falls on all sides, so the ratios hold where the rates do not. The C program's rate is that of `mxgold bench --threads 1`,
+which quantises into memory that it already has; Python makes a new array for each result, as a caller does. Both copy the matrix between two measurements,
+so that the input is as far from the processor for one as for the other, and both have pages of one size: NumPy asks for huge pages (madvise), which malloc
+does not by itself, and NVFP4, which reads the matrix twice, is then a third faster. NUMPY_MADVISE_HUGEPAGE=0 gives both small ones.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
+import subprocess
 import sys
 import time
 
@@ -17,18 +21,47 @@ import numpy as np
 import mxgold
 from mxgold import _program
 
+CALLS = 2000  # of a small array, for one measurement
 
-def by_turns(calls, rounds: int) -> list[list[float]]:
+
+def seconds(call, times: int = 1) -> float:
+    """Processor time of this thread."""
+    start = time.thread_time_ns()
+    for _ in range(times):
+        call()
+    return (time.thread_time_ns() - start) * 1e-9 / times
+
+
+def by_turns(calls, rounds: int, times: int = 1) -> list[list[float]]:
     """Seconds of each call, A B A B."""
     for call in calls:
         call()
     found: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for at, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            found[at].append(time.perf_counter() - start)
+            found[at].append(seconds(call, times))
     return found
+
+
+def overheads(rounds: int) -> None:
+    """What a call of a small array costs, beside ml_dtypes' casts."""
+    x = np.random.default_rng(0).standard_normal((1, 32)).astype(np.float32)
+    few = x[:, :16].copy()
+    calls = {
+        "encode 32 values, e2m1": lambda: mxgold.encode(x, "e2m1"),
+        "encode 32 values, e4m3": lambda: mxgold.encode(x, "e4m3"),
+        "quantize one block, MXFP4": lambda: mxgold.quantize(x, preset="ocp-mxfp4"),
+        "quantize one block, NVFP4": lambda: mxgold.quantize(few, preset="te-nvfp4"),
+    }
+    try:
+        import ml_dtypes
+
+        calls["ml_dtypes: astype, e2m1"] = lambda: x.astype(ml_dtypes.float4_e2m1fn)
+        calls["ml_dtypes: astype, e4m3"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
+    except ImportError as error:
+        print(f"ml_dtypes  skipped: {error}")
+    for name, found in zip(calls, by_turns(list(calls.values()), 5 * rounds, CALLS), strict=True):
+        print(f"{name:26} {statistics.median(found) * 1e6:6.2f} us a call (best {min(found) * 1e6:.2f})")
 
 
 def rate(seconds: list[float], n: int) -> str:
@@ -43,14 +76,15 @@ def _rate(report, operation: str) -> float:
 def programs(x, preset: str, operation: str, rounds: int) -> None:
     """Python against `mxgold bench`, by turns."""
     words = ["bench", "--only", operation, "--shape", "4096x4096", "--rounds", "3", "--threads", "1"]
+    copy = np.empty_like(x)
+    os.environ["GLIBC_TUNABLES"] = f"glibc.malloc.hugetlb={os.environ.get('NUMPY_MADVISE_HUGEPAGE', '1')}"  # for the program
 
     def python() -> float:
-        seconds = []
+        found = []
         for _ in range(3):
-            start = time.perf_counter()
-            mxgold.quantize(x, preset, threads=1)
-            seconds.append(time.perf_counter() - start)
-        return x.size / statistics.median(seconds) / 1e9
+            np.copyto(copy, x)
+            found.append(seconds(lambda: mxgold.quantize(x, preset, threads=1)))
+        return x.size / statistics.median(found) / 1e9
 
     pairs = [(python(), _rate(_program.run_json(words)[1], operation)) for _ in range(rounds)]
     ratio = statistics.median(mine / theirs for mine, theirs in pairs)
@@ -58,19 +92,15 @@ def programs(x, preset: str, operation: str, rounds: int) -> None:
     print(f"{preset:9}  Python {mine:.3f} G/s, the program {theirs:.3f} G/s: median of ratios {ratio:.3f}")
 
 
-def main() -> int:
-    rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else 9
-    x = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
-    print(f"mxgold {mxgold.__version__}, {x.shape[0]} x {x.shape[1]} float32, one thread, medians of {rounds} rounds, A B A B")
-    for preset, operation in (("ocp-mxfp4", "mxfp4 floor"), ("te-nvfp4", "nvfp4 te, with amax")):
-        programs(x, preset, operation, rounds)
+def peers(x, rounds: int) -> None:
+    """quantize against torchao's kernels for the CPU."""
     try:
         import torch
         from torchao.prototype.mx_formats.mx_tensor import to_mx
         from torchao.prototype.mx_formats.nvfp4_tensor import nvfp4_quantize
     except ImportError as error:
         print(f"torchao  skipped: {error}")
-        return 0
+        return
     torch.set_num_threads(1)
     tensor = torch.from_numpy(x)
     pairs = {
@@ -83,6 +113,34 @@ def main() -> int:
     for name, calls in pairs.items():
         mine, theirs = by_turns(calls, rounds)
         print(f"{name}  mxgold {rate(mine, x.size)}, torchao {rate(theirs, x.size)}: {statistics.median(theirs) / statistics.median(mine):.1f} times as fast")
+
+
+def peak(preset: str) -> None:
+    """Memory that quantize of a 4096 x 4096 matrix takes beyond input and output, in a process of its own."""
+    code = (
+        "import numpy as np, mxgold\n"
+        "def peak(): return next(int(line.split()[1]) << 10 for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
+        "x = np.ones((4096, 4096), np.float32)\n"
+        f"mxgold.quantize(x[:64], '{preset}')\n"
+        "before = peak()\n"
+        f"q = mxgold.quantize(x, '{preset}')\n"
+        "print(peak() - before - q.nbytes)\n"
+    )
+    beyond = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    print(f"{preset:9}  peak memory beyond input and output: {beyond / (1 << 20):.2f} MiB")
+
+
+def main() -> int:
+    rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else 9
+    x = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
+    print(f"mxgold {mxgold.__version__}, one thread, processor time, medians of {rounds} rounds, A B A B")
+    overheads(rounds)
+    print(f"{x.shape[0]} x {x.shape[1]} float32:")
+    for preset, operation in (("ocp-mxfp4", "mxfp4 floor"), ("te-nvfp4", "nvfp4 te, with amax")):
+        programs(x, preset, operation, rounds)
+    for preset in ("ocp-mxfp4", "te-nvfp4"):
+        peak(preset)
+    peers(x, rounds)
     return 0
 
 
