@@ -289,6 +289,31 @@ START_TEST(each_pattern_is_named) {
 }
 END_TEST
 
+/* Codes of int8 are two's complement: 0x80 is -128 and no zero, and the sign alone is another where 1 became -1, not -127. */
+START_TEST(integers_are_no_sign_and_magnitude) {
+  static const struct {
+    unsigned from, to;
+    const char *words, *not_words;
+  } edits[] = {{0x00, 0x80, "all have the code of 2 in B", "the sign of a zero"},
+               {0x01, 0x81, "all have the code of 1.98438 in B", "the sign alone"},
+               {0x01, 0xFF, "all differ in the sign alone", "of a zero"},
+               {0xFF, 0xFE, "all one step larger in B", "smaller"}};
+  for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
+    fixture f;
+    size_t n = 0;
+    begin(&f, "elem=int8", 64, 128);
+    for (size_t k = 0; k < 64 * 128; k++)
+      if (at(&f, k / 128, k % 128) == edits[i].from) put(&f, k / 128, k % 128, edits[i].to), n++;
+    ck_assert_uint_gt(n, 10);
+    const mx_difference *d = diff(&f, 0);
+    ck_assert_uint_eq(d->codes, n);
+    named(d, edits[i].words);
+    ck_assert_msg(!says(d, edits[i].not_words), "0x%02X to 0x%02X: said \"%s\"", edits[i].from, edits[i].to, edits[i].not_words);
+    end(&f);
+  }
+}
+END_TEST
+
 /* A few blocks that are wrong as wholes are as few places as blocks, however many elements they have. */
 START_TEST(few_blocks_are_no_place) {
   static const size_t places[4][2] = {{34, 64}, {73, 192}, {87, 160}, {90, 224}};
@@ -621,6 +646,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_pattern_is_named, 0, (int)(sizeof damages / sizeof damages[0]));
   tcase_add_test(t, few_blocks_are_no_place);
+  tcase_add_test(t, integers_are_no_sign_and_magnitude);
   tcase_add_test(t, zero_is_not_subnormal);
   tcase_add_test(t, patterns_of_the_input);
   tcase_add_test(t, coincidences_are_not_stated);

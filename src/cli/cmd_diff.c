@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
+#include "cli/verify/beside.h"
 #include "cli/verify/diff_gemm.h"
 #include "cli/verify/diff_print.h"
 #include "cli/verify/foreign_scales.h"
@@ -154,27 +155,31 @@ static int copy(void *self, void *room, const void *from, size_t n_bytes) {
   return mx_file_read(f->a->file, room, from, n_bytes) && mx_file_read(f->b->q.file ? f->b->q.file : f->b->file, room, from, n_bytes);
 }
 
-/* What B does instead. */
-static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec *spec, const float *x) {
+/* What B does instead of A's spec: it is not what was expected, which is known before; what is found is said of that. */
+static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec *spec, const float *x, int threads) {
   uint32_t *wide = malloc((b->rows * b->cols + 1) * sizeof *wide);
   uint8_t *codes = malloc(b->rows * b->cols + 1);
   *words = 0;
   if (wide && codes && mx_elem_format(spec->elem)->bits <= 8) {
     mx_unpack_codes(wide, b, spec);
     for (size_t i = 0; i < b->rows * b->cols; i++) codes[i] = (uint8_t)wide[i];
-    const mx_sample s = {.rows = b->rows,
-                         .cols = b->cols,
-                         .ld = b->cols,
-                         .x = x,
-                         .codes = codes,
-                         .scales = b->scales,
-                         .scale_rows = b->scale_rows,
-                         .scale_cols = b->scale_cols,
-                         .scale_bytes = b->scale_bytes,
-                         .has_tensor_scale = b->has_tensor_scale,
-                         .tensor_scale = b->tensor_scale};
+    mx_sample s = {.rows = b->rows,
+                   .cols = b->cols,
+                   .ld = b->cols,
+                   .x = x,
+                   .codes = codes,
+                   .scales = b->scales,
+                   .scale_rows = b->scale_rows,
+                   .scale_cols = b->scale_cols,
+                   .scale_bytes = b->scale_bytes,
+                   .has_tensor_scale = b->has_tensor_scale,
+                   .tensor_scale = b->tensor_scale};
     mx_identity id;
-    if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1}, NULL)) verdict_sentence(words, size, &id);
+    const samples all = {.at = &s, .n = 1, .nibble = -1};
+    const char *expected = preset_of_spec(spec);
+    if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1, .n_threads = threads}, NULL) &&
+        (!expected || !answer_beside(&id, &all, spec, expected, threads)))
+      verdict_sentence(words, size, &id);
   }
   free(wide);
   free(codes);
@@ -271,7 +276,7 @@ static int run(const cli_context *ctx, void *args) {
   if (!rc && a->explain && !d->equal) {
     const float *all = x ? x : widen(&f, 0, qa.tensor.rows);
     if (all)
-      explain(verdict, sizeof verdict, &b.tensor, &qa.spec, all);
+      explain(verdict, sizeof verdict, &b.tensor, &qa.spec, all, cli_threads(&a->product.threads));
     else
       rc = cli_error("no memory for the input of %zu x %zu", qa.tensor.rows, qa.tensor.cols);
   }

@@ -56,12 +56,42 @@ typedef struct entry_at {
 
 #define BAD(e, ...) mxi_io_malformed((e)->f, (e)->err, where((e)->f, (e)->end, (e)->name), __VA_ARGS__)
 
+/* Types of codes that have no row of their own: their bytes are read as they lie, as codes. bits: of one, which the shape counts. */
+static const struct {
+  const char *name;
+  unsigned bits;
+} codes[] = {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}};
+enum { CODES = sizeof codes / sizeof codes[0] };
+
+/* Codes of fewer than 8 bits: rows of bytes. */
+static mx_status pack_shape(mx_array *a, const entry_at *e, unsigned bits) {
+  if (bits == 8 || !a->n_dims) return bits == 8 ? MX_OK : BAD(e, "tensor '%.64s' is one code of %u bits, expected whole bytes", e->name, bits);
+  uint64_t *last = &a->shape[a->n_dims - 1];
+  if (*last % 4 || *last > UINT64_MAX / 8)
+    if (bits != 4 || *last % 2) return BAD(e, "rows of tensor '%.64s' are no whole bytes of codes of %u bits", e->name, bits);
+  *last = *last / 4 * bits / 2 + (*last % 4 ? 1 : 0);
+  mxi_io_size_array(a); /* fewer bytes than counted before */
+  return MX_OK;
+}
+
+static unsigned bits_of_codes(const json_t *entry) {
+  const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+  for (size_t i = 0; dtype && i < CODES; i++)
+    if (!strcmp(dtype, codes[i].name)) return codes[i].bits;
+  return 8;
+}
+
 static mx_status read_dtype(mx_array *a, const entry_at *e, const json_t *entry) {
   const char *dtype = json_string_value(json_object_get(entry, "dtype"));
   if (!dtype) return BAD(e, "tensor '%.64s' has no dtype, expected \"dtype\": \"F32\" or another", e->name);
   for (int d = 0; d < MX_DTYPE_COUNT; d++)
     if (!strcmp(dtype, mx_dtype_safetensors((mx_dtype)d))) {
       a->dtype = (mx_dtype)d;
+      return MX_OK;
+    }
+  for (size_t i = 0; i < CODES; i++)
+    if (!strcmp(dtype, codes[i].name)) {
+      a->dtype = MX_U8;
       return MX_OK;
     }
   char known[160] = "";
@@ -170,7 +200,9 @@ static mx_status read_entries(mx_file *f, size_t header_end, json_t *header, mx_
     mx_array *a = &f->arrays[f->n_arrays];
     if (!(a->name = strdup(name))) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path);
     f->n_arrays++; /* counted from here on, so that mx_file_close() frees the name */
-    if ((s = read_dtype(a, &e, entry)) || (s = read_shape(a, &e, entry)) || (s = read_offsets(a, &e, entry))) return s;
+    if ((s = read_dtype(a, &e, entry)) || (s = read_shape(a, &e, entry)) || (s = pack_shape(a, &e, bits_of_codes(entry))) ||
+        (s = read_offsets(a, &e, entry)))
+      return s;
   }
   qsort(f->arrays, f->n_arrays, sizeof *f->arrays, by_place);
   return check_tiling(f, header_end, err);

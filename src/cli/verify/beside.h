@@ -5,9 +5,10 @@
 #include "cli/verify/samples.h"
 
 /** An exact answer becomes the spec with the fewest keys that are not those of base, a preset of that name, and the same bytes of s; where base has other
- *  formats or another block it stays, and so does a preset where more than one key would differ. CLI_TROUBLE, said, if memory ran out. */
+ *  formats or another block it stays, and so does a preset where more than one key would differ. A fault over another preset is said over base if it gives
+ *  the bytes over that as well. CLI_TROUBLE, said, if memory ran out. */
 int answer_beside(mx_identity *id, const samples *s, const mx_spec *base, const char *name, int threads);
-/** The same with whatever gives the bytes: gives(self, spec) is 1 if spec does, 0 if not, -1 in trouble, which is then returned as CLI_TROUBLE. */
-int answer_beside_by(mx_identity *id, const mx_spec *base, const char *name, int (*gives)(void *self, const mx_spec *spec), void *self);
+/** The preset of a spec, NULL: it is none. */
+const char *preset_of_spec(const mx_spec *spec);
 
 #endif

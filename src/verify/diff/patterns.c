@@ -31,9 +31,15 @@ static int subnormal(const diff_job *j, uint32_t code) {
   return j->elem->kind == MX_KIND_FLOAT && j->elem->man_bits && j->elem->bits <= 8 && magnitude && magnitude < 1u << j->elem->man_bits;
 }
 
+/* Codes of one magnitude: the bits beside the sign, or what two's complement says, where 0x80 is -128 and not a zero. */
+static uint32_t size_of(const diff_job *j, uint32_t code) {
+  const uint32_t sign = sign_of(j);
+  return j->elem->kind != MX_KIND_INT ? code & ~sign : code & sign ? 2 * sign - code : code;
+}
+
 static unsigned code_tests(const diff_job *j, uint32_t a, uint32_t b) {
-  const uint32_t sign = sign_of(j), x = a & ~sign, y = b & ~sign;
-  return (unsigned)!(x | y) << ZERO_SIGN | (unsigned)((a ^ b) == sign) << SIGN_ALONE | (unsigned)((a & sign) != 0) << A_NEGATIVE |
+  const uint32_t sign = sign_of(j), x = size_of(j, a), y = size_of(j, b);
+  return (unsigned)!(x | y) << ZERO_SIGN | (unsigned)(x == y && a != b) << SIGN_ALONE | (unsigned)((a & sign) != 0) << A_NEGATIVE |
          (unsigned)!(a & sign) << A_POSITIVE | (unsigned)!y << B_IS_ZERO | (unsigned)(y == x + 1) << STEP_UP |
          (unsigned)(x == y + 1) << STEP_DOWN | (unsigned)(subnormal(j, a) != 0) << CODE_SUBNORMAL;
 }
@@ -185,6 +191,13 @@ static double share(const diff_job *j, uint64_t hits, double least) {
   return p < least ? least : p;
 }
 
+static uint64_t usual_size(const diff_job *j, uint32_t size) {
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < 256; c++)
+    if (size_of(j, c) == size) n += j->usual.code[c];
+  return n;
+}
+
 static uint64_t usual_codes(const diff_job *j, uint32_t mask, uint32_t value) {
   uint64_t n = 0;
   for (uint32_t c = 0; c < 256; c++)
@@ -194,13 +207,12 @@ static uint64_t usual_codes(const diff_job *j, uint32_t mask, uint32_t value) {
 
 /* Tests of codes that all pairs pass; magnitudes that are one number in A, in B; is one code all of B's? */
 static void pair_tests(diff_job *j, int64_t magnitude[2]) {
-  const uint32_t sign = sign_of(j);
   magnitude[0] = magnitude[1] = -1;
   for (uint32_t a = 0; j->pairs && a < 1u << j->pair_bits; a++)
     for (uint32_t b = 0; b < 1u << j->pair_bits; b++) {
       if (!j->pairs[a << j->pair_bits | b]) continue;
       j->code_alive &= code_tests(j, a, b);
-      const int64_t m[2] = {a & ~sign, b & ~sign};
+      const int64_t m[2] = {size_of(j, a), size_of(j, b)};
       for (int i = 0; i < 2; i++) magnitude[i] = magnitude[i] == -1 || magnitude[i] == m[i] ? m[i] : -2;
     }
 }
@@ -235,8 +247,8 @@ static void code_patterns(diff_job *j) {
   if (alive >> STEP_DOWN & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step smaller in B");
   if (alive >> CODE_SUBNORMAL & 1 && mxi_diff_telling(share(j, subnormals, one), n)) mxi_diff_say(j, "all at subnormal codes");
   for (int i = 0; i < 2; i++)
-    if (magnitude[i] > 0 && mxi_diff_telling(i ? 2 * one : share(j, usual_codes(j, ~sign & 255, (uint32_t)magnitude[i]), 2 * one), n - 1))
-      mxi_diff_say(j, "all have the code of %g in %s", mx_decode(j->elem, (uint64_t)magnitude[i]), i ? "B" : "A");
+    if (magnitude[i] > 0 && mxi_diff_telling(i ? 2 * one : share(j, usual_size(j, (uint32_t)magnitude[i]), 2 * one), n - 1))
+      mxi_diff_say(j, "all have the code of %g in %s", fabs(mx_decode(j->elem, (uint64_t)magnitude[i])), i ? "B" : "A");
 }
 
 static void input_patterns(diff_job *j) {
