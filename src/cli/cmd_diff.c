@@ -51,6 +51,7 @@ typedef struct side {
   mx_tensor tensor;
   uint8_t *packed; /* codes two a byte, where the file has them otherwise */
   foreign_scales scales;
+  float *row_scales; /* a tensor scale for each row, where the file has that; NULL: it does not */
 } side;
 
 /* 4-bit codes that are stored one a byte, two a byte as A has them. */
@@ -98,10 +99,15 @@ static int foreign(side *s, const mx_quantized *a, const char *path) {
   s->tensor.codes = s->packed ? s->packed : (uint8_t *)(uintptr_t)codes->data; /* read only */
   s->tensor.scales = s->scales.codes;
   s->tensor.micro = NULL;
-  if (like->has_tensor_scale && !mx_file_find(&ts, s->file, "tensor_scale", NULL) &&
-      (ts->n_values != 1 || mx_array_read_f32(&s->tensor.tensor_scale, ts, 0, 1, 0)))
-    return cli_error("%s: tensor tensor_scale: %" PRIu64 " values of %s, expected one of f32, f16 or bf16", path, ts->n_values,
-                     mx_dtype_name(ts->dtype));
+  if (!like->has_tensor_scale || mx_file_find(&ts, s->file, "tensor_scale", NULL)) return CLI_FINE;
+  const int each_row = ts->n_values == like->rows && like->rows > 1;
+  if ((ts->n_values != 1 && !each_row) || mx_array_read_f32(&s->tensor.tensor_scale, ts, 0, 1, 0))
+    return cli_error("%s: tensor tensor_scale: %" PRIu64 " values of %s, expected one of f32, f16 or bf16, or one for each row", path,
+                     ts->n_values, mx_dtype_name(ts->dtype));
+  if (!each_row) return CLI_FINE;
+  s->row_scales = malloc(like->rows * sizeof *s->row_scales);
+  if (!s->row_scales || mx_array_read_f32(s->row_scales, ts, 0, like->rows, 0)) return cli_error("out of memory");
+  s->tensor.tensor_scale = like->tensor_scale; /* rows are looked at one by one, later */
   return CLI_FINE;
 }
 
@@ -153,6 +159,36 @@ static void passed(void *self, size_t row, size_t n) {
 static int copy(void *self, void *room, const void *from, size_t n_bytes) {
   const flow *f = self;
   return mx_file_read(f->a->file, room, from, n_bytes) && mx_file_read(f->b->q.file ? f->b->q.file : f->b->file, room, from, n_bytes);
+}
+
+/* Under a tensor scale for each row of B: rows whose scale is not A's, and the values that B then stands for, counted anew. 0: no memory. */
+static int count_row_scales(mx_difference *d, const mx_tensor *a, const mx_tensor *b, const float *of_rows, const mx_spec *spec,
+                            const mx_diff_options *how) {
+  const size_t cols = a->cols;
+  size_t block_rows, block_cols;
+  float *x = malloc((cols + 1) * sizeof *x), *y = malloc((cols + 1) * sizeof *y);
+  mx_spec_block(spec, a->rows, cols, &block_rows, &block_cols);
+  int fine = x && y && block_rows == 1;
+  d->values = d->tensor_scales = 0;
+  for (size_t r = 0; fine && r < a->rows; r++) {
+    const mx_tensor one = mx_tensor_rows(a, r, 1, block_rows);
+    mx_tensor other = mx_tensor_rows(b, r, 1, block_rows);
+    other.tensor_scale = of_rows[r];
+    d->tensor_scales += other.tensor_scale != one.tensor_scale;
+    fine = !mx_dequantize(x, cols, &one, spec, NULL) && !mx_dequantize(y, cols, &other, spec, NULL);
+    for (size_t c = 0; fine && c < cols; c++) {
+      const int same = !memcmp(&x[c], &y[c], sizeof *x) || (isnan(x[c]) && isnan(y[c])) || (how->equal_zeros && x[c] == 0 && y[c] == 0);
+      d->values += !same;
+    }
+  }
+  free(x);
+  free(y);
+  if (!fine) return 0;
+  d->equal = !(d->codes || d->scales || d->tensor_scales || d->values);
+  if (d->tensor_scales && d->n_patterns < MX_DIFF_PATTERNS)
+    snprintf(d->patterns[d->n_patterns++], sizeof d->patterns[0], "B has a tensor scale for each row: %" PRIu64 " of %zu are not A's",
+             d->tensor_scales, a->rows);
+  return 1;
 }
 
 /* What B does instead of A's spec: it is not what was expected, which is known before; what is found is said of that. */
@@ -273,6 +309,8 @@ static int run(const cli_context *ctx, void *args) {
                                .self = &f,
                                .n_threads = cli_threads(&a->product.threads)};
   if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);
+  if (!rc && b.row_scales && !count_row_scales(d, &qa.tensor, &b.tensor, b.row_scales, &qa.spec, &how))
+    rc = cli_error("%s: a tensor scale for each row cannot be compared under blocks of several rows", a->b);
   if (!rc && a->explain && !d->equal) {
     const float *all = x ? x : widen(&f, 0, qa.tensor.rows);
     if (all)
@@ -302,6 +340,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_quantized_close(&qa);
   free(b.scales.owned);
   free(b.packed);
+  free(b.row_scales);
   free(f.room);
   free(list);
   free(d);

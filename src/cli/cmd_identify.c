@@ -78,6 +78,7 @@ static verdict_more more_of(const answer *w) {
   return (verdict_more){.nibble = reading_nibble(&w->how),
                         .layout = w->how.layout,
                         .turned = w->how.turned,
+                        .row_scales = w->how.row_scales,
                         .held = &w->held,
                         .expected = w->e.preset ? &w->e.met : NULL,
                         .plugin = w->plugin};
@@ -90,7 +91,7 @@ static int print_text(const answer *w) {
   char text[4096], sentence[2048];
   mx_spec_print(text, sizeof text, &id->spec, 0);
   verdict_with(sentence, sizeof sentence, id, &more);
-  const int reproduces = verdict_reproduces(id) && !verdict_is_withdrawn(&more);
+  const int reproduces = verdict_reproduces(id) && !verdict_is_withdrawn(&more) && !w->how.row_scales;
   if (w->plugin) out_text(o, "plugin", w->plugin);
   out_answer(o, "exact", id->exact);
   out_text(o, "grade", verdict_grade(id));
@@ -105,6 +106,7 @@ static int print_text(const answer *w) {
   if (more.nibble) out_text(o, "nibble", more.nibble);
   if (more.layout) out_text(o, "scale layout", more.layout);
   if (more.turned) out_text(o, "input", "transposed");
+  if (w->how.row_scales) out_text(o, "tensor scales", "one for each row");
   if (w->held.on) out_text(o, w->held.holds ? "holds on" : "does not hold on", w->held.on);
   char list[2048] = "";
   size_t n = 0;
@@ -159,7 +161,7 @@ static int try_expectation(answer *w, samples *s, int threads) {
   size_t block = 0;
   const int order = samples_likely_nibble(s, &block);
   unexpected plain, faulty = {0};
-  if (s->turned) return CLI_FINE; /* of another input than was given */
+  if (s->turned || s->row_scales) return CLI_FINE; /* of another input than was given */
   if (order > 0 && order != s->nibble && !samples_repack(s, order, block ? block : 32)) return CLI_FINE;
   w->how = (reading){.nibble = order, .nibble_block = block ? block : 32, .scale_values = -1, .layout = s->layout};
   int rc = expect_count(&plain, s, &e->spec, NULL, 0, threads);
@@ -214,7 +216,7 @@ static int find(answer *w, samples *s, const mx_identify_options *o) {
   int rc = e->preset ? try_expectation(w, s, o->n_threads) : CLI_FINE;
   if (rc || e->met) return rc;
   rc = find_answer(&w->id, &w->how, s, o);
-  if (!rc && e->preset && !w->how.turned) rc = answer_beside(&w->id, s, &e->spec, e->preset, o->n_threads);
+  if (!rc && e->preset && !reading_is_odd(&w->how)) rc = answer_beside(&w->id, s, &e->spec, e->preset, o->n_threads);
   return rc;
 }
 
@@ -284,7 +286,7 @@ static int from_plugin(answer *w, const struct args *a) {
   if (!rc) rc = kernel_samples(&other, &w->declined, a->plugin, &spec, KERNEL_FRESH, &limits);
   if (!rc && !other.n) rc = cli_error("%s: the kernel declined all fresh tensors", a->plugin);
   if (!rc) rc = find_of_plugin(w, &s, n_ordinary, &o);
-  if (!rc && !w->e.preset && !w->how.turned) rc = answer_beside(&w->id, &s, &spec, preset, o.n_threads);
+  if (!rc && !w->e.preset && !reading_is_odd(&w->how)) rc = answer_beside(&w->id, &s, &spec, preset, o.n_threads);
   const int ordinary = w->held.ordinary;
   if (!rc) rc = confirm_answer(&w->id, &w->held, &other, &w->how, "fresh inputs", o.n_threads);
   w->held.ordinary = ordinary;
@@ -315,7 +317,7 @@ static int identified(void *args) {
   const int withdrawn = w.held.on && !w.held.holds;
   if (w.e.preset && withdrawn) w.e.met = 0;
   if (w.e.preset && !w.e.met) /* in another packing or layout it may be what was expected */
-    w.e.met = id->exact && id->grade == MX_GRADE_CONFIRMED && !w.how.turned && id->preset && !strcmp(id->preset, w.e.preset);
+    w.e.met = id->exact && id->grade == MX_GRADE_CONFIRMED && !reading_is_odd(&w.how) && id->preset && !strcmp(id->preset, w.e.preset);
   if (a->json) {
     const verdict_more more = more_of(&w);
     char *text = verdict_json(id, &more);
@@ -326,7 +328,7 @@ static int identified(void *args) {
     rc = print_text(&w);
   if (rc) return rc;
   if (w.e.preset) return w.e.met ? CLI_FINE : CLI_DIFFERS;
-  return id->exact && id->grade == MX_GRADE_CONFIRMED && !w.how.turned ? CLI_FINE : CLI_DIFFERS;
+  return id->exact && id->grade == MX_GRADE_CONFIRMED && !reading_is_odd(&w.how) ? CLI_FINE : CLI_DIFFERS;
 }
 
 static int run(const cli_context *ctx, void *args) {

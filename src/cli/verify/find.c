@@ -1,6 +1,7 @@
 /* Finds what a kernel does, whatever the order in which its files hold codes and scales. */
 #include "cli/verify/find.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,9 +96,11 @@ static void as_values(reading *how, size_t of) {
 }
 
 /* The rule is right, what it reads is not. */
-static void say_transposed(mx_identity *id) {
+static void say_odd(mx_identity *id, const reading *how) {
+  const char *text = how->turned ? "quantises the transpose of the input" : "takes each row for a tensor, with a tensor scale of its own";
   id->bug = (mx_bug){
-      .name = "transposed", .text = "quantises the transpose of the input", .preset = id->preset ? id->preset : id->nearest, .spec = id->spec};
+      .name = how->turned ? "transposed" : "a tensor scale for each row", .preset = id->preset ? id->preset : id->nearest, .spec = id->spec};
+  snprintf(id->bug.text, sizeof id->bug.text, "%s", text);
 }
 
 /* Shares of the time limit that the file as it lies gets: half where scales that were read as values have come near already, for their answer may be the
@@ -160,12 +163,13 @@ int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_opt
   how->turned = s->turned;
   if (best > 0) id->spec.nibble = best;
   if (status) return cli_fail(&err);
-  if (s->turned && id->exact) say_transposed(id);
+  how->row_scales = s->row_scales;
+  if (reading_is_odd(how) && id->exact) say_odd(id, how);
   return CLI_FINE;
 }
 
 int read_alike(samples *s, const reading *how) {
-  if ((how->nibble < 0) != (s->nibble < 0)) return 0;
+  if ((how->nibble < 0) != (s->nibble < 0) || how->row_scales != s->row_scales) return 0;
   if (how->nibble > 0 && !samples_repack(s, how->nibble, how->nibble_block)) return 0;
   if (how->scale_values >= 0 && !samples_encode_scales(s, how->scale_values)) return 0;
   if (how->scale_layout > MX_LAYOUT_ROW && !samples_straighten(s->at, s, how->scale_layout, how->layout_block)) return 0;

@@ -13,6 +13,7 @@ typedef struct reading {
   int scale_values;    /* MX_SCALE_*: stored numbers are values of it; -1: they are not */
   const char *layout;  /* what to call it; NULL: rows */
   int turned;          /* the input was transposed */
+  int row_scales;      /* each row has a tensor scale */
 } reading;
 
 /** The files of s as they lie, with the order of nibbles that numbers and codes suggest; else in another order; with the scales in another layout;
@@ -20,6 +21,8 @@ typedef struct reading {
 int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_options *o);
 /** Read another launch of the same kernel in that way. 0 if its files do not allow it. */
 int read_alike(samples *s, const reading *how);
+/** Did the kernel read its input otherwise than as the tensor that it was given? Then it does not do what a spec says, whatever the bytes. */
+static inline int reading_is_odd(const reading *how) { return how->turned || how->row_scales; }
 /** "low_first" and so on; NULL: one code a byte. */
 const char *reading_nibble(const reading *how);
 

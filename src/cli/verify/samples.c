@@ -382,10 +382,59 @@ static const mx_array *named(const mx_file *f, const char *suite, const char *na
   return mx_file_find(&a, f, full, NULL) ? NULL : a;
 }
 
-static void set_tensor_scale(mx_sample *m, const mx_array *a) {
-  if (!a || a->n_values != 1 || a->dtype != MX_F32) return;
+/* A tensor scale for each row: the rows become samples of one row, each with its own; where all are the same they are one. */
+static int split_rows(samples *s, mx_sample *m, const mx_array *a) {
+  const mx_sample whole = *m;
+  const size_t rows = whole.rows, at = s->n - 1;
+  const size_t stride = whole.scale_cols * whole.scale_bytes;
+  float *values = own(s, rows * sizeof *values);
+  if (!values) return cli_error("out of memory");
+  if (mx_array_read_f32(values, a, 0, rows, 0)) return cli_error("tensor_scale: dtype %s, expected f32, f16 or bf16", mx_dtype_name(a->dtype));
+  int all_alike = 1;
+  for (size_t r = 1; r < rows; r++) all_alike &= !memcmp(&values[r], values, sizeof *values);
+  if (all_alike) {
+    m->tensor_scale = *values;
+    m->has_tensor_scale = 1;
+    return CLI_FINE;
+  }
+  if (whole.scale_rows != rows) return cli_error("tensor_scale: one for each row, expected scales of each row too");
+  const struct packed_codes packed = s->packed ? s->packed[at] : (struct packed_codes){0};
+  float *scale_values = s->scale_values ? s->scale_values[at] : NULL;
+  for (size_t r = 0; r < rows; r++) {
+    if (r && !add_sample(s, s->names[at])) return cli_error("out of memory");
+    mx_sample *row = &s->at[at + r];
+    *row = whole;
+    row->rows = row->scale_rows = 1;
+    row->x = whole.x + r * whole.ld;
+    row->codes = whole.codes + r * whole.cols;
+    row->scales = (const uint8_t *)whole.scales + r * stride;
+    row->tensor_scale = values[r];
+    row->has_tensor_scale = 1;
+    if (s->packed) {
+      if (r && !(s->packed = more_packed(s))) return cli_error("out of memory");
+      s->packed[at + r] = (struct packed_codes){packed.bytes + r * packed.width, packed.width};
+    }
+    if (s->scale_values) {
+      float **more = realloc(s->scale_values, s->n * sizeof *more);
+      if (!more) return cli_error("out of memory");
+      s->scale_values = more;
+      more[at + r] = scale_values ? scale_values + r * whole.scale_cols : NULL;
+    }
+  }
+  s->row_scales = 1;
+  return CLI_FINE;
+}
+
+static int set_tensor_scale(samples *s, mx_sample *m, const mx_array *a) {
+  enum { MOST_ROWS = 1 << 14 };
+  if (!a) return CLI_FINE;
+  if (a->n_values == m->rows && m->rows > 1 && m->rows <= MOST_ROWS) return split_rows(s, m, a);
+  if (a->n_values != 1)
+    return cli_error("tensor_scale: %llu values, expected one, or one for each of %zu rows", (unsigned long long)a->n_values, m->rows);
+  if (a->dtype != MX_F32) return CLI_FINE;
   memcpy(&m->tensor_scale, a->data, sizeof m->tensor_scale);
   m->has_tensor_scale = 1;
+  return CLI_FINE;
 }
 
 /* A file of mxgold's says in which layout its scales lie: they become rows. Where the sizes are no such layout's they stay. */
@@ -419,8 +468,7 @@ static int from_file(samples *s, const mx_file *f, const char *suite, const samp
   if (o->values) return set_values(s, m, values);
   if (set_codes(s, m, codes, o->packed) || set_scales(s, m, scales)) return CLI_TROUBLE;
   straighten_as_stated(s, m, f);
-  set_tensor_scale(m, named(f, suite, "tensor_scale"));
-  return CLI_FINE;
+  return set_tensor_scale(s, m, named(f, suite, "tensor_scale"));
 }
 
 static int whole_file(samples *s, const sample_options *o, const mx_array *input) {

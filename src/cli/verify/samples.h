@@ -27,6 +27,7 @@ typedef struct samples {
   struct packed_codes *packed; /* of each, if the first one's are */
   const char *layout;          /* that the file says its scales lie in, which are straightened; NULL: none */
   int turned;                  /* the input was transposed, since the shapes of the codes say so */
+  int row_scales;              /* a tensor scale for each row: the samples are rows */
   float **scale_values;        /* of each, scales that are stored as numbers of 2 or 4 bytes; NULL if they are not */
   void **owned;                /* memory */
   size_t n_owned;

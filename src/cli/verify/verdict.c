@@ -136,10 +136,12 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     return;
   }
   const uint64_t wrong = id->codes_differ + id->values_differ;
-  if (id->exact && id->bug.name && !strcmp(id->bug.name, "transposed")) {
+  const int turned = id->exact && id->bug.name && !strcmp(id->bug.name, "transposed");
+  if (turned || (id->exact && id->bug.name && !strcmp(id->bug.name, "a tensor scale for each row"))) {
     mx_identity rule = *id;
     rule.bug = (mx_bug){0};
-    const size_t n = (size_t)snprintf(out, size, "Your kernel quantises the transpose of the input (transposed). Of that: ");
+    const size_t n =
+        (size_t)snprintf(out, size, "Your kernel %s%s. Of %s: ", id->bug.text, turned ? " (transposed)" : "", turned ? "that" : "each row");
     if (n < size) sentence(out + n, size - n, &rule);
     return;
   }
@@ -347,7 +349,7 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   }
   char *options[VERDICT_OPTIONS];
   const size_t n = verdict_options(options, id);
-  const int withdrawn = verdict_is_withdrawn(more), reproduces = verdict_reproduces(id) && !withdrawn;
+  const int withdrawn = verdict_is_withdrawn(more), reproduces = verdict_reproduces(id) && !withdrawn && !more->row_scales;
   for (size_t i = 0; i < n; i++) {
     if (reproduces) json_array_append_new(reproduce, json_string(options[i]));
     free(options[i]);
@@ -383,6 +385,7 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   if (more->nibble) json_object_set_new(root, "nibble", json_string(more->nibble));
   if (more->layout) json_object_set_new(root, "scale_layout", json_string(more->layout));
   if (more->turned) json_object_set_new(root, "input_transposed", json_true());
+  if (more->row_scales) json_object_set_new(root, "row_tensor_scales", json_true());
   char sentence[2048];
   verdict_with(sentence, sizeof sentence, id, more);
   json_object_set_new(root, "verdict", json_string(sentence));

@@ -23,6 +23,7 @@ size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, co
 typedef struct verdict_more {
   const char *nibble, *layout; /* how codes and scales were packed; NULL where it does not matter */
   int turned;                  /* the input was transposed */
+  int row_scales;              /* each row has a tensor scale, which no command of mxgold gives */
   const held *held;            /* what became of the answer on another launch, or NULL */
   const int *expected;         /* whether the kernel gives the bytes that were expected; NULL: nothing was */
   const char *plugin;          /* the kernel that was run, or NULL */
